@@ -1,0 +1,126 @@
+package backend
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"os"
+)
+
+// Bases describes points to load: Count points of Curve.PointBytes(Group)
+// bytes. Exactly one of Bytes, File and Pieces says where they come from.
+type Bases struct {
+	Curve Curve
+	Group Group
+	Count int
+
+	// Bytes is the points in memory, aligned to 8 bytes.
+	Bytes []byte
+	// File holds the points from FileOffset on; a backend reads it with
+	// ReadAt (or maps it) and does not close it.
+	File       *os.File
+	FileOffset int64
+	// Pieces yields them in order, cut anywhere; a piece is valid until the
+	// next is asked for. An error ends the load with that error.
+	Pieces iter.Seq2[[]byte, error]
+
+	Hints Hints
+}
+
+// Hints say how bases will be used. The zero value lets the backend choose.
+type Hints struct {
+	// Check refuses bases with a coordinate not below q or off the curve.
+	Check bool
+	// Multiples is the number of precomputed multiples per base that the
+	// backend may hold, itself included: 0 chooses, 1 forbids.
+	Multiples int
+}
+
+// Size is the length of the points in bytes.
+func (b *Bases) Size() int64 { return int64(b.Count) * int64(b.Curve.PointBytes(b.Group)) }
+
+// Validate checks everything that can be checked without reading the points.
+func (b *Bases) Validate() error {
+	if !b.Curve.Valid() || !b.Group.Valid() {
+		return fmt.Errorf("%w: bases of %v %v", ErrInvalidInput, b.Curve, b.Group)
+	}
+	if b.Count < 0 || b.Count > MaxCount {
+		return fmt.Errorf("%w: %d bases (0 to %d are possible)", ErrInvalidInput, b.Count, MaxCount)
+	}
+	if b.Hints.Multiples < 0 {
+		return fmt.Errorf("%w: %d multiples per base", ErrInvalidInput, b.Hints.Multiples)
+	}
+	switch {
+	case b.File != nil && b.Bytes == nil && b.Pieces == nil:
+		st, err := b.File.Stat()
+		if err != nil {
+			return fmt.Errorf("%w: bases file: %w", ErrInvalidInput, err)
+		}
+		if b.FileOffset < 0 || st.Size()-b.FileOffset < b.Size() {
+			return fmt.Errorf("%w: file %s has %d bytes, %d bases from offset %d need %d more", ErrInvalidInput,
+				b.File.Name(), st.Size(), b.Count, b.FileOffset, b.Size())
+		}
+	case b.File == nil && b.Pieces == nil:
+		if int64(len(b.Bytes)) != b.Size() {
+			return fmt.Errorf("%w: %d bytes for %d bases of %v %v, want %d", ErrInvalidInput,
+				len(b.Bytes), b.Count, b.Curve, b.Group, b.Size())
+		}
+	case b.File == nil && b.Bytes == nil:
+	default:
+		return fmt.Errorf("%w: bases from more than one source", ErrInvalidInput)
+	}
+	return nil
+}
+
+// pieceSize bounds what All reads from a file at a time: 4 MiB.
+const pieceSize = 4 << 20
+
+// All yields the bytes of whichever source is set, in order and exactly
+// Size of them, or an error.
+func (b *Bases) All() iter.Seq2[[]byte, error] {
+	switch {
+	case b.Pieces != nil:
+		return b.counted
+	case b.File != nil:
+		return b.fromFile
+	}
+	return func(yield func([]byte, error) bool) {
+		if len(b.Bytes) > 0 {
+			yield(b.Bytes, nil)
+		}
+	}
+}
+
+func (b *Bases) counted(yield func([]byte, error) bool) {
+	left := b.Size()
+	for p, err := range b.Pieces {
+		if err == nil && int64(len(p)) > left {
+			err = fmt.Errorf("%w: more than the %d bytes of %d bases", ErrInvalidInput, b.Size(), b.Count)
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		left -= int64(len(p))
+		if !yield(p, nil) {
+			return
+		}
+	}
+	if left > 0 {
+		yield(nil, fmt.Errorf("%w: bases end %d bytes early", ErrInvalidInput, left))
+	}
+}
+
+func (b *Bases) fromFile(yield func([]byte, error) bool) {
+	buf := make([]byte, min(pieceSize, b.Size()))
+	for at, size := int64(0), b.Size(); at < size; {
+		p := buf[:min(int64(len(buf)), size-at)]
+		if _, err := io.ReadFull(io.NewSectionReader(b.File, b.FileOffset+at, int64(len(p))), p); err != nil {
+			yield(nil, fmt.Errorf("%w: reading bases: %w", ErrInvalidInput, err))
+			return
+		}
+		if at += int64(len(p)); !yield(p, nil) {
+			return
+		}
+	}
+}
