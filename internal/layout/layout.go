@@ -1,0 +1,50 @@
+// Package layout turns gnark-crypto's typed slices into bytes and back without
+// a copy. It is the only file of the project that imports unsafe for views;
+// Check proves at start what the views rely on.
+package layout
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Bytes is the memory of s. It shares s's storage: writes to one show in the
+// other, and s must stay reachable as usual (the result keeps it alive).
+func Bytes[T any](s []T) []byte {
+	if len(s) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
+}
+
+// View is b seen as elements of T, sharing b's storage. A length that is no
+// multiple of T's size, or memory not aligned for T, is ErrInvalidInput.
+// T must hold no pointers.
+func View[T any](b []byte) ([]T, error) {
+	var t T
+	size, align := int(unsafe.Sizeof(t)), uintptr(unsafe.Alignof(t))
+	if len(b)%size != 0 {
+		return nil, fmt.Errorf("%w: %d bytes are no whole number of %T (%d bytes each)", backend.ErrInvalidInput, len(b), t, size)
+	}
+	if len(b) == 0 {
+		return nil, nil
+	}
+	p := unsafe.Pointer(unsafe.SliceData(b))
+	if uintptr(p)%align != 0 {
+		return nil, fmt.Errorf("%w: memory for %T must be aligned to %d bytes", backend.ErrInvalidInput, t, align)
+	}
+	return unsafe.Slice((*T)(p), len(b)/size), nil
+}
+
+// Range is the address range [lo, hi) of b's memory; (0, 0) when empty. It
+// identifies memory that the caller keeps alive, and is never turned back
+// into a pointer.
+func Range[T any](s []T) (lo, hi uintptr) {
+	if len(s) == 0 {
+		return 0, 0
+	}
+	lo = uintptr(unsafe.Pointer(unsafe.SliceData(s)))
+	return lo, lo + uintptr(len(s))*unsafe.Sizeof(s[0])
+}
