@@ -1,0 +1,103 @@
+package msm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
+)
+
+// Batch is several MSMs answered together: the backend overlaps them, and
+// scalars used more than once cross to it once. Add to it with Bases.Add; it
+// may mix groups and curves. A batch is used by one goroutine, once.
+type Batch struct {
+	e       *Engine
+	reqs    []request
+	first   map[scalarKey]int
+	deliver []func([]byte)
+	err     error
+	ran     bool
+}
+
+// scalarKey identifies scalars that are the same memory.
+type scalarKey struct {
+	curve  backend.Curve
+	lo, hi uintptr
+}
+
+// Answer is the place of one MSM's result.
+type Answer[P, J any] struct {
+	p        P
+	jacobian func(*P) J
+}
+
+// Point is the result after Batch.Run returned nil; before, it is infinity.
+func (a *Answer[P, J]) Point() P { return a.p }
+
+// Jacobian is Point in Jacobian coordinates.
+func (a *Answer[P, J]) Jacobian() J { return a.jacobian(&a.p) }
+
+// NewBatch starts an empty batch.
+func (e *Engine) NewBatch() *Batch {
+	return &Batch{e: e, first: map[scalarKey]int{}}
+}
+
+// Add puts the MSM of b with scalars into the batch. Scalars that are the
+// same slice as an earlier addition's are sent once. An error (lengths that
+// differ, bases of another engine) shows in Run. The slice must not change
+// until Run returns.
+func (b *Bases[P, J, S]) Add(batch *Batch, scalars []S) *Answer[P, J] {
+	a := &Answer[P, J]{jacobian: b.g.jacobian}
+	switch {
+	case b.e != batch.e:
+		batch.fail(fmt.Errorf("%w: bases and batch belong to different engines", backend.ErrInvalidInput))
+		return a
+	case len(scalars) != b.Len():
+		batch.fail(fmt.Errorf("%w: %d scalars for %d bases of %v", backend.ErrInvalidInput, len(scalars), b.Len(), b.g))
+		return a
+	}
+	r := request{p: b.p, offset: b.start, count: len(scalars), scalars: layout.Bytes(scalars)}
+	if len(scalars) > 0 {
+		lo, hi := layout.Range(r.scalars)
+		key := scalarKey{b.g.curve, lo, hi}
+		if i, ok := batch.first[key]; ok {
+			r.scalars, r.sameAs = nil, i+1
+		} else {
+			batch.first[key] = len(batch.reqs)
+		}
+	}
+	batch.reqs = append(batch.reqs, r)
+	batch.deliver = append(batch.deliver, func(out []byte) { a.p = b.g.point(out) })
+	return a
+}
+
+func (b *Batch) fail(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+// Run computes the batch. All of it succeeds or none: on an error no Answer
+// is set. It returns early when ctx ends, never while the backend still reads
+// the scalars.
+func (b *Batch) Run(ctx context.Context) error {
+	if b.ran {
+		return fmt.Errorf("%w: a batch runs once", backend.ErrInvalidInput)
+	}
+	b.ran = true
+	if b.err != nil || len(b.reqs) == 0 {
+		return b.err
+	}
+	out, err := b.e.run(ctx, b.reqs)
+	if err != nil {
+		return err
+	}
+	for i, d := range b.deliver {
+		d(out[i])
+	}
+	return nil
+}
+
+func isGone(err error) bool { return errors.Is(err, backend.ErrGone) }

@@ -1,0 +1,22 @@
+package msm
+
+import "github.com/pippin-zk/pippin/internal/layout"
+
+// resident finds loaded bases whose memory holds pts, or nil. An address is
+// proof enough: loaded slices are kept reachable and must not change. The
+// caller releases the reference to the result's points.
+func (g *Group[P, J, S]) resident(e *Engine, pts []P) *Bases[P, J, S] {
+	lo, hi := layout.Range(pts)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for p := range e.bases {
+		if p.spec.Curve != g.curve || p.spec.Group != g.group || lo < p.lo || hi > p.hi {
+			continue
+		}
+		size := g.curve.PointBytes(g.group)
+		if at := int(lo - p.lo); at%size == 0 && p.acquire() {
+			return &Bases[P, J, S]{g: g, e: e, p: p, start: at / size, end: at/size + len(pts)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,26 @@
+// Package pippin wires a msm.Engine to the backends that exist: the CPU in
+// process, and plugins found on this machine. It is the one place, beside
+// cmd/, that knows concrete backends.
+package pippin
+
+import (
+	"context"
+
+	"github.com/pippin-zk/pippin/msm"
+)
+
+// New opens an engine that knows every backend by name:
+//
+//	cpu          gnark-crypto's MultiExp, in process
+//	reference    double-and-add, in process: slow, for comparisons
+//	plugin:NAME  msm-backend-NAME in a process of its own
+//	plugin:PATH  the plugin at that path
+//	cuda         short for plugin:cuda
+//
+// cfg.Open is set here unless the caller did.
+func New(ctx context.Context, cfg msm.Config) (*msm.Engine, error) {
+	if cfg.Open == nil {
+		cfg.Open = Opener(Options{Log: cfg.Log})
+	}
+	return msm.New(ctx, cfg)
+}
