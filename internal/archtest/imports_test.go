@@ -1,0 +1,219 @@
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/pippin-zk/pippin"
+
+// The outside worlds that the table speaks of, by import path prefix.
+var (
+	gnarkCrypto = "github.com/consensys/gnark-crypto"
+	gnark       = "github.com/consensys/gnark"
+	goPlugin    = "github.com/hashicorp/go-plugin"
+	cu          = "gorgonia.org/cu"
+)
+
+// rule constrains what a package may import directly, outside of its tests.
+type rule struct {
+	// inside lists the packages of this module it may import, below it
+	// included; a trailing "/..." allows a subtree. nil allows all.
+	inside []string
+	// outside lists import path prefixes of other modules; nil allows all,
+	// an empty list none.
+	outside []string
+	// never lists prefixes that may not appear among all its dependencies.
+	never []string
+}
+
+// table is the import table of docs/architecture.md. The longest matching
+// path counts.
+var table = map[string]rule{
+	"backend":             {inside: []string{}, outside: []string{}},
+	"backend/backendtest": {never: []string{cu, goPlugin}},
+	"backend/cpu":         {inside: []string{"backend", "internal/layout"}, never: []string{cu, goPlugin}},
+	"backend/cuda":        {inside: []string{"backend", "kernels/...", "backend/cuda/...", "internal/layout"}, never: []string{goPlugin}},
+	"backend/cuda/driver": {inside: []string{"backend", "backend/cuda/driver/..."}, never: []string{goPlugin, gnarkCrypto}},
+	"plugin":              {inside: []string{"backend", "plugin/..."}, never: []string{gnarkCrypto, cu}},
+	"msm":                 {inside: []string{"backend", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
+	"arith":               {inside: []string{"backend", "internal/layout"}, never: []string{cu, goPlugin}},
+	"prover":              {inside: []string{"msm", "backend", "internal/...", "prover/..."}, never: []string{cu, goPlugin}},
+	"fixtures":            {inside: []string{"backend", "internal/...", "fixtures/..."}, never: []string{cu, goPlugin}},
+	"internal/layout":     {inside: []string{"backend"}, outside: []string{gnarkCrypto}},
+	"kernels":             {inside: []string{"kernels/...", "internal/oracle"}, never: []string{cu, goPlugin}},
+	"bench":               {never: []string{cu}},
+}
+
+// onlyImporters says which packages of this module may import a prefix.
+var onlyImporters = map[string][]string{
+	cu:            {"backend/cuda/driver"},
+	goPlugin:      {"plugin"},
+	gnark:         {"prover", "examples", "cmd/msm", "bench", gnarkCrypto},
+	"unsafe":      {"internal/layout", "backend/cuda/driver", "plugin/shm", "plugin/proto"},
+	"backend/cpu": {".", "cmd", "backend/backendtest", "examples", "bench"},
+	"plugin":      {".", "cmd", "plugin", "examples"},
+}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+	Error      *struct{ Err string }
+}
+
+// list runs go list over the module for one system and set of tags.
+func list(t *testing.T, goos, tags string) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,Deps,Error", "-tags", tags, "./...")
+	cmd.Dir = filepath.Join("..", "..")
+	cmd.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0")
+	if tags == "cuda" {
+		cmd.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=1")
+	}
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var pkgs []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+func TestImportTable(t *testing.T) {
+	for _, c := range []struct{ goos, tags string }{{"linux", ""}, {"linux", "cuda"}, {"darwin", ""}, {"windows", ""}} {
+		t.Run(c.goos+c.tags, func(t *testing.T) {
+			pkgs := list(t, c.goos, c.tags)
+			if len(pkgs) < 5 {
+				t.Fatalf("only %d packages listed", len(pkgs))
+			}
+			for _, p := range pkgs {
+				for _, problem := range violations(p) {
+					t.Error(problem)
+				}
+			}
+		})
+	}
+}
+
+// TestTableRefuses shows that the check can fail, rule by rule.
+func TestTableRefuses(t *testing.T) {
+	for _, c := range []struct {
+		path    string
+		imports string
+	}{
+		{"backend", gnarkCrypto + "/ecc"},
+		{"backend", module + "/msm"},
+		{"msm", module + "/backend/cpu"},
+		{"msm", module + "/plugin"},
+		{"plugin", gnarkCrypto + "/ecc/bn254"},
+		{"plugin/shm", module + "/msm"},
+		{"backend/cuda", cu},
+		{"cmd/msm", goPlugin},
+		{"prover/groth16", module + "/backend/cpu"},
+		{"msm", "unsafe"},
+		{"msm", gnark + "/frontend"},
+	} {
+		p := pkg{ImportPath: module + "/" + c.path, Imports: []string{c.imports}, Deps: []string{c.imports}}
+		if len(violations(p)) == 0 {
+			t.Errorf("%s may import %s", c.path, c.imports)
+		}
+	}
+	if v := violations(pkg{ImportPath: module + "/msm", Imports: []string{"context", module + "/backend", gnarkCrypto + "/ecc"}}); len(v) != 0 {
+		t.Errorf("msm's own imports are refused: %v", v)
+	}
+}
+
+// violations lists what is wrong with a package's imports.
+func violations(p pkg) (problems []string) {
+	path, ok := local(p.ImportPath)
+	if !ok {
+		return nil
+	}
+	r, has := rule{}, false
+	for at := path; ; at = filepath.Dir(at) {
+		if r, has = table[at]; has || at == "." {
+			break
+		}
+	}
+	for _, imp := range p.Imports {
+		if to, ok := local(imp); ok {
+			if has && r.inside != nil && !within(to, path) && !allowed(to, r.inside) {
+				problems = append(problems, path+" imports "+to)
+			}
+		} else if has && r.outside != nil && strings.Contains(imp, ".") && !hasPrefix(imp, r.outside) {
+			problems = append(problems, path+" imports "+imp)
+		}
+		for what, who := range onlyImporters {
+			to := imp
+			if l, ok := local(imp); ok {
+				to = l
+			}
+			if !within(to, what) || what == gnark && hasPrefix(to, []string{gnarkCrypto}) {
+				continue
+			}
+			if what == "backend/cpu" && within(path, "backend/cpu") {
+				continue
+			}
+			fine := false
+			for _, w := range who {
+				fine = fine || within(path, w) && (w != "." || path == ".")
+			}
+			if !fine {
+				problems = append(problems, path+" imports "+to+", which only "+strings.Join(who, ", ")+" may")
+			}
+		}
+	}
+	for _, dep := range p.Deps {
+		if hasPrefix(dep, r.never) {
+			problems = append(problems, path+" depends on "+dep)
+		}
+	}
+	return problems
+}
+
+// local is an import path relative to the module, "." for its root.
+func local(path string) (string, bool) {
+	if path == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module+"/")
+}
+
+// within tells whether path is tree or below it.
+func within(path, tree string) bool {
+	return path == tree || tree == "." || strings.HasPrefix(path, tree+"/")
+}
+
+func hasPrefix(path string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if within(path, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func allowed(path string, list []string) bool {
+	for _, a := range list {
+		tree, all := strings.CutSuffix(a, "/...")
+		if path == tree || all && within(path, tree) {
+			return true
+		}
+	}
+	return false
+}
