@@ -1,0 +1,23 @@
+# Few verbs; everything else is the go command.
+.PHONY: build test race lint bench tools kernels plugin-cuda
+
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+build: ## the command and the CPU plugin into bin/
+	CGO_ENABLED=0 go build -o bin/ ./cmd/msm ./cmd/msm-backend-cpu
+
+test: ## everything that needs no GPU
+	go test ./...
+
+race: ## the concurrent packages under the race detector (needs a C compiler)
+	go test -race -short ./msm/... ./plugin/...
+
+lint: ## formatting, vet on three systems, staticcheck
+	@test -z "$$(gofmt -l .)" || { echo "gofmt needed:"; gofmt -l .; exit 1; }
+	go vet ./...
+	GOOS=darwin CGO_ENABLED=0 go vet ./...
+	GOOS=windows CGO_ENABLED=0 go vet ./...
+	go run $(STATICCHECK) ./...
+
+bench: build ## in process against the plugin, alternating
+	bin/msm bench --size 2^16,2^18,2^20 --curve bn254 --backend cpu,plugin:cpu --check
