@@ -1,0 +1,260 @@
+package msm
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark-crypto/ecc/bn254"
+	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
+)
+
+// world opens fakes and remembers them. Hooks decide what goes wrong.
+type world struct {
+	t      testing.TB
+	mu     sync.Mutex
+	opened []*fake
+
+	open func(name string, nth int) error // nth opening of that name, from 1
+	load func(f *fake, b backend.Bases) error
+	msm  func(ctx context.Context, f *fake, out [][]byte) error
+	free func(f *fake)
+
+	events []Event
+}
+
+func (w *world) opener(ctx context.Context, name string) (backend.Backend, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	nth := 1
+	for _, f := range w.opened {
+		if f.name == name {
+			nth++
+		}
+	}
+	f := &fake{w: w, name: name, nth: nth, bases: map[backend.BasesID]backend.Bases{}}
+	w.opened = append(w.opened, f)
+	if w.open != nil {
+		if err := w.open(name, nth); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func (w *world) engine(cfg Config) *Engine {
+	w.t.Helper()
+	cfg.Open = w.opener
+	cfg.OnEvent = func(ev Event) { w.events = append(w.events, ev) }
+	e, err := New(w.t.Context(), cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			w.t.Error(err)
+		}
+		for _, f := range w.all() {
+			if f.bad == nil && f.closes.Load() != 1 {
+				w.t.Errorf("backend %s was closed %d times", f.name, f.closes.Load())
+			}
+		}
+	})
+	return e
+}
+
+func (w *world) all() []*fake {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var ok []*fake
+	for _, f := range w.opened {
+		if w.open == nil || w.open(f.name, f.nth) == nil {
+			ok = append(ok, f)
+		}
+	}
+	return ok
+}
+
+// kinds lists the events so far.
+func (w *world) kinds() (k []EventKind) {
+	for _, ev := range w.events {
+		k = append(k, ev.Kind)
+	}
+	return k
+}
+
+// fake is a backend that computes with gnark-crypto and checks how the engine
+// treats it.
+type fake struct {
+	w    *world
+	name string
+	nth  int
+	bad  error
+
+	mu     sync.Mutex
+	next   backend.BasesID
+	bases  map[backend.BasesID]backend.Bases
+	jobs   []backend.Job
+	loads  int
+	frees  int
+	allocs []*fakeBuffer
+
+	active atomic.Int32
+	closes atomic.Int32
+}
+
+func (f *fake) Info() backend.Info { return backend.Info{Name: f.name} }
+
+func (f *fake) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesID, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.loads++
+	if err := b.Validate(); err != nil {
+		return 0, err
+	}
+	if f.w.load != nil {
+		if err := f.w.load(f, b); err != nil {
+			return 0, err
+		}
+	}
+	f.next++
+	f.bases[f.next] = b
+	return f.next, nil
+}
+
+func (f *fake) FreeBases(ctx context.Context, id backend.BasesID) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, ok := f.bases[id]; !ok {
+		return fmt.Errorf("%w: free of %d", backend.ErrInvalidInput, id)
+	}
+	delete(f.bases, id)
+	f.frees++
+	return nil
+}
+
+func (f *fake) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	f.active.Add(1)
+	defer f.active.Add(-1)
+	if f.closes.Load() > 0 {
+		f.w.t.Errorf("%s: MSM after Close", f.name)
+	}
+	f.mu.Lock()
+	err := backend.CheckJobs(jobs, func(id backend.BasesID) (backend.Loaded, bool) {
+		b, ok := f.bases[id]
+		return backend.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, ok
+	})
+	f.jobs = append(f.jobs, jobs...)
+	out := make([][]byte, len(jobs))
+	for i, j := range jobs {
+		if err == nil {
+			b := f.bases[j.Bases]
+			size := b.Curve.PointBytes(b.Group)
+			out[i], err = compute(b, b.Bytes[j.Offset*size:(j.Offset+j.Count)*size], backend.Source(jobs, i).Scalars)
+		}
+	}
+	f.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if f.w.msm != nil {
+		if err := f.w.msm(ctx, f, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, ctx.Err()
+}
+
+func (f *fake) Close() error {
+	if f.active.Load() > 0 {
+		f.w.t.Errorf("%s: Close during a call", f.name)
+	}
+	f.closes.Add(1)
+	return nil
+}
+
+type fakeBuffer struct {
+	b     []byte
+	freed atomic.Int32
+}
+
+func (b *fakeBuffer) Bytes() []byte { return b.b }
+func (b *fakeBuffer) Free()         { b.freed.Add(1) }
+
+// sharing is a fake with shared memory.
+type sharing struct{ *fake }
+
+func (f sharing) Alloc(ctx context.Context, size int) (backend.Buffer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := &fakeBuffer{b: layout.Bytes(make([]uint64, size/8))}
+	f.allocs = append(f.allocs, b)
+	return b, nil
+}
+
+// compute is the right answer for any group.
+func compute(b backend.Bases, points, scalars []byte) ([]byte, error) {
+	switch [2]int{int(b.Curve), int(b.Group)} {
+	case [2]int{int(backend.BN254), int(backend.G1)}:
+		return computeIn(BN254G1, points, scalars)
+	case [2]int{int(backend.BN254), int(backend.G2)}:
+		return computeIn(BN254G2, points, scalars)
+	case [2]int{int(backend.BLS12377), int(backend.G1)}:
+		return computeIn(BLS12377G1, points, scalars)
+	case [2]int{int(backend.BLS12377), int(backend.G2)}:
+		return computeIn(BLS12377G2, points, scalars)
+	case [2]int{int(backend.BLS12381), int(backend.G1)}:
+		return computeIn(BLS12381G1, points, scalars)
+	case [2]int{int(backend.BLS12381), int(backend.G2)}:
+		return computeIn(BLS12381G2, points, scalars)
+	case [2]int{int(backend.BW6761), int(backend.G1)}:
+		return computeIn(BW6761G1, points, scalars)
+	}
+	return computeIn(BW6761G2, points, scalars)
+}
+
+func computeIn[P, J, S any](g *Group[P, J, S], points, scalars []byte) ([]byte, error) {
+	p, err := layout.View[P](points)
+	if err != nil {
+		return nil, err
+	}
+	s, err := layout.View[S](scalars)
+	if err != nil {
+		return nil, err
+	}
+	j, err := g.multiExp(p, s, ecc.MultiExpConfig{NbTasks: 1})
+	if err != nil {
+		return nil, err
+	}
+	a := []P{g.affine(&j)}
+	return layout.Bytes(a), nil
+}
+
+// input is n points of BN254 G1 with scalars, and their MSM.
+func input(n int) ([]bn254.G1Affine, []fr254.Element, bn254.G1Affine) {
+	scalars, logs := make([]fr254.Element, n), make([]fr254.Element, n)
+	for i := range scalars {
+		scalars[i].MustSetRandom()
+		logs[i].MustSetRandom()
+	}
+	_, _, g, _ := bn254.Generators()
+	points := bn254.BatchScalarMultiplicationG1(&g, logs)
+	return points, scalars, product(logs, scalars)
+}
+
+// product is the MSM of points with known discrete logarithms.
+func product(logs, scalars []fr254.Element) bn254.G1Affine {
+	var sum fr254.Element
+	for i := range scalars {
+		var p fr254.Element
+		sum.Add(&sum, p.Mul(&logs[i], &scalars[i]))
+	}
+	_, _, g, _ := bn254.Generators()
+	return bn254.BatchScalarMultiplicationG1(&g, []fr254.Element{sum})[0]
+}
