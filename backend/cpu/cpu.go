@@ -1,0 +1,53 @@
+// Package cpu computes MSMs in this process. New is the production path on
+// gnark-crypto's MultiExp, and NewReference adds point by point: an oracle for
+// tests of small sizes.
+package cpu
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Options of New. The zero value is the default.
+type Options struct {
+	// Tasks bounds the goroutines of one MSM; 0 lets gnark-crypto choose for
+	// the processors there are. At most 1024.
+	Tasks int
+	// Chunk is the number of points that an MSM takes at a time; 0 is 2^22.
+	// A context is looked at between chunks, and the memory for the digits of
+	// scalars (some 40 bytes each) is for one chunk.
+	Chunk int
+}
+
+const (
+	maxTasks     = 1024 // gnark-crypto's own limit
+	defaultChunk = 1 << 22
+)
+
+// New makes the backend "cpu". Bases given as Bytes are used where they are;
+// all others are copied.
+//
+// One MSM keeps all processors busy, so a batch is computed job by job.
+// gnark-crypto holds digits of the scalars in Go memory during a call, and
+// that memory is not wiped.
+func New(o Options) backend.Backend {
+	if o.Chunk <= 0 {
+		o.Chunk = defaultChunk
+	}
+	o.Tasks = min(max(o.Tasks, 0), maxTasks)
+	return newLocal("cpu", o.Chunk, func(c backend.Curve, g backend.Group) kernel { return fast(c, g, o.Tasks) })
+}
+
+// NewReference makes the backend "reference", which adds every point once for
+// every bit of its scalar and does nothing clever. It takes about 0.1 to 2 ms a
+// point on one processor.
+func NewReference() backend.Backend {
+	const chunk = 16 // a context is looked at every few milliseconds
+	return newLocal("reference", chunk, reference)
+}
+
+func deviceDetail() string {
+	return fmt.Sprintf("%d processors, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+}

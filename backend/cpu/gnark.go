@@ -1,0 +1,102 @@
+package cpu
+
+import (
+	"fmt"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark-crypto/ecc/bls12-377"
+	fr377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
+	"github.com/consensys/gnark-crypto/ecc/bls12-381"
+	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	"github.com/consensys/gnark-crypto/ecc/bn254"
+	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	"github.com/consensys/gnark-crypto/ecc/bw6-761"
+	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
+)
+
+// affine is gnark-crypto's type of a point P with J its Jacobian form.
+type affine[P, J any] interface {
+	*P
+	IsOnCurve() bool
+	FromJacobian(*J) *P
+}
+
+// jacobian is gnark-crypto's type of a point in Jacobian form; S is the type
+// of scalars.
+type jacobian[P, J, S any] interface {
+	*J
+	AddAssign(*J) *J
+	MultiExp([]P, []S, ecc.MultiExpConfig) (*J, error)
+}
+
+// fast is the table of groups for New.
+func fast(c backend.Curve, g backend.Group, tasks int) kernel {
+	config := ecc.MultiExpConfig{NbTasks: tasks}
+	return [...][2]kernel{
+		backend.BN254: {
+			multiExp[bn254.G1Affine, bn254.G1Jac, fr254.Element, *bn254.G1Affine, *bn254.G1Jac]{config},
+			multiExp[bn254.G2Affine, bn254.G2Jac, fr254.Element, *bn254.G2Affine, *bn254.G2Jac]{config},
+		},
+		backend.BLS12377: {
+			multiExp[bls12377.G1Affine, bls12377.G1Jac, fr377.Element, *bls12377.G1Affine, *bls12377.G1Jac]{config},
+			multiExp[bls12377.G2Affine, bls12377.G2Jac, fr377.Element, *bls12377.G2Affine, *bls12377.G2Jac]{config},
+		},
+		backend.BLS12381: {
+			multiExp[bls12381.G1Affine, bls12381.G1Jac, fr381.Element, *bls12381.G1Affine, *bls12381.G1Jac]{config},
+			multiExp[bls12381.G2Affine, bls12381.G2Jac, fr381.Element, *bls12381.G2Affine, *bls12381.G2Jac]{config},
+		},
+		backend.BW6761: {
+			multiExp[bw6761.G1Affine, bw6761.G1Jac, fr761.Element, *bw6761.G1Affine, *bw6761.G1Jac]{config},
+			multiExp[bw6761.G2Affine, bw6761.G2Jac, fr761.Element, *bw6761.G2Affine, *bw6761.G2Jac]{config},
+		},
+	}[c][g-backend.G1]
+}
+
+// multiExp is the kernel on gnark-crypto's MultiExp.
+type multiExp[P, J, S any, PP affine[P, J], PJ jacobian[P, J, S]] struct{ config ecc.MultiExpConfig }
+
+func (m multiExp[P, J, S, PP, PJ]) newSum() sum {
+	return &multiExpSum[P, J, S, PP, PJ]{config: m.config}
+}
+
+func (m multiExp[P, J, S, PP, PJ]) firstOffCurve(points []byte) (int, error) {
+	p, err := layout.View[P](points)
+	if err != nil {
+		return 0, err
+	}
+	return first(len(p), func(i int) bool { return !PP(&p[i]).IsOnCurve() }), nil
+}
+
+// total is a sum in Jacobian form; the zero value is infinity.
+type total[P, J any, PP affine[P, J]] struct{ at J }
+
+func (t *total[P, J, PP]) affine() []byte {
+	p := make([]P, 1)
+	PP(&p[0]).FromJacobian(&t.at)
+	return layout.Bytes(p)
+}
+
+type multiExpSum[P, J, S any, PP affine[P, J], PJ jacobian[P, J, S]] struct {
+	total[P, J, PP]
+	config ecc.MultiExpConfig
+}
+
+func (t *multiExpSum[P, J, S, PP, PJ]) add(points, scalars []byte) error {
+	p, err := layout.View[P](points)
+	if err != nil {
+		return err
+	}
+	s, err := layout.View[S](scalars)
+	if err != nil {
+		return err
+	}
+	var part J
+	if _, err := PJ(&part).MultiExp(p, s, t.config); err != nil {
+		return fmt.Errorf("%w: gnark-crypto: %w", backend.ErrInvalidInput, err)
+	}
+	PJ(&t.at).AddAssign(&part)
+	return nil
+}
