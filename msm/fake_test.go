@@ -24,7 +24,6 @@ type world struct {
 	open func(name string, nth int) error // nth opening of that name, from 1
 	load func(f *fake, b backend.Bases) error
 	msm  func(ctx context.Context, f *fake, out [][]byte) error
-	free func(f *fake)
 
 	events []Event
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark-crypto/ecc/bn254"
@@ -262,23 +263,36 @@ func TestDropIn(t *testing.T) {
 	}
 }
 
-// BenchmarkDropInOverhead compares the drop-in's threshold path with
-// gnark-crypto itself; the difference is pippin's cost.
-func BenchmarkDropInOverhead(b *testing.B) {
+// BenchmarkDropInOverhead is pippin's own cost of the threshold path: the
+// drop-in with gnark-crypto's computation taken out.
+func BenchmarkDropInOverhead(b *testing.B) { dropInOverhead(b, 1) }
+
+func dropInOverhead(b *testing.B, n int) {
 	e := (&world{t: b}).engine(Config{})
-	points, scalars, _ := input(1)
-	d := BN254G1.On(e)
+	g := *BN254G1
+	g.multiExp = func([]bn254.G1Affine, []fr254.Element, ecc.MultiExpConfig) (j bn254.G1Jac, err error) {
+		return j, nil
+	}
+	points, scalars, _ := input(n)
+	d := g.On(e)
 	var p bn254.G1Affine
-	for _, n := range []int{0, 1} {
-		b.Run(map[int]string{0: "n=0", 1: "n=1"}[n]+"/gnark-crypto", func(b *testing.B) {
-			for b.Loop() {
-				p.MultiExp(points[:n], scalars[:n], ecc.MultiExpConfig{NbTasks: 1})
-			}
-		})
-		b.Run(map[int]string{0: "n=0", 1: "n=1"}[n]+"/dropin", func(b *testing.B) {
-			for b.Loop() {
-				d.MultiExp(&p, points[:n], scalars[:n], ecc.MultiExpConfig{NbTasks: 1})
-			}
-		})
+	for b.Loop() {
+		d.MultiExp(&p, points, scalars, ecc.MultiExpConfig{NbTasks: 1})
+	}
+}
+
+func TestDropInOverheadBelowAMicrosecond(t *testing.T) {
+	// The best of a few tries: a busy machine must not fail the test.
+	best := time.Hour
+	for range 5 {
+		r := testing.Benchmark(func(b *testing.B) { dropInOverhead(b, 100) })
+		best = min(best, time.Duration(r.NsPerOp()))
+		if best < time.Microsecond/2 {
+			break
+		}
+	}
+	t.Logf("%v a call", best)
+	if best >= time.Microsecond {
+		t.Errorf("the threshold path costs %v a call, want below 1 microsecond", best)
 	}
 }
