@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -22,6 +23,12 @@ type Options struct {
 // Opener opens the backends that New lists.
 func Opener(o Options) msm.Opener {
 	return func(ctx context.Context, name string) (backend.Backend, error) {
+		switch name {
+		case "cpu":
+			return cpu.New(cpu.Options{}), nil
+		case "reference":
+			return cpu.NewReference(), nil
+		}
 		return nil, fmt.Errorf("%w: unknown backend %q (cpu, reference, cuda, plugin:NAME, plugin:PATH)", backend.ErrUnavailable, name)
 	}
 }
