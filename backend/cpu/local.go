@@ -313,8 +313,10 @@ func (l *local) job(ctx context.Context, r *resident, j, src *backend.Job) ([]by
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := src.Wait(ctx, hi); err != nil {
-			return nil, err
+		if src == j { // otherwise all scalars were there for the earlier job
+			if err := j.Wait(ctx, hi); err != nil {
+				return nil, err
+			}
 		}
 		scalars := src.Scalars[lo*scalar : hi*scalar]
 		if bounce != nil {

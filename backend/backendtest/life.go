@@ -1,0 +1,478 @@
+package backendtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/fixtures"
+)
+
+func info(s *subject) error {
+	i := s.b.Info()
+	if i.Name == "" || len(i.Curves) == 0 || len(i.Devices) == 0 {
+		return fmt.Errorf("a name, curves and devices are needed: %+v", i)
+	}
+	for _, c := range i.Curves {
+		if !c.Valid() {
+			return fmt.Errorf("unknown curve %v", c)
+		}
+	}
+	for _, d := range i.Devices {
+		if d.Name == "" {
+			return fmt.Errorf("a device has no name: %+v", d)
+		}
+	}
+	if j := s.b.Info(); j.Name != i.Name || j.Version != i.Version || !slices.Equal(j.Curves, i.Curves) || !slices.Equal(j.Devices, i.Devices) {
+		return fmt.Errorf("two answers: %+v, then %+v", i, j)
+	}
+	return nil
+}
+
+func invalidBases(s *subject) error {
+	const n = 4
+	s = s.any()
+	return s.with(fixtures.Random, n, func(l *loaded) error {
+		return withFile(l.bytes, 8, func(f *os.File) error {
+			good := backend.Bases{Curve: s.curve, Group: s.group, Count: n, Bytes: l.bytes}
+			for _, c := range []struct {
+				what   string
+				change func(*backend.Bases)
+			}{
+				{"curve 0", func(b *backend.Bases) { b.Curve = 0 }},
+				{"curve 99", func(b *backend.Bases) { b.Curve = 99 }},
+				{"group 0", func(b *backend.Bases) { b.Group = 0 }},
+				{"group 3", func(b *backend.Bases) { b.Group = 3 }},
+				{"count -1", func(b *backend.Bases) { b.Count = -1 }},
+				{"count too small", func(b *backend.Bases) { b.Count-- }},
+				{"count too large", func(b *backend.Bases) { b.Count++ }},
+				{"count overflows", func(b *backend.Bases) { b.Count = math.MaxInt }},
+				{"count over the bound", func(b *backend.Bases) { b.Count, b.Bytes, b.Pieces = backend.MaxCount+1, nil, pieces(nil) }},
+				{"a byte is missing", func(b *backend.Bases) { b.Bytes = b.Bytes[:len(b.Bytes)-1] }},
+				{"no points", func(b *backend.Bases) { b.Bytes = nil }},
+				{"two sources", func(b *backend.Bases) { b.Pieces = pieces(l.bytes) }},
+				{"three sources", func(b *backend.Bases) { b.Pieces, b.File = pieces(l.bytes), f }},
+				{"file too short", func(b *backend.Bases) { b.Bytes, b.File, b.FileOffset = nil, f, 9 }},
+				{"negative offset in a file", func(b *backend.Bases) { b.Bytes, b.File, b.FileOffset = nil, f, -1 }},
+				{"negative multiples", func(b *backend.Bases) { b.Hints.Multiples = -1 }},
+			} {
+				b := good
+				c.change(&b)
+				id, err := s.b.LoadBases(s.ctx, b)
+				if err := refused(err, backend.ErrInvalidInput); err != nil {
+					return errors.Join(in(err, "%s", c.what), s.b.FreeBases(s.ctx, id))
+				}
+			}
+			for _, c := range backend.Curves() {
+				if slices.Contains(s.b.Info().Curves, c) {
+					continue
+				}
+				_, err := s.b.LoadBases(s.ctx, backend.Bases{Curve: c, Group: backend.G1})
+				if err := refused(err, backend.ErrUnsupported); err != nil {
+					return in(err, "%v, which is not among Info().Curves", c)
+				}
+			}
+			return s.alive()
+		})
+	})
+}
+
+func invalidJobs(s *subject) error {
+	const n = 40
+	s = s.any()
+	return s.with(fixtures.Random, n, func(l *loaded) error {
+		k, size := s.scalars(fixtures.Uniform, n, 25), s.curve.ScalarBytes()
+		job := func(offset, count int, scalars []byte) backend.Job {
+			return backend.Job{Bases: l.id, Offset: offset, Count: count, Scalars: scalars}
+		}
+		same := func(count, as int) backend.Job { return backend.Job{Bases: l.id, Count: count, SameAs: as} }
+		whole := l.job(0, k)
+		withScalars, withReady := same(n, 1), same(n, 1)
+		withScalars.Scalars = k
+		withReady.Ready = func(context.Context, int) error { return nil }
+		type batch struct {
+			what string
+			jobs []backend.Job
+		}
+		cases := []batch{
+			{"too few scalars", []backend.Job{job(0, n, k[:len(k)-size])}},
+			{"too many scalars", []backend.Job{job(0, n-1, k)}},
+			{"a byte is missing", []backend.Job{job(0, n, k[:len(k)-1])}},
+			{"no scalars", []backend.Job{job(0, n, nil)}},
+			{"range past the end", []backend.Job{job(1, n, k)}},
+			{"offset past the end", []backend.Job{job(n+1, 0, nil)}},
+			{"negative offset", []backend.Job{job(-1, n, k)}},
+			{"negative count", []backend.Job{job(0, -1, nil)}},
+			{"offset that overflows", []backend.Job{job(math.MaxInt, n, k)}},
+			{"count that overflows", []backend.Job{job(1, math.MaxInt, k)}},
+			{"count whose bytes overflow", []backend.Job{job(0, math.MinInt, nil)}},
+			{"count whose bytes overflow to none", []backend.Job{job(0, math.MaxInt/2+1, nil)}},
+			{"same as itself", []backend.Job{same(n, 1)}},
+			{"same as a later job", []backend.Job{same(n, 2), whole}},
+			{"same as a job that is not there", []backend.Job{whole, same(n, 9)}},
+			{"same as a negative number", []backend.Job{whole, same(n, -1)}},
+			{"same as a reference", []backend.Job{whole, same(n, 1), same(n, 2)}},
+			{"same with another count", []backend.Job{whole, same(n-1, 1)}},
+			{"same with scalars", []backend.Job{whole, withScalars}},
+			{"same with ready", []backend.Job{whole, withReady}},
+			{"second job wrong", []backend.Job{whole, job(1, n, k)}},
+			{"bases that are not loaded", []backend.Job{{Bases: l.id + 1<<40, Count: n, Scalars: k}}},
+			{"bases zero", []backend.Job{{Count: n, Scalars: k}}},
+		}
+		if len(s.curves) > 1 {
+			other := *s
+			other.curve = s.curves[1]
+			m, err := other.load(fixtures.Random, n)
+			if err != nil {
+				return err
+			}
+			defer s.b.FreeBases(s.ctx, m.id) // its errors are other checks' business
+			cases = append(cases, batch{"same on another curve", []backend.Job{whole, {Bases: m.id, Count: n, SameAs: 1}}})
+		}
+		for _, c := range cases {
+			r, err := s.b.MSM(s.ctx, c.jobs)
+			if err := refused(err, backend.ErrInvalidInput); err != nil {
+				return in(err, "%s", c.what)
+			}
+			if r != nil {
+				return fmt.Errorf("%s: results beside an error", c.what)
+			}
+		}
+		return s.alive()
+	})
+}
+
+func unknownBases(s *subject) error {
+	s = s.any()
+	l, err := s.load(fixtures.Random, 3)
+	if err != nil {
+		return err
+	}
+	if err := s.b.FreeBases(s.ctx, l.id); err != nil {
+		return err
+	}
+	_, err = s.b.MSM(s.ctx, []backend.Job{l.job(0, s.scalars(fixtures.Uniform, 3, 26))})
+	return errors.Join(
+		in(refused(err, backend.ErrInvalidInput), "MSM over freed bases"),
+		in(refused(s.b.FreeBases(s.ctx, l.id), backend.ErrInvalidInput), "freeing twice"),
+		in(refused(s.b.FreeBases(s.ctx, 0), backend.ErrInvalidInput), "freeing the id zero"),
+		in(refused(s.b.FreeBases(s.ctx, 1<<60), backend.ErrInvalidInput), "freeing an unknown id"),
+		s.alive(),
+	)
+}
+
+// multiples: hints change no answer.
+func multiples(s *subject) error {
+	const n = 200
+	s = s.any()
+	return s.with(fixtures.Infinities, n, func(l *loaded) error {
+		for _, m := range []int{1, 2, 3, 1000} {
+			id, err := s.b.LoadBases(s.ctx, backend.Bases{
+				Curve: s.curve, Group: s.group, Count: n, Bytes: l.bytes, Hints: backend.Hints{Multiples: m},
+			})
+			if err != nil {
+				return in(err, "%d multiples", m)
+			}
+			other := *l
+			other.id = id
+			if err := errors.Join(
+				s.expect(&other, 3, s.scalars(fixtures.Uniform, n-3, 27)), s.b.FreeBases(s.ctx, id),
+			); err != nil {
+				return in(err, "%d multiples", m)
+			}
+		}
+		return nil
+	})
+}
+
+// freeAndReload changes the points in place between loads, as their owner may.
+func freeAndReload(s *subject) error {
+	const n = 33
+	times := 12
+	if s.full {
+		times = 200
+	}
+	p, err := s.set(fixtures.Random)
+	if err != nil {
+		return err
+	}
+	b, err := p.Bytes(n)
+	if err != nil {
+		return err
+	}
+	k := s.scalars(fixtures.Uniform, n, 28)
+	for i := range times {
+		if err := p.Fill(b, i*n); err != nil {
+			return err
+		}
+		want, err := p.Expected(i*n, k)
+		if err != nil {
+			return err
+		}
+		id, err := s.b.LoadBases(s.ctx, backend.Bases{Curve: s.curve, Group: s.group, Count: n, Bytes: b})
+		if err != nil {
+			return in(err, "load %d", i)
+		}
+		got, err := s.one(backend.Job{Bases: id, Count: n, Scalars: k})
+		if err := errors.Join(err, s.b.FreeBases(s.ctx, id)); err != nil {
+			return in(err, "load %d", i)
+		}
+		if err := equal(got, want); err != nil {
+			return in(err, "load %d", i)
+		}
+	}
+	return nil
+}
+
+func concurrentCalls(s *subject) error {
+	const n = 101
+	workers, rounds := 6, 3
+	if s.full {
+		workers, rounds = 16, 20
+	}
+	return s.with(fixtures.Random, n, func(shared *loaded) error {
+		var g errgroup.Group
+		for w := range workers {
+			g.Go(func() error {
+				for i := range rounds {
+					own := func(l *loaded) error {
+						return s.expect(l, w, s.scalars(fixtures.Uniform, n-w, uint64(100+w*rounds+i)))
+					}
+					err := own(shared)
+					if w%2 == 0 {
+						err = errors.Join(err, s.with(fixtures.Repeated, n, own))
+					}
+					if err != nil {
+						return in(err, "goroutine %d, round %d", w, i)
+					}
+				}
+				return nil
+			})
+		}
+		return g.Wait()
+	})
+}
+
+func readyFails(s *subject) error {
+	const n = 20
+	s = s.any()
+	return s.with(fixtures.Random, n, func(l *loaded) error {
+		j := l.job(0, s.scalars(fixtures.Uniform, n, 29))
+		j.Ready = func(context.Context, int) error { return errors.New("no scalars will come") }
+		if r, err := s.b.MSM(s.ctx, []backend.Job{l.job(0, j.Scalars), j}); err == nil || r != nil {
+			return fmt.Errorf("%d results and error %v after Ready failed", len(r), err)
+		}
+		return s.alive()
+	})
+}
+
+func cancelledBefore(s *subject) error {
+	const n = 20
+	s = s.any()
+	return s.with(fixtures.Random, n, func(l *loaded) error {
+		cancelled, cancel := context.WithCancel(s.ctx)
+		cancel()
+		expired, stop := context.WithDeadline(s.ctx, time.Now().Add(-time.Second))
+		defer stop()
+		for _, ctx := range []context.Context{cancelled, expired} {
+			_, errMSM := s.b.MSM(ctx, []backend.Job{l.job(0, s.scalars(fixtures.Uniform, n, 30))})
+			_, errLoad := s.b.LoadBases(ctx, backend.Bases{Curve: s.curve, Group: s.group, Count: n, Bytes: l.bytes})
+			if err := errors.Join(in(refused(errMSM, ctx.Err()), "MSM"), in(refused(errLoad, ctx.Err()), "LoadBases")); err != nil {
+				return err
+			}
+		}
+		return s.alive()
+	})
+}
+
+// cancelledWaiting ends a call whose scalars never come. Its scalars are
+// overwritten right after it returns, which the race detector watches.
+func cancelledWaiting(s *subject) error {
+	const n = 20
+	s = s.any()
+	return s.with(fixtures.Random, n, func(l *loaded) error {
+		ctx, cancel := context.WithCancel(s.ctx)
+		defer cancel()
+		j := l.job(0, s.scalars(fixtures.Uniform, n, 31))
+		j.Ready = func(ctx context.Context, n int) error {
+			cancel()
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		_, err := s.b.MSM(ctx, []backend.Job{j})
+		clear(j.Scalars)
+		return errors.Join(refused(err, context.Canceled), s.alive())
+	})
+}
+
+func cancelledLoading(s *subject) error {
+	const n = 5000
+	s = s.any()
+	return s.with(fixtures.Random, n, func(l *loaded) error {
+		ctx, cancel := context.WithCancel(s.ctx)
+		defer cancel()
+		done := 0
+		source := func(yield func([]byte, error) bool) {
+			for p, err := range pieces(l.bytes) {
+				if !yield(p, err) {
+					return
+				}
+				if done += len(p); done > len(l.bytes)/2 {
+					cancel()
+				}
+			}
+		}
+		id, err := s.b.LoadBases(ctx, backend.Bases{Curve: s.curve, Group: s.group, Count: n, Pieces: source})
+		if err == nil {
+			err = errors.Join(errors.New("bases loaded"), s.b.FreeBases(s.ctx, id))
+		}
+		return errors.Join(refused(err, context.Canceled), s.alive())
+	})
+}
+
+// whileComputing starts an MSM, and while it waits for its scalars calls do,
+// which must not return before the MSM has its scalars; then the answer must
+// be right and do's error nil.
+func (s *subject) whileComputing(l *loaded, scalars []byte, what string, do func() error) error {
+	want, err := l.want(0, scalars)
+	if err != nil {
+		return err
+	}
+	entered, release := make(chan struct{}, 16), make(chan struct{})
+	j := l.job(0, scalars)
+	j.Ready = func(ctx context.Context, n int) error {
+		select {
+		case entered <- struct{}{}:
+		default:
+		}
+		select {
+		case <-release:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	computed, done := make(chan error, 1), make(chan error, 1)
+	go func() { computed <- s.all([]backend.Job{j}, [][]byte{want}) }()
+	select {
+	case <-entered:
+	case err := <-computed:
+		close(release)
+		return fmt.Errorf("MSM ended before its scalars were there: %w", err)
+	}
+	go func() { done <- do() }()
+	early := false
+	select {
+	case err = <-done:
+		early = true
+	case <-time.After(s.soon):
+	}
+	close(release)
+	if errMSM := <-computed; errMSM != nil {
+		return in(errMSM, "MSM during %s", what)
+	}
+	if early {
+		return fmt.Errorf("%s returned (%v) while a call was in flight", what, err)
+	}
+	return in(<-done, "%s", what)
+}
+
+func freeWaits(s *subject) error {
+	const n = 20
+	s = s.any()
+	l, err := s.load(fixtures.Random, n)
+	if err != nil {
+		return err
+	}
+	if err := s.whileComputing(l, s.scalars(fixtures.Uniform, n, 32), "FreeBases", func() error {
+		return s.b.FreeBases(s.ctx, l.id)
+	}); err != nil {
+		return err
+	}
+	return s.alive()
+}
+
+func closeWaits(s *subject) error {
+	const n = 20
+	own := s.any()
+	own.b = s.open()
+	l, err := own.load(fixtures.Random, n)
+	if err != nil {
+		return err
+	}
+	return own.whileComputing(l, own.scalars(fixtures.Uniform, n, 33), "Close", own.b.Close)
+}
+
+func closed(s *subject) error {
+	const n = 3
+	own := s.any()
+	own.b = s.open()
+	l, err := own.load(fixtures.Random, n)
+	if err != nil {
+		return err
+	}
+	if err := own.b.Close(); err != nil {
+		return in(err, "Close")
+	}
+	ctx := s.ctx
+	_, errMSM := own.b.MSM(ctx, []backend.Job{l.job(0, own.scalars(fixtures.Uniform, n, 34))})
+	_, errEmpty := own.b.MSM(ctx, nil)
+	_, errLoad := own.b.LoadBases(ctx, backend.Bases{Curve: l.curve, Group: l.group, Count: n, Bytes: l.bytes})
+	errs := []error{
+		in(refused(errMSM, backend.ErrClosed), "MSM"),
+		in(refused(errEmpty, backend.ErrClosed), "empty MSM"),
+		in(refused(errLoad, backend.ErrClosed), "LoadBases"),
+		in(refused(own.b.FreeBases(ctx, l.id), backend.ErrClosed), "FreeBases"),
+		in(own.b.Close(), "second Close"),
+		in(s.any().alive(), "another backend"),
+	}
+	if a, ok := own.b.(backend.Allocator); ok {
+		_, err := a.Alloc(ctx, 64)
+		errs = append(errs, in(refused(err, backend.ErrClosed), "Alloc"))
+	}
+	return errors.Join(errs...)
+}
+
+// scalarBuffers is for backends that are Allocators; others need not be.
+func scalarBuffers(s *subject) error {
+	a, ok := s.b.(backend.Allocator)
+	if !ok {
+		return nil
+	}
+	const n = 70
+	s = s.any()
+	return s.with(fixtures.Random, n, func(l *loaded) error {
+		k, size := s.scalars(fixtures.Uniform, n, 35), s.curve.ScalarBytes()
+		buf, err := a.Alloc(s.ctx, 2*len(k)+5)
+		if err != nil {
+			return err
+		}
+		b := buf.Bytes()
+		if len(b) != 2*len(k)+5 {
+			return fmt.Errorf("a buffer of %d bytes, %d were asked for", len(b), 2*len(k)+5)
+		}
+		copy(b, k)
+		copy(b[len(k)+5:], k) // another part, not aligned
+		if err := errors.Join(
+			in(s.expect(l, 0, b[:len(k)]), "whole"),
+			in(s.expect(l, 9, b[3*size:13*size]), "part"),
+		); err != nil {
+			return err
+		}
+		want, err := l.want(0, k)
+		if err != nil {
+			return err
+		}
+		if err := in(s.all([]backend.Job{l.job(0, b[len(k)+5:])}, [][]byte{want}), "part that is not aligned"); err != nil {
+			return err
+		}
+		return s.whileComputing(l, b[:len(k)], "Free of a buffer", func() error { buf.Free(); return nil })
+	})
+}

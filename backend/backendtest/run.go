@@ -1,0 +1,170 @@
+// Package backendtest is the conformance suite of backend.Backend: one set of
+// checks for every backend, and "no difference" between two of them.
+//
+// Expected answers come from discrete logarithms (package fixtures), not from
+// another MSM, and for tiny inputs from double-and-add.
+package backendtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Options of Run. The zero value is a quick run over everything.
+type Options struct {
+	// Curves and Groups limit the run; nil is all that the backend has.
+	Curves []backend.Curve
+	Groups []backend.Group
+	// Full runs more sizes and every power of two alone.
+	Full bool
+	// Logs are the k of the sizes 2^k-1, 2^k and 2^k+1; nil is 6, 8 and 10,
+	// and with Full 4 to 16.
+	Logs []int
+	// Seed chooses the points and scalars.
+	Seed uint64
+}
+
+// Run checks a backend. open makes a new one each time it is called and fails
+// the test if it cannot; Run closes what it opened. A few checks open a backend
+// of their own, all others share one.
+func Run(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
+	shared := open(t)
+	t.Cleanup(func() { closeQuietly(t, shared) })
+	s := newSuite(o, shared.Info())
+	for _, c := range backendChecks {
+		t.Run(c.name, func(t *testing.T) {
+			s.report(t, c.run, &subject{suite: s, b: shared, open: func() backend.Backend {
+				b := open(t)
+				t.Cleanup(func() { closeQuietly(t, b) })
+				return b
+			}})
+		})
+	}
+	for _, curve := range s.curves {
+		for _, group := range s.groups {
+			for _, c := range groupChecks {
+				t.Run(fmt.Sprintf("%v/%v/%s", curve, group, c.name), func(t *testing.T) {
+					s.report(t, c.run, &subject{suite: s, b: shared, curve: curve, group: group})
+				})
+			}
+		}
+	}
+}
+
+func closeQuietly(t testing.TB, b backend.Backend) {
+	if err := b.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// check is one requirement. It says what is wrong, or nil.
+type check struct {
+	name string
+	run  func(*subject) error
+}
+
+// suite is what the checks of a run share.
+type suite struct {
+	full           bool
+	logs           []int
+	seed           uint64
+	curves         []backend.Curve
+	groups         []backend.Group
+	patience, soon time.Duration // for a check; for what should not happen
+}
+
+// subject is what one check is about: a backend, and for groupChecks a group.
+type subject struct {
+	*suite
+	ctx   context.Context
+	b     backend.Backend
+	open  func() backend.Backend // another one; backendChecks only
+	curve backend.Curve
+	group backend.Group
+}
+
+func newSuite(o Options, info backend.Info) *suite {
+	s := &suite{
+		full: o.Full, logs: o.Logs, seed: o.Seed, curves: o.Curves, groups: o.Groups,
+		patience: 5 * time.Minute, soon: 30 * time.Millisecond,
+	}
+	if s.curves == nil {
+		s.curves = slices.Clone(info.Curves)
+	}
+	if s.groups == nil {
+		s.groups = backend.Groups()
+	}
+	if s.logs == nil {
+		s.logs = []int{6, 8, 10}
+		if s.full {
+			s.logs = []int{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+		}
+	}
+	return s
+}
+
+// report runs one check for a test.
+func (s *suite) report(t *testing.T, run func(*subject) error, sub *subject) {
+	t.Helper()
+	if err := s.try(run, sub); err != nil {
+		t.Errorf("seed %d: %v", s.seed, err)
+	}
+}
+
+// try runs one check with a time limit.
+func (s *suite) try(run func(*subject) error, sub *subject) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
+	defer cancel()
+	sub.ctx = ctx
+	return run(sub)
+}
+
+// groupChecks are run for every curve and group.
+var groupChecks = []check{
+	{"sizes", sizes},
+	{"distributions", distributions},
+	{"edge scalars", edgeScalars},
+	{"edge scalars alone", edgeScalarsAlone},
+	{"equal scalars", equalScalars},
+	{"special points", specialPoints},
+	{"infinities only", infinitiesOnly},
+	{"ranges", ranges},
+	{"batch", batch},
+	{"unaligned scalars", unalignedScalars},
+	{"arguments untouched", argumentsUntouched},
+	{"results are the caller's", resultsOwned},
+	{"linearity", linearity},
+	{"permutation", permutation},
+	{"split and concatenate", splitAndConcatenate},
+	{"reference", reference},
+	{"sources", sources},
+	{"sources end early or late", brokenSources},
+	{"ready", ready},
+	{"check of points", checkOfPoints},
+	{"check of scalars", checkOfScalars},
+	{"free and reload", freeAndReload},
+	{"concurrent calls", concurrentCalls},
+}
+
+// backendChecks are run once for a backend.
+var backendChecks = []check{
+	{"info", info},
+	{"groups together", groupsTogether},
+	{"invalid bases", invalidBases},
+	{"invalid jobs", invalidJobs},
+	{"unknown bases", unknownBases},
+	{"multiples", multiples},
+	{"ready fails", readyFails},
+	{"cancelled before", cancelledBefore},
+	{"cancelled while waiting for scalars", cancelledWaiting},
+	{"cancelled while loading", cancelledLoading},
+	{"free waits", freeWaits},
+	{"close waits", closeWaits},
+	{"closed", closed},
+	{"scalar buffers", scalarBuffers},
+}
