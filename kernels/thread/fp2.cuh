@@ -1,0 +1,106 @@
+// fp2.cuh: the quadratic extension Fp[u] with u^2 = -1 or -5, itself a Field.
+//
+// Contract of the whole file
+//   range    a.c0 + a.c1 u, both coefficients elements of the base field F
+//   order    in memory c0, then c1, as gnark-crypto's E2{A0, A1}
+//   domain, aliasing, carry, time, scope: those of F
+//   cost     M and S are a product and a square in F
+#pragma once
+#include "field.cuh"
+
+namespace pippin {
+
+template <Field F, int USquared>
+struct fp2 {
+  static_assert(USquared == -1 || USquared == -5);
+  using base = F;
+  static constexpr int words = 2 * F::words;
+  struct elem {
+    typename F::elem c0, c1;
+  };
+
+  // 0 and 1. Cost: none.
+  PIPPIN_HD static elem zero() { return {F::zero(), F::zero()}; }
+  PIPPIN_HD static elem one() { return {F::one(), F::zero()}; }
+
+  // Sums and differences, by coefficient. Cost: twice F's.
+  PIPPIN_HD static elem add(const elem& a, const elem& b) {
+    return {F::add(a.c0, b.c0), F::add(a.c1, b.c1)};
+  }
+  PIPPIN_HD static elem sub(const elem& a, const elem& b) {
+    return {F::sub(a.c0, b.c0), F::sub(a.c1, b.c1)};
+  }
+  PIPPIN_HD static elem neg(const elem& a) { return {F::neg(a.c0), F::neg(a.c1)}; }
+  PIPPIN_HD static elem dbl(const elem& a) { return {F::dbl(a.c0), F::dbl(a.c1)}; }
+
+  // -u^2 x, which is x or 5x. Cost: none or three additions in F.
+  PIPPIN_HD static typename F::elem minus_u_squared(const typename F::elem& x) {
+    if constexpr (USquared == -1) {
+      return x;
+    } else {
+      return F::add(F::dbl(F::dbl(x)), x);
+    }
+  }
+
+  // a b = (a0 b0 + u^2 a1 b1) + ((a0 + a1)(b0 + b1) - a0 b0 - a1 b1) u.
+  // Cost: 3M. Source: Karatsuba and Ofman 1962.
+  PIPPIN_HD static elem mul(const elem& a, const elem& b) {
+    const auto p0 = F::mul(a.c0, b.c0), p1 = F::mul(a.c1, b.c1);
+    const auto cross = F::mul(F::add(a.c0, a.c1), F::add(b.c0, b.c1));
+    return {F::sub(p0, minus_u_squared(p1)), F::sub(F::sub(cross, p0), p1)};
+  }
+
+  // a^2 = ((a0 + a1)(a0 + u^2 a1) - (1 + u^2) a0 a1) + 2 a0 a1 u; the last term
+  // of the first coefficient is 0 for u^2 = -1 and +4 a0 a1 for u^2 = -5.
+  // Cost: 2M.
+  PIPPIN_HD static elem sqr(const elem& a) {
+    const auto twice = F::dbl(F::mul(a.c0, a.c1));
+    const auto c0 = F::mul(F::add(a.c0, a.c1), F::sub(a.c0, minus_u_squared(a.c1)));
+    if constexpr (USquared == -1) {
+      return {c0, twice};
+    } else {
+      return {F::add(c0, F::dbl(twice)), twice};
+    }
+  }
+
+  // a0 - a1 u over the norm a0^2 - u^2 a1^2. Cost: 2S + 2M and F's inverse.
+  PIPPIN_HD static elem inv(const elem& a) { return over_norm(a, F::inv(norm(a))); }
+  PIPPIN_HD static elem inv_fast(const elem& a) { return over_norm(a, F::inv_fast(norm(a))); }
+
+  // Comparisons of residues. Cost: twice F's.
+  PIPPIN_HD static bool is_zero(const elem& a) { return F::is_zero(a.c0) && F::is_zero(a.c1); }
+  PIPPIN_HD static bool eq(const elem& a, const elem& b) {
+    return F::eq(a.c0, b.c0) && F::eq(a.c1, b.c1);
+  }
+
+  // which ? a : b. Cost: twice F's.
+  PIPPIN_HD static elem select(bool which, const elem& a, const elem& b) {
+    return {F::select(which, a.c0, b.c0), F::select(which, a.c1, b.c1)};
+  }
+
+  // gnark-crypto's layout, and the raw representative. Alignment: F's.
+  PIPPIN_HD static elem load(const uint32_t* src) {
+    return {F::load(src), F::load(src + F::words)};
+  }
+  PIPPIN_HD static elem load_raw(const uint32_t* src) {
+    return {F::load_raw(src), F::load_raw(src + F::words)};
+  }
+  PIPPIN_HD static void store(uint32_t* dst, const elem& a) {
+    F::store(dst, a.c0);
+    F::store(dst + F::words, a.c1);
+  }
+  PIPPIN_HD static void store_raw(uint32_t* dst, const elem& a) {
+    F::store_raw(dst, a.c0);
+    F::store_raw(dst + F::words, a.c1);
+  }
+
+ private:
+  PIPPIN_HD static typename F::elem norm(const elem& a) {
+    return F::add(F::sqr(a.c0), minus_u_squared(F::sqr(a.c1)));
+  }
+  PIPPIN_HD static elem over_norm(const elem& a, const typename F::elem& n) {
+    return {F::mul(a.c0, n), F::neg(F::mul(a.c1, n))};
+  }
+};
+
+}  // namespace pippin

@@ -1,0 +1,562 @@
+// mont.cuh: arithmetic modulo an odd p of N limbs: addition without branches,
+// Montgomery products, powers and inverses. R = 2^(32N) throughout.
+//
+// Contract of the whole file
+//   modulus  m is a Modulus: words of p known to the compiler (static_modulus in
+//            field.cuh) or held in registers (modulus below); p odd, 3 <= p
+//   range    operands and results below p unless a function says otherwise
+//   order    little-endian limbs
+//   domain   `mont_` in a name: operands stand for x R mod p; else plain
+//   aliasing operands and results are values: r = f(r, r) is fine
+//   carry    none enters or leaves
+//   time     independent of data unless the name ends in _fast
+//   scope    one thread
+//   cost     in multiply-adds
+//   source   Montgomery 1985; columns of double words as in the rows of
+//            carry.cuh; inverses by Bernstein and Yang 2019 (divsteps)
+#pragma once
+#include <concepts>
+#include "mp.cuh"
+
+namespace pippin::mp {
+
+// A Modulus gives the limbs of p by m[i], -1/p mod 2^32 by m.np0(), R^2 mod p by
+// m.r2(), R mod p by m.one(), and the bits of p as a constant.
+template <class M>
+concept Modulus = requires(const M& m, int i) {
+  { M::limbs + 0 } -> std::same_as<int>;
+  { M::bits + 0 } -> std::same_as<int>;
+  { m[i] } -> std::convertible_to<uint32_t>;
+  { m.np0() } -> std::convertible_to<uint32_t>;
+  { m.r2() } -> std::convertible_to<num<M::limbs>>;
+  { m.one() } -> std::convertible_to<num<M::limbs>>;
+};
+
+// modulus is a Modulus known at run time: p < 2^Bits. With Bits < 32N the
+// sums of two residues cannot overflow and the code for it is left out.
+template <int N, int Bits = 32 * N>
+struct modulus {
+  static_assert(32 * (N - 1) < Bits && Bits <= 32 * N);
+  static constexpr int limbs = N, bits = Bits;
+  num<N> p, r_squared, r;
+  uint32_t minus_inverse;
+  PIPPIN_HD uint32_t operator[](int i) const { return p[i]; }
+  PIPPIN_HD uint32_t np0() const { return minus_inverse; }
+  PIPPIN_HD num<N> r2() const { return r_squared; }
+  PIPPIN_HD num<N> one() const { return r; }
+};
+
+namespace detail {
+
+// The sum of two residues may not fit N limbs.
+template <class M>
+constexpr bool full = M::bits >= 32 * M::limbs;
+
+template <class M>
+PIPPIN_HD num<M::limbs> words(const M& m) {
+  num<M::limbs> p;
+  PIPPIN_UNROLL
+  for (int i = 0; i < M::limbs; i++) p[i] = m[i];
+  return p;
+}
+
+// a + carry R reduced once: a value below 2p to below p.
+// Cost: 2N additions or selects.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> reduce_once(const num<M::limbs>& a, uint32_t carry, const M& m) {
+  num<M::limbs> t;
+  const uint32_t borrow = carry::sub<M::limbs>(t.w, a, m);
+  const bool keep = full<M> ? carry < borrow : borrow != 0;
+  return select(keep, a, t);
+}
+
+// -1/x mod 2^32 for odd x: Newton, each step doubles the right bits.
+PIPPIN_HD uint32_t minus_inverse(uint32_t x) {
+  uint32_t y = x;  // right to 3 bits, since x^2 = 1 mod 8
+  PIPPIN_UNROLL
+  for (int i = 0; i < 4; i++) y *= 2 - x * y;
+  return 0u - y;
+}
+
+}  // namespace detail
+
+// a + b mod p. Cost: 3N additions or selects.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> mod_add(const num<M::limbs>& a, const num<M::limbs>& b, const M& m) {
+  if constexpr (detail::full<M>) {
+    const with_carry<M::limbs> s = add_carry(a, b);
+    return detail::reduce_once(s.value, s.carry, m);
+  } else {
+    return detail::reduce_once(add(a, b), 0, m);
+  }
+}
+
+// 2a mod p. Cost: as mod_add.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> mod_dbl(const num<M::limbs>& a, const M& m) {
+  return mod_add(a, a, m);
+}
+
+// a - b mod p. Cost: 3N additions or logic operations.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> mod_sub(const num<M::limbs>& a, const num<M::limbs>& b, const M& m) {
+  const with_carry<M::limbs> d = sub_borrow(a, b);
+  const uint32_t mask = 0u - d.carry;
+  num<M::limbs> back;
+  PIPPIN_UNROLL
+  for (int i = 0; i < M::limbs; i++) back[i] = m[i] & mask;
+  return add(d.value, back);
+}
+
+// -a mod p, and -0 = 0. Cost: 2N additions or logic operations.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> mod_neg(const num<M::limbs>& a, const M& m) {
+  num<M::limbs> t;
+  carry::sub_fit<M::limbs>(t.w, m, a);
+  return select(is_zero(a), a, t);
+}
+
+// The modulus p, odd and at least 3, with its constants, by 64N doublings.
+template <int Bits, int N>
+PIPPIN_HD modulus<N, Bits> make_modulus(const num<N>& p) {
+  modulus<N, Bits> m;
+  m.p = p;
+  m.minus_inverse = detail::minus_inverse(p[0]);
+  num<N> x = from_word<N>(1);
+  PIPPIN_LOOP
+  for (int i = 0; i < 32 * N; i++) x = mod_dbl(x, m);
+  m.r = x;
+  PIPPIN_LOOP
+  for (int i = 0; i < 32 * N; i++) x = mod_dbl(x, m);
+  m.r_squared = x;
+  return m;
+}
+
+namespace detail {
+
+// The running sum of a Montgomery product, T = ev + od 2^32 + top 2^(32(N+1)),
+// in double words at even and at odd limbs. E and O count the double words:
+//
+//      N = 4   ev: 01 23      od: 12 34     E = O = 2
+//      N = 5   ev: 01 23 45   od: 12 34     E = 3, O = 2
+//
+// After each step the low word of ev[0] is zero, the sum moves down a word, and
+// the two accumulators change roles.
+template <int N>
+struct mont_sum {
+  static constexpr int E = (N + 1) / 2, O = N / 2;
+  static constexpr bool even = N % 2 == 0;
+  uint64_t a[E], b[E];
+  uint32_t top;
+};
+
+// T += q p for the q that clears the low word.
+template <bool Full, int N, class M>
+PIPPIN_HD void mont_clear(uint64_t* ev, uint64_t* od, uint32_t& top, const M& m) {
+  using S = mont_sum<N>;
+  const uint32_t q = ptx::mul_lo(ptx::lo32(ev[0]), m.np0());
+  if constexpr (S::even) {
+    if constexpr (Full) {
+      top += carry::mad_row<S::O>(od, m, 1, q);
+    } else {
+      carry::mad_row_fit<S::O>(od, m, 1, q);
+    }
+    top += carry::mad_row_above<S::E, Full>(ev, m, 0, q, od[S::O - 1]);
+  } else {
+    if constexpr (S::O > 0) top += carry::mad_row_above<S::O, Full>(od, m, 1, q, ev[S::E - 1]);
+    if constexpr (Full) {
+      top += carry::mad_row<S::E>(ev, m, 0, q);
+    } else {
+      carry::mad_row_fit<S::E>(ev, m, 0, q);
+    }
+  }
+}
+
+// T = T/2^32 + x y, the division exact and still to be done by the shift.
+template <bool Full, int N, class X>
+PIPPIN_HD void mont_row(uint64_t* ev, uint64_t* od, uint32_t& top, const X& x, uint32_t y) {
+  using S = mont_sum<N>;
+  if constexpr (S::even) {
+    const uint64_t tail = Full ? ptx::pack(0, top) : 0;
+    top = carry::shift_row<S::O, true, Full>(ev[0], od, x, 1, y, tail);
+    top += carry::mad_row_above<S::E, Full>(ev, x, 0, y, od[S::O - 1]);
+  } else {
+    const uint32_t c = carry::shift_row<S::O, false, Full>(ev[0], od, x, 1, y, 0);
+    ev[S::E - 1] = ptx::pack(0, Full ? top + c : c);
+    if constexpr (Full) {
+      top = carry::mad_row<S::E>(ev, x, 0, y);
+    } else {
+      carry::mad_row_fit<S::E>(ev, x, 0, y);
+    }
+  }
+}
+
+// T/2^32 as a number, with its carry: limbs 1..N of ev and od, and `last`, which
+// is added at limb N-1.
+template <bool Full, int N>
+PIPPIN_HD with_carry<N> mont_result(const uint64_t* ev, const uint64_t* od, uint32_t top,
+                                    uint32_t last) {
+  num<N> x, y;
+  PIPPIN_UNROLL
+  for (int j = 0; j < N; j++) {
+    const bool beyond = j == N - 1;
+    x[j] = N % 2 == 0 && beyond ? last : limb(ev, N % 2 == 0 && beyond ? 0 : j + 1);
+    y[j] = N % 2 == 1 && beyond ? last : limb(od, N % 2 == 1 && beyond ? 0 : j);
+  }
+  with_carry<N> r;
+  if constexpr (Full) {
+    r.carry = top + carry::add<N>(r.value.w, x, y);
+  } else {
+    carry::add_fit<N>(r.value.w, x, y);
+    r.carry = 0;
+  }
+  return r;
+}
+
+// The Montgomery product without the last subtraction: below p + a b / R.
+// Full = false asks for a + p <= R.
+template <bool Full, Modulus M>
+PIPPIN_HD with_carry<M::limbs> mont_product(const num<M::limbs>& a, const num<M::limbs>& b,
+                                            const M& m) {
+  constexpr int N = M::limbs;
+  using S = mont_sum<N>;
+  S s;
+  s.top = 0;
+  s.b[0] = 0;
+  carry::mul_row<S::E>(s.a, a, 0, b[0]);
+  carry::mul_row<S::O>(s.b, a, 1, b[0]);
+  mont_clear<Full, N>(s.a, s.b, s.top, m);
+  PIPPIN_UNROLL
+  for (int i = 1; i < N; i++) {
+    uint64_t* ev = i % 2 == 0 ? s.a : s.b;
+    uint64_t* od = i % 2 == 0 ? s.b : s.a;
+    mont_row<Full, N>(ev, od, s.top, a, b[i]);
+    mont_clear<Full, N>(ev, od, s.top, m);
+  }
+  return N % 2 == 1 ? mont_result<Full, N>(s.a, s.b, s.top, 0)
+                    : mont_result<Full, N>(s.b, s.a, s.top, 0);
+}
+
+// t / R mod p without the last subtraction, for t < 2^(64N): below p + t / R,
+// plus 1. The running sum takes in one more limb of t with each shift.
+template <bool Full, Modulus M>
+PIPPIN_HD with_carry<M::limbs> mont_reduction(const num<2 * M::limbs>& t, const M& m) {
+  constexpr int N = M::limbs;
+  using S = mont_sum<N>;
+  S s;
+  s.top = 0;
+  PIPPIN_UNROLL
+  for (int k = 0; k < S::E; k++) {
+    s.a[k] = ptx::pack(t[2 * k], 2 * k + 1 < N ? t[2 * k + 1] : 0);
+    s.b[k] = 0;
+  }
+  mont_clear<Full, N>(s.a, s.b, s.top, m);
+  PIPPIN_UNROLL
+  for (int i = 1; i < N; i++) {
+    uint64_t* ev = i % 2 == 0 ? s.a : s.b;
+    uint64_t* od = i % 2 == 0 ? s.b : s.a;
+    const uint32_t q = ptx::mul_lo(ptx::lo32(ev[0]) + ptx::hi32(od[0]), m.np0());
+    const uint64_t tail = ptx::pack(t[N - 1 + i], Full ? s.top : 0);
+    if constexpr (S::even) {
+      s.top = carry::shift_row<S::O, true, Full>(ev[0], od, m, 1, q, tail);
+      s.top += carry::mad_row_above<S::E, Full>(ev, m, 0, q, od[S::O - 1]);
+    } else {
+      const uint32_t c = carry::shift_row<S::O, false, Full>(ev[0], od, m, 1, q, 0);
+      ev[S::E - 1] = ptx::pack(ptx::lo32(tail), ptx::hi32(tail) + c);
+      if constexpr (Full) {
+        s.top = carry::mad_row<S::E>(ev, m, 0, q);
+      } else {
+        carry::mad_row_fit<S::E>(ev, m, 0, q);
+      }
+    }
+  }
+  return N % 2 == 1 ? mont_result<Full, N>(s.a, s.b, s.top, t[2 * N - 1])
+                    : mont_result<Full, N>(s.b, s.a, s.top, t[2 * N - 1]);
+}
+
+}  // namespace detail
+
+// a b / R mod p, without the last subtraction: the result is below p + a b / R.
+// Range: a + p <= R and a b <= R^2 - R p. Cost: 2N^2 + N.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> mont_mul_lazy(const num<M::limbs>& a, const num<M::limbs>& b, const M& m) {
+  static_assert(!detail::full<M>, "a lazy product needs a spare bit above p");
+  return detail::mont_product<false>(a, b, m).value;
+}
+
+// t / R mod p of a double-width t, without the last subtraction: the result is
+// at most p + t / R. Range: p <= R/2, t <= R^2 - R p - R. Cost: N^2 + N.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> mont_reduce_lazy(const num<2 * M::limbs>& t, const M& m) {
+  static_assert(!detail::full<M>, "a lazy reduction needs a spare bit above p");
+  return detail::mont_reduction<false>(t, m).value;
+}
+
+// a^2 / R mod p, without the last subtraction: at most p + a^2 / R.
+// Range: a^2 <= R^2 - R p - R. Cost: 3N(N+1)/2.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> mont_sqr_lazy(const num<M::limbs>& a, const M& m) {
+  return mont_reduce_lazy(sqr(a), m);
+}
+
+// a b / R mod p. Range: a, b < p. Cost: 2N^2 + N.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> mont_mul(const num<M::limbs>& a, const num<M::limbs>& b, const M& m) {
+  const with_carry<M::limbs> r = detail::mont_product<detail::full<M>>(a, b, m);
+  return detail::reduce_once(r.value, r.carry, m);
+}
+
+// t / R mod p of a double-width t < p R. Cost: N^2 + N.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> mont_reduce(const num<2 * M::limbs>& t, const M& m) {
+  const with_carry<M::limbs> r = detail::mont_reduction<detail::full<M>>(t, m);
+  return detail::reduce_once(r.value, r.carry, m);
+}
+
+// a^2 / R mod p. Range: a < p. Cost: 3N(N+1)/2.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> mont_sqr(const num<M::limbs>& a, const M& m) {
+  return mont_reduce(sqr(a), m);
+}
+
+// a R mod p: into Montgomery form. Range: a < R, not only a < p.
+// Cost: 2N^2 + N.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> to_mont(const num<M::limbs>& a, const M& m) {
+  return mont_mul(m.r2(), a, m);
+}
+
+// a / R mod p: out of Montgomery form. Range: a < R. Cost: N^2 + N.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> from_mont(const num<M::limbs>& a, const M& m) {
+  return mont_reduce(resize<2 * M::limbs>(a), m);
+}
+
+// a^e in Montgomery form, e of K limbs, a^0 = 1. Every bit costs a square and a
+// product whose result is kept or dropped. Cost: 32K (3.5N^2 + 2.5N).
+template <Modulus M, int K>
+PIPPIN_HD num<M::limbs> mont_pow(const num<M::limbs>& a, num<K> e, const M& m) {
+  num<M::limbs> r = m.one();
+  PIPPIN_LOOP
+  for (int i = 0; i < 32 * K; i++) {
+    r = mont_sqr(r, m);
+    r = select((int32_t)e[K - 1] < 0, mont_mul(r, a, m), r);
+    e = shl1(e);
+  }
+  return r;
+}
+
+// mont_pow whose time depends on e: no products for its zero bits, nothing for
+// the zeros above its highest bit. Cost: about half of mont_pow.
+template <Modulus M, int K>
+PIPPIN_HD num<M::limbs> mont_pow_fast(const num<M::limbs>& a, num<K> e, const M& m) {
+  num<M::limbs> r = m.one();
+  bool started = false;
+  PIPPIN_LOOP
+  for (int i = 0; i < 32 * K; i++) {
+    if (started) r = mont_sqr(r, m);
+    if ((int32_t)e[K - 1] < 0) {
+      r = started ? mont_mul(r, a, m) : a;
+      started = true;
+    }
+    e = shl1(e);
+  }
+  return r;
+}
+
+namespace detail {
+
+// Divsteps in batches: the 2x2 matrix of a batch comes from the low words of f
+// and g, and is applied to the whole numbers once a batch. 29 steps leave room
+// for a d + b e + q p in a signed 64-bit sum of 32-bit limbs.
+constexpr int batch = 29;
+
+// Divsteps after which g = 0 for operands below 2^bits.
+// Source: Bernstein and Yang 2019, theorem 11.2.
+constexpr int divsteps_for(int bits) {
+  return bits < 46 ? (49 * bits + 80) / 17 : (49 * bits + 57) / 17;
+}
+
+// 2^batch times the transition matrix: f' = (u f + v g) / 2^batch,
+// g' = (q f + r g) / 2^batch; |u| + |v| and |q| + |r| are at most 2^batch.
+struct transition {
+  int32_t u, v, q, r;
+};
+
+// One batch without branches. f and g are the low words of the two numbers, f
+// odd. A step is, with delta starting at 1:
+//   delta > 0 and g odd: (1 - delta, g, (g - f) / 2), else
+//   (1 + delta, f, (g + (g mod 2) f) / 2).
+PIPPIN_HD int32_t divsteps(int32_t delta, uint32_t f, uint32_t g, transition& t) {
+  uint32_t u = 1, v = 0, q = 0, r = 1;
+  PIPPIN_LOOP
+  for (int i = 0; i < batch; i++) {
+    const uint32_t odd = 0u - (g & 1);
+    const uint32_t swap = odd & (0u - (uint32_t)(delta > 0));
+    // g - f where they swap, g + f where g is odd, g otherwise.
+    const uint32_t nf = (f ^ swap) - swap, nu = (u ^ swap) - swap, nv = (v ^ swap) - swap;
+    const uint32_t ng = g + (nf & odd), nq = q + (nu & odd), nr = r + (nv & odd);
+    f = (g & swap) | (f & ~swap);
+    u = (q & swap) | (u & ~swap);
+    v = (r & swap) | (v & ~swap);
+    delta = 1 + (int32_t)(((uint32_t)delta ^ swap) - swap);
+    g = ng >> 1;
+    q = nq;
+    r = nr;
+    u <<= 1;
+    v <<= 1;
+  }
+  t = {(int32_t)u, (int32_t)v, (int32_t)q, (int32_t)r};
+  return delta;
+}
+
+// Zeros below the lowest one of x, and `most` when there are more.
+PIPPIN_HD int trailing_zeros(uint32_t x, int most) {
+  const uint32_t y = x | 0xffffffffu << most;
+#if defined(__CUDA_ARCH__)
+  return __ffs((int)y) - 1;
+#else
+  return __builtin_ctz(y);
+#endif
+}
+
+// The same batch with a step of several zeros at once.
+PIPPIN_HD int32_t divsteps_fast(int32_t delta, uint32_t f, uint32_t g, transition& t) {
+  uint32_t u = 1, v = 0, q = 0, r = 1;
+  int left = batch;
+  PIPPIN_LOOP
+  for (;;) {
+    const int zeros = trailing_zeros(g, left);
+    g >>= zeros;
+    u <<= zeros;
+    v <<= zeros;
+    delta += zeros;
+    left -= zeros;
+    if (left == 0) break;
+    // g is odd. One divstep's subtraction or sum; its halving is counted above
+    // in the next round, so delta goes up there.
+    if (delta > 0) {
+      const uint32_t f0 = f, u0 = u, v0 = v;
+      f = g;
+      u = q;
+      v = r;
+      g -= f0;
+      q -= u0;
+      r -= v0;
+      delta = -delta;
+    } else {
+      g += f;
+      q += u;
+      r += v;
+    }
+  }
+  t = {(int32_t)u, (int32_t)v, (int32_t)q, (int32_t)r};
+  return delta;
+}
+
+// x 2^-batch of an N+1 limb two's complement sum whose low bits are zero.
+template <int L>
+PIPPIN_HD num<L> shift_batch(const num<L>& x) {
+  num<L> r;
+  PIPPIN_UNROLL
+  for (int i = 0; i < L - 1; i++) r[i] = ptx::funnel_r(x[i], x[i + 1], batch);
+  r[L - 1] = (uint32_t)((int32_t)x[L - 1] >> batch);
+  return r;
+}
+
+// A limb of a two's complement number as a summand: the top one has the sign.
+template <int L>
+PIPPIN_HD int64_t summand(const num<L>& x, int i) {
+  return i == L - 1 ? (int64_t)(int32_t)x[i] : (int64_t)x[i];
+}
+
+// (a x + b y) / 2^batch, exact.
+template <int L>
+PIPPIN_HD num<L> combine(int32_t a, const num<L>& x, int32_t b, const num<L>& y) {
+  num<L> r;
+  int64_t acc = 0;
+  PIPPIN_UNROLL
+  for (int i = 0; i < L; i++) {
+    acc += a * summand(x, i) + b * summand(y, i);
+    r[i] = (uint32_t)acc;
+    acc >>= 32;
+  }
+  return shift_batch(r);
+}
+
+// (a x + b y) / 2^batch mod p for x, y in (-2p, p), result in (-2p, p): a
+// multiple k p makes the division exact; k also adds p for each negative operand.
+template <int L, class M>
+PIPPIN_HD num<L> combine_mod(int32_t a, const num<L>& x, int32_t b, const num<L>& y, const M& m) {
+  constexpr uint32_t mask = (1u << batch) - 1;
+  int32_t k = (is_negative(x) ? a : 0) + (is_negative(y) ? b : 0);
+  const uint32_t low = (uint32_t)a * x[0] + (uint32_t)b * y[0];
+  // low + k p = 0 mod 2^batch for the new k: subtract (low/p + k) mod 2^batch.
+  k -= (int32_t)(((0u - m.np0()) * low + (uint32_t)k) & mask);
+  num<L> r;
+  int64_t acc = 0;
+  PIPPIN_UNROLL
+  for (int i = 0; i < L; i++) {
+    acc += a * summand(x, i) + b * summand(y, i);
+    if (i < L - 1) acc += (int64_t)k * (int64_t)(uint32_t)m[i < L - 1 ? i : 0];
+    r[i] = (uint32_t)acc;
+    acc >>= 32;
+  }
+  return shift_batch(r);
+}
+
+// scale / x mod p. The invariants are d x = f scale and e x = g scale, up to
+// sign and modulo p, from (f, d) = (p, 0) and (g, e) = (x, scale) to g = 0.
+template <bool Fast, Modulus M>
+PIPPIN_HD num<M::limbs> divide(const num<M::limbs>& scale, const num<M::limbs>& x, const M& m) {
+  constexpr int N = M::limbs, L = N + 1;
+  num<L> f = resize<L>(words(m)), g = resize<L>(x), d = zero<L>(), e = resize<L>(scale);
+  int32_t delta = 1;
+  constexpr int rounds = (divsteps_for(M::bits) + batch - 1) / batch;
+  PIPPIN_LOOP
+  for (int i = 0; Fast ? !is_zero(g) : i < rounds; i++) {
+    transition t;
+    delta = Fast ? divsteps_fast(delta, f[0], g[0], t) : divsteps(delta, f[0], g[0], t);
+    const num<L> f0 = f, d0 = d;
+    f = combine(t.u, f0, t.v, g);
+    g = combine(t.q, f0, t.r, g);
+    d = combine_mod(t.u, d0, t.v, e, m);
+    e = combine_mod(t.q, d0, t.r, e, m);
+  }
+  // d in (-2p, p) and f = 1 or -1: add p if negative, then the sign, again p.
+  const num<L> p = resize<L>(words(m));
+  d = select(is_negative(d), add(d, p), d);
+  d = select(is_negative(f), neg(d), d);
+  d = select(is_negative(d), add(d, p), d);
+  return resize<N>(d);
+}
+
+}  // namespace detail
+
+// 1/a mod p, plain domain, for gcd(a, p) = 1; 0 for a = 0. Range: a < p.
+// Cost: about 3N(49 bits(p)/17)/29 wide products and as many steps of a few
+// word operations; 260 bits take about 26 rounds.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> inverse(const num<M::limbs>& a, const M& m) {
+  return detail::divide<false>(from_word<M::limbs>(1), a, m);
+}
+
+// inverse in a time that depends on a, about two thirds of it on average.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> inverse_fast(const num<M::limbs>& a, const M& m) {
+  return detail::divide<true>(from_word<M::limbs>(1), a, m);
+}
+
+// 1/a in Montgomery form: (a R)^-1 R^2 = a^-1 R, one division. Cost: as inverse.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> mont_inverse(const num<M::limbs>& a, const M& m) {
+  return detail::divide<false>(m.r2(), a, m);
+}
+
+// mont_inverse in a time that depends on a.
+template <Modulus M>
+PIPPIN_HD num<M::limbs> mont_inverse_fast(const num<M::limbs>& a, const M& m) {
+  return detail::divide<true>(m.r2(), a, m);
+}
+
+}  // namespace pippin::mp

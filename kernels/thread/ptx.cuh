@@ -1,0 +1,186 @@
+// ptx.cuh: the carry and multiply-add instructions of the GPU, one function each.
+//
+// On the device every function is one PTX statement on the condition-code
+// register; on the host it is the same operation in plain C++ on an explicit
+// bit. The bit lives in a value of type `carry`, which is empty on the device,
+// so that one source serves both and a sanitizer can watch the arithmetic.
+//
+// Contract of the whole file
+//   range    any 32-bit (64-bit where the name says so) words
+//   carry    `_cc` at the end writes the carry, a `c` after the verb (addc,
+//            subc, madc) reads it; a carry is 0 or 1; for sub it is the borrow
+//   scope    one thread; only carry.cuh calls the functions that take a carry
+//   cost     one instruction; mad and mul: one multiply-add
+//   source   PTX ISA 8.x, "Extended-Precision Integer Arithmetic"
+#pragma once
+#include <cstdint>
+
+#if defined(__CUDACC__)
+#define PIPPIN_HD __host__ __device__ __forceinline__
+#else
+#define PIPPIN_HD inline
+#endif
+
+// Loops over limbs are unrolled on the device, where a limb array must be
+// registers, and loops over bits are not; on the host all stay loops.
+#if defined(__CUDA_ARCH__)
+#define PIPPIN_UNROLL _Pragma("unroll")
+#define PIPPIN_LOOP _Pragma("unroll 1")
+#else
+#define PIPPIN_UNROLL
+#define PIPPIN_LOOP
+#endif
+
+namespace pippin::ptx {
+
+// carry stands for the carry flag between two links of a chain.
+struct carry {
+#if !defined(__CUDA_ARCH__)
+  uint32_t bit = 0;
+#endif
+};
+
+// Halves of a 64-bit word, and back.
+PIPPIN_HD uint32_t lo32(uint64_t x) { return (uint32_t)x; }
+PIPPIN_HD uint32_t hi32(uint64_t x) { return (uint32_t)(x >> 32); }
+PIPPIN_HD uint64_t pack(uint32_t lo, uint32_t hi) { return (uint64_t)hi << 32 | lo; }
+
+#if defined(__CUDA_ARCH__)
+
+#define PIPPIN_PTX_3(name, op)                                                          \
+  PIPPIN_HD uint32_t name(carry&, uint32_t a, uint32_t b) {                             \
+    uint32_t r;                                                                         \
+    asm volatile(op " %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));                         \
+    return r;                                                                           \
+  }
+#define PIPPIN_PTX_4(name, op)                                                          \
+  PIPPIN_HD uint32_t name(carry&, uint32_t a, uint32_t b, uint32_t c) {                 \
+    uint32_t r;                                                                         \
+    asm volatile(op " %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));             \
+    return r;                                                                           \
+  }
+// The product and the 64-bit addition in one statement: ptxas fuses this form
+// into IMAD.WIDE.U32.X always, a pair mad.lo.cc, madc.hi.cc only sometimes.
+#define PIPPIN_PTX_WIDE(name, op)                                                       \
+  PIPPIN_HD uint64_t name(carry&, uint32_t a, uint32_t b, uint64_t c) {                 \
+    uint64_t r;                                                                         \
+    asm volatile("{ .reg .u64 t; mul.wide.u32 t, %1, %2; " op " %0, %3, t; }"           \
+                 : "=l"(r)                                                              \
+                 : "r"(a), "r"(b), "l"(c));                                             \
+    return r;                                                                           \
+  }
+#define PIPPIN_PTX_64(name, op)                                                         \
+  PIPPIN_HD uint64_t name(carry&, uint64_t a, uint64_t b) {                             \
+    uint64_t r;                                                                         \
+    asm volatile(op " %0, %1, %2;" : "=l"(r) : "l"(a), "l"(b));                         \
+    return r;                                                                           \
+  }
+
+#else
+
+namespace twin {
+// The host's arithmetic: a sum of a few words, its low word the result and the
+// next bit the carry.
+PIPPIN_HD uint32_t sum(carry& f, uint64_t s, bool write) {
+  if (write) f.bit = (uint32_t)(s >> 32) & 1;
+  return (uint32_t)s;
+}
+PIPPIN_HD uint64_t sum64(carry& f, unsigned __int128 s, bool write) {
+  if (write) f.bit = (uint32_t)(s >> 64) & 1;
+  return (uint64_t)s;
+}
+PIPPIN_HD uint32_t low(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b); }
+PIPPIN_HD uint32_t high(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b >> 32); }
+// An op's text says what it does: `c` reads the carry, `.cc` writes it.
+constexpr bool has(const char* op, const char* part) {
+  for (; *op; ++op) {
+    const char *a = op, *b = part;
+    while (*b && *a == *b) ++a, ++b;
+    if (!*b) return true;
+  }
+  return false;
+}
+}  // namespace twin
+
+#define PIPPIN_PTX_3(name, op)                                                          \
+  PIPPIN_HD uint32_t name(carry& f, uint32_t a, uint32_t b) {                           \
+    constexpr bool in = twin::has(op, "addc") || twin::has(op, "subc");                 \
+    constexpr bool out = twin::has(op, ".cc");                                          \
+    const uint64_t c = in ? f.bit : 0;                                                  \
+    return twin::sum(f, twin::has(op, "sub") ? (uint64_t)a - b - c : (uint64_t)a + b + c, out); \
+  }
+#define PIPPIN_PTX_4(name, op)                                                          \
+  PIPPIN_HD uint32_t name(carry& f, uint32_t a, uint32_t b, uint32_t c) {               \
+    constexpr bool in = twin::has(op, "madc"), out = twin::has(op, ".cc");              \
+    const uint32_t m = twin::has(op, ".hi") ? twin::high(a, b) : twin::low(a, b);       \
+    return twin::sum(f, (uint64_t)m + c + (in ? f.bit : 0), out);                       \
+  }
+#define PIPPIN_PTX_WIDE(name, op)                                                       \
+  PIPPIN_HD uint64_t name(carry& f, uint32_t a, uint32_t b, uint64_t c) {               \
+    constexpr bool in = twin::has(op, "addc"), out = twin::has(op, ".cc");              \
+    return twin::sum64(f, (unsigned __int128)((uint64_t)a * b) + c + (in ? f.bit : 0), out); \
+  }
+#define PIPPIN_PTX_64(name, op)                                                         \
+  PIPPIN_HD uint64_t name(carry& f, uint64_t a, uint64_t b) {                           \
+    constexpr bool in = twin::has(op, "addc"), out = twin::has(op, ".cc");              \
+    return twin::sum64(f, (unsigned __int128)a + b + (in ? f.bit : 0), out);            \
+  }
+
+#endif
+
+// a + b, a + b + carry; a - b, a - b - borrow.
+PIPPIN_PTX_3(add_cc, "add.cc.u32")
+PIPPIN_PTX_3(addc_cc, "addc.cc.u32")
+PIPPIN_PTX_3(addc, "addc.u32")
+PIPPIN_PTX_3(sub_cc, "sub.cc.u32")
+PIPPIN_PTX_3(subc_cc, "subc.cc.u32")
+PIPPIN_PTX_3(subc, "subc.u32")
+// The low (lo) or high (hi) word of a*b, plus c, plus the carry.
+PIPPIN_PTX_4(mad_lo_cc, "mad.lo.cc.u32")
+PIPPIN_PTX_4(madc_lo_cc, "madc.lo.cc.u32")
+PIPPIN_PTX_4(madc_lo, "madc.lo.u32")
+PIPPIN_PTX_4(mad_hi_cc, "mad.hi.cc.u32")
+PIPPIN_PTX_4(madc_hi_cc, "madc.hi.cc.u32")
+PIPPIN_PTX_4(madc_hi, "madc.hi.u32")
+// c + a*b on 64 bits, plus the carry.
+PIPPIN_PTX_WIDE(mad_wide_cc, "add.cc.u64")
+PIPPIN_PTX_WIDE(madc_wide_cc, "addc.cc.u64")
+PIPPIN_PTX_WIDE(madc_wide, "addc.u64")
+// a + b on 64 bits, plus the carry.
+PIPPIN_PTX_64(add64_cc, "add.cc.u64")
+PIPPIN_PTX_64(addc64_cc, "addc.cc.u64")
+PIPPIN_PTX_64(addc64, "addc.u64")
+
+#undef PIPPIN_PTX_3
+#undef PIPPIN_PTX_4
+#undef PIPPIN_PTX_WIDE
+#undef PIPPIN_PTX_64
+
+// Low word of a*b.
+PIPPIN_HD uint32_t mul_lo(uint32_t a, uint32_t b) { return a * b; }
+
+// High word of a*b.
+PIPPIN_HD uint32_t mul_hi(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b >> 32); }
+
+// The whole of a*b.
+PIPPIN_HD uint64_t mul_wide(uint32_t a, uint32_t b) { return (uint64_t)a * b; }
+
+// The upper word of (hi:lo) << s, 0 <= s <= 31.
+PIPPIN_HD uint32_t funnel_l(uint32_t lo, uint32_t hi, uint32_t s) {
+#if defined(__CUDA_ARCH__)
+  return __funnelshift_l(lo, hi, s);
+#else
+  return (uint32_t)(pack(lo, hi) << s >> 32);
+#endif
+}
+
+// The lower word of (hi:lo) >> s, 0 <= s <= 31.
+PIPPIN_HD uint32_t funnel_r(uint32_t lo, uint32_t hi, uint32_t s) {
+#if defined(__CUDA_ARCH__)
+  return __funnelshift_r(lo, hi, s);
+#else
+  return (uint32_t)(pack(lo, hi) >> s);
+#endif
+}
+
+}  // namespace pippin::ptx
