@@ -1,0 +1,208 @@
+package driver
+
+import "sync/atomic"
+
+// Memory is an allocation on a device. Its contents are undefined at first.
+type Memory struct {
+	dev  *Device
+	size int64
+	addr atomic.Uint64 // 0 once freed
+}
+
+// Alloc takes size bytes of device memory, aligned to 256 bytes at least. It
+// may wait for the device. When there are not as many, the error is a
+// *MemoryError (backend.ErrOutOfMemory).
+func (d *Device) Alloc(size int64) (*Memory, error) {
+	var a address
+	err := d.allocate("cuMemAlloc", size, true, func() (r Result) { a, r = d.sys.alloc(size); return r })
+	if err != nil {
+		return nil, err
+	}
+	return d.memory(a, size), nil
+}
+
+func (d *Device) memory(a address, size int64) *Memory {
+	m := &Memory{dev: d, size: size}
+	m.addr.Store(uint64(a))
+	d.count(&d.live.Memory, size)
+	return m
+}
+
+// Free gives the memory back once the device has done its work so far. Freeing
+// twice is no error.
+func (m *Memory) Free() error {
+	a := m.take()
+	if a == 0 {
+		return nil
+	}
+	return m.dev.release("cuMemFree", func() Result { return m.dev.sys.free(a) })
+}
+
+// FreeAsync gives memory of a Pool back in the stream's order, without waiting.
+func (m *Memory) FreeAsync(s *Stream) error {
+	h, err := s.on(m.dev)
+	if err != nil {
+		return err
+	}
+	a := m.take()
+	if a == 0 {
+		return nil
+	}
+	return m.dev.release("cuMemFreeAsync", func() Result { return m.dev.sys.freeAsync(a, h) })
+}
+
+func (m *Memory) take() address {
+	a := address(m.addr.Swap(0))
+	if a != 0 {
+		m.dev.count(&m.dev.live.Memory, -m.size)
+	}
+	return a
+}
+
+// Size is in bytes.
+func (m *Memory) Size() int64 { return m.size }
+
+// Span is all of the memory.
+func (m *Memory) Span() Span { return Span{mem: m, size: m.size} }
+
+// Span is a part of a Memory: an address with bounds, which every call checks.
+// It is a value; it does not keep the memory from being freed. The zero Span
+// is empty, and so is any span of no bytes: calls accept it and do nothing.
+type Span struct {
+	mem       *Memory
+	off, size int64
+	global    address // of a module's variable, which has no Memory
+	dev       *Device // of global
+	bad       bool
+}
+
+// Size is in bytes.
+func (s Span) Size() int64 { return s.size }
+
+// Slice is the size bytes from off on. When they are not all inside s, the
+// result is a span that every call refuses.
+func (s Span) Slice(off, size int64) Span {
+	if off < 0 || size < 0 || off > s.size || size > s.size-off {
+		return Span{mem: s.mem, dev: s.dev, bad: true}
+	}
+	s.off += off
+	s.size = size
+	return s
+}
+
+// Param is the span's address as a kernel's parameter: 0, which no kernel can
+// follow, when the memory was freed or the span is out of bounds.
+func (s Span) Param() Param {
+	switch {
+	case s.bad:
+		return 0
+	case s.mem == nil:
+		return Param(uint64(s.global) + uint64(s.off))
+	}
+	if a := s.mem.addr.Load(); a != 0 {
+		return Param(a + uint64(s.off))
+	}
+	return 0
+}
+
+// on is the span's address for a call on a device.
+func (s Span) on(d *Device) (address, error) {
+	owner := s.dev
+	if s.mem != nil {
+		owner = s.mem.dev
+	}
+	switch {
+	case s.bad:
+		return 0, invalid("span outside its memory")
+	case s.size == 0:
+		return 0, nil
+	case owner != d:
+		return 0, invalid("memory of another device")
+	}
+	a := s.Param()
+	if a == 0 {
+		return 0, invalid("memory was freed")
+	}
+	return address(a), nil
+}
+
+// Pool hands out device memory in stream order, without waiting for the device
+// and without going to the system for memory that it got back.
+type Pool struct{ object }
+
+// NewPool creates a pool that keeps up to keep bytes of what is freed to it
+// whenever a stream, event or device is synchronised. Where Info.Pools is
+// false, it fails with backend.ErrUnsupported.
+func (d *Device) NewPool(keep int64) (*Pool, error) {
+	if keep < 0 {
+		return nil, invalid("pool that keeps %d bytes", keep)
+	}
+	var h handle
+	err := d.do("cuMemPoolCreate", func() (r Result) { h, r = d.sys.poolCreate(d.dev); return r })
+	if err != nil {
+		return nil, err
+	}
+	p := &Pool{}
+	p.set(d, h)
+	err = d.do("cuMemPoolSetAttribute", func() Result { return d.sys.poolSet(h, poolReleaseThreshold, uint64(keep)) })
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Alloc takes size bytes, usable in the stream's order from now on. Memory is
+// given back with FreeAsync or, once the device no longer uses it, with Free.
+func (p *Pool) Alloc(s *Stream, size int64) (*Memory, error) {
+	h, err := p.get("memory pool")
+	if err != nil {
+		return nil, err
+	}
+	sh, err := s.on(p.dev)
+	if err != nil {
+		return nil, err
+	}
+	var a address
+	err = p.dev.allocate("cuMemAllocFromPoolAsync", size, true, func() (r Result) {
+		a, r = p.dev.sys.allocAsync(h, size, sh)
+		return r
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p.dev.memory(a, size), nil
+}
+
+// Trim gives memory that is not in use back to the system, down to keep bytes.
+func (p *Pool) Trim(keep int64) error {
+	h, err := p.get("memory pool")
+	if err != nil {
+		return err
+	}
+	if keep < 0 {
+		return invalid("trimming a pool to %d bytes", keep)
+	}
+	return p.dev.do("cuMemPoolTrimTo", func() Result { return p.dev.sys.poolTrim(h, keep) })
+}
+
+// Usage is the bytes given out and the bytes taken from the system.
+func (p *Pool) Usage() (used, reserved int64, err error) {
+	h, err := p.get("memory pool")
+	if err != nil {
+		return 0, 0, err
+	}
+	err = p.dev.do("cuMemPoolGetAttribute", func() Result {
+		u, r := p.dev.sys.poolGet(h, poolUsed)
+		if r != Success {
+			return r
+		}
+		v, r := p.dev.sys.poolGet(h, poolReserved)
+		used, reserved = int64(u), int64(v)
+		return r
+	})
+	return used, reserved, err
+}
+
+// Close gives everything back once the allocations from the pool are freed.
+func (p *Pool) Close() error { return p.drop("cuMemPoolDestroy", p.dev.sys.poolDestroy) }
