@@ -301,9 +301,8 @@ func cancelledWaiting(s *subject) error {
 		ctx, cancel := context.WithCancel(s.ctx)
 		defer cancel()
 		j := l.job(0, s.scalars(fixtures.Uniform, n, 31))
-		j.Ready = func(ctx context.Context, n int) error {
+		j.Ready = func(context.Context, int) error {
 			cancel()
-			<-ctx.Done()
 			return ctx.Err()
 		}
 		_, err := s.b.MSM(ctx, []backend.Job{j})

@@ -22,8 +22,8 @@ type Options struct {
 	Groups []backend.Group
 	// Full runs more sizes and every power of two alone.
 	Full bool
-	// Logs are the k of the sizes 2^k-1, 2^k and 2^k+1; nil is 6, 8 and 10,
-	// and with Full 4 to 16.
+	// Logs are the k of the sizes 2^k-1, 2^k and 2^k+1; nil is 6, 8, 10 and
+	// 12, and with Full 4 to 16.
 	Logs []int
 	// Seed chooses the points and scalars.
 	Seed uint64
@@ -100,7 +100,7 @@ func newSuite(o Options, info backend.Info) *suite {
 		s.groups = backend.Groups()
 	}
 	if s.logs == nil {
-		s.logs = []int{6, 8, 10}
+		s.logs = []int{6, 8, 10, 12}
 		if s.full {
 			s.logs = []int{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
 		}

@@ -252,20 +252,31 @@ func unalignedScalars(s *subject) error {
 
 func argumentsUntouched(s *subject) error {
 	n := s.some()
-	return s.with(fixtures.Random, n, func(l *loaded) error {
-		k := s.scalars(fixtures.Witness, n, 13)
-		scalars, points := slices.Clone(k), slices.Clone(l.bytes)
-		if err := s.expect(l, 0, k); err != nil {
-			return err
-		}
-		if !bytes.Equal(k, scalars) {
-			return errors.New("the backend changed the scalars")
-		}
-		if !bytes.Equal(l.bytes, points) {
-			return errors.New("the backend changed the bases")
-		}
-		return nil
-	})
+	p, err := s.set(fixtures.Random)
+	if err != nil {
+		return err
+	}
+	points, err := p.Bytes(n)
+	if err != nil {
+		return err
+	}
+	scalars := s.scalars(fixtures.Witness, n, 13)
+	pointsBefore, scalarsBefore := slices.Clone(points), slices.Clone(scalars)
+	id, err := s.b.LoadBases(s.ctx, backend.Bases{Curve: s.curve, Group: s.group, Count: n, Bytes: points})
+	if err != nil {
+		return err
+	}
+	_, err = s.one(backend.Job{Bases: id, Count: n, Scalars: scalars})
+	if err := errors.Join(err, s.b.FreeBases(s.ctx, id)); err != nil {
+		return err
+	}
+	if !bytes.Equal(scalars, scalarsBefore) {
+		return errors.New("the backend changed the scalars")
+	}
+	if !bytes.Equal(points, pointsBefore) {
+		return errors.New("the backend changed the bases")
+	}
+	return nil
 }
 
 // resultsOwned overwrites results to the end of their capacity.
