@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+)
+
+// Record is what one measurement leaves behind: the machine and its runs. R
+// is Run for MSMs; other operations have types of their own with a field "op".
+type Record[R any] struct {
+	Machine Machine `json:"machine"`
+	Runs    []R     `json:"runs"`
+}
+
+// WriteJSON writes the record for people and programs, indented.
+func (r Record[R]) WriteJSON(w io.Writer) error {
+	if r.Runs == nil {
+		r.Runs = []R{}
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// Path says where the scalars were when the clock started.
+type Path string
+
+// The paths.
+const (
+	// Copy: an ordinary Go slice. A plugin's client copies it into shared
+	// memory within the time measured; in process nothing is copied.
+	Copy Path = "copy"
+	// Arena: memory from Group.NewScalars that the plugin reads in place.
+	Arena Path = "arena"
+)
+
+// What a run's times include.
+const (
+	// EndToEnd is from host scalars to the affine point, in process.
+	EndToEnd = "end-to-end"
+	// EndToEndPlugin is the same through a plugin process.
+	EndToEndPlugin = "end-to-end through the plugin"
+)
+
+// Oracle names what answers were compared with: the inner product of the
+// scalars with the bases' known discrete logarithms, times the generator.
+const Oracle = "discrete logarithms"
+
+// Run is the timed MSMs of one backend on one input. Times are milliseconds.
+type Run struct {
+	Op           string `json:"op"` // "msm"
+	Curve        string `json:"curve"`
+	Group        string `json:"group"`
+	N            int    `json:"n"`
+	Backend      string `json:"backend"`
+	Version      string `json:"backend_version"`
+	Device       string `json:"device"`
+	Distribution string `json:"distribution"`
+	Seed         uint64 `json:"seed"`
+	Path         Path   `json:"path"`
+	Measure      string `json:"measure"` // EndToEnd or EndToEndPlugin
+
+	Count    int       `json:"count"` // length of Samples
+	Min      float64   `json:"min_ms"`
+	Median   float64   `json:"median_ms"`
+	Samples  []float64 `json:"samples_ms"` // in the order taken
+	LoadBase float64   `json:"load_bases_ms"`
+
+	// Checked is true only when every answer, the warm-up's included, was
+	// compared and right.
+	Checked bool `json:"checked"`
+	// Oracle is what they were compared with; "" when they were not.
+	Oracle string `json:"oracle,omitempty"`
+	// Wrong counts the answers that differed.
+	Wrong int `json:"wrong,omitempty"`
+}
+
+// setSamples fills in everything that follows from the samples.
+func (r *Run) setSamples(samples []time.Duration) {
+	r.Count, r.Min, r.Median = len(samples), millis(Min(samples)), millis(Median(samples))
+	r.Samples = make([]float64, len(samples))
+	for i, s := range samples {
+		r.Samples[i] = millis(s)
+	}
+}

@@ -1,0 +1,94 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// WriteTable writes the machine and a line for each run. Where several
+// backends or paths computed the same MSM, the last column compares their
+// medians with the first one's.
+func WriteTable(w io.Writer, m Machine, runs []Run) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", m)
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	base := baselines(runs)
+	comparing := len(base) < len(runs)
+	head := "curve\tgroup\tn\tscalars\tbackend\tpath\truns\tmin ms\tmedian ms\tMpoints/s\tchecked\t"
+	if comparing {
+		head += "against first\t"
+	}
+	fmt.Fprintln(t, head)
+	for _, r := range runs {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%.3g\t%s\t", r.Curve, r.Group, FormatSize(r.N), r.Distribution,
+			r.Backend, r.Path, r.Count, formatMillis(r.Min), formatMillis(r.Median), float64(r.N)/r.Median/1e3, r.verdict())
+		if comparing {
+			fmt.Fprintf(t, "%s\t", against(r, base[keyOf(r)]))
+		}
+		fmt.Fprintln(t)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// verdict is what the table says of a run's answers.
+func (r Run) verdict() string {
+	switch {
+	case r.Wrong > 0:
+		return "WRONG"
+	case r.Checked:
+		return "yes"
+	}
+	return "no"
+}
+
+// workload identifies runs of the same MSM.
+type workload struct {
+	curve, group string
+	n            int
+	distribution string
+	seed         uint64
+}
+
+func keyOf(r Run) workload { return workload{r.Curve, r.Group, r.N, r.Distribution, r.Seed} }
+
+// baselines is the first run of every workload.
+func baselines(runs []Run) map[workload]Run {
+	first := map[workload]Run{}
+	for _, r := range runs {
+		if _, ok := first[keyOf(r)]; !ok {
+			first[keyOf(r)] = r
+		}
+	}
+	return first
+}
+
+// against compares medians: "+2.1 %", or a factor where they are far apart.
+func against(r, base Run) string {
+	if r.Backend == base.Backend && r.Path == base.Path {
+		return "-"
+	}
+	ratio := r.Median / base.Median
+	if ratio > 2 || ratio < 0.5 {
+		return fmt.Sprintf("x %.3g", ratio)
+	}
+	return fmt.Sprintf("%+.1f %%", 100*(ratio-1))
+}
+
+// formatMillis keeps four significant digits, without an exponent.
+func formatMillis(ms float64) string {
+	switch {
+	case ms >= 1000:
+		return fmt.Sprintf("%.0f", ms)
+	case ms >= 100:
+		return fmt.Sprintf("%.1f", ms)
+	case ms >= 10:
+		return fmt.Sprintf("%.2f", ms)
+	}
+	return fmt.Sprintf("%.3f", ms)
+}
