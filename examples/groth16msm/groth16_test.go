@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"math/big"
@@ -20,7 +21,6 @@ import (
 	"github.com/consensys/gnark/frontend/cs/r1cs"
 	"github.com/consensys/gnark/logger"
 	"github.com/consensys/gnark/std/math/emulated"
-	"github.com/consensys/gnark/std/math/uints"
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/examples/internal/demo"
@@ -159,11 +159,14 @@ func TestQuotientOfUnsatisfiedSystem(t *testing.T) {
 	}
 }
 
+var circuit = flag.String("circuit", "sha256", "the circuit of TestRealCircuit: sha256, or ecdsa, which takes a minute")
+
 func TestRealCircuit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("making the keys takes half a minute on two processors; TestSmallCircuits runs the same code")
+	s, err := newStatement(*circuit)
+	if err != nil {
+		t.Fatal(err)
 	}
-	p := mustPrepare(t, sha256Statement([]byte("one block")))
+	p := mustPrepare(t, s)
 	t.Run("in process", func(t *testing.T) { testReal(t, p, inProcess(), demo.InProcess) })
 	t.Run("plugin", func(t *testing.T) {
 		if why := demo.NoPlugins(); why != "" {
@@ -215,7 +218,7 @@ func TestStatements(t *testing.T) {
 		}
 		switch a := s.assignment.(type) {
 		case *preimage:
-			a.Digest[0] = uints.NewU8(a.Digest[0].Val.(uint8) ^ 1)
+			a.Digest[7] = a.Digest[7].(uint32) ^ 1
 		case *signed:
 			a.Message = emulated.ValueOf[secp256k1Fr](1)
 		}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pippin-zk/pippin/msm"
+)
+
+// A timeline prints what happens as it happens and counts calls. Safe for
+// concurrent use.
+type timeline struct {
+	start time.Time
+
+	mu     sync.Mutex
+	w      io.Writer
+	phases []*phase
+	events map[msm.EventKind]int
+	calls  int
+	wrong  int
+	failed []error
+}
+
+// A phase is the time from one step of the script to the next. A call counts
+// in the phase in which it ended.
+type phase struct {
+	name    string
+	latency []time.Duration
+}
+
+func newTimeline(w io.Writer) *timeline {
+	fmt.Fprintf(w, "%8s  %7s  %s\n", "time", "calls", "what happened")
+	return &timeline{start: time.Now(), w: w, events: map[msm.EventKind]int{}}
+}
+
+// begin starts the next phase.
+func (t *timeline) begin(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.phases = append(t.phases, &phase{name: name})
+	t.line(name)
+}
+
+// note prints one line.
+func (t *timeline) note(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.line(text)
+}
+
+// event is msm.Config.OnEvent.
+func (t *timeline) event(ev msm.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.events[ev.Kind]++
+	t.line("  engine: " + ev.String())
+}
+
+func (t *timeline) line(text string) {
+	fmt.Fprintf(t.w, "%7.2fs  %7d  %s\n", time.Since(t.start).Seconds(), t.calls, text)
+}
+
+// call counts one call that has ended.
+func (t *timeline) call(took time.Duration, err error, right bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls++
+	switch {
+	case err != nil:
+		t.failed = append(t.failed, err)
+		t.line(fmt.Sprintf("a call FAILED: %v", err))
+	case !right:
+		t.wrong++
+		t.line("an answer is WRONG")
+	}
+	if len(t.phases) > 0 {
+		p := t.phases[len(t.phases)-1]
+		p.latency = append(p.latency, took)
+	}
+}
+
+// summary prints the latencies of each phase and who answered.
+func (t *timeline) summary(seen *observer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprintf(t.w, "\n%-24s %7s %9s %9s %9s %9s\n", "phase", "calls", "median", "90 %", "99 %", "slowest")
+	for _, p := range t.phases {
+		slices.Sort(p.latency)
+		fmt.Fprintf(t.w, "%-24s %7d", p.name, len(p.latency))
+		for _, q := range []float64{0.5, 0.9, 0.99, 1} {
+			fmt.Fprintf(t.w, " %9s", quantile(p.latency, q).Round(100*time.Microsecond))
+		}
+		fmt.Fprintln(t.w)
+	}
+	fmt.Fprintln(t.w, "\nanswered by")
+	for _, b := range seen.opened() {
+		fmt.Fprintf(t.w, "%-24s %7d\n", b.name, b.answers.Load())
+	}
+	fmt.Fprintf(t.w, "\n%d calls, %d right, %d lost\n", t.calls, t.calls-t.wrong-len(t.failed), len(t.failed))
+}
+
+// quantile is the element below which the share q of the sorted elements
+// lies; 0 when there are none.
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	at := int(q * float64(len(sorted)))
+	return sorted[min(at, len(sorted)-1)]
+}
+
+// verdict is nil when every call was answered rightly and the plugin's death
+// led to a restart.
+func (t *timeline) verdict() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var err error
+	if n := len(t.failed); n > 0 {
+		err = fmt.Errorf("%d of %d calls failed, the first with: %w", n, t.calls, t.failed[0])
+	}
+	if t.wrong > 0 {
+		err = errors.Join(err, fmt.Errorf("%d of %d answers are wrong", t.wrong, t.calls))
+	}
+	if t.calls == 0 {
+		err = errors.Join(err, errors.New("no call was made"))
+	}
+	if t.events[msm.EventRestart] == 0 {
+		err = errors.Join(err, errors.New("the plugin was not restarted after its death"))
+	}
+	return err
+}
+
+// made is the number of calls that have ended.
+func (t *timeline) made() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.calls
+}
