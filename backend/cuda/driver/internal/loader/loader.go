@@ -11,6 +11,7 @@ import "C"
 
 import (
 	"errors"
+	"strings"
 	"unsafe"
 )
 
@@ -23,7 +24,7 @@ import (
 // It must return before any other thread calls a cu* function, and must not
 // be called again after it has succeeded.
 func Open(libraries ...string) error {
-	var reasons []error
+	var reasons []string
 	for _, name := range libraries {
 		cname := C.CString(name)
 		reason := C.pippin_cuda_open(cname)
@@ -31,9 +32,9 @@ func Open(libraries ...string) error {
 		if reason == nil {
 			return nil
 		}
-		reasons = append(reasons, errors.New(C.GoString(reason)))
+		reasons = append(reasons, C.GoString(reason))
 	}
-	return errors.Join(reasons...)
+	return errors.New(strings.Join(reasons, "; "))
 }
 
 // Missing names the functions that the loaded library lacks.
