@@ -373,7 +373,7 @@ constexpr int batch = 29;
 
 // Divsteps after which g = 0 for operands below 2^bits.
 // Source: Bernstein and Yang 2019, theorem 11.2.
-constexpr int divsteps_for(int bits) {
+PIPPIN_HD constexpr int divsteps_for(int bits) {
   return bits < 46 ? (49 * bits + 80) / 17 : (49 * bits + 57) / 17;
 }
 

@@ -35,7 +35,7 @@ struct with_carry {
 };
 
 // Limbs that a value of so many bits needs.
-constexpr int limbs_for(int bits) { return (bits + 31) / 32; }
+PIPPIN_HD constexpr int limbs_for(int bits) { return (bits + 31) / 32; }
 
 // 0, and a single word. Cost: N moves.
 template <int N>
@@ -310,7 +310,7 @@ PIPPIN_HD num<NR> merge(const columns<W>& c) {
 // (131 x 131 bits: NR = 9), and a truncated product otherwise (NR = NA: the low
 // half). Cost: NA NB for the whole product.
 template <int NR, int NA, int NB>
-PIPPIN_HD num<NR> mul(const num<NA>& a, const num<NB>& b) {
+PIPPIN_HD num<NR> mul_low(const num<NA>& a, const num<NB>& b) {
   static_assert(1 <= NR && NR <= NA + NB);
   detail::columns<NA + NB> c;
   detail::product_rows<0, NB, NA, NR>(c, a, b);
@@ -320,7 +320,7 @@ PIPPIN_HD num<NR> mul(const num<NA>& a, const num<NB>& b) {
 // The whole product of two numbers. Cost: NA NB.
 template <int NA, int NB>
 PIPPIN_HD num<NA + NB> mul(const num<NA>& a, const num<NB>& b) {
-  return mul<NA + NB>(a, b);
+  return mul_low<NA + NB>(a, b);
 }
 
 namespace detail {

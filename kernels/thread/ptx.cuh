@@ -69,12 +69,6 @@ PIPPIN_HD uint64_t pack(uint32_t lo, uint32_t hi) { return (uint64_t)hi << 32 | 
                  : "r"(a), "r"(b), "l"(c));                                             \
     return r;                                                                           \
   }
-#define PIPPIN_PTX_64(name, op)                                                         \
-  PIPPIN_HD uint64_t name(carry&, uint64_t a, uint64_t b) {                             \
-    uint64_t r;                                                                         \
-    asm volatile(op " %0, %1, %2;" : "=l"(r) : "l"(a), "l"(b));                         \
-    return r;                                                                           \
-  }
 
 #else
 
@@ -120,11 +114,6 @@ constexpr bool has(const char* op, const char* part) {
     constexpr bool in = twin::has(op, "addc"), out = twin::has(op, ".cc");              \
     return twin::sum64(f, (unsigned __int128)((uint64_t)a * b) + c + (in ? f.bit : 0), out); \
   }
-#define PIPPIN_PTX_64(name, op)                                                         \
-  PIPPIN_HD uint64_t name(carry& f, uint64_t a, uint64_t b) {                           \
-    constexpr bool in = twin::has(op, "addc"), out = twin::has(op, ".cc");              \
-    return twin::sum64(f, (unsigned __int128)a + b + (in ? f.bit : 0), out);            \
-  }
 
 #endif
 
@@ -146,15 +135,10 @@ PIPPIN_PTX_4(madc_hi, "madc.hi.u32")
 PIPPIN_PTX_WIDE(mad_wide_cc, "add.cc.u64")
 PIPPIN_PTX_WIDE(madc_wide_cc, "addc.cc.u64")
 PIPPIN_PTX_WIDE(madc_wide, "addc.u64")
-// a + b on 64 bits, plus the carry.
-PIPPIN_PTX_64(add64_cc, "add.cc.u64")
-PIPPIN_PTX_64(addc64_cc, "addc.cc.u64")
-PIPPIN_PTX_64(addc64, "addc.u64")
 
 #undef PIPPIN_PTX_3
 #undef PIPPIN_PTX_4
 #undef PIPPIN_PTX_WIDE
-#undef PIPPIN_PTX_64
 
 // Low word of a*b.
 PIPPIN_HD uint32_t mul_lo(uint32_t a, uint32_t b) { return a * b; }

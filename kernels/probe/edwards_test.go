@@ -1,0 +1,159 @@
+package probe
+
+import (
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+
+	"github.com/pippin-zk/pippin/internal/oracle"
+)
+
+// edwards is the map of G1 to -X^2 + Y^2 = 1 + d X^2 Y^2 in the model: with
+// u = s (x + 1), X = k (x + 1) / y and Y = (u - 1)/(u + 1).
+type edwards struct{ s, k, d2 oracle.Elem }
+
+// edwardsOf takes the constants from the probe and checks what defines them.
+func edwardsOf(g group, x []*big.Int) (edwards, error) {
+	f := g.f
+	e := edwards{f.decode(x), f.decode(x[1:]), f.decode(x[2:])}
+	if !f.Equal(f.Scale(f.Mul(e.s, e.s), 3), f.One()) {
+		return e, fmt.Errorf("s^2 is not 1/3")
+	}
+	// B v^2 = u^3 + A u^2 + u with A = -3s and B = s; a = (A+2)/B, d = (A-2)/B.
+	inv, two := f.Inv(e.s), f.Scale(f.One(), 2)
+	a := f.Mul(f.Add(f.Scale(e.s, -3), two), inv)
+	d := f.Mul(f.Sub(f.Scale(e.s, -3), two), inv)
+	if !f.Equal(f.Mul(e.k, e.k), f.Scale(a, -1)) {
+		return e, fmt.Errorf("k^2 is not -a")
+	}
+	if !f.Equal(f.Mul(e.d2, a), f.Scale(d, -2)) {
+		return e, fmt.Errorf("2d is not -2d'/a'")
+	}
+	return e, nil
+}
+
+// model is the one of the constants, which the check of edwards_constants, first
+// in edwardsOps, leaves here.
+var model edwards
+
+// xy is the Edwards form of p.
+func (e edwards) xy(g group, p oracle.Point) (x, y oracle.Elem) {
+	f := g.f
+	if p.Infinity() {
+		return f.Zero(), f.One()
+	}
+	x1 := f.Add(p.X, f.One())
+	u := f.Mul(e.s, x1)
+	return f.Mul(e.k, f.Mul(x1, f.Inv(p.Y))), f.Mul(f.Sub(u, f.One()), f.Inv(f.Add(u, f.One())))
+}
+
+// elementsOp is an operation on points whose result is elements, in Montgomery
+// form and canonical.
+func elementsOp(name string, n int, want func(g group, p oracle.Point) []oracle.Elem) op {
+	in := []form{affineForm}
+	o := pointOp(name, in, affineForm, nil)
+	o.out = func(a *arg) []result { return a.group.outputs(n, 1) }
+	o.check = nil
+	o.want = func(a *arg, x []*big.Int) []*big.Int {
+		p, _ := a.group.read(affineForm, x)
+		var y []*big.Int
+		for _, e := range want(a.group, p) {
+			y = append(y, a.group.f.encode(e)...)
+		}
+		return y
+	}
+	return o
+}
+
+func edwardsConstants() op {
+	o := constantOp(op{name: "edwards_constants",
+		out: func(a *arg) []result { return a.group.outputs(3, 1) }})
+	o.check = func(a *arg, _, y []*big.Int) (err error) {
+		model, err = edwardsOf(a.group, y)
+		return err
+	}
+	return o
+}
+
+func edwardsNeutral() op {
+	return constantOp(op{name: "edwards_neutral",
+		out: func(a *arg) []result { return a.group.outputs(4, a.group.f.bound) },
+		want: func(a *arg, _ []*big.Int) []*big.Int {
+			f := a.group.f
+			zero, one := f.encode(f.Zero())[0], f.encode(f.One())[0]
+			return []*big.Int{zero, one, zero, one}
+		}})
+}
+
+// toWeierstrass is asked about extended points with a random z.
+func toWeierstrass() op {
+	o := pointOp("edwards_to_weierstrass", nil, affineForm, nil)
+	o.in = func(a *arg) []operand { return a.group.elements(4) }
+	o.items = func(a *arg, r *rand.Rand) [][]*big.Int {
+		var items [][]*big.Int
+		g := a.group
+		for _, p := range g.pool {
+			x, y := model.xy(g, p)
+			z := g.randomElem(r)
+			var item []*big.Int
+			for _, e := range []oracle.Elem{g.f.Mul(x, z), g.f.Mul(y, z), g.f.Mul(g.f.Mul(x, y), z), z} {
+				item = append(item, g.f.encode(e)...)
+			}
+			items = append(items, item)
+		}
+		return items
+	}
+	o.check = func(a *arg, x, y []*big.Int) error {
+		g := a.group
+		got, _ := g.read(affineForm, y)
+		ex, ey := model.xy(g, got)
+		z := g.f.Inv(g.f.decode(x[3:]))
+		if !g.f.Equal(ex, g.f.Mul(g.f.decode(x), z)) || !g.f.Equal(ey, g.f.Mul(g.f.decode(x[1:]), z)) {
+			return fmt.Errorf("got the point %x, whose Edwards form is %x, %x", got, ex, ey)
+		}
+		return nil
+	}
+	return o
+}
+
+// negNiels exchanges the first two elements and negates the third.
+func negNiels() op {
+	return op{name: "edwards_neg_niels",
+		in:  func(a *arg) []operand { return a.group.f.elems(3, 1) },
+		out: func(a *arg) []result { return a.group.outputs(3, 1) },
+		want: func(_ *arg, x []*big.Int) []*big.Int {
+			return []*big.Int{x[1], x[0], new(big.Int).Neg(x[2])}
+		}}
+}
+
+func multiple(k, l int64) func(g group, p []oracle.Point) oracle.Point {
+	return func(g group, p []oracle.Point) oracle.Point {
+		q := g.Mul(p[0], int64s(k))
+		if l > 0 {
+			q = g.Add(q, g.Mul(p[1], int64s(l)))
+		}
+		return q
+	}
+}
+
+var edwardsOps = []op{
+	edwardsConstants(),
+	edwardsNeutral(),
+	elementsOp("edwards_denominator", 1, func(g group, p oracle.Point) []oracle.Elem {
+		if p.Infinity() {
+			return []oracle.Elem{g.f.One()}
+		}
+		u := g.f.Mul(model.s, g.f.Add(p.X, g.f.One()))
+		return []oracle.Elem{g.f.Mul(p.Y, g.f.Add(u, g.f.One()))}
+	}),
+	elementsOp("edwards_from_weierstrass", 3, func(g group, p oracle.Point) []oracle.Elem {
+		x, y := model.xy(g, p)
+		return []oracle.Elem{g.f.Sub(y, x), g.f.Add(y, x), g.f.Mul(g.f.Mul(x, y), model.d2)}
+	}),
+	toWeierstrass(),
+	pointOp("edwards_neg", []form{affineForm}, affineForm, negated),
+	negNiels(),
+	pointOp("edwards_add_niels", []form{affineForm, affineForm}, affineForm, multiple(2, 1)),
+	pointOp("edwards_add", []form{affineForm, affineForm}, affineForm, multiple(2, 2)),
+	pointOp("edwards_dbl", []form{affineForm}, affineForm, multiple(4, 0)),
+}

@@ -1,0 +1,14 @@
+// Entries of curve.cuh for bls12_377, and of edwards.cuh.
+#include "entries_curve.cuh"
+
+namespace pippin::probe {
+
+table part_bls12_377() {
+  return {
+      GROUP_ENTRIES(bls12_377_g1),
+      GROUP_ENTRIES(bls12_377_g2),
+      EDWARDS_ENTRIES(bls12_377_g1),
+  };
+}
+
+}  // namespace pippin::probe
