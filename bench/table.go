@@ -32,8 +32,26 @@ func WriteTable(w io.Writer, m Machine, runs []Run) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	b.WriteString(legend(runs))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// legend says what the numbers are.
+func legend(runs []Run) string {
+	s := "\nTimes are " + EndToEnd + ": from scalars in host memory to the affine point, bases loaded before."
+	plugin, checked := false, false
+	for _, r := range runs {
+		plugin = plugin || r.Measure == EndToEndPlugin
+		checked = checked || r.Oracle != ""
+	}
+	if plugin {
+		s += "\nOf plugins they include the way to the plugin's process and back."
+	}
+	if checked {
+		s += "\nChecked: every answer equals the one computed from the bases' " + Oracle + "."
+	}
+	return s + "\n"
 }
 
 // verdict is what the table says of a run's answers.

@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+// Errors of this package beside those of backend.
+var (
+	// ErrMemory: the inputs do not fit into this machine's memory.
+	ErrMemory = errors.New("not enough memory")
+	// ErrWrong: an answer was not the right one.
+	ErrWrong = errors.New("wrong answer")
+)
+
+// Config says what MSM measures: every curve with every group, size and
+// distribution, on every backend and path.
+type Config struct {
+	// Open opens backends by name.
+	Open msm.Opener
+	// Backends are timed in turn: one MSM on each, then the next on each.
+	Backends []string
+
+	Curves        []backend.Curve
+	Groups        []backend.Group
+	Sizes         []int
+	Distributions []fixtures.Distribution
+	// Paths apply to backends that have shared memory; others know Copy only.
+	Paths []Path
+
+	// Count is the number of timed MSMs after one that is not timed.
+	Count int
+	Seed  uint64
+	// Check compares every answer with Oracle, and Oracle itself with
+	// double-and-add on the first few points of every group.
+	Check bool
+	// CacheDir keeps points between runs.
+	CacheDir string
+
+	// Progress, when set, hears of steps that may take long.
+	Progress Progress
+	// Note, when set, hears of combinations that a backend does not offer.
+	Note func(string)
+}
+
+// Progress is told that done of total units of a stage are finished, first
+// with 0. It is called by one goroutine at a time.
+type Progress func(stage string, done, total int)
+
+// Validate refuses an empty or senseless configuration with
+// backend.ErrInvalidInput.
+func (c *Config) Validate() error {
+	bad := func(format string, a ...any) error {
+		return fmt.Errorf("%w: "+format, append([]any{backend.ErrInvalidInput}, a...)...)
+	}
+	switch {
+	case c.Open == nil || c.CacheDir == "":
+		return bad("bench needs an opener of backends and a folder for points")
+	case len(c.Backends) == 0 || len(c.Curves) == 0 || len(c.Groups) == 0 || len(c.Sizes) == 0 ||
+		len(c.Distributions) == 0 || len(c.Paths) == 0:
+		return bad("nothing to measure: backends, curves, groups, sizes, distributions and paths must be given")
+	case c.Count < 1:
+		return bad("a count of %d runs", c.Count)
+	}
+	for _, n := range c.Sizes {
+		if n < 1 || n > backend.MaxCount {
+			return bad("size %d", n)
+		}
+	}
+	for _, p := range c.Paths {
+		if p != Copy && p != Arena {
+			return bad("path %q (arena, copy)", p)
+		}
+	}
+	for i, b := range c.Backends {
+		if slices.Contains(c.Backends[:i], b) {
+			return bad("backend %q twice", b)
+		}
+	}
+	return nil
+}

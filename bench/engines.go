@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+// engine is one backend behind an engine of its own. It neither falls back nor
+// restarts: what is measured and verified is that backend and no other.
+type engine struct {
+	*msm.Engine
+	name   string
+	info   backend.Info
+	shared bool // has memory of its own for scalars
+}
+
+func openEngine(ctx context.Context, open msm.Opener, name string) (*engine, error) {
+	e := &engine{name: name}
+	var err error
+	e.Engine, err = msm.New(ctx, msm.Config{
+		Backend:  name,
+		Fallback: "none",
+		Restarts: -1,
+		Open: func(ctx context.Context, name string) (backend.Backend, error) {
+			b, err := open(ctx, name)
+			if err == nil {
+				_, e.shared = b.(backend.Allocator)
+			}
+			return b, err
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.info = e.Info()
+	return e, nil
+}
+
+// openEngines opens all or none.
+func openEngines(ctx context.Context, open msm.Opener, names []string) (engines, error) {
+	var all engines
+	for _, name := range names {
+		e, err := openEngine(ctx, open, name)
+		if err != nil {
+			return nil, errors.Join(err, all.close())
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+type engines []*engine
+
+func (all engines) close() error {
+	var errs []error
+	for _, e := range all {
+		errs = append(errs, e.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (all engines) describe() []BackendInfo {
+	var out []BackendInfo
+	for _, e := range all {
+		out = append(out, Describe(e.name, e.info))
+	}
+	return out
+}
+
+// with keeps the engines that have a curve, and notes the others.
+func (all engines) with(c backend.Curve, note func(string)) engines {
+	return slices.DeleteFunc(slices.Clone(all), func(e *engine) bool {
+		if slices.Contains(e.info.Curves, c) {
+			return false
+		}
+		if note != nil {
+			note(fmt.Sprintf("backend %s has no %v: left out", e.name, c))
+		}
+		return true
+	})
+}
+
+// device is the name of the engine's first device, and how many there are.
+func (e *engine) device() string {
+	switch d := e.info.Devices; len(d) {
+	case 0:
+		return ""
+	case 1:
+		return d[0].Name
+	default:
+		return fmt.Sprintf("%d x %s", len(d), d[0].Name)
+	}
+}

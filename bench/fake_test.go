@@ -1,0 +1,127 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
+)
+
+// world opens fake backends, each the CPU backend with one property, and
+// writes down which one computes when. The names are what tests open; any
+// other name is the plain CPU backend.
+//
+//	arena     has shared memory
+//	wrong     changes every answer of more than two points
+//	broken    fails every MSM with points
+//	bn254     has one curve only
+//	reference the real one
+type world struct {
+	mu    sync.Mutex
+	calls []string
+	// onCall, when set, is called before each MSM of at least one point with
+	// the number of such calls before.
+	onCall func(int)
+	open   int // backends that are open
+	arenas int // buffers that are not freed
+}
+
+func (w *world) opener(_ context.Context, name string) (backend.Backend, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := &fake{Backend: cpu.New(cpu.Options{}), w: w, name: name}
+	switch name {
+	case "absent":
+		return nil, fmt.Errorf("%w: there is no such thing", backend.ErrUnavailable)
+	case "reference":
+		f.Backend = cpu.NewReference()
+	}
+	w.open++
+	if name == "arena" {
+		return &fakeArena{f}, nil
+	}
+	return f, nil
+}
+
+// recorded is the names of the backends in the order of their MSMs, without
+// the reference.
+func (w *world) recorded() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.calls), func(s string) bool { return s == "reference" })
+}
+
+type fake struct {
+	backend.Backend
+	w      *world
+	name   string
+	closed sync.Once
+}
+
+func (f *fake) Info() backend.Info {
+	i := f.Backend.Info()
+	if f.name == "bn254" {
+		i.Curves = []backend.Curve{backend.BN254}
+	}
+	return i
+}
+
+func (f *fake) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	n := 0
+	for _, j := range jobs {
+		n += j.Count
+	}
+	if n > 0 {
+		f.w.mu.Lock()
+		before := len(f.w.calls)
+		f.w.calls = append(f.w.calls, f.name)
+		f.w.mu.Unlock()
+		if f.w.onCall != nil {
+			f.w.onCall(before)
+		}
+		if f.name == "broken" {
+			return nil, fmt.Errorf("%w: broken on purpose", backend.ErrOutOfMemory)
+		}
+	}
+	out, err := f.Backend.MSM(ctx, jobs)
+	if f.name == "wrong" && err == nil && n > 2 {
+		for i := range out {
+			out[i][3] ^= 4
+		}
+	}
+	return out, err
+}
+
+func (f *fake) Close() error {
+	f.closed.Do(func() {
+		f.w.mu.Lock()
+		defer f.w.mu.Unlock()
+		f.w.open--
+	})
+	return f.Backend.Close()
+}
+
+type fakeArena struct{ *fake }
+
+func (f *fakeArena) Alloc(_ context.Context, size int) (backend.Buffer, error) {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	f.w.arenas++
+	return &fakeBuffer{make([]byte, size), f.w}, nil
+}
+
+type fakeBuffer struct {
+	b []byte
+	w *world
+}
+
+func (b *fakeBuffer) Bytes() []byte { return b.b }
+
+func (b *fakeBuffer) Free() {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	b.w.arenas--
+}

@@ -1,0 +1,134 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+// group is one of msm's eight groups with its types hidden, so that one loop
+// serves them all. Points and scalars are bytes in memory layout.
+type group interface {
+	// load makes points resident in e; they must not change before close.
+	load(ctx context.Context, e *msm.Engine, points []byte) (bases, error)
+}
+
+// bases is points loaded into an engine.
+type bases interface {
+	// scalars makes scalars ready to be multiplied with points offset on: in
+	// the memory given, or copied to shared memory.
+	scalars(ctx context.Context, offset int, s []byte, path Path) (input, error)
+	// batch is the answers of several MSMs in one batch.
+	batch(ctx context.Context, in []input) ([][]byte, error)
+	close() error
+}
+
+// input is scalars for one MSM.
+type input interface {
+	// msm is the answer, as bytes, and the time that Bases.MSM took.
+	msm(ctx context.Context) (answer []byte, took time.Duration, err error)
+	free()
+}
+
+// groupOf is the table of groups.
+func groupOf(c backend.Curve, g backend.Group) (group, error) {
+	if !c.Valid() || !g.Valid() {
+		return nil, fmt.Errorf("%w: group %v %v", backend.ErrInvalidInput, c, g)
+	}
+	return [...][2]group{
+		backend.BN254:    {typed(msm.BN254G1), typed(msm.BN254G2)},
+		backend.BLS12377: {typed(msm.BLS12377G1), typed(msm.BLS12377G2)},
+		backend.BLS12381: {typed(msm.BLS12381G1), typed(msm.BLS12381G2)},
+		backend.BW6761:   {typed(msm.BW6761G1), typed(msm.BW6761G2)},
+	}[c][g-backend.G1], nil
+}
+
+func typed[P, J, S any](g *msm.Group[P, J, S]) group { return typedGroup[P, J, S]{g} }
+
+type typedGroup[P, J, S any] struct{ g *msm.Group[P, J, S] }
+
+func (t typedGroup[P, J, S]) load(ctx context.Context, e *msm.Engine, points []byte) (bases, error) {
+	p, err := layout.View[P](points)
+	if err != nil {
+		return nil, err
+	}
+	b, err := t.g.Load(ctx, e, p)
+	if err != nil {
+		return nil, err
+	}
+	return typedBases[P, J, S]{t.g, e, b}, nil
+}
+
+type typedBases[P, J, S any] struct {
+	g *msm.Group[P, J, S]
+	e *msm.Engine
+	b *msm.Bases[P, J, S]
+}
+
+func (t typedBases[P, J, S]) close() error { return t.b.Close() }
+
+func (t typedBases[P, J, S]) scalars(ctx context.Context, offset int, raw []byte, path Path) (input, error) {
+	s, err := layout.View[S](raw)
+	if err != nil {
+		return nil, err
+	}
+	part, err := t.b.Slice(offset, offset+len(s))
+	if err != nil {
+		return nil, err
+	}
+	in := &typedInput[P, J, S]{bases: part, s: s}
+	if path == Arena {
+		if in.buffer, err = t.g.NewScalars(ctx, t.e, len(s)); err != nil {
+			return nil, err
+		}
+		in.s = in.buffer.Slice()
+		copy(in.s, s)
+	}
+	return in, nil
+}
+
+func (t typedBases[P, J, S]) batch(ctx context.Context, in []input) ([][]byte, error) {
+	batch := t.e.NewBatch()
+	answers := make([]*msm.Answer[P, J], len(in))
+	for i, x := range in {
+		x := x.(*typedInput[P, J, S])
+		answers[i] = x.bases.Add(batch, x.s)
+	}
+	if err := batch.Run(ctx); err != nil {
+		return nil, err
+	}
+	out := make([][]byte, len(in))
+	for i, a := range answers {
+		out[i] = bytesOf(a.Point())
+	}
+	return out, nil
+}
+
+type typedInput[P, J, S any] struct {
+	bases  *msm.Bases[P, J, S]
+	s      []S
+	buffer *msm.Scalars[S] // nil when s is the caller's
+}
+
+func (t *typedInput[P, J, S]) msm(ctx context.Context) ([]byte, time.Duration, error) {
+	start := time.Now()
+	p, err := t.bases.MSM(ctx, t.s)
+	took := time.Since(start)
+	if err != nil {
+		return nil, took, err
+	}
+	return bytesOf(p), took, nil
+}
+
+func (t *typedInput[P, J, S]) free() {
+	if t.buffer != nil {
+		t.buffer.Free()
+	}
+}
+
+// bytesOf is a point's memory.
+func bytesOf[P any](p P) []byte { return layout.Bytes([]P{p}) }

@@ -1,0 +1,46 @@
+package bench
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+)
+
+func TestThisMachine(t *testing.T) {
+	m := ThisMachine("abc")
+	if m.CPU == "" || m.Cores < 1 || m.OS != runtime.GOOS || m.Arch != runtime.GOARCH || m.Go != runtime.Version() || m.Time == "" {
+		t.Errorf("%+v", m)
+	}
+	if m.Commit == "" {
+		t.Error("the commit given is lost")
+	}
+	if runtime.GOOS == "linux" && (m.Memory < 1<<20 || m.Kernel == "") {
+		t.Errorf("%+v", m)
+	}
+	if n, ok := AvailableMemory(); ok && n == 0 {
+		t.Error("no memory available")
+	}
+}
+
+func TestCommitOf(t *testing.T) {
+	info := &debug.BuildInfo{}
+	if c := commitOf(info); c != "" {
+		t.Errorf("commit %q of nothing", c)
+	}
+	info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"}}
+	if c := commitOf(info); c != "abc" {
+		t.Errorf("commit %q", c)
+	}
+	info.Settings[1].Value = "true"
+	if c := commitOf(info); c != "abc+dirty" {
+		t.Errorf("commit %q", c)
+	}
+}
+
+func TestFormatBytes(t *testing.T) {
+	for n, want := range map[uint64]string{0: "0 bytes", 1023: "1023 bytes", 1024: "1.0 KiB", 3 << 19: "1.5 MiB", 64 << 26: "4.0 GiB", 1 << 60: "1048576.0 TiB"} {
+		if got := FormatBytes(n); got != want {
+			t.Errorf("FormatBytes(%d) = %q, want %q", n, got, want)
+		}
+	}
+}

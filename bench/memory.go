@@ -1,0 +1,91 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Need is one use of memory.
+type Need struct {
+	What  string
+	Bytes uint64
+}
+
+// Sum is the bytes of all needs.
+func Sum(needs []Need) (n uint64) {
+	for _, x := range needs {
+		n += x.Bytes
+	}
+	return n
+}
+
+// Needs estimates the host memory of the largest of the configured MSMs,
+// plugin processes included. What a plugin takes on its device, and what an
+// unknown plugin takes for itself beside the shared memory, is not in it.
+func (c *Config) Needs() []Need {
+	var most []Need
+	for _, curve := range c.Curves {
+		for _, g := range c.Groups {
+			for _, n := range c.Sizes {
+				if needs := c.needsOf(curve, g, n); Sum(needs) > Sum(most) {
+					most = needs
+				}
+			}
+		}
+	}
+	return most
+}
+
+// The CPU backend takes an MSM in parts, with 2-byte digits of 16 bits for
+// the scalars of one part, and twice that until the collector has run.
+const (
+	cpuPart      = 1 << 22
+	cpuDigitBits = 16
+	fixedNeed    = 256 << 20 // tables, buckets, the programs themselves
+)
+
+func (c *Config) needsOf(curve backend.Curve, g backend.Group, n int) []Need {
+	points := uint64(n) * uint64(curve.PointBytes(g))
+	scalars := uint64(n) * uint64(curve.ScalarBytes())
+	digits := 2 * uint64(min(n, cpuPart)) * 2 * uint64(curve.ScalarBits()/cpuDigitBits+1)
+	what := fmt.Sprintf("%v %v %s", curve, g, FormatSize(n))
+	needs := []Need{{what + " bases, mapped from the cache", points}, {what + " scalars", scalars}}
+	for _, b := range c.Backends {
+		switch {
+		case b == "cpu":
+			needs = append(needs, Need{b + " digits", digits})
+			continue
+		case !isPlugin(b):
+			continue
+		case isCPUPlugin(b):
+			needs = append(needs, Need{b + " bases", points}, Need{b + " digits", digits})
+		}
+		for _, p := range c.Paths {
+			needs = append(needs, Need{fmt.Sprintf("%s scalars in shared memory (%s)", b, p), scalars})
+		}
+	}
+	return append(needs, Need{"everything else", fixedNeed})
+}
+
+// isPlugin tells a backend with a process of its own, by its name.
+func isPlugin(name string) bool { return strings.HasPrefix(name, "plugin:") || name == "cuda" }
+
+func isCPUPlugin(name string) bool {
+	return name == "plugin:cpu" || strings.HasPrefix(name, "plugin:") && strings.HasSuffix(name, "msm-backend-cpu")
+}
+
+// CheckMemory refuses, with ErrMemory, what does not fit into available bytes.
+func (c *Config) CheckMemory(available uint64) error {
+	needs := c.Needs()
+	if Sum(needs) <= available {
+		return nil
+	}
+	var parts []string
+	for _, n := range needs {
+		parts = append(parts, fmt.Sprintf("%s %s", n.What, FormatBytes(n.Bytes)))
+	}
+	return fmt.Errorf("%w: about %s needed, %s available (%s)", ErrMemory,
+		FormatBytes(Sum(needs)), FormatBytes(available), strings.Join(parts, ", "))
+}

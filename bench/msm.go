@@ -1,0 +1,293 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/fixtures"
+)
+
+// MSM measures what cfg says. The runs are in the order of the configuration:
+// curve, group, size, distribution, backend, path.
+//
+// With an error the result still holds what was measured so far: when ctx
+// ends (its error), when a backend fails (a sentinel of backend), or, after
+// everything was measured, when answers were wrong (ErrWrong).
+func MSM(ctx context.Context, cfg Config) (_ []Run, _ []BackendInfo, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, nil, err
+	}
+	all, err := openEngines(ctx, cfg.Open, cfg.Backends)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, all.close()) }()
+	m := &measuring{cfg: cfg}
+	for _, c := range cfg.Curves {
+		able := all.with(c, cfg.Note)
+		if len(able) == 0 {
+			continue
+		}
+		for _, g := range cfg.Groups {
+			if err := m.group(ctx, able, c, g); err != nil {
+				return m.runs, all.describe(), err
+			}
+		}
+	}
+	if len(m.runs) == 0 {
+		err = fmt.Errorf("%w: no backend has any of the curves", backend.ErrUnsupported)
+	}
+	for _, r := range m.runs {
+		if r.Wrong > 0 {
+			err = errors.Join(err, fmt.Errorf("%w: %s, %s %s, %d points, %s scalars: %d answers", ErrWrong,
+				r.Backend, r.Curve, r.Group, r.N, r.Distribution, r.Wrong))
+		}
+	}
+	return m.runs, all.describe(), err
+}
+
+// measuring is a call of MSM.
+type measuring struct {
+	cfg  Config
+	runs []Run
+}
+
+func (m *measuring) progress(stage string, done, total int) {
+	if m.cfg.Progress != nil {
+		m.cfg.Progress(stage, done, total)
+	}
+}
+
+// inputs is the points of one group.
+type inputs struct {
+	group
+	curve  backend.Curve
+	points *fixtures.Points
+	bytes  []byte // at least as many as the largest size
+	name   string
+}
+
+// group measures all sizes of one group.
+func (m *measuring) group(ctx context.Context, able engines, c backend.Curve, g backend.Group) (err error) {
+	in := &inputs{curve: c, name: fmt.Sprintf("%v %v", c, g)}
+	if in.group, err = groupOf(c, g); err != nil {
+		return err
+	}
+	if in.points, err = fixtures.NewPoints(c, g, m.cfg.Seed); err != nil {
+		return err
+	}
+	most := 0
+	for _, n := range m.cfg.Sizes {
+		most = max(most, n)
+	}
+	stage := fmt.Sprintf("%s: %s points", in.name, FormatSize(most))
+	m.progress(stage, 0, most)
+	cache := fixtures.Cache{Dir: m.cfg.CacheDir, Progress: func(done, total int) { m.progress(stage, done, total) }}
+	f, err := cache.Open(ctx, in.points, most)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }() // after the bases in it were closed
+	if in.bytes, err = f.Bytes(); err != nil {
+		return err
+	}
+	if m.cfg.Check {
+		if err := checkOracle(ctx, m.cfg, in); err != nil {
+			return err
+		}
+	}
+	for _, n := range m.cfg.Sizes {
+		if err := m.size(ctx, able, in, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oraclePoints is how many points double-and-add gets.
+const oraclePoints = 64
+
+// checkOracle compares the oracle with double-and-add, on the first points in
+// the file and scalars of every distribution.
+func checkOracle(ctx context.Context, cfg Config, in *inputs) (err error) {
+	e, err := openEngine(ctx, cfg.Open, "reference")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	n := min(oraclePoints, len(in.bytes)/in.points.Size())
+	b, err := in.load(ctx, e.Engine, in.bytes[:n*in.points.Size()])
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	for _, d := range cfg.Distributions {
+		scalars, err := fixtures.Scalars(in.curve, d, cfg.Seed, n)
+		if err != nil {
+			return err
+		}
+		want, err := in.points.Expected(0, scalars)
+		if err != nil {
+			return err
+		}
+		s, err := b.scalars(ctx, 0, scalars, Copy)
+		if err != nil {
+			return err
+		}
+		got, _, err := s.msm(ctx)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(got, want) {
+			return fmt.Errorf("%w: %s, %d points, %v scalars: double-and-add and the discrete logarithms differ", ErrWrong, in.name, n, d)
+		}
+	}
+	return nil
+}
+
+// size measures all distributions of one size on bases loaded once.
+func (m *measuring) size(ctx context.Context, able engines, in *inputs, n int) (err error) {
+	loaded := make([]bases, len(able))
+	took := make([]time.Duration, len(able))
+	defer func() {
+		for _, b := range loaded {
+			if b != nil {
+				err = errors.Join(err, b.close())
+			}
+		}
+	}()
+	stage := fmt.Sprintf("%s %s: loading", in.name, FormatSize(n))
+	for i, e := range able {
+		m.progress(stage, i, len(able))
+		start := time.Now()
+		if loaded[i], err = in.load(ctx, e.Engine, in.bytes[:n*in.points.Size()]); err != nil {
+			return fmt.Errorf("backend %s: %w", e.name, err)
+		}
+		took[i] = time.Since(start)
+	}
+	m.progress(stage, len(able), len(able))
+	for _, d := range m.cfg.Distributions {
+		if err := m.distribution(ctx, able, loaded, took, in, n, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// distribution measures one vector of scalars on every backend and path.
+func (m *measuring) distribution(ctx context.Context, able engines, loaded []bases, took []time.Duration, in *inputs, n int, d fixtures.Distribution) error {
+	what := fmt.Sprintf("%s %s %v", in.name, FormatSize(n), d)
+	m.progress(what+": scalars", 0, 1)
+	scalars, err := fixtures.Scalars(in.curve, d, m.cfg.Seed, n)
+	if err != nil {
+		return err
+	}
+	var want []byte
+	if m.cfg.Check {
+		if want, err = in.points.Expected(0, scalars); err != nil {
+			return err
+		}
+	}
+	m.progress(what+": scalars", 1, 1)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var lanes []*lane
+	defer func() {
+		for _, l := range lanes {
+			l.input.free()
+		}
+	}()
+	for i, e := range able {
+		for _, p := range pathsOf(e, m.cfg.Paths) {
+			s, err := loaded[i].scalars(ctx, 0, scalars, p)
+			if err != nil {
+				return fmt.Errorf("backend %s: %w", e.name, err)
+			}
+			lanes = append(lanes, &lane{input: s, want: want, run: Run{
+				Op: "msm", Curve: in.curve.String(), Group: in.points.Key().Group.String(), N: n,
+				Backend: e.name, Version: e.info.Version, Device: e.device(),
+				Distribution: d.String(), Seed: m.cfg.Seed, Path: p, Measure: measureOf(e),
+				LoadBase: millis(took[i]),
+			}})
+		}
+	}
+	err = alternate(ctx, lanes, m.cfg.Count, func(done, total int) { m.progress(what, done, total) })
+	for _, l := range lanes {
+		if len(l.samples) > 0 {
+			m.runs = append(m.runs, l.result())
+		}
+	}
+	return err
+}
+
+// pathsOf is the paths that make a difference for a backend.
+func pathsOf(e *engine, paths []Path) []Path {
+	if e.shared {
+		return paths
+	}
+	return []Path{Copy}
+}
+
+func measureOf(e *engine) string {
+	if isPlugin(e.name) {
+		return EndToEndPlugin
+	}
+	return EndToEnd
+}
+
+// lane is one backend and path on one input.
+type lane struct {
+	input   input
+	want    []byte // nil when answers are not compared
+	run     Run
+	samples []time.Duration
+}
+
+// alternate runs every lane once without looking at the time, and then count
+// times in turn: a drift of the machine's speed meets all lanes alike. It ends
+// early, with the samples so far, at the first error.
+func alternate(ctx context.Context, lanes []*lane, count int, progress func(done, total int)) error {
+	total := (count + 1) * len(lanes)
+	for round := range count + 1 {
+		for i, l := range lanes {
+			progress(round*len(lanes)+i, total)
+			if err := l.once(ctx, round > 0); err != nil {
+				return fmt.Errorf("backend %s: %w", l.run.Backend, err)
+			}
+		}
+	}
+	progress(total, total)
+	return nil
+}
+
+// once runs one MSM. Garbage of earlier ones is collected before the clock
+// starts.
+func (l *lane) once(ctx context.Context, timed bool) error {
+	runtime.GC()
+	got, took, err := l.input.msm(ctx)
+	if err != nil {
+		return err
+	}
+	if l.want != nil && !bytes.Equal(got, l.want) {
+		l.run.Wrong++
+	}
+	if timed {
+		l.samples = append(l.samples, took)
+	}
+	return nil
+}
+
+func (l *lane) result() Run {
+	r := l.run
+	r.setSamples(l.samples)
+	if l.want != nil {
+		r.Oracle, r.Checked = Oracle, r.Wrong == 0
+	}
+	return r
+}

@@ -1,0 +1,244 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/fixtures"
+)
+
+func config(t *testing.T, w *world, backends ...string) Config {
+	t.Cleanup(func() {
+		if w.open != 0 || w.arenas != 0 {
+			t.Errorf("%d backends and %d buffers left open", w.open, w.arenas)
+		}
+	})
+	return Config{
+		Open:          w.opener,
+		Backends:      backends,
+		Curves:        []backend.Curve{backend.BN254},
+		Groups:        []backend.Group{backend.G1},
+		Sizes:         []int{40},
+		Distributions: []fixtures.Distribution{fixtures.Uniform},
+		Paths:         []Path{Copy},
+		Count:         3,
+		Seed:          1,
+		Check:         true,
+		CacheDir:      t.TempDir(),
+	}
+}
+
+func TestMSMAllGroups(t *testing.T) {
+	w := &world{}
+	cfg := config(t, w, "cpu")
+	cfg.Curves, cfg.Groups, cfg.Distributions = backend.Curves(), backend.Groups(), fixtures.Distributions()
+	cfg.Sizes, cfg.Count = []int{70, 33}, 1
+	runs, infos, err := MSM(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []workload
+	for _, r := range runs {
+		got = append(got, keyOf(r))
+		if !r.Checked || r.Oracle != Oracle || r.Wrong != 0 || r.Op != "msm" || r.Path != Copy || r.Measure != EndToEnd {
+			t.Errorf("run %+v", r)
+		}
+		if r.Count != 1 || len(r.Samples) != 1 || r.Min <= 0 || r.Median < r.Min || r.Device == "" || r.Version == "" {
+			t.Errorf("run %+v", r)
+		}
+	}
+	var want []workload
+	for _, c := range backend.Curves() {
+		for _, g := range backend.Groups() {
+			for _, n := range []int{70, 33} {
+				for _, d := range fixtures.Distributions() {
+					want = append(want, workload{c.String(), g.String(), n, d.String(), 1})
+				}
+			}
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("workloads %v\nwant %v", got, want)
+	}
+	if len(infos) != 1 || infos[0].Name != "cpu" || len(infos[0].Curves) != 4 || len(infos[0].Devices) == 0 {
+		t.Errorf("backends %+v", infos)
+	}
+}
+
+func TestMSMAlternates(t *testing.T) {
+	w := &world{}
+	cfg := config(t, w, "a", "arena", "c")
+	cfg.Paths = []Path{Copy, Arena}
+	runs, _, err := MSM(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	round := []string{"a", "arena", "arena", "c"}
+	if got, want := w.recorded(), slices.Repeat(round, 1+cfg.Count); !slices.Equal(got, want) {
+		t.Errorf("order %v\nwant  %v", got, want)
+	}
+	var lanes []string
+	for _, r := range runs {
+		lanes = append(lanes, r.Backend+" "+string(r.Path))
+		if r.Count != cfg.Count || len(r.Samples) != cfg.Count {
+			t.Errorf("%d samples of %d: the warm-up must not count", len(r.Samples), cfg.Count)
+		}
+	}
+	if want := []string{"a copy", "arena copy", "arena arena", "c copy"}; !slices.Equal(lanes, want) {
+		t.Errorf("runs %v, want %v", lanes, want)
+	}
+}
+
+func TestMSMDetectsWrongAnswers(t *testing.T) {
+	w := &world{}
+	cfg := config(t, w, "cpu", "wrong")
+	runs, _, err := MSM(t.Context(), cfg)
+	if !errors.Is(err, ErrWrong) || len(runs) != 2 {
+		t.Fatalf("%d runs, error %v", len(runs), err)
+	}
+	if r := runs[0]; !r.Checked || r.Wrong != 0 {
+		t.Errorf("the right backend: %+v", r)
+	}
+	if r := runs[1]; r.Checked || r.Wrong != 1+cfg.Count {
+		t.Errorf("the wrong backend: %+v", r)
+	}
+
+	cfg.Check = false
+	runs, _, err = MSM(t.Context(), cfg)
+	if err != nil || runs[0].Checked || runs[1].Checked || runs[0].Oracle != "" {
+		t.Errorf("without a check: %+v, %v", runs, err)
+	}
+}
+
+func TestMSMDistrustsTheOracle(t *testing.T) {
+	w := &world{}
+	cfg := config(t, w, "cpu")
+	cfg.Open = func(ctx context.Context, name string) (backend.Backend, error) {
+		if name == "reference" {
+			name = "wrong"
+		}
+		return w.opener(ctx, name)
+	}
+	if runs, _, err := MSM(t.Context(), cfg); !errors.Is(err, ErrWrong) || len(runs) != 0 {
+		t.Errorf("%d runs, error %v", len(runs), err)
+	}
+}
+
+func TestMSMKeepsWhatWasMeasured(t *testing.T) {
+	t.Run("interrupt", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := &world{}
+		cfg := config(t, w, "a", "b")
+		cfg.Check = false
+		w.onCall = func(before int) {
+			if before == 5 { // b's second timed run
+				cancel()
+			}
+		}
+		runs, _, err := MSM(ctx, cfg)
+		if !errors.Is(err, context.Canceled) || len(runs) != 2 || runs[0].Count != 2 || runs[1].Count != 1 {
+			t.Errorf("%v, %+v", err, runs)
+		}
+	})
+	t.Run("failure", func(t *testing.T) {
+		cfg := config(t, &world{}, "cpu", "broken")
+		runs, _, err := MSM(t.Context(), cfg)
+		if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "broken") || len(runs) != 0 {
+			t.Errorf("%v, %+v", err, runs)
+		}
+	})
+}
+
+func TestMSMLeavesOutWhatABackendHasNot(t *testing.T) {
+	cfg := config(t, &world{}, "bn254", "cpu")
+	cfg.Curves = []backend.Curve{backend.BN254, backend.BLS12377}
+	var notes []string
+	cfg.Note = func(s string) { notes = append(notes, s) }
+	runs, _, err := MSM(t.Context(), cfg)
+	if err != nil || len(runs) != 3 || len(notes) != 1 || !strings.Contains(notes[0], "bls12-377") {
+		t.Errorf("%d runs, notes %q, error %v", len(runs), notes, err)
+	}
+	cfg.Backends, cfg.Curves = []string{"bn254"}, []backend.Curve{backend.BLS12377}
+	if _, _, err := MSM(t.Context(), cfg); !errors.Is(err, backend.ErrUnsupported) {
+		t.Errorf("nothing to do: %v", err)
+	}
+}
+
+func TestMSMProgress(t *testing.T) {
+	cfg := config(t, &world{}, "cpu")
+	last := map[string][2]int{}
+	cfg.Progress = func(stage string, done, total int) {
+		if before, ok := last[stage]; ok && (done < before[0] || total != before[1]) || done > total {
+			t.Errorf("%s: %d of %d after %v", stage, done, total, before)
+		}
+		last[stage] = [2]int{done, total}
+	}
+	if _, _, err := MSM(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	if len(last) < 4 {
+		t.Errorf("stages %v", last)
+	}
+	for stage, at := range last {
+		if at[0] != at[1] {
+			t.Errorf("%s ended at %v", stage, at)
+		}
+	}
+}
+
+func TestMSMRefuses(t *testing.T) {
+	for name, spoil := range map[string]func(*Config){
+		"no backend":    func(c *Config) { c.Backends = nil },
+		"no curve":      func(c *Config) { c.Curves = nil },
+		"no size":       func(c *Config) { c.Sizes = nil },
+		"size 0":        func(c *Config) { c.Sizes = []int{0} },
+		"size 2^28 + 1": func(c *Config) { c.Sizes = []int{1<<28 + 1} },
+		"count 0":       func(c *Config) { c.Count = 0 },
+		"path":          func(c *Config) { c.Paths = []Path{"x"} },
+		"twice":         func(c *Config) { c.Backends = []string{"a", "a"} },
+		"no cache":      func(c *Config) { c.CacheDir = "" },
+	} {
+		cfg := config(t, &world{}, "cpu")
+		spoil(&cfg)
+		if _, _, err := MSM(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, _, err := MSM(t.Context(), config(t, &world{}, "cpu", "absent")); !errors.Is(err, backend.ErrUnavailable) {
+		t.Error("a backend that is not there is not noticed")
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	cfg := Config{
+		Backends: []string{"cpu"},
+		Curves:   []backend.Curve{backend.BN254},
+		Groups:   []backend.Group{backend.G1},
+		Sizes:    []int{1 << 10, 1 << 26},
+		Paths:    []Path{Copy, Arena},
+	}
+	const points, scalars = 64 << 26, 32 << 26
+	alone := Sum(cfg.Needs())
+	if alone < points+scalars || alone > points+scalars+2<<30 {
+		t.Errorf("%s for the CPU, points and scalars are %s", FormatBytes(alone), FormatBytes(points+scalars))
+	}
+	if alone > 24<<30 {
+		t.Errorf("2^26 needs %s", FormatBytes(alone))
+	}
+	cfg.Backends = []string{"cpu", "plugin:cpu"}
+	both := Sum(cfg.Needs())
+	if both < alone+points+2*scalars {
+		t.Errorf("%s with a plugin that holds %s of points and two buffers of %s", FormatBytes(both), FormatBytes(points), FormatBytes(scalars))
+	}
+	if err := cfg.CheckMemory(both); err != nil {
+		t.Errorf("enough memory: %v", err)
+	}
+	err := cfg.CheckMemory(both - 1)
+	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), FormatBytes(both)) {
+		t.Errorf("one byte less: %v", err)
+	}
+}

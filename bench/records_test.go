@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// required are the fields that a record's runs must have, by operation; the
+// numbers among them must be above zero. "" is every other operation.
+var required = map[string]struct{ texts, numbers, bools []string }{
+	"msm": {
+		texts:   []string{"curve", "group", "backend", "distribution", "path"},
+		numbers: []string{"n", "count", "min_ms", "median_ms"},
+		bools:   []string{"checked"},
+	},
+	"groth16": {
+		texts:   []string{"circuit", "backend"},
+		numbers: []string{"constraints", "median_ms", "stock_ms"},
+		bools:   []string{"verified"},
+	},
+	"": {numbers: []string{"bits", "gops"}}, // one thread, one number
+}
+
+// checkRecord lists what is wrong with a record's text.
+func checkRecord(text []byte) (problems []string) {
+	bad := func(format string, a ...any) { problems = append(problems, fmt.Sprintf(format, a...)) }
+	var r struct {
+		Machine map[string]any
+		Runs    []map[string]any
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return []string{err.Error()}
+	}
+	cpu, _ := r.Machine["cpu"].(string)
+	gpu, _ := r.Machine["gpu"].(string)
+	if cpu == "" && gpu == "" {
+		bad("machine has neither cpu nor gpu")
+	}
+	if len(r.Runs) == 0 {
+		bad("no runs")
+	}
+	for i, run := range r.Runs {
+		op, _ := run["op"].(string)
+		if op == "" {
+			bad("run %d: no op", i)
+		}
+		fields, known := required[op]
+		if !known {
+			fields = required[""]
+		}
+		for _, f := range fields.texts {
+			if s, _ := run[f].(string); s == "" {
+				bad("run %d (%s): no %s", i, op, f)
+			}
+		}
+		for _, f := range fields.numbers {
+			if n, _ := run[f].(float64); n <= 0 {
+				bad("run %d (%s): %s is %v", i, op, f, run[f])
+			}
+		}
+		for _, f := range fields.bools {
+			if _, ok := run[f].(bool); !ok {
+				bad("run %d (%s): %s is %v", i, op, f, run[f])
+			}
+		}
+		if op != "msm" {
+			continue
+		}
+		if p := run["path"]; p != string(Arena) && p != string(Copy) {
+			bad("run %d: path %v", i, p)
+		}
+		if run["checked"] == true && run["wrong"] != nil {
+			bad("run %d: checked, with wrong answers", i)
+		}
+		lo, _ := run["min_ms"].(float64)
+		if mid, _ := run["median_ms"].(float64); mid < lo {
+			bad("run %d: median %v below minimum %v", i, mid, lo)
+		}
+		samples, _ := run["samples_ms"].([]any)
+		if n, _ := run["count"].(float64); samples != nil && len(samples) != int(n) {
+			bad("run %d: %d samples, count %v", i, len(samples), n)
+		}
+	}
+	return problems
+}
+
+func TestCommittedRecords(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("results", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range checkRecord(text) {
+			t.Errorf("%s: %s", f, p)
+		}
+	}
+	t.Logf("%d records", len(files))
+}
+
+// TestCheckRecordRefuses shows that the check can fail, defect by defect.
+func TestCheckRecordRefuses(t *testing.T) {
+	const good = `{"machine": {"cpu": "x"}, "runs": [
+		{"op": "msm", "curve": "bn254", "group": "g1", "n": 8, "backend": "cpu", "distribution": "uniform", "path": "copy",
+		 "count": 2, "min_ms": 1.5, "median_ms": 2, "samples_ms": [1.5, 2.5], "checked": true},
+		{"op": "mulmod", "bits": 256, "gops": 12.5},
+		{"op": "groth16", "circuit": "c", "constraints": 9, "backend": "cpu", "median_ms": 1, "stock_ms": 2, "verified": true}]}`
+	if p := checkRecord([]byte(good)); len(p) > 0 {
+		t.Fatalf("a good record: %v", p)
+	}
+	for _, change := range [][2]string{
+		{`{"machine"`, `"machine"`}, {`"cpu": "x"`, `"cpu": ""`}, {`"op": "msm", `, ``}, {`"curve": "bn254"`, `"curve": ""`},
+		{`"group": "g1", `, ``}, {`"n": 8`, `"n": 0`}, {`"backend": "cpu", "distribution"`, `"distribution"`}, {`"path": "copy"`, `"path": "x"`},
+		{`"count": 2`, `"count": 3`}, {`"min_ms": 1.5`, `"min_ms": 0`}, {`"min_ms": 1.5`, `"min_ms": 9`}, {`"median_ms": 2,`, `"median_ms": "2",`},
+		{`, "checked": true`, ``}, {`"checked": true`, `"checked": true, "wrong": 1`}, {`"bits": 256`, `"bits": 0`}, {`, "gops": 12.5`, ``},
+		{`"circuit": "c", `, ``}, {`"constraints": 9`, `"constraints": 0`}, {`"stock_ms": 2`, `"stock_ms": 0`}, {`, "verified": true`, ``},
+	} {
+		text := strings.Replace(good, change[0], change[1], 1)
+		if text == good {
+			t.Fatalf("%s is not in the record", change[0])
+		}
+		if len(checkRecord([]byte(text))) == 0 {
+			t.Errorf("%s instead of %s is not noticed", change[1], change[0])
+		}
+	}
+}

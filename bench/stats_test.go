@@ -1,0 +1,32 @@
+package bench
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestStatistics(t *testing.T) {
+	for _, c := range []struct {
+		in          []time.Duration
+		min, median time.Duration
+	}{
+		{nil, 0, 0},
+		{[]time.Duration{7}, 7, 7},
+		{[]time.Duration{9, 3}, 3, 6},
+		{[]time.Duration{5, 100, 1}, 1, 5},
+		{[]time.Duration{4, 1, 3, 2000}, 1, 3}, // (3+4)/2 in whole nanoseconds
+		{[]time.Duration{1 << 62, 1<<62 + 2}, 1 << 62, 1<<62 + 1},
+	} {
+		in := slices.Clone(c.in)
+		if got := Min(in); got != c.min {
+			t.Errorf("Min(%v) = %d, want %d", c.in, got, c.min)
+		}
+		if got := Median(in); got != c.median {
+			t.Errorf("Median(%v) = %d, want %d", c.in, got, c.median)
+		}
+		if !slices.Equal(in, c.in) {
+			t.Errorf("samples %v were reordered to %v", c.in, in)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pippin-zk/pippin/bench"
+)
+
+// found is a plugin's executable.
+type found struct {
+	name, path string
+	checksum   string // SHA-256
+	verified   bool   // against a checksum kept beside it
+	problem    error  // why it must not be started
+}
+
+// backendState is a line of msm backends.
+type backendState struct {
+	bench.BackendInfo
+	Path     string `json:"path,omitempty"`
+	Checksum string `json:"sha256,omitempty"`
+	// Verified: the checksum is the one recorded beside the file, or the
+	// backend is part of this program.
+	Verified bool   `json:"verified"`
+	Opens    bool   `json:"opens"`
+	Problem  string `json:"problem,omitempty"` // why it does not
+}
+
+// inProcess lists the backends that need no plugin.
+var inProcess = []string{"cpu", "reference"}
+
+// openTimeout bounds the opening of one backend.
+const openTimeout = 30 * time.Second
+
+func (a *app) backendsCommand() *cobra.Command {
+	return a.listCommand("backends", "List the backends in this program and the plugins found, and whether they open", writeBackends,
+		func(states []backendState) any { return states })
+}
+
+func (a *app) devicesCommand() *cobra.Command {
+	return a.listCommand("devices", "List the devices of the backends that open", writeDevices,
+		func(states []backendState) any { return devicesOf(states) })
+}
+
+// listCommand opens every backend and writes what they said of themselves.
+func (a *app) listCommand(use, short string, table func(io.Writer, []backendState) error, data func([]backendState) any) *cobra.Command {
+	var format string
+	c := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := oneOf("format", format, "table", "json"); err != nil {
+				return err
+			}
+			states, err := a.states(c.Context())
+			if err != nil {
+				return err
+			}
+			if format == "json" {
+				return writeJSON(a.stdout, data(states))
+			}
+			return table(a.stdout, states)
+		},
+	}
+	c.Flags().StringVar(&format, "format", "table", "table, json")
+	return c
+}
+
+// states tries every backend there is.
+func (a *app) states(ctx context.Context) ([]backendState, error) {
+	var all []backendState
+	for _, name := range inProcess {
+		s := backendState{BackendInfo: bench.BackendInfo{Name: name}, Verified: true}
+		a.try(ctx, &s)
+		all = append(all, s)
+	}
+	discover := a.discover
+	if discover == nil {
+		discover = discoverPlugins
+	}
+	plugins, err := discover(a.pluginDirs)
+	if err != nil {
+		return nil, fmt.Errorf("looking for plugins: %w", err)
+	}
+	for _, f := range plugins {
+		s := backendState{
+			BackendInfo: bench.BackendInfo{Name: "plugin:" + f.name},
+			Path:        f.path, Checksum: f.checksum, Verified: f.verified,
+		}
+		if f.problem != nil {
+			s.Problem = oneLine(f.problem)
+		} else {
+			a.try(ctx, &s)
+		}
+		all = append(all, s)
+	}
+	return all, ctx.Err()
+}
+
+// try opens a backend and closes it again.
+func (a *app) try(ctx context.Context, s *backendState) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	b, err := a.opener()(ctx, s.Name)
+	if err != nil {
+		s.Problem = oneLine(err)
+		return
+	}
+	s.BackendInfo, s.Opens = bench.Describe(s.Name, b.Info()), true
+	if err := b.Close(); err != nil {
+		s.Problem = "closing: " + oneLine(err)
+	}
+}
+
+func writeBackends(w io.Writer, states []backendState) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "backend\tversion\tcurves\tstate\tchecksum\tpath")
+	for _, s := range states {
+		state, checksum := "opens", "-"
+		if !s.Opens {
+			state = "does not open"
+		}
+		if s.Checksum != "" {
+			checksum = s.Checksum[:min(12, len(s.Checksum))] + ", not verified"
+			if s.Verified {
+				checksum = s.Checksum[:min(12, len(s.Checksum))] + ", verified"
+			}
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, orDash(s.Version), orDash(strings.Join(s.Curves, " ")), state, checksum, orDash(s.Path))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, s := range states {
+		if s.Problem != "" {
+			fmt.Fprintf(w, "\n%s: %s\n", s.Name, s.Problem)
+		}
+	}
+	return nil
+}
+
+// deviceLine is a line of msm devices.
+type deviceLine struct {
+	Backend string `json:"backend"`
+	bench.DeviceInfo
+}
+
+func devicesOf(states []backendState) []deviceLine {
+	lines := []deviceLine{}
+	for _, s := range states {
+		for _, d := range s.Devices {
+			lines = append(lines, deviceLine{s.Name, d})
+		}
+	}
+	return lines
+}
+
+func writeDevices(w io.Writer, states []backendState) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "backend\tdevice\tmemory\tdetail")
+	for _, d := range devicesOf(states) {
+		memory := "-"
+		if d.Memory > 0 {
+			memory = bench.FormatBytes(d.Memory)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", d.Backend, orDash(d.Name), memory, orDash(d.Detail))
+	}
+	return t.Flush()
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

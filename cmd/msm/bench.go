@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pippin-zk/pippin/bench"
+)
+
+// benchFlags is the command line of msm bench.
+type benchFlags struct {
+	sizes, curves, groups, backends, distributions, paths string
+
+	count  int
+	seed   uint64
+	check  bool
+	force  bool
+	format string
+	out    string
+	plot   string
+	cache  string
+	commit string
+}
+
+func (a *app) benchCommand() *cobra.Command {
+	var f benchFlags
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Time MSMs of one or more backends, in alternating runs",
+		Long: `Time MSMs through the typed API, as a prover calls it, from host scalars to the
+affine point. Bases are random multiples of the generator, loaded beforehand and
+kept in files between runs. Of several backends, every round has one MSM on each.`,
+		Example: `  msm bench --size 2^16 --curve all --backend cpu --check
+  msm bench --size 2^16,2^18,2^20 --backend cpu,plugin:cpu --path both --plot msm.svg
+  msm bench --size 2^26 --backend cuda --format json --out record.json`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return a.bench(c.Context(), f) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.sizes, "size", "2^16", "points: 1000000, 2^20, 1<<20, 1Mi; lists")
+	flags.StringVar(&f.curves, "curve", "bn254", "bn254, bls12-377, bls12-381, bw6-761; lists, all")
+	flags.StringVar(&f.groups, "group", "g1", "g1, g2; lists, all")
+	flags.StringVar(&f.backends, "backend", "cpu", "cpu, reference, cuda, plugin:NAME, plugin:PATH; lists")
+	flags.StringVar(&f.distributions, "distribution", "uniform", "scalars: uniform, small, witness, plonk-l; lists, all")
+	flags.StringVar(&f.paths, "path", "copy", "where a plugin's scalars are: copy (a Go slice), arena (shared memory), both")
+	flags.IntVar(&f.count, "count", 5, "timed runs, after one to warm up")
+	flags.Uint64Var(&f.seed, "seed", 1, "chooses points and scalars")
+	flags.BoolVar(&f.check, "check", false, "compare every answer with the one known from discrete logarithms, and those with double-and-add")
+	flags.StringVar(&f.format, "format", "table", "table, json, gobench")
+	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
+	flags.StringVar(&f.plot, "plot", "", "file for a plot of time against size, as SVG")
+	flags.StringVar(&f.cache, "cache", "", "folder that keeps points between runs (default $PIPPIN_CACHE or the user's cache folder)")
+	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
+	flags.BoolVar(&f.force, "force", false, "start even if memory seems not to suffice")
+	return c
+}
+
+// config turns flags into a configuration.
+func (f *benchFlags) config() (c bench.Config, err error) {
+	if err := oneOf("format", f.format, "table", "json", "gobench"); err != nil {
+		return c, err
+	}
+	c.Count, c.Seed, c.Check, c.CacheDir = f.count, f.seed, f.check, f.cache
+	if c.Sizes, err = parseSizes(f.sizes); err != nil {
+		return c, err
+	}
+	if c.Curves, err = parseCurves(f.curves); err != nil {
+		return c, err
+	}
+	if c.Groups, err = parseGroups(f.groups); err != nil {
+		return c, err
+	}
+	if c.Backends, err = parseBackends(f.backends); err != nil {
+		return c, err
+	}
+	if c.Distributions, err = parseDistributions(f.distributions); err != nil {
+		return c, err
+	}
+	c.Paths, err = parsePaths(f.paths)
+	return c, err
+}
+
+func (a *app) bench(ctx context.Context, f benchFlags) error {
+	cfg, err := f.config()
+	if err != nil {
+		return err
+	}
+	cfg.Open = a.opener()
+	if cfg.CacheDir == "" {
+		if cfg.CacheDir, err = a.cacheDir(); err != nil {
+			return err
+		}
+	}
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	if err := a.checkMemory(&cfg, f.force); err != nil {
+		return err
+	}
+	var out, plot *outputFile
+	defer func() { out.discard(); plot.discard() }()
+	if f.out != "" {
+		if out, err = createOutput(f.out); err != nil {
+			return err
+		}
+	}
+	if f.plot != "" {
+		if plot, err = createOutput(f.plot); err != nil {
+			return err
+		}
+	}
+
+	bar := newProgress(a.stderr)
+	cfg.Progress, cfg.Note = bar.set, a.note(bar)
+	record := bench.Record[bench.Run]{Machine: bench.ThisMachine(f.commit)}
+	runs, backends, err := bench.MSM(ctx, cfg)
+	bar.close()
+	record.Runs, record.Machine.Backends = runs, backends
+	if ctx.Err() != nil {
+		err = fmt.Errorf("interrupted: %d results so far", len(runs))
+	}
+	if len(runs) == 0 {
+		return err
+	}
+	return errors.Join(err, a.report(record, f, out, plot))
+}
+
+// report writes the record wherever it is wanted.
+func (a *app) report(r bench.Record[bench.Run], f benchFlags, out, plot *outputFile) error {
+	format := func(w io.Writer) error {
+		switch f.format {
+		case "json":
+			return r.WriteJSON(w)
+		case "gobench":
+			return bench.WriteGobench(w, r.Machine, r.Runs)
+		}
+		return bench.WriteTable(w, r.Machine, r.Runs)
+	}
+	var errs []error
+	if out == nil {
+		errs = append(errs, format(a.stdout))
+	} else {
+		errs = append(errs, bench.WriteTable(a.stdout, r.Machine, r.Runs), out.write(format))
+	}
+	if plot != nil {
+		errs = append(errs, plot.write(func(w io.Writer) error { return bench.WritePlot(w, r.Machine, r.Runs) }))
+	}
+	return errors.Join(errs...)
+}
+
+// checkMemory refuses what does not fit, unless forced.
+func (a *app) checkMemory(cfg *bench.Config, force bool) error {
+	available := a.available
+	if available == nil {
+		available = bench.AvailableMemory
+	}
+	have, known := available()
+	if !known {
+		return nil
+	}
+	err := cfg.CheckMemory(have)
+	if err == nil {
+		return nil
+	}
+	if !force {
+		return fmt.Errorf("%w: choose a smaller --size or fewer backends, or try with --force", err)
+	}
+	fmt.Fprintf(a.stderr, "msm: starting nevertheless: %s\n", oneLine(err))
+	return nil
+}
+
+// cacheDir is the folder for points that no flag names.
+func (a *app) cacheDir() (string, error) {
+	if dir := a.getenv("PIPPIN_CACHE"); dir != "" {
+		return dir, nil
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", usageError{fmt.Errorf("no folder for the cache: %w; name one with --cache", err)}
+	}
+	return filepath.Join(dir, "pippin"), nil
+}

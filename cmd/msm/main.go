@@ -1,0 +1,24 @@
+// Command msm measures and verifies backends, and lists what is there.
+// "msm help" has the verbs; docs/bench-protocol.md says what bench measures.
+//
+// The exit status is 0 when all went well, 1 when a check failed or something
+// did not work, 2 when the command line was wrong or asked for more than the
+// machine has, and 130 after an interrupt.
+//
+// Environment: PIPPIN_PLUGIN_DIR is a list of folders that are searched for
+// plugins first, PIPPIN_CACHE the folder that keeps inputs between runs.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second interrupt ends the program as usual.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, &app{stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}, os.Args[1:]))
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// progressBar draws one line that is drawn over and over, for work that takes
+// longer than progressAfter. On anything but a terminal it draws nothing.
+type progressBar struct {
+	w     io.Writer // nil draws nothing
+	start time.Time
+	stop  chan struct{}
+	ended sync.WaitGroup
+
+	mu          sync.Mutex
+	stage       string
+	since       time.Time // of the stage
+	done, total int
+	drawn       bool
+}
+
+const (
+	progressAfter = 2 * time.Second
+	progressEvery = 200 * time.Millisecond
+	progressCells = 20
+)
+
+func newProgress(w io.Writer) *progressBar {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return &progressBar{}
+	}
+	return startProgress(w)
+}
+
+func startProgress(w io.Writer) *progressBar {
+	p := &progressBar{w: w, start: time.Now(), stop: make(chan struct{})}
+	p.ended.Go(func() {
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				p.draw(time.Now())
+			case <-p.stop:
+				return
+			}
+		}
+	})
+	return p
+}
+
+// set is a bench.Progress.
+func (p *progressBar) set(stage string, done, total int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if stage != p.stage {
+		p.stage, p.since = stage, time.Now()
+	}
+	p.done, p.total = done, total
+}
+
+func (p *progressBar) draw(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.w == nil || p.stage == "" || now.Sub(p.start) < progressAfter {
+		return
+	}
+	fmt.Fprintf(p.w, "\r\x1b[K%s", barLine(p.stage, p.done, p.total, now.Sub(p.since)))
+	p.drawn = true
+}
+
+// barLine is such as "[#####...............]  25 % bn254 g1 2^20 uniform (12s)".
+func barLine(stage string, done, total int, took time.Duration) string {
+	if total <= 0 {
+		done, total = 0, 1
+	}
+	done = min(max(done, 0), total)
+	cells := progressCells * done / total
+	return fmt.Sprintf("[%s%s] %3d %% %s (%v)", strings.Repeat("#", cells), strings.Repeat(".", progressCells-cells),
+		100*done/total, stage, took.Round(time.Second))
+}
+
+// clear removes the line, so that something else can be written.
+func (p *progressBar) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.drawn {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.drawn = false
+	}
+}
+
+// close removes the line for good.
+func (p *progressBar) close() {
+	if p.w == nil {
+		return
+	}
+	close(p.stop)
+	p.ended.Wait()
+	p.clear()
+	p.w = nil
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+// The exit statuses.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// app is what the commands have of the world.
+type app struct {
+	stdout, stderr io.Writer
+	getenv         func(string) string
+
+	pluginDirs []string
+	verbose    bool
+
+	// open, available and discover replace what this machine has, for tests.
+	open      msm.Opener
+	available func() (uint64, bool)
+	discover  func(dirs []string) ([]found, error)
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// run executes a command line and returns the exit status.
+func run(ctx context.Context, a *app, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintln(a.stderr, "msm:", oneLine(err))
+	switch {
+	case ctx.Err() != nil:
+		return exitInterrupted
+	case isUsage(err):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func isUsage(err error) bool {
+	var u usageError
+	return errors.As(err, &u) || errors.Is(err, bench.ErrMemory) || errors.Is(err, backend.ErrInvalidInput)
+}
+
+// oneLine is an error without line breaks, joined errors one after another.
+func oneLine(err error) string {
+	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+}
+
+func (a *app) root() *cobra.Command {
+	c := &cobra.Command{
+		Use:           "msm",
+		Short:         "Measure and verify backends for multi-scalar multiplication",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unknown command %q, see msm help", args[0])}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.CompletionOptions.HiddenDefaultCmd = true
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w, see %s --help", err, c.CommandPath())}
+	})
+	flags := c.PersistentFlags()
+	flags.StringSliceVar(&a.pluginDirs, "plugin-dir", filepath.SplitList(a.getenv("PIPPIN_PLUGIN_DIR")),
+		"folders searched for msm-backend-NAME before the command's own folder and PATH (default $PIPPIN_PLUGIN_DIR)")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what backends and plugins do to stderr")
+	c.AddCommand(a.benchCommand(), a.verifyCommand(), a.backendsCommand(), a.devicesCommand(), a.versionCommand())
+	return c
+}
+
+// noArguments refuses arguments that are no flags.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("unexpected argument %q, see %s --help", args[0], c.CommandPath())}
+	}
+	return nil
+}
+
+// opener opens backends by name.
+func (a *app) opener() msm.Opener {
+	if a.open != nil {
+		return a.open
+	}
+	return pippin.Opener(pippin.Options{PluginDirs: a.pluginDirs, Log: a.logger()})
+}
+
+func (a *app) logger() *slog.Logger {
+	if !a.verbose {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// note tells the user something on stderr, past the progress bar.
+func (a *app) note(bar *progressBar) func(string) {
+	return func(s string) {
+		bar.clear()
+		fmt.Fprintln(a.stderr, "msm:", s)
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pippin-zk/pippin/bench"
+)
+
+// verifyFlags is the command line of msm verify.
+type verifyFlags struct {
+	size, curves, groups, backends string
+
+	cases  int
+	seed   uint64
+	long   bool
+	format string
+}
+
+func (a *app) verifyCommand() *cobra.Command {
+	var f verifyFlags
+	c := &cobra.Command{
+		Use:   "verify",
+		Short: "Try edge and random cases and compare the answers with known ones",
+		Long: `Try edge and random cases on every backend and compare each answer with the one
+known from discrete logarithms, and tiny ones with double-and-add too. The exit
+status is 1 when an answer is wrong or missing.`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return a.verify(c.Context(), f) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH; lists")
+	flags.StringVar(&f.curves, "curve", "all", "bn254, bls12-377, bls12-381, bw6-761; lists, all")
+	flags.StringVar(&f.groups, "group", "all", "g1, g2; lists, all")
+	flags.StringVar(&f.size, "size", "2^12", "most points of a case")
+	flags.IntVar(&f.cases, "cases", 20, "random cases for every curve and group")
+	flags.Uint64Var(&f.seed, "seed", 1, "chooses points, scalars and cases")
+	flags.BoolVar(&f.long, "long", false, "also the sizes around every power of two, and every edge scalar alone")
+	flags.StringVar(&f.format, "format", "table", "table, json")
+	return c
+}
+
+func (a *app) verify(ctx context.Context, f verifyFlags) error {
+	if err := oneOf("format", f.format, "table", "json"); err != nil {
+		return err
+	}
+	cfg := bench.VerifyConfig{Open: a.opener(), Cases: f.cases, Seed: f.seed, Long: f.long}
+	var err error
+	if cfg.Backends, err = parseBackends(f.backends); err != nil {
+		return err
+	}
+	if cfg.Curves, err = parseCurves(f.curves); err != nil {
+		return err
+	}
+	if cfg.Groups, err = parseGroups(f.groups); err != nil {
+		return err
+	}
+	if cfg.Size, err = bench.ParseSize(f.size); err != nil {
+		return usageError{fmt.Errorf("--size: %w", err)}
+	}
+	bar := newProgress(a.stderr)
+	cfg.Progress, cfg.Note = bar.set, a.note(bar)
+	results, err := bench.Verify(ctx, cfg)
+	bar.close()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("interrupted: %d results so far", len(results))
+	}
+	if len(results) == 0 {
+		return err
+	}
+	write := writeVerified
+	if f.format == "json" {
+		write = func(w io.Writer, r []bench.Verified) error { return writeJSON(w, r) }
+	}
+	return errors.Join(err, write(a.stdout, results))
+}
+
+// writeVerified is a line for each kind of cases, and what failed below.
+func writeVerified(w io.Writer, results []bench.Verified) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "backend\tcurve\tgroup\tcases\tanswers\tverdict")
+	tried := 0
+	for _, r := range results {
+		verdict := "right"
+		if r.Failed > 0 {
+			verdict = fmt.Sprintf("%d FAILED", r.Failed)
+		}
+		tried += r.Tried
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", r.Backend, r.Curve, r.Group, r.Cases, r.Tried, verdict)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%d answers compared\n", tried)
+	for _, r := range results {
+		if r.Failed > 0 {
+			fmt.Fprintf(w, "%s, %s %s, %s: %s\n", r.Backend, r.Curve, r.Group, r.Cases, strings.ReplaceAll(r.Failure, "\n", "; "))
+		}
+	}
+	return nil
+}

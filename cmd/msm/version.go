@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pippin-zk/pippin/bench"
+)
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of this program and of what it is made of",
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			version, commit := "(devel)", "unknown"
+			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+				version = info.Main.Version
+			}
+			m := bench.ThisMachine("")
+			if m.Commit != "" {
+				commit = m.Commit
+			}
+			_, err := fmt.Fprintf(a.stdout, "msm %s, commit %s, gnark-crypto %s, %s %s/%s\n", version, commit, m.GnarkCrypto, m.Go, m.OS, m.Arch)
+			return err
+		},
+	}
+}
