@@ -30,8 +30,14 @@ var (
 	hostMemory = flag.Int("host-memory", 8<<20, "bytes to register and copy")
 )
 
-// open is device 0. At the end of the test nothing may be left on it.
+// open is openAs with the usual options.
 func open(t *testing.T) *Device {
+	t.Helper()
+	return openAs(t, Options{})
+}
+
+// openAs is device 0. At the end of the test nothing may be left on it.
+func openAs(t *testing.T, o Options) *Device {
 	t.Helper()
 	if _, err := Devices(); err != nil {
 		if errors.Is(err, backend.ErrUnavailable) && !*needDevice {
@@ -39,7 +45,7 @@ func open(t *testing.T) *Device {
 		}
 		t.Fatal(err)
 	}
-	d, err := Open(0, Options{})
+	d, err := Open(0, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,13 +59,13 @@ func open(t *testing.T) *Device {
 		if !fakecuda.Present() {
 			return
 		}
-		fakecuda.Reset()
 		for _, name := range []string{"memory", "allocations", "pinned", "registered", "streams", "events", "modules",
-			"pools", "contexts", "pageable", "overruns", "unwiped"} {
+			"pools", "contexts", "pageable", "overruns", "unwiped", "abandoned"} {
 			if n := fakecuda.Counter(name); n != 0 {
 				t.Errorf("the fake driver counts %d %s", n, name)
 			}
 		}
+		fakecuda.Reset()
 	})
 	return d
 }
@@ -251,6 +257,39 @@ func TestPinned(t *testing.T) {
 	}
 }
 
+// Small copies and waits, with a device that spins and one that sleeps.
+func TestSmallCopies(t *testing.T) {
+	for name, o := range map[string]Options{"default": {}, "block": {Block: true}} {
+		t.Run(name, func(t *testing.T) {
+			d := openAs(t, o)
+			s := stream(t, d)
+			const size, rounds = 32 << 10, 200
+			h := got(d.AllocHost(2 * size))(t)
+			m := alloc(t, d, size)
+			e := got(d.NewEvent(false))(t)
+			copy(h.Bytes(), random(size))
+			up, down := h.Span().Slice(0, size), h.Span().Slice(size, size)
+			start := time.Now()
+			for range rounds {
+				try(t, s.Upload(m.Span(), up))
+				try(t, s.Synchronize())
+			}
+			t.Logf("upload of 32 KiB and wait: %v", time.Since(start)/rounds)
+			start = time.Now()
+			for range rounds {
+				try(t, s.Download(down, m.Span()))
+				try(t, s.Record(e))
+				try(t, e.Synchronize())
+			}
+			t.Logf("download of 32 KiB and wait for an event: %v", time.Since(start)/rounds)
+			if !bytes.Equal(up.Bytes(), down.Bytes()) {
+				t.Error("wrong bytes")
+			}
+			try(t, errors.Join(e.Close(), h.Free()))
+		})
+	}
+}
+
 func zero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
 
 func TestRegistered(t *testing.T) {
@@ -401,6 +440,7 @@ func TestPool(t *testing.T) {
 		try(t, m.FreeAsync(s))
 	}
 	t.Logf("pool: %v for an allocation and its release", time.Since(start)/n)
+	try(t, s.Synchronize())
 	try(t, p.Trim(0))
 	if used, reserved, err := p.Usage(); err != nil || used != 0 || reserved != 0 {
 		t.Errorf("after trimming: %d used, %d reserved, %v", used, reserved, err)
@@ -585,6 +625,37 @@ func TestConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// Close waits for the calls in flight; later ones fail.
+func TestCloseWhileWriting(t *testing.T) {
+	d := open(t)
+	m, s := got(d.Alloc(3*stageSize))(t), got(d.NewStream())(t)
+	data := random(3 * stageSize)
+	started, ended := make(chan struct{}), make(chan error)
+	go func() {
+		var once sync.Once
+		for {
+			if err := s.Write(m.Span(), data); err != nil {
+				once.Do(func() { close(started) })
+				ended <- err
+				return
+			}
+			once.Do(func() { close(started) })
+		}
+	}()
+	<-started
+	try(t, d.Close())
+	if err := <-ended; !errors.Is(err, backend.ErrClosed) {
+		t.Errorf("a write after Close: %v", err)
+	}
+	try(t, errors.Join(m.Free(), s.Close()))
+	if fakecuda.Present() {
+		if n := fakecuda.Counter("abandoned"); n != 2 {
+			t.Errorf("%d objects went with the context, want the memory and the stream", n)
+		}
+		fakecuda.Reset()
+	}
 }
 
 func TestNoImage(t *testing.T) {

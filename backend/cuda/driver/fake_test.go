@@ -173,6 +173,34 @@ func TestStagingFails(t *testing.T) {
 	}
 }
 
+// A driver that cannot tell a kernel's parameters has any number accepted.
+func TestUnknownParameters(t *testing.T) {
+	d := openFake(t)
+	mod, s := kernels(t, d), stream(t, d)
+	f := got(mod.Function("test_silent"))(t)
+	before := fakecuda.Counter("kernels_run")
+	try(t, f.Launch(s, Launch{}))
+	try(t, f.Launch(s, Launch{}, 1, 2, 3))
+	if n := fakecuda.Counter("kernels_run") - before; n != 2 {
+		t.Errorf("%d kernels ran, want 2", n)
+	}
+}
+
+// The tests on a device that lacks something run in a process of their own.
+func TestLesserDevices(t *testing.T) {
+	openFake(t)
+	for name, env := range map[string]string{
+		"^TestRegisteredReadOnly$": "FAKECUDA_READONLY=0",
+		"^TestOutOfMemory$":        "FAKECUDA_MEMORY=300M",
+	} {
+		cmd := exec.Command(os.Args[0], "-test.run="+name, "-test.v")
+		cmd.Env = append(os.Environ(), env)
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
+			t.Errorf("%s with %s: %v\n%s", name, env, err, out)
+		}
+	}
+}
+
 // A device's loss leaves the others as they are.
 func TestOneDeviceOfTwoIsLost(t *testing.T) {
 	d := openFake(t)
@@ -272,12 +300,22 @@ func TestStart(t *testing.T) {
 		{"devices", nil, []string{"LD_LIBRARY_PATH=" + fake, "FAKECUDA_DEVICES=3", "FAKECUDA_MEMORY=24G", "FAKECUDA_CC=8.9"},
 			0, "2: Fake GPU 2, 24 GiB, compute capability 8.9, driver for CUDA 13.0", ""},
 	} {
+		report := filepath.Join(dir, "report")
+		_ = os.Remove(report)
+		c.env = append(c.env, "FAKECUDA_REPORT="+report)
 		stdout, stderr, code := runSmoke(t, program, c.args, c.env...)
 		if code != c.code || !part(stdout, c.stdout) || !part(stderr, c.stderr) {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q", c.name, code, stdout, stderr)
 		}
 		if c.code == 3 && !strings.Contains(stderr, "backend unavailable") {
 			t.Errorf("%s: %q", c.name, stderr)
+		}
+		// The fake's report shows whether it was loaded: for --help it is not.
+		text, err := os.ReadFile(report)
+		if loaded := err == nil; loaded != strings.Contains(stdout+stderr, "Fake GPU") && !strings.Contains(stderr, "CUDA_ERROR") {
+			t.Errorf("%s: the driver was loaded: %v", c.name, loaded)
+		} else if loaded && !strings.Contains(string(text), "contexts 0\n") {
+			t.Errorf("%s: report %q", c.name, text)
 		}
 	}
 }

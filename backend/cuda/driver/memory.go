@@ -174,7 +174,8 @@ func (p *Pool) Alloc(s *Stream, size int64) (*Memory, error) {
 	return p.dev.memory(a, size), nil
 }
 
-// Trim gives memory that is not in use back to the system, down to keep bytes.
+// Trim gives memory back to the system, down to keep bytes. What was freed
+// asynchronously counts as in use until its stream is synchronised.
 func (p *Pool) Trim(keep int64) error {
 	h, err := p.get("memory pool")
 	if err != nil {

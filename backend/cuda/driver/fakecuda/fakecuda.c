@@ -23,7 +23,9 @@
  *                      K-th call of the driver function NAME (without version
  *                      suffix) from now on, or every one from then, answers
  *                      CODE. An error that is sticky on a GPU ends the context.
- *   FAKECUDA_REPORT    file that gets the counters when the process exits
+ *   FAKECUDA_REPORT    file that gets the counters, written anew by cuInit and
+ *                      whenever a context is released (Go programs exit
+ *                      without running what a library leaves for the exit)
  */
 
 #include <cuda.h>
@@ -61,6 +63,7 @@ static struct {
 	X(pageable) /* asynchronous copies of host memory that is not pinned */ \
 	X(overruns) /* allocations written beyond their end */                \
 	X(unwiped)  /* pinned memory that was freed and not all zero */       \
+	X(abandoned) /* allocations and objects that a context took with it */ \
 	X(kernels_run)
 
 static struct counters {
@@ -74,6 +77,7 @@ struct CUctx_st {
 	unsigned flags;
 	CUresult dead; /* the sticky error that ended it */
 	size_t used;   /* bytes of the device, what pools keep included */
+	long long streams, events, modules, pools; /* not given back */
 };
 static struct CUctx_st contexts[MAX_DEVICES];
 static __thread CUcontext current;
@@ -218,6 +222,7 @@ EXPORT void fakecuda_reset(void)
 		c->count = 0;
 	for (int i = 0; i < MAX_DEVICES; i++)
 		contexts[i].dead = CUDA_SUCCESS;
+	counters.abandoned = 0;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -288,7 +293,7 @@ __attribute__((constructor)) static void configure(void)
 		contexts[i].device = i;
 }
 
-__attribute__((destructor)) static void report(void)
+static void report(void)
 {
 	FILE *f = config.report ? fopen(config.report, "w") : NULL;
 	if (!f)
@@ -356,6 +361,7 @@ EXPORT CUresult cuInit(unsigned int flags)
 	if (flags)
 		return leave(CUDA_ERROR_INVALID_VALUE);
 	config.started = 1;
+	report();
 	return leave(config.devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE);
 }
 
@@ -454,6 +460,9 @@ EXPORT CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute attribute, CUdev
 
 /* ---- contexts ---- */
 
+/* Takes everything away that was not given back. */
+static void end(CUcontext ctx);
+
 EXPORT CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
 {
 	ENTER("cuDevicePrimaryCtxSetFlags");
@@ -479,8 +488,10 @@ EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
 	ENTER("cuDevicePrimaryCtxRelease");
 	if (!is_device(dev) || !contexts[dev].references)
 		return leave(CUDA_ERROR_INVALID_CONTEXT);
-	contexts[dev].references--;
 	counters.contexts--;
+	if (!--contexts[dev].references)
+		end(&contexts[dev]);
+	report();
 	return leave(CUDA_SUCCESS);
 }
 
@@ -580,6 +591,35 @@ static CUresult device_alloc(CUdeviceptr *out, size_t size, CUmemoryPool pool)
 	return CUDA_SUCCESS;
 }
 
+static void end(CUcontext ctx)
+{
+	for (struct block *b = blocks, *next; b; b = next) {
+		next = b->next;
+		if (b->ctx != ctx)
+			continue;
+		counters.abandoned++;
+		switch (b->kind) {
+		case DEVICE:
+			counters.memory -= (long long)b->size;
+			counters.allocations--;
+			break;
+		case PINNED: counters.pinned--; break;
+		case REGISTERED: counters.registered--; break;
+		}
+		if (b->kind != REGISTERED)
+			give(b->start, b->size);
+		drop(b);
+	}
+	counters.abandoned += ctx->streams + ctx->events + ctx->modules + ctx->pools;
+	counters.streams -= ctx->streams;
+	counters.events -= ctx->events;
+	counters.modules -= ctx->modules;
+	counters.pools -= ctx->pools;
+	ctx->streams = ctx->events = ctx->modules = ctx->pools = 0;
+	ctx->used = 0;
+	ctx->dead = CUDA_SUCCESS;
+}
+
 /* Pools keep what they got back until the next synchronisation. */
 static void pool_shrink(CUmemoryPool pool, size_t keep)
 {
@@ -637,6 +677,7 @@ EXPORT CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
 	CUmemoryPool p = calloc(1, sizeof *p);
 	p->ctx = current;
 	counters.pools++;
+	current->pools++;
 	*out = p;
 	return leave(CUDA_SUCCESS);
 }
@@ -647,6 +688,7 @@ EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
 	pool->keep = 0;
 	pool_shrink(pool, 0);
 	counters.pools--;
+	current->pools--;
 	return leave(CUDA_SUCCESS); /* not freed: its memory may be freed later */
 }
 
@@ -813,6 +855,7 @@ EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 	*stream = calloc(1, sizeof **stream);
 	(*stream)->ctx = current;
 	counters.streams++;
+	current->streams++;
 	return leave(CUDA_SUCCESS);
 }
 
@@ -820,6 +863,7 @@ EXPORT CUresult cuStreamDestroy(CUstream stream)
 {
 	ENTER_CONTEXT("cuStreamDestroy");
 	counters.streams--;
+	current->streams--;
 	free(stream);
 	return leave(CUDA_SUCCESS);
 }
@@ -851,6 +895,7 @@ EXPORT CUresult cuEventCreate(CUevent *event, unsigned int flags)
 	(*event)->ctx = current;
 	(*event)->timing = !(flags & CU_EVENT_DISABLE_TIMING);
 	counters.events++;
+	current->events++;
 	return leave(CUDA_SUCCESS);
 }
 
@@ -858,6 +903,7 @@ EXPORT CUresult cuEventDestroy(CUevent event)
 {
 	ENTER_CONTEXT("cuEventDestroy");
 	counters.events--;
+	current->events--;
 	free(event);
 	return leave(CUDA_SUCCESS);
 }
@@ -903,6 +949,7 @@ EXPORT CUresult cuModuleLoadData(CUmodule *out, const void *image)
 	CUmodule m = calloc(1, sizeof *m);
 	m->ctx = current;
 	counters.modules++;
+	current->modules++;
 	*out = m;
 	return leave(CUDA_SUCCESS);
 }
@@ -918,6 +965,7 @@ EXPORT CUresult cuModuleUnload(CUmodule m)
 	}
 	free(m);
 	counters.modules--;
+	current->modules--;
 	return leave(CUDA_SUCCESS);
 }
 
