@@ -54,7 +54,7 @@ func (o options) check() error {
 
 // run fails when an answer was wrong, a call failed, or the plugin's death
 // went unnoticed.
-func run(ctx context.Context, w io.Writer, o options) (err error) {
+func run(ctx context.Context, w io.Writer, o options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -63,10 +63,14 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 		return err
 	}
 	defer remove()
+	return swap(ctx, w, o, pippin.Opener(pippin.Options{PluginDirs: dirs}), killChild)
+}
 
+// swap is run with the means to open backends and to kill a plugin.
+func swap(ctx context.Context, w io.Writer, o options, open msm.Opener, kill func(plugin string) (pid int, err error)) (err error) {
 	work := newWorkload(o.points)
 	t := newTimeline(w)
-	seen := &observer{open: pippin.Opener(pippin.Options{PluginDirs: dirs})}
+	seen := &observer{open: open}
 	engine, err := pippin.New(ctx, msm.Config{
 		Backend: demo.InProcess,
 		Open:    seen.Open,
@@ -82,19 +86,19 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	}
 
 	stream := startStream(ctx, o.workers, work, bases, t)
-	err = script(ctx, engine, o, t)
+	err = script(ctx, engine, o, t, kill)
 	stream.stop()
 	t.summary(seen)
 	return errors.Join(err, t.verdict())
 }
 
 // script does one thing after the other, a quarter of the time each.
-func script(ctx context.Context, engine *msm.Engine, o options, t *timeline) error {
+func script(ctx context.Context, engine *msm.Engine, o options, t *timeline, killPlugin func(string) (int, error)) error {
 	use := func(name string) func() error {
 		return func() error { return engine.Use(ctx, name) }
 	}
 	kill := func() error {
-		pid, err := killChild(o.plugin)
+		pid, err := killPlugin(o.plugin)
 		if err == nil {
 			t.note(fmt.Sprintf("process %d is dead", pid))
 		}

@@ -19,7 +19,8 @@ type observer struct {
 	all []*observed
 }
 
-// observed is one opened backend.
+// observed is one opened backend. It hides the optional capabilities of the
+// backend inside, such as memory for scalars; this example uses none.
 type observed struct {
 	backend.Backend
 	name    string // with a number, since a name may be opened several times

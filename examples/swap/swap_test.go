@@ -2,13 +2,17 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/examples/internal/demo"
 	"github.com/pippin-zk/pippin/msm"
 )
@@ -21,10 +25,52 @@ func TestSwapAndKill(t *testing.T) {
 	if err := demo.Build(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	err := run(t.Context(), &out, options{
-		points: 1 << 10, workers: 3, duration: 4 * time.Second, plugin: demo.Plugin, plugins: dir,
+	checkRun(t, func(w io.Writer) error {
+		return run(t.Context(), w, options{
+			points: 1 << 10, workers: 3, duration: 4 * time.Second, plugin: demo.Plugin, plugins: dir,
+		})
 	})
+}
+
+// mortal is a backend that can be made to behave like a killed plugin.
+type mortal struct {
+	backend.Backend
+	dead *atomic.Bool
+}
+
+func (m mortal) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	out, err := m.Backend.MSM(ctx, jobs)
+	if m.dead.Load() {
+		return nil, fmt.Errorf("killed: %w", backend.ErrGone)
+	}
+	return out, err
+}
+
+// The same without a process, on every system.
+func TestSwapAndSimulatedDeath(t *testing.T) {
+	var living atomic.Pointer[atomic.Bool]
+	open := func(ctx context.Context, name string) (backend.Backend, error) {
+		b, err := pippin.Opener(pippin.Options{})(ctx, demo.InProcess)
+		if name == demo.InProcess || err != nil {
+			return b, err
+		}
+		m := mortal{b, new(atomic.Bool)}
+		living.Store(m.dead)
+		return m, nil
+	}
+	kill := func(string) (int, error) {
+		living.Load().Store(true)
+		return 1, nil
+	}
+	checkRun(t, func(w io.Writer) error {
+		return swap(t.Context(), w, options{points: 1 << 8, workers: 3, duration: time.Second, plugin: demo.Plugin}, open, kill)
+	})
+}
+
+func checkRun(t *testing.T, run func(io.Writer) error) {
+	t.Helper()
+	var out bytes.Buffer
+	err := run(&out)
 	t.Logf("\n%s", &out)
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +81,7 @@ func TestSwapAndKill(t *testing.T) {
 		`1: cpu +[1-9]`,
 		`2: plugin:cpu +[1-9]`,
 		`3: plugin:cpu +[1-9]`,
-		`: cpu +[1-9]\d*\n\n(\d+) calls, \d+ right, 0 lost\n$`,
+		`4: cpu +[1-9]\d*\n\n(\d+) calls, \d+ right, 0 lost\n$`,
 	} {
 		if !regexp.MustCompile(want).Match(out.Bytes()) {
 			t.Errorf("no %q in the output", want)
