@@ -37,6 +37,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "fakecuda.h"
 
@@ -768,6 +769,19 @@ EXPORT CUresult cuMemFreeHost(void *p)
 	return leave(CUDA_SUCCESS);
 }
 
+/* Writes a byte of memory over itself, by way of the kernel, which refuses
+ * where the memory is mapped read-only. */
+static int writable(char *p)
+{
+	int ends[2], ok;
+	if (pipe(ends))
+		return 0;
+	ok = write(ends[1], p, 1) == 1 && read(ends[0], p, 1) == 1;
+	close(ends[0]);
+	close(ends[1]);
+	return ok;
+}
+
 EXPORT CUresult cuMemHostRegister(void *p, size_t size, unsigned int flags)
 {
 	ENTER_CONTEXT("cuMemHostRegister");
@@ -775,6 +789,8 @@ EXPORT CUresult cuMemHostRegister(void *p, size_t size, unsigned int flags)
 		return leave(CUDA_ERROR_INVALID_VALUE);
 	if ((flags & CU_MEMHOSTREGISTER_READ_ONLY) && !config.readonly)
 		return leave(CUDA_ERROR_NOT_SUPPORTED);
+	if (!(flags & CU_MEMHOSTREGISTER_READ_ONLY) && !writable(p))
+		return leave(CUDA_ERROR_INVALID_VALUE);
 	for (struct block *b = blocks; b; b = b->next)
 		if (b->kind == REGISTERED && b->start < (char *)p + size && (char *)p < b->start + b->size)
 			return leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
