@@ -66,7 +66,6 @@ type api interface {
 	moduleLoad(image []byte) (handle, Result)
 	moduleUnload(handle) Result
 	moduleFunction(m handle, name string) (handle, Result)
-	moduleGlobal(m handle, name string) (address, int64, Result)
 
 	functionGet(f handle, a functionAttribute) (int, Result)
 	functionSet(f handle, a functionAttribute, v int) Result

@@ -273,11 +273,6 @@ func (library) moduleFunction(m handle, name string) (handle, Result) {
 	return unwrapped(f), code(err)
 }
 
-func (library) moduleGlobal(m handle, name string) (address, int64, Result) {
-	p, size, err := wrapped[cu.Module](m).Global(name)
-	return address(p), size, code(err)
-}
-
 func (library) functionGet(f handle, a functionAttribute) (int, Result) {
 	v, err := wrapped[cu.Function](f).Attribute(cu.FunctionAttribute(a))
 	return v, code(err)

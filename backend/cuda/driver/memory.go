@@ -71,8 +71,6 @@ func (m *Memory) Span() Span { return Span{mem: m, size: m.size} }
 type Span struct {
 	mem       *Memory
 	off, size int64
-	global    address // of a module's variable, which has no Memory
-	dev       *Device // of global
 	bad       bool
 }
 
@@ -83,7 +81,7 @@ func (s Span) Size() int64 { return s.size }
 // result is a span that every call refuses.
 func (s Span) Slice(off, size int64) Span {
 	if off < 0 || size < 0 || off > s.size || size > s.size-off {
-		return Span{mem: s.mem, dev: s.dev, bad: true}
+		return Span{mem: s.mem, bad: true}
 	}
 	s.off += off
 	s.size = size
@@ -93,11 +91,8 @@ func (s Span) Slice(off, size int64) Span {
 // Param is the span's address as a kernel's parameter: 0, which no kernel can
 // follow, when the memory was freed or the span is out of bounds.
 func (s Span) Param() Param {
-	switch {
-	case s.bad:
+	if s.bad || s.mem == nil {
 		return 0
-	case s.mem == nil:
-		return Param(uint64(s.global) + uint64(s.off))
 	}
 	if a := s.mem.addr.Load(); a != 0 {
 		return Param(a + uint64(s.off))
@@ -107,16 +102,12 @@ func (s Span) Param() Param {
 
 // on is the span's address for a call on a device.
 func (s Span) on(d *Device) (address, error) {
-	owner := s.dev
-	if s.mem != nil {
-		owner = s.mem.dev
-	}
 	switch {
 	case s.bad:
 		return 0, invalid("span outside its memory")
 	case s.size == 0:
 		return 0, nil
-	case owner != d:
+	case s.mem.dev != d:
 		return 0, invalid("memory of another device")
 	}
 	a := s.Param()

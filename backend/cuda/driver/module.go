@@ -54,22 +54,6 @@ func (m *Module) Function(name string) (*Function, error) {
 	return f, nil
 }
 
-// Global finds a variable of the module. The span is good until the module is
-// closed.
-func (m *Module) Global(name string) (Span, error) {
-	mh, err := m.get("module")
-	if err != nil {
-		return Span{}, err
-	}
-	var a address
-	var size int64
-	err = m.dev.do("cuModuleGetGlobal", func() (r Result) { a, size, r = m.dev.sys.moduleGlobal(mh, name); return r })
-	if err != nil {
-		return Span{}, fmt.Errorf("variable %s: %w", name, err)
-	}
-	return Span{global: a, dev: m.dev, size: size}, nil
-}
-
 // Function is a kernel. Its calls fail once its module is closed.
 type Function struct {
 	mod    *Module

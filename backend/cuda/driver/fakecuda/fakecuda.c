@@ -14,9 +14,10 @@
  *   FAKECUDA_DRIVER    driver version (13000)
  *   FAKECUDA_SMS       multiprocessors (4)
  *   FAKECUDA_READONLY  0: memory mapped read-only cannot be registered (1)
- *   FAKECUDA_KERNELS   shared object with host kernels, see fakecuda.h. A
- *                      function that it lacks is not found. Without it every
- *                      function exists and does nothing.
+ *   FAKECUDA_KERNELS   shared objects with host kernels, see fakecuda.h,
+ *                      separated by colons. A function that they lack is not
+ *                      found. Without any, every function exists and does
+ *                      nothing.
  *   FAKECUDA_IMAGE     prefix that a module must start with, else it holds no
  *                      code for the device (any image will do)
  *   FAKECUDA_FAIL      NAME@K=CODE, or NAME@K+=CODE, separated by commas: the
@@ -52,7 +53,8 @@ static struct {
 	int devices, major, minor, driver, multiprocessors, readonly;
 	size_t memory;
 	const char *image, *report;
-	void *kernels;
+	void *kernels[8];
+	int objects;
 	int started;
 } config = {.devices = 1, .major = 9, .minor = 0, .driver = 13000, .multiprocessors = 4, .readonly = 1, .memory = (size_t)1 << 30};
 
@@ -284,12 +286,18 @@ __attribute__((constructor)) static void configure(void)
 	config.report = getenv("FAKECUDA_REPORT");
 	if ((s = getenv("FAKECUDA_FAIL")) && fakecuda_fail(s)) {
 		fprintf(stderr, "fakecuda: FAKECUDA_FAIL=%s: NAME@K=CODE or NAME@K+=CODE, separated by commas\n", s);
-		abort();
+		_exit(2);
 	}
-	if ((s = getenv("FAKECUDA_KERNELS")) && !(config.kernels = dlopen(s, RTLD_NOW | RTLD_LOCAL))) {
-		fprintf(stderr, "fakecuda: FAKECUDA_KERNELS: %s\n", dlerror());
-		abort();
+	char *list = (s = getenv("FAKECUDA_KERNELS")) ? strdup(s) : NULL, *rest = NULL;
+	for (char *file = list ? strtok_r(list, ":", &rest) : NULL; file; file = strtok_r(NULL, ":", &rest)) {
+		void *object = config.objects < 8 ? dlopen(file, RTLD_NOW | RTLD_LOCAL) : NULL;
+		if (!object) {
+			fprintf(stderr, "fakecuda: FAKECUDA_KERNELS: %s: %s\n", file, config.objects < 8 ? dlerror() : "one too many");
+			_exit(2);
+		}
+		config.kernels[config.objects++] = object;
 	}
+	free(list);
 	for (int i = 0; i < MAX_DEVICES; i++)
 		contexts[i].device = i;
 }
@@ -995,13 +1003,14 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *out, CUmodule m, const char *nam
 		}
 	void *run = NULL;
 	const int *params = NULL;
-	if (config.kernels) {
+	for (int i = 0; i < config.objects && !run; i++) {
 		char count[256];
-		if (!(run = dlsym(config.kernels, name)))
-			return leave(CUDA_ERROR_NOT_FOUND);
+		run = dlsym(config.kernels[i], name);
 		snprintf(count, sizeof count, "%s_params", name);
-		params = dlsym(config.kernels, count);
+		params = run ? dlsym(config.kernels[i], count) : NULL;
 	}
+	if (config.objects && !run)
+		return leave(CUDA_ERROR_NOT_FOUND);
 	CUfunction f = calloc(1, sizeof *f);
 	f->name = strdup(name);
 	memcpy(&f->run, &run, sizeof run);
@@ -1011,16 +1020,6 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *out, CUmodule m, const char *nam
 	m->functions = f;
 	*out = f;
 	return leave(CUDA_SUCCESS);
-}
-
-EXPORT CUresult cuModuleGetGlobal(CUdeviceptr *ptr, size_t *size, CUmodule m, const char *name)
-{
-	ENTER_CONTEXT("cuModuleGetGlobal");
-	(void)ptr;
-	(void)size;
-	(void)m;
-	(void)name;
-	return leave(CUDA_ERROR_NOT_FOUND);
 }
 
 EXPORT CUresult cuFuncGetParamInfo(CUfunction f, size_t i, size_t *offset, size_t *size)

@@ -1,7 +1,7 @@
 /*
  * What a shared object of host kernels for the fake driver has to offer.
  *
- * FAKECUDA_KERNELS names it. For every kernel NAME that is launched it exports
+ * FAKECUDA_KERNELS names it, or several. For every kernel NAME that is launched it exports
  *
  *     void NAME(const struct fakecuda_launch *launch, void **params);
  *
