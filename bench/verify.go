@@ -46,7 +46,9 @@ type Verified struct {
 	Failure string `json:"failure,omitempty"`
 }
 
-func (c *VerifyConfig) validate() error {
+// Validate refuses an empty or senseless configuration with
+// backend.ErrInvalidInput.
+func (c *VerifyConfig) Validate() error {
 	switch {
 	case c.Open == nil || len(c.Backends) == 0 || len(c.Curves) == 0 || len(c.Groups) == 0:
 		return fmt.Errorf("%w: nothing to verify: backends, curves and groups must be given", backend.ErrInvalidInput)
@@ -65,7 +67,7 @@ func (c *VerifyConfig) validate() error {
 // backend that cannot be opened, the context's) end it at once; the result
 // holds what was tried.
 func Verify(ctx context.Context, cfg VerifyConfig) (_ []Verified, err error) {
-	if err := cfg.validate(); err != nil {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	all, err := openEngines(ctx, cfg.Open, cfg.Backends)
