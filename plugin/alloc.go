@@ -1,0 +1,88 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/shm"
+)
+
+// buffer is a caller's region. Calls that have not returned to their callers
+// are its readers; calls that were cancelled only hold a reference.
+type buffer struct {
+	region *shm.Region
+
+	mu      sync.Mutex
+	readers int
+	freed   bool
+	idle    sync.Cond
+}
+
+// Alloc implements backend.Allocator. The memory is zero. It fails with
+// backend.ErrOutOfMemory when the budget of shared memory is used up. A
+// buffer stays valid after Close and after the plugin's death.
+func (c *Client) Alloc(ctx context.Context, size int) (backend.Buffer, error) {
+	end, err := c.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if size < 0 {
+		return nil, fmt.Errorf("%w: buffer of %d bytes", backend.ErrInvalidInput, size)
+	}
+	r, err := c.pool.Keep(ctx, max(size, 1))
+	if err != nil {
+		return nil, err
+	}
+	b := &buffer{region: r}
+	b.idle.L = &b.mu
+	r.Owner = b
+	if err := c.arenas.attach(ctx, r.Arena()); err != nil {
+		r.Release()
+		return nil, err
+	}
+	if size == 0 {
+		return &emptyBuffer{b}, nil
+	}
+	return b, nil
+}
+
+// emptyBuffer is a buffer of no bytes.
+type emptyBuffer struct{ *buffer }
+
+func (emptyBuffer) Bytes() []byte { return nil }
+
+// Bytes is the memory until Free.
+func (b *buffer) Bytes() []byte { return b.region.Bytes() }
+
+// Free waits for the calls that read the buffer. What a cancelled call left
+// running does not hold it up: the memory is wiped when that has ended too.
+func (b *buffer) Free() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.freed {
+		return
+	}
+	b.freed = true
+	for b.readers > 0 {
+		b.idle.Wait()
+	}
+	b.region.Release()
+}
+
+// enter counts a reader in; leave counts it out.
+func (b *buffer) enter() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.readers++
+}
+
+func (b *buffer) leave() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.readers--; b.readers == 0 {
+		b.idle.Broadcast()
+	}
+}

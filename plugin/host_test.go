@@ -1,0 +1,7 @@
+//go:build linux
+
+package plugin
+
+const hostEnv = "PIPPIN_TEST_HOST"
+
+func hostMain() {}

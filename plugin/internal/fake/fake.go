@@ -1,0 +1,173 @@
+// Package fake is a backend for tests of the plugin layer: its "points" are
+// digests of the bytes that an MSM would read, so that one wrong byte on the
+// way shows, without any arithmetic.
+package fake
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Backend keeps copies of its bases. The fields are set before use.
+type Backend struct {
+	// Step is how many scalars are waited for at a time; 0 is all.
+	Step int
+	// Delay is slept in every MSM, or until its context ends.
+	Delay time.Duration
+	// Started is called at the start of an MSM, Cancelled when its context
+	// ended first.
+	Started, Cancelled func()
+
+	mu     sync.Mutex
+	bases  map[backend.BasesID]loaded
+	last   backend.BasesID
+	closed bool
+	// Arenas counts the attached arenas, Files the loads from a file, Pieces
+	// those of the others.
+	Arenas, Files, Pieces atomic.Int64
+}
+
+type loaded struct {
+	backend.Loaded
+	bytes []byte
+}
+
+// Info implements backend.Backend.
+func (b *Backend) Info() backend.Info {
+	return backend.Info{
+		Name: "fake", Version: "1", Curves: backend.Curves(),
+		Devices: []backend.Device{{Name: "sha256", Memory: 1 << 40, Detail: fmt.Sprintf("%d arenas, %d files, %d pieces",
+			b.Arenas.Load(), b.Files.Load(), b.Pieces.Load())}},
+	}
+}
+
+// LoadBases implements backend.Backend.
+func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (backend.BasesID, error) {
+	if err := bases.Validate(); err != nil {
+		return 0, err
+	}
+	if bases.File != nil {
+		b.Files.Add(1)
+	}
+	l := loaded{Loaded: backend.Loaded{Curve: bases.Curve, Group: bases.Group, Count: bases.Count}}
+	for p, err := range bases.All() {
+		if err != nil {
+			return 0, err
+		}
+		b.Pieces.Add(1)
+		l.bytes = append(l.bytes, p...)
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.bases == nil {
+		b.bases = map[backend.BasesID]loaded{}
+	}
+	b.last++
+	b.bases[b.last] = l
+	return b.last, nil
+}
+
+// FreeBases implements backend.Backend.
+func (b *Backend) FreeBases(_ context.Context, id backend.BasesID) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, ok := b.bases[id]; !ok {
+		return fmt.Errorf("%w: bases %d", backend.ErrInvalidInput, id)
+	}
+	delete(b.bases, id)
+	return nil
+}
+
+// MSM implements backend.Backend.
+func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	b.mu.Lock()
+	all := make(map[backend.BasesID]loaded, len(b.bases))
+	for id, l := range b.bases {
+		all[id] = l
+	}
+	b.mu.Unlock()
+	if b.Started != nil {
+		b.Started()
+	}
+	err := backend.CheckJobs(jobs, func(id backend.BasesID) (backend.Loaded, bool) {
+		l, ok := all[id]
+		return l.Loaded, ok
+	})
+	if err != nil {
+		return nil, err
+	}
+	if b.Delay > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(b.Delay):
+		}
+	}
+	out := make([][]byte, len(jobs))
+	for i := range jobs {
+		l := all[jobs[i].Bases]
+		src := backend.Source(jobs, i)
+		size := l.Curve.ScalarBytes()
+		h := sha256.New()
+		step := b.Step
+		if step <= 0 {
+			step = max(src.Count, 1)
+		}
+		for at := 0; at < src.Count; at += step {
+			to := min(at+step, src.Count)
+			if err := src.Wait(ctx, to); err != nil {
+				if ctx.Err() != nil && b.Cancelled != nil {
+					b.Cancelled()
+				}
+				return nil, err
+			}
+			h.Write(src.Scalars[at*size : to*size])
+		}
+		if err := ctx.Err(); err != nil {
+			if b.Cancelled != nil {
+				b.Cancelled()
+			}
+			return nil, err
+		}
+		out[i] = Point(l.Loaded, l.bytes, jobs[i].Offset, jobs[i].Count, h.Sum(nil))
+	}
+	return out, nil
+}
+
+// Point is the answer for bases and the SHA-256 of the scalars.
+func Point(l backend.Loaded, bases []byte, offset, count int, scalars []byte) []byte {
+	size := l.Curve.PointBytes(l.Group)
+	h := sha256.New()
+	h.Write(bases[offset*size : (offset+count)*size])
+	h.Write(scalars)
+	sum := h.Sum(nil)
+	out := make([]byte, 0, size+32)
+	for i := uint32(0); len(out) < size; i++ {
+		part := sha256.Sum256(binary.LittleEndian.AppendUint32(sum[:32:32], i))
+		out = append(out, part[:]...)
+	}
+	return out[:size]
+}
+
+// AttachArena lets a plugin tell of shared memory.
+func (b *Backend) AttachArena(mem []byte) (func(), error) {
+	b.Arenas.Add(1)
+	return func() { b.Arenas.Add(-1) }, nil
+}
+
+// Close implements backend.Backend.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	return nil
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+
+	goplugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/pippin-zk/pippin/plugin/proto"
+)
+
+// alien serves something that is not a plugin of this version, or that
+// answers nonsense, by hand.
+func alien(mode string) {
+	cookie, version := "d7a3e6f5-5d0b-4b0e-9f3c-msm", 1
+	switch mode {
+	case "cookie":
+		cookie = "another"
+	case "version":
+		version = 99
+	}
+	goplugin.Serve(&goplugin.ServeConfig{
+		HandshakeConfig:  goplugin.HandshakeConfig{MagicCookieKey: "PIPPIN_BACKEND_PLUGIN", MagicCookieValue: cookie},
+		VersionedPlugins: map[int]goplugin.PluginSet{version: {"backend": side{}}},
+		GRPCServer:       goplugin.DefaultGRPCServer,
+	})
+}
+
+type side struct {
+	goplugin.NetRPCUnsupportedPlugin
+}
+
+func (side) GRPCServer(_ *goplugin.GRPCBroker, g *grpc.Server) error {
+	proto.RegisterBackendServer(g, nonsense{})
+	return nil
+}
+
+func (side) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, nil
+}
+
+// nonsense answers what the protocol forbids.
+type nonsense struct {
+	proto.UnimplementedBackendServer
+}
+
+func (nonsense) Open(context.Context, *proto.OpenRequest) (*proto.OpenReply, error) {
+	return &proto.OpenReply{Name: "nonsense"}, nil
+}
+
+func (nonsense) Attach(context.Context, *proto.AttachRequest) (*proto.AttachReply, error) {
+	return &proto.AttachReply{}, nil
+}
+
+func (nonsense) LoadBases(s proto.Backend_LoadBasesServer) error {
+	h, err := s.Recv()
+	if err != nil {
+		return err
+	}
+	if h.GetHeader().GetCount() == 3 {
+		// More chunks consumed than there are.
+		return s.Send(&proto.LoadReply{Step: &proto.LoadReply_Consumed{Consumed: 1 << 60}})
+	}
+	return s.Send(&proto.LoadReply{Step: &proto.LoadReply_Bases{Bases: 7}})
+}
+
+func (nonsense) MSM(_ context.Context, r *proto.MSMRequest) (*proto.MSMReply, error) {
+	if len(r.Jobs) == 2 {
+		return &proto.MSMReply{}, nil
+	}
+	return &proto.MSMReply{Points: [][]byte{{1, 2, 3}}}, nil
+}

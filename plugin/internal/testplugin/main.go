@@ -1,0 +1,68 @@
+// Command testplugin is the plugin of the tests. TESTPLUGIN says how it
+// misbehaves; without it, it serves a fake backend correctly.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin"
+	"github.com/pippin-zk/pippin/plugin/internal/fake"
+)
+
+func main() {
+	mode, arg, _ := strings.Cut(os.Getenv("TESTPLUGIN"), "=")
+	if early(mode) {
+		return
+	}
+	plugin.Serve(func(ctx context.Context, log *slog.Logger) (backend.Backend, error) {
+		b := &fake.Backend{Step: 1000}
+		switch mode {
+		case "open-error":
+			return nil, errors.New("no device of the right colour")
+		case "open-panic":
+			panic("open")
+		case "open-hang":
+			select {}
+		case "delay":
+			ms, _ := strconv.Atoi(arg)
+			b.Delay = time.Duration(ms) * time.Millisecond
+		case "stdout":
+			fmt.Println("printed by the backend")
+			fmt.Fprintln(os.Stderr, "printed by the backend to stderr")
+		case "log":
+			log.Warn("a warning", "answer", 42, slog.Group("g", "k", "v"))
+			log.Debug("a detail")
+		}
+		b.Started = func() { log.Info("started") }
+		b.Cancelled = func() { log.Info("cancelled") }
+		return wrap(mode, b), nil
+	})
+}
+
+// early does what happens before Serve, or instead.
+func early(mode string) bool {
+	switch mode {
+	case "exit":
+		fmt.Fprintln(os.Stderr, "libfoo.so.7: cannot open shared object file")
+		os.Exit(3)
+	case "hang":
+		time.Sleep(time.Hour)
+	case "print":
+		fmt.Println("hello, I print to stdout")
+	case "cookie", "version", "nonsense":
+		alien(mode)
+		return true
+	case "weird-log":
+		fmt.Fprintln(os.Stderr, `{"@message":1,"@level":{},"@timestamp":[]}`)
+		fmt.Fprintln(os.Stderr, strings.Repeat("x", 200_000))
+	}
+	return false
+}

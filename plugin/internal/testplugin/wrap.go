@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/fake"
+)
+
+// wrapped misbehaves in its calls.
+type wrapped struct {
+	*fake.Backend
+	mode string
+}
+
+func wrap(mode string, b *fake.Backend) backend.Backend {
+	switch mode {
+	case "panic", "crash", "deaf", "odd-error", "gone", "half-load":
+		return &wrapped{b, mode}
+	}
+	return b
+}
+
+func (w *wrapped) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	switch w.mode {
+	case "panic":
+		panic("in the middle of an MSM")
+	case "crash":
+		go func() { panic("in a goroutine of the backend") }()
+		time.Sleep(time.Hour)
+	case "deaf":
+		time.Sleep(time.Hour) // also to its context
+	case "odd-error":
+		return nil, os.ErrDeadlineExceeded
+	case "gone":
+		return nil, backend.ErrGone
+	}
+	return w.Backend.MSM(ctx, jobs)
+}
+
+func (w *wrapped) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesID, error) {
+	if w.mode == "half-load" {
+		for range b.All() {
+			return 0, backend.ErrOutOfMemory
+		}
+	}
+	return w.Backend.LoadBases(ctx, b)
+}

@@ -1,0 +1,237 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"google.golang.org/grpc"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/proto"
+	"github.com/pippin-zk/pippin/plugin/shm"
+)
+
+// load is one LoadBases on the way.
+type load struct {
+	c      *Client
+	stream grpc.BidiStreamingClient[proto.LoadRequest, proto.LoadReply]
+	slots  chan *shm.Region // sent and not yet acknowledged, in order
+	ended  chan struct{}    // closed when the plugin has answered or is gone
+	id     backend.BasesID  // valid after ended
+	err    error            // valid after ended
+}
+
+// maxSlots bounds the chunks on the way, however small they are.
+const maxSlots = 16
+
+// LoadBases implements backend.Backend. The plugin reads a regular file by
+// itself; anything else goes through a bounded piece of shared memory, chunk
+// by chunk, and is not referred to afterwards.
+func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesID, error) {
+	end, err := c.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	if err := b.Validate(); err != nil {
+		return 0, err
+	}
+	header := &proto.LoadHeader{
+		Curve: uint32(b.Curve), Group: uint32(b.Group), Count: uint64(b.Count),
+		Check: b.Hints.Check, Multiples: uint32(min(b.Hints.Multiples, math.MaxInt32)),
+	}
+	if b.File != nil {
+		if header.File, err = c.sendFile(&b); err != nil {
+			return 0, err
+		}
+	}
+	feeding, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	l := &load{c: c, slots: make(chan *shm.Region, maxSlots), ended: make(chan struct{})}
+	if l.stream, err = c.rpc.LoadBases(c.ctx); err != nil {
+		return 0, c.failure(err)
+	}
+	go func() {
+		l.receive()
+		close(l.ended)
+		stop(errEnded)
+	}()
+	l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: header}})
+	if header.File == nil {
+		if err = l.feed(feeding, &b); context.Cause(feeding) == errEnded {
+			err = nil // the answer is here already
+		} else if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+	}
+	if err == nil {
+		select {
+		case <-l.ended:
+			l.drain()
+			return c.loadedAs(l, &b)
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	// Nothing of the caller's is read any more; the plugin still has to stop.
+	l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Abort{Abort: &proto.LoadAbort{}}})
+	c.background(l.abandon)
+	return 0, err
+}
+
+// loadedAs takes the plugin's answer.
+func (c *Client) loadedAs(l *load, b *backend.Bases) (backend.BasesID, error) {
+	if l.err != nil {
+		return 0, l.err
+	}
+	c.mu.Lock()
+	_, double := c.loaded[l.id]
+	if !double {
+		c.loaded[l.id] = backend.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}
+	}
+	c.mu.Unlock()
+	if double || l.id == 0 {
+		return 0, c.nonsense("an id of bases that cannot be: %d", l.id)
+	}
+	return l.id, nil
+}
+
+// send is an error only when the stream has ended, and then receive knows why.
+func (l *load) send(m *proto.LoadRequest) { _ = l.stream.Send(m) }
+
+// errEnded stops the feeding of a load that the plugin has ended.
+var errEnded = errors.New("the plugin ended the load")
+
+// feed copies the bases to slots of shared memory and sends them.
+func (l *load) feed(ctx context.Context, b *backend.Bases) error {
+	var slot *shm.Region
+	filled := 0
+	left := b.Size()
+	defer func() {
+		if slot != nil {
+			slot.Release()
+		}
+	}()
+	for piece, err := range b.All() {
+		if err != nil {
+			return err
+		}
+		for len(piece) > 0 {
+			if slot == nil {
+				if slot, err = l.slot(ctx, int(min(left, int64(l.c.slot)))); err != nil {
+					return err
+				}
+			}
+			n := min(len(piece), len(slot.Bytes())-filled)
+			shm.Copy(slot.Bytes()[filled:], piece[:n])
+			piece, filled, left = piece[n:], filled+n, left-int64(n)
+			if filled < len(slot.Bytes()) {
+				continue
+			}
+			select {
+			case l.slots <- slot:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Chunk{Chunk: &proto.Region{
+				Arena: slot.Arena().ID(), Offset: uint64(slot.Offset()), Length: uint64(filled),
+			}}})
+			slot, filled = nil, 0
+		}
+	}
+	return nil
+}
+
+// slot waits for room in the staging memory.
+func (l *load) slot(ctx context.Context, size int) (*shm.Region, error) {
+	rs, err := l.c.staging.Acquire(ctx, size)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.c.arenas.attach(ctx, rs[0].Arena()); err != nil {
+		rs[0].Release()
+		return nil, err
+	}
+	return rs[0], nil
+}
+
+// receive takes acknowledgements until the plugin's answer. When it returns
+// the plugin reads nothing any more: it has answered or exited.
+func (l *load) receive() {
+	var consumed uint64
+	for {
+		m, err := l.stream.Recv()
+		if err != nil {
+			l.err = l.c.failure(err)
+			break
+		}
+		if id := m.GetBases(); id != 0 {
+			l.id = backend.BasesID(id)
+			break
+		}
+		n := m.GetConsumed()
+		for ; consumed < n && l.err == nil; consumed++ {
+			select {
+			case r := <-l.slots:
+				r.Release()
+			default:
+				l.err = l.c.nonsense("%d chunks of bases acknowledged, %d were sent", n, consumed)
+			}
+		}
+		if l.err != nil {
+			break
+		}
+	}
+	if l.err == nil {
+		// The stream ends after the answer, and gRPC wants to see that.
+		_ = l.stream.CloseSend()
+		_, _ = l.stream.Recv()
+	}
+}
+
+// drain gives the slots back that were never acknowledged. For after both
+// feed and receive.
+func (l *load) drain() {
+	for {
+		select {
+		case r := <-l.slots:
+			r.Release()
+		default:
+			return
+		}
+	}
+}
+
+// abandon waits for the end of a load that nobody wants, and frees its bases.
+func (l *load) abandon() {
+	<-l.ended
+	l.drain()
+	if l.err == nil {
+		_, _ = l.c.rpc.FreeBases(l.c.ctx, &proto.FreeBasesRequest{Bases: uint64(l.id)})
+	}
+}
+
+// sendFile passes the descriptor of a bases file.
+func (c *Client) sendFile(b *backend.Bases) (*proto.FileSource, error) {
+	st, err := b.File.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("%w: bases file: %w", backend.ErrInvalidInput, err)
+	}
+	if !st.Mode().IsRegular() {
+		return nil, nil // read here
+	}
+	src := &proto.FileSource{Id: c.files.Add(1), Offset: uint64(b.FileOffset)}
+	f, err := readOnly(b.File)
+	if err != nil {
+		return nil, fmt.Errorf("%w: bases file: %w", backend.ErrInvalidInput, err)
+	}
+	if f != b.File {
+		defer f.Close()
+	}
+	if err := c.channel.Send(shm.Message{Kind: shm.KindFile, ID: src.Id}, f); err != nil {
+		return nil, c.lost(err)
+	}
+	return src, nil
+}

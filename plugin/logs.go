@@ -1,0 +1,262 @@
+package plugin
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// levelTrace is hclog's Trace among slog's levels.
+const levelTrace = slog.LevelDebug - 4
+
+var levels = []struct {
+	h hclog.Level
+	s slog.Level
+}{
+	{hclog.Trace, levelTrace}, {hclog.Debug, slog.LevelDebug}, {hclog.Info, slog.LevelInfo},
+	{hclog.Warn, slog.LevelWarn}, {hclog.Error, slog.LevelError},
+}
+
+// hclogger lets go-plugin log to slog.
+type hclogger struct {
+	log     *slog.Logger
+	name    string
+	implied []any
+}
+
+var _ hclog.Logger = (*hclogger)(nil)
+
+func (h *hclogger) Log(level hclog.Level, msg string, args ...any) {
+	for _, l := range levels {
+		if l.h == level {
+			if h.name != "" {
+				args = append([]any{"logger", h.name}, args...)
+			}
+			h.log.Log(context.Background(), l.s, msg, args...)
+		}
+	}
+}
+
+func (h *hclogger) Trace(msg string, args ...any) { h.Log(hclog.Trace, msg, args...) }
+func (h *hclogger) Debug(msg string, args ...any) { h.Log(hclog.Debug, msg, args...) }
+func (h *hclogger) Info(msg string, args ...any)  { h.Log(hclog.Info, msg, args...) }
+func (h *hclogger) Warn(msg string, args ...any)  { h.Log(hclog.Warn, msg, args...) }
+func (h *hclogger) Error(msg string, args ...any) { h.Log(hclog.Error, msg, args...) }
+
+func (h *hclogger) enabled(l slog.Level) bool { return h.log.Enabled(context.Background(), l) }
+func (h *hclogger) IsTrace() bool             { return h.enabled(levelTrace) }
+func (h *hclogger) IsDebug() bool             { return h.enabled(slog.LevelDebug) }
+func (h *hclogger) IsInfo() bool              { return h.enabled(slog.LevelInfo) }
+func (h *hclogger) IsWarn() bool              { return h.enabled(slog.LevelWarn) }
+func (h *hclogger) IsError() bool             { return h.enabled(slog.LevelError) }
+
+func (h *hclogger) ImpliedArgs() []any { return h.implied }
+func (h *hclogger) Name() string       { return h.name }
+
+func (h *hclogger) With(args ...any) hclog.Logger {
+	return &hclogger{log: h.log.With(args...), name: h.name, implied: slices.Concat(h.implied, args)}
+}
+
+func (h *hclogger) Named(name string) hclog.Logger {
+	if h.name != "" {
+		name = h.name + "." + name
+	}
+	return h.ResetNamed(name)
+}
+
+func (h *hclogger) ResetNamed(name string) hclog.Logger {
+	return &hclogger{log: h.log, name: name, implied: h.implied}
+}
+
+// SetLevel does nothing: the level is the slog handler's.
+func (h *hclogger) SetLevel(hclog.Level) {}
+
+func (h *hclogger) GetLevel() hclog.Level {
+	for _, l := range levels {
+		if h.enabled(l.s) {
+			return l.h
+		}
+	}
+	return hclog.Off
+}
+
+func (h *hclogger) StandardLogger(o *hclog.StandardLoggerOptions) *log.Logger {
+	return log.New(h.StandardWriter(o), "", 0)
+}
+
+func (h *hclogger) StandardWriter(*hclog.StandardLoggerOptions) io.Writer {
+	return &lineWriter{line: func(s string) { h.Info(s) }}
+}
+
+// lineWriter cuts what is written into lines.
+type lineWriter struct {
+	mu   sync.Mutex
+	rest []byte
+	line func(string)
+}
+
+// maxLine bounds a line of a plugin's log; a longer one is cut.
+const maxLine = 64 << 10
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rest = append(w.rest, p...)
+	for {
+		i := slices.Index(w.rest, '\n')
+		if i < 0 && len(w.rest) < maxLine {
+			return len(p), nil
+		}
+		end, next := i, i+1
+		if i < 0 || i > maxLine {
+			end, next = maxLine, maxLine
+		}
+		w.line(string(w.rest[:end]))
+		w.rest = append(w.rest[:0], w.rest[next:]...)
+	}
+}
+
+func (w *lineWriter) flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.rest) > 0 {
+		w.line(string(w.rest))
+		w.rest = nil
+	}
+}
+
+// pluginLog takes the lines of a plugin's stderr: to the host's log, and the
+// last of them are kept for error messages.
+type pluginLog struct {
+	log *slog.Logger
+
+	mu       sync.Mutex
+	last     []string
+	crashing bool
+}
+
+// keptLines and keptText bound the last words of a plugin.
+const (
+	keptLines = 12
+	keptText  = 2 << 10
+)
+
+// read forwards r until it ends.
+func (p *pluginLog) read(r io.Reader) {
+	w := &lineWriter{line: p.line}
+	_, _ = io.Copy(w, bufio.NewReader(r))
+	w.flush()
+}
+
+func (p *pluginLog) line(s string) {
+	s = strings.ToValidUTF8(strings.TrimRight(s, "\r"), "?")
+	if strings.TrimSpace(s) == "" {
+		return
+	}
+	level, msg, attrs := parseLine(s)
+	p.mu.Lock()
+	if strings.HasPrefix(s, "panic: ") || strings.HasPrefix(s, "fatal error: ") {
+		// The first lines say why, the goroutines that follow do not.
+		p.crashing, p.last = true, nil
+	}
+	if p.crashing {
+		level = slog.LevelError
+	}
+	switch kept := msg; {
+	case p.crashing && len(p.last) >= keptLines, level < slog.LevelInfo:
+	default:
+		for _, a := range attrs {
+			kept += " " + a.String()
+		}
+		if p.last = append(p.last, kept); len(p.last) > keptLines {
+			p.last = p.last[1:]
+		}
+	}
+	p.mu.Unlock()
+	p.log.LogAttrs(context.Background(), level, msg, attrs...)
+}
+
+// words are the last lines, or "".
+func (p *pluginLog) words() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := strings.Join(p.last, "\n")
+	if len(s) > keptText {
+		if p.crashing {
+			s = s[:keptText]
+		} else {
+			s = s[len(s)-keptText:]
+		}
+	}
+	return strings.ToValidUTF8(s, "?")
+}
+
+// parseLine reads a line of hclog's JSON, which Serve's logger writes too, or
+// takes the line as it is.
+func parseLine(s string) (slog.Level, string, []slog.Attr) {
+	var fields map[string]any
+	if !strings.HasPrefix(s, "{") || json.Unmarshal([]byte(s), &fields) != nil {
+		return slog.LevelInfo, s, nil
+	}
+	msg, ok := fields["@message"].(string)
+	if !ok {
+		return slog.LevelInfo, s, nil
+	}
+	level := slog.LevelInfo
+	if name, ok := fields["@level"].(string); ok {
+		for _, l := range levels {
+			if l.h == hclog.LevelFromString(name) {
+				level = l.s
+			}
+		}
+	}
+	var keys []string
+	for k := range fields {
+		if !strings.HasPrefix(k, "@") && k != "timestamp" {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	attrs := make([]slog.Attr, 0, len(keys))
+	for _, k := range keys {
+		attrs = append(attrs, slog.Any(k, fields[k]))
+	}
+	return level, msg, attrs
+}
+
+// stderrHandler writes slog's records as the JSON lines that parseLine reads.
+func stderrHandler(w io.Writer, level slog.Leveler) slog.Handler {
+	return slog.NewJSONHandler(w, &slog.HandlerOptions{
+		Level: level,
+		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if len(groups) > 0 {
+				return a
+			}
+			switch a.Key {
+			case slog.TimeKey:
+				a.Key = "@timestamp"
+			case slog.MessageKey:
+				a.Key = "@message"
+			case slog.LevelKey:
+				l, _ := a.Value.Any().(slog.Level)
+				name := hclog.Trace
+				for _, known := range levels {
+					if l >= known.s {
+						name = known.h
+					}
+				}
+				a = slog.String("@level", fmt.Sprint(name))
+			}
+			return a
+		},
+	})
+}

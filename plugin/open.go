@@ -1,0 +1,248 @@
+package plugin
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/proto"
+	"github.com/pippin-zk/pippin/plugin/shm"
+)
+
+// Spec says which plugin to start and how. The zero value of every field but
+// Name is the default.
+type Spec struct {
+	// Name is the NAME of the executable msm-backend-NAME.
+	Name string
+	// Search says where the executable may be.
+	Search Search
+	// Args and Env are appended to the plugin's command line and environment,
+	// which otherwise is the host's.
+	Args, Env []string
+	// Logger takes what the plugin logs and writes to stderr; nil discards it.
+	Logger *slog.Logger
+	// StartTimeout bounds the start, the opening of the backend included: 0
+	// is 30 seconds.
+	StartTimeout time.Duration
+	// Budget bounds the shared memory for scalars, in bytes: 0 is half of
+	// the machine's memory.
+	Budget int64
+	// StagingBytes bounds the shared memory that bases go through: 0 is
+	// 96 MiB, in chunks of a third.
+	StagingBytes int
+
+	pool *shm.Pool // a supervisor's, used by its clients one after another
+}
+
+// exitGrace is how long a plugin that failed may take to exit by itself, so
+// that its own exit status can be told.
+const exitGrace = 300 * time.Millisecond
+
+// The defaults of a Spec.
+const (
+	defaultStartTimeout = 30 * time.Second
+	defaultStaging      = 96 << 20
+)
+
+func (s Spec) withDefaults() (Spec, error) {
+	if s.Name == "" {
+		return s, fmt.Errorf("%w: plugin without a name", backend.ErrInvalidInput)
+	}
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	if s.StartTimeout <= 0 {
+		s.StartTimeout = defaultStartTimeout
+	}
+	if s.StagingBytes <= 0 {
+		s.StagingBytes = defaultStaging
+	}
+	return s, nil
+}
+
+// Open finds and starts a plugin and opens the backend in it. The client owns
+// the process: Close ends it, and when this process dies the plugin ends
+// itself. A plugin that cannot be found, trusted or started, or whose backend
+// cannot be opened, is backend.ErrUnavailable with what the plugin said; a
+// system without sealed shared memory is backend.ErrUnsupported.
+func Open(ctx context.Context, spec Spec) (*Client, error) {
+	spec, err := spec.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if runtime.GOOS != "linux" {
+		return nil, fmt.Errorf("%w: plugins need Linux's sealed memory files, this is %s; use a backend in process",
+			backend.ErrUnsupported, runtime.GOOS)
+	}
+	found, err := Find(spec.Name, spec.Search)
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx, spec, found)
+}
+
+// start launches what was found and does the handshake.
+func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
+	logger := spec.Logger.With("plugin", spec.Name)
+	channel, theirs, err := shm.Pair()
+	if err != nil {
+		return nil, err
+	}
+	var started atomic.Pointer[process]
+	gp := goplugin.NewClient(&goplugin.ClientConfig{
+		HandshakeConfig:  handshake,
+		VersionedPlugins: versions(hostSide{}),
+		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
+		AutoMTLS:         true,
+		StartTimeout:     spec.StartTimeout,
+		Logger:           &hclogger{log: logger},
+		SyncStdout:       &lineWriter{line: func(s string) { logger.Info(s, "stream", "stdout") }},
+		SyncStderr:       &lineWriter{line: func(s string) { logger.Info(s, "stream", "stderr") }},
+		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, _ string) (runner.Runner, error) {
+			started.Store(newProcess(&spec, found, cmd.Env, theirs, logger))
+			return started.Load(), nil
+		},
+	})
+	abort := func(err error) (*Client, error) {
+		if proc := started.Load(); proc != nil {
+			proc.end(exitGrace)
+			err = proc.startError(spec.Name, err)
+		} else {
+			theirs.Close()
+			err = fmt.Errorf("%w: starting plugin %s: %w", backend.ErrUnavailable, spec.Name, err)
+		}
+		gp.Kill()
+		channel.Close()
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, spec.StartTimeout,
+		fmt.Errorf("no answer within %v", spec.StartTimeout))
+	defer cancel()
+
+	rpc, err := connect(ctx, gp, &started)
+	if err != nil {
+		return abort(err)
+	}
+	proc := started.Load()
+	reply, err := rpc.Open(ctx, &proto.OpenRequest{LogLevel: int32(lowestLevel(logger))})
+	if err != nil {
+		if remote, ok := fromStatus(err); ok {
+			err = remote
+		} else if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return abort(err)
+	}
+	info, err := infoOf(reply)
+	if err != nil {
+		return abort(err)
+	}
+	return newClient(spec, info, rpc, channel, proc, gp), nil
+}
+
+// connect does go-plugin's handshake. That knows no context, so a process
+// whose time is over is killed, which ends it.
+func connect(ctx context.Context, gp *goplugin.Client, started *atomic.Pointer[process]) (proto.BackendClient, error) {
+	type result struct {
+		rpc proto.BackendClient
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		done <- func() (r result) {
+			c, err := gp.Client()
+			if err != nil {
+				return result{err: err}
+			}
+			raw, err := c.Dispense(serviceName)
+			if err != nil {
+				return result{err: err}
+			}
+			rpc, ok := raw.(proto.BackendClient)
+			if !ok {
+				return result{err: errors.New("not a backend plugin")}
+			}
+			return result{rpc: rpc}
+		}()
+	}()
+	select {
+	case r := <-done:
+		return r.rpc, r.err
+	case <-ctx.Done():
+	}
+	for {
+		// The process may be about to start just now.
+		if p := started.Load(); p != nil {
+			_ = p.Kill(ctx)
+		}
+		select {
+		case <-done:
+			return nil, context.Cause(ctx)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// verify compares a plugin with the checksum that was found for it.
+func verify(f Found) error {
+	if f.want == "" {
+		return nil
+	}
+	sum, err := hex.DecodeString(f.want)
+	if err != nil {
+		return fmt.Errorf("checksum %q: %w", f.want, err)
+	}
+	sc := goplugin.SecureConfig{Checksum: sum, Hash: sha256.New()}
+	if ok, err := sc.Check(f.Path); err != nil {
+		return fmt.Errorf("checksum: %w", err)
+	} else if !ok {
+		return fmt.Errorf("%w: %s is not the file with SHA-256 %s", goplugin.ErrChecksumsDoNotMatch, f.Path, f.want)
+	}
+	return nil
+}
+
+// lowestLevel is the lowest of the usual levels that the logger takes.
+func lowestLevel(l *slog.Logger) slog.Level {
+	for _, k := range levels {
+		if l.Enabled(context.Background(), k.s) {
+			return k.s
+		}
+	}
+	return slog.LevelError + 4
+}
+
+// maxDevices and maxName bound what a plugin may say of itself.
+const (
+	maxDevices = 256
+	maxName    = 4 << 10
+)
+
+// infoOf checks a plugin's description of itself.
+func infoOf(r *proto.OpenReply) (backend.Info, error) {
+	info := backend.Info{Name: r.Name, Version: r.Version}
+	if len(r.Devices) > maxDevices || len(r.Name) > maxName || len(r.Version) > maxName {
+		return info, errors.New("the plugin's description of itself is too long")
+	}
+	for _, d := range r.Devices {
+		info.Devices = append(info.Devices, backend.Device{Name: d.GetName(), Memory: d.GetMemory(), Detail: d.GetDetail()})
+	}
+	for _, c := range r.Curves {
+		if c > 255 || !backend.Curve(c).Valid() {
+			return info, fmt.Errorf("the plugin offers an unknown curve %d", c)
+		}
+		info.Curves = append(info.Curves, backend.Curve(c))
+	}
+	return info, nil
+}

@@ -1,0 +1,207 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-plugin/runner"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// pipeGrace is how long after a plugin's exit its pipes are still read: its
+// last words are there already, and a process that it left behind may hold
+// them open for ever.
+const pipeGrace = 200 * time.Millisecond
+
+// process is a plugin's process, as go-plugin's runner. Unlike go-plugin's
+// own it sees the exit even while somebody holds the pipes open, gives the
+// plugin no stdin, and keeps the last words.
+type process struct {
+	cmd   *exec.Cmd
+	check func() error // refuses the executable
+	log   *pluginLog
+
+	stdout *os.File // read by go-plugin
+	stderr *os.File // read by log
+	silent *io.PipeReader
+	hush   *io.PipeWriter
+
+	exited  chan struct{} // closed when it has exited and been waited for
+	drained chan struct{} // closed when its stderr was read to the end
+	state   string        // how it ended; valid after exited
+	endedAt time.Time     // valid after exited
+
+	mu      sync.Mutex
+	started bool
+}
+
+var _ runner.Runner = (*process)(nil)
+
+// newProcess prepares the command of a plugin. inherit is closed by Start.
+func newProcess(spec *Spec, found Found, env []string, inherit *os.File, logger *slog.Logger) *process {
+	p := &process{
+		cmd:     exec.Command(found.Path, spec.Args...),
+		check:   func() error { return verify(found) },
+		log:     &pluginLog{log: logger},
+		exited:  make(chan struct{}),
+		drained: make(chan struct{}),
+	}
+	p.silent, p.hush = io.Pipe()
+	p.cmd.Env = append(env, spec.Env...)
+	p.cmd.ExtraFiles = []*os.File{inherit}
+	return p
+}
+
+// Start verifies the executable as late as it can, and executes it.
+func (p *process) Start(context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.launch(); err != nil {
+		p.state, p.endedAt = "not started", time.Now()
+		p.hush.Close()
+		close(p.drained)
+		close(p.exited)
+		return err
+	}
+	p.started = true
+	go func() {
+		defer close(p.drained)
+		p.log.read(p.stderr)
+		p.stderr.Close()
+	}()
+	go func() {
+		_ = p.cmd.Wait()
+		p.state, p.endedAt = p.cmd.ProcessState.String(), time.Now()
+		close(p.exited)
+		deadline := time.Now().Add(pipeGrace)
+		_ = p.stdout.SetReadDeadline(deadline)
+		_ = p.stderr.SetReadDeadline(deadline)
+		<-p.drained
+		p.hush.Close()
+	}()
+	return nil
+}
+
+func (p *process) launch() (err error) {
+	theirs := slices.Clone(p.cmd.ExtraFiles)
+	defer func() {
+		if err != nil {
+			theirs = append(theirs, p.stdout, p.stderr)
+		}
+		for _, f := range theirs {
+			if f != nil {
+				f.Close()
+			}
+		}
+	}()
+	if err := p.check(); err != nil {
+		return err
+	}
+	var outW, errW *os.File
+	if p.stdout, outW, err = os.Pipe(); err != nil {
+		return err
+	}
+	theirs = append(theirs, outW)
+	if p.stderr, errW, err = os.Pipe(); err != nil {
+		return err
+	}
+	theirs = append(theirs, errW)
+	p.cmd.Stdout, p.cmd.Stderr = outW, errW
+	return p.cmd.Start()
+}
+
+// Kill sends SIGKILL; a process that has ended is no error.
+func (p *process) Kill(context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.started {
+		return nil
+	}
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// Wait is told of the exit by go-plugin's own reading of the pipes, too.
+func (p *process) Wait(context.Context) error {
+	<-p.exited
+	return nil
+}
+
+// end waits a while for the process to exit and kills it if it does not.
+func (p *process) end(patience time.Duration) {
+	if !p.exitedWithin(patience) {
+		_ = p.Kill(context.Background())
+		<-p.exited
+	}
+}
+
+func (p *process) exitedWithin(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-p.exited:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// obituary says how the process ended, or that it has not, and its last words.
+func (p *process) obituary() string {
+	how := "still running"
+	select {
+	case <-p.exited:
+		<-p.drained
+		how = p.state
+	default:
+	}
+	if words := p.log.words(); words != "" {
+		return fmt.Sprintf("%s; its last words: %s", how, words)
+	}
+	return how
+}
+
+// Stdout is for go-plugin's handshake.
+func (p *process) Stdout() io.ReadCloser { return p.stdout }
+
+// Stderr is silent: log reads the real one.
+func (p *process) Stderr() io.ReadCloser { return p.silent }
+
+func (p *process) Name() string                    { return p.cmd.Path }
+func (p *process) Diagnose(context.Context) string { return "" }
+
+// ID is the process number, or 0 before the start; never empty, so that
+// go-plugin cleans up in any case.
+func (p *process) ID() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.started {
+		return "0"
+	}
+	return strconv.Itoa(p.cmd.Process.Pid)
+}
+
+func (p *process) PluginToHost(network, addr string) (string, string, error) {
+	return network, addr, nil
+}
+
+func (p *process) HostToPlugin(network, addr string) (string, string, error) {
+	return network, addr, nil
+}
+
+// startError is why a plugin did not come up.
+func (p *process) startError(name string, err error) error {
+	return fmt.Errorf("%w: starting plugin %s (%s): %w; the process: %s", backend.ErrUnavailable, name, p.cmd.Path, err, p.obituary())
+}

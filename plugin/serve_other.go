@@ -1,0 +1,14 @@
+//go:build !linux
+
+package plugin
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+func serve(Opener) error {
+	return fmt.Errorf("%w: plugins need Linux's sealed memory files, this is %s", backend.ErrUnsupported, runtime.GOOS)
+}

@@ -1,0 +1,418 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/proto"
+	"github.com/pippin-zk/pippin/plugin/shm"
+)
+
+// Opener opens the backend that a plugin serves. ctx ends with the plugin;
+// what is logged reaches the host's log. An error reaches the host as
+// backend.ErrUnavailable with its text.
+type Opener func(ctx context.Context, log *slog.Logger) (backend.Backend, error)
+
+// ArenaUser is an optional capability of a served backend: it is told of each
+// shared arena once, so that it can register the memory with its driver.
+type ArenaUser interface {
+	// AttachArena announces memory, read-only and in place until detach is
+	// called, in which the scalars of jobs will lie. detach may be nil. After
+	// an error, which is logged, scalars lie there all the same.
+	AttachArena(b []byte) (detach func(), err error)
+}
+
+// The server's limits. A host that keeps to the protocol does not meet them.
+const (
+	maxArenas      = 64
+	maxDescriptors = 32 // received and not yet asked for
+	descriptorWait = 10 * time.Second
+)
+
+// server serves one backend to one host. It trusts no number that it is sent.
+type server struct {
+	proto.UnimplementedBackendServer
+
+	ctx    context.Context // ends when the host is gone
+	stop   context.CancelFunc
+	opener Opener
+	log    *slog.Logger
+	level  *slog.LevelVar
+
+	mu      sync.Mutex
+	backend backend.Backend
+	opening bool
+	closed  bool
+	broken  error // a panic: the backend's state is unknown
+	arenas  map[uint64]*mapped
+	loaded  map[backend.BasesID]backend.Loaded
+	calls   map[uint64]context.CancelFunc
+
+	inbox inbox
+}
+
+func newServer(opener Opener, log *slog.Logger, level *slog.LevelVar) *server {
+	s := &server{
+		opener: opener, log: log, level: level,
+		arenas: map[uint64]*mapped{},
+		loaded: map[backend.BasesID]backend.Loaded{},
+		calls:  map[uint64]context.CancelFunc{},
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.inbox.arrived = make(chan struct{})
+	return s
+}
+
+// guard runs f on the backend and turns a panic into an error. After a panic
+// the backend is not used any more.
+func (s *server) guard(f func(b backend.Backend) error) (err error) {
+	s.mu.Lock()
+	b := s.backend
+	switch {
+	case s.broken != nil:
+		err = s.broken
+	case s.closed:
+		err = fmt.Errorf("%w: plugin", backend.ErrClosed)
+	case b == nil:
+		err = fmt.Errorf("%w: the backend is not open", backend.ErrInvalidInput)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return toStatus(err)
+	}
+	return toStatus(s.recovered(func() error { return f(b) }))
+}
+
+// recovered runs f and turns a panic into an error.
+func (s *server) recovered(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: the backend panicked: %v", backend.ErrGone, p)
+			s.log.Error("the backend panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			s.mu.Lock()
+			s.broken = err
+			s.mu.Unlock()
+		}
+	}()
+	return f()
+}
+
+// Open opens the backend.
+func (s *server) Open(_ context.Context, r *proto.OpenRequest) (*proto.OpenReply, error) {
+	s.mu.Lock()
+	again := s.opening
+	s.opening = true
+	s.mu.Unlock()
+	if again {
+		return nil, toStatus(fmt.Errorf("%w: the backend was opened before", backend.ErrInvalidInput))
+	}
+	s.level.Set(slog.Level(r.LogLevel))
+	var b backend.Backend
+	var info backend.Info
+	err := s.recovered(func() (err error) {
+		if b, err = s.opener(s.ctx, s.log); err != nil {
+			return err
+		}
+		if b == nil {
+			return errors.New("no backend and no error")
+		}
+		info = b.Info()
+		return nil
+	})
+	if err != nil {
+		if !errors.Is(err, backend.ErrUnavailable) {
+			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+		}
+		return nil, toStatus(err)
+	}
+	s.mu.Lock()
+	s.backend = b
+	s.mu.Unlock()
+	reply := &proto.OpenReply{Name: info.Name, Version: info.Version}
+	for _, d := range info.Devices {
+		reply.Devices = append(reply.Devices, &proto.Device{Name: d.Name, Memory: d.Memory, Detail: d.Detail})
+	}
+	for _, c := range info.Curves {
+		reply.Curves = append(reply.Curves, uint32(c))
+	}
+	return reply, nil
+}
+
+// Close closes the backend.
+func (s *server) Close(context.Context, *proto.CloseRequest) (*proto.CloseReply, error) {
+	s.mu.Lock()
+	b, again := s.backend, s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if b == nil || again {
+		return &proto.CloseReply{}, nil
+	}
+	// Arenas first, so that the backend can still tell its driver; calls in
+	// flight keep theirs until they end, which Close waits for.
+	s.mu.Lock()
+	all := s.arenas
+	s.arenas = map[uint64]*mapped{}
+	s.mu.Unlock()
+	err := s.recovered(func() error {
+		for _, m := range all {
+			m.release()
+		}
+		return b.Close()
+	})
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &proto.CloseReply{}, nil
+}
+
+// FreeBases frees bases.
+func (s *server) FreeBases(ctx context.Context, r *proto.FreeBasesRequest) (*proto.FreeBasesReply, error) {
+	id := backend.BasesID(r.Bases)
+	err := s.guard(func(b backend.Backend) error {
+		s.mu.Lock()
+		_, ok := s.loaded[id]
+		delete(s.loaded, id)
+		s.mu.Unlock()
+		if !ok {
+			return fmt.Errorf("%w: bases %d are not loaded", backend.ErrInvalidInput, id)
+		}
+		return b.FreeBases(ctx, id)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &proto.FreeBasesReply{}, nil
+}
+
+// MSM answers a batch.
+func (s *server) MSM(ctx context.Context, r *proto.MSMRequest) (*proto.MSMReply, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	reply := &proto.MSMReply{}
+	err := s.guard(func(b backend.Backend) error {
+		if err := s.enter(r.Call, cancel); err != nil {
+			return err
+		}
+		defer s.leave(r.Call)
+		jobs, release, err := s.jobs(r.Jobs)
+		defer release()
+		if err != nil {
+			return err
+		}
+		reply.Points, err = b.MSM(ctx, jobs)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+func (s *server) enter(call uint64, cancel context.CancelFunc) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, double := s.calls[call]; double {
+		return fmt.Errorf("%w: call %d is running already", backend.ErrInvalidInput, call)
+	}
+	s.calls[call] = cancel
+	return nil
+}
+
+func (s *server) leave(call uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.calls, call)
+}
+
+// Cancel cancels a running call.
+func (s *server) Cancel(_ context.Context, r *proto.CancelRequest) (*proto.CancelReply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cancel, ok := s.calls[r.Call]
+	if ok {
+		cancel()
+	}
+	return &proto.CancelReply{Running: ok}, nil
+}
+
+// jobs translates a request, checking everything. release is never nil.
+func (s *server) jobs(in []*proto.Job) (jobs []backend.Job, release func(), err error) {
+	var held []*mapped
+	release = func() {
+		for _, m := range held {
+			m.release()
+		}
+	}
+	if len(in) > maxJobs {
+		return nil, release, fmt.Errorf("%w: %d jobs in a batch", backend.ErrInvalidInput, len(in))
+	}
+	jobs = make([]backend.Job, len(in))
+	for i, w := range in {
+		if w.GetOffset() > backend.MaxCount || w.GetCount() > backend.MaxCount || w.GetSameAs() > maxJobs {
+			return nil, release, fmt.Errorf("%w: job %d: a number is out of range", backend.ErrInvalidInput, i)
+		}
+		j := &jobs[i]
+		*j = backend.Job{
+			Bases: backend.BasesID(w.GetBases()), Offset: int(w.GetOffset()), Count: int(w.GetCount()),
+			SameAs: int(w.GetSameAs()), Check: w.GetCheck(),
+		}
+		if w.Scalars != nil {
+			mem, m, err := s.region(w.Scalars)
+			if err != nil {
+				return nil, release, fmt.Errorf("job %d: scalars: %w", i, err)
+			}
+			held = append(held, m)
+			j.Scalars = mem
+		}
+		if w.Progress != nil {
+			if w.Scalars == nil || w.Progress.Length < 8 {
+				return nil, release, fmt.Errorf("%w: job %d: a counter without scalars or room", backend.ErrInvalidInput, i)
+			}
+			counter, m, err := s.region(w.Progress)
+			if err != nil {
+				return nil, release, fmt.Errorf("job %d: counter: %w", i, err)
+			}
+			held = append(held, m)
+			total := len(j.Scalars)
+			size := total / max(j.Count, 1)
+			j.Ready = func(ctx context.Context, n int) error {
+				if n < 0 || n > total/max(size, 1) {
+					return fmt.Errorf("%w: waiting for %d of %d scalars", backend.ErrInvalidInput, n, total/max(size, 1))
+				}
+				return shm.WaitCounter(ctx, counter, n*size, total)
+			}
+		}
+	}
+	err = backend.CheckJobs(jobs, func(id backend.BasesID) (backend.Loaded, bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		l, ok := s.loaded[id]
+		return l, ok
+	})
+	return jobs, release, err
+}
+
+// LoadBases makes bases resident.
+func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
+	return s.guard(func(b backend.Backend) error {
+		first, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		h := first.GetHeader()
+		if h == nil || h.Curve > math.MaxUint8 || h.Group > math.MaxUint8 || h.Count > backend.MaxCount || h.Multiples > math.MaxInt32 {
+			return fmt.Errorf("%w: the header of bases", backend.ErrInvalidInput)
+		}
+		bases := backend.Bases{
+			Curve: backend.Curve(h.Curve), Group: backend.Group(h.Group), Count: int(h.Count),
+			Hints: backend.Hints{Check: h.Check, Multiples: int(h.Multiples)},
+		}
+		ctx, cancel := context.WithCancel(stream.Context())
+		defer cancel()
+		defer context.AfterFunc(s.ctx, cancel)()
+		in := &incoming{s: s, stream: stream, ctx: ctx, chunks: make(chan *proto.Region)}
+		if h.File != nil {
+			f, _, err := s.inbox.take(ctx, shm.KindFile, h.File.Id)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			if h.File.Offset > math.MaxInt64 {
+				return fmt.Errorf("%w: offset in the file of bases", backend.ErrInvalidInput)
+			}
+			bases.File, bases.FileOffset = f, int64(h.File.Offset)
+		} else {
+			bases.Pieces = in.pieces
+		}
+		if err := bases.Validate(); err != nil {
+			return err
+		}
+		in.left = bases.Size()
+		go in.read(cancel)
+		id, err := b.LoadBases(ctx, bases)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.loaded[id] = backend.Loaded{Curve: bases.Curve, Group: bases.Group, Count: bases.Count}
+		s.mu.Unlock()
+		in.send(&proto.LoadReply{Step: &proto.LoadReply_Bases{Bases: uint64(id)}})
+		return nil
+	})
+}
+
+// incoming is the chunks of one LoadBases.
+type incoming struct {
+	s      *server
+	stream proto.Backend_LoadBasesServer
+	ctx    context.Context
+	chunks chan *proto.Region
+
+	left     int64 // bytes still to come
+	consumed uint64
+	sending  sync.Mutex
+}
+
+// read takes the host's steps until it aborts or the load has ended.
+func (in *incoming) read(cancel context.CancelFunc) {
+	for {
+		m, err := in.stream.Recv()
+		if err != nil || m.GetChunk() == nil {
+			// An abort, nonsense, or the end: all end the load, which is
+			// over already when all is well.
+			cancel()
+			return
+		}
+		select {
+		case in.chunks <- m.GetChunk():
+		case <-in.ctx.Done():
+			return
+		}
+	}
+}
+
+// pieces is the backend's view: chunks where they lie in shared memory, each
+// acknowledged when the backend asks for the next.
+func (in *incoming) pieces(yield func([]byte, error) bool) {
+	for in.left > 0 {
+		var chunk *proto.Region
+		select {
+		case chunk = <-in.chunks:
+		case <-in.ctx.Done():
+			yield(nil, in.ctx.Err())
+			return
+		}
+		mem, m, err := in.s.region(chunk)
+		if err == nil && (len(mem) == 0 || int64(len(mem)) > in.left) {
+			m.release()
+			err = fmt.Errorf("%w: chunk of %d bytes, %d are still to come", backend.ErrInvalidInput, len(mem), in.left)
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		in.left -= int64(len(mem))
+		more := yield(mem, nil)
+		m.release()
+		in.consumed++
+		in.send(&proto.LoadReply{Step: &proto.LoadReply_Consumed{Consumed: in.consumed}})
+		if !more {
+			return
+		}
+	}
+}
+
+// send fails only when the host is gone, which ends the load anyway.
+func (in *incoming) send(m *proto.LoadReply) {
+	in.sending.Lock()
+	defer in.sending.Unlock()
+	_ = in.stream.Send(m)
+}

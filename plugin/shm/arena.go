@@ -1,0 +1,86 @@
+package shm
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// maxArena bounds one arena, so that sizes fit an int everywhere and no
+// arithmetic on offsets can overflow: 1 TiB.
+const maxArena = 1 << 40
+
+// arenaIDs counts the arenas of this process. Ids are never reused, so a
+// stale one can name nothing else.
+var arenaIDs atomic.Uint64
+
+// Arena is shared memory that this process writes: a memory-backed file that
+// can no longer change its size. It is left out of core dumps. The methods
+// may be called concurrently.
+type Arena struct {
+	id    uint64
+	file  *os.File
+	mem   []byte
+	close sync.Once
+}
+
+// NewArena creates an arena of size bytes, a multiple of PageSize, and
+// touches all of it. It fails with backend.ErrOutOfMemory, or with
+// backend.ErrUnsupported where the system has no sealed memory files.
+func NewArena(size int) (*Arena, error) {
+	if size <= 0 || size%PageSize != 0 || size > maxArena {
+		return nil, fmt.Errorf("%w: arena of %d bytes", backend.ErrInvalidInput, size)
+	}
+	file, mem, err := create(size)
+	if err != nil {
+		return nil, err
+	}
+	return &Arena{id: arenaIDs.Add(1), file: file, mem: mem}, nil
+}
+
+// ID names the arena among all of this process. Never zero.
+func (a *Arena) ID() uint64 { return a.id }
+
+// Bytes is the memory, writable, valid until Close.
+func (a *Arena) Bytes() []byte { return a.mem }
+
+// File is the descriptor to send; it belongs to the arena.
+func (a *Arena) File() *os.File { return a.file }
+
+// Close unmaps the memory; whoever attached it keeps it.
+func (a *Arena) Close() {
+	a.close.Do(func() {
+		unmap(a.mem)
+		a.file.Close()
+	})
+}
+
+// Mapping is another process's arena, mapped read-only.
+type Mapping struct {
+	mem   []byte
+	close sync.Once
+}
+
+// Attach maps an arena from its descriptor and closes the descriptor, also
+// when it fails. A file that is not size bytes long, or that could still
+// shrink under the reader, is backend.ErrInvalidInput.
+func Attach(f *os.File, size uint64) (*Mapping, error) {
+	defer f.Close()
+	if size == 0 || size > maxArena {
+		return nil, fmt.Errorf("%w: shared segment of %d bytes", backend.ErrInvalidInput, size)
+	}
+	mem, err := attach(f, int(size))
+	if err != nil {
+		return nil, err
+	}
+	return &Mapping{mem: mem}, nil
+}
+
+// Bytes is the memory, read-only: writing to it is a fault. Valid until Close.
+func (m *Mapping) Bytes() []byte { return m.mem }
+
+// Close unmaps the memory.
+func (m *Mapping) Close() { m.close.Do(func() { unmap(m.mem) }) }

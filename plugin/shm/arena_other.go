@@ -1,0 +1,25 @@
+//go:build !linux
+
+package shm
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+func unsupported() error {
+	return fmt.Errorf("%w: plugins need sealed memory files, which %s does not have; use a backend in process",
+		backend.ErrUnsupported, runtime.GOOS)
+}
+
+func create(int) (*os.File, []byte, error)         { return nil, nil, unsupported() }
+func attach(*os.File, int) ([]byte, error)         { return nil, unsupported() }
+func unmap([]byte)                                 {}
+func socketpair() (ours, theirs *os.File, _ error) { return nil, nil, unsupported() }
+func rights(*os.File) []byte                       { return nil }
+func parseRights([]byte) ([]*os.File, error)       { return nil, unsupported() }
+
+func defaultBudget() int64 { return 1 << 30 }

@@ -1,0 +1,66 @@
+package shm
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// This is the package's one file of unsafe: addresses and atomic counters in
+// mapped memory, which is never on the Go heap and never moves.
+
+// PageSize is the unit of regions. Systems with larger pages map whole
+// arenas, so nothing depends on it being the system's own.
+const PageSize = 4096
+
+// address is where b starts.
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// Aligned tells whether b starts at a multiple of 8 bytes, as backends want.
+func Aligned(b []byte) bool { return address(b)%8 == 0 }
+
+// word is the counter in the first 8 bytes of b, which must be Aligned.
+func word(b []byte) *atomic.Uint64 {
+	_ = b[7]
+	return (*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(b)))
+}
+
+// parallelGrain is the least that is worth a goroutine of its own.
+const parallelGrain = 1 << 20
+
+// maxWorkers bounds the goroutines of one copy or wipe: a few cores saturate
+// the memory bus, the others have better things to do.
+const maxWorkers = 8
+
+// Workers is how many goroutines should move size bytes.
+func Workers(size int) int {
+	return max(1, min(runtime.GOMAXPROCS(0), maxWorkers, size/parallelGrain))
+}
+
+// parallel calls f for consecutive pieces of [0, size), cut at pages.
+func parallel(size int, f func(from, to int)) {
+	n := Workers(size)
+	if n == 1 {
+		f(0, size)
+		return
+	}
+	step := roundUp((size+n-1)/n, PageSize)
+	var wg sync.WaitGroup
+	for from := 0; from < size; from += step {
+		wg.Go(func() { f(from, min(from+step, size)) })
+	}
+	wg.Wait()
+}
+
+// Wipe zeroes b, by several goroutines when it is long.
+func Wipe(b []byte) { parallel(len(b), func(from, to int) { clear(b[from:to]) }) }
+
+// Copy copies src to dst, which is at least as long, by several goroutines
+// when it is long.
+func Copy(dst, src []byte) {
+	dst = dst[:len(src)]
+	parallel(len(src), func(from, to int) { copy(dst[from:to], src[from:to]) })
+}
+
+func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }

@@ -1,0 +1,121 @@
+package shm
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// CounterSize is the room of a counter: a cache line of its own.
+const CounterSize = 64
+
+// poison is the value of a counter whose writer gave up.
+const poison = math.MaxUint64
+
+// Counter tells another process how many bytes are written. One goroutine
+// may set it at a time.
+type Counter struct {
+	region *Region
+	offset int // in the region
+}
+
+// Set publishes that n bytes, and everything written before, may be read.
+func (c *Counter) Set(n int) { word(c.bytes()).Store(uint64(n)) }
+
+// Poison tells the reader that no more will come. It is final.
+func (c *Counter) Poison() { word(c.bytes()).Store(poison) }
+
+// Arena and Offset say where the other process finds the counter.
+func (c *Counter) Arena() *Arena { return c.region.Arena() }
+
+// Offset is the counter's place in its arena.
+func (c *Counter) Offset() int { return c.region.Offset() + c.offset }
+
+func (c *Counter) bytes() []byte { return c.region.Bytes()[c.offset:] }
+
+// Counters hands out counters from pages of a pool and keeps the pages.
+type Counters struct {
+	pool  *Pool
+	mu    sync.Mutex
+	free  []*Counter
+	pages []*Region
+}
+
+// NewCounters makes an empty set over a pool.
+func NewCounters(p *Pool) *Counters { return &Counters{pool: p} }
+
+// Acquire hands out n counters, all zero.
+func (s *Counters) Acquire(ctx context.Context, n int) ([]*Counter, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.free) < n {
+		page, err := s.pool.Keep(ctx, PageSize)
+		if err != nil {
+			return nil, err
+		}
+		s.pages = append(s.pages, page)
+		for at := 0; at < PageSize; at += CounterSize {
+			s.free = append(s.free, &Counter{region: page, offset: at})
+		}
+	}
+	got := append([]*Counter(nil), s.free[len(s.free)-n:]...)
+	s.free = s.free[:len(s.free)-n]
+	for _, c := range got {
+		c.Set(0)
+	}
+	return got, nil
+}
+
+// Release takes counters back that no process reads any more.
+func (s *Counters) Release(cs []*Counter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = append(s.free, cs...)
+}
+
+// Close gives the pages back to the pool. All counters must be released.
+func (s *Counters) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.pages {
+		p.Release()
+	}
+	s.pages, s.free = nil, nil
+}
+
+// Waiting for a counter: a few looks at once, then sleeps that double.
+const (
+	spins    = 64
+	minSleep = 5 * time.Microsecond
+	maxSleep = 100 * time.Microsecond
+)
+
+// WaitCounter blocks until the counter in the first 8 bytes of b says that
+// need of total bytes are written. A poisoned counter is context.Canceled, a
+// value above total backend.ErrInvalidInput.
+func WaitCounter(ctx context.Context, b []byte, need, total int) error {
+	w := word(b)
+	sleep := minSleep
+	for tries := 0; ; tries++ {
+		switch v := w.Load(); {
+		case v == poison:
+			return fmt.Errorf("%w: the host gave up writing the scalars", context.Canceled)
+		case v > uint64(total):
+			return fmt.Errorf("%w: progress of %d in %d bytes", backend.ErrInvalidInput, v, total)
+		case v >= uint64(need):
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if tries < spins {
+			continue
+		}
+		time.Sleep(sleep)
+		sleep = min(2*sleep, maxSleep)
+	}
+}

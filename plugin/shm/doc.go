@@ -1,0 +1,12 @@
+// Package shm moves bytes between a host and its plugin without copying them
+// through a socket: sealed, memory-backed files that both sides map.
+//
+// The host creates an Arena, writes to it and sends its descriptor over a
+// Channel; the plugin attaches it read-only as a Mapping. A Pool hands out
+// page-aligned Regions of a bounded number of arenas, so that the cost of
+// touching memory for the first time is paid once. A Counter tells the other
+// side how much of a region is already written.
+//
+// Only Linux has what this needs; elsewhere the constructors fail with
+// backend.ErrUnsupported.
+package shm

@@ -1,0 +1,413 @@
+package shm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// PoolOptions configure a Pool. The zero value is the default.
+type PoolOptions struct {
+	// Budget bounds the bytes of all arenas together; 0 is half of the
+	// machine's memory.
+	Budget int64
+	// MaxArenas bounds their number; 0 is 32. A plugin refuses more than 64.
+	MaxArenas int
+	// Public says that nothing secret goes through: regions are not wiped,
+	// and hold what their last user left.
+	Public bool
+}
+
+// Pool hands out regions of shared memory. Arenas grow on demand, are kept
+// and reused, and are given up only to make room for a larger one. A region is
+// zero when it is handed out and is wiped after its release, before it can
+// become another's, unless the pool is Public. The methods may be called concurrently.
+type Pool struct {
+	budget    int64
+	maxArenas int
+	public    bool
+
+	mu        sync.Mutex
+	arenas    []*poolArena
+	total     int64 // bytes of arenas and of those being made
+	making    int   // arenas being made
+	transient int   // regions that will come back by themselves, or are wiped now
+	changed   chan struct{}
+	closed    bool
+	dropped   map[int]func(arena uint64)
+	watchers  int
+
+	wiped func([]byte) // for tests: sees a region after its wipe
+}
+
+// poolArena is an arena with its free extents and live regions, each sorted
+// by offset and neither overlapping.
+type poolArena struct {
+	*Arena
+	free []extent
+	live []*Region
+}
+
+type extent struct{ off, size int }
+
+// Region is page-aligned shared memory of an arena, counted by reference: the
+// last Release wipes it and gives it back.
+type Region struct {
+	pool  *Pool
+	arena *poolArena
+	ext   extent
+	size  int
+	refs  int // under pool.mu
+	kept  bool
+
+	// Owner is for whoever acquired the region; set it before the bytes are
+	// shown to anyone else.
+	Owner any
+}
+
+// NewPool makes an empty pool; it takes memory when it is first asked.
+func NewPool(o PoolOptions) *Pool {
+	if o.Budget <= 0 {
+		o.Budget = defaultBudget()
+	}
+	if o.MaxArenas <= 0 {
+		o.MaxArenas = 32
+	}
+	return &Pool{budget: o.Budget, maxArenas: o.MaxArenas, public: o.Public, changed: make(chan struct{}), dropped: map[int]func(uint64){}}
+}
+
+// Acquire hands out one region a size, all of them or none, so that calls
+// that need several cannot wait for each other. When the budget is used up
+// it waits for regions that other calls will release, and fails with
+// backend.ErrOutOfMemory when there are none. The sizes are in bytes, above 0.
+func (p *Pool) Acquire(ctx context.Context, sizes ...int) ([]*Region, error) {
+	return p.acquire(ctx, false, sizes)
+}
+
+// Keep is Acquire for one region that its owner holds for as long as he
+// likes, so that nobody waits for it.
+func (p *Pool) Keep(ctx context.Context, size int) (*Region, error) {
+	rs, err := p.acquire(ctx, true, []int{size})
+	if err != nil {
+		return nil, err
+	}
+	return rs[0], nil
+}
+
+func (p *Pool) acquire(ctx context.Context, keep bool, sizes []int) ([]*Region, error) {
+	var all int64
+	for _, s := range sizes {
+		if s <= 0 || s > maxArena {
+			return nil, fmt.Errorf("%w: shared region of %d bytes", backend.ErrInvalidInput, s)
+		}
+		all += int64(roundUp(s, PageSize))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		if p.closed {
+			return nil, fmt.Errorf("%w: shared memory pool", backend.ErrClosed)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		got, missing := p.place(sizes, keep)
+		if missing == 0 {
+			return got, nil
+		}
+		switch {
+		case p.canGrow(missing):
+			if err := p.grow(missing); err != nil {
+				return nil, err
+			}
+		case p.transient > 0 || p.making > 0:
+			changed := p.changed
+			p.mu.Unlock()
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+			p.mu.Lock()
+		default:
+			return nil, fmt.Errorf("%w: %d bytes of shared memory asked, %d of a budget of %d are in use",
+				backend.ErrOutOfMemory, all, p.used(), p.budget)
+		}
+	}
+}
+
+// place takes a best fit for every size, or nothing and says how many bytes
+// in one arena would surely be enough.
+func (p *Pool) place(sizes []int, keep bool) (got []*Region, missing int) {
+	for _, size := range sizes {
+		need := roundUp(size, PageSize)
+		var best *poolArena
+		at := 0
+		for _, a := range p.arenas {
+			for i, e := range a.free {
+				if e.size >= need && (best == nil || e.size < best.free[at].size) {
+					best, at = a, i
+				}
+			}
+		}
+		if best == nil {
+			missing += need
+			continue
+		}
+		r := &Region{pool: p, arena: best, ext: extent{best.free[at].off, need}, size: size, refs: 1, kept: keep}
+		best.take(at, r)
+		got = append(got, r)
+	}
+	if missing > 0 {
+		for _, r := range got {
+			r.arena.give(r)
+		}
+		return nil, missing
+	}
+	if !keep {
+		p.transient += len(got)
+	}
+	return got, 0
+}
+
+// canGrow tells whether an arena of that size may be made, after giving up
+// arenas that nobody uses if that makes the room.
+func (p *Pool) canGrow(size int) bool {
+	fits := func() bool {
+		return p.total+int64(size) <= p.budget && len(p.arenas)+p.making < p.maxArenas
+	}
+	if fits() {
+		return true
+	}
+	var idle int64
+	for _, a := range p.arenas {
+		if len(a.live) == 0 {
+			idle += int64(len(a.mem))
+		}
+	}
+	if idle == 0 || p.total-idle+int64(size) > p.budget {
+		return false
+	}
+	p.arenas = slices.DeleteFunc(p.arenas, func(a *poolArena) bool {
+		if len(a.live) > 0 {
+			return false
+		}
+		p.drop(a)
+		return true
+	})
+	return fits()
+}
+
+// minArena is the size of the first arena; the next ones double the total.
+const minArena = 2 << 20
+
+// grow makes an arena of at least size bytes, without the lock meanwhile.
+func (p *Pool) grow(size int) error {
+	want := max(int64(roundUp(size, minArena)), p.total, minArena)
+	want = max(int64(size), min(want, (p.budget-p.total)/PageSize*PageSize))
+	p.total += want
+	p.making++
+	p.mu.Unlock()
+	a, err := NewArena(int(want))
+	p.mu.Lock()
+	p.making--
+	if err != nil {
+		p.total -= want
+		p.wake()
+		return err
+	}
+	p.arenas = append(p.arenas, &poolArena{Arena: a, free: []extent{{0, int(want)}}})
+	p.sweep()
+	p.wake()
+	return nil
+}
+
+// drop gives an arena up; the caller takes it off the list.
+func (p *Pool) drop(a *poolArena) {
+	p.total -= int64(len(a.mem))
+	a.Close()
+	for _, f := range p.dropped {
+		f(a.id)
+	}
+}
+
+// sweep drops the unused arenas of a closed pool.
+func (p *Pool) sweep() {
+	if !p.closed {
+		return
+	}
+	p.arenas = slices.DeleteFunc(p.arenas, func(a *poolArena) bool {
+		if len(a.live) > 0 {
+			return false
+		}
+		p.drop(a)
+		return true
+	})
+}
+
+func (p *Pool) wake() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+func (p *Pool) used() (n int64) {
+	for _, a := range p.arenas {
+		for _, r := range a.live {
+			n += int64(r.ext.size)
+		}
+	}
+	return n
+}
+
+// InUse is the bytes of regions that are handed out or still being wiped.
+func (p *Pool) InUse() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used()
+}
+
+// Watch calls f, which must not block nor use the pool, when an arena is
+// given up; the result ends that.
+func (p *Pool) Watch(f func(arena uint64)) (stop func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watchers++
+	id := p.watchers
+	p.dropped[id] = f
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.dropped, id)
+	}
+}
+
+// Find returns the region that holds all of b, which must not be empty, with
+// a reference added for the caller to Release, and where in it b starts.
+// Only regions of Keep are found: no other's bytes are ever a caller's.
+func (p *Pool) Find(b []byte) (r *Region, offset int, ok bool) {
+	if len(b) == 0 {
+		return nil, 0, false
+	}
+	addr := address(b)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, a := range p.arenas {
+		base := address(a.mem)
+		if addr < base || addr-base >= uintptr(len(a.mem)) {
+			continue
+		}
+		off := int(addr - base)
+		i, exact := slices.BinarySearchFunc(a.live, off, func(r *Region, off int) int { return r.ext.off - off })
+		if !exact {
+			i--
+		}
+		if i < 0 {
+			return nil, 0, false
+		}
+		r := a.live[i]
+		if !r.kept || r.refs == 0 || off-r.ext.off > r.size || len(b) > r.size-(off-r.ext.off) {
+			return nil, 0, false
+		}
+		r.refs++
+		return r, off - r.ext.off, true
+	}
+	return nil, 0, false
+}
+
+// Close gives up all memory that is not in use, and the rest as it is
+// released. Acquire fails from now on. Closing twice is no error.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.sweep()
+	p.wake()
+}
+
+// Bytes is the region's memory, valid until its last Release.
+func (r *Region) Bytes() []byte {
+	return r.arena.mem[r.ext.off : r.ext.off+r.size : r.ext.off+r.size]
+}
+
+// Arena is where the region lies.
+func (r *Region) Arena() *Arena { return r.arena.Arena }
+
+// Offset is where in the arena.
+func (r *Region) Offset() int { return r.ext.off }
+
+// Retain adds a reference.
+func (r *Region) Retain() {
+	r.pool.mu.Lock()
+	defer r.pool.mu.Unlock()
+	r.refs++
+}
+
+// backgroundWipe is the size from which a wipe is not worth waiting for.
+const backgroundWipe = 256 << 10
+
+// Release drops a reference. After the last one the region is wiped, in the
+// background when it is large, and then free.
+func (r *Region) Release() {
+	p := r.pool
+	p.mu.Lock()
+	r.refs--
+	last := r.refs == 0
+	if last && r.kept {
+		p.transient++ // it comes back after the wipe
+	}
+	p.mu.Unlock()
+	switch {
+	case !last:
+	case p.public || r.size < backgroundWipe:
+		r.recycle()
+	default:
+		go r.recycle()
+	}
+}
+
+func (r *Region) recycle() {
+	p := r.pool
+	mem := r.arena.mem[r.ext.off : r.ext.off+r.ext.size]
+	if !p.public {
+		Wipe(mem)
+	}
+	if p.wiped != nil {
+		p.wiped(mem)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r.arena.give(r)
+	p.transient--
+	p.sweep()
+	p.wake()
+}
+
+// take moves the start of free extent i to r.
+func (a *poolArena) take(i int, r *Region) {
+	if e := &a.free[i]; e.size == r.ext.size {
+		a.free = slices.Delete(a.free, i, i+1)
+	} else {
+		e.off += r.ext.size
+		e.size -= r.ext.size
+	}
+	at, _ := slices.BinarySearchFunc(a.live, r.ext.off, func(r *Region, off int) int { return r.ext.off - off })
+	a.live = slices.Insert(a.live, at, r)
+}
+
+// give makes r's extent free again and joins it with its neighbours.
+func (a *poolArena) give(r *Region) {
+	at, _ := slices.BinarySearchFunc(a.live, r.ext.off, func(r *Region, off int) int { return r.ext.off - off })
+	a.live = slices.Delete(a.live, at, at+1)
+	i, _ := slices.BinarySearchFunc(a.free, r.ext.off, func(e extent, off int) int { return e.off - off })
+	a.free = slices.Insert(a.free, i, r.ext)
+	if i+1 < len(a.free) && a.free[i].off+a.free[i].size == a.free[i+1].off {
+		a.free[i].size += a.free[i+1].size
+		a.free = slices.Delete(a.free, i+1, i+2)
+	}
+	if i > 0 && a.free[i-1].off+a.free[i-1].size == a.free[i].off {
+		a.free[i-1].size += a.free[i].size
+		a.free = slices.Delete(a.free, i, i+1)
+	}
+}
