@@ -86,11 +86,7 @@ func (a *app) states(ctx context.Context) ([]backendState, error) {
 	if discover == nil {
 		discover = discoverPlugins
 	}
-	plugins, err := discover(a.pluginDirs)
-	if err != nil {
-		return nil, fmt.Errorf("looking for plugins: %w", err)
-	}
-	for _, f := range plugins {
+	for _, f := range discover(a.pluginDirs, a.getenv("PATH")) {
 		s := backendState{
 			BackendInfo: bench.BackendInfo{Name: "plugin:" + f.name},
 			Path:        f.path, Checksum: f.checksum, Verified: f.verified,

@@ -98,7 +98,7 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 		}
 	}
 	if err := cfg.Validate(); err != nil {
-		return err
+		return usageError{err}
 	}
 	if err := a.checkMemory(&cfg, f.force); err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin"
-	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/bench"
 	"github.com/pippin-zk/pippin/msm"
 )
@@ -36,7 +35,7 @@ type app struct {
 	// open, available and discover replace what this machine has, for tests.
 	open      msm.Opener
 	available func() (uint64, bool)
-	discover  func(dirs []string) ([]found, error)
+	discover  func(dirs []string, path string) []found
 }
 
 // usageError is a mistake on the command line.
@@ -66,7 +65,7 @@ func run(ctx context.Context, a *app, args []string) int {
 
 func isUsage(err error) bool {
 	var u usageError
-	return errors.As(err, &u) || errors.Is(err, bench.ErrMemory) || errors.Is(err, backend.ErrInvalidInput)
+	return errors.As(err, &u) || errors.Is(err, bench.ErrMemory)
 }
 
 // oneLine is an error without line breaks, joined errors one after another.

@@ -64,6 +64,9 @@ func (a *app) verify(ctx context.Context, f verifyFlags) error {
 	if cfg.Size, err = bench.ParseSize(f.size); err != nil {
 		return usageError{fmt.Errorf("--size: %w", err)}
 	}
+	if err := cfg.Validate(); err != nil {
+		return usageError{err}
+	}
 	bar := newProgress(a.stderr)
 	cfg.Progress, cfg.Note = bar.set, a.note(bar)
 	results, err := bench.Verify(ctx, cfg)

@@ -1,0 +1,386 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/bench"
+)
+
+// cli runs one command line in this process.
+func cli(t *testing.T, a *app, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a.stdout, a.stderr = &out, &errs
+	if a.getenv == nil {
+		a.getenv = func(key string) string {
+			if key == "PIPPIN_CACHE" {
+				return filepath.Join(os.TempDir(), "unused: tests name a cache")
+			}
+			return ""
+		}
+	}
+	status = run(t.Context(), a, args)
+	return status, out.String(), errs.String()
+}
+
+// tiny is a bench small enough for a test.
+func tiny(t *testing.T, more ...string) []string {
+	return append([]string{"bench", "--size", "40,2^7", "--count", "2", "--cache", t.TempDir()}, more...)
+}
+
+// wrongOpener opens the CPU backend, but "wrong" answers wrongly.
+func wrongOpener(_ context.Context, name string) (backend.Backend, error) {
+	switch name {
+	case "wrong":
+		return wrong{cpu.New(cpu.Options{})}, nil
+	case "reference":
+		return cpu.NewReference(), nil
+	case "cpu":
+		return cpu.New(cpu.Options{}), nil
+	}
+	return nil, fmt.Errorf("%w: unknown backend %q", backend.ErrUnavailable, name)
+}
+
+type wrong struct{ backend.Backend }
+
+func (w wrong) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	out, err := w.Backend.MSM(ctx, jobs)
+	for i := range out {
+		out[i][0] ^= 1
+	}
+	return out, err
+}
+
+func TestBenchTable(t *testing.T) {
+	status, out, errs := cli(t, &app{}, tiny(t, "--curve", "all", "--group", "all", "--check")...)
+	if status != exitOK || errs != "" {
+		t.Fatalf("status %d, %s", status, errs)
+	}
+	if n := strings.Count(out, "  yes\n"); n != 16 {
+		t.Errorf("%d lines, want 16\n%s", n, out)
+	}
+	for _, c := range backend.Curves() {
+		if !strings.Contains(out, c.String()) {
+			t.Errorf("no %v in\n%s", c, out)
+		}
+	}
+}
+
+func TestBenchJSON(t *testing.T) {
+	status, out, errs := cli(t, &app{}, tiny(t, "--format", "json", "--distribution", "witness,plonk-l", "--commit", "abc", "--seed", "9")...)
+	if status != exitOK || errs != "" {
+		t.Fatalf("status %d, %s", status, errs)
+	}
+	var r bench.Record[bench.Run]
+	d := json.NewDecoder(strings.NewReader(out))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Machine.Commit == "" || len(r.Machine.Backends) != 1 || len(r.Runs) != 4 {
+		t.Fatalf("%+v", r)
+	}
+	for _, run := range r.Runs {
+		if run.Checked || run.Seed != 9 || run.Count != 2 || run.Min <= 0 || run.Path != bench.Copy {
+			t.Errorf("%+v", run)
+		}
+	}
+}
+
+func TestBenchFiles(t *testing.T) {
+	dir := t.TempDir()
+	out, plot := filepath.Join(dir, "r.txt"), filepath.Join(dir, "r.svg")
+	status, table, errs := cli(t, &app{}, tiny(t, "--format", "gobench", "--out", out, "--plot", plot)...)
+	if status != exitOK || errs != "" || !strings.Contains(table, "median ms") {
+		t.Fatalf("status %d, %s, %s", status, errs, table)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil || strings.Count(string(text), "BenchmarkMSM/curve=bn254/") != 4 {
+		t.Errorf("%v: %s", err, text)
+	}
+	svg, err := os.ReadFile(plot)
+	if err != nil || xml.Unmarshal(svg, new(struct{ XMLName xml.Name })) != nil {
+		t.Errorf("%v: %s", err, svg)
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 2 {
+		t.Errorf("left behind: %v", files)
+	}
+}
+
+func TestBenchWrongAnswer(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "r.json")
+	status, table, errs := cli(t, &app{open: wrongOpener}, tiny(t, "--backend", "cpu,wrong", "--check", "--format", "json", "--out", out)...)
+	if status != exitFailed || !strings.Contains(table, "WRONG") || strings.Count(errs, "\n") != 1 {
+		t.Errorf("status %d, %s, %s", status, errs, table)
+	}
+	var r bench.Record[bench.Run]
+	text, err := os.ReadFile(out)
+	if err != nil || json.Unmarshal(text, &r) != nil || len(r.Runs) != 4 || r.Runs[1].Checked || r.Runs[1].Wrong != 3 {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+func TestBenchInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := 0
+	a := &app{getenv: func(string) string { return "" }, open: func(ctx context.Context, name string) (backend.Backend, error) {
+		b, err := wrongOpener(ctx, name)
+		return counting{b, func() {
+			if calls++; calls == 4 { // of the second size
+				cancel()
+			}
+		}}, err
+	}}
+	var out, errs bytes.Buffer
+	a.stdout, a.stderr = &out, &errs
+	status := run(ctx, a, tiny(t, "--format", "json"))
+	var r bench.Record[bench.Run]
+	if err := json.Unmarshal(out.Bytes(), &r); status != exitInterrupted || err != nil || len(r.Runs) != 1 || r.Runs[0].N != 40 {
+		t.Errorf("status %d, %v, %s%s", status, err, out.String(), errs.String())
+	}
+	if !strings.Contains(errs.String(), "interrupted: 1 ") {
+		t.Errorf("stderr %q", errs.String())
+	}
+}
+
+// counting calls before for each MSM that has points.
+type counting struct {
+	backend.Backend
+	before func()
+}
+
+func (c counting) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	if jobs[0].Count > 0 {
+		c.before()
+	}
+	return c.Backend.MSM(ctx, jobs)
+}
+
+func TestBenchMemory(t *testing.T) {
+	little := func() (uint64, bool) { return 300 << 20, true }
+	args := tiny(t, "--size", "2^26", "--backend", "cpu")
+	status, out, errs := cli(t, &app{available: little}, args...)
+	if status != exitUsage || out != "" || !strings.Contains(errs, "300.0 MiB available") || !strings.Contains(errs, "--force") || strings.Count(errs, "\n") != 1 {
+		t.Errorf("status %d, %s%s", status, out, errs)
+	}
+	none := func() (uint64, bool) { return 0, true }
+	if status, _, errs = cli(t, &app{available: none}, tiny(t)...); status != exitUsage {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if status, _, errs = cli(t, &app{available: none}, tiny(t, "--force")...); status != exitOK || !strings.Contains(errs, "nevertheless") {
+		t.Errorf("forced: status %d, %s", status, errs)
+	}
+	unknown := func() (uint64, bool) { return 0, false }
+	if status, _, errs = cli(t, &app{available: unknown}, tiny(t)...); status != exitOK || errs != "" {
+		t.Errorf("unknown: status %d, %s", status, errs)
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, args := range [][]string{
+		{"nonsense"}, {"bench", "x"}, {"bench", "--nonsense"}, {"bench", "--size", "big"}, {"bench", "--size", "2^29"},
+		{"bench", "--size", ""}, {"bench", "--curve", "p256"}, {"bench", "--group", "g3"}, {"bench", "--distribution", "odd"},
+		{"bench", "--path", "x"}, {"bench", "--format", "xml"}, {"bench", "--count", "0"}, {"bench", "--count", "x"},
+		{"bench", "--backend", ""}, {"bench", "--backend", "cpu,,cpu"}, {"bench", "--out", filepath.Join(t.TempDir(), "no", "such", "dir")},
+		{"verify", "--size", "1"}, {"verify", "--cases", "-1"}, {"verify", "--format", "gobench"}, {"verify", "--curve", "x"},
+		{"backends", "--format", "x"}, {"devices", "x"}, {"version", "x"},
+	} {
+		status, out, errs := cli(t, &app{}, args...)
+		if status != exitUsage || out != "" || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "msm: ") {
+			t.Errorf("%q: status %d, stdout %q, stderr %q", args, status, out, errs)
+		}
+	}
+}
+
+func TestUnavailableBackend(t *testing.T) {
+	for _, verb := range []string{"bench", "verify"} {
+		status, out, errs := cli(t, &app{open: wrongOpener}, verb, "--backend", "nothing")
+		if status != exitFailed || out != "" || !strings.Contains(errs, "nothing") || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: status %d, %q, %q", verb, status, out, errs)
+		}
+	}
+}
+
+func TestVerify(t *testing.T) {
+	args := []string{"verify", "--curve", "bn254", "--size", "40", "--cases", "2"}
+	status, out, errs := cli(t, &app{}, args...)
+	if status != exitOK || errs != "" || !strings.Contains(out, "edge scalars") || strings.Contains(out, "FAILED") {
+		t.Errorf("status %d, %s\n%s", status, errs, out)
+	}
+	status, out, errs = cli(t, &app{open: wrongOpener}, append(args, "--backend", "cpu,wrong", "--group", "g1")...)
+	if status != exitFailed || !strings.Contains(out, "FAILED") || strings.Count(errs, "\n") != 1 {
+		t.Errorf("status %d, %s\n%s", status, errs, out)
+	}
+	status, out, errs = cli(t, &app{open: wrongOpener}, append(args, "--backend", "wrong", "--group", "g1", "--format", "json")...)
+	var results []bench.Verified
+	if err := json.Unmarshal([]byte(out), &results); status != exitFailed || err != nil || len(results) == 0 || results[0].Failed == 0 {
+		t.Errorf("status %d, %v, %s\n%s", status, err, errs, out)
+	}
+}
+
+func TestBackendsAndDevices(t *testing.T) {
+	a := &app{
+		discover: func(dirs []string, path string) []found {
+			if len(dirs) != 2 || dirs[0] != "/a" || dirs[1] != "/b" || path != "/usr/bin" {
+				t.Errorf("folders %q, path %q", dirs, path)
+			}
+			return []found{
+				{name: "x", path: "/p/msm-backend-x", checksum: strings.Repeat("ab", 32), verified: true},
+				{name: "y", path: "/p/msm-backend-y", checksum: strings.Repeat("cd", 32), problem: errors.New("anyone may write to /p")},
+			}
+		},
+		open: func(ctx context.Context, name string) (backend.Backend, error) {
+			if name == "plugin:x" {
+				name = "cpu"
+			}
+			return wrongOpener(ctx, name)
+		},
+	}
+	a.getenv = func(key string) string {
+		return map[string]string{
+			"PIPPIN_PLUGIN_DIR": "/a" + string(os.PathListSeparator) + "/b",
+			"PATH":              "/usr/bin",
+		}[key]
+	}
+	status, out, errs := cli(t, a, "backends")
+	if status != exitOK || errs != "" {
+		t.Fatalf("status %d, %s", status, errs)
+	}
+	for _, want := range []string{"cpu", "reference", "plugin:x", "abababababab, verified", "plugin:y", "cdcdcdcdcdcd, not verified", "does not open", "anyone may write to /p"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	status, out, errs = cli(t, a, "backends", "--format", "json")
+	var states []backendState
+	if err := json.Unmarshal([]byte(out), &states); status != exitOK || err != nil || len(states) != 4 {
+		t.Fatalf("status %d, %v, %s", status, err, errs)
+	}
+	if s := states[2]; !s.Opens || !s.Verified || s.Name != "plugin:x" || len(s.Curves) != 4 || s.Checksum == "" {
+		t.Errorf("%+v", s)
+	}
+	if s := states[3]; s.Opens || s.Verified || s.Problem == "" {
+		t.Errorf("%+v", s)
+	}
+	status, out, _ = cli(t, a, "devices", "--format", "json")
+	var devices []deviceLine
+	if err := json.Unmarshal([]byte(out), &devices); status != exitOK || err != nil || len(devices) != 3 || devices[0].Name == "" {
+		t.Errorf("status %d, %v, %s", status, err, out)
+	}
+	if status, out, _ = cli(t, a, "devices"); status != exitOK || strings.Count(out, "\n") != 4 {
+		t.Errorf("status %d, %s", status, out)
+	}
+}
+
+func TestDiscoverPlugins(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	for _, dir := range []string{one, two} {
+		if err := os.Chmod(dir, 0o700); err != nil { // whatever the umask is
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{filepath.Join(one, "msm-backend-x"), filepath.Join(two, "msm-backend-x"), filepath.Join(two, "msm-backend-y")} {
+		if runtime.GOOS == "windows" {
+			path += ".exe"
+		}
+		if err := os.WriteFile(path, []byte("not a plugin"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []found
+	for _, f := range discoverPlugins([]string{one}, two) {
+		if dir := filepath.Base(filepath.Dir(f.path)); dir == filepath.Base(one) || dir == filepath.Base(two) {
+			got = append(got, f)
+		}
+	}
+	if len(got) != 3 {
+		t.Fatalf("%+v", got)
+	}
+	for _, f := range got {
+		if len(f.checksum) != 64 || f.verified {
+			t.Errorf("%+v", f)
+		}
+	}
+	if runtime.GOOS == "windows" {
+		return // whom a folder belongs to is not known there
+	}
+	if got[0].problem != nil || got[1].problem == nil || !strings.Contains(got[1].problem.Error(), "hidden by") || got[2].problem != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if status, out, errs := cli(t, &app{}, "version"); status != exitOK || errs != "" || !strings.HasPrefix(out, "msm ") || strings.Count(out, "\n") != 1 {
+		t.Errorf("status %d, %q, %q", status, out, errs)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{}, {"help"}, {"bench", "--help"}, {"verify", "-h"}} {
+		if status, out, errs := cli(t, &app{}, args...); status != exitOK || errs != "" || !strings.Contains(out, "Usage:") {
+			t.Errorf("%q: status %d, %q, %q", args, status, out, errs)
+		}
+	}
+}
+
+func TestCacheDir(t *testing.T) {
+	a := &app{getenv: func(string) string { return "/c" }}
+	if dir, err := a.cacheDir(); err != nil || dir != "/c" {
+		t.Errorf("%q, %v", dir, err)
+	}
+	t.Setenv("XDG_CACHE_HOME", "/x")
+	t.Setenv("HOME", "/h")
+	t.Setenv("LocalAppData", "/l")
+	a.getenv = func(string) string { return "" }
+	if dir, err := a.cacheDir(); err != nil || filepath.Base(dir) != "pippin" {
+		t.Errorf("%q, %v", dir, err)
+	}
+}
+
+func TestProgressBar(t *testing.T) {
+	var b bytes.Buffer
+	p := &progressBar{w: &b, start: time.Now()}
+	p.set("a stage", 1, 4)
+	p.draw(p.start.Add(progressAfter - time.Millisecond))
+	if b.Len() != 0 {
+		t.Errorf("drawn too early: %q", b.String())
+	}
+	p.draw(p.start.Add(progressAfter))
+	if got := b.String(); !strings.Contains(got, "[#####...............]  25 % a stage") {
+		t.Errorf("drawn %q", got)
+	}
+	b.Reset()
+	p.clear()
+	p.clear()
+	if b.String() != "\r\x1b[K" {
+		t.Errorf("cleared with %q", b.String())
+	}
+	for _, at := range [][2]int{{0, 0}, {5, 4}, {-1, 4}} {
+		if s := barLine("x", at[0], at[1], 0); len(s) < progressCells {
+			t.Errorf("%v: %q", at, s)
+		}
+	}
+	q := newProgress(io.Discard)
+	q.set("x", 1, 2)
+	q.draw(time.Now().Add(time.Hour)) // not a terminal: nothing happens
+	q.close()
+	r := startProgress(&b)
+	r.set("x", 1, 2)
+	r.close()
+	r.close()
+}
