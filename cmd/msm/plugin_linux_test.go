@@ -1,0 +1,67 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/bench"
+)
+
+// TestThroughThePlugin drives the CPU plugin by the command line.
+func TestThroughThePlugin(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil { // whatever the umask is
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "msm-backend-cpu")
+	build := exec.Command("go", "build", "-o", path, "../msm-backend-cpu")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the plugin: %v\n%s", err, out)
+	}
+	if err := os.Chmod(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+
+	status, out, errs := cli(t, &app{}, tiny(t, "--plugin-dir", dir, "--backend", "cpu,plugin:cpu", "--path", "both", "--check", "--format", "json")...)
+	if status != exitOK || errs != "" {
+		t.Fatalf("status %d, %s", status, errs)
+	}
+	var r bench.Record[bench.Run]
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	var lanes []string
+	for _, run := range r.Runs {
+		if !run.Checked {
+			t.Errorf("%+v", run)
+		}
+		lanes = append(lanes, run.Backend+" "+string(run.Path)+" "+run.Measure)
+	}
+	one := "cpu copy end-to-end, plugin:cpu copy end-to-end through the plugin, plugin:cpu arena end-to-end through the plugin"
+	if got := strings.Join(lanes, ", "); got != one+", "+one {
+		t.Errorf("runs %s", got)
+	}
+
+	status, out, errs = cli(t, &app{}, "verify", "--plugin-dir", dir, "--backend", "plugin:cpu", "--curve", "bls12-377", "--size", "70", "--cases", "3")
+	if status != exitOK || !strings.Contains(out, "shared memory") || strings.Contains(out, "FAILED") {
+		t.Errorf("status %d, %s\n%s", status, errs, out)
+	}
+
+	status, out, errs = cli(t, &app{}, "backends", "--plugin-dir", dir, "--format", "json")
+	var states []backendState
+	if err := json.Unmarshal([]byte(out), &states); status != exitOK || err != nil {
+		t.Fatalf("status %d, %v, %s", status, err, errs)
+	}
+	found := false
+	for _, s := range states {
+		found = found || s.Name == "plugin:cpu" && s.Opens && s.Path == path && len(s.Curves) == 4
+	}
+	if !found {
+		t.Errorf("%s is not listed as opening: %+v", path, states)
+	}
+}
