@@ -89,7 +89,10 @@ func swap(ctx context.Context, w io.Writer, o options, open msm.Opener, kill fun
 	err = script(ctx, engine, o, t, kill)
 	stream.stop()
 	t.summary(seen)
-	return errors.Join(err, t.verdict())
+	if err != nil {
+		return err
+	}
+	return t.verdict()
 }
 
 // script does one thing after the other, a quarter of the time each.
