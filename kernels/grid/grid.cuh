@@ -25,16 +25,20 @@
 // or (threads a block, least blocks a multiprocessor). Nothing in these files is
 // local to one of them: such symbols get random names, and a rebuild must give
 // the same bytes.
-#define PIPPIN_KERNEL(bounds, name) extern "C" __global__ void __launch_bounds__ bounds pippin_##name
-#define PIPPIN_PASTE3(a, b, c) a##b##_##c
-#define PIPPIN_PASTE4(a, b, c, d) a##b##_##c##_##d
-#define PIPPIN_NAME3(a, b, c) PIPPIN_PASTE3(a, b, c)
-#define PIPPIN_NAME4(a, b, c, d) PIPPIN_PASTE4(a, b, c, d)
-#define PIPPIN_CURVE_KERNEL(bounds, name) \
-  extern "C" __global__ void __launch_bounds__ bounds PIPPIN_NAME3(pippin_, PIPPIN_CURVE, name)
-#define PIPPIN_GROUP_KERNEL(bounds, name) \
-  extern "C" __global__ void __launch_bounds__ bounds \
-      PIPPIN_NAME4(pippin_, PIPPIN_CURVE, PIPPIN_GROUP, name)
+#if defined(__CUDACC__)
+#define PIPPIN_ENTRY(bounds, symbol) extern "C" __global__ void __launch_bounds__ bounds symbol
+#else
+#define PIPPIN_ENTRY(bounds, symbol) void host_##symbol  // host/launch.h exports it under its name
+#endif
+#define PIPPIN_ENTRY_OF(bounds, symbol) PIPPIN_ENTRY(bounds, symbol)
+#define PIPPIN_PASTE(a, b) a##b
+#define PIPPIN_JOIN(a, b) PIPPIN_PASTE(a, b)
+#define PIPPIN_OF_CURVE(name) PIPPIN_JOIN(PIPPIN_JOIN(pippin_, PIPPIN_CURVE), _##name)
+#define PIPPIN_OF_GROUP(name) \
+  PIPPIN_JOIN(PIPPIN_JOIN(PIPPIN_JOIN(pippin_, PIPPIN_CURVE), PIPPIN_JOIN(_, PIPPIN_GROUP)), _##name)
+#define PIPPIN_KERNEL(bounds, name) PIPPIN_ENTRY_OF(bounds, pippin_##name)
+#define PIPPIN_CURVE_KERNEL(bounds, name) PIPPIN_ENTRY_OF(bounds, PIPPIN_OF_CURVE(name))
+#define PIPPIN_GROUP_KERNEL(bounds, name) PIPPIN_ENTRY_OF(bounds, PIPPIN_OF_GROUP(name))
 
 namespace pippin::grid {
 

@@ -70,28 +70,31 @@ PIPPIN_KERNEL((256), sort_count)
   counts[(set * radix + threadIdx.x) * tiles + at] = seen[threadIdx.x];
 }
 
-// Block x is the digit. totals: [set][256].
+// A warp a digit. totals: [set][256].
 PIPPIN_KERNEL((256), sort_scan)(uint32_t* counts, uint32_t* totals, uint64_t tiles) {
   using namespace pippin::grid;
-  constexpr uint32_t each = 4;
-  __shared__ uint32_t room[sort_warps];
-  counts += ((uint64_t)blockIdx.y * radix + blockIdx.x) * tiles;
+  constexpr uint32_t each = 8;
+  const uint32_t lane = threadIdx.x % warp_size;
+  const uint64_t digit = (uint64_t)blockIdx.x * sort_warps + threadIdx.x / warp_size;
+  counts += (blockIdx.y * radix + digit) * tiles;
   uint32_t before = 0;
-  for (uint64_t base = 0; base < tiles; base += each * sort_threads) {
-    const uint64_t i = base + (uint64_t)each * threadIdx.x;
+  for (uint64_t base = 0; base < tiles; base += each * warp_size) {
+    const uint64_t i = base + (uint64_t)each * lane;
     uint32_t v[each], sum = 0, total;
+#pragma unroll
     for (uint32_t k = 0; k < each; k++) {
       v[k] = i + k < tiles ? counts[i + k] : 0;
       sum += v[k];
     }
-    uint32_t s = before + block_scan<sort_threads>(sum, room, total);
+    uint32_t s = before + warp_scan(sum, lane, total);
+#pragma unroll
     for (uint32_t k = 0; k < each; k++) {
       if (i + k < tiles) counts[i + k] = s;
       s += v[k];
     }
     before += total;
   }
-  if (threadIdx.x == 0) totals[(uint64_t)blockIdx.y * radix + blockIdx.x] = before;
+  if (lane == 0) totals[blockIdx.y * radix + digit] = before;
 }
 
 // Values of the first pass: position p of a set is the point p % points, in its

@@ -3,8 +3,17 @@
 // is where one gives way to the next. Blocks run one after the other, so that
 // __shared__ is static. Slow, and exact: every lane reaches every exchange or
 // the program stops.
+//
+// build compiles the kernels into a shared object for the fake driver of
+// backend/cuda/driver/fakecuda, so that the whole backend is tested without a
+// GPU.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "fakecuda.h"
 
 #define __global__
 #define __device__
@@ -26,7 +35,29 @@ void block_barrier();
 uint32_t warp_exchange(uint32_t v, uint32_t lane);
 uint32_t warp_ballot(bool v);
 
+// Runs f for every thread of a grid; with fibers when threads wait for each other.
+void launch(const unsigned grid[3], unsigned threads, bool fibers, const std::function<void()>& f);
+
+// A kernel by its address: every parameter has 64 bits.
+template <class... P, size_t... I>
+void run(void (*kernel)(P...), std::index_sequence<I...>, bool fibers, const unsigned grid[3], unsigned threads, void** params) {
+  launch(grid, threads, fibers, [&] { kernel((P) * static_cast<uint64_t*>(params[I])...); });
+}
+template <class... P>
+constexpr int params(void (*)(P...)) {
+  return sizeof...(P);
+}
+
 }  // namespace pippin::host
+
+// Exports a kernel as the fake driver wants it.
+#define PIPPIN_EXPORT(symbol, fibers)                                                          \
+  extern "C" __attribute__((visibility("default"))) const int symbol##_params;                 \
+  const int symbol##_params = pippin::host::params(host_##symbol);                             \
+  extern "C" __attribute__((visibility("default"))) void symbol(const fakecuda_launch* l, void** params) { \
+    pippin::host::run(host_##symbol, std::make_index_sequence<(size_t)symbol##_params>(), fibers, l->grid, l->block[0], params);                    \
+  }
+#define PIPPIN_EXPORT_OF(symbol, fibers) PIPPIN_EXPORT(symbol, fibers)
 
 inline void __syncthreads() { pippin::host::block_barrier(); }
 inline void __syncwarp() { pippin::host::warp_ballot(true); }

@@ -1,9 +1,10 @@
-// launch.inc: the fibers behind launch.h. Included once in a program.
+// launch.cc: the fibers behind launch.h.
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
+#include <mutex>
 #include <vector>
 
 #include "launch.h"
@@ -15,8 +16,12 @@ namespace {
 
 enum class state { ready, at_block, at_warp, done };
 
+// A fiber starts as a context of its own stack; after that jumps are enough,
+// which unlike swapcontext make no system call.
 struct fiber {
   ucontext_t context;
+  jmp_buf at;
+  bool started = false;
   std::vector<char> stack;
   state now = state::done;
   uint32_t given = 0;
@@ -24,30 +29,35 @@ struct fiber {
 
 constexpr size_t stack_bytes = 256 << 10;
 std::vector<fiber> fibers;
-ucontext_t scheduler;
+ucontext_t start;
+jmp_buf scheduler;
 const std::function<void()>* body;
 
 void run_thread() {
   (*body)();
   fibers[threadIdx.x].now = state::done;
-  swapcontext(&fibers[threadIdx.x].context, &scheduler);
+  _longjmp(scheduler, 1);
 }
 
 void give_way(state why) {
   const uint32_t me = threadIdx.x;
   fibers[me].now = why;
-  swapcontext(&fibers[me].context, &scheduler);
+  if (!_setjmp(fibers[me].at)) _longjmp(scheduler, 1);
   threadIdx.x = me;
+}
+
+void resume(fiber& f) {
+  if (_setjmp(scheduler)) return;
+  if (f.started) _longjmp(f.at, 1);
+  f.started = true;
+  swapcontext(&start, &f.context);
 }
 
 // Lets threads from..to go on when every one that lives waits for `why`.
 bool release(uint32_t from, uint32_t to, state why) {
   bool any = false;
   for (uint32_t t = from; t < to; t++) {
-    if (fibers[t].now == state::done) {
-      if (why == state::at_warp) continue;
-      continue;
-    }
+    if (fibers[t].now == state::done) continue;
     if (fibers[t].now != why) return false;
     any = true;
   }
@@ -67,6 +77,7 @@ void run_block(uint32_t threads) {
     f.context.uc_link = nullptr;
     makecontext(&f.context, run_thread, 0);
     f.now = state::ready;
+    f.started = false;
   }
   for (;;) {
     bool alive = false, moved = false;
@@ -74,7 +85,7 @@ void run_block(uint32_t threads) {
       if (fibers[t].now == state::ready) {
         threadIdx.x = t;
         moved = true;
-        swapcontext(&scheduler, &fibers[t].context);
+        resume(fibers[t]);
       }
       alive |= fibers[t].now != state::done;
     }
@@ -114,28 +125,23 @@ uint32_t warp_ballot(bool v) {
   return r;
 }
 
-void launch(dim3 grid, uint32_t threads, const std::function<void()>& f) {
+void launch(const unsigned grid[3], unsigned threads, bool with_fibers, const std::function<void()>& f) {
+  // One launch at a time: the variables above are the process's.
+  static std::mutex one;
+  const std::lock_guard<std::mutex> lock(one);
   if (fibers.size() < threads) fibers.resize(threads);
   body = &f;
-  gridDim = grid;
+  gridDim = {grid[0], grid[1], grid[2]};
   blockDim = {threads, 1, 1};
-  for (blockIdx.y = 0; blockIdx.y < grid.y; blockIdx.y++)
-    for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++) run_block(threads);
+  for (blockIdx.y = 0; blockIdx.y < gridDim.y; blockIdx.y++) {
+    for (blockIdx.x = 0; blockIdx.x < gridDim.x; blockIdx.x++) {
+      if (with_fibers) {
+        run_block(threads);
+      } else {
+        for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++) f();
+      }
+    }
+  }
 }
-
-// A kernel by its address: every parameter has 64 bits.
-template <auto Kernel>
-struct entry;
-template <class... P, void (*Kernel)(P...)>
-struct entry<Kernel> {
-  static constexpr uint32_t params = sizeof...(P);
-  template <size_t... I>
-  static void call(const uint64_t* p, std::index_sequence<I...>) {
-    Kernel((P)p[I]...);
-  }
-  static void run(dim3 grid, uint32_t threads, const uint64_t* p) {
-    launch(grid, threads, [p] { call(p, std::make_index_sequence<sizeof...(P)>{}); });
-  }
-};
 
 }  // namespace pippin::host

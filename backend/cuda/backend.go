@@ -1,0 +1,172 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/kernels"
+)
+
+// Options of Open. The zero value is the default.
+type Options struct {
+	// Device is the ordinal of the device.
+	Device int
+	// Memory bounds the device memory for bases and work, in bytes: 0 is
+	// what is free when the backend is opened, less a reserve for code.
+	Memory int64
+}
+
+// reserve is device memory left to the driver: code, stacks of threads.
+const reserve = 1 << 30
+
+// Backend is one device.
+type Backend struct {
+	dev  *driver.Device
+	code *code
+	info backend.Info
+
+	// turn is held by the call that uses the device's work memory: it is a
+	// channel of one place, so that waiting ends with a context.
+	turn  chan struct{}
+	desk  *desk // under turn, like plans and trace
+	plans map[input]*plan
+	trace func(phases map[string]time.Duration)
+	force int // window of every plan; 0 leaves the choice
+
+	mu     sync.Mutex
+	budget int64 // bytes for bases and work
+	used   int64 // bytes of bases and work
+	bases  map[backend.BasesID]*resident
+	lastID backend.BasesID
+	closed bool
+	calls  sync.WaitGroup // loads and MSMs; none begins after closed
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// Open opens a device. Where there is none, no driver or no support in this
+// program, the error wraps backend.ErrUnavailable and says what to do.
+func Open(o Options) (*Backend, error) {
+	if err := layout.Check(); err != nil {
+		return nil, err
+	}
+	dev, err := driver.Open(o.Device, driver.Options{})
+	if err != nil {
+		return nil, err
+	}
+	b, err := newBackend(dev, o)
+	if err != nil {
+		dev.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func newBackend(dev *driver.Device, o Options) (*Backend, error) {
+	free, _, err := dev.MemInfo()
+	if err != nil {
+		return nil, err
+	}
+	b := &Backend{
+		dev: dev, code: newCode(dev),
+		turn: make(chan struct{}, 1), plans: make(map[input]*plan), bases: make(map[backend.BasesID]*resident),
+		budget: max(free-reserve, free/2),
+	}
+	if o.Memory > 0 {
+		b.budget = min(o.Memory, b.budget)
+	}
+	di := dev.Info()
+	b.info = backend.Info{
+		Name: "cuda", Version: "kernels " + kernels.Digest(), Curves: backend.Curves(),
+		Devices: []backend.Device{{
+			Name: di.Name, Memory: uint64(b.budget),
+			Detail: fmt.Sprintf("%v, kernels %s, %d MiB for MSMs", di, kernels.Digest(), b.budget>>20),
+		}},
+	}
+	// Kernels that do not fit the device are found now, not in the first call.
+	if err := b.code.prepare(); err != nil {
+		return nil, err
+	}
+	b.desk, err = newDesk(dev)
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Info describes the device; Memory is what MSMs may use of it.
+func (b *Backend) Info() backend.Info { return b.info }
+
+// Lost is closed when the device is lost to this process: every call fails with
+// backend.ErrGone from then on, and only a new process can use it again.
+func (b *Backend) Lost() <-chan struct{} { return b.dev.Lost() }
+
+// RegisterMemory makes host memory that is mapped shared readable by the device
+// itself, so that scalars and bases in it are not copied on the host. It is a
+// matter of speed: memory that cannot be registered works too. The caller calls
+// release before it unmaps the memory.
+func (b *Backend) RegisterMemory(memory []byte, readOnly bool) (release func() error, err error) {
+	if err := b.begin(); err != nil {
+		return nil, err
+	}
+	defer b.calls.Done()
+	h, err := b.dev.RegisterHost(memory, readOnly)
+	if err != nil {
+		return nil, err
+	}
+	return h.Free, nil
+}
+
+// begin enters a call, unless the backend is closed; calls.Done leaves it.
+func (b *Backend) begin() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return fmt.Errorf("%w: backend cuda", backend.ErrClosed)
+	}
+	b.calls.Add(1)
+	return nil
+}
+
+// take waits for the turn to use the work memory; give ends it.
+func (b *Backend) take(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case b.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (b *Backend) give() { <-b.turn }
+
+// Close waits for the calls in flight and gives everything back.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	was := b.closed
+	b.closed = true
+	b.mu.Unlock()
+	b.calls.Wait()
+	if was {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var errs errorList
+	for _, r := range b.bases {
+		errs.add(r.free())
+	}
+	clear(b.bases)
+	errs.add(b.desk.close())
+	errs.add(b.code.close())
+	errs.add(b.dev.Close())
+	return errs.err()
+}

@@ -1,0 +1,53 @@
+package cuda
+
+import (
+	"github.com/consensys/gnark-crypto/ecc/bls12-377"
+	"github.com/consensys/gnark-crypto/ecc/bls12-381"
+	"github.com/consensys/gnark-crypto/ecc/bn254"
+	"github.com/consensys/gnark-crypto/ecc/bw6-761"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
+)
+
+// finisher adds up the sums of windows, lowest first, each in Jacobian
+// coordinates: sum of 2^(c w) sums[w], as an affine point in new memory.
+type finisher func(sums []byte, c int) ([]byte, error)
+
+// finishers is the table of groups.
+var finishers = [...][2]finisher{
+	backend.BN254:    {finish[bn254.G1Affine, bn254.G1Jac], finish[bn254.G2Affine, bn254.G2Jac]},
+	backend.BLS12377: {finish[bls12377.G1Affine, bls12377.G1Jac], finish[bls12377.G2Affine, bls12377.G2Jac]},
+	backend.BLS12381: {finish[bls12381.G1Affine, bls12381.G1Jac], finish[bls12381.G2Affine, bls12381.G2Jac]},
+	backend.BW6761:   {finish[bw6761.G1Affine, bw6761.G1Jac], finish[bw6761.G2Affine, bw6761.G2Jac]},
+}
+
+// jacobian is gnark-crypto's type of a point in Jacobian form.
+type jacobian[J any] interface {
+	*J
+	AddAssign(*J) *J
+	DoubleAssign() *J
+}
+
+// affine is its type of an affine point.
+type affine[P, J any] interface {
+	*P
+	FromJacobian(*J) *P
+}
+
+func finish[P, J any, PP affine[P, J], PJ jacobian[J]](sums []byte, c int) ([]byte, error) {
+	s, err := layout.View[J](sums)
+	if err != nil {
+		return nil, err
+	}
+	total := s[len(s)-1]
+	for w := len(s) - 2; w >= 0; w-- {
+		for range c {
+			PJ(&total).DoubleAssign()
+		}
+		PJ(&total).AddAssign(&s[w])
+	}
+	out := make([]P, 1)
+	PP(&out[0]).FromJacobian(&total)
+	return layout.Bytes(out), nil
+}

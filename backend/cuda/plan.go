@@ -1,0 +1,273 @@
+package cuda
+
+import (
+	"fmt"
+	"math/big"
+	"math/bits"
+	"sync"
+
+	"github.com/consensys/gnark-crypto/ecc"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// What the kernels were written for.
+const (
+	sortTile   = 4096
+	sortRadix  = 256
+	sortBits   = 8
+	warp       = 32
+	planWords  = 4 + 2*maxPiece // of struct plan in grid.cuh
+	maxPiece   = 1024
+	taskWords  = 3
+	foldWidth  = 8
+	maxEntries = 1<<32 - 1 // of all sets of a chunk: indices have 32 bits
+	minWindow  = 4
+	maxWindow  = 25 // a key of 24 bits is three passes of the sort
+)
+
+// input is what a plan is made for.
+type input struct {
+	curve  backend.Curve
+	group  backend.Group
+	count  int
+	stream bool  // the points too come in chunks from the host
+	memory int64 // bytes that may be used
+	tuning tuning
+	window int // chosen beforehand; 0 is the best
+}
+
+// plan is how an MSM is computed. Everything follows from the input.
+type plan struct {
+	input
+	width   int   // of a window: bits of a digit
+	windows int   // digits of a scalar
+	sets    int   // sets of buckets; fewer than windows when points were multiplied beforehand
+	chunks  []int // points of each step, all of them
+	piece   int   // the longest task
+	stride  int   // entries of a set that there is room for
+	tiles   int
+	room    room
+
+	// What a step reads from the host, at most: it is not in room, because the
+	// next step's is copied while this step is computed.
+	scalarBytes, streamBytes int64
+}
+
+// room is the work memory of a plan: offsets into one allocation, and its size.
+type room struct {
+	entries        [2]pairs
+	counts, totals region
+	live           region
+	begin, end     region
+	work, tasks    region
+	splits, owner  region
+	slots, buckets region
+	sums, bad      region
+	size           int64
+}
+
+// region is a part of the allocation.
+type region struct{ off, size int64 }
+
+// pairs are keys and values.
+type pairs struct{ keys, values region }
+
+// round is size up to the alignment of everything in device memory.
+func round(size int64) int64 {
+	const align = 256
+	return (size + align - 1) / align * align
+}
+
+func (r *room) take(size int64) region {
+	at := region{r.size, size}
+	r.size += round(size)
+	return at
+}
+
+// need is the memory for the plan alone.
+func (p *plan) need() int64 {
+	turns := int64(min(len(p.chunks), 2))
+	return p.room.size + turns*(round(p.scalarBytes)+round(p.streamBytes))
+}
+
+// buckets of a set.
+func (p *plan) bucketBits() int { return p.width - 1 }
+func (p *plan) bucketCount() int64 {
+	return int64(p.sets) << p.bucketBits()
+}
+
+// pointBytes is a point in XYZZ coordinates.
+func (in *input) pointBytes() int64 { return 2 * int64(in.curve.PointBytes(in.group)) }
+
+// newPlan finds the cheapest plan that fits the memory. When none does, the
+// error wraps backend.ErrOutOfMemory and names the least need.
+func newPlan(in input) (*plan, error) {
+	var best *plan
+	var bestCost float64
+	least := int64(-1)
+	for c := minWindow; c <= maxWindow; c++ {
+		if in.window != 0 && in.window != c {
+			continue
+		}
+		count := windows(in.curve, c)
+		for _, chunks := range cuts(in) {
+			p := &plan{input: in, width: c, windows: count, chunks: chunks}
+			p.sets = p.windows
+			if !p.fill() {
+				continue
+			}
+			if least < 0 || p.need() < least {
+				least = p.need()
+			}
+			if p.need() > in.memory {
+				continue
+			}
+			if cost := p.cost(); best == nil || cost < bestCost {
+				best, bestCost = p, cost
+			}
+		}
+	}
+	if best == nil {
+		return nil, fmt.Errorf("%w: an MSM of %d points on %v %v needs %d bytes on the device, %d may be used",
+			backend.ErrOutOfMemory, in.count, in.curve, in.group, least, in.memory)
+	}
+	return best, nil
+}
+
+// cuts are the ways to cut the points into chunks that newPlan chooses from.
+// The first chunk is small: nothing is computed while it is copied.
+func cuts(in input) [][]int {
+	n := in.count
+	all := [][]int{{n}}
+	if n >= in.tuning.overlap {
+		all = append(all, []int{n / 4, n - n/4}, []int{n / 8, 3 * (n / 8), n - n/8 - 3*(n/8)})
+	}
+	for k := 4; k <= n/minChunk && k <= 1<<12; k *= 2 {
+		cut := make([]int, k)
+		for i := range cut {
+			cut[i] = n*(i+1)/k - n*i/k
+		}
+		all = append(all, cut)
+	}
+	return all
+}
+
+// minChunk is the least number of points that is worth a step of its own.
+const minChunk = 1 << 14
+
+// fill computes what follows from window, sets and chunks; false when indices
+// would not fit.
+func (p *plan) fill() bool {
+	most := 0
+	for _, n := range p.chunks {
+		most = max(most, n)
+	}
+	perSet := (p.windows + p.sets - 1) / p.sets
+	p.stride = (most*perSet + 3) / 4 * 4
+	p.tiles = (p.stride + sortTile - 1) / sortTile
+	entries := int64(p.sets) * int64(p.stride)
+	if entries > maxEntries {
+		return false
+	}
+	average := p.stride >> p.bucketBits()
+	p.piece = min(max(p.tuning.piece, 1<<bits.Len(uint(4*average))), maxPiece)
+
+	var l room
+	p.scalarBytes = int64(most) * int64(p.curve.ScalarBytes())
+	if p.stream {
+		p.streamBytes = int64(most) * int64(p.curve.PointBytes(p.group))
+	}
+	for i := range l.entries {
+		l.entries[i] = pairs{l.take(4 * entries), l.take(4 * entries)}
+	}
+	sets, buckets := int64(p.sets), p.bucketCount()
+	l.counts = l.take(4 * sets * sortRadix * int64(p.tiles))
+	l.totals = l.take(4 * sets * sortRadix)
+	l.live = l.take(4 * sets)
+	l.begin, l.end = l.take(4*buckets), l.take(4*buckets)
+	l.work = l.take(4 * planWords)
+	// A run longer than piece becomes at most length/piece + 1 tasks.
+	splits := entries / int64(p.piece)
+	l.tasks = l.take(4 * taskWords * p.maxTasks())
+	l.splits = l.take(4 * taskWords * (splits + 1))
+	l.owner = l.take(4 * (2*splits + 1))
+	l.slots = l.take(p.pointBytes() * (2*splits + 1))
+	l.buckets = l.take(p.pointBytes() * buckets)
+	l.sums = l.take(sets * p.sumBytes())
+	l.bad = l.take(4)
+	p.room = l
+	return true
+}
+
+// maxTasks bounds the tasks of a chunk.
+func (p *plan) maxTasks() int64 {
+	entries := int64(p.sets) * int64(p.stride)
+	return min(entries, p.bucketCount()+entries/int64(p.piece)) + 1
+}
+
+// maxPieces bounds the tasks of one run.
+func (p *plan) maxPieces() int64 { return int64(p.stride)/int64(p.piece) + 1 }
+
+// sumBytes is a point in Jacobian coordinates.
+func (in *input) sumBytes() int64 { return 3 * int64(in.curve.PointBytes(in.group)) / 2 }
+
+// cost estimates the time in units of one addition to a bucket.
+func (p *plan) cost() float64 {
+	t := &p.tuning
+	buckets, steps := float64(p.bucketCount()), float64(len(p.chunks))
+	cost := float64(p.count) * float64(p.windows) * (1 + t.entry*float64(len(p.passes())))
+	cost += buckets * (t.reduce + t.bucket*steps)
+	cost += t.launch * (steps + 1)
+	// The copy of the first chunk, and of the others as far as it is slower.
+	cost += t.copy * float64(p.chunks[0])
+	return cost
+}
+
+// passes are the shifts of the sort's passes over a key.
+func (p *plan) passes() []int {
+	var shifts []int
+	for s := 0; s < max(p.bucketBits(), 1); s += sortBits {
+		shifts = append(shifts, s)
+	}
+	return shifts
+}
+
+// levels are the steps of the reduction: each the logarithm of how many places
+// become one.
+func (p *plan) levels() []int {
+	left := p.bucketBits()
+	var ls []int
+	for left > 0 {
+		m := p.tuning.level
+		if len(ls) == 0 {
+			m = p.tuning.firstLevel
+		}
+		m = min(m, left)
+		ls = append(ls, m)
+		left -= m
+	}
+	return ls
+}
+
+var halfOrders = sync.OnceValue(func() map[backend.Curve]*big.Int {
+	m := make(map[backend.Curve]*big.Int)
+	for c, id := range map[backend.Curve]ecc.ID{backend.BN254: ecc.BN254, backend.BLS12377: ecc.BLS12_377,
+		backend.BLS12381: ecc.BLS12_381, backend.BW6761: ecc.BW6_761} {
+		m[c] = new(big.Int).Rsh(id.ScalarField(), 1)
+	}
+	return m
+})
+
+// windows is how many signed digits of c bits a scalar up to (r-1)/2 has: the
+// last one takes what is left and a carry, and must not exceed 2^(c-1).
+func windows(curve backend.Curve, c int) int {
+	half := halfOrders()[curve]
+	for w := 1; ; w++ {
+		top := new(big.Int).Rsh(half, uint(c*(w-1)))
+		top.Add(top, big.NewInt(1))
+		if top.BitLen() <= 30 && top.Int64() <= 1<<(c-1) {
+			return w
+		}
+	}
+}

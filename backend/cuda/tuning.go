@@ -1,0 +1,44 @@
+package cuda
+
+import "github.com/pippin-zk/pippin/backend"
+
+// tuning is what was measured on devices, for newPlan. Costs are in units of
+// the time of one addition of a point to a bucket with the device full.
+type tuning struct {
+	entry   float64 // one pass of the sort over one entry
+	reduce  float64 // the reduction, a bucket
+	bucket  float64 // reading, cutting and writing a bucket, a chunk
+	launch  float64 // a chunk's fixed time
+	copy    float64 // the copy of one scalar
+	overlap int     // points from which the copy is worth hiding
+	piece   int     // the shortest limit for tasks
+
+	firstLevel, level int // logarithms, see plan.levels
+}
+
+// tunings were fitted on an H200; the docs' decision 10 has the numbers.
+var tunings = [...][2]tuning{
+	backend.BN254:    {forAddition(0.16), forAddition(0.5)},
+	backend.BLS12377: {forAddition(0.36), forAddition(1.3)},
+	backend.BLS12381: {forAddition(0.36), forAddition(1.2)},
+	backend.BW6761:   {forAddition(1.6), forAddition(1.6)},
+}
+
+// forAddition is the tuning for a curve whose additions take so many
+// nanoseconds each: what is memory traffic weighs the less the slower they are.
+func forAddition(ns float64) tuning {
+	return tuning{
+		entry:   0.010 / ns,
+		reduce:  3.2,
+		bucket:  0.06 / ns,
+		launch:  150_000 / ns,
+		copy:    0.6 / ns,
+		overlap: 1 << 21,
+		piece:   128,
+
+		firstLevel: 4,
+		level:      2,
+	}
+}
+
+func tuningOf(c backend.Curve, g backend.Group) tuning { return tunings[c][g-backend.G1] }
