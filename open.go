@@ -4,31 +4,140 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/plugin"
 )
 
 // Options say where plugins are and how they are treated. The zero value is
 // the default.
 type Options struct {
 	// PluginDirs are searched for msm-backend-NAME before the folder of the
-	// running program and PATH.
+	// running program and PATH. Files and folders that other users can write
+	// are refused.
 	PluginDirs []string
+	// RequireChecksum refuses a plugin without a file NAME.sha256 beside it.
+	// Where the file is, it is always compared.
+	RequireChecksum bool
+	// Restarts is how often a plugin may die within ten minutes and still be
+	// started again: 0 is 5, negative is never.
+	Restarts int
+	// Backoff is the pause before the first restart, doubled with every
+	// death up to a hundred times as much: 0 is 100 ms.
+	Backoff time.Duration
+	// SharedMemory bounds the memory that scalars go through, in bytes for
+	// each plugin: 0 is half of the machine's.
+	SharedMemory int64
 	// Log receives the plugins' logs; nil discards them.
 	Log *slog.Logger
 }
 
-// Opener opens the backends that New lists.
+// Opener opens the backends that New lists. Engines may share one: a plugin's
+// restarts then count together.
 func Opener(o Options) msm.Opener {
+	p := &plugins{options: o, live: map[string]*supervised{}}
 	return func(ctx context.Context, name string) (backend.Backend, error) {
 		switch name {
 		case "cpu":
 			return cpu.New(cpu.Options{}), nil
 		case "reference":
 			return cpu.NewReference(), nil
+		case "cuda":
+			return p.open(ctx, name, name)
+		}
+		if at, ok := strings.CutPrefix(name, "plugin:"); ok && at != "" {
+			return p.open(ctx, name, at)
 		}
 		return nil, fmt.Errorf("%w: unknown backend %q (cpu, reference, cuda, plugin:NAME, plugin:PATH)", backend.ErrUnavailable, name)
 	}
+}
+
+// plugins has a supervisor for every plugin in use.
+type plugins struct {
+	options Options
+	mu      sync.Mutex
+	live    map[string]*supervised
+}
+
+// supervised is a supervisor and the number of its users: clients and
+// openings. It lives as long as there are any, so that a restart, which opens
+// the new client before it closes the dead one, keeps the count of deaths and
+// the shared memory.
+type supervised struct {
+	*plugin.Supervisor
+	users int
+}
+
+// open starts the plugin that at names, a NAME or a path.
+func (p *plugins) open(ctx context.Context, name, at string) (backend.Backend, error) {
+	s := p.enter(at)
+	b, err := s.Open(ctx)
+	if err != nil {
+		p.leave(at)
+		return nil, err
+	}
+	client, ok := b.(*plugin.Client)
+	if !ok {
+		p.leave(at)
+		b.Close()
+		return nil, fmt.Errorf("%w: plugin %s: not a plugin's client", backend.ErrUnavailable, at)
+	}
+	return &named{Client: client, name: name, left: sync.OnceFunc(func() { p.leave(at) })}, nil
+}
+
+func (p *plugins) enter(at string) *supervised {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.live[at]
+	if s == nil {
+		spec := plugin.Spec{
+			Name:   at,
+			Search: plugin.Search{Dirs: p.options.PluginDirs, Path: os.Getenv("PATH"), RequireChecksum: p.options.RequireChecksum},
+			Logger: p.options.Log,
+			Budget: p.options.SharedMemory,
+		}
+		if strings.ContainsRune(at, filepath.Separator) {
+			spec.Search.File = at
+			spec.Name = strings.TrimPrefix(filepath.Base(at), plugin.Prefix)
+		}
+		s = &supervised{Supervisor: plugin.NewSupervisor(spec, plugin.Policy{Restarts: p.options.Restarts, Backoff: p.options.Backoff, MaxBackoff: 100 * p.options.Backoff})}
+		p.live[at] = s
+	}
+	s.users++
+	return s
+}
+
+func (p *plugins) leave(at string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.live[at]
+	if s.users--; s.users == 0 {
+		delete(p.live, at)
+		s.Close()
+	}
+}
+
+// named is a plugin's client under the name that the user gave.
+type named struct {
+	*plugin.Client
+	name string
+	left func()
+}
+
+func (c *named) Info() backend.Info {
+	i := c.Client.Info()
+	i.Name = c.name
+	return i
+}
+
+func (c *named) Close() error {
+	defer c.left()
+	return c.Client.Close()
 }

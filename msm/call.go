@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
 )
@@ -87,7 +88,7 @@ func (e *Engine) handle(ctx context.Context, s *slot, reqs []request, cause erro
 		return nil, errRepeat
 	}
 	e.event(EventFailed, s.name, cause)
-	if e.cfg.Fallback == noFallback || s.name == e.cfg.Fallback {
+	if e.cfg.Fallback == NoFallback || s.name == e.cfg.Fallback {
 		return nil, cause
 	}
 	f, err := e.acquireFallback(ctx)
@@ -132,7 +133,7 @@ func (e *Engine) replace(ctx context.Context, s *slot, cause error, reopen bool)
 		}
 		cause = errors.Join(cause, err)
 	}
-	if e.cfg.Fallback == noFallback || e.cfg.Fallback == s.name {
+	if e.cfg.Fallback == NoFallback || e.cfg.Fallback == s.name {
 		return cause
 	}
 	f, err := e.acquireFallbackLocked(ctx)
@@ -147,8 +148,9 @@ func (e *Engine) replace(ctx context.Context, s *slot, cause error, reopen bool)
 	return nil
 }
 
-// runOn answers the batch on one slot, which the caller references.
-func (e *Engine) runOn(ctx context.Context, s *slot, reqs []request) ([][]byte, error) {
+// runOn answers the batch on one slot, which the caller references. Empty
+// sums are infinity without asking the backend; their bases are loaded.
+func (e *Engine) runOn(ctx context.Context, s *slot, reqs []request) (out [][]byte, err error) {
 	jobs := make([]backend.Job, len(reqs))
 	for i, r := range reqs {
 		id, err := s.ensure(ctx, r.p)
@@ -157,7 +159,13 @@ func (e *Engine) runOn(ctx context.Context, s *slot, reqs []request) ([][]byte, 
 		}
 		jobs[i] = backend.Job{Bases: id, Offset: r.offset, Count: r.count, Scalars: r.scalars, SameAs: r.sameAs, Check: e.cfg.CheckInput}
 	}
-	out, err := s.b.MSM(ctx, jobs)
+	if empty(reqs) {
+		for _, r := range reqs {
+			out = append(out, make([]byte, r.p.spec.Curve.PointBytes(r.p.spec.Group)))
+		}
+		return out, nil
+	}
+	out, err = s.b.MSM(ctx, jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +180,10 @@ func (e *Engine) runOn(ctx context.Context, s *slot, reqs []request) ([][]byte, 
 	return out, nil
 }
 
+func empty(reqs []request) bool {
+	return !slices.ContainsFunc(reqs, func(r request) bool { return r.count > 0 })
+}
+
 // verify applies the configured checks to the answers of s.
 func (e *Engine) verify(ctx context.Context, s *slot, reqs []request, out [][]byte) error {
 	if e.cfg.Check != CheckNone {
@@ -181,7 +193,7 @@ func (e *Engine) verify(ctx context.Context, s *slot, reqs []request, out [][]by
 			}
 		}
 	}
-	if e.cfg.CompareEvery == 0 || s.name == e.cfg.Fallback {
+	if e.cfg.CompareEvery == 0 || s.name == e.cfg.Fallback || empty(reqs) {
 		return nil
 	}
 	var again []request

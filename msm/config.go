@@ -34,7 +34,7 @@ type Config struct {
 	// Backend is the name of the first backend; "" is "cpu".
 	Backend string
 	// Fallback is the name of the backend that takes over calls that the
-	// chosen one cannot answer; "" is "cpu", "none" has such calls fail.
+	// chosen one cannot answer; "" is "cpu", NoFallback has such calls fail.
 	Fallback string
 	// Restarts is how often one call may be repeated on a reopened backend
 	// before the fallback takes it: 0 is 3, negative is none.
@@ -64,9 +64,12 @@ type Config struct {
 // begins to pay: below it gnark-crypto needs a few milliseconds.
 const DefaultThreshold = 1 << 12
 
+// NoFallback, as Config.Fallback, has calls fail that the chosen backend
+// cannot answer.
+const NoFallback = "none"
+
 const (
 	defaultBackend  = "cpu"
-	noFallback      = "none"
 	defaultRestarts = 3
 )
 
@@ -92,7 +95,7 @@ func (c *Config) setDefaults() error {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.CompareEvery > 0 && c.Fallback == noFallback {
+	if c.CompareEvery > 0 && c.Fallback == NoFallback {
 		return fmt.Errorf("%w: CompareEvery needs a fallback to compare with", backend.ErrInvalidInput)
 	}
 	return nil

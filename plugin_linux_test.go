@@ -1,0 +1,298 @@
+package pippin_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/consensys/gnark-crypto/ecc/bn254"
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendtest"
+	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+// pluginDir is a folder with a freshly built msm-backend-cpu, made once.
+var pluginDir = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "pippin-test-")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-o", dir+"/", "./cmd/msm-backend-cpu")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", errors.New(string(out))
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := pluginDir(); err == nil {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+func opener(t testing.TB) msm.Opener {
+	t.Helper()
+	dir, err := pluginDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pippin.Opener(pippin.Options{PluginDirs: []string{dir}})
+}
+
+// TestConformance runs the suite of every backend through a plugin process.
+func TestConformance(t *testing.T) {
+	open := opener(t)
+	backendtest.Run(t, func(t testing.TB) backend.Backend {
+		b, err := open(context.Background(), "plugin:cpu")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}, backendtest.Options{Logs: []int{6, 10}})
+}
+
+// TestNoDifference compares the plugin with the process itself.
+func TestNoDifference(t *testing.T) {
+	open := opener(t)
+	a, err := open(t.Context(), "cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	b, err := open(t.Context(), "plugin:cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	backendtest.Difference(t, a, b, rand.Uint64(), 200)
+}
+
+// children are the running child processes of this one called name.
+func children(t testing.TB, name string) (pids []int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
+		if err != nil {
+			continue
+		}
+		text := string(b)
+		open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
+		if open < 0 || end < open || text[open+1:end] != name[:min(15, len(name))] {
+			continue
+		}
+		f := strings.Fields(text[end+1:])
+		pid, err := strconv.Atoi(strings.TrimSpace(text[:open]))
+		if err == nil && len(f) > 1 && f[0] != "Z" && f[1] == strconv.Itoa(os.Getpid()) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// input is n points and uniform scalars with their MSM, from fixtures.
+func input(t testing.TB, n int) ([]bn254.G1Affine, []fr.Element, bn254.G1Affine) {
+	t.Helper()
+	p, err := fixtures.NewPoints(backend.BN254, backend.G1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := p.Bytes(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := layout.View[bn254.G1Affine](raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rawScalars, err := fixtures.Scalars(backend.BN254, fixtures.Uniform, rand.Uint64(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scalars, err := layout.View[fr.Element](rawScalars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rawSum, err := p.Expected(0, rawScalars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := layout.View[bn254.G1Affine](rawSum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return points, scalars, sum[0]
+}
+
+// TestKilledPlugin kills the plugin at random moments of calls, in the copy,
+// in the computation and in between: every call must give the right answer.
+func TestKilledPlugin(t *testing.T) {
+	kills := 100
+	if testing.Short() {
+		kills = 10
+	}
+	dir, err := pluginDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The point is the repetition, so that restarts must not run out.
+	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Restarts: 1000, Backoff: time.Millisecond})
+	e, err := msm.New(t.Context(), msm.Config{Open: open, Backend: "plugin:cpu", Fallback: "none", Restarts: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	points, scalars, want := input(t, 1<<13)
+	bases, err := msm.BN254G1.Load(t.Context(), e, points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := 0
+	for killed < kills && !t.Failed() {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			got, err := bases.MSM(context.Background(), scalars)
+			if err != nil || got != want {
+				t.Errorf("after %d kills: wrong point or error: %v", killed, err)
+			}
+		}()
+		time.Sleep(time.Duration(rand.IntN(30_000)) * time.Microsecond)
+		for _, pid := range children(t, "msm-backend-cpu") {
+			if syscall.Kill(pid, syscall.SIGKILL) == nil {
+				killed++
+				break
+			}
+		}
+		<-done
+	}
+	if killed < kills {
+		t.Errorf("only %d kills", killed)
+	}
+}
+
+// TestRestartsRunOut has the CPU take over from a plugin that keeps dying.
+func TestRestartsRunOut(t *testing.T) {
+	dir, err := pluginDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Restarts: 2, Backoff: time.Millisecond})
+	e, err := msm.New(t.Context(), msm.Config{Open: open, Backend: "plugin:cpu"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	points, scalars, want := input(t, 100)
+	bases, err := msm.BN254G1.Load(t.Context(), e, points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; e.Backend() == "plugin:cpu"; i++ {
+		if i > 10 {
+			t.Fatal("restarts do not run out")
+		}
+		for _, pid := range children(t, "msm-backend-cpu") {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if got, err := bases.MSM(t.Context(), scalars); err != nil || got != want {
+			t.Fatalf("wrong point or error: %v", err)
+		}
+	}
+	if e.Backend() != "cpu" {
+		t.Errorf("on %s", e.Backend())
+	}
+}
+
+// TestSharedScalarsOutliveAKill writes scalars once in shared memory and uses
+// them on a plugin, on its successor and in process.
+func TestSharedScalarsOutliveAKill(t *testing.T) {
+	e, err := msm.New(t.Context(), msm.Config{Open: opener(t), Backend: "plugin:cpu"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	points, scalars, want := input(t, 5000)
+	bases, err := msm.BN254G1.Load(t.Context(), e, points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := msm.BN254G1.NewScalars(t.Context(), e, len(scalars))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Free()
+	copy(s.Slice(), scalars)
+	for _, between := range []func(){
+		func() {},
+		func() {
+			for _, pid := range children(t, "msm-backend-cpu") {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		},
+		func() {
+			if err := e.Use(t.Context(), "cpu"); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		between()
+		if got, err := bases.MSM(t.Context(), s.Slice()); err != nil || got != want {
+			t.Fatalf("wrong point or error: %v", err)
+		}
+	}
+}
+
+func TestTwoEnginesOnOneFolder(t *testing.T) {
+	points, scalars, want := input(t, 1000)
+	var wg sync.WaitGroup
+	for range 2 {
+		e, err := msm.New(t.Context(), msm.Config{Open: opener(t), Backend: "plugin:cpu", Fallback: "none"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		wg.Go(func() {
+			bases, err := msm.BN254G1.Load(t.Context(), e, points)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for range 5 {
+				if got, err := bases.MSM(t.Context(), scalars); err != nil || got != want {
+					t.Errorf("wrong point or error: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestUnknownBackends(t *testing.T) {
+	for _, name := range []string{"gpu", "", "plugin:", "plugin:nobody-has-this", "plugin:/no/such/file"} {
+		_, err := opener(t)(t.Context(), name)
+		if !errors.Is(err, backend.ErrUnavailable) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
