@@ -1,5 +1,5 @@
 # Few verbs; everything else is the go command.
-.PHONY: build test race lint bench tools kernels plugin-cuda
+.PHONY: build test race lint fake bench tools kernels plugin-cuda
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
@@ -18,6 +18,18 @@ lint: ## formatting, vet on three systems, staticcheck
 	GOOS=darwin CGO_ENABLED=0 go vet ./...
 	GOOS=windows CGO_ENABLED=0 go vet ./...
 	go run $(STATICCHECK) ./...
+
+fake: ## the CUDA driver layer on a fake driver (needs a C compiler; fetches cuda.h)
+	scripts/test-cuda-fake
+
+tools: ## nvcc and cuda.h into .cache/cuda, from Python wheels
+	scripts/install-nvcc
+
+kernels: tools ## compiled kernels and their manifest; only after a change below kernels/
+	scripts/build-kernels
+
+plugin-cuda: ## bin/msm-backend-cuda (needs a C compiler; fetches cuda.h when there is no toolkit)
+	scripts/build-plugin-cuda bin
 
 bench: build ## in process against the plugin, alternating
 	bin/msm bench --size 2^16,2^18,2^20 --curve bn254 --backend cpu,plugin:cpu --check
