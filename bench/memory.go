@@ -38,18 +38,17 @@ func (c *Config) Needs() []Need {
 	return most
 }
 
-// The CPU backend takes an MSM in parts, with 2-byte digits of 16 bits for
-// the scalars of one part, and twice that until the collector has run.
 const (
-	cpuPart      = 1 << 22
-	cpuDigitBits = 16
+	cpuDigitBits = 16        // of the digits that the CPU backend makes of scalars, 2 bytes each
 	fixedNeed    = 256 << 20 // tables, buckets, the programs themselves
 )
 
 func (c *Config) needsOf(curve backend.Curve, g backend.Group, n int) []Need {
 	points := uint64(n) * uint64(curve.PointBytes(g))
 	scalars := uint64(n) * uint64(curve.ScalarBytes())
-	digits := 2 * uint64(min(n, cpuPart)) * 2 * uint64(curve.ScalarBits()/cpuDigitBits+1)
+	// The CPU backend has digits of a part of the scalars at a time, but those
+	// of earlier parts stay until the collector runs, which may be at the end.
+	digits := uint64(n) * 2 * uint64(curve.ScalarBits()/cpuDigitBits+1)
 	what := fmt.Sprintf("%v %v %s", curve, g, FormatSize(n))
 	needs := []Need{{what + " bases, mapped from the cache", points}, {what + " scalars", scalars}}
 	for _, b := range c.Backends {

@@ -223,7 +223,7 @@ func TestNeeds(t *testing.T) {
 	}
 	const points, scalars = 64 << 26, 32 << 26
 	alone := Sum(cfg.Needs())
-	if alone < points+scalars || alone > points+scalars+2<<30 {
+	if alone < points+scalars || alone > points+scalars+3<<30 {
 		t.Errorf("%s for the CPU, points and scalars are %s", FormatBytes(alone), FormatBytes(points+scalars))
 	}
 	if alone > 24<<30 {
