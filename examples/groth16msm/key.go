@@ -6,17 +6,15 @@ import (
 	"io"
 
 	"github.com/consensys/gnark-crypto/ecc/bn254"
-	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	groth16 "github.com/consensys/gnark/backend/groth16/bn254"
 
 	"github.com/pippin-zk/pippin/msm"
 )
 
 type (
-	g1Bases  = msm.Bases[bn254.G1Affine, bn254.G1Jac, fr.Element]
-	g2Bases  = msm.Bases[bn254.G2Affine, bn254.G2Jac, fr.Element]
+	g1Bases  = msm.BN254G1Bases
+	g2Bases  = msm.BN254G2Bases
 	g1Answer = msm.Answer[bn254.G1Affine, bn254.G1Jac]
-	g2Answer = msm.Answer[bn254.G2Affine, bn254.G2Jac]
 )
 
 // residentKey is the points of a proving key, loaded into an engine once for

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	bls12381 "github.com/consensys/gnark-crypto/ecc/bls12-381"
-	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
+	"github.com/consensys/gnark-crypto/utils"
 	goethkzg "github.com/crate-crypto/go-eth-kzg"
 )
 
@@ -35,6 +35,6 @@ func lagrangePoints() ([]bls12381.G1Affine, error) {
 			return nil, fmt.Errorf("point %d of g1_lagrange.bin: %w", i, err)
 		}
 	}
-	fft.BitReverse(points)
+	utils.BitReverse(points)
 	return points, nil
 }
