@@ -1,0 +1,161 @@
+package groth16
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/constraint"
+	"github.com/consensys/gnark/constraint/solver"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/internal/group"
+)
+
+// curve ties gnark's types of one curve to the algorithm, which is written
+// once for all of them. The generated files have one value each.
+type curve[P1, J1, P2, J2, S any] struct {
+	g1 group.Ops[P1, J1, S]
+	g2 group.Ops[P2, J2, S]
+	fr group.Field[S]
+
+	// parts views a key, and answers false for one of another curve.
+	parts func(ProvingKey) (*parts[P1, P2, S], bool)
+	// handle is handleOf for a key of this curve.
+	handleOf func(ProvingKey) (at any, whenGarbage func(func(any)))
+	// system is a constraint system as solve wants it, or false for one of
+	// another curve.
+	system func(constraint.ConstraintSystem) (system[S], bool)
+	// fits tells whether a witness is over the scalar field.
+	fits func(witness.Witness) bool
+	// proof makes gnark's proof.
+	proof func(*proof[P1, P2]) Proof
+	// marshal encodes a commitment.
+	marshal func(*P1) []byte
+}
+
+// system is a constraint system and how to solve it.
+type system[S any] struct {
+	// blueprints is the system's own slice.
+	blueprints []constraint.Blueprint
+	// with is the system with other blueprints of the same meaning.
+	with func([]constraint.Blueprint) system[S]
+	// solve is gnark's solver.
+	solve func(witness.Witness, ...solver.Option) (*solution[S], error)
+}
+
+// solution is what the solver found: the values of all wires, and those of
+// both factors and the product of each constraint. It is secret.
+type solution[S any] struct{ w, a, b, c []S }
+
+func (s *solution[S]) wipe() {
+	for _, v := range [][]S{s.w, s.a, s.b, s.c} {
+		clear(v[:cap(v)])
+	}
+}
+
+// proof is a proof with its types as parameters.
+type proof[P1, P2 any] struct {
+	ar, krs       P1
+	bs            P2
+	commitments   []P1
+	commitmentPok P1
+}
+
+// binding makes provers for the keys of one curve.
+type binding interface {
+	load(context.Context, *msm.Engine, *options, constraint.ConstraintSystem, ProvingKey) (scheme, error)
+	fingerprint(ProvingKey) (uint64, error)
+	handle(ProvingKey) (at any, whenGarbage func(func(any)))
+}
+
+// bindings has one entry a curve; nothing changes it.
+var bindings = map[ecc.ID]binding{
+	ecc.BN254:     bn254Curve,
+	ecc.BLS12_377: bls12377Curve,
+	ecc.BLS12_381: bls12381Curve,
+	ecc.BW6_761:   bw6761Curve,
+}
+
+// bindingOf is the binding for a key.
+func bindingOf(pk ProvingKey) (binding, error) {
+	if pk == nil {
+		return nil, fmt.Errorf("%w: no proving key", backend.ErrInvalidInput)
+	}
+	b, ok := bindings[pk.CurveID()]
+	if !ok {
+		return nil, fmt.Errorf("%w: Groth16 on the curve %s", backend.ErrUnsupported, pk.CurveID())
+	}
+	return b, nil
+}
+
+func (c *curve[P1, J1, P2, J2, S]) load(ctx context.Context, e *msm.Engine, o *options, ccs constraint.ConstraintSystem, pk ProvingKey) (scheme, error) {
+	if ccs == nil {
+		return nil, fmt.Errorf("%w: no constraint system", backend.ErrInvalidInput)
+	}
+	p, ok := c.parts(pk)
+	if !ok {
+		return nil, fmt.Errorf("%w: a proving key of type %T", backend.ErrInvalidInput, pk)
+	}
+	sys, ok := c.system(ccs)
+	if !ok {
+		return nil, fmt.Errorf("%w: a constraint system of type %T with a key for %v", backend.ErrInvalidInput, ccs, pk.CurveID())
+	}
+	s, err := shapeOf(ccs)
+	if err != nil {
+		return nil, err
+	}
+	k, err := load(ctx, c, e, o, p, s)
+	if err != nil {
+		return nil, err
+	}
+	return &prover[P1, J1, P2, J2, S]{key: k, solver: newSafeSolver(sys), overlap: !o.inSteps}, nil
+}
+
+func (c *curve[P1, J1, P2, J2, S]) handle(pk ProvingKey) (any, func(func(any))) {
+	return c.handleOf(pk)
+}
+
+var fingerprints = maphash.MakeSeed()
+
+// fingerprint differs for keys that differ, as far as that can be told in
+// microseconds: it covers the places and lengths of all slices, the key's own
+// points, and a few dozen points of every slice. Two keys of one circuit
+// differ in nearly all of their points.
+func (c *curve[P1, J1, P2, J2, S]) fingerprint(pk ProvingKey) (uint64, error) {
+	p, ok := c.parts(pk)
+	if !ok {
+		return 0, fmt.Errorf("%w: a proving key of type %T", backend.ErrInvalidInput, pk)
+	}
+	var h maphash.Hash
+	h.SetSeed(fingerprints)
+	h.Write(layout.Bytes([]P1{p.alpha, p.beta, p.delta}))
+	h.Write(layout.Bytes([]P2{p.beta2, p.delta2}))
+	for _, s := range [][]P1{p.a, p.b, p.k, p.z} {
+		sample(&h, s)
+	}
+	sample(&h, p.b2)
+	for _, ped := range p.pedersen {
+		sample(&h, ped.basis)
+		sample(&h, ped.sigma)
+	}
+	return h.Sum64(), nil
+}
+
+// sample hashes where a slice is and some of what it holds.
+func sample[T any](h *maphash.Hash, s []T) {
+	const samples = 32
+	lo, hi := layout.Range(s)
+	maphash.WriteComparable(h, [2]uintptr{lo, hi})
+	for i := range min(samples, len(s)) {
+		at := i * len(s) / samples
+		if len(s) < samples {
+			at = i
+		}
+		h.Write(layout.Bytes(s[at : at+1]))
+	}
+}

@@ -1,0 +1,34 @@
+// Package groth16 proves with pippin what gnark's package of the same name
+// proves without: same circuits, keys, witnesses, options and proofs. With one
+// changed import line,
+//
+//	import "github.com/pippin-zk/pippin/prover/groth16"
+//
+// a program keeps working, since everything that gnark's package exports is
+// here too, and Prove runs its multi-scalar multiplications on the engine that
+// Use named, or in this process when it named none:
+//
+//	engine, err := pippin.New(ctx, msm.Config{Backend: "cuda"})
+//	groth16.Use(engine)
+//	proof, err := groth16.Prove(ccs, pk, witness) // as before
+//
+// A server that proves many times makes a Prover: it knows when bases are
+// loaded and freed, and takes a context.
+//
+// # What runs where
+//
+// One proof is three steps. The solver runs in this process, on gnark's own
+// code; Pedersen commitments that a circuit makes while it is solved go to the
+// engine. Then one batch has all MSMs over the witness: A, B in both groups
+// (its scalars sent once), K, and the proofs of knowledge of the commitments.
+// While it runs, the transforms that give the quotient H run in this process,
+// and the MSM of H over Z follows.
+//
+// Equal bases of a key are merged when it is loaded, and equal scalars of a
+// proof where this process computes the MSMs: see MergeBases and MergeScalars.
+//
+// The algorithm is that of Groth (https://eprint.iacr.org/2016/260) in the
+// notation of DIZK (https://eprint.iacr.org/2018/691, figure 4), with the
+// commitments of https://eprint.iacr.org/2022/1072. Given the same randomness,
+// a proof equals gnark's byte for byte.
+package groth16

@@ -1,0 +1,218 @@
+package groth16
+
+import (
+	"context"
+	"math/big"
+	"sync"
+
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/constraint"
+
+	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/resident"
+)
+
+// prover is a Prover with its types as parameters.
+type prover[P1, J1, P2, J2, S any] struct {
+	*key[P1, J1, P2, J2, S]
+	solver  *safeSolver[S]
+	overlap bool // transforms and witness MSMs at the same time
+}
+
+// sums is the results of a proof's MSMs.
+type sums[P1, P2 any] struct {
+	a, b, k, z P1
+	b2         P2
+	knowledge  []P1 // one for each commitment
+}
+
+func (p *prover[P1, J1, P2, J2, S]) prove(ctx context.Context, w witness.Witness, cfg *hasher) (_ Proof, err error) {
+	if w == nil || !p.fits(w) {
+		return nil, errWitness(w)
+	}
+	if cfg.HashToFieldFn == nil {
+		cfg = &hasher{new(sync.Mutex), cfg.ProverConfig}
+		cfg.HashToFieldFn = p.fr.HashToField([]byte(constraint.CommitmentDst))
+	}
+	n := len(p.shape.commitments)
+	com := &committed[P1, S]{make([]P1, n), make([][]S, n)}
+	var mem resident.Memory
+	defer mem.Free()
+	mem.Add(func() {
+		for _, v := range com.values {
+			clear(v)
+		}
+	})
+
+	opts := append(cfg.SolverOpts[:len(cfg.SolverOpts):len(cfg.SolverOpts)], p.commitHint(ctx, cfg, com))
+	sol, err := p.solver.run(w, opts)
+	if err != nil {
+		return nil, err
+	}
+	mem.Add(sol.wipe)
+	total, err := p.msms(ctx, &mem, sol, com)
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.fr.Random()
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.fr.Random()
+	if err != nil {
+		return nil, err
+	}
+	pr := p.assemble(total, r, s)
+	pr.commitments = com.points
+	if pr.commitmentPok, err = p.fold(sol.w, total.knowledge); err != nil {
+		return nil, err
+	}
+	return p.proof(pr), nil
+}
+
+// msms computes all sums over the key's points.
+func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memory, sol *solution[S], com *committed[P1, S]) (*sums[P1, P2], error) {
+	// The transforms use this process's processors only. On a backend that
+	// computes elsewhere they cost no time beside the witness's MSMs.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var h []S
+	quotient := func() {
+		h = p.quotient(p.workspace(ctx, mem, sol), sol)[:p.domain.Size-1] // H has degree size-2
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait() // sol is wiped when we return
+	if p.overlap {
+		wg.Go(quotient)
+	}
+	out := &sums[P1, P2]{knowledge: make([]P1, len(com.points))}
+	batch := resident.NewBatch(p.engine, p.scalars)
+	resident.Add(ctx, batch, p.a.table, p.pick(ctx, mem, &p.a, sol.w), &out.a)
+	b := p.pick(ctx, mem, &p.b, sol.w)
+	resident.Add(ctx, batch, p.b.table, b, &out.b)
+	resident.Add(ctx, batch, p.b2, b, &out.b2)
+	resident.Add(ctx, batch, p.k.table, p.pick(ctx, mem, &p.k, sol.w), &out.k)
+	for i := range p.know {
+		t := &p.know[i]
+		resident.Add(ctx, batch, t.table, p.pick(ctx, mem, t, com.values[i]), &out.knowledge[i])
+	}
+	if err := batch.Run(ctx); err != nil {
+		return nil, err
+	}
+	if p.overlap {
+		wg.Wait()
+	} else {
+		quotient()
+	}
+	return out, p.sumOf(ctx, &p.z, h, &out.z)
+}
+
+// pick is the scalars of an MSM: sums of selected values, or the values
+// themselves where all are taken as they are.
+func (p *prover[P1, J1, P2, J2, S]) pick(ctx context.Context, mem *resident.Memory, b *bases[P1, J1, S], values []S) []S {
+	if b.sel.All() {
+		return values
+	}
+	s := resident.Scalars(ctx, mem, p.engine, &p.g1, b.sel.Len(len(values)))
+	p.fr.Select(s, values, &b.sel)
+	return s
+}
+
+// sumOf is one MSM.
+func (p *prover[P1, J1, P2, J2, S]) sumOf(ctx context.Context, b *bases[P1, J1, S], values []S, out *P1) error {
+	var mem resident.Memory
+	defer mem.Free()
+	batch := resident.NewBatch(p.engine, p.scalars)
+	resident.Add(ctx, batch, b.table, p.pick(ctx, &mem, b, values), out)
+	return batch.Run(ctx)
+}
+
+// workspace is the values of A, with zeros up to the domain's size, in memory
+// that the backend reads without a copy.
+func (p *prover[P1, J1, P2, J2, S]) workspace(ctx context.Context, mem *resident.Memory, sol *solution[S]) []S {
+	if resident.InProcess(p.engine) {
+		sol.a = padded(sol.a, p.domain.Size)
+		return sol.a
+	}
+	a := resident.Scalars(ctx, mem, p.engine, &p.g1, p.domain.Size)
+	copy(a, sol.a)
+	return a
+}
+
+// quotient is the coefficients of H = (A*B-C)/(X^n-1), in a, which has the values
+// of A; the solution's memory is used too. On the coset, where X^n-1 is a constant that is not
+// zero, A and B are multiplied; interpolating there gives A*B modulo
+// X^n - shift^n, in which C, of degree below n, is what it is everywhere and
+// needs no transform to the coset.
+func (p *prover[P1, J1, P2, J2, S]) quotient(a []S, sol *solution[S]) []S {
+	d := p.domain
+	sol.b, sol.c = padded(sol.b, d.Size), padded(sol.c, d.Size)
+	for _, v := range [][]S{a, sol.b} {
+		d.FromValues(v)
+		d.ToCoset(v)
+	}
+	d.FromValues(sol.c)
+	p.fr.MulInto(a, sol.b)
+	d.FromCoset(a)
+	p.fr.SubScaleInto(a, sol.c, p.fr.InverseOfPowerMinusOne(d.Shift, d.Size))
+	return a
+}
+
+// padded is v with zeros up to n; v's memory is wiped when it is left.
+func padded[S any](v []S, n int) []S {
+	if cap(v) < n {
+		longer := make([]S, n)
+		copy(longer, v)
+		clear(v)
+		return longer
+	}
+	was := len(v)
+	v = v[:n]
+	clear(v[was:])
+	return v
+}
+
+// assemble is the proof's three points:
+//
+//	A = alpha + sum a + r delta
+//	B = beta + sum b + s delta, in G2 and, as B1, in G1
+//	C = sum k + sum h z + s A + r B1 - r s delta
+func (p *prover[P1, J1, P2, J2, S]) assemble(t *sums[P1, P2], rs, ss S) *proof[P1, P2] {
+	r, s, rsNeg := p.fr.Big(rs), p.fr.Big(ss), p.fr.Big(p.fr.Neg(p.fr.Mul(rs, ss)))
+	term := func(point P1, k *big.Int) group.Term[P1] { return group.Term[P1]{Point: point, K: k} }
+	var pr proof[P1, P2]
+	pr.ar = p.g1.Sum(term(p.alpha, nil), term(t.a, nil), term(p.delta, r))
+	b1 := p.g1.Sum(term(p.beta, nil), term(t.b, nil), term(p.delta, s))
+	pr.bs = p.g2.Sum(group.Term[P2]{Point: p.beta2}, group.Term[P2]{Point: t.b2}, group.Term[P2]{Point: p.delta2, K: s})
+	pr.krs = p.g1.Sum(term(t.k, nil), term(t.z, nil), term(pr.ar, s), term(b1, r), term(p.delta, rsNeg))
+	return &pr
+}
+
+// foldingDst separates the hash that the proofs of knowledge are folded with.
+const foldingDst = "G16-BSB22"
+
+// fold joins the commitments' proofs of knowledge into one, with powers of a
+// challenge made of the commitments' hashes, which are values of wires.
+func (p *prover[P1, J1, P2, J2, S]) fold(wires []S, knowledge []P1) (sum P1, err error) {
+	if len(knowledge) == 0 {
+		return sum, nil
+	}
+	var b []byte
+	for _, c := range p.shape.commitments {
+		b = append(b, p.fr.Marshal(wires[c.CommitmentIndex])...)
+	}
+	challenge, err := p.fr.Hash(b, []byte(foldingDst), 1)
+	if err != nil {
+		return sum, err
+	}
+	terms := make([]group.Term[P1], len(knowledge))
+	power := challenge[0]
+	for i, point := range knowledge {
+		terms[i].Point = point
+		if i > 0 {
+			terms[i].K = p.fr.Big(power)
+			power = p.fr.Mul(power, challenge[0])
+		}
+	}
+	return p.g1.Sum(terms...), nil
+}

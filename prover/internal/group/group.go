@@ -1,0 +1,237 @@
+// Package group has the arithmetic that provers need beside MSMs, for all of
+// gnark-crypto's groups and scalar fields at once.
+package group
+
+import (
+	"fmt"
+	"math/big"
+	"runtime"
+	"sync"
+
+	"github.com/consensys/gnark-crypto/ecc"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/internal/merge"
+)
+
+// Ops computes in one group: P is gnark-crypto's affine point, J its Jacobian
+// point, S its scalar. Its functions are safe for concurrent use.
+type Ops[P, J, S any] struct {
+	// Group is the same group on an engine.
+	Group *msm.Group[P, J, S]
+
+	multiExp func([]P, []S) (P, error)
+	sum      func([]Term[P]) P
+	start    func(*P) J
+	addMixed func(*J, *P)
+	add      func(*J, *J)
+	toAffine func([]J) ([]P, error)
+}
+
+// Term is K times a point; a nil K is 1.
+type Term[P any] struct {
+	Point P
+	K     *big.Int
+}
+
+// affine, jacobian and coordinate are what the types have in common.
+type affine[P, J any] interface {
+	*P
+	FromJacobian(*J) *P
+}
+
+type jacobian[P, J, S any] interface {
+	*J
+	FromAffine(*P) *J
+	AddMixed(*P) *J
+	AddAssign(*J) *J
+	ScalarMultiplication(*J, *big.Int) *J
+	MultiExp([]P, []S, ecc.MultiExpConfig) (*J, error)
+}
+
+type coordinate[C any] interface {
+	*C
+	SetOne() *C
+	IsZero() bool
+	Mul(*C, *C) *C
+	Square(*C) *C
+	Inverse(*C) *C
+}
+
+// New binds the types of one group; C is the type of its coordinates.
+func New[C, P, J, S any, PC coordinate[C], AP affine[P, J], PJ jacobian[P, J, S]](g *msm.Group[P, J, S]) Ops[P, J, S] {
+	return Ops[P, J, S]{
+		Group: g,
+		multiExp: func(points []P, scalars []S) (P, error) {
+			var j J
+			var p P
+			if len(points) == 0 && len(scalars) == 0 {
+				return p, nil
+			}
+			if _, err := PJ(&j).MultiExp(points, scalars, ecc.MultiExpConfig{}); err != nil {
+				return p, fmt.Errorf("%w: gnark-crypto: %w", backend.ErrInvalidInput, err)
+			}
+			return *AP(&p).FromJacobian(&j), nil
+		},
+		sum: func(terms []Term[P]) P {
+			var total, t J
+			for i := range terms {
+				PJ(&t).FromAffine(&terms[i].Point)
+				if k := terms[i].K; k != nil {
+					PJ(&t).ScalarMultiplication(&t, k)
+				}
+				PJ(&total).AddAssign(&t)
+			}
+			var p P
+			return *AP(&p).FromJacobian(&total)
+		},
+		start:    func(p *P) (j J) { PJ(&j).FromAffine(p); return j },
+		addMixed: func(j *J, p *P) { PJ(j).AddMixed(p) },
+		add:      func(j, q *J) { PJ(j).AddAssign(q) },
+		toAffine: toAffine[C, P, J, PC],
+	}
+}
+
+// MultiExp is the MSM by gnark-crypto, in this process and with all
+// processors.
+func (o *Ops[P, J, S]) MultiExp(points []P, scalars []S) (P, error) {
+	return o.multiExp(points, scalars)
+}
+
+// Sum is the sum of a few terms.
+func (o *Ops[P, J, S]) Sum(terms ...Term[P]) P { return o.sum(terms) }
+
+// toAffine divides by Z with one inversion for all. A Jacobian point is three
+// coordinates in memory (X, Y, Z), an affine one two: x = X/Z^2, y = Y/Z^3.
+func toAffine[C, P, J any, PC coordinate[C]](points []J) ([]P, error) {
+	out := make([]P, len(points))
+	in, err := layout.View[C](layout.Bytes(points))
+	if err != nil {
+		return nil, err
+	}
+	xy, err := layout.View[C](layout.Bytes(out))
+	if err != nil {
+		return nil, err
+	}
+	// before[i] is the product of all Z up to but not including point i's.
+	before := make([]C, len(points))
+	var run, t C
+	PC(&run).SetOne()
+	for i := range points {
+		before[i] = run
+		if z := &in[3*i+2]; !PC(z).IsZero() {
+			PC(&run).Mul(&run, z)
+		}
+	}
+	PC(&run).Inverse(&run)
+	for i := len(points) - 1; i >= 0; i-- {
+		x, y, z := &in[3*i], &in[3*i+1], &in[3*i+2]
+		if PC(z).IsZero() {
+			continue // infinity is all zeros
+		}
+		inv := &before[i]
+		PC(inv).Mul(inv, &run)
+		PC(&run).Mul(&run, z)
+		PC(&t).Square(inv)
+		PC(&xy[2*i]).Mul(x, &t)
+		PC(&t).Mul(&t, inv)
+		PC(&xy[2*i+1]).Mul(y, &t)
+	}
+	return out, nil
+}
+
+// SumClasses is the sum of the points of every class, in new memory.
+func (o *Ops[P, J, S]) SumClasses(points []P, c *merge.Classes) ([]P, error) {
+	// Members are cut into equal parts, whatever classes they belong to, so
+	// that one large class keeps all processors busy.
+	const part = 1 << 11
+	type piece struct {
+		class int
+		sum   J
+	}
+	var mu sync.Mutex
+	var cut []piece // sums of incomplete classes
+
+	out := make([]P, c.Len())
+	err := each((c.Total()+part-1)/part, func(k int) error {
+		var sums []J
+		var classes []int
+		c.Walk(k*part, (k+1)*part, func(class int, members []uint32, whole bool) {
+			if whole && len(members) == 1 {
+				out[class] = points[members[0]]
+				return
+			}
+			sum := o.start(&points[members[0]])
+			for _, i := range members[1:] {
+				o.addMixed(&sum, &points[i])
+			}
+			if whole {
+				sums, classes = append(sums, sum), append(classes, class)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			cut = append(cut, piece{class, sum})
+		})
+		points, err := o.toAffine(sums)
+		if err != nil {
+			return err
+		}
+		for i, class := range classes {
+			out[class] = points[i]
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	joined := map[int]*J{}
+	for i := range cut {
+		if j, ok := joined[cut[i].class]; ok {
+			o.add(j, &cut[i].sum)
+		} else {
+			joined[cut[i].class] = &cut[i].sum
+		}
+	}
+	for class, j := range joined {
+		p, err := o.toAffine([]J{*j})
+		if err != nil {
+			return nil, err
+		}
+		out[class] = p[0]
+	}
+	return out, nil
+}
+
+// each runs f(0) to f(n-1) on all processors and returns the first error.
+func each(n int, f func(int) error) error {
+	var mu sync.Mutex
+	var first error
+	next := 0
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		wg.Go(func() {
+			for {
+				mu.Lock()
+				i := next
+				next++
+				stop := i >= n || first != nil
+				mu.Unlock()
+				if stop {
+					return
+				}
+				if err := f(i); err != nil {
+					mu.Lock()
+					if first == nil {
+						first = err
+					}
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return first
+}

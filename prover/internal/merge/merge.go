@@ -1,0 +1,217 @@
+// Package merge finds equal elements in long slices, so that an MSM over them
+// can be made shorter without changing its answer:
+//
+//	k1*P + k2*P = (k1+k2)*P    equal bases: add their scalars
+//	k*P1 + k*P2 = k*(P1+P2)    equal scalars: add their bases
+//
+// An element of zero bytes (the point at infinity, the scalar 0) adds nothing
+// to either and belongs to no class.
+package merge
+
+import (
+	"bytes"
+	"hash/maphash"
+	"math/bits"
+	"runtime"
+	"sort"
+	"sync"
+)
+
+// Column is one part of every element: Size bytes each.
+type Column struct {
+	Bytes []byte
+	Size  int
+}
+
+func (c Column) at(i int) []byte { return c.Bytes[i*c.Size : (i+1)*c.Size] }
+
+// Elements is a slice whose elements have been hashed. Element i is part i of
+// every column.
+type Elements struct {
+	columns []Column
+	hash    []uint64 // 0 for an element of zero bytes only, else odd
+}
+
+// seed makes collisions unpredictable to whoever chose the elements.
+var seed = maphash.MakeSeed()
+
+// Hash reads n elements on all processors. The columns are only read, and must
+// not change while the result is in use.
+func Hash(n int, columns ...Column) *Elements {
+	e := &Elements{columns, make([]uint64, n)}
+	Parallel(n, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			e.hash[i] = e.hashOf(i)
+		}
+	})
+	return e
+}
+
+func (e *Elements) hashOf(i int) uint64 {
+	var h uint64
+	zero := true
+	for _, c := range e.columns {
+		b := c.at(i)
+		zero = zero && isZero(b)
+		h = bits.RotateLeft64(h, 17) ^ maphash.Bytes(seed, b)
+	}
+	if zero {
+		return 0
+	}
+	return h | 1
+}
+
+func isZero(b []byte) bool {
+	for _, v := range b {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// sampled is about how many different values Redundancy looks at.
+const sampled = 1 << 12
+
+// Redundancy estimates the share of elements that need not be there: all but
+// one of every class, and those in no class. It samples by value: whether an
+// element is in the sample depends on its hash alone, so that a sampled value
+// is there with all its copies. The number of different sampled values, scaled
+// up, is an unbiased estimate whatever the multiplicities are.
+func (e *Elements) Redundancy() float64 {
+	n := len(e.hash)
+	if n == 0 {
+		return 0
+	}
+	skip := max(bits.Len(uint(n))-bits.Len(uint(sampled)), 0)
+	seen := make(map[uint64]struct{}, min(n, 2*sampled))
+	for _, h := range e.hash {
+		if h != 0 && bits.LeadingZeros64(h) >= skip {
+			seen[h] = struct{}{}
+		}
+	}
+	return max(1-float64(len(seen)<<skip)/float64(n), 0)
+}
+
+// Classes is a partition of element numbers into classes of equal elements, in
+// the order of their first members; members are in ascending order.
+type Classes struct {
+	start  []uint32 // class c is member[start[c]:start[c+1]]
+	member []uint32
+}
+
+// Len is the number of classes.
+func (c *Classes) Len() int { return len(c.start) - 1 }
+
+// Members is the element numbers of class i: a part of the partition, to be
+// read only.
+func (c *Classes) Members(i int) []uint32 { return c.member[c.start[i]:c.start[i+1]] }
+
+// Total is the number of elements in all classes.
+func (c *Classes) Total() int { return len(c.member) }
+
+// Walk visits elements number lo to hi-1 of all classes laid end to end: f is
+// called with each class touched, those of its members that lie in the range,
+// and whether these are all of them.
+func (c *Classes) Walk(lo, hi int, f func(class int, members []uint32, whole bool)) {
+	class := sort.Search(c.Len(), func(i int) bool { return int(c.start[i+1]) > lo })
+	for ; class < c.Len() && int(c.start[class]) < hi; class++ {
+		from, to := max(lo, int(c.start[class])), min(hi, int(c.start[class+1]))
+		f(class, c.member[from:to], to-from == len(c.Members(class)))
+	}
+}
+
+const none = ^uint32(0)
+
+// Classes partitions the elements exactly: hashes choose candidates, bytes
+// decide.
+func (e *Elements) Classes() *Classes {
+	n := len(e.hash)
+	first := make([]uint32, n) // the smallest equal element's number
+	workers := uint64(runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() { e.link(first, func(h uint64) bool { return h>>32%workers == w }) })
+	}
+	wg.Wait()
+
+	// Number the classes; then first[i] is the class of element i.
+	c := &Classes{start: []uint32{0}}
+	members := uint32(0)
+	for i, h := range e.hash {
+		switch f := first[i]; {
+		case h == 0:
+			first[i] = none
+			continue
+		case f == uint32(i):
+			first[i] = uint32(len(c.start) - 1)
+			c.start = append(c.start, 0)
+		default:
+			first[i] = first[f]
+		}
+		c.start[first[i]+1]++
+		members++
+	}
+	for i := 1; i < len(c.start); i++ {
+		c.start[i] += c.start[i-1]
+	}
+	c.member = make([]uint32, members)
+	next := make([]uint32, c.Len())
+	copy(next, c.start)
+	for i, class := range first {
+		if class != none {
+			c.member[next[class]] = uint32(i)
+			next[class]++
+		}
+	}
+	return c
+}
+
+// link sets first[i] of all elements whose hash is mine.
+func (e *Elements) link(first []uint32, mine func(uint64) bool) {
+	count := 0
+	for _, h := range e.hash {
+		if h != 0 && mine(h) {
+			count++
+		}
+	}
+	size := 1 << bits.Len(uint(2*count))
+	table := make([]uint32, size) // element number + 1
+	for i, h := range e.hash {
+		if h == 0 || !mine(h) {
+			continue
+		}
+		for at := int(h>>1) & (size - 1); ; at = (at + 1) & (size - 1) {
+			if table[at] == 0 {
+				table[at] = uint32(i) + 1
+				first[i] = uint32(i)
+				break
+			}
+			if f := int(table[at] - 1); e.hash[f] == h && e.equal(f, i) {
+				first[i] = uint32(f)
+				break
+			}
+		}
+	}
+}
+
+func (e *Elements) equal(i, j int) bool {
+	for _, c := range e.columns {
+		if !bytes.Equal(c.at(i), c.at(j)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Parallel runs f over parts of 0 to n-1 on all processors and waits.
+func Parallel(n int, f func(lo, hi int)) {
+	const least = 1 << 10
+	parts := min(runtime.GOMAXPROCS(0), n/least+1)
+	var wg sync.WaitGroup
+	for p := 1; p < parts; p++ {
+		wg.Go(func() { f(p*n/parts, (p+1)*n/parts) })
+	}
+	f(0, n/parts)
+	wg.Wait()
+}

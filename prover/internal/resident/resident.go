@@ -1,0 +1,280 @@
+// Package resident is what provers need of an engine: bases that stay where
+// the backend computes, batches of MSMs over them, and the same in this
+// process when there is no engine.
+package resident
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/merge"
+)
+
+// Table is the bases of many MSMs. Safe for concurrent use.
+type Table[P, J, S any] struct {
+	ops    *group.Ops[P, J, S]
+	points []P
+	bases  *msm.Bases[P, J, S] // nil without an engine
+}
+
+// Load makes points resident in the engine, or only keeps them when it is
+// nil. The points must not change until Close.
+func Load[P, J, S any](ctx context.Context, e *msm.Engine, ops *group.Ops[P, J, S], points []P) (*Table[P, J, S], error) {
+	t := &Table[P, J, S]{ops: ops, points: points}
+	if e == nil {
+		return t, nil
+	}
+	var err error
+	t.bases, err = ops.Group.Load(ctx, e, points)
+	return t, err
+}
+
+// Len is the number of bases.
+func (t *Table[P, J, S]) Len() int { return len(t.points) }
+
+// Close frees the bases after the MSMs in flight. Closing a nil or closed
+// table does nothing.
+func (t *Table[P, J, S]) Close() error {
+	if t == nil || t.bases == nil {
+		return nil
+	}
+	return t.bases.Close()
+}
+
+// Sum is the MSM with as many scalars as there are bases, or with the first
+// bases only when there are fewer.
+func (t *Table[P, J, S]) Sum(ctx context.Context, scalars []S) (P, error) {
+	var zero P
+	switch {
+	case len(scalars) > len(t.points):
+		return zero, fmt.Errorf("%w: %d scalars for %d bases", backend.ErrInvalidInput, len(scalars), len(t.points))
+	case t.bases == nil:
+		if err := ctx.Err(); err != nil {
+			return zero, err
+		}
+		return t.ops.MultiExp(t.points[:len(scalars)], scalars)
+	}
+	part, err := t.bases.Slice(0, len(scalars))
+	if err != nil {
+		return zero, err
+	}
+	return part.MSM(ctx, scalars)
+}
+
+// Merging says whether equal elements are merged.
+type Merging int
+
+const (
+	// Auto merges where an estimate says that it pays.
+	Auto Merging = iota
+	// Always merges wherever two elements are equal.
+	Always
+	// Never merges nothing.
+	Never
+)
+
+// worthwhile is the redundancy from which Auto merges. Finding the classes
+// costs about a twentieth of the MSM that it may shorten.
+const worthwhile = 1.0 / 8
+
+// least is the number of elements below which Auto does not look.
+const least = 1 << 9
+
+// Classes partitions n elements when m wants them merged; nil when not.
+func (m Merging) Classes(n int, columns ...merge.Column) *merge.Classes {
+	if m == Never || n == 0 || m == Auto && n < least {
+		return nil
+	}
+	e := merge.Hash(n, columns...)
+	if m == Auto && e.Redundancy() < worthwhile {
+		return nil
+	}
+	c := e.Classes()
+	if c.Len() == n {
+		return nil
+	}
+	return c
+}
+
+// Scalars resolves Auto for the merging of equal scalars, whose bases are
+// added up by this process: that pays only where this process computes the
+// MSMs too.
+func (m Merging) Scalars(e *msm.Engine) Merging {
+	if m == Auto && !InProcess(e) {
+		return Never
+	}
+	return m
+}
+
+// InProcess tells whether this process computes the engine's MSMs.
+func InProcess(e *msm.Engine) bool { return e == nil || e.Backend() == "cpu" }
+
+// Columns is the elements of s for Merging.Classes.
+func Columns[T any](s []T) merge.Column {
+	b := layout.Bytes(s)
+	return merge.Column{Bytes: b, Size: len(b) / max(len(s), 1)}
+}
+
+// Batch is MSMs answered together. It is used by one goroutine, once.
+type Batch struct {
+	e     *msm.Engine
+	merge Merging
+
+	batch   *msm.Batch
+	local   []func() error
+	deliver []func()
+	end     []func()
+	merged  map[any]any // first scalar's address -> *shorter[S]
+	err     error
+}
+
+// NewBatch starts a batch on the engine, or in this process when it is nil.
+// m is for equal scalars.
+func NewBatch(e *msm.Engine, m Merging) *Batch {
+	b := &Batch{e: e, merge: m.Scalars(e), merged: map[any]any{}}
+	if e != nil {
+		b.batch = e.NewBatch()
+	}
+	return b
+}
+
+// shorter is scalars with every value once, and where each came from; classes
+// is nil when they were not merged.
+type shorter[S any] struct {
+	classes *merge.Classes
+	scalars []S
+}
+
+// Add puts the MSM of t with scalars into the batch; *out is set by Run. The
+// scalars must not change until Run returns. Errors show in Run.
+func Add[P, J, S any](ctx context.Context, b *Batch, t *Table[P, J, S], scalars []S, out *P) {
+	if b.err != nil {
+		return
+	}
+	if len(scalars) != len(t.points) {
+		b.err = fmt.Errorf("%w: %d scalars for %d bases", backend.ErrInvalidInput, len(scalars), len(t.points))
+		return
+	}
+	if len(scalars) == 0 {
+		return // *out is infinity as it is
+	}
+	if short := shorten(b, scalars); short.classes != nil {
+		sums, err := t.ops.SumClasses(t.points, short.classes)
+		if err != nil {
+			b.err = err
+			return
+		}
+		t, err = Load(ctx, b.e, t.ops, sums)
+		if err != nil {
+			b.err = err
+			return
+		}
+		b.end = append(b.end, func() { t.Close() })
+		add(b, t, short.scalars, out)
+		return
+	}
+	add(b, t, scalars, out)
+}
+
+func add[P, J, S any](b *Batch, t *Table[P, J, S], scalars []S, out *P) {
+	if b.batch == nil {
+		b.local = append(b.local, func() (err error) {
+			*out, err = t.ops.MultiExp(t.points, scalars)
+			return err
+		})
+		return
+	}
+	a := t.bases.Add(b.batch, scalars)
+	b.deliver = append(b.deliver, func() { *out = a.Point() })
+}
+
+// shorten merges equal scalars, once for all MSMs with the same slice.
+func shorten[S any](b *Batch, scalars []S) *shorter[S] {
+	key := any(&scalars[0])
+	if s, ok := b.merged[key].(*shorter[S]); ok {
+		return s
+	}
+	s := &shorter[S]{}
+	b.merged[key] = s
+	if s.classes = b.merge.Classes(len(scalars), Columns(scalars)); s.classes == nil {
+		return s
+	}
+	s.scalars = make([]S, s.classes.Len())
+	for i := range s.scalars {
+		s.scalars[i] = scalars[s.classes.Members(i)[0]]
+	}
+	b.end = append(b.end, func() { clear(s.scalars) })
+	return s
+}
+
+// Run computes the batch: all of it, or an error.
+func (b *Batch) Run(ctx context.Context) error {
+	defer func() {
+		for _, f := range b.end {
+			f()
+		}
+	}()
+	if b.err != nil {
+		return b.err
+	}
+	if b.batch != nil {
+		if err := b.batch.Run(ctx); err != nil {
+			return err
+		}
+	}
+	for _, f := range b.local {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	for _, f := range b.deliver {
+		f()
+	}
+	return nil
+}
+
+// Memory is scalars for the time of one proof, in the backend's own memory
+// where it has any. Safe for concurrent use.
+type Memory struct {
+	mu   sync.Mutex
+	free []func()
+}
+
+// Scalars is n zero scalars, valid until m.Free.
+func Scalars[P, J, S any](ctx context.Context, m *Memory, e *msm.Engine, ops *group.Ops[P, J, S], n int) []S {
+	if e != nil {
+		if s, err := ops.Group.NewScalars(ctx, e, n); err == nil {
+			m.Add(s.Free)
+			return s.Slice()
+		}
+		// The backend has no memory left: the engine copies from ours.
+	}
+	s := make([]S, n)
+	m.Add(func() { clear(s) })
+	return s
+}
+
+// Add has f called by Free.
+func (m *Memory) Add(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.free = append(m.free, f)
+}
+
+// Free wipes and returns everything.
+func (m *Memory) Free() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, f := range m.free {
+		f()
+	}
+	m.free = nil
+}
