@@ -36,7 +36,7 @@ type Backend struct {
 	desk  *desk // under turn, like plans and trace
 	plans map[input]*plan
 	trace func(phases map[string]time.Duration)
-	force int // window of every plan; 0 leaves the choice
+	tune  func(*tuning) // changes the tables for tests; may be nil
 
 	mu     sync.Mutex
 	budget int64 // bytes for bases and work
@@ -106,20 +106,20 @@ func (b *Backend) Info() backend.Info { return b.info }
 // backend.ErrGone from then on, and only a new process can use it again.
 func (b *Backend) Lost() <-chan struct{} { return b.dev.Lost() }
 
-// RegisterMemory makes host memory that is mapped shared readable by the device
-// itself, so that scalars and bases in it are not copied on the host. It is a
-// matter of speed: memory that cannot be registered works too. The caller calls
-// release before it unmaps the memory.
-func (b *Backend) RegisterMemory(memory []byte, readOnly bool) (release func() error, err error) {
+// AttachArena makes shared memory readable by the device itself, so that what
+// lies in it is not copied on the host; the mapping may be read-only. It is a
+// matter of speed: an error means that the memory is read the slow way. The
+// caller calls detach before it unmaps the memory, and not while a call uses it.
+func (b *Backend) AttachArena(memory []byte) (detach func(), err error) {
 	if err := b.begin(); err != nil {
 		return nil, err
 	}
 	defer b.calls.Done()
-	h, err := b.dev.RegisterHost(memory, readOnly)
+	h, err := b.dev.RegisterHost(memory, true)
 	if err != nil {
 		return nil, err
 	}
-	return h.Free, nil
+	return func() { _ = h.Free() }, nil // its failure is the device's, which the next call reports
 }
 
 // begin enters a call, unless the backend is closed; calls.Done leaves it.

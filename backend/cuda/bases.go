@@ -169,7 +169,11 @@ func (b *Backend) unclaim(size int64) {
 }
 
 func (b *Backend) inputFor(of backend.Loaded, count int, stream bool, memory int64) input {
-	return input{curve: of.Curve, group: of.Group, count: count, stream: stream, memory: memory, tuning: tuningOf(of.Curve, of.Group), window: b.force}
+	t := tuningOf(of.Curve, of.Group)
+	if b.tune != nil {
+		b.tune(&t)
+	}
+	return input{curve: of.Curve, group: of.Group, count: count, stream: stream, memory: memory, tuning: t}
 }
 
 func (b *Backend) keepOnHost(ctx context.Context, r *resident, bases *backend.Bases) error {

@@ -26,6 +26,7 @@ var (
 	groups = flag.String("groups", "bn254/g1,bls12-377/g1,bls12-381/g1,bw6-761/g1,bn254/g2,bls12-377/g2,bls12-381/g2,bw6-761/g2", "groups of TestLarge and TestTimes")
 	dists  = flag.String("dists", "uniform", "distributions of TestTimes")
 	window = flag.String("windows", "", "windows that TestTimes tries beside the plan's, such as 15,16")
+	levels = flag.String("levels", "", "levels of the reduction that TestTimes tries beside the plan's: first/other, such as 3/2,4/2")
 	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
 	full   = flag.Bool("full", false, "the full conformance suite")
 	most   = flag.Int("most", 1<<17, "the largest size of TestRight")
@@ -177,14 +178,20 @@ func TestTimes(t *testing.T) {
 				if err := fixtures.FillScalars(scalars, c, d, *seed, 0); err != nil {
 					t.Fatal(err)
 				}
-				tries := []int{0}
+				tries := []func(*tuning){nil}
 				for _, w := range strings.Split(*window, ",") {
 					if k, err := strconv.Atoi(w); err == nil {
-						tries = append(tries, k)
+						tries = append(tries, func(u *tuning) { u.window = k })
 					}
 				}
-				for _, w := range tries {
-					b.force = w
+				for _, l := range strings.Split(*levels, ",") {
+					var first, other int
+					if n, _ := fmt.Sscanf(l, "%d/%d", &first, &other); n == 2 {
+						tries = append(tries, func(u *tuning) { u.firstLevel, u.level = first, other })
+					}
+				}
+				for _, try := range tries {
+					b.tune = try
 					clear(b.plans)
 					judge(t, b, p, id, 0, scalars, fmt.Sprintf("%v %d", d, n))
 					var times []time.Duration
@@ -200,8 +207,8 @@ func TestTimes(t *testing.T) {
 					for _, p := range b.plans {
 						used = p
 					}
-					fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d chunks=%d piece=%d %d MiB;", c, g, log2(n), d,
-						ms(times[0]), ms(times[2]), used.width, used.windows, len(used.chunks), used.piece, used.need()>>20)
+					fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d chunks=%d piece=%d levels=%d/%d %d MiB;", c, g, log2(n), d,
+						ms(times[0]), ms(times[2]), used.width, used.windows, len(used.chunks), used.piece, used.tuning.firstLevel, used.tuning.level, used.need()>>20)
 					var names []string
 					for k := range phases {
 						names = append(names, k)
@@ -212,7 +219,7 @@ func TestTimes(t *testing.T) {
 					}
 					fmt.Println()
 				}
-				b.force = 0
+				b.tune = nil
 			}
 		}
 	})

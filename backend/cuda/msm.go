@@ -63,9 +63,6 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err 
 			continue
 		}
 		t := &task{number: i, job: &jobs[i], source: backend.Source(jobs, i), bases: rs[i]}
-		if _, err := layout.View[uint64](t.source.Scalars); err != nil {
-			return nil, jobError(i, err)
-		}
 		if t.prog, err = b.code.program(rs[i].Curve, rs[i].Group); err != nil {
 			return nil, jobError(i, err)
 		}

@@ -34,7 +34,6 @@ type input struct {
 	stream bool  // the points too come in chunks from the host
 	memory int64 // bytes that may be used
 	tuning tuning
-	window int // chosen beforehand; 0 is the best
 }
 
 // plan is how an MSM is computed. Everything follows from the input.
@@ -107,7 +106,7 @@ func newPlan(in input) (*plan, error) {
 	var bestCost float64
 	least := int64(-1)
 	for c := minWindow; c <= maxWindow; c++ {
-		if in.window != 0 && in.window != c {
+		if w := in.tuning.window; w != 0 && w != c {
 			continue
 		}
 		count := windows(in.curve, c)

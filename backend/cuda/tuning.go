@@ -14,6 +14,7 @@ type tuning struct {
 	piece   int     // the shortest limit for tasks
 
 	firstLevel, level int // logarithms, see plan.levels
+	window            int // chosen beforehand; 0 is the best
 }
 
 // tunings were fitted on an H200; the docs' decision 10 has the numbers.

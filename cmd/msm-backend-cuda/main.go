@@ -1,0 +1,58 @@
+// Command msm-backend-cuda is the CUDA backend as a plugin: a host starts it,
+// it is of no use by hand. scripts/build-plugin-cuda builds it with the tag
+// cuda; built without, it tells the host that it has no GPU support.
+//
+// Its environment:
+//
+//	MSM_GPU_DEVICE   ordinal of the device, 0 when not set
+//	MSM_GPU_MEMORY   device memory to use at most, such as 24GiB; all that is
+//	                 free when not set
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda"
+	"github.com/pippin-zk/pippin/plugin"
+)
+
+func main() { plugin.Serve(open) }
+
+func open(ctx context.Context, log *slog.Logger) (backend.Backend, error) {
+	o, err := options(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	b, err := cuda.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		select {
+		case <-b.Lost():
+			log.Error("the device is lost to this process")
+			os.Exit(3) // nothing but a new process can use it again
+		case <-ctx.Done():
+		}
+	}()
+	return b, nil
+}
+
+func options(env func(string) string) (o cuda.Options, err error) {
+	if s := env("MSM_GPU_DEVICE"); s != "" {
+		if o.Device, err = strconv.Atoi(s); err != nil || o.Device < 0 {
+			return o, fmt.Errorf("%w: MSM_GPU_DEVICE=%q is not a device's number", backend.ErrUnavailable, s)
+		}
+	}
+	if s := env("MSM_GPU_MEMORY"); s != "" {
+		if o.Memory, err = cuda.ParseMemory(s); err != nil {
+			return o, fmt.Errorf("%w: MSM_GPU_MEMORY: %w", backend.ErrUnavailable, err)
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda"
+)
+
+func TestOptions(t *testing.T) {
+	for _, c := range []struct {
+		device, memory string
+		want           cuda.Options
+		bad            bool
+	}{
+		{want: cuda.Options{}},
+		{device: "1", memory: "24GiB", want: cuda.Options{Device: 1, Memory: 24 << 30}},
+		{memory: "512MiB", want: cuda.Options{Memory: 512 << 20}},
+		{device: "-1", bad: true},
+		{device: "gpu", bad: true},
+		{memory: "lots", bad: true},
+	} {
+		env := map[string]string{"MSM_GPU_DEVICE": c.device, "MSM_GPU_MEMORY": c.memory}
+		got, err := options(func(k string) string { return env[k] })
+		if c.bad != errors.Is(err, backend.ErrUnavailable) || c.bad != (err != nil) {
+			t.Errorf("%v: error %v", env, err)
+		}
+		if !c.bad && got != c.want {
+			t.Errorf("%v: %+v, want %+v", env, got, c.want)
+		}
+	}
+}
