@@ -1,0 +1,183 @@
+package groth16_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"testing"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	gnark "github.com/consensys/gnark/backend"
+	stock "github.com/consensys/gnark/backend/groth16"
+	"github.com/consensys/gnark/backend/solidity"
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/constraint/solver"
+	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/frontend/cs/scs"
+	recursion "github.com/consensys/gnark/std/recursion/groth16"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/groth16"
+)
+
+// TestOptions compares with gnark under every prover option, on a circuit
+// whose commitments make the hash functions count.
+func TestOptions(t *testing.T) {
+	e := newEngine(t, msm.Config{})
+	type pair struct {
+		name     string
+		curve    ecc.ID
+		prover   []gnark.ProverOption
+		verifier []gnark.VerifierOption
+	}
+	solidityProver := solidity.WithProverTargetSolidityVerifier(gnark.GROTH16)
+	solidityVerifier := solidity.WithVerifierTargetSolidityVerifier(gnark.GROTH16)
+	native := func(outer, inner ecc.ID) pair {
+		return pair{"recursion in " + outer.String(), inner,
+			[]gnark.ProverOption{recursion.GetNativeProverOptions(outer.ScalarField(), inner.ScalarField())},
+			[]gnark.VerifierOption{recursion.GetNativeVerifierOptions(outer.ScalarField(), inner.ScalarField())}}
+	}
+	for _, c := range []pair{
+		{"none", ecc.BN254, nil, nil},
+		{"solidity", ecc.BN254, []gnark.ProverOption{solidityProver}, []gnark.VerifierOption{solidityVerifier}},
+		native(ecc.BW6_761, ecc.BLS12_377),
+		native(ecc.BN254, ecc.BN254),
+		native(ecc.BN254, ecc.BW6_761),
+		{"hash of 32 bytes", ecc.BW6_761, // shorter than a scalar
+			[]gnark.ProverOption{gnark.WithProverHashToFieldFunction(sha256.New())},
+			[]gnark.VerifierOption{gnark.WithVerifierHashToFieldFunction(sha256.New())}},
+		{"without effect", ecc.BLS12_381,
+			[]gnark.ProverOption{gnark.WithProverChallengeHashFunction(sha256.New()), gnark.WithProverKZGFoldingHashFunction(sha256.New()),
+				gnark.WithStatisticalZeroKnowledge(), gnark.WithSolverOptions(solver.WithNbTasks(1))},
+			nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := build(t, c.curve, byName("commitments"))
+			w := b.witness(t, 5)
+			want := proofBytes(t, 1, func() (stock.Proof, error) { return stock.Prove(b.ccs, b.pk, w, c.prover...) })
+			var proof stock.Proof
+			keep := func(p stock.Proof, err error) (stock.Proof, error) { proof = p; return p, err }
+
+			p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.WithProverOptions(c.prover...), groth16.WithVerify(b.vk, c.verifier...),
+				groth16.OnEvent(func(ev groth16.Event) { t.Error(ev) }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			if got := proofBytes(t, 1, func() (stock.Proof, error) { return keep(p.Prove(t.Context(), w)) }); !bytes.Equal(got, want) {
+				t.Error("options of the Prover: another proof than gnark's")
+			}
+			b.verify(t, proof, w, c.verifier...)
+			if got := proofBytes(t, 1, func() (stock.Proof, error) { return keep(groth16.Prove(b.ccs, b.pk, w, c.prover...)) }); !bytes.Equal(got, want) {
+				t.Error("options of the call: another proof than gnark's")
+			}
+		})
+	}
+}
+
+// TestOptionsCount shows that the test above can fail: without the option
+// the proof is another one.
+func TestOptionsCount(t *testing.T) {
+	b := build(t, ecc.BN254, byName("commitments"))
+	w := b.witness(t, 5)
+	plain := proofBytes(t, 1, func() (stock.Proof, error) { return groth16.Prove(b.ccs, b.pk, w) })
+	other := proofBytes(t, 1, func() (stock.Proof, error) {
+		return groth16.Prove(b.ccs, b.pk, w, solidity.WithProverTargetSolidityVerifier(gnark.GROTH16))
+	})
+	if bytes.Equal(plain, other) {
+		t.Error("the hash function makes no difference")
+	}
+}
+
+// TestErrorsAreGnarks proves what cannot be proved.
+func TestErrorsAreGnarks(t *testing.T) {
+	opt := gnark.WithSolverOptions(hints)
+	same := func(t *testing.T, b *built, w witness.Witness, opts ...gnark.ProverOption) {
+		t.Helper()
+		_, want := stock.Prove(b.ccs, b.pk, w, opts...)
+		_, got := groth16.Prove(b.ccs, b.pk, w, opts...)
+		if want == nil || got == nil || got.Error() != want.Error() {
+			t.Errorf("error %v, gnark's is %v", got, want)
+		}
+	}
+	for _, curve := range curves {
+		for _, s := range samples {
+			t.Run(curve.String()+"/"+s.name, func(t *testing.T) {
+				b := build(t, curve, s)
+				same(t, b, b.witness(t, -3), opt)
+			})
+		}
+	}
+	b := build(t, ecc.BN254, byName("hints and tables"))
+	t.Run("hint missing", func(t *testing.T) { same(t, b, b.witness(t, 3)) })
+	t.Run("hint fails", func(t *testing.T) { same(t, b, b.witness(t, 0), opt) })
+	t.Run("another circuit's witness", func(t *testing.T) { same(t, b, build(t, ecc.BN254, byName("cubic")).witness(t, 3), opt) })
+	t.Run("icicle", func(t *testing.T) {
+		_, err := groth16.Prove(b.ccs, b.pk, b.witness(t, 3), gnark.WithIcicleAcceleration())
+		if err == nil {
+			t.Error("an option's error was lost")
+		}
+	})
+}
+
+// TestWrongArguments wants errors where gnark panics.
+func TestWrongArguments(t *testing.T) {
+	b, other := build(t, ecc.BN254, byName("cubic")), build(t, ecc.BLS12_381, byName("cubic"))
+	bigger := build(t, ecc.BN254, byName("random of 60"))
+	w := b.witness(t, 3)
+	sparse, err := frontend.Compile(ecc.BN254.ScalarField(), scs.NewBuilder, &cubic{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		prove func() (stock.Proof, error)
+		want  error
+	}{
+		{"witness of another curve", func() (stock.Proof, error) { return groth16.Prove(b.ccs, b.pk, other.witness(t, 3)) }, witness.ErrInvalidWitness},
+		{"no witness", func() (stock.Proof, error) { return groth16.Prove(b.ccs, b.pk, nil) }, witness.ErrInvalidWitness},
+		{"key of another curve", func() (stock.Proof, error) { return groth16.Prove(b.ccs, other.pk, w) }, backend.ErrInvalidInput},
+		{"key of another circuit", func() (stock.Proof, error) { return groth16.Prove(b.ccs, bigger.pk, w) }, backend.ErrInvalidInput},
+		{"empty key", func() (stock.Proof, error) { return groth16.Prove(b.ccs, stock.NewProvingKey(ecc.BN254), w) }, backend.ErrInvalidInput},
+		{"no key", func() (stock.Proof, error) { return groth16.Prove(b.ccs, nil, w) }, backend.ErrInvalidInput},
+		{"no circuit", func() (stock.Proof, error) { return groth16.Prove(nil, b.pk, w) }, backend.ErrInvalidInput},
+		{"PLONK's circuit", func() (stock.Proof, error) { return groth16.Prove(sparse, b.pk, w) }, backend.ErrInvalidInput},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := c.prove(); !errors.Is(err, c.want) {
+				t.Errorf("error %v, want one that is %v", err, c.want)
+			}
+		})
+	}
+}
+
+// TestDummyKeys has all points of a key equal: additions must be complete, and
+// all bases are merged into one. Such a proof shows nothing but that it is
+// gnark's.
+func TestDummyKeys(t *testing.T) {
+	e := newEngine(t, msm.Config{})
+	for _, curve := range curves {
+		for _, name := range []string{"random of 700", "commitments", "public commitment"} {
+			t.Run(curve.String()+"/"+name, func(t *testing.T) {
+				b := *build(t, curve, byName(name))
+				var err error
+				if b.pk, err = groth16.DummySetup(b.ccs); err != nil {
+					t.Fatal(err)
+				}
+				w := b.witness(t, 3)
+				want := proofBytes(t, 1, func() (stock.Proof, error) { return stock.Prove(b.ccs, b.pk, w) })
+				for mode, newProver := range modes(e) {
+					p, err := newProver(&b)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := proofBytes(t, 1, func() (stock.Proof, error) { return p.Prove(t.Context(), w) }); !bytes.Equal(got, want) {
+						t.Errorf("%s: another proof than gnark's", mode)
+					}
+					p.Close()
+				}
+			})
+		}
+	}
+}

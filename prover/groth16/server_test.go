@@ -1,0 +1,401 @@
+package groth16_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	gnark "github.com/consensys/gnark/backend"
+	stock "github.com/consensys/gnark/backend/groth16"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/groth16"
+)
+
+var (
+	proofs  = flag.Int("proofs", 60, "proofs in a row in the test of memory")
+	moments = flag.Int("moments", 25, "swaps and deaths of a backend in the test of them")
+)
+
+// faulty opens backends on the CPU that count what is loaded and fail as told.
+type faulty struct {
+	loaded atomic.Int64 // bases in all backends
+	die    atomic.Int64 // calls until a backend dies, when above zero
+	lie    func(jobs int) bool
+}
+
+func (f *faulty) open(ctx context.Context, name string) (backend.Backend, error) {
+	b, err := pippin.Opener(pippin.Options{})(ctx, "cpu")
+	return &faultyBackend{Backend: b, f: f}, err
+}
+
+type faultyBackend struct {
+	backend.Backend
+	f    *faulty
+	own  atomic.Int64
+	dead atomic.Bool
+}
+
+func (b *faultyBackend) LoadBases(ctx context.Context, s backend.Bases) (backend.BasesID, error) {
+	if b.dead.Load() {
+		return 0, backend.ErrGone
+	}
+	id, err := b.Backend.LoadBases(ctx, s)
+	if err == nil {
+		b.f.loaded.Add(1)
+		b.own.Add(1)
+	}
+	return id, err
+}
+
+func (b *faultyBackend) FreeBases(ctx context.Context, id backend.BasesID) error {
+	err := b.Backend.FreeBases(ctx, id)
+	if err == nil {
+		b.f.loaded.Add(-1)
+		b.own.Add(-1)
+	}
+	return err
+}
+
+func (b *faultyBackend) Close() error {
+	b.f.loaded.Add(-b.own.Swap(0))
+	return b.Backend.Close()
+}
+
+func (b *faultyBackend) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	if len(jobs) > 0 && jobs[0].Count > 0 && b.f.die.Add(-1) == 0 {
+		b.dead.Store(true)
+	}
+	if b.dead.Load() {
+		return nil, fmt.Errorf("%w: killed by the test", backend.ErrGone)
+	}
+	out, err := b.Backend.MSM(ctx, jobs)
+	if err == nil && b.f.lie != nil && b.f.lie(len(jobs)) {
+		clear(out[0]) // infinity: on the curve, but wrong
+	}
+	return out, err
+}
+
+// TestConcurrent proves different witnesses of one circuit at once; the
+// circuit's lookup table holds values of the witness.
+func TestConcurrent(t *testing.T) {
+	e := newEngine(t, msm.Config{})
+	b := build(t, ecc.BN254, byName("hints and tables"))
+	p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.WithProverOptions(gnark.WithSolverOptions(hints)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 4 {
+				w := b.witness(t, int64(1000*g+i+1))
+				proof, err := p.Prove(t.Context(), w)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				b.verify(t, proof, w)
+			}
+		})
+	}
+	wg.Wait()
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := p.Prove(t.Context(), b.witness(t, 1)); !errors.Is(err, backend.ErrClosed) {
+		t.Errorf("Prove after Close: %v", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+}
+
+// TestSwapAndDeath changes and kills backends while proofs are made.
+func TestSwapAndDeath(t *testing.T) {
+	var f faulty
+	e := newEngine(t, msm.Config{Open: f.open, Backend: "first"})
+	b := build(t, ecc.BN254, byName("commitments"))
+	p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.MergeScalars(groth16.MergeAlways))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stop atomic.Bool
+	var made atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 2 {
+		wg.Go(func() {
+			for i := 0; !stop.Load(); i++ {
+				w := b.witness(t, int64(100*g+i+1))
+				proof, err := p.Prove(t.Context(), w)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				b.verify(t, proof, w)
+				made.Add(1)
+			}
+		})
+	}
+	for i := range *moments {
+		before := made.Load()
+		if i%2 == 0 {
+			if err := e.Use(t.Context(), fmt.Sprint("backend ", i)); err != nil {
+				t.Error(err)
+			}
+		} else {
+			f.die.Store(1 + rand.Int64N(6))
+		}
+		for made.Load() < before+2 && !t.Failed() {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	e.Close()
+	if n := f.loaded.Load(); n != 0 {
+		t.Errorf("%d bases are left", n)
+	}
+}
+
+// TestMemory makes proofs in a row and wants the heap, the goroutines and the
+// resident bases to stay as they are.
+func TestMemory(t *testing.T) {
+	var f faulty
+	e := newEngine(t, msm.Config{Open: f.open})
+	b := build(t, ecc.BN254, byName("commitments"))
+	p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.MergeScalars(groth16.MergeAlways))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	state := func() (heap uint64, goroutines int, bases int64) {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc, runtime.NumGoroutine(), f.loaded.Load()
+	}
+	var heap uint64
+	var goroutines int
+	var bases int64
+	for i := range *proofs {
+		if i == 10 {
+			heap, goroutines, bases = state()
+		}
+		w := b.witness(t, int64(i+1))
+		proof, err := p.Prove(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%10 == 0 {
+			b.verify(t, proof, w)
+		}
+	}
+	h, g, n := state()
+	if h > heap+heap/20+1<<19 {
+		t.Errorf("heap of %d bytes, %d after 10 proofs", h, heap)
+	}
+	if g > goroutines+2 {
+		t.Errorf("%d goroutines, %d after 10 proofs", g, goroutines)
+	}
+	if n != bases {
+		t.Errorf("%d bases, %d after 10 proofs", n, bases)
+	}
+}
+
+// TestVerify has a backend answer wrongly: the proof is right all the same,
+// and the event is told.
+func TestVerify(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		lie  func(jobs int) bool
+	}{
+		{"in the batch", func(jobs int) bool { return jobs > 1 }},
+		{"in H and the commitments", func(jobs int) bool { return jobs == 1 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := faulty{}
+			e := newEngine(t, msm.Config{Open: f.open, Backend: "liar"})
+			b := build(t, ecc.BN254, byName("commitments"))
+			var events []groth16.Event
+			p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.WithVerify(b.vk), groth16.OnEvent(func(ev groth16.Event) { events = append(events, ev) }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			w := b.witness(t, 3)
+			for lying, want := range []int{0, 1} {
+				if lying == 1 {
+					f.lie = c.lie
+				}
+				proof, err := p.Prove(t.Context(), w)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.verify(t, proof, w)
+				if len(events) != want || want == 1 && (events[0].Err == nil || events[0].Backend != "liar") {
+					t.Errorf("lying %d: events %v", lying, events)
+				}
+			}
+			// Without WithVerify such a proof comes out: the test above has
+			// something to find.
+			plain, err := groth16.NewProver(e, b.ccs, b.pk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer plain.Close()
+			proof, err := plain.Prove(t.Context(), w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			public, _ := w.Public()
+			if stock.Verify(proof, b.vk, public) == nil {
+				t.Error("the lie made no difference")
+			}
+		})
+	}
+	t.Run("another key", func(t *testing.T) {
+		b := build(t, ecc.BN254, byName("cubic"))
+		_, vk, err := stock.Setup(b.ccs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := groth16.NewProver(nil, b.ccs, b.pk, groth16.WithVerify(vk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		if _, err := p.Prove(t.Context(), b.witness(t, 3)); !errors.Is(err, groth16.ErrNotVerified) {
+			t.Errorf("error %v, want ErrNotVerified", err)
+		}
+	})
+}
+
+func TestCancelled(t *testing.T) {
+	b := build(t, ecc.BN254, byName("cubic"))
+	p, err := groth16.NewProver(nil, b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.Prove(ctx, b.witness(t, 3)); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestProve is the function with gnark's signature: it keeps what it loaded,
+// notices another key in the same place, and frees with the key and with Use.
+func TestProve(t *testing.T) {
+	var f faulty
+	e := newEngine(t, msm.Config{Open: f.open})
+	groth16.Use(e)
+	defer groth16.Use(nil)
+	b := build(t, ecc.BN254, byName("cubic"))
+	prove := func(pk stock.ProvingKey, vk stock.VerifyingKey) {
+		t.Helper()
+		w := b.witness(t, 3)
+		proof, err := groth16.Prove(b.ccs, pk, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		public, _ := w.Public()
+		if err := groth16.Verify(proof, vk, public); err != nil {
+			t.Error(err)
+		}
+	}
+	prove(b.pk, b.vk)
+	one := f.loaded.Load()
+	if one == 0 {
+		t.Fatal("nothing was loaded into the engine")
+	}
+	prove(b.pk, b.vk)
+	if n := f.loaded.Load(); n != one {
+		t.Fatalf("%d bases after the second proof, %d after the first", n, one)
+	}
+
+	// Two keys of the circuit, one after the other in the same variable.
+	pk2, vk2, err := groth16.Setup(b.ccs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw1, raw2 bytes.Buffer
+	for _, x := range []struct {
+		pk io.WriterTo
+		to *bytes.Buffer
+	}{{b.pk, &raw1}, {pk2, &raw2}} {
+		if _, err := x.pk.WriteTo(x.to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pk := groth16.NewProvingKey(ecc.BN254)
+	for _, x := range []struct {
+		raw *bytes.Buffer
+		vk  stock.VerifyingKey
+	}{{&raw1, b.vk}, {&raw2, vk2}} {
+		if _, err := pk.ReadFrom(x.raw); err != nil {
+			t.Fatal(err)
+		}
+		prove(pk, x.vk)
+		if n := f.loaded.Load(); n != 2*one {
+			t.Errorf("%d bases with two keys, want %d", n, 2*one)
+		}
+	}
+	runtime.KeepAlive(pk)
+	pk = nil
+	for deadline := time.Now().Add(10 * time.Second); f.loaded.Load() > one; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the bases of a key that is garbage are still loaded: %d, want %d", f.loaded.Load(), one)
+		}
+		runtime.GC()
+	}
+	groth16.Use(nil)
+	if n := f.loaded.Load(); n != 0 {
+		t.Errorf("%d bases after Use", n)
+	}
+	prove(b.pk, b.vk) // without an engine
+	runtime.KeepAlive(b)
+}
+
+// TestProveWhileUseChanges calls Prove from several goroutines while another
+// changes the engine.
+func TestProveWhileUseChanges(t *testing.T) {
+	e := newEngine(t, msm.Config{})
+	defer groth16.Use(nil)
+	b := build(t, ecc.BN254, byName("tiny"))
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for g := range 3 {
+		wg.Go(func() {
+			for i := 0; !stop.Load(); i++ {
+				if _, err := groth16.Prove(b.ccs, b.pk, b.witness(t, int64(10*g+i+1))); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for i := range 30 {
+		groth16.Use([]*msm.Engine{e, nil}[i%2])
+		time.Sleep(5 * time.Millisecond)
+	}
+	stop.Store(true)
+	wg.Wait()
+}
