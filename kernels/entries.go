@@ -14,9 +14,9 @@ type Common struct {
 }
 
 var common = Common{
-	SortCount:   Entry{Unit: "sort", Symbol: "pippin_sort_count", Threads: 256, Params: 8},
+	SortCount:   Entry{Unit: "sort", Symbol: "pippin_sort_count", Threads: 256, Params: 9},
 	SortScan:    Entry{Unit: "sort", Symbol: "pippin_sort_scan", Threads: 256, Params: 3},
-	SortScatter: Entry{Unit: "sort", Symbol: "pippin_sort_scatter", Threads: 256, Params: 15},
+	SortScatter: Entry{Unit: "sort", Symbol: "pippin_sort_scatter", Threads: 256, Params: 16},
 	Runs:        Entry{Unit: "buckets", Symbol: "pippin_runs", Threads: 256, Params: 6},
 	TasksCount:  Entry{Unit: "buckets", Symbol: "pippin_tasks_count", Threads: 1024, Params: 5},
 	TasksOrder:  Entry{Unit: "buckets", Symbol: "pippin_tasks_order", Threads: 1024, Params: 1},

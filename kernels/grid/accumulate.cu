@@ -6,6 +6,8 @@
 
 namespace pippin::grid {
 
+using hot_field = hot<field, (group::curve::fp::limbs > 12)>::type;
+
 // Writes 2p to out, for the point p at src or its negative. It happens when a
 // base repeats, and talks through memory to cost the hot loop no registers.
 PIPPIN_CALLED void double_point(uint32_t* out, const uint32_t* src, bool minus) {
@@ -24,7 +26,7 @@ PIPPIN_GROUP_KERNEL((128), accumulate)
  uint32_t* slots) {
   using namespace pippin;
   using namespace pippin::grid;
-  using F = field;
+  using F = hot_field;
   constexpr uint64_t W = F::words;
   const uint64_t t = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (t >= reinterpret_cast<const plan*>(work)->tasks) return;
@@ -57,8 +59,7 @@ PIPPIN_GROUP_KERNEL((128), accumulate)
       }
       continue;
     }
-    const xyzz<F> s = detail::add_tail<F>(sum.x, sum.y, h, r);
-    sum = {s.x, s.y, F::mul(sum.zz, s.zz), F::mul(sum.zzz, s.zzz)};
+    sum = detail::add_tail<F>(sum.x, sum.y, h, r, sum.zz, sum.zzz);
   }
   store_xyzz_raw(out, sum);
 }

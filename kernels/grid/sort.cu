@@ -1,5 +1,6 @@
 // sort.cu: a stable radix sort of entries by key, least significant digit
-// first, eight bits a pass, all sets in one launch.
+// first, up to eight bits a pass (mask says how many: the fewer, the longer the
+// pieces that are written together), all sets in one launch.
 //
 // A pass is three kernels over tiles of 4096 entries:
 //
@@ -41,7 +42,7 @@ __device__ __forceinline__ slot_key read_key(const uint32_t* in, uint64_t i, uin
 // in: [set][stride] digits (first) or keys. live: [set] entries, or null: n.
 // counts: [set][256][tiles]. Block x is the tile.
 PIPPIN_KERNEL((256), sort_count)
-(const uint32_t* in, const uint32_t* live, uint64_t n, uint64_t stride, uint64_t shift, uint64_t first,
+(const uint32_t* in, const uint32_t* live, uint64_t n, uint64_t stride, uint64_t shift, uint64_t mask, uint64_t first,
  uint32_t* counts, uint64_t tiles) {
   using namespace pippin::grid;
   __shared__ uint32_t seen[radix];
@@ -54,7 +55,7 @@ PIPPIN_KERNEL((256), sort_count)
     const uint32_t lane = threadIdx.x % warp_size;
     for (uint32_t k = 0; k < per_thread; k++) {
       const slot_key e = read_key(in, at * tile + k * sort_threads + threadIdx.x, n, first != 0);
-      const uint32_t digit = e.valid ? e.key >> shift & (radix - 1) : radix;
+      const uint32_t digit = e.valid ? e.key >> (uint32_t)shift & (uint32_t)mask : radix;
       // One addition for the lanes that agree with lane 0, as they all do where
       // one key is frequent.
       const uint32_t lead = __shfl_sync(full_warp, digit, 0);
@@ -99,9 +100,9 @@ PIPPIN_KERNEL((256), sort_scan)(uint32_t* counts, uint32_t* totals, uint64_t til
 
 // Values of the first pass: position p of a set is the point p % points, in its
 // multiple p / points, which is at (p / points) * multiple. live_out: [set].
-PIPPIN_KERNEL((256, 3), sort_scatter)
+PIPPIN_KERNEL((256, 4), sort_scatter)
 (const uint32_t* in, const uint32_t* values_in, const uint32_t* live, uint64_t n, uint64_t stride,
- uint64_t shift, uint64_t first, const uint32_t* counts, const uint32_t* totals, uint64_t tiles,
+ uint64_t shift, uint64_t mask, uint64_t first, const uint32_t* counts, const uint32_t* totals, uint64_t tiles,
  uint32_t* keys_out, uint32_t* values_out, uint32_t* live_out, uint64_t points, uint64_t multiple) {
   using namespace pippin::grid;
   __shared__ uint32_t keys[tile], values[tile];
@@ -121,13 +122,15 @@ PIPPIN_KERNEL((256, 3), sort_scatter)
   for (uint32_t w = 0; w < sort_warps; w++) before[w][t] = 0;
   __syncthreads();
 
-  // A warp takes 512 consecutive entries, 32 at a time, in order.
-  uint32_t key[per_thread], rank[per_thread];
+  // A warp takes 512 consecutive entries, 32 at a time, in order. Their ranks
+  // are kept, two to a register, and their keys read again later: this kernel
+  // lives on how many warps there are.
+  uint32_t ranks[per_thread / 2] = {};
   const uint64_t base = at * tile + warp * (warp_size * per_thread) + lane;
 #pragma unroll
   for (uint32_t k = 0; k < per_thread; k++) {
     const slot_key e = read_key(in, base + k * warp_size, n, first != 0);
-    const uint32_t digit = e.key >> shift & (radix - 1);
+    const uint32_t digit = e.key >> (uint32_t)shift & (uint32_t)mask;
     uint32_t peers = __ballot_sync(full_warp, e.valid);
 #pragma unroll
     for (uint32_t b = 0; b < radix_bits; b++) {
@@ -139,8 +142,7 @@ PIPPIN_KERNEL((256, 3), sort_scatter)
     __syncwarp();
     if (e.valid && ahead == 0) before[warp][digit] = sofar + __popc(peers);
     __syncwarp();
-    key[k] = e.key;
-    rank[k] = e.valid ? sofar + ahead : full_warp;
+    ranks[k / 2] |= (sofar + ahead) << 16 * (k % 2);
   }
   __syncthreads();
 
@@ -161,9 +163,10 @@ PIPPIN_KERNEL((256, 3), sort_scatter)
 
 #pragma unroll
   for (uint32_t k = 0; k < per_thread; k++) {
-    if (rank[k] == full_warp) continue;
-    const uint32_t digit = key[k] >> shift & (radix - 1);
     const uint64_t i = base + k * warp_size;
+    const slot_key e = read_key(in, i, n, first != 0);
+    if (!e.valid) continue;
+    const uint32_t digit = e.key >> (uint32_t)shift & (uint32_t)mask;
     uint32_t value;
     if (first) {
       uint64_t point = i;
@@ -172,13 +175,13 @@ PIPPIN_KERNEL((256, 3), sort_scatter)
     } else {
       value = values_in[i];
     }
-    const uint32_t place = start[digit] + before[warp][digit] + rank[k];
-    keys[place] = key[k];
+    const uint32_t place = start[digit] + before[warp][digit] + (ranks[k / 2] >> 16 * (k % 2) & 0xffff);
+    keys[place] = e.key;
     values[place] = value;
   }
   __syncthreads();
   for (uint32_t i = t; i < in_tile; i += sort_threads) {
-    const uint32_t k = keys[i], to = shift_to[k >> shift & (radix - 1)] + i;
+    const uint32_t k = keys[i], to = shift_to[k >> (uint32_t)shift & (uint32_t)mask] + i;
     keys_out[to] = k;
     values_out[to] = values[i];
   }

@@ -30,10 +30,15 @@ inline void must(cudaError_t e, const char* call) {
   std::exit(1);
 }
 
+// Items are packed; operations see theirs aligned for vector loads.
 template <class Op>
 __global__ void kernel(uint32_t* out, const uint32_t* in, uint64_t count) {
   const uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
-  if (i < count) Op::apply(out + i * Op::out, in + i * Op::in);
+  if (i >= count) return;
+  alignas(16) uint32_t x[Op::in], r[Op::out];
+  for (int k = 0; k < Op::in; k++) x[k] = in[i * Op::in + k];
+  Op::apply(r, x);
+  for (int k = 0; k < Op::out; k++) out[i * Op::out + k] = r[k];
 }
 
 template <class Op>

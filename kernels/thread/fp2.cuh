@@ -43,19 +43,21 @@ struct fp2 {
   }
 
   // a b = (a0 b0 + u^2 a1 b1) + ((a0 + a1)(b0 + b1) - a0 b0 - a1 b1) u.
+  // The sums come first, so that they are gone before the other products begin.
   // Cost: 3M. Source: Karatsuba and Ofman 1962.
   PIPPIN_HD static elem mul(const elem& a, const elem& b) {
-    const auto p0 = F::mul(a.c0, b.c0), p1 = F::mul(a.c1, b.c1);
     const auto cross = F::mul(F::add(a.c0, a.c1), F::add(b.c0, b.c1));
-    return {F::sub(p0, minus_u_squared(p1)), F::sub(F::sub(cross, p0), p1)};
+    const auto p0 = F::mul(a.c0, b.c0), rest = F::sub(cross, p0);
+    const auto p1 = F::mul(a.c1, b.c1);
+    return {F::sub(p0, minus_u_squared(p1)), F::sub(rest, p1)};
   }
 
   // a^2 = ((a0 + a1)(a0 + u^2 a1) - (1 + u^2) a0 a1) + 2 a0 a1 u; the last term
   // of the first coefficient is 0 for u^2 = -1 and +4 a0 a1 for u^2 = -5.
   // Cost: 2M.
   PIPPIN_HD static elem sqr(const elem& a) {
-    const auto twice = F::dbl(F::mul(a.c0, a.c1));
     const auto c0 = F::mul(F::add(a.c0, a.c1), F::sub(a.c0, minus_u_squared(a.c1)));
+    const auto twice = F::dbl(F::mul(a.c0, a.c1));
     if constexpr (USquared == -1) {
       return {c0, twice};
     } else {

@@ -15,8 +15,12 @@
 #pragma once
 #include <cstdint>
 
-#if defined(__CUDACC__)
+// Always inlined on the device. Not on the host: there it would cost the
+// compiler minutes and gain a test nothing.
+#if defined(__CUDA_ARCH__)
 #define PIPPIN_HD __host__ __device__ __forceinline__
+#elif defined(__CUDACC__)
+#define PIPPIN_HD __host__ __device__ inline
 #else
 #define PIPPIN_HD inline
 #endif

@@ -1,0 +1,440 @@
+// throughput: how many operations a second one GPU does with one thread a
+// number, every multiprocessor full, each thread a chain in which every result
+// is an operand of the next operation. Prints a JSON record of the machine and
+// of every measurement. The last values of some threads are computed again on
+// the host; a difference ends the program with status 1.
+//
+//   throughput [PREFIX]     only operations whose name begins so
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "../curves/bls12_377.cuh"
+#include "../curves/bls12_381.cuh"
+#include "../curves/bn254.cuh"
+#include "../curves/bw6_761.cuh"
+#include "../thread/edwards.cuh"
+
+#if !defined(PIPPIN_SOURCE_DIGEST)
+#define PIPPIN_SOURCE_DIGEST "unknown"
+#endif
+
+namespace pippin::throughput {
+
+using mp::num;
+
+static void must(cudaError_t e, const char* call) {
+  if (e == cudaSuccess) return;
+  std::fprintf(stderr, "throughput: %s: %s\n", call, cudaGetErrorString(e));
+  std::exit(1);
+}
+
+// pair is the state of a chain: two numbers, for most operations the operands.
+template <int N>
+struct pair {
+  num<N> x, y;
+};
+
+// Parameters of an operation that needs none.
+struct none {};
+
+// The operations. Each has its state, its parameters (a modulus known at run
+// time comes from the constant bank), and a step that does one operation.
+template <int N>
+struct add_op {
+  using state = pair<N>;
+  using params = none;
+  PIPPIN_HD static state step(const state& s, const params&) { return {s.y, mp::add(s.x, s.y)}; }
+};
+template <int N>
+struct sub_op {
+  using state = pair<N>;
+  using params = none;
+  PIPPIN_HD static state step(const state& s, const params&) { return {s.y, mp::sub(s.x, s.y)}; }
+};
+
+// The chains of products keep the low half, odd from odd operands, and let one
+// word of the high half in, so that no part of the product is unused.
+template <int N>
+PIPPIN_HD num<N> fold(const num<2 * N>& t) {
+  num<N> r = mp::resize<N>(t);
+  r[N - 1] ^= t[2 * N - 1];
+  r[0] |= 1;
+  return r;
+}
+template <int N>
+struct mul_op {
+  using state = pair<N>;
+  using params = none;
+  PIPPIN_HD static state step(const state& s, const params&) {
+    return {s.y, fold<N>(mp::mul(s.x, s.y))};
+  }
+};
+template <int N>
+struct karatsuba_op {
+  using state = pair<N>;
+  using params = none;
+  PIPPIN_HD static state step(const state& s, const params&) {
+    return {s.y, fold<N>(mp::mul_karatsuba(s.x, s.y))};
+  }
+};
+template <int N>
+struct sqr_op {
+  using state = pair<N>;
+  using params = none;
+  PIPPIN_HD static state step(const state& s, const params&) {
+    const num<2 * N> t = mp::sqr(s.x);
+    num<N> r = mp::slice<N / 2, N>(t);
+    r[0] ^= t[0];
+    r[N - 1] ^= t[2 * N - 1];
+    return {r, s.y};
+  }
+};
+
+// Modulo a number of Bits bits known at run time.
+template <int Bits>
+struct modadd_op {
+  static constexpr int N = mp::limbs_for(Bits);
+  using state = pair<N>;
+  using params = mp::modulus<N, Bits>;
+  PIPPIN_HD static state step(const state& s, const params& m) {
+    return {s.y, mp::mod_add(s.x, s.y, m)};
+  }
+};
+template <int Bits>
+struct montmul_op {
+  static constexpr int N = mp::limbs_for(Bits);
+  using state = pair<N>;
+  using params = mp::modulus<N, Bits>;
+  PIPPIN_HD static state step(const state& s, const params& m) {
+    return {s.y, mp::mont_mul(s.x, s.y, m)};
+  }
+};
+template <int Bits>
+struct montsqr_op {
+  static constexpr int N = mp::limbs_for(Bits);
+  using state = pair<N>;
+  using params = mp::modulus<N, Bits>;
+  PIPPIN_HD static state step(const state& s, const params& m) {
+    return {mp::mont_sqr(s.x, m), s.y};
+  }
+};
+
+// In a field whose modulus the compiler knows.
+template <class C>
+struct field_state {
+  typename prime_field<C>::elem x, y;
+};
+template <class C>
+struct field_add_op {
+  using state = field_state<C>;
+  using params = none;
+  PIPPIN_HD static state step(const state& s, const params&) {
+    return {s.y, prime_field<C>::add(s.x, s.y)};
+  }
+};
+template <class C>
+struct field_mul_op {
+  using state = field_state<C>;
+  using params = none;
+  PIPPIN_HD static state step(const state& s, const params&) {
+    return {s.y, prime_field<C>::mul(s.x, s.y)};
+  }
+};
+template <class C>
+struct field_sqr_op {
+  using state = field_state<C>;
+  using params = none;
+  PIPPIN_HD static state step(const state& s, const params&) {
+    return {prime_field<C>::sqr(s.x), s.y};
+  }
+};
+
+// A bucket sum that takes in one point again and again, and so the same for the
+// Edwards form.
+template <class G>
+struct xyzz_op {
+  using F = typename G::field;
+  struct state {
+    xyzz<F> sum;
+  };
+  using params = affine<F>;
+  PIPPIN_HD static state step(const state& s, const params& p) { return {add(s.sum, p)}; }
+};
+template <class G>
+struct edwards_op {
+  using F = typename G::field;
+  struct state {
+    extended<F> sum;
+  };
+  using params = niels<F>;
+  PIPPIN_HD static state step(const state& s, const params& p) {
+    return {edwards<typename G::curve>::add(s.sum, p)};
+  }
+};
+
+template <class Op>
+__global__ void chain(typename Op::state* states, const typename Op::params params, int steps) {
+  const uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
+  typename Op::state s = states[i];
+#pragma unroll 1
+  for (int k = 0; k < steps; k++) s = Op::step(s, params);
+  states[i] = s;
+}
+
+// measurement is a line of the record.
+struct measurement {
+  std::string op, modulus;
+  int bits, regs, local, block, blocks_per_sm;
+  double gops, ms;
+  int steps;
+};
+
+static std::vector<measurement> results;
+static std::string prefix;
+static bool all_right = true;
+
+// A simple generator; the host needs no better one.
+static uint32_t next_random() {
+  static uint64_t s = 0x9e3779b97f4a7c15u;
+  s ^= s << 13;
+  s ^= s >> 7;
+  s ^= s << 17;
+  return (uint32_t)(s >> 16);
+}
+
+template <class Op>
+static double time_once(typename Op::state* d, const typename Op::params& p, int steps, int grid,
+                        int block) {
+  cudaEvent_t a, b;
+  must(cudaEventCreate(&a), "event");
+  must(cudaEventCreate(&b), "event");
+  must(cudaEventRecord(a), "record");
+  chain<Op><<<grid, block>>>(d, p, steps);
+  must(cudaEventRecord(b), "record");
+  must(cudaEventSynchronize(b), "synchronize");
+  must(cudaGetLastError(), "chain");
+  float ms;
+  must(cudaEventElapsedTime(&ms, a, b), "elapsed");
+  cudaEventDestroy(a);
+  cudaEventDestroy(b);
+  return ms;
+}
+
+// Measures Op from random states that init makes, over block sizes, and keeps the
+// best; the answers of a first short run are compared with the host's.
+template <class Op, class Init>
+static void measure(const char* op, int bits, const char* modulus, const typename Op::params& p,
+                    const Init& init) {
+  if (std::strncmp(op, prefix.c_str(), prefix.size()) != 0) return;
+  using state = typename Op::state;
+  cudaFuncAttributes attributes;
+  must(cudaFuncGetAttributes(&attributes, chain<Op>), "attributes");
+  cudaDeviceProp device;
+  must(cudaGetDeviceProperties(&device, 0), "properties");
+  const int sms = device.multiProcessorCount;
+  const size_t most = (size_t)sms * 2048;
+  std::vector<state> first(most), last(most);
+  std::vector<state> seeds(64);
+  for (state& s : seeds) s = init();
+  for (size_t i = 0; i < most; i++) first[i] = seeds[i % 64];
+  state* d;
+  must(cudaMalloc(&d, most * sizeof(state)), "malloc");
+  measurement best = {op, modulus, bits, attributes.numRegs, (int)attributes.localSizeBytes,
+                      0, 0, 0, 0, 0};
+  bool checked = false;
+  for (int block : {64, 128, 256, 512, 768}) {
+    int per_sm = 0;
+    if (block > attributes.maxThreadsPerBlock) continue;
+    must(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, chain<Op>, block, 0), "occupancy");
+    if (per_sm == 0) continue;
+    const int grid = sms * per_sm;
+    must(cudaMemcpy(d, first.data(), most * sizeof(state), cudaMemcpyHostToDevice), "copy");
+    if (!checked) {
+      // Odd, so that a chain that swaps its operands shows both.
+      const int steps = 257;
+      time_once<Op>(d, p, steps, grid, block);
+      must(cudaMemcpy(last.data(), d, most * sizeof(state), cudaMemcpyDeviceToHost), "copy");
+      for (size_t i : {(size_t)0, (size_t)1, (size_t)(grid * block - 1)}) {
+        state s = first[i];
+        for (int k = 0; k < steps; k++) s = Op::step(s, p);
+        if (std::memcmp(&s, &last[i], sizeof s) != 0) {
+          std::fprintf(stderr, "throughput: %s %d %s: thread %zu differs from the host\n", op, bits,
+                       modulus, i);
+          all_right = false;
+        }
+      }
+      checked = true;
+    }
+    // About 8 ms a run: from a short one.
+    const double probe_ms = time_once<Op>(d, p, 200, grid, block);
+    const int steps = std::max(200, (int)(200 * 8 / std::max(probe_ms, 0.01)));
+    double ms = 1e9;
+    for (int run = 0; run < 5; run++) ms = std::min(ms, time_once<Op>(d, p, steps, grid, block));
+    const double gops = (double)grid * block * steps / ms / 1e6;
+    if (gops > best.gops) {
+      best.gops = gops;
+      best.ms = ms;
+      best.block = block;
+      best.blocks_per_sm = per_sm;
+      best.steps = steps;
+    }
+  }
+  must(cudaFree(d), "free");
+  results.push_back(best);
+  std::fprintf(stderr, "%-14s %5d %-14s %8.2f G/s  %3d regs %5d local  %d x %d\n", op, bits, modulus,
+               best.gops, best.regs, best.local, best.blocks_per_sm, best.block);
+}
+
+template <int N>
+static num<N> random_num(int bits) {
+  num<N> r;
+  for (int i = 0; i < N; i++) r[i] = next_random();
+  if (bits % 32 != 0) r[N - 1] &= (1u << bits % 32) - 1;
+  return r;
+}
+
+template <int Bits>
+static void plain() {
+  constexpr int N = mp::limbs_for(Bits);
+  const auto init = [] {
+    pair<N> s = {random_num<N>(Bits), random_num<N>(Bits)};
+    s.x[0] |= 1;
+    s.y[0] |= 1;
+    return s;
+  };
+  measure<add_op<N>>("add", Bits, "", {}, init);
+  measure<sub_op<N>>("sub", Bits, "", {}, init);
+  measure<mul_op<N>>("mul", Bits, "", {}, init);
+  measure<sqr_op<N>>("sqr", Bits, "", {}, init);
+  measure<karatsuba_op<N>>("karatsuba", Bits, "", {}, init);
+}
+
+template <int Bits>
+static void modular() {
+  constexpr int N = mp::limbs_for(Bits);
+  num<N> p = random_num<N>(Bits);
+  p[0] |= 1;
+  p[N - 1] |= 1u << (Bits - 1) % 32;
+  const auto m = mp::make_modulus<Bits>(p);
+  const auto init = [&] {
+    pair<N> s = {random_num<N>(Bits), random_num<N>(Bits)};
+    s.x = mp::to_mont(s.x, m);
+    s.y = mp::to_mont(s.y, m);
+    return s;
+  };
+  const std::string name = "runtime, " + std::to_string(Bits) + " bits";
+  measure<modadd_op<Bits>>("modadd", Bits, name.c_str(), m, init);
+  measure<montmul_op<Bits>>("montmul", Bits, name.c_str(), m, init);
+  measure<montsqr_op<Bits>>("montsqr", Bits, name.c_str(), m, init);
+}
+
+template <class C>
+static void in_field(const char* name) {
+  using F = prime_field<C>;
+  const auto init = [] {
+    field_state<C> s;
+    s.x = F::from_integer(random_num<C::limbs>(C::bits - 1));
+    s.y = F::from_integer(random_num<C::limbs>(C::bits - 1));
+    return s;
+  };
+  measure<field_add_op<C>>("modadd", 32 * C::limbs, name, {}, init);
+  measure<field_mul_op<C>>("montmul", 32 * C::limbs, name, {}, init);
+  measure<field_sqr_op<C>>("montsqr", 32 * C::limbs, name, {}, init);
+}
+
+template <class G>
+static void bucket(const char* name) {
+  using F = typename G::field;
+  const affine<F> g = G::generator();
+  xyzz<F> sum = dbl(g);
+  const auto init = [&] {
+    sum = dbl(add(sum, g));
+    return typename xyzz_op<G>::state{sum};
+  };
+  measure<xyzz_op<G>>("xyzz_add_affine", 32 * F::words, name, g, init);
+}
+
+static void edwards_bucket() {
+  using G = g1<curves::bls12_377>;
+  using E = edwards<G::curve>;
+  using F = G::field;
+  const auto g = G::generator();
+  const niels<F> n = E::from_weierstrass(g, F::inv(E::denominator(g)));
+  extended<F> sum = E::add(E::neutral(), n);
+  const auto init = [&] {
+    sum = E::dbl(E::add(sum, n));
+    return edwards_op<G>::state{sum};
+  };
+  measure<edwards_op<G>>("edwards_add_niels", 32 * F::words, "bls12_377_g1", n, init);
+}
+
+static void print() {
+  cudaDeviceProp d;
+  int driver = 0;
+  must(cudaGetDeviceProperties(&d, 0), "properties");
+  must(cudaDriverGetVersion(&driver), "driver version");
+  std::printf("{\n  \"machine\": {\"gpu\": \"%s\", \"sms\": %d, \"cuda_driver\": \"%d.%d\", ", d.name,
+              d.multiProcessorCount, driver / 1000, driver % 1000 / 10);
+  std::printf("\"toolkit\": \"%d.%d.%d\", \"sources\": \"%s\"},\n  \"runs\": [\n", __CUDACC_VER_MAJOR__,
+              __CUDACC_VER_MINOR__, __CUDACC_VER_BUILD__, PIPPIN_SOURCE_DIGEST);
+  for (size_t i = 0; i < results.size(); i++) {
+    const measurement& m = results[i];
+    std::printf("    {\"op\": \"%s\", \"bits\": %d, \"modulus\": \"%s\", \"gops\": %.3f, ", m.op.c_str(),
+                m.bits, m.modulus.c_str(), m.gops);
+    std::printf("\"regs\": %d, \"local_bytes\": %d, \"block\": %d, \"blocks_per_sm\": %d, ", m.regs,
+                m.local, m.block, m.blocks_per_sm);
+    std::printf("\"steps\": %d, \"min_ms\": %.3f, \"checked\": true}%s\n", m.steps, m.ms,
+                i + 1 < results.size() ? "," : "");
+  }
+  std::printf("  ]\n}\n");
+}
+
+static int run() {
+  in_field<curves::bn254_fp>("bn254_fp");
+  in_field<curves::bls12_381_fp>("bls12_381_fp");
+  in_field<curves::bls12_377_fp>("bls12_377_fp");
+  in_field<curves::bw6_761_fp>("bw6_761_fp");
+  modular<109>();
+  modular<131>();
+  modular<163>();
+  modular<191>();
+  modular<239>();
+  modular<128>();
+  modular<256>();
+  modular<384>();
+  modular<512>();
+  modular<768>();
+  modular<1023>();
+  modular<1024>();
+  plain<109>();
+  plain<131>();
+  plain<163>();
+  plain<191>();
+  plain<239>();
+  plain<256>();
+  plain<384>();
+  plain<512>();
+  plain<768>();
+  plain<1024>();
+  bucket<g1<curves::bn254>>("bn254_g1");
+  bucket<g1<curves::bls12_381>>("bls12_381_g1");
+  bucket<g1<curves::bls12_377>>("bls12_377_g1");
+  bucket<g1<curves::bw6_761>>("bw6_761_g1");
+  bucket<g2<curves::bn254>>("bn254_g2");
+  bucket<g2<curves::bls12_381>>("bls12_381_g2");
+  edwards_bucket();
+  if (!all_right) return 1;
+  print();
+  return 0;
+}
+
+}  // namespace pippin::throughput
+
+int main(int argc, char** argv) {
+  if (argc > 1) pippin::throughput::prefix = argv[1];
+  return pippin::throughput::run();
+}
