@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/big"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -17,6 +18,9 @@ import (
 	"github.com/consensys/gnark-crypto/ecc"
 	gnark "github.com/consensys/gnark/backend"
 	stock "github.com/consensys/gnark/backend/groth16"
+	"github.com/consensys/gnark/constraint/solver"
+	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/std/lookup/logderivlookup"
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
@@ -121,6 +125,59 @@ func TestConcurrent(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Errorf("second Close: %v", err)
 	}
+}
+
+// meeting looks a value up in a table, has a hint, and looks it up again.
+type meeting struct{ X frontend.Variable }
+
+func (c *meeting) Define(api frontend.API) error {
+	table := logderivlookup.New(api)
+	table.Insert(c.X)
+	table.Insert(api.Mul(c.X, c.X))
+	first := table.Lookup(0)[0]
+	zero, err := api.Compiler().NewHint(halfHint, 1, first)
+	if err != nil {
+		return err
+	}
+	api.AssertIsEqual(zero[0], 0)
+	api.AssertIsEqual(table.Lookup(zero[0])[0], c.X)
+	return nil
+}
+
+// TestSolversMeet has two solvers of one circuit between two look-ups at the
+// same time: if they shared the table, one would see the other's value.
+func TestSolversMeet(t *testing.T) {
+	b := build(t, ecc.BN254, sample{"meeting", func() frontend.Circuit { return &meeting{} },
+		func(_ *big.Int, seed int64) frontend.Circuit { return &meeting{seed} }})
+	p, err := groth16.NewProver(nil, b.ccs, b.pk, groth16.WithVerify(b.vk))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	met := make(chan struct{})
+	var arrived atomic.Int64
+	hint := func(_ *big.Int, _, out []*big.Int) error {
+		if arrived.Add(1) == 2 {
+			close(met)
+		}
+		select {
+		case <-met:
+		case <-time.After(20 * time.Second):
+			return errors.New("the other solver did not come: is there a lock?")
+		}
+		out[0].SetUint64(0)
+		return nil
+	}
+	opt := gnark.WithSolverOptions(solver.OverrideHint(solver.GetHintID(halfHint), hint))
+	var wg sync.WaitGroup
+	for _, seed := range []int64{5, 7} {
+		wg.Go(func() {
+			if _, err := p.Prove(t.Context(), b.witness(t, seed), opt); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // TestSwapAndDeath changes and kills backends while proofs are made.

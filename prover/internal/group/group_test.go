@@ -1,0 +1,159 @@
+package group
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-377"
+	fp377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fp"
+	"github.com/consensys/gnark-crypto/ecc/bls12-381"
+	fp381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fp"
+	"github.com/consensys/gnark-crypto/ecc/bn254"
+	fp254 "github.com/consensys/gnark-crypto/ecc/bn254/fp"
+	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr/hash_to_field"
+	"github.com/consensys/gnark-crypto/ecc/bw6-761"
+	fp761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fp"
+
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/internal/merge"
+)
+
+// classesOf is a partition of n elements with one class of a third of them,
+// small classes, single elements and some in none.
+func classesOf(n int) ([]uint64, *merge.Classes) {
+	rng := rand.New(rand.NewPCG(7, uint64(n)))
+	v := make([]uint64, n)
+	for i := range v {
+		switch rng.IntN(6) {
+		case 0, 1:
+			v[i] = 1
+		case 2:
+			v[i] = 2 + rng.Uint64N(uint64(n/8))
+		case 3:
+			v[i] = 0
+		default:
+			v[i] = 1 << 20 * uint64(i+1)
+		}
+	}
+	return v, merge.Hash(n, merge.Column{Bytes: layout.Bytes(v), Size: 8}).Classes()
+}
+
+// testSumClasses compares with the sum of each class, point by point. Some points
+// are infinity, many are equal, and some are opposite, so that sums meet every
+// case of the addition.
+func testSumClasses(t *testing.T, ops Ops[P, J, S], generator P, negative P) {
+	t.Run(ops.Group.String(), func(t *testing.T) {
+		const n = 9000
+		points := make([]P, n)
+		for i := range points {
+			switch i % 7 {
+			case 0: // infinity
+			case 1, 2:
+				points[i] = negative
+			default:
+				points[i] = generator
+			}
+		}
+		_, c := classesOf(n)
+		got, err := ops.SumClasses(points, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		largest := 0
+		for class := range got {
+			members := c.Members(class)
+			largest = max(largest, len(members))
+			terms := make([]Term[P], len(members))
+			for k, i := range members {
+				terms[k].Point = points[i]
+			}
+			want := ops.Sum(terms...)
+			if string(layout.Bytes(got[class:class+1])) != string(layout.Bytes([]P{want})) {
+				t.Fatalf("class %d of %d points has another sum", class, len(members))
+			}
+		}
+		if c.Len() < 100 || largest < 2100 {
+			t.Errorf("%d classes of at most %d elements are not what the test is for", c.Len(), largest)
+		}
+	})
+}
+
+func TestSumClasses(t *testing.T) {
+	_, _, a, b := bn254.Generators()
+	testSumClasses(t, New[fp254.Element](msm.BN254G1), a, *new(bn254.G1Affine).Neg(&a))
+	testSumClasses(t, New[bn254.E2](msm.BN254G2), b, *new(bn254.G2Affine).Neg(&b))
+	_, _, c, d := bls12377.Generators()
+	testSumClasses(t, New[fp377.Element](msm.BLS12377G1), c, *new(bls12377.G1Affine).Neg(&c))
+	testSumClasses(t, New[bls12377.E2](msm.BLS12377G2), d, *new(bls12377.G2Affine).Neg(&d))
+	_, _, e, f := bls12381.Generators()
+	testSumClasses(t, New[fp381.Element](msm.BLS12381G1), e, *new(bls12381.G1Affine).Neg(&e))
+	testSumClasses(t, New[bls12381.E2](msm.BLS12381G2), f, *new(bls12381.G2Affine).Neg(&f))
+	_, _, g, h := bw6761.Generators()
+	testSumClasses(t, New[fp761.Element](msm.BW6761G1), g, *new(bw6761.G1Affine).Neg(&g))
+	testSumClasses(t, New[fp761.Element](msm.BW6761G2), h, *new(bw6761.G2Affine).Neg(&h))
+}
+
+func TestSelect(t *testing.T) {
+	f := NewField[fr254.Element, fr254.Vector](fr254.Bytes, fr254.Hash, hash_to_field.New)
+	const n = 30000
+	src := make(fr254.Vector, n+100)
+	src.MustSetRandom()
+	from := make([]uint32, n)
+	for i := range from {
+		from[i] = uint32(i + i/300)
+	}
+	_, classes := classesOf(n)
+	for _, c := range []struct {
+		name string
+		sel  Selection
+	}{{"some", Selection{From: from}}, {"classes", Selection{Classes: classes}}, {"classes of some", Selection{from, classes}}} {
+		t.Run(c.name, func(t *testing.T) {
+			got := make([]fr254.Element, c.sel.Len(n))
+			f.Select(got, src, &c.sel)
+			for i := range got {
+				members := []uint32{uint32(i)}
+				if c.sel.Classes != nil {
+					members = c.sel.Classes.Members(i)
+				}
+				var want fr254.Element
+				for _, m := range members {
+					if c.sel.From != nil {
+						m = c.sel.From[m]
+					}
+					want.Add(&want, &src[m])
+				}
+				if got[i] != want {
+					t.Fatalf("scalar %d of %d values is wrong", i, len(members))
+				}
+			}
+		})
+	}
+}
+
+func TestHorner(t *testing.T) {
+	f := NewField[fr254.Element, fr254.Vector](fr254.Bytes, fr254.Hash, hash_to_field.New)
+	p := make(fr254.Vector, 50)
+	p.MustSetRandom()
+	q := append(fr254.Vector{}, p...)
+	var z, x, left, right, power fr254.Element
+	z.MustSetRandom()
+	x.MustSetRandom()
+	at := func(p []fr254.Element) (sum fr254.Element) {
+		power.SetOne()
+		for i := range p {
+			t := f.Mul(p[i], power)
+			sum.Add(&sum, &t)
+			power.Mul(&power, &x)
+		}
+		return sum
+	}
+	rest := f.Horner(q, z)
+	// p(x) = q(x) (x-z) + rest at a random x
+	left = at(p)
+	right = f.Add(f.Mul(at(q[1:]), f.Sub(x, z)), rest)
+	if left != right {
+		t.Error("p is not q (X-z) + p(z)")
+	}
+}
