@@ -86,14 +86,14 @@ func (r *run) entries(scalars driver.Span, n int, multiple int64, check bool, ba
 	}
 	used := r.used(n)
 	tiles := (used + sortTile - 1) / sortTile
-	for i, shift := range r.passes() {
+	for i, pass := range r.passes() {
 		first := i == 0
 		live, valuesIn, liveOut := r.at(m.live).Param(), r.at(from.values).Param(), driver.Param(0)
 		if first {
 			live, valuesIn, liveOut = 0, 0, live
 		}
 		if err := r.launch(r.sortCount, tiles*int64(r.sortCount.threads), r.sets, r.at(from.keys).Param(), live, value(used),
-			value(r.stride), value(shift), boolean(first), r.at(m.counts).Param(), value(tiles)); err != nil {
+			value(r.stride), value(pass.shift), value(pass.mask), boolean(first), r.at(m.counts).Param(), value(tiles)); err != nil {
 			return from, err
 		}
 		if err := r.launch(r.sortScan, sortRadix*warp, r.sets,
@@ -101,7 +101,7 @@ func (r *run) entries(scalars driver.Span, n int, multiple int64, check bool, ba
 			return from, err
 		}
 		if err := r.launch(r.sortScatter, tiles*int64(r.sortScatter.threads), r.sets, r.at(from.keys).Param(), valuesIn, live,
-			value(used), value(r.stride), value(shift), boolean(first), r.at(m.counts).Param(), r.at(m.totals).Param(), value(tiles),
+			value(used), value(r.stride), value(pass.shift), value(pass.mask), boolean(first), r.at(m.counts).Param(), r.at(m.totals).Param(), value(tiles),
 			r.at(to.keys).Param(), r.at(to.values).Param(), liveOut, value(n), value(multiple)); err != nil {
 			return from, err
 		}

@@ -223,13 +223,19 @@ func (p *plan) cost() float64 {
 	return cost
 }
 
-// passes are the shifts of the sort's passes over a key.
-func (p *plan) passes() []int {
-	var shifts []int
-	for s := 0; s < max(p.bucketBits(), 1); s += sortBits {
-		shifts = append(shifts, s)
+// pass is one pass of the sort: the bits of a key that it looks at.
+type pass struct{ shift, mask int }
+
+// passes are as few as possible, and as even as possible.
+func (p *plan) passes() []pass {
+	keyBits := max(p.bucketBits(), 1)
+	n := (keyBits + sortBits - 1) / sortBits
+	ps := make([]pass, n)
+	for i := range ps {
+		from, to := keyBits*i/n, keyBits*(i+1)/n
+		ps[i] = pass{from, 1<<(to-from) - 1}
 	}
-	return shifts
+	return ps
 }
 
 // levels are the steps of the reduction: each the logarithm of how many places

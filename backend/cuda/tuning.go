@@ -22,7 +22,14 @@ var tunings = [...][2]tuning{
 	backend.BN254:    {forAddition(0.16), forAddition(0.5)},
 	backend.BLS12377: {forAddition(0.36), forAddition(1.3)},
 	backend.BLS12381: {forAddition(0.36), forAddition(1.2)},
-	backend.BW6761:   {forAddition(1.6), forAddition(1.6)},
+	backend.BW6761:   {wide(forAddition(1.6)), wide(forAddition(1.6))},
+}
+
+// wide is for points of which a multiprocessor holds few: the first level of the
+// reduction needs more threads.
+func wide(t tuning) tuning {
+	t.firstLevel = 3
+	return t
 }
 
 // forAddition is the tuning for a curve whose additions take so many

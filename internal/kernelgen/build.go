@@ -57,7 +57,24 @@ type kernelRecord struct {
 	SpillStores  int    `json:"spill_stores,omitempty"`
 	SpillLoads   int    `json:"spill_loads,omitempty"`
 	Shared       int    `json:"shared,omitempty"`
-	Instructions int    `json:"instructions"` // of its own code; 0: calls alone
+	Instructions int    `json:"instructions"`   // of its own code, without what it calls
+	Note         string `json:"note,omitempty"` // why it spills
+}
+
+// spillNote says why a kernel may spill; "" when it must not.
+func spillNote(u unit, k kernelRecord) string {
+	if k.SpillStores == 0 && k.SpillLoads == 0 {
+		return ""
+	}
+	switch {
+	case u.phase == "sort":
+		return "registers are bounded so that four blocks share a multiprocessor, which is worth more than a few words kept in memory"
+	case u.curve == "bw6_761":
+		return "a point sum is 96 registers, the point to add 48, a product's operands and columns 97: more than the 255 there are"
+	case u.group == "g2" && u.curve != "bn254":
+		return "a point sum over Fp2 is 96 registers and the point to add 48: more than the 255 there are with a product's columns"
+	}
+	return ""
 }
 
 type builder struct {
@@ -162,6 +179,7 @@ func (b *builder) unit(u unit) (unitRecord, error) {
 	}
 	for i, k := range r.Kernels {
 		r.Kernels[i].Instructions = counts[codeKey{k.Arch, k.Symbol}]
+		r.Kernels[i].Note = spillNote(u, k)
 	}
 	return r, nil
 }

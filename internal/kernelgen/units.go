@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -130,8 +131,22 @@ func (u unit) symbol(k kernel) string {
 	return s + k.name
 }
 
-// sources is the digest of every file that the units are made from, by its path
-// from the root: the phases and what they include, the host's part left out.
+// code is a source without its comments, which do not change what is compiled.
+func code(text []byte) []byte {
+	var b bytes.Buffer
+	for line := range bytes.Lines(text) {
+		line, _, _ = bytes.Cut(line, []byte("//"))
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			b.Write(line)
+			b.WriteByte('\n')
+		}
+	}
+	return b.Bytes()
+}
+
+// sources is the digest of every file that the units are made from, without
+// comments, by its path from the root: the phases and what they include, the
+// host's part left out.
 func sources(root string) (map[string]string, error) {
 	digests := make(map[string]string)
 	var visit func(path string) error
@@ -143,7 +158,7 @@ func sources(root string) (map[string]string, error) {
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(text)
+		sum := sha256.Sum256(code(text))
 		digests[path] = hex.EncodeToString(sum[:])
 		for _, m := range include.FindAllStringSubmatch(string(text), -1) {
 			if err := visit(filepath.ToSlash(filepath.Join(filepath.Dir(path), m[1]))); err != nil {
