@@ -15,6 +15,9 @@ flags=(-std=c++20 -arch="${ARCH:-sm_90}" -O3 -cudart static)
 mkdir -p "$out"
 
 cd "$here"
+# What the measurements are of.
+digest=$(cat ../thread/*.cuh ../curves/*.cuh throughput.cu | sha256sum | cut -c1-16)
+flags+=(-DPIPPIN_SOURCE_DIGEST="\"$digest\"")
 printf '%s\n' main.cu part_*.cu throughput.cu |
   xargs -P "${JOBS:-2}" -I{} "$nvcc" "${flags[@]}" -c -o "$out/{}.o" {}
 "$nvcc" "${flags[@]}" -o "$out/probe" "$out"/main.cu.o "$out"/part_*.cu.o

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"github.com/pippin-zk/pippin/internal/oracle"
 )
@@ -34,7 +35,7 @@ func edwardsOf(g group, x []*big.Int) (edwards, error) {
 
 // model is the one of the constants, which the check of edwards_constants, first
 // in edwardsOps, leaves here.
-var model edwards
+var model atomic.Pointer[edwards]
 
 // xy is the Edwards form of p.
 func (e edwards) xy(g group, p oracle.Point) (x, y oracle.Elem) {
@@ -68,8 +69,11 @@ func elementsOp(name string, n int, want func(g group, p oracle.Point) []oracle.
 func edwardsConstants() op {
 	o := constantOp(op{name: "edwards_constants",
 		out: func(a *arg) []result { return a.group.outputs(3, 1) }})
-	o.check = func(a *arg, _, y []*big.Int) (err error) {
-		model, err = edwardsOf(a.group, y)
+	o.check = func(a *arg, _, y []*big.Int) error {
+		e, err := edwardsOf(a.group, y)
+		if err == nil {
+			model.Store(&e)
+		}
 		return err
 	}
 	return o
@@ -93,7 +97,7 @@ func toWeierstrass() op {
 		var items [][]*big.Int
 		g := a.group
 		for _, p := range g.pool {
-			x, y := model.xy(g, p)
+			x, y := model.Load().xy(g, p)
 			z := g.randomElem(r)
 			var item []*big.Int
 			for _, e := range []oracle.Elem{g.f.Mul(x, z), g.f.Mul(y, z), g.f.Mul(g.f.Mul(x, y), z), z} {
@@ -106,7 +110,7 @@ func toWeierstrass() op {
 	o.check = func(a *arg, x, y []*big.Int) error {
 		g := a.group
 		got, _ := g.read(affineForm, y)
-		ex, ey := model.xy(g, got)
+		ex, ey := model.Load().xy(g, got)
 		z := g.f.Inv(g.f.decode(x[3:]))
 		if !g.f.Equal(ex, g.f.Mul(g.f.decode(x), z)) || !g.f.Equal(ey, g.f.Mul(g.f.decode(x[1:]), z)) {
 			return fmt.Errorf("got the point %x, whose Edwards form is %x, %x", got, ex, ey)
@@ -143,17 +147,17 @@ var edwardsOps = []op{
 		if p.Infinity() {
 			return []oracle.Elem{g.f.One()}
 		}
-		u := g.f.Mul(model.s, g.f.Add(p.X, g.f.One()))
+		u := g.f.Mul(model.Load().s, g.f.Add(p.X, g.f.One()))
 		return []oracle.Elem{g.f.Mul(p.Y, g.f.Add(u, g.f.One()))}
 	}),
 	elementsOp("edwards_from_weierstrass", 3, func(g group, p oracle.Point) []oracle.Elem {
-		x, y := model.xy(g, p)
-		return []oracle.Elem{g.f.Sub(y, x), g.f.Add(y, x), g.f.Mul(g.f.Mul(x, y), model.d2)}
+		x, y := model.Load().xy(g, p)
+		return []oracle.Elem{g.f.Sub(y, x), g.f.Add(y, x), g.f.Mul(g.f.Mul(x, y), model.Load().d2)}
 	}),
 	toWeierstrass(),
 	pointOp("edwards_neg", []form{affineForm}, affineForm, negated),
 	negNiels(),
-	pointOp("edwards_add_niels", []form{affineForm, affineForm}, affineForm, multiple(2, 1)),
-	pointOp("edwards_add", []form{affineForm, affineForm}, affineForm, multiple(2, 2)),
-	pointOp("edwards_dbl", []form{affineForm}, affineForm, multiple(4, 0)),
+	pointOp("edwards_add_niels", []form{affineForm, affineForm}, affineForm, multiple(2, 2)),
+	pointOp("edwards_add", []form{affineForm, affineForm}, affineForm, multiple(2, 3)),
+	pointOp("edwards_dbl", []form{affineForm}, affineForm, multiple(5, 0)),
 }

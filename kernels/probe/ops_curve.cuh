@@ -105,15 +105,18 @@ OP_T(edwards_denominator, 2 * W<T>, W<T>, F<T>::store(r, E<T>::denominator(get_a
 OP_T(edwards_from_weierstrass, 2 * W<T>, 3 * W<T>, store_niels(r, get_niels<T>(x));)
 OP_T(edwards_to_weierstrass, 4 * W<T>, 2 * W<T>,
      put_extended<T>(r, load_extended<F<T>>(x));)
-OP_T(edwards_neg, 2 * W<T>, 2 * W<T>, put_extended<T>(r, E<T>::neg(get_extended<T>(x)));)
+// Every operation is followed by an addition, which alone reads t: -2a + a.
+OP_T(edwards_neg, 2 * W<T>, 2 * W<T>,
+     put_extended<T>(r, E<T>::add(E<T>::neg(E<T>::dbl(get_extended<T>(x))), get_niels<T>(x)));)
 OP_T(edwards_neg_niels, 3 * W<T>, 3 * W<T>, store_niels(r, E<T>::neg(load_niels<F<T>>(x)));)
-// 2a + b, so that z is not 1.
-OP_T(edwards_add_niels, 4 * W<T>, 2 * W<T>,
-     put_extended<T>(r, E<T>::add(E<T>::dbl(get_extended<T>(x)), get_niels<T>(x + 2 * W<T>)));)
+// (2a + b) + b, (2a + 2b) + b and 4a + a.
+OP_T(edwards_add_niels, 4 * W<T>, 2 * W<T>, const auto b = get_niels<T>(x + 2 * W<T>);
+     put_extended<T>(r, E<T>::add(E<T>::add(E<T>::dbl(get_extended<T>(x)), b), b));)
 OP_T(edwards_add, 4 * W<T>, 2 * W<T>,
-     put_extended<T>(r, E<T>::add(E<T>::dbl(get_extended<T>(x)),
-                                  E<T>::dbl(get_extended<T>(x + 2 * W<T>))));)
+     const auto s = E<T>::add(E<T>::dbl(get_extended<T>(x)),
+                              E<T>::dbl(get_extended<T>(x + 2 * W<T>)));
+     put_extended<T>(r, E<T>::add(s, get_niels<T>(x + 2 * W<T>)));)
 OP_T(edwards_dbl, 2 * W<T>, 2 * W<T>,
-     put_extended<T>(r, E<T>::dbl(E<T>::dbl(get_extended<T>(x))));)
+     put_extended<T>(r, E<T>::add(E<T>::dbl(E<T>::dbl(get_extended<T>(x))), get_niels<T>(x)));)
 
 }  // namespace pippin::probe

@@ -464,20 +464,15 @@ PIPPIN_HD num<L> shift_batch(const num<L>& x) {
   return r;
 }
 
-// A limb of a two's complement number as a summand: the top one has the sign.
-template <int L>
-PIPPIN_HD int64_t summand(const num<L>& x, int i) {
-  return i == L - 1 ? (int64_t)(int32_t)x[i] : (int64_t)x[i];
-}
-
-// (a x + b y) / 2^batch, exact.
+// (a x + b y) / 2^batch, exact. The sign of x and y is in their top limb, and
+// that counts modulo 2^32 only, so every limb is a summand without a sign.
 template <int L>
 PIPPIN_HD num<L> combine(int32_t a, const num<L>& x, int32_t b, const num<L>& y) {
   num<L> r;
   int64_t acc = 0;
   PIPPIN_UNROLL
   for (int i = 0; i < L; i++) {
-    acc += a * summand(x, i) + b * summand(y, i);
+    acc += a * (int64_t)x[i] + b * (int64_t)y[i];
     r[i] = (uint32_t)acc;
     acc >>= 32;
   }
@@ -497,7 +492,7 @@ PIPPIN_HD num<L> combine_mod(int32_t a, const num<L>& x, int32_t b, const num<L>
   int64_t acc = 0;
   PIPPIN_UNROLL
   for (int i = 0; i < L; i++) {
-    acc += a * summand(x, i) + b * summand(y, i);
+    acc += a * (int64_t)x[i] + b * (int64_t)y[i];
     if (i < L - 1) acc += (int64_t)k * (int64_t)(uint32_t)m[i < L - 1 ? i : 0];
     r[i] = (uint32_t)acc;
     acc >>= 32;
