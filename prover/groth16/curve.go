@@ -19,9 +19,9 @@ import (
 // curve ties gnark's types of one curve to the algorithm, which is written
 // once for all of them. The generated files have one value each.
 type curve[P1, J1, P2, J2, S any] struct {
-	g1 group.Ops[P1, J1, S]
-	g2 group.Ops[P2, J2, S]
-	fr group.Field[S]
+	g1 *group.Ops[P1, J1, S]
+	g2 *group.Ops[P2, J2, S]
+	fr *group.Field[S]
 
 	// parts views a key, and answers false for one of another curve.
 	parts func(ProvingKey) (*parts[P1, P2, S], bool)
@@ -34,8 +34,6 @@ type curve[P1, J1, P2, J2, S any] struct {
 	fits func(witness.Witness) bool
 	// proof makes gnark's proof.
 	proof func(*proof[P1, P2]) Proof
-	// marshal encodes a commitment.
-	marshal func(*P1) []byte
 }
 
 // system is a constraint system and how to solve it.

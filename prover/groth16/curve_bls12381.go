@@ -4,24 +4,21 @@ package groth16
 
 import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
-	"github.com/consensys/gnark-crypto/ecc/bls12-381/fp"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
-	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/hash_to_field"
 	stock "github.com/consensys/gnark/backend/groth16/bls12-381"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
 	cs "github.com/consensys/gnark/constraint/bls12-381"
 	"github.com/consensys/gnark/constraint/solver"
 
-	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
 var bls12381Curve = &curve[bls12381.G1Affine, bls12381.G1Jac, bls12381.G2Affine, bls12381.G2Jac, fr.Element]{
-	g1:       group.New[fp.Element](msm.BLS12381G1),
-	g2:       group.New[bls12381.E2](msm.BLS12381G2),
-	fr:       group.NewField[fr.Element, fr.Vector](fr.Bytes, fr.Hash, hash_to_field.New),
+	g1:       group.BLS12381G1,
+	g2:       group.BLS12381G2,
+	fr:       group.BLS12381Fr,
 	parts:    bls12381Parts,
 	handleOf: func(pk ProvingKey) (any, func(func(any))) { return handleOf(pk.(*stock.ProvingKey)) },
 	system: func(ccs constraint.ConstraintSystem) (system[fr.Element], bool) {
@@ -31,8 +28,7 @@ var bls12381Curve = &curve[bls12381.G1Affine, bls12381.G1Jac, bls12381.G2Affine,
 		}
 		return bls12381System(r1cs), true
 	},
-	fits:    func(w witness.Witness) bool { _, ok := w.Vector().(fr.Vector); return ok },
-	marshal: func(p *bls12381.G1Affine) []byte { return p.Marshal() },
+	fits: func(w witness.Witness) bool { _, ok := w.Vector().(fr.Vector); return ok },
 	proof: func(p *proof[bls12381.G1Affine, bls12381.G2Affine]) Proof {
 		return &stock.Proof{Ar: p.ar, Krs: p.krs, Bs: p.bs, Commitments: p.commitments, CommitmentPok: p.commitmentPok}
 	},

@@ -4,24 +4,21 @@ package groth16
 
 import (
 	"github.com/consensys/gnark-crypto/ecc/bn254"
-	"github.com/consensys/gnark-crypto/ecc/bn254/fp"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr/fft"
-	"github.com/consensys/gnark-crypto/ecc/bn254/fr/hash_to_field"
 	stock "github.com/consensys/gnark/backend/groth16/bn254"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
 	cs "github.com/consensys/gnark/constraint/bn254"
 	"github.com/consensys/gnark/constraint/solver"
 
-	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
 var bn254Curve = &curve[bn254.G1Affine, bn254.G1Jac, bn254.G2Affine, bn254.G2Jac, fr.Element]{
-	g1:       group.New[fp.Element](msm.BN254G1),
-	g2:       group.New[bn254.E2](msm.BN254G2),
-	fr:       group.NewField[fr.Element, fr.Vector](fr.Bytes, fr.Hash, hash_to_field.New),
+	g1:       group.BN254G1,
+	g2:       group.BN254G2,
+	fr:       group.BN254Fr,
 	parts:    bn254Parts,
 	handleOf: func(pk ProvingKey) (any, func(func(any))) { return handleOf(pk.(*stock.ProvingKey)) },
 	system: func(ccs constraint.ConstraintSystem) (system[fr.Element], bool) {
@@ -31,8 +28,7 @@ var bn254Curve = &curve[bn254.G1Affine, bn254.G1Jac, bn254.G2Affine, bn254.G2Jac
 		}
 		return bn254System(r1cs), true
 	},
-	fits:    func(w witness.Witness) bool { _, ok := w.Vector().(fr.Vector); return ok },
-	marshal: func(p *bn254.G1Affine) []byte { return p.Marshal() },
+	fits: func(w witness.Witness) bool { _, ok := w.Vector().(fr.Vector); return ok },
 	proof: func(p *proof[bn254.G1Affine, bn254.G2Affine]) Proof {
 		return &stock.Proof{Ar: p.ar, Krs: p.krs, Bs: p.bs, Commitments: p.commitments, CommitmentPok: p.commitmentPok}
 	},

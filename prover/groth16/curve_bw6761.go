@@ -4,24 +4,21 @@ package groth16
 
 import (
 	"github.com/consensys/gnark-crypto/ecc/bw6-761"
-	"github.com/consensys/gnark-crypto/ecc/bw6-761/fp"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr/fft"
-	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr/hash_to_field"
 	stock "github.com/consensys/gnark/backend/groth16/bw6-761"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
 	cs "github.com/consensys/gnark/constraint/bw6-761"
 	"github.com/consensys/gnark/constraint/solver"
 
-	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
 var bw6761Curve = &curve[bw6761.G1Affine, bw6761.G1Jac, bw6761.G2Affine, bw6761.G2Jac, fr.Element]{
-	g1:       group.New[fp.Element](msm.BW6761G1),
-	g2:       group.New[fp.Element](msm.BW6761G2),
-	fr:       group.NewField[fr.Element, fr.Vector](fr.Bytes, fr.Hash, hash_to_field.New),
+	g1:       group.BW6761G1,
+	g2:       group.BW6761G2,
+	fr:       group.BW6761Fr,
 	parts:    bw6761Parts,
 	handleOf: func(pk ProvingKey) (any, func(func(any))) { return handleOf(pk.(*stock.ProvingKey)) },
 	system: func(ccs constraint.ConstraintSystem) (system[fr.Element], bool) {
@@ -31,8 +28,7 @@ var bw6761Curve = &curve[bw6761.G1Affine, bw6761.G1Jac, bw6761.G2Affine, bw6761.
 		}
 		return bw6761System(r1cs), true
 	},
-	fits:    func(w witness.Witness) bool { _, ok := w.Vector().(fr.Vector); return ok },
-	marshal: func(p *bw6761.G1Affine) []byte { return p.Marshal() },
+	fits: func(w witness.Witness) bool { _, ok := w.Vector().(fr.Vector); return ok },
 	proof: func(p *proof[bw6761.G1Affine, bw6761.G2Affine]) Proof {
 		return &stock.Proof{Ar: p.ar, Krs: p.krs, Bs: p.bs, Commitments: p.commitments, CommitmentPok: p.commitmentPok}
 	},

@@ -154,7 +154,7 @@ func load[P1, J1, P2, J2, S any](ctx context.Context, c *curve[P1, J1, P2, J2, S
 		if to.sel.Classes != nil {
 			points = representatives(points, &to.sel)
 		}
-		to.table, err = resident.Load(ctx, e, &c.g1, points)
+		to.table, err = resident.Load(ctx, e, c.g1, points)
 	}
 	one(&k.a, p.a, falses(p.infiniteA, 0), s.wires)
 	one(&k.k, p.k, s.own(), s.wires)
@@ -179,10 +179,10 @@ func load[P1, J1, P2, J2, S any](ctx context.Context, c *curve[P1, J1, P2, J2, S
 	if k.b.sel.Classes != nil {
 		b, b2 = representatives(b, &k.b.sel), representatives(b2, &k.b.sel)
 	}
-	if k.b.table, err = resident.Load(ctx, e, &c.g1, b); err != nil {
+	if k.b.table, err = resident.Load(ctx, e, c.g1, b); err != nil {
 		return nil, err
 	}
-	k.b2, err = resident.Load(ctx, e, &c.g2, b2)
+	k.b2, err = resident.Load(ctx, e, c.g2, b2)
 	return k, err
 }
 

@@ -113,7 +113,7 @@ func (p *prover[P1, J1, P2, J2, S]) pick(ctx context.Context, mem *resident.Memo
 	if b.sel.All() {
 		return values
 	}
-	s := resident.Scalars(ctx, mem, p.engine, &p.g1, b.sel.Len(len(values)))
+	s := resident.Scalars(ctx, mem, p.engine, p.g1, b.sel.Len(len(values)))
 	p.fr.Select(s, values, &b.sel)
 	return s
 }
@@ -134,7 +134,7 @@ func (p *prover[P1, J1, P2, J2, S]) workspace(ctx context.Context, mem *resident
 		sol.a = padded(sol.a, p.domain.Size)
 		return sol.a
 	}
-	a := resident.Scalars(ctx, mem, p.engine, &p.g1, p.domain.Size)
+	a := resident.Scalars(ctx, mem, p.engine, p.g1, p.domain.Size)
 	copy(a, sol.a)
 	return a
 }

@@ -101,7 +101,7 @@ func (p *prover[P1, J1, P2, J2, S]) commitHint(ctx context.Context, cfg *hasher,
 		if err := p.sumOf(ctx, &p.commit[i], values, &out.points[i]); err != nil {
 			return err
 		}
-		challenge := cfg.challenge(constraint.SerializeCommitment(p.marshal(&out.points[i]), hashed, p.fr.Bytes), p.fr.Bytes)
+		challenge := cfg.challenge(constraint.SerializeCommitment(p.g1.Marshal(&out.points[i]), hashed, p.fr.Bytes), p.fr.Bytes)
 		s := p.fr.FromBytes(challenge)
 		res[0].Set(p.fr.Big(s))
 		return nil

@@ -18,15 +18,14 @@ import (
 type curve struct {
 	Package string // of gnark-crypto, such as bls12377
 	Path    string // of gnark's and gnark-crypto's packages, such as bls12-377
-	Group   string // prefix of package msm's groups
-	Fp2     bool   // G2 is over Fp2
+	Group   string // prefix of the names in prover/internal/group
 }
 
 var curves = []curve{
-	{"bn254", "bn254", "BN254", true},
-	{"bls12377", "bls12-377", "BLS12377", true},
-	{"bls12381", "bls12-381", "BLS12381", true},
-	{"bw6761", "bw6-761", "BW6761", false},
+	{"bn254", "bn254", "BN254"},
+	{"bls12377", "bls12-377", "BLS12377"},
+	{"bls12381", "bls12-381", "BLS12381"},
+	{"bw6761", "bw6-761", "BW6761"},
 }
 
 //go:embed groth16.go.tmpl

@@ -54,14 +54,14 @@ type vector[S, V any] interface {
 	ScalarMul(V, *S)
 }
 
-// NewField binds the types of one scalar field: V is gnark-crypto's vector,
+// newField binds the types of one scalar field: V is gnark-crypto's vector,
 // hashTo and hashToField its functions fr.Hash and hash_to_field.New.
-func NewField[S any, V ~[]S, PS element[S], PV vector[S, V]](
+func newField[S any, V ~[]S, PS element[S], PV vector[S, V]](
 	bytes int,
 	hashTo func(msg, dst []byte, count int) ([]S, error),
 	hashToField func(dst []byte) hash.Hash,
-) Field[S] {
-	return Field[S]{
+) *Field[S] {
+	return &Field[S]{
 		Bytes:     bytes,
 		random:    func() (s S, err error) { _, err = PS(&s).SetRandom(); return s, err },
 		mul:       func(a, b *S) (s S) { PS(&s).Mul(a, b); return s },
@@ -150,6 +150,16 @@ func (f *Field[S]) AddScaledInto(a, b []S, k S) {
 			f.addTo(&a[i], &t)
 		}
 	})
+}
+
+// Eval is the value of the polynomial p, coefficients in ascending order, at z.
+func (f *Field[S]) Eval(p []S, z S) S {
+	var run S
+	for i := len(p) - 1; i >= 0; i-- {
+		run = f.mul(&run, &z)
+		f.addTo(&run, &p[i])
+	}
+	return run
 }
 
 // Horner divides the polynomial p, coefficients in ascending order, by X-z in

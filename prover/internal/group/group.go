@@ -21,6 +21,8 @@ import (
 type Ops[P, J, S any] struct {
 	// Group is the same group on an engine.
 	Group *msm.Group[P, J, S]
+	// Marshal encodes a point as gnark-crypto does by default.
+	Marshal func(*P) []byte
 
 	multiExp func([]P, []S) (P, error)
 	sum      func([]Term[P]) P
@@ -40,6 +42,7 @@ type Term[P any] struct {
 type affine[P, J any] interface {
 	*P
 	FromJacobian(*J) *P
+	Marshal() []byte
 }
 
 type jacobian[P, J, S any] interface {
@@ -60,10 +63,11 @@ type coordinate[C any] interface {
 	Inverse(*C) *C
 }
 
-// New binds the types of one group; C is the type of its coordinates.
-func New[C, P, J, S any, PC coordinate[C], AP affine[P, J], PJ jacobian[P, J, S]](g *msm.Group[P, J, S]) Ops[P, J, S] {
-	return Ops[P, J, S]{
-		Group: g,
+// newOps binds the types of one group; C is the type of its coordinates.
+func newOps[C, P, J, S any, PC coordinate[C], AP affine[P, J], PJ jacobian[P, J, S]](g *msm.Group[P, J, S]) *Ops[P, J, S] {
+	return &Ops[P, J, S]{
+		Group:   g,
+		Marshal: func(p *P) []byte { return AP(p).Marshal() },
 		multiExp: func(points []P, scalars []S) (P, error) {
 			var j J
 			var p P

@@ -5,18 +5,12 @@ import (
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-377"
-	fp377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fp"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
-	fp381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fp"
 	"github.com/consensys/gnark-crypto/ecc/bn254"
-	fp254 "github.com/consensys/gnark-crypto/ecc/bn254/fp"
 	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
-	"github.com/consensys/gnark-crypto/ecc/bn254/fr/hash_to_field"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761"
-	fp761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fp"
 
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
 
@@ -43,7 +37,7 @@ func classesOf(n int) ([]uint64, *merge.Classes) {
 // testSumClasses compares with the sum of each class, point by point. Some points
 // are infinity, many are equal, and some are opposite, so that sums meet every
 // case of the addition.
-func testSumClasses[P, J, S any](t *testing.T, ops Ops[P, J, S], generator P, negative P) {
+func testSumClasses[P, J, S any](t *testing.T, ops *Ops[P, J, S], generator P, negative P) {
 	t.Run(ops.Group.String(), func(t *testing.T) {
 		const n = 9000
 		points := make([]P, n)
@@ -82,21 +76,21 @@ func testSumClasses[P, J, S any](t *testing.T, ops Ops[P, J, S], generator P, ne
 
 func TestSumClasses(t *testing.T) {
 	_, _, a, b := bn254.Generators()
-	testSumClasses(t, New[fp254.Element](msm.BN254G1), a, *new(bn254.G1Affine).Neg(&a))
-	testSumClasses(t, New[bn254.E2](msm.BN254G2), b, *new(bn254.G2Affine).Neg(&b))
+	testSumClasses(t, BN254G1, a, *new(bn254.G1Affine).Neg(&a))
+	testSumClasses(t, BN254G2, b, *new(bn254.G2Affine).Neg(&b))
 	_, _, c, d := bls12377.Generators()
-	testSumClasses(t, New[fp377.Element](msm.BLS12377G1), c, *new(bls12377.G1Affine).Neg(&c))
-	testSumClasses(t, New[bls12377.E2](msm.BLS12377G2), d, *new(bls12377.G2Affine).Neg(&d))
+	testSumClasses(t, BLS12377G1, c, *new(bls12377.G1Affine).Neg(&c))
+	testSumClasses(t, BLS12377G2, d, *new(bls12377.G2Affine).Neg(&d))
 	_, _, e, f := bls12381.Generators()
-	testSumClasses(t, New[fp381.Element](msm.BLS12381G1), e, *new(bls12381.G1Affine).Neg(&e))
-	testSumClasses(t, New[bls12381.E2](msm.BLS12381G2), f, *new(bls12381.G2Affine).Neg(&f))
+	testSumClasses(t, BLS12381G1, e, *new(bls12381.G1Affine).Neg(&e))
+	testSumClasses(t, BLS12381G2, f, *new(bls12381.G2Affine).Neg(&f))
 	_, _, g, h := bw6761.Generators()
-	testSumClasses(t, New[fp761.Element](msm.BW6761G1), g, *new(bw6761.G1Affine).Neg(&g))
-	testSumClasses(t, New[fp761.Element](msm.BW6761G2), h, *new(bw6761.G2Affine).Neg(&h))
+	testSumClasses(t, BW6761G1, g, *new(bw6761.G1Affine).Neg(&g))
+	testSumClasses(t, BW6761G2, h, *new(bw6761.G2Affine).Neg(&h))
 }
 
 func TestSelect(t *testing.T) {
-	f := NewField[fr254.Element, fr254.Vector](fr254.Bytes, fr254.Hash, hash_to_field.New)
+	f := BN254Fr
 	const n = 30000
 	src := make(fr254.Vector, n+100)
 	src.MustSetRandom()
@@ -133,7 +127,7 @@ func TestSelect(t *testing.T) {
 }
 
 func TestHorner(t *testing.T) {
-	f := NewField[fr254.Element, fr254.Vector](fr254.Bytes, fr254.Hash, hash_to_field.New)
+	f := BN254Fr
 	p := make(fr254.Vector, 50)
 	p.MustSetRandom()
 	q := append(fr254.Vector{}, p...)

@@ -1,0 +1,165 @@
+// Package kzg is gnark-crypto's KZG commitments on an engine: the proving
+// key's points are loaded once and stay where the backend computes.
+//
+//	key, err := kzg.LoadBN254(ctx, engine, srs.Pk)
+//	digest, err := key.Commit(ctx, polynomial)
+//	proof, err := key.Open(ctx, polynomial, point)
+//
+// Arguments, results and errors are gnark-crypto's of the same name, with a
+// context; gnark-crypto's package verifies. Polynomials may be secret: they
+// are read during a call only, and every copy is wiped.
+package kzg
+
+import (
+	"context"
+	"fmt"
+	"hash"
+	"sync"
+
+	fiatshamir "github.com/consensys/gnark-crypto/fiat-shamir"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/resident"
+)
+
+// types ties gnark-crypto's types of one curve to the algorithm: O is its
+// OpeningProof, B its BatchOpeningProof.
+type types[P, J, S, O, B any] struct {
+	g1         *group.Ops[P, J, S]
+	fr         *group.Field[S]
+	proof      func(h P, claimed S) O
+	batchProof func(h P, claimed []S) B
+	// The curve's own errors.
+	errSize, errCount, errNone error
+}
+
+// Key is a KZG proving key, in canonical or Lagrange form, resident in an
+// engine. Safe for concurrent use. The types are gnark-crypto's: P the digest,
+// S the coefficient, O the OpeningProof, B the BatchOpeningProof.
+type Key[P, J, S, O, B any] struct {
+	*types[P, J, S, O, B]
+	table *resident.Table[P, J, S]
+}
+
+func load[P, J, S, O, B any](ctx context.Context, e *msm.Engine, t *types[P, J, S, O, B], points []P) (*Key[P, J, S, O, B], error) {
+	table, err := resident.Load(ctx, e, t.g1, points)
+	if err != nil {
+		return nil, err
+	}
+	return &Key[P, J, S, O, B]{t, table}, nil
+}
+
+// Close frees the points after the calls in flight. Closing twice is no error.
+func (k *Key[P, J, S, O, B]) Close() error { return k.table.Close() }
+
+// Len is the number of points, which bounds the coefficients of a polynomial.
+func (k *Key[P, J, S, O, B]) Len() int { return k.table.Len() }
+
+// Commit is the commitment to a polynomial. nbTasks is there for
+// gnark-crypto's signature: the backend decides how it computes.
+func (k *Key[P, J, S, O, B]) Commit(ctx context.Context, p []S, nbTasks ...int) (P, error) {
+	if len(p) > k.Len() {
+		var zero P
+		return zero, k.tooLong(len(p))
+	}
+	return k.table.Sum(ctx, p)
+}
+
+func (k *Key[P, J, S, O, B]) tooLong(n int) error {
+	return fmt.Errorf("%w: %w: %d coefficients, %d points", backend.ErrInvalidInput, k.errSize, n, k.Len())
+}
+
+// Open proves the value of a polynomial at a point.
+func (k *Key[P, J, S, O, B]) Open(ctx context.Context, p []S, point S) (O, error) {
+	var none O
+	if len(p) > k.Len() {
+		return none, k.tooLong(len(p))
+	}
+	q := append([]S(nil), p...)
+	defer clear(q)
+	value, h, err := k.quotient(ctx, q, point)
+	if err != nil {
+		return none, err
+	}
+	return k.proof(h, value), nil
+}
+
+// quotient is p(z) and the commitment to (p - p(z))/(X - z). p is used up.
+func (k *Key[P, J, S, O, B]) quotient(ctx context.Context, p []S, z S) (value S, h P, err error) {
+	if len(p) == 0 {
+		return value, h, nil
+	}
+	value = k.fr.Horner(p, z)
+	h, err = k.table.Sum(ctx, p[1:])
+	return value, h, err
+}
+
+// BatchOpenSinglePoint proves the values of several polynomials at one point.
+// hf and dataTranscript go into the challenge that folds them.
+func (k *Key[P, J, S, O, B]) BatchOpenSinglePoint(ctx context.Context, polynomials [][]S, digests []P, point S, hf hash.Hash, dataTranscript ...[]byte) (B, error) {
+	var none B
+	switch {
+	case len(digests) != len(polynomials):
+		return none, fmt.Errorf("%w: %w", backend.ErrInvalidInput, k.errCount)
+	case len(polynomials) == 0:
+		return none, fmt.Errorf("%w: %w", backend.ErrInvalidInput, k.errNone)
+	}
+	longest := 0
+	for _, p := range polynomials {
+		if len(p) > k.Len() {
+			return none, k.tooLong(len(p))
+		}
+		longest = max(longest, len(p))
+	}
+	claimed := make([]S, len(polynomials))
+	var wg sync.WaitGroup
+	for i, p := range polynomials {
+		wg.Go(func() { claimed[i] = k.fr.Eval(p, point) })
+	}
+	wg.Wait()
+	gamma, err := k.challenge(point, digests, claimed, hf, dataTranscript)
+	if err != nil {
+		return none, err
+	}
+	// The sum of the polynomials times powers of gamma, the first times 1.
+	folded := make([]S, longest)
+	defer clear(folded)
+	copy(folded, polynomials[0])
+	power := gamma
+	for _, p := range polynomials[1:] {
+		k.fr.AddScaledInto(folded, p, power)
+		power = k.fr.Mul(power, gamma)
+	}
+	_, h, err := k.quotient(ctx, folded, point)
+	if err != nil {
+		return none, err
+	}
+	return k.batchProof(h, claimed), nil
+}
+
+// challenge binds a challenge to everything that the proof is about, in the
+// order in which gnark-crypto's verifier does.
+func (k *Key[P, J, S, O, B]) challenge(point S, digests []P, claimed []S, hf hash.Hash, data [][]byte) (S, error) {
+	const name = "gamma"
+	bound := [][]byte{k.fr.Marshal(point)}
+	for i := range digests {
+		bound = append(bound, k.g1.Marshal(&digests[i]))
+	}
+	for _, v := range claimed {
+		bound = append(bound, k.fr.Marshal(v))
+	}
+	var none S
+	transcript := fiatshamir.NewTranscript(hf, name)
+	for _, b := range append(bound, data...) {
+		if err := transcript.Bind(name, b); err != nil {
+			return none, fmt.Errorf("%w: transcript: %w", backend.ErrInvalidInput, err)
+		}
+	}
+	c, err := transcript.ComputeChallenge(name)
+	if err != nil {
+		return none, fmt.Errorf("%w: transcript: %w", backend.ErrInvalidInput, err)
+	}
+	return k.fr.FromBytes(c), nil
+}
