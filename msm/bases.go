@@ -107,7 +107,7 @@ func (g *Group[P, J, S]) load(ctx context.Context, e *Engine, p *points, count i
 	}
 	// An MSM of nothing loads the bases under the engine's rules of
 	// repetition and fall-back.
-	if _, err := e.run(ctx, []request{{p: p}}); err != nil {
+	if _, _, err := e.run(ctx, []request{{p: p}}); err != nil {
 		return nil, fmt.Errorf("loading %d bases of %v: %w", count, g, err)
 	}
 	e.mu.Lock()

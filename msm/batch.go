@@ -19,6 +19,7 @@ type Batch struct {
 	deliver []func([]byte)
 	err     error
 	ran     bool
+	by      string
 }
 
 // scalarKey identifies scalars that are the same memory.
@@ -90,14 +91,19 @@ func (b *Batch) Run(ctx context.Context) error {
 	if b.err != nil || len(b.reqs) == 0 {
 		return b.err
 	}
-	out, err := b.e.run(ctx, b.reqs)
+	out, by, err := b.e.run(ctx, b.reqs)
 	if err != nil {
 		return err
 	}
+	b.by = by
 	for i, d := range b.deliver {
 		d(out[i])
 	}
 	return nil
 }
+
+// Backend is the name of the backend that answered, "" before Run succeeded.
+// It is not the engine's current one when that failed or was swapped.
+func (b *Batch) Backend() string { return b.by }
 
 func isGone(err error) bool { return errors.Is(err, backend.ErrGone) }

@@ -24,7 +24,8 @@ type request struct {
 
 // run answers a batch on the current backend and sees to it that the caller
 // gets an answer whatever happens to that backend: see handle for the rules.
-func (e *Engine) run(ctx context.Context, reqs []request) ([][]byte, error) {
+// by is the name of the backend that answered.
+func (e *Engine) run(ctx context.Context, reqs []request) (out [][]byte, by string, err error) {
 	held := 0
 	defer func() {
 		for _, r := range reqs[:held] {
@@ -33,25 +34,26 @@ func (e *Engine) run(ctx context.Context, reqs []request) ([][]byte, error) {
 	}()
 	for _, r := range reqs {
 		if !r.p.acquire() {
-			return nil, fmt.Errorf("msm bases: %w", backend.ErrClosed)
+			return nil, "", fmt.Errorf("msm bases: %w", backend.ErrClosed)
 		}
 		held++
 	}
 	for attempt := 0; ; attempt++ {
 		s, err := e.acquire()
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		out, err := e.runOn(ctx, s, reqs)
+		by = s.name
+		out, err = e.runOn(ctx, s, reqs)
 		if err == nil {
 			err = e.verify(ctx, s, reqs, out)
 		}
 		if err != nil {
-			out, err = e.handle(ctx, s, reqs, err, attempt)
+			out, by, err = e.handle(ctx, s, reqs, err, attempt)
 		}
 		e.release(s)
 		if err != errRepeat {
-			return out, err
+			return out, by, err
 		}
 	}
 }
@@ -68,40 +70,39 @@ var errRepeat = errors.New("repeat")
 //     to the fallback.
 //
 // s is referenced by the caller.
-func (e *Engine) handle(ctx context.Context, s *slot, reqs []request, cause error, attempt int) ([][]byte, error) {
+func (e *Engine) handle(ctx context.Context, s *slot, reqs []request, cause error, attempt int) (out [][]byte, by string, err error) {
 	switch {
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return nil, "", ctx.Err()
 	case errors.Is(cause, backend.ErrInvalidInput), errors.Is(cause, backend.ErrClosed):
-		return nil, cause
+		return nil, "", cause
 	case errors.Is(cause, ErrWrongAnswer):
 		e.event(EventWrong, s.name, cause)
 		if err := e.replace(ctx, s, cause, false); err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		return nil, errRepeat
+		return nil, "", errRepeat
 	case errors.Is(cause, backend.ErrGone):
 		e.event(EventFailed, s.name, cause)
 		if err := e.replace(ctx, s, cause, attempt < e.cfg.Restarts); err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		return nil, errRepeat
+		return nil, "", errRepeat
 	}
 	e.event(EventFailed, s.name, cause)
 	if e.cfg.Fallback == NoFallback || s.name == e.cfg.Fallback {
-		return nil, cause
+		return nil, "", cause
 	}
 	f, err := e.acquireFallback(ctx)
 	if err != nil {
-		return nil, errors.Join(cause, err)
+		return nil, "", errors.Join(cause, err)
 	}
 	defer e.release(f)
 	e.event(EventFallback, f.name, cause)
-	out, err := e.runOn(ctx, f, reqs)
-	if err != nil {
-		return nil, errors.Join(cause, err)
+	if out, err = e.runOn(ctx, f, reqs); err != nil {
+		return nil, "", errors.Join(cause, err)
 	}
-	return out, nil
+	return out, f.name, nil
 }
 
 // replace puts another backend in the place of s, which died of cause, unless

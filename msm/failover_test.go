@@ -217,8 +217,10 @@ func TestOutOfMemoryGoesToTheFallbackAndIsRemembered(t *testing.T) {
 	small := load(t, e, points[:2])
 	b := load(t, e, points)
 	for range 5 {
-		if got, err := b.MSM(t.Context(), scalars); err != nil || got != want {
-			t.Fatalf("wrong point, %v", err)
+		batch := e.NewBatch()
+		a := b.Add(batch, scalars)
+		if err := batch.Run(t.Context()); err != nil || a.Point() != want || batch.Backend() != "cpu" {
+			t.Fatalf("wrong point, %v, from %q", err, batch.Backend())
 		}
 	}
 	if n := w.opened[0].loads; n != 2 {
