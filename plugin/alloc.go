@@ -39,7 +39,7 @@ func (c *Client) Alloc(ctx context.Context, size int) (backend.Buffer, error) {
 	b := &buffer{region: r}
 	b.idle.L = &b.mu
 	r.Owner = b
-	if err := c.arenas.attach(ctx, r.Arena()); err != nil {
+	if err := c.arenas.attach(ctx, r); err != nil {
 		r.Release()
 		return nil, err
 	}

@@ -31,24 +31,34 @@ func (a *arenas) init(c *Client) {
 	}
 }
 
-// attach makes sure that the plugin has mapped an arena that cannot be
-// dropped meanwhile, because the caller holds a region of it.
-func (a *arenas) attach(ctx context.Context, arena *shm.Arena) error {
+// attach makes sure that the plugin has mapped the arena of a region, which
+// the caller holds. It does not wait longer than ctx, but the attaching goes
+// on: others may wait for it too.
+func (a *arenas) attach(ctx context.Context, r *shm.Region) error {
+	id := r.Arena().ID()
 	a.mu.Lock()
-	at, ok := a.attached[arena.ID()]
+	at, ok := a.attached[id]
 	if !ok {
 		at = &attachment{done: make(chan struct{})}
-		a.attached[arena.ID()] = at
+		a.attached[id] = at
 	}
 	a.mu.Unlock()
 	if !ok {
-		// Done to its end even when the caller goes away: others may wait.
-		if at.err = a.send(arena); at.err != nil {
-			a.mu.Lock()
-			delete(a.attached, arena.ID())
-			a.mu.Unlock()
-		}
-		close(at.done)
+		r.Retain() // keeps the arena from being dropped meanwhile
+		a.c.background(func() {
+			if at.err = a.send(r.Arena()); at.err != nil {
+				a.mu.Lock()
+				delete(a.attached, id)
+				a.mu.Unlock()
+			}
+			close(at.done)
+			r.Release()
+		})
+	}
+	select {
+	case <-at.done:
+		return at.err
+	default:
 	}
 	select {
 	case <-at.done:

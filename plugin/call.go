@@ -150,12 +150,12 @@ func (k *call) count(ctx context.Context) (err error) {
 // attach makes the plugin map every arena of the request.
 func (k *call) attach(ctx context.Context) error {
 	for _, r := range k.regions {
-		if err := k.c.arenas.attach(ctx, r.Arena()); err != nil {
+		if err := k.c.arenas.attach(ctx, r); err != nil {
 			return err
 		}
 	}
 	for _, n := range k.counters {
-		if err := k.c.arenas.attach(ctx, n.Arena()); err != nil {
+		if err := k.c.arenas.attach(ctx, n.Region()); err != nil {
 			return err
 		}
 	}

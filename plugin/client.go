@@ -25,6 +25,7 @@ type Client struct {
 	channel *shm.Channel
 	proc    *process
 	gp      *goplugin.Client
+	graces  graces
 
 	// ctx is every remote call's: it ends when the process has exited, never
 	// earlier, since until then the plugin may read our memory.
@@ -56,7 +57,7 @@ var (
 func newClient(spec Spec, info backend.Info, rpc proto.BackendClient, ch *shm.Channel, proc *process, gp *goplugin.Client) *Client {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Client{
-		name: spec.Name, info: info, rpc: rpc, channel: ch, proc: proc, gp: gp, ctx: ctx,
+		name: spec.Name, info: info, rpc: rpc, channel: ch, proc: proc, gp: gp, ctx: ctx, graces: defaultGraces,
 		pool:    spec.pool,
 		staging: shm.NewPool(shm.PoolOptions{Budget: int64(spec.StagingBytes), Public: true}),
 		slot:    max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
@@ -66,7 +67,7 @@ func newClient(spec Spec, info backend.Info, rpc proto.BackendClient, ch *shm.Ch
 	if c.pool == nil {
 		c.pool, c.ownPool = shm.NewPool(shm.PoolOptions{Budget: spec.Budget}), true
 	}
-	c.counters = shm.NewCounters(c.pool)
+	c.counters = shm.NewCounters()
 	c.arenas.init(c)
 	go func() {
 		<-proc.exited
@@ -203,13 +204,11 @@ func (c *Client) FreeBases(ctx context.Context, id backend.BasesID) error {
 	}
 }
 
-// How long Close waits: for calls that were cancelled, for the backend to
-// close, for the process to exit.
-const (
-	abandonGrace = 5 * time.Second
-	closeGrace   = 10 * time.Second
-	killGrace    = 3 * time.Second
-)
+// graces are how long Close waits: for what cancelled calls left running, for
+// the backend to close, for the process to exit.
+type graces struct{ abandoned, close, exit time.Duration }
+
+var defaultGraces = graces{abandoned: 5 * time.Second, close: 10 * time.Second, exit: 3 * time.Second}
 
 // Close implements backend.Backend. It waits for the calls in flight, closes
 // the backend and ends the process, by force when it does not go by itself.
@@ -241,10 +240,10 @@ func (c *Client) Close() error {
 	}()
 	select {
 	case <-abandoned:
-	case <-time.After(abandonGrace):
+	case <-time.After(c.graces.abandoned):
 		_ = c.proc.Kill(c.ctx)
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, closeGrace)
+	ctx, cancel := context.WithTimeout(c.ctx, c.graces.close)
 	defer cancel()
 	if _, err := c.rpc.Close(ctx, &proto.CloseRequest{}); err != nil {
 		_ = c.proc.Kill(ctx)
@@ -256,7 +255,7 @@ func (c *Client) Close() error {
 	}()
 	select {
 	case <-killed:
-	case <-time.After(killGrace):
+	case <-time.After(c.graces.exit):
 	}
 	// go-plugin asks a plugin that does not answer for ever, unless it dies.
 	c.proc.end(0)

@@ -150,7 +150,7 @@ func (l *load) slot(ctx context.Context, size int) (*shm.Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.c.arenas.attach(ctx, rs[0].Arena()); err != nil {
+	if err := l.c.arenas.attach(ctx, rs[0]); err != nil {
 		rs[0].Release()
 		return nil, err
 	}

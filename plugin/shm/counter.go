@@ -29,7 +29,11 @@ func (c *Counter) Set(n int) { word(c.bytes()).Store(uint64(n)) }
 // Poison tells the reader that no more will come. It is final.
 func (c *Counter) Poison() { word(c.bytes()).Store(poison) }
 
-// Arena and Offset say where the other process finds the counter.
+// Region is what the counter lies in; Arena and Offset say where the other
+// process finds it.
+func (c *Counter) Region() *Region { return c.region }
+
+// Arena is the region's arena.
 func (c *Counter) Arena() *Arena { return c.region.Arena() }
 
 // Offset is the counter's place in its arena.
@@ -37,7 +41,11 @@ func (c *Counter) Offset() int { return c.region.Offset() + c.offset }
 
 func (c *Counter) bytes() []byte { return c.region.Bytes()[c.offset:] }
 
-// Counters hands out counters from pages of a pool and keeps the pages.
+// counterBudget is enough for 131072 counters.
+const counterBudget = 8 << 20
+
+// Counters hands out counters from pages of a pool of its own, and keeps the
+// pages: among scalars they would pin the arenas that these want to give up.
 type Counters struct {
 	pool  *Pool
 	mu    sync.Mutex
@@ -45,8 +53,10 @@ type Counters struct {
 	pages []*Region
 }
 
-// NewCounters makes an empty set over a pool.
-func NewCounters(p *Pool) *Counters { return &Counters{pool: p} }
+// NewCounters makes an empty set.
+func NewCounters() *Counters {
+	return &Counters{pool: NewPool(PoolOptions{Budget: counterBudget, Public: true})}
+}
 
 // Acquire hands out n counters, all zero.
 func (s *Counters) Acquire(ctx context.Context, n int) ([]*Counter, error) {
@@ -77,7 +87,7 @@ func (s *Counters) Release(cs []*Counter) {
 	s.free = append(s.free, cs...)
 }
 
-// Close gives the pages back to the pool. All counters must be released.
+// Close gives the memory up. All counters must be released.
 func (s *Counters) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,6 +95,7 @@ func (s *Counters) Close() {
 		p.Release()
 	}
 	s.pages, s.free = nil, nil
+	s.pool.Close()
 }
 
 // Waiting for a counter: a few looks at once, then sleeps that double.

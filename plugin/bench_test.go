@@ -1,0 +1,74 @@
+//go:build linux
+
+package plugin
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// BenchmarkRoundTrip is the overhead of a call: the backend hashes one base
+// and one scalar.
+func BenchmarkRoundTrip(b *testing.B) {
+	c := mustOpen(b, spec(b, ""))
+	x := newBN(1)
+	id := mustLoad(b, c, x.bases())
+	buf, err := c.Alloc(ctx, 32)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer buf.Free()
+	for name, s := range map[string][]byte{"copied": x.scalars, "in-place": buf.Bytes()} {
+		b.Run(name, func(b *testing.B) {
+			jobs := []backend.Job{{Bases: id, Count: 1, Scalars: s}}
+			for b.Loop() {
+				if _, err := c.MSM(ctx, jobs); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkFeed is the copy into shared memory with its counter, alone.
+func BenchmarkFeed(b *testing.B) {
+	c := mustOpen(b, spec(b, ""))
+	for _, mib := range []int{1, 64, 512} {
+		b.Run(fmt.Sprintf("%dMiB", mib), func(b *testing.B) {
+			src := make([]byte, mib<<20)
+			for i := range src {
+				src[i] = byte(i)
+			}
+			r, err := c.pool.Keep(ctx, len(src))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer r.Release()
+			n, err := c.counters.Acquire(ctx, 1)
+			if err != nil {
+				b.Fatal(err)
+			}
+			f := feed{dst: r.Bytes(), src: src, counter: n[0], scalar: 32}
+			b.SetBytes(int64(len(src)))
+			for b.Loop() {
+				if err := f.run(ctx); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkOpen is a start and an end of a plugin.
+func BenchmarkOpen(b *testing.B) {
+	s := spec(b, "")
+	for b.Loop() {
+		c, err := Open(ctx, s)
+		if err != nil {
+			b.Fatal(err)
+		}
+		c.Close()
+	}
+}

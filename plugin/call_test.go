@@ -1,0 +1,696 @@
+//go:build linux
+
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+var ctx = context.Background()
+
+func settled(t *testing.T, c *Client, held int64) {
+	t.Helper()
+	c.outside.Wait()
+	eventually(t, 5*time.Second, "shared memory is given back", func() bool {
+		return c.pool.InUse() == held
+	})
+}
+
+func TestBatch(t *testing.T) {
+	c := mustOpen(t, spec(t, ""))
+	const n = 50_000
+	b := newBN(n)
+	id := mustLoad(t, c, b.bases())
+	g2 := backend.Bases{Curve: backend.BLS12381, Group: backend.G2, Count: 9, Bytes: random(9 * 192)}
+	id2 := mustLoad(t, c, g2)
+	other := bn{backend.Loaded{Curve: g2.Curve, Group: g2.Group, Count: 9}, g2.Bytes, random(9 * 32)}
+	s := b.scalars
+	jobs := []backend.Job{
+		{Bases: id, Count: n, Scalars: s},
+		{Bases: id, Offset: 1, Count: 7, Scalars: s[:7*32]},
+		{Bases: id2, Count: 9, Scalars: other.scalars},
+		{Bases: id, Count: n, SameAs: 1},
+		{Bases: id, Offset: n, Count: 0},
+		{Bases: id, Offset: 3, Count: 7, SameAs: 2},
+		{Bases: id, Offset: 5, Count: n - 5, Scalars: s[5*32:]},
+	}
+	got, err := c.MSM(ctx, jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]byte{b.want(), b.wantOf(1, 7, s[:7*32]), other.want(), b.want(), b.wantOf(n, 0, nil),
+		b.wantOf(3, 7, s[:7*32]), b.wantOf(5, n-5, s[5*32:])}
+	for i := range want {
+		if !bytes.Equal(got[i], want[i]) {
+			t.Errorf("job %d is wrong", i)
+		}
+	}
+	if got, err := c.MSM(ctx, nil); err != nil || len(got) != 0 {
+		t.Errorf("empty batch: %v, %v", got, err)
+	}
+	for name, job := range map[string]backend.Job{
+		"unknown bases": {Bases: 99, Count: 1, Scalars: s[:32]},
+		"short scalars": {Bases: id, Count: 2, Scalars: s[:32]},
+		"long scalars":  {Bases: id, Count: 1, Scalars: s[:64]},
+		"out of range":  {Bases: id, Offset: n, Count: 1, Scalars: s[:32]},
+		"negative":      {Bases: id, Offset: -1, Count: 1, Scalars: s[:32]},
+		"same as none":  {Bases: id, Count: 1, SameAs: 1},
+	} {
+		if _, err := c.MSM(ctx, []backend.Job{job}); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := c.MSM(ctx, make([]backend.Job, maxJobs+1)); err == nil {
+		t.Error("a huge batch")
+	}
+	if err := c.FreeBases(ctx, id); err != nil {
+		t.Error(err)
+	}
+	if err := c.FreeBases(ctx, id); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("freed twice: %v", err)
+	}
+	settled(t, c, 0)
+}
+
+// TestZeroCopy changes a buffer after the request was sent: the answer is
+// that of the changed scalars only if the plugin reads them where they are.
+func TestZeroCopy(t *testing.T) {
+	var log capture
+	s := spec(t, "delay=300")
+	s.Logger = log.logger()
+	c := mustOpen(t, s)
+	const n = 10_000
+	b := newBN(n)
+	id := mustLoad(t, c, b.bases())
+	buf, err := c.Alloc(ctx, 32*n+64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := c.pool.InUse()
+	for name, off := range map[string]int{"start": 0, "middle": 64} {
+		mine := buf.Bytes()[off:][:32*n]
+		copy(mine, b.scalars)
+		starts := strings.Count(log.String(), "started")
+		done := make(chan []byte, 1)
+		go func() {
+			got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: mine}})
+			if err != nil {
+				t.Error(err)
+				done <- nil
+				return
+			}
+			done <- got[0]
+		}()
+		eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Count(log.String(), "started") > starts })
+		if use := c.pool.InUse(); use != held {
+			t.Errorf("%s: %d bytes more in use during the call", name, use-held)
+		}
+		mine[5] ^= 0xff
+		changed := bytes.Clone(mine)
+		if !bytes.Equal(<-done, b.wantOf(0, n, changed)) {
+			t.Errorf("%s: the answer is not that of the buffer's scalars", name)
+		}
+	}
+	// Not aligned: copied, and right all the same.
+	copy(buf.Bytes()[4:], b.scalars)
+	got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: buf.Bytes()[4:][:32*n]}})
+	if err != nil || !bytes.Equal(got[0], b.want()) {
+		t.Errorf("unaligned: %v", err)
+	}
+	settled(t, c, held)
+	arena := buf.(*buffer).region.Arena().Bytes()
+	buf.Free()
+	buf.Free()
+	settled(t, c, 0)
+	if !bytes.Equal(arena, make([]byte, len(arena))) {
+		t.Error("a freed buffer's scalars are still in the arena")
+	}
+	empty, err := c.Alloc(ctx, 0)
+	if err != nil || len(empty.Bytes()) != 0 {
+		t.Errorf("empty buffer: %v", err)
+	}
+	empty.Free()
+	if _, err := c.Alloc(ctx, -1); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("negative buffer: %v", err)
+	}
+}
+
+// TestFreeWaits: a buffer is not taken away under a call.
+func TestFreeWaits(t *testing.T) {
+	var log capture
+	s := spec(t, "delay=200")
+	s.Logger = log.logger()
+	c := mustOpen(t, s)
+	b := newBN(100)
+	id := mustLoad(t, c, b.bases())
+	buf, err := c.Alloc(ctx, 3200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(buf.Bytes(), b.scalars)
+	var returned atomic.Bool
+	done := make(chan error, 1)
+	go func() {
+		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Scalars: buf.Bytes()}})
+		if err == nil && !bytes.Equal(got[0], b.want()) {
+			err = errors.New("wrong answer: the buffer was wiped under the call")
+		}
+		returned.Store(true)
+		done <- err
+	}()
+	eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+	buf.Free()
+	time.Sleep(20 * time.Millisecond)
+	if !returned.Load() {
+		t.Error("Free returned before the call")
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	settled(t, c, 0)
+}
+
+// TestWiped finds the scalars in the arena during a call, and nowhere after.
+func TestWiped(t *testing.T) {
+	var log capture
+	s := spec(t, "delay=200")
+	s.Logger = log.logger()
+	c := mustOpen(t, s)
+	const n = 40_000 // one more than the inline copy takes, and a small one
+	b := newBN(n)
+	id := mustLoad(t, c, b.bases())
+	probe, err := c.pool.Keep(ctx, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer probe.Release()
+	held := c.pool.InUse()
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: b.scalars}, {Bases: id, Count: 3, Scalars: b.scalars[:96]}})
+		done <- err
+	}()
+	eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+	arena := probe.Arena().Bytes()
+	mark := b.scalars[:64]
+	eventually(t, time.Second, "both copies are in the arena", func() bool { return bytes.Count(arena, mark) == 2 })
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	settled(t, c, held)
+	if bytes.Contains(arena, mark) || bytes.Contains(arena, b.scalars[32*n-64:]) {
+		t.Error("scalars are still in the arena after the call")
+	}
+}
+
+// TestReady: the plugin begins before the scalars are there, and each is
+// waited for.
+func TestReady(t *testing.T) {
+	c := mustOpen(t, spec(t, ""))
+	const n = 200_000 // 6.4 MB: several chunks
+	b := newBN(n)
+	id := mustLoad(t, c, b.bases())
+	buf, err := c.Alloc(ctx, 32*n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer buf.Free()
+	held := c.pool.InUse()
+	for name, scalars := range map[string][]byte{"copied": make([]byte, 32*n), "in place": buf.Bytes()} {
+		var written, last atomic.Int64
+		var mu sync.Mutex
+		cond := sync.NewCond(&mu)
+		go func() {
+			for at := 0; at < n; {
+				to := min(at+17_000, n)
+				copy(scalars[32*at:32*to], b.scalars[32*at:])
+				mu.Lock()
+				written.Store(int64(to))
+				cond.Broadcast()
+				mu.Unlock()
+				at = to
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		ready := func(_ context.Context, k int) error {
+			if int64(k) < last.Swap(int64(k)) || k > n {
+				t.Errorf("%s: Ready(%d) after a larger one, or beyond the end", name, k)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for written.Load() < int64(k) {
+				cond.Wait()
+			}
+			return nil
+		}
+		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: scalars, Ready: ready}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got[0], b.want()) {
+			t.Errorf("%s: wrong answer", name)
+		}
+		if last.Load() != n {
+			t.Errorf("%s: waited for %d of %d", name, last.Load(), n)
+		}
+	}
+	// An error of Ready is the call's, at once.
+	broken := errors.New("the witness failed")
+	for name, scalars := range map[string][]byte{"copied": b.scalars, "in place": buf.Bytes()} {
+		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: scalars, Ready: func(_ context.Context, k int) error {
+			if k > n/2 {
+				return broken
+			}
+			return nil
+		}}})
+		if !errors.Is(err, broken) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	settled(t, c, held)
+}
+
+func TestCancel(t *testing.T) {
+	const n = 200_000
+	b := newBN(n)
+	t.Run("before", func(t *testing.T) {
+		c := mustOpen(t, spec(t, ""))
+		id := mustLoad(t, c, b.bases())
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		if _, err := c.MSM(ended, []backend.Job{{Bases: id, Count: n, Scalars: b.scalars}}); err != context.Canceled {
+			t.Error(err)
+		}
+		if _, err := c.LoadBases(ended, b.bases()); err != context.Canceled {
+			t.Error(err)
+		}
+		if _, err := c.Alloc(ended, 1); err != context.Canceled {
+			t.Error(err)
+		}
+	})
+	t.Run("during copy", func(t *testing.T) {
+		var log capture
+		s := spec(t, "")
+		s.Logger = log.logger()
+		c := mustOpen(t, s)
+		id := mustLoad(t, c, b.bases())
+		scalars := bytes.Clone(b.scalars)
+		running, cancel := context.WithCancel(ctx)
+		half := make(chan struct{})
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.MSM(running, []backend.Job{{Bases: id, Count: n, Scalars: scalars, Ready: func(ctx context.Context, k int) error {
+				if k < n/2 {
+					return nil
+				}
+				close(half)
+				<-ctx.Done()
+				return ctx.Err()
+			}}})
+			done <- err
+		}()
+		<-half
+		eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+		cancel()
+		if err := <-done; err != context.Canceled {
+			t.Error(err)
+		}
+		clear(scalars) // the race detector knows if they are still read
+		settled(t, c, 0)
+		check(t, c, 1000)
+	})
+	t.Run("during compute", func(t *testing.T) {
+		var log capture
+		s := spec(t, "delay=60000")
+		s.Logger = log.logger()
+		c := mustOpen(t, s)
+		id := mustLoad(t, c, b.bases())
+		scalars := bytes.Clone(b.scalars)
+		running, cancel := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.MSM(running, []backend.Job{{Bases: id, Count: n, Scalars: scalars}})
+			done <- err
+		}()
+		eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+		cancel()
+		begin := time.Now()
+		if err := <-done; err != context.Canceled {
+			t.Error(err)
+		}
+		clear(scalars)
+		eventually(t, 100*time.Millisecond-time.Since(begin), "the backend saw it", func() bool { return strings.Contains(log.String(), "cancelled") })
+		settled(t, c, 0)
+	})
+	t.Run("deaf", func(t *testing.T) {
+		c := mustOpen(t, spec(t, "deaf"))
+		c.graces.abandoned = 100 * time.Millisecond
+		id := mustLoad(t, c, b.bases())
+		buf, err := c.Alloc(ctx, 320)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		jobs := []backend.Job{{Bases: id, Count: 1000, Scalars: b.scalars[:32000]}, {Bases: id, Count: 10, Scalars: buf.Bytes()}}
+		begin := time.Now()
+		if _, err := c.MSM(short, jobs); err != context.DeadlineExceeded {
+			t.Error(err)
+		}
+		buf.Free() // does not wait for a deaf plugin
+		if d := time.Since(begin); d > time.Second {
+			t.Errorf("returned after %v", d)
+		}
+		time.Sleep(50 * time.Millisecond)
+		if c.pool.InUse() < 36000 {
+			t.Error("memory that the plugin still reads was given back")
+		}
+		c.Close()
+		if use := c.pool.InUse(); use != 0 {
+			t.Errorf("%d bytes in use after Close", use)
+		}
+	})
+	t.Run("load", func(t *testing.T) {
+		s := spec(t, "")
+		s.StagingBytes = 3 << 16
+		c := mustOpen(t, s)
+		running, cancel := context.WithCancel(ctx)
+		pieces := func(yield func([]byte, error) bool) {
+			for at := 0; at < len(b.points); at += 1 << 16 {
+				if at > 1<<20 {
+					cancel()
+				}
+				if !yield(b.points[at:min(at+1<<16, len(b.points))], nil) {
+					return
+				}
+			}
+		}
+		if _, err := c.LoadBases(running, backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: n, Pieces: pieces}); err != context.Canceled {
+			t.Error(err)
+		}
+		c.outside.Wait()
+		eventually(t, time.Second, "staging is given back", func() bool { return c.staging.InUse() == 0 })
+		check(t, c, 1000)
+	})
+}
+
+func TestLoadBases(t *testing.T) {
+	s := spec(t, "")
+	s.StagingBytes = 3 << 16
+	c := mustOpen(t, s)
+	const n = 30_000 // 1.9 MB through 192 KiB
+	b := newBN(n)
+	file, err := os.Create(filepath.Join(t.TempDir(), "bases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Write(append(make([]byte, 123), b.points...)); err != nil {
+		t.Fatal(err)
+	}
+	ragged := func(yield func([]byte, error) bool) {
+		for at, step := 0, 1; at < len(b.points); step = step*3 + 1 {
+			to := min(at+step, len(b.points))
+			p := bytes.Clone(b.points[at:to])
+			if !yield(p, nil) {
+				return
+			}
+			clear(p) // only valid until the next is asked for
+			at = to
+		}
+	}
+	base := b.bases()
+	base.Bytes = nil
+	from := func(f func(*backend.Bases)) backend.Bases {
+		x := base
+		f(&x)
+		return x
+	}
+	sources := map[string]backend.Bases{
+		"bytes":  b.bases(),
+		"file":   from(func(x *backend.Bases) { x.File, x.FileOffset = file, 123 }),
+		"pieces": from(func(x *backend.Bases) { x.Pieces = ragged }),
+	}
+	var wg sync.WaitGroup
+	for name, src := range sources {
+		for range 3 { // together they want more slots than there are
+			wg.Go(func() {
+				id, err := c.LoadBases(ctx, src)
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					return
+				}
+				got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: b.scalars}})
+				if err != nil || !bytes.Equal(got[0], b.want()) {
+					t.Errorf("%s: wrong answer (%v)", name, err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if use := c.staging.InUse(); use != 0 {
+		t.Errorf("%d bytes of staging in use", use)
+	}
+	boom := errors.New("disk on fire")
+	for name, c2 := range map[string]struct {
+		b    backend.Bases
+		want error
+	}{
+		"source fails": {from(func(x *backend.Bases) {
+			x.Pieces = func(yield func([]byte, error) bool) { _ = yield(b.points[:100_000], nil) && yield(nil, boom) }
+		}), boom},
+		"too short": {from(func(x *backend.Bases) {
+			x.Pieces = func(yield func([]byte, error) bool) { yield(b.points[:100], nil) }
+		}), backend.ErrInvalidInput},
+		"too long": {from(func(x *backend.Bases) {
+			x.Pieces = func(yield func([]byte, error) bool) {
+				_ = yield(b.points, nil) && yield(b.points, nil)
+			}
+		}), backend.ErrInvalidInput},
+		"short file":    {from(func(x *backend.Bases) { x.File, x.FileOffset = file, 124 }), backend.ErrInvalidInput},
+		"length":        {from(func(x *backend.Bases) { x.Bytes = b.points[1:] }), backend.ErrInvalidInput},
+		"unknown curve": {from(func(x *backend.Bases) { x.Bytes, x.Curve = b.points, 77 }), backend.ErrInvalidInput},
+	} {
+		if _, err := c.LoadBases(ctx, c2.b); !errors.Is(err, c2.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c.outside.Wait()
+	if use := c.staging.InUse(); use != 0 {
+		t.Errorf("%d bytes of staging in use after errors", use)
+	}
+	check(t, c, 100)
+}
+
+// TestFileIsReadByPlugin: the plugin gets the descriptor, for reading only.
+func TestFileIsReadByPlugin(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "bases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	ro, err := readOnly(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ro.Close()
+	if _, err := ro.Write([]byte{1}); err == nil {
+		t.Error("the plugin could write to the bases file")
+	}
+	if _, err := ro.ReadAt(make([]byte, 1), 0); err != io.EOF {
+		t.Errorf("reading: %v", err)
+	}
+}
+
+// TestHalfLoad: the backend gives up in the middle of the bases.
+func TestHalfLoad(t *testing.T) {
+	s := spec(t, "half-load")
+	s.StagingBytes = 3 << 14
+	c := mustOpen(t, s)
+	b := newBN(50_000)
+	if _, err := c.LoadBases(ctx, b.bases()); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("%v", err)
+	}
+	if use := c.staging.InUse(); use != 0 {
+		t.Errorf("%d bytes of staging in use", use)
+	}
+}
+
+func TestConcurrentCalls(t *testing.T) {
+	s := spec(t, "")
+	s.Budget = 8 << 20
+	c := mustOpen(t, s)
+	const n = 40_000
+	b := newBN(n)
+	id := mustLoad(t, c, b.bases())
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 6 {
+				count := 1 + (g*7919+i*104729)%n
+				run, cancel := ctx, context.CancelFunc(func() {})
+				if i == 3 {
+					run, cancel = context.WithTimeout(ctx, time.Millisecond)
+				}
+				got, err := c.MSM(run, []backend.Job{
+					{Bases: id, Count: count, Scalars: b.scalars[:32*count]},
+					{Bases: id, Offset: n - count, Count: count, SameAs: 1},
+				})
+				cancel()
+				switch {
+				case i == 3 && errors.Is(err, context.DeadlineExceeded):
+				case err != nil:
+					t.Error(err)
+				case !bytes.Equal(got[0], b.wantOf(0, count, b.scalars[:32*count])),
+					!bytes.Equal(got[1], b.wantOf(n-count, count, b.scalars[:32*count])):
+					t.Error("wrong answer")
+				}
+			}
+		})
+	}
+	wg.Wait()
+	settled(t, c, 0)
+}
+
+func TestOutOfSharedMemory(t *testing.T) {
+	s := spec(t, "")
+	s.Budget = 4 << 20
+	c := mustOpen(t, s)
+	b := newBN(200_000)
+	id := mustLoad(t, c, b.bases())
+	if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 200_000, Scalars: b.scalars}}); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.Alloc(ctx, 5<<20); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("%v", err)
+	}
+	got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 50_000, Scalars: b.scalars[:32*50_000]}})
+	if err != nil || !bytes.Equal(got[0], b.wantOf(0, 50_000, b.scalars[:32*50_000])) {
+		t.Errorf("smaller work after it: %v", err)
+	}
+}
+
+// TestArenasAreGivenUp: an arena that the pool drops is unmapped at the
+// plugin too.
+func TestArenasAreGivenUp(t *testing.T) {
+	s := spec(t, "")
+	s.Budget = 8 << 20
+	c := mustOpen(t, s)
+	b := newBN(200_000)
+	id := mustLoad(t, c, b.bases())
+	for _, n := range []int{10, 60_000, 100_000, 200_000} {
+		if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: b.scalars[:32*n]}}); err != nil {
+			t.Fatal(err)
+		}
+		settled(t, c, 0)
+	}
+	c.outside.Wait()
+	mapped := func() int {
+		m, err := os.ReadFile("/proc/" + c.proc.ID() + "/maps")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(m), "pippin-arena")
+	}
+	c.arenas.mu.Lock()
+	want, last := len(c.arenas.attached), slices.Max(slices.Collect(maps.Keys(c.arenas.attached)))
+	c.arenas.mu.Unlock()
+	if want == int(last) || want == 0 {
+		t.Fatalf("no arena was given up: %d attached", want)
+	}
+	if got := mapped(); got != want {
+		t.Errorf("%d arenas mapped at the plugin, want %d", got, want)
+	}
+}
+
+func TestBackendFails(t *testing.T) {
+	b := newBN(10)
+	for mode, says := range map[string]string{
+		"panic":     "panicked: in the middle of an MSM",
+		"crash":     "panic: in a goroutine of the backend",
+		"odd-error": "unexpected error",
+		"gone":      "backend gone",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			c := mustOpen(t, spec(t, mode))
+			id := mustLoad(t, c, b.bases())
+			_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.scalars}})
+			if !errors.Is(err, backend.ErrGone) || !strings.Contains(err.Error(), says) {
+				t.Errorf("want ErrGone that says %q: %v", says, err)
+			}
+			begin := time.Now()
+			if _, err := c.MSM(ctx, nil); !errors.Is(err, backend.ErrGone) {
+				t.Errorf("afterwards: %v", err)
+			}
+			if _, err := c.LoadBases(ctx, b.bases()); !errors.Is(err, backend.ErrGone) {
+				t.Errorf("afterwards: %v", err)
+			}
+			if d := time.Since(begin); d > 100*time.Millisecond {
+				t.Errorf("ErrGone took %v", d)
+			}
+			settled(t, c, 0)
+		})
+	}
+}
+
+func TestNonsense(t *testing.T) {
+	b := newBN(10)
+	id := backend.BasesID(7)
+	call := func(jobs ...backend.Job) func(*Client) error {
+		return func(c *Client) error {
+			if _, err := c.LoadBases(ctx, b.bases()); err != nil {
+				return err
+			}
+			_, err := c.MSM(ctx, jobs)
+			return err
+		}
+	}
+	job := backend.Job{Bases: id, Count: 10, Scalars: b.scalars}
+	for name, f := range map[string]func(*Client) error{
+		"short point": call(job),
+		"no points":   call(job, job),
+		"acknowledged what was not sent": func(c *Client) error {
+			x := newBN(3)
+			_, err := c.LoadBases(ctx, x.bases())
+			return err
+		},
+		"id twice": func(c *Client) error {
+			if _, err := c.LoadBases(ctx, b.bases()); err != nil {
+				t.Error(err)
+			}
+			_, err := c.LoadBases(ctx, b.bases())
+			return err
+		},
+		"unimplemented": func(c *Client) error {
+			if _, err := c.LoadBases(ctx, b.bases()); err != nil {
+				t.Error(err)
+			}
+			return c.FreeBases(ctx, id)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := mustOpen(t, spec(t, "nonsense"))
+			if err := f(c); !errors.Is(err, backend.ErrGone) {
+				t.Errorf("%v", err)
+			}
+			if c.staging.InUse() != 0 {
+				t.Error("staging is in use")
+			}
+			settled(t, c, 0)
+		})
+	}
+}

@@ -1,0 +1,284 @@
+//go:build linux
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// place puts the test plugin into a new folder, as a plugin of that name.
+func place(t *testing.T, name string) (dir, path string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, Prefix+name)
+	if err := os.Link(filepath.Join(testDir(t), Prefix+"test"), path); err != nil {
+		b, err := os.ReadFile(filepath.Join(testDir(t), Prefix+"test"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, path
+}
+
+func write(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFindOrder(t *testing.T) {
+	a, inA := place(t, "x")
+	b, inB := place(t, "x")
+	empty := t.TempDir()
+	s := Search{Dirs: []string{empty, a}, Path: "relative:" + b + ":", NotBeside: true}
+	if f, err := Find("x", s); err != nil || f.Path != inA || f.Name != "x" || f.Verified {
+		t.Errorf("%+v, %v", f, err)
+	}
+	s.Dirs = nil
+	if f, err := Find("x", s); err != nil || f.Path != inB {
+		t.Errorf("PATH: %+v, %v", f, err)
+	}
+	s.File = inA
+	if f, err := Find("y", s); err != nil || f.Path != inA || f.Name != "y" {
+		t.Errorf("explicit: %+v, %v", f, err)
+	}
+	s.File = filepath.Join(a, "nothing")
+	if _, err := Find("x", s); !errors.Is(err, backend.ErrUnavailable) {
+		t.Errorf("explicit and not there: %v", err)
+	}
+	s = Search{Dirs: []string{empty}, Path: b}
+	_, err := Find("nosuch", s)
+	exe, _ := os.Executable()
+	for _, place := range []string{empty, b, filepath.Dir(exe)} {
+		if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), filepath.Join(place, Prefix+"nosuch")) {
+			t.Errorf("the error does not say that %s was looked at: %v", place, err)
+		}
+	}
+	for _, name := range []string{"", "../x", "a/b"} {
+		if _, err := Find(name, s); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("name %q: %v", name, err)
+		}
+	}
+	// Beside the running program.
+	beside := filepath.Join(filepath.Dir(exe), Prefix+"beside")
+	write(t, beside, "#!/bin/sh\n", 0o755)
+	defer os.Remove(beside)
+	if err := os.Chmod(filepath.Dir(exe), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := Find("beside", Search{}); err != nil || filepath.Base(f.Path) != Prefix+"beside" {
+		t.Errorf("beside: %+v, %v", f, err)
+	}
+	if _, err := Find("beside", Search{NotBeside: true}); err == nil {
+		t.Error("NotBeside found it")
+	}
+}
+
+func TestFindTrustsNobody(t *testing.T) {
+	refused := func(name string, s Search, says string) {
+		t.Helper()
+		_, err := Find("x", s)
+		if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Open(context.Background(), Spec{Name: "x", Search: s}); !errors.Is(err, backend.ErrUnavailable) {
+			t.Errorf("%s: opened: %v", name, err)
+		}
+	}
+	fresh := func() (string, string, Search) {
+		dir := filepath.Join(t.TempDir(), "bin")
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, Prefix+"x")
+		write(t, path, "#!/bin/sh\necho started > "+dir+"/started\n", 0o755)
+		return dir, path, Search{Dirs: []string{dir}, NotBeside: true}
+	}
+	_, _, s := fresh()
+	if _, err := Find("x", s); err != nil {
+		t.Fatalf("to begin with: %v", err)
+	}
+	for name, mode := range map[string]os.FileMode{"world-writable": 0o757, "group-writable": 0o775, "sticky": 0o777 | os.ModeSticky} {
+		dir, path, s := fresh()
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		refused(name+" file", s, "others can write to "+path)
+		dir, _, s = fresh()
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		refused(name+" folder", s, "others can write to "+dir)
+		if name == "sticky" {
+			continue
+		}
+		dir, _, s = fresh()
+		if err := os.Chmod(filepath.Dir(dir), mode); err != nil {
+			t.Fatal(err)
+		}
+		refused("folder above "+name, s, "others can write to "+filepath.Dir(dir))
+	}
+	// Through a link: both ends count.
+	dir, path, _ := fresh()
+	links := t.TempDir()
+	if err := os.Symlink(path, filepath.Join(links, Prefix+"x")); err != nil {
+		t.Fatal(err)
+	}
+	linked := Search{Dirs: []string{links}, NotBeside: true}
+	if f, err := Find("x", linked); err != nil || f.Path != path {
+		t.Errorf("link: %+v, %v", f, err)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	refused("target's folder", linked, "others can write to "+dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(links, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	refused("link's folder", linked, "others can write to "+links)
+
+	if os.Geteuid() == 0 {
+		_, path, s := fresh()
+		if err := os.Chown(path, 12345, 12345); err != nil {
+			t.Fatal(err)
+		}
+		refused("another's file", s, "belongs to user 12345")
+	}
+	_, path, s = fresh()
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	refused("not executable", s, "not executable")
+	dir, path, s = fresh()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	refused("a folder", s, "not a file")
+	// A refused one does not hide a good one further on.
+	good, inGood := place(t, "x")
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := Find("x", Search{Dirs: []string{dir, good}, NotBeside: true}); err != nil || f.Path != inGood {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+func TestChecksum(t *testing.T) {
+	dir, path := place(t, "test")
+	sum, err := fileSum(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := strings.Repeat("ab", 32)
+	side := path + checksumSuffix
+	for _, c := range []struct {
+		name, side, explicit string
+		require              bool
+		says                 string // "" is success
+	}{
+		{"none", "", "", false, ""},
+		{"required", "", "", true, "a checksum is required"},
+		{"file", sum + "\n", "", true, ""},
+		{"sha256sum's file", sum + "  " + Prefix + "test\n", "", true, ""},
+		{"upper case", strings.ToUpper(sum), "", true, ""},
+		{"wrong file", wrong, "", false, "not the file with SHA-256 " + wrong},
+		{"nonsense in the file", "hello", "", false, "not a SHA-256"},
+		{"empty file", "\n", "", false, "not a SHA-256"},
+		{"explicit", "", sum, true, ""},
+		{"explicit wrong", "", wrong, false, "not the file with SHA-256 " + wrong},
+		{"explicit beats the file", sum, wrong, false, "not the file with SHA-256 " + wrong},
+	} {
+		_ = os.Remove(side)
+		if c.side != "" {
+			write(t, side, c.side, 0o644)
+		}
+		s := spec(t, "")
+		s.Search = Search{Dirs: []string{dir}, NotBeside: true, Checksum: c.explicit, RequireChecksum: c.require}
+		client, err := Open(ctx, s)
+		if c.says == "" {
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+				continue
+			}
+			client.Close()
+			continue
+		}
+		if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	// The checksum's own file must be trusted.
+	write(t, side, sum, 0o666)
+	s := Search{Dirs: []string{dir}, NotBeside: true}
+	if _, err := Find("test", s); err == nil || !strings.Contains(err.Error(), "others can write to "+side) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestList(t *testing.T) {
+	a, inA := place(t, "one")
+	b, inB := place(t, "two")
+	sum, err := fileSum(inA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, inA+checksumSuffix, sum, 0o644)
+	write(t, filepath.Join(a, Prefix+"bad"), "x", 0o755)
+	write(t, filepath.Join(a, Prefix+"bad"+checksumSuffix), strings.Repeat("00", 32), 0o644)
+	write(t, filepath.Join(a, "other"), "x", 0o755)
+	write(t, filepath.Join(b, Prefix+"open"), "x", 0o777)
+	got := List(Search{Dirs: []string{a, b, a}, NotBeside: true})
+	var names []string
+	for _, f := range got {
+		names = append(names, f.Name)
+		switch f.Name {
+		case "one":
+			if f.Path != inA || !f.Verified || f.Checksum != sum || f.Problem != nil {
+				t.Errorf("%+v", f)
+			}
+		case "two":
+			if f.Path != inB || f.Verified || f.Checksum != sum || f.Problem != nil {
+				t.Errorf("%+v", f)
+			}
+		case "bad":
+			if f.Verified || f.Problem == nil {
+				t.Errorf("%+v", f)
+			}
+		case "open":
+			if f.Problem == nil || !strings.Contains(f.Problem.Error(), "others can write") || f.Checksum == "" {
+				t.Errorf("%+v", f)
+			}
+		}
+	}
+	if !slices.Equal(names, []string{"bad", "one", "open", "two"}) {
+		t.Errorf("%v", names)
+	}
+}

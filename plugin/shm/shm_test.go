@@ -1,0 +1,553 @@
+//go:build linux
+
+package shm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+var ctx = context.Background()
+
+func pair(t *testing.T) (a, b *Channel) {
+	t.Helper()
+	a, theirs, err := Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err = NewChannel(theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close(); b.Close() })
+	return a, b
+}
+
+// across sends an arena's descriptor and returns what the other side gets.
+func across(t *testing.T, a *Arena) *os.File {
+	t.Helper()
+	host, plugin := pair(t)
+	want := Message{Kind: KindArena, ID: a.ID(), Size: uint64(len(a.Bytes()))}
+	if err := host.Send(want, a.File()); err != nil {
+		t.Fatal(err)
+	}
+	got, f, err := plugin.Receive()
+	if err != nil || got != want {
+		t.Fatalf("received %+v, %v", got, err)
+	}
+	return f
+}
+
+func TestArenaIsShared(t *testing.T) {
+	const size = 1 << 20
+	a, err := NewArena(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := across(t, a)
+	m, err := Attach(f, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Bytes()[size-1] = 7
+	if m.Bytes()[size-1] != 7 {
+		t.Fatal("the mapping does not see what the arena holds")
+	}
+	maps, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Both mappings: private to nobody, left out of core dumps, and the
+	// attached one read-only.
+	var flags []string
+	for _, part := range strings.Split(string(maps), "memfd:pippin-arena")[1:] {
+		_, rest, _ := strings.Cut(part, "VmFlags:")
+		line, _, _ := strings.Cut(rest, "\n")
+		flags = append(flags, line+" ")
+		if !strings.Contains(line, " dd ") {
+			t.Errorf("mapping without DONTDUMP: %s", line)
+		}
+	}
+	if len(flags) != 2 {
+		t.Fatalf("%d mappings, want 2", len(flags))
+	}
+	if strings.Contains(flags[0], " wr ") == strings.Contains(flags[1], " wr ") {
+		t.Errorf("one mapping must be writable and one not: %q", flags)
+	}
+	a.Close()
+	if m.Bytes()[size-1] != 7 {
+		t.Fatal("the mapping lost its memory with the arena")
+	}
+	m.Close()
+}
+
+func TestArenaCannotChange(t *testing.T) {
+	a, err := NewArena(1 << 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	f := across(t, a)
+	defer f.Close()
+	fd := int(f.Fd())
+	for _, size := range []int64{0, 1 << 10, 1 << 20} {
+		if err := unix.Ftruncate(fd, size); !errors.Is(err, unix.EPERM) {
+			t.Errorf("ftruncate to %d: %v", size, err)
+		}
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_WRITE); !errors.Is(err, unix.EPERM) {
+		t.Errorf("adding a seal: %v", err)
+	}
+	if _, err := unix.Mmap(fd, 0, 1<<16, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); !errors.Is(err, unix.EPERM) {
+		t.Errorf("mapping for writing: %v", err)
+	}
+	if _, err := unix.Write(fd, []byte{1}); !errors.Is(err, unix.EPERM) {
+		t.Errorf("write: %v", err)
+	}
+}
+
+func TestAttachRefuses(t *testing.T) {
+	const size = 1 << 16
+	memfd := func(flags, seals int, length int64) *os.File {
+		fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|flags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Ftruncate(fd, length); err != nil {
+			t.Fatal(err)
+		}
+		if seals != 0 {
+			if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return os.NewFile(uintptr(fd), "test")
+	}
+	plain, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plain.Truncate(size); err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range map[string]*os.File{
+		"unsealed":          memfd(unix.MFD_ALLOW_SEALING, 0, size),
+		"sealing forbidden": memfd(0, 0, size),
+		"may shrink":        memfd(unix.MFD_ALLOW_SEALING, unix.F_SEAL_GROW|unix.F_SEAL_SEAL, size),
+		"may be resealed":   memfd(unix.MFD_ALLOW_SEALING, unix.F_SEAL_GROW|unix.F_SEAL_SHRINK, size),
+		"truncated":         memfd(unix.MFD_ALLOW_SEALING, required, size-PageSize),
+		"longer":            memfd(unix.MFD_ALLOW_SEALING, required, size+PageSize),
+		"ordinary file":     plain,
+	} {
+		if _, err := Attach(f, size); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if f.Close() == nil {
+			t.Errorf("%s: the descriptor was left open", name)
+		}
+	}
+	for _, bad := range []uint64{0, 1 << 62} {
+		if _, err := Attach(memfd(unix.MFD_ALLOW_SEALING, required, size), bad); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("%d bytes: %v", bad, err)
+		}
+	}
+	for _, bad := range []int{-1, 0, 1, PageSize + 1} {
+		if _, err := NewArena(bad); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("arena of %d: %v", bad, err)
+		}
+	}
+}
+
+func TestChannelRefuses(t *testing.T) {
+	host, plugin := pair(t)
+	f, err := os.Open("/dev/null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	good := make([]byte, messageSize)
+	copy(good, []byte{0x70, 0x70, 0x66, 0x64, 1})
+	two := unix.UnixRights(int(f.Fd()), int(f.Fd()))
+	before := fds(t)
+	for name, m := range map[string][2][]byte{
+		"short":           {good[:messageSize-1], rights(f)},
+		"long":            {append(good, 0), rights(f)},
+		"magic":           {make([]byte, messageSize), rights(f)},
+		"no descriptor":   {good, nil},
+		"two descriptors": {good, two},
+	} {
+		if _, _, err := host.conn.WriteMsgUnix(m[0], m[1], nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := plugin.Receive(); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if after := fds(t); after != before {
+		t.Errorf("%d descriptors open, %d before", after, before)
+	}
+	if err := host.Send(Message{Kind: KindFile, ID: 3}, f); err != nil {
+		t.Fatal(err)
+	}
+	m, got, err := plugin.Receive()
+	if err != nil || m.ID != 3 || m.Kind != KindFile {
+		t.Fatalf("after refusals: %+v, %v", m, err)
+	}
+	got.Close()
+	host.Close()
+	if _, _, err := plugin.Receive(); !errors.Is(err, io.EOF) {
+		t.Errorf("after the end: %v", err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := NewChannel(r); !errors.Is(err, backend.ErrUnavailable) {
+		t.Errorf("a pipe as channel: %v", err)
+	}
+}
+
+func fds(t *testing.T) int {
+	t.Helper()
+	e, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(e)
+}
+
+// TestPoolNeverTwice hands regions out and back at random, from several
+// goroutines that each write their own mark over the whole of theirs.
+func TestPoolNeverTwice(t *testing.T) {
+	p := NewPool(PoolOptions{Budget: 24 << 20, MaxArenas: 6})
+	defer p.Close()
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(g), 1))
+			mark := byte(g + 1)
+			for range 60 {
+				sizes := make([]int, 1+r.IntN(3))
+				for i := range sizes {
+					sizes[i] = 1 + r.IntN(1<<uint(8+r.IntN(13)))
+				}
+				got, err := p.Acquire(ctx, sizes...)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for i, reg := range got {
+					b := reg.Bytes()
+					if len(b) != sizes[i] || reg.Offset()%PageSize != 0 {
+						t.Errorf("region of %d at %d, want %d", len(b), reg.Offset(), sizes[i])
+					}
+					for j, x := range b {
+						if x != 0 {
+							t.Errorf("byte %d of a new region is %d", j, x)
+							return
+						}
+						b[j] = mark
+					}
+				}
+				runtime.Gosched()
+				for _, reg := range got {
+					if i := bytes.IndexFunc(reg.Bytes(), func(x rune) bool { return byte(x) != mark }); i >= 0 {
+						t.Errorf("somebody else wrote to my region")
+					}
+					reg.Release()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for end := time.Now().Add(5 * time.Second); p.InUse() != 0; {
+		if time.Now().After(end) {
+			t.Fatalf("%d bytes still in use", p.InUse())
+		}
+		time.Sleep(time.Millisecond)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var total int64
+	for _, a := range p.arenas {
+		total += int64(len(a.mem))
+		if len(a.free) != 1 || a.free[0] != (extent{0, len(a.mem)}) || len(a.live) != 0 {
+			t.Errorf("an unused arena is in pieces: %v", a.free)
+		}
+	}
+	if total != p.total || total > p.budget || len(p.arenas) > p.maxArenas || p.transient != 0 {
+		t.Errorf("total %d of %d, budget %d, %d arenas, %d transient", p.total, total, p.budget, len(p.arenas), p.transient)
+	}
+}
+
+func TestPoolWipes(t *testing.T) {
+	for _, size := range []int{10, PageSize, backgroundWipe + 5} {
+		p := NewPool(PoolOptions{Budget: 16 << 20})
+		seen := make(chan error, 1)
+		p.wiped = func(b []byte) {
+			var err error
+			for i, x := range b {
+				if x != 0 {
+					err = fmt.Errorf("byte %d of %d is %d after the wipe", i, len(b), x)
+					break
+				}
+			}
+			seen <- err
+		}
+		rs, err := p.Acquire(ctx, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := rs[0].Bytes()
+		for i := range b {
+			b[i] = 0xff
+		}
+		rs[0].Retain()
+		rs[0].Release()
+		if b[size-1] != 0xff {
+			t.Fatal("wiped while it was referred to")
+		}
+		rs[0].Release()
+		if err := <-seen; err != nil {
+			t.Error(err)
+		}
+		p.Close()
+	}
+}
+
+func TestPoolBudget(t *testing.T) {
+	const mib = 1 << 20
+	p := NewPool(PoolOptions{Budget: 8 * mib})
+	defer p.Close()
+	var dropped []uint64
+	defer p.Watch(func(id uint64) { dropped = append(dropped, id) })()
+
+	if _, err := p.Acquire(ctx, 9*mib); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Fatalf("above the budget: %v", err)
+	}
+	kept, err := p.Keep(ctx, mib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Makes arenas, gives up what is unused, and keeps to the budget.
+	for _, size := range []int{mib, 2 * mib, 3 * mib, 6 * mib, 4 * mib, 6 * mib} {
+		rs, err := p.Acquire(ctx, size)
+		if err != nil {
+			t.Fatalf("%d MiB: %v", size/mib, err)
+		}
+		rs[0].Release()
+		for p.InUse() != mib {
+			time.Sleep(time.Millisecond)
+		}
+		if p.total > p.budget {
+			t.Fatalf("%d of %d", p.total, p.budget)
+		}
+	}
+	if len(dropped) == 0 {
+		t.Error("no arena was given up")
+	}
+	// What a caller keeps does not come back by itself: no waiting.
+	big, err := p.Keep(ctx, 6*mib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Acquire(ctx, 2*mib); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Fatalf("budget kept by callers: %v", err)
+	}
+	big.Release()
+	// What a call holds does.
+	rs, err := p.Acquire(ctx, 6*mib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	if _, err := p.Acquire(short, 2*mib); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("waiting: %v", err)
+	}
+	time.AfterFunc(20*time.Millisecond, rs[0].Release)
+	rs, err = p.Acquire(ctx, 3*mib, 3*mib)
+	if err != nil {
+		t.Fatalf("after waiting: %v", err)
+	}
+	p.Close()
+	if _, err := p.Acquire(ctx, 1); !errors.Is(err, backend.ErrClosed) {
+		t.Fatalf("closed: %v", err)
+	}
+	kept.Bytes()[0] = 1 // still there
+	kept.Release()
+	for _, r := range rs {
+		r.Release()
+	}
+	for p.InUse() != 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if len(p.arenas) != 0 || p.total != 0 {
+		t.Errorf("a closed pool keeps %d arenas of %d bytes", len(p.arenas), p.total)
+	}
+}
+
+func TestPoolFind(t *testing.T) {
+	p := NewPool(PoolOptions{Budget: 16 << 20})
+	defer p.Close()
+	a, err := p.Keep(ctx, 3*PageSize-100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := p.Keep(ctx, PageSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden, err := p.Acquire(ctx, PageSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		of   []byte
+		r    *Region
+		off  int
+	}{
+		{"whole", a.Bytes(), a, 0},
+		{"part", a.Bytes()[100:200], a, 100},
+		{"last byte", a.Bytes()[3*PageSize-101:], a, 3*PageSize - 101},
+		{"other", b.Bytes()[8:], b, 8},
+		{"nothing", a.Bytes()[:0], nil, 0},
+		{"heap", make([]byte, 100), nil, 0},
+		{"beyond the end", a.Arena().Bytes()[a.Offset() : a.Offset()+3*PageSize], nil, 0},
+		{"two regions", a.Arena().Bytes()[min(a.Offset(), b.Offset()):][:4*PageSize], nil, 0},
+		{"not the caller's", hidden[0].Bytes(), nil, 0},
+		{"free", a.Arena().Bytes()[1<<20:][:8], nil, 0},
+	} {
+		r, off, ok := p.Find(c.of)
+		if ok != (c.r != nil) || r != c.r || off != c.off {
+			t.Errorf("%s: %v at %d, %v", c.name, r, off, ok)
+		}
+		if ok {
+			r.Release()
+		}
+	}
+	bytesOfA := a.Bytes()
+	a.Release()
+	if _, _, ok := p.Find(bytesOfA); ok {
+		t.Error("a released region is found")
+	}
+}
+
+func TestCounter(t *testing.T) {
+	s := NewCounters()
+	cs, err := s.Acquire(ctx, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]bool{}
+	for _, c := range cs {
+		if seen[c.Offset()] || c.Offset()%CounterSize != 0 {
+			t.Fatalf("counter at %d", c.Offset())
+		}
+		seen[c.Offset()] = true
+	}
+	c := cs[0]
+	mem := c.Arena().Bytes()[c.Offset():][:8]
+	wait := func(need int) chan error {
+		done := make(chan error, 1)
+		go func() { done <- WaitCounter(ctx, mem, need, 1000) }()
+		return done
+	}
+	if err := <-wait(0); err != nil {
+		t.Fatal(err)
+	}
+	w := wait(500)
+	c.Set(499)
+	select {
+	case err := <-w:
+		t.Fatalf("too early: %v", err)
+	case <-time.After(5 * time.Millisecond):
+	}
+	c.Set(1000)
+	if err := <-w; err != nil {
+		t.Fatal(err)
+	}
+	c.Set(1001)
+	if err := <-wait(1); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("beyond the end: %v", err)
+	}
+	c.Set(3)
+	w = wait(4)
+	c.Poison()
+	if err := <-w; !errors.Is(err, context.Canceled) {
+		t.Errorf("poisoned: %v", err)
+	}
+	c.Set(0)
+	ended, cancel := context.WithCancel(ctx)
+	time.AfterFunc(5*time.Millisecond, cancel)
+	if err := WaitCounter(ended, mem, 4, 1000); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	s.Release(cs)
+	again, err := s.Acquire(ctx, 128)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range again {
+		if v := word(c.bytes()).Load(); v != 0 {
+			t.Fatalf("a new counter is %d", v)
+		}
+	}
+	s.Release(again)
+	s.Close()
+	if s.pool.total != 0 {
+		t.Errorf("%d bytes are kept", s.pool.total)
+	}
+}
+
+func BenchmarkWipe(b *testing.B) {
+	m := make([]byte, 256<<20)
+	Wipe(m)
+	b.SetBytes(int64(len(m)))
+	for b.Loop() {
+		Wipe(m)
+	}
+}
+
+func BenchmarkFirstTouch(b *testing.B) {
+	const size = 256 << 20
+	b.SetBytes(size)
+	for b.Loop() {
+		a, err := NewArena(size)
+		if err != nil {
+			b.Fatal(err)
+		}
+		a.Close()
+	}
+}
+
+func BenchmarkCopy(b *testing.B) {
+	const size = 256 << 20
+	a, err := NewArena(size)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer a.Close()
+	src := make([]byte, size)
+	Wipe(src)
+	b.SetBytes(size)
+	for b.Loop() {
+		Copy(a.Bytes(), src)
+	}
+}
