@@ -59,7 +59,7 @@ func newClient(spec Spec, info backend.Info, rpc proto.BackendClient, ch *shm.Ch
 	c := &Client{
 		name: spec.Name, info: info, rpc: rpc, channel: ch, proc: proc, gp: gp, ctx: ctx, graces: defaultGraces,
 		pool:    spec.pool,
-		staging: shm.NewPool(shm.PoolOptions{Budget: int64(spec.StagingBytes), Public: true}),
+		staging: shm.NewPool(shm.PoolOptions{Budget: int64(spec.StagingBytes), MaxArenas: 8, Public: true}),
 		slot:    max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
 		loaded:  map[backend.BasesID]backend.Loaded{},
 		ended:   make(chan struct{}),

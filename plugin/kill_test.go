@@ -27,10 +27,10 @@ func TestKilledAnytime(t *testing.T) {
 	defer sup.Close()
 	const n = 30_000
 	b := newBN(n)
-	r := rand.New(rand.NewPCG(1, 2))
 	var right, gone int
 	var mu sync.Mutex
 	var kept backend.Buffer // of a client long dead
+	var whole time.Duration // what the work below takes
 	for range rounds {
 		opened, err := sup.Open(ctx)
 		if err != nil {
@@ -44,7 +44,14 @@ func TestKilledAnytime(t *testing.T) {
 			copy(kept.Bytes(), b.scalars)
 		}
 		check(t, c, 10)
-		time.AfterFunc(time.Duration(r.IntN(12_000))*time.Microsecond, func() { _ = c.proc.Kill(ctx) })
+		if whole == 0 {
+			begin := time.Now()
+			if ok, err := once(c, b, kept.Bytes()); err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			whole = time.Since(begin)
+		}
+		time.AfterFunc(rand.N(4*whole), func() { _ = c.proc.Kill(ctx) })
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {

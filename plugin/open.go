@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	goplugin "github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/proto"
@@ -49,6 +50,9 @@ type Spec struct {
 // exitGrace is how long a plugin that failed may take to exit by itself, so
 // that its own exit status can be told.
 const exitGrace = 300 * time.Millisecond
+
+// maxReply bounds a message of a plugin: the points of a full batch and room.
+const maxReply = 8 << 20
 
 // The defaults of a Spec.
 const (
@@ -107,6 +111,7 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
 		AutoMTLS:         true,
 		StartTimeout:     spec.StartTimeout,
+		GRPCDialOptions:  []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReply))},
 		Logger:           &hclogger{log: logger},
 		SyncStdout:       &lineWriter{line: func(s string) { logger.Info(s, "stream", "stdout") }},
 		SyncStderr:       &lineWriter{line: func(s string) { logger.Info(s, "stream", "stderr") }},

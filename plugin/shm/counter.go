@@ -55,7 +55,7 @@ type Counters struct {
 
 // NewCounters makes an empty set.
 func NewCounters() *Counters {
-	return &Counters{pool: NewPool(PoolOptions{Budget: counterBudget, Public: true})}
+	return &Counters{pool: NewPool(PoolOptions{Budget: counterBudget, MaxArenas: 4, Public: true})}
 }
 
 // Acquire hands out n counters, all zero.

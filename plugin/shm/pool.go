@@ -119,11 +119,7 @@ func (p *Pool) acquire(ctx context.Context, keep bool, sizes []int) ([]*Region, 
 			return got, nil
 		}
 		switch {
-		case p.canGrow(missing):
-			if err := p.grow(missing); err != nil {
-				return nil, err
-			}
-		case p.transient > 0 || p.making > 0:
+		case p.making > 0 || p.wipedSoon(missing) || (!p.canGrow(missing) && p.transient > 0):
 			changed := p.changed
 			p.mu.Unlock()
 			select {
@@ -131,6 +127,18 @@ func (p *Pool) acquire(ctx context.Context, keep bool, sizes []int) ([]*Region, 
 			case <-ctx.Done():
 			}
 			p.mu.Lock()
+		case p.canGrow(missing):
+			made := p.grow(missing)
+			p.mu.Unlock()
+			var err error
+			select {
+			case err = <-made:
+			case <-ctx.Done():
+			}
+			p.mu.Lock()
+			if err != nil {
+				return nil, err
+			}
 		default:
 			return nil, fmt.Errorf("%w: %d bytes of shared memory asked, %d of a budget of %d are in use",
 				backend.ErrOutOfMemory, all, p.used(), p.budget)
@@ -172,6 +180,19 @@ func (p *Pool) place(sizes []int, keep bool) (got []*Region, missing int) {
 	return got, 0
 }
 
+// wipedSoon tells whether a region that is being wiped will make the room: a
+// wipe is many times faster than touching new memory.
+func (p *Pool) wipedSoon(size int) bool {
+	for _, a := range p.arenas {
+		for _, r := range a.live {
+			if r.refs == 0 && r.ext.size >= size {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // canGrow tells whether an arena of that size may be made, after giving up
 // arenas that nobody uses if that makes the room.
 func (p *Pool) canGrow(size int) bool {
@@ -203,25 +224,29 @@ func (p *Pool) canGrow(size int) bool {
 // minArena is the size of the first arena; the next ones double the total.
 const minArena = 2 << 20
 
-// grow makes an arena of at least size bytes, without the lock meanwhile.
-func (p *Pool) grow(size int) error {
+// grow makes an arena of at least size bytes in the background, which takes
+// long when it is large, and reports when it is there.
+func (p *Pool) grow(size int) <-chan error {
 	want := max(int64(roundUp(size, minArena)), p.total, minArena)
 	want = max(int64(size), min(want, (p.budget-p.total)/PageSize*PageSize))
 	p.total += want
 	p.making++
-	p.mu.Unlock()
-	a, err := NewArena(int(want))
-	p.mu.Lock()
-	p.making--
-	if err != nil {
-		p.total -= want
+	made := make(chan error, 1)
+	go func() {
+		a, err := NewArena(int(want))
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.making--
+		if err == nil {
+			p.arenas = append(p.arenas, &poolArena{Arena: a, free: []extent{{0, int(want)}}})
+			p.sweep()
+		} else {
+			p.total -= want
+		}
 		p.wake()
-		return err
-	}
-	p.arenas = append(p.arenas, &poolArena{Arena: a, free: []extent{{0, int(want)}}})
-	p.sweep()
-	p.wake()
-	return nil
+		made <- err
+	}()
+	return made
 }
 
 // drop gives an arena up; the caller takes it off the list.

@@ -516,12 +516,39 @@ func TestCounter(t *testing.T) {
 	}
 }
 
+// TestPoolWaitsForWipe: the next call of the same size takes the memory that
+// is just being wiped rather than touch as much again.
+func TestPoolWaitsForWipe(t *testing.T) {
+	p := NewPool(PoolOptions{Budget: 64 << 20})
+	defer p.Close()
+	wiping := make(chan struct{})
+	p.wiped = func([]byte) { <-wiping }
+	const size = 4 << 20
+	rs, err := p.Acquire(ctx, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := rs[0].Arena()
+	rs[0].Release()
+	time.AfterFunc(20*time.Millisecond, func() { close(wiping) })
+	if rs, err = p.Acquire(ctx, size); err != nil {
+		t.Fatal(err)
+	}
+	if rs[0].Arena() != first || len(p.arenas) != 1 {
+		t.Errorf("%d arenas", len(p.arenas))
+	}
+	rs[0].Release()
+}
+
 func BenchmarkWipe(b *testing.B) {
-	m := make([]byte, 256<<20)
-	Wipe(m)
-	b.SetBytes(int64(len(m)))
+	a, err := NewArena(256 << 20)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer a.Close()
+	b.SetBytes(int64(len(a.Bytes())))
 	for b.Loop() {
-		Wipe(m)
+		Wipe(a.Bytes())
 	}
 }
 
