@@ -1,0 +1,100 @@
+// Command proverserver proves one witness after the other in several
+// goroutines, as a server would, while the backend is changed from the CPU to
+// a plugin and back and the plugin's process is killed in between. Every proof
+// is verified with gnark. It prints what happened when.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/examples/internal/demo"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+type options struct {
+	links, workers, proofs int
+	plugin, plugins        string
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.links, "links", 8, "MiMC hashes in the circuit, 330 constraints each")
+	flag.IntVar(&o.workers, "workers", 3, "proofs made at the same time")
+	flag.IntVar(&o.proofs, "proofs", 30, "proofs before each change")
+	flag.StringVar(&o.plugin, "plugin", demo.Plugin, "the plugin to change to; it must run on this machine")
+	flag.StringVar(&o.plugins, "plugins", "", "folder with the plugins (default: the CPU plugin is built with the go command)")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, o); err != nil {
+		fmt.Fprintln(os.Stderr, "proverserver:", err)
+		os.Exit(1)
+	}
+}
+
+// run fails when a proof could not be made or verified, or when the plugin's
+// death went unnoticed.
+func run(ctx context.Context, w io.Writer, o options) (err error) {
+	if why := demo.NoPlugins(); why != "" {
+		return errors.New(why)
+	}
+	dirs, remove, err := demo.PluginDirs(ctx, o.plugins, []string{o.plugin})
+	if err != nil {
+		return err
+	}
+	defer remove()
+	seen := &events{out: w}
+	engine, err := pippin.New(ctx, msm.Config{
+		Backend: demo.InProcess,
+		Open:    pippin.Opener(pippin.Options{PluginDirs: dirs}),
+		OnEvent: func(ev msm.Event) { seen.add(ev) },
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+
+	s, err := newServer(engine, o.links)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	work, stop := context.WithCancel(ctx)
+	defer stop()
+	done := s.work(work, o.workers)
+
+	use := func(name string) func() error { return func() error { return engine.Use(ctx, name) } }
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"proving on " + demo.InProcess, func() error { return nil }},
+		{"changing to " + o.plugin, use(o.plugin)},
+		{"killing the plugin", killPlugin},
+		{"changing to " + demo.InProcess, use(demo.InProcess)},
+	} {
+		seen.say(step.what)
+		if err := step.do(); err != nil {
+			return fmt.Errorf("%s: %w", step.what, err)
+		}
+		if err := s.wait(ctx, o.proofs); err != nil {
+			return fmt.Errorf("%s: %w", step.what, err)
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		return err
+	}
+	if !seen.restarted() {
+		return errors.New("the plugin was killed and nobody noticed")
+	}
+	fmt.Fprintf(w, "%d proofs, all verified\n", s.verified.Load())
+	return nil
+}

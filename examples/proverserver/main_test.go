@@ -1,0 +1,29 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/consensys/gnark/logger"
+
+	"github.com/pippin-zk/pippin/examples/internal/demo"
+)
+
+func TestServer(t *testing.T) {
+	if why := demo.NoPlugins(); why != "" {
+		t.Skip(why)
+	}
+	logger.Disable()
+	var out bytes.Buffer
+	err := run(t.Context(), io.MultiWriter(&out, t.Output()), options{links: 2, workers: 3, proofs: 10, plugin: demo.Plugin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"swapped: plugin:cpu", "restarted: plugin:cpu", "swapped: cpu", "all verified"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the output has no %q", want)
+		}
+	}
+}
