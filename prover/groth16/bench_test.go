@@ -129,16 +129,19 @@ func BenchmarkProve(b *testing.B) {
 		b.Run(s.name, func(b *testing.B) {
 			c := build(b, ecc.BN254, s)
 			w := c.witness(b, 3)
+			var load time.Duration // of the last key loaded
 			type contender struct {
 				name  string
 				prove func() (stock.Proof, error)
 				took  []time.Duration
 			}
 			with := func(name string, e *msm.Engine, opts ...groth16.Option) *contender {
+				start := time.Now()
 				p, err := groth16.NewProver(e, c.ccs, c.pk, opts...)
 				if err != nil {
 					b.Fatal(err)
 				}
+				load = time.Since(start)
 				b.Cleanup(func() { p.Close() })
 				return &contender{name: name, prove: func() (stock.Proof, error) { return p.Prove(b.Context(), w) }}
 			}
@@ -147,7 +150,7 @@ func BenchmarkProve(b *testing.B) {
 				with("plain", e, groth16.MergeBases(groth16.MergeNever), groth16.MergeScalars(groth16.MergeNever)),
 				with("bases", e, groth16.MergeScalars(groth16.MergeNever)),
 				with("merged", e),
-				with("insteps", e, groth16.InSteps()),
+				with("overlap", e, groth16.Overlap(true)),
 			}
 			for b.Loop() {
 				for _, x := range all {
@@ -159,6 +162,7 @@ func BenchmarkProve(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(c.ccs.GetNbConstraints()), "constraints")
+			b.ReportMetric(float64(load.Microseconds())/1e3, "load-ms")
 			for _, x := range all {
 				slices.Sort(x.took)
 				b.ReportMetric(float64(x.took[len(x.took)/2].Microseconds())/1e3, x.name+"-ms")

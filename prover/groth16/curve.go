@@ -111,7 +111,7 @@ func (c *curve[P1, J1, P2, J2, S]) load(ctx context.Context, e *msm.Engine, o *o
 	if err != nil {
 		return nil, err
 	}
-	return &prover[P1, J1, P2, J2, S]{key: k, solver: newSafeSolver(sys), overlap: !o.inSteps}, nil
+	return &prover[P1, J1, P2, J2, S]{key: k, solver: newSafeSolver(sys), overlap: o.overlap}, nil
 }
 
 func (c *curve[P1, J1, P2, J2, S]) handle(pk ProvingKey) (any, func(func(any))) {

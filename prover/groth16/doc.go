@@ -21,8 +21,8 @@
 // code; Pedersen commitments that a circuit makes while it is solved go to the
 // engine. Then one batch has all MSMs over the witness: A, B in both groups
 // (its scalars sent once), K, and the proofs of knowledge of the commitments.
-// While it runs, the transforms that give the quotient H run in this process,
-// and the MSM of H over Z follows.
+// While another backend computes it, the transforms that give the quotient H run
+// in this process (otherwise after it), and the MSM of H over Z follows.
 //
 // Equal bases of a key are merged when it is loaded, and equal scalars of a
 // proof where this process computes the MSMs: see MergeBases and MergeScalars.

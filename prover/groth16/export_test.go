@@ -1,4 +1,11 @@
 package groth16
 
-// InSteps has the transforms run after the witness's MSMs, not beside them.
-func InSteps() Option { return func(o *options) { o.inSteps = true } }
+// Overlap has the transforms run beside the witness's MSMs, or after them.
+func Overlap(on bool) Option {
+	return func(o *options) {
+		o.overlap = overlapNever
+		if on {
+			o.overlap = overlapAlways
+		}
+	}
+}

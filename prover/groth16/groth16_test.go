@@ -141,6 +141,7 @@ func modes(e *msm.Engine) map[string]func(b *built) (*groth16.Prover, error) {
 		"no engine":         mode(nil),
 		"engine, plain":     mode(e, groth16.MergeBases(groth16.MergeNever), groth16.MergeScalars(groth16.MergeNever)),
 		"engine":            mode(e),
+		"engine, overlap":   mode(e, groth16.Overlap(true)),
 		"engine, merge all": mode(e, groth16.MergeBases(groth16.MergeAlways), groth16.MergeScalars(groth16.MergeAlways)),
 	}
 }

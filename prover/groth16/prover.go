@@ -59,7 +59,7 @@ type options struct {
 	mergeScalars Merging
 	verify       func(Proof, witness.Witness) error
 	onEvent      func(Event)
-	inSteps      bool
+	overlap      overlap
 }
 
 // WithProverOptions has gnark's options apply to every proof, before those
