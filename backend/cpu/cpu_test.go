@@ -1,0 +1,176 @@
+package cpu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/layout"
+)
+
+// given is a backend with n bases of BN254 G1 and as many scalars.
+func given(t *testing.T, o Options, n int) (*local, *fixtures.Points, backend.BasesID, []byte) {
+	t.Helper()
+	b := New(o).(*local)
+	t.Cleanup(func() { b.Close() })
+	p, err := fixtures.NewPoints(backend.BN254, backend.G1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := p.Bytes(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := b.LoadBases(t.Context(), backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: n, Bytes: points})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scalars, err := fixtures.Scalars(backend.BN254, fixtures.Uniform, 1, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, p, id, scalars
+}
+
+func TestBasesInMemoryAreNotCopied(t *testing.T) {
+	b, p, _, _ := given(t, Options{}, 10)
+	points, err := p.Bytes(10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := b.LoadBases(t.Context(), backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: 10, Bytes: points})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, _ := layout.Range(points); at == 0 {
+		t.Fatal("no address")
+	} else if kept, _ := layout.Range(b.bases[id].points); kept != at {
+		t.Error("bases given as bytes were copied")
+	}
+}
+
+func TestBasesThatAreNotAligned(t *testing.T) {
+	b, p, _, _ := given(t, Options{}, 3)
+	points, err := p.Bytes(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shifted := append(make([]byte, 1, 200), points...)[1:]
+	_, err = b.LoadBases(t.Context(), backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: 3, Bytes: shifted})
+	if !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestPanicsAreErrors(t *testing.T) {
+	b, _, id, scalars := given(t, Options{}, 10)
+	job := backend.Job{Bases: id, Count: 10, Scalars: scalars, Ready: func(context.Context, int) error { panic("out of order") }}
+	r, err := b.MSM(t.Context(), []backend.Job{job})
+	if r != nil || !errors.Is(err, backend.ErrUnsupported) || !strings.Contains(err.Error(), "out of order") {
+		t.Errorf("%v, %v", r, err)
+	}
+	_, err = b.LoadBases(t.Context(), backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: 1,
+		Pieces: func(func([]byte, error) bool) { panic("no pieces") }})
+	if !errors.Is(err, backend.ErrUnsupported) {
+		t.Errorf("%v", err)
+	}
+	if err := b.FreeBases(t.Context(), id); err != nil { // the use has ended all the same
+		t.Error(err)
+	}
+}
+
+// TestErrorsNameTheFirst: among several bad elements, in several parts.
+func TestErrorsNameTheFirst(t *testing.T) {
+	const n = 100_000
+	b, p, id, scalars := given(t, Options{Chunk: 30_000}, n)
+	for _, i := range []int{71_234, 80_000, 99_999} {
+		copy(scalars[i*32:], bytes.Repeat([]byte{0xff}, 32))
+	}
+	_, err := b.MSM(t.Context(), []backend.Job{{Bases: id, Count: n, Scalars: scalars, Check: true}})
+	if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "scalar 71234 ") {
+		t.Errorf("%v", err)
+	}
+	points, err := p.Bytes(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func() error {
+		_, err := b.LoadBases(t.Context(), backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: n, Bytes: points, Hints: backend.Hints{Check: true}})
+		return err
+	}
+	points[99_000*64] ^= 1
+	points[71_235*64+32] ^= 1
+	if err := load(); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "base 71235 ") {
+		t.Errorf("%v", err)
+	}
+	copy(points[70_000*64+32:], bytes.Repeat([]byte{0xff}, 32))
+	if err := load(); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "base 70000 ") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestCancelledBetweenChunks(t *testing.T) {
+	b, _, id, scalars := given(t, Options{Chunk: 10}, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := 0
+	job := backend.Job{Bases: id, Count: 100, Scalars: scalars, Ready: func(_ context.Context, n int) error {
+		if asked = n; n == 30 {
+			cancel()
+		}
+		return nil
+	}}
+	if _, err := b.MSM(ctx, []backend.Job{job}); !errors.Is(err, context.Canceled) || asked != 30 {
+		t.Errorf("%v after %d scalars", err, asked)
+	}
+}
+
+// TestFreeGivesUpWaiting: the bases take no new call, and can be freed again.
+func TestFreeGivesUpWaiting(t *testing.T) {
+	b, _, id, scalars := given(t, Options{}, 10)
+	entered, release, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	job := backend.Job{Bases: id, Count: 10, Scalars: scalars}
+	go func() {
+		j := job
+		j.Ready = func(context.Context, int) error { close(entered); <-release; return nil }
+		_, err := b.MSM(context.Background(), []backend.Job{j})
+		done <- err
+	}()
+	<-entered
+	ctx, cancel := context.WithCancel(t.Context())
+	cancelled := make(chan error)
+	go func() { cancelled <- b.FreeBases(ctx, id) }()
+	for freeing := false; !freeing; {
+		b.mu.Lock()
+		freeing = b.bases[id].freed != nil
+		b.mu.Unlock()
+	}
+	cancel()
+	if err := <-cancelled; !errors.Is(err, context.Canceled) {
+		t.Errorf("FreeBases: %v", err)
+	}
+	if _, err := b.MSM(t.Context(), []backend.Job{job}); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("MSM over bases being freed: %v", err)
+	}
+	close(release)
+	if err := <-done; err != nil {
+		t.Errorf("MSM in flight: %v", err)
+	}
+	if err := b.FreeBases(t.Context(), id); err != nil {
+		t.Errorf("freeing again: %v", err)
+	}
+}
+
+func TestTooLargeForTheMachine(t *testing.T) {
+	b := New(Options{}).(*local)
+	defer b.Close()
+	b.info.Devices[0].Memory = 1 << 20
+	_, err := b.LoadBases(t.Context(), backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: 1 << 15,
+		Pieces: func(func([]byte, error) bool) {}})
+	if !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("%v", err)
+	}
+}
