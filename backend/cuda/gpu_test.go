@@ -18,6 +18,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendtest"
+	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/fixtures"
 )
 
@@ -27,7 +28,9 @@ var (
 	dists  = flag.String("dists", "uniform", "distributions of TestTimes")
 	window = flag.String("windows", "", "windows that TestTimes tries beside the plan's, such as 15,16")
 	levels = flag.String("levels", "", "levels of the reduction that TestTimes tries beside the plan's: first/other, such as 3/2,4/2")
+	over   = flag.String("overlap", "", "sizes from which TestTimes tries to hide the copy, as logarithms, such as 20")
 	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
+	cases  = flag.Int("cases", 200, "cases of TestDifference")
 	full   = flag.Bool("full", false, "the full conformance suite")
 	most   = flag.Int("most", 1<<17, "the largest size of TestRight")
 	memory = flag.Int64("memory", 0, "bytes of device memory to use")
@@ -52,6 +55,7 @@ func open(t testing.TB, o Options) *Backend {
 
 func TestConformance(t *testing.T) {
 	open(t, Options{}).Close()
+	onGPU(t)
 	backendtest.Run(t, func(t testing.TB) backend.Backend { return open(t, Options{}) }, backendtest.Options{Full: *full, Seed: *seed})
 }
 
@@ -88,9 +92,17 @@ func judge(t *testing.T, b backend.Backend, p *fixtures.Points, id backend.Bases
 	}
 }
 
+// onGPU skips a test that takes too long on the fake driver.
+func onGPU(t *testing.T) {
+	if os.Getenv("FAKECUDA_KERNELS") != "" && !*full {
+		t.Skip("-full runs this test on the fake driver")
+	}
+}
+
 // TestRight compares with discrete logarithms over all sets of points and all
 // distributions, at sizes around those where the code changes its way.
 func TestRight(t *testing.T) {
+	onGPU(t)
 	b := open(t, Options{})
 	defer b.Close()
 	eachGroup(t, func(t *testing.T, c backend.Curve, g backend.Group) {
@@ -125,6 +137,16 @@ func TestRight(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestDifference compares with gnark-crypto on random small batches.
+func TestDifference(t *testing.T) {
+	onGPU(t)
+	b := open(t, Options{})
+	defer b.Close()
+	c := cpu.New(cpu.Options{})
+	defer c.Close()
+	backendtest.Difference(t, b, c, *seed, *cases)
 }
 
 // TestTimes prints times from pinned host scalars to the affine point, and
@@ -183,6 +205,9 @@ func TestTimes(t *testing.T) {
 					if k, err := strconv.Atoi(w); err == nil {
 						tries = append(tries, func(u *tuning) { u.window = k })
 					}
+				}
+				if k, err := strconv.Atoi(*over); err == nil {
+					tries = append(tries, func(u *tuning) { u.overlap, u.copy, u.launch = 1<<k, 1000, 0 })
 				}
 				for _, l := range strings.Split(*levels, ",") {
 					var first, other int

@@ -142,7 +142,7 @@ func cuts(in input) [][]int {
 	if n >= in.tuning.overlap {
 		all = append(all, []int{n / 4, n - n/4}, []int{n / 8, 3 * (n / 8), n - n/8 - 3*(n/8)})
 	}
-	for k := 4; k <= n/minChunk && k <= 1<<12; k *= 2 {
+	for k := 4; k <= n/in.tuning.chunk && k <= 1<<12; k *= 2 {
 		cut := make([]int, k)
 		for i := range cut {
 			cut[i] = n*(i+1)/k - n*i/k
@@ -151,9 +151,6 @@ func cuts(in input) [][]int {
 	}
 	return all
 }
-
-// minChunk is the least number of points that is worth a step of its own.
-const minChunk = 1 << 14
 
 // fill computes what follows from window, sets and chunks; false when indices
 // would not fit.

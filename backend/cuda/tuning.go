@@ -12,6 +12,7 @@ type tuning struct {
 	copy    float64 // the copy of one scalar
 	overlap int     // points from which the copy is worth hiding
 	piece   int     // the shortest limit for tasks
+	chunk   int     // the least number of points that is worth a step of its own
 
 	firstLevel, level int // logarithms, see plan.levels
 	window            int // chosen beforehand; 0 is the best
@@ -43,6 +44,7 @@ func forAddition(ns float64) tuning {
 		copy:    0.6 / ns,
 		overlap: 1 << 21,
 		piece:   128,
+		chunk:   1 << 14,
 
 		firstLevel: 4,
 		level:      2,

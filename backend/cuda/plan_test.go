@@ -1,0 +1,220 @@
+package cuda
+
+import (
+	"errors"
+	"math/big"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+func inputOf(c backend.Curve, g backend.Group, n int, memory int64) input {
+	return input{curve: c, group: g, count: n, memory: memory, tuning: tuningOf(c, g)}
+}
+
+func eachPlanned(f func(c backend.Curve, g backend.Group)) {
+	for _, c := range backend.Curves() {
+		for _, g := range backend.Groups() {
+			f(c, g)
+		}
+	}
+}
+
+// TestPlans checks what the kernels rely on, for all sizes and much or little
+// memory.
+func TestPlans(t *testing.T) {
+	eachPlanned(func(c backend.Curve, g backend.Group) {
+		for _, n := range []int{1, 2, 3, 100, 1<<14 - 1, 1 << 14, 1 << 18, 1<<20 + 7, 1 << 22, 1 << 24, 1 << 26, 1<<28 - 1, 1 << 28} {
+			for _, memory := range []int64{130 << 30, 8 << 30, 1 << 30} {
+				p, err := newPlan(inputOf(c, g, n, memory))
+				if err != nil {
+					t.Errorf("%v %v %d in %d bytes: %v", c, g, n, memory, err)
+					continue
+				}
+				if p.need() > memory {
+					t.Errorf("%v %v %d: needs %d of %d bytes", c, g, n, p.need(), memory)
+				}
+				sum, most := 0, 0
+				for _, chunk := range p.chunks {
+					sum, most = sum+chunk, max(most, chunk)
+					if chunk <= 0 {
+						t.Errorf("%v %v %d: chunks %v", c, g, n, p.chunks)
+					}
+				}
+				if sum != n {
+					t.Errorf("%v %v %d: chunks %v make %d", c, g, n, p.chunks, sum)
+				}
+				if p.windows*p.width < c.ScalarBits()-1 || p.width > maxWindow || p.piece > maxPiece || p.piece < 1 {
+					t.Errorf("%v %v %d: %d windows of %d bits, pieces of %d", c, g, n, p.windows, p.width, p.piece)
+				}
+				if p.stride < most || p.stride%4 != 0 || int64(p.sets)*int64(p.stride) > maxEntries || p.tiles*sortTile < p.stride {
+					t.Errorf("%v %v %d: stride %d, tiles %d, sets %d", c, g, n, p.stride, p.tiles, p.sets)
+				}
+				if most*c.ScalarBytes() != int(p.scalarBytes) {
+					t.Errorf("%v %v %d: %d bytes of scalars for %d", c, g, n, p.scalarBytes, most)
+				}
+				bitsSorted, bitsReduced := 0, 0
+				for _, s := range p.passes() {
+					if s.shift != bitsSorted || s.mask >= sortRadix {
+						t.Errorf("%v %v %d: passes %v", c, g, n, p.passes())
+					}
+					for m := s.mask; m > 0; m >>= 1 {
+						bitsSorted++
+					}
+				}
+				for _, l := range p.levels() {
+					bitsReduced += l
+				}
+				if bitsSorted != p.bucketBits() || bitsReduced != p.bucketBits() {
+					t.Errorf("%v %v %d: %d bits sorted, %d reduced, of %d", c, g, n, bitsSorted, bitsReduced, p.bucketBits())
+				}
+				if t.Failed() {
+					return
+				}
+			}
+		}
+	})
+}
+
+// TestPlanFitsSmallCards has bases of 2^26 points beside the work, in 24 GiB.
+func TestPlanFitsSmallCards(t *testing.T) {
+	for _, c := range backend.Curves() {
+		const n = 1 << 26
+		left := int64(24<<30) - n*int64(c.PointBytes(backend.G1))
+		if p, err := newPlan(inputOf(c, backend.G1, n, left)); err != nil {
+			t.Errorf("%v: %v", c, err)
+		} else if p.need() > left {
+			t.Errorf("%v: %d of %d bytes", c, p.need(), left)
+		}
+	}
+}
+
+func TestPlanNamesTheNeed(t *testing.T) {
+	_, err := newPlan(inputOf(backend.BN254, backend.G1, 1<<20, 1000))
+	if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "needs") {
+		t.Fatalf("error %v", err)
+	}
+	// The least need that is named does suffice.
+	least := int64(0)
+	for memory := int64(1 << 10); ; memory += memory / 8 {
+		if p, err := newPlan(inputOf(backend.BN254, backend.G1, 1<<20, memory)); err == nil {
+			least = p.need()
+			break
+		}
+	}
+	var named int64
+	text := err.Error()
+	for _, word := range strings.Fields(text[strings.Index(text, "needs"):]) {
+		if v, ok := new(big.Int).SetString(word, 10); ok {
+			named = v.Int64()
+			break
+		}
+	}
+	if named == 0 || named > least {
+		t.Errorf("%q: %d named, %d suffice", text, named, least)
+	}
+	if _, err := newPlan(inputOf(backend.BN254, backend.G1, 1<<20, named)); err != nil {
+		t.Errorf("the need that was named does not suffice: %v", err)
+	}
+}
+
+// TestSlots bounds the tasks of any distribution of entries over buckets by
+// what there is room for.
+func TestSlots(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		p, err := newPlan(inputOf(backend.BN254, backend.G1, 1+r.IntN(1<<16), 1<<40))
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries := p.sets * p.stride
+		room := p.room.slots.size / p.pointBytes()
+		tasks, slots, splits := int64(0), int64(0), int64(0)
+		for left := entries; left > 0; {
+			n := 1 + r.IntN(4*p.piece)
+			if r.IntN(4) == 0 {
+				n = p.piece + 1 // the worst: two tasks for one entry more than one has
+			}
+			n = min(n, left)
+			left -= n
+			pieces := int64((n + p.piece - 1) / p.piece)
+			if tasks++; pieces > 1 {
+				tasks += pieces - 1
+				slots += pieces
+				splits++
+			}
+		}
+		if slots > room || 4*slots > p.room.owner.size || 4*taskWords*splits > p.room.splits.size {
+			t.Fatalf("%d slots, %d splits, room for %d", slots, splits, room)
+		}
+	}
+}
+
+// TestWindows recomputes scalars from signed digits, made as the kernel does, at
+// the ends of the range and at random.
+func TestWindows(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, c := range backend.Curves() {
+		half := halfOrders()[c]
+		for width := minWindow; width <= maxWindow; width++ {
+			count := windows(c, width)
+			scalars := []*big.Int{new(big.Int), big.NewInt(1), half, new(big.Int).Sub(half, big.NewInt(1))}
+			for range 20 {
+				b := make([]byte, 48)
+				for i := range b {
+					b[i] = byte(r.Uint32())
+				}
+				scalars = append(scalars, new(big.Int).Mod(new(big.Int).SetBytes(b), half))
+			}
+			// All digits just at the carry.
+			carry := new(big.Int)
+			for w := range count {
+				carry.Or(carry, new(big.Int).Lsh(big.NewInt(1<<(width-1)), uint(w*width)))
+			}
+			scalars = append(scalars, carry.Mod(carry, half))
+			for _, s := range scalars {
+				rest, sum, carried := new(big.Int).Set(s), new(big.Int), int64(0)
+				for w := range count {
+					d := new(big.Int).And(rest, big.NewInt(1<<width-1)).Int64() + carried
+					rest.Rsh(rest, uint(width))
+					carried = 0
+					if w+1 < count && d > 1<<(width-1) {
+						carried, d = 1, d-1<<width
+					}
+					if d > 1<<(width-1) || d < -(1<<(width-1)) {
+						t.Fatalf("%v, %d bits: digit %d of %v is %d", c, width, w, s, d)
+					}
+					sum.Add(sum, new(big.Int).Lsh(big.NewInt(d), uint(w*width)))
+				}
+				if sum.Cmp(s) != 0 {
+					t.Fatalf("%v, %d bits: digits of %v make %v", c, width, s, sum)
+				}
+			}
+			if count > 1 && windows(c, width)*width-width >= c.ScalarBits() {
+				t.Errorf("%v: %d windows of %d bits are too many", c, count, width)
+			}
+		}
+	}
+}
+
+func TestParseMemory(t *testing.T) {
+	for s, want := range map[string]int64{"1024": 1024, "24GiB": 24 << 30, "1.5 GiB": 3 << 29, " 512MiB ": 512 << 20, "2KiB": 2048, "1TiB": 1 << 40} {
+		if got, err := ParseMemory(s); err != nil || got != want {
+			t.Errorf("%q: %d, %v; want %d", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"", "GiB", "-1", "0", "24GB", "NaN", "1e30TiB", "many"} {
+		if got, err := ParseMemory(s); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("%q: %d, %v", s, got, err)
+		}
+	}
+}
+
+// TestUnavailable asks for a device that no machine has, driver or not.
+func TestUnavailable(t *testing.T) {
+	if _, err := Open(Options{Device: 1 << 20}); !errors.Is(err, backend.ErrUnavailable) {
+		t.Errorf("error %v", err)
+	}
+}
