@@ -25,7 +25,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/groth16"
 )
 
-var benchBackend = flag.String("backend", "cpu", "backend of the benchmark's engine")
+var backendName = flag.String("backend", "cpu", "backend of the engine in the benchmark and in the main test")
 
 // signature verifies an ECDSA signature over secp256k1.
 type signature struct {
@@ -124,7 +124,7 @@ var benchSamples = []sample{
 // BenchmarkProve has gnark and this package prove in turns, and reports the
 // median time of each in milliseconds.
 func BenchmarkProve(b *testing.B) {
-	e := newEngine(b, msm.Config{Backend: *benchBackend})
+	e := newEngine(b, msm.Config{Backend: *backendName})
 	for _, s := range benchSamples {
 		b.Run(s.name, func(b *testing.B) {
 			c := build(b, ecc.BN254, s)

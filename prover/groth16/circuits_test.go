@@ -38,6 +38,25 @@ func (c *tiny) Define(api frontend.API) error {
 	return nil
 }
 
+// equal has no private wires at all, so that K is empty.
+type equal struct {
+	X frontend.Variable `gnark:",public"`
+	Y frontend.Variable `gnark:",public"`
+}
+
+func (c *equal) Define(api frontend.API) error {
+	api.AssertIsEqual(c.X, c.Y)
+	return nil
+}
+
+// unconstrained has no constraints either.
+type unconstrained struct {
+	X frontend.Variable `gnark:",public"`
+	Y frontend.Variable
+}
+
+func (c *unconstrained) Define(frontend.API) error { return nil }
+
 // cubic is the usual first circuit.
 type cubic struct {
 	X frontend.Variable
@@ -231,6 +250,12 @@ func assignHinting(_ *big.Int, seed int64) frontend.Circuit {
 var samples = []sample{
 	{"tiny", func() frontend.Circuit { return &tiny{} }, func(_ *big.Int, s int64) frontend.Circuit {
 		return &tiny{abs(s), s*s + wrong(s)}
+	}},
+	{"unconstrained", func() frontend.Circuit { return &unconstrained{} }, func(_ *big.Int, s int64) frontend.Circuit {
+		return &unconstrained{s, s}
+	}},
+	{"nothing private", func() frontend.Circuit { return &equal{} }, func(_ *big.Int, s int64) frontend.Circuit {
+		return &equal{abs(s), abs(s) + wrong(s)}
 	}},
 	{"cubic", func() frontend.Circuit { return &cubic{} }, assignCubic},
 	randomSample("random of 60", 1, 60),

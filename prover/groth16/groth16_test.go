@@ -149,7 +149,7 @@ func modes(e *msm.Engine) map[string]func(b *built) (*groth16.Prover, error) {
 // TestProofEqualsStock is the main test: with the same randomness every way to
 // prove gives gnark's proof, byte for byte.
 func TestProofEqualsStock(t *testing.T) {
-	e := newEngine(t, msm.Config{Check: msm.CheckCurve, CheckInput: true})
+	e := newEngine(t, msm.Config{Backend: *backendName, Fallback: "none", Check: msm.CheckCurve, CheckInput: true})
 	for _, curve := range curves {
 		for _, s := range samples {
 			t.Run(curve.String()+"/"+s.name, func(t *testing.T) {

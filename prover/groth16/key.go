@@ -59,7 +59,7 @@ func (s *shape) own() []uint32 {
 
 // falses lists the places, from one on, where v is false.
 func falses(v []bool, from int) []uint32 {
-	var at []uint32
+	at := []uint32{} // not nil, which would mean all
 	for i := from; i < len(v); i++ {
 		if !v[i] {
 			at = append(at, uint32(i))

@@ -58,6 +58,7 @@ type options struct {
 	mergeBases   Merging
 	mergeScalars Merging
 	verify       func(Proof, witness.Witness) error
+	hashed       bool // verify uses a hash function that the user gave
 	onEvent      func(Event)
 	overlap      overlap
 }
@@ -86,6 +87,8 @@ func MergeScalars(m Merging) Option { return func(o *options) { o.mergeScalars =
 // use.
 func WithVerify(vk VerifyingKey, opts ...gnark.VerifierOption) Option {
 	return func(o *options) {
+		cfg, err := gnark.NewVerifierConfig(opts...)
+		o.hashed = err == nil && cfg.HashToFieldFn != nil // an error shows in verify
 		o.verify = func(p Proof, w witness.Witness) error {
 			public, err := w.Public()
 			if err != nil {
@@ -175,9 +178,11 @@ func (p *Prover) Prove(ctx context.Context, w witness.Witness, opts ...gnark.Pro
 	if err != nil || p.opts.verify == nil {
 		return proof, err
 	}
-	// A verifier's option may hold the same hash function as ours.
-	p.hash.Lock()
-	defer p.hash.Unlock()
+	if cfg.HashToFieldFn != nil || p.opts.hashed {
+		// Verifier and prover may have been given one and the same.
+		p.hash.Lock()
+		defer p.hash.Unlock()
+	}
 	refused := p.opts.verify(proof, w)
 	if refused == nil {
 		return proof, nil
