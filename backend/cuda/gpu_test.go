@@ -207,7 +207,7 @@ func TestTimes(t *testing.T) {
 					}
 				}
 				if k, err := strconv.Atoi(*over); err == nil {
-					tries = append(tries, func(u *tuning) { u.overlap, u.copy, u.launch = 1<<k, 1000, 0 })
+					tries = append(tries, func(u *tuning) { u.overlap = 1 << k })
 				}
 				for _, l := range strings.Split(*levels, ",") {
 					var first, other int

@@ -21,6 +21,8 @@ const (
 	maxPiece   = 1024
 	taskWords  = 3
 	foldWidth  = 8
+	leastPiece = 16
+	fullDevice = 1 << 16   // threads that keep a large device busy
 	maxEntries = 1<<32 - 1 // of all sets of a chunk: indices have 32 bits
 	minWindow  = 4
 	maxWindow  = 25 // a key of 24 bits is three passes of the sort
@@ -168,6 +170,9 @@ func (p *plan) fill() bool {
 	}
 	average := p.stride >> p.bucketBits()
 	p.piece = min(max(p.tuning.piece, 1<<bits.Len(uint(4*average))), maxPiece)
+	// A small MSM ends when its longest task does: the shorter, the more threads
+	// take part.
+	p.piece = min(p.piece, max(leastPiece, 1<<bits.Len64(uint64(entries)/fullDevice)/2))
 
 	var l room
 	p.scalarBytes = int64(most) * int64(p.curve.ScalarBytes())

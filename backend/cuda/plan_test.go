@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/kernels"
 )
 
 func inputOf(c backend.Curve, g backend.Group, n int, memory int64) input {
@@ -216,5 +217,22 @@ func TestParseMemory(t *testing.T) {
 func TestUnavailable(t *testing.T) {
 	if _, err := Open(Options{Device: 1 << 20}); !errors.Is(err, backend.ErrUnavailable) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestKernels has an entry for every phase of every group.
+func TestKernels(t *testing.T) {
+	eachPlanned(func(c backend.Curve, g backend.Group) {
+		curve, ok1 := kernels.ForCurve(c.String())
+		group, ok2 := kernels.ForGroup(c.String(), g.String())
+		if !ok1 || !ok2 || curve.Digits.Symbol == "" || group.Accumulate.Threads == 0 || finishers[c][g-backend.G1] == nil {
+			t.Errorf("%v %v: no kernels", c, g)
+		}
+		if want := strings.ReplaceAll(c.String(), "-", "_"); !strings.Contains(group.Check.Symbol, want+"_"+g.String()) {
+			t.Errorf("%v %v: checked by %s", c, g, group.Check.Symbol)
+		}
+	})
+	if _, ok := kernels.ForGroup("bn254", "g3"); ok {
+		t.Error("kernels for a third group")
 	}
 }
