@@ -248,7 +248,9 @@ func (p *plan) levels() []int {
 	for left > 0 {
 		m := p.tuning.level
 		if len(ls) == 0 {
-			m = p.tuning.firstLevel
+			// Fewer places a thread where there are few, so that the device is full.
+			for m = p.tuning.firstLevel; m > 2 && p.bucketCount()>>m < fullDevice/2; m-- {
+			}
 		}
 		m = min(m, left)
 		ls = append(ls, m)

@@ -42,7 +42,7 @@ func forAddition(ns float64) tuning {
 		bucket:  0.06 / ns,
 		launch:  150_000 / ns,
 		copy:    0.6 / ns,
-		overlap: 1 << 21,
+		overlap: 1 << 20,
 		piece:   128,
 		chunk:   1 << 14,
 
