@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/consensys/gnark/logger"
+
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/groth16"
@@ -18,6 +20,7 @@ func main() {
 	name := flag.String("backend", "", "backend of the MSMs: cpu, plugin:cpu, cuda; empty computes without an engine")
 	hash := flag.String("hash", "sha256", "sha256, or mimc for a small circuit")
 	flag.Parse()
+	logger.Disable() // gnark's own
 	s, err := statementOf(*hash, []byte(*message))
 	if err != nil {
 		log.Fatal(err)

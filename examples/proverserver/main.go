@@ -10,8 +10,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/signal"
+	"time"
+
+	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/examples/internal/demo"
@@ -19,8 +23,8 @@ import (
 )
 
 type options struct {
-	links, workers, proofs int
-	plugin, plugins        string
+	links, workers, proofs, kills int
+	plugin, plugins               string
 }
 
 func main() {
@@ -28,9 +32,11 @@ func main() {
 	flag.IntVar(&o.links, "links", 8, "MiMC hashes in the circuit, 330 constraints each")
 	flag.IntVar(&o.workers, "workers", 3, "proofs made at the same time")
 	flag.IntVar(&o.proofs, "proofs", 30, "proofs before each change")
+	flag.IntVar(&o.kills, "kills", 1, "how often the plugin is killed, at random moments")
 	flag.StringVar(&o.plugin, "plugin", demo.Plugin, "the plugin to change to; it must run on this machine")
 	flag.StringVar(&o.plugins, "plugins", "", "folder with the plugins (default: the CPU plugin is built with the go command)")
 	flag.Parse()
+	logger.Disable() // gnark's own
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Stdout, o); err != nil {
@@ -53,7 +59,7 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	seen := &events{out: w}
 	engine, err := pippin.New(ctx, msm.Config{
 		Backend: demo.InProcess,
-		Open:    pippin.Opener(pippin.Options{PluginDirs: dirs}),
+		Open:    pippin.Opener(pippin.Options{PluginDirs: dirs, Restarts: max(o.kills, 1), Backoff: 10 * time.Millisecond}),
 		OnEvent: func(ev msm.Event) { seen.add(ev) },
 	})
 	if err != nil {
@@ -71,20 +77,27 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	done := s.work(work, o.workers)
 
 	use := func(name string) func() error { return func() error { return engine.Use(ctx, name) } }
-	for _, step := range []struct {
+	type step struct {
 		what string
 		do   func() error
-	}{
+	}
+	steps := []step{
 		{"proving on " + demo.InProcess, func() error { return nil }},
 		{"changing to " + o.plugin, use(o.plugin)},
-		{"killing the plugin", killPlugin},
-		{"changing to " + demo.InProcess, use(demo.InProcess)},
-	} {
+	}
+	for range o.kills {
+		steps = append(steps, step{"killing the plugin", func() error {
+			time.Sleep(rand.N(200 * time.Millisecond))
+			return killPlugin()
+		}})
+	}
+	for _, step := range append(steps, step{"changing to " + demo.InProcess, use(demo.InProcess)}) {
 		seen.say(step.what)
 		if err := step.do(); err != nil {
 			return fmt.Errorf("%s: %w", step.what, err)
 		}
-		if err := s.wait(ctx, o.proofs); err != nil {
+		// More than those in flight, so that one has met the change.
+		if err := s.wait(ctx, max(o.proofs, o.workers+1)); err != nil {
 			return fmt.Errorf("%s: %w", step.what, err)
 		}
 	}
@@ -92,8 +105,8 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	if err := <-done; err != nil {
 		return err
 	}
-	if !seen.restarted() {
-		return errors.New("the plugin was killed and nobody noticed")
+	if n := seen.restarts(); n < o.kills {
+		return fmt.Errorf("the plugin was killed %d times and restarted %d times", o.kills, n)
 	}
 	fmt.Fprintf(w, "%d proofs, all verified\n", s.verified.Load())
 	return nil

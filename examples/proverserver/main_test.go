@@ -17,7 +17,7 @@ func TestServer(t *testing.T) {
 	}
 	logger.Disable()
 	var out bytes.Buffer
-	err := run(t.Context(), io.MultiWriter(&out, t.Output()), options{links: 2, workers: 3, proofs: 10, plugin: demo.Plugin})
+	err := run(t.Context(), io.MultiWriter(&out, t.Output()), options{links: 2, workers: 3, proofs: 10, kills: 2, plugin: demo.Plugin})
 	if err != nil {
 		t.Fatal(err)
 	}

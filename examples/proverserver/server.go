@@ -178,14 +178,15 @@ func (e *events) say(line string) {
 	fmt.Fprintf(e.out, "%6.2f s  %s\n", time.Since(e.begin).Seconds(), line)
 }
 
-// restarted tells whether a dead backend was opened again.
-func (e *events) restarted() bool {
+// restarts is how often a dead backend was opened again.
+func (e *events) restarts() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	n := 0
 	for _, ev := range e.all {
 		if ev.Kind == msm.EventRestart {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
