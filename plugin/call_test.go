@@ -329,9 +329,29 @@ func TestCancel(t *testing.T) {
 		if err := <-done; err != context.Canceled {
 			t.Error(err)
 		}
-		clear(scalars) // the race detector knows if they are still read
 		settled(t, c, 0)
 		check(t, c, 1000)
+	})
+	t.Run("in the middle of a chunk", func(t *testing.T) {
+		c := mustOpen(t, spec(t, ""))
+		id := mustLoad(t, c, b.bases())
+		scalars := bytes.Clone(b.scalars)
+		running, cancel := context.WithCancel(ctx)
+		var asking atomic.Int32
+		_, err := c.MSM(running, []backend.Job{{Bases: id, Count: n, Scalars: scalars, Ready: func(_ context.Context, k int) error {
+			if k > n/2 { // and does not look at its context
+				asking.Add(1)
+				cancel()
+				time.Sleep(20 * time.Millisecond)
+				asking.Add(-1)
+			}
+			return nil
+		}}})
+		if err != context.Canceled || asking.Load() != 0 {
+			t.Errorf("%v; %d times still at work", err, asking.Load())
+		}
+		clear(scalars) // the race detector knows if they are still read
+		settled(t, c, 0)
 	})
 	t.Run("during compute", func(t *testing.T) {
 		var log capture

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"sync"
 	"time"
@@ -33,6 +34,10 @@ func serve(open Opener) error {
 	handshakeOut := os.NewFile(uintptr(out), "stdout")
 	os.Stdout = handshakeOut
 	defer handshakeOut.Close()
+
+	// When the host dies its end of stderr does too. A log line must not
+	// kill the plugin then, before it has cleaned up.
+	signal.Ignore(unix.SIGPIPE)
 
 	level := new(slog.LevelVar)
 	log := slog.New(stderrHandler(os.Stderr, level))

@@ -98,7 +98,7 @@ func TestTwoHosts(t *testing.T) {
 // what is no proper log line.
 func TestOutput(t *testing.T) {
 	for mode, want := range map[string][]string{
-		"stdout":    {"printed by the backend", "printed by the backend to stderr"},
+		"stdout":    {"printed by the backend", "printed by the backend to stderr", "printed to descriptor 1"},
 		"log":       {"level=WARN", "a warning", "answer=42", "a detail", "plugin=test", "map[k:v]"},
 		"weird-log": {`@message`, strings.Repeat("x", 1000)},
 	} {

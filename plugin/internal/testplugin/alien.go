@@ -59,7 +59,9 @@ func (nonsense) LoadBases(s proto.Backend_LoadBasesServer) error {
 	}
 	if h.GetHeader().GetCount() == 3 {
 		// More chunks consumed than there are.
-		return s.Send(&proto.LoadReply{Step: &proto.LoadReply_Consumed{Consumed: 1 << 60}})
+		_ = s.Send(&proto.LoadReply{Step: &proto.LoadReply_Consumed{Consumed: 1 << 60}})
+		<-s.Context().Done()
+		return s.Context().Err()
 	}
 	return s.Send(&proto.LoadReply{Step: &proto.LoadReply_Bases{Bases: 7}})
 }

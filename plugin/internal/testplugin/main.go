@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -37,6 +38,8 @@ func main() {
 		case "stdout":
 			fmt.Println("printed by the backend")
 			fmt.Fprintln(os.Stderr, "printed by the backend to stderr")
+			// As a C library does it, past Go's os.Stdout.
+			_, _ = syscall.Write(1, []byte("printed to descriptor 1\n"))
 		case "log":
 			log.Warn("a warning", "answer", 42, slog.Group("g", "k", "v"))
 			log.Debug("a detail")
