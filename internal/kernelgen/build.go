@@ -73,6 +73,8 @@ func spillNote(u unit, k kernelRecord) string {
 		return "a point sum is 96 registers, the point to add 48, a product's operands and columns 97: more than the 255 there are"
 	case u.group == "g2" && u.curve != "bn254":
 		return "a point sum over Fp2 is 96 registers and the point to add 48: more than the 255 there are with a product's columns"
+	case u.phase == "reduce" || u.phase == "points":
+		return "a few words over calls, in code that is not hot"
 	}
 	return ""
 }
