@@ -2,11 +2,16 @@ package groth16_test
 
 import (
 	"errors"
+	"flag"
 	"math/big"
 	"math/rand/v2"
 
+	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/constraint/solver"
 	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/std/gkrapi"
+	"github.com/consensys/gnark/std/gkrapi/gkr"
+	_ "github.com/consensys/gnark/std/hash/mimc" // GKR asks for it by name
 	"github.com/consensys/gnark/std/lookup/logderivlookup"
 	"github.com/consensys/gnark/std/rangecheck"
 )
@@ -247,6 +252,51 @@ func assignHinting(_ *big.Int, seed int64) frontend.Circuit {
 	return c
 }
 
+// layered proves products with GKR, whose blueprints keep values.
+type layered struct {
+	X, Y [3]frontend.Variable
+	Sum  frontend.Variable `gnark:",public"`
+}
+
+func product(api gkr.GateAPI, in ...frontend.Variable) frontend.Variable {
+	return api.Mul(in[0], in[1])
+}
+
+func (c *layered) Define(api frontend.API) error {
+	g, err := gkrapi.New(api)
+	if err != nil {
+		return err
+	}
+	x, y := g.NewInput(), g.NewInput()
+	out := g.Gate(product, g.Gate(product, x, y), y)
+	compiled, err := g.Compile("MIMC")
+	if err != nil {
+		return err
+	}
+	sum := frontend.Variable(0)
+	for i := range c.X {
+		values, err := compiled.AddInstance(map[gkr.Variable]frontend.Variable{x: c.X[i], y: c.Y[i]})
+		if err != nil {
+			return err
+		}
+		sum = api.Add(sum, values[out])
+	}
+	api.AssertIsEqual(sum, c.Sum)
+	return nil
+}
+
+func assignLayered(_ *big.Int, seed int64) frontend.Circuit {
+	var c layered
+	sum := wrong(seed)
+	for i := range c.X {
+		x, y := abs(seed)+int64(i), abs(seed)*3+7*int64(i)
+		c.X[i], c.Y[i] = x, y
+		sum += x * y * y
+	}
+	c.Sum = sum
+	return &c
+}
+
 var samples = []sample{
 	{"tiny", func() frontend.Circuit { return &tiny{} }, func(_ *big.Int, s int64) frontend.Circuit {
 		return &tiny{abs(s), s*s + wrong(s)}
@@ -267,8 +317,21 @@ var samples = []sample{
 	{"public commitment", func() frontend.Circuit { return &committingPublic{} }, func(_ *big.Int, s int64) frontend.Circuit {
 		return &committingPublic{abs(s), s*s + wrong(s)}
 	}},
+	{"GKR", func() frontend.Circuit { return &layered{} }, assignLayered},
 	{"hints and tables", func() frontend.Circuit { return &hinting{} }, assignHinting},
 }
 
 // hints are the options that the samples need.
 var hints = solver.WithHints(halfHint)
+
+var everywhere = flag.Bool("gkr", false, "prove the circuit with GKR on all curves: it takes a minute to set up")
+
+// samplesOn is the circuits to prove on a curve.
+func samplesOn(curve ecc.ID) (on []sample) {
+	for _, s := range samples {
+		if s.name != "GKR" || curve == ecc.BN254 || *everywhere {
+			on = append(on, s)
+		}
+	}
+	return on
+}

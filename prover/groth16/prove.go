@@ -25,9 +25,8 @@ type overlap int
 
 const (
 	// overlapAuto is beside them where another backend computes, since the
-	// transforms then cost no time. Both in one process take longer together
-	// than one after the other, each on all processors: on two processors and
-	// BN254 by nothing up to a sixth.
+	// transforms then cost no time. In one process each of the two keeps all
+	// processors busy by itself.
 	overlapAuto overlap = iota
 	overlapAlways
 	overlapNever
@@ -119,7 +118,11 @@ func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memo
 	} else {
 		quotient()
 	}
-	return out, p.sumOf(ctx, &p.z, h, &out.z)
+	merging := p.scalars
+	if merging == resident.Auto {
+		merging = resident.Never // H's coefficients are all different
+	}
+	return out, p.sumOf(ctx, &p.z, h, merging, &out.z)
 }
 
 // pick is the scalars of an MSM: sums of selected values, or the values
@@ -134,10 +137,10 @@ func (p *prover[P1, J1, P2, J2, S]) pick(ctx context.Context, mem *resident.Memo
 }
 
 // sumOf is one MSM.
-func (p *prover[P1, J1, P2, J2, S]) sumOf(ctx context.Context, b *bases[P1, J1, S], values []S, out *P1) error {
+func (p *prover[P1, J1, P2, J2, S]) sumOf(ctx context.Context, b *bases[P1, J1, S], values []S, merging Merging, out *P1) error {
 	var mem resident.Memory
 	defer mem.Free()
-	batch := resident.NewBatch(p.engine, p.scalars)
+	batch := resident.NewBatch(p.engine, merging)
 	resident.Add(ctx, batch, b.table, p.pick(ctx, &mem, b, values), out)
 	return batch.Run(ctx)
 }

@@ -92,38 +92,42 @@ func (b *faultyBackend) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, 
 	return out, err
 }
 
-// TestConcurrent proves different witnesses of one circuit at once; the
-// circuit's lookup table holds values of the witness.
+// TestConcurrent proves different witnesses of one circuit at once. Both
+// circuits have blueprints that hold values of the witness.
 func TestConcurrent(t *testing.T) {
 	e := newEngine(t, msm.Config{})
-	b := build(t, ecc.BN254, byName("hints and tables"))
-	p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.WithProverOptions(gnark.WithSolverOptions(hints)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	for g := range 8 {
-		wg.Go(func() {
-			for i := range 4 {
-				w := b.witness(t, int64(1000*g+i+1))
-				proof, err := p.Prove(t.Context(), w)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				b.verify(t, proof, w)
+	for _, name := range []string{"hints and tables", "GKR"} {
+		t.Run(name, func(t *testing.T) {
+			b := build(t, ecc.BN254, byName(name))
+			p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.WithProverOptions(gnark.WithSolverOptions(hints)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			for g := range 6 {
+				wg.Go(func() {
+					for i := range 4 {
+						w := b.witness(t, int64(1000*g+i+1))
+						proof, err := p.Prove(t.Context(), w)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						b.verify(t, proof, w)
+					}
+				})
+			}
+			wg.Wait()
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+			if _, err := p.Prove(t.Context(), b.witness(t, 1)); !errors.Is(err, backend.ErrClosed) {
+				t.Errorf("Prove after Close: %v", err)
+			}
+			if err := p.Close(); err != nil {
+				t.Errorf("second Close: %v", err)
 			}
 		})
-	}
-	wg.Wait()
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := p.Prove(t.Context(), b.witness(t, 1)); !errors.Is(err, backend.ErrClosed) {
-		t.Errorf("Prove after Close: %v", err)
-	}
-	if err := p.Close(); err != nil {
-		t.Errorf("second Close: %v", err)
 	}
 }
 

@@ -98,7 +98,7 @@ func (p *prover[P1, J1, P2, J2, S]) commitHint(ctx context.Context, cfg *hasher,
 			values[j] = p.fr.FromBig(v)
 		}
 		out.values[i] = values
-		if err := p.sumOf(ctx, &p.commit[i], values, &out.points[i]); err != nil {
+		if err := p.sumOf(ctx, &p.commit[i], values, p.scalars, &out.points[i]); err != nil {
 			return err
 		}
 		challenge := cfg.challenge(constraint.SerializeCommitment(p.g1.Marshal(&out.points[i]), hashed, p.fr.Bytes), p.fr.Bytes)
