@@ -498,7 +498,11 @@ func TestLoadBases(t *testing.T) {
 		}), backend.ErrInvalidInput},
 		"too long": {from(func(x *backend.Bases) {
 			x.Pieces = func(yield func([]byte, error) bool) {
-				_ = yield(b.points, nil) && yield(b.points, nil)
+				for range 2 {
+					if !yield(b.points, nil) {
+						return
+					}
+				}
 			}
 		}), backend.ErrInvalidInput},
 		"short file":    {from(func(x *backend.Bases) { x.File, x.FileOffset = file, 124 }), backend.ErrInvalidInput},

@@ -120,12 +120,12 @@ func TestFindTrustsNobody(t *testing.T) {
 		t.Fatalf("to begin with: %v", err)
 	}
 	for name, mode := range map[string]os.FileMode{"world-writable": 0o757, "group-writable": 0o775, "sticky": 0o777 | os.ModeSticky} {
-		dir, path, s := fresh()
+		_, path, s := fresh()
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
 		refused(name+" file", s, "others can write to "+path)
-		dir, _, s = fresh()
+		dir, _, s := fresh()
 		if err := os.Chmod(dir, mode); err != nil {
 			t.Fatal(err)
 		}

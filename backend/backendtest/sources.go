@@ -136,7 +136,7 @@ func (l *late) ready(_ context.Context, n int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if count := len(l.src) / l.size; n < l.last || n > count {
-		l.err = fmt.Errorf("Ready was asked for %d scalars of %d after %d", n, count, l.last)
+		l.err = fmt.Errorf("the callback Ready was asked for %d scalars of %d after %d", n, count, l.last)
 		return l.err
 	}
 	copy(l.dst[l.last*l.size:], l.src[l.last*l.size:n*l.size])
@@ -149,7 +149,7 @@ func (l *late) asked() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if count := len(l.src) / l.size; l.err == nil && l.last != count {
-		return fmt.Errorf("Ready was asked for %d of %d scalars", l.last, count)
+		return fmt.Errorf("the callback Ready was asked for %d of %d scalars", l.last, count)
 	}
 	return l.err
 }
