@@ -4,7 +4,7 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 build: ## the command and the CPU plugin into bin/
-	CGO_ENABLED=0 go build -o bin/ ./cmd/msm ./cmd/msm-backend-cpu
+	umask 022 && CGO_ENABLED=0 go build -o bin/ ./cmd/msm ./cmd/msm-backend-cpu # plugins that others can write are refused
 
 test: ## everything that needs no GPU
 	go test ./...
