@@ -23,7 +23,7 @@ var (
 
 // sampled is how many parts the mutants are divided into; a plain run tries one
 // part, which changes whenever a header does.
-const sampled = 4
+const sampled = 8
 
 const headers = "../thread"
 

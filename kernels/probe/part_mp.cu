@@ -8,7 +8,7 @@ namespace pippin::probe {
 #define KARATSUBA_WIDTHS(op)                                                    \
   PROBE_N(op, 2), PROBE_N(op, 3), PROBE_N(op, 4), PROBE_N(op, 5), PROBE_N(op, 6), \
       PROBE_N(op, 7), PROBE_N(op, 8), PROBE_N(op, 9), PROBE_N(op, 12), PROBE_N(op, 16), \
-      PROBE_N(op, 24), PROBE_N(op, 31), PROBE_N(op, 32), PROBE_N(op, 64)
+      PROBE_N(op, 24), PROBE_N(op, 31), PROBE_N(op, 64)
 #define PRODUCT_WIDTHS(op) PROBE_N(op, 1), KARATSUBA_WIDTHS(op)
 // For what is one chain or one loop over the limbs.
 #define WIDTHS(op)                                                              \
@@ -35,7 +35,7 @@ table part_mp() {
       WIDTHS(mp_sub_borrow), WIDTHS(mp_sub_borrow_in), WIDTHS(mp_is_zero),
       WIDTHS(mp_eq), WIDTHS(mp_less), WIDTHS(mp_cmp), WIDTHS(mp_select),
       WIDTHS(mp_shl), WIDTHS(mp_shr), WIDTHS(mp_shl1), WIDTHS(mp_shr1),
-      PRODUCT_WIDTHS(mp_mul), PRODUCT_WIDTHS(mp_mul_low), PRODUCT_WIDTHS(mp_mul_by_3), PRODUCT_WIDTHS(mp_sqr),
+      PRODUCT_WIDTHS(mp_mul), WIDTHS(mp_mul_low), WIDTHS(mp_mul_by_3), PRODUCT_WIDTHS(mp_sqr),
       KARATSUBA_WIDTHS(mp_mul_karatsuba), WIDTHS(mp_neg), WIDTHS(mp_is_negative),
       WIDTHS(mp_abs), WIDTHS(mp_sign_extend), WIDTHS(mp_sar),
       WIDTHS(mp_less_signed), WIDTHS(mp_mul_signed),

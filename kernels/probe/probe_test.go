@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	countFlag = flag.Int("probe.count", 300, "items an operation, where operands are drawn")
+	countFlag = flag.Int("probe.count", 200, "items an operation, where operands are drawn")
 	seedFlag  = flag.Uint64("probe.seed", 1, "seed of the operands")
 )
 
