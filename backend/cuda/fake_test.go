@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -139,15 +140,15 @@ func (s small) compute(ctx context.Context, b *Backend) error {
 func TestFakeStreams(t *testing.T) {
 	s := newSmall(t, 512)
 	chunks := func(t *tuning) { t.chunk = 128 }
-	in := inputOf(backend.BN254, backend.G1, s.bases.Count, 1<<10)
+	in := inputOf(backend.BN254, backend.G1, s.bases.Count, 0)
 	chunks(&in.tuning)
-	for {
-		if _, err := newPlan(in); err == nil {
-			break
-		}
-		in.memory += in.memory / 16
-	}
-	b := fake(t, Options{Memory: in.memory + s.bases.Size()/2})
+	least := int64(sort.Search(1<<30, func(memory int) bool {
+		in.memory = int64(memory)
+		_, err := newPlan(in)
+		return err == nil
+	}))
+	// Not enough for the bases beside it, enough for two chunks of them.
+	b := fake(t, Options{Memory: least + s.bases.Size()*3/4})
 	defer b.Close()
 	b.tune = chunks
 	id, err := b.LoadBases(t.Context(), s.bases)
@@ -198,6 +199,37 @@ func TestFakeFailures(t *testing.T) {
 	fakecuda.Reset()
 	if err := s.compute(t.Context(), b); err != nil {
 		t.Errorf("after the memory ran out: %v", err)
+	}
+
+	// The memory for the best plan cannot be had, but some can.
+	if err := b.desk.drop(); err != nil {
+		t.Fatal(err)
+	}
+	b.used = 0
+	large := newSmall(t, 256)
+	b.tune = func(t *tuning) { t.chunk = 64 }
+	in := inputOf(backend.BN254, backend.G1, large.bases.Count, 1<<30)
+	b.tune(&in.tuning)
+	best, err := newPlan(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, _, err := b.dev.MemInfo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := b.dev.Alloc(free - best.need()*9/10 - large.bases.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := large.compute(t.Context(), b); err != nil {
+		t.Errorf("beside another program: %v", err)
+	}
+	if b.desk.held() >= best.need() {
+		t.Errorf("%d bytes of work memory, the best plan has %d", b.desk.held(), best.need())
+	}
+	if err := other.Free(); err != nil {
+		t.Fatal(err)
 	}
 
 	// A kernel fails: the device is lost.

@@ -72,10 +72,11 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err 
 		return nil, err
 	}
 	defer b.give()
-	for _, group := range b.groups(tasks) {
-		if group.err != nil {
-			return nil, group.err
-		}
+	groups, err := b.groups(tasks)
+	if err != nil {
+		return nil, err
+	}
+	for _, group := range groups {
 		if err := b.compute(ctx, group, results); err != nil {
 			return nil, err
 		}
@@ -90,7 +91,6 @@ type batch struct {
 	work            int64     // where the plans' rooms begin
 	size            int64
 	results         int64
-	err             error
 }
 
 // available is the memory for work. The caller has the turn.
@@ -100,28 +100,45 @@ func (b *Backend) available() int64 {
 	return b.budget - (b.used - b.desk.held())
 }
 
-// groups plans the tasks: as one batch where the memory allows, else one by one.
-func (b *Backend) groups(tasks []*task) []*batch {
+// groups plans the tasks and has the memory for the first of them. Where others
+// use the device too and that is not there, it plans again for what is.
+func (b *Backend) groups(tasks []*task) ([]*batch, error) {
 	if len(tasks) == 0 {
-		return nil
+		return nil, nil
 	}
-	memory := b.available()
+	groups, err := b.groupsIn(tasks, b.available())
+	if err != nil {
+		return nil, err
+	}
+	_, err = b.workMemory(groups[0].size)
+	if !errors.Is(err, backend.ErrOutOfMemory) {
+		return groups, err
+	}
+	free, _, failed := b.dev.MemInfo()
+	if failed != nil || free >= groups[0].size {
+		return nil, err
+	}
+	return b.groupsIn(tasks, free)
+}
+
+// groupsIn plans the tasks: as one batch where the memory allows, else one by one.
+func (b *Backend) groupsIn(tasks []*task, memory int64) ([]*batch, error) {
 	for _, t := range tasks {
 		var err error
 		t.plan, err = b.plan(b.inputFor(t.bases.Loaded, t.job.Count, t.bases.host != nil, memory))
 		if err != nil {
-			return []*batch{{err: jobError(t.number, err)}}
+			return nil, jobError(t.number, err)
 		}
 	}
 	all := newBatch(tasks, memory)
 	if len(tasks) == 1 || all.size <= memory {
-		return []*batch{all}
+		return []*batch{all}, nil
 	}
 	var ones []*batch
 	for _, t := range tasks {
 		ones = append(ones, newBatch([]*task{t}, memory))
 	}
-	return ones
+	return ones, nil
 }
 
 // plan is newPlan with a memory of its own.
@@ -192,12 +209,12 @@ func (b *Backend) compute(ctx context.Context, g *batch, results [][]byte) (err 
 	if err != nil {
 		return err
 	}
+	defer pinned.Wipe()
 	x := &execution{Backend: b, desk: b.desk, batch: g, memory: memory, pinned: pinned.Span(), tracer: newTracer(b)}
 	if err := x.run(ctx); err != nil {
 		return err
 	}
 	answers, err := finishAll(g.tasks, pinned.Bytes())
-	pinned.Wipe()
 	if err != nil {
 		return err
 	}
