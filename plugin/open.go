@@ -15,6 +15,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	goplugin "github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -145,7 +147,7 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 	if err != nil {
 		if remote, ok := fromStatus(err); ok {
 			err = remote
-		} else if ctx.Err() != nil {
+		} else if overdue(ctx, err) {
 			err = context.Cause(ctx)
 		}
 		return abort(err)
@@ -155,6 +157,18 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 		return abort(err)
 	}
 	return newClient(spec, info, rpc, channel, proc, gp), nil
+}
+
+// overdue tells whether a remote call failed because ctx ended. The plugin
+// knows the deadline too, and its own clock may be a little ahead.
+func overdue(ctx context.Context, err error) bool {
+	if status.Code(err) == codes.DeadlineExceeded {
+		select {
+		case <-ctx.Done():
+		case <-time.After(exitGrace):
+		}
+	}
+	return ctx.Err() != nil
 }
 
 // connect does go-plugin's handshake. That knows no context, so a process
