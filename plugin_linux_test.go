@@ -3,6 +3,7 @@ package pippin_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -23,10 +24,25 @@ import (
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/plugin"
 )
 
-// pluginDir is a folder with a freshly built msm-backend-cpu, made once.
+// These tests run on any plugin: go test . -backend plugin:cuda -plugins DIR.
+var (
+	backendName = flag.String("backend", "plugin:cpu", "the plugin that is tested")
+	pluginsAt   = flag.String("plugins", "", "folder with it; without one the CPU plugin is built")
+	cases       = flag.Int("cases", 200, "cases of TestNoDifference")
+	seed        = flag.Uint64("seed", rand.Uint64(), "seed of TestNoDifference")
+)
+
+// program is what the plugin's process is called.
+func program() string { return plugin.Prefix + strings.TrimPrefix(*backendName, "plugin:") }
+
+// pluginDir is a folder with the plugin. A freshly built one is made once.
 var pluginDir = sync.OnceValues(func() (string, error) {
+	if *pluginsAt != "" {
+		return *pluginsAt, nil
+	}
 	dir, err := os.MkdirTemp("", "pippin-test-")
 	if err != nil {
 		return "", err
@@ -41,7 +57,7 @@ var pluginDir = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if dir, err := pluginDir(); err == nil {
+	if dir, err := pluginDir(); err == nil && dir != *pluginsAt {
 		os.RemoveAll(dir)
 	}
 	os.Exit(code)
@@ -60,7 +76,7 @@ func opener(t testing.TB) msm.Opener {
 func TestConformance(t *testing.T) {
 	open := opener(t)
 	backendtest.Run(t, func(t testing.TB) backend.Backend {
-		b, err := open(context.Background(), "plugin:cpu")
+		b, err := open(context.Background(), *backendName)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,12 +92,12 @@ func TestNoDifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	b, err := open(t.Context(), "plugin:cpu")
+	b, err := open(t.Context(), *backendName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	backendtest.Difference(t, a, b, rand.Uint64(), 200)
+	backendtest.Difference(t, a, b, *seed, *cases)
 }
 
 // children are the running child processes of this one called name.
@@ -157,7 +173,7 @@ func TestKilledPlugin(t *testing.T) {
 	}
 	// The point is the repetition, so that restarts must not run out.
 	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Restarts: 1000, Backoff: time.Millisecond})
-	e, err := msm.New(t.Context(), msm.Config{Open: open, Backend: "plugin:cpu", Fallback: "none", Restarts: 1000})
+	e, err := msm.New(t.Context(), msm.Config{Open: open, Backend: *backendName, Fallback: "none", Restarts: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +194,7 @@ func TestKilledPlugin(t *testing.T) {
 			}
 		}()
 		time.Sleep(time.Duration(rand.IntN(30_000)) * time.Microsecond)
-		for _, pid := range children(t, "msm-backend-cpu") {
+		for _, pid := range children(t, program()) {
 			if syscall.Kill(pid, syscall.SIGKILL) == nil {
 				killed++
 				break
@@ -198,7 +214,7 @@ func TestRestartsRunOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Restarts: 2, Backoff: time.Millisecond})
-	e, err := msm.New(t.Context(), msm.Config{Open: open, Backend: "plugin:cpu"})
+	e, err := msm.New(t.Context(), msm.Config{Open: open, Backend: *backendName})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,11 +224,11 @@ func TestRestartsRunOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := 0; e.Backend() == "plugin:cpu"; i++ {
+	for i := 0; e.Backend() == *backendName; i++ {
 		if i > 10 {
 			t.Fatal("restarts do not run out")
 		}
-		for _, pid := range children(t, "msm-backend-cpu") {
+		for _, pid := range children(t, program()) {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 		if got, err := bases.MSM(t.Context(), scalars); err != nil || got != want {
@@ -227,7 +243,7 @@ func TestRestartsRunOut(t *testing.T) {
 // TestSharedScalarsOutliveAKill writes scalars once in shared memory and uses
 // them on a plugin, on its successor and in process.
 func TestSharedScalarsOutliveAKill(t *testing.T) {
-	e, err := msm.New(t.Context(), msm.Config{Open: opener(t), Backend: "plugin:cpu"})
+	e, err := msm.New(t.Context(), msm.Config{Open: opener(t), Backend: *backendName})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +262,7 @@ func TestSharedScalarsOutliveAKill(t *testing.T) {
 	for _, between := range []func(){
 		func() {},
 		func() {
-			for _, pid := range children(t, "msm-backend-cpu") {
+			for _, pid := range children(t, program()) {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}
 		},
@@ -267,7 +283,7 @@ func TestTwoEnginesOnOneFolder(t *testing.T) {
 	points, scalars, want := input(t, 1000)
 	var wg sync.WaitGroup
 	for range 2 {
-		e, err := msm.New(t.Context(), msm.Config{Open: opener(t), Backend: "plugin:cpu", Fallback: "none"})
+		e, err := msm.New(t.Context(), msm.Config{Open: opener(t), Backend: *backendName, Fallback: "none"})
 		if err != nil {
 			t.Fatal(err)
 		}
