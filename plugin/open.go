@@ -99,6 +99,12 @@ func Open(ctx context.Context, spec Spec) (*Client, error) {
 	return start(ctx, spec, found)
 }
 
+// killedAtStart is the error of a start that a signal ended, sent by neither
+// the plugin nor this package: another try may succeed.
+type killedAtStart struct{ error }
+
+func (k killedAtStart) Unwrap() error { return k.error }
+
 // start launches what was found and does the handshake.
 func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 	logger := spec.Logger.With("plugin", spec.Name)
@@ -126,6 +132,9 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 		if proc := started.Load(); proc != nil {
 			proc.end(exitGrace)
 			err = proc.startError(spec.Name, err)
+			if proc.killedByOthers() {
+				err = killedAtStart{err}
+			}
 		} else {
 			theirs.Close()
 			err = fmt.Errorf("%w: starting plugin %s: %w", backend.ErrUnavailable, spec.Name, err)

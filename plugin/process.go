@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
@@ -22,6 +23,9 @@ import (
 // last words are there already, and a process that it left behind may hold
 // them open for ever.
 const pipeGrace = 200 * time.Millisecond
+
+// reapGrace is how long the news of an exit may take.
+const reapGrace = 50 * time.Millisecond
 
 // process is a plugin's process, as go-plugin's runner. Unlike go-plugin's
 // own it sees the exit even while somebody holds the pipes open, gives the
@@ -43,6 +47,7 @@ type process struct {
 
 	mu      sync.Mutex
 	started bool
+	killed  bool // by Kill
 }
 
 var _ runner.Runner = (*process)(nil)
@@ -127,10 +132,32 @@ func (p *process) Kill(context.Context) error {
 	if !p.started {
 		return nil
 	}
+	// Whose signal ended it decides what follows: one that is dead already
+	// and not yet waited for was not ended by this one.
+	if p.exitedWithin(reapGrace) {
+		return nil
+	}
+	p.killed = true
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
 	return nil
+}
+
+// killedByOthers tells that a signal has ended the process, and not Kill's.
+func (p *process) killedByOthers() bool {
+	select {
+	case <-p.exited:
+	default:
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.started || p.killed {
+		return false
+	}
+	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled()
 }
 
 // Wait is told of the exit by go-plugin's own reading of the pipes, too.

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -63,15 +64,30 @@ func NewSupervisor(spec Spec, policy Policy) *Supervisor {
 	return &Supervisor{spec: spec, policy: policy.withDefaults()}
 }
 
-// Open starts the plugin, after a pause when it has died lately. It fails as
-// the function Open does, and with backend.ErrUnavailable at once when the
-// restarts are used up, saying how often it died and what it said last. The
-// backend is a *Client, which the caller closes.
+// Open starts the plugin, after a pause when it has died lately, and again
+// when it is killed while it starts. It fails as the function Open does, and
+// with backend.ErrUnavailable at once when the restarts are used up, saying
+// how often it died and what it said last. The backend is a *Client, which
+// the caller closes.
 func (s *Supervisor) Open(ctx context.Context) (backend.Backend, error) {
 	spec, err := s.spec.withDefaults()
 	if err != nil {
 		return nil, err
 	}
+	for {
+		c, err := s.try(ctx, spec)
+		var killed killedAtStart
+		if !errors.As(err, &killed) || ctx.Err() != nil {
+			if err != nil {
+				return nil, err
+			}
+			return c, nil
+		}
+	}
+}
+
+// try is one start, counted as a death when it fails.
+func (s *Supervisor) try(ctx context.Context, spec Spec) (*Client, error) {
 	pause, err := s.pause()
 	if err != nil {
 		return nil, err
