@@ -96,6 +96,7 @@ func (a *app) root() *cobra.Command {
 		"folders searched for msm-backend-NAME before the command's own folder and PATH (default $PIPPIN_PLUGIN_DIR)")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what backends and plugins do to stderr")
 	c.AddCommand(a.benchCommand(), a.verifyCommand(), a.backendsCommand(), a.devicesCommand(), a.versionCommand())
+	c.AddCommand(a.weaveCommand())
 	return c
 }
 

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pippin-zk/pippin/weave"
+	// Woven programs are linked with this package. Imported here, whatever it
+	// needs is among the requirements of a module that has msm as a tool.
+	_ "github.com/pippin-zk/pippin/weave/auto"
+)
+
+func (a *app) weaveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "weave TOOL [ARGUMENT...]",
+		Short: "Build programs whose MSMs ask pippin first: go build -toolexec=\"msm weave\" ./...",
+		Long: `Run a tool of the Go toolchain and have gnark-crypto's MultiExp ask pippin in what
+it compiles. To be used by the go command, in a module that has pippin:
+
+	go get -tool github.com/pippin-zk/pippin/cmd/msm
+	go install tool
+	go build -toolexec="msm weave" ./...
+
+docs/howto/weave.md says what the program does then.`,
+		DisableFlagParsing: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 || args[0] == "-h" || args[0] == "--help" {
+				return c.Help()
+			}
+			return a.weave(args)
+		},
+	}
+}
+
+func (a *app) weave(args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	status, err := weave.Run(args, weave.Options{
+		Self: []string{self, "weave"}, Stdin: os.Stdin, Stdout: a.stdout, Stderr: a.stderr, Env: os.Environ(),
+	})
+	if err == nil && status != 0 {
+		os.Exit(status) // the tool has said what is wrong
+	}
+	return err
+}

@@ -1,0 +1,147 @@
+package weave
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// innerVariable is set in the environment of the build of weave/auto.
+const innerVariable = "PIPPIN_WEAVE_INNER"
+
+// built is what the go command made for weave/auto. Only its error is set when
+// it could not be made, so that one build asks once.
+type built struct {
+	Packages []builtPackage
+	Error    string `json:",omitempty"`
+}
+
+type builtPackage struct{ Path, File, BuildID string }
+
+func (b *built) file(path string) string {
+	for _, p := range b.Packages {
+		if p.Path == path {
+			return p.File
+		}
+	}
+	return ""
+}
+
+// shared is build for all steps of one run of the go command: the first to come
+// asks, the others read its answer in the build's temporary folder, in which
+// every step has a folder of its own.
+func (t *tool) shared(step string) (*built, error) {
+	at := filepath.Join(filepath.Dir(filepath.Clean(step)), "pippin-weave.json")
+	unlock, err := lock(at + ".lock")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	b := new(built)
+	if text, err := os.ReadFile(at); err == nil {
+		if err := json.Unmarshal(text, b); err != nil {
+			return nil, fmt.Errorf("%s: %w", at, err)
+		}
+	} else {
+		if b, err = t.build(); err != nil {
+			b = &built{Error: err.Error()}
+		}
+		text, err := json.Marshal(b)
+		if err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(at, text, 0o666); err != nil {
+			return nil, err
+		}
+	}
+	if b.Error != "" {
+		return nil, fmt.Errorf("%w: %s\n"+
+			"A woven program is linked with %s, which the module has to provide: go get -tool %s/cmd/msm, or a go.work or -modfile with pippin",
+			ErrRefused, b.Error, autoPackage, Module)
+	}
+	return b, nil
+}
+
+// build has the go command that runs this program build weave/auto in the same
+// module, with the same flags and through this program, and lists what it needs.
+func (t *tool) build() (*built, error) {
+	flags, dir, err := t.outer()
+	if err != nil {
+		return nil, err
+	}
+	if t.foundProfile(flags) {
+		return nil, errors.New("package main has a default.pgo: name it (-pgo=PATH/default.pgo), or do without (-pgo=off)")
+	}
+	args := []string{"list", "-deps", "-export", "-f", "{{.ImportPath}}\t{{.Export}}\t{{.BuildID}}", "-toolexec=" + quote(t.Self)}
+	args = append(append(args, flags...), "--", autoPackage)
+	cmd := t.command(t.goCommand(), args...)
+	cmd.Env = slices.DeleteFunc(slices.Clone(t.Env), func(e string) bool {
+		return strings.HasPrefix(e, "TOOLEXEC_IMPORTPATH=") || e == "GOROOT=" || strings.HasPrefix(e, "PWD=")
+	})
+	cmd.Env = append(cmd.Env, innerVariable+"=1")
+	if cmd.Dir = dir; dir != "" {
+		cmd.Env = append(cmd.Env, "PWD="+dir)
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		message := strings.TrimSpace(stderr.String())
+		if exit := new(exec.ExitError); !errors.As(err, &exit) || message == "" {
+			message = err.Error() + " " + message
+		}
+		return nil, fmt.Errorf("building %s: %s", autoPackage, message)
+	}
+	b := new(built)
+	for line := range strings.Lines(string(out)) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 3 {
+			return nil, fmt.Errorf("go list: unexpected line %q", line)
+		}
+		if f[1] != "" { // package unsafe has no archive
+			b.Packages = append(b.Packages, builtPackage{f[0], f[1], f[2]})
+		}
+	}
+	if b.file(autoPackage) == "" {
+		return nil, fmt.Errorf("go list did not build %s", autoPackage)
+	}
+	return b, nil
+}
+
+// goCommand is the go command beside the tool, or the one in PATH.
+func (t *tool) goCommand() string {
+	root := filepath.Join(filepath.Dir(t.path), "..", "..", "..", "bin")
+	for _, name := range []string{"go", "go.exe"} {
+		if at := filepath.Join(root, name); isFile(at) {
+			return at
+		}
+	}
+	return "go"
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
+}
+
+// quote makes a command line that the go command splits into the same words.
+func quote(words []string) string {
+	var q []string
+	for _, w := range words {
+		switch {
+		case !strings.ContainsAny(w, " \t'\""):
+		case !strings.Contains(w, "'"):
+			w = "'" + w + "'"
+		default:
+			w = `"` + w + `"`
+		}
+		q = append(q, w)
+	}
+	return strings.Join(q, " ")
+}

@@ -1,0 +1,29 @@
+// Package weave is the -toolexec side of "msm weave": it stands between the go
+// command and its tools and compiles gnark-crypto so that MultiExp asks an
+// engine first.
+//
+//	go build -toolexec="msm weave" ./...
+//
+// What it changes, and nothing else:
+//
+//   - In the packages of the four curves, MultiExp of G1Jac and G2Jac becomes
+//     PippinStockMultiExp, and a new MultiExp asks a hook before it. The methods
+//     of the affine types call those and are left alone. Without a hook the cost
+//     is one atomic load.
+//   - In pippin's backend/cpu, calls of MultiExp become calls of
+//     PippinStockMultiExp, so that an engine never asks itself.
+//   - Package weave/auto gets an init function that installs the hooks.
+//   - Every package main that depends on a curve, those of tests included,
+//     imports weave/auto, and is linked with what that needs.
+//
+// Source is changed by position, never printed anew, and a version of
+// gnark-crypto or pippin in which the expected functions are missing is refused.
+//
+// Packages are marked on the way: a woven package's archive has an extra member,
+// and a package that imports a marked one is marked. So package main knows that
+// it depends on a curve, also when the curve comes out of the build cache.
+//
+// The packages of weave/auto are built by the go command itself, in the folder
+// and with the flags of the build that is going on: the linker accepts only
+// packages that were compiled against each other.
+package weave

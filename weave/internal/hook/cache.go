@@ -1,0 +1,314 @@
+package hook
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+// state says where the bases of an MSM came from.
+type state string
+
+const (
+	once     state = "once"     // loaded for this call only
+	loaded   state = "loaded"   // loaded, and resident from now on
+	resident state = "resident" // were there already
+)
+
+// memory is points of one group in memory.
+type memory struct {
+	group  any // the *msm.Group
+	lo, hi uintptr
+}
+
+// holds tells whether m has all points of o, whole points apart.
+func (m memory) holds(o memory, size uintptr) bool {
+	return m.group == o.group && m.lo <= o.lo && o.hi <= m.hi && (o.lo-m.lo)%size == 0
+}
+
+// entry is resident bases.
+//
+// Their memory stays reachable until they are closed, so that no other slice
+// can come to lie at its address. What it held when it was loaded is known by
+// hashes of its blocks: bases are used only after the memory that they are
+// wanted for was hashed again, since a slice may be changed in place.
+type entry struct {
+	memory
+	bytes []byte
+	sums  []uint64
+	block int
+	epoch uint64 // of the cache, before the bases were read
+
+	ready chan struct{} // closed when bases or err is set
+	bases io.Closer     // a *msm.Bases
+	err   error
+
+	// Under cache.mu:
+	uses int
+	last time.Time
+	gone bool // out of the cache: closed with its last use
+}
+
+// cache keeps bases resident that were seen before, up to a limit. What is seen
+// for the first time is only noted: many bases are used once.
+type cache struct {
+	limit int64
+	idle  time.Duration
+
+	// epoch counts what may have made the backend read bases again, at a time
+	// when nobody vouched for what was in their memory.
+	epoch atomic.Uint64
+	// full is set when the backend ran out of memory.
+	full atomic.Bool
+
+	mu      sync.Mutex
+	entries []*entry
+	size    int64
+	seen    noted
+	timer   *time.Timer // runs while there are entries
+	closed  bool
+}
+
+func (c *cache) init(limit int64, idle time.Duration) { c.limit, c.idle = limit, idle }
+
+// acquire makes points usable as bases, until done is called.
+func acquire[P, J, S any](e *engine, g *msm.Group[P, J, S], points []P) (b *msm.Bases[P, J, S], s state, done func(), err error) {
+	c := &e.cache
+	raw := layout.Bytes(points)
+	if int64(len(raw)) > c.limit {
+		return loadOnce(e, g, points)
+	}
+	m := memory{group: g}
+	m.lo, m.hi = layout.Range(points)
+	size := (m.hi - m.lo) / uintptr(len(points))
+
+	// A second look is for what another call loaded meanwhile.
+	if b, done := lookUp[P, J, S](c, m, size); b != nil {
+		return b, resident, done, nil
+	}
+	n := &entry{memory: m, bytes: raw, block: blockPoints * int(size), epoch: c.epoch.Load(), ready: make(chan struct{}), uses: 1}
+	n.sums = n.hash()
+	for {
+		switch c.enter(n, size) {
+		case entered:
+			bases, err := g.Load(context.Background(), e.Engine, points)
+			if n.err = err; err == nil {
+				n.bases = bases
+			}
+			close(n.ready)
+			if err != nil {
+				c.drop(n)
+				c.release(n)
+				return nil, "", nil, err
+			}
+			return bases, loaded, func() { c.release(n) }, nil
+		case first:
+			return loadOnce(e, g, points)
+		case there:
+			if b, done := lookUp[P, J, S](c, m, size); b != nil {
+				return b, resident, done, nil
+			}
+		}
+	}
+}
+
+// loadOnce loads bases for one call.
+func loadOnce[P, J, S any](e *engine, g *msm.Group[P, J, S], points []P) (*msm.Bases[P, J, S], state, func(), error) {
+	b, err := g.Load(context.Background(), e.Engine, points, msm.Multiples(1))
+	if err != nil {
+		return nil, "", nil, err
+	}
+	return b, once, func() { b.Close() }, nil
+}
+
+// lookUp finds resident bases that are still what m holds.
+func lookUp[P, J, S any](c *cache, m memory, size uintptr) (*msm.Bases[P, J, S], func()) {
+	for {
+		n := c.find(m, size)
+		if n == nil {
+			return nil, nil
+		}
+		<-n.ready
+		if n.err == nil && n.epoch == c.epoch.Load() && n.unchanged(m) {
+			at := int((m.lo - n.lo) / size)
+			b, err := n.bases.(*msm.Bases[P, J, S]).Slice(at, at+int((m.hi-m.lo)/size))
+			if err == nil {
+				return b, func() { c.release(n) }
+			}
+		}
+		c.drop(n)
+		c.release(n)
+	}
+}
+
+// find looks for an entry and counts a use of it.
+func (c *cache) find(m memory, size uintptr) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.entries {
+		if n.holds(m, size) {
+			n.uses++
+			n.last = time.Now()
+			return n
+		}
+	}
+	return nil
+}
+
+// outcome of enter.
+type outcome int
+
+const (
+	entered outcome = iota // the entry is in the cache, to be loaded now
+	first                  // the points were not seen before
+	there                  // another entry has them
+)
+
+// enter puts an entry for points seen before into the cache, and what it makes
+// superfluous or has no room out.
+func (c *cache) enter(n *entry, size uintptr) outcome {
+	c.mu.Lock()
+	for _, o := range c.entries {
+		if o.holds(n.memory, size) {
+			c.mu.Unlock()
+			return there
+		}
+	}
+	if c.closed || !c.seen.before(note{n.memory, sum(n.sums)}) {
+		c.mu.Unlock()
+		return first
+	}
+	for _, o := range c.entries {
+		if n.holds(o.memory, size) {
+			c.remove(o)
+		}
+	}
+	for c.size > 0 && c.size+int64(len(n.bytes)) > c.limit {
+		c.remove(c.oldest())
+	}
+	n.last = time.Now()
+	c.entries = append(c.entries, n)
+	c.size += int64(len(n.bytes))
+	if c.timer == nil {
+		c.timer = time.AfterFunc(c.idle, c.expire)
+	}
+	closing := c.unused()
+	c.mu.Unlock()
+	closeAll(closing)
+	return entered
+}
+
+// remove takes an entry out; mu is held. Those without uses are to be closed
+// by the caller.
+func (c *cache) remove(n *entry) {
+	if !n.gone {
+		n.gone = true
+		c.size -= int64(len(n.bytes))
+	}
+}
+
+// unused drops the removed entries from the list and answers those that nobody
+// uses; mu is held. Those in use are closed by release.
+func (c *cache) unused() (closing []*entry) {
+	kept := c.entries[:0]
+	for _, n := range c.entries {
+		switch {
+		case !n.gone:
+			kept = append(kept, n)
+		case n.uses == 0:
+			closing = append(closing, n)
+		}
+	}
+	clear(c.entries[len(kept):])
+	c.entries = kept
+	return closing
+}
+
+// oldest is the entry used least recently of those still in; mu is held and
+// there is one.
+func (c *cache) oldest() (oldest *entry) {
+	for _, n := range c.entries {
+		if !n.gone && (oldest == nil || n.last.Before(oldest.last)) {
+			oldest = n
+		}
+	}
+	return oldest
+}
+
+// drop removes an entry, which the caller uses.
+func (c *cache) drop(n *entry) {
+	c.mu.Lock()
+	c.remove(n)
+	closing := c.unused()
+	c.mu.Unlock()
+	closeAll(closing)
+}
+
+// release ends a use.
+func (c *cache) release(n *entry) {
+	c.mu.Lock()
+	n.uses--
+	n.last = time.Now()
+	end := n.gone && n.uses == 0
+	c.mu.Unlock()
+	if end {
+		closeAll([]*entry{n})
+	}
+}
+
+func closeAll(entries []*entry) {
+	for _, n := range entries {
+		if n.bases != nil {
+			// Whatever a backend says to this, it will not be asked again.
+			_ = n.bases.Close()
+		}
+	}
+}
+
+// expire removes what was not used for long.
+func (c *cache) expire() {
+	c.mu.Lock()
+	for _, n := range c.entries {
+		if n.uses == 0 && time.Since(n.last) >= c.idle {
+			c.remove(n)
+		}
+	}
+	closing := c.unused()
+	if len(c.entries) > 0 && !c.closed {
+		c.timer.Reset(c.idle / 2)
+	} else {
+		c.timer = nil
+	}
+	c.mu.Unlock()
+	closeAll(closing)
+}
+
+// shrink removes entries until half of the bytes are left, but for the last
+// one used: a backend has no room for all of them.
+func (c *cache) shrink() {
+	c.mu.Lock()
+	half := c.size / 2
+	for left := len(c.entries); left > 1 && c.size > half; left-- {
+		c.remove(c.oldest())
+	}
+	closing := c.unused()
+	c.mu.Unlock()
+	closeAll(closing)
+}
+
+// close removes everything, and keeps nothing from then on.
+func (c *cache) close() {
+	c.mu.Lock()
+	c.closed = true
+	for _, n := range c.entries {
+		c.remove(n)
+	}
+	closing := c.unused()
+	c.mu.Unlock()
+	closeAll(closing)
+}

@@ -1,0 +1,123 @@
+package hook
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// seed makes hashes of this process its own: two different contents have the
+// same one with probability 2^-64.
+var seed = maphash.MakeSeed()
+
+// blockPoints is the number of points hashed together. A part of resident bases
+// is checked by the blocks that it touches.
+const blockPoints = 1 << 10
+
+// alone is the number of blocks that one goroutine hashes: some 0.1 ms.
+const alone = 16
+
+// hash hashes every block.
+func (n *entry) hash() []uint64 {
+	sums := make([]uint64, (len(n.bytes)+n.block-1)/n.block)
+	inParallel(0, len(sums), func(i int) bool {
+		sums[i] = n.sum(i)
+		return true
+	})
+	return sums
+}
+
+func (n *entry) sum(i int) uint64 {
+	return maphash.Bytes(seed, n.bytes[i*n.block:min((i+1)*n.block, len(n.bytes))])
+}
+
+// unchanged tells whether the blocks that m lies in still hold what they held.
+func (n *entry) unchanged(m memory) bool {
+	from, to := int(m.lo-n.lo)/n.block, (int(m.hi-n.lo)+n.block-1)/n.block
+	return inParallel(from, to, func(i int) bool { return n.sum(i) == n.sums[i] })
+}
+
+// inParallel calls f for every number from from up to but not including to, on
+// all processors where there are many, until one answers false.
+func inParallel(from, to int, f func(int) bool) bool {
+	workers := min(runtime.GOMAXPROCS(0), (to-from+alone-1)/alone)
+	if workers <= 1 {
+		for i := from; i < to; i++ {
+			if !f(i) {
+				return false
+			}
+		}
+		return true
+	}
+	var next atomic.Int64
+	var no atomic.Bool
+	next.Store(int64(from))
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for !no.Load() {
+				at := int(next.Add(alone)) - alone
+				if at >= to {
+					return
+				}
+				for i := at; i < min(at+alone, to); i++ {
+					if !f(i) {
+						no.Store(true)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return !no.Load()
+}
+
+// sum is a hash of hashes.
+func sum(sums []uint64) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	var b [8]byte
+	for _, s := range sums {
+		binary.LittleEndian.PutUint64(b[:], s)
+		h.Write(b[:])
+	}
+	return h.Sum64()
+}
+
+// note is points that were seen, and what they were.
+type note struct {
+	memory
+	sum uint64
+}
+
+// notes is how many of them are remembered.
+const notes = 1 << 12
+
+// noted remembers the last notes. Nothing keeps their memory reachable: what
+// lies at the same address later has the same content, or is another note.
+type noted struct {
+	set  map[note]struct{}
+	ring []note
+	next int
+}
+
+// before tells whether n was noted before, and notes it.
+func (s *noted) before(n note) bool {
+	if _, ok := s.set[n]; ok {
+		return true
+	}
+	if s.set == nil {
+		s.set = make(map[note]struct{})
+	}
+	if len(s.ring) < notes {
+		s.ring = append(s.ring, n)
+	} else {
+		delete(s.set, s.ring[s.next])
+		s.ring[s.next] = n
+		s.next = (s.next + 1) % notes
+	}
+	s.set[n] = struct{}{}
+	return false
+}

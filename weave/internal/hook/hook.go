@@ -1,0 +1,217 @@
+// Package hook is what MultiExp asks first in a woven program: it has the MSM
+// computed by an engine, on bases that stay resident where they are used again.
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/consensys/gnark-crypto/ecc"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+// maxTasks is the most that gnark-crypto allows in a MultiExpConfig; the stock
+// function has the error for more.
+const maxTasks = 1024
+
+// Runtime answers the MSMs of a process. Safe for concurrent use.
+type Runtime struct {
+	o    Options
+	once sync.Once
+	live *engine
+	err  error // of opening it
+
+	mu     sync.Mutex // for Trace and Report too
+	counts map[string]int
+}
+
+// engine is an opened engine with the bases that are resident in it.
+type engine struct {
+	*msm.Engine
+	cache cache
+}
+
+// New makes a runtime. Its engine is opened by the first MSM that is large
+// enough.
+func New(o Options) *Runtime {
+	if o.Threshold == 0 {
+		o.Threshold = msm.DefaultThreshold
+	}
+	if o.Backend == "" {
+		o.Backend = "cpu"
+	}
+	if o.Idle == 0 {
+		o.Idle = defaultIdle
+	}
+	if o.Report == nil {
+		o.Report = func(string) {}
+	}
+	return &Runtime{o: o, counts: map[string]int{}}
+}
+
+// Close closes the engine. The runtime declines every call afterwards, or fails
+// it when it is strict.
+func (r *Runtime) Close() error {
+	r.once.Do(func() { r.err = backend.ErrClosed })
+	if r.live == nil {
+		return nil
+	}
+	r.live.cache.close()
+	return r.live.Close()
+}
+
+// broken has every call decline, or fail, because of err.
+func (r *Runtime) broken(err error) {
+	r.once.Do(func() { r.setError(err) })
+}
+
+func (r *Runtime) setError(err error) {
+	r.err = err
+	instead := "gnark-crypto computes in this process"
+	if r.o.Strict {
+		instead = "every large MultiExp fails"
+	}
+	r.o.Report(fmt.Sprintf("%v; %s", err, instead))
+}
+
+// open opens the engine once; what went wrong then stays so.
+func (r *Runtime) open() (*engine, error) {
+	r.once.Do(func() {
+		e := &engine{}
+		fallback := "cpu"
+		if r.o.Strict {
+			fallback = msm.NoFallback
+		}
+		cfg := msm.Config{Open: r.o.Open, Backend: r.o.Backend, Fallback: fallback, OnEvent: func(ev msm.Event) { r.event(e, ev) }}
+		var err error
+		if e.Engine, err = pippin.New(context.Background(), cfg); err != nil {
+			r.setError(err)
+			return
+		}
+		e.cache.init(r.limit(e.Engine), r.o.Idle)
+		r.live = e
+	})
+	return r.live, r.err
+}
+
+// limit is the most bytes of bases to keep resident. In this process nothing
+// is gained by that: the backend uses bases where they are.
+func (r *Runtime) limit(e *msm.Engine) int64 {
+	switch {
+	case r.o.Backend == "cpu" || r.o.Backend == "reference" || r.o.Cache < 0:
+		return 0
+	case r.o.Cache > 0:
+		return r.o.Cache
+	}
+	if d := e.Info().Devices; len(d) > 0 && d[0].Memory > 0 {
+		return int64(d[0].Memory / 2)
+	}
+	return defaultCache
+}
+
+// event follows what happens to the backend.
+func (r *Runtime) event(e *engine, ev msm.Event) {
+	if ev.Kind == msm.EventOpened {
+		return
+	}
+	if ev.Kind == msm.EventWrong || errors.Is(ev.Err, backend.ErrGone) {
+		e.cache.epoch.Add(1) // before another backend reads the bases again
+	}
+	if errors.Is(ev.Err, backend.ErrOutOfMemory) {
+		e.cache.full.Store(true)
+	}
+	r.report(string(ev.Kind), ev.String())
+}
+
+// report tells what happened when it happens the first, second, fourth time
+// and so on.
+func (r *Runtime) report(kind, what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts[kind]++
+	n := r.counts[kind]
+	if n&(n-1) != 0 {
+		return
+	}
+	if n > 1 {
+		what = fmt.Sprintf("%s (%d times until now)", what, n)
+	}
+	r.o.Report(what)
+}
+
+// Of is the hook of a group: it answers true when *p is the sum, an error when
+// MultiExp is to fail with it, and otherwise leaves the MSM to gnark-crypto and
+// *p as it was. Scalars and points are read during the call; points of which
+// bases are kept resident stay reachable as long as those are.
+func Of[P, J, S any](r *Runtime, g *msm.Group[P, J, S]) func(p *J, points []P, scalars []S, config ecc.MultiExpConfig) (bool, error) {
+	return func(p *J, points []P, scalars []S, config ecc.MultiExpConfig) (bool, error) {
+		n := len(points)
+		if n < r.o.Threshold || n == 0 || n != len(scalars) || n > backend.MaxCount || config.NbTasks > maxTasks {
+			return false, nil
+		}
+		sum, err := multiExp(r, g, points, scalars)
+		switch {
+		case err == nil:
+			*p = sum
+			return true, nil
+		case r.o.Strict:
+			return false, err
+		}
+		return false, nil
+	}
+}
+
+func multiExp[P, J, S any](r *Runtime, g *msm.Group[P, J, S], points []P, scalars []S) (sum J, err error) {
+	e, err := r.open()
+	if err != nil {
+		return sum, err
+	}
+	start := time.Now()
+	bases, state, done, err := acquire(e, g, points)
+	if err != nil {
+		r.report("failure", err.Error())
+		return sum, err
+	}
+	defer done()
+	batch := e.NewBatch()
+	answer := bases.Add(batch, scalars)
+	if err := batch.Run(context.Background()); err != nil {
+		r.report("failure", err.Error())
+		return sum, err
+	}
+	if e.cache.full.Swap(false) {
+		e.cache.shrink()
+	}
+	r.write(line{g.Curve().String(), g.Group().String(), len(points), batch.Backend(), state, float64(time.Since(start).Microseconds()) / 1000})
+	return answer.Jacobian(), nil
+}
+
+// line is what Trace gets of an MSM.
+type line struct {
+	Curve   string  `json:"curve"`
+	Group   string  `json:"group"`
+	Points  int     `json:"points"`
+	Backend string  `json:"backend"` // which answered
+	Bases   state   `json:"bases"`
+	MS      float64 `json:"ms"`
+}
+
+func (r *Runtime) write(l line) {
+	if r.o.Trace == nil {
+		return
+	}
+	b, err := json.Marshal(l)
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.o.Trace.Write(append(b, '\n'))
+}

@@ -1,0 +1,229 @@
+package weave
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	multiExp      = "MultiExp"
+	stockMultiExp = "PippinStockMultiExp"
+
+	gnarkCrypto = "github.com/consensys/gnark-crypto/ecc"
+)
+
+// curves are the packages that are woven, below gnarkCrypto, by the names they
+// have in Go.
+var curves = map[string]string{
+	"bn254":     "bn254",
+	"bls12-377": "bls12377",
+	"bls12-381": "bls12381",
+	"bw6-761":   "bw6761",
+}
+
+func isCurve(pkg string) bool {
+	curve, ok := strings.CutPrefix(pkg, gnarkCrypto+"/")
+	return ok && curves[curve] != ""
+}
+
+// file is Go source whose names are changed in place.
+type file struct {
+	name   string
+	source []byte
+	fset   *token.FileSet
+	tree   *ast.File
+	edits  []edit
+}
+
+type edit struct {
+	from, to int
+	text     string
+}
+
+// parse reads a file if it speaks of MultiExp, else it answers nil.
+func parse(name string) (*file, error) {
+	source, err := os.ReadFile(name)
+	if err != nil || !bytes.Contains(source, []byte(multiExp)) {
+		return nil, err
+	}
+	f := &file{name: name, source: source, fset: token.NewFileSet()}
+	f.tree, err = parser.ParseFile(f.fset, name, source, parser.SkipObjectResolution)
+	return f, err
+}
+
+// rename gives an identifier another name.
+func (f *file) rename(id *ast.Ident, name string) {
+	from := f.fset.PositionFor(id.Pos(), false).Offset
+	f.edits = append(f.edits, edit{from, from + len(id.Name), name})
+}
+
+// renameCalls renames the method MultiExp in every selector below n, and
+// answers how many there were.
+func (f *file) renameCalls(n ast.Node) (calls int) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == multiExp {
+			f.rename(s.Sel, stockMultiExp)
+			calls++
+		}
+		return true
+	})
+	return calls
+}
+
+// changed is the source with its edits, under the name and lines it had.
+func (f *file) changed() ([]byte, error) {
+	name, err := filepath.Abs(f.name)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(f.edits, func(a, b edit) int { return a.from - b.from })
+	out := []byte("//line " + name + ":1\n")
+	at := 0
+	for _, e := range f.edits {
+		out = append(append(out, f.source[at:e.from]...), e.text...)
+		at = e.to
+	}
+	return append(out, f.source[at:]...), nil
+}
+
+// method is the declaration of MultiExp with the given receiver, as text, or nil.
+func (f *file) method(receiver string) *ast.FuncDecl {
+	for _, d := range f.tree.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if ok && fn.Name.Name == multiExp && fn.Recv != nil && len(fn.Recv.List) == 1 && fn.Body != nil && types.ExprString(fn.Recv.List[0].Type) == receiver {
+			return fn
+		}
+	}
+	return nil
+}
+
+// weaveCurve puts the hook into a package of a curve.
+func weaveCurve(names []string, has func(...string) bool) (changed map[int][]byte, added string, err error) {
+	var pkg string
+	found := map[string]bool{}
+	changed = map[int][]byte{}
+	for i, name := range names {
+		f, err := parse(name)
+		if err != nil {
+			return nil, "", err
+		}
+		if f == nil || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		pkg = f.tree.Name.Name
+		for _, g := range []string{"G1", "G2"} {
+			if fn := f.method("*" + g + "Jac"); fn != nil {
+				if err := f.checkSignature(fn, g); err != nil {
+					return nil, "", err
+				}
+				f.rename(fn.Name, stockMultiExp)
+				f.renameCalls(fn.Body)
+				found[g+"Jac"] = true
+			}
+			if fn := f.method("*" + g + "Affine"); fn != nil {
+				if n := (&file{fset: f.fset}).renameCalls(fn.Body); n != 1 {
+					return nil, "", fmt.Errorf("%s: MultiExp of %sAffine does not rely on that of %sJac", f.at(fn), g, g)
+				}
+				found[g+"Affine"] = true
+			}
+		}
+		if len(f.edits) > 0 {
+			if changed[i], err = f.changed(); err != nil {
+				return nil, "", err
+			}
+		}
+	}
+	for _, want := range []string{"G1Jac", "G2Jac", "G1Affine", "G2Affine"} {
+		if !found[want] {
+			return nil, "", fmt.Errorf("this version of gnark-crypto has no method MultiExp of %s", want)
+		}
+	}
+	curve := curveOf(pkg)
+	if curve == "" {
+		return nil, "", fmt.Errorf("unexpected package name %s", pkg)
+	}
+	if !has("sync/atomic", gnarkCrypto, gnarkCrypto+"/"+curve+"/fr") {
+		return nil, "", errors.New("this version of gnark-crypto does not import what the hook needs")
+	}
+	return changed, curveText(pkg, curve), nil
+}
+
+func curveOf(pkg string) string {
+	for curve, name := range curves {
+		if name == pkg {
+			return curve
+		}
+	}
+	return ""
+}
+
+func (f *file) at(fn *ast.FuncDecl) token.Position { return f.fset.Position(fn.Pos()) }
+
+// checkSignature compares the type of a declaration of MultiExp with the one
+// that the hook has.
+func (f *file) checkSignature(fn *ast.FuncDecl, group string) error {
+	want := fmt.Sprintf("func(points []%sAffine, scalars []fr.Element, config ecc.MultiExpConfig) (*%sJac, error)", group, group)
+	if got := types.ExprString(fn.Type); got != want {
+		return fmt.Errorf("%s: MultiExp of %sJac is %s, not %s as in gnark-crypto v0.21", f.at(fn), group, got, want)
+	}
+	return nil
+}
+
+// weaveCPU has the engine's own CPU backend call the stock MultiExp.
+func weaveCPU(names []string, _ func(...string) bool) (changed map[int][]byte, added string, err error) {
+	changed = map[int][]byte{}
+	calls, methods := 0, 0
+	for i, name := range names {
+		f, err := parse(name)
+		if err != nil {
+			return nil, "", err
+		}
+		if f == nil {
+			continue
+		}
+		calls += f.renameCalls(f.tree)
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			if t, ok := n.(*ast.InterfaceType); ok {
+				for _, m := range t.Methods.List {
+					for _, id := range m.Names {
+						if id.Name == multiExp {
+							f.rename(id, stockMultiExp)
+							methods++
+						}
+					}
+				}
+			}
+			return true
+		})
+		if len(f.edits) > 0 {
+			if changed[i], err = f.changed(); err != nil {
+				return nil, "", err
+			}
+		}
+	}
+	if calls == 0 || methods == 0 {
+		return nil, "", errors.New("this version of pippin calls no MultiExp there: msm and the module's pippin are of different versions")
+	}
+	return changed, "", nil
+}
+
+// weaveAuto has weave/auto install the hooks.
+func weaveAuto(names []string, has func(...string) bool) (changed map[int][]byte, added string, err error) {
+	needs := []string{Module + "/msm", Module + "/weave/internal/hook"}
+	for curve := range curves {
+		needs = append(needs, gnarkCrypto+"/"+curve)
+	}
+	if !has(needs...) {
+		return nil, "", errors.New("it does not import what is woven in: msm and the module's pippin are of different versions")
+	}
+	return nil, autoText, nil
+}

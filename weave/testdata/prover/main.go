@@ -1,0 +1,45 @@
+// Command prover is a program that knows nothing of pippin: MSMs in every
+// group, and proofs. The tests build it stock and woven.
+//
+//	prover CASE...
+//
+// Every case checks its results and prints "CASE ok", or the program fails.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/consensys/gnark/logger"
+)
+
+var cases = map[string]func() error{
+	"msm":        msmCase,
+	"errors":     errorsCase,
+	"mutate":     mutateCase,
+	"parts":      partsCase,
+	"gc":         gcCase,
+	"concurrent": concurrentCase,
+	"kzg":        kzgCase,
+	"groth16":    groth16Case,
+	"plonk":      plonkCase,
+}
+
+var errWrong = errors.New("wrong result")
+
+func main() {
+	logger.Disable()
+	for _, name := range os.Args[1:] {
+		run, ok := cases[name]
+		if !ok {
+			fmt.Fprintln(os.Stderr, "no such case:", name)
+			os.Exit(2)
+		}
+		if err := run(); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+			os.Exit(1)
+		}
+		fmt.Println(name, "ok")
+	}
+}

@@ -1,0 +1,84 @@
+package weave
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"strings"
+)
+
+// sources is the code that decides what woven packages look like. Its digest
+// stands for this package in the build cache: two programs with the same
+// sources weave the same, whatever else is in them.
+//
+//go:embed archive.go build.go compile.go flags.go importcfg.go link.go source.go text.go version.go weave.go
+var sources embed.FS
+
+// digest names this weaver: its sources, the compiler they were built with and
+// the options it runs with.
+func digest(options []string) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "pippin weave\n%s\n%q\n", runtime.Version(), options)
+	err := fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := sources.ReadFile(path)
+		fmt.Fprintf(h, "%s %d\n%s", path, len(b), b)
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil))[:32], err
+}
+
+// version answers -V=full, which the go command makes part of the identity of
+// everything that the tool makes. The digest is part of the compiler's, so that
+// woven and stock packages never take each other's place in the build cache.
+// The linker's has what will be linked besides: weave/auto is no dependency that
+// the go command knows of.
+func (t *tool) version() error {
+	t.ran = true
+	d, err := digest(t.Self[1:])
+	if err != nil {
+		return err
+	}
+	cmd := t.command(t.path, t.args...)
+	line, err := cmd.Output()
+	if err != nil {
+		return err
+	}
+	if t.name == "link" && !t.inner() {
+		d += "-" + t.linkedDigest()
+	}
+	// Development versions of Go take the last field's build ID only, releases
+	// the whole line.
+	line = bytes.TrimSpace(line)
+	id := hex.EncodeToString(sha256sum(string(line), d))[:32]
+	_, err = fmt.Fprintf(t.Stdout, "%s +pippin-weave-%s buildID=_/_/_/%s\n", line, d, id)
+	return err
+}
+
+// linkedDigest names the packages that are linked into woven programs, or says
+// that there are none here: then only programs without curves can be built.
+func (t *tool) linkedDigest() string {
+	c, err := t.build()
+	if err != nil {
+		return "none"
+	}
+	var b strings.Builder
+	for _, p := range c.Packages {
+		fmt.Fprintf(&b, "%s %s\n", p.Path, contentID(p.BuildID))
+	}
+	return hex.EncodeToString(sha256sum(b.String()))[:32]
+}
+
+func sha256sum(parts ...string) []byte {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d %s\n", len(p), p)
+	}
+	return h.Sum(nil)
+}
