@@ -61,9 +61,8 @@ func (t *tool) shared(step string) (*built, error) {
 		}
 	}
 	if b.Error != "" {
-		return nil, fmt.Errorf("%w: %s\n"+
-			"A woven program is linked with %s, which the module has to provide: go get -tool %s/cmd/msm, or a go.work or -modfile with pippin",
-			ErrRefused, b.Error, autoPackage, Module)
+		return nil, fmt.Errorf("%w: %s. A woven program is linked with that package, which the program's module has to provide: "+
+			"go get -tool %s/cmd/msm, or a go.work or -modfile with pippin", ErrRefused, b.Error, Module)
 	}
 	return b, nil
 }
@@ -92,7 +91,7 @@ func (t *tool) build() (*built, error) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		message := strings.TrimSpace(stderr.String())
+		message := strings.Join(strings.Fields(stderr.String()), " ")
 		if exit := new(exec.ExitError); !errors.As(err, &exit) || message == "" {
 			message = err.Error() + " " + message
 		}

@@ -40,7 +40,7 @@ func (t *tool) link() error {
 		}
 	}
 	if len(differ) > 0 {
-		return fmt.Errorf("%w: the program and pippin were compiled with different builds of %s.\n"+
+		return fmt.Errorf("%w: the program and pippin were compiled with different builds of %s. "+
 			"Tests of packages that pippin is made of cannot be woven, nor builds that instrument them (-coverpkg). "+
 			"If a flag of the go command is the cause, put it into GOFLAGS", ErrRefused, shorten(differ))
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,6 +70,7 @@ func (r *Runtime) Close() error {
 
 // broken has every call decline, or fail, because of err.
 func (r *Runtime) broken(err error) {
+	r.o.Threshold = -1 // which may be what is wrong
 	r.once.Do(func() { r.setError(err) })
 }
 
@@ -76,9 +78,9 @@ func (r *Runtime) setError(err error) {
 	r.err = err
 	instead := "gnark-crypto computes in this process"
 	if r.o.Strict {
-		instead = "every large MultiExp fails"
+		instead = "MSMs fail"
 	}
-	r.o.Report(fmt.Sprintf("%v; %s", err, instead))
+	r.o.Report(fmt.Sprintf("%s: %s", instead, strings.Join(strings.Fields(err.Error()), " ")))
 }
 
 // open opens the engine once; what went wrong then stays so.

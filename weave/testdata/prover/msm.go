@@ -210,7 +210,7 @@ func partsCase() error {
 // gcCase has slices come and go, so that later ones lie where earlier ones did.
 func gcCase() error {
 	g := groups()[0]
-	for range 40 {
+	for range 15 {
 		p := g.points(1000)
 		for range 3 {
 			if err := p.check(0, 1000); err != nil {

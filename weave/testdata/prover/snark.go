@@ -15,7 +15,7 @@ import (
 	"github.com/consensys/gnark/test/unsafekzg"
 )
 
-const rounds = 300
+const rounds = 100
 
 // powers says that Y is X squared and added to itself, again and again.
 type powers struct {

@@ -1,0 +1,181 @@
+package weave
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func options(out io.Writer, self ...string) Options {
+	return Options{Self: self, Stdin: strings.NewReader(""), Stdout: out, Stderr: os.Stderr, Env: os.Environ()}
+}
+
+func goTool(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOTOOLDIR").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(strings.TrimSpace(string(out)), name)
+}
+
+// TestVersions has every option make another compiler and another linker, and
+// leaves tools alone whose results are the same.
+func TestVersions(t *testing.T) {
+	ask := func(tool string, self ...string) string {
+		var out bytes.Buffer
+		status, err := Run([]string{goTool(t, tool), "-V=full"}, options(&out, self...))
+		if status != 0 || err != nil {
+			t.Fatalf("%s: status %d, %v", tool, status, err)
+		}
+		return out.String()
+	}
+	stock := func(tool string) string {
+		out, err := exec.Command(goTool(t, tool), "-V=full").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	one, same, other := ask("compile", "msm", "weave"), ask("compile", "/elsewhere/msm", "weave"), ask("compile", "msm", "weave", "x")
+	if one != same || one == other || one == stock("compile") {
+		t.Errorf("%q, %q, %q", one, same, other)
+	}
+	if !strings.HasPrefix(one, strings.TrimSpace(stock("compile"))+" +pippin-weave-") || !strings.Contains(one, " buildID=_/_/_/") || strings.Count(one, "\n") != 1 {
+		t.Errorf("%q is not what the go command wants", one)
+	}
+	if ask("asm", "msm", "weave") != stock("asm") {
+		t.Error("the assembler is another")
+	}
+}
+
+// TestSources has every file that decides what is woven be part of the digest.
+func TestSources(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		_, err := sources.ReadFile(f)
+		aside := strings.HasSuffix(f, "_test.go") || strings.HasPrefix(f, "process_") || strings.HasPrefix(f, "lock_") || f == "doc.go"
+		if (err == nil) == aside {
+			t.Errorf("%s: embedded: %v", f, err == nil)
+		}
+	}
+}
+
+func TestRunPassesThrough(t *testing.T) {
+	var out bytes.Buffer
+	if status, err := Run([]string{goTool(t, "asm"), "-V"}, options(&out, "msm", "weave")); status != 0 || err != nil || !strings.HasPrefix(out.String(), "asm version") {
+		t.Errorf("status %d, %v, %q", status, err, out.String())
+	}
+	o := options(&out, "msm", "weave")
+	o.Stderr = io.Discard
+	if status, err := Run([]string{goTool(t, "compile"), "-no-such-flag"}, o); status == 0 || err != nil {
+		t.Errorf("status %d, %v", status, err)
+	}
+	if _, err := Run([]string{filepath.Join(t.TempDir(), "compile")}, o); err == nil {
+		t.Error("a tool that is not there ran")
+	}
+	if _, err := Run(nil, o); err == nil {
+		t.Error("no tool ran")
+	}
+}
+
+func TestCompileFlags(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"build -o x -race -tags a,b ./...", "-race -tags=a,b"},
+		{"build --tags=a -ldflags -race -trimpath main.go -race", "-tags=a -trimpath"},
+		{"-C dir build -mod mod .", "-mod=mod"},
+		{"-C=dir test -run -race -count=1 . -race -args -msan", "-race"},
+		{"test ./... -gcflags=all=-N -v -timeout 1m -pgo off", "-gcflags=all=-N -pgo=off"},
+		{"vet -race ./...", "-race"},
+		{"run -race=true . -msan", "-race=true"},
+		{"install -buildmode pie -toolexec msm -modfile=x -- -race", "-buildmode=pie -modfile=x"},
+		{"build", ""},
+		{"", ""},
+	} {
+		if got := strings.Join(compileFlags(strings.Fields(c.args)), " "); got != c.want {
+			t.Errorf("%q: %q, want %q", c.args, got, c.want)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for _, c := range []struct{ words, want string }{
+		{"/bin/msm|weave", "/bin/msm weave"},
+		{"/my bin/msm|weave", "'/my bin/msm' weave"},
+		{"/it's/msm|weave", `"/it's/msm" weave`},
+	} {
+		if got := quote(strings.Split(c.words, "|")); got != c.want {
+			t.Errorf("%s: %s", c.words, got)
+		}
+	}
+}
+
+// TestMark marks a real archive, which the toolchain still accepts.
+func TestMark(t *testing.T) {
+	out, err := exec.Command("go", "list", "-export", "-f", "{{.Export}} {{.BuildID}}", "errors").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := strings.Fields(string(out))
+	b, err := os.ReadFile(f[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(t.TempDir(), "errors.a")
+	if err := os.WriteFile(at, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id, err := buildID(at)
+	if err != nil || id != f[1] {
+		t.Errorf("build ID %q, %v, want %q", id, err, f[1])
+	}
+	if m, err := marked(at); m || err != nil {
+		t.Fatal(m, err)
+	}
+	if err := mark(at); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := marked(at); !m || err != nil {
+		t.Fatal(m, err)
+	}
+	if listed, err := exec.Command("go", "tool", "pack", "t", at).CombinedOutput(); err != nil || !slices.Contains(strings.Fields(string(listed)), markName) {
+		t.Errorf("%v: %s", err, listed)
+	}
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte("no archive at all"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := marked(text); err == nil {
+		t.Error("text is an archive")
+	}
+	if err := mark(text); err == nil {
+		t.Error("text was marked")
+	}
+}
+
+func TestImportcfg(t *testing.T) {
+	at := filepath.Join(t.TempDir(), "importcfg")
+	if err := os.WriteFile(at, []byte("# import config\npackagefile errors=/a b/x=y.a\nmodinfo \"z\""), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := readImportcfg(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.files["errors"] != "/a b/x=y.a" || !c.has("errors") || c.has("errors", "io") {
+		t.Errorf("%+v", c)
+	}
+	c.add("io", "/io.a")
+	c.add("errors", "/other.a")
+	if want := "modinfo \"z\"\npackagefile io=/io.a\n"; !strings.HasSuffix(c.text, want) || strings.Contains(c.text, "other") {
+		t.Errorf("%q", c.text)
+	}
+}
