@@ -58,6 +58,7 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	flags.StringVar(&f.cache, "cache", "", "folder that keeps points between runs (default $PIPPIN_CACHE or the user's cache folder)")
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
 	flags.BoolVar(&f.force, "force", false, "start even if memory seems not to suffice")
+	c.AddCommand(a.proveCommand())
 	return c
 }
 

@@ -1,0 +1,344 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"runtime"
+	"slices"
+	"time"
+
+	stock "github.com/consensys/gnark/backend/groth16"
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/constraint/solver"
+	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/frontend/cs"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/groth16"
+)
+
+// ProveConfig says what Prove measures: every circuit on every curve, proved
+// by gnark and by prover/groth16 on every backend.
+type ProveConfig struct {
+	// Open opens backends by name.
+	Open msm.Opener
+	// Backends prove in turn after gnark: one proof each, then the next.
+	Backends []string
+
+	// Circuits are names out of Circuits().
+	Circuits []string
+	// Curves are those that the circuits are compiled for.
+	Curves []backend.Curve
+	// Hashes is the length of the circuit mimc.
+	Hashes int
+
+	// Count is the number of timed proofs after one that is not timed.
+	Count int
+	// CacheDir keeps keys between runs: setting one up can take minutes.
+	CacheDir string
+
+	// Progress, when set, hears of steps that may take long.
+	Progress Progress
+	// Note, when set, hears of keys that are set up, and of circuits that a
+	// curve or a backend does not have.
+	Note func(string)
+}
+
+// Validate refuses an empty or senseless configuration with
+// backend.ErrInvalidInput.
+func (c *ProveConfig) Validate() error {
+	bad := func(format string, a ...any) error {
+		return fmt.Errorf("%w: "+format, append([]any{backend.ErrInvalidInput}, a...)...)
+	}
+	switch {
+	case c.Open == nil || c.CacheDir == "":
+		return bad("bench needs an opener of backends and a folder for keys")
+	case len(c.Backends) == 0 || len(c.Circuits) == 0 || len(c.Curves) == 0:
+		return bad("nothing to measure: backends, circuits and curves must be given")
+	case c.Count < 1:
+		return bad("a count of %d proofs", c.Count)
+	}
+	for i, b := range c.Backends {
+		if slices.Contains(c.Backends[:i], b) {
+			return bad("backend %q twice", b)
+		}
+	}
+	for _, name := range c.Circuits {
+		if _, err := ParseCircuit(name); err != nil {
+			return err
+		}
+		if name == circuitMiMC && c.Hashes < 1 {
+			return bad("a chain of %d hashes", c.Hashes)
+		}
+	}
+	return nil
+}
+
+func (c *ProveConfig) note(format string, a ...any) {
+	if c.Note != nil {
+		c.Note(fmt.Sprintf(format, a...))
+	}
+}
+
+func (c *ProveConfig) progress(stage string, done, total int) {
+	if c.Progress != nil {
+		c.Progress(stage, done, total)
+	}
+}
+
+// ProveRun is the timed proofs of one circuit on one backend, beside gnark's
+// of the same minutes. Times are milliseconds.
+type ProveRun struct {
+	Op          string `json:"op"` // "groth16"
+	Circuit     string `json:"circuit"`
+	Curve       string `json:"curve"`
+	Constraints int    `json:"constraints"`
+	Backend     string `json:"backend"`
+	Version     string `json:"backend_version"`
+	Device      string `json:"device"`
+
+	Count   int       `json:"count"` // length of Samples
+	Min     float64   `json:"min_ms"`
+	Median  float64   `json:"median_ms"`
+	Samples []float64 `json:"samples_ms"` // in the order taken
+
+	// Stock is the median of gnark's own prover.
+	Stock        float64   `json:"stock_ms"`
+	StockMin     float64   `json:"stock_min_ms"`
+	StockSamples []float64 `json:"stock_samples_ms"`
+
+	// Solve is the median of solving alone, the same code in both provers.
+	Solve float64 `json:"solve_ms"`
+	// MSM is the median over the proofs of the time with an MSM on the backend.
+	MSM float64 `json:"msm_ms"`
+	// FFT is the median of a proof's transforms alone. Beside another process's
+	// MSMs they cost a proof less.
+	FFT     float64 `json:"fft_ms"`
+	LoadKey float64 `json:"load_key_ms"` // once for all proofs
+
+	// Speedup is Stock / Median.
+	Speedup float64 `json:"speedup"`
+	// SpeedupWithoutSolve is the same with Solve taken from both; it is absent
+	// when solving was all that took time.
+	SpeedupWithoutSolve float64 `json:"speedup_without_solve,omitempty"`
+
+	// Verified is true only when every proof, the warm-up's and gnark's
+	// included, was verified by gnark.
+	Verified bool `json:"verified"`
+	// Refused counts the backend's proofs that gnark refused.
+	Refused int `json:"refused,omitempty"`
+	// StockRefused counts gnark's own.
+	StockRefused int `json:"stock_refused,omitempty"`
+}
+
+// Prove measures what cfg says. The runs are in the order of the configuration:
+// circuit, curve, backend.
+//
+// With an error the result still holds what was measured so far: when ctx ends
+// (its error), when a proof could not be made (gnark's error or a sentinel of
+// backend), or, after everything was measured, when a proof did not verify
+// (ErrWrong). The context is not looked at while gnark proves or solves. A
+// setup goes on in the background when ctx ends meanwhile.
+func Prove(ctx context.Context, cfg ProveConfig) (_ []ProveRun, _ []BackendInfo, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, nil, err
+	}
+	meters := make([]*meter, len(cfg.Backends))
+	var all engines
+	defer func() { err = errors.Join(err, all.close()) }()
+	for i, name := range cfg.Backends {
+		meters[i] = &meter{}
+		e, err := openEngine(ctx, meters[i].opener(cfg.Open), name)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, e)
+	}
+	var runs []ProveRun
+	for _, name := range cfg.Circuits {
+		for _, curve := range cfg.Curves {
+			if len(all.with(curve, nil)) == 0 {
+				cfg.note("no backend has %v: circuit %s left out", curve, name)
+				continue
+			}
+			s, err := newStatement(name, curve, cfg.Hashes)
+			if errors.Is(err, backend.ErrUnsupported) {
+				cfg.note("left out: %v", err)
+				continue
+			}
+			var done []ProveRun
+			if err == nil {
+				done, err = proveOn(ctx, &cfg, s, curve, all, meters)
+				runs = append(runs, done...)
+			}
+			if err != nil {
+				return runs, all.describe(), fmt.Errorf("circuit %s on %v: %w", name, curve, err)
+			}
+		}
+	}
+	if len(runs) == 0 {
+		err = fmt.Errorf("%w: no circuit can be proved on any of the curves and backends", backend.ErrUnsupported)
+	}
+	for _, r := range runs {
+		if !r.Verified {
+			err = errors.Join(err, fmt.Errorf("%w: circuit %s on %s: gnark refused %d proofs of backend %s and %d of its own (a damaged key? it is kept in %s)",
+				ErrWrong, r.Circuit, r.Curve, r.Refused, r.Backend, r.StockRefused, cfg.CacheDir))
+		}
+	}
+	return runs, all.describe(), err
+}
+
+// contender is a prover with what it took. gnark has no engine.
+type contender struct {
+	*engine
+	meter   *meter
+	prove   func() (stock.Proof, error)
+	load    time.Duration
+	samples []time.Duration
+	msm     []time.Duration
+	refused int
+}
+
+// proveOn measures one circuit on one curve.
+func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, all engines, meters []*meter) (_ []ProveRun, err error) {
+	k, err := keyFor(ctx, cfg, s, curve)
+	if err != nil {
+		return nil, err
+	}
+	field := curveIDs[curve].ScalarField()
+	full, err := frontend.NewWitness(s.assignment, field)
+	if err != nil {
+		return nil, err
+	}
+	public, err := full.Public()
+	if err != nil {
+		return nil, err
+	}
+	transforms, err := transformsOf(k.pk)
+	if err != nil {
+		return nil, err
+	}
+
+	gnark := &contender{prove: func() (stock.Proof, error) { return stock.Prove(k.ccs, k.pk, full) }}
+	var ours []*contender
+	for i, e := range all {
+		if !slices.Contains(e.info.Curves, curve) {
+			cfg.note("backend %s has no %v: left out", e.name, curve)
+			continue
+		}
+		cfg.progress(fmt.Sprintf("%s %v: loading the key into %s", s.name, curve, e.name), 0, 1)
+		start := time.Now()
+		p, err := groth16.NewProver(e.Engine, k.ccs, k.pk)
+		if err != nil {
+			return nil, fmt.Errorf("backend %s: %w", e.name, err)
+		}
+		defer func() { err = errors.Join(err, p.Close()) }()
+		ours = append(ours, &contender{engine: e, meter: meters[i], load: time.Since(start),
+			prove: func() (stock.Proof, error) { return p.Prove(ctx, full) }})
+	}
+
+	var solve, fft []time.Duration
+	stage, steps := fmt.Sprintf("%s %v: proving", s.name, curve), 1+len(ours)
+	total := (cfg.Count + 1) * steps
+	rounds := func() error {
+		for round := range cfg.Count + 1 {
+			timed := round > 0
+			took, err := solveAlone(k, full, field)
+			if err != nil {
+				return err
+			}
+			start := time.Now()
+			transforms()
+			if timed {
+				solve, fft = append(solve, took), append(fft, time.Since(start))
+			}
+			for i, c := range append([]*contender{gnark}, ours...) {
+				cfg.progress(stage, round*steps+i, total)
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := c.once(timed, k.vk, public); err != nil {
+					return err
+				}
+			}
+		}
+		cfg.progress(stage, total, total)
+		return nil
+	}
+	err = rounds()
+	var runs []ProveRun
+	for _, c := range ours {
+		if len(c.samples) > 0 {
+			r := c.result(gnark, Median(solve), Median(fft))
+			r.Circuit, r.Curve, r.Constraints = s.name, curve.String(), k.ccs.GetNbConstraints()
+			runs = append(runs, r)
+		}
+	}
+	return runs, err
+}
+
+// once makes one proof, and verifies it outside of its time. Garbage of
+// earlier ones is collected before the clock starts.
+func (c *contender) once(timed bool, vk stock.VerifyingKey, public witness.Witness) error {
+	runtime.GC()
+	c.meter.take()
+	start := time.Now()
+	proof, err := c.prove()
+	took := time.Since(start)
+	busy := c.meter.take()
+	if err != nil {
+		if c.engine == nil {
+			return fmt.Errorf("gnark: %w", err)
+		}
+		return fmt.Errorf("backend %s: %w", c.name, err)
+	}
+	if stock.Verify(proof, vk, public) != nil {
+		c.refused++
+	}
+	if timed {
+		c.samples, c.msm = append(c.samples, took), append(c.msm, busy)
+	}
+	return nil
+}
+
+func (c *contender) result(gnark *contender, solve, fft time.Duration) ProveRun {
+	r := ProveRun{
+		Op: "groth16", Backend: c.name, Version: c.info.Version, Device: c.device(),
+		Count: len(c.samples), Min: millis(Min(c.samples)), Median: millis(Median(c.samples)), Samples: allMillis(c.samples),
+		Stock: millis(Median(gnark.samples)), StockMin: millis(Min(gnark.samples)), StockSamples: allMillis(gnark.samples),
+		Solve: millis(solve), MSM: millis(Median(c.msm)), FFT: millis(fft), LoadKey: millis(c.load),
+		Verified: c.refused == 0 && gnark.refused == 0, Refused: c.refused, StockRefused: gnark.refused,
+	}
+	r.Speedup = r.Stock / r.Median
+	if r.Median > r.Solve && r.Stock > r.Solve {
+		r.SpeedupWithoutSolve = (r.Stock - r.Solve) / (r.Median - r.Solve)
+	}
+	return r
+}
+
+func allMillis(samples []time.Duration) []float64 {
+	ms := make([]float64, len(samples))
+	for i, s := range samples {
+		ms[i] = millis(s)
+	}
+	return ms
+}
+
+// solveAlone is the time that solving takes without the commitments that a
+// circuit asks for on the way: their challenges, which can be any numbers that
+// the witness does not contain, are made up.
+func solveAlone(k *key, full witness.Witness, field *big.Int) (time.Duration, error) {
+	runtime.GC()
+	opt := solver.OverrideHint(solver.GetHintID(cs.Bsb22CommitmentComputePlaceholder), func(_ *big.Int, in, out []*big.Int) error {
+		for i := range out {
+			out[i].Sub(field, big.NewInt(0xc0ffee)).Sub(out[i], in[0]) // in[0] is the commitment's number
+		}
+		return nil
+	})
+	start := time.Now()
+	_, err := k.ccs.Solve(full, opt)
+	return time.Since(start), err
+}

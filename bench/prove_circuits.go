@@ -1,0 +1,260 @@
+package bench
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark-crypto/ecc/secp256k1/ecdsa"
+	"github.com/consensys/gnark-crypto/hash"
+	_ "github.com/consensys/gnark-crypto/hash/all" // MiMC of every curve, by name
+	stock "github.com/consensys/gnark/backend/groth16"
+	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/frontend/cs/r1cs"
+	"github.com/consensys/gnark/std/algebra/emulated/sw_emulated"
+	"github.com/consensys/gnark/std/algebra/native/sw_bls12377"
+	"github.com/consensys/gnark/std/hash/mimc"
+	"github.com/consensys/gnark/std/hash/sha2"
+	"github.com/consensys/gnark/std/math/emulated"
+	"github.com/consensys/gnark/std/math/uints"
+	recursion "github.com/consensys/gnark/std/recursion/groth16"
+	signature "github.com/consensys/gnark/std/signature/ecdsa"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+const (
+	circuitMiMC      = "mimc"
+	circuitECDSA     = "ecdsa"
+	circuitSHA256    = "sha256-2k"
+	circuitRecursion = "recursion"
+
+	sha256Message = 2048 // bytes
+)
+
+// Circuits are the names of the circuits that Prove knows, small ones first.
+func Circuits() []string {
+	return []string{circuitMiMC, circuitRecursion, circuitECDSA, circuitSHA256}
+}
+
+// ParseCircuit checks the name of a circuit.
+func ParseCircuit(s string) (string, error) {
+	if s = strings.ToLower(s); slices.Contains(Circuits(), s) {
+		return s, nil
+	}
+	return "", fmt.Errorf("%w: unknown circuit %q (%s)", backend.ErrInvalidInput, s, strings.Join(Circuits(), ", "))
+}
+
+var curveIDs = [...]ecc.ID{
+	backend.BN254:    ecc.BN254,
+	backend.BLS12377: ecc.BLS12_377,
+	backend.BLS12381: ecc.BLS12_381,
+	backend.BW6761:   ecc.BW6_761,
+}
+
+// statement is a circuit with an assignment that satisfies it. The name says
+// all that the circuit depends on but the curve.
+type statement struct {
+	name                string
+	circuit, assignment frontend.Circuit
+}
+
+// newStatement makes the circuit for a curve. A curve that it cannot be made
+// for is backend.ErrUnsupported.
+func newStatement(name string, curve backend.Curve, hashes int) (*statement, error) {
+	switch name {
+	case circuitMiMC:
+		return mimcStatement(curve, hashes), nil
+	case circuitECDSA:
+		return ecdsaStatement()
+	case circuitSHA256:
+		return sha256Statement(sha256Message)
+	case circuitRecursion:
+		return recursionStatement(curve)
+	}
+	return nil, fmt.Errorf("%w: unknown circuit %q", backend.ErrInvalidInput, name)
+}
+
+// mimcChain says: I know X that leads to Y when it is hashed steps times.
+type mimcChain struct {
+	steps int
+	X     frontend.Variable
+	Y     frontend.Variable `gnark:",public"`
+}
+
+func (c *mimcChain) Define(api frontend.API) error {
+	h, err := mimc.NewMiMC(api)
+	if err != nil {
+		return err
+	}
+	x := c.X
+	for range c.steps {
+		h.Reset()
+		h.Write(x)
+		x = h.Sum()
+	}
+	api.AssertIsEqual(x, c.Y)
+	return nil
+}
+
+func mimcStatement(curve backend.Curve, steps int) *statement {
+	h := [...]hash.Hash{
+		backend.BN254:    hash.MIMC_BN254,
+		backend.BLS12377: hash.MIMC_BLS12_377,
+		backend.BLS12381: hash.MIMC_BLS12_381,
+		backend.BW6761:   hash.MIMC_BW6_761,
+	}[curve].New()
+	x := make([]byte, h.BlockSize())
+	x[len(x)-1] = 7
+	y := x
+	for range steps {
+		h.Reset()
+		h.Write(y) // a sum is below the modulus, so that this cannot fail
+		y = h.Sum(nil)
+	}
+	return &statement{fmt.Sprintf("%s-%d", circuitMiMC, steps), &mimcChain{steps: steps},
+		&mimcChain{X: new(big.Int).SetBytes(x), Y: new(big.Int).SetBytes(y)}}
+}
+
+// preimage says: I know a message with this SHA-256 digest.
+type preimage struct {
+	Message []uints.U8
+	Digest  [sha256.Size]frontend.Variable `gnark:",public"`
+}
+
+func (c *preimage) Define(api frontend.API) error {
+	h, err := sha2.New(api)
+	if err != nil {
+		return err
+	}
+	h.Write(c.Message)
+	for i, b := range h.Sum() {
+		api.AssertIsEqual(b.Val, c.Digest[i])
+	}
+	return nil
+}
+
+func sha256Statement(size int) (*statement, error) {
+	message := make([]byte, size)
+	if _, err := rand.Read(message); err != nil {
+		return nil, err
+	}
+	assignment := &preimage{Message: uints.NewU8Array(message)}
+	for i, b := range sha256.Sum256(message) {
+		assignment.Digest[i] = b
+	}
+	return &statement{circuitSHA256, &preimage{Message: make([]uints.U8, size)}, assignment}, nil
+}
+
+// signed says: I know a signature of a message under a key.
+type signed struct {
+	Signature signature.Signature[emulated.Secp256k1Fr]
+	Message   emulated.Element[emulated.Secp256k1Fr]                          `gnark:",public"`
+	Key       signature.PublicKey[emulated.Secp256k1Fp, emulated.Secp256k1Fr] `gnark:",public"`
+}
+
+func (c *signed) Define(api frontend.API) error {
+	c.Key.Verify(api, sw_emulated.GetCurveParams[emulated.Secp256k1Fp](), &c.Message, &c.Signature)
+	return nil
+}
+
+func ecdsaStatement() (*statement, error) {
+	key, err := ecdsa.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	message := []byte("pippin")
+	b, err := key.Sign(message, sha256.New())
+	if err != nil {
+		return nil, err
+	}
+	var s ecdsa.Signature
+	if _, err := s.SetBytes(b); err != nil {
+		return nil, err
+	}
+	digest := sha256.Sum256(message)
+	return &statement{circuitECDSA, &signed{}, &signed{
+		Signature: signature.Signature[emulated.Secp256k1Fr]{
+			R: emulated.ValueOf[emulated.Secp256k1Fr](s.R[:]),
+			S: emulated.ValueOf[emulated.Secp256k1Fr](s.S[:]),
+		},
+		Message: emulated.ValueOf[emulated.Secp256k1Fr](digest[:]),
+		Key: signature.PublicKey[emulated.Secp256k1Fp, emulated.Secp256k1Fr]{
+			X: emulated.ValueOf[emulated.Secp256k1Fp](key.PublicKey.A.X),
+			Y: emulated.ValueOf[emulated.Secp256k1Fp](key.PublicKey.A.Y),
+		},
+	}}, nil
+}
+
+// product is the circuit of the inner proof.
+type product struct {
+	A, B frontend.Variable
+	C    frontend.Variable `gnark:",public"`
+}
+
+func (c *product) Define(api frontend.API) error {
+	api.AssertIsEqual(api.Mul(c.A, c.B), c.C)
+	return nil
+}
+
+// verified says: I know a Groth16 proof over BLS12-377 of a statement with
+// these public inputs, under a key that is part of the statement.
+type verified struct {
+	Proof  recursion.Proof[sw_bls12377.G1Affine, sw_bls12377.G2Affine]
+	Key    recursion.VerifyingKey[sw_bls12377.G1Affine, sw_bls12377.G2Affine, sw_bls12377.GT]
+	Public recursion.Witness[sw_bls12377.ScalarField] `gnark:",public"`
+}
+
+func (c *verified) Define(api frontend.API) error {
+	v, err := recursion.NewVerifier[sw_bls12377.ScalarField, sw_bls12377.G1Affine, sw_bls12377.G2Affine, sw_bls12377.GT](api)
+	if err != nil {
+		return err
+	}
+	return v.AssertProof(c.Key, c.Proof, c.Public)
+}
+
+func recursionStatement(curve backend.Curve) (*statement, error) {
+	if curve != backend.BW6761 {
+		return nil, fmt.Errorf("%w: circuit %s on %v: it verifies a proof over BLS12-377, inside %v only", backend.ErrUnsupported,
+			circuitRecursion, curve, backend.BW6761)
+	}
+	inner, outer := ecc.BLS12_377.ScalarField(), ecc.BW6_761.ScalarField()
+	ccs, err := frontend.Compile(inner, r1cs.NewBuilder, &product{})
+	if err != nil {
+		return nil, err
+	}
+	pk, vk, err := stock.Setup(ccs)
+	if err != nil {
+		return nil, err
+	}
+	full, err := frontend.NewWitness(&product{A: 3, B: 5, C: 15}, inner)
+	if err != nil {
+		return nil, err
+	}
+	public, err := full.Public()
+	if err != nil {
+		return nil, err
+	}
+	proof, err := stock.Prove(ccs, pk, full, recursion.GetNativeProverOptions(outer, inner))
+	if err != nil {
+		return nil, err
+	}
+	assignment := &verified{}
+	if assignment.Proof, err = recursion.ValueOfProof[sw_bls12377.G1Affine, sw_bls12377.G2Affine](proof); err != nil {
+		return nil, err
+	}
+	if assignment.Key, err = recursion.ValueOfVerifyingKey[sw_bls12377.G1Affine, sw_bls12377.G2Affine, sw_bls12377.GT](vk); err != nil {
+		return nil, err
+	}
+	if assignment.Public, err = recursion.ValueOfWitness[sw_bls12377.ScalarField](public); err != nil {
+		return nil, err
+	}
+	return &statement{circuitRecursion, &verified{
+		Key:    recursion.PlaceholderVerifyingKey[sw_bls12377.G1Affine, sw_bls12377.G2Affine, sw_bls12377.GT](ccs),
+		Public: recursion.PlaceholderWitness[sw_bls12377.ScalarField](ccs),
+	}, assignment}, nil
+}

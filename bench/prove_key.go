@@ -1,0 +1,188 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/consensys/gnark"
+	stock "github.com/consensys/gnark/backend/groth16"
+	"github.com/consensys/gnark/constraint"
+	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/frontend/cs/r1cs"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// keyFormat is part of the names of kept keys. It must change whenever a
+// circuit or what is written does.
+const keyFormat = 1
+
+// key is a compiled circuit with its keys, from a setup that nobody may rely
+// on for anything but measurements.
+type key struct {
+	ccs constraint.ConstraintSystem
+	pk  stock.ProvingKey
+	vk  stock.VerifyingKey
+}
+
+// keyFor reads the key kept for a circuit and curve, or makes and keeps one.
+func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve) (*key, error) {
+	what := fmt.Sprintf("%s %v", s.name, curve)
+	dir := filepath.Join(cfg.CacheDir, "groth16", fmt.Sprintf("%s-%v-gnark-%s-%d", s.name, curve, gnark.Version, keyFormat))
+	cfg.progress(what+": reading the key", 0, 1)
+	k := &key{stock.NewCS(curveIDs[curve]), stock.NewProvingKey(curveIDs[curve]), stock.NewVerifyingKey(curveIDs[curve])}
+	err := k.read(dir)
+	if err == nil {
+		return k, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		cfg.note("%s: the key in %s is not usable, another one takes its place: %v", what, dir, err)
+	}
+	start := time.Now()
+	if k, err = setUp(ctx, cfg, s, curve, what); err != nil {
+		return nil, err
+	}
+	cfg.note("%s: set up in %v", what, time.Since(start).Round(time.Second/10))
+	if err := k.write(dir); err != nil {
+		cfg.note("%s: the key is not kept for the next run: %v", what, err)
+	}
+	return k, ctx.Err()
+}
+
+// setUp compiles the circuit and makes keys. gnark cannot be interrupted in
+// that; when ctx ends, nobody waits for it.
+func setUp(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, what string) (*key, error) {
+	cfg.note("%s: compiling", what)
+	cfg.progress(what+": compiling", 0, 1)
+	ccs, err := frontend.Compile(curveIDs[curve].ScalarField(), r1cs.NewBuilder, s.circuit)
+	if err != nil {
+		return nil, err
+	}
+	cfg.note("%s: setting up keys for %d constraints, which can take minutes; they are kept for later runs", what, ccs.GetNbConstraints())
+	cfg.progress(what+": setting up keys", 0, 1)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	k := &key{ccs: ccs}
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		k.pk, k.vk, err = stock.Setup(ccs)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return k, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// keyFile is one of the files of a key.
+type keyFile struct {
+	name  string
+	write func(io.Writer) error
+	read  func(io.Reader) error
+}
+
+func (k *key) files() []keyFile {
+	write := func(f func(io.Writer) (int64, error)) func(io.Writer) error {
+		return func(w io.Writer) error { _, err := f(w); return err }
+	}
+	read := func(f func(io.Reader) (int64, error)) func(io.Reader) error {
+		return func(r io.Reader) error { _, err := f(r); return err }
+	}
+	return []keyFile{
+		{"system", write(k.ccs.WriteTo), read(k.ccs.ReadFrom)},
+		{"proving", k.pk.WriteDump, k.pk.ReadDump},
+		{"verifying", write(k.vk.WriteRawTo), read(k.vk.UnsafeReadFrom)},
+	}
+}
+
+// digests is the name of the file that has the others' SHA-256.
+const digests = "sha256"
+
+// write makes a folder with the key. It appears under its name when it is
+// whole, in place of what was there.
+func (k *key) write(dir string) (err error) {
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(parent, filepath.Base(dir)+".*.tmp") // mode 0700
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	var sums bytes.Buffer
+	for _, f := range k.files() {
+		h := sha256.New()
+		if err := writeKeyFile(filepath.Join(tmp, f.name), func(w io.Writer) error { return f.write(io.MultiWriter(w, h)) }); err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", h.Sum(nil), f.name)
+	}
+	if err := os.WriteFile(filepath.Join(tmp, digests), sums.Bytes(), 0o600); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.Rename(tmp, dir)
+}
+
+func writeKeyFile(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err = write(w); err == nil {
+		err = w.Flush()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// read fills the key from a folder, whose files are compared with their
+// digests first: gnark's readers trust what they read.
+func (k *key) read(dir string) error {
+	sums, err := os.ReadFile(filepath.Join(dir, digests))
+	if err != nil {
+		return err
+	}
+	var found bytes.Buffer
+	for _, f := range k.files() {
+		h := sha256.New()
+		if err := readKeyFile(filepath.Join(dir, f.name), func(r io.Reader) error { _, err := io.Copy(h, r); return err }); err != nil {
+			return err
+		}
+		fmt.Fprintf(&found, "%x  %s\n", h.Sum(nil), f.name)
+	}
+	if !bytes.Equal(sums, found.Bytes()) {
+		return errors.New("its files are not those that were written")
+	}
+	for _, f := range k.files() {
+		if err := readKeyFile(filepath.Join(dir, f.name), f.read); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	return nil
+}
+
+func readKeyFile(path string, read func(io.Reader) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // read only
+	return read(bufio.NewReaderSize(f, 1<<20))
+}

@@ -1,0 +1,283 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+func proveConfig(t *testing.T, w *world, backends ...string) ProveConfig {
+	t.Cleanup(func() {
+		if w.open != 0 || w.arenas != 0 {
+			t.Errorf("%d backends and %d buffers left open", w.open, w.arenas)
+		}
+	})
+	return ProveConfig{
+		Open:     w.opener,
+		Backends: backends,
+		Circuits: []string{circuitMiMC},
+		Curves:   []backend.Curve{backend.BN254},
+		Hashes:   2,
+		Count:    2,
+		CacheDir: t.TempDir(),
+	}
+}
+
+func TestProve(t *testing.T) {
+	w := &world{}
+	cfg := proveConfig(t, w, "a", "arena")
+	cfg.Curves = backend.Curves()
+	runs, infos, err := Prove(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(runs) != 8 || len(infos) != 2 {
+		t.Fatalf("%d runs, %d backends", len(runs), len(infos))
+	}
+	for i, r := range runs {
+		if r.Backend != cfg.Backends[i%2] || r.Curve != cfg.Curves[i/2].String() || r.Circuit != "mimc-2" || r.Op != "groth16" {
+			t.Errorf("run %d: %+v", i, r)
+		}
+		if !r.Verified || r.Refused != 0 || r.Count != 2 || len(r.Samples) != 2 || len(r.StockSamples) != 2 {
+			t.Errorf("run %d: %+v", i, r)
+		}
+		if r.MSM <= 0 || r.MSM >= slices.Max(r.Samples) || r.FFT <= 0 || r.Solve <= 0 || r.LoadKey <= 0 || r.Speedup <= 0 {
+			t.Errorf("run %d: the split %+v", i, r)
+		}
+		if r.Min > r.Median || r.StockMin > r.Stock || r.Version == "" || r.Device == "" {
+			t.Errorf("run %d: %+v", i, r)
+		}
+	}
+	var text bytes.Buffer
+	if err := (Record[ProveRun]{ThisMachine(""), runs}).WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	if p := checkRecord(text.Bytes()); len(p) > 0 {
+		t.Errorf("the record: %v", p)
+	}
+	text.Reset()
+	if err := WriteProveTable(&text, ThisMachine(""), runs); err != nil || strings.Count(text.String(), "  yes\n") != 8 {
+		t.Errorf("%v\n%s", err, &text)
+	}
+}
+
+// TestProveAlternates looks at the order of MSMs: a proof has some on one
+// backend, then the next backend's follow.
+func TestProveAlternates(t *testing.T) {
+	w := &world{}
+	cfg := proveConfig(t, w, "a", "b")
+	if _, _, err := Prove(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := slices.Compact(w.recorded()), slices.Repeat([]string{"a", "b"}, 1+cfg.Count); !slices.Equal(got, want) {
+		t.Errorf("order %v, want %v", got, want)
+	}
+}
+
+func TestProveDetectsBadProofs(t *testing.T) {
+	cfg := proveConfig(t, &world{}, "cpu", "wrong")
+	runs, _, err := Prove(t.Context(), cfg)
+	if !errors.Is(err, ErrWrong) || !strings.Contains(err.Error(), "backend wrong") || len(runs) != 2 {
+		t.Fatalf("%d runs, error %v", len(runs), err)
+	}
+	if r := runs[0]; !r.Verified || r.Refused != 0 {
+		t.Errorf("the right backend: %+v", r)
+	}
+	if r := runs[1]; r.Verified || r.Refused != 1+cfg.Count || r.StockRefused != 0 {
+		t.Errorf("the wrong backend: %+v", r)
+	}
+	var table bytes.Buffer
+	if err := WriteProveTable(&table, Machine{}, runs); err != nil || !strings.Contains(table.String(), "  NO\n") {
+		t.Errorf("%v\n%s", err, &table)
+	}
+}
+
+// TestProveDistrustsTheKey has a verifying key that is not the proving key's:
+// gnark's own proofs are refused too, and no run is verified.
+func TestProveDistrustsTheKey(t *testing.T) {
+	cfg := proveConfig(t, &world{}, "cpu")
+	s, err := newStatement(circuitMiMC, backend.BN254, cfg.Hashes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := keyFor(t.Context(), &cfg, s, backend.BN254)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := setUp(t.Context(), &cfg, s, backend.BN254, "another")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&key{k.ccs, k.pk, other.vk}).write(keyDir(t, cfg)); err != nil {
+		t.Fatal(err)
+	}
+	runs, _, err := Prove(t.Context(), cfg)
+	if !errors.Is(err, ErrWrong) || len(runs) != 1 || runs[0].Verified || runs[0].StockRefused != 1+cfg.Count {
+		t.Errorf("%+v, %v", runs, err)
+	}
+}
+
+// keyDir is the only key's folder.
+func keyDir(t *testing.T, cfg ProveConfig) string {
+	t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(cfg.CacheDir, "groth16", "*"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("folders %v, %v", dirs, err)
+	}
+	return dirs[0]
+}
+
+func TestProveKeepsKeys(t *testing.T) {
+	cfg := proveConfig(t, &world{}, "cpu")
+	cfg.Count = 1
+	var notes []string
+	cfg.Note = func(s string) { notes = append(notes, s) }
+	prove := func(what string, wantNote string) {
+		t.Helper()
+		notes = nil
+		if _, _, err := Prove(t.Context(), cfg); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if all := strings.Join(notes, "\n"); wantNote == "" && all != "" || !strings.Contains(all, wantNote) {
+			t.Errorf("%s: notes %q, want %q", what, notes, wantNote)
+		}
+	}
+	prove("first", "set up in")
+	dir := keyDir(t, cfg)
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 4 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); mode&0o077 != 0 && os.PathSeparator == '/' {
+			t.Errorf("%s has mode %v", f.Name(), mode)
+		}
+	}
+	prove("again", "")
+	text, err := os.ReadFile(filepath.Join(dir, "proving"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)/2] ^= 1
+	if err := os.WriteFile(filepath.Join(dir, "proving"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	prove("one bit flipped", "not usable")
+	prove("repaired", "")
+	keyDir(t, cfg) // nothing else is there
+}
+
+func TestProveInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &world{}
+	cfg := proveConfig(t, w, "a", "b")
+	cfg.Count = 3
+	w.onCall = func(int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if order := slices.Compact(slices.Clone(w.calls)); len(order) == 6 { // b's second timed proof
+			cancel()
+		}
+	}
+	runs, _, err := Prove(ctx, cfg)
+	if !errors.Is(err, context.Canceled) || len(runs) != 2 || runs[0].Count != 2 || runs[1].Count != 1 {
+		t.Errorf("%v, %+v", err, runs)
+	}
+	cfg.CacheDir = t.TempDir()
+	if runs, _, err := Prove(ctx, cfg); !errors.Is(err, context.Canceled) || len(runs) != 0 {
+		t.Errorf("before setup: %v, %+v", err, runs)
+	}
+}
+
+func TestProveLeavesOutWhatIsNotThere(t *testing.T) {
+	cfg := proveConfig(t, &world{}, "bn254", "cpu")
+	cfg.Curves, cfg.Count = []backend.Curve{backend.BN254, backend.BLS12377}, 1
+	var notes []string
+	cfg.Note = func(s string) { notes = append(notes, s) }
+	runs, _, err := Prove(t.Context(), cfg)
+	if all := strings.Join(notes, "\n"); err != nil || len(runs) != 3 || !strings.Contains(all, "backend bn254 has no bls12-377") {
+		t.Errorf("%d runs, notes %q, error %v", len(runs), notes, err)
+	}
+	cfg.Circuits = []string{circuitRecursion}
+	if _, _, err := Prove(t.Context(), cfg); !errors.Is(err, backend.ErrUnsupported) {
+		t.Errorf("recursion on other curves: %v", err)
+	}
+	cfg.Backends, cfg.Circuits = []string{"broken"}, []string{circuitMiMC}
+	if runs, _, err := Prove(t.Context(), cfg); !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "broken") || len(runs) != 0 {
+		t.Errorf("a backend that fails: %v", err)
+	}
+}
+
+func TestProveRefuses(t *testing.T) {
+	for name, spoil := range map[string]func(*ProveConfig){
+		"no backend":  func(c *ProveConfig) { c.Backends = nil },
+		"no curve":    func(c *ProveConfig) { c.Curves = nil },
+		"no circuit":  func(c *ProveConfig) { c.Circuits = nil },
+		"circuit":     func(c *ProveConfig) { c.Circuits = []string{"x"} },
+		"no hashes":   func(c *ProveConfig) { c.Hashes = 0 },
+		"count 0":     func(c *ProveConfig) { c.Count = 0 },
+		"twice":       func(c *ProveConfig) { c.Backends = []string{"a", "a"} },
+		"no cache":    func(c *ProveConfig) { c.CacheDir = "" },
+		"no backends": func(c *ProveConfig) { c.Open = nil },
+	} {
+		cfg := proveConfig(t, &world{}, "cpu")
+		spoil(&cfg)
+		if _, _, err := Prove(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, _, err := Prove(t.Context(), proveConfig(t, &world{}, "cpu", "absent")); !errors.Is(err, backend.ErrUnavailable) {
+		t.Error("a backend that is not there is not noticed")
+	}
+}
+
+func TestSpeedups(t *testing.T) {
+	ms := func(n ...int) (d []time.Duration) {
+		for _, n := range n {
+			d = append(d, time.Duration(n)*time.Millisecond)
+		}
+		return d
+	}
+	e := &engine{name: "x"}
+	gnark := &contender{samples: ms(90, 110, 100)}
+	r := (&contender{engine: e, samples: ms(30, 40, 50), msm: ms(7, 5, 6)}).result(gnark, 20*time.Millisecond, time.Millisecond)
+	if r.Speedup != 2.5 || r.SpeedupWithoutSolve != 4 || r.Stock != 100 || r.StockMin != 90 || r.Median != 40 || r.MSM != 6 || !r.Verified {
+		t.Errorf("%+v", r)
+	}
+	gnark.refused = 1
+	r = (&contender{engine: e, samples: ms(20)}).result(gnark, 20*time.Millisecond, 0)
+	if r.SpeedupWithoutSolve != 0 || r.Verified {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestMeter adds up what overlaps once.
+func TestMeter(t *testing.T) {
+	m := &meter{}
+	m.begin()
+	m.begin()
+	m.end()
+	if got := m.take(); got != 0 {
+		t.Errorf("%v while one is running", got)
+	}
+	time.Sleep(2 * time.Millisecond)
+	m.end()
+	if got := m.take(); got < 2*time.Millisecond {
+		t.Errorf("%v of 2 ms", got)
+	}
+	if got := m.take(); got != 0 {
+		t.Errorf("%v after taking", got)
+	}
+}

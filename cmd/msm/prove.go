@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/consensys/gnark/logger"
+	"github.com/spf13/cobra"
+
+	"github.com/pippin-zk/pippin/bench"
+)
+
+// proveFlags is the command line of msm bench prove.
+type proveFlags struct {
+	circuits, curves, backends string
+
+	hashes int
+	count  int
+	format string
+	out    string
+	cache  string
+	commit string
+}
+
+func (a *app) proveCommand() *cobra.Command {
+	var f proveFlags
+	c := &cobra.Command{
+		Use:   "prove",
+		Short: "Time Groth16 proofs of one or more backends and of gnark, in alternating runs",
+		Long: `Time Groth16 proofs by gnark's own prover and by pippin's on every backend, with
+the same key and witness. Every round has one proof by gnark, then one on each
+backend; all of them are verified, outside of the time. Keys are set up when a
+circuit is proved for the first time, which can take minutes, and kept in files.`,
+		Example: `  msm bench prove --circuit mimc --hashes 100
+  msm bench prove --circuit ecdsa,sha256-2k --backend cpu,cuda --format json --out record.json
+  msm bench prove --circuit recursion --curve bw6-761 --backend cuda`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return a.prove(c.Context(), f) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.circuits, "circuit", "mimc", strings.Join(bench.Circuits(), ", ")+"; lists, all")
+	flags.StringVar(&f.curves, "curve", "bn254", "bn254, bls12-377, bls12-381, bw6-761; lists, all")
+	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH; lists")
+	flags.IntVar(&f.hashes, "hashes", 256, "length of the chain of hashes that the circuit mimc is")
+	flags.IntVar(&f.count, "count", 5, "timed proofs, after one to warm up")
+	flags.StringVar(&f.format, "format", "table", "table, json")
+	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
+	flags.StringVar(&f.cache, "cache", "", "folder that keeps keys between runs (default $PIPPIN_CACHE or the user's cache folder)")
+	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
+	return c
+}
+
+// config turns flags into a configuration.
+func (f *proveFlags) config() (c bench.ProveConfig, err error) {
+	if err := oneOf("format", f.format, "table", "json"); err != nil {
+		return c, err
+	}
+	c.Hashes, c.Count, c.CacheDir = f.hashes, f.count, f.cache
+	if c.Circuits, err = parseList("circuit", f.circuits, bench.Circuits(), bench.ParseCircuit); err != nil {
+		return c, err
+	}
+	if c.Curves, err = parseCurves(f.curves); err != nil {
+		return c, err
+	}
+	c.Backends, err = parseBackends(f.backends)
+	return c, err
+}
+
+func (a *app) prove(ctx context.Context, f proveFlags) error {
+	cfg, err := f.config()
+	if err != nil {
+		return err
+	}
+	cfg.Open = a.opener()
+	if cfg.CacheDir == "" {
+		if cfg.CacheDir, err = a.cacheDir(); err != nil {
+			return err
+		}
+	}
+	if err := cfg.Validate(); err != nil {
+		return usageError{err}
+	}
+	var out *outputFile
+	defer func() { out.discard() }()
+	if f.out != "" {
+		if out, err = createOutput(f.out); err != nil {
+			return err
+		}
+	}
+	logger.Disable() // gnark's, which writes to stdout
+
+	bar := newProgress(a.stderr)
+	cfg.Progress, cfg.Note = bar.set, a.note(bar)
+	record := bench.Record[bench.ProveRun]{Machine: bench.ThisMachine(f.commit)}
+	runs, backends, err := bench.Prove(ctx, cfg)
+	bar.close()
+	record.Runs, record.Machine.Backends = runs, backends
+	if ctx.Err() != nil {
+		err = fmt.Errorf("interrupted: %d results so far", len(runs))
+	}
+	if len(runs) == 0 {
+		return err
+	}
+	table := func(w io.Writer) error { return bench.WriteProveTable(w, record.Machine, record.Runs) }
+	format := table
+	if f.format == "json" {
+		format = record.WriteJSON
+	}
+	if out == nil {
+		return errors.Join(err, format(a.stdout))
+	}
+	return errors.Join(err, table(a.stdout), out.write(format))
+}

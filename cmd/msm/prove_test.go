@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/bench"
+)
+
+// tinyProof is a bench small enough for a test.
+func tinyProof(t *testing.T, more ...string) []string {
+	return append([]string{"bench", "prove", "--hashes", "2", "--count", "2", "--cache", t.TempDir()}, more...)
+}
+
+func TestProveTable(t *testing.T) {
+	status, out, errs := cli(t, &app{}, tinyProof(t)...)
+	if status != exitOK || strings.Count(out, "  yes\n") != 1 || !strings.Contains(out, "mimc-2") {
+		t.Errorf("status %d, %s\n%s", status, errs, out)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(errs), "\n") {
+		if !strings.HasPrefix(line, "msm: mimc-2 bn254: ") {
+			t.Errorf("stderr: %s", line)
+		}
+	}
+}
+
+func TestProveJSON(t *testing.T) {
+	status, out, errs := cli(t, &app{}, tinyProof(t, "--format", "json", "--curve", "bls12-381", "--commit", "abc")...)
+	var r bench.Record[bench.ProveRun]
+	d := json.NewDecoder(strings.NewReader(out))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil || status != exitOK {
+		t.Fatalf("status %d, %v, %s\n%s", status, err, errs, out)
+	}
+	if len(r.Runs) != 1 || r.Machine.Commit == "" || len(r.Machine.Backends) != 1 {
+		t.Fatalf("%+v", r)
+	}
+	if run := r.Runs[0]; !run.Verified || run.Op != "groth16" || run.Curve != "bls12-381" || run.Count != 2 || run.Stock <= 0 {
+		t.Errorf("%+v", run)
+	}
+}
+
+func TestProveBadProof(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.json")
+	status, table, errs := cli(t, &app{open: wrongOpener}, tinyProof(t, "--backend", "cpu,wrong", "--format", "json", "--out", file)...)
+	if status != exitFailed || !strings.Contains(table, "  NO\n") || !strings.Contains(errs, "refused 3 proofs of backend wrong") {
+		t.Errorf("status %d, %s\n%s", status, errs, table)
+	}
+	var r bench.Record[bench.ProveRun]
+	text, err := os.ReadFile(file)
+	if err != nil || json.Unmarshal(text, &r) != nil || len(r.Runs) != 2 || !r.Runs[0].Verified || r.Runs[1].Verified {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+func TestProveUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{"--circuit", "x"}, {"--format", "gobench"}, {"--count", "0"}, {"--hashes", "0"}, {"--backend", ""}, {"--curve", "x"}, {"x"},
+		{"--out", filepath.Join(t.TempDir(), "missing", "r.json")},
+	} {
+		if status, out, errs := cli(t, &app{}, tinyProof(t, args...)...); status != exitUsage || out != "" || !strings.HasPrefix(errs, "msm: ") {
+			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
+		}
+	}
+	// The circuit exists, but not on this curve.
+	if status, _, errs := cli(t, &app{}, tinyProof(t, "--circuit", "recursion")...); status != exitFailed || !strings.Contains(errs, "bw6-761") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}
