@@ -21,6 +21,7 @@ lint: ## formatting, vet on three systems, staticcheck
 
 fake: ## the CUDA driver layer on a fake driver (needs a C compiler; fetches cuda.h)
 	scripts/test-cuda-fake
+	scripts/test-plugin-fake
 
 tools: ## nvcc and cuda.h into .cache/cuda, from Python wheels
 	scripts/install-nvcc
