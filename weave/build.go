@@ -61,8 +61,7 @@ func (t *tool) shared(step string) (*built, error) {
 		}
 	}
 	if b.Error != "" {
-		return nil, fmt.Errorf("%w: %s. A woven program is linked with that package, which the program's module has to provide: "+
-			"go get -tool %s/cmd/msm, or a go.work or -modfile with pippin", ErrRefused, b.Error, Module)
+		return nil, fmt.Errorf("%w: %s", ErrRefused, b.Error)
 	}
 	return b, nil
 }
@@ -95,7 +94,8 @@ func (t *tool) build() (*built, error) {
 		if exit := new(exec.ExitError); !errors.As(err, &exit) || message == "" {
 			message = err.Error() + " " + message
 		}
-		return nil, fmt.Errorf("building %s: %s", autoPackage, message)
+		return nil, fmt.Errorf("building %s: %s. A woven program is linked with that package, which the program's module has to provide: "+
+			"go get -tool %s/cmd/msm, or a go.work or -modfile with pippin", autoPackage, message, Module)
 	}
 	b := new(built)
 	for line := range strings.Lines(string(out)) {

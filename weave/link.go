@@ -3,6 +3,7 @@ package weave
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,9 @@ func (t *tool) link() error {
 	// The archive of package main comes last.
 	if woven, err := marked(t.args[len(t.args)-1]); !woven || err != nil {
 		return err
+	}
+	if mode := t.flag("-buildmode"); mode == "plugin" || mode == "shared" || slices.Contains(t.args, "-linkshared") {
+		return fmt.Errorf("%w: programs in parts, with -buildmode=plugin, -buildmode=shared or -linkshared", ErrRefused)
 	}
 	cfg, err := readImportcfg(cfgFile)
 	if err != nil {

@@ -2,6 +2,7 @@ package weave
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -158,6 +159,24 @@ func TestMark(t *testing.T) {
 	}
 	if err := mark(text); err == nil {
 		t.Error("text was marked")
+	}
+}
+
+// TestPrograms in parts are refused when they are linked, as they would be
+// without hooks.
+func TestProgramsInParts(t *testing.T) {
+	main := filepath.Join(t.TempDir(), "main.a")
+	if err := os.WriteFile(main, []byte(archiveMagic), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := mark(main); err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"-buildmode=plugin", "-buildmode=shared", "-linkshared"} {
+		_, err := Run([]string{goTool(t, "link"), "-importcfg", "none", flag, main}, options(io.Discard, "msm", "weave"))
+		if !errors.Is(err, ErrRefused) {
+			t.Errorf("%s: %v", flag, err)
+		}
 	}
 }
 

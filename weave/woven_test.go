@@ -20,11 +20,14 @@ type workshop struct {
 	module string // the program's module
 }
 
+var workshopDir string // to be removed in the end
+
 var theWorkshop = sync.OnceValues(func() (*workshop, error) {
 	dir, err := os.MkdirTemp("", "pippin-weave-")
 	if err != nil {
 		return nil, err
 	}
+	workshopDir = dir
 	w := &workshop{dir, filepath.Join(dir, "module")}
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -78,8 +81,8 @@ func (w *workshop) toolexec() string {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if w, _ := theWorkshop(); w != nil {
-		os.RemoveAll(w.dir)
+	if workshopDir != "" {
+		os.RemoveAll(workshopDir)
 	}
 	os.Exit(code)
 }
