@@ -55,7 +55,8 @@ type Job struct {
 	// batch instead: an earlier job with the same Count and its own Scalars.
 	SameAs int
 	// Ready, when set, blocks until the first n scalars are written. A backend
-	// calls it, with n never decreasing, before it reads them.
+	// calls it, with n never decreasing, before it reads them; those of several
+	// jobs may be called at the same time.
 	Ready func(ctx context.Context, n int) error
 	// Check asks the backend to refuse a scalar that is not below r.
 	Check bool

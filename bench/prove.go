@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	stock "github.com/consensys/gnark/backend/groth16"
@@ -27,6 +28,8 @@ type ProveConfig struct {
 	Open msm.Opener
 	// Backends prove in turn after gnark: one proof each, then the next.
 	Backends []string
+	// Merge are the ways in which every backend proves; nil is MergeAuto.
+	Merge []Merge
 
 	// Circuits are names out of Circuits().
 	Circuits []string
@@ -47,6 +50,33 @@ type ProveConfig struct {
 	Note func(string)
 }
 
+// Merge says whether equal bases of a key and equal scalars of a witness are
+// merged.
+type Merge string
+
+const (
+	MergeAuto  Merge = "auto" // where the prover expects that it pays
+	MergeNever Merge = "never"
+)
+
+// Merges are the ways there are.
+func Merges() []Merge { return []Merge{MergeAuto, MergeNever} }
+
+// ParseMerge checks the name of a way.
+func ParseMerge(s string) (Merge, error) {
+	if m := Merge(strings.ToLower(s)); slices.Contains(Merges(), m) {
+		return m, nil
+	}
+	return "", fmt.Errorf("%w: merging %q (auto, never)", backend.ErrInvalidInput, s)
+}
+
+func (m Merge) options() []groth16.Option {
+	if m == MergeNever {
+		return []groth16.Option{groth16.MergeBases(groth16.MergeNever), groth16.MergeScalars(groth16.MergeNever)}
+	}
+	return nil
+}
+
 // Validate refuses an empty or senseless configuration with
 // backend.ErrInvalidInput.
 func (c *ProveConfig) Validate() error {
@@ -64,6 +94,11 @@ func (c *ProveConfig) Validate() error {
 	for i, b := range c.Backends {
 		if slices.Contains(c.Backends[:i], b) {
 			return bad("backend %q twice", b)
+		}
+	}
+	for _, m := range c.Merge {
+		if _, err := ParseMerge(string(m)); err != nil {
+			return err
 		}
 	}
 	for _, name := range c.Circuits {
@@ -99,6 +134,7 @@ type ProveRun struct {
 	Backend     string `json:"backend"`
 	Version     string `json:"backend_version"`
 	Device      string `json:"device"`
+	Merge       Merge  `json:"merge"`
 
 	Count   int       `json:"count"` // length of Samples
 	Min     float64   `json:"min_ms"`
@@ -194,6 +230,7 @@ func Prove(ctx context.Context, cfg ProveConfig) (_ []ProveRun, _ []BackendInfo,
 // contender is a prover with what it took. gnark has no engine.
 type contender struct {
 	*engine
+	merge   Merge
 	meter   *meter
 	prove   func() (stock.Proof, error)
 	load    time.Duration
@@ -230,14 +267,20 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 			continue
 		}
 		cfg.progress(fmt.Sprintf("%s %v: loading the key into %s", s.name, curve, e.name), 0, 1)
-		start := time.Now()
-		p, err := groth16.NewProver(e.Engine, k.ccs, k.pk)
-		if err != nil {
-			return nil, fmt.Errorf("backend %s: %w", e.name, err)
+		merges := cfg.Merge
+		if len(merges) == 0 {
+			merges = []Merge{MergeAuto}
 		}
-		defer func() { err = errors.Join(err, p.Close()) }()
-		ours = append(ours, &contender{engine: e, meter: meters[i], load: time.Since(start),
-			prove: func() (stock.Proof, error) { return p.Prove(ctx, full) }})
+		for _, merge := range merges {
+			start := time.Now()
+			p, err := groth16.NewProver(e.Engine, k.ccs, k.pk, merge.options()...)
+			if err != nil {
+				return nil, fmt.Errorf("backend %s: %w", e.name, err)
+			}
+			defer func() { err = errors.Join(err, p.Close()) }()
+			ours = append(ours, &contender{engine: e, merge: merge, meter: meters[i], load: time.Since(start),
+				prove: func() (stock.Proof, error) { return p.Prove(ctx, full) }})
+		}
 	}
 
 	var solve, fft []time.Duration
@@ -306,7 +349,7 @@ func (c *contender) once(timed bool, vk stock.VerifyingKey, public witness.Witne
 
 func (c *contender) result(gnark *contender, solve, fft time.Duration) ProveRun {
 	r := ProveRun{
-		Op: "groth16", Backend: c.name, Version: c.info.Version, Device: c.device(),
+		Op: "groth16", Backend: c.name, Version: c.info.Version, Device: c.device(), Merge: c.merge,
 		Count: len(c.samples), Min: millis(Min(c.samples)), Median: millis(Median(c.samples)), Samples: allMillis(c.samples),
 		Stock: millis(Median(gnark.samples)), StockMin: millis(Min(gnark.samples)), StockSamples: allMillis(gnark.samples),
 		Solve: millis(solve), MSM: millis(Median(c.msm)), FFT: millis(fft), LoadKey: millis(c.load),

@@ -12,9 +12,9 @@ func WriteProveTable(w io.Writer, m Machine, runs []ProveRun) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", m)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "circuit\tcurve\tconstraints\tbackend\truns\tmin ms\tmedian ms\tgnark ms\tfaster\twithout solving\tsolve ms\tMSM ms\tFFT ms\tverified\t")
+	fmt.Fprintln(t, "circuit\tcurve\tconstraints\tbackend\tmerging\truns\tmin ms\tmedian ms\tgnark ms\tfaster\twithout solving\tsolve ms\tMSM ms\tFFT ms\tverified\t")
 	for _, r := range runs {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.Circuit, r.Curve, r.Constraints, r.Backend, r.Count,
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.Circuit, r.Curve, r.Constraints, r.Backend, r.Merge, r.Count,
 			formatMillis(r.Min), formatMillis(r.Median), formatMillis(r.Stock), formatFactor(r.Speedup), formatFactor(r.SpeedupWithoutSolve),
 			formatMillis(r.Solve), formatMillis(r.MSM), formatMillis(r.FFT), r.verdict())
 	}

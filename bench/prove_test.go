@@ -42,7 +42,7 @@ func TestProve(t *testing.T) {
 		t.Fatalf("%d runs, %d backends", len(runs), len(infos))
 	}
 	for i, r := range runs {
-		if r.Backend != cfg.Backends[i] || r.Curve != "bn254" || r.Circuit != "mimc-2" || r.Op != "groth16" {
+		if r.Backend != cfg.Backends[i] || r.Curve != "bn254" || r.Circuit != "mimc-2" || r.Op != "groth16" || r.Merge != MergeAuto {
 			t.Errorf("run %d: %+v", i, r)
 		}
 		if !r.Verified || r.Refused != 0 || r.Count != 2 || len(r.Samples) != 2 || len(r.StockSamples) != 2 {
@@ -65,6 +65,25 @@ func TestProve(t *testing.T) {
 	text.Reset()
 	if err := WriteProveTable(&text, ThisMachine(""), runs); err != nil || strings.Count(text.String(), "  yes\n") != 2 {
 		t.Errorf("%v\n%s", err, &text)
+	}
+}
+
+// TestProveMerging has each backend prove in both ways, in the same rounds.
+func TestProveMerging(t *testing.T) {
+	cfg := proveConfig(t, &world{}, "a", "b")
+	cfg.Merge, cfg.Count = Merges(), 1
+	runs, _, err := Prove(t.Context(), cfg)
+	if err != nil || len(runs) != 4 {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	for i, r := range runs {
+		if !r.Verified || r.Backend != cfg.Backends[i/2] || r.Merge != Merges()[i%2] || r.Stock != runs[0].Stock {
+			t.Errorf("run %d: %+v", i, r)
+		}
+	}
+	cfg.Merge = []Merge{"perhaps"}
+	if _, _, err := Prove(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("merging that there is not: %v", err)
 	}
 }
 

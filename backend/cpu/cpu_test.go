@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -172,5 +174,55 @@ func TestTooLargeForTheMachine(t *testing.T) {
 		Pieces: func(func([]byte, error) bool) {}})
 	if !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestJobsAtTheSameTime has jobs whose scalars come only when the other's are
+// asked for.
+func TestJobsAtTheSameTime(t *testing.T) {
+	b, _, id, scalars := given(t, Options{Jobs: 2}, 10)
+	first, second := make(chan struct{}), make(chan struct{})
+	meet := func(mine, other chan struct{}) func(context.Context, int) error {
+		return func(ctx context.Context, _ int) error {
+			close(mine)
+			select {
+			case <-other:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	one := backend.Job{Bases: id, Count: 10, Scalars: scalars, Ready: meet(first, second)}
+	other := backend.Job{Bases: id, Count: 10, Scalars: scalars, Ready: meet(second, first)}
+	same := backend.Job{Bases: id, Count: 10, SameAs: 1}
+	r, err := b.MSM(t.Context(), []backend.Job{one, same, other})
+	if err != nil || !bytes.Equal(r[0], r[1]) || !bytes.Equal(r[0], r[2]) {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
+// TestTheCauseIsTold: the error of a batch is what went wrong, not what ended
+// because of it, in whatever order the jobs are.
+func TestTheCauseIsTold(t *testing.T) {
+	b, _, id, scalars := given(t, Options{Jobs: 3}, 10)
+	cause := errors.New("no scalars will come")
+	job := func(ready func(context.Context, int) error) backend.Job {
+		return backend.Job{Bases: id, Count: 10, Scalars: scalars, Ready: ready}
+	}
+	var waiting sync.WaitGroup
+	waits := job(func(ctx context.Context, _ int) error { waiting.Done(); <-ctx.Done(); return ctx.Err() })
+	fails := job(func(context.Context, int) error { waiting.Wait(); return cause })
+	for at, jobs := range [][]backend.Job{{fails, waits, waits}, {waits, fails, waits}, {waits, waits, fails}} {
+		waiting.Add(2)
+		r, err := b.MSM(t.Context(), jobs)
+		if r != nil || !errors.Is(err, cause) || !strings.Contains(err.Error(), fmt.Sprintf("job %d:", at)) {
+			t.Errorf("%d: %v, %v", at, r, err)
+		}
+	}
+	// A producer that was cancelled by itself is a cause as well.
+	given := job(func(context.Context, int) error { return context.Canceled })
+	if r, err := b.MSM(t.Context(), []backend.Job{given, given}); r != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", r, err)
 	}
 }

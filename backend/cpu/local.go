@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/consensys/gnark-crypto/ecc"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
@@ -33,9 +34,10 @@ type sum interface {
 // local is a backend in this process: it keeps bases, counts their uses,
 // checks what is given and leaves the arithmetic to a kernel.
 type local struct {
-	info  backend.Info
-	chunk int
-	group func(backend.Curve, backend.Group) kernel
+	info     backend.Info
+	chunk    int
+	parallel int // jobs computed at the same time, at most
+	group    func(backend.Curve, backend.Group) kernel
 
 	mu     sync.Mutex
 	bases  map[backend.BasesID]*resident
@@ -55,7 +57,7 @@ type resident struct {
 	freed chan struct{}
 }
 
-func newLocal(name string, chunk int, group func(backend.Curve, backend.Group) kernel) *local {
+func newLocal(name string, chunk, parallel int, group func(backend.Curve, backend.Group) kernel) *local {
 	return &local{
 		info: backend.Info{
 			Name:    name,
@@ -63,9 +65,10 @@ func newLocal(name string, chunk int, group func(backend.Curve, backend.Group) k
 			Devices: []backend.Device{device()},
 			Curves:  backend.Curves(),
 		},
-		chunk: chunk,
-		group: group,
-		bases: make(map[backend.BasesID]*resident),
+		chunk:    chunk,
+		parallel: parallel,
+		group:    group,
+		bases:    make(map[backend.BasesID]*resident),
 	}
 }
 
@@ -253,15 +256,73 @@ func (l *local) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err er
 	}
 	defer l.unuse(bases)
 	results := make([][]byte, len(jobs))
-	for i, r := range bases {
-		if results[i], err = l.job(ctx, r, &jobs[i], backend.Source(jobs, i)); err != nil {
-			return nil, jobError(i, err)
-		}
+	if err := inTurns(ctx, chains(jobs), l.parallel, func(ctx context.Context, i int) (err error) {
+		results[i], err = l.job(ctx, bases[i], &jobs[i], backend.Source(jobs, i))
+		return err
+	}); err != nil {
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	return results, nil
+}
+
+// chains groups jobs by whose scalars they use: those of one chain are computed
+// one after the other, since only the first of them waits for scalars.
+func chains(jobs []backend.Job) [][]int {
+	var list [][]int
+	at := make([]int, len(jobs)) // the chain of each job
+	for i := range jobs {
+		if s := jobs[i].SameAs; s > 0 {
+			at[i] = at[s-1]
+			list[at[i]] = append(list[at[i]], i)
+			continue
+		}
+		at[i] = len(list)
+		list = append(list, []int{i})
+	}
+	return list
+}
+
+// inTurns calls do for the jobs of every chain, for at most n chains at a time.
+// The first error ends the others early. A job's error says which it was; of
+// several it is that of the first job.
+func inTurns(ctx context.Context, chains [][]int, n int, do func(context.Context, int) error) error {
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var (
+		g     errgroup.Group
+		mu    sync.Mutex
+		first = -1
+		err   error
+	)
+	g.SetLimit(n)
+	for _, chain := range chains {
+		g.Go(func() error {
+			for _, i := range chain {
+				one := func() (err error) {
+					defer caught(&err)
+					return do(inner, i)
+				}()
+				if one == nil {
+					continue
+				}
+				mu.Lock()
+				// What ended because another failed is not what went wrong.
+				ended := inner.Err() != nil && ctx.Err() == nil && errors.Is(one, context.Canceled)
+				if !ended && (first < 0 || i < first) {
+					first, err = i, jobError(i, one)
+				}
+				cancel()
+				mu.Unlock()
+				return nil
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // the errors are in err
+	return err
 }
 
 // jobError says which job failed, unless the caller ended the call.

@@ -15,7 +15,7 @@ import (
 
 // proveFlags is the command line of msm bench prove.
 type proveFlags struct {
-	circuits, curves, backends string
+	circuits, curves, backends, merge string
 
 	hashes int
 	count  int
@@ -44,6 +44,7 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	flags.StringVar(&f.circuits, "circuit", "mimc", strings.Join(bench.Circuits(), ", ")+"; lists, all")
 	flags.StringVar(&f.curves, "curve", "bn254", "bn254, bls12-377, bls12-381, bw6-761; lists, all")
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH; lists")
+	flags.StringVar(&f.merge, "merge", "auto", "merging of equal bases and scalars: auto (where it pays), never; lists")
 	flags.IntVar(&f.hashes, "hashes", 256, "length of the chain of hashes that the circuit mimc is")
 	flags.IntVar(&f.count, "count", 5, "timed proofs, after one to warm up")
 	flags.StringVar(&f.format, "format", "table", "table, json")
@@ -63,6 +64,9 @@ func (f *proveFlags) config() (c bench.ProveConfig, err error) {
 		return c, err
 	}
 	if c.Curves, err = parseCurves(f.curves); err != nil {
+		return c, err
+	}
+	if c.Merge, err = parseList("merge", f.merge, bench.Merges(), bench.ParseMerge); err != nil {
 		return c, err
 	}
 	c.Backends, err = parseBackends(f.backends)

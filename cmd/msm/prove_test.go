@@ -16,8 +16,8 @@ func tinyProof(t *testing.T, more ...string) []string {
 }
 
 func TestProveTable(t *testing.T) {
-	status, out, errs := cli(t, &app{}, tinyProof(t)...)
-	if status != exitOK || strings.Count(out, "  yes\n") != 1 || !strings.Contains(out, "mimc-2") {
+	status, out, errs := cli(t, &app{}, tinyProof(t, "--merge", "never,auto")...)
+	if status != exitOK || strings.Count(out, "  yes\n") != 2 || strings.Count(out, "  never  ") != 1 || !strings.Contains(out, "mimc-2") {
 		t.Errorf("status %d, %s\n%s", status, errs, out)
 	}
 	for _, line := range strings.Split(strings.TrimSpace(errs), "\n") {
@@ -58,7 +58,7 @@ func TestProveBadProof(t *testing.T) {
 
 func TestProveUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"--circuit", "x"}, {"--format", "gobench"}, {"--count", "0"}, {"--hashes", "0"}, {"--backend", ""}, {"--curve", "x"}, {"x"},
+		{"--circuit", "x"}, {"--format", "gobench"}, {"--count", "0"}, {"--hashes", "0"}, {"--backend", ""}, {"--curve", "x"}, {"--merge", "x"}, {"x"},
 		{"--out", filepath.Join(t.TempDir(), "missing", "r.json")},
 	} {
 		if status, out, errs := cli(t, &app{}, tinyProof(t, args...)...); status != exitUsage || out != "" || !strings.HasPrefix(errs, "msm: ") {
