@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"sync"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/backend/witness"
@@ -51,9 +52,11 @@ type system[S any] struct {
 type solution[S any] struct{ w, a, b, c []S }
 
 func (s *solution[S]) wipe() {
+	var wg sync.WaitGroup
 	for _, v := range [][]S{s.w, s.a, s.b, s.c} {
-		clear(v[:cap(v)])
+		wg.Go(func() { clear(v[:cap(v)]) })
 	}
+	wg.Wait()
 }
 
 // proof is a proof with its types as parameters.

@@ -165,11 +165,16 @@ func (p *prover[P1, J1, P2, J2, S]) workspace(ctx context.Context, mem *resident
 func (p *prover[P1, J1, P2, J2, S]) quotient(a []S, sol *solution[S]) []S {
 	d := p.domain
 	sol.b, sol.c = padded(sol.b, d.Size), padded(sol.c, d.Size)
+	// The three at the same time: one transform leaves processors idle.
+	var wg sync.WaitGroup
 	for _, v := range [][]S{a, sol.b} {
-		d.FromValues(v)
-		d.ToCoset(v)
+		wg.Go(func() {
+			d.FromValues(v)
+			d.ToCoset(v)
+		})
 	}
 	d.FromValues(sol.c)
+	wg.Wait()
 	p.fr.MulInto(a, sol.b)
 	d.FromCoset(a)
 	p.fr.SubScaleInto(a, sol.c, p.fr.InverseOfPowerMinusOne(d.Shift, d.Size))

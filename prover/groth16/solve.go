@@ -94,9 +94,7 @@ func (p *prover[P1, J1, P2, J2, S]) commitHint(ctx context.Context, cfg *hasher,
 		}
 		hashed, secret := in[1:1+public], in[1+public:]
 		values := make([]S, len(secret))
-		for j, v := range secret {
-			values[j] = p.fr.FromBig(v)
-		}
+		p.fr.FromBigInto(values, secret)
 		out.values[i] = values
 		if err := p.sumOf(ctx, &p.commit[i], values, p.scalars, &out.points[i]); err != nil {
 			return err

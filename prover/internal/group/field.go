@@ -104,8 +104,14 @@ func (f *Field[S]) Big(s S) *big.Int {
 	return &b
 }
 
-// FromBig is b modulo r.
-func (f *Field[S]) FromBig(b *big.Int) (s S) { f.fromBig(&s, b); return s }
+// FromBigInto sets a[i] to b[i] modulo r.
+func (f *Field[S]) FromBigInto(a []S, b []*big.Int) {
+	merge.Parallel(len(a), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			f.fromBig(&a[i], b[i])
+		}
+	})
+}
 
 // FromBytes is the big-endian number in b, modulo r.
 func (f *Field[S]) FromBytes(b []byte) (s S) { f.fromBytes(&s, b); return s }

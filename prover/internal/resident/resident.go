@@ -262,19 +262,22 @@ func Scalars[P, J, S any](ctx context.Context, m *Memory, e *msm.Engine, ops *gr
 	return s
 }
 
-// Add has f called by Free.
+// Add has f called by Free, at the same time as others.
 func (m *Memory) Add(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.free = append(m.free, f)
 }
 
-// Free wipes and returns everything.
+// Free wipes and returns everything, on all processors: a proof's scalars are
+// hundreds of megabytes.
 func (m *Memory) Free() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	var wg sync.WaitGroup
 	for _, f := range m.free {
-		f()
+		wg.Go(f)
 	}
+	wg.Wait()
 	m.free = nil
 }
