@@ -26,7 +26,7 @@ type overlap int
 const (
 	// overlapAuto is beside them where another backend computes, since the
 	// transforms then cost no time. In one process each of the two keeps all
-	// processors busy by itself.
+	// processors busy by itself, and one batch with everything is best.
 	overlapAuto overlap = iota
 	overlapAlways
 	overlapNever
@@ -87,42 +87,47 @@ func (p *prover[P1, J1, P2, J2, S]) prove(ctx context.Context, w witness.Witness
 	return p.proof(pr), nil
 }
 
-// msms computes all sums over the key's points.
+// msms computes all sums over the key's points: in one batch, or in two where
+// the quotient is computed beside the first.
 func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memory, sol *solution[S], com *committed[P1, S]) (*sums[P1, P2], error) {
-	beside := p.overlap.on(p.engine)
-	var h []S
-	quotient := func() {
-		h = p.quotient(p.workspace(ctx, mem, sol), sol)[:p.domain.Size-1] // H has degree size-2
+	out := &sums[P1, P2]{knowledge: make([]P1, len(com.points))}
+	batch := resident.NewBatch(p.engine)
+	addZ := func(h []S) {
+		merging := p.scalars
+		if merging == resident.Auto {
+			merging = resident.Never // H's coefficients are all different
+		}
+		p.add(ctx, batch, mem, &p.z, h, merging, &out.z)
 	}
+	var h []S
 	var wg sync.WaitGroup
 	defer wg.Wait() // sol is wiped when we return
+	beside := p.overlap.on(p.engine)
 	if beside {
-		wg.Go(quotient)
-	}
-	out := &sums[P1, P2]{knowledge: make([]P1, len(com.points))}
-	batch := resident.NewBatch(p.engine, p.scalars)
-	resident.Add(ctx, batch, p.a.table, p.pick(ctx, mem, &p.a, sol.w), &out.a)
-	b := p.pick(ctx, mem, &p.b, sol.w)
-	resident.Add(ctx, batch, p.b.table, b, &out.b)
-	resident.Add(ctx, batch, p.b2, b, &out.b2)
-	resident.Add(ctx, batch, p.k.table, p.pick(ctx, mem, &p.k, sol.w), &out.k)
-	for i := range p.know {
-		t := &p.know[i]
-		resident.Add(ctx, batch, t.table, p.pick(ctx, mem, t, com.values[i]), &out.knowledge[i])
-	}
-	if err := batch.Run(ctx); err != nil {
-		return nil, err
-	}
-	if beside {
-		wg.Wait()
+		wg.Go(func() { h = p.quotient(p.workspace(ctx, mem, sol), sol) })
 	} else {
-		quotient()
+		addZ(p.quotient(p.workspace(ctx, mem, sol), sol))
 	}
-	merging := p.scalars
-	if merging == resident.Auto {
-		merging = resident.Never // H's coefficients are all different
+	p.add(ctx, batch, mem, &p.a, sol.w, p.scalars, &out.a)
+	b := p.pick(ctx, mem, &p.b, sol.w)
+	resident.Add(ctx, batch, p.b.table, b, p.scalars, &out.b)
+	resident.Add(ctx, batch, p.b2, b, p.scalars, &out.b2)
+	p.add(ctx, batch, mem, &p.k, sol.w, p.scalars, &out.k)
+	for i := range p.know {
+		p.add(ctx, batch, mem, &p.know[i], com.values[i], p.scalars, &out.knowledge[i])
 	}
-	return out, p.sumOf(ctx, &p.z, h, merging, &out.z)
+	if err := batch.Run(ctx); err != nil || !beside {
+		return out, err
+	}
+	wg.Wait()
+	batch = resident.NewBatch(p.engine)
+	addZ(h)
+	return out, batch.Run(ctx)
+}
+
+// add puts the MSM of some of the values into a batch.
+func (p *prover[P1, J1, P2, J2, S]) add(ctx context.Context, batch *resident.Batch, mem *resident.Memory, b *bases[P1, J1, S], values []S, m Merging, out *P1) {
+	resident.Add(ctx, batch, b.table, p.pick(ctx, mem, b, values), m, out)
 }
 
 // pick is the scalars of an MSM: sums of selected values, or the values
@@ -140,8 +145,8 @@ func (p *prover[P1, J1, P2, J2, S]) pick(ctx context.Context, mem *resident.Memo
 func (p *prover[P1, J1, P2, J2, S]) sumOf(ctx context.Context, b *bases[P1, J1, S], values []S, merging Merging, out *P1) error {
 	var mem resident.Memory
 	defer mem.Free()
-	batch := resident.NewBatch(p.engine, merging)
-	resident.Add(ctx, batch, b.table, p.pick(ctx, &mem, b, values), out)
+	batch := resident.NewBatch(p.engine)
+	p.add(ctx, batch, &mem, b, values, merging, out)
 	return batch.Run(ctx)
 }
 
@@ -157,8 +162,8 @@ func (p *prover[P1, J1, P2, J2, S]) workspace(ctx context.Context, mem *resident
 	return a
 }
 
-// quotient is the coefficients of H = (A*B-C)/(X^n-1), in a, which has the values
-// of A; the solution's memory is used too. On the coset, where X^n-1 is a constant that is not
+// quotient is the coefficients of H = (A*B-C)/(X^n-1), all n-1 of them, in a,
+// which has the values of A; the solution's memory is used too. On the coset, where X^n-1 is a constant that is not
 // zero, A and B are multiplied; interpolating there gives A*B modulo
 // X^n - shift^n, in which C, of degree below n, is what it is everywhere and
 // needs no transform to the coset.
@@ -178,7 +183,7 @@ func (p *prover[P1, J1, P2, J2, S]) quotient(a []S, sol *solution[S]) []S {
 	p.fr.MulInto(a, sol.b)
 	d.FromCoset(a)
 	p.fr.SubScaleInto(a, sol.c, p.fr.InverseOfPowerMinusOne(d.Shift, d.Size))
-	return a
+	return a[:d.Size-1]
 }
 
 // padded is v with zeros up to n; v's memory is wiped when it is left.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
@@ -122,9 +124,7 @@ func Columns[T any](s []T) merge.Column {
 
 // Batch is MSMs answered together. It is used by one goroutine, once.
 type Batch struct {
-	e     *msm.Engine
-	merge Merging
-
+	e       *msm.Engine
 	batch   *msm.Batch
 	local   []func() error
 	deliver []func()
@@ -134,9 +134,8 @@ type Batch struct {
 }
 
 // NewBatch starts a batch on the engine, or in this process when it is nil.
-// m is for equal scalars.
-func NewBatch(e *msm.Engine, m Merging) *Batch {
-	b := &Batch{e: e, merge: m.Scalars(e), merged: map[any]any{}}
+func NewBatch(e *msm.Engine) *Batch {
+	b := &Batch{e: e, merged: map[any]any{}}
 	if e != nil {
 		b.batch = e.NewBatch()
 	}
@@ -150,9 +149,10 @@ type shorter[S any] struct {
 	scalars []S
 }
 
-// Add puts the MSM of t with scalars into the batch; *out is set by Run. The
-// scalars must not change until Run returns. Errors show in Run.
-func Add[P, J, S any](ctx context.Context, b *Batch, t *Table[P, J, S], scalars []S, out *P) {
+// Add puts the MSM of t with scalars into the batch; *out is set by Run. m is
+// for equal scalars, the same in every MSM with this slice. The scalars must not
+// change until Run returns. Errors show in Run.
+func Add[P, J, S any](ctx context.Context, b *Batch, t *Table[P, J, S], scalars []S, m Merging, out *P) {
 	if b.err != nil {
 		return
 	}
@@ -163,7 +163,7 @@ func Add[P, J, S any](ctx context.Context, b *Batch, t *Table[P, J, S], scalars 
 	if len(scalars) == 0 {
 		return // *out is infinity as it is
 	}
-	if short := shorten(b, scalars); short.classes != nil {
+	if short := shorten(b, scalars, m); short.classes != nil {
 		sums, err := t.ops.SumClasses(t.points, short.classes)
 		if err != nil {
 			b.err = err
@@ -194,14 +194,14 @@ func add[P, J, S any](b *Batch, t *Table[P, J, S], scalars []S, out *P) {
 }
 
 // shorten merges equal scalars, once for all MSMs with the same slice.
-func shorten[S any](b *Batch, scalars []S) *shorter[S] {
+func shorten[S any](b *Batch, scalars []S, m Merging) *shorter[S] {
 	key := any(&scalars[0])
 	if s, ok := b.merged[key].(*shorter[S]); ok {
 		return s
 	}
 	s := &shorter[S]{}
 	b.merged[key] = s
-	if s.classes = b.merge.Classes(len(scalars), Columns(scalars)); s.classes == nil {
+	if s.classes = m.Scalars(b.e).Classes(len(scalars), Columns(scalars)); s.classes == nil {
 		return s
 	}
 	s.scalars = make([]S, s.classes.Len())
@@ -211,6 +211,10 @@ func shorten[S any](b *Batch, scalars []S) *shorter[S] {
 	b.end = append(b.end, func() { clear(s.scalars) })
 	return s
 }
+
+// localJobs is the number of MSMs computed in this process at the same time, as
+// in backend/cpu.
+const localJobs = 4
 
 // Run computes the batch: all of it, or an error.
 func (b *Batch) Run(ctx context.Context) error {
@@ -227,13 +231,18 @@ func (b *Batch) Run(ctx context.Context) error {
 			return err
 		}
 	}
+	var g errgroup.Group
+	g.SetLimit(localJobs)
 	for _, f := range b.local {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := f(); err != nil {
-			return err
-		}
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return f()
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
 	}
 	for _, f := range b.deliver {
 		f()
