@@ -1,5 +1,5 @@
 # Few verbs; everything else is the go command.
-.PHONY: build test race lint fake bench tools kernels plugin-cuda
+.PHONY: build test race lint fake gnark bench tools kernels plugin-cuda
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
@@ -22,6 +22,10 @@ lint: ## formatting, vet on three systems, staticcheck
 fake: ## the CUDA driver layer on a fake driver (needs a C compiler; fetches cuda.h)
 	scripts/test-cuda-fake
 	scripts/test-plugin-fake
+
+gnark: ## gnark's own tests through the CPU plugin: the prover woven, all test circuits with a changed import (Linux)
+	scripts/test-gnark woven plugin:cpu ./backend/groth16/... ./backend/plonk/...
+	scripts/test-gnark imported plugin:cpu -tags=prover_checks -run TestIntegrationAPI .
 
 tools: ## nvcc and cuda.h into .cache/cuda, from Python wheels
 	scripts/install-nvcc
