@@ -26,7 +26,8 @@ import (
 type ProveConfig struct {
 	// Open opens backends by name.
 	Open msm.Opener
-	// Backends prove in turn after gnark: one proof each, then the next.
+	// Backends and gnark prove in turn, one proof each; every round begins with
+	// the next of them.
 	Backends []string
 	// Merge are the ways in which every backend proves; nil is MergeAuto.
 	Merge []Merge
@@ -240,7 +241,7 @@ type contender struct {
 }
 
 // proveOn measures one circuit on one curve.
-func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, all engines, meters []*meter) (_ []ProveRun, err error) {
+func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, engines engines, meters []*meter) (_ []ProveRun, err error) {
 	k, err := keyFor(ctx, cfg, s, curve)
 	if err != nil {
 		return nil, err
@@ -261,7 +262,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 
 	gnark := &contender{prove: func() (stock.Proof, error) { return stock.Prove(k.ccs, k.pk, full) }}
 	var ours []*contender
-	for i, e := range all {
+	for i, e := range engines {
 		if !slices.Contains(e.info.Curves, curve) {
 			cfg.note("backend %s has no %v: left out", e.name, curve)
 			continue
@@ -284,7 +285,8 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 	}
 
 	var solve, fft []time.Duration
-	stage, steps := fmt.Sprintf("%s %v: proving", s.name, curve), 1+len(ours)
+	all := append([]*contender{gnark}, ours...)
+	stage, steps := fmt.Sprintf("%s %v: proving", s.name, curve), len(all)
 	total := (cfg.Count + 1) * steps
 	rounds := func() error {
 		for round := range cfg.Count + 1 {
@@ -298,7 +300,8 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 			if timed {
 				solve, fft = append(solve, took), append(fft, time.Since(start))
 			}
-			for i, c := range append([]*contender{gnark}, ours...) {
+			for i := range all {
+				c := all[(i+round)%len(all)]
 				cfg.progress(stage, round*steps+i, total)
 				if err := ctx.Err(); err != nil {
 					return err

@@ -31,8 +31,8 @@ func (a *app) proveCommand() *cobra.Command {
 		Use:   "prove",
 		Short: "Time Groth16 proofs of one or more backends and of gnark, in alternating runs",
 		Long: `Time Groth16 proofs by gnark's own prover and by pippin's on every backend, with
-the same key and witness. Every round has one proof by gnark, then one on each
-backend; all of them are verified, outside of the time. Keys are set up when a
+the same key and witness. Every round has one proof by gnark and one on each
+backend, in turns; all of them are verified, outside of the time. Keys are set up when a
 circuit is proved for the first time, which can take minutes, and kept in files.`,
 		Example: `  msm bench prove --circuit mimc --hashes 100
   msm bench prove --circuit ecdsa,sha256-2k --backend cpu,cuda --format json --out record.json
