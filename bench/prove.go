@@ -315,9 +315,15 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 		return nil
 	}
 	err = rounds()
+	// An interrupted round is nobody's: medians are over the same rounds.
+	whole := len(slices.MinFunc(all, func(a, b *contender) int { return len(a.samples) - len(b.samples) }).samples)
+	for _, c := range all {
+		c.samples, c.msm = c.samples[:whole], c.msm[:whole]
+	}
+	solve, fft = solve[:whole], fft[:whole]
 	var runs []ProveRun
 	for _, c := range ours {
-		if len(c.samples) > 0 {
+		if whole > 0 {
 			r := c.result(gnark, Median(solve), Median(fft))
 			r.Circuit, r.Curve, r.Constraints = s.name, curve.String(), k.ccs.GetNbConstraints()
 			runs = append(runs, r)

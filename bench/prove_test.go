@@ -220,12 +220,12 @@ func TestProveInterrupted(t *testing.T) {
 	w.onCall = func(int) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if order := slices.Compact(slices.Clone(w.calls)); len(order) == 6 { // b's second timed proof
+		if order := slices.Compact(slices.Clone(w.calls)); len(order) == 6 { // b's proof in the third timed round
 			cancel()
 		}
 	}
 	runs, _, err := Prove(ctx, cfg)
-	if !errors.Is(err, context.Canceled) || len(runs) != 2 || runs[0].Count != 2 || runs[1].Count != 1 {
+	if !errors.Is(err, context.Canceled) || len(runs) != 2 || runs[0].Count != 2 || runs[1].Count != 2 || len(runs[0].StockSamples) != 2 {
 		t.Errorf("%v, %+v", err, runs)
 	}
 	cfg.CacheDir = t.TempDir()
