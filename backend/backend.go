@@ -49,14 +49,14 @@ type Job struct {
 	Bases         BasesID
 	Offset, Count int
 
-	// Scalars holds Count scalars, Curve.ScalarBytes each.
+	// Scalars holds Count scalars, Curve.ScalarBytes each, at any address.
 	Scalars []byte
 	// SameAs, when above zero, takes the scalars of jobs[SameAs-1] of the same
 	// batch instead: an earlier job with the same Count and its own Scalars.
 	SameAs int
 	// Ready, when set, blocks until the first n scalars are written. A backend
 	// calls it, with n never decreasing, before it reads them; those of several
-	// jobs may be called at the same time.
+	// jobs may be called at the same time. Its error fails the batch.
 	Ready func(ctx context.Context, n int) error
 	// Check asks the backend to refuse a scalar that is not below r.
 	Check bool

@@ -49,6 +49,9 @@ var table = map[string]rule{
 	"internal/layout":     {inside: []string{"backend"}, outside: []string{gnarkCrypto}},
 	"kernels":             {inside: []string{"kernels/...", "internal/oracle"}, never: []string{cu, goPlugin}},
 	"bench":               {never: []string{cu}},
+	"weave":               {inside: []string{}, outside: []string{"golang.org/x/sys"}},
+	"weave/auto":          {inside: []string{"msm", "weave/internal/hook"}, outside: []string{gnarkCrypto}},
+	"weave/internal/hook": {inside: []string{".", "msm", "backend", "internal/layout"}, outside: []string{gnarkCrypto}},
 }
 
 // onlyImporters says which packages of this module may import a prefix.
@@ -127,6 +130,10 @@ func TestTableRefuses(t *testing.T) {
 		{"prover/groth16", module + "/backend/cpu"},
 		{"msm", "unsafe"},
 		{"msm", gnark + "/frontend"},
+		{"weave", module + "/msm"},
+		{"weave", gnarkCrypto + "/ecc"},
+		{"weave/auto", module + "/plugin"},
+		{"weave/internal/hook", module + "/backend/cpu"},
 	} {
 		p := pkg{ImportPath: module + "/" + c.path, Imports: []string{c.imports}, Deps: []string{c.imports}}
 		if len(violations(p)) == 0 {
