@@ -32,6 +32,7 @@ type pedersen[P1 any] struct{ basis, sigma []P1 }
 // shape is what a proof needs to know of a constraint system.
 type shape struct {
 	wires, public int
+	constraints   int
 	commitments   constraint.Groth16Commitments
 }
 
@@ -41,7 +42,12 @@ func shapeOf(ccs constraint.ConstraintSystem) (shape, error) {
 		return shape{}, fmt.Errorf("%w: the constraint system is not an R1CS", backend.ErrInvalidInput)
 	}
 	public := ccs.GetNbPublicVariables()
-	return shape{public + ccs.GetNbSecretVariables() + ccs.GetNbInternalVariables(), public, c}, nil
+	return shape{
+		wires:       public + ccs.GetNbSecretVariables() + ccs.GetNbInternalVariables(),
+		public:      public,
+		constraints: ccs.GetNbConstraints(),
+		commitments: c,
+	}, nil
 }
 
 // own lists the wires that K has points for: all but the public and committed

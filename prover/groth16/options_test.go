@@ -3,7 +3,9 @@ package groth16_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc"
@@ -14,7 +16,9 @@ import (
 	"github.com/consensys/gnark/constraint/solver"
 	"github.com/consensys/gnark/frontend"
 	"github.com/consensys/gnark/frontend/cs/scs"
+	"github.com/consensys/gnark/logger"
 	recursion "github.com/consensys/gnark/std/recursion/groth16"
+	"github.com/rs/zerolog"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
@@ -182,5 +186,44 @@ func TestDummyKeys(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestLog wants in gnark's log what gnark's prover writes there, and who
+// computed.
+func TestLog(t *testing.T) {
+	var lines bytes.Buffer
+	logger.Set(zerolog.New(&lines))
+	defer logger.Disable()
+	b := build(t, ecc.BN254, byName("cubic"))
+	w := b.witness(t, 3)
+	last := func(prove func() (stock.Proof, error)) map[string]any {
+		t.Helper()
+		if _, err := prove(); err != nil {
+			t.Fatal(err)
+		}
+		all := bytes.Split(bytes.TrimSpace(lines.Bytes()), []byte("\n"))
+		var line map[string]any
+		if err := json.Unmarshal(all[len(all)-1], &line); err != nil {
+			t.Fatal(err)
+		}
+		if took, _ := line["took"].(float64); took <= 0 {
+			t.Errorf("no time in %v", line)
+		}
+		delete(line, "took")
+		return line
+	}
+	want := last(func() (stock.Proof, error) { return stock.Prove(b.ccs, b.pk, w) })
+	if got := last(func() (stock.Proof, error) { return groth16.Prove(b.ccs, b.pk, w) }); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, gnark's is %v", got, want)
+	}
+	p, err := groth16.NewProver(newEngine(t, msm.Config{}), b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	want["acceleration"] = "pippin cpu"
+	if got := last(func() (stock.Proof, error) { return p.Prove(t.Context(), w) }); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"math/big"
 	"sync"
+	"time"
 
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
+	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
@@ -67,6 +69,7 @@ func (p *prover[P1, J1, P2, J2, S]) prove(ctx context.Context, w witness.Witness
 		return nil, err
 	}
 	mem.Add(sol.wipe)
+	solved := time.Now()
 	total, err := p.msms(ctx, &mem, sol, com)
 	if err != nil {
 		return nil, err
@@ -84,7 +87,20 @@ func (p *prover[P1, J1, P2, J2, S]) prove(ctx context.Context, w witness.Witness
 	if pr.commitmentPok, err = p.fold(sol.w, total.knowledge); err != nil {
 		return nil, err
 	}
-	return p.proof(pr), nil
+	proof := p.proof(pr)
+	p.tell(proof, time.Since(solved))
+	return proof, nil
+}
+
+// tell writes what gnark's prover writes to gnark's log.
+func (p *prover[P1, J1, P2, J2, S]) tell(proof Proof, took time.Duration) {
+	on := "none"
+	if p.engine != nil {
+		on = "pippin " + p.engine.Backend()
+	}
+	log := logger.Logger()
+	log.Debug().Str("curve", proof.CurveID().String()).Str("acceleration", on).Int("nbConstraints", p.shape.constraints).
+		Str("backend", "groth16").Dur("took", took).Msg("prover done")
 }
 
 // msms computes all sums over the key's points: in one batch, or in two where
