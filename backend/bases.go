@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"iter"
@@ -89,6 +90,22 @@ func (b *Bases) All() iter.Seq2[[]byte, error] {
 			yield(b.Bytes, nil)
 		}
 	}
+}
+
+// Read copies the points of whichever source is set to dst, which has Size
+// bytes. ctx is looked at between pieces.
+func (b *Bases) Read(ctx context.Context, dst []byte) error {
+	at := 0
+	for p, err := range b.All() {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		at += copy(dst[at:], p)
+	}
+	return nil
 }
 
 func (b *Bases) counted(yield func([]byte, error) bool) {

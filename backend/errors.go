@@ -1,6 +1,9 @@
 package backend
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Every error of a backend wraps one of these, or is a context's error.
 var (
@@ -20,3 +23,11 @@ var (
 	// ErrInvalidInput: the arguments are wrong and would be everywhere.
 	ErrInvalidInput = errors.New("invalid input")
 )
+
+// Caught turns a panic of this goroutine into an error that wraps
+// ErrUnsupported. It is to be deferred, by implementations of Backend.
+func Caught(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%w: panic: %v", ErrUnsupported, p)
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/consensys/gnark/frontend/cs"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/groth16"
 )
@@ -246,7 +247,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 	if err != nil {
 		return nil, err
 	}
-	field := curveIDs[curve].ScalarField()
+	field := layout.CurveID(curve).ScalarField()
 	full, err := frontend.NewWitness(s.assignment, field)
 	if err != nil {
 		return nil, err

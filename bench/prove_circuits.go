@@ -49,13 +49,6 @@ func ParseCircuit(s string) (string, error) {
 	return "", fmt.Errorf("%w: unknown circuit %q (%s)", backend.ErrInvalidInput, s, strings.Join(Circuits(), ", "))
 }
 
-var curveIDs = [...]ecc.ID{
-	backend.BN254:    ecc.BN254,
-	backend.BLS12377: ecc.BLS12_377,
-	backend.BLS12381: ecc.BLS12_381,
-	backend.BW6761:   ecc.BW6_761,
-}
-
 // statement is a circuit with an assignment that satisfies it. The name says
 // all that the circuit depends on but the curve.
 type statement struct {

@@ -20,6 +20,7 @@ import (
 	"github.com/consensys/gnark/frontend/cs/r1cs"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
 )
 
 // keyFormat is part of the names of kept keys. It must change whenever a
@@ -39,7 +40,7 @@ func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.C
 	what := fmt.Sprintf("%s %v", s.name, curve)
 	dir := filepath.Join(cfg.CacheDir, "groth16", fmt.Sprintf("%s-%v-gnark-%s-%d", s.name, curve, gnark.Version, keyFormat))
 	cfg.progress(what+": reading the key", 0, 1)
-	k := &key{stock.NewCS(curveIDs[curve]), stock.NewProvingKey(curveIDs[curve]), stock.NewVerifyingKey(curveIDs[curve])}
+	k := &key{stock.NewCS(layout.CurveID(curve)), stock.NewProvingKey(layout.CurveID(curve)), stock.NewVerifyingKey(layout.CurveID(curve))}
 	err := k.read(dir)
 	if err == nil {
 		return k, nil
@@ -63,7 +64,7 @@ func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.C
 func setUp(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, what string) (*key, error) {
 	cfg.note("%s: compiling", what)
 	cfg.progress(what+": compiling", 0, 1)
-	ccs, err := frontend.Compile(curveIDs[curve].ScalarField(), r1cs.NewBuilder, s.circuit)
+	ccs, err := frontend.Compile(layout.CurveID(curve).ScalarField(), r1cs.NewBuilder, s.circuit)
 	if err != nil {
 		return nil, err
 	}

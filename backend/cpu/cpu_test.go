@@ -38,6 +38,17 @@ func given(t *testing.T, o Options, n int) (*local, *fixtures.Points, backend.Ba
 	return b, p, id, scalars
 }
 
+// keptBy is what the backend keeps of bases.
+func keptBy(t *testing.T, b *local, id backend.BasesID) kept {
+	t.Helper()
+	used, err := b.bases.Use([]backend.Job{{Bases: id}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.bases.Unuse(used)
+	return used[0].Kept
+}
+
 func TestBasesInMemoryAreNotCopied(t *testing.T) {
 	b, p, _, _ := given(t, Options{}, 10)
 	points, err := p.Bytes(10)
@@ -50,7 +61,7 @@ func TestBasesInMemoryAreNotCopied(t *testing.T) {
 	}
 	if at, _ := layout.Range(points); at == 0 {
 		t.Fatal("no address")
-	} else if kept, _ := layout.Range(b.bases[id].points); kept != at {
+	} else if kept, _ := layout.Range(keptBy(t, b, id).points); kept != at {
 		t.Error("bases given as bytes were copied")
 	}
 }
@@ -146,9 +157,9 @@ func TestFreeGivesUpWaiting(t *testing.T) {
 	cancelled := make(chan error)
 	go func() { cancelled <- b.FreeBases(ctx, id) }()
 	for freeing := false; !freeing; {
-		b.mu.Lock()
-		freeing = b.bases[id].freed != nil
-		b.mu.Unlock()
+		used, err := b.bases.Use([]backend.Job{{Bases: id}})
+		freeing = err != nil
+		b.bases.Unuse(used)
 	}
 	cancel()
 	if err := <-cancelled; !errors.Is(err, context.Canceled) {

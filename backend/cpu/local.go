@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 
-	"github.com/consensys/gnark-crypto/ecc"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -31,31 +29,23 @@ type sum interface {
 	affine() []byte
 }
 
-// local is a backend in this process: it keeps bases, counts their uses,
-// checks what is given and leaves the arithmetic to a kernel.
+// local is a backend in this process: it keeps bases, checks what is given and
+// leaves the arithmetic to a kernel.
 type local struct {
 	info     backend.Info
 	chunk    int
 	parallel int // jobs computed at the same time, at most
 	group    func(backend.Curve, backend.Group) kernel
-
-	mu     sync.Mutex
-	bases  map[backend.BasesID]*resident
-	lastID backend.BasesID
-	closed bool
-	calls  sync.WaitGroup // loads and MSMs; none begins after closed
+	bases    *backend.Residents[kept]
 }
 
-// resident is one set of bases.
-type resident struct {
-	backend.Loaded
+// kept is the points of one set of bases.
+type kept struct {
 	kernel kernel
 	points []byte
-	// Under local.mu:
-	uses int
-	// freed is made by FreeBases, and closed when the last use has ended.
-	freed chan struct{}
 }
+
+type resident = backend.Resident[kept]
 
 func newLocal(name string, chunk, parallel int, group func(backend.Curve, backend.Group) kernel) *local {
 	return &local{
@@ -68,7 +58,7 @@ func newLocal(name string, chunk, parallel int, group func(backend.Curve, backen
 		chunk:    chunk,
 		parallel: parallel,
 		group:    group,
-		bases:    make(map[backend.BasesID]*resident),
+		bases:    backend.NewResidents[kept](name),
 	}
 }
 
@@ -86,32 +76,13 @@ func gnarkVersion() string {
 
 func (l *local) Info() backend.Info { return l.info }
 
-// begin enters a call, unless the backend is closed; end leaves it.
-func (l *local) begin() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return fmt.Errorf("%w: backend %s", backend.ErrClosed, l.info.Name)
-	}
-	l.calls.Add(1)
-	return nil
-}
-
-func (l *local) end() { l.calls.Done() }
-
-// caught turns a panic of this goroutine into an error. It is for deferring.
-func caught(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("%w: panic: %v", backend.ErrUnsupported, p)
-	}
-}
-
 func (l *local) LoadBases(ctx context.Context, b backend.Bases) (_ backend.BasesID, err error) {
-	if err := l.begin(); err != nil {
+	end, err := l.bases.Begin()
+	if err != nil {
 		return 0, err
 	}
-	defer l.end()
-	defer caught(&err)
+	defer end()
+	defer backend.Caught(&err)
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -125,21 +96,13 @@ func (l *local) LoadBases(ctx context.Context, b backend.Bases) (_ backend.Bases
 	if err != nil {
 		return 0, err
 	}
-	r := &resident{
-		Loaded: backend.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count},
-		kernel: l.group(b.Curve, b.Group),
-		points: points,
-	}
+	k := kept{kernel: l.group(b.Curve, b.Group), points: points}
 	if b.Hints.Check {
-		if err := l.checkPoints(ctx, r); err != nil {
+		if err := k.check(ctx, &b); err != nil {
 			return 0, err
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lastID++
-	l.bases[l.lastID] = r
-	return l.lastID, nil
+	return l.bases.Add(backend.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, k), nil
 }
 
 // own is the points of b in memory: b.Bytes itself, or a copy of anything else.
@@ -153,110 +116,65 @@ func (l *local) own(ctx context.Context, b *backend.Bases) ([]byte, error) {
 			b.Count, b.Curve, b.Group, b.Size(), have)
 	}
 	points := layout.Bytes(make([]uint64, b.Size()/8))
-	at := 0
-	for p, err := range b.All() {
-		if err != nil {
-			return nil, err
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		at += copy(points[at:], p)
-	}
-	return points, nil
+	return points, b.Read(ctx, points)
 }
 
-// checkPoints refuses a coordinate that is not below q and a point off the curve.
-func (l *local) checkPoints(ctx context.Context, r *resident) error {
+// check refuses a coordinate that is not below q and a point off the curve.
+func (k *kept) check(ctx context.Context, b *backend.Bases) error {
 	const part = 1 << 16
-	size, fp := r.Curve.PointBytes(r.Group), r.Curve.FieldBytes()
-	for lo := 0; lo < r.Count; lo += part {
+	size, fp := b.Curve.PointBytes(b.Group), b.Curve.FieldBytes()
+	for lo := 0; lo < b.Count; lo += part {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		points := r.points[lo*size : min(lo+part, r.Count)*size]
-		i, err := firstNotBelow(points, fp, ids[r.Curve].BaseField())
+		points := k.points[lo*size : min(lo+part, b.Count)*size]
+		i, err := firstNotBelow(points, fp, layout.CurveID(b.Curve).BaseField())
 		if err != nil {
 			return err
 		}
 		if i >= 0 {
 			return fmt.Errorf("%w: base %d of %v %v has a coordinate that is not below q", backend.ErrInvalidInput,
-				lo+i*fp/size, r.Curve, r.Group)
+				lo+i*fp/size, b.Curve, b.Group)
 		}
-		if i, err = r.kernel.firstOffCurve(points); err != nil {
+		if i, err = k.kernel.firstOffCurve(points); err != nil {
 			return err
 		}
 		if i >= 0 {
-			return fmt.Errorf("%w: base %d of %v %v is not on the curve", backend.ErrInvalidInput, lo+i, r.Curve, r.Group)
+			return fmt.Errorf("%w: base %d of %v %v is not on the curve", backend.ErrInvalidInput, lo+i, b.Curve, b.Group)
 		}
 	}
 	return nil
 }
 
 func (l *local) FreeBases(ctx context.Context, id backend.BasesID) error {
-	if err := l.begin(); err != nil {
+	end, err := l.bases.Begin()
+	if err != nil {
 		return err
 	}
-	defer l.end()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	r, ok := l.bases[id]
-	if !ok {
-		l.mu.Unlock()
-		return fmt.Errorf("%w: bases %d are not loaded", backend.ErrInvalidInput, id)
-	}
-	if r.freed == nil {
-		r.freed = make(chan struct{})
-		l.release(r, 0)
-	}
-	freed := r.freed
-	l.mu.Unlock()
-
-	select {
-	case <-freed:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.bases, id)
-		return nil
-	case <-ctx.Done():
-		return ctx.Err() // no new call gets the bases, and freeing can be asked for again
-	}
-}
-
-// release ends some uses of r; the caller holds mu.
-func (l *local) release(r *resident, uses int) {
-	r.uses -= uses
-	if r.uses == 0 && r.freed != nil {
-		close(r.freed)
-	}
+	defer end()
+	return l.bases.Free(ctx, id, func(kept) error { return nil })
 }
 
 func (l *local) Close() error {
-	l.mu.Lock()
-	l.closed = true
-	l.mu.Unlock()
-	l.calls.Wait()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	clear(l.bases)
+	l.bases.Close()
 	return nil
 }
 
 func (l *local) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err error) {
-	if err := l.begin(); err != nil {
-		return nil, err
-	}
-	defer l.end()
-	defer caught(&err)
-	bases, err := l.use(jobs)
+	end, err := l.bases.Begin()
 	if err != nil {
 		return nil, err
 	}
-	defer l.unuse(bases)
+	defer end()
+	defer backend.Caught(&err)
+	bases, err := l.bases.Use(jobs)
+	if err != nil {
+		return nil, err
+	}
+	defer l.bases.Unuse(bases)
 	results := make([][]byte, len(jobs))
 	if err := inTurns(ctx, chains(jobs), l.parallel, func(ctx context.Context, i int) (err error) {
+		defer backend.Caught(&err)
 		results[i], err = l.job(ctx, bases[i], &jobs[i], backend.Source(jobs, i))
 		return err
 	}); err != nil {
@@ -286,43 +204,21 @@ func chains(jobs []backend.Job) [][]int {
 }
 
 // inTurns calls do for the jobs of every chain, for at most n chains at a time.
-// The first error ends the others early. A job's error says which it was; of
-// several it is that of the first job.
+// The first error is the answer, and ends the others early.
 func inTurns(ctx context.Context, chains [][]int, n int, do func(context.Context, int) error) error {
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var (
-		g     errgroup.Group
-		mu    sync.Mutex
-		first = -1
-		err   error
-	)
+	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(n)
 	for _, chain := range chains {
 		g.Go(func() error {
 			for _, i := range chain {
-				one := func() (err error) {
-					defer caught(&err)
-					return do(inner, i)
-				}()
-				if one == nil {
-					continue
+				if err := do(ctx, i); err != nil {
+					return jobError(i, err)
 				}
-				mu.Lock()
-				// What ended because another failed is not what went wrong.
-				ended := inner.Err() != nil && ctx.Err() == nil && errors.Is(one, context.Canceled)
-				if !ended && (first < 0 || i < first) {
-					first, err = i, jobError(i, one)
-				}
-				cancel()
-				mu.Unlock()
-				return nil
 			}
 			return nil
 		})
 	}
-	_ = g.Wait() // the errors are in err
-	return err
+	return g.Wait()
 }
 
 // jobError says which job failed, unless the caller ended the call.
@@ -333,42 +229,12 @@ func jobError(i int, err error) error {
 	return fmt.Errorf("job %d: %w", i, err)
 }
 
-// use validates a batch and counts a use of the bases of every job.
-func (l *local) use(jobs []backend.Job) ([]*resident, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	err := backend.CheckJobs(jobs, func(id backend.BasesID) (backend.Loaded, bool) {
-		r, ok := l.bases[id]
-		if !ok || r.freed != nil {
-			return backend.Loaded{}, false
-		}
-		return r.Loaded, true
-	})
-	if err != nil {
-		return nil, err
-	}
-	used := make([]*resident, len(jobs))
-	for i := range jobs {
-		used[i] = l.bases[jobs[i].Bases]
-		used[i].uses++
-	}
-	return used, nil
-}
-
-func (l *local) unuse(bases []*resident) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range bases {
-		l.release(r, 1)
-	}
-}
-
 // job computes one MSM, chunk by chunk. src is the job that has the scalars.
 func (l *local) job(ctx context.Context, r *resident, j, src *backend.Job) ([]byte, error) {
 	point, scalar := r.Curve.PointBytes(r.Group), r.Curve.ScalarBytes()
 	bounce := newBounce(src.Scalars, min(l.chunk, j.Count)*scalar)
 	defer clear(bounce)
-	total := r.kernel.newSum()
+	total := r.Kept.kernel.newSum()
 	for lo := 0; lo < j.Count; lo += l.chunk {
 		hi := min(lo+l.chunk, j.Count)
 		if err := ctx.Err(); err != nil {
@@ -384,7 +250,7 @@ func (l *local) job(ctx context.Context, r *resident, j, src *backend.Job) ([]by
 			scalars = bounce[:copy(bounce, scalars)]
 		}
 		if j.Check || src.Check {
-			i, err := firstNotBelow(scalars, scalar, ids[r.Curve].ScalarField())
+			i, err := firstNotBelow(scalars, scalar, layout.CurveID(r.Curve).ScalarField())
 			if err != nil {
 				return nil, err
 			}
@@ -392,7 +258,7 @@ func (l *local) job(ctx context.Context, r *resident, j, src *backend.Job) ([]by
 				return nil, fmt.Errorf("%w: scalar %d is not below the order of %v", backend.ErrInvalidInput, lo+i, r.Curve)
 			}
 		}
-		if err := total.add(r.points[(j.Offset+lo)*point:(j.Offset+hi)*point], scalars); err != nil {
+		if err := total.add(r.Kept.points[(j.Offset+lo)*point:(j.Offset+hi)*point], scalars); err != nil {
 			return nil, err
 		}
 	}
@@ -406,12 +272,4 @@ func newBounce(scalars []byte, size int) []byte {
 		return nil
 	}
 	return layout.Bytes(make([]uint64, size/8))
-}
-
-// ids has gnark-crypto's number of each curve, which knows its moduli.
-var ids = [...]ecc.ID{
-	backend.BN254:    ecc.BN254,
-	backend.BLS12377: ecc.BLS12_377,
-	backend.BLS12381: ecc.BLS12_381,
-	backend.BW6761:   ecc.BW6_761,
 }

@@ -22,7 +22,7 @@ type adder[P, J any] interface {
 
 // reference is the table of groups for NewReference.
 func reference(c backend.Curve, g backend.Group) kernel {
-	size, r := c.ScalarBytes(), ids[c].ScalarField()
+	size, r := c.ScalarBytes(), layout.CurveID(c).ScalarField()
 	return [...][2]kernel{
 		backend.BN254: {
 			doubleAndAdd[bn254.G1Affine, bn254.G1Jac, *bn254.G1Affine, *bn254.G1Jac]{size, r},

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -38,13 +39,11 @@ type Backend struct {
 	trace func(phases map[string]time.Duration)
 	tune  func(*tuning) // changes the tables for tests; may be nil
 
+	bases *backend.Residents[*resident]
+
 	mu     sync.Mutex
 	budget int64 // bytes for bases and work
 	used   int64 // bytes of bases and work
-	bases  map[backend.BasesID]*resident
-	lastID backend.BasesID
-	closed bool
-	calls  sync.WaitGroup // loads and MSMs; none begins after closed
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -74,7 +73,7 @@ func newBackend(dev *driver.Device, o Options) (*Backend, error) {
 	}
 	b := &Backend{
 		dev: dev, code: newCode(dev),
-		turn: make(chan struct{}, 1), plans: make(map[input]*plan), bases: make(map[backend.BasesID]*resident),
+		turn: make(chan struct{}, 1), plans: make(map[input]*plan), bases: backend.NewResidents[*resident]("cuda"),
 		budget: max(free-reserve, free/2),
 	}
 	if o.Memory > 0 {
@@ -111,26 +110,16 @@ func (b *Backend) Lost() <-chan struct{} { return b.dev.Lost() }
 // matter of speed: an error means that the memory is read the slow way. The
 // caller calls detach before it unmaps the memory, and not while a call uses it.
 func (b *Backend) AttachArena(memory []byte) (detach func(), err error) {
-	if err := b.begin(); err != nil {
+	end, err := b.bases.Begin()
+	if err != nil {
 		return nil, err
 	}
-	defer b.calls.Done()
+	defer end()
 	h, err := b.dev.RegisterHost(memory, true)
 	if err != nil {
 		return nil, err
 	}
 	return func() { _ = h.Free() }, nil // its failure is the device's, which the next call reports
-}
-
-// begin enters a call, unless the backend is closed; calls.Done leaves it.
-func (b *Backend) begin() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return fmt.Errorf("%w: backend cuda", backend.ErrClosed)
-	}
-	b.calls.Add(1)
-	return nil
 }
 
 // take waits for the turn to use the work memory; give ends it.
@@ -150,23 +139,13 @@ func (b *Backend) give() { <-b.turn }
 
 // Close waits for the calls in flight and gives everything back.
 func (b *Backend) Close() error {
-	b.mu.Lock()
-	was := b.closed
-	b.closed = true
-	b.mu.Unlock()
-	b.calls.Wait()
-	if was {
+	left, first := b.bases.Close()
+	if !first {
 		return nil
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var errs errorList
-	for _, r := range b.bases {
-		errs.add(r.free())
+	var errs []error
+	for _, r := range left {
+		errs = append(errs, r.free())
 	}
-	clear(b.bases)
-	errs.add(b.desk.close())
-	errs.add(b.code.close())
-	errs.add(b.dev.Close())
-	return errs.err()
+	return errors.Join(append(errs, b.desk.close(), b.code.close(), b.dev.Close())...)
 }

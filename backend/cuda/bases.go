@@ -17,10 +17,6 @@ type resident struct {
 	backend.Loaded
 	memory *driver.Memory // nil when there are none, or on the host
 	host   []byte
-	// Under Backend.mu:
-	uses int
-	// freed is made by FreeBases, and closed when the last use has ended.
-	freed chan struct{}
 }
 
 func (r *resident) free() error {
@@ -41,11 +37,12 @@ func (r *resident) size() int64 {
 // of an MSM over them stay in host memory (b.Bytes itself, or a copy of any
 // other source).
 func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (_ backend.BasesID, err error) {
-	if err := b.begin(); err != nil {
+	end, err := b.bases.Begin()
+	if err != nil {
 		return 0, err
 	}
-	defer b.calls.Done()
-	defer caught(&err)
+	defer end()
+	defer backend.Caught(&err)
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -61,11 +58,7 @@ func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (_ backend
 			return 0, err
 		}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.lastID++
-	b.bases[b.lastID] = r
-	return b.lastID, nil
+	return b.bases.Add(r.Loaded, r), nil
 }
 
 func (b *Backend) load(ctx context.Context, r *resident, bases *backend.Bases) (err error) {
@@ -181,19 +174,8 @@ func (b *Backend) keepOnHost(ctx context.Context, r *resident, bases *backend.Ba
 		r.host = bases.Bytes
 		return nil
 	}
-	host := layout.Bytes(make([]uint64, bases.Size()/8))
-	at := 0
-	for p, err := range bases.All() {
-		if err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		at += copy(host[at:], p)
-	}
-	r.host = host
-	return nil
+	r.host = layout.Bytes(make([]uint64, bases.Size()/8))
+	return bases.Read(ctx, r.host)
 }
 
 // checkHost checks bases that stay on the host.
@@ -256,75 +238,13 @@ const none = 1<<32 - 1
 
 // FreeBases releases bases once the calls that use them have ended.
 func (b *Backend) FreeBases(ctx context.Context, id backend.BasesID) error {
-	if err := b.begin(); err != nil {
-		return err
-	}
-	defer b.calls.Done()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	r, ok := b.bases[id]
-	if !ok {
-		b.mu.Unlock()
-		return fmt.Errorf("%w: bases %d are not loaded", backend.ErrInvalidInput, id)
-	}
-	if r.freed == nil {
-		r.freed = make(chan struct{})
-		b.release(r, 0)
-	}
-	freed := r.freed
-	b.mu.Unlock()
-
-	select {
-	case <-freed:
-	case <-ctx.Done():
-		return ctx.Err() // no new call gets the bases, and freeing can be asked for again
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.bases[id] != r {
-		return nil // another call freed them
-	}
-	delete(b.bases, id)
-	b.used -= r.size()
-	return r.free()
-}
-
-// use finds the bases of a batch and holds them until unuse.
-func (b *Backend) use(jobs []backend.Job) ([]*resident, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	err := backend.CheckJobs(jobs, func(id backend.BasesID) (backend.Loaded, bool) {
-		r, ok := b.bases[id]
-		if !ok || r.freed != nil {
-			return backend.Loaded{}, false
-		}
-		return r.Loaded, true
-	})
+	end, err := b.bases.Begin()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	rs := make([]*resident, len(jobs))
-	for i := range jobs {
-		rs[i] = b.bases[jobs[i].Bases]
-		rs[i].uses++
-	}
-	return rs, nil
-}
-
-func (b *Backend) unuse(rs []*resident) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, r := range rs {
-		b.release(r, 1)
-	}
-}
-
-// release ends some uses of r; the caller holds mu.
-func (b *Backend) release(r *resident, uses int) {
-	r.uses -= uses
-	if r.uses == 0 && r.freed != nil {
-		close(r.freed)
-	}
+	defer end()
+	return b.bases.Free(ctx, id, func(r *resident) error {
+		defer b.unclaim(r.size())
+		return r.free()
+	})
 }

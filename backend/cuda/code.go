@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -62,13 +63,13 @@ func (c *code) function(e kernels.Entry) (function, error) {
 func (c *code) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var errs errorList
+	var errs []error
 	for _, m := range c.modules {
-		errs.add(m.Close())
+		errs = append(errs, m.Close())
 	}
 	clear(c.modules)
 	clear(c.functions)
-	return errs.err()
+	return errors.Join(errs...)
 }
 
 // program is the kernels of one group.

@@ -1,6 +1,8 @@
 package cuda
 
 import (
+	"errors"
+
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
 )
 
@@ -78,22 +80,21 @@ func (d *desk) results(size int64) (*driver.Host, error) {
 }
 
 func (d *desk) close() error {
-	var errs errorList
-	errs.add(d.drop())
+	errs := []error{d.drop()}
 	if d.result != nil {
-		errs.add(d.result.Free())
+		errs = append(errs, d.result.Free())
 	}
 	for i := range 2 {
 		for _, e := range []*driver.Event{d.copied[i], d.read[i], d.done[i]} {
 			if e != nil {
-				errs.add(e.Close())
+				errs = append(errs, e.Close())
 			}
 		}
 	}
 	for _, s := range []*driver.Stream{d.compute, d.copy} {
 		if s != nil {
-			errs.add(s.Close())
+			errs = append(errs, s.Close())
 		}
 	}
-	return errs.err()
+	return errors.Join(errs...)
 }

@@ -155,9 +155,14 @@ func TestFakeStreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.bases[id].host == nil {
+	used, err := b.bases.Use([]backend.Job{{Bases: id}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used[0].Kept.host == nil {
 		t.Error("the bases are on the device")
 	}
+	b.bases.Unuse(used)
 	j := s.job
 	j.Bases = id
 	// Twice in a batch, with the scalars of the first.

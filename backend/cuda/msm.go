@@ -42,16 +42,17 @@ type step struct {
 // device one after the other, each step's input copied while the step before
 // it is computed.
 func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err error) {
-	if err := b.begin(); err != nil {
-		return nil, err
-	}
-	defer b.calls.Done()
-	defer caught(&err)
-	rs, err := b.use(jobs)
+	end, err := b.bases.Begin()
 	if err != nil {
 		return nil, err
 	}
-	defer b.unuse(rs)
+	defer end()
+	defer backend.Caught(&err)
+	used, err := b.bases.Use(jobs)
+	if err != nil {
+		return nil, err
+	}
+	defer b.bases.Unuse(used)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -59,11 +60,11 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err 
 	var tasks []*task
 	for i := range jobs {
 		if jobs[i].Count == 0 {
-			results[i] = layout.Bytes(make([]uint64, rs[i].Curve.PointBytes(rs[i].Group)/8))
+			results[i] = layout.Bytes(make([]uint64, used[i].Curve.PointBytes(used[i].Group)/8))
 			continue
 		}
-		t := &task{number: i, job: &jobs[i], source: backend.Source(jobs, i), bases: rs[i]}
-		if t.prog, err = b.code.program(rs[i].Curve, rs[i].Group); err != nil {
+		t := &task{number: i, job: &jobs[i], source: backend.Source(jobs, i), bases: used[i].Kept}
+		if t.prog, err = b.code.program(used[i].Curve, used[i].Group); err != nil {
 			return nil, jobError(i, err)
 		}
 		tasks = append(tasks, t)
@@ -404,12 +405,12 @@ func (x *execution) step(i int) error {
 // wipe queues the overwriting of what scalars can be told from. It is done
 // before the next call's work, or the memory is given back, begins.
 func (x *execution) wipe() error {
-	var errs errorList
-	errs.add(x.desk.compute.Fill(x.memory, 0))
-	// The next call copies on the other stream.
-	errs.add(x.desk.compute.Record(x.read[0]))
-	errs.add(x.desk.copy.Wait(x.read[0]))
-	return errs.err()
+	return errors.Join(
+		x.desk.compute.Fill(x.memory, 0),
+		// The next call copies on the other stream.
+		x.desk.compute.Record(x.read[0]),
+		x.desk.copy.Wait(x.read[0]),
+	)
 }
 
 // finishAll makes affine points of what came back.

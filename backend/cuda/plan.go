@@ -6,9 +6,8 @@ import (
 	"math/bits"
 	"sync"
 
-	"github.com/consensys/gnark-crypto/ecc"
-
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
 )
 
 // What the kernels were written for.
@@ -261,9 +260,8 @@ func (p *plan) levels() []int {
 
 var halfOrders = sync.OnceValue(func() map[backend.Curve]*big.Int {
 	m := make(map[backend.Curve]*big.Int)
-	for c, id := range map[backend.Curve]ecc.ID{backend.BN254: ecc.BN254, backend.BLS12377: ecc.BLS12_377,
-		backend.BLS12381: ecc.BLS12_381, backend.BW6761: ecc.BW6_761} {
-		m[c] = new(big.Int).Rsh(id.ScalarField(), 1)
+	for _, c := range backend.Curves() {
+		m[c] = new(big.Int).Rsh(layout.CurveID(c).ScalarField(), 1)
 	}
 	return m
 })

@@ -1,0 +1,148 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Residents is the bases that a Backend keeps, with who uses them, and its
+// calls in flight: for implementations, which keep an R for each set. It is
+// safe for concurrent use.
+type Residents[R any] struct {
+	name string
+
+	mu     sync.Mutex
+	sets   map[BasesID]*Resident[R]
+	last   BasesID
+	closed bool
+	calls  sync.WaitGroup // none begins after closed
+}
+
+// Resident is one set of bases.
+type Resident[R any] struct {
+	Loaded
+	Kept R
+	// Under Residents.mu:
+	uses int
+	// freed is made by Free, and closed when the last use has ended.
+	freed chan struct{}
+}
+
+// NewResidents is no bases yet; name is the backend's, for errors.
+func NewResidents[R any](name string) *Residents[R] {
+	return &Residents[R]{name: name, sets: make(map[BasesID]*Resident[R])}
+}
+
+// Begin enters a call, which end leaves; after Close it is ErrClosed.
+func (s *Residents[R]) Begin() (end func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, fmt.Errorf("%w: backend %s", ErrClosed, s.name)
+	}
+	s.calls.Add(1)
+	return s.calls.Done, nil
+}
+
+// Add gives bases an id.
+func (s *Residents[R]) Add(l Loaded, kept R) BasesID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	s.sets[s.last] = &Resident[R]{Loaded: l, Kept: kept}
+	return s.last
+}
+
+// Use validates a batch and counts a use of the bases of every job, until
+// Unuse.
+func (s *Residents[R]) Use(jobs []Job) ([]*Resident[R], error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := CheckJobs(jobs, func(id BasesID) (Loaded, bool) {
+		r, ok := s.sets[id]
+		if !ok || r.freed != nil {
+			return Loaded{}, false
+		}
+		return r.Loaded, true
+	})
+	if err != nil {
+		return nil, err
+	}
+	used := make([]*Resident[R], len(jobs))
+	for i := range jobs {
+		used[i] = s.sets[jobs[i].Bases]
+		used[i].uses++
+	}
+	return used, nil
+}
+
+// Unuse ends the uses that Use counted.
+func (s *Residents[R]) Unuse(used []*Resident[R]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range used {
+		r.release(1)
+	}
+}
+
+// release ends some uses; the caller holds mu.
+func (r *Resident[R]) release(uses int) {
+	r.uses -= uses
+	if r.uses == 0 && r.freed != nil {
+		close(r.freed)
+	}
+}
+
+// Free takes bases away from new calls at once, waits for their uses, and then
+// calls free, once. When ctx ends first, freeing can be asked for again.
+func (s *Residents[R]) Free(ctx context.Context, id BasesID, free func(R) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	r, ok := s.sets[id]
+	if !ok {
+		s.mu.Unlock()
+		return fmt.Errorf("%w: bases %d are not loaded", ErrInvalidInput, id)
+	}
+	if r.freed == nil {
+		r.freed = make(chan struct{})
+		r.release(0)
+	}
+	s.mu.Unlock()
+
+	select {
+	case <-r.freed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	_, mine := s.sets[id]
+	delete(s.sets, id)
+	s.mu.Unlock()
+	if !mine {
+		return nil // another call freed them meanwhile
+	}
+	return free(r.Kept)
+}
+
+// Close lets no call begin any more, waits for those in flight and answers
+// what was still kept. Only the first of several is told.
+func (s *Residents[R]) Close() (kept []R, first bool) {
+	s.mu.Lock()
+	first = !s.closed
+	s.closed = true
+	s.mu.Unlock()
+	s.calls.Wait()
+	if !first {
+		return nil, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.sets {
+		kept = append(kept, r.Kept)
+	}
+	clear(s.sets)
+	return kept, true
+}
