@@ -98,7 +98,7 @@ func (k *call) prepare(ctx context.Context, jobs []backend.Job) error {
 		for i, r := range regions {
 			f, w := homeless[i], places[i]
 			f.dst = r.Bytes()
-			w.Scalars = &proto.Region{Arena: r.Arena().ID(), Offset: uint64(r.Offset()), Length: uint64(len(f.src))}
+			w.Scalars = wire(r.Arena(), r.Offset(), len(f.src))
 			if f.ready == nil && len(f.src) <= inlineBytes {
 				copy(f.dst, f.src)
 				continue
@@ -128,8 +128,13 @@ func (k *call) inPlace(w *proto.Job, scalars []byte) bool {
 	if !shm.Aligned(scalars) {
 		return false
 	}
-	w.Scalars = &proto.Region{Arena: r.Arena().ID(), Offset: uint64(r.Offset() + off), Length: uint64(len(scalars))}
+	w.Scalars = wire(r.Arena(), r.Offset()+off, len(scalars))
 	return true
+}
+
+// wire names shared memory to the plugin.
+func wire(a *shm.Arena, offset, length int) *proto.Region {
+	return &proto.Region{Arena: a.ID(), Offset: uint64(offset), Length: uint64(length)}
 }
 
 // count gives every feed a counter.
@@ -142,7 +147,7 @@ func (k *call) count(ctx context.Context) (err error) {
 	}
 	for i, n := range k.counters {
 		k.feeds[i].counter = n
-		k.waiting[i].Progress = &proto.Region{Arena: n.Arena().ID(), Offset: uint64(n.Offset()), Length: shm.CounterSize}
+		k.waiting[i].Progress = wire(n.Arena(), n.Offset(), shm.CounterSize)
 	}
 	return nil
 }

@@ -92,11 +92,9 @@ func (c *Client) begin(ctx context.Context) (end func(), err error) {
 	if c.cause != nil {
 		return nil, c.cause
 	}
-	select {
-	case <-c.proc.exited:
+	if c.proc.hasExited() {
 		c.cause = c.gone(errors.New("its process ended"))
 		return nil, c.cause
-	default:
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -221,12 +219,8 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.closed = true
-	select {
-	case <-c.proc.exited:
-		if c.cause == nil {
-			c.cause = c.gone(errors.New("its process ended"))
-		}
-	default:
+	if c.cause == nil && c.proc.hasExited() {
+		c.cause = c.gone(errors.New("its process ended"))
 	}
 	c.mu.Unlock()
 	defer close(c.ended)

@@ -135,9 +135,7 @@ func (l *load) feed(ctx context.Context, b *backend.Bases) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Chunk{Chunk: &proto.Region{
-				Arena: slot.Arena().ID(), Offset: uint64(slot.Offset()), Length: uint64(filled),
-			}}})
+			l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Chunk{Chunk: wire(slot.Arena(), slot.Offset(), filled)}})
 			slot, filled = nil, 0
 		}
 	}

@@ -146,9 +146,7 @@ func (p *process) Kill(context.Context) error {
 
 // killedByOthers tells that a signal has ended the process, and not Kill's.
 func (p *process) killedByOthers() bool {
-	select {
-	case <-p.exited:
-	default:
+	if !p.hasExited() {
 		return false
 	}
 	p.mu.Lock()
@@ -174,6 +172,15 @@ func (p *process) end(patience time.Duration) {
 	}
 }
 
+func (p *process) hasExited() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
 func (p *process) exitedWithin(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -188,11 +195,9 @@ func (p *process) exitedWithin(d time.Duration) bool {
 // obituary says how the process ended, or that it has not, and its last words.
 func (p *process) obituary() string {
 	how := "still running"
-	select {
-	case <-p.exited:
+	if p.hasExited() {
 		<-p.drained
 		how = p.state
-	default:
 	}
 	if words := p.log.words(); words != "" {
 		return fmt.Sprintf("%s; its last words: %s", how, words)

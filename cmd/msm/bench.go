@@ -67,7 +67,7 @@ func (f *benchFlags) config() (c bench.Config, err error) {
 	if err := oneOf("format", f.format, "table", "json", "gobench"); err != nil {
 		return c, err
 	}
-	c.Count, c.Seed, c.Check, c.CacheDir = f.count, f.seed, f.check, f.cache
+	c.Count, c.Seed, c.Check = f.count, f.seed, f.check
 	if c.Sizes, err = parseSizes(f.sizes); err != nil {
 		return c, err
 	}
@@ -93,10 +93,8 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 		return err
 	}
 	cfg.Open = a.opener()
-	if cfg.CacheDir == "" {
-		if cfg.CacheDir, err = a.cacheDir(); err != nil {
-			return err
-		}
+	if cfg.CacheDir, err = a.cacheDir(f.cache); err != nil {
+		return err
 	}
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
@@ -106,27 +104,20 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 	}
 	var out, plot *outputFile
 	defer func() { out.discard(); plot.discard() }()
-	if f.out != "" {
-		if out, err = createOutput(f.out); err != nil {
-			return err
-		}
+	if out, err = createOutput(f.out); err != nil {
+		return err
 	}
-	if f.plot != "" {
-		if plot, err = createOutput(f.plot); err != nil {
-			return err
-		}
+	if plot, err = createOutput(f.plot); err != nil {
+		return err
 	}
 
-	bar := newProgress(a.stderr)
-	cfg.Progress, cfg.Note = bar.set, a.note(bar)
 	record := bench.Record[bench.Run]{Machine: bench.ThisMachine(f.commit)}
-	runs, backends, err := bench.MSM(ctx, cfg)
-	bar.close()
-	record.Runs, record.Machine.Backends = runs, backends
-	if ctx.Err() != nil {
-		err = fmt.Errorf("interrupted: %d results so far", len(runs))
-	}
-	if len(runs) == 0 {
+	record.Runs, err = watched(ctx, a, func(progress bench.Progress, note func(string)) (runs []bench.Run, err error) {
+		cfg.Progress, cfg.Note = progress, note
+		runs, record.Machine.Backends, err = bench.MSM(ctx, cfg)
+		return runs, err
+	})
+	if len(record.Runs) == 0 {
 		return err
 	}
 	return errors.Join(err, a.report(record, f, out, plot))
@@ -134,25 +125,19 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 
 // report writes the record wherever it is wanted.
 func (a *app) report(r bench.Record[bench.Run], f benchFlags, out, plot *outputFile) error {
-	format := func(w io.Writer) error {
-		switch f.format {
-		case "json":
-			return r.WriteJSON(w)
-		case "gobench":
-			return bench.WriteGobench(w, r.Machine, r.Runs)
-		}
-		return bench.WriteTable(w, r.Machine, r.Runs)
+	table := func(w io.Writer) error { return bench.WriteTable(w, r.Machine, r.Runs) }
+	format := table
+	switch f.format {
+	case "json":
+		format = r.WriteJSON
+	case "gobench":
+		format = func(w io.Writer) error { return bench.WriteGobench(w, r.Machine, r.Runs) }
 	}
-	var errs []error
-	if out == nil {
-		errs = append(errs, format(a.stdout))
-	} else {
-		errs = append(errs, bench.WriteTable(a.stdout, r.Machine, r.Runs), out.write(format))
-	}
+	err := a.deliver(out, table, format)
 	if plot != nil {
-		errs = append(errs, plot.write(func(w io.Writer) error { return bench.WritePlot(w, r.Machine, r.Runs) }))
+		err = errors.Join(err, plot.write(func(w io.Writer) error { return bench.WritePlot(w, r.Machine, r.Runs) }))
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // checkMemory refuses what does not fit, unless forced.
@@ -176,8 +161,11 @@ func (a *app) checkMemory(cfg *bench.Config, force bool) error {
 	return nil
 }
 
-// cacheDir is the folder for points that no flag names.
-func (a *app) cacheDir() (string, error) {
+// cacheDir is the folder that the flag --cache names, or else the default.
+func (a *app) cacheDir(flag string) (string, error) {
+	if flag != "" {
+		return flag, nil
+	}
 	if dir := a.getenv("PIPPIN_CACHE"); dir != "" {
 		return dir, nil
 	}

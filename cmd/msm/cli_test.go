@@ -340,14 +340,14 @@ func TestHelp(t *testing.T) {
 
 func TestCacheDir(t *testing.T) {
 	a := &app{getenv: func(string) string { return "/c" }}
-	if dir, err := a.cacheDir(); err != nil || dir != "/c" {
+	if dir, err := a.cacheDir(""); err != nil || dir != "/c" {
 		t.Errorf("%q, %v", dir, err)
 	}
 	t.Setenv("XDG_CACHE_HOME", "/x")
 	t.Setenv("HOME", "/h")
 	t.Setenv("LocalAppData", "/l")
 	a.getenv = func(string) string { return "" }
-	if dir, err := a.cacheDir(); err != nil || filepath.Base(dir) != "pippin" {
+	if dir, err := a.cacheDir(""); err != nil || filepath.Base(dir) != "pippin" {
 		t.Errorf("%q, %v", dir, err)
 	}
 }

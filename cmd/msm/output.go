@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,8 +16,11 @@ type outputFile struct {
 }
 
 // createOutput opens a file beside path, so that a folder that is missing or
-// closed shows before hours of work.
+// closed shows before hours of work. Without a path there is no file.
 func createOutput(path string) (*outputFile, error) {
+	if path == "" {
+		return nil, nil
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return nil, usageError{fmt.Errorf("cannot write %s: %w", path, err)}
@@ -47,6 +51,15 @@ func (o *outputFile) discard() {
 	if o != nil && o.f.Close() == nil {
 		os.Remove(o.f.Name())
 	}
+}
+
+// deliver writes a result in its format to the file, and as a table to stdout;
+// without a file in its format to stdout.
+func (a *app) deliver(out *outputFile, table, format func(io.Writer) error) error {
+	if out == nil {
+		return format(a.stdout)
+	}
+	return errors.Join(table(a.stdout), out.write(format))
 }
 
 // writeJSON writes v for people and programs.

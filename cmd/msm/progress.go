@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/pippin-zk/pippin/bench"
 )
 
 // progressBar draws one line that is drawn over and over, for work that takes
@@ -96,6 +99,18 @@ func (p *progressBar) clear() {
 		fmt.Fprint(p.w, "\r\x1b[K")
 		p.drawn = false
 	}
+}
+
+// watched does something that takes long with a progress bar and notes on
+// stderr. When ctx ended it, the error says how much there is.
+func watched[R any](ctx context.Context, a *app, do func(bench.Progress, func(note string)) ([]R, error)) ([]R, error) {
+	bar := newProgress(a.stderr)
+	results, err := do(bar.set, a.note(bar))
+	bar.close()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("interrupted: %d results so far", len(results))
+	}
+	return results, err
 }
 
 // close removes the line for good.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -59,7 +58,7 @@ func (f *proveFlags) config() (c bench.ProveConfig, err error) {
 	if err := oneOf("format", f.format, "table", "json"); err != nil {
 		return c, err
 	}
-	c.Hashes, c.Count, c.CacheDir = f.hashes, f.count, f.cache
+	c.Hashes, c.Count = f.hashes, f.count
 	if c.Circuits, err = parseList("circuit", f.circuits, bench.Circuits(), bench.ParseCircuit); err != nil {
 		return c, err
 	}
@@ -79,33 +78,26 @@ func (a *app) prove(ctx context.Context, f proveFlags) error {
 		return err
 	}
 	cfg.Open = a.opener()
-	if cfg.CacheDir == "" {
-		if cfg.CacheDir, err = a.cacheDir(); err != nil {
-			return err
-		}
+	if cfg.CacheDir, err = a.cacheDir(f.cache); err != nil {
+		return err
 	}
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	var out *outputFile
-	defer func() { out.discard() }()
-	if f.out != "" {
-		if out, err = createOutput(f.out); err != nil {
-			return err
-		}
+	out, err := createOutput(f.out)
+	if err != nil {
+		return err
 	}
+	defer out.discard()
 	logger.Disable() // gnark's, which writes to stdout
 
-	bar := newProgress(a.stderr)
-	cfg.Progress, cfg.Note = bar.set, a.note(bar)
 	record := bench.Record[bench.ProveRun]{Machine: bench.ThisMachine(f.commit)}
-	runs, backends, err := bench.Prove(ctx, cfg)
-	bar.close()
-	record.Runs, record.Machine.Backends = runs, backends
-	if ctx.Err() != nil {
-		err = fmt.Errorf("interrupted: %d results so far", len(runs))
-	}
-	if len(runs) == 0 {
+	record.Runs, err = watched(ctx, a, func(progress bench.Progress, note func(string)) (runs []bench.ProveRun, err error) {
+		cfg.Progress, cfg.Note = progress, note
+		runs, record.Machine.Backends, err = bench.Prove(ctx, cfg)
+		return runs, err
+	})
+	if len(record.Runs) == 0 {
 		return err
 	}
 	table := func(w io.Writer) error { return bench.WriteProveTable(w, record.Machine, record.Runs) }
@@ -113,8 +105,5 @@ func (a *app) prove(ctx context.Context, f proveFlags) error {
 	if f.format == "json" {
 		format = record.WriteJSON
 	}
-	if out == nil {
-		return errors.Join(err, format(a.stdout))
-	}
-	return errors.Join(err, table(a.stdout), out.write(format))
+	return errors.Join(err, a.deliver(out, table, format))
 }

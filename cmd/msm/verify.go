@@ -67,13 +67,10 @@ func (a *app) verify(ctx context.Context, f verifyFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	bar := newProgress(a.stderr)
-	cfg.Progress, cfg.Note = bar.set, a.note(bar)
-	results, err := bench.Verify(ctx, cfg)
-	bar.close()
-	if ctx.Err() != nil {
-		err = fmt.Errorf("interrupted: %d results so far", len(results))
-	}
+	results, err := watched(ctx, a, func(progress bench.Progress, note func(string)) ([]bench.Verified, error) {
+		cfg.Progress, cfg.Note = progress, note
+		return bench.Verify(ctx, cfg)
+	})
 	if len(results) == 0 {
 		return err
 	}

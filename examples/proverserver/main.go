@@ -88,7 +88,8 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	for range o.kills {
 		steps = append(steps, step{"killing the plugin", func() error {
 			time.Sleep(rand.N(200 * time.Millisecond))
-			return killPlugin()
+			_, err := demo.KillPlugin(o.plugin)
+			return err
 		}})
 	}
 	for _, step := range append(steps, step{"changing to " + demo.InProcess, use(demo.InProcess)}) {

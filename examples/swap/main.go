@@ -63,7 +63,7 @@ func run(ctx context.Context, w io.Writer, o options) error {
 		return err
 	}
 	defer remove()
-	return swap(ctx, w, o, pippin.Opener(pippin.Options{PluginDirs: dirs}), killChild)
+	return swap(ctx, w, o, pippin.Opener(pippin.Options{PluginDirs: dirs}), demo.KillPlugin)
 }
 
 // swap is run with the means to open backends and to kill a plugin.

@@ -211,13 +211,7 @@ func (p *Pool) canGrow(size int) bool {
 	if idle == 0 || p.total-idle+int64(size) > p.budget {
 		return false
 	}
-	p.arenas = slices.DeleteFunc(p.arenas, func(a *poolArena) bool {
-		if len(a.live) > 0 {
-			return false
-		}
-		p.drop(a)
-		return true
-	})
+	p.dropIdle()
 	return fits()
 }
 
@@ -249,27 +243,26 @@ func (p *Pool) grow(size int) <-chan error {
 	return made
 }
 
-// drop gives an arena up; the caller takes it off the list.
-func (p *Pool) drop(a *poolArena) {
-	p.total -= int64(len(a.mem))
-	a.Close()
-	for _, f := range p.dropped {
-		f(a.id)
-	}
-}
-
-// sweep drops the unused arenas of a closed pool.
-func (p *Pool) sweep() {
-	if !p.closed {
-		return
-	}
+// dropIdle gives up the arenas that nobody uses.
+func (p *Pool) dropIdle() {
 	p.arenas = slices.DeleteFunc(p.arenas, func(a *poolArena) bool {
 		if len(a.live) > 0 {
 			return false
 		}
-		p.drop(a)
+		p.total -= int64(len(a.mem))
+		a.Close()
+		for _, f := range p.dropped {
+			f(a.id)
+		}
 		return true
 	})
+}
+
+// sweep drops the unused arenas of a closed pool.
+func (p *Pool) sweep() {
+	if p.closed {
+		p.dropIdle()
+	}
 }
 
 func (p *Pool) wake() {

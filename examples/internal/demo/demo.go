@@ -1,5 +1,5 @@
 // Package demo is what the examples share: the names of the backends they run
-// on, and where the CPU plugin comes from.
+// on, where the CPU plugin comes from, and how a plugin is killed.
 package demo
 
 import (

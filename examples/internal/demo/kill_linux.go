@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// killChild sends SIGKILL to the process of this program's plugin and waits
+// KillPlugin sends SIGKILL to the process of this program's plugin and waits
 // until it no longer runs. plugin is plugin:NAME or plugin:PATH.
-func killChild(plugin string) (pid int, err error) {
+func KillPlugin(plugin string) (pid int, err error) {
 	program := filepath.Base(strings.TrimPrefix(plugin, "plugin:"))
 	if !strings.HasPrefix(program, "msm-backend-") {
 		program = "msm-backend-" + program

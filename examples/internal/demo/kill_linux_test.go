@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"os/exec"
@@ -19,7 +19,7 @@ func TestFindChild(t *testing.T) {
 	if pid, err := findChild("sleep"); err == nil {
 		t.Errorf("found %d after its end", pid)
 	}
-	if _, err := killChild("plugin:no-such"); err == nil {
+	if _, err := KillPlugin("plugin:no-such"); err == nil {
 		t.Error("killed a plugin that does not run")
 	}
 }
