@@ -52,6 +52,13 @@ type Config struct {
 // with 0. It is called by one goroutine at a time.
 type Progress func(stage string, done, total int)
 
+// tell is a call of p where there is one.
+func (p Progress) tell(stage string, done, total int) {
+	if p != nil {
+		p(stage, done, total)
+	}
+}
+
 // Validate refuses an empty or senseless configuration with
 // backend.ErrInvalidInput.
 func (c *Config) Validate() error {

@@ -24,7 +24,7 @@ func openEngine(ctx context.Context, open msm.Opener, name string) (*engine, err
 	var err error
 	e.Engine, err = msm.New(ctx, msm.Config{
 		Backend:  name,
-		Fallback: "none",
+		Fallback: msm.NoFallback,
 		Restarts: -1,
 		Open: func(ctx context.Context, name string) (backend.Backend, error) {
 			b, err := open(ctx, name)

@@ -57,12 +57,6 @@ type measuring struct {
 	runs []Run
 }
 
-func (m *measuring) progress(stage string, done, total int) {
-	if m.cfg.Progress != nil {
-		m.cfg.Progress(stage, done, total)
-	}
-}
-
 // inputs is the points of one group.
 type inputs struct {
 	group
@@ -86,8 +80,8 @@ func (m *measuring) group(ctx context.Context, able engines, c backend.Curve, g 
 		most = max(most, n)
 	}
 	stage := fmt.Sprintf("%s: %s points", in.name, FormatSize(most))
-	m.progress(stage, 0, most)
-	cache := fixtures.Cache{Dir: m.cfg.CacheDir, Progress: func(done, total int) { m.progress(stage, done, total) }}
+	m.cfg.Progress.tell(stage, 0, most)
+	cache := fixtures.Cache{Dir: m.cfg.CacheDir, Progress: func(done, total int) { m.cfg.Progress.tell(stage, done, total) }}
 	f, err := cache.Open(ctx, in.points, most)
 	if err != nil {
 		return err
@@ -163,14 +157,14 @@ func (m *measuring) size(ctx context.Context, able engines, in *inputs, n int) (
 	}()
 	stage := fmt.Sprintf("%s %s: loading", in.name, FormatSize(n))
 	for i, e := range able {
-		m.progress(stage, i, len(able))
+		m.cfg.Progress.tell(stage, i, len(able))
 		start := time.Now()
 		if loaded[i], err = in.load(ctx, e.Engine, in.bytes[:n*in.points.Size()]); err != nil {
 			return fmt.Errorf("backend %s: %w", e.name, err)
 		}
 		took[i] = time.Since(start)
 	}
-	m.progress(stage, len(able), len(able))
+	m.cfg.Progress.tell(stage, len(able), len(able))
 	for _, d := range m.cfg.Distributions {
 		if err := m.distribution(ctx, able, loaded, took, in, n, d); err != nil {
 			return err
@@ -182,7 +176,7 @@ func (m *measuring) size(ctx context.Context, able engines, in *inputs, n int) (
 // distribution measures one vector of scalars on every backend and path.
 func (m *measuring) distribution(ctx context.Context, able engines, loaded []bases, took []time.Duration, in *inputs, n int, d fixtures.Distribution) error {
 	what := fmt.Sprintf("%s %s %v", in.name, FormatSize(n), d)
-	m.progress(what+": scalars", 0, 1)
+	m.cfg.Progress.tell(what+": scalars", 0, 1)
 	scalars, err := fixtures.Scalars(in.curve, d, m.cfg.Seed, n)
 	if err != nil {
 		return err
@@ -193,7 +187,7 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 			return err
 		}
 	}
-	m.progress(what+": scalars", 1, 1)
+	m.cfg.Progress.tell(what+": scalars", 1, 1)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -217,7 +211,7 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 			}})
 		}
 	}
-	err = alternate(ctx, lanes, m.cfg.Count, func(done, total int) { m.progress(what, done, total) })
+	err = alternate(ctx, lanes, m.cfg.Count, func(done, total int) { m.cfg.Progress.tell(what, done, total) })
 	for _, l := range lanes {
 		if len(l.samples) > 0 {
 			m.runs = append(m.runs, l.result())

@@ -120,12 +120,6 @@ func (c *ProveConfig) note(format string, a ...any) {
 	}
 }
 
-func (c *ProveConfig) progress(stage string, done, total int) {
-	if c.Progress != nil {
-		c.Progress(stage, done, total)
-	}
-}
-
 // ProveRun is the timed proofs of one circuit on one backend, beside gnark's
 // of the same minutes. Times are milliseconds.
 type ProveRun struct {
@@ -184,17 +178,15 @@ func Prove(ctx context.Context, cfg ProveConfig) (_ []ProveRun, _ []BackendInfo,
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
-	meters := make([]*meter, len(cfg.Backends))
-	var all engines
-	defer func() { err = errors.Join(err, all.close()) }()
-	for i, name := range cfg.Backends {
-		meters[i] = &meter{}
-		e, err := openEngine(ctx, meters[i].opener(cfg.Open), name)
-		if err != nil {
-			return nil, nil, err
-		}
-		all = append(all, e)
+	meters := map[string]*meter{}
+	all, err := openEngines(ctx, func(ctx context.Context, name string) (backend.Backend, error) {
+		meters[name] = &meter{}
+		return meters[name].open(ctx, cfg.Open, name)
+	}, cfg.Backends)
+	if err != nil {
+		return nil, nil, err
 	}
+	defer func() { err = errors.Join(err, all.close()) }()
 	var runs []ProveRun
 	for _, name := range cfg.Circuits {
 		for _, curve := range cfg.Curves {
@@ -242,7 +234,7 @@ type contender struct {
 }
 
 // proveOn measures one circuit on one curve.
-func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, engines engines, meters []*meter) (_ []ProveRun, err error) {
+func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, engines engines, meters map[string]*meter) (_ []ProveRun, err error) {
 	k, err := keyFor(ctx, cfg, s, curve)
 	if err != nil {
 		return nil, err
@@ -263,12 +255,8 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 
 	gnark := &contender{prove: func() (stock.Proof, error) { return stock.Prove(k.ccs, k.pk, full) }}
 	var ours []*contender
-	for i, e := range engines {
-		if !slices.Contains(e.info.Curves, curve) {
-			cfg.note("backend %s has no %v: left out", e.name, curve)
-			continue
-		}
-		cfg.progress(fmt.Sprintf("%s %v: loading the key into %s", s.name, curve, e.name), 0, 1)
+	for _, e := range engines.with(curve, cfg.Note) {
+		cfg.Progress.tell(fmt.Sprintf("%s %v: loading the key into %s", s.name, curve, e.name), 0, 1)
 		merges := cfg.Merge
 		if len(merges) == 0 {
 			merges = []Merge{MergeAuto}
@@ -280,7 +268,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 				return nil, fmt.Errorf("backend %s: %w", e.name, err)
 			}
 			defer func() { err = errors.Join(err, p.Close()) }()
-			ours = append(ours, &contender{engine: e, merge: merge, meter: meters[i], load: time.Since(start),
+			ours = append(ours, &contender{engine: e, merge: merge, meter: meters[e.name], load: time.Since(start),
 				prove: func() (stock.Proof, error) { return p.Prove(ctx, full) }})
 		}
 	}
@@ -303,7 +291,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 			}
 			for i := range all {
 				c := all[(i+round)%len(all)]
-				cfg.progress(stage, round*steps+i, total)
+				cfg.Progress.tell(stage, round*steps+i, total)
 				if err := ctx.Err(); err != nil {
 					return err
 				}
@@ -312,7 +300,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 				}
 			}
 		}
-		cfg.progress(stage, total, total)
+		cfg.Progress.tell(stage, total, total)
 		return nil
 	}
 	err = rounds()
@@ -370,14 +358,6 @@ func (c *contender) result(gnark *contender, solve, fft time.Duration) ProveRun 
 		r.SpeedupWithoutSolve = (r.Stock - r.Solve) / (r.Median - r.Solve)
 	}
 	return r
-}
-
-func allMillis(samples []time.Duration) []float64 {
-	ms := make([]float64, len(samples))
-	for i, s := range samples {
-		ms[i] = millis(s)
-	}
-	return ms
 }
 
 // solveAlone is the time that solving takes without the commitments that a

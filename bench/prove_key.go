@@ -39,7 +39,7 @@ type key struct {
 func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve) (*key, error) {
 	what := fmt.Sprintf("%s %v", s.name, curve)
 	dir := filepath.Join(cfg.CacheDir, "groth16", fmt.Sprintf("%s-%v-gnark-%s-%d", s.name, curve, gnark.Version, keyFormat))
-	cfg.progress(what+": reading the key", 0, 1)
+	cfg.Progress.tell(what+": reading the key", 0, 1)
 	k := &key{stock.NewCS(layout.CurveID(curve)), stock.NewProvingKey(layout.CurveID(curve)), stock.NewVerifyingKey(layout.CurveID(curve))}
 	err := k.read(dir)
 	if err == nil {
@@ -63,13 +63,13 @@ func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.C
 // that; when ctx ends, nobody waits for it.
 func setUp(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, what string) (*key, error) {
 	cfg.note("%s: compiling", what)
-	cfg.progress(what+": compiling", 0, 1)
+	cfg.Progress.tell(what+": compiling", 0, 1)
 	ccs, err := frontend.Compile(layout.CurveID(curve).ScalarField(), r1cs.NewBuilder, s.circuit)
 	if err != nil {
 		return nil, err
 	}
 	cfg.note("%s: setting up keys for %d constraints, which can take minutes; they are kept for later runs", what, ccs.GetNbConstraints())
-	cfg.progress(what+": setting up keys", 0, 1)
+	cfg.Progress.tell(what+": setting up keys", 0, 1)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -47,19 +47,17 @@ func (m *meter) take() time.Duration {
 	return busy
 }
 
-// opener opens what open does, with the meter in front. Shared memory stays
+// open opens what open does, with the meter in front. Shared memory stays
 // shared: the capability is passed through.
-func (m *meter) opener(open msm.Opener) msm.Opener {
-	return func(ctx context.Context, name string) (backend.Backend, error) {
-		b, err := open(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		if a, ok := b.(backend.Allocator); ok {
-			return meteredAllocator{metered{b, m}, a}, nil
-		}
-		return metered{b, m}, nil
+func (m *meter) open(ctx context.Context, open msm.Opener, name string) (backend.Backend, error) {
+	b, err := open(ctx, name)
+	if err != nil {
+		return nil, err
 	}
+	if a, ok := b.(backend.Allocator); ok {
+		return meteredAllocator{metered{b, m}, a}, nil
+	}
+	return metered{b, m}, nil
 }
 
 type metered struct {

@@ -78,9 +78,5 @@ type Run struct {
 
 // setSamples fills in everything that follows from the samples.
 func (r *Run) setSamples(samples []time.Duration) {
-	r.Count, r.Min, r.Median = len(samples), millis(Min(samples)), millis(Median(samples))
-	r.Samples = make([]float64, len(samples))
-	for i, s := range samples {
-		r.Samples[i] = millis(s)
-	}
+	r.Count, r.Min, r.Median, r.Samples = len(samples), millis(Min(samples)), millis(Median(samples)), allMillis(samples)
 }

@@ -29,3 +29,11 @@ func Min(samples []time.Duration) time.Duration {
 
 // millis is d in milliseconds.
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func allMillis(samples []time.Duration) []float64 {
+	ms := make([]float64, len(samples))
+	for i, s := range samples {
+		ms[i] = millis(s)
+	}
+	return ms
+}

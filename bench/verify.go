@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"math/bits"
 	"math/rand/v2"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -160,23 +161,17 @@ func (v *verifying) group(ctx context.Context, e *engine, c backend.Curve, g bac
 	}
 	stage := fmt.Sprintf("%s: %v %v", e.name, c, g)
 	for i, k := range kinds {
-		if v.cfg.Progress != nil {
-			v.cfg.Progress(stage, i, len(kinds)+1)
-		}
+		v.cfg.Progress.tell(stage, i, len(kinds)+1)
 		if err := try(k.name, e, k.try); err != nil {
 			return err
 		}
 	}
-	if v.cfg.Progress != nil {
-		v.cfg.Progress(stage, len(kinds), len(kinds)+1)
-	}
+	v.cfg.Progress.tell(stage, len(kinds), len(kinds)+1)
 	// The oracle itself, so that a mistake in it does not go unseen.
 	if err := try("double-and-add", e, func(ctx context.Context, s *subject) error { return tryReference(ctx, s, v.reference) }); err != nil {
 		return err
 	}
-	if v.cfg.Progress != nil {
-		v.cfg.Progress(stage, len(kinds)+1, len(kinds)+1)
-	}
+	v.cfg.Progress.tell(stage, len(kinds)+1, len(kinds)+1)
 	return nil
 }
 
@@ -243,10 +238,7 @@ func (s *subject) uniform(n int, salt uint64) ([]byte, error) {
 // sizes around the powers of two and around a warp's width, up to Size.
 func (s *subject) sizes() (sizes []int) {
 	list := []int{0, 1, 2, 3, 31, 32, 33}
-	top := 0
-	for 1<<(top+1) <= s.cfg.Size {
-		top++
-	}
+	top := bits.Len(uint(s.cfg.Size)) - 1
 	for k := 6; k <= top; k++ {
 		if s.cfg.Long || k == top || k%4 == 0 {
 			list = append(list, 1<<k-1, 1<<k, 1<<k+1)
@@ -445,7 +437,7 @@ func tryRandom(ctx context.Context, s *subject) error {
 		set := fixtures.Sets()[s.rng.IntN(len(fixtures.Sets()))]
 		d := fixtures.Distributions()[s.rng.IntN(len(fixtures.Distributions()))]
 		// Even over the logarithm: small sizes have the more special cases.
-		n := 1 + s.rng.IntN(s.cfg.Size>>s.rng.IntN(log2(s.cfg.Size)))
+		n := 1 + s.rng.IntN(s.cfg.Size>>s.rng.IntN(bits.Len(uint(s.cfg.Size))-1))
 		offset := s.rng.IntN(n)
 		m := s.rng.IntN(n-offset) + 1
 		seed := s.rng.Uint64()
@@ -466,14 +458,6 @@ func tryRandom(ctx context.Context, s *subject) error {
 		}
 	}
 	return nil
-}
-
-// log2 is the number of halvings that leave at least 1.
-func log2(n int) (k int) {
-	for n > 1 {
-		n, k = n/2, k+1
-	}
-	return k
 }
 
 // tryReference compares with double-and-add, on a few points of every set.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/consensys/gnark-crypto/ecc"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
@@ -211,31 +212,10 @@ func (o *Ops[P, J, S]) SumClasses(points []P, c *merge.Classes) ([]P, error) {
 
 // each runs f(0) to f(n-1) on all processors and returns the first error.
 func each(n int, f func(int) error) error {
-	var mu sync.Mutex
-	var first error
-	next := 0
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wg.Go(func() {
-			for {
-				mu.Lock()
-				i := next
-				next++
-				stop := i >= n || first != nil
-				mu.Unlock()
-				if stop {
-					return
-				}
-				if err := f(i); err != nil {
-					mu.Lock()
-					if first == nil {
-						first = err
-					}
-					mu.Unlock()
-				}
-			}
-		})
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		g.Go(func() error { return f(i) })
 	}
-	wg.Wait()
-	return first
+	return g.Wait()
 }
