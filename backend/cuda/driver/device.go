@@ -270,6 +270,15 @@ func (o *object) get(what string) (handle, error) {
 	return 0, fmt.Errorf("%w: %s", backend.ErrClosed, what)
 }
 
+// do makes a call that takes the object's handle.
+func (o *object) do(what, call string, f func(handle) Result) error {
+	h, err := o.get(what)
+	if err != nil {
+		return err
+	}
+	return o.dev.do(call, func() Result { return f(h) })
+}
+
 // drop closes the object the first time.
 func (o *object) drop(call string, destroy func(handle) Result) error {
 	h := handle(o.h.Swap(0))

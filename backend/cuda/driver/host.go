@@ -2,6 +2,7 @@ package driver
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"unsafe"
 )
@@ -187,12 +188,7 @@ func (l *hosts) add(h *Host) {
 func (l *hosts) remove(h *Host) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i := range l.list {
-		if l.list[i] == h {
-			l.list = append(l.list[:i], l.list[i+1:]...)
-			return
-		}
-	}
+	l.list = slices.DeleteFunc(l.list, func(o *Host) bool { return o == h })
 }
 
 func (l *hosts) find(b []byte) (HostSpan, bool) {

@@ -168,23 +168,15 @@ func (p *Pool) Alloc(s *Stream, size int64) (*Memory, error) {
 // Trim gives memory back to the system, down to keep bytes. What was freed
 // asynchronously counts as in use until its stream is synchronised.
 func (p *Pool) Trim(keep int64) error {
-	h, err := p.get("memory pool")
-	if err != nil {
-		return err
-	}
 	if keep < 0 {
 		return invalid("trimming a pool to %d bytes", keep)
 	}
-	return p.dev.do("cuMemPoolTrimTo", func() Result { return p.dev.sys.poolTrim(h, keep) })
+	return p.do("memory pool", "cuMemPoolTrimTo", func(h handle) Result { return p.dev.sys.poolTrim(h, keep) })
 }
 
 // Usage is the bytes given out and the bytes taken from the system.
 func (p *Pool) Usage() (used, reserved int64, err error) {
-	h, err := p.get("memory pool")
-	if err != nil {
-		return 0, 0, err
-	}
-	err = p.dev.do("cuMemPoolGetAttribute", func() Result {
+	err = p.do("memory pool", "cuMemPoolGetAttribute", func(h handle) Result {
 		u, r := p.dev.sys.poolGet(h, poolUsed)
 		if r != Success {
 			return r

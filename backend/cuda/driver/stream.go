@@ -110,11 +110,7 @@ func (s *Stream) Fill(dst Span, v byte) error {
 
 // do makes a call that takes the stream.
 func (s *Stream) do(call string, f func(handle) Result) error {
-	h, err := s.get("stream")
-	if err != nil {
-		return err
-	}
-	return s.dev.do(call, func() Result { return f(h) })
+	return s.object.do("stream", call, f)
 }
 
 // on is the stream's handle for a call on a device.
@@ -187,10 +183,4 @@ func (e *Event) Elapsed(from *Event) (time.Duration, error) {
 	return time.Duration(ms * float64(time.Millisecond)), err
 }
 
-func (e *Event) do(call string, f func(handle) Result) error {
-	h, err := e.get("event")
-	if err != nil {
-		return err
-	}
-	return e.dev.do(call, func() Result { return f(h) })
-}
+func (e *Event) do(call string, f func(handle) Result) error { return e.object.do("event", call, f) }

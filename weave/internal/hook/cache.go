@@ -240,14 +240,18 @@ func (c *cache) oldest() (oldest *entry) {
 	return oldest
 }
 
-// drop removes an entry, which the caller uses.
-func (c *cache) drop(n *entry) {
+// evict has choose remove entries, mu being held, and closes those that nobody
+// uses.
+func (c *cache) evict(choose func()) {
 	c.mu.Lock()
-	c.remove(n)
+	choose()
 	closing := c.unused()
 	c.mu.Unlock()
 	closeAll(closing)
 }
+
+// drop removes an entry, which the caller uses.
+func (c *cache) drop(n *entry) { c.evict(func() { c.remove(n) }) }
 
 // release ends a use.
 func (c *cache) release(n *entry) {
@@ -291,24 +295,20 @@ func (c *cache) expire() {
 // shrink removes entries until half of the bytes are left, but for the last
 // one used: a backend has no room for all of them.
 func (c *cache) shrink() {
-	c.mu.Lock()
-	half := c.size / 2
-	for left := len(c.entries); left > 1 && c.size > half; left-- {
-		c.remove(c.oldest())
-	}
-	closing := c.unused()
-	c.mu.Unlock()
-	closeAll(closing)
+	c.evict(func() {
+		half := c.size / 2
+		for left := len(c.entries); left > 1 && c.size > half; left-- {
+			c.remove(c.oldest())
+		}
+	})
 }
 
 // close removes everything, and keeps nothing from then on.
 func (c *cache) close() {
-	c.mu.Lock()
-	c.closed = true
-	for _, n := range c.entries {
-		c.remove(n)
-	}
-	closing := c.unused()
-	c.mu.Unlock()
-	closeAll(closing)
+	c.evict(func() {
+		c.closed = true
+		for _, n := range c.entries {
+			c.remove(n)
+		}
+	})
 }
