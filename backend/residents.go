@@ -54,6 +54,18 @@ func (s *Residents[R]) Add(l Loaded, kept R) BasesID {
 	return s.last
 }
 
+// Put is Add with an id that somebody else gave; false when it is taken. Only
+// one of the two is used.
+func (s *Residents[R]) Put(id BasesID, l Loaded, kept R) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, taken := s.sets[id]; taken {
+		return false
+	}
+	s.sets[id] = &Resident[R]{Loaded: l, Kept: kept}
+	return true
+}
+
 // Use validates a batch and counts a use of the bases of every job, until
 // Unuse.
 func (s *Residents[R]) Use(jobs []Job) ([]*Resident[R], error) {
@@ -94,24 +106,36 @@ func (r *Resident[R]) release(uses int) {
 	}
 }
 
-// Free takes bases away from new calls at once, waits for their uses, and then
-// calls free, once. When ctx ends first, freeing can be asked for again.
-func (s *Residents[R]) Free(ctx context.Context, id BasesID, free func(R) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
+// Retire takes bases away from new calls; Free is to follow.
+func (s *Residents[R]) Retire(id BasesID) error {
+	_, err := s.retire(id)
+	return err
+}
+
+func (s *Residents[R]) retire(id BasesID) (*Resident[R], error) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	r, ok := s.sets[id]
 	if !ok {
-		s.mu.Unlock()
-		return fmt.Errorf("%w: bases %d are not loaded", ErrInvalidInput, id)
+		return nil, fmt.Errorf("%w: bases %d are not loaded", ErrInvalidInput, id)
 	}
 	if r.freed == nil {
 		r.freed = make(chan struct{})
 		r.release(0)
 	}
-	s.mu.Unlock()
+	return r, nil
+}
 
+// Free retires bases, waits for their uses, and then calls free, once. When
+// ctx ends first, freeing can be asked for again.
+func (s *Residents[R]) Free(ctx context.Context, id BasesID, free func(R) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r, err := s.retire(id)
+	if err != nil {
+		return err
+	}
 	select {
 	case <-r.freed:
 	case <-ctx.Done():

@@ -41,9 +41,11 @@ func (c *Client) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) 
 		return nil, err
 	}
 	defer end()
-	if err := backend.CheckJobs(jobs, c.lookup); err != nil {
+	used, err := c.bases.Use(jobs)
+	if err != nil {
 		return nil, err
 	}
+	defer c.bases.Unuse(used)
 	if len(jobs) > maxJobs {
 		return nil, fmt.Errorf("%w: %d jobs in a batch, a plugin takes %d", backend.ErrUnsupported, len(jobs), maxJobs)
 	}
@@ -52,7 +54,7 @@ func (c *Client) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) 
 	}
 	k := &call{c: c, req: &proto.MSMRequest{Call: c.calls.Add(1)}}
 	defer k.leave()
-	if err := k.prepare(ctx, jobs); err != nil {
+	if err := k.prepare(ctx, jobs, used); err != nil {
 		k.release()
 		return nil, err
 	}
@@ -61,16 +63,12 @@ func (c *Client) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) 
 
 // prepare says where the scalars are, takes memory for those that are the
 // caller's, and copies what is small. What it took is in k, also on an error.
-func (k *call) prepare(ctx context.Context, jobs []backend.Job) error {
+func (k *call) prepare(ctx context.Context, jobs []backend.Job, used []*backend.Resident[struct{}]) error {
 	var homeless []feed // without a region yet
 	var places []*proto.Job
 	var sizes []int
 	for i := range jobs {
-		j := &jobs[i]
-		bases, ok := k.c.lookup(j.Bases)
-		if !ok {
-			return fmt.Errorf("%w: job %d: bases %d are not loaded any more", backend.ErrInvalidInput, i, j.Bases)
-		}
+		j, bases := &jobs[i], used[i].Loaded
 		k.points = append(k.points, bases.Curve.PointBytes(bases.Group))
 		w := &proto.Job{
 			Bases: uint64(j.Bases), Offset: uint64(j.Offset), Count: uint64(j.Count),

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -185,6 +186,36 @@ func TestFreeWaits(t *testing.T) {
 }
 
 // TestWiped finds the scalars in the arena during a call, and nowhere after.
+// TestFreeBasesDoesNotOvertake frees bases while a call that uses them is on
+// its way to the plugin: its scalars are asked for before it has arrived.
+func TestFreeBasesDoesNotOvertake(t *testing.T) {
+	c := mustOpen(t, spec(t, ""))
+	b := newBN(20)
+	for range 300 {
+		id := mustLoad(t, c, b.bases())
+		freed := make(chan error, 1)
+		job := backend.Job{Bases: id, Count: 20, Scalars: b.scalars, Ready: func(context.Context, int) error {
+			go func() { freed <- c.FreeBases(ctx, id) }()
+			select {
+			case err := <-freed:
+				return fmt.Errorf("freed while a call uses them: %w", err)
+			case <-time.After(time.Millisecond):
+				return nil
+			}
+		}}
+		got, err := c.MSM(ctx, []backend.Job{job})
+		if err != nil || !bytes.Equal(got[0], b.want()) {
+			t.Fatal(err)
+		}
+		if err := <-freed; err != nil {
+			t.Fatal(err)
+		}
+		if err := c.FreeBases(ctx, id); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Fatalf("freed twice: %v", err)
+		}
+	}
+}
+
 func TestWiped(t *testing.T) {
 	var log capture
 	s := spec(t, "delay=200")

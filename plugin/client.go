@@ -40,8 +40,11 @@ type Client struct {
 	calls    atomic.Uint64
 	files    atomic.Uint64
 
+	// bases are the plugin's by its own ids, with who uses them: FreeBases
+	// must not overtake a call on its way to the plugin.
+	bases *backend.Residents[struct{}]
+
 	mu      sync.Mutex
-	loaded  map[backend.BasesID]backend.Loaded
 	closed  bool
 	ended   chan struct{} // closed when Close is done
 	cause   error         // why it is gone
@@ -61,7 +64,7 @@ func newClient(spec Spec, info backend.Info, rpc proto.BackendClient, ch *shm.Ch
 		pool:    spec.pool,
 		staging: shm.NewPool(shm.PoolOptions{Budget: int64(spec.StagingBytes), MaxArenas: 8, Public: true}),
 		slot:    max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
-		loaded:  map[backend.BasesID]backend.Loaded{},
+		bases:   backend.NewResidents[struct{}](spec.Name),
 		ended:   make(chan struct{}),
 	}
 	if c.pool == nil {
@@ -163,14 +166,6 @@ func (c *Client) nonsense(format string, a ...any) error {
 	return c.lost(fmt.Errorf("it broke the protocol: "+format, a...))
 }
 
-// lookup serves backend.CheckJobs.
-func (c *Client) lookup(id backend.BasesID) (backend.Loaded, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l, ok := c.loaded[id]
-	return l, ok
-}
-
 // FreeBases implements backend.Backend. When ctx ends first, the bases are
 // freed all the same.
 func (c *Client) FreeBases(ctx context.Context, id backend.BasesID) error {
@@ -179,20 +174,19 @@ func (c *Client) FreeBases(ctx context.Context, id backend.BasesID) error {
 		return err
 	}
 	defer end()
-	c.mu.Lock()
-	_, ok := c.loaded[id]
-	delete(c.loaded, id)
-	c.mu.Unlock()
-	if !ok {
-		return fmt.Errorf("%w: bases %d are not loaded", backend.ErrInvalidInput, id)
+	if err := c.bases.Retire(id); err != nil {
+		return err
 	}
 	done := make(chan error, 1)
 	c.background(func() {
-		_, err := c.rpc.FreeBases(c.ctx, &proto.FreeBasesRequest{Bases: uint64(id)})
-		if err != nil {
-			err = c.failure(err)
-		}
-		done <- err
+		// Uses end with their calls, also when the process dies.
+		done <- c.bases.Free(context.Background(), id, func(struct{}) error {
+			_, err := c.rpc.FreeBases(c.ctx, &proto.FreeBasesRequest{Bases: uint64(id)})
+			if err != nil {
+				err = c.failure(err)
+			}
+			return err
+		})
 	})
 	select {
 	case err := <-done:

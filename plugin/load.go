@@ -86,13 +86,7 @@ func (c *Client) loadedAs(l *load, b *backend.Bases) (backend.BasesID, error) {
 	if l.err != nil {
 		return 0, l.err
 	}
-	c.mu.Lock()
-	_, double := c.loaded[l.id]
-	if !double {
-		c.loaded[l.id] = backend.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}
-	}
-	c.mu.Unlock()
-	if double || l.id == 0 {
+	if l.id == 0 || !c.bases.Put(l.id, backend.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, struct{}{}) {
 		return 0, c.nonsense("an id of bases that cannot be: %d", l.id)
 	}
 	return l.id, nil
