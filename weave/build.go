@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -76,16 +75,9 @@ func (t *tool) build() (*built, error) {
 	if t.foundProfile(flags) {
 		return nil, errors.New("package main has a default.pgo: name it (-pgo=PATH/default.pgo), or do without (-pgo=off)")
 	}
-	args := []string{"list", "-deps", "-export", "-f", "{{.ImportPath}}\t{{.Export}}\t{{.BuildID}}", "-toolexec=" + quote(t.Self)}
-	args = append(append(args, flags...), "--", autoPackage)
-	cmd := t.command(t.goCommand(), args...)
-	cmd.Env = slices.DeleteFunc(slices.Clone(t.Env), func(e string) bool {
-		return strings.HasPrefix(e, "TOOLEXEC_IMPORTPATH=") || e == "GOROOT=" || strings.HasPrefix(e, "PWD=")
-	})
+	args := []string{"-deps", "-export", "-f", "{{.ImportPath}}\t{{.Export}}\t{{.BuildID}}", "-toolexec=" + quote(t.Self)}
+	cmd := t.list(dir, append(append(args, flags...), "--", autoPackage))
 	cmd.Env = append(cmd.Env, innerVariable+"=1")
-	if cmd.Dir = dir; dir != "" {
-		cmd.Env = append(cmd.Env, "PWD="+dir)
-	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

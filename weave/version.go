@@ -8,14 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime"
-	"strings"
 )
 
 // sources is the code that decides what woven packages look like. Its digest
 // stands for this package in the build cache: two programs with the same
 // sources weave the same, whatever else is in them.
 //
-//go:embed archive.go build.go compile.go flags.go importcfg.go link.go source.go text.go version.go weave.go
+//go:embed archive.go build.go closure.go compile.go flags.go importcfg.go link.go source.go text.go version.go weave.go
 var sources embed.FS
 
 // digest names this weaver: its sources, the compiler they were built with and
@@ -35,10 +34,11 @@ func digest(options []string) (string, error) {
 }
 
 // version answers -V=full, which the go command makes part of the identity of
-// everything that the tool makes. The digest is part of the compiler's, so that
-// woven and stock packages never take each other's place in the build cache.
-// The linker's has what will be linked besides: weave/auto is no dependency that
-// the go command knows of.
+// everything that the tool makes. The digests are part of the compiler's, so
+// that woven and stock packages never take each other's place in the build
+// cache, and that a package main is compiled again when the weave/auto that it
+// imports has become another: the go command knows of no such dependency. The
+// linker's has the flags too, by which weave/auto is compiled for it.
 func (t *tool) version() error {
 	t.ran = true
 	d, err := digest(t.Self[1:])
@@ -50,29 +50,17 @@ func (t *tool) version() error {
 	if err != nil {
 		return err
 	}
-	if t.name == "link" && !t.inner() {
-		d += "-" + t.linkedDigest()
+	sources, flags := t.closure()
+	if t.name == "compile" {
+		flags = nil // the go command sees to those
 	}
+	d = hex.EncodeToString(sha256sum(append([]string{d, sources}, flags...)...))[:32]
 	// Development versions of Go take the last field's build ID only, releases
 	// the whole line.
 	line = bytes.TrimSpace(line)
 	id := hex.EncodeToString(sha256sum(string(line), d))[:32]
 	_, err = fmt.Fprintf(t.Stdout, "%s +pippin-weave-%s buildID=_/_/_/%s\n", line, d, id)
 	return err
-}
-
-// linkedDigest names the packages that are linked into woven programs, or says
-// that there are none here: then only programs without curves can be built.
-func (t *tool) linkedDigest() string {
-	c, err := t.build()
-	if err != nil {
-		return "none"
-	}
-	var b strings.Builder
-	for _, p := range c.Packages {
-		fmt.Fprintf(&b, "%s %s\n", p.Path, contentID(p.BuildID))
-	}
-	return hex.EncodeToString(sha256sum(b.String()))[:32]
 }
 
 func sha256sum(parts ...string) []byte {

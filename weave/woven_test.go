@@ -254,6 +254,70 @@ func TestBuildCache(t *testing.T) {
 	}
 }
 
+// TestPippinChanges builds a program, then changes what pippin imports and
+// builds it again: neither the program nor anything that the go command knows it
+// to depend on has changed.
+func TestPippinChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("everything is compiled again")
+	}
+	w := shop(t)
+	dir := t.TempDir()
+	module, pippin := filepath.Join(dir, "module"), filepath.Join(dir, "pippin")
+	if err := copySources(pippin, ".."); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(module, os.DirFS(w.module)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.goCommand(module, "mod", "edit", "-replace=github.com/pippin-zk/pippin="+pippin); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "program")
+	build := func(what string) {
+		t.Helper()
+		if err := w.goCommand(module, "build", w.toolexec(), "-o", program, "."); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		trace, stderr, err := w.runProgram(t, program, "msm", "PIPPIN_WEAVE_THRESHOLD=100", "PIPPIN_BACKEND=cpu")
+		if err != nil || stderr != "" || len(trace) == 0 {
+			t.Errorf("%s: %v, %d MSMs, %s", what, err, len(trace), stderr)
+		}
+	}
+	build("before")
+	more := "package msm\n\nimport \"container/ring\"\n\nfunc Ring() *ring.Ring { return ring.New(1) }\n"
+	if err := os.WriteFile(filepath.Join(pippin, "msm", "ring.go"), []byte(more), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build("after")
+}
+
+// copySources copies what programs are linked with.
+func copySources(to, from string) error {
+	return filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		switch name := d.Name(); {
+		case d.IsDir() && rel != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "kernels"):
+			return filepath.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(to, rel), 0o700)
+		case strings.HasSuffix(name, "_test.go") || !strings.HasSuffix(name, ".go") && name != "go.mod" && name != "go.sum":
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), b, 0o600)
+	})
+}
+
 // TestWithoutPippin has a module that cannot provide weave/auto: a program with
 // curves is refused, another is built.
 func TestWithoutPippin(t *testing.T) {
