@@ -2,6 +2,7 @@ package msm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -15,6 +16,9 @@ type points struct {
 	spec   backend.Bases
 	check  func(answer []byte, level Check) error
 	lo, hi uintptr // address range of spec.Bytes
+
+	readOnce bool
+	loaded   bool // set before Load returns
 
 	mu     sync.Mutex
 	refs   int
@@ -71,7 +75,8 @@ type Bases[P, J, S any] struct {
 }
 
 // Load makes points resident. The slice must not change, and is kept
-// reachable, until Close: a later backend loads it again from there.
+// reachable, until Close: a later backend loads it again from there, unless
+// ReadOnce forbids it.
 func (g *Group[P, J, S]) Load(ctx context.Context, e *Engine, pts []P, hints ...Hint) (*Bases[P, J, S], error) {
 	b := layout.Bytes(pts)
 	p := &points{spec: backend.Bases{Bytes: b}}
@@ -86,19 +91,35 @@ func (g *Group[P, J, S]) LoadFile(ctx context.Context, e *Engine, f *os.File, of
 	return g.load(ctx, e, &points{spec: backend.Bases{File: f, FileOffset: offset}}, count, hints)
 }
 
-// Hint tells the backend how bases will be used.
-type Hint func(*backend.Hints)
+// Hint tells how bases will be used.
+type Hint func(*points)
 
 // Multiples lets the backend hold up to n precomputed multiples of every
 // base, itself included: more memory, faster MSMs. 1 forbids precomputing;
 // without the hint the backend chooses.
-func Multiples(n int) Hint { return func(h *backend.Hints) { h.Multiples = n } }
+func Multiples(n int) Hint { return func(p *points) { p.spec.Hints.Multiples = n } }
+
+// ReadOnce has the engine read the points during Load and never by itself
+// afterwards: their owner may change them or give their memory back. (A backend
+// in this process uses points where they are: it reads those that a call is
+// about, during the call.) Such bases end with the backend that holds them:
+// calls on another one fail with ErrBasesLost, and whoever has the points loads
+// them again. Config.CompareEvery and DropIn cannot use them.
+func ReadOnce() Hint { return func(p *points) { p.readOnce = true } }
+
+// ErrBasesLost is wrapped by the errors of calls on bases that were loaded with
+// ReadOnce into a backend that no longer answers. Close them, and load them
+// again.
+var ErrBasesLost = errors.New("bases lost with their backend")
 
 func (g *Group[P, J, S]) load(ctx context.Context, e *Engine, p *points, count int, hints []Hint) (*Bases[P, J, S], error) {
 	p.spec.Curve, p.spec.Group, p.spec.Count = g.curve, g.group, count
 	p.spec.Hints.Check = e.cfg.CheckInput
 	for _, h := range hints {
-		h(&p.spec.Hints)
+		h(p)
+	}
+	if p.readOnce && e.cfg.CompareEvery > 0 {
+		return nil, fmt.Errorf("%w: ReadOnce with CompareEvery, which reads bases again", backend.ErrInvalidInput)
 	}
 	p.idle = make(chan struct{})
 	p.check = g.checkAnswer
@@ -110,9 +131,12 @@ func (g *Group[P, J, S]) load(ctx context.Context, e *Engine, p *points, count i
 	if _, _, err := e.run(ctx, []request{{p: p}}); err != nil {
 		return nil, fmt.Errorf("loading %d bases of %v: %w", count, g, err)
 	}
-	e.mu.Lock()
-	e.bases[p] = struct{}{}
-	e.mu.Unlock()
+	p.loaded = true
+	if !p.readOnce {
+		e.mu.Lock()
+		e.bases[p] = struct{}{}
+		e.mu.Unlock()
+	}
 	return &Bases[P, J, S]{g: g, e: e, p: p, end: count, whole: true}, nil
 }
 

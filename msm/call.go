@@ -62,7 +62,8 @@ func (e *Engine) run(ctx context.Context, reqs []request) (out [][]byte, by stri
 var errRepeat = errors.New("repeat")
 
 // handle decides what follows a failed call on s:
-//   - wrong input, a cancelled call and a closed engine fail the call;
+//   - wrong input, bases that are lost, a cancelled call and a closed engine
+//     fail the call;
 //   - a dead backend is replaced and the call repeated, on the fallback when
 //     the call has used up its attempts;
 //   - a wrong answer puts the fallback in the backend's place for good;
@@ -74,7 +75,7 @@ func (e *Engine) handle(ctx context.Context, s *slot, reqs []request, cause erro
 	switch {
 	case ctx.Err() != nil:
 		return nil, "", ctx.Err()
-	case errors.Is(cause, backend.ErrInvalidInput), errors.Is(cause, backend.ErrClosed):
+	case errors.Is(cause, backend.ErrInvalidInput), errors.Is(cause, backend.ErrClosed), errors.Is(cause, ErrBasesLost):
 		return nil, "", cause
 	case errors.Is(cause, ErrWrongAnswer):
 		e.event(EventWrong, s.name, cause)

@@ -3,6 +3,7 @@ package msm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -35,6 +36,10 @@ func (s *slot) ensure(ctx context.Context, p *points) (backend.BasesID, error) {
 	for {
 		s.mu.Lock()
 		r := s.ids[p]
+		if r == nil && p.readOnce && p.loaded {
+			s.mu.Unlock()
+			return 0, fmt.Errorf("%w: they are not in %q and may be read only once", ErrBasesLost, s.name)
+		}
 		if r == nil {
 			r = &residence{done: make(chan struct{})}
 			s.ids[p] = r
