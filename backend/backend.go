@@ -11,28 +11,40 @@ package backend
 
 import "context"
 
-// Backend computes multi-scalar multiplications over bases that it keeps.
+// Backend computes multi-scalar multiplications over bases that it keeps. What
+// else it can do are capabilities, which As asks for by their type.
 //
 // All methods may be called concurrently. Errors wrap one of this package's
-// sentinels, or are the context's own. A cancelled call returns promptly, but
-// only when no slice of its arguments is read any more. After Close every
-// method fails with ErrClosed; Close waits for the calls in flight.
+// sentinels, which say whose fault it was (FaultOf), or are the context's own
+// (Ended). A cancelled call returns promptly, but only when no slice of its
+// arguments is read any more. After Close every method but Info and Done fails
+// with ErrClosed; Close waits for the calls in flight.
 type Backend interface {
 	// Info describes the backend; the answer does not change while it is open.
 	Info() Info
+
+	// Ping returns nil when the backend is there and answers. It does not wait
+	// for computations: its silence means that the backend hangs.
+	Ping(ctx context.Context) error
+
+	// Done is closed when the backend is gone, by itself or after Close. Its
+	// bases are lost then and its calls fail.
+	Done() <-chan struct{}
 
 	// LoadBases makes bases resident. A backend may keep referring to
 	// b.Bytes, which the caller must not change before FreeBases; every
 	// other kind of source is read to its end before LoadBases returns.
 	LoadBases(ctx context.Context, b Bases) (BasesID, error)
 
-	// FreeBases releases bases once the calls that use them have ended.
-	// Freeing an unknown id is ErrInvalidInput.
+	// FreeBases releases bases once the calls that use them have ended; no new
+	// call may use them. When ctx ends first they are freed all the same, later.
+	// Freeing an id that is unknown or being freed is ErrInvalidInput.
 	FreeBases(ctx context.Context, id BasesID) error
 
 	// MSM answers jobs[i] with the affine point sum over k of
 	// scalars[k] * bases[Offset+k], in Curve.PointBytes bytes that belong to
-	// the caller. One failing job fails the batch. Scalars are secrets and
+	// the caller. Bases outside the subgroup of order r give a point on the
+	// curve, and which is the backend's choice. One failing job fails the batch. Scalars are secrets and
 	// belong to the caller: a backend reads them during the call only, and
 	// wipes what it copied.
 	MSM(ctx context.Context, jobs []Job) ([][]byte, error)
@@ -49,14 +61,16 @@ type Job struct {
 	Bases         BasesID
 	Offset, Count int
 
-	// Scalars holds Count scalars, Curve.ScalarBytes each, at any address.
+	// Scalars holds Count scalars, Curve.ScalarBytes each, at any address;
+	// where that is no multiple of 8 they may be copied first.
 	Scalars []byte
 	// SameAs, when above zero, takes the scalars of jobs[SameAs-1] of the same
 	// batch instead: an earlier job with the same Count and its own Scalars.
 	SameAs int
 	// Ready, when set, blocks until the first n scalars are written. A backend
 	// calls it, with n never decreasing, before it reads them; those of several
-	// jobs may be called at the same time. Its error fails the batch.
+	// jobs may be called at the same time. Its error fails the batch: MSM's
+	// wraps it and, unless it is the context's, ErrInvalidInput.
 	Ready func(ctx context.Context, n int) error
 	// Check asks the backend to refuse a scalar that is not below r.
 	Check bool
@@ -65,8 +79,12 @@ type Job struct {
 // Info describes an open backend. Name is what the user called it by.
 type Info struct {
 	Name, Version string
-	Devices       []Device
-	Curves        []Curve // all groups of each
+	// InProcess: it computes in this process, from the caller's own memory.
+	InProcess bool
+	// PID is the process that computes, when it is another one of this machine.
+	PID     int
+	Devices []Device
+	Can     Capabilities
 }
 
 // Device is one processor that a backend computes on; Memory is in bytes.
@@ -83,16 +101,9 @@ type Buffer interface {
 	Free()
 }
 
-// Allocator is an optional capability: memory for scalars in the place where
-// the backend reads them. Slices of a buffer's Bytes, used as Job.Scalars,
-// are recognised by address.
+// Allocator is a capability: memory for scalars in the place where the backend
+// reads them. Slices of a buffer's Bytes, used as Job.Scalars, are recognised
+// by address. Buffers stay valid when the backend dies or is closed.
 type Allocator interface {
 	Alloc(ctx context.Context, size int) (Buffer, error)
-}
-
-// Arithmetic is an optional capability: plain arithmetic on batches of numbers.
-type Arithmetic interface {
-	// Compute applies op to element i of every operand and writes out[i];
-	// shapes and names of the operations are those of package arith.
-	Compute(ctx context.Context, op string, bits int, out []byte, operands ...[]byte) error
 }

@@ -8,6 +8,9 @@ import (
 	"os"
 )
 
+// MaxCount bounds the bases of one id and the scalars of one job: 2^28.
+const MaxCount = 1 << 28
+
 // Bases describes points to load: Count points of Curve.PointBytes(Group)
 // bytes. Exactly one of Bytes, File and Pieces says where they come from.
 type Bases struct {
@@ -100,7 +103,7 @@ func (b *Bases) Read(ctx context.Context, dst []byte) error {
 		if err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil {
+		if err := Ended(ctx); err != nil {
 			return err
 		}
 		at += copy(dst[at:], p)

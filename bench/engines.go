@@ -75,7 +75,7 @@ func (all engines) describe() []BackendInfo {
 // with keeps the engines that have a curve, and notes the others.
 func (all engines) with(c backend.Curve, note func(string)) engines {
 	return slices.DeleteFunc(slices.Clone(all), func(e *engine) bool {
-		if slices.Contains(e.info.Curves, c) {
+		if slices.Contains(e.info.Can.MSMCurves(), c) {
 			return false
 		}
 		if note != nil {

@@ -64,7 +64,7 @@ type fake struct {
 func (f *fake) Info() backend.Info {
 	i := f.Backend.Info()
 	if f.name == "bn254" {
-		i.Curves = []backend.Curve{backend.BN254}
+		i.Can.MSM = []backend.CurveGroup{{Curve: backend.BN254, Group: backend.G1}, {Curve: backend.BN254, Group: backend.G2}}
 	}
 	return i
 }

@@ -127,7 +127,7 @@ func (d DeviceInfo) String() string {
 // user called it.
 func Describe(name string, i backend.Info) BackendInfo {
 	b := BackendInfo{Name: name, Version: i.Version, Curves: []string{}, Devices: []DeviceInfo{}}
-	for _, c := range i.Curves {
+	for _, c := range i.Can.MSMCurves() {
 		b.Curves = append(b.Curves, c.String())
 	}
 	for _, d := range i.Devices {

@@ -12,6 +12,7 @@ import (
 	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -110,6 +111,10 @@ type fake struct {
 
 func (f *fake) Info() backend.Info { return backend.Info{Name: f.name} }
 
+func (f *fake) Ping(ctx context.Context) error { return ctx.Err() }
+
+func (f *fake) Done() <-chan struct{} { return nil }
+
 func (f *fake) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesID, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,9 +150,9 @@ func (f *fake) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
 		f.w.t.Errorf("%s: MSM after Close", f.name)
 	}
 	f.mu.Lock()
-	err := backend.CheckJobs(jobs, func(id backend.BasesID) (backend.Loaded, bool) {
+	err := backendutil.CheckJobs(jobs, func(id backend.BasesID) (backendutil.Loaded, bool) {
 		b, ok := f.bases[id]
-		return backend.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, ok
+		return backendutil.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, ok
 	})
 	f.jobs = append(f.jobs, jobs...)
 	out := make([][]byte, len(jobs))
@@ -155,7 +160,7 @@ func (f *fake) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
 		if err == nil {
 			b := f.bases[j.Bases]
 			size := b.Curve.PointBytes(b.Group)
-			out[i], err = compute(b, b.Bytes[j.Offset*size:(j.Offset+j.Count)*size], backend.Source(jobs, i).Scalars)
+			out[i], err = compute(b, b.Bytes[j.Offset*size:(j.Offset+j.Count)*size], backendutil.Source(jobs, i).Scalars)
 		}
 	}
 	f.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/proto"
 	"github.com/pippin-zk/pippin/plugin/shm"
 )
@@ -64,7 +65,7 @@ func (a *arenas) attach(ctx context.Context, r *shm.Region) error {
 	case <-at.done:
 		return at.err
 	case <-ctx.Done():
-		return ctx.Err()
+		return backend.Ended(ctx)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/proto"
 	"github.com/pippin-zk/pippin/plugin/shm"
 )
@@ -63,7 +64,7 @@ func (c *Client) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) 
 
 // prepare says where the scalars are, takes memory for those that are the
 // caller's, and copies what is small. What it took is in k, also on an error.
-func (k *call) prepare(ctx context.Context, jobs []backend.Job, used []*backend.Resident[struct{}]) error {
+func (k *call) prepare(ctx context.Context, jobs []backend.Job, used []*backendutil.Resident[struct{}]) error {
 	var homeless []feed // without a region yet
 	var places []*proto.Job
 	var sizes []int
@@ -78,7 +79,10 @@ func (k *call) prepare(ctx context.Context, jobs []backend.Job, used []*backend.
 		if len(j.Scalars) == 0 {
 			continue
 		}
-		f := feed{src: j.Scalars, ready: j.Ready, scalar: bases.Curve.ScalarBytes()}
+		f := feed{src: j.Scalars, scalar: bases.Curve.ScalarBytes()}
+		if j.Ready != nil {
+			f.ready = func(ctx context.Context, n int) error { return backendutil.Wait(ctx, j, n) }
+		}
 		if k.inPlace(w, f.src) {
 			if f.ready != nil {
 				k.feeds, k.waiting = append(k.feeds, f), append(k.waiting, w)
@@ -200,7 +204,7 @@ func (k *call) run(ctx context.Context) ([][]byte, error) {
 		<-fed
 	}
 	if ctx.Err() != nil {
-		err = ctx.Err()
+		err = backend.Ended(ctx)
 	}
 	for _, n := range k.counters {
 		n.Poison()

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 )
 
 var ctx = context.Background()
@@ -38,7 +39,7 @@ func TestBatch(t *testing.T) {
 	id := mustLoad(t, c, b.bases())
 	g2 := backend.Bases{Curve: backend.BLS12381, Group: backend.G2, Count: 9, Bytes: random(9 * 192)}
 	id2 := mustLoad(t, c, g2)
-	other := bn{backend.Loaded{Curve: g2.Curve, Group: g2.Group, Count: 9}, g2.Bytes, random(9 * 32)}
+	other := bn{backendutil.Loaded{Curve: g2.Curve, Group: g2.Group, Count: 9}, g2.Bytes, random(9 * 32)}
 	s := b.scalars
 	jobs := []backend.Job{
 		{Bases: id, Count: n, Scalars: s},

@@ -11,6 +11,7 @@ import (
 	goplugin "github.com/hashicorp/go-plugin"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/proto"
 	"github.com/pippin-zk/pippin/plugin/shm"
 )
@@ -42,7 +43,7 @@ type Client struct {
 
 	// bases are the plugin's by its own ids, with who uses them: FreeBases
 	// must not overtake a call on its way to the plugin.
-	bases *backend.Residents[struct{}]
+	bases *backendutil.Residents[struct{}]
 
 	mu      sync.Mutex
 	closed  bool
@@ -64,7 +65,7 @@ func newClient(spec Spec, info backend.Info, rpc proto.BackendClient, ch *shm.Ch
 		pool:    spec.pool,
 		staging: shm.NewPool(shm.PoolOptions{Budget: int64(spec.StagingBytes), MaxArenas: 8, Public: true}),
 		slot:    max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
-		bases:   backend.NewResidents[struct{}](spec.Name),
+		bases:   backendutil.NewResidents[struct{}](spec.Name),
 		ended:   make(chan struct{}),
 	}
 	if c.pool == nil {
@@ -99,7 +100,7 @@ func (c *Client) begin(ctx context.Context) (end func(), err error) {
 		c.cause = c.gone(errors.New("its process ended"))
 		return nil, c.cause
 	}
-	if err := ctx.Err(); err != nil {
+	if err := backend.Ended(ctx); err != nil {
 		return nil, err
 	}
 	c.inside.Add(1)
@@ -166,34 +167,40 @@ func (c *Client) nonsense(format string, a ...any) error {
 	return c.lost(fmt.Errorf("it broke the protocol: "+format, a...))
 }
 
-// FreeBases implements backend.Backend. When ctx ends first, the bases are
-// freed all the same.
+// Ping implements backend.Backend: the plugin answers beside its computations.
+func (c *Client) Ping(ctx context.Context) error {
+	end, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	remote, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	if _, err := c.rpc.Ping(remote, &proto.PingRequest{}); err != nil {
+		if ctx.Err() != nil {
+			return backend.Ended(ctx)
+		}
+		return c.failure(err)
+	}
+	return nil
+}
+
+// FreeBases implements backend.Backend.
 func (c *Client) FreeBases(ctx context.Context, id backend.BasesID) error {
 	end, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	if err := c.bases.Retire(id); err != nil {
+	// Uses end with their calls, also when the process dies.
+	return c.bases.Free(ctx, id, func(struct{}) error {
+		_, err := c.rpc.FreeBases(c.ctx, &proto.FreeBasesRequest{Bases: uint64(id)})
+		if err != nil {
+			err = c.failure(err)
+		}
 		return err
-	}
-	done := make(chan error, 1)
-	c.background(func() {
-		// Uses end with their calls, also when the process dies.
-		done <- c.bases.Free(context.Background(), id, func(struct{}) error {
-			_, err := c.rpc.FreeBases(c.ctx, &proto.FreeBasesRequest{Bases: uint64(id)})
-			if err != nil {
-				err = c.failure(err)
-			}
-			return err
-		})
 	})
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // graces are how long Close waits: for what cancelled calls left running, for
@@ -224,6 +231,7 @@ func (c *Client) Close() error {
 	abandoned := make(chan struct{})
 	go func() {
 		c.outside.Wait()
+		c.bases.Close()
 		close(abandoned)
 	}()
 	select {

@@ -25,6 +25,7 @@ var kinds = []struct {
 	{backend.ErrOutOfMemory, proto.Kind_KIND_OUT_OF_MEMORY, codes.ResourceExhausted},
 	{backend.ErrClosed, proto.Kind_KIND_CLOSED, codes.FailedPrecondition},
 	{backend.ErrGone, proto.Kind_KIND_GONE, codes.Aborted},
+	{backend.ErrInternal, proto.Kind_KIND_INTERNAL, codes.Internal},
 	{backend.ErrInvalidInput, proto.Kind_KIND_INVALID_INPUT, codes.InvalidArgument},
 	{context.Canceled, proto.Kind_KIND_CANCELED, codes.Canceled},
 	{context.DeadlineExceeded, proto.Kind_KIND_DEADLINE_EXCEEDED, codes.DeadlineExceeded},

@@ -11,7 +11,7 @@ import (
 
 // ProtocolVersion is the newest version of the protocol that this package
 // speaks; host and plugin agree on the newest that both know.
-const ProtocolVersion = 1
+const ProtocolVersion = 2
 
 // serviceName is what the plugin is called inside go-plugin.
 const serviceName = "backend"

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/proto"
 	"github.com/pippin-zk/pippin/plugin/shm"
 )
@@ -63,7 +64,7 @@ func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesI
 		if err = l.feed(feeding, &b); context.Cause(feeding) == errEnded {
 			err = nil // the answer is here already
 		} else if ctx.Err() != nil {
-			err = ctx.Err()
+			err = backend.Ended(ctx)
 		}
 	}
 	if err == nil {
@@ -72,7 +73,7 @@ func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesI
 			l.drain()
 			return c.loadedAs(l, &b)
 		case <-ctx.Done():
-			err = ctx.Err()
+			err = backend.Ended(ctx)
 		}
 	}
 	// Nothing of the caller's is read any more; the plugin still has to stop.
@@ -86,7 +87,7 @@ func (c *Client) loadedAs(l *load, b *backend.Bases) (backend.BasesID, error) {
 	if l.err != nil {
 		return 0, l.err
 	}
-	if l.id == 0 || !c.bases.Put(l.id, backend.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, struct{}{}) {
+	if l.id == 0 || !c.bases.Put(l.id, backendutil.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, struct{}{}) {
 		return 0, c.nonsense("an id of bases that cannot be: %d", l.id)
 	}
 	return l.id, nil
@@ -127,7 +128,7 @@ func (l *load) feed(ctx context.Context, b *backend.Bases) error {
 			select {
 			case l.slots <- slot:
 			case <-ctx.Done():
-				return ctx.Err()
+				return backend.Ended(ctx)
 			}
 			l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Chunk{Chunk: wire(slot.Arena(), slot.Offset(), filled)}})
 			slot, filled = nil, 0

@@ -62,7 +62,7 @@ func (s *server) Attach(ctx context.Context, r *proto.AttachRequest) (*proto.Att
 			return err
 		}
 		m := &mapped{mem: mem, refs: 1}
-		if u, ok := b.(ArenaUser); ok {
+		if u, ok := backend.As[ArenaUser](b); ok {
 			if m.detach, err = u.AttachArena(mem.Bytes()); err != nil {
 				s.log.Warn("the backend cannot use shared memory directly", "bytes", size, "error", err)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os/exec"
 	"runtime"
 	"sync/atomic"
@@ -160,6 +161,7 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 		return abort(err)
 	}
 	info, err := infoOf(reply)
+	info.PID = proc.pid()
 	if err != nil {
 		return abort(err)
 	}
@@ -246,9 +248,10 @@ func lowestLevel(l *slog.Logger) slog.Level {
 	return slog.LevelError + 4
 }
 
-// maxDevices and maxName bound what a plugin may say of itself.
+// maxDevices, maxGroups and maxName bound what a plugin may say of itself.
 const (
 	maxDevices = 256
+	maxGroups  = 1 << 10
 	maxName    = 4 << 10
 )
 
@@ -261,11 +264,16 @@ func infoOf(r *proto.OpenReply) (backend.Info, error) {
 	for _, d := range r.Devices {
 		info.Devices = append(info.Devices, backend.Device{Name: d.GetName(), Memory: d.GetMemory(), Detail: d.GetDetail()})
 	}
-	for _, c := range r.Curves {
-		if c > 255 || !backend.Curve(c).Valid() {
-			return info, fmt.Errorf("the plugin offers an unknown curve %d", c)
+	offered := r.GetCan().GetMsm()
+	if len(offered) > maxGroups {
+		return info, errors.New("the plugin offers too many groups")
+	}
+	for _, g := range offered {
+		of := backend.CurveGroup{Curve: backend.Curve(g.GetCurve()), Group: backend.Group(g.GetGroup())}
+		if g.GetCurve() > math.MaxUint8 || g.GetGroup() > math.MaxUint8 || !of.Curve.Valid() || !of.Group.Valid() {
+			continue // a newer plugin's
 		}
-		info.Curves = append(info.Curves, backend.Curve(c))
+		info.Can.MSM = append(info.Can.MSM, of)
 	}
 	return info, nil
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
 )
 
@@ -88,13 +89,13 @@ func random(n int) []byte {
 
 // bn is bases of BN254 G1 and n scalars.
 type bn struct {
-	loaded  backend.Loaded
+	loaded  backendutil.Loaded
 	points  []byte
 	scalars []byte
 }
 
 func newBN(n int) bn {
-	return bn{backend.Loaded{Curve: backend.BN254, Group: backend.G1, Count: n}, random(64 * n), random(32 * n)}
+	return bn{backendutil.Loaded{Curve: backend.BN254, Group: backend.G1, Count: n}, random(64 * n), random(32 * n)}
 }
 
 func (b bn) bases() backend.Bases {
@@ -168,7 +169,7 @@ func eventually(t testing.TB, within time.Duration, what string, f func() bool) 
 
 func TestRoundTrip(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
-	if got := c.Info(); got.Name != "fake" || len(got.Curves) != 4 || got.Devices[0].Memory != 1<<40 {
+	if got := c.Info(); got.Name != "fake" || len(got.Can.MSM) != 8 || got.InProcess || got.PID == 0 || got.Devices[0].Memory != 1<<40 {
 		t.Fatalf("info %+v", got)
 	}
 	for _, n := range []int{0, 1, 2, 1000, 1 << 12, 1<<15 + 1, 1 << 18} {

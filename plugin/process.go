@@ -216,13 +216,16 @@ func (p *process) Diagnose(context.Context) string { return "" }
 
 // ID is the process number, or 0 before the start; never empty, so that
 // go-plugin cleans up in any case.
-func (p *process) ID() string {
+func (p *process) ID() string { return strconv.Itoa(p.pid()) }
+
+// pid is the process number, or 0 before the start.
+func (p *process) pid() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.started {
-		return "0"
+		return 0
 	}
-	return strconv.Itoa(p.cmd.Process.Pid)
+	return p.cmd.Process.Pid
 }
 
 func (p *process) PluginToHost(network, addr string) (string, string, error) {

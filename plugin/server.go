@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"os"
 	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/proto"
 	"github.com/pippin-zk/pippin/plugin/shm"
 )
@@ -52,18 +54,23 @@ type server struct {
 	closed  bool
 	broken  error // a panic: the backend's state is unknown
 	arenas  map[uint64]*mapped
-	loaded  map[backend.BasesID]backend.Loaded
+	loaded  map[backend.BasesID]backendutil.Loaded
 	calls   map[uint64]context.CancelFunc
 
 	inbox inbox
+
+	// exit ends the process of a plugin whose backend is gone: only another
+	// process can replace it.
+	exit func(code int)
 }
 
 func newServer(opener Opener, log *slog.Logger, level *slog.LevelVar) *server {
 	s := &server{
 		opener: opener, log: log, level: level,
 		arenas: map[uint64]*mapped{},
-		loaded: map[backend.BasesID]backend.Loaded{},
+		loaded: map[backend.BasesID]backendutil.Loaded{},
 		calls:  map[uint64]context.CancelFunc{},
+		exit:   os.Exit,
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.inbox.arrived = make(chan struct{})
@@ -135,14 +142,43 @@ func (s *server) Open(_ context.Context, r *proto.OpenRequest) (*proto.OpenReply
 	s.mu.Lock()
 	s.backend = b
 	s.mu.Unlock()
+	go s.watch(b.Done())
 	reply := &proto.OpenReply{Name: info.Name, Version: info.Version}
 	for _, d := range info.Devices {
 		reply.Devices = append(reply.Devices, &proto.Device{Name: d.Name, Memory: d.Memory, Detail: d.Detail})
 	}
-	for _, c := range info.Curves {
-		reply.Curves = append(reply.Curves, uint32(c))
+	reply.Can = &proto.Capabilities{}
+	for _, g := range info.Can.MSM {
+		reply.Can.Msm = append(reply.Can.Msm, &proto.CurveGroup{Curve: uint32(g.Curve), Group: uint32(g.Group)})
 	}
 	return reply, nil
+}
+
+// exitGone is the exit status of a plugin whose backend is gone.
+const exitGone = 3
+
+// watch ends the process when the backend is gone by itself.
+func (s *server) watch(gone <-chan struct{}) {
+	select {
+	case <-gone:
+	case <-s.ctx.Done():
+		return
+	}
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if !closed {
+		s.log.Error("the backend is gone: its device is lost to this process")
+		s.exit(exitGone)
+	}
+}
+
+// Ping is answered outside of the backend's computations.
+func (s *server) Ping(ctx context.Context, _ *proto.PingRequest) (*proto.PingReply, error) {
+	if err := s.guard(func(b backend.Backend) error { return b.Ping(ctx) }); err != nil {
+		return nil, err
+	}
+	return &proto.PingReply{}, nil
 }
 
 // Close closes the backend.
@@ -291,7 +327,7 @@ func (s *server) jobs(in []*proto.Job) (jobs []backend.Job, release func(), err 
 			}
 		}
 	}
-	err = backend.CheckJobs(jobs, func(id backend.BasesID) (backend.Loaded, bool) {
+	err = backendutil.CheckJobs(jobs, func(id backend.BasesID) (backendutil.Loaded, bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		l, ok := s.loaded[id]
@@ -342,7 +378,7 @@ func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
 			return err
 		}
 		s.mu.Lock()
-		s.loaded[id] = backend.Loaded{Curve: bases.Curve, Group: bases.Group, Count: bases.Count}
+		s.loaded[id] = backendutil.Loaded{Curve: bases.Curve, Group: bases.Group, Count: bases.Count}
 		s.mu.Unlock()
 		in.send(&proto.LoadReply{Step: &proto.LoadReply_Bases{Bases: uint64(id)}})
 		return nil

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
 	"github.com/pippin-zk/pippin/plugin/proto"
 	"github.com/pippin-zk/pippin/plugin/shm"
@@ -286,7 +287,7 @@ func TestDetachWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.server.loaded[id] = backend.Loaded{Curve: backend.BN254, Group: backend.G1, Count: 10}
+	h.server.loaded[id] = backendutil.Loaded{Curve: backend.BN254, Group: backend.G1, Count: 10}
 	started := make(chan struct{})
 	h.backend.Started = func() { close(started) }
 	done := make(chan error, 1)

@@ -99,7 +99,7 @@ func (s *Supervisor) try(ctx context.Context, spec Spec) (*Client, error) {
 		select {
 		case <-t.C:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, backend.Ended(ctx)
 		}
 	}
 	found, err := Find(spec.Name, spec.Search)

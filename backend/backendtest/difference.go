@@ -65,10 +65,10 @@ func (r *reader) below(n int) int { return int(r.next()) % n }
 func differ(ctx context.Context, a, b backend.Backend, data []byte) error {
 	r := &reader{data}
 	c := backend.Curves()[r.below(len(backend.Curves()))]
-	if !slices.Contains(a.Info().Curves, c) || !slices.Contains(b.Info().Curves, c) {
+	g := backend.Groups()[r.below(2)]
+	if !a.Info().Can.HasMSM(c, g) || !b.Info().Can.HasMSM(c, g) {
 		return nil
 	}
-	g := backend.Groups()[r.below(2)]
 	set := fixtures.Sets()[r.below(len(fixtures.Sets()))]
 	n := r.below(25)
 	p, err := pointsOf(fixtures.Key{Curve: c, Group: g, Set: set})

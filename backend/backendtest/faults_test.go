@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
@@ -49,6 +50,7 @@ func TestFaultsAreFound(t *testing.T) {
 				return b
 			}
 			s := newSuite(Options{Curves: []backend.Curve{faultCurve, backend.BLS12377}, Groups: []backend.Group{faultGroup}, Logs: []int{5}}, backend.Info{})
+			s.answer = 100 * time.Millisecond
 			for _, name := range f.found {
 				c := checkNamed(t, name)
 				sub := &subject{suite: s, b: open(), open: open, curve: faultCurve, group: faultGroup}
@@ -106,6 +108,7 @@ type faulty struct {
 	result func([]byte) []byte
 	err    func(error) error
 	close  func(backend.Backend) error
+	done   chan struct{}
 }
 
 func (f *faulty) Info() backend.Info {
@@ -113,6 +116,13 @@ func (f *faulty) Info() backend.Info {
 		return f.info(f.Backend.Info())
 	}
 	return f.Backend.Info()
+}
+
+func (f *faulty) Done() <-chan struct{} {
+	if f.done != nil {
+		return f.done
+	}
+	return f.Backend.Done()
 }
 
 func (f *faulty) wrap(err error) error {
@@ -614,12 +624,37 @@ func jobFaults(with maker) []fault {
 func lifeFaults(with maker) []fault {
 	return []fault{
 		{"no name", []string{"info"}, with(faulty{info: func(i backend.Info) backend.Info { i.Name = ""; return i }})},
-		{"no curve", []string{"info"}, with(faulty{info: func(i backend.Info) backend.Info { i.Curves = nil; return i }})},
+		{"no group", []string{"info"}, with(faulty{info: func(i backend.Info) backend.Info { i.Can.MSM = nil; return i }})},
+		{"a process in process", []string{"info"}, with(faulty{info: func(i backend.Info) backend.Info { i.PID = 7; return i }})},
+		{"Ping waits for computations", []string{"alive until closed"}, func(b backend.Backend) backend.Backend {
+			return &busy{Backend: b}
+		}},
+		{"Done is closed too early", []string{"alive until closed"}, func(b backend.Backend) backend.Backend {
+			gone := make(chan struct{})
+			close(gone)
+			return &faulty{Backend: b, done: gone}
+		}},
+		{"Done is never closed", []string{"alive until closed"}, with(faulty{done: make(chan struct{})})},
+		{"causes are lost", []string{"causes are kept"},
+			with(faulty{err: func(err error) error {
+				if errors.Is(err, context.Canceled) {
+					return context.Canceled
+				}
+				return err
+			}})},
+		{"freeing that was given up has not happened", []string{"free goes on when cancelled"},
+			with(faulty{free: func(ctx context.Context, b backend.Backend, id backend.BasesID) error {
+				if end, _ := ctx.Deadline(); time.Until(end) < time.Second {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return b.FreeBases(ctx, id)
+			}})},
 		{"errors wrap nothing", []string{"invalid bases", "invalid jobs", "unknown bases", "closed", "cancelled before", "check of points", "check of scalars", "sources end early or late"},
 			with(faulty{err: func(err error) error { return errors.New(err.Error()) }})},
 		{"a curve that it lacks is invalid", []string{"invalid bases"},
 			with(faulty{
-				info: func(i backend.Info) backend.Info { i.Curves = i.Curves[:1]; return i },
+				info: func(i backend.Info) backend.Info { i.Can.MSM = backend.CurveGroups()[:1]; return i },
 				load: func(ctx context.Context, b backend.Backend, bases backend.Bases) (backend.BasesID, error) {
 					if bases.Curve != faultCurve {
 						return 0, backend.ErrInvalidInput
@@ -679,6 +714,35 @@ func lifeFaults(with maker) []fault {
 		{"a closed backend allocates", []string{"closed"}, func(b backend.Backend) backend.Backend {
 			return &allocating{Backend: b, undead: true}
 		}},
+	}
+}
+
+// busy answers one call after the other, Ping too.
+type busy struct {
+	backend.Backend
+	calls chan struct{}
+	once  sync.Once
+}
+
+func (b *busy) turn() func() {
+	b.once.Do(func() { b.calls = make(chan struct{}, 1) })
+	b.calls <- struct{}{}
+	return func() { <-b.calls }
+}
+
+func (b *busy) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	defer b.turn()()
+	return b.Backend.MSM(ctx, jobs)
+}
+
+func (b *busy) Ping(ctx context.Context) error {
+	b.once.Do(func() { b.calls = make(chan struct{}, 1) })
+	select {
+	case b.calls <- struct{}{}:
+		defer func() { <-b.calls }()
+		return b.Backend.Ping(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

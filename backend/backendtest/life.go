@@ -17,20 +17,23 @@ import (
 
 func info(s *subject) error {
 	i := s.b.Info()
-	if i.Name == "" || len(i.Curves) == 0 || len(i.Devices) == 0 {
-		return fmt.Errorf("a name, curves and devices are needed: %+v", i)
+	if i.Name == "" || len(i.Can.MSM) == 0 || len(i.Devices) == 0 {
+		return fmt.Errorf("a name, groups and devices are needed: %+v", i)
 	}
-	for _, c := range i.Curves {
-		if !c.Valid() {
-			return fmt.Errorf("unknown curve %v", c)
+	for _, c := range i.Can.MSM {
+		if !c.Curve.Valid() || !c.Group.Valid() {
+			return fmt.Errorf("unknown group %v", c)
 		}
+	}
+	if i.InProcess != (i.PID == 0) {
+		return fmt.Errorf("in process %v and process %d", i.InProcess, i.PID)
 	}
 	for _, d := range i.Devices {
 		if d.Name == "" {
 			return fmt.Errorf("a device has no name: %+v", d)
 		}
 	}
-	if j := s.b.Info(); j.Name != i.Name || j.Version != i.Version || !slices.Equal(j.Curves, i.Curves) || !slices.Equal(j.Devices, i.Devices) {
+	if j := s.b.Info(); j.Name != i.Name || j.Version != i.Version || !slices.Equal(j.Can.MSM, i.Can.MSM) || !slices.Equal(j.Devices, i.Devices) {
 		return fmt.Errorf("two answers: %+v, then %+v", i, j)
 	}
 	return nil
@@ -70,13 +73,13 @@ func invalidBases(s *subject) error {
 					return errors.Join(in(err, "%s", c.what), s.b.FreeBases(s.ctx, id))
 				}
 			}
-			for _, c := range backend.Curves() {
-				if slices.Contains(s.b.Info().Curves, c) {
+			for _, c := range backend.CurveGroups() {
+				if s.b.Info().Can.HasMSM(c.Curve, c.Group) {
 					continue
 				}
-				_, err := s.b.LoadBases(s.ctx, backend.Bases{Curve: c, Group: backend.G1})
+				_, err := s.b.LoadBases(s.ctx, backend.Bases{Curve: c.Curve, Group: c.Group})
 				if err := refused(err, backend.ErrUnsupported); err != nil {
-					return in(err, "%v, which is not among Info().Curves", c)
+					return in(err, "%v, which is not among its capabilities", c)
 				}
 			}
 			return s.alive()
@@ -265,11 +268,13 @@ func readyFails(s *subject) error {
 	s = s.any()
 	return s.with(fixtures.Random, n, func(l *loaded) error {
 		j := l.job(0, s.scalars(fixtures.Uniform, n, 29))
-		j.Ready = func(context.Context, int) error { return errors.New("no scalars will come") }
-		if r, err := s.b.MSM(s.ctx, []backend.Job{l.job(0, j.Scalars), j}); err == nil || r != nil {
-			return fmt.Errorf("%d results and error %v after Ready failed", len(r), err)
+		late := errors.New("no scalars will come")
+		j.Ready = func(context.Context, int) error { return late }
+		r, err := s.b.MSM(s.ctx, []backend.Job{l.job(0, j.Scalars), j})
+		if r != nil {
+			return fmt.Errorf("%d results after Ready failed", len(r))
 		}
-		return s.alive()
+		return errors.Join(refused(err, late), refused(err, backend.ErrInvalidInput), s.alive())
 	})
 }
 
@@ -383,6 +388,106 @@ func (s *subject) whileComputing(l *loaded, scalars []byte, what string, do func
 	return in(<-done, "%s", what)
 }
 
+// causesKept: what ended a context is in the error, beside the context's own.
+func causesKept(s *subject) error {
+	const n = 20
+	s = s.any()
+	return s.with(fixtures.Random, n, func(l *loaded) error {
+		cause := errors.New("the user went home")
+		ctx, cancel := context.WithCancelCause(s.ctx)
+		defer cancel(nil)
+		j := l.job(0, s.scalars(fixtures.Uniform, n, 36))
+		j.Ready = func(context.Context, int) error {
+			cancel(cause)
+			return backend.Ended(ctx)
+		}
+		_, errMSM := s.b.MSM(ctx, []backend.Job{j})
+		_, errLoad := s.b.LoadBases(ctx, backend.Bases{Curve: s.curve, Group: s.group, Count: n, Bytes: l.bytes})
+		return errors.Join(
+			in(errors.Join(refused(errMSM, context.Canceled), refused(errMSM, cause)), "MSM"),
+			in(errors.Join(refused(errLoad, context.Canceled), refused(errLoad, cause)), "LoadBases"),
+			s.alive(),
+		)
+	})
+}
+
+// freeCancelled gives up waiting for FreeBases while a call uses the bases.
+func freeCancelled(s *subject) error {
+	const n = 20
+	s = s.any()
+	l, err := s.load(fixtures.Random, n)
+	if err != nil {
+		return err
+	}
+	k := s.scalars(fixtures.Uniform, n, 37)
+	given := make(chan error, 2)
+	if err := s.whileComputing(l, k, "FreeBases that was given up and asked for again", func() error {
+		ctx, cancel := context.WithTimeout(s.ctx, s.soon/3)
+		defer cancel()
+		given <- s.b.FreeBases(ctx, l.id)
+		_, err := s.b.MSM(s.ctx, []backend.Job{l.job(0, k)})
+		given <- errors.Join(
+			in(refused(err, backend.ErrInvalidInput), "MSM over bases that are being freed"),
+			in(refused(s.b.FreeBases(s.ctx, l.id), backend.ErrInvalidInput), "freeing them again"),
+		)
+		// Nothing else waits for the call.
+		return s.sleep(2 * s.soon)
+	}); err != nil {
+		return err
+	}
+	return errors.Join(in(refused(<-given, context.DeadlineExceeded), "FreeBases"), <-given, s.alive())
+}
+
+// sleep waits for the check's time, or an error.
+func (s *subject) sleep(d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
+}
+
+// aliveUntilClosed: Ping and Done say that a backend is there, and when it is
+// not any more.
+func aliveUntilClosed(s *subject) error {
+	own := s.any()
+	own.b = s.open()
+	if err := own.b.Ping(s.ctx); err != nil {
+		return in(err, "Ping")
+	}
+	select {
+	case <-own.b.Done():
+		return errors.New("Done is closed while the backend is open")
+	default:
+	}
+	const n = 20
+	l, err := own.load(fixtures.Random, n)
+	if err != nil {
+		return err
+	}
+	k := own.scalars(fixtures.Uniform, n, 38)
+	want, err := l.want(0, k)
+	if err != nil {
+		return err
+	}
+	j := l.job(0, k)
+	j.Ready = func(ctx context.Context, _ int) error { // a call is in flight now
+		ctx, cancel := context.WithTimeout(ctx, s.answer)
+		defer cancel()
+		return in(own.b.Ping(ctx), "Ping during a call")
+	}
+	if err := errors.Join(own.all([]backend.Job{j}, [][]byte{want}), in(own.b.Close(), "Close")); err != nil {
+		return err
+	}
+	select {
+	case <-own.b.Done():
+	case <-time.After(s.answer):
+		return errors.New("Done is open after Close")
+	}
+	return in(refused(own.b.Ping(s.ctx), backend.ErrClosed), "Ping after Close")
+}
+
 func freeWaits(s *subject) error {
 	const n = 20
 	s = s.any()
@@ -432,7 +537,7 @@ func closed(s *subject) error {
 		in(own.b.Close(), "second Close"),
 		in(s.any().alive(), "another backend"),
 	}
-	if a, ok := own.b.(backend.Allocator); ok {
+	if a, ok := backend.As[backend.Allocator](own.b); ok {
 		_, err := a.Alloc(ctx, 64)
 		errs = append(errs, in(refused(err, backend.ErrClosed), "Alloc"))
 	}
@@ -441,7 +546,7 @@ func closed(s *subject) error {
 
 // scalarBuffers is for backends that are Allocators; others need not be.
 func scalarBuffers(s *subject) error {
-	a, ok := s.b.(backend.Allocator)
+	a, ok := backend.As[backend.Allocator](s.b)
 	if !ok {
 		return nil
 	}

@@ -8,7 +8,6 @@ package backendtest
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -45,8 +44,12 @@ func Run(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 			}})
 		})
 	}
+	can := shared.Info().Can
 	for _, curve := range s.curves {
 		for _, group := range s.groups {
+			if !can.HasMSM(curve, group) {
+				continue
+			}
 			for _, c := range groupChecks {
 				t.Run(fmt.Sprintf("%v/%v/%s", curve, group, c.name), func(t *testing.T) {
 					s.report(t, c.run, &subject{suite: s, b: shared, curve: curve, group: group})
@@ -70,12 +73,13 @@ type check struct {
 
 // suite is what the checks of a run share.
 type suite struct {
-	full           bool
-	logs           []int
-	seed           uint64
-	curves         []backend.Curve
-	groups         []backend.Group
-	patience, soon time.Duration // for a check; for what should not happen
+	full   bool
+	logs   []int
+	seed   uint64
+	curves []backend.Curve
+	groups []backend.Group
+	// For a check; for what should not happen; for what should, at once.
+	patience, soon, answer time.Duration
 }
 
 // subject is what one check is about: a backend, and for groupChecks a group.
@@ -91,10 +95,10 @@ type subject struct {
 func newSuite(o Options, info backend.Info) *suite {
 	s := &suite{
 		full: o.Full, logs: o.Logs, seed: o.Seed, curves: o.Curves, groups: o.Groups,
-		patience: 5 * time.Minute, soon: 30 * time.Millisecond,
+		patience: 5 * time.Minute, soon: 30 * time.Millisecond, answer: 20 * time.Second,
 	}
 	if s.curves == nil {
-		s.curves = slices.Clone(info.Curves)
+		s.curves = info.Can.MSMCurves()
 	}
 	if s.groups == nil {
 		s.groups = backend.Groups()
@@ -154,6 +158,7 @@ var groupChecks = []check{
 // backendChecks are run once for a backend.
 var backendChecks = []check{
 	{"info", info},
+	{"alive until closed", aliveUntilClosed},
 	{"groups together", groupsTogether},
 	{"invalid bases", invalidBases},
 	{"invalid jobs", invalidJobs},
@@ -163,6 +168,8 @@ var backendChecks = []check{
 	{"cancelled before", cancelledBefore},
 	{"cancelled while waiting for scalars", cancelledWaiting},
 	{"cancelled while loading", cancelledLoading},
+	{"causes are kept", causesKept},
+	{"free goes on when cancelled", freeCancelled},
 	{"free waits", freeWaits},
 	{"close waits", closeWaits},
 	{"closed", closed},

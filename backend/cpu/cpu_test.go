@@ -83,12 +83,12 @@ func TestPanicsAreErrors(t *testing.T) {
 	b, _, id, scalars := given(t, Options{}, 10)
 	job := backend.Job{Bases: id, Count: 10, Scalars: scalars, Ready: func(context.Context, int) error { panic("out of order") }}
 	r, err := b.MSM(t.Context(), []backend.Job{job})
-	if r != nil || !errors.Is(err, backend.ErrUnsupported) || !strings.Contains(err.Error(), "out of order") {
+	if r != nil || !errors.Is(err, backend.ErrInternal) || !strings.Contains(err.Error(), "out of order") {
 		t.Errorf("%v, %v", r, err)
 	}
 	_, err = b.LoadBases(t.Context(), backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: 1,
 		Pieces: func(func([]byte, error) bool) { panic("no pieces") }})
-	if !errors.Is(err, backend.ErrUnsupported) {
+	if !errors.Is(err, backend.ErrInternal) {
 		t.Errorf("%v", err)
 	}
 	if err := b.FreeBases(t.Context(), id); err != nil { // the use has ended all the same
@@ -138,42 +138,6 @@ func TestCancelledBetweenChunks(t *testing.T) {
 	}}
 	if _, err := b.MSM(ctx, []backend.Job{job}); !errors.Is(err, context.Canceled) || asked != 30 {
 		t.Errorf("%v after %d scalars", err, asked)
-	}
-}
-
-// TestFreeGivesUpWaiting: the bases take no new call, and can be freed again.
-func TestFreeGivesUpWaiting(t *testing.T) {
-	b, _, id, scalars := given(t, Options{}, 10)
-	entered, release, done := make(chan struct{}), make(chan struct{}), make(chan error)
-	job := backend.Job{Bases: id, Count: 10, Scalars: scalars}
-	go func() {
-		j := job
-		j.Ready = func(context.Context, int) error { close(entered); <-release; return nil }
-		_, err := b.MSM(context.Background(), []backend.Job{j})
-		done <- err
-	}()
-	<-entered
-	ctx, cancel := context.WithCancel(t.Context())
-	cancelled := make(chan error)
-	go func() { cancelled <- b.FreeBases(ctx, id) }()
-	for freeing := false; !freeing; {
-		used, err := b.bases.Use([]backend.Job{{Bases: id}})
-		freeing = err != nil
-		b.bases.Unuse(used)
-	}
-	cancel()
-	if err := <-cancelled; !errors.Is(err, context.Canceled) {
-		t.Errorf("FreeBases: %v", err)
-	}
-	if _, err := b.MSM(t.Context(), []backend.Job{job}); !errors.Is(err, backend.ErrInvalidInput) {
-		t.Errorf("MSM over bases being freed: %v", err)
-	}
-	close(release)
-	if err := <-done; err != nil {
-		t.Errorf("MSM in flight: %v", err)
-	}
-	if err := b.FreeBases(t.Context(), id); err != nil {
-		t.Errorf("freeing again: %v", err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -36,7 +37,7 @@ type local struct {
 	chunk    int
 	parallel int // jobs computed at the same time, at most
 	group    func(backend.Curve, backend.Group) kernel
-	bases    *backend.Residents[kept]
+	bases    *backendutil.Residents[kept]
 }
 
 // kept is the points of one set of bases.
@@ -45,20 +46,21 @@ type kept struct {
 	points []byte
 }
 
-type resident = backend.Resident[kept]
+type resident = backendutil.Resident[kept]
 
 func newLocal(name string, chunk, parallel int, group func(backend.Curve, backend.Group) kernel) *local {
 	return &local{
 		info: backend.Info{
-			Name:    name,
-			Version: "gnark-crypto " + gnarkVersion(),
-			Devices: []backend.Device{device()},
-			Curves:  backend.Curves(),
+			Name:      name,
+			InProcess: true,
+			Version:   "gnark-crypto " + gnarkVersion(),
+			Devices:   []backend.Device{device()},
+			Can:       backend.Capabilities{MSM: backend.CurveGroups()},
 		},
 		chunk:    chunk,
 		parallel: parallel,
 		group:    group,
-		bases:    backend.NewResidents[kept](name),
+		bases:    backendutil.NewResidents[kept](name),
 	}
 }
 
@@ -76,14 +78,18 @@ func gnarkVersion() string {
 
 func (l *local) Info() backend.Info { return l.info }
 
+func (l *local) Ping(ctx context.Context) error { return l.bases.Ping(ctx) }
+
+func (l *local) Done() <-chan struct{} { return l.bases.Done() }
+
 func (l *local) LoadBases(ctx context.Context, b backend.Bases) (_ backend.BasesID, err error) {
 	end, err := l.bases.Begin()
 	if err != nil {
 		return 0, err
 	}
 	defer end()
-	defer backend.Caught(&err)
-	if err := ctx.Err(); err != nil {
+	defer backendutil.Caught(&err)
+	if err := backend.Ended(ctx); err != nil {
 		return 0, err
 	}
 	if err := layout.Check(); err != nil {
@@ -102,7 +108,7 @@ func (l *local) LoadBases(ctx context.Context, b backend.Bases) (_ backend.Bases
 			return 0, err
 		}
 	}
-	return l.bases.Add(backend.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, k), nil
+	return l.bases.Add(backendutil.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, k), nil
 }
 
 // own is the points of b in memory: b.Bytes itself, or a copy of anything else.
@@ -124,7 +130,7 @@ func (k *kept) check(ctx context.Context, b *backend.Bases) error {
 	const part = 1 << 16
 	size, fp := b.Curve.PointBytes(b.Group), b.Curve.FieldBytes()
 	for lo := 0; lo < b.Count; lo += part {
-		if err := ctx.Err(); err != nil {
+		if err := backend.Ended(ctx); err != nil {
 			return err
 		}
 		points := k.points[lo*size : min(lo+part, b.Count)*size]
@@ -166,7 +172,7 @@ func (l *local) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err er
 		return nil, err
 	}
 	defer end()
-	defer backend.Caught(&err)
+	defer backendutil.Caught(&err)
 	bases, err := l.bases.Use(jobs)
 	if err != nil {
 		return nil, err
@@ -174,13 +180,13 @@ func (l *local) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err er
 	defer l.bases.Unuse(bases)
 	results := make([][]byte, len(jobs))
 	if err := inTurns(ctx, chains(jobs), l.parallel, func(ctx context.Context, i int) (err error) {
-		defer backend.Caught(&err)
-		results[i], err = l.job(ctx, bases[i], &jobs[i], backend.Source(jobs, i))
+		defer backendutil.Caught(&err)
+		results[i], err = l.job(ctx, bases[i], &jobs[i], backendutil.Source(jobs, i))
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := backend.Ended(ctx); err != nil {
 		return nil, err
 	}
 	return results, nil
@@ -237,11 +243,11 @@ func (l *local) job(ctx context.Context, r *resident, j, src *backend.Job) ([]by
 	total := r.Kept.kernel.newSum()
 	for lo := 0; lo < j.Count; lo += l.chunk {
 		hi := min(lo+l.chunk, j.Count)
-		if err := ctx.Err(); err != nil {
+		if err := backend.Ended(ctx); err != nil {
 			return nil, err
 		}
 		if src == j { // otherwise all scalars were there for the earlier job
-			if err := j.Wait(ctx, hi); err != nil {
+			if err := backendutil.Wait(ctx, j, hi); err != nil {
 				return nil, err
 			}
 		}

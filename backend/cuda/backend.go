@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/kernels"
@@ -39,7 +40,8 @@ type Backend struct {
 	trace func(phases map[string]time.Duration)
 	tune  func(*tuning) // changes the tables for tests; may be nil
 
-	bases *backend.Residents[*resident]
+	bases *backendutil.Residents[*resident]
+	gone  chan struct{} // closed when the device is lost, or by Close
 
 	mu     sync.Mutex
 	budget int64 // bytes for bases and work
@@ -73,7 +75,7 @@ func newBackend(dev *driver.Device, o Options) (*Backend, error) {
 	}
 	b := &Backend{
 		dev: dev, code: newCode(dev),
-		turn: make(chan struct{}, 1), plans: make(map[input]*plan), bases: backend.NewResidents[*resident]("cuda"),
+		turn: make(chan struct{}, 1), plans: make(map[input]*plan), bases: backendutil.NewResidents[*resident]("cuda"),
 		budget: max(free-reserve, free/2),
 	}
 	if o.Memory > 0 {
@@ -81,7 +83,7 @@ func newBackend(dev *driver.Device, o Options) (*Backend, error) {
 	}
 	di := dev.Info()
 	b.info = backend.Info{
-		Name: "cuda", Version: "kernels " + kernels.Digest(), Curves: backend.Curves(),
+		Name: "cuda", Version: "kernels " + kernels.Digest(), Can: backend.Capabilities{MSM: backend.CurveGroups()},
 		Devices: []backend.Device{{
 			Name: di.Name, Memory: uint64(b.budget),
 			Detail: fmt.Sprintf("%v, kernels %s, %d MiB for MSMs", di, kernels.Digest(), b.budget>>20),
@@ -95,15 +97,33 @@ func newBackend(dev *driver.Device, o Options) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.gone = make(chan struct{})
+	go func() {
+		defer close(b.gone)
+		select {
+		case <-b.dev.Lost():
+		case <-b.bases.Done():
+		}
+	}()
 	return b, nil
 }
 
 // Info describes the device; Memory is what MSMs may use of it.
 func (b *Backend) Info() backend.Info { return b.info }
 
-// Lost is closed when the device is lost to this process: every call fails with
-// backend.ErrGone from then on, and only a new process can use it again.
-func (b *Backend) Lost() <-chan struct{} { return b.dev.Lost() }
+// Done is closed when the device is lost to this process, which only a new
+// process mends, or by Close.
+func (b *Backend) Done() <-chan struct{} { return b.gone }
+
+// Ping asks for nothing of the device: it says whether it was lost.
+func (b *Backend) Ping(ctx context.Context) error {
+	select {
+	case <-b.dev.Lost():
+		return fmt.Errorf("%w: the device was lost", backend.ErrGone)
+	default:
+		return b.bases.Ping(ctx)
+	}
+}
 
 // AttachArena makes shared memory readable by the device itself, so that what
 // lies in it is not copied on the host; the mapping may be read-only. It is a

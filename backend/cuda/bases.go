@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
@@ -14,7 +15,7 @@ import (
 // resident is one set of bases: on the device, or in host memory when the
 // device has no room, and then copied there chunk by chunk in every call.
 type resident struct {
-	backend.Loaded
+	backendutil.Loaded
 	memory *driver.Memory // nil when there are none, or on the host
 	host   []byte
 }
@@ -42,7 +43,7 @@ func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (_ backend
 		return 0, err
 	}
 	defer end()
-	defer backend.Caught(&err)
+	defer backendutil.Caught(&err)
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -52,7 +53,7 @@ func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (_ backend
 	if _, err := layout.View[uint64](bases.Bytes); err != nil {
 		return 0, err
 	}
-	r := &resident{Loaded: backend.Loaded{Curve: bases.Curve, Group: bases.Group, Count: bases.Count}}
+	r := &resident{Loaded: backendutil.Loaded{Curve: bases.Curve, Group: bases.Group, Count: bases.Count}}
 	if bases.Count > 0 {
 		if err := b.load(ctx, r, &bases); err != nil {
 			return 0, err
@@ -130,7 +131,7 @@ func (b *Backend) load(ctx context.Context, r *resident, bases *backend.Bases) (
 const loadPiece = 64 << 20
 
 // claim reserves memory for bases, if an MSM over them still has room to work.
-func (b *Backend) claim(ctx context.Context, of backend.Loaded, size int64) (bool, error) {
+func (b *Backend) claim(ctx context.Context, of backendutil.Loaded, size int64) (bool, error) {
 	if err := b.take(ctx); err != nil {
 		return false, err
 	}
@@ -161,7 +162,7 @@ func (b *Backend) unclaim(size int64) {
 	b.used -= size
 }
 
-func (b *Backend) inputFor(of backend.Loaded, count int, stream bool, memory int64) input {
+func (b *Backend) inputFor(of backendutil.Loaded, count int, stream bool, memory int64) input {
 	t := tuningOf(of.Curve, of.Group)
 	if b.tune != nil {
 		b.tune(&t)

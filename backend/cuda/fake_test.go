@@ -246,7 +246,7 @@ func TestFakeFailures(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	select {
-	case <-b.Lost():
+	case <-b.Done():
 	case <-time.After(time.Second):
 		t.Error("the device is not lost")
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
@@ -47,7 +48,7 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err 
 		return nil, err
 	}
 	defer end()
-	defer backend.Caught(&err)
+	defer backendutil.Caught(&err)
 	used, err := b.bases.Use(jobs)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err 
 			results[i] = layout.Bytes(make([]uint64, used[i].Curve.PointBytes(used[i].Group)/8))
 			continue
 		}
-		t := &task{number: i, job: &jobs[i], source: backend.Source(jobs, i), bases: used[i].Kept}
+		t := &task{number: i, job: &jobs[i], source: backendutil.Source(jobs, i), bases: used[i].Kept}
 		if t.prog, err = b.code.program(used[i].Curve, used[i].Group); err != nil {
 			return nil, jobError(i, err)
 		}
@@ -330,7 +331,7 @@ func (x *execution) pointsOf(i int) driver.Span {
 // no longer needs it.
 func (x *execution) upload(ctx context.Context, i int) error {
 	s := &x.steps[i]
-	if err := s.source.Wait(ctx, s.from+s.n); err != nil {
+	if err := backendutil.Wait(ctx, s.source, s.from+s.n); err != nil {
 		return err
 	}
 	if i >= 2 {

@@ -23,7 +23,7 @@ import (
 
 func main() { plugin.Serve(open) }
 
-func open(ctx context.Context, log *slog.Logger) (backend.Backend, error) {
+func open(context.Context, *slog.Logger) (backend.Backend, error) {
 	o, err := options(os.Getenv)
 	if err != nil {
 		return nil, err
@@ -32,14 +32,6 @@ func open(ctx context.Context, log *slog.Logger) (backend.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	go func() {
-		select {
-		case <-b.Lost():
-			log.Error("the device is lost to this process")
-			os.Exit(3) // nothing but a new process can use it again
-		case <-ctx.Done():
-		}
-	}()
 	return b, nil
 }
 

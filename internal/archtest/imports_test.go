@@ -37,11 +37,12 @@ type rule struct {
 // path counts.
 var table = map[string]rule{
 	"backend":             {inside: []string{}, outside: []string{}},
+	"backend/backendutil": {inside: []string{"backend"}, outside: []string{}},
 	"backend/backendtest": {never: []string{cu, goPlugin}},
-	"backend/cpu":         {inside: []string{"backend", "internal/layout"}, never: []string{cu, goPlugin}},
-	"backend/cuda":        {inside: []string{"backend", "kernels/...", "backend/cuda/...", "internal/layout"}, never: []string{goPlugin}},
+	"backend/cpu":         {inside: []string{"backend", "backend/backendutil", "internal/layout"}, never: []string{cu, goPlugin}},
+	"backend/cuda":        {inside: []string{"backend", "backend/backendutil", "kernels/...", "backend/cuda/...", "internal/layout"}, never: []string{goPlugin}},
 	"backend/cuda/driver": {inside: []string{"backend", "backend/cuda/driver/..."}, never: []string{goPlugin, gnarkCrypto}},
-	"plugin":              {inside: []string{"backend", "plugin/..."}, never: []string{gnarkCrypto, cu}},
+	"plugin":              {inside: []string{"backend", "backend/backendutil", "plugin/..."}, never: []string{gnarkCrypto, cu}},
 	"msm":                 {inside: []string{"backend", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
 	"arith":               {inside: []string{"backend", "internal/layout"}, never: []string{cu, goPlugin}},
 	"prover":              {inside: []string{"msm", "backend", "internal/...", "prover/..."}, never: []string{cu, goPlugin}},

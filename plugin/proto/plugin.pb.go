@@ -1,4 +1,4 @@
-// The conversation between a host and a backend plugin, version 1.
+// The conversation between a host and a backend plugin, version 2.
 //
 // Points and scalars never travel here, except for the points that answer a
 // call: a message names bytes by the shared arena they lie in. The descriptor
@@ -40,6 +40,7 @@ const (
 	Kind_KIND_INVALID_INPUT     Kind = 6
 	Kind_KIND_CANCELED          Kind = 7
 	Kind_KIND_DEADLINE_EXCEEDED Kind = 8
+	Kind_KIND_INTERNAL          Kind = 9
 )
 
 // Enum value maps for Kind.
@@ -54,6 +55,7 @@ var (
 		6: "KIND_INVALID_INPUT",
 		7: "KIND_CANCELED",
 		8: "KIND_DEADLINE_EXCEEDED",
+		9: "KIND_INTERNAL",
 	}
 	Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED":       0,
@@ -65,6 +67,7 @@ var (
 		"KIND_INVALID_INPUT":     6,
 		"KIND_CANCELED":          7,
 		"KIND_DEADLINE_EXCEEDED": 8,
+		"KIND_INTERNAL":          9,
 	}
 )
 
@@ -202,12 +205,11 @@ func (x *OpenRequest) GetLogLevel() int32 {
 }
 
 type OpenReply struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Version string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	Devices []*Device              `protobuf:"bytes,3,rep,name=devices,proto3" json:"devices,omitempty"`
-	// Numbers of backend.Curve.
-	Curves        []uint32 `protobuf:"varint,4,rep,packed,name=curves,proto3" json:"curves,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	Devices       []*Device              `protobuf:"bytes,3,rep,name=devices,proto3" json:"devices,omitempty"`
+	Can           *Capabilities          `protobuf:"bytes,4,opt,name=can,proto3" json:"can,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -263,11 +265,109 @@ func (x *OpenReply) GetDevices() []*Device {
 	return nil
 }
 
-func (x *OpenReply) GetCurves() []uint32 {
+func (x *OpenReply) GetCan() *Capabilities {
 	if x != nil {
-		return x.Curves
+		return x.Can
 	}
 	return nil
+}
+
+// Capabilities is what the backend can do, one field for each kind of work.
+type Capabilities struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Msm           []*CurveGroup          `protobuf:"bytes,1,rep,name=msm,proto3" json:"msm,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Capabilities) Reset() {
+	*x = Capabilities{}
+	mi := &file_plugin_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Capabilities) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Capabilities) ProtoMessage() {}
+
+func (x *Capabilities) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
+func (*Capabilities) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Capabilities) GetMsm() []*CurveGroup {
+	if x != nil {
+		return x.Msm
+	}
+	return nil
+}
+
+// CurveGroup has the numbers of backend.Curve and backend.Group.
+type CurveGroup struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Curve         uint32                 `protobuf:"varint,1,opt,name=curve,proto3" json:"curve,omitempty"`
+	Group         uint32                 `protobuf:"varint,2,opt,name=group,proto3" json:"group,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CurveGroup) Reset() {
+	*x = CurveGroup{}
+	mi := &file_plugin_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CurveGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CurveGroup) ProtoMessage() {}
+
+func (x *CurveGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CurveGroup.ProtoReflect.Descriptor instead.
+func (*CurveGroup) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *CurveGroup) GetCurve() uint32 {
+	if x != nil {
+		return x.Curve
+	}
+	return 0
+}
+
+func (x *CurveGroup) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
 }
 
 type Device struct {
@@ -281,7 +381,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_plugin_proto_msgTypes[3]
+	mi := &file_plugin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -293,7 +393,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[3]
+	mi := &file_plugin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -306,7 +406,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{3}
+	return file_plugin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Device) GetName() string {
@@ -330,6 +430,78 @@ func (x *Device) GetDetail() string {
 	return ""
 }
 
+type PingRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PingRequest) Reset() {
+	*x = PingRequest{}
+	mi := &file_plugin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PingRequest) ProtoMessage() {}
+
+func (x *PingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
+func (*PingRequest) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{6}
+}
+
+type PingReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PingReply) Reset() {
+	*x = PingReply{}
+	mi := &file_plugin_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PingReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PingReply) ProtoMessage() {}
+
+func (x *PingReply) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PingReply.ProtoReflect.Descriptor instead.
+func (*PingReply) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{7}
+}
+
 type AttachRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Arena         uint64                 `protobuf:"varint,1,opt,name=arena,proto3" json:"arena,omitempty"`
@@ -340,7 +512,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_plugin_proto_msgTypes[4]
+	mi := &file_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -352,7 +524,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[4]
+	mi := &file_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -365,7 +537,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{4}
+	return file_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AttachRequest) GetArena() uint64 {
@@ -390,7 +562,7 @@ type AttachReply struct {
 
 func (x *AttachReply) Reset() {
 	*x = AttachReply{}
-	mi := &file_plugin_proto_msgTypes[5]
+	mi := &file_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -402,7 +574,7 @@ func (x *AttachReply) String() string {
 func (*AttachReply) ProtoMessage() {}
 
 func (x *AttachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[5]
+	mi := &file_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -415,7 +587,7 @@ func (x *AttachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachReply.ProtoReflect.Descriptor instead.
 func (*AttachReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{5}
+	return file_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 type DetachRequest struct {
@@ -427,7 +599,7 @@ type DetachRequest struct {
 
 func (x *DetachRequest) Reset() {
 	*x = DetachRequest{}
-	mi := &file_plugin_proto_msgTypes[6]
+	mi := &file_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -439,7 +611,7 @@ func (x *DetachRequest) String() string {
 func (*DetachRequest) ProtoMessage() {}
 
 func (x *DetachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[6]
+	mi := &file_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -452,7 +624,7 @@ func (x *DetachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
 func (*DetachRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{6}
+	return file_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DetachRequest) GetArena() uint64 {
@@ -470,7 +642,7 @@ type DetachReply struct {
 
 func (x *DetachReply) Reset() {
 	*x = DetachReply{}
-	mi := &file_plugin_proto_msgTypes[7]
+	mi := &file_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -482,7 +654,7 @@ func (x *DetachReply) String() string {
 func (*DetachReply) ProtoMessage() {}
 
 func (x *DetachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[7]
+	mi := &file_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -495,7 +667,7 @@ func (x *DetachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachReply.ProtoReflect.Descriptor instead.
 func (*DetachReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{7}
+	return file_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 type LoadRequest struct {
@@ -512,7 +684,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_plugin_proto_msgTypes[8]
+	mi := &file_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -524,7 +696,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[8]
+	mi := &file_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -537,7 +709,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{8}
+	return file_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LoadRequest) GetStep() isLoadRequest_Step {
@@ -613,7 +785,7 @@ type LoadHeader struct {
 
 func (x *LoadHeader) Reset() {
 	*x = LoadHeader{}
-	mi := &file_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -625,7 +797,7 @@ func (x *LoadHeader) String() string {
 func (*LoadHeader) ProtoMessage() {}
 
 func (x *LoadHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -638,7 +810,7 @@ func (x *LoadHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadHeader.ProtoReflect.Descriptor instead.
 func (*LoadHeader) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{9}
+	return file_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LoadHeader) GetCurve() uint32 {
@@ -694,7 +866,7 @@ type FileSource struct {
 
 func (x *FileSource) Reset() {
 	*x = FileSource{}
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -706,7 +878,7 @@ func (x *FileSource) String() string {
 func (*FileSource) ProtoMessage() {}
 
 func (x *FileSource) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -719,7 +891,7 @@ func (x *FileSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileSource.ProtoReflect.Descriptor instead.
 func (*FileSource) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{10}
+	return file_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *FileSource) GetId() uint64 {
@@ -744,7 +916,7 @@ type LoadAbort struct {
 
 func (x *LoadAbort) Reset() {
 	*x = LoadAbort{}
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -756,7 +928,7 @@ func (x *LoadAbort) String() string {
 func (*LoadAbort) ProtoMessage() {}
 
 func (x *LoadAbort) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -769,7 +941,7 @@ func (x *LoadAbort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadAbort.ProtoReflect.Descriptor instead.
 func (*LoadAbort) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{11}
+	return file_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 type LoadReply struct {
@@ -785,7 +957,7 @@ type LoadReply struct {
 
 func (x *LoadReply) Reset() {
 	*x = LoadReply{}
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -797,7 +969,7 @@ func (x *LoadReply) String() string {
 func (*LoadReply) ProtoMessage() {}
 
 func (x *LoadReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -810,7 +982,7 @@ func (x *LoadReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadReply.ProtoReflect.Descriptor instead.
 func (*LoadReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{12}
+	return file_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LoadReply) GetStep() isLoadReply_Step {
@@ -864,7 +1036,7 @@ type FreeBasesRequest struct {
 
 func (x *FreeBasesRequest) Reset() {
 	*x = FreeBasesRequest{}
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +1048,7 @@ func (x *FreeBasesRequest) String() string {
 func (*FreeBasesRequest) ProtoMessage() {}
 
 func (x *FreeBasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +1061,7 @@ func (x *FreeBasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeBasesRequest.ProtoReflect.Descriptor instead.
 func (*FreeBasesRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{13}
+	return file_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *FreeBasesRequest) GetBases() uint64 {
@@ -907,7 +1079,7 @@ type FreeBasesReply struct {
 
 func (x *FreeBasesReply) Reset() {
 	*x = FreeBasesReply{}
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -919,7 +1091,7 @@ func (x *FreeBasesReply) String() string {
 func (*FreeBasesReply) ProtoMessage() {}
 
 func (x *FreeBasesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -932,7 +1104,7 @@ func (x *FreeBasesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeBasesReply.ProtoReflect.Descriptor instead.
 func (*FreeBasesReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{14}
+	return file_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 type MSMRequest struct {
@@ -946,7 +1118,7 @@ type MSMRequest struct {
 
 func (x *MSMRequest) Reset() {
 	*x = MSMRequest{}
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1130,7 @@ func (x *MSMRequest) String() string {
 func (*MSMRequest) ProtoMessage() {}
 
 func (x *MSMRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1143,7 @@ func (x *MSMRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MSMRequest.ProtoReflect.Descriptor instead.
 func (*MSMRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{15}
+	return file_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *MSMRequest) GetCall() uint64 {
@@ -1007,7 +1179,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1019,7 +1191,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1032,7 +1204,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{16}
+	return file_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Job) GetBases() uint64 {
@@ -1094,7 +1266,7 @@ type MSMReply struct {
 
 func (x *MSMReply) Reset() {
 	*x = MSMReply{}
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1106,7 +1278,7 @@ func (x *MSMReply) String() string {
 func (*MSMReply) ProtoMessage() {}
 
 func (x *MSMReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1119,7 +1291,7 @@ func (x *MSMReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MSMReply.ProtoReflect.Descriptor instead.
 func (*MSMReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{17}
+	return file_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *MSMReply) GetPoints() [][]byte {
@@ -1138,7 +1310,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1150,7 +1322,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1163,7 +1335,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{18}
+	return file_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CancelRequest) GetCall() uint64 {
@@ -1182,7 +1354,7 @@ type CancelReply struct {
 
 func (x *CancelReply) Reset() {
 	*x = CancelReply{}
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1194,7 +1366,7 @@ func (x *CancelReply) String() string {
 func (*CancelReply) ProtoMessage() {}
 
 func (x *CancelReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1207,7 +1379,7 @@ func (x *CancelReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReply.ProtoReflect.Descriptor instead.
 func (*CancelReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{19}
+	return file_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CancelReply) GetRunning() bool {
@@ -1225,7 +1397,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1237,7 +1409,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +1422,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{20}
+	return file_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 type CloseReply struct {
@@ -1261,7 +1433,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1273,7 +1445,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1286,14 +1458,14 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{21}
+	return file_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 // Failure is the detail of every status that a plugin returns on purpose.
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the error is, in the sense of errors.Is; usually one.
-	Kinds         []Kind `protobuf:"varint,1,rep,packed,name=kinds,proto3,enum=pippin.plugin.v1.Kind" json:"kinds,omitempty"`
+	Kinds         []Kind `protobuf:"varint,1,rep,packed,name=kinds,proto3,enum=pippin.plugin.v2.Kind" json:"kinds,omitempty"`
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1301,7 +1473,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1485,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1498,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{22}
+	return file_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Failure) GetKinds() []Kind {
@@ -1347,22 +1519,30 @@ var File_plugin_proto protoreflect.FileDescriptor
 
 const file_plugin_proto_rawDesc = "" +
 	"\n" +
-	"\fplugin.proto\x12\x10pippin.plugin.v1\"N\n" +
+	"\fplugin.proto\x12\x10pippin.plugin.v2\"N\n" +
 	"\x06Region\x12\x14\n" +
 	"\x05arena\x18\x01 \x01(\x04R\x05arena\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x16\n" +
 	"\x06length\x18\x03 \x01(\x04R\x06length\"*\n" +
 	"\vOpenRequest\x12\x1b\n" +
-	"\tlog_level\x18\x01 \x01(\x11R\blogLevel\"\x85\x01\n" +
+	"\tlog_level\x18\x01 \x01(\x11R\blogLevel\"\x9f\x01\n" +
 	"\tOpenReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x122\n" +
-	"\adevices\x18\x03 \x03(\v2\x18.pippin.plugin.v1.DeviceR\adevices\x12\x16\n" +
-	"\x06curves\x18\x04 \x03(\rR\x06curves\"L\n" +
+	"\adevices\x18\x03 \x03(\v2\x18.pippin.plugin.v2.DeviceR\adevices\x120\n" +
+	"\x03can\x18\x04 \x01(\v2\x1e.pippin.plugin.v2.CapabilitiesR\x03can\">\n" +
+	"\fCapabilities\x12.\n" +
+	"\x03msm\x18\x01 \x03(\v2\x1c.pippin.plugin.v2.CurveGroupR\x03msm\"8\n" +
+	"\n" +
+	"CurveGroup\x12\x14\n" +
+	"\x05curve\x18\x01 \x01(\rR\x05curve\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\rR\x05group\"L\n" +
 	"\x06Device\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06memory\x18\x02 \x01(\x04R\x06memory\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"9\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\"\r\n" +
+	"\vPingRequest\"\v\n" +
+	"\tPingReply\"9\n" +
 	"\rAttachRequest\x12\x14\n" +
 	"\x05arena\x18\x01 \x01(\x04R\x05arena\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x04R\x04size\"\r\n" +
@@ -1371,9 +1551,9 @@ const file_plugin_proto_rawDesc = "" +
 	"\x05arena\x18\x01 \x01(\x04R\x05arena\"\r\n" +
 	"\vDetachReply\"\xb4\x01\n" +
 	"\vLoadRequest\x126\n" +
-	"\x06header\x18\x01 \x01(\v2\x1c.pippin.plugin.v1.LoadHeaderH\x00R\x06header\x120\n" +
-	"\x05chunk\x18\x02 \x01(\v2\x18.pippin.plugin.v1.RegionH\x00R\x05chunk\x123\n" +
-	"\x05abort\x18\x03 \x01(\v2\x1b.pippin.plugin.v1.LoadAbortH\x00R\x05abortB\x06\n" +
+	"\x06header\x18\x01 \x01(\v2\x1c.pippin.plugin.v2.LoadHeaderH\x00R\x06header\x120\n" +
+	"\x05chunk\x18\x02 \x01(\v2\x18.pippin.plugin.v2.RegionH\x00R\x05chunk\x123\n" +
+	"\x05abort\x18\x03 \x01(\v2\x1b.pippin.plugin.v2.LoadAbortH\x00R\x05abortB\x06\n" +
 	"\x04step\"\xb4\x01\n" +
 	"\n" +
 	"LoadHeader\x12\x14\n" +
@@ -1382,7 +1562,7 @@ const file_plugin_proto_rawDesc = "" +
 	"\x05count\x18\x03 \x01(\x04R\x05count\x12\x14\n" +
 	"\x05check\x18\x04 \x01(\bR\x05check\x12\x1c\n" +
 	"\tmultiples\x18\x05 \x01(\rR\tmultiples\x120\n" +
-	"\x04file\x18\x06 \x01(\v2\x1c.pippin.plugin.v1.FileSourceR\x04file\"4\n" +
+	"\x04file\x18\x06 \x01(\v2\x1c.pippin.plugin.v2.FileSourceR\x04file\"4\n" +
 	"\n" +
 	"FileSource\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
@@ -1398,14 +1578,14 @@ const file_plugin_proto_rawDesc = "" +
 	"\n" +
 	"MSMRequest\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\x04R\x04call\x12)\n" +
-	"\x04jobs\x18\x02 \x03(\v2\x15.pippin.plugin.v1.JobR\x04jobs\"\xe2\x01\n" +
+	"\x04jobs\x18\x02 \x03(\v2\x15.pippin.plugin.v2.JobR\x04jobs\"\xe2\x01\n" +
 	"\x03Job\x12\x14\n" +
 	"\x05bases\x18\x01 \x01(\x04R\x05bases\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\x04R\x05count\x122\n" +
-	"\ascalars\x18\x04 \x01(\v2\x18.pippin.plugin.v1.RegionR\ascalars\x12\x17\n" +
+	"\ascalars\x18\x04 \x01(\v2\x18.pippin.plugin.v2.RegionR\ascalars\x12\x17\n" +
 	"\asame_as\x18\x05 \x01(\rR\x06sameAs\x124\n" +
-	"\bprogress\x18\x06 \x01(\v2\x18.pippin.plugin.v1.RegionR\bprogress\x12\x14\n" +
+	"\bprogress\x18\x06 \x01(\v2\x18.pippin.plugin.v2.RegionR\bprogress\x12\x14\n" +
 	"\x05check\x18\a \x01(\bR\x05check\"\"\n" +
 	"\bMSMReply\x12\x16\n" +
 	"\x06points\x18\x01 \x03(\fR\x06points\"#\n" +
@@ -1417,8 +1597,8 @@ const file_plugin_proto_rawDesc = "" +
 	"\n" +
 	"CloseReply\"K\n" +
 	"\aFailure\x12,\n" +
-	"\x05kinds\x18\x01 \x03(\x0e2\x16.pippin.plugin.v1.KindR\x05kinds\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text*\xc7\x01\n" +
+	"\x05kinds\x18\x01 \x03(\x0e2\x16.pippin.plugin.v2.KindR\x05kinds\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text*\xda\x01\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10KIND_UNAVAILABLE\x10\x01\x12\x14\n" +
@@ -1428,16 +1608,18 @@ const file_plugin_proto_rawDesc = "" +
 	"\tKIND_GONE\x10\x05\x12\x16\n" +
 	"\x12KIND_INVALID_INPUT\x10\x06\x12\x11\n" +
 	"\rKIND_CANCELED\x10\a\x12\x1a\n" +
-	"\x16KIND_DEADLINE_EXCEEDED\x10\b2\xd3\x04\n" +
+	"\x16KIND_DEADLINE_EXCEEDED\x10\b\x12\x11\n" +
+	"\rKIND_INTERNAL\x10\t2\x97\x05\n" +
 	"\aBackend\x12B\n" +
-	"\x04Open\x12\x1d.pippin.plugin.v1.OpenRequest\x1a\x1b.pippin.plugin.v1.OpenReply\x12H\n" +
-	"\x06Attach\x12\x1f.pippin.plugin.v1.AttachRequest\x1a\x1d.pippin.plugin.v1.AttachReply\x12H\n" +
-	"\x06Detach\x12\x1f.pippin.plugin.v1.DetachRequest\x1a\x1d.pippin.plugin.v1.DetachReply\x12K\n" +
-	"\tLoadBases\x12\x1d.pippin.plugin.v1.LoadRequest\x1a\x1b.pippin.plugin.v1.LoadReply(\x010\x01\x12Q\n" +
-	"\tFreeBases\x12\".pippin.plugin.v1.FreeBasesRequest\x1a .pippin.plugin.v1.FreeBasesReply\x12?\n" +
-	"\x03MSM\x12\x1c.pippin.plugin.v1.MSMRequest\x1a\x1a.pippin.plugin.v1.MSMReply\x12H\n" +
-	"\x06Cancel\x12\x1f.pippin.plugin.v1.CancelRequest\x1a\x1d.pippin.plugin.v1.CancelReply\x12E\n" +
-	"\x05Close\x12\x1e.pippin.plugin.v1.CloseRequest\x1a\x1c.pippin.plugin.v1.CloseReplyB*Z(github.com/pippin-zk/pippin/plugin/protob\x06proto3"
+	"\x04Open\x12\x1d.pippin.plugin.v2.OpenRequest\x1a\x1b.pippin.plugin.v2.OpenReply\x12B\n" +
+	"\x04Ping\x12\x1d.pippin.plugin.v2.PingRequest\x1a\x1b.pippin.plugin.v2.PingReply\x12H\n" +
+	"\x06Attach\x12\x1f.pippin.plugin.v2.AttachRequest\x1a\x1d.pippin.plugin.v2.AttachReply\x12H\n" +
+	"\x06Detach\x12\x1f.pippin.plugin.v2.DetachRequest\x1a\x1d.pippin.plugin.v2.DetachReply\x12K\n" +
+	"\tLoadBases\x12\x1d.pippin.plugin.v2.LoadRequest\x1a\x1b.pippin.plugin.v2.LoadReply(\x010\x01\x12Q\n" +
+	"\tFreeBases\x12\".pippin.plugin.v2.FreeBasesRequest\x1a .pippin.plugin.v2.FreeBasesReply\x12?\n" +
+	"\x03MSM\x12\x1c.pippin.plugin.v2.MSMRequest\x1a\x1a.pippin.plugin.v2.MSMReply\x12H\n" +
+	"\x06Cancel\x12\x1f.pippin.plugin.v2.CancelRequest\x1a\x1d.pippin.plugin.v2.CancelReply\x12E\n" +
+	"\x05Close\x12\x1e.pippin.plugin.v2.CloseRequest\x1a\x1c.pippin.plugin.v2.CloseReplyB*Z(github.com/pippin-zk/pippin/plugin/protob\x06proto3"
 
 var (
 	file_plugin_proto_rawDescOnce sync.Once
@@ -1452,64 +1634,72 @@ func file_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_plugin_proto_goTypes = []any{
-	(Kind)(0),                // 0: pippin.plugin.v1.Kind
-	(*Region)(nil),           // 1: pippin.plugin.v1.Region
-	(*OpenRequest)(nil),      // 2: pippin.plugin.v1.OpenRequest
-	(*OpenReply)(nil),        // 3: pippin.plugin.v1.OpenReply
-	(*Device)(nil),           // 4: pippin.plugin.v1.Device
-	(*AttachRequest)(nil),    // 5: pippin.plugin.v1.AttachRequest
-	(*AttachReply)(nil),      // 6: pippin.plugin.v1.AttachReply
-	(*DetachRequest)(nil),    // 7: pippin.plugin.v1.DetachRequest
-	(*DetachReply)(nil),      // 8: pippin.plugin.v1.DetachReply
-	(*LoadRequest)(nil),      // 9: pippin.plugin.v1.LoadRequest
-	(*LoadHeader)(nil),       // 10: pippin.plugin.v1.LoadHeader
-	(*FileSource)(nil),       // 11: pippin.plugin.v1.FileSource
-	(*LoadAbort)(nil),        // 12: pippin.plugin.v1.LoadAbort
-	(*LoadReply)(nil),        // 13: pippin.plugin.v1.LoadReply
-	(*FreeBasesRequest)(nil), // 14: pippin.plugin.v1.FreeBasesRequest
-	(*FreeBasesReply)(nil),   // 15: pippin.plugin.v1.FreeBasesReply
-	(*MSMRequest)(nil),       // 16: pippin.plugin.v1.MSMRequest
-	(*Job)(nil),              // 17: pippin.plugin.v1.Job
-	(*MSMReply)(nil),         // 18: pippin.plugin.v1.MSMReply
-	(*CancelRequest)(nil),    // 19: pippin.plugin.v1.CancelRequest
-	(*CancelReply)(nil),      // 20: pippin.plugin.v1.CancelReply
-	(*CloseRequest)(nil),     // 21: pippin.plugin.v1.CloseRequest
-	(*CloseReply)(nil),       // 22: pippin.plugin.v1.CloseReply
-	(*Failure)(nil),          // 23: pippin.plugin.v1.Failure
+	(Kind)(0),                // 0: pippin.plugin.v2.Kind
+	(*Region)(nil),           // 1: pippin.plugin.v2.Region
+	(*OpenRequest)(nil),      // 2: pippin.plugin.v2.OpenRequest
+	(*OpenReply)(nil),        // 3: pippin.plugin.v2.OpenReply
+	(*Capabilities)(nil),     // 4: pippin.plugin.v2.Capabilities
+	(*CurveGroup)(nil),       // 5: pippin.plugin.v2.CurveGroup
+	(*Device)(nil),           // 6: pippin.plugin.v2.Device
+	(*PingRequest)(nil),      // 7: pippin.plugin.v2.PingRequest
+	(*PingReply)(nil),        // 8: pippin.plugin.v2.PingReply
+	(*AttachRequest)(nil),    // 9: pippin.plugin.v2.AttachRequest
+	(*AttachReply)(nil),      // 10: pippin.plugin.v2.AttachReply
+	(*DetachRequest)(nil),    // 11: pippin.plugin.v2.DetachRequest
+	(*DetachReply)(nil),      // 12: pippin.plugin.v2.DetachReply
+	(*LoadRequest)(nil),      // 13: pippin.plugin.v2.LoadRequest
+	(*LoadHeader)(nil),       // 14: pippin.plugin.v2.LoadHeader
+	(*FileSource)(nil),       // 15: pippin.plugin.v2.FileSource
+	(*LoadAbort)(nil),        // 16: pippin.plugin.v2.LoadAbort
+	(*LoadReply)(nil),        // 17: pippin.plugin.v2.LoadReply
+	(*FreeBasesRequest)(nil), // 18: pippin.plugin.v2.FreeBasesRequest
+	(*FreeBasesReply)(nil),   // 19: pippin.plugin.v2.FreeBasesReply
+	(*MSMRequest)(nil),       // 20: pippin.plugin.v2.MSMRequest
+	(*Job)(nil),              // 21: pippin.plugin.v2.Job
+	(*MSMReply)(nil),         // 22: pippin.plugin.v2.MSMReply
+	(*CancelRequest)(nil),    // 23: pippin.plugin.v2.CancelRequest
+	(*CancelReply)(nil),      // 24: pippin.plugin.v2.CancelReply
+	(*CloseRequest)(nil),     // 25: pippin.plugin.v2.CloseRequest
+	(*CloseReply)(nil),       // 26: pippin.plugin.v2.CloseReply
+	(*Failure)(nil),          // 27: pippin.plugin.v2.Failure
 }
 var file_plugin_proto_depIdxs = []int32{
-	4,  // 0: pippin.plugin.v1.OpenReply.devices:type_name -> pippin.plugin.v1.Device
-	10, // 1: pippin.plugin.v1.LoadRequest.header:type_name -> pippin.plugin.v1.LoadHeader
-	1,  // 2: pippin.plugin.v1.LoadRequest.chunk:type_name -> pippin.plugin.v1.Region
-	12, // 3: pippin.plugin.v1.LoadRequest.abort:type_name -> pippin.plugin.v1.LoadAbort
-	11, // 4: pippin.plugin.v1.LoadHeader.file:type_name -> pippin.plugin.v1.FileSource
-	17, // 5: pippin.plugin.v1.MSMRequest.jobs:type_name -> pippin.plugin.v1.Job
-	1,  // 6: pippin.plugin.v1.Job.scalars:type_name -> pippin.plugin.v1.Region
-	1,  // 7: pippin.plugin.v1.Job.progress:type_name -> pippin.plugin.v1.Region
-	0,  // 8: pippin.plugin.v1.Failure.kinds:type_name -> pippin.plugin.v1.Kind
-	2,  // 9: pippin.plugin.v1.Backend.Open:input_type -> pippin.plugin.v1.OpenRequest
-	5,  // 10: pippin.plugin.v1.Backend.Attach:input_type -> pippin.plugin.v1.AttachRequest
-	7,  // 11: pippin.plugin.v1.Backend.Detach:input_type -> pippin.plugin.v1.DetachRequest
-	9,  // 12: pippin.plugin.v1.Backend.LoadBases:input_type -> pippin.plugin.v1.LoadRequest
-	14, // 13: pippin.plugin.v1.Backend.FreeBases:input_type -> pippin.plugin.v1.FreeBasesRequest
-	16, // 14: pippin.plugin.v1.Backend.MSM:input_type -> pippin.plugin.v1.MSMRequest
-	19, // 15: pippin.plugin.v1.Backend.Cancel:input_type -> pippin.plugin.v1.CancelRequest
-	21, // 16: pippin.plugin.v1.Backend.Close:input_type -> pippin.plugin.v1.CloseRequest
-	3,  // 17: pippin.plugin.v1.Backend.Open:output_type -> pippin.plugin.v1.OpenReply
-	6,  // 18: pippin.plugin.v1.Backend.Attach:output_type -> pippin.plugin.v1.AttachReply
-	8,  // 19: pippin.plugin.v1.Backend.Detach:output_type -> pippin.plugin.v1.DetachReply
-	13, // 20: pippin.plugin.v1.Backend.LoadBases:output_type -> pippin.plugin.v1.LoadReply
-	15, // 21: pippin.plugin.v1.Backend.FreeBases:output_type -> pippin.plugin.v1.FreeBasesReply
-	18, // 22: pippin.plugin.v1.Backend.MSM:output_type -> pippin.plugin.v1.MSMReply
-	20, // 23: pippin.plugin.v1.Backend.Cancel:output_type -> pippin.plugin.v1.CancelReply
-	22, // 24: pippin.plugin.v1.Backend.Close:output_type -> pippin.plugin.v1.CloseReply
-	17, // [17:25] is the sub-list for method output_type
-	9,  // [9:17] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	6,  // 0: pippin.plugin.v2.OpenReply.devices:type_name -> pippin.plugin.v2.Device
+	4,  // 1: pippin.plugin.v2.OpenReply.can:type_name -> pippin.plugin.v2.Capabilities
+	5,  // 2: pippin.plugin.v2.Capabilities.msm:type_name -> pippin.plugin.v2.CurveGroup
+	14, // 3: pippin.plugin.v2.LoadRequest.header:type_name -> pippin.plugin.v2.LoadHeader
+	1,  // 4: pippin.plugin.v2.LoadRequest.chunk:type_name -> pippin.plugin.v2.Region
+	16, // 5: pippin.plugin.v2.LoadRequest.abort:type_name -> pippin.plugin.v2.LoadAbort
+	15, // 6: pippin.plugin.v2.LoadHeader.file:type_name -> pippin.plugin.v2.FileSource
+	21, // 7: pippin.plugin.v2.MSMRequest.jobs:type_name -> pippin.plugin.v2.Job
+	1,  // 8: pippin.plugin.v2.Job.scalars:type_name -> pippin.plugin.v2.Region
+	1,  // 9: pippin.plugin.v2.Job.progress:type_name -> pippin.plugin.v2.Region
+	0,  // 10: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
+	2,  // 11: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
+	7,  // 12: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
+	9,  // 13: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
+	11, // 14: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
+	13, // 15: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
+	18, // 16: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
+	20, // 17: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
+	23, // 18: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
+	25, // 19: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
+	3,  // 20: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
+	8,  // 21: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
+	10, // 22: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
+	12, // 23: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
+	17, // 24: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
+	19, // 25: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
+	22, // 26: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
+	24, // 27: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
+	26, // 28: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
+	20, // [20:29] is the sub-list for method output_type
+	11, // [11:20] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -1517,12 +1707,12 @@ func file_plugin_proto_init() {
 	if File_plugin_proto != nil {
 		return
 	}
-	file_plugin_proto_msgTypes[8].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[12].OneofWrappers = []any{
 		(*LoadRequest_Header)(nil),
 		(*LoadRequest_Chunk)(nil),
 		(*LoadRequest_Abort)(nil),
 	}
-	file_plugin_proto_msgTypes[12].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[16].OneofWrappers = []any{
 		(*LoadReply_Consumed)(nil),
 		(*LoadReply_Bases)(nil),
 	}
@@ -1532,7 +1722,7 @@ func file_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

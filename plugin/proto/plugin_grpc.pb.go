@@ -1,4 +1,4 @@
-// The conversation between a host and a backend plugin, version 1.
+// The conversation between a host and a backend plugin, version 2.
 //
 // Points and scalars never travel here, except for the points that answer a
 // call: a message names bytes by the shared arena they lie in. The descriptor
@@ -26,14 +26,15 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Backend_Open_FullMethodName      = "/pippin.plugin.v1.Backend/Open"
-	Backend_Attach_FullMethodName    = "/pippin.plugin.v1.Backend/Attach"
-	Backend_Detach_FullMethodName    = "/pippin.plugin.v1.Backend/Detach"
-	Backend_LoadBases_FullMethodName = "/pippin.plugin.v1.Backend/LoadBases"
-	Backend_FreeBases_FullMethodName = "/pippin.plugin.v1.Backend/FreeBases"
-	Backend_MSM_FullMethodName       = "/pippin.plugin.v1.Backend/MSM"
-	Backend_Cancel_FullMethodName    = "/pippin.plugin.v1.Backend/Cancel"
-	Backend_Close_FullMethodName     = "/pippin.plugin.v1.Backend/Close"
+	Backend_Open_FullMethodName      = "/pippin.plugin.v2.Backend/Open"
+	Backend_Ping_FullMethodName      = "/pippin.plugin.v2.Backend/Ping"
+	Backend_Attach_FullMethodName    = "/pippin.plugin.v2.Backend/Attach"
+	Backend_Detach_FullMethodName    = "/pippin.plugin.v2.Backend/Detach"
+	Backend_LoadBases_FullMethodName = "/pippin.plugin.v2.Backend/LoadBases"
+	Backend_FreeBases_FullMethodName = "/pippin.plugin.v2.Backend/FreeBases"
+	Backend_MSM_FullMethodName       = "/pippin.plugin.v2.Backend/MSM"
+	Backend_Cancel_FullMethodName    = "/pippin.plugin.v2.Backend/Cancel"
+	Backend_Close_FullMethodName     = "/pippin.plugin.v2.Backend/Close"
 )
 
 // BackendClient is the client API for Backend service.
@@ -43,6 +44,9 @@ type BackendClient interface {
 	// Open opens the backend, once, and describes it. Until it has succeeded
 	// every other call fails.
 	Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenReply, error)
+	// Ping is answered at once, whatever is being computed; until Open has
+	// succeeded it fails.
+	Ping(ctx context.Context, in *PingRequest, opts ...grpc.CallOption) (*PingReply, error)
 	// Attach maps an arena whose descriptor was sent under the same id.
 	Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*AttachReply, error)
 	// Detach unmaps an arena once the calls that read it have ended.
@@ -73,6 +77,16 @@ func (c *backendClient) Open(ctx context.Context, in *OpenRequest, opts ...grpc.
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(OpenReply)
 	err := c.cc.Invoke(ctx, Backend_Open_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *backendClient) Ping(ctx context.Context, in *PingRequest, opts ...grpc.CallOption) (*PingReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PingReply)
+	err := c.cc.Invoke(ctx, Backend_Ping_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +173,9 @@ type BackendServer interface {
 	// Open opens the backend, once, and describes it. Until it has succeeded
 	// every other call fails.
 	Open(context.Context, *OpenRequest) (*OpenReply, error)
+	// Ping is answered at once, whatever is being computed; until Open has
+	// succeeded it fails.
+	Ping(context.Context, *PingRequest) (*PingReply, error)
 	// Attach maps an arena whose descriptor was sent under the same id.
 	Attach(context.Context, *AttachRequest) (*AttachReply, error)
 	// Detach unmaps an arena once the calls that read it have ended.
@@ -187,6 +204,9 @@ type UnimplementedBackendServer struct{}
 
 func (UnimplementedBackendServer) Open(context.Context, *OpenRequest) (*OpenReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Open not implemented")
+}
+func (UnimplementedBackendServer) Ping(context.Context, *PingRequest) (*PingReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Ping not implemented")
 }
 func (UnimplementedBackendServer) Attach(context.Context, *AttachRequest) (*AttachReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Attach not implemented")
@@ -244,6 +264,24 @@ func _Backend_Open_Handler(srv interface{}, ctx context.Context, dec func(interf
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(BackendServer).Open(ctx, req.(*OpenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Backend_Ping_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PingRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BackendServer).Ping(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Backend_Ping_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BackendServer).Ping(ctx, req.(*PingRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -367,12 +405,16 @@ func _Backend_Close_Handler(srv interface{}, ctx context.Context, dec func(inter
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var Backend_ServiceDesc = grpc.ServiceDesc{
-	ServiceName: "pippin.plugin.v1.Backend",
+	ServiceName: "pippin.plugin.v2.Backend",
 	HandlerType: (*BackendServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{
 			MethodName: "Open",
 			Handler:    _Backend_Open_Handler,
+		},
+		{
+			MethodName: "Ping",
+			Handler:    _Backend_Ping_Handler,
 		},
 		{
 			MethodName: "Attach",

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 )
 
 // Backend keeps copies of its bases. The fields are set before use.
@@ -35,18 +36,24 @@ type Backend struct {
 }
 
 type loaded struct {
-	backend.Loaded
+	backendutil.Loaded
 	bytes []byte
 }
 
 // Info implements backend.Backend.
 func (b *Backend) Info() backend.Info {
 	return backend.Info{
-		Name: "fake", Version: "1", Curves: backend.Curves(),
+		Name: "fake", Version: "1", InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups()},
 		Devices: []backend.Device{{Name: "sha256", Memory: 1 << 40, Detail: fmt.Sprintf("%d arenas, %d files, %d pieces",
 			b.Arenas.Load(), b.Files.Load(), b.Pieces.Load())}},
 	}
 }
+
+// Ping implements backend.Backend.
+func (b *Backend) Ping(ctx context.Context) error { return backend.Ended(ctx) }
+
+// Done implements backend.Backend: a fake goes only with its process.
+func (b *Backend) Done() <-chan struct{} { return nil }
 
 // LoadBases implements backend.Backend.
 func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (backend.BasesID, error) {
@@ -56,7 +63,7 @@ func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (backend.B
 	if bases.File != nil {
 		b.Files.Add(1)
 	}
-	l := loaded{Loaded: backend.Loaded{Curve: bases.Curve, Group: bases.Group, Count: bases.Count}}
+	l := loaded{Loaded: backendutil.Loaded{Curve: bases.Curve, Group: bases.Group, Count: bases.Count}}
 	for p, err := range bases.All() {
 		if err != nil {
 			return 0, err
@@ -99,7 +106,7 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error)
 	if b.Started != nil {
 		b.Started()
 	}
-	err := backend.CheckJobs(jobs, func(id backend.BasesID) (backend.Loaded, bool) {
+	err := backendutil.CheckJobs(jobs, func(id backend.BasesID) (backendutil.Loaded, bool) {
 		l, ok := all[id]
 		return l.Loaded, ok
 	})
@@ -115,7 +122,7 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error)
 	out := make([][]byte, len(jobs))
 	for i := range jobs {
 		l := all[jobs[i].Bases]
-		src := backend.Source(jobs, i)
+		src := backendutil.Source(jobs, i)
 		size := l.Curve.ScalarBytes()
 		h := sha256.New()
 		step := b.Step
@@ -124,7 +131,7 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error)
 		}
 		for at := 0; at < src.Count; at += step {
 			to := min(at+step, src.Count)
-			if err := src.Wait(ctx, to); err != nil {
+			if err := backendutil.Wait(ctx, src, to); err != nil {
 				if ctx.Err() != nil && b.Cancelled != nil {
 					b.Cancelled()
 				}
@@ -144,7 +151,7 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error)
 }
 
 // Point is the answer for bases and the SHA-256 of the scalars.
-func Point(l backend.Loaded, bases []byte, offset, count int, scalars []byte) []byte {
+func Point(l backendutil.Loaded, bases []byte, offset, count int, scalars []byte) []byte {
 	size := l.Curve.PointBytes(l.Group)
 	h := sha256.New()
 	h.Write(bases[offset*size : (offset+count)*size])

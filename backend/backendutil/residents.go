@@ -1,9 +1,12 @@
-package backend
+// Package backendutil is what implementations of backend.Backend share.
+package backendutil
 
 import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/pippin-zk/pippin/backend"
 )
 
 // Residents is the bases that a Backend keeps, with who uses them, and its
@@ -13,10 +16,11 @@ type Residents[R any] struct {
 	name string
 
 	mu     sync.Mutex
-	sets   map[BasesID]*Resident[R]
-	last   BasesID
+	sets   map[backend.BasesID]*Resident[R]
+	last   backend.BasesID
 	closed bool
 	calls  sync.WaitGroup // none begins after closed
+	done   chan struct{}  // closed by Close, after the last call
 }
 
 // Resident is one set of bases.
@@ -31,22 +35,35 @@ type Resident[R any] struct {
 
 // NewResidents is no bases yet; name is the backend's, for errors.
 func NewResidents[R any](name string) *Residents[R] {
-	return &Residents[R]{name: name, sets: make(map[BasesID]*Resident[R])}
+	return &Residents[R]{name: name, sets: make(map[backend.BasesID]*Resident[R]), done: make(chan struct{})}
 }
 
-// Begin enters a call, which end leaves; after Close it is ErrClosed.
+// Done is closed when Close has waited for the last call.
+func (s *Residents[R]) Done() <-chan struct{} { return s.done }
+
+// Ping is Backend.Ping of a backend that is there as long as it is open.
+func (s *Residents[R]) Ping(ctx context.Context) error {
+	end, err := s.Begin()
+	if err != nil {
+		return err
+	}
+	defer end()
+	return backend.Ended(ctx)
+}
+
+// Begin enters a call, which end leaves; after Close it is backend.ErrClosed.
 func (s *Residents[R]) Begin() (end func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, fmt.Errorf("%w: backend %s", ErrClosed, s.name)
+		return nil, fmt.Errorf("%w: backend %s", backend.ErrClosed, s.name)
 	}
 	s.calls.Add(1)
 	return s.calls.Done, nil
 }
 
 // Add gives bases an id.
-func (s *Residents[R]) Add(l Loaded, kept R) BasesID {
+func (s *Residents[R]) Add(l Loaded, kept R) backend.BasesID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
@@ -56,7 +73,7 @@ func (s *Residents[R]) Add(l Loaded, kept R) BasesID {
 
 // Put is Add with an id that somebody else gave; false when it is taken. Only
 // one of the two is used.
-func (s *Residents[R]) Put(id BasesID, l Loaded, kept R) bool {
+func (s *Residents[R]) Put(id backend.BasesID, l Loaded, kept R) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, taken := s.sets[id]; taken {
@@ -68,10 +85,10 @@ func (s *Residents[R]) Put(id BasesID, l Loaded, kept R) bool {
 
 // Use validates a batch and counts a use of the bases of every job, until
 // Unuse.
-func (s *Residents[R]) Use(jobs []Job) ([]*Resident[R], error) {
+func (s *Residents[R]) Use(jobs []backend.Job) ([]*Resident[R], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := CheckJobs(jobs, func(id BasesID) (Loaded, bool) {
+	err := CheckJobs(jobs, func(id backend.BasesID) (Loaded, bool) {
 		r, ok := s.sets[id]
 		if !ok || r.freed != nil {
 			return Loaded{}, false
@@ -106,49 +123,40 @@ func (r *Resident[R]) release(uses int) {
 	}
 }
 
-// Retire takes bases away from new calls; Free is to follow.
-func (s *Residents[R]) Retire(id BasesID) error {
-	_, err := s.retire(id)
-	return err
-}
-
-func (s *Residents[R]) retire(id BasesID) (*Resident[R], error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, ok := s.sets[id]
-	if !ok {
-		return nil, fmt.Errorf("%w: bases %d are not loaded", ErrInvalidInput, id)
-	}
-	if r.freed == nil {
-		r.freed = make(chan struct{})
-		r.release(0)
-	}
-	return r, nil
-}
-
-// Free retires bases, waits for their uses, and then calls free, once. When
-// ctx ends first, freeing can be asked for again.
-func (s *Residents[R]) Free(ctx context.Context, id BasesID, free func(R) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
+// Free takes bases away from new calls, waits for their uses and then calls
+// free, once. When ctx ends first it returns, and the rest happens later; Close
+// waits for it. The caller is between Begin and its end.
+func (s *Residents[R]) Free(ctx context.Context, id backend.BasesID, free func(R) error) error {
 	r, err := s.retire(id)
 	if err != nil {
 		return err
 	}
+	done := make(chan error, 1)
+	s.calls.Go(func() {
+		<-r.freed
+		s.mu.Lock()
+		delete(s.sets, id)
+		s.mu.Unlock()
+		done <- free(r.Kept)
+	})
 	select {
-	case <-r.freed:
+	case err := <-done:
+		return err
 	case <-ctx.Done():
-		return ctx.Err()
+		return backend.Ended(ctx)
 	}
+}
+
+func (s *Residents[R]) retire(id backend.BasesID) (*Resident[R], error) {
 	s.mu.Lock()
-	_, mine := s.sets[id]
-	delete(s.sets, id)
-	s.mu.Unlock()
-	if !mine {
-		return nil // another call freed them meanwhile
+	defer s.mu.Unlock()
+	r, ok := s.sets[id]
+	if !ok || r.freed != nil {
+		return nil, fmt.Errorf("%w: bases %d are not loaded", backend.ErrInvalidInput, id)
 	}
-	return free(r.Kept)
+	r.freed = make(chan struct{})
+	r.release(0)
+	return r, nil
 }
 
 // Close lets no call begin any more, waits for those in flight and answers
@@ -168,5 +176,6 @@ func (s *Residents[R]) Close() (kept []R, first bool) {
 		kept = append(kept, r.Kept)
 	}
 	clear(s.sets)
+	close(s.done)
 	return kept, true
 }

@@ -1,28 +1,28 @@
-package backend
+package backendutil
 
 import (
 	"context"
+	"errors"
 	"fmt"
-)
 
-// MaxCount bounds the bases of one id and the scalars of one job: 2^28.
-const MaxCount = 1 << 28
+	"github.com/pippin-zk/pippin/backend"
+)
 
 // Loaded is what CheckJobs needs to know of loaded bases.
 type Loaded struct {
-	Curve Curve
-	Group Group
+	Curve backend.Curve
+	Group backend.Group
 	Count int
 }
 
 // CheckJobs validates a batch as MSM's contract has it: known bases, ranges
 // inside them, lengths that match, references to earlier jobs. lookup
 // answers for an id, or false when it is not loaded.
-func CheckJobs(jobs []Job, lookup func(BasesID) (Loaded, bool)) error {
+func CheckJobs(jobs []backend.Job, lookup func(backend.BasesID) (Loaded, bool)) error {
 	for i := range jobs {
 		j := &jobs[i]
 		bad := func(format string, a ...any) error {
-			return fmt.Errorf("%w: job %d: "+format, append([]any{ErrInvalidInput, i}, a...)...)
+			return fmt.Errorf("%w: job %d: "+format, append([]any{backend.ErrInvalidInput, i}, a...)...)
 		}
 		b, ok := lookup(j.Bases)
 		if !ok {
@@ -50,17 +50,30 @@ func CheckJobs(jobs []Job, lookup func(BasesID) (Loaded, bool)) error {
 }
 
 // Source is the job whose scalars jobs[i] uses: itself, or what SameAs names.
-func Source(jobs []Job, i int) *Job {
+func Source(jobs []backend.Job, i int) *backend.Job {
 	if s := jobs[i].SameAs; s > 0 {
 		return &jobs[s-1]
 	}
 	return &jobs[i]
 }
 
-// Wait calls Ready for the first n scalars when it is set.
-func (j *Job) Wait(ctx context.Context, n int) error {
+// Wait waits for the first n scalars of a job, and makes of Ready's error what
+// the contract says.
+func Wait(ctx context.Context, j *backend.Job, n int) error {
 	if j.Ready == nil {
-		return ctx.Err()
+		return backend.Ended(ctx)
 	}
-	return j.Ready(ctx, n)
+	err := j.Ready(ctx, n)
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("%w: scalars that do not come: %w", backend.ErrInvalidInput, err)
+}
+
+// Caught turns a panic of this goroutine into an error that wraps
+// backend.ErrInternal. It is to be deferred.
+func Caught(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%w: panic: %v", backend.ErrInternal, p)
+	}
 }

@@ -1,0 +1,61 @@
+package backend
+
+import "slices"
+
+// Capabilities is what a backend can do, one field for each kind of work.
+type Capabilities struct {
+	MSM []CurveGroup // groups that MSM and LoadBases take
+}
+
+// CurveGroup is one group of one curve.
+type CurveGroup struct {
+	Curve Curve
+	Group Group
+}
+
+// String is such as "bn254 g1".
+func (c CurveGroup) String() string { return c.Curve.String() + " " + c.Group.String() }
+
+// CurveGroups lists every group of every curve.
+func CurveGroups() []CurveGroup {
+	var all []CurveGroup
+	for _, c := range Curves() {
+		for _, g := range Groups() {
+			all = append(all, CurveGroup{c, g})
+		}
+	}
+	return all
+}
+
+// HasMSM tells whether MSMs over the group are among the capabilities.
+func (c Capabilities) HasMSM(curve Curve, group Group) bool {
+	return slices.Contains(c.MSM, CurveGroup{curve, group})
+}
+
+// MSMCurves lists the curves with at least one group for MSMs.
+func (c Capabilities) MSMCurves() []Curve {
+	var curves []Curve
+	for _, g := range c.MSM {
+		if !slices.Contains(curves, g.Curve) {
+			curves = append(curves, g.Curve)
+		}
+	}
+	return curves
+}
+
+// As finds the capability T, an interface such as Allocator, in b or else in
+// the backend that b wraps: a wrapper has a method Unwrap() Backend.
+func As[T any](b Backend) (T, bool) {
+	for b != nil {
+		if t, ok := b.(T); ok {
+			return t, true
+		}
+		w, ok := b.(interface{ Unwrap() Backend })
+		if !ok {
+			break
+		}
+		b = w.Unwrap()
+	}
+	var none T
+	return none, false
+}
