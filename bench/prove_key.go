@@ -21,6 +21,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/place"
 )
 
 // keyFormat is part of the names of kept keys. It must change whenever a
@@ -115,6 +116,9 @@ const digests = "sha256"
 // write makes a folder with the key. It appears under its name when it is
 // whole, in place of what was there.
 func (k *key) write(dir string) (err error) {
+	if dir, err = place.Folder(dir); err != nil {
+		return err
+	}
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return err

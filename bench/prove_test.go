@@ -199,6 +199,10 @@ func TestProveKeepsKeys(t *testing.T) {
 		}
 	}
 	prove("again", "")
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+	if err := errors.Join(os.Rename(dir, elsewhere), os.Symlink(elsewhere, dir)); err != nil {
+		t.Fatal(err)
+	}
 	text, err := os.ReadFile(filepath.Join(dir, "proving"))
 	if err != nil {
 		t.Fatal(err)
@@ -209,6 +213,9 @@ func TestProveKeepsKeys(t *testing.T) {
 	}
 	prove("one bit flipped", "not usable")
 	prove("repaired", "")
+	if st, err := os.Lstat(dir); err != nil || st.Mode().Type() != os.ModeSymlink {
+		t.Errorf("the link to the key's folder is now %v, %v", st, err)
+	}
 	keyDir(t, cfg) // nothing else is there
 }
 

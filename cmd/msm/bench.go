@@ -102,14 +102,19 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 	if err := a.checkMemory(&cfg, f.force); err != nil {
 		return err
 	}
-	var out, plot *outputFile
-	defer func() { out.discard(); plot.discard() }()
-	if out, err = createOutput(f.out); err != nil {
+	if f.out != "" && f.plot != "" && sameFile(f.out, f.plot) {
+		return usageError{fmt.Errorf("--out and --plot are the same file, %s", f.out)}
+	}
+	out, err := createOutput(ctx, f.out)
+	if err != nil {
 		return err
 	}
-	if plot, err = createOutput(f.plot); err != nil {
+	defer out.close()
+	plot, err := createOutput(ctx, f.plot)
+	if err != nil {
 		return err
 	}
+	defer plot.close()
 
 	record := bench.Record[bench.Run]{Machine: bench.ThisMachine(f.commit)}
 	record.Runs, err = watched(ctx, a, func(progress bench.Progress, note func(string)) (runs []bench.Run, err error) {

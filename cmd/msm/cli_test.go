@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,6 +54,14 @@ func wrongOpener(_ context.Context, name string) (backend.Backend, error) {
 		return cpu.New(cpu.Options{}), nil
 	}
 	return nil, fmt.Errorf("%w: unknown backend %q", backend.ErrUnavailable, name)
+}
+
+// nothingOpens is an opener for what must fail before a backend is opened.
+func nothingOpens(t *testing.T) func(context.Context, string) (backend.Backend, error) {
+	return func(_ context.Context, name string) (backend.Backend, error) {
+		t.Errorf("%s is opened", name)
+		return nil, backend.ErrUnavailable
+	}
 }
 
 type wrong struct{ backend.Backend }
@@ -136,13 +145,13 @@ func TestBenchWrongAnswer(t *testing.T) {
 }
 
 func TestBenchInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancelCause(t.Context())
 	calls := 0
 	a := &app{getenv: func(string) string { return "" }, open: func(ctx context.Context, name string) (backend.Backend, error) {
 		b, err := wrongOpener(ctx, name)
 		return counting{b, func() {
 			if calls++; calls == 4 { // of the second size
-				cancel()
+				cancel(ended{syscall.SIGINT})
 			}
 		}}, err
 	}}
@@ -150,7 +159,7 @@ func TestBenchInterrupted(t *testing.T) {
 	a.stdout, a.stderr = &out, &errs
 	status := run(ctx, a, tiny(t, "--format", "json"))
 	var r bench.Record[bench.Run]
-	if err := json.Unmarshal(out.Bytes(), &r); status != exitInterrupted || err != nil || len(r.Runs) != 1 || r.Runs[0].N != 40 {
+	if err := json.Unmarshal(out.Bytes(), &r); status != 130 || err != nil || len(r.Runs) != 1 || r.Runs[0].N != 40 {
 		t.Errorf("status %d, %v, %s%s", status, err, out.String(), errs.String())
 	}
 	if !strings.Contains(errs.String(), "interrupted: 1 ") {

@@ -3,7 +3,8 @@
 //
 // The exit status is 0 when all went well, 1 when a check failed or something
 // did not work, 2 when the command line was wrong or asked for more than the
-// machine has, and 130 after an interrupt.
+// machine has, and 128 and the signal's number after a signal that ended it in
+// order: 130 after an interrupt.
 //
 // Environment: PIPPIN_PLUGIN_DIR is a list of folders that are searched for
 // plugins first, PIPPIN_CACHE the folder that keeps inputs between runs.
@@ -12,13 +13,9 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second interrupt ends the program as usual.
-	context.AfterFunc(ctx, stop)
+	ctx := untilSignal(context.Background())
 	os.Exit(run(ctx, &app{stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}, os.Args[1:]))
 }

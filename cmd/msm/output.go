@@ -1,44 +1,111 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
+	"time"
 )
 
-// outputFile is a file that appears under its name only when it is whole.
+// outputFile is where a result goes. A regular file is replaced by a whole one
+// or left as it is; a device, a pipe and what a link leads to are written in
+// place.
 type outputFile struct {
 	path string
-	f    *os.File
+	f    *os.File // open when written in place
 }
 
-// createOutput opens a file beside path, so that a folder that is missing or
-// closed shows before hours of work. Without a path there is no file.
-func createOutput(path string) (*outputFile, error) {
+// createOutput finds out whether path can be written, so that hours of work
+// are not lost to a folder that is missing or closed. Nothing is changed yet.
+// For a pipe it waits until somebody reads. Without a path there is no file.
+func createOutput(ctx context.Context, path string) (*outputFile, error) {
 	if path == "" {
 		return nil, nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	o := &outputFile{path: path}
+	replace, err := replaceable(path)
+	switch {
+	case err != nil:
+	case replace:
+		err = tryReplace(path)
+	default:
+		o.f, err = openInPlace(ctx, path)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, usageError{fmt.Errorf("cannot write %s: %w", path, err)}
 	}
-	return &outputFile{path, f}, nil
+	return o, nil
 }
 
-// write fills the file and gives it its name.
+// replaceable tells whether path is a regular file or nothing.
+func replaceable(path string) (bool, error) {
+	st, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case err != nil:
+		return false, err
+	case st.IsDir():
+		return false, errors.New("it is a folder")
+	}
+	return st.Mode().IsRegular(), nil
+}
+
+// tryReplace fails where replaceFile would.
+func tryReplace(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0) // a file that may not be written is not replaced either
+	switch {
+	case err == nil:
+		err = f.Close()
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	if f, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"); err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// pipePoll is how often is looked for the reader of a pipe.
+const pipePoll = 50 * time.Millisecond
+
+// openInPlace opens what is there, without creating or emptying it.
+func openInPlace(ctx context.Context, path string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if !errors.Is(err, syscall.ENXIO) {
+			return f, err
+		}
+		if st, e := os.Stat(path); e != nil || st.Mode().Type() != fs.ModeNamedPipe {
+			return nil, err
+		}
+		select {
+		case <-time.After(pipePoll):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// write writes the file.
 func (o *outputFile) write(do func(io.Writer) error) error {
-	err := do(o.f)
+	var content bytes.Buffer
+	err := do(&content)
 	if err == nil {
-		err = o.f.Chmod(0o644)
-	}
-	if e := o.f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(o.f.Name(), o.path)
+		err = o.put(content.Bytes())
 	}
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", o.path, err)
@@ -46,11 +113,41 @@ func (o *outputFile) write(do func(io.Writer) error) error {
 	return nil
 }
 
-// discard removes the file unless it was written.
-func (o *outputFile) discard() {
-	if o != nil && o.f.Close() == nil {
-		os.Remove(o.f.Name())
+func (o *outputFile) put(content []byte) error {
+	if o.f == nil {
+		if replace, err := replaceable(o.path); err != nil || !replace {
+			return errors.Join(errors.New("what is there now is no regular file"), err)
+		}
+		return replaceFile(o.path, content)
 	}
+	st, err := o.f.Stat()
+	if err == nil && st.Mode().IsRegular() {
+		err = o.f.Truncate(0)
+	}
+	if err == nil {
+		_, err = o.f.Write(content)
+	}
+	return errors.Join(err, o.close())
+}
+
+// close lets go of the file. It may be called at any time.
+func (o *outputFile) close() error {
+	if o == nil || o.f == nil {
+		return nil
+	}
+	f := o.f
+	o.f = nil
+	return f.Close()
+}
+
+// sameFile tells whether two paths name one file, which need not be there yet.
+func sameFile(a, b string) bool {
+	same := func(a, b string) bool {
+		x, errX := os.Stat(a)
+		y, errY := os.Stat(b)
+		return errX == nil && errY == nil && os.SameFile(x, y)
+	}
+	return same(a, b) || filepath.Base(a) == filepath.Base(b) && same(filepath.Dir(a), filepath.Dir(b))
 }
 
 // deliver writes a result in its format to the file, and as a table to stdout;

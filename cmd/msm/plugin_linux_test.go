@@ -11,8 +11,9 @@ import (
 	"github.com/pippin-zk/pippin/bench"
 )
 
-// TestThroughThePlugin drives the CPU plugin by the command line.
-func TestThroughThePlugin(t *testing.T) {
+// buildPlugin makes a folder with the CPU plugin.
+func buildPlugin(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil { // whatever the umask is
 		t.Fatal(err)
@@ -26,6 +27,13 @@ func TestThroughThePlugin(t *testing.T) {
 	if err := os.Chmod(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+// TestThroughThePlugin drives the CPU plugin by the command line.
+func TestThroughThePlugin(t *testing.T) {
+	dir := buildPlugin(t)
+	path := filepath.Join(dir, "msm-backend-cpu")
 
 	status, out, errs := cli(t, &app{}, tiny(t, "--plugin-dir", dir, "--backend", "cpu,plugin:cpu", "--path", "both", "--check", "--format", "json")...)
 	if status != exitOK || errs != "" {

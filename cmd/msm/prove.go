@@ -84,11 +84,11 @@ func (a *app) prove(ctx context.Context, f proveFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	out, err := createOutput(f.out)
+	out, err := createOutput(ctx, f.out)
 	if err != nil {
 		return err
 	}
-	defer out.discard()
+	defer out.close()
 	logger.Disable() // gnark's, which writes to stdout
 
 	record := bench.Record[bench.ProveRun]{Machine: bench.ThisMachine(f.commit)}

@@ -18,10 +18,9 @@ import (
 
 // The exit statuses.
 const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2 // after a signal: ended.status
 )
 
 // app is what the commands have of the world.
@@ -54,9 +53,10 @@ func run(ctx context.Context, a *app, args []string) int {
 		return exitOK
 	}
 	fmt.Fprintln(a.stderr, "msm:", oneLine(err))
+	var signal ended
 	switch {
-	case ctx.Err() != nil:
-		return exitInterrupted
+	case errors.As(context.Cause(ctx), &signal):
+		return signal.status()
 	case isUsage(err):
 		return exitUsage
 	}
