@@ -168,11 +168,7 @@ func (s *Search) examine(name, path string) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	real, err := filepath.EvalSymlinks(abs)
-	if err != nil {
-		return Found{}, err
-	}
-	st, err := os.Stat(real)
+	st, err := os.Stat(abs)
 	if err != nil {
 		return Found{}, err
 	}
@@ -182,12 +178,9 @@ func (s *Search) examine(name, path string) (Found, error) {
 	if !executable(st) {
 		return Found{}, errors.New("not executable")
 	}
-	// The link's own folders count too: who can change the link chooses
-	// what is run.
-	for _, p := range []string{abs, real} {
-		if err := trusted(p); err != nil {
-			return Found{}, err
-		}
+	real, err := trusted(abs)
+	if err != nil {
+		return Found{}, err
 	}
 	want, err := s.wanted(abs, real)
 	if err != nil {
@@ -202,12 +195,9 @@ func (s *Search) wanted(abs, real string) (string, error) {
 		return parseSum(s.Checksum)
 	}
 	for _, p := range []string{abs, real} {
-		text, err := readSmall(p + checksumSuffix)
+		text, err := readTrusted(p + checksumSuffix)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
-		}
-		if err == nil {
-			err = trusted(p + checksumSuffix)
 		}
 		if err != nil {
 			return "", fmt.Errorf("checksum file: %w", err)
@@ -229,8 +219,15 @@ func parseSum(s string) (string, error) {
 	return hex.EncodeToString(sum), nil
 }
 
-// readSmall reads a file of at most 4 KiB.
-func readSmall(path string) (string, error) {
+// readTrusted reads at most 4 KiB of a file that nobody else can change.
+func readTrusted(path string) (string, error) {
+	if _, err := os.Stat(path); err != nil {
+		return "", err
+	}
+	path, err := trusted(path)
+	if err != nil {
+		return "", err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

@@ -161,6 +161,49 @@ func TestFindTrustsNobody(t *testing.T) {
 	}
 	refused("link's folder", linked, "others can write to "+links)
 
+	// A chain of links: who can change one in the middle chooses what is run.
+	if err := os.Chmod(links, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	middle := t.TempDir()
+	for link, target := range map[string]string{
+		filepath.Join(links, Prefix+"y"):   filepath.Join(middle, "z"),
+		filepath.Join(links, "bin"):        filepath.Join(middle, "bin"),
+		filepath.Join(middle, "z"):         path,
+		filepath.Join(middle, "bin"):       dir,
+		filepath.Join(links, "again"):      "again",
+		filepath.Join(links, "roundabout"): "../" + filepath.Base(links) + "/./bin/../bin",
+	} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chains := map[string]Search{
+		"a link to a link in a foreign folder":  {File: filepath.Join(links, Prefix+"y")},
+		"a folder linked through a foreign one": {Dirs: []string{filepath.Join(links, "bin")}, NotBeside: true},
+		"and with dots":                         {Dirs: []string{filepath.Join(links, "roundabout")}, NotBeside: true},
+	}
+	for name, s := range chains {
+		if f, err := Find("x", s); err != nil || f.Path != path {
+			t.Errorf("%s: %+v, %v", name, f, err)
+		}
+	}
+	if err := os.Chmod(middle, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range chains {
+		refused(name, s, "others can write to "+middle)
+	}
+	if os.Geteuid() == 0 {
+		if err := errors.Join(os.Chmod(middle, 0o755), os.Chown(middle, 12345, 12345)); err != nil {
+			t.Fatal(err)
+		}
+		for name, s := range chains {
+			refused(name+", another's", s, middle+" belongs to user 12345")
+		}
+	}
+	refused("a link to itself", Search{File: filepath.Join(links, "again")}, "links")
+
 	if os.Geteuid() == 0 {
 		_, path, s := fresh()
 		if err := os.Chown(path, 12345, 12345); err != nil {

@@ -3,10 +3,12 @@
 package plugin
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -14,22 +16,65 @@ const exeSuffix = ""
 
 func executable(st fs.FileInfo) bool { return st.Mode()&0o111 != 0 }
 
+// maxLinks bounds the links on the way to a file, as the kernel does.
+const maxLinks = 40
+
 // trusted refuses a file that anybody but root and this user can change or
-// replace: the file, its folder and every folder above belong to one of the
-// two, and nobody else can write to them. Further up, a folder in which
-// others can create but not replace files (/tmp) will do.
-func trusted(path string) error {
-	if err := private(path, false); err != nil {
-		return err
-	}
-	for dir, up := filepath.Dir(path), false; ; dir, up = filepath.Dir(dir), true {
-		if err := private(dir, up); err != nil {
-			return err
+// replace, and returns where it really is. It goes the way that the kernel
+// goes from the root to path, an absolute one: every folder that a name is
+// looked up in, every link on the way and the file at its end belong to one of
+// the two, and nobody else can write to them. In a folder with the sticky bit
+// (/tmp) others can create but not replace, which will do for all folders but
+// the one that the file, or a link in its place, lies in.
+func trusted(path string) (real string, err error) {
+	at := string(filepath.Separator)
+	rest := names(path)
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		if err := private(at, len(rest) > 0); err != nil {
+			return "", err
 		}
-		if dir == filepath.Dir(dir) {
-			return nil
+		if name == ".." {
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, name)
+		st, err := os.Lstat(next)
+		if err != nil {
+			return "", err
+		}
+		if st.Mode()&fs.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		if err := private(next, false); err != nil {
+			return "", err
+		}
+		if links++; links > maxLinks {
+			return "", errors.New("too many links")
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return "", err
+		}
+		if filepath.IsAbs(target) {
+			at = string(filepath.Separator)
+		}
+		rest = append(names(target), rest...)
+	}
+	return at, private(at, false)
+}
+
+// names are the steps of a path. ".." stays: after a link it is not the step
+// that was before.
+func names(path string) (steps []string) {
+	for _, n := range strings.Split(path, string(filepath.Separator)) {
+		if n != "" && n != "." {
+			steps = append(steps, n)
 		}
 	}
+	return steps
 }
 
 // private checks one step of a path; sticky allows what the sticky bit makes
