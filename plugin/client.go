@@ -127,7 +127,7 @@ func (c *Client) background(f func()) {
 
 // gone is the error of a plugin that is lost.
 func (c *Client) gone(cause error) error {
-	return fmt.Errorf("%w: plugin %s: %w; the process: %s", backend.ErrGone, c.name, cause, c.proc.obituary())
+	return fmt.Errorf("%w: plugin %s: %w; %s", backend.ErrGone, c.name, cleanError{cause}, c.proc.obituary())
 }
 
 // lost ends a plugin that died or broke the protocol. When it returns the

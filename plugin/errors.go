@@ -31,9 +31,6 @@ var kinds = []struct {
 	{context.DeadlineExceeded, proto.Kind_KIND_DEADLINE_EXCEEDED, codes.DeadlineExceeded},
 }
 
-// maxText bounds the text of an error on the wire.
-const maxText = 4 << 10
-
 // toStatus is a backend's error as the plugin sends it. An error of no known
 // kind breaks the contract, so the backend is not to be trusted any more.
 func toStatus(err error) error {
@@ -83,7 +80,7 @@ func fromStatus(err error) (*remoteError, bool) {
 		if !ok {
 			continue
 		}
-		e := &remoteError{text: f.Text}
+		e := &remoteError{text: clean(f.Text, "\n\t", maxText)}
 		for _, k := range kinds {
 			if slices.Contains(f.Kinds, k.kind) {
 				e.errs = append(e.errs, k.err)

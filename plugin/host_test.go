@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,44 +45,104 @@ func hostMain() {
 	fmt.Println("error", err)
 }
 
-// TestNoOrphan kills the host in the middle of a call.
+// TestNoOrphan ends the host in the middle of a call, in every way that it can
+// end. Of the plugin and its children nothing is left, nor in TMPDIR.
 func TestNoOrphan(t *testing.T) {
-	for _, mode := range []string{"delay=600000", "deaf"} {
-		tmp := t.TempDir()
-		exe, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		host := exec.Command(exe, testDir(t))
-		host.Env = append(os.Environ(), hostEnv+"="+mode, "TMPDIR="+tmp)
-		out, err := host.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := host.Start(); err != nil {
-			t.Fatal(err)
-		}
-		pid, started := "", false
-		for lines := bufio.NewScanner(out); (pid == "" || !started) && lines.Scan(); {
-			if rest, ok := strings.CutPrefix(lines.Text(), "plugin "); ok {
-				pid = rest
+	for name, c := range map[string]struct {
+		mode   string
+		signal syscall.Signal
+		both   bool // the plugin is killed with its host
+	}{
+		"killed":               {"delay=600000", syscall.SIGKILL, false},
+		"killed, plugin deaf":  {"deaf", syscall.SIGKILL, false},
+		"killed with plugin":   {"delay=600000", syscall.SIGKILL, true},
+		"killed with children": {"children=600000", syscall.SIGKILL, false},
+		"SIGHUP":               {"children=600000", syscall.SIGHUP, false},
+		"SIGQUIT":              {"delay=600000", syscall.SIGQUIT, false},
+		"SIGTERM":              {"delay=600000", syscall.SIGTERM, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tmp := t.TempDir()
+			exe, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
 			}
-			if strings.HasPrefix(lines.Text(), "error") {
-				t.Fatal(lines.Text())
+			host := exec.Command(exe, testDir(t))
+			host.Env = append(os.Environ(), hostEnv+"="+c.mode, "TMPDIR="+tmp)
+			// As in a terminal: the signal goes to the host's whole group.
+			host.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			out, err := host.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
 			}
-			started = started || mode == "deaf" || strings.Contains(lines.Text(), "started")
-		}
-		if !alive(pid) {
-			t.Fatalf("%s: no plugin %q to begin with", mode, pid)
-		}
-		begin := time.Now()
-		_ = host.Process.Signal(syscall.SIGKILL)
-		_ = host.Wait()
-		eventually(t, 5*time.Second, mode+": the plugin ends", func() bool { return !alive(pid) })
-		t.Logf("%s: the plugin ended %v after its host", mode, time.Since(begin).Round(time.Millisecond))
-		if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) != 0 {
-			t.Errorf("%s: left behind: %v", mode, left)
-		}
+			if err := host.Start(); err != nil {
+				t.Fatal(err)
+			}
+			pid, child, started := "", "", false
+			wantChild := strings.HasPrefix(c.mode, "children")
+			for lines := bufio.NewScanner(out); (pid == "" || !started || wantChild && child == "") && lines.Scan(); {
+				if rest, ok := strings.CutPrefix(lines.Text(), "plugin "); ok {
+					pid = rest
+				}
+				if _, rest, ok := strings.Cut(lines.Text(), "msg=child plugin=test pid="); ok {
+					child = rest
+				}
+				if strings.HasPrefix(lines.Text(), "error") {
+					t.Fatal(lines.Text())
+				}
+				started = started || c.mode == "deaf" || strings.Contains(lines.Text(), "started")
+			}
+			if !alive(pid) || wantChild && !alive(child) {
+				t.Fatalf("no plugin %q or child %q to begin with", pid, child)
+			}
+			if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) != 0 {
+				t.Errorf("while it runs there is %v", left)
+			}
+			if c.both {
+				n, _ := strconv.Atoi(pid)
+				_ = syscall.Kill(n, syscall.SIGKILL)
+			}
+			begin := time.Now()
+			_ = syscall.Kill(-host.Process.Pid, c.signal)
+			_ = host.Wait()
+			eventually(t, 10*time.Second, "the plugin ends", func() bool { return !alive(pid) })
+			if wantChild {
+				eventually(t, 10*time.Second, "its child ends", func() bool { return !alive(child) })
+			}
+			t.Logf("the plugin ended %v after its host", time.Since(begin).Round(time.Millisecond))
+			if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) != 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// TestChildrenEndWithThePlugin: a process that the plugin started does not
+// outlive it, whoever ends it.
+func TestChildrenEndWithThePlugin(t *testing.T) {
+	for name, end := range map[string]func(*Client){
+		"closed": func(c *Client) { c.Close() },
+		"killed": func(c *Client) { _ = syscall.Kill(c.proc.cmd.Process.Pid, syscall.SIGKILL) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log capture
+			s := spec(t, "children")
+			s.Logger = log.logger()
+			c := mustOpen(t, s)
+			child := ""
+			eventually(t, 10*time.Second, "the child starts", func() bool {
+				_, rest, ok := strings.Cut(log.String(), "msg=child plugin=test pid=")
+				child, _, _ = strings.Cut(rest, "\n")
+				return ok
+			})
+			if !alive(child) {
+				t.Fatalf("no child %q to begin with", child)
+			}
+			end(c)
+			<-c.Done()
+			eventually(t, 10*time.Second, "the child ends", func() bool { return !alive(child) })
+		})
 	}
 }
 

@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/time/rate"
 )
 
 // levelTrace is hclog's Trace among slog's levels.
@@ -38,6 +40,10 @@ var _ hclog.Logger = (*hclogger)(nil)
 func (h *hclogger) Log(level hclog.Level, msg string, args ...any) {
 	for _, l := range levels {
 		if l.h == level {
+			args = slices.Clone(args)
+			for i := range args {
+				args[i] = cleanValue(args[i]) // it may be the plugin's
+			}
 			if h.name != "" {
 				args = append([]any{"logger", h.name}, args...)
 			}
@@ -134,15 +140,24 @@ func (w *lineWriter) flush() {
 	}
 }
 
-// pluginLog takes the lines of a plugin's stderr: to the host's log, and the
-// last of them are kept for error messages.
+// pluginLog takes what a plugin logs and prints: to the host's log, cleaned
+// and no more than the host wants to read, and the last lines are kept for
+// error messages.
 type pluginLog struct {
 	log *slog.Logger
 
 	mu       sync.Mutex
+	allowed  *rate.Limiter // in bytes
+	left     int           // lines left out
 	last     []string
 	crashing bool
 }
+
+// What a plugin may log: this many bytes a second, and a part of it at once.
+const (
+	logRate  = 128 << 10
+	logBurst = 1 << 20
+)
 
 // keptLines and keptText bound the last words of a plugin.
 const (
@@ -150,20 +165,36 @@ const (
 	keptText  = 2 << 10
 )
 
+func newPluginLog(log *slog.Logger) *pluginLog {
+	return &pluginLog{log: log, allowed: rate.NewLimiter(logRate, logBurst)}
+}
+
 // read forwards r until it ends.
 func (p *pluginLog) read(r io.Reader) {
 	w := &lineWriter{line: p.line}
 	_, _ = io.Copy(w, bufio.NewReader(r))
 	w.flush()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reportLeft()
+}
+
+// stream is a writer for what a plugin prints to its stdout or stderr.
+func (p *pluginLog) stream(name string) io.Writer {
+	return &lineWriter{line: func(s string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.emit(len(s), slog.LevelInfo, cleanLine(s, maxLine), slog.String("stream", name))
+	}}
 }
 
 func (p *pluginLog) line(s string) {
-	s = strings.ToValidUTF8(strings.TrimRight(s, "\r"), "?")
 	if strings.TrimSpace(s) == "" {
 		return
 	}
-	level, msg, attrs := parseLine(s)
+	level, msg, attrs := parseLine(strings.TrimRight(s, "\r"))
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if strings.HasPrefix(s, "panic: ") || strings.HasPrefix(s, "fatal error: ") {
 		// The first lines say why, the goroutines that follow do not.
 		p.crashing, p.last = true, nil
@@ -181,8 +212,28 @@ func (p *pluginLog) line(s string) {
 			p.last = p.last[1:]
 		}
 	}
-	p.mu.Unlock()
+	p.emit(len(s), level, msg, attrs...)
+}
+
+// emit logs a line of size bytes, or leaves it out. The caller holds mu.
+func (p *pluginLog) emit(size int, level slog.Level, msg string, attrs ...slog.Attr) {
+	if !p.log.Enabled(context.Background(), level) {
+		return
+	}
+	if !p.allowed.AllowN(time.Now(), size) {
+		p.left++
+		return
+	}
+	p.reportLeft()
 	p.log.LogAttrs(context.Background(), level, msg, attrs...)
+}
+
+// reportLeft says what was left out. The caller holds mu.
+func (p *pluginLog) reportLeft() {
+	if p.left > 0 {
+		p.log.Warn("the plugin logs too much; lines were left out", "lines", p.left)
+		p.left = 0
+	}
 }
 
 // words are the last lines, or "".
@@ -197,19 +248,40 @@ func (p *pluginLog) words() string {
 			s = s[len(s)-keptText:]
 		}
 	}
-	return strings.ToValidUTF8(s, "?")
+	return strings.ToValidUTF8(s, "")
+}
+
+// cleanValue is cleanLine for whatever a line of a log has.
+func cleanValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return cleanLine(v, maxLine)
+	case error:
+		return cleanLine(v.Error(), maxLine)
+	case []any:
+		for i := range v {
+			v[i] = cleanValue(v[i])
+		}
+	case map[string]any:
+		clean := make(map[string]any, len(v))
+		for k, x := range v {
+			clean[cleanLine(k, maxLine)] = cleanValue(x)
+		}
+		return clean
+	}
+	return v
 }
 
 // parseLine reads a line of hclog's JSON, which Serve's logger writes too, or
-// takes the line as it is.
+// takes the line as it is; both cleaned.
 func parseLine(s string) (slog.Level, string, []slog.Attr) {
 	var fields map[string]any
 	if !strings.HasPrefix(s, "{") || json.Unmarshal([]byte(s), &fields) != nil {
-		return slog.LevelInfo, s, nil
+		return slog.LevelInfo, cleanLine(s, maxLine), nil
 	}
 	msg, ok := fields["@message"].(string)
 	if !ok {
-		return slog.LevelInfo, s, nil
+		return slog.LevelInfo, cleanLine(s, maxLine), nil
 	}
 	level := slog.LevelInfo
 	if name, ok := fields["@level"].(string); ok {
@@ -228,9 +300,9 @@ func parseLine(s string) (slog.Level, string, []slog.Attr) {
 	slices.Sort(keys)
 	attrs := make([]slog.Attr, 0, len(keys))
 	for _, k := range keys {
-		attrs = append(attrs, slog.Any(k, fields[k]))
+		attrs = append(attrs, slog.Any(cleanLine(k, maxLine), cleanValue(fields[k])))
 	}
-	return level, msg, attrs
+	return level, cleanLine(msg, maxLine), attrs
 }
 
 // stderrHandler writes slog's records as the JSON lines that parseLine reads.

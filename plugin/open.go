@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"os"
 	"os/exec"
 	"runtime"
 	"sync/atomic"
@@ -30,9 +31,11 @@ type Spec struct {
 	Name string
 	// Search says where the executable may be.
 	Search Search
-	// Args and Env are appended to the plugin's command line and environment,
-	// which otherwise is the host's.
-	Args, Env []string
+	// Args are the plugin's arguments.
+	Args []string
+	// Env is added to the plugin's environment, as NAME=VALUE. Of the host's
+	// it has what docs/protocol.md lists.
+	Env []string
 	// Logger takes what the plugin logs and writes to stderr; nil discards it.
 	Logger *slog.Logger
 	// StartTimeout bounds the start, the opening of the backend included: 0
@@ -107,23 +110,33 @@ func (k killedAtStart) Unwrap() error { return k.error }
 // start launches what was found and does the handshake.
 func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 	logger := spec.Logger.With("plugin", spec.Name)
+	log := newPluginLog(logger)
+	if err := roomForSocket(os.TempDir()); err != nil {
+		return nil, err
+	}
 	channel, theirs, err := shm.Pair()
 	if err != nil {
 		return nil, err
 	}
 	var started atomic.Pointer[process]
+	var sockets string // the folder of the plugin's socket
 	gp := goplugin.NewClient(&goplugin.ClientConfig{
 		HandshakeConfig:  handshake,
 		VersionedPlugins: versions(hostSide{}),
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
 		AutoMTLS:         true,
 		StartTimeout:     spec.StartTimeout,
-		GRPCDialOptions:  []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReply))},
-		Logger:           &hclogger{log: logger},
-		SyncStdout:       &lineWriter{line: func(s string) { logger.Info(s, "stream", "stdout") }},
-		SyncStderr:       &lineWriter{line: func(s string) { logger.Info(s, "stream", "stderr") }},
-		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, _ string) (runner.Runner, error) {
-			started.Store(newProcess(&spec, found, cmd.Env, theirs, logger))
+		GRPCDialOptions: []grpc.DialOption{
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReply)),
+			grpc.WithIdleTimeout(0), // there is one connection, and no socket for another
+		},
+		Logger:      &hclogger{log: logger},
+		SyncStdout:  log.stream("stdout"),
+		SyncStderr:  log.stream("stderr"),
+		SkipHostEnv: true, // environment has what is passed
+		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Runner, error) {
+			sockets = dir
+			started.Store(newProcess(&spec, found, cmd.Env, theirs, log))
 			return started.Load(), nil
 		},
 	})
@@ -165,7 +178,26 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 	if err != nil {
 		return abort(err)
 	}
+	// The connection stands and is not made again. Without its files nothing
+	// is left behind, however the two processes end.
+	_ = os.RemoveAll(sockets)
 	return newClient(spec, info, rpc, channel, proc, gp), nil
+}
+
+// maxSocketPath is the longest path of a unix socket on Linux, and socketName
+// the longest that go-plugin puts below the folder for temporary files.
+const (
+	maxSocketPath = 107
+	socketName    = "/plugin-dir4294967295/plugin4294967295"
+)
+
+// roomForSocket refuses a folder whose path leaves no room for a socket's.
+func roomForSocket(tmp string) error {
+	if most := maxSocketPath - len(socketName); len(tmp) > most {
+		return fmt.Errorf("%w: the path of the folder for temporary files has %d bytes, with more than %d the path of a plugin's socket gets too long; set TMPDIR to a shorter one: %s",
+			backend.ErrUnavailable, len(tmp), most, tmp)
+	}
+	return nil
 }
 
 // overdue tells whether a remote call failed because ctx ended. The plugin

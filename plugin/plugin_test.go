@@ -151,6 +151,25 @@ func (c *capture) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(c, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
+// raw is a logger whose handler escapes nothing.
+func (c *capture) raw() *slog.Logger { return slog.New(rawHandler{c}) }
+
+type rawHandler struct{ c *capture }
+
+func (rawHandler) Enabled(context.Context, slog.Level) bool { return true }
+func (h rawHandler) WithAttrs([]slog.Attr) slog.Handler     { return h }
+func (h rawHandler) WithGroup(string) slog.Handler          { return h }
+
+func (h rawHandler) Handle(_ context.Context, r slog.Record) error {
+	line := r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		line += " " + a.Key + "=" + a.Value.String()
+		return true
+	})
+	_, err := h.c.Write([]byte(line + "\n"))
+	return err
+}
+
 func (c *capture) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

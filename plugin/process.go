@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"slices"
@@ -52,18 +51,20 @@ type process struct {
 
 var _ runner.Runner = (*process)(nil)
 
-// newProcess prepares the command of a plugin. inherit is closed by Start.
-func newProcess(spec *Spec, found Found, env []string, inherit *os.File, logger *slog.Logger) *process {
+// newProcess prepares the command of a plugin, which gets the variables of the
+// handshake beside the others. inherit is closed by Start.
+func newProcess(spec *Spec, found Found, handshake []string, inherit *os.File, log *pluginLog) *process {
 	p := &process{
 		cmd:     exec.Command(found.Path, spec.Args...),
 		check:   func() error { return verify(found) },
-		log:     &pluginLog{log: logger},
+		log:     log,
 		exited:  make(chan struct{}),
 		drained: make(chan struct{}),
 	}
 	p.silent, p.hush = io.Pipe()
-	p.cmd.Env = append(env, spec.Env...)
+	p.cmd.Env = environment(os.Environ(), spec.Env, handshake)
 	p.cmd.ExtraFiles = []*os.File{inherit}
+	ownGroup(p.cmd)
 	return p
 }
 
@@ -85,6 +86,7 @@ func (p *process) Start(context.Context) error {
 		p.stderr.Close()
 	}()
 	go func() {
+		killChildren(p.cmd.Process.Pid)
 		_ = p.cmd.Wait()
 		p.state, p.endedAt = p.cmd.ProcessState.String(), time.Now()
 		close(p.exited)
@@ -192,7 +194,8 @@ func (p *process) exitedWithin(d time.Duration) bool {
 	}
 }
 
-// obituary says how the process ended, or that it has not, and its last words.
+// obituary says which process it is, how it ended or that it has not, and its
+// last words.
 func (p *process) obituary() string {
 	how := "still running"
 	if p.hasExited() {
@@ -200,9 +203,9 @@ func (p *process) obituary() string {
 		how = p.state
 	}
 	if words := p.log.words(); words != "" {
-		return fmt.Sprintf("%s; its last words: %s", how, words)
+		how += "; its last words: " + words
 	}
-	return how
+	return fmt.Sprintf("process %s (%s): %s", p.ID(), p.cmd.Path, how)
 }
 
 // Stdout is for go-plugin's handshake.
@@ -238,5 +241,5 @@ func (p *process) HostToPlugin(network, addr string) (string, string, error) {
 
 // startError is why a plugin did not come up.
 func (p *process) startError(name string, err error) error {
-	return fmt.Errorf("%w: starting plugin %s (%s): %w; the process: %s", backend.ErrUnavailable, name, p.cmd.Path, err, p.obituary())
+	return fmt.Errorf("%w: starting plugin %s: %w; %s", backend.ErrUnavailable, name, cleanError{err}, p.obituary())
 }

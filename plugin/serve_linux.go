@@ -98,6 +98,9 @@ func (s *server) orphaned() {
 		}
 		_ = os.Remove(dir)
 	}
+	if unix.Getpgrp() == os.Getpid() {
+		_ = unix.Kill(0, unix.SIGKILL) // its children end with it, whatever they wait for
+	}
 	os.Exit(0)
 }
 

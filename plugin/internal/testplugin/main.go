@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,7 +25,8 @@ func main() {
 		return
 	}
 	plugin.Serve(func(ctx context.Context, log *slog.Logger) (backend.Backend, error) {
-		b := &fake.Backend{Step: 1000}
+		ms, _ := strconv.Atoi(arg)
+		b := &fake.Backend{Step: 1000, Delay: time.Duration(ms) * time.Millisecond}
 		switch mode {
 		case "open-error":
 			return nil, errors.New("no device of the right colour")
@@ -32,14 +34,32 @@ func main() {
 			panic("open")
 		case "open-hang":
 			select {}
-		case "delay":
-			ms, _ := strconv.Atoi(arg)
-			b.Delay = time.Duration(ms) * time.Millisecond
 		case "stdout":
 			fmt.Println("printed by the backend")
 			fmt.Fprintln(os.Stderr, "printed by the backend to stderr")
 			// As a C library does it, past Go's os.Stdout.
 			_, _ = syscall.Write(1, []byte("printed to descriptor 1\n"))
+		case "children":
+			child := exec.Command("sleep", "3600")
+			child.Stderr = os.Stderr // and so holds the pipe open
+			if err := child.Start(); err != nil {
+				return nil, err
+			}
+			log.Info("child", "pid", child.Process.Pid)
+		case "environment":
+			for _, v := range os.Environ() {
+				log.Info("variable " + v)
+			}
+		case "chatter":
+			for range 200_000 {
+				log.Info(strings.Repeat("chatter ", 4))
+			}
+			log.Info("chatter is over")
+		case "escapes":
+			log.Info("an \x1b]0;title\a escape\r\nlevel=ERROR msg=forged", "key\x1b[2J", []any{"va\x1b[31mlue"})
+			fmt.Fprintln(os.Stderr, "plain \x1b[1m and \u202e and \xff")
+			fmt.Println("printed \x1b[5m")
+			return nil, errors.New("refused\x1b[2J\xff by " + strings.Repeat("x", 1<<20))
 		case "log":
 			log.Warn("a warning", "answer", 42, slog.Group("g", "k", "v"))
 			log.Debug("a detail")

@@ -1,0 +1,181 @@
+//go:build linux
+
+package plugin
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// TestHostThatIsAPlugin: a host that another program started as its plugin has
+// variables that are not for ours.
+func TestHostThatIsAPlugin(t *testing.T) {
+	for name, value := range map[string]string{
+		"PLUGIN_PROTOCOL_VERSIONS": "5,6", "PLUGIN_MULTIPLEX_GRPC": "true", "PLUGIN_CLIENT_CERT": "another's",
+		"PLUGIN_UNIX_SOCKET_DIR": "/nowhere", "PLUGIN_UNIX_SOCKET_GROUP": "no-such-group", "PLUGIN_MIN_PORT": "x",
+	} {
+		t.Setenv(name, value)
+	}
+	check(t, mustOpen(t, spec(t, "")), 100)
+}
+
+// TestEnvironment: a plugin gets what is on the list, what its Spec adds, and
+// nothing else.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("CUDA_VISIBLE_DEVICES", "3")
+	t.Setenv("MSM_GPU_MEMORY", "1GiB")
+	t.Setenv("VAULT_TOKEN", "s.ecret")
+	t.Setenv("NOTIFY_SOCKET", "/run/systemd/notify")
+	var log capture
+	s := spec(t, "environment")
+	s.Env = append(s.Env, "MSM_GPU_MEMORY=2GiB", "MINE=1", "PLUGIN_PROTOCOL_VERSIONS=7")
+	s.Logger = log.logger()
+	check(t, mustOpen(t, s), 10)
+	got := log.String()
+	for _, want := range []string{"CUDA_VISIBLE_DEVICES=3", "MSM_GPU_MEMORY=2GiB", "MINE=1", "PATH="} {
+		if !strings.Contains(got, "variable "+want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	for _, secret := range []string{"VAULT_TOKEN", "NOTIFY_SOCKET", "MSM_GPU_MEMORY=1GiB", "PLUGIN_PROTOCOL_VERSIONS=7"} {
+		if strings.Contains(got, "variable "+secret) {
+			t.Errorf("the plugin got %s", secret)
+		}
+	}
+}
+
+// TestLongTMPDIR: a socket's path is bounded, and the error says so.
+func TestLongTMPDIR(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 25))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", dir)
+	_, err := Open(ctx, spec(t, ""))
+	if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), "set TMPDIR to a shorter one") {
+		t.Errorf("%v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	// The longest that is allowed works.
+	short, err := os.MkdirTemp("/tmp", "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(short)
+	most := filepath.Join(short, strings.Repeat("x", maxSocketPath-len(socketName)-len(short)-1))
+	if err := os.Mkdir(most, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", most)
+	check(t, mustOpen(t, spec(t, "")), 10)
+}
+
+// control tells whether a terminal would obey something in s.
+func control(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }) >= 0
+}
+
+// TestControlCharactersStayAway: what a plugin logs, prints or fails with
+// cannot move a terminal's cursor or forge a line, and an error is no longer
+// than anybody reads.
+func TestControlCharactersStayAway(t *testing.T) {
+	var log capture
+	s := spec(t, "escapes")
+	s.Logger = log.raw()
+	c, err := Open(ctx, s)
+	if err == nil {
+		c.Close()
+		t.Fatal("opened")
+	}
+	if control(err.Error()) || !strings.Contains(err.Error(), `refused\x1b[2J`) || len(err.Error()) > 2*maxText {
+		t.Errorf("the error, of %d bytes: %.200q", len(err.Error()), err)
+	}
+	got := log.String()
+	for _, want := range []string{`\x1b]0;title\a`, `key\x1b[2J`, `va\x1b[31mlue`, `plain \x1b[1m and \u202e and \xff`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the log has no %s", want)
+		}
+	}
+	if control(got) || strings.Contains(got, "\nlevel=ERROR") {
+		t.Errorf("raw in the log: %q", got)
+	}
+}
+
+func TestClean(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain, ü and \u4e16": "plain, ü and \u4e16",
+		"a\nb\tc":             `a\nb` + "\tc",
+		"\x1b[31m\x00\x7f":    `\x1b[31m\x00\x7f`,
+		"\u009b1m\u202e":      `\u009b1m\u202e`,
+		"\xff\xfe\ufffd":      `\xff\xfe` + "\ufffd",
+		"'\\'":                `'\'`,
+	} {
+		if got := cleanLine(in, 100); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+	if got := clean("12345", "", 4); got != "1234..." {
+		t.Errorf("cut: %q", got)
+	}
+	if got := clean("123\x01", "", 4); got != "123..." {
+		t.Errorf("cut before an escape: %q", got)
+	}
+}
+
+// TestChattyPlugin: a plugin that logs without end costs its host a bounded
+// log, which says that it is not complete, and holds up nobody.
+func TestChattyPlugin(t *testing.T) {
+	var log capture
+	s := spec(t, "chatter")
+	s.Logger = log.logger()
+	c := mustOpen(t, s)
+	check(t, c, 10)
+	c.Close()
+	got := log.String()
+	if n := len(got); n > 16<<20 {
+		t.Errorf("%d bytes of log", n)
+	}
+	if !strings.Contains(got, "lines were left out") {
+		t.Error("the log does not say that it is incomplete")
+	}
+	if words := c.proc.log.words(); !strings.Contains(words, "chatter is over") {
+		t.Errorf("the last words are not the last: %s", words)
+	}
+}
+
+// TestErrorsSayWhichProcess: an operator finds the process and how it ended.
+func TestErrorsSayWhichProcess(t *testing.T) {
+	c := mustOpen(t, spec(t, ""))
+	_ = c.proc.cmd.Process.Kill()
+	<-c.Done()
+	_, err := c.MSM(ctx, nil)
+	for _, want := range []string{"plugin test", "process " + c.proc.ID(), filepath.Join(testDir(t), Prefix+"test"), "signal: killed"} {
+		if !errors.Is(err, backend.ErrGone) || !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q: %v", want, err)
+		}
+	}
+}
+
+func TestLineWriter(t *testing.T) {
+	var lines []string
+	w := &lineWriter{line: func(s string) { lines = append(lines, s) }}
+	long := bytes.Repeat([]byte("x"), maxLine+5)
+	for _, p := range [][]byte{[]byte("a"), []byte("b\nc\n\n"), long, []byte("\nend")} {
+		if n, err := w.Write(p); n != len(p) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	w.flush()
+	if len(lines) != 6 || lines[0] != "ab" || lines[1] != "c" || len(lines[3]) != maxLine || lines[4] != "xxxxx" || lines[5] != "end" {
+		t.Errorf("%d lines", len(lines))
+	}
+}
