@@ -5,30 +5,41 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/pippin-zk/pippin/backend"
 )
 
 // PoolOptions configure a Pool. The zero value is the default.
 type PoolOptions struct {
-	// Budget bounds the bytes of all arenas together; 0 is half of the
-	// machine's memory.
+	// Budget bounds the bytes of all arenas together; 0 is half of the memory
+	// that this process may have.
 	Budget int64
 	// MaxArenas bounds their number; 0 is 32. A plugin refuses more than 64.
 	MaxArenas int
 	// Public says that nothing secret goes through: regions are not wiped,
 	// and hold what their last user left.
 	Public bool
+	// Idle is how long an arena that nobody uses is kept; 0 is a minute.
+	Idle time.Duration
 }
 
 // Pool hands out regions of shared memory. Arenas grow on demand, are kept
-// and reused, and are given up only to make room for a larger one. A region is
+// and reused, and are given up when nobody has used them for a while or to
+// make room for a larger one. Who asks first is served first. A region is
 // zero when it is handed out and is wiped after its release, before it can
 // become another's, unless the pool is Public. The methods may be called concurrently.
 type Pool struct {
 	budget    int64
 	maxArenas int
 	public    bool
+	idle      time.Duration
+
+	// turn is of those who ask, in their order: none overtakes one that waits
+	// for more than he needs.
+	turn *semaphore.Weighted
 
 	mu        sync.Mutex
 	arenas    []*poolArena
@@ -39,6 +50,7 @@ type Pool struct {
 	closed    bool
 	dropped   map[int]func(arena uint64)
 	watchers  int
+	expiry    *time.Timer // nil, or running until expire
 
 	wiped func([]byte) // for tests: sees a region after its wipe
 }
@@ -49,6 +61,7 @@ type poolArena struct {
 	*Arena
 	free []extent
 	live []*Region
+	used time.Time // when live became empty
 }
 
 type extent struct{ off, size int }
@@ -76,13 +89,20 @@ func NewPool(o PoolOptions) *Pool {
 	if o.MaxArenas <= 0 {
 		o.MaxArenas = 32
 	}
-	return &Pool{budget: o.Budget, maxArenas: o.MaxArenas, public: o.Public, changed: make(chan struct{}), dropped: map[int]func(uint64){}}
+	if o.Idle <= 0 {
+		o.Idle = time.Minute
+	}
+	return &Pool{
+		budget: o.Budget, maxArenas: o.MaxArenas, public: o.Public, idle: o.Idle,
+		turn: semaphore.NewWeighted(1), changed: make(chan struct{}), dropped: map[int]func(uint64){},
+	}
 }
 
 // Acquire hands out one region a size, all of them or none, so that calls
 // that need several cannot wait for each other. When the budget is used up
-// it waits for regions that other calls will release, and fails with
-// backend.ErrOutOfMemory when there are none. The sizes are in bytes, above 0.
+// it waits for regions that other calls will release, and whoever asks
+// meanwhile waits behind it; when no region will come back it fails with
+// backend.ErrOutOfMemory. The sizes are in bytes, above 0.
 func (p *Pool) Acquire(ctx context.Context, sizes ...int) ([]*Region, error) {
 	return p.acquire(ctx, false, sizes)
 }
@@ -105,6 +125,13 @@ func (p *Pool) acquire(ctx context.Context, keep bool, sizes []int) ([]*Region, 
 		}
 		all += int64(roundUp(s, PageSize))
 	}
+	if all > p.budget {
+		return nil, fmt.Errorf("%w: %d bytes of shared memory asked, the budget is %d", backend.ErrOutOfMemory, all, p.budget)
+	}
+	if err := p.turn.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer p.turn.Release(1)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
@@ -211,7 +238,7 @@ func (p *Pool) canGrow(size int) bool {
 	if idle == 0 || p.total-idle+int64(size) > p.budget {
 		return false
 	}
-	p.dropIdle()
+	p.dropIdle(0)
 	return fits()
 }
 
@@ -232,7 +259,7 @@ func (p *Pool) grow(size int) <-chan error {
 		defer p.mu.Unlock()
 		p.making--
 		if err == nil {
-			p.arenas = append(p.arenas, &poolArena{Arena: a, free: []extent{{0, int(want)}}})
+			p.arenas = append(p.arenas, &poolArena{Arena: a, free: []extent{{0, int(want)}}, used: time.Now()})
 			p.sweep()
 		} else {
 			p.total -= want
@@ -243,10 +270,11 @@ func (p *Pool) grow(size int) <-chan error {
 	return made
 }
 
-// dropIdle gives up the arenas that nobody uses.
-func (p *Pool) dropIdle() {
+// dropIdle gives up the arenas that nobody has used for that long.
+func (p *Pool) dropIdle(least time.Duration) {
+	now := time.Now()
 	p.arenas = slices.DeleteFunc(p.arenas, func(a *poolArena) bool {
-		if len(a.live) > 0 {
+		if len(a.live) > 0 || now.Sub(a.used) < least {
 			return false
 		}
 		p.total -= int64(len(a.mem))
@@ -258,11 +286,31 @@ func (p *Pool) dropIdle() {
 	})
 }
 
-// sweep drops the unused arenas of a closed pool.
+// sweep drops the unused arenas of a closed pool, and sees to it that an open
+// one drops them in time.
 func (p *Pool) sweep() {
 	if p.closed {
-		p.dropIdle()
+		p.dropIdle(0)
+		return
 	}
+	if p.expiry != nil {
+		return
+	}
+	for _, a := range p.arenas {
+		if len(a.live) == 0 {
+			p.expiry = time.AfterFunc(p.idle, p.expire)
+			return
+		}
+	}
+}
+
+// expire gives up what has been idle long enough, and comes back for the rest.
+func (p *Pool) expire() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.expiry = nil
+	p.dropIdle(p.idle)
+	p.sweep()
 }
 
 func (p *Pool) wake() {
@@ -340,6 +388,9 @@ func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
+	if p.expiry != nil {
+		p.expiry.Stop()
+	}
 	p.sweep()
 	p.wake()
 }
@@ -417,7 +468,9 @@ func (a *poolArena) take(i int, r *Region) {
 // give makes r's extent free again and joins it with its neighbours.
 func (a *poolArena) give(r *Region) {
 	at, _ := slices.BinarySearchFunc(a.live, r.ext.off, func(r *Region, off int) int { return r.ext.off - off })
-	a.live = slices.Delete(a.live, at, at+1)
+	if a.live = slices.Delete(a.live, at, at+1); len(a.live) == 0 {
+		a.used = time.Now()
+	}
 	i, _ := slices.BinarySearchFunc(a.free, r.ext.off, func(e extent, off int) int { return e.off - off })
 	a.free = slices.Insert(a.free, i, r.ext)
 	if i+1 < len(a.free) && a.free[i].off+a.free[i].size == a.free[i+1].off {

@@ -13,15 +13,19 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"github.com/pippin-zk/pippin/backend"
 )
 
 var ctx = context.Background()
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func pair(t *testing.T) (a, b *Channel) {
 	t.Helper()
@@ -538,6 +542,140 @@ func TestPoolWaitsForWipe(t *testing.T) {
 		t.Errorf("%d arenas", len(p.arenas))
 	}
 	rs[0].Release()
+}
+
+// TestLargeRequestIsNotStarved: small requests that would fit do not overtake
+// a large one that waits for room.
+func TestLargeRequestIsNotStarved(t *testing.T) {
+	const mib = 1 << 20
+	p := NewPool(PoolOptions{Budget: 8 * mib})
+	defer p.Close()
+	held, err := p.Acquire(ctx, 6*mib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := make(chan error, 1)
+	go func() {
+		rs, err := p.Acquire(ctx, 7*mib)
+		if err == nil {
+			rs[0].Release()
+		}
+		large <- err
+	}()
+	for p.turn.TryAcquire(1) { // until the large one waits
+		p.turn.Release(1)
+		time.Sleep(time.Millisecond)
+	}
+	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	if _, err := p.Acquire(short, mib); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a small request overtook a large one: %v", err)
+	}
+	held[0].Release()
+	if err := <-large; err != nil {
+		t.Error(err)
+	}
+	// The one that waited behind it is not lost, nor held up by one that gave up.
+	rs, err := p.Acquire(ctx, mib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rs[0].Release()
+
+	// The storm that it was found in: one large request in a crowd.
+	const small = 200
+	var wg sync.WaitGroup
+	var served atomic.Int64
+	stop := make(chan struct{})
+	for range 32 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				rs, err := p.Acquire(ctx, mib)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				served.Add(1)
+				runtime.Gosched()
+				rs[0].Release()
+			}
+		})
+	}
+	for range 5 {
+		for from := served.Load(); served.Load() < from+small; {
+			runtime.Gosched()
+		}
+		before := served.Load()
+		rs, err := p.Acquire(ctx, 7*mib)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after := served.Load(); after > before+small {
+			t.Errorf("%d small requests were served while a large one waited", after-before)
+		}
+		rs[0].Release()
+	}
+	close(stop)
+	wg.Wait()
+}
+
+// TestUnusedMemoryGoesBack: an arena that nobody uses for a while is given up,
+// one that is used again and again is not.
+func TestUnusedMemoryGoesBack(t *testing.T) {
+	const idle = 200 * time.Millisecond
+	p := NewPool(PoolOptions{Budget: 64 << 20, Idle: idle})
+	defer p.Close()
+	var mu sync.Mutex
+	var dropped []uint64
+	defer p.Watch(func(id uint64) { mu.Lock(); defer mu.Unlock(); dropped = append(dropped, id) })()
+	drops := func() int { mu.Lock(); defer mu.Unlock(); return len(dropped) }
+	kept, err := p.Keep(ctx, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := p.Acquire(ctx, 8<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arena := other[0].Arena().ID()
+	other[0].Release()
+	last := time.Now()
+	for range 10 { // in use now and then: it stays
+		rs, err := p.Acquire(ctx, 8<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := time.Now(); rs[0].Arena().ID() != arena && now.Sub(last) < idle {
+			t.Error("an arena in steady use was given up")
+		}
+		arena = rs[0].Arena().ID()
+		rs[0].Release()
+		last = time.Now()
+		time.Sleep(idle / 8)
+	}
+	before := drops()
+	for end := time.Now().Add(10 * time.Second); drops() == before; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("idle memory is kept")
+		}
+	}
+	p.mu.Lock()
+	if len(p.arenas) != 1 || p.arenas[0].Arena != kept.Arena() || p.total != int64(len(kept.Arena().Bytes())) {
+		t.Errorf("%d arenas of %d bytes, one is in use", len(p.arenas), p.total)
+	}
+	p.mu.Unlock()
+	kept.Bytes()[0] = 1 // still there
+	kept.Release()
+	for end := time.Now().Add(10 * time.Second); drops() == before+1; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the last arena is kept")
+		}
+	}
 }
 
 func BenchmarkWipe(b *testing.B) {
