@@ -35,7 +35,10 @@ type Config struct {
 
 	// Count is the number of timed MSMs after one that is not timed.
 	Count int
-	Seed  uint64
+	// BackToBack, when above 0, adds Count rows of that many MSMs without a
+	// pause on every backend and path.
+	BackToBack int
+	Seed       uint64
 	// Check compares every answer with Oracle, and Oracle itself with
 	// double-and-add on the first few points of every group.
 	Check bool
@@ -73,6 +76,8 @@ func (c *Config) Validate() error {
 		return bad("nothing to measure: backends, curves, groups, sizes, distributions and paths must be given")
 	case c.Count < 1:
 		return bad("a count of %d runs", c.Count)
+	case c.BackToBack < 0:
+		return bad("%d calls in a row", c.BackToBack)
 	}
 	for _, n := range c.Sizes {
 		if n < 1 || n > backend.MaxCount {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// WriteGobench writes one line per sample in the format of Go benchmarks, so
-// that benchstat compares records:
+// WriteGobench writes one line per sample in the format of Go benchmarks, calls
+// back to back as a benchmark of their own, so that benchstat compares records:
 //
 //	benchstat -row /curve,/group,/dist,/n -col /backend FILE
 func WriteGobench(w io.Writer, m Machine, runs []Run) error {
@@ -16,10 +16,16 @@ func WriteGobench(w io.Writer, m Machine, runs []Run) error {
 	if m.Commit != "" {
 		fmt.Fprintf(&b, "commit: %s\n", m.Commit)
 	}
+	lines := func(name string, r Run, calls int, samples []float64) {
+		for _, ms := range samples {
+			fmt.Fprintf(&b, "Benchmark%s/curve=%s/group=%s/dist=%s/n=%s/backend=%s/path=%s-%d\t%8d\t%12.0f ns/op\n",
+				name, r.Curve, r.Group, r.Distribution, FormatSize(r.N), benchKey(r.Backend), r.Path, m.Cores, calls, ms*1e6)
+		}
+	}
 	for _, r := range runs {
-		for _, ms := range r.Samples {
-			fmt.Fprintf(&b, "BenchmarkMSM/curve=%s/group=%s/dist=%s/n=%s/backend=%s/path=%s-%d\t%8d\t%12.0f ns/op\n",
-				r.Curve, r.Group, r.Distribution, FormatSize(r.N), benchKey(r.Backend), r.Path, m.Cores, 1, ms*1e6)
+		lines("MSM", r, 1, r.Samples)
+		if r.BackToBack != nil {
+			lines("MSMBackToBack", r, r.BackToBack.Calls, r.BackToBack.Samples)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

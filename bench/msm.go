@@ -211,7 +211,13 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 			}})
 		}
 	}
-	err = alternate(ctx, lanes, m.cfg.Count, func(done, total int) { m.cfg.Progress.tell(what, done, total) })
+	progress := func(stage string) func(done, total int) {
+		return func(done, total int) { m.cfg.Progress.tell(stage, done, total) }
+	}
+	err = alternate(lanes, 1+m.cfg.Count, progress(what), func(l *lane, round int) error { return l.once(ctx, round > 0) })
+	if calls := m.cfg.BackToBack; err == nil && calls > 0 {
+		err = alternate(lanes, m.cfg.Count, progress(what+", back to back"), func(l *lane, _ int) error { return l.row(ctx, calls) })
+	}
 	for _, l := range lanes {
 		if len(l.samples) > 0 {
 			m.runs = append(m.runs, l.result())
@@ -241,17 +247,19 @@ type lane struct {
 	want    []byte // nil when answers are not compared
 	run     Run
 	samples []time.Duration
+	rows    []time.Duration // of calls back to back
+	calls   int             // in each row
 }
 
-// alternate runs every lane once without looking at the time, and then count
-// times in turn: a drift of the machine's speed meets all lanes alike. It ends
-// early, with the samples so far, at the first error.
-func alternate(ctx context.Context, lanes []*lane, count int, progress func(done, total int)) error {
-	total := (count + 1) * len(lanes)
-	for round := range count + 1 {
+// alternate runs every lane in turn, rounds times: a drift of the machine's
+// speed meets all lanes alike. It ends early, with the samples so far, at the
+// first error.
+func alternate(lanes []*lane, rounds int, progress func(done, total int), run func(l *lane, round int) error) error {
+	total := rounds * len(lanes)
+	for round := range rounds {
 		for i, l := range lanes {
 			progress(round*len(lanes)+i, total)
-			if err := l.once(ctx, round > 0); err != nil {
+			if err := run(l, round); err != nil {
 				return fmt.Errorf("backend %s: %w", l.run.Backend, err)
 			}
 		}
@@ -268,18 +276,49 @@ func (l *lane) once(ctx context.Context, timed bool) error {
 	if err != nil {
 		return err
 	}
-	if l.want != nil && !bytes.Equal(got, l.want) {
-		l.run.Wrong++
-	}
+	l.judge(got)
 	if timed {
 		l.samples = append(l.samples, took)
 	}
 	return nil
 }
 
+// row runs calls MSMs without a pause. One more before them is not timed: what
+// a backend still does after it is in the time of the row, as what it does
+// after the last is not. Answers are judged afterwards.
+func (l *lane) row(ctx context.Context, calls int) error {
+	runtime.GC()
+	answers := make([][]byte, 1+calls)
+	var start time.Time
+	for i := range answers {
+		if i == 1 {
+			start = time.Now()
+		}
+		var err error
+		if answers[i], _, err = l.input.msm(ctx); err != nil {
+			return err
+		}
+	}
+	l.rows, l.calls = append(l.rows, time.Since(start)), calls
+	for _, a := range answers {
+		l.judge(a)
+	}
+	return nil
+}
+
+// judge counts a wrong answer.
+func (l *lane) judge(got []byte) {
+	if l.want != nil && !bytes.Equal(got, l.want) {
+		l.run.Wrong++
+	}
+}
+
 func (l *lane) result() Run {
 	r := l.run
 	r.setSamples(l.samples)
+	if len(l.rows) > 0 {
+		r.setRows(l.calls, l.rows)
+	}
 	if l.want != nil {
 		r.Oracle, r.Checked = Oracle, r.Wrong == 0
 	}

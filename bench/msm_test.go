@@ -93,6 +93,30 @@ func TestMSMAlternates(t *testing.T) {
 	}
 }
 
+// TestBackToBack: rows of calls in turn after the rounds, one call more a row.
+func TestBackToBack(t *testing.T) {
+	w := &world{}
+	cfg := config(t, w, "a", "wrong")
+	cfg.Count, cfg.BackToBack = 2, 3
+	runs, _, err := MSM(t.Context(), cfg)
+	if !errors.Is(err, ErrWrong) || len(runs) != 2 {
+		t.Fatalf("%d runs, error %v", len(runs), err)
+	}
+	rounds := slices.Repeat([]string{"a", "wrong"}, 1+cfg.Count)
+	row := append(slices.Repeat([]string{"a"}, 1+cfg.BackToBack), slices.Repeat([]string{"wrong"}, 1+cfg.BackToBack)...)
+	if got, want := w.recorded(), append(rounds, slices.Repeat(row, cfg.Count)...); !slices.Equal(got, want) {
+		t.Errorf("order %v\nwant  %v", got, want)
+	}
+	for _, r := range runs {
+		if b := r.BackToBack; r.Count != cfg.Count || b == nil || b.Calls != 3 || len(b.Samples) != 2 || b.Min <= 0 || b.Median < b.Min {
+			t.Errorf("%+v, %+v", r, b)
+		}
+	}
+	if all := 1 + cfg.Count + cfg.Count*(1+cfg.BackToBack); runs[0].Wrong != 0 || runs[1].Wrong != all {
+		t.Errorf("%d and %d wrong answers, want 0 and %d", runs[0].Wrong, runs[1].Wrong, all)
+	}
+}
+
 func TestMSMDetectsWrongAnswers(t *testing.T) {
 	w := &world{}
 	cfg := config(t, w, "cpu", "wrong")
@@ -198,6 +222,7 @@ func TestMSMRefuses(t *testing.T) {
 		"size 0":        func(c *Config) { c.Sizes = []int{0} },
 		"size 2^28 + 1": func(c *Config) { c.Sizes = []int{1<<28 + 1} },
 		"count 0":       func(c *Config) { c.Count = 0 },
+		"row of -1":     func(c *Config) { c.BackToBack = -1 },
 		"path":          func(c *Config) { c.Paths = []Path{"x"} },
 		"twice":         func(c *Config) { c.Backends = []string{"a", "a"} },
 		"no cache":      func(c *Config) { c.CacheDir = "" },

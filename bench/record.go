@@ -67,6 +67,9 @@ type Run struct {
 	Samples  []float64 `json:"samples_ms"` // in the order taken
 	LoadBase float64   `json:"load_bases_ms"`
 
+	// BackToBack is nil when it was not asked for.
+	BackToBack *BackToBack `json:"back_to_back,omitempty"`
+
 	// Checked is true only when every answer, the warm-up's included, was
 	// compared and right.
 	Checked bool `json:"checked"`
@@ -76,7 +79,26 @@ type Run struct {
 	Wrong int `json:"wrong,omitempty"`
 }
 
+// BackToBack is the time that a call takes among many without a pause. What a
+// backend does after an answer, such as wiping what held scalars, delays the
+// next call and is in it. Times are milliseconds a call, a sample a row.
+type BackToBack struct {
+	Calls   int       `json:"calls"` // in a row
+	Min     float64   `json:"min_ms"`
+	Median  float64   `json:"median_ms"`
+	Samples []float64 `json:"samples_ms"`
+}
+
 // setSamples fills in everything that follows from the samples.
 func (r *Run) setSamples(samples []time.Duration) {
 	r.Count, r.Min, r.Median, r.Samples = len(samples), millis(Min(samples)), millis(Median(samples)), allMillis(samples)
+}
+
+// setRows fills in BackToBack from the times of rows of so many calls.
+func (r *Run) setRows(calls int, rows []time.Duration) {
+	each := make([]time.Duration, len(rows))
+	for i, d := range rows {
+		each[i] = d / time.Duration(calls)
+	}
+	r.BackToBack = &BackToBack{calls, millis(Min(each)), millis(Median(each)), allMillis(each)}
 }

@@ -22,6 +22,10 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"constraints", "median_ms", "stock_ms"},
 		bools:   []string{"verified"},
 	},
+	"sanitize": { // compute-sanitizer over the kernels
+		texts:   []string{"tool", "curve", "group"},
+		numbers: []string{"tests", "seconds"},
+	},
 	"": {numbers: []string{"bits", "gops"}}, // one thread, one number
 }
 
@@ -67,6 +71,9 @@ func checkRecord(text []byte) (problems []string) {
 				bad("run %d (%s): %s is %v", i, op, f, run[f])
 			}
 		}
+		if errs, ok := run["errors"].(float64); op == "sanitize" && (!ok || errs != 0) {
+			bad("run %d: %v errors", i, run["errors"])
+		}
 		if op != "msm" {
 			continue
 		}
@@ -79,6 +86,13 @@ func checkRecord(text []byte) (problems []string) {
 		lo, _ := run["min_ms"].(float64)
 		if mid, _ := run["median_ms"].(float64); mid < lo {
 			bad("run %d: median %v below minimum %v", i, mid, lo)
+		}
+		if row, ok := run["back_to_back"].(map[string]any); ok {
+			calls, _ := row["calls"].(float64)
+			mid, _ := row["median_ms"].(float64)
+			if rows, _ := row["samples_ms"].([]any); calls < 1 || mid <= 0 || len(rows) == 0 {
+				bad("run %d: back to back %v", i, row)
+			}
 		}
 		samples, _ := run["samples_ms"].([]any)
 		if n, _ := run["count"].(float64); samples != nil && len(samples) != int(n) {
@@ -109,8 +123,9 @@ func TestCommittedRecords(t *testing.T) {
 func TestCheckRecordRefuses(t *testing.T) {
 	const good = `{"machine": {"cpu": "x"}, "runs": [
 		{"op": "msm", "curve": "bn254", "group": "g1", "n": 8, "backend": "cpu", "distribution": "uniform", "path": "copy",
-		 "count": 2, "min_ms": 1.5, "median_ms": 2, "samples_ms": [1.5, 2.5], "checked": true},
+		 "count": 2, "min_ms": 1.5, "median_ms": 2, "samples_ms": [1.5, 2.5], "checked": true, "back_to_back": {"calls": 9, "median_ms": 3, "samples_ms": [3]}},
 		{"op": "mulmod", "bits": 256, "gops": 12.5},
+		{"op": "sanitize", "tool": "memcheck", "curve": "bn254", "group": "g2", "tests": 1, "errors": 0, "seconds": 3.5},
 		{"op": "groth16", "circuit": "c", "constraints": 9, "backend": "cpu", "median_ms": 1, "stock_ms": 2, "verified": true}]}`
 	if p := checkRecord([]byte(good)); len(p) > 0 {
 		t.Fatalf("a good record: %v", p)
@@ -119,7 +134,9 @@ func TestCheckRecordRefuses(t *testing.T) {
 		{`{"machine"`, `"machine"`}, {`"cpu": "x"`, `"cpu": ""`}, {`"op": "msm", `, ``}, {`"curve": "bn254"`, `"curve": ""`},
 		{`"group": "g1", `, ``}, {`"n": 8`, `"n": 0`}, {`"backend": "cpu", "distribution"`, `"distribution"`}, {`"path": "copy"`, `"path": "x"`},
 		{`"count": 2`, `"count": 3`}, {`"min_ms": 1.5`, `"min_ms": 0`}, {`"min_ms": 1.5`, `"min_ms": 9`}, {`"median_ms": 2,`, `"median_ms": "2",`},
-		{`, "checked": true`, ``}, {`"checked": true`, `"checked": true, "wrong": 1`}, {`"bits": 256`, `"bits": 0`}, {`, "gops": 12.5`, ``},
+		{`, "checked": true`, ``}, {`"checked": true`, `"checked": true, "wrong": 1`}, {`"calls": 9`, `"calls": 0`}, {`"median_ms": 3`, `"median_ms": 0`},
+		{`"bits": 256`, `"bits": 0`}, {`, "gops": 12.5`, ``},
+		{`"tool": "memcheck"`, `"tool": ""`}, {`"tests": 1`, `"tests": 0`}, {`"errors": 0`, `"errors": 2`}, {`"errors": 0, `, ``},
 		{`"circuit": "c", `, ``}, {`"constraints": 9`, `"constraints": 0`}, {`"stock_ms": 2`, `"stock_ms": 0`}, {`, "verified": true`, ``},
 	} {
 		text := strings.Replace(good, change[0], change[1], 1)

@@ -3,11 +3,13 @@ package bench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
 
-// WriteTable writes the machine and a line for each run. Where several
+// WriteTable writes the machine and a line for each run. Calls back to back
+// have a column where there are any: the median of the time a call. Where several
 // backends or paths computed the same MSM, the last column compares their
 // medians with the first one's.
 func WriteTable(w io.Writer, m Machine, runs []Run) error {
@@ -16,7 +18,11 @@ func WriteTable(w io.Writer, m Machine, runs []Run) error {
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	base := baselines(runs)
 	comparing := len(base) < len(runs)
+	inRows := slices.ContainsFunc(runs, func(r Run) bool { return r.BackToBack != nil })
 	head := "curve\tgroup\tn\tscalars\tbackend\tpath\truns\tmin ms\tmedian ms\tMpoints/s\tchecked\t"
+	if inRows {
+		head += "back to back ms\t"
+	}
 	if comparing {
 		head += "against first\t"
 	}
@@ -24,6 +30,12 @@ func WriteTable(w io.Writer, m Machine, runs []Run) error {
 	for _, r := range runs {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%.3g\t%s\t", r.Curve, r.Group, FormatSize(r.N), r.Distribution,
 			r.Backend, r.Path, r.Count, formatMillis(r.Min), formatMillis(r.Median), float64(r.N)/r.Median/1e3, r.verdict())
+		switch {
+		case r.BackToBack != nil:
+			fmt.Fprintf(t, "%s\t", formatMillis(r.BackToBack.Median))
+		case inRows:
+			fmt.Fprint(t, "-\t")
+		}
 		if comparing {
 			fmt.Fprintf(t, "%s\t", against(r, base[keyOf(r)]))
 		}
@@ -32,13 +44,13 @@ func WriteTable(w io.Writer, m Machine, runs []Run) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	b.WriteString(legend(runs))
+	b.WriteString(legend(runs, inRows))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // legend says what the numbers are.
-func legend(runs []Run) string {
+func legend(runs []Run, inRows bool) string {
 	s := "\nTimes are " + EndToEnd + ": from scalars in host memory to the affine point, bases loaded before."
 	plugin, checked := false, false
 	for _, r := range runs {
@@ -47,6 +59,9 @@ func legend(runs []Run) string {
 	}
 	if plugin {
 		s += "\nOf plugins they include the way to the plugin's process and back."
+	}
+	if inRows {
+		s += "\nBack to back: a call among many without a pause, so that what follows an answer, such as wiping, is in it."
 	}
 	if checked {
 		s += "\nChecked: every answer equals the one computed from the bases' " + Oracle + "."

@@ -18,6 +18,7 @@ type benchFlags struct {
 	sizes, curves, groups, backends, distributions, paths string
 
 	count  int
+	rows   int
 	seed   uint64
 	check  bool
 	force  bool
@@ -50,6 +51,8 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	flags.StringVar(&f.distributions, "distribution", "uniform", "scalars: uniform, small, witness, plonk-l; lists, all")
 	flags.StringVar(&f.paths, "path", "copy", "where a plugin's scalars are: copy (a Go slice), arena (shared memory), both")
 	flags.IntVar(&f.count, "count", 5, "timed runs, after one to warm up")
+	flags.IntVar(&f.rows, "back-to-back", 0, "also time that many runs in a row without a pause, --count times (20 when no number is given)")
+	flags.Lookup("back-to-back").NoOptDefVal = "20"
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses points and scalars")
 	flags.BoolVar(&f.check, "check", false, "compare every answer with the one known from discrete logarithms, and those with double-and-add")
 	flags.StringVar(&f.format, "format", "table", "table, json, gobench")
@@ -67,7 +70,7 @@ func (f *benchFlags) config() (c bench.Config, err error) {
 	if err := oneOf("format", f.format, "table", "json", "gobench"); err != nil {
 		return c, err
 	}
-	c.Count, c.Seed, c.Check = f.count, f.seed, f.check
+	c.Count, c.BackToBack, c.Seed, c.Check = f.count, f.rows, f.seed, f.check
 	if c.Sizes, err = parseSizes(f.sizes); err != nil {
 		return c, err
 	}

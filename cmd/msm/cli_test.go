@@ -90,7 +90,7 @@ func TestBenchTable(t *testing.T) {
 }
 
 func TestBenchJSON(t *testing.T) {
-	status, out, errs := cli(t, &app{}, tiny(t, "--format", "json", "--distribution", "witness,plonk-l", "--commit", "abc", "--seed", "9")...)
+	status, out, errs := cli(t, &app{}, tiny(t, "--format", "json", "--distribution", "witness,plonk-l", "--commit", "abc", "--seed", "9", "--back-to-back")...)
 	if status != exitOK || errs != "" {
 		t.Fatalf("status %d, %s", status, errs)
 	}
@@ -104,7 +104,7 @@ func TestBenchJSON(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for _, run := range r.Runs {
-		if run.Checked || run.Seed != 9 || run.Count != 2 || run.Min <= 0 || run.Path != bench.Copy {
+		if run.Checked || run.Seed != 9 || run.Count != 2 || run.BackToBack == nil || run.BackToBack.Calls != 20 || run.Min <= 0 || run.Path != bench.Copy {
 			t.Errorf("%+v", run)
 		}
 	}
@@ -204,7 +204,7 @@ func TestUsageErrors(t *testing.T) {
 	for _, args := range [][]string{
 		{"nonsense"}, {"bench", "x"}, {"bench", "--nonsense"}, {"bench", "--size", "big"}, {"bench", "--size", "2^29"},
 		{"bench", "--size", ""}, {"bench", "--curve", "p256"}, {"bench", "--group", "g3"}, {"bench", "--distribution", "odd"},
-		{"bench", "--path", "x"}, {"bench", "--format", "xml"}, {"bench", "--count", "0"}, {"bench", "--count", "x"},
+		{"bench", "--path", "x"}, {"bench", "--format", "xml"}, {"bench", "--count", "0"}, {"bench", "--count", "x"}, {"bench", "--back-to-back=-1"}, {"bench", "--back-to-back=x"},
 		{"bench", "--backend", ""}, {"bench", "--backend", "cpu,,cpu"}, {"bench", "--out", filepath.Join(t.TempDir(), "no", "such", "dir")},
 		{"verify", "--size", "1"}, {"verify", "--cases", "-1"}, {"verify", "--format", "gobench"}, {"verify", "--curve", "x"},
 		{"backends", "--format", "x"}, {"devices", "x"}, {"version", "x"},
