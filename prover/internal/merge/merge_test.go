@@ -1,10 +1,13 @@
 package merge
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/pippin-zk/pippin/prover/internal/heaptest"
 )
 
 // column holds the numbers as elements of 16 bytes that differ in the last 8
@@ -127,6 +130,40 @@ func TestWalk(t *testing.T) {
 			if !slices.Equal(got[class], c.Members(class)) {
 				t.Errorf("parts of %d: class %d is %v, want %v", part, class, got[class], c.Members(class))
 			}
+		}
+	}
+}
+
+// TestNothingIsLeft wants no hash and no class in memory after Wipe.
+func TestNothingIsLeft(t *testing.T) {
+	const n = 20000
+	v := make([]uint64, n)
+	for i := range v {
+		v[i] = uint64(i * i % 500)
+	}
+	func() {
+		e := Hash(n, column(v))
+		e.Redundancy()
+		c := e.Classes()
+		e.Wipe()
+		c.Wipe()
+	}()
+	dump := heaptest.Dump(t)
+	e := Hash(n, column(v))
+	c := e.Classes()
+	now := heaptest.Dump(t)
+	hash := make([]byte, 8)
+	binary.LittleEndian.PutUint64(hash, e.hash[1])
+	members := make([]byte, 0, 4*n)
+	for _, m := range c.Members(1) {
+		members = binary.LittleEndian.AppendUint32(members, m)
+	}
+	for what, b := range map[string][]byte{"a hash": hash, "a class": members} {
+		if bytes.Contains(dump, b) {
+			t.Errorf("%s is still in memory", what)
+		}
+		if !bytes.Contains(now, b) {
+			t.Errorf("%s is not found where it is", what)
 		}
 	}
 }
