@@ -20,9 +20,16 @@ func TestMergedScalarsLeaveNothing(t *testing.T) {
 	const n, different = 3000, 60
 	logs, scalars := make(fr.Vector, n), make(fr.Vector, n)
 	logs.MustSetRandom()
-	for i := range scalars { // two of a class side by side, so that no two classes' scalars are
-		if scalars[i].MustSetRandom(); i%2 == 1 || i >= 2*different {
-			scalars[i] = scalars[i/2*i%different*2]
+	// No two classes' first members are side by side, as their scalars are when
+	// they have been merged.
+	for i := range scalars {
+		switch {
+		case i >= 2*different:
+			scalars[i] = scalars[2*(i*i%different)]
+		case i%2 == 1:
+			scalars[i] = scalars[i-1]
+		default:
+			scalars[i].MustSetRandom()
 		}
 	}
 	_, _, g, _ := bn254.Generators()
