@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
-	"github.com/pippin-zk/pippin/backend/cuda/driver"
+	"github.com/pippin-zk/pippin/backend/cuda/device"
+	"github.com/pippin-zk/pippin/backend/cuda/msm"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/kernels"
 )
@@ -23,29 +22,13 @@ type Options struct {
 	Memory int64
 }
 
-// reserve is device memory left to the driver: code, stacks of threads.
-const reserve = 1 << 30
-
-// Backend is one device.
+// Backend is one card.
 type Backend struct {
-	dev  *driver.Device
-	code *code
-	info backend.Info
-
-	// turn is held by the call that uses the device's work memory: it is a
-	// channel of one place, so that waiting ends with a context.
-	turn  chan struct{}
-	desk  *desk // under turn, like plans and trace
-	plans map[input]*plan
-	trace func(phases map[string]time.Duration)
-	tune  func(*tuning) // changes the tables for tests; may be nil
-
-	bases *backendutil.Residents[*resident]
-	gone  chan struct{} // closed when the device is lost, or by Close
-
-	mu     sync.Mutex
-	budget int64 // bytes for bases and work
-	used   int64 // bytes of bases and work
+	dev   *device.Device
+	msm   *msm.Computer
+	info  backend.Info
+	bases *backendutil.Residents[*msm.Bases]
+	gone  chan struct{} // closed when the card is lost, or by Close
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -56,59 +39,40 @@ func Open(o Options) (*Backend, error) {
 	if err := layout.Check(); err != nil {
 		return nil, err
 	}
-	dev, err := driver.Open(o.Device, driver.Options{})
+	dev, err := device.Open(o.Device, device.Options{Memory: o.Memory})
 	if err != nil {
 		return nil, err
 	}
-	b, err := newBackend(dev, o)
+	computer, err := msm.New(dev)
 	if err != nil {
-		dev.Close()
-		return nil, err
-	}
-	return b, nil
-}
-
-func newBackend(dev *driver.Device, o Options) (*Backend, error) {
-	free, _, err := dev.MemInfo()
-	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, dev.Close())
 	}
 	b := &Backend{
-		dev: dev, code: newCode(dev),
-		turn: make(chan struct{}, 1), plans: make(map[input]*plan), bases: backendutil.NewResidents[*resident]("cuda"),
-		budget: max(free-reserve, free/2),
+		dev: dev, msm: computer, bases: backendutil.NewResidents[*msm.Bases]("cuda"), gone: make(chan struct{}),
+		info: backend.Info{
+			Name: "cuda", Version: "kernels " + kernels.Digest(), Can: backend.Capabilities{MSM: backend.CurveGroups()},
+			Devices: []backend.Device{describe(dev)},
+		},
 	}
-	if o.Memory > 0 {
-		b.budget = min(o.Memory, b.budget)
-	}
-	di := dev.Info()
-	b.info = backend.Info{
-		Name: "cuda", Version: "kernels " + kernels.Digest(), Can: backend.Capabilities{MSM: backend.CurveGroups()},
-		Devices: []backend.Device{{
-			Name: di.Name, Memory: uint64(b.budget),
-			Detail: fmt.Sprintf("%v, kernels %s, %d MiB for MSMs", di, kernels.Digest(), b.budget>>20),
-		}},
-	}
-	// Kernels that do not fit the device are found now, not in the first call.
-	if err := b.code.prepare(); err != nil {
-		return nil, err
-	}
-	b.desk, err = newDesk(dev)
-	if err != nil {
-		return nil, err
-	}
-	b.gone = make(chan struct{})
 	go func() {
 		defer close(b.gone)
 		select {
-		case <-b.dev.Lost():
+		case <-dev.Driver().Lost():
 		case <-b.bases.Done():
 		}
 	}()
 	return b, nil
 }
 
-// Info describes the device; Memory is what MSMs may use of it.
+func describe(dev *device.Device) backend.Device {
+	info, memory := dev.Driver().Info(), dev.Budget()
+	return backend.Device{
+		Name: info.Name, Memory: uint64(memory),
+		Detail: fmt.Sprintf("%v, kernels %s, %d MiB to compute with", info, kernels.Digest(), memory>>20),
+	}
+}
+
+// Info describes the device; Memory is what may be used of it.
 func (b *Backend) Info() backend.Info { return b.info }
 
 // Done is closed when the device is lost to this process, which only a new
@@ -117,12 +81,10 @@ func (b *Backend) Done() <-chan struct{} { return b.gone }
 
 // Ping asks for nothing of the device: it says whether it was lost.
 func (b *Backend) Ping(ctx context.Context) error {
-	select {
-	case <-b.dev.Lost():
-		return fmt.Errorf("%w: the device was lost", backend.ErrGone)
-	default:
-		return b.bases.Ping(ctx)
+	if err := b.bases.Ping(ctx); err != nil {
+		return err
 	}
+	return b.dev.Driver().Err()
 }
 
 // AttachArena makes shared memory readable by the device itself, so that what
@@ -135,27 +97,67 @@ func (b *Backend) AttachArena(memory []byte) (detach func(), err error) {
 		return nil, err
 	}
 	defer end()
-	h, err := b.dev.RegisterHost(memory, true)
+	h, err := b.dev.Driver().RegisterHost(memory, true)
 	if err != nil {
 		return nil, err
 	}
 	return func() { _ = h.Free() }, nil // its failure is the device's, which the next call reports
 }
 
-// take waits for the turn to use the work memory; give ends it.
-func (b *Backend) take(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// LoadBases copies bases to the device, or keeps them in host memory where it has
+// no room.
+func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (_ backend.BasesID, err error) {
+	end, err := b.bases.Begin()
+	if err != nil {
+		return 0, err
 	}
-	select {
-	case b.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	defer end()
+	defer backendutil.Caught(&err)
+	if err := backend.Ended(ctx); err != nil {
+		return 0, err
 	}
+	if err := bases.Validate(); err != nil {
+		return 0, err
+	}
+	kept, err := b.msm.Load(ctx, &bases)
+	if err != nil {
+		return 0, err
+	}
+	return b.bases.Add(kept.Loaded, kept), nil
 }
 
-func (b *Backend) give() { <-b.turn }
+// FreeBases releases bases once the calls that use them have ended.
+func (b *Backend) FreeBases(ctx context.Context, id backend.BasesID) error {
+	end, err := b.bases.Begin()
+	if err != nil {
+		return err
+	}
+	defer end()
+	return b.bases.Free(ctx, id, (*msm.Bases).Free)
+}
+
+// MSM computes a batch. Calls take turns on the device.
+func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err error) {
+	end, err := b.bases.Begin()
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	defer backendutil.Caught(&err)
+	used, err := b.bases.Use(jobs)
+	if err != nil {
+		return nil, err
+	}
+	defer b.bases.Unuse(used)
+	if err := backend.Ended(ctx); err != nil {
+		return nil, err
+	}
+	work := make([]msm.Job, len(jobs))
+	for i := range jobs {
+		work[i] = msm.Job{Job: &jobs[i], Source: backendutil.Source(jobs, i), Bases: used[i].Kept}
+	}
+	return b.msm.Compute(ctx, work)
+}
 
 // Close waits for the calls in flight and gives everything back.
 func (b *Backend) Close() error {
@@ -164,8 +166,8 @@ func (b *Backend) Close() error {
 		return nil
 	}
 	var errs []error
-	for _, r := range left {
-		errs = append(errs, r.free())
+	for _, kept := range left {
+		errs = append(errs, kept.Free())
 	}
-	return errors.Join(append(errs, b.desk.close(), b.code.close(), b.dev.Close())...)
+	return errors.Join(append(errs, b.msm.Close(), b.dev.Close())...)
 }

@@ -1,10 +1,7 @@
-// Package cuda computes MSMs on an NVIDIA GPU.
-//
-// An MSM is Pippenger's method in phases, each a file of kernels/grid: digits,
-// sort, buckets, accumulate, reduce; the host adds up one point a window at the
-// end. plan.go decides the width of windows, the sizes of all memory and how
-// the points are cut into chunks, before anything is allocated. While one chunk
-// is computed the scalars of the next are copied.
+// Package cuda computes on an NVIDIA GPU: it is the backend, in rooms. Package
+// device is one card, package msm computes MSMs on it, and package driver is the
+// CUDA driver; this package opens them, keeps bases by their ids and answers the
+// contract.
 //
 // Without the tag cuda, or without cgo, Open fails with backend.ErrUnavailable.
 package cuda

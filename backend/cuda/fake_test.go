@@ -3,48 +3,29 @@
 package cuda
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"os"
-	"os/exec"
-	"sort"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendtest"
-	"github.com/pippin-zk/pippin/backend/cuda/driver/fakecuda"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/fixtures"
 )
 
-// TestMain gives the fake driver the kernels, compiled for the host.
 func TestMain(m *testing.M) {
-	if os.Getenv("FAKECUDA_KERNELS") != "" {
-		out, err := exec.Command("../../kernels/grid/host/build").Output()
-		if err != nil {
-			panic("kernels/grid/host/build: " + err.Error())
-		}
-		os.Setenv("FAKECUDA_KERNELS", os.Getenv("FAKECUDA_KERNELS")+":"+strings.TrimSpace(string(out)))
-		os.Setenv("FAKECUDA_MEMORY", "3G")
-	}
+	cudatest.WithKernels()
 	os.Exit(m.Run())
 }
 
 // fake opens a device of the fake driver, or skips where another is in use.
 func fake(t testing.TB, o Options) *Backend {
 	t.Helper()
-	if os.Getenv("FAKECUDA_KERNELS") == "" {
-		t.Skip("scripts/test-cuda-fake runs this test on a fake driver")
-	}
+	cudatest.OnFake(t)
 	b, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if !fakecuda.Present() {
-		b.Close()
-		t.Skip("this driver is no fake")
 	}
 	return b
 }
@@ -89,17 +70,11 @@ func TestFakeConformance(t *testing.T) {
 	})
 }
 
-// small is one MSM, ready to be computed.
-type small struct {
-	bases  backend.Bases
-	job    backend.Job
-	answer []byte
-}
-
-func newSmall(t *testing.T, n int) small {
+// small is bases and a job over them.
+func small(t *testing.T, b *Backend) (backend.Bases, backend.Job) {
 	t.Helper()
-	c, g := backend.BN254, backend.G1
-	p, err := fixtures.NewPoints(c, g, *seed)
+	const n = 20
+	p, err := fixtures.NewPoints(backend.BN254, backend.G1, *seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,150 +82,79 @@ func newSmall(t *testing.T, n int) small {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scalars, err := fixtures.Scalars(c, fixtures.PlonkL, *seed, n)
+	scalars, err := fixtures.Scalars(backend.BN254, fixtures.PlonkL, *seed, n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := p.Expected(0, scalars)
+	bases := backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: n, Bytes: points}
+	id, err := b.LoadBases(t.Context(), bases)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return small{backend.Bases{Curve: c, Group: g, Count: n, Bytes: points}, backend.Job{Count: n, Scalars: scalars}, answer}
+	return bases, backend.Job{Bases: id, Count: n, Scalars: scalars}
 }
 
-func (s small) compute(ctx context.Context, b *Backend) error {
-	id, err := b.LoadBases(ctx, s.bases)
-	if err != nil {
-		return err
-	}
-	j := s.job
-	j.Bases = id
-	got, err := b.MSM(ctx, []backend.Job{j})
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(got[0], s.answer) {
-		return errors.New("wrong answer")
-	}
-	return b.FreeBases(ctx, id)
-}
-
-// TestFakeStreams has memory for a part of the points only: they are cut into
-// chunks, and the bases stay on the host.
-func TestFakeStreams(t *testing.T) {
-	s := newSmall(t, 512)
-	chunks := func(t *tuning) { t.chunk = 128 }
-	in := inputOf(backend.BN254, backend.G1, s.bases.Count, 0)
-	chunks(&in.tuning)
-	least := int64(sort.Search(1<<30, func(memory int) bool {
-		in.memory = int64(memory)
-		_, err := newPlan(in)
-		return err == nil
-	}))
-	// Not enough for the bases beside it, enough for two chunks of them.
-	b := fake(t, Options{Memory: least + s.bases.Size()*3/4})
-	defer b.Close()
-	b.tune = chunks
-	id, err := b.LoadBases(t.Context(), s.bases)
-	if err != nil {
-		t.Fatal(err)
-	}
-	used, err := b.bases.Use([]backend.Job{{Bases: id}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if used[0].Kept.host == nil {
-		t.Error("the bases are on the device")
-	}
-	b.bases.Unuse(used)
-	j := s.job
-	j.Bases = id
-	// Twice in a batch, with the scalars of the first.
-	got, err := b.MSM(t.Context(), []backend.Job{j, {Bases: id, Count: j.Count, SameAs: 1}})
-	if err != nil || !bytes.Equal(got[0], s.answer) || !bytes.Equal(got[1], s.answer) {
-		t.Errorf("wrong, or %v", err)
-	}
-	for in, p := range b.plans {
-		if !in.stream || len(p.chunks) < 2 {
-			t.Errorf("a plan with stream %v and chunks %v", in.stream, p.chunks)
-		}
-	}
-}
-
-// TestFakeFailures lets calls of the driver fail.
-func TestFakeFailures(t *testing.T) {
-	const outOfMemory, launchFailed = "2", "719"
+// TestLostDevice: after an error that ends the context every call says that the
+// backend is gone, Ping and Done too, and Close still succeeds.
+func TestLostDevice(t *testing.T) {
+	const launchFailed = "719"
 	b := fake(t, Options{})
-	defer b.Close()
-	defer fakecuda.Reset()
-	s := newSmall(t, 20)
-	if err := s.compute(t.Context(), b); err != nil {
-		t.Fatal(err)
+	bases, job := small(t, b)
+	if err := b.Ping(t.Context()); err != nil {
+		t.Errorf("Ping: %v", err)
 	}
-
-	// The work memory cannot be had.
-	if err := b.desk.drop(); err != nil {
-		t.Fatal(err)
-	}
-	b.used = 0
-	fakecuda.Reset()
-	if err := fakecuda.Fail("cuMemAlloc@2+=" + outOfMemory); err != nil {
-		t.Fatal(err)
-	}
-	err := s.compute(t.Context(), b)
-	if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "bytes") {
-		t.Errorf("error %v", err)
-	}
-	fakecuda.Reset()
-	if err := s.compute(t.Context(), b); err != nil {
-		t.Errorf("after the memory ran out: %v", err)
-	}
-
-	// The memory for the best plan cannot be had, but some can.
-	if err := b.desk.drop(); err != nil {
-		t.Fatal(err)
-	}
-	b.used = 0
-	large := newSmall(t, 256)
-	b.tune = func(t *tuning) { t.chunk = 64 }
-	in := inputOf(backend.BN254, backend.G1, large.bases.Count, 1<<30)
-	b.tune(&in.tuning)
-	best, err := newPlan(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	free, _, err := b.dev.MemInfo()
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := b.dev.Alloc(free - best.need()*9/10 - large.bases.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := large.compute(t.Context(), b); err != nil {
-		t.Errorf("beside another program: %v", err)
-	}
-	if b.desk.held() >= best.need() {
-		t.Errorf("%d bytes of work memory, the best plan has %d", b.desk.held(), best.need())
-	}
-	if err := other.Free(); err != nil {
-		t.Fatal(err)
-	}
-
-	// A kernel fails: the device is lost.
-	fakecuda.Reset()
-	if err := fakecuda.Fail("cuLaunchKernel@3=" + launchFailed); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.compute(t.Context(), b); !errors.Is(err, backend.ErrGone) {
-		t.Errorf("error %v", err)
+	cudatest.Fail(t, "cuLaunchKernel@3="+launchFailed)
+	if _, err := b.MSM(t.Context(), []backend.Job{job}); backend.FaultOf(err) != backend.FaultGone {
+		t.Errorf("the call that loses the device: %v", err)
 	}
 	select {
 	case <-b.Done():
-	case <-time.After(time.Second):
-		t.Error("the device is not lost")
+	case <-time.After(time.Minute):
+		t.Error("the device is lost, and the backend not done")
 	}
-	if err := s.compute(t.Context(), b); !errors.Is(err, backend.ErrGone) {
-		t.Errorf("on a lost device: %v", err)
+	if err := b.Ping(t.Context()); !errors.Is(err, backend.ErrGone) {
+		t.Errorf("Ping on a lost device: %v", err)
+	}
+	if _, err := b.MSM(t.Context(), []backend.Job{job}); !errors.Is(err, backend.ErrGone) {
+		t.Errorf("MSM on a lost device: %v", err)
+	}
+	if _, err := b.LoadBases(t.Context(), bases); !errors.Is(err, backend.ErrGone) {
+		t.Errorf("LoadBases on a lost device: %v", err)
+	}
+	if err := b.FreeBases(t.Context(), job.Bases); err != nil {
+		t.Errorf("FreeBases on a lost device: %v", err)
+	}
+	if err := b.Close(); err != nil {
+		t.Errorf("Close on a lost device: %v", err)
+	}
+	if err := b.Ping(t.Context()); !errors.Is(err, backend.ErrClosed) {
+		t.Errorf("Ping after Close: %v", err)
+	}
+}
+
+// TestClosed: Close ends Done and every call but Info, twice without harm.
+func TestClosed(t *testing.T) {
+	b := fake(t, Options{})
+	bases, job := small(t, b)
+	for range 2 {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	select {
+	case <-b.Done():
+	case <-time.After(time.Minute):
+		t.Error("closed, and not done")
+	}
+	_, msm := b.MSM(t.Context(), []backend.Job{job})
+	_, load := b.LoadBases(t.Context(), bases)
+	_, attach := b.AttachArena(make([]byte, 8))
+	for i, err := range []error{b.Ping(t.Context()), msm, load, attach, b.FreeBases(t.Context(), job.Bases)} {
+		if !errors.Is(err, backend.ErrClosed) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if b.Info().Name != "cuda" {
+		t.Error("no Info")
 	}
 }

@@ -1,4 +1,4 @@
-package cuda
+package msm
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/device"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -56,39 +57,24 @@ type plan struct {
 
 // room is the work memory of a plan: offsets into one allocation, and its size.
 type room struct {
+	device.Layout
 	entries        [2]pairs
-	counts, totals region
-	live           region
-	begin, end     region
-	work, tasks    region
-	splits, owner  region
-	slots, buckets region
-	sums, bad      region
-	size           int64
+	counts, totals device.Region
+	live           device.Region
+	begin, end     device.Region
+	work, tasks    device.Region
+	splits, owner  device.Region
+	slots, buckets device.Region
+	sums, bad      device.Region
 }
-
-// region is a part of the allocation.
-type region struct{ off, size int64 }
 
 // pairs are keys and values.
-type pairs struct{ keys, values region }
-
-// round is size up to the alignment of everything in device memory.
-func round(size int64) int64 {
-	const align = 256
-	return (size + align - 1) / align * align
-}
-
-func (r *room) take(size int64) region {
-	at := region{r.size, size}
-	r.size += round(size)
-	return at
-}
+type pairs struct{ keys, values device.Region }
 
 // need is the memory for the plan alone.
 func (p *plan) need() int64 {
-	turns := int64(min(len(p.chunks), 2))
-	return p.room.size + turns*(round(p.scalarBytes)+round(p.streamBytes))
+	inputs := int64(min(len(p.chunks), 2)) // a step's, and the next one's
+	return p.room.Size + inputs*(device.Align(p.scalarBytes)+device.Align(p.streamBytes))
 }
 
 // buckets of a set.
@@ -179,23 +165,23 @@ func (p *plan) fill() bool {
 		p.streamBytes = int64(most) * int64(p.curve.PointBytes(p.group))
 	}
 	for i := range l.entries {
-		l.entries[i] = pairs{l.take(4 * entries), l.take(4 * entries)}
+		l.entries[i] = pairs{l.Take(4 * entries), l.Take(4 * entries)}
 	}
 	sets, buckets := int64(p.sets), p.bucketCount()
-	l.counts = l.take(4 * sets * sortRadix * int64(p.tiles))
-	l.totals = l.take(4 * sets * sortRadix)
-	l.live = l.take(4 * sets)
-	l.begin, l.end = l.take(4*buckets), l.take(4*buckets)
-	l.work = l.take(4 * planWords)
+	l.counts = l.Take(4 * sets * sortRadix * int64(p.tiles))
+	l.totals = l.Take(4 * sets * sortRadix)
+	l.live = l.Take(4 * sets)
+	l.begin, l.end = l.Take(4*buckets), l.Take(4*buckets)
+	l.work = l.Take(4 * planWords)
 	// A run longer than piece becomes at most length/piece + 1 tasks.
 	splits := entries / int64(p.piece)
-	l.tasks = l.take(4 * taskWords * p.maxTasks())
-	l.splits = l.take(4 * taskWords * (splits + 1))
-	l.owner = l.take(4 * (2*splits + 1))
-	l.slots = l.take(p.pointBytes() * (2*splits + 1))
-	l.buckets = l.take(p.pointBytes() * buckets)
-	l.sums = l.take(sets * p.sumBytes())
-	l.bad = l.take(4)
+	l.tasks = l.Take(4 * taskWords * p.maxTasks())
+	l.splits = l.Take(4 * taskWords * (splits + 1))
+	l.owner = l.Take(4 * (2*splits + 1))
+	l.slots = l.Take(p.pointBytes() * (2*splits + 1))
+	l.buckets = l.Take(p.pointBytes() * buckets)
+	l.sums = l.Take(sets * p.sumBytes())
+	l.bad = l.Take(4)
 	p.room = l
 	return true
 }

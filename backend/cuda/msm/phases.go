@@ -1,19 +1,20 @@
-package cuda
+package msm
 
 import (
+	"github.com/pippin-zk/pippin/backend/cuda/device"
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
 )
 
-// run is one plan on one desk: it launches the phases.
+// run is one plan in one turn: it launches the phases.
 type run struct {
 	*plan
 	*program
 	stream *driver.Stream
 	memory driver.Span
-	mark   func(phase string) error // after a phase was launched; may be nil
+	mark   func(phase string) error // after a phase was launched
 }
 
-func (r *run) at(g region) driver.Span { return r.memory.Slice(g.off, g.size) }
+func (r *run) at(g device.Region) driver.Span { return g.In(r.memory) }
 
 // value is a kernel's parameter.
 func value[T ~int | ~int64 | ~uint32 | ~uint64](v T) driver.Param { return driver.Value(int64(v)) }
@@ -23,19 +24,6 @@ func boolean(b bool) driver.Param {
 		return value(1)
 	}
 	return value(0)
-}
-
-// launch starts a kernel with enough threads for items in x, and sets in y.
-func (r *run) launch(f function, items int64, sets int, params ...driver.Param) error {
-	return launch(r.stream, f, items, sets, params...)
-}
-
-func launch(s *driver.Stream, f function, items int64, sets int, params ...driver.Param) error {
-	blocks := (items + int64(f.threads) - 1) / int64(f.threads)
-	if blocks == 0 {
-		return nil
-	}
-	return f.Launch(s, driver.Launch{Grid: driver.Dim{X: int(blocks), Y: sets}, Block: driver.Dim{X: f.threads}}, params...)
 }
 
 // few is a grid for kernels that loop over more items than they have threads.
@@ -73,7 +61,7 @@ func (r *run) used(n int) int64 {
 func (r *run) entries(scalars driver.Span, n int, multiple int64, check bool, base int, read *driver.Event) (pairs, error) {
 	m := &r.room
 	from, to := m.entries[1], m.entries[0]
-	err := r.launch(r.digits, int64(n), 1, scalars.Param(), value(n), value(r.width), value(r.windows), value(r.sets),
+	err := r.digits.Launch(r.stream, int64(n), 1, scalars.Param(), value(n), value(r.width), value(r.windows), value(r.sets),
 		value(r.stride), value(n), r.at(from.keys).Param(), boolean(check), r.at(m.bad).Param(), value(base))
 	if err != nil {
 		return from, err
@@ -81,7 +69,7 @@ func (r *run) entries(scalars driver.Span, n int, multiple int64, check bool, ba
 	if err := r.stream.Record(read); err != nil {
 		return from, err
 	}
-	if err := r.marked("digits"); err != nil {
+	if err := r.mark("digits"); err != nil {
 		return from, err
 	}
 	used := r.used(n)
@@ -92,22 +80,22 @@ func (r *run) entries(scalars driver.Span, n int, multiple int64, check bool, ba
 		if first {
 			live, valuesIn, liveOut = 0, 0, live
 		}
-		if err := r.launch(r.sortCount, tiles*int64(r.sortCount.threads), r.sets, r.at(from.keys).Param(), live, value(used),
+		if err := r.sortCount.Launch(r.stream, tiles*int64(r.sortCount.Threads), r.sets, r.at(from.keys).Param(), live, value(used),
 			value(r.stride), value(pass.shift), value(pass.mask), boolean(first), r.at(m.counts).Param(), value(tiles)); err != nil {
 			return from, err
 		}
-		if err := r.launch(r.sortScan, sortRadix*warp, r.sets,
+		if err := r.sortScan.Launch(r.stream, sortRadix*warp, r.sets,
 			r.at(m.counts).Param(), r.at(m.totals).Param(), value(tiles)); err != nil {
 			return from, err
 		}
-		if err := r.launch(r.sortScatter, tiles*int64(r.sortScatter.threads), r.sets, r.at(from.keys).Param(), valuesIn, live,
+		if err := r.sortScatter.Launch(r.stream, tiles*int64(r.sortScatter.Threads), r.sets, r.at(from.keys).Param(), valuesIn, live,
 			value(used), value(r.stride), value(pass.shift), value(pass.mask), boolean(first), r.at(m.counts).Param(), r.at(m.totals).Param(), value(tiles),
 			r.at(to.keys).Param(), r.at(to.values).Param(), liveOut, value(n), value(multiple)); err != nil {
 			return from, err
 		}
 		from, to = to, from
 	}
-	return from, r.marked("sort")
+	return from, r.mark("sort")
 }
 
 // tasks cuts the sorted entries into tasks: the phase buckets.
@@ -119,23 +107,23 @@ func (r *run) tasks(sorted pairs, n int) error {
 			return err
 		}
 	}
-	if err := r.launch(r.runs, (r.used(n)+3)/4, r.sets, r.at(sorted.keys).Param(), r.at(m.live).Param(), value(r.stride),
+	if err := r.runs.Launch(r.stream, (r.used(n)+3)/4, r.sets, r.at(sorted.keys).Param(), r.at(m.live).Param(), value(r.stride),
 		value(r.bucketBits()), begin.Param(), end.Param()); err != nil {
 		return err
 	}
 	buckets := r.bucketCount()
-	if err := r.launch(r.tasksCount, few(buckets, r.tasksCount.threads), 1, begin.Param(), end.Param(), value(buckets),
+	if err := r.tasksCount.Launch(r.stream, few(buckets, r.tasksCount.Threads), 1, begin.Param(), end.Param(), value(buckets),
 		value(r.piece), work.Param()); err != nil {
 		return err
 	}
-	if err := r.launch(r.tasksOrder, 1, 1, work.Param()); err != nil {
+	if err := r.tasksOrder.Launch(r.stream, 1, 1, work.Param()); err != nil {
 		return err
 	}
-	if err := r.launch(r.tasksPlace, few((buckets+3)/4, r.tasksPlace.threads), 1, begin.Param(), end.Param(), value(buckets),
+	if err := r.tasksPlace.Launch(r.stream, few((buckets+3)/4, r.tasksPlace.Threads), 1, begin.Param(), end.Param(), value(buckets),
 		value(r.piece), work.Param(), r.at(m.tasks).Param(), r.at(m.splits).Param(), r.at(m.owner).Param()); err != nil {
 		return err
 	}
-	return r.marked("buckets")
+	return r.mark("buckets")
 }
 
 // add computes the tasks and adds up the runs that were split: the phase
@@ -143,23 +131,23 @@ func (r *run) tasks(sorted pairs, n int) error {
 func (r *run) add(sorted pairs, points driver.Span) error {
 	m := &r.room
 	work, splits, owner, slots, buckets := r.at(m.work).Param(), r.at(m.splits).Param(), r.at(m.owner).Param(), r.at(m.slots).Param(), r.at(m.buckets).Param()
-	if err := r.launch(r.accumulate, r.maxTasks(), 1, work, r.at(m.tasks).Param(), r.at(sorted.values).Param(), points.Param(),
+	if err := r.accumulate.Launch(r.stream, r.maxTasks(), 1, work, r.at(m.tasks).Param(), r.at(sorted.values).Param(), points.Param(),
 		buckets, slots); err != nil {
 		return err
 	}
-	if err := r.marked("accumulate"); err != nil {
+	if err := r.mark("accumulate"); err != nil {
 		return err
 	}
-	most := m.slots.size / r.pointBytes()
+	most := m.slots.Size / r.pointBytes()
 	for done := int64(1); done < r.maxPieces(); done *= foldWidth {
-		if err := r.launch(r.fold, few(most, r.fold.threads), 1, work, splits, owner, slots, value(done), value(foldWidth)); err != nil {
+		if err := r.fold.Launch(r.stream, few(most, r.fold.Threads), 1, work, splits, owner, slots, value(done), value(foldWidth)); err != nil {
 			return err
 		}
 	}
-	if err := r.launch(r.foldFinish, few(most, r.foldFinish.threads), 1, work, splits, slots, buckets); err != nil {
+	if err := r.foldFinish.Launch(r.stream, few(most, r.foldFinish.Threads), 1, work, splits, slots, buckets); err != nil {
 		return err
 	}
-	return r.marked("fold")
+	return r.mark("fold")
 }
 
 // end reduces the buckets to one sum a set.
@@ -168,20 +156,13 @@ func (r *run) end() error {
 	buckets, stride := r.at(m.buckets).Param(), 0
 	for _, level := range r.levels() {
 		threads := int64(1) << (r.bucketBits() - stride - level)
-		if err := r.launch(r.reduce, threads, r.sets, buckets, value(r.bucketBits()), value(stride), value(level)); err != nil {
+		if err := r.reduce.Launch(r.stream, threads, r.sets, buckets, value(r.bucketBits()), value(stride), value(level)); err != nil {
 			return err
 		}
 		stride += level
 	}
-	if err := r.launch(r.setSums, int64(r.sets), 1, buckets, value(r.bucketBits()), value(r.sets), r.at(m.sums).Param()); err != nil {
+	if err := r.setSums.Launch(r.stream, int64(r.sets), 1, buckets, value(r.bucketBits()), value(r.sets), r.at(m.sums).Param()); err != nil {
 		return err
 	}
-	return r.marked("reduce")
-}
-
-func (r *run) marked(phase string) error {
-	if r.mark == nil {
-		return nil
-	}
-	return r.mark(phase)
+	return r.mark("reduce")
 }

@@ -1,4 +1,4 @@
-package cuda
+package msm
 
 import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-377"

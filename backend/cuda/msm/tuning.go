@@ -1,4 +1,4 @@
-package cuda
+package msm
 
 import "github.com/pippin-zk/pippin/backend"
 

@@ -1,4 +1,4 @@
-package cuda
+package msm
 
 import (
 	"errors"
@@ -131,7 +131,7 @@ func TestSlots(t *testing.T) {
 			t.Fatal(err)
 		}
 		entries := p.sets * p.stride
-		room := p.room.slots.size / p.pointBytes()
+		room := p.room.slots.Size / p.pointBytes()
 		tasks, slots, splits := int64(0), int64(0), int64(0)
 		for left := entries; left > 0; {
 			n := 1 + r.IntN(4*p.piece)
@@ -147,7 +147,7 @@ func TestSlots(t *testing.T) {
 				splits++
 			}
 		}
-		if slots > room || 4*slots > p.room.owner.size || 4*taskWords*splits > p.room.splits.size {
+		if slots > room || 4*slots > p.room.owner.Size || 4*taskWords*splits > p.room.splits.Size {
 			t.Fatalf("%d slots, %d splits, room for %d", slots, splits, room)
 		}
 	}
@@ -197,26 +197,6 @@ func TestWindows(t *testing.T) {
 				t.Errorf("%v: %d windows of %d bits are too many", c, count, width)
 			}
 		}
-	}
-}
-
-func TestParseMemory(t *testing.T) {
-	for s, want := range map[string]int64{"1024": 1024, "24GiB": 24 << 30, "1.5 GiB": 3 << 29, " 512MiB ": 512 << 20, "2KiB": 2048, "1TiB": 1 << 40} {
-		if got, err := ParseMemory(s); err != nil || got != want {
-			t.Errorf("%q: %d, %v; want %d", s, got, err, want)
-		}
-	}
-	for _, s := range []string{"", "GiB", "-1", "0", "24GB", "NaN", "1e30TiB", "many"} {
-		if got, err := ParseMemory(s); !errors.Is(err, backend.ErrInvalidInput) {
-			t.Errorf("%q: %d, %v", s, got, err)
-		}
-	}
-}
-
-// TestUnavailable asks for a device that no machine has, driver or not.
-func TestUnavailable(t *testing.T) {
-	if _, err := Open(Options{Device: 1 << 20}); !errors.Is(err, backend.ErrUnavailable) {
-		t.Errorf("error %v", err)
 	}
 }
 

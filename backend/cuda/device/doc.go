@@ -1,0 +1,29 @@
+// Package device is one card as every computation needs it: its memory within a
+// budget, its kernels, its streams, and turns at using them. What computes (MSMs
+// in package msm, others later) stands on it and knows nothing of each other; a
+// backend with several cards has several Devices.
+//
+// # Words
+//
+//   - A turn is the exclusive use of a card's two streams, its work memory and
+//     its pinned results, by one call at a time. Calls wait for it in Device.Turn.
+//   - Work memory is one allocation that is kept from turn to turn: a layout says
+//     what is where in it, in regions. It holds nothing from one turn to the next.
+//   - Memory is what stays between turns, such as bases: taken in a turn, given
+//     back at any time.
+//   - Spare memory is what its owner can make again: it counts as free, and is
+//     dropped when somebody needs its room. Work memory is spare between turns.
+//   - The budget is the bytes that all of these share.
+//
+// # Secrets
+//
+// Whatever a call leaves on the card may tell its scalars. Work memory is
+// overwritten at the end of a turn, behind the call's own work, so that the
+// caller does not wait for it and the next turn does; memory is overwritten
+// before it is given back, and pinned memory at the end of a turn.
+//
+// # Errors
+//
+// Errors are those of package driver: a card that is lost answers
+// backend.ErrGone from then on, a closed one backend.ErrClosed.
+package device

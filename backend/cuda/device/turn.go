@@ -1,0 +1,190 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pippin-zk/pippin/backend/cuda/driver"
+)
+
+// Turn is the exclusive use of a card until End.
+type Turn struct {
+	// Compute is the stream for kernels, Copy for what is copied beside them.
+	Compute, Copy *driver.Stream
+
+	dev    *Device
+	order  *driver.Event // of the wipe and what is on the other stream
+	tracer tracer
+
+	work    *driver.Memory // nil when there is none
+	secret  int64          // bytes from its beginning on that are to be overwritten
+	queued  bool           // something may run that was not waited for
+	results *driver.Host   // pinned; nil when there is none
+}
+
+func newTurn(d *Device) (_ *Turn, err error) {
+	t := &Turn{dev: d}
+	t.tracer.turn = t
+	defer func() {
+		if err != nil {
+			t.close()
+		}
+	}()
+	for _, s := range []**driver.Stream{&t.Compute, &t.Copy} {
+		if *s, err = d.driver.NewStream(); err != nil {
+			return nil, err
+		}
+	}
+	if t.order, err = d.driver.NewEvent(false); err != nil {
+		return nil, err
+	}
+	d.budget.spares = append(d.budget.spares, t)
+	return t, nil
+}
+
+// Available is the bytes that Work or Keep could have.
+func (t *Turn) Available() int64 { return t.dev.budget.left() }
+
+// Work is size bytes of work memory, until the next Work or End. What they hold
+// at first is undefined. The first secret bytes are overwritten by Wipe, and the
+// others, which hold what everybody may know, are not. When there are not as
+// many, the error wraps backend.ErrOutOfMemory and no work memory is left.
+func (t *Turn) Work(size, secret int64) (driver.Span, error) {
+	if t.Held() < size {
+		if err := t.Drop(); err != nil {
+			return driver.Span{}, err
+		}
+		m, err := t.dev.alloc(size)
+		if err != nil {
+			return driver.Span{}, fmt.Errorf("work memory of %d bytes: %w", size, err)
+		}
+		t.work = m
+	}
+	t.queued = true
+	t.secret = max(t.secret, secret)
+	return t.work.Span().Slice(0, size), nil
+}
+
+// Results is size bytes of pinned memory for what comes back, until the next
+// Results or End.
+func (t *Turn) Results(size int64) (*driver.Host, error) {
+	if t.results != nil && t.results.Span().Size() >= size {
+		return t.results, nil
+	}
+	if t.results != nil {
+		if err := t.results.Free(); err != nil {
+			return nil, err
+		}
+		t.results = nil
+	}
+	h, err := t.dev.driver.AllocHost(max(size, 1<<16))
+	if err != nil {
+		return nil, err
+	}
+	t.results = h
+	return h, nil
+}
+
+// Keep takes memory that stays. When there is no room for it, or suffices says
+// that what would be left for work is not enough, the error wraps
+// backend.ErrOutOfMemory.
+func (t *Turn) Keep(size int64, suffices func(left int64) error) (*Memory, error) {
+	if err := suffices(t.Available() - size); err != nil {
+		return nil, err
+	}
+	m, err := t.dev.alloc(size)
+	if err != nil {
+		return nil, err
+	}
+	return &Memory{t.dev, m}, nil
+}
+
+// Spare registers memory of Keep that its owner can make again.
+func (t *Turn) Spare(s Spare) { t.dev.budget.spares = append(t.dev.budget.spares, s) }
+
+// Send copies to the card on the stream Copy: memory that the card can read by
+// itself without waiting, any other before it returns.
+func (t *Turn) Send(dst driver.Span, src []byte) error {
+	if h, ok := t.dev.driver.FindHost(src); ok {
+		return t.Copy.Upload(dst, h)
+	}
+	return t.Copy.Write(dst, src)
+}
+
+// Wipe queues the overwriting of what is secret in the work memory. The caller
+// has waited for everything that it queued, and may queue more after it.
+func (t *Turn) Wipe() error {
+	t.queued = false
+	if t.secret == 0 || t.work == nil {
+		return nil
+	}
+	err := errors.Join(
+		t.Compute.Fill(t.work.Span().Slice(0, t.secret), 0),
+		t.Mark("wipe"),
+		t.Compute.Record(t.order),
+		t.Copy.Wait(t.order),
+	)
+	if err == nil {
+		t.secret = 0
+	}
+	return err
+}
+
+// End passes the turn on. What was queued and not waited for, because the call
+// failed, is waited for first, so that nothing reads the caller's memory any
+// more; and everything is wiped.
+func (t *Turn) End() error {
+	err := t.settle()
+	t.tracer.report()
+	if t.results != nil {
+		t.results.Wipe()
+	}
+	t.dev.turns <- t
+	return err
+}
+
+func (t *Turn) settle() error {
+	var err error
+	if t.queued {
+		err = errors.Join(t.Copy.Synchronize(), t.Compute.Synchronize())
+	}
+	return errors.Join(err, t.Wipe())
+}
+
+// Held is the bytes of work memory: Turn is Spare.
+func (t *Turn) Held() int64 {
+	if t.work == nil {
+		return 0
+	}
+	return t.work.Size()
+}
+
+// Drop gives the work memory back, wiped.
+func (t *Turn) Drop() error {
+	if t.work == nil {
+		return nil
+	}
+	err := errors.Join(t.settle(), t.Compute.Synchronize())
+	if t.dev.driver.Err() != nil {
+		err = nil // a lost device's memory goes with the process
+	}
+	m := t.work
+	t.work, t.secret = nil, 0
+	return errors.Join(err, t.dev.free(m))
+}
+
+func (t *Turn) close() error {
+	errs := []error{t.Drop()}
+	if t.results != nil {
+		errs = append(errs, t.results.Free())
+	}
+	if t.order != nil {
+		errs = append(errs, t.order.Close())
+	}
+	for _, s := range []*driver.Stream{t.Compute, t.Copy} {
+		if s != nil {
+			errs = append(errs, s.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

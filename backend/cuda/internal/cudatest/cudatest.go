@@ -1,0 +1,102 @@
+// Package cudatest is what the tests of the CUDA backend's rooms share: where
+// they run, on a GPU or on the fake driver, and over which groups.
+package cudatest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/driver"
+	"github.com/pippin-zk/pippin/backend/cuda/driver/fakecuda"
+)
+
+// AllGroups is the default of the flag -groups.
+const AllGroups = "bn254/g1,bls12-377/g1,bls12-381/g1,bw6-761/g1,bn254/g2,bls12-377/g2,bls12-381/g2,bw6-761/g2"
+
+// kernels is the variable that names the fake driver's kernels: it is set where
+// scripts/test-cuda-fake runs the tests.
+const kernels = "FAKECUDA_KERNELS"
+
+// WithKernels gives the fake driver the kernels, compiled for the host, before a
+// TestMain runs its tests; elsewhere it does nothing.
+func WithKernels() {
+	if os.Getenv(kernels) == "" {
+		return
+	}
+	root, err := filepath.Abs(".")
+	for ; err == nil; root = filepath.Dir(root) {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil || root == filepath.Dir(root) {
+			break
+		}
+	}
+	build := exec.Command(filepath.Join(root, "kernels/grid/host/build"))
+	build.Stderr = os.Stderr
+	out, err := build.Output()
+	if err != nil {
+		panic(build.String() + ": " + err.Error())
+	}
+	os.Setenv(kernels, os.Getenv(kernels)+":"+strings.TrimSpace(string(out)))
+	os.Setenv("FAKECUDA_MEMORY", "3G")
+}
+
+// Slow tells whether kernels run on the host, so that tests should be small.
+func Slow() bool { return os.Getenv(kernels) != "" }
+
+// OnFake skips a test where the driver is not the fake, and lets it begin as if
+// nothing had failed or been counted.
+func OnFake(t testing.TB) {
+	t.Helper()
+	if !Slow() {
+		t.Skip("scripts/test-cuda-fake runs this test on a fake driver")
+	}
+	if err := driver.Init(); err != nil {
+		t.Fatal(err)
+	}
+	if !fakecuda.Present() {
+		t.Skip("this driver is no fake")
+	}
+	fakecuda.Reset()
+	t.Cleanup(fakecuda.Reset)
+}
+
+// Fail makes calls of the fake driver fail, and forgets what failed before.
+func Fail(t testing.TB, rules string) {
+	t.Helper()
+	fakecuda.Reset()
+	if err := fakecuda.Fail(rules); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Opened judges the error of opening a device: where there is none the test is
+// skipped, unless the machine is said to have one, by PIPPIN_GPU=1.
+func Opened(t testing.TB, err error) {
+	t.Helper()
+	if errors.Is(err, backend.ErrUnavailable) && os.Getenv("PIPPIN_GPU") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// EachGroup runs a test for every group of a list such as AllGroups.
+func EachGroup(t *testing.T, list string, f func(t *testing.T, c backend.Curve, g backend.Group)) {
+	for _, name := range strings.Split(list, ",") {
+		curve, group, _ := strings.Cut(name, "/")
+		c, err := backend.ParseCurve(curve)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := backend.ParseGroup(group)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) { f(t, c, g) })
+	}
+}

@@ -1,0 +1,18 @@
+// Package msm computes MSMs on one card of package device.
+//
+// An MSM is Pippenger's method in phases, each a file of kernels/grid: digits,
+// sort, buckets, accumulate, reduce; the host adds up one point a window at the
+// end. While one chunk of the points is computed, the scalars of the next are
+// copied.
+//
+// # Words
+//
+//   - A plan is what is decided before memory is taken: the width of windows, how
+//     the points are cut into chunks, where everything lies. It depends on
+//     nothing but its input (plan.go).
+//   - A job is one MSM of a call, with its plan. A batch is jobs that share the
+//     work memory: all of a call where they fit, else one after the other.
+//   - A step is one chunk of a job: all phases but the last over these points.
+//   - Entries, runs, tasks and slots are what the kernels make of scalars:
+//     kernels/grid says what each is. They are on the card only.
+package msm

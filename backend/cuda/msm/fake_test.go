@@ -1,0 +1,160 @@
+//go:build cuda && cgo && linux && (amd64 || arm64)
+
+package msm
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/device"
+	"github.com/pippin-zk/pippin/backend/cuda/driver/fakecuda"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
+	"github.com/pippin-zk/pippin/fixtures"
+)
+
+func TestMain(m *testing.M) {
+	cudatest.WithKernels()
+	os.Exit(m.Run())
+}
+
+// small is one MSM, ready to be computed.
+type small struct {
+	bases   backend.Bases
+	scalars []byte
+	answer  []byte
+}
+
+func newSmall(t *testing.T, n int) small {
+	t.Helper()
+	c, g := backend.BN254, backend.G1
+	p, err := fixtures.NewPoints(c, g, *seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := p.Bytes(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scalars, err := fixtures.Scalars(c, fixtures.PlonkL, *seed, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := p.Expected(0, scalars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return small{backend.Bases{Curve: c, Group: g, Count: n, Bytes: points}, scalars, answer}
+}
+
+// compute loads, computes and frees.
+func (s small) compute(t *testing.T, c *Computer) (err error) {
+	t.Helper()
+	bases, err := c.Load(t.Context(), &s.bases)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bases.Free()) }()
+	got, err := c.Compute(t.Context(), one(bases, s.scalars))
+	if err == nil && !bytes.Equal(got[0], s.answer) {
+		err = errors.New("wrong answer")
+	}
+	return err
+}
+
+// leastMemory is what a plan needs at least.
+func leastMemory(in input) int64 {
+	return int64(sort.Search(1<<30, func(memory int) bool {
+		in.memory = int64(memory)
+		_, err := newPlan(in)
+		return err == nil
+	}))
+}
+
+// TestStreams has memory for a part of the points only: they are cut into chunks,
+// and the bases stay on the host.
+func TestStreams(t *testing.T) {
+	cudatest.OnFake(t)
+	s := newSmall(t, 512)
+	chunks := func(t *tuning) { t.chunk = 128 }
+	in := inputOf(backend.BN254, backend.G1, s.bases.Count, 0)
+	chunks(&in.tuning)
+	// Not enough for the bases beside it, enough for two chunks of them.
+	_, c := open(t, device.Options{Memory: leastMemory(in) + s.bases.Size()*3/4})
+	c.tune = chunks
+	bases, err := c.Load(t.Context(), &s.bases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bases.host == nil {
+		t.Error("the bases are on the device")
+	}
+	// Twice in a batch, with the scalars of the first.
+	jobs := one(bases, s.scalars)
+	jobs = append(jobs, Job{Job: &backend.Job{Count: s.bases.Count, SameAs: 1}, Source: jobs[0].Source, Bases: bases})
+	got, err := c.Compute(t.Context(), jobs)
+	if err != nil || !bytes.Equal(got[0], s.answer) || !bytes.Equal(got[1], s.answer) {
+		t.Errorf("wrong, or %v", err)
+	}
+	for in, p := range c.plans {
+		if !in.stream || len(p.chunks) < 2 {
+			t.Errorf("a plan with stream %v and chunks %v", in.stream, p.chunks)
+		}
+	}
+}
+
+// TestNoMemory: work memory that cannot be had fails one call, and no more.
+func TestNoMemory(t *testing.T) {
+	const outOfMemory = "2"
+	cudatest.OnFake(t)
+	_, c := open(t, device.Options{})
+	s := newSmall(t, 20)
+	cudatest.Fail(t, "cuMemAlloc@2+="+outOfMemory)
+	err := s.compute(t, c)
+	if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "bytes") {
+		t.Errorf("error %v", err)
+	}
+	fakecuda.Reset()
+	if err := s.compute(t, c); err != nil {
+		t.Errorf("after the memory ran out: %v", err)
+	}
+}
+
+// TestBesideAnotherProgram: the memory for the best plan cannot be had, but some
+// can.
+func TestBesideAnotherProgram(t *testing.T) {
+	cudatest.OnFake(t)
+	d, c := open(t, device.Options{})
+	s := newSmall(t, 256)
+	c.tune = func(t *tuning) { t.chunk = 64 }
+	in := inputOf(backend.BN254, backend.G1, s.bases.Count, d.Budget())
+	c.tune(&in.tuning)
+	best, err := newPlan(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, _, err := d.Driver().MemInfo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := d.Driver().Alloc(free - best.need()*9/10 - s.bases.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Free()
+	if err := s.compute(t, c); err != nil {
+		t.Error(err)
+	}
+	turn, err := d.Turn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turn.End()
+	if turn.Held() >= best.need() {
+		t.Errorf("%d bytes of work memory, the best plan has %d", turn.Held(), best.need())
+	}
+}

@@ -1,0 +1,196 @@
+//go:build cuda
+
+package msm
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/device"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
+	"github.com/pippin-zk/pippin/fixtures"
+)
+
+var (
+	sizes  = flag.String("sizes", "", "sizes of TestTimes, such as 2^20,2^22")
+	groups = flag.String("groups", cudatest.AllGroups, "groups of TestTimes")
+	dists  = flag.String("dists", "uniform", "distributions of TestTimes")
+	window = flag.String("windows", "", "windows that TestTimes tries beside the plan's, such as 15,16")
+	levels = flag.String("levels", "", "levels of the reduction that TestTimes tries beside the plan's: first/other, such as 3/2,4/2")
+	over   = flag.String("overlap", "", "sizes from which TestTimes tries to hide the copy, as logarithms, such as 20")
+	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
+	memory = flag.Int64("memory", 0, "bytes of device memory to use")
+)
+
+// open opens the device, or skips the test where there is none. Both are closed
+// when the test ends.
+func open(t testing.TB, o device.Options) (*device.Device, *Computer) {
+	t.Helper()
+	if o.Memory == 0 {
+		o.Memory = *memory
+	}
+	d, err := device.Open(0, o)
+	cudatest.Opened(t, err)
+	c, err := New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(c.Close(), d.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return d, c
+}
+
+// judge computes one MSM and compares it with the discrete logarithms.
+func judge(t *testing.T, c *Computer, p *fixtures.Points, bases *Bases, scalars []byte) {
+	t.Helper()
+	got, err := c.Compute(t.Context(), one(bases, scalars))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := p.Expected(0, scalars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got[0], want) {
+		t.Errorf("%v %v, %d scalars, seed %d: wrong", bases.Curve, bases.Group, len(scalars)/bases.Curve.ScalarBytes(), *seed)
+	}
+}
+
+// one is a call with one job, over bases from the first on.
+func one(bases *Bases, scalars []byte) []Job {
+	j := &backend.Job{Count: len(scalars) / bases.Curve.ScalarBytes(), Scalars: scalars}
+	return []Job{{Job: j, Source: j, Bases: bases}}
+}
+
+// TestTimes prints times from pinned host scalars to the affine point, and
+// checks every answer.
+func TestTimes(t *testing.T) {
+	if *sizes == "" {
+		t.Skip("no -sizes given")
+	}
+	phases := make(map[string]time.Duration)
+	d, c := open(t, device.Options{Trace: func(m map[string]time.Duration) { phases = m }})
+	var ns []int
+	for _, s := range strings.Split(*sizes, ",") {
+		k, err := strconv.Atoi(strings.TrimPrefix(s, "2^"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ns = append(ns, 1<<k)
+	}
+	cudatest.EachGroup(t, *groups, func(t *testing.T, curve backend.Curve, group backend.Group) {
+		p, err := fixtures.NewPoints(curve, group, *seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := slices.Max(ns)
+		start := time.Now()
+		bases, err := c.Load(t.Context(), &backend.Bases{Curve: curve, Group: group, Count: most, Pieces: pieces(p, most)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer bases.Free()
+		fmt.Printf("%v %v: loaded %d in %v\n", curve, group, most, time.Since(start).Round(time.Millisecond))
+		host, err := d.Driver().AllocHost(int64(most * curve.ScalarBytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer host.Free()
+		for _, n := range ns {
+			for _, name := range strings.Split(*dists, ",") {
+				dist, err := fixtures.ParseDistribution(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				scalars := host.Bytes()[:n*curve.ScalarBytes()]
+				if err := fixtures.FillScalars(scalars, curve, dist, *seed, 0); err != nil {
+					t.Fatal(err)
+				}
+				for _, try := range tries() {
+					c.tune = try
+					clear(c.plans)
+					judge(t, c, p, bases, scalars)
+					var times []time.Duration
+					for range 5 {
+						start := time.Now()
+						if _, err := c.Compute(t.Context(), one(bases, scalars)); err != nil {
+							t.Fatal(err)
+						}
+						times = append(times, time.Since(start))
+					}
+					slices.Sort(times)
+					for _, used := range c.plans {
+						fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d chunks=%d piece=%d levels=%d/%d %d MiB;", curve, group, log2(n), dist,
+							ms(times[0]), ms(times[2]), used.width, used.windows, len(used.chunks), used.piece, used.tuning.firstLevel, used.tuning.level, used.need()>>20)
+					}
+					for _, k := range slices.Sorted(maps.Keys(phases)) {
+						fmt.Printf(" %s %.2f", k, ms(phases[k]))
+					}
+					fmt.Println()
+				}
+			}
+		}
+	})
+}
+
+// tries are the changes of the tuning that the flags ask for, none first.
+func tries() []func(*tuning) {
+	all := []func(*tuning){nil}
+	for _, w := range strings.Split(*window, ",") {
+		if k, err := strconv.Atoi(w); err == nil {
+			all = append(all, func(u *tuning) { u.window = k })
+		}
+	}
+	if k, err := strconv.Atoi(*over); err == nil {
+		all = append(all, func(u *tuning) { u.overlap = 1 << k })
+	}
+	for _, l := range strings.Split(*levels, ",") {
+		var first, other int
+		if n, _ := fmt.Sscanf(l, "%d/%d", &first, &other); n == 2 {
+			all = append(all, func(u *tuning) { u.firstLevel, u.level = first, other })
+		}
+	}
+	return all
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func log2(n int) (k int) {
+	for n > 1 {
+		n, k = n/2, k+1
+	}
+	return k
+}
+
+// pieces yields points as they are made.
+func pieces(p *fixtures.Points, n int) func(yield func([]byte, error) bool) {
+	return func(yield func([]byte, error) bool) {
+		const part = 1 << 20
+		buf, err := p.Bytes(min(part, n))
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for at := 0; at < n; at += part {
+			b := buf[:min(part, n-at)*p.Size()]
+			if err := p.Fill(b, at); err != nil || !yield(b, nil) {
+				if err != nil {
+					yield(nil, err)
+				}
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,447 @@
+package msm
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/backend/cuda/device"
+	"github.com/pippin-zk/pippin/backend/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/kernels"
+)
+
+// Computer computes MSMs on one card. Its methods may be called concurrently;
+// calls take turns on the card.
+type Computer struct {
+	dev  *device.Device
+	tune func(*tuning) // changes the tables for tests; may be nil
+
+	// Under the turn:
+	plans map[input]*plan
+	pipe  pipe
+}
+
+// New makes a computer on a card, which stays the caller's and outlives it.
+// Kernels that do not fit the card are found now, not in the first call.
+func New(d *device.Device) (*Computer, error) {
+	if _, err := d.Kernel(kernels.ForAll().SortScatter); err != nil {
+		return nil, err
+	}
+	c := &Computer{dev: d, plans: make(map[input]*plan)}
+	for i := range 2 {
+		for _, e := range []**driver.Event{&c.pipe.copied[i], &c.pipe.read[i], &c.pipe.done[i]} {
+			var err error
+			if *e, err = d.Driver().NewEvent(false); err != nil {
+				return nil, errors.Join(err, c.Close())
+			}
+		}
+	}
+	return c, nil
+}
+
+// Close ends the computer. No call is in flight.
+func (c *Computer) Close() error {
+	var errs []error
+	for i := range 2 {
+		for _, e := range []*driver.Event{c.pipe.copied[i], c.pipe.read[i], c.pipe.done[i]} {
+			if e != nil {
+				errs = append(errs, e.Close())
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// pipe is the events between the copies of one step's input and the computation
+// of another's: those of even steps and of odd ones.
+type pipe struct {
+	copied [2]*driver.Event // the step's input is on the device
+	read   [2]*driver.Event // its digits are made: the input may be written over
+	done   [2]*driver.Event // it is computed
+}
+
+// Job is one MSM of a call: a valid job of the contract, the job whose scalars it
+// uses (itself, or an earlier one), and its bases on this card.
+type Job struct {
+	*backend.Job
+	Source *backend.Job
+	Bases  *Bases
+}
+
+// job is a Job with its plan.
+type job struct {
+	Job
+	number int // in the call
+	plan   *plan
+	prog   *program
+
+	// kept is where the scalars stay on the device for later jobs of the batch;
+	// the first job with them fills it.
+	kept     device.Region
+	isKept   bool
+	isFilled bool
+
+	result device.Region // of the pinned results: the sums, then the bad scalar
+}
+
+// step is one chunk of a job.
+type step struct {
+	*job
+	from, n     int
+	first, last bool
+}
+
+// Compute answers the jobs of a call, in one turn. They are queued on the device
+// one after the other, each step's input copied while the step before it is
+// computed.
+func (c *Computer) Compute(ctx context.Context, jobs []Job) (results [][]byte, err error) {
+	results = make([][]byte, len(jobs))
+	var all []*job
+	for i := range jobs {
+		j := &job{Job: jobs[i], number: i}
+		if j.Count == 0 {
+			results[i] = layout.Bytes(make([]uint64, j.Bases.Curve.PointBytes(j.Bases.Group)/8))
+			continue
+		}
+		if j.prog, err = newProgram(c.dev, j.Bases.Curve, j.Bases.Group); err != nil {
+			return nil, j.failed(err)
+		}
+		all = append(all, j)
+	}
+	turn, err := c.dev.Turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err = errors.Join(err, turn.End()); err != nil {
+			results = nil
+		}
+	}()
+	batches, err := c.batches(turn, all)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range batches {
+		if err := c.compute(ctx, turn, b, results); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// failed is the error of a job.
+func (j *job) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("job %d: %w", j.number, err)
+}
+
+// batch is jobs that share the work memory at the same time.
+type batch struct {
+	jobs            []*job
+	scalars, points [2]device.Region // a step's input: of even steps, and of odd ones
+	work            int64            // where the plans' rooms begin
+	secret          int64            // what comes after it are points
+	size            int64
+	results         int64
+}
+
+// batches plans the jobs and has the memory for the first of them. Where others
+// use the device too and that is not there, it plans again for what is.
+func (c *Computer) batches(turn *device.Turn, jobs []*job) ([]*batch, error) {
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	batches, err := c.batchesIn(jobs, turn.Available())
+	if err != nil {
+		return nil, err
+	}
+	_, err = turn.Work(batches[0].size, 0)
+	if !errors.Is(err, backend.ErrOutOfMemory) {
+		return batches, err
+	}
+	free, _, failed := c.dev.Driver().MemInfo()
+	if failed != nil || free >= batches[0].size {
+		return nil, err
+	}
+	return c.batchesIn(jobs, free)
+}
+
+// batchesIn plans the jobs: as one batch where the memory allows, else one by one.
+func (c *Computer) batchesIn(jobs []*job, memory int64) ([]*batch, error) {
+	for _, j := range jobs {
+		var err error
+		j.plan, err = c.plan(c.inputFor(j.Bases.Loaded, j.Count, j.Bases.host != nil, memory))
+		if err != nil {
+			return nil, j.failed(err)
+		}
+	}
+	all := newBatch(jobs, memory)
+	if len(jobs) == 1 || all.size <= memory {
+		return []*batch{all}, nil
+	}
+	var ones []*batch
+	for _, j := range jobs {
+		ones = append(ones, newBatch([]*job{j}, memory))
+	}
+	return ones, nil
+}
+
+func (c *Computer) inputFor(of backendutil.Loaded, count int, stream bool, memory int64) input {
+	t := tuningOf(of.Curve, of.Group)
+	if c.tune != nil {
+		c.tune(&t)
+	}
+	return input{curve: of.Curve, group: of.Group, count: count, stream: stream, memory: memory, tuning: t}
+}
+
+// plan is newPlan with a memory of its own. The caller has the turn.
+func (c *Computer) plan(in input) (*plan, error) {
+	if p, ok := c.plans[in]; ok {
+		return p, nil
+	}
+	p, err := newPlan(in)
+	if err == nil {
+		if len(c.plans) > 256 {
+			clear(c.plans)
+		}
+		c.plans[in] = p
+	}
+	return p, err
+}
+
+func newBatch(jobs []*job, memory int64) *batch {
+	b := &batch{jobs: jobs}
+	var scalars, points, work int64
+	inputs := 1
+	for _, j := range jobs {
+		scalars, points = max(scalars, j.plan.scalarBytes), max(points, j.plan.streamBytes)
+		work = max(work, j.plan.room.Size)
+		if len(jobs) > 1 || len(j.plan.chunks) > 1 {
+			inputs = 2
+		}
+		j.isKept, j.isFilled = false, false
+	}
+	// The points come last: they are no secret.
+	var at device.Layout
+	for i := range 2 {
+		b.scalars[i] = b.scalars[0]
+		if i < inputs {
+			b.scalars[i] = at.Take(scalars)
+		}
+	}
+	b.work = at.Take(work).Off
+	// Scalars of more than one job are kept on the device where there is room.
+	streamed := int64(inputs) * device.Align(points)
+	uses := make(map[*backend.Job][]*job)
+	for _, j := range jobs {
+		uses[j.Source] = append(uses[j.Source], j)
+	}
+	for _, j := range jobs {
+		same := uses[j.Source]
+		if size := int64(len(j.Source.Scalars)); j == same[0] && len(same) > 1 && at.Size+device.Align(size)+streamed <= memory {
+			kept := at.Take(size)
+			for _, s := range same {
+				s.kept, s.isKept = kept, true
+				s.isFilled = s != j
+			}
+		}
+		j.result = device.Region{Off: b.results, Size: int64(j.plan.sets)*j.plan.sumBytes() + 8}
+		b.results += device.Align(j.result.Size)
+	}
+	b.secret = at.Size
+	for i := range 2 {
+		b.points[i] = b.points[0]
+		if i < inputs {
+			b.points[i] = at.Take(points)
+		}
+	}
+	b.size = at.Size
+	return b
+}
+
+// compute runs a batch and stores the answers.
+func (c *Computer) compute(ctx context.Context, turn *device.Turn, b *batch, results [][]byte) error {
+	memory, err := turn.Work(b.size, b.secret)
+	if err != nil {
+		return err
+	}
+	pinned, err := turn.Results(b.results)
+	if err != nil {
+		return err
+	}
+	x := &execution{batch: b, pipe: &c.pipe, turn: turn, memory: memory, pinned: pinned.Span()}
+	if err := x.execute(ctx); err != nil {
+		return err
+	}
+	answers, err := finishAll(b.jobs, pinned.Bytes())
+	if err != nil {
+		return err
+	}
+	for i, j := range b.jobs {
+		results[j.number] = answers[i]
+	}
+	return nil
+}
+
+// execution is a batch on the device.
+type execution struct {
+	*batch
+	*pipe
+	turn   *device.Turn
+	memory driver.Span
+	pinned driver.HostSpan
+	steps  []step
+}
+
+// execute queues all steps, two at a time at most, and waits for the results.
+func (x *execution) execute(ctx context.Context) error {
+	for _, j := range x.jobs {
+		for i, from := 0, 0; i < len(j.plan.chunks); i++ {
+			n := j.plan.chunks[i]
+			x.steps = append(x.steps, step{j, from, n, i == 0, i == len(j.plan.chunks)-1})
+			from += n
+		}
+	}
+	if err := x.turn.Mark("start"); err != nil {
+		return err
+	}
+	if err := x.upload(ctx, 0); err != nil {
+		return err
+	}
+	for i := range x.steps {
+		if i >= 2 {
+			if err := x.done[i%2].Synchronize(); err != nil {
+				return err
+			}
+		}
+		if err := backend.Ended(ctx); err != nil {
+			return err
+		}
+		if err := x.step(i); err != nil {
+			return x.steps[i].failed(err)
+		}
+		if i+1 < len(x.steps) {
+			if err := x.upload(ctx, i+1); err != nil {
+				return err
+			}
+		}
+	}
+	if err := x.done[(len(x.steps)-1)%2].Synchronize(); err != nil {
+		return err
+	}
+	return x.turn.Wipe()
+}
+
+// scalarsOf is where the scalars of a step are, or will be.
+func (x *execution) scalarsOf(i int) driver.Span {
+	s := &x.steps[i]
+	size := int64(s.Bases.Curve.ScalarBytes())
+	if s.isKept {
+		return s.kept.In(x.memory).Slice(int64(s.from)*size, int64(s.n)*size)
+	}
+	return x.scalars[i%2].In(x.memory).Slice(0, int64(s.n)*size)
+}
+
+// pointsOf is where the points of a step are, or will be.
+func (x *execution) pointsOf(i int) driver.Span {
+	s := &x.steps[i]
+	size := int64(s.Bases.Curve.PointBytes(s.Bases.Group))
+	if s.Bases.host == nil {
+		return s.Bases.memory.Span().Slice(int64(s.Offset+s.from)*size, int64(s.n)*size)
+	}
+	return x.points[i%2].In(x.memory).Slice(0, int64(s.n)*size)
+}
+
+// upload copies the input of a step, once the step that used the place before
+// no longer needs it.
+func (x *execution) upload(ctx context.Context, i int) error {
+	s := &x.steps[i]
+	if err := backendutil.Wait(ctx, s.Source, s.from+s.n); err != nil {
+		return err
+	}
+	if i >= 2 {
+		free := x.read[i%2]
+		if s.Bases.host != nil || x.steps[i-2].Bases.host != nil {
+			free = x.done[i%2]
+		}
+		if err := x.turn.Copy.Wait(free); err != nil {
+			return err
+		}
+	}
+	if !s.isFilled {
+		size := s.Bases.Curve.ScalarBytes()
+		if err := x.turn.Send(x.scalarsOf(i), s.Source.Scalars[s.from*size:(s.from+s.n)*size]); err != nil {
+			return s.failed(err)
+		}
+	}
+	if s.Bases.host != nil {
+		size := s.Bases.Curve.PointBytes(s.Bases.Group)
+		from := s.Offset + s.from
+		if err := x.turn.Send(x.pointsOf(i), s.Bases.host[from*size:(from+s.n)*size]); err != nil {
+			return s.failed(err)
+		}
+	}
+	return x.turn.Copy.Record(x.copied[i%2])
+}
+
+// step launches the phases for one chunk.
+func (x *execution) step(i int) error {
+	s := &x.steps[i]
+	r := &run{plan: s.plan, program: s.prog, stream: x.turn.Compute,
+		memory: x.memory.Slice(x.work, s.plan.room.Size), mark: x.turn.Mark}
+	if err := r.stream.Wait(x.copied[i%2]); err != nil {
+		return err
+	}
+	if err := r.mark("copy"); err != nil {
+		return err
+	}
+	if s.first {
+		if err := r.begin(); err != nil {
+			return err
+		}
+	}
+	if err := r.step(x.pointsOf(i), x.scalarsOf(i), s.n, 0, s.Source.Check, s.from, x.read[i%2]); err != nil {
+		return err
+	}
+	if s.last {
+		if err := r.end(); err != nil {
+			return err
+		}
+		sums := r.at(s.plan.room.sums)
+		out := x.pinned.Slice(s.result.Off, s.result.Size)
+		if err := r.stream.Download(out.Slice(0, sums.Size()), sums); err != nil {
+			return err
+		}
+		if err := r.stream.Download(out.Slice(sums.Size(), 4), r.at(s.plan.room.bad)); err != nil {
+			return err
+		}
+	}
+	return r.stream.Record(x.done[i%2])
+}
+
+// finishAll makes affine points of what came back.
+func finishAll(jobs []*job, pinned []byte) ([][]byte, error) {
+	answers := make([][]byte, len(jobs))
+	var g errgroup.Group
+	for i, j := range jobs {
+		g.Go(func() (err error) {
+			defer backendutil.Caught(&err)
+			out := pinned[j.result.Off : j.result.Off+j.result.Size]
+			sums := out[:int64(j.plan.sets)*j.plan.sumBytes()]
+			if bad := binary.LittleEndian.Uint32(out[len(sums):]); j.Source.Check && bad != none {
+				return j.failed(fmt.Errorf("%w: scalar %d of %v is not below r", backend.ErrInvalidInput, bad, j.Bases.Curve))
+			}
+			answers[i], err = finishers[j.Bases.Curve][j.Bases.Group-backend.G1](sums, j.plan.width)
+			return j.failed(err)
+		})
+	}
+	return answers, g.Wait()
+}
