@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/msm"
@@ -33,8 +35,15 @@ type Options struct {
 	// death up to a hundred times as much: 0 is 100 ms.
 	Backoff time.Duration
 	// SharedMemory bounds the memory that scalars go through, in bytes for
-	// each plugin: 0 is half of the machine's.
+	// each plugin: 0 is half of what this process may have.
 	SharedMemory int64
+	// Env is added to the plugins' environment, as NAME=VALUE. Of this
+	// process's they get only what docs/protocol.md lists.
+	Env []string
+	// GRPC is added to the options of the plugins' connections, such as the
+	// handler of an instrumentation:
+	//	grpc.WithStatsHandler(otelgrpc.NewClientHandler())
+	GRPC []grpc.DialOption
 	// Log receives the plugins' logs; nil discards them.
 	Log *slog.Logger
 }
@@ -100,6 +109,8 @@ func (p *plugins) enter(at string) *supervised {
 		spec := plugin.Spec{
 			Name:   at,
 			Search: plugin.Search{Dirs: p.options.PluginDirs, Path: os.Getenv("PATH"), RequireChecksum: p.options.RequireChecksum},
+			Env:    p.options.Env,
+			GRPC:   p.options.GRPC,
 			Logger: p.options.Log,
 			Budget: p.options.SharedMemory,
 		}

@@ -81,10 +81,12 @@ type Info struct {
 	Name, Version string
 	// InProcess: it computes in this process, from the caller's own memory.
 	InProcess bool
-	// PID is the process that computes, when it is another one of this machine.
-	PID     int
-	Devices []Device
-	Can     Capabilities
+	// PID is the process that computes, when it is another one of this machine,
+	// and Executable what it runs.
+	PID        int
+	Executable string
+	Devices    []Device
+	Can        Capabilities
 }
 
 // Device is one processor that a backend computes on; Memory is in bytes.

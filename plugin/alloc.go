@@ -23,23 +23,23 @@ type buffer struct {
 // Alloc implements backend.Allocator. The memory is zero. It fails with
 // backend.ErrOutOfMemory when the budget of shared memory is used up. A
 // buffer stays valid after Close and after the plugin's death.
-func (c *Client) Alloc(ctx context.Context, size int) (backend.Buffer, error) {
-	end, err := c.begin(ctx)
+func (c *Client) Alloc(ctx context.Context, size int) (_ backend.Buffer, err error) {
+	run, end, err := c.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer end()
+	defer end(&err)
 	if size < 0 {
 		return nil, fmt.Errorf("%w: buffer of %d bytes", backend.ErrInvalidInput, size)
 	}
-	r, err := c.pool.Keep(ctx, max(size, 1))
+	r, err := c.pool.Keep(run, max(size, 1))
 	if err != nil {
 		return nil, err
 	}
 	b := &buffer{region: r}
 	b.idle.L = &b.mu
 	r.Owner = b
-	if err := c.arenas.attach(ctx, r); err != nil {
+	if err := c.arenas.attach(run, r); err != nil {
 		r.Release()
 		return nil, err
 	}

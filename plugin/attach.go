@@ -2,7 +2,11 @@ package plugin
 
 import (
 	"context"
+	"strconv"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/proto"
@@ -11,22 +15,19 @@ import (
 
 // arenas keeps which arenas the plugin has mapped.
 type arenas struct {
-	c    *Client
-	stop []func()
+	c       *Client
+	stop    []func()
+	sending *semaphore.Weighted
+	flights singleflight.Group // by the arena's id
 
 	mu       sync.Mutex
-	attached map[uint64]*attachment
-}
-
-// attachment is one arena at the plugin; err is valid when done is closed.
-type attachment struct {
-	done chan struct{}
-	err  error
+	attached map[uint64]bool
 }
 
 func (a *arenas) init(c *Client) {
 	a.c = c
-	a.attached = map[uint64]*attachment{}
+	a.sending = semaphore.NewWeighted(maxAttaching)
+	a.attached = map[uint64]bool{}
 	for _, p := range []*shm.Pool{c.pool, c.staging} {
 		a.stop = append(a.stop, p.Watch(a.dropped))
 	}
@@ -36,47 +37,50 @@ func (a *arenas) init(c *Client) {
 // the caller holds. It does not wait longer than ctx, but the attaching goes
 // on: others may wait for it too.
 func (a *arenas) attach(ctx context.Context, r *shm.Region) error {
-	id := r.Arena().ID()
-	a.mu.Lock()
-	at, ok := a.attached[id]
-	if !ok {
-		at = &attachment{done: make(chan struct{})}
-		a.attached[id] = at
+	if a.has(r.Arena()) {
+		return nil
 	}
-	a.mu.Unlock()
-	if !ok {
-		r.Retain() // keeps the arena from being dropped meanwhile
-		a.c.background(func() {
-			if at.err = a.send(r.Arena()); at.err != nil {
-				a.mu.Lock()
-				delete(a.attached, id)
-				a.mu.Unlock()
-			}
-			close(at.done)
-			r.Release()
-		})
-	}
+	r.Retain() // keeps the arena from being dropped meanwhile
+	done := a.flights.DoChan(strconv.FormatUint(r.Arena().ID(), 10), func() (any, error) {
+		return nil, a.send(r.Arena())
+	})
+	result := make(chan error, 1)
+	a.c.background(func() {
+		result <- (<-done).Err
+		r.Release()
+	})
 	select {
-	case <-at.done:
-		return at.err
-	default:
-	}
-	select {
-	case <-at.done:
-		return at.err
+	case err := <-result:
+		return err
 	case <-ctx.Done():
 		return backend.Ended(ctx)
 	}
 }
 
+func (a *arenas) has(arena *shm.Arena) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.attached[arena.ID()]
+}
+
 func (a *arenas) send(arena *shm.Arena) error {
+	if a.has(arena) {
+		return nil // by a flight that has just ended
+	}
+	if err := a.sending.Acquire(a.c.ctx, 1); err != nil {
+		return a.c.lost(err)
+	}
+	defer a.sending.Release(1)
 	size := uint64(len(arena.Bytes()))
 	if err := a.c.channel.Send(shm.Message{Kind: shm.KindArena, ID: arena.ID(), Size: size}, arena.File()); err != nil {
 		return a.c.lost(err)
 	}
 	if _, err := a.c.rpc.Attach(a.c.ctx, &proto.AttachRequest{Arena: arena.ID(), Size: size}); err != nil {
-		return a.c.failure(err)
+		return a.c.failure(err, false)
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.attached[arena.ID()] = true
 	return nil
 }
 
@@ -84,7 +88,7 @@ func (a *arenas) send(arena *shm.Arena) error {
 // the memory. Called under a pool's lock.
 func (a *arenas) dropped(arena uint64) {
 	a.mu.Lock()
-	_, ok := a.attached[arena]
+	ok := a.attached[arena]
 	delete(a.attached, arena)
 	a.mu.Unlock()
 	if ok {

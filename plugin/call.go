@@ -24,6 +24,7 @@ type call struct {
 	feeds    []feed
 	counters []*shm.Counter // one a feed
 	waiting  []*proto.Job   // the jobs of the feeds
+	checked  bool           // the plugin looks at the scalars
 }
 
 // answer is what came of a request.
@@ -36,12 +37,12 @@ type answer struct {
 // they are; others are copied to shared memory, which is wiped afterwards.
 // When ctx ends it returns as soon as no scalars of the caller are read, and
 // the plugin is told to give up.
-func (c *Client) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
-	end, err := c.begin(ctx)
+func (c *Client) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err error) {
+	run, end, err := c.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer end()
+	defer end(&err)
 	used, err := c.bases.Use(jobs)
 	if err != nil {
 		return nil, err
@@ -55,11 +56,11 @@ func (c *Client) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) 
 	}
 	k := &call{c: c, req: &proto.MSMRequest{Call: c.calls.Add(1)}}
 	defer k.leave()
-	if err := k.prepare(ctx, jobs, used); err != nil {
+	if err := k.prepare(run, jobs, used); err != nil {
 		k.release()
 		return nil, err
 	}
-	return k.run(ctx)
+	return k.run(run)
 }
 
 // prepare says where the scalars are, takes memory for those that are the
@@ -76,6 +77,7 @@ func (k *call) prepare(ctx context.Context, jobs []backend.Job, used []*backendu
 			SameAs: uint32(j.SameAs), Check: j.Check,
 		}
 		k.req.Jobs = append(k.req.Jobs, w)
+		k.checked = k.checked || j.Check
 		if len(j.Scalars) == 0 {
 			continue
 		}
@@ -191,7 +193,7 @@ func (k *call) run(ctx context.Context) ([][]byte, error) {
 			if fed != nil {
 				<-fed
 			}
-			k.release()
+			k.c.afterExit(a.err, k.release)
 			return a.points, a.err
 		case err = <-fed:
 			fed, waiting = nil, err == nil
@@ -218,7 +220,7 @@ func (k *call) run(ctx context.Context) ([][]byte, error) {
 func (k *call) ask() answer {
 	reply, err := k.c.rpc.MSM(k.c.ctx, k.req)
 	if err != nil {
-		return answer{err: k.c.failure(err)}
+		return answer{err: k.c.failure(err, k.checked)}
 	}
 	if len(reply.Points) != len(k.points) {
 		return answer{err: k.c.nonsense("%d points for %d jobs", len(reply.Points), len(k.points))}
@@ -235,18 +237,23 @@ func (k *call) ask() answer {
 const maxCancelWait = 50 * time.Millisecond
 
 // abandon cancels the call at the plugin and takes the memory back when it
-// has ended there. The plugin may not have begun it yet, so it asks again.
+// has ended there.
 func (k *call) abandon(answered <-chan answer) {
-	defer k.release()
+	a := k.cancel(answered)
+	k.c.afterExit(a.err, k.release)
+}
+
+// cancel waits for the end of a cancelled call. The plugin may not have begun
+// it yet, so it asks again.
+func (k *call) cancel(answered <-chan answer) answer {
 	for wait := time.Millisecond; ; wait = min(2*wait, maxCancelWait) {
 		reply, err := k.c.rpc.Cancel(k.c.ctx, &proto.CancelRequest{Call: k.req.Call})
 		if err != nil || reply.Running {
-			<-answered
-			return
+			return <-answered
 		}
 		select {
-		case <-answered:
-			return
+		case a := <-answered:
+			return a
 		case <-time.After(wait):
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	goplugin "github.com/hashicorp/go-plugin"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
@@ -17,8 +18,8 @@ import (
 )
 
 // Client is a backend in a plugin's process. It serves for the life of that
-// process: when it dies, or answers what it must not, every call fails with
-// backend.ErrGone. It implements backend.Backend and backend.Allocator.
+// process: when it dies, hangs, or answers what it must not, every call fails
+// with backend.ErrGone. It implements backend.Backend and backend.Allocator.
 type Client struct {
 	name    string
 	info    backend.Info
@@ -31,6 +32,10 @@ type Client struct {
 	// ctx is every remote call's: it ends when the process has exited, never
 	// earlier, since until then the plugin may read our memory.
 	ctx context.Context
+	// life ends when the plugin is lost, with the error that says why. The
+	// process may not have exited yet.
+	life context.Context
+	die  context.CancelCauseFunc
 
 	arenas   arenas
 	pool     *shm.Pool
@@ -40,31 +45,45 @@ type Client struct {
 	counters *shm.Counters
 	calls    atomic.Uint64
 	files    atomic.Uint64
+	loads    *semaphore.Weighted // at the plugin, those that were given up included
 
 	// bases are the plugin's by its own ids, with who uses them: FreeBases
 	// must not overtake a call on its way to the plugin.
 	bases *backendutil.Residents[struct{}]
 
-	mu      sync.Mutex
-	closed  bool
-	ended   chan struct{} // closed when Close is done
-	cause   error         // why it is gone
-	inside  sync.WaitGroup
-	outside sync.WaitGroup // what cancelled calls left running
+	mu       sync.Mutex
+	closed   bool
+	verdict  error         // the first reason to give it up
+	lostAt   time.Time     // when that was; valid after life
+	peaceful bool          // it was alive and well when it was told to end
+	ended    chan struct{} // closed when Close is done
+	inside   sync.WaitGroup
+	outside  sync.WaitGroup // what cancelled calls left running
 }
+
+// What may be at a plugin at the same time. Each has at most one descriptor on
+// its way, of which the plugin takes maxDescriptors.
+const (
+	maxLoads     = 16
+	maxAttaching = 8
+)
 
 var (
 	_ backend.Backend   = (*Client)(nil)
 	_ backend.Allocator = (*Client)(nil)
+	_                   = [maxDescriptors - maxLoads - maxAttaching]struct{}{}
 )
 
 func newClient(spec Spec, info backend.Info, rpc proto.BackendClient, ch *shm.Channel, proc *process, gp *goplugin.Client) *Client {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, exited := context.WithCancel(context.Background())
+	life, die := context.WithCancelCause(context.Background())
 	c := &Client{
-		name: spec.Name, info: info, rpc: rpc, channel: ch, proc: proc, gp: gp, ctx: ctx, graces: defaultGraces,
+		name: spec.Name, info: info, rpc: rpc, channel: ch, proc: proc, gp: gp, graces: defaultGraces,
+		ctx: ctx, life: life, die: die,
 		pool:    spec.pool,
 		staging: shm.NewPool(shm.PoolOptions{Budget: int64(spec.StagingBytes), MaxArenas: 8, Public: true}),
 		slot:    max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
+		loads:   semaphore.NewWeighted(maxLoads),
 		bases:   backendutil.NewResidents[struct{}](spec.Name),
 		ended:   make(chan struct{}),
 	}
@@ -75,7 +94,8 @@ func newClient(spec Spec, info backend.Info, rpc proto.BackendClient, ch *shm.Ch
 	c.arenas.init(c)
 	go func() {
 		<-proc.exited
-		cancel()
+		exited()
+		c.lost(errors.New("its process ended"))
 	}()
 	return c
 }
@@ -83,28 +103,35 @@ func newClient(spec Spec, info backend.Info, rpc proto.BackendClient, ch *shm.Ch
 // Info describes the backend as the plugin did when it was opened.
 func (c *Client) Info() backend.Info { return c.info }
 
-// Done is closed when the plugin's process has exited, for whatever reason.
-func (c *Client) Done() <-chan struct{} { return c.proc.exited }
+// Done is closed when the plugin's process has exited, for whatever reason, or
+// was given up and killed.
+func (c *Client) Done() <-chan struct{} { return c.life.Done() }
 
-// begin counts a call in; the result counts it out.
-func (c *Client) begin(ctx context.Context) (end func(), err error) {
+// begin counts a call in; end counts it out. run ends with ctx and when the
+// plugin is lost, which end makes the call's error.
+func (c *Client) begin(ctx context.Context) (run context.Context, end func(*error), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, fmt.Errorf("%w: plugin %s", backend.ErrClosed, c.name)
+		return nil, nil, fmt.Errorf("%w: plugin %s", backend.ErrClosed, c.name)
 	}
-	if c.cause != nil {
-		return nil, c.cause
-	}
-	if c.proc.hasExited() {
-		c.cause = c.gone(errors.New("its process ended"))
-		return nil, c.cause
+	if c.life.Err() != nil {
+		return nil, nil, context.Cause(c.life)
 	}
 	if err := backend.Ended(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c.inside.Add(1)
-	return c.inside.Done, nil
+	run, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(c.life, cancel)
+	return run, func(err *error) {
+		stop()
+		cancel()
+		if errors.Is(*err, context.Canceled) && ctx.Err() == nil && c.life.Err() != nil {
+			*err = context.Cause(c.life)
+		}
+		c.inside.Done()
+	}, nil
 }
 
 // closedInLife tells that the owner closed the client before anything was
@@ -112,54 +139,62 @@ func (c *Client) begin(ctx context.Context) (end func(), err error) {
 func (c *Client) closedInLife() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.closed && c.cause == nil
+	return c.peaceful
 }
 
 // background runs what is left of a cancelled call; Close waits for it, but
 // not for ever.
-func (c *Client) background(f func()) {
-	c.outside.Add(1)
-	go func() {
-		defer c.outside.Done()
-		f()
-	}()
-}
+func (c *Client) background(f func()) { c.outside.Go(f) }
 
-// gone is the error of a plugin that is lost.
-func (c *Client) gone(cause error) error {
-	return fmt.Errorf("%w: plugin %s: %w; %s", backend.ErrGone, c.name, cleanError{cause}, c.proc.obituary())
-}
-
-// lost ends a plugin that died or broke the protocol. When it returns the
-// process has exited, so that none of our memory is read any more.
+// lost ends a plugin that died, hangs or broke the protocol, and returns the
+// error of a plugin that is lost. When it returns the process has exited,
+// unless not even SIGKILL ends it.
 func (c *Client) lost(cause error) error {
-	c.proc.end(exitGrace)
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cause == nil {
-		c.cause = c.gone(cause)
+	if c.verdict == nil {
+		c.verdict, c.lostAt = cause, time.Now()
 	}
-	return c.cause
+	cause = c.verdict
+	c.mu.Unlock()
+	c.proc.end(exitGrace)
+	c.die(fmt.Errorf("%w: plugin %s: %w; %s", backend.ErrGone, c.name, cleanError{cause}, c.proc.obituary()))
+	return context.Cause(c.life)
 }
 
-// failure is what the caller gets for the error of a remote call.
-func (c *Client) failure(err error) error {
+// afterExit calls f when the plugin reads our memory no more after a call that
+// ended with err: at once, or when the process of a lost plugin has exited.
+func (c *Client) afterExit(err error, f func()) {
+	if !errors.Is(err, backend.ErrGone) || c.proc.hasExited() {
+		f()
+		return
+	}
+	c.background(func() {
+		<-c.ctx.Done()
+		f()
+	})
+}
+
+// failure is what the caller gets for the error of a remote call. checked
+// tells that the plugin was asked to look at bytes that only it has looked at;
+// all other arguments were found right here, so that a plugin that calls them
+// invalid has a trouble of its own.
+func (c *Client) failure(err error, checked bool) error {
 	remote, ok := fromStatus(err)
 	switch {
 	case !ok:
 		// go-plugin's and gRPC's words for a lost connection help nobody
 		// when the process is dead.
 		if c.proc.exitedWithin(exitGrace) {
-			return c.lost(errors.New("its process ended during a call"))
+			err = errors.New("its process ended during a call")
 		}
 		return c.lost(err)
-	case errors.Is(remote, backend.ErrGone):
-		return c.lost(remote)
-	case errors.Is(remote, backend.ErrClosed), errors.Is(remote, backend.ErrUnavailable):
+	case remote.is(backend.ErrGone), remote.is(backend.ErrClosed), remote.is(backend.ErrUnavailable):
 		// We have neither closed it nor failed to open it.
 		return c.lost(remote)
+	case remote.is(context.Canceled), remote.is(context.DeadlineExceeded), !checked && remote.is(backend.ErrInvalidInput):
+		remote.errs = []error{backend.ErrInternal}
 	}
-	return remote
+	return fmt.Errorf("plugin %s: %w", c.name, remote)
 }
 
 // nonsense is for an answer that no correct plugin gives.
@@ -168,94 +203,88 @@ func (c *Client) nonsense(format string, a ...any) error {
 }
 
 // Ping implements backend.Backend: the plugin answers beside its computations.
-func (c *Client) Ping(ctx context.Context) error {
-	end, err := c.begin(ctx)
+func (c *Client) Ping(ctx context.Context) (err error) {
+	run, end, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer end()
-	remote, cancel := context.WithCancel(c.ctx)
-	defer cancel()
-	defer context.AfterFunc(ctx, cancel)()
-	if _, err := c.rpc.Ping(remote, &proto.PingRequest{}); err != nil {
-		if ctx.Err() != nil {
-			return backend.Ended(ctx)
+	defer end(&err)
+	if _, err := c.rpc.Ping(run, &proto.PingRequest{}); err != nil {
+		if run.Err() != nil {
+			return backend.Ended(run)
 		}
-		return c.failure(err)
+		return c.failure(err, false)
 	}
 	return nil
 }
 
 // FreeBases implements backend.Backend.
-func (c *Client) FreeBases(ctx context.Context, id backend.BasesID) error {
-	end, err := c.begin(ctx)
+func (c *Client) FreeBases(ctx context.Context, id backend.BasesID) (err error) {
+	run, end, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer end(&err)
 	// Uses end with their calls, also when the process dies.
-	return c.bases.Free(ctx, id, func(struct{}) error {
+	return c.bases.Free(run, id, func(struct{}) error {
 		_, err := c.rpc.FreeBases(c.ctx, &proto.FreeBasesRequest{Bases: uint64(id)})
 		if err != nil {
-			err = c.failure(err)
+			err = c.failure(err, false)
 		}
 		return err
 	})
 }
 
-// graces are how long Close waits: for what cancelled calls left running, for
-// the backend to close, for the process to exit.
-type graces struct{ abandoned, close, exit time.Duration }
+// graces are how long Close waits: between two pings while it waits for calls,
+// for the answer to one, for what cancelled calls left running, for the
+// backend to close, and for the process to exit.
+type graces struct{ ping, answer, abandoned, close, exit time.Duration }
 
-var defaultGraces = graces{abandoned: 5 * time.Second, close: 10 * time.Second, exit: 3 * time.Second}
+var defaultGraces = graces{
+	ping: time.Second, answer: 2 * time.Second, abandoned: 5 * time.Second, close: 10 * time.Second, exit: 3 * time.Second,
+}
 
-// Close implements backend.Backend. It waits for the calls in flight, closes
-// the backend and ends the process, by force when it does not go by itself.
+// Close implements backend.Backend. It waits for the calls in flight as long
+// as the plugin answers pings, closes the backend and ends the process, by
+// force when it does not go by itself: every other wait has a limit. It fails
+// only with backend.ErrInternal, when SIGKILL does not end the process, as one
+// that waits in a broken driver; what it holds is given up when it ends.
 // Buffers stay valid until they are freed.
 func (c *Client) Close() error {
 	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		<-c.ended
-		return nil
-	}
+	first := !c.closed
 	c.closed = true
-	if c.cause == nil && c.proc.hasExited() {
-		c.cause = c.gone(errors.New("its process ended"))
-	}
 	c.mu.Unlock()
-	defer close(c.ended)
+	if first {
+		go c.shutDown()
+	}
+	select {
+	case <-c.ended:
+		return nil
+	case <-c.proc.stuck:
+		return fmt.Errorf("%w: plugin %s cannot be killed; %s", backend.ErrInternal, c.name, c.proc.obituary())
+	}
+}
 
-	c.inside.Wait()
+// shutDown is Close; nothing begins any more.
+func (c *Client) shutDown() {
+	defer close(c.ended)
+	c.patiently(c.inside.Wait, 0)
 	c.arenas.close()
-	abandoned := make(chan struct{})
-	go func() {
+	abandoned := c.patiently(func() {
 		c.outside.Wait()
 		c.bases.Close()
-		close(abandoned)
-	}()
-	select {
-	case <-abandoned:
-	case <-time.After(c.graces.abandoned):
-		_ = c.proc.Kill(c.ctx)
-	}
-	ctx, cancel := context.WithTimeout(c.ctx, c.graces.close)
-	defer cancel()
-	if _, err := c.rpc.Close(ctx, &proto.CloseRequest{}); err != nil {
-		_ = c.proc.Kill(ctx)
-	}
-	killed := make(chan struct{})
-	go func() {
-		c.gp.Kill()
-		close(killed)
-	}()
-	select {
-	case <-killed:
-	case <-time.After(c.graces.exit):
-	}
+	}, c.graces.abandoned)
+	c.patiently(func() {
+		ctx, cancel := context.WithTimeout(c.ctx, c.graces.close)
+		defer cancel()
+		if _, err := c.rpc.Close(ctx, &proto.CloseRequest{}); err != nil {
+			c.kill()
+		}
+	}, 0)
+	c.inPeace()
 	// go-plugin asks a plugin that does not answer for ever, unless it dies.
-	c.proc.end(0)
-	<-killed
+	<-c.patiently(c.gp.Kill, c.graces.exit)
 	<-abandoned
 	c.channel.Close()
 	c.counters.Close()
@@ -263,5 +292,59 @@ func (c *Client) Close() error {
 	if c.ownPool {
 		c.pool.Close()
 	}
-	return nil
+	<-c.life.Done()
+}
+
+// patiently runs f and waits for its end, as long as the plugin answers pings
+// and, unless limit is 0, no longer than that; then it kills the plugin. The
+// result is closed when f has ended.
+func (c *Client) patiently(f func(), limit time.Duration) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	var over <-chan time.Time
+	if limit > 0 {
+		over = time.After(limit)
+	}
+	for {
+		select {
+		case <-done:
+			return done
+		case <-over:
+			c.kill()
+			return done
+		case <-time.After(c.graces.ping):
+			if c.life.Err() == nil && !c.answers() {
+				c.lost(fmt.Errorf("it did not answer for %v", c.graces.answer))
+			}
+		}
+	}
+}
+
+// inPeace notes that the plugin is told to end; that is no death unless
+// something was wrong before.
+func (c *Client) inPeace() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.peaceful = c.peaceful || c.verdict == nil
+}
+
+// kill ends a plugin that takes too long to end.
+func (c *Client) kill() {
+	c.inPeace()
+	_ = c.proc.Kill(c.ctx)
+}
+
+// answers pings, whatever the answer is.
+func (c *Client) answers() bool {
+	ctx, cancel := context.WithTimeout(c.ctx, c.graces.answer)
+	defer cancel()
+	_, err := c.rpc.Ping(ctx, &proto.PingRequest{})
+	if err == nil {
+		return true
+	}
+	_, ok := fromStatus(err)
+	return ok
 }

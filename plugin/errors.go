@@ -69,6 +69,8 @@ type remoteError struct {
 func (e *remoteError) Error() string   { return e.text }
 func (e *remoteError) Unwrap() []error { return e.errs }
 
+func (e *remoteError) is(kind error) bool { return slices.Contains(e.errs, kind) }
+
 // fromStatus finds what toStatus sent; false is a failure of the transport.
 func fromStatus(err error) (*remoteError, bool) {
 	st, ok := status.FromError(err)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/shm"
 )
 
@@ -28,8 +31,7 @@ type feed struct {
 // run works until all is ready or ctx ends. src is not read any more when it
 // returns.
 func (f *feed) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	group, ctx := errgroup.WithContext(ctx)
 	chunk := chunkBytes / f.scalar * f.scalar
 	chunks := (len(f.src) + chunk - 1) / chunk
 	var (
@@ -39,26 +41,29 @@ func (f *feed) run(ctx context.Context) error {
 		done    = make([]bool, chunks)
 		through int
 	)
-	take := func() (int, bool) {
+	// take answers chunks when nothing is left to do.
+	take := func() (int, error) {
 		order.Lock()
 		defer order.Unlock()
-		if next == chunks || ctx.Err() != nil {
-			return 0, false
+		if next == chunks {
+			return chunks, nil
+		}
+		if err := backend.Ended(ctx); err != nil {
+			return chunks, err
 		}
 		if f.ready != nil {
 			if err := f.ready(ctx, min((next+1)*chunk, len(f.src))/f.scalar); err != nil {
-				cancel(err)
-				return 0, false
+				return chunks, err
 			}
 		}
 		next++
-		return next - 1, true
+		return next - 1, nil
 	}
-	work := func() {
+	work := func() error {
 		for {
-			i, ok := take()
-			if !ok {
-				return
+			i, err := take()
+			if i == chunks {
+				return err
 			}
 			to := min((i+1)*chunk, len(f.src))
 			if f.dst != nil {
@@ -77,40 +82,31 @@ func (f *feed) run(ctx context.Context) error {
 	if f.dst != nil {
 		workers = min(shm.Workers(len(f.src)), chunks)
 	}
-	var wg sync.WaitGroup
 	for range workers {
-		wg.Go(work)
+		group.Go(work)
 	}
-	wg.Wait()
-	if through < chunks {
-		return context.Cause(ctx)
-	}
-	return nil
+	return group.Wait()
 }
 
 // runFeeds runs the copying ones in the order of the jobs and the others
 // beside them. None reads the caller's memory when it returns.
 func runFeeds(ctx context.Context, feeds []feed) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wg sync.WaitGroup
-	run := func(f *feed) {
-		if err := f.run(ctx); err != nil {
-			cancel(err)
-		}
-	}
-	wg.Go(func() {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
 		for i := range feeds {
-			if feeds[i].dst != nil {
-				run(&feeds[i])
+			if feeds[i].dst == nil {
+				continue
+			}
+			if err := feeds[i].run(ctx); err != nil {
+				return err
 			}
 		}
+		return nil
 	})
 	for i := range feeds {
 		if feeds[i].dst == nil {
-			wg.Go(func() { run(&feeds[i]) })
+			group.Go(func() error { return feeds[i].run(ctx) })
 		}
 	}
-	wg.Wait()
-	return context.Cause(ctx)
+	return group.Wait()
 }

@@ -148,10 +148,16 @@ func TestChildrenEndWithThePlugin(t *testing.T) {
 
 // alive tells whether a process runs; one that nobody waited for does not.
 func alive(pid string) bool {
+	s := state(pid)
+	return s != "" && s != "Z"
+}
+
+// state is the letter for what a process does, or "".
+func state(pid string) string {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
-		return false
+		return ""
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
-	return !strings.HasPrefix(rest, "Z")
+	return rest[:1]
 }

@@ -199,7 +199,7 @@ func TestBackoff(t *testing.T) {
 		seen := map[time.Duration]bool{}
 		for range 50 {
 			d, err := s.pause()
-			if err != nil || d > longest || d < longest/2 {
+			if err != nil || d > longest*3/2 || d < longest/2 {
 				t.Fatalf("after %d deaths: %v, %v", i, d, err)
 			}
 			seen[d] = true

@@ -16,12 +16,13 @@ import (
 
 // load is one LoadBases on the way.
 type load struct {
-	c      *Client
-	stream grpc.BidiStreamingClient[proto.LoadRequest, proto.LoadReply]
-	slots  chan *shm.Region // sent and not yet acknowledged, in order
-	ended  chan struct{}    // closed when the plugin has answered or is gone
-	id     backend.BasesID  // valid after ended
-	err    error            // valid after ended
+	c       *Client
+	stream  grpc.BidiStreamingClient[proto.LoadRequest, proto.LoadReply]
+	slots   chan *shm.Region // sent and not yet acknowledged, in order
+	ended   chan struct{}    // closed when the plugin has answered or is gone
+	checked bool             // the plugin looks at the points
+	id      backend.BasesID  // valid after ended
+	err     error            // valid after ended
 }
 
 // maxSlots bounds the chunks on the way, however small they are.
@@ -30,12 +31,12 @@ const maxSlots = 16
 // LoadBases implements backend.Backend. The plugin reads a regular file by
 // itself; anything else goes through a bounded piece of shared memory, chunk
 // by chunk, and is not referred to afterwards.
-func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesID, error) {
-	end, err := c.begin(ctx)
+func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (_ backend.BasesID, err error) {
+	run, end, err := c.begin(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer end()
+	defer end(&err)
 	if err := b.Validate(); err != nil {
 		return 0, err
 	}
@@ -43,28 +44,28 @@ func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesI
 		Curve: uint32(b.Curve), Group: uint32(b.Group), Count: uint64(b.Count),
 		Check: b.Hints.Check, Multiples: uint32(min(b.Hints.Multiples, math.MaxInt32)),
 	}
-	if b.File != nil {
-		if header.File, err = c.sendFile(&b); err != nil {
-			return 0, err
-		}
+	if c.loads.Acquire(run, 1) != nil {
+		return 0, backend.Ended(run)
 	}
-	feeding, stop := context.WithCancelCause(ctx)
+	feeding, stop := context.WithCancelCause(run)
 	defer stop(nil)
-	l := &load{c: c, slots: make(chan *shm.Region, maxSlots), ended: make(chan struct{})}
-	if l.stream, err = c.rpc.LoadBases(c.ctx); err != nil {
-		return 0, c.failure(err)
+	l := &load{c: c, checked: b.Hints.Check, slots: make(chan *shm.Region, maxSlots), ended: make(chan struct{})}
+	if l.stream, header.File, err = c.openLoad(&b); err != nil {
+		c.loads.Release(1)
+		return 0, err
 	}
 	go func() {
 		l.receive()
 		close(l.ended)
 		stop(errEnded)
+		c.loads.Release(1)
 	}()
 	l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: header}})
 	if header.File == nil {
 		if err = l.feed(feeding, &b); context.Cause(feeding) == errEnded {
 			err = nil // the answer is here already
-		} else if ctx.Err() != nil {
-			err = backend.Ended(ctx)
+		} else if run.Err() != nil {
+			err = backend.Ended(run)
 		}
 	}
 	if err == nil {
@@ -72,14 +73,28 @@ func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesI
 		case <-l.ended:
 			l.drain()
 			return c.loadedAs(l, &b)
-		case <-ctx.Done():
-			err = backend.Ended(ctx)
+		case <-run.Done():
+			err = backend.Ended(run)
 		}
 	}
 	// Nothing of the caller's is read any more; the plugin still has to stop.
 	l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Abort{Abort: &proto.LoadAbort{}}})
 	c.background(l.abandon)
 	return 0, err
+}
+
+// openLoad sends the descriptor of a file, if there is one, and opens the
+// stream of a load.
+func (c *Client) openLoad(b *backend.Bases) (stream grpc.BidiStreamingClient[proto.LoadRequest, proto.LoadReply], file *proto.FileSource, err error) {
+	if b.File != nil {
+		if file, err = c.sendFile(b); err != nil {
+			return nil, nil, err
+		}
+	}
+	if stream, err = c.rpc.LoadBases(c.ctx); err != nil {
+		return nil, nil, c.failure(err, false)
+	}
+	return stream, file, nil
 }
 
 // loadedAs takes the plugin's answer.
@@ -157,7 +172,7 @@ func (l *load) receive() {
 	for {
 		m, err := l.stream.Recv()
 		if err != nil {
-			l.err = l.c.failure(err)
+			l.err = l.c.failure(err, l.checked)
 			break
 		}
 		if id := m.GetBases(); id != 0 {

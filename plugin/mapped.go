@@ -3,9 +3,9 @@ package plugin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,7 +51,7 @@ func (s *server) Attach(ctx context.Context, r *proto.AttachRequest) (*proto.Att
 		}
 		if size != r.Size {
 			f.Close()
-			return fmt.Errorf("%w: arena %d was sent with %d bytes and announced with %d", backend.ErrInvalidInput, r.Arena, size, r.Size)
+			return refused("arena %d was sent with %d bytes and announced with %d", r.Arena, size, r.Size)
 		}
 		if err := s.roomFor(r.Arena); err != nil {
 			f.Close()
@@ -59,7 +59,7 @@ func (s *server) Attach(ctx context.Context, r *proto.AttachRequest) (*proto.Att
 		}
 		mem, err := shm.Attach(f, size)
 		if err != nil {
-			return err
+			return refused("arena %d: %v", r.Arena, err)
 		}
 		m := &mapped{mem: mem, refs: 1}
 		if u, ok := backend.As[ArenaUser](b); ok {
@@ -71,7 +71,7 @@ func (s *server) Attach(ctx context.Context, r *proto.AttachRequest) (*proto.Att
 		defer s.mu.Unlock()
 		if _, double := s.arenas[r.Arena]; double {
 			defer m.release()
-			return fmt.Errorf("%w: arena %d is attached already", backend.ErrInvalidInput, r.Arena)
+			return refused("arena %d is attached already", r.Arena)
 		}
 		s.arenas[r.Arena] = m
 		return nil
@@ -86,10 +86,10 @@ func (s *server) roomFor(arena uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, double := s.arenas[arena]; double {
-		return fmt.Errorf("%w: arena %d is attached already", backend.ErrInvalidInput, arena)
+		return refused("arena %d is attached already", arena)
 	}
 	if len(s.arenas) >= maxArenas {
-		return fmt.Errorf("%w: more than %d arenas", backend.ErrOutOfMemory, maxArenas)
+		return refused("more than %d arenas", maxArenas)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (s *server) Detach(_ context.Context, r *proto.DetachRequest) (*proto.Detac
 	delete(s.arenas, r.Arena)
 	s.mu.Unlock()
 	if !ok {
-		return nil, toStatus(fmt.Errorf("%w: arena %d is not attached", backend.ErrInvalidInput, r.Arena))
+		return nil, toStatus(refused("arena %d is not attached", r.Arena))
 	}
 	m.release()
 	return &proto.DetachReply{}, nil
@@ -113,12 +113,12 @@ func (s *server) region(r *proto.Region) ([]byte, *mapped, error) {
 	defer s.mu.Unlock()
 	m, ok := s.arenas[r.GetArena()]
 	if !ok {
-		return nil, nil, fmt.Errorf("%w: arena %d is not attached", backend.ErrInvalidInput, r.GetArena())
+		return nil, nil, refused("arena %d is not attached", r.GetArena())
 	}
 	all := m.mem.Bytes()
 	size := uint64(len(all))
 	if r.Offset > size || r.Length > size-r.Offset || r.Offset%8 != 0 {
-		return nil, nil, fmt.Errorf("%w: region of %d bytes at %d in an arena of %d", backend.ErrInvalidInput, r.Length, r.Offset, size)
+		return nil, nil, refused("region of %d bytes at %d in an arena of %d", r.Length, r.Offset, size)
 	}
 	m.retain()
 	return all[r.Offset : r.Offset+r.Length : r.Offset+r.Length], m, nil
@@ -127,39 +127,59 @@ func (s *server) region(r *proto.Region) ([]byte, *mapped, error) {
 // inbox keeps descriptors that arrived until they are asked for.
 type inbox struct {
 	mu      sync.Mutex
-	files   []received
+	letters []letter
 	arrived chan struct{} // closed and replaced when one arrives
 }
 
-type received struct {
+// letter is a descriptor, or why there is none.
+type letter struct {
 	shm.Message
-	file *os.File
+	file    *os.File
+	refused error
 }
 
-// serve takes descriptors until the host is gone. A host that sends too many
-// loses the oldest.
+// maxRefused bounds the refusals that wait to be asked for.
+const maxRefused = 1 << 10
+
+// serve takes descriptors until the host is gone. One too many is refused by
+// name: whoever asks for it learns why it is not there.
 func (in *inbox) serve(ch *shm.Channel) error {
 	for {
 		m, f, err := ch.Receive()
 		switch {
-		case err == nil:
+		case err == nil, errors.Is(err, backend.ErrInternal):
+			in.put(letter{m, f, err})
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, backend.ErrInvalidInput):
-			continue // the request that waits for it will say so
+			// Nobody knows whose it was; the request that waits will say so.
 		default:
 			return err
 		}
-		in.mu.Lock()
-		if len(in.files) == maxDescriptors {
-			in.files[0].file.Close()
-			in.files = in.files[1:]
-		}
-		in.files = append(in.files, received{m, f})
-		close(in.arrived)
-		in.arrived = make(chan struct{})
-		in.mu.Unlock()
 	}
+}
+
+func (in *inbox) put(l letter) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	isRefusal := func(l letter) bool { return l.refused != nil }
+	files := 0
+	for _, l := range in.letters {
+		if !isRefusal(l) {
+			files++
+		}
+	}
+	if !isRefusal(l) && files == maxDescriptors {
+		l.file.Close()
+		l.file, l.refused = nil, refused("more than %d descriptors wait to be asked for", maxDescriptors)
+	}
+	if isRefusal(l) && len(in.letters)-files == maxRefused {
+		oldest := slices.IndexFunc(in.letters, isRefusal)
+		in.letters = slices.Delete(in.letters, oldest, oldest+1)
+	}
+	in.letters = append(in.letters, l)
+	close(in.arrived)
+	in.arrived = make(chan struct{})
 }
 
 // take waits for a descriptor, which is the caller's to close.
@@ -168,11 +188,11 @@ func (in *inbox) take(ctx context.Context, kind shm.Kind, id uint64) (*os.File, 
 	defer late.Stop()
 	for {
 		in.mu.Lock()
-		for i, r := range in.files {
-			if r.Kind == kind && r.ID == id {
-				in.files = append(in.files[:i], in.files[i+1:]...)
+		for i, l := range in.letters {
+			if l.Kind == kind && l.ID == id {
+				in.letters = slices.Delete(in.letters, i, i+1)
 				in.mu.Unlock()
-				return r.file, r.Size, nil
+				return l.file, l.Size, l.refused
 			}
 		}
 		arrived := in.arrived
@@ -180,9 +200,9 @@ func (in *inbox) take(ctx context.Context, kind shm.Kind, id uint64) (*os.File, 
 		select {
 		case <-arrived:
 		case <-ctx.Done():
-			return nil, 0, ctx.Err()
+			return nil, 0, backend.Ended(ctx)
 		case <-late.C:
-			return nil, 0, fmt.Errorf("%w: the descriptor %d was not sent", backend.ErrInvalidInput, id)
+			return nil, 0, refused("the descriptor %d was not sent", id)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -36,13 +37,17 @@ type Spec struct {
 	// Env is added to the plugin's environment, as NAME=VALUE. Of the host's
 	// it has what docs/protocol.md lists.
 	Env []string
+	// GRPC is added to the options of the connection, such as the handler of
+	// an instrumentation:
+	//	grpc.WithStatsHandler(otelgrpc.NewClientHandler())
+	GRPC []grpc.DialOption
 	// Logger takes what the plugin logs and writes to stderr; nil discards it.
 	Logger *slog.Logger
 	// StartTimeout bounds the start, the opening of the backend included: 0
 	// is 30 seconds.
 	StartTimeout time.Duration
 	// Budget bounds the shared memory for scalars, in bytes: 0 is half of
-	// the machine's memory.
+	// the memory that this process may have.
 	Budget int64
 	// StagingBytes bounds the shared memory that bases go through: 0 is
 	// 96 MiB, in chunks of a third.
@@ -126,10 +131,9 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
 		AutoMTLS:         true,
 		StartTimeout:     spec.StartTimeout,
-		GRPCDialOptions: []grpc.DialOption{
+		GRPCDialOptions: append(slices.Clone(spec.GRPC),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReply)),
-			grpc.WithIdleTimeout(0), // there is one connection, and no socket for another
-		},
+			grpc.WithIdleTimeout(0)), // there is one connection, and no socket for another
 		Logger:      &hclogger{log: logger},
 		SyncStdout:  log.stream("stdout"),
 		SyncStderr:  log.stream("stderr"),
@@ -140,19 +144,31 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 			return started.Load(), nil
 		},
 	})
+	caller := ctx
 	abort := func(err error) (*Client, error) {
-		if proc := started.Load(); proc != nil {
+		if err = fmt.Errorf("starting plugin %s: %w", spec.Name, cleanError{err}); caller.Err() == nil {
+			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+		}
+		var stuck <-chan struct{}
+		if proc := started.Load(); proc == nil {
+			theirs.Close()
+		} else {
+			stuck = proc.stuck
 			proc.end(exitGrace)
-			err = proc.startError(spec.Name, err)
-			if proc.killedByOthers() {
+			if err = fmt.Errorf("%w; %s", err, proc.obituary()); proc.killedByOthers() {
 				err = killedAtStart{err}
 			}
-		} else {
-			theirs.Close()
-			err = fmt.Errorf("%w: starting plugin %s: %w", backend.ErrUnavailable, spec.Name, err)
 		}
-		gp.Kill()
 		channel.Close()
+		cleaned := make(chan struct{})
+		go func() {
+			gp.Kill()
+			close(cleaned)
+		}()
+		select {
+		case <-cleaned:
+		case <-stuck:
+		}
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, spec.StartTimeout,
@@ -169,15 +185,15 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 		if remote, ok := fromStatus(err); ok {
 			err = remote
 		} else if overdue(ctx, err) {
-			err = context.Cause(ctx)
+			err = backend.Ended(ctx)
 		}
 		return abort(err)
 	}
 	info, err := infoOf(reply)
-	info.PID = proc.pid()
 	if err != nil {
 		return abort(err)
 	}
+	info.PID, info.Executable = proc.pid(), found.Path
 	// The connection stands and is not made again. Without its files nothing
 	// is left behind, however the two processes end.
 	_ = os.RemoveAll(sockets)
@@ -249,7 +265,7 @@ func connect(ctx context.Context, gp *goplugin.Client, started *atomic.Pointer[p
 		}
 		select {
 		case <-done:
-			return nil, context.Cause(ctx)
+			return nil, backend.Ended(ctx)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -280,25 +296,27 @@ func lowestLevel(l *slog.Logger) slog.Level {
 	return slog.LevelError + 4
 }
 
-// maxDevices, maxGroups and maxName bound what a plugin may say of itself.
+// What a plugin may say of itself: longer lists are refused, longer texts cut.
 const (
 	maxDevices = 256
 	maxGroups  = 1 << 10
-	maxName    = 4 << 10
+	maxName    = 1 << 10
 )
 
 // infoOf checks a plugin's description of itself.
 func infoOf(r *proto.OpenReply) (backend.Info, error) {
-	info := backend.Info{Name: r.Name, Version: r.Version}
-	if len(r.Devices) > maxDevices || len(r.Name) > maxName || len(r.Version) > maxName {
-		return info, errors.New("the plugin's description of itself is too long")
+	info := backend.Info{Name: cleanLine(r.Name, maxName), Version: cleanLine(r.Version, maxName)}
+	if len(r.Devices) > maxDevices {
+		return info, fmt.Errorf("the plugin has %d devices, more than %d", len(r.Devices), maxDevices)
 	}
 	for _, d := range r.Devices {
-		info.Devices = append(info.Devices, backend.Device{Name: d.GetName(), Memory: d.GetMemory(), Detail: d.GetDetail()})
+		info.Devices = append(info.Devices, backend.Device{
+			Name: cleanLine(d.GetName(), maxName), Memory: d.GetMemory(), Detail: cleanLine(d.GetDetail(), maxName),
+		})
 	}
 	offered := r.GetCan().GetMsm()
 	if len(offered) > maxGroups {
-		return info, errors.New("the plugin offers too many groups")
+		return info, fmt.Errorf("the plugin offers %d groups, more than %d", len(offered), maxGroups)
 	}
 	for _, g := range offered {
 		of := backend.CurveGroup{Curve: backend.Curve(g.GetCurve()), Group: backend.Group(g.GetGroup())}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
@@ -34,6 +37,10 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	if buildDir != "" {
 		os.RemoveAll(buildDir)
 	}
@@ -100,6 +107,20 @@ func newBN(n int) bn {
 
 func (b bn) bases() backend.Bases {
 	return backend.Bases{Curve: b.loaded.Curve, Group: b.loaded.Group, Count: b.loaded.Count, Bytes: b.points}
+}
+
+// file has the points in a file.
+func (b bn) file(t *testing.T) *os.File {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "bases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	if _, err := f.Write(b.points); err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 func (b bn) want() []byte { return b.wantOf(0, b.loaded.Count, b.scalars) }

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
-
-	"github.com/pippin-zk/pippin/backend"
 )
 
 // pipeGrace is how long after a plugin's exit its pipes are still read: its
@@ -23,8 +21,12 @@ import (
 // them open for ever.
 const pipeGrace = 200 * time.Millisecond
 
-// reapGrace is how long the news of an exit may take.
-const reapGrace = 50 * time.Millisecond
+// reapGrace is how long the news of an exit may take, and stuckGrace how long
+// the exit after SIGKILL: only a driver that does not return can hold it up.
+const (
+	reapGrace  = 50 * time.Millisecond
+	stuckGrace = 5 * time.Second
+)
 
 // process is a plugin's process, as go-plugin's runner. Unlike go-plugin's
 // own it sees the exit even while somebody holds the pipes open, gives the
@@ -41,12 +43,14 @@ type process struct {
 
 	exited  chan struct{} // closed when it has exited and been waited for
 	drained chan struct{} // closed when its stderr was read to the end
+	stuck   chan struct{} // closed when SIGKILL has not ended it in time
 	state   string        // how it ended; valid after exited
-	endedAt time.Time     // valid after exited
 
 	mu      sync.Mutex
 	started bool
 	killed  bool // by Kill
+
+	signal func() error // sends SIGKILL; tests put another here
 }
 
 var _ runner.Runner = (*process)(nil)
@@ -60,7 +64,9 @@ func newProcess(spec *Spec, found Found, handshake []string, inherit *os.File, l
 		log:     log,
 		exited:  make(chan struct{}),
 		drained: make(chan struct{}),
+		stuck:   make(chan struct{}),
 	}
+	p.signal = func() error { return p.cmd.Process.Kill() }
 	p.silent, p.hush = io.Pipe()
 	p.cmd.Env = environment(os.Environ(), spec.Env, handshake)
 	p.cmd.ExtraFiles = []*os.File{inherit}
@@ -73,7 +79,7 @@ func (p *process) Start(context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.launch(); err != nil {
-		p.state, p.endedAt = "not started", time.Now()
+		p.state = "not started"
 		p.hush.Close()
 		close(p.drained)
 		close(p.exited)
@@ -88,7 +94,7 @@ func (p *process) Start(context.Context) error {
 	go func() {
 		killChildren(p.cmd.Process.Pid)
 		_ = p.cmd.Wait()
-		p.state, p.endedAt = p.cmd.ProcessState.String(), time.Now()
+		p.state = p.cmd.ProcessState.String()
 		close(p.exited)
 		deadline := time.Now().Add(pipeGrace)
 		_ = p.stdout.SetReadDeadline(deadline)
@@ -139,8 +145,15 @@ func (p *process) Kill(context.Context) error {
 	if p.exitedWithin(reapGrace) {
 		return nil
 	}
-	p.killed = true
-	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if !p.killed {
+		p.killed = true
+		time.AfterFunc(stuckGrace, func() {
+			if !p.hasExited() {
+				close(p.stuck)
+			}
+		})
+	}
+	if err := p.signal(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
 	return nil
@@ -166,11 +179,15 @@ func (p *process) Wait(context.Context) error {
 	return nil
 }
 
-// end waits a while for the process to exit and kills it if it does not.
+// end waits a while for the process to exit and kills it if it does not. It
+// has exited then, unless it is stuck.
 func (p *process) end(patience time.Duration) {
 	if !p.exitedWithin(patience) {
 		_ = p.Kill(context.Background())
-		<-p.exited
+		select {
+		case <-p.exited:
+		case <-p.stuck:
+		}
 	}
 }
 
@@ -237,9 +254,4 @@ func (p *process) PluginToHost(network, addr string) (string, string, error) {
 
 func (p *process) HostToPlugin(network, addr string) (string, string, error) {
 	return network, addr, nil
-}
-
-// startError is why a plugin did not come up.
-func (p *process) startError(name string, err error) error {
-	return fmt.Errorf("%w: starting plugin %s: %w; %s", backend.ErrUnavailable, name, cleanError{err}, p.obituary())
 }

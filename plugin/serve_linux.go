@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 const orphanGrace = 2 * time.Second
 
 // serve runs the plugin until the host is done with it.
-func serve(open Opener) error {
+func serve(open Opener, options []grpc.ServerOption) error {
 	// The first line on stdout must be go-plugin's, whatever libraries
 	// print: descriptor 1 becomes stderr, go-plugin keeps the real one.
 	out, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 10)
@@ -45,8 +46,10 @@ func serve(open Opener) error {
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig:  handshake,
 		VersionedPlugins: versions(&pluginSide{s: s}),
-		GRPCServer:       goplugin.DefaultGRPCServer,
-		Logger:           &hclogger{log: log},
+		GRPCServer: func(own []grpc.ServerOption) *grpc.Server {
+			return grpc.NewServer(slices.Concat(options, own)...)
+		},
+		Logger: &hclogger{log: log},
 	})
 	// The host has asked for the end; it closed the backend before if it
 	// could.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -34,6 +35,7 @@ type ArenaUser interface {
 // The server's limits. A host that keeps to the protocol does not meet them.
 const (
 	maxArenas      = 64
+	maxHalfOpen    = 64 // loads that have begun and not ended
 	maxDescriptors = 32 // received and not yet asked for
 	descriptorWait = 10 * time.Second
 )
@@ -57,7 +59,8 @@ type server struct {
 	loaded  map[backend.BasesID]backendutil.Loaded
 	calls   map[uint64]context.CancelFunc
 
-	inbox inbox
+	inbox   inbox
+	loading atomic.Int64
 
 	// exit ends the process of a plugin whose backend is gone: only another
 	// process can replace it.
@@ -77,6 +80,12 @@ func newServer(opener Opener, log *slog.Logger, level *slog.LevelVar) *server {
 	return s
 }
 
+// refused is the error for a request that no correct host sends, or that this
+// process cannot serve: whoever asked the host has done nothing wrong.
+func refused(format string, a ...any) error {
+	return fmt.Errorf("%w: the plugin refused: "+format, append([]any{backend.ErrInternal}, a...)...)
+}
+
 // guard runs f on the backend and turns a panic into an error. After a panic
 // the backend is not used any more.
 func (s *server) guard(f func(b backend.Backend) error) (err error) {
@@ -88,7 +97,7 @@ func (s *server) guard(f func(b backend.Backend) error) (err error) {
 	case s.closed:
 		err = fmt.Errorf("%w: plugin", backend.ErrClosed)
 	case b == nil:
-		err = fmt.Errorf("%w: the backend is not open", backend.ErrInvalidInput)
+		err = refused("the backend is not open")
 	}
 	s.mu.Unlock()
 	if err != nil {
@@ -118,7 +127,7 @@ func (s *server) Open(_ context.Context, r *proto.OpenRequest) (*proto.OpenReply
 	s.opening = true
 	s.mu.Unlock()
 	if again {
-		return nil, toStatus(fmt.Errorf("%w: the backend was opened before", backend.ErrInvalidInput))
+		return nil, toStatus(refused("the backend was opened before"))
 	}
 	s.level.Set(slog.Level(r.LogLevel))
 	var b backend.Backend
@@ -217,7 +226,7 @@ func (s *server) FreeBases(ctx context.Context, r *proto.FreeBasesRequest) (*pro
 		delete(s.loaded, id)
 		s.mu.Unlock()
 		if !ok {
-			return fmt.Errorf("%w: bases %d are not loaded", backend.ErrInvalidInput, id)
+			return refused("bases %d are not loaded", id)
 		}
 		return b.FreeBases(ctx, id)
 	})
@@ -256,7 +265,7 @@ func (s *server) enter(call uint64, cancel context.CancelFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, double := s.calls[call]; double {
-		return fmt.Errorf("%w: call %d is running already", backend.ErrInvalidInput, call)
+		return refused("call %d is running already", call)
 	}
 	s.calls[call] = cancel
 	return nil
@@ -288,12 +297,12 @@ func (s *server) jobs(in []*proto.Job) (jobs []backend.Job, release func(), err 
 		}
 	}
 	if len(in) > maxJobs {
-		return nil, release, fmt.Errorf("%w: %d jobs in a batch", backend.ErrInvalidInput, len(in))
+		return nil, release, refused("%d jobs in a batch", len(in))
 	}
 	jobs = make([]backend.Job, len(in))
 	for i, w := range in {
 		if w.GetOffset() > backend.MaxCount || w.GetCount() > backend.MaxCount || w.GetSameAs() > maxJobs {
-			return nil, release, fmt.Errorf("%w: job %d: a number is out of range", backend.ErrInvalidInput, i)
+			return nil, release, refused("job %d: a number is out of range", i)
 		}
 		j := &jobs[i]
 		*j = backend.Job{
@@ -310,7 +319,7 @@ func (s *server) jobs(in []*proto.Job) (jobs []backend.Job, release func(), err 
 		}
 		if w.Progress != nil {
 			if w.Scalars == nil || w.Progress.Length < 8 {
-				return nil, release, fmt.Errorf("%w: job %d: a counter without scalars or room", backend.ErrInvalidInput, i)
+				return nil, release, refused("job %d: a counter without scalars or room", i)
 			}
 			counter, m, err := s.region(w.Progress)
 			if err != nil {
@@ -321,31 +330,38 @@ func (s *server) jobs(in []*proto.Job) (jobs []backend.Job, release func(), err 
 			size := total / max(j.Count, 1)
 			j.Ready = func(ctx context.Context, n int) error {
 				if n < 0 || n > total/max(size, 1) {
-					return fmt.Errorf("%w: waiting for %d of %d scalars", backend.ErrInvalidInput, n, total/max(size, 1))
+					return refused("waiting for %d of %d scalars", n, total/max(size, 1))
 				}
 				return shm.WaitCounter(ctx, counter, n*size, total)
 			}
 		}
 	}
-	err = backendutil.CheckJobs(jobs, func(id backend.BasesID) (backendutil.Loaded, bool) {
+	if err := backendutil.CheckJobs(jobs, func(id backend.BasesID) (backendutil.Loaded, bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		l, ok := s.loaded[id]
 		return l, ok
-	})
-	return jobs, release, err
+	}); err != nil {
+		return nil, release, refused("%v", err)
+	}
+	return jobs, release, nil
 }
 
 // LoadBases makes bases resident.
 func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
 	return s.guard(func(b backend.Backend) error {
+		if s.loading.Add(1) > maxHalfOpen {
+			s.loading.Add(-1)
+			return refused("more than %d loads at once", maxHalfOpen)
+		}
+		defer s.loading.Add(-1)
 		first, err := stream.Recv()
 		if err != nil {
 			return err
 		}
 		h := first.GetHeader()
 		if h == nil || h.Curve > math.MaxUint8 || h.Group > math.MaxUint8 || h.Count > backend.MaxCount || h.Multiples > math.MaxInt32 {
-			return fmt.Errorf("%w: the header of bases", backend.ErrInvalidInput)
+			return refused("the header of bases")
 		}
 		bases := backend.Bases{
 			Curve: backend.Curve(h.Curve), Group: backend.Group(h.Group), Count: int(h.Count),
@@ -362,14 +378,14 @@ func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
 			}
 			defer f.Close()
 			if h.File.Offset > math.MaxInt64 {
-				return fmt.Errorf("%w: offset in the file of bases", backend.ErrInvalidInput)
+				return refused("offset in the file of bases")
 			}
 			bases.File, bases.FileOffset = f, int64(h.File.Offset)
 		} else {
 			bases.Pieces = in.pieces
 		}
 		if err := bases.Validate(); err != nil {
-			return err
+			return refused("%v", err)
 		}
 		in.left = bases.Size()
 		go in.read(cancel)
@@ -429,7 +445,7 @@ func (in *incoming) pieces(yield func([]byte, error) bool) {
 		mem, m, err := in.s.region(chunk)
 		if err == nil && (len(mem) == 0 || int64(len(mem)) > in.left) {
 			m.release()
-			err = fmt.Errorf("%w: chunk of %d bytes, %d are still to come", backend.ErrInvalidInput, len(mem), in.left)
+			err = refused("chunk of %d bytes, %d are still to come", len(mem), in.left)
 		}
 		if err != nil {
 			yield(nil, err)

@@ -11,6 +11,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,18 +61,18 @@ func newByHand(t *testing.T) *byHand {
 		t.Fatal(err)
 	}
 	h.BackendClient = proto.NewBackendClient(conn)
-	t.Cleanup(func() { conn.Close(); g.Stop(); ours.Close(); ch.Close() })
+	t.Cleanup(func() { conn.Close(); g.Stop(); h.server.stop(); ours.Close(); ch.Close() })
 	return h
 }
 
-// invalid checks the kind of a refusal.
+// invalid checks the kind of a refusal, which accuses no caller.
 func invalid(t *testing.T, what string, err error) {
 	t.Helper()
 	if err == nil {
 		t.Errorf("%s: accepted", what)
 		return
 	}
-	if remote, ok := fromStatus(err); !ok || !errors.Is(remote, backend.ErrInvalidInput) {
+	if remote, ok := fromStatus(err); !ok || backend.FaultOf(remote) != backend.FaultBackend {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -324,35 +325,82 @@ func TestDetachWaits(t *testing.T) {
 	eventually(t, time.Second, "the arena goes", func() bool { return h.backend.Arenas.Load() == 0 })
 }
 
-// TestInbox: descriptors that nobody asks for do not pile up.
-func TestInbox(t *testing.T) {
+// TestInboxRefusesByName: descriptors that nobody asks for do not pile up, and
+// whoever asks for one that was refused learns so at once.
+func TestInboxRefusesByName(t *testing.T) {
 	h := newByHand(t)
 	null, err := os.Open("/dev/null")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	for i := range uint64(3 * maxDescriptors) {
+	const sent = maxDescriptors + 2*maxRefused
+	for i := range uint64(sent) {
 		if err := h.channel.Send(shm.Message{Kind: shm.KindFile, ID: i}, null); err != nil {
 			t.Fatal(err)
 		}
 	}
-	f, _, err := h.server.inbox.take(ctx, shm.KindFile, 3*maxDescriptors-1)
-	if err != nil {
-		t.Fatal(err)
+	kept := func() int {
+		h.server.inbox.mu.Lock()
+		defer h.server.inbox.mu.Unlock()
+		return len(h.server.inbox.letters)
 	}
-	f.Close()
-	h.server.inbox.mu.Lock()
-	kept := len(h.server.inbox.files)
-	h.server.inbox.mu.Unlock()
-	if kept != maxDescriptors-1 {
-		t.Errorf("%d kept", kept)
+	const last = sent - 1
+	eventually(t, 10*time.Second, "the last has arrived", func() bool {
+		h.server.inbox.mu.Lock()
+		defer h.server.inbox.mu.Unlock()
+		l := h.server.inbox.letters
+		return len(l) > 0 && l[len(l)-1].ID == last
+	})
+	if n := kept(); n != maxDescriptors+maxRefused {
+		t.Errorf("%d kept", n)
+	}
+	for i := range uint64(maxDescriptors) {
+		f, _, err := h.server.inbox.take(ctx, shm.KindFile, i)
+		if err != nil {
+			t.Fatalf("descriptor %d: %v", i, err)
+		}
+		f.Close()
+	}
+	begin := time.Now()
+	_, _, err = h.server.inbox.take(ctx, shm.KindFile, last)
+	if backend.FaultOf(err) != backend.FaultBackend || !strings.Contains(err.Error(), "more than 32 descriptors") {
+		t.Errorf("one too many: %v", err)
+	}
+	if d := time.Since(begin); d > descriptorWait/2 {
+		t.Errorf("the refusal took %v", d)
 	}
 	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer cancel()
-	if _, _, err := h.server.inbox.take(short, shm.KindArena, 3*maxDescriptors-2); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := h.server.inbox.take(short, shm.KindArena, sent-2); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("another kind: %v", err)
 	}
+}
+
+// TestHalfOpenLoads: loads that begin and do not go on are bounded.
+func TestHalfOpenLoads(t *testing.T) {
+	h := newByHand(t)
+	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	open := func() proto.Backend_LoadBasesClient {
+		s, err := h.LoadBases(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	var half []proto.Backend_LoadBasesClient
+	for range maxHalfOpen {
+		half = append(half, open())
+	}
+	eventually(t, 10*time.Second, "all have begun", func() bool { return h.server.loading.Load() == maxHalfOpen })
+	_, err := open().Recv()
+	invalid(t, "one too many", err)
+	for _, s := range half {
+		_ = s.CloseSend()
+	}
+	eventually(t, 10*time.Second, "all have ended", func() bool { return h.server.loading.Load() == 0 })
 }
 
 func TestErrorsCross(t *testing.T) {

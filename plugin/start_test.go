@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -185,32 +184,4 @@ func TestNothingLeaks(t *testing.T) {
 	buf := make([]byte, 1<<16)
 	t.Errorf("goroutines %d to %d, descriptors %d to %d, arenas %d to %d, socket folders %d to %d\n%s",
 		g0, g, f0, f, m0, m, s0, d, buf[:runtime.Stack(buf, true)])
-}
-
-// TestFrozenPlugin: a plugin that is stopped answers nothing, and still the
-// host gets rid of it.
-func TestFrozenPlugin(t *testing.T) {
-	c := mustOpen(t, spec(t, ""))
-	c.graces = graces{abandoned: 200 * time.Millisecond, close: 200 * time.Millisecond, exit: 200 * time.Millisecond}
-	b := newBN(100)
-	id := mustLoad(t, c, b.bases())
-	if err := c.proc.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-	defer cancel()
-	if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Scalars: b.scalars}}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("MSM: %v", err)
-	}
-	if err := c.FreeBases(ctx, id); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("FreeBases: %v", err)
-	}
-	begin := time.Now()
-	c.Close()
-	if d := time.Since(begin); d > 5*time.Second {
-		t.Errorf("Close took %v", d)
-	}
-	if n := c.pool.InUse(); n != 0 {
-		t.Errorf("%d bytes still in use", n)
-	}
 }

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/shm"
@@ -23,7 +24,7 @@ type Policy struct {
 	Window time.Duration
 	// Backoff is the pause before the first restart; it doubles with every
 	// death in the window up to MaxBackoff, and a random part of up to a
-	// half is taken off. 0 is 100 ms and 10 s.
+	// half is added or taken off. 0 is 100 ms and 10 s.
 	Backoff, MaxBackoff time.Duration
 }
 
@@ -40,6 +41,7 @@ func (p Policy) withDefaults() Policy {
 	if p.MaxBackoff <= 0 {
 		p.MaxBackoff = 10 * time.Second
 	}
+	p.MaxBackoff = max(p.MaxBackoff, p.Backoff)
 	return p
 }
 
@@ -142,7 +144,7 @@ func (s *Supervisor) pause() (time.Duration, error) {
 			return false
 		}
 		if !c.closedInLife() {
-			s.deaths, s.last = append(s.deaths, c.proc.endedAt), c.proc.obituary()
+			s.deaths, s.last = append(s.deaths, c.lostAt), context.Cause(c.life).Error()
 		}
 		return true
 	})
@@ -156,11 +158,13 @@ func (s *Supervisor) pause() (time.Duration, error) {
 		return 0, fmt.Errorf("%w: plugin %s died %d times in %v and is not started again; the last time: %s",
 			backend.ErrUnavailable, s.spec.Name, n, s.policy.Window, s.last)
 	}
-	pause := s.policy.MaxBackoff
-	if shift := n - 1; shift < 32 && s.policy.Backoff < pause>>shift {
-		pause = s.policy.Backoff << shift
+	pauses := backoff.ExponentialBackOff{
+		InitialInterval: s.policy.Backoff, MaxInterval: s.policy.MaxBackoff, Multiplier: 2, RandomizationFactor: 0.5,
 	}
-	return pause - rand.N(pause/2+1), nil
+	for range n - 1 {
+		pauses.NextBackOff()
+	}
+	return pauses.NextBackOff(), nil
 }
 
 func (s *Supervisor) died(how string) {

@@ -90,11 +90,12 @@ func (c *Channel) Send(m Message, f *os.File) error {
 
 // Receive waits for the next message; the file is the caller's to close. When
 // the other side is gone it returns io.EOF. A message that is malformed is
-// backend.ErrInvalidInput, and the channel can go on.
+// backend.ErrInvalidInput; one whose descriptor this process has no room for is
+// backend.ErrInternal, with the message. The channel can go on after both.
 func (c *Channel) Receive() (Message, *os.File, error) {
 	var b [messageSize + 1]byte
 	var oob [64]byte
-	n, oobn, _, _, err := c.conn.ReadMsgUnix(b[:], oob[:])
+	n, oobn, flags, _, err := c.conn.ReadMsgUnix(b[:], oob[:])
 	if err != nil && !errors.Is(err, io.EOF) {
 		return Message{}, nil, fmt.Errorf("%w: descriptor channel: %w", backend.ErrGone, err)
 	}
@@ -110,14 +111,21 @@ func (c *Channel) Receive() (Message, *os.File, error) {
 		return Message{}, nil, io.EOF
 	case n != messageSize || binary.LittleEndian.Uint32(b[0:]) != messageMagic:
 		return refuse(fmt.Errorf("%w: descriptor channel: message of %d bytes is not ours", backend.ErrInvalidInput, n))
+	case ferr == nil && len(files) == 0 && flags&truncated != 0:
+		return message(b[:]), nil, fmt.Errorf("%w: descriptor channel: no room for another open file (ulimit -n)", backend.ErrInternal)
 	case ferr != nil || len(files) != 1:
 		return refuse(fmt.Errorf("%w: descriptor channel: %d descriptors in a message, want 1", backend.ErrInvalidInput, len(files)))
 	}
+	return message(b[:]), files[0], nil
+}
+
+// message reads what Send wrote.
+func message(b []byte) Message {
 	return Message{
 		Kind: Kind(binary.LittleEndian.Uint32(b[4:])),
 		ID:   binary.LittleEndian.Uint64(b[8:]),
 		Size: binary.LittleEndian.Uint64(b[16:]),
-	}, files[0], nil
+	}
 }
 
 // Close ends the channel; the other side reads io.EOF.

@@ -17,6 +17,9 @@ func socketpair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "descriptors"), os.NewFile(uintptr(fds[1]), "descriptors"), nil
 }
 
+// truncated marks a message whose descriptors did not all come through.
+const truncated = unix.MSG_CTRUNC
+
 func rights(f *os.File) []byte { return unix.UnixRights(int(f.Fd())) }
 
 // parseRights takes the descriptors out of a control message. The net package

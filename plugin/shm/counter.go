@@ -107,7 +107,7 @@ const (
 
 // WaitCounter blocks until the counter in the first 8 bytes of b says that
 // need of total bytes are written. A poisoned counter is context.Canceled, a
-// value above total backend.ErrInvalidInput.
+// value above total backend.ErrInternal: a writer that breaks the protocol.
 func WaitCounter(ctx context.Context, b []byte, need, total int) error {
 	w := word(b)
 	sleep := minSleep
@@ -116,11 +116,11 @@ func WaitCounter(ctx context.Context, b []byte, need, total int) error {
 		case v == poison:
 			return fmt.Errorf("%w: the host gave up writing the scalars", context.Canceled)
 		case v > uint64(total):
-			return fmt.Errorf("%w: progress of %d in %d bytes", backend.ErrInvalidInput, v, total)
+			return fmt.Errorf("%w: progress of %d in %d bytes", backend.ErrInternal, v, total)
 		case v >= uint64(need):
 			return nil
 		}
-		if err := ctx.Err(); err != nil {
+		if err := backend.Ended(ctx); err != nil {
 			return err
 		}
 		if tries < spins {

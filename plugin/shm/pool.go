@@ -128,8 +128,8 @@ func (p *Pool) acquire(ctx context.Context, keep bool, sizes []int) ([]*Region, 
 	if all > p.budget {
 		return nil, fmt.Errorf("%w: %d bytes of shared memory asked, the budget is %d", backend.ErrOutOfMemory, all, p.budget)
 	}
-	if err := p.turn.Acquire(ctx, 1); err != nil {
-		return nil, err
+	if p.turn.Acquire(ctx, 1) != nil {
+		return nil, backend.Ended(ctx)
 	}
 	defer p.turn.Release(1)
 	p.mu.Lock()
@@ -138,7 +138,7 @@ func (p *Pool) acquire(ctx context.Context, keep bool, sizes []int) ([]*Region, 
 		if p.closed {
 			return nil, fmt.Errorf("%w: shared memory pool", backend.ErrClosed)
 		}
-		if err := ctx.Err(); err != nil {
+		if err := backend.Ended(ctx); err != nil {
 			return nil, err
 		}
 		got, missing := p.place(sizes, keep)

@@ -488,7 +488,7 @@ func TestCounter(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Set(1001)
-	if err := <-wait(1); !errors.Is(err, backend.ErrInvalidInput) {
+	if err := <-wait(1); !errors.Is(err, backend.ErrInternal) {
 		t.Errorf("beyond the end: %v", err)
 	}
 	c.Set(3)

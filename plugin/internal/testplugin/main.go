@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
+
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin"
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
@@ -39,6 +42,25 @@ func main() {
 			fmt.Fprintln(os.Stderr, "printed by the backend to stderr")
 			// As a C library does it, past Go's os.Stdout.
 			_, _ = syscall.Write(1, []byte("printed to descriptor 1\n"))
+		case "few-descriptors":
+			// As under ulimit -n: what is open stays, nothing can be added.
+			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 3, Max: 3}); err != nil {
+				return nil, err
+			}
+		case "little-memory":
+			// As under ulimit -v: no large arena can be mapped.
+			statm, err := os.ReadFile("/proc/self/statm")
+			if err != nil {
+				return nil, err
+			}
+			var pages uint64
+			if _, err := fmt.Sscan(string(statm), &pages); err != nil {
+				return nil, err
+			}
+			limit := pages*uint64(os.Getpagesize()) + 48<<20
+			if err := syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+				return nil, err
+			}
 		case "children":
 			child := exec.Command("sleep", "3600")
 			child.Stderr = os.Stderr // and so holds the pipe open
@@ -67,8 +89,22 @@ func main() {
 		b.Started = func() { log.Info("started") }
 		b.Cancelled = func() { log.Info("cancelled") }
 		return wrap(mode, b), nil
-	})
+	}, grpc.StatsHandler(&counting{on: mode == "stats"}))
 }
+
+// counting is an instrumentation as a plugin may have.
+type counting struct{ on bool }
+
+func (c *counting) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
+	if c.on {
+		fmt.Fprintln(os.Stderr, "instrumented", info.FullMethodName)
+	}
+	return ctx
+}
+
+func (*counting) HandleRPC(context.Context, stats.RPCStats)                         {}
+func (*counting) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (*counting) HandleConn(context.Context, stats.ConnStats)                       {}
 
 // early does what happens before Serve, or instead.
 func early(mode string) bool {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
@@ -17,7 +18,7 @@ type wrapped struct {
 
 func wrap(mode string, b *fake.Backend) backend.Backend {
 	switch mode {
-	case "panic", "crash", "deaf", "odd-error", "gone", "half-load":
+	case "panic", "crash", "deaf", "odd-error", "gone", "half-load", "blames":
 		return &wrapped{b, mode}
 	}
 	return b
@@ -36,6 +37,8 @@ func (w *wrapped) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error)
 		return nil, os.ErrDeadlineExceeded
 	case "gone":
 		return nil, backend.ErrGone
+	case "blames":
+		return nil, fmt.Errorf("%w: it was the caller", backend.ErrInvalidInput)
 	}
 	return w.Backend.MSM(ctx, jobs)
 }

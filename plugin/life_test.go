@@ -1,0 +1,410 @@
+//go:build linux
+
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/proto"
+)
+
+// within fails when f does not end in time, and waits for it all the same.
+func within(t *testing.T, limit time.Duration, what string, f func()) {
+	t.Helper()
+	begin := time.Now()
+	f()
+	if d := time.Since(begin); d > limit {
+		t.Errorf("%s took %v", what, d)
+	}
+}
+
+// stopped is a plugin that SIGSTOP has stopped, with bases.
+func stopped(t *testing.T) (*Client, bn, backend.BasesID) {
+	t.Helper()
+	c := mustOpen(t, spec(t, ""))
+	b := newBN(100)
+	id := mustLoad(t, c, b.bases())
+	stop(t, c)
+	return c, b, id
+}
+
+// stop stops a plugin's process and waits until it stands.
+func stop(t *testing.T, c *Client) {
+	t.Helper()
+	if err := c.proc.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 10*time.Second, "the plugin stands", func() bool { return state(c.proc.ID()) == "T" })
+}
+
+// TestStoppedPlugin: a plugin that is stopped answers nothing, and still every
+// call obeys its context and the host gets rid of it, with the limits that it
+// has by default.
+func TestStoppedPlugin(t *testing.T) {
+	t.Parallel()
+	c, b, id := stopped(t)
+	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	within(t, 5*time.Second, "what has a deadline", func() {
+		for what, f := range map[string]func() error{
+			"Ping":      func() error { return c.Ping(short) },
+			"LoadBases": func() error { _, err := c.LoadBases(short, b.bases()); return err },
+			"Alloc":     func() error { _, err := c.Alloc(short, 100<<20); return err },
+			"MSM": func() error {
+				_, err := c.MSM(short, []backend.Job{{Bases: id, Count: 100, Scalars: b.scalars}})
+				return err
+			},
+			"FreeBases": func() error { time.Sleep(50 * time.Millisecond); return c.FreeBases(short, id) },
+		} {
+			if err := f(); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+	within(t, 8*time.Second, "Close", func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if n := c.pool.InUse(); n != 0 {
+		t.Errorf("%d bytes still in use", n)
+	}
+}
+
+// TestCloseEndsCallsOfAStoppedPlugin: calls without a deadline end with Close,
+// and say that the plugin is gone.
+func TestCloseEndsCallsOfAStoppedPlugin(t *testing.T) {
+	t.Parallel()
+	c, b, id := stopped(t)
+	var wg sync.WaitGroup
+	for what, f := range map[string]func() error{
+		"Ping":      func() error { return c.Ping(ctx) },
+		"LoadBases": func() error { _, err := c.LoadBases(ctx, b.bases()); return err },
+		"MSM": func() error {
+			_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Scalars: b.scalars}})
+			return err
+		},
+		"FreeBases": func() error {
+			id := id + 1
+			c.bases.Put(id, b.loaded, struct{}{})
+			return c.FreeBases(ctx, id)
+		},
+	} {
+		wg.Go(func() {
+			err := f()
+			if !errors.Is(err, backend.ErrGone) || !strings.Contains(err.Error(), "did not answer") || errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
+	}
+	time.Sleep(50 * time.Millisecond) // so that they are on their way; without, they are ErrClosed or gone
+	within(t, 8*time.Second, "Close", func() { c.Close() })
+	wg.Wait()
+	select {
+	case <-c.Done():
+	default:
+		t.Error("Done is open")
+	}
+	if c.closedInLife() {
+		t.Error("a plugin that hung counts as one that was closed")
+	}
+}
+
+// TestCloseWaitsForLongCalls: a call may last as long as it needs while the
+// plugin answers pings.
+func TestCloseWaitsForLongCalls(t *testing.T) {
+	t.Parallel()
+	var log capture
+	s := spec(t, "delay=1500")
+	s.Logger = log.logger()
+	c := mustOpen(t, s)
+	c.graces.ping, c.graces.answer = 20*time.Millisecond, 10*time.Second
+	b := newBN(10)
+	id := mustLoad(t, c, b.bases())
+	done := make(chan error, 1)
+	go func() {
+		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.scalars}})
+		if err == nil && !bytes.Equal(got[0], b.want()) {
+			err = errors.New("wrong answer")
+		}
+		done <- err
+	}()
+	eventually(t, 10*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+	c.Close()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	default:
+		t.Error("Close did not wait")
+	}
+}
+
+// TestPing: answered while a call computes, not while the process is stopped.
+func TestPing(t *testing.T) {
+	t.Parallel()
+	var log capture
+	s := spec(t, "delay=600000")
+	s.Logger = log.logger()
+	c := mustOpen(t, s)
+	b := newBN(10)
+	id := mustLoad(t, c, b.bases())
+	running, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.MSM(running, []backend.Job{{Bases: id, Count: 10, Scalars: b.scalars}})
+		done <- err
+	}()
+	eventually(t, 10*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+	within(t, 10*time.Second, "Ping during a call", func() {
+		if err := c.Ping(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	stop(t, c)
+	cause := errors.New("too long")
+	short, cancelPing := context.WithTimeoutCause(ctx, 100*time.Millisecond, cause)
+	defer cancelPing()
+	if err := c.Ping(short); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, cause) {
+		t.Errorf("stopped: %v", err)
+	}
+	if err := c.proc.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ping(ctx); err != nil {
+		t.Errorf("it goes on: %v", err)
+	}
+	cancel()
+	<-done
+	c.Close()
+	if err := c.Ping(ctx); !errors.Is(err, backend.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}
+
+// TestDone: closed when the process is gone, and when it was given up.
+func TestDone(t *testing.T) {
+	t.Parallel()
+	for what, end := range map[string]func(*Client){
+		"killed":             func(c *Client) { _ = c.proc.cmd.Process.Kill() },
+		"broke the protocol": func(c *Client) { _ = c.nonsense("x") },
+		"closed":             func(c *Client) { c.Close() },
+	} {
+		c := mustOpen(t, spec(t, ""))
+		select {
+		case <-c.Done():
+			t.Errorf("%s: done too early", what)
+		default:
+		}
+		end(c)
+		select {
+		case <-c.Done():
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s: Done is open", what)
+		}
+	}
+}
+
+// TestUnkillable: a process that SIGKILL does not end, as one that waits in a
+// broken driver, holds up nobody for ever.
+func TestUnkillable(t *testing.T) {
+	t.Parallel()
+	c, b, id := stopped(t)
+	c.proc.mu.Lock()
+	kill := c.proc.signal
+	c.proc.signal = func() error { return nil }
+	c.proc.mu.Unlock()
+	called := make(chan error, 1)
+	go func() {
+		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Scalars: b.scalars}})
+		called <- err
+	}()
+	eventually(t, 5*time.Second, "the call is on its way", func() bool { return c.pool.InUse() > 0 })
+	within(t, stuckGrace+8*time.Second, "Close", func() {
+		if err := c.Close(); !errors.Is(err, backend.ErrInternal) || !strings.Contains(err.Error(), "cannot be killed; process "+c.proc.ID()) {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	select {
+	case err := <-called:
+		if !errors.Is(err, backend.ErrGone) {
+			t.Errorf("MSM: %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("MSM hangs")
+	}
+	if c.pool.InUse() == 0 {
+		t.Error("memory that the process may still read was given back")
+	}
+	if err := kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-c.ended
+	if n := c.pool.InUse(); n != 0 {
+		t.Errorf("%d bytes in use when it has ended", n)
+	}
+}
+
+// TestOwnTroubleIsNotInvalidInput: what goes wrong in the plugin itself is the
+// backend's fault, at once and not after a time-out, so that another backend
+// takes the call.
+func TestOwnTroubleIsNotInvalidInput(t *testing.T) {
+	t.Parallel()
+	for mode, says := range map[string]string{
+		"few-descriptors": "ulimit -n",
+		"little-memory":   "cannot allocate memory",
+		"blames":          "it was the caller",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			c := mustOpen(t, spec(t, mode))
+			b := newBN(10)
+			for range 3 {
+				within(t, descriptorWait/2, "failing", func() {
+					buffer, err := c.Alloc(ctx, 64<<20)
+					if err == nil {
+						buffer.Free()
+						var id backend.BasesID
+						id, err = c.LoadBases(ctx, b.bases())
+						if err != nil {
+							t.Fatal(err)
+						}
+						_, err = c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.scalars}})
+					}
+					if f := backend.FaultOf(err); f != backend.FaultBackend || errors.Is(err, backend.ErrInvalidInput) ||
+						!strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "plugin test") {
+						t.Errorf("fault %v: %v", f, err)
+					}
+				})
+			}
+		})
+	}
+	// What only the plugin can see is believed.
+	c := mustOpen(t, spec(t, "blames"))
+	b := newBN(10)
+	id := mustLoad(t, c, b.bases())
+	_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.scalars, Check: true}})
+	if backend.FaultOf(err) != backend.FaultCaller {
+		t.Errorf("a scalar not below r: %v", err)
+	}
+}
+
+// TestSixtyFourLoads: more loads at once than the plugin takes descriptors.
+func TestSixtyFourLoads(t *testing.T) {
+	t.Parallel()
+	c := mustOpen(t, spec(t, ""))
+	b := newBN(200)
+	file := b.file(t)
+	var wg sync.WaitGroup
+	begin := time.Now()
+	// Stopped, it asks for none while they arrive.
+	stop(t, c)
+	for i := range 64 {
+		wg.Go(func() {
+			src := b.bases()
+			if i%4 != 0 {
+				src.Bytes, src.File = nil, file
+			}
+			id, err := c.LoadBases(ctx, src)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 200, Scalars: b.scalars}})
+			if err != nil || !bytes.Equal(got[0], b.want()) {
+				t.Errorf("wrong answer (%v)", err)
+			}
+		})
+	}
+	time.Sleep(100 * time.Millisecond)
+	if err := c.proc.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	if d := time.Since(begin); d > descriptorWait {
+		t.Errorf("took %v", d)
+	}
+}
+
+// TestLoadsThatAreGivenUp: a plugin that answers no load does not collect them.
+func TestLoadsThatAreGivenUp(t *testing.T) {
+	t.Parallel()
+	c, b, _ := stopped(t)
+	cause := errors.New("no patience")
+	for range 3 * maxLoads {
+		short, cancel := context.WithTimeoutCause(ctx, 10*time.Millisecond, cause)
+		if _, err := c.LoadBases(short, b.bases()); !errors.Is(err, cause) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		cancel()
+	}
+	if c.loads.TryAcquire(1) {
+		t.Error("loads that the plugin has not ended are not counted")
+	}
+}
+
+// counted is an instrumentation as a host may have.
+type counted struct{ calls atomic.Int64 }
+
+func (c *counted) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
+	if info.FullMethodName == proto.Backend_MSM_FullMethodName {
+		c.calls.Add(1)
+	}
+	return ctx
+}
+
+func (*counted) HandleRPC(context.Context, stats.RPCStats)                         {}
+func (*counted) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (*counted) HandleConn(context.Context, stats.ConnStats)                       {}
+
+// TestInstrumentation: both sides take options of gRPC.
+func TestInstrumentation(t *testing.T) {
+	t.Parallel()
+	var log capture
+	var calls counted
+	s := spec(t, "stats")
+	s.Logger = log.logger()
+	s.GRPC = []grpc.DialOption{grpc.WithStatsHandler(&calls)}
+	check(t, mustOpen(t, s), 10)
+	if n := calls.calls.Load(); n != 1 {
+		t.Errorf("the host counted %d calls", n)
+	}
+	eventually(t, 10*time.Second, "the plugin counts", func() bool {
+		return strings.Contains(log.String(), "instrumented "+proto.Backend_MSM_FullMethodName)
+	})
+}
+
+// TestInfoIsBounded: what a plugin says of itself is bounded and clean.
+func TestInfoIsBounded(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	info, err := infoOf(&proto.OpenReply{
+		Name: "a\x1b[2Jb" + long, Version: long, Devices: []*proto.Device{{Name: "d\n" + long, Detail: "\a" + long}, nil},
+		Can: &proto.Capabilities{Msm: []*proto.CurveGroup{{Curve: 1, Group: 1}, {Curve: 300, Group: 1}, nil}},
+	})
+	if err != nil || len(info.Devices) != 2 || len(info.Can.MSM) != 1 {
+		t.Fatalf("%v, %d devices, %v", err, len(info.Devices), info.Can)
+	}
+	for _, s := range []string{info.Name, info.Version, info.Devices[0].Name, info.Devices[0].Detail} {
+		if len(s) > 2*maxName || control(s) || strings.Contains(s, "\n") {
+			t.Errorf("%d bytes: %.20q", len(s), s)
+		}
+	}
+	if _, err := infoOf(&proto.OpenReply{Devices: make([]*proto.Device, maxDevices+1)}); err == nil {
+		t.Error("too many devices")
+	}
+	if _, err := infoOf(&proto.OpenReply{Can: &proto.Capabilities{Msm: make([]*proto.CurveGroup, maxGroups+1)}}); err == nil {
+		t.Error("too many groups")
+	}
+}
