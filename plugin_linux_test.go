@@ -32,6 +32,8 @@ var (
 	backendName = flag.String("backend", "plugin:cpu", "the plugin that is tested")
 	pluginsAt   = flag.String("plugins", "", "folder with it; without one the CPU plugin is built")
 	cases       = flag.Int("cases", 200, "cases of TestNoDifference")
+	kills       = flag.Int("kills", 20, "times that TestKilledPlugin kills the plugin")
+	full        = flag.Bool("full", false, "TestConformance on all groups")
 	seed        = flag.Uint64("seed", rand.Uint64(), "seed of TestNoDifference")
 )
 
@@ -72,16 +74,26 @@ func opener(t testing.TB) msm.Opener {
 	return pippin.Opener(pippin.Options{PluginDirs: []string{dir}})
 }
 
-// TestConformance runs the suite of every backend through a plugin process.
+// TestConformance runs the suite of every backend through a plugin process. What
+// groups differ in there is the length of points and scalars: without -full one
+// group of each runs.
 func TestConformance(t *testing.T) {
 	open := opener(t)
-	backendtest.Run(t, func(t testing.TB) backend.Backend {
-		b, err := open(context.Background(), *backendName)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}, backendtest.Options{Logs: []int{6, 10}})
+	run := func(curves []backend.Curve, groups []backend.Group) {
+		backendtest.Run(t, func(t testing.TB) backend.Backend {
+			b, err := open(context.Background(), *backendName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}, backendtest.Options{Curves: curves, Groups: groups, Logs: []int{6, 10}})
+	}
+	if *full {
+		run(nil, nil)
+		return
+	}
+	run([]backend.Curve{backend.BN254, backend.BLS12381}, nil)
+	run([]backend.Curve{backend.BW6761}, []backend.Group{backend.G1})
 }
 
 // TestNoDifference compares the plugin with the process itself.
@@ -163,9 +175,8 @@ func input(t testing.TB, n int) ([]bn254.G1Affine, []fr.Element, bn254.G1Affine)
 // TestKilledPlugin kills the plugin at random moments of calls, in the copy,
 // in the computation and in between: every call must give the right answer.
 func TestKilledPlugin(t *testing.T) {
-	kills := 100
 	if testing.Short() {
-		kills = 10
+		*kills = min(*kills, 10)
 	}
 	dir, err := pluginDir()
 	if err != nil {
@@ -184,7 +195,7 @@ func TestKilledPlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	killed := 0
-	for killed < kills && !t.Failed() {
+	for killed < *kills && !t.Failed() {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -202,7 +213,7 @@ func TestKilledPlugin(t *testing.T) {
 		}
 		<-done
 	}
-	if killed < kills {
+	if killed < *kills {
 		t.Errorf("only %d kills", killed)
 	}
 }
