@@ -30,8 +30,8 @@ gnark: ## gnark's own tests through the CPU plugin: the prover woven, all test c
 tools: ## nvcc and cuda.h into .cache/cuda, from Python wheels
 	scripts/install-nvcc
 
-kernels: tools ## compiled kernels and their manifest; only after a change below kernels/
-	scripts/build-kernels
+kernels: tools ## compiled kernels; after a change below kernels/, or for another GPU: make kernels ARCH=120
+	scripts/build-kernels $(if $(ARCH),-arch $(ARCH))
 
 plugin-cuda: ## bin/msm-backend-cuda (needs a C compiler; fetches cuda.h when there is no toolkit)
 	scripts/build-plugin-cuda bin

@@ -1,32 +1,43 @@
-// Package kernels is the GPU code: CUDA C++ in thread (one thread, one number),
-// grid (the phases of an MSM) and curves (generated constants), and what is
-// compiled from it in fatbin. This package embeds the compiled code, when built
-// with the tag cuda, and names its entry points.
+// Package kernels is the GPU code: CUDA C++ in folders by scope (thread: one
+// thread, one number; warp; block; grid: kernels, a folder for each purpose),
+// generated constants in curves, and what is compiled from it in fatbin, a
+// folder for each architecture. Beside the kernels of a purpose is a generated
+// Go package with a type for the parameters of each. This package embeds the
+// compiled code, when built with the tag cuda.
 package kernels
 
 import "strings"
 
-// Entry is one kernel: the unit whose image holds it, its symbol there, the
-// threads of a block and the number of its parameters, 64 bits each.
+// Entry is one kernel.
 type Entry struct {
-	Unit, Symbol    string
-	Threads, Params int
+	Unit, Symbol string // the image that holds it, and its name there
+	Threads      int    // of a block
+	Dynamic      bool   // takes dynamic shared memory
+	Stack        int    // local memory, in bytes a thread: the most on an architecture in the repository
 }
 
-// ForAll is the kernels that know no curve.
-func ForAll() Common { return common }
+// Kernel is an entry whose parameters are a P.
+type Kernel[P Params] struct{ Entry }
 
-// ForCurve is the kernels of a curve's scalars, by the curve's name, such as
-// "bls12-377"; false when there are none.
-func ForCurve(curve string) (Curve, bool) {
-	c, ok := byCurve[plain(curve)]
-	return c, ok
+// Params is the parameters of a kernel, one of the generated types. Each is a
+// word of 64 bits, which is what gorgonia.org/cu copies.
+type Params interface{ Words() []uint64 }
+
+// Pointer is an address in a device's memory; 0 is none.
+type Pointer uint64
+
+// Key is a name in the generated tables: names such as "bls12-377", joined by _
+// and spelled as in C++.
+func Key(names ...string) string { return strings.ReplaceAll(strings.Join(names, "_"), "-", "_") }
+
+// Flag is a truth value as a kernel's parameter.
+func Flag(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
-// ForGroup is the kernels of a group, "g1" or "g2"; false when there are none.
-func ForGroup(curve, group string) (Group, bool) {
-	g, ok := byGroup[plain(curve)+"_"+group]
-	return g, ok
-}
-
-func plain(curve string) string { return strings.ReplaceAll(curve, "-", "_") }
+// Digest names the sources that the compiled code was made from, in 12
+// hexadecimal digits.
+func Digest() string { return digest[:12] }

@@ -11,33 +11,34 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// architectures that the library is compiled for, and the one whose PTX goes
-// with it for devices that come later.
-var architectures = []int{80, 86, 89, 90, 100, 120}
-
-const ptxArchitecture = 80
-
 // flags of every unit. Nothing that depends on the time, the place or the
 // order of the build may be among them.
 var flags = []string{"-std=c++20", "-O3", "--compress-mode=size"}
 
-// manifest says what the committed fatbins were made from and with.
+// manifest says what the fatbins of an architecture were made from and with.
 type manifest struct {
-	Digest        string            `json:"digest"` // of all sources
-	Compiler      string            `json:"compiler"`
-	Flags         []string          `json:"flags"`
-	Architectures []int             `json:"architectures"`
-	PTX           int               `json:"ptx"`
-	Bytes         int               `json:"bytes"` // of all fatbins
-	Sources       map[string]string `json:"sources"`
-	Units         []unitRecord      `json:"units"`
+	Digest       string            `json:"digest"` // of all sources
+	Compiler     string            `json:"compiler"`
+	Flags        []string          `json:"flags"`
+	Architecture int               `json:"architecture"`
+	Bytes        int               `json:"bytes"` // of all fatbins
+	Sources      map[string]string `json:"sources"`
+	Units        []unitRecord      `json:"units"`
+}
+
+func readManifest(root string, arch int) (m manifest, err error) {
+	text, err := os.ReadFile(filepath.Join(root, folder(fatbins, arch), "manifest.json"))
+	if err != nil {
+		return m, err
+	}
+	return m, json.Unmarshal(text, &m)
 }
 
 type unitRecord struct {
@@ -47,44 +48,24 @@ type unitRecord struct {
 	Kernels []kernelRecord `json:"kernels"`
 }
 
-// kernelRecord is what one kernel takes on one architecture. Stack is its own
+// kernelRecord is what one kernel takes. Stack is its own
 // frame and those of what it calls; spills are parts of it, in bytes.
 type kernelRecord struct {
 	Symbol       string `json:"symbol"`
-	Arch         int    `json:"arch"`
 	Registers    int    `json:"registers"`
 	Stack        int    `json:"stack,omitempty"`
 	SpillStores  int    `json:"spill_stores,omitempty"`
 	SpillLoads   int    `json:"spill_loads,omitempty"`
 	Shared       int    `json:"shared,omitempty"`
-	Instructions int    `json:"instructions"`   // of its own code, without what it calls
-	Note         string `json:"note,omitempty"` // why it spills
-}
-
-// spillNote says why a kernel may spill; "" when it must not.
-func spillNote(u unit, k kernelRecord) string {
-	if k.SpillStores == 0 && k.SpillLoads == 0 {
-		return ""
-	}
-	switch {
-	case u.phase == "sort":
-		return "registers are bounded so that four blocks share a multiprocessor, which is worth more than a few words kept in memory"
-	case u.curve == "bw6_761":
-		return "a point sum is 96 registers, the point to add 48, a product's operands and columns 97: more than the 255 there are"
-	case u.group == "g2" && u.curve != "bn254":
-		return "a point sum over Fp2 is 96 registers and the point to add 48: more than the 255 there are with a product's columns"
-	case u.phase == "reduce" || u.phase == "points":
-		return "a few words over calls, in code that is not hot"
-	}
-	return ""
+	Instructions int    `json:"instructions"` // of its own code, without what it calls
 }
 
 type builder struct {
 	root, cuda, out string
-	archs           []int
 }
 
-func (b *builder) run() error {
+// run compiles all units for an architecture and writes their manifest.
+func (b *builder) run(arch int) error {
 	files, err := sources(b.root)
 	if err != nil {
 		return err
@@ -93,25 +74,18 @@ func (b *builder) run() error {
 	if err != nil {
 		return fmt.Errorf("nvcc: %w", err)
 	}
+	out := folder(b.out, arch)
+	if err := os.RemoveAll(out); err != nil {
+		return err
+	}
+	us := unitsFor(arch)
 	m := manifest{Digest: digest(files), Compiler: release(string(version)), Flags: flags,
-		Architectures: b.archs, PTX: ptxArchitecture, Sources: files, Units: make([]unitRecord, len(units()))}
-	if err := os.MkdirAll(b.out, 0o755); err != nil {
-		return err
-	}
-	old, err := filepath.Glob(filepath.Join(b.out, "*.fatbin"))
-	if err != nil {
-		return err
-	}
-	for _, f := range old {
-		if err := os.Remove(f); err != nil {
-			return err
-		}
-	}
+		Architecture: arch, Sources: files, Units: make([]unitRecord, len(us))}
 	var g errgroup.Group
 	g.SetLimit(runtime.NumCPU())
-	for i, u := range units() {
+	for i, u := range us {
 		g.Go(func() (err error) {
-			m.Units[i], err = b.unit(u)
+			m.Units[i], err = b.unit(u, arch)
 			return err
 		})
 	}
@@ -125,69 +99,68 @@ func (b *builder) run() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(b.out, "manifest.json"), append(text, '\n'), 0o644)
+	return os.WriteFile(filepath.Join(out, "manifest.json"), append(text, '\n'), 0o644)
 }
 
 // some compiles the units that match a pattern.
-func (b *builder) some(pattern string) error {
+func (b *builder) some(archs []int, pattern string) error {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
 		return err
 	}
 	var g errgroup.Group
 	g.SetLimit(runtime.NumCPU())
-	for _, u := range units() {
-		if !re.MatchString(u.name()) {
-			continue
-		}
-		g.Go(func() error {
-			r, err := b.unit(u)
-			for _, k := range r.Kernels {
-				fmt.Printf("%s sm_%d: %d registers, %d stack, %d+%d spills, %d instructions\n", k.Symbol, k.Arch, k.Registers, k.Stack, k.SpillStores, k.SpillLoads, k.Instructions)
+	for _, arch := range archs {
+		for _, u := range unitsFor(arch) {
+			if !re.MatchString(u.id()) {
+				continue
 			}
-			return err
-		})
+			g.Go(func() error {
+				r, err := b.unit(u, arch)
+				for _, k := range r.Kernels {
+					fmt.Printf("%s sm_%d: %d registers, %d stack, %d+%d spills, %d instructions\n", k.Symbol, arch, k.Registers, k.Stack, k.SpillStores, k.SpillLoads, k.Instructions)
+				}
+				return err
+			})
+		}
 	}
 	return g.Wait()
 }
 
 // unit compiles one unit.
-func (b *builder) unit(u unit) (unitRecord, error) {
-	out := filepath.Join(b.out, u.name()+".fatbin")
+func (b *builder) unit(u unit, arch int) (unitRecord, error) {
+	out := filepath.Join(folder(b.out, arch), u.id()+".fatbin")
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return unitRecord{}, err
+	}
 	args := append([]string{"-fatbin", "-Xptxas", "-v", "-o", out}, flags...)
-	for _, a := range b.archs {
-		args = append(args, fmt.Sprintf("-gencode=arch=compute_%d,code=sm_%d", a, a))
-	}
-	if len(b.archs) > 1 {
-		args = append(args, fmt.Sprintf("-gencode=arch=compute_%d,code=compute_%d", ptxArchitecture, ptxArchitecture))
-	}
-	args = append(args, u.defines()...)
-	cmd := exec.Command(filepath.Join(b.cuda, "bin/nvcc"), append(args, u.source())...)
+	args = append(args, fmt.Sprintf("-gencode=arch=compute_%d,code=sm_%d", arch, arch))
+	args = append(args, u.flags()...)
+	cmd := exec.Command(filepath.Join(b.cuda, "bin/nvcc"), append(args, u.file())...)
 	cmd.Dir = b.root
 	var report bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &report, &report
 	if err := cmd.Run(); err != nil {
-		return unitRecord{}, fmt.Errorf("%s: %w\n%s", u.name(), err, report.String())
+		return unitRecord{}, fmt.Errorf("%s: %w\n%s", u.id(), err, report.String())
 	}
 	image, err := os.ReadFile(out)
 	if err != nil {
 		return unitRecord{}, err
 	}
 	sum := sha256.Sum256(image)
-	r := unitRecord{Name: u.name(), SHA256: hex.EncodeToString(sum[:]), Bytes: len(image), Kernels: resources(report.String())}
+	r := unitRecord{Name: u.id(), SHA256: hex.EncodeToString(sum[:]), Bytes: len(image), Kernels: resources(report.String())}
 	counts, err := b.instructions(out)
 	if err != nil {
 		return unitRecord{}, err
 	}
 	for i, k := range r.Kernels {
-		r.Kernels[i].Instructions = counts[codeKey{k.Arch, k.Symbol}]
-		r.Kernels[i].Note = spillNote(u, k)
+		r.Kernels[i].Instructions = counts[k.Symbol]
 	}
 	return r, nil
 }
 
 var (
-	entryLine  = regexp.MustCompile(`Compiling entry function '(\w+)' for 'sm_(\d+)'`)
+	entryLine  = regexp.MustCompile(`Compiling entry function '(\w+)' for 'sm_\d+'`)
 	frameLine  = regexp.MustCompile(`(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads`)
 	usedLine   = regexp.MustCompile(`Used (\d+) registers`)
 	stackPart  = regexp.MustCompile(`(\d+) bytes cumulative stack`)
@@ -195,13 +168,13 @@ var (
 	ofFunction = regexp.MustCompile(`Function properties for (\w+)`)
 )
 
-// resources reads ptxas's report, in the order of architecture and symbol.
+// resources reads ptxas's report, in the order of symbols.
 func resources(report string) []kernelRecord {
 	var ks []kernelRecord
 	own := false // the frame that comes next is the kernel's, not a function's
 	for _, line := range strings.Split(report, "\n") {
 		if m := entryLine.FindStringSubmatch(line); m != nil {
-			ks = append(ks, kernelRecord{Symbol: m[1], Arch: number(m[2])})
+			ks = append(ks, kernelRecord{Symbol: m[1]})
 			continue
 		}
 		if len(ks) == 0 {
@@ -228,40 +201,27 @@ func resources(report string) []kernelRecord {
 			}
 		}
 	}
-	sort.Slice(ks, func(i, j int) bool {
-		if ks[i].Arch != ks[j].Arch {
-			return ks[i].Arch < ks[j].Arch
-		}
-		return ks[i].Symbol < ks[j].Symbol
-	})
+	slices.SortFunc(ks, func(a, b kernelRecord) int { return strings.Compare(a.Symbol, b.Symbol) })
 	return ks
 }
 
-type codeKey struct {
-	arch   int
-	symbol string
-}
-
 var (
-	sassArch     = regexp.MustCompile(`code for sm_(\d+)`)
 	sassFunction = regexp.MustCompile(`Function : (\w+)`)
 	sassLine     = regexp.MustCompile(`^\s+/\*[0-9a-f]{4,}\*/\s+\S`)
 )
 
 // instructions counts the instructions of every function in a fatbin.
-func (b *builder) instructions(fatbin string) (map[codeKey]int, error) {
+func (b *builder) instructions(fatbin string) (map[string]int, error) {
 	out, err := exec.Command(filepath.Join(b.cuda, "bin/cuobjdump"), "-sass", fatbin).Output()
 	if err != nil {
 		return nil, fmt.Errorf("cuobjdump %s: %w", fatbin, err)
 	}
-	counts := make(map[codeKey]int)
-	var at codeKey
+	counts := make(map[string]int)
+	var at string
 	for line := range bytes.Lines(out) {
 		s := string(line)
-		if m := sassArch.FindStringSubmatch(s); m != nil {
-			at = codeKey{arch: number(m[1])}
-		} else if m := sassFunction.FindStringSubmatch(s); m != nil {
-			at.symbol = m[1]
+		if m := sassFunction.FindStringSubmatch(s); m != nil {
+			at = m[1]
 		} else if sassLine.MatchString(s) {
 			counts[at]++
 		}

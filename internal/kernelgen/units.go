@@ -5,86 +5,68 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
-	"sort"
+	"slices"
 	"strings"
 )
 
-// A phase is a file of kernels/grid, compiled once for all, once a curve or
-// once a curve and group.
-type phase struct {
-	name string
-	per  scope
-}
-
-type scope int
-
-const (
-	all scope = iota
-	perCurve
-	perGroup
-)
-
-var (
-	phases = []phase{
-		{"sort", all}, {"buckets", all},
-		{"digits", perCurve},
-		{"accumulate", perGroup}, {"reduce", perGroup}, {"points", perGroup},
-	}
-	curves = []string{"bn254", "bls12_377", "bls12_381", "bw6_761"}
-	groups = []string{"g1", "g2"}
-)
-
-// twin tells which group's code a unit shares: both groups of BW6-761 are over
-// one field, and only the check of points knows the equation's b.
-func twin(phase, curve, group string) string {
-	if curve == "bw6_761" && phase != "points" {
-		return "g1"
-	}
-	return group
-}
-
-// A unit is one translation unit and one fatbin.
+// A unit is one translation unit: a source for one instance.
 type unit struct {
-	phase, curve, group string
+	family *family
+	source *source
+	instance
 }
 
-func (u unit) name() string {
-	return strings.TrimPrefix(strings.TrimSuffix(u.curve+"_"+u.group, "_")+"_"+u.phase, "_")
+// pkg is the family's Go package.
+func (f *family) pkg() string { return path.Base(f.path) }
+
+// base is the unit's name in its family.
+func (u unit) base() string { return strings.TrimPrefix(u.name+"_"+u.source.name, "_") }
+
+// id is its name among all units, and its place below an architecture's folder.
+func (u unit) id() string { return u.family.pkg() + "/" + u.base() }
+
+func (u unit) file() string { return u.family.path + "/" + u.source.name + ".cu" }
+
+// symbol is a kernel's name in the unit.
+func (u unit) symbol(k kernel) string {
+	return "pippin_" + strings.TrimPrefix(u.name+"_"+k.name, "_")
 }
 
-func (u unit) source() string { return "kernels/grid/" + u.phase + ".cu" }
-
-func (u unit) defines() []string {
-	var d []string
-	if u.curve != "" {
-		d = append(d, "-DPIPPIN_CURVE="+u.curve)
+// flags are the definitions of the instance.
+func (u unit) flags() []string {
+	var fs []string
+	for _, d := range u.defines {
+		fs = append(fs, "-D"+d)
 	}
-	if u.group != "" {
-		d = append(d, "-DPIPPIN_GROUP="+u.group)
-	}
-	return d
+	return fs
 }
 
-// units is all of them, in a fixed order.
-func units() []unit {
+// of is the unit that has the code of an instance: its own or its twin's.
+func (s *source) of(f *family, i instance) unit {
+	if twin, ok := s.twins[i.name]; ok {
+		i = s.per.instances[slices.IndexFunc(s.per.instances, func(j instance) bool { return j.name == twin })]
+	}
+	return unit{f, s, i}
+}
+
+// unitsFor is all units of an architecture, in a fixed order; of all when it is 0.
+func unitsFor(arch int) []unit {
 	var us []unit
-	for _, p := range phases {
-		switch p.per {
-		case all:
-			us = append(us, unit{phase: p.name})
-		case perCurve:
-			for _, c := range curves {
-				us = append(us, unit{phase: p.name, curve: c})
+	for i := range families {
+		f := &families[i]
+		for j := range f.sources {
+			s := &f.sources[j]
+			if arch != 0 && !s.on(arch) {
+				continue
 			}
-		case perGroup:
-			for _, c := range curves {
-				for _, g := range groups {
-					if twin(p.name, c, g) == g {
-						us = append(us, unit{p.name, c, g})
-					}
+			for _, n := range s.per.instances {
+				if u := s.of(f, n); u.name == n.name {
+					us = append(us, u)
 				}
 			}
 		}
@@ -92,43 +74,82 @@ func units() []unit {
 	return us
 }
 
-// A kernel is an entry point of a phase, as its source has it.
+// A kernel is an entry point, as its source has it.
 type kernel struct {
 	name    string
-	threads string
-	params  int
+	threads string // of a block
+	dynamic bool   // it takes dynamic shared memory
+	params  []param
+}
+
+type param struct{ name, kind string }
+
+// kinds are the types that a parameter may have, each of 64 bits, and their Go
+// types.
+var kinds = map[string]string{
+	"const uint32_t*": "kernels.Pointer", "uint32_t*": "kernels.Pointer", "int32_t*": "kernels.Pointer",
+	"uint64_t": "int", "flag": "bool",
 }
 
 var (
-	kernelHead = regexp.MustCompile(`PIPPIN_(?:CURVE_|GROUP_)?KERNEL\(\((\d+)[^)]*\), (\w+)\)\s*\(([^)]*)\)`)
+	kernelHead = regexp.MustCompile(`PIPPIN_KERNEL(_SHARED)?\(\((\d+)[^)]*\), (\w+)\)\s*\(([^)]*)\)`)
+	parameter  = regexp.MustCompile(`^(.*[ *])(\w+)$`)
 	include    = regexp.MustCompile(`(?m)^#include "([^"]+)"`)
 )
 
-// kernels reads the entry points of a phase from its source.
-func (p phase) kernels(root string) ([]kernel, error) {
-	text, err := os.ReadFile(filepath.Join(root, unit{phase: p.name}.source()))
+// kernels reads the entry points of a source.
+func (f *family) kernels(root string, s *source) ([]kernel, error) {
+	name := f.path + "/" + s.name + ".cu"
+	text, err := os.ReadFile(filepath.Join(root, name))
 	if err != nil {
 		return nil, err
 	}
+	return entryPoints(name, string(code(text)))
+}
+
+func entryPoints(name, text string) ([]kernel, error) {
 	var ks []kernel
-	for _, m := range kernelHead.FindAllStringSubmatch(string(text), -1) {
-		ks = append(ks, kernel{name: m[2], threads: m[1], params: strings.Count(m[3], ",") + 1})
+	for _, m := range kernelHead.FindAllStringSubmatch(text, -1) {
+		k := kernel{name: m[3], threads: m[2], dynamic: m[1] != ""}
+		for _, p := range strings.Split(m[4], ",") {
+			q := parameter.FindStringSubmatch(strings.Join(strings.Fields(p), " "))
+			if q == nil || kinds[strings.TrimSpace(q[1])] == "" {
+				return nil, fmt.Errorf("%s: kernel %s: parameter %q: want one of %v with a name", name, k.name, p, slices.Sorted(maps.Keys(kinds)))
+			}
+			k.params = append(k.params, param{q[2], strings.TrimSpace(q[1])})
+		}
+		ks = append(ks, k)
 	}
-	if len(ks) == 0 || len(ks) != strings.Count(string(text), "KERNEL((") {
-		return nil, fmt.Errorf("%s.cu: %d entry points understood of %d", p.name, len(ks), strings.Count(string(text), "KERNEL(("))
+	if all := strings.Count(text, "PIPPIN_KERNEL"); len(ks) == 0 || len(ks) != all {
+		return nil, fmt.Errorf("%s: %d entry points understood of %d", name, len(ks), all)
 	}
 	return ks, nil
 }
 
-// symbol is the kernel's name in a unit.
-func (u unit) symbol(k kernel) string {
-	s := "pippin_"
-	for _, part := range []string{u.curve, u.group} {
-		if part != "" {
-			s += part + "_"
+// A constant is a line of a family's layout header.
+type constant struct{ name, value, comment string }
+
+var constantLine = regexp.MustCompile(`(?m)^constexpr uint32_t (\w+) = ([^;]+);[ \t]*(?://[ \t]*(.*))?$`)
+
+// constants reads the first block of constants of a family's layout header.
+func (f *family) constants(root string) ([]constant, error) {
+	if f.layout == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(filepath.Join(root, f.path, f.layout))
+	if err != nil {
+		return nil, err
+	}
+	var cs []constant
+	for block := range strings.SplitSeq(string(text), "\n\n") {
+		for _, m := range constantLine.FindAllStringSubmatch(block, -1) {
+			cs = append(cs, constant{m[1], m[2], m[3]})
+		}
+		if cs != nil {
+			return cs, nil
 		}
 	}
-	return s + k.name
+	return nil, fmt.Errorf("%s/%s: no constants", f.path, f.layout)
 }
 
 // code is a source without its comments, which do not change what is compiled.
@@ -145,13 +166,13 @@ func code(text []byte) []byte {
 }
 
 // sources is the digest of every file that the units are made from, without
-// comments, by its path from the root: the phases and what they include, the
+// comments, by its path from the root: the sources and what they include, the
 // host's part left out.
 func sources(root string) (map[string]string, error) {
 	digests := make(map[string]string)
 	var visit func(path string) error
 	visit = func(path string) error {
-		if _, ok := digests[path]; ok || strings.Contains(path, "/host/") {
+		if _, ok := digests[path]; ok || strings.HasPrefix(path, hostFolder+"/") {
 			return nil
 		}
 		text, err := os.ReadFile(filepath.Join(root, path))
@@ -167,14 +188,13 @@ func sources(root string) (map[string]string, error) {
 		}
 		return nil
 	}
-	for _, p := range phases {
-		if err := visit(unit{phase: p.name}.source()); err != nil {
+	for _, u := range unitsFor(0) {
+		if err := visit(u.file()); err != nil {
 			return nil, err
 		}
 	}
-	// grid/curve.cuh includes the curve's header by a macro.
-	for _, c := range curves {
-		if err := visit("kernels/curves/" + c + ".cuh"); err != nil {
+	for _, h := range headers() {
+		if err := visit(h); err != nil {
 			return nil, err
 		}
 	}
@@ -183,13 +203,8 @@ func sources(root string) (map[string]string, error) {
 
 // digest is one line for all sources.
 func digest(files map[string]string) string {
-	names := make([]string, 0, len(files))
-	for n := range files {
-		names = append(names, n)
-	}
-	sort.Strings(names)
 	h := sha256.New()
-	for _, n := range names {
+	for _, n := range slices.Sorted(maps.Keys(files)) {
 		fmt.Fprintf(h, "%s %s\n", n, files[n])
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -222,9 +222,12 @@ func (o op) tells(in []form, want func(g group, p []oracle.Point) bool) op {
 	return o
 }
 
-func same(_ group, p []oracle.Point) oracle.Point    { return p[0] }
-func twice(g group, p []oracle.Point) oracle.Point   { return g.Add(p[0], p[0]) }
-func sum(g group, p []oracle.Point) oracle.Point     { return g.Add(p[0], p[1]) }
+func same(_ group, p []oracle.Point) oracle.Point  { return p[0] }
+func twice(g group, p []oracle.Point) oracle.Point { return g.Add(p[0], p[0]) }
+func sum(g group, p []oracle.Point) oracle.Point   { return g.Add(p[0], p[1]) }
+func difference(g group, p []oracle.Point) oracle.Point {
+	return g.Add(p[0], g.Neg(p[1]))
+}
 func negated(g group, p []oracle.Point) oracle.Point { return g.Neg(p[0]) }
 func nothing(group, []oracle.Point) oracle.Point     { return oracle.Point{} }
 func infinite(_ group, p []oracle.Point) bool        { return p[0].Infinity() }
@@ -379,4 +382,10 @@ var curveOps = []op{
 	chordDenominator(),
 	pointOp("affine_add_with", []form{affineForm, affineForm}, affineForm, sum),
 	batchInverse(),
+	constantPoint("law_zero", xyzzForm, nothing).raw(4),
+	pointOp("law_add", []form{xyzzForm, affineForm}, xyzzForm, sum).raw(4),
+	pointOp("law_sub", []form{xyzzForm, affineForm}, xyzzForm, difference).raw(4),
+	pointOp("law_add_sums", []form{xyzzForm, xyzzForm}, xyzzForm, sum).raw(4),
+	pointOp("law_dbl", []form{xyzzForm}, xyzzForm, twice).raw(4),
+	pointOp("law_result", []form{xyzzForm}, jacobianForm, same),
 }

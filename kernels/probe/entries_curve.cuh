@@ -14,7 +14,8 @@
       PROBE(xyzz_add_affine_raw, g), PROBE(xyzz_add, g), PROBE(jacobian_add_affine, g), \
       PROBE(jacobian_add, g), PROBE(affine_eq, g), PROBE(xyzz_eq, g),             \
       PROBE(affine_chord_denominator, g), PROBE(affine_add_with, g),              \
-      PROBE(field_batch_inverse, g)
+      PROBE(field_batch_inverse, g), PROBE(law_zero, g), PROBE(law_add, g),       \
+      PROBE(law_sub, g), PROBE(law_add_sums, g), PROBE(law_dbl, g), PROBE(law_result, g)
 
 #define EDWARDS_ENTRIES(g)                                                        \
   PROBE(edwards_constants, g), PROBE(edwards_neutral, g), PROBE(edwards_denominator, g), \

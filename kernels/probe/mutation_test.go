@@ -16,14 +16,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-var (
-	allMutants = flag.Bool("probe.mutants", false, "try every mutant rather than a part of them")
-	onlyMutant = flag.String("probe.mutant", "", "try only the mutants of this function")
-)
+var onlyMutant = flag.String("probe.mutant", "", "try only the mutants of this function")
 
-// sampled is how many parts the mutants are divided into; a plain run tries one
-// part, which changes whenever a header does.
-const sampled = 8
+// sampled is how many parts the mutants are divided into; a run that is not full
+// tries one part, which changes whenever a header does.
+const sampled = 50
 
 const headers = "../thread"
 
@@ -44,7 +41,7 @@ func TestMutants(t *testing.T) {
 	tried := 0
 	for i, m := range mutants {
 		if *onlyMutant != "" && m.function != *onlyMutant ||
-			*onlyMutant == "" && !*allMutants && uint32(i)%sampled != part {
+			*onlyMutant == "" && !*fullFlag && uint32(i)%sampled != part {
 			continue
 		}
 		tried++
@@ -158,7 +155,7 @@ func (m mutant) source() string {
 		include = "ops_mont.cuh"
 	case "field.cuh", "fp2.cuh":
 		include = "ops_field.cuh"
-	case "curve.cuh", "edwards.cuh":
+	case "curve.cuh", "law.cuh", "edwards.cuh":
 		include = "ops_curve.cuh"
 	}
 	return fmt.Sprintf("#include %q\nnamespace pippin::probe {\ntable mutant() { return {%s}; }\n}\n",

@@ -3,6 +3,7 @@
 // results are canonical.
 #pragma once
 #include "../thread/edwards.cuh"
+#include "../thread/law.cuh"
 #include "ops_field.cuh"
 
 namespace pippin::probe {
@@ -78,6 +79,28 @@ OP_T(field_batch_inverse, 5 * W<T>, 5 * W<T>, typename F<T>::elem a[5];
      PIPPIN_UNROLL for (int i = 0; i < 5; i++) a[i] = F<T>::load_raw(x + i * W<T>);
      batch_inverse<F<T>>(a);
      PIPPIN_UNROLL for (int i = 0; i < 5; i++) F<T>::store(r + i * W<T>, a[i]);)
+
+// The law of the group, with its slow path; what it stores is raw.
+template <class T>
+using L = xyzz_law<F<T>, outlined<F<T>>>;
+static_assert(Law<L<bn254_g1>> && Law<L<bls12_377_g2>>);
+
+template <class T>
+PIPPIN_HD void law_step(uint32_t* r, const uint32_t* x, bool minus) {
+  auto s = L<T>::load_sum(x);
+  L<T>::add(s, L<T>::load(x + 4 * W<T>, minus), [&] {
+    L<T>::add_equal(r, x + 4 * W<T>, minus);
+    s = L<T>::load_sum(r);
+  });
+  L<T>::store_sum(r, s);
+}
+OP_T(law_zero, 1, 4 * W<T>, L<T>::store_sum(r, L<T>::zero());)
+OP_T(law_add, 6 * W<T>, 4 * W<T>, law_step<T>(r, x, false);)
+OP_T(law_sub, 6 * W<T>, 4 * W<T>, law_step<T>(r, x, true);)
+OP_T(law_add_sums, 8 * W<T>, 4 * W<T>, auto s = L<T>::load_sum(x);
+     L<T>::add(s, L<T>::load_sum(x + 4 * W<T>)); L<T>::store_sum(r, s);)
+OP_T(law_dbl, 4 * W<T>, 4 * W<T>, auto s = L<T>::load_sum(x); L<T>::dbl(s); L<T>::store_sum(r, s);)
+OP_T(law_result, 4 * W<T>, 3 * W<T>, L<T>::store_result(r, L<T>::load_sum(x));)
 
 // Twisted Edwards: operands and results are Weierstrass points where nothing
 // else is said, so that the map is part of every operation; the extended operand

@@ -5,8 +5,10 @@ namespace pippin::probe {
 
 table part_bls12_377() {
   return {
+#if !defined(PIPPIN_PROBE_SHORT)
       GROUP_ENTRIES(bls12_377_g1),
       GROUP_ENTRIES(bls12_377_g2),
+#endif
       EDWARDS_ENTRIES(bls12_377_g1),
   };
 }

@@ -3,17 +3,24 @@
 
 namespace pippin::probe {
 
+#if defined(PIPPIN_PROBE_SHORT)
+// Each kind: with room for multiples, without, and the larger one.
+#define PRIME(op) PROBE(op, bn254_fp), PROBE(op, bls12_381_fr), PROBE(op, bls12_377_fp)
+#define QUADRATIC(op) PROBE(op, bn254_fp2), PROBE(op, bls12_377_fp2)
+#define INVERTED(op) PROBE(op, bn254_fp), PROBE(op, bn254_fp2)
+#else
 #define PRIME(op)                                                                    \
   PROBE(op, bn254_fp), PROBE(op, bn254_fr), PROBE(op, bls12_377_fp), PROBE(op, bls12_377_fr), \
       PROBE(op, bls12_381_fp), PROBE(op, bls12_381_fr), PROBE(op, bw6_761_fp),       \
       PROBE(op, bw6_761_fr)
 #define QUADRATIC(op) \
   PROBE(op, bn254_fp2), PROBE(op, bls12_377_fp2), PROBE(op, bls12_381_fp2)
-#define FIELDS(op) PRIME(op), QUADRATIC(op)
 // Inverses, whose model is slow: one field of each size and kind.
 #define INVERTED(op)                                                                 \
   PROBE(op, bn254_fp), PROBE(op, bls12_377_fp), PROBE(op, bls12_381_fr), PROBE(op, bw6_761_fp), \
       PROBE(op, bn254_fp2), PROBE(op, bls12_377_fp2)
+#endif
+#define FIELDS(op) PRIME(op), QUADRATIC(op)
 
 table part_field() {
   return {

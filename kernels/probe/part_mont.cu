@@ -3,6 +3,13 @@
 
 namespace pippin::probe {
 
+#if defined(PIPPIN_PROBE_SHORT)
+#define SPARE(op) PROBE_N(op, 29), PROBE_N(op, 131), PROBE_N(op, 255)
+#define FULL(op) PROBE_N(op, 32), PROBE_N(op, 256)
+#define PRODUCTS(op) SPARE(op), FULL(op)
+#define SUMS(op) PROBE_N(op, 131), PROBE_N(op, 256)
+#define SOME(op) PROBE_N(op, 96), PROBE_N(op, 256)
+#else
 // With at least a spare bit: the lazy operations exist. 29 bits is one limb; 109
 // to 239 take 4 to 8 limbs, 131 an odd number.
 #define SPARE(op)                                                               \
@@ -21,6 +28,7 @@ namespace pippin::probe {
 #define SOME(op)                                                                \
   PROBE_N(op, 32), PROBE_N(op, 96), PROBE_N(op, 131), PROBE_N(op, 256), PROBE_N(op, 381), \
       PROBE_N(op, 768), PROBE_N(op, 1024)
+#endif
 
 table part_mont() {
   return {

@@ -3,13 +3,17 @@
 
 namespace pippin::probe {
 
+#if defined(PIPPIN_PROBE_SHORT)
+#define KARATSUBA_WIDTHS(op) PROBE_N(op, 2), PROBE_N(op, 3), PROBE_N(op, 8)
+#define WIDTHS(op) PROBE_N(op, 1), PROBE_N(op, 3)
+#define ROWS(op) PROBE_N(op, 1), PROBE_N(op, 3)
+#else
 // For products: every width to 9, around the curves' and the largest, odd ones
 // among them. Karatsuba begins at 2 limbs.
 #define KARATSUBA_WIDTHS(op)                                                    \
   PROBE_N(op, 2), PROBE_N(op, 3), PROBE_N(op, 4), PROBE_N(op, 5), PROBE_N(op, 6), \
       PROBE_N(op, 7), PROBE_N(op, 8), PROBE_N(op, 9), PROBE_N(op, 12), PROBE_N(op, 16), \
       PROBE_N(op, 24), PROBE_N(op, 31), PROBE_N(op, 64)
-#define PRODUCT_WIDTHS(op) PROBE_N(op, 1), KARATSUBA_WIDTHS(op)
 // For what is one chain or one loop over the limbs.
 #define WIDTHS(op)                                                              \
   PROBE_N(op, 1), PROBE_N(op, 2), PROBE_N(op, 3), PROBE_N(op, 5), PROBE_N(op, 8), \
@@ -17,6 +21,8 @@ namespace pippin::probe {
 // Rows are counted in double words.
 #define ROWS(op) \
   PROBE_N(op, 1), PROBE_N(op, 2), PROBE_N(op, 3), PROBE_N(op, 6), PROBE_N(op, 16)
+#endif
+#define PRODUCT_WIDTHS(op) PROBE_N(op, 1), KARATSUBA_WIDTHS(op)
 
 table part_mp() {
   return {

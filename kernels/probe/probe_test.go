@@ -9,7 +9,8 @@ import (
 )
 
 var (
-	countFlag = flag.Int("probe.count", 200, "items an operation, where operands are drawn")
+	countFlag = flag.Int("probe.count", 50, "items an operation, where operands are drawn")
+	fullFlag  = flag.Bool("probe.full", false, "every argument of every operation, and every mutant")
 	seedFlag  = flag.Uint64("probe.seed", 1, "seed of the operands")
 )
 
@@ -63,7 +64,11 @@ func TestProbe(t *testing.T) {
 	path := os.Getenv("PIPPIN_PROBE")
 	if path == "" {
 		var err error
-		if path, err = buildHost(needCompiler(t), t.TempDir()); err != nil {
+		flags := inShort
+		if *fullFlag {
+			flags = inFull
+		}
+		if path, err = buildHost(needCompiler(t), t.TempDir(), flags); err != nil {
 			t.Fatal(err)
 		}
 	}

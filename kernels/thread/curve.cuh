@@ -161,15 +161,34 @@ PIPPIN_HD xyzz<F> add_tail(const typename F::elem& x1, const typename F::elem& y
 }
 }  // namespace detail
 
-// a + b, the step of a bucket sum. Cost: 8M + 2S; doubling when a = b, and then
-// of b: doubling a, with its denominators, would need the most registers of all.
+// a += b, the step of a bucket sum. Where a = b, which a loop may have a slow path
+// for, it calls equal() instead and leaves a to it. Cost: 8M + 2S.
+template <Field F, class Equal>
+PIPPIN_HD void add_to(xyzz<F>& a, const affine<F>& b, const Equal& equal) {
+  if (is_infinity(b)) return;
+  if (is_infinity(a)) {
+    a = {b.x, b.y, F::one(), F::one()};
+    return;
+  }
+  const auto h = F::sub(F::mul(b.x, a.zz), a.x), r = F::sub(F::mul(b.y, a.zzz), a.y);
+  if (F::is_zero(h)) {
+    if (F::is_zero(r)) {
+      equal();
+    } else {
+      a = xyzz_infinity<F>();
+    }
+    return;
+  }
+  a = detail::add_tail<F>(a.x, a.y, h, r, a.zz, a.zzz);
+}
+
+// a + b. Cost: 8M + 2S; doubling when a = b, and then of b: doubling a, with its
+// denominators, would need the most registers of all.
 template <Field F>
 PIPPIN_HD xyzz<F> add(const xyzz<F>& a, const affine<F>& b) {
-  if (is_infinity(b)) return a;
-  if (is_infinity(a)) return {b.x, b.y, F::one(), F::one()};
-  const auto h = F::sub(F::mul(b.x, a.zz), a.x), r = F::sub(F::mul(b.y, a.zzz), a.y);
-  if (F::is_zero(h)) return F::is_zero(r) ? dbl(b) : xyzz_infinity<F>();
-  return detail::add_tail<F>(a.x, a.y, h, r, a.zz, a.zzz);
+  xyzz<F> sum = a;
+  add_to(sum, b, [&] { sum = dbl(b); });
+  return sum;
 }
 
 // a + b. Cost: 12M + 2S; doubling when a = b.

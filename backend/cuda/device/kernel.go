@@ -16,24 +16,28 @@ type code struct {
 
 	mu      sync.Mutex
 	modules map[string]*driver.Module
-	kernels map[string]Kernel
+	kernels map[string]*driver.Function
 }
 
-// Kernel is a kernel that is ready to launch, with the threads of its block.
-type Kernel struct {
+// Kernel is a kernel with parameters P that is ready to launch, with the threads
+// of its block.
+type Kernel[P kernels.Params] struct {
 	*driver.Function
 	Threads int
 }
 
 func newCode(dev *driver.Device) *code {
-	return &code{dev: dev, modules: make(map[string]*driver.Module), kernels: make(map[string]Kernel)}
+	return &code{dev: dev, modules: make(map[string]*driver.Module), kernels: make(map[string]*driver.Function)}
 }
 
-// Kernel loads a kernel, once. It needs no turn. Where there is no code for this
-// card, the error wraps backend.ErrUnavailable.
-func (d *Device) Kernel(e kernels.Entry) (Kernel, error) { return d.code.kernel(e) }
+// Load loads a kernel, once. It needs no turn. Where there is no code for this
+// card, the error wraps backend.ErrUnavailable and says what to do.
+func Load[P kernels.Params](d *Device, k kernels.Kernel[P]) (Kernel[P], error) {
+	f, err := d.code.kernel(k.Entry)
+	return Kernel[P]{f, k.Threads}, err
+}
 
-func (c *code) kernel(e kernels.Entry) (Kernel, error) {
+func (c *code) kernel(e kernels.Entry) (*driver.Function, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f, ok := c.kernels[e.Symbol]; ok {
@@ -41,21 +45,22 @@ func (c *code) kernel(e kernels.Entry) (Kernel, error) {
 	}
 	m, ok := c.modules[e.Unit]
 	if !ok {
-		image, err := kernels.Image(e.Unit)
+		on := c.dev.Info().Compute
+		image, err := kernels.Image(e.Unit, on.Major, on.Minor)
 		if err != nil {
-			return Kernel{}, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+			return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 		}
 		if m, err = c.dev.LoadModule(image); err != nil {
-			return Kernel{}, fmt.Errorf("unit %s: %w", e.Unit, err)
+			return nil, fmt.Errorf("unit %s: %w", e.Unit, err)
 		}
 		c.modules[e.Unit] = m
 	}
 	f, err := m.Function(e.Symbol)
 	if err != nil {
-		return Kernel{}, err
+		return nil, err
 	}
-	c.kernels[e.Symbol] = Kernel{f, e.Threads}
-	return c.kernels[e.Symbol], nil
+	c.kernels[e.Symbol] = f
+	return f, nil
 }
 
 func (c *code) close() error {
@@ -71,10 +76,23 @@ func (c *code) close() error {
 }
 
 // Launch starts the kernel with enough threads for items in x, and sets in y.
-func (k Kernel) Launch(s *driver.Stream, items int64, sets int, params ...driver.Param) error {
-	blocks := (items + int64(k.Threads) - 1) / int64(k.Threads)
+func (k *Kernel[P]) Launch(s *driver.Stream, items, sets int, p P) error {
+	blocks := (items + k.Threads - 1) / k.Threads
 	if blocks == 0 {
 		return nil
 	}
-	return k.Function.Launch(s, driver.Launch{Grid: driver.Dim{X: int(blocks), Y: sets}, Block: driver.Dim{X: k.Threads}}, params...)
+	return k.LaunchShaped(s, driver.Launch{Grid: driver.Dim{X: blocks, Y: sets}, Block: driver.Dim{X: k.Threads}}, p)
 }
+
+// LaunchShaped starts the kernel in a shape of its own.
+func (k *Kernel[P]) LaunchShaped(s *driver.Stream, l driver.Launch, p P) error {
+	words := p.Words()
+	params := make([]driver.Param, len(words))
+	for i, w := range words {
+		params[i] = driver.Param(w)
+	}
+	return k.Function.Launch(s, l, params...)
+}
+
+// Address is where memory begins, for a kernel.
+func Address(s driver.Span) kernels.Pointer { return kernels.Pointer(s.Param()) }

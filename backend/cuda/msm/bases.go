@@ -11,6 +11,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/device"
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/layout"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
 // Bases is one set of bases: on the card, or in host memory when the card has no
@@ -142,19 +143,18 @@ func (c *Computer) check(ctx context.Context, s *driver.Stream, b *Bases, prog *
 	if err := s.Fill(bad.Span(), 0xff); err != nil {
 		return err
 	}
-	if err := prog.check.Launch(s, int64(n), 1, points.Param(), value(n), value(base), bad.Span().Param()); err != nil {
+	if err := prog.check.Launch(s, n, 1, kernel.Check{
+		Points: device.Address(points), N: n, Base: base, Bad: device.Address(bad.Span()),
+	}); err != nil {
 		return err
 	}
 	var found [4]byte
 	if err := s.Read(found[:], bad.Span()); err != nil {
 		return err
 	}
-	if i := binary.LittleEndian.Uint32(found[:]); i != none {
+	if i := binary.LittleEndian.Uint32(found[:]); i != kernel.NoIndex {
 		return fmt.Errorf("%w: base %d of %v %v has a coordinate that is not below q, or is not on the curve",
 			backend.ErrInvalidInput, i, b.Curve, b.Group)
 	}
 	return nil
 }
-
-// none is what the kernels leave where they look for the first bad element.
-const none = 1<<32 - 1

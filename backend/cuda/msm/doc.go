@@ -1,6 +1,6 @@
 // Package msm computes MSMs on one card of package device.
 //
-// An MSM is Pippenger's method in phases, each a file of kernels/grid: digits,
+// An MSM is Pippenger's method in phases, each a file of kernels/grid/msm: digits,
 // sort, buckets, accumulate, reduce; the host adds up one point a window at the
 // end. While one chunk of the points is computed, the scalars of the next are
 // copied.
@@ -14,5 +14,5 @@
 //     work memory: all of a call where they fit, else one after the other.
 //   - A step is one chunk of a job: all phases but the last over these points.
 //   - Entries, runs, tasks and slots are what the kernels make of scalars:
-//     kernels/grid says what each is. They are on the card only.
+//     kernels/grid/msm says what each is. They are on the card only.
 package msm

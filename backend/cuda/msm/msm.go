@@ -13,7 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/device"
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/kernels"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
 // Computer computes MSMs on one card. Its methods may be called concurrently;
@@ -30,7 +30,7 @@ type Computer struct {
 // New makes a computer on a card, which stays the caller's and outlives it.
 // Kernels that do not fit the card are found now, not in the first call.
 func New(d *device.Device) (*Computer, error) {
-	if _, err := d.Kernel(kernels.ForAll().SortScatter); err != nil {
+	if _, err := device.Load(d, kernel.ForCommon().SortScatter); err != nil {
 		return nil, err
 	}
 	c := &Computer{dev: d, plans: make(map[input]*plan)}
@@ -436,7 +436,7 @@ func finishAll(jobs []*job, pinned []byte) ([][]byte, error) {
 			defer backendutil.Caught(&err)
 			out := pinned[j.result.Off : j.result.Off+j.result.Size]
 			sums := out[:int64(j.plan.sets)*j.plan.sumBytes()]
-			if bad := binary.LittleEndian.Uint32(out[len(sums):]); j.Source.Check && bad != none {
+			if bad := binary.LittleEndian.Uint32(out[len(sums):]); j.Source.Check && bad != kernel.NoIndex {
 				return j.failed(fmt.Errorf("%w: scalar %d of %v is not below r", backend.ErrInvalidInput, bad, j.Bases.Curve))
 			}
 			answers[i], err = finishers[j.Bases.Curve][j.Bases.Group-backend.G1](sums, j.plan.width)

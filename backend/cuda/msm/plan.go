@@ -9,17 +9,10 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/device"
 	"github.com/pippin-zk/pippin/internal/layout"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
-// What the kernels were written for.
 const (
-	sortTile   = 4096
-	sortRadix  = 256
-	sortBits   = 8
-	warp       = 32
-	planWords  = 4 + 2*maxPiece // of struct plan in grid.cuh
-	maxPiece   = 1024
-	taskWords  = 3
 	foldWidth  = 8
 	leastPiece = 16
 	fullDevice = 1 << 16   // threads that keep a large device busy
@@ -83,8 +76,14 @@ func (p *plan) bucketCount() int64 {
 	return int64(p.sets) << p.bucketBits()
 }
 
-// pointBytes is a point in XYZZ coordinates.
-func (in *input) pointBytes() int64 { return 2 * int64(in.curve.PointBytes(in.group)) }
+// pointBytes is the sum of a bucket, sumBytes that of a set.
+func (in *input) pointBytes() int64 { return kernel.SumElements * in.elementBytes() }
+func (in *input) sumBytes() int64   { return kernel.ResultElements * in.elementBytes() }
+
+// elementBytes is a coordinate of a point.
+func (in *input) elementBytes() int64 {
+	return int64(in.curve.PointBytes(in.group)) / kernel.PointElements
+}
 
 // newPlan finds the cheapest plan that fits the memory. When none does, the
 // error wraps backend.ErrOutOfMemory and names the least need.
@@ -147,14 +146,14 @@ func (p *plan) fill() bool {
 		most = max(most, n)
 	}
 	perSet := (p.windows + p.sets - 1) / p.sets
-	p.stride = (most*perSet + 3) / 4 * 4
-	p.tiles = (p.stride + sortTile - 1) / sortTile
+	p.stride = (most*perSet + kernel.RunsEach - 1) / kernel.RunsEach * kernel.RunsEach
+	p.tiles = (p.stride + kernel.SortTile - 1) / kernel.SortTile
 	entries := int64(p.sets) * int64(p.stride)
 	if entries > maxEntries {
 		return false
 	}
 	average := p.stride >> p.bucketBits()
-	p.piece = min(max(p.tuning.piece, 1<<bits.Len(uint(4*average))), maxPiece)
+	p.piece = min(max(p.tuning.piece, 1<<bits.Len(uint(4*average))), kernel.LongestTask)
 	// A small MSM ends when its longest task does: the shorter, the more threads
 	// take part.
 	p.piece = min(p.piece, max(leastPiece, 1<<bits.Len64(uint64(entries)/fullDevice)/2))
@@ -168,15 +167,15 @@ func (p *plan) fill() bool {
 		l.entries[i] = pairs{l.Take(4 * entries), l.Take(4 * entries)}
 	}
 	sets, buckets := int64(p.sets), p.bucketCount()
-	l.counts = l.Take(4 * sets * sortRadix * int64(p.tiles))
-	l.totals = l.Take(4 * sets * sortRadix)
+	l.counts = l.Take(4 * sets * kernel.SortRadix * int64(p.tiles))
+	l.totals = l.Take(4 * sets * kernel.SortRadix)
 	l.live = l.Take(4 * sets)
 	l.begin, l.end = l.Take(4*buckets), l.Take(4*buckets)
-	l.work = l.Take(4 * planWords)
+	l.work = l.Take(4 * kernel.TallyWords)
 	// A run longer than piece becomes at most length/piece + 1 tasks.
 	splits := entries / int64(p.piece)
-	l.tasks = l.Take(4 * taskWords * p.maxTasks())
-	l.splits = l.Take(4 * taskWords * (splits + 1))
+	l.tasks = l.Take(4 * kernel.TaskWords * p.maxTasks())
+	l.splits = l.Take(4 * kernel.SplitWords * (splits + 1))
 	l.owner = l.Take(4 * (2*splits + 1))
 	l.slots = l.Take(p.pointBytes() * (2*splits + 1))
 	l.buckets = l.Take(p.pointBytes() * buckets)
@@ -193,10 +192,7 @@ func (p *plan) maxTasks() int64 {
 }
 
 // maxPieces bounds the tasks of one run.
-func (p *plan) maxPieces() int64 { return int64(p.stride)/int64(p.piece) + 1 }
-
-// sumBytes is a point in Jacobian coordinates.
-func (in *input) sumBytes() int64 { return 3 * int64(in.curve.PointBytes(in.group)) / 2 }
+func (p *plan) maxPieces() int { return p.stride/p.piece + 1 }
 
 // cost estimates the time in units of one addition to a bucket.
 func (p *plan) cost() float64 {
@@ -216,7 +212,7 @@ type pass struct{ shift, mask int }
 // passes are as few as possible, and as even as possible.
 func (p *plan) passes() []pass {
 	keyBits := max(p.bucketBits(), 1)
-	n := (keyBits + sortBits - 1) / sortBits
+	n := (keyBits + kernel.SortBits - 1) / kernel.SortBits
 	ps := make([]pass, n)
 	for i := range ps {
 		from, to := keyBits*i/n, keyBits*(i+1)/n

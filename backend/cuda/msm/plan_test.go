@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/kernels"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
 func inputOf(c backend.Curve, g backend.Group, n int, memory int64) input {
@@ -47,10 +47,10 @@ func TestPlans(t *testing.T) {
 				if sum != n {
 					t.Errorf("%v %v %d: chunks %v make %d", c, g, n, p.chunks, sum)
 				}
-				if p.windows*p.width < c.ScalarBits()-1 || p.width > maxWindow || p.piece > maxPiece || p.piece < 1 {
+				if p.windows*p.width < c.ScalarBits()-1 || p.width > maxWindow || p.piece > kernel.LongestTask || p.piece < 1 {
 					t.Errorf("%v %v %d: %d windows of %d bits, pieces of %d", c, g, n, p.windows, p.width, p.piece)
 				}
-				if p.stride < most || p.stride%4 != 0 || int64(p.sets)*int64(p.stride) > maxEntries || p.tiles*sortTile < p.stride {
+				if p.stride < most || p.stride%4 != 0 || int64(p.sets)*int64(p.stride) > maxEntries || p.tiles*kernel.SortTile < p.stride {
 					t.Errorf("%v %v %d: stride %d, tiles %d, sets %d", c, g, n, p.stride, p.tiles, p.sets)
 				}
 				if most*c.ScalarBytes() != int(p.scalarBytes) {
@@ -58,7 +58,7 @@ func TestPlans(t *testing.T) {
 				}
 				bitsSorted, bitsReduced := 0, 0
 				for _, s := range p.passes() {
-					if s.shift != bitsSorted || s.mask >= sortRadix {
+					if s.shift != bitsSorted || s.mask >= kernel.SortRadix {
 						t.Errorf("%v %v %d: passes %v", c, g, n, p.passes())
 					}
 					for m := s.mask; m > 0; m >>= 1 {
@@ -147,7 +147,7 @@ func TestSlots(t *testing.T) {
 				splits++
 			}
 		}
-		if slots > room || 4*slots > p.room.owner.Size || 4*taskWords*splits > p.room.splits.Size {
+		if slots > room || 4*slots > p.room.owner.Size || 4*kernel.SplitWords*splits > p.room.splits.Size {
 			t.Fatalf("%d slots, %d splits, room for %d", slots, splits, room)
 		}
 	}
@@ -203,8 +203,8 @@ func TestWindows(t *testing.T) {
 // TestKernels has an entry for every phase of every group.
 func TestKernels(t *testing.T) {
 	eachPlanned(func(c backend.Curve, g backend.Group) {
-		curve, ok1 := kernels.ForCurve(c.String())
-		group, ok2 := kernels.ForGroup(c.String(), g.String())
+		curve, ok1 := kernel.ForCurve(c.String())
+		group, ok2 := kernel.ForGroup(c.String(), g.String())
 		if !ok1 || !ok2 || curve.Digits.Symbol == "" || group.Accumulate.Threads == 0 || finishers[c][g-backend.G1] == nil {
 			t.Errorf("%v %v: no kernels", c, g)
 		}
@@ -212,7 +212,7 @@ func TestKernels(t *testing.T) {
 			t.Errorf("%v %v: checked by %s", c, g, group.Check.Symbol)
 		}
 	})
-	if _, ok := kernels.ForGroup("bn254", "g3"); ok {
+	if _, ok := kernel.ForGroup("bn254", "g3"); ok {
 		t.Error("kernels for a third group")
 	}
 }

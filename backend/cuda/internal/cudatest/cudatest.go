@@ -34,7 +34,7 @@ func WithKernels() {
 			break
 		}
 	}
-	build := exec.Command(filepath.Join(root, "kernels/grid/host/build"))
+	build := exec.Command(filepath.Join(root, "kernels/host/build"))
 	build.Stderr = os.Stderr
 	out, err := build.Output()
 	if err != nil {

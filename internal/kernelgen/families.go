@@ -1,0 +1,140 @@
+package main
+
+import "slices"
+
+// A family is a folder of kernels for one purpose: sources that are compiled
+// into units, and a Go package with their launch structs, written beside them.
+type family struct {
+	path    string // of the sources from the root; its last element names the Go package and the units
+	doc     string // of the Go package: "Package msm is .."
+	layout  string // the header whose constants Go gets; "" when there is none
+	sources []source
+}
+
+// A source is one .cu file, compiled once for every instance of its axis.
+type source struct {
+	name string // without .cu
+	per  axis
+	// twins share the code of another instance: the first is compiled only as
+	// the second.
+	twins map[string]string
+	// only are the architectures that it is for; nil is all.
+	only []int
+	// waits says that threads wait for each other: barriers, shuffles, ballots.
+	// The host then runs them as fibers.
+	waits bool
+}
+
+// An axis is what sources are compiled for.
+type axis struct {
+	name      string // of the Go struct of its kernels
+	doc       string
+	key       []string // parameters of the Go function that finds an instance; their values, joined by _, are its name
+	instances []instance
+}
+
+// An instance is one compilation: its name, a part of symbols and units, and
+// what is defined. The name of what is compiled once is "".
+type instance struct {
+	name    string
+	defines []string
+}
+
+var curves = []string{"bn254", "bls12_377", "bls12_381", "bw6_761"}
+
+var (
+	once   = axis{name: "Common", doc: "what is compiled once, for all curves", instances: []instance{{}}}
+	curve  = axis{name: "Curve", doc: "one curve's scalars", key: []string{"curve"}, instances: perCurve()}
+	groups = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
+)
+
+// The smallest stacks, in bytes, that cover those of all kernels of BN254 G1, of
+// BN254 and BLS12 G1, and of all.
+var stacks = axis{name: "Stack", doc: "stacks of so many bytes", key: []string{"bytes"}, instances: perStack("512", "1152", "2048")}
+
+func perStack(bytes ...string) (is []instance) {
+	for _, b := range bytes {
+		is = append(is, instance{b, []string{"PIPPIN_FOR=" + b, "PIPPIN_STACK=" + b}})
+	}
+	return is
+}
+
+func perCurve() (is []instance) {
+	for _, c := range curves {
+		is = append(is, instance{c, []string{"PIPPIN_FOR=" + c, "PIPPIN_CURVE=" + c}})
+	}
+	return is
+}
+
+func perGroup() (is []instance) {
+	for _, c := range curves {
+		for _, g := range []string{"g1", "g2"} {
+			is = append(is, instance{c + "_" + g, []string{"PIPPIN_FOR=" + c + "_" + g, "PIPPIN_CURVE=" + c, "PIPPIN_GROUP=" + g}})
+		}
+	}
+	return is
+}
+
+// bothOverFp: both groups of BW6-761 are over one field, so that the sums of
+// either are the same code; only the check of points knows the equation's b.
+var bothOverFp = map[string]string{"bw6_761_g2": "bw6_761_g1"}
+
+// families are all kernels there are. A new kernel of an old source needs no
+// row; a new source, axis or family does.
+var families = []family{
+	{
+		path: "kernels/grid/msm", doc: "the kernels of multi-scalar multiplication: the parameters of each,\n// and tables of them.",
+		layout: "layout.cuh",
+		sources: []source{
+			{name: "sort", per: once, waits: true},
+			{name: "buckets", per: once, waits: true},
+			{name: "digits", per: curve},
+			{name: "accumulate", per: groups, twins: bothOverFp},
+			{name: "reduce", per: groups, twins: bothOverFp},
+			{name: "points", per: groups},
+		},
+	},
+	{
+		path: "kernels/grid/memory", doc: "the kernels that overwrite what others leave on a device.",
+		sources: []source{{name: "overwrite", per: stacks}},
+	},
+}
+
+// headers are included by a macro, where no #include line names them.
+func headers() (hs []string) {
+	for _, c := range curves {
+		hs = append(hs, "kernels/curves/"+c+".cuh")
+	}
+	return hs
+}
+
+// An architecture is the machine code of one compute capability, as a number
+// such as 90; it runs on devices of the same major number and a minor one that
+// is not less.
+type architecture struct {
+	number int
+	inGit  bool   // compiled code is committed
+	cards  string // for the documents
+}
+
+var architectures = []architecture{
+	{80, true, "A100, A30; and all of 8.x: A10, A40, RTX 30, L4, L40S, RTX 40"},
+	{86, false, "A10, A40, RTX 30, a little faster than 80"},
+	{89, false, "L4, L40S, RTX 40, a little faster than 80"},
+	{90, true, "H100, H200"},
+	{100, false, "B200, B300"},
+	{120, false, "RTX 50, RTX PRO Blackwell"},
+}
+
+// committed are the architectures whose code is in the repository.
+func committed() (numbers []int) {
+	for _, a := range architectures {
+		if a.inGit {
+			numbers = append(numbers, a.number)
+		}
+	}
+	return numbers
+}
+
+// on tells whether a source is compiled for an architecture.
+func (s *source) on(arch int) bool { return s.only == nil || slices.Contains(s.only, arch) }

@@ -1,0 +1,79 @@
+package main
+
+import "testing"
+
+// spills are what kernels may keep in memory because registers ran out, in bytes
+// stored and loaded a thread, on the architectures in the repository. A number
+// that a build lowered is lowered here too.
+var spills = []struct {
+	why     string
+	kernels []spill
+}{
+	{"registers are bounded so that four blocks share a multiprocessor, which is worth more than a few words kept in memory", []spill{
+		{"pippin_sort_scatter", 90, 12, 12},
+	}},
+	{"a point sum is 96 registers, the point to add 48, a product's operands and columns 97: more than the 255 there are", []spill{
+		{"pippin_bw6_761_g1_accumulate", 80, 316, 500},
+		{"pippin_bw6_761_g1_accumulate", 90, 316, 500},
+		{"pippin_bw6_761_g1_fold", 80, 320, 328},
+		{"pippin_bw6_761_g1_fold", 90, 272, 280},
+		{"pippin_bw6_761_g1_fold_finish", 80, 304, 348},
+		{"pippin_bw6_761_g1_fold_finish", 90, 376, 464},
+		{"pippin_bw6_761_g1_reduce", 80, 224, 232},
+		{"pippin_bw6_761_g1_reduce", 90, 284, 292},
+	}},
+	{"a point sum over Fp2 is 96 registers and the point to add 48: more than the 255 there are with a product's columns", []spill{
+		{"pippin_bls12_377_g2_accumulate", 80, 68, 60},
+		{"pippin_bls12_377_g2_accumulate", 90, 64, 56},
+		{"pippin_bls12_381_g2_accumulate", 80, 40, 32},
+		{"pippin_bls12_381_g2_accumulate", 90, 52, 44},
+	}},
+	{"a few words over calls, in code that is not hot", []spill{
+		{"pippin_bls12_381_g2_fold", 90, 24, 24},
+		{"pippin_bn254_g2_fold_finish", 90, 12, 12},
+		{"pippin_bn254_g2_reduce", 80, 12, 24},
+	}},
+}
+
+type spill struct {
+	symbol        string
+	arch          int
+	stores, loads int
+}
+
+// TestSpills fails for a kernel that keeps more in memory than it may, or less:
+// the numbers stay true.
+func TestSpills(t *testing.T) {
+	type kernelOn struct {
+		symbol string
+		arch   int
+	}
+	may := make(map[kernelOn]spill)
+	for _, s := range spills {
+		for _, k := range s.kernels {
+			may[kernelOn{k.symbol, k.arch}] = k
+		}
+	}
+	for _, arch := range committed() {
+		m, err := readManifest(root, arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range m.Units {
+			for _, k := range u.Kernels {
+				if k.Registers == 0 || k.Instructions == 0 {
+					t.Errorf("%s on sm_%d: no report of the compiler", k.Symbol, arch)
+				}
+				allowed := may[kernelOn{k.Symbol, arch}]
+				delete(may, kernelOn{k.Symbol, arch})
+				if k.SpillStores != allowed.stores || k.SpillLoads != allowed.loads {
+					t.Errorf("%s on sm_%d spills %d bytes stored and %d loaded; %d and %d are what it may, and what spills_test.go says",
+						k.Symbol, arch, k.SpillStores, k.SpillLoads, allowed.stores, allowed.loads)
+				}
+			}
+		}
+	}
+	for k := range may {
+		t.Errorf("spills_test.go allows %s on sm_%d to spill, which is not there", k.symbol, k.arch)
+	}
+}

@@ -1,0 +1,42 @@
+// accumulate.cu: the hot phase. A thread adds up the points of one task.
+// Compiled for one curve and group.
+#include "group.cuh"
+
+namespace pippin::grid {
+
+// Adds `length` entries at values to the sum at out, or to zero where fresh.
+// Cost: L's addition, an entry.
+template <Law L>
+__device__ __forceinline__ void accumulate_task(const uint32_t* values, uint32_t length, const uint32_t* points, uint32_t* out,
+                                                bool fresh) {
+  typename L::sum sum = fresh ? L::zero() : L::load_sum(out);
+  uint32_t next = values[0];
+#pragma unroll 1
+  for (uint32_t i = 0; i < length; i++) {
+    const uint32_t v = next;
+    if (i + 1 < length) next = values[i + 1];
+    const bool minus = (v & negative) != 0;
+    const uint32_t* src = points + (v & ~negative) * (uint64_t)L::point_words;
+    L::add(sum, L::load(src, minus), [&] {
+      L::add_equal(out, src, minus);
+      sum = L::load_sum(out);
+    });
+  }
+  L::store_sum(out, sum);
+}
+
+// values: sorted entries of all sets. points: affine, gnark-crypto's layout,
+// entry v is points[v]. A task adds to buckets[to], or sets slots[to] when its
+// run was split; both are the law's sums.
+PIPPIN_KERNEL((128), accumulate)
+(const uint32_t* work, const uint32_t* tasks, const uint32_t* values, const uint32_t* points, uint32_t* buckets,
+ uint32_t* slots) {
+  const uint64_t t = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (t >= reinterpret_cast<const tally*>(work)->tasks) return;
+  const task k = reinterpret_cast<const task*>(tasks)[t];
+  const bool is_split = (k.length_split & negative) != 0;
+  accumulate_task<hot_law>(values + k.start, k.length_split & ~negative, points,
+                           (is_split ? slots : buckets) + k.to * (uint64_t)hot_law::sum_words, is_split);
+}
+
+}  // namespace pippin::grid

@@ -1,0 +1,64 @@
+// law.cuh: what a kernel that adds up points must know of them, and no more. A
+// law is a policy, given to the kernels of grid/msm as a template parameter:
+// points as they are stored, sums, the addition, its slow path, and both in
+// memory. xyzz_law is the law of short Weierstrass curves.
+//
+// Contract of every law L, for a field F
+//   range    L::point is what a stored point becomes in registers, L::sum a sum
+//            of points; both are complete: any two may be added
+//   order    point_words, sum_words, result_words of 32 bits in memory; sums in
+//            representatives that only kernels of this law read, points and
+//            results as the host has them
+//   aliasing add's operands are different objects
+//   scope    one thread
+#pragma once
+#include <concepts>
+
+#include "curve.cuh"
+#include "outlined.cuh"
+
+namespace pippin {
+
+template <class L>
+concept Law = requires(typename L::sum& s, const typename L::sum& t, const typename L::point& p,
+                       uint32_t* dst, const uint32_t* src, bool minus) {
+  { L::load(src, minus) } -> std::same_as<typename L::point>;  // the point or its negative
+  { L::load_sum(src) } -> std::same_as<typename L::sum>;
+  { L::store_sum(dst, t) };
+  { L::store_result(dst, t) };
+  { L::zero() } -> std::same_as<typename L::sum>;
+  { L::add(s, p, [] {}) };            // s += p; calls its operand instead where s = p is too rare to be fast
+  { L::add_equal(dst, src, minus) };  // then: stores the sum p + p of the point at src
+  { L::add(s, t) } -> std::same_as<void>;
+  { L::dbl(s) } -> std::same_as<void>;
+} && L::point_words > 0 && L::sum_words > 0 && L::result_words > 0;
+
+// xyzz_law adds affine points to sums in XYZZ coordinates and gives Jacobian
+// results. Slow is the same field for the slow path. Cost: add 8M + 2S to a sum,
+// 12M + 2S of sums; dbl 6M + 3S.
+template <Field F, Field Slow = F>
+struct xyzz_law {
+  using point = affine<F>;
+  using sum = xyzz<F>;
+  static constexpr int point_words = 2 * F::words, sum_words = 4 * F::words, result_words = 3 * F::words;
+
+  PIPPIN_HD static point load(const uint32_t* src, bool minus) { return neg_if(minus, load_affine<F>(src)); }
+  PIPPIN_HD static sum load_sum(const uint32_t* src) { return load_xyzz<F>(src); }
+  PIPPIN_HD static void store_sum(uint32_t* dst, const sum& s) { store_xyzz_raw(dst, s); }
+  PIPPIN_HD static void store_result(uint32_t* dst, const sum& s) { store_jacobian(dst, to_jacobian(s)); }
+
+  PIPPIN_HD static sum zero() { return xyzz_infinity<F>(); }
+  template <class Equal>
+  PIPPIN_HD static void add(sum& s, const point& p, const Equal& equal) {
+    add_to(s, p, equal);
+  }
+  // It happens when a base repeats, and talks through memory to cost the loop
+  // around add no registers.
+  PIPPIN_CALLED static void add_equal(uint32_t* dst, const uint32_t* src, bool minus) {
+    store_xyzz_raw(dst, pippin::dbl(neg_if(minus, load_affine<Slow>(src))));
+  }
+  PIPPIN_HD static void add(sum& s, const sum& t) { s = pippin::add(s, t); }
+  PIPPIN_HD static void dbl(sum& s) { s = pippin::dbl(s); }
+};
+
+}  // namespace pippin

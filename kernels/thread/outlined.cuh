@@ -1,0 +1,27 @@
+// outlined.cuh: a field whose products are calls, for code that is not hot.
+//
+// Contract: that of the field. Scope: one thread. Cost: a call a product.
+#pragma once
+#include "fp2.cuh"
+
+#if defined(__CUDACC__)
+#define PIPPIN_CALLED inline __device__ __noinline__
+#else
+#define PIPPIN_CALLED inline
+#endif
+
+namespace pippin {
+
+// outlined is F with mul and sqr as functions of their own: a point addition is
+// then a few hundred instructions instead of ten thousand. Its elements are F's
+// words, so that what F stores raw, it may load raw.
+template <Field F>
+struct outlined : F {
+  using elem = typename F::elem;
+  PIPPIN_CALLED static elem mul(const elem a, const elem b) { return F::mul(a, b); }
+  PIPPIN_CALLED static elem sqr(const elem a) { return F::sqr(a); }
+};
+template <Field F, int U>
+struct outlined<fp2<F, U>> : fp2<outlined<F>, U> {};
+
+}  // namespace pippin
