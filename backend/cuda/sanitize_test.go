@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/fixtures"
 )
 
@@ -18,7 +19,7 @@ func TestEveryPhase(t *testing.T) {
 	onGPU(t)
 	b := open(t, Options{})
 	defer b.Close()
-	eachGroup(t, func(t *testing.T, c backend.Curve, g backend.Group) {
+	cudatest.EachGroup(t, *groups, func(t *testing.T, c backend.Curve, g backend.Group) {
 		var jobs []backend.Job
 		var want [][]byte
 		for _, in := range []struct {
