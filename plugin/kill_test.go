@@ -19,7 +19,7 @@ import (
 // Each of them succeeds or is ErrGone, at once; the next client of the
 // supervisor works, and no shared memory is lost.
 func TestKilledAnytime(t *testing.T) {
-	rounds := 30
+	rounds := 20
 	if testing.Short() {
 		rounds = 8
 	}

@@ -52,7 +52,8 @@ type Pool struct {
 	watchers  int
 	expiry    *time.Timer // nil, or running until expire
 
-	wiped func([]byte) // for tests: sees a region after its wipe
+	create func(size int) (*Arena, error) // NewArena, or a test's
+	wiped  func([]byte)                   // for tests: sees a region after its wipe
 }
 
 // poolArena is an arena with its free extents and live regions, each sorted
@@ -94,7 +95,7 @@ func NewPool(o PoolOptions) *Pool {
 	}
 	return &Pool{
 		budget: o.Budget, maxArenas: o.MaxArenas, public: o.Public, idle: o.Idle,
-		turn: semaphore.NewWeighted(1), changed: make(chan struct{}), dropped: map[int]func(uint64){},
+		create: NewArena, turn: semaphore.NewWeighted(1), changed: make(chan struct{}), dropped: map[int]func(uint64){},
 	}
 }
 
@@ -128,23 +129,50 @@ func (p *Pool) acquire(ctx context.Context, keep bool, sizes []int) ([]*Region, 
 	if all > p.budget {
 		return nil, fmt.Errorf("%w: %d bytes of shared memory asked, the budget is %d", backend.ErrOutOfMemory, all, p.budget)
 	}
-	if p.turn.Acquire(ctx, 1) != nil {
+	got, made, err := p.inTurn(ctx, keep, sizes)
+	if made == nil {
+		return got, err
+	}
+	select {
+	case g := <-made:
+		return g.regions, g.err
+	case <-ctx.Done():
+		go func() {
+			for _, r := range (<-made).regions {
+				r.Release()
+			}
+		}()
 		return nil, backend.Ended(ctx)
+	}
+}
+
+// grown is the regions of a request for which an arena was made.
+type grown struct {
+	regions []*Region
+	err     error
+}
+
+// inTurn answers a request when those before it are answered: by regions, or
+// by an arena that is being made, which holds up nobody else.
+func (p *Pool) inTurn(ctx context.Context, keep bool, sizes []int) ([]*Region, <-chan grown, error) {
+	if p.turn.Acquire(ctx, 1) != nil {
+		return nil, nil, backend.Ended(ctx)
 	}
 	defer p.turn.Release(1)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
 		if p.closed {
-			return nil, fmt.Errorf("%w: shared memory pool", backend.ErrClosed)
+			return nil, nil, errPoolClosed
 		}
 		if err := backend.Ended(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		got, missing := p.place(sizes, keep)
 		if missing == 0 {
-			return got, nil
+			return got, nil, nil
 		}
+		p.unplace(got)
 		switch {
 		case p.making > 0 || p.wipedSoon(missing) || (!p.canGrow(missing) && p.transient > 0):
 			changed := p.changed
@@ -155,28 +183,25 @@ func (p *Pool) acquire(ctx context.Context, keep bool, sizes []int) ([]*Region, 
 			}
 			p.mu.Lock()
 		case p.canGrow(missing):
-			made := p.grow(missing)
-			p.mu.Unlock()
-			var err error
-			select {
-			case err = <-made:
-			case <-ctx.Done():
+			// What canGrow has given up is missing now as well.
+			if got, missing = p.place(sizes, keep); p.fits(missing) {
+				return nil, p.grow(got, sizes, missing, keep), nil
 			}
-			p.mu.Lock()
-			if err != nil {
-				return nil, err
-			}
+			p.unplace(got)
 		default:
-			return nil, fmt.Errorf("%w: %d bytes of shared memory asked, %d of a budget of %d are in use",
-				backend.ErrOutOfMemory, all, p.used(), p.budget)
+			return nil, nil, fmt.Errorf("%w: %v bytes of shared memory asked, %d of a budget of %d are in use",
+				backend.ErrOutOfMemory, sizes, p.used(), p.budget)
 		}
 	}
 }
 
-// place takes a best fit for every size, or nothing and says how many bytes
-// in one arena would surely be enough.
+var errPoolClosed = fmt.Errorf("%w: shared memory pool", backend.ErrClosed)
+
+// place takes a best fit for every size that finds one. The others are nil,
+// and missing is how many bytes in one arena would surely be enough for them.
 func (p *Pool) place(sizes []int, keep bool) (got []*Region, missing int) {
-	for _, size := range sizes {
+	got = make([]*Region, len(sizes))
+	for i, size := range sizes {
 		need := roundUp(size, PageSize)
 		var best *poolArena
 		at := 0
@@ -191,20 +216,32 @@ func (p *Pool) place(sizes []int, keep bool) (got []*Region, missing int) {
 			missing += need
 			continue
 		}
-		r := &Region{pool: p, arena: best, ext: extent{best.free[at].off, need}, size: size, refs: 1, kept: keep}
-		best.take(at, r)
-		got = append(got, r)
+		got[i] = p.take(best, at, size, keep)
 	}
-	if missing > 0 {
-		for _, r := range got {
-			r.arena.give(r)
-		}
-		return nil, missing
-	}
+	return got, missing
+}
+
+// take makes a region at the start of free extent i of an arena.
+func (p *Pool) take(a *poolArena, i, size int, keep bool) *Region {
+	r := &Region{pool: p, arena: a, ext: extent{a.free[i].off, roundUp(size, PageSize)}, size: size, refs: 1, kept: keep}
+	a.take(i, r)
 	if !keep {
-		p.transient += len(got)
+		p.transient++
 	}
-	return got, 0
+	return r
+}
+
+// unplace gives regions of place back that nobody has seen.
+func (p *Pool) unplace(got []*Region) {
+	for _, r := range got {
+		if r == nil {
+			continue
+		}
+		r.arena.give(r)
+		if !r.kept {
+			p.transient--
+		}
+	}
 }
 
 // wipedSoon tells whether a region that is being wiped will make the room: a
@@ -223,10 +260,7 @@ func (p *Pool) wipedSoon(size int) bool {
 // canGrow tells whether an arena of that size may be made, after giving up
 // arenas that nobody uses if that makes the room.
 func (p *Pool) canGrow(size int) bool {
-	fits := func() bool {
-		return p.total+int64(size) <= p.budget && len(p.arenas)+p.making < p.maxArenas
-	}
-	if fits() {
+	if p.fits(size) {
 		return true
 	}
 	var idle int64
@@ -239,33 +273,50 @@ func (p *Pool) canGrow(size int) bool {
 		return false
 	}
 	p.dropIdle(0)
-	return fits()
+	return p.fits(size)
+}
+
+// fits tells whether an arena of that size may be made beside the others.
+func (p *Pool) fits(size int) bool {
+	return p.total+int64(size) <= p.budget && len(p.arenas)+p.making < p.maxArenas
 }
 
 // minArena is the size of the first arena; the next ones double the total.
 const minArena = 2 << 20
 
-// grow makes an arena of at least size bytes in the background, which takes
-// long when it is large, and reports when it is there.
-func (p *Pool) grow(size int) <-chan error {
-	want := max(int64(roundUp(size, minArena)), p.total, minArena)
-	want = max(int64(size), min(want, (p.budget-p.total)/PageSize*PageSize))
+// grow makes an arena of at least missing bytes in the background, which takes
+// long when it is large, and takes from it what got does not have yet.
+func (p *Pool) grow(got []*Region, sizes []int, missing int, keep bool) <-chan grown {
+	want := max(int64(roundUp(missing, minArena)), p.total, minArena)
+	want = max(int64(missing), min(want, (p.budget-p.total)/PageSize*PageSize))
 	p.total += want
 	p.making++
-	made := make(chan error, 1)
+	made := make(chan grown, 1)
 	go func() {
-		a, err := NewArena(int(want))
+		arena, err := p.create(int(want))
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.making--
-		if err == nil {
-			p.arenas = append(p.arenas, &poolArena{Arena: a, free: []extent{{0, int(want)}}, used: time.Now()})
+		if err == nil && p.closed {
+			arena.Close()
+			err = errPoolClosed
+		}
+		if err != nil {
+			p.total -= want
+			p.unplace(got)
+			got = nil
 			p.sweep()
 		} else {
-			p.total -= want
+			a := &poolArena{Arena: arena, free: []extent{{0, int(want)}}}
+			p.arenas = append(p.arenas, a)
+			for i := range got {
+				if got[i] == nil {
+					got[i] = p.take(a, 0, sizes[i], keep)
+				}
+			}
 		}
 		p.wake()
-		made <- err
+		made <- grown{got, err}
 	}()
 	return made
 }

@@ -624,6 +624,75 @@ func TestLargeRequestIsNotStarved(t *testing.T) {
 	wg.Wait()
 }
 
+// TestGrowingHoldsUpNobody: while memory is touched for one request, what the
+// others need is at hand.
+func TestGrowingHoldsUpNobody(t *testing.T) {
+	const mib = 1 << 20
+	p := NewPool(PoolOptions{Budget: 64 * mib})
+	defer p.Close()
+	rs, err := p.Acquire(ctx, mib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rs[0].Release()
+	touching, touched := make(chan struct{}), make(chan struct{})
+	p.create = func(size int) (*Arena, error) {
+		close(touching)
+		<-touched
+		return NewArena(size)
+	}
+	type result struct {
+		rs  []*Region
+		err error
+	}
+	large := make(chan result, 1)
+	go func() {
+		rs, err := p.Acquire(ctx, 32*mib, mib) // a part is there already
+		large <- result{rs, err}
+	}()
+	<-touching
+	small, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for range 3 {
+		rs, err := p.Acquire(small, mib/2)
+		if err != nil {
+			t.Fatalf("a request that fits waits for another's memory: %v", err)
+		}
+		rs[0].Release()
+	}
+	// One that gives up leaves nothing behind, nor does one whose pool is closed.
+	short, stop := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer stop()
+	if _, err := p.Acquire(short, 16*mib); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	close(touched)
+	got := <-large
+	if got.err != nil || len(got.rs) != 2 || len(got.rs[0].Bytes()) != 32*mib || len(got.rs[1].Bytes()) != mib {
+		t.Fatalf("%d regions, %v", len(got.rs), got.err)
+	}
+	for _, r := range got.rs {
+		r.Release()
+	}
+	p.create = func(size int) (*Arena, error) {
+		p.Close()
+		return NewArena(size)
+	}
+	if _, err := p.Acquire(ctx, 60*mib); !errors.Is(err, backend.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+	for end := time.Now().Add(10 * time.Second); p.InUse() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d bytes are in use", p.InUse())
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.arenas) != 0 || p.total != 0 || p.transient != 0 {
+		t.Errorf("%d arenas of %d bytes, %d transient", len(p.arenas), p.total, p.transient)
+	}
+}
+
 // TestUnusedMemoryGoesBack: an arena that nobody uses for a while is given up,
 // one that is used again and again is not.
 func TestUnusedMemoryGoesBack(t *testing.T) {

@@ -73,7 +73,7 @@ func main() {
 				log.Info("variable " + v)
 			}
 		case "chatter":
-			for range 200_000 {
+			for range 40_000 {
 				log.Info(strings.Repeat("chatter ", 4))
 			}
 			log.Info("chatter is over")
