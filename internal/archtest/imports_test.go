@@ -54,6 +54,8 @@ var table = map[string]rule{
 	"weave":               {inside: []string{}, outside: []string{"golang.org/x/sys"}},
 	"weave/auto":          {inside: []string{"msm", "weave/internal/hook"}, outside: []string{gnarkCrypto}},
 	"weave/internal/hook": {inside: []string{".", "msm", "backend", "internal/layout"}, outside: []string{gnarkCrypto}},
+
+	"prover/internal/resident": {inside: []string{"msm", "backend", "backend/cpu", "internal/layout", "prover/internal/..."}, never: []string{cu, goPlugin}},
 }
 
 // onlyImporters says which packages of this module may import a prefix.
@@ -62,7 +64,7 @@ var onlyImporters = map[string][]string{
 	goPlugin:      {"plugin"},
 	gnark:         {"prover", "examples", "cmd/msm", "bench", gnarkCrypto},
 	"unsafe":      {"internal/layout", "backend/cuda/driver", "plugin/shm", "plugin/proto"},
-	"backend/cpu": {".", "cmd", "backend/backendtest", "examples", "bench"},
+	"backend/cpu": {".", "cmd", "backend/backendtest", "examples", "bench", "prover/internal/resident"},
 	"plugin":      {".", "cmd", "plugin", "examples"},
 }
 

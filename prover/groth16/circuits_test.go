@@ -230,7 +230,7 @@ func (c *hinting) Define(api frontend.API) error {
 	check := rangecheck.New(api)
 	sum := c.X
 	for _, v := range table.Lookup(c.At[:]...) {
-		check.Check(v, 16)
+		check.Check(v, 8)
 		sum = api.Add(sum, v)
 	}
 	api.AssertIsEqual(sum, c.Sum)
@@ -241,7 +241,7 @@ func assignHinting(_ *big.Int, seed int64) frontend.Circuit {
 	c := &hinting{X: abs(seed)}
 	sum := abs(seed) + wrong(seed)
 	for i := range c.Table {
-		c.Table[i] = (abs(seed)*7 + int64(i)*int64(i)) % (1 << 16)
+		c.Table[i] = (abs(seed)*7 + int64(i)*int64(i)) % (1 << 8)
 	}
 	for i := range c.At {
 		at := (abs(seed) + int64(i)) % int64(len(c.Table))
@@ -254,7 +254,7 @@ func assignHinting(_ *big.Int, seed int64) frontend.Circuit {
 
 // layered proves products with GKR, whose blueprints keep values.
 type layered struct {
-	X, Y [3]frontend.Variable
+	X, Y [2]frontend.Variable
 	Sum  frontend.Variable `gnark:",public"`
 }
 

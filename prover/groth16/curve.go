@@ -26,6 +26,8 @@ type curve[P1, J1, P2, J2, S any] struct {
 
 	// parts views a key, and answers false for one of another curve.
 	parts func(ProvingKey) (*parts[P1, P2, S], bool)
+	// verifies tells whether a verifying key is for the proofs of a key.
+	verifies func(VerifyingKey, *parts[P1, P2, S]) bool
 	// handle is handleOf for a key of this curve.
 	handleOf func(ProvingKey) (at any, whenGarbage func(func(any)))
 	// system is a constraint system as solve wants it, or false for one of
@@ -67,9 +69,14 @@ type proof[P1, P2 any] struct {
 	commitmentPok P1
 }
 
-// binding makes provers for the keys of one curve.
+// binding is what a Prover needs of a curve.
 type binding interface {
-	load(context.Context, *msm.Engine, *options, constraint.ConstraintSystem, ProvingKey) (scheme, error)
+	// check refuses a key that is not for a constraint system, whose shape is
+	// given.
+	check(constraint.ConstraintSystem, *shape, ProvingKey) error
+	// load loads a key for constraint systems of a shape.
+	load(context.Context, *msm.Engine, *options, shape, ProvingKey) (scheme, error)
+	belongs(VerifyingKey, ProvingKey) bool
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) (at any, whenGarbage func(func(any)))
 }
@@ -94,27 +101,48 @@ func bindingOf(pk ProvingKey) (binding, error) {
 	return b, nil
 }
 
-func (c *curve[P1, J1, P2, J2, S]) load(ctx context.Context, e *msm.Engine, o *options, ccs constraint.ConstraintSystem, pk ProvingKey) (scheme, error) {
-	if ccs == nil {
-		return nil, fmt.Errorf("%w: no constraint system", backend.ErrInvalidInput)
-	}
+func (c *curve[P1, J1, P2, J2, S]) partsOf(pk ProvingKey) (*parts[P1, P2, S], error) {
 	p, ok := c.parts(pk)
 	if !ok {
 		return nil, fmt.Errorf("%w: a proving key of type %T", backend.ErrInvalidInput, pk)
 	}
+	return p, nil
+}
+
+func (c *curve[P1, J1, P2, J2, S]) systemOf(ccs constraint.ConstraintSystem) (system[S], error) {
 	sys, ok := c.system(ccs)
 	if !ok {
-		return nil, fmt.Errorf("%w: a constraint system of type %T with a key for %v", backend.ErrInvalidInput, ccs, pk.CurveID())
+		return sys, fmt.Errorf("%w: a constraint system of type %T with a key of another curve", backend.ErrInvalidInput, ccs)
 	}
-	s, err := shapeOf(ccs)
+	return sys, nil
+}
+
+func (c *curve[P1, J1, P2, J2, S]) check(ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) error {
+	p, err := c.partsOf(pk)
+	if err != nil {
+		return err
+	}
+	if _, err := c.systemOf(ccs); err != nil {
+		return err
+	}
+	return p.check(s)
+}
+
+func (c *curve[P1, J1, P2, J2, S]) load(ctx context.Context, e *msm.Engine, o *options, s shape, pk ProvingKey) (scheme, error) {
+	p, err := c.partsOf(pk)
 	if err != nil {
 		return nil, err
 	}
-	k, err := load(ctx, c, e, o, p, s)
+	k, err := newKey(c, o, p, s).in(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	return &prover[P1, J1, P2, J2, S]{key: k, solver: newSafeSolver(sys), overlap: o.overlap}, nil
+	return &prover[P1, J1, P2, J2, S]{k, o.overlap}, nil
+}
+
+func (c *curve[P1, J1, P2, J2, S]) belongs(vk VerifyingKey, pk ProvingKey) bool {
+	p, ok := c.parts(pk)
+	return ok && c.verifies(vk, p)
 }
 
 func (c *curve[P1, J1, P2, J2, S]) handle(pk ProvingKey) (any, func(func(any))) {
@@ -128,9 +156,9 @@ var fingerprints = maphash.MakeSeed()
 // points, and a few dozen points of every slice. Two keys of one circuit
 // differ in nearly all of their points.
 func (c *curve[P1, J1, P2, J2, S]) fingerprint(pk ProvingKey) (uint64, error) {
-	p, ok := c.parts(pk)
-	if !ok {
-		return 0, fmt.Errorf("%w: a proving key of type %T", backend.ErrInvalidInput, pk)
+	p, err := c.partsOf(pk)
+	if err != nil {
+		return 0, err
 	}
 	var h maphash.Hash
 	h.SetSeed(fingerprints)

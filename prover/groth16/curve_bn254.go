@@ -16,10 +16,14 @@ import (
 )
 
 var bn254Curve = &curve[bn254.G1Affine, bn254.G1Jac, bn254.G2Affine, bn254.G2Jac, fr.Element]{
-	g1:       group.BN254G1,
-	g2:       group.BN254G2,
-	fr:       group.BN254Fr,
-	parts:    bn254Parts,
+	g1:    group.BN254G1,
+	g2:    group.BN254G2,
+	fr:    group.BN254Fr,
+	parts: bn254Parts,
+	verifies: func(key VerifyingKey, p *parts[bn254.G1Affine, bn254.G2Affine, fr.Element]) bool {
+		vk, ok := key.(*stock.VerifyingKey)
+		return ok && vk != nil && vk.G1.Alpha == p.alpha && vk.G2.Beta == p.beta2 && vk.G2.Delta == p.delta2
+	},
 	handleOf: func(pk ProvingKey) (any, func(func(any))) { return handleOf(pk.(*stock.ProvingKey)) },
 	system: func(ccs constraint.ConstraintSystem) (system[fr.Element], bool) {
 		r1cs, ok := ccs.(*cs.R1CS)

@@ -15,43 +15,47 @@ import (
 	"github.com/pippin-zk/pippin/msm"
 )
 
-// provers is what Prove keeps between calls: the engine, and for every live
-// proving key the Prover that was used last with it.
-var provers struct {
+// kept is what Prove keeps between calls: the engine with its options, and
+// every live proving key that was used with it.
+var kept struct {
 	mu     sync.Mutex
 	engine *msm.Engine
-	opts   []Option
-	kept   map[any]*keptProver // by weak pointer to the key
+	opts   options
+	keys   map[any]*keptKey // by weak pointer to the key
 }
 
-// keptProver is a Prover with what shows that it still fits.
-type keptProver struct {
+// keptKey is a resident key with what shows that it still fits.
+type keptKey struct {
 	fingerprint uint64
-	ccs         constraint.ConstraintSystem
+	shape       shape
 
-	ready  chan struct{} // closed when the fields below are set
-	prover *Prover
-	err    error
+	ready chan struct{} // closed when the fields below are set
+	key   *residentKey
+	err   error
 }
 
-func (k *keptProver) close() {
+func (k *keptKey) close() {
 	<-k.ready
 	if k.err == nil {
 		// The only possible error is a backend's that could not free the
 		// points; nobody waits for them.
-		_ = k.prover.Close()
+		_ = k.key.close()
 	}
 }
 
 // Use has Prove run on the engine from now on, with the options given; a nil
-// engine is this process, as before the first Use. What Prove had loaded into
-// the engine before is freed after the proofs in flight. The caller keeps the
-// engine open while it is in use, and closes it.
+// engine is one in this process, as before the first Use. What Prove had loaded
+// into the engine before is freed after the proofs in flight. The caller keeps
+// the engine open while it is in use, and closes it.
 func Use(engine *msm.Engine, opts ...Option) {
-	provers.mu.Lock()
-	old := provers.kept
-	provers.engine, provers.opts, provers.kept = engine, opts, map[any]*keptProver{}
-	provers.mu.Unlock()
+	var o options
+	for _, set := range opts {
+		set(&o)
+	}
+	kept.mu.Lock()
+	old := kept.keys
+	kept.engine, kept.opts, kept.keys = engine, o, map[any]*keptKey{}
+	kept.mu.Unlock()
 	for _, k := range old {
 		k.close()
 	}
@@ -65,21 +69,21 @@ func Use(engine *msm.Engine, opts ...Option) {
 func Prove(ccs constraint.ConstraintSystem, pk ProvingKey, fullWitness witness.Witness, opts ...gnark.ProverOption) (Proof, error) {
 	ctx := context.Background()
 	for {
-		p, err := proverFor(ctx, ccs, pk)
+		k, err := keyFor(ctx, ccs, pk)
 		if err != nil {
 			return nil, err
 		}
-		proof, err := p.Prove(ctx, fullWitness, opts...)
-		if errors.Is(err, backend.ErrClosed) && p.isClosed() {
+		proof, err := k.prove(ctx, ccs, fullWitness, opts)
+		if errors.Is(err, backend.ErrClosed) && k.isClosed() {
 			continue // Use, or another key in the same variable, came between
 		}
 		return proof, err
 	}
 }
 
-// proverFor is the Prover kept for a key, or a new one. Concurrent callers
-// share one load.
-func proverFor(ctx context.Context, ccs constraint.ConstraintSystem, pk ProvingKey) (*Prover, error) {
+// keyFor is what is resident of a key, for a constraint system. Concurrent
+// callers share one load.
+func keyFor(ctx context.Context, ccs constraint.ConstraintSystem, pk ProvingKey) (*residentKey, error) {
 	b, err := bindingOf(pk)
 	if err != nil {
 		return nil, err
@@ -88,45 +92,53 @@ func proverFor(ctx context.Context, ccs constraint.ConstraintSystem, pk ProvingK
 	if err != nil {
 		return nil, err
 	}
+	s, err := shapeOf(ccs)
+	if err != nil {
+		return nil, err
+	}
 	at, whenGarbage := b.handle(pk)
-	provers.mu.Lock()
-	old := provers.kept[at]
-	if old != nil && old.fingerprint == print && old.ccs == ccs {
-		provers.mu.Unlock()
+	kept.mu.Lock()
+	old := kept.keys[at]
+	if old != nil && old.fingerprint == print && old.shape.equal(&s) {
+		kept.mu.Unlock()
 		<-old.ready
-		return old.prover, old.err
+		return old.key, old.err
 	}
-	k := &keptProver{ready: make(chan struct{}), fingerprint: print, ccs: ccs}
-	if provers.kept == nil {
-		provers.kept = map[any]*keptProver{}
+	if err := b.check(ccs, &s, pk); err != nil { // before it drops what fits another
+		kept.mu.Unlock()
+		return nil, err
 	}
-	provers.kept[at] = k
-	engine, options := provers.engine, provers.opts
-	provers.mu.Unlock()
+	k := &keptKey{ready: make(chan struct{}), fingerprint: print, shape: s}
+	if kept.keys == nil {
+		kept.keys = map[any]*keptKey{}
+	}
+	kept.keys[at] = k
+	engine, options := kept.engine, kept.opts
+	kept.mu.Unlock()
 
 	if old == nil {
 		whenGarbage(forget)
 	} else {
 		old.close()
 	}
-	k.prover, k.err = newProver(ctx, engine, ccs, pk, options)
+	k.key, k.err = loadKey(ctx, engine, options, b, s, pk)
 	close(k.ready)
 	if k.err != nil {
-		provers.mu.Lock()
-		if provers.kept[at] == k {
-			delete(provers.kept, at)
+		kept.mu.Lock()
+		if kept.keys[at] == k {
+			delete(kept.keys, at)
 		}
-		provers.mu.Unlock()
+		kept.mu.Unlock()
 	}
-	return k.prover, k.err
+	return k.key, k.err
 }
 
-// forget closes the Prover of a key that is garbage.
+// forget closes what is resident of a key that is garbage.
 func forget(at any) {
-	provers.mu.Lock()
-	k := provers.kept[at]
-	delete(provers.kept, at)
-	provers.mu.Unlock()
+	kept.mu.Lock()
+	k := kept.keys[at]
+	delete(kept.keys, at)
+	kept.mu.Unlock()
 	if k != nil {
 		go k.close() // it may wait, which cleanups must not
 	}

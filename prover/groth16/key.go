@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
 
@@ -37,6 +39,9 @@ type shape struct {
 }
 
 func shapeOf(ccs constraint.ConstraintSystem) (shape, error) {
+	if ccs == nil {
+		return shape{}, fmt.Errorf("%w: no constraint system", backend.ErrInvalidInput)
+	}
 	c, ok := ccs.GetCommitments().(constraint.Groth16Commitments)
 	if !ok {
 		return shape{}, fmt.Errorf("%w: the constraint system is not an R1CS", backend.ErrInvalidInput)
@@ -48,6 +53,15 @@ func shapeOf(ccs constraint.ConstraintSystem) (shape, error) {
 		constraints: ccs.GetNbConstraints(),
 		commitments: c,
 	}, nil
+}
+
+// equal tells whether a key for one shape is for the other.
+func (s *shape) equal(o *shape) bool {
+	return s.wires == o.wires && s.public == o.public && s.constraints == o.constraints &&
+		slices.EqualFunc(s.commitments, o.commitments, func(c, d constraint.Groth16Commitment) bool {
+			return c.CommitmentIndex == d.CommitmentIndex && slices.Equal(c.PrivateCommitted, d.PrivateCommitted) &&
+				slices.Equal(c.PublicAndCommitmentCommitted, d.PublicAndCommitmentCommitted)
+		})
 }
 
 // own lists the wires that K has points for: all but the public and committed
@@ -94,6 +108,9 @@ func (p *parts[P1, P2, S]) check(s *shape) error {
 			return errShape(c.what, c.got, c.want)
 		}
 	}
+	if p.domain.Size < s.constraints {
+		return errShape("elements in its domain", p.domain.Size, s.constraints)
+	}
 	for i, k := range p.pedersen {
 		want := len(s.commitments[i].PrivateCommitted)
 		for _, got := range []int{len(k.basis), len(k.sigma)} {
@@ -109,19 +126,25 @@ func errShape(what string, got, want int) error {
 	return fmt.Errorf("%w: the key has %d %s, the constraint system needs %d: it is for another circuit", backend.ErrInvalidInput, got, what, want)
 }
 
-// bases is some of a key's points as they are loaded, and which sums of which
-// values their scalars are.
+// bases is some of a key's points, and which sums of which values their scalars
+// are.
 type bases[P, J, S any] struct {
-	table *resident.Table[P, J, S]
-	sel   group.Selection
+	points []P // the key's own, or one of every class
+	sel    group.Selection
+	table  *resident.Table[P, J, S] // nil until they are loaded
 }
 
-func (b *bases[P, J, S]) Close() error { return b.table.Close() }
+// load loads the points, unless there was an error before.
+func (b *bases[P, J, S]) load(ctx context.Context, e *msm.Engine, g *group.Ops[P, J, S], err *error) {
+	b.table = nil
+	if *err == nil {
+		b.table, *err = resident.Load(ctx, e, g, b.points)
+	}
+}
 
-// key is a proving key on an engine.
+// key is a proving key as proofs need it.
 type key[P1, J1, P2, J2, S any] struct {
 	*curve[P1, J1, P2, J2, S]
-	engine  *msm.Engine
 	scalars resident.Merging
 
 	alpha, beta, delta P1
@@ -129,71 +152,51 @@ type key[P1, J1, P2, J2, S any] struct {
 	domain             *group.Domain[S]
 	shape              shape
 
+	engine       *msm.Engine // that the points are in
 	a, b, k, z   bases[P1, J1, S]
-	b2           *resident.Table[P2, J2, S] // with b's selection
-	commit, know []bases[P1, J1, S]         // one of each for a commitment
+	b2           bases[P2, J2, S]   // with b's selection
+	commit, know []bases[P1, J1, S] // one of each for a commitment
 }
 
-// load registers a key's points.
-func load[P1, J1, P2, J2, S any](ctx context.Context, c *curve[P1, J1, P2, J2, S], e *msm.Engine, o *options, p *parts[P1, P2, S], s shape) (_ *key[P1, J1, P2, J2, S], err error) {
-	if err := p.check(&s); err != nil {
-		return nil, err
-	}
+// newKey merges what is to be merged. Nothing is loaded yet.
+func newKey[P1, J1, P2, J2, S any](c *curve[P1, J1, P2, J2, S], o *options, p *parts[P1, P2, S], s shape) *key[P1, J1, P2, J2, S] {
 	k := &key[P1, J1, P2, J2, S]{
-		curve: c, engine: e, scalars: o.mergeScalars,
+		curve: c, scalars: o.mergeScalars,
 		alpha: p.alpha, beta: p.beta, delta: p.delta, beta2: p.beta2, delta2: p.delta2,
 		domain: p.domain, shape: s,
 	}
-	defer func() {
-		if err != nil {
-			k.close()
-		}
-	}()
-	one := func(to *bases[P1, J1, S], points []P1, from []uint32, wires int) {
-		if err != nil {
-			return
-		}
-		to.sel = group.Selection{From: from, Classes: o.mergeBases.Classes(len(points), resident.Columns(points))}
-		if len(from) == wires {
-			to.sel.From = nil // all of them, in order
-		}
-		if to.sel.Classes != nil {
-			points = representatives(points, &to.sel)
-		}
-		to.table, err = resident.Load(ctx, e, c.g1, points)
+	one := func(points []P1, from []uint32) (b bases[P1, J1, S]) {
+		b.sel = selection(o, from, s.wires, len(points), resident.Columns(points))
+		b.points = representatives(points, &b.sel)
+		return b
 	}
-	one(&k.a, p.a, falses(p.infiniteA, 0), s.wires)
-	one(&k.k, p.k, s.own(), s.wires)
-	one(&k.z, p.z, nil, 0)
-	k.commit = make([]bases[P1, J1, S], len(p.pedersen))
-	k.know = make([]bases[P1, J1, S], len(p.pedersen))
-	for i, ped := range p.pedersen {
-		one(&k.commit[i], ped.basis, nil, 0)
-		one(&k.know[i], ped.sigma, nil, 0)
-	}
-	if err != nil {
-		return nil, err
+	k.a = one(p.a, falses(p.infiniteA, 0))
+	k.k = one(p.k, s.own())
+	k.z = one(p.z, nil)
+	for _, ped := range p.pedersen {
+		k.commit = append(k.commit, one(ped.basis, nil))
+		k.know = append(k.know, one(ped.sigma, nil))
 	}
 	// B in both groups takes the same scalars, so bases are merged only where
 	// they are equal in both.
-	k.b.sel = group.Selection{From: falses(p.infiniteB, 0)}
-	if len(p.b) == s.wires {
-		k.b.sel.From = nil
-	}
-	b, b2 := p.b, p.b2
-	k.b.sel.Classes = o.mergeBases.Classes(len(b), resident.Columns(b), resident.Columns(b2))
-	if k.b.sel.Classes != nil {
-		b, b2 = representatives(b, &k.b.sel), representatives(b2, &k.b.sel)
-	}
-	if k.b.table, err = resident.Load(ctx, e, c.g1, b); err != nil {
-		return nil, err
-	}
-	k.b2, err = resident.Load(ctx, e, c.g2, b2)
-	return k, err
+	k.b.sel = selection(o, falses(p.infiniteB, 0), s.wires, len(p.b), resident.Columns(p.b), resident.Columns(p.b2))
+	k.b.points, k.b2.points = representatives(p.b, &k.b.sel), representatives(p.b2, &k.b.sel)
+	return k
 }
 
-// representatives is one point of every class.
+// selection merges n points whose scalars are the values of some of the wires.
+func selection(o *options, from []uint32, wires, n int, columns ...merge.Column) group.Selection {
+	if len(from) == wires {
+		from = nil // all of them, in order
+	}
+	return group.Selection{From: from, Classes: o.mergeBases.Classes(n, columns...)}
+}
+
+// representatives is one point of every class, or the points themselves.
 func representatives[P any](points []P, sel *group.Selection) []P {
+	if sel.Classes == nil {
+		return points
+	}
 	r := make([]P, sel.Classes.Len())
 	for i := range r {
 		r[i] = points[sel.Classes.Members(i)[0]]
@@ -201,11 +204,36 @@ func representatives[P any](points []P, sel *group.Selection) []P {
 	return r
 }
 
-// close frees the key's points after the proofs in flight.
-func (k *key[P1, J1, P2, J2, S]) close() error {
-	errs := []error{k.a.Close(), k.b.Close(), k.k.Close(), k.z.Close(), k.b2.Close()}
+// in is the key with its points loaded into an engine, which close frees.
+func (k *key[P1, J1, P2, J2, S]) in(ctx context.Context, e *msm.Engine) (*key[P1, J1, P2, J2, S], error) {
+	loaded := *k
+	loaded.engine = e
+	loaded.commit, loaded.know = slices.Clone(k.commit), slices.Clone(k.know)
+	var err error
+	for _, b := range loaded.inG1() {
+		b.load(ctx, e, k.g1, &err)
+	}
+	loaded.b2.load(ctx, e, k.g2, &err)
+	if err != nil {
+		return nil, errors.Join(err, loaded.close())
+	}
+	return &loaded, nil
+}
+
+// inG1 is all bases but b2.
+func (k *key[P1, J1, P2, J2, S]) inG1() []*bases[P1, J1, S] {
+	all := []*bases[P1, J1, S]{&k.a, &k.b, &k.k, &k.z}
 	for i := range k.commit {
-		errs = append(errs, k.commit[i].Close(), k.know[i].Close())
+		all = append(all, &k.commit[i], &k.know[i])
+	}
+	return all
+}
+
+// close frees the loaded points after the proofs in flight.
+func (k *key[P1, J1, P2, J2, S]) close() error {
+	errs := []error{k.b2.table.Close()}
+	for _, b := range k.inG1() {
+		errs = append(errs, b.table.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -3,11 +3,13 @@ package groth16
 import (
 	"context"
 	"math/big"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
+	"github.com/consensys/gnark/constraint/solver"
 	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin/msm"
@@ -15,11 +17,18 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
 
-// prover is a Prover with its types as parameters.
+// prover is a scheme with its types as parameters.
 type prover[P1, J1, P2, J2, S any] struct {
 	*key[P1, J1, P2, J2, S]
-	solver  *safeSolver[S]
 	overlap overlap
+}
+
+func (p *prover[P1, J1, P2, J2, S]) in(ctx context.Context, e *msm.Engine) (scheme, error) {
+	k, err := p.key.in(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	return &prover[P1, J1, P2, J2, S]{k, p.overlap}, nil
 }
 
 // overlap says whether the transforms run beside the witness's MSMs.
@@ -35,54 +44,71 @@ const (
 )
 
 func (o overlap) on(e *msm.Engine) bool {
-	return o == overlapAlways || o == overlapAuto && !resident.InProcess(e)
+	return o == overlapAlways || o == overlapAuto && !e.Info().InProcess
 }
 
-// sums is the results of a proof's MSMs.
+// sums is the results of a proof's MSMs. They are secret: a witness that was
+// guessed could be compared with them.
 type sums[P1, P2 any] struct {
 	a, b, k, z P1
 	b2         P2
 	knowledge  []P1 // one for each commitment
 }
 
-func (p *prover[P1, J1, P2, J2, S]) prove(ctx context.Context, w witness.Witness, cfg *hasher) (_ Proof, err error) {
+// blinding is the randomness that hides the witness, secret as well: r, s and
+// -rs.
+type blinding[S any] [3]S
+
+func (p *prover[P1, J1, P2, J2, S]) blind(b *blinding[S]) error {
+	if err := p.fr.Random(b[:2]); err != nil {
+		return err
+	}
+	p.fr.Mul(&b[2], &b[0], &b[1])
+	p.fr.Neg(&b[2], &b[2])
+	return nil
+}
+
+func (p *prover[P1, J1, P2, J2, S]) prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, opts []solver.Option, hashed challenge) (Proof, error) {
+	sys, err := p.systemOf(ccs)
+	if err != nil {
+		return nil, err
+	}
 	if w == nil || !p.fits(w) {
 		return nil, errWitness(w)
 	}
-	if cfg.HashToFieldFn == nil {
-		cfg = &hasher{new(sync.Mutex), cfg.ProverConfig}
-		cfg.HashToFieldFn = p.fr.HashToField([]byte(constraint.CommitmentDst))
+	if hashed == nil {
+		hashed = challengeBy(p.fr.HashToField([]byte(constraint.CommitmentDst)), new(sync.Mutex))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	n := len(p.shape.commitments)
 	com := &committed[P1, S]{make([]P1, n), make([][]S, n)}
+	total := &sums[P1, P2]{knowledge: make([]P1, n)}
+	blind := new(blinding[S])
 	var mem resident.Memory
 	defer mem.Free()
 	mem.Add(func() {
 		for _, v := range com.values {
 			clear(v)
 		}
+		clear(total.knowledge)
+		*total, *blind = sums[P1, P2]{}, blinding[S]{}
 	})
 
-	opts := append(cfg.SolverOpts[:len(cfg.SolverOpts):len(cfg.SolverOpts)], p.commitHint(ctx, cfg, com))
-	sol, err := p.solver.run(w, opts)
+	sol, err := sys.run(ctx, w, append(slices.Clone(opts), p.commitHint(ctx, hashed, com)))
 	if err != nil {
 		return nil, err
 	}
 	mem.Add(sol.wipe)
 	solved := time.Now()
-	total, err := p.msms(ctx, &mem, sol, com)
-	if err != nil {
+	if err := p.msms(ctx, &mem, sol, com, total); err != nil {
 		return nil, err
 	}
-	r, err := p.fr.Random()
-	if err != nil {
+	if err := p.blind(blind); err != nil {
 		return nil, err
 	}
-	s, err := p.fr.Random()
-	if err != nil {
-		return nil, err
-	}
-	pr := p.assemble(total, r, s)
+	pr := p.assemble(total, blind)
 	pr.commitments = com.points
 	if pr.commitmentPok, err = p.fold(sol.w, total.knowledge); err != nil {
 		return nil, err
@@ -94,19 +120,14 @@ func (p *prover[P1, J1, P2, J2, S]) prove(ctx context.Context, w witness.Witness
 
 // tell writes what gnark's prover writes to gnark's log.
 func (p *prover[P1, J1, P2, J2, S]) tell(proof Proof, took time.Duration) {
-	on := "none"
-	if p.engine != nil {
-		on = "pippin " + p.engine.Backend()
-	}
 	log := logger.Logger()
-	log.Debug().Str("curve", proof.CurveID().String()).Str("acceleration", on).Int("nbConstraints", p.shape.constraints).
+	log.Debug().Str("curve", proof.CurveID().String()).Str("acceleration", "pippin "+p.engine.Backend()).Int("nbConstraints", p.shape.constraints).
 		Str("backend", "groth16").Dur("took", took).Msg("prover done")
 }
 
 // msms computes all sums over the key's points: in one batch, or in two where
 // the quotient is computed beside the first.
-func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memory, sol *solution[S], com *committed[P1, S]) (*sums[P1, P2], error) {
-	out := &sums[P1, P2]{knowledge: make([]P1, len(com.points))}
+func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memory, sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) error {
 	batch := resident.NewBatch(p.engine)
 	addZ := func(h []S) {
 		merging := p.scalars
@@ -127,18 +148,18 @@ func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memo
 	p.add(ctx, batch, mem, &p.a, sol.w, p.scalars, &out.a)
 	b := p.pick(ctx, mem, &p.b, sol.w)
 	resident.Add(ctx, batch, p.b.table, b, p.scalars, &out.b)
-	resident.Add(ctx, batch, p.b2, b, p.scalars, &out.b2)
+	resident.Add(ctx, batch, p.b2.table, b, p.scalars, &out.b2)
 	p.add(ctx, batch, mem, &p.k, sol.w, p.scalars, &out.k)
 	for i := range p.know {
 		p.add(ctx, batch, mem, &p.know[i], com.values[i], p.scalars, &out.knowledge[i])
 	}
 	if err := batch.Run(ctx); err != nil || !beside {
-		return out, err
+		return err
 	}
 	wg.Wait()
 	batch = resident.NewBatch(p.engine)
 	addZ(h)
-	return out, batch.Run(ctx)
+	return batch.Run(ctx)
 }
 
 // add puts the MSM of some of the values into a batch.
@@ -169,7 +190,7 @@ func (p *prover[P1, J1, P2, J2, S]) sumOf(ctx context.Context, b *bases[P1, J1, 
 // workspace is the values of A, with zeros up to the domain's size, in memory
 // that the backend reads without a copy.
 func (p *prover[P1, J1, P2, J2, S]) workspace(ctx context.Context, mem *resident.Memory, sol *solution[S]) []S {
-	if resident.InProcess(p.engine) {
+	if p.engine.Info().InProcess {
 		sol.a = padded(sol.a, p.domain.Size)
 		return sol.a
 	}
@@ -221,14 +242,19 @@ func padded[S any](v []S, n int) []S {
 //	A = alpha + sum a + r delta
 //	B = beta + sum b + s delta, in G2 and, as B1, in G1
 //	C = sum k + sum h z + s A + r B1 - r s delta
-func (p *prover[P1, J1, P2, J2, S]) assemble(t *sums[P1, P2], rs, ss S) *proof[P1, P2] {
-	r, s, rsNeg := p.fr.Big(rs), p.fr.Big(ss), p.fr.Big(p.fr.Neg(p.fr.Mul(rs, ss)))
+func (p *prover[P1, J1, P2, J2, S]) assemble(t *sums[P1, P2], b *blinding[S]) *proof[P1, P2] {
+	r, s, minusRS := p.fr.Big(&b[0]), p.fr.Big(&b[1]), p.fr.Big(&b[2])
+	defer func() {
+		for _, k := range []*big.Int{r, s, minusRS} {
+			group.WipeInt(k)
+		}
+	}()
 	term := func(point P1, k *big.Int) group.Term[P1] { return group.Term[P1]{Point: point, K: k} }
 	var pr proof[P1, P2]
 	pr.ar = p.g1.Sum(term(p.alpha, nil), term(t.a, nil), term(p.delta, r))
 	b1 := p.g1.Sum(term(p.beta, nil), term(t.b, nil), term(p.delta, s))
 	pr.bs = p.g2.Sum(group.Term[P2]{Point: p.beta2}, group.Term[P2]{Point: t.b2}, group.Term[P2]{Point: p.delta2, K: s})
-	pr.krs = p.g1.Sum(term(t.k, nil), term(t.z, nil), term(pr.ar, s), term(b1, r), term(p.delta, rsNeg))
+	pr.krs = p.g1.Sum(term(t.k, nil), term(t.z, nil), term(pr.ar, s), term(b1, r), term(p.delta, minusRS))
 	return &pr
 }
 
@@ -243,7 +269,7 @@ func (p *prover[P1, J1, P2, J2, S]) fold(wires []S, knowledge []P1) (sum P1, err
 	}
 	var b []byte
 	for _, c := range p.shape.commitments {
-		b = append(b, p.fr.Marshal(wires[c.CommitmentIndex])...)
+		b = append(b, p.fr.Marshal(&wires[c.CommitmentIndex])...)
 	}
 	challenge, err := p.fr.Hash(b, []byte(foldingDst), 1)
 	if err != nil {
@@ -254,8 +280,8 @@ func (p *prover[P1, J1, P2, J2, S]) fold(wires []S, knowledge []P1) (sum P1, err
 	for i, point := range knowledge {
 		terms[i].Point = point
 		if i > 0 {
-			terms[i].K = p.fr.Big(power)
-			power = p.fr.Mul(power, challenge[0])
+			terms[i].K = p.fr.Big(&power)
+			p.fr.Mul(&power, &power, &challenge[0])
 		}
 	}
 	return p.g1.Sum(terms...), nil

@@ -3,6 +3,7 @@ package groth16_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,8 +19,10 @@ import (
 	"github.com/consensys/gnark-crypto/ecc"
 	gnark "github.com/consensys/gnark/backend"
 	stock "github.com/consensys/gnark/backend/groth16"
+	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/constraint/solver"
 	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/frontend/cs/r1cs"
 	"github.com/consensys/gnark/std/lookup/logderivlookup"
 
 	"github.com/pippin-zk/pippin"
@@ -35,6 +38,7 @@ var (
 
 // faulty opens backends on the CPU that count what is loaded and fail as told.
 type faulty struct {
+	loads  atomic.Int64 // of bases, so far
 	loaded atomic.Int64 // bases in all backends
 	die    atomic.Int64 // calls until a backend dies, when above zero
 	lie    func(jobs int) bool
@@ -58,6 +62,7 @@ func (b *faultyBackend) LoadBases(ctx context.Context, s backend.Bases) (backend
 	}
 	id, err := b.Backend.LoadBases(ctx, s)
 	if err == nil {
+		b.f.loads.Add(1)
 		b.f.loaded.Add(1)
 		b.own.Add(1)
 	}
@@ -96,7 +101,10 @@ func (b *faultyBackend) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, 
 // circuits have blueprints that hold values of the witness.
 func TestConcurrent(t *testing.T) {
 	e := newEngine(t, msm.Config{})
-	for _, name := range []string{"hints and tables", "GKR"} {
+	for name, c := range map[string]struct{ callers, each int }{
+		"hints and tables": {4, 3},
+		"GKR":              {2, 2}, // solvers that take turns
+	} {
 		t.Run(name, func(t *testing.T) {
 			b := build(t, ecc.BN254, byName(name))
 			p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.WithProverOptions(gnark.WithSolverOptions(hints)))
@@ -104,9 +112,9 @@ func TestConcurrent(t *testing.T) {
 				t.Fatal(err)
 			}
 			var wg sync.WaitGroup
-			for g := range 6 {
+			for g := range c.callers {
 				wg.Go(func() {
-					for i := range 4 {
+					for i := range c.each {
 						w := b.witness(t, int64(1000*g+i+1))
 						proof, err := p.Prove(t.Context(), w)
 						if err != nil {
@@ -148,37 +156,76 @@ func (c *meeting) Define(api frontend.API) error {
 	return nil
 }
 
-// TestSolversMeet has two solvers of one circuit between two look-ups at the
-// same time: if they shared the table, one would see the other's value.
-func TestSolversMeet(t *testing.T) {
+// meetings is the circuit and an option by which its solvers wait between the
+// two look-ups until two are there.
+func meetings(t *testing.T) (*built, gnark.ProverOption) {
 	b := build(t, ecc.BN254, sample{"meeting", func() frontend.Circuit { return &meeting{} },
 		func(_ *big.Int, seed int64) frontend.Circuit { return &meeting{seed} }})
-	p, err := groth16.NewProver(nil, b.ccs, b.pk, groth16.WithVerify(b.vk))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
+	var mu sync.Mutex
 	met := make(chan struct{})
-	var arrived atomic.Int64
+	waiting := false
 	hint := func(_ *big.Int, _, out []*big.Int) error {
-		if arrived.Add(1) == 2 {
+		mu.Lock()
+		meet := met
+		if waiting = !waiting; !waiting { // the second
 			close(met)
+			met = make(chan struct{})
 		}
+		mu.Unlock()
 		select {
-		case <-met:
-		case <-time.After(20 * time.Second):
+		case <-meet:
+		case <-time.After(time.Minute):
 			return errors.New("the other solver did not come: is there a lock?")
 		}
 		out[0].SetUint64(0)
 		return nil
 	}
-	opt := gnark.WithSolverOptions(solver.OverrideHint(solver.GetHintID(halfHint), hint))
+	return b, gnark.WithSolverOptions(solver.OverrideHint(solver.GetHintID(halfHint), hint))
+}
+
+// TestSolversMeet has two solvers of one circuit between two look-ups at the
+// same time: if they shared the table, one would see the other's value.
+func TestSolversMeet(t *testing.T) {
+	b, meet := meetings(t)
+	p, err := groth16.NewProver(nil, b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	proveTwo(t, b, p, meet)
+}
+
+// TestFallbacksAtOnce has two proofs refused, and their solvers meet again when
+// they are made again: gnark's own prover then took one user's values for the
+// other's ("1·5 != 7").
+func TestFallbacksAtOnce(t *testing.T) {
+	b, meet := meetings(t)
+	f := faulty{lie: func(jobs int) bool { return jobs > 1 }}
+	var events atomic.Int64
+	p, err := groth16.NewProver(newEngine(t, msm.Config{Open: f.open}), b.ccs, b.pk, groth16.WithVerify(b.vk),
+		groth16.OnEvent(func(groth16.Event) { events.Add(1) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	proveTwo(t, b, p, meet)
+	if n := events.Load(); n != 2 {
+		t.Errorf("%d proofs were made again, want 2", n)
+	}
+}
+
+func proveTwo(t *testing.T, b *built, p *groth16.Prover, opts ...gnark.ProverOption) {
+	t.Helper()
 	var wg sync.WaitGroup
 	for _, seed := range []int64{5, 7} {
 		wg.Go(func() {
-			if _, err := p.Prove(t.Context(), b.witness(t, seed), opt); err != nil {
+			w := b.witness(t, seed)
+			proof, err := p.Prove(t.Context(), w, opts...)
+			if err != nil {
 				t.Error(err)
+				return
 			}
+			b.verify(t, proof, w)
 		})
 	}
 	wg.Wait()
@@ -331,13 +378,9 @@ func TestVerify(t *testing.T) {
 			}
 		})
 	}
-	t.Run("another key", func(t *testing.T) {
-		b := build(t, ecc.BN254, byName("cubic"))
-		_, vk, err := stock.Setup(b.ccs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := groth16.NewProver(nil, b.ccs, b.pk, groth16.WithVerify(vk))
+	t.Run("verifier's options", func(t *testing.T) {
+		b := build(t, ecc.BN254, byName("commitments"))
+		p, err := groth16.NewProver(nil, b.ccs, b.pk, groth16.WithVerify(b.vk, gnark.WithVerifierHashToFieldFunction(sha256.New())))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -346,6 +389,51 @@ func TestVerify(t *testing.T) {
 			t.Errorf("error %v, want ErrNotVerified", err)
 		}
 	})
+	t.Run("another key", func(t *testing.T) {
+		b := build(t, ecc.BN254, byName("cubic"))
+		_, vk, err := stock.Setup(b.ccs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := groth16.NewProver(nil, b.ccs, b.pk, groth16.WithVerify(vk)); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("error %v, want ErrInvalidInput", err)
+		}
+	})
+}
+
+// TestFallbackObeysContext cancels a proof that is refused: gnark's own prover
+// would have made it all the same.
+func TestFallbackObeysContext(t *testing.T) {
+	f := faulty{lie: func(jobs int) bool { return jobs > 1 }}
+	b := build(t, ecc.BN254, byName("commitments"))
+	ctx, cancel := context.WithCancel(t.Context())
+	p, err := groth16.NewProver(newEngine(t, msm.Config{Open: f.open}), b.ccs, b.pk, groth16.WithVerify(b.vk),
+		groth16.OnEvent(func(groth16.Event) { cancel() }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := p.Prove(ctx, b.witness(t, 3)); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestWaitForTurnObeysContext cancels a proof that waits for the solver of
+// another one with GKR.
+func TestWaitForTurnObeysContext(t *testing.T) {
+	release := groth16.TakeTurn()
+	defer release()
+	b := build(t, ecc.BN254, byName("GKR"))
+	p, err := groth16.NewProver(nil, b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := p.Prove(ctx, b.witness(t, 3)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
 }
 
 func TestCancelled(t *testing.T) {
@@ -459,4 +547,98 @@ func TestProveWhileUseChanges(t *testing.T) {
 	}
 	stop.Store(true)
 	wg.Wait()
+}
+
+// TestVerifyingKeepsNoKeys has keys become garbage that are verified: their
+// bases must go as they do without.
+func TestVerifyingKeepsNoKeys(t *testing.T) {
+	var f faulty
+	defer groth16.Use(nil)
+	b := build(t, ecc.BN254, byName("tiny"))
+	w := b.witness(t, 3)
+	var verifying []groth16.Option
+	keys := map[int]stock.ProvingKey{}
+	for i := range 5 {
+		pk, vk, err := groth16.Setup(b.ccs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[i] = pk
+		verifying = append(verifying, groth16.WithVerify(vk))
+	}
+	groth16.Use(newEngine(t, msm.Config{Open: f.open}), verifying...)
+	for _, pk := range keys {
+		if _, err := groth16.Prove(b.ccs, pk, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.loaded.Load() == 0 {
+		t.Fatal("nothing was loaded into the engine")
+	}
+	clear(keys)
+	for deadline := time.Now().Add(time.Minute); f.loaded.Load() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bases of keys that are garbage are still loaded", f.loaded.Load())
+		}
+		runtime.GC()
+	}
+}
+
+// TestVerifyingKeyIsForItsOwnKey proves with two keys where the verifying key
+// of one is known: its proofs are verified, the other's are not refused.
+func TestVerifyingKeyIsForItsOwnKey(t *testing.T) {
+	f := faulty{lie: func(jobs int) bool { return jobs > 1 }}
+	defer groth16.Use(nil)
+	b := build(t, ecc.BN254, byName("cubic"))
+	other, _, err := groth16.Setup(b.ccs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := 0
+	groth16.Use(newEngine(t, msm.Config{Open: f.open}), groth16.WithVerify(b.vk), groth16.OnEvent(func(groth16.Event) { events++ }))
+	w := b.witness(t, 3)
+	if _, err := groth16.Prove(b.ccs, other, w); err != nil || events != 0 {
+		t.Errorf("the other key: %v, %d events", err, events)
+	}
+	proof, err := groth16.Prove(b.ccs, b.pk, w)
+	if err != nil || events != 1 {
+		t.Fatalf("the key: %v, %d events", err, events)
+	}
+	b.verify(t, proof, w)
+}
+
+// TestOneKeyTwoConstraintSystems proves with one key and two objects of one
+// circuit in turns: the key is loaded once.
+func TestOneKeyTwoConstraintSystems(t *testing.T) {
+	var f faulty
+	groth16.Use(newEngine(t, msm.Config{Open: f.open}))
+	defer groth16.Use(nil)
+	b := build(t, ecc.BN254, byName("commitments"))
+	again, err := frontend.Compile(ecc.BN254.ScalarField(), r1cs.NewBuilder, b.circuit())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var loads int64
+	for i := range 6 {
+		w := b.witness(t, int64(i+1))
+		proof, err := groth16.Prove([]constraint.ConstraintSystem{b.ccs, again}[i%2], b.pk, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.verify(t, proof, w)
+		if i == 0 {
+			loads = f.loads.Load()
+		}
+	}
+	// Nor does a circuit that the key is not for drop what is loaded.
+	other := build(t, ecc.BN254, byName("cubic"))
+	if _, err := groth16.Prove(other.ccs, b.pk, other.witness(t, 3)); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("another circuit: %v", err)
+	}
+	if _, err := groth16.Prove(b.ccs, b.pk, b.witness(t, 3)); err != nil {
+		t.Error(err)
+	}
+	if n := f.loads.Load(); loads == 0 || n != loads {
+		t.Errorf("%d loads after the first proof, %d after eight", loads, n)
+	}
 }

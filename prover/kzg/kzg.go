@@ -12,6 +12,7 @@ package kzg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash"
 	"sync"
@@ -41,18 +42,23 @@ type types[P, J, S, O, B any] struct {
 type Key[P, J, S, O, B any] struct {
 	*types[P, J, S, O, B]
 	table *resident.Table[P, J, S]
+	end   func() error // of an engine of its own
 }
 
 func load[P, J, S, O, B any](ctx context.Context, e *msm.Engine, t *types[P, J, S, O, B], points []P) (*Key[P, J, S, O, B], error) {
-	table, err := resident.Load(ctx, e, t.g1, points)
+	e, end, err := resident.Or(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	return &Key[P, J, S, O, B]{t, table}, nil
+	table, err := resident.Load(ctx, e, t.g1, points)
+	if err != nil {
+		return nil, errors.Join(err, end())
+	}
+	return &Key[P, J, S, O, B]{t, table, end}, nil
 }
 
 // Close frees the points after the calls in flight. Closing twice is no error.
-func (k *Key[P, J, S, O, B]) Close() error { return k.table.Close() }
+func (k *Key[P, J, S, O, B]) Close() error { return errors.Join(k.table.Close(), k.end()) }
 
 // Len is the number of points, which bounds the coefficients of a polynomial.
 func (k *Key[P, J, S, O, B]) Len() int { return k.table.Len() }
@@ -66,6 +72,23 @@ func (k *Key[P, J, S, O, B]) Commit(ctx context.Context, p []S, nbTasks ...int) 
 	}
 	return k.table.Sum(ctx, p)
 }
+
+// Committer commits to polynomials in canonical form. It is, in the types of a
+// curve, gnark-crypto 0.22's kzg.Committer.
+type Committer[P, S any] interface {
+	Commit(p []S) (P, error)
+}
+
+// Committer is the key for gnark-crypto's functions that take a Committer, such
+// as OpenWithCommitter and BatchOpenSinglePointWithCommitter. It commits until
+// the context ends or the key is closed.
+func (k *Key[P, J, S, O, B]) Committer(ctx context.Context) Committer[P, S] {
+	return committer[P, S](func(p []S) (P, error) { return k.Commit(ctx, p) })
+}
+
+type committer[P, S any] func([]S) (P, error)
+
+func (c committer[P, S]) Commit(p []S) (P, error) { return c(p) }
 
 func (k *Key[P, J, S, O, B]) tooLong(n int) error {
 	return fmt.Errorf("%w: %w: %d coefficients, %d points", backend.ErrInvalidInput, k.errSize, n, k.Len())
@@ -130,7 +153,7 @@ func (k *Key[P, J, S, O, B]) BatchOpenSinglePoint(ctx context.Context, polynomia
 	power := gamma
 	for _, p := range polynomials[1:] {
 		k.fr.AddScaledInto(folded, p, power)
-		power = k.fr.Mul(power, gamma)
+		k.fr.Mul(&power, &power, &gamma)
 	}
 	_, h, err := k.quotient(ctx, folded, point)
 	if err != nil {
@@ -143,12 +166,12 @@ func (k *Key[P, J, S, O, B]) BatchOpenSinglePoint(ctx context.Context, polynomia
 // order in which gnark-crypto's verifier does.
 func (k *Key[P, J, S, O, B]) challenge(point S, digests []P, claimed []S, hf hash.Hash, data [][]byte) (S, error) {
 	const name = "gamma"
-	bound := [][]byte{k.fr.Marshal(point)}
+	bound := [][]byte{k.fr.Marshal(&point)}
 	for i := range digests {
 		bound = append(bound, k.g1.Marshal(&digests[i]))
 	}
-	for _, v := range claimed {
-		bound = append(bound, k.fr.Marshal(v))
+	for i := range claimed {
+		bound = append(bound, k.fr.Marshal(&claimed[i]))
 	}
 	var none S
 	transcript := fiatshamir.NewTranscript(hf, name)

@@ -9,19 +9,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/consensys/gnark-crypto/ecc/bls12-377"
-	fr377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
-	kzg377 "github.com/consensys/gnark-crypto/ecc/bls12-377/kzg"
-	"github.com/consensys/gnark-crypto/ecc/bls12-381"
-	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
-	kzg381 "github.com/consensys/gnark-crypto/ecc/bls12-381/kzg"
-	"github.com/consensys/gnark-crypto/ecc/bn254"
-	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
-	kzg254 "github.com/consensys/gnark-crypto/ecc/bn254/kzg"
-	"github.com/consensys/gnark-crypto/ecc/bw6-761"
-	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
-	kzg761 "github.com/consensys/gnark-crypto/ecc/bw6-761/kzg"
-
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
@@ -42,11 +29,10 @@ type stock[P, S, O, B any] struct {
 }
 
 // compare wants the same answers of both sides for polynomials of many
-// lengths, and the same errors. The key has n points.
-func compare[P, J, S, O, B any](t *testing.T, n int, k *kzg.Key[P, J, S, O, B], s stock[P, S, O, B]) {
+// lengths, and the same errors.
+func compare[P, J, S, O, B any](t *testing.T, k *kzg.Key[P, J, S, O, B], s stock[P, S, O, B]) {
 	t.Helper()
-	ctx := t.Context()
-	defer k.Close()
+	ctx, n := t.Context(), k.Len()
 	point := s.random(1)[0]
 	same := func(what string, got any, err error, want any, wantErr error) {
 		t.Helper()
@@ -62,6 +48,8 @@ func compare[P, J, S, O, B any](t *testing.T, n int, k *kzg.Key[P, J, S, O, B], 
 		c, err := k.Commit(ctx, p, 1)
 		want, wantErr := s.commit(p)
 		same("commitment", c, err, want, wantErr)
+		c, err = k.Committer(ctx).Commit(p)
+		same("the Committer's commitment", c, err, want, wantErr)
 		o, err := k.Open(ctx, p, point)
 		wantO, wantErr := s.open(p, point)
 		same("opening", o, err, wantO, wantErr)
@@ -86,6 +74,8 @@ func compare[P, J, S, O, B any](t *testing.T, n int, k *kzg.Key[P, J, S, O, B], 
 	long := s.random(n + 1)
 	_, err := k.Commit(ctx, long)
 	wantError(t, "Commit", err, s.size)
+	_, err = k.Committer(ctx).Commit(long)
+	wantError(t, "Committer", err, s.size)
 	_, err = k.Open(ctx, long, point)
 	wantError(t, "Open", err, s.size)
 	_, err = k.BatchOpenSinglePoint(ctx, [][]S{long}, digests[:1], point, sha256.New())
@@ -99,6 +89,9 @@ func compare[P, J, S, O, B any](t *testing.T, n int, k *kzg.Key[P, J, S, O, B], 
 	cancel()
 	if _, err = k.Commit(cancelled, polynomials[0]); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+	if _, err = k.Committer(cancelled).Commit(polynomials[0]); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled Committer: %v", err)
 	}
 }
 
@@ -122,134 +115,19 @@ func engines(t *testing.T) map[string]*msm.Engine {
 // srsSize is enough for several buckets, and small.
 const srsSize = 80
 
+// each compares the key of an SRS of n points with gnark-crypto, on one curve.
+var each = map[string]func(t *testing.T, e *msm.Engine, n int, secret *big.Int){}
+
 func TestEqualsGnarkCrypto(t *testing.T) {
+	if len(each) != len(backend.Curves()) {
+		t.Fatalf("%d curves", len(each))
+	}
 	for name, e := range engines(t) {
 		// The second secret makes a key whose points repeat: G, tG, -G, -tG.
 		for secret, alpha := range map[string]*big.Int{"random": big.NewInt(123456789), "repeating": big.NewInt(-1)} {
-			t.Run(name+"/"+secret+"/bn254", func(t *testing.T) {
-				srs, err := kzg254.NewSRS(srsSize, alpha)
-				if err != nil {
-					t.Fatal(err)
-				}
-				k, err := kzg.LoadBN254(t.Context(), e, srs.Pk)
-				if err != nil {
-					t.Fatal(err)
-				}
-				compare(t, srsSize, k, stock[bn254.G1Affine, fr254.Element, kzg254.OpeningProof, kzg254.BatchOpeningProof]{
-					commit: func(p []fr254.Element) (bn254.G1Affine, error) { return kzg254.Commit(p, srs.Pk) },
-					open: func(p []fr254.Element, z fr254.Element) (kzg254.OpeningProof, error) {
-						return kzg254.Open(p, z, srs.Pk)
-					},
-					batch: func(p [][]fr254.Element, d []bn254.G1Affine, z fr254.Element, h hash.Hash, data ...[]byte) (kzg254.BatchOpeningProof, error) {
-						return kzg254.BatchOpenSinglePoint(p, d, z, h, srs.Pk, data...)
-					},
-					verify: func(d bn254.G1Affine, o kzg254.OpeningProof, z fr254.Element) error {
-						return kzg254.Verify(&d, &o, z, srs.Vk)
-					},
-					batchOK: func(d []bn254.G1Affine, b kzg254.BatchOpeningProof, z fr254.Element, h hash.Hash, data ...[]byte) error {
-						return kzg254.BatchVerifySinglePoint(d, &b, z, h, srs.Vk, data...)
-					},
-					size: kzg254.ErrInvalidPolynomialSize, count: kzg254.ErrInvalidNbDigests,
-					random: func(n int) []fr254.Element {
-						v := make(fr254.Vector, n)
-						v.MustSetRandom()
-						return v
-					},
-				})
-			})
-			t.Run(name+"/"+secret+"/bls12-377", func(t *testing.T) {
-				srs, err := kzg377.NewSRS(srsSize, alpha)
-				if err != nil {
-					t.Fatal(err)
-				}
-				k, err := kzg.LoadBLS12377(t.Context(), e, srs.Pk)
-				if err != nil {
-					t.Fatal(err)
-				}
-				compare(t, srsSize, k, stock[bls12377.G1Affine, fr377.Element, kzg377.OpeningProof, kzg377.BatchOpeningProof]{
-					commit: func(p []fr377.Element) (bls12377.G1Affine, error) { return kzg377.Commit(p, srs.Pk) },
-					open: func(p []fr377.Element, z fr377.Element) (kzg377.OpeningProof, error) {
-						return kzg377.Open(p, z, srs.Pk)
-					},
-					batch: func(p [][]fr377.Element, d []bls12377.G1Affine, z fr377.Element, h hash.Hash, data ...[]byte) (kzg377.BatchOpeningProof, error) {
-						return kzg377.BatchOpenSinglePoint(p, d, z, h, srs.Pk, data...)
-					},
-					verify: func(d bls12377.G1Affine, o kzg377.OpeningProof, z fr377.Element) error {
-						return kzg377.Verify(&d, &o, z, srs.Vk)
-					},
-					batchOK: func(d []bls12377.G1Affine, b kzg377.BatchOpeningProof, z fr377.Element, h hash.Hash, data ...[]byte) error {
-						return kzg377.BatchVerifySinglePoint(d, &b, z, h, srs.Vk, data...)
-					},
-					size: kzg377.ErrInvalidPolynomialSize, count: kzg377.ErrInvalidNbDigests,
-					random: func(n int) []fr377.Element {
-						v := make(fr377.Vector, n)
-						v.MustSetRandom()
-						return v
-					},
-				})
-			})
-			t.Run(name+"/"+secret+"/bls12-381", func(t *testing.T) {
-				srs, err := kzg381.NewSRS(srsSize, alpha)
-				if err != nil {
-					t.Fatal(err)
-				}
-				k, err := kzg.LoadBLS12381(t.Context(), e, srs.Pk)
-				if err != nil {
-					t.Fatal(err)
-				}
-				compare(t, srsSize, k, stock[bls12381.G1Affine, fr381.Element, kzg381.OpeningProof, kzg381.BatchOpeningProof]{
-					commit: func(p []fr381.Element) (bls12381.G1Affine, error) { return kzg381.Commit(p, srs.Pk) },
-					open: func(p []fr381.Element, z fr381.Element) (kzg381.OpeningProof, error) {
-						return kzg381.Open(p, z, srs.Pk)
-					},
-					batch: func(p [][]fr381.Element, d []bls12381.G1Affine, z fr381.Element, h hash.Hash, data ...[]byte) (kzg381.BatchOpeningProof, error) {
-						return kzg381.BatchOpenSinglePoint(p, d, z, h, srs.Pk, data...)
-					},
-					verify: func(d bls12381.G1Affine, o kzg381.OpeningProof, z fr381.Element) error {
-						return kzg381.Verify(&d, &o, z, srs.Vk)
-					},
-					batchOK: func(d []bls12381.G1Affine, b kzg381.BatchOpeningProof, z fr381.Element, h hash.Hash, data ...[]byte) error {
-						return kzg381.BatchVerifySinglePoint(d, &b, z, h, srs.Vk, data...)
-					},
-					size: kzg381.ErrInvalidPolynomialSize, count: kzg381.ErrInvalidNbDigests,
-					random: func(n int) []fr381.Element {
-						v := make(fr381.Vector, n)
-						v.MustSetRandom()
-						return v
-					},
-				})
-			})
-			t.Run(name+"/"+secret+"/bw6-761", func(t *testing.T) {
-				srs, err := kzg761.NewSRS(srsSize, alpha)
-				if err != nil {
-					t.Fatal(err)
-				}
-				k, err := kzg.LoadBW6761(t.Context(), e, srs.Pk)
-				if err != nil {
-					t.Fatal(err)
-				}
-				compare(t, srsSize, k, stock[bw6761.G1Affine, fr761.Element, kzg761.OpeningProof, kzg761.BatchOpeningProof]{
-					commit: func(p []fr761.Element) (bw6761.G1Affine, error) { return kzg761.Commit(p, srs.Pk) },
-					open: func(p []fr761.Element, z fr761.Element) (kzg761.OpeningProof, error) {
-						return kzg761.Open(p, z, srs.Pk)
-					},
-					batch: func(p [][]fr761.Element, d []bw6761.G1Affine, z fr761.Element, h hash.Hash, data ...[]byte) (kzg761.BatchOpeningProof, error) {
-						return kzg761.BatchOpenSinglePoint(p, d, z, h, srs.Pk, data...)
-					},
-					verify: func(d bw6761.G1Affine, o kzg761.OpeningProof, z fr761.Element) error {
-						return kzg761.Verify(&d, &o, z, srs.Vk)
-					},
-					batchOK: func(d []bw6761.G1Affine, b kzg761.BatchOpeningProof, z fr761.Element, h hash.Hash, data ...[]byte) error {
-						return kzg761.BatchVerifySinglePoint(d, &b, z, h, srs.Vk, data...)
-					},
-					size: kzg761.ErrInvalidPolynomialSize, count: kzg761.ErrInvalidNbDigests,
-					random: func(n int) []fr761.Element {
-						v := make(fr761.Vector, n)
-						v.MustSetRandom()
-						return v
-					},
-				})
-			})
+			for curve, compare := range each {
+				t.Run(name+"/"+secret+"/"+curve, func(t *testing.T) { compare(t, e, srsSize, alpha) })
+			}
 		}
 	}
 }

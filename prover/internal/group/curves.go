@@ -24,17 +24,17 @@ import (
 var (
 	BN254G1 = newOps[fp254.Element](msm.BN254G1)
 	BN254G2 = newOps[bn254.E2](msm.BN254G2)
-	BN254Fr = newField[fr254.Element, fr254.Vector](fr254.Bytes, fr254.Hash, hash254.New)
+	BN254Fr = newField[fr254.Element, fr254.Vector](fr254.Modulus(), fr254.Hash, hash254.New)
 
 	BLS12377G1 = newOps[fp377.Element](msm.BLS12377G1)
 	BLS12377G2 = newOps[bls12377.E2](msm.BLS12377G2)
-	BLS12377Fr = newField[fr377.Element, fr377.Vector](fr377.Bytes, fr377.Hash, hash377.New)
+	BLS12377Fr = newField[fr377.Element, fr377.Vector](fr377.Modulus(), fr377.Hash, hash377.New)
 
 	BLS12381G1 = newOps[fp381.Element](msm.BLS12381G1)
 	BLS12381G2 = newOps[bls12381.E2](msm.BLS12381G2)
-	BLS12381Fr = newField[fr381.Element, fr381.Vector](fr381.Bytes, fr381.Hash, hash381.New)
+	BLS12381Fr = newField[fr381.Element, fr381.Vector](fr381.Modulus(), fr381.Hash, hash381.New)
 
 	BW6761G1 = newOps[fp761.Element](msm.BW6761G1)
 	BW6761G2 = newOps[fp761.Element](msm.BW6761G2)
-	BW6761Fr = newField[fr761.Element, fr761.Vector](fr761.Bytes, fr761.Hash, hash761.New)
+	BW6761Fr = newField[fr761.Element, fr761.Vector](fr761.Modulus(), fr761.Hash, hash761.New)
 )

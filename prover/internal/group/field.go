@@ -1,10 +1,16 @@
 package group
 
 import (
+	"crypto/rand"
 	"hash"
+	"io"
 	"math/big"
+	"math/bits"
+	"runtime"
+	"slices"
 	"sync"
 
+	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
 
@@ -13,16 +19,16 @@ type Field[S any] struct {
 	// Bytes is the length of an encoded scalar.
 	Bytes int
 
-	random    func() (S, error)
-	mul       func(a, b *S) S
-	neg       func(*S) S
-	inverse   func(*S) S
+	modulus   []byte // little-endian
+	mul       func(z, a, b *S)
+	neg       func(z, a *S)
+	inverse   func(z, a *S)
+	addTo     func(sum, x *S)
+	subOne    func(z, a *S)
 	toBig     func(*S, *big.Int)
 	fromBig   func(*S, *big.Int)
 	fromBytes func(*S, []byte)
 	marshal   func(*S) []byte
-	addTo     func(sum *S, x *S)
-	subOne    func(*S) S
 
 	vecMul   func(dst, a, b []S)
 	vecSub   func(dst, a, b []S)
@@ -34,7 +40,6 @@ type Field[S any] struct {
 
 type element[S any] interface {
 	*S
-	SetRandom() (*S, error)
 	SetBigInt(*big.Int) *S
 	SetBytes([]byte) *S
 	SetOne() *S
@@ -57,51 +62,88 @@ type vector[S, V any] interface {
 // newField binds the types of one scalar field: V is gnark-crypto's vector,
 // hashTo and hashToField its functions fr.Hash and hash_to_field.New.
 func newField[S any, V ~[]S, PS element[S], PV vector[S, V]](
-	bytes int,
+	modulus *big.Int,
 	hashTo func(msg, dst []byte, count int) ([]S, error),
 	hashToField func(dst []byte) hash.Hash,
 ) *Field[S] {
+	size := (modulus.BitLen() + 7) / 8
+	low := modulus.FillBytes(make([]byte, size))
+	slices.Reverse(low)
 	return &Field[S]{
-		Bytes:     bytes,
-		random:    func() (s S, err error) { _, err = PS(&s).SetRandom(); return s, err },
-		mul:       func(a, b *S) (s S) { PS(&s).Mul(a, b); return s },
-		neg:       func(a *S) (s S) { PS(&s).Neg(a); return s },
-		inverse:   func(a *S) (s S) { PS(&s).Inverse(a); return s },
+		Bytes:     size,
+		modulus:   low,
+		mul:       func(z, a, b *S) { PS(z).Mul(a, b) },
+		neg:       func(z, a *S) { PS(z).Neg(a) },
+		inverse:   func(z, a *S) { PS(z).Inverse(a) },
+		addTo:     func(sum, x *S) { PS(sum).Add(sum, x) },
+		subOne:    func(z, a *S) { var one S; PS(&one).SetOne(); PS(z).Sub(a, &one) },
 		toBig:     func(s *S, b *big.Int) { PS(s).BigInt(b) },
 		fromBig:   func(s *S, b *big.Int) { PS(s).SetBigInt(b) },
 		fromBytes: func(s *S, b []byte) { PS(s).SetBytes(b) },
 		marshal:   func(s *S) []byte { return PS(s).Marshal() },
-		addTo:     func(sum, x *S) { PS(sum).Add(sum, x) },
-		subOne:    func(a *S) (s S) { PS(&s).SetOne(); PS(&s).Sub(a, &s); return s },
-		vecMul:    func(dst, a, b []S) { d := V(dst); PV(&d).Mul(a, b) },
-		vecSub:    func(dst, a, b []S) { d := V(dst); PV(&d).Sub(a, b) },
-		vecScale:  func(dst, a []S, k *S) { d := V(dst); PV(&d).ScalarMul(a, k) },
+
+		vecMul:   func(dst, a, b []S) { d := V(dst); PV(&d).Mul(a, b) },
+		vecSub:   func(dst, a, b []S) { d := V(dst); PV(&d).Sub(a, b) },
+		vecScale: func(dst, a []S, k *S) { d := V(dst); PV(&d).ScalarMul(a, k) },
 
 		hash:        hashTo,
 		hashToField: hashToField,
 	}
 }
 
-// Random is a uniform scalar from crypto/rand.
-func (f *Field[S]) Random() (S, error) { return f.random() }
+// Random fills v with uniform scalars from crypto/rand. gnark-crypto's
+// SetRandom takes the same bytes, in the same way, through a buffer of its own
+// that would stay in memory.
+func (f *Field[S]) Random(v []S) error {
+	spare := 8*f.Bytes - f.bits()
+	for i := range v {
+		b := layout.Bytes(v[i : i+1])[:f.Bytes] // limbs, least significant first
+		for {
+			if _, err := io.ReadFull(rand.Reader, b); err != nil {
+				return err
+			}
+			b[f.Bytes-1] &= 0xff >> spare
+			if f.below(b) {
+				break
+			}
+		}
+	}
+	return nil
+}
 
-// Mul is a*b.
-func (f *Field[S]) Mul(a, b S) S { return f.mul(&a, &b) }
+// bits is the length of the modulus.
+func (f *Field[S]) bits() int {
+	return 8*(f.Bytes-1) + bits.Len8(f.modulus[f.Bytes-1])
+}
 
-// Neg is -a.
-func (f *Field[S]) Neg(a S) S { return f.neg(&a) }
+// below tells whether b, little-endian, is below the modulus.
+func (f *Field[S]) below(b []byte) bool {
+	for i := f.Bytes - 1; i >= 0; i-- {
+		if b[i] != f.modulus[i] {
+			return b[i] < f.modulus[i]
+		}
+	}
+	return false
+}
 
-// Add is a+b.
-func (f *Field[S]) Add(a, b S) S { f.addTo(&a, &b); return a }
+// Mul sets z to a*b.
+func (f *Field[S]) Mul(z, a, b *S) { f.mul(z, a, b) }
 
-// Sub is a-b.
-func (f *Field[S]) Sub(a, b S) S { m := f.neg(&b); f.addTo(&a, &m); return a }
+// Neg sets z to -a.
+func (f *Field[S]) Neg(z, a *S) { f.neg(z, a) }
 
 // Big is s as a number from 0 to r-1.
-func (f *Field[S]) Big(s S) *big.Int {
+func (f *Field[S]) Big(s *S) *big.Int {
 	var b big.Int
-	f.toBig(&s, &b)
+	f.toBig(s, &b)
 	return &b
+}
+
+// WipeInt clears the memory of a number.
+func WipeInt(b *big.Int) {
+	words := b.Bits()
+	clear(words[:cap(words)])
+	b.SetInt64(0)
 }
 
 // FromBigInto sets a[i] to b[i] modulo r.
@@ -117,7 +159,7 @@ func (f *Field[S]) FromBigInto(a []S, b []*big.Int) {
 func (f *Field[S]) FromBytes(b []byte) (s S) { f.fromBytes(&s, b); return s }
 
 // Marshal is s in Bytes bytes, big-endian.
-func (f *Field[S]) Marshal(s S) []byte { return f.marshal(&s) }
+func (f *Field[S]) Marshal(s *S) []byte { return f.marshal(s) }
 
 // Hash is gnark-crypto's fr.Hash: count scalars from a message.
 func (f *Field[S]) Hash(msg, dst []byte, count int) ([]S, error) { return f.hash(msg, dst, count) }
@@ -125,14 +167,14 @@ func (f *Field[S]) Hash(msg, dst []byte, count int) ([]S, error) { return f.hash
 // HashToField is a new hasher of bytes to one scalar (RFC 9380).
 func (f *Field[S]) HashToField(dst []byte) hash.Hash { return f.hashToField(dst) }
 
-// InverseOfPowerMinusOne is 1/(g^n - 1) for n a power of two, and 0 when
-// g^n is 1.
+// InverseOfPowerMinusOne is 1/(g^n - 1) for n of at least 1, and 0 when g^n
+// is 1.
 func (f *Field[S]) InverseOfPowerMinusOne(g S, n int) S {
-	for ; n > 1; n /= 2 {
-		g = f.mul(&g, &g)
-	}
-	g = f.subOne(&g)
-	return f.inverse(&g)
+	var z S
+	f.power(&z, &g, n)
+	f.subOne(&z, &z)
+	f.inverse(&z, &z)
+	return z
 }
 
 // MulInto sets a[i] to a[i]*b[i].
@@ -151,33 +193,96 @@ func (f *Field[S]) SubScaleInto(a, b []S, k S) {
 // AddScaledInto adds k*b[i] to a[i] for all of b.
 func (f *Field[S]) AddScaledInto(a, b []S, k S) {
 	merge.Parallel(len(b), func(lo, hi int) {
+		t := make([]S, 1)
+		defer clear(t)
 		for i := lo; i < hi; i++ {
-			t := f.mul(&b[i], &k)
-			f.addTo(&a[i], &t)
+			f.mul(&t[0], &b[i], &k)
+			f.addTo(&a[i], &t[0])
 		}
 	})
 }
 
 // Eval is the value of the polynomial p, coefficients in ascending order, at z.
 func (f *Field[S]) Eval(p []S, z S) S {
-	var run S
-	for i := len(p) - 1; i >= 0; i-- {
-		run = f.mul(&run, &z)
-		f.addTo(&run, &p[i])
-	}
-	return run
+	c := f.cut(p, &z, 0)
+	defer clear(c.carry)
+	return c.carry[0]
 }
 
 // Horner divides the polynomial p, coefficients in ascending order, by X-z in
 // place: afterwards p[1:] is the quotient, and the remainder p(z) is returned.
-func (f *Field[S]) Horner(p []S, z S) S {
-	var run S
-	for i := len(p) - 1; i >= 0; i-- {
-		run = f.mul(&run, &z)
-		f.addTo(&run, &p[i])
-		p[i] = run
+func (f *Field[S]) Horner(p []S, z S) (value S) {
+	if len(p) == 0 {
+		return value
 	}
-	return run
+	c := f.cut(p, &z, 1)
+	defer clear(c.carry)
+	c.each(0, func(i int, part []S) {
+		run := &c.carry[i+1]
+		for k := len(part) - 1; k >= 0; k-- {
+			f.mul(run, run, &z)
+			f.addTo(&part[k], run)
+			*run = part[k]
+		}
+	})
+	return p[0]
+}
+
+// cuts is a polynomial in parts of equal size, but for the last. carry[i] is
+// the value at z of the polynomial whose coefficients begin with part i's; there
+// is one behind the last part, 0.
+type cuts[S any] struct {
+	p     []S
+	size  int
+	carry []S
+}
+
+// leastPart is the number of coefficients that a goroutine is worth: about a
+// tenth of a millisecond.
+const leastPart = 1 << 12
+
+// cut makes a part for every processor, and sets carry[from] and what follows.
+func (f *Field[S]) cut(p []S, z *S, from int) *cuts[S] {
+	n := max(1, min(runtime.GOMAXPROCS(0), len(p)/leastPart))
+	c := &cuts[S]{p, (len(p) + n - 1) / n, make([]S, n+1)}
+	c.each(from, func(i int, part []S) {
+		run := &c.carry[i]
+		for k := len(part) - 1; k >= 0; k-- {
+			f.mul(run, run, z)
+			f.addTo(run, &part[k])
+		}
+	})
+	if n == 1 {
+		return c
+	}
+	t := make([]S, 2)
+	defer clear(t)
+	f.power(&t[0], z, c.size)
+	for i := n - 2; i >= from; i-- {
+		f.mul(&t[1], &t[0], &c.carry[i+1])
+		f.addTo(&c.carry[i], &t[1])
+	}
+	return c
+}
+
+// each runs f on the parts from number from on, at the same time.
+func (c *cuts[S]) each(from int, f func(i int, part []S)) {
+	var wg sync.WaitGroup
+	for i := from; i < len(c.carry)-1; i++ {
+		wg.Go(func() { f(i, c.p[i*c.size:min((i+1)*c.size, len(c.p))]) })
+	}
+	wg.Wait()
+}
+
+// power sets x, which is not z, to z^n for n of at least 1.
+func (f *Field[S]) power(x, z *S, n int) {
+	*x = *z
+	for i := bits.Len(uint(n)) - 2; i >= 0; i-- {
+		f.mul(x, x, x)
+		if n>>i&1 == 1 {
+			f.mul(x, x, z)
+		}
+	}
 }
 
 // Selection says which elements of a slice each scalar of an MSM is the sum
@@ -223,26 +328,29 @@ func (f *Field[S]) Select(dst, src []S, s *Selection) {
 		class int
 		sum   S
 	}
+	parts := (s.Classes.Total() + part - 1) / part
 	var mu sync.Mutex
-	var cut []piece
-	_ = each((s.Classes.Total()+part-1)/part, func(k int) error {
+	cut := make([]piece, 0, 2*parts) // sums of incomplete classes: the first and last of a part
+	defer func() { clear(cut) }()
+	_ = each(parts, func(k int) error {
 		s.Classes.Walk(k*part, (k+1)*part, func(class int, members []uint32, whole bool) {
-			sum := *at(members[0])
+			sum := &dst[class]
+			if !whole {
+				mu.Lock()
+				cut = append(cut, piece{class: class})
+				sum = &cut[len(cut)-1].sum
+				mu.Unlock()
+			}
+			*sum = *at(members[0])
 			for _, i := range members[1:] {
-				f.addTo(&sum, at(i))
+				f.addTo(sum, at(i))
 			}
-			if whole {
-				dst[class] = sum
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			cut = append(cut, piece{class, sum})
 		})
 		return nil
 	})
 	joined := map[int]bool{}
-	for _, p := range cut {
+	for i := range cut {
+		p := &cut[i]
 		if !joined[p.class] {
 			joined[p.class] = true
 			dst[p.class] = p.sum

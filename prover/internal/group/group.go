@@ -3,15 +3,12 @@
 package group
 
 import (
-	"fmt"
 	"math/big"
 	"runtime"
 	"sync"
 
-	"github.com/consensys/gnark-crypto/ecc"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
@@ -25,7 +22,6 @@ type Ops[P, J, S any] struct {
 	// Marshal encodes a point as gnark-crypto does by default.
 	Marshal func(*P) []byte
 
-	multiExp func([]P, []S) (P, error)
 	sum      func([]Term[P]) P
 	start    func(*P) J
 	addMixed func(*J, *P)
@@ -46,13 +42,12 @@ type affine[P, J any] interface {
 	Marshal() []byte
 }
 
-type jacobian[P, J, S any] interface {
+type jacobian[P, J any] interface {
 	*J
 	FromAffine(*P) *J
 	AddMixed(*P) *J
 	AddAssign(*J) *J
 	ScalarMultiplication(*J, *big.Int) *J
-	MultiExp([]P, []S, ecc.MultiExpConfig) (*J, error)
 }
 
 type coordinate[C any] interface {
@@ -65,21 +60,10 @@ type coordinate[C any] interface {
 }
 
 // newOps binds the types of one group; C is the type of its coordinates.
-func newOps[C, P, J, S any, PC coordinate[C], AP affine[P, J], PJ jacobian[P, J, S]](g *msm.Group[P, J, S]) *Ops[P, J, S] {
+func newOps[C, P, J, S any, PC coordinate[C], AP affine[P, J], PJ jacobian[P, J]](g *msm.Group[P, J, S]) *Ops[P, J, S] {
 	return &Ops[P, J, S]{
 		Group:   g,
 		Marshal: func(p *P) []byte { return AP(p).Marshal() },
-		multiExp: func(points []P, scalars []S) (P, error) {
-			var j J
-			var p P
-			if len(points) == 0 && len(scalars) == 0 {
-				return p, nil
-			}
-			if _, err := PJ(&j).MultiExp(points, scalars, ecc.MultiExpConfig{}); err != nil {
-				return p, fmt.Errorf("%w: gnark-crypto: %w", backend.ErrInvalidInput, err)
-			}
-			return *AP(&p).FromJacobian(&j), nil
-		},
 		sum: func(terms []Term[P]) P {
 			var total, t J
 			for i := range terms {
@@ -99,12 +83,6 @@ func newOps[C, P, J, S any, PC coordinate[C], AP affine[P, J], PJ jacobian[P, J,
 	}
 }
 
-// MultiExp is the MSM by gnark-crypto, in this process and with all
-// processors.
-func (o *Ops[P, J, S]) MultiExp(points []P, scalars []S) (P, error) {
-	return o.multiExp(points, scalars)
-}
-
 // Sum is the sum of a few terms.
 func (o *Ops[P, J, S]) Sum(terms ...Term[P]) P { return o.sum(terms) }
 
@@ -122,6 +100,7 @@ func toAffine[C, P, J any, PC coordinate[C]](points []J) ([]P, error) {
 	}
 	// before[i] is the product of all Z up to but not including point i's.
 	before := make([]C, len(points))
+	defer clear(before)
 	var run, t C
 	PC(&run).SetOne()
 	for i := range points {
@@ -147,7 +126,9 @@ func toAffine[C, P, J any, PC coordinate[C]](points []J) ([]P, error) {
 	return out, nil
 }
 
-// SumClasses is the sum of the points of every class, in new memory.
+// SumClasses is the sum of the points of every class, in new memory. The sums
+// tell what the classes are: where these are secret, the caller wipes the
+// answer. Everything in between is wiped here.
 func (o *Ops[P, J, S]) SumClasses(points []P, c *merge.Classes) ([]P, error) {
 	// Members are cut into equal parts, whatever classes they belong to, so
 	// that one large class keeps all processors busy.
@@ -156,13 +137,15 @@ func (o *Ops[P, J, S]) SumClasses(points []P, c *merge.Classes) ([]P, error) {
 		class int
 		sum   J
 	}
+	parts := (c.Total() + part - 1) / part
 	var mu sync.Mutex
-	var cut []piece // sums of incomplete classes
+	cut := make([]piece, 0, 2*parts) // sums of incomplete classes: the first and last of a part
+	defer func() { clear(cut) }()
 
 	out := make([]P, c.Len())
-	err := each((c.Total()+part-1)/part, func(k int) error {
-		var sums []J
-		var classes []int
+	err := each(parts, func(k int) error {
+		sums, classes := make([]J, 0, part), make([]int, 0, part)
+		defer func() { clear(sums) }()
 		c.Walk(k*part, (k+1)*part, func(class int, members []uint32, whole bool) {
 			if whole && len(members) == 1 {
 				out[class] = points[members[0]]
@@ -187,6 +170,7 @@ func (o *Ops[P, J, S]) SumClasses(points []P, c *merge.Classes) ([]P, error) {
 		for i, class := range classes {
 			out[class] = points[i]
 		}
+		clear(points)
 		return nil
 	})
 	if err != nil {

@@ -1,14 +1,21 @@
 package group
 
 import (
-	"math/rand/v2"
+	"crypto/rand"
+	"io"
+	rand2 "math/rand/v2"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-377"
+	fr377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
+	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark-crypto/ecc/bn254"
 	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761"
+	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
@@ -17,7 +24,7 @@ import (
 // classesOf is a partition of n elements with one class of a third of them,
 // small classes, single elements and some in none.
 func classesOf(n int) ([]uint64, *merge.Classes) {
-	rng := rand.New(rand.NewPCG(7, uint64(n)))
+	rng := rand2.New(rand2.NewPCG(7, uint64(n)))
 	v := make([]uint64, n)
 	for i := range v {
 		switch rng.IntN(6) {
@@ -126,28 +133,97 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func TestHorner(t *testing.T) {
+// TestEvaluationInParts has polynomials of one part and of several, of all
+// lengths of the last, against the definition.
+func TestEvaluationInParts(t *testing.T) {
 	f := BN254Fr
-	p := make(fr254.Vector, 50)
-	p.MustSetRandom()
-	q := append(fr254.Vector{}, p...)
-	var z, x, left, right, power fr254.Element
-	z.MustSetRandom()
-	x.MustSetRandom()
-	at := func(p []fr254.Element) (sum fr254.Element) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	for _, n := range []int{0, 1, 2, 50, 2*leastPart - 1, 2 * leastPart, 3*leastPart + 1, 4*leastPart + 3, 9 * leastPart} {
+		p := make(fr254.Vector, n)
+		p.MustSetRandom()
+		var z, want, power, term fr254.Element
+		z.MustSetRandom()
 		power.SetOne()
 		for i := range p {
-			t := f.Mul(p[i], power)
-			sum.Add(&sum, &t)
-			power.Mul(&power, &x)
+			want.Add(&want, term.Mul(&p[i], &power))
+			power.Mul(&power, &z)
 		}
-		return sum
+		if got := f.Eval(p, z); got != want {
+			t.Errorf("%d coefficients: another value", n)
+		}
+		q := slices.Clone(p)
+		if got := f.Horner(q, z); got != want {
+			t.Errorf("%d coefficients: another remainder", n)
+		}
+		// p = q (X-z) + p(z), coefficient by coefficient.
+		for i := range p {
+			got := want
+			if i > 0 {
+				got = q[i]
+			}
+			if i+1 < n {
+				got.Sub(&got, term.Mul(&q[i+1], &z))
+			}
+			if got != p[i] {
+				t.Fatalf("%d coefficients: number %d of the quotient times X-z is wrong", n, i)
+			}
+		}
 	}
-	rest := f.Horner(q, z)
-	// p(x) = q(x) (x-z) + rest at a random x
-	left = at(p)
-	right = f.Add(f.Mul(at(q[1:]), f.Sub(x, z)), rest)
-	if left != right {
-		t.Error("p is not q (X-z) + p(z)")
+	if n := len(f.cut(make(fr254.Vector, 9*leastPart), new(fr254.Element), 0).carry) - 1; n != 4 {
+		t.Errorf("%d parts on 4 processors", n)
+	}
+}
+
+// TestRandomIsGnarkCryptos takes the same bytes as SetRandom and makes the same
+// scalars of them.
+func TestRandomIsGnarkCryptos(t *testing.T) {
+	was := rand.Reader
+	defer func() { rand.Reader = was }()
+	for seed := range byte(50) {
+		from := func() io.Reader { return rand2.NewChaCha8([32]byte{seed}) }
+		rand.Reader = from()
+		a, b := make([]fr254.Element, 2), make([]fr377.Element, 2)
+		c, d := make([]fr381.Element, 2), make([]fr761.Element, 2)
+		for _, err := range []error{BN254Fr.Random(a), BLS12377Fr.Random(b), BLS12381Fr.Random(c), BW6761Fr.Random(d)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		rand.Reader = from()
+		for i := range 2 {
+			same(t, &a[i], new(fr254.Element).MustSetRandom(), i)
+		}
+		for i := range 2 {
+			same(t, &b[i], new(fr377.Element).MustSetRandom(), i)
+		}
+		for i := range 2 {
+			same(t, &c[i], new(fr381.Element).MustSetRandom(), i)
+		}
+		for i := range 2 {
+			same(t, &d[i], new(fr761.Element).MustSetRandom(), i)
+		}
+	}
+}
+
+func same[T comparable](t *testing.T, got, want *T, i int) {
+	t.Helper()
+	if *got != *want {
+		t.Errorf("scalar %d is %v, gnark-crypto's is %v", i, *got, *want)
+	}
+}
+
+func BenchmarkHorner(b *testing.B) {
+	p := make(fr254.Vector, 1<<20)
+	p.MustSetRandom()
+	for b.Loop() {
+		BN254Fr.Horner(p, p[0])
+	}
+}
+
+func BenchmarkEval(b *testing.B) {
+	p := make(fr254.Vector, 1<<20)
+	p.MustSetRandom()
+	for b.Loop() {
+		BN254Fr.Eval(p, p[0])
 	}
 }

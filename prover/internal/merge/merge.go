@@ -6,6 +6,9 @@
 //
 // An element of zero bytes (the point at infinity, the scalar 0) adds nothing
 // to either and belongs to no class.
+//
+// Hashes of secret elements, and which of them are equal, are secrets too:
+// Elements and Classes have a Wipe, and what is needed in between is wiped.
 package merge
 
 import (
@@ -13,6 +16,7 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"runtime"
+	"slices"
 	"sort"
 	"sync"
 )
@@ -70,6 +74,9 @@ func isZero(b []byte) bool {
 	return true
 }
 
+// Wipe clears the hashes, after which e must not be used.
+func (e *Elements) Wipe() { clear(e.hash) }
+
 // sampled is about how many different values Redundancy looks at.
 const sampled = 1 << 12
 
@@ -85,6 +92,7 @@ func (e *Elements) Redundancy() float64 {
 	}
 	skip := max(bits.Len(uint(n))-bits.Len(uint(sampled)), 0)
 	seen := make(map[uint64]struct{}, min(n, 2*sampled))
+	defer clear(seen)
 	for _, h := range e.hash {
 		if h != 0 && bits.LeadingZeros64(h) >= skip {
 			seen[h] = struct{}{}
@@ -110,6 +118,12 @@ func (c *Classes) Members(i int) []uint32 { return c.member[c.start[i]:c.start[i
 // Total is the number of elements in all classes.
 func (c *Classes) Total() int { return len(c.member) }
 
+// Wipe clears the partition, after which c must not be used.
+func (c *Classes) Wipe() {
+	clear(c.start)
+	clear(c.member)
+}
+
 // Walk visits elements number lo to hi-1 of all classes laid end to end: f is
 // called with each class touched, those of its members that lie in the range,
 // and whether these are all of them.
@@ -128,6 +142,7 @@ const none = ^uint32(0)
 func (e *Elements) Classes() *Classes {
 	n := len(e.hash)
 	first := make([]uint32, n) // the smallest equal element's number
+	defer clear(first)
 	workers := uint64(runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup
 	for w := range workers {
@@ -136,28 +151,35 @@ func (e *Elements) Classes() *Classes {
 	wg.Wait()
 
 	// Number the classes; then first[i] is the class of element i.
-	c := &Classes{start: []uint32{0}}
-	members := uint32(0)
+	count, members := 0, uint32(0)
+	for i, h := range e.hash {
+		if h != 0 {
+			members++
+			if first[i] == uint32(i) {
+				count++
+			}
+		}
+	}
+	c := &Classes{make([]uint32, count+1), make([]uint32, members)}
+	class := uint32(0)
 	for i, h := range e.hash {
 		switch f := first[i]; {
 		case h == 0:
 			first[i] = none
 			continue
 		case f == uint32(i):
-			first[i] = uint32(len(c.start) - 1)
-			c.start = append(c.start, 0)
+			first[i] = class
+			class++
 		default:
 			first[i] = first[f]
 		}
 		c.start[first[i]+1]++
-		members++
 	}
 	for i := 1; i < len(c.start); i++ {
 		c.start[i] += c.start[i-1]
 	}
-	c.member = make([]uint32, members)
-	next := make([]uint32, c.Len())
-	copy(next, c.start)
+	next := slices.Clone(c.start)
+	defer clear(next)
 	for i, class := range first {
 		if class != none {
 			c.member[next[class]] = uint32(i)
@@ -177,6 +199,7 @@ func (e *Elements) link(first []uint32, mine func(uint64) bool) {
 	}
 	size := 1 << bits.Len(uint(2*count))
 	table := make([]uint32, size) // element number + 1
+	defer clear(table)
 	for i, h := range e.hash {
 		if h == 0 || !mine(h) {
 			continue

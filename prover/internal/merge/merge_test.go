@@ -1,10 +1,13 @@
 package merge
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/pippin-zk/pippin/prover/internal/heaptest"
 )
 
 // column holds the numbers as elements of 16 bytes that differ in the last 8
@@ -127,6 +130,42 @@ func TestWalk(t *testing.T) {
 			if !slices.Equal(got[class], c.Members(class)) {
 				t.Errorf("parts of %d: class %d is %v, want %v", part, class, got[class], c.Members(class))
 			}
+		}
+	}
+}
+
+// TestNothingIsLeft wants no hash and no class in memory after Wipe.
+func TestNothingIsLeft(t *testing.T) {
+	const n = 20000
+	v := make([]uint64, n)
+	for i := range v {
+		v[i] = uint64(i * i % 500)
+	}
+	func() {
+		e := Hash(n, column(v))
+		e.Redundancy()
+		c := e.Classes()
+		e.Wipe()
+		c.Wipe()
+	}()
+	dump := heaptest.Dump(t)
+	e := Hash(n, column(v))
+	c := e.Classes()
+	now := heaptest.Dump(t)
+	hashes := make([]byte, 0, 4*n)
+	for _, h := range e.hash[:8] {
+		hashes = binary.LittleEndian.AppendUint64(hashes, h)
+	}
+	members := make([]byte, 0, 4*n)
+	for _, m := range c.Members(1) {
+		members = binary.LittleEndian.AppendUint32(members, m)
+	}
+	for what, b := range map[string][]byte{"hashes": hashes, "members": members} {
+		if bytes.Contains(dump, b) {
+			t.Errorf("%s: still in memory", what)
+		}
+		if !bytes.Contains(now, b) {
+			t.Errorf("%s: not found where they are", what)
 		}
 	}
 }

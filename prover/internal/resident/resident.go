@@ -1,39 +1,59 @@
 // Package resident is what provers need of an engine: bases that stay where
-// the backend computes, batches of MSMs over them, and the same in this
-// process when there is no engine.
+// the backend computes, batches of MSMs over them, and an engine in this
+// process when the user has none.
 package resident
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
 
+// InProcess is an engine on gnark-crypto in this process, which the caller
+// closes.
+func InProcess(ctx context.Context) (*msm.Engine, error) {
+	return msm.New(ctx, msm.Config{
+		Open:     func(context.Context, string) (backend.Backend, error) { return cpu.New(cpu.Options{}), nil },
+		Fallback: msm.NoFallback, // there is nothing better
+	})
+}
+
+// Or is e, or an engine in this process when e is nil. end closes the latter,
+// and does nothing to e.
+func Or(ctx context.Context, e *msm.Engine) (_ *msm.Engine, end func() error, err error) {
+	if e != nil {
+		return e, func() error { return nil }, nil
+	}
+	e, err = InProcess(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return e, e.Close, nil
+}
+
 // Table is the bases of many MSMs. Safe for concurrent use.
 type Table[P, J, S any] struct {
 	ops    *group.Ops[P, J, S]
 	points []P
-	bases  *msm.Bases[P, J, S] // nil without an engine
+	bases  *msm.Bases[P, J, S]
 }
 
-// Load makes points resident in the engine, or only keeps them when it is
-// nil. The points must not change until Close.
+// Load makes points resident in the engine. The points must not change until
+// Close.
 func Load[P, J, S any](ctx context.Context, e *msm.Engine, ops *group.Ops[P, J, S], points []P) (*Table[P, J, S], error) {
-	t := &Table[P, J, S]{ops: ops, points: points}
-	if e == nil {
-		return t, nil
+	bases, err := ops.Group.Load(ctx, e, points)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	t.bases, err = ops.Group.Load(ctx, e, points)
-	return t, err
+	return &Table[P, J, S]{ops, points, bases}, nil
 }
 
 // Len is the number of bases.
@@ -42,7 +62,7 @@ func (t *Table[P, J, S]) Len() int { return len(t.points) }
 // Close frees the bases after the MSMs in flight. Closing a nil or closed
 // table does nothing.
 func (t *Table[P, J, S]) Close() error {
-	if t == nil || t.bases == nil {
+	if t == nil {
 		return nil
 	}
 	return t.bases.Close()
@@ -51,18 +71,9 @@ func (t *Table[P, J, S]) Close() error {
 // Sum is the MSM with as many scalars as there are bases, or with the first
 // bases only when there are fewer.
 func (t *Table[P, J, S]) Sum(ctx context.Context, scalars []S) (P, error) {
-	var zero P
-	switch {
-	case len(scalars) > len(t.points):
-		return zero, fmt.Errorf("%w: %d scalars for %d bases", backend.ErrInvalidInput, len(scalars), len(t.points))
-	case t.bases == nil:
-		if err := ctx.Err(); err != nil {
-			return zero, err
-		}
-		return t.ops.MultiExp(t.points[:len(scalars)], scalars)
-	}
 	part, err := t.bases.Slice(0, len(scalars))
 	if err != nil {
+		var zero P
 		return zero, err
 	}
 	return part.MSM(ctx, scalars)
@@ -93,6 +104,7 @@ func (m Merging) Classes(n int, columns ...merge.Column) *merge.Classes {
 		return nil
 	}
 	e := merge.Hash(n, columns...)
+	defer e.Wipe()
 	if m == Auto && e.Redundancy() < worthwhile {
 		return nil
 	}
@@ -107,14 +119,11 @@ func (m Merging) Classes(n int, columns ...merge.Column) *merge.Classes {
 // added up by this process: that pays only where this process computes the
 // MSMs too.
 func (m Merging) Scalars(e *msm.Engine) Merging {
-	if m == Auto && !InProcess(e) {
+	if m == Auto && !e.Info().InProcess {
 		return Never
 	}
 	return m
 }
-
-// InProcess tells whether this process computes the engine's MSMs.
-func InProcess(e *msm.Engine) bool { return e == nil || e.Backend() == "cpu" }
 
 // Columns is the elements of s for Merging.Classes.
 func Columns[T any](s []T) merge.Column {
@@ -126,20 +135,15 @@ func Columns[T any](s []T) merge.Column {
 type Batch struct {
 	e       *msm.Engine
 	batch   *msm.Batch
-	local   []func() error
 	deliver []func()
 	end     []func()
 	merged  map[any]any // first scalar's address -> *shorter[S]
 	err     error
 }
 
-// NewBatch starts a batch on the engine, or in this process when it is nil.
+// NewBatch starts a batch on the engine.
 func NewBatch(e *msm.Engine) *Batch {
-	b := &Batch{e: e, merged: map[any]any{}}
-	if e != nil {
-		b.batch = e.NewBatch()
-	}
-	return b
+	return &Batch{e: e, batch: e.NewBatch(), merged: map[any]any{}}
 }
 
 // shorter is scalars with every value once, and where each came from; classes
@@ -169,25 +173,14 @@ func Add[P, J, S any](ctx context.Context, b *Batch, t *Table[P, J, S], scalars 
 			b.err = err
 			return
 		}
+		b.end = append(b.end, func() { clear(sums) })
 		t, err = Load(ctx, b.e, t.ops, sums)
 		if err != nil {
 			b.err = err
 			return
 		}
 		b.end = append(b.end, func() { t.Close() })
-		add(b, t, short.scalars, out)
-		return
-	}
-	add(b, t, scalars, out)
-}
-
-func add[P, J, S any](b *Batch, t *Table[P, J, S], scalars []S, out *P) {
-	if b.batch == nil {
-		b.local = append(b.local, func() (err error) {
-			*out, err = t.ops.MultiExp(t.points, scalars)
-			return err
-		})
-		return
+		scalars = short.scalars
 	}
 	a := t.bases.Add(b.batch, scalars)
 	b.deliver = append(b.deliver, func() { *out = a.Point() })
@@ -208,40 +201,25 @@ func shorten[S any](b *Batch, scalars []S, m Merging) *shorter[S] {
 	for i := range s.scalars {
 		s.scalars[i] = scalars[s.classes.Members(i)[0]]
 	}
-	b.end = append(b.end, func() { clear(s.scalars) })
+	b.end = append(b.end, func() {
+		clear(s.scalars)
+		s.classes.Wipe()
+	})
 	return s
 }
 
-// localJobs is the number of MSMs computed in this process at the same time, as
-// in backend/cpu.
-const localJobs = 4
-
-// Run computes the batch: all of it, or an error.
+// Run computes the batch: all of it, or an error. Whatever tells of the
+// scalars is wiped.
 func (b *Batch) Run(ctx context.Context) error {
 	defer func() {
-		for _, f := range b.end {
+		for _, f := range slices.Backward(b.end) { // bases are closed before their points are wiped
 			f()
 		}
 	}()
 	if b.err != nil {
 		return b.err
 	}
-	if b.batch != nil {
-		if err := b.batch.Run(ctx); err != nil {
-			return err
-		}
-	}
-	var g errgroup.Group
-	g.SetLimit(localJobs)
-	for _, f := range b.local {
-		g.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			return f()
-		})
-	}
-	if err := g.Wait(); err != nil {
+	if err := b.batch.Run(ctx); err != nil {
 		return err
 	}
 	for _, f := range b.deliver {
@@ -259,13 +237,11 @@ type Memory struct {
 
 // Scalars is n zero scalars, valid until m.Free.
 func Scalars[P, J, S any](ctx context.Context, m *Memory, e *msm.Engine, ops *group.Ops[P, J, S], n int) []S {
-	if e != nil {
-		if s, err := ops.Group.NewScalars(ctx, e, n); err == nil {
-			m.Add(s.Free)
-			return s.Slice()
-		}
-		// The backend has no memory left: the engine copies from ours.
+	if s, err := ops.Group.NewScalars(ctx, e, n); err == nil {
+		m.Add(s.Free)
+		return s.Slice()
 	}
+	// The backend has no memory left: the engine copies from ours.
 	s := make([]S, n)
 	m.Add(func() { clear(s) })
 	return s

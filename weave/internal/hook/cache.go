@@ -3,6 +3,7 @@ package hook
 import (
 	"context"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,16 +34,17 @@ func (m memory) holds(o memory, size uintptr) bool {
 
 // entry is resident bases.
 //
-// Their memory stays reachable until they are closed, so that no other slice
-// can come to lie at its address. What it held when it was loaded is known by
-// hashes of its blocks: bases are used only after the memory that they are
-// wanted for was hashed again, since a slice may be changed in place.
+// What their memory held when it was loaded is known by hashes of its blocks.
+// Bases are used only after the memory that they are wanted for was hashed
+// again, since the program may have changed it, or given it back and put
+// something else there. For the same reason only memory that the program hands
+// over with a call is read, during that call: the engine reads what an entry is
+// loaded from once, and bases that are lost with their backend are loaded again
+// when, and from where, they are wanted.
 type entry struct {
 	memory
-	bytes []byte
+	bytes []byte // keeps a slice of Go's from being collected
 	sums  []uint64
-	block int
-	epoch uint64 // of the cache, before the bases were read
 
 	ready chan struct{} // closed when bases or err is set
 	bases io.Closer     // a *msm.Bases
@@ -60,9 +62,6 @@ type cache struct {
 	limit int64
 	idle  time.Duration
 
-	// epoch counts what may have made the backend read bases again, at a time
-	// when nobody vouched for what was in their memory.
-	epoch atomic.Uint64
 	// full is set when the backend ran out of memory.
 	full atomic.Bool
 
@@ -76,8 +75,25 @@ type cache struct {
 
 func (c *cache) init(limit int64, idle time.Duration) { c.limit, c.idle = limit, idle }
 
-// acquire makes points usable as bases, until done is called.
-func acquire[P, J, S any](e *engine, g *msm.Group[P, J, S], points []P) (b *msm.Bases[P, J, S], s state, done func(), err error) {
+// held is points as bases, for one call.
+type held[P, J, S any] struct {
+	*msm.Bases[P, J, S]
+	state
+	cache *cache
+	entry *entry // nil where nothing is kept
+}
+
+// end is to be called after the call.
+func (h *held[P, J, S]) end() {
+	if h.entry == nil {
+		_ = h.Close() // whatever a backend says to this, it will not be asked again
+	} else {
+		h.cache.release(h.entry)
+	}
+}
+
+// acquire makes points usable as bases.
+func acquire[P, J, S any](e *engine, g *msm.Group[P, J, S], points []P) (*held[P, J, S], error) {
 	c := &e.cache
 	raw := layout.Bytes(points)
 	if int64(len(raw)) > c.limit {
@@ -87,58 +103,57 @@ func acquire[P, J, S any](e *engine, g *msm.Group[P, J, S], points []P) (b *msm.
 	m.lo, m.hi = layout.Range(points)
 	size := (m.hi - m.lo) / uintptr(len(points))
 
-	// A second look is for what another call loaded meanwhile.
-	if b, done := lookUp[P, J, S](c, m, size); b != nil {
-		return b, resident, done, nil
+	if h := lookUp[P, J, S](c, m, size); h != nil {
+		return h, nil
 	}
-	n := &entry{memory: m, bytes: raw, block: blockPoints * int(size), epoch: c.epoch.Load(), ready: make(chan struct{}), uses: 1}
+	n := &entry{memory: m, bytes: raw, ready: make(chan struct{}), uses: 1}
 	n.sums = n.hash()
 	for {
 		switch c.enter(n, size) {
 		case entered:
-			bases, err := g.Load(context.Background(), e.Engine, points)
+			b, err := g.Load(context.Background(), e.Engine, points, msm.ReadOnce())
 			if n.err = err; err == nil {
-				n.bases = bases
+				n.bases = b
 			}
 			close(n.ready)
 			if err != nil {
 				c.drop(n)
 				c.release(n)
-				return nil, "", nil, err
+				return nil, err
 			}
-			return bases, loaded, func() { c.release(n) }, nil
+			return &held[P, J, S]{b, loaded, c, n}, nil
 		case first:
 			return loadOnce(e, g, points)
-		case there:
-			if b, done := lookUp[P, J, S](c, m, size); b != nil {
-				return b, resident, done, nil
+		case there: // another call loaded them meanwhile
+			if h := lookUp[P, J, S](c, m, size); h != nil {
+				return h, nil
 			}
 		}
 	}
 }
 
 // loadOnce loads bases for one call.
-func loadOnce[P, J, S any](e *engine, g *msm.Group[P, J, S], points []P) (*msm.Bases[P, J, S], state, func(), error) {
+func loadOnce[P, J, S any](e *engine, g *msm.Group[P, J, S], points []P) (*held[P, J, S], error) {
 	b, err := g.Load(context.Background(), e.Engine, points, msm.Multiples(1))
 	if err != nil {
-		return nil, "", nil, err
+		return nil, err
 	}
-	return b, once, func() { b.Close() }, nil
+	return &held[P, J, S]{Bases: b, state: once}, nil
 }
 
 // lookUp finds resident bases that are still what m holds.
-func lookUp[P, J, S any](c *cache, m memory, size uintptr) (*msm.Bases[P, J, S], func()) {
+func lookUp[P, J, S any](c *cache, m memory, size uintptr) *held[P, J, S] {
 	for {
 		n := c.find(m, size)
 		if n == nil {
-			return nil, nil
+			return nil
 		}
 		<-n.ready
-		if n.err == nil && n.epoch == c.epoch.Load() && n.unchanged(m) {
+		if n.err == nil && n.unchanged(m) {
 			at := int((m.lo - n.lo) / size)
 			b, err := n.bases.(*msm.Bases[P, J, S]).Slice(at, at+int((m.hi-m.lo)/size))
 			if err == nil {
-				return b, func() { c.release(n) }
+				return &held[P, J, S]{b, resident, c, n}
 			}
 		}
 		c.drop(n)
@@ -253,6 +268,18 @@ func (c *cache) evict(choose func()) {
 // drop removes an entry, which the caller uses.
 func (c *cache) drop(n *entry) { c.evict(func() { c.remove(n) }) }
 
+// lost removes an entry that was lost with its backend, and with it those that
+// were entered before: the backend had them too.
+func (c *cache) lost(n *entry) {
+	c.evict(func() {
+		if at := slices.Index(c.entries, n); at >= 0 {
+			for _, o := range c.entries[:at+1] {
+				c.remove(o)
+			}
+		}
+	})
+}
+
 // release ends a use.
 func (c *cache) release(n *entry) {
 	c.mu.Lock()
@@ -268,8 +295,7 @@ func (c *cache) release(n *entry) {
 func closeAll(entries []*entry) {
 	for _, n := range entries {
 		if n.bases != nil {
-			// Whatever a backend says to this, it will not be asked again.
-			_ = n.bases.Close()
+			_ = n.bases.Close() // as above
 		}
 	}
 }

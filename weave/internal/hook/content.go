@@ -12,30 +12,42 @@ import (
 // same one with probability 2^-64.
 var seed = maphash.MakeSeed()
 
-// blockPoints is the number of points hashed together. A part of resident bases
-// is checked by the blocks that it touches.
-const blockPoints = 1 << 10
+// block is the number of bytes hashed together: what begins at multiples of it
+// in memory. A part of resident bases is checked by the blocks that it touches.
+// It is the smallest page there is, so that a block is mapped as a whole or not
+// at all: beside the part, the program may have given its memory back.
+const block = 1 << 12
 
 // alone is the number of blocks that one goroutine hashes: some 0.1 ms.
-const alone = 16
+const alone = 256
+
+// blocks is the numbers of the blocks that m, of n's memory, touches, the last
+// one excluded.
+func (n *entry) blocks(m memory) (from, to int) {
+	first := n.lo / block
+	return int(m.lo/block - first), int((m.hi+block-1)/block - first)
+}
 
 // hash hashes every block.
 func (n *entry) hash() []uint64 {
-	sums := make([]uint64, (len(n.bytes)+n.block-1)/n.block)
-	inParallel(0, len(sums), func(i int) bool {
+	_, blocks := n.blocks(n.memory)
+	sums := make([]uint64, blocks)
+	inParallel(0, blocks, func(i int) bool {
 		sums[i] = n.sum(i)
 		return true
 	})
 	return sums
 }
 
+// sum hashes block i, as far as it is n's.
 func (n *entry) sum(i int) uint64 {
-	return maphash.Bytes(seed, n.bytes[i*n.block:min((i+1)*n.block, len(n.bytes))])
+	at := i*block - int(n.lo%block)
+	return maphash.Bytes(seed, n.bytes[max(at, 0):min(at+block, len(n.bytes))])
 }
 
 // unchanged tells whether the blocks that m lies in still hold what they held.
 func (n *entry) unchanged(m memory) bool {
-	from, to := int(m.lo-n.lo)/n.block, (int(m.hi-n.lo)+n.block-1)/n.block
+	from, to := n.blocks(m)
 	return inParallel(from, to, func(i int) bool { return n.sum(i) == n.sums[i] })
 }
 

@@ -123,9 +123,6 @@ func (r *Runtime) event(e *engine, ev msm.Event) {
 	if ev.Kind == msm.EventOpened {
 		return
 	}
-	if ev.Kind == msm.EventWrong || errors.Is(ev.Err, backend.ErrGone) {
-		e.cache.epoch.Add(1) // before another backend reads the bases again
-	}
 	if errors.Is(ev.Err, backend.ErrOutOfMemory) {
 		e.cache.full.Store(true)
 	}
@@ -170,29 +167,49 @@ func Of[P, J, S any](r *Runtime, g *msm.Group[P, J, S]) func(p *J, points []P, s
 	}
 }
 
-func multiExp[P, J, S any](r *Runtime, g *msm.Group[P, J, S], points []P, scalars []S) (sum J, err error) {
+func multiExp[P, J, S any](r *Runtime, g *msm.Group[P, J, S], points []P, scalars []S) (J, error) {
 	e, err := r.open()
 	if err != nil {
-		return sum, err
+		return *new(J), err
 	}
 	start := time.Now()
-	bases, state, done, err := acquire(e, g, points)
-	if err != nil {
-		r.report("failure", err.Error())
-		return sum, err
+	sum, l, err := ask(e, g, points, scalars, acquire)
+	if errors.Is(err, msm.ErrBasesLost) {
+		sum, l, err = ask(e, g, points, scalars, acquire) // which loads them again
 	}
-	defer done()
-	batch := e.NewBatch()
-	answer := bases.Add(batch, scalars)
-	if err := batch.Run(context.Background()); err != nil {
+	if errors.Is(err, msm.ErrBasesLost) {
+		sum, l, err = ask(e, g, points, scalars, loadOnce) // which the engine may load again
+	}
+	if err != nil {
 		r.report("failure", err.Error())
 		return sum, err
 	}
 	if e.cache.full.Swap(false) {
 		e.cache.shrink()
 	}
-	r.write(line{g.Curve().String(), g.Group().String(), len(points), batch.Backend(), state, float64(time.Since(start).Microseconds()) / 1000})
-	return answer.Jacobian(), nil
+	l.MS = float64(time.Since(start).Microseconds()) / 1000
+	r.write(l)
+	return sum, nil
+}
+
+// ask has the engine compute a sum on the bases that get answers.
+func ask[P, J, S any](e *engine, g *msm.Group[P, J, S], points []P, scalars []S,
+	get func(*engine, *msm.Group[P, J, S], []P) (*held[P, J, S], error)) (sum J, l line, err error) {
+	bases, err := get(e, g, points)
+	if err != nil {
+		return sum, l, err
+	}
+	defer bases.end()
+	batch := e.NewBatch()
+	answer := bases.Add(batch, scalars)
+	if err := batch.Run(context.Background()); err != nil {
+		if errors.Is(err, msm.ErrBasesLost) && bases.entry != nil {
+			e.cache.lost(bases.entry)
+		}
+		return sum, l, err
+	}
+	l = line{Curve: g.Curve().String(), Group: g.Group().String(), Points: len(points), Backend: batch.Backend(), Bases: bases.state}
+	return answer.Jacobian(), l, nil
 }
 
 // line is what Trace gets of an MSM.

@@ -44,6 +44,7 @@ type world struct {
 	memory  int64 // most bytes; 0 is without a bound
 	opened  []*device
 	killing bool // the next MSM kills its device
+	mortal  bool // every MSM does
 	failing error
 }
 
@@ -108,7 +109,7 @@ func (d *device) FreeBases(ctx context.Context, id backend.BasesID) error {
 
 func (d *device) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
 	d.world.mu.Lock()
-	kill, failing := d.world.killing, d.world.failing
+	kill, failing := d.world.killing || d.world.mortal, d.world.failing
 	d.world.killing = false
 	d.world.mu.Unlock()
 	d.mu.Lock()
@@ -260,9 +261,11 @@ func TestResident(t *testing.T) {
 // edges of blocks too.
 func TestChangedInPlace(t *testing.T) {
 	b := newBench(t, Options{})
-	const n = 5*blockPoints + 7
+	const n, perBlock = 500, block / 64
 	p, others := points(n), points(n)
-	for _, at := range []int{0, 1, blockPoints - 1, blockPoints, 3*blockPoints + 5, n - 1} {
+	lo, _ := layout.Range(p)
+	edge := int(block-lo%block) / 64 // a point that a block begins with, or before
+	for _, at := range []int{0, 1, edge - 1, edge, edge + 1, edge + 3*perBlock + 5, n - 1} {
 		for range 3 {
 			b.check(t, p)
 		}
@@ -298,16 +301,16 @@ func TestChangedInPlace(t *testing.T) {
 // TestParts uses parts of what is resident, and points around it.
 func TestParts(t *testing.T) {
 	b := newBench(t, Options{})
-	p := points(4000)
+	p := points(400)
 	for _, r := range []struct {
 		lo, hi int
 		states string
 	}{
-		{0, 2000, "once, loaded, resident"},
-		{0, 1500, "resident, resident, resident"},
-		{1999, 2000, "resident, resident, resident"},
-		{0, 4000, "once, loaded, resident"}, // and the first 2000 go
-		{7, 3999, "resident, resident, resident"},
+		{0, 200, "once, loaded, resident"},
+		{0, 150, "resident, resident, resident"},
+		{199, 200, "resident, resident, resident"},
+		{0, 400, "once, loaded, resident"}, // and the first 200 go
+		{7, 399, "resident, resident, resident"},
 	} {
 		for range 3 {
 			b.check(t, p[r.lo:r.hi])
@@ -318,12 +321,12 @@ func TestParts(t *testing.T) {
 		t.Errorf("%d live", b.world.live)
 	}
 	// Outside of the part's blocks, a change does no harm and goes unnoticed.
-	p[3500] = p[0]
-	b.check(t, p[:2000])
+	p[350] = p[0]
+	b.check(t, p[:200])
 	b.want(t, "resident")
 	// Within, all of it goes; the part was seen before.
-	b.check(t, p[3000:])
-	b.check(t, p[:2000])
+	b.check(t, p[300:])
+	b.check(t, p[:200])
 	b.want(t, "once, loaded")
 }
 
@@ -402,11 +405,18 @@ func TestIdle(t *testing.T) {
 	b.want(t, "loaded")
 }
 
-// TestGone has the device die when a part of what is resident was changed: the
-// engine then reads the memory again, when nobody has checked it.
+// kill has the next MSM kill its device.
+func (w *world) kill() {
+	w.mu.Lock()
+	w.killing = true
+	w.mu.Unlock()
+}
+
+// TestGone has the device die when a part of what is resident was changed: what
+// is not the call's own must not be read then, since nobody has checked it.
 func TestGone(t *testing.T) {
 	b := newBench(t, Options{})
-	p := points(4 * blockPoints)
+	p := points(512)
 	for range 3 {
 		b.check(t, p)
 	}
@@ -414,15 +424,60 @@ func TestGone(t *testing.T) {
 	last := len(p) - 1
 	was := p[last]
 	p[last] = p[0]
-	b.world.killing = true
-	b.check(t, p[:blockPoints])
-	p[last] = was // as it was when it was hashed, but not when it was read
+	b.world.kill()
+	b.check(t, p[:128])
+	p[last] = was // as it was when it was hashed, but not when the device died
 	b.check(t, p)
 	b.check(t, p)
-	b.want(t, "resident, loaded, resident")
+	b.want(t, "once, loaded, resident")
 	if len(b.world.opened) != 2 || len(b.report) == 0 {
 		t.Errorf("%d devices, reports %q", len(b.world.opened), b.report)
 	}
+}
+
+// TestLoadsAfterADeath counts what ten keys cost after their device died: one
+// load each, and only of those that are used.
+func TestLoadsAfterADeath(t *testing.T) {
+	b := newBench(t, Options{})
+	keys := make([][]bn254.G1Affine, 10)
+	for i := range keys {
+		keys[i] = points(300)
+		b.check(t, keys[i])
+		b.check(t, keys[i])
+	}
+	if b.world.live != len(keys) {
+		t.Fatalf("%d live", b.world.live)
+	}
+	b.states(t)
+	b.world.loads = 0
+	b.world.kill()
+	b.check(t, keys[len(keys)-1])
+	if b.world.loads != 1 || b.world.live != 1 || len(b.cache().entries) != 1 {
+		t.Errorf("%d loads by the first call, %d bases live, %d kept", b.world.loads, b.world.live, len(b.cache().entries))
+	}
+	for range 2 {
+		for i := range keys {
+			b.check(t, keys[i])
+		}
+	}
+	if b.world.loads != len(keys) || b.world.live != len(keys) {
+		t.Errorf("%d loads of %d keys after a death", b.world.loads, len(keys))
+	}
+}
+
+func (b *bench) cache() *cache { return &b.live.cache }
+
+// TestDiesAgain has every device die of its first MSM after the bases were
+// loaded again: the call is answered all the same.
+func TestDiesAgain(t *testing.T) {
+	b := newBench(t, Options{})
+	p := points(300)
+	b.check(t, p)
+	b.check(t, p)
+	b.states(t)
+	b.world.mortal = true
+	b.check(t, p)
+	b.want(t, "once on cpu")
 }
 
 // TestOutOfMemory has a device with less room than the limit says.
@@ -496,23 +551,21 @@ func TestInProcess(t *testing.T) {
 // TestConcurrent has goroutines meet on shared points and change their own,
 // with room for few, in front of a device that dies now and then.
 func TestConcurrent(t *testing.T) {
-	b := newBench(t, Options{Cache: 6000 * 64, Idle: time.Millisecond})
-	shared := [][]bn254.G1Affine{points(2000), points(2500), points(2800)}
+	b := newBench(t, Options{Cache: 1000 * 64, Idle: time.Millisecond})
+	shared := [][]bn254.G1Affine{points(350), points(420), points(470)}
 	var wg sync.WaitGroup
 	for w := range 6 {
 		wg.Go(func() {
-			own := points(700 + w)
+			own := points(120 + w)
 			for i := range 25 {
 				p := shared[(w+i)%3]
-				b.check(t, p[:1000+i%500])
+				b.check(t, p[:170+i%80])
 				b.check(t, p)
 				b.check(t, own)
 				b.check(t, own)
 				own[rand.IntN(len(own))] = shared[0][i]
 				if w == 0 && i%10 == 5 {
-					b.world.mu.Lock()
-					b.world.killing = true
-					b.world.mu.Unlock()
+					b.world.kill()
 				}
 			}
 		})
@@ -594,7 +647,7 @@ func TestFromEnv(t *testing.T) {
 // BenchmarkUnchanged is the check of 2^20 resident points.
 func BenchmarkUnchanged(b *testing.B) {
 	p := make([]bn254.G1Affine, 1<<20)
-	n := &entry{memory: memory{}, bytes: layout.Bytes(p), block: blockPoints * 64}
+	n := &entry{bytes: layout.Bytes(p)}
 	n.lo, n.hi = layout.Range(p)
 	n.sums = n.hash()
 	b.SetBytes(int64(len(n.bytes)))
