@@ -64,12 +64,13 @@ func (d *device) must(err error) {
 	}
 }
 
-// words is memory of n words with these first, the others all ones.
+// words is memory of n words with these first, the others of a pattern that is
+// no answer.
 func (d *device) words(n int, w ...uint32) driver.Span {
 	d.Helper()
 	m, err := d.Alloc(4 * int64(n))
 	d.must(err)
-	d.must(d.stream.Fill(m.Span(), 0xff))
+	d.must(d.stream.Fill(m.Span(), 0x55))
 	if len(w) > 0 {
 		b := make([]byte, 4*len(w))
 		for i, v := range w {

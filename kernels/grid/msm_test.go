@@ -100,6 +100,34 @@ func TestSortOfTilesAndPasses(t *testing.T) {
 	}
 }
 
+// TestScanOfManyTiles has more tiles than a warp takes in one round, and a number
+// that is no multiple of what a lane takes.
+func TestScanOfManyTiles(t *testing.T) {
+	d := open(t)
+	const sets, tiles = 2, 2*256 + 13
+	k := msm.ForCommon().SortScan
+	r := rand.New(rand.NewPCG(5, 6))
+	counts := make([]uint32, sets*msm.SortRadix*tiles)
+	for i := range counts {
+		counts[i] = r.Uint32N(msm.SortTile)
+	}
+	scanned, totals := d.words(len(counts), counts...), d.words(sets*msm.SortRadix)
+	launch(d, k, msm.SortRadix*msm.WarpThreads/k.Threads, sets, msm.SortScan{Counts: at(scanned), Totals: at(totals), Tiles: tiles})
+	got, sums := d.read(scanned), d.read(totals)
+	for row := range sets * msm.SortRadix {
+		before := uint32(0)
+		for i := range tiles {
+			if at := row*tiles + i; got[at] != before {
+				t.Fatalf("row %d, tile %d: %d before it, want %d", row, i, got[at], before)
+			}
+			before += counts[row*tiles+i]
+		}
+		if sums[row] != before {
+			t.Fatalf("row %d: %d in all, want %d", row, sums[row], before)
+		}
+	}
+}
+
 // TestDigitsOfSetsUnlikeWindows recomputes scalars from their digits, where
 // windows share sets: the last row of which is not full.
 func TestDigitsOfSetsUnlikeWindows(t *testing.T) {
@@ -125,7 +153,7 @@ func TestDigitsOfSetsUnlikeWindows(t *testing.T) {
 				windows := (curve.ScalarBits() + c.width - 1) / c.width
 				rows := (windows + c.sets - 1) / c.sets
 				stride := rows*points + 3
-				digits, bad := d.words(c.sets*stride), d.words(1)
+				digits, bad := d.words(c.sets*stride), d.words(1, msm.NoIndex)
 				launch(d, k.Digits, (n+k.Digits.Threads-1)/k.Digits.Threads, 1, msm.Digits{
 					Scalars: at(d.words(len(words), words...)), N: n, C: c.width, Windows: windows, Sets: c.sets, Stride: stride, Points: points,
 					Digits: at(digits), Check: true, Bad: at(bad), Base: base,
