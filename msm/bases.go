@@ -2,102 +2,75 @@ package msm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"sync"
+	"runtime"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
 // points is loaded bases without their type: what the engine keeps.
 type points struct {
-	spec   backend.Bases
-	check  func(answer []byte, level Check) error
-	lo, hi uintptr // address range of spec.Bytes
-
-	readOnce bool
-	loaded   bool // set before Load returns
-
-	mu     sync.Mutex
-	refs   int
-	closed bool
-	idle   chan struct{} // closed when closed is set and refs is 0
+	*engine.Bases
+	lo, hi uintptr // address range of what they were loaded from in memory
 }
 
-// acquire takes a reference, or answers false after close.
-func (p *points) acquire() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return false
-	}
-	p.refs++
-	return true
-}
-
-func (p *points) release() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refs--
-	if p.closed && p.refs == 0 {
-		close(p.idle)
-	}
-}
-
-// close refuses new references and waits for the old ones; it answers false
-// when somebody closed p before.
-func (p *points) close() bool {
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		<-p.idle
-		return false
-	}
-	p.closed = true
-	if p.refs == 0 {
-		close(p.idle)
-	}
-	p.mu.Unlock()
-	<-p.idle
-	return true
-}
+// handle is what users hold of points. When nobody holds it any more, the
+// points are freed.
+type handle struct{ p *points }
 
 // Bases is points of one group, resident in the engine's backend, whichever
-// that is at the moment. Safe for concurrent use.
+// that is at the moment. Safe for concurrent use. Close it; bases that are
+// forgotten are freed by the garbage collector, with a warning in the log.
 type Bases[P, J, S any] struct {
 	g          *Group[P, J, S]
 	e          *Engine
-	p          *points
+	h          *handle
 	start, end int // the part that this value stands for
 	whole      bool
+	digest     *digest
 }
 
 // Load makes points resident. The slice must not change, and is kept
 // reachable, until Close: a later backend loads it again from there, unless
 // ReadOnce forbids it.
+//
+// Points must be in the subgroup of order r, as those of every proving key and
+// setup are: with others a backend answers with a point that differs from
+// gnark-crypto's MultiExp. Config.CheckInput refuses them.
 func (g *Group[P, J, S]) Load(ctx context.Context, e *Engine, pts []P, hints ...Hint) (*Bases[P, J, S], error) {
 	b := layout.Bytes(pts)
-	p := &points{spec: backend.Bases{Bytes: b}}
-	p.lo, p.hi = layout.Range(b)
-	return g.load(ctx, e, p, len(pts), hints)
+	src := engine.Source{Bases: backend.Bases{Bytes: b, Count: len(pts)}}
+	bases, err := g.load(ctx, e, src, hints)
+	if err != nil {
+		return nil, err
+	}
+	p := bases.h.p
+	if p.lo, p.hi = layout.Range(b); !p.ReadOnce() {
+		e.mu.Lock()
+		e.bases[p] = struct{}{}
+		e.mu.Unlock()
+	}
+	return bases, nil
 }
 
 // LoadFile makes count points resident that stand in f from offset on, in
 // memory layout (the raw part of gnark's WriteDump, not its compressed
-// encodings). f must stay open and unchanged until Close.
+// encodings). f must stay open and unchanged until Close. For the points
+// themselves holds what Load says.
 func (g *Group[P, J, S]) LoadFile(ctx context.Context, e *Engine, f *os.File, offset int64, count int, hints ...Hint) (*Bases[P, J, S], error) {
-	return g.load(ctx, e, &points{spec: backend.Bases{File: f, FileOffset: offset}}, count, hints)
+	return g.load(ctx, e, engine.Source{Bases: backend.Bases{File: f, FileOffset: offset, Count: count}}, hints)
 }
 
 // Hint tells how bases will be used.
-type Hint func(*points)
+type Hint func(*engine.Source)
 
 // Multiples lets the backend hold up to n precomputed multiples of every
 // base, itself included: more memory, faster MSMs. 1 forbids precomputing;
 // without the hint the backend chooses.
-func Multiples(n int) Hint { return func(p *points) { p.spec.Hints.Multiples = n } }
+func Multiples(n int) Hint { return func(s *engine.Source) { s.Hints.Multiples = n } }
 
 // ReadOnce has the engine read the points during Load and never by itself
 // afterwards: their owner may change them or give their memory back. (A backend
@@ -105,50 +78,54 @@ func Multiples(n int) Hint { return func(p *points) { p.spec.Hints.Multiples = n
 // about, during the call.) Such bases end with the backend that holds them:
 // calls on another one fail with ErrBasesLost, and whoever has the points loads
 // them again. Config.CompareEvery and DropIn cannot use them.
-func ReadOnce() Hint { return func(p *points) { p.readOnce = true } }
+func ReadOnce() Hint { return func(s *engine.Source) { s.ReadOnce = true } }
 
-// ErrBasesLost is wrapped by the errors of calls on bases that were loaded with
-// ReadOnce into a backend that no longer answers. Close them, and load them
-// again.
-var ErrBasesLost = errors.New("bases lost with their backend")
-
-func (g *Group[P, J, S]) load(ctx context.Context, e *Engine, p *points, count int, hints []Hint) (*Bases[P, J, S], error) {
-	p.spec.Curve, p.spec.Group, p.spec.Count = g.curve, g.group, count
-	p.spec.Hints.Check = e.cfg.CheckInput
+func (g *Group[P, J, S]) load(ctx context.Context, e *Engine, src engine.Source, hints []Hint) (*Bases[P, J, S], error) {
+	src.Curve, src.Group = g.curve, g.group
+	src.Hints.Check = e.cfg.CheckInput
 	for _, h := range hints {
-		h(p)
+		h(&src)
 	}
-	if p.readOnce && e.cfg.CompareEvery > 0 {
-		return nil, fmt.Errorf("%w: ReadOnce with CompareEvery, which reads bases again", backend.ErrInvalidInput)
-	}
-	p.idle = make(chan struct{})
-	p.check = g.checkAnswer
-	if err := p.spec.Validate(); err != nil {
+	if err := src.Validate(); err != nil {
 		return nil, err
 	}
-	// An MSM of nothing loads the bases under the engine's rules of
-	// repetition and fall-back.
-	if _, _, err := e.run(ctx, []request{{p: p}}); err != nil {
-		return nil, fmt.Errorf("loading %d bases of %v: %w", count, g, err)
+	if e.cfg.CheckInput {
+		if err := g.checkBases(ctx, &src.Bases); err != nil {
+			return nil, fmt.Errorf("loading %d bases of %v: %w", src.Count, g, err)
+		}
 	}
-	p.loaded = true
-	if !p.readOnce {
-		e.mu.Lock()
-		e.bases[p] = struct{}{}
-		e.mu.Unlock()
+	src.Check = g.checkAnswer
+	if spec := src.Bases; !src.ReadOnce {
+		src.Sum = func(ctx context.Context, offset, count int, scalars []byte) ([]byte, error) {
+			return g.sum(ctx, &spec, offset, count, scalars)
+		}
 	}
-	return &Bases[P, J, S]{g: g, e: e, p: p, end: count, whole: true}, nil
+	loaded, err := e.core.Load(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	p := &points{Bases: loaded}
+	h := &handle{p}
+	runtime.AddCleanup(h, e.forgotten, p)
+	return &Bases[P, J, S]{g: g, e: e, h: h, end: src.Count, whole: true, digest: newDigest()}, nil
 }
 
-func (g *Group[P, J, S]) checkAnswer(answer []byte, level Check) error {
-	p := g.point(answer)
-	if level >= CheckCurve && !g.onCurve(&p) {
-		return fmt.Errorf("a point off the curve %v", g)
+// forgotten frees points that nobody can use any more.
+func (e *Engine) forgotten(p *points) {
+	if p.Closed() || e.core.Closed() {
+		return
 	}
-	if level >= CheckSubgroup && !g.inGroup(&p) {
-		return fmt.Errorf("a point outside the subgroup of %v", g)
-	}
-	return nil
+	spec := p.Spec()
+	e.cfg.Log.Warn("bases were forgotten without Close and are freed now", "curve", spec.Curve, "group", spec.Group, "count", spec.Count)
+	go e.free(p) // the garbage collector does not wait for calls
+}
+
+// free closes points.
+func (e *Engine) free(p *points) error {
+	e.mu.Lock()
+	delete(e.bases, p)
+	e.mu.Unlock()
+	return p.Close()
 }
 
 // Len is the number of points.
@@ -162,44 +139,74 @@ func (b *Bases[P, J, S]) Slice(i, j int) (*Bases[P, J, S], error) {
 		return nil, fmt.Errorf("%w: [%d:%d] of %d bases", backend.ErrInvalidInput, i, j, b.Len())
 	}
 	part := *b
-	part.start, part.end, part.whole = b.start+i, b.start+j, false
+	part.start, part.end, part.whole, part.digest = b.start+i, b.start+j, false, newDigest()
 	return &part, nil
 }
 
 // Close frees the bases after the calls in flight that use them. Closing
 // twice is no error.
 func (b *Bases[P, J, S]) Close() error {
-	if !b.whole || !b.p.close() {
+	if !b.whole {
 		return nil
 	}
-	return b.e.forget(b.p)
+	defer runtime.KeepAlive(b.h)
+	return b.e.free(b.h.p)
 }
 
-// forget drops closed points from the engine and its backends.
-func (e *Engine) forget(p *points) error {
-	e.mu.Lock()
-	delete(e.bases, p)
-	if e.closed {
-		e.mu.Unlock()
-		return nil
+// Digest names the points by curve, group and content, see backend.Digest. It
+// is computed when it is first asked for, by all processors, and remembered; an
+// error is not. Bases that were loaded with ReadOnce cannot be read for it.
+func (b *Bases[P, J, S]) Digest(ctx context.Context) (backend.Digest, error) {
+	p := b.h.p
+	defer runtime.KeepAlive(b.h)
+	switch {
+	case p.ReadOnce():
+		return backend.Digest{}, fmt.Errorf("%w: a digest of bases that were to be read once", backend.ErrInvalidInput)
+	case !p.Acquire():
+		return backend.Digest{}, fmt.Errorf("bases: %w", backend.ErrClosed)
 	}
-	slots := []*slot{e.current}
-	if e.fallback != nil && e.fallback != e.current {
-		slots = append(slots, e.fallback)
+	defer p.Release()
+	part := cut(p.Spec(), b.start, b.Len())
+	return b.digest.of(ctx, &part)
+}
+
+// digest is computed once.
+type digest struct {
+	turn  chan struct{} // of the one who computes
+	known bool
+	value backend.Digest
+}
+
+func newDigest() *digest { return &digest{turn: make(chan struct{}, 1)} }
+
+func (d *digest) of(ctx context.Context, b *backend.Bases) (backend.Digest, error) {
+	select {
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return backend.Digest{}, backend.Ended(ctx)
 	}
-	for _, s := range slots {
-		s.refs++
-	}
-	e.mu.Unlock()
-	var first error
-	for _, s := range slots {
-		// A backend that is gone has forgotten the bases by itself.
-		if err := s.free(p); err != nil && first == nil && !isGone(err) {
-			first = err
+	defer func() { <-d.turn }()
+	if !d.known {
+		v, err := b.Digest(ctx)
+		if err != nil {
+			return v, err
 		}
-		e.release(s)
+		d.value, d.known = v, true
 	}
-	return first
+	return d.value, nil
+}
+
+// cut is count of the points from offset on.
+func cut(b *backend.Bases, offset, count int) backend.Bases {
+	part := *b
+	size := b.Curve.PointBytes(b.Group)
+	part.Count = count
+	if b.File != nil {
+		part.FileOffset += int64(offset) * int64(size)
+	} else {
+		part.Bytes = b.Bytes[offset*size : (offset+count)*size]
+	}
+	return part
 }
 
 // MSM is the sum of scalars[i] * base i. It wants as many scalars as there

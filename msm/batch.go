@@ -2,10 +2,11 @@ package msm
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -14,7 +15,8 @@ import (
 // may mix groups and curves. A batch is used by one goroutine, once.
 type Batch struct {
 	e       *Engine
-	reqs    []request
+	reqs    []engine.Request
+	held    []*handle // keeps bases from being forgotten during Run
 	first   map[scalarKey]int
 	deliver []func([]byte)
 	err     error
@@ -59,17 +61,18 @@ func (b *Bases[P, J, S]) Add(batch *Batch, scalars []S) *Answer[P, J] {
 		batch.fail(fmt.Errorf("%w: %d scalars for %d bases of %v", backend.ErrInvalidInput, len(scalars), b.Len(), b.g))
 		return a
 	}
-	r := request{p: b.p, offset: b.start, count: len(scalars), scalars: layout.Bytes(scalars)}
+	r := engine.Request{Bases: b.h.p.Bases, Offset: b.start, Count: len(scalars), Scalars: layout.Bytes(scalars)}
 	if len(scalars) > 0 {
-		lo, hi := layout.Range(r.scalars)
+		lo, hi := layout.Range(r.Scalars)
 		key := scalarKey{b.g.curve, lo, hi}
 		if i, ok := batch.first[key]; ok {
-			r.scalars, r.sameAs = nil, i+1
+			r.Scalars, r.SameAs = nil, i+1
 		} else {
 			batch.first[key] = len(batch.reqs)
 		}
 	}
 	batch.reqs = append(batch.reqs, r)
+	batch.held = append(batch.held, b.h)
 	batch.deliver = append(batch.deliver, func(out []byte) { a.p = b.g.point(out) })
 	return a
 }
@@ -91,7 +94,8 @@ func (b *Batch) Run(ctx context.Context) error {
 	if b.err != nil || len(b.reqs) == 0 {
 		return b.err
 	}
-	out, by, err := b.e.run(ctx, b.reqs)
+	out, by, err := b.e.core.MSM(ctx, b.reqs)
+	runtime.KeepAlive(b.held)
 	if err != nil {
 		return err
 	}
@@ -105,5 +109,3 @@ func (b *Batch) Run(ctx context.Context) error {
 // Backend is the name of the backend that answered, "" before Run succeeded.
 // It is not the engine's current one when that failed or was swapped.
 func (b *Batch) Backend() string { return b.by }
-
-func isGone(err error) bool { return errors.Is(err, backend.ErrGone) }

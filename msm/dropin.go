@@ -66,7 +66,7 @@ func (d DropIn[P, J, S]) small(points, scalars int) bool {
 func (d DropIn[P, J, S]) run(pts []P, scalars []S) (P, error) {
 	ctx := context.Background()
 	if b := d.g.resident(d.e, pts); b != nil {
-		defer b.p.release()
+		defer b.h.p.Release()
 		return b.MSM(ctx, scalars)
 	}
 	b, err := d.g.Load(ctx, d.e, pts)

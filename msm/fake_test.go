@@ -3,9 +3,11 @@ package msm
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark-crypto/ecc/bn254"
@@ -26,7 +28,7 @@ type world struct {
 	load func(f *fake, b backend.Bases) error
 	msm  func(ctx context.Context, f *fake, out [][]byte) error
 
-	events []Event
+	events []Event // under mu
 }
 
 func (w *world) opener(ctx context.Context, name string) (backend.Backend, error) {
@@ -51,7 +53,11 @@ func (w *world) opener(ctx context.Context, name string) (backend.Backend, error
 func (w *world) engine(cfg Config) *Engine {
 	w.t.Helper()
 	cfg.Open = w.opener
-	cfg.OnEvent = func(ev Event) { w.events = append(w.events, ev) }
+	cfg.OnEvent = func(ev Event) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.events = append(w.events, ev)
+	}
 	e, err := New(w.t.Context(), cfg)
 	if err != nil {
 		w.t.Fatal(err)
@@ -83,10 +89,27 @@ func (w *world) all() []*fake {
 
 // kinds lists the events so far.
 func (w *world) kinds() (k []EventKind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, ev := range w.events {
 		k = append(k, ev.Kind)
 	}
 	return k
+}
+
+// saw waits for an event of a kind.
+func (w *world) saw(kind EventKind) bool {
+	return eventually(func() bool { return slices.Contains(w.kinds(), kind) })
+}
+
+// eventually waits for what happens soon.
+func eventually(is func() bool) bool {
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }
 
 // fake is a backend that computes with gnark-crypto and checks how the engine
@@ -109,7 +132,9 @@ type fake struct {
 	closes atomic.Int32
 }
 
-func (f *fake) Info() backend.Info { return backend.Info{Name: f.name} }
+func (f *fake) Info() backend.Info {
+	return backend.Info{Name: f.name, InProcess: f.name == "cpu", Can: backend.Capabilities{MSM: backend.CurveGroups()}}
+}
 
 func (f *fake) Ping(ctx context.Context) error { return ctx.Err() }
 

@@ -27,6 +27,8 @@ type Group[P, J, S any] struct {
 	jacobian func(*P) J
 	onCurve  func(*P) bool
 	inGroup  func(*P) bool
+	infinite func(*P) bool
+	add      func(sum, j *J)
 }
 
 // The groups of the four curves that gnark's provers support.
@@ -47,11 +49,13 @@ type affinePoint[P, J any] interface {
 	FromJacobian(*J) *P
 	IsOnCurve() bool
 	IsInSubGroup() bool
+	IsInfinity() bool
 }
 
 type jacobianPoint[P, J, S any] interface {
 	*J
 	FromAffine(*P) *J
+	AddAssign(*J) *J
 	MultiExp([]P, []S, ecc.MultiExpConfig) (*J, error)
 }
 
@@ -68,6 +72,8 @@ func newGroup[P, J, S any, AP affinePoint[P, J], JP jacobianPoint[P, J, S]](c ba
 		jacobian: func(p *P) J { var j J; JP(&j).FromAffine(p); return j },
 		onCurve:  func(p *P) bool { return AP(p).IsOnCurve() },
 		inGroup:  func(p *P) bool { return AP(p).IsInSubGroup() },
+		infinite: func(p *P) bool { return AP(p).IsInfinity() },
+		add:      func(sum, j *J) { JP(sum).AddAssign(j) },
 	}
 }
 

@@ -10,12 +10,12 @@ func (g *Group[P, J, S]) resident(e *Engine, pts []P) *Bases[P, J, S] {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for p := range e.bases {
-		if p.spec.Curve != g.curve || p.spec.Group != g.group || lo < p.lo || hi > p.hi {
+		if spec := p.Spec(); spec.Curve != g.curve || spec.Group != g.group || lo < p.lo || hi > p.hi {
 			continue
 		}
 		size := g.curve.PointBytes(g.group)
-		if at := int(lo - p.lo); at%size == 0 && p.acquire() {
-			return &Bases[P, J, S]{g: g, e: e, p: p, start: at / size, end: at/size + len(pts)}
+		if at := int(lo - p.lo); at%size == 0 && p.Acquire() {
+			return &Bases[P, J, S]{g: g, e: e, h: &handle{p}, start: at / size, end: at/size + len(pts)}
 		}
 	}
 	return nil

@@ -19,6 +19,7 @@ var (
 	gnark       = "github.com/consensys/gnark"
 	goPlugin    = "github.com/hashicorp/go-plugin"
 	cu          = "gorgonia.org/cu"
+	backoff     = "github.com/cenkalti/backoff"
 )
 
 // rule constrains what a package may import directly, outside of its tests.
@@ -44,7 +45,8 @@ var table = map[string]rule{
 	"backend/cuda/device": {inside: []string{"backend", "kernels/...", "backend/cuda/driver/...", "backend/cuda/internal/..."}, never: []string{goPlugin, gnarkCrypto}},
 	"backend/cuda/driver": {inside: []string{"backend", "backend/cuda/driver/..."}, never: []string{goPlugin, gnarkCrypto}},
 	"plugin":              {inside: []string{"backend", "backend/backendutil", "plugin/..."}, never: []string{gnarkCrypto, cu}},
-	"msm":                 {inside: []string{"backend", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
+	"engine":              {inside: []string{"backend", "backend/backendutil"}, outside: []string{backoff}, never: []string{cu, goPlugin, gnarkCrypto}},
+	"msm":                 {inside: []string{"backend", "engine", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
 	"arith":               {inside: []string{"backend", "internal/layout"}, never: []string{cu, goPlugin}},
 	"prover":              {inside: []string{"msm", "backend", "internal/...", "prover/..."}, never: []string{cu, goPlugin}},
 	"fixtures":            {inside: []string{"backend", "internal/...", "fixtures/..."}, never: []string{cu, goPlugin}},
@@ -135,6 +137,8 @@ func TestTableRefuses(t *testing.T) {
 		{"cmd/msm", goPlugin},
 		{"prover/groth16", module + "/backend/cpu"},
 		{"msm", "unsafe"},
+		{"engine", gnarkCrypto + "/ecc"},
+		{"engine", module + "/msm"},
 		{"msm", gnark + "/frontend"},
 		{"weave", module + "/msm"},
 		{"weave", gnarkCrypto + "/ecc"},

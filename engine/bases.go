@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Source is what Load needs to know of bases.
+type Source struct {
+	backend.Bases
+	// ReadOnce has the bases read during Load only; see ErrBasesLost. (A
+	// backend in this process uses points where they are: it reads those that
+	// a call is about, during the call.)
+	ReadOnce bool
+	// Check refuses an answer that is no point of the group, or that Config.Check
+	// forbids; infinite tells that it is infinity. nil refuses nothing.
+	Check func(answer []byte, level Check) (infinite bool, err error)
+	// Sum computes an MSM over bases from offset on in this process. It is used
+	// for answers of infinity; nil believes them.
+	Sum func(ctx context.Context, offset, count int, scalars []byte) ([]byte, error)
+}
+
+// Bases is points that are loaded into an engine's backends, whichever those
+// are at the moment. Safe for concurrent use.
+type Bases struct {
+	e   *Engine
+	src Source
+	// settled is set before Load returns: what is to be read once is not read
+	// any more.
+	settled bool
+
+	mu     sync.Mutex
+	refs   int
+	closed bool
+	idle   chan struct{} // closed when closed is set and refs is 0
+}
+
+// Load makes bases resident in the backend that answers calls at the moment.
+// What they are read from must not change, and is kept reachable, until Close:
+// another backend loads them again from there, unless they are to be read once.
+// A failed Load keeps nothing.
+func (e *Engine) Load(ctx context.Context, src Source) (*Bases, error) {
+	if err := src.Validate(); err != nil {
+		return nil, err
+	}
+	if src.ReadOnce && e.cfg.CompareEvery > 0 {
+		return nil, fmt.Errorf("%w: bases to be read once with CompareEvery, which reads them again", backend.ErrInvalidInput)
+	}
+	b := &Bases{e: e, src: src, idle: make(chan struct{})}
+	// An MSM of nothing loads them under the rules of repetition and fall-back.
+	_, _, err := e.MSM(ctx, []Request{{Bases: b}})
+	if err == nil {
+		err = e.keep(b)
+	}
+	if err != nil {
+		b.Close()
+		return nil, fmt.Errorf("loading %d bases of %v %v: %w", src.Count, src.Curve, src.Group, err)
+	}
+	return b, nil
+}
+
+// keep has later backends load b too.
+func (e *Engine) keep(b *Bases) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return errClosed()
+	}
+	b.settled = true
+	e.bases[b] = struct{}{}
+	return nil
+}
+
+// Spec is what the bases were loaded from.
+func (b *Bases) Spec() *backend.Bases { return &b.src.Bases }
+
+// ReadOnce tells whether the bases were loaded to be read once.
+func (b *Bases) ReadOnce() bool { return b.src.ReadOnce }
+
+// Acquire takes a reference, which Close waits for; false after Close.
+func (b *Bases) Acquire() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	b.refs++
+	return true
+}
+
+// Release gives a reference back.
+func (b *Bases) Release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refs--
+	if b.closed && b.refs == 0 {
+		close(b.idle)
+	}
+}
+
+// Close frees the bases in every backend, after the calls in flight that use
+// them. Closing twice is no error.
+func (b *Bases) Close() error {
+	b.mu.Lock()
+	first := !b.closed
+	b.closed = true
+	if first && b.refs == 0 {
+		close(b.idle)
+	}
+	b.mu.Unlock()
+	<-b.idle
+	if !first {
+		return nil
+	}
+	return b.e.forget(b)
+}
+
+// forget drops closed bases from the engine and all its backends, those that
+// are being opened or closed included.
+func (e *Engine) forget(b *Bases) error {
+	e.mu.Lock()
+	delete(e.bases, b)
+	for _, s := range e.slots {
+		delete(s.wanted, b)
+	}
+	var all []*generation
+	for g := range e.generations {
+		if g.enter() {
+			all = append(all, g)
+		}
+	}
+	e.mu.Unlock()
+	var first error
+	for _, g := range all {
+		// A backend that is gone has forgotten the bases by itself.
+		err := g.free(b)
+		if fault := backend.FaultOf(err); err != nil && first == nil && fault != backend.FaultGone && fault != backend.FaultContext {
+			first = fmt.Errorf("backend %s: freeing bases: %w", g.slot.name, err)
+		}
+		g.leave()
+	}
+	return first
+}
+
+// Closed tells whether Close was called.
+func (b *Bases) Closed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closed
+}

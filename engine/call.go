@@ -1,0 +1,299 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// call is one call on its way to an answer.
+type call struct {
+	jobs, points int // for the observer
+	began        time.Time
+	passed       []*slot // gave no answer
+	deaths       int     // of backends under it
+	failures     []failed
+	// fits says whether a generation may be asked; nil is all.
+	fits func(*generation) bool
+	// brief: it does without an answer sooner than wait for a repair.
+	brief bool
+}
+
+// failed is why a slot gave no answer.
+type failed struct {
+	slot *slot
+	err  error
+}
+
+// do sees to it that a call gets an answer whatever happens to backends: f
+// computes on the one it is given, and decide says what follows when it fails.
+// The result is the name of the backend that answered.
+func (e *Engine) do(ctx context.Context, c *call, f func(context.Context, *generation) error) (by string, err error) {
+	if err := e.begin(); err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil {
+			e.sum(func(st *Stats) { st.Failed++ })
+		}
+		e.end()
+	}()
+	c.began = time.Now()
+	for {
+		g, err := e.pick(ctx, c)
+		if err != nil {
+			return "", err
+		}
+		err = f(ctx, g)
+		then := fail
+		if err == nil {
+			e.answered(g)
+		} else {
+			then = e.settle(ctx, c, g, err)
+		}
+		g.exit()
+		switch {
+		case err == nil:
+			return g.slot.name, nil
+		case then == fail && ctx.Err() != nil:
+			return "", backend.Ended(ctx)
+		case then == fail:
+			return "", c.err()
+		}
+	}
+}
+
+// err is why the backends that were asked gave no answer.
+func (c *call) err() (err error) {
+	for _, f := range c.failures {
+		err = both(err, f.err)
+	}
+	return err
+}
+
+// both is two errors in one line.
+func both(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || errors.Is(a, b):
+		return a
+	}
+	return fmt.Errorf("%w; %w", a, b)
+}
+
+// answered counts.
+func (e *Engine) answered(g *generation) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	g.proven = true
+	e.counters(g.slot.name).Answered++
+	e.stats.Answered++
+	if slices.Index(e.slots, g.slot) > 0 {
+		e.stats.FallBacks++
+	}
+}
+
+// settle draws the consequences of a call's failure on g.
+func (e *Engine) settle(ctx context.Context, c *call, g *generation, err error) then {
+	c.failures = slices.DeleteFunc(c.failures, func(f failed) bool { return f.slot == g.slot })
+	c.failures = append(c.failures, failed{g.slot, fmt.Errorf("backend %s: %w", g.slot.name, err)})
+	e.mu.Lock()
+	more := slices.ContainsFunc(e.slots, func(s *slot) bool { return s != g.slot && c.open(s) })
+	ended := e.forced || ctx.Err() != nil
+	e.mu.Unlock()
+	if isGone(err) {
+		c.deaths++
+	}
+	then, fate := decide(failure{err: err, ended: ended, deaths: c.deaths, allowed: e.cfg.Restarts, more: more})
+	switch fate {
+	case suspect:
+		g.urge()
+	case broken:
+		g.fail(err)
+	case retired:
+		e.refuse(g, err)
+	case stays:
+		if then == next {
+			e.events.add(Event{Kind: EventFailed, Backend: g.slot.name, Err: err})
+		}
+	}
+	if then == next {
+		c.passed = append(c.passed, g.slot)
+	}
+	return then
+}
+
+// sum changes the engine's own statistics.
+func (e *Engine) sum(f func(*Stats)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f(&e.stats)
+}
+
+// refuse retires the slot of a backend that answered wrongly.
+func (e *Engine) refuse(g *generation, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stats.Refused++
+	if g.slot.gen == g {
+		e.events.add(Event{Kind: EventWrong, Backend: g.slot.name, Err: err})
+		g.slot.retire(fmt.Errorf("backend %s is not asked any more: %w; Use asks it again", g.slot.name, err))
+	}
+}
+
+// wants tells whether the call may still go to a slot; Engine.mu is held.
+func (c *call) wants(s *slot) bool {
+	// Bases that may not be read again are where they are.
+	return c.open(s) && (c.fits == nil || s.gen != nil && c.fits(s.gen))
+}
+
+// open is wants, whatever is loaded there.
+func (c *call) open(s *slot) bool {
+	return s.state != StateRetired && !slices.Contains(c.passed, s)
+}
+
+// isGone tells that the backend of a failed call is not there any more.
+func isGone(err error) bool {
+	return backend.FaultOf(err) == backend.FaultGone || errors.Is(err, backend.ErrClosed)
+}
+
+// awaited tells whether calls wait for the slot, given that there is another
+// one after it; Engine.mu is held.
+func (s *slot) awaited(more bool) bool {
+	switch s.state {
+	case StateIdle, StateOpening:
+		return !more || time.Now().Before(s.hope)
+	}
+	return false
+}
+
+// pick takes a reference to the generation that is to answer the call, with
+// exit. It waits for one as Config.Patience has it.
+func (e *Engine) pick(ctx context.Context, c *call) (*generation, error) {
+	g, wake, until, err := e.look(ctx, c)
+	if g != nil || err != nil {
+		return g, err
+	}
+	e.sum(func(st *Stats) { st.Waiting++ })
+	defer e.sum(func(st *Stats) { st.Waiting-- })
+	ctx, end := e.observe(ctx, Phase{Kind: PhaseWait, Jobs: c.jobs, Points: c.points})
+	defer func() { end(err) }()
+	for g == nil && err == nil {
+		t := time.NewTimer(time.Until(until))
+		select {
+		case <-wake:
+		case <-t.C:
+		case <-ctx.Done():
+			err = both(backend.Ended(ctx), c.err())
+		}
+		t.Stop()
+		if err == nil {
+			g, wake, until, err = e.look(ctx, c)
+		}
+	}
+	return g, err
+}
+
+// look answers a generation, or what to wait for and until when, or why there
+// is nothing to wait for.
+func (e *Engine) look(ctx context.Context, c *call) (g *generation, wake <-chan struct{}, until time.Time, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.forced {
+		return nil, nil, until, errClosed()
+	}
+	if err := backend.Ended(ctx); err != nil {
+		return nil, nil, until, err
+	}
+	now := time.Now()
+	var before *slot // that would have been better
+	for i, s := range e.slots {
+		if !c.wants(s) {
+			if before == nil {
+				before = s
+			}
+			continue
+		}
+		if s.state == StateIdle {
+			s.start(false, nil)
+		}
+		if s.state == StateReady {
+			s.gen.refs++
+			e.counters(s.name).InFlight++
+			e.passedOver(c, before, s)
+			return s.gen, nil, until, nil
+		}
+		more := slices.ContainsFunc(e.slots[i+1:], c.wants)
+		if until = c.patience(ctx, s, more); until.After(now) {
+			return nil, e.moved, until, nil
+		}
+		if before == nil {
+			before = s
+		}
+	}
+	return nil, nil, until, e.nobody(c)
+}
+
+// patience is until when the call waits for a slot that is not ready; more
+// tells that it could go to another one. Engine.mu is held.
+func (c *call) patience(ctx context.Context, s *slot, more bool) time.Time {
+	own := c.began.Add(s.e.cfg.Patience)
+	switch deadline, ok := ctx.Deadline(); {
+	case more && ok:
+		// The other one needs time too.
+		half := c.began.Add(deadline.Sub(c.began) / 2)
+		if half.Before(s.hope) {
+			return half
+		}
+		return s.hope
+	case more:
+		return s.hope
+	case c.brief && s.state == StateBroken:
+		return time.Time{}
+	case !c.brief && s.state == StateOpening:
+		return time.Now().Add(time.Hour) // it ends by itself
+	}
+	return own
+}
+
+// passedOver tells that s answers instead of a better slot; mu is held.
+func (e *Engine) passedOver(c *call, better, s *slot) {
+	switch {
+	case better == nil:
+	case better.gen != nil: // it cannot answer this call
+		if slices.Contains(c.passed, better) {
+			e.events.add(Event{Kind: EventFallback, Backend: s.name, Err: c.err()})
+		}
+	case !better.announced:
+		better.announced = true
+		e.events.add(Event{Kind: EventFallback, Backend: s.name, Lasting: true, Err: better.err})
+	}
+}
+
+// nobody is the error of a call that no backend can answer; mu is held.
+func (e *Engine) nobody(c *call) error {
+	err := c.err()
+	if c.fits != nil {
+		err = both(err, e.slots[0].lacks())
+	}
+	for _, s := range e.slots {
+		if s.err != nil && !slices.Contains(c.passed, s) {
+			err = both(err, s.err)
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("%w: backend %s is not open yet", backend.ErrUnavailable, e.slots[0].name)
+	}
+	return err
+}
+
+// exit ends a call on g.
+func (g *generation) exit() {
+	g.e.count(g.slot.name, func(c *BackendStats) { c.InFlight-- })
+	g.leave()
+}

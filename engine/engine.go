@@ -1,0 +1,364 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Engine answers calls on the first of its backends that can. All methods may
+// be called concurrently.
+type Engine struct {
+	cfg    Config
+	events events
+	work   sync.WaitGroup // owners and what tends generations
+	using  chan struct{}  // one Use at a time
+
+	asked atomic.Uint64 // answers, for CompareEvery
+
+	mu          sync.Mutex
+	slots       []*slot // in the order of preference
+	coming      *slot   // Use is loading it
+	generations map[*generation]struct{}
+	bases       map[*Bases]struct{}
+	moved       chan struct{} // closed and replaced when a slot has changed
+	closed      bool          // no new calls
+	forced      bool          // no repetitions either
+	drained     chan struct{} // closed when closed is set and no call is in flight
+	ended       chan struct{} // closed when everything is closed
+	stats       Stats         // but for Backends
+	backends    map[string]*BackendStats
+}
+
+// New opens an engine on cfg.Backend. An engine that cannot open it fails
+// rather than fall back: that the user asked for a GPU that is not there
+// should be known at the start.
+func New(ctx context.Context, cfg Config) (*Engine, error) {
+	if err := cfg.setDefaults(); err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		cfg: cfg, events: events{log: cfg.Log, on: cfg.OnEvent},
+		using:       make(chan struct{}, 1),
+		generations: map[*generation]struct{}{}, bases: map[*Bases]struct{}{},
+		moved: make(chan struct{}), drained: make(chan struct{}), ended: make(chan struct{}),
+		backends: map[string]*BackendStats{},
+	}
+	first := e.newSlot(cfg.Backend)
+	e.slots = e.lineUp(first)
+	if err := e.first(ctx, first, nil); err != nil {
+		e.Close()
+		return nil, err
+	}
+	e.events.add(Event{Kind: EventOpened, Backend: cfg.Backend})
+	return e, nil
+}
+
+// lineUp is the slots with first preferred: those of the fallbacks stay.
+func (e *Engine) lineUp(first *slot) []*slot {
+	slots := []*slot{first}
+	for _, name := range e.cfg.Fallbacks {
+		if name == first.name {
+			continue
+		}
+		at := slices.IndexFunc(e.slots, func(s *slot) bool { return s.name == name })
+		if at >= 0 {
+			slots = append(slots, e.slots[at])
+		} else {
+			slots = append(slots, e.newSlot(name))
+		}
+	}
+	return slots
+}
+
+// first starts a slot, after the end of after, and waits until it is ready.
+// When that fails, or ctx ends first, the slot is retired.
+func (e *Engine) first(ctx context.Context, s *slot, after <-chan struct{}) error {
+	e.mu.Lock()
+	outcome := s.start(true, after)
+	e.mu.Unlock()
+	var err error
+	select {
+	case err = <-outcome:
+	case <-ctx.Done():
+		err = fmt.Errorf("opening backend %q: %w", s.name, backend.Ended(ctx))
+	}
+	if err != nil {
+		e.mu.Lock()
+		s.retire(err)
+		e.mu.Unlock()
+	}
+	return err
+}
+
+// Use opens the backend called name, loads every live Bases into it from
+// where its owner keeps it, and makes it the preferred one. Calls go on
+// meanwhile: those in flight finish on the old backend, which is closed after
+// the last of them. When the two do not fit into a device at the same time, the
+// old one is closed first and calls go to the fallback until Use returns. On an
+// error the old backend is preferred as before.
+//
+// Use with the name of the present backend opens it afresh, and one that was
+// retired for a wrong answer is asked again.
+func (e *Engine) Use(ctx context.Context, name string) error {
+	select {
+	case e.using <- struct{}{}:
+	case <-ctx.Done():
+		return backend.Ended(ctx)
+	}
+	defer func() { <-e.using }()
+
+	if err := e.begin(); err != nil {
+		return err
+	}
+	defer e.end()
+	s := e.newSlot(name)
+	e.mu.Lock()
+	e.coming = s
+	e.mu.Unlock()
+	err := e.first(ctx, s, nil)
+	e.mu.Lock()
+	e.coming = nil
+	e.mu.Unlock()
+	switch {
+	case err == nil:
+		e.prefer(s)
+	case errors.Is(err, backend.ErrOutOfMemory) && ctx.Err() == nil && e.outside():
+		if again := e.useInstead(ctx, name); again != nil {
+			return errors.Join(err, again)
+		}
+	default:
+		return err
+	}
+	e.events.add(Event{Kind: EventSwapped, Backend: name})
+	return nil
+}
+
+// outside tells whether the preferred backend has memory of its own, which
+// closing it would free.
+func (e *Engine) outside() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	info := e.slots[0].info
+	return info != nil && !info.InProcess
+}
+
+// prefer puts s in the first place and retires what it replaces. The result is
+// closed when the backend that was preferred is closed.
+func (e *Engine) prefer(s *slot) (closed <-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	old := e.slots
+	e.slots = e.lineUp(s)
+	if g := old[0].gen; g != nil && !slices.Contains(e.slots, old[0]) {
+		closed = g.closed
+	}
+	for _, o := range old {
+		if !slices.Contains(e.slots, o) {
+			o.retire(errRetired)
+		}
+	}
+	e.changed()
+	return closed
+}
+
+// useInstead closes the preferred backend before it opens the one called name,
+// and goes back when that fails.
+func (e *Engine) useInstead(ctx context.Context, name string) error {
+	e.mu.Lock()
+	old := e.slots[0].name
+	e.mu.Unlock()
+	s := e.newSlot(name)
+	err := e.first(ctx, s, e.prefer(s))
+	if err == nil {
+		return nil
+	}
+	back := e.newSlot(old)
+	e.prefer(back)
+	e.mu.Lock()
+	outcome := back.start(false, nil)
+	e.mu.Unlock()
+	select {
+	case undone := <-outcome:
+		return errors.Join(err, undone)
+	case <-ctx.Done():
+		return err
+	}
+}
+
+// Info describes the backend that a call would be answered by, as far as it is
+// known: one that was never needed has a name only.
+func (e *Engine) Info() backend.Info {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.current()
+	if s.info == nil {
+		return backend.Info{Name: s.name}
+	}
+	return *s.info
+}
+
+// Backend is the name of the backend that a call would be answered by.
+func (e *Engine) Backend() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.current().name
+}
+
+// Config is what the engine was made with, defaults filled in.
+func (e *Engine) Config() Config { return e.cfg }
+
+// current is the slot that calls go to, or wait for; mu is held.
+func (e *Engine) current() *slot {
+	for i, s := range e.slots {
+		if s.awaited(i+1 < len(e.slots)) || s.state == StateReady {
+			return s
+		}
+	}
+	return e.slots[0]
+}
+
+// changed wakes the calls that wait; mu is held.
+func (e *Engine) changed() {
+	close(e.moved)
+	e.moved = make(chan struct{})
+}
+
+func errClosed() error { return fmt.Errorf("engine: %w", backend.ErrClosed) }
+
+// begin counts a call in, which end counts out.
+func (e *Engine) begin() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return errClosed()
+	}
+	e.stats.InFlight++
+	return nil
+}
+
+func (e *Engine) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stats.InFlight--; e.closed && e.stats.InFlight == 0 {
+		close(e.drained)
+	}
+}
+
+// Close is Shutdown that waits 30 seconds for the calls in flight. Scalar
+// buffers stay valid until their Free. Closing twice is no error.
+func (e *Engine) Close() error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), drainLimit, errors.New("calls were still in flight"))
+	defer cancel()
+	return e.Shutdown(ctx)
+}
+
+// Closed tells whether Close or Shutdown was called.
+func (e *Engine) Closed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
+// Shutdown refuses new calls, waits for those in flight and closes the
+// backends. When ctx ends first, the calls end with backend.ErrClosed, and
+// Shutdown says so. Bases of the engine become unusable; they need no Close of
+// their own afterwards, though it does no harm.
+func (e *Engine) Shutdown(ctx context.Context) error {
+	e.mu.Lock()
+	if !e.closed {
+		e.closed = true
+		if e.stats.InFlight == 0 {
+			close(e.drained)
+		}
+		go e.finish()
+	}
+	e.mu.Unlock()
+	var cut error
+	select {
+	case <-e.drained:
+	case <-ctx.Done():
+		cut = fmt.Errorf("engine: closed with calls in flight: %w", backend.Ended(ctx))
+		e.force()
+	}
+	if !wait(e.ended, closeLimit+letGo+2*unresponsive) {
+		cut = errors.Join(cut, fmt.Errorf("%w: engine: a backend does not close; it was left behind", backend.ErrInternal))
+	}
+	return cut
+}
+
+// force ends the calls in flight.
+func (e *Engine) force() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.forced = true
+	for _, s := range append(slices.Clone(e.slots), e.coming) {
+		if s != nil {
+			s.retire(errClosed())
+		}
+	}
+	for g := range e.generations {
+		g.end(errClosed())
+	}
+	e.changed()
+}
+
+// finish closes everything after the last call.
+func (e *Engine) finish() {
+	<-e.drained
+	e.mu.Lock()
+	for _, s := range e.slots {
+		s.retire(errClosed())
+	}
+	e.mu.Unlock()
+	e.work.Wait()
+	e.mu.Lock()
+	clear(e.bases)
+	e.mu.Unlock()
+	e.events.flush(unresponsive)
+	close(e.ended)
+}
+
+// counters is the statistics of a backend; mu is held.
+func (e *Engine) counters(name string) *BackendStats {
+	c := e.backends[name]
+	if c == nil {
+		c = &BackendStats{Name: name, State: StateRetired}
+		e.backends[name] = c
+	}
+	return c
+}
+
+// count changes them.
+func (e *Engine) count(name string, f func(*BackendStats)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f(e.counters(name))
+}
+
+// Stats is the state of the engine now.
+func (e *Engine) Stats() Stats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	st := e.stats
+	st.Bases = len(e.bases)
+	var names []string
+	for _, s := range e.slots {
+		c := *e.counters(s.name)
+		c.State, c.Err = s.state, s.err
+		st.Backends, names = append(st.Backends, c), append(names, s.name)
+	}
+	for _, c := range e.backends {
+		if !slices.Contains(names, c.Name) {
+			st.Backends = append(st.Backends, *c)
+		}
+	}
+	slices.SortFunc(st.Backends[len(e.slots):], func(a, b BackendStats) int { return cmp.Compare(a.Name, b.Name) })
+	return st
+}

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// EventKind says what happened.
+type EventKind string
+
+// The kinds of events.
+const (
+	EventOpened     EventKind = "opened"       // a backend serves from now on
+	EventSwapped    EventKind = "swapped"      // Use replaced the preferred backend
+	EventGone       EventKind = "gone"         // a backend died or was given up; one for every death
+	EventRestart    EventKind = "restarted"    // a backend that was gone is open again
+	EventFailed     EventKind = "failed"       // a call failed on a backend, which stays
+	EventFallback   EventKind = "fell back"    // another backend serves, see Lasting
+	EventReturned   EventKind = "returned"     // the end of a lasting fall-back
+	EventWrong      EventKind = "wrong answer" // a check refused an answer; the backend is not asked again
+	EventUncompared EventKind = "not compared" // an answer stands that could not be compared
+)
+
+// Event is something that the owner of an engine may want to know. No call
+// failed because of it unless the call's own error says so.
+type Event struct {
+	Time    time.Time
+	Kind    EventKind
+	Backend string // the backend it happened to, or that took over
+	// Lasting tells a fall-back from now on from one for a single call.
+	Lasting bool
+	Err     error // the cause, if there is one
+}
+
+// String is one line for people.
+func (ev Event) String() string {
+	kind := string(ev.Kind)
+	if ev.Kind == EventFallback {
+		kind += " for one call"
+		if ev.Lasting {
+			kind = string(ev.Kind) + " from now on"
+		}
+	}
+	if ev.Err == nil {
+		return fmt.Sprintf("%s: %s", kind, ev.Backend)
+	}
+	return fmt.Sprintf("%s: %s: %v", kind, ev.Backend, ev.Err)
+}
+
+// events delivers events in order, from a goroutine that lives while there are
+// any.
+type events struct {
+	log *slog.Logger
+	on  func(Event)
+
+	mu      sync.Mutex
+	queue   []Event
+	running bool
+	empty   chan struct{} // closed when the queue has been delivered
+}
+
+// add queues an event.
+func (q *events) add(ev Event) {
+	ev.Time = time.Now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.queue = append(q.queue, ev)
+	if !q.running {
+		q.running, q.empty = true, make(chan struct{})
+		go q.deliver()
+	}
+}
+
+func (q *events) deliver() {
+	for {
+		q.mu.Lock()
+		if len(q.queue) == 0 {
+			q.running = false
+			close(q.empty)
+			q.mu.Unlock()
+			return
+		}
+		ev := q.queue[0]
+		q.queue = q.queue[1:]
+		q.mu.Unlock()
+		if ev.Err == nil {
+			q.log.Info("backend "+string(ev.Kind), "backend", ev.Backend)
+		} else {
+			q.log.Warn("backend "+string(ev.Kind), "backend", ev.Backend, "lasting", ev.Lasting, "cause", ev.Err)
+		}
+		if q.on != nil {
+			q.on(ev)
+		}
+	}
+}
+
+// flush waits until what was queued is delivered, but not for ever.
+func (q *events) flush(limit time.Duration) {
+	q.mu.Lock()
+	running, empty := q.running, q.empty
+	q.mu.Unlock()
+	if !running {
+		return
+	}
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-empty:
+	case <-t.C:
+	}
+}

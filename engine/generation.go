@@ -1,0 +1,360 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+)
+
+// generation is one opened backend with what is resident in it. A slot has one
+// after the other.
+type generation struct {
+	e    *Engine
+	slot *slot
+	b    backend.Backend
+	info backend.Info
+
+	// ctx ends, with the reason as its cause, when the backend is gone or
+	// given up. Every call on the backend ends with it.
+	ctx    context.Context
+	end    context.CancelCauseFunc
+	hurry  chan struct{} // has it pinged at once
+	closed chan struct{} // closed when the backend is
+
+	// Under Engine.mu:
+	refs    int
+	retired bool          // takes no new calls
+	idle    chan struct{} // closed when it is retired and refs is 0
+	proven  bool          // has answered a call
+	fresh   bool          // after a repair, until an answer was compared
+
+	mu  sync.Mutex
+	ids map[*Bases]*residence
+}
+
+// residence is bases that are, or are being, loaded.
+type residence struct {
+	done chan struct{} // closed when id and err are set
+	id   backend.BasesID
+	err  error
+}
+
+// adopt makes a generation of an opened backend and has it tended.
+func (e *Engine) adopt(s *slot, b backend.Backend) *generation {
+	g := &generation{
+		e: e, slot: s, b: b, info: b.Info(),
+		hurry: make(chan struct{}, 1), closed: make(chan struct{}), idle: make(chan struct{}),
+		ids: map[*Bases]*residence{},
+	}
+	g.ctx, g.end = context.WithCancelCause(context.Background())
+	e.mu.Lock()
+	e.generations[g] = struct{}{}
+	e.mu.Unlock()
+	e.work.Go(g.tend)
+	return g
+}
+
+// enter takes a reference, false when the generation is closed; Engine.mu is
+// held.
+func (g *generation) enter() bool {
+	if g.retired && g.refs == 0 {
+		return false
+	}
+	g.refs++
+	return true
+}
+
+// leave gives a reference back.
+func (g *generation) leave() {
+	g.e.mu.Lock()
+	defer g.e.mu.Unlock()
+	g.refs--
+	if g.retired && g.refs == 0 {
+		close(g.idle)
+	}
+}
+
+// retire lets no new call in; Engine.mu is held.
+func (g *generation) retire() {
+	if !g.retired {
+		g.retired = true
+		if g.refs == 0 {
+			close(g.idle)
+		}
+	}
+}
+
+// fail gives the backend up because of cause, once.
+func (g *generation) fail(cause error) {
+	g.e.mu.Lock()
+	defer g.e.mu.Unlock()
+	if g.ctx.Err() != nil {
+		return
+	}
+	g.end(cause)
+	g.retire()
+	g.slot.lost(g, cause)
+}
+
+// tend watches the backend, and closes it when it is gone, or when it is
+// retired and its calls have ended.
+func (g *generation) tend() {
+	g.watch()
+	if g.ctx.Err() != nil {
+		// Its calls were told to return. Close ends those that do not.
+		wait(g.idle, letGo)
+	}
+	err := limited(closeLimit, func(context.Context) error { return g.b.Close() })
+	if err != nil && !errors.Is(err, backend.ErrGone) {
+		g.e.cfg.Log.Warn("closing a backend", "backend", g.slot.name, "cause", err)
+	}
+	g.end(backend.ErrClosed)
+	g.e.mu.Lock()
+	delete(g.e.generations, g)
+	g.e.mu.Unlock()
+	close(g.closed)
+}
+
+// watch returns when the backend is to be closed.
+func (g *generation) watch() {
+	every := g.e.cfg.PingEvery
+	if g.info.InProcess || every <= 0 {
+		every = 1<<63 - 1
+	}
+	t := time.NewTimer(every)
+	defer t.Stop()
+	for missed := 0; ; {
+		select {
+		case <-g.ctx.Done():
+			return
+		case <-g.idle:
+			return
+		case <-g.b.Done():
+			g.fail(fmt.Errorf("%w: backend %s ended", backend.ErrGone, g.slot.name))
+			return
+		case <-g.hurry:
+			if g.info.InProcess {
+				continue
+			}
+		case <-t.C:
+		}
+		pause := every
+		switch err := g.ping(); {
+		case g.ctx.Err() != nil:
+			return
+		case err == nil:
+			missed = 0
+			g.prove()
+		case backend.FaultOf(err) == backend.FaultGone, errors.Is(err, backend.ErrClosed):
+			g.fail(err)
+			return
+		default:
+			missed++
+			g.e.count(g.slot.name, func(c *BackendStats) { c.Missed++ })
+			g.e.cfg.Log.Warn("a backend does not answer a ping", "backend", g.slot.name, "in a row", missed, "cause", err)
+			if missed >= g.e.cfg.PingMisses {
+				g.fail(fmt.Errorf("%w: backend %s answered none of %d pings, each within %v: it hangs and is ended",
+					backend.ErrGone, g.slot.name, missed, g.e.cfg.PingTimeout))
+				return
+			}
+			pause = min(every, g.e.cfg.PingTimeout/10)
+		}
+		t.Reset(pause)
+	}
+}
+
+// ping asks whether the backend is there.
+func (g *generation) ping() error {
+	return limited(g.e.cfg.PingTimeout, func(ctx context.Context) error {
+		ctx, stop := g.bind(ctx)
+		defer stop()
+		return g.b.Ping(ctx)
+	})
+}
+
+// prove notes that the backend works.
+func (g *generation) prove() {
+	g.e.mu.Lock()
+	defer g.e.mu.Unlock()
+	g.proven = true
+}
+
+// urge has the backend pinged soon.
+func (g *generation) urge() {
+	select {
+	case g.hurry <- struct{}{}:
+	default:
+	}
+}
+
+// bind is ctx, ended also by the generation's end.
+func (g *generation) bind(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	undo := context.AfterFunc(g.ctx, func() { cancel(context.Cause(g.ctx)) })
+	return ctx, func() {
+		undo()
+		cancel(nil)
+	}
+}
+
+// on computes on the backend. ctx and the generation's end make it return as
+// soon as the backend reads nothing of the caller's any more. A panic is
+// backend.ErrInternal.
+func on[T any](ctx context.Context, g *generation, f func(context.Context, backend.Backend) (T, error)) (T, error) {
+	type result struct {
+		v   T
+		err error
+	}
+	bound, stop := g.bind(ctx)
+	defer stop()
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() { done <- r }()
+		defer backendutil.Caught(&r.err)
+		r.v, r.err = f(bound, g.b)
+	}()
+	var r result
+	select {
+	case r = <-done:
+	case <-g.b.Done():
+		// A backend that is gone reads nothing, whether its calls return or not.
+		t := time.NewTimer(letGo)
+		defer t.Stop()
+		select {
+		case r = <-done:
+		case <-t.C:
+			r.err = fmt.Errorf("%w: backend %s ended during a call", backend.ErrGone, g.slot.name)
+		}
+	}
+	if r.err != nil && g.ctx.Err() != nil && ctx.Err() == nil && backend.FaultOf(r.err) == backend.FaultContext {
+		r.err = context.Cause(g.ctx)
+	}
+	return r.v, r.err
+}
+
+// holds tells whether bases are loaded.
+func (g *generation) holds(b *Bases) bool {
+	g.mu.Lock()
+	r := g.ids[b]
+	g.mu.Unlock()
+	if r == nil {
+		return false
+	}
+	select {
+	case <-r.done:
+		return r.err == nil
+	default:
+		return false
+	}
+}
+
+// ensure makes b resident and returns its id. Concurrent callers share one
+// load. The caller holds references to both.
+func (g *generation) ensure(ctx context.Context, b *Bases) (backend.BasesID, error) {
+	for {
+		g.mu.Lock()
+		r := g.ids[b]
+		if r == nil {
+			if b.src.ReadOnce && b.settled {
+				g.mu.Unlock()
+				return 0, g.slot.lacks()
+			}
+			r = &residence{done: make(chan struct{})}
+			g.ids[b] = r
+			g.mu.Unlock()
+			g.load(ctx, b, r)
+			return r.id, r.err
+		}
+		g.mu.Unlock()
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return 0, backend.Ended(ctx)
+		}
+		// The loader's own context may have ended the load; ours has not.
+		if r.err == nil || backend.FaultOf(r.err) != backend.FaultContext {
+			return r.id, r.err
+		}
+	}
+}
+
+// load fills in r.
+func (g *generation) load(ctx context.Context, b *Bases, r *residence) {
+	defer close(r.done)
+	ctx, end := g.e.observe(ctx, Phase{Kind: PhaseLoad, Backend: g.slot.name, Points: b.src.Count})
+	defer func() { end(r.err) }()
+	if !g.info.Can.HasMSM(b.src.Curve, b.src.Group) {
+		r.err = fmt.Errorf("%w: backend %s has no MSMs of %v %v", backend.ErrUnsupported, g.slot.name, b.src.Curve, b.src.Group)
+	} else {
+		r.id, r.err = on(ctx, g, func(ctx context.Context, to backend.Backend) (backend.BasesID, error) {
+			return to.LoadBases(ctx, b.src.Bases)
+		})
+	}
+	if r.err == nil {
+		g.e.count(g.slot.name, func(c *BackendStats) { c.Resident += b.src.Size() })
+		return
+	}
+	if !lasting(r.err) {
+		g.mu.Lock()
+		delete(g.ids, b)
+		g.mu.Unlock()
+	}
+}
+
+// lasting tells errors that a second load would end in as well. They are
+// remembered, so that calls go to the next backend at once, until other bases
+// are freed.
+func lasting(err error) bool {
+	return errors.Is(err, backend.ErrOutOfMemory) || errors.Is(err, backend.ErrUnsupported)
+}
+
+// free releases b if it is resident. Nobody else holds a reference to b.
+func (g *generation) free(b *Bases) error {
+	g.mu.Lock()
+	r := g.ids[b]
+	delete(g.ids, b)
+	for other, o := range g.ids {
+		select {
+		case <-o.done:
+			if errors.Is(o.err, backend.ErrOutOfMemory) {
+				delete(g.ids, other)
+			}
+		default:
+		}
+	}
+	g.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	<-r.done // soon: the load held a reference to b
+	if r.err != nil {
+		return nil
+	}
+	g.e.count(g.slot.name, func(c *BackendStats) { c.Resident -= b.src.Size() })
+	if g.ctx.Err() != nil {
+		return nil
+	}
+	return limited(closeLimit, func(ctx context.Context) error {
+		ctx, stop := g.bind(ctx)
+		defer stop()
+		return g.b.FreeBases(ctx, r.id)
+	})
+}
+
+// wait waits for c, but not for ever.
+func wait(c <-chan struct{}, limit time.Duration) bool {
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-c:
+		return true
+	case <-t.C:
+		return false
+	}
+}

@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Request is one MSM of a batch: Count scalars with the bases from Offset on.
+type Request struct {
+	Bases         *Bases
+	Offset, Count int
+	Scalars       []byte
+	SameAs        int // as in backend.Job
+}
+
+// MSM answers a batch with affine points, on the first backend that can, by
+// being its name. The scalars are read during the call only.
+func (e *Engine) MSM(ctx context.Context, reqs []Request) (out [][]byte, by string, err error) {
+	held := 0
+	defer func() {
+		for _, r := range reqs[:held] {
+			r.Bases.Release()
+		}
+	}()
+	c := &call{jobs: len(reqs)}
+	for _, r := range reqs {
+		if !r.Bases.Acquire() {
+			return nil, "", fmt.Errorf("bases: %w", backend.ErrClosed)
+		}
+		held++
+		c.points += r.Count
+		if r.Bases.src.ReadOnce && r.Bases.settled {
+			c.fits = func(g *generation) bool { return g.holdsAll(reqs) }
+		}
+	}
+	by, err = e.do(ctx, c, func(ctx context.Context, g *generation) (err error) {
+		if out, err = g.msm(ctx, reqs); err != nil {
+			return err
+		}
+		if err = e.check(ctx, g, reqs, out); err != nil {
+			return err
+		}
+		return e.compare(ctx, g, reqs, out)
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return out, by, nil
+}
+
+// holdsAll tells whether the bases that may not be read again are loaded.
+func (g *generation) holdsAll(reqs []Request) bool {
+	return !slices.ContainsFunc(reqs, func(r Request) bool { return r.Bases.src.ReadOnce && !g.holds(r.Bases) })
+}
+
+// msm answers the batch on one backend. Empty sums are infinity without asking
+// it; their bases are loaded.
+func (g *generation) msm(ctx context.Context, reqs []Request) ([][]byte, error) {
+	jobs := make([]backend.Job, len(reqs))
+	out := make([][]byte, len(reqs))
+	points := 0
+	for i, r := range reqs {
+		id, err := g.ensure(ctx, r.Bases)
+		if err != nil {
+			return nil, err
+		}
+		jobs[i] = backend.Job{Bases: id, Offset: r.Offset, Count: r.Count, Scalars: r.Scalars, SameAs: r.SameAs, Check: g.e.cfg.CheckInput}
+		out[i] = make([]byte, r.answerBytes())
+		points += r.Count
+	}
+	if points == 0 {
+		return out, nil
+	}
+	ctx, end := g.e.observe(ctx, Phase{Kind: PhaseMSM, Backend: g.slot.name, Jobs: len(jobs), Points: points})
+	out, err := on(ctx, g, func(ctx context.Context, b backend.Backend) ([][]byte, error) { return b.MSM(ctx, jobs) })
+	end(err)
+	if err != nil {
+		return nil, err
+	}
+	if len(out) != len(jobs) {
+		return nil, fmt.Errorf("%w: %d answers to %d jobs", ErrWrongAnswer, len(out), len(jobs))
+	}
+	for i, r := range reqs {
+		if len(out[i]) != r.answerBytes() {
+			return nil, fmt.Errorf("%w: a point of %d bytes, want %d", ErrWrongAnswer, len(out[i]), r.answerBytes())
+		}
+	}
+	return out, nil
+}
+
+func (r *Request) answerBytes() int { return r.Bases.src.Curve.PointBytes(r.Bases.src.Group) }
+
+// scalars is those of reqs[i], wherever in the batch they stand.
+func scalars(reqs []Request, i int) []byte {
+	if s := reqs[i].SameAs; s > 0 {
+		return reqs[s-1].Scalars
+	}
+	return reqs[i].Scalars
+}
+
+// check applies Config.Check to the answers of g.
+func (e *Engine) check(ctx context.Context, g *generation, reqs []Request, out [][]byte) (err error) {
+	ctx, end := e.observe(ctx, Phase{Kind: PhaseCheck, Backend: g.slot.name, Jobs: len(reqs)})
+	defer func() { end(err) }()
+	for i, r := range reqs {
+		src := &r.Bases.src
+		if src.Check == nil || r.Count == 0 {
+			continue
+		}
+		infinite, err := src.Check(out[i], e.cfg.Check)
+		if err == nil && infinite && e.cfg.Check != CheckNone && !g.info.InProcess {
+			err = confirm(ctx, r, scalars(reqs, i))
+		}
+		e.sum(func(st *Stats) { st.Checked++ })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// confirm computes in this process what a backend says is infinity: that
+// passes every other check, and is what a backend answers that did nothing.
+func confirm(ctx context.Context, r Request, scalars []byte) error {
+	src := &r.Bases.src
+	if src.Sum == nil || src.ReadOnce || zero(scalars) {
+		return nil
+	}
+	sum, err := src.Sum(ctx, r.Offset, r.Count, scalars)
+	if err == nil && !zero(sum) {
+		err = fmt.Errorf("%w: infinity for an MSM of %d %v %v points that is not", ErrWrongAnswer, r.Count, src.Curve, src.Group)
+	}
+	return err
+}
+
+func zero(b []byte) bool {
+	for _, v := range b {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// compare has some answers of g computed again on the next backend. An answer
+// that cannot be compared stands: only a different one accuses g.
+func (e *Engine) compare(ctx context.Context, g *generation, reqs []Request, out [][]byte) (err error) {
+	again, at := e.chosen(g, reqs)
+	if len(again) == 0 {
+		return nil
+	}
+	c := &call{brief: true}
+	e.mu.Lock()
+	after := slices.Index(e.slots, g.slot) + 1
+	c.passed = slices.Clone(e.slots[:after])
+	last := after == len(e.slots) || after == 0
+	e.mu.Unlock()
+	if last {
+		return nil
+	}
+	ctx, end := e.observe(ctx, Phase{Kind: PhaseCompare, Backend: g.slot.name, Jobs: len(again)})
+	defer func() { end(err) }()
+	want, by, err := e.once(ctx, c, again)
+	if err != nil {
+		if ended := backend.Ended(ctx); ended != nil {
+			return ended
+		}
+		e.events.add(Event{Kind: EventUncompared, Backend: g.slot.name, Err: err})
+		return nil
+	}
+	e.sum(func(st *Stats) { st.Compared += uint64(len(again)) })
+	for k, i := range at {
+		if !bytes.Equal(out[i], want[k]) {
+			return fmt.Errorf("%w: %s has another one for an MSM of %d %v %v points", ErrWrongAnswer,
+				by, reqs[i].Count, reqs[i].Bases.src.Curve, reqs[i].Bases.src.Group)
+		}
+	}
+	return nil
+}
+
+// chosen is the MSMs of a batch that are to be compared, and where they were.
+func (e *Engine) chosen(g *generation, reqs []Request) (again []Request, at []int) {
+	every := uint64(e.cfg.CompareEvery)
+	if every == 0 {
+		return nil, nil
+	}
+	e.mu.Lock()
+	fresh := g.fresh
+	g.fresh = false
+	e.mu.Unlock()
+	for i, r := range reqs {
+		if r.Count > 0 && (e.asked.Add(1)%every == 0 || fresh) {
+			r.Scalars, r.SameAs = scalars(reqs, i), 0
+			again, at = append(again, r), append(at, i)
+		}
+	}
+	return again, at
+}
+
+// once computes on one backend, without repetition.
+func (e *Engine) once(ctx context.Context, c *call, reqs []Request) (out [][]byte, by string, err error) {
+	c.began = time.Now()
+	g, err := e.pick(ctx, c)
+	if err != nil {
+		return nil, "", err
+	}
+	defer g.exit()
+	out, err = g.msm(ctx, reqs)
+	if isGone(err) && ctx.Err() == nil {
+		g.fail(err)
+	}
+	return out, g.slot.name, err
+}

@@ -1,0 +1,341 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+)
+
+// slot is the place of one backend in the order of preference. Its owner
+// opens, reloads and gives up one generation after the other; calls only look
+// whether there is one.
+type slot struct {
+	e    *Engine
+	name string
+
+	// ctx is the owner's; it ends when the slot is retired.
+	ctx  context.Context
+	stop context.CancelFunc
+
+	// Under Engine.mu:
+	state State
+	gen   *generation   // when ready
+	info  *backend.Info // of the last generation
+	err   error         // why it is broken, retired or being opened again
+	// hope is until when calls wait for it although there is a next slot.
+	hope time.Time
+	// announced: that another backend answers from now on was told.
+	announced bool
+	died      error // of what, until it is open again
+	early     int   // deaths in a row before anything was answered
+
+	wanted map[*Bases]struct{} // what the last generation held
+}
+
+// newSlot is a slot that nobody owns yet.
+func (e *Engine) newSlot(name string) *slot {
+	s := &slot{e: e, name: name, state: StateIdle}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// start gives an idle slot its owner; Engine.mu is held. The result gets the
+// outcome of the first opening; with once the slot is retired when that fails.
+// The owner begins after the end of after, when that is set.
+func (s *slot) start(once bool, after <-chan struct{}) <-chan error {
+	s.state = StateOpening
+	first := make(chan error, 1)
+	s.e.work.Go(func() { s.own(once, after, first) })
+	return first
+}
+
+// own is the owner.
+func (s *slot) own(once bool, after <-chan struct{}, first chan<- error) {
+	if after != nil {
+		select {
+		case <-after:
+		case <-s.ctx.Done():
+		}
+	}
+	pauses := &backoff.ExponentialBackOff{
+		InitialInterval: s.e.cfg.RetryPause, MaxInterval: s.e.cfg.RetryMax,
+		Multiplier: 2, RandomizationFactor: 0.2,
+	}
+	pauses.Reset()
+	for tries := 0; s.ctx.Err() == nil || tries == 0; tries++ {
+		g, err := s.bring(once && tries == 0)
+		if tries == 0 {
+			first <- err
+		}
+		switch {
+		case err == nil:
+			select {
+			case <-g.ctx.Done():
+			case <-s.ctx.Done():
+			}
+			if s.remember(g) {
+				pauses.Reset()
+				s.e.events.flush(flushLimit)
+				continue // once more at once
+			}
+		case once && tries == 0:
+			s.e.mu.Lock()
+			s.retire(err)
+			s.e.mu.Unlock()
+			return
+		default:
+			s.broke(err)
+		}
+		pause(s.ctx, pauses.NextBackOff())
+		s.e.events.flush(flushLimit)
+	}
+}
+
+// bring opens the backend, loads bases and makes it ready. strict refuses a
+// backend that cannot take all bases.
+func (s *slot) bring(strict bool) (*generation, error) {
+	s.set(StateOpening)
+	b, err := within(s.ctx, s.e.cfg.OpenTimeout, func(ctx context.Context) (backend.Backend, error) {
+		return s.e.cfg.Open(ctx, s.name)
+	}, func(late backend.Backend) { late.Close() })
+	if err != nil {
+		return nil, fmt.Errorf("opening backend %q: %w", s.name, err)
+	}
+	g := s.e.adopt(s, b)
+	err = s.reload(g, strict)
+	if err == nil && s.wasBroken() {
+		err = g.ping()
+	}
+	if err == nil {
+		err = s.install(g)
+	}
+	if err != nil {
+		s.e.mu.Lock()
+		g.retire()
+		s.e.mu.Unlock()
+		return nil, err
+	}
+	return g, nil
+}
+
+// reload loads what calls will want: in the preferred slot everything, in
+// another what was there.
+func (s *slot) reload(g *generation, strict bool) error {
+	ctx, stop := g.bind(s.ctx)
+	defer stop()
+	done := map[*Bases]bool{}
+	for range 3 { // more may be loaded meanwhile
+		for _, b := range s.reloadable() {
+			if done[b] || !b.Acquire() {
+				continue // closed meanwhile
+			}
+			done[b] = true
+			_, err := g.ensure(ctx, b)
+			b.Release()
+			switch {
+			case g.ctx.Err() != nil:
+				return context.Cause(g.ctx)
+			case s.ctx.Err() != nil:
+				return errRetired
+			case err != nil && (strict || backend.FaultOf(err) == backend.FaultGone):
+				return fmt.Errorf("loading bases into backend %q: %w", s.name, err)
+			}
+			// Without room for some, their calls go to the next backend.
+		}
+	}
+	return nil
+}
+
+// errRetired is for an opening that nobody wants any more.
+var errRetired = fmt.Errorf("%w: backend was replaced", backend.ErrClosed)
+
+// install makes g answer calls.
+func (s *slot) install(g *generation) error {
+	e := s.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case s.state == StateRetired:
+		return errRetired
+	case g.ctx.Err() != nil:
+		return context.Cause(g.ctx)
+	}
+	s.state, s.gen, s.info, s.err = StateReady, g, &g.info, nil
+	if s.died != nil {
+		g.fresh = true
+		e.counters(s.name).Restarts++
+		e.events.add(Event{Kind: EventRestart, Backend: s.name, Err: s.died})
+		s.died = nil
+	}
+	if s.announced {
+		s.announced = false
+		e.events.add(Event{Kind: EventReturned, Backend: s.name})
+	}
+	e.changed()
+	return nil
+}
+
+// lost is told of the end of a generation; Engine.mu is held.
+func (s *slot) lost(g *generation, cause error) {
+	if s.gen != g {
+		return // it never answered calls, or does not any more
+	}
+	s.gen, s.err, s.died = nil, cause, cause
+	if s.early++; g.proven {
+		s.early = 0
+	}
+	s.state, s.hope = StateBroken, time.Time{}
+	if s.promising() {
+		s.state, s.hope = StateOpening, time.Now().Add(s.e.cfg.Patience)
+	}
+	s.e.counters(s.name).Deaths++
+	s.e.events.add(Event{Kind: EventGone, Backend: s.name, Err: cause})
+	s.e.changed()
+}
+
+// broke notes a failed opening.
+func (s *slot) broke(err error) {
+	s.e.mu.Lock()
+	defer s.e.mu.Unlock()
+	if s.state != StateRetired {
+		s.state, s.hope = StateBroken, time.Time{}
+		s.err = err
+		s.e.changed()
+	}
+}
+
+// retire ends the slot because of err; Engine.mu is held.
+func (s *slot) retire(err error) {
+	if s.state == StateRetired {
+		return
+	}
+	s.state, s.err = StateRetired, err
+	if s.gen != nil {
+		s.gen.retire()
+		s.gen = nil
+	}
+	s.stop()
+	s.e.changed()
+}
+
+func (s *slot) set(state State) {
+	s.e.mu.Lock()
+	defer s.e.mu.Unlock()
+	if s.state != StateRetired {
+		s.state = state
+		s.e.changed()
+	}
+}
+
+func (s *slot) wasBroken() bool {
+	s.e.mu.Lock()
+	defer s.e.mu.Unlock()
+	return s.err != nil
+}
+
+// promising tells that a backend that died may well live when it is opened
+// again; Engine.mu is held.
+func (s *slot) promising() bool { return s.early <= 1 }
+
+// remember notes what was resident in g, which has ended, and tells whether to
+// open the backend again at once.
+func (s *slot) remember(g *generation) bool {
+	s.e.mu.Lock()
+	defer s.e.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.wanted = make(map[*Bases]struct{})
+	for b := range g.ids {
+		s.wanted[b] = struct{}{}
+	}
+	return s.promising()
+}
+
+// reloadable is the bases that a new generation begins with: in the preferred
+// slot all, in another what was there. Large ones come first.
+func (s *slot) reloadable() []*Bases {
+	s.e.mu.Lock()
+	defer s.e.mu.Unlock()
+	from := s.wanted
+	if s.e.slots[0] == s || s.e.coming == s {
+		from = s.e.bases
+	}
+	var all []*Bases
+	for b := range from {
+		if !b.src.ReadOnce {
+			all = append(all, b)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Bases) int { return cmp.Compare(b.src.Size(), a.src.Size()) })
+	return all
+}
+
+// lacks is the error of calls on bases that are not there and may not be read.
+func (s *slot) lacks() error {
+	return fmt.Errorf("%w: they are not in backend %s and were to be read once", ErrBasesLost, s.name)
+}
+
+// pause waits, until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// unresponsive is how long something may take to obey the end of its context.
+const unresponsive = time.Second
+
+// within calls f with a limit of time, and does not wait for it for ever when
+// it ignores that: what f returns late goes to late.
+func within[T any](ctx context.Context, limit time.Duration, f func(context.Context) (T, error), late func(T)) (T, error) {
+	type result struct {
+		v   T
+		err error
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
+	defer cancel()
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() { done <- r }()
+		defer backendutil.Caught(&r.err)
+		r.v, r.err = f(ctx)
+	}()
+	select {
+	case r := <-done:
+		return r.v, r.err
+	case <-ctx.Done():
+	}
+	t := time.NewTimer(unresponsive)
+	defer t.Stop()
+	select {
+	case r := <-done:
+		return r.v, r.err
+	case <-t.C:
+	}
+	if late != nil {
+		go func() {
+			if r := <-done; r.err == nil {
+				late(r.v)
+			}
+		}()
+	}
+	var none T
+	return none, backend.Ended(ctx)
+}
+
+// limited is within for what has no value.
+func limited(limit time.Duration, f func(context.Context) error) error {
+	_, err := within(context.Background(), limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }, nil)
+	return err
+}

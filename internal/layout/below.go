@@ -1,0 +1,57 @@
+package layout
+
+import (
+	"encoding/binary"
+	"math/big"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Modulus is a prime in limbs, least significant first.
+type Modulus []uint64
+
+var baseFields, scalarFields [len(curveIDs)]Modulus
+
+func init() {
+	for _, c := range backend.Curves() {
+		baseFields[c] = limbs(CurveID(c).BaseField(), c.FieldBytes())
+		scalarFields[c] = limbs(CurveID(c).ScalarField(), c.ScalarBytes())
+	}
+}
+
+// BaseField is the modulus q of a curve's coordinates.
+func BaseField(c backend.Curve) Modulus { return baseFields[c] }
+
+// ScalarField is the modulus r of a curve's scalars.
+func ScalarField(c backend.Curve) Modulus { return scalarFields[c] }
+
+// limbs is v as size/8 limbs.
+func limbs(v *big.Int, size int) Modulus {
+	b := v.FillBytes(make([]byte, size))
+	l := make(Modulus, size/8)
+	for i := range l {
+		l[i] = binary.BigEndian.Uint64(b[size-8*(i+1):])
+	}
+	return l
+}
+
+// FirstNotBelow is the index of the first of the elements, limbs in
+// little-endian bytes one after the other, that is not below m; -1 when all are.
+func FirstNotBelow(elements []byte, m Modulus) int {
+	size := 8 * len(m)
+	for i := 0; i < len(elements); i += size {
+		if !m.above(elements[i : i+size]) {
+			return i / size
+		}
+	}
+	return -1
+}
+
+func (m Modulus) above(element []byte) bool {
+	for k := len(m) - 1; k >= 0; k-- {
+		if v := binary.LittleEndian.Uint64(element[8*k:]); v != m[k] {
+			return v < m[k]
+		}
+	}
+	return false
+}

@@ -1,0 +1,109 @@
+package msm
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/consensys/gnark-crypto/ecc"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
+)
+
+// checkAnswer refuses an answer with a coordinate not below q, which is no
+// point of gnark-crypto's, and what level forbids.
+func (g *Group[P, J, S]) checkAnswer(answer []byte, level Check) (infinite bool, err error) {
+	p := g.point(answer)
+	switch {
+	case layout.FirstNotBelow(layout.Bytes([]P{p}), layout.BaseField(g.curve)) >= 0:
+		return false, fmt.Errorf("%w: a coordinate that is not below q of %v", ErrWrongAnswer, g.curve)
+	case level >= CheckCurve && !g.onCurve(&p):
+		return false, fmt.Errorf("%w: a point off the curve %v", ErrWrongAnswer, g)
+	case level >= CheckSubgroup && !g.inGroup(&p):
+		return false, fmt.Errorf("%w: a point outside the subgroup of %v", ErrWrongAnswer, g)
+	}
+	return g.infinite(&p), nil
+}
+
+// checkPart is the number of points that are checked, or added up, at a time.
+const checkPart = 1 << 12
+
+// checkBases refuses points with a coordinate not below q and points outside of
+// the subgroup of order r, on all processors.
+func (g *Group[P, J, S]) checkBases(ctx context.Context, b *backend.Bases) error {
+	ctx, found := context.WithCancelCause(ctx)
+	defer found(nil)
+	var wg sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		wg.Go(func() {
+			for at := w * checkPart; at < b.Count && ctx.Err() == nil; at += workers * checkPart {
+				if err := g.checkFrom(ctx, b, at); err != nil {
+					found(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// checkFrom checks one part.
+func (g *Group[P, J, S]) checkFrom(ctx context.Context, b *backend.Bases, at int) error {
+	pts, err := g.read(ctx, b, at, min(checkPart, b.Count-at))
+	if err != nil {
+		return err
+	}
+	if i := layout.FirstNotBelow(layout.Bytes(pts), layout.BaseField(g.curve)); i >= 0 {
+		at += i * g.curve.FieldBytes() / g.curve.PointBytes(g.group)
+		return fmt.Errorf("%w: base %d of %v has a coordinate that is not below q", backend.ErrInvalidInput, at, g)
+	}
+	for i := range pts {
+		if !g.inGroup(&pts[i]) {
+			return fmt.Errorf("%w: base %d of %v is not in the subgroup of order r", backend.ErrInvalidInput, at+i, g)
+		}
+	}
+	return nil
+}
+
+// read is count points from at on.
+func (g *Group[P, J, S]) read(ctx context.Context, b *backend.Bases, at, count int) ([]P, error) {
+	part := cut(b, at, count)
+	if part.File == nil {
+		return layout.View[P](part.Bytes)
+	}
+	pts := make([]P, count)
+	return pts, part.Read(ctx, layout.Bytes(pts))
+}
+
+// sum is an MSM by gnark-crypto in this process.
+func (g *Group[P, J, S]) sum(ctx context.Context, b *backend.Bases, offset, count int, scalars []byte) ([]byte, error) {
+	// One at a time: parts large enough for MultiExp, small enough to cancel.
+	const part = 16 * checkPart
+	size := g.curve.ScalarBytes()
+	var total J
+	for at := 0; at < count; at += part {
+		n := min(part, count-at)
+		pts, err := g.read(ctx, b, offset+at, n)
+		if err != nil {
+			return nil, err
+		}
+		s := make([]S, n)
+		copy(layout.Bytes(s), scalars[at*size:(at+n)*size])
+		j, err := g.multiExp(pts, s, ecc.MultiExpConfig{})
+		clear(s)
+		if err == nil {
+			err = backend.Ended(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		g.add(&total, &j)
+	}
+	return layout.Bytes([]P{g.affine(&total)}), nil
+}
