@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/fixtures"
 )
 
 // benchFlags is the command line of msm bench.
@@ -45,10 +47,10 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.sizes, "size", "2^16", "points: 1000000, 2^20, 1<<20, 1Mi; lists")
-	flags.StringVar(&f.curves, "curve", "bn254", "bn254, bls12-377, bls12-381, bw6-761; lists, all")
-	flags.StringVar(&f.groups, "group", "g1", "g1, g2; lists, all")
+	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
+	flags.StringVar(&f.groups, "group", "g1", names(backend.Groups()))
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, reference, cuda, plugin:NAME, plugin:PATH; lists")
-	flags.StringVar(&f.distributions, "distribution", "uniform", "scalars: uniform, small, witness, plonk-l; lists, all")
+	flags.StringVar(&f.distributions, "distribution", "uniform", "scalars: "+names(fixtures.Distributions()))
 	flags.StringVar(&f.paths, "path", "copy", "where a plugin's scalars are: copy (a Go slice), arena (shared memory), both")
 	flags.IntVar(&f.count, "count", 5, "timed runs, after one to warm up")
 	flags.IntVar(&f.rows, "back-to-back", 0, "also time that many runs in a row without a pause, --count times (20 when no number is given)")

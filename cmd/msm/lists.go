@@ -29,6 +29,15 @@ func parseList[T comparable](flag, s string, all []T, parse func(string) (T, err
 	return list, nil
 }
 
+// names is how a flag's help lists its values.
+func names[T fmt.Stringer](all []T) string {
+	var s []string
+	for _, v := range all {
+		s = append(s, v.String())
+	}
+	return strings.Join(s, ", ") + "; lists, all"
+}
+
 func parseCurves(s string) ([]backend.Curve, error) {
 	return parseList("curve", s, backend.Curves(), backend.ParseCurve)
 }

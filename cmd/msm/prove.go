@@ -9,6 +9,7 @@ import (
 	"github.com/consensys/gnark/logger"
 	"github.com/spf13/cobra"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/bench"
 )
 
@@ -41,7 +42,7 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.circuits, "circuit", "mimc", strings.Join(bench.Circuits(), ", ")+"; lists, all")
-	flags.StringVar(&f.curves, "curve", "bn254", "bn254, bls12-377, bls12-381, bw6-761; lists, all")
+	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH; lists")
 	flags.StringVar(&f.merge, "merge", "auto", "merging of equal bases and scalars: auto (where it pays), never; lists")
 	flags.IntVar(&f.hashes, "hashes", 256, "length of the chain of hashes that the circuit mimc is")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/bench"
 )
 
@@ -36,8 +37,8 @@ status is 1 when an answer is wrong or missing.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH; lists")
-	flags.StringVar(&f.curves, "curve", "all", "bn254, bls12-377, bls12-381, bw6-761; lists, all")
-	flags.StringVar(&f.groups, "group", "all", "g1, g2; lists, all")
+	flags.StringVar(&f.curves, "curve", "all", names(backend.Curves()))
+	flags.StringVar(&f.groups, "group", "all", names(backend.Groups()))
 	flags.StringVar(&f.size, "size", "2^12", "most points of a case")
 	flags.IntVar(&f.cases, "cases", 20, "random cases for every curve and group")
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses points, scalars and cases")
