@@ -14,7 +14,6 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
-	"github.com/pippin-zk/pippin/backend/cuda/driver/fakecuda"
 	"github.com/pippin-zk/pippin/kernels"
 )
 
@@ -122,5 +121,3 @@ func launchShaped(d *device, f *driver.Function, l driver.Launch, p kernels.Para
 	d.must(f.Launch(d.stream, l, params...))
 	d.must(d.stream.Synchronize())
 }
-
-func fakeDriver() bool { return fakecuda.Present() }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
+	"github.com/pippin-zk/pippin/backend/cuda/driver/fakecuda"
 	"github.com/pippin-zk/pippin/kernels/grid/memory"
 )
 
@@ -42,7 +43,7 @@ func TestOverwrite(t *testing.T) {
 		if left := inspect(secret); left[0] != 0 || left[1] != 0 {
 			t.Errorf("stacks of %d bytes: %d words of stacks and %d of shared memory were not reached", stack, left[0], left[1])
 		}
-		if left := inspect(0); left[1] == 0 || left[0] == 0 && !fakeDriver() {
+		if left := inspect(0); left[1] == 0 || left[0] == 0 && !fakecuda.Present() {
 			t.Errorf("stacks of %d bytes: inspect sees nothing", stack)
 		}
 		overwrite(0)
