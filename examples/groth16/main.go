@@ -17,7 +17,7 @@ import (
 
 func main() {
 	message := flag.String("message", "attack at dawn", "what to prove the knowledge of")
-	name := flag.String("backend", "", "backend of the MSMs: cpu, plugin:cpu, cuda; empty computes without an engine")
+	name := flag.String("backend", "", "backend of the MSMs: cpu, plugin:cpu, cuda; empty names none: in this process")
 	hash := flag.String("hash", "sha256", "sha256, or mimc for a small circuit")
 	flag.Parse()
 	logger.Disable() // gnark's own

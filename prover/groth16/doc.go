@@ -6,7 +6,7 @@
 //
 // a program keeps working, since everything that gnark's package exports is
 // here too, and Prove runs its multi-scalar multiplications on the engine that
-// Use named, or in this process when it named none:
+// Use named, or on one in this process when it named none:
 //
 //	engine, err := pippin.New(ctx, msm.Config{Backend: "cuda"})
 //	groth16.Use(engine)
