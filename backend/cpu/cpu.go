@@ -15,9 +15,8 @@ type Options struct {
 	// Tasks bounds the goroutines of one MSM; 0 lets gnark-crypto choose for
 	// the processors there are. At most 1024.
 	Tasks int
-	// Chunk is the number of points that an MSM takes at a time; 0 is 2^22.
-	// A context is looked at between chunks, and the memory for the digits of
-	// scalars (some 40 bytes each) is for one chunk.
+	// Chunk is the most points that an MSM takes at a time; 0 is 2^22. The
+	// memory for the digits of scalars (some 40 bytes each) is for one chunk.
 	Chunk int
 	// Jobs bounds the jobs of a batch that are computed at the same time; 0 is
 	// 4. Those with the same scalars always follow each other.
@@ -37,7 +36,10 @@ const (
 // New makes the backend "cpu". Bases given as Bytes are used where they are;
 // all others are copied.
 //
-// gnark-crypto holds digits of the scalars in Go memory during a call, and
+// A cancelled call returns at once. The chunk that it had begun is computed to its
+// end on a copy of its scalars; freeing its bases and Close wait for that.
+//
+// gnark-crypto holds digits of the scalars in Go memory while it computes, and
 // that memory is not wiped.
 func New(o Options) backend.Backend {
 	if o.Chunk <= 0 {

@@ -95,7 +95,7 @@ func (t *multiExpSum[P, J, S, PP, PJ]) add(points, scalars []byte) error {
 	}
 	var part J
 	if _, err := PJ(&part).MultiExp(p, s, t.config); err != nil {
-		return fmt.Errorf("%w: gnark-crypto: %w", backend.ErrInvalidInput, err)
+		return fmt.Errorf("%w: gnark-crypto: %w", backend.ErrInternal, err)
 	}
 	PJ(&t.at).AddAssign(&part)
 	return nil

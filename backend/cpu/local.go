@@ -34,10 +34,11 @@ type sum interface {
 // leaves the arithmetic to a kernel.
 type local struct {
 	info     backend.Info
-	chunk    int
+	chunk    int // points that are computed at a time, at most
 	parallel int // jobs computed at the same time, at most
 	group    func(backend.Curve, backend.Group) kernel
 	bases    *backendutil.Residents[kept]
+	copies   copies
 }
 
 // kept is the points of one set of bases.
@@ -61,6 +62,7 @@ func newLocal(name string, chunk, parallel int, group func(backend.Curve, backen
 		parallel: parallel,
 		group:    group,
 		bases:    backendutil.NewResidents[kept](name),
+		copies:   newCopies(),
 	}
 }
 
@@ -171,17 +173,18 @@ func (l *local) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err er
 	if err != nil {
 		return nil, err
 	}
-	defer end()
-	defer backendutil.Caught(&err)
 	bases, err := l.bases.Use(jobs)
 	if err != nil {
+		end()
 		return nil, err
 	}
-	defer l.bases.Unuse(bases)
+	c := &call{copies: ctx.Done() != nil}
+	defer c.ended(func() { l.bases.Unuse(bases); end() })
+	defer backendutil.Caught(&err)
 	results := make([][]byte, len(jobs))
 	if err := inTurns(ctx, chains(jobs), l.parallel, func(ctx context.Context, i int) (err error) {
 		defer backendutil.Caught(&err)
-		results[i], err = l.job(ctx, bases[i], &jobs[i], backendutil.Source(jobs, i))
+		results[i], err = l.job(ctx, c, bases[i], &jobs[i], backendutil.Source(jobs, i))
 		return err
 	}); err != nil {
 		return nil, err
@@ -236,10 +239,10 @@ func jobError(i int, err error) error {
 }
 
 // job computes one MSM, chunk by chunk. src is the job that has the scalars.
-func (l *local) job(ctx context.Context, r *resident, j, src *backend.Job) ([]byte, error) {
+func (l *local) job(ctx context.Context, c *call, r *resident, j, src *backend.Job) ([]byte, error) {
 	point, scalar := r.Curve.PointBytes(r.Group), r.Curve.ScalarBytes()
-	bounce := newBounce(src.Scalars, min(l.chunk, j.Count)*scalar)
-	defer clear(bounce)
+	at, _ := layout.Range(src.Scalars)
+	copied := c.copies || at%8 != 0 // gnark-crypto's type is aligned
 	total := r.Kept.kernel.newSum()
 	for lo := 0; lo < j.Count; lo += l.chunk {
 		hi := min(lo+l.chunk, j.Count)
@@ -251,31 +254,28 @@ func (l *local) job(ctx context.Context, r *resident, j, src *backend.Job) ([]by
 				return nil, err
 			}
 		}
-		scalars := src.Scalars[lo*scalar : hi*scalar]
-		if bounce != nil {
-			scalars = bounce[:copy(bounce, scalars)]
-		}
-		if j.Check || src.Check {
-			i, err := firstNotBelow(scalars, scalar, layout.CurveID(r.Curve).ScalarField())
-			if err != nil {
-				return nil, err
+		points, scalars := r.Kept.points[(j.Offset+lo)*point:(j.Offset+hi)*point], src.Scalars[lo*scalar:hi*scalar]
+		add := func(scalars []byte) error {
+			if j.Check || src.Check {
+				i, err := firstNotBelow(scalars, scalar, layout.CurveID(r.Curve).ScalarField())
+				if err != nil {
+					return err
+				}
+				if i >= 0 {
+					return fmt.Errorf("%w: scalar %d is not below the order of %v", backend.ErrInvalidInput, lo+i, r.Curve)
+				}
 			}
-			if i >= 0 {
-				return nil, fmt.Errorf("%w: scalar %d is not below the order of %v", backend.ErrInvalidInput, lo+i, r.Curve)
-			}
+			return total.add(points, scalars)
 		}
-		if err := total.add(r.Kept.points[(j.Offset+lo)*point:(j.Offset+hi)*point], scalars); err != nil {
+		var err error
+		if copied {
+			err = l.copies.add(ctx, c, hi-lo, scalars, add)
+		} else {
+			err = add(scalars)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	return total.affine(), nil
-}
-
-// newBounce is memory for size bytes of scalars that are not aligned for
-// gnark-crypto's type; nil when they are.
-func newBounce(scalars []byte, size int) []byte {
-	if lo, _ := layout.Range(scalars); lo%8 == 0 {
-		return nil
-	}
-	return layout.Bytes(make([]uint64, size/8))
 }

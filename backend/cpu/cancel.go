@@ -1,0 +1,86 @@
+package cpu
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/internal/layout"
+)
+
+// gnark-crypto's MultiExp cannot be cancelled. A call whose context can end
+// therefore computes each chunk on a copy of its scalars: when the context ends
+// it returns at once, since nothing is read any more that its caller may touch.
+// What was begun runs to its end, wipes the copy, and uses the bases until then:
+// FreeBases and Close wait for it. Smaller chunks would leave less behind, but two
+// of 2^20 points take 7 % longer than one of 2^21.
+
+// mostCopied is the scalars that are computed on copies at the same time, those of
+// calls that were given up included: they do not pile up.
+const mostCopied = 4 * defaultChunk
+
+// call is one call of MSM.
+type call struct {
+	copies  bool           // its context can end
+	begun   sync.WaitGroup // computations on copies
+	givenUp atomic.Bool    // one of them may outlast the call
+}
+
+// ended calls release once nothing of the call runs any more. It does not wait.
+func (c *call) ended(release func()) {
+	if !c.givenUp.Load() {
+		release()
+		return
+	}
+	go func() {
+		c.begun.Wait()
+		release()
+	}()
+}
+
+// copies is the room for scalars that are computed on copies.
+type copies struct{ left *semaphore.Weighted }
+
+func newCopies() copies { return copies{semaphore.NewWeighted(mostCopied)} }
+
+// add calls do with a copy of n scalars, or gives up when ctx ends.
+func (k copies) add(ctx context.Context, c *call, n int, scalars []byte, do func(scalars []byte) error) error {
+	room := int64(min(n, mostCopied))
+	if k.left.Acquire(ctx, room) != nil {
+		return backend.Ended(ctx)
+	}
+	own := layout.Bytes(make([]uint64, len(scalars)/8))
+	parts(len(own), func(lo, hi int) { copy(own[lo:hi], scalars[lo:hi]) })
+	done := make(chan error, 1)
+	c.begun.Go(func() {
+		defer k.left.Release(room)
+		var err error
+		defer func() { done <- err }()
+		defer parts(len(own), func(lo, hi int) { clear(own[lo:hi]) })
+		defer backendutil.Caught(&err)
+		err = do(own)
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		c.givenUp.Store(true)
+		return backend.Ended(ctx)
+	}
+}
+
+// parts calls do for parts of 0 to n on all processors, where n is large.
+func parts(n int, do func(lo, hi int)) {
+	const least = 1 << 20
+	all := min(runtime.GOMAXPROCS(0), n/least+1)
+	var g sync.WaitGroup
+	for p := range all {
+		g.Go(func() { do(p*n/all, (p+1)*n/all) })
+	}
+	g.Wait()
+}

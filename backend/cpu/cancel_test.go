@@ -1,0 +1,116 @@
+package cpu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// slow is a kernel whose sums begin, and then wait until they may go on.
+type slow struct {
+	kernel
+	begun chan []byte // the scalars of a sum that has begun
+	goOn  chan struct{}
+}
+
+func (s slow) newSum() sum { return &slowSum{s.kernel.newSum(), s} }
+
+type slowSum struct {
+	sum
+	slow
+}
+
+func (s *slowSum) add(points, scalars []byte) error {
+	s.begun <- scalars
+	<-s.goOn
+	return s.sum.add(points, scalars)
+}
+
+// TestCancelledCallWaitedForItsChunk, 8 s at 2^20 on two busy cores: it returns
+// at once, while a chunk is computed. Its scalars are the caller's again, its
+// bases are freed when the chunk has ended, and the copy is wiped.
+func TestCancelledCallWaitedForItsChunk(t *testing.T) {
+	const n = 100
+	b, _, _, scalars := given(t, Options{}, n)
+	fast := b.group
+	begun, goOn := make(chan []byte, 1), make(chan struct{})
+	b.group = func(c backend.Curve, g backend.Group) kernel { return slow{fast(c, g), begun, goOn} }
+	id, err := b.LoadBases(t.Context(), backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: n, Bytes: make([]byte, 64*n)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("not worth the wait")
+	answered := make(chan error)
+	go func() {
+		_, err := b.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: scalars}})
+		answered <- err
+	}()
+	copied := <-begun
+	cancel(cause)
+	select {
+	case err := <-answered:
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the cancelled call waits for what it computes")
+	}
+	want := bytes.Clone(scalars)
+	clear(scalars) // the race detector sees who else touches them
+	if !bytes.Equal(copied, want) {
+		t.Error("the chunk is computed on the caller's scalars")
+	}
+
+	// The bases are in use.
+	short, cancelled := context.WithCancel(t.Context())
+	cancelled()
+	if err := b.FreeBases(short, id); !errors.Is(err, context.Canceled) {
+		t.Errorf("FreeBases while the bases are read: %v", err)
+	}
+	closed := make(chan error)
+	go func() { closed <- b.Close() }()
+	select {
+	case <-closed:
+		t.Error("closed while the bases are read")
+	case <-time.After(10 * time.Millisecond):
+	}
+	close(goOn)
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if !bytes.Equal(copied, make([]byte, len(copied))) {
+		t.Error("the copy of the scalars is not wiped")
+	}
+}
+
+// TestCallsGivenUpDoNotPileUp: there is room for so many scalars on copies, and
+// who waits for it can be cancelled.
+func TestCallsGivenUpDoNotPileUp(t *testing.T) {
+	const n = 10
+	b, _, id, scalars := given(t, Options{}, n)
+	if !b.copies.left.TryAcquire(mostCopied - n + 1) {
+		t.Fatal("there is no room")
+	}
+	job := []backend.Job{{Bases: id, Count: n, Scalars: scalars}}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := b.MSM(ctx, job); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a call without room: %v", err)
+	}
+	// A call that cannot be given up needs none.
+	if _, err := b.MSM(context.Background(), job); err != nil {
+		t.Error(err)
+	}
+	b.copies.left.Release(mostCopied - n + 1)
+	if _, err := b.MSM(t.Context(), job); err != nil {
+		t.Error(err)
+	}
+	if !b.copies.left.TryAcquire(mostCopied) {
+		t.Error("room was not given back")
+	}
+}
