@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -31,6 +33,12 @@ type Device struct {
 	budget budget
 	trace  func(map[string]time.Duration)
 
+	stack   atomic.Int64 // the most bytes that a thread left on its stack since the last wipe
+	erasers struct {
+		sync.Mutex
+		of map[string]*eraser
+	}
+
 	// turns holds the turn while nobody has it: it is a channel, so that waiting
 	// ends with a context.
 	turns chan *Turn
@@ -54,6 +62,7 @@ func Open(ordinal int, o Options) (_ *Device, err error) {
 		return nil, err
 	}
 	d := &Device{driver: drv, code: newCode(drv), trace: o.Trace, turns: make(chan *Turn, 1)}
+	d.erasers.of = make(map[string]*eraser)
 	d.budget.limit = max(free-reserve, free/2)
 	if o.Memory > 0 {
 		d.budget.limit = min(o.Memory, d.budget.limit)

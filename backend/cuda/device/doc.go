@@ -17,10 +17,11 @@
 //
 // # Secrets
 //
-// Whatever a call leaves on the card may tell its scalars. Work memory is
-// overwritten at the end of a turn, behind the call's own work, so that the
-// caller does not wait for it and the next turn does; memory is overwritten
-// before it is given back, and pinned memory at the end of a turn.
+// Whatever a call leaves on the card may tell its scalars. Work memory, the stacks
+// of threads and shared memory are overwritten at the end of a turn, behind the
+// call's own work, so that the caller does not wait for it and the next turn does;
+// memory is overwritten before it is given back, and pinned memory at the end of a
+// turn.
 //
 // # Errors
 //

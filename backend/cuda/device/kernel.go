@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
@@ -16,7 +17,7 @@ type code struct {
 
 	mu      sync.Mutex
 	modules map[string]*driver.Module
-	kernels map[string]*driver.Function
+	kernels map[string]loaded
 }
 
 // Kernel is a kernel with parameters P that is ready to launch, with the threads
@@ -24,20 +25,36 @@ type code struct {
 type Kernel[P kernels.Params] struct {
 	*driver.Function
 	Threads int
+
+	stack int64         // what a thread leaves behind, in bytes
+	left  *atomic.Int64 // Device.stack
 }
 
 func newCode(dev *driver.Device) *code {
-	return &code{dev: dev, modules: make(map[string]*driver.Module), kernels: make(map[string]*driver.Function)}
+	return &code{dev: dev, modules: make(map[string]*driver.Module), kernels: make(map[string]loaded)}
 }
 
-// Load loads a kernel, once. It needs no turn. Where there is no code for this
-// card, the error wraps backend.ErrUnavailable and says what to do.
+// Load loads a kernel, once, and what overwrites its stacks. It needs no turn.
+// Where there is no code for this card, the error wraps backend.ErrUnavailable and
+// says what to do.
 func Load[P kernels.Params](d *Device, k kernels.Kernel[P]) (Kernel[P], error) {
 	f, err := d.code.kernel(k.Entry)
-	return Kernel[P]{f, k.Threads}, err
+	if err != nil {
+		return Kernel[P]{}, err
+	}
+	if _, err := d.eraser(f.stack); err != nil {
+		return Kernel[P]{}, err
+	}
+	return Kernel[P]{f.Function, k.Threads, f.stack, &d.stack}, nil
 }
 
-func (c *code) kernel(e kernels.Entry) (*driver.Function, error) {
+// loaded is a kernel of any parameters.
+type loaded struct {
+	*driver.Function
+	stack int64
+}
+
+func (c *code) kernel(e kernels.Entry) (loaded, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f, ok := c.kernels[e.Symbol]; ok {
@@ -48,19 +65,25 @@ func (c *code) kernel(e kernels.Entry) (*driver.Function, error) {
 		on := c.dev.Info().Compute
 		image, err := kernels.Image(e.Unit, on.Major, on.Minor)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+			return loaded{}, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 		}
 		if m, err = c.dev.LoadModule(image); err != nil {
-			return nil, fmt.Errorf("unit %s: %w", e.Unit, err)
+			return loaded{}, fmt.Errorf("unit %s: %w", e.Unit, err)
 		}
 		c.modules[e.Unit] = m
 	}
 	f, err := m.Function(e.Symbol)
 	if err != nil {
-		return nil, err
+		return loaded{}, err
 	}
-	c.kernels[e.Symbol] = f
-	return f, nil
+	// The table knows the architectures in the repository, and the functions
+	// that the kernel calls; the driver knows this card.
+	a, err := f.Attributes()
+	if err != nil {
+		return loaded{}, err
+	}
+	c.kernels[e.Symbol] = loaded{f, int64(max(e.Stack, a.Local))}
+	return c.kernels[e.Symbol], nil
 }
 
 func (c *code) close() error {
@@ -90,6 +113,8 @@ func (k *Kernel[P]) LaunchShaped(s *driver.Stream, l driver.Launch, p P) error {
 	params := make([]driver.Param, len(words))
 	for i, w := range words {
 		params[i] = driver.Param(w)
+	}
+	for left := k.left.Load(); left < k.stack && !k.left.CompareAndSwap(left, k.stack); left = k.left.Load() {
 	}
 	return k.Function.Launch(s, l, params...)
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
 )
 
-// budget counts the bytes that are used of a card's memory.
+// budget counts the bytes that are used of a card's memory. Memory is taken in a
+// turn, and given back at any time.
 type budget struct {
-	limit int64
+	limit  int64
+	spares []Spare // in the order in which they are dropped; under the turn
 
-	mu     sync.Mutex
-	used   int64
-	spares []Spare // in the order in which they are dropped
+	mu   sync.Mutex
+	used int64
 }
 
 // Spare is memory that its owner can do without, because it can make it again.
@@ -31,8 +32,8 @@ type Spare interface {
 // left is the bytes that are free, or would be without what is spare.
 func (b *budget) left() int64 {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	left := b.limit - b.used
+	b.mu.Unlock()
 	for _, s := range b.spares {
 		left += s.Held()
 	}
@@ -41,6 +42,9 @@ func (b *budget) left() int64 {
 
 // take counts size bytes as used, and drops what is spare as far as it must.
 func (b *budget) take(size int64) error {
+	if left := b.left(); size > left {
+		return fmt.Errorf("%w: %d bytes on the device, %d of %d are left", backend.ErrOutOfMemory, size, left, b.limit)
+	}
 	for _, s := range b.spares {
 		if b.count(size) {
 			return nil
@@ -49,10 +53,10 @@ func (b *budget) take(size int64) error {
 			return err
 		}
 	}
-	if b.count(size) {
-		return nil
+	if !b.count(size) {
+		return fmt.Errorf("%w: spare memory did not become free", backend.ErrInternal)
 	}
-	return fmt.Errorf("%w: %d bytes on the device, %d of %d are left", backend.ErrOutOfMemory, size, b.left(), b.limit)
+	return nil
 }
 
 // count uses size bytes if they are free; a negative size gives them back.

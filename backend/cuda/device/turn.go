@@ -111,8 +111,9 @@ func (t *Turn) Send(dst driver.Span, src []byte) error {
 	return t.Copy.Write(dst, src)
 }
 
-// Wipe queues the overwriting of what is secret in the work memory. The caller
-// has waited for everything that it queued, and may queue more after it.
+// Wipe queues the overwriting of what is secret in the work memory, of the stacks
+// of kernels and of shared memory. The caller has waited for everything that it
+// queued, and may queue more after it.
 func (t *Turn) Wipe() error {
 	t.queued = false
 	if t.secret == 0 || t.work == nil {
@@ -120,6 +121,7 @@ func (t *Turn) Wipe() error {
 	}
 	err := errors.Join(
 		t.Compute.Fill(t.work.Span().Slice(0, t.secret), 0),
+		t.dev.erase(t.Compute),
 		t.Mark("wipe"),
 		t.Compute.Record(t.order),
 		t.Copy.Wait(t.order),

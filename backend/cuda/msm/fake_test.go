@@ -15,6 +15,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/driver/fakecuda"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/fixtures"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
 func TestMain(m *testing.M) {
@@ -103,6 +104,75 @@ func TestStreams(t *testing.T) {
 	for in, p := range c.plans {
 		if !in.stream || len(p.chunks) < 2 {
 			t.Errorf("a plan with stream %v and chunks %v", in.stream, p.chunks)
+		}
+	}
+}
+
+// TestManyTilesAndPasses has a set of entries that the sort cuts into tiles, and
+// keys of more bits than one pass looks at; the runs of repeated scalars are cut
+// into tasks.
+func TestManyTilesAndPasses(t *testing.T) {
+	cudatest.OnFake(t)
+	_, c := open(t, device.Options{})
+	c.tune = func(t *tuning) { t.window, t.piece = 10, leastPiece }
+	if err := newSmall(t, kernel.SortTile+3).compute(t, c); err != nil {
+		t.Error(err)
+	}
+	for _, p := range c.plans {
+		if p.tiles < 2 || len(p.passes()) < 2 || p.maxPieces() < foldWidth {
+			t.Errorf("a plan with %d tiles, %d passes and up to %d tasks a run", p.tiles, len(p.passes()), p.maxPieces())
+		}
+	}
+}
+
+// TestSecretsAreWiped: what an MSM leaves on the card, and in pinned memory, is
+// overwritten before the next has its turn, however the call ended.
+func TestSecretsAreWiped(t *testing.T) {
+	const invalidValue = "1"
+	cudatest.OnFake(t)
+	d, c := open(t, device.Options{})
+	c.tune = func(t *tuning) { t.chunk = 64 } // also in chunks
+	s := newSmall(t, 256)
+	bases, err := c.Load(t.Context(), &s.bases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bases.Free()
+	for what, rules := range map[string]string{
+		"an answer":                  "",
+		"a kernel that is refused":   "cuLaunchKernel@9=" + invalidValue,
+		"a download that is refused": "cuMemcpyDtoHAsync@2=" + invalidValue,
+	} {
+		cudatest.Fail(t, rules)
+		_, err := c.Compute(t.Context(), one(bases, s.scalars))
+		if (err == nil) != (rules == "") {
+			t.Fatalf("%s: %v", what, err)
+		}
+		fakecuda.Reset()
+		turn, err := d.Turn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		work, err := turn.Work(turn.Held(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := make([]byte, work.Size())
+		if err := turn.Compute.Read(left, work); err != nil {
+			t.Fatal(err)
+		}
+		if len(left) == 0 || !bytes.Equal(left, make([]byte, len(left))) {
+			t.Errorf("%s: something is left on the card", what)
+		}
+		results, err := turn.Results(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := results.Bytes(); !bytes.Equal(left, make([]byte, len(left))) {
+			t.Errorf("%s: something is left in pinned memory", what)
+		}
+		if err := turn.End(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

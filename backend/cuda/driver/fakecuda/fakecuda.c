@@ -66,6 +66,7 @@ static struct {
 	X(pageable) /* asynchronous copies of host memory that is not pinned */ \
 	X(overruns) /* allocations written beyond their end */                \
 	X(unwiped)  /* pinned memory that was freed and not all zero */       \
+	X(unwiped_memory) /* the same of devices' memory */                  \
 	X(abandoned) /* allocations and objects that a context took with it */ \
 	X(kernels_run)
 
@@ -576,6 +577,11 @@ static void give(char *p, size_t size)
 	free(p);
 }
 
+static int is_wiped(const struct block *b)
+{
+	return b->size == 0 || (b->start[0] == 0 && !memcmp(b->start, b->start + 1, b->size - 1));
+}
+
 static CUresult device_alloc(CUdeviceptr *out, size_t size, CUmemoryPool pool)
 {
 	size_t have = config.memory - current->used;
@@ -646,6 +652,7 @@ static CUresult device_free(CUdeviceptr ptr)
 		return CUDA_ERROR_INVALID_VALUE;
 	counters.memory -= (long long)b->size;
 	counters.allocations--;
+	counters.unwiped_memory += !is_wiped(b);
 	if (b->pool) {
 		b->pool->used -= b->size;
 		pool_shrink(b->pool, b->pool->keep);
@@ -766,11 +773,7 @@ EXPORT CUresult cuMemFreeHost(void *p)
 	struct block *b = find(PINNED, p, 0);
 	if (!b || b->start != p)
 		return leave(CUDA_ERROR_INVALID_VALUE);
-	for (size_t i = 0; i < b->size; i++)
-		if (b->start[i]) {
-			counters.unwiped++;
-			break;
-		}
+	counters.unwiped += !is_wiped(b);
 	counters.pinned--;
 	give(b->start, b->size);
 	drop(b);
