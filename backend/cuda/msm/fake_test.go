@@ -80,8 +80,8 @@ func leastMemory(in input) int64 {
 // and the bases stay on the host.
 func TestStreams(t *testing.T) {
 	cudatest.OnFake(t)
-	s := newSmall(t, 512)
-	chunks := func(t *tuning) { t.chunk = 128 }
+	s := newSmall(t, 128)
+	chunks := func(t *tuning) { t.chunk = 32 }
 	in := inputOf(backend.BN254, backend.G1, s.bases.Count, 0)
 	chunks(&in.tuning)
 	// Not enough for the bases beside it, enough for two chunks of them.
@@ -131,8 +131,8 @@ func TestSecretsAreWiped(t *testing.T) {
 	const invalidValue = "1"
 	cudatest.OnFake(t)
 	d, c := open(t, device.Options{})
-	c.tune = func(t *tuning) { t.chunk = 64 } // also in chunks
-	s := newSmall(t, 256)
+	c.tune = func(t *tuning) { t.chunk = 16 } // also in chunks
+	s := newSmall(t, 64)
 	bases, err := c.Load(t.Context(), &s.bases)
 	if err != nil {
 		t.Fatal(err)
@@ -199,8 +199,8 @@ func TestNoMemory(t *testing.T) {
 func TestBesideAnotherProgram(t *testing.T) {
 	cudatest.OnFake(t)
 	d, c := open(t, device.Options{})
-	s := newSmall(t, 256)
-	c.tune = func(t *tuning) { t.chunk = 64 }
+	s := newSmall(t, 128)
+	c.tune = func(t *tuning) { t.chunk = 32 }
 	in := inputOf(backend.BN254, backend.G1, s.bases.Count, d.Budget())
 	c.tune(&in.tuning)
 	best, err := newPlan(in)
