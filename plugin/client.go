@@ -241,7 +241,7 @@ func (c *Client) FreeBases(ctx context.Context, id backend.BasesID) (err error) 
 type graces struct{ ping, answer, abandoned, close, exit time.Duration }
 
 var defaultGraces = graces{
-	ping: time.Second, answer: 2 * time.Second, abandoned: 5 * time.Second, close: 10 * time.Second, exit: 3 * time.Second,
+	ping: time.Second, answer: 5 * time.Second, abandoned: 5 * time.Second, close: 10 * time.Second, exit: 3 * time.Second,
 }
 
 // Close implements backend.Backend. It waits for the calls in flight as long

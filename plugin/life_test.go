@@ -37,6 +37,7 @@ func stopped(t *testing.T) (*Client, bn, backend.BasesID) {
 	b := newBN(100)
 	id := mustLoad(t, c, b.bases())
 	stop(t, c)
+	c.graces.ping, c.graces.answer = 100*time.Millisecond, 300*time.Millisecond // it never will
 	return c, b, id
 }
 
@@ -55,6 +56,7 @@ func stop(t *testing.T, c *Client) {
 func TestStoppedPlugin(t *testing.T) {
 	t.Parallel()
 	c, b, id := stopped(t)
+	c.graces = defaultGraces
 	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
 	within(t, 5*time.Second, "what has a deadline", func() {
@@ -73,7 +75,7 @@ func TestStoppedPlugin(t *testing.T) {
 			}
 		}
 	})
-	within(t, 8*time.Second, "Close", func() {
+	within(t, 15*time.Second, "Close", func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
