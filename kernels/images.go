@@ -22,24 +22,13 @@ func Image(unit string, major, minor int) ([]byte, error) {
 }
 
 func image(files fs.FS, unit string, major, minor int) ([]byte, error) {
-	archs, err := architectures(files)
+	archs, stale, err := architectures(files)
 	if err != nil {
 		return nil, err
 	}
-	if len(archs) == 0 {
-		return nil, fmt.Errorf("%w in this program: it was built without the tag cuda, make plugin-cuda builds a plugin with it", ErrNoCode)
-	}
-	var have []string
-	best := -1
-	for _, a := range archs {
-		have = append(have, fmt.Sprintf("sm_%d", a))
-		if a/10 == major && a%10 <= minor {
-			best = max(best, a)
-		}
-	}
-	if best < 0 {
-		return nil, fmt.Errorf("%w for compute capability %d.%d, only for %s: in a checkout, `make kernels ARCH=%d%d && make plugin-cuda` builds a plugin with them",
-			ErrNoCode, major, minor, strings.Join(have, ", "), major, minor)
+	best := highest(archs, major, minor)
+	if best == 0 {
+		return nil, missing(archs, highest(stale, major, minor), major, minor)
 	}
 	b, err := fs.ReadFile(files, fmt.Sprintf("sm_%d/%s.fatbin", best, unit))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,32 +37,59 @@ func image(files fs.FS, unit string, major, minor int) ([]byte, error) {
 	return b, err
 }
 
-// architectures are those whose code is there, in order. Code that was built
-// from other sources than this program is an error: parameters may differ.
-func architectures(files fs.FS) (archs []int, err error) {
+// highest is the highest architecture that a device runs, 0 when there is none.
+func highest(archs []int, major, minor int) (best int) {
+	for _, a := range archs {
+		if a/10 == major && a%10 <= minor {
+			best = max(best, a)
+		}
+	}
+	return best
+}
+
+// missing says what to do where there is no code for a device, or only stale.
+func missing(archs []int, stale, major, minor int) error {
+	if stale != 0 {
+		return fmt.Errorf("%w that belong to this program for compute capability %d.%d: those of sm_%d were compiled from other sources: `make kernels ARCH=%d && make plugin-cuda` builds them again",
+			ErrNoCode, major, minor, stale, stale)
+	}
+	if len(archs) == 0 {
+		return fmt.Errorf("%w in this program: it was built without the tag cuda, make plugin-cuda builds a plugin with it", ErrNoCode)
+	}
+	var have []string
+	for _, a := range archs {
+		have = append(have, fmt.Sprintf("sm_%d", a))
+	}
+	return fmt.Errorf("%w for compute capability %d.%d, only for %s: in a checkout, `make kernels ARCH=%d%d && make plugin-cuda` builds a plugin with them",
+		ErrNoCode, major, minor, strings.Join(have, ", "), major, minor)
+}
+
+// architectures are those whose code is there, in order: of this program's
+// sources, and stale, of others, whose parameters may differ.
+func architectures(files fs.FS) (archs, stale []int, err error) {
 	names, err := fs.Glob(files, "sm_*/manifest.json")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, name := range names {
 		var arch int
 		if _, err := fmt.Sscanf(path.Dir(name), "sm_%d", &arch); err != nil {
-			return nil, fmt.Errorf("kernels: folder %s: %w", path.Dir(name), err)
+			return nil, nil, fmt.Errorf("kernels: folder %s: %w", path.Dir(name), err)
 		}
 		text, err := fs.ReadFile(files, name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		var m struct{ Digest string }
 		if err := json.Unmarshal(text, &m); err != nil {
-			return nil, fmt.Errorf("kernels: %s: %w", name, err)
+			return nil, nil, fmt.Errorf("kernels: %s: %w", name, err)
 		}
-		if m.Digest != digest {
-			return nil, fmt.Errorf("%w that belong to this program: those of sm_%d were compiled from other sources: `make kernels ARCH=%d && make plugin-cuda` builds them again, removing kernels/fatbin/sm_%d leaves them out",
-				ErrNoCode, arch, arch, arch)
+		if m.Digest == digest {
+			archs = append(archs, arch)
+		} else {
+			stale = append(stale, arch)
 		}
-		archs = append(archs, arch)
 	}
 	slices.Sort(archs)
-	return archs, nil
+	return archs, stale, nil
 }
