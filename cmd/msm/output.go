@@ -39,7 +39,7 @@ func createOutput(ctx context.Context, path string) (*outputFile, error) {
 		o.f, err = openInPlace(ctx, path)
 	}
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return nil, errors.Join(ctx.Err(), o.close())
 	}
 	if err != nil {
 		return nil, usageError{fmt.Errorf("cannot write %s: %w", path, err)}
