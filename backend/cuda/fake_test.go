@@ -4,7 +4,11 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +18,19 @@ import (
 	"github.com/pippin-zk/pippin/fixtures"
 )
 
+// sayWhy is a variable with which this program says why it cannot open a device.
+const sayWhy = "PIPPIN_SAY_WHY"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(sayWhy) != "" {
+		b, err := Open(Options{})
+		if err == nil {
+			fmt.Println("opened", b.Info().Devices[0].Detail)
+		} else {
+			fmt.Printf("%v: %v\n", backend.FaultOf(err), err)
+		}
+		os.Exit(0)
+	}
 	cudatest.WithKernels()
 	os.Exit(m.Run())
 }
@@ -156,5 +172,43 @@ func TestClosed(t *testing.T) {
 	}
 	if b.Info().Name != "cuda" {
 		t.Error("no Info")
+	}
+}
+
+// TestWhyItDoesNotOpen: whatever is missing, the error says what and what to do.
+// Each case is a process of its own, since a driver starts once.
+func TestWhyItDoesNotOpen(t *testing.T) {
+	const outOfMemory, unsupportedPTX, invalidImage, noBinary = "2", "222", "200", "209"
+	cudatest.OnFake(t)
+	broken := t.TempDir()
+	if err := os.WriteFile(filepath.Join(broken, "libcuda.so.1"), []byte("not a library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := "FAKECUDA_DRIVER=12020"
+	for what, c := range map[string]struct {
+		env  []string
+		says []string
+	}{
+		"all is well":                {nil, []string{"opened", "compute capability 9.0"}},
+		"no driver":                  {[]string{"LD_LIBRARY_PATH=" + broken}, []string{"gone:", "install the NVIDIA driver"}},
+		"no device":                  {[]string{"FAKECUDA_DEVICES=0"}, []string{"gone:", "nvidia-smi must list a GPU"}},
+		"another architecture":       {[]string{"FAKECUDA_CC=7.5"}, []string{"gone:", "compute capability 7.5", "make kernels ARCH=75"}},
+		"a driver too old: PTX":      {[]string{old, "FAKECUDA_FAIL=cuModuleLoadData@1=" + unsupportedPTX}, []string{"gone:", "install driver 580", "driver for CUDA 12.2"}},
+		"a driver too old":           {[]string{old, "FAKECUDA_FAIL=cuModuleLoadData@1=" + invalidImage}, []string{"gone:", "install driver 580", "driver for CUDA 12.2"}},
+		"no code":                    {[]string{"FAKECUDA_FAIL=cuModuleLoadData@1=" + noBinary}, []string{"gone:", "compute capability 9.0"}},
+		"a driver that lacks a call": {[]string{old, "FAKECUDA_FAIL=cuStreamCreate@1=36"}, []string{"gone:", "install a newer NVIDIA driver"}},
+		"no memory for a context":    {[]string{"FAKECUDA_FAIL=cuDevicePrimaryCtxRetain@1=" + outOfMemory}, []string{"backend: out of memory", "nvidia-smi lists"}},
+	} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(append(os.Environ(), sayWhy+"=1"), c.env...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		for _, part := range c.says {
+			if !strings.Contains(string(out), part) {
+				t.Errorf("%s: %q lacks %q", what, out, part)
+			}
+		}
 	}
 }

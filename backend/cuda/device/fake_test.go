@@ -237,7 +237,7 @@ func TestThreadsAreWiped(t *testing.T) {
 		}
 		end(t, turn)
 	}
-	if _, err := d.eraser(1 << 20); !errors.Is(err, backend.ErrUnavailable) {
+	if _, err := d.eraser(1 << 20); !errors.Is(err, backend.ErrUnsupported) {
 		t.Errorf("stacks that nothing overwrites: %v", err)
 	}
 }
@@ -316,7 +316,14 @@ func TestBudget(t *testing.T) {
 	if _, err := turn.Work(4000, 4000); err != nil {
 		t.Fatal(err)
 	}
-	available(budget) // work memory is spare
+	available(budget - 4000)
+	if _, err := turn.Keep(6001, all); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("in place of work memory that is in use: %v", err)
+	}
+	end(t, turn)
+
+	turn = take(t, d)
+	available(budget) // between turns work memory is spare
 	m, err := turn.Keep(3000, all)
 	if err != nil {
 		t.Fatal(err)

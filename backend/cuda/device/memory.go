@@ -25,7 +25,7 @@ type budget struct {
 type Spare interface {
 	// Held is the bytes that Drop would give back.
 	Held() int64
-	// Drop gives them back. Both are called in somebody's turn.
+	// Drop gives them back, when there are any. Both are called in somebody's turn.
 	Drop() error
 }
 
@@ -48,6 +48,9 @@ func (b *budget) take(size int64) error {
 	for _, s := range b.spares {
 		if b.count(size) {
 			return nil
+		}
+		if s.Held() == 0 {
+			continue
 		}
 		if err := s.Drop(); err != nil {
 			return err
@@ -152,7 +155,7 @@ func (d *Device) Write(ctx context.Context, to driver.Span, pieces iter.Seq2[[]b
 		}
 	}
 	if at != to.Size() {
-		return fmt.Errorf("%w: %d bytes written of %d", backend.ErrInvalidInput, at, to.Size())
+		return fmt.Errorf("%w: %d bytes written of %d", backend.ErrInternal, at, to.Size())
 	}
 	return nil
 }

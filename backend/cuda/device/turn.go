@@ -17,6 +17,7 @@ type Turn struct {
 	tracer tracer
 
 	work    *driver.Memory // nil when there is none
+	lent    bool           // Work gave it out in this turn
 	secret  int64          // bytes from its beginning on that are to be overwritten
 	queued  bool           // something may run that was not waited for
 	results *driver.Host   // pinned; nil when there is none
@@ -50,7 +51,7 @@ func (t *Turn) Available() int64 { return t.dev.budget.left() }
 // others, which hold what everybody may know, are not. When there are not as
 // many, the error wraps backend.ErrOutOfMemory and no work memory is left.
 func (t *Turn) Work(size, secret int64) (driver.Span, error) {
-	if t.Held() < size {
+	if t.work == nil || t.work.Size() < size {
 		if err := t.Drop(); err != nil {
 			return driver.Span{}, err
 		}
@@ -60,7 +61,7 @@ func (t *Turn) Work(size, secret int64) (driver.Span, error) {
 		}
 		t.work = m
 	}
-	t.queued = true
+	t.lent, t.queued = true, true
 	t.secret = max(t.secret, secret)
 	return t.work.Span().Slice(0, size), nil
 }
@@ -141,6 +142,7 @@ func (t *Turn) End() error {
 	if t.results != nil {
 		t.results.Wipe()
 	}
+	t.lent = false
 	t.dev.turns <- t
 	return err
 }
@@ -153,9 +155,9 @@ func (t *Turn) settle() error {
 	return errors.Join(err, t.Wipe())
 }
 
-// Held is the bytes of work memory: Turn is Spare.
+// Held is the bytes of work memory that nobody has: Turn is Spare.
 func (t *Turn) Held() int64 {
-	if t.work == nil {
+	if t.work == nil || t.lent {
 		return 0
 	}
 	return t.work.Size()
@@ -171,7 +173,7 @@ func (t *Turn) Drop() error {
 		err = nil // a lost device's memory goes with the process
 	}
 	m := t.work
-	t.work, t.secret = nil, 0
+	t.work, t.secret, t.lent = nil, 0, false
 	return errors.Join(err, t.dev.free(m))
 }
 

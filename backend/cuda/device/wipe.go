@@ -20,7 +20,7 @@ func (d *Device) eraser(stack int64) (*eraser, error) {
 	k, ok := memory.Covering(int(stack))
 	if !ok {
 		return nil, fmt.Errorf("%w: a kernel leaves %d bytes of secrets on the stack of a thread, which nothing overwrites: compile it so that it spills less",
-			backend.ErrUnavailable, stack)
+			backend.ErrUnsupported, stack)
 	}
 	d.erasers.Lock()
 	defer d.erasers.Unlock()

@@ -159,7 +159,7 @@ func TestDevices(t *testing.T) {
 	if _, err := Open(-1, Options{}); !errors.Is(err, backend.ErrUnavailable) {
 		t.Errorf("device -1: %v", err)
 	}
-	if err := InitLibrary("libother.so"); !errors.Is(err, backend.ErrInvalidInput) {
+	if err := InitLibrary("libother.so"); !errors.Is(err, backend.ErrInternal) {
 		t.Errorf("a library chosen too late: %v", err)
 	}
 }
@@ -202,7 +202,7 @@ func TestReadWrite(t *testing.T) {
 		"fill outside":    s.Fill(m.Span().Slice(8, 9), 0),
 		"upload of sizes": s.Upload(m.Span(), HostSpan{}),
 	} {
-		if !errors.Is(err, backend.ErrInvalidInput) {
+		if !errors.Is(err, backend.ErrInternal) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -246,13 +246,13 @@ func TestPinned(t *testing.T) {
 	if live := d.Live(); live.Pinned != size || live.Memory != size || live.Allocations != 2 {
 		t.Errorf("%+v", live)
 	}
-	if err := s.Upload(m.Span(), h.Span().Slice(1, size)); !errors.Is(err, backend.ErrInvalidInput) {
+	if err := s.Upload(m.Span(), h.Span().Slice(1, size)); !errors.Is(err, backend.ErrInternal) {
 		t.Errorf("slice outside pinned memory: %v", err)
 	}
 	span := h.Span()
 	try(t, h.Free())
 	try(t, h.Free())
-	if err := s.Upload(m.Span(), span); !errors.Is(err, backend.ErrInvalidInput) {
+	if err := s.Upload(m.Span(), span); !errors.Is(err, backend.ErrInternal) {
 		t.Errorf("upload of freed memory: %v", err)
 	}
 }
@@ -338,7 +338,7 @@ func TestRegistered(t *testing.T) {
 	try(t, h.Free())
 
 	for name, b := range map[string][]byte{"heap": make([]byte, 1<<20), "nothing": nil} {
-		if _, err := d.RegisterHost(b, false); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, err := d.RegisterHost(b, false); !errors.Is(err, backend.ErrInternal) {
 			t.Errorf("registering %s: %v", name, err)
 		}
 	}
@@ -365,7 +365,7 @@ func TestRegisteredReadOnly(t *testing.T) {
 		t.Error("wrong bytes")
 	}
 	h.Wipe() // must leave the mapping alone
-	if err := s.Download(h.Span(), m.Span()); !errors.Is(err, backend.ErrInvalidInput) {
+	if err := s.Download(h.Span(), m.Span()); !errors.Is(err, backend.ErrInternal) {
 		t.Errorf("download to read-only memory: %v", err)
 	}
 	try(t, h.Free())
@@ -397,7 +397,7 @@ func TestEvents(t *testing.T) {
 	if done, err := a.Done(); !done || err != nil {
 		t.Errorf("stream done %v, %v", done, err)
 	}
-	if _, err := plain.Elapsed(timed); !errors.Is(err, backend.ErrInvalidInput) {
+	if _, err := plain.Elapsed(timed); !errors.Is(err, backend.ErrInternal) {
 		t.Errorf("time of an event without timing: %v", err)
 	}
 	try(t, errors.Join(timed.Close(), plain.Close(), last.Close(), last.Close()))
@@ -544,7 +544,7 @@ func TestLaunch(t *testing.T) {
 		"too many":   poke.Launch(s, Launch{}, 0, 0, 0, 0),
 		"long block": poke.Launch(s, Launch{Block: Dim{X: 1025}}, 0, 0, 0),
 	} {
-		if !errors.Is(err, backend.ErrInvalidInput) {
+		if !errors.Is(err, backend.ErrInternal) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

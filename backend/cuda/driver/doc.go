@@ -27,7 +27,8 @@
 // Every failure of the driver is an *Error: CUDA's name and text, the call, and
 // what to do where that is known. It wraps backend.ErrOutOfMemory,
 // ErrUnavailable (no driver, no device, no kernel image for it), ErrGone, or
-// ErrUnsupported for the rest. Wrong arguments are backend.ErrInvalidInput.
+// ErrUnsupported for the rest. Wrong arguments are the backend's own mistake, and
+// so backend.ErrInternal.
 //
 // An error after which CUDA answers nothing else in this process (an illegal
 // address, a launch failure, a lost device) is ErrGone and is remembered:

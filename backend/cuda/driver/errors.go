@@ -47,6 +47,9 @@ func newError(call string, r Result, text func(Result) string) *Error {
 // there, the device is unavailable.
 func startError(call string, r Result, text func(Result) string) *Error {
 	e := newError(call, r, text)
+	if e.kind == backend.ErrOutOfMemory {
+		e.Hint = hintMemory
+	}
 	if e.kind != backend.ErrUnavailable && e.kind != backend.ErrOutOfMemory {
 		e.kind = backend.ErrUnavailable
 		e.Hint = "the driver does not start: nvidia-smi and the kernel log say more"
@@ -66,12 +69,14 @@ func (e *MemoryError) Error() string {
 	if e.Total == 0 {
 		return fmt.Sprintf("%v: %d bytes asked for", e.Cause, e.Asked)
 	}
-	return fmt.Sprintf("%v: %d bytes asked for, %d free of %d on the device", e.Cause, e.Asked, e.Free, e.Total)
+	return fmt.Sprintf("%v: %d bytes asked for, %d free of %d on the device: %s", e.Cause, e.Asked, e.Free, e.Total, hintMemory)
 }
 
 // Unwrap is the driver's error.
 func (e *MemoryError) Unwrap() error { return e.Cause }
 
+// invalid is for arguments that are wrong. They come from the layers above, and
+// not from the backend's caller: whose fault it is must not look like his.
 func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{backend.ErrInvalidInput}, args...)...)
+	return fmt.Errorf("%w: "+format, append([]any{backend.ErrInternal}, args...)...)
 }

@@ -13,9 +13,9 @@ import (
 func TestMeanings(t *testing.T) {
 	for kind, results := range map[error][]Result{
 		backend.ErrOutOfMemory: {2},
-		backend.ErrUnavailable: {34, 36, 46, 100, 101, 209, 218, 221, 222, 223, 227, 802, 803, 804, 805, 807, 808, 809},
+		backend.ErrUnavailable: {34, 36, 46, 100, 101, 200, 209, 218, 221, 222, 223, 227, 802, 803, 804, 805, 807, 808, 809},
 		backend.ErrGone:        {4, 201, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 806, 810, 911, 999},
-		backend.ErrUnsupported: {1, 3, 200, 400, 500, 600, 701, 720, 801, 12345},
+		backend.ErrUnsupported: {1, 3, 400, 500, 600, 701, 720, 801, 12345},
 	} {
 		for _, r := range results {
 			e := newError("cuCall", r, func(Result) string { return "the text" })
@@ -98,7 +98,7 @@ func TestLaunchShapes(t *testing.T) {
 		{Grid: Dim{X: -1}}, {Grid: Dim{X: 1 << 31}}, {Grid: Dim{Y: 1 << 16}}, {Block: Dim{X: 1025}}, {Block: Dim{Z: 65}},
 		{Shared: -1}, {Shared: 1 << 31},
 	} {
-		if _, err := bad.norm(); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, err := bad.norm(); !errors.Is(err, backend.ErrInternal) {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}

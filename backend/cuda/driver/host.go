@@ -35,7 +35,7 @@ func (d *Device) AllocHost(size int64) (*Host, error) {
 // RegisterHost lets the device copy from and to memory that is mapped shared,
 // such as a memfd; readOnly says that the mapping cannot be written, which a
 // device must support (Info.RegisterReadOnly, else backend.ErrUnsupported).
-// Other memory, Go's heap above all, is backend.ErrInvalidInput: copy it with
+// Other memory, Go's heap above all, is backend.ErrInternal: copy it with
 // Stream.Write. The caller frees the Host before it unmaps the memory.
 //
 // Registering takes some 50 milliseconds for a GiB: do it once a mapping.

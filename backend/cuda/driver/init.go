@@ -32,7 +32,7 @@ func Init() error {
 
 // InitLibrary is Init with the file of the driver's library, to be called
 // before anything else starts the driver. Calling it later is
-// backend.ErrInvalidInput.
+// backend.ErrInternal.
 func InitLibrary(file string) error {
 	system.Lock()
 	late := system.started

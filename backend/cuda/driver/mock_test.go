@@ -116,7 +116,7 @@ func TestOutOfMemorySaysTheNeed(t *testing.T) {
 		t.Errorf("counted as live: %+v", live)
 	}
 	for _, size := range []int64{0, -1} {
-		if _, err := d.Alloc(size); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, err := d.Alloc(size); !errors.Is(err, backend.ErrInternal) {
 			t.Errorf("Alloc(%d): %v", size, err)
 		}
 	}
@@ -192,7 +192,7 @@ func TestNoImageSaysWhatToDo(t *testing.T) {
 		}
 	}
 	_, d := mocked(Success)
-	if _, err := d.LoadModule(nil); !errors.Is(err, backend.ErrInvalidInput) {
+	if _, err := d.LoadModule(nil); !errors.Is(err, backend.ErrInternal) {
 		t.Errorf("no image: %v", err)
 	}
 }
@@ -214,14 +214,14 @@ func TestSpan(t *testing.T) {
 	}
 	for _, c := range []struct{ off, size int64 }{{-1, 1}, {0, -1}, {0, 101}, {101, 0}, {50, 51}, {1 << 62, 1 << 62}} {
 		bad := all.Slice(c.off, c.size)
-		if _, err := bad.on(d); !errors.Is(err, backend.ErrInvalidInput) || bad.Param() != 0 {
+		if _, err := bad.on(d); !errors.Is(err, backend.ErrInternal) || bad.Param() != 0 {
 			t.Errorf("Slice(%d, %d): %v, parameter %d", c.off, c.size, err, bad.Param())
 		}
-		if _, err := bad.Slice(0, 0).on(d); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, err := bad.Slice(0, 0).on(d); !errors.Is(err, backend.ErrInternal) {
 			t.Errorf("Slice(%d, %d) sliced again: %v", c.off, c.size, err)
 		}
 	}
-	if _, err := all.on(other); !errors.Is(err, backend.ErrInvalidInput) {
+	if _, err := all.on(other); !errors.Is(err, backend.ErrInternal) {
 		t.Errorf("another device's memory: %v", err)
 	}
 	if _, err := (Span{}).on(d); err != nil {
@@ -233,7 +233,7 @@ func TestSpan(t *testing.T) {
 	if err := mem.Free(); err != nil {
 		t.Errorf("second Free: %v", err)
 	}
-	if _, err := part.on(d); !errors.Is(err, backend.ErrInvalidInput) || part.Param() != 0 {
+	if _, err := part.on(d); !errors.Is(err, backend.ErrInternal) || part.Param() != 0 {
 		t.Errorf("freed memory: %v", err)
 	}
 }

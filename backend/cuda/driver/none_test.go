@@ -18,7 +18,7 @@ func TestWithoutTheTag(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := InitLibrary("other"); !errors.Is(err, backend.ErrInvalidInput) {
+	if err := InitLibrary("other"); !errors.Is(err, backend.ErrInternal) {
 		t.Errorf("a library chosen too late: %v", err)
 	}
 }

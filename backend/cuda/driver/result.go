@@ -79,6 +79,7 @@ type meaning struct {
 const (
 	hintGone    = "the process must end; a new one gets the device back"
 	hintNoImage = "the kernels hold no code for this device or need a newer driver: install driver 580 (CUDA 13.0) or newer, or rebuild the kernels for this compute capability"
+	hintMemory  = "nvidia-smi lists the programs that hold the device's memory"
 	hintMPS     = "check the CUDA MPS control daemon, or stop it"
 	hintVisible = "nvidia-smi must list a GPU, CUDA_VISIBLE_DEVICES must not hide it, and a container needs the GPU passed in"
 	hintUpdate  = "install a newer NVIDIA driver (580 or newer)"
@@ -93,6 +94,7 @@ var meanings = map[Result]meaning{
 	NoDevice:               {backend.ErrUnavailable, hintVisible},
 	InvalidDevice:          {backend.ErrUnavailable, hintVisible},
 	DeviceNotLicensed:      {backend.ErrUnavailable, "the virtual GPU needs a licence"},
+	InvalidImage:           {backend.ErrUnavailable, hintNoImage},
 	NoBinaryForGPU:         {backend.ErrUnavailable, hintNoImage},
 	InvalidPTX:             {backend.ErrUnavailable, hintNoImage},
 	JITCompilerNotFound:    {backend.ErrUnavailable, hintNoImage},

@@ -10,7 +10,7 @@
 //   - A plan is what is decided before memory is taken: the width of windows, how
 //     the points are cut into chunks, where everything lies. It depends on
 //     nothing but its input (plan.go).
-//   - A job is one MSM of a call, with its plan. A batch is jobs that share the
+//   - A job is one MSM of a call, with its plan. A round is the jobs that share the
 //     work memory: all of a call where they fit, else one after the other.
 //   - A step is one chunk of a job: all phases but the last over these points.
 //   - Entries, runs, tasks and slots are what the kernels make of scalars:

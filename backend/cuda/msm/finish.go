@@ -1,6 +1,8 @@
 package msm
 
 import (
+	"fmt"
+
 	"github.com/consensys/gnark-crypto/ecc/bls12-377"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
 	"github.com/consensys/gnark-crypto/ecc/bn254"
@@ -38,7 +40,7 @@ type affine[P, J any] interface {
 func finish[P, J any, PP affine[P, J], PJ jacobian[J]](sums []byte, c int) ([]byte, error) {
 	s, err := layout.View[J](sums)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", backend.ErrInternal, err)
 	}
 	total := s[len(s)-1]
 	for w := len(s) - 2; w >= 0; w-- {

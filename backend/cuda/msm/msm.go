@@ -81,7 +81,7 @@ type job struct {
 	plan   *plan
 	prog   *program
 
-	// kept is where the scalars stay on the device for later jobs of the batch;
+	// kept is where the scalars stay on the device for later jobs of the round;
 	// the first job with them fills it.
 	kept     device.Region
 	isKept   bool
@@ -123,12 +123,12 @@ func (c *Computer) Compute(ctx context.Context, jobs []Job) (results [][]byte, e
 			results = nil
 		}
 	}()
-	batches, err := c.batches(turn, all)
+	rounds, err := c.rounds(turn, all)
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range batches {
-		if err := c.compute(ctx, turn, b, results); err != nil {
+	for _, r := range rounds {
+		if err := c.compute(ctx, turn, r, results); err != nil {
 			return nil, err
 		}
 	}
@@ -143,39 +143,39 @@ func (j *job) failed(err error) error {
 	return fmt.Errorf("job %d: %w", j.number, err)
 }
 
-// batch is jobs that share the work memory at the same time.
-type batch struct {
+// round is jobs that share the work memory at the same time.
+type round struct {
 	jobs            []*job
 	scalars, points [2]device.Region // a step's input: of even steps, and of odd ones
-	work            int64            // where the plans' rooms begin
+	rooms           int64            // where the plans' rooms begin
 	secret          int64            // what comes after it are points
 	size            int64
 	results         int64
 }
 
-// batches plans the jobs and has the memory for the first of them. Where others
+// rounds plans the jobs and has the memory for the first of them. Where others
 // use the device too and that is not there, it plans again for what is.
-func (c *Computer) batches(turn *device.Turn, jobs []*job) ([]*batch, error) {
+func (c *Computer) rounds(turn *device.Turn, jobs []*job) ([]*round, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	batches, err := c.batchesIn(jobs, turn.Available())
+	rounds, err := c.roundsIn(jobs, turn.Available())
 	if err != nil {
 		return nil, err
 	}
-	_, err = turn.Work(batches[0].size, 0)
+	_, err = turn.Work(rounds[0].size, 0)
 	if !errors.Is(err, backend.ErrOutOfMemory) {
-		return batches, err
+		return rounds, err
 	}
 	free, _, failed := c.dev.Driver().MemInfo()
-	if failed != nil || free >= batches[0].size {
+	if failed != nil || free >= rounds[0].size {
 		return nil, err
 	}
-	return c.batchesIn(jobs, free)
+	return c.roundsIn(jobs, free)
 }
 
-// batchesIn plans the jobs: as one batch where the memory allows, else one by one.
-func (c *Computer) batchesIn(jobs []*job, memory int64) ([]*batch, error) {
+// roundsIn plans the jobs: as one round where the memory allows, else one by one.
+func (c *Computer) roundsIn(jobs []*job, memory int64) ([]*round, error) {
 	for _, j := range jobs {
 		var err error
 		j.plan, err = c.plan(c.inputFor(j.Bases.Loaded, j.Count, j.Bases.host != nil, memory))
@@ -183,13 +183,13 @@ func (c *Computer) batchesIn(jobs []*job, memory int64) ([]*batch, error) {
 			return nil, j.failed(err)
 		}
 	}
-	all := newBatch(jobs, memory)
+	all := newRound(jobs, memory)
 	if len(jobs) == 1 || all.size <= memory {
-		return []*batch{all}, nil
+		return []*round{all}, nil
 	}
-	var ones []*batch
+	var ones []*round
 	for _, j := range jobs {
-		ones = append(ones, newBatch([]*job{j}, memory))
+		ones = append(ones, newRound([]*job{j}, memory))
 	}
 	return ones, nil
 }
@@ -217,8 +217,8 @@ func (c *Computer) plan(in input) (*plan, error) {
 	return p, err
 }
 
-func newBatch(jobs []*job, memory int64) *batch {
-	b := &batch{jobs: jobs}
+func newRound(jobs []*job, memory int64) *round {
+	r := &round{jobs: jobs}
 	var scalars, points, work int64
 	inputs := 1
 	for _, j := range jobs {
@@ -232,12 +232,12 @@ func newBatch(jobs []*job, memory int64) *batch {
 	// The points come last: they are no secret.
 	var at device.Layout
 	for i := range 2 {
-		b.scalars[i] = b.scalars[0]
+		r.scalars[i] = r.scalars[0]
 		if i < inputs {
-			b.scalars[i] = at.Take(scalars)
+			r.scalars[i] = at.Take(scalars)
 		}
 	}
-	b.work = at.Take(work).Off
+	r.rooms = at.Take(work).Off
 	// Scalars of more than one job are kept on the device where there is room.
 	streamed := int64(inputs) * device.Align(points)
 	uses := make(map[*backend.Job][]*job)
@@ -253,47 +253,47 @@ func newBatch(jobs []*job, memory int64) *batch {
 				s.isFilled = s != j
 			}
 		}
-		j.result = device.Region{Off: b.results, Size: int64(j.plan.sets)*j.plan.sumBytes() + 8}
-		b.results += device.Align(j.result.Size)
+		j.result = device.Region{Off: r.results, Size: int64(j.plan.sets)*j.plan.sumBytes() + 8}
+		r.results += device.Align(j.result.Size)
 	}
-	b.secret = at.Size
+	r.secret = at.Size
 	for i := range 2 {
-		b.points[i] = b.points[0]
+		r.points[i] = r.points[0]
 		if i < inputs {
-			b.points[i] = at.Take(points)
+			r.points[i] = at.Take(points)
 		}
 	}
-	b.size = at.Size
-	return b
+	r.size = at.Size
+	return r
 }
 
-// compute runs a batch and stores the answers.
-func (c *Computer) compute(ctx context.Context, turn *device.Turn, b *batch, results [][]byte) error {
-	memory, err := turn.Work(b.size, b.secret)
+// compute runs a round and stores the answers.
+func (c *Computer) compute(ctx context.Context, turn *device.Turn, r *round, results [][]byte) error {
+	memory, err := turn.Work(r.size, r.secret)
 	if err != nil {
 		return err
 	}
-	pinned, err := turn.Results(b.results)
+	pinned, err := turn.Results(r.results)
 	if err != nil {
 		return err
 	}
-	x := &execution{batch: b, pipe: &c.pipe, turn: turn, memory: memory, pinned: pinned.Span()}
+	x := &execution{round: r, pipe: &c.pipe, turn: turn, memory: memory, pinned: pinned.Span()}
 	if err := x.execute(ctx); err != nil {
 		return err
 	}
-	answers, err := finishAll(b.jobs, pinned.Bytes())
+	answers, err := finishAll(r.jobs, pinned.Bytes())
 	if err != nil {
 		return err
 	}
-	for i, j := range b.jobs {
+	for i, j := range r.jobs {
 		results[j.number] = answers[i]
 	}
 	return nil
 }
 
-// execution is a batch on the device.
+// execution is a round on the device.
 type execution struct {
-	*batch
+	*round
 	*pipe
 	turn   *device.Turn
 	memory driver.Span
@@ -395,36 +395,36 @@ func (x *execution) upload(ctx context.Context, i int) error {
 // step launches the phases for one chunk.
 func (x *execution) step(i int) error {
 	s := &x.steps[i]
-	r := &run{plan: s.plan, program: s.prog, stream: x.turn.Compute,
-		memory: x.memory.Slice(x.work, s.plan.room.Size), mark: x.turn.Mark}
-	if err := r.stream.Wait(x.copied[i%2]); err != nil {
+	p := &phases{plan: s.plan, program: s.prog, stream: x.turn.Compute,
+		memory: x.memory.Slice(x.rooms, s.plan.room.Size), mark: x.turn.Mark}
+	if err := p.stream.Wait(x.copied[i%2]); err != nil {
 		return err
 	}
-	if err := r.mark("copy"); err != nil {
+	if err := p.mark("copy"); err != nil {
 		return err
 	}
 	if s.first {
-		if err := r.begin(); err != nil {
+		if err := p.begin(); err != nil {
 			return err
 		}
 	}
-	if err := r.step(x.pointsOf(i), x.scalarsOf(i), s.n, 0, s.Source.Check, s.from, x.read[i%2]); err != nil {
+	if err := p.step(x.pointsOf(i), x.scalarsOf(i), s.n, 0, s.Source.Check, s.from, x.read[i%2]); err != nil {
 		return err
 	}
 	if s.last {
-		if err := r.end(); err != nil {
+		if err := p.end(); err != nil {
 			return err
 		}
-		sums := r.at(s.plan.room.sums)
+		sums := p.at(s.plan.room.sums)
 		out := x.pinned.Slice(s.result.Off, s.result.Size)
-		if err := r.stream.Download(out.Slice(0, sums.Size()), sums); err != nil {
+		if err := p.stream.Download(out.Slice(0, sums.Size()), sums); err != nil {
 			return err
 		}
-		if err := r.stream.Download(out.Slice(sums.Size(), 4), r.at(s.plan.room.bad)); err != nil {
+		if err := p.stream.Download(out.Slice(sums.Size(), 4), p.at(s.plan.room.bad)); err != nil {
 			return err
 		}
 	}
-	return r.stream.Record(x.done[i%2])
+	return p.stream.Record(x.done[i%2])
 }
 
 // finishAll makes affine points of what came back.

@@ -91,7 +91,7 @@ func TestMultiples(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	r := &run{plan: p, program: prog, stream: s, memory: room.In(memory), mark: func(string) error { return nil }}
+	r := &phases{plan: p, program: prog, stream: s, memory: room.In(memory), mark: func(string) error { return nil }}
 	if err := r.begin(); err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ type room struct {
 	counts, totals device.Region
 	live           device.Region
 	begin, end     device.Region
-	work, tasks    device.Region
+	tally, tasks   device.Region
 	splits, owner  device.Region
 	slots, buckets device.Region
 	sums, bad      device.Region
@@ -171,7 +171,7 @@ func (p *plan) fill() bool {
 	l.totals = l.Take(4 * sets * kernel.SortRadix)
 	l.live = l.Take(4 * sets)
 	l.begin, l.end = l.Take(4*buckets), l.Take(4*buckets)
-	l.work = l.Take(4 * kernel.TallyWords)
+	l.tally = l.Take(4 * kernel.TallyWords)
 	// A run longer than piece becomes at most length/piece + 1 tasks.
 	splits := entries / int64(p.piece)
 	l.tasks = l.Take(4 * kernel.TaskWords * p.maxTasks())
