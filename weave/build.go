@@ -1,13 +1,11 @@
 package weave
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -68,26 +66,20 @@ func (t *tool) shared(step string) (*built, error) {
 // build has the go command that runs this program build weave/auto in the same
 // module, with the same flags and through this program, and lists what it needs.
 func (t *tool) build() (*built, error) {
-	flags, dir, err := t.outer()
+	c, err := t.closure()
 	if err != nil {
 		return nil, err
 	}
-	if t.foundProfile(flags) {
-		return nil, errors.New("package main has a default.pgo: name it (-pgo=PATH/default.pgo), or do without (-pgo=off)")
+	if t.foundProfile(c.outer) {
+		return nil, errProfile
 	}
-	args := []string{"-deps", "-export", "-f", "{{.ImportPath}}\t{{.Export}}\t{{.BuildID}}", "-toolexec=" + quote(t.Self)}
-	cmd := t.list(dir, append(append(args, flags...), "--", autoPackage))
-	cmd.Env = append(cmd.Env, innerVariable+"=1")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	args := slices.Concat([]string{"list"}, c.flags,
+		[]string{"-deps", "-export", "-f", "{{.ImportPath}}\t{{.Export}}\t{{.BuildID}}", "-toolexec=" + quote(t.Self), "--", autoPackage})
+	inner := *t
+	inner.Env = append(slices.Clone(t.Env), innerVariable+"=1")
+	out, err := inner.goOutput(c.dir, args...)
 	if err != nil {
-		message := strings.Join(strings.Fields(stderr.String()), " ")
-		if exit := new(exec.ExitError); !errors.As(err, &exit) || message == "" {
-			message = err.Error() + " " + message
-		}
-		return nil, fmt.Errorf("building %s: %s. A woven program is linked with that package, which the program's module has to provide: "+
-			"go get -tool %s/cmd/msm, or a go.work or -modfile with pippin", autoPackage, message, Module)
+		return nil, fmt.Errorf("building %s: %w", autoPackage, err)
 	}
 	b := new(built)
 	for line := range strings.Lines(string(out)) {

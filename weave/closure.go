@@ -1,6 +1,7 @@
 package weave
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -22,36 +23,93 @@ type source struct {
 	GoFiles, CgoFiles, CFiles, CXXFiles, HFiles, SFiles, SysoFiles, EmbedFiles []string
 }
 
-// closure is a digest of the sources that weave/auto is compiled from, Go's own
-// left out, and the flags of the go command. Where there is no weave/auto, it
-// is empty: then only programs without curves can be built.
-func (t *tool) closure() (digest string, flags []string) {
-	flags, dir, err := t.outer()
+// closure is weave/auto and what it needs, as the program's build finds them.
+type closure struct {
+	outer    // whose flags name a file of modules with pippin where the program's own have none
+	packages []source
+}
+
+// closure finds weave/auto in the modules of the build that is going on, or
+// else in those modules with pippin's beside them. The error is errNoCurves
+// where the program has none.
+func (t *tool) closure() (*closure, error) {
+	o, err := t.outer()
 	if err != nil {
-		return "", nil
+		return nil, err
 	}
-	cmd := t.list(dir, slices.Concat([]string{"-deps", "-json=ImportPath,Dir,Standard,GoFiles,CgoFiles,CFiles,CXXFiles,HFiles,SFiles,SysoFiles,EmbedFiles"},
-		flags, []string{"--", autoPackage}))
-	cmd.Stderr = nil
-	out, err := cmd.Output()
+	if slices.ContainsFunc(o.packages, func(p string) bool { return strings.Contains(p, "@") }) {
+		return nil, errors.New("PACKAGE@VERSION is built by a go.mod of its own: get the module's sources, and build there")
+	}
+	c := &closure{outer: o}
+	c.packages, err = t.sources(o)
+	if err == nil {
+		return c, c.check()
+	}
+	file, ok, moduleErr := t.modulesWithPippin(o)
+	switch {
+	case moduleErr != nil:
+		return nil, moduleErr
+	case !ok:
+		return nil, fmt.Errorf("%w. A woven program is linked with that package, which the program's module has to provide: go get %s", err, autoPackage)
+	}
+	c.flags = append(o.without("mod", "modfile"), "-mod=readonly", "-modfile="+file)
+	if c.packages, err = t.sources(c.outer); err != nil {
+		return nil, err
+	}
+	return c, c.check()
+}
+
+// sources lists weave/auto and what it needs.
+func (t *tool) sources(o outer) (list []source, err error) {
+	out, err := t.goList(o, "-deps", "-json=ImportPath,Dir,Standard,GoFiles,CgoFiles,CFiles,CXXFiles,HFiles,SFiles,SysoFiles,EmbedFiles", "--", autoPackage)
 	if err != nil {
-		return "", flags
+		return nil, err
 	}
-	replaced, err := overlay(flags, dir)
-	if err != nil {
-		return "", flags
-	}
-	h := sha256.New()
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var s source
 		if err := d.Decode(&s); errors.Is(err, io.EOF) {
-			return hex.EncodeToString(h.Sum(nil)), flags
+			return list, nil
 		} else if err != nil {
-			return "", flags
+			return nil, err
 		}
-		if s.Standard {
+		if !s.Standard {
+			list = append(list, s)
+		}
+	}
+}
+
+// check refuses what cannot be woven, before anything is compiled: another
+// pippin than this program is of, and packages of curves that are not as
+// expected.
+func (c *closure) check() error {
+	for _, s := range c.packages {
+		if s.ImportPath == autoPackage {
+			if err := fits(filepath.Join(s.Dir, "..", "..")); err != nil {
+				return err
+			}
+		}
+		if !isCurve(s.ImportPath) {
 			continue
 		}
+		var files []string
+		for _, name := range s.GoFiles {
+			files = append(files, filepath.Join(s.Dir, name))
+		}
+		if _, _, err := weaveCurve(files, func(...string) bool { return true }); err != nil {
+			return fmt.Errorf("package %s: %w", s.ImportPath, err)
+		}
+	}
+	return nil
+}
+
+// digest is one of all sources, Go's own left out.
+func (c *closure) digest() (string, error) {
+	replaced, err := c.overlay()
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	for _, s := range c.packages {
 		for _, name := range slices.Concat(s.GoFiles, s.CgoFiles, s.CFiles, s.CXXFiles, s.HFiles, s.SFiles, s.SysoFiles, s.EmbedFiles) {
 			at := filepath.Join(s.Dir, name)
 			if other, ok := replaced[at]; ok {
@@ -59,48 +117,67 @@ func (t *tool) closure() (digest string, flags []string) {
 			}
 			b, err := os.ReadFile(at)
 			if err != nil {
-				return "", flags
+				return "", err
 			}
 			fmt.Fprintf(h, "%s %s %d\n", s.ImportPath, name, len(b))
 			h.Write(b)
 		}
 	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // overlay is the files that the flag -overlay puts others in the place of.
-func overlay(flags []string, dir string) (map[string]string, error) {
-	for _, f := range slices.Backward(flags) {
-		path, ok := strings.CutPrefix(f, "-overlay=")
-		if !ok {
-			continue
-		}
-		absolute := func(path string) string {
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(dir, path)
-			}
-			return filepath.Clean(path)
-		}
-		b, err := os.ReadFile(absolute(path))
-		if err != nil {
-			return nil, err
-		}
-		var o struct{ Replace map[string]string }
-		if err := json.Unmarshal(b, &o); err != nil {
-			return nil, err
-		}
-		replaced := map[string]string{}
-		for from, to := range o.Replace {
-			replaced[absolute(from)] = absolute(to)
-		}
-		return replaced, nil
+func (o *outer) overlay() (map[string]string, error) {
+	path := o.value("overlay")
+	if path == "" {
+		return nil, nil
 	}
-	return nil, nil
+	absolute := func(path string) string {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(o.dir, path)
+		}
+		return filepath.Clean(path)
+	}
+	b, err := os.ReadFile(absolute(path))
+	if err != nil {
+		return nil, err
+	}
+	var file struct{ Replace map[string]string }
+	if err := json.Unmarshal(b, &file); err != nil {
+		return nil, err
+	}
+	replaced := map[string]string{}
+	for from, to := range file.Replace {
+		replaced[absolute(from)] = absolute(to)
+	}
+	return replaced, nil
 }
 
-// list is the command "go list" as the go command that runs this program would
-// run it in its folder.
-func (t *tool) list(dir string, args []string) *exec.Cmd {
-	cmd := t.command(t.goCommand(), append([]string{"list"}, args...)...)
+// goList is the output of "go list" with the flags of the go command that runs
+// this program, in its folder.
+func (t *tool) goList(o outer, args ...string) ([]byte, error) {
+	return t.goOutput(o.dir, slices.Concat([]string{"list"}, o.flags, args)...)
+}
+
+// goOutput is the output of a go command in a folder. Its error says what the
+// command said.
+func (t *tool) goOutput(dir string, args ...string) ([]byte, error) {
+	cmd := t.goIn(dir, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		if message := strings.Join(strings.Fields(stderr.String()), " "); message != "" {
+			return nil, errors.New(message)
+		}
+		return nil, fmt.Errorf("go %s: %w", args[0], err)
+	}
+	return out, nil
+}
+
+// goIn is a go command, run in a folder as its user would.
+func (t *tool) goIn(dir string, args ...string) *exec.Cmd {
+	cmd := t.command(t.goCommand(), args...)
 	cmd.Env = slices.DeleteFunc(slices.Clone(t.Env), func(e string) bool {
 		return strings.HasPrefix(e, "TOOLEXEC_IMPORTPATH=") || e == "GOROOT=" || strings.HasPrefix(e, "PWD=")
 	})

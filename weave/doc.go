@@ -24,6 +24,8 @@
 // it depends on a curve, also when the curve comes out of the build cache.
 //
 // The packages of weave/auto are built by the go command itself, in the folder
-// and with the flags of the build that is going on: the linker accepts only
-// packages that were compiled against each other.
+// and with the flags of the build that is going on, and in the versions that the
+// program has: the linker accepts only packages that were compiled against each
+// other. The program's go.mod needs no pippin for that and is not changed; a
+// copy with pippin in it lies in the build cache.
 package weave

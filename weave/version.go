@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"runtime"
@@ -14,7 +15,7 @@ import (
 // stands for this package in the build cache: two programs with the same
 // sources weave the same, whatever else is in them.
 //
-//go:embed archive.go build.go closure.go compile.go flags.go importcfg.go link.go source.go text.go version.go weave.go
+//go:embed archive.go build.go closure.go compile.go flags.go importcfg.go link.go modules.go profile.go source.go text.go version.go weave.go
 var sources embed.FS
 
 // digest names this weaver: its sources, the compiler they were built with and
@@ -50,11 +51,27 @@ func (t *tool) version() error {
 	if err != nil {
 		return err
 	}
-	sources, flags := t.closure()
-	if t.name == "compile" {
-		flags = nil // the go command sees to those
+	parts := []string{d}
+	switch c, err := t.closure(); {
+	case errors.Is(err, errNoCurves):
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	default:
+		if !t.inner() {
+			if err := t.checkProfiles(c.outer); err != nil {
+				return fmt.Errorf("%w: %w", ErrRefused, err)
+			}
+		}
+		sources, err := c.digest()
+		if err != nil {
+			return err
+		}
+		parts = append(parts, sources)
+		if t.name == "link" { // of the compiler's, the go command sees to it
+			parts = append(parts, c.flags...)
+		}
 	}
-	d = hex.EncodeToString(sha256sum(append([]string{d, sources}, flags...)...))[:32]
+	d = hex.EncodeToString(sha256sum(parts...))[:32]
 	// Development versions of Go take the last field's build ID only, releases
 	// the whole line.
 	line = bytes.TrimSpace(line)

@@ -88,21 +88,61 @@ func TestRunPassesThrough(t *testing.T) {
 	}
 }
 
-func TestCompileFlags(t *testing.T) {
+func TestParseCommand(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"build -o x -race -tags a,b ./...", "-race -tags=a,b"},
-		{"build --tags=a -ldflags -race -trimpath main.go -race", "-tags=a -trimpath"},
-		{"-C dir build -mod mod .", "-mod=mod"},
-		{"-C=dir test -run -race -count=1 . -race -args -msan", "-race"},
-		{"test ./... -gcflags=all=-N -v -timeout 1m -pgo off", "-gcflags=all=-N -pgo=off"},
-		{"vet -race ./...", "-race"},
-		{"run -race=true . -msan", "-race=true"},
-		{"install -buildmode pie -toolexec msm -modfile=x -- -race", "-buildmode=pie -modfile=x"},
-		{"build", ""},
-		{"", ""},
+		{"build -o x -race -tags a,b ./...", "-race -tags=a,b; ./..."},
+		{"build --tags=a -ldflags -race -trimpath main.go -race", "-tags=a -trimpath; main.go -race"},
+		{"-C dir build -mod mod .", "-mod=mod; ."},
+		{"-C=dir test -run -race -count=1 . -race -args -msan", "-race; ."},
+		{"test ./... -gcflags=all=-N -v -timeout 1m -pgo off", "-gcflags=all=-N -pgo=off; ./..."},
+		{"test -test.run x -short ./a -own value -race ./b", "-race; ./a"},
+		{"vet -race ./...", "-race; ./..."},
+		{"run -race=true . -msan", "-race=true; ."},
+		{"run a.go b.go c -race", "; a.go b.go"},
+		{"install -buildmode pie -toolexec msm -modfile=x -- a -race", "-buildmode=pie -modfile=x; a -race"},
+		{"build", "; "},
+		{"", "; "},
 	} {
-		if got := strings.Join(compileFlags(strings.Fields(c.args)), " "); got != c.want {
-			t.Errorf("%q: %q, want %q", c.args, got, c.want)
+		o, err := parseCommand(strings.Fields(c.args))
+		if got := strings.Join(o.flags, " ") + "; " + strings.Join(o.packages, " "); got != c.want || err != nil {
+			t.Errorf("%q: %q, %v, want %q", c.args, got, err, c.want)
+		}
+	}
+	for _, args := range []string{"build -fast ./...", "run -fast .", "install -fast=yes .", "list -v -fast"} {
+		if _, err := parseCommand(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), "-fast") {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
+
+// TestKnownFlags has every flag of this go command be known, and those with a
+// value be known for that.
+func TestKnownFlags(t *testing.T) {
+	for _, topic := range []string{"build", "install", "run", "test", "testflag"} {
+		out, err := exec.Command("go", "help", topic).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for line := range strings.Lines(string(out)) {
+			text, ok := strings.CutPrefix(line, "\t-")
+			words := strings.Fields(text)
+			if !ok || len(words) == 0 || words[0] == "args" {
+				continue
+			}
+			found++
+			value, compiles := buildFlags[words[0]]
+			other, known := otherFlags[words[0]]
+			if !compiles && !known {
+				t.Errorf("go help %s: -%s is not known", topic, words[0])
+			}
+			optional := words[0] == "json" || words[0] == "buildvcs" // its value needs a "="
+			if has := len(words) > 1; has != (value || other) && !optional {
+				t.Errorf("go help %s: %s: is the value known?", topic, strings.TrimSpace(line))
+			}
+		}
+		if found == 0 && topic != "install" && topic != "run" {
+			t.Errorf("go help %s: no flags found", topic)
 		}
 	}
 }

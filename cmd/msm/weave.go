@@ -7,7 +7,7 @@ import (
 
 	"github.com/pippin-zk/pippin/weave"
 	// Woven programs are linked with this package. Imported here, whatever it
-	// needs is among the requirements of a module that has msm as a tool.
+	// needs is in a module's go.sum where msm is a tool of the module.
 	_ "github.com/pippin-zk/pippin/weave/auto"
 )
 
@@ -16,10 +16,8 @@ func (a *app) weaveCommand() *cobra.Command {
 		Use:   "weave TOOL [ARGUMENT...]",
 		Short: "Build programs whose MSMs ask pippin first: go build -toolexec=\"msm weave\" ./...",
 		Long: `Run a tool of the Go toolchain and have gnark-crypto's MultiExp ask pippin in what
-it compiles. To be used by the go command, in a module that has pippin:
+it compiles. To be used by the go command, in any module:
 
-	go get -tool github.com/pippin-zk/pippin/cmd/msm
-	go install tool
 	go build -toolexec="msm weave" ./...
 
 docs/howto/weave.md says what the program does then.`,

@@ -53,7 +53,7 @@ var table = map[string]rule{
 	"internal/layout":     {inside: []string{"backend"}, outside: []string{gnarkCrypto}},
 	"kernels":             {inside: []string{"kernels/...", "internal/oracle"}, never: []string{cu, goPlugin}},
 	"bench":               {never: []string{cu}},
-	"weave":               {inside: []string{}, outside: []string{"golang.org/x/sys"}},
+	"weave":               {inside: []string{}, outside: []string{"golang.org/x/sys", "golang.org/x/mod"}},
 	"weave/auto":          {inside: []string{"msm", "weave/internal/hook"}, outside: []string{gnarkCrypto}},
 	"weave/internal/hook": {inside: []string{".", "msm", "backend", "internal/layout"}, outside: []string{gnarkCrypto}},
 

@@ -2,6 +2,9 @@
 // MultiExp ask an engine of pippin. A program imports it through the compiler,
 // not in its source; compiled without "msm weave" it does nothing.
 //
+// Points have to be in the subgroup of order r: others give another answer than
+// gnark-crypto's, for a device rewrites scalars with r P = 0.
+//
 // The environment configures the engine, which is opened by the first MSM that
 // is large enough:
 //

@@ -1,5 +1,6 @@
 // Command prover is a program that knows nothing of pippin: MSMs in every
-// group, and proofs. The tests build it stock and woven.
+// group, and proofs, which snark.go adds: without it, it needs gnark-crypto only.
+// The tests build it stock and woven.
 //
 //	prover CASE...
 //
@@ -10,8 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
-	"github.com/consensys/gnark/logger"
 )
 
 var cases = map[string]func() error{
@@ -22,14 +21,11 @@ var cases = map[string]func() error{
 	"gc":         gcCase,
 	"concurrent": concurrentCase,
 	"kzg":        kzgCase,
-	"groth16":    groth16Case,
-	"plonk":      plonkCase,
 }
 
 var errWrong = errors.New("wrong result")
 
 func main() {
-	logger.Disable()
 	for _, name := range os.Args[1:] {
 		run, ok := cases[name]
 		if !ok {

@@ -5,17 +5,21 @@ import (
 	"math/big"
 
 	"github.com/consensys/gnark-crypto/ecc"
-	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
-	"github.com/consensys/gnark-crypto/ecc/bls12-381/kzg"
 	"github.com/consensys/gnark/backend/groth16"
 	"github.com/consensys/gnark/backend/plonk"
 	"github.com/consensys/gnark/frontend"
 	"github.com/consensys/gnark/frontend/cs/r1cs"
 	"github.com/consensys/gnark/frontend/cs/scs"
+	"github.com/consensys/gnark/logger"
 	"github.com/consensys/gnark/test/unsafekzg"
 )
 
 const rounds = 100
+
+func init() {
+	logger.Disable()
+	cases["groth16"], cases["plonk"] = groth16Case, plonkCase
+}
 
 // powers says that Y is X squared and added to itself, again and again.
 type powers struct {
@@ -115,34 +119,6 @@ func plonkCase() error {
 			if err := plonk.Verify(proof, vk, public); err != nil {
 				return fmt.Errorf("%v: %w", id, err)
 			}
-		}
-	}
-	return nil
-}
-
-func kzgCase() error {
-	const n = 600
-	srs, err := kzg.NewSRS(n, big.NewInt(424242))
-	if err != nil {
-		return err
-	}
-	for _, size := range []int{n, n, 400, n - 1, 512} {
-		p := make([]fr.Element, size)
-		for i := range p {
-			p[i].MustSetRandom()
-		}
-		digest, err := kzg.Commit(p, srs.Pk)
-		if err != nil {
-			return err
-		}
-		var at fr.Element
-		at.MustSetRandom()
-		proof, err := kzg.Open(p, at, srs.Pk)
-		if err != nil {
-			return err
-		}
-		if err := kzg.Verify(&digest, &proof, at, srs.Vk); err != nil {
-			return err
 		}
 	}
 	return nil
