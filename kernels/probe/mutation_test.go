@@ -22,6 +22,9 @@ var onlyMutant = flag.String("probe.mutant", "", "try only the mutants of this f
 // tries one part, which changes whenever a header does.
 const sampled = 50
 
+// seen is how many items show every mutant.
+const seen = 200
+
 const headers = "../thread"
 
 // TestMutants puts faults into copies of the headers and demands that the models
@@ -180,7 +183,7 @@ func (m mutant) survives(program string) bool {
 			continue
 		}
 		for _, o := range allOps() {
-			if o.name == name && o.run(c, a, items(&o), *seedFlag) != nil {
+			if o.name == name && o.run(c, a, items(&o, seen), *seedFlag) != nil {
 				_ = c.close()
 				return false
 			}

@@ -92,7 +92,7 @@ func TestProbe(t *testing.T) {
 				if !ok {
 					t.Fatalf("%s: no such argument", entry)
 				}
-				if err := o.run(c, a, items(&o), *seedFlag); err != nil {
+				if err := o.run(c, a, items(&o, *countFlag), *seedFlag); err != nil {
 					t.Error(err)
 				}
 			}
@@ -111,9 +111,10 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-func items(o *op) int {
+// items is how many an operation gets of so many.
+func items(o *op, count int) int {
 	if o.slow {
-		return *countFlag/8 + 1
+		return count/8 + 1
 	}
-	return *countFlag
+	return count
 }
