@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,8 @@ import (
 // order of the build may be among them.
 var flags = []string{"-std=c++20", "-O3", "--compress-mode=size"}
 
+const manifestFile = "manifest.json"
+
 // manifest says what the fatbins of an architecture were made from and with.
 type manifest struct {
 	Digest       string            `json:"digest"` // of all sources
@@ -34,7 +37,7 @@ type manifest struct {
 }
 
 func readManifest(root string, arch int) (m manifest, err error) {
-	text, err := os.ReadFile(filepath.Join(root, folder(fatbins, arch), "manifest.json"))
+	text, err := os.ReadFile(filepath.Join(root, folder(fatbins, arch), manifestFile))
 	if err != nil {
 		return m, err
 	}
@@ -43,6 +46,7 @@ func readManifest(root string, arch int) (m manifest, err error) {
 
 type unitRecord struct {
 	Name    string         `json:"name"`
+	Defines []string       `json:"defines,omitempty"`
 	SHA256  string         `json:"sha256"`
 	Bytes   int            `json:"bytes"`
 	Kernels []kernelRecord `json:"kernels"`
@@ -64,9 +68,11 @@ type builder struct {
 	root, cuda, out string
 }
 
-// run compiles all units for an architecture and writes their manifest.
+// run compiles all units for an architecture and writes their manifest. A unit
+// that the folder's manifest has, from the same sources, by the same compiler,
+// is kept.
 func (b *builder) run(arch int) error {
-	files, err := sources(b.root)
+	files, err := sources(b.root, unitsFor(0))
 	if err != nil {
 		return err
 	}
@@ -75,21 +81,34 @@ func (b *builder) run(arch int) error {
 		return fmt.Errorf("nvcc: %w", err)
 	}
 	out := folder(b.out, arch)
-	if err := os.RemoveAll(out); err != nil {
-		return err
-	}
 	us := unitsFor(arch)
 	m := manifest{Digest: digest(files), Compiler: release(string(version)), Flags: flags,
 		Architecture: arch, Sources: files, Units: make([]unitRecord, len(us))}
+	var old manifest
+	if text, err := os.ReadFile(filepath.Join(out, manifestFile)); err == nil {
+		if err := json.Unmarshal(text, &old); err != nil {
+			return fmt.Errorf("%s: %w", out, err)
+		}
+		// A build that does not end leaves none.
+		if err := os.Remove(filepath.Join(out, manifestFile)); err != nil {
+			return err
+		}
+	}
 	var g errgroup.Group
 	g.SetLimit(runtime.NumCPU())
 	for i, u := range us {
 		g.Go(func() (err error) {
-			m.Units[i], err = b.unit(u, arch)
+			var kept bool
+			if m.Units[i], kept, err = b.keep(u, old, m); !kept && err == nil {
+				m.Units[i], err = b.unit(u, arch)
+			}
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
+		return err
+	}
+	if err := removeOthers(out, us); err != nil {
 		return err
 	}
 	for _, u := range m.Units {
@@ -99,7 +118,48 @@ func (b *builder) run(arch int) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(out, "manifest.json"), append(text, '\n'), 0o644)
+	return os.WriteFile(filepath.Join(out, manifestFile), append(text, '\n'), 0o644)
+}
+
+// keep finds a unit in an old manifest, if what it was made from and with is
+// still so, and its code is there.
+func (b *builder) keep(u unit, old, now manifest) (r unitRecord, kept bool, err error) {
+	i := slices.IndexFunc(old.Units, func(r unitRecord) bool { return r.Name == u.id() })
+	if i < 0 || old.Compiler != now.Compiler || !slices.Equal(old.Flags, now.Flags) || !slices.Equal(old.Units[i].Defines, u.defines) {
+		return r, false, nil
+	}
+	files, err := sources(b.root, []unit{u})
+	if err != nil {
+		return r, false, err
+	}
+	for name, digest := range files {
+		if old.Sources[name] != digest {
+			return r, false, nil
+		}
+	}
+	image, err := os.ReadFile(filepath.Join(folder(b.out, now.Architecture), u.id()+".fatbin"))
+	if err != nil || sum(image) != old.Units[i].SHA256 {
+		return r, false, nil // it is compiled again
+	}
+	return old.Units[i], true, nil
+}
+
+// removeOthers removes code in a folder that belongs to none of the units.
+func removeOthers(folder string, us []unit) error {
+	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if slices.ContainsFunc(us, func(u unit) bool { return path == filepath.Join(folder, u.id()+".fatbin") }) {
+			return nil
+		}
+		return os.Remove(path)
+	})
+}
+
+func sum(image []byte) string {
+	s := sha256.Sum256(image)
+	return hex.EncodeToString(s[:])
 }
 
 // some compiles the units that match a pattern.
@@ -147,8 +207,7 @@ func (b *builder) unit(u unit, arch int) (unitRecord, error) {
 	if err != nil {
 		return unitRecord{}, err
 	}
-	sum := sha256.Sum256(image)
-	r := unitRecord{Name: u.id(), SHA256: hex.EncodeToString(sum[:]), Bytes: len(image), Kernels: resources(report.String())}
+	r := unitRecord{Name: u.id(), Defines: u.defines, SHA256: sum(image), Bytes: len(image), Kernels: resources(report.String())}
 	counts, err := b.instructions(out)
 	if err != nil {
 		return unitRecord{}, err

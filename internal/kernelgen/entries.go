@@ -21,7 +21,7 @@ const (
 // kernel, so that a launch names them, and a kernel that is renamed, or takes
 // something else, no longer compiles where it is launched.
 func tables(root string) (map[string][]byte, error) {
-	sources, err := sources(root)
+	sources, err := sources(root, unitsFor(0))
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func hostObjects(root string) (map[string]hostObject, error) {
 
 // hostStamp is a digest of what the library is made from.
 func hostStamp(root string, objects map[string]hostObject) (string, error) {
-	files, err := sources(root)
+	files, err := sources(root, unitsFor(0))
 	if err != nil {
 		return "", err
 	}

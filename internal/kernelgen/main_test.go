@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -59,7 +57,7 @@ func rebuild(arch int) string {
 // TestSources fails when a source was changed and the kernels were not built
 // again. It needs no compiler.
 func TestSources(t *testing.T) {
-	now, err := sources(root)
+	now, err := sources(root, unitsFor(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +97,7 @@ func TestFatbins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sum := sha256.Sum256(image)
-			if r.Name != u.id() || r.SHA256 != hex.EncodeToString(sum[:]) || r.Bytes != len(image) {
+			if r.Name != u.id() || r.SHA256 != sum(image) || r.Bytes != len(image) {
 				t.Errorf("%s.fatbin is not the manifest's: %s", u.id(), rebuild(m.Architecture))
 			}
 			total += len(image)

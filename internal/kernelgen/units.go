@@ -165,10 +165,10 @@ func code(text []byte) []byte {
 	return b.Bytes()
 }
 
-// sources is the digest of every file that the units are made from, without
+// sources is the digest of every file that units are made from, without
 // comments, by its path from the root: the sources and what they include, the
 // host's part left out.
-func sources(root string) (map[string]string, error) {
+func sources(root string, us []unit) (map[string]string, error) {
 	digests := make(map[string]string)
 	var visit func(path string) error
 	visit = func(path string) error {
@@ -188,7 +188,7 @@ func sources(root string) (map[string]string, error) {
 		}
 		return nil
 	}
-	for _, u := range unitsFor(0) {
+	for _, u := range us {
 		if err := visit(u.file()); err != nil {
 			return nil, err
 		}
