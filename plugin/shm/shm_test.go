@@ -451,6 +451,8 @@ func TestPoolFind(t *testing.T) {
 	if _, _, ok := p.Find(bytesOfA); ok {
 		t.Error("a released region is found")
 	}
+	b.Release()
+	hidden[0].Release()
 }
 
 func TestCounter(t *testing.T) {
