@@ -49,6 +49,7 @@ func (g *generation) alloc(ctx context.Context, size int) (backend.Buffer, error
 	if err != nil {
 		return nil, err
 	}
+	g.prove()
 	shared := func(n int) { g.e.sum(func(st *Stats) { st.Shared += int64(n) }) }
 	shared(size)
 	return &counted{b, sync.OnceFunc(func() {

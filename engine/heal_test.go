@@ -1,0 +1,427 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// TestDeadlinesDoNotCarryTheRecovery: with restarts of 300 ms and calls that
+// have 200 ms, all of 30 calls failed, and the backend was opened 31 times.
+func TestDeadlinesDoNotCarryTheRecovery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, open: func(ctx context.Context, name string, nth int) error {
+			if name == "gpu" && nth > 1 {
+				pause(ctx, 300*time.Millisecond)
+			}
+			return ctx.Err()
+		}}
+		e := w.engine(Config{Backend: "gpu"})
+		defer w.close(e)
+		b := load(t, e, source(4))
+		w.last("gpu").die()
+		by := map[string]int{}
+		for range 30 {
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			who, err := ask(ctx, e, b)
+			cancel()
+			if err != nil {
+				t.Error(err)
+			}
+			by[who]++
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := w.times("gpu"); n != 2 {
+			t.Errorf("opened %d times for one death", n)
+		}
+		if by["gpu"] < 20 || by["cpu"] == 0 {
+			t.Errorf("answered by %v", by)
+		}
+	})
+}
+
+// TestPatience: a call without a deadline waits for a repair that is quicker
+// than the patience, and no longer than that for another.
+func TestPatience(t *testing.T) {
+	for name, c := range map[string]struct{ repair, patience, waits time.Duration }{
+		"quick":    {time.Second, 2 * time.Second, time.Second},
+		"slow":     {time.Minute, 2 * time.Second, 2 * time.Second},
+		"none":     {time.Second, -1, 0},
+		"no other": {time.Minute, 2 * time.Second, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &world{t: t, open: func(ctx context.Context, _ string, nth int) error {
+					if nth > 1 {
+						pause(ctx, c.repair)
+					}
+					return ctx.Err()
+				}}
+				cfg := Config{Backend: "gpu", Patience: c.patience}
+				if name == "no other" {
+					cfg.Fallback = NoFallback
+				}
+				e := w.engine(cfg)
+				defer w.close(e)
+				b := load(t, e, source(4))
+				w.last("gpu").die()
+				synctest.Wait()
+				begin := time.Now()
+				by, err := ask(t.Context(), e, b)
+				if took := time.Since(begin); err != nil || took != c.waits || (by == "gpu") != (took == c.repair) {
+					t.Errorf("answered by %q after %v, %v; want after %v", by, took, err, c.waits)
+				}
+				// That has been waited for: the next call does not wait again.
+				begin = time.Now()
+				if _, err := ask(t.Context(), e, b); err != nil || time.Since(begin) != 0 {
+					t.Errorf("the second call took %v, %v", time.Since(begin), err)
+				}
+			})
+		})
+	}
+}
+
+// TestHungBackend: a stopped plugin failed all of 15 calls and held up Close
+// for over 40 s. Pings find it, its calls are repeated, also those that do not
+// return before it is closed.
+func TestHungBackend(t *testing.T) {
+	for name, stubborn := range map[string]bool{"obeys": false, "does not return": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var hangs atomic.Bool
+				w := &world{t: t}
+				hang := func(ctx context.Context, f *fake) error {
+					if f.name != "gpu" || f.nth > 1 || !hangs.Load() {
+						return nil
+					}
+					if stubborn {
+						<-f.done
+						return nil
+					}
+					select {
+					case <-ctx.Done():
+					case <-f.done:
+					}
+					return ctx.Err()
+				}
+				w.ping = hang
+				w.msm = func(ctx context.Context, f *fake) ([]byte, error) { return nil, hang(ctx, f) }
+				e := w.engine(Config{Backend: "gpu", PingEvery: time.Second, PingTimeout: time.Second})
+				defer w.close(e)
+				b := load(t, e, source(4))
+				hangs.Store(true)
+				begin := time.Now()
+				var wg sync.WaitGroup
+				for range 15 {
+					wg.Go(func() {
+						if by, err := ask(t.Context(), e, b); err != nil || by != "gpu" {
+							t.Errorf("answered by %q, %v", by, err)
+						}
+					})
+				}
+				wg.Wait()
+				if took := time.Since(begin); took > 15*time.Second {
+					t.Errorf("took %v", took)
+				}
+				if k := w.kinds(); !slices.Equal(k, []string{"gone gpu", "restarted gpu"}) {
+					t.Errorf("events %q", k)
+				}
+				if st := e.Stats().Backends[0]; st.Missed != 3 || st.Deaths != 1 || st.Restarts != 1 {
+					t.Errorf("%+v", st)
+				}
+			})
+		})
+	}
+}
+
+// TestDeadlineOnAHungBackend: the call that gave up has the backend pinged at
+// once, not when the next ping is due.
+func TestDeadlineOnAHungBackend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t}
+		hang := func(ctx context.Context, f *fake) error {
+			if f.name == "gpu" && f.nth == 1 {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}
+		w.ping = hang
+		w.msm = func(ctx context.Context, f *fake) ([]byte, error) { return nil, hang(ctx, f) }
+		e := w.engine(Config{Backend: "gpu", PingEvery: time.Hour, PingTimeout: time.Second})
+		defer w.close(e)
+		b := load(t, e, source(4))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := ask(ctx, e, b); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		begin := time.Now()
+		if by, err := ask(t.Context(), e, b); err != nil || by != "gpu" || time.Since(begin) > 10*time.Second {
+			t.Errorf("answered by %q after %v, %v", by, time.Since(begin), err)
+		}
+	})
+}
+
+// TestLongCallIsLeftAlone: while pings are answered a call may last.
+func TestLongCallIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, msm: func(ctx context.Context, _ *fake) ([]byte, error) {
+			pause(ctx, time.Hour)
+			return nil, ctx.Err()
+		}}
+		e := w.engine(Config{Backend: "gpu"})
+		defer w.close(e)
+		begin := time.Now()
+		if by, err := ask(t.Context(), e, load(t, e, source(4))); err != nil || by != "gpu" || time.Since(begin) != time.Hour {
+			t.Errorf("answered by %q after %v, %v", by, time.Since(begin), err)
+		}
+		if w.times("gpu") != 1 {
+			t.Error("the backend was given up")
+		}
+	})
+}
+
+// TestGoesBack: the engine stayed on the fallback for ever.
+func TestGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		back := time.Now().Add(time.Hour)
+		w := &world{t: t, open: func(_ context.Context, name string, nth int) error {
+			if name == "gpu" && nth > 1 && time.Now().Before(back) {
+				return fmt.Errorf("%w: no such device", backend.ErrUnavailable)
+			}
+			return nil
+		}}
+		e := w.engine(Config{Backend: "gpu"})
+		defer w.close(e)
+		b := load(t, e, source(4))
+		w.last("gpu").die()
+		for range 10 {
+			if by, err := ask(t.Context(), e, b); err != nil || by != "cpu" || e.Backend() != "cpu" {
+				t.Fatalf("answered by %q, %v", by, err)
+			}
+			time.Sleep(time.Minute)
+		}
+		if n := w.times("gpu"); n < 10 || n > 40 {
+			t.Errorf("%d tries in ten minutes", n)
+		}
+		time.Sleep(time.Hour)
+		if by, err := ask(t.Context(), e, b); err != nil || by != "gpu" || e.Backend() != "gpu" {
+			t.Errorf("answered by %q, %v", by, err)
+		}
+		// Lasting is said once, and so is its end.
+		if k := w.kinds(); !slices.Equal(k, []string{"gone gpu", "fell back cpu lasting", "restarted gpu", "returned gpu"}) {
+			t.Errorf("events %q", k)
+		}
+	})
+}
+
+// TestLongReloadHoldsNoCall: while the preferred backend loads its bases again
+// the fallback answers.
+func TestLongReloadHoldsNoCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, load: func(ctx context.Context, f *fake, _ *backend.Bases) error {
+			if f.name == "gpu" && f.nth > 1 {
+				pause(ctx, time.Minute)
+			}
+			return ctx.Err()
+		}}
+		e := w.engine(Config{Backend: "gpu", Patience: time.Second})
+		defer w.close(e)
+		b := load(t, e, source(4))
+		w.last("gpu").die()
+		begin := time.Now()
+		for range 5 {
+			if by, err := ask(t.Context(), e, b); err != nil || by != "cpu" {
+				t.Errorf("answered by %q, %v", by, err)
+			}
+		}
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("five calls took %v", took)
+		}
+		time.Sleep(2 * time.Minute)
+		if by, err := ask(t.Context(), e, b); err != nil || by != "gpu" || w.last("gpu").loads != 1 {
+			t.Errorf("answered by %q, %v", by, err)
+		}
+	})
+}
+
+// TestFallbackThatDiesIsOpenedAgain: a dead fallback stayed dead.
+func TestFallbackThatDiesIsOpenedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, msm: func(_ context.Context, f *fake) ([]byte, error) {
+			if f.name == "gpu" {
+				return nil, fmt.Errorf("%w: for a test", backend.ErrOutOfMemory)
+			}
+			return nil, nil
+		}}
+		e := w.engine(Config{Backend: "gpu", Fallback: "other"})
+		defer w.close(e)
+		b := load(t, e, source(4))
+		for nth := 1; nth <= 3; nth++ {
+			if by, err := ask(t.Context(), e, b); err != nil || by != "other" || w.times("other") != nth {
+				t.Errorf("answered by %q, %d openings, %v", by, w.times("other"), err)
+			}
+			w.last("other").die()
+			synctest.Wait()
+			if f := w.last("other"); f.nth != nth+1 || f.resident() != 1 {
+				t.Errorf("repaired %d times, %d bases", f.nth, f.resident())
+			}
+		}
+	})
+}
+
+// TestIdleDeathIsRepaired before the next call pays for it.
+func TestIdleDeathIsRepaired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t}
+		e := w.engine(Config{Backend: "gpu"})
+		defer w.close(e)
+		b := load(t, e, source(4))
+		w.last("gpu").die()
+		synctest.Wait()
+		f := w.last("gpu")
+		if f.nth != 2 || f.resident() != 1 || e.Stats().Backends[0].State != StateReady {
+			t.Errorf("opened %d times, %d bases", f.nth, f.resident())
+		}
+		if by, err := ask(t.Context(), e, b); err != nil || by != "gpu" || f.loads != 1 {
+			t.Errorf("answered by %q, %v", by, err)
+		}
+	})
+}
+
+// TestOneDeathIsOneEvent, whatever the number of calls that it ends.
+func TestOneDeathIsOneEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, msm: func(ctx context.Context, f *fake) ([]byte, error) {
+			if f.nth == 1 {
+				<-f.done
+			}
+			return nil, nil
+		}}
+		e := w.engine(Config{Backend: "gpu"})
+		defer w.close(e)
+		b := load(t, e, source(4))
+		var wg sync.WaitGroup
+		for range 64 {
+			wg.Go(func() {
+				if by, err := ask(t.Context(), e, b); err != nil || by != "gpu" {
+					t.Errorf("answered by %q, %v", by, err)
+				}
+			})
+		}
+		synctest.Wait()
+		if st := e.Stats(); st.InFlight != 64 || st.Backends[0].InFlight != 64 {
+			t.Errorf("%+v", st)
+		}
+		w.last("gpu").die()
+		wg.Wait()
+		synctest.Wait()
+		if k := w.kinds(); !slices.Equal(k, []string{"gone gpu", "restarted gpu"}) {
+			t.Errorf("events %q", k)
+		}
+	})
+}
+
+// TestAllocAfterADeath: all of 100 allocations failed. What a backend has no
+// room for is nobody's error either.
+func TestAllocAfterADeath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, alloc: func(_ context.Context, f *fake) error {
+			if f.nth == 3 {
+				return fmt.Errorf("%w: the budget", backend.ErrOutOfMemory)
+			}
+			return nil
+		}}
+		e := w.engine(Config{Backend: "gpu"})
+		defer w.close(e)
+		w.last("gpu").die()
+		for range 100 {
+			b, err := e.Alloc(t.Context(), 32)
+			if err != nil || b == nil {
+				t.Fatalf("%v, %v", b, err)
+			}
+			if e.Stats().Shared != 32 {
+				t.Fatal("not counted")
+			}
+			b.Free()
+		}
+		w.last("gpu").die()
+		if b, err := e.Alloc(t.Context(), 32); b != nil || err != nil {
+			t.Errorf("above the budget: %v, %v", b, err)
+		}
+		if st := e.Stats(); st.Shared != 0 || len(w.kinds()) != 4 {
+			t.Errorf("%+v, events %q", st, w.kinds())
+		}
+	})
+}
+
+// TestFlappingBackend: one that dies before it has answered anything is opened
+// with growing pauses, not in a loop.
+func TestFlappingBackend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, msm: func(_ context.Context, f *fake) ([]byte, error) {
+			if f.name == "gpu" {
+				f.die()
+			}
+			return nil, nil
+		}}
+		e := w.engine(Config{Backend: "gpu"})
+		defer w.close(e)
+		b := load(t, e, source(4))
+		for range 600 {
+			if by, err := ask(t.Context(), e, b); err != nil || by != "cpu" {
+				t.Fatalf("answered by %q, %v", by, err)
+			}
+			time.Sleep(time.Second)
+		}
+		if n := w.times("gpu"); n < 10 || n > 40 {
+			t.Errorf("%d openings in ten minutes", n)
+		}
+	})
+}
+
+// TestCauseIsKept: why a caller's context ended is in the error.
+func TestCauseIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, msm: func(ctx context.Context, _ *fake) ([]byte, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		e := w.engine(Config{})
+		defer w.close(e)
+		b := load(t, e, source(4))
+		cause := errors.New("the user went away")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(cause) })
+		if _, err := ask(ctx, e, b); !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+			t.Error(err)
+		}
+	})
+}
+
+// TestErrorsNameTheBackend and what became of every one that was asked.
+func TestErrorsNameTheBackend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, msm: func(_ context.Context, f *fake) ([]byte, error) {
+			return nil, fmt.Errorf("%w: %s is full", backend.ErrOutOfMemory, f.name)
+		}}
+		e := w.engine(Config{Backend: "gpu"})
+		defer w.close(e)
+		_, err := ask(t.Context(), e, load(t, e, source(4)))
+		for _, want := range []string{"backend gpu: ", "gpu is full", "backend cpu: ", "cpu is full"} {
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("no %q in %v", want, err)
+			}
+		}
+	})
+}
