@@ -166,7 +166,9 @@ func isGone(err error) bool {
 // one after it; Engine.mu is held.
 func (s *slot) awaited(more bool) bool {
 	switch s.state {
-	case StateIdle, StateOpening:
+	case StateIdle:
+		return true
+	case StateOpening:
 		return !more || time.Now().Before(s.hope)
 	}
 	return false
@@ -221,6 +223,7 @@ func (e *Engine) look(ctx context.Context, c *call) (g *generation, wake <-chan 
 		}
 		if s.state == StateIdle {
 			s.start(false, nil)
+			s.hope = now.Add(e.cfg.Patience)
 		}
 		if s.state == StateReady {
 			s.gen.refs++

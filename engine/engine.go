@@ -193,7 +193,8 @@ func (e *Engine) useInstead(ctx context.Context, name string) error {
 }
 
 // Info describes the backend that a call would be answered by, as far as it is
-// known: one that was never needed has a name only.
+// known: one that was never needed has a name only, one that is being repaired
+// no process.
 func (e *Engine) Info() backend.Info {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -201,7 +202,11 @@ func (e *Engine) Info() backend.Info {
 	if s.info == nil {
 		return backend.Info{Name: s.name}
 	}
-	return *s.info
+	info := *s.info
+	if s.gen == nil {
+		info.PID = 0
+	}
+	return info
 }
 
 // Backend is the name of the backend that a call would be answered by.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 
@@ -112,8 +113,10 @@ func (w *world) last(name string) *fake {
 	return nil
 }
 
-// kinds is the events until now, those of opening and swapping left out.
+// kinds is the events until now, those of opening and swapping left out. It is
+// for tests in synthetic time.
 func (w *world) kinds() (k []string) {
+	synctest.Wait() // for their delivery
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, ev := range w.events {

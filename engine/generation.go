@@ -117,7 +117,33 @@ func (g *generation) tend() {
 	g.e.mu.Lock()
 	delete(g.e.generations, g)
 	g.e.mu.Unlock()
+	g.forgetAll()
 	close(g.closed)
+}
+
+// wanted is what was asked of the backend to keep.
+func (g *generation) wanted() map[*Bases]struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := make(map[*Bases]struct{})
+	for b := range g.ids {
+		all[b] = struct{}{}
+	}
+	return all
+}
+
+// forgetAll notes that nothing is resident any more.
+func (g *generation) forgetAll() {
+	var size int64
+	g.mu.Lock()
+	for b := range g.ids {
+		if g.loaded(b) {
+			size += b.src.Size()
+		}
+	}
+	clear(g.ids)
+	g.mu.Unlock()
+	g.e.count(g.slot.name, func(c *BackendStats) { c.Resident -= size })
 }
 
 // watch returns when the backend is to be closed.
@@ -241,8 +267,13 @@ func on[T any](ctx context.Context, g *generation, f func(context.Context, backe
 // holds tells whether bases are loaded.
 func (g *generation) holds(b *Bases) bool {
 	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.loaded(b)
+}
+
+// loaded is holds; mu is held.
+func (g *generation) loaded(b *Bases) bool {
 	r := g.ids[b]
-	g.mu.Unlock()
 	if r == nil {
 		return false
 	}

@@ -80,7 +80,7 @@ func (s *slot) own(once bool, after <-chan struct{}, first chan<- error) {
 			case <-g.ctx.Done():
 			case <-s.ctx.Done():
 			}
-			if s.remember(g) {
+			if s.again() {
 				pauses.Reset()
 				s.e.events.flush(flushLimit)
 				continue // once more at once
@@ -188,6 +188,7 @@ func (s *slot) lost(g *generation, cause error) {
 		return // it never answered calls, or does not any more
 	}
 	s.gen, s.err, s.died = nil, cause, cause
+	s.wanted = g.wanted()
 	if s.early++; g.proven {
 		s.early = 0
 	}
@@ -244,17 +245,10 @@ func (s *slot) wasBroken() bool {
 // again; Engine.mu is held.
 func (s *slot) promising() bool { return s.early <= 1 }
 
-// remember notes what was resident in g, which has ended, and tells whether to
-// open the backend again at once.
-func (s *slot) remember(g *generation) bool {
+// again tells whether to open the backend without a pause.
+func (s *slot) again() bool {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s.wanted = make(map[*Bases]struct{})
-	for b := range g.ids {
-		s.wanted[b] = struct{}{}
-	}
 	return s.promising()
 }
 

@@ -310,7 +310,7 @@ func TestWrongAnswersOfEveryBackend(t *testing.T) {
 		b := load(t, e, src)
 		for range 3 {
 			if by, err := ask(t.Context(), e, b); err != nil || by != "cpu" || e.Backend() != "cpu" {
-				t.Errorf("answered by %q, %v", by, err)
+				t.Errorf("answered by %q, preferred %q, %v: %+v", by, e.Backend(), err, e.Stats())
 			}
 		}
 		time.Sleep(time.Hour) // neither is asked again,

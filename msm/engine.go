@@ -34,7 +34,8 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 }
 
 // Info describes the backend that a call would be answered by, as far as it is
-// known: one that was never needed has a name only.
+// known: one that was never needed has a name only, one that is being repaired
+// no process.
 func (e *Engine) Info() backend.Info { return e.core.Info() }
 
 // Backend is the name of the backend that a call would be answered by.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -258,6 +259,11 @@ func TestWrongAnswers(t *testing.T) {
 	_, _, g1, _ := bn254.Generators()
 	off := g1
 	off.Y.SetUint64(5)
+	large := g1 // the same point, but not as gnark-crypto has it
+	q := layout.BaseField(backend.BN254)
+	for i, carry := 0, uint64(0); i < len(q); i++ {
+		large.X[i], carry = bits.Add64(large.X[i], q[i], carry)
+	}
 	for _, c := range []struct {
 		name  string
 		cfg   Config
@@ -265,6 +271,8 @@ func TestWrongAnswers(t *testing.T) {
 	}{
 		{"off the curve", Config{Check: CheckCurve}, layout.Bytes([]bn254.G1Affine{off})},
 		{"another point", Config{CompareEvery: 1}, layout.Bytes([]bn254.G1Affine{g1})},
+		{"not below q", Config{}, layout.Bytes([]bn254.G1Affine{large})},
+		{"infinity", Config{Check: CheckCurve}, make([]byte, 64)},
 		{"too short", Config{}, make([]byte, 63)},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -47,6 +47,9 @@ func (w *world) opener(ctx context.Context, name string) (backend.Backend, error
 			return nil, err
 		}
 	}
+	if name == "shared" {
+		return sharing{f}, nil
+	}
 	return f, nil
 }
 

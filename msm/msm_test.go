@@ -1,7 +1,6 @@
 package msm
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -161,18 +160,7 @@ func TestBatchRefuses(t *testing.T) {
 
 func TestScalarsInSharedMemory(t *testing.T) {
 	w := &world{t: t}
-	cfg := Config{Open: func(ctx context.Context, name string) (backend.Backend, error) {
-		b, err := w.opener(ctx, name)
-		if name == "shared" && err == nil {
-			return sharing{b.(*fake)}, nil
-		}
-		return b, err
-	}, Backend: "shared"}
-	e, err := New(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := w.engine(Config{Backend: "shared"})
 	points, scalars, want := input(5)
 	b := load(t, e, points)
 	s, err := BN254G1.NewScalars(t.Context(), e, 5)

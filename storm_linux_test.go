@@ -1,0 +1,283 @@
+package pippin_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/consensys/gnark-crypto/ecc/bn254"
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	"go.uber.org/goleak"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+var storm = flag.Duration("storm", 3*time.Second, "how long TestStorm lasts")
+
+// stormCallers is how many goroutines call the engine at the same time.
+const stormCallers = 64
+
+// TestStorm has callers with random deadlines on an engine whose plugin is
+// swapped, killed and stopped at random. No answer may be wrong, no call may
+// fail but for its own deadline, and nothing may be left at the end.
+func TestStorm(t *testing.T) {
+	dir, err := pluginDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStorm(t)
+	t.Setenv("TMPDIR", t.TempDir()) // where a plugin might leave something
+	before := leftovers(t)
+	goroutines := goleak.IgnoreCurrent()
+
+	// The point is the repetition, so that restarts must not run out.
+	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Restarts: 1 << 20, Backoff: time.Millisecond})
+	s.e, err = msm.New(t.Context(), msm.Config{
+		Open: open, Backend: *backendName,
+		PingEvery: 200 * time.Millisecond, PingTimeout: 500 * time.Millisecond, PingMisses: 2,
+		OnEvent: s.event,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.load()
+	var callers sync.WaitGroup
+	for range stormCallers {
+		callers.Go(s.caller)
+	}
+	end := time.Now().Add(*storm)
+	for time.Now().Before(end) && !t.Failed() {
+		s.strike()
+		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
+	}
+	s.over.Store(true)
+	callers.Wait()
+	s.uses.Wait()
+	stats := s.e.Stats()
+	for _, b := range s.bases {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if st := s.e.Stats(); st.InFlight != 0 || st.Waiting != 0 || st.Shared != 0 || st.Bases != 0 {
+		t.Errorf("left in the engine: %+v", st)
+	}
+	if err := s.e.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, b := range s.e.Stats().Backends {
+		if b.Resident != 0 || b.InFlight != 0 {
+			t.Errorf("left in a backend: %+v", b)
+		}
+	}
+	t.Logf("%d calls answered, %d by the fallback, %d ended by their deadlines; struck %v; events %v; %+v",
+		s.answered.Load(), stats.FallBacks, s.late.Load(), s.strikes, s.events, stats.Backends)
+	if s.answered.Load() == 0 {
+		t.Error("no call was answered")
+	}
+	var left error
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		runtime.GC() // closes what go-plugin leaves to it
+		left = goleak.Find(goroutines)
+		if after := leftovers(t); left == nil && after != before {
+			left = fmt.Errorf("left: %s, before: %s", after, before)
+		}
+		if left == nil || time.Now().After(end) {
+			break
+		}
+	}
+	if left != nil {
+		t.Error(left)
+	}
+}
+
+// leftovers counts what a plugin's life takes: its process, our descriptors and
+// shared memory, files in TMPDIR.
+func leftovers(t *testing.T) string {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var descriptors []string
+	for _, e := range entries {
+		to, err := os.Readlink("/proc/self/fd/" + e.Name())
+		if err == nil { // or it is the one that ReadDir had
+			descriptors = append(descriptors, to)
+		}
+	}
+	slices.Sort(descriptors)
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(os.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("processes %v, descriptors %q, %d mapped memory files, files %v",
+		children(t, program()), descriptors, strings.Count(string(maps), "/memfd:"), files)
+}
+
+// stormy is a running TestStorm.
+type stormy struct {
+	t     *testing.T
+	e     *msm.Engine
+	sets  []stormSet
+	bases []*msm.BN254G1Bases
+	over  atomic.Bool
+
+	answered, late atomic.Int64
+	strikes        map[string]int
+	using          atomic.Bool
+	uses           sync.WaitGroup
+
+	mu     sync.Mutex
+	events map[msm.EventKind]int
+}
+
+// stormSet is bases and scalars with a known answer.
+type stormSet struct {
+	points  []bn254.G1Affine
+	scalars []fr.Element
+	want    bn254.G1Affine
+}
+
+func newStorm(t *testing.T) *stormy {
+	s := &stormy{t: t, strikes: map[string]int{}, events: map[msm.EventKind]int{}}
+	for _, n := range []int{3, 50, 300} {
+		var set stormSet
+		set.points, set.scalars, set.want = input(t, n)
+		s.sets = append(s.sets, set)
+	}
+	return s
+}
+
+func (s *stormy) load() {
+	for _, set := range s.sets {
+		b, err := msm.BN254G1.Load(s.t.Context(), s.e, set.points)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.bases = append(s.bases, b)
+	}
+}
+
+func (s *stormy) event(ev msm.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events[ev.Kind]++
+}
+
+// strike does one thing to the engine or its plugin.
+func (s *stormy) strike() {
+	// The plugin that answers calls; killAny's may be one that is being opened.
+	signal := func(sig syscall.Signal) func() {
+		return func() {
+			if pid := s.e.Info().PID; pid > 0 {
+				_ = syscall.Kill(pid, sig)
+			}
+		}
+	}
+	killAny := func() {
+		if pids := children(s.t, program()); len(pids) > 0 {
+			_ = syscall.Kill(pids[rand.IntN(len(pids))], syscall.SIGKILL)
+		}
+	}
+	use := func(limit time.Duration, names ...string) func() {
+		return func() {
+			if !s.using.CompareAndSwap(false, true) {
+				return
+			}
+			s.uses.Go(func() {
+				defer s.using.Store(false)
+				ctx, cancel := context.WithTimeout(s.t.Context(), limit)
+				defer cancel()
+				for _, name := range names {
+					// It may be killed or stopped while it is opened.
+					if err := s.e.Use(ctx, name); err != nil && ctx.Err() == nil && backend.FaultOf(err) != backend.FaultGone {
+						s.t.Errorf("Use %s: %v", name, err)
+					}
+				}
+			})
+		}
+	}
+	strikes := []struct {
+		name string
+		do   func()
+	}{
+		{"kill", signal(syscall.SIGKILL)},
+		{"kill", signal(syscall.SIGKILL)},
+		{"kill", signal(syscall.SIGKILL)},
+		{"stop", signal(syscall.SIGSTOP)},
+		{"kill any", killAny},
+		{"stop", signal(syscall.SIGSTOP)},
+		{"use", use(time.Minute, *backendName)},
+		{"hurried use", use(time.Duration(rand.IntN(500))*time.Millisecond, *backendName)},
+		{"use of the CPU", use(time.Minute, "cpu", *backendName)},
+	}
+	strike := strikes[rand.IntN(len(strikes))]
+	s.strikes[strike.name]++
+	strike.do()
+}
+
+// caller makes one call after the other.
+func (s *stormy) caller() {
+	for !s.over.Load() && !s.t.Failed() {
+		limit := time.Hour
+		if rand.IntN(3) == 0 {
+			limit = time.Duration(rand.IntN(200)) * time.Millisecond
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		got, want, err := s.call(ctx)
+		switch {
+		case err == nil && got == want:
+			s.answered.Add(1)
+		case err == nil:
+			s.t.Error("a wrong answer")
+		case ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded):
+			s.late.Add(1)
+		default:
+			s.t.Errorf("a call failed: %v", err)
+		}
+		cancel()
+		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond) // it is about order, not speed
+	}
+}
+
+// call is an MSM with scalars from anywhere, on bases of all or its own.
+func (s *stormy) call(ctx context.Context) (got, want bn254.G1Affine, err error) {
+	i := rand.IntN(len(s.sets))
+	set, b := s.sets[i], s.bases[i]
+	scalars := set.scalars
+	switch rand.IntN(4) {
+	case 0:
+		shared, err := msm.BN254G1.NewScalars(ctx, s.e, len(scalars))
+		if err != nil {
+			return got, want, err
+		}
+		defer shared.Free()
+		copy(shared.Slice(), scalars)
+		scalars = shared.Slice()
+	case 1:
+		if b, err = msm.BN254G1.Load(ctx, s.e, set.points); err != nil {
+			return got, want, err
+		}
+		defer func() { err = errors.Join(err, b.Close()) }()
+	}
+	got, err = b.MSM(ctx, scalars)
+	return got, set.want, err
+}
