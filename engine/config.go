@@ -59,7 +59,7 @@ type Config struct {
 	RetryPause, RetryMax time.Duration
 	// PingEvery is the time between two pings of a backend outside of this
 	// process, each of which may take PingTimeout. PingMisses in a row without
-	// an answer end the backend. 0 is 2 s, 2 s and 3.
+	// an answer end the backend. 0 is 2 s, 5 s and 2.
 	PingEvery, PingTimeout time.Duration
 	PingMisses             int
 
@@ -104,8 +104,8 @@ const (
 	defaultRetryPause  = 100 * time.Millisecond
 	defaultRetryMax    = time.Minute
 	defaultPingEvery   = 2 * time.Second
-	defaultPingTimeout = 2 * time.Second
-	defaultPingMisses  = 3
+	defaultPingTimeout = 5 * time.Second
+	defaultPingMisses  = 2
 
 	// drainLimit is how long Close waits for the calls in flight.
 	drainLimit = 30 * time.Second

@@ -115,7 +115,7 @@ func TestHungBackend(t *testing.T) {
 				}
 				w.ping = hang
 				w.msm = func(ctx context.Context, f *fake) ([]byte, error) { return nil, hang(ctx, f) }
-				e := w.engine(Config{Backend: "gpu", PingEvery: time.Second, PingTimeout: time.Second})
+				e := w.engine(Config{Backend: "gpu", PingEvery: time.Second, PingTimeout: time.Second, PingMisses: 3})
 				defer w.close(e)
 				b := load(t, e, source(4))
 				hangs.Store(true)

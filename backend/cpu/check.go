@@ -1,8 +1,6 @@
 package cpu
 
 import (
-	"encoding/binary"
-	"math/big"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
@@ -10,36 +8,10 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// firstNotBelow is the index of the first element of size bytes that is not
-// below m, or -1.
-func firstNotBelow(elements []byte, size int, m *big.Int) (int, error) {
-	words, err := layout.View[uint64](elements)
-	if err != nil {
-		return 0, err
-	}
-	limit := limbs(m, size)
-	per := len(limit)
-	return first(len(words)/per, func(i int) bool { return !isBelow(words[i*per:(i+1)*per], limit) }), nil
-}
-
-// limbs is v as size/8 limbs, least significant first.
-func limbs(v *big.Int, size int) []uint64 {
-	b := v.FillBytes(make([]byte, size))
-	l := make([]uint64, size/8)
-	for i := range l {
-		l[i] = binary.BigEndian.Uint64(b[size-8*(i+1):])
-	}
-	return l
-}
-
-// isBelow tells whether a < m, both least significant limb first.
-func isBelow(a, m []uint64) bool {
-	for k := len(m) - 1; k >= 0; k-- {
-		if a[k] != m[k] {
-			return a[k] < m[k]
-		}
-	}
-	return false
+// firstNotBelow is the index of the first element that is not below m, or -1.
+func firstNotBelow(elements []byte, m layout.Modulus) int {
+	size := 8 * len(m)
+	return first(len(elements)/size, func(i int) bool { return layout.FirstNotBelow(elements[i*size:(i+1)*size], m) >= 0 })
 }
 
 // first is the smallest i below n with bad(i), or -1, looked for on all

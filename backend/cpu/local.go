@@ -136,15 +136,12 @@ func (k *kept) check(ctx context.Context, b *backend.Bases) error {
 			return err
 		}
 		points := k.points[lo*size : min(lo+part, b.Count)*size]
-		i, err := firstNotBelow(points, fp, layout.CurveID(b.Curve).BaseField())
-		if err != nil {
-			return err
-		}
-		if i >= 0 {
+		if i := firstNotBelow(points, layout.BaseField(b.Curve)); i >= 0 {
 			return fmt.Errorf("%w: base %d of %v %v has a coordinate that is not below q", backend.ErrInvalidInput,
 				lo+i*fp/size, b.Curve, b.Group)
 		}
-		if i, err = k.kernel.firstOffCurve(points); err != nil {
+		i, err := k.kernel.firstOffCurve(points)
+		if err != nil {
 			return err
 		}
 		if i >= 0 {
@@ -257,11 +254,7 @@ func (l *local) job(ctx context.Context, c *call, r *resident, j, src *backend.J
 		points, scalars := r.Kept.points[(j.Offset+lo)*point:(j.Offset+hi)*point], src.Scalars[lo*scalar:hi*scalar]
 		add := func(scalars []byte) error {
 			if j.Check || src.Check {
-				i, err := firstNotBelow(scalars, scalar, layout.CurveID(r.Curve).ScalarField())
-				if err != nil {
-					return err
-				}
-				if i >= 0 {
+				if i := firstNotBelow(scalars, layout.ScalarField(r.Curve)); i >= 0 {
 					return fmt.Errorf("%w: scalar %d is not below the order of %v", backend.ErrInvalidInput, lo+i, r.Curve)
 				}
 			}
