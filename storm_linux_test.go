@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -90,7 +89,6 @@ func TestStorm(t *testing.T) {
 	}
 	var left error
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		runtime.GC() // closes what go-plugin leaves to it
 		left = goleak.Find(goroutines)
 		if after := leftovers(t); left == nil && after != before {
 			left = fmt.Errorf("left: %s, before: %s", after, before)

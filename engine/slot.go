@@ -167,7 +167,8 @@ func (s *slot) install(g *generation) error {
 	case g.ctx.Err() != nil:
 		return context.Cause(g.ctx)
 	}
-	s.state, s.gen, s.info, s.err = StateReady, g, &g.info, nil
+	info := g.info // which outlives g
+	s.state, s.gen, s.info, s.err = StateReady, g, &info, nil
 	if s.died != nil {
 		g.fresh = true
 		e.counters(s.name).Restarts++

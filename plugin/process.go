@@ -226,7 +226,20 @@ func (p *process) obituary() string {
 }
 
 // Stdout is for go-plugin's handshake.
-func (p *process) Stdout() io.ReadCloser { return p.stdout }
+func (p *process) Stdout() io.ReadCloser { return untilEnd{p.stdout} }
+
+// untilEnd closes a pipe that has been read to its end: go-plugin does not.
+type untilEnd struct{ f *os.File }
+
+func (u untilEnd) Read(b []byte) (int, error) {
+	n, err := u.f.Read(b)
+	if err != nil {
+		u.f.Close()
+	}
+	return n, err
+}
+
+func (u untilEnd) Close() error { return u.f.Close() }
 
 // Stderr is silent: log reads the real one.
 func (p *process) Stderr() io.ReadCloser { return p.silent }
