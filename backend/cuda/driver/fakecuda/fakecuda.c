@@ -7,7 +7,8 @@
  *   cc -shared -fPIC -I../include -I$CUDA_HOME/include fakecuda.c \
  *      -Wl,-soname,libcuda.so.1 -o libcuda.so.1 -ldl -lpthread
  *
- * The environment says what it pretends, read when it is loaded:
+ * The environment says what it pretends, read when it is loaded, each variable
+ * also with PIPPIN_ before its name, which reaches a plugin:
  *   FAKECUDA_DEVICES   how many devices (1; 0 is a driver without a GPU)
  *   FAKECUDA_MEMORY    bytes of each, with K, M or G (1G)
  *   FAKECUDA_CC        compute capability (9.0)
@@ -268,28 +269,37 @@ static size_t bytes(const char *s)
 	return v;
 }
 
+/* A variable, also under the name that reaches a plugin: with PIPPIN_ before it. */
+static const char *setting(const char *name)
+{
+	char passed[64];
+	const char *s = getenv(name);
+	snprintf(passed, sizeof passed, "PIPPIN_%s", name);
+	return s ? s : getenv(passed);
+}
+
 __attribute__((constructor)) static void configure(void)
 {
 	const char *s;
-	if ((s = getenv("FAKECUDA_DEVICES")))
+	if ((s = setting("FAKECUDA_DEVICES")))
 		config.devices = atoi(s) < MAX_DEVICES ? atoi(s) : MAX_DEVICES;
-	if ((s = getenv("FAKECUDA_MEMORY")))
+	if ((s = setting("FAKECUDA_MEMORY")))
 		config.memory = bytes(s);
-	if ((s = getenv("FAKECUDA_CC")))
+	if ((s = setting("FAKECUDA_CC")))
 		sscanf(s, "%d.%d", &config.major, &config.minor);
-	if ((s = getenv("FAKECUDA_DRIVER")))
+	if ((s = setting("FAKECUDA_DRIVER")))
 		config.driver = atoi(s);
-	if ((s = getenv("FAKECUDA_SMS")))
+	if ((s = setting("FAKECUDA_SMS")))
 		config.multiprocessors = atoi(s);
-	if ((s = getenv("FAKECUDA_READONLY")))
+	if ((s = setting("FAKECUDA_READONLY")))
 		config.readonly = atoi(s);
-	config.image = getenv("FAKECUDA_IMAGE");
-	config.report = getenv("FAKECUDA_REPORT");
-	if ((s = getenv("FAKECUDA_FAIL")) && fakecuda_fail(s)) {
+	config.image = setting("FAKECUDA_IMAGE");
+	config.report = setting("FAKECUDA_REPORT");
+	if ((s = setting("FAKECUDA_FAIL")) && fakecuda_fail(s)) {
 		fprintf(stderr, "fakecuda: FAKECUDA_FAIL=%s: NAME@K=CODE or NAME@K+=CODE, separated by commas\n", s);
 		_exit(2);
 	}
-	char *list = (s = getenv("FAKECUDA_KERNELS")) ? strdup(s) : NULL, *rest = NULL;
+	char *list = (s = setting("FAKECUDA_KERNELS")) ? strdup(s) : NULL, *rest = NULL;
 	for (char *file = list ? strtok_r(list, ":", &rest) : NULL; file; file = strtok_r(NULL, ":", &rest)) {
 		void *object = config.objects < 8 ? dlopen(file, RTLD_NOW | RTLD_LOCAL) : NULL;
 		if (!object) {
