@@ -60,7 +60,7 @@ func TestStorm(t *testing.T) {
 	end := time.Now().Add(*storm)
 	for time.Now().Before(end) && !t.Failed() {
 		s.strike()
-		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
+		time.Sleep(time.Duration(rand.IntN(600)) * time.Millisecond)
 	}
 	s.over.Store(true)
 	callers.Wait()
@@ -214,20 +214,22 @@ func (s *stormy) strike() {
 		}
 	}
 	strikes := []struct {
-		name string
-		do   func()
+		name   string
+		weight int
+		do     func()
 	}{
-		{"kill", signal(syscall.SIGKILL)},
-		{"kill", signal(syscall.SIGKILL)},
-		{"kill", signal(syscall.SIGKILL)},
-		{"stop", signal(syscall.SIGSTOP)},
-		{"kill any", killAny},
-		{"stop", signal(syscall.SIGSTOP)},
-		{"use", use(time.Minute, *backendName)},
-		{"hurried use", use(time.Duration(rand.IntN(500))*time.Millisecond, *backendName)},
-		{"use of the CPU", use(time.Minute, "cpu", *backendName)},
+		{"kill", 4, signal(syscall.SIGKILL)},
+		{"kill any", 1, killAny},
+		{"stop", 3, signal(syscall.SIGSTOP)},
+		{"use", 2, use(time.Minute, *backendName)},
+		{"hurried use", 1, use(time.Duration(rand.IntN(500))*time.Millisecond, *backendName)},
+		{"use of the CPU", 1, use(time.Minute, "cpu", *backendName)},
 	}
-	strike := strikes[rand.IntN(len(strikes))]
+	strike := strikes[0]
+	for at := rand.IntN(12); at >= 0; strikes = strikes[1:] {
+		strike = strikes[0]
+		at -= strike.weight
+	}
 	s.strikes[strike.name]++
 	strike.do()
 }
