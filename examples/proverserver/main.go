@@ -61,6 +61,9 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 		Backend: demo.InProcess,
 		Open:    pippin.Opener(pippin.Options{PluginDirs: dirs, Restarts: max(o.kills, 1), Backoff: 10 * time.Millisecond}),
 		OnEvent: func(ev msm.Event) { seen.add(ev) },
+		// Proofs wait for the plugin rather than be made on the CPU: the
+		// restarts are counted.
+		Patience: time.Minute,
 	})
 	if err != nil {
 		return err

@@ -104,6 +104,7 @@ func script(ctx context.Context, engine *msm.Engine, o options, t *timeline, kil
 		pid, err := killPlugin(o.plugin)
 		if err == nil {
 			t.note(fmt.Sprintf("process %d is dead", pid))
+			err = t.awaitRestart(ctx)
 		}
 		return err
 	}

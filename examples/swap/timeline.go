@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -58,6 +59,25 @@ func (t *timeline) event(ev msm.Event) {
 	defer t.mu.Unlock()
 	t.events[ev.Kind]++
 	t.line("  engine: " + ev.String())
+}
+
+// awaitRestart waits for the engine to have opened a dead backend again, but not
+// for ever: the verdict tells whether it has.
+func (t *timeline) awaitRestart(ctx context.Context) error {
+	for end := time.Now().Add(30 * time.Second); !t.restarted() && time.Now().Before(end); {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (t *timeline) restarted() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.events[msm.EventRestart] > 0
 }
 
 func (t *timeline) line(text string) {
