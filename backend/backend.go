@@ -79,7 +79,7 @@ type Job struct {
 // Info describes an open backend. Name is what the user called it by.
 type Info struct {
 	Name, Version string
-	// InProcess: it computes in this process, from the caller's own memory.
+	// InProcess: it computes in this process.
 	InProcess bool
 	// PID is the process that computes, when it is another one of this machine,
 	// and Executable what it runs.

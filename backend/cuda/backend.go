@@ -50,7 +50,7 @@ func Open(o Options) (*Backend, error) {
 	b := &Backend{
 		dev: dev, msm: computer, bases: backendutil.NewResidents[*msm.Bases]("cuda"), gone: make(chan struct{}),
 		info: backend.Info{
-			Name: "cuda", Version: "kernels " + kernels.Digest(), Can: backend.Capabilities{MSM: backend.CurveGroups()},
+			Name: "cuda", Version: "kernels " + kernels.Digest(), InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups()},
 			Devices: []backend.Device{describe(dev)},
 		},
 	}

@@ -43,22 +43,11 @@ func main() {
 			// As a C library does it, past Go's os.Stdout.
 			_, _ = syscall.Write(1, []byte("printed to descriptor 1\n"))
 		case "few-descriptors":
-			// As under ulimit -n: what is open stays, nothing can be added.
-			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 3, Max: 3}); err != nil {
+			if err := noMoreDescriptors(); err != nil {
 				return nil, err
 			}
 		case "little-memory":
-			// As under ulimit -v: no large arena can be mapped.
-			statm, err := os.ReadFile("/proc/self/statm")
-			if err != nil {
-				return nil, err
-			}
-			var pages uint64
-			if _, err := fmt.Sscan(string(statm), &pages); err != nil {
-				return nil, err
-			}
-			limit := pages*uint64(os.Getpagesize()) + 48<<20
-			if err := syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+			if err := littleMore(48 << 20); err != nil {
 				return nil, err
 			}
 		case "children":
