@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "d233a8a2ef21f332d46e832d0d58b7d70d524cb121e27e3632c4e2327c390ea1"
+const digest = "43c41e276a28ab6b4258bdcf5365577e9dfcf06174b1305869a79dea17ad451a"

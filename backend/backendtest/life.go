@@ -458,7 +458,7 @@ func aliveUntilClosed(s *subject) error {
 	}
 	select {
 	case <-own.b.Done():
-		return errors.New("Done is closed while the backend is open")
+		return errors.New("the channel of Done is closed while the backend is open")
 	default:
 	}
 	const n = 20
@@ -483,7 +483,7 @@ func aliveUntilClosed(s *subject) error {
 	select {
 	case <-own.b.Done():
 	case <-time.After(s.answer):
-		return errors.New("Done is open after Close")
+		return errors.New("the channel of Done is open after Close")
 	}
 	return in(refused(own.b.Ping(s.ctx), backend.ErrClosed), "Ping after Close")
 }

@@ -45,6 +45,7 @@ var curves = []string{"bn254", "bls12_377", "bls12_381", "bw6_761"}
 var (
 	once   = axis{name: "Common", doc: "what is compiled once, for all curves", instances: []instance{{}}}
 	curve  = axis{name: "Curve", doc: "one curve's scalars", key: []string{"curve"}, instances: perCurve()}
+	fields = axis{name: "Field", doc: "one curve's scalar field", key: []string{"curve"}, instances: perField()}
 	groups = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
 )
 
@@ -62,6 +63,14 @@ func perStack(bytes ...string) (is []instance) {
 func perCurve() (is []instance) {
 	for _, c := range curves {
 		is = append(is, instance{c, []string{"PIPPIN_FOR=" + c, "PIPPIN_CURVE=" + c}})
+	}
+	return is
+}
+
+func perField() (is []instance) {
+	for _, i := range perCurve() {
+		i.defines = append(i.defines, "PIPPIN_ROOTS="+i.name+"_roots")
+		is = append(is, i)
 	}
 	return is
 }
@@ -95,6 +104,13 @@ var families = []family{
 		},
 	},
 	{
+		path: "kernels/grid/ntt", doc: "the kernels of number-theoretic transforms: the parameters of each, and\n// tables of them.",
+		layout: "layout.cuh",
+		sources: []source{
+			{name: "transform", per: fields, waits: true},
+		},
+	},
+	{
 		path: "kernels/grid/memory", doc: "the kernels that overwrite what others leave on a device.",
 		sources: []source{{name: "overwrite", per: stacks}},
 	},
@@ -103,7 +119,7 @@ var families = []family{
 // headers are included by a macro, where no #include line names them.
 func headers() (hs []string) {
 	for _, c := range curves {
-		hs = append(hs, "kernels/curves/"+c+".cuh")
+		hs = append(hs, "kernels/curves/"+c+".cuh", "kernels/curves/"+c+"_roots.cuh")
 	}
 	return hs
 }

@@ -88,7 +88,7 @@ static_assert(Law<L<bn254_g1>> && Law<L<bls12_377_g2>>);
 template <class T>
 PIPPIN_HD void law_step(uint32_t* r, const uint32_t* x, bool minus) {
   auto s = L<T>::load_sum(x);
-  L<T>::add(s, L<T>::load(x + 4 * W<T>, minus), [&] {
+  L<T>::add(s, L<T>::neg_if(minus, L<T>::load(x + 4 * W<T>)), [&] {
     L<T>::add_equal(r, x + 4 * W<T>, minus);
     s = L<T>::load_sum(r);
   });

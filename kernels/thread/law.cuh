@@ -1,5 +1,5 @@
 // law.cuh: what a kernel that adds up points must know of them, and no more. A
-// law is a policy, given to the kernels of grid/msm as a template parameter:
+// law is a policy that the kernels of grid/msm take at compile time (group.cuh):
 // points as they are stored, sums, the addition, its slow path, and both in
 // memory. xyzz_law is the law of short Weierstrass curves.
 //
@@ -22,7 +22,8 @@ namespace pippin {
 template <class L>
 concept Law = requires(typename L::sum& s, const typename L::sum& t, const typename L::point& p,
                        uint32_t* dst, const uint32_t* src, bool minus) {
-  { L::load(src, minus) } -> std::same_as<typename L::point>;  // the point or its negative
+  { L::load(src) } -> std::same_as<typename L::point>;
+  { L::neg_if(minus, p) } -> std::same_as<typename L::point>;  // minus ? -p : p
   { L::load_sum(src) } -> std::same_as<typename L::sum>;
   { L::store_sum(dst, t) };
   { L::store_result(dst, t) };
@@ -42,7 +43,8 @@ struct xyzz_law {
   using sum = xyzz<F>;
   static constexpr int point_words = 2 * F::words, sum_words = 4 * F::words, result_words = 3 * F::words;
 
-  PIPPIN_HD static point load(const uint32_t* src, bool minus) { return neg_if(minus, load_affine<F>(src)); }
+  PIPPIN_HD static point load(const uint32_t* src) { return load_affine<F>(src); }
+  PIPPIN_HD static point neg_if(bool which, const point& p) { return pippin::neg_if(which, p); }
   PIPPIN_HD static sum load_sum(const uint32_t* src) { return load_xyzz<F>(src); }
   PIPPIN_HD static void store_sum(uint32_t* dst, const sum& s) { store_xyzz_raw(dst, s); }
   PIPPIN_HD static void store_result(uint32_t* dst, const sum& s) { store_jacobian(dst, to_jacobian(s)); }
@@ -55,7 +57,7 @@ struct xyzz_law {
   // It happens when a base repeats, and talks through memory to cost the loop
   // around add no registers.
   PIPPIN_CALLED static void add_equal(uint32_t* dst, const uint32_t* src, bool minus) {
-    store_xyzz_raw(dst, pippin::dbl(neg_if(minus, load_affine<Slow>(src))));
+    store_xyzz_raw(dst, pippin::dbl(pippin::neg_if(minus, load_affine<Slow>(src))));
   }
   PIPPIN_HD static void add(sum& s, const sum& t) { s = pippin::add(s, t); }
   PIPPIN_HD static void dbl(sum& s) { s = pippin::dbl(s); }

@@ -17,7 +17,7 @@ __device__ __forceinline__ void accumulate_task(const uint32_t* values, uint32_t
     if (i + 1 < length) next = values[i + 1];
     const bool minus = (v & negative) != 0;
     const uint32_t* src = points + (v & ~negative) * (uint64_t)L::point_words;
-    L::add(sum, L::load(src, minus), [&] {
+    L::add(sum, L::neg_if(minus, L::load(src)), [&] {
       L::add_equal(out, src, minus);
       sum = L::load_sum(out);
     });
