@@ -22,6 +22,11 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"constraints", "median_ms", "stock_ms"},
 		bools:   []string{"verified"},
 	},
+	"ntt": { // transforms of vectors on a card
+		texts:   []string{"curve", "order"},
+		numbers: []string{"n", "count", "min_ms", "median_ms", "cpu_ms"},
+		bools:   []string{"checked"},
+	},
 	"sanitize": { // compute-sanitizer over the kernels
 		texts:   []string{"tool", "curve", "group"},
 		numbers: []string{"tests", "seconds"},
@@ -124,6 +129,7 @@ func TestCheckRecordRefuses(t *testing.T) {
 	const good = `{"machine": {"cpu": "x"}, "runs": [
 		{"op": "msm", "curve": "bn254", "group": "g1", "n": 8, "backend": "cpu", "distribution": "uniform", "path": "copy",
 		 "count": 2, "min_ms": 1.5, "median_ms": 2, "samples_ms": [1.5, 2.5], "checked": true, "back_to_back": {"calls": 9, "median_ms": 3, "samples_ms": [3]}},
+		{"op": "ntt", "curve": "bn254", "order": "natural to reversed", "n": 16, "count": 2, "min_ms": 0.5, "median_ms": 0.6, "cpu_ms": 7, "checked": true},
 		{"op": "mulmod", "bits": 256, "gops": 12.5},
 		{"op": "sanitize", "tool": "memcheck", "curve": "bn254", "group": "g2", "tests": 1, "errors": 0, "seconds": 3.5},
 		{"op": "groth16", "circuit": "c", "constraints": 9, "backend": "cpu", "median_ms": 1, "stock_ms": 2, "verified": true}]}`
@@ -135,6 +141,7 @@ func TestCheckRecordRefuses(t *testing.T) {
 		{`"group": "g1", `, ``}, {`"n": 8`, `"n": 0`}, {`"backend": "cpu", "distribution"`, `"distribution"`}, {`"path": "copy"`, `"path": "x"`},
 		{`"count": 2`, `"count": 3`}, {`"min_ms": 1.5`, `"min_ms": 0`}, {`"min_ms": 1.5`, `"min_ms": 9`}, {`"median_ms": 2,`, `"median_ms": "2",`},
 		{`, "checked": true`, ``}, {`"checked": true`, `"checked": true, "wrong": 1`}, {`"calls": 9`, `"calls": 0`}, {`"median_ms": 3`, `"median_ms": 0`},
+		{`"order": "natural to reversed"`, `"order": ""`}, {`"n": 16`, `"n": 0`}, {`"cpu_ms": 7`, `"cpu_ms": 0`}, {`7, "checked": true`, `7`},
 		{`"bits": 256`, `"bits": 0`}, {`, "gops": 12.5`, ``},
 		{`"tool": "memcheck"`, `"tool": ""`}, {`"tests": 1`, `"tests": 0`}, {`"errors": 0`, `"errors": 2`}, {`"errors": 0, `, ``},
 		{`"circuit": "c", `, ``}, {`"constraints": 9`, `"constraints": 0`}, {`"stock_ms": 2`, `"stock_ms": 0`}, {`, "verified": true`, ``},
