@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -63,6 +64,9 @@ func TestNoOrphan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if signal.Ignored(c.signal) {
+				t.Skipf("%v is ignored, as under nohup, and so in every process that is started", c.signal)
+			}
 			tmp := t.TempDir()
 			exe, err := os.Executable()
 			if err != nil {
