@@ -48,6 +48,12 @@ func Load[P kernels.Params](d *Device, k kernels.Kernel[P]) (Kernel[P], error) {
 	return Kernel[P]{f.Function, k.Threads, f.stack, &d.stack}, nil
 }
 
+// Load makes k what the function Load returns, for lists of kernels.
+func (k *Kernel[P]) Load(d *Device, of kernels.Kernel[P]) (err error) {
+	*k, err = Load(d, of)
+	return err
+}
+
 // loaded is a kernel of any parameters.
 type loaded struct {
 	*driver.Function

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/device"
-	"github.com/pippin-zk/pippin/kernels"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
@@ -38,28 +37,23 @@ func newProgram(d *device.Device, curve backend.Curve, group backend.Group) (*pr
 	}
 	p := &program{}
 	err := errors.Join(
-		load(d, &p.sortCount, forAll.SortCount),
-		load(d, &p.sortScan, forAll.SortScan),
-		load(d, &p.sortScatter, forAll.SortScatter),
-		load(d, &p.runs, forAll.Runs),
-		load(d, &p.tasksCount, forAll.TasksCount),
-		load(d, &p.tasksOrder, forAll.TasksOrder),
-		load(d, &p.tasksPlace, forAll.TasksPlace),
-		load(d, &p.digits, forCurve.Digits),
-		load(d, &p.accumulate, forGroup.Accumulate),
-		load(d, &p.fold, forGroup.Fold),
-		load(d, &p.foldFinish, forGroup.FoldFinish),
-		load(d, &p.reduce, forGroup.Reduce),
-		load(d, &p.setSums, forGroup.SetSums),
-		load(d, &p.check, forGroup.Check),
+		p.sortCount.Load(d, forAll.SortCount),
+		p.sortScan.Load(d, forAll.SortScan),
+		p.sortScatter.Load(d, forAll.SortScatter),
+		p.runs.Load(d, forAll.Runs),
+		p.tasksCount.Load(d, forAll.TasksCount),
+		p.tasksOrder.Load(d, forAll.TasksOrder),
+		p.tasksPlace.Load(d, forAll.TasksPlace),
+		p.digits.Load(d, forCurve.Digits),
+		p.accumulate.Load(d, forGroup.Accumulate),
+		p.fold.Load(d, forGroup.Fold),
+		p.foldFinish.Load(d, forGroup.FoldFinish),
+		p.reduce.Load(d, forGroup.Reduce),
+		p.setSums.Load(d, forGroup.SetSums),
+		p.check.Load(d, forGroup.Check),
 	)
 	if err != nil {
 		return nil, err
 	}
 	return p, nil
-}
-
-func load[P kernels.Params](d *device.Device, to *device.Kernel[P], k kernels.Kernel[P]) (err error) {
-	*to, err = device.Load(d, k)
-	return err
 }

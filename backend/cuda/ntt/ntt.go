@@ -60,7 +60,7 @@ func New(t *device.Turn, d *device.Device, curve backend.Curve) (*Field, error) 
 		return nil, fmt.Errorf("%w: no transforms over the scalar field of %v", backend.ErrUnsupported, curve)
 	}
 	f := &Field{curve: curve, size: curve.ScalarBytes()}
-	err := errors.Join(load(d, &f.rows, ks.Rows), load(d, &f.forward, ks.Forward), load(d, &f.inverse, ks.Inverse))
+	err := errors.Join(f.rows.Load(d, ks.Rows), f.forward.Load(d, ks.Forward), f.inverse.Load(d, ks.Inverse))
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +69,6 @@ func New(t *device.Turn, d *device.Device, curve backend.Curve) (*Field, error) 
 	}
 	t.Spare(f)
 	return f, nil
-}
-
-func load[P kernels.Params](d *device.Device, to *device.Kernel[P], k kernels.Kernel[P]) (err error) {
-	*to, err = device.Load(d, k)
-	return err
 }
 
 // sendScales puts 1/2^k for all k on the card, in Montgomery form.
