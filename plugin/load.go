@@ -114,7 +114,9 @@ func (l *load) send(m *proto.LoadRequest) { _ = l.stream.Send(m) }
 // errEnded stops the feeding of a load that the plugin has ended.
 var errEnded = errors.New("the plugin ended the load")
 
-// feed copies the bases to slots of shared memory and sends them.
+// feed copies the bases to slots of shared memory and sends them, the last
+// when the source has ended: the plugin answers when it has them all, and a
+// source that is too long must be found before.
 func (l *load) feed(ctx context.Context, b *backend.Bases) error {
 	var slot *shm.Region
 	filled := 0
@@ -137,18 +139,34 @@ func (l *load) feed(ctx context.Context, b *backend.Bases) error {
 			n := min(len(piece), len(slot.Bytes())-filled)
 			shm.Copy(slot.Bytes()[filled:], piece[:n])
 			piece, filled, left = piece[n:], filled+n, left-int64(n)
-			if filled < len(slot.Bytes()) {
+			if filled < len(slot.Bytes()) || left == 0 {
 				continue
 			}
-			select {
-			case l.slots <- slot:
-			case <-ctx.Done():
-				return backend.Ended(ctx)
+			if err = l.sendChunk(ctx, slot, filled); err != nil {
+				return err
 			}
-			l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Chunk{Chunk: wire(slot.Arena(), slot.Offset(), filled)}})
 			slot, filled = nil, 0
 		}
 	}
+	if slot == nil {
+		return nil
+	}
+	if err := l.sendChunk(ctx, slot, filled); err != nil {
+		return err
+	}
+	slot = nil
+	return nil
+}
+
+// sendChunk sends the filled bytes of a slot. After an error the slot is the
+// caller's still.
+func (l *load) sendChunk(ctx context.Context, slot *shm.Region, filled int) error {
+	select {
+	case l.slots <- slot:
+	case <-ctx.Done():
+		return backend.Ended(ctx)
+	}
+	l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Chunk{Chunk: wire(slot.Arena(), slot.Offset(), filled)}})
 	return nil
 }
 
