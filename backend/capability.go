@@ -4,7 +4,8 @@ import "slices"
 
 // Capabilities is what a backend can do, one field for each kind of work.
 type Capabilities struct {
-	MSM []CurveGroup // groups that MSM and LoadBases take
+	MSM     []CurveGroup // groups that MSM and LoadBases take
+	Vectors []Curve      // curves over whose scalar fields it is Vectors
 }
 
 // CurveGroup is one group of one curve.
