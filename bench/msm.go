@@ -64,6 +64,7 @@ type inputs struct {
 	points *fixtures.Points
 	bytes  []byte // at least as many as the largest size
 	name   string
+	digest backend.Digest // of the bases of the size that is measured
 }
 
 // group measures all sizes of one group.
@@ -165,6 +166,10 @@ func (m *measuring) size(ctx context.Context, able engines, in *inputs, n int) (
 		took[i] = time.Since(start)
 	}
 	m.cfg.Progress.tell(stage, len(able), len(able))
+	same := backend.Bases{Curve: in.curve, Group: in.points.Key().Group, Count: n, Bytes: in.bytes[:n*in.points.Size()]}
+	if in.digest, err = same.Digest(ctx); err != nil {
+		return err
+	}
 	for _, d := range m.cfg.Distributions {
 		if err := m.distribution(ctx, able, loaded, took, in, n, d); err != nil {
 			return err
@@ -204,7 +209,7 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 				return fmt.Errorf("backend %s: %w", e.name, err)
 			}
 			lanes = append(lanes, &lane{input: s, want: want, run: Run{
-				Op: "msm", Curve: in.curve.String(), Group: in.points.Key().Group.String(), N: n,
+				Op: "msm", Curve: in.curve.String(), Group: in.points.Key().Group.String(), N: n, Bases: in.digest.String(),
 				Backend: e.name, Version: e.info.Version, Device: e.device(),
 				Distribution: d.String(), Seed: m.cfg.Seed, Path: p, Measure: measureOf(e),
 				LoadBase: millis(took[i]),

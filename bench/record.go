@@ -53,6 +53,7 @@ type Run struct {
 	Curve        string `json:"curve"`
 	Group        string `json:"group"`
 	N            int    `json:"n"`
+	Bases        string `json:"bases"` // their digest: backend.Bases.Digest
 	Backend      string `json:"backend"`
 	Version      string `json:"backend_version"`
 	Device       string `json:"device"`

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // sample is a record with every case that the writers tell apart.
 func sample() Record[Run] {
 	run := func(curve, backend string, path Path, n int, samples ...time.Duration) Run {
-		r := Run{Op: "msm", Curve: curve, Group: "g1", N: n, Backend: backend, Version: "1.2", Device: "Some CPU",
+		r := Run{Op: "msm", Curve: curve, Group: "g1", N: n, Bases: "9f86d081", Backend: backend, Version: "1.2", Device: "Some CPU",
 			Distribution: "uniform", Seed: 1, Path: path, Measure: EndToEnd, LoadBase: 0.5, Checked: true, Oracle: Oracle}
 		if isPlugin(backend) {
 			r.Measure = EndToEndPlugin
