@@ -78,7 +78,7 @@ type Gather struct{ Dst, Src, Index Range }
 // n. From is the order of Src and To that of Dst: not both Reversed.
 //
 // Src may be Dst. A forward transform from natural order may have Src.Count / Batch
-// below n: the coefficients missing are zero.
+// from 1 to below n: the coefficients missing are zero.
 type Transform struct {
 	Dst, Src Range
 	Batch    int // 0 is 1
@@ -156,8 +156,9 @@ type Products struct {
 	Exclusive bool
 }
 
-// Evaluate answers the value at Point of each of the polynomials Src, given by
-// coefficients in Order, an element each; Reversed, their counts are powers of two.
+// Evaluate answers the value at Point of each of the polynomials Src, one or more,
+// given by coefficients in Order, an element each; Reversed, their counts are
+// powers of two.
 type Evaluate struct {
 	Src   []Range
 	Order Order

@@ -43,11 +43,11 @@ func (c *Client) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err e
 		return nil, err
 	}
 	defer end(&err)
-	used, err := c.bases.Use(jobs)
+	used, err := c.bases.UseJobs(jobs)
 	if err != nil {
 		return nil, err
 	}
-	defer c.bases.Unuse(used)
+	defer c.bases.EndJobs(used)
 	if len(jobs) > maxJobs {
 		return nil, fmt.Errorf("%w: %d jobs in a batch, a plugin takes %d", backend.ErrUnsupported, len(jobs), maxJobs)
 	}

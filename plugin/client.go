@@ -49,7 +49,7 @@ type Client struct {
 
 	// bases are the plugin's by its own ids, with who uses them: FreeBases
 	// must not overtake a call on its way to the plugin.
-	bases *backendutil.Residents[struct{}]
+	bases *backendutil.Residents[struct{}, struct{}]
 
 	mu       sync.Mutex
 	closed   bool
@@ -84,7 +84,7 @@ func newClient(spec Spec, info backend.Info, rpc proto.BackendClient, ch *shm.Ch
 		staging: shm.NewPool(shm.PoolOptions{Budget: int64(spec.StagingBytes), MaxArenas: 8, Public: true}),
 		slot:    max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
 		loads:   semaphore.NewWeighted(maxLoads),
-		bases:   backendutil.NewResidents[struct{}](spec.Name),
+		bases:   backendutil.NewResidents[struct{}, struct{}](spec.Name),
 		ended:   make(chan struct{}),
 	}
 	if c.pool == nil {
@@ -226,7 +226,7 @@ func (c *Client) FreeBases(ctx context.Context, id backend.BasesID) (err error) 
 	}
 	defer end(&err)
 	// Uses end with their calls, also when the process dies.
-	return c.bases.Free(run, id, func(struct{}) error {
+	return c.bases.FreeBases(run, id, func(struct{}) error {
 		_, err := c.rpc.FreeBases(c.ctx, &proto.FreeBasesRequest{Bases: uint64(id)})
 		if err != nil {
 			err = c.failure(err, false)

@@ -99,7 +99,7 @@ func TestCloseEndsCallsOfAStoppedPlugin(t *testing.T) {
 		},
 		"FreeBases": func() error {
 			id := id + 1
-			c.bases.Put(id, b.loaded, struct{}{})
+			c.bases.PutBases(id, b.loaded, struct{}{})
 			return c.FreeBases(ctx, id)
 		},
 	} {

@@ -8,7 +8,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Loaded is what CheckJobs needs to know of loaded bases.
+// Loaded is what CheckJobs and CheckSteps need to know of loaded bases or of a
+// space, whose Group is zero.
 type Loaded struct {
 	Curve backend.Curve
 	Group backend.Group

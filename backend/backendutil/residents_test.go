@@ -12,10 +12,10 @@ import (
 // TestFreeGivenUpGoesOn: when its context ends FreeBases returns, the bases
 // take no new call, and they are freed once, after the last use; Close waits.
 func TestFreeGivenUpGoesOn(t *testing.T) {
-	s := NewResidents[string]("test")
-	id := s.Add(Loaded{Curve: backend.BN254, Group: backend.G1, Count: 4}, "kept")
+	s := NewResidents[string, struct{}]("test")
+	id := s.AddBases(Loaded{Curve: backend.BN254, Group: backend.G1, Count: 4}, "kept")
 	job := []backend.Job{{Bases: id}}
-	used, err := s.Use(job)
+	used, err := s.UseJobs(job)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,19 +29,19 @@ func TestFreeGivenUpGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("not worth the wait")
 	cancel(cause)
-	if err := s.Free(ctx, id, free); !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
-		t.Errorf("Free: %v", err)
+	if err := s.FreeBases(ctx, id, free); !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+		t.Errorf("FreeBases: %v", err)
 	}
 	end()
-	if _, err := s.Use(job); !errors.Is(err, backend.ErrInvalidInput) {
+	if _, err := s.UseJobs(job); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("a use of bases being freed: %v", err)
 	}
-	if err := s.Free(t.Context(), id, free); !errors.Is(err, backend.ErrInvalidInput) {
+	if err := s.FreeBases(t.Context(), id, free); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("freeing again: %v", err)
 	}
 	closed := make(chan []string)
 	go func() {
-		kept, _ := s.Close()
+		kept, _, _ := s.Close()
 		closed <- kept
 	}()
 	select {
@@ -53,7 +53,7 @@ func TestFreeGivenUpGoesOn(t *testing.T) {
 		t.Error("done during a use")
 	case <-time.After(20 * time.Millisecond):
 	}
-	s.Unuse(used)
+	s.EndJobs(used)
 	if kept := <-closed; len(kept) != 0 {
 		t.Errorf("Close found %v, which Free was to free", kept)
 	}
@@ -64,7 +64,7 @@ func TestFreeGivenUpGoesOn(t *testing.T) {
 }
 
 func TestPing(t *testing.T) {
-	s := NewResidents[string]("test")
+	s := NewResidents[string, struct{}]("test")
 	if err := s.Ping(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -37,7 +37,7 @@ type local struct {
 	chunk    int // points that are computed at a time, at most
 	parallel int // jobs computed at the same time, at most
 	group    func(backend.Curve, backend.Group) kernel
-	bases    *backendutil.Residents[kept]
+	bases    *backendutil.Residents[kept, struct{}]
 	copies   copies
 }
 
@@ -61,7 +61,7 @@ func newLocal(name string, chunk, parallel int, group func(backend.Curve, backen
 		chunk:    chunk,
 		parallel: parallel,
 		group:    group,
-		bases:    backendutil.NewResidents[kept](name),
+		bases:    backendutil.NewResidents[kept, struct{}](name),
 		copies:   newCopies(),
 	}
 }
@@ -110,7 +110,7 @@ func (l *local) LoadBases(ctx context.Context, b backend.Bases) (_ backend.Bases
 			return 0, err
 		}
 	}
-	return l.bases.Add(backendutil.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, k), nil
+	return l.bases.AddBases(backendutil.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, k), nil
 }
 
 // own is the points of b in memory: b.Bytes itself, or a copy of anything else.
@@ -157,7 +157,7 @@ func (l *local) FreeBases(ctx context.Context, id backend.BasesID) error {
 		return err
 	}
 	defer end()
-	return l.bases.Free(ctx, id, func(kept) error { return nil })
+	return l.bases.FreeBases(ctx, id, func(kept) error { return nil })
 }
 
 func (l *local) Close() error {
@@ -170,13 +170,13 @@ func (l *local) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err er
 	if err != nil {
 		return nil, err
 	}
-	bases, err := l.bases.Use(jobs)
+	bases, err := l.bases.UseJobs(jobs)
 	if err != nil {
 		end()
 		return nil, err
 	}
 	c := &call{copies: ctx.Done() != nil}
-	defer c.ended(func() { l.bases.Unuse(bases); end() })
+	defer c.ended(func() { l.bases.EndJobs(bases); end() })
 	defer backendutil.Caught(&err)
 	results := make([][]byte, len(jobs))
 	if err := inTurns(ctx, chains(jobs), l.parallel, func(ctx context.Context, i int) (err error) {

@@ -27,7 +27,7 @@ type Backend struct {
 	dev   *device.Device
 	msm   *msm.Computer
 	info  backend.Info
-	bases *backendutil.Residents[*msm.Bases]
+	bases *backendutil.Residents[*msm.Bases, struct{}]
 	gone  chan struct{} // closed when the card is lost, or by Close
 }
 
@@ -48,7 +48,7 @@ func Open(o Options) (*Backend, error) {
 		return nil, errors.Join(err, dev.Close())
 	}
 	b := &Backend{
-		dev: dev, msm: computer, bases: backendutil.NewResidents[*msm.Bases]("cuda"), gone: make(chan struct{}),
+		dev: dev, msm: computer, bases: backendutil.NewResidents[*msm.Bases, struct{}]("cuda"), gone: make(chan struct{}),
 		info: backend.Info{
 			Name: "cuda", Version: "kernels " + kernels.Digest(), InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups()},
 			Devices: []backend.Device{describe(dev)},
@@ -123,7 +123,7 @@ func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (_ backend
 	if err != nil {
 		return 0, err
 	}
-	return b.bases.Add(kept.Loaded, kept), nil
+	return b.bases.AddBases(kept.Loaded, kept), nil
 }
 
 // FreeBases releases bases once the calls that use them have ended.
@@ -133,7 +133,7 @@ func (b *Backend) FreeBases(ctx context.Context, id backend.BasesID) error {
 		return err
 	}
 	defer end()
-	return b.bases.Free(ctx, id, (*msm.Bases).Free)
+	return b.bases.FreeBases(ctx, id, (*msm.Bases).Free)
 }
 
 // MSM computes a batch. Calls take turns on the device.
@@ -144,11 +144,11 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err 
 	}
 	defer end()
 	defer backendutil.Caught(&err)
-	used, err := b.bases.Use(jobs)
+	used, err := b.bases.UseJobs(jobs)
 	if err != nil {
 		return nil, err
 	}
-	defer b.bases.Unuse(used)
+	defer b.bases.EndJobs(used)
 	if err := backend.Ended(ctx); err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err 
 
 // Close waits for the calls in flight and gives everything back.
 func (b *Backend) Close() error {
-	left, first := b.bases.Close()
+	left, _, first := b.bases.Close()
 	if !first {
 		return nil
 	}
