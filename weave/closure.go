@@ -13,12 +13,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/mod/semver"
 )
 
 // source is what go list says of a package.
 type source struct {
 	ImportPath, Dir string
 	Standard        bool
+	Module          struct{ Path, Version, GoVersion string }
 
 	GoFiles, CgoFiles, CFiles, CXXFiles, HFiles, SFiles, SysoFiles, EmbedFiles []string
 }
@@ -61,7 +64,7 @@ func (t *tool) closure() (*closure, error) {
 
 // sources lists weave/auto and what it needs.
 func (t *tool) sources(o outer) (list []source, err error) {
-	out, err := t.goList(o, "-deps", "-json=ImportPath,Dir,Standard,GoFiles,CgoFiles,CFiles,CXXFiles,HFiles,SFiles,SysoFiles,EmbedFiles", "--", autoPackage)
+	out, err := t.goList(o, "-deps", "-json=ImportPath,Dir,Standard,Module,GoFiles,CgoFiles,CFiles,CXXFiles,HFiles,SFiles,SysoFiles,EmbedFiles", "--", autoPackage)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +81,9 @@ func (t *tool) sources(o outer) (list []source, err error) {
 	}
 }
 
+// leastGo is the version of the language that woven sources need.
+const leastGo = "1.18"
+
 // check refuses what cannot be woven, before anything is compiled: another
 // pippin than this program is of, and packages of curves that are not as
 // expected.
@@ -90,6 +96,11 @@ func (c *closure) check() error {
 		}
 		if !isCurve(s.ImportPath) {
 			continue
+		}
+		// What is woven into a package is compiled as the rest of it is.
+		if m := s.Module; m.GoVersion != "" && semver.Compare("v"+m.GoVersion, "v"+leastGo) < 0 {
+			return fmt.Errorf("%s %s is for Go %s, and what is woven into it needs %s: a later version is needed, such as go get %s@latest",
+				m.Path, m.Version, m.GoVersion, leastGo, m.Path)
 		}
 		var files []string
 		for _, name := range s.GoFiles {

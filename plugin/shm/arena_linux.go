@@ -10,12 +10,16 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
+// mfdNoExecSeal is MFD_NOEXEC_SEAL of Linux 6.3, which older versions of x/sys,
+// as woven programs have them, do not know.
+const mfdNoExecSeal = 0x8
+
 // required are the seals without which a mapped file could be cut off under
 // its reader, which is a SIGBUS.
 const required = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
 func create(size int) (*os.File, []byte, error) {
-	fd, err := unix.MemfdCreate("pippin-arena", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_NOEXEC_SEAL)
+	fd, err := unix.MemfdCreate("pippin-arena", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|mfdNoExecSeal)
 	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
 		fd, err = unix.MemfdCreate("pippin-arena", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	}
