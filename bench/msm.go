@@ -161,7 +161,7 @@ func (m *measuring) size(ctx context.Context, able engines, in *inputs, n int) (
 		m.cfg.Progress.tell(stage, i, len(able))
 		start := time.Now()
 		if loaded[i], err = in.load(ctx, e.Engine, in.bytes[:n*in.points.Size()]); err != nil {
-			return fmt.Errorf("backend %s: %w", e.name, err)
+			return err
 		}
 		took[i] = time.Since(start)
 	}
@@ -265,7 +265,7 @@ func alternate(lanes []*lane, rounds int, progress func(done, total int), run fu
 		for i, l := range lanes {
 			progress(round*len(lanes)+i, total)
 			if err := run(l, round); err != nil {
-				return fmt.Errorf("backend %s: %w", l.run.Backend, err)
+				return err
 			}
 		}
 	}

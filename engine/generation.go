@@ -258,7 +258,7 @@ func on[T any](ctx context.Context, g *generation, f func(context.Context, backe
 			r.err = fmt.Errorf("%w: backend %s ended during a call", backend.ErrGone, g.slot.name)
 		}
 	}
-	if r.err != nil && g.ctx.Err() != nil && ctx.Err() == nil && backend.FaultOf(r.err) == backend.FaultContext {
+	if r.err != nil && g.ctx.Err() != nil && ctx.Err() == nil && errors.Is(r.err, context.Canceled) {
 		r.err = context.Cause(g.ctx)
 	}
 	return r.v, r.err

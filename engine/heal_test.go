@@ -143,6 +143,26 @@ func TestHungBackend(t *testing.T) {
 	}
 }
 
+// TestHungBackendIsNamed: where nothing else answers, the error of a call on a
+// backend that hangs is the hang, not the call's context, which has not ended.
+func TestHungBackendIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t}
+		hang := func(ctx context.Context) error {
+			<-ctx.Done()
+			return backend.Ended(ctx)
+		}
+		w.ping = func(ctx context.Context, _ *fake) error { return hang(ctx) }
+		w.msm = func(ctx context.Context, _ *fake) ([]byte, error) { return nil, hang(ctx) }
+		e := w.engine(Config{Backend: "gpu", Fallback: NoFallback, Restarts: -1, PingEvery: time.Second, PingTimeout: time.Second, PingMisses: 3})
+		defer w.close(e)
+		_, err := ask(t.Context(), e, load(t, e, source(4)))
+		if !errors.Is(err, backend.ErrGone) || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "answered none of 3 pings") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 // TestDeadlineOnAHungBackend: the call that gave up has the backend pinged at
 // once, not when the next ping is due.
 func TestDeadlineOnAHungBackend(t *testing.T) {
