@@ -28,7 +28,7 @@ func (a *arenas) init(c *Client) {
 	a.c = c
 	a.sending = semaphore.NewWeighted(maxAttaching)
 	a.attached = map[uint64]bool{}
-	for _, p := range []*shm.Pool{c.pool, c.staging} {
+	for _, p := range []*shm.Pool{c.pool, c.staging, c.replies} {
 		a.stop = append(a.stop, p.Watch(a.dropped))
 	}
 }
@@ -75,7 +75,7 @@ func (a *arenas) send(arena *shm.Arena) error {
 	if err := a.c.channel.Send(shm.Message{Kind: shm.KindArena, ID: arena.ID(), Size: size}, arena.File()); err != nil {
 		return a.c.lost(err)
 	}
-	if _, err := a.c.rpc.Attach(a.c.ctx, &proto.AttachRequest{Arena: arena.ID(), Size: size}); err != nil {
+	if _, err := a.c.rpc.Attach(a.c.ctx, &proto.AttachRequest{Arena: arena.ID(), Size: size, Answers: arena.Answers()}); err != nil {
 		return a.c.failure(err, false)
 	}
 	a.mu.Lock()

@@ -14,24 +14,36 @@ import (
 // maxJobs bounds a batch, so that a request stays small.
 const maxJobs = 1 << 14
 
-// call is one MSM request and the shared memory that it holds.
+// call is one request, of MSMs or of a program, and the shared memory that it
+// holds.
 type call struct {
-	c        *Client
-	req      *proto.MSMRequest
-	points   []int         // bytes of each answer
+	c  *Client
+	id uint64
+	// ask makes the remote call. It ends when the plugin has let go of the
+	// memory or has exited.
+	ask      func() ([][]byte, error)
 	regions  []*shm.Region // one reference each
 	buffers  []*buffer     // the caller's own, this call being a reader
 	feeds    []feed
 	counters []*shm.Counter // one a feed
-	waiting  []*proto.Job   // the jobs of the feeds
-	checked  bool           // the plugin looks at the scalars
+	checked  bool           // the plugin looks at what only it has looked at
+}
+
+// input is bytes of the caller's for the plugin.
+type input struct {
+	feed
+	// The fields of the message that say where the bytes are and how many are
+	// written; without the second all are before the request is sent.
+	at, progress **proto.Region
 }
 
 // answer is what came of a request.
 type answer struct {
-	points [][]byte
+	values [][]byte
 	err    error
 }
+
+func (c *Client) newCall() *call { return &call{c: c, id: c.calls.Add(1)} }
 
 // MSM implements backend.Backend. Scalars in a buffer of Alloc are used where
 // they are; others are copied to shared memory, which is wiped afterwards.
@@ -43,55 +55,88 @@ func (c *Client) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err e
 		return nil, err
 	}
 	defer end(&err)
-	used, err := c.bases.UseJobs(jobs)
+	used, err := c.kept.UseJobs(jobs)
 	if err != nil {
 		return nil, err
 	}
-	defer c.bases.EndJobs(used)
+	defer c.kept.EndJobs(used)
 	if len(jobs) > maxJobs {
 		return nil, fmt.Errorf("%w: %d jobs in a batch, a plugin takes %d", backend.ErrUnsupported, len(jobs), maxJobs)
 	}
 	if len(jobs) == 0 {
 		return [][]byte{}, nil
 	}
-	k := &call{c: c, req: &proto.MSMRequest{Call: c.calls.Add(1)}}
-	defer k.leave()
-	if err := k.prepare(run, jobs, used); err != nil {
-		k.release()
-		return nil, err
-	}
-	return k.run(run)
-}
-
-// prepare says where the scalars are, takes memory for those that are the
-// caller's, and copies what is small. What it took is in k, also on an error.
-func (k *call) prepare(ctx context.Context, jobs []backend.Job, used []*backendutil.Resident[struct{}]) error {
-	var homeless []feed // without a region yet
-	var places []*proto.Job
-	var sizes []int
+	k := c.newCall()
+	req := &proto.MSMRequest{Call: k.id}
+	var points []int // bytes of each
+	var inputs []input
 	for i := range jobs {
 		j, bases := &jobs[i], used[i].Loaded
-		k.points = append(k.points, bases.Curve.PointBytes(bases.Group))
+		points = append(points, bases.Curve.PointBytes(bases.Group))
 		w := &proto.Job{
 			Bases: uint64(j.Bases), Offset: uint64(j.Offset), Count: uint64(j.Count),
 			SameAs: uint32(j.SameAs), Check: j.Check,
 		}
-		k.req.Jobs = append(k.req.Jobs, w)
+		req.Jobs = append(req.Jobs, w)
 		k.checked = k.checked || j.Check
-		if len(j.Scalars) == 0 {
-			continue
+		if len(j.Scalars) > 0 {
+			inputs = append(inputs, newInput(j, bases.Curve.ScalarBytes(), &w.Scalars, &w.Progress))
 		}
-		f := feed{src: j.Scalars, scalar: bases.Curve.ScalarBytes()}
-		if j.Ready != nil {
-			f.ready = func(ctx context.Context, n int) error { return backendutil.Wait(ctx, j, n) }
+	}
+	k.ask = func() ([][]byte, error) {
+		reply, err := c.rpc.MSM(c.ctx, req)
+		if err != nil {
+			return nil, c.failure(err, k.checked)
 		}
-		if k.inPlace(w, f.src) {
-			if f.ready != nil {
-				k.feeds, k.waiting = append(k.feeds, f), append(k.waiting, w)
-			}
-			continue
+		return reply.Points, c.lengths(reply.Points, points)
+	}
+	return k.do(run, inputs)
+}
+
+// newInput is the scalars of a job.
+func newInput(j *backend.Job, size int, at, progress **proto.Region) input {
+	in := input{feed: feed{src: j.Scalars, scalar: size}, at: at, progress: progress}
+	if j.Ready != nil {
+		in.ready = func(ctx context.Context, n int) error { return backendutil.Wait(ctx, j, n) }
+	}
+	return in
+}
+
+// lengths refuses answers of other lengths than these.
+func (c *Client) lengths(answers [][]byte, want []int) error {
+	if len(answers) != len(want) {
+		return c.nonsense("%d answers, want %d", len(answers), len(want))
+	}
+	for i, a := range answers {
+		if len(a) != want[i] {
+			return c.nonsense("answer %d has %d bytes, want %d", i, len(a), want[i])
 		}
-		homeless, places, sizes = append(homeless, f), append(places, w), append(sizes, len(f.src))
+	}
+	return nil
+}
+
+// do brings the inputs and makes the request.
+func (k *call) do(ctx context.Context, inputs []input) ([][]byte, error) {
+	defer k.leave()
+	if err := k.prepare(ctx, inputs); err != nil {
+		k.release()
+		return nil, err
+	}
+	return k.run(ctx)
+}
+
+// prepare says where the inputs are, takes memory for those that are the
+// caller's, and copies what is small. What it took is in k, also on an error.
+func (k *call) prepare(ctx context.Context, inputs []input) error {
+	var homeless, waiting []input
+	var sizes []int
+	for _, in := range inputs {
+		switch {
+		case !k.inPlace(&in):
+			homeless, sizes = append(homeless, in), append(sizes, len(in.src))
+		case in.ready != nil:
+			waiting = append(waiting, in)
+		}
 	}
 	if len(homeless) > 0 {
 		regions, err := k.c.pool.Acquire(ctx, sizes...)
@@ -100,26 +145,26 @@ func (k *call) prepare(ctx context.Context, jobs []backend.Job, used []*backendu
 		}
 		k.regions = append(k.regions, regions...)
 		for i, r := range regions {
-			f, w := homeless[i], places[i]
-			f.dst = r.Bytes()
-			w.Scalars = wire(r.Arena(), r.Offset(), len(f.src))
-			if f.ready == nil && len(f.src) <= inlineBytes {
-				copy(f.dst, f.src)
+			in := homeless[i]
+			in.dst = r.Bytes()
+			*in.at = wire(r.Arena(), r.Offset(), len(in.src))
+			if in.progress == nil || in.ready == nil && len(in.src) <= inlineBytes {
+				shm.Copy(in.dst, in.src)
 				continue
 			}
-			k.feeds, k.waiting = append(k.feeds, f), append(k.waiting, w)
+			waiting = append(waiting, in)
 		}
 	}
-	if err := k.count(ctx); err != nil {
+	if err := k.count(ctx, waiting); err != nil {
 		return err
 	}
 	return k.attach(ctx)
 }
 
-// inPlace tells whether scalars are in a buffer of ours where the plugin can
-// read them, and then where.
-func (k *call) inPlace(w *proto.Job, scalars []byte) bool {
-	r, off, ok := k.c.pool.Find(scalars)
+// inPlace tells whether an input is in a buffer of ours where the plugin can
+// read it, and then where.
+func (k *call) inPlace(in *input) bool {
+	r, off, ok := k.c.pool.Find(in.src)
 	if !ok {
 		return false
 	}
@@ -129,10 +174,10 @@ func (k *call) inPlace(w *proto.Job, scalars []byte) bool {
 		b.enter()
 		k.buffers = append(k.buffers, b)
 	}
-	if !shm.Aligned(scalars) {
+	if !shm.Aligned(in.src) {
 		return false
 	}
-	w.Scalars = wire(r.Arena(), r.Offset()+off, len(scalars))
+	*in.at = wire(r.Arena(), r.Offset()+off, len(in.src))
 	return true
 }
 
@@ -141,17 +186,19 @@ func wire(a *shm.Arena, offset, length int) *proto.Region {
 	return &proto.Region{Arena: a.ID(), Offset: uint64(offset), Length: uint64(length)}
 }
 
-// count gives every feed a counter.
-func (k *call) count(ctx context.Context) (err error) {
-	if len(k.feeds) == 0 {
+// count gives every input that is not there yet a counter.
+func (k *call) count(ctx context.Context, waiting []input) (err error) {
+	if len(waiting) == 0 {
 		return nil
 	}
-	if k.counters, err = k.c.counters.Acquire(ctx, len(k.feeds)); err != nil {
+	if k.counters, err = k.c.counters.Acquire(ctx, len(waiting)); err != nil {
 		return err
 	}
 	for i, n := range k.counters {
-		k.feeds[i].counter = n
-		k.waiting[i].Progress = wire(n.Arena(), n.Offset(), shm.CounterSize)
+		in := waiting[i]
+		in.counter = n
+		*in.progress = wire(n.Arena(), n.Offset(), shm.CounterSize)
+		k.feeds = append(k.feeds, in.feed)
 	}
 	return nil
 }
@@ -171,10 +218,16 @@ func (k *call) attach(ctx context.Context) error {
 	return nil
 }
 
-// run sends the request, brings the scalars and waits for the answer.
+// run sends the request, brings what is not there yet and waits for the answer.
 func (k *call) run(ctx context.Context) ([][]byte, error) {
 	answered := make(chan answer, 1)
-	go func() { answered <- k.ask() }()
+	go func() {
+		var a answer
+		if a.values, a.err = k.ask(); a.err != nil {
+			a.values = nil
+		}
+		answered <- a
+	}()
 
 	feeding, stop := context.WithCancel(ctx)
 	defer stop()
@@ -194,7 +247,7 @@ func (k *call) run(ctx context.Context) ([][]byte, error) {
 				<-fed
 			}
 			k.c.afterExit(a.err, k.release)
-			return a.points, a.err
+			return a.values, a.err
 		case err = <-fed:
 			fed, waiting = nil, err == nil
 		case <-ctx.Done():
@@ -215,24 +268,6 @@ func (k *call) run(ctx context.Context) ([][]byte, error) {
 	return nil, err
 }
 
-// ask makes the remote call. It ends when the plugin has let go of the memory
-// or has exited.
-func (k *call) ask() answer {
-	reply, err := k.c.rpc.MSM(k.c.ctx, k.req)
-	if err != nil {
-		return answer{err: k.c.failure(err, k.checked)}
-	}
-	if len(reply.Points) != len(k.points) {
-		return answer{err: k.c.nonsense("%d points for %d jobs", len(reply.Points), len(k.points))}
-	}
-	for i, p := range reply.Points {
-		if len(p) != k.points[i] {
-			return answer{err: k.c.nonsense("a point of %d bytes for job %d, want %d", len(p), i, k.points[i])}
-		}
-	}
-	return answer{points: reply.Points}
-}
-
 // maxCancelWait bounds the pause between two tries to cancel.
 const maxCancelWait = 50 * time.Millisecond
 
@@ -240,6 +275,9 @@ const maxCancelWait = 50 * time.Millisecond
 // has ended there.
 func (k *call) abandon(answered <-chan answer) {
 	a := k.cancel(answered)
+	for _, v := range a.values {
+		clear(v)
+	}
 	k.c.afterExit(a.err, k.release)
 }
 
@@ -247,7 +285,7 @@ func (k *call) abandon(answered <-chan answer) {
 // it yet, so it asks again.
 func (k *call) cancel(answered <-chan answer) answer {
 	for wait := time.Millisecond; ; wait = min(2*wait, maxCancelWait) {
-		reply, err := k.c.rpc.Cancel(k.c.ctx, &proto.CancelRequest{Call: k.req.Call})
+		reply, err := k.c.rpc.Cancel(k.c.ctx, &proto.CancelRequest{Call: k.id})
 		if err != nil || reply.Running {
 			return <-answered
 		}

@@ -676,7 +676,7 @@ func TestArenasAreGivenUp(t *testing.T) {
 func TestBackendFails(t *testing.T) {
 	b := newBN(10)
 	for mode, says := range map[string]string{
-		"panic":     "panicked: in the middle of an MSM",
+		"panic":     "panicked: in the middle of a call",
 		"crash":     "panic: in a goroutine of the backend",
 		"odd-error": "unexpected error",
 		"gone":      "backend gone",
@@ -690,6 +690,9 @@ func TestBackendFails(t *testing.T) {
 			}
 			begin := time.Now()
 			if _, err := c.MSM(ctx, nil); !errors.Is(err, backend.ErrGone) {
+				t.Errorf("afterwards: %v", err)
+			}
+			if _, err := c.Run(ctx, nil); !errors.Is(err, backend.ErrGone) {
 				t.Errorf("afterwards: %v", err)
 			}
 			if _, err := c.LoadBases(ctx, b.bases()); !errors.Is(err, backend.ErrGone) {
@@ -716,6 +719,17 @@ func TestNonsense(t *testing.T) {
 		}
 	}
 	job := backend.Job{Bases: id, Count: 10, Scalars: b.scalars}
+	run := func(steps ...backend.Step) func(*Client) error {
+		return func(c *Client) error {
+			if _, err := c.NewSpace(ctx, backend.BN254, 1000); err != nil {
+				t.Error(err)
+			}
+			_, err := c.Run(ctx, steps)
+			return err
+		}
+	}
+	write := backend.Write{Dst: backend.Range{Space: 3, Count: 1}, Bytes: make([]byte, 32)}
+	read := func(n int) backend.Step { return backend.Read{Src: backend.Range{Space: 3, Count: n}} }
 	for name, f := range map[string]func(*Client) error{
 		"short point": call(job),
 		"no points":   call(job, job),
@@ -731,6 +745,21 @@ func TestNonsense(t *testing.T) {
 			_, err := c.LoadBases(ctx, b.bases())
 			return err
 		},
+		"space of no id": func(c *Client) error {
+			_, err := c.NewSpace(ctx, backend.BN254, 1)
+			return err
+		},
+		"space of an id that there is": func(c *Client) error {
+			if _, err := c.NewSpace(ctx, backend.BN254, 4); err != nil {
+				t.Error(err)
+			}
+			_, err := c.NewSpace(ctx, backend.BN254, 4)
+			return err
+		},
+		"answers to nothing":  run(read(1)),
+		"too few answers":     run(read(1), read(1)),
+		"too long an answer":  run(write, write, read(1)),
+		"too short an answer": run(write, write, read(1), read(1)),
 		"unimplemented": func(c *Client) error {
 			if _, err := c.LoadBases(ctx, b.bases()); err != nil {
 				t.Error(err)

@@ -19,7 +19,8 @@ import (
 
 // Client is a backend in a plugin's process. It serves for the life of that
 // process: when it dies, hangs, or answers what it must not, every call fails
-// with backend.ErrGone. It implements backend.Backend and backend.Allocator.
+// with backend.ErrGone. It implements backend.Backend, backend.Allocator and
+// backend.Vectors.
 type Client struct {
 	name    string
 	info    backend.Info
@@ -41,15 +42,16 @@ type Client struct {
 	pool     *shm.Pool
 	ownPool  bool
 	staging  *shm.Pool
-	slot     int // bytes of one chunk of bases
+	replies  *shm.Pool // which the plugin writes
+	slot     int       // bytes of one chunk of bases
 	counters *shm.Counters
 	calls    atomic.Uint64
 	files    atomic.Uint64
 	loads    *semaphore.Weighted // at the plugin, those that were given up included
 
-	// bases are the plugin's by its own ids, with who uses them: FreeBases
-	// must not overtake a call on its way to the plugin.
-	bases *backendutil.Residents[struct{}, struct{}]
+	// kept is bases and spaces, the plugin's by its own ids, with who uses them:
+	// freeing must not overtake a call on its way to the plugin.
+	kept *backendutil.Residents[struct{}, struct{}]
 
 	mu       sync.Mutex
 	closed   bool
@@ -71,6 +73,7 @@ const (
 var (
 	_ backend.Backend   = (*Client)(nil)
 	_ backend.Allocator = (*Client)(nil)
+	_ backend.Vectors   = (*Client)(nil)
 	_                   = [maxDescriptors - maxLoads - maxAttaching]struct{}{}
 )
 
@@ -82,9 +85,10 @@ func newClient(spec Spec, info backend.Info, rpc proto.BackendClient, ch *shm.Ch
 		ctx: ctx, life: life, die: die,
 		pool:    spec.pool,
 		staging: shm.NewPool(shm.PoolOptions{Budget: int64(spec.StagingBytes), MaxArenas: 8, Public: true}),
+		replies: shm.NewPool(shm.PoolOptions{Budget: spec.Budget, MaxArenas: 8, Answers: true}),
 		slot:    max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
 		loads:   semaphore.NewWeighted(maxLoads),
-		bases:   backendutil.NewResidents[struct{}, struct{}](spec.Name),
+		kept:    backendutil.NewResidents[struct{}, struct{}](spec.Name),
 		ended:   make(chan struct{}),
 	}
 	if c.pool == nil {
@@ -226,7 +230,7 @@ func (c *Client) FreeBases(ctx context.Context, id backend.BasesID) (err error) 
 	}
 	defer end(&err)
 	// Uses end with their calls, also when the process dies.
-	return c.bases.FreeBases(run, id, func(struct{}) error {
+	return c.kept.FreeBases(run, id, func(struct{}) error {
 		_, err := c.rpc.FreeBases(c.ctx, &proto.FreeBasesRequest{Bases: uint64(id)})
 		if err != nil {
 			err = c.failure(err, false)
@@ -273,7 +277,7 @@ func (c *Client) shutDown() {
 	c.arenas.close()
 	abandoned := c.patiently(func() {
 		c.outside.Wait()
-		c.bases.Close()
+		c.kept.Close()
 	}, c.graces.abandoned)
 	c.patiently(func() {
 		ctx, cancel := context.WithTimeout(c.ctx, c.graces.close)
@@ -289,6 +293,7 @@ func (c *Client) shutDown() {
 	c.channel.Close()
 	c.counters.Close()
 	c.staging.Close()
+	c.replies.Close()
 	if c.ownPool {
 		c.pool.Close()
 	}

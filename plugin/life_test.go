@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/proto"
 )
 
@@ -30,15 +31,16 @@ func within(t *testing.T, limit time.Duration, what string, f func()) {
 	}
 }
 
-// stopped is a plugin that SIGSTOP has stopped, with bases.
-func stopped(t *testing.T) (*Client, bn, backend.BasesID) {
+// stopped is a plugin that SIGSTOP has stopped, with bases and a space.
+func stopped(t *testing.T) (*Client, bn, backend.BasesID, backend.SpaceID) {
 	t.Helper()
 	c := mustOpen(t, spec(t, ""))
 	b := newBN(100)
 	id := mustLoad(t, c, b.bases())
+	space := mustSpace(t, c, 100)
 	stop(t, c)
 	c.graces.ping, c.graces.answer = 100*time.Millisecond, 300*time.Millisecond // it never will
-	return c, b, id
+	return c, b, id, space
 }
 
 // stop stops a plugin's process and waits until it stands.
@@ -55,7 +57,7 @@ func stop(t *testing.T, c *Client) {
 // has by default.
 func TestStoppedPlugin(t *testing.T) {
 	t.Parallel()
-	c, b, id := stopped(t)
+	c, b, id, space := stopped(t)
 	c.graces = defaultGraces
 	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
@@ -69,6 +71,8 @@ func TestStoppedPlugin(t *testing.T) {
 				return err
 			},
 			"FreeBases": func() error { time.Sleep(50 * time.Millisecond); return c.FreeBases(short, id) },
+			"NewSpace":  func() error { _, err := c.NewSpace(short, backend.BN254, 1); return err },
+			"Run":       func() error { _, err := c.Run(short, writeRead(space, b.scalars)); return err },
 		} {
 			if err := f(); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: %v", what, err)
@@ -81,14 +85,16 @@ func TestStoppedPlugin(t *testing.T) {
 		}
 	})
 	// A large buffer is wiped behind the caller's back.
-	eventually(t, 5*time.Second, "buffers are given back", func() bool { return c.pool.InUse() == 0 })
+	eventually(t, 5*time.Second, "buffers are given back", func() bool { return c.pool.InUse() == 0 && c.replies.InUse() == 0 })
 }
 
 // TestCloseEndsCallsOfAStoppedPlugin: calls without a deadline end with Close,
 // and say that the plugin is gone.
 func TestCloseEndsCallsOfAStoppedPlugin(t *testing.T) {
 	t.Parallel()
-	c, b, id := stopped(t)
+	c, b, id, space := stopped(t)
+	second := space + 1 // which the plugin need not know: it does not answer
+	c.kept.PutSpace(second, backendutil.Loaded{Curve: backend.BN254, Count: 100}, struct{}{})
 	var wg sync.WaitGroup
 	for what, f := range map[string]func() error{
 		"Ping":      func() error { return c.Ping(ctx) },
@@ -97,9 +103,12 @@ func TestCloseEndsCallsOfAStoppedPlugin(t *testing.T) {
 			_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Scalars: b.scalars}})
 			return err
 		},
+		"NewSpace":  func() error { _, err := c.NewSpace(ctx, backend.BN254, 1); return err },
+		"FreeSpace": func() error { return c.FreeSpace(ctx, space) },
+		"Run":       func() error { _, err := c.Run(ctx, writeRead(second, b.scalars)); return err },
 		"FreeBases": func() error {
 			id := id + 1
-			c.bases.PutBases(id, b.loaded, struct{}{})
+			c.kept.PutBases(id, b.loaded, struct{}{})
 			return c.FreeBases(ctx, id)
 		},
 	} {
@@ -223,7 +232,7 @@ func TestDone(t *testing.T) {
 // broken driver, holds up nobody for ever.
 func TestUnkillable(t *testing.T) {
 	t.Parallel()
-	c, b, id := stopped(t)
+	c, b, id, _ := stopped(t)
 	c.proc.mu.Lock()
 	kill := c.proc.signal
 	c.proc.signal = func() error { return nil }
@@ -342,7 +351,7 @@ func TestSixtyFourLoads(t *testing.T) {
 // TestLoadsThatAreGivenUp: a plugin that answers no load does not collect them.
 func TestLoadsThatAreGivenUp(t *testing.T) {
 	t.Parallel()
-	c, b, _ := stopped(t)
+	c, b, _, _ := stopped(t)
 	cause := errors.New("no patience")
 	for range 3 * maxLoads {
 		short, cancel := context.WithTimeoutCause(ctx, 10*time.Millisecond, cause)

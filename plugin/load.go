@@ -102,7 +102,7 @@ func (c *Client) loadedAs(l *load, b *backend.Bases) (backend.BasesID, error) {
 	if l.err != nil {
 		return 0, l.err
 	}
-	if l.id == 0 || !c.bases.PutBases(l.id, backendutil.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, struct{}{}) {
+	if l.id == 0 || !c.kept.PutBases(l.id, backendutil.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, struct{}{}) {
 		return 0, c.nonsense("an id of bases that cannot be: %d", l.id)
 	}
 	return l.id, nil

@@ -17,8 +17,9 @@ import (
 // mapped is an attached arena: one reference until Detach, one for every
 // region in use.
 type mapped struct {
-	mem    *shm.Mapping
-	detach func()
+	mem     *shm.Mapping
+	answers bool // it is written here, and nothing is read
+	detach  func()
 
 	mu   sync.Mutex
 	refs int
@@ -57,12 +58,16 @@ func (s *server) Attach(ctx context.Context, r *proto.AttachRequest) (*proto.Att
 			f.Close()
 			return err
 		}
-		mem, err := shm.Attach(f, size)
+		attach := shm.Attach
+		if r.Answers {
+			attach = shm.AttachAnswers
+		}
+		mem, err := attach(f, size)
 		if err != nil {
 			return refused("arena %d: %v", r.Arena, err)
 		}
-		m := &mapped{mem: mem, refs: 1}
-		if u, ok := backend.As[ArenaUser](b); ok {
+		m := &mapped{mem: mem, answers: r.Answers, refs: 1}
+		if u, ok := backend.As[ArenaUser](b); ok && !r.Answers {
 			if m.detach, err = u.AttachArena(mem.Bytes()); err != nil {
 				s.log.Warn("the backend cannot use shared memory directly", "bytes", size, "error", err)
 			}
@@ -107,13 +112,17 @@ func (s *server) Detach(_ context.Context, r *proto.DetachRequest) (*proto.Detac
 	return &proto.DetachReply{}, nil
 }
 
-// region finds the bytes that the host names, and adds a reference.
-func (s *server) region(r *proto.Region) ([]byte, *mapped, error) {
+// region finds the bytes that the host names, in an arena for answers or in one
+// of his own, and adds a reference.
+func (s *server) region(r *proto.Region, answers bool) ([]byte, *mapped, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m, ok := s.arenas[r.GetArena()]
 	if !ok {
 		return nil, nil, refused("arena %d is not attached", r.GetArena())
+	}
+	if m.answers != answers {
+		return nil, nil, refused("arena %d for answers: %v, the request wants %v", r.GetArena(), m.answers, answers)
 	}
 	all := m.mem.Bytes()
 	size := uint64(len(all))

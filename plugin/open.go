@@ -46,8 +46,8 @@ type Spec struct {
 	// StartTimeout bounds the start, the opening of the backend included: 0
 	// is 30 seconds.
 	StartTimeout time.Duration
-	// Budget bounds the shared memory for scalars, in bytes: 0 is half of
-	// the memory that this process may have.
+	// Budget bounds the shared memory for scalars, in bytes, and that for
+	// vectors that are read: 0 is half of the memory that this process may have.
 	Budget int64
 	// StagingBytes bounds the shared memory that bases go through: 0 is
 	// 96 MiB, in chunks of a third.
@@ -324,6 +324,15 @@ func infoOf(r *proto.OpenReply) (backend.Info, error) {
 			continue // a newer plugin's
 		}
 		info.Can.MSM = append(info.Can.MSM, of)
+	}
+	curves := r.GetCan().GetVectors()
+	if len(curves) > maxGroups {
+		return info, fmt.Errorf("the plugin offers vectors over %d curves, more than %d", len(curves), maxGroups)
+	}
+	for _, c := range curves {
+		if c <= math.MaxUint8 && backend.Curve(c).Valid() {
+			info.Can.Vectors = append(info.Can.Vectors, backend.Curve(c))
+		}
 	}
 	return info, nil
 }

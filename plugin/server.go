@@ -36,6 +36,7 @@ type ArenaUser interface {
 const (
 	maxArenas      = 64
 	maxHalfOpen    = 64 // loads that have begun and not ended
+	maxSpaces      = 1 << 12
 	maxDescriptors = 32 // received and not yet asked for
 	descriptorWait = 10 * time.Second
 )
@@ -57,6 +58,7 @@ type server struct {
 	broken  error // a panic: the backend's state is unknown
 	arenas  map[uint64]*mapped
 	loaded  map[backend.BasesID]backendutil.Loaded
+	spaces  map[backend.SpaceID]backendutil.Loaded
 	calls   map[uint64]context.CancelFunc
 
 	inbox   inbox
@@ -72,6 +74,7 @@ func newServer(opener Opener, log *slog.Logger, level *slog.LevelVar) *server {
 		opener: opener, log: log, level: level,
 		arenas: map[uint64]*mapped{},
 		loaded: map[backend.BasesID]backendutil.Loaded{},
+		spaces: map[backend.SpaceID]backendutil.Loaded{},
 		calls:  map[uint64]context.CancelFunc{},
 		exit:   os.Exit,
 	}
@@ -160,6 +163,9 @@ func (s *server) Open(_ context.Context, r *proto.OpenRequest) (*proto.OpenReply
 	for _, g := range info.Can.MSM {
 		reply.Can.Msm = append(reply.Can.Msm, &proto.CurveGroup{Curve: uint32(g.Curve), Group: uint32(g.Group)})
 	}
+	for _, c := range info.Can.Vectors {
+		reply.Can.Vectors = append(reply.Can.Vectors, uint32(c))
+	}
 	return reply, nil
 }
 
@@ -238,17 +244,9 @@ func (s *server) FreeBases(ctx context.Context, r *proto.FreeBasesRequest) (*pro
 
 // MSM answers a batch.
 func (s *server) MSM(ctx context.Context, r *proto.MSMRequest) (*proto.MSMReply, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
 	reply := &proto.MSMReply{}
-	err := s.guard(func(b backend.Backend) error {
-		if err := s.enter(r.Call, cancel); err != nil {
-			return err
-		}
-		defer s.leave(r.Call)
-		jobs, release, err := s.jobs(r.Jobs)
-		defer release()
+	err := s.cancellable(ctx, r.Call, func(ctx context.Context, b backend.Backend, h *held) error {
+		jobs, err := s.jobs(r.Jobs, h)
 		if err != nil {
 			return err
 		}
@@ -259,6 +257,23 @@ func (s *server) MSM(ctx context.Context, r *proto.MSMRequest) (*proto.MSMReply,
 		return nil, err
 	}
 	return reply, nil
+}
+
+// cancellable runs f under the id of a call, with the shared memory that it
+// takes.
+func (s *server) cancellable(ctx context.Context, call uint64, f func(context.Context, backend.Backend, *held) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	return s.guard(func(b backend.Backend) error {
+		if err := s.enter(call, cancel); err != nil {
+			return err
+		}
+		defer s.leave(call)
+		h := &held{s: s}
+		defer h.release()
+		return f(ctx, b, h)
+	})
 }
 
 func (s *server) enter(call uint64, cancel context.CancelFunc) error {
@@ -288,63 +303,86 @@ func (s *server) Cancel(_ context.Context, r *proto.CancelRequest) (*proto.Cance
 	return &proto.CancelReply{Running: ok}, nil
 }
 
-// jobs translates a request, checking everything. release is never nil.
-func (s *server) jobs(in []*proto.Job) (jobs []backend.Job, release func(), err error) {
-	var held []*mapped
-	release = func() {
-		for _, m := range held {
-			m.release()
+// held is the shared memory that a request uses.
+type held struct {
+	s     *server
+	parts []*mapped
+}
+
+func (h *held) release() {
+	for _, m := range h.parts {
+		m.release()
+	}
+}
+
+// region is server.region until release.
+func (h *held) region(r *proto.Region, answers bool) ([]byte, error) {
+	mem, m, err := h.s.region(r, answers)
+	if err == nil {
+		h.parts = append(h.parts, m)
+	}
+	return mem, err
+}
+
+// input is the bytes of count elements of the host's and, when progress is set,
+// the wait for the first n that backend.Job.Ready is.
+func (h *held) input(bytes, progress *proto.Region, count int) (mem []byte, ready func(context.Context, int) error, err error) {
+	if bytes != nil {
+		if mem, err = h.region(bytes, false); err != nil {
+			return nil, nil, err
 		}
 	}
+	if progress == nil {
+		return mem, nil, nil
+	}
+	if bytes == nil || progress.Length < 8 {
+		return nil, nil, refused("a counter without elements or room")
+	}
+	counter, err := h.region(progress, false)
+	if err != nil {
+		return nil, nil, fmt.Errorf("counter: %w", err)
+	}
+	total := len(mem)
+	size := max(total/max(count, 1), 1)
+	return mem, func(ctx context.Context, n int) error {
+		if n < 0 || n > total/size {
+			return refused("waiting for %d of %d elements", n, total/size)
+		}
+		return shm.WaitCounter(ctx, counter, n*size, total)
+	}, nil
+}
+
+// jobs translates a request, checking everything.
+func (s *server) jobs(in []*proto.Job, h *held) (jobs []backend.Job, err error) {
 	if len(in) > maxJobs {
-		return nil, release, refused("%d jobs in a batch", len(in))
+		return nil, refused("%d jobs in a batch", len(in))
 	}
 	jobs = make([]backend.Job, len(in))
 	for i, w := range in {
 		if w.GetOffset() > backend.MaxCount || w.GetCount() > backend.MaxCount || w.GetSameAs() > maxJobs {
-			return nil, release, refused("job %d: a number is out of range", i)
+			return nil, refused("job %d: a number is out of range", i)
 		}
 		j := &jobs[i]
 		*j = backend.Job{
 			Bases: backend.BasesID(w.GetBases()), Offset: int(w.GetOffset()), Count: int(w.GetCount()),
 			SameAs: int(w.GetSameAs()), Check: w.GetCheck(),
 		}
-		if w.Scalars != nil {
-			mem, m, err := s.region(w.Scalars)
-			if err != nil {
-				return nil, release, fmt.Errorf("job %d: scalars: %w", i, err)
-			}
-			held = append(held, m)
-			j.Scalars = mem
-		}
-		if w.Progress != nil {
-			if w.Scalars == nil || w.Progress.Length < 8 {
-				return nil, release, refused("job %d: a counter without scalars or room", i)
-			}
-			counter, m, err := s.region(w.Progress)
-			if err != nil {
-				return nil, release, fmt.Errorf("job %d: counter: %w", i, err)
-			}
-			held = append(held, m)
-			total := len(j.Scalars)
-			size := total / max(j.Count, 1)
-			j.Ready = func(ctx context.Context, n int) error {
-				if n < 0 || n > total/max(size, 1) {
-					return refused("waiting for %d of %d scalars", n, total/max(size, 1))
-				}
-				return shm.WaitCounter(ctx, counter, n*size, total)
-			}
+		if j.Scalars, j.Ready, err = h.input(w.GetScalars(), w.GetProgress(), j.Count); err != nil {
+			return nil, fmt.Errorf("job %d: scalars: %w", i, err)
 		}
 	}
-	if err := backendutil.CheckJobs(jobs, func(id backend.BasesID) (backendutil.Loaded, bool) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		l, ok := s.loaded[id]
-		return l, ok
-	}); err != nil {
-		return nil, release, refused("%v", err)
+	if err := backendutil.CheckJobs(jobs, s.basesOf); err != nil {
+		return nil, refused("%v", err)
 	}
-	return jobs, release, nil
+	return jobs, nil
+}
+
+// basesOf answers for bases that are loaded.
+func (s *server) basesOf(id backend.BasesID) (backendutil.Loaded, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, ok := s.loaded[id]
+	return l, ok
 }
 
 // LoadBases makes bases resident.
@@ -442,7 +480,7 @@ func (in *incoming) pieces(yield func([]byte, error) bool) {
 			yield(nil, in.ctx.Err())
 			return
 		}
-		mem, m, err := in.s.region(chunk)
+		mem, m, err := in.s.region(chunk, false)
 		if err == nil && (len(mem) == 0 || int64(len(mem)) > in.left) {
 			m.release()
 			err = refused("chunk of %d bytes, %d are still to come", len(mem), in.left)

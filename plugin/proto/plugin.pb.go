@@ -1,7 +1,7 @@
 // The conversation between a host and a backend plugin, version 2.
 //
-// Points and scalars never travel here, except for the points that answer a
-// call: a message names bytes by the shared arena they lie in. The descriptor
+// Points, scalars and vectors never travel here, except for small answers: a
+// message names bytes by the shared arena they lie in. The descriptor
 // of an arena or a file comes over the descriptor channel beside this
 // service; docs/protocol.md in the module's root describes both.
 
@@ -274,8 +274,10 @@ func (x *OpenReply) GetCan() *Capabilities {
 
 // Capabilities is what the backend can do, one field for each kind of work.
 type Capabilities struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Msm           []*CurveGroup          `protobuf:"bytes,1,rep,name=msm,proto3" json:"msm,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Msm   []*CurveGroup          `protobuf:"bytes,1,rep,name=msm,proto3" json:"msm,omitempty"`
+	// Curves over whose scalar fields it runs programs.
+	Vectors       []uint32 `protobuf:"varint,2,rep,packed,name=vectors,proto3" json:"vectors,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -313,6 +315,13 @@ func (*Capabilities) Descriptor() ([]byte, []int) {
 func (x *Capabilities) GetMsm() []*CurveGroup {
 	if x != nil {
 		return x.Msm
+	}
+	return nil
+}
+
+func (x *Capabilities) GetVectors() []uint32 {
+	if x != nil {
+		return x.Vectors
 	}
 	return nil
 }
@@ -503,9 +512,11 @@ func (*PingReply) Descriptor() ([]byte, []int) {
 }
 
 type AttachRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Arena         uint64                 `protobuf:"varint,1,opt,name=arena,proto3" json:"arena,omitempty"`
-	Size          uint64                 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Arena uint64                 `protobuf:"varint,1,opt,name=arena,proto3" json:"arena,omitempty"`
+	Size  uint64                 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	// The arena is for answers: the plugin writes it, and reads no input there.
+	Answers       bool `protobuf:"varint,3,opt,name=answers,proto3" json:"answers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -552,6 +563,13 @@ func (x *AttachRequest) GetSize() uint64 {
 		return x.Size
 	}
 	return 0
+}
+
+func (x *AttachRequest) GetAnswers() bool {
+	if x != nil {
+		return x.Answers
+	}
+	return false
 }
 
 type AttachReply struct {
@@ -1301,6 +1319,1411 @@ func (x *MSMReply) GetPoints() [][]byte {
 	return nil
 }
 
+type NewSpaceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Curve         uint32                 `protobuf:"varint,1,opt,name=curve,proto3" json:"curve,omitempty"`
+	Count         uint64                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NewSpaceRequest) Reset() {
+	*x = NewSpaceRequest{}
+	mi := &file_plugin_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NewSpaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NewSpaceRequest) ProtoMessage() {}
+
+func (x *NewSpaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NewSpaceRequest.ProtoReflect.Descriptor instead.
+func (*NewSpaceRequest) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *NewSpaceRequest) GetCurve() uint32 {
+	if x != nil {
+		return x.Curve
+	}
+	return 0
+}
+
+func (x *NewSpaceRequest) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+type NewSpaceReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         uint64                 `protobuf:"varint,1,opt,name=space,proto3" json:"space,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NewSpaceReply) Reset() {
+	*x = NewSpaceReply{}
+	mi := &file_plugin_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NewSpaceReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NewSpaceReply) ProtoMessage() {}
+
+func (x *NewSpaceReply) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NewSpaceReply.ProtoReflect.Descriptor instead.
+func (*NewSpaceReply) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *NewSpaceReply) GetSpace() uint64 {
+	if x != nil {
+		return x.Space
+	}
+	return 0
+}
+
+type FreeSpaceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         uint64                 `protobuf:"varint,1,opt,name=space,proto3" json:"space,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FreeSpaceRequest) Reset() {
+	*x = FreeSpaceRequest{}
+	mi := &file_plugin_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FreeSpaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FreeSpaceRequest) ProtoMessage() {}
+
+func (x *FreeSpaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FreeSpaceRequest.ProtoReflect.Descriptor instead.
+func (*FreeSpaceRequest) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *FreeSpaceRequest) GetSpace() uint64 {
+	if x != nil {
+		return x.Space
+	}
+	return 0
+}
+
+type FreeSpaceReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FreeSpaceReply) Reset() {
+	*x = FreeSpaceReply{}
+	mi := &file_plugin_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FreeSpaceReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FreeSpaceReply) ProtoMessage() {}
+
+func (x *FreeSpaceReply) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FreeSpaceReply.ProtoReflect.Descriptor instead.
+func (*FreeSpaceReply) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{25}
+}
+
+type RunRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Chosen by the host, unique among its calls.
+	Call          uint64  `protobuf:"varint,1,opt,name=call,proto3" json:"call,omitempty"`
+	Steps         []*Step `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunRequest) Reset() {
+	*x = RunRequest{}
+	mi := &file_plugin_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunRequest) ProtoMessage() {}
+
+func (x *RunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
+func (*RunRequest) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *RunRequest) GetCall() uint64 {
+	if x != nil {
+		return x.Call
+	}
+	return 0
+}
+
+func (x *RunRequest) GetSteps() []*Step {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+type RunReply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What each step answers, empty where that is nothing or was written to the
+	// step's region.
+	Answers       [][]byte `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunReply) Reset() {
+	*x = RunReply{}
+	mi := &file_plugin_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunReply) ProtoMessage() {}
+
+func (x *RunReply) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunReply.ProtoReflect.Descriptor instead.
+func (*RunReply) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *RunReply) GetAnswers() [][]byte {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+// Step mirrors the types of backend.Step; elements in it are bytes as in memory.
+type Step struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Step:
+	//
+	//	*Step_Write
+	//	*Step_WriteIndices
+	//	*Step_Read
+	//	*Step_Gather
+	//	*Step_Transform
+	//	*Step_Map
+	//	*Step_Powers
+	//	*Step_Invert
+	//	*Step_Products
+	//	*Step_Evaluate
+	//	*Step_Divide
+	//	*Step_Commit
+	Step          isStep_Step `protobuf_oneof:"step"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Step) Reset() {
+	*x = Step{}
+	mi := &file_plugin_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Step) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Step) ProtoMessage() {}
+
+func (x *Step) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Step.ProtoReflect.Descriptor instead.
+func (*Step) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Step) GetStep() isStep_Step {
+	if x != nil {
+		return x.Step
+	}
+	return nil
+}
+
+func (x *Step) GetWrite() *Write {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Write); ok {
+			return x.Write
+		}
+	}
+	return nil
+}
+
+func (x *Step) GetWriteIndices() *WriteIndices {
+	if x != nil {
+		if x, ok := x.Step.(*Step_WriteIndices); ok {
+			return x.WriteIndices
+		}
+	}
+	return nil
+}
+
+func (x *Step) GetRead() *Read {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Read); ok {
+			return x.Read
+		}
+	}
+	return nil
+}
+
+func (x *Step) GetGather() *Gather {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Gather); ok {
+			return x.Gather
+		}
+	}
+	return nil
+}
+
+func (x *Step) GetTransform() *Transform {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Transform); ok {
+			return x.Transform
+		}
+	}
+	return nil
+}
+
+func (x *Step) GetMap() *Map {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Map); ok {
+			return x.Map
+		}
+	}
+	return nil
+}
+
+func (x *Step) GetPowers() *Powers {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Powers); ok {
+			return x.Powers
+		}
+	}
+	return nil
+}
+
+func (x *Step) GetInvert() *Invert {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Invert); ok {
+			return x.Invert
+		}
+	}
+	return nil
+}
+
+func (x *Step) GetProducts() *Products {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Products); ok {
+			return x.Products
+		}
+	}
+	return nil
+}
+
+func (x *Step) GetEvaluate() *Evaluate {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Evaluate); ok {
+			return x.Evaluate
+		}
+	}
+	return nil
+}
+
+func (x *Step) GetDivide() *Divide {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Divide); ok {
+			return x.Divide
+		}
+	}
+	return nil
+}
+
+func (x *Step) GetCommit() *Commit {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Commit); ok {
+			return x.Commit
+		}
+	}
+	return nil
+}
+
+type isStep_Step interface {
+	isStep_Step()
+}
+
+type Step_Write struct {
+	Write *Write `protobuf:"bytes,1,opt,name=write,proto3,oneof"`
+}
+
+type Step_WriteIndices struct {
+	WriteIndices *WriteIndices `protobuf:"bytes,2,opt,name=write_indices,json=writeIndices,proto3,oneof"`
+}
+
+type Step_Read struct {
+	Read *Read `protobuf:"bytes,3,opt,name=read,proto3,oneof"`
+}
+
+type Step_Gather struct {
+	Gather *Gather `protobuf:"bytes,4,opt,name=gather,proto3,oneof"`
+}
+
+type Step_Transform struct {
+	Transform *Transform `protobuf:"bytes,5,opt,name=transform,proto3,oneof"`
+}
+
+type Step_Map struct {
+	Map *Map `protobuf:"bytes,6,opt,name=map,proto3,oneof"`
+}
+
+type Step_Powers struct {
+	Powers *Powers `protobuf:"bytes,7,opt,name=powers,proto3,oneof"`
+}
+
+type Step_Invert struct {
+	Invert *Invert `protobuf:"bytes,8,opt,name=invert,proto3,oneof"`
+}
+
+type Step_Products struct {
+	Products *Products `protobuf:"bytes,9,opt,name=products,proto3,oneof"`
+}
+
+type Step_Evaluate struct {
+	Evaluate *Evaluate `protobuf:"bytes,10,opt,name=evaluate,proto3,oneof"`
+}
+
+type Step_Divide struct {
+	Divide *Divide `protobuf:"bytes,11,opt,name=divide,proto3,oneof"`
+}
+
+type Step_Commit struct {
+	Commit *Commit `protobuf:"bytes,12,opt,name=commit,proto3,oneof"`
+}
+
+func (*Step_Write) isStep_Step() {}
+
+func (*Step_WriteIndices) isStep_Step() {}
+
+func (*Step_Read) isStep_Step() {}
+
+func (*Step_Gather) isStep_Step() {}
+
+func (*Step_Transform) isStep_Step() {}
+
+func (*Step_Map) isStep_Step() {}
+
+func (*Step_Powers) isStep_Step() {}
+
+func (*Step_Invert) isStep_Step() {}
+
+func (*Step_Products) isStep_Step() {}
+
+func (*Step_Evaluate) isStep_Step() {}
+
+func (*Step_Divide) isStep_Step() {}
+
+func (*Step_Commit) isStep_Step() {}
+
+// Range is count elements of a space.
+type Range struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         uint64                 `protobuf:"varint,1,opt,name=space,proto3" json:"space,omitempty"`
+	Offset        uint64                 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Count         uint64                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Range) Reset() {
+	*x = Range{}
+	mi := &file_plugin_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Range) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Range) ProtoMessage() {}
+
+func (x *Range) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Range.ProtoReflect.Descriptor instead.
+func (*Range) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Range) GetSpace() uint64 {
+	if x != nil {
+		return x.Space
+	}
+	return 0
+}
+
+func (x *Range) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *Range) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+type Write struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Dst   *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
+	Bytes *Region                `protobuf:"bytes,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// As in Job.
+	Progress      *Region `protobuf:"bytes,3,opt,name=progress,proto3" json:"progress,omitempty"`
+	Check         bool    `protobuf:"varint,4,opt,name=check,proto3" json:"check,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Write) Reset() {
+	*x = Write{}
+	mi := &file_plugin_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Write) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Write) ProtoMessage() {}
+
+func (x *Write) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Write.ProtoReflect.Descriptor instead.
+func (*Write) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Write) GetDst() *Range {
+	if x != nil {
+		return x.Dst
+	}
+	return nil
+}
+
+func (x *Write) GetBytes() *Region {
+	if x != nil {
+		return x.Bytes
+	}
+	return nil
+}
+
+func (x *Write) GetProgress() *Region {
+	if x != nil {
+		return x.Progress
+	}
+	return nil
+}
+
+func (x *Write) GetCheck() bool {
+	if x != nil {
+		return x.Check
+	}
+	return false
+}
+
+// WriteIndices takes 4 bytes an index, little-endian, complete before the call.
+type WriteIndices struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
+	Bytes         *Region                `protobuf:"bytes,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteIndices) Reset() {
+	*x = WriteIndices{}
+	mi := &file_plugin_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteIndices) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteIndices) ProtoMessage() {}
+
+func (x *WriteIndices) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteIndices.ProtoReflect.Descriptor instead.
+func (*WriteIndices) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *WriteIndices) GetDst() *Range {
+	if x != nil {
+		return x.Dst
+	}
+	return nil
+}
+
+func (x *WriteIndices) GetBytes() *Region {
+	if x != nil {
+		return x.Bytes
+	}
+	return nil
+}
+
+type Read struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Src   *Range                 `protobuf:"bytes,1,opt,name=src,proto3" json:"src,omitempty"`
+	// Where the plugin writes the answer, in an arena for answers; unset, the
+	// answer is in the reply.
+	Answer        *Region `protobuf:"bytes,2,opt,name=answer,proto3" json:"answer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Read) Reset() {
+	*x = Read{}
+	mi := &file_plugin_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Read) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Read) ProtoMessage() {}
+
+func (x *Read) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Read.ProtoReflect.Descriptor instead.
+func (*Read) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Read) GetSrc() *Range {
+	if x != nil {
+		return x.Src
+	}
+	return nil
+}
+
+func (x *Read) GetAnswer() *Region {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
+type Gather struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
+	Src           *Range                 `protobuf:"bytes,2,opt,name=src,proto3" json:"src,omitempty"`
+	Index         *Range                 `protobuf:"bytes,3,opt,name=index,proto3" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Gather) Reset() {
+	*x = Gather{}
+	mi := &file_plugin_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Gather) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Gather) ProtoMessage() {}
+
+func (x *Gather) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Gather.ProtoReflect.Descriptor instead.
+func (*Gather) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Gather) GetDst() *Range {
+	if x != nil {
+		return x.Dst
+	}
+	return nil
+}
+
+func (x *Gather) GetSrc() *Range {
+	if x != nil {
+		return x.Src
+	}
+	return nil
+}
+
+func (x *Gather) GetIndex() *Range {
+	if x != nil {
+		return x.Index
+	}
+	return nil
+}
+
+// Order has the numbers of backend.Order.
+type Transform struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
+	Src           *Range                 `protobuf:"bytes,2,opt,name=src,proto3" json:"src,omitempty"`
+	Batch         uint64                 `protobuf:"varint,3,opt,name=batch,proto3" json:"batch,omitempty"`
+	Inverse       bool                   `protobuf:"varint,4,opt,name=inverse,proto3" json:"inverse,omitempty"`
+	From          uint32                 `protobuf:"varint,5,opt,name=from,proto3" json:"from,omitempty"`
+	To            uint32                 `protobuf:"varint,6,opt,name=to,proto3" json:"to,omitempty"`
+	Shift         []byte                 `protobuf:"bytes,7,opt,name=shift,proto3" json:"shift,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Transform) Reset() {
+	*x = Transform{}
+	mi := &file_plugin_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Transform) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Transform) ProtoMessage() {}
+
+func (x *Transform) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Transform.ProtoReflect.Descriptor instead.
+func (*Transform) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Transform) GetDst() *Range {
+	if x != nil {
+		return x.Dst
+	}
+	return nil
+}
+
+func (x *Transform) GetSrc() *Range {
+	if x != nil {
+		return x.Src
+	}
+	return nil
+}
+
+func (x *Transform) GetBatch() uint64 {
+	if x != nil {
+		return x.Batch
+	}
+	return 0
+}
+
+func (x *Transform) GetInverse() bool {
+	if x != nil {
+		return x.Inverse
+	}
+	return false
+}
+
+func (x *Transform) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Transform) GetTo() uint32 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *Transform) GetShift() []byte {
+	if x != nil {
+		return x.Shift
+	}
+	return nil
+}
+
+type Operand struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Range         *Range                 `protobuf:"bytes,1,opt,name=range,proto3" json:"range,omitempty"`
+	Stride        int64                  `protobuf:"zigzag64,2,opt,name=stride,proto3" json:"stride,omitempty"`
+	Rotate        int64                  `protobuf:"zigzag64,3,opt,name=rotate,proto3" json:"rotate,omitempty"`
+	Order         uint32                 `protobuf:"varint,4,opt,name=order,proto3" json:"order,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Operand) Reset() {
+	*x = Operand{}
+	mi := &file_plugin_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Operand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Operand) ProtoMessage() {}
+
+func (x *Operand) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Operand.ProtoReflect.Descriptor instead.
+func (*Operand) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *Operand) GetRange() *Range {
+	if x != nil {
+		return x.Range
+	}
+	return nil
+}
+
+func (x *Operand) GetStride() int64 {
+	if x != nil {
+		return x.Stride
+	}
+	return 0
+}
+
+func (x *Operand) GetRotate() int64 {
+	if x != nil {
+		return x.Rotate
+	}
+	return 0
+}
+
+func (x *Operand) GetOrder() uint32 {
+	if x != nil {
+		return x.Order
+	}
+	return 0
+}
+
+type Map struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Count     uint64                 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	Dst       *Operand               `protobuf:"bytes,2,opt,name=dst,proto3" json:"dst,omitempty"`
+	Args      []*Operand             `protobuf:"bytes,3,rep,name=args,proto3" json:"args,omitempty"`
+	Constants []byte                 `protobuf:"bytes,4,opt,name=constants,proto3" json:"constants,omitempty"`
+	// Two numbers an operation: that of backend.MapOp and its argument.
+	Code          []uint32 `protobuf:"varint,5,rep,packed,name=code,proto3" json:"code,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Map) Reset() {
+	*x = Map{}
+	mi := &file_plugin_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Map) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Map) ProtoMessage() {}
+
+func (x *Map) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Map.ProtoReflect.Descriptor instead.
+func (*Map) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *Map) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Map) GetDst() *Operand {
+	if x != nil {
+		return x.Dst
+	}
+	return nil
+}
+
+func (x *Map) GetArgs() []*Operand {
+	if x != nil {
+		return x.Args
+	}
+	return nil
+}
+
+func (x *Map) GetConstants() []byte {
+	if x != nil {
+		return x.Constants
+	}
+	return nil
+}
+
+func (x *Map) GetCode() []uint32 {
+	if x != nil {
+		return x.Code
+	}
+	return nil
+}
+
+type Powers struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
+	First         []byte                 `protobuf:"bytes,2,opt,name=first,proto3" json:"first,omitempty"`
+	Ratio         []byte                 `protobuf:"bytes,3,opt,name=ratio,proto3" json:"ratio,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Powers) Reset() {
+	*x = Powers{}
+	mi := &file_plugin_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Powers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Powers) ProtoMessage() {}
+
+func (x *Powers) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Powers.ProtoReflect.Descriptor instead.
+func (*Powers) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *Powers) GetDst() *Range {
+	if x != nil {
+		return x.Dst
+	}
+	return nil
+}
+
+func (x *Powers) GetFirst() []byte {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *Powers) GetRatio() []byte {
+	if x != nil {
+		return x.Ratio
+	}
+	return nil
+}
+
+type Invert struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
+	Src           *Range                 `protobuf:"bytes,2,opt,name=src,proto3" json:"src,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Invert) Reset() {
+	*x = Invert{}
+	mi := &file_plugin_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Invert) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Invert) ProtoMessage() {}
+
+func (x *Invert) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Invert.ProtoReflect.Descriptor instead.
+func (*Invert) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *Invert) GetDst() *Range {
+	if x != nil {
+		return x.Dst
+	}
+	return nil
+}
+
+func (x *Invert) GetSrc() *Range {
+	if x != nil {
+		return x.Src
+	}
+	return nil
+}
+
+type Products struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
+	Src           *Range                 `protobuf:"bytes,2,opt,name=src,proto3" json:"src,omitempty"`
+	Exclusive     bool                   `protobuf:"varint,3,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Products) Reset() {
+	*x = Products{}
+	mi := &file_plugin_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Products) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Products) ProtoMessage() {}
+
+func (x *Products) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Products.ProtoReflect.Descriptor instead.
+func (*Products) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *Products) GetDst() *Range {
+	if x != nil {
+		return x.Dst
+	}
+	return nil
+}
+
+func (x *Products) GetSrc() *Range {
+	if x != nil {
+		return x.Src
+	}
+	return nil
+}
+
+func (x *Products) GetExclusive() bool {
+	if x != nil {
+		return x.Exclusive
+	}
+	return false
+}
+
+type Evaluate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Src           []*Range               `protobuf:"bytes,1,rep,name=src,proto3" json:"src,omitempty"`
+	Order         uint32                 `protobuf:"varint,2,opt,name=order,proto3" json:"order,omitempty"`
+	Point         []byte                 `protobuf:"bytes,3,opt,name=point,proto3" json:"point,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Evaluate) Reset() {
+	*x = Evaluate{}
+	mi := &file_plugin_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Evaluate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Evaluate) ProtoMessage() {}
+
+func (x *Evaluate) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Evaluate.ProtoReflect.Descriptor instead.
+func (*Evaluate) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *Evaluate) GetSrc() []*Range {
+	if x != nil {
+		return x.Src
+	}
+	return nil
+}
+
+func (x *Evaluate) GetOrder() uint32 {
+	if x != nil {
+		return x.Order
+	}
+	return 0
+}
+
+func (x *Evaluate) GetPoint() []byte {
+	if x != nil {
+		return x.Point
+	}
+	return nil
+}
+
+type Divide struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
+	Src           *Range                 `protobuf:"bytes,2,opt,name=src,proto3" json:"src,omitempty"`
+	Point         []byte                 `protobuf:"bytes,3,opt,name=point,proto3" json:"point,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Divide) Reset() {
+	*x = Divide{}
+	mi := &file_plugin_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Divide) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Divide) ProtoMessage() {}
+
+func (x *Divide) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Divide.ProtoReflect.Descriptor instead.
+func (*Divide) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *Divide) GetDst() *Range {
+	if x != nil {
+		return x.Dst
+	}
+	return nil
+}
+
+func (x *Divide) GetSrc() *Range {
+	if x != nil {
+		return x.Src
+	}
+	return nil
+}
+
+func (x *Divide) GetPoint() []byte {
+	if x != nil {
+		return x.Point
+	}
+	return nil
+}
+
+type Commit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bases         uint64                 `protobuf:"varint,1,opt,name=bases,proto3" json:"bases,omitempty"`
+	Offset        uint64                 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Src           *Range                 `protobuf:"bytes,3,opt,name=src,proto3" json:"src,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Commit) Reset() {
+	*x = Commit{}
+	mi := &file_plugin_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Commit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Commit) ProtoMessage() {}
+
+func (x *Commit) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Commit.ProtoReflect.Descriptor instead.
+func (*Commit) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *Commit) GetBases() uint64 {
+	if x != nil {
+		return x.Bases
+	}
+	return 0
+}
+
+func (x *Commit) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *Commit) GetSrc() *Range {
+	if x != nil {
+		return x.Src
+	}
+	return nil
+}
+
 type CancelRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Call          uint64                 `protobuf:"varint,1,opt,name=call,proto3" json:"call,omitempty"`
@@ -1310,7 +2733,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1322,7 +2745,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1335,7 +2758,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{22}
+	return file_plugin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CancelRequest) GetCall() uint64 {
@@ -1354,7 +2777,7 @@ type CancelReply struct {
 
 func (x *CancelReply) Reset() {
 	*x = CancelReply{}
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1366,7 +2789,7 @@ func (x *CancelReply) String() string {
 func (*CancelReply) ProtoMessage() {}
 
 func (x *CancelReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +2802,7 @@ func (x *CancelReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReply.ProtoReflect.Descriptor instead.
 func (*CancelReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{23}
+	return file_plugin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CancelReply) GetRunning() bool {
@@ -1397,7 +2820,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1409,7 +2832,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1422,7 +2845,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{24}
+	return file_plugin_proto_rawDescGZIP(), []int{45}
 }
 
 type CloseReply struct {
@@ -1433,7 +2856,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1445,7 +2868,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1458,7 +2881,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{25}
+	return file_plugin_proto_rawDescGZIP(), []int{46}
 }
 
 // Failure is the detail of every status that a plugin returns on purpose.
@@ -1473,7 +2896,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_plugin_proto_msgTypes[26]
+	mi := &file_plugin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1485,7 +2908,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[26]
+	mi := &file_plugin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1498,7 +2921,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{26}
+	return file_plugin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Failure) GetKinds() []Kind {
@@ -1530,9 +2953,10 @@ const file_plugin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x122\n" +
 	"\adevices\x18\x03 \x03(\v2\x18.pippin.plugin.v2.DeviceR\adevices\x120\n" +
-	"\x03can\x18\x04 \x01(\v2\x1e.pippin.plugin.v2.CapabilitiesR\x03can\">\n" +
+	"\x03can\x18\x04 \x01(\v2\x1e.pippin.plugin.v2.CapabilitiesR\x03can\"X\n" +
 	"\fCapabilities\x12.\n" +
-	"\x03msm\x18\x01 \x03(\v2\x1c.pippin.plugin.v2.CurveGroupR\x03msm\"8\n" +
+	"\x03msm\x18\x01 \x03(\v2\x1c.pippin.plugin.v2.CurveGroupR\x03msm\x12\x18\n" +
+	"\avectors\x18\x02 \x03(\rR\avectors\"8\n" +
 	"\n" +
 	"CurveGroup\x12\x14\n" +
 	"\x05curve\x18\x01 \x01(\rR\x05curve\x12\x14\n" +
@@ -1542,10 +2966,11 @@ const file_plugin_proto_rawDesc = "" +
 	"\x06memory\x18\x02 \x01(\x04R\x06memory\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\"\r\n" +
 	"\vPingRequest\"\v\n" +
-	"\tPingReply\"9\n" +
+	"\tPingReply\"S\n" +
 	"\rAttachRequest\x12\x14\n" +
 	"\x05arena\x18\x01 \x01(\x04R\x05arena\x12\x12\n" +
-	"\x04size\x18\x02 \x01(\x04R\x04size\"\r\n" +
+	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x18\n" +
+	"\aanswers\x18\x03 \x01(\bR\aanswers\"\r\n" +
 	"\vAttachReply\"%\n" +
 	"\rDetachRequest\x12\x14\n" +
 	"\x05arena\x18\x01 \x01(\x04R\x05arena\"\r\n" +
@@ -1588,7 +3013,97 @@ const file_plugin_proto_rawDesc = "" +
 	"\bprogress\x18\x06 \x01(\v2\x18.pippin.plugin.v2.RegionR\bprogress\x12\x14\n" +
 	"\x05check\x18\a \x01(\bR\x05check\"\"\n" +
 	"\bMSMReply\x12\x16\n" +
-	"\x06points\x18\x01 \x03(\fR\x06points\"#\n" +
+	"\x06points\x18\x01 \x03(\fR\x06points\"=\n" +
+	"\x0fNewSpaceRequest\x12\x14\n" +
+	"\x05curve\x18\x01 \x01(\rR\x05curve\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"%\n" +
+	"\rNewSpaceReply\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\x04R\x05space\"(\n" +
+	"\x10FreeSpaceRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\x04R\x05space\"\x10\n" +
+	"\x0eFreeSpaceReply\"N\n" +
+	"\n" +
+	"RunRequest\x12\x12\n" +
+	"\x04call\x18\x01 \x01(\x04R\x04call\x12,\n" +
+	"\x05steps\x18\x02 \x03(\v2\x16.pippin.plugin.v2.StepR\x05steps\"$\n" +
+	"\bRunReply\x12\x18\n" +
+	"\aanswers\x18\x01 \x03(\fR\aanswers\"\x94\x05\n" +
+	"\x04Step\x12/\n" +
+	"\x05write\x18\x01 \x01(\v2\x17.pippin.plugin.v2.WriteH\x00R\x05write\x12E\n" +
+	"\rwrite_indices\x18\x02 \x01(\v2\x1e.pippin.plugin.v2.WriteIndicesH\x00R\fwriteIndices\x12,\n" +
+	"\x04read\x18\x03 \x01(\v2\x16.pippin.plugin.v2.ReadH\x00R\x04read\x122\n" +
+	"\x06gather\x18\x04 \x01(\v2\x18.pippin.plugin.v2.GatherH\x00R\x06gather\x12;\n" +
+	"\ttransform\x18\x05 \x01(\v2\x1b.pippin.plugin.v2.TransformH\x00R\ttransform\x12)\n" +
+	"\x03map\x18\x06 \x01(\v2\x15.pippin.plugin.v2.MapH\x00R\x03map\x122\n" +
+	"\x06powers\x18\a \x01(\v2\x18.pippin.plugin.v2.PowersH\x00R\x06powers\x122\n" +
+	"\x06invert\x18\b \x01(\v2\x18.pippin.plugin.v2.InvertH\x00R\x06invert\x128\n" +
+	"\bproducts\x18\t \x01(\v2\x1a.pippin.plugin.v2.ProductsH\x00R\bproducts\x128\n" +
+	"\bevaluate\x18\n" +
+	" \x01(\v2\x1a.pippin.plugin.v2.EvaluateH\x00R\bevaluate\x122\n" +
+	"\x06divide\x18\v \x01(\v2\x18.pippin.plugin.v2.DivideH\x00R\x06divide\x122\n" +
+	"\x06commit\x18\f \x01(\v2\x18.pippin.plugin.v2.CommitH\x00R\x06commitB\x06\n" +
+	"\x04step\"K\n" +
+	"\x05Range\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\x04R\x05space\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\x04R\x05count\"\xae\x01\n" +
+	"\x05Write\x12)\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12.\n" +
+	"\x05bytes\x18\x02 \x01(\v2\x18.pippin.plugin.v2.RegionR\x05bytes\x124\n" +
+	"\bprogress\x18\x03 \x01(\v2\x18.pippin.plugin.v2.RegionR\bprogress\x12\x14\n" +
+	"\x05check\x18\x04 \x01(\bR\x05check\"i\n" +
+	"\fWriteIndices\x12)\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12.\n" +
+	"\x05bytes\x18\x02 \x01(\v2\x18.pippin.plugin.v2.RegionR\x05bytes\"c\n" +
+	"\x04Read\x12)\n" +
+	"\x03src\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\x120\n" +
+	"\x06answer\x18\x02 \x01(\v2\x18.pippin.plugin.v2.RegionR\x06answer\"\x8d\x01\n" +
+	"\x06Gather\x12)\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12)\n" +
+	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\x12-\n" +
+	"\x05index\x18\x03 \x01(\v2\x17.pippin.plugin.v2.RangeR\x05index\"\xcb\x01\n" +
+	"\tTransform\x12)\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12)\n" +
+	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\x12\x14\n" +
+	"\x05batch\x18\x03 \x01(\x04R\x05batch\x12\x18\n" +
+	"\ainverse\x18\x04 \x01(\bR\ainverse\x12\x12\n" +
+	"\x04from\x18\x05 \x01(\rR\x04from\x12\x0e\n" +
+	"\x02to\x18\x06 \x01(\rR\x02to\x12\x14\n" +
+	"\x05shift\x18\a \x01(\fR\x05shift\"~\n" +
+	"\aOperand\x12-\n" +
+	"\x05range\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x05range\x12\x16\n" +
+	"\x06stride\x18\x02 \x01(\x12R\x06stride\x12\x16\n" +
+	"\x06rotate\x18\x03 \x01(\x12R\x06rotate\x12\x14\n" +
+	"\x05order\x18\x04 \x01(\rR\x05order\"\xa9\x01\n" +
+	"\x03Map\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x04R\x05count\x12+\n" +
+	"\x03dst\x18\x02 \x01(\v2\x19.pippin.plugin.v2.OperandR\x03dst\x12-\n" +
+	"\x04args\x18\x03 \x03(\v2\x19.pippin.plugin.v2.OperandR\x04args\x12\x1c\n" +
+	"\tconstants\x18\x04 \x01(\fR\tconstants\x12\x12\n" +
+	"\x04code\x18\x05 \x03(\rR\x04code\"_\n" +
+	"\x06Powers\x12)\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\fR\x05first\x12\x14\n" +
+	"\x05ratio\x18\x03 \x01(\fR\x05ratio\"^\n" +
+	"\x06Invert\x12)\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12)\n" +
+	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\"~\n" +
+	"\bProducts\x12)\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12)\n" +
+	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\x12\x1c\n" +
+	"\texclusive\x18\x03 \x01(\bR\texclusive\"a\n" +
+	"\bEvaluate\x12)\n" +
+	"\x03src\x18\x01 \x03(\v2\x17.pippin.plugin.v2.RangeR\x03src\x12\x14\n" +
+	"\x05order\x18\x02 \x01(\rR\x05order\x12\x14\n" +
+	"\x05point\x18\x03 \x01(\fR\x05point\"t\n" +
+	"\x06Divide\x12)\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12)\n" +
+	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\x12\x14\n" +
+	"\x05point\x18\x03 \x01(\fR\x05point\"a\n" +
+	"\x06Commit\x12\x14\n" +
+	"\x05bases\x18\x01 \x01(\x04R\x05bases\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12)\n" +
+	"\x03src\x18\x03 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\"#\n" +
 	"\rCancelRequest\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\x04R\x04call\"'\n" +
 	"\vCancelReply\x12\x18\n" +
@@ -1609,7 +3124,7 @@ const file_plugin_proto_rawDesc = "" +
 	"\x12KIND_INVALID_INPUT\x10\x06\x12\x11\n" +
 	"\rKIND_CANCELED\x10\a\x12\x1a\n" +
 	"\x16KIND_DEADLINE_EXCEEDED\x10\b\x12\x11\n" +
-	"\rKIND_INTERNAL\x10\t2\x97\x05\n" +
+	"\rKIND_INTERNAL\x10\t2\xfb\x06\n" +
 	"\aBackend\x12B\n" +
 	"\x04Open\x12\x1d.pippin.plugin.v2.OpenRequest\x1a\x1b.pippin.plugin.v2.OpenReply\x12B\n" +
 	"\x04Ping\x12\x1d.pippin.plugin.v2.PingRequest\x1a\x1b.pippin.plugin.v2.PingReply\x12H\n" +
@@ -1617,7 +3132,10 @@ const file_plugin_proto_rawDesc = "" +
 	"\x06Detach\x12\x1f.pippin.plugin.v2.DetachRequest\x1a\x1d.pippin.plugin.v2.DetachReply\x12K\n" +
 	"\tLoadBases\x12\x1d.pippin.plugin.v2.LoadRequest\x1a\x1b.pippin.plugin.v2.LoadReply(\x010\x01\x12Q\n" +
 	"\tFreeBases\x12\".pippin.plugin.v2.FreeBasesRequest\x1a .pippin.plugin.v2.FreeBasesReply\x12?\n" +
-	"\x03MSM\x12\x1c.pippin.plugin.v2.MSMRequest\x1a\x1a.pippin.plugin.v2.MSMReply\x12H\n" +
+	"\x03MSM\x12\x1c.pippin.plugin.v2.MSMRequest\x1a\x1a.pippin.plugin.v2.MSMReply\x12N\n" +
+	"\bNewSpace\x12!.pippin.plugin.v2.NewSpaceRequest\x1a\x1f.pippin.plugin.v2.NewSpaceReply\x12Q\n" +
+	"\tFreeSpace\x12\".pippin.plugin.v2.FreeSpaceRequest\x1a .pippin.plugin.v2.FreeSpaceReply\x12?\n" +
+	"\x03Run\x12\x1c.pippin.plugin.v2.RunRequest\x1a\x1a.pippin.plugin.v2.RunReply\x12H\n" +
 	"\x06Cancel\x12\x1f.pippin.plugin.v2.CancelRequest\x1a\x1d.pippin.plugin.v2.CancelReply\x12E\n" +
 	"\x05Close\x12\x1e.pippin.plugin.v2.CloseRequest\x1a\x1c.pippin.plugin.v2.CloseReplyB*Z(github.com/pippin-zk/pippin/plugin/protob\x06proto3"
 
@@ -1634,7 +3152,7 @@ func file_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_plugin_proto_goTypes = []any{
 	(Kind)(0),                // 0: pippin.plugin.v2.Kind
 	(*Region)(nil),           // 1: pippin.plugin.v2.Region
@@ -1659,11 +3177,32 @@ var file_plugin_proto_goTypes = []any{
 	(*MSMRequest)(nil),       // 20: pippin.plugin.v2.MSMRequest
 	(*Job)(nil),              // 21: pippin.plugin.v2.Job
 	(*MSMReply)(nil),         // 22: pippin.plugin.v2.MSMReply
-	(*CancelRequest)(nil),    // 23: pippin.plugin.v2.CancelRequest
-	(*CancelReply)(nil),      // 24: pippin.plugin.v2.CancelReply
-	(*CloseRequest)(nil),     // 25: pippin.plugin.v2.CloseRequest
-	(*CloseReply)(nil),       // 26: pippin.plugin.v2.CloseReply
-	(*Failure)(nil),          // 27: pippin.plugin.v2.Failure
+	(*NewSpaceRequest)(nil),  // 23: pippin.plugin.v2.NewSpaceRequest
+	(*NewSpaceReply)(nil),    // 24: pippin.plugin.v2.NewSpaceReply
+	(*FreeSpaceRequest)(nil), // 25: pippin.plugin.v2.FreeSpaceRequest
+	(*FreeSpaceReply)(nil),   // 26: pippin.plugin.v2.FreeSpaceReply
+	(*RunRequest)(nil),       // 27: pippin.plugin.v2.RunRequest
+	(*RunReply)(nil),         // 28: pippin.plugin.v2.RunReply
+	(*Step)(nil),             // 29: pippin.plugin.v2.Step
+	(*Range)(nil),            // 30: pippin.plugin.v2.Range
+	(*Write)(nil),            // 31: pippin.plugin.v2.Write
+	(*WriteIndices)(nil),     // 32: pippin.plugin.v2.WriteIndices
+	(*Read)(nil),             // 33: pippin.plugin.v2.Read
+	(*Gather)(nil),           // 34: pippin.plugin.v2.Gather
+	(*Transform)(nil),        // 35: pippin.plugin.v2.Transform
+	(*Operand)(nil),          // 36: pippin.plugin.v2.Operand
+	(*Map)(nil),              // 37: pippin.plugin.v2.Map
+	(*Powers)(nil),           // 38: pippin.plugin.v2.Powers
+	(*Invert)(nil),           // 39: pippin.plugin.v2.Invert
+	(*Products)(nil),         // 40: pippin.plugin.v2.Products
+	(*Evaluate)(nil),         // 41: pippin.plugin.v2.Evaluate
+	(*Divide)(nil),           // 42: pippin.plugin.v2.Divide
+	(*Commit)(nil),           // 43: pippin.plugin.v2.Commit
+	(*CancelRequest)(nil),    // 44: pippin.plugin.v2.CancelRequest
+	(*CancelReply)(nil),      // 45: pippin.plugin.v2.CancelReply
+	(*CloseRequest)(nil),     // 46: pippin.plugin.v2.CloseRequest
+	(*CloseReply)(nil),       // 47: pippin.plugin.v2.CloseReply
+	(*Failure)(nil),          // 48: pippin.plugin.v2.Failure
 }
 var file_plugin_proto_depIdxs = []int32{
 	6,  // 0: pippin.plugin.v2.OpenReply.devices:type_name -> pippin.plugin.v2.Device
@@ -1676,30 +3215,73 @@ var file_plugin_proto_depIdxs = []int32{
 	21, // 7: pippin.plugin.v2.MSMRequest.jobs:type_name -> pippin.plugin.v2.Job
 	1,  // 8: pippin.plugin.v2.Job.scalars:type_name -> pippin.plugin.v2.Region
 	1,  // 9: pippin.plugin.v2.Job.progress:type_name -> pippin.plugin.v2.Region
-	0,  // 10: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
-	2,  // 11: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
-	7,  // 12: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
-	9,  // 13: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
-	11, // 14: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
-	13, // 15: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
-	18, // 16: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
-	20, // 17: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
-	23, // 18: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
-	25, // 19: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
-	3,  // 20: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
-	8,  // 21: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
-	10, // 22: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
-	12, // 23: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
-	17, // 24: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
-	19, // 25: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
-	22, // 26: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
-	24, // 27: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
-	26, // 28: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
-	20, // [20:29] is the sub-list for method output_type
-	11, // [11:20] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	29, // 10: pippin.plugin.v2.RunRequest.steps:type_name -> pippin.plugin.v2.Step
+	31, // 11: pippin.plugin.v2.Step.write:type_name -> pippin.plugin.v2.Write
+	32, // 12: pippin.plugin.v2.Step.write_indices:type_name -> pippin.plugin.v2.WriteIndices
+	33, // 13: pippin.plugin.v2.Step.read:type_name -> pippin.plugin.v2.Read
+	34, // 14: pippin.plugin.v2.Step.gather:type_name -> pippin.plugin.v2.Gather
+	35, // 15: pippin.plugin.v2.Step.transform:type_name -> pippin.plugin.v2.Transform
+	37, // 16: pippin.plugin.v2.Step.map:type_name -> pippin.plugin.v2.Map
+	38, // 17: pippin.plugin.v2.Step.powers:type_name -> pippin.plugin.v2.Powers
+	39, // 18: pippin.plugin.v2.Step.invert:type_name -> pippin.plugin.v2.Invert
+	40, // 19: pippin.plugin.v2.Step.products:type_name -> pippin.plugin.v2.Products
+	41, // 20: pippin.plugin.v2.Step.evaluate:type_name -> pippin.plugin.v2.Evaluate
+	42, // 21: pippin.plugin.v2.Step.divide:type_name -> pippin.plugin.v2.Divide
+	43, // 22: pippin.plugin.v2.Step.commit:type_name -> pippin.plugin.v2.Commit
+	30, // 23: pippin.plugin.v2.Write.dst:type_name -> pippin.plugin.v2.Range
+	1,  // 24: pippin.plugin.v2.Write.bytes:type_name -> pippin.plugin.v2.Region
+	1,  // 25: pippin.plugin.v2.Write.progress:type_name -> pippin.plugin.v2.Region
+	30, // 26: pippin.plugin.v2.WriteIndices.dst:type_name -> pippin.plugin.v2.Range
+	1,  // 27: pippin.plugin.v2.WriteIndices.bytes:type_name -> pippin.plugin.v2.Region
+	30, // 28: pippin.plugin.v2.Read.src:type_name -> pippin.plugin.v2.Range
+	1,  // 29: pippin.plugin.v2.Read.answer:type_name -> pippin.plugin.v2.Region
+	30, // 30: pippin.plugin.v2.Gather.dst:type_name -> pippin.plugin.v2.Range
+	30, // 31: pippin.plugin.v2.Gather.src:type_name -> pippin.plugin.v2.Range
+	30, // 32: pippin.plugin.v2.Gather.index:type_name -> pippin.plugin.v2.Range
+	30, // 33: pippin.plugin.v2.Transform.dst:type_name -> pippin.plugin.v2.Range
+	30, // 34: pippin.plugin.v2.Transform.src:type_name -> pippin.plugin.v2.Range
+	30, // 35: pippin.plugin.v2.Operand.range:type_name -> pippin.plugin.v2.Range
+	36, // 36: pippin.plugin.v2.Map.dst:type_name -> pippin.plugin.v2.Operand
+	36, // 37: pippin.plugin.v2.Map.args:type_name -> pippin.plugin.v2.Operand
+	30, // 38: pippin.plugin.v2.Powers.dst:type_name -> pippin.plugin.v2.Range
+	30, // 39: pippin.plugin.v2.Invert.dst:type_name -> pippin.plugin.v2.Range
+	30, // 40: pippin.plugin.v2.Invert.src:type_name -> pippin.plugin.v2.Range
+	30, // 41: pippin.plugin.v2.Products.dst:type_name -> pippin.plugin.v2.Range
+	30, // 42: pippin.plugin.v2.Products.src:type_name -> pippin.plugin.v2.Range
+	30, // 43: pippin.plugin.v2.Evaluate.src:type_name -> pippin.plugin.v2.Range
+	30, // 44: pippin.plugin.v2.Divide.dst:type_name -> pippin.plugin.v2.Range
+	30, // 45: pippin.plugin.v2.Divide.src:type_name -> pippin.plugin.v2.Range
+	30, // 46: pippin.plugin.v2.Commit.src:type_name -> pippin.plugin.v2.Range
+	0,  // 47: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
+	2,  // 48: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
+	7,  // 49: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
+	9,  // 50: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
+	11, // 51: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
+	13, // 52: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
+	18, // 53: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
+	20, // 54: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
+	23, // 55: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
+	25, // 56: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
+	27, // 57: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
+	44, // 58: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
+	46, // 59: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
+	3,  // 60: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
+	8,  // 61: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
+	10, // 62: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
+	12, // 63: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
+	17, // 64: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
+	19, // 65: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
+	22, // 66: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
+	24, // 67: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
+	26, // 68: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
+	28, // 69: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
+	45, // 70: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
+	47, // 71: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
+	60, // [60:72] is the sub-list for method output_type
+	48, // [48:60] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -1716,13 +3298,27 @@ func file_plugin_proto_init() {
 		(*LoadReply_Consumed)(nil),
 		(*LoadReply_Bases)(nil),
 	}
+	file_plugin_proto_msgTypes[28].OneofWrappers = []any{
+		(*Step_Write)(nil),
+		(*Step_WriteIndices)(nil),
+		(*Step_Read)(nil),
+		(*Step_Gather)(nil),
+		(*Step_Transform)(nil),
+		(*Step_Map)(nil),
+		(*Step_Powers)(nil),
+		(*Step_Invert)(nil),
+		(*Step_Products)(nil),
+		(*Step_Evaluate)(nil),
+		(*Step_Divide)(nil),
+		(*Step_Commit)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

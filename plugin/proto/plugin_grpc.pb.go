@@ -1,7 +1,7 @@
 // The conversation between a host and a backend plugin, version 2.
 //
-// Points and scalars never travel here, except for the points that answer a
-// call: a message names bytes by the shared arena they lie in. The descriptor
+// Points, scalars and vectors never travel here, except for small answers: a
+// message names bytes by the shared arena they lie in. The descriptor
 // of an arena or a file comes over the descriptor channel beside this
 // service; docs/protocol.md in the module's root describes both.
 
@@ -33,6 +33,9 @@ const (
 	Backend_LoadBases_FullMethodName = "/pippin.plugin.v2.Backend/LoadBases"
 	Backend_FreeBases_FullMethodName = "/pippin.plugin.v2.Backend/FreeBases"
 	Backend_MSM_FullMethodName       = "/pippin.plugin.v2.Backend/MSM"
+	Backend_NewSpace_FullMethodName  = "/pippin.plugin.v2.Backend/NewSpace"
+	Backend_FreeSpace_FullMethodName = "/pippin.plugin.v2.Backend/FreeSpace"
+	Backend_Run_FullMethodName       = "/pippin.plugin.v2.Backend/Run"
 	Backend_Cancel_FullMethodName    = "/pippin.plugin.v2.Backend/Cancel"
 	Backend_Close_FullMethodName     = "/pippin.plugin.v2.Backend/Close"
 )
@@ -59,7 +62,13 @@ type BackendClient interface {
 	// MSM answers a batch. It goes on when the transport's call is given up;
 	// only Cancel stops it early.
 	MSM(ctx context.Context, in *MSMRequest, opts ...grpc.CallOption) (*MSMReply, error)
-	// Cancel cancels the call of that id and says whether it was running.
+	// NewSpace takes memory for a vector of zeros, where the backend computes.
+	NewSpace(ctx context.Context, in *NewSpaceRequest, opts ...grpc.CallOption) (*NewSpaceReply, error)
+	// FreeSpace gives it back, once the programs that use it have ended.
+	FreeSpace(ctx context.Context, in *FreeSpaceRequest, opts ...grpc.CallOption) (*FreeSpaceReply, error)
+	// Run runs a program over spaces. It goes on and is cancelled as MSM is.
+	Run(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (*RunReply, error)
+	// Cancel cancels the MSM or program of that id and says whether it was running.
 	Cancel(ctx context.Context, in *CancelRequest, opts ...grpc.CallOption) (*CancelReply, error)
 	// Close closes the backend, once the calls in flight have ended.
 	Close(ctx context.Context, in *CloseRequest, opts ...grpc.CallOption) (*CloseReply, error)
@@ -146,6 +155,36 @@ func (c *backendClient) MSM(ctx context.Context, in *MSMRequest, opts ...grpc.Ca
 	return out, nil
 }
 
+func (c *backendClient) NewSpace(ctx context.Context, in *NewSpaceRequest, opts ...grpc.CallOption) (*NewSpaceReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(NewSpaceReply)
+	err := c.cc.Invoke(ctx, Backend_NewSpace_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *backendClient) FreeSpace(ctx context.Context, in *FreeSpaceRequest, opts ...grpc.CallOption) (*FreeSpaceReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FreeSpaceReply)
+	err := c.cc.Invoke(ctx, Backend_FreeSpace_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *backendClient) Run(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (*RunReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RunReply)
+	err := c.cc.Invoke(ctx, Backend_Run_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *backendClient) Cancel(ctx context.Context, in *CancelRequest, opts ...grpc.CallOption) (*CancelReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CancelReply)
@@ -188,7 +227,13 @@ type BackendServer interface {
 	// MSM answers a batch. It goes on when the transport's call is given up;
 	// only Cancel stops it early.
 	MSM(context.Context, *MSMRequest) (*MSMReply, error)
-	// Cancel cancels the call of that id and says whether it was running.
+	// NewSpace takes memory for a vector of zeros, where the backend computes.
+	NewSpace(context.Context, *NewSpaceRequest) (*NewSpaceReply, error)
+	// FreeSpace gives it back, once the programs that use it have ended.
+	FreeSpace(context.Context, *FreeSpaceRequest) (*FreeSpaceReply, error)
+	// Run runs a program over spaces. It goes on and is cancelled as MSM is.
+	Run(context.Context, *RunRequest) (*RunReply, error)
+	// Cancel cancels the MSM or program of that id and says whether it was running.
 	Cancel(context.Context, *CancelRequest) (*CancelReply, error)
 	// Close closes the backend, once the calls in flight have ended.
 	Close(context.Context, *CloseRequest) (*CloseReply, error)
@@ -222,6 +267,15 @@ func (UnimplementedBackendServer) FreeBases(context.Context, *FreeBasesRequest) 
 }
 func (UnimplementedBackendServer) MSM(context.Context, *MSMRequest) (*MSMReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method MSM not implemented")
+}
+func (UnimplementedBackendServer) NewSpace(context.Context, *NewSpaceRequest) (*NewSpaceReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method NewSpace not implemented")
+}
+func (UnimplementedBackendServer) FreeSpace(context.Context, *FreeSpaceRequest) (*FreeSpaceReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method FreeSpace not implemented")
+}
+func (UnimplementedBackendServer) Run(context.Context, *RunRequest) (*RunReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Run not implemented")
 }
 func (UnimplementedBackendServer) Cancel(context.Context, *CancelRequest) (*CancelReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Cancel not implemented")
@@ -365,6 +419,60 @@ func _Backend_MSM_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Backend_NewSpace_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NewSpaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BackendServer).NewSpace(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Backend_NewSpace_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BackendServer).NewSpace(ctx, req.(*NewSpaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Backend_FreeSpace_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FreeSpaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BackendServer).FreeSpace(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Backend_FreeSpace_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BackendServer).FreeSpace(ctx, req.(*FreeSpaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Backend_Run_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RunRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BackendServer).Run(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Backend_Run_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BackendServer).Run(ctx, req.(*RunRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Backend_Cancel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CancelRequest)
 	if err := dec(in); err != nil {
@@ -431,6 +539,18 @@ var Backend_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "MSM",
 			Handler:    _Backend_MSM_Handler,
+		},
+		{
+			MethodName: "NewSpace",
+			Handler:    _Backend_NewSpace_Handler,
+		},
+		{
+			MethodName: "FreeSpace",
+			Handler:    _Backend_FreeSpace_Handler,
+		},
+		{
+			MethodName: "Run",
+			Handler:    _Backend_Run_Handler,
 		},
 		{
 			MethodName: "Cancel",

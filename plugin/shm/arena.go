@@ -21,24 +21,31 @@ var arenaIDs atomic.Uint64
 // can no longer change its size. It is left out of core dumps. The methods
 // may be called concurrently.
 type Arena struct {
-	id    uint64
-	file  *os.File
-	mem   []byte
-	close sync.Once
+	id      uint64
+	file    *os.File
+	mem     []byte
+	answers bool
+	close   sync.Once
 }
 
 // NewArena creates an arena of size bytes, a multiple of PageSize, and
 // touches all of it. It fails with backend.ErrOutOfMemory, or with
 // backend.ErrUnsupported where the system has no sealed memory files.
-func NewArena(size int) (*Arena, error) {
+func NewArena(size int) (*Arena, error) { return newArena(size, false) }
+
+// NewAnswerArena is NewArena for memory that whoever attaches it writes too,
+// whenever he likes.
+func NewAnswerArena(size int) (*Arena, error) { return newArena(size, true) }
+
+func newArena(size int, answers bool) (*Arena, error) {
 	if size <= 0 || size%PageSize != 0 || size > maxArena {
 		return nil, fmt.Errorf("%w: arena of %d bytes", backend.ErrInvalidInput, size)
 	}
-	file, mem, err := create(size)
+	file, mem, err := create(size, answers)
 	if err != nil {
 		return nil, err
 	}
-	return &Arena{id: arenaIDs.Add(1), file: file, mem: mem}, nil
+	return &Arena{id: arenaIDs.Add(1), file: file, mem: mem, answers: answers}, nil
 }
 
 // ID names the arena among all of this process. Never zero.
@@ -50,6 +57,9 @@ func (a *Arena) Bytes() []byte { return a.mem }
 // File is the descriptor to send; it belongs to the arena.
 func (a *Arena) File() *os.File { return a.file }
 
+// Answers tells that NewAnswerArena made it.
+func (a *Arena) Answers() bool { return a.answers }
+
 // Close unmaps the memory; whoever attached it keeps it.
 func (a *Arena) Close() {
 	a.close.Do(func() {
@@ -58,28 +68,35 @@ func (a *Arena) Close() {
 	})
 }
 
-// Mapping is another process's arena, mapped read-only.
+// Mapping is another process's arena.
 type Mapping struct {
 	mem   []byte
 	close sync.Once
 }
 
-// Attach maps an arena from its descriptor and closes the descriptor, also
-// when it fails. A file that is not size bytes long, or that could still
+// Attach maps an arena read-only from its descriptor and closes the descriptor,
+// also when it fails. A file that is not size bytes long, or that could still
 // shrink under the reader, is backend.ErrInvalidInput.
-func Attach(f *os.File, size uint64) (*Mapping, error) {
+func Attach(f *os.File, size uint64) (*Mapping, error) { return newMapping(f, size, false) }
+
+// AttachAnswers is Attach for an arena of NewAnswerArena, mapped writable. On any
+// other it fails with backend.ErrUnsupported.
+func AttachAnswers(f *os.File, size uint64) (*Mapping, error) { return newMapping(f, size, true) }
+
+func newMapping(f *os.File, size uint64, writable bool) (*Mapping, error) {
 	defer f.Close()
 	if size == 0 || size > maxArena {
 		return nil, fmt.Errorf("%w: shared segment of %d bytes", backend.ErrInvalidInput, size)
 	}
-	mem, err := attach(f, int(size))
+	mem, err := attach(f, int(size), writable)
 	if err != nil {
 		return nil, err
 	}
 	return &Mapping{mem: mem}, nil
 }
 
-// Bytes is the memory, read-only: writing to it is a fault. Valid until Close.
+// Bytes is the memory, valid until Close. Writing to it is a fault, unless
+// AttachAnswers made the mapping.
 func (m *Mapping) Bytes() []byte { return m.mem }
 
 // Close unmaps the memory.

@@ -18,7 +18,7 @@ const mfdNoExecSeal = 0x8
 // its reader, which is a SIGBUS.
 const required = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
-func create(size int) (*os.File, []byte, error) {
+func create(size int, answers bool) (*os.File, []byte, error) {
 	fd, err := unix.MemfdCreate("pippin-arena", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|mfdNoExecSeal)
 	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
 		fd, err = unix.MemfdCreate("pippin-arena", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
@@ -36,7 +36,7 @@ func create(size int) (*os.File, []byte, error) {
 		f.Close()
 		return nil, nil, memoryError("mmap", size, err)
 	}
-	if err := seal(fd); err != nil {
+	if err := seal(fd, answers); err != nil {
 		unmap(mem)
 		f.Close()
 		return nil, nil, memoryError("sealing", size, err)
@@ -52,9 +52,14 @@ func create(size int) (*os.File, []byte, error) {
 	return f, mem, nil
 }
 
-// seal fixes the size, and where the kernel can (5.1) lets nobody but the
-// mapping made before write: a plugin cannot change its host's memory.
-func seal(fd int) error {
+// seal fixes the size and, unless answers are to be written, where the kernel
+// can (5.1) lets nobody but the mapping made before write: a plugin cannot
+// change its host's memory.
+func seal(fd int, answers bool) error {
+	if answers {
+		_, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, required)
+		return err
+	}
 	_, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, required|unix.F_SEAL_FUTURE_WRITE)
 	if errors.Is(err, unix.EINVAL) {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, required)
@@ -62,7 +67,7 @@ func seal(fd int) error {
 	return err
 }
 
-func attach(f *os.File, size int) ([]byte, error) {
+func attach(f *os.File, size int, writable bool) ([]byte, error) {
 	seals, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)
 	if err != nil || seals&required != required {
 		return nil, fmt.Errorf("%w: shared segment is not sealed against a change of size (seals %#x)",
@@ -76,7 +81,11 @@ func attach(f *os.File, size int) ([]byte, error) {
 		return nil, fmt.Errorf("%w: shared segment has %d bytes, not the %d announced",
 			backend.ErrInvalidInput, st.Size(), size)
 	}
-	mem, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
+	prot := unix.PROT_READ
+	if writable {
+		prot |= unix.PROT_WRITE
+	}
+	mem, err := unix.Mmap(int(f.Fd()), 0, size, prot, unix.MAP_SHARED)
 	if err != nil {
 		return nil, memoryError("mmap", size, err)
 	}

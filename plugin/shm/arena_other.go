@@ -15,8 +15,8 @@ func unsupported() error {
 		backend.ErrUnsupported, runtime.GOOS)
 }
 
-func create(int) (*os.File, []byte, error)         { return nil, nil, unsupported() }
-func attach(*os.File, int) ([]byte, error)         { return nil, unsupported() }
+func create(int, bool) (*os.File, []byte, error)   { return nil, nil, unsupported() }
+func attach(*os.File, int, bool) ([]byte, error)   { return nil, unsupported() }
 func unmap([]byte)                                 {}
 func socketpair() (ours, theirs *os.File, _ error) { return nil, nil, unsupported() }
 func rights(*os.File) []byte                       { return nil }

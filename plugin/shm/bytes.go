@@ -20,6 +20,16 @@ func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(
 // Aligned tells whether b starts at a multiple of 8 bytes, as backends want.
 func Aligned(b []byte) bool { return address(b)%8 == 0 }
 
+// IndexBytes is the memory of indices.
+func IndexBytes(x []uint32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
+}
+
+// Indices is b, Aligned and of a length that is a multiple of 4, as indices.
+func Indices(b []byte) []uint32 {
+	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+}
+
 // word is the counter in the first 8 bytes of b, which must be Aligned.
 func word(b []byte) *atomic.Uint64 {
 	_ = b[7]

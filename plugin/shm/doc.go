@@ -2,7 +2,8 @@
 // through a socket: sealed, memory-backed files that both sides map.
 //
 // The host creates an Arena, writes to it and sends its descriptor over a
-// Channel; the plugin attaches it read-only as a Mapping. A Pool hands out
+// Channel; the plugin attaches it as a Mapping,
+// read-only unless the arena is for answers. A Pool hands out
 // page-aligned Regions of a bounded number of arenas, so that the cost of
 // touching memory for the first time is paid once. A Counter tells the other
 // side how much of a region is already written.

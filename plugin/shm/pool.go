@@ -22,6 +22,8 @@ type PoolOptions struct {
 	// Public says that nothing secret goes through: regions are not wiped,
 	// and hold what their last user left.
 	Public bool
+	// Answers has arenas of NewAnswerArena.
+	Answers bool
 	// Idle is how long an arena that nobody uses is kept; 0 is a minute.
 	Idle time.Duration
 }
@@ -93,9 +95,13 @@ func NewPool(o PoolOptions) *Pool {
 	if o.Idle <= 0 {
 		o.Idle = time.Minute
 	}
+	create := NewArena
+	if o.Answers {
+		create = NewAnswerArena
+	}
 	return &Pool{
 		budget: o.Budget, maxArenas: o.MaxArenas, public: o.Public, idle: o.Idle,
-		create: NewArena, turn: semaphore.NewWeighted(1), changed: make(chan struct{}), dropped: map[int]func(uint64){},
+		create: create, turn: semaphore.NewWeighted(1), changed: make(chan struct{}), dropped: map[int]func(uint64){},
 	}
 }
 

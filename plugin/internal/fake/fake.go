@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,10 +27,12 @@ type Backend struct {
 	// ended first.
 	Started, Cancelled func()
 
-	mu     sync.Mutex
-	bases  map[backend.BasesID]loaded
-	last   backend.BasesID
-	closed bool
+	mu        sync.Mutex
+	bases     map[backend.BasesID]loaded
+	last      backend.BasesID
+	spaces    map[backend.SpaceID]space
+	lastSpace backend.SpaceID
+	closed    bool
 	// Arenas counts the attached arenas, Files the loads from a file, Pieces
 	// those of the others.
 	Arenas, Files, Pieces atomic.Int64
@@ -43,7 +46,7 @@ type loaded struct {
 // Info implements backend.Backend.
 func (b *Backend) Info() backend.Info {
 	return backend.Info{
-		Name: "fake", Version: "1", InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups()},
+		Name: "fake", Version: "1", InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups(), Vectors: backend.Curves()},
 		Devices: []backend.Device{{Name: "sha256", Memory: 1 << 40, Detail: fmt.Sprintf("%d arenas, %d files, %d pieces",
 			b.Arenas.Load(), b.Files.Load(), b.Pieces.Load())}},
 	}
@@ -113,41 +116,54 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	if b.Delay > 0 {
-		select {
-		case <-ctx.Done():
-		case <-time.After(b.Delay):
-		}
-	}
+	b.pause(ctx)
 	out := make([][]byte, len(jobs))
 	for i := range jobs {
 		l := all[jobs[i].Bases]
 		src := backendutil.Source(jobs, i)
 		size := l.Curve.ScalarBytes()
 		h := sha256.New()
-		step := b.Step
-		if step <= 0 {
-			step = max(src.Count, 1)
-		}
-		for at := 0; at < src.Count; at += step {
-			to := min(at+step, src.Count)
-			if err := backendutil.Wait(ctx, src, to); err != nil {
-				if ctx.Err() != nil && b.Cancelled != nil {
-					b.Cancelled()
-				}
-				return nil, err
-			}
-			h.Write(src.Scalars[at*size : to*size])
-		}
-		if err := ctx.Err(); err != nil {
-			if b.Cancelled != nil {
-				b.Cancelled()
-			}
+		if err := b.read(ctx, src, size, h); err != nil {
 			return nil, err
 		}
 		out[i] = Point(l.Loaded, l.bytes, jobs[i].Offset, jobs[i].Count, h.Sum(nil))
 	}
 	return out, nil
+}
+
+// pause is Delay.
+func (b *Backend) pause(ctx context.Context) {
+	if b.Delay > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(b.Delay):
+		}
+	}
+}
+
+// read takes the scalars of a job, of that size, as they come.
+func (b *Backend) read(ctx context.Context, src *backend.Job, size int, to io.Writer) error {
+	step := b.Step
+	if step <= 0 {
+		step = max(src.Count, 1)
+	}
+	for at := 0; at < src.Count; at += step {
+		end := min(at+step, src.Count)
+		if err := backendutil.Wait(ctx, src, end); err != nil {
+			if ctx.Err() != nil && b.Cancelled != nil {
+				b.Cancelled()
+			}
+			return err
+		}
+		_, _ = to.Write(src.Scalars[at*size : end*size])
+	}
+	if err := ctx.Err(); err != nil {
+		if b.Cancelled != nil {
+			b.Cancelled()
+		}
+		return err
+	}
+	return nil
 }
 
 // Point is the answer for bases and the SHA-256 of the scalars.
@@ -156,7 +172,11 @@ func Point(l backendutil.Loaded, bases []byte, offset, count int, scalars []byte
 	h := sha256.New()
 	h.Write(bases[offset*size : (offset+count)*size])
 	h.Write(scalars)
-	sum := h.Sum(nil)
+	return stretch(h.Sum(nil), size)
+}
+
+// stretch is size bytes that follow from a digest.
+func stretch(sum []byte, size int) []byte {
 	out := make([]byte, 0, size+32)
 	for i := uint32(0); len(out) < size; i++ {
 		part := sha256.Sum256(binary.LittleEndian.AppendUint32(sum[:32:32], i))

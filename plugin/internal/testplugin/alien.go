@@ -46,7 +46,7 @@ type nonsense struct {
 }
 
 func (nonsense) Open(context.Context, *proto.OpenRequest) (*proto.OpenReply, error) {
-	return &proto.OpenReply{Name: "nonsense"}, nil
+	return &proto.OpenReply{Name: "nonsense", Can: &proto.Capabilities{Vectors: []uint32{1}}}, nil
 }
 
 func (nonsense) Attach(context.Context, *proto.AttachRequest) (*proto.AttachReply, error) {
@@ -72,4 +72,25 @@ func (nonsense) MSM(_ context.Context, r *proto.MSMRequest) (*proto.MSMReply, er
 		return &proto.MSMReply{}, nil
 	}
 	return &proto.MSMReply{Points: [][]byte{{1, 2, 3}}}, nil
+}
+
+func (nonsense) NewSpace(_ context.Context, r *proto.NewSpaceRequest) (*proto.NewSpaceReply, error) {
+	if r.Count == 1 {
+		return &proto.NewSpaceReply{}, nil
+	}
+	return &proto.NewSpaceReply{Space: 3}, nil
+}
+
+// Run answers too many, too few, or the last with a byte too many or too few.
+func (nonsense) Run(_ context.Context, r *proto.RunRequest) (*proto.RunReply, error) {
+	n := len(r.Steps)
+	switch n {
+	case 1:
+		return &proto.RunReply{Answers: [][]byte{make([]byte, 32), make([]byte, 32)}}, nil
+	case 2:
+		return &proto.RunReply{Answers: [][]byte{make([]byte, 32)}}, nil
+	}
+	answers := make([][]byte, n)
+	answers[n-1] = make([]byte, map[int]int{3: 33, 4: 31}[n])
+	return &proto.RunReply{Answers: answers}, nil
 }

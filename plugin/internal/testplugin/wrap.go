@@ -25,22 +25,37 @@ func wrap(mode string, b *fake.Backend) backend.Backend {
 }
 
 func (w *wrapped) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	if err := w.misbehave(); err != nil {
+		return nil, err
+	}
+	return w.Backend.MSM(ctx, jobs)
+}
+
+func (w *wrapped) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	if err := w.misbehave(); err != nil {
+		return nil, err
+	}
+	return w.Backend.Run(ctx, steps)
+}
+
+// misbehave is in the middle of a call.
+func (w *wrapped) misbehave() error {
 	switch w.mode {
 	case "panic":
-		panic("in the middle of an MSM")
+		panic("in the middle of a call")
 	case "crash":
 		go func() { panic("in a goroutine of the backend") }()
 		time.Sleep(time.Hour)
 	case "deaf":
 		time.Sleep(time.Hour) // also to its context
 	case "odd-error":
-		return nil, os.ErrDeadlineExceeded
+		return os.ErrDeadlineExceeded
 	case "gone":
-		return nil, backend.ErrGone
+		return backend.ErrGone
 	case "blames":
-		return nil, fmt.Errorf("%w: it was the caller", backend.ErrInvalidInput)
+		return fmt.Errorf("%w: it was the caller", backend.ErrInvalidInput)
 	}
-	return w.Backend.MSM(ctx, jobs)
+	return nil
 }
 
 func (w *wrapped) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesID, error) {

@@ -1,0 +1,219 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	wireformat "google.golang.org/protobuf/proto"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/plugin/proto"
+	"github.com/pippin-zk/pippin/plugin/shm"
+)
+
+// What both sides let a program be.
+const (
+	// maxSteps bounds the steps.
+	maxSteps = 1 << 12
+	// maxProgram bounds the request, below gRPC's own limit of 4 MiB.
+	maxProgram = 4<<20 - 64<<10
+	// inlineAnswer is up to where the answer of a Read is in the reply, and
+	// maxInline what they may be together; others are in shared memory.
+	inlineAnswer = 4 << 10
+	maxInline    = 1 << 20
+)
+
+// NewSpace implements backend.Vectors.
+func (c *Client) NewSpace(ctx context.Context, curve backend.Curve, count int) (_ backend.SpaceID, err error) {
+	run, end, err := c.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end(&err)
+	if _, err := backendutil.SpaceBytes(curve, count); err != nil {
+		return 0, err
+	}
+	if !slices.Contains(c.info.Can.Vectors, curve) {
+		return 0, fmt.Errorf("%w: plugin %s has no vectors over %v", backend.ErrUnsupported, c.name, curve)
+	}
+	type made struct {
+		id  backend.SpaceID
+		err error
+	}
+	answered := make(chan made, 1)
+	go func() {
+		reply, err := c.rpc.NewSpace(c.ctx, &proto.NewSpaceRequest{Curve: uint32(curve), Count: uint64(count)})
+		answered <- made{backend.SpaceID(reply.GetSpace()), err}
+	}()
+	select {
+	case m := <-answered:
+		switch {
+		case m.err != nil:
+			return 0, c.failure(m.err, false)
+		case m.id == 0 || !c.kept.PutSpace(m.id, backendutil.Loaded{Curve: curve, Count: count}, struct{}{}):
+			return 0, c.nonsense("an id of a space that cannot be: %d", m.id)
+		}
+		return m.id, nil
+	case <-run.Done():
+		c.background(func() {
+			if m := <-answered; m.err == nil {
+				_ = c.freeSpace(m.id)
+			}
+		})
+		return 0, backend.Ended(run)
+	}
+}
+
+// FreeSpace implements backend.Vectors.
+func (c *Client) FreeSpace(ctx context.Context, id backend.SpaceID) (err error) {
+	run, end, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	return c.kept.FreeSpace(run, id, func(struct{}) error { return c.freeSpace(id) })
+}
+
+func (c *Client) freeSpace(id backend.SpaceID) error {
+	if _, err := c.rpc.FreeSpace(c.ctx, &proto.FreeSpaceRequest{Space: uint64(id)}); err != nil {
+		return c.failure(err, false)
+	}
+	return nil
+}
+
+// Run implements backend.Vectors. What is written crosses as the scalars of an
+// MSM do, what is read through shared memory too, unless it is small; the rest
+// of a program, its constants and points included, is part of a message, which
+// is not wiped. A program is at most 4096 steps and 4 MiB long.
+func (c *Client) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err error) {
+	run, end, err := c.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end(&err)
+	used, err := c.kept.UseSteps(steps)
+	if err != nil {
+		return nil, err
+	}
+	defer c.kept.EndSteps(used)
+	if len(steps) == 0 {
+		return [][]byte{}, nil
+	}
+	p := &program{call: c.newCall(), req: &proto.RunRequest{}}
+	p.req.Call, p.ask = p.id, p.remote
+	for _, s := range used.Spaces {
+		p.curve = s.Curve // of all
+	}
+	if err := p.translate(steps, func(id backend.BasesID) backend.Group { return used.Bases[id].Group }); err != nil {
+		return nil, err
+	}
+	if err := p.makeRoom(run); err != nil {
+		p.release()
+		return nil, err
+	}
+	return p.do(run, p.inputs)
+}
+
+// program is the call of a Run.
+type program struct {
+	*call
+	req    *proto.RunRequest
+	curve  backend.Curve
+	inputs []input
+	sizes  []int // bytes of the answers that are in the reply
+	reads  []read
+}
+
+// read is an answer in shared memory.
+type read struct {
+	step   int
+	size   int
+	region *shm.Region
+}
+
+// translate makes the request, but for where bytes are.
+func (p *program) translate(steps []backend.Step, group func(backend.BasesID) backend.Group) error {
+	if len(steps) > maxSteps {
+		return fmt.Errorf("%w: %d steps in a program, a plugin takes %d", backend.ErrUnsupported, len(steps), maxSteps)
+	}
+	inline := 0
+	for i, s := range steps {
+		w := toWire(s)
+		p.req.Steps = append(p.req.Steps, w)
+		var g backend.Group
+		switch s := s.(type) {
+		case backend.Write:
+			p.checked = p.checked || s.Check
+			to := w.GetWrite()
+			if len(s.Bytes) > 0 {
+				job := &backend.Job{Scalars: s.Bytes, Ready: s.Ready}
+				p.inputs = append(p.inputs, newInput(job, p.curve.ScalarBytes(), &to.Bytes, &to.Progress))
+			}
+		case backend.WriteIndices:
+			if len(s.Indices) > 0 {
+				p.inputs = append(p.inputs, input{feed: feed{src: shm.IndexBytes(s.Indices)}, at: &w.GetWriteIndices().Bytes})
+			}
+		case backend.Gather:
+			p.checked = true // the indices
+		case backend.Commit:
+			g = group(s.Bases)
+		}
+		size := backendutil.AnswerBytes(s, p.curve, g)
+		if _, ok := s.(backend.Read); ok && (size > inlineAnswer || inline+size > maxInline) {
+			p.reads = append(p.reads, read{step: i, size: size})
+			size = 0
+		}
+		inline += size
+		p.sizes = append(p.sizes, size)
+	}
+	if size := wireformat.Size(p.req); size > maxProgram || inline > maxReply-maxInline {
+		return fmt.Errorf("%w: a program of %d bytes that answers %d, a plugin takes %d and %d", backend.ErrUnsupported,
+			size, inline, maxProgram, maxReply-maxInline)
+	}
+	return nil
+}
+
+// makeRoom takes shared memory for the answers that are read there.
+func (p *program) makeRoom(ctx context.Context) error {
+	if len(p.reads) == 0 {
+		return nil
+	}
+	var sizes []int
+	for _, r := range p.reads {
+		sizes = append(sizes, r.size)
+	}
+	regions, err := p.c.replies.Acquire(ctx, sizes...)
+	if err != nil {
+		return err
+	}
+	p.regions = append(p.regions, regions...)
+	for i, r := range regions {
+		p.reads[i].region = r
+		p.req.Steps[p.reads[i].step].GetRead().Answer = wire(r.Arena(), r.Offset(), p.reads[i].size)
+	}
+	return nil
+}
+
+// remote makes the call and copies what was read: the regions are wiped.
+func (p *program) remote() ([][]byte, error) {
+	reply, err := p.c.rpc.Run(p.c.ctx, p.req)
+	if err != nil {
+		return nil, p.c.failure(err, p.checked)
+	}
+	if err := p.c.lengths(reply.Answers, p.sizes); err != nil {
+		return nil, err
+	}
+	for i, size := range p.sizes {
+		if size == 0 {
+			reply.Answers[i] = nil
+		}
+	}
+	for _, r := range p.reads {
+		b := make([]byte, r.size)
+		shm.Copy(b, r.region.Bytes())
+		reply.Answers[r.step] = b
+	}
+	return reply.Answers, nil
+}

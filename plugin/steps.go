@@ -1,0 +1,323 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/plugin/proto"
+	"github.com/pippin-zk/pippin/plugin/shm"
+)
+
+// toWire is a step of a valid program as a message, but for where its bytes
+// are and whether they are still being written.
+func toWire(s backend.Step) *proto.Step {
+	switch s := s.(type) {
+	case backend.Write:
+		return &proto.Step{Step: &proto.Step_Write{Write: &proto.Write{Dst: toRange(s.Dst), Check: s.Check}}}
+	case backend.WriteIndices:
+		return &proto.Step{Step: &proto.Step_WriteIndices{WriteIndices: &proto.WriteIndices{Dst: toRange(s.Dst)}}}
+	case backend.Read:
+		return &proto.Step{Step: &proto.Step_Read{Read: &proto.Read{Src: toRange(s.Src)}}}
+	case backend.Gather:
+		return &proto.Step{Step: &proto.Step_Gather{Gather: &proto.Gather{
+			Dst: toRange(s.Dst), Src: toRange(s.Src), Index: toRange(s.Index),
+		}}}
+	case backend.Transform:
+		return &proto.Step{Step: &proto.Step_Transform{Transform: &proto.Transform{
+			Dst: toRange(s.Dst), Src: toRange(s.Src), Batch: uint64(s.Batch), Inverse: s.Inverse,
+			From: uint32(s.From), To: uint32(s.To), Shift: s.Shift,
+		}}}
+	case backend.Map:
+		m := &proto.Map{Count: uint64(s.Count), Dst: toOperand(s.Dst), Constants: s.Constants}
+		for _, a := range s.Args {
+			m.Args = append(m.Args, toOperand(a))
+		}
+		for _, c := range s.Code {
+			m.Code = append(m.Code, uint32(c.Op), uint32(c.Arg))
+		}
+		return &proto.Step{Step: &proto.Step_Map{Map: m}}
+	case backend.Powers:
+		return &proto.Step{Step: &proto.Step_Powers{Powers: &proto.Powers{Dst: toRange(s.Dst), First: s.First, Ratio: s.Ratio}}}
+	case backend.Invert:
+		return &proto.Step{Step: &proto.Step_Invert{Invert: &proto.Invert{Dst: toRange(s.Dst), Src: toRange(s.Src)}}}
+	case backend.Products:
+		return &proto.Step{Step: &proto.Step_Products{Products: &proto.Products{
+			Dst: toRange(s.Dst), Src: toRange(s.Src), Exclusive: s.Exclusive,
+		}}}
+	case backend.Evaluate:
+		e := &proto.Evaluate{Order: uint32(s.Order), Point: s.Point}
+		for _, r := range s.Src {
+			e.Src = append(e.Src, toRange(r))
+		}
+		return &proto.Step{Step: &proto.Step_Evaluate{Evaluate: e}}
+	case backend.Divide:
+		return &proto.Step{Step: &proto.Step_Divide{Divide: &proto.Divide{Dst: toRange(s.Dst), Src: toRange(s.Src), Point: s.Point}}}
+	case backend.Commit:
+		return &proto.Step{Step: &proto.Step_Commit{Commit: &proto.Commit{
+			Bases: uint64(s.Bases), Offset: uint64(s.Offset), Src: toRange(s.Src),
+		}}}
+	}
+	return &proto.Step{}
+}
+
+func toRange(r backend.Range) *proto.Range {
+	return &proto.Range{Space: uint64(r.Space), Offset: uint64(r.Offset), Count: uint64(r.Count)}
+}
+
+func toOperand(o backend.Operand) *proto.Operand {
+	return &proto.Operand{Range: toRange(o.Range), Stride: int64(o.Stride), Rotate: int64(o.Rotate), Order: uint32(o.Order)}
+}
+
+// steps translates a program. What it says is the backend's to check, and was
+// the host's; here only what cannot be expressed or reached is refused.
+func (s *server) steps(in []*proto.Step, h *held) (steps []backend.Step, answers []*proto.Region, err error) {
+	if len(in) > maxSteps {
+		return nil, nil, refused("%d steps in a program", len(in))
+	}
+	answers = make([]*proto.Region, len(in))
+	for i, w := range in {
+		step, err := fromWire(w, h)
+		if err != nil {
+			return nil, nil, fmt.Errorf("step %d: %w", i, err)
+		}
+		steps = append(steps, step)
+		answers[i] = w.GetRead().GetAnswer()
+	}
+	if err := backendutil.CheckSteps(steps, s.basesOf, s.spaceOf); err != nil {
+		return nil, nil, refused("%v", err)
+	}
+	return steps, answers, nil
+}
+
+// fromWire is a step of the host's, with its bytes.
+func fromWire(w *proto.Step, h *held) (backend.Step, error) {
+	var n numbers
+	var step backend.Step
+	var err error
+	switch w := w.GetStep().(type) {
+	case *proto.Step_Write:
+		s := backend.Write{Dst: n.span(w.Write.GetDst()), Check: w.Write.GetCheck()}
+		s.Bytes, s.Ready, err = h.input(w.Write.GetBytes(), w.Write.GetProgress(), s.Dst.Count)
+		step = s
+	case *proto.Step_WriteIndices:
+		s := backend.WriteIndices{Dst: n.span(w.WriteIndices.GetDst())}
+		s.Indices, err = h.indices(w.WriteIndices.GetBytes())
+		step = s
+	case *proto.Step_Read:
+		step = backend.Read{Src: n.span(w.Read.GetSrc())}
+	case *proto.Step_Gather:
+		g := w.Gather
+		step = backend.Gather{Dst: n.span(g.GetDst()), Src: n.span(g.GetSrc()), Index: n.span(g.GetIndex())}
+	case *proto.Step_Transform:
+		t := w.Transform
+		step = backend.Transform{
+			Dst: n.span(t.GetDst()), Src: n.span(t.GetSrc()), Batch: n.of(t.GetBatch()), Inverse: t.GetInverse(),
+			From: n.order(t.GetFrom()), To: n.order(t.GetTo()), Shift: t.GetShift(),
+		}
+	case *proto.Step_Map:
+		m := backend.Map{Count: n.of(w.Map.GetCount()), Dst: n.operand(w.Map.GetDst()), Constants: w.Map.GetConstants()}
+		for _, a := range w.Map.GetArgs() {
+			m.Args = append(m.Args, n.operand(a))
+		}
+		code := w.Map.GetCode()
+		if len(code)%2 != 0 {
+			return nil, refused("half an operation")
+		}
+		for ; len(code) > 0; code = code[2:] {
+			m.Code = append(m.Code, backend.MapCode{Op: backend.MapOp(n.of(uint64(code[0]))), Arg: n.of(uint64(code[1]))})
+		}
+		step = m
+	case *proto.Step_Powers:
+		step = backend.Powers{Dst: n.span(w.Powers.GetDst()), First: w.Powers.GetFirst(), Ratio: w.Powers.GetRatio()}
+	case *proto.Step_Invert:
+		step = backend.Invert{Dst: n.span(w.Invert.GetDst()), Src: n.span(w.Invert.GetSrc())}
+	case *proto.Step_Products:
+		p := w.Products
+		step = backend.Products{Dst: n.span(p.GetDst()), Src: n.span(p.GetSrc()), Exclusive: p.GetExclusive()}
+	case *proto.Step_Evaluate:
+		e := backend.Evaluate{Order: n.order(w.Evaluate.GetOrder()), Point: w.Evaluate.GetPoint()}
+		for _, r := range w.Evaluate.GetSrc() {
+			e.Src = append(e.Src, n.span(r))
+		}
+		step = e
+	case *proto.Step_Divide:
+		step = backend.Divide{Dst: n.span(w.Divide.GetDst()), Src: n.span(w.Divide.GetSrc()), Point: w.Divide.GetPoint()}
+	case *proto.Step_Commit:
+		c := w.Commit
+		step = backend.Commit{Bases: backend.BasesID(c.GetBases()), Offset: n.of(c.GetOffset()), Src: n.span(c.GetSrc())}
+	default:
+		return nil, refused("a step of no known kind")
+	}
+	if err == nil && n.large {
+		err = refused("a number is out of range")
+	}
+	return step, err
+}
+
+// numbers are those of a message as a backend has them.
+type numbers struct{ large bool }
+
+// maxNumber bounds what a host counts, so that nothing overflows.
+const maxNumber = 1 << 40
+
+func (n *numbers) of(v uint64) int {
+	if v > maxNumber {
+		n.large = true
+		return 0
+	}
+	return int(v)
+}
+
+func (n *numbers) signed(v int64) int {
+	if v < 0 {
+		return -n.of(uint64(-v))
+	}
+	return n.of(uint64(v))
+}
+
+func (n *numbers) order(v uint32) backend.Order { return backend.Order(n.of(uint64(v))) }
+
+func (n *numbers) span(r *proto.Range) backend.Range {
+	return backend.Range{Space: backend.SpaceID(r.GetSpace()), Offset: n.of(r.GetOffset()), Count: n.of(r.GetCount())}
+}
+
+func (n *numbers) operand(o *proto.Operand) backend.Operand {
+	return backend.Operand{
+		Range: n.span(o.GetRange()), Stride: n.signed(o.GetStride()), Rotate: n.signed(o.GetRotate()), Order: n.order(o.GetOrder()),
+	}
+}
+
+// indices are those that a request names.
+func (h *held) indices(r *proto.Region) ([]uint32, error) {
+	if r == nil {
+		return nil, nil
+	}
+	mem, err := h.region(r, false)
+	if err == nil && len(mem)%4 != 0 {
+		err = refused("%d bytes of indices", len(mem))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return shm.Indices(mem), nil
+}
+
+// spaceOf answers for spaces that there are.
+func (s *server) spaceOf(id backend.SpaceID) (backendutil.Loaded, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, ok := s.spaces[id]
+	return l, ok
+}
+
+// vectors finds the capability in a backend that a host asks for it.
+func vectors(b backend.Backend) (backend.Vectors, error) {
+	v, ok := backend.As[backend.Vectors](b)
+	if !ok {
+		return nil, refused("the backend has no vectors")
+	}
+	return v, nil
+}
+
+// NewSpace takes memory for vectors.
+func (s *server) NewSpace(ctx context.Context, r *proto.NewSpaceRequest) (*proto.NewSpaceReply, error) {
+	reply := &proto.NewSpaceReply{}
+	err := s.guard(func(b backend.Backend) error {
+		v, err := vectors(b)
+		if err != nil {
+			return err
+		}
+		l := backendutil.Loaded{Curve: backend.Curve(r.GetCurve()), Count: int(r.GetCount())}
+		if r.GetCurve() != uint32(l.Curve) || !l.Curve.Valid() {
+			return refused("a space over curve %d", r.GetCurve())
+		}
+		if r.GetCount() > maxNumber {
+			return fmt.Errorf("%w: a space of %d elements of %v", backend.ErrOutOfMemory, r.GetCount(), l.Curve)
+		}
+		s.mu.Lock()
+		full := len(s.spaces) >= maxSpaces
+		s.mu.Unlock()
+		if full {
+			return refused("more than %d spaces", maxSpaces)
+		}
+		id, err := v.NewSpace(ctx, l.Curve, l.Count)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.spaces[id] = l
+		reply.Space = uint64(id)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+// FreeSpace frees a space.
+func (s *server) FreeSpace(ctx context.Context, r *proto.FreeSpaceRequest) (*proto.FreeSpaceReply, error) {
+	id := backend.SpaceID(r.GetSpace())
+	err := s.guard(func(b backend.Backend) error {
+		v, err := vectors(b)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		_, ok := s.spaces[id]
+		delete(s.spaces, id)
+		s.mu.Unlock()
+		if !ok {
+			return refused("there is no space %d", id)
+		}
+		return v.FreeSpace(ctx, id)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &proto.FreeSpaceReply{}, nil
+}
+
+// Run runs a program.
+func (s *server) Run(ctx context.Context, r *proto.RunRequest) (*proto.RunReply, error) {
+	reply := &proto.RunReply{}
+	err := s.cancellable(ctx, r.GetCall(), func(ctx context.Context, b backend.Backend, h *held) error {
+		v, err := vectors(b)
+		if err != nil {
+			return err
+		}
+		steps, regions, err := s.steps(r.GetSteps(), h)
+		if err != nil {
+			return err
+		}
+		places := make([][]byte, len(steps))
+		for i, region := range regions {
+			if region == nil {
+				continue
+			}
+			if places[i], err = h.region(region, true); err != nil {
+				return fmt.Errorf("step %d: answer: %w", i, err)
+			}
+		}
+		if reply.Answers, err = v.Run(ctx, steps); err != nil {
+			return err
+		}
+		for i, place := range places {
+			// An answer of another length goes back as it is: the host knows
+			// what to think of it.
+			if i < len(reply.Answers) && place != nil && len(reply.Answers[i]) == len(place) {
+				shm.Copy(place, reply.Answers[i])
+				shm.Wipe(reply.Answers[i])
+				reply.Answers[i] = nil
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
