@@ -56,6 +56,46 @@ func across(t *testing.T, a *Arena) *os.File {
 	return f
 }
 
+// TestAnswerArena: what the other side writes is seen, and an arena for inputs
+// can be mapped for writing by nobody.
+func TestAnswerArena(t *testing.T) {
+	const size = 1 << 20
+	pool := NewPool(PoolOptions{Budget: 2 * size, Answers: true})
+	defer pool.Close()
+	rs, err := pool.Acquire(ctx, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := rs[0].Arena()
+	if !a.Answers() {
+		t.Fatal("the pool's arena is not for answers")
+	}
+	m, err := AttachAnswers(across(t, a), uint64(len(a.Bytes())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Bytes()[size-1] = 7
+	if a.Bytes()[size-1] != 7 {
+		t.Error("not the same memory")
+	}
+	seen := make(chan bool, 1)
+	pool.wiped = func(b []byte) { seen <- b[size-1] == 0 }
+	rs[0].Release()
+	if !<-seen || m.Bytes()[size-1] != 0 {
+		t.Error("an answer was not wiped")
+	}
+	m.Close()
+
+	input, err := NewArena(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer input.Close()
+	if _, err := AttachAnswers(across(t, input), size); !errors.Is(err, backend.ErrUnsupported) {
+		t.Errorf("an arena for inputs, mapped for writing: %v", err)
+	}
+}
+
 func TestArenaIsShared(t *testing.T) {
 	const size = 1 << 20
 	a, err := NewArena(size)
