@@ -2,6 +2,7 @@ package pippin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -90,6 +91,10 @@ func (p *plugins) open(ctx context.Context, name, at string) (backend.Backend, e
 	b, err := s.Open(ctx)
 	if err != nil {
 		p.leave(at)
+		var none *plugin.NotFoundError
+		if at == "cuda" && errors.As(err, &none) {
+			err = fmt.Errorf("%w; \"make plugin-cuda\" in the sources of pippin builds it, its place is beside this program, in PATH or in a folder that is named for plugins", err)
+		}
 		return nil, err
 	}
 	client, ok := b.(*plugin.Client)

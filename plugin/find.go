@@ -57,30 +57,62 @@ type Found struct {
 	want string
 }
 
+// NotFoundError is that there is no plugin to start. It wraps
+// backend.ErrUnavailable.
+type NotFoundError struct {
+	File string // name of the executable
+	// Unusable says of each that was found why it cannot be used.
+	Unusable []string
+	// Looked is the paths where there was none.
+	Looked []string
+}
+
+func (e *NotFoundError) Error() string {
+	text := fmt.Sprintf("%v: no plugin %s in %d places", backend.ErrUnavailable, e.File, len(e.Looked)+len(e.Unusable))
+	if len(e.Unusable) > 0 {
+		text += " can be used: " + strings.Join(e.Unusable, "; ")
+	}
+	return text
+}
+
+// Unwrap returns backend.ErrUnavailable.
+func (e *NotFoundError) Unwrap() error { return backend.ErrUnavailable }
+
+// Details is a line for each place where there was none.
+func (e *NotFoundError) Details() []string {
+	var lines []string
+	for _, path := range e.Looked {
+		lines = append(lines, path+": not there")
+	}
+	return lines
+}
+
+// errChecksum is that a checksum that was given for a file cannot be read.
+var errChecksum = errors.New("checksum")
+
 // Find returns the executable that Open would start: the first of that name
-// which nobody but root and this user can replace. None is
-// backend.ErrUnavailable, with the places that were looked at and what was
-// wrong there.
+// which nobody but root and this user can replace. None is a *NotFoundError;
+// one whose checksum is malformed or cannot be read hides those after it, as
+// backend.ErrUnavailable.
 func Find(name string, s Search) (Found, error) {
 	if name == "" || strings.ContainsAny(name, `/\`+string(filepath.ListSeparator)) {
 		return Found{}, fmt.Errorf("%w: plugin name %q", backend.ErrInvalidInput, name)
 	}
-	var looked []string
+	none := &NotFoundError{File: Prefix + name}
 	for _, path := range s.candidates(Prefix + name) {
 		f, err := s.examine(name, path)
-		if err == nil {
+		switch {
+		case err == nil:
 			return f, nil
+		case errors.Is(err, errChecksum):
+			return Found{}, fmt.Errorf("%w: plugin %s: %w", backend.ErrUnavailable, path, err)
+		case errors.Is(err, fs.ErrNotExist):
+			none.Looked = append(none.Looked, path)
+		default:
+			none.Unusable = append(none.Unusable, fmt.Sprintf("%s: %v", path, err))
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			err = errors.New("not there")
-		}
-		looked = append(looked, fmt.Sprintf("%s: %v", path, err))
 	}
-	if len(looked) == 0 {
-		looked = []string{"no place was given"}
-	}
-	return Found{}, fmt.Errorf("%w: no usable plugin %s%s; looked at:\n  %s",
-		backend.ErrUnavailable, Prefix, name, strings.Join(looked, "\n  "))
+	return Found{}, none
 }
 
 // List returns every executable with a plugin's name in the places of s, in
@@ -192,7 +224,11 @@ func (s *Search) examine(name, path string) (Found, error) {
 // wanted is the checksum that the file must have, or "" when none is given.
 func (s *Search) wanted(abs, real string) (string, error) {
 	if s.Checksum != "" {
-		return parseSum(s.Checksum)
+		sum, err := parseSum(s.Checksum)
+		if err != nil {
+			return "", fmt.Errorf("%w: %w", errChecksum, err)
+		}
+		return sum, nil
 	}
 	for _, p := range []string{abs, real} {
 		text, err := readTrusted(p + checksumSuffix)
@@ -200,10 +236,14 @@ func (s *Search) wanted(abs, real string) (string, error) {
 			continue
 		}
 		if err != nil {
-			return "", fmt.Errorf("checksum file: %w", err)
+			return "", fmt.Errorf("%w in %s: %w", errChecksum, p+checksumSuffix, err)
 		}
 		first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
-		return parseSum(first)
+		sum, err := parseSum(first)
+		if err != nil {
+			return "", fmt.Errorf("%w in %s: %w", errChecksum, p+checksumSuffix, err)
+		}
+		return sum, nil
 	}
 	if s.RequireChecksum {
 		return "", fmt.Errorf("a checksum is required and there is no %s", filepath.Base(abs)+checksumSuffix)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -69,11 +70,14 @@ func TestFindOrder(t *testing.T) {
 	}
 	s = Search{Dirs: []string{empty}, Path: b}
 	_, err := Find("nosuch", s)
+	var none *NotFoundError
 	exe, _ := os.Executable()
-	for _, place := range []string{empty, b, filepath.Dir(exe)} {
-		if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), filepath.Join(place, Prefix+"nosuch")) {
-			t.Errorf("the error does not say that %s was looked at: %v", place, err)
-		}
+	looked := []string{filepath.Join(empty, Prefix+"nosuch"), filepath.Join(filepath.Dir(exe), Prefix+"nosuch"), filepath.Join(b, Prefix+"nosuch")}
+	if !errors.Is(err, backend.ErrUnavailable) || !errors.As(err, &none) || !slices.Equal(none.Looked, looked) || len(none.Unusable) > 0 {
+		t.Errorf("%+v, want %q", none, looked)
+	}
+	if want := "backend unavailable: no plugin msm-backend-nosuch in 3 places"; err.Error() != want || len(none.Details()) != 3 {
+		t.Errorf("%q, want %q; %q", err, want, none.Details())
 	}
 	for _, name := range []string{"", "../x", "a/b"} {
 		if _, err := Find(name, s); !errors.Is(err, backend.ErrInvalidInput) {
@@ -95,7 +99,79 @@ func TestFindOrder(t *testing.T) {
 	}
 }
 
+// users replaces the files of users and groups.
+func users(t *testing.T, passwd, group string) {
+	wasUsers, wasGroups := usersFile, groupsFile
+	t.Cleanup(func() { usersFile, groupsFile = wasUsers, wasGroups })
+	dir := t.TempDir()
+	usersFile, groupsFile = filepath.Join(dir, "passwd"), filepath.Join(dir, "group")
+	write(t, usersFile, passwd, 0o644)
+	write(t, groupsFile, group, 0o644)
+}
+
+// TestPrivateGroup: what was made with umask 002 could not be used ("others can
+// write"), though nobody else is in the user's own group.
+func TestPrivateGroup(t *testing.T) {
+	me, mine := strconv.Itoa(os.Geteuid()), strconv.Itoa(os.Getegid())
+	i := "i:x:" + me + ":" + mine + "::/:/bin/sh\n"
+	for name, c := range map[string]struct {
+		passwd, group string
+		good          bool
+	}{
+		"alone":                   {i, "i:x:" + mine + ":\n", true},
+		"named as a member":       {"other:x:7:7:::\n" + i, "other:x:7:i\ni:x:" + mine + ":i\n", true},
+		"another member":          {i, "i:x:" + mine + ":i,other\n", false},
+		"another's first group":   {i + "other:x:7777:" + mine + ":::\n", "i:x:" + mine + ":\n", false},
+		"a group of another name": {"i:x:" + me + ":7777:::\n", "users:x:" + mine + ":\n", false},
+		"no such group":           {i, "", false},
+		"no such user":            {"", "i:x:" + mine + ":\n", false},
+		"a second entry":          {i, "i:x:" + mine + ":\nj:x:" + mine + ":other\n", false},
+		"nonsense":                {"i:x\n\n::::::", "i", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			users(t, c.passwd, c.group)
+			dir, path := place(t, "x")
+			if err := os.Remove(path); err != nil { // it may be a link to what others use
+				t.Fatal(err)
+			}
+			write(t, path, "#!/bin/sh\n", 0o775)
+			if err := os.Chmod(dir, 0o775); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Find("x", Search{Dirs: []string{dir}, NotBeside: true})
+			if (err == nil) != c.good {
+				t.Errorf("%v", err)
+			}
+			if !c.good && !strings.Contains(err.Error(), "chmod go-w "+dir) {
+				t.Errorf("the error does not say what helps: %v", err)
+			}
+			if err := os.Chmod(path, 0o757); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Find("x", Search{Dirs: []string{dir}, NotBeside: true}); err == nil {
+				t.Error("a file that everybody can write is found")
+			}
+		})
+	}
+}
+
+// TestMalformedChecksum: the plugin beside a checksum that cannot be read was
+// passed over, and one that nobody vouches for taken instead.
+func TestMalformedChecksum(t *testing.T) {
+	a, inA := place(t, "x")
+	b, _ := place(t, "x")
+	s := Search{Dirs: []string{a, b}, NotBeside: true}
+	for _, text := range []string{"hello", "", strings.Repeat("0", 63), strings.Repeat("g", 64)} {
+		write(t, inA+checksumSuffix, text, 0o644)
+		f, err := Find("x", s)
+		if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), inA+checksumSuffix) || !strings.Contains(err.Error(), "not a SHA-256") {
+			t.Errorf("%q: %+v, %v", text, f, err)
+		}
+	}
+}
+
 func TestFindTrustsNobody(t *testing.T) {
+	users(t, "", "")
 	refused := func(name string, s Search, says string) {
 		t.Helper()
 		_, err := Find("x", s)

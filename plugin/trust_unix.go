@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -97,5 +98,56 @@ func private(path string, sticky bool) error {
 	if st.Mode().Perm()&0o022 == 0 || (sticky && st.Mode()&fs.ModeSticky != 0) {
 		return nil
 	}
-	return fmt.Errorf("others can write to %s (%v); chmod go-w it", path, st.Mode())
+	// What is made with umask 002 belongs to a group too, which on many systems
+	// has its user and nobody else.
+	if st.Mode().Perm()&0o002 == 0 && privateGroup(sys.Uid, sys.Gid) {
+		return nil
+	}
+	return fmt.Errorf("others can write to %s (%v): chmod go-w %s", path, st.Mode(), path)
+}
+
+// The files that say who is in which group, variables for tests.
+var usersFile, groupsFile = "/etc/passwd", "/etc/group"
+
+// privateGroup tells whether a group is a user's own, as these files have it: the
+// user's first group, nobody else's, and without other members. Users and groups
+// from elsewhere (LDAP) are not seen, and then the answer is false.
+func privateGroup(uid, gid uint32) bool {
+	name, number := "", strconv.FormatUint(uint64(gid), 10)
+	for _, f := range table(usersFile, 4) { // name:password:uid:gid
+		if f[3] != number {
+			continue
+		}
+		if f[2] != strconv.FormatUint(uint64(uid), 10) || name != "" {
+			return false
+		}
+		name = f[0]
+	}
+	if name == "" {
+		return false
+	}
+	found := false
+	for _, f := range table(groupsFile, 4) { // name:password:gid:members
+		if f[2] != number {
+			continue
+		}
+		if found = f[3] == "" || f[3] == name; !found {
+			return false
+		}
+	}
+	return found
+}
+
+// table is the lines of a file with at least so many fields.
+func table(path string, fields int) (lines [][]string) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Split(strings.TrimSpace(line), ":"); len(f) >= fields {
+			lines = append(lines, f)
+		}
+	}
+	return lines
 }

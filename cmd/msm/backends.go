@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,6 +21,7 @@ type found struct {
 	checksum   string // SHA-256
 	verified   bool   // against a checksum kept beside it
 	problem    error  // why it must not be started
+	hiddenBy   string // path of the one that is started by this name
 }
 
 // backendState is a line of msm backends.
@@ -30,6 +33,7 @@ type backendState struct {
 	// backend is part of this program.
 	Verified bool   `json:"verified"`
 	Opens    bool   `json:"opens"`
+	Missing  bool   `json:"missing,omitempty"` // nothing of that name is installed
 	Problem  string `json:"problem,omitempty"` // why it does not
 }
 
@@ -41,16 +45,26 @@ const openTimeout = 30 * time.Second
 
 func (a *app) backendsCommand() *cobra.Command {
 	return a.listCommand("backends", "List the backends in this program and the plugins found, and whether they open", writeBackends,
-		func(states []backendState) any { return states })
+		func(states []backendState) any { return states },
+		func(s []backendState) error {
+			return fmt.Errorf("%d of the backends above do not open", len(s))
+		})
 }
 
 func (a *app) devicesCommand() *cobra.Command {
 	return a.listCommand("devices", "List the devices of the backends that open", writeDevices,
-		func(states []backendState) any { return devicesOf(states) })
+		func(states []backendState) any { return devicesOf(states) },
+		func(failed []backendState) (err error) {
+			for _, s := range failed {
+				err = errors.Join(err, fmt.Errorf("%s does not open: %s", s.Name, s.Problem))
+			}
+			return err
+		})
 }
 
-// listCommand opens every backend and writes what they said of themselves.
-func (a *app) listCommand(use, short string, table func(io.Writer, []backendState) error, data func([]backendState) any) *cobra.Command {
+// listCommand opens every backend and writes what they said of themselves. What
+// was found and does not open is the error that failed makes of it.
+func (a *app) listCommand(use, short string, table func(io.Writer, []backendState) error, data func([]backendState) any, failed func([]backendState) error) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use:   use,
@@ -65,9 +79,15 @@ func (a *app) listCommand(use, short string, table func(io.Writer, []backendStat
 				return err
 			}
 			if format == "json" {
-				return writeJSON(a.stdout, data(states))
+				err = writeJSON(a.stdout, data(states))
+			} else {
+				err = table(a.stdout, states)
 			}
-			return table(a.stdout, states)
+			broken := slices.DeleteFunc(states, func(s backendState) bool { return s.Opens || s.Missing })
+			if err != nil || len(broken) == 0 {
+				return err
+			}
+			return failed(broken)
 		},
 	}
 	c.Flags().StringVar(&format, "format", "table", "table, json")
@@ -86,16 +106,26 @@ func (a *app) states(ctx context.Context) ([]backendState, error) {
 	if discover == nil {
 		discover = discoverPlugins
 	}
-	for _, f := range discover(a.pluginDirs, a.getenv("PATH")) {
+	plugins := discover(a.pluginDirs, a.getenv("PATH"))
+	for _, f := range plugins {
 		s := backendState{
 			BackendInfo: bench.BackendInfo{Name: "plugin:" + f.name},
 			Path:        f.path, Checksum: f.checksum, Verified: f.verified,
+		}
+		if f.hiddenBy != "" {
+			s.Name = "plugin:" + f.path
 		}
 		if f.problem != nil {
 			s.Problem = oneLine(f.problem)
 		} else {
 			a.try(ctx, &s)
 		}
+		all = append(all, s)
+	}
+	if !slices.ContainsFunc(plugins, func(f found) bool { return f.name == "cuda" }) {
+		s := backendState{BackendInfo: bench.BackendInfo{Name: "cuda"}, Missing: true}
+		a.try(ctx, &s)
+		s.Missing = !s.Opens
 		all = append(all, s)
 	}
 	return all, ctx.Err()
@@ -121,7 +151,10 @@ func writeBackends(w io.Writer, states []backendState) error {
 	fmt.Fprintln(t, "backend\tversion\tcurves\tstate\tchecksum\tpath")
 	for _, s := range states {
 		state, checksum := "opens", "-"
-		if !s.Opens {
+		switch {
+		case s.Missing:
+			state = "not installed"
+		case !s.Opens:
 			state = "does not open"
 		}
 		if s.Checksum != "" {

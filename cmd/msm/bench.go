@@ -46,10 +46,10 @@ kept in files between runs. Of several backends, every round has one MSM on each
 		RunE: func(c *cobra.Command, _ []string) error { return a.bench(c.Context(), f) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.sizes, "size", "2^16", "points: 1000000, 2^20, 1<<20, 1Mi; lists")
+	flags.StringVar(&f.sizes, "size", "2^16", "points: 1000000, 2^20, 1<<20, 1Mi"+several)
 	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
 	flags.StringVar(&f.groups, "group", "g1", names(backend.Groups()))
-	flags.StringVar(&f.backends, "backend", "cpu", "cpu, reference, cuda, plugin:NAME, plugin:PATH; lists")
+	flags.StringVar(&f.backends, "backend", "cpu", "cpu, reference, cuda, plugin:NAME, plugin:PATH"+several)
 	flags.StringVar(&f.distributions, "distribution", "uniform", "scalars: "+names(fixtures.Distributions()))
 	flags.StringVar(&f.paths, "path", "copy", "where a plugin's scalars are: copy (a Go slice), arena (shared memory), both")
 	flags.IntVar(&f.count, "count", 5, "timed runs, after one to warm up")
@@ -63,6 +63,12 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	flags.StringVar(&f.cache, "cache", "", "folder that keeps points between runs (default $PIPPIN_CACHE or the user's cache folder)")
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
 	flags.BoolVar(&f.force, "force", false, "start even if memory seems not to suffice")
+	completes(c, "curve", backend.Curves(), "all")
+	completes(c, "group", backend.Groups(), "all")
+	completes(c, "backend", backendNames)
+	completes(c, "distribution", fixtures.Distributions(), "all")
+	completes(c, "path", pathNames)
+	completes(c, "format", []string{"table", "json", "gobench"})
 	c.AddCommand(a.proveCommand())
 	return c
 }

@@ -267,31 +267,37 @@ func TestBackendsAndDevices(t *testing.T) {
 		}[key]
 	}
 	status, out, errs := cli(t, a, "backends")
-	if status != exitOK || errs != "" {
+	if status != exitFailed || errs != "msm: 1 of the backends above do not open\n" {
 		t.Fatalf("status %d, %s", status, errs)
 	}
-	for _, want := range []string{"cpu", "reference", "plugin:x", "abababababab, verified", "plugin:y", "cdcdcdcdcdcd, not verified", "does not open", "anyone may write to /p"} {
+	for _, want := range []string{"cpu", "reference", "plugin:x", "not installed", "abababababab, verified", "plugin:y", "cdcdcdcdcdcd, not verified", "does not open", "anyone may write to /p"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
 	status, out, errs = cli(t, a, "backends", "--format", "json")
 	var states []backendState
-	if err := json.Unmarshal([]byte(out), &states); status != exitOK || err != nil || len(states) != 4 {
+	if err := json.Unmarshal([]byte(out), &states); status != exitFailed || err != nil || len(states) != 5 {
 		t.Fatalf("status %d, %v, %s", status, err, errs)
 	}
 	if s := states[2]; !s.Opens || !s.Verified || s.Name != "plugin:x" || len(s.Curves) != 4 || s.Checksum == "" {
 		t.Errorf("%+v", s)
 	}
-	if s := states[3]; s.Opens || s.Verified || s.Problem == "" {
+	if s := states[3]; s.Opens || s.Verified || s.Problem == "" || s.Missing {
 		t.Errorf("%+v", s)
 	}
-	status, out, _ = cli(t, a, "devices", "--format", "json")
+	if s := states[4]; s.Name != "cuda" || !s.Missing || s.Opens || s.Problem == "" {
+		t.Errorf("%+v", s)
+	}
+	status, out, errs = cli(t, a, "devices", "--format", "json")
+	if want := "msm: plugin:y does not open: anyone may write to /p\n"; errs != want {
+		t.Errorf("%q, want %q", errs, want)
+	}
 	var devices []deviceLine
-	if err := json.Unmarshal([]byte(out), &devices); status != exitOK || err != nil || len(devices) != 3 || devices[0].Name == "" {
+	if err := json.Unmarshal([]byte(out), &devices); status != exitFailed || err != nil || len(devices) != 3 || devices[0].Name == "" {
 		t.Errorf("status %d, %v, %s", status, err, out)
 	}
-	if status, out, _ = cli(t, a, "devices"); status != exitOK || strings.Count(out, "\n") != 4 {
+	if status, out, _ = cli(t, a, "devices"); status != exitFailed || strings.Count(out, "\n") != 4 {
 		t.Errorf("status %d, %s", status, out)
 	}
 }
@@ -328,12 +334,78 @@ func TestDiscoverPlugins(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // whom a folder belongs to is not known there
 	}
-	if got[0].problem != nil || got[1].problem == nil || !strings.Contains(got[1].problem.Error(), "hidden by") || got[2].problem != nil {
+	if got[0].problem != nil || got[1].problem != nil || got[2].problem != nil || got[0].hiddenBy != "" || got[1].hiddenBy != got[0].path || got[2].hiddenBy != "" {
 		t.Errorf("%+v", got)
 	}
 }
 
+// TestMissingPlugin: the error of the commonest mistake was a line of 900
+// characters with 13 paths and no word of what helps.
+func TestMissingPlugin(t *testing.T) {
+	a := &app{getenv: func(key string) string {
+		return map[string]string{"PATH": "/nowhere/a" + string(os.PathListSeparator) + "/nowhere/b"}[key]
+	}}
+	t.Setenv("PATH", a.getenv("PATH"))
+	args := []string{"bench", "--size", "2^4", "--backend", "cuda"}
+	status, _, errs := cli(t, a, args...)
+	if status != exitFailed || strings.Count(errs, "\n") != 1 || len(errs) > 400 || !strings.Contains(errs, "make plugin-cuda") || strings.Contains(errs, "/nowhere") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if _, _, errs = cli(t, a, append(args, "-v")...); !strings.Contains(errs, "\n  "+filepath.Join("/nowhere/b", "msm-backend-cuda")) {
+		t.Errorf("%s", errs)
+	}
+}
+
+// TestMeant: values that are misspelt are asked after.
+func TestMeant(t *testing.T) {
+	for _, c := range []struct{ args, says string }{
+		{"bench --curve bn255", `did you mean "bn254"?`},
+		{"bench --curve bls12-382", `did you mean "bls12-381"?`},
+		{"bench --group g3", `did you mean "g1"?`},
+		{"bench --distribution unifrm", `did you mean "uniform"?`},
+		{"bench --path aren", `did you mean "arena"?`},
+		{"bench --format jsno", `did you mean "json"?`},
+		{"bench prove --circuit ecsda", `did you mean "ecdsa"?`},
+		{"bnech", `did you mean "bench"?`},
+	} {
+		status, _, errs := cli(t, &app{}, strings.Fields(c.args)...)
+		if status != exitUsage || !strings.Contains(errs, c.says) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: status %d, %s", c.args, status, errs)
+		}
+	}
+	if _, _, errs := cli(t, &app{}, "bench", "--curve", "secp256k1"); strings.Contains(errs, "did you mean") {
+		t.Errorf("%s", errs)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for args, want := range map[string]string{
+		"bench --curve ":         "bls12-381\n",
+		"bench --curve bn254,":   "bn254,bls12-381\n",
+		"bench --backend cpu,":   "cpu,cuda\n",
+		"bench prove --circuit ": "sha256-2k\n",
+		"verify --group ":        "g2\n",
+	} {
+		f := strings.Split(args, " ")
+		status, out, errs := cli(t, &app{}, append([]string{"__complete"}, f...)...)
+		if status != exitOK || !strings.Contains("\n"+out, "\n"+want) {
+			t.Errorf("%q: status %d, %s%s", args, status, out, errs)
+		}
+	}
+}
+
+// TestWeaveHelp: what weave does not parse was listed as its flags.
+func TestWeaveHelp(t *testing.T) {
+	status, out, _ := cli(t, &app{}, "weave", "--help")
+	if status != exitOK || strings.Contains(out, "--plugin-dir") || !strings.Contains(out, "msm weave TOOL [ARGUMENT...]\n") {
+		t.Errorf("status %d, %s", status, out)
+	}
+}
+
 func TestVersion(t *testing.T) {
+	if status, out, errs := cli(t, &app{}, "--version"); status != exitOK || errs != "" || out != versionText()+"\n" {
+		t.Errorf("status %d, %q, %q", status, out, errs)
+	}
 	if status, out, errs := cli(t, &app{}, "version"); status != exitOK || errs != "" || !strings.HasPrefix(out, "msm ") || strings.Count(out, "\n") != 1 {
 		t.Errorf("status %d, %q, %q", status, out, errs)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/bench"
 	"github.com/pippin-zk/pippin/fixtures"
@@ -20,7 +22,7 @@ func parseList[T comparable](flag, s string, all []T, parse func(string) (T, err
 	for part := range strings.SplitSeq(s, ",") {
 		v, err := parse(strings.TrimSpace(part))
 		if err != nil {
-			return nil, usageError{fmt.Errorf("--%s: %w", flag, err)}
+			return nil, usageError{fmt.Errorf("--%s: %w%s", flag, err, meant(part, texts(all)))}
 		}
 		if !slices.Contains(list, v) {
 			list = append(list, v)
@@ -29,14 +31,77 @@ func parseList[T comparable](flag, s string, all []T, parse func(string) (T, err
 	return list, nil
 }
 
-// names is how a flag's help lists its values.
-func names[T fmt.Stringer](all []T) string {
+// meant asks whether the nearest of some values was meant, "" where none is near.
+func meant(value string, choices []string) string {
+	best, least := "", 3
+	for _, c := range choices {
+		if d := distance(strings.ToLower(strings.TrimSpace(value)), c); d < least {
+			best, least = c, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// distance is the number of letters to insert, delete or replace.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = row[j+1]
+			row[j+1] = min(change, row[j]+1, before+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// texts is values as the command line has them.
+func texts[T any](all []T) []string {
 	var s []string
 	for _, v := range all {
-		s = append(s, v.String())
+		s = append(s, fmt.Sprint(v))
 	}
-	return strings.Join(s, ", ") + "; lists, all"
+	return s
 }
+
+// several is how the help of a flag says that it takes more than one value.
+const several = "; several with commas"
+
+// names is how a flag's help lists its values.
+func names[T any](all []T) string {
+	return strings.Join(texts(all), ", ") + several + ", or all"
+}
+
+// completes has shells complete the values of flags, given as a flag and its
+// values, which may be in a list.
+func completes[T any](c *cobra.Command, flag string, all []T, more ...string) {
+	choices := append(texts(all), more...)
+	err := c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndexByte(typed, ',')+1]
+		var out []string
+		for _, v := range choices {
+			out = append(out, before+v)
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
+	if err != nil {
+		panic(err) // no such flag
+	}
+}
+
+// backendNames are those that need no folder.
+var backendNames = []string{"cpu", "reference", "cuda", "plugin:"}
 
 func parseCurves(s string) ([]backend.Curve, error) {
 	return parseList("curve", s, backend.Curves(), backend.ParseCurve)
@@ -61,6 +126,8 @@ func parseBackends(s string) ([]string, error) {
 	})
 }
 
+var pathNames = []string{string(bench.Copy), string(bench.Arena), "both"}
+
 func parsePaths(s string) ([]bench.Path, error) {
 	if strings.EqualFold(s, "both") {
 		return []bench.Path{bench.Copy, bench.Arena}, nil
@@ -69,14 +136,14 @@ func parsePaths(s string) ([]bench.Path, error) {
 		if p := bench.Path(strings.ToLower(s)); p == bench.Copy || p == bench.Arena {
 			return p, nil
 		}
-		return "", fmt.Errorf("%w: unknown path %q (copy, arena, both)", backend.ErrInvalidInput, s)
+		return "", fmt.Errorf("%w: unknown path %q (copy, arena, both)%s", backend.ErrInvalidInput, s, meant(s, pathNames))
 	})
 }
 
 // oneOf checks the value of a flag that has a few.
 func oneOf(flag, s string, choices ...string) error {
 	if !slices.Contains(choices, s) {
-		return usageError{fmt.Errorf("--%s %q: choose one of %s", flag, s, strings.Join(choices, ", "))}
+		return usageError{fmt.Errorf("--%s %q: choose one of %s%s", flag, s, strings.Join(choices, ", "), meant(s, choices))}
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/consensys/gnark/logger"
 	"github.com/spf13/cobra"
@@ -41,16 +40,21 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 		RunE: func(c *cobra.Command, _ []string) error { return a.prove(c.Context(), f) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.circuits, "circuit", "mimc", strings.Join(bench.Circuits(), ", ")+"; lists, all")
+	flags.StringVar(&f.circuits, "circuit", "mimc", names(bench.Circuits()))
 	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
-	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH; lists")
-	flags.StringVar(&f.merge, "merge", "auto", "merging of equal bases and scalars: auto (where it pays), never; lists")
+	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
+	flags.StringVar(&f.merge, "merge", "auto", "merging of equal bases and scalars: auto (where it pays), never"+several)
 	flags.IntVar(&f.hashes, "hashes", 256, "length of the chain of hashes that the circuit mimc is")
 	flags.IntVar(&f.count, "count", 5, "timed proofs, after one to warm up")
 	flags.StringVar(&f.format, "format", "table", "table, json")
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.cache, "cache", "", "folder that keeps keys between runs (default $PIPPIN_CACHE or the user's cache folder)")
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
+	completes(c, "curve", backend.Curves(), "all")
+	completes(c, "circuit", bench.Circuits(), "all")
+	completes(c, "backend", backendNames)
+	completes(c, "merge", bench.Merges())
+	completes(c, "format", []string{"table", "json"})
 	return c
 }
 

@@ -52,7 +52,7 @@ func run(ctx context.Context, a *app, args []string) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintln(a.stderr, "msm:", oneLine(err))
+	a.complain(err)
 	var signal ended
 	switch {
 	case errors.As(context.Cause(ctx), &signal):
@@ -61,6 +61,25 @@ func run(ctx context.Context, a *app, args []string) int {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// complain writes an error in one line and, when asked to be verbose, what it
+// has beside that.
+func (a *app) complain(err error) {
+	line := oneLine(err)
+	var more interface{ Details() []string }
+	if !errors.As(err, &more) || len(more.Details()) == 0 {
+		fmt.Fprintln(a.stderr, "msm:", line)
+		return
+	}
+	if !a.verbose {
+		fmt.Fprintln(a.stderr, "msm:", line+" (-v says more)")
+		return
+	}
+	fmt.Fprintln(a.stderr, "msm:", line)
+	for _, d := range more.Details() {
+		fmt.Fprintln(a.stderr, " ", d)
+	}
 }
 
 func isUsage(err error) bool {
@@ -75,19 +94,30 @@ func oneLine(err error) string {
 
 func (a *app) root() *cobra.Command {
 	c := &cobra.Command{
-		Use:           "msm",
-		Short:         "Measure and verify backends for multi-scalar multiplication",
+		Use:   "msm",
+		Short: "Measure and verify backends for multi-scalar multiplication",
+		Long: `Measure and verify backends for multi-scalar multiplication.
+
+The exit status is 0 when all went well, 1 when a check failed or something did
+not work, 2 when the command line was wrong or asked for more than the machine
+has, and 128 and the signal's number after a signal that ended it in order.`,
+		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q, see msm help", args[0])}
+				var commands []string
+				for _, sub := range c.Commands() {
+					commands = append(commands, sub.Name())
+				}
+				return usageError{fmt.Errorf("unknown command %q, see msm help%s", args[0], meant(args[0], commands))}
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.CompletionOptions.HiddenDefaultCmd = true
+	c.SetVersionTemplate("{{.Version}}\n")
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w, see %s --help", err, c.CommandPath())}
 	})

@@ -36,7 +36,7 @@ status is 1 when an answer is wrong or missing.`,
 		RunE: func(c *cobra.Command, _ []string) error { return a.verify(c.Context(), f) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH; lists")
+	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
 	flags.StringVar(&f.curves, "curve", "all", names(backend.Curves()))
 	flags.StringVar(&f.groups, "group", "all", names(backend.Groups()))
 	flags.StringVar(&f.size, "size", "2^12", "most points of a case")
@@ -44,6 +44,10 @@ status is 1 when an answer is wrong or missing.`,
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses points, scalars and cases")
 	flags.BoolVar(&f.long, "long", false, "also the sizes around every power of two, and every edge scalar alone")
 	flags.StringVar(&f.format, "format", "table", "table, json")
+	completes(c, "curve", backend.Curves(), "all")
+	completes(c, "group", backend.Groups(), "all")
+	completes(c, "backend", backendNames)
+	completes(c, "format", []string{"table", "json"})
 	return c
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) weaveCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "weave TOOL [ARGUMENT...]",
 		Short: "Build programs whose MSMs ask pippin first: go build -toolexec=\"msm weave\" ./...",
 		Long: `Run a tool of the Go toolchain and have gnark-crypto's MultiExp ask pippin in what
@@ -29,6 +29,9 @@ docs/howto/weave.md says what the program does then.`,
 			return a.weave(args)
 		},
 	}
+	// It parses no flags: all of them are the tool's.
+	c.SetUsageTemplate("Usage:\n  msm {{.Use}}\n")
+	return c
 }
 
 func (a *app) weave(args []string) error {
