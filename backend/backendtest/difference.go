@@ -5,72 +5,87 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/cases"
 )
 
-// Difference runs a number of small random cases on both backends and fails
-// where they differ; the seed gives the same cases again. Cases are of the
-// curves that both have.
-func Difference(t testing.TB, a, b backend.Backend, seed uint64, cases int) {
+// Difference runs a number of small random cases on both backends, MSMs and then
+// programs over vectors, and fails where they differ; the seed gives the same
+// cases again. Cases are of the curves that both have.
+func Difference(t testing.TB, a, b backend.Backend, seed uint64, n int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
-	for i := range cases {
-		data := randomBytes(rng, 96)
-		if err := differ(t.Context(), a, b, data); err != nil {
-			t.Fatalf("seed %d, case %d (%x): %v", seed, i, data, err)
+	for _, kind := range []struct {
+		size   int
+		differ differ
+	}{{96, msms}, {400, programs}} {
+		for i := range n {
+			data := cases.Bytes(rng, kind.size)
+			if err := kind.differ(t.Context(), a, b, data); err != nil {
+				t.Fatalf("seed %d, case %d (%x): %v", seed, i, data, err)
+			}
 		}
 	}
 }
 
-// DifferenceOf is the body of a fuzz target: it reads one case from data, of
-// which every value is a case, and fails where the backends differ.
+// DifferenceOf is the body of a fuzz target: it reads one case of MSMs from data,
+// of which every value is a case, and fails where the backends differ.
 func DifferenceOf(t testing.TB, a, b backend.Backend, data []byte) {
 	t.Helper()
-	if err := differ(t.Context(), a, b, data); err != nil {
+	if err := msms(t.Context(), a, b, data); err != nil {
 		t.Fatalf("%x: %v", data, err)
 	}
 }
 
-func randomBytes(rng *rand.Rand, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(rng.Uint32())
+// DifferenceOfPrograms is DifferenceOf for a program over vectors.
+func DifferenceOfPrograms(t testing.TB, a, b backend.Backend, data []byte) {
+	t.Helper()
+	if err := programs(t.Context(), a, b, data); err != nil {
+		t.Fatalf("%x: %v", data, err)
 	}
-	return b
 }
 
-// reader hands out bytes of a case, zeros after its end.
-type reader struct{ data []byte }
+// differ runs a case on both backends and says how they differ.
+type differ func(ctx context.Context, a, b backend.Backend, data []byte) error
 
-func (r *reader) next() byte {
-	if len(r.data) == 0 {
-		return 0
+// programs reads a case: curve, group of the bases, set of points, program.
+func programs(ctx context.Context, a, b backend.Backend, data []byte) error {
+	const n = 40
+	r := cases.Read(data)
+	c := backend.Curves()[r.Below(len(backend.Curves()))]
+	g := backend.Groups()[r.Below(2)]
+	for _, can := range []backend.Capabilities{a.Info().Can, b.Info().Can} {
+		if !slices.Contains(can.Vectors, c) || !can.HasMSM(c, g) {
+			return nil
+		}
 	}
-	b := r.data[0]
-	r.data = r.data[1:]
-	return b
+	p, err := pointsOf(fixtures.Key{Curve: c, Group: g, Set: fixtures.Sets()[r.Below(len(fixtures.Sets()))]})
+	if err != nil {
+		return err
+	}
+	points, err := p.Bytes(n)
+	if err != nil {
+		return err
+	}
+	return r.Program(c, backend.Bases{Curve: c, Group: g, Count: n, Bytes: points}, cases.Small).Differ(ctx, a, b)
 }
 
-// below is a number below n, which is at most 256.
-func (r *reader) below(n int) int { return int(r.next()) % n }
-
-// differ reads a case (curve, group, set of points, how many of them; then up
+// msms reads a case (curve, group, set of points, how many of them; then up
 // to three jobs: range, scalars or those of the first job) and runs it on both.
-func differ(ctx context.Context, a, b backend.Backend, data []byte) error {
-	r := &reader{data}
-	c := backend.Curves()[r.below(len(backend.Curves()))]
-	g := backend.Groups()[r.below(2)]
+func msms(ctx context.Context, a, b backend.Backend, data []byte) error {
+	r := cases.Read(data)
+	c := backend.Curves()[r.Below(len(backend.Curves()))]
+	g := backend.Groups()[r.Below(2)]
 	if !a.Info().Can.HasMSM(c, g) || !b.Info().Can.HasMSM(c, g) {
 		return nil
 	}
-	set := fixtures.Sets()[r.below(len(fixtures.Sets()))]
-	n := r.below(25)
+	set := fixtures.Sets()[r.Below(len(fixtures.Sets()))]
+	n := r.Below(25)
 	p, err := pointsOf(fixtures.Key{Curve: c, Group: g, Set: set})
 	if err != nil {
 		return err
@@ -80,14 +95,14 @@ func differ(ctx context.Context, a, b backend.Backend, data []byte) error {
 		return err
 	}
 	var jobs []backend.Job
-	for range 1 + r.below(3) {
-		j := backend.Job{Offset: r.below(n + 1)}
-		j.Count = r.below(n - j.Offset + 1)
-		j.Check = r.below(2) == 1
-		if len(jobs) > 0 && jobs[0].Count == j.Count && r.below(2) == 1 {
+	for range 1 + r.Below(3) {
+		j := backend.Job{Offset: r.Below(n + 1)}
+		j.Count = r.Below(n - j.Offset + 1)
+		j.Check = r.Below(2) == 1
+		if len(jobs) > 0 && jobs[0].Count == j.Count && r.Below(2) == 1 {
 			j.SameAs = 1
 		} else {
-			j.Scalars = r.scalars(c, j.Count)
+			j.Scalars = r.Scalars(c, j.Count)
 		}
 		jobs = append(jobs, j)
 	}
@@ -107,37 +122,6 @@ func differ(ctx context.Context, a, b backend.Backend, data []byte) error {
 		}
 	}
 	return nil
-}
-
-// scalars reads scalars of which edges are likely.
-func (r *reader) scalars(c backend.Curve, n int) []byte {
-	order, one := fixtures.Order(c), big.NewInt(1)
-	var out []byte
-	for i := range n {
-		v := new(big.Int)
-		switch r.below(8) {
-		case 0: // zero
-		case 1:
-			v.SetInt64(int64(r.next()))
-		case 2:
-			v.Sub(order, big.NewInt(1+int64(r.next())))
-		case 3:
-			v.Lsh(one, uint(r.next())*2)
-		case 4:
-			v.Sub(v.Lsh(one, uint(r.next())*2), one)
-		case 5:
-			rng := rand.New(rand.NewPCG(uint64(r.next()), uint64(r.next())))
-			v.SetBytes(randomBytes(rng, c.ScalarBytes()+8))
-		case 6: // the scalar before
-			if i > 0 {
-				v = fixtures.ScalarValue(c, out[len(out)-c.ScalarBytes():])
-			}
-		case 7: // half of the order, and near it
-			v.Add(v.Rsh(order, 1), big.NewInt(int64(r.next())-128))
-		}
-		out = append(out, fixtures.Scalar(c, v)...)
-	}
-	return out
 }
 
 // compute runs the jobs over freshly loaded bases.

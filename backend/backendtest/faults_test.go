@@ -79,10 +79,10 @@ func TestEveryCheckCanFail(t *testing.T) {
 
 func TestDifferenceIsFound(t *testing.T) {
 	wrong, right := &faulty{Backend: cpu.New(cpu.Options{}), result: negate}, cpu.NewReference()
-	if err := differ(t.Context(), wrong, right, []byte{0, 0, 0, 20, 0, 0, 20, 0, 5, 1, 2, 5, 3}); err == nil {
+	if err := msms(t.Context(), wrong, right, []byte{0, 0, 0, 20, 0, 0, 20, 0, 5, 1, 2, 5, 3}); err == nil {
 		t.Error("a wrong sign is no difference")
 	}
-	if err := differ(t.Context(), cpu.New(cpu.Options{}), right, []byte{0, 0, 0, 20, 0, 0, 20, 0, 5, 1, 2, 5, 3}); err != nil {
+	if err := msms(t.Context(), cpu.New(cpu.Options{}), right, []byte{0, 0, 0, 20, 0, 0, 20, 0, 5, 1, 2, 5, 3}); err != nil {
 		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/cases"
 )
 
 // some is the size of checks that are not about size.
@@ -398,16 +399,16 @@ func permutation(s *subject) error {
 func reference(s *subject) error {
 	ref := cpu.NewReference()
 	defer ref.Close()
-	cases := 4
+	n := 4
 	if s.full {
-		cases = 40
+		n = 40
 	}
 	rng := rand.New(rand.NewPCG(s.seed, 20))
-	for i := range cases {
-		data := randomBytes(rng, 64)
+	for i := range n {
+		data := cases.Bytes(rng, 64)
 		data[0] = byte(slices.Index(backend.Curves(), s.curve))
 		data[1] = byte(slices.Index(backend.Groups(), s.group))
-		if err := differ(s.ctx, s.b, ref, data); err != nil {
+		if err := msms(s.ctx, s.b, ref, data); err != nil {
 			return fmt.Errorf("case %d (%x): %w", i, data, err)
 		}
 	}

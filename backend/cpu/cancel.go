@@ -43,6 +43,24 @@ func (c *call) ended(release func()) {
 	}()
 }
 
+// attempt calls do, or gives up when ctx ends: then do runs on.
+func (c *call) attempt(ctx context.Context, do func() error) error {
+	done := make(chan error, 1)
+	c.begun.Go(func() {
+		var err error
+		defer func() { done <- err }()
+		defer backendutil.Caught(&err)
+		err = do()
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		c.givenUp.Store(true)
+		return backend.Ended(ctx)
+	}
+}
+
 // copies is the room for scalars that are computed on copies.
 type copies struct{ left *semaphore.Weighted }
 
@@ -56,22 +74,11 @@ func (k copies) add(ctx context.Context, c *call, n int, scalars []byte, do func
 	}
 	own := layout.Bytes(make([]uint64, len(scalars)/8))
 	parts(len(own), func(lo, hi int) { copy(own[lo:hi], scalars[lo:hi]) })
-	done := make(chan error, 1)
-	c.begun.Go(func() {
+	return c.attempt(ctx, func() error {
 		defer k.left.Release(room)
-		var err error
-		defer func() { done <- err }()
 		defer parts(len(own), func(lo, hi int) { clear(own[lo:hi]) })
-		defer backendutil.Caught(&err)
-		err = do(own)
+		return do(own)
 	})
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		c.givenUp.Store(true)
-		return backend.Ended(ctx)
-	}
 }
 
 // parts calls do for parts of 0 to n on all processors, where n is large.

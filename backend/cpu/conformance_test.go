@@ -41,3 +41,11 @@ func FuzzNoDifferenceFromReference(f *testing.F) {
 	f.Add([]byte{3, 1, 4, 24, 2, 0, 24, 1, 5, 1, 2, 5, 3, 4})
 	f.Fuzz(func(t *testing.T, data []byte) { backendtest.DifferenceOf(t, a, b, data) })
 }
+
+func FuzzNoDifferenceOfPrograms(f *testing.F) {
+	a, b := cpu.New(cpu.Options{}), cpu.NewReference()
+	f.Cleanup(func() { a.Close(); b.Close() })
+	f.Add([]byte{})
+	f.Add([]byte{0, 0, 0, 9, 9, 9, 1, 5, 3, 4, 5, 6, 7, 2, 3, 6, 6})
+	f.Fuzz(func(t *testing.T, data []byte) { backendtest.DifferenceOfPrograms(t, a, b, data) })
+}

@@ -41,11 +41,11 @@ func given(t *testing.T, o Options, n int) (*local, *fixtures.Points, backend.Ba
 // keptBy is what the backend keeps of bases.
 func keptBy(t *testing.T, b *local, id backend.BasesID) kept {
 	t.Helper()
-	used, err := b.bases.UseJobs([]backend.Job{{Bases: id}})
+	used, err := b.residents.UseJobs([]backend.Job{{Bases: id}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.bases.EndJobs(used)
+	defer b.residents.EndJobs(used)
 	return used[0].Kept
 }
 

@@ -30,15 +30,17 @@ type sum interface {
 	affine() []byte
 }
 
-// local is a backend in this process: it keeps bases, checks what is given and
-// leaves the arithmetic to a kernel.
+// local is a backend in this process: it keeps bases and spaces, checks what is
+// given and leaves the arithmetic to a kernel and to what computes steps.
 type local struct {
-	info     backend.Info
-	chunk    int // points that are computed at a time, at most
-	parallel int // jobs computed at the same time, at most
-	group    func(backend.Curve, backend.Group) kernel
-	bases    *backendutil.Residents[kept, struct{}]
-	copies   copies
+	info      backend.Info
+	chunk     int // points that are computed at a time, at most
+	parallel  int // jobs computed at the same time, at most
+	group     func(backend.Curve, backend.Group) kernel
+	field     func(backend.Curve) arithmetic
+	residents *backendutil.Residents[kept, *space]
+	copies    copies
+	room      *room
 }
 
 // kept is the points of one set of bases.
@@ -49,20 +51,23 @@ type kept struct {
 
 type resident = backendutil.Resident[kept]
 
-func newLocal(name string, chunk, parallel int, group func(backend.Curve, backend.Group) kernel) *local {
+func newLocal(name string, chunk, parallel int, group func(backend.Curve, backend.Group) kernel, field func(backend.Curve) arithmetic) *local {
+	device := device()
 	return &local{
 		info: backend.Info{
 			Name:      name,
 			InProcess: true,
 			Version:   "gnark-crypto " + gnarkVersion(),
-			Devices:   []backend.Device{device()},
-			Can:       backend.Capabilities{MSM: backend.CurveGroups()},
+			Devices:   []backend.Device{device},
+			Can:       backend.Capabilities{MSM: backend.CurveGroups(), Vectors: backend.Curves()},
 		},
-		chunk:    chunk,
-		parallel: parallel,
-		group:    group,
-		bases:    backendutil.NewResidents[kept, struct{}](name),
-		copies:   newCopies(),
+		chunk:     chunk,
+		parallel:  parallel,
+		group:     group,
+		field:     field,
+		residents: backendutil.NewResidents[kept, *space](name),
+		copies:    newCopies(),
+		room:      newRoom(device.Memory),
 	}
 }
 
@@ -80,12 +85,12 @@ func gnarkVersion() string {
 
 func (l *local) Info() backend.Info { return l.info }
 
-func (l *local) Ping(ctx context.Context) error { return l.bases.Ping(ctx) }
+func (l *local) Ping(ctx context.Context) error { return l.residents.Ping(ctx) }
 
-func (l *local) Done() <-chan struct{} { return l.bases.Done() }
+func (l *local) Done() <-chan struct{} { return l.residents.Done() }
 
 func (l *local) LoadBases(ctx context.Context, b backend.Bases) (_ backend.BasesID, err error) {
-	end, err := l.bases.Begin()
+	end, err := l.residents.Begin()
 	if err != nil {
 		return 0, err
 	}
@@ -110,7 +115,7 @@ func (l *local) LoadBases(ctx context.Context, b backend.Bases) (_ backend.Bases
 			return 0, err
 		}
 	}
-	return l.bases.AddBases(backendutil.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, k), nil
+	return l.residents.AddBases(backendutil.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, k), nil
 }
 
 // own is the points of b in memory: b.Bytes itself, or a copy of anything else.
@@ -152,31 +157,34 @@ func (k *kept) check(ctx context.Context, b *backend.Bases) error {
 }
 
 func (l *local) FreeBases(ctx context.Context, id backend.BasesID) error {
-	end, err := l.bases.Begin()
+	end, err := l.residents.Begin()
 	if err != nil {
 		return err
 	}
 	defer end()
-	return l.bases.FreeBases(ctx, id, func(kept) error { return nil })
+	return l.residents.FreeBases(ctx, id, func(kept) error { return nil })
 }
 
 func (l *local) Close() error {
-	l.bases.Close()
+	_, spaces, _ := l.residents.Close()
+	for _, s := range spaces {
+		_ = l.wipe(s) // has no error
+	}
 	return nil
 }
 
 func (l *local) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err error) {
-	end, err := l.bases.Begin()
+	end, err := l.residents.Begin()
 	if err != nil {
 		return nil, err
 	}
-	bases, err := l.bases.UseJobs(jobs)
+	bases, err := l.residents.UseJobs(jobs)
 	if err != nil {
 		end()
 		return nil, err
 	}
 	c := &call{copies: ctx.Done() != nil}
-	defer c.ended(func() { l.bases.EndJobs(bases); end() })
+	defer c.ended(func() { l.residents.EndJobs(bases); end() })
 	defer backendutil.Caught(&err)
 	results := make([][]byte, len(jobs))
 	if err := inTurns(ctx, chains(jobs), l.parallel, func(ctx context.Context, i int) (err error) {

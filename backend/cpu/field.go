@@ -1,0 +1,179 @@
+package cpu
+
+import (
+	"context"
+	"iter"
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/consensys/gnark-crypto/utils"
+
+	fr377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
+	fft377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr/fft"
+	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	fft381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
+	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	fft254 "github.com/consensys/gnark-crypto/ecc/bn254/fr/fft"
+	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
+	fft761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr/fft"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
+)
+
+// element is gnark-crypto's type of an element E.
+type element[E any] interface {
+	*E
+	Add(a, b *E) *E
+	Sub(a, b *E) *E
+	Mul(a, b *E) *E
+	Square(a *E) *E
+	Inverse(a *E) *E
+	SetOne() *E
+	IsZero() bool
+}
+
+// vector is gnark-crypto's type of a vector V of elements E, whose operations are
+// faster than those of elements where the processor has AVX-512.
+type vector[E, V any] interface {
+	*V
+	Add(a, b V)
+	Sub(a, b V)
+	Mul(a, b V)
+	ScalarMul(a V, b *E)
+	InnerProduct(b V) E
+}
+
+// fastFields makes the table of fields for New.
+func fastFields() func(backend.Curve) arithmetic {
+	fields := [...]arithmetic{
+		backend.BN254:    newField[fr254.Element, fr254.Vector](fft254.NewDomain, fft254.WithCache, fft254.WithoutPrecompute, fft254.DIF, fft254.DIT, fft254.WithNbTasks),
+		backend.BLS12377: newField[fr377.Element, fr377.Vector](fft377.NewDomain, fft377.WithCache, fft377.WithoutPrecompute, fft377.DIF, fft377.DIT, fft377.WithNbTasks),
+		backend.BLS12381: newField[fr381.Element, fr381.Vector](fft381.NewDomain, fft381.WithCache, fft381.WithoutPrecompute, fft381.DIF, fft381.DIT, fft381.WithNbTasks),
+		backend.BW6761:   newField[fr761.Element, fr761.Vector](fft761.NewDomain, fft761.WithCache, fft761.WithoutPrecompute, fft761.DIF, fft761.DIT, fft761.WithNbTasks),
+	}
+	return func(c backend.Curve) arithmetic { return fields[c] }
+}
+
+// vectors is the arithmetic on gnark-crypto's vectors and transforms.
+type vectors[E any, V ~[]E, PE element[E], PV vector[E, V]] struct{ domains *domains[E] }
+
+func newField[E any, V ~[]E, PE element[E], PV vector[E, V], T domain[E, D, O], D, O, P any](
+	newDomain func(uint64, ...P) T, cached, withoutTables func() P, dif, dit D, tasks func(int) O,
+) arithmetic {
+	return vectors[E, V, PE, PV]{&domains[E]{make: func(n int) butterflies[E] {
+		option := cached
+		if n > mostTables {
+			option = withoutTables
+		}
+		return onDomain(newDomain(uint64(n), option()), dif, dit, tasks)
+	}}}
+}
+
+// Elements are worked on in blocks that lie in a first cache, and processors take
+// grains of a few blocks at a time.
+const (
+	logBlock = 9
+	block    = 1 << logBlock
+	grain    = 16 * block
+)
+
+// view is memory as a vector. Its alignment and length are right, see arithmetic.
+func (f vectors[E, V, PE, PV]) view(b []byte) V {
+	v, err := layout.View[E](b)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// copied is elements at any address in memory of their own.
+func (f vectors[E, V, PE, PV]) copied(b []byte) V {
+	v := make(V, len(b)/len(layout.Bytes(make([]E, 1))))
+	copy(layout.Bytes(v), b)
+	return v
+}
+
+// element is one element at any address.
+func (f vectors[E, V, PE, PV]) element(b []byte) E { return f.copied(b)[0] }
+
+func (f vectors[E, V, PE, PV]) one() (one E) {
+	PE(&one).SetOne()
+	return one
+}
+
+func (f vectors[E, V, PE, PV]) gather(ctx context.Context, dst, src []byte, index []uint32) (int, error) {
+	to, from := f.view(dst), f.view(src)
+	var bad atomic.Int64 // one more than an index
+	err := each(ctx, len(to), grain, func(parts iter.Seq2[int, int]) {
+		for lo, hi := range parts {
+			for i, k := range index[lo:hi] {
+				if int64(k) >= int64(len(from)) {
+					bad.Store(int64(k) + 1)
+					return
+				}
+				to[lo+i] = from[k]
+			}
+		}
+	})
+	return int(bad.Load()) - 1, err
+}
+
+// powers are those of an element z below z^n, in natural order or, where n is a
+// power of two, reversed: the one at place b*block+i is factor(b) * low[i].
+type powers[E any, V ~[]E, PE element[E]] struct {
+	low     V
+	squares []E // z^(2^k)
+	shift   int // the bits of a number of a reversed block are reversed in 64-shift
+	reverse bool
+}
+
+func (f vectors[E, V, PE, PV]) powersOf(z E, n int, o backend.Order) *powers[E, V, PE] {
+	logN := bits.Len(uint(max(n, 1) - 1))
+	logLow := min(logN, logBlock)
+	p := &powers[E, V, PE]{low: make(V, 1<<logLow), squares: make([]E, logN+1), shift: 64 - (logN - logLow), reverse: o == backend.Reversed}
+	for k := range p.squares {
+		p.squares[k] = z
+		PE(&z).Square(&z)
+	}
+	of := p.squares // low is the powers of of[0]
+	if p.reverse {
+		of = of[logN-logLow:]
+	}
+	p.low[0] = f.one()
+	for k := range logLow {
+		upper := p.low[1<<k : 2<<k]
+		PV(&upper).ScalarMul(p.low[:1<<k], &of[k])
+	}
+	if p.reverse {
+		utils.BitReverse(p.low)
+	}
+	return p
+}
+
+// factor is z to the least exponent of a block.
+func (p *powers[E, V, PE]) factor(b int) (z E) {
+	e := uint64(b) << logBlock
+	if p.reverse {
+		e = bits.Reverse64(uint64(b)) >> p.shift
+	}
+	PE(&z).SetOne()
+	for ; e != 0; e &= e - 1 {
+		PE(&z).Mul(&z, &p.squares[bits.TrailingZeros64(e)])
+	}
+	return z
+}
+
+func (f vectors[E, V, PE, PV]) powers(ctx context.Context, dst, first, ratio []byte) error {
+	to, start := f.view(dst), f.element(first)
+	p := f.powersOf(f.element(ratio), len(to), backend.Natural)
+	return each(ctx, len(to), grain, func(parts iter.Seq2[int, int]) {
+		for lo, hi := range parts {
+			for ; lo < hi; lo += block {
+				part, z := to[lo:min(lo+block, hi)], p.factor(lo/block)
+				PE(&z).Mul(&z, &start)
+				PV(&part).ScalarMul(p.low[:len(part)], &z)
+			}
+		}
+	})
+}

@@ -1,0 +1,258 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/internal/layout"
+)
+
+// arithmetic computes steps over one scalar field. Vectors come as memory of whole
+// elements, aligned to 8 bytes, of steps that CheckSteps has found to be right.
+type arithmetic interface {
+	// gather returns the index that is not below src's elements, or -1.
+	gather(ctx context.Context, dst, src []byte, index []uint32) (bad int, err error)
+	transform(ctx context.Context, c *call, dst, src []byte, t *backend.Transform) error
+	mapped(ctx context.Context, m *backend.Map, dst []byte, args [][]byte) error
+	powers(ctx context.Context, dst, first, ratio []byte) error
+	invert(ctx context.Context, dst, src []byte) error
+	products(ctx context.Context, dst, src []byte, exclusive bool) (all []byte, err error)
+	evaluate(ctx context.Context, src [][]byte, o backend.Order, point []byte) (values []byte, err error)
+	divide(ctx context.Context, dst, src, point []byte) (remainder []byte, err error)
+}
+
+// program is one call of Run.
+type program struct {
+	*local
+	*call
+	used *backendutil.Used[kept, *space]
+}
+
+func (l *local) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err error) {
+	end, err := l.residents.Begin()
+	if err != nil {
+		return nil, err
+	}
+	used, err := l.residents.UseSteps(steps)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	p := &program{local: l, call: &call{}, used: used}
+	defer func() {
+		ended := make(chan struct{})
+		if p.givenUp.Load() {
+			for _, s := range used.Spaces {
+				s.Kept.leave(ended)
+			}
+		}
+		p.ended(func() { close(ended); l.residents.EndSteps(used); end() })
+	}()
+	defer backendutil.Caught(&err)
+	for _, s := range used.Spaces {
+		if err := s.Kept.settle(ctx); err != nil {
+			return nil, err
+		}
+	}
+	answers := p.answers(steps)
+	if err := l.room.take(answers); err != nil {
+		return nil, err
+	}
+	defer l.room.give(answers)
+	return p.run(ctx, steps)
+}
+
+// answers is how many bytes a program reads.
+func (p *program) answers(steps []backend.Step) (sum int64) {
+	for _, s := range steps {
+		if s, ok := s.(backend.Read); ok {
+			sum += int64(len(p.at(s.Src)))
+		}
+	}
+	return sum
+}
+
+func (p *program) run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	answers := make([][]byte, len(steps))
+	for i := 0; i < len(steps); {
+		n := commits(steps[i:])
+		if n == 0 { // another step
+			var err error
+			if answers[i], err = p.step(ctx, steps[i]); err != nil {
+				return nil, backendutil.InStep(i, steps[i], err)
+			}
+			i++
+			continue
+		}
+		if err := p.commit(ctx, answers, steps, i, i+n); err != nil {
+			return nil, err
+		}
+		i += n
+	}
+	if err := backend.Ended(ctx); err != nil {
+		return nil, err
+	}
+	return answers, nil
+}
+
+// commits is how many steps from the first on are Commit.
+func commits(steps []backend.Step) int {
+	for i, s := range steps {
+		if _, ok := s.(backend.Commit); !ok {
+			return i
+		}
+	}
+	return len(steps)
+}
+
+// commit runs the steps from first to before end, as MSM does the jobs of a batch.
+func (p *program) commit(ctx context.Context, answers [][]byte, steps []backend.Step, first, end int) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(p.parallel)
+	for i := first; i < end; i++ {
+		g.Go(func() (err error) {
+			defer func() { err = backendutil.InStep(i, steps[i], err) }()
+			defer backendutil.Caught(&err)
+			answers[i], err = p.sum(ctx, steps[i].(backend.Commit))
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// sum computes one Commit. Its scalars are the backend's own, so that unlike
+// those of a Job they need no copy when the context can end.
+func (p *program) sum(ctx context.Context, s backend.Commit) ([]byte, error) {
+	b := p.used.Bases[s.Bases]
+	point, scalar := b.Curve.PointBytes(b.Group), b.Curve.ScalarBytes()
+	points, scalars := b.Kept.points[s.Offset*point:], p.at(s.Src)
+	total := b.Kept.kernel.newSum()
+	for lo := 0; lo < s.Src.Count; lo += p.chunk {
+		hi := min(lo+p.chunk, s.Src.Count)
+		if err := p.attempt(ctx, func() error {
+			return total.add(points[lo*point:hi*point], scalars[lo*scalar:hi*scalar])
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return total.affine(), backend.Ended(ctx)
+}
+
+// at is the memory of a range.
+func (p *program) at(r backend.Range) []byte { return p.used.Spaces[r.Space].Kept.at(r) }
+
+// of is the arithmetic over the field of a range.
+func (p *program) of(r backend.Range) arithmetic { return p.field(p.used.Spaces[r.Space].Curve) }
+
+// step runs one step but Commit.
+func (p *program) step(ctx context.Context, s backend.Step) ([]byte, error) {
+	if err := backend.Ended(ctx); err != nil {
+		return nil, err
+	}
+	switch s := s.(type) {
+	case backend.Write:
+		return nil, p.write(ctx, &s)
+	case backend.WriteIndices:
+		dst := p.at(s.Dst)
+		clear(dst[copy(dst, layout.Bytes(s.Indices)):])
+		return nil, nil
+	case backend.Read:
+		src := p.at(s.Src)
+		answer := make([]byte, len(src))
+		parts(len(src), func(lo, hi int) { copy(answer[lo:hi], src[lo:hi]) })
+		return answer, nil
+	case backend.Gather:
+		return nil, p.gather(ctx, &s)
+	case backend.Transform:
+		return nil, p.of(s.Dst).transform(ctx, p.call, p.at(s.Dst), p.at(s.Src), &s)
+	case backend.Map:
+		args := make([][]byte, len(s.Args))
+		for i, a := range s.Args {
+			args[i] = p.at(a.Range)
+		}
+		return nil, p.of(s.Dst.Range).mapped(ctx, &s, p.at(s.Dst.Range), args)
+	case backend.Powers:
+		return nil, p.of(s.Dst).powers(ctx, p.at(s.Dst), s.First, s.Ratio)
+	case backend.Invert:
+		return nil, p.of(s.Dst).invert(ctx, p.at(s.Dst), p.at(s.Src))
+	case backend.Products:
+		return p.of(s.Dst).products(ctx, p.at(s.Dst), p.at(s.Src), s.Exclusive)
+	case backend.Evaluate:
+		src := make([][]byte, len(s.Src))
+		for i, r := range s.Src {
+			src[i] = p.at(r)
+		}
+		return p.of(s.Src[0]).evaluate(ctx, src, s.Order, s.Point)
+	case backend.Divide:
+		return p.of(s.Dst).divide(ctx, p.at(s.Dst), p.at(s.Src), s.Point)
+	}
+	return nil, fmt.Errorf("%w: a step that was checked is not known", backend.ErrInternal)
+}
+
+// write copies the caller's elements as they come.
+func (p *program) write(ctx context.Context, s *backend.Write) error {
+	const piece = 1 << 18 // elements
+	job := &backend.Job{Ready: s.Ready}
+	curve := p.used.Spaces[s.Dst.Space].Curve
+	dst, size := p.at(s.Dst), curve.ScalarBytes()
+	for lo := 0; lo < s.Dst.Count; lo += piece {
+		hi := min(lo+piece, s.Dst.Count)
+		if err := backendutil.Wait(ctx, job, hi); err != nil {
+			return err
+		}
+		to, from := dst[lo*size:hi*size], s.Bytes[lo*size:hi*size]
+		parts(len(to), func(lo, hi int) { copy(to[lo:hi], from[lo:hi]) })
+		if !s.Check {
+			continue
+		}
+		if i := firstNotBelow(to, layout.ScalarField(curve)); i >= 0 {
+			return fmt.Errorf("%w: element %d is not below the order of %v", backend.ErrInvalidInput, lo+i, curve)
+		}
+	}
+	return nil
+}
+
+func (p *program) gather(ctx context.Context, s *backend.Gather) error {
+	index, err := layout.View[uint32](p.at(s.Index))
+	if err != nil {
+		return err
+	}
+	bad, err := p.of(s.Dst).gather(ctx, p.at(s.Dst), p.at(s.Src), index[:s.Dst.Count])
+	if err == nil && bad >= 0 {
+		err = fmt.Errorf("%w: index %d of %d elements", backend.ErrInvalidInput, bad, s.Src.Count)
+	}
+	return err
+}
+
+// each calls work on every processor, which takes parts of 0 to n until there are
+// no more, grain at a time, or ctx ends.
+func each(ctx context.Context, n, grain int, work func(parts iter.Seq2[int, int])) error {
+	var next atomic.Int64
+	parts := func(yield func(lo, hi int) bool) {
+		for ctx.Err() == nil {
+			lo := int(next.Add(1)-1) * grain
+			if lo >= n || !yield(lo, min(lo+grain, n)) {
+				return
+			}
+		}
+	}
+	var g errgroup.Group
+	for range min(runtime.GOMAXPROCS(0), (n+grain-1)/grain) {
+		g.Go(func() (err error) {
+			defer backendutil.Caught(&err)
+			work(parts)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return backend.Ended(ctx)
+}

@@ -1,0 +1,127 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/internal/layout"
+)
+
+// space is memory for vectors.
+type space struct {
+	curve  backend.Curve
+	memory []byte
+
+	mu sync.Mutex
+	// left are the programs that were given up and compute on the space: each is
+	// closed when it no longer does.
+	left []<-chan struct{}
+}
+
+// settle waits until no program that was given up computes on the space.
+func (s *space) settle(ctx context.Context) error {
+	s.mu.Lock()
+	left := slices.Clone(s.left)
+	s.mu.Unlock()
+	for _, ended := range left {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return backend.Ended(ctx)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = slices.DeleteFunc(s.left, func(ended <-chan struct{}) bool { return slices.Contains(left, ended) })
+	return nil
+}
+
+// leave says that a program that uses the space until ended was given up.
+func (s *space) leave(ended <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = append(s.left, ended)
+}
+
+// at is the memory of a range, which lies in the space.
+func (s *space) at(r backend.Range) []byte {
+	size := s.curve.ScalarBytes()
+	return s.memory[r.Offset*size : (r.Offset+r.Count)*size]
+}
+
+// memoryUnknown is how much memory is assumed where the system does not tell.
+const memoryUnknown = 16 << 30
+
+// room is the memory for spaces, in bytes: what does not fit is refused, since
+// Go ends the process when the system has no more.
+type room struct {
+	all  int64
+	used atomic.Int64
+}
+
+func newRoom(machine uint64) *room {
+	if machine == 0 {
+		machine = memoryUnknown
+	}
+	return &room{all: int64(min(machine, 1<<62))}
+}
+
+// take takes size bytes until give, or says how many there are.
+func (r *room) take(size int64) error {
+	for {
+		used := r.used.Load()
+		if size > r.all-used {
+			return fmt.Errorf("%w: %d bytes for vectors, %d of %d are in use", backend.ErrOutOfMemory, size, used, r.all)
+		}
+		if r.used.CompareAndSwap(used, used+size) {
+			return nil
+		}
+	}
+}
+
+func (r *room) give(size int64) { r.used.Add(-size) }
+
+func (l *local) NewSpace(ctx context.Context, curve backend.Curve, count int) (_ backend.SpaceID, err error) {
+	end, err := l.residents.Begin()
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	defer backendutil.Caught(&err)
+	if err := backend.Ended(ctx); err != nil {
+		return 0, err
+	}
+	if err := layout.Check(); err != nil {
+		return 0, err
+	}
+	size, err := backendutil.SpaceBytes(curve, count)
+	if err != nil {
+		return 0, err
+	}
+	if err := l.room.take(size); err != nil {
+		return 0, err
+	}
+	s := &space{curve: curve, memory: layout.Bytes(make([]uint64, size/8))}
+	return l.residents.AddSpace(backendutil.Loaded{Curve: curve, Count: count}, s), nil
+}
+
+func (l *local) FreeSpace(ctx context.Context, id backend.SpaceID) error {
+	end, err := l.residents.Begin()
+	if err != nil {
+		return err
+	}
+	defer end()
+	return l.residents.FreeSpace(ctx, id, l.wipe)
+}
+
+// wipe makes a space zero, which nothing uses any more.
+func (l *local) wipe(s *space) error {
+	parts(len(s.memory), func(lo, hi int) { clear(s.memory[lo:hi]) })
+	l.room.give(int64(len(s.memory)))
+	return nil
+}

@@ -1,0 +1,171 @@
+package cases
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Program is a program with what it works on. In its steps the first space and
+// the first bases have the id 1, the next ones 2 and so on.
+type Program struct {
+	Curve  backend.Curve
+	Spaces [][]byte // their elements before
+	Bases  []backend.Bases
+	Steps  []backend.Step
+}
+
+// Outcome is what a program answered and what its spaces then hold.
+type Outcome struct{ Answers, Spaces [][]byte }
+
+// Run runs the program on a backend that has vectors over its curve.
+func (p *Program) Run(ctx context.Context, b backend.Backend) (_ *Outcome, err error) {
+	v, ok := backend.As[backend.Vectors](b)
+	if !ok {
+		return nil, fmt.Errorf("%w: no vectors", backend.ErrUnsupported)
+	}
+	var spaces []backend.SpaceID
+	var bases []backend.BasesID
+	defer func() {
+		for _, id := range spaces {
+			err = errors.Join(err, v.FreeSpace(ctx, id))
+		}
+		for _, id := range bases {
+			err = errors.Join(err, b.FreeBases(ctx, id))
+		}
+	}()
+	var before, after []backend.Step
+	for k, elements := range p.Spaces {
+		n := len(elements) / p.Curve.ScalarBytes()
+		id, err := v.NewSpace(ctx, p.Curve, n)
+		if err != nil {
+			return nil, err
+		}
+		spaces = append(spaces, id)
+		all := backend.Range{Space: backend.SpaceID(k + 1), Count: n}
+		before = append(before, backend.Write{Dst: all, Bytes: elements})
+		after = append(after, backend.Read{Src: all})
+	}
+	for _, s := range p.Bases {
+		id, err := b.LoadBases(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		bases = append(bases, id)
+	}
+	answers, err := v.Run(ctx, Renamed(slices.Concat(before, p.Steps, after), spaces, bases))
+	if err != nil {
+		return nil, err
+	}
+	if want := len(before) + len(p.Steps) + len(after); len(answers) != want {
+		return nil, fmt.Errorf("%d answers to %d steps", len(answers), want)
+	}
+	last := len(before) + len(p.Steps)
+	return &Outcome{answers[len(before):last], answers[last:]}, nil
+}
+
+// Renamed is steps with other ids: spaces[0] for the space 1 and so on, the same
+// for bases. Ids that are not among them stay.
+func Renamed(steps []backend.Step, spaces []backend.SpaceID, bases []backend.BasesID) []backend.Step {
+	of := func(r backend.Range) backend.Range {
+		if r.Space > 0 && r.Space <= backend.SpaceID(len(spaces)) {
+			r.Space = spaces[r.Space-1]
+		}
+		return r
+	}
+	renamed := slices.Clone(steps)
+	for i, s := range steps {
+		switch s := s.(type) {
+		case backend.Write:
+			s.Dst = of(s.Dst)
+			renamed[i] = s
+		case backend.WriteIndices:
+			s.Dst = of(s.Dst)
+			renamed[i] = s
+		case backend.Read:
+			s.Src = of(s.Src)
+			renamed[i] = s
+		case backend.Gather:
+			s.Dst, s.Src, s.Index = of(s.Dst), of(s.Src), of(s.Index)
+			renamed[i] = s
+		case backend.Transform:
+			s.Dst, s.Src = of(s.Dst), of(s.Src)
+			renamed[i] = s
+		case backend.Map:
+			s.Dst.Range, s.Args = of(s.Dst.Range), slices.Clone(s.Args)
+			for k := range s.Args {
+				s.Args[k].Range = of(s.Args[k].Range)
+			}
+			renamed[i] = s
+		case backend.Powers:
+			s.Dst = of(s.Dst)
+			renamed[i] = s
+		case backend.Invert:
+			s.Dst, s.Src = of(s.Dst), of(s.Src)
+			renamed[i] = s
+		case backend.Products:
+			s.Dst, s.Src = of(s.Dst), of(s.Src)
+			renamed[i] = s
+		case backend.Evaluate:
+			s.Src = slices.Clone(s.Src)
+			for k := range s.Src {
+				s.Src[k] = of(s.Src[k])
+			}
+			renamed[i] = s
+		case backend.Divide:
+			s.Dst, s.Src = of(s.Dst), of(s.Src)
+			renamed[i] = s
+		case backend.Commit:
+			s.Src = of(s.Src)
+			if s.Bases > 0 && s.Bases <= backend.BasesID(len(bases)) {
+				s.Bases = bases[s.Bases-1]
+			}
+			renamed[i] = s
+		}
+	}
+	return renamed
+}
+
+// Differ says how the outcomes of the program on two backends differ, or nil.
+func (p *Program) Differ(ctx context.Context, a, b backend.Backend) error {
+	x, errA := p.Run(ctx, a)
+	y, errB := p.Run(ctx, b)
+	for _, e := range []struct {
+		b   backend.Backend
+		err error
+	}{{a, errA}, {b, errB}} {
+		if e.err != nil {
+			return fmt.Errorf("%s: %w\n%s", e.b.Info().Name, e.err, p)
+		}
+	}
+	names := func(what string, x, y []byte) error {
+		return fmt.Errorf("%s\n%s %x\n%s %x\n%s", what, a.Info().Name, x, b.Info().Name, y, p)
+	}
+	for i := range x.Answers {
+		if !bytes.Equal(x.Answers[i], y.Answers[i]) {
+			return names(fmt.Sprintf("answer %d", i), x.Answers[i], y.Answers[i])
+		}
+	}
+	size := p.Curve.ScalarBytes()
+	for k := range x.Spaces {
+		for i := 0; i < len(p.Spaces[k]); i += size {
+			if v, w := x.Spaces[k][i:i+size], y.Spaces[k][i:i+size]; !bytes.Equal(v, w) {
+				return names(fmt.Sprintf("element %d of space %d", i/size, k+1), v, w)
+			}
+		}
+	}
+	return nil
+}
+
+// String lists the steps.
+func (p *Program) String() string {
+	text := fmt.Sprintf("%v", p.Curve)
+	for i, s := range p.Steps {
+		text += fmt.Sprintf("\n  %d %T%+v", i, s, s)
+	}
+	return text
+}
