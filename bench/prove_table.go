@@ -4,21 +4,28 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/pippin-zk/pippin/internal/table"
 )
 
-// WriteProveTable writes the machine and a line for each run.
-func WriteProveTable(w io.Writer, m Machine, runs []ProveRun) error {
+// WriteProveTable writes the machine and a line for each run, in width characters
+// as WriteTable does.
+func WriteProveTable(w io.Writer, width int, m Machine, runs []ProveRun) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", m)
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "circuit\tcurve\tconstraints\tbackend\tmerging\truns\tmin ms\tmedian ms\tgnark ms\tfaster\twithout solving\tsolve ms\tMSM ms\tFFT ms\tverified\t")
-	for _, r := range runs {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.Circuit, r.Curve, r.Constraints, r.Backend, r.Merge, r.Count,
-			formatMillis(r.Min), formatMillis(r.Median), formatMillis(r.Stock), formatFactor(r.Speedup), formatFactor(r.SpeedupWithoutSolve),
-			formatMillis(r.Solve), formatMillis(r.MSM), formatMillis(r.FFT), r.verdict())
+	columns := []table.Column{
+		{Head: "circuit", Keep: table.Never}, {Head: "curve", Keep: 7}, {Head: "constraints", Keep: 3}, {Head: "backend", Keep: 8},
+		{Head: "merging", Keep: 2}, {Head: "runs", Keep: 0}, {Head: "min ms", Keep: 1}, {Head: "median ms", Keep: table.Never},
+		{Head: "gnark ms", Keep: 9}, {Head: "faster", Keep: 9}, {Head: "without solving", Keep: 6}, {Head: "solve ms", Keep: 5},
+		{Head: "MSM ms", Keep: 4}, {Head: "FFT ms", Keep: 4}, {Head: "verified", Keep: 9},
 	}
-	if err := t.Flush(); err != nil {
+	rows := make([][]string, len(runs))
+	for i, r := range runs {
+		rows[i] = []string{r.Circuit, r.Curve, fmt.Sprint(r.Constraints), r.Backend, string(r.Merge), fmt.Sprint(r.Count),
+			formatMillis(r.Min), formatMillis(r.Median), formatMillis(r.Stock), formatFactor(r.Speedup), formatFactor(r.SpeedupWithoutSolve),
+			formatMillis(r.Solve), formatMillis(r.MSM), formatMillis(r.FFT), r.verdict()}
+	}
+	if err := table.Write(&b, width, true, columns, rows); err != nil {
 		return err
 	}
 	b.WriteString(`

@@ -63,7 +63,7 @@ func TestProve(t *testing.T) {
 		t.Errorf("the record: %v", p)
 	}
 	text.Reset()
-	if err := WriteProveTable(&text, ThisMachine(""), runs); err != nil || strings.Count(text.String(), "  yes\n") != 2 {
+	if err := WriteProveTable(&text, 0, ThisMachine(""), runs); err != nil || strings.Count(text.String(), "  yes\n") != 2 {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }
@@ -128,7 +128,7 @@ func TestProveDetectsBadProofs(t *testing.T) {
 		t.Errorf("the wrong backend: %+v", r)
 	}
 	var table bytes.Buffer
-	if err := WriteProveTable(&table, Machine{}, runs); err != nil || !strings.Contains(table.String(), "  NO\n") {
+	if err := WriteProveTable(&table, 0, Machine{}, runs); err != nil || !strings.Contains(table.String(), "  NO\n") {
 		t.Errorf("%v\n%s", err, &table)
 	}
 }

@@ -5,43 +5,48 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/pippin-zk/pippin/internal/table"
 )
 
-// WriteTable writes the machine and a line for each run. Calls back to back
+// WriteTable writes the machine and a line for each run, in width characters,
+// columns left out where they do not fit; 0 is as wide as it gets. Calls back to back
 // have a column where there are any: the median of the time a call. Where several
 // backends or paths computed the same MSM, the last column compares their
 // medians with the first one's.
-func WriteTable(w io.Writer, m Machine, runs []Run) error {
+func WriteTable(w io.Writer, width int, m Machine, runs []Run) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", m)
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	base := baselines(runs)
-	comparing := len(base) < len(runs)
 	inRows := slices.ContainsFunc(runs, func(r Run) bool { return r.BackToBack != nil })
-	head := "curve\tgroup\tn\tscalars\tbackend\tpath\truns\tmin ms\tmedian ms\tMpoints/s\tchecked\t"
+	columns := []table.Column{
+		{Head: "curve", Keep: 7}, {Head: "group", Keep: 4}, {Head: "n", Keep: table.Never}, {Head: "scalars", Keep: 5},
+		{Head: "backend", Keep: 8}, {Head: "path", Keep: 3}, {Head: "runs", Keep: 0}, {Head: "min ms", Keep: 1},
+		{Head: "median ms", Keep: table.Never}, {Head: "Mpoints/s", Keep: 2}, {Head: "checked", Keep: 6},
+	}
+	rows := make([][]string, len(runs))
+	for i, r := range runs {
+		rows[i] = []string{r.Curve, r.Group, FormatSize(r.N), r.Distribution, r.Backend, string(r.Path), fmt.Sprint(r.Count),
+			formatMillis(r.Min), formatMillis(r.Median), fmt.Sprintf("%.3g", float64(r.N)/r.Median/1e3), r.verdict()}
+	}
+	add := func(head string, cell func(Run) string) {
+		columns = append(columns, table.Column{Head: head, Keep: 5})
+		for i, r := range runs {
+			rows[i] = append(rows[i], cell(r))
+		}
+	}
 	if inRows {
-		head += "back to back ms\t"
+		add("back to back ms", func(r Run) string {
+			if r.BackToBack == nil {
+				return "-"
+			}
+			return formatMillis(r.BackToBack.Median)
+		})
 	}
-	if comparing {
-		head += "against first\t"
+	if len(base) < len(runs) {
+		add("against first", func(r Run) string { return against(r, base[keyOf(r)]) })
 	}
-	fmt.Fprintln(t, head)
-	for _, r := range runs {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%.3g\t%s\t", r.Curve, r.Group, FormatSize(r.N), r.Distribution,
-			r.Backend, r.Path, r.Count, formatMillis(r.Min), formatMillis(r.Median), float64(r.N)/r.Median/1e3, r.verdict())
-		switch {
-		case r.BackToBack != nil:
-			fmt.Fprintf(t, "%s\t", formatMillis(r.BackToBack.Median))
-		case inRows:
-			fmt.Fprint(t, "-\t")
-		}
-		if comparing {
-			fmt.Fprintf(t, "%s\t", against(r, base[keyOf(r)]))
-		}
-		fmt.Fprintln(t)
-	}
-	if err := t.Flush(); err != nil {
+	if err := table.Write(&b, width, true, columns, rows); err != nil {
 		return err
 	}
 	b.WriteString(legend(runs, inRows))

@@ -56,7 +56,7 @@ func TestWritersGolden(t *testing.T) {
 	r := sample()
 	for name, write := range map[string]func(io.Writer) error{
 		"record.json": r.WriteJSON,
-		"table.txt":   func(w io.Writer) error { return WriteTable(w, r.Machine, r.Runs) },
+		"table.txt":   func(w io.Writer) error { return WriteTable(w, 0, r.Machine, r.Runs) },
 		"gobench.txt": func(w io.Writer) error { return WriteGobench(w, r.Machine, r.Runs) },
 		"plot.svg":    func(w io.Writer) error { return WritePlot(w, r.Machine, r.Runs) },
 	} {

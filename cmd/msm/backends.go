@@ -7,12 +7,12 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/internal/table"
 )
 
 // found is a plugin's executable.
@@ -64,7 +64,7 @@ func (a *app) devicesCommand() *cobra.Command {
 
 // listCommand opens every backend and writes what they said of themselves. What
 // was found and does not open is the error that failed makes of it.
-func (a *app) listCommand(use, short string, table func(io.Writer, []backendState) error, data func([]backendState) any, failed func([]backendState) error) *cobra.Command {
+func (a *app) listCommand(use, short string, write func(io.Writer, []backendState) error, data func([]backendState) any, failed func([]backendState) error) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use:   use,
@@ -81,7 +81,7 @@ func (a *app) listCommand(use, short string, table func(io.Writer, []backendStat
 			if format == "json" {
 				err = writeJSON(a.stdout, data(states))
 			} else {
-				err = table(a.stdout, states)
+				err = write(a.stdout, states)
 			}
 			broken := slices.DeleteFunc(states, func(s backendState) bool { return s.Opens || s.Missing })
 			if err != nil || len(broken) == 0 {
@@ -147,8 +147,11 @@ func (a *app) try(ctx context.Context, s *backendState) {
 }
 
 func writeBackends(w io.Writer, states []backendState) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "backend\tversion\tcurves\tstate\tchecksum\tpath")
+	columns := []table.Column{
+		{Head: "backend", Keep: table.Never}, {Head: "version", Keep: 1}, {Head: "curves", Keep: 0}, {Head: "state", Keep: table.Never},
+		{Head: "checksum", Keep: 2}, {Head: "path", Keep: 3},
+	}
+	var rows [][]string
 	for _, s := range states {
 		state, checksum := "opens", "-"
 		switch {
@@ -163,9 +166,9 @@ func writeBackends(w io.Writer, states []backendState) error {
 				checksum = s.Checksum[:min(12, len(s.Checksum))] + ", verified"
 			}
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, orDash(s.Version), orDash(strings.Join(s.Curves, " ")), state, checksum, orDash(s.Path))
+		rows = append(rows, []string{s.Name, orDash(s.Version), orDash(strings.Join(s.Curves, " ")), state, checksum, orDash(s.Path)})
 	}
-	if err := t.Flush(); err != nil {
+	if err := table.Write(w, width(w), false, columns, rows); err != nil {
 		return err
 	}
 	for _, s := range states {
@@ -193,16 +196,18 @@ func devicesOf(states []backendState) []deviceLine {
 }
 
 func writeDevices(w io.Writer, states []backendState) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "backend\tdevice\tmemory\tdetail")
+	columns := []table.Column{
+		{Head: "backend", Keep: table.Never}, {Head: "device", Keep: table.Never}, {Head: "memory", Keep: 1}, {Head: "detail", Keep: 0},
+	}
+	var rows [][]string
 	for _, d := range devicesOf(states) {
 		memory := "-"
 		if d.Memory > 0 {
 			memory = bench.FormatBytes(d.Memory)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", d.Backend, orDash(d.Name), memory, orDash(d.Detail))
+		rows = append(rows, []string{d.Backend, orDash(d.Name), memory, orDash(d.Detail)})
 	}
-	return t.Flush()
+	return table.Write(w, width(w), false, columns, rows)
 }
 
 func orDash(s string) string {

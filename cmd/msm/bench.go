@@ -141,7 +141,7 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 
 // report writes the record wherever it is wanted.
 func (a *app) report(r bench.Record[bench.Run], f benchFlags, out, plot *outputFile) error {
-	table := func(w io.Writer) error { return bench.WriteTable(w, r.Machine, r.Runs) }
+	table := func(w io.Writer) error { return bench.WriteTable(w, width(w), r.Machine, r.Runs) }
 	format := table
 	switch f.format {
 	case "json":

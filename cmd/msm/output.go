@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"golang.org/x/term"
 )
 
 // outputFile is where a result goes. A regular file is replaced by a whole one
@@ -157,6 +159,19 @@ func (a *app) deliver(out *outputFile, table, format func(io.Writer) error) erro
 		return format(a.stdout)
 	}
 	return errors.Join(table(a.stdout), out.write(format))
+}
+
+// width is the characters in a line of a terminal, 0 where w is none.
+func width(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	n, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // writeJSON writes v for people and programs.

@@ -76,7 +76,11 @@ func (p *progressBar) draw(now time.Time) {
 	if p.w == nil || p.stage == "" || now.Sub(p.start) < progressAfter {
 		return
 	}
-	fmt.Fprintf(p.w, "\r\x1b[K%s", barLine(p.stage, p.done, p.total, now.Sub(p.since)))
+	line := barLine(p.stage, p.done, p.total, now.Sub(p.since))
+	if n := width(p.w); n > 1 {
+		line = line[:min(len(line), n-1)] // a line that wraps cannot be drawn over
+	}
+	fmt.Fprintf(p.w, "\r\x1b[K%s", line)
 	p.drawn = true
 }
 

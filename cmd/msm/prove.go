@@ -105,7 +105,7 @@ func (a *app) prove(ctx context.Context, f proveFlags) error {
 	if len(record.Runs) == 0 {
 		return err
 	}
-	table := func(w io.Writer) error { return bench.WriteProveTable(w, record.Machine, record.Runs) }
+	table := func(w io.Writer) error { return bench.WriteProveTable(w, width(w), record.Machine, record.Runs) }
 	format := table
 	if f.format == "json" {
 		format = record.WriteJSON

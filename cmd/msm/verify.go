@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/internal/table"
 )
 
 // verifyFlags is the command line of msm verify.
@@ -88,8 +88,11 @@ func (a *app) verify(ctx context.Context, f verifyFlags) error {
 
 // writeVerified is a line for each kind of cases, and what failed below.
 func writeVerified(w io.Writer, results []bench.Verified) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "backend\tcurve\tgroup\tcases\tanswers\tverdict")
+	columns := []table.Column{
+		{Head: "backend", Keep: 3}, {Head: "curve", Keep: 2}, {Head: "group", Keep: 1}, {Head: "cases", Keep: table.Never},
+		{Head: "answers", Keep: 0}, {Head: "verdict", Keep: table.Never},
+	}
+	var rows [][]string
 	tried := 0
 	for _, r := range results {
 		verdict := "right"
@@ -97,9 +100,9 @@ func writeVerified(w io.Writer, results []bench.Verified) error {
 			verdict = fmt.Sprintf("%d FAILED", r.Failed)
 		}
 		tried += r.Tried
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", r.Backend, r.Curve, r.Group, r.Cases, r.Tried, verdict)
+		rows = append(rows, []string{r.Backend, r.Curve, r.Group, r.Cases, fmt.Sprint(r.Tried), verdict})
 	}
-	if err := t.Flush(); err != nil {
+	if err := table.Write(w, width(w), false, columns, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n%d answers compared\n", tried)
