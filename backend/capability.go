@@ -33,6 +33,10 @@ func (c Capabilities) HasMSM(curve Curve, group Group) bool {
 	return slices.Contains(c.MSM, CurveGroup{curve, group})
 }
 
+// HasVectors tells whether vectors over a curve's scalar field are among the
+// capabilities.
+func (c Capabilities) HasVectors(curve Curve) bool { return slices.Contains(c.Vectors, curve) }
+
 // MSMCurves lists the curves with at least one group for MSMs.
 func (c Capabilities) MSMCurves() []Curve {
 	var curves []Curve

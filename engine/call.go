@@ -19,6 +19,8 @@ type call struct {
 	failures     []failed
 	// fits says whether a generation may be asked; nil is all.
 	fits func(*generation) bool
+	// can says why a backend, whatever its state, cannot do it; nil is all can.
+	can func(backend.Info) error
 	// brief: it does without an answer sooner than wait for a repair.
 	brief bool
 }
@@ -48,14 +50,7 @@ func (e *Engine) do(ctx context.Context, c *call, f func(context.Context, *gener
 		if err != nil {
 			return "", err
 		}
-		err = f(ctx, g)
-		then := fail
-		if err == nil {
-			e.answered(g)
-		} else {
-			then = e.settle(ctx, c, g, err)
-		}
-		g.exit()
+		then, err := e.try(ctx, c, g, f)
 		switch {
 		case err == nil:
 			return g.slot.name, nil
@@ -65,6 +60,16 @@ func (e *Engine) do(ctx context.Context, c *call, f func(context.Context, *gener
 			return "", c.err()
 		}
 	}
+}
+
+// try computes on g, and says what follows.
+func (e *Engine) try(ctx context.Context, c *call, g *generation, f func(context.Context, *generation) error) (then, error) {
+	defer g.exit() // also when f panics
+	if err := f(ctx, g); err != nil {
+		return e.settle(ctx, c, g, err), err
+	}
+	e.answered(g)
+	return fail, nil
 }
 
 // err is why the backends that were asked gave no answer.
@@ -140,6 +145,7 @@ func (e *Engine) refuse(g *generation, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.stats.Refused++
+	g.refused = err
 	if g.slot.gen == g {
 		e.events.add(Event{Kind: EventWrong, Backend: g.slot.name, Err: err})
 		g.slot.retire(fmt.Errorf("backend %s is not asked any more: %w; Use asks it again", g.slot.name, err))
@@ -154,7 +160,16 @@ func (c *call) wants(s *slot) bool {
 
 // open is wants, whatever is loaded there.
 func (c *call) open(s *slot) bool {
-	return s.state != StateRetired && !slices.Contains(c.passed, s)
+	return s.state != StateRetired && !slices.Contains(c.passed, s) && c.unable(s) == nil
+}
+
+// unable is why a backend cannot do what is called for, as far as it is known;
+// Engine.mu is held.
+func (c *call) unable(s *slot) error {
+	if c.can == nil || s.info == nil {
+		return nil
+	}
+	return c.can(*s.info)
 }
 
 // isGone tells that the backend of a failed call is not there any more.
@@ -285,8 +300,8 @@ func (e *Engine) nobody(c *call) error {
 		err = both(err, e.slots[0].lacks())
 	}
 	for _, s := range e.slots {
-		if s.err != nil && !slices.Contains(c.passed, s) {
-			err = both(err, s.err)
+		if !slices.Contains(c.passed, s) {
+			err = both(err, both(s.err, c.unable(s)))
 		}
 	}
 	if err == nil {

@@ -353,15 +353,24 @@ func (e *Engine) Stats() Stats {
 	defer e.mu.Unlock()
 	st := e.stats
 	st.Bases = len(e.bases)
+	spaces := map[string]int64{}
+	for g := range e.generations {
+		st.Sessions += len(g.sessions)
+		for s := range g.sessions {
+			spaces[g.slot.name] += s.bytes()
+		}
+	}
 	var names []string
 	for _, s := range e.slots {
 		c := *e.counters(s.name)
-		c.State, c.Err = s.state, s.err
+		c.State, c.Err, c.Spaces = s.state, s.err, spaces[s.name]
 		st.Backends, names = append(st.Backends, c), append(names, s.name)
 	}
 	for _, c := range e.backends {
 		if !slices.Contains(names, c.Name) {
-			st.Backends = append(st.Backends, *c)
+			c := *c
+			c.Spaces = spaces[c.Name]
+			st.Backends = append(st.Backends, c)
 		}
 	}
 	slices.SortFunc(st.Backends[len(e.slots):], func(a, b BackendStats) int { return cmp.Compare(a.Name, b.Name) })

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 )
 
 func TestMain(m *testing.M) {
@@ -36,6 +37,8 @@ type world struct {
 	load  func(ctx context.Context, f *fake, b *backend.Bases) error
 	msm   func(ctx context.Context, f *fake) ([]byte, error)
 	alloc func(ctx context.Context, f *fake) error
+	space func(ctx context.Context, f *fake, count int) error
+	run   func(ctx context.Context, f *fake, steps []backend.Step, out [][]byte) error
 
 	mu     sync.Mutex
 	tries  map[string]int
@@ -56,7 +59,7 @@ func (w *world) opener(ctx context.Context, name string) (backend.Backend, error
 			return nil, err
 		}
 	}
-	f := &fake{w: w, name: name, nth: nth, ids: map[backend.BasesID]int{}, done: make(chan struct{})}
+	f := &fake{w: w, name: name, nth: nth, ids: map[backend.BasesID]int{}, spaces: map[backend.SpaceID]int{}, done: make(chan struct{})}
 	w.mu.Lock()
 	w.opened = append(w.opened, f)
 	w.mu.Unlock()
@@ -143,6 +146,7 @@ type fake struct {
 	// Under world.mu:
 	next   backend.BasesID
 	ids    map[backend.BasesID]int // counts of loaded bases
+	spaces map[backend.SpaceID]int // their counts
 	loads  int
 	calls  int
 	closes int
@@ -167,7 +171,7 @@ func (f *fake) resident() int {
 }
 
 func (f *fake) Info() backend.Info {
-	return backend.Info{Name: f.name, InProcess: f.name == "cpu", Can: backend.Capabilities{MSM: backend.CurveGroups()}}
+	return backend.Info{Name: f.name, InProcess: f.name == "cpu", Can: backend.Capabilities{MSM: backend.CurveGroups(), Vectors: backend.Curves()}}
 }
 
 func (f *fake) Done() <-chan struct{} { return f.done }
@@ -245,6 +249,66 @@ func (f *fake) Alloc(ctx context.Context, size int) (backend.Buffer, error) {
 		return nil, err
 	}
 	return buffer(make([]byte, size)), nil
+}
+
+func (f *fake) NewSpace(ctx context.Context, curve backend.Curve, count int) (backend.SpaceID, error) {
+	if f.w.space != nil {
+		if err := f.w.space(ctx, f, count); err != nil {
+			return 0, err
+		}
+	}
+	if err := f.alive(); err != nil {
+		return 0, err
+	}
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	f.next++
+	f.spaces[backend.SpaceID(f.next)] = count
+	return backend.SpaceID(f.next), nil
+}
+
+func (f *fake) FreeSpace(ctx context.Context, id backend.SpaceID) error {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	if _, ok := f.spaces[id]; !ok {
+		return fmt.Errorf("%w: free of space %d", backend.ErrInvalidInput, id)
+	}
+	delete(f.spaces, id)
+	return nil
+}
+
+// Run answers right for points and ones for elements, unless world.run changes
+// out.
+func (f *fake) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	f.w.mu.Lock()
+	bases := func(id backend.BasesID) (backendutil.Loaded, bool) {
+		n, ok := f.ids[id]
+		return backendutil.Loaded{Curve: backend.BN254, Group: backend.G1, Count: n}, ok
+	}
+	spaces := func(id backend.SpaceID) (backendutil.Loaded, bool) {
+		n, ok := f.spaces[id]
+		return backendutil.Loaded{Curve: backend.BN254, Count: n}, ok
+	}
+	err := backendutil.CheckSteps(steps, bases, spaces)
+	f.w.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]byte, len(steps))
+	for i, s := range steps {
+		if out[i] = bytes.Repeat([]byte{1}, backendutil.AnswerBytes(s, backend.BN254, backend.G1)); len(out[i]) == len(right) {
+			copy(out[i], right)
+		}
+	}
+	if f.w.run != nil {
+		if err := f.w.run(ctx, f, steps, out); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.alive(); err != nil {
+		return nil, err
+	}
+	return out, backend.Ended(ctx)
 }
 
 func (f *fake) Close() error {

@@ -32,6 +32,9 @@ type generation struct {
 	idle    chan struct{} // closed when it is retired and refs is 0
 	proven  bool          // has answered a call
 	fresh   bool          // after a repair, until an answer was compared
+	refused error         // a wrong answer of its own
+	// sessions have memory in it.
+	sessions map[*Session]struct{}
 
 	mu  sync.Mutex
 	ids map[*Bases]*residence
@@ -49,7 +52,7 @@ func (e *Engine) adopt(s *slot, b backend.Backend) *generation {
 	g := &generation{
 		e: e, slot: s, b: b, info: b.Info(),
 		hurry: make(chan struct{}, 1), closed: make(chan struct{}), idle: make(chan struct{}),
-		ids: map[*Bases]*residence{},
+		ids: map[*Bases]*residence{}, sessions: map[*Session]struct{}{},
 	}
 	g.ctx, g.end = context.WithCancelCause(context.Background())
 	e.mu.Lock()
@@ -116,6 +119,7 @@ func (g *generation) tend() {
 	g.end(backend.ErrClosed)
 	g.e.mu.Lock()
 	delete(g.e.generations, g)
+	clear(g.sessions)
 	g.e.mu.Unlock()
 	g.forgetAll()
 	close(g.closed)
@@ -340,9 +344,24 @@ func (g *generation) load(ctx context.Context, b *Bases, r *residence) {
 
 // lasting tells errors that a second load would end in as well. They are
 // remembered, so that calls go to the next backend at once, until other bases
-// are freed.
+// or vectors are freed.
 func lasting(err error) bool {
 	return errors.Is(err, backend.ErrOutOfMemory) || errors.Is(err, backend.ErrUnsupported)
+}
+
+// roomier forgets which bases had no room.
+func (g *generation) roomier() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for b, r := range g.ids {
+		select {
+		case <-r.done:
+			if errors.Is(r.err, backend.ErrOutOfMemory) {
+				delete(g.ids, b)
+			}
+		default:
+		}
+	}
 }
 
 // free releases b if it is resident. Nobody else holds a reference to b.
@@ -350,16 +369,8 @@ func (g *generation) free(b *Bases) error {
 	g.mu.Lock()
 	r := g.ids[b]
 	delete(g.ids, b)
-	for other, o := range g.ids {
-		select {
-		case <-o.done:
-			if errors.Is(o.err, backend.ErrOutOfMemory) {
-				delete(g.ids, other)
-			}
-		default:
-		}
-	}
 	g.mu.Unlock()
+	g.roomier()
 	if r == nil {
 		return nil
 	}

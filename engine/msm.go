@@ -42,10 +42,15 @@ func (e *Engine) MSM(ctx context.Context, reqs []Request) (out [][]byte, by stri
 		if out, err = g.msm(ctx, reqs); err != nil {
 			return err
 		}
-		if err = e.check(ctx, g, reqs, out); err != nil {
+		own := func(_ context.Context, i int) ([]byte, error) { return scalars(reqs, i), nil }
+		if err = e.check(ctx, g, reqs, out, own); err != nil {
 			return err
 		}
-		return e.compare(ctx, g, reqs, out)
+		again, at := e.chosen(g, reqs)
+		for k, i := range at {
+			again[k].Scalars, again[k].SameAs = scalars(reqs, i), 0
+		}
+		return e.compare(ctx, g, again, pick(out, at))
 	})
 	if err != nil {
 		return nil, "", err
@@ -103,8 +108,18 @@ func scalars(reqs []Request, i int) []byte {
 	return reqs[i].Scalars
 }
 
-// check applies Config.Check to the answers of g.
-func (e *Engine) check(ctx context.Context, g *generation, reqs []Request, out [][]byte) (err error) {
+// pick is the elements at these places.
+func pick[T any](from []T, at []int) []T {
+	some := make([]T, len(at))
+	for k, i := range at {
+		some[k] = from[i]
+	}
+	return some
+}
+
+// check applies Config.Check to the answers of g; scalars are those of reqs[i],
+// nil when they cannot be had.
+func (e *Engine) check(ctx context.Context, g *generation, reqs []Request, out [][]byte, scalars func(ctx context.Context, i int) ([]byte, error)) (err error) {
 	ctx, end := e.observe(ctx, Phase{Kind: PhaseCheck, Backend: g.slot.name, Jobs: len(reqs)})
 	defer func() { end(err) }()
 	for i, r := range reqs {
@@ -114,7 +129,7 @@ func (e *Engine) check(ctx context.Context, g *generation, reqs []Request, out [
 		}
 		infinite, err := src.Check(out[i], e.cfg.Check)
 		if err == nil && infinite && e.cfg.Check != CheckNone && !g.info.InProcess {
-			err = confirm(ctx, r, scalars(reqs, i))
+			err = confirm(ctx, r, func() ([]byte, error) { return scalars(ctx, i) })
 		}
 		e.sum(func(st *Stats) { st.Checked++ })
 		if err != nil {
@@ -126,12 +141,16 @@ func (e *Engine) check(ctx context.Context, g *generation, reqs []Request, out [
 
 // confirm computes in this process what a backend says is infinity: that
 // passes every other check, and is what a backend answers that did nothing.
-func confirm(ctx context.Context, r Request, scalars []byte) error {
+func confirm(ctx context.Context, r Request, scalars func() ([]byte, error)) error {
 	src := &r.Bases.src
-	if src.Sum == nil || src.ReadOnce || zero(scalars) {
+	if src.Sum == nil || src.ReadOnce {
 		return nil
 	}
-	sum, err := src.Sum(ctx, r.Offset, r.Count, scalars)
+	s, err := scalars()
+	if err != nil || zero(s) {
+		return err
+	}
+	sum, err := src.Sum(ctx, r.Offset, r.Count, s)
 	if err == nil && !zero(sum) {
 		err = fmt.Errorf("%w: infinity for an MSM of %d %v %v points that is not", ErrWrongAnswer, r.Count, src.Curve, src.Group)
 	}
@@ -147,10 +166,9 @@ func zero(b []byte) bool {
 	return true
 }
 
-// compare has some answers of g computed again on the next backend. An answer
-// that cannot be compared stands: only a different one accuses g.
-func (e *Engine) compare(ctx context.Context, g *generation, reqs []Request, out [][]byte) (err error) {
-	again, at := e.chosen(g, reqs)
+// compare has answers of g computed again on the next backend. An answer that
+// cannot be compared stands: only a different one accuses g.
+func (e *Engine) compare(ctx context.Context, g *generation, again []Request, out [][]byte) (err error) {
 	if len(again) == 0 {
 		return nil
 	}
@@ -174,16 +192,17 @@ func (e *Engine) compare(ctx context.Context, g *generation, reqs []Request, out
 		return nil
 	}
 	e.sum(func(st *Stats) { st.Compared += uint64(len(again)) })
-	for k, i := range at {
-		if !bytes.Equal(out[i], want[k]) {
+	for i, r := range again {
+		if !bytes.Equal(out[i], want[i]) {
 			return fmt.Errorf("%w: %s has another one for an MSM of %d %v %v points", ErrWrongAnswer,
-				by, reqs[i].Count, reqs[i].Bases.src.Curve, reqs[i].Bases.src.Group)
+				by, r.Count, r.Bases.src.Curve, r.Bases.src.Group)
 		}
 	}
 	return nil
 }
 
-// chosen is the MSMs of a batch that are to be compared, and where they were.
+// chosen is the MSMs of a batch that are to be compared, and where they stand in
+// it.
 func (e *Engine) chosen(g *generation, reqs []Request) (again []Request, at []int) {
 	every := uint64(e.cfg.CompareEvery)
 	if every == 0 {
@@ -195,7 +214,6 @@ func (e *Engine) chosen(g *generation, reqs []Request) (again []Request, at []in
 	e.mu.Unlock()
 	for i, r := range reqs {
 		if r.Count > 0 && (e.asked.Add(1)%every == 0 || fresh) {
-			r.Scalars, r.SameAs = scalars(reqs, i), 0
 			again, at = append(again, r), append(at, i)
 		}
 	}

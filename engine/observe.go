@@ -17,8 +17,8 @@ type Observer interface {
 type Phase struct {
 	Kind    PhaseKind
 	Backend string // "" while none is chosen
-	Jobs    int    // MSMs of the call
-	Points  int    // scalars of all of them, or bases to load
+	Jobs    int    // MSMs of the call, or steps of the program
+	Points  int    // scalars of all of them, bases to load, or elements of a space
 }
 
 // PhaseKind says what is done in a phase.
@@ -29,6 +29,8 @@ const (
 	PhaseWait    PhaseKind = "wait"    // for a backend that is ready
 	PhaseLoad    PhaseKind = "load"    // of bases into a backend
 	PhaseMSM     PhaseKind = "msm"     // on a backend
+	PhaseSpace   PhaseKind = "space"   // is taken for vectors
+	PhaseProgram PhaseKind = "program" // of a session runs
 	PhaseCheck   PhaseKind = "check"   // of the answers
 	PhaseCompare PhaseKind = "compare" // of an answer with that of another backend
 )
@@ -56,6 +58,8 @@ type Stats struct {
 	Bases  int   // sets of bases that are loaded
 	Shared int64 // bytes of scalar buffers in memory that a backend reads
 
+	Sessions int // that are open and whose backend is
+
 	// Backends has one entry for every backend that the engine knows: first
 	// the present ones in the order of preference, then former ones by name.
 	Backends []BackendStats
@@ -69,6 +73,9 @@ type BackendStats struct {
 	InFlight int    // calls on it
 	Answered uint64 // calls
 	Resident int64  // bytes of bases that are loaded into it
+	Spaces   int64  // bytes of sessions' spaces in it
+	Programs uint64 // of sessions, that it ran
+	Broken   uint64 // of sessions, that failed on it
 	Deaths   uint64 // how often it died or was given up
 	Restarts uint64 // how often it was open again
 	Missed   uint64 // pings without an answer

@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	wireformat "google.golang.org/protobuf/proto"
 
@@ -35,7 +34,7 @@ func (c *Client) NewSpace(ctx context.Context, curve backend.Curve, count int) (
 	if _, err := backendutil.SpaceBytes(curve, count); err != nil {
 		return 0, err
 	}
-	if !slices.Contains(c.info.Can.Vectors, curve) {
+	if !c.info.Can.HasVectors(curve) {
 		return 0, fmt.Errorf("%w: plugin %s has no vectors over %v", backend.ErrUnsupported, c.name, curve)
 	}
 	type made struct {

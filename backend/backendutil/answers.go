@@ -17,3 +17,28 @@ func AnswerBytes(s backend.Step, curve backend.Curve, group backend.Group) int {
 	}
 	return 0
 }
+
+// Written is the range that a step writes; of no elements when it writes none.
+func Written(s backend.Step) backend.Range {
+	switch s := s.(type) {
+	case backend.Write:
+		return s.Dst
+	case backend.WriteIndices:
+		return s.Dst
+	case backend.Gather:
+		return s.Dst
+	case backend.Transform:
+		return s.Dst
+	case backend.Map:
+		return s.Dst.Range
+	case backend.Powers:
+		return s.Dst
+	case backend.Invert:
+		return s.Dst
+	case backend.Products:
+		return s.Dst
+	case backend.Divide:
+		return s.Dst
+	}
+	return backend.Range{}
+}

@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+)
+
+// program is a Run of a session.
+type program struct {
+	s *Session
+	g *generation
+
+	held  []*Bases
+	reqs  []Request // the Commits as MSMs, without scalars
+	steps []backend.Step
+	sizes []int    // of the answers to steps
+	place []int    // where in steps each of the caller's is
+	at    []int    // where in steps each of reqs is
+	out   [][]byte // the answers to steps
+
+	answers [][]byte
+	secrets [][]byte // read for checks
+}
+
+// release gives back what take took, and wipes what was read for checks.
+func (p *program) release() {
+	for _, b := range p.held {
+		b.Release()
+	}
+	for _, s := range p.secrets {
+		clear(s)
+	}
+}
+
+// take finds the bases of a program and keeps them until release.
+func (p *program) take(steps []backend.Step) error {
+	for i, step := range steps {
+		switch c := step.(type) {
+		case backend.Commit:
+			return fmt.Errorf("%w: step %d: a commitment names bases of a backend, here it is engine.Commit", backend.ErrInvalidInput, i)
+		case Commit:
+			if c.Bases == nil || c.Bases.e != p.s.e {
+				return fmt.Errorf("%w: step %d: a commitment with no bases of this engine", backend.ErrInvalidInput, i)
+			}
+			if !c.Bases.Acquire() {
+				return fmt.Errorf("step %d: bases: %w", i, backend.ErrClosed)
+			}
+			p.held = append(p.held, c.Bases)
+			p.reqs = append(p.reqs, Request{Bases: c.Bases, Offset: c.Offset, Count: c.Src.Count})
+		}
+	}
+	return nil
+}
+
+// run loads what is missing, computes and checks.
+func (p *program) run(ctx context.Context, steps []backend.Step) error {
+	again, compared := p.s.e.chosen(p.g, p.reqs)
+	if err := p.translate(ctx, steps, compared); err != nil {
+		return err
+	}
+	if err := p.compute(ctx); err != nil {
+		return err
+	}
+	for k, i := range compared {
+		again[k].Scalars = p.out[p.at[i]+1]
+		p.secrets = append(p.secrets, again[k].Scalars)
+	}
+	if err := p.check(ctx, steps); err != nil {
+		return err
+	}
+	points := pick(p.out, p.at)
+	if err := p.s.e.check(ctx, p.g, p.reqs, points, p.scalars); err != nil {
+		return err
+	}
+	if err := p.s.e.compare(ctx, p.g, again, pick(points, compared)); err != nil {
+		return err
+	}
+	p.answers = pick(p.out, p.place)
+	return nil
+}
+
+// translate makes the backend's steps of the session's: with its own ids of
+// bases, and with the scalars read of those commitments that are to be compared.
+func (p *program) translate(ctx context.Context, steps []backend.Step, compared []int) error {
+	add := func(s backend.Step, group backend.Group) {
+		p.steps = append(p.steps, s)
+		p.sizes = append(p.sizes, backendutil.AnswerBytes(s, p.s.space.Curve, group))
+	}
+	for _, step := range steps {
+		p.place = append(p.place, len(p.steps))
+		switch s := step.(type) {
+		case backend.Write:
+			s.Check = s.Check || p.s.e.cfg.CheckInput
+			add(s, 0)
+		case Commit:
+			id, err := p.g.ensure(ctx, s.Bases)
+			if err != nil {
+				return err
+			}
+			s.Commit.Bases = id
+			p.at = append(p.at, len(p.steps))
+			add(s.Commit, s.Bases.src.Group)
+			if len(compared) > 0 && compared[0] == len(p.at)-1 {
+				compared = compared[1:]
+				add(backend.Read{Src: s.Src}, 0)
+			}
+		default:
+			add(s, 0)
+		}
+	}
+	return nil
+}
+
+// compute has the backend run the steps.
+func (p *program) compute(ctx context.Context) (err error) {
+	ctx, end := p.g.e.observe(ctx, Phase{Kind: PhaseProgram, Backend: p.g.slot.name, Jobs: len(p.steps)})
+	defer func() { end(err) }()
+	if p.out, err = p.on(ctx, p.steps); err != nil {
+		return err
+	}
+	if len(p.out) != len(p.steps) {
+		return fmt.Errorf("%w: %d answers to %d steps", ErrWrongAnswer, len(p.out), len(p.steps))
+	}
+	for i, a := range p.out {
+		if len(a) != p.sizes[i] {
+			return fmt.Errorf("%w: step %d (%T) answers %d bytes, want %d", ErrWrongAnswer, i, p.steps[i], len(a), p.sizes[i])
+		}
+	}
+	return nil
+}
+
+func (p *program) on(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	return on(ctx, p.g, func(ctx context.Context, b backend.Backend) ([][]byte, error) {
+		v, ok := backend.As[backend.Vectors](b)
+		if !ok {
+			return nil, fmt.Errorf("%w: no vectors", backend.ErrUnsupported)
+		}
+		return v.Run(ctx, steps)
+	})
+}
+
+// check applies Space.Check to the elements that the backend computed. What is
+// read may be what was written.
+func (p *program) check(ctx context.Context, steps []backend.Step) (err error) {
+	if p.s.space.Check == nil {
+		return nil
+	}
+	_, end := p.g.e.observe(ctx, Phase{Kind: PhaseCheck, Backend: p.g.slot.name, Jobs: len(steps)})
+	defer func() { end(err) }()
+	for i, step := range steps {
+		switch step.(type) {
+		case backend.Products, backend.Evaluate, backend.Divide:
+			p.g.e.sum(func(st *Stats) { st.Checked++ })
+			if err = p.s.space.Check(p.out[p.place[i]]); err != nil {
+				return fmt.Errorf("step %d (%T): %w", i, step, err)
+			}
+		}
+	}
+	return nil
+}
+
+// scalars is those of the commitment reqs[i], as they are after the program; nil
+// when a step has changed them since.
+func (p *program) scalars(ctx context.Context, i int) ([]byte, error) {
+	at := p.at[i]
+	src := p.steps[at].(backend.Commit).Src
+	for _, later := range p.steps[at+1:] {
+		w := backendutil.Written(later)
+		if w.Space == src.Space && w.Offset < src.Offset+src.Count && src.Offset < w.Offset+w.Count {
+			p.g.e.events.add(Event{Kind: EventUncompared, Backend: p.g.slot.name,
+				Err: errors.New("a commitment is infinity, and its vector was changed since")})
+			return nil, nil
+		}
+	}
+	out, err := p.on(ctx, []backend.Step{backend.Read{Src: src}})
+	if err != nil {
+		return nil, err
+	}
+	if len(out) != 1 || len(out[0]) != src.Count*p.s.space.Curve.ScalarBytes() {
+		return nil, fmt.Errorf("%w: a vector of another length", ErrWrongAnswer)
+	}
+	p.secrets = append(p.secrets, out[0])
+	return out[0], nil
+}
