@@ -4,67 +4,174 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"html"
+	"image/color"
 	"io"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// The plot's measures, in pixels.
+// The plot's measures; one that has many lines is higher.
 const (
-	plotWidth, plotHeight = 900, 560
-	plotLeft, plotTop     = 80, 60
-	plotRight, plotBottom = 260, 60 // the legend is to the right
-	legendLine            = 20
+	plotWidth, plotHeight = 10 * vg.Inch, 6 * vg.Inch
+	plotMargin            = 0.15 * vg.Inch
+	legendLine            = 0.22 * vg.Inch
 )
 
-// plotColors are told apart by people with any colour vision (Okabe and Ito);
-// after the last they repeat with dashes.
-var plotColors = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"}
+// plotColors are told apart by people with any colour vision (Okabe and Ito,
+// without the second blue). Lines of one colour have other marks and dashes.
+var plotColors = []color.RGBA{
+	{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff},
+	{0xcc, 0x79, 0xa7, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x00, 0x00, 0x00, 0xff},
+}
+
+var plotMarks = []draw.GlyphDrawer{
+	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.SquareGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{},
+}
 
 // ErrNoRuns: there is nothing to draw.
 var ErrNoRuns = errors.New("no runs to plot")
 
-// WritePlot draws median time against size as SVG, both axes logarithmic. A
-// line is one backend, and one curve, group, distribution and path where the
-// runs have several.
-func WritePlot(w io.Writer, m Machine, runs []Run) error {
-	lines := series(runs)
+// PlotFormats are the formats of WritePlot.
+var PlotFormats = []string{"svg", "png"}
+
+// WritePlot draws median time against size in one of PlotFormats, both axes
+// logarithmic. A line is one backend, and one curve, group, distribution and path
+// where the runs have several; the title has what they have in common.
+func WritePlot(w io.Writer, format string, m Machine, runs []Run) error {
+	lines, common := series(runs)
 	if len(lines) == 0 {
 		return ErrNoRuns
 	}
-	p := newPlot(lines)
-	p.axes(m)
-	for i, l := range lines {
-		p.line(i, l)
+	height := max(plotHeight, legendLine*vg.Length(len(lines)+4))
+	var canvas vg.CanvasWriterTo
+	switch format {
+	case "svg":
+		canvas = vgsvg.New(plotWidth, height)
+	case "png":
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(plotWidth, height), vgimg.UseDPI(144))}
+	default:
+		return fmt.Errorf("plots are %s, not %q", strings.Join(PlotFormats, " or "), format)
 	}
-	p.b.WriteString("</svg>\n")
-	_, err := io.WriteString(w, p.b.String())
+	p := plot.New()
+	p.Title.Text = "Multi-scalar multiplication, median time: " + common + "\n" + fmt.Sprintf("%s, %d cores", m.CPU, m.Cores)
+	p.X.Label.Text = "points"
+	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(sizeTicks), plot.TickerFunc(timeTicks)
+	legend := plot.NewLegend()
+	legend.Top, legend.Left, legend.YOffs = true, true, -0.5*vg.Inch
+	legend.Padding = 0.04 * vg.Inch
+	for _, f := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &legend.TextStyle.Font} {
+		f.Variant = "Sans"
+	}
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xdd}, color.Gray{0xdd}
+	p.Add(grid)
+	for i, l := range lines {
+		line, points, err := plotter.NewLinePoints(l.at)
+		if err != nil {
+			return err
+		}
+		line.Color, points.Color = plotColors[i%len(plotColors)], plotColors[i%len(plotColors)]
+		line.Width = vg.Points(1.5)
+		if turn := i / len(plotColors); turn > 0 {
+			line.Dashes = []vg.Length{vg.Points(float64(3 * turn)), vg.Points(3)}
+		}
+		points.Shape, points.Radius = plotMarks[i%len(plotMarks)], vg.Points(3)
+		p.Add(line, points)
+		legend.Add(l.name, line, points)
+	}
+	if p.X.Min == p.X.Max { // some room, and no other tick
+		p.X.Min, p.X.Max = p.X.Min/1.9, p.X.Max*1.9
+	}
+	p.Y.Min, p.Y.Max = round(p.Y.Min, math.Floor), round(p.Y.Max*1.0001, math.Ceil)
+
+	all := draw.New(canvas)
+	all.SetColor(color.White)
+	all.Fill(all.Rectangle.Path())
+	all = draw.Crop(all, plotMargin, -plotMargin, plotMargin, -plotMargin)
+	side := legend.Rectangle(all).Size().X + 2*plotMargin
+	p.Draw(draw.Crop(all, 0, -side, 0, 0))
+	legend.Draw(draw.Crop(all, all.Size().X-side+2*plotMargin, 0, 0, 0))
+	_, err := canvas.WriteTo(w)
 	return err
+}
+
+// round is the nearest of 1, 2 and 5 times powers of ten, in the direction of to.
+func round(v float64, to func(float64) float64) float64 {
+	steps := []float64{1, 2, 5, 10}
+	e := math.Floor(math.Log10(v))
+	k, _ := slices.BinarySearch(steps, v/math.Pow(10, e))
+	if k > 0 && to(0.5) == 0 && steps[k] > v/math.Pow(10, e) {
+		k--
+	}
+	return steps[k] * math.Pow(10, e)
+}
+
+// sizeTicks are the powers of two of an axis, at most a dozen.
+func sizeTicks(lo, hi float64) (ticks []plot.Tick) {
+	first, last := int(math.Ceil(math.Log2(lo)-1e-9)), int(math.Floor(math.Log2(hi)+1e-9))
+	for e, step := first, max(1, (last-first)/12+1); e <= last; e += step {
+		ticks = append(ticks, plot.Tick{Value: math.Exp2(float64(e)), Label: fmt.Sprintf("2^%d", e)})
+	}
+	return ticks
+}
+
+// timeTicks are 1, 2 and 5 times powers of ten, in milliseconds.
+func timeTicks(lo, hi float64) (ticks []plot.Tick) {
+	wide := hi/lo > 1e4 // powers of ten are enough
+	for e := math.Floor(math.Log10(lo)); e <= math.Log10(hi); e++ {
+		for _, k := range []float64{1, 2, 5} {
+			if v := k * math.Pow(10, e); v >= lo*(1-1e-9) && v <= hi*(1+1e-9) && (k == 1 || !wide) {
+				ticks = append(ticks, plot.Tick{Value: v, Label: timeLabel(v)})
+			}
+		}
+	}
+	return ticks
+}
+
+// timeLabel is a round number of milliseconds.
+func timeLabel(ms float64) string {
+	switch {
+	case ms >= 999:
+		return fmt.Sprintf("%.0f s", ms/1e3)
+	case ms >= 0.999:
+		return fmt.Sprintf("%.0f ms", ms)
+	}
+	return fmt.Sprintf("%.3g µs", ms*1e3)
 }
 
 // curveLine is one line: sizes and medians.
 type curveLine struct {
 	name string
-	at   []xy
+	at   plotter.XYs
 }
 
-type xy struct{ n, ms float64 }
-
-// series sorts the runs into lines, in order of first appearance.
-func series(runs []Run) []*curveLine {
-	attributes := []func(Run) string{
+// series sorts the runs into lines, in order of first appearance. common is what
+// all of them have.
+func series(runs []Run) (lines []*curveLine, common string) {
+	var same []string
+	var vary []func(Run) string
+	for _, of := range []func(Run) string{
 		func(r Run) string { return r.Curve },
 		func(r Run) string { return r.Group },
 		func(r Run) string { return r.Distribution },
 		func(r Run) string { return string(r.Path) },
+	} {
+		if slices.ContainsFunc(runs, func(r Run) bool { return of(r) != of(runs[0]) }) {
+			vary = append(vary, of)
+		} else if len(runs) > 0 {
+			same = append(same, of(runs[0]))
+		}
 	}
-	vary := slices.DeleteFunc(attributes, func(of func(Run) string) bool {
-		return !slices.ContainsFunc(runs, func(r Run) bool { return of(r) != of(runs[0]) })
-	})
-	var lines []*curveLine
 	byName := map[string]*curveLine{}
 	for _, r := range runs {
 		if r.N < 1 || r.Median <= 0 {
@@ -80,101 +187,10 @@ func series(runs []Run) []*curveLine {
 			l = &curveLine{name: name}
 			byName[name], lines = l, append(lines, l)
 		}
-		l.at = append(l.at, xy{float64(r.N), r.Median})
+		l.at = append(l.at, plotter.XY{X: float64(r.N), Y: r.Median})
 	}
 	for _, l := range lines {
-		slices.SortStableFunc(l.at, func(a, b xy) int { return cmp.Compare(a.n, b.n) })
+		slices.SortStableFunc(l.at, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 	}
-	return lines
-}
-
-type plot struct {
-	b strings.Builder
-	// Exponents at the ends of the axes: of 2 for sizes, of 10 for times.
-	x0, x1, y0, y1 int
-}
-
-func newPlot(lines []*curveLine) *plot {
-	p := &plot{x0: math.MaxInt, x1: math.MinInt, y0: math.MaxInt, y1: math.MinInt}
-	for _, l := range lines {
-		for _, q := range l.at {
-			p.x0 = min(p.x0, bits.Len(uint(q.n))-1)
-			p.x1 = max(p.x1, bits.Len(uint(q.n)-1))
-			p.y0 = min(p.y0, int(math.Floor(math.Log10(q.ms))))
-			p.y1 = max(p.y1, int(math.Ceil(math.Log10(q.ms))))
-		}
-	}
-	p.x1, p.y1 = max(p.x1, p.x0+1), max(p.y1, p.y0+1)
-	return p
-}
-
-func (p *plot) x(n float64) float64 {
-	return plotLeft + (plotWidth-plotLeft-plotRight)*(math.Log2(n)-float64(p.x0))/float64(p.x1-p.x0)
-}
-
-func (p *plot) y(ms float64) float64 {
-	return plotHeight - plotBottom - (plotHeight-plotTop-plotBottom)*(math.Log10(ms)-float64(p.y0))/float64(p.y1-p.y0)
-}
-
-func (p *plot) add(format string, a ...any) { fmt.Fprintf(&p.b, format+"\n", a...) }
-
-func (p *plot) text(x, y float64, anchor, s string) {
-	p.add(`<text x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, x, y, anchor, html.EscapeString(s))
-}
-
-func (p *plot) grid(x0, y0, x1, y1 float64, color string) {
-	p.add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s"/>`, x0, y0, x1, y1, color)
-}
-
-func (p *plot) axes(m Machine) {
-	const right, bottom = plotWidth - plotRight, plotHeight - plotBottom
-	p.add(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`,
-		plotWidth, plotHeight, plotWidth, plotHeight)
-	p.add(`<rect width="100%%" height="100%%" fill="white"/>`)
-	p.text(plotLeft, 24, "start", "Multi-scalar multiplication, median time")
-	p.text(plotLeft, 42, "start", fmt.Sprintf("%s, %d cores", m.CPU, m.Cores))
-	for e := p.y0; e <= p.y1; e++ {
-		ms := math.Pow10(e)
-		p.grid(plotLeft, p.y(ms), right, p.y(ms), "#bbb")
-		p.text(plotLeft-8, p.y(ms)+4, "end", timeLabel(e))
-		for k := 2; e < p.y1 && k < 10; k++ {
-			p.grid(plotLeft, p.y(ms*float64(k)), right, p.y(ms*float64(k)), "#eee")
-		}
-	}
-	for e, step := p.x0, (p.x1-p.x0)/12+1; e <= p.x1; e += step {
-		n := math.Exp2(float64(e))
-		p.grid(p.x(n), plotTop, p.x(n), bottom, "#ddd")
-		p.add(`<text x="%.1f" y="%d" text-anchor="middle">2<tspan dy="-5" font-size="9">%d</tspan></text>`, p.x(n), bottom+20, e)
-	}
-	p.text((plotLeft+right)/2, bottom+44, "middle", "points")
-}
-
-// timeLabel is 10^e milliseconds.
-func timeLabel(e int) string {
-	switch {
-	case e >= 3:
-		return fmt.Sprintf("%.0f s", math.Pow10(e-3))
-	case e >= 0:
-		return fmt.Sprintf("%.0f ms", math.Pow10(e))
-	default:
-		return fmt.Sprintf("%.0f µs", math.Pow10(e+3))
-	}
-}
-
-func (p *plot) line(i int, l *curveLine) {
-	color, dash := plotColors[i%len(plotColors)], ""
-	if i >= len(plotColors) {
-		dash = fmt.Sprintf(` stroke-dasharray="%d 3"`, 3*(i/len(plotColors)))
-	}
-	var points []string
-	for _, q := range l.at {
-		points = append(points, fmt.Sprintf("%.1f,%.1f", p.x(q.n), p.y(q.ms)))
-		p.add(`<circle cx="%.1f" cy="%.1f" r="3" fill="%s"><title>%s: %s points, %s ms</title></circle>`,
-			p.x(q.n), p.y(q.ms), color, html.EscapeString(l.name), FormatSize(int(q.n)), formatMillis(q.ms))
-	}
-	p.add(`<polyline points="%s" fill="none" stroke="%s" stroke-width="2"%s/>`, strings.Join(points, " "), color, dash)
-	const x = plotWidth - plotRight + 16
-	y := float64(plotTop + legendLine*(i+1))
-	p.add(`<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="%s" stroke-width="2"%s/>`, x, y-4, x+24, y-4, color, dash)
-	p.text(x+32, y, "start", l.name)
+	return lines, strings.Join(same, " ")
 }

@@ -6,10 +6,14 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
+	"image/png"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +62,7 @@ func TestWritersGolden(t *testing.T) {
 		"record.json": r.WriteJSON,
 		"table.txt":   func(w io.Writer) error { return WriteTable(w, 0, r.Machine, r.Runs) },
 		"gobench.txt": func(w io.Writer) error { return WriteGobench(w, r.Machine, r.Runs) },
-		"plot.svg":    func(w io.Writer) error { return WritePlot(w, r.Machine, r.Runs) },
+		"plot.svg":    func(w io.Writer) error { return WritePlot(w, "svg", r.Machine, r.Runs) },
 	} {
 		var got bytes.Buffer
 		if err := write(&got); err != nil {
@@ -131,41 +135,97 @@ func TestGobenchLines(t *testing.T) {
 	}
 }
 
-func TestPlotIsWellFormed(t *testing.T) {
-	var b bytes.Buffer
-	r := sample()
-	if err := WritePlot(&b, r.Machine, r.Runs); err != nil {
-		t.Fatal(err)
-	}
-	lines := 0
-	for d := xml.NewDecoder(&b); ; {
+// texts is the texts of an SVG.
+func texts(t *testing.T, svg []byte) (all []string) {
+	t.Helper()
+	in := false
+	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
 		tok, err := d.Token()
 		if errors.Is(err, io.EOF) {
-			break
+			return all
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, ok := tok.(xml.StartElement); ok && e.Name.Local == "polyline" {
-			lines++
+		switch tok := tok.(type) {
+		case xml.StartElement:
+			in = tok.Name.Local == "text"
+		case xml.CharData:
+			if in {
+				all = append(all, string(tok))
+			}
 		}
-	}
-	if want := len(series(r.Runs)); lines != want || want != 5 {
-		t.Errorf("%d lines drawn, %d series, want 5", lines, want)
-	}
-	if err := WritePlot(io.Discard, r.Machine, nil); !errors.Is(err, ErrNoRuns) {
-		t.Errorf("plot of nothing: %v", err)
 	}
 }
 
-func TestPlotStaysInside(t *testing.T) {
-	p := newPlot([]*curveLine{{at: []xy{{1, 0.001}, {1000, 3}, {1 << 28, 123456}}}})
-	for _, q := range []xy{{1, 0.001}, {1 << 28, 123456}} {
-		if x := p.x(q.n); x < plotLeft || x > plotWidth-plotRight {
-			t.Errorf("x(%v) = %v", q.n, x)
+// TestPlot: a plot with many lines lost its legend, one curve was named nowhere,
+// one size got a second tick that nothing was measured at.
+func TestPlot(t *testing.T) {
+	var b bytes.Buffer
+	r := sample()
+	if err := WritePlot(&b, "svg", r.Machine, r.Runs); err != nil {
+		t.Fatal(err)
+	}
+	lines, _ := series(r.Runs)
+	got := texts(t, b.Bytes())
+	for _, l := range lines {
+		if !slices.Contains(got, l.name) {
+			t.Errorf("no legend for %q in %q", l.name, got)
 		}
-		if y := p.y(q.ms); y < plotTop || y > plotHeight-plotBottom {
-			t.Errorf("y(%v) = %v", q.ms, y)
+	}
+	if len(lines) != 5 {
+		t.Errorf("%d lines, want 5", len(lines))
+	}
+	if err := WritePlot(io.Discard, "svg", r.Machine, nil); !errors.Is(err, ErrNoRuns) {
+		t.Errorf("plot of nothing: %v", err)
+	}
+	if err := WritePlot(io.Discard, "gif", r.Machine, r.Runs); err == nil {
+		t.Error("a GIF was made")
+	}
+
+	one := []Run{{Curve: "bls12-377", Group: "g2", Distribution: "witness", Path: Arena, Backend: "cuda", N: 1 << 20, Median: 5}}
+	b.Reset()
+	if err := WritePlot(&b, "svg", r.Machine, one); err != nil {
+		t.Fatal(err)
+	}
+	got = texts(t, b.Bytes())
+	if !strings.Contains(strings.Join(got, "\n"), "bls12-377 g2 witness arena") || !slices.Contains(got, "2^20") {
+		t.Errorf("%q", got)
+	}
+
+	var many []Run
+	for i := range 60 {
+		run := one[0]
+		run.Backend, run.Median = fmt.Sprintf("plugin:number-%d", i), float64(i+1)
+		many = append(many, run)
+	}
+	b.Reset()
+	if err := WritePlot(&b, "png", r.Machine, many); err != nil {
+		t.Fatal(err)
+	}
+	picture, err := png.Decode(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The last line of the legend is drawn, above a margin that is white.
+	size, last := picture.Bounds().Size(), 0
+	for y := range size.Y {
+		for x := size.X * 3 / 4; x < size.X; x++ {
+			if r, g, b, _ := picture.At(x, y).RGBA(); r+g+b < 3*0xffff {
+				last = y
+			}
+		}
+	}
+	if last < size.Y/2 || last > size.Y-10 {
+		t.Errorf("the legend ends at %d of %d", last, size.Y)
+	}
+}
+
+func TestRound(t *testing.T) {
+	for _, c := range []struct{ v, down, up float64 }{{1, 1, 1}, {1.5, 1, 2}, {3, 2, 5}, {7, 5, 10}, {0.07, 0.05, 0.1}, {2000, 2000, 2000}, {9999, 5000, 10000}} {
+		down, up := round(c.v, math.Floor), round(c.v, math.Ceil)
+		if math.Abs(down/c.down-1) > 1e-9 || math.Abs(up/c.up-1) > 1e-9 {
+			t.Errorf("%v: %v, %v", c.v, down, up)
 		}
 	}
 }

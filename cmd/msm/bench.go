@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,7 +61,7 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	flags.BoolVar(&f.check, "check", false, "compare every answer with the one known from discrete logarithms, and those with double-and-add")
 	flags.StringVar(&f.format, "format", "table", "table, json, gobench")
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
-	flags.StringVar(&f.plot, "plot", "", "file for a plot of time against size, as SVG")
+	flags.StringVar(&f.plot, "plot", "", "file for a plot of time against size, .svg or .png")
 	flags.StringVar(&f.cache, "cache", "", "folder that keeps points between runs (default $PIPPIN_CACHE or the user's cache folder)")
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
 	flags.BoolVar(&f.force, "force", false, "start even if memory seems not to suffice")
@@ -116,6 +118,11 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 	if f.out != "" && f.plot != "" && sameFile(f.out, f.plot) {
 		return usageError{fmt.Errorf("--out and --plot are the same file, %s", f.out)}
 	}
+	if f.plot != "" {
+		if err := oneOf("plot", plotFormat(f.plot), bench.PlotFormats...); err != nil {
+			return fmt.Errorf("%w: the ending of %s says which", err, f.plot)
+		}
+	}
 	out, err := createOutput(ctx, f.out)
 	if err != nil {
 		return err
@@ -139,6 +146,12 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 	return errors.Join(err, a.report(record, f, out, plot))
 }
 
+// plotFormat is what the name of a plot's file ends with: SVG where that says
+// nothing, as of a pipe.
+func plotFormat(path string) string {
+	return cmp.Or(strings.ToLower(strings.TrimPrefix(filepath.Ext(path), ".")), "svg")
+}
+
 // report writes the record wherever it is wanted.
 func (a *app) report(r bench.Record[bench.Run], f benchFlags, out, plot *outputFile) error {
 	table := func(w io.Writer) error { return bench.WriteTable(w, width(w), r.Machine, r.Runs) }
@@ -151,7 +164,7 @@ func (a *app) report(r bench.Record[bench.Run], f benchFlags, out, plot *outputF
 	}
 	err := a.deliver(out, table, format)
 	if plot != nil {
-		err = errors.Join(err, plot.write(func(w io.Writer) error { return bench.WritePlot(w, r.Machine, r.Runs) }))
+		err = errors.Join(err, plot.write(func(w io.Writer) error { return bench.WritePlot(w, plotFormat(f.plot), r.Machine, r.Runs) }))
 	}
 	return err
 }
