@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "43c41e276a28ab6b4258bdcf5365577e9dfcf06174b1305869a79dea17ad451a"
+const digest = "6ede9347d43411cc18a131505b0ce34e20827acf18008170ee6e4c435e1effe8"

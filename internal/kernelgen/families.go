@@ -1,6 +1,9 @@
 package main
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // A family is a folder of kernels for one purpose: sources that are compiled
 // into units, and a Go package with their launch structs, written beside them.
@@ -46,6 +49,7 @@ var (
 	once   = axis{name: "Common", doc: "what is compiled once, for all curves", instances: []instance{{}}}
 	curve  = axis{name: "Curve", doc: "one curve's scalars", key: []string{"curve"}, instances: perCurve()}
 	fields = axis{name: "Field", doc: "one curve's scalar field", key: []string{"curve"}, instances: perField()}
+	passes = axis{name: "Passes", doc: "one curve's scalar field, so many elements a thread", key: []string{"curve", "elements"}, instances: perPass()}
 	groups = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
 )
 
@@ -71,6 +75,19 @@ func perField() (is []instance) {
 	for _, i := range perCurve() {
 		i.defines = append(i.defines, "PIPPIN_ROOTS="+i.name+"_roots")
 		is = append(is, i)
+	}
+	return is
+}
+
+func perPass() (is []instance) {
+	for _, f := range perField() {
+		for log, elements := range []string{1: "2", 2: "4", 3: "8"} {
+			if elements == "" {
+				continue
+			}
+			is = append(is, instance{f.name + "_" + elements, append([]string{"PIPPIN_FOR=" + f.name + "_" + elements},
+				append(f.defines[1:], fmt.Sprintf("PIPPIN_LOG_EACH=%d", log))...)})
+		}
 	}
 	return is
 }
@@ -107,7 +124,8 @@ var families = []family{
 		path: "kernels/grid/ntt", doc: "the kernels of number-theoretic transforms: the parameters of each, and\n// tables of them.",
 		layout: "layout.cuh",
 		sources: []source{
-			{name: "transform", per: fields, waits: true},
+			{name: "transform", per: passes, waits: true},
+			{name: "tables", per: fields},
 		},
 	},
 	{

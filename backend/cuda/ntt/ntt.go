@@ -4,15 +4,17 @@
 //
 // # Words
 //
-//   - A transform takes x_k to X_j = sum over k of x_k w^(jk). Forward leaves X_j
-//     at the place of j's bits reversed, which is gnark-crypto's FFT with
-//     fft.DIF; Inverse takes such a vector back and divides by its length, which
-//     is FFTInverse with fft.DIT.
-//   - A pass is one kernel: some levels of the transform, of log2(n) in all.
+//   - A pass is one kernel: some levels of the transform, of log2(n) in all. Passes
+//     go down, from natural order to reversed, or up, from reversed to natural, for
+//     a transform and for its inverse. From natural to natural order is up, and the
+//     first pass finds its elements where they are.
 //   - A row has the powers of one root of unity that a thread multiplies with. The
 //     rows of a size are the first ones of every larger size: a Field keeps one
-//     table, which is public, counts as spare memory and is made again when it
-//     was dropped.
+//     table.
+//   - A shift, of a coset, has tables of its powers too: two of 2^16 and 2^12,
+//     whose products are all of them. A Field keeps those of the last few shifts.
+//   - Tables are public, count as spare memory and are made again when they were
+//     dropped.
 package ntt
 
 import (
@@ -20,6 +22,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -33,24 +36,55 @@ import (
 // MostLogN is the logarithm of the longest transform: 2^28 elements.
 const MostLogN = kernel.MostLogN
 
-// mostLogRows bounds the table: 2^20 rows are 256 MiB of 32-byte elements. Rows
-// of transforms beyond 2^23 elements are products of two.
+// mostLogRows bounds the table of rows: 2^20 of them are 256 MiB of 32-byte
+// elements. Rows of longer transforms are products of two.
 var mostLogRows = 20 // a variable for tests
+
+// mostShifts is how many shifts a Field keeps tables of: 2.2 MiB each for 32-byte
+// elements.
+const mostShifts = 16
+
+// Transform is one transform, or each of a batch: see backend.Transform.
+type Transform struct {
+	LogN     int
+	Inverse  bool
+	From, To backend.Order // not both Reversed
+	Shift    []byte        // an element, not zero, in Montgomery form; nil is 1
+	// Given is the elements of each input vector when there are fewer than 2^LogN,
+	// the others being zero: forward and from Natural only. 0 is all.
+	Given int
+}
 
 // Field is the transforms over one curve's scalar field on one card. Its methods
 // are called in a turn, which says by whom they may be called at a time.
 type Field struct {
 	curve   backend.Curve
-	size    int // bytes of an element
+	size    int      // bytes of an element
+	r       *big.Int // the field's order
+	stream  *driver.Stream
 	rows    device.Kernel[kernel.Rows]
-	forward device.Kernel[kernel.Forward]
-	inverse device.Kernel[kernel.Inverse]
+	powers  device.Kernel[kernel.Powers]
+	reverse device.Kernel[kernel.Reverse]
+	shapes  [kernel.LogRow + 1]shape // by the logarithm of the elements of a thread
 
-	mu       sync.Mutex // over the table, whose Held is asked from anywhere
-	table    *device.Memory
-	logRows  int
-	logTable int // of the longest transform that it serves
-	scales   *device.Memory
+	mu     sync.Mutex // over the tables, whose Held is asked from anywhere
+	table  *device.Memory
+	shifts []shift // the last one is the newest
+
+	// Of the table: log2 of its rows, and of the nodes that it serves.
+	logRows, logNodes int
+}
+
+// shape is the kernels of passes whose threads have so many elements.
+type shape struct {
+	down device.Kernel[kernel.Down]
+	up   device.Kernel[kernel.Up]
+}
+
+// shift is the tables of the powers of an element.
+type shift struct {
+	base  string // the element
+	table *device.Memory
 }
 
 // New loads the kernels of a curve's scalar field.
@@ -59,209 +93,321 @@ func New(t *device.Turn, d *device.Device, curve backend.Curve) (*Field, error) 
 	if !ok {
 		return nil, fmt.Errorf("%w: no transforms over the scalar field of %v", backend.ErrUnsupported, curve)
 	}
-	f := &Field{curve: curve, size: curve.ScalarBytes()}
-	err := errors.Join(f.rows.Load(d, ks.Rows), f.forward.Load(d, ks.Forward), f.inverse.Load(d, ks.Inverse))
-	if err != nil {
-		return nil, err
+	f := &Field{curve: curve, size: curve.ScalarBytes(), r: layout.CurveID(curve).ScalarField(), stream: t.Compute}
+	err := errors.Join(f.rows.Load(d, ks.Rows), f.powers.Load(d, ks.Powers), f.reverse.Load(d, ks.Reverse))
+	for log := 1; log <= kernel.LogRow; log++ {
+		ks, ok := kernel.ForPasses(curve.String(), strconv.Itoa(1<<log))
+		if !ok {
+			return nil, fmt.Errorf("%w: no passes of %d elements a thread for %v", backend.ErrInternal, 1<<log, curve)
+		}
+		err = errors.Join(err, f.shapes[log].down.Load(d, ks.Down), f.shapes[log].up.Load(d, ks.Up))
 	}
-	if err := f.sendScales(t); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	t.Spare(f)
 	return f, nil
 }
 
-// sendScales puts 1/2^k for all k on the card, in Montgomery form.
-func (f *Field) sendScales(t *device.Turn) error {
-	r := layout.CurveID(f.curve).ScalarField()
-	half := new(big.Int).ModInverse(big.NewInt(2), r)
-	v := new(big.Int).Lsh(big.NewInt(1), uint(8*f.size)) // R = 1 in Montgomery form
-	all := make([]byte, 0, (MostLogN+1)*f.size)
-	for range MostLogN + 1 {
-		v.Mod(v, r)
-		element := v.FillBytes(make([]byte, f.size))
-		slices.Reverse(element) // little-endian
-		all = append(all, element...)
-		v.Mul(v, half)
-	}
-	m, err := t.Keep(int64(len(all)), func(int64) error { return nil })
-	if err != nil {
-		return err
-	}
-	if err := t.Compute.Write(m.Span(), all); err != nil {
-		return errors.Join(err, m.Free())
-	}
-	f.scales = m
-	return nil
-}
+// Close gives the tables back. The card must be open, and no transform queued.
+func (f *Field) Close() error { return f.Drop() }
 
-// Close gives the table back. The card must be open, and no transform queued.
-func (f *Field) Close() error {
-	err := f.Drop()
-	if f.scales != nil {
-		err = errors.Join(err, f.scales.Free())
-		f.scales = nil
-	}
-	return err
-}
-
-// Held is the bytes of the table: Field is device.Spare.
-func (f *Field) Held() int64 {
+// Held is the bytes of the tables: Field is device.Spare.
+func (f *Field) Held() (size int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.table == nil {
-		return 0
+	if f.table != nil {
+		size = f.table.Size()
 	}
-	return f.table.Size()
+	for _, s := range f.shifts {
+		size += s.table.Size()
+	}
+	return size
 }
 
-// Drop gives the table back, until a transform needs it.
+// Drop gives the tables back when the transforms that are queued have ended, until
+// one needs them again.
 func (f *Field) Drop() error {
 	f.mu.Lock()
-	m := f.table
-	f.table, f.logTable = nil, 0
+	tables := []*device.Memory{f.table}
+	for _, s := range f.shifts {
+		tables = append(tables, s.table)
+	}
+	f.table, f.shifts = nil, nil
 	f.mu.Unlock()
-	if m == nil {
-		return nil
-	}
-	return m.Free()
+	return f.free(tables...)
 }
 
-// Forward queues transforms of 2^logN elements each on the turn's stream of
-// kernels: as many as in and out, of one size, have room for. They may be the
-// same memory; otherwise they must not overlap, and in is left as it is. Elements
-// are canonical, before and after.
-func (f *Field) Forward(t *device.Turn, out, in driver.Span, logN int) error {
-	n, err := f.check(out, in, logN)
-	if err != nil || n == 0 {
+// Queue puts transforms of 2^x.LogN elements each on the turn's stream of kernels:
+// as many as out has room for, in following each other in the same way. out and in
+// may be the same memory; from natural to natural order that costs a pass more,
+// which exchanges elements. Otherwise they must not overlap, and in is left as it
+// is. Elements are canonical, before and after. No work memory is needed; tables
+// are kept, as far as there is room, or the error wraps backend.ErrOutOfMemory.
+func (f *Field) Queue(t *device.Turn, out, in driver.Span, x Transform) error {
+	all, given, err := f.check(out, in, x)
+	if err != nil || all == 0 {
 		return err
 	}
-	if logN == 0 {
-		return same(t, out, in)
+	from, to := device.Address(in), device.Address(out)
+	if x.LogN == 0 {
+		if from == to {
+			return nil
+		}
+		return t.Compute.Copy(out, in)
 	}
-	rows, high, err := f.prepare(t, logN)
+	logEach, passes := plan(x.LogN, all)
+	base, err := f.base(x)
 	if err != nil {
 		return err
 	}
-	level := 0
-	for _, bits := range split(logN) {
-		err := f.forward.Launch(t.Compute, f.threads(n), 1, kernel.Forward{
-			In: device.Address(in), Out: device.Address(out), All: n, LogN: logN, Level: level, Bits: bits,
-			Rows: rows, LogRows: f.logRows, High: high,
+	rows, high, shift, err := f.tables(t, x.LogN-logEach, base)
+	if err != nil {
+		return err
+	}
+	if x.From == backend.Natural && x.To == backend.Natural && from == to && len(passes) > 1 {
+		blocks := all >> 8
+		if err := f.reverse.Launch(t.Compute, blocks*f.reverse.Threads, 1, kernel.Reverse{Data: to, All: all, LogN: x.LogN}); err != nil {
+			return err
+		}
+		x.From = backend.Reversed
+	}
+	k, level := &f.shapes[logEach], 0
+	threads := (all + 1<<(logEach+kernel.LogThreads) - 1) >> (logEach + kernel.LogThreads) << kernel.LogThreads
+	p := kernel.Down{
+		In: from, Out: to, All: all, LogN: x.LogN, Inverse: x.Inverse, Given: given,
+		Rows: rows, High: high, LogRows: f.logRows, Shift: shift,
+	}
+	if x.To == backend.Reversed {
+		for _, p.Bits = range passes {
+			p.Level = level
+			if err := k.down.Launch(t.Compute, threads, 1, p); err != nil {
+				return err
+			}
+			p.In, level = to, level+p.Bits
+		}
+		return nil
+	}
+	level = x.LogN
+	for _, bits := range slices.Backward(passes) {
+		level -= bits
+		err := k.up.Launch(t.Compute, threads, 1, kernel.Up{
+			In: p.In, Out: to, All: all, LogN: x.LogN, Level: level, Bits: bits, Inverse: x.Inverse, Given: given,
+			Rows: rows, High: high, LogRows: f.logRows, Shift: shift, Natural: x.From == backend.Natural,
 		})
 		if err != nil {
 			return err
 		}
-		in, level = out, level+bits
+		p.In = to
 	}
 	return nil
 }
 
-// Inverse queues the way back of Forward, division by 2^logN included.
-func (f *Field) Inverse(t *device.Turn, out, in driver.Span, logN int) error {
-	n, err := f.check(out, in, logN)
-	if err != nil || n == 0 {
-		return err
+// check is the number of elements of out, and of each input vector.
+func (f *Field) check(out, in driver.Span, x Transform) (all, given int, err error) {
+	bad := func(format string, args ...any) (int, int, error) {
+		return 0, 0, fmt.Errorf("%w: a transform of 2^%d elements: "+format, append([]any{backend.ErrInvalidInput, x.LogN}, args...)...)
 	}
-	if logN == 0 {
-		return same(t, out, in)
+	if x.LogN < 0 || x.LogN > MostLogN {
+		return bad("2^0 to 2^%d are possible", MostLogN)
 	}
-	rows, high, err := f.prepare(t, logN)
-	if err != nil {
-		return err
-	}
-	passes := split(logN)
-	level := logN
-	for i := len(passes) - 1; i >= 0; i-- {
-		level -= passes[i]
-		err := f.inverse.Launch(t.Compute, f.threads(n), 1, kernel.Inverse{
-			In: device.Address(in), Out: device.Address(out), All: n, LogN: logN, Level: level, Bits: passes[i],
-			Rows: rows, LogRows: f.logRows, High: high,
-			Scale: device.Address(f.scales.Span().Slice(int64(logN*f.size), int64(f.size))),
-		})
-		if err != nil {
-			return err
+	for _, o := range []backend.Order{x.From, x.To} {
+		if o != backend.Natural && o != backend.Reversed {
+			return bad("order %d", o)
 		}
-		in = out
 	}
-	return nil
+	if x.From == backend.Reversed && x.To == backend.Reversed {
+		return bad("from reversed to reversed order")
+	}
+	given = x.Given
+	switch n := 1 << x.LogN; {
+	case given == 0:
+		given = n
+	case given < 0 || given > n:
+		return bad("%d of them given", given)
+	case given < n && (x.Inverse || x.From != backend.Natural):
+		return bad("%d of them given: only forward transforms from natural order take fewer", given)
+	}
+	bytes := int64(f.size) << x.LogN // of a vector
+	if vectors := out.Size() / bytes; out.Size() != vectors*bytes || in.Size() != vectors*int64(given)*int64(f.size) {
+		return bad("%d given of %d bytes each, in %d bytes, into %d", given, f.size, in.Size(), out.Size())
+	}
+	return int(out.Size() / int64(f.size)), given, nil
 }
 
-// same is the transform of single elements.
-func same(t *device.Turn, out, in driver.Span) error {
-	if out == in {
-		return nil
-	}
-	return t.Compute.Copy(out, in)
-}
+var plan = split // a variable for tests
 
-// threads are what n elements need: whole tiles.
-func (f *Field) threads(n int) int {
-	const tile = 1 << kernel.LogTile
-	return (n + tile - 1) / tile * kernel.TileThreads
-}
-
-// check is the number of elements.
-func (f *Field) check(out, in driver.Span, logN int) (int, error) {
-	if logN < 0 || logN > MostLogN {
-		return 0, fmt.Errorf("%w: a transform of 2^%d elements (2^0 to 2^%d are possible)", backend.ErrInvalidInput, logN, MostLogN)
+// split is the logarithm of the elements of a thread, and the levels of each pass,
+// in the order of down, for transforms of `all` elements together. Fewer elements a
+// thread are more threads, where there would be too few for the card. A pass of b
+// levels reads a tile's neighbours in 2^b rows, so that few levels are quicker in
+// memory and many need fewer passes; a number of levels that a step does not divide
+// costs least in the first pass. Fastest of those tried on an H200.
+func split(logN, all int) (logEach int, passes []int) {
+	switch {
+	case all <= 1<<16:
+		logEach = 1
+	case all <= 1<<17:
+		logEach = 2
+	default:
+		logEach = 3
 	}
-	if out.Size() != in.Size() || in.Size()%(int64(f.size)<<logN) != 0 {
-		return 0, fmt.Errorf("%w: transforms of 2^%d elements of %d bytes in %d bytes, into %d", backend.ErrInvalidInput,
-			logN, f.size, in.Size(), out.Size())
+	if tile := kernel.LogThreads + logEach; logN <= tile {
+		return logEach, []int{logN}
 	}
-	return int(in.Size() / int64(f.size)), nil
-}
-
-// split is the levels of each pass, in the order of Forward. A pass of b levels
-// reads 2^(10-b) neighbours at a time, so that few levels are quicker in memory
-// and many need fewer passes; a number of levels that 3 does not divide costs
-// least in the first pass. Fastest of those tried on an H200.
-func split(logN int) []int {
-	if logN <= kernel.LogTile {
-		return []int{logN}
+	if logEach < 3 {
+		return logEach, []int{(logN + 1) / 2, logN / 2}
 	}
-	return [...][]int{
+	return logEach, [...][]int{
 		{5, 6}, {6, 6}, {7, 6}, {8, 6}, {9, 6}, {8, 8}, {8, 9}, {9, 9}, // 2^11 to 2^18
 		{7, 6, 6}, {8, 6, 6}, {9, 6, 6}, {8, 8, 6}, {8, 9, 6}, {9, 6, 9}, {7, 9, 9}, {8, 9, 9}, {9, 9, 9}, {10, 9, 9}, // to 2^28
-	}[logN-kernel.LogTile-1]
+	}[logN-11]
 }
 
-// logRowsOf is the rows that the table has for a transform: one for every node
-// of the last step's level, as far as the bound.
-func logRowsOf(logN int) int { return min(max(logN-kernel.LogEach, 0), mostLogRows) }
+// base is the element by whose k-th power x_k is multiplied; "" is 1.
+func (f *Field) base(x Transform) (string, error) {
+	if x.Shift == nil {
+		return "", nil
+	}
+	v := new(big.Int).SetBytes(backwards(x.Shift))
+	if len(x.Shift) != f.size || v.Sign() == 0 || v.Cmp(f.r) >= 0 {
+		return "", fmt.Errorf("%w: a shift is an element of %d bytes below the modulus, and not zero", backend.ErrInvalidInput, f.size)
+	}
+	one := new(big.Int).Lsh(big.NewInt(1), uint(8*f.size)) // in Montgomery form
+	one.Mod(one, f.r)
+	if x.Inverse {
+		v.ModInverse(v, f.r)
+		v.Mul(v, one).Mul(v, one).Mod(v, f.r)
+	}
+	if v.Cmp(one) == 0 {
+		return "", nil
+	}
+	return string(backwards(v.FillBytes(make([]byte, f.size)))), nil
+}
 
-// prepare makes the table for a transform, if it is not there.
-func (f *Field) prepare(t *device.Turn, logN int) (rows, high kernels.Pointer, err error) {
-	if f.Held() == 0 || f.logTable < logN {
-		if err := f.make(t, logN); err != nil {
-			return 0, 0, err
+// backwards is the bytes of a number in the other order.
+func backwards(b []byte) []byte {
+	b = slices.Clone(b)
+	slices.Reverse(b)
+	return b
+}
+
+// tables are the rows for nodes below 2^logNodes, and the powers of base, 0 for
+// those of 1. Making one may drop the other, where there is no room for both.
+func (f *Field) tables(t *device.Turn, logNodes int, base string) (rows, high, shift kernels.Pointer, err error) {
+	if base != "" {
+		if shift, err = f.shiftFor(t, base); err != nil {
+			return 0, 0, 0, err
+		}
+	}
+	if f.table == nil || f.logNodes < logNodes {
+		if err := f.makeRows(t, logNodes); err != nil {
+			return 0, 0, 0, err
+		}
+		if base != "" && f.find(base) < 0 {
+			return 0, 0, 0, fmt.Errorf("%w: no room on the device for both tables of a transform on a coset, of %d bytes together",
+				backend.ErrOutOfMemory, f.rowBytes(f.tableRows(logNodes))+f.shiftBytes())
 		}
 	}
 	s := f.table.Span()
-	return device.Address(s), device.Address(s.Slice(f.rowBytes(1<<f.logRows+1), 0)), nil
+	return device.Address(s), device.Address(s.Slice(f.rowBytes(1<<f.logRows+1), 0)), shift, nil
 }
 
-func (f *Field) rowBytes(rows int) int64 { return int64(rows) * kernel.RowElements * int64(f.size) }
+func (f *Field) rowBytes(rows int) int64 { return int64(rows*f.size) << kernel.LogRow }
 
-func (f *Field) make(t *device.Turn, logN int) error {
-	if err := f.Drop(); err != nil {
+// tableRows is the rows of a table for nodes below 2^logNodes.
+func (f *Field) tableRows(logNodes int) int {
+	logRows := min(logNodes, mostLogRows)
+	return 1<<logRows + 1 + 1<<(logNodes-logRows) + 1
+}
+
+func (f *Field) makeRows(t *device.Turn, logNodes int) error {
+	f.mu.Lock()
+	old := f.table
+	f.table = nil
+	f.mu.Unlock()
+	if err := f.free(old); err != nil {
 		return err
 	}
-	logRows := logRowsOf(logN)
-	high := 1 << max(logN-kernel.LogEach-logRows, 0)
-	m, err := t.Keep(f.rowBytes(1<<logRows+1+high+1), func(int64) error { return nil })
+	m, err := t.Keep(f.rowBytes(f.tableRows(logNodes)), func(int64) error { return nil })
 	if err != nil {
-		return fmt.Errorf("roots of unity for transforms of 2^%d elements: %w", logN, err)
+		return fmt.Errorf("roots of unity for transforms: %w", err)
 	}
-	f.mu.Lock()
-	f.table, f.logRows, f.logTable = m, logRows, logN
-	f.mu.Unlock()
+	logRows := min(logNodes, mostLogRows)
+	low := 1<<logRows + 1
+	high := f.tableRows(logNodes) - low
 	s := m.Span()
-	return errors.Join(
-		f.rows.Launch(t.Compute, 1<<logRows+1, 1, kernel.Rows{Rows: device.Address(s), Count: 1 << logRows}),
-		f.rows.Launch(t.Compute, high+1, 1, kernel.Rows{
-			Rows: device.Address(s.Slice(f.rowBytes(1<<logRows+1), f.rowBytes(high+1))), Count: high, Shift: logRows,
+	err = errors.Join(
+		f.rows.Launch(t.Compute, low, 1, kernel.Rows{Rows: device.Address(s), Count: low - 1}),
+		f.rows.Launch(t.Compute, high, 1, kernel.Rows{
+			Rows: device.Address(s.Slice(f.rowBytes(low), f.rowBytes(high))), Count: high - 1, Shift: logRows,
 		}),
 	)
+	if err != nil {
+		return errors.Join(err, f.free(m))
+	}
+	f.mu.Lock()
+	f.table, f.logRows, f.logNodes = m, logRows, logNodes
+	f.mu.Unlock()
+	return nil
+}
+
+func (f *Field) shiftBytes() int64 { return int64(f.size * (kernel.ShiftPowers + 1)) }
+
+func (f *Field) find(base string) int {
+	return slices.IndexFunc(f.shifts, func(s shift) bool { return s.base == base })
+}
+
+// shiftFor is the tables of a shift: made if they are not there, in the place of
+// the oldest if they would be too many.
+func (f *Field) shiftFor(t *device.Turn, base string) (kernels.Pointer, error) {
+	if i := f.find(base); i >= 0 {
+		return device.Address(f.shifts[i].table.Span()), nil
+	}
+	m := f.oldest()
+	if m == nil {
+		var err error
+		if m, err = t.Keep(f.shiftBytes(), func(int64) error { return nil }); err != nil {
+			return 0, fmt.Errorf("powers of a shift for transforms: %w", err)
+		}
+	}
+	s := m.Span()
+	at := s.Slice(int64(f.size*kernel.ShiftPowers), int64(f.size))
+	// Kernels that are queued read the old powers before these are written.
+	err := errors.Join(
+		t.Compute.Write(at, []byte(base)),
+		f.powers.Launch(t.Compute, kernel.ShiftPowers, 1, kernel.Powers{Powers: device.Address(s), Base: device.Address(at)}),
+	)
+	if err != nil {
+		return 0, errors.Join(err, f.free(m))
+	}
+	f.mu.Lock()
+	f.shifts = append(f.shifts, shift{base, m})
+	f.mu.Unlock()
+	return device.Address(s), nil
+}
+
+// oldest takes the oldest shift's memory when there are as many as may be.
+func (f *Field) oldest() *device.Memory {
+	if len(f.shifts) < mostShifts {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := f.shifts[0].table
+	f.shifts = f.shifts[1:]
+	return m
+}
+
+// free gives memory back when what is queued has ended.
+func (f *Field) free(ms ...*device.Memory) error {
+	ms = slices.DeleteFunc(ms, func(m *device.Memory) bool { return m == nil })
+	if len(ms) == 0 {
+		return nil
+	}
+	err := f.stream.Synchronize()
+	for _, m := range ms {
+		err = errors.Join(err, m.Free())
+	}
+	return err
 }

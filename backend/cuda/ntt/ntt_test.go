@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"math/big"
+	"math/bits"
 	"os"
 	"runtime"
 	"slices"
@@ -34,6 +35,7 @@ import (
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/kernels"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/ntt"
 )
 
 var (
@@ -49,43 +51,106 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// oracle is gnark-crypto's transform of the elements in b, in place.
-func oracle(t testing.TB, c backend.Curve, b []byte, inverse bool) {
+// domain is gnark-crypto's transform of vectors, its tables made: in place, to
+// reversed order from natural and the other way.
+func domain(t testing.TB, c backend.Curve, x Transform) func(b []byte) {
 	t.Helper()
-	domain(t, c, len(b)/c.ScalarBytes())(b, inverse)
-}
-
-// domain is gnark-crypto's transforms of n elements, its tables made.
-func domain(t testing.TB, c backend.Curve, n int) func(b []byte, inverse bool) {
-	t.Helper()
+	n, dif := uint64(1)<<x.LogN, x.From == backend.Natural
 	switch c {
 	case backend.BN254:
-		d := fft254.NewDomain(uint64(n))
-		return onElements(t, func(a []fr254.Element) { d.FFT(a, fft254.DIF) }, func(a []fr254.Element) { d.FFTInverse(a, fft254.DIT) })
+		d := fft254.NewDomain(n)
+		var o []fft254.Option
+		if x.Shift != nil {
+			d, o = fft254.NewDomain(n, fft254.WithShift(one[fr254.Element](t, x.Shift))), []fft254.Option{fft254.OnCoset()}
+		}
+		return onElements(t, x.Inverse, pick(dif, fft254.DIF, fft254.DIT), o, d.FFT, d.FFTInverse)
 	case backend.BLS12377:
-		d := fft377.NewDomain(uint64(n))
-		return onElements(t, func(a []fr377.Element) { d.FFT(a, fft377.DIF) }, func(a []fr377.Element) { d.FFTInverse(a, fft377.DIT) })
+		d := fft377.NewDomain(n)
+		var o []fft377.Option
+		if x.Shift != nil {
+			d, o = fft377.NewDomain(n, fft377.WithShift(one[fr377.Element](t, x.Shift))), []fft377.Option{fft377.OnCoset()}
+		}
+		return onElements(t, x.Inverse, pick(dif, fft377.DIF, fft377.DIT), o, d.FFT, d.FFTInverse)
 	case backend.BLS12381:
-		d := fft381.NewDomain(uint64(n))
-		return onElements(t, func(a []fr381.Element) { d.FFT(a, fft381.DIF) }, func(a []fr381.Element) { d.FFTInverse(a, fft381.DIT) })
+		d := fft381.NewDomain(n)
+		var o []fft381.Option
+		if x.Shift != nil {
+			d, o = fft381.NewDomain(n, fft381.WithShift(one[fr381.Element](t, x.Shift))), []fft381.Option{fft381.OnCoset()}
+		}
+		return onElements(t, x.Inverse, pick(dif, fft381.DIF, fft381.DIT), o, d.FFT, d.FFTInverse)
 	case backend.BW6761:
-		d := fft761.NewDomain(uint64(n))
-		return onElements(t, func(a []fr761.Element) { d.FFT(a, fft761.DIF) }, func(a []fr761.Element) { d.FFTInverse(a, fft761.DIT) })
+		d := fft761.NewDomain(n)
+		var o []fft761.Option
+		if x.Shift != nil {
+			d, o = fft761.NewDomain(n, fft761.WithShift(one[fr761.Element](t, x.Shift))), []fft761.Option{fft761.OnCoset()}
+		}
+		return onElements(t, x.Inverse, pick(dif, fft761.DIF, fft761.DIT), o, d.FFT, d.FFTInverse)
 	}
 	t.Fatalf("no transforms over %v", c)
 	return nil
 }
 
-func onElements[T any](t testing.TB, forward, inverse func([]T)) func([]byte, bool) {
-	return func(b []byte, back bool) {
+func pick[T any](first bool, a, b T) T {
+	if first {
+		return a
+	}
+	return b
+}
+
+// one is an element as gnark-crypto has it.
+func one[T any](t testing.TB, b []byte) T {
+	t.Helper()
+	a, err := layout.View[T](b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a[0]
+}
+
+func onElements[T, D, O any](t testing.TB, inverse bool, d D, options []O, forward, back func([]T, D, ...O)) func([]byte) {
+	return func(b []byte) {
 		a, err := layout.View[T](b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back {
-			inverse(a)
-		} else {
-			forward(a)
+		pick(inverse, back, forward)(a, d, options...)
+	}
+}
+
+// oracle is what gnark-crypto makes of a batch of vectors, each of which lacks the
+// zeros at its end.
+func oracle(t testing.TB, c backend.Curve, b []byte, x Transform) []byte {
+	t.Helper()
+	n := c.ScalarBytes() << x.LogN
+	given := n
+	if x.Given != 0 {
+		given = c.ScalarBytes() * x.Given
+	}
+	all := layout.Bytes(make([]uint64, len(b)/given*n/8))
+	if x.LogN == 0 {
+		copy(all, b)
+		return all
+	}
+	transform := domain(t, c, x)
+	for i := range len(b) / given {
+		v := all[i*n:][:n]
+		copy(v, b[i*given:][:given])
+		transform(v)
+		if x.From == x.To {
+			reverse(v, c.ScalarBytes(), x.LogN)
+		}
+	}
+	return all
+}
+
+// reverse exchanges the elements of natural and reversed order.
+func reverse(b []byte, size, logN int) {
+	for i := range 1 << logN {
+		if j := int(bits.Reverse32(uint32(i)) >> (32 - logN)); i < j {
+			x, y := b[i*size:][:size], b[j*size:][:size]
+			for k := range x {
+				x[k], y[k] = y[k], x[k]
+			}
 		}
 	}
 }
@@ -125,14 +190,13 @@ func (c *card) must(err error) {
 	}
 }
 
-// memory is device memory with these bytes, until the test ends.
-func (c *card) memory(b []byte) driver.Span {
+// memory is device memory with these bytes, until it is freed.
+func (c *card) memory(b []byte) (_ driver.Span, free func()) {
 	c.Helper()
 	m, err := c.Keep(int64(len(b)), func(int64) error { return nil })
 	c.must(err)
-	c.Cleanup(func() { c.must(m.Free()) })
 	c.must(c.Compute.Write(m.Span(), b))
-	return m.Span()
+	return m.Span(), func() { c.must(errors.Join(c.Compute.Synchronize(), m.Free())) }
 }
 
 func (c *card) read(s driver.Span) []byte {
@@ -158,33 +222,74 @@ func eachCurve(t *testing.T, f func(*testing.T, *card)) {
 	}
 }
 
-// TestAsGnark compares transforms of every size, both ways, in place and not,
-// with gnark-crypto's.
+// ways are the transforms that there are, without sizes.
+var ways = []Transform{
+	{From: backend.Natural, To: backend.Reversed},
+	{From: backend.Reversed, To: backend.Natural},
+	{From: backend.Natural, To: backend.Natural},
+	{From: backend.Natural, To: backend.Reversed, Inverse: true},
+	{From: backend.Reversed, To: backend.Natural, Inverse: true},
+	{From: backend.Natural, To: backend.Natural, Inverse: true},
+}
+
+func (x Transform) String() string {
+	text := fmt.Sprintf("2^%d %s to %s", x.LogN, orders[x.From], orders[x.To])
+	if x.Inverse {
+		text += ", inverse"
+	}
+	if x.Shift != nil {
+		text += ", on a coset"
+	}
+	if x.Given != 0 {
+		text += fmt.Sprintf(", %d given", x.Given)
+	}
+	return text
+}
+
+var orders = []string{backend.Natural: "natural", backend.Reversed: "reversed"}
+
+// compare transforms in, and in place too where there is a place, and compares
+// with gnark-crypto.
+func (c *card) compare(t *testing.T, in []byte, x Transform) {
+	t.Helper()
+	want := oracle(t, c.curve, in, x)
+	from, freeFrom := c.memory(in)
+	defer freeFrom()
+	to, freeTo := c.memory(bytes.Repeat([]byte{0xff}, len(want)))
+	defer freeTo()
+	c.must(c.Queue(c.Turn, to, from, x))
+	equal(t, x.String(), c.read(to), want)
+	equal(t, x.String()+", its input", c.read(from), in)
+	if x.Given == 0 {
+		c.must(c.Queue(c.Turn, from, from, x))
+		equal(t, x.String()+", in place", c.read(from), want)
+	}
+}
+
+// TestAsGnark compares transforms of every size, in all orders, both ways, on a
+// coset and not, of all elements and of some, with gnark-crypto's.
 func TestAsGnark(t *testing.T) {
 	most := cmp.Or(*longest, 20)
 	if cudatest.Slow() {
-		most = cmp.Or(*longest, 13)
+		most = cmp.Or(*longest, 12)
 	}
 	eachCurve(t, func(t *testing.T, c *card) {
 		for logN := range most + 1 {
-			x := c.elements(1<<logN, uint64(logN))
-			want := bytes.Clone(x)
-			if logN > 0 {
-				oracle(t, c.curve, want, false)
+			in := c.elements(1<<logN, uint64(logN))
+			shift := c.elements(1, uint64(1000+logN))
+			for i, x := range ways {
+				x.LogN = logN
+				if logN > 10 && cudatest.Slow() && i != logN%len(ways) && i != (logN+3)%len(ways) {
+					continue
+				}
+				c.compare(t, in, x)
+				x.Shift = shift
+				c.compare(t, in, x)
+				if !x.Inverse && x.From == backend.Natural && logN > 0 {
+					x.Given = 1<<logN/3 + 1
+					c.compare(t, in[:x.Given*c.curve.ScalarBytes()], x)
+				}
 			}
-			in, out := c.memory(x), c.memory(make([]byte, len(x)))
-			c.must(c.Forward(c.Turn, out, in, logN))
-			equal(t, fmt.Sprintf("2^%d forward", logN), c.read(out), want)
-			equal(t, fmt.Sprintf("2^%d forward, its input", logN), c.read(in), x)
-			c.must(c.Inverse(c.Turn, out, out, logN))
-			equal(t, fmt.Sprintf("2^%d inverse of it, in place", logN), c.read(out), x)
-
-			y := bytes.Clone(x)
-			if logN > 0 {
-				oracle(t, c.curve, y, true)
-			}
-			c.must(c.Inverse(c.Turn, out, in, logN))
-			equal(t, fmt.Sprintf("2^%d inverse", logN), c.read(out), y)
 		}
 	})
 }
@@ -200,19 +305,58 @@ func equal(t *testing.T, what string, got, want []byte) {
 // tile and such that a tile ends within one.
 func TestBatches(t *testing.T) {
 	eachCurve(t, func(t *testing.T, c *card) {
-		for _, b := range []struct{ logN, many int }{{1, 3}, {2, 5}, {3, 1}, {4, 130}, {9, 3}, {10, 2}, {11, 3}} {
-			x := c.elements(b.many<<b.logN, uint64(100+b.logN))
-			want := bytes.Clone(x)
-			for v := range slices.Chunk(want, c.curve.ScalarBytes()<<b.logN) {
-				oracle(t, c.curve, v, false)
-			}
-			at := c.memory(x)
-			c.must(c.Forward(c.Turn, at, at, b.logN))
-			equal(t, fmt.Sprintf("%d of 2^%d", b.many, b.logN), c.read(at), want)
-			c.must(c.Inverse(c.Turn, at, at, b.logN))
-			equal(t, fmt.Sprintf("%d of 2^%d, back", b.many, b.logN), c.read(at), x)
+		for i, b := range []struct{ logN, many int }{{1, 3}, {2, 5}, {3, 1}, {4, 130}, {9, 3}, {10, 2}, {11, 3}} {
+			x := ways[i%len(ways)]
+			x.LogN, x.Shift = b.logN, c.elements(1, uint64(2000+i))
+			c.compare(t, c.elements(b.many<<b.logN, uint64(100+i)), x)
+			x = ways[2]
+			x.LogN, x.Given = b.logN, 1<<b.logN-1
+			c.compare(t, c.elements(b.many*x.Given, uint64(110+i)), x)
 		}
 	})
+}
+
+// TestEachPlan transforms with each number of elements a thread, where sizes would
+// choose another.
+func TestEachPlan(t *testing.T) {
+	defer func() { plan = split }()
+	eachCurve(t, func(t *testing.T, c *card) {
+		for _, passes := range [][]int{{1, 7}, {2, 6}, {5, 3}, {4, 4, 3}, {8, 8}, {3, 9}, {7, 4}, {6, 6}, {10, 3}, {2, 10}, {1, 9}} {
+			x := Transform{}
+			for _, bits := range passes {
+				x.LogN += bits
+			}
+			in := c.elements(1<<x.LogN, uint64(x.LogN))
+			for log := 1; log <= kernel.LogRow; log++ {
+				tile := log + kernel.LogThreads
+				plan = func(int, int) (int, []int) { return log, passes }
+				if !fits(x.LogN, tile, passes) || x.LogN > 13 && cudatest.Slow() && log != 1 {
+					continue
+				}
+				for i, way := range ways {
+					if cudatest.Slow() && (i+log)%3 != 0 {
+						continue
+					}
+					way.LogN, way.Shift = x.LogN, c.elements(1, uint64(3000+i))
+					c.compare(t, in, way)
+				}
+			}
+		}
+	})
+}
+
+// fits tells whether passes of these levels are possible: with tiles of 2^tile
+// elements that are neighbours in as many columns.
+func fits(logN, tile int, passes []int) bool {
+	level := 0
+	for i, bits := range passes {
+		last := i == len(passes)-1
+		if bits < 1 || bits > tile || !last && tile-bits > logN-level-bits || last && i > 0 && tile > logN {
+			return false
+		}
+		level += bits
+	}
+	return level == logN
 }
 
 // TestExtremes transforms vectors whose sums come to the ends of their ranges:
@@ -228,17 +372,22 @@ func TestExtremes(t *testing.T) {
 			"r-1 in turns":  func(i int) []byte { return raw[:len(raw)*(i%2)] },
 			"r-1 by blocks": func(i int) []byte { return raw[:len(raw)*(i>>7%2)] },
 		} {
-			x := layout.Bytes(make([]uint64, len(raw)/8<<logN))
-			for i := range 1 << logN {
-				copy(x[i*len(raw):], element(i))
-			}
-			want := bytes.Clone(x)
-			oracle(t, c.curve, want, false)
-			at := c.memory(x)
-			c.must(c.Forward(c.Turn, at, at, logN))
-			equal(t, name, c.read(at), want)
-			c.must(c.Inverse(c.Turn, at, at, logN))
-			equal(t, name+", back", c.read(at), x)
+			t.Run(name, func(t *testing.T) {
+				in := layout.Bytes(make([]uint64, len(raw)/8<<logN))
+				for i := range 1 << logN {
+					copy(in[i*len(raw):], element(i))
+				}
+				for i, x := range ways {
+					x.LogN = logN
+					if i%2 == 1 {
+						x.Shift = layout.Bytes(make([]uint64, len(raw)/8))
+						copy(x.Shift, raw)
+					}
+					if !cudatest.Slow() || i < 2 || i > 3 {
+						c.compare(t, in, x)
+					}
+				}
+			})
 		}
 	})
 }
@@ -249,29 +398,21 @@ func TestDeepRows(t *testing.T) {
 	defer func(n int) { mostLogRows = n }(mostLogRows)
 	mostLogRows = 5
 	eachCurve(t, func(t *testing.T, c *card) {
-		const logN = 12
-		x := c.elements(1<<logN, 200)
-		want := bytes.Clone(x)
-		oracle(t, c.curve, want, false)
-		at := c.memory(x)
-		c.must(c.Forward(c.Turn, at, at, logN))
-		equal(t, "forward", c.read(at), want)
-		c.must(c.Inverse(c.Turn, at, at, logN))
-		equal(t, "back", c.read(at), x)
+		for i, x := range ways {
+			x.LogN = 11 + i%2
+			c.compare(t, c.elements(1<<x.LogN, 200), x)
+		}
 	})
 }
 
-// TestTableIsSpare: the table can be dropped between transforms, and is made
-// again, larger or for the same size.
-func TestTableIsSpare(t *testing.T) {
+// TestTablesAreSpare: tables can be dropped between transforms, and are made again,
+// larger or for the same size; those of shifts are as many as they may be.
+func TestTablesAreSpare(t *testing.T) {
 	c := open(t, backend.BN254)
-	for _, logN := range []int{5, 9, 4, 11} {
-		x := c.elements(1<<logN, 300)
-		want := bytes.Clone(x)
-		oracle(t, c.curve, want, false)
-		at := c.memory(x)
-		c.must(c.Forward(c.Turn, at, at, logN))
-		equal(t, fmt.Sprintf("2^%d", logN), c.read(at), want)
+	for i, logN := range []int{5, 9, 4, 11} {
+		x := ways[0]
+		x.LogN, x.Shift = logN, c.elements(1, uint64(4000+i))
+		c.compare(t, c.elements(1<<logN, 300), x)
 		if c.Field.Held() == 0 {
 			t.Error("nothing held after a transform")
 		}
@@ -282,50 +423,74 @@ func TestTableIsSpare(t *testing.T) {
 			}
 		}
 	}
+	before := c.Field.Held()
+	var held int64
+	for i := range mostShifts + 3 {
+		x := ways[1]
+		x.LogN, x.Shift = 3, c.elements(1, uint64(5000+i%mostShifts))
+		if i >= mostShifts {
+			held = c.Field.Held()
+		}
+		c.compare(t, c.elements(1<<3, 300), x)
+	}
+	if got := c.Field.Held(); got <= before || got != held {
+		t.Errorf("%d bytes held after %d shifts, %d before the last", got, mostShifts+3, held)
+	}
 }
 
-func TestBadSizes(t *testing.T) {
+func TestBadInput(t *testing.T) {
 	c := open(t, backend.BLS12381)
-	m := c.memory(make([]byte, 32*8))
-	for what, err := range map[string]error{
-		"too short":       c.Forward(c.Turn, m, m, 4),
-		"no whole number": c.Forward(c.Turn, m.Slice(0, 32*6), m.Slice(0, 32*6), 2),
-		"unlike sizes":    c.Inverse(c.Turn, m.Slice(0, 32*4), m, 2),
-		"negative":        c.Inverse(c.Turn, m, m, -1),
-		"too long":        c.Forward(c.Turn, m, m, MostLogN+1),
+	m, free := c.memory(make([]byte, 32*8))
+	defer free()
+	part := func(elements int64) driver.Span { return m.Slice(0, 32*elements) }
+	large := bytes.Repeat([]byte{0xff}, 32)
+	toReversed := ways[0]
+	for what, e := range map[string]error{
+		"too short":           c.Queue(c.Turn, m, m, Transform{LogN: 4}),
+		"no whole number":     c.Queue(c.Turn, part(6), part(6), Transform{LogN: 2}),
+		"unlike sizes":        c.Queue(c.Turn, part(4), m, Transform{LogN: 2}),
+		"negative":            c.Queue(c.Turn, m, m, Transform{LogN: -1}),
+		"too long":            c.Queue(c.Turn, m, m, Transform{LogN: MostLogN + 1}),
+		"orders":              c.Queue(c.Turn, m, m, Transform{LogN: 3, From: backend.Reversed, To: backend.Reversed}),
+		"no order":            c.Queue(c.Turn, m, m, Transform{LogN: 3, From: 2}),
+		"too many given":      c.Queue(c.Turn, m, m, Transform{LogN: 3, Given: 9}),
+		"given, not in":       c.Queue(c.Turn, m, m, Transform{LogN: 3, Given: 4}),
+		"given to an inverse": c.Queue(c.Turn, m, part(4), Transform{LogN: 3, Given: 4, Inverse: true}),
+		"given reversed":      c.Queue(c.Turn, m, part(4), Transform{LogN: 3, Given: 4, From: backend.Reversed}),
+		"shift of no element": c.Queue(c.Turn, m, m, Transform{LogN: 3, Shift: make([]byte, 31)}),
+		"shift zero":          c.Queue(c.Turn, m, m, Transform{LogN: 3, Shift: make([]byte, 32)}),
+		"shift too large":     c.Queue(c.Turn, m, m, Transform{LogN: 3, Shift: large}),
 	} {
-		if !errors.Is(err, backend.ErrInvalidInput) {
-			t.Errorf("%s: %v", what, err)
+		if !errors.Is(e, backend.ErrInvalidInput) {
+			t.Errorf("%s: %v", what, e)
 		}
 	}
-	c.must(c.Forward(c.Turn, m.Slice(0, 0), m.Slice(0, 0), 3))
+	toReversed.LogN = 3
+	c.must(c.Queue(c.Turn, part(0), part(0), toReversed))
 }
 
-// TestSplit: passes of 1 to 10 levels that fit each other, for every size.
-func TestSplit(t *testing.T) {
+// TestPlan: passes that are possible, for every size alone and in a batch.
+func TestPlan(t *testing.T) {
 	for logN := 1; logN <= MostLogN; logN++ {
-		level := 0
-		for i, bits := range split(logN) {
-			stride := logN - level - bits
-			if bits < 1 || bits > 10 || stride > 0 && 10-bits > stride || i > 0 && bits < 3 {
-				t.Errorf("2^%d: %d levels from %d on, %v", logN, bits, level, split(logN))
+		for _, all := range []int{1 << logN, 5 << logN, 1 << 30} {
+			if log, passes := split(logN, all); !fits(logN, log+kernel.LogThreads, passes) {
+				t.Errorf("2^%d of %d: passes of %v levels, %d elements a thread", logN, all, passes, 1<<log)
 			}
-			level += bits
-		}
-		if level != logN {
-			t.Errorf("2^%d: %d levels", logN, level)
 		}
 	}
 }
 
 // timed is a run of the record that TestTimes writes: times in milliseconds, on
-// the card, of one transform of n elements; cpu_ms is gnark-crypto's shortest, on
-// all processors of the machine.
+// the card, of a batch of transforms of n elements; cpu_ms is gnark-crypto's
+// shortest, one vector after the other, on all processors of the machine.
 type timed struct {
 	Op       string  `json:"op"` // "ntt"
 	Curve    string  `json:"curve"`
-	Order    string  `json:"order"` // "natural to reversed" or "reversed to natural"
+	Order    string  `json:"order"` // such as "natural to reversed"
+	Inverse  bool    `json:"inverse"`
+	Coset    bool    `json:"coset"`
 	N        int     `json:"n"`
+	Batch    int     `json:"batch"`
 	Count    int     `json:"count"`
 	MinMS    float64 `json:"min_ms"`
 	MedianMS float64 `json:"median_ms"`
@@ -343,37 +508,23 @@ func TestTimes(t *testing.T) {
 	var info driver.Info
 	eachCurve(t, func(t *testing.T, c *card) {
 		info = c.Compute.Device().Info()
+		shift := c.elements(1, 500)
 		for s := range strings.SplitSeq(*times, ",") {
 			logN, err := strconv.Atoi(s)
 			c.must(err)
-			onCPU := domain(t, c.curve, 1<<logN)
-			x := c.elements(1<<logN, 400)
-			at := c.memory(x)
-			for _, back := range []bool{false, true} {
-				r := timed{Op: "ntt", Curve: c.curve.String(), Order: "natural to reversed", N: 1 << logN, Count: 21}
-				transform := c.Forward
-				if back {
-					r.Order, transform = "reversed to natural", c.Inverse
-				}
-				c.must(c.Compute.Write(at, x))
-				c.must(transform(c.Turn, at, at, logN))
-				got := c.read(at)
-				for range 3 {
-					want := bytes.Clone(x)
-					begin := time.Now()
-					onCPU(want, back)
-					if d := ms(time.Since(begin)); r.CPUMS == 0 || d < r.CPUMS {
-						r.CPUMS = d
-					}
-					r.Checked = bytes.Equal(got, want)
-				}
-				if !r.Checked {
-					t.Errorf("seed %d: 2^%d, %s: wrong", *seed, logN, r.Order)
-				}
-				least, median := c.time(r.Count, func() error { return transform(c.Turn, at, at, logN) })
-				r.MinMS, r.MedianMS = ms(least), ms(median)
-				t.Logf("%v 2^%d %s: min %.4f median %.4f ms, gnark-crypto %.3f ms", c.curve, logN, r.Order, r.MinMS, r.MedianMS, r.CPUMS)
-				runs = append(runs, r)
+			in := c.elements(1<<logN, 400)
+			var xs []Transform
+			for _, x := range []Transform{ways[0], ways[4], ways[2]} {
+				x.LogN = logN
+				xs = append(xs, x)
+				x.Shift = shift
+				xs = append(xs, x)
+			}
+			for _, x := range xs {
+				runs = append(runs, c.timed(t, in, x, 1))
+			}
+			if logN <= 18 {
+				runs = append(runs, c.timed(t, bytes.Repeat(in, 8), xs[0], 8))
 			}
 		}
 	})
@@ -393,6 +544,51 @@ func TestTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// timed measures a transform, in place unless it goes from natural to natural
+// order.
+func (c *card) timed(t *testing.T, in []byte, x Transform, batch int) timed {
+	t.Helper()
+	r := timed{
+		Op: "ntt", Curve: c.curve.String(), Order: orders[x.From] + " to " + orders[x.To], Inverse: x.Inverse,
+		Coset: x.Shift != nil, N: 1 << x.LogN, Batch: batch, Count: 21,
+	}
+	from, free := c.memory(in)
+	defer free()
+	to := from
+	if x.From == x.To {
+		to, free = c.memory(in)
+		defer free()
+	}
+	c.must(c.Queue(c.Turn, to, from, x))
+	got := c.read(to)
+	onCPU := domain(t, c.curve, x)
+	tries := 3
+	if x.LogN > 22 {
+		tries = 1
+	}
+	for range tries {
+		want := bytes.Clone(in)
+		begin := time.Now()
+		for v := range slices.Chunk(want, len(want)/batch) {
+			onCPU(v)
+			if x.From == x.To {
+				reverse(v, c.curve.ScalarBytes(), x.LogN)
+			}
+		}
+		if d := ms(time.Since(begin)); r.CPUMS == 0 || d < r.CPUMS {
+			r.CPUMS = d
+		}
+		r.Checked = bytes.Equal(got, want)
+	}
+	if !r.Checked {
+		t.Errorf("seed %d: %v: wrong", *seed, x)
+	}
+	least, median := c.time(r.Count, func() error { return c.Queue(c.Turn, to, from, x) })
+	r.MinMS, r.MedianMS = ms(least), ms(median)
+	t.Logf("%v %v, %d of them: min %.4f median %.4f ms, gnark-crypto %.3f ms", c.curve, x, batch, r.MinMS, r.MedianMS, r.CPUMS)
+	return r
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

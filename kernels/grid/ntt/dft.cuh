@@ -3,13 +3,14 @@
 //
 // Contract of the whole file
 //   roots    R is a generated struct of kernels/curves/*_roots.cuh: i = w^2 and
-//            the halves of w + w^3 and w - w^3, for w of order 8, and the same
-//            of 1/w (`inverse`), in Montgomery form below p
-//   range    operands and results are `loose`, below 4p where 4p <= R leaves a
-//            product of them below 2p, else below p
-//   order    forward: natural in, X_j at the place of j's bits reversed; inverse:
-//            the other way, without division by the length
-//   aliasing in place
+//            the halves of w + w^3 and w - w^3, for w of order 8, in Montgomery
+//            form below p
+//   range    operands are `tight`, what sums accept; results are `loose`, below 4p
+//            where 4p <= R leaves a product of them below 2p, else below p
+//   order    down: natural in, X_j at the place of j's bits reversed; up: the other
+//            way, with the same w
+//   memory   y[0], y[Stride], .. to x[0], x[Stride], ..
+//   aliasing y and x are two arrays; y is left undefined
 //   time     independent of data
 //   scope    one thread
 //   cost     in products: 0, 1, 4 for 2, 4, 8 elements
@@ -70,7 +71,6 @@ PIPPIN_HD tight<C> product(const loose<C>& a, const fe<C, 1>& b) {
   return reduce<tight_bound<C>>(mul(a, b));
 }
 
-namespace detail {
 template <class C, class W>
 PIPPIN_HD fe<C, 1> constant(const W& word) {
   fe<C, 1> r;
@@ -78,55 +78,53 @@ PIPPIN_HD fe<C, 1> constant(const W& word) {
   for (int i = 0; i < C::limbs; i++) r.v[i] = word(i);
   return r;
 }
-}  // namespace detail
 
-// The constants of w, or of 1/w.
-template <class C, class R, bool Inverse>
+// w^2, (w + w^3)/2 and (w - w^3)/2 for w of order 8.
+template <class C, class R>
 struct constants {
   PIPPIN_HD static fe<C, 1> i() {
-    return detail::constant<C>([](int k) { return Inverse ? R::inverse_i(k) : R::i(k); });
+    return constant<C>([](int k) { return R::i(k); });
   }
   PIPPIN_HD static fe<C, 1> half_sum() {
-    return detail::constant<C>([](int k) { return Inverse ? R::inverse_half_sum(k) : R::half_sum(k); });
+    return constant<C>([](int k) { return R::half_sum(k); });
   }
   PIPPIN_HD static fe<C, 1> half_difference() {
-    return detail::constant<C>([](int k) { return Inverse ? R::inverse_half_difference(k) : R::half_difference(k); });
+    return constant<C>([](int k) { return R::half_difference(k); });
   }
 };
 
-// Two elements; its own inverse.
-template <class C>
-PIPPIN_HD void two(loose<C>& x0, loose<C>& x1) {
-  const tight<C> a = tighten<C>(x0), b = tighten<C>(x1);
-  x0 = sum_loose<C>(a, b);
-  x1 = difference_loose<C>(a, b);
+// Two elements, both ways.
+template <class C, int Stride>
+PIPPIN_HD void two(const tight<C>* y, loose<C>* x) {
+  x[0] = sum_loose<C>(y[0], y[Stride]);
+  x[Stride] = difference_loose<C>(y[0], y[Stride]);
 }
 
-//   x0 --+--- a0 --+--- X0
-//   x1 --|-+- a1 --+--- X2
-//   x2 --+-|- a2 --+--- X1
-//   x3 ----+- a3 i-+--- X3
-template <class C, class R>
-PIPPIN_HD void four(loose<C>& x0, loose<C>& x1, loose<C>& x2, loose<C>& x3) {
-  const tight<C> y0 = tighten<C>(x0), y1 = tighten<C>(x1), y2 = tighten<C>(x2), y3 = tighten<C>(x3);
-  const tight<C> a3 = product<C>(difference_loose<C>(y1, y3), constants<C, R, false>::i());
+//   y0 --+--- a0 --+--- X0
+//   y1 --|-+- a1 --+--- X2
+//   y2 --+-|- a2 --+--- X1
+//   y3 ----+- a3 i-+--- X3
+template <class C, class R, int Stride>
+PIPPIN_HD void four_down(const tight<C>* y, loose<C>* x) {
+  const tight<C>&y0 = y[0], &y1 = y[Stride], &y2 = y[2 * Stride], &y3 = y[3 * Stride];
+  const tight<C> a3 = product<C>(difference_loose<C>(y1, y3), constants<C, R>::i());
   const tight<C> a0 = sum<C>(y0, y2), a1 = sum<C>(y1, y3), a2 = difference<C>(y0, y2);
-  x0 = sum_loose<C>(a0, a1);
-  x1 = difference_loose<C>(a0, a1);
-  x2 = sum_loose<C>(a2, a3);
-  x3 = difference_loose<C>(a2, a3);
+  x[0] = sum_loose<C>(a0, a1);
+  x[Stride] = difference_loose<C>(a0, a1);
+  x[2 * Stride] = sum_loose<C>(a2, a3);
+  x[3 * Stride] = difference_loose<C>(a2, a3);
 }
 
-// The way back of four.
-template <class C, class R>
-PIPPIN_HD void four_inverse(loose<C>& x0, loose<C>& x1, loose<C>& x2, loose<C>& x3) {
-  const tight<C> y0 = tighten<C>(x0), y1 = tighten<C>(x1), y2 = tighten<C>(x2), y3 = tighten<C>(x3);
-  const tight<C> a3 = product<C>(difference_loose<C>(y2, y3), constants<C, R, true>::i());
+// The butterflies of four_down in the opposite order.
+template <class C, class R, int Stride>
+PIPPIN_HD void four_up(const tight<C>* y, loose<C>* x) {
+  const tight<C>&y0 = y[0], &y1 = y[Stride], &y2 = y[2 * Stride], &y3 = y[3 * Stride];
+  const tight<C> a3 = product<C>(difference_loose<C>(y2, y3), constants<C, R>::i());
   const tight<C> a0 = sum<C>(y0, y1), a1 = difference<C>(y0, y1), a2 = sum<C>(y2, y3);
-  x0 = sum_loose<C>(a0, a2);
-  x2 = difference_loose<C>(a0, a2);
-  x1 = sum_loose<C>(a1, a3);
-  x3 = difference_loose<C>(a1, a3);
+  x[0] = sum_loose<C>(a0, a2);
+  x[2 * Stride] = difference_loose<C>(a0, a2);
+  x[Stride] = sum_loose<C>(a1, a3);
+  x[3 * Stride] = difference_loose<C>(a1, a3);
 }
 
 // Eight elements. Of the odd half, with d_k = x_k - x_(k+4),
@@ -134,11 +132,8 @@ PIPPIN_HD void four_inverse(loose<C>& x0, loose<C>& x1, loose<C>& x2, loose<C>& 
 //   X3, X7 = (d0 - i d2) +- q,  q = w^3 d1 + w d3,
 // and p, q = (w + w^3)/2 (d1 + d3) +- (w - w^3)/2 (d1 - d3): two products.
 template <class C, class R>
-PIPPIN_HD void eight(loose<C>* x) {
-  using K = constants<C, R, false>;
-  tight<C> y[8];
-  PIPPIN_UNROLL
-  for (int k = 0; k < 8; k++) y[k] = tighten<C>(x[k]);
+PIPPIN_HD void eight_down(tight<C>* y, loose<C>* x) {
+  using K = constants<C, R>;
   {
     const tight<C> d1 = difference<C>(y[1], y[5]), d3 = difference<C>(y[3], y[7]);
     y[1] = sum<C>(y[1], y[5]);
@@ -171,14 +166,11 @@ PIPPIN_HD void eight(loose<C>* x) {
   }
 }
 
-// The way back of eight: its butterflies in the opposite order. With v = 1/w,
-// d1 and d3 are v p + v^3 q and v^3 p + v q.
+// The butterflies of eight_down in the opposite order: d1 and d3 are
+// w p + w^3 q and w^3 p + w q.
 template <class C, class R>
-PIPPIN_HD void eight_inverse(loose<C>* x) {
-  using K = constants<C, R, true>;
-  tight<C> y[8];
-  PIPPIN_UNROLL
-  for (int k = 0; k < 8; k++) y[k] = tighten<C>(x[k]);
+PIPPIN_HD void eight_up(tight<C>* y, loose<C>* x) {
+  using K = constants<C, R>;
   {
     const tight<C> p = difference<C>(y[4], y[5]), q = difference<C>(y[6], y[7]);
     y[4] = sum<C>(y[4], y[5]);
@@ -209,6 +201,26 @@ PIPPIN_HD void eight_inverse(loose<C>* x) {
     x[3] = sum_loose<C>(y[3], d3);
     x[7] = difference_loose<C>(y[3], d3);
   }
+}
+
+// a / 2^k for 1 <= k <= 31: the multiple of p that makes the low bits zero, and a
+// shift. Below p + (a - p)/2^k: as tight as a. Cost: N multiply-adds.
+template <class C>
+PIPPIN_HD tight<C> divide(const tight<C>& a, uint32_t k) {
+  const uint32_t q = (a.v[0] * C::np0) & ((1u << k) - 1);
+  uint32_t r[C::limbs + 1];
+  uint64_t carry = 0;
+  PIPPIN_UNROLL
+  for (int i = 0; i < C::limbs; i++) {
+    carry += (uint64_t)q * C::p(i) + a.v[i];
+    r[i] = (uint32_t)carry;
+    carry >>= 32;
+  }
+  r[C::limbs] = (uint32_t)carry;
+  tight<C> b;
+  PIPPIN_UNROLL
+  for (int i = 0; i < C::limbs; i++) b.v[i] = r[i] >> k | r[i + 1] << (32 - k);
+  return b;
 }
 
 }  // namespace pippin::grid::dft

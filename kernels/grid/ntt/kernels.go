@@ -8,14 +8,57 @@ import "github.com/pippin-zk/pippin/kernels"
 
 // The numbers of layout.cuh.
 const (
-	LogEach     = 3            // elements of a thread
-	LogTile     = 10           // elements of a block: the most levels of a pass
-	TileThreads = 1 << 7       // 2^(log_tile - log_each)
-	RowElements = 1 << LogEach // of a node
-	MostLogN    = 28           // of a transform
+	LogThreads  = 7                                          // of a block
+	LogRow      = 3                                          // elements of a row
+	MostLogN    = 28                                         // of a transform
+	LogLow      = 16                                         // powers of a shift in its table of low exponents
+	ShiftPowers = (1 << LogLow) + (1 << (MostLogN - LogLow)) // of both its tables
 )
 
-// Rows is the parameters of the kernel rows of transform.cu.
+// Down is the parameters of the kernel down of transform.cu.
+type Down struct {
+	In      kernels.Pointer // const uint32_t*
+	Out     kernels.Pointer // uint32_t*
+	All     int             // uint64_t
+	LogN    int             // uint64_t
+	Level   int             // uint64_t
+	Bits    int             // uint64_t
+	Inverse bool            // flag
+	Given   int             // uint64_t
+	Rows    kernels.Pointer // const uint32_t*
+	High    kernels.Pointer // const uint32_t*
+	LogRows int             // uint64_t
+	Shift   kernels.Pointer // const uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p Down) Words() []uint64 {
+	return []uint64{uint64(p.In), uint64(p.Out), uint64(p.All), uint64(p.LogN), uint64(p.Level), uint64(p.Bits), kernels.Flag(p.Inverse), uint64(p.Given), uint64(p.Rows), uint64(p.High), uint64(p.LogRows), uint64(p.Shift)}
+}
+
+// Up is the parameters of the kernel up of transform.cu.
+type Up struct {
+	In      kernels.Pointer // const uint32_t*
+	Out     kernels.Pointer // uint32_t*
+	All     int             // uint64_t
+	LogN    int             // uint64_t
+	Level   int             // uint64_t
+	Bits    int             // uint64_t
+	Inverse bool            // flag
+	Given   int             // uint64_t
+	Rows    kernels.Pointer // const uint32_t*
+	High    kernels.Pointer // const uint32_t*
+	LogRows int             // uint64_t
+	Shift   kernels.Pointer // const uint32_t*
+	Natural bool            // flag
+}
+
+// Words are the parameters in the kernel's order.
+func (p Up) Words() []uint64 {
+	return []uint64{uint64(p.In), uint64(p.Out), uint64(p.All), uint64(p.LogN), uint64(p.Level), uint64(p.Bits), kernels.Flag(p.Inverse), uint64(p.Given), uint64(p.Rows), uint64(p.High), uint64(p.LogRows), uint64(p.Shift), kernels.Flag(p.Natural)}
+}
+
+// Rows is the parameters of the kernel rows of tables.cu.
 type Rows struct {
 	Rows  kernels.Pointer // uint32_t*
 	Count int             // uint64_t
@@ -27,48 +70,97 @@ func (p Rows) Words() []uint64 {
 	return []uint64{uint64(p.Rows), uint64(p.Count), uint64(p.Shift)}
 }
 
-// Forward is the parameters of the kernel forward of transform.cu.
-type Forward struct {
-	In      kernels.Pointer // const uint32_t*
-	Out     kernels.Pointer // uint32_t*
-	All     int             // uint64_t
-	LogN    int             // uint64_t
-	Level   int             // uint64_t
-	Bits    int             // uint64_t
-	Rows    kernels.Pointer // const uint32_t*
-	LogRows int             // uint64_t
-	High    kernels.Pointer // const uint32_t*
+// Powers is the parameters of the kernel powers of tables.cu.
+type Powers struct {
+	Powers kernels.Pointer // uint32_t*
+	Base   kernels.Pointer // const uint32_t*
 }
 
 // Words are the parameters in the kernel's order.
-func (p Forward) Words() []uint64 {
-	return []uint64{uint64(p.In), uint64(p.Out), uint64(p.All), uint64(p.LogN), uint64(p.Level), uint64(p.Bits), uint64(p.Rows), uint64(p.LogRows), uint64(p.High)}
+func (p Powers) Words() []uint64 {
+	return []uint64{uint64(p.Powers), uint64(p.Base)}
 }
 
-// Inverse is the parameters of the kernel inverse of transform.cu.
-type Inverse struct {
-	In      kernels.Pointer // const uint32_t*
-	Out     kernels.Pointer // uint32_t*
-	All     int             // uint64_t
-	LogN    int             // uint64_t
-	Level   int             // uint64_t
-	Bits    int             // uint64_t
-	Rows    kernels.Pointer // const uint32_t*
-	LogRows int             // uint64_t
-	High    kernels.Pointer // const uint32_t*
-	Scale   kernels.Pointer // const uint32_t*
+// Reverse is the parameters of the kernel reverse of tables.cu.
+type Reverse struct {
+	Data kernels.Pointer // uint32_t*
+	All  int             // uint64_t
+	LogN int             // uint64_t
 }
 
 // Words are the parameters in the kernel's order.
-func (p Inverse) Words() []uint64 {
-	return []uint64{uint64(p.In), uint64(p.Out), uint64(p.All), uint64(p.LogN), uint64(p.Level), uint64(p.Bits), uint64(p.Rows), uint64(p.LogRows), uint64(p.High), uint64(p.Scale)}
+func (p Reverse) Words() []uint64 {
+	return []uint64{uint64(p.Data), uint64(p.All), uint64(p.LogN)}
+}
+
+// Passes is the kernels for one curve's scalar field, so many elements a thread.
+type Passes struct {
+	Down kernels.Kernel[Down]
+	Up   kernels.Kernel[Up]
+}
+
+// ForPasses finds them by name; false when there are none.
+func ForPasses(curve, elements string) (Passes, bool) {
+	k, ok := allPasses[kernels.Key(curve, elements)]
+	return k, ok
+}
+
+var allPasses = map[string]Passes{
+	"bn254_2": {
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bn254_2_transform", Symbol: "pippin_bn254_2_down", Threads: 128}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bn254_2_transform", Symbol: "pippin_bn254_2_up", Threads: 128}},
+	},
+	"bn254_4": {
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bn254_4_transform", Symbol: "pippin_bn254_4_down", Threads: 128}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bn254_4_transform", Symbol: "pippin_bn254_4_up", Threads: 128}},
+	},
+	"bn254_8": {
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bn254_8_transform", Symbol: "pippin_bn254_8_down", Threads: 128}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bn254_8_transform", Symbol: "pippin_bn254_8_up", Threads: 128}},
+	},
+	"bls12_377_2": {
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_377_2_transform", Symbol: "pippin_bls12_377_2_down", Threads: 128}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_377_2_transform", Symbol: "pippin_bls12_377_2_up", Threads: 128}},
+	},
+	"bls12_377_4": {
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_377_4_transform", Symbol: "pippin_bls12_377_4_down", Threads: 128}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_377_4_transform", Symbol: "pippin_bls12_377_4_up", Threads: 128}},
+	},
+	"bls12_377_8": {
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_377_8_transform", Symbol: "pippin_bls12_377_8_down", Threads: 128}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_377_8_transform", Symbol: "pippin_bls12_377_8_up", Threads: 128}},
+	},
+	"bls12_381_2": {
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_381_2_transform", Symbol: "pippin_bls12_381_2_down", Threads: 128}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_381_2_transform", Symbol: "pippin_bls12_381_2_up", Threads: 128}},
+	},
+	"bls12_381_4": {
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_381_4_transform", Symbol: "pippin_bls12_381_4_down", Threads: 128}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_381_4_transform", Symbol: "pippin_bls12_381_4_up", Threads: 128}},
+	},
+	"bls12_381_8": {
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_381_8_transform", Symbol: "pippin_bls12_381_8_down", Threads: 128}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_381_8_transform", Symbol: "pippin_bls12_381_8_up", Threads: 128}},
+	},
+	"bw6_761_2": {
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_2_transform", Symbol: "pippin_bw6_761_2_down", Threads: 128}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_2_transform", Symbol: "pippin_bw6_761_2_up", Threads: 128}},
+	},
+	"bw6_761_4": {
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_4_transform", Symbol: "pippin_bw6_761_4_down", Threads: 128}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_4_transform", Symbol: "pippin_bw6_761_4_up", Threads: 128}},
+	},
+	"bw6_761_8": {
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_8_transform", Symbol: "pippin_bw6_761_8_down", Threads: 128}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_8_transform", Symbol: "pippin_bw6_761_8_up", Threads: 128}},
+	},
 }
 
 // Field is the kernels for one curve's scalar field.
 type Field struct {
 	Rows    kernels.Kernel[Rows]
-	Forward kernels.Kernel[Forward]
-	Inverse kernels.Kernel[Inverse]
+	Powers  kernels.Kernel[Powers]
+	Reverse kernels.Kernel[Reverse]
 }
 
 // ForField finds them by name; false when there are none.
@@ -79,23 +171,23 @@ func ForField(curve string) (Field, bool) {
 
 var allField = map[string]Field{
 	"bn254": {
-		Rows:    kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bn254_transform", Symbol: "pippin_bn254_rows", Threads: 128}},
-		Forward: kernels.Kernel[Forward]{Entry: kernels.Entry{Unit: "ntt/bn254_transform", Symbol: "pippin_bn254_forward", Threads: 128}},
-		Inverse: kernels.Kernel[Inverse]{Entry: kernels.Entry{Unit: "ntt/bn254_transform", Symbol: "pippin_bn254_inverse", Threads: 128, Stack: 8}},
+		Rows:    kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bn254_tables", Symbol: "pippin_bn254_rows", Threads: 128}},
+		Powers:  kernels.Kernel[Powers]{Entry: kernels.Entry{Unit: "ntt/bn254_tables", Symbol: "pippin_bn254_powers", Threads: 128}},
+		Reverse: kernels.Kernel[Reverse]{Entry: kernels.Entry{Unit: "ntt/bn254_tables", Symbol: "pippin_bn254_reverse", Threads: 256}},
 	},
 	"bls12_377": {
-		Rows:    kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bls12_377_transform", Symbol: "pippin_bls12_377_rows", Threads: 128}},
-		Forward: kernels.Kernel[Forward]{Entry: kernels.Entry{Unit: "ntt/bls12_377_transform", Symbol: "pippin_bls12_377_forward", Threads: 128, Stack: 8}},
-		Inverse: kernels.Kernel[Inverse]{Entry: kernels.Entry{Unit: "ntt/bls12_377_transform", Symbol: "pippin_bls12_377_inverse", Threads: 128}},
+		Rows:    kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bls12_377_tables", Symbol: "pippin_bls12_377_rows", Threads: 128}},
+		Powers:  kernels.Kernel[Powers]{Entry: kernels.Entry{Unit: "ntt/bls12_377_tables", Symbol: "pippin_bls12_377_powers", Threads: 128}},
+		Reverse: kernels.Kernel[Reverse]{Entry: kernels.Entry{Unit: "ntt/bls12_377_tables", Symbol: "pippin_bls12_377_reverse", Threads: 256}},
 	},
 	"bls12_381": {
-		Rows:    kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bls12_381_transform", Symbol: "pippin_bls12_381_rows", Threads: 128}},
-		Forward: kernels.Kernel[Forward]{Entry: kernels.Entry{Unit: "ntt/bls12_381_transform", Symbol: "pippin_bls12_381_forward", Threads: 128, Stack: 24}},
-		Inverse: kernels.Kernel[Inverse]{Entry: kernels.Entry{Unit: "ntt/bls12_381_transform", Symbol: "pippin_bls12_381_inverse", Threads: 128, Stack: 16}},
+		Rows:    kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bls12_381_tables", Symbol: "pippin_bls12_381_rows", Threads: 128}},
+		Powers:  kernels.Kernel[Powers]{Entry: kernels.Entry{Unit: "ntt/bls12_381_tables", Symbol: "pippin_bls12_381_powers", Threads: 128}},
+		Reverse: kernels.Kernel[Reverse]{Entry: kernels.Entry{Unit: "ntt/bls12_381_tables", Symbol: "pippin_bls12_381_reverse", Threads: 256}},
 	},
 	"bw6_761": {
-		Rows:    kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bw6_761_transform", Symbol: "pippin_bw6_761_rows", Threads: 128}},
-		Forward: kernels.Kernel[Forward]{Entry: kernels.Entry{Unit: "ntt/bw6_761_transform", Symbol: "pippin_bw6_761_forward", Threads: 128, Stack: 24}},
-		Inverse: kernels.Kernel[Inverse]{Entry: kernels.Entry{Unit: "ntt/bw6_761_transform", Symbol: "pippin_bw6_761_inverse", Threads: 128, Stack: 24}},
+		Rows:    kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bw6_761_tables", Symbol: "pippin_bw6_761_rows", Threads: 128}},
+		Powers:  kernels.Kernel[Powers]{Entry: kernels.Entry{Unit: "ntt/bw6_761_tables", Symbol: "pippin_bw6_761_powers", Threads: 128}},
+		Reverse: kernels.Kernel[Reverse]{Entry: kernels.Entry{Unit: "ntt/bw6_761_tables", Symbol: "pippin_bw6_761_reverse", Threads: 256}},
 	},
 }

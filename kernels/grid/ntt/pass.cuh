@@ -1,0 +1,400 @@
+// pass.cuh: one pass of a number-theoretic transform, by a block, for any field
+// and number of elements a thread.
+//
+// A block has a tile of 2^log_tile elements in 2^log_columns columns: element m
+// of column c is at place (m 2^log_columns + c) of the tile, and `stride` = n /
+// 2^(level+bits) apart in memory, columns being neighbours there. In the pass of
+// the last levels stride is 1: the tile is whole nodes, one after the other.
+//
+//   in a step a thread's elements differ in log_each bits of their place, here 3:
+//
+//        node .. node | k k k | low .. low | column .. column
+//        (levels done)  (step)
+//
+// A step of 8 elements costs 7 products for t^k and 4 inside; the first one down
+// and the last one up, whose t is 1, only those inside.
+//
+// The inverse has t^-k and 1/w. t^-1 = v / w, where v is the t of the mirrored
+// node: an angle a below 1/8 becomes 1/8 - a; for a number its bits below the
+// highest one inverted; the row after the last for node 0. With powers of v for
+// those of t^-1, what is missing is w^-k, and the sum over k of x_k w^-k w^-jk is
+// the one of x_k w^(-(j+1)k): X_(-1-j) of the transform with w, whose place, in
+// reversed order, is the complement of j's. So one table and one set of constants
+// serve both, and the inverse puts elements to other places.
+//
+// Source: the order of Cooley and Tukey with twiddles that depend on the node
+// alone, so that they are few in the first passes.
+#pragma once
+#include "dft.cuh"
+#include "layout.cuh"
+
+namespace pippin::grid {
+
+// What the host says of a pass; see transform.cu.
+struct pass_of {
+  const uint32_t* in;
+  uint32_t* out;
+  uint64_t all;
+  uint32_t log_n, level, bits;
+  bool inverse;
+  const uint32_t *rows, *high;
+  uint32_t log_rows;
+  const uint32_t* shift;
+};
+
+// The lowest `bits` bits of v, 1 to 32 of them, in reverse.
+PIPPIN_HD uint32_t reversed(uint32_t v, uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __brev(v) >> (32 - bits);
+#else
+  uint32_t r = 0;
+  for (uint32_t i = 0; i < bits; i++) r |= (v >> i & 1) << (bits - 1 - i);
+  return r;
+#endif
+}
+
+// C is a field, R its roots of unity.
+template <class C, class R, int LogEach>
+struct pass {
+  using element = dft::loose<C>;
+  using summand = dft::tight<C>;
+  static constexpr int words = C::limbs;
+  static constexpr int each = 1 << LogEach;
+  static constexpr uint32_t log_each = LogEach, log_tile = log_threads + log_each, tile = 1u << log_tile;
+  static_assert(LogEach <= (int)log_row);
+
+  pass_of p;
+  uint32_t* shared;  // tile * words
+  uint64_t first;    // the tile's place in memory, in elements
+  uint32_t node;     // of its first column, at `level`
+  uint32_t log_stride, log_columns;
+  bool gathered;     // nodes of the tile are neighbours in natural order
+
+  PIPPIN_HD pass(const pass_of& p, uint32_t* shared, bool gathered)
+      : p(p), shared(shared), log_stride(p.log_n - p.level - p.bits), gathered(gathered) {
+    const uint64_t block = blockIdx.x;
+    log_columns = last_levels() ? 0 : log_tile - p.bits;
+    if (gathered) {
+      const uint32_t log_groups = p.log_n - log_tile;  // tiles of a transform
+      first = block >> log_groups << p.log_n;
+      node = (uint32_t)(block & ((1ull << log_groups) - 1)) << (log_tile - p.bits);
+    } else if (last_levels()) {
+      first = block << log_tile;
+      node = (uint32_t)(first >> p.bits);
+    } else {
+      const uint32_t log_groups = log_stride - log_columns;  // tiles that share a node
+      node = (uint32_t)(block >> log_groups);
+      first = (block >> log_groups << (p.bits + log_stride)) + ((block & ((1ull << log_groups) - 1)) << log_columns);
+    }
+    node &= (1u << p.level) - 1;  // transforms of a batch follow each other
+  }
+
+  PIPPIN_HD bool last_levels() const { return log_stride == 0; }
+
+  // The node, at `level`, of an element of a tile of last levels.
+  PIPPIN_HD uint32_t node_at(uint32_t place) const {
+    const uint32_t b = node + (place >> p.bits);
+    return gathered ? reversed(b, p.level) : b & ((1u << p.level) - 1);
+  }
+
+  // Where an element of the tile is in memory.
+  PIPPIN_HD uint64_t at(uint32_t place) const {
+    if (gathered) return first + ((uint64_t)node_at(place) << p.bits) + (place & ((1u << p.bits) - 1));
+    return first + ((uint64_t)(place >> log_columns) << log_stride) + (place & ((1u << log_columns) - 1));
+  }
+
+  // The node of a step that begins s levels into the pass.
+  PIPPIN_HD uint32_t node_of(uint32_t place, uint32_t s) const {
+    const uint32_t m = place >> log_columns, above = last_levels() ? node_at(place) : node;
+    return above << s | ((m >> (p.bits - s)) & ((1u << s) - 1));
+  }
+
+  // The place of shared memory where 16 bytes of an element are: lanes whose
+  // elements are 1, 8, 64 or more apart meet no bank twice.
+  PIPPIN_HD uint32_t* quad(uint32_t place, int q) const {
+    return shared + 4 * (q * tile + (place ^ ((place >> 3 ^ place >> 6) & 7)));
+  }
+
+  PIPPIN_HD element take(uint32_t place) const {
+    element x;
+    PIPPIN_UNROLL
+    for (int q = 0; q < words / 4; q++) {
+      const mp::num<4> w = load_words<4>(quad(place, q));
+      PIPPIN_UNROLL
+      for (int i = 0; i < 4; i++) x.v[4 * q + i] = w[i];
+    }
+    return x;
+  }
+
+  PIPPIN_HD void put(uint32_t place, const mp::num<words>& x) const {
+    PIPPIN_UNROLL
+    for (int q = 0; q < words / 4; q++) {
+      store_words(quad(place, q), mp::num<4>{x[4 * q], x[4 * q + 1], x[4 * q + 2], x[4 * q + 3]});
+    }
+  }
+
+  // The places of a thread's elements: k goes into log_each bits from `at` on.
+  PIPPIN_HD static uint32_t spread(uint32_t k, uint32_t at) {
+    return threadIdx.x >> at << (at + log_each) | k << at | (threadIdx.x & ((1u << at) - 1));
+  }
+  // Those that are apart by as many as there are threads.
+  PIPPIN_HD static uint32_t apart(uint32_t k) { return k << log_threads | threadIdx.x; }
+
+  // The same for the step at the beginning of a pass: of transforms of 2 and 4
+  // elements a thread may have several.
+  PIPPIN_HD uint32_t first_place(uint32_t k) const {
+    if (p.bits >= log_each) return spread(k, log_columns + p.bits - log_each);
+    const uint32_t digit = k >> (log_each - p.bits), which = k & ((1u << (log_each - p.bits)) - 1);
+    return spread(which << p.bits | digit, 0);
+  }
+
+  // Where the inverse has the k-th element instead: X_(-1-j) for X_j, or X_(-j)
+  // in the step whose t is 1.
+  template <int Levels>
+  PIPPIN_HD uint32_t turned(int k, bool plain) const {
+    constexpr int same = each >> Levels, mask = (1 << Levels) - 1;
+    const int digit = k / same;
+    const int below = digit < 2 ? 0 : digit < 4 ? 1 : 3;
+    return (uint32_t)(k ^ (p.inverse ? (plain ? below : mask) * same : 0));
+  }
+
+  // x_k to x_k t^k.
+  template <int Levels>
+  PIPPIN_HD void twist(element* x, summand* y, uint32_t b) const {
+    constexpr int same = each >> Levels;  // elements with one factor
+    constexpr uint32_t row = words << log_row;
+    uint32_t below = b >> 1;
+    PIPPIN_UNROLL
+    for (int i = 1; i < 32; i *= 2) below |= below >> i;
+    const uint32_t index = p.inverse ? b == 0 ? 1u << p.log_rows : (b ^ below) & ((1u << p.log_rows) - 1)
+                                     : b & ((1u << p.log_rows) - 1);
+    const uint32_t above = (p.inverse ? b ^ below : b) >> p.log_rows;
+    const uint32_t* from = p.rows + (uint64_t)index * row;
+    PIPPIN_UNROLL
+    for (int i = 0; i < same; i++) y[i] = dft::tighten<C>(x[i]);
+    // A row, or for nodes beyond the table two.
+#pragma unroll 1
+    for (;;) {
+      PIPPIN_UNROLL
+      for (int k = 1; k < 1 << Levels; k++) {
+        const fe<C, 1> f = {load_words<words>(from + k * (8 >> Levels) * words)};
+        PIPPIN_UNROLL
+        for (int i = k * same; i < (k + 1) * same; i++) y[i] = dft::product<C>(x[i], f);
+      }
+      const uint32_t* next = p.high + (uint64_t)above * row;
+      if (above == 0 || from == next) return;
+      from = next;
+      PIPPIN_UNROLL
+      for (int k = same; k < each; k++) x[k] = dft::loosen<C>(y[k]);
+    }
+  }
+
+  template <int Levels>
+  PIPPIN_HD static void butterflies_down(summand* y, element* x) {
+    constexpr int same = each >> Levels;
+    if constexpr (Levels == 3) {
+      dft::eight_down<C, R>(y, x);
+    } else {
+      PIPPIN_UNROLL
+      for (int i = 0; i < same; i++) {
+        if constexpr (Levels == 2) {
+          dft::four_down<C, R, same>(y + i, x + i);
+        } else {
+          dft::two<C, same>(y + i, x + i);
+        }
+      }
+    }
+  }
+  template <int Levels>
+  PIPPIN_HD static void butterflies_up(summand* y, element* x) {
+    constexpr int same = each >> Levels;
+    if constexpr (Levels == 3) {
+      dft::eight_up<C, R>(y, x);
+    } else {
+      PIPPIN_UNROLL
+      for (int i = 0; i < same; i++) {
+        if constexpr (Levels == 2) {
+          dft::four_up<C, R, same>(y + i, x + i);
+        } else {
+          dft::two<C, same>(y + i, x + i);
+        }
+      }
+    }
+  }
+
+  // Elements of memory and of shared memory are what a step accepts: canonical
+  // at first, then what the step before left.
+  PIPPIN_HD static summand trusted(const element& x) { return {x.v}; }
+
+  // x times s^k, from tables of the powers below 2^log_low and of every
+  // 2^log_low-th one.
+  PIPPIN_HD summand shifted(const summand& x, uint32_t k) const {
+    const uint32_t low = k & ((1u << log_low) - 1), top = k >> log_low;
+    summand y = dft::product<C>(dft::loosen<C>(x), fe<C, 1>{load_words<words>(p.shift + (uint64_t)low * words)});
+    if (top == 0) return y;
+    return dft::product<C>(dft::loosen<C>(y), fe<C, 1>{load_words<words>(p.shift + (uint64_t)((1u << log_low) + top) * words)});
+  }
+
+  // Element i of all transforms, which is the k-th of its own, from the input:
+  // each vector has `given` elements there, and zeros after them.
+  PIPPIN_HD element input(uint64_t i, uint32_t k, uint64_t given) const {
+    if (i >= p.all || k >= given) return {mp::zero<words>()};
+    return {load_words<words>(p.in + ((i >> p.log_n) * given + k) * words)};
+  }
+  // The same in a later pass.
+  PIPPIN_HD element between(uint64_t i) const {
+    return i < p.all ? element{load_words<words>(p.in + i * words)} : element{mp::zero<words>()};
+  }
+  PIPPIN_HD void output(uint64_t i, const mp::num<words>& x) const {
+    if (i < p.all) store_words(p.out + i * words, x);
+  }
+  // An answer, the k-th of its transform.
+  PIPPIN_HD void answer(uint64_t i, uint32_t k, const element& x) const {
+    summand y = dft::tighten<C>(x);
+    if (p.inverse) {
+      y = dft::divide<C>(y, p.log_n);
+      if (p.shift != nullptr) y = shifted(y, k);
+    }
+    output(i, reduce<1>(y).v);
+  }
+  // The number of an element in its transform.
+  PIPPIN_HD uint32_t number(uint64_t i) const { return (uint32_t)i & ((1u << p.log_n) - 1); }
+
+  template <int Levels>
+  PIPPIN_HD void step_down(element* x, uint32_t b, bool plain) const {
+    summand y[each];
+    if (plain) {
+      PIPPIN_UNROLL
+      for (int k = 0; k < each; k++) y[k] = trusted(x[k]);
+    } else {
+      twist<Levels>(x, y, b);
+    }
+    butterflies_down<Levels>(y, x);
+  }
+
+  // The levels at the beginning of a pass that make no whole step.
+  template <int Levels>
+  PIPPIN_HD void begin_down(element* x) const {
+    step_down<Levels>(x, node_of(first_place(0), 0), p.level == 0);
+    PIPPIN_UNROLL
+    for (int k = 0; k < each; k++) put(first_place(turned<Levels>(k, p.level == 0)), x[k].v);
+  }
+
+  PIPPIN_HD void down(uint64_t given) const {
+    element x[each];
+    const uint32_t rest = p.bits % log_each;
+    PIPPIN_UNROLL
+    for (int k = 0; k < each; k++) {
+      const uint64_t i = at(first_place(k));
+      x[k] = p.level == 0 ? input(i, number(i), given) : between(i);
+    }
+    if (p.level == 0 && p.shift != nullptr && !p.inverse) {
+      PIPPIN_UNROLL
+      for (int k = 0; k < each; k++) x[k] = dft::loosen<C>(shifted(trusted(x[k]), number(at(first_place(k)))));
+    }
+    if constexpr (LogEach > 2) {
+      if (rest == 2) begin_down<2>(x);
+    }
+    if constexpr (LogEach > 1) {
+      if (rest == 1) begin_down<1>(x);
+    }
+#pragma unroll 1
+    for (uint32_t s = rest; s < p.bits; s += log_each) {
+      const uint32_t from = log_columns + p.bits - s - log_each;
+      if (s > 0) {
+        __syncthreads();
+        PIPPIN_UNROLL
+        for (int k = 0; k < each; k++) x[k] = take(spread(k, from));
+      }
+      step_down<LogEach>(x, node_of(spread(0, from), s), p.level + s == 0);
+      PIPPIN_UNROLL
+      for (int k = 0; k < each; k++) put(spread(turned<LogEach>(k, p.level + s == 0), from), x[k].v);
+    }
+    __syncthreads();
+    if (last_levels()) {
+      PIPPIN_LOOP
+      for (int k = 0; k < each; k++) {
+        const uint64_t i = at(apart(k));
+        answer(i, reversed(number(i), p.log_n), take(apart(k)));
+      }
+    } else {
+      PIPPIN_UNROLL
+      for (int k = 0; k < each; k++) output(at(apart(k)), take(apart(k)).v);
+    }
+  }
+
+  template <int Levels>
+  PIPPIN_HD void step_up(element* x, uint32_t b, bool plain) const {
+    summand y[each];
+    PIPPIN_UNROLL
+    for (int k = 0; k < each; k++) y[k] = trusted(x[k]);
+    butterflies_up<Levels>(y, x);
+    if (plain) return;
+    twist<Levels>(x, y, b);
+    PIPPIN_UNROLL
+    for (int k = 0; k < each; k++) x[k] = dft::loosen<C>(y[k]);
+  }
+
+  // The levels at the beginning of a pass, which up does last.
+  template <int Levels>
+  PIPPIN_HD void end_up(element* x) const {
+    PIPPIN_UNROLL
+    for (int k = 0; k < each; k++) x[k] = take(first_place(turned<Levels>(k, p.level == 0)));
+    step_up<Levels>(x, node_of(first_place(0), 0), p.level == 0);
+  }
+
+  PIPPIN_HD void up(uint64_t given, bool natural) const {
+    element x[each];
+    PIPPIN_UNROLL
+    for (int k = 0; k < each; k++) {
+      uint32_t place = apart(k);
+      if (gathered) {  // neighbours in natural order are in different nodes
+        const uint32_t log_nodes = log_tile - p.bits;
+        place = (place & ((1u << log_nodes) - 1)) << p.bits | place >> log_nodes;
+      }
+      const uint64_t i = at(place);
+      if (last_levels()) {
+        const uint32_t n = reversed(number(i), p.log_n);
+        x[k] = natural ? input(i, n, given) : between(i);
+        if (p.shift != nullptr && !p.inverse) x[k] = dft::loosen<C>(shifted(trusted(x[k]), n));
+      } else {
+        x[k] = between(i);
+      }
+      put(place, x[k].v);
+    }
+    const uint32_t rest = p.bits % log_each;
+#pragma unroll 1
+    for (uint32_t s = p.bits; s > rest;) {
+      s -= log_each;
+      const uint32_t from = log_columns + p.bits - s - log_each;
+      __syncthreads();
+      PIPPIN_UNROLL
+      for (int k = 0; k < each; k++) x[k] = take(spread(turned<LogEach>(k, p.level + s == 0), from));
+      step_up<LogEach>(x, node_of(spread(0, from), s), p.level + s == 0);
+      if (s == 0) break;  // x is what it is to be
+      PIPPIN_UNROLL
+      for (int k = 0; k < each; k++) put(spread(k, from), x[k].v);
+    }
+    if (rest > 0) __syncthreads();
+    if constexpr (LogEach > 2) {
+      if (rest == 2) end_up<2>(x);
+    }
+    if constexpr (LogEach > 1) {
+      if (rest == 1) end_up<1>(x);
+    }
+    if (p.level == 0) {
+      PIPPIN_UNROLL
+      for (int k = 0; k < each; k++) put(first_place(k), x[k].v);
+      PIPPIN_LOOP
+      for (int k = 0; k < each; k++) {
+        const uint64_t i = at(first_place(k));
+        answer(i, number(i), take(first_place(k)));
+      }
+    } else {
+      PIPPIN_UNROLL
+      for (int k = 0; k < each; k++) output(at(first_place(k)), x[k].v);
+    }
+  }
+};
+
+}  // namespace pippin::grid

@@ -1,0 +1,73 @@
+// tables.cu: what transforms read beside their vectors, and the reversal of a
+// vector's order. Compiled for one curve's scalar field.
+//
+//   rows     the table of rows
+//   powers   powers of a shift
+//   reverse  elements of vectors to the places of reversed order, in place
+#include "dft.cuh"
+#include "field.cuh"
+#include "layout.cuh"
+#include "pass.cuh"
+
+namespace pippin::grid {
+
+using prime = prime_field<field>;
+constexpr int words = field::limbs;
+
+// Row r: t^0 .. t^7 of node r << shift, and of a node that would be at an angle
+// of 1/8 in the place after the last. A thread a row.
+PIPPIN_KERNEL((128), rows)
+(uint32_t* rows, uint64_t count, uint64_t shift) {
+  const uint64_t r = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (r > count) return;
+  // 2^28 times the angle of t.
+  const uint32_t angle = r == count ? 1u << (most_log_n - 3) : reversed((uint32_t)(r << shift << log_row), most_log_n);
+  prime::elem base = {dft::constant<field>([](int i) { return roots::root(i); }).v}, t = prime::one();
+  PIPPIN_LOOP
+  for (uint32_t i = 0; i < most_log_n; i++) {
+    if (angle >> i & 1) t = prime::mul(t, base);
+    base = prime::sqr(base);
+  }
+  prime::elem power = prime::one();
+  PIPPIN_LOOP
+  for (uint32_t k = 0; k < 1 << log_row; k++) {
+    prime::store(rows + ((r << log_row) + k) * words, power);
+    power = prime::mul(power, t);
+  }
+}
+
+// The powers of *base below 2^log_low, and from there on those of its
+// 2^log_low-th power. A thread a power.
+PIPPIN_KERNEL((128), powers)
+(uint32_t* powers, const uint32_t* base) {
+  const uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= shift_powers) return;
+  const uint32_t exponent = i < 1 << log_low ? (uint32_t)i : (uint32_t)(i - (1 << log_low)) << log_low;
+  prime::elem b = prime::load(base), power = prime::one();
+  PIPPIN_LOOP
+  for (uint32_t e = exponent; e != 0; e >>= 1) {
+    if (e & 1) power = prime::mul(power, b);
+    b = prime::sqr(b);
+  }
+  prime::store(powers + i * words, power);
+}
+
+// Vectors of 2^log_n elements each, `all` together, 8 <= log_n: element i and the
+// one at i's bits reversed change places. A block has the elements whose first and
+// last four bits are any and the others fixed, whose partners are another block's.
+PIPPIN_KERNEL((256), reverse)
+(uint32_t* data, uint64_t all, uint64_t log_n) {
+  const uint32_t log_blocks = (uint32_t)log_n - 8;  // of a vector
+  const uint64_t block = blockIdx.x;
+  const uint64_t first = block >> log_blocks << log_n;
+  if (first >= all) return;
+  const uint32_t middle = (uint32_t)(block & ((1ull << log_blocks) - 1));
+  const uint32_t i = (threadIdx.x >> 4) << (log_n - 4) | middle << 4 | (threadIdx.x & 15), j = reversed(i, (uint32_t)log_n);
+  if (i >= j) return;
+  uint32_t *x = data + (first + i) * words, *y = data + (first + j) * words;
+  const mp::num<words> a = load_words<words>(x), b = load_words<words>(y);
+  store_words(x, b);
+  store_words(y, a);
+}
+
+}  // namespace pippin::grid
