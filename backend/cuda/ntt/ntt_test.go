@@ -42,6 +42,8 @@ var (
 	longest = flag.Int("longest", 0, "logarithm of the longest transform that is compared with gnark-crypto's: 13, on a GPU 20")
 	record  = flag.String("record", "", "file for the record of TestTimes")
 	times   = flag.String("times", "", "logarithms of sizes for TestTimes, such as 16,20,22")
+	plans   = flag.String("plans", "", "logarithms of sizes for TestPlans, with a batch or without, such as 16x8,20")
+	only    = flag.String("curves", "", "curves to test, such as bn254,bw6-761; all")
 	seed    = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
 )
 
@@ -218,6 +220,9 @@ func (c *card) elements(n int, salt uint64) []byte {
 
 func eachCurve(t *testing.T, f func(*testing.T, *card)) {
 	for _, c := range backend.Curves() {
+		if *only != "" && !slices.Contains(strings.Split(*only, ","), c.String()) {
+			continue
+		}
 		t.Run(c.String(), func(t *testing.T) { f(t, open(t, c)) })
 	}
 }
@@ -232,8 +237,11 @@ var ways = []Transform{
 	{From: backend.Natural, To: backend.Natural, Inverse: true},
 }
 
-func (x Transform) String() string {
-	text := fmt.Sprintf("2^%d %s to %s", x.LogN, orders[x.From], orders[x.To])
+func (x Transform) String() string { return fmt.Sprintf("2^%d %s", x.LogN, x.way()) }
+
+// way is the transform without its size.
+func (x Transform) way() string {
+	text := orders[x.From] + " to " + orders[x.To]
 	if x.Inverse {
 		text += ", inverse"
 	}
@@ -345,13 +353,13 @@ func TestEachPlan(t *testing.T) {
 	})
 }
 
-// fits tells whether passes of these levels are possible: with tiles of 2^tile
-// elements that are neighbours in as many columns.
+// fits tells whether passes of these levels are possible: a whole step in each but
+// the last, and columns that are in memory.
 func fits(logN, tile int, passes []int) bool {
 	level := 0
 	for i, bits := range passes {
 		last := i == len(passes)-1
-		if bits < 1 || bits > tile || !last && tile-bits > logN-level-bits || last && i > 0 && tile > logN {
+		if bits < 1 || bits > tile || !last && bits < tile-kernel.LogThreads || !last && tile-bits > logN-level-bits || last && i > 0 && tile > logN {
 			return false
 		}
 		level += bits
@@ -486,10 +494,8 @@ func TestPlan(t *testing.T) {
 type timed struct {
 	Op       string  `json:"op"` // "ntt"
 	Curve    string  `json:"curve"`
-	Order    string  `json:"order"` // such as "natural to reversed"
-	Inverse  bool    `json:"inverse"`
-	Coset    bool    `json:"coset"`
-	N        int     `json:"n"`
+	Order    string  `json:"order"` // such as "natural to reversed, on a coset"
+	N        int     `json:"n"`     // of each
 	Batch    int     `json:"batch"`
 	Count    int     `json:"count"`
 	MinMS    float64 `json:"min_ms"`
@@ -546,13 +552,93 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// TestPlans prints what transforms take with every plan of passes that is worth a
+// thought, quickest first: what split is made from.
+func TestPlans(t *testing.T) {
+	if *plans == "" {
+		t.Skip("no -plans given")
+	}
+	defer func() { plan = split }()
+	eachCurve(t, func(t *testing.T, c *card) {
+		for s := range strings.SplitSeq(*plans, ",") {
+			size, many, _ := strings.Cut(s, "x")
+			logN, err := strconv.Atoi(size)
+			c.must(err)
+			batch, err := strconv.Atoi(cmp.Or(many, "1"))
+			c.must(err)
+			in, free := c.memory(c.elements(batch<<logN, 400))
+			out, freeOut := c.memory(make([]byte, in.Size()))
+			for _, x := range []Transform{ways[0], ways[4], ways[2]} {
+				x.LogN = logN
+				type result struct {
+					time   time.Duration
+					each   int
+					passes []int
+				}
+				var all []result
+				for log := 1; log <= kernel.LogRow; log++ {
+					for _, passes := range compositions(logN, log+kernel.LogThreads) {
+						plan = func(int, int) (int, []int) { return log, passes }
+						to := in
+						if x.From == x.To {
+							to = out
+						}
+						queue := func() error { return c.Queue(c.Turn, to, in, x) }
+						c.must(queue())
+						least, _ := c.time(7, queue)
+						all = append(all, result{least, 1 << log, passes})
+					}
+				}
+				slices.SortFunc(all, func(a, b result) int { return cmp.Compare(a.time, b.time) })
+				line := fmt.Sprintf("%v %v, %d of them:", c.curve, x, batch)
+				for _, each := range []int{2, 4, 8} {
+					shown := 0
+					for _, r := range all {
+						if r.each == each && shown < 6 {
+							line += fmt.Sprintf("  %d%v %.4f", r.each, r.passes, ms(r.time))
+							shown++
+						}
+					}
+				}
+				t.Log(line)
+			}
+			free()
+			freeOut()
+		}
+	})
+}
+
+// compositions are the lists of levels that fit tiles of 2^tile elements, in as few
+// passes as possible or one more.
+func compositions(logN, tile int) (all [][]int) {
+	var grow func(passes []int, left, count int)
+	grow = func(passes []int, left, count int) {
+		if count == 1 {
+			if passes = append(slices.Clone(passes), left); fits(logN, tile, passes) {
+				all = append(all, passes)
+			}
+			return
+		}
+		for bits := 3; bits <= min(tile, left-3); bits++ {
+			grow(append(passes, bits), left-bits, count-1)
+		}
+	}
+	least := (logN + tile - 1) / tile
+	for count := least; count <= least+1 && count <= 3; count++ {
+		grow(nil, logN, count)
+	}
+	return all
+}
+
 // timed measures a transform, in place unless it goes from natural to natural
 // order.
 func (c *card) timed(t *testing.T, in []byte, x Transform, batch int) timed {
 	t.Helper()
 	r := timed{
-		Op: "ntt", Curve: c.curve.String(), Order: orders[x.From] + " to " + orders[x.To], Inverse: x.Inverse,
-		Coset: x.Shift != nil, N: 1 << x.LogN, Batch: batch, Count: 21,
+		Op: "ntt", Curve: c.curve.String(), Order: x.way(), N: 1 << x.LogN, Batch: batch, Count: 21,
+	}
+	if batch > 1 {
+		r.Order += fmt.Sprintf(", %d of them", batch)
 	}
 	from, free := c.memory(in)
 	defer free()
@@ -587,7 +673,7 @@ func (c *card) timed(t *testing.T, in []byte, x Transform, batch int) timed {
 	}
 	least, median := c.time(r.Count, func() error { return c.Queue(c.Turn, to, from, x) })
 	r.MinMS, r.MedianMS = ms(least), ms(median)
-	t.Logf("%v %v, %d of them: min %.4f median %.4f ms, gnark-crypto %.3f ms", c.curve, x, batch, r.MinMS, r.MedianMS, r.CPUMS)
+	t.Logf("%v 2^%d %s: min %.4f median %.4f ms, gnark-crypto %.3f ms", c.curve, x.LogN, r.Order, r.MinMS, r.MedianMS, r.CPUMS)
 	return r
 }
 

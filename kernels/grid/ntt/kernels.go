@@ -116,7 +116,7 @@ var allPasses = map[string]Passes{
 	},
 	"bn254_8": {
 		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bn254_8_transform", Symbol: "pippin_bn254_8_down", Threads: 128}},
-		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bn254_8_transform", Symbol: "pippin_bn254_8_up", Threads: 128}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bn254_8_transform", Symbol: "pippin_bn254_8_up", Threads: 128, Stack: 8}},
 	},
 	"bls12_377_2": {
 		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_377_2_transform", Symbol: "pippin_bls12_377_2_down", Threads: 128}},
@@ -139,8 +139,8 @@ var allPasses = map[string]Passes{
 		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_381_4_transform", Symbol: "pippin_bls12_381_4_up", Threads: 128}},
 	},
 	"bls12_381_8": {
-		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_381_8_transform", Symbol: "pippin_bls12_381_8_down", Threads: 128}},
-		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_381_8_transform", Symbol: "pippin_bls12_381_8_up", Threads: 128}},
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_381_8_transform", Symbol: "pippin_bls12_381_8_down", Threads: 128, Stack: 8}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_381_8_transform", Symbol: "pippin_bls12_381_8_up", Threads: 128, Stack: 16}},
 	},
 	"bw6_761_2": {
 		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_2_transform", Symbol: "pippin_bw6_761_2_down", Threads: 128}},
@@ -152,7 +152,7 @@ var allPasses = map[string]Passes{
 	},
 	"bw6_761_8": {
 		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_8_transform", Symbol: "pippin_bw6_761_8_down", Threads: 128}},
-		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_8_transform", Symbol: "pippin_bw6_761_8_up", Threads: 128}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_8_transform", Symbol: "pippin_bw6_761_8_up", Threads: 128, Stack: 8}},
 	},
 }
 
