@@ -85,9 +85,15 @@ type Info struct {
 	// and Executable what it runs.
 	PID        int
 	Executable string
-	Devices    []Device
-	Can        Capabilities
+	// Build is what that process says it was built from.
+	Build   Build
+	Devices []Device
+	Can     Capabilities
 }
+
+// Build is the main module of a program, with its version and commit as the go
+// command stamped them; "" is not known.
+type Build struct{ Module, Version, Commit string }
 
 // Device is one processor that a backend computes on; Memory is in bytes.
 type Device struct {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/build"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -29,7 +30,7 @@ func openEngine(ctx context.Context, open msm.Opener, name string) (*engine, err
 		Open: func(ctx context.Context, name string) (backend.Backend, error) {
 			b, err := open(ctx, name)
 			if err == nil {
-				_, e.shared = b.(backend.Allocator)
+				_, e.shared = backend.As[backend.Allocator](b)
 			}
 			return b, err
 		},
@@ -41,8 +42,9 @@ func openEngine(ctx context.Context, open msm.Opener, name string) (*engine, err
 	return e, nil
 }
 
-// openEngines opens all or none.
-func openEngines(ctx context.Context, open msm.Opener, names []string) (engines, error) {
+// openEngines opens all or none. note, when it is not nil, hears of plugins that
+// were built from another commit.
+func openEngines(ctx context.Context, open msm.Opener, names []string, note func(string)) (engines, error) {
 	var all engines
 	for _, name := range names {
 		e, err := openEngine(ctx, open, name)
@@ -50,6 +52,9 @@ func openEngines(ctx context.Context, open msm.Opener, names []string) (engines,
 			return nil, errors.Join(err, all.close())
 		}
 		all = append(all, e)
+		if other := build.Mismatch(build.Info(e.info.Build), build.This()); other != "" && note != nil {
+			note(fmt.Sprintf("backend %s: %s", name, other))
+		}
 	}
 	return all, nil
 }

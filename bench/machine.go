@@ -1,13 +1,18 @@
 package bench
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/build"
 )
 
 // Machine is where, when and with what a record was taken. It names no host
@@ -30,8 +35,12 @@ type Machine struct {
 
 // BackendInfo is a backend as it described itself.
 type BackendInfo struct {
-	Name    string       `json:"name"`
-	Version string       `json:"version"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Of a plugin: the commit of its program, and the SHA-256 of the file that runs.
+	Commit string `json:"commit,omitempty"`
+	SHA256 string `json:"sha256,omitempty"`
+
 	Curves  []string     `json:"curves"`
 	Devices []DeviceInfo `json:"devices"`
 }
@@ -56,6 +65,9 @@ func ThisMachine(commit string) Machine {
 		Time:   time.Now().UTC().Format(time.RFC3339),
 	}
 	describeSystem(&m)
+	if c := build.This().Commit; c != "" {
+		m.Commit = c
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return m
@@ -65,27 +77,7 @@ func ThisMachine(commit string) Machine {
 			m.GnarkCrypto = d.Version
 		}
 	}
-	if c := commitOf(info); c != "" {
-		m.Commit = c
-	}
 	return m
-}
-
-// commitOf is the commit that the go command stamped into the program.
-func commitOf(info *debug.BuildInfo) string {
-	var commit, dirty string
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			commit = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "+dirty"
-		}
-	}
-	if commit == "" {
-		return ""
-	}
-	return commit + dirty
 }
 
 // String is two or more lines for people, without a line break at the end.
@@ -126,7 +118,7 @@ func (d DeviceInfo) String() string {
 // Describe turns a backend's Info into what a record keeps. name is what the
 // user called it.
 func Describe(name string, i backend.Info) BackendInfo {
-	b := BackendInfo{Name: name, Version: i.Version, Curves: []string{}, Devices: []DeviceInfo{}}
+	b := BackendInfo{Name: name, Version: i.Version, Commit: i.Build.Commit, SHA256: running(i.PID), Curves: []string{}, Devices: []DeviceInfo{}}
 	for _, c := range i.Can.MSMCurves() {
 		b.Curves = append(b.Curves, c.String())
 	}
@@ -134,6 +126,24 @@ func Describe(name string, i backend.Info) BackendInfo {
 		b.Devices = append(b.Devices, DeviceInfo{d.Name, d.Memory, d.Detail})
 	}
 	return b
+}
+
+// running is the SHA-256 of the file that a process runs, whatever was put in its
+// place since; "" where the system does not show it.
+func running(pid int) string {
+	if pid == 0 {
+		return ""
+	}
+	f, err := os.Open(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // FormatBytes writes a size with a binary unit: "4.3 GiB".

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"runtime"
-	"runtime/debug"
 	"testing"
 )
 
@@ -19,21 +18,6 @@ func TestThisMachine(t *testing.T) {
 	}
 	if n, ok := AvailableMemory(); ok && n == 0 {
 		t.Error("no memory available")
-	}
-}
-
-func TestCommitOf(t *testing.T) {
-	info := &debug.BuildInfo{}
-	if c := commitOf(info); c != "" {
-		t.Errorf("commit %q of nothing", c)
-	}
-	info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"}}
-	if c := commitOf(info); c != "abc" {
-		t.Errorf("commit %q", c)
-	}
-	info.Settings[1].Value = "true"
-	if c := commitOf(info); c != "abc+dirty" {
-		t.Errorf("commit %q", c)
 	}
 }
 

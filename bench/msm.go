@@ -22,7 +22,7 @@ func MSM(ctx context.Context, cfg Config) (_ []Run, _ []BackendInfo, err error) 
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
-	all, err := openEngines(ctx, cfg.Open, cfg.Backends)
+	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note)
 	if err != nil {
 		return nil, nil, err
 	}

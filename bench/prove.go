@@ -182,7 +182,7 @@ func Prove(ctx context.Context, cfg ProveConfig) (_ []ProveRun, _ []BackendInfo,
 	all, err := openEngines(ctx, func(ctx context.Context, name string) (backend.Backend, error) {
 		meters[name] = &meter{}
 		return meters[name].open(ctx, cfg.Open, name)
-	}, cfg.Backends)
+	}, cfg.Backends, cfg.Note)
 	if err != nil {
 		return nil, nil, err
 	}

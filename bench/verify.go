@@ -71,7 +71,7 @@ func Verify(ctx context.Context, cfg VerifyConfig) (_ []Verified, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	all, err := openEngines(ctx, cfg.Open, cfg.Backends)
+	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note)
 	if err != nil {
 		return nil, err
 	}

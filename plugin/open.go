@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/build"
 	"github.com/pippin-zk/pippin/plugin/proto"
 	"github.com/pippin-zk/pippin/plugin/shm"
 )
@@ -194,6 +195,9 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 		return abort(err)
 	}
 	info.PID, info.Executable = proc.pid(), found.Path
+	if other := build.Mismatch(build.Info(info.Build), build.This()); other != "" {
+		logger.Warn(other)
+	}
 	// The connection stands and is not made again. Without its files nothing
 	// is left behind, however the two processes end.
 	_ = os.RemoveAll(sockets)
@@ -305,13 +309,17 @@ const (
 
 // infoOf checks a plugin's description of itself.
 func infoOf(r *proto.OpenReply) (backend.Info, error) {
-	info := backend.Info{Name: cleanLine(r.Name, maxName), Version: cleanLine(r.Version, maxName)}
+	text := func(s string) string { return cleanLine(s, maxName) }
+	info := backend.Info{
+		Name: text(r.Name), Version: text(r.Version),
+		Build: backend.Build{Module: text(r.GetBuild().GetModule()), Version: text(r.GetBuild().GetVersion()), Commit: text(r.GetBuild().GetCommit())},
+	}
 	if len(r.Devices) > maxDevices {
 		return info, fmt.Errorf("the plugin has %d devices, more than %d", len(r.Devices), maxDevices)
 	}
 	for _, d := range r.Devices {
 		info.Devices = append(info.Devices, backend.Device{
-			Name: cleanLine(d.GetName(), maxName), Memory: d.GetMemory(), Detail: cleanLine(d.GetDetail(), maxName),
+			Name: text(d.GetName()), Memory: d.GetMemory(), Detail: text(d.GetDetail()),
 		})
 	}
 	offered := r.GetCan().GetMsm()

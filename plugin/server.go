@@ -14,6 +14,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/internal/build"
 	"github.com/pippin-zk/pippin/plugin/proto"
 	"github.com/pippin-zk/pippin/plugin/shm"
 )
@@ -155,7 +156,11 @@ func (s *server) Open(_ context.Context, r *proto.OpenRequest) (*proto.OpenReply
 	s.backend = b
 	s.mu.Unlock()
 	go s.watch(b.Done())
-	reply := &proto.OpenReply{Name: info.Name, Version: info.Version}
+	self := build.This()
+	reply := &proto.OpenReply{
+		Name: info.Name, Version: info.Version,
+		Build: &proto.Build{Module: self.Module, Version: self.Version, Commit: self.Commit},
+	}
 	for _, d := range info.Devices {
 		reply.Devices = append(reply.Devices, &proto.Device{Name: d.Name, Memory: d.Memory, Detail: d.Detail})
 	}

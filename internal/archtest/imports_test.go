@@ -44,7 +44,7 @@ var table = map[string]rule{
 	"backend/cuda":        {inside: []string{"backend", "backend/backendutil", "kernels/...", "backend/cuda/...", "internal/layout"}, never: []string{goPlugin}},
 	"backend/cuda/device": {inside: []string{"backend", "kernels/...", "backend/cuda/driver/...", "backend/cuda/internal/..."}, never: []string{goPlugin, gnarkCrypto}},
 	"backend/cuda/driver": {inside: []string{"backend", "backend/cuda/driver/..."}, never: []string{goPlugin, gnarkCrypto}},
-	"plugin":              {inside: []string{"backend", "backend/backendutil", "plugin/..."}, never: []string{gnarkCrypto, cu}},
+	"plugin":              {inside: []string{"backend", "backend/backendutil", "internal/build", "plugin/..."}, never: []string{gnarkCrypto, cu}},
 	"engine":              {inside: []string{"backend", "backend/backendutil"}, outside: []string{backoff}, never: []string{cu, goPlugin, gnarkCrypto}},
 	"msm":                 {inside: []string{"backend", "engine", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
 	"arith":               {inside: []string{"backend", "internal/layout"}, never: []string{cu, goPlugin}},

@@ -210,6 +210,7 @@ type OpenReply struct {
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	Devices       []*Device              `protobuf:"bytes,3,rep,name=devices,proto3" json:"devices,omitempty"`
 	Can           *Capabilities          `protobuf:"bytes,4,opt,name=can,proto3" json:"can,omitempty"`
+	Build         *Build                 `protobuf:"bytes,5,opt,name=build,proto3" json:"build,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -272,6 +273,74 @@ func (x *OpenReply) GetCan() *Capabilities {
 	return nil
 }
 
+func (x *OpenReply) GetBuild() *Build {
+	if x != nil {
+		return x.Build
+	}
+	return nil
+}
+
+// Build is what the plugin's program was built from, empty where it does not know.
+type Build struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Module        string                 `protobuf:"bytes,1,opt,name=module,proto3" json:"module,omitempty"`
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	Commit        string                 `protobuf:"bytes,3,opt,name=commit,proto3" json:"commit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Build) Reset() {
+	*x = Build{}
+	mi := &file_plugin_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Build) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Build) ProtoMessage() {}
+
+func (x *Build) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Build.ProtoReflect.Descriptor instead.
+func (*Build) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Build) GetModule() string {
+	if x != nil {
+		return x.Module
+	}
+	return ""
+}
+
+func (x *Build) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Build) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
 // Capabilities is what the backend can do, one field for each kind of work.
 type Capabilities struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -284,7 +353,7 @@ type Capabilities struct {
 
 func (x *Capabilities) Reset() {
 	*x = Capabilities{}
-	mi := &file_plugin_proto_msgTypes[3]
+	mi := &file_plugin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -296,7 +365,7 @@ func (x *Capabilities) String() string {
 func (*Capabilities) ProtoMessage() {}
 
 func (x *Capabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[3]
+	mi := &file_plugin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -309,7 +378,7 @@ func (x *Capabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
 func (*Capabilities) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{3}
+	return file_plugin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Capabilities) GetMsm() []*CurveGroup {
@@ -337,7 +406,7 @@ type CurveGroup struct {
 
 func (x *CurveGroup) Reset() {
 	*x = CurveGroup{}
-	mi := &file_plugin_proto_msgTypes[4]
+	mi := &file_plugin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -349,7 +418,7 @@ func (x *CurveGroup) String() string {
 func (*CurveGroup) ProtoMessage() {}
 
 func (x *CurveGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[4]
+	mi := &file_plugin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -362,7 +431,7 @@ func (x *CurveGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurveGroup.ProtoReflect.Descriptor instead.
 func (*CurveGroup) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{4}
+	return file_plugin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CurveGroup) GetCurve() uint32 {
@@ -390,7 +459,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_plugin_proto_msgTypes[5]
+	mi := &file_plugin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -402,7 +471,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[5]
+	mi := &file_plugin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -415,7 +484,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{5}
+	return file_plugin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Device) GetName() string {
@@ -447,7 +516,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_plugin_proto_msgTypes[6]
+	mi := &file_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -459,7 +528,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[6]
+	mi := &file_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -472,7 +541,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{6}
+	return file_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 type PingReply struct {
@@ -483,7 +552,7 @@ type PingReply struct {
 
 func (x *PingReply) Reset() {
 	*x = PingReply{}
-	mi := &file_plugin_proto_msgTypes[7]
+	mi := &file_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -495,7 +564,7 @@ func (x *PingReply) String() string {
 func (*PingReply) ProtoMessage() {}
 
 func (x *PingReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[7]
+	mi := &file_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -508,7 +577,7 @@ func (x *PingReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingReply.ProtoReflect.Descriptor instead.
 func (*PingReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{7}
+	return file_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 type AttachRequest struct {
@@ -523,7 +592,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_plugin_proto_msgTypes[8]
+	mi := &file_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -535,7 +604,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[8]
+	mi := &file_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -548,7 +617,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{8}
+	return file_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AttachRequest) GetArena() uint64 {
@@ -580,7 +649,7 @@ type AttachReply struct {
 
 func (x *AttachReply) Reset() {
 	*x = AttachReply{}
-	mi := &file_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -592,7 +661,7 @@ func (x *AttachReply) String() string {
 func (*AttachReply) ProtoMessage() {}
 
 func (x *AttachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -605,7 +674,7 @@ func (x *AttachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachReply.ProtoReflect.Descriptor instead.
 func (*AttachReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{9}
+	return file_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 type DetachRequest struct {
@@ -617,7 +686,7 @@ type DetachRequest struct {
 
 func (x *DetachRequest) Reset() {
 	*x = DetachRequest{}
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -629,7 +698,7 @@ func (x *DetachRequest) String() string {
 func (*DetachRequest) ProtoMessage() {}
 
 func (x *DetachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -642,7 +711,7 @@ func (x *DetachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
 func (*DetachRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{10}
+	return file_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DetachRequest) GetArena() uint64 {
@@ -660,7 +729,7 @@ type DetachReply struct {
 
 func (x *DetachReply) Reset() {
 	*x = DetachReply{}
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -672,7 +741,7 @@ func (x *DetachReply) String() string {
 func (*DetachReply) ProtoMessage() {}
 
 func (x *DetachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -685,7 +754,7 @@ func (x *DetachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachReply.ProtoReflect.Descriptor instead.
 func (*DetachReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{11}
+	return file_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 type LoadRequest struct {
@@ -702,7 +771,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -714,7 +783,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -727,7 +796,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{12}
+	return file_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LoadRequest) GetStep() isLoadRequest_Step {
@@ -803,7 +872,7 @@ type LoadHeader struct {
 
 func (x *LoadHeader) Reset() {
 	*x = LoadHeader{}
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -815,7 +884,7 @@ func (x *LoadHeader) String() string {
 func (*LoadHeader) ProtoMessage() {}
 
 func (x *LoadHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -828,7 +897,7 @@ func (x *LoadHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadHeader.ProtoReflect.Descriptor instead.
 func (*LoadHeader) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{13}
+	return file_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LoadHeader) GetCurve() uint32 {
@@ -884,7 +953,7 @@ type FileSource struct {
 
 func (x *FileSource) Reset() {
 	*x = FileSource{}
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -896,7 +965,7 @@ func (x *FileSource) String() string {
 func (*FileSource) ProtoMessage() {}
 
 func (x *FileSource) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -909,7 +978,7 @@ func (x *FileSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileSource.ProtoReflect.Descriptor instead.
 func (*FileSource) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{14}
+	return file_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *FileSource) GetId() uint64 {
@@ -934,7 +1003,7 @@ type LoadAbort struct {
 
 func (x *LoadAbort) Reset() {
 	*x = LoadAbort{}
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -946,7 +1015,7 @@ func (x *LoadAbort) String() string {
 func (*LoadAbort) ProtoMessage() {}
 
 func (x *LoadAbort) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -959,7 +1028,7 @@ func (x *LoadAbort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadAbort.ProtoReflect.Descriptor instead.
 func (*LoadAbort) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{15}
+	return file_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 type LoadReply struct {
@@ -975,7 +1044,7 @@ type LoadReply struct {
 
 func (x *LoadReply) Reset() {
 	*x = LoadReply{}
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -987,7 +1056,7 @@ func (x *LoadReply) String() string {
 func (*LoadReply) ProtoMessage() {}
 
 func (x *LoadReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1000,7 +1069,7 @@ func (x *LoadReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadReply.ProtoReflect.Descriptor instead.
 func (*LoadReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{16}
+	return file_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LoadReply) GetStep() isLoadReply_Step {
@@ -1054,7 +1123,7 @@ type FreeBasesRequest struct {
 
 func (x *FreeBasesRequest) Reset() {
 	*x = FreeBasesRequest{}
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1066,7 +1135,7 @@ func (x *FreeBasesRequest) String() string {
 func (*FreeBasesRequest) ProtoMessage() {}
 
 func (x *FreeBasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1079,7 +1148,7 @@ func (x *FreeBasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeBasesRequest.ProtoReflect.Descriptor instead.
 func (*FreeBasesRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{17}
+	return file_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *FreeBasesRequest) GetBases() uint64 {
@@ -1097,7 +1166,7 @@ type FreeBasesReply struct {
 
 func (x *FreeBasesReply) Reset() {
 	*x = FreeBasesReply{}
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1109,7 +1178,7 @@ func (x *FreeBasesReply) String() string {
 func (*FreeBasesReply) ProtoMessage() {}
 
 func (x *FreeBasesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1122,7 +1191,7 @@ func (x *FreeBasesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeBasesReply.ProtoReflect.Descriptor instead.
 func (*FreeBasesReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{18}
+	return file_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 type MSMRequest struct {
@@ -1136,7 +1205,7 @@ type MSMRequest struct {
 
 func (x *MSMRequest) Reset() {
 	*x = MSMRequest{}
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1217,7 @@ func (x *MSMRequest) String() string {
 func (*MSMRequest) ProtoMessage() {}
 
 func (x *MSMRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1230,7 @@ func (x *MSMRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MSMRequest.ProtoReflect.Descriptor instead.
 func (*MSMRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{19}
+	return file_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *MSMRequest) GetCall() uint64 {
@@ -1197,7 +1266,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1209,7 +1278,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +1291,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{20}
+	return file_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Job) GetBases() uint64 {
@@ -1284,7 +1353,7 @@ type MSMReply struct {
 
 func (x *MSMReply) Reset() {
 	*x = MSMReply{}
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1296,7 +1365,7 @@ func (x *MSMReply) String() string {
 func (*MSMReply) ProtoMessage() {}
 
 func (x *MSMReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1309,7 +1378,7 @@ func (x *MSMReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MSMReply.ProtoReflect.Descriptor instead.
 func (*MSMReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{21}
+	return file_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *MSMReply) GetPoints() [][]byte {
@@ -1329,7 +1398,7 @@ type NewSpaceRequest struct {
 
 func (x *NewSpaceRequest) Reset() {
 	*x = NewSpaceRequest{}
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1341,7 +1410,7 @@ func (x *NewSpaceRequest) String() string {
 func (*NewSpaceRequest) ProtoMessage() {}
 
 func (x *NewSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1354,7 +1423,7 @@ func (x *NewSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewSpaceRequest.ProtoReflect.Descriptor instead.
 func (*NewSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{22}
+	return file_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *NewSpaceRequest) GetCurve() uint32 {
@@ -1380,7 +1449,7 @@ type NewSpaceReply struct {
 
 func (x *NewSpaceReply) Reset() {
 	*x = NewSpaceReply{}
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1461,7 @@ func (x *NewSpaceReply) String() string {
 func (*NewSpaceReply) ProtoMessage() {}
 
 func (x *NewSpaceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1474,7 @@ func (x *NewSpaceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewSpaceReply.ProtoReflect.Descriptor instead.
 func (*NewSpaceReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{23}
+	return file_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *NewSpaceReply) GetSpace() uint64 {
@@ -1424,7 +1493,7 @@ type FreeSpaceRequest struct {
 
 func (x *FreeSpaceRequest) Reset() {
 	*x = FreeSpaceRequest{}
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1436,7 +1505,7 @@ func (x *FreeSpaceRequest) String() string {
 func (*FreeSpaceRequest) ProtoMessage() {}
 
 func (x *FreeSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1449,7 +1518,7 @@ func (x *FreeSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeSpaceRequest.ProtoReflect.Descriptor instead.
 func (*FreeSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{24}
+	return file_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *FreeSpaceRequest) GetSpace() uint64 {
@@ -1467,7 +1536,7 @@ type FreeSpaceReply struct {
 
 func (x *FreeSpaceReply) Reset() {
 	*x = FreeSpaceReply{}
-	mi := &file_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1479,7 +1548,7 @@ func (x *FreeSpaceReply) String() string {
 func (*FreeSpaceReply) ProtoMessage() {}
 
 func (x *FreeSpaceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1492,7 +1561,7 @@ func (x *FreeSpaceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeSpaceReply.ProtoReflect.Descriptor instead.
 func (*FreeSpaceReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{25}
+	return file_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 type RunRequest struct {
@@ -1506,7 +1575,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_plugin_proto_msgTypes[26]
+	mi := &file_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1518,7 +1587,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[26]
+	mi := &file_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1531,7 +1600,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{26}
+	return file_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RunRequest) GetCall() uint64 {
@@ -1559,7 +1628,7 @@ type RunReply struct {
 
 func (x *RunReply) Reset() {
 	*x = RunReply{}
-	mi := &file_plugin_proto_msgTypes[27]
+	mi := &file_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1571,7 +1640,7 @@ func (x *RunReply) String() string {
 func (*RunReply) ProtoMessage() {}
 
 func (x *RunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[27]
+	mi := &file_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1584,7 +1653,7 @@ func (x *RunReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunReply.ProtoReflect.Descriptor instead.
 func (*RunReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{27}
+	return file_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RunReply) GetAnswers() [][]byte {
@@ -1618,7 +1687,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_plugin_proto_msgTypes[28]
+	mi := &file_plugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1699,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[28]
+	mi := &file_plugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1712,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{28}
+	return file_plugin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Step) GetStep() isStep_Step {
@@ -1849,7 +1918,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_plugin_proto_msgTypes[29]
+	mi := &file_plugin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1861,7 +1930,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[29]
+	mi := &file_plugin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,7 +1943,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{29}
+	return file_plugin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Range) GetSpace() uint64 {
@@ -1911,7 +1980,7 @@ type Write struct {
 
 func (x *Write) Reset() {
 	*x = Write{}
-	mi := &file_plugin_proto_msgTypes[30]
+	mi := &file_plugin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1923,7 +1992,7 @@ func (x *Write) String() string {
 func (*Write) ProtoMessage() {}
 
 func (x *Write) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[30]
+	mi := &file_plugin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1936,7 +2005,7 @@ func (x *Write) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Write.ProtoReflect.Descriptor instead.
 func (*Write) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{30}
+	return file_plugin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Write) GetDst() *Range {
@@ -1978,7 +2047,7 @@ type WriteIndices struct {
 
 func (x *WriteIndices) Reset() {
 	*x = WriteIndices{}
-	mi := &file_plugin_proto_msgTypes[31]
+	mi := &file_plugin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1990,7 +2059,7 @@ func (x *WriteIndices) String() string {
 func (*WriteIndices) ProtoMessage() {}
 
 func (x *WriteIndices) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[31]
+	mi := &file_plugin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2003,7 +2072,7 @@ func (x *WriteIndices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteIndices.ProtoReflect.Descriptor instead.
 func (*WriteIndices) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{31}
+	return file_plugin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WriteIndices) GetDst() *Range {
@@ -2032,7 +2101,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_plugin_proto_msgTypes[32]
+	mi := &file_plugin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2044,7 +2113,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[32]
+	mi := &file_plugin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2057,7 +2126,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{32}
+	return file_plugin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Read) GetSrc() *Range {
@@ -2085,7 +2154,7 @@ type Gather struct {
 
 func (x *Gather) Reset() {
 	*x = Gather{}
-	mi := &file_plugin_proto_msgTypes[33]
+	mi := &file_plugin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2097,7 +2166,7 @@ func (x *Gather) String() string {
 func (*Gather) ProtoMessage() {}
 
 func (x *Gather) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[33]
+	mi := &file_plugin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2110,7 +2179,7 @@ func (x *Gather) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gather.ProtoReflect.Descriptor instead.
 func (*Gather) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{33}
+	return file_plugin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Gather) GetDst() *Range {
@@ -2150,7 +2219,7 @@ type Transform struct {
 
 func (x *Transform) Reset() {
 	*x = Transform{}
-	mi := &file_plugin_proto_msgTypes[34]
+	mi := &file_plugin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2162,7 +2231,7 @@ func (x *Transform) String() string {
 func (*Transform) ProtoMessage() {}
 
 func (x *Transform) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[34]
+	mi := &file_plugin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2175,7 +2244,7 @@ func (x *Transform) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transform.ProtoReflect.Descriptor instead.
 func (*Transform) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{34}
+	return file_plugin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Transform) GetDst() *Range {
@@ -2239,7 +2308,7 @@ type Operand struct {
 
 func (x *Operand) Reset() {
 	*x = Operand{}
-	mi := &file_plugin_proto_msgTypes[35]
+	mi := &file_plugin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2251,7 +2320,7 @@ func (x *Operand) String() string {
 func (*Operand) ProtoMessage() {}
 
 func (x *Operand) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[35]
+	mi := &file_plugin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2264,7 +2333,7 @@ func (x *Operand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operand.ProtoReflect.Descriptor instead.
 func (*Operand) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{35}
+	return file_plugin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Operand) GetRange() *Range {
@@ -2309,7 +2378,7 @@ type Map struct {
 
 func (x *Map) Reset() {
 	*x = Map{}
-	mi := &file_plugin_proto_msgTypes[36]
+	mi := &file_plugin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2321,7 +2390,7 @@ func (x *Map) String() string {
 func (*Map) ProtoMessage() {}
 
 func (x *Map) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[36]
+	mi := &file_plugin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2334,7 +2403,7 @@ func (x *Map) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Map.ProtoReflect.Descriptor instead.
 func (*Map) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{36}
+	return file_plugin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Map) GetCount() uint64 {
@@ -2383,7 +2452,7 @@ type Powers struct {
 
 func (x *Powers) Reset() {
 	*x = Powers{}
-	mi := &file_plugin_proto_msgTypes[37]
+	mi := &file_plugin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2395,7 +2464,7 @@ func (x *Powers) String() string {
 func (*Powers) ProtoMessage() {}
 
 func (x *Powers) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[37]
+	mi := &file_plugin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2408,7 +2477,7 @@ func (x *Powers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Powers.ProtoReflect.Descriptor instead.
 func (*Powers) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{37}
+	return file_plugin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Powers) GetDst() *Range {
@@ -2442,7 +2511,7 @@ type Invert struct {
 
 func (x *Invert) Reset() {
 	*x = Invert{}
-	mi := &file_plugin_proto_msgTypes[38]
+	mi := &file_plugin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2454,7 +2523,7 @@ func (x *Invert) String() string {
 func (*Invert) ProtoMessage() {}
 
 func (x *Invert) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[38]
+	mi := &file_plugin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2467,7 +2536,7 @@ func (x *Invert) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Invert.ProtoReflect.Descriptor instead.
 func (*Invert) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{38}
+	return file_plugin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Invert) GetDst() *Range {
@@ -2495,7 +2564,7 @@ type Products struct {
 
 func (x *Products) Reset() {
 	*x = Products{}
-	mi := &file_plugin_proto_msgTypes[39]
+	mi := &file_plugin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2507,7 +2576,7 @@ func (x *Products) String() string {
 func (*Products) ProtoMessage() {}
 
 func (x *Products) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[39]
+	mi := &file_plugin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2520,7 +2589,7 @@ func (x *Products) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Products.ProtoReflect.Descriptor instead.
 func (*Products) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{39}
+	return file_plugin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Products) GetDst() *Range {
@@ -2555,7 +2624,7 @@ type Evaluate struct {
 
 func (x *Evaluate) Reset() {
 	*x = Evaluate{}
-	mi := &file_plugin_proto_msgTypes[40]
+	mi := &file_plugin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2567,7 +2636,7 @@ func (x *Evaluate) String() string {
 func (*Evaluate) ProtoMessage() {}
 
 func (x *Evaluate) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[40]
+	mi := &file_plugin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2580,7 +2649,7 @@ func (x *Evaluate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluate.ProtoReflect.Descriptor instead.
 func (*Evaluate) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{40}
+	return file_plugin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Evaluate) GetSrc() []*Range {
@@ -2615,7 +2684,7 @@ type Divide struct {
 
 func (x *Divide) Reset() {
 	*x = Divide{}
-	mi := &file_plugin_proto_msgTypes[41]
+	mi := &file_plugin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2627,7 +2696,7 @@ func (x *Divide) String() string {
 func (*Divide) ProtoMessage() {}
 
 func (x *Divide) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[41]
+	mi := &file_plugin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2640,7 +2709,7 @@ func (x *Divide) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Divide.ProtoReflect.Descriptor instead.
 func (*Divide) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{41}
+	return file_plugin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Divide) GetDst() *Range {
@@ -2675,7 +2744,7 @@ type Commit struct {
 
 func (x *Commit) Reset() {
 	*x = Commit{}
-	mi := &file_plugin_proto_msgTypes[42]
+	mi := &file_plugin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2687,7 +2756,7 @@ func (x *Commit) String() string {
 func (*Commit) ProtoMessage() {}
 
 func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[42]
+	mi := &file_plugin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2700,7 +2769,7 @@ func (x *Commit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commit.ProtoReflect.Descriptor instead.
 func (*Commit) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{42}
+	return file_plugin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Commit) GetBases() uint64 {
@@ -2733,7 +2802,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_plugin_proto_msgTypes[43]
+	mi := &file_plugin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2745,7 +2814,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[43]
+	mi := &file_plugin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2758,7 +2827,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{43}
+	return file_plugin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CancelRequest) GetCall() uint64 {
@@ -2777,7 +2846,7 @@ type CancelReply struct {
 
 func (x *CancelReply) Reset() {
 	*x = CancelReply{}
-	mi := &file_plugin_proto_msgTypes[44]
+	mi := &file_plugin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2789,7 +2858,7 @@ func (x *CancelReply) String() string {
 func (*CancelReply) ProtoMessage() {}
 
 func (x *CancelReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[44]
+	mi := &file_plugin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2802,7 +2871,7 @@ func (x *CancelReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReply.ProtoReflect.Descriptor instead.
 func (*CancelReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{44}
+	return file_plugin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CancelReply) GetRunning() bool {
@@ -2820,7 +2889,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_plugin_proto_msgTypes[45]
+	mi := &file_plugin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2832,7 +2901,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[45]
+	mi := &file_plugin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2845,7 +2914,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{45}
+	return file_plugin_proto_rawDescGZIP(), []int{46}
 }
 
 type CloseReply struct {
@@ -2856,7 +2925,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_plugin_proto_msgTypes[46]
+	mi := &file_plugin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2868,7 +2937,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[46]
+	mi := &file_plugin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2881,7 +2950,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{46}
+	return file_plugin_proto_rawDescGZIP(), []int{47}
 }
 
 // Failure is the detail of every status that a plugin returns on purpose.
@@ -2896,7 +2965,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_plugin_proto_msgTypes[47]
+	mi := &file_plugin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2908,7 +2977,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[47]
+	mi := &file_plugin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2921,7 +2990,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{47}
+	return file_plugin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Failure) GetKinds() []Kind {
@@ -2948,12 +3017,17 @@ const file_plugin_proto_rawDesc = "" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x16\n" +
 	"\x06length\x18\x03 \x01(\x04R\x06length\"*\n" +
 	"\vOpenRequest\x12\x1b\n" +
-	"\tlog_level\x18\x01 \x01(\x11R\blogLevel\"\x9f\x01\n" +
+	"\tlog_level\x18\x01 \x01(\x11R\blogLevel\"\xce\x01\n" +
 	"\tOpenReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x122\n" +
 	"\adevices\x18\x03 \x03(\v2\x18.pippin.plugin.v2.DeviceR\adevices\x120\n" +
-	"\x03can\x18\x04 \x01(\v2\x1e.pippin.plugin.v2.CapabilitiesR\x03can\"X\n" +
+	"\x03can\x18\x04 \x01(\v2\x1e.pippin.plugin.v2.CapabilitiesR\x03can\x12-\n" +
+	"\x05build\x18\x05 \x01(\v2\x17.pippin.plugin.v2.BuildR\x05build\"Q\n" +
+	"\x05Build\x12\x16\n" +
+	"\x06module\x18\x01 \x01(\tR\x06module\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x16\n" +
+	"\x06commit\x18\x03 \x01(\tR\x06commit\"X\n" +
 	"\fCapabilities\x12.\n" +
 	"\x03msm\x18\x01 \x03(\v2\x1c.pippin.plugin.v2.CurveGroupR\x03msm\x12\x18\n" +
 	"\avectors\x18\x02 \x03(\rR\avectors\"8\n" +
@@ -3152,136 +3226,138 @@ func file_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_plugin_proto_goTypes = []any{
 	(Kind)(0),                // 0: pippin.plugin.v2.Kind
 	(*Region)(nil),           // 1: pippin.plugin.v2.Region
 	(*OpenRequest)(nil),      // 2: pippin.plugin.v2.OpenRequest
 	(*OpenReply)(nil),        // 3: pippin.plugin.v2.OpenReply
-	(*Capabilities)(nil),     // 4: pippin.plugin.v2.Capabilities
-	(*CurveGroup)(nil),       // 5: pippin.plugin.v2.CurveGroup
-	(*Device)(nil),           // 6: pippin.plugin.v2.Device
-	(*PingRequest)(nil),      // 7: pippin.plugin.v2.PingRequest
-	(*PingReply)(nil),        // 8: pippin.plugin.v2.PingReply
-	(*AttachRequest)(nil),    // 9: pippin.plugin.v2.AttachRequest
-	(*AttachReply)(nil),      // 10: pippin.plugin.v2.AttachReply
-	(*DetachRequest)(nil),    // 11: pippin.plugin.v2.DetachRequest
-	(*DetachReply)(nil),      // 12: pippin.plugin.v2.DetachReply
-	(*LoadRequest)(nil),      // 13: pippin.plugin.v2.LoadRequest
-	(*LoadHeader)(nil),       // 14: pippin.plugin.v2.LoadHeader
-	(*FileSource)(nil),       // 15: pippin.plugin.v2.FileSource
-	(*LoadAbort)(nil),        // 16: pippin.plugin.v2.LoadAbort
-	(*LoadReply)(nil),        // 17: pippin.plugin.v2.LoadReply
-	(*FreeBasesRequest)(nil), // 18: pippin.plugin.v2.FreeBasesRequest
-	(*FreeBasesReply)(nil),   // 19: pippin.plugin.v2.FreeBasesReply
-	(*MSMRequest)(nil),       // 20: pippin.plugin.v2.MSMRequest
-	(*Job)(nil),              // 21: pippin.plugin.v2.Job
-	(*MSMReply)(nil),         // 22: pippin.plugin.v2.MSMReply
-	(*NewSpaceRequest)(nil),  // 23: pippin.plugin.v2.NewSpaceRequest
-	(*NewSpaceReply)(nil),    // 24: pippin.plugin.v2.NewSpaceReply
-	(*FreeSpaceRequest)(nil), // 25: pippin.plugin.v2.FreeSpaceRequest
-	(*FreeSpaceReply)(nil),   // 26: pippin.plugin.v2.FreeSpaceReply
-	(*RunRequest)(nil),       // 27: pippin.plugin.v2.RunRequest
-	(*RunReply)(nil),         // 28: pippin.plugin.v2.RunReply
-	(*Step)(nil),             // 29: pippin.plugin.v2.Step
-	(*Range)(nil),            // 30: pippin.plugin.v2.Range
-	(*Write)(nil),            // 31: pippin.plugin.v2.Write
-	(*WriteIndices)(nil),     // 32: pippin.plugin.v2.WriteIndices
-	(*Read)(nil),             // 33: pippin.plugin.v2.Read
-	(*Gather)(nil),           // 34: pippin.plugin.v2.Gather
-	(*Transform)(nil),        // 35: pippin.plugin.v2.Transform
-	(*Operand)(nil),          // 36: pippin.plugin.v2.Operand
-	(*Map)(nil),              // 37: pippin.plugin.v2.Map
-	(*Powers)(nil),           // 38: pippin.plugin.v2.Powers
-	(*Invert)(nil),           // 39: pippin.plugin.v2.Invert
-	(*Products)(nil),         // 40: pippin.plugin.v2.Products
-	(*Evaluate)(nil),         // 41: pippin.plugin.v2.Evaluate
-	(*Divide)(nil),           // 42: pippin.plugin.v2.Divide
-	(*Commit)(nil),           // 43: pippin.plugin.v2.Commit
-	(*CancelRequest)(nil),    // 44: pippin.plugin.v2.CancelRequest
-	(*CancelReply)(nil),      // 45: pippin.plugin.v2.CancelReply
-	(*CloseRequest)(nil),     // 46: pippin.plugin.v2.CloseRequest
-	(*CloseReply)(nil),       // 47: pippin.plugin.v2.CloseReply
-	(*Failure)(nil),          // 48: pippin.plugin.v2.Failure
+	(*Build)(nil),            // 4: pippin.plugin.v2.Build
+	(*Capabilities)(nil),     // 5: pippin.plugin.v2.Capabilities
+	(*CurveGroup)(nil),       // 6: pippin.plugin.v2.CurveGroup
+	(*Device)(nil),           // 7: pippin.plugin.v2.Device
+	(*PingRequest)(nil),      // 8: pippin.plugin.v2.PingRequest
+	(*PingReply)(nil),        // 9: pippin.plugin.v2.PingReply
+	(*AttachRequest)(nil),    // 10: pippin.plugin.v2.AttachRequest
+	(*AttachReply)(nil),      // 11: pippin.plugin.v2.AttachReply
+	(*DetachRequest)(nil),    // 12: pippin.plugin.v2.DetachRequest
+	(*DetachReply)(nil),      // 13: pippin.plugin.v2.DetachReply
+	(*LoadRequest)(nil),      // 14: pippin.plugin.v2.LoadRequest
+	(*LoadHeader)(nil),       // 15: pippin.plugin.v2.LoadHeader
+	(*FileSource)(nil),       // 16: pippin.plugin.v2.FileSource
+	(*LoadAbort)(nil),        // 17: pippin.plugin.v2.LoadAbort
+	(*LoadReply)(nil),        // 18: pippin.plugin.v2.LoadReply
+	(*FreeBasesRequest)(nil), // 19: pippin.plugin.v2.FreeBasesRequest
+	(*FreeBasesReply)(nil),   // 20: pippin.plugin.v2.FreeBasesReply
+	(*MSMRequest)(nil),       // 21: pippin.plugin.v2.MSMRequest
+	(*Job)(nil),              // 22: pippin.plugin.v2.Job
+	(*MSMReply)(nil),         // 23: pippin.plugin.v2.MSMReply
+	(*NewSpaceRequest)(nil),  // 24: pippin.plugin.v2.NewSpaceRequest
+	(*NewSpaceReply)(nil),    // 25: pippin.plugin.v2.NewSpaceReply
+	(*FreeSpaceRequest)(nil), // 26: pippin.plugin.v2.FreeSpaceRequest
+	(*FreeSpaceReply)(nil),   // 27: pippin.plugin.v2.FreeSpaceReply
+	(*RunRequest)(nil),       // 28: pippin.plugin.v2.RunRequest
+	(*RunReply)(nil),         // 29: pippin.plugin.v2.RunReply
+	(*Step)(nil),             // 30: pippin.plugin.v2.Step
+	(*Range)(nil),            // 31: pippin.plugin.v2.Range
+	(*Write)(nil),            // 32: pippin.plugin.v2.Write
+	(*WriteIndices)(nil),     // 33: pippin.plugin.v2.WriteIndices
+	(*Read)(nil),             // 34: pippin.plugin.v2.Read
+	(*Gather)(nil),           // 35: pippin.plugin.v2.Gather
+	(*Transform)(nil),        // 36: pippin.plugin.v2.Transform
+	(*Operand)(nil),          // 37: pippin.plugin.v2.Operand
+	(*Map)(nil),              // 38: pippin.plugin.v2.Map
+	(*Powers)(nil),           // 39: pippin.plugin.v2.Powers
+	(*Invert)(nil),           // 40: pippin.plugin.v2.Invert
+	(*Products)(nil),         // 41: pippin.plugin.v2.Products
+	(*Evaluate)(nil),         // 42: pippin.plugin.v2.Evaluate
+	(*Divide)(nil),           // 43: pippin.plugin.v2.Divide
+	(*Commit)(nil),           // 44: pippin.plugin.v2.Commit
+	(*CancelRequest)(nil),    // 45: pippin.plugin.v2.CancelRequest
+	(*CancelReply)(nil),      // 46: pippin.plugin.v2.CancelReply
+	(*CloseRequest)(nil),     // 47: pippin.plugin.v2.CloseRequest
+	(*CloseReply)(nil),       // 48: pippin.plugin.v2.CloseReply
+	(*Failure)(nil),          // 49: pippin.plugin.v2.Failure
 }
 var file_plugin_proto_depIdxs = []int32{
-	6,  // 0: pippin.plugin.v2.OpenReply.devices:type_name -> pippin.plugin.v2.Device
-	4,  // 1: pippin.plugin.v2.OpenReply.can:type_name -> pippin.plugin.v2.Capabilities
-	5,  // 2: pippin.plugin.v2.Capabilities.msm:type_name -> pippin.plugin.v2.CurveGroup
-	14, // 3: pippin.plugin.v2.LoadRequest.header:type_name -> pippin.plugin.v2.LoadHeader
-	1,  // 4: pippin.plugin.v2.LoadRequest.chunk:type_name -> pippin.plugin.v2.Region
-	16, // 5: pippin.plugin.v2.LoadRequest.abort:type_name -> pippin.plugin.v2.LoadAbort
-	15, // 6: pippin.plugin.v2.LoadHeader.file:type_name -> pippin.plugin.v2.FileSource
-	21, // 7: pippin.plugin.v2.MSMRequest.jobs:type_name -> pippin.plugin.v2.Job
-	1,  // 8: pippin.plugin.v2.Job.scalars:type_name -> pippin.plugin.v2.Region
-	1,  // 9: pippin.plugin.v2.Job.progress:type_name -> pippin.plugin.v2.Region
-	29, // 10: pippin.plugin.v2.RunRequest.steps:type_name -> pippin.plugin.v2.Step
-	31, // 11: pippin.plugin.v2.Step.write:type_name -> pippin.plugin.v2.Write
-	32, // 12: pippin.plugin.v2.Step.write_indices:type_name -> pippin.plugin.v2.WriteIndices
-	33, // 13: pippin.plugin.v2.Step.read:type_name -> pippin.plugin.v2.Read
-	34, // 14: pippin.plugin.v2.Step.gather:type_name -> pippin.plugin.v2.Gather
-	35, // 15: pippin.plugin.v2.Step.transform:type_name -> pippin.plugin.v2.Transform
-	37, // 16: pippin.plugin.v2.Step.map:type_name -> pippin.plugin.v2.Map
-	38, // 17: pippin.plugin.v2.Step.powers:type_name -> pippin.plugin.v2.Powers
-	39, // 18: pippin.plugin.v2.Step.invert:type_name -> pippin.plugin.v2.Invert
-	40, // 19: pippin.plugin.v2.Step.products:type_name -> pippin.plugin.v2.Products
-	41, // 20: pippin.plugin.v2.Step.evaluate:type_name -> pippin.plugin.v2.Evaluate
-	42, // 21: pippin.plugin.v2.Step.divide:type_name -> pippin.plugin.v2.Divide
-	43, // 22: pippin.plugin.v2.Step.commit:type_name -> pippin.plugin.v2.Commit
-	30, // 23: pippin.plugin.v2.Write.dst:type_name -> pippin.plugin.v2.Range
-	1,  // 24: pippin.plugin.v2.Write.bytes:type_name -> pippin.plugin.v2.Region
-	1,  // 25: pippin.plugin.v2.Write.progress:type_name -> pippin.plugin.v2.Region
-	30, // 26: pippin.plugin.v2.WriteIndices.dst:type_name -> pippin.plugin.v2.Range
-	1,  // 27: pippin.plugin.v2.WriteIndices.bytes:type_name -> pippin.plugin.v2.Region
-	30, // 28: pippin.plugin.v2.Read.src:type_name -> pippin.plugin.v2.Range
-	1,  // 29: pippin.plugin.v2.Read.answer:type_name -> pippin.plugin.v2.Region
-	30, // 30: pippin.plugin.v2.Gather.dst:type_name -> pippin.plugin.v2.Range
-	30, // 31: pippin.plugin.v2.Gather.src:type_name -> pippin.plugin.v2.Range
-	30, // 32: pippin.plugin.v2.Gather.index:type_name -> pippin.plugin.v2.Range
-	30, // 33: pippin.plugin.v2.Transform.dst:type_name -> pippin.plugin.v2.Range
-	30, // 34: pippin.plugin.v2.Transform.src:type_name -> pippin.plugin.v2.Range
-	30, // 35: pippin.plugin.v2.Operand.range:type_name -> pippin.plugin.v2.Range
-	36, // 36: pippin.plugin.v2.Map.dst:type_name -> pippin.plugin.v2.Operand
-	36, // 37: pippin.plugin.v2.Map.args:type_name -> pippin.plugin.v2.Operand
-	30, // 38: pippin.plugin.v2.Powers.dst:type_name -> pippin.plugin.v2.Range
-	30, // 39: pippin.plugin.v2.Invert.dst:type_name -> pippin.plugin.v2.Range
-	30, // 40: pippin.plugin.v2.Invert.src:type_name -> pippin.plugin.v2.Range
-	30, // 41: pippin.plugin.v2.Products.dst:type_name -> pippin.plugin.v2.Range
-	30, // 42: pippin.plugin.v2.Products.src:type_name -> pippin.plugin.v2.Range
-	30, // 43: pippin.plugin.v2.Evaluate.src:type_name -> pippin.plugin.v2.Range
-	30, // 44: pippin.plugin.v2.Divide.dst:type_name -> pippin.plugin.v2.Range
-	30, // 45: pippin.plugin.v2.Divide.src:type_name -> pippin.plugin.v2.Range
-	30, // 46: pippin.plugin.v2.Commit.src:type_name -> pippin.plugin.v2.Range
-	0,  // 47: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
-	2,  // 48: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
-	7,  // 49: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
-	9,  // 50: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
-	11, // 51: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
-	13, // 52: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
-	18, // 53: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
-	20, // 54: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
-	23, // 55: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
-	25, // 56: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
-	27, // 57: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
-	44, // 58: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
-	46, // 59: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
-	3,  // 60: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
-	8,  // 61: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
-	10, // 62: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
-	12, // 63: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
-	17, // 64: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
-	19, // 65: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
-	22, // 66: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
-	24, // 67: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
-	26, // 68: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
-	28, // 69: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
-	45, // 70: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
-	47, // 71: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
-	60, // [60:72] is the sub-list for method output_type
-	48, // [48:60] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	7,  // 0: pippin.plugin.v2.OpenReply.devices:type_name -> pippin.plugin.v2.Device
+	5,  // 1: pippin.plugin.v2.OpenReply.can:type_name -> pippin.plugin.v2.Capabilities
+	4,  // 2: pippin.plugin.v2.OpenReply.build:type_name -> pippin.plugin.v2.Build
+	6,  // 3: pippin.plugin.v2.Capabilities.msm:type_name -> pippin.plugin.v2.CurveGroup
+	15, // 4: pippin.plugin.v2.LoadRequest.header:type_name -> pippin.plugin.v2.LoadHeader
+	1,  // 5: pippin.plugin.v2.LoadRequest.chunk:type_name -> pippin.plugin.v2.Region
+	17, // 6: pippin.plugin.v2.LoadRequest.abort:type_name -> pippin.plugin.v2.LoadAbort
+	16, // 7: pippin.plugin.v2.LoadHeader.file:type_name -> pippin.plugin.v2.FileSource
+	22, // 8: pippin.plugin.v2.MSMRequest.jobs:type_name -> pippin.plugin.v2.Job
+	1,  // 9: pippin.plugin.v2.Job.scalars:type_name -> pippin.plugin.v2.Region
+	1,  // 10: pippin.plugin.v2.Job.progress:type_name -> pippin.plugin.v2.Region
+	30, // 11: pippin.plugin.v2.RunRequest.steps:type_name -> pippin.plugin.v2.Step
+	32, // 12: pippin.plugin.v2.Step.write:type_name -> pippin.plugin.v2.Write
+	33, // 13: pippin.plugin.v2.Step.write_indices:type_name -> pippin.plugin.v2.WriteIndices
+	34, // 14: pippin.plugin.v2.Step.read:type_name -> pippin.plugin.v2.Read
+	35, // 15: pippin.plugin.v2.Step.gather:type_name -> pippin.plugin.v2.Gather
+	36, // 16: pippin.plugin.v2.Step.transform:type_name -> pippin.plugin.v2.Transform
+	38, // 17: pippin.plugin.v2.Step.map:type_name -> pippin.plugin.v2.Map
+	39, // 18: pippin.plugin.v2.Step.powers:type_name -> pippin.plugin.v2.Powers
+	40, // 19: pippin.plugin.v2.Step.invert:type_name -> pippin.plugin.v2.Invert
+	41, // 20: pippin.plugin.v2.Step.products:type_name -> pippin.plugin.v2.Products
+	42, // 21: pippin.plugin.v2.Step.evaluate:type_name -> pippin.plugin.v2.Evaluate
+	43, // 22: pippin.plugin.v2.Step.divide:type_name -> pippin.plugin.v2.Divide
+	44, // 23: pippin.plugin.v2.Step.commit:type_name -> pippin.plugin.v2.Commit
+	31, // 24: pippin.plugin.v2.Write.dst:type_name -> pippin.plugin.v2.Range
+	1,  // 25: pippin.plugin.v2.Write.bytes:type_name -> pippin.plugin.v2.Region
+	1,  // 26: pippin.plugin.v2.Write.progress:type_name -> pippin.plugin.v2.Region
+	31, // 27: pippin.plugin.v2.WriteIndices.dst:type_name -> pippin.plugin.v2.Range
+	1,  // 28: pippin.plugin.v2.WriteIndices.bytes:type_name -> pippin.plugin.v2.Region
+	31, // 29: pippin.plugin.v2.Read.src:type_name -> pippin.plugin.v2.Range
+	1,  // 30: pippin.plugin.v2.Read.answer:type_name -> pippin.plugin.v2.Region
+	31, // 31: pippin.plugin.v2.Gather.dst:type_name -> pippin.plugin.v2.Range
+	31, // 32: pippin.plugin.v2.Gather.src:type_name -> pippin.plugin.v2.Range
+	31, // 33: pippin.plugin.v2.Gather.index:type_name -> pippin.plugin.v2.Range
+	31, // 34: pippin.plugin.v2.Transform.dst:type_name -> pippin.plugin.v2.Range
+	31, // 35: pippin.plugin.v2.Transform.src:type_name -> pippin.plugin.v2.Range
+	31, // 36: pippin.plugin.v2.Operand.range:type_name -> pippin.plugin.v2.Range
+	37, // 37: pippin.plugin.v2.Map.dst:type_name -> pippin.plugin.v2.Operand
+	37, // 38: pippin.plugin.v2.Map.args:type_name -> pippin.plugin.v2.Operand
+	31, // 39: pippin.plugin.v2.Powers.dst:type_name -> pippin.plugin.v2.Range
+	31, // 40: pippin.plugin.v2.Invert.dst:type_name -> pippin.plugin.v2.Range
+	31, // 41: pippin.plugin.v2.Invert.src:type_name -> pippin.plugin.v2.Range
+	31, // 42: pippin.plugin.v2.Products.dst:type_name -> pippin.plugin.v2.Range
+	31, // 43: pippin.plugin.v2.Products.src:type_name -> pippin.plugin.v2.Range
+	31, // 44: pippin.plugin.v2.Evaluate.src:type_name -> pippin.plugin.v2.Range
+	31, // 45: pippin.plugin.v2.Divide.dst:type_name -> pippin.plugin.v2.Range
+	31, // 46: pippin.plugin.v2.Divide.src:type_name -> pippin.plugin.v2.Range
+	31, // 47: pippin.plugin.v2.Commit.src:type_name -> pippin.plugin.v2.Range
+	0,  // 48: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
+	2,  // 49: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
+	8,  // 50: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
+	10, // 51: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
+	12, // 52: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
+	14, // 53: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
+	19, // 54: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
+	21, // 55: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
+	24, // 56: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
+	26, // 57: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
+	28, // 58: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
+	45, // 59: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
+	47, // 60: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
+	3,  // 61: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
+	9,  // 62: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
+	11, // 63: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
+	13, // 64: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
+	18, // 65: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
+	20, // 66: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
+	23, // 67: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
+	25, // 68: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
+	27, // 69: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
+	29, // 70: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
+	46, // 71: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
+	48, // 72: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
+	61, // [61:73] is the sub-list for method output_type
+	49, // [49:61] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -3289,16 +3365,16 @@ func file_plugin_proto_init() {
 	if File_plugin_proto != nil {
 		return
 	}
-	file_plugin_proto_msgTypes[12].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[13].OneofWrappers = []any{
 		(*LoadRequest_Header)(nil),
 		(*LoadRequest_Chunk)(nil),
 		(*LoadRequest_Abort)(nil),
 	}
-	file_plugin_proto_msgTypes[16].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[17].OneofWrappers = []any{
 		(*LoadReply_Consumed)(nil),
 		(*LoadReply_Bases)(nil),
 	}
-	file_plugin_proto_msgTypes[28].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[29].OneofWrappers = []any{
 		(*Step_Write)(nil),
 		(*Step_WriteIndices)(nil),
 		(*Step_Read)(nil),
@@ -3318,7 +3394,7 @@ func file_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   48,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
