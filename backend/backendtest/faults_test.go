@@ -70,7 +70,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 			found[name] = true
 		}
 	}
-	for _, c := range slices.Concat(groupChecks, backendChecks) {
+	for _, c := range slices.Concat(groupChecks, backendChecks, vectorChecks) {
 		if !found[c.name] {
 			t.Errorf("no fault shows that the check %q can fail", c.name)
 		}
@@ -88,7 +88,7 @@ func TestDifferenceIsFound(t *testing.T) {
 }
 
 func checkNamed(t *testing.T, name string) check {
-	for _, c := range slices.Concat(groupChecks, backendChecks) {
+	for _, c := range slices.Concat(groupChecks, backendChecks, vectorChecks) {
 		if c.name == name {
 			return c
 		}
@@ -262,7 +262,7 @@ func faults() []fault {
 			return &g
 		}
 	}
-	return slices.Concat(arithmeticFaults(with), sourceFaults(with), jobFaults(with), lifeFaults(with))
+	return slices.Concat(arithmeticFaults(with), sourceFaults(with), jobFaults(with), lifeFaults(with), vectorFaults())
 }
 
 type maker = func(faulty) func(backend.Backend) backend.Backend
@@ -753,6 +753,8 @@ type allocating struct {
 	hasty, undead bool
 	extra         int
 }
+
+func (a *allocating) Unwrap() backend.Backend { return a.Backend }
 
 func (a *allocating) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
 	a.calls.RLock()

@@ -25,6 +25,14 @@ func info(s *subject) error {
 			return fmt.Errorf("unknown group %v", c)
 		}
 	}
+	for _, c := range i.Can.Vectors {
+		if !c.Valid() {
+			return fmt.Errorf("vectors over the unknown %v", c)
+		}
+	}
+	if _, ok := backend.As[backend.Vectors](s.b); !ok && len(i.Can.Vectors) > 0 {
+		return fmt.Errorf("vectors over %v, but no backend.Vectors", i.Can.Vectors)
+	}
 	if i.InProcess != (i.PID == 0) {
 		return fmt.Errorf("in process %v and process %d", i.InProcess, i.PID)
 	}
@@ -349,9 +357,17 @@ func (s *subject) whileComputing(l *loaded, scalars []byte, what string, do func
 	if err != nil {
 		return err
 	}
+	return s.during(func(ready func(context.Context, int) error) error {
+		j := l.job(0, scalars)
+		j.Ready = ready
+		return s.all([]backend.Job{j}, [][]byte{want})
+	}, what, do)
+}
+
+// during is whileComputing for any call that waits with ready.
+func (s *subject) during(call func(ready func(context.Context, int) error) error, what string, do func() error) (err error) {
 	entered, release := make(chan struct{}, 16), make(chan struct{})
-	j := l.job(0, scalars)
-	j.Ready = func(ctx context.Context, n int) error {
+	ready := func(ctx context.Context, n int) error {
 		select {
 		case entered <- struct{}{}:
 		default:
@@ -364,12 +380,12 @@ func (s *subject) whileComputing(l *loaded, scalars []byte, what string, do func
 		}
 	}
 	computed, done := make(chan error, 1), make(chan error, 1)
-	go func() { computed <- s.all([]backend.Job{j}, [][]byte{want}) }()
+	go func() { computed <- call(ready) }()
 	select {
 	case <-entered:
 	case err := <-computed:
 		close(release)
-		return fmt.Errorf("MSM ended before its scalars were there: %w", err)
+		return fmt.Errorf("the call ended before its scalars were there: %w", err)
 	}
 	go func() { done <- do() }()
 	early := false
@@ -379,8 +395,8 @@ func (s *subject) whileComputing(l *loaded, scalars []byte, what string, do func
 	case <-time.After(s.soon):
 	}
 	close(release)
-	if errMSM := <-computed; errMSM != nil {
-		return in(errMSM, "MSM during %s", what)
+	if err := <-computed; err != nil {
+		return in(err, "the call during %s", what)
 	}
 	if early {
 		return fmt.Errorf("%s returned (%v) while a call was in flight", what, err)

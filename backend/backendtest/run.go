@@ -8,6 +8,7 @@ package backendtest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,8 +22,8 @@ type Options struct {
 	Groups []backend.Group
 	// Full runs more sizes and every power of two alone.
 	Full bool
-	// Logs are the k of the sizes 2^k-1, 2^k and 2^k+1; nil is 6, 8, 10 and
-	// 12, and with Full 4 to 16.
+	// Logs are the k of the sizes 2^k-1, 2^k and 2^k+1 of MSMs and 2^k of large
+	// transforms; nil is 6, 8, 10 and 12, and with Full 4 to 16.
 	Logs []int
 	// Seed chooses the points and scalars.
 	Seed uint64
@@ -35,13 +36,16 @@ func Run(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 	shared := open(t)
 	t.Cleanup(func() { closeQuietly(t, shared) })
 	s := newSuite(o, shared.Info())
+	another := func(t *testing.T) func() backend.Backend {
+		return func() backend.Backend {
+			b := open(t)
+			t.Cleanup(func() { closeQuietly(t, b) })
+			return b
+		}
+	}
 	for _, c := range backendChecks {
 		t.Run(c.name, func(t *testing.T) {
-			s.report(t, c.run, &subject{suite: s, b: shared, open: func() backend.Backend {
-				b := open(t)
-				t.Cleanup(func() { closeQuietly(t, b) })
-				return b
-			}})
+			s.report(t, c.run, &subject{suite: s, b: shared, open: another(t)})
 		})
 	}
 	can := shared.Info().Can
@@ -55,6 +59,14 @@ func Run(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 					s.report(t, c.run, &subject{suite: s, b: shared, curve: curve, group: group})
 				})
 			}
+		}
+		if !slices.Contains(can.Vectors, curve) {
+			continue
+		}
+		for _, c := range vectorChecks {
+			t.Run(fmt.Sprintf("%v/vectors/%s", curve, c.name), func(t *testing.T) {
+				s.report(t, c.run, &subject{suite: s, b: shared, curve: curve, group: s.groups[0], open: another(t)})
+			})
 		}
 	}
 }
@@ -82,12 +94,13 @@ type suite struct {
 	patience, soon, answer time.Duration
 }
 
-// subject is what one check is about: a backend, and for groupChecks a group.
+// subject is what one check is about: a backend, for vectorChecks a curve with a
+// group for points, and for groupChecks a group.
 type subject struct {
 	*suite
 	ctx   context.Context
 	b     backend.Backend
-	open  func() backend.Backend // another one; backendChecks only
+	open  func() backend.Backend // another one; not for groupChecks
 	curve backend.Curve
 	group backend.Group
 }
@@ -174,4 +187,28 @@ var backendChecks = []check{
 	{"close waits", closeWaits},
 	{"closed", closed},
 	{"scalar buffers", scalarBuffers},
+}
+
+// vectorChecks are run for every curve that a backend has vectors over.
+var vectorChecks = []check{
+	{"spaces", spaces},
+	{"sizes of spaces", spaceSizes},
+	{"writes", writes},
+	{"writes that fail", brokenWrites},
+	{"transforms", transforms},
+	{"large transforms", largeTransforms},
+	{"maps", maps},
+	{"reversed maps", reversedMaps},
+	{"powers and inverses", powersAndInverses},
+	{"products", products},
+	{"evaluate and divide", evaluateAndDivide},
+	{"gather", gather},
+	{"commit", commit},
+	{"random programs", randomPrograms},
+	{"wrong steps", wrongSteps},
+	{"programs at the same time", concurrentPrograms},
+	{"cancelled programs", cancelledPrograms},
+	{"spaces are freed when programs have ended", freeSpaceWaits},
+	{"close waits for programs", closeWaitsForPrograms},
+	{"closed, with vectors", closedWithVectors},
 }

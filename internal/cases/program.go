@@ -142,30 +142,36 @@ func (p *Program) Differ(ctx context.Context, a, b backend.Backend) error {
 			return fmt.Errorf("%s: %w\n%s", e.b.Info().Name, e.err, p)
 		}
 	}
-	names := func(what string, x, y []byte) error {
-		return fmt.Errorf("%s\n%s %x\n%s %x\n%s", what, a.Info().Name, x, b.Info().Name, y, p)
+	size := p.Curve.ScalarBytes()
+	differ := func(what string, x, y []byte) error {
+		if len(x) != len(y) {
+			return fmt.Errorf("%s: %d and %d bytes\n%s", what, len(x), len(y), p)
+		}
+		for i := 0; i < len(x); i += size {
+			if x, y := x[i:min(i+size, len(x))], y[i:min(i+size, len(y))]; !bytes.Equal(x, y) {
+				return fmt.Errorf("%s, element %d\n%s %x\n%s %x\n%s", what, i/size, a.Info().Name, x, b.Info().Name, y, p)
+			}
+		}
+		return nil
 	}
 	for i := range x.Answers {
-		if !bytes.Equal(x.Answers[i], y.Answers[i]) {
-			return names(fmt.Sprintf("answer %d", i), x.Answers[i], y.Answers[i])
+		if err := differ(fmt.Sprintf("answer %d", i), x.Answers[i], y.Answers[i]); err != nil {
+			return err
 		}
 	}
-	size := p.Curve.ScalarBytes()
 	for k := range x.Spaces {
-		for i := 0; i < len(p.Spaces[k]); i += size {
-			if v, w := x.Spaces[k][i:i+size], y.Spaces[k][i:i+size]; !bytes.Equal(v, w) {
-				return names(fmt.Sprintf("element %d of space %d", i/size, k+1), v, w)
-			}
+		if err := differ(fmt.Sprintf("space %d", k+1), x.Spaces[k], y.Spaces[k]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// String lists the steps.
+// String lists the steps, in a line each that is not too long.
 func (p *Program) String() string {
 	text := fmt.Sprintf("%v", p.Curve)
 	for i, s := range p.Steps {
-		text += fmt.Sprintf("\n  %d %T%+v", i, s, s)
+		text += fmt.Sprintf("\n  %d %.1000s", i, fmt.Sprintf("%T%+v", s, s))
 	}
 	return text
 }

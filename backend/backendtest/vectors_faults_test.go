@@ -1,0 +1,192 @@
+package backendtest
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// faultyVectors is a backend with faults in its vectors where a field is set.
+type faultyVectors struct {
+	backend.Backend
+	newSpace  func(context.Context, backend.Vectors, backend.Curve, int) (backend.SpaceID, error)
+	freeSpace func(context.Context, backend.Vectors, backend.SpaceID) error
+	run       func(context.Context, backend.Vectors, []backend.Step) ([][]byte, error)
+	close     func(backend.Backend) error
+}
+
+func (f *faultyVectors) inner() backend.Vectors { return f.Backend.(backend.Vectors) }
+
+func (f *faultyVectors) NewSpace(ctx context.Context, c backend.Curve, count int) (backend.SpaceID, error) {
+	if f.newSpace != nil {
+		return f.newSpace(ctx, f.inner(), c, count)
+	}
+	return f.inner().NewSpace(ctx, c, count)
+}
+
+func (f *faultyVectors) FreeSpace(ctx context.Context, id backend.SpaceID) error {
+	if f.freeSpace != nil {
+		return f.freeSpace(ctx, f.inner(), id)
+	}
+	return f.inner().FreeSpace(ctx, id)
+}
+
+func (f *faultyVectors) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	if f.run != nil {
+		return f.run(ctx, f.inner(), slices.Clone(steps))
+	}
+	return f.inner().Run(ctx, steps)
+}
+
+func (f *faultyVectors) Close() error {
+	if f.close != nil {
+		return f.close(f.Backend)
+	}
+	return f.Backend.Close()
+}
+
+// eachStep changes the steps of type S.
+func eachStep[S backend.Step](change func(*S)) func(context.Context, backend.Vectors, []backend.Step) ([][]byte, error) {
+	return func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+		for i := range steps {
+			if s, ok := steps[i].(S); ok {
+				change(&s)
+				steps[i] = s
+			}
+		}
+		return v.Run(ctx, steps)
+	}
+}
+
+func vectorFaults() []fault {
+	with := func(f faultyVectors) func(backend.Backend) backend.Backend {
+		return func(b backend.Backend) backend.Backend {
+			g := f
+			g.Backend = b
+			return &g
+		}
+	}
+	run := func(name string, run func(context.Context, backend.Vectors, []backend.Step) ([][]byte, error), found ...string) fault {
+		return fault{name, found, with(faultyVectors{run: run})}
+	}
+	errs := func(change func(error) error) func(context.Context, backend.Vectors, []backend.Step) ([][]byte, error) {
+		return func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+			answers, err := v.Run(ctx, steps)
+			if err != nil {
+				err = change(err)
+			}
+			return answers, err
+		}
+	}
+	var running atomic.Int32
+	return []fault{
+		{"a new space holds something", []string{"spaces"}, with(faultyVectors{
+			newSpace: func(ctx context.Context, v backend.Vectors, c backend.Curve, count int) (backend.SpaceID, error) {
+				id, err := v.NewSpace(ctx, c, count)
+				if err == nil && count > 0 {
+					_, err = v.Run(ctx, []backend.Step{backend.Write{Dst: span(id, count-1, 1), Bytes: append(make([]byte, c.ScalarBytes()-1), 1)}})
+				}
+				return id, err
+			}})},
+		{"a space that is too large is trouble", []string{"sizes of spaces"}, with(faultyVectors{
+			newSpace: func(ctx context.Context, v backend.Vectors, c backend.Curve, count int) (backend.SpaceID, error) {
+				id, err := v.NewSpace(ctx, c, count)
+				if err != nil {
+					err = backend.ErrInternal
+				}
+				return id, err
+			}})},
+		run("elements are not waited for", eachStep(func(w *backend.Write) { w.Ready = nil }), "writes", "writes that fail"),
+		run("elements are not checked", eachStep(func(w *backend.Write) { w.Check = false }), "writes that fail"),
+		run("shifts are forgotten", eachStep(func(t *backend.Transform) { t.Shift = nil }), "transforms", "large transforms"),
+		run("a batch is one transform", eachStep(func(t *backend.Transform) {
+			if n := t.Dst.Count; t.Src.Count == n && n&(n-1) == 0 {
+				t.Batch = 1
+			}
+		}), "transforms"),
+		run("rotations are forgotten", eachStep(func(m *backend.Map) {
+			m.Args = slices.Clone(m.Args)
+			for i := range m.Args {
+				if m.Args[i].Range != m.Dst.Range {
+					m.Args[i].Rotate = 0
+				}
+			}
+		}), "maps", "reversed maps"),
+		run("a - b is a + b", eachStep(func(m *backend.Map) {
+			m.Code = slices.Clone(m.Code)
+			for i := range m.Code {
+				if m.Code[i].Op == backend.MapSub {
+					m.Code[i].Op = backend.MapAdd
+				}
+			}
+		}), "maps", "reversed maps", "random programs"),
+		run("powers are of the first element", eachStep(func(p *backend.Powers) { p.Ratio = p.First }), "powers and inverses"),
+		run("products are inclusive", eachStep(func(p *backend.Products) { p.Exclusive = false }), "products"),
+		run("coefficients are in natural order", eachStep(func(e *backend.Evaluate) { e.Order = backend.Natural }), "evaluate and divide"),
+		run("the remainder is not told", func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+			answers, err := v.Run(ctx, steps)
+			for i := range answers {
+				if _, ok := steps[i].(backend.Divide); ok {
+					clear(answers[i])
+				}
+			}
+			return answers, err
+		}, "evaluate and divide"),
+		run("indices go round", eachStep(func(w *backend.WriteIndices) {
+			w.Indices = slices.Clone(w.Indices)
+			for i := range w.Indices {
+				w.Indices[i] %= 300
+			}
+		}), "gather"),
+		run("bases are counted from the first", eachStep(func(c *backend.Commit) { c.Offset = 0 }), "commit"),
+		run("wrong steps are passed over", errs(func(err error) error {
+			if errors.Is(err, backend.ErrInvalidInput) {
+				return nil
+			}
+			return err
+		}), "wrong steps", "gather", "spaces are freed when programs have ended"),
+		run("errors do not say where", errs(func(err error) error {
+			for _, kind := range []error{context.Canceled, backend.ErrInvalidInput} {
+				if errors.Is(err, kind) {
+					return kind
+				}
+			}
+			return err
+		}), "wrong steps", "writes that fail", "gather", "cancelled programs"),
+		run("steps before a wrong one run", func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+			answers, err := v.Run(ctx, steps)
+			if len(steps) > 1 && errors.Is(err, backend.ErrInvalidInput) {
+				_, _ = v.Run(ctx, steps[:1])
+			}
+			return answers, err
+		}, "wrong steps"),
+		run("programs share their answers", func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+			running.Add(1)
+			defer running.Add(-1)
+			for range 100 {
+				runtime.Gosched()
+			}
+			answers, err := v.Run(ctx, steps)
+			if running.Load() > 1 && err == nil {
+				clear(answers[len(answers)-1])
+			}
+			return answers, err
+		}, "programs at the same time"),
+		run("contexts are ignored", func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+			return v.Run(context.WithoutCancel(ctx), steps)
+		}, "cancelled programs"),
+		{"spaces are freed at once", []string{"spaces are freed when programs have ended"}, with(faultyVectors{
+			freeSpace: func(ctx context.Context, v backend.Vectors, id backend.SpaceID) error {
+				go v.FreeSpace(context.WithoutCancel(ctx), id)
+				return nil
+			}})},
+		{"closing does not wait for programs", []string{"close waits for programs"}, with(faultyVectors{
+			close: func(b backend.Backend) error { go b.Close(); return nil }})},
+		{"a closed backend has vectors", []string{"closed, with vectors"}, with(faultyVectors{
+			close: func(backend.Backend) error { return nil }})},
+	}
+}
