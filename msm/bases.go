@@ -128,6 +128,14 @@ func (e *Engine) free(p *points) error {
 	return p.Close()
 }
 
+// Group is the group of the points.
+func (b *Bases[P, J, S]) Group() *Group[P, J, S] { return b.g }
+
+// Core is the bases that Load returned without gnark-crypto's types, and where in
+// them b begins, for packages beside this one. They stay loaded as long as b is
+// reachable and not closed.
+func (b *Bases[P, J, S]) Core() (bases *engine.Bases, offset int) { return b.h.p.Bases, b.start }
+
 // Len is the number of points.
 func (b *Bases[P, J, S]) Len() int { return b.end - b.start }
 

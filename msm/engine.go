@@ -33,6 +33,9 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	return &Engine{core: core, cfg: core.Config(), bases: map[*points]struct{}{}}, nil
 }
 
+// Core is the engine without gnark-crypto's types, for packages beside this one.
+func (e *Engine) Core() *engine.Engine { return e.core }
+
 // Info describes the backend that a call would be answered by, as far as it is
 // known: one that was never needed has a name only, one that is being repaired
 // no process.

@@ -1,0 +1,95 @@
+package vector
+
+import (
+	"context"
+	"fmt"
+
+	fr377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
+	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+// Field is the scalar field of a curve, with gnark-crypto's type of its elements.
+// The four fields are this package's variables; there are no others.
+type Field[E comparable] struct {
+	curve               backend.Curve
+	zero, one, minusOne E
+}
+
+// The scalar fields of the four curves that gnark's provers support.
+var (
+	BN254    = newField[fr254.Element](backend.BN254)
+	BLS12377 = newField[fr377.Element](backend.BLS12377)
+	BLS12381 = newField[fr381.Element](backend.BLS12381)
+	BW6761   = newField[fr761.Element](backend.BW6761)
+)
+
+// Names for the sessions of each field.
+type (
+	BN254Session    = Session[fr254.Element]
+	BLS12377Session = Session[fr377.Element]
+	BLS12381Session = Session[fr381.Element]
+	BW6761Session   = Session[fr761.Element]
+)
+
+// element is what gnark-crypto's field elements share.
+type element[E any] interface {
+	*E
+	SetOne() *E
+	Neg(*E) *E
+}
+
+func newField[E comparable, P element[E]](curve backend.Curve) *Field[E] {
+	f := &Field[E]{curve: curve}
+	P(&f.one).SetOne()
+	P(&f.minusOne).Neg(&f.one)
+	return f
+}
+
+// Curve is the curve whose scalar field it is.
+func (f *Field[E]) Curve() backend.Curve { return f.curve }
+
+// Open opens a session: memory for that many elements, for all that will be there
+// at a time, on the engine's first backend that is ready, can and has the room.
+// Without room anywhere it is backend.ErrOutOfMemory with what is wanted and what
+// there is. Close the session; one that is forgotten is closed by the garbage
+// collector, with a warning in the log.
+func (f *Field[E]) Open(ctx context.Context, e *msm.Engine, elements int) (*Session[E], error) {
+	core, err := e.Core().OpenSession(ctx, f.space(elements))
+	if err != nil {
+		return nil, err
+	}
+	s := f.session(e, core)
+	s.tend()
+	return s, nil
+}
+
+// Repeat calls run with a session, which is closed afterwards, and again with
+// another one when a program failed because of the session's backend: on that
+// when it is repaired, as often as the engine's Config.Restarts has it, then on
+// the next one, at last the CPU. run begins from its inputs each time; by is the
+// backend of the last session.
+//
+// Any other error of run is Repeat's own, unless it wraps msm.ErrWrongAnswer:
+// then run has found the backend's answers to be wrong, and that is not asked
+// again. For Use and Shutdown it is one call of the engine: they wait for it.
+func (f *Field[E]) Repeat(ctx context.Context, e *msm.Engine, elements int, run func(context.Context, *Session[E]) error) (by string, err error) {
+	return e.Core().Repeat(ctx, f.space(elements), func(ctx context.Context, core *engine.Session) error {
+		return run(ctx, f.session(e, core))
+	})
+}
+
+func (f *Field[E]) space(elements int) engine.Space {
+	return engine.Space{Curve: f.curve, Count: elements, Check: func(answer []byte) error {
+		if layout.FirstNotBelow(answer, layout.ScalarField(f.curve)) >= 0 {
+			return fmt.Errorf("%w: an element that is not below r of %v", msm.ErrWrongAnswer, f.curve)
+		}
+		return nil
+	}}
+}
