@@ -9,12 +9,13 @@ import (
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
-	"github.com/consensys/gnark/constraint/solver"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/keep"
+	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
 // curve ties gnark's types of one curve to the algorithm, which is written
@@ -28,25 +29,15 @@ type curve[P1, J1, P2, J2, S any] struct {
 	parts func(ProvingKey) (*parts[P1, P2, S], bool)
 	// verifies tells whether a verifying key is for the proofs of a key.
 	verifies func(VerifyingKey, *parts[P1, P2, S]) bool
-	// handle is handleOf for a key of this curve.
-	handleOf func(ProvingKey) (at any, whenGarbage func(func(any)))
-	// system is a constraint system as solve wants it, or false for one of
+	// handleOf is the handle of a key of this curve.
+	handleOf func(ProvingKey) keep.Handle
+	// system is a constraint system as package solve wants it, or false for one of
 	// another curve.
-	system func(constraint.ConstraintSystem) (system[S], bool)
+	system func(constraint.ConstraintSystem) (solve.System[*solution[S]], bool)
 	// fits tells whether a witness is over the scalar field.
 	fits func(witness.Witness) bool
 	// proof makes gnark's proof.
 	proof func(*proof[P1, P2]) Proof
-}
-
-// system is a constraint system and how to solve it.
-type system[S any] struct {
-	// blueprints is the system's own slice.
-	blueprints []constraint.Blueprint
-	// with is the system with other blueprints of the same meaning.
-	with func([]constraint.Blueprint) system[S]
-	// solve is gnark's solver.
-	solve func(witness.Witness, ...solver.Option) (*solution[S], error)
 }
 
 // solution is what the solver found: the values of all wires, and those of
@@ -78,7 +69,7 @@ type binding interface {
 	load(context.Context, *msm.Engine, *options, shape, ProvingKey) (scheme, error)
 	belongs(VerifyingKey, ProvingKey) bool
 	fingerprint(ProvingKey) (uint64, error)
-	handle(ProvingKey) (at any, whenGarbage func(func(any)))
+	handle(ProvingKey) keep.Handle
 }
 
 // bindings has one entry a curve; nothing changes it.
@@ -109,7 +100,7 @@ func (c *curve[P1, J1, P2, J2, S]) partsOf(pk ProvingKey) (*parts[P1, P2, S], er
 	return p, nil
 }
 
-func (c *curve[P1, J1, P2, J2, S]) systemOf(ccs constraint.ConstraintSystem) (system[S], error) {
+func (c *curve[P1, J1, P2, J2, S]) systemOf(ccs constraint.ConstraintSystem) (solve.System[*solution[S]], error) {
 	sys, ok := c.system(ccs)
 	if !ok {
 		return sys, fmt.Errorf("%w: a constraint system of type %T with a key of another curve", backend.ErrInvalidInput, ccs)
@@ -145,11 +136,9 @@ func (c *curve[P1, J1, P2, J2, S]) belongs(vk VerifyingKey, pk ProvingKey) bool 
 	return ok && c.verifies(vk, p)
 }
 
-func (c *curve[P1, J1, P2, J2, S]) handle(pk ProvingKey) (any, func(func(any))) {
+func (c *curve[P1, J1, P2, J2, S]) handle(pk ProvingKey) keep.Handle {
 	return c.handleOf(pk)
 }
-
-var fingerprints = maphash.MakeSeed()
 
 // fingerprint differs for keys that differ, as far as that can be told in
 // microseconds: it covers the places and lengths of all slices, the key's own
@@ -161,30 +150,16 @@ func (c *curve[P1, J1, P2, J2, S]) fingerprint(pk ProvingKey) (uint64, error) {
 		return 0, err
 	}
 	var h maphash.Hash
-	h.SetSeed(fingerprints)
+	h.SetSeed(keep.Seed)
 	h.Write(layout.Bytes([]P1{p.alpha, p.beta, p.delta}))
 	h.Write(layout.Bytes([]P2{p.beta2, p.delta2}))
 	for _, s := range [][]P1{p.a, p.b, p.k, p.z} {
-		sample(&h, s)
+		keep.Sample(&h, s)
 	}
-	sample(&h, p.b2)
+	keep.Sample(&h, p.b2)
 	for _, ped := range p.pedersen {
-		sample(&h, ped.basis)
-		sample(&h, ped.sigma)
+		keep.Sample(&h, ped.basis)
+		keep.Sample(&h, ped.sigma)
 	}
 	return h.Sum64(), nil
-}
-
-// sample hashes where a slice is and some of what it holds.
-func sample[T any](h *maphash.Hash, s []T) {
-	const samples = 32
-	lo, hi := layout.Range(s)
-	maphash.WriteComparable(h, [2]uintptr{lo, hi})
-	for i := range min(samples, len(s)) {
-		at := i * len(s) / samples
-		if len(s) < samples {
-			at = i
-		}
-		h.Write(layout.Bytes(s[at : at+1]))
-	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/consensys/gnark/constraint/solver"
 
 	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/keep"
+	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
 var bls12377Curve = &curve[bls12377.G1Affine, bls12377.G1Jac, bls12377.G2Affine, bls12377.G2Jac, fr.Element]{
@@ -24,11 +26,11 @@ var bls12377Curve = &curve[bls12377.G1Affine, bls12377.G1Jac, bls12377.G2Affine,
 		vk, ok := key.(*stock.VerifyingKey)
 		return ok && vk != nil && vk.G1.Alpha == p.alpha && vk.G2.Beta == p.beta2 && vk.G2.Delta == p.delta2
 	},
-	handleOf: func(pk ProvingKey) (any, func(func(any))) { return handleOf(pk.(*stock.ProvingKey)) },
-	system: func(ccs constraint.ConstraintSystem) (system[fr.Element], bool) {
+	handleOf: func(pk ProvingKey) keep.Handle { return keep.HandleOf(pk.(*stock.ProvingKey)) },
+	system: func(ccs constraint.ConstraintSystem) (solve.System[*solution[fr.Element]], bool) {
 		r1cs, ok := ccs.(*cs.R1CS)
 		if !ok {
-			return system[fr.Element]{}, false
+			return solve.System[*solution[fr.Element]]{}, false
 		}
 		return bls12377System(r1cs), true
 	},
@@ -57,15 +59,15 @@ func bls12377Parts(key ProvingKey) (*parts[bls12377.G1Affine, bls12377.G2Affine,
 	return p, true
 }
 
-func bls12377System(r1cs *cs.R1CS) system[fr.Element] {
-	return system[fr.Element]{
-		blueprints: r1cs.Blueprints,
-		with: func(b []constraint.Blueprint) system[fr.Element] {
+func bls12377System(r1cs *cs.R1CS) solve.System[*solution[fr.Element]] {
+	return solve.System[*solution[fr.Element]]{
+		Blueprints: r1cs.Blueprints,
+		With: func(b []constraint.Blueprint) solve.System[*solution[fr.Element]] {
 			other := *r1cs
 			other.Blueprints = b
 			return bls12377System(&other)
 		},
-		solve: func(w witness.Witness, opts ...solver.Option) (*solution[fr.Element], error) {
+		Solve: func(w witness.Witness, opts ...solver.Option) (*solution[fr.Element], error) {
 			s, err := r1cs.Solve(w, opts...)
 			if err != nil {
 				return nil, err

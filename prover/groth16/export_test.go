@@ -1,7 +1,5 @@
 package groth16
 
-import "context"
-
 // Overlap has the transforms run beside the witness's MSMs, or after them.
 func Overlap(on bool) Option {
 	return func(o *options) {
@@ -10,10 +8,4 @@ func Overlap(on bool) Option {
 			o.overlap = overlapAlways
 		}
 	}
-}
-
-// TakeTurn waits for the turn that solvers of circuits with GKR take.
-func TakeTurn() (release func()) {
-	_ = turn.Acquire(context.Background(), 1)
-	return func() { turn.Release(1) }
 }

@@ -215,7 +215,7 @@ func (k *key[P1, J1, P2, J2, S]) in(ctx context.Context, e *msm.Engine) (*key[P1
 	}
 	loaded.b2.load(ctx, e, k.g2, &err)
 	if err != nil {
-		return nil, errors.Join(err, loaded.close())
+		return nil, errors.Join(err, loaded.Close())
 	}
 	return &loaded, nil
 }
@@ -229,8 +229,8 @@ func (k *key[P1, J1, P2, J2, S]) inG1() []*bases[P1, J1, S] {
 	return all
 }
 
-// close frees the loaded points after the proofs in flight.
-func (k *key[P1, J1, P2, J2, S]) close() error {
+// Close frees the loaded points after the proofs in flight.
+func (k *key[P1, J1, P2, J2, S]) Close() error {
 	errs := []error{k.b2.table.Close()}
 	for _, b := range k.inG1() {
 		errs = append(errs, b.table.Close())

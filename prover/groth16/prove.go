@@ -7,14 +7,15 @@ import (
 	"sync"
 	"time"
 
+	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
-	"github.com/consensys/gnark/constraint/solver"
 	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
+	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
 // prover is a scheme with its types as parameters.
@@ -23,7 +24,7 @@ type prover[P1, J1, P2, J2, S any] struct {
 	overlap overlap
 }
 
-func (p *prover[P1, J1, P2, J2, S]) in(ctx context.Context, e *msm.Engine) (scheme, error) {
+func (p *prover[P1, J1, P2, J2, S]) In(ctx context.Context, e *msm.Engine) (scheme, error) {
 	k, err := p.key.in(ctx, e)
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func (p *prover[P1, J1, P2, J2, S]) blind(b *blinding[S]) error {
 	return nil
 }
 
-func (p *prover[P1, J1, P2, J2, S]) prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, opts []solver.Option, hashed challenge) (Proof, error) {
+func (p *prover[P1, J1, P2, J2, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (Proof, error) {
 	sys, err := p.systemOf(ccs)
 	if err != nil {
 		return nil, err
@@ -76,8 +77,9 @@ func (p *prover[P1, J1, P2, J2, S]) prove(ctx context.Context, ccs constraint.Co
 	if w == nil || !p.fits(w) {
 		return nil, errWitness(w)
 	}
-	if hashed == nil {
-		hashed = challengeBy(p.fr.HashToField([]byte(constraint.CommitmentDst)), new(sync.Mutex))
+	hashed := solve.ChallengeBy(cfg.HashToFieldFn, &solve.Hashing)
+	if cfg.HashToFieldFn == nil {
+		hashed = solve.ChallengeBy(p.fr.HashToField([]byte(constraint.CommitmentDst)), new(sync.Mutex))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -96,7 +98,7 @@ func (p *prover[P1, J1, P2, J2, S]) prove(ctx context.Context, ccs constraint.Co
 		*total, *blind = sums[P1, P2]{}, blinding[S]{}
 	})
 
-	sol, err := sys.run(ctx, w, append(slices.Clone(opts), p.commitHint(ctx, hashed, com)))
+	sol, err := sys.Run(ctx, w, append(slices.Clone(cfg.SolverOpts), p.commitHint(ctx, hashed, com)))
 	if err != nil {
 		return nil, err
 	}

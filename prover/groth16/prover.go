@@ -2,20 +2,17 @@ package groth16
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
 	gnark "github.com/consensys/gnark/backend"
 	stock "github.com/consensys/gnark/backend/groth16"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
-	"github.com/consensys/gnark/constraint/solver"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/internal/proving"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
 
@@ -35,38 +32,34 @@ const (
 
 // ErrNotVerified is wrapped by the error of a Prove whose proof did not verify
 // (see WithVerify) even when it had been made again.
-var ErrNotVerified = errors.New("the proof does not verify")
+var ErrNotVerified = proving.ErrNotVerified
 
 // Event reports that a proof was made again, see WithVerify.
-type Event struct {
-	Time time.Time
-	// Backend is the engine's backend when the refused proof was begun.
-	Backend string
-	// Err is why the first proof was refused.
-	Err error
-}
-
-// String is one line for people.
-func (ev Event) String() string {
-	return fmt.Sprintf("a proof made on backend %q is refused and made again in this process: %v", ev.Backend, ev.Err)
-}
+type Event = proving.Event
 
 // Option configures a Prover.
 type Option func(*options)
 
 type options struct {
-	prover       []gnark.ProverOption
+	proving.Options[Proof] // Verify is chosen of verify when a key is loaded
+
 	mergeBases   Merging
 	mergeScalars Merging
 	verify       []*verification
-	onEvent      func(Event)
 	overlap      overlap
+}
+
+func optionsOf(opts []Option) (o options) {
+	for _, set := range opts {
+		set(&o)
+	}
+	return o
 }
 
 // WithProverOptions has gnark's options apply to every proof, before those
 // that the call gives.
 func WithProverOptions(opts ...gnark.ProverOption) Option {
-	return func(o *options) { o.prover = append(o.prover, opts...) }
+	return func(o *options) { o.Prover = append(o.Prover, opts...) }
 }
 
 // MergeBases says whether equal points of a key are loaded once, their scalars
@@ -90,71 +83,35 @@ func MergeScalars(m Merging) Option { return func(o *options) { o.mergeScalars =
 // other keys are not verified then. NewProver refuses verifying keys none of
 // which is its proving key's (backend.ErrInvalidInput).
 func WithVerify(vk VerifyingKey, opts ...gnark.VerifierOption) Option {
-	cfg, err := gnark.NewVerifierConfig(opts...)
-	v := &verification{vk, opts, err == nil && cfg.HashToFieldFn != nil} // an error shows in check
-	return func(o *options) { o.verify = append(o.verify, v) }
+	check := proving.CheckBy(func(p Proof, public witness.Witness) error { return stock.Verify(p, vk, public, opts...) }, opts)
+	return func(o *options) { o.verify = append(o.verify, &verification{vk, check}) }
 }
 
-// verification is how proofs are verified.
+// verification is how the proofs of a key are verified.
 type verification struct {
-	vk     VerifyingKey
-	opts   []gnark.VerifierOption
-	hashed bool // by a hash function that the user gave
+	vk    VerifyingKey
+	check proving.Check[Proof]
 }
-
-func (v *verification) check(p Proof, w witness.Witness) error {
-	public, err := w.Public()
-	if err != nil {
-		return err
-	}
-	if v.hashed {
-		hashing.Lock()
-		defer hashing.Unlock()
-	}
-	return stock.Verify(p, v.vk, public, v.opts...)
-}
-
-// hashing is held around hash functions that the user gave: options of several
-// Provers, of the prover and of the verifier, may have one and the same.
-var hashing sync.Mutex
 
 // OnEvent has f called with every event. Calls may be concurrent.
-func OnEvent(f func(Event)) Option { return func(o *options) { o.onEvent = f } }
+func OnEvent(f func(Event)) Option { return func(o *options) { o.OnEvent = f } }
 
 // scheme is a key in an engine, its types hidden.
-type scheme interface {
-	// prove solves and proves; a nil challenge is gnark's own.
-	prove(context.Context, constraint.ConstraintSystem, witness.Witness, []solver.Option, challenge) (Proof, error)
-	// in is the key in another engine.
-	in(context.Context, *msm.Engine) (scheme, error)
-	close() error
-}
+type scheme = proving.Scheme[Proof]
 
 // residentKey is a key in an engine and how it is used. It knows no constraint
 // system: all that the key is for may share it.
-type residentKey struct {
-	engine *msm.Engine
-	end    func() error // of an engine of its own
-	opts   options
-	verify *verification // nil when proofs are not verified
-	scheme scheme
-
-	mu     sync.Mutex
-	calls  sync.WaitGroup // none begins after closed
-	closed bool
-}
+type residentKey = proving.Key[Proof]
 
 // loadKey loads a key for constraint systems of a shape. It keeps the key's
 // points, but not the key: that could not become garbage then.
-func loadKey(ctx context.Context, engine *msm.Engine, o options, b binding, s shape, pk ProvingKey) (_ *residentKey, err error) {
-	k := &residentKey{opts: o, verify: o.verificationFor(b, pk)}
-	if k.engine, k.end, err = resident.Or(ctx, engine); err != nil {
-		return nil, err
+func loadKey(ctx context.Context, engine *msm.Engine, o options, b binding, s shape, pk ProvingKey) (*residentKey, error) {
+	if v := o.verificationFor(b, pk); v != nil {
+		o.Verify = v.check
 	}
-	if k.scheme, err = b.load(ctx, k.engine, &k.opts, s, pk); err != nil {
-		return nil, errors.Join(err, k.end())
-	}
-	return k, nil
+	return proving.Load(ctx, engine, o.Options, func(ctx context.Context, e *msm.Engine) (scheme, error) {
+		return b.load(ctx, e, &o, s, pk)
+	})
 }
 
 // verificationFor is the one for a proving key's proofs, nil when there is
@@ -165,85 +122,6 @@ func (o *options) verificationFor(b binding, pk ProvingKey) *verification {
 		return nil
 	}
 	return o.verify[i]
-}
-
-func (k *residentKey) prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, opts []gnark.ProverOption) (Proof, error) {
-	if !k.begin() {
-		return nil, fmt.Errorf("groth16 prover: %w", backend.ErrClosed)
-	}
-	defer k.calls.Done()
-	cfg, err := gnark.NewProverConfig(append(slices.Clone(k.opts.prover), opts...)...)
-	if err != nil {
-		return nil, fmt.Errorf("prover options: %w", err)
-	}
-	var hashed challenge
-	if cfg.HashToFieldFn != nil {
-		hashed = challengeBy(cfg.HashToFieldFn, &hashing)
-	}
-	on := k.engine.Backend()
-	proof, err := k.scheme.prove(ctx, ccs, w, cfg.SolverOpts, hashed)
-	if err != nil || k.verify == nil {
-		return proof, err
-	}
-	refused := k.verify.check(proof, w)
-	if refused == nil {
-		return proof, nil
-	}
-	if k.opts.onEvent != nil {
-		k.opts.onEvent(Event{time.Now(), on, refused})
-	}
-	if proof, err = k.again(ctx, ccs, w, cfg.SolverOpts, hashed); err != nil {
-		return nil, fmt.Errorf("proving again in this process: %w (the first proof: %w)", err, refused)
-	}
-	if err := k.verify.check(proof, w); err != nil {
-		return nil, fmt.Errorf("%w, not when it is made again in this process either: %w (are the verifier's options the prover's?)", ErrNotVerified, err)
-	}
-	return proof, nil
-}
-
-// again proves with MSMs in this process.
-func (k *residentKey) again(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, opts []solver.Option, hashed challenge) (Proof, error) {
-	e, err := resident.InProcess(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer e.Close()
-	s, err := k.scheme.in(ctx, e)
-	if err != nil {
-		return nil, err
-	}
-	defer s.close()
-	return s.prove(ctx, ccs, w, opts, hashed)
-}
-
-// begin enters a call, unless the key is closed.
-func (k *residentKey) begin() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.closed {
-		return false
-	}
-	k.calls.Add(1)
-	return true
-}
-
-func (k *residentKey) isClosed() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.closed
-}
-
-// close frees the points after the proofs in flight.
-func (k *residentKey) close() error {
-	k.mu.Lock()
-	was := k.closed
-	k.closed = true
-	k.mu.Unlock()
-	k.calls.Wait()
-	if was {
-		return nil
-	}
-	return errors.Join(k.scheme.close(), k.end())
 }
 
 // Prover proves statements of one circuit with one key, whose points it keeps
@@ -258,10 +136,7 @@ type Prover struct {
 // process. The constraint system and the key must not change until Close. A key
 // that is not for the constraint system is backend.ErrInvalidInput.
 func NewProver(engine *msm.Engine, ccs constraint.ConstraintSystem, pk ProvingKey, opts ...Option) (*Prover, error) {
-	var o options
-	for _, set := range opts {
-		set(&o)
-	}
+	o := optionsOf(opts)
 	b, err := bindingOf(pk)
 	if err != nil {
 		return nil, err
@@ -290,12 +165,12 @@ func NewProver(engine *msm.Engine, ccs constraint.ConstraintSystem, pk ProvingKe
 // The context is looked at between the steps and within MSMs, not while
 // gnark's solver runs.
 func (p *Prover) Prove(ctx context.Context, w witness.Witness, opts ...gnark.ProverOption) (Proof, error) {
-	return p.key.prove(ctx, p.ccs, w, opts)
+	return p.key.Prove(ctx, p.ccs, w, opts)
 }
 
 // Close frees the key's points after the proofs in flight. Closing twice is no
 // error.
-func (p *Prover) Close() error { return p.key.close() }
+func (p *Prover) Close() error { return p.key.Close() }
 
 // errWitness is the error of a witness over another field.
 func errWitness(w witness.Witness) error {

@@ -29,6 +29,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/groth16"
+	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
 var (
@@ -421,7 +422,10 @@ func TestFallbackObeysContext(t *testing.T) {
 // TestWaitForTurnObeysContext cancels a proof that waits for the solver of
 // another one with GKR.
 func TestWaitForTurnObeysContext(t *testing.T) {
-	release := groth16.TakeTurn()
+	release, err := solve.TakeTurn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer release()
 	b := build(t, ecc.BN254, byName("GKR"))
 	p, err := groth16.NewProver(nil, b.ccs, b.pk)

@@ -17,12 +17,11 @@ import (
 	"hash"
 	"sync"
 
-	fiatshamir "github.com/consensys/gnark-crypto/fiat-shamir"
-
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
+	"github.com/pippin-zk/pippin/prover/internal/transcript"
 )
 
 // types ties gnark-crypto's types of one curve to the algorithm: O is its
@@ -142,7 +141,7 @@ func (k *Key[P, J, S, O, B]) BatchOpenSinglePoint(ctx context.Context, polynomia
 		wg.Go(func() { claimed[i] = k.fr.Eval(p, point) })
 	}
 	wg.Wait()
-	gamma, err := k.challenge(point, digests, claimed, hf, dataTranscript)
+	gamma, err := transcript.Fold(k.g1, k.fr, hf, new(sync.Mutex), point, digests, claimed, dataTranscript...)
 	if err != nil {
 		return none, err
 	}
@@ -160,29 +159,4 @@ func (k *Key[P, J, S, O, B]) BatchOpenSinglePoint(ctx context.Context, polynomia
 		return none, err
 	}
 	return k.batchProof(h, claimed), nil
-}
-
-// challenge binds a challenge to everything that the proof is about, in the
-// order in which gnark-crypto's verifier does.
-func (k *Key[P, J, S, O, B]) challenge(point S, digests []P, claimed []S, hf hash.Hash, data [][]byte) (S, error) {
-	const name = "gamma"
-	bound := [][]byte{k.fr.Marshal(&point)}
-	for i := range digests {
-		bound = append(bound, k.g1.Marshal(&digests[i]))
-	}
-	for i := range claimed {
-		bound = append(bound, k.fr.Marshal(&claimed[i]))
-	}
-	var none S
-	transcript := fiatshamir.NewTranscript(hf, name)
-	for _, b := range append(bound, data...) {
-		if err := transcript.Bind(name, b); err != nil {
-			return none, fmt.Errorf("%w: transcript: %w", backend.ErrInvalidInput, err)
-		}
-	}
-	c, err := transcript.ComputeChallenge(name)
-	if err != nil {
-		return none, fmt.Errorf("%w: transcript: %w", backend.ErrInvalidInput, err)
-	}
-	return k.fr.FromBytes(c), nil
 }

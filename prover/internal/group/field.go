@@ -24,7 +24,8 @@ type Field[S any] struct {
 	neg       func(z, a *S)
 	inverse   func(z, a *S)
 	addTo     func(sum, x *S)
-	subOne    func(z, a *S)
+	sub       func(z, a, b *S)
+	one       func(z *S)
 	toBig     func(*S, *big.Int)
 	fromBig   func(*S, *big.Int)
 	fromBytes func(*S, []byte)
@@ -76,7 +77,8 @@ func newField[S any, V ~[]S, PS element[S], PV vector[S, V]](
 		neg:       func(z, a *S) { PS(z).Neg(a) },
 		inverse:   func(z, a *S) { PS(z).Inverse(a) },
 		addTo:     func(sum, x *S) { PS(sum).Add(sum, x) },
-		subOne:    func(z, a *S) { var one S; PS(&one).SetOne(); PS(z).Sub(a, &one) },
+		sub:       func(z, a, b *S) { PS(z).Sub(a, b) },
+		one:       func(z *S) { PS(z).SetOne() },
 		toBig:     func(s *S, b *big.Int) { PS(s).BigInt(b) },
 		fromBig:   func(s *S, b *big.Int) { PS(s).SetBigInt(b) },
 		fromBytes: func(s *S, b []byte) { PS(s).SetBytes(b) },
@@ -170,10 +172,45 @@ func (f *Field[S]) HashToField(dst []byte) hash.Hash { return f.hashToField(dst)
 // InverseOfPowerMinusOne is 1/(g^n - 1) for n of at least 1, and 0 when g^n
 // is 1.
 func (f *Field[S]) InverseOfPowerMinusOne(g S, n int) S {
+	return f.Inverse(f.Minus(f.Power(g, n), f.One()))
+}
+
+// One is 1.
+func (f *Field[S]) One() (z S) { f.one(&z); return z }
+
+// Number is n, not negative, as a scalar.
+func (f *Field[S]) Number(n int) (z S) { f.fromBig(&z, big.NewInt(int64(n))); return z }
+
+// Sum is the sum of all terms.
+func (f *Field[S]) Sum(terms ...S) (z S) {
+	for i := range terms {
+		f.addTo(&z, &terms[i])
+	}
+	return z
+}
+
+// Minus is a - b.
+func (f *Field[S]) Minus(a, b S) (z S) { f.sub(&z, &a, &b); return z }
+
+// Product is the product of all factors.
+func (f *Field[S]) Product(factors ...S) S {
+	z := f.One()
+	for i := range factors {
+		f.mul(&z, &z, &factors[i])
+	}
+	return z
+}
+
+// Inverse is 1/a, and 0 for 0.
+func (f *Field[S]) Inverse(a S) (z S) { f.inverse(&z, &a); return z }
+
+// Power is a^n for n of at least 0.
+func (f *Field[S]) Power(a S, n int) S {
+	if n == 0 {
+		return f.One()
+	}
 	var z S
-	f.power(&z, &g, n)
-	f.subOne(&z, &z)
-	f.inverse(&z, &z)
+	f.power(&z, &a, n)
 	return z
 }
 

@@ -1,0 +1,178 @@
+// Package proving is how a proving key that is resident in an engine is used: with
+// options, by concurrent calls, with proofs that are verified before they are
+// returned.
+package proving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	gnark "github.com/consensys/gnark/backend"
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/constraint"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/internal/resident"
+	"github.com/pippin-zk/pippin/prover/internal/solve"
+)
+
+// ErrNotVerified is wrapped by the error of a proof that did not verify even when
+// it had been made again.
+var ErrNotVerified = errors.New("the proof does not verify")
+
+// Event reports that a proof was made again because it did not verify.
+type Event struct {
+	Time time.Time
+	// Backend is the engine's backend when the refused proof was begun.
+	Backend string
+	// Err is why the first proof was refused.
+	Err error
+}
+
+// String is one line for people.
+func (ev Event) String() string {
+	return fmt.Sprintf("a proof made on backend %q is refused and made again in this process: %v", ev.Backend, ev.Err)
+}
+
+// Options are what both provers have.
+type Options[P any] struct {
+	Prover  []gnark.ProverOption // of every proof, before those of a call
+	Verify  Check[P]             // nil when proofs are not verified
+	OnEvent func(Event)          // nil when nobody wants to know
+}
+
+// Check is nil for a proof of the public part of a witness.
+type Check[P any] func(P, witness.Witness) error
+
+// CheckBy is a check by a verifier with options, which are hash functions only.
+func CheckBy[P any](verify func(p P, public witness.Witness) error, opts []gnark.VerifierOption) Check[P] {
+	return func(p P, w witness.Witness) error {
+		public, err := w.Public()
+		if err != nil {
+			return err
+		}
+		if len(opts) > 0 {
+			solve.Hashing.Lock()
+			defer solve.Hashing.Unlock()
+		}
+		return verify(p, public)
+	}
+}
+
+// Scheme is a key in an engine, its types hidden.
+type Scheme[P any] interface {
+	// Prove solves and proves.
+	Prove(context.Context, constraint.ConstraintSystem, witness.Witness, *gnark.ProverConfig) (P, error)
+	// In is the key in another engine.
+	In(context.Context, *msm.Engine) (Scheme[P], error)
+	Close() error
+}
+
+// Key is a key in an engine and how it is used. Safe for concurrent use.
+type Key[P any] struct {
+	engine *msm.Engine
+	end    func() error // of an engine of its own
+	opts   Options[P]
+	scheme Scheme[P]
+
+	mu     sync.Mutex
+	calls  sync.WaitGroup // none begins after closed
+	closed bool
+}
+
+// Load loads a key into an engine; a nil engine is one in this process.
+func Load[P any](ctx context.Context, engine *msm.Engine, o Options[P], load func(context.Context, *msm.Engine) (Scheme[P], error)) (_ *Key[P], err error) {
+	k := &Key[P]{opts: o}
+	if k.engine, k.end, err = resident.Or(ctx, engine); err != nil {
+		return nil, err
+	}
+	if k.scheme, err = load(ctx, k.engine); err != nil {
+		return nil, errors.Join(err, k.end())
+	}
+	return k, nil
+}
+
+// Prove is a proof, verified when that is wanted. One that does not verify is made
+// again in this process.
+func (k *Key[P]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, opts []gnark.ProverOption) (proof P, err error) {
+	var none P
+	if !k.begin() {
+		return none, fmt.Errorf("prover: %w", backend.ErrClosed)
+	}
+	defer k.calls.Done()
+	cfg, err := gnark.NewProverConfig(append(slices.Clone(k.opts.Prover), opts...)...)
+	if err != nil {
+		return none, fmt.Errorf("prover options: %w", err)
+	}
+	on := k.engine.Backend()
+	proof, err = k.scheme.Prove(ctx, ccs, w, &cfg)
+	if err != nil || k.opts.Verify == nil {
+		return proof, err
+	}
+	refused := k.opts.Verify(proof, w)
+	if refused == nil {
+		return proof, nil
+	}
+	if k.opts.OnEvent != nil {
+		k.opts.OnEvent(Event{time.Now(), on, refused})
+	}
+	if proof, err = k.again(ctx, ccs, w, &cfg); err != nil {
+		return none, fmt.Errorf("proving again in this process: %w (the first proof: %w)", err, refused)
+	}
+	if err := k.opts.Verify(proof, w); err != nil {
+		return none, fmt.Errorf("%w, not when it is made again in this process either: %w (are the verifier's options the prover's?)", ErrNotVerified, err)
+	}
+	return proof, nil
+}
+
+// again proves in this process.
+func (k *Key[P]) again(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (none P, err error) {
+	e, err := resident.InProcess(ctx)
+	if err != nil {
+		return none, err
+	}
+	defer e.Close()
+	s, err := k.scheme.In(ctx, e)
+	if err != nil {
+		return none, err
+	}
+	defer s.Close()
+	return s.Prove(ctx, ccs, w, cfg)
+}
+
+// begin enters a call, unless the key is closed.
+func (k *Key[P]) begin() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return false
+	}
+	k.calls.Add(1)
+	return true
+}
+
+// Closed tells whether Close was called.
+func (k *Key[P]) Closed() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.closed
+}
+
+// Close frees what is resident after the proofs in flight. Closing twice is no
+// error.
+func (k *Key[P]) Close() error {
+	k.mu.Lock()
+	was := k.closed
+	k.closed = true
+	k.mu.Unlock()
+	k.calls.Wait()
+	if was {
+		return nil
+	}
+	return errors.Join(k.scheme.Close(), k.end())
+}
