@@ -16,14 +16,17 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keep"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
+	"github.com/pippin-zk/pippin/vector"
 )
 
 // curve ties gnark's types of one curve to the algorithm, which is written
 // once for all of them. The generated files have one value each.
-type curve[P1, J1, P2, J2, S any] struct {
+type curve[P1, J1, P2, J2 any, S comparable] struct {
 	g1 *group.Ops[P1, J1, S]
 	g2 *group.Ops[P2, J2, S]
 	fr *group.Field[S]
+	// vectors is the same field where a backend computes.
+	vectors *vector.Field[S]
 
 	// parts views a key, and answers false for one of another curve.
 	parts func(ProvingKey) (*parts[P1, P2, S], bool)
@@ -128,7 +131,7 @@ func (c *curve[P1, J1, P2, J2, S]) load(ctx context.Context, e *msm.Engine, o *o
 	if err != nil {
 		return nil, err
 	}
-	return &prover[P1, J1, P2, J2, S]{k, o.overlap}, nil
+	return &prover[P1, J1, P2, J2, S]{k, o.overlap, o.place}, nil
 }
 
 func (c *curve[P1, J1, P2, J2, S]) belongs(vk VerifyingKey, pk ProvingKey) bool {

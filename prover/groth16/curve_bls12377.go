@@ -15,13 +15,15 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keep"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
+	"github.com/pippin-zk/pippin/vector"
 )
 
 var bls12377Curve = &curve[bls12377.G1Affine, bls12377.G1Jac, bls12377.G2Affine, bls12377.G2Jac, fr.Element]{
-	g1:    group.BLS12377G1,
-	g2:    group.BLS12377G2,
-	fr:    group.BLS12377Fr,
-	parts: bls12377Parts,
+	g1:      group.BLS12377G1,
+	g2:      group.BLS12377G2,
+	fr:      group.BLS12377Fr,
+	vectors: vector.BLS12377,
+	parts:   bls12377Parts,
 	verifies: func(key VerifyingKey, p *parts[bls12377.G1Affine, bls12377.G2Affine, fr.Element]) bool {
 		vk, ok := key.(*stock.VerifyingKey)
 		return ok && vk != nil && vk.G1.Alpha == p.alpha && vk.G2.Beta == p.beta2 && vk.G2.Delta == p.delta2

@@ -15,13 +15,15 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keep"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
+	"github.com/pippin-zk/pippin/vector"
 )
 
 var bls12381Curve = &curve[bls12381.G1Affine, bls12381.G1Jac, bls12381.G2Affine, bls12381.G2Jac, fr.Element]{
-	g1:    group.BLS12381G1,
-	g2:    group.BLS12381G2,
-	fr:    group.BLS12381Fr,
-	parts: bls12381Parts,
+	g1:      group.BLS12381G1,
+	g2:      group.BLS12381G2,
+	fr:      group.BLS12381Fr,
+	vectors: vector.BLS12381,
+	parts:   bls12381Parts,
 	verifies: func(key VerifyingKey, p *parts[bls12381.G1Affine, bls12381.G2Affine, fr.Element]) bool {
 		vk, ok := key.(*stock.VerifyingKey)
 		return ok && vk != nil && vk.G1.Alpha == p.alpha && vk.G2.Beta == p.beta2 && vk.G2.Delta == p.delta2

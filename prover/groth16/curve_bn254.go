@@ -15,13 +15,15 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keep"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
+	"github.com/pippin-zk/pippin/vector"
 )
 
 var bn254Curve = &curve[bn254.G1Affine, bn254.G1Jac, bn254.G2Affine, bn254.G2Jac, fr.Element]{
-	g1:    group.BN254G1,
-	g2:    group.BN254G2,
-	fr:    group.BN254Fr,
-	parts: bn254Parts,
+	g1:      group.BN254G1,
+	g2:      group.BN254G2,
+	fr:      group.BN254Fr,
+	vectors: vector.BN254,
+	parts:   bn254Parts,
 	verifies: func(key VerifyingKey, p *parts[bn254.G1Affine, bn254.G2Affine, fr.Element]) bool {
 		vk, ok := key.(*stock.VerifyingKey)
 		return ok && vk != nil && vk.G1.Alpha == p.alpha && vk.G2.Beta == p.beta2 && vk.G2.Delta == p.delta2

@@ -15,13 +15,15 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keep"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
+	"github.com/pippin-zk/pippin/vector"
 )
 
 var bw6761Curve = &curve[bw6761.G1Affine, bw6761.G1Jac, bw6761.G2Affine, bw6761.G2Jac, fr.Element]{
-	g1:    group.BW6761G1,
-	g2:    group.BW6761G2,
-	fr:    group.BW6761Fr,
-	parts: bw6761Parts,
+	g1:      group.BW6761G1,
+	g2:      group.BW6761G2,
+	fr:      group.BW6761Fr,
+	vectors: vector.BW6761,
+	parts:   bw6761Parts,
 	verifies: func(key VerifyingKey, p *parts[bw6761.G1Affine, bw6761.G2Affine, fr.Element]) bool {
 		vk, ok := key.(*stock.VerifyingKey)
 		return ok && vk != nil && vk.G1.Alpha == p.alpha && vk.G2.Beta == p.beta2 && vk.G2.Delta == p.delta2

@@ -9,3 +9,13 @@ func Overlap(on bool) Option {
 		}
 	}
 }
+
+// Quotient has the quotient computed on the engine's backend, or here.
+func Quotient(there bool) Option {
+	return func(o *options) {
+		o.place = placeHere
+		if there {
+			o.place = placeBackend
+		}
+	}
+}

@@ -150,6 +150,8 @@ func modes(e *msm.Engine) map[string]func(b *built) (*groth16.Prover, error) {
 		"engine, plain":     mode(e, groth16.MergeBases(groth16.MergeNever), groth16.MergeScalars(groth16.MergeNever)),
 		"engine":            mode(e),
 		"engine, overlap":   mode(e, groth16.Overlap(true)),
+		"engine, vectors":   mode(e, groth16.Quotient(true)),
+		"engine, here":      mode(e, groth16.Quotient(false)),
 		"engine, merge all": mode(e, groth16.MergeBases(groth16.MergeAlways), groth16.MergeScalars(groth16.MergeAlways)),
 	}
 }

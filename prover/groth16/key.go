@@ -143,7 +143,7 @@ func (b *bases[P, J, S]) load(ctx context.Context, e *msm.Engine, g *group.Ops[P
 }
 
 // key is a proving key as proofs need it.
-type key[P1, J1, P2, J2, S any] struct {
+type key[P1, J1, P2, J2 any, S comparable] struct {
 	*curve[P1, J1, P2, J2, S]
 	scalars resident.Merging
 
@@ -159,7 +159,7 @@ type key[P1, J1, P2, J2, S any] struct {
 }
 
 // newKey merges what is to be merged. Nothing is loaded yet.
-func newKey[P1, J1, P2, J2, S any](c *curve[P1, J1, P2, J2, S], o *options, p *parts[P1, P2, S], s shape) *key[P1, J1, P2, J2, S] {
+func newKey[P1, J1, P2, J2 any, S comparable](c *curve[P1, J1, P2, J2, S], o *options, p *parts[P1, P2, S], s shape) *key[P1, J1, P2, J2, S] {
 	k := &key[P1, J1, P2, J2, S]{
 		curve: c, scalars: o.mergeScalars,
 		alpha: p.alpha, beta: p.beta, delta: p.delta, beta2: p.beta2, delta2: p.delta2,

@@ -47,6 +47,7 @@ type options struct {
 	mergeScalars Merging
 	verify       []*verification
 	overlap      overlap
+	place        place
 }
 
 func optionsOf(opts []Option) (o options) {

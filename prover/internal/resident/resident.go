@@ -59,6 +59,9 @@ func Load[P, J, S any](ctx context.Context, e *msm.Engine, ops *group.Ops[P, J, 
 // Len is the number of bases.
 func (t *Table[P, J, S]) Len() int { return len(t.points) }
 
+// Bases is what the points are in the engine.
+func (t *Table[P, J, S]) Bases() *msm.Bases[P, J, S] { return t.bases }
+
 // Close frees the bases after the MSMs in flight. Closing a nil or closed
 // table does nothing.
 func (t *Table[P, J, S]) Close() error {
