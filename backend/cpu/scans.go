@@ -3,13 +3,11 @@ package cpu
 import (
 	"context"
 	"iter"
+	"runtime"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
-
-// Scans are computed twice over parts of grain elements: the first time for what
-// each part makes of what comes before it, the second time for the elements.
 
 func (f vectors[E, V, PE, PV]) invert(ctx context.Context, dst, src []byte) error {
 	to, from := f.view(dst), f.view(src)
@@ -43,45 +41,85 @@ func (f vectors[E, V, PE, PV]) invertPart(dst, src, before V) {
 	}
 }
 
-func (f vectors[E, V, PE, PV]) products(ctx context.Context, dst, src []byte, exclusive bool) ([]byte, error) {
-	to, from := f.view(dst), f.view(src)
-	before := f.parts(len(from)) // the product of each part, then of those before
-	defer clear(before)
-	if err := each(ctx, len(from), grain, func(parts iter.Seq2[int, int]) {
-		for lo, hi := range parts {
-			product := f.one()
-			for i := lo; i < hi; i++ {
-				PE(&product).Mul(&product, &from[i])
+// scan goes through parts of 0 to n one after the other, or backwards: do takes
+// what those before it made, first start, and makes something of it and of its
+// part. That is the answer after the last one.
+//
+// With many processors the parts are done at the same time, when alone has said
+// what each makes of start and join has put that together with those before.
+func (f vectors[E, V, PE, PV]) scan(ctx context.Context, n int, backwards bool, start E,
+	alone func(lo, hi int) E, join func(before, alone *E) E, do func(lo, hi int, before E) E,
+) (E, error) {
+	parts := (n + grain - 1) / grain
+	part := func(k int) (lo, hi int) {
+		if backwards {
+			k = parts - 1 - k
+		}
+		return k * grain, min((k+1)*grain, n)
+	}
+	if runtime.GOMAXPROCS(0) < 4 { // it is twice the work
+		for k := range parts {
+			if err := backend.Ended(ctx); err != nil {
+				return start, err
 			}
-			before[lo/grain] = product
+			lo, hi := part(k)
+			start = do(lo, hi, start)
+		}
+		return start, nil
+	}
+	before := make(V, parts)
+	defer clear(before)
+	if err := each(ctx, parts, 1, func(parts iter.Seq2[int, int]) {
+		for k := range parts {
+			before[k] = alone(part(k))
 		}
 	}); err != nil {
-		return nil, err
+		return start, err
 	}
-	all := f.one()
-	for i := range before {
-		product := before[i]
-		before[i] = all
-		PE(&all).Mul(&all, &product)
+	for k := range before {
+		after := join(&start, &before[k])
+		before[k], start = start, after
 	}
-	return layout.Bytes([]E{all}), each(ctx, len(from), grain, func(parts iter.Seq2[int, int]) {
-		for lo, hi := range parts {
-			product := before[lo/grain]
-			for i := lo; i < hi; i++ {
-				last := product
-				PE(&product).Mul(&product, &from[i])
-				if exclusive {
-					to[i] = last
-				} else {
-					to[i] = product
-				}
-			}
+	return start, each(ctx, parts, 1, func(parts iter.Seq2[int, int]) {
+		for k := range parts {
+			lo, hi := part(k)
+			do(lo, hi, before[k])
 		}
 	})
 }
 
-// parts is an element for each part of n.
-func (f vectors[E, V, PE, PV]) parts(n int) V { return make(V, (n+grain-1)/grain) }
+func (f vectors[E, V, PE, PV]) products(ctx context.Context, dst, src []byte, exclusive bool) ([]byte, error) {
+	to, from := f.view(dst), f.view(src)
+	all, err := f.scan(ctx, len(from), false, f.one(), func(lo, hi int) E {
+		product := f.one()
+		for i := lo; i < hi; i++ {
+			PE(&product).Mul(&product, &from[i])
+		}
+		return product
+	}, func(before, alone *E) (product E) {
+		PE(&product).Mul(before, alone)
+		return product
+	}, func(lo, hi int, before E) E {
+		factor := from[lo] // dst may be src
+		if to[lo] = before; !exclusive {
+			PE(&to[lo]).Mul(&before, &factor)
+		}
+		for i := lo + 1; i < hi; i++ {
+			next := from[i]
+			if !exclusive {
+				factor = next
+			}
+			PE(&to[i]).Mul(&to[i-1], &factor)
+			factor = next
+		}
+		product := to[hi-1]
+		if exclusive {
+			PE(&product).Mul(&product, &factor)
+		}
+		return product
+	})
+	return layout.Bytes([]E{all}), err
+}
 
 func (f vectors[E, V, PE, PV]) evaluate(ctx context.Context, src [][]byte, o backend.Order, point []byte) ([]byte, error) {
 	z := f.element(point)
@@ -89,7 +127,7 @@ func (f vectors[E, V, PE, PV]) evaluate(ctx context.Context, src [][]byte, o bac
 	for k := range src {
 		from := f.view(src[k])
 		p := f.powersOf(z, len(from), o)
-		sums := f.parts(len(from))
+		sums := make(V, (len(from)+grain-1)/grain)
 		if err := each(ctx, len(from), grain, func(parts iter.Seq2[int, int]) {
 			for lo, hi := range parts {
 				sums[lo/grain] = f.sum(from[lo:hi], p, lo/block)
@@ -100,6 +138,7 @@ func (f vectors[E, V, PE, PV]) evaluate(ctx context.Context, src [][]byte, o bac
 		for i := range sums {
 			PE(&values[k]).Add(&values[k], &sums[i])
 		}
+		clear(sums)
 	}
 	return layout.Bytes(values), nil
 }
@@ -116,39 +155,38 @@ func (f vectors[E, V, PE, PV]) sum(src V, p *powers[E, V, PE], b int) (sum E) {
 	return sum
 }
 
-// divide computes the values h_i of the polynomials of the coefficients from i on:
-// h_i = c_i + z h_(i+1). They are the quotient's coefficients and, h_0, the remainder.
+// divide computes h_i = c_i + z h_(i+1), the values of the polynomials of the
+// coefficients from i on: h_(i+1) is the quotient's coefficient i, h_0 the remainder.
 func (f vectors[E, V, PE, PV]) divide(ctx context.Context, dst, src, point []byte) ([]byte, error) {
 	to, from, z := f.view(dst), f.view(src), f.element(point)
-	p := f.powersOf(z, max(len(from), grain+1), backend.Natural)
-	after := f.parts(len(from)) // of each part alone, then what comes after it
-	defer clear(after)
-	if err := each(ctx, len(from), grain, func(parts iter.Seq2[int, int]) {
-		for lo, hi := range parts {
-			after[lo/grain] = f.sum(from[lo:hi], p, 0)
+	p := f.powersOf(z, grain+1, backend.Natural)
+	across := p.factor(grain / block) // all parts have grain elements but the first one taken, before which is zero
+	var zero E
+	remainder, err := f.scan(ctx, len(from), true, zero, func(lo, hi int) E {
+		return f.sum(from[lo:hi], p, 0)
+	}, func(before, alone *E) (value E) {
+		PE(&value).Mul(before, &across)
+		PE(&value).Add(&value, alone)
+		return value
+	}, func(lo, hi int, value E) E {
+		if hi > len(to) { // the last coefficient, and value is zero
+			hi--
+			value = from[hi]
 		}
-	}); err != nil {
-		return nil, err
-	}
-	var value E
-	across := p.factor(grain / block) // all parts but the last have grain elements
-	for i := len(after) - 1; i >= 0; i-- {
-		alone := after[i]
-		after[i] = value
-		PE(&value).Mul(&value, &across)
-		PE(&value).Add(&value, &alone)
-	}
-	return layout.Bytes([]E{value}), each(ctx, len(from), grain, func(parts iter.Seq2[int, int]) {
-		for lo, hi := range parts {
-			value := after[lo/grain]
-			for i := hi - 1; i >= lo; i-- {
-				c := from[i] // dst may be src
-				if i < len(to) {
-					to[i] = value
-				}
-				PE(&value).Mul(&value, &z)
-				PE(&value).Add(&value, &c)
-			}
+		if lo == hi {
+			return value
 		}
+		c := from[hi-1] // dst may be src
+		to[hi-1] = value
+		for i := hi - 2; i >= lo; i-- {
+			next := from[i]
+			PE(&to[i]).Mul(&to[i+1], &z)
+			PE(&to[i]).Add(&to[i], &c)
+			c = next
+		}
+		PE(&value).Mul(&to[lo], &z)
+		PE(&value).Add(&value, &c)
+		return value
 	})
+	return layout.Bytes([]E{remainder}), err
 }

@@ -34,11 +34,12 @@ func onDomain[E, D, O any](d domain[E, D, O], dif, dit D, tasks func(int) O) but
 	}
 }
 
-// mostTables is the elements of the transforms whose tables are kept: 2 GiB of
-// tables with elements of 32 bytes. Longer transforms make a part of them each time.
+// mostTables is the most elements of a transform with tables, which are 2 GiB then
+// with elements of 32 bytes. Longer ones make a part of them each time.
 const mostTables = 1 << 24
 
-// domains keeps gnark-crypto's tables of the sizes last used.
+// domains keeps gnark-crypto's tables of the sizes last used, as many as two of the
+// largest have.
 type domains[E any] struct {
 	make func(n int) butterflies[E]
 
@@ -58,6 +59,9 @@ func (d *domains[E]) find(n int) *keptDomain[E] {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	found := &keptDomain[E]{n, sync.OnceValue(func() butterflies[E] { return d.make(n) })}
+	if n > mostTables {
+		return found
+	}
 	all := n
 	others := slices.DeleteFunc(d.kept, func(k *keptDomain[E]) bool {
 		if k.n == n {
@@ -65,7 +69,7 @@ func (d *domains[E]) find(n int) *keptDomain[E] {
 			return true
 		}
 		all += k.n
-		return all > mostTables
+		return all > 2*mostTables
 	})
 	d.kept = slices.Insert(others, 0, found)
 	return found
@@ -163,7 +167,7 @@ func bitReverse[E any](ctx context.Context, all []E, n int) error {
 	return each(ctx, len(all), grain, func(parts iter.Seq2[int, int]) {
 		for lo, hi := range parts {
 			for ; lo < hi; lo++ {
-				i := lo % n
+				i := lo & (n - 1)
 				if k := int(bits.Reverse64(uint64(i)) >> shift); i < k {
 					all[lo], all[lo-i+k] = all[lo-i+k], all[lo]
 				}
