@@ -5,6 +5,7 @@ package msm
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"sort"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/device"
+	"github.com/pippin-zk/pippin/backend/cuda/driver"
 	"github.com/pippin-zk/pippin/backend/cuda/driver/fakecuda"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/fixtures"
@@ -105,6 +107,92 @@ func TestStreams(t *testing.T) {
 		if !in.stream || len(p.chunks) < 2 {
 			t.Errorf("a plan with stream %v and chunks %v", in.stream, p.chunks)
 		}
+	}
+}
+
+// TestRound: two MSMs in somebody's turn, one after the other in the same memory,
+// whose scalars are on the card already; with bases there, and on the host, from
+// where they come in chunks.
+func TestRound(t *testing.T) {
+	cudatest.OnFake(t)
+	s := newSmall(t, 256)
+	chunks := func(t *tuning) { t.chunk = 32 }
+	in := inputOf(backend.BN254, backend.G1, s.bases.Count, 0)
+	chunks(&in.tuning)
+	for _, stream := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stream %v", stream), func(t *testing.T) {
+			o := device.Options{}
+			if stream {
+				o.Memory = leastMemory(in) + s.bases.Size()*3/4
+			}
+			d, c := open(t, o)
+			c.tune = chunks
+			bases, err := c.Load(t.Context(), &s.bases)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (bases.host != nil) != stream {
+				t.Errorf("bases on the host: %v", bases.host != nil)
+			}
+			turn, err := d.Turn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := errors.Join(turn.End(), bases.Free()); err != nil {
+					t.Error(err)
+				}
+			})
+			scalars, err := turn.Keep(int64(len(s.scalars)), func(int64) error { return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := scalars.Free(); err != nil {
+					t.Error(err)
+				}
+			})
+			if err := turn.Compute.Write(scalars.Span(), s.scalars); err != nil {
+				t.Fatal(err)
+			}
+			const skip = 200
+			part := newSmall(t, skip)
+			var rounds []*Round
+			work, results := int64(0), device.Layout{}
+			for _, n := range []int{s.bases.Count, skip} {
+				r, err := c.Round(bases, 0, n, turn.Available())
+				if err != nil {
+					t.Fatal(err)
+				}
+				rounds = append(rounds, r)
+				work = max(work, r.Work())
+				results.Take(r.Results())
+			}
+			memory, err := turn.Work(work, work)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pinned, err := turn.Results(results.Size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			places := []driver.HostSpan{pinned.Span().Slice(0, rounds[0].Results()), pinned.Span().Slice(device.Align(rounds[0].Results()), rounds[1].Results())}
+			for i, r := range rounds {
+				size := int64(r.jobs[0].Count) * int64(bases.Curve.ScalarBytes())
+				if err := r.Queue(t.Context(), turn, scalars.Span().Slice(0, size), memory.Slice(0, r.Work()), places[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := turn.Compute.Synchronize(); err != nil {
+				t.Fatal(err)
+			}
+			for i, r := range rounds {
+				got, err := r.Answer(places[i].Bytes())
+				if want := [][]byte{s.answer, part.answer}[i]; err != nil || !bytes.Equal(got, want) {
+					t.Errorf("round %d: wrong, or %v", i, err)
+				}
+			}
+		})
 	}
 }
 

@@ -77,9 +77,11 @@ type Job struct {
 // job is a Job with its plan.
 type job struct {
 	Job
-	number int // in the call
+	number int // in the call; -1 is that of a Round
 	plan   *plan
 	prog   *program
+
+	resident driver.Span // the scalars, when the plan says that they are on the card
 
 	// kept is where the scalars stay on the device for later jobs of the round;
 	// the first job with them fills it.
@@ -137,10 +139,63 @@ func (c *Computer) Compute(ctx context.Context, jobs []Job) (results [][]byte, e
 
 // failed is the error of a job.
 func (j *job) failed(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || j.number < 0 {
+		return err
 	}
 	return fmt.Errorf("job %d: %w", j.number, err)
+}
+
+// Round is an MSM whose scalars are on the card already, as a part of somebody's
+// turn: it is planned, then queued in work memory and with pinned memory for what
+// comes back, both the caller's; and when the card has done it, it has an answer.
+type Round struct {
+	round
+	pipe *pipe
+}
+
+// Round plans the MSM of count of the bases from offset on, for work memory of at
+// most so many bytes. The scalars come with Queue. Its user has the turn.
+func (c *Computer) Round(b *Bases, offset, count int, memory int64) (_ *Round, err error) {
+	j := &job{Job: Job{Job: &backend.Job{Offset: offset, Count: count}, Source: &backend.Job{}, Bases: b}, number: -1}
+	if j.prog, err = newProgram(c.dev, b.Curve, b.Group); err != nil {
+		return nil, err
+	}
+	in := c.inputFor(b.Loaded, count, b.host != nil, memory)
+	in.resident = true
+	if j.plan, err = c.plan(in); err != nil {
+		return nil, err
+	}
+	return &Round{*newRound([]*job{j}, memory), &c.pipe}, nil
+}
+
+// Work is the bytes of work memory, the first Secret of which are to be
+// overwritten, and Results those of pinned memory.
+func (r *Round) Work() int64    { return r.size }
+func (r *Round) Secret() int64  { return r.secret }
+func (r *Round) Results() int64 { return r.results }
+
+// Queue queues the MSM with scalars that what is on the turn's stream Compute has
+// written, and returns before it is done.
+func (r *Round) Queue(ctx context.Context, turn *device.Turn, scalars, work driver.Span, pinned driver.HostSpan) error {
+	r.jobs[0].resident = scalars
+	x := &execution{round: &r.round, pipe: r.pipe, turn: turn, memory: work, pinned: pinned}
+	// Points that stay on the host are copied to where others may be in use still.
+	if err := turn.Compute.Record(x.done[1]); err != nil {
+		return err
+	}
+	if err := turn.Copy.Wait(x.done[1]); err != nil {
+		return err
+	}
+	return x.queue(ctx)
+}
+
+// Answer makes a point of what came back.
+func (r *Round) Answer(pinned []byte) ([]byte, error) {
+	answers, err := finishAll(r.jobs, pinned)
+	if err != nil {
+		return nil, err
+	}
+	return answers[0], nil
 }
 
 // round is jobs that share the work memory at the same time.
@@ -278,7 +333,13 @@ func (c *Computer) compute(ctx context.Context, turn *device.Turn, r *round, res
 		return err
 	}
 	x := &execution{round: r, pipe: &c.pipe, turn: turn, memory: memory, pinned: pinned.Span()}
-	if err := x.execute(ctx); err != nil {
+	if err := x.queue(ctx); err != nil {
+		return err
+	}
+	if err := x.last().Synchronize(); err != nil {
+		return err
+	}
+	if err := x.turn.Wipe(); err != nil {
 		return err
 	}
 	answers, err := finishAll(r.jobs, pinned.Bytes())
@@ -301,8 +362,11 @@ type execution struct {
 	steps  []step
 }
 
-// execute queues all steps, two at a time at most, and waits for the results.
-func (x *execution) execute(ctx context.Context) error {
+// last happens when all steps are done.
+func (x *execution) last() *driver.Event { return x.done[(len(x.steps)-1)%2] }
+
+// queue queues all steps, two at a time at most.
+func (x *execution) queue(ctx context.Context) error {
 	for _, j := range x.jobs {
 		for i, from := 0, 0; i < len(j.plan.chunks); i++ {
 			n := j.plan.chunks[i]
@@ -334,16 +398,16 @@ func (x *execution) execute(ctx context.Context) error {
 			}
 		}
 	}
-	if err := x.done[(len(x.steps)-1)%2].Synchronize(); err != nil {
-		return err
-	}
-	return x.turn.Wipe()
+	return nil
 }
 
 // scalarsOf is where the scalars of a step are, or will be.
 func (x *execution) scalarsOf(i int) driver.Span {
 	s := &x.steps[i]
 	size := int64(s.Bases.Curve.ScalarBytes())
+	if s.plan.resident {
+		return s.resident.Slice(int64(s.from)*size, int64(s.n)*size)
+	}
 	if s.isKept {
 		return s.kept.In(x.memory).Slice(int64(s.from)*size, int64(s.n)*size)
 	}
@@ -364,6 +428,9 @@ func (x *execution) pointsOf(i int) driver.Span {
 // no longer needs it.
 func (x *execution) upload(ctx context.Context, i int) error {
 	s := &x.steps[i]
+	if !s.uploads() {
+		return nil
+	}
 	if err := backendutil.Wait(ctx, s.Source, s.from+s.n); err != nil {
 		return err
 	}
@@ -376,7 +443,7 @@ func (x *execution) upload(ctx context.Context, i int) error {
 			return err
 		}
 	}
-	if !s.isFilled {
+	if !s.isFilled && !s.plan.resident {
 		size := s.Bases.Curve.ScalarBytes()
 		if err := x.turn.Send(x.scalarsOf(i), s.Source.Scalars[s.from*size:(s.from+s.n)*size]); err != nil {
 			return s.failed(err)
@@ -392,16 +459,21 @@ func (x *execution) upload(ctx context.Context, i int) error {
 	return x.turn.Copy.Record(x.copied[i%2])
 }
 
+// uploads tells whether a step reads something from the host.
+func (s *step) uploads() bool { return !s.plan.resident || s.Bases.host != nil }
+
 // step launches the phases for one chunk.
 func (x *execution) step(i int) error {
 	s := &x.steps[i]
 	p := &phases{plan: s.plan, program: s.prog, stream: x.turn.Compute,
 		memory: x.memory.Slice(x.rooms, s.plan.room.Size), mark: x.turn.Mark}
-	if err := p.stream.Wait(x.copied[i%2]); err != nil {
-		return err
-	}
-	if err := p.mark("copy"); err != nil {
-		return err
+	if s.uploads() {
+		if err := p.stream.Wait(x.copied[i%2]); err != nil {
+			return err
+		}
+		if err := p.mark("copy"); err != nil {
+			return err
+		}
 	}
 	if s.first {
 		if err := p.begin(); err != nil {

@@ -26,9 +26,11 @@ type input struct {
 	curve  backend.Curve
 	group  backend.Group
 	count  int
-	stream bool  // the points too come in chunks from the host
+	stream bool  // the points come in chunks from the host
 	memory int64 // bytes that may be used
 	tuning tuning
+
+	resident bool // the scalars do not: they are on the card
 }
 
 // plan is how an MSM is computed. Everything follows from the input.
@@ -125,7 +127,7 @@ func newPlan(in input) (*plan, error) {
 func cuts(in input) [][]int {
 	n := in.count
 	all := [][]int{{n}}
-	if n >= in.tuning.overlap {
+	if n >= in.tuning.overlap && (!in.resident || in.stream) {
 		all = append(all, []int{n / 4, n - n/4}, []int{n / 8, 3 * (n / 8), n - n/8 - 3*(n/8)})
 	}
 	for k := 4; k <= n/in.tuning.chunk && k <= 1<<12; k *= 2 {
@@ -159,7 +161,9 @@ func (p *plan) fill() bool {
 	p.piece = min(p.piece, max(leastPiece, 1<<bits.Len64(uint64(entries)/fullDevice)/2))
 
 	var l room
-	p.scalarBytes = int64(most) * int64(p.curve.ScalarBytes())
+	if !p.resident {
+		p.scalarBytes = int64(most) * int64(p.curve.ScalarBytes())
+	}
 	if p.stream {
 		p.streamBytes = int64(most) * int64(p.curve.PointBytes(p.group))
 	}
@@ -202,7 +206,9 @@ func (p *plan) cost() float64 {
 	cost += buckets * (t.reduce + t.bucket*steps)
 	cost += t.launch * (steps + 1)
 	// The copy of the first chunk, and of the others as far as it is slower.
-	cost += t.copy * float64(p.chunks[0])
+	if !p.resident || p.stream {
+		cost += t.copy * float64(p.chunks[0])
+	}
 	return cost
 }
 
