@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "6ede9347d43411cc18a131505b0ce34e20827acf18008170ee6e4c435e1effe8"
+const digest = "496a8e427ce9b4e99660bc0b07cc2bb40e58339cedbe8b0330c7bffea288c8a7"

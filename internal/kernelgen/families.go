@@ -129,6 +129,15 @@ var families = []family{
 		},
 	},
 	{
+		path: "kernels/grid/vector", doc: "the kernels of vectors of field elements: the parameters of each, and tables\n// of them.",
+		layout: "layout.cuh",
+		sources: []source{
+			{name: "elements", per: fields},
+			{name: "scan", per: fields, waits: true},
+			{name: "map", per: fields, waits: true},
+		},
+	},
+	{
 		path: "kernels/grid/memory", doc: "the kernels that overwrite what others leave on a device.",
 		sources: []source{{name: "overwrite", per: stacks}},
 	},
