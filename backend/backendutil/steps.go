@@ -44,8 +44,11 @@ func InStep(i int, s backend.Step, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return fmt.Errorf("step %d (%s): %w", i, strings.TrimPrefix(fmt.Sprintf("%T", s), "backend."), err)
+	return fmt.Errorf("step %d (%s): %w", i, Kind(s), err)
 }
+
+// Kind is the name of a step's type, such as "Map".
+func Kind(s backend.Step) string { return strings.TrimPrefix(fmt.Sprintf("%T", s), "backend.") }
 
 // Places is o with Stride and Rotate from 0 to below its Count. CheckSteps has
 // found nothing wrong with it.

@@ -9,6 +9,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/device"
 	"github.com/pippin-zk/pippin/backend/cuda/msm"
+	"github.com/pippin-zk/pippin/backend/cuda/vector"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/kernels"
 )
@@ -24,14 +25,18 @@ type Options struct {
 
 // Backend is one card.
 type Backend struct {
-	dev   *device.Device
-	msm   *msm.Computer
-	info  backend.Info
-	bases *backendutil.Residents[*msm.Bases, struct{}]
-	gone  chan struct{} // closed when the card is lost, or by Close
+	dev     *device.Device
+	msm     *msm.Computer
+	vectors *vector.Computer
+	info    backend.Info
+	kept    *backendutil.Residents[*msm.Bases, *vector.Space]
+	gone    chan struct{} // closed when the card is lost, or by Close
 }
 
-var _ backend.Backend = (*Backend)(nil)
+var (
+	_ backend.Backend = (*Backend)(nil)
+	_ backend.Vectors = (*Backend)(nil)
+)
 
 // Open opens a device. Where there is none, no driver or no support in this
 // program, the error wraps backend.ErrUnavailable and says what to do.
@@ -48,9 +53,9 @@ func Open(o Options) (*Backend, error) {
 		return nil, errors.Join(err, dev.Close())
 	}
 	b := &Backend{
-		dev: dev, msm: computer, bases: backendutil.NewResidents[*msm.Bases, struct{}]("cuda"), gone: make(chan struct{}),
+		dev: dev, msm: computer, vectors: vector.New(dev, computer), kept: backendutil.NewResidents[*msm.Bases, *vector.Space]("cuda"), gone: make(chan struct{}),
 		info: backend.Info{
-			Name: "cuda", Version: "kernels " + kernels.Digest(), InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups()},
+			Name: "cuda", Version: "kernels " + kernels.Digest(), InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups(), Vectors: backend.Curves()},
 			Devices: []backend.Device{describe(dev)},
 		},
 	}
@@ -58,7 +63,7 @@ func Open(o Options) (*Backend, error) {
 		defer close(b.gone)
 		select {
 		case <-dev.Driver().Lost():
-		case <-b.bases.Done():
+		case <-b.kept.Done():
 		}
 	}()
 	return b, nil
@@ -81,7 +86,7 @@ func (b *Backend) Done() <-chan struct{} { return b.gone }
 
 // Ping asks for nothing of the device: it says whether it was lost.
 func (b *Backend) Ping(ctx context.Context) error {
-	if err := b.bases.Ping(ctx); err != nil {
+	if err := b.kept.Ping(ctx); err != nil {
 		return err
 	}
 	return b.dev.Driver().Err()
@@ -92,7 +97,7 @@ func (b *Backend) Ping(ctx context.Context) error {
 // matter of speed: an error means that the memory is read the slow way. The
 // caller calls detach before it unmaps the memory, and not while a call uses it.
 func (b *Backend) AttachArena(memory []byte) (detach func(), err error) {
-	end, err := b.bases.Begin()
+	end, err := b.kept.Begin()
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +112,7 @@ func (b *Backend) AttachArena(memory []byte) (detach func(), err error) {
 // LoadBases copies bases to the device, or keeps them in host memory where it has
 // no room.
 func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (_ backend.BasesID, err error) {
-	end, err := b.bases.Begin()
+	end, err := b.kept.Begin()
 	if err != nil {
 		return 0, err
 	}
@@ -123,32 +128,32 @@ func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (_ backend
 	if err != nil {
 		return 0, err
 	}
-	return b.bases.AddBases(kept.Loaded, kept), nil
+	return b.kept.AddBases(kept.Loaded, kept), nil
 }
 
 // FreeBases releases bases once the calls that use them have ended.
 func (b *Backend) FreeBases(ctx context.Context, id backend.BasesID) error {
-	end, err := b.bases.Begin()
+	end, err := b.kept.Begin()
 	if err != nil {
 		return err
 	}
 	defer end()
-	return b.bases.FreeBases(ctx, id, (*msm.Bases).Free)
+	return b.kept.FreeBases(ctx, id, (*msm.Bases).Free)
 }
 
 // MSM computes a batch. Calls take turns on the device.
 func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err error) {
-	end, err := b.bases.Begin()
+	end, err := b.kept.Begin()
 	if err != nil {
 		return nil, err
 	}
 	defer end()
 	defer backendutil.Caught(&err)
-	used, err := b.bases.UseJobs(jobs)
+	used, err := b.kept.UseJobs(jobs)
 	if err != nil {
 		return nil, err
 	}
-	defer b.bases.EndJobs(used)
+	defer b.kept.EndJobs(used)
 	if err := backend.Ended(ctx); err != nil {
 		return nil, err
 	}
@@ -159,15 +164,62 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err 
 	return b.msm.Compute(ctx, work)
 }
 
+// NewSpace takes device memory for elements.
+func (b *Backend) NewSpace(ctx context.Context, curve backend.Curve, count int) (_ backend.SpaceID, err error) {
+	end, err := b.kept.Begin()
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	defer backendutil.Caught(&err)
+	s, err := b.vectors.NewSpace(ctx, curve, count)
+	if err != nil {
+		return 0, err
+	}
+	return b.kept.AddSpace(s.Loaded, s), nil
+}
+
+// FreeSpace wipes a space once the programs that use it have ended.
+func (b *Backend) FreeSpace(ctx context.Context, id backend.SpaceID) error {
+	end, err := b.kept.Begin()
+	if err != nil {
+		return err
+	}
+	defer end()
+	return b.kept.FreeSpace(ctx, id, (*vector.Space).Free)
+}
+
+// Run runs a program. Programs and MSMs take turns on the device.
+func (b *Backend) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err error) {
+	end, err := b.kept.Begin()
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	defer backendutil.Caught(&err)
+	used, err := b.kept.UseSteps(steps)
+	if err != nil {
+		return nil, err
+	}
+	defer b.kept.EndSteps(used)
+	return b.vectors.Run(ctx, steps, vector.Used{
+		Space: func(id backend.SpaceID) *vector.Space { return used.Spaces[id].Kept },
+		Bases: func(id backend.BasesID) *msm.Bases { return used.Bases[id].Kept },
+	})
+}
+
 // Close waits for the calls in flight and gives everything back.
 func (b *Backend) Close() error {
-	left, _, first := b.bases.Close()
+	bases, spaces, first := b.kept.Close()
 	if !first {
 		return nil
 	}
 	var errs []error
-	for _, kept := range left {
+	for _, kept := range bases {
 		errs = append(errs, kept.Free())
 	}
-	return errors.Join(append(errs, b.msm.Close(), b.dev.Close())...)
+	for _, kept := range spaces {
+		errs = append(errs, kept.Free())
+	}
+	return errors.Join(append(errs, b.vectors.Close(), b.msm.Close(), b.dev.Close())...)
 }

@@ -19,6 +19,7 @@ import (
 
 var (
 	groups = flag.String("groups", cudatest.AllGroups, "groups of TestRight")
+	curves = flag.String("curves", "bn254,bls12-377,bls12-381,bw6-761", "curves of TestEveryStep")
 	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
 	cases  = flag.Int("cases", 200, "cases of TestDifference")
 	full   = flag.Bool("full", false, "the full conformance suite")

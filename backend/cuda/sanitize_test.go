@@ -4,9 +4,11 @@ package cuda
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/fixtures"
 )
@@ -64,4 +66,84 @@ func TestEveryPhase(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestEveryStep launches every kernel for vectors on little input, in one program:
+// two levels of scans and an incomplete tile, indices, transforms of all orders on
+// a coset, and has the answers of the backend cpu. scripts/sanitize runs it too.
+func TestEveryStep(t *testing.T) {
+	onGPU(t)
+	b := open(t, Options{})
+	defer b.Close()
+	other := cpu.New(cpu.Options{})
+	defer other.Close()
+	host, _ := backend.As[backend.Vectors](other)
+	for c := range strings.SplitSeq(*curves, ",") {
+		t.Run(c, func(t *testing.T) {
+			curve, err := backend.ParseCurve(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := everyStep(t, b, curve), everyStep(t, host, curve)
+			for i := range want {
+				if !bytes.Equal(got[i], want[i]) {
+					t.Errorf("step %d, seed %d: wrong", i, *seed)
+				}
+			}
+		})
+	}
+}
+
+// everyStep answers a program with steps of all kinds.
+func everyStep(t *testing.T, v backend.Vectors, c backend.Curve) [][]byte {
+	t.Helper()
+	const n = 1 << 12
+	some, err := fixtures.Scalars(c, fixtures.Uniform, *seed, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elements := func(i, n int) []byte { return some[i*c.ScalarBytes() : (i+n)*c.ScalarBytes()] }
+	indices := make([]uint32, 3000)
+	for i := range indices {
+		indices[i] = uint32(i * 7919 % 3001)
+	}
+	table := backend.IndexElements(c, len(indices))
+	id, err := v.NewSpace(t.Context(), c, 4*n+table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.FreeSpace(t.Context(), id)
+	at := func(offset, n int) backend.Range { return backend.Range{Space: id, Offset: offset, Count: n} }
+	x, y, z, w := at(0, n), at(n, n), at(2*n, n), at(3*n, n)
+	all := func(r backend.Range) backend.Operand { return backend.Operand{Range: r, Stride: 1} }
+	turned := backend.Operand{Range: y, Stride: 3, Rotate: 5, Order: backend.Reversed}
+	steps := []backend.Step{
+		backend.Write{Dst: x, Bytes: elements(0, n), Check: true},
+		backend.Powers{Dst: y, First: elements(1, 1), Ratio: elements(2, 1)},
+		backend.Map{Count: n, Dst: all(z), Args: []backend.Operand{all(x), turned, all(w)}, Constants: elements(3, 2), Code: []backend.MapCode{
+			{Op: backend.MapLoad}, {Op: backend.MapLoad, Arg: 1}, {Op: backend.MapMul}, {Op: backend.MapConst, Arg: 1}, {Op: backend.MapConst},
+			{Op: backend.MapCopy, Arg: 2}, {Op: backend.MapSquare}, {Op: backend.MapSub}, {Op: backend.MapMul}, {Op: backend.MapAdd}, {Op: backend.MapNeg},
+			{Op: backend.MapDouble}, {Op: backend.MapLoad, Arg: 2}, {Op: backend.MapSub},
+		}},
+		backend.Read{Src: z},
+		backend.Invert{Dst: w, Src: z},
+		backend.Products{Dst: at(n, 3000), Src: at(2*n, 3000)},
+		backend.Products{Dst: at(0, 2500), Src: at(0, 2500), Exclusive: true},
+		backend.Divide{Dst: at(2*n, 3000), Src: at(2*n, 3001), Point: elements(5, 1)},
+		backend.Evaluate{Src: []backend.Range{x, y, at(0, 1)}, Point: elements(6, 1)},
+		backend.Evaluate{Src: []backend.Range{w, z, at(0, 64)}, Point: elements(7, 1), Order: backend.Reversed},
+		backend.Read{Src: at(0, 4*n)},
+		backend.WriteIndices{Dst: at(4*n, table), Indices: indices},
+		backend.Gather{Dst: at(0, 3000), Src: at(n, 3001), Index: at(4*n, table)},
+		backend.Transform{Dst: w, Src: x, To: backend.Reversed, Shift: elements(8, 1)},
+		backend.Transform{Dst: x, Src: w, Inverse: true, From: backend.Reversed},
+		backend.Transform{Dst: y, Src: at(3*n, n/2), Shift: elements(9, 1)},
+		backend.Transform{Dst: z, Src: z, Inverse: true, Batch: 8},
+		backend.Read{Src: at(0, 4*n)},
+	}
+	answers, err := v.Run(t.Context(), steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answers
 }

@@ -1,0 +1,132 @@
+package vector
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/vector"
+)
+
+// compile makes of valid stack code the instructions of kernels/grid/vector's
+// machine, whose register is the top of the stack: what lies below it is in
+// slots, from the bottom on. It tells how many slots it needs.
+//
+// An element that is pushed only to be the second operand of what follows is that
+// instruction's y.
+func compile(code []backend.MapCode) (instructions []uint32, slots int) {
+	depth := 0
+	emit := func(op, from, index int) {
+		instructions = append(instructions, uint32(op|from|index<<kernel.IndexShift))
+	}
+	for i := 0; i < len(code); i++ {
+		c := code[i]
+		from, index := source(c, depth)
+		switch {
+		case from == kernel.FromNothing && isBinary(c.Op):
+			// The element below is a, the top b.
+			op := operation(c.Op)
+			if c.Op == backend.MapSub {
+				op = kernel.MapSubFrom
+			}
+			depth--
+			emit(op, kernel.FromSlot, depth-1)
+		case from == kernel.FromNothing && c.Op != backend.MapCopy:
+			emit(operation(c.Op), from, 0)
+		case from != kernel.FromNothing && depth > 0 && i+1 < len(code) && isBinary(code[i+1].Op):
+			i++
+			emit(operation(code[i].Op), from, index)
+		default:
+			op, save := kernel.MapTake, 0
+			if from == kernel.FromNothing {
+				op = kernel.MapNone // a copy of the top
+			}
+			if depth > 0 {
+				save = depth << kernel.SaveShift // slot depth-1
+				slots = max(slots, depth)
+			}
+			depth++
+			emit(op|save, from, index)
+		}
+	}
+	return instructions, slots
+}
+
+// source is where the element is that c pushes on a stack of some depth; nothing
+// when it is the top itself, or when c pushes none.
+func source(c backend.MapCode, depth int) (from, index int) {
+	switch {
+	case c.Op == backend.MapLoad:
+		return kernel.FromOperand, c.Arg + 1
+	case c.Op == backend.MapConst:
+		return kernel.FromConstant, c.Arg
+	case c.Op == backend.MapCopy && c.Arg > 0:
+		return kernel.FromSlot, depth - 1 - c.Arg
+	}
+	return kernel.FromNothing, 0
+}
+
+func isBinary(op backend.MapOp) bool {
+	return op == backend.MapAdd || op == backend.MapSub || op == backend.MapMul
+}
+
+// operation is an operation of the machine on x, which is a, and y, which is b.
+func operation(op backend.MapOp) int {
+	switch op {
+	case backend.MapAdd:
+		return kernel.MapAdd
+	case backend.MapSub:
+		return kernel.MapSub
+	case backend.MapMul:
+		return kernel.MapMul
+	case backend.MapSquare:
+		return kernel.MapSquare
+	case backend.MapDouble:
+		return kernel.MapDouble
+	}
+	return kernel.MapNeg
+}
+
+// mapProgram is a map's program in memory, and what is where in it, in words.
+type mapProgram struct {
+	bytes                          []byte
+	constants, instructions, codes int
+	slots                          int
+}
+
+// program makes a valid map's program. address is where a range begins.
+func (f *field) program(s *backend.Map, address func(backend.Range) uint64) mapProgram {
+	code, slots := compile(s.Code)
+	p := mapProgram{codes: len(code), slots: slots}
+	p.bytes = make([]byte, 0, f.mapShared(1+len(s.Args), len(s.Constants)/int(f.size), len(code)+1, 0))
+	for _, o := range append([]backend.Operand{s.Dst}, s.Args...) {
+		o = backendutil.Places(o)
+		mask, reversal := 0, 32
+		if o.Count&(o.Count-1) == 0 {
+			mask = o.Count - 1
+		}
+		if o.Order == backend.Reversed && o.Count > 1 {
+			reversal = 32 - bits.Len(uint(o.Count-1))
+		}
+		for _, w := range []uint64{address(o.Range), uint64(o.Stride), uint64(o.Rotate), uint64(o.Count), uint64(mask), uint64(reversal)} {
+			p.bytes = binary.LittleEndian.AppendUint64(p.bytes, w)
+		}
+	}
+	p.constants = len(p.bytes) / 4
+	p.bytes = append(p.bytes, s.Constants...)
+	p.instructions = len(p.bytes) / 4
+	for _, w := range append(code, kernel.MapNone) { // what the machine asks for ahead of the end
+		p.bytes = binary.LittleEndian.AppendUint32(p.bytes, w)
+	}
+	for len(p.bytes)%16 != 0 {
+		p.bytes = append(p.bytes, 0)
+	}
+	return p
+}
+
+// mapShared is the bytes of shared memory for a program and its slots.
+func (f *field) mapShared(operands, constants, codes, slots int) int {
+	program := 4*operands*kernel.OperandWords + constants*int(f.size) + 4*codes
+	return (program+15)/16*16 + slots*kernel.ScanThreads*int(f.size)
+}
