@@ -15,6 +15,7 @@ import (
 // restarts: what is measured and verified is that backend and no other.
 type engine struct {
 	*msm.Engine
+	only   backend.Backend // that the engine has, and closes
 	name   string
 	info   backend.Info
 	shared bool // has memory of its own for scalars
@@ -30,6 +31,7 @@ func openEngine(ctx context.Context, open msm.Opener, name string) (*engine, err
 		Open: func(ctx context.Context, name string) (backend.Backend, error) {
 			b, err := open(ctx, name)
 			if err == nil {
+				e.only = b
 				_, e.shared = backend.As[backend.Allocator](b)
 			}
 			return b, err

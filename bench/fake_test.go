@@ -15,8 +15,8 @@ import (
 // other name is the plain CPU backend.
 //
 //	arena     has shared memory
-//	wrong     changes every answer of more than two points
-//	broken    fails every MSM with points
+//	wrong     changes every answer of more than two points, and of programs
+//	broken    fails every MSM with points, and programs
 //	bn254     has one curve only
 //	reference the real one
 type world struct {
@@ -91,6 +91,27 @@ func (f *fake) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
 		for i := range out {
 			out[i][3] ^= 4
 		}
+	}
+	return out, err
+}
+
+func (f *fake) vectors() backend.Vectors { return f.Backend.(backend.Vectors) }
+
+func (f *fake) NewSpace(ctx context.Context, c backend.Curve, count int) (backend.SpaceID, error) {
+	return f.vectors().NewSpace(ctx, c, count)
+}
+
+func (f *fake) FreeSpace(ctx context.Context, id backend.SpaceID) error {
+	return f.vectors().FreeSpace(ctx, id)
+}
+
+func (f *fake) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	if f.name == "broken" {
+		return nil, fmt.Errorf("%w: no program", backend.ErrInternal)
+	}
+	out, err := f.vectors().Run(ctx, steps)
+	if f.name == "wrong" && err == nil {
+		out[len(out)-1][3] ^= 4
 	}
 	return out, err
 }

@@ -8,9 +8,11 @@ import (
 	"math/big"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/cases"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
 )
@@ -63,7 +65,8 @@ func (c *VerifyConfig) Validate() error {
 
 // Verify tries edge and random cases on every backend, through the typed API
 // and without any fallback, and compares each answer with the discrete
-// logarithms; for tiny inputs also with the backend "reference". It goes on
+// logarithms; for tiny inputs also with the backend "reference". Random programs
+// over vectors, where a backend has them, run on it and on the reference. It goes on
 // after a failure and ends with ErrWrong if there was any. Other errors (a
 // backend that cannot be opened, the context's) end it at once; the result
 // holds what was tried.
@@ -171,6 +174,11 @@ func (v *verifying) group(ctx context.Context, e *engine, c backend.Curve, g bac
 	if err := try("double-and-add", e, func(ctx context.Context, s *subject) error { return tryReference(ctx, s, v.reference) }); err != nil {
 		return err
 	}
+	if _, ok := backend.As[backend.Vectors](e.only); ok && slices.Contains(e.info.Can.Vectors, c) {
+		if err := try("programs over vectors", e, func(ctx context.Context, s *subject) error { return tryPrograms(ctx, s, v.reference) }); err != nil {
+			return err
+		}
+	}
 	v.cfg.Progress.tell(stage, len(kinds)+1, len(kinds)+1)
 	return nil
 }
@@ -190,18 +198,22 @@ func (s *subject) compare(got, want []byte, what string) {
 	}
 }
 
-// with loads n points of a set for the duration of do.
-func (s *subject) with(ctx context.Context, set fixtures.Set, n int, do func(*fixtures.Points, bases) error) error {
+// set makes n points of a set.
+func (s *subject) set(set fixtures.Set, n int) (p *fixtures.Points, raw []byte, err error) {
 	key := fixtures.Key{Curve: s.curve, Group: s.g, Set: set, Seed: s.cfg.Seed}
-	p := s.points[key]
-	if p == nil {
-		var err error
+	if p = s.points[key]; p == nil {
 		if p, err = fixtures.New(key); err != nil {
-			return err
+			return nil, nil, err
 		}
 		s.points[key] = p
 	}
-	raw, err := p.Bytes(n)
+	raw, err = p.Bytes(n)
+	return p, raw, err
+}
+
+// with loads n points of a set for the duration of do.
+func (s *subject) with(ctx context.Context, set fixtures.Set, n int, do func(*fixtures.Points, bases) error) error {
+	p, raw, err := s.set(set, n)
 	if err != nil {
 		return err
 	}
@@ -490,6 +502,23 @@ func tryReference(ctx context.Context, s *subject, ref *engine) error {
 			return err
 		}
 		s.compare(got, want, fmt.Sprintf("%d %v points", n, set))
+	}
+	return nil
+}
+
+// tryPrograms compares with the same programs in numbers of math/big.
+func tryPrograms(ctx context.Context, s *subject, ref *engine) error {
+	const n = 40
+	_, raw, err := s.set(fixtures.Random, n)
+	if err != nil {
+		return err
+	}
+	for i := range s.cfg.Cases {
+		p := cases.Read(cases.Bytes(s.rng, 400)).Program(s.curve, backend.Bases{Curve: s.curve, Group: s.g, Count: n, Bytes: raw}, cases.Small)
+		s.result.Tried++
+		if err := p.Differ(ctx, s.e.only, ref.only); err != nil {
+			s.fail(fmt.Sprintf("case %d: %v", i, err))
+		}
 	}
 	return nil
 }

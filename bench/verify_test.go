@@ -25,7 +25,7 @@ func TestVerifyRight(t *testing.T) {
 		cfg := verifyConfig(t, &world{}, "cpu", "arena")
 		change(&cfg)
 		done, err := Verify(t.Context(), cfg)
-		if err != nil || len(done) != want*(len(kinds)+1) {
+		if err != nil || len(done) != want*(len(kinds)+2) {
 			t.Fatalf("%d results, error %v", len(done), err)
 		}
 		for _, d := range done {
@@ -53,7 +53,7 @@ func TestVerifyRight(t *testing.T) {
 // wrong: every kind of cases has such.
 func TestVerifyWrong(t *testing.T) {
 	done, err := Verify(t.Context(), verifyConfig(t, &world{}, "wrong"))
-	if !errors.Is(err, ErrWrong) || len(done) != len(kinds)+1 {
+	if !errors.Is(err, ErrWrong) || len(done) != len(kinds)+2 {
 		t.Fatalf("%d results, error %v", len(done), err)
 	}
 	for _, d := range done {
@@ -65,7 +65,7 @@ func TestVerifyWrong(t *testing.T) {
 
 func TestVerifyBroken(t *testing.T) {
 	done, err := Verify(t.Context(), verifyConfig(t, &world{}, "broken"))
-	if !errors.Is(err, ErrWrong) || len(done) != len(kinds)+1 {
+	if !errors.Is(err, ErrWrong) || len(done) != len(kinds)+2 {
 		t.Fatalf("%d results, error %v", len(done), err)
 	}
 	for _, d := range done {
