@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/plugin"
+	"github.com/pippin-zk/pippin/vector"
 )
 
 // These tests run on any plugin: go test . -backend plugin:cuda -plugins DIR.
@@ -194,15 +196,45 @@ func TestKilledPlugin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	killed := 0
-	for killed < *kills && !t.Failed() {
+	killing(t, func(ctx context.Context) {
+		got, err := bases.MSM(ctx, scalars)
+		if err != nil || got != want {
+			t.Errorf("wrong point or error: %v", err)
+		}
+	})
+
+	// The same, with the scalars on the backend and through transforms.
+	n, times := len(scalars), 0
+	killing(t, func(ctx context.Context) {
+		var sum *vector.Answer[bn254.G1Affine]
+		var back *vector.Answer[[]fr.Element]
+		_, err := vector.BN254.Repeat(ctx, e, 2*n, func(ctx context.Context, s *vector.BN254Session) error {
+			times++
+			v, w := s.New(n), s.New(n)
+			p := s.Program()
+			p.Write(v, scalars)
+			p.Transform(w, v, vector.Transform[fr.Element]{To: backend.Reversed})
+			if err := p.Run(ctx); err != nil {
+				return err
+			}
+			p.Transform(w, w, vector.Transform[fr.Element]{From: backend.Reversed, Inverse: true})
+			sum, back = vector.Commit(p, bases, w), p.Read(w)
+			return p.Run(ctx)
+		})
+		if err != nil || sum.Get() != want || !slices.Equal(back.Get(), scalars) {
+			t.Errorf("wrong vectors or error: %v", err)
+		}
+	})
+	t.Logf("programs were begun %d times", times)
+}
+
+// killing calls f while the plugin is killed at random moments.
+func killing(t *testing.T, f func(context.Context)) {
+	for killed := 0; killed < *kills && !t.Failed(); {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			got, err := bases.MSM(context.Background(), scalars)
-			if err != nil || got != want {
-				t.Errorf("after %d kills: wrong point or error: %v", killed, err)
-			}
+			f(context.Background())
 		}()
 		time.Sleep(time.Duration(rand.IntN(30_000)) * time.Microsecond)
 		for _, pid := range children(t, program()) {
@@ -212,9 +244,6 @@ func TestKilledPlugin(t *testing.T) {
 			}
 		}
 		<-done
-	}
-	if killed < *kills {
-		t.Errorf("only %d kills", killed)
 	}
 }
 
