@@ -147,7 +147,10 @@ func (p *program) translate(steps []backend.Step, group func(backend.BasesID) ba
 			p.checked = p.checked || s.Check
 			to := w.GetWrite()
 			if len(s.Bytes) > 0 {
-				job := &backend.Job{Scalars: s.Bytes, Ready: s.Ready}
+				job := &backend.Job{Scalars: s.Bytes}
+				if s.Ready != nil {
+					job.Ready = func(ctx context.Context, n int) error { return backendutil.InStep(i, s, s.Ready(ctx, n)) }
+				}
 				p.inputs = append(p.inputs, newInput(job, p.curve.ScalarBytes(), &to.Bytes, &to.Progress))
 			}
 		case backend.WriteIndices:
