@@ -188,7 +188,7 @@ func writes(s *subject) error {
 		}}), "as they are ready"),
 	}
 	if done != n {
-		errs = append(errs, fmt.Errorf("Ready was last asked for %d of %d elements", done, n))
+		errs = append(errs, fmt.Errorf("the function Ready was last asked for %d of %d elements", done, n))
 	}
 	if a, ok := backend.As[backend.Allocator](s.b); ok {
 		buf, err := a.Alloc(s.ctx, len(k)+3)

@@ -212,13 +212,13 @@ func (c *checker) transform(s backend.Transform) error {
 	case s.Batch < 0:
 		return fmt.Errorf("%d vectors", s.Batch)
 	case s.Dst.Count%batch != 0 || !powerOfTwo(n):
-		return fmt.Errorf("Dst: %d elements are not %d vectors of a power of two", s.Dst.Count, batch)
+		return fmt.Errorf("in Dst, %d elements are not %d vectors of a power of two", s.Dst.Count, batch)
 	case bits.TrailingZeros(uint(n)) > fields[c.curve].twoAdicity:
 		return fmt.Errorf("%d elements: %v has transforms of at most 2^%d", n, c.curve, fields[c.curve].twoAdicity)
 	case s.From == backend.Reversed && s.To == backend.Reversed:
 		return errors.New("from reversed to reversed")
 	case s.Src.Count%batch != 0:
-		return fmt.Errorf("Src: %d elements are not %d vectors", s.Src.Count, batch)
+		return fmt.Errorf("in Src, %d elements are not %d vectors", s.Src.Count, batch)
 	case s.Src.Count != s.Dst.Count && (s.Inverse || s.From != backend.Natural || s.Src.Count == 0 || s.Src.Count > s.Dst.Count):
 		return fmt.Errorf("%d elements from %d", s.Dst.Count, s.Src.Count)
 	}
@@ -238,12 +238,12 @@ func (c *checker) transform(s backend.Transform) error {
 			return nil
 		}
 	}
-	return errors.New("Shift is zero")
+	return errors.New("the Shift is zero")
 }
 
 func (c *checker) mapped(s backend.Map) error {
 	if s.Count < 0 {
-		return fmt.Errorf("Count is %d", s.Count)
+		return fmt.Errorf("the Count is %d", s.Count)
 	}
 	if len(s.Args) > backend.MapArgs || len(s.Code) > backend.MapCodes {
 		return fmt.Errorf("%d operands and %d operations, at most %d and %d are possible", len(s.Args), len(s.Code),
@@ -304,7 +304,7 @@ func distinct(dst backend.Operand, count int) error {
 		a, b = b, a%b
 	}
 	if count > dst.Count/a { // the order of Stride modulo Dst.Count
-		return fmt.Errorf("Dst: places of %d elements are the same, with stride %d in %d", count, dst.Stride, dst.Count)
+		return fmt.Errorf("in Dst, places of %d elements are the same, with stride %d in %d", count, dst.Stride, dst.Count)
 	}
 	return nil
 }
