@@ -27,6 +27,11 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"n", "count", "min_ms", "median_ms", "cpu_ms"},
 		bools:   []string{"checked"},
 	},
+	"vector": { // steps of programs over vectors on a card
+		texts:   []string{"curve", "step"},
+		numbers: []string{"n", "count", "repeats", "bytes", "min_ms", "median_ms", "cpu_ms"},
+		bools:   []string{"checked"},
+	},
 	"sanitize": { // compute-sanitizer over the kernels
 		texts:   []string{"tool", "curve", "group"},
 		numbers: []string{"tests", "seconds"},
@@ -130,6 +135,7 @@ func TestCheckRecordRefuses(t *testing.T) {
 		{"op": "msm", "curve": "bn254", "group": "g1", "n": 8, "backend": "cpu", "distribution": "uniform", "path": "copy",
 		 "count": 2, "min_ms": 1.5, "median_ms": 2, "samples_ms": [1.5, 2.5], "checked": true, "back_to_back": {"calls": 9, "median_ms": 3, "samples_ms": [3]}},
 		{"op": "ntt", "curve": "bn254", "order": "natural to reversed", "n": 16, "count": 2, "min_ms": 0.5, "median_ms": 0.6, "cpu_ms": 7, "checked": true},
+		{"op": "vector", "curve": "bn254", "step": "a - b", "n": 32, "count": 5, "repeats": 20, "bytes": 3072, "products": 0, "min_ms": 0.25, "median_ms": 0.375, "cpu_ms": 11, "checked": true},
 		{"op": "mulmod", "bits": 256, "gops": 12.5},
 		{"op": "sanitize", "tool": "memcheck", "curve": "bn254", "group": "g2", "tests": 1, "errors": 0, "seconds": 3.5},
 		{"op": "groth16", "circuit": "c", "constraints": 9, "backend": "cpu", "median_ms": 1, "stock_ms": 2, "verified": true}]}`
@@ -142,6 +148,8 @@ func TestCheckRecordRefuses(t *testing.T) {
 		{`"count": 2`, `"count": 3`}, {`"min_ms": 1.5`, `"min_ms": 0`}, {`"min_ms": 1.5`, `"min_ms": 9`}, {`"median_ms": 2,`, `"median_ms": "2",`},
 		{`, "checked": true`, ``}, {`"checked": true`, `"checked": true, "wrong": 1`}, {`"calls": 9`, `"calls": 0`}, {`"median_ms": 3`, `"median_ms": 0`},
 		{`"order": "natural to reversed"`, `"order": ""`}, {`"n": 16`, `"n": 0`}, {`"cpu_ms": 7`, `"cpu_ms": 0`}, {`7, "checked": true`, `7`},
+		{`"step": "a - b"`, `"step": ""`}, {`"n": 32`, `"n": 0`}, {`"repeats": 20`, `"repeats": 0`}, {`"bytes": 3072`, `"bytes": 0`},
+		{`"min_ms": 0.25`, `"min_ms": 0`}, {`"cpu_ms": 11`, `"cpu_ms": 0`}, {`11, "checked": true`, `11`},
 		{`"bits": 256`, `"bits": 0`}, {`, "gops": 12.5`, ``},
 		{`"tool": "memcheck"`, `"tool": ""`}, {`"tests": 1`, `"tests": 0`}, {`"errors": 0`, `"errors": 2`}, {`"errors": 0, `, ``},
 		{`"circuit": "c", `, ``}, {`"constraints": 9`, `"constraints": 0`}, {`"stock_ms": 2`, `"stock_ms": 0`}, {`, "verified": true`, ``},

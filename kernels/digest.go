@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "496a8e427ce9b4e99660bc0b07cc2bb40e58339cedbe8b0330c7bffea288c8a7"
+const digest = "aa393889b4c19ab17bcf20246d8a972ca6a8799870a425b49fca517c0eaaf882"

@@ -179,12 +179,11 @@ func (r *Round) Results() int64 { return r.results }
 func (r *Round) Queue(ctx context.Context, turn *device.Turn, scalars, work driver.Span, pinned driver.HostSpan) error {
 	r.jobs[0].resident = scalars
 	x := &execution{round: &r.round, pipe: r.pipe, turn: turn, memory: work, pinned: pinned}
-	// Points that stay on the host are copied to where others may be in use still.
-	if err := turn.Compute.Record(x.done[1]); err != nil {
-		return err
-	}
-	if err := turn.Copy.Wait(x.done[1]); err != nil {
-		return err
+	if r.jobs[0].Bases.host != nil {
+		// Its points are copied to where those of another may be in use still.
+		if err := errors.Join(turn.Compute.Record(x.done[1]), turn.Copy.Wait(x.done[1])); err != nil {
+			return err
+		}
 	}
 	return x.queue(ctx)
 }

@@ -56,7 +56,8 @@ func newField(t *device.Turn, d *device.Device, curve backend.Curve) (*field, er
 	if err != nil {
 		return nil, err
 	}
-	if err := f.mapped.SetMaxDynamicShared(f.mapShared(backend.MapArgs+1, backend.MapConstants, backend.MapCodes+1, kernel.MapSlots)); err != nil {
+	longest := 4*(backend.MapArgs+1)*kernel.OperandWords + 4*(backend.MapCodes+align)
+	if err := f.mapped.SetMaxDynamicShared(f.mapShared(longest, kernel.MapSlots)); err != nil {
 		return nil, err
 	}
 	f.ntt, err = ntt.New(t, d, curve)

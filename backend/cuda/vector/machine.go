@@ -88,45 +88,54 @@ func operation(op backend.MapOp) int {
 	return kernel.MapNeg
 }
 
-// mapProgram is a map's program in memory, and what is where in it, in words.
+// mapProgram is what a map's machine reads in shared memory: operands and, from a
+// word on, its instructions.
 type mapProgram struct {
-	bytes                          []byte
-	constants, instructions, codes int
-	slots                          int
+	bytes               []byte
+	instructions, codes int
+	slots               int
 }
 
 // program makes a valid map's program. address is where a range begins.
 func (f *field) program(s *backend.Map, address func(backend.Range) uint64) mapProgram {
 	code, slots := compile(s.Code)
 	p := mapProgram{codes: len(code), slots: slots}
-	p.bytes = make([]byte, 0, f.mapShared(1+len(s.Args), len(s.Constants)/int(f.size), len(code)+1, 0))
 	for _, o := range append([]backend.Operand{s.Dst}, s.Args...) {
 		o = backendutil.Places(o)
-		mask, reversal := 0, 32
+		plain, mask, reversal := 0, 0, 32
 		if o.Count&(o.Count-1) == 0 {
 			mask = o.Count - 1
 		}
 		if o.Order == backend.Reversed && o.Count > 1 {
 			reversal = 32 - bits.Len(uint(o.Count-1))
+		} else if o.Rotate == 0 && (o.Stride == 0 || o.Stride == 1 && s.Count <= o.Count) {
+			plain = 1
 		}
-		for _, w := range []uint64{address(o.Range), uint64(o.Stride), uint64(o.Rotate), uint64(o.Count), uint64(mask), uint64(reversal)} {
-			p.bytes = binary.LittleEndian.AppendUint64(p.bytes, w)
+		p.bytes = binary.LittleEndian.AppendUint64(p.bytes, address(o.Range))
+		for _, w := range []int{plain, o.Stride, o.Rotate, o.Count, mask, reversal} {
+			p.bytes = binary.LittleEndian.AppendUint32(p.bytes, uint32(w))
 		}
 	}
-	p.constants = len(p.bytes) / 4
-	p.bytes = append(p.bytes, s.Constants...)
 	p.instructions = len(p.bytes) / 4
 	for _, w := range append(code, kernel.MapNone) { // what the machine asks for ahead of the end
 		p.bytes = binary.LittleEndian.AppendUint32(p.bytes, w)
 	}
-	for len(p.bytes)%16 != 0 {
+	for len(p.bytes)%align != 0 {
 		p.bytes = append(p.bytes, 0)
 	}
 	return p
 }
 
-// mapShared is the bytes of shared memory for a program and its slots.
-func (f *field) mapShared(operands, constants, codes, slots int) int {
-	program := 4*operands*kernel.OperandWords + constants*int(f.size) + 4*codes
-	return (program+15)/16*16 + slots*kernel.ScanThreads*int(f.size)
+// mapEach is how many elements a thread of a map has at a time.
+func (f *field) mapEach() int {
+	if f.size > 32 {
+		return kernel.MapEachLong
+	}
+	return kernel.MapEachShort
+}
+
+// mapShared is the bytes of shared memory for a program of so many bytes and its
+// slots.
+func (f *field) mapShared(program, slots int) int {
+	return program + slots*f.mapEach()*kernel.ScanThreads*int(f.size)
 }

@@ -129,23 +129,24 @@ func (p *program) transform(i int, s backend.Transform) {
 
 func (p *program) mapOf(i int, s backend.Map) {
 	m := p.program(&s, func(r backend.Range) uint64 { return uint64(p.at(r)) })
-	at := p.put(m.bytes)
-	clear(m.bytes)
+	at, constants := p.put(m.bytes), p.put(s.Constants)
 	p.launch(i, func(x *execution, on *driver.Stream) error {
 		if s.Count == 0 {
 			return nil
 		}
 		// As many blocks as run at a time: each reads the program once.
-		shared := len(m.bytes) + m.slots*kernel.ScanThreads*int(p.size)
+		shared := p.mapShared(len(m.bytes), m.slots)
 		resident, err := p.mapped.Occupancy(p.mapped.Threads, shared)
 		if err != nil {
 			return err
 		}
-		blocks := min((s.Count+p.mapped.Threads-1)/p.mapped.Threads, x.dev.Info().Multiprocessors*resident)
+		each := p.mapped.Threads * p.mapEach()
+		blocks := min((s.Count+each-1)/each, x.dev.Info().Multiprocessors*resident)
 		return p.mapped.LaunchShaped(on, driver.Launch{
 			Grid: driver.Dim{X: blocks}, Block: driver.Dim{X: p.mapped.Threads}, Shared: shared,
 		}, kernel.Map{
-			Program: x.inFrame(at), Size: len(m.bytes) / 4, Constants: m.constants, Instructions: m.instructions, Codes: m.codes, Count: s.Count,
+			Program: x.inFrame(at), Size: len(m.bytes) / 4, Instructions: m.instructions, Codes: m.codes,
+			Constants: x.inFrame(constants), Count: s.Count,
 		})
 	})
 }

@@ -12,8 +12,10 @@ const (
 	ScanThreads   = 128 // of a block that scans, folds or maps
 	PowerElements = 48  // of a table of powers: more than any kernel reads
 	ItemWords     = 8
-	OperandWords  = 12
+	OperandWords  = 8
 	MapSlots      = 7          // the stack's elements below the top
+	MapEachShort  = 2          // elements that a thread of a map has at a time, of 8 limbs
+	MapEachLong   = 1          // of 12
 	NoElement     = 0xffffffff // nothing was found
 	MapTake       = 0          // x = y: operations of an instruction,
 	MapAdd        = 1          // x + y
@@ -162,15 +164,15 @@ func (p Invert) Words() []uint64 {
 type Map struct {
 	Program      kernels.Pointer // const uint32_t*
 	Size         int             // uint64_t
-	Constants    int             // uint64_t
 	Instructions int             // uint64_t
 	Codes        int             // uint64_t
+	Constants    kernels.Pointer // const uint32_t*
 	Count        int             // uint64_t
 }
 
 // Words are the parameters in the kernel's order.
 func (p Map) Words() []uint64 {
-	return []uint64{uint64(p.Program), uint64(p.Size), uint64(p.Constants), uint64(p.Instructions), uint64(p.Codes), uint64(p.Count)}
+	return []uint64{uint64(p.Program), uint64(p.Size), uint64(p.Instructions), uint64(p.Codes), uint64(p.Constants), uint64(p.Count)}
 }
 
 // Field is the kernels for one curve's scalar field.

@@ -19,8 +19,10 @@ constexpr uint32_t log_scan_tile = 10;            // elements
 constexpr uint32_t scan_threads = 128;            // of a block that scans, folds or maps
 constexpr uint32_t power_elements = 48;           // of a table of powers: more than any kernel reads
 constexpr uint32_t item_words = 8;
-constexpr uint32_t operand_words = 12;
+constexpr uint32_t operand_words = 8;
 constexpr uint32_t map_slots = 7;                 // the stack's elements below the top
+constexpr uint32_t map_each_short = 2;            // elements that a thread of a map has at a time, of 8 limbs
+constexpr uint32_t map_each_long = 1;             // of 12
 constexpr uint32_t no_element = 0xffffffff;       // nothing was found
 constexpr uint32_t map_take = 0;                  // x = y: operations of an instruction,
 constexpr uint32_t map_add = 1;                   // x + y
@@ -52,9 +54,10 @@ static_assert(sizeof(item) == 4 * item_words);
 // The sequence of a map's operand: element i is at place p = stride i + rotate
 // modulo count, p's bits reversed and moved down by `reversal` when that is not 32.
 // stride and rotate are below count; mask is count - 1 for powers of two, else 0.
+// plain says that stride i is the place of all elements that there are.
 struct operand {
   uint32_t* memory;
-  uint64_t stride, rotate, count, mask, reversal;
+  uint32_t plain, stride, rotate, count, mask, reversal;
 };
 static_assert(sizeof(operand) == 4 * operand_words);
 
