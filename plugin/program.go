@@ -16,8 +16,9 @@ import (
 const (
 	// maxSteps bounds the steps.
 	maxSteps = 1 << 12
-	// maxProgram bounds the request, below gRPC's own limit of 4 MiB.
-	maxProgram = 4<<20 - 64<<10
+	// maxProgram bounds the request without its regions, of which each step has
+	// at most two, below gRPC's own limit of 4 MiB.
+	maxProgram = 4<<20 - maxSteps*64
 	// inlineAnswer is up to where the answer of a Read is in the reply, and
 	// maxInline what they may be together; others are in shared memory.
 	inlineAnswer = 4 << 10
@@ -85,7 +86,8 @@ func (c *Client) freeSpace(id backend.SpaceID) error {
 // Run implements backend.Vectors. What is written crosses as the scalars of an
 // MSM do, what is read through shared memory too, unless it is small; the rest
 // of a program, its constants and points included, is part of a message, which
-// is not wiped. A program is at most 4096 steps and 4 MiB long.
+// is not wiped. A program is at most 4096 steps and nearly 4 MiB
+// long.
 func (c *Client) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err error) {
 	run, end, err := c.begin(ctx)
 	if err != nil {
