@@ -242,6 +242,9 @@ func (s *Session) enter() (leave func(), err error) {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
 	if err := s.over(); err != nil {
+		if s.broken == nil && errors.Is(err, backend.ErrGone) {
+			s.broken = err // another call's failure has ended the backend: Repeat goes on elsewhere
+		}
 		return nil, err
 	}
 	s.e.stats.InFlight++
