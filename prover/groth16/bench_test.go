@@ -23,6 +23,7 @@ import (
 
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/groth16"
+	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
 
 var backendName = flag.String("backend", "cpu", "backend of the engine in the benchmark and in the main test")
@@ -102,23 +103,23 @@ func (c *mimcChain) Define(api frontend.API) error {
 	return nil
 }
 
-func sha256Sample(name string, size int) sample {
-	return sample{name, func() frontend.Circuit { return &sha256Bytes{Msg: make([]uints.U8, size)} },
-		func(_ *big.Int, seed int64) frontend.Circuit {
+func sha256Sample(name string, size int) samples.Sample {
+	return samples.Sample{Name: name, Circuit: func() frontend.Circuit { return &sha256Bytes{Msg: make([]uints.U8, size)} },
+		Assign: func(_ *big.Int, seed int64) frontend.Circuit {
 			return &sha256Bytes{uints.NewU8Array(make([]byte, size)), 0}
 		}}
 }
 
-func mimcSample(name string, steps int) sample {
-	return sample{name, func() frontend.Circuit { return &mimcChain{steps: steps} },
-		func(_ *big.Int, seed int64) frontend.Circuit { return &mimcChain{X: seed, Not: 0} }}
+func mimcSample(name string, steps int) samples.Sample {
+	return samples.Sample{Name: name, Circuit: func() frontend.Circuit { return &mimcChain{steps: steps} },
+		Assign: func(_ *big.Int, seed int64) frontend.Circuit { return &mimcChain{X: seed, Not: 0} }}
 }
 
-var benchSamples = []sample{
+var benchSamples = []samples.Sample{
 	mimcSample("mimc-64", 64),
 	mimcSample("mimc-256", 256),
 	sha256Sample("sha256-64", 64),
-	{"ecdsa", func() frontend.Circuit { return &signature{} }, assignSignature},
+	{Name: "ecdsa", Circuit: func() frontend.Circuit { return &signature{} }, Assign: assignSignature},
 }
 
 // BenchmarkProve has gnark and this package prove in turns, and reports the
@@ -126,7 +127,7 @@ var benchSamples = []sample{
 func BenchmarkProve(b *testing.B) {
 	e := newEngine(b, msm.Config{Backend: *backendName})
 	for _, s := range benchSamples {
-		b.Run(s.name, func(b *testing.B) {
+		b.Run(s.Name, func(b *testing.B) {
 			c := build(b, ecc.BN254, s)
 			w := c.witness(b, 3)
 			var load time.Duration // of the last key loaded

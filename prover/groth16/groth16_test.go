@@ -23,6 +23,7 @@ import (
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/groth16"
+	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
 
 func TestMain(m *testing.M) {
@@ -41,7 +42,7 @@ func curves() []ecc.ID {
 
 // built is a circuit with its keys.
 type built struct {
-	sample
+	samples.Sample
 	field *big.Int
 	ccs   constraint.ConstraintSystem
 	pk    stock.ProvingKey
@@ -49,15 +50,15 @@ type built struct {
 }
 
 // build compiles a sample and sets it up, once in a test run.
-func build(t testing.TB, curve ecc.ID, s sample) *built {
+func build(t testing.TB, curve ecc.ID, s samples.Sample) *built {
 	t.Helper()
 	builds.Lock()
 	defer builds.Unlock()
-	key := curve.String() + s.name
+	key := curve.String() + s.Name
 	if b := builds.m[key]; b != nil {
 		return b
 	}
-	ccs, err := frontend.Compile(curve.ScalarField(), r1cs.NewBuilder, s.circuit())
+	ccs, err := frontend.Compile(curve.ScalarField(), r1cs.NewBuilder, s.Circuit())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,18 +76,9 @@ var builds = struct {
 	m map[string]*built
 }{m: map[string]*built{}}
 
-func byName(name string) sample {
-	for _, s := range samples {
-		if s.name == name {
-			return s
-		}
-	}
-	panic(name)
-}
-
 func (b *built) witness(t testing.TB, seed int64) witness.Witness {
 	t.Helper()
-	w, err := frontend.NewWitness(b.assign(b.field, seed), b.field)
+	w, err := frontend.NewWitness(b.Assign(b.field, seed), b.field)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,11 +153,11 @@ func modes(e *msm.Engine) map[string]func(b *built) (*groth16.Prover, error) {
 func TestProofEqualsStock(t *testing.T) {
 	e := newEngine(t, msm.Config{Backend: *backendName, Fallback: "none", Check: msm.CheckCurve, CheckInput: true})
 	for _, curve := range curves() {
-		for _, s := range samplesOn(curve) {
-			t.Run(curve.String()+"/"+s.name, func(t *testing.T) {
+		for _, s := range samples.On(curve) {
+			t.Run(curve.String()+"/"+s.Name, func(t *testing.T) {
 				b := build(t, curve, s)
 				w := b.witness(t, 3)
-				opt := backend.WithSolverOptions(hints)
+				opt := backend.WithSolverOptions(samples.Hints)
 				want := proofBytes(t, 1, func() (stock.Proof, error) { return stock.Prove(b.ccs, b.pk, w, opt) })
 				other := proofBytes(t, 2, func() (stock.Proof, error) { return stock.Prove(b.ccs, b.pk, w, opt) })
 				if bytes.Equal(want, other) {

@@ -23,6 +23,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/groth16"
+	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
 
 // TestOptions compares with gnark under every prover option, on a circuit
@@ -57,7 +58,7 @@ func TestOptions(t *testing.T) {
 			nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := build(t, c.curve, byName("commitments"))
+			b := build(t, c.curve, samples.ByName("commitments"))
 			w := b.witness(t, 5)
 			want := proofBytes(t, 1, func() (stock.Proof, error) { return stock.Prove(b.ccs, b.pk, w, c.prover...) })
 			var proof stock.Proof
@@ -83,7 +84,7 @@ func TestOptions(t *testing.T) {
 // TestOptionsCount shows that the test above can fail: without the option
 // the proof is another one.
 func TestOptionsCount(t *testing.T) {
-	b := build(t, ecc.BN254, byName("commitments"))
+	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	w := b.witness(t, 5)
 	plain := proofBytes(t, 1, func() (stock.Proof, error) { return groth16.Prove(b.ccs, b.pk, w) })
 	other := proofBytes(t, 1, func() (stock.Proof, error) {
@@ -96,7 +97,7 @@ func TestOptionsCount(t *testing.T) {
 
 // TestErrorsAreGnarks proves what cannot be proved.
 func TestErrorsAreGnarks(t *testing.T) {
-	opt := gnark.WithSolverOptions(hints)
+	opt := gnark.WithSolverOptions(samples.Hints)
 	same := func(t *testing.T, b *built, w witness.Witness, opts ...gnark.ProverOption) {
 		t.Helper()
 		_, want := stock.Prove(b.ccs, b.pk, w, opts...)
@@ -106,20 +107,20 @@ func TestErrorsAreGnarks(t *testing.T) {
 		}
 	}
 	for _, curve := range curves() {
-		for _, s := range samplesOn(curve) {
-			if s.name == "unconstrained" {
+		for _, s := range samples.On(curve) {
+			if s.Name == "unconstrained" {
 				continue // no witness is bad
 			}
-			t.Run(curve.String()+"/"+s.name, func(t *testing.T) {
+			t.Run(curve.String()+"/"+s.Name, func(t *testing.T) {
 				b := build(t, curve, s)
 				same(t, b, b.witness(t, -3), opt)
 			})
 		}
 	}
-	b := build(t, ecc.BN254, byName("hints and tables"))
+	b := build(t, ecc.BN254, samples.ByName("hints and tables"))
 	t.Run("hint missing", func(t *testing.T) { same(t, b, b.witness(t, 3)) })
 	t.Run("hint fails", func(t *testing.T) { same(t, b, b.witness(t, 0), opt) })
-	t.Run("another circuit's witness", func(t *testing.T) { same(t, b, build(t, ecc.BN254, byName("cubic")).witness(t, 3), opt) })
+	t.Run("another circuit's witness", func(t *testing.T) { same(t, b, build(t, ecc.BN254, samples.ByName("cubic")).witness(t, 3), opt) })
 	t.Run("icicle", func(t *testing.T) {
 		_, err := groth16.Prove(b.ccs, b.pk, b.witness(t, 3), gnark.WithIcicleAcceleration())
 		if err == nil {
@@ -130,10 +131,10 @@ func TestErrorsAreGnarks(t *testing.T) {
 
 // TestWrongArguments wants errors where gnark panics.
 func TestWrongArguments(t *testing.T) {
-	b, other := build(t, ecc.BN254, byName("cubic")), build(t, ecc.BLS12_381, byName("cubic"))
-	bigger := build(t, ecc.BN254, byName("random of 60"))
+	b, other := build(t, ecc.BN254, samples.ByName("cubic")), build(t, ecc.BLS12_381, samples.ByName("cubic"))
+	bigger := build(t, ecc.BN254, samples.ByName("random of 60"))
 	w := b.witness(t, 3)
-	sparse, err := frontend.Compile(ecc.BN254.ScalarField(), scs.NewBuilder, &cubic{})
+	sparse, err := frontend.Compile(ecc.BN254.ScalarField(), scs.NewBuilder, &samples.Cubic{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestDummyKeys(t *testing.T) {
 	for _, curve := range curves() {
 		for _, name := range []string{"random of 700", "commitments", "public commitment"} {
 			t.Run(curve.String()+"/"+name, func(t *testing.T) {
-				b := *build(t, curve, byName(name))
+				b := *build(t, curve, samples.ByName(name))
 				var err error
 				if b.pk, err = groth16.DummySetup(b.ccs); err != nil {
 					t.Fatal(err)
@@ -195,7 +196,7 @@ func TestLog(t *testing.T) {
 	var lines bytes.Buffer
 	logger.Set(zerolog.New(&lines))
 	defer logger.Disable()
-	b := build(t, ecc.BN254, byName("cubic"))
+	b := build(t, ecc.BN254, samples.ByName("cubic"))
 	w := b.witness(t, 3)
 	last := func(prove func() (stock.Proof, error)) map[string]any {
 		t.Helper()

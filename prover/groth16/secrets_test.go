@@ -11,6 +11,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/internal/heaptest"
+	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
 
 // counter is a reader of bytes that keeps none of them.
@@ -28,7 +29,7 @@ func (c *counter) Read(b []byte) (int, error) {
 // Montgomery form and as numbers: who has them and the proof can compare it
 // with a witness that he guesses.
 func TestBlindingIsWiped(t *testing.T) {
-	b := build(t, ecc.BN254, byName("random of 60"))
+	b := build(t, ecc.BN254, samples.ByName("random of 60"))
 	w := b.witness(t, 3)
 	p, err := groth16.NewProver(nil, b.ccs, b.pk, groth16.MergeScalars(groth16.MergeAlways))
 	if err != nil {

@@ -29,6 +29,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/groth16"
+	"github.com/pippin-zk/pippin/prover/internal/samples"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
@@ -107,8 +108,8 @@ func TestConcurrent(t *testing.T) {
 		"GKR":              {2, 2}, // solvers that take turns
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := build(t, ecc.BN254, byName(name))
-			p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.WithProverOptions(gnark.WithSolverOptions(hints)))
+			b := build(t, ecc.BN254, samples.ByName(name))
+			p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.WithProverOptions(gnark.WithSolverOptions(samples.Hints)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +149,7 @@ func (c *meeting) Define(api frontend.API) error {
 	table.Insert(c.X)
 	table.Insert(api.Mul(c.X, c.X))
 	first := table.Lookup(0)[0]
-	zero, err := api.Compiler().NewHint(halfHint, 1, first)
+	zero, err := api.Compiler().NewHint(samples.HalfHint, 1, first)
 	if err != nil {
 		return err
 	}
@@ -160,8 +161,8 @@ func (c *meeting) Define(api frontend.API) error {
 // meetings is the circuit and an option by which its solvers wait between the
 // two look-ups until two are there.
 func meetings(t *testing.T) (*built, gnark.ProverOption) {
-	b := build(t, ecc.BN254, sample{"meeting", func() frontend.Circuit { return &meeting{} },
-		func(_ *big.Int, seed int64) frontend.Circuit { return &meeting{seed} }})
+	b := build(t, ecc.BN254, samples.Sample{Name: "meeting", Circuit: func() frontend.Circuit { return &meeting{} },
+		Assign: func(_ *big.Int, seed int64) frontend.Circuit { return &meeting{seed} }})
 	var mu sync.Mutex
 	met := make(chan struct{})
 	waiting := false
@@ -181,7 +182,7 @@ func meetings(t *testing.T) (*built, gnark.ProverOption) {
 		out[0].SetUint64(0)
 		return nil
 	}
-	return b, gnark.WithSolverOptions(solver.OverrideHint(solver.GetHintID(halfHint), hint))
+	return b, gnark.WithSolverOptions(solver.OverrideHint(solver.GetHintID(samples.HalfHint), hint))
 }
 
 // TestSolversMeet has two solvers of one circuit between two look-ups at the
@@ -236,7 +237,7 @@ func proveTwo(t *testing.T, b *built, p *groth16.Prover, opts ...gnark.ProverOpt
 func TestSwapAndDeath(t *testing.T) {
 	var f faulty
 	e := newEngine(t, msm.Config{Open: f.open, Backend: "first"})
-	b := build(t, ecc.BN254, byName("commitments"))
+	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.MergeScalars(groth16.MergeAlways))
 	if err != nil {
 		t.Fatal(err)
@@ -287,7 +288,7 @@ func TestSwapAndDeath(t *testing.T) {
 func TestMemory(t *testing.T) {
 	var f faulty
 	e := newEngine(t, msm.Config{Open: f.open})
-	b := build(t, ecc.BN254, byName("commitments"))
+	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.MergeScalars(groth16.MergeAlways))
 	if err != nil {
 		t.Fatal(err)
@@ -341,7 +342,7 @@ func TestVerify(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := faulty{}
 			e := newEngine(t, msm.Config{Open: f.open, Backend: "liar"})
-			b := build(t, ecc.BN254, byName("commitments"))
+			b := build(t, ecc.BN254, samples.ByName("commitments"))
 			var events []groth16.Event
 			p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.WithVerify(b.vk), groth16.OnEvent(func(ev groth16.Event) { events = append(events, ev) }))
 			if err != nil {
@@ -380,7 +381,7 @@ func TestVerify(t *testing.T) {
 		})
 	}
 	t.Run("verifier's options", func(t *testing.T) {
-		b := build(t, ecc.BN254, byName("commitments"))
+		b := build(t, ecc.BN254, samples.ByName("commitments"))
 		p, err := groth16.NewProver(nil, b.ccs, b.pk, groth16.WithVerify(b.vk, gnark.WithVerifierHashToFieldFunction(sha256.New())))
 		if err != nil {
 			t.Fatal(err)
@@ -391,7 +392,7 @@ func TestVerify(t *testing.T) {
 		}
 	})
 	t.Run("another key", func(t *testing.T) {
-		b := build(t, ecc.BN254, byName("cubic"))
+		b := build(t, ecc.BN254, samples.ByName("cubic"))
 		_, vk, err := stock.Setup(b.ccs)
 		if err != nil {
 			t.Fatal(err)
@@ -406,7 +407,7 @@ func TestVerify(t *testing.T) {
 // would have made it all the same.
 func TestFallbackObeysContext(t *testing.T) {
 	f := faulty{lie: func(jobs int) bool { return jobs > 1 }}
-	b := build(t, ecc.BN254, byName("commitments"))
+	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	ctx, cancel := context.WithCancel(t.Context())
 	p, err := groth16.NewProver(newEngine(t, msm.Config{Open: f.open}), b.ccs, b.pk, groth16.WithVerify(b.vk),
 		groth16.OnEvent(func(groth16.Event) { cancel() }))
@@ -427,7 +428,7 @@ func TestWaitForTurnObeysContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	b := build(t, ecc.BN254, byName("GKR"))
+	b := build(t, ecc.BN254, samples.ByName("GKR"))
 	p, err := groth16.NewProver(nil, b.ccs, b.pk)
 	if err != nil {
 		t.Fatal(err)
@@ -441,7 +442,7 @@ func TestWaitForTurnObeysContext(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
-	b := build(t, ecc.BN254, byName("cubic"))
+	b := build(t, ecc.BN254, samples.ByName("cubic"))
 	p, err := groth16.NewProver(nil, b.ccs, b.pk)
 	if err != nil {
 		t.Fatal(err)
@@ -461,7 +462,7 @@ func TestProve(t *testing.T) {
 	e := newEngine(t, msm.Config{Open: f.open})
 	groth16.Use(e)
 	defer groth16.Use(nil)
-	b := build(t, ecc.BN254, byName("cubic"))
+	b := build(t, ecc.BN254, samples.ByName("cubic"))
 	prove := func(pk stock.ProvingKey, vk stock.VerifyingKey) {
 		t.Helper()
 		w := b.witness(t, 3)
@@ -532,7 +533,7 @@ func TestProve(t *testing.T) {
 func TestProveWhileUseChanges(t *testing.T) {
 	e := newEngine(t, msm.Config{})
 	defer groth16.Use(nil)
-	b := build(t, ecc.BN254, byName("tiny"))
+	b := build(t, ecc.BN254, samples.ByName("tiny"))
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	for g := range 3 {
@@ -558,7 +559,7 @@ func TestProveWhileUseChanges(t *testing.T) {
 func TestVerifyingKeepsNoKeys(t *testing.T) {
 	var f faulty
 	defer groth16.Use(nil)
-	b := build(t, ecc.BN254, byName("tiny"))
+	b := build(t, ecc.BN254, samples.ByName("tiny"))
 	w := b.witness(t, 3)
 	var verifying []groth16.Option
 	keys := map[int]stock.ProvingKey{}
@@ -593,7 +594,7 @@ func TestVerifyingKeepsNoKeys(t *testing.T) {
 func TestVerifyingKeyIsForItsOwnKey(t *testing.T) {
 	f := faulty{lie: func(jobs int) bool { return jobs > 1 }}
 	defer groth16.Use(nil)
-	b := build(t, ecc.BN254, byName("cubic"))
+	b := build(t, ecc.BN254, samples.ByName("cubic"))
 	other, _, err := groth16.Setup(b.ccs)
 	if err != nil {
 		t.Fatal(err)
@@ -617,8 +618,8 @@ func TestOneKeyTwoConstraintSystems(t *testing.T) {
 	var f faulty
 	groth16.Use(newEngine(t, msm.Config{Open: f.open}))
 	defer groth16.Use(nil)
-	b := build(t, ecc.BN254, byName("commitments"))
-	again, err := frontend.Compile(ecc.BN254.ScalarField(), r1cs.NewBuilder, b.circuit())
+	b := build(t, ecc.BN254, samples.ByName("commitments"))
+	again, err := frontend.Compile(ecc.BN254.ScalarField(), r1cs.NewBuilder, b.Circuit())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -635,7 +636,7 @@ func TestOneKeyTwoConstraintSystems(t *testing.T) {
 		}
 	}
 	// Nor does a circuit that the key is not for drop what is loaded.
-	other := build(t, ecc.BN254, byName("cubic"))
+	other := build(t, ecc.BN254, samples.ByName("cubic"))
 	if _, err := groth16.Prove(other.ccs, b.pk, other.witness(t, 3)); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("another circuit: %v", err)
 	}

@@ -1,4 +1,5 @@
-package groth16_test
+// Package samples is circuits for the tests of provers, with assignments.
+package samples
 
 import (
 	"errors"
@@ -16,12 +17,12 @@ import (
 	"github.com/consensys/gnark/std/rangecheck"
 )
 
-// sample is a circuit with a way to make assignments: for another seed,
+// Sample is a circuit with a way to make assignments: for another seed,
 // another assignment. A negative seed is one that does not satisfy it.
-type sample struct {
-	name    string
-	circuit func() frontend.Circuit
-	assign  func(field *big.Int, seed int64) frontend.Circuit
+type Sample struct {
+	Name    string
+	Circuit func() frontend.Circuit
+	Assign  func(field *big.Int, seed int64) frontend.Circuit
 }
 
 // wrong is added to a value to spoil an assignment.
@@ -54,21 +55,21 @@ func (c *equal) Define(api frontend.API) error {
 	return nil
 }
 
-// unconstrained has no constraints either.
+// unconstrained has no constraints at all, and two rows: the smallest domain.
 type unconstrained struct {
-	X frontend.Variable `gnark:",public"`
-	Y frontend.Variable
+	X, Y frontend.Variable `gnark:",public"`
+	Z    frontend.Variable
 }
 
 func (c *unconstrained) Define(frontend.API) error { return nil }
 
-// cubic is the usual first circuit.
-type cubic struct {
+// Cubic is the usual first circuit.
+type Cubic struct {
 	X frontend.Variable
 	Y frontend.Variable `gnark:",public"`
 }
 
-func (c *cubic) Define(api frontend.API) error {
+func (c *Cubic) Define(api frontend.API) error {
 	api.AssertIsEqual(c.Y, api.Add(api.Mul(c.X, c.X, c.X), c.X, 5))
 	return nil
 }
@@ -78,7 +79,7 @@ func assignCubic(q *big.Int, seed int64) frontend.Circuit {
 	x.Exp(x, big.NewInt(5), q)
 	y := new(big.Int).Exp(x, big.NewInt(3), q)
 	y.Add(y, x).Add(y, big.NewInt(5+wrong(seed))).Mod(y, q)
-	return &cubic{x, y}
+	return &Cubic{x, y}
 }
 
 // random is a circuit of additions and products chosen by a seed, with values
@@ -129,8 +130,9 @@ func (c *random) Define(api frontend.API) error {
 	return nil
 }
 
-func randomSample(name string, seed, steps uint64) sample {
-	return sample{name, func() frontend.Circuit { return &random{seed: seed, steps: steps} },
+// Random is a circuit of so many additions and products, chosen by a seed.
+func Random(name string, seed, steps uint64) Sample {
+	return Sample{name, func() frontend.Circuit { return &random{seed: seed, steps: steps} },
 		func(q *big.Int, s int64) frontend.Circuit {
 			c := &random{seed: seed, steps: steps}
 			var in []*big.Int
@@ -207,8 +209,8 @@ type hinting struct {
 	Sum   frontend.Variable `gnark:",public"`
 }
 
-// halfHint is not registered: the prover must pass on solver options.
-func halfHint(q *big.Int, in, out []*big.Int) error {
+// HalfHint is not registered: the prover must pass on solver options.
+func HalfHint(q *big.Int, in, out []*big.Int) error {
 	if in[0].Sign() == 0 {
 		return errors.New("no half of zero")
 	}
@@ -218,7 +220,7 @@ func halfHint(q *big.Int, in, out []*big.Int) error {
 }
 
 func (c *hinting) Define(api frontend.API) error {
-	half, err := api.Compiler().NewHint(halfHint, 1, c.X)
+	half, err := api.Compiler().NewHint(HalfHint, 1, c.X)
 	if err != nil {
 		return err
 	}
@@ -297,19 +299,20 @@ func assignLayered(_ *big.Int, seed int64) frontend.Circuit {
 	return &c
 }
 
-var samples = []sample{
+// All is the circuits, none of which changes.
+var All = []Sample{
 	{"tiny", func() frontend.Circuit { return &tiny{} }, func(_ *big.Int, s int64) frontend.Circuit {
 		return &tiny{abs(s), s*s + wrong(s)}
 	}},
 	{"unconstrained", func() frontend.Circuit { return &unconstrained{} }, func(_ *big.Int, s int64) frontend.Circuit {
-		return &unconstrained{s, s}
+		return &unconstrained{s, 2 * s, s}
 	}},
 	{"nothing private", func() frontend.Circuit { return &equal{} }, func(_ *big.Int, s int64) frontend.Circuit {
 		return &equal{abs(s), abs(s) + wrong(s)}
 	}},
-	{"cubic", func() frontend.Circuit { return &cubic{} }, assignCubic},
-	randomSample("random of 60", 1, 60),
-	randomSample("random of 700", 2, 700),
+	{"cubic", func() frontend.Circuit { return &Cubic{} }, assignCubic},
+	Random("random of 60", 1, 60),
+	Random("random of 700", 2, 700),
 	{"commitments", func() frontend.Circuit { return &committing{} }, func(_ *big.Int, s int64) frontend.Circuit {
 		x := abs(s)
 		return &committing{[4]frontend.Variable{x, x + 1, x, 0}, x*x + x + wrong(s), 0}
@@ -321,17 +324,27 @@ var samples = []sample{
 	{"hints and tables", func() frontend.Circuit { return &hinting{} }, assignHinting},
 }
 
-// hints are the options that the samples need.
-var hints = solver.WithHints(halfHint)
+// Hints are the options that the samples need.
+var Hints = solver.WithHints(HalfHint)
 
 var everywhere = flag.Bool("gkr", false, "prove the circuit with GKR on all curves: it takes a minute to set up")
 
-// samplesOn is the circuits to prove on a curve.
-func samplesOn(curve ecc.ID) (on []sample) {
-	for _, s := range samples {
-		if s.name != "GKR" || curve == ecc.BN254 || *everywhere {
+// On is the circuits to prove on a curve.
+func On(curve ecc.ID) (on []Sample) {
+	for _, s := range All {
+		if s.Name != "GKR" || curve == ecc.BN254 || *everywhere {
 			on = append(on, s)
 		}
 	}
 	return on
+}
+
+// ByName is one of All; another name panics.
+func ByName(name string) Sample {
+	for _, s := range All {
+		if s.Name == name {
+			return s
+		}
+	}
+	panic(name)
 }
