@@ -43,6 +43,7 @@ var sources = map[string]string{
 	"kzg_test.go.tmpl":      "kzg/curve_%s_test.go",
 	"pedersen.go.tmpl":      "pedersen/curve_%s.go",
 	"pedersen_test.go.tmpl": "pedersen/curve_%s_test.go",
+	"plonk.go.tmpl":         "plonk/curve_%s.go",
 }
 
 // files is the text of every generated file by its path below prover.

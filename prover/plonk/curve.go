@@ -1,0 +1,134 @@
+package plonk
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/constraint"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/keep"
+	"github.com/pippin-zk/pippin/prover/internal/solve"
+	"github.com/pippin-zk/pippin/vector"
+)
+
+// curve ties gnark's types of one curve to the algorithm, which is written once
+// for all of them. The generated files have one value each.
+type curve[P, J any, S comparable] struct {
+	g1 *group.Ops[P, J, S]
+	fr *group.Field[S]
+
+	// vectors is the same field where a backend computes.
+	vectors *vector.Field[S]
+	// parts views a key, and answers false for one of another curve.
+	parts func(ProvingKey) (*parts[P, S], bool)
+	// verifies tells whether a verifying key is for the proofs of a key.
+	verifies func(VerifyingKey, *parts[P, S]) bool
+	// generator is the root of unity of an order.
+	generator func(order uint64) (S, error)
+	// handleOf is the handle of a key of this curve.
+	handleOf func(ProvingKey) keep.Handle
+	// system is a constraint system as package solve wants it, or false for one of
+	// another curve.
+	system func(constraint.ConstraintSystem) (solve.System[[3][]S], bool)
+	// trace is the columns, of n rows, of a constraint system of this curve.
+	trace func(ccs constraint.ConstraintSystem, n int) *trace[S]
+	// values are a witness's, or false for one over another field.
+	values func(witness.Witness) ([]S, bool)
+	// proof makes gnark's proof.
+	proof func(*proof[P, S]) Proof
+}
+
+// binding is what a Prover needs of a curve.
+type binding interface {
+	// check refuses a key that is not for a constraint system, whose shape is given.
+	check(constraint.ConstraintSystem, *shape, ProvingKey) error
+	// load loads a key for a constraint system.
+	load(context.Context, *msm.Engine, constraint.ConstraintSystem, *shape, ProvingKey) (scheme, error)
+	belongs(VerifyingKey, ProvingKey) bool
+	fingerprint(ProvingKey) (uint64, error)
+	handle(ProvingKey) keep.Handle
+}
+
+// bindings has one entry a curve; nothing changes it.
+var bindings = map[ecc.ID]binding{
+	ecc.BN254:     bn254Curve,
+	ecc.BLS12_377: bls12377Curve,
+	ecc.BLS12_381: bls12381Curve,
+	ecc.BW6_761:   bw6761Curve,
+}
+
+// curveOf tells the curve of a constraint system, since a key does not.
+type curveOf interface{ CurveID() ecc.ID }
+
+// bindingOf is the binding for a constraint system, and its shape.
+func bindingOf(ccs constraint.ConstraintSystem) (binding, *shape, error) {
+	s, err := shapeOf(ccs)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, ok := ccs.(curveOf)
+	if !ok {
+		return nil, nil, fmt.Errorf("%w: a constraint system of type %T", backend.ErrInvalidInput, ccs)
+	}
+	b, ok := bindings[c.CurveID()]
+	if !ok {
+		return nil, nil, fmt.Errorf("%w: PLONK on the curve %s", backend.ErrUnsupported, c.CurveID())
+	}
+	return b, s, nil
+}
+
+func (c *curve[P, J, S]) partsOf(pk ProvingKey) (*parts[P, S], error) {
+	p, ok := c.parts(pk)
+	if !ok {
+		return nil, fmt.Errorf("%w: a proving key of type %T with a constraint system of another curve, or an empty one", backend.ErrInvalidInput, pk)
+	}
+	return p, nil
+}
+
+func (c *curve[P, J, S]) systemOf(ccs constraint.ConstraintSystem) (solve.System[[3][]S], error) {
+	sys, ok := c.system(ccs)
+	if !ok {
+		return sys, fmt.Errorf("%w: a constraint system of type %T with a key of another curve", backend.ErrInvalidInput, ccs)
+	}
+	return sys, nil
+}
+
+func (c *curve[P, J, S]) check(ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) error {
+	p, err := c.partsOf(pk)
+	if err != nil {
+		return err
+	}
+	if _, err := c.systemOf(ccs); err != nil {
+		return err
+	}
+	return p.check(s)
+}
+
+func (c *curve[P, J, S]) belongs(vk VerifyingKey, pk ProvingKey) bool {
+	p, ok := c.parts(pk)
+	return ok && c.verifies(vk, p)
+}
+
+func (c *curve[P, J, S]) handle(pk ProvingKey) keep.Handle { return c.handleOf(pk) }
+
+// fingerprint differs for keys that differ, as far as that can be told in
+// microseconds.
+func (c *curve[P, J, S]) fingerprint(pk ProvingKey) (uint64, error) {
+	p, err := c.partsOf(pk)
+	if err != nil {
+		return 0, err
+	}
+	var h maphash.Hash
+	h.SetSeed(keep.Seed)
+	h.Write(layout.Bytes(p.columns))
+	keep.Sample(&h, p.canonical)
+	keep.Sample(&h, p.lagrange)
+	return h.Sum64(), nil
+}

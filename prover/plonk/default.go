@@ -1,0 +1,68 @@
+package plonk
+
+import (
+	"context"
+	"errors"
+
+	gnark "github.com/consensys/gnark/backend"
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/constraint"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/internal/keep"
+)
+
+// kept is what Prove keeps between calls.
+var kept keep.Keys[options, purpose, *residentKey]
+
+// purpose is what a key was loaded for.
+type purpose struct {
+	fingerprint uint64
+	ccs         constraint.ConstraintSystem
+}
+
+func (p purpose) Same(o purpose) bool { return p == o }
+
+// Use has Prove run on the engine from now on, with the options given; a nil
+// engine is one in this process, as before the first Use. What Prove had loaded
+// into the engine before is freed after the proofs in flight. The caller keeps
+// the engine open while it is in use, and closes it.
+func Use(engine *msm.Engine, opts ...Option) { kept.Use(engine, optionsOf(opts)) }
+
+// Prove is gnark's Prove on the engine of Use. What is resident of a key and its
+// constraint system is loaded by the first call with them, and freed when the key
+// is garbage, by Use, or by a call with the key and another constraint system. The
+// constraint system is reachable as long.
+//
+// Neither may be changed after its first use; reading another key into the same
+// variable is noticed.
+func Prove(ccs constraint.ConstraintSystem, pk ProvingKey, fullWitness witness.Witness, opts ...gnark.ProverOption) (Proof, error) {
+	ctx := context.Background()
+	for {
+		k, err := keyFor(ctx, ccs, pk)
+		if err != nil {
+			return nil, err
+		}
+		proof, err := k.Prove(ctx, ccs, fullWitness, opts)
+		if errors.Is(err, backend.ErrClosed) && k.Closed() {
+			continue // Use, or another key in the same variable, came between
+		}
+		return proof, err
+	}
+}
+
+// keyFor is what is resident of a key for a constraint system.
+func keyFor(ctx context.Context, ccs constraint.ConstraintSystem, pk ProvingKey) (*residentKey, error) {
+	b, s, err := bindingOf(ccs)
+	if err != nil {
+		return nil, err
+	}
+	print, err := b.fingerprint(pk)
+	if err != nil {
+		return nil, err
+	}
+	return kept.For(b.handle(pk), purpose{print, ccs},
+		func() error { return b.check(ccs, s, pk) },
+		func(e *msm.Engine, o options) (*residentKey, error) { return loadKey(ctx, e, o, b, ccs, s, pk) })
+}

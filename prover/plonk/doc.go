@@ -1,0 +1,38 @@
+// Package plonk proves with pippin what gnark's package of the same name proves
+// without: same circuits, keys, witnesses, options and proofs. With one changed
+// import line,
+//
+//	import "github.com/pippin-zk/pippin/prover/plonk"
+//
+// a program keeps working, since everything that gnark's package exports is
+// here too, and Prove runs on the engine that Use named, or on one in this process
+// when it named none:
+//
+//	engine, err := pippin.New(ctx, msm.Config{Backend: "plugin:cpu"})
+//	plonk.Use(engine)
+//	proof, err := plonk.Prove(ccs, pk, witness) // as before
+//
+// A server that proves many times makes a Prover: it knows when a key is loaded and
+// freed, and takes a context.
+//
+// # What runs where
+//
+// The solver runs in this process, on gnark's own code; commitments that a circuit
+// makes while it is solved are MSMs on the engine. Then a backend with vectors
+// (package vector) gets L, R and O, and answers points and values only: what is
+// between two challenges is one program there. When the backend dies, another one,
+// or the same when it is back, makes the same proof of what was solved.
+//
+// # Memory
+//
+// With n rows (constraints and public values, up to the next power of two) and c
+// commitments a key takes 45 + 5 c times n scalars where the backend computes, from
+// the first proof on, beside its 2 n points; each proof in flight takes 15 + c times
+// n more, and n more with any. So a circuit of 2^20 rows on BN254 without
+// commitments takes 1.4 GiB and 0.5 GiB. What does not fit is an error that wraps
+// backend.ErrOutOfMemory and says how much was wanted.
+//
+// The algorithm is PlonK (https://eprint.iacr.org/2019/953), with the commitments of
+// https://eprint.iacr.org/2022/1072. Given the same randomness, a proof equals
+// gnark's byte for byte.
+package plonk

@@ -1,0 +1,136 @@
+package plonk
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+
+	"github.com/consensys/gnark/constraint"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/prover/internal/group"
+)
+
+// parts is a gnark proving key with its types as parameters. Slices are the key's
+// own.
+type parts[P, S any] struct {
+	canonical, lagrange []P
+	n, public           int
+	root, shift         S
+	columns             []P // commitments to S1 to S3, Ql, Qr, Qm, Qo, Qk, and those of commitments
+	commitments         []uint64
+}
+
+// shape is what a proof needs to know of a constraint system.
+type shape struct {
+	public, constraints int
+	info                constraint.PlonkCommitments
+}
+
+func shapeOf(ccs constraint.ConstraintSystem) (*shape, error) {
+	if ccs == nil {
+		return nil, fmt.Errorf("%w: no constraint system", backend.ErrInvalidInput)
+	}
+	c, ok := ccs.GetCommitments().(constraint.PlonkCommitments)
+	if !ok {
+		return nil, fmt.Errorf("%w: the constraint system is not a sparse R1CS: compile it with scs.NewBuilder", backend.ErrInvalidInput)
+	}
+	return &shape{ccs.GetNbPublicVariables(), ccs.GetNbConstraints(), c}, nil
+}
+
+// used is the number of rows that are not padding: the public values' come first.
+func (s *shape) used() int { return s.public + s.constraints }
+
+// check refuses a key that is not for the shape.
+func (p *parts[P, S]) check(s *shape) error {
+	n := 1
+	for n < s.used() {
+		n *= 2
+	}
+	for _, c := range []struct {
+		what      string
+		got, want int
+	}{
+		{"rows", p.n, n},
+		{"public values", p.public, s.public},
+		{"points in KzgLagrange", len(p.lagrange), n},
+		{"commitments", len(p.commitments), len(s.info)},
+		{"commitments to columns", len(p.columns), 8 + len(s.info)},
+	} {
+		if c.got != c.want {
+			return errShape(c.what, c.got, c.want)
+		}
+	}
+	if len(p.canonical) < n+3 {
+		return errShape("points in Kzg", len(p.canonical), n+3)
+	}
+	for i, c := range s.info {
+		if p.commitments[i] != uint64(c.CommitmentIndex) {
+			return fmt.Errorf("%w: the key's commitment %d stands in another row: it is for another circuit", backend.ErrInvalidInput, i)
+		}
+		if slices.ContainsFunc(append(slices.Clone(c.Committed), c.CommitmentIndex), func(row int) bool { return row < 0 || row >= s.constraints }) {
+			return fmt.Errorf("%w: commitment %d is of rows that the constraint system has not", backend.ErrInvalidInput, i)
+		}
+	}
+	return nil
+}
+
+func errShape(what string, got, want int) error {
+	return fmt.Errorf("%w: the key has %d %s, the constraint system needs %d: it is for another circuit", backend.ErrInvalidInput, got, what, want)
+}
+
+// key is a proving key as proofs need it.
+type key[P, J any, S comparable] struct {
+	*curve[P, J, S]
+	*domain[S]
+	*shape
+	columns     []P
+	differences [3]P // between the powers n+i and i of the setup's secret
+	bottom, top P    // its powers 0 and n+2
+	padding     P    // the sum of the Lagrange points of rows that are not used
+}
+
+// newKey is all but the padding.
+func newKey[P, J any, S comparable](c *curve[P, J, S], p *parts[P, S], s *shape) (*key[P, J, S], error) {
+	size := sizeOf(p.n, len(s.info))
+	all, err := c.generator(uint64(size.pieces * size.n))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+	}
+	k := &key[P, J, S]{
+		curve:  c,
+		domain: newDomain(c.fr, size, p.root, all, p.shift),
+		shape:  s, columns: p.columns,
+		bottom: p.canonical[0], top: p.canonical[p.n+2],
+	}
+	for i := range k.differences {
+		k.differences[i] = c.g1.Sum(group.Term[P]{Point: p.canonical[p.n+i]}, group.Term[P]{Point: p.canonical[i], K: big.NewInt(-1)})
+	}
+	return k, nil
+}
+
+// plus is p and a secret multiple of q.
+func (k *key[P, J, S]) plus(p, q P, factor *S) P {
+	return k.sum([]group.Term[P]{{Point: p}, {Point: q, K: k.fr.Big(factor)}})
+}
+
+// hidden is p and the commitment to b (X^n - 1).
+func (k *key[P, J, S]) hidden(p P, b []S) P {
+	terms := []group.Term[P]{{Point: p}}
+	for i := range b {
+		terms = append(terms, group.Term[P]{Point: k.differences[i], K: k.fr.Big(&b[i])})
+	}
+	return k.sum(terms)
+}
+
+// sum wipes the factors.
+func (k *key[P, J, S]) sum(terms []group.Term[P]) P {
+	defer func() {
+		for _, t := range terms {
+			if t.K != nil {
+				group.WipeInt(t.K)
+			}
+		}
+	}()
+	return k.g1.Sum(terms...)
+}

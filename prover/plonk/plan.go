@@ -1,0 +1,149 @@
+package plonk
+
+import (
+	"math/bits"
+
+	"github.com/pippin-zk/pippin/vector"
+)
+
+// size is what the memory of a circuit's proofs depends on.
+type size struct {
+	n           int // rows, a power of two
+	pieces      int // cosets of n values that determine the quotient, a power of two
+	commitments int
+}
+
+// sizeOf is for a domain of n rows. The quotient has 3 (n + 2) coefficients, for
+// which four cosets are enough but for the smallest circuits.
+func sizeOf(n, commitments int) size {
+	s := size{n, 4, commitments}
+	if 3*(n+2) > 4*n {
+		s.pieces = 8
+	}
+	return s
+}
+
+// plan cuts a vector into parts that follow one another, or counts what they need.
+type plan[S comparable] struct {
+	all vector.Vector[S] // of nothing while counting
+	at  int
+}
+
+func (p *plan[S]) take(n int) vector.Vector[S] {
+	p.at += n
+	return p.all.Slice(p.at-n, p.at)
+}
+
+// cut is the i-th of the vectors of n elements that follow one another in v.
+func cut[S comparable](v vector.Vector[S], i, n int) vector.Vector[S] { return v.Slice(i*n, (i+1)*n) }
+
+// The polynomials of a key, in the order in which they lie. After the last come
+// those of the commitments, before the first is Qk: without a proof's public values
+// it is not complete, and has no values on cosets.
+const (
+	left = iota
+	right
+	product
+	output
+	sigma1
+	sigma2
+	sigma3
+	columns
+	fixed = -1
+)
+
+// keyVectors are a key's polynomials where a backend computes.
+type keyVectors[S comparable] struct {
+	size
+	coefficients vector.Vector[S]   // of all, reversed
+	values       []vector.Vector[S] // of all but Qk on each coset
+	first        vector.Vector[S]   // values of the first Lagrange polynomial on every coset
+	sigma        vector.Vector[S]   // values of S1 to S3
+	fixed        vector.Vector[S]   // values of Qk
+	roots        vector.Vector[S]   // all n-th roots of unity, in order
+}
+
+// planKey cuts all, and counts what it needs.
+func planKey[S comparable](s size, all vector.Vector[S]) (k *keyVectors[S], count int) {
+	p := plan[S]{all: all}
+	k = &keyVectors[S]{size: s}
+	k.coefficients = p.take((1 + columns + s.commitments) * s.n)
+	for range s.pieces {
+		k.values = append(k.values, p.take((columns+s.commitments)*s.n))
+	}
+	k.first = p.take(s.pieces * s.n)
+	k.sigma = p.take(3 * s.n)
+	k.fixed = p.take(s.n)
+	k.roots = p.take(s.n)
+	return k, p.at
+}
+
+// polynomial is the coefficients of one of the key's polynomials.
+func (k *keyVectors[S]) polynomial(i int) vector.Vector[S] { return cut(k.coefficients, 1+i, k.n) }
+
+// on is the values of one of the key's polynomials on a coset.
+func (k *keyVectors[S]) on(coset, i int) vector.Vector[S] { return cut(k.values[coset], i, k.n) }
+
+// The polynomials of a proof, in the order in which they lie. After the last come
+// those that the circuit commits to.
+const (
+	wireL = iota
+	wireR
+	wireO
+	ratio    // Z, the running product of the permutation argument
+	constant // Qk with the proof's public values
+	wires
+)
+
+// proofVectors are what a proof needs beside them.
+type proofVectors[S comparable] struct {
+	size
+	polynomials vector.Vector[S] // values, then coefficients, reversed
+	values      vector.Vector[S] // of them on a coset; the commitments take turns
+	quotient    vector.Vector[S] // values on all cosets, then coefficients
+	blinds      vector.Vector[S] // what the host sends to be added to a few coefficients
+
+	// In the memory of values, when they are not needed any more:
+	shifted vector.Vector[S] // Z, blinded, its n+3 coefficients in order
+	opened  vector.Vector[S] // what is opened at zeta, as many
+	sum     vector.Vector[S] // n
+}
+
+// blindCounts are how many coefficients blind the polynomials from L to Z.
+var blindCounts = [...]int{wireL: 2, wireR: 2, wireO: 2, ratio: 3}
+
+// blindElements is their sum.
+const blindElements = 9
+
+// planProof cuts all, and counts what it needs.
+func planProof[S comparable](s size, all vector.Vector[S]) (v *proofVectors[S], count int) {
+	p := plan[S]{all: all}
+	v = &proofVectors[S]{size: s}
+	v.polynomials = p.take((wires + s.commitments) * s.n)
+	v.values = p.take(max((wires+min(1, s.commitments))*s.n, 3*(s.n+3)))
+	v.quotient = p.take(s.pieces * s.n)
+	v.blinds = p.take((s.pieces + 2) * blindElements)
+	v.shifted, v.opened, v.sum = cut(v.values, 0, s.n+3), cut(v.values, 1, s.n+3), cut(v.values, 2, s.n+3).Slice(0, s.n)
+	return v, p.at
+}
+
+func (v *proofVectors[S]) polynomial(i int) vector.Vector[S] { return cut(v.polynomials, i, v.n) }
+
+// on is the values of a polynomial on the coset at hand.
+func (v *proofVectors[S]) on(i int) vector.Vector[S] { return cut(v.values, min(i, wires), v.n) }
+
+// part is the values of the quotient on a coset: of all places, in reversed order,
+// those of a coset follow one another, in reversed order too.
+func (v *proofVectors[S]) part(coset int) vector.Vector[S] {
+	k := bits.TrailingZeros(uint(v.pieces))
+	return cut(v.quotient, int(bits.Reverse64(uint64(coset))>>(64-k)), v.n)
+}
+
+// blind is a row of what is added to a polynomial's coefficients.
+func (v *proofVectors[S]) blind(row, polynomial int) vector.Vector[S] {
+	at := row * blindElements
+	for _, c := range blindCounts[:polynomial] {
+		at += c
+	}
+	return v.blinds.Slice(at, at+blindCounts[polynomial])
+}

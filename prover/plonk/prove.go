@@ -1,0 +1,148 @@
+package plonk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	gnark "github.com/consensys/gnark/backend"
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/constraint"
+	"github.com/consensys/gnark/logger"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/internal/resident"
+	"github.com/pippin-zk/pippin/vector"
+)
+
+// prover is a scheme with its types as parameters.
+type prover[P, J any, S comparable] struct {
+	*key[P, J, S]
+	ccs    constraint.ConstraintSystem
+	parts  *parts[P, S]
+	engine *msm.Engine
+
+	canonical, lagrange *resident.Table[P, J, S]
+	polynomials         *place[S]
+}
+
+func (c *curve[P, J, S]) load(ctx context.Context, e *msm.Engine, ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) (scheme, error) {
+	parts, err := c.partsOf(pk)
+	if err != nil {
+		return nil, err
+	}
+	k, err := newKey(c, parts, s)
+	if err != nil {
+		return nil, err
+	}
+	return (&prover[P, J, S]{key: k, ccs: ccs, parts: parts}).In(ctx, e)
+}
+
+// In is the key with its points loaded into an engine. Its polynomials follow with
+// the first proof.
+func (p *prover[P, J, S]) In(ctx context.Context, e *msm.Engine) (scheme, error) {
+	loaded := &prover[P, J, S]{key: p.key, ccs: p.ccs, parts: p.parts, engine: e, polynomials: newPlace[S]()}
+	err := func() (err error) {
+		if loaded.canonical, err = resident.Load(ctx, e, p.g1, p.parts.canonical[:p.n+3]); err != nil {
+			return err
+		}
+		if loaded.lagrange, err = resident.Load(ctx, e, p.g1, p.parts.lagrange); err != nil {
+			return err
+		}
+		return loaded.pad(ctx)
+	}()
+	if err != nil {
+		return nil, errors.Join(err, loaded.Close())
+	}
+	return loaded, nil
+}
+
+// pad computes the sum of the Lagrange points of rows that are not used. In these
+// rows stands one and the same value.
+func (p *prover[P, J, S]) pad(ctx context.Context) error {
+	rest, err := p.lagrange.Bases().Slice(p.used(), p.n)
+	if err != nil {
+		return err
+	}
+	ones := make([]S, rest.Len())
+	for i := range ones {
+		ones[i] = p.fr.One()
+	}
+	k := *p.key
+	k.padding, err = rest.MSM(ctx, ones)
+	p.key = &k
+	return err
+}
+
+// Close frees what is resident after the proofs in flight.
+func (p *prover[P, J, S]) Close() error {
+	return errors.Join(p.polynomials.close(), p.canonical.Close(), p.lagrange.Close())
+}
+
+func (p *prover[P, J, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (Proof, error) {
+	sys, err := p.systemOf(ccs)
+	if err != nil {
+		return nil, err
+	}
+	if w == nil {
+		return nil, errWitness(w)
+	}
+	values, ok := p.values(w)
+	if !ok {
+		return nil, errWitness(w)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	st, err := p.state(ctx, sys, w, values, cfg)
+	defer st.wipe()
+	if err != nil {
+		return nil, err
+	}
+	solved := time.Now()
+	var made *proof[P, S]
+	_, count := planProof(p.size, vector.Vector[S]{})
+	by, err := p.vectors.Repeat(ctx, p.engine, count, func(ctx context.Context, s *vector.Session[S]) (err error) {
+		k, release, err := p.polynomials.beside(ctx, s, p.load)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, release()) }()
+		d := &device[P, J, S]{session: s, key: k, canonical: p.canonical.Bases(), lagrange: p.lagrange.Bases()}
+		d.vectors, _ = planProof(p.size, s.New(count))
+		made, err = p.prove(ctx, d, st)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	log := logger.Logger()
+	log.Debug().Str("curve", p.g1.Group.Curve().String()).Str("acceleration", "pippin "+by).Int("nbConstraints", p.constraints).
+		Str("backend", "plonk").Dur("took", time.Since(solved)).Msg("prover done")
+	return p.proof(made), nil
+}
+
+// load is the key's vectors in a session beside another.
+func (p *prover[P, J, S]) load(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *keyVectors[S], error) {
+	_, count := planKey(p.size, vector.Vector[S]{})
+	s, err := beside.Beside(ctx, count)
+	if err != nil {
+		return nil, nil, err
+	}
+	k, _ := planKey(p.size, s.New(count))
+	// A failure is that of the session beside, which is Repeat's.
+	if err := p.domain.load(ctx, beside, k, p.trace(p.ccs, p.n)); err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return s, k, nil
+}
+
+// errWitness is the error of a witness over another field.
+func errWitness(w witness.Witness) error {
+	if w == nil {
+		return fmt.Errorf("%w: %w: none given", backend.ErrInvalidInput, witness.ErrInvalidWitness)
+	}
+	return fmt.Errorf("%w: %w: it is over another curve's field (%T)", backend.ErrInvalidInput, witness.ErrInvalidWitness, w.Vector())
+}

@@ -1,0 +1,139 @@
+package plonk
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	gnark "github.com/consensys/gnark/backend"
+	stock "github.com/consensys/gnark/backend/plonk"
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/constraint"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/internal/proving"
+)
+
+// ErrNotVerified is wrapped by the error of a Prove whose proof did not verify
+// (see WithVerify) even when it had been made again.
+var ErrNotVerified = proving.ErrNotVerified
+
+// Event reports that a proof was made again, see WithVerify.
+type Event = proving.Event
+
+// Option configures a Prover.
+type Option func(*options)
+
+type options struct {
+	proving.Options[Proof] // Verify is chosen of verify when a key is loaded
+
+	verify []*verification
+}
+
+func optionsOf(opts []Option) (o options) {
+	for _, set := range opts {
+		set(&o)
+	}
+	return o
+}
+
+// WithProverOptions has gnark's options apply to every proof, before those
+// that the call gives.
+func WithProverOptions(opts ...gnark.ProverOption) Option {
+	return func(o *options) { o.Prover = append(o.Prover, opts...) }
+}
+
+// WithVerify has every proof made with the verifying key's proving key verified
+// before it is returned. One that does not verify is made again in this process
+// with new randomness, and reported to OnEvent. The options must be those that
+// verifiers of the proofs use.
+//
+// Given several times it is for several keys, as Use needs it: proofs with
+// other keys are not verified then. NewProver refuses verifying keys none of
+// which is its proving key's (backend.ErrInvalidInput).
+func WithVerify(vk VerifyingKey, opts ...gnark.VerifierOption) Option {
+	check := proving.CheckBy(func(p Proof, public witness.Witness) error { return stock.Verify(p, vk, public, opts...) }, opts)
+	return func(o *options) { o.verify = append(o.verify, &verification{vk, check}) }
+}
+
+// verification is how the proofs of a key are verified.
+type verification struct {
+	vk    VerifyingKey
+	check proving.Check[Proof]
+}
+
+// OnEvent has f called with every event. Calls may be concurrent.
+func OnEvent(f func(Event)) Option { return func(o *options) { o.OnEvent = f } }
+
+// scheme is a key in an engine, its types hidden.
+type scheme = proving.Scheme[Proof]
+
+// residentKey is a key in an engine and how it is used.
+type residentKey = proving.Key[Proof]
+
+// loadKey loads a key for a constraint system. It keeps the key's points, but not
+// the key: that could not become garbage then.
+func loadKey(ctx context.Context, engine *msm.Engine, o options, b binding, ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) (*residentKey, error) {
+	if v := o.verificationFor(b, pk); v != nil {
+		o.Verify = v.check
+	}
+	return proving.Load(ctx, engine, o.Options, func(ctx context.Context, e *msm.Engine) (scheme, error) {
+		return b.load(ctx, e, ccs, s, pk)
+	})
+}
+
+// verificationFor is the one for a proving key's proofs, nil when there is
+// none.
+func (o *options) verificationFor(b binding, pk ProvingKey) *verification {
+	i := slices.IndexFunc(o.verify, func(v *verification) bool { return b.belongs(v.vk, pk) })
+	if i < 0 {
+		return nil
+	}
+	return o.verify[i]
+}
+
+// Prover proves statements of one circuit with one key, whose points and
+// polynomials it keeps resident in an engine. It is safe for concurrent use; proofs
+// made at the same time share what is resident, and the engine.
+type Prover struct {
+	key *residentKey
+	ccs constraint.ConstraintSystem
+}
+
+// NewProver loads the key's points into the engine; a nil engine is one in this
+// process. The polynomials follow with the first proof. The constraint system and
+// the key must not change until Close. A key that is not for the constraint system
+// is backend.ErrInvalidInput.
+func NewProver(engine *msm.Engine, ccs constraint.ConstraintSystem, pk ProvingKey, opts ...Option) (*Prover, error) {
+	o := optionsOf(opts)
+	b, s, err := bindingOf(ccs)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.check(ccs, s, pk); err != nil {
+		return nil, err
+	}
+	if len(o.verify) > 0 && o.verificationFor(b, pk) == nil {
+		return nil, fmt.Errorf("%w: WithVerify: the verifying key is not the proving key's", backend.ErrInvalidInput)
+	}
+	k, err := loadKey(context.Background(), engine, o, b, ccs, s, pk)
+	if err != nil {
+		return nil, err
+	}
+	return &Prover{k, ccs}, nil
+}
+
+// Prove is a proof for a full witness. Options add to those of NewProver. A
+// witness that does not satisfy the circuit is gnark's error; other errors
+// wrap a sentinel of package backend, or are the context's.
+//
+// The context is looked at between the steps and within MSMs, not while
+// gnark's solver runs.
+func (p *Prover) Prove(ctx context.Context, w witness.Witness, opts ...gnark.ProverOption) (Proof, error) {
+	return p.key.Prove(ctx, p.ccs, w, opts)
+}
+
+// Close frees what is resident after the proofs in flight. Closing twice is no
+// error.
+func (p *Prover) Close() error { return p.key.Close() }

@@ -1,0 +1,453 @@
+package plonk_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	gnark "github.com/consensys/gnark/backend"
+	stock "github.com/consensys/gnark/backend/plonk"
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/frontend/cs/r1cs"
+	"github.com/consensys/gnark/frontend/cs/scs"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/internal/samples"
+	"github.com/pippin-zk/pippin/prover/plonk"
+)
+
+var (
+	proofs  = flag.Int("proofs", 40, "proofs in a row in the test of memory")
+	moments = flag.Int("moments", 12, "swaps and deaths of a backend in the test of them")
+)
+
+func newEngine(t testing.TB, cfg msm.Config) *msm.Engine {
+	t.Helper()
+	e, err := pippin.New(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// faulty opens backends on the CPU that count what they hold and fail as told.
+type faulty struct {
+	held   atomic.Int64 // bases and spaces in all backends
+	spaces atomic.Int64 // ever taken
+	die    atomic.Int64 // programs until a backend dies, when above zero
+	lie    atomic.Bool  // the last answer of a program
+}
+
+func (f *faulty) open(ctx context.Context, name string) (backend.Backend, error) {
+	b, err := pippin.Opener(pippin.Options{})(ctx, "cpu")
+	if err != nil {
+		return nil, err
+	}
+	v, ok := backend.As[backend.Vectors](b)
+	if !ok {
+		return nil, errors.New("the CPU has no vectors")
+	}
+	return &faultyBackend{Backend: b, v: v, f: f}, nil
+}
+
+type faultyBackend struct {
+	backend.Backend
+	v    backend.Vectors
+	f    *faulty
+	own  atomic.Int64
+	dead atomic.Bool
+}
+
+func (b *faultyBackend) hold(n int64, err error) {
+	if err == nil {
+		b.f.held.Add(n)
+		b.own.Add(n)
+	}
+}
+
+func (b *faultyBackend) LoadBases(ctx context.Context, s backend.Bases) (backend.BasesID, error) {
+	id, err := b.Backend.LoadBases(ctx, s)
+	b.hold(1, err)
+	return id, err
+}
+
+func (b *faultyBackend) FreeBases(ctx context.Context, id backend.BasesID) error {
+	err := b.Backend.FreeBases(ctx, id)
+	b.hold(-1, err)
+	return err
+}
+
+func (b *faultyBackend) NewSpace(ctx context.Context, c backend.Curve, n int) (backend.SpaceID, error) {
+	id, err := b.v.NewSpace(ctx, c, n)
+	b.hold(1, err)
+	b.f.spaces.Add(1)
+	return id, err
+}
+
+func (b *faultyBackend) FreeSpace(ctx context.Context, id backend.SpaceID) error {
+	err := b.v.FreeSpace(ctx, id)
+	b.hold(-1, err)
+	return err
+}
+
+func (b *faultyBackend) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	if b.f.die.Add(-1) == 0 {
+		b.dead.Store(true)
+	}
+	if b.dead.Load() {
+		return nil, fmt.Errorf("%w: killed by the test", backend.ErrGone)
+	}
+	out, err := b.v.Run(ctx, steps)
+	if err == nil && b.f.lie.Load() && len(out) > 0 {
+		clear(out[len(out)-1]) // infinity, or zero
+	}
+	return out, err
+}
+
+func (b *faultyBackend) Ping(ctx context.Context) error {
+	if b.dead.Load() {
+		return backend.ErrGone
+	}
+	return b.Backend.Ping(ctx)
+}
+
+func (b *faultyBackend) Close() error {
+	b.f.held.Add(-b.own.Swap(0))
+	return b.Backend.Close()
+}
+
+// TestConcurrent proves different witnesses of one circuit at once, whose
+// blueprints hold values of the witness.
+func TestConcurrent(t *testing.T) {
+	b := build(t, ecc.BN254, samples.ByName("hints and tables"))
+	p, err := plonk.NewProver(newEngine(t, msm.Config{}), b.ccs, b.pk, plonk.WithProverOptions(gnark.WithSolverOptions(samples.Hints)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range 2 {
+				w := b.witness(t, int64(1000*g+i+1))
+				proof, err := p.Prove(t.Context(), w)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				b.verify(t, proof, w)
+			}
+		})
+	}
+	wg.Wait()
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := p.Prove(t.Context(), b.witness(t, 1)); !errors.Is(err, backend.ErrClosed) {
+		t.Errorf("Prove after Close: %v", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+}
+
+// TestSwapAndDeath changes and kills backends while proofs are made: no proof is
+// lost, and nothing is left behind.
+func TestSwapAndDeath(t *testing.T) {
+	var f faulty
+	e := newEngine(t, msm.Config{Open: f.open, Backend: "first"})
+	b := build(t, ecc.BN254, samples.ByName("commitments"))
+	p, err := plonk.NewProver(e, b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stop atomic.Bool
+	var made atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 2 {
+		wg.Go(func() {
+			for i := 0; !stop.Load(); i++ {
+				w := b.witness(t, int64(100*g+i+1))
+				proof, err := p.Prove(t.Context(), w)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				b.verify(t, proof, w)
+				made.Add(1)
+			}
+		})
+	}
+	for i := range *moments {
+		before := made.Load()
+		if i%2 == 0 {
+			if err := e.Use(t.Context(), fmt.Sprint("backend ", i)); err != nil {
+				t.Error(err)
+			}
+		} else {
+			f.die.Store(1 + rand.Int64N(8))
+		}
+		for made.Load() < before+2 && !t.Failed() {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	e.Close()
+	if n := f.held.Load(); n != 0 {
+		t.Errorf("%d bases and spaces are left", n)
+	}
+}
+
+// TestMemory makes proofs in a row and wants the heap, the goroutines and what
+// backends hold to stay as they are, and the key's polynomials to be sent once.
+func TestMemory(t *testing.T) {
+	var f faulty
+	b := build(t, ecc.BN254, samples.ByName("commitments"))
+	p, err := plonk.NewProver(newEngine(t, msm.Config{Open: f.open}), b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	state := func() (heap uint64, goroutines int, held int64) {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc, runtime.NumGoroutine(), f.held.Load()
+	}
+	var heap uint64
+	var goroutines int
+	var held int64
+	for i := range *proofs {
+		if i == 10 {
+			heap, goroutines, held = state()
+		}
+		w := b.witness(t, int64(i+1))
+		proof, err := p.Prove(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%10 == 0 {
+			b.verify(t, proof, w)
+		}
+	}
+	h, g, n := state()
+	if h > heap+heap/20+1<<19 {
+		t.Errorf("heap of %d bytes, %d after 10 proofs", h, heap)
+	}
+	if g > goroutines+2 {
+		t.Errorf("%d goroutines, %d after 10 proofs", g, goroutines)
+	}
+	if n != held {
+		t.Errorf("%d bases and spaces, %d after 10 proofs", n, held)
+	}
+	if s, want := f.spaces.Load(), int64(*proofs+1); s != want {
+		t.Errorf("%d spaces for %d proofs, want one each and one for the key", s, *proofs)
+	}
+}
+
+// TestVerify has a backend answer wrongly: the proof is right all the same, and
+// the event is told.
+func TestVerify(t *testing.T) {
+	var f faulty
+	e := newEngine(t, msm.Config{Open: f.open, Backend: "liar", Fallback: msm.NoFallback})
+	b := build(t, ecc.BN254, samples.ByName("commitments"))
+	var events []plonk.Event
+	p, err := plonk.NewProver(e, b.ccs, b.pk, plonk.WithVerify(b.vk), plonk.OnEvent(func(ev plonk.Event) { events = append(events, ev) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	w := b.witness(t, 3)
+	for lying, want := range []int{0, 1} {
+		f.lie.Store(lying == 1)
+		proof, err := p.Prove(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.verify(t, proof, w)
+		if len(events) != want || want == 1 && (events[0].Err == nil || events[0].Backend != "liar") {
+			t.Errorf("lying %d: events %v", lying, events)
+		}
+	}
+	// Without WithVerify such a proof comes out: the test above has something to
+	// find.
+	plain, err := plonk.NewProver(e, b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	proof, err := plain.Prove(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, _ := w.Public()
+	if stock.Verify(proof, b.vk, public) == nil {
+		t.Error("the lie made no difference")
+	}
+
+	t.Run("verifier's options", func(t *testing.T) {
+		p, err := plonk.NewProver(nil, b.ccs, b.pk, plonk.WithVerify(b.vk, gnark.WithVerifierHashToFieldFunction(sha256.New())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		if _, err := p.Prove(t.Context(), w); !errors.Is(err, plonk.ErrNotVerified) {
+			t.Errorf("error %v, want ErrNotVerified", err)
+		}
+	})
+	t.Run("another key", func(t *testing.T) {
+		other := build(t, ecc.BN254, samples.ByName("cubic"))
+		if _, err := plonk.NewProver(nil, b.ccs, b.pk, plonk.WithVerify(other.vk)); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("error %v, want ErrInvalidInput", err)
+		}
+	})
+}
+
+// TestNoRoom wants an error that names what a proof needs, where a backend has not
+// as much.
+func TestNoRoom(t *testing.T) {
+	e := newEngine(t, msm.Config{Fallback: msm.NoFallback, Open: func(ctx context.Context, name string) (backend.Backend, error) {
+		b, err := new(faulty).open(ctx, name)
+		return &smallBackend{b.(*faultyBackend)}, err
+	}})
+	b := build(t, ecc.BN254, samples.ByName("cubic"))
+	p, err := plonk.NewProver(e, b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := p.Prove(t.Context(), b.witness(t, 3)); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("error %v", err)
+	}
+}
+
+type smallBackend struct{ *faultyBackend }
+
+func (*smallBackend) NewSpace(context.Context, backend.Curve, int) (backend.SpaceID, error) {
+	return 0, backend.ErrOutOfMemory
+}
+
+// TestProve has everything that Prove keeps between calls: keys read into one
+// variable, one key with two constraint systems, engines that change.
+func TestProve(t *testing.T) {
+	var f faulty
+	e := newEngine(t, msm.Config{Open: f.open})
+	plonk.Use(e)
+	defer plonk.Use(nil)
+	b := build(t, ecc.BN254, samples.ByName("cubic"))
+	w := b.witness(t, 3)
+	prove := func(b *built, w witness.Witness) {
+		t.Helper()
+		proof, err := plonk.Prove(b.ccs, b.pk, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.verify(t, proof, w)
+	}
+	prove(b, w)
+	once := f.spaces.Load()
+	prove(b, w)
+	if n := f.spaces.Load(); n != once+1 {
+		t.Errorf("%d spaces for the second proof, want 1", n-once)
+	}
+	again := *b
+	var err error
+	if again.ccs, err = frontend.Compile(ecc.BN254.ScalarField(), scs.NewBuilder, b.Circuit()); err != nil {
+		t.Fatal(err)
+	}
+	prove(&again, w)
+	plonk.Use(nil)
+	if n := f.held.Load(); n != 0 {
+		t.Errorf("%d bases and spaces are left after Use", n)
+	}
+	prove(b, w)
+}
+
+// TestWrongArguments wants errors where gnark panics.
+func TestWrongArguments(t *testing.T) {
+	b, other := build(t, ecc.BN254, samples.ByName("cubic")), build(t, ecc.BLS12_381, samples.ByName("cubic"))
+	bigger := build(t, ecc.BN254, samples.ByName("random of 60"))
+	w := b.witness(t, 3)
+	rank1, err := frontend.Compile(ecc.BN254.ScalarField(), r1cs.NewBuilder, &samples.Cubic{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		prove func() (stock.Proof, error)
+		want  error
+	}{
+		{"witness of another curve", func() (stock.Proof, error) { return plonk.Prove(b.ccs, b.pk, other.witness(t, 3)) }, witness.ErrInvalidWitness},
+		{"no witness", func() (stock.Proof, error) { return plonk.Prove(b.ccs, b.pk, nil) }, witness.ErrInvalidWitness},
+		{"key of another curve", func() (stock.Proof, error) { return plonk.Prove(b.ccs, other.pk, w) }, backend.ErrInvalidInput},
+		{"key of another circuit", func() (stock.Proof, error) { return plonk.Prove(b.ccs, bigger.pk, w) }, backend.ErrInvalidInput},
+		{"empty key", func() (stock.Proof, error) { return plonk.Prove(b.ccs, stock.NewProvingKey(ecc.BN254), w) }, backend.ErrInvalidInput},
+		{"no key", func() (stock.Proof, error) { return plonk.Prove(b.ccs, nil, w) }, backend.ErrInvalidInput},
+		{"no circuit", func() (stock.Proof, error) { return plonk.Prove(nil, b.pk, w) }, backend.ErrInvalidInput},
+		{"Groth16's circuit", func() (stock.Proof, error) { return plonk.Prove(rank1, b.pk, w) }, backend.ErrInvalidInput},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := c.prove(); !errors.Is(err, c.want) {
+				t.Errorf("error %v, want one that is %v", err, c.want)
+			}
+		})
+	}
+}
+
+// TestErrorsAreGnarks proves what cannot be proved.
+func TestErrorsAreGnarks(t *testing.T) {
+	for _, name := range []string{"tiny", "commitments", "hints and tables"} {
+		b := build(t, ecc.BN254, samples.ByName(name))
+		for what, opts := range map[string][]gnark.ProverOption{"": {gnark.WithSolverOptions(samples.Hints)}, ", no hints": nil} {
+			w := b.witness(t, -3)
+			_, want := stock.Prove(b.ccs, b.pk, w, opts...)
+			_, got := plonk.Prove(b.ccs, b.pk, w, opts...)
+			if want == nil || got == nil || got.Error() != want.Error() {
+				t.Errorf("%s%s: error %v, gnark's is %v", name, what, got, want)
+			}
+		}
+	}
+}
+
+// TestWitnessOfAnotherCircuit has too many values, and too few, at which gnark
+// panics.
+func TestWitnessOfAnotherCircuit(t *testing.T) {
+	small, big := build(t, ecc.BN254, samples.ByName("cubic")), build(t, ecc.BN254, samples.ByName("random of 60"))
+	for _, c := range [][2]*built{{small, big}, {big, small}} {
+		if _, err := plonk.Prove(c[0].ccs, c[0].pk, c[1].witness(t, 3)); err == nil || !strings.Contains(err.Error(), "witness size") {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	b := build(t, ecc.BN254, samples.ByName("cubic"))
+	p, err := plonk.NewProver(nil, b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.Prove(ctx, b.witness(t, 3)); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
