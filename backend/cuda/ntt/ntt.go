@@ -12,7 +12,8 @@
 //     rows of a size are the first ones of every larger size: a Field keeps one
 //     table.
 //   - A shift, of a coset, has tables of its powers too: two of 2^16 and 2^12,
-//     whose products are all of them. A Field keeps those of the last few shifts.
+//     whose products are all of them; and rows of the first levels that have powers
+//     in them. A Field keeps those of the last few shifts.
 //   - Tables are public, count as spare memory and are made again when they were
 //     dropped.
 package ntt
@@ -40,9 +41,12 @@ const MostLogN = kernel.MostLogN
 // elements. Rows of longer transforms are products of two.
 var mostLogRows = 20 // a variable for tests
 
+// rowsFrom is the least logarithm of transforms with rows of their own on a coset.
+var rowsFrom = kernel.LogLow + 1 // a variable for tests
+
 // mostShifts is how many shifts a Field keeps tables of: 2.2 MiB each for 32-byte
 // elements.
-const mostShifts = 16
+var mostShifts = 16 // a variable for tests
 
 // Transform is one transform, or each of a batch: see backend.Transform.
 type Transform struct {
@@ -58,14 +62,15 @@ type Transform struct {
 // Field is the transforms over one curve's scalar field on one card. Its methods
 // are called in a turn, which says by whom they may be called at a time.
 type Field struct {
-	curve   backend.Curve
-	size    int      // bytes of an element
-	r       *big.Int // the field's order
-	stream  *driver.Stream
-	rows    device.Kernel[kernel.Rows]
-	powers  device.Kernel[kernel.Powers]
-	reverse device.Kernel[kernel.Reverse]
-	shapes  [kernel.LogRow + 1]shape // by the logarithm of the elements of a thread
+	curve     backend.Curve
+	size      int      // bytes of an element
+	r         *big.Int // the field's order
+	stream    *driver.Stream
+	rows      device.Kernel[kernel.Rows]
+	powers    device.Kernel[kernel.Powers]
+	shiftRows device.Kernel[kernel.ShiftRows]
+	reverse   device.Kernel[kernel.Reverse]
+	shapes    [kernel.LogRow + 1]shape // by the logarithm of the elements of a thread
 
 	mu     sync.Mutex // over the tables, whose Held is asked from anywhere
 	table  *device.Memory
@@ -83,8 +88,17 @@ type shape struct {
 
 // shift is the tables of the powers of an element.
 type shift struct {
-	base  string // the element
+	coset
 	table *device.Memory
+}
+
+// coset is what x_k is multiplied with: base^k.
+type coset struct {
+	base string // an element; "" is 1
+
+	// With rows of the first levels for transforms of 2^logN elements; 0 is none.
+	logN    int
+	inverse bool
 }
 
 // New loads the kernels of a curve's scalar field.
@@ -94,7 +108,7 @@ func New(t *device.Turn, d *device.Device, curve backend.Curve) (*Field, error) 
 		return nil, fmt.Errorf("%w: no transforms over the scalar field of %v", backend.ErrUnsupported, curve)
 	}
 	f := &Field{curve: curve, size: curve.ScalarBytes(), r: layout.CurveID(curve).ScalarField(), stream: t.Compute}
-	err := errors.Join(f.rows.Load(d, ks.Rows), f.powers.Load(d, ks.Powers), f.reverse.Load(d, ks.Reverse))
+	err := errors.Join(f.rows.Load(d, ks.Rows), f.powers.Load(d, ks.Powers), f.shiftRows.Load(d, ks.ShiftRows), f.reverse.Load(d, ks.Reverse))
 	for log := 1; log <= kernel.LogRow; log++ {
 		ks, ok := kernel.ForPasses(curve.String(), strconv.Itoa(1<<log))
 		if !ok {
@@ -156,12 +170,22 @@ func (f *Field) Queue(t *device.Turn, out, in driver.Span, x Transform) error {
 		}
 		return t.Compute.Copy(out, in)
 	}
-	logEach, passes := plan(x.LogN, all)
-	base, err := f.base(x)
+	logEach, passes := plan(f.size, x.LogN, all)
+	c, err := f.coset(x)
 	if err != nil {
 		return err
 	}
-	rows, high, shift, err := f.tables(t, x.LogN-logEach, base)
+	// Where every power is in one table, rows would save nothing. They can have those
+	// of the highest digits of k, which are the first levels' where down reads x_k
+	// and where up writes it.
+	if c.base != "" && x.LogN >= rowsFrom && logEach > 1 && len(passes) > 1 && passes[0] > logEach && x.Inverse == (x.To == backend.Natural) {
+		c.logN, c.inverse = x.LogN, x.Inverse
+	}
+	rows, high, err := f.rowsFor(t, x.LogN-logEach)
+	if err != nil {
+		return err
+	}
+	shift, shiftRows, err := f.shiftFor(t, c)
 	if err != nil {
 		return err
 	}
@@ -176,7 +200,7 @@ func (f *Field) Queue(t *device.Turn, out, in driver.Span, x Transform) error {
 	threads := (all + 1<<(logEach+kernel.LogThreads) - 1) >> (logEach + kernel.LogThreads) << kernel.LogThreads
 	p := kernel.Down{
 		In: from, Out: to, All: all, LogN: x.LogN, Inverse: x.Inverse, Given: given,
-		Rows: rows, High: high, LogRows: f.logRows, Shift: shift,
+		Rows: rows, High: high, LogRows: f.logRows, Shift: shift, ShiftRows: shiftRows,
 	}
 	if x.To == backend.Reversed {
 		for _, p.Bits = range passes {
@@ -193,7 +217,7 @@ func (f *Field) Queue(t *device.Turn, out, in driver.Span, x Transform) error {
 		level -= bits
 		err := k.up.Launch(t.Compute, threads, 1, kernel.Up{
 			In: p.In, Out: to, All: all, LogN: x.LogN, Level: level, Bits: bits, Inverse: x.Inverse, Given: given,
-			Rows: rows, High: high, LogRows: f.logRows, Shift: shift, Natural: x.From == backend.Natural,
+			Rows: rows, High: high, LogRows: f.logRows, Shift: shift, ShiftRows: shiftRows, Natural: x.From == backend.Natural,
 		})
 		if err != nil {
 			return err
@@ -243,35 +267,41 @@ var plan = split // a variable for tests
 // levels reads a tile's neighbours in 2^b rows, so that few levels are quicker in
 // memory and many need fewer passes; a number of levels that a step does not divide
 // costs least in the first pass. Fastest of those tried on an H200.
-func split(logN, all int) (logEach int, passes []int) {
+func split(size, logN, all int) (logEach int, passes []int) {
+	few, some := 1<<16, 1<<17
+	if size > 32 {
+		some = 1 << 20
+	}
 	switch {
-	case all <= 1<<16:
+	case all <= few:
 		logEach = 1
-	case all <= 1<<17:
+	case all <= some:
 		logEach = 2
 	default:
 		logEach = 3
 	}
-	if tile := kernel.LogThreads + logEach; logN <= tile {
+	switch tile := kernel.LogThreads + logEach; {
+	case logN <= tile:
 		return logEach, []int{logN}
-	}
-	if logEach < 3 {
-		return logEach, []int{(logN + 1) / 2, logN / 2}
+	case logN <= 2*tile && logEach < 3:
+		return logEach, []int{logN / 2, (logN + 1) / 2}
+	case logEach < 3:
+		return logEach, []int{6, (logN - 5) / 2, (logN - 6) / 2} // 2^19 and 2^20
 	}
 	return logEach, [...][]int{
-		{5, 6}, {6, 6}, {7, 6}, {8, 6}, {9, 6}, {8, 8}, {8, 9}, {9, 9}, // 2^11 to 2^18
-		{7, 6, 6}, {8, 6, 6}, {9, 6, 6}, {8, 8, 6}, {8, 9, 6}, {9, 6, 9}, {7, 9, 9}, {8, 9, 9}, {9, 9, 9}, {10, 9, 9}, // to 2^28
+		{5, 6}, {6, 6}, {7, 6}, {8, 6}, {9, 6}, {6, 10}, {8, 9}, {9, 9}, // 2^11 to 2^18
+		{9, 10}, {6, 8, 6}, {6, 6, 9}, {6, 7, 9}, {6, 8, 9}, {6, 9, 9}, {7, 9, 9}, {8, 9, 9}, {9, 9, 9}, {10, 9, 9}, // to 2^28
 	}[logN-11]
 }
 
-// base is the element by whose k-th power x_k is multiplied; "" is 1.
-func (f *Field) base(x Transform) (string, error) {
+// coset is what a transform's shift asks for.
+func (f *Field) coset(x Transform) (c coset, err error) {
 	if x.Shift == nil {
-		return "", nil
+		return c, nil
 	}
 	v := new(big.Int).SetBytes(backwards(x.Shift))
 	if len(x.Shift) != f.size || v.Sign() == 0 || v.Cmp(f.r) >= 0 {
-		return "", fmt.Errorf("%w: a shift is an element of %d bytes below the modulus, and not zero", backend.ErrInvalidInput, f.size)
+		return c, fmt.Errorf("%w: a shift is an element of %d bytes below the modulus, and not zero", backend.ErrInvalidInput, f.size)
 	}
 	one := new(big.Int).Lsh(big.NewInt(1), uint(8*f.size)) // in Montgomery form
 	one.Mod(one, f.r)
@@ -279,10 +309,10 @@ func (f *Field) base(x Transform) (string, error) {
 		v.ModInverse(v, f.r)
 		v.Mul(v, one).Mul(v, one).Mod(v, f.r)
 	}
-	if v.Cmp(one) == 0 {
-		return "", nil
+	if v.Cmp(one) != 0 {
+		c.base = string(backwards(v.FillBytes(make([]byte, f.size))))
 	}
-	return string(backwards(v.FillBytes(make([]byte, f.size)))), nil
+	return c, nil
 }
 
 // backwards is the bytes of a number in the other order.
@@ -292,25 +322,15 @@ func backwards(b []byte) []byte {
 	return b
 }
 
-// tables are the rows for nodes below 2^logNodes, and the powers of base, 0 for
-// those of 1. Making one may drop the other, where there is no room for both.
-func (f *Field) tables(t *device.Turn, logNodes int, base string) (rows, high, shift kernels.Pointer, err error) {
-	if base != "" {
-		if shift, err = f.shiftFor(t, base); err != nil {
-			return 0, 0, 0, err
-		}
-	}
+// rowsFor makes the table of rows for nodes below 2^logNodes, if it is not there.
+func (f *Field) rowsFor(t *device.Turn, logNodes int) (rows, high kernels.Pointer, err error) {
 	if f.table == nil || f.logNodes < logNodes {
 		if err := f.makeRows(t, logNodes); err != nil {
-			return 0, 0, 0, err
-		}
-		if base != "" && f.find(base) < 0 {
-			return 0, 0, 0, fmt.Errorf("%w: no room on the device for both tables of a transform on a coset, of %d bytes together",
-				backend.ErrOutOfMemory, f.rowBytes(f.tableRows(logNodes))+f.shiftBytes())
+			return 0, 0, err
 		}
 	}
 	s := f.table.Span()
-	return device.Address(s), device.Address(s.Slice(f.rowBytes(1<<f.logRows+1), 0)), shift, nil
+	return device.Address(s), device.Address(s.Slice(f.rowBytes(1<<f.logRows+1), 0)), nil
 }
 
 func (f *Field) rowBytes(rows int) int64 { return int64(rows*f.size) << kernel.LogRow }
@@ -352,39 +372,55 @@ func (f *Field) makeRows(t *device.Turn, logNodes int) error {
 	return nil
 }
 
-func (f *Field) shiftBytes() int64 { return int64(f.size * (kernel.ShiftPowers + 1)) }
-
-func (f *Field) find(base string) int {
-	return slices.IndexFunc(f.shifts, func(s shift) bool { return s.base == base })
-}
-
-// shiftFor is the tables of a shift: made if they are not there, in the place of
-// the oldest if they would be too many.
-func (f *Field) shiftFor(t *device.Turn, base string) (kernels.Pointer, error) {
-	if i := f.find(base); i >= 0 {
-		return device.Address(f.shifts[i].table.Span()), nil
+// shiftFor is the powers of a coset, and its rows, 0 for those that there are none
+// of: made if they are not there, in the place of the oldest if they would be too
+// many.
+func (f *Field) shiftFor(t *device.Turn, c coset) (powers, rows kernels.Pointer, err error) {
+	if c.base == "" {
+		return 0, 0, nil
+	}
+	var layout device.Layout
+	table := layout.Take(int64(f.size * kernel.ShiftPowers))
+	base := layout.Take(int64(f.size))
+	ofRows := layout.Take(f.rowBytes(1 << kernel.LogShiftRows))
+	at := func(s driver.Span) (powers, rows kernels.Pointer) {
+		if c.logN > 0 {
+			rows = device.Address(ofRows.In(s))
+		}
+		return device.Address(table.In(s)), rows
+	}
+	if i := slices.IndexFunc(f.shifts, func(s shift) bool { return s.coset == c }); i >= 0 {
+		powers, rows = at(f.shifts[i].table.Span())
+		return powers, rows, nil
 	}
 	m := f.oldest()
 	if m == nil {
-		var err error
-		if m, err = t.Keep(f.shiftBytes(), func(int64) error { return nil }); err != nil {
-			return 0, fmt.Errorf("powers of a shift for transforms: %w", err)
+		if m, err = t.Keep(layout.Size, func(int64) error { return nil }); err != nil {
+			return 0, 0, fmt.Errorf("powers of a shift for transforms: %w", err)
+		}
+		if f.table == nil { // it was dropped for them
+			return 0, 0, errors.Join(fmt.Errorf("%w: no room on the device for roots of unity and powers of a shift at a time",
+				backend.ErrOutOfMemory), f.free(m))
 		}
 	}
-	s := m.Span()
-	at := s.Slice(int64(f.size*kernel.ShiftPowers), int64(f.size))
+	powers, rows = at(m.Span())
 	// Kernels that are queued read the old powers before these are written.
-	err := errors.Join(
-		t.Compute.Write(at, []byte(base)),
-		f.powers.Launch(t.Compute, kernel.ShiftPowers, 1, kernel.Powers{Powers: device.Address(s), Base: device.Address(at)}),
+	err = errors.Join(
+		t.Compute.Write(base.In(m.Span()), []byte(c.base)),
+		f.powers.Launch(t.Compute, kernel.ShiftPowers, 1, kernel.Powers{Powers: powers, Base: device.Address(base.In(m.Span()))}),
 	)
+	if err == nil && c.logN > 0 {
+		err = f.shiftRows.Launch(t.Compute, 1<<(kernel.LogShiftRows+kernel.LogRow), 1, kernel.ShiftRows{
+			To: rows, Rows: device.Address(f.table.Span()), LogRows: f.logRows, Powers: powers, LogN: c.logN, Inverse: c.inverse,
+		})
+	}
 	if err != nil {
-		return 0, errors.Join(err, f.free(m))
+		return 0, 0, errors.Join(err, f.free(m))
 	}
 	f.mu.Lock()
-	f.shifts = append(f.shifts, shift{base, m})
+	f.shifts = append(f.shifts, shift{c, m})
 	f.mu.Unlock()
-	return device.Address(s), nil
+	return powers, rows, nil
 }
 
 // oldest takes the oldest shift's memory when there are as many as may be.

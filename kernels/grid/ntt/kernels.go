@@ -8,54 +8,57 @@ import "github.com/pippin-zk/pippin/kernels"
 
 // The numbers of layout.cuh.
 const (
-	LogThreads  = 7                                          // of a block
-	LogRow      = 3                                          // elements of a row
-	MostLogN    = 28                                         // of a transform
-	LogLow      = 16                                         // powers of a shift in its table of low exponents
-	ShiftPowers = (1 << LogLow) + (1 << (MostLogN - LogLow)) // of both its tables
+	LogThreads   = 7                                          // of a block
+	LogRow       = 3                                          // elements of a row
+	MostLogN     = 28                                         // of a transform
+	LogLow       = 16                                         // powers of a shift in its table of low exponents
+	LogShiftRows = 8                                          // rows with powers of a shift in them
+	ShiftPowers  = (1 << LogLow) + (1 << (MostLogN - LogLow)) // of both its tables
 )
 
 // Down is the parameters of the kernel down of transform.cu.
 type Down struct {
-	In      kernels.Pointer // const uint32_t*
-	Out     kernels.Pointer // uint32_t*
-	All     int             // uint64_t
-	LogN    int             // uint64_t
-	Level   int             // uint64_t
-	Bits    int             // uint64_t
-	Inverse bool            // flag
-	Given   int             // uint64_t
-	Rows    kernels.Pointer // const uint32_t*
-	High    kernels.Pointer // const uint32_t*
-	LogRows int             // uint64_t
-	Shift   kernels.Pointer // const uint32_t*
+	In        kernels.Pointer // const uint32_t*
+	Out       kernels.Pointer // uint32_t*
+	All       int             // uint64_t
+	LogN      int             // uint64_t
+	Level     int             // uint64_t
+	Bits      int             // uint64_t
+	Inverse   bool            // flag
+	Given     int             // uint64_t
+	Rows      kernels.Pointer // const uint32_t*
+	High      kernels.Pointer // const uint32_t*
+	LogRows   int             // uint64_t
+	Shift     kernels.Pointer // const uint32_t*
+	ShiftRows kernels.Pointer // const uint32_t*
 }
 
 // Words are the parameters in the kernel's order.
 func (p Down) Words() []uint64 {
-	return []uint64{uint64(p.In), uint64(p.Out), uint64(p.All), uint64(p.LogN), uint64(p.Level), uint64(p.Bits), kernels.Flag(p.Inverse), uint64(p.Given), uint64(p.Rows), uint64(p.High), uint64(p.LogRows), uint64(p.Shift)}
+	return []uint64{uint64(p.In), uint64(p.Out), uint64(p.All), uint64(p.LogN), uint64(p.Level), uint64(p.Bits), kernels.Flag(p.Inverse), uint64(p.Given), uint64(p.Rows), uint64(p.High), uint64(p.LogRows), uint64(p.Shift), uint64(p.ShiftRows)}
 }
 
 // Up is the parameters of the kernel up of transform.cu.
 type Up struct {
-	In      kernels.Pointer // const uint32_t*
-	Out     kernels.Pointer // uint32_t*
-	All     int             // uint64_t
-	LogN    int             // uint64_t
-	Level   int             // uint64_t
-	Bits    int             // uint64_t
-	Inverse bool            // flag
-	Given   int             // uint64_t
-	Rows    kernels.Pointer // const uint32_t*
-	High    kernels.Pointer // const uint32_t*
-	LogRows int             // uint64_t
-	Shift   kernels.Pointer // const uint32_t*
-	Natural bool            // flag
+	In        kernels.Pointer // const uint32_t*
+	Out       kernels.Pointer // uint32_t*
+	All       int             // uint64_t
+	LogN      int             // uint64_t
+	Level     int             // uint64_t
+	Bits      int             // uint64_t
+	Inverse   bool            // flag
+	Given     int             // uint64_t
+	Rows      kernels.Pointer // const uint32_t*
+	High      kernels.Pointer // const uint32_t*
+	LogRows   int             // uint64_t
+	Shift     kernels.Pointer // const uint32_t*
+	ShiftRows kernels.Pointer // const uint32_t*
+	Natural   bool            // flag
 }
 
 // Words are the parameters in the kernel's order.
 func (p Up) Words() []uint64 {
-	return []uint64{uint64(p.In), uint64(p.Out), uint64(p.All), uint64(p.LogN), uint64(p.Level), uint64(p.Bits), kernels.Flag(p.Inverse), uint64(p.Given), uint64(p.Rows), uint64(p.High), uint64(p.LogRows), uint64(p.Shift), kernels.Flag(p.Natural)}
+	return []uint64{uint64(p.In), uint64(p.Out), uint64(p.All), uint64(p.LogN), uint64(p.Level), uint64(p.Bits), kernels.Flag(p.Inverse), uint64(p.Given), uint64(p.Rows), uint64(p.High), uint64(p.LogRows), uint64(p.Shift), uint64(p.ShiftRows), kernels.Flag(p.Natural)}
 }
 
 // Rows is the parameters of the kernel rows of tables.cu.
@@ -79,6 +82,21 @@ type Powers struct {
 // Words are the parameters in the kernel's order.
 func (p Powers) Words() []uint64 {
 	return []uint64{uint64(p.Powers), uint64(p.Base)}
+}
+
+// ShiftRows is the parameters of the kernel shift_rows of tables.cu.
+type ShiftRows struct {
+	To      kernels.Pointer // uint32_t*
+	Rows    kernels.Pointer // const uint32_t*
+	LogRows int             // uint64_t
+	Powers  kernels.Pointer // const uint32_t*
+	LogN    int             // uint64_t
+	Inverse bool            // flag
+}
+
+// Words are the parameters in the kernel's order.
+func (p ShiftRows) Words() []uint64 {
+	return []uint64{uint64(p.To), uint64(p.Rows), uint64(p.LogRows), uint64(p.Powers), uint64(p.LogN), kernels.Flag(p.Inverse)}
 }
 
 // Reverse is the parameters of the kernel reverse of tables.cu.
@@ -115,8 +133,8 @@ var allPasses = map[string]Passes{
 		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bn254_4_transform", Symbol: "pippin_bn254_4_up", Threads: 128}},
 	},
 	"bn254_8": {
-		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bn254_8_transform", Symbol: "pippin_bn254_8_down", Threads: 128}},
-		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bn254_8_transform", Symbol: "pippin_bn254_8_up", Threads: 128, Stack: 8}},
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bn254_8_transform", Symbol: "pippin_bn254_8_down", Threads: 128, Stack: 8}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bn254_8_transform", Symbol: "pippin_bn254_8_up", Threads: 128}},
 	},
 	"bls12_377_2": {
 		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_377_2_transform", Symbol: "pippin_bls12_377_2_down", Threads: 128}},
@@ -140,27 +158,28 @@ var allPasses = map[string]Passes{
 	},
 	"bls12_381_8": {
 		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_381_8_transform", Symbol: "pippin_bls12_381_8_down", Threads: 128, Stack: 8}},
-		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_381_8_transform", Symbol: "pippin_bls12_381_8_up", Threads: 128, Stack: 16}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_381_8_transform", Symbol: "pippin_bls12_381_8_up", Threads: 128, Stack: 32}},
 	},
 	"bw6_761_2": {
 		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_2_transform", Symbol: "pippin_bw6_761_2_down", Threads: 128}},
 		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_2_transform", Symbol: "pippin_bw6_761_2_up", Threads: 128}},
 	},
 	"bw6_761_4": {
-		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_4_transform", Symbol: "pippin_bw6_761_4_down", Threads: 128}},
-		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_4_transform", Symbol: "pippin_bw6_761_4_up", Threads: 128}},
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_4_transform", Symbol: "pippin_bw6_761_4_down", Threads: 128, Stack: 32}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_4_transform", Symbol: "pippin_bw6_761_4_up", Threads: 128, Stack: 16}},
 	},
 	"bw6_761_8": {
-		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_8_transform", Symbol: "pippin_bw6_761_8_down", Threads: 128}},
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_8_transform", Symbol: "pippin_bw6_761_8_down", Threads: 128, Stack: 8}},
 		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_8_transform", Symbol: "pippin_bw6_761_8_up", Threads: 128, Stack: 8}},
 	},
 }
 
 // Field is the kernels for one curve's scalar field.
 type Field struct {
-	Rows    kernels.Kernel[Rows]
-	Powers  kernels.Kernel[Powers]
-	Reverse kernels.Kernel[Reverse]
+	Rows      kernels.Kernel[Rows]
+	Powers    kernels.Kernel[Powers]
+	ShiftRows kernels.Kernel[ShiftRows]
+	Reverse   kernels.Kernel[Reverse]
 }
 
 // ForField finds them by name; false when there are none.
@@ -171,23 +190,27 @@ func ForField(curve string) (Field, bool) {
 
 var allField = map[string]Field{
 	"bn254": {
-		Rows:    kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bn254_tables", Symbol: "pippin_bn254_rows", Threads: 128}},
-		Powers:  kernels.Kernel[Powers]{Entry: kernels.Entry{Unit: "ntt/bn254_tables", Symbol: "pippin_bn254_powers", Threads: 128}},
-		Reverse: kernels.Kernel[Reverse]{Entry: kernels.Entry{Unit: "ntt/bn254_tables", Symbol: "pippin_bn254_reverse", Threads: 256}},
+		Rows:      kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bn254_tables", Symbol: "pippin_bn254_rows", Threads: 128}},
+		Powers:    kernels.Kernel[Powers]{Entry: kernels.Entry{Unit: "ntt/bn254_tables", Symbol: "pippin_bn254_powers", Threads: 128}},
+		ShiftRows: kernels.Kernel[ShiftRows]{Entry: kernels.Entry{Unit: "ntt/bn254_tables", Symbol: "pippin_bn254_shift_rows", Threads: 128}},
+		Reverse:   kernels.Kernel[Reverse]{Entry: kernels.Entry{Unit: "ntt/bn254_tables", Symbol: "pippin_bn254_reverse", Threads: 256}},
 	},
 	"bls12_377": {
-		Rows:    kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bls12_377_tables", Symbol: "pippin_bls12_377_rows", Threads: 128}},
-		Powers:  kernels.Kernel[Powers]{Entry: kernels.Entry{Unit: "ntt/bls12_377_tables", Symbol: "pippin_bls12_377_powers", Threads: 128}},
-		Reverse: kernels.Kernel[Reverse]{Entry: kernels.Entry{Unit: "ntt/bls12_377_tables", Symbol: "pippin_bls12_377_reverse", Threads: 256}},
+		Rows:      kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bls12_377_tables", Symbol: "pippin_bls12_377_rows", Threads: 128}},
+		Powers:    kernels.Kernel[Powers]{Entry: kernels.Entry{Unit: "ntt/bls12_377_tables", Symbol: "pippin_bls12_377_powers", Threads: 128}},
+		ShiftRows: kernels.Kernel[ShiftRows]{Entry: kernels.Entry{Unit: "ntt/bls12_377_tables", Symbol: "pippin_bls12_377_shift_rows", Threads: 128}},
+		Reverse:   kernels.Kernel[Reverse]{Entry: kernels.Entry{Unit: "ntt/bls12_377_tables", Symbol: "pippin_bls12_377_reverse", Threads: 256}},
 	},
 	"bls12_381": {
-		Rows:    kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bls12_381_tables", Symbol: "pippin_bls12_381_rows", Threads: 128}},
-		Powers:  kernels.Kernel[Powers]{Entry: kernels.Entry{Unit: "ntt/bls12_381_tables", Symbol: "pippin_bls12_381_powers", Threads: 128}},
-		Reverse: kernels.Kernel[Reverse]{Entry: kernels.Entry{Unit: "ntt/bls12_381_tables", Symbol: "pippin_bls12_381_reverse", Threads: 256}},
+		Rows:      kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bls12_381_tables", Symbol: "pippin_bls12_381_rows", Threads: 128}},
+		Powers:    kernels.Kernel[Powers]{Entry: kernels.Entry{Unit: "ntt/bls12_381_tables", Symbol: "pippin_bls12_381_powers", Threads: 128}},
+		ShiftRows: kernels.Kernel[ShiftRows]{Entry: kernels.Entry{Unit: "ntt/bls12_381_tables", Symbol: "pippin_bls12_381_shift_rows", Threads: 128}},
+		Reverse:   kernels.Kernel[Reverse]{Entry: kernels.Entry{Unit: "ntt/bls12_381_tables", Symbol: "pippin_bls12_381_reverse", Threads: 256}},
 	},
 	"bw6_761": {
-		Rows:    kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bw6_761_tables", Symbol: "pippin_bw6_761_rows", Threads: 128}},
-		Powers:  kernels.Kernel[Powers]{Entry: kernels.Entry{Unit: "ntt/bw6_761_tables", Symbol: "pippin_bw6_761_powers", Threads: 128}},
-		Reverse: kernels.Kernel[Reverse]{Entry: kernels.Entry{Unit: "ntt/bw6_761_tables", Symbol: "pippin_bw6_761_reverse", Threads: 256}},
+		Rows:      kernels.Kernel[Rows]{Entry: kernels.Entry{Unit: "ntt/bw6_761_tables", Symbol: "pippin_bw6_761_rows", Threads: 128}},
+		Powers:    kernels.Kernel[Powers]{Entry: kernels.Entry{Unit: "ntt/bw6_761_tables", Symbol: "pippin_bw6_761_powers", Threads: 128}},
+		ShiftRows: kernels.Kernel[ShiftRows]{Entry: kernels.Entry{Unit: "ntt/bw6_761_tables", Symbol: "pippin_bw6_761_shift_rows", Threads: 128}},
+		Reverse:   kernels.Kernel[Reverse]{Entry: kernels.Entry{Unit: "ntt/bw6_761_tables", Symbol: "pippin_bw6_761_reverse", Threads: 256}},
 	},
 }

@@ -32,6 +32,7 @@ constexpr uint32_t log_threads = 7;              // of a block
 constexpr uint32_t log_row = 3;                  // elements of a row
 constexpr uint32_t most_log_n = 28;              // of a transform
 constexpr uint32_t log_low = 16;                 // powers of a shift in its table of low exponents
+constexpr uint32_t log_shift_rows = 8;           // rows with powers of a shift in them
 constexpr uint32_t shift_powers = (1 << log_low) + (1 << (most_log_n - log_low)); // of both its tables
 
 }  // namespace pippin::grid

@@ -39,7 +39,7 @@ struct pass_of {
   bool inverse;
   const uint32_t *rows, *high;
   uint32_t log_rows;
-  const uint32_t* shift;
+  const uint32_t *shift, *shift_rows;
 };
 
 // The lowest `bits` bits of v, 1 to 32 of them, in reverse.
@@ -63,8 +63,13 @@ struct pass {
   static constexpr uint32_t log_each = LogEach, log_tile = log_threads + log_each, tile = 1u << log_tile;
   static_assert(LogEach <= (int)log_row);
 
+  // Shared memory beside the tile, where there is room for it: see put_factors.
+  static constexpr uint32_t factors = 1u << log_threads;
+  static constexpr bool has_factors = LogEach > 1 && (tile + factors) * words * 4 <= 48 << 10;
+  static constexpr uint32_t shared_words = (tile + (has_factors ? factors : 0)) * words;
+
   pass_of p;
-  uint32_t* shared;  // tile * words
+  uint32_t* shared;  // shared_words
   uint64_t first;    // the tile's place in memory, in elements
   uint32_t node;     // of its first column, at `level`
   uint32_t log_stride, log_columns;
@@ -158,32 +163,67 @@ struct pass {
     return (uint32_t)(k ^ (p.inverse ? (plain ? below : mask) * same : 0));
   }
 
+  // A row, and the one that it is to be multiplied with or null. Where a thread has
+  // few elements the powers are read when the row is found, which is a step ahead.
+  static constexpr bool ahead = LogEach < 3;
+  struct row {
+    const uint32_t *from, *then;
+    fe<C, 1> powers[ahead ? each : 1];
+  };
+  template <int Levels>
+  PIPPIN_HD static fe<C, 1> power(const uint32_t* from, int k) {
+    return {load_words<words>(from + k * ((1 << log_row) >> Levels) * words)};
+  }
+
+  // The row of node b, of a step that begins s levels into the pass.
+  template <int Levels>
+  PIPPIN_HD row find(uint32_t b, uint32_t s) const {
+    constexpr uint32_t row_words = words << log_row;
+    uint32_t index = b;
+    if (p.inverse) {
+      uint32_t below = b >> 1;
+      PIPPIN_UNROLL
+      for (int i = 1; i < 32; i *= 2) below |= below >> i;
+      index ^= below;
+    }
+    row r;
+    if (of_coset()) {
+      r.from = p.shift_rows + (uint64_t)(1u << s | index) * row_words;
+      r.then = nullptr;
+    } else {
+      const uint32_t above = index >> p.log_rows;
+      index = p.inverse && b == 0 ? 1u << p.log_rows : index & ((1u << p.log_rows) - 1);
+      r.from = p.rows + (uint64_t)index * row_words;
+      r.then = above == 0 ? nullptr : p.high + (uint64_t)above * row_words;
+    }
+    if constexpr (ahead) {
+      PIPPIN_UNROLL
+      for (int k = 1; k < 1 << Levels; k++) r.powers[k] = power<Levels>(r.from, k);
+    }
+    return r;
+  }
+
   // x_k to x_k t^k.
   template <int Levels>
-  PIPPIN_HD void twist(element* x, summand* y, uint32_t b) const {
+  PIPPIN_HD static void twist(element* x, summand* y, row& r) {
     constexpr int same = each >> Levels;  // elements with one factor
-    constexpr uint32_t row = words << log_row;
-    uint32_t below = b >> 1;
-    PIPPIN_UNROLL
-    for (int i = 1; i < 32; i *= 2) below |= below >> i;
-    const uint32_t index = p.inverse ? b == 0 ? 1u << p.log_rows : (b ^ below) & ((1u << p.log_rows) - 1)
-                                     : b & ((1u << p.log_rows) - 1);
-    const uint32_t above = (p.inverse ? b ^ below : b) >> p.log_rows;
-    const uint32_t* from = p.rows + (uint64_t)index * row;
     PIPPIN_UNROLL
     for (int i = 0; i < same; i++) y[i] = dft::tighten<C>(x[i]);
-    // A row, or for nodes beyond the table two.
 #pragma unroll 1
     for (;;) {
       PIPPIN_UNROLL
       for (int k = 1; k < 1 << Levels; k++) {
-        const fe<C, 1> f = {load_words<words>(from + k * (8 >> Levels) * words)};
+        const fe<C, 1> f = ahead ? r.powers[ahead ? k : 0] : power<Levels>(r.from, k);
         PIPPIN_UNROLL
         for (int i = k * same; i < (k + 1) * same; i++) y[i] = dft::product<C>(x[i], f);
       }
-      const uint32_t* next = p.high + (uint64_t)above * row;
-      if (above == 0 || from == next) return;
-      from = next;
+      if (r.then == nullptr) return;
+      r.from = r.then;
+      r.then = nullptr;
+      if constexpr (ahead) {
+        PIPPIN_UNROLL
+        for (int k = 1; k < 1 << Levels; k++) r.powers[k] = power<Levels>(r.from, k);
+      }
       PIPPIN_UNROLL
       for (int k = same; k < each; k++) x[k] = dft::loosen<C>(y[k]);
     }
@@ -226,6 +266,10 @@ struct pass {
   // at first, then what the step before left.
   PIPPIN_HD static summand trusted(const element& x) { return {x.v}; }
 
+  // Whether the pass has the first levels of a transform on a coset whose rows have
+  // powers of s in them; see put_factors.
+  PIPPIN_HD bool of_coset() const { return has_factors && p.level == 0 && p.shift_rows != nullptr; }
+
   // x times s^k, from tables of the powers below 2^log_low and of every
   // 2^log_low-th one.
   PIPPIN_HD summand shifted(const summand& x, uint32_t k) const {
@@ -233,6 +277,30 @@ struct pass {
     summand y = dft::product<C>(dft::loosen<C>(x), fe<C, 1>{load_words<words>(p.shift + (uint64_t)low * words)});
     if (top == 0) return y;
     return dft::product<C>(dft::loosen<C>(y), fe<C, 1>{load_words<words>(p.shift + (uint64_t)((1u << log_low) + top) * words)});
+  }
+
+  // Powers of s for a tile of the first levels, in shared memory. The k of s^k is
+  // the digit of the transform's first step, those of the other steps of the pass
+  // and the column: the first and the last have a power here, and the others theirs
+  // in the rows of their steps. A barrier follows.
+  PIPPIN_HD void put_factors() const {
+    const uint32_t i = threadIdx.x, column = number(first) + (i & ((1u << log_columns) - 1)), levels = first_levels();
+    if (i >> log_columns >> levels == 0) {
+      const uint32_t k = i >> log_columns << (p.log_n - levels) | column;
+      store_words(shared + (tile + i) * words, reduce<1>(shifted({static_modulus<C>{}.one()}, k)).v);
+    }
+    __syncthreads();
+  }
+  // The levels of a transform's first step.
+  PIPPIN_HD uint32_t first_levels() const {
+    const uint32_t rest = p.bits % log_each;
+    return rest > 0 ? rest : log_each;
+  }
+  // x, the k-th of its transform, times its power.
+  PIPPIN_HD summand on_coset(const summand& x, uint32_t place, uint32_t k) const {
+    if (!of_coset()) return shifted(x, k);
+    const uint32_t digit = place >> (log_columns + p.bits - first_levels()), column = place & ((1u << log_columns) - 1);
+    return dft::product<C>(dft::loosen<C>(x), fe<C, 1>{load_words<words>(shared + (tile + (digit << log_columns | column)) * words)});
   }
 
   // Element i of all transforms, which is the k-th of its own, from the input:
@@ -249,25 +317,30 @@ struct pass {
     if (i < p.all) store_words(p.out + i * words, x);
   }
   // An answer, the k-th of its transform.
-  PIPPIN_HD void answer(uint64_t i, uint32_t k, const element& x) const {
-    summand y = dft::tighten<C>(x);
+  PIPPIN_HD void answer(uint64_t i, uint32_t place, uint32_t k) const {
+    summand y = dft::tighten<C>(take(place));
     if (p.inverse) {
       y = dft::divide<C>(y, p.log_n);
-      if (p.shift != nullptr) y = shifted(y, k);
+      if (p.shift != nullptr) y = on_coset(y, place, k);
     }
     output(i, reduce<1>(y).v);
   }
   // The number of an element in its transform.
   PIPPIN_HD uint32_t number(uint64_t i) const { return (uint32_t)i & ((1u << p.log_n) - 1); }
 
+  // The row of a thread's elements in a whole step.
+  PIPPIN_HD row row_at(uint32_t s) const {
+    return find<LogEach>(node_of(spread(0, log_columns + p.bits - s - log_each), s), s);
+  }
+
   template <int Levels>
-  PIPPIN_HD void step_down(element* x, uint32_t b, bool plain) const {
+  PIPPIN_HD static void step_down(element* x, row& r, bool plain) {
     summand y[each];
     if (plain) {
       PIPPIN_UNROLL
       for (int k = 0; k < each; k++) y[k] = trusted(x[k]);
     } else {
-      twist<Levels>(x, y, b);
+      twist<Levels>(x, y, r);
     }
     butterflies_down<Levels>(y, x);
   }
@@ -275,7 +348,8 @@ struct pass {
   // The levels at the beginning of a pass that make no whole step.
   template <int Levels>
   PIPPIN_HD void begin_down(element* x) const {
-    step_down<Levels>(x, node_of(first_place(0), 0), p.level == 0);
+    row r = find<Levels>(node_of(first_place(0), 0), 0);
+    step_down<Levels>(x, r, p.level == 0);
     PIPPIN_UNROLL
     for (int k = 0; k < each; k++) put(first_place(turned<Levels>(k, p.level == 0)), x[k].v);
   }
@@ -289,14 +363,26 @@ struct pass {
       x[k] = p.level == 0 ? input(i, number(i), given) : between(i);
     }
     if (p.level == 0 && p.shift != nullptr && !p.inverse) {
+      if (of_coset()) put_factors();
       PIPPIN_UNROLL
-      for (int k = 0; k < each; k++) x[k] = dft::loosen<C>(shifted(trusted(x[k]), number(at(first_place(k)))));
+      for (int k = 0; k < each; k++) put(first_place(k), x[k].v);
+      PIPPIN_LOOP
+      for (int k = 0; k < each; k++) {
+        const uint32_t place = first_place(k);
+        put(place, on_coset(trusted(take(place)), place, number(at(place))).v);
+      }
+      PIPPIN_UNROLL
+      for (int k = 0; k < each; k++) x[k] = take(first_place(k));
     }
     if constexpr (LogEach > 2) {
       if (rest == 2) begin_down<2>(x);
     }
     if constexpr (LogEach > 1) {
       if (rest == 1) begin_down<1>(x);
+    }
+    row next;
+    if constexpr (ahead) {
+      if (rest < p.bits) next = row_at(rest);
     }
 #pragma unroll 1
     for (uint32_t s = rest; s < p.bits; s += log_each) {
@@ -306,31 +392,43 @@ struct pass {
         PIPPIN_UNROLL
         for (int k = 0; k < each; k++) x[k] = take(spread(k, from));
       }
-      step_down<LogEach>(x, node_of(spread(0, from), s), p.level + s == 0);
-      PIPPIN_UNROLL
-      for (int k = 0; k < each; k++) put(spread(turned<LogEach>(k, p.level + s == 0), from), x[k].v);
-    }
-    __syncthreads();
-    if (last_levels()) {
-      PIPPIN_LOOP
-      for (int k = 0; k < each; k++) {
-        const uint64_t i = at(apart(k));
-        answer(i, reversed(number(i), p.log_n), take(apart(k)));
+      row r;
+      if constexpr (ahead) {
+        r = next;
+        if (s + log_each < p.bits) next = row_at(s + log_each);
+      } else {
+        r = row_at(s);
       }
-    } else {
+      step_down<LogEach>(x, r, p.level + s == 0);
+      const bool done = !last_levels() && s + log_each == p.bits;
       PIPPIN_UNROLL
-      for (int k = 0; k < each; k++) output(at(apart(k)), take(apart(k)).v);
+      for (int k = 0; k < each; k++) {
+        const uint32_t place = spread(turned<LogEach>(k, p.level + s == 0), from);
+        if (done) {
+          output(at(place), x[k].v);
+        } else {
+          put(place, x[k].v);
+        }
+      }
+      if (done) return;
+    }
+    // A thread has neighbours: through shared memory, so that lanes do.
+    __syncthreads();
+    PIPPIN_LOOP
+    for (int k = 0; k < each; k++) {
+      const uint64_t i = at(apart(k));
+      answer(i, apart(k), reversed(number(i), p.log_n));
     }
   }
 
   template <int Levels>
-  PIPPIN_HD void step_up(element* x, uint32_t b, bool plain) const {
+  PIPPIN_HD static void step_up(element* x, row& r, bool plain) {
     summand y[each];
     PIPPIN_UNROLL
     for (int k = 0; k < each; k++) y[k] = trusted(x[k]);
     butterflies_up<Levels>(y, x);
     if (plain) return;
-    twist<Levels>(x, y, b);
+    twist<Levels>(x, y, r);
     PIPPIN_UNROLL
     for (int k = 0; k < each; k++) x[k] = dft::loosen<C>(y[k]);
   }
@@ -340,37 +438,61 @@ struct pass {
   PIPPIN_HD void end_up(element* x) const {
     PIPPIN_UNROLL
     for (int k = 0; k < each; k++) x[k] = take(first_place(turned<Levels>(k, p.level == 0)));
-    step_up<Levels>(x, node_of(first_place(0), 0), p.level == 0);
+    row r = find<Levels>(node_of(first_place(0), 0), 0);
+    step_up<Levels>(x, r, p.level == 0);
+  }
+
+  // The elements of a tile of last levels into shared memory: lanes read
+  // neighbours.
+  PIPPIN_HD void begin_up(uint64_t given, bool natural) const {
+    const auto place = [this](uint32_t k) {
+      if (!gathered) return apart(k);  // else neighbours in natural order are in different nodes
+      const uint32_t log_nodes = log_tile - p.bits;
+      return (apart(k) & ((1u << log_nodes) - 1)) << p.bits | apart(k) >> log_nodes;
+    };
+    element x[each];
+    PIPPIN_UNROLL
+    for (int k = 0; k < each; k++) {
+      const uint64_t i = at(place(k));
+      x[k] = natural ? input(i, reversed(number(i), p.log_n), given) : between(i);
+    }
+    PIPPIN_UNROLL
+    for (int k = 0; k < each; k++) put(place(k), x[k].v);
+    if (p.shift == nullptr || p.inverse) return;
+    PIPPIN_LOOP
+    for (int k = 0; k < each; k++) {
+      const uint32_t n = reversed(number(at(place(k))), p.log_n);
+      put(place(k), shifted(trusted(take(place(k))), n).v);
+    }
   }
 
   PIPPIN_HD void up(uint64_t given, bool natural) const {
     element x[each];
-    PIPPIN_UNROLL
-    for (int k = 0; k < each; k++) {
-      uint32_t place = apart(k);
-      if (gathered) {  // neighbours in natural order are in different nodes
-        const uint32_t log_nodes = log_tile - p.bits;
-        place = (place & ((1u << log_nodes) - 1)) << p.bits | place >> log_nodes;
-      }
-      const uint64_t i = at(place);
-      if (last_levels()) {
-        const uint32_t n = reversed(number(i), p.log_n);
-        x[k] = natural ? input(i, n, given) : between(i);
-        if (p.shift != nullptr && !p.inverse) x[k] = dft::loosen<C>(shifted(trusted(x[k]), n));
-      } else {
-        x[k] = between(i);
-      }
-      put(place, x[k].v);
-    }
+    if (last_levels()) begin_up(given, natural);
     const uint32_t rest = p.bits % log_each;
+    row next;
+    if constexpr (ahead) {
+      if (rest < p.bits) next = row_at(p.bits - log_each);
+    }
 #pragma unroll 1
     for (uint32_t s = p.bits; s > rest;) {
       s -= log_each;
       const uint32_t from = log_columns + p.bits - s - log_each;
-      __syncthreads();
+      const bool straight = !last_levels() && s + log_each == p.bits;
+      if (!straight) __syncthreads();
       PIPPIN_UNROLL
-      for (int k = 0; k < each; k++) x[k] = take(spread(turned<LogEach>(k, p.level + s == 0), from));
-      step_up<LogEach>(x, node_of(spread(0, from), s), p.level + s == 0);
+      for (int k = 0; k < each; k++) {
+        const uint32_t place = spread(turned<LogEach>(k, p.level + s == 0), from);
+        x[k] = straight ? between(at(place)) : take(place);
+      }
+      row r;
+      if constexpr (ahead) {
+        r = next;
+        if (s > rest) next = row_at(s - log_each);
+      } else {
+        r = row_at(s);
+      }
+      step_up<LogEach>(x, r, p.level + s == 0);
       if (s == 0) break;  // x is what it is to be
       PIPPIN_UNROLL
       for (int k = 0; k < each; k++) put(spread(k, from), x[k].v);
@@ -383,12 +505,13 @@ struct pass {
       if (rest == 1) end_up<1>(x);
     }
     if (p.level == 0) {
+      if (of_coset()) put_factors();
       PIPPIN_UNROLL
       for (int k = 0; k < each; k++) put(first_place(k), x[k].v);
       PIPPIN_LOOP
       for (int k = 0; k < each; k++) {
         const uint64_t i = at(first_place(k));
-        answer(i, number(i), take(first_place(k)));
+        answer(i, first_place(k), number(i));
       }
     } else {
       PIPPIN_UNROLL

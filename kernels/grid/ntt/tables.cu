@@ -3,6 +3,7 @@
 //
 //   rows     the table of rows
 //   powers   powers of a shift
+//   shift_rows  rows with powers of a shift in them
 //   reverse  elements of vectors to the places of reversed order, in place
 #include "dft.cuh"
 #include "field.cuh"
@@ -50,6 +51,24 @@ PIPPIN_KERNEL((128), powers)
     b = prime::sqr(b);
   }
   prime::store(powers + i * words, power);
+}
+
+// Row 2^s + b of `to`: t^e of node b of a step s levels down, multiplied by the
+// e 2^(log_n-s-3)-th power of a shift, whose tables `powers` made; for the inverse
+// with the row after the last instead of node 0. A thread an element; rows has 2^log_rows rows and one.
+PIPPIN_KERNEL((128), shift_rows)
+(uint32_t* to, const uint32_t* rows, uint64_t log_rows, const uint32_t* powers, uint64_t log_n, flag inverse) {
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, row = i >> log_row, e = i & ((1u << log_row) - 1);
+  if (row == 0 || row >= 1u << log_shift_rows) return;
+  uint32_t s = 0;
+  while (row >> s > 1) s++;
+  const uint32_t b = row - (1u << s), from = inverse && b == 0 ? 1u << log_rows : b;
+  const uint32_t exponent = (uint32_t)(((uint64_t)e << log_n) >> (s + log_row)) & ((1u << log_n) - 1);
+  const uint32_t low = exponent & ((1u << log_low) - 1), top = exponent >> log_low;
+  prime::elem x = prime::load(rows + ((from << log_row) + e) * words);
+  x = prime::mul(x, prime::load(powers + low * words));
+  x = prime::mul(x, prime::load(powers + ((1u << log_low) + top) * words));
+  prime::store(to + i * words, x);
 }
 
 // Vectors of 2^log_n elements each, `all` together, 8 <= log_n: element i and the

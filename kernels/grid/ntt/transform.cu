@@ -16,6 +16,10 @@
 //   shift      tables of the powers of s, 2^log_low low ones and then those of
 //              every 2^log_low-th, or null for s = 1: x_k by s^k, where a
 //              transform begins, or an inverse ends
+//   shift_rows for the inverse up, and down that is none, of more than one pass and
+//              two elements a thread: the rows of the steps of the first levels with
+//              powers of s in them, those of a step l levels down from the 2^l-th on.
+//              With them a coset costs a product an element. Otherwise null
 //   natural    up reads vectors in natural order in its first pass
 #include "field.cuh"
 #include "pass.cuh"
@@ -30,17 +34,21 @@ constexpr int blocks_each = field::limbs > 8 ? 3 : 4;
 
 PIPPIN_KERNEL((128, blocks_each), down)
 (const uint32_t* in, uint32_t* out, uint64_t all, uint64_t log_n, uint64_t level, uint64_t bits, flag inverse,
- uint64_t given, const uint32_t* rows, const uint32_t* high, uint64_t log_rows, const uint32_t* shift) {
-  alignas(16) __shared__ uint32_t shared[one_pass::tile * field::limbs];
-  const pass_of p = {in, out, all, (uint32_t)log_n, (uint32_t)level, (uint32_t)bits, inverse != 0, rows, high, (uint32_t)log_rows, shift};
+ uint64_t given, const uint32_t* rows, const uint32_t* high, uint64_t log_rows, const uint32_t* shift,
+ const uint32_t* shift_rows) {
+  alignas(16) __shared__ uint32_t shared[one_pass::shared_words];
+  const pass_of p = {in, out, all, (uint32_t)log_n, (uint32_t)level, (uint32_t)bits, inverse != 0,
+                     rows, high, (uint32_t)log_rows, shift, shift_rows};
   one_pass(p, shared, false).down(given);
 }
 
 PIPPIN_KERNEL((128, blocks_each), up)
 (const uint32_t* in, uint32_t* out, uint64_t all, uint64_t log_n, uint64_t level, uint64_t bits, flag inverse,
- uint64_t given, const uint32_t* rows, const uint32_t* high, uint64_t log_rows, const uint32_t* shift, flag natural) {
-  alignas(16) __shared__ uint32_t shared[one_pass::tile * field::limbs];
-  const pass_of p = {in, out, all, (uint32_t)log_n, (uint32_t)level, (uint32_t)bits, inverse != 0, rows, high, (uint32_t)log_rows, shift};
+ uint64_t given, const uint32_t* rows, const uint32_t* high, uint64_t log_rows, const uint32_t* shift,
+ const uint32_t* shift_rows, flag natural) {
+  alignas(16) __shared__ uint32_t shared[one_pass::shared_words];
+  const pass_of p = {in, out, all, (uint32_t)log_n, (uint32_t)level, (uint32_t)bits, inverse != 0,
+                     rows, high, (uint32_t)log_rows, shift, shift_rows};
   one_pass(p, shared, natural && level > 0 && level + bits == log_n).up(given, natural);
 }
 
