@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "aa393889b4c19ab17bcf20246d8a972ca6a8799870a425b49fca517c0eaaf882"
+const digest = "6d597e094217c1df0518c1361d1a073ff2785c0cf53174bc0aef68d60ddc0646"
