@@ -144,7 +144,8 @@ type ProveRun struct {
 
 	// Solve is the median of solving alone, the same code in both provers.
 	Solve float64 `json:"solve_ms"`
-	// MSM is the median over the proofs of the time with an MSM on the backend.
+	// MSM is the median over the proofs of the time with an MSM, or a program over
+	// vectors that ends in one, on the backend.
 	MSM float64 `json:"msm_ms"`
 	// FFT is the median of a proof's transforms alone. Beside another process's
 	// MSMs they cost a proof less.

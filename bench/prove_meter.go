@@ -47,15 +47,14 @@ func (m *meter) take() time.Duration {
 	return busy
 }
 
-// open opens what open does, with the meter in front. Shared memory stays
-// shared: the capability is passed through.
+// open opens what open does, with the meter in front of MSMs and programs.
 func (m *meter) open(ctx context.Context, open msm.Opener, name string) (backend.Backend, error) {
 	b, err := open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if a, ok := b.(backend.Allocator); ok {
-		return meteredAllocator{metered{b, m}, a}, nil
+	if v, ok := backend.As[backend.Vectors](b); ok {
+		return meteredVectors{metered{b, m}, v}, nil
 	}
 	return metered{b, m}, nil
 }
@@ -65,13 +64,23 @@ type metered struct {
 	m *meter
 }
 
+// Unwrap has other capabilities found.
+func (b metered) Unwrap() backend.Backend { return b.Backend }
+
 func (b metered) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
 	b.m.begin()
 	defer b.m.end()
 	return b.Backend.MSM(ctx, jobs)
 }
 
-type meteredAllocator struct {
+// meteredVectors is for backends with vectors, whose programs have MSMs in them.
+type meteredVectors struct {
 	metered
-	backend.Allocator
+	backend.Vectors
+}
+
+func (b meteredVectors) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	b.m.begin()
+	defer b.m.end()
+	return b.Vectors.Run(ctx, steps)
 }

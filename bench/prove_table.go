@@ -30,7 +30,7 @@ func WriteProveTable(w io.Writer, width int, m Machine, runs []ProveRun) error {
 	}
 	b.WriteString(`
 Times are of whole proofs, from the witness on, keys loaded before; medians but for the minimum.
-Solving and FFTs were timed alone. MSM is the time with an MSM on the backend, within the proofs.
+Solving and FFTs were timed alone. MSM is the time with an MSM, or a program that ends in one, on the backend, within the proofs.
 `)
 	_, err := io.WriteString(w, b.String())
 	return err

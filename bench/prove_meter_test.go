@@ -1,0 +1,43 @@
+package bench
+
+import (
+	"context"
+	"testing"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// TestMeterHidesNothing: a prover on a backend that the bench measures could not
+// use its vectors.
+func TestMeterHidesNothing(t *testing.T) {
+	m := &meter{}
+	b, err := m.open(t.Context(), pippin.Opener(pippin.Options{}), "cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	v, ok := backend.As[backend.Vectors](b)
+	if !ok {
+		t.Fatal("no vectors")
+	}
+	id, err := v.NewSpace(t.Context(), backend.BN254, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Run(t.Context(), []backend.Step{backend.Read{Src: backend.Range{Space: id, Count: 4}}}); err != nil || m.take() == 0 {
+		t.Errorf("a program is not measured (%v)", err)
+	}
+	with := withMemory{b}
+	if b, err = m.open(t.Context(), func(context.Context, string) (backend.Backend, error) { return with, nil }, ""); err != nil {
+		t.Fatal(err)
+	}
+	if a, ok := backend.As[backend.Allocator](b); !ok || a != backend.Allocator(with) {
+		t.Error("no shared memory")
+	}
+}
+
+// withMemory is a backend that has memory for scalars.
+type withMemory struct{ backend.Backend }
+
+func (withMemory) Alloc(context.Context, int) (backend.Buffer, error) { return nil, nil }
