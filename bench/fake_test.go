@@ -110,8 +110,8 @@ func (f *fake) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) 
 		return nil, fmt.Errorf("%w: no program", backend.ErrInternal)
 	}
 	out, err := f.vectors().Run(ctx, steps)
-	if f.name == "wrong" && err == nil {
-		out[len(out)-1][3] ^= 4
+	if last := len(out) - 1; f.name == "wrong" && err == nil && len(out[last]) > 0 {
+		out[last][3] ^= 4
 	}
 	return out, err
 }

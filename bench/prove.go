@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	stock "github.com/consensys/gnark/backend/groth16"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint/solver"
 	"github.com/consensys/gnark/frontend"
@@ -23,7 +22,7 @@ import (
 )
 
 // ProveConfig says what Prove measures: every circuit on every curve, proved
-// by gnark and by prover/groth16 on every backend.
+// by gnark and by prover/groth16 or prover/plonk on every backend.
 type ProveConfig struct {
 	// Open opens backends by name.
 	Open msm.Opener
@@ -33,6 +32,8 @@ type ProveConfig struct {
 	// Merge are the ways in which every backend proves; nil is MergeAuto.
 	Merge []Merge
 
+	// System is Groth16 when it is empty.
+	System System
 	// Circuits are names out of Circuits().
 	Circuits []string
 	// Curves are those that the circuits are compiled for.
@@ -98,6 +99,12 @@ func (c *ProveConfig) Validate() error {
 			return bad("backend %q twice", b)
 		}
 	}
+	if _, err := ParseSystem(string(c.system())); err != nil {
+		return err
+	}
+	if c.system() == PLONK && slices.Contains(c.Merge, MergeNever) {
+		return bad("merging %s: PLONK merges nothing", MergeNever)
+	}
 	for _, m := range c.Merge {
 		if _, err := ParseMerge(string(m)); err != nil {
 			return err
@@ -114,6 +121,13 @@ func (c *ProveConfig) Validate() error {
 	return nil
 }
 
+func (c *ProveConfig) system() System {
+	if c.System == "" {
+		return Groth16
+	}
+	return c.System
+}
+
 func (c *ProveConfig) note(format string, a ...any) {
 	if c.Note != nil {
 		c.Note(fmt.Sprintf(format, a...))
@@ -123,14 +137,14 @@ func (c *ProveConfig) note(format string, a ...any) {
 // ProveRun is the timed proofs of one circuit on one backend, beside gnark's
 // of the same minutes. Times are milliseconds.
 type ProveRun struct {
-	Op          string `json:"op"` // "groth16"
+	Op          System `json:"op"`
 	Circuit     string `json:"circuit"`
 	Curve       string `json:"curve"`
 	Constraints int    `json:"constraints"`
 	Backend     string `json:"backend"`
 	Version     string `json:"backend_version"`
 	Device      string `json:"device"`
-	Merge       Merge  `json:"merge"`
+	Merge       Merge  `json:"merge,omitempty"` // of Groth16
 
 	Count   int       `json:"count"` // length of Samples
 	Min     float64   `json:"min_ms"`
@@ -144,12 +158,13 @@ type ProveRun struct {
 
 	// Solve is the median of solving alone, the same code in both provers.
 	Solve float64 `json:"solve_ms"`
-	// MSM is the median over the proofs of the time with an MSM, or a program over
-	// vectors that ends in one, on the backend.
+	// MSM is the median over the proofs of the time with an MSM or a program over
+	// vectors on the backend.
 	MSM float64 `json:"msm_ms"`
 	// FFT is the median of a proof's transforms alone. Beside another process's
 	// MSMs they cost a proof less.
-	FFT     float64 `json:"fft_ms"`
+	// PLONK's are on the backend.
+	FFT     float64 `json:"fft_ms,omitempty"`
 	LoadKey float64 `json:"load_key_ms"` // once for all proofs
 
 	// Speedup is Stock / Median.
@@ -227,7 +242,7 @@ type contender struct {
 	*engine
 	merge   Merge
 	meter   *meter
-	prove   func() (stock.Proof, error)
+	prove   func() (any, error)
 	load    time.Duration
 	samples []time.Duration
 	msm     []time.Duration
@@ -249,28 +264,31 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 	if err != nil {
 		return nil, err
 	}
-	transforms, err := transformsOf(k.pk)
+	transforms, err := k.transforms()
 	if err != nil {
 		return nil, err
 	}
 
-	gnark := &contender{prove: func() (stock.Proof, error) { return stock.Prove(k.ccs, k.pk, full) }}
+	gnark := &contender{prove: func() (any, error) { return k.stock(k.ccs, full) }}
 	var ours []*contender
 	for _, e := range engines.with(curve, cfg.Note) {
 		cfg.Progress.tell(fmt.Sprintf("%s %v: loading the key into %s", s.name, curve, e.name), 0, 1)
 		merges := cfg.Merge
-		if len(merges) == 0 {
+		switch {
+		case cfg.system() == PLONK:
+			merges = []Merge{""}
+		case len(merges) == 0:
 			merges = []Merge{MergeAuto}
 		}
 		for _, merge := range merges {
 			start := time.Now()
-			p, err := groth16.NewProver(e.Engine, k.ccs, k.pk, merge.options()...)
+			p, err := k.prover(e.Engine, k.ccs, merge)
 			if err != nil {
 				return nil, fmt.Errorf("backend %s: %w", e.name, err)
 			}
 			defer func() { err = errors.Join(err, p.Close()) }()
 			ours = append(ours, &contender{engine: e, merge: merge, meter: meters[e.name], load: time.Since(start),
-				prove: func() (stock.Proof, error) { return p.Prove(ctx, full) }})
+				prove: func() (any, error) { return p.prove(ctx, full) }})
 		}
 	}
 
@@ -286,7 +304,9 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 				return err
 			}
 			start := time.Now()
-			transforms()
+			if transforms != nil {
+				transforms()
+			}
 			if timed {
 				solve, fft = append(solve, took), append(fft, time.Since(start))
 			}
@@ -296,7 +316,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if err := c.once(timed, k.vk, public); err != nil {
+				if err := c.once(timed, k.keys, public); err != nil {
 					return err
 				}
 			}
@@ -315,7 +335,10 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 	for _, c := range ours {
 		if whole > 0 {
 			r := c.result(gnark, Median(solve), Median(fft))
-			r.Circuit, r.Curve, r.Constraints = s.name, curve.String(), k.ccs.GetNbConstraints()
+			if transforms == nil {
+				r.FFT = 0
+			}
+			r.Op, r.Circuit, r.Curve, r.Constraints = cfg.system(), s.name, curve.String(), k.ccs.GetNbConstraints()
 			runs = append(runs, r)
 		}
 	}
@@ -324,7 +347,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 
 // once makes one proof, and verifies it outside of its time. Garbage of
 // earlier ones is collected before the clock starts.
-func (c *contender) once(timed bool, vk stock.VerifyingKey, public witness.Witness) error {
+func (c *contender) once(timed bool, k keys, public witness.Witness) error {
 	runtime.GC()
 	c.meter.take()
 	start := time.Now()
@@ -337,7 +360,7 @@ func (c *contender) once(timed bool, vk stock.VerifyingKey, public witness.Witne
 		}
 		return fmt.Errorf("backend %s: %w", c.name, err)
 	}
-	if stock.Verify(proof, vk, public) != nil {
+	if k.verify(proof, public) != nil {
 		c.refused++
 	}
 	if timed {
@@ -348,7 +371,7 @@ func (c *contender) once(timed bool, vk stock.VerifyingKey, public witness.Witne
 
 func (c *contender) result(gnark *contender, solve, fft time.Duration) ProveRun {
 	r := ProveRun{
-		Op: "groth16", Backend: c.name, Version: c.info.Version, Device: c.device(), Merge: c.merge,
+		Backend: c.name, Version: c.info.Version, Device: c.device(), Merge: c.merge,
 		Count: len(c.samples), Min: millis(Min(c.samples)), Median: millis(Median(c.samples)), Samples: allMillis(c.samples),
 		Stock: millis(Median(gnark.samples)), StockMin: millis(Min(gnark.samples)), StockSamples: allMillis(gnark.samples),
 		Solve: millis(solve), MSM: millis(Median(c.msm)), FFT: millis(fft), LoadKey: millis(c.load),

@@ -14,10 +14,8 @@ import (
 	"time"
 
 	"github.com/consensys/gnark"
-	stock "github.com/consensys/gnark/backend/groth16"
 	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/frontend"
-	"github.com/consensys/gnark/frontend/cs/r1cs"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
@@ -32,16 +30,16 @@ const keyFormat = 1
 // on for anything but measurements.
 type key struct {
 	ccs constraint.ConstraintSystem
-	pk  stock.ProvingKey
-	vk  stock.VerifyingKey
+	keys
 }
 
 // keyFor reads the key kept for a circuit and curve, or makes and keeps one.
 func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve) (*key, error) {
 	what := fmt.Sprintf("%s %v", s.name, curve)
-	dir := filepath.Join(cfg.CacheDir, "groth16", fmt.Sprintf("%s-%v-gnark-%s-%d", s.name, curve, gnark.Version, keyFormat))
+	dir := filepath.Join(cfg.CacheDir, string(cfg.system()), fmt.Sprintf("%s-%v-gnark-%s-%d", s.name, curve, gnark.Version, keyFormat))
 	cfg.Progress.tell(what+": reading the key", 0, 1)
-	k := &key{stock.NewCS(layout.CurveID(curve)), stock.NewProvingKey(layout.CurveID(curve)), stock.NewVerifyingKey(layout.CurveID(curve))}
+	empty := newKeys(cfg.system(), layout.CurveID(curve))
+	k := &key{empty.empty(), empty}
 	err := k.read(dir)
 	if err == nil {
 		return k, nil
@@ -65,7 +63,8 @@ func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.C
 func setUp(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, what string) (*key, error) {
 	cfg.note("%s: compiling", what)
 	cfg.Progress.tell(what+": compiling", 0, 1)
-	ccs, err := frontend.Compile(layout.CurveID(curve).ScalarField(), r1cs.NewBuilder, s.circuit)
+	keys := newKeys(cfg.system(), layout.CurveID(curve))
+	ccs, err := frontend.Compile(layout.CurveID(curve).ScalarField(), keys.builder(), s.circuit)
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +73,11 @@ func setUp(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Cu
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	k := &key{ccs: ccs}
 	done := make(chan error, 1)
-	go func() {
-		var err error
-		k.pk, k.vk, err = stock.Setup(ccs)
-		done <- err
-	}()
+	go func() { done <- keys.setUp(ccs) }()
 	select {
 	case err := <-done:
-		return k, err
+		return &key{ccs, keys}, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -97,17 +91,7 @@ type keyFile struct {
 }
 
 func (k *key) files() []keyFile {
-	write := func(f func(io.Writer) (int64, error)) func(io.Writer) error {
-		return func(w io.Writer) error { _, err := f(w); return err }
-	}
-	read := func(f func(io.Reader) (int64, error)) func(io.Reader) error {
-		return func(r io.Reader) error { _, err := f(r); return err }
-	}
-	return []keyFile{
-		{"system", write(k.ccs.WriteTo), read(k.ccs.ReadFrom)},
-		{"proving", k.pk.WriteDump, k.pk.ReadDump},
-		{"verifying", write(k.vk.WriteRawTo), read(k.vk.UnsafeReadFrom)},
-	}
+	return append([]keyFile{{"system", written(k.ccs.WriteTo), readBy(k.ccs.ReadFrom)}}, k.keys.files()...)
 }
 
 // digests is the name of the file that has the others' SHA-256.

@@ -14,23 +14,23 @@ func WriteProveTable(w io.Writer, width int, m Machine, runs []ProveRun) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", m)
 	columns := []table.Column{
-		{Head: "circuit", Keep: table.Never}, {Head: "curve", Keep: 7}, {Head: "constraints", Keep: 3}, {Head: "backend", Keep: 8},
+		{Head: "system", Keep: 2}, {Head: "circuit", Keep: table.Never}, {Head: "curve", Keep: 7}, {Head: "constraints", Keep: 3}, {Head: "backend", Keep: 8},
 		{Head: "merging", Keep: 2}, {Head: "runs", Keep: 0}, {Head: "min ms", Keep: 1}, {Head: "median ms", Keep: table.Never},
 		{Head: "gnark ms", Keep: 9}, {Head: "faster", Keep: 9}, {Head: "without solving", Keep: 6}, {Head: "solve ms", Keep: 5},
 		{Head: "MSM ms", Keep: 4}, {Head: "FFT ms", Keep: 4}, {Head: "verified", Keep: 9},
 	}
 	rows := make([][]string, len(runs))
 	for i, r := range runs {
-		rows[i] = []string{r.Circuit, r.Curve, fmt.Sprint(r.Constraints), r.Backend, string(r.Merge), fmt.Sprint(r.Count),
+		rows[i] = []string{string(r.Op), r.Circuit, r.Curve, fmt.Sprint(r.Constraints), r.Backend, string(r.Merge), fmt.Sprint(r.Count),
 			formatMillis(r.Min), formatMillis(r.Median), formatMillis(r.Stock), formatFactor(r.Speedup), formatFactor(r.SpeedupWithoutSolve),
-			formatMillis(r.Solve), formatMillis(r.MSM), formatMillis(r.FFT), r.verdict()}
+			formatMillis(r.Solve), formatMillis(r.MSM), formatFFT(r.FFT), r.verdict()}
 	}
 	if err := table.Write(&b, width, true, columns, rows); err != nil {
 		return err
 	}
 	b.WriteString(`
 Times are of whole proofs, from the witness on, keys loaded before; medians but for the minimum.
-Solving and FFTs were timed alone. MSM is the time with an MSM, or a program that ends in one, on the backend, within the proofs.
+Solving and FFTs were timed alone. MSM is the time with an MSM or a program over vectors on the backend, within the proofs.
 `)
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -49,4 +49,12 @@ func formatFactor(f float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("x %.3g", f)
+}
+
+// formatFFT is a dash where there are no transforms of their own.
+func formatFFT(ms float64) string {
+	if ms == 0 {
+		return "-"
+	}
+	return formatMillis(ms)
 }

@@ -42,7 +42,7 @@ func TestProve(t *testing.T) {
 		t.Fatalf("%d runs, %d backends", len(runs), len(infos))
 	}
 	for i, r := range runs {
-		if r.Backend != cfg.Backends[i] || r.Curve != "bn254" || r.Circuit != "mimc-2" || r.Op != "groth16" || r.Merge != MergeAuto {
+		if r.Backend != cfg.Backends[i] || r.Curve != "bn254" || r.Circuit != "mimc-2" || r.Op != Groth16 || r.Merge != MergeAuto {
 			t.Errorf("run %d: %+v", i, r)
 		}
 		if !r.Verified || r.Refused != 0 || r.Count != 2 || len(r.Samples) != 2 || len(r.StockSamples) != 2 {
@@ -65,6 +65,31 @@ func TestProve(t *testing.T) {
 	text.Reset()
 	if err := WriteProveTable(&text, 0, ThisMachine(""), runs); err != nil || strings.Count(text.String(), "  yes\n") != 2 {
 		t.Errorf("%v\n%s", err, &text)
+	}
+}
+
+// TestProvePLONK measures PLONK on the same circuit, and refuses what it has not.
+func TestProvePLONK(t *testing.T) {
+	cfg := proveConfig(t, &world{}, "a", "wrong")
+	cfg.System, cfg.Count = PLONK, 1
+	runs, _, err := Prove(t.Context(), cfg)
+	if !errors.Is(err, ErrWrong) || len(runs) != 2 {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	r := runs[0]
+	if r.Op != PLONK || r.Merge != "" || !r.Verified || r.FFT != 0 || r.MSM <= 0 || r.MSM >= r.Samples[0] || r.Solve <= 0 || r.LoadKey <= 0 || r.Speedup <= 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := runs[1]; r.Verified || r.Refused != 2 || r.StockRefused != 0 {
+		t.Errorf("the wrong backend: %+v", r)
+	}
+	cfg.Merge = Merges()
+	if _, _, err := Prove(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("merging: %v", err)
+	}
+	cfg.Merge, cfg.System = nil, "stark"
+	if _, _, err := Prove(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("another system: %v", err)
 	}
 }
 
@@ -149,7 +174,9 @@ func TestProveDistrustsTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (&key{k.ccs, k.pk, other.vk}).write(keyDir(t, cfg)); err != nil {
+	mixed := *k.keys.(*groth16Keys)
+	mixed.vk = other.keys.(*groth16Keys).vk
+	if err := (&key{k.ccs, &mixed}).write(keyDir(t, cfg)); err != nil {
 		t.Fatal(err)
 	}
 	runs, _, err := Prove(t.Context(), cfg)

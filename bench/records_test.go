@@ -22,6 +22,11 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"constraints", "median_ms", "stock_ms"},
 		bools:   []string{"verified"},
 	},
+	"plonk": {
+		texts:   []string{"circuit", "backend"},
+		numbers: []string{"constraints", "median_ms", "stock_ms"},
+		bools:   []string{"verified"},
+	},
 	"ntt": { // transforms of vectors on a card
 		texts:   []string{"curve", "order"},
 		numbers: []string{"n", "count", "min_ms", "median_ms", "cpu_ms"},

@@ -14,7 +14,7 @@ import (
 
 // proveFlags is the command line of msm bench prove.
 type proveFlags struct {
-	circuits, curves, backends, merge string
+	system, circuits, curves, backends, merge string
 
 	hashes int
 	count  int
@@ -28,22 +28,24 @@ func (a *app) proveCommand() *cobra.Command {
 	var f proveFlags
 	c := &cobra.Command{
 		Use:   "prove",
-		Short: "Time Groth16 proofs of one or more backends and of gnark, in alternating runs",
-		Long: `Time Groth16 proofs by gnark's own prover and by pippin's on every backend, with
+		Short: "Time proofs of one or more backends and of gnark, in alternating runs",
+		Long: `Time Groth16 or PLONK proofs by gnark's own prover and by pippin's on every backend, with
 the same key and witness. Every round has one proof by gnark and one on each
 backend, in turns; all of them are verified, outside of the time. Keys are set up when a
 circuit is proved for the first time, which can take minutes, and kept in files.`,
 		Example: `  msm bench prove --circuit mimc --hashes 100
   msm bench prove --circuit ecdsa,sha256-2k --backend cpu,cuda --format json --out record.json
-  msm bench prove --circuit recursion --curve bw6-761 --backend cuda`,
+  msm bench prove --circuit recursion --curve bw6-761 --backend cuda
+  msm bench prove --system plonk --circuit ecdsa --backend cpu,cuda`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return a.prove(c.Context(), f) },
 	}
 	flags := c.Flags()
+	flags.StringVar(&f.system, "system", string(bench.Groth16), names(bench.Systems()))
 	flags.StringVar(&f.circuits, "circuit", "mimc", names(bench.Circuits()))
 	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
-	flags.StringVar(&f.merge, "merge", "auto", "merging of equal bases and scalars: auto (where it pays), never"+several)
+	flags.StringVar(&f.merge, "merge", "auto", "Groth16's merging of equal bases and scalars: auto (where it pays), never"+several)
 	flags.IntVar(&f.hashes, "hashes", 256, "length of the chain of hashes that the circuit mimc is")
 	flags.IntVar(&f.count, "count", 5, "timed proofs, after one to warm up")
 	flags.StringVar(&f.format, "format", "table", "table, json")
@@ -51,6 +53,7 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	flags.StringVar(&f.cache, "cache", "", "folder that keeps keys between runs (default $PIPPIN_CACHE or the user's cache folder)")
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
 	completes(c, "curve", backend.Curves(), "all")
+	completes(c, "system", bench.Systems())
 	completes(c, "circuit", bench.Circuits(), "all")
 	completes(c, "backend", backendNames)
 	completes(c, "merge", bench.Merges())
@@ -64,6 +67,9 @@ func (f *proveFlags) config() (c bench.ProveConfig, err error) {
 		return c, err
 	}
 	c.Hashes, c.Count = f.hashes, f.count
+	if c.System, err = bench.ParseSystem(f.system); err != nil {
+		return c, err
+	}
 	if c.Circuits, err = parseList("circuit", f.circuits, bench.Circuits(), bench.ParseCircuit); err != nil {
 		return c, err
 	}
