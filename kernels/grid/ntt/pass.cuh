@@ -163,49 +163,45 @@ struct pass {
     return (uint32_t)(k ^ (p.inverse ? (plain ? below : mask) * same : 0));
   }
 
-  // A row, and the one that it is to be multiplied with or null. Where a thread has
-  // few elements the powers are read when the row is found, which is a step ahead.
-  static constexpr bool ahead = LogEach < 3;
+  // A row: where it is, and which of the high ones it is multiplied with. Where a
+  // thread has two elements the one power is read when the row is found, a step
+  // ahead.
+  static constexpr bool ahead = LogEach == 1;
   struct row {
-    const uint32_t *from, *then;
-    fe<C, 1> powers[ahead ? each : 1];
+    const uint32_t* from;
+    uint32_t above;
+    fe<C, 1> power;
   };
+  static constexpr uint32_t row_words = words << log_row;
+
+  // t^k of a row for steps of so many levels.
   template <int Levels>
   PIPPIN_HD static fe<C, 1> power(const uint32_t* from, int k) {
     return {load_words<words>(from + k * ((1 << log_row) >> Levels) * words)};
   }
 
   // The row of node b, of a step that begins s levels into the pass.
-  template <int Levels>
   PIPPIN_HD row find(uint32_t b, uint32_t s) const {
-    constexpr uint32_t row_words = words << log_row;
-    uint32_t index = b;
-    if (p.inverse) {
-      uint32_t below = b >> 1;
-      PIPPIN_UNROLL
-      for (int i = 1; i < 32; i *= 2) below |= below >> i;
-      index ^= below;
-    }
+    uint32_t below = b >> 1;
+    PIPPIN_UNROLL
+    for (int i = 1; i < 32; i *= 2) below |= below >> i;
+    const uint32_t index = p.inverse ? b ^ below : b;
     row r;
     if (of_coset()) {
       r.from = p.shift_rows + (uint64_t)(1u << s | index) * row_words;
-      r.then = nullptr;
+      r.above = 0;
     } else {
-      const uint32_t above = index >> p.log_rows;
-      index = p.inverse && b == 0 ? 1u << p.log_rows : index & ((1u << p.log_rows) - 1);
-      r.from = p.rows + (uint64_t)index * row_words;
-      r.then = above == 0 ? nullptr : p.high + (uint64_t)above * row_words;
+      const uint32_t low = p.inverse && b == 0 ? 1u << p.log_rows : index & ((1u << p.log_rows) - 1);
+      r.from = p.rows + (uint64_t)low * row_words;
+      r.above = index >> p.log_rows;
     }
-    if constexpr (ahead) {
-      PIPPIN_UNROLL
-      for (int k = 1; k < 1 << Levels; k++) r.powers[k] = power<Levels>(r.from, k);
-    }
+    if constexpr (ahead) r.power = power<1>(r.from, 1);
     return r;
   }
 
   // x_k to x_k t^k.
   template <int Levels>
-  PIPPIN_HD static void twist(element* x, summand* y, row& r) {
+  PIPPIN_HD void twist(element* x, summand* y, row r) const {
     constexpr int same = each >> Levels;  // elements with one factor
     PIPPIN_UNROLL
     for (int i = 0; i < same; i++) y[i] = dft::tighten<C>(x[i]);
@@ -213,17 +209,14 @@ struct pass {
     for (;;) {
       PIPPIN_UNROLL
       for (int k = 1; k < 1 << Levels; k++) {
-        const fe<C, 1> f = ahead ? r.powers[ahead ? k : 0] : power<Levels>(r.from, k);
+        const fe<C, 1> f = ahead ? r.power : power<Levels>(r.from, k);
         PIPPIN_UNROLL
         for (int i = k * same; i < (k + 1) * same; i++) y[i] = dft::product<C>(x[i], f);
       }
-      if (r.then == nullptr) return;
-      r.from = r.then;
-      r.then = nullptr;
-      if constexpr (ahead) {
-        PIPPIN_UNROLL
-        for (int k = 1; k < 1 << Levels; k++) r.powers[k] = power<Levels>(r.from, k);
-      }
+      const uint32_t* next = p.high + (uint64_t)r.above * row_words;
+      if (r.above == 0 || r.from == next) return;
+      r.from = next;
+      if constexpr (ahead) r.power = power<1>(next, 1);
       PIPPIN_UNROLL
       for (int k = same; k < each; k++) x[k] = dft::loosen<C>(y[k]);
     }
@@ -330,17 +323,18 @@ struct pass {
 
   // The row of a thread's elements in a whole step.
   PIPPIN_HD row row_at(uint32_t s) const {
-    return find<LogEach>(node_of(spread(0, log_columns + p.bits - s - log_each), s), s);
+    return find(node_of(spread(0, log_columns + p.bits - s - log_each), s), s);
   }
 
-  template <int Levels>
-  PIPPIN_HD static void step_down(element* x, row& r, bool plain) {
+  // A step; `found` is a function that finds its row, if t is not 1.
+  template <int Levels, class Found>
+  PIPPIN_HD void step_down(element* x, bool plain, const Found& found) const {
     summand y[each];
     if (plain) {
       PIPPIN_UNROLL
       for (int k = 0; k < each; k++) y[k] = trusted(x[k]);
     } else {
-      twist<Levels>(x, y, r);
+      twist<Levels>(x, y, found());
     }
     butterflies_down<Levels>(y, x);
   }
@@ -348,8 +342,7 @@ struct pass {
   // The levels at the beginning of a pass that make no whole step.
   template <int Levels>
   PIPPIN_HD void begin_down(element* x) const {
-    row r = find<Levels>(node_of(first_place(0), 0), 0);
-    step_down<Levels>(x, r, p.level == 0);
+    step_down<Levels>(x, p.level == 0, [this] { return find(node_of(first_place(0), 0), 0); });
     PIPPIN_UNROLL
     for (int k = 0; k < each; k++) put(first_place(turned<Levels>(k, p.level == 0)), x[k].v);
   }
@@ -381,9 +374,7 @@ struct pass {
       if (rest == 1) begin_down<1>(x);
     }
     row next;
-    if constexpr (ahead) {
-      if (rest < p.bits) next = row_at(rest);
-    }
+    if (ahead) next = row_at(rest);
 #pragma unroll 1
     for (uint32_t s = rest; s < p.bits; s += log_each) {
       const uint32_t from = log_columns + p.bits - s - log_each;
@@ -392,14 +383,9 @@ struct pass {
         PIPPIN_UNROLL
         for (int k = 0; k < each; k++) x[k] = take(spread(k, from));
       }
-      row r;
-      if constexpr (ahead) {
-        r = next;
-        if (s + log_each < p.bits) next = row_at(s + log_each);
-      } else {
-        r = row_at(s);
-      }
-      step_down<LogEach>(x, r, p.level + s == 0);
+      const row now = next;
+      if (ahead && s + log_each < p.bits) next = row_at(s + log_each);
+      step_down<LogEach>(x, p.level + s == 0, [&] { return ahead ? now : row_at(s); });
       const bool done = !last_levels() && s + log_each == p.bits;
       PIPPIN_UNROLL
       for (int k = 0; k < each; k++) {
@@ -422,7 +408,7 @@ struct pass {
   }
 
   template <int Levels>
-  PIPPIN_HD static void step_up(element* x, row& r, bool plain) {
+  PIPPIN_HD void step_up(element* x, bool plain, const row& r) const {
     summand y[each];
     PIPPIN_UNROLL
     for (int k = 0; k < each; k++) y[k] = trusted(x[k]);
@@ -438,8 +424,7 @@ struct pass {
   PIPPIN_HD void end_up(element* x) const {
     PIPPIN_UNROLL
     for (int k = 0; k < each; k++) x[k] = take(first_place(turned<Levels>(k, p.level == 0)));
-    row r = find<Levels>(node_of(first_place(0), 0), 0);
-    step_up<Levels>(x, r, p.level == 0);
+    step_up<Levels>(x, p.level == 0, find(node_of(first_place(0), 0), 0));
   }
 
   // The elements of a tile of last levels into shared memory: lanes read
@@ -471,9 +456,7 @@ struct pass {
     if (last_levels()) begin_up(given, natural);
     const uint32_t rest = p.bits % log_each;
     row next;
-    if constexpr (ahead) {
-      if (rest < p.bits) next = row_at(p.bits - log_each);
-    }
+    if (ahead) next = row_at(p.bits - log_each);
 #pragma unroll 1
     for (uint32_t s = p.bits; s > rest;) {
       s -= log_each;
@@ -485,14 +468,9 @@ struct pass {
         const uint32_t place = spread(turned<LogEach>(k, p.level + s == 0), from);
         x[k] = straight ? between(at(place)) : take(place);
       }
-      row r;
-      if constexpr (ahead) {
-        r = next;
-        if (s > rest) next = row_at(s - log_each);
-      } else {
-        r = row_at(s);
-      }
-      step_up<LogEach>(x, r, p.level + s == 0);
+      const row now = ahead ? next : row_at(s);
+      if (ahead && s > rest) next = row_at(s - log_each);
+      step_up<LogEach>(x, p.level + s == 0, now);
       if (s == 0) break;  // x is what it is to be
       PIPPIN_UNROLL
       for (int k = 0; k < each; k++) put(spread(k, from), x[k].v);
