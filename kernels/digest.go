@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "6d597e094217c1df0518c1361d1a073ff2785c0cf53174bc0aef68d60ddc0646"
+const digest = "450e4b045549c9848b5b3ff68f9bdccfd64f102203ad890a466423a6e971586a"
