@@ -31,21 +31,21 @@ func TestHostThatIsAPlugin(t *testing.T) {
 // nothing else.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("CUDA_VISIBLE_DEVICES", "3")
-	t.Setenv("MSM_GPU_MEMORY", "1GiB")
+	t.Setenv("PIPPIN_GPU_MEMORY", "1GiB")
 	t.Setenv("VAULT_TOKEN", "s.ecret")
 	t.Setenv("NOTIFY_SOCKET", "/run/systemd/notify")
 	var log capture
 	s := spec(t, "environment")
-	s.Env = append(s.Env, "MSM_GPU_MEMORY=2GiB", "MINE=1", "PLUGIN_PROTOCOL_VERSIONS=7")
+	s.Env = append(s.Env, "PIPPIN_GPU_MEMORY=2GiB", "MINE=1", "PLUGIN_PROTOCOL_VERSIONS=7")
 	s.Logger = log.logger()
 	check(t, mustOpen(t, s), 10)
 	got := log.String()
-	for _, want := range []string{"CUDA_VISIBLE_DEVICES=3", "MSM_GPU_MEMORY=2GiB", "MINE=1", "PATH="} {
+	for _, want := range []string{"CUDA_VISIBLE_DEVICES=3", "PIPPIN_GPU_MEMORY=2GiB", "MINE=1", "PATH="} {
 		if !strings.Contains(got, "variable "+want) {
 			t.Errorf("no %s", want)
 		}
 	}
-	for _, secret := range []string{"VAULT_TOKEN", "NOTIFY_SOCKET", "MSM_GPU_MEMORY=1GiB", "PLUGIN_PROTOCOL_VERSIONS=7"} {
+	for _, secret := range []string{"VAULT_TOKEN", "NOTIFY_SOCKET", "PIPPIN_GPU_MEMORY=1GiB", "PLUGIN_PROTOCOL_VERSIONS=7"} {
 		if strings.Contains(got, "variable "+secret) {
 			t.Errorf("the plugin got %s", secret)
 		}

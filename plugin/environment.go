@@ -14,7 +14,7 @@ var (
 		"GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GOTRACEBACK", "GOCOVERDIR", "GORACE",
 		"SSL_CERT_DIR", "SSL_CERT_FILE",
 	}
-	passedPrefixes = []string{"CUDA_", "HIP_", "HSA_", "LC_", "MSM_", "NCCL_", "NVIDIA_", "OTEL_", "PIPPIN_", "ROCR_", "XDG_"}
+	passedPrefixes = []string{"CUDA_", "HIP_", "HSA_", "LC_", "NCCL_", "NVIDIA_", "OTEL_", "PIPPIN_", "ROCR_", "XDG_"}
 )
 
 // environment is a plugin's: what of the host's is passed, then what its Spec

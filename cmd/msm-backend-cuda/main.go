@@ -4,9 +4,9 @@
 //
 // Its environment:
 //
-//	MSM_GPU_DEVICE   ordinal of the device, 0 when not set
-//	MSM_GPU_MEMORY   device memory to use at most, such as 24GiB; all that is
-//	                 free when not set
+//	PIPPIN_GPU_DEVICE   ordinal of the device, 0 when not set
+//	PIPPIN_GPU_MEMORY   device memory to use at most, such as 24GiB; all that is
+//	                    free when not set
 package main
 
 import (
@@ -36,14 +36,14 @@ func open(context.Context, *slog.Logger) (backend.Backend, error) {
 }
 
 func options(env func(string) string) (o cuda.Options, err error) {
-	if s := env("MSM_GPU_DEVICE"); s != "" {
+	if s := env("PIPPIN_GPU_DEVICE"); s != "" {
 		if o.Device, err = strconv.Atoi(s); err != nil || o.Device < 0 {
-			return o, fmt.Errorf("%w: MSM_GPU_DEVICE=%q is not a device's number", backend.ErrUnavailable, s)
+			return o, fmt.Errorf("%w: PIPPIN_GPU_DEVICE=%q is not a device's number", backend.ErrUnavailable, s)
 		}
 	}
-	if s := env("MSM_GPU_MEMORY"); s != "" {
+	if s := env("PIPPIN_GPU_MEMORY"); s != "" {
 		if o.Memory, err = cuda.ParseMemory(s); err != nil {
-			return o, fmt.Errorf("%w: MSM_GPU_MEMORY: %w", backend.ErrUnavailable, err)
+			return o, fmt.Errorf("%w: PIPPIN_GPU_MEMORY: %w", backend.ErrUnavailable, err)
 		}
 	}
 	return o, nil

@@ -21,7 +21,7 @@ func TestOptions(t *testing.T) {
 		{device: "gpu", bad: true},
 		{memory: "lots", bad: true},
 	} {
-		env := map[string]string{"MSM_GPU_DEVICE": c.device, "MSM_GPU_MEMORY": c.memory}
+		env := map[string]string{"PIPPIN_GPU_DEVICE": c.device, "PIPPIN_GPU_MEMORY": c.memory}
 		got, err := options(func(k string) string { return env[k] })
 		if c.bad != errors.Is(err, backend.ErrUnavailable) || c.bad != (err != nil) {
 			t.Errorf("%v: error %v", env, err)
