@@ -22,7 +22,7 @@ const hostFolder = "kernels/host"
 
 // hostBuild compiles all kernels for the host, as a shared object for the fake
 // driver, into a folder, and gives its path. What is there and made from the
-// same sources is left.
+// same sources is left. One process at a time may do it: kernels/host/build waits.
 func hostBuild(root, out string) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -50,7 +50,8 @@ func hostBuild(root, out string) (string, error) {
 	if compiler == "" {
 		compiler = "g++"
 	}
-	link := []string{"-shared", "-o", library}
+	linked := library + ".new" // never over what another process has mapped
+	link := []string{"-shared", "-o", linked}
 	var g errgroup.Group
 	g.SetLimit(runtime.NumCPU())
 	for name, o := range objects {
@@ -73,6 +74,9 @@ func hostBuild(root, out string) (string, error) {
 		return "", err
 	}
 	if err := command(compiler, link...); err != nil {
+		return "", err
+	}
+	if err := os.Rename(linked, library); err != nil {
 		return "", err
 	}
 	return library, os.WriteFile(filepath.Join(out, "stamp"), []byte(stamp), 0o644)
@@ -99,7 +103,9 @@ func hostObjects(root string) (map[string]hostObject, error) {
 			fmt.Fprintf(b, "PIPPIN_EXPORT(%s, %v)\n", u.symbol(k), u.source.waits)
 		}
 		b.WriteString("}\n")
-		objects[name] = hostObject{u.flags(), b.Bytes()}
+		// A namespace of its own: one name of a function of different fields is
+		// different functions here.
+		objects[name] = hostObject{append(u.flags(), "-Dgrid=grid_"+name), b.Bytes()}
 	}
 	return objects, nil
 }
