@@ -6,6 +6,7 @@ import "slices"
 type Capabilities struct {
 	MSM     []CurveGroup // groups that MSM and LoadBases take
 	Vectors []Curve      // curves over whose scalar fields it is Vectors
+	Numbers []NumberOp   // operations that its programs have over spaces of Words
 }
 
 // CurveGroup is one group of one curve.

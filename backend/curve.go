@@ -38,6 +38,7 @@ var curves = [...]struct {
 	name                 string
 	fp, fr, twist, rBits int
 }{
+	Words:    {name: "words", fr: 4}, // no curve
 	BN254:    {"bn254", 32, 32, 2, 254},
 	BLS12377: {"bls12-377", 48, 32, 2, 253},
 	BLS12381: {"bls12-381", 48, 32, 2, 255},
@@ -53,7 +54,7 @@ func (g Group) Valid() bool { return g == G1 || g == G2 }
 // FieldBytes is the size of an element of the base field Fp.
 func (c Curve) FieldBytes() int { return curves[c].fp }
 
-// ScalarBytes is the size of an element of the scalar field Fr.
+// ScalarBytes is the size of an element of the scalar field Fr, or a word.
 func (c Curve) ScalarBytes() int { return curves[c].fr }
 
 // ScalarBits is the bit length of r, the order of both groups.
@@ -69,7 +70,7 @@ func (c Curve) PointBytes(g Group) int {
 
 // String is the name on command lines and in records, such as "bls12-377".
 func (c Curve) String() string {
-	if !c.Valid() {
+	if int(c) >= len(curves) {
 		return fmt.Sprintf("curve(%d)", uint8(c))
 	}
 	return curves[c].name

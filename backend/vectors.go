@@ -6,13 +6,16 @@ import "context"
 // field where the backend computes, and programs over it, so that between two
 // answers that the caller must see nothing crosses.
 //
+// It is also what batches of plain numbers are computed by, in spaces of Words; a
+// backend may have either, as its Capabilities say.
+//
 // Elements are canonical, in Montgomery form, as scalars are. All methods may be
 // called concurrently, with the errors and the rules of Backend. What programs
 // that run at the same time write and others touch is undefined, nothing worse;
 // so are the ranges that a program was to write when it fails or is cancelled.
 type Vectors interface {
-	// NewSpace takes memory for count elements of the scalar field of a curve,
-	// all of them zero.
+	// NewSpace takes memory for count elements of the scalar field of a curve, or
+	// for count Words, all of them zero.
 	NewSpace(ctx context.Context, curve Curve, count int) (SpaceID, error)
 
 	// FreeSpace wipes a space and gives it back when the programs that use it
@@ -34,8 +37,9 @@ type Range struct {
 	Offset, Count int
 }
 
-// Step is one of the types below. All spaces of a program, and the bases of
-// Commit, are of one curve. Ranges of one step must not overlap where one of
+// Step is one of the types below or Compute. All spaces of a program, and the bases
+// of Commit, are of one curve or all are of Words, over which there are Write, Read
+// and Compute. Ranges of one step must not overlap where one of
 // them is written, but for a range that is written at the very place where it
 // is read, where the step says so.
 type Step interface{ step() }

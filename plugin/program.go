@@ -35,8 +35,8 @@ func (c *Client) NewSpace(ctx context.Context, curve backend.Curve, count int) (
 	if _, err := backendutil.SpaceBytes(curve, count); err != nil {
 		return 0, err
 	}
-	if !c.info.Can.HasVectors(curve) {
-		return 0, fmt.Errorf("%w: plugin %s has no vectors over %v", backend.ErrUnsupported, c.name, curve)
+	if !c.info.Can.HasSpaces(curve) {
+		return 0, fmt.Errorf("%w: plugin %s has no spaces of %v", backend.ErrUnsupported, c.name, curve)
 	}
 	type made struct {
 		id  backend.SpaceID

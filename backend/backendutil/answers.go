@@ -18,7 +18,8 @@ func AnswerBytes(s backend.Step, curve backend.Curve, group backend.Group) int {
 	return 0
 }
 
-// Written is the range that a step writes; of no elements when it writes none.
+// Written is the range that a step writes, but for carries; of no elements when it
+// writes none.
 func Written(s backend.Step) backend.Range {
 	switch s := s.(type) {
 	case backend.Write:
@@ -39,6 +40,8 @@ func Written(s backend.Step) backend.Range {
 		return s.Dst
 	case backend.Divide:
 		return s.Dst
+	case backend.Compute:
+		return s.Dst.Range()
 	}
 	return backend.Range{}
 }

@@ -14,7 +14,7 @@ import (
 // SpaceBytes is the memory of a space. A count that no memory could hold is
 // backend.ErrOutOfMemory, one below zero and an unknown curve ErrInvalidInput.
 func SpaceBytes(curve backend.Curve, count int) (int64, error) {
-	if !curve.Valid() || count < 0 {
+	if curve != backend.Words && !curve.Valid() || count < 0 {
 		return 0, fmt.Errorf("%w: a space of %d elements of %v", backend.ErrInvalidInput, count, curve)
 	}
 	if size := int64(curve.ScalarBytes()); int64(count) <= math.MaxInt64/size {
@@ -47,8 +47,14 @@ func InStep(i int, s backend.Step, err error) error {
 	return fmt.Errorf("step %d (%s): %w", i, Kind(s), err)
 }
 
-// Kind is the name of a step's type, such as "Map".
-func Kind(s backend.Step) string { return strings.TrimPrefix(fmt.Sprintf("%T", s), "backend.") }
+// Kind is the name of a step's type, such as "Map", or "Compute expmod".
+func Kind(s backend.Step) string {
+	kind := strings.TrimPrefix(fmt.Sprintf("%T", s), "backend.")
+	if s, ok := s.(backend.Compute); ok {
+		kind += " " + s.Op.String()
+	}
+	return kind
+}
 
 // Places is o with Stride and Rotate from 0 to below its Count. CheckSteps has
 // found nothing wrong with it.
@@ -66,17 +72,33 @@ func Places(o backend.Operand) backend.Operand {
 type checker struct {
 	bases  func(backend.BasesID) (Loaded, bool)
 	spaces func(backend.SpaceID) (Loaded, bool)
-	curve  backend.Curve // of the program; zero before its first space
+	known  bool          // false before the first space
+	curve  backend.Curve // of the program, or Words
 }
 
 func (c *checker) step(s backend.Step) error {
 	switch s := s.(type) {
 	case backend.Write:
 		return c.write(s)
-	case backend.WriteIndices:
-		return c.writeIndices(s)
 	case backend.Read:
 		return c.inside("Src", s.Src)
+	case backend.Compute:
+		return c.compute(s)
+	}
+	if err := c.overField(s); err != nil {
+		return err
+	}
+	if c.curve == backend.Words {
+		return errors.New("the elements of its spaces are words, those of a curve's scalar field are wanted")
+	}
+	return nil
+}
+
+// overField checks a step over elements of a curve's scalar field.
+func (c *checker) overField(s backend.Step) error {
+	switch s := s.(type) {
+	case backend.WriteIndices:
+		return c.writeIndices(s)
 	case backend.Gather:
 		return c.gather(s)
 	case backend.Transform:
@@ -111,10 +133,10 @@ func first(errs ...error) error {
 
 // use makes curve that of the program.
 func (c *checker) use(what string, curve backend.Curve) error {
-	if c.curve != 0 && c.curve != curve {
+	if c.known && c.curve != curve {
 		return fmt.Errorf("%s is of %v, an earlier step of %v", what, curve, c.curve)
 	}
-	c.curve = curve
+	c.known, c.curve = true, curve
 	return nil
 }
 
@@ -149,7 +171,7 @@ func (c *checker) inPlace(dst, src backend.Range) error {
 	return apart("Dst and Src", dst, src)
 }
 
-// element wants one element below r. A program without a space has no curve yet.
+// element wants one element below r.
 func (c *checker) element(what string, b []byte) error {
 	if want := c.curve.ScalarBytes(); len(b) != want {
 		return fmt.Errorf("%s: an element of %v in %d bytes, want %d", what, c.curve, len(b), want)

@@ -148,7 +148,7 @@ func TestSpaceBytes(t *testing.T) {
 		count int
 		want  error
 	}{
-		{0, 1, backend.ErrInvalidInput},
+		{99, 1, backend.ErrInvalidInput},
 		{backend.BN254, -1, backend.ErrInvalidInput},
 		{backend.BN254, math.MaxInt, backend.ErrOutOfMemory},
 	} {

@@ -99,6 +99,9 @@ func (l *local) NewSpace(ctx context.Context, curve backend.Curve, count int) (_
 	if err := layout.Check(); err != nil {
 		return 0, err
 	}
+	if curve == backend.Words && !l.info.Can.HasSpaces(curve) {
+		return 0, fmt.Errorf("%w: no numbers", backend.ErrUnsupported)
+	}
 	size, err := backendutil.SpaceBytes(curve, count)
 	if err != nil {
 		return 0, err

@@ -45,6 +45,9 @@ type Space struct {
 
 // NewSpace takes memory for count elements, all zero.
 func (c *Computer) NewSpace(ctx context.Context, curve backend.Curve, count int) (_ *Space, err error) {
+	if curve == backend.Words {
+		return nil, fmt.Errorf("%w: no numbers", backend.ErrUnsupported)
+	}
 	size, err := backendutil.SpaceBytes(curve, count)
 	if err != nil {
 		return nil, err
