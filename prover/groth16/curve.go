@@ -127,11 +127,16 @@ func (c *curve[P1, J1, P2, J2, S]) load(ctx context.Context, e *msm.Engine, o *o
 	if err != nil {
 		return nil, err
 	}
+	if o.mergeBases == MergeAuto && o.place.on(e, c.vectors.Curve()) {
+		plain := *o
+		plain.mergeBases = MergeNever // there a wire's value is taken, not added up
+		o = &plain
+	}
 	k, err := newKey(c, o, p, s).in(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	return &prover[P1, J1, P2, J2, S]{k, o.overlap, o.place}, nil
+	return newProver(k, o.overlap, o.place), nil
 }
 
 func (c *curve[P1, J1, P2, J2, S]) belongs(vk VerifyingKey, pk ProvingKey) bool {

@@ -143,6 +143,7 @@ func modes(e *msm.Engine) map[string]func(b *built) (*groth16.Prover, error) {
 		"engine":            mode(e),
 		"engine, overlap":   mode(e, groth16.Overlap(true)),
 		"engine, vectors":   mode(e, groth16.Quotient(true)),
+		"vectors, merged":   mode(e, groth16.Quotient(true), groth16.MergeBases(groth16.MergeAlways)),
 		"engine, here":      mode(e, groth16.Quotient(false)),
 		"engine, merge all": mode(e, groth16.MergeBases(groth16.MergeAlways), groth16.MergeScalars(groth16.MergeAlways)),
 	}

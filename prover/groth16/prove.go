@@ -13,12 +13,10 @@ import (
 	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/logger"
 
-	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
-	"github.com/pippin-zk/pippin/vector"
 )
 
 // prover is a scheme with its types as parameters.
@@ -26,6 +24,7 @@ type prover[P1, J1, P2, J2 any, S comparable] struct {
 	*key[P1, J1, P2, J2, S]
 	overlap overlap
 	place   place
+	choice  *resident.Vectors[S, *choice[S]]
 }
 
 func (p *prover[P1, J1, P2, J2, S]) In(ctx context.Context, e *msm.Engine) (scheme, error) {
@@ -33,7 +32,16 @@ func (p *prover[P1, J1, P2, J2, S]) In(ctx context.Context, e *msm.Engine) (sche
 	if err != nil {
 		return nil, err
 	}
-	return &prover[P1, J1, P2, J2, S]{k, p.overlap, p.place}, nil
+	return newProver(k, p.overlap, p.place), nil
+}
+
+func newProver[P1, J1, P2, J2 any, S comparable](k *key[P1, J1, P2, J2, S], o overlap, at place) *prover[P1, J1, P2, J2, S] {
+	return &prover[P1, J1, P2, J2, S]{k, o, at, resident.NewVectors[S, *choice[S]]()}
+}
+
+// Close frees what is resident after the proofs in flight.
+func (p *prover[P1, J1, P2, J2, S]) Close() error {
+	return errors.Join(p.choice.Close(), p.key.Close())
 }
 
 // overlap says whether the transforms run beside the witness's MSMs.
@@ -50,24 +58,6 @@ const (
 
 func (o overlap) on(e *msm.Engine) bool {
 	return o == overlapAlways || o == overlapAuto && !e.Info().InProcess
-}
-
-// place is where the quotient is computed.
-type place int
-
-const (
-	// placeAuto is on the engine's backend where that is another process's and has
-	// vectors. In this one the transforms are the same, and a session would only
-	// copy A, B and C.
-	placeAuto place = iota
-	placeBackend
-	placeHere
-)
-
-// on tells whether the quotient is computed on the engine's backend.
-func (p place) on(e *msm.Engine, c backend.Curve) bool {
-	i := e.Info()
-	return p == placeBackend || p == placeAuto && !i.InProcess && i.Can.HasVectors(c)
 }
 
 // sums is the results of a proof's MSMs. They are secret: a witness that was
@@ -149,9 +139,10 @@ func (p *prover[P1, J1, P2, J2, S]) tell(proof Proof, took time.Duration) {
 		Str("backend", "groth16").Dur("took", took).Msg("prover done")
 }
 
-// msms computes all sums over the key's points: in one batch, or in two where
-// the quotient is computed beside the first. On a backend with vectors that is one
-// program, which ends with the sum over Z.
+// msms computes all sums over the key's points. On a backend with vectors these are
+// two programs, one over the witness and one that ends with the sum over Z.
+// Elsewhere they are one batch, or two where the quotient is computed beside the
+// first.
 func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memory, sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) error {
 	batch := resident.NewBatch(p.engine)
 	addZ := func(h []S) {
@@ -167,10 +158,11 @@ func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memo
 	defer wg.Wait() // sol is wiped when we return
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	there := p.z.sel.All() && p.place.on(p.engine, p.vectors.Curve())
-	beside := !there && p.overlap.on(p.engine)
+	there := p.place.on(p.engine, p.vectors.Curve())
+	quotientThere := there && p.z.sel.All()
+	beside := !quotientThere && p.overlap.on(p.engine)
 	switch {
-	case there:
+	case quotientThere:
 		wg.Go(func() {
 			if out.z, failed = p.sumOverZ(ctx, sol); failed != nil {
 				cancel()
@@ -181,15 +173,20 @@ func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memo
 	default:
 		addZ(p.quotient(p.workspace(ctx, mem, sol), sol))
 	}
-	p.add(ctx, batch, mem, &p.a, sol.w, p.scalars, &out.a)
-	b := p.pick(ctx, mem, &p.b, sol.w)
-	resident.Add(ctx, batch, p.b.table, b, p.scalars, &out.b)
-	resident.Add(ctx, batch, p.b2.table, b, p.scalars, &out.b2)
-	p.add(ctx, batch, mem, &p.k, sol.w, p.scalars, &out.k)
-	for i := range p.know {
-		p.add(ctx, batch, mem, &p.know[i], com.values[i], p.scalars, &out.knowledge[i])
+	run := batch.Run
+	if there && p.chosen() {
+		run = func(ctx context.Context) error { return p.sumsOverWires(ctx, sol, com, out) }
+	} else {
+		p.add(ctx, batch, mem, &p.a, sol.w, p.scalars, &out.a)
+		b := p.pick(ctx, mem, &p.b, sol.w)
+		resident.Add(ctx, batch, p.b.table, b, p.scalars, &out.b)
+		resident.Add(ctx, batch, p.b2.table, b, p.scalars, &out.b2)
+		p.add(ctx, batch, mem, &p.k, sol.w, p.scalars, &out.k)
+		for i := range p.know {
+			p.add(ctx, batch, mem, &p.know[i], com.values[i], p.scalars, &out.knowledge[i])
+		}
 	}
-	err := batch.Run(ctx)
+	err := run(ctx)
 	if err != nil {
 		cancel()
 	}
@@ -264,39 +261,6 @@ func (p *prover[P1, J1, P2, J2, S]) quotient(a []S, sol *solution[S]) []S {
 	d.FromCoset(a)
 	p.fr.SubScaleInto(a, sol.c, p.fr.InverseOfPowerMinusOne(d.Shift, d.Size))
 	return a[:d.Size-1]
-}
-
-// sumOverZ is the sum over Z with the coefficients of the quotient, which never
-// leave the backend: quotient says how they are computed. Its places are the ones
-// that a transform from natural order leaves them at, as Z's points are.
-func (p *prover[P1, J1, P2, J2, S]) sumOverZ(ctx context.Context, sol *solution[S]) (z P1, err error) {
-	n, shift := p.domain.Size, p.domain.Shift
-	_, err = p.vectors.Repeat(ctx, p.engine, 3*n, func(ctx context.Context, s *vector.Session[S]) error {
-		a, b, c := s.New(n), s.New(n), s.New(n)
-		fromValues := vector.Transform[S]{Inverse: true, To: backend.Reversed}
-		toCoset := vector.Transform[S]{From: backend.Reversed, Shift: shift}
-		program := s.Program()
-		for _, v := range []struct {
-			to   vector.Vector[S]
-			from []S
-		}{{a, sol.a}, {b, sol.b}} {
-			program.Write(v.to.Slice(0, len(v.from)), v.from)
-			program.Transform(v.to, v.to, fromValues)
-			program.Transform(v.to, v.to, toCoset)
-		}
-		program.Mul(a, a, b)
-		program.Transform(a, a, vector.Transform[S]{Inverse: true, To: backend.Reversed, Shift: shift})
-		program.Write(c.Slice(0, len(sol.c)), sol.c)
-		program.Transform(c, c, fromValues)
-		program.Map(a, a.Expr().Sub(c.Expr()).Scale(p.fr.InverseOfPowerMinusOne(shift, n)))
-		sum := vector.Commit(program, p.z.table.Bases(), a.Slice(0, n-1))
-		if err := program.Run(ctx); err != nil {
-			return err
-		}
-		z = sum.Get()
-		return nil
-	})
-	return z, err
 }
 
 // padded is v with zeros up to n; v's memory is wiped when it is left.

@@ -66,7 +66,9 @@ func WithProverOptions(opts ...gnark.ProverOption) Option {
 // MergeBases says whether equal points of a key are loaded once, their scalars
 // added up for each proof. It is exact, speeds up every backend, and needs
 // memory for the points that remain. Auto (the default) merges a slice of
-// points when at least an eighth of them would go.
+// points when at least an eighth of them would go, unless the engine's backend,
+// when the key is loaded, is another process's and has vectors: there the values
+// are taken from a witness that is sent once.
 func MergeBases(m Merging) Option { return func(o *options) { o.mergeBases = m } }
 
 // MergeScalars says whether the points of equal scalars are added up by this

@@ -25,10 +25,10 @@ import (
 	"github.com/consensys/gnark/frontend/cs/r1cs"
 	"github.com/consensys/gnark/std/lookup/logderivlookup"
 
-	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/groth16"
+	"github.com/pippin-zk/pippin/prover/internal/faulty"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
@@ -37,67 +37,6 @@ var (
 	proofs  = flag.Int("proofs", 60, "proofs in a row in the test of memory")
 	moments = flag.Int("moments", 25, "swaps and deaths of a backend in the test of them")
 )
-
-// faulty opens backends on the CPU that count what is loaded and fail as told.
-type faulty struct {
-	loads  atomic.Int64 // of bases, so far
-	loaded atomic.Int64 // bases in all backends
-	die    atomic.Int64 // calls until a backend dies, when above zero
-	lie    func(jobs int) bool
-}
-
-func (f *faulty) open(ctx context.Context, name string) (backend.Backend, error) {
-	b, err := pippin.Opener(pippin.Options{})(ctx, "cpu")
-	return &faultyBackend{Backend: b, f: f}, err
-}
-
-type faultyBackend struct {
-	backend.Backend
-	f    *faulty
-	own  atomic.Int64
-	dead atomic.Bool
-}
-
-func (b *faultyBackend) LoadBases(ctx context.Context, s backend.Bases) (backend.BasesID, error) {
-	if b.dead.Load() {
-		return 0, backend.ErrGone
-	}
-	id, err := b.Backend.LoadBases(ctx, s)
-	if err == nil {
-		b.f.loads.Add(1)
-		b.f.loaded.Add(1)
-		b.own.Add(1)
-	}
-	return id, err
-}
-
-func (b *faultyBackend) FreeBases(ctx context.Context, id backend.BasesID) error {
-	err := b.Backend.FreeBases(ctx, id)
-	if err == nil {
-		b.f.loaded.Add(-1)
-		b.own.Add(-1)
-	}
-	return err
-}
-
-func (b *faultyBackend) Close() error {
-	b.f.loaded.Add(-b.own.Swap(0))
-	return b.Backend.Close()
-}
-
-func (b *faultyBackend) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
-	if len(jobs) > 0 && jobs[0].Count > 0 && b.f.die.Add(-1) == 0 {
-		b.dead.Store(true)
-	}
-	if b.dead.Load() {
-		return nil, fmt.Errorf("%w: killed by the test", backend.ErrGone)
-	}
-	out, err := b.Backend.MSM(ctx, jobs)
-	if err == nil && b.f.lie != nil && b.f.lie(len(jobs)) {
-		clear(out[0]) // infinity: on the curve, but wrong
-	}
-	return out, err
-}
 
 // TestConcurrent proves different witnesses of one circuit at once. Both
 // circuits have blueprints that hold values of the witness.
@@ -202,9 +141,9 @@ func TestSolversMeet(t *testing.T) {
 // other's ("1·5 != 7").
 func TestFallbacksAtOnce(t *testing.T) {
 	b, meet := meetings(t)
-	f := faulty{lie: func(jobs int) bool { return jobs > 1 }}
+	f := faulty.Backends{Lie: func(jobs, _ int) bool { return jobs > 1 }}
 	var events atomic.Int64
-	p, err := groth16.NewProver(newEngine(t, msm.Config{Open: f.open}), b.ccs, b.pk, groth16.WithVerify(b.vk),
+	p, err := groth16.NewProver(newEngine(t, msm.Config{Open: f.Open}), b.ccs, b.pk, groth16.WithVerify(b.vk),
 		groth16.OnEvent(func(groth16.Event) { events.Add(1) }))
 	if err != nil {
 		t.Fatal(err)
@@ -235,10 +174,21 @@ func proveTwo(t *testing.T, b *built, p *groth16.Prover, opts ...gnark.ProverOpt
 
 // TestSwapAndDeath changes and kills backends while proofs are made.
 func TestSwapAndDeath(t *testing.T) {
-	var f faulty
-	e := newEngine(t, msm.Config{Open: f.open, Backend: "first"})
+	for name, opt := range ways() {
+		t.Run(name, func(t *testing.T) { swapAndDie(t, opt) })
+	}
+}
+
+// ways are the two ways to compute the sums.
+func ways() map[string]groth16.Option {
+	return map[string]groth16.Option{"batches": groth16.MergeScalars(groth16.MergeAlways), "programs": groth16.Quotient(true)}
+}
+
+func swapAndDie(t *testing.T, opt groth16.Option) {
+	var f faulty.Backends
+	e := newEngine(t, msm.Config{Open: f.Open, Backend: "first"})
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
-	p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.MergeScalars(groth16.MergeAlways))
+	p, err := groth16.NewProver(e, b.ccs, b.pk, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +216,7 @@ func TestSwapAndDeath(t *testing.T) {
 				t.Error(err)
 			}
 		} else {
-			f.die.Store(1 + rand.Int64N(6))
+			f.Die.Store(1 + rand.Int64N(6))
 		}
 		for made.Load() < before+2 && !t.Failed() {
 			time.Sleep(time.Millisecond)
@@ -278,18 +228,24 @@ func TestSwapAndDeath(t *testing.T) {
 		t.Error(err)
 	}
 	e.Close()
-	if n := f.loaded.Load(); n != 0 {
+	if n := f.Held(); n != 0 {
 		t.Errorf("%d bases are left", n)
 	}
 }
 
-// TestMemory makes proofs in a row and wants the heap, the goroutines and the
-// resident bases to stay as they are.
+// TestMemory makes proofs in a row and wants the heap, the goroutines and what
+// backends hold to stay as they are.
 func TestMemory(t *testing.T) {
-	var f faulty
-	e := newEngine(t, msm.Config{Open: f.open})
+	for name, opt := range ways() {
+		t.Run(name, func(t *testing.T) { proveInARow(t, opt) })
+	}
+}
+
+func proveInARow(t *testing.T, opt groth16.Option) {
+	var f faulty.Backends
+	e := newEngine(t, msm.Config{Open: f.Open})
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
-	p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.MergeScalars(groth16.MergeAlways))
+	p, err := groth16.NewProver(e, b.ccs, b.pk, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +255,7 @@ func TestMemory(t *testing.T) {
 		runtime.GC()
 		runtime.GC()
 		runtime.ReadMemStats(&m)
-		return m.HeapAlloc, runtime.NumGoroutine(), f.loaded.Load()
+		return m.HeapAlloc, runtime.NumGoroutine(), f.Held()
 	}
 	var heap uint64
 	var goroutines int
@@ -327,6 +283,9 @@ func TestMemory(t *testing.T) {
 	if n != bases {
 		t.Errorf("%d bases, %d after 10 proofs", n, bases)
 	}
+	if n := f.Taken.Load(); n != 0 && n != int64(2**proofs+1) {
+		t.Errorf("%d spaces for %d proofs, want two each and one for the key", n, *proofs)
+	}
 }
 
 // TestVerify has a backend answer wrongly: the proof is right all the same,
@@ -334,17 +293,19 @@ func TestMemory(t *testing.T) {
 func TestVerify(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		lie  func(jobs int) bool
+		lie  func(jobs, steps int) bool
+		opt  groth16.Option
 	}{
-		{"in the batch", func(jobs int) bool { return jobs > 1 }},
-		{"in H and the commitments", func(jobs int) bool { return jobs == 1 }},
+		{"in the batch", func(jobs, _ int) bool { return jobs > 1 }, groth16.Quotient(false)},
+		{"in H and the commitments", func(jobs, _ int) bool { return jobs == 1 }, groth16.Quotient(false)},
+		{"in programs", func(_, steps int) bool { return steps > 0 }, groth16.Quotient(true)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := faulty{}
-			e := newEngine(t, msm.Config{Open: f.open, Backend: "liar"})
+			var f faulty.Backends
+			e := newEngine(t, msm.Config{Open: f.Open, Backend: "liar"})
 			b := build(t, ecc.BN254, samples.ByName("commitments"))
 			var events []groth16.Event
-			p, err := groth16.NewProver(e, b.ccs, b.pk, groth16.WithVerify(b.vk), groth16.OnEvent(func(ev groth16.Event) { events = append(events, ev) }))
+			p, err := groth16.NewProver(e, b.ccs, b.pk, c.opt, groth16.WithVerify(b.vk), groth16.OnEvent(func(ev groth16.Event) { events = append(events, ev) }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -352,7 +313,7 @@ func TestVerify(t *testing.T) {
 			w := b.witness(t, 3)
 			for lying, want := range []int{0, 1} {
 				if lying == 1 {
-					f.lie = c.lie
+					f.Lie = c.lie
 				}
 				proof, err := p.Prove(t.Context(), w)
 				if err != nil {
@@ -365,7 +326,7 @@ func TestVerify(t *testing.T) {
 			}
 			// Without WithVerify such a proof comes out: the test above has
 			// something to find.
-			plain, err := groth16.NewProver(e, b.ccs, b.pk)
+			plain, err := groth16.NewProver(e, b.ccs, b.pk, c.opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -406,10 +367,10 @@ func TestVerify(t *testing.T) {
 // TestFallbackObeysContext cancels a proof that is refused: gnark's own prover
 // would have made it all the same.
 func TestFallbackObeysContext(t *testing.T) {
-	f := faulty{lie: func(jobs int) bool { return jobs > 1 }}
+	f := faulty.Backends{Lie: func(jobs, _ int) bool { return jobs > 1 }}
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	ctx, cancel := context.WithCancel(t.Context())
-	p, err := groth16.NewProver(newEngine(t, msm.Config{Open: f.open}), b.ccs, b.pk, groth16.WithVerify(b.vk),
+	p, err := groth16.NewProver(newEngine(t, msm.Config{Open: f.Open}), b.ccs, b.pk, groth16.WithVerify(b.vk),
 		groth16.OnEvent(func(groth16.Event) { cancel() }))
 	if err != nil {
 		t.Fatal(err)
@@ -458,8 +419,8 @@ func TestCancelled(t *testing.T) {
 // TestProve is the function with gnark's signature: it keeps what it loaded,
 // notices another key in the same place, and frees with the key and with Use.
 func TestProve(t *testing.T) {
-	var f faulty
-	e := newEngine(t, msm.Config{Open: f.open})
+	var f faulty.Backends
+	e := newEngine(t, msm.Config{Open: f.Open})
 	groth16.Use(e)
 	defer groth16.Use(nil)
 	b := build(t, ecc.BN254, samples.ByName("cubic"))
@@ -476,12 +437,12 @@ func TestProve(t *testing.T) {
 		}
 	}
 	prove(b.pk, b.vk)
-	one := f.loaded.Load()
+	one := f.Held()
 	if one == 0 {
 		t.Fatal("nothing was loaded into the engine")
 	}
 	prove(b.pk, b.vk)
-	if n := f.loaded.Load(); n != one {
+	if n := f.Held(); n != one {
 		t.Fatalf("%d bases after the second proof, %d after the first", n, one)
 	}
 
@@ -508,20 +469,20 @@ func TestProve(t *testing.T) {
 			t.Fatal(err)
 		}
 		prove(pk, x.vk)
-		if n := f.loaded.Load(); n != 2*one {
+		if n := f.Held(); n != 2*one {
 			t.Errorf("%d bases with two keys, want %d", n, 2*one)
 		}
 	}
 	runtime.KeepAlive(pk)
 	pk = nil
-	for deadline := time.Now().Add(10 * time.Second); f.loaded.Load() > one; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); f.Held() > one; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the bases of a key that is garbage are still loaded: %d, want %d", f.loaded.Load(), one)
+			t.Fatalf("the bases of a key that is garbage are still loaded: %d, want %d", f.Held(), one)
 		}
 		runtime.GC()
 	}
 	groth16.Use(nil)
-	if n := f.loaded.Load(); n != 0 {
+	if n := f.Held(); n != 0 {
 		t.Errorf("%d bases after Use", n)
 	}
 	prove(b.pk, b.vk) // without an engine
@@ -557,7 +518,7 @@ func TestProveWhileUseChanges(t *testing.T) {
 // TestVerifyingKeepsNoKeys has keys become garbage that are verified: their
 // bases must go as they do without.
 func TestVerifyingKeepsNoKeys(t *testing.T) {
-	var f faulty
+	var f faulty.Backends
 	defer groth16.Use(nil)
 	b := build(t, ecc.BN254, samples.ByName("tiny"))
 	w := b.witness(t, 3)
@@ -571,19 +532,19 @@ func TestVerifyingKeepsNoKeys(t *testing.T) {
 		keys[i] = pk
 		verifying = append(verifying, groth16.WithVerify(vk))
 	}
-	groth16.Use(newEngine(t, msm.Config{Open: f.open}), verifying...)
+	groth16.Use(newEngine(t, msm.Config{Open: f.Open}), verifying...)
 	for _, pk := range keys {
 		if _, err := groth16.Prove(b.ccs, pk, w); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if f.loaded.Load() == 0 {
+	if f.Held() == 0 {
 		t.Fatal("nothing was loaded into the engine")
 	}
 	clear(keys)
-	for deadline := time.Now().Add(time.Minute); f.loaded.Load() > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); f.Held() > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d bases of keys that are garbage are still loaded", f.loaded.Load())
+			t.Fatalf("%d bases of keys that are garbage are still loaded", f.Held())
 		}
 		runtime.GC()
 	}
@@ -592,7 +553,7 @@ func TestVerifyingKeepsNoKeys(t *testing.T) {
 // TestVerifyingKeyIsForItsOwnKey proves with two keys where the verifying key
 // of one is known: its proofs are verified, the other's are not refused.
 func TestVerifyingKeyIsForItsOwnKey(t *testing.T) {
-	f := faulty{lie: func(jobs int) bool { return jobs > 1 }}
+	f := faulty.Backends{Lie: func(jobs, _ int) bool { return jobs > 1 }}
 	defer groth16.Use(nil)
 	b := build(t, ecc.BN254, samples.ByName("cubic"))
 	other, _, err := groth16.Setup(b.ccs)
@@ -600,7 +561,7 @@ func TestVerifyingKeyIsForItsOwnKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := 0
-	groth16.Use(newEngine(t, msm.Config{Open: f.open}), groth16.WithVerify(b.vk), groth16.OnEvent(func(groth16.Event) { events++ }))
+	groth16.Use(newEngine(t, msm.Config{Open: f.Open}), groth16.WithVerify(b.vk), groth16.OnEvent(func(groth16.Event) { events++ }))
 	w := b.witness(t, 3)
 	if _, err := groth16.Prove(b.ccs, other, w); err != nil || events != 0 {
 		t.Errorf("the other key: %v, %d events", err, events)
@@ -615,8 +576,8 @@ func TestVerifyingKeyIsForItsOwnKey(t *testing.T) {
 // TestOneKeyTwoConstraintSystems proves with one key and two objects of one
 // circuit in turns: the key is loaded once.
 func TestOneKeyTwoConstraintSystems(t *testing.T) {
-	var f faulty
-	groth16.Use(newEngine(t, msm.Config{Open: f.open}))
+	var f faulty.Backends
+	groth16.Use(newEngine(t, msm.Config{Open: f.Open}))
 	defer groth16.Use(nil)
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	again, err := frontend.Compile(ecc.BN254.ScalarField(), r1cs.NewBuilder, b.Circuit())
@@ -632,7 +593,7 @@ func TestOneKeyTwoConstraintSystems(t *testing.T) {
 		}
 		b.verify(t, proof, w)
 		if i == 0 {
-			loads = f.loads.Load()
+			loads = f.Loads.Load()
 		}
 	}
 	// Nor does a circuit that the key is not for drop what is loaded.
@@ -643,7 +604,7 @@ func TestOneKeyTwoConstraintSystems(t *testing.T) {
 	if _, err := groth16.Prove(b.ccs, b.pk, b.witness(t, 3)); err != nil {
 		t.Error(err)
 	}
-	if n := f.loads.Load(); loads == 0 || n != loads {
+	if n := f.Loads.Load(); loads == 0 || n != loads {
 		t.Errorf("%d loads after the first proof, %d after eight", loads, n)
 	}
 }

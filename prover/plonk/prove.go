@@ -25,7 +25,7 @@ type prover[P, J any, S comparable] struct {
 	engine *msm.Engine
 
 	canonical, lagrange *resident.Table[P, J, S]
-	polynomials         *place[S]
+	polynomials         *resident.Vectors[S, *keyVectors[S]]
 }
 
 func (c *curve[P, J, S]) load(ctx context.Context, e *msm.Engine, ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) (scheme, error) {
@@ -43,7 +43,7 @@ func (c *curve[P, J, S]) load(ctx context.Context, e *msm.Engine, ccs constraint
 // In is the key with its points loaded into an engine. Its polynomials follow with
 // the first proof.
 func (p *prover[P, J, S]) In(ctx context.Context, e *msm.Engine) (scheme, error) {
-	loaded := &prover[P, J, S]{key: p.key, ccs: p.ccs, parts: p.parts, engine: e, polynomials: newPlace[S]()}
+	loaded := &prover[P, J, S]{key: p.key, ccs: p.ccs, parts: p.parts, engine: e, polynomials: resident.NewVectors[S, *keyVectors[S]]()}
 	err := func() (err error) {
 		if loaded.canonical, err = resident.Load(ctx, e, p.g1, p.parts.canonical[:p.n+3]); err != nil {
 			return err
@@ -78,7 +78,7 @@ func (p *prover[P, J, S]) pad(ctx context.Context) error {
 
 // Close frees what is resident after the proofs in flight.
 func (p *prover[P, J, S]) Close() error {
-	return errors.Join(p.polynomials.close(), p.canonical.Close(), p.lagrange.Close())
+	return errors.Join(p.polynomials.Close(), p.canonical.Close(), p.lagrange.Close())
 }
 
 func (p *prover[P, J, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (Proof, error) {
@@ -105,7 +105,7 @@ func (p *prover[P, J, S]) Prove(ctx context.Context, ccs constraint.ConstraintSy
 	var made *proof[P, S]
 	_, count := planProof(p.size, vector.Vector[S]{})
 	by, err := p.vectors.Repeat(ctx, p.engine, count, func(ctx context.Context, s *vector.Session[S]) (err error) {
-		k, release, err := p.polynomials.beside(ctx, s, p.load)
+		k, release, err := p.polynomials.Beside(ctx, s, p.load)
 		if err != nil {
 			return err
 		}

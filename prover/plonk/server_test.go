@@ -25,6 +25,7 @@ import (
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/internal/faulty"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
@@ -42,92 +43,6 @@ func newEngine(t testing.TB, cfg msm.Config) *msm.Engine {
 	}
 	t.Cleanup(func() { e.Close() })
 	return e
-}
-
-// faulty opens backends on the CPU that count what they hold and fail as told.
-type faulty struct {
-	held   atomic.Int64 // bases and spaces in all backends
-	spaces atomic.Int64 // ever taken
-	die    atomic.Int64 // programs until a backend dies, when above zero
-	lie    atomic.Bool  // the last answer of a program
-}
-
-func (f *faulty) open(ctx context.Context, name string) (backend.Backend, error) {
-	b, err := pippin.Opener(pippin.Options{})(ctx, "cpu")
-	if err != nil {
-		return nil, err
-	}
-	v, ok := backend.As[backend.Vectors](b)
-	if !ok {
-		return nil, errors.New("the CPU has no vectors")
-	}
-	return &faultyBackend{Backend: b, v: v, f: f}, nil
-}
-
-type faultyBackend struct {
-	backend.Backend
-	v    backend.Vectors
-	f    *faulty
-	own  atomic.Int64
-	dead atomic.Bool
-}
-
-func (b *faultyBackend) hold(n int64, err error) {
-	if err == nil {
-		b.f.held.Add(n)
-		b.own.Add(n)
-	}
-}
-
-func (b *faultyBackend) LoadBases(ctx context.Context, s backend.Bases) (backend.BasesID, error) {
-	id, err := b.Backend.LoadBases(ctx, s)
-	b.hold(1, err)
-	return id, err
-}
-
-func (b *faultyBackend) FreeBases(ctx context.Context, id backend.BasesID) error {
-	err := b.Backend.FreeBases(ctx, id)
-	b.hold(-1, err)
-	return err
-}
-
-func (b *faultyBackend) NewSpace(ctx context.Context, c backend.Curve, n int) (backend.SpaceID, error) {
-	id, err := b.v.NewSpace(ctx, c, n)
-	b.hold(1, err)
-	b.f.spaces.Add(1)
-	return id, err
-}
-
-func (b *faultyBackend) FreeSpace(ctx context.Context, id backend.SpaceID) error {
-	err := b.v.FreeSpace(ctx, id)
-	b.hold(-1, err)
-	return err
-}
-
-func (b *faultyBackend) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
-	if b.f.die.Add(-1) == 0 {
-		b.dead.Store(true)
-	}
-	if b.dead.Load() {
-		return nil, fmt.Errorf("%w: killed by the test", backend.ErrGone)
-	}
-	out, err := b.v.Run(ctx, steps)
-	if err == nil && b.f.lie.Load() && len(out) > 0 {
-		clear(out[len(out)-1]) // infinity, or zero
-	}
-	return out, err
-}
-
-func (b *faultyBackend) Ping(ctx context.Context) error {
-	if b.dead.Load() {
-		return backend.ErrGone
-	}
-	return b.Backend.Ping(ctx)
-}
-
-func (b *faultyBackend) Close() error {
-	b.f.held.Add(-b.own.Swap(0))
-	return b.Backend.Close()
 }
 
 // TestConcurrent proves different witnesses of one circuit at once, whose
@@ -167,8 +82,8 @@ func TestConcurrent(t *testing.T) {
 // TestSwapAndDeath changes and kills backends while proofs are made: no proof is
 // lost, and nothing is left behind.
 func TestSwapAndDeath(t *testing.T) {
-	var f faulty
-	e := newEngine(t, msm.Config{Open: f.open, Backend: "first"})
+	var f faulty.Backends
+	e := newEngine(t, msm.Config{Open: f.Open, Backend: "first"})
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	p, err := plonk.NewProver(e, b.ccs, b.pk)
 	if err != nil {
@@ -198,7 +113,7 @@ func TestSwapAndDeath(t *testing.T) {
 				t.Error(err)
 			}
 		} else {
-			f.die.Store(1 + rand.Int64N(8))
+			f.Die.Store(1 + rand.Int64N(8))
 		}
 		for made.Load() < before+2 && !t.Failed() {
 			time.Sleep(time.Millisecond)
@@ -210,7 +125,7 @@ func TestSwapAndDeath(t *testing.T) {
 		t.Error(err)
 	}
 	e.Close()
-	if n := f.held.Load(); n != 0 {
+	if n := f.Held(); n != 0 {
 		t.Errorf("%d bases and spaces are left", n)
 	}
 }
@@ -218,9 +133,9 @@ func TestSwapAndDeath(t *testing.T) {
 // TestMemory makes proofs in a row and wants the heap, the goroutines and what
 // backends hold to stay as they are, and the key's polynomials to be sent once.
 func TestMemory(t *testing.T) {
-	var f faulty
+	var f faulty.Backends
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
-	p, err := plonk.NewProver(newEngine(t, msm.Config{Open: f.open}), b.ccs, b.pk)
+	p, err := plonk.NewProver(newEngine(t, msm.Config{Open: f.Open}), b.ccs, b.pk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +145,7 @@ func TestMemory(t *testing.T) {
 		runtime.GC()
 		runtime.GC()
 		runtime.ReadMemStats(&m)
-		return m.HeapAlloc, runtime.NumGoroutine(), f.held.Load()
+		return m.HeapAlloc, runtime.NumGoroutine(), f.Held()
 	}
 	var heap uint64
 	var goroutines int
@@ -258,7 +173,7 @@ func TestMemory(t *testing.T) {
 	if n != held {
 		t.Errorf("%d bases and spaces, %d after 10 proofs", n, held)
 	}
-	if s, want := f.spaces.Load(), int64(*proofs+1); s != want {
+	if s, want := f.Taken.Load(), int64(*proofs+1); s != want {
 		t.Errorf("%d spaces for %d proofs, want one each and one for the key", s, *proofs)
 	}
 }
@@ -266,8 +181,8 @@ func TestMemory(t *testing.T) {
 // TestVerify has a backend answer wrongly: the proof is right all the same, and
 // the event is told.
 func TestVerify(t *testing.T) {
-	var f faulty
-	e := newEngine(t, msm.Config{Open: f.open, Backend: "liar", Fallback: msm.NoFallback})
+	var f faulty.Backends
+	e := newEngine(t, msm.Config{Open: f.Open, Backend: "liar", Fallback: msm.NoFallback})
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	var events []plonk.Event
 	p, err := plonk.NewProver(e, b.ccs, b.pk, plonk.WithVerify(b.vk), plonk.OnEvent(func(ev plonk.Event) { events = append(events, ev) }))
@@ -277,7 +192,7 @@ func TestVerify(t *testing.T) {
 	defer p.Close()
 	w := b.witness(t, 3)
 	for lying, want := range []int{0, 1} {
-		f.lie.Store(lying == 1)
+		f.Lie = func(_, steps int) bool { return lying == 1 && steps > 0 }
 		proof, err := p.Prove(t.Context(), w)
 		if err != nil {
 			t.Fatal(err)
@@ -325,8 +240,8 @@ func TestVerify(t *testing.T) {
 // as much.
 func TestNoRoom(t *testing.T) {
 	e := newEngine(t, msm.Config{Fallback: msm.NoFallback, Open: func(ctx context.Context, name string) (backend.Backend, error) {
-		b, err := new(faulty).open(ctx, name)
-		return &smallBackend{b.(*faultyBackend)}, err
+		b, err := new(faulty.Backends).New(ctx)
+		return &smallBackend{b}, err
 	}})
 	b := build(t, ecc.BN254, samples.ByName("cubic"))
 	p, err := plonk.NewProver(e, b.ccs, b.pk)
@@ -339,7 +254,7 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-type smallBackend struct{ *faultyBackend }
+type smallBackend struct{ *faulty.Backend }
 
 func (*smallBackend) NewSpace(context.Context, backend.Curve, int) (backend.SpaceID, error) {
 	return 0, backend.ErrOutOfMemory
@@ -348,8 +263,8 @@ func (*smallBackend) NewSpace(context.Context, backend.Curve, int) (backend.Spac
 // TestProve has everything that Prove keeps between calls: keys read into one
 // variable, one key with two constraint systems, engines that change.
 func TestProve(t *testing.T) {
-	var f faulty
-	e := newEngine(t, msm.Config{Open: f.open})
+	var f faulty.Backends
+	e := newEngine(t, msm.Config{Open: f.Open})
 	plonk.Use(e)
 	defer plonk.Use(nil)
 	b := build(t, ecc.BN254, samples.ByName("cubic"))
@@ -363,9 +278,9 @@ func TestProve(t *testing.T) {
 		b.verify(t, proof, w)
 	}
 	prove(b, w)
-	once := f.spaces.Load()
+	once := f.Taken.Load()
 	prove(b, w)
-	if n := f.spaces.Load(); n != once+1 {
+	if n := f.Taken.Load(); n != once+1 {
 		t.Errorf("%d spaces for the second proof, want 1", n-once)
 	}
 	again := *b
@@ -375,7 +290,7 @@ func TestProve(t *testing.T) {
 	}
 	prove(&again, w)
 	plonk.Use(nil)
-	if n := f.held.Load(); n != 0 {
+	if n := f.Held(); n != 0 {
 		t.Errorf("%d bases and spaces are left after Use", n)
 	}
 	prove(b, w)

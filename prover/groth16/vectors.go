@@ -1,0 +1,154 @@
+package groth16
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/internal/resident"
+	"github.com/pippin-zk/pippin/vector"
+)
+
+// place is where the quotient is computed, and the witness's values are chosen.
+type place int
+
+const (
+	// placeAuto is on the engine's backend where that is another process's and has
+	// vectors. In this one the transforms are the same, and a session would only
+	// copy the values.
+	placeAuto place = iota
+	placeBackend
+	placeHere
+)
+
+// on tells whether that is on the engine's backend.
+func (p place) on(e *msm.Engine, c backend.Curve) bool {
+	i := e.Info()
+	return p == placeBackend || p == placeAuto && !i.InProcess && i.Can.HasVectors(c)
+}
+
+// sumOverZ is the sum over Z with the coefficients of the quotient, which never
+// leave the backend: quotient says how they are computed. Its places are the ones
+// that a transform from natural order leaves them at, as Z's points are.
+func (p *prover[P1, J1, P2, J2, S]) sumOverZ(ctx context.Context, sol *solution[S]) (z P1, err error) {
+	n, shift := p.domain.Size, p.domain.Shift
+	_, err = p.vectors.Repeat(ctx, p.engine, 3*n, func(ctx context.Context, s *vector.Session[S]) error {
+		a, b, c := s.New(n), s.New(n), s.New(n)
+		fromValues := vector.Transform[S]{Inverse: true, To: backend.Reversed}
+		toCoset := vector.Transform[S]{From: backend.Reversed, Shift: shift}
+		program := s.Program()
+		for _, v := range []struct {
+			to   vector.Vector[S]
+			from []S
+		}{{a, sol.a}, {b, sol.b}} {
+			program.Write(v.to.Slice(0, len(v.from)), v.from)
+			program.Transform(v.to, v.to, fromValues)
+			program.Transform(v.to, v.to, toCoset)
+		}
+		program.Mul(a, a, b)
+		program.Transform(a, a, vector.Transform[S]{Inverse: true, To: backend.Reversed, Shift: shift})
+		program.Write(c.Slice(0, len(sol.c)), sol.c)
+		program.Transform(c, c, fromValues)
+		program.Map(a, a.Expr().Sub(c.Expr()).Scale(p.fr.InverseOfPowerMinusOne(shift, n)))
+		sum := vector.Commit(program, p.z.table.Bases(), a.Slice(0, n-1))
+		if err := program.Run(ctx); err != nil {
+			return err
+		}
+		z = sum.Get()
+		return nil
+	})
+	return z, err
+}
+
+// choice is which wires A, B and K have points for, where a backend computes. Its
+// tables are empty where that is all of them.
+type choice[S comparable] struct{ a, b, k vector.Indices[S] }
+
+// chosen tells whether all scalars but Z's are values of the witness and nothing
+// else: no sums for merged bases, and no equal ones to be merged.
+func (p *prover[P1, J1, P2, J2, S]) chosen() bool {
+	plain := func(b bases[P1, J1, S]) bool { return b.sel.Classes == nil }
+	return p.scalars != resident.Always && plain(p.a) && plain(p.b) && plain(p.k) && !slices.ContainsFunc(p.know, func(b bases[P1, J1, S]) bool { return !plain(b) })
+}
+
+// sumsOverWires is the sums over A, B in both groups, K and the commitments' second
+// bases: the witness is sent once, and each takes its values from it there.
+func (p *prover[P1, J1, P2, J2, S]) sumsOverWires(ctx context.Context, sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) error {
+	most := max(len(p.a.sel.From), len(p.b.sel.From), len(p.k.sel.From))
+	for _, v := range com.values {
+		most = max(most, len(v))
+	}
+	_, err := p.vectors.Repeat(ctx, p.engine, p.shape.wires+most, func(ctx context.Context, s *vector.Session[S]) (err error) {
+		c, release, err := p.choice.Beside(ctx, s, p.loadChoice)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, release()) }()
+		w, some := s.New(p.shape.wires), s.New(most)
+		program := s.Program()
+		program.Write(w, sol.w)
+		take := func(x vector.Indices[S]) vector.Vector[S] {
+			if x.Len() == 0 {
+				return w
+			}
+			v := some.Slice(0, x.Len())
+			program.Gather(v, w, x)
+			return v
+		}
+		a := commit(program, p.a.table, take(c.a))
+		v := take(c.b)
+		b, b2 := commit(program, p.b.table, v), commit(program, p.b2.table, v)
+		k := commit(program, p.k.table, take(c.k))
+		knowledge := make([]*vector.Answer[P1], len(p.know))
+		for i, values := range com.values {
+			v := some.Slice(0, len(values))
+			program.Write(v, values)
+			knowledge[i] = commit(program, p.know[i].table, v)
+		}
+		if err := program.Run(ctx); err != nil {
+			return err
+		}
+		out.a, out.b, out.b2, out.k = a.Get(), b.Get(), b2.Get(), k.Get()
+		for i, point := range knowledge {
+			out.knowledge[i] = point.Get()
+		}
+		return nil
+	})
+	return err
+}
+
+// commit is a sum over the points of a table: a key may have none.
+func commit[P, J any, S comparable](p *vector.Program[S], t *resident.Table[P, J, S], v vector.Vector[S]) *vector.Answer[P] {
+	if t.Len() == 0 {
+		return &vector.Answer[P]{} // infinity
+	}
+	return vector.Commit(p, t.Bases(), v.Slice(0, t.Len()))
+}
+
+// loadChoice is the tables in a session beside another.
+func (p *prover[P1, J1, P2, J2, S]) loadChoice(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *choice[S], error) {
+	count := 0
+	for _, from := range [][]uint32{p.a.sel.From, p.b.sel.From, p.k.sel.From} {
+		count += p.vectors.IndexElements(len(from))
+	}
+	s, err := beside.Beside(ctx, count)
+	if err != nil {
+		return nil, nil, err
+	}
+	// A failure is that of the session beside, which is Repeat's.
+	program := beside.Program()
+	table := func(from []uint32) vector.Indices[S] {
+		x := s.NewIndices(len(from))
+		if len(from) > 0 {
+			program.WriteIndices(x, from)
+		}
+		return x
+	}
+	c := &choice[S]{table(p.a.sel.From), table(p.b.sel.From), table(p.k.sel.From)}
+	if err := program.Run(ctx); err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return s, c, nil
+}
