@@ -42,12 +42,14 @@ type Config struct {
 	// Check compares every answer with Oracle, and Oracle itself with
 	// double-and-add on the first few points of every group.
 	Check bool
-	// CacheDir keeps points between runs.
+	// CacheDir keeps points between runs. Where it cannot be written those that it
+	// lacks are made for this run alone.
 	CacheDir string
 
 	// Progress, when set, hears of steps that may take long.
 	Progress Progress
-	// Note, when set, hears of combinations that a backend does not offer.
+	// Note, when set, hears of combinations that a backend does not offer, and of
+	// points that cannot be kept.
 	Note func(string)
 }
 

@@ -10,11 +10,15 @@ import (
 // back to back as a benchmark of their own, so that benchstat compares records:
 //
 //	benchstat -row /curve,/group,/dist,/n -col /backend FILE
-func WriteGobench(w io.Writer, m Machine, runs []Run) error {
+func WriteGobench(w io.Writer, r Record[Run]) error {
+	m := r.Machine
 	var b strings.Builder
 	fmt.Fprintf(&b, "goos: %s\ngoarch: %s\npkg: github.com/pippin-zk/pippin/bench\ncpu: %s\n", m.OS, m.Arch, m.CPU)
 	if m.Commit != "" {
 		fmt.Fprintf(&b, "commit: %s\n", m.Commit)
+	}
+	if r.Cut != "" {
+		fmt.Fprintf(&b, "cut: %s\n", r.Cut)
 	}
 	lines := func(name string, r Run, calls int, samples []float64) {
 		for _, ms := range samples {
@@ -22,7 +26,7 @@ func WriteGobench(w io.Writer, m Machine, runs []Run) error {
 				name, r.Curve, r.Group, r.Distribution, FormatSize(r.N), benchKey(r.Backend), r.Path, m.Cores, calls, ms*1e6)
 		}
 	}
-	for _, r := range runs {
+	for _, r := range r.Runs {
 		lines("MSM", r, 1, r.Samples)
 		if r.BackToBack != nil {
 			lines("MSMBackToBack", r, r.BackToBack.Calls, r.BackToBack.Samples)

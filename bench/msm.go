@@ -82,7 +82,7 @@ func (m *measuring) group(ctx context.Context, able engines, c backend.Curve, g 
 	}
 	stage := fmt.Sprintf("%s: %s points", in.name, FormatSize(most))
 	m.cfg.Progress.tell(stage, 0, most)
-	cache := fixtures.Cache{Dir: m.cfg.CacheDir, Progress: func(done, total int) { m.cfg.Progress.tell(stage, done, total) }}
+	cache := fixtures.Cache{Dir: m.cfg.CacheDir, Note: m.cfg.Note, Progress: func(done, total int) { m.cfg.Progress.tell(stage, done, total) }}
 	f, err := cache.Open(ctx, in.points, most)
 	if err != nil {
 		return err

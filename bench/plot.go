@@ -46,8 +46,8 @@ var PlotFormats = []string{"svg", "png"}
 // WritePlot draws median time against size in one of PlotFormats, both axes
 // logarithmic. A line is one backend, and one curve, group, distribution and path
 // where the runs have several; the title has what they have in common.
-func WritePlot(w io.Writer, format string, m Machine, runs []Run) error {
-	lines, common := series(runs)
+func WritePlot(w io.Writer, format string, r Record[Run]) error {
+	lines, common := series(r.Runs)
 	if len(lines) == 0 {
 		return ErrNoRuns
 	}
@@ -62,7 +62,10 @@ func WritePlot(w io.Writer, format string, m Machine, runs []Run) error {
 		return fmt.Errorf("plots are %s, not %q", strings.Join(PlotFormats, " or "), format)
 	}
 	p := plot.New()
-	p.Title.Text = "Multi-scalar multiplication, median time: " + common + "\n" + fmt.Sprintf("%s, %d cores", m.CPU, m.Cores)
+	p.Title.Text = "Multi-scalar multiplication, median time: " + common + "\n" + fmt.Sprintf("%s, %d cores", r.Machine.CPU, r.Machine.Cores)
+	if r.Cut != "" {
+		p.Title.Text += ", cut short by an " + string(r.Cut)
+	}
 	p.X.Label.Text = "points"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(sizeTicks), plot.TickerFunc(timeTicks)

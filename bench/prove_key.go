@@ -18,6 +18,7 @@ import (
 	"github.com/consensys/gnark/frontend"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/disk"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/place"
 )
@@ -42,6 +43,8 @@ func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.C
 	k := &key{empty.empty(), empty}
 	err := k.read(dir)
 	if err == nil {
+		now := time.Now()
+		_ = os.Chtimes(dir, now, now) // when it was used last; not in a folder that is read only
 		return k, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -52,10 +55,33 @@ func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.C
 		return nil, err
 	}
 	cfg.note("%s: set up in %v", what, time.Since(start).Round(time.Second/10))
-	if err := k.write(dir); err != nil {
+	if err := k.keep(cfg, what, dir); err != nil {
 		cfg.note("%s: the key is not kept for the next run: %v", what, err)
 	}
 	return k, ctx.Err()
+}
+
+// keep writes the key where there is room, and says where and how much before.
+func (k *key) keep(cfg *ProveConfig, what, dir string) error {
+	var size counter
+	for _, f := range k.files() {
+		if err := f.write(&size); err != nil {
+			return err
+		}
+	}
+	if free, known := disk.Free(dir); known && free < uint64(size) {
+		return fmt.Errorf("%s in %s, and %s are free there; msm cache clear removes what is kept", FormatBytes(uint64(size)), dir, FormatBytes(free))
+	}
+	cfg.note("%s: keeping %s for the next run in %s", what, FormatBytes(uint64(size)), dir)
+	return k.write(dir)
+}
+
+// counter counts what is written.
+type counter uint64
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
 }
 
 // setUp compiles the circuit and makes keys. gnark cannot be interrupted in
@@ -68,7 +94,7 @@ func setUp(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Cu
 	if err != nil {
 		return nil, err
 	}
-	cfg.note("%s: setting up keys for %d constraints, which can take minutes; they are kept for later runs", what, ccs.GetNbConstraints())
+	cfg.note("%s: setting up keys for %d constraints, which can take minutes", what, ccs.GetNbConstraints())
 	cfg.Progress.tell(what+": setting up keys", 0, 1)
 	if err := ctx.Err(); err != nil {
 		return nil, err

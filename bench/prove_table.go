@@ -10,17 +10,17 @@ import (
 
 // WriteProveTable writes the machine and a line for each run, in width characters
 // as WriteTable does.
-func WriteProveTable(w io.Writer, width int, m Machine, runs []ProveRun) error {
+func WriteProveTable(w io.Writer, width int, r Record[ProveRun]) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", m)
+	fmt.Fprintf(&b, "%s\n\n", r.Machine)
 	columns := []table.Column{
 		{Head: "system", Keep: 2}, {Head: "circuit", Keep: table.Never}, {Head: "curve", Keep: 7}, {Head: "constraints", Keep: 3}, {Head: "backend", Keep: 8},
 		{Head: "merging", Keep: 2}, {Head: "runs", Keep: 0}, {Head: "min ms", Keep: 1}, {Head: "median ms", Keep: table.Never},
 		{Head: "gnark ms", Keep: 9}, {Head: "faster", Keep: 9}, {Head: "without solving", Keep: 6}, {Head: "solve ms", Keep: 5},
 		{Head: "MSM ms", Keep: 4}, {Head: "FFT ms", Keep: 4}, {Head: "verified", Keep: 9},
 	}
-	rows := make([][]string, len(runs))
-	for i, r := range runs {
+	rows := make([][]string, len(r.Runs))
+	for i, r := range r.Runs {
 		rows[i] = []string{string(r.Op), r.Circuit, r.Curve, fmt.Sprint(r.Constraints), r.Backend, string(r.Merge), fmt.Sprint(r.Count),
 			formatMillis(r.Min), formatMillis(r.Median), formatMillis(r.Stock), formatFactor(r.Speedup), formatFactor(r.SpeedupWithoutSolve),
 			formatMillis(r.Solve), formatMillis(r.MSM), formatFFT(r.FFT), r.verdict()}
@@ -32,6 +32,7 @@ func WriteProveTable(w io.Writer, width int, m Machine, runs []ProveRun) error {
 Times are of whole proofs, from the witness on, keys loaded before; medians but for the minimum.
 Solving and FFTs were timed alone. MSM is the time with an MSM or a program over vectors on the backend, within the proofs.
 `)
+	b.WriteString(r.Cut.note())
 	_, err := io.WriteString(w, b.String())
 	return err
 }

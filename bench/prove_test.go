@@ -56,14 +56,14 @@ func TestProve(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	if err := (Record[ProveRun]{ThisMachine(""), runs}).WriteJSON(&text); err != nil {
+	if err := (Record[ProveRun]{Machine: ThisMachine(""), Runs: runs}).WriteJSON(&text); err != nil {
 		t.Fatal(err)
 	}
 	if p := checkRecord(text.Bytes()); len(p) > 0 {
 		t.Errorf("the record: %v", p)
 	}
 	text.Reset()
-	if err := WriteProveTable(&text, 0, ThisMachine(""), runs); err != nil || strings.Count(text.String(), "  yes\n") != 2 {
+	if err := WriteProveTable(&text, 0, Record[ProveRun]{Machine: ThisMachine(""), Runs: runs}); err != nil || strings.Count(text.String(), "  yes\n") != 2 {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }
@@ -153,7 +153,7 @@ func TestProveDetectsBadProofs(t *testing.T) {
 		t.Errorf("the wrong backend: %+v", r)
 	}
 	var table bytes.Buffer
-	if err := WriteProveTable(&table, 0, Machine{}, runs); err != nil || !strings.Contains(table.String(), "  NO\n") {
+	if err := WriteProveTable(&table, 0, Record[ProveRun]{Runs: runs}); err != nil || !strings.Contains(table.String(), "  NO\n") {
 		t.Errorf("%v\n%s", err, &table)
 	}
 }

@@ -1,7 +1,10 @@
 package bench
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"time"
 )
@@ -10,7 +13,40 @@ import (
 // is Run for MSMs; other operations have types of their own with a field "op".
 type Record[R any] struct {
 	Machine Machine `json:"machine"`
-	Runs    []R     `json:"runs"`
+	// Cut is what ended the measurement before everything asked for was measured.
+	Cut  Cut `json:"cut,omitempty"`
+	Runs []R `json:"runs"`
+}
+
+// Cut is why a record is cut short; "" when it is not.
+type Cut string
+
+// What ends a measurement early.
+const (
+	CutByInterrupt Cut = "interrupt"
+	CutByError     Cut = "error"
+)
+
+// CutBy is the Cut of a measurement that ended with err, under ctx. Wrong answers
+// cut nothing short.
+func CutBy(ctx context.Context, err error) Cut {
+	switch {
+	case err == nil:
+		return ""
+	case ctx.Err() != nil:
+		return CutByInterrupt
+	case errors.Is(err, ErrWrong):
+		return ""
+	}
+	return CutByError
+}
+
+// note is a line below a table, "" for what is whole.
+func (c Cut) note() string {
+	if c == "" {
+		return ""
+	}
+	return fmt.Sprintf("\nCut short by an %s: not everything that was asked for is in it.\n", c)
 }
 
 // WriteJSON writes the record for people and programs, indented.

@@ -14,9 +14,10 @@ import (
 // have a column where there are any: the median of the time a call. Where several
 // backends or paths computed the same MSM, the last column compares their
 // medians with the first one's.
-func WriteTable(w io.Writer, width int, m Machine, runs []Run) error {
+func WriteTable(w io.Writer, width int, r Record[Run]) error {
+	runs := r.Runs
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", m)
+	fmt.Fprintf(&b, "%s\n\n", r.Machine)
 	base := baselines(runs)
 	inRows := slices.ContainsFunc(runs, func(r Run) bool { return r.BackToBack != nil })
 	columns := []table.Column{
@@ -49,7 +50,7 @@ func WriteTable(w io.Writer, width int, m Machine, runs []Run) error {
 	if err := table.Write(&b, width, true, columns, rows); err != nil {
 		return err
 	}
-	b.WriteString(legend(runs, inRows))
+	b.WriteString(legend(runs, inRows) + r.Cut.note())
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -60,9 +61,9 @@ func TestWritersGolden(t *testing.T) {
 	r := sample()
 	for name, write := range map[string]func(io.Writer) error{
 		"record.json": r.WriteJSON,
-		"table.txt":   func(w io.Writer) error { return WriteTable(w, 0, r.Machine, r.Runs) },
-		"gobench.txt": func(w io.Writer) error { return WriteGobench(w, r.Machine, r.Runs) },
-		"plot.svg":    func(w io.Writer) error { return WritePlot(w, "svg", r.Machine, r.Runs) },
+		"table.txt":   func(w io.Writer) error { return WriteTable(w, 0, r) },
+		"gobench.txt": func(w io.Writer) error { return WriteGobench(w, r) },
+		"plot.svg":    func(w io.Writer) error { return WritePlot(w, "svg", r) },
 	} {
 		var got bytes.Buffer
 		if err := write(&got); err != nil {
@@ -106,10 +107,36 @@ func TestRecordFields(t *testing.T) {
 	}
 }
 
+// TestCutShort: every form of a record that an interrupt ended says so.
+func TestCutShort(t *testing.T) {
+	r := sample()
+	proofs := Record[ProveRun]{Cut: CutByInterrupt, Runs: []ProveRun{{}}}
+	r.Cut = CutByInterrupt
+	for name, write := range map[string]func(io.Writer) error{
+		"json":   r.WriteJSON,
+		"table":  func(w io.Writer) error { return WriteTable(w, 0, r) },
+		"go":     func(w io.Writer) error { return WriteGobench(w, r) },
+		"plot":   func(w io.Writer) error { return WritePlot(w, "svg", r) },
+		"proofs": func(w io.Writer) error { return WriteProveTable(w, 0, proofs) },
+	} {
+		var b strings.Builder
+		if err := write(&b); err != nil || !strings.Contains(strings.ToLower(b.String()), "cut") || !strings.Contains(b.String(), "interrupt") {
+			t.Errorf("%s: %v\n%s", name, err, b.String())
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if CutBy(ctx, nil) != "" || CutBy(ctx, ErrWrong) != "" || CutBy(ctx, errors.New("x")) != CutByError {
+		t.Error("without an interrupt")
+	}
+	if cancel(); CutBy(ctx, nil) != "" || CutBy(ctx, ErrWrong) != CutByInterrupt {
+		t.Error("with one")
+	}
+}
+
 func TestGobenchLines(t *testing.T) {
 	var b bytes.Buffer
 	r := sample()
-	if err := WriteGobench(&b, r.Machine, r.Runs); err != nil {
+	if err := WriteGobench(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	samples := 0
@@ -163,7 +190,7 @@ func texts(t *testing.T, svg []byte) (all []string) {
 func TestPlot(t *testing.T) {
 	var b bytes.Buffer
 	r := sample()
-	if err := WritePlot(&b, "svg", r.Machine, r.Runs); err != nil {
+	if err := WritePlot(&b, "svg", r); err != nil {
 		t.Fatal(err)
 	}
 	lines, _ := series(r.Runs)
@@ -176,16 +203,16 @@ func TestPlot(t *testing.T) {
 	if len(lines) != 5 {
 		t.Errorf("%d lines, want 5", len(lines))
 	}
-	if err := WritePlot(io.Discard, "svg", r.Machine, nil); !errors.Is(err, ErrNoRuns) {
+	if err := WritePlot(io.Discard, "svg", Record[Run]{}); !errors.Is(err, ErrNoRuns) {
 		t.Errorf("plot of nothing: %v", err)
 	}
-	if err := WritePlot(io.Discard, "gif", r.Machine, r.Runs); err == nil {
+	if err := WritePlot(io.Discard, "gif", r); err == nil {
 		t.Error("a GIF was made")
 	}
 
 	one := []Run{{Curve: "bls12-377", Group: "g2", Distribution: "witness", Path: Arena, Backend: "cuda", N: 1 << 20, Median: 5}}
 	b.Reset()
-	if err := WritePlot(&b, "svg", r.Machine, one); err != nil {
+	if err := WritePlot(&b, "svg", Record[Run]{Machine: r.Machine, Runs: one}); err != nil {
 		t.Fatal(err)
 	}
 	got = texts(t, b.Bytes())
@@ -200,7 +227,7 @@ func TestPlot(t *testing.T) {
 		many = append(many, run)
 	}
 	b.Reset()
-	if err := WritePlot(&b, "png", r.Machine, many); err != nil {
+	if err := WritePlot(&b, "png", Record[Run]{Machine: r.Machine, Runs: many}); err != nil {
 		t.Fatal(err)
 	}
 	picture, err := png.Decode(&b)

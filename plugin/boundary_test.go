@@ -58,8 +58,9 @@ func TestLongTMPDIR(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	s := spec(t, "") // built where files can be
 	t.Setenv("TMPDIR", dir)
-	_, err := Open(ctx, spec(t, ""))
+	_, err := Open(ctx, s)
 	if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), "set TMPDIR to a shorter one") {
 		t.Errorf("%v", err)
 	}
@@ -77,7 +78,24 @@ func TestLongTMPDIR(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", most)
-	check(t, mustOpen(t, spec(t, "")), 10)
+	check(t, mustOpen(t, s), 10)
+}
+
+// TestTMPDIRThatCannotBeWritten: the error names the variable, its value and the
+// remedy.
+func TestTMPDIRThatCannotBeWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := spec(t, "") // built where files can be
+	for _, dir := range []string{file, "/nowhere"} {
+		t.Setenv("TMPDIR", dir)
+		_, err := Open(ctx, s)
+		if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), "and "+dir+" (TMPDIR) cannot be written; set TMPDIR") {
+			t.Errorf("%v", err)
+		}
+	}
 }
 
 // control tells whether a terminal would obey something in s.

@@ -117,7 +117,7 @@ func (k killedAtStart) Unwrap() error { return k.error }
 func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 	logger := spec.Logger.With("plugin", spec.Name)
 	log := newPluginLog(logger)
-	if err := roomForSocket(os.TempDir()); err != nil {
+	if err := placeForSocket(os.TempDir()); err != nil {
 		return nil, err
 	}
 	channel, theirs, err := shm.Pair()
@@ -211,11 +211,20 @@ const (
 	socketName    = "/plugin-dir4294967295/plugin4294967295"
 )
 
-// roomForSocket refuses a folder whose path leaves no room for a socket's.
-func roomForSocket(tmp string) error {
+// placeForSocket refuses a folder whose path leaves no room for a socket's, and one
+// that cannot be written.
+func placeForSocket(tmp string) error {
 	if most := maxSocketPath - len(socketName); len(tmp) > most {
 		return fmt.Errorf("%w: the path of the folder for temporary files has %d bytes, with more than %d the path of a plugin's socket gets too long; set TMPDIR to a shorter one: %s",
 			backend.ErrUnavailable, len(tmp), most, tmp)
+	}
+	dir, err := os.MkdirTemp(tmp, "plugin-dir")
+	if err == nil {
+		err = os.Remove(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: no plugin starts without a folder for temporary files, and %s (TMPDIR) cannot be written; set TMPDIR to one that can: %w",
+			backend.ErrUnavailable, tmp, err)
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -62,7 +61,7 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	flags.StringVar(&f.format, "format", "table", "table, json, gobench")
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.plot, "plot", "", "file for a plot of time against size, .svg or .png")
-	flags.StringVar(&f.cache, "cache", "", "folder that keeps points between runs (default $PIPPIN_CACHE or the user's cache folder)")
+	flags.StringVar(&f.cache, "cache", "", cacheHelp)
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
 	flags.BoolVar(&f.force, "force", false, "start even if memory seems not to suffice")
 	completes(c, "curve", backend.Curves(), "all")
@@ -115,6 +114,9 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 	if err := a.checkMemory(&cfg, f.force); err != nil {
 		return err
 	}
+	if err := a.checkDisk(&cfg); err != nil {
+		return err
+	}
 	if f.out != "" && f.plot != "" && sameFile(f.out, f.plot) {
 		return usageError{fmt.Errorf("--out and --plot are the same file, %s", f.out)}
 	}
@@ -143,6 +145,7 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 	if len(record.Runs) == 0 {
 		return err
 	}
+	record.Cut = bench.CutBy(ctx, err)
 	return errors.Join(err, a.report(record, f, out, plot))
 }
 
@@ -154,17 +157,17 @@ func plotFormat(path string) string {
 
 // report writes the record wherever it is wanted.
 func (a *app) report(r bench.Record[bench.Run], f benchFlags, out, plot *outputFile) error {
-	table := func(w io.Writer) error { return bench.WriteTable(w, width(w), r.Machine, r.Runs) }
+	table := func(w io.Writer) error { return bench.WriteTable(w, width(w), r) }
 	format := table
 	switch f.format {
 	case "json":
 		format = r.WriteJSON
 	case "gobench":
-		format = func(w io.Writer) error { return bench.WriteGobench(w, r.Machine, r.Runs) }
+		format = func(w io.Writer) error { return bench.WriteGobench(w, r) }
 	}
 	err := a.deliver(out, table, format)
 	if plot != nil {
-		err = errors.Join(err, plot.write(func(w io.Writer) error { return bench.WritePlot(w, plotFormat(f.plot), r.Machine, r.Runs) }))
+		err = errors.Join(err, plot.write(func(w io.Writer) error { return bench.WritePlot(w, plotFormat(f.plot), r) }))
 	}
 	return err
 }
@@ -188,19 +191,4 @@ func (a *app) checkMemory(cfg *bench.Config, force bool) error {
 	}
 	fmt.Fprintf(a.stderr, "msm: starting nevertheless: %s\n", oneLine(err))
 	return nil
-}
-
-// cacheDir is the folder that the flag --cache names, or else the default.
-func (a *app) cacheDir(flag string) (string, error) {
-	if flag != "" {
-		return flag, nil
-	}
-	if dir := a.getenv("PIPPIN_CACHE"); dir != "" {
-		return dir, nil
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", usageError{fmt.Errorf("no folder for the cache: %w; name one with --cache", err)}
-	}
-	return filepath.Join(dir, "pippin"), nil
 }

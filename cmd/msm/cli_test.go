@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/bench"
@@ -162,9 +164,79 @@ func TestBenchInterrupted(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &r); status != 130 || err != nil || len(r.Runs) != 1 || r.Runs[0].N != 40 {
 		t.Errorf("status %d, %v, %s%s", status, err, out.String(), errs.String())
 	}
-	if !strings.Contains(errs.String(), "interrupted: 1 ") {
-		t.Errorf("stderr %q", errs.String())
+	if !strings.Contains(errs.String(), "interrupted: 1 ") || r.Cut != bench.CutByInterrupt {
+		t.Errorf("%s, stderr %q", r.Cut, errs.String())
 	}
+}
+
+// TestInterruptDuringMSM: a command that a signal ends, and that does not end at
+// once, says what it waits for.
+func TestInterruptDuringMSM(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	said, calls := make(saying, 1), 0
+	var signalled, answered time.Time
+	a := &app{stderr: said, getenv: func(string) string { return "" }, open: func(ctx context.Context, name string) (backend.Backend, error) {
+		b, err := wrongOpener(ctx, name)
+		return counting{b, func() {
+			if calls++; calls != 3 { // the second that is timed
+				return
+			}
+			signalled = time.Now()
+			cancel(ended{syscall.SIGINT})
+			select {
+			case line := <-said:
+				answered = time.Now()
+				if want := "msm: ending, and waiting for bn254 g1 2^10 uniform; a second signal ends at once\n"; line != want {
+					t.Errorf("%q, want %q", line, want)
+				}
+			case <-time.After(time.Minute):
+				t.Error("nothing is said")
+			}
+		}}, err
+	}}
+	var out bytes.Buffer
+	a.stdout = &out
+	status := run(ctx, a, []string{"bench", "--size", "2^10", "--count", "3", "--cache", t.TempDir()})
+	if errs := <-said; status != 130 || !strings.Contains(errs, "interrupted: 1 ") || !strings.Contains(out.String(), "\nCut short by an interrupt: ") {
+		t.Errorf("status %d, %s%s", status, errs, &out)
+	}
+	if took := answered.Sub(signalled); took > 10*endsWithin {
+		t.Errorf("said after %v", took)
+	}
+}
+
+// saying hands over what is written to it.
+type saying chan string
+
+func (s saying) Write(b []byte) (int, error) {
+	s <- string(b)
+	return len(b), nil
+}
+
+// TestBenchFailure: what a failing backend left is in a record that says so.
+func TestBenchFailure(t *testing.T) {
+	calls := 0
+	a := &app{open: func(ctx context.Context, name string) (backend.Backend, error) {
+		b, err := wrongOpener(ctx, name)
+		return failing{b, func() bool { calls++; return calls == 5 }}, err
+	}}
+	status, out, errs := cli(t, a, tiny(t, "--format", "gobench")...)
+	if status != exitFailed || !strings.Contains(out, "\ncut: error\n") || strings.Count(errs, "\n") != 1 {
+		t.Errorf("status %d, %s%s", status, errs, out)
+	}
+}
+
+// failing fails an MSM with points when fails says so.
+type failing struct {
+	backend.Backend
+	fails func() bool
+}
+
+func (f failing) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	if jobs[0].Count > 0 && f.fails() {
+		return nil, fmt.Errorf("%w: on purpose", backend.ErrInternal)
+	}
+	return f.Backend.MSM(ctx, jobs)
 }
 
 // counting calls before for each MSM that has points.
@@ -409,6 +481,21 @@ func TestVersion(t *testing.T) {
 	if status, out, errs := cli(t, &app{}, "version"); status != exitOK || errs != "" || !strings.HasPrefix(out, "msm ") || strings.Count(out, "\n") != 1 {
 		t.Errorf("status %d, %q, %q", status, out, errs)
 	}
+}
+
+// TestHelpExplainsStatus: the exit statuses are in the help of every command.
+func TestHelpExplainsStatus(t *testing.T) {
+	var all func(c *cobra.Command)
+	all = func(c *cobra.Command) {
+		args := append(strings.Fields(c.CommandPath())[1:], "--help")
+		if status, out, errs := cli(t, &app{}, args...); status != exitOK || errs != "" || !strings.Contains(out, "exit status is") {
+			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
+		}
+		for _, sub := range c.Commands() {
+			all(sub)
+		}
+	}
+	all((&app{getenv: func(string) string { return "" }}).root())
 }
 
 func TestHelp(t *testing.T) {

@@ -7,7 +7,8 @@
 // order: 130 after an interrupt.
 //
 // Environment: PIPPIN_PLUGIN_DIR is a list of folders that are searched for
-// plugins first, PIPPIN_CACHE the folder that keeps inputs between runs.
+// plugins first, PIPPIN_CACHE the folder that keeps inputs between runs, TMPDIR
+// the folder for plugins' sockets.
 package main
 
 import (

@@ -97,6 +97,9 @@ func barLine(stage string, done, total int, took time.Duration) string {
 
 // clear removes the line, so that something else can be written.
 func (p *progressBar) clear() {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.drawn {
@@ -109,12 +112,23 @@ func (p *progressBar) clear() {
 // stderr. When ctx ended it, the error says how much there is.
 func watched[R any](ctx context.Context, a *app, do func(bench.Progress, func(note string)) ([]R, error)) ([]R, error) {
 	bar := newProgress(a.stderr)
-	results, err := do(bar.set, a.note(bar))
+	a.bar.Store(bar)
+	results, err := do(bar.set, a.note)
 	bar.close()
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("interrupted: %d results so far", len(results))
 	}
 	return results, err
+}
+
+// doing is the stage that was set last.
+func (p *progressBar) doing() string {
+	if p == nil {
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stage
 }
 
 // close removes the line for good.

@@ -50,7 +50,7 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	flags.IntVar(&f.count, "count", 5, "timed proofs, after one to warm up")
 	flags.StringVar(&f.format, "format", "table", "table, json")
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
-	flags.StringVar(&f.cache, "cache", "", "folder that keeps keys between runs (default $PIPPIN_CACHE or the user's cache folder)")
+	flags.StringVar(&f.cache, "cache", "", cacheHelp)
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
 	completes(c, "curve", backend.Curves(), "all")
 	completes(c, "system", bench.Systems())
@@ -111,7 +111,8 @@ func (a *app) prove(ctx context.Context, f proveFlags) error {
 	if len(record.Runs) == 0 {
 		return err
 	}
-	table := func(w io.Writer) error { return bench.WriteProveTable(w, width(w), record.Machine, record.Runs) }
+	record.Cut = bench.CutBy(ctx, err)
+	table := func(w io.Writer) error { return bench.WriteProveTable(w, width(w), record) }
 	format := table
 	if f.format == "json" {
 		format = record.WriteJSON

@@ -8,6 +8,9 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,9 +34,13 @@ type app struct {
 	pluginDirs []string
 	verbose    bool
 
-	// open, available and discover replace what this machine has, for tests.
+	bar    atomic.Pointer[progressBar] // of the command; nil where there is none
+	saying sync.Mutex                  // of notes
+
+	// open, available, free and discover replace what this machine has, for tests.
 	open      msm.Opener
 	available func() (uint64, bool)
+	free      func(dir string) (uint64, bool)
 	discover  func(dirs []string, path string) []found
 }
 
@@ -48,7 +55,12 @@ func run(ctx context.Context, a *app, args []string) int {
 	root.SetArgs(args)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	done := make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() { a.sayWhy(ctx, done) })
 	err := root.ExecuteContext(ctx)
+	close(done)
+	waiting.Wait()
 	if err == nil {
 		return exitOK
 	}
@@ -94,13 +106,8 @@ func oneLine(err error) string {
 
 func (a *app) root() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "msm",
-		Short: "Measure and verify backends for multi-scalar multiplication",
-		Long: `Measure and verify backends for multi-scalar multiplication.
-
-The exit status is 0 when all went well, 1 when a check failed or something did
-not work, 2 when the command line was wrong or asked for more than the machine
-has, and 128 and the signal's number after a signal that ended it in order.`,
+		Use:           "msm",
+		Short:         "Measure and verify backends for multi-scalar multiplication",
 		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -125,9 +132,26 @@ has, and 128 and the signal's number after a signal that ended it in order.`,
 	flags.StringSliceVar(&a.pluginDirs, "plugin-dir", filepath.SplitList(a.getenv("PIPPIN_PLUGIN_DIR")),
 		"folders searched for msm-backend-NAME before the command's own folder and PATH (default $PIPPIN_PLUGIN_DIR)")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what backends and plugins do to stderr")
-	c.AddCommand(a.benchCommand(), a.verifyCommand(), a.backendsCommand(), a.devicesCommand(), a.versionCommand())
+	c.AddCommand(a.benchCommand(), a.verifyCommand(), a.backendsCommand(), a.devicesCommand(), a.cacheCommand(), a.versionCommand())
+	explainStatus(c)
 	c.AddCommand(a.weaveCommand())
 	return c
+}
+
+// explainStatus puts what the exit status means into the help of every command.
+// Only weave's is another: the tool's.
+func explainStatus(c *cobra.Command) {
+	if c.Long == "" {
+		c.Long = c.Short + "."
+	}
+	c.Long += `
+
+The exit status is 0 when all went well, 1 when a check failed or something did
+not work, 2 when the command line was wrong or asked for more than the machine
+has, and 128 and the signal's number after a signal that ended it in order.`
+	for _, sub := range c.Commands() {
+		explainStatus(sub)
+	}
 }
 
 // noArguments refuses arguments that are no flags.
@@ -154,9 +178,33 @@ func (a *app) logger() *slog.Logger {
 }
 
 // note tells the user something on stderr, past the progress bar.
-func (a *app) note(bar *progressBar) func(string) {
-	return func(s string) {
-		bar.clear()
-		fmt.Fprintln(a.stderr, "msm:", s)
+func (a *app) note(s string) {
+	a.saying.Lock()
+	defer a.saying.Unlock()
+	a.bar.Load().clear()
+	fmt.Fprintln(a.stderr, "msm:", s)
+}
+
+// endsWithin is how long after a signal a command may take to end before it says
+// what it waits for.
+const endsWithin = 300 * time.Millisecond
+
+// sayWhy says what a command waits for that does not end soon after ctx, until
+// done.
+func (a *app) sayWhy(ctx context.Context, done <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+	case <-done:
+		return
 	}
+	select {
+	case <-time.After(endsWithin):
+	case <-done:
+		return
+	}
+	what := "what has begun"
+	if stage := a.bar.Load().doing(); stage != "" {
+		what = stage
+	}
+	a.note(fmt.Sprintf("ending, and waiting for %s; a second signal ends at once", what))
 }

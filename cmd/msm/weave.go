@@ -20,7 +20,8 @@ it compiles. To be used by the go command, in any module:
 
 	go build -toolexec="msm weave" ./...
 
-docs/howto/weave.md says what the program does then.`,
+docs/howto/weave.md says what the program does then. The exit status is the tool's,
+or 1 when the tool could not be run or what it compiles not be woven.`,
 		DisableFlagParsing: true,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 || args[0] == "-h" || args[0] == "--help" {

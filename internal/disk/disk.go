@@ -1,0 +1,26 @@
+// Package disk says how much room there is for files.
+package disk
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Free is the bytes that this process may still write below a folder, which need
+// not be there yet; false where the system does not say.
+func Free(dir string) (uint64, bool) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return 0, false
+	}
+	for {
+		if _, err := os.Stat(dir); err == nil {
+			return free(dir)
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return 0, false
+		}
+		dir = parent
+	}
+}
