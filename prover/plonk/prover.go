@@ -3,6 +3,7 @@ package plonk
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	gnark "github.com/consensys/gnark/backend"
@@ -132,6 +133,19 @@ func NewProver(engine *msm.Engine, ccs constraint.ConstraintSystem, pk ProvingKe
 // gnark's solver runs.
 func (p *Prover) Prove(ctx context.Context, w witness.Witness, opts ...gnark.ProverOption) (Proof, error) {
 	return p.key.Prove(ctx, p.ccs, w, opts)
+}
+
+// ProveAll yields the proof of each full witness, or its error, in the order of the
+// witnesses. At most inFlight of them, at least one, are worked at or waiting to be
+// yielded: with two, one is solved in this process while the backend proves the one
+// before. A witness that fails ends nothing; when ctx ends, the last error says so
+// for all that are left.
+//
+// witnesses is ranged over in a goroutine of its own. Whoever leaves the loop over
+// the proofs waits for the proofs in flight, which are cancelled, and until witnesses
+// yields or ends.
+func (p *Prover) ProveAll(ctx context.Context, witnesses iter.Seq[witness.Witness], inFlight int, opts ...gnark.ProverOption) iter.Seq2[Proof, error] {
+	return p.key.ProveAll(ctx, p.ccs, witnesses, inFlight, opts)
 }
 
 // Close frees what is resident after the proofs in flight. Closing twice is no

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -128,6 +129,53 @@ func (k *Key[P]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w w
 		return none, fmt.Errorf("%w, not when it is made again in this process either: %w (are the verifier's options the prover's?)", ErrNotVerified, err)
 	}
 	return proof, nil
+}
+
+// ProveAll yields the proof of each witness, or its error, in the order of the
+// witnesses, with at most inFlight of them worked at or waiting to be yielded. When
+// ctx ends it says so once for all that are left.
+func (k *Key[P]) ProveAll(ctx context.Context, ccs constraint.ConstraintSystem, witnesses iter.Seq[witness.Witness], inFlight int, opts []gnark.ProverOption) iter.Seq2[P, error] {
+	type result struct {
+		proof P
+		err   error
+	}
+	return func(yield func(P, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		var all sync.WaitGroup
+		var cut bool // before the last witness
+		defer all.Wait()
+		defer cancel()
+		turns := make(chan struct{}, max(1, inFlight))
+		results := make(chan chan result, cap(turns))
+		all.Go(func() {
+			defer close(results)
+			for w := range witnesses {
+				select {
+				case turns <- struct{}{}:
+				case <-ctx.Done():
+					cut = true
+					return
+				}
+				r := make(chan result, 1)
+				results <- r // there is room for as many as have a turn
+				all.Go(func() {
+					proof, err := k.Prove(ctx, ccs, w, opts)
+					r <- result{proof, err}
+				})
+			}
+		})
+		for r := range results {
+			r := <-r
+			<-turns
+			if !yield(r.proof, r.err) {
+				return
+			}
+		}
+		if cut {
+			var none P
+			yield(none, backend.Ended(ctx))
+		}
+	}
 }
 
 // again proves in this process.
