@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/big"
 	"runtime"
 	"slices"
@@ -43,6 +44,9 @@ type ProveConfig struct {
 
 	// Count is the number of timed proofs after one that is not timed.
 	Count int
+	// InFlight, when above one, has as many proofs made again with that many in
+	// flight, for the time a proof then takes of a stream of them.
+	InFlight int
 	// CacheDir keeps keys between runs: setting one up can take minutes.
 	CacheDir string
 
@@ -93,6 +97,8 @@ func (c *ProveConfig) Validate() error {
 		return bad("nothing to measure: backends, circuits and curves must be given")
 	case c.Count < 1:
 		return bad("a count of %d proofs", c.Count)
+	case c.InFlight < 0:
+		return bad("%d proofs in flight", c.InFlight)
 	}
 	for i, b := range c.Backends {
 		if slices.Contains(c.Backends[:i], b) {
@@ -166,6 +172,11 @@ type ProveRun struct {
 	// PLONK's are on the backend.
 	FFT     float64 `json:"fft_ms,omitempty"`
 	LoadKey float64 `json:"load_key_ms"` // once for all proofs
+
+	// InFlight is how many proofs were in flight in a stream of several times Count,
+	// and PerProof the time that it took, divided by their number.
+	InFlight int     `json:"in_flight,omitempty"`
+	PerProof float64 `json:"per_proof_ms,omitempty"`
 
 	// Speedup is Stock / Median.
 	Speedup float64 `json:"speedup"`
@@ -243,10 +254,13 @@ type contender struct {
 	merge   Merge
 	meter   *meter
 	prove   func() (any, error)
+	stream  func() iter.Seq2[any, error]
 	load    time.Duration
 	samples []time.Duration
 	msm     []time.Duration
-	refused int
+	// perProof is the time of a stream divided by its proofs.
+	perProof time.Duration
+	refused  int
 }
 
 // proveOn measures one circuit on one curve.
@@ -288,7 +302,8 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 			}
 			defer func() { err = errors.Join(err, p.Close()) }()
 			ours = append(ours, &contender{engine: e, merge: merge, meter: meters[e.name], load: time.Since(start),
-				prove: func() (any, error) { return p.prove(ctx, full) }})
+				prove:  func() (any, error) { return p.prove(ctx, full) },
+				stream: func() iter.Seq2[any, error] { return p.proveAll(ctx, full, streamLength*cfg.Count, cfg.InFlight) }})
 		}
 	}
 
@@ -322,6 +337,15 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 			}
 		}
 		cfg.Progress.tell(stage, total, total)
+		if cfg.InFlight < 2 {
+			return nil
+		}
+		for i, c := range ours {
+			cfg.Progress.tell(fmt.Sprintf("%s %v: %d proofs in flight", s.name, curve, cfg.InFlight), i, len(ours))
+			if err := c.streamed(k.keys, public); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
 	err = rounds()
@@ -337,6 +361,9 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 			r := c.result(gnark, Median(solve), Median(fft))
 			if transforms == nil {
 				r.FFT = 0
+			}
+			if c.perProof > 0 {
+				r.InFlight, r.PerProof = cfg.InFlight, millis(c.perProof)
 			}
 			r.Op, r.Circuit, r.Curve, r.Constraints = cfg.system(), s.name, curve.String(), k.ccs.GetNbConstraints()
 			runs = append(runs, r)
@@ -365,6 +392,30 @@ func (c *contender) once(timed bool, k keys, public witness.Witness) error {
 	}
 	if timed {
 		c.samples, c.msm = append(c.samples, took), append(c.msm, busy)
+	}
+	return nil
+}
+
+// streamLength is how many times Count proofs a stream has: what its ends lack of
+// proofs in flight should not weigh.
+const streamLength = 4
+
+// streamed makes a stream of proofs, and verifies them outside of its time.
+func (c *contender) streamed(k keys, public witness.Witness) error {
+	runtime.GC()
+	start := time.Now()
+	var proofs []any
+	for p, err := range c.stream() {
+		if err != nil {
+			return fmt.Errorf("backend %s: %w", c.name, err)
+		}
+		proofs = append(proofs, p)
+	}
+	c.perProof = time.Since(start) / time.Duration(len(proofs))
+	for _, p := range proofs {
+		if k.verify(p, public) != nil {
+			c.refused++
+		}
 	}
 	return nil
 }

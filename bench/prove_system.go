@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 
@@ -61,6 +62,8 @@ type keys interface {
 // proverOn is a prover on a backend.
 type proverOn interface {
 	prove(context.Context, witness.Witness) (any, error)
+	// proveAll proves a witness several times, in flight together.
+	proveAll(ctx context.Context, w witness.Witness, times, inFlight int) iter.Seq2[any, error]
 	Close() error
 }
 
@@ -119,6 +122,10 @@ type groth16On struct{ *groth16.Prover }
 
 func (p groth16On) prove(ctx context.Context, w witness.Witness) (any, error) { return p.Prove(ctx, w) }
 
+func (p groth16On) proveAll(ctx context.Context, w witness.Witness, times, inFlight int) iter.Seq2[any, error] {
+	return untyped(p.ProveAll(ctx, repeated(w, times), inFlight))
+}
+
 type plonkKeys struct {
 	curve ecc.ID
 	pk    stockplonk.ProvingKey
@@ -163,3 +170,21 @@ func (k *plonkKeys) prover(e *msm.Engine, ccs constraint.ConstraintSystem, _ Mer
 type plonkOn struct{ *plonk.Prover }
 
 func (p plonkOn) prove(ctx context.Context, w witness.Witness) (any, error) { return p.Prove(ctx, w) }
+
+func (p plonkOn) proveAll(ctx context.Context, w witness.Witness, times, inFlight int) iter.Seq2[any, error] {
+	return untyped(p.ProveAll(ctx, repeated(w, times), inFlight))
+}
+
+func repeated(w witness.Witness, times int) iter.Seq[witness.Witness] {
+	return slices.Values(slices.Repeat([]witness.Witness{w}, times))
+}
+
+func untyped[P any](proofs iter.Seq2[P, error]) iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		for p, err := range proofs {
+			if !yield(p, err) {
+				return
+			}
+		}
+	}
+}

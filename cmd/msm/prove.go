@@ -18,6 +18,7 @@ type proveFlags struct {
 
 	hashes int
 	count  int
+	flying int
 	format string
 	out    string
 	cache  string
@@ -48,6 +49,7 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	flags.StringVar(&f.merge, "merge", "auto", "Groth16's merging of equal bases and scalars: auto (where it pays), never"+several)
 	flags.IntVar(&f.hashes, "hashes", 256, "length of the chain of hashes that the circuit mimc is")
 	flags.IntVar(&f.count, "count", 5, "timed proofs, after one to warm up")
+	flags.IntVar(&f.flying, "in-flight", 0, "from 2 on: also a stream of proofs, that many at a time")
 	flags.StringVar(&f.format, "format", "table", "table, json")
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.cache, "cache", "", cacheHelp)
@@ -66,7 +68,7 @@ func (f *proveFlags) config() (c bench.ProveConfig, err error) {
 	if err := oneOf("format", f.format, "table", "json"); err != nil {
 		return c, err
 	}
-	c.Hashes, c.Count = f.hashes, f.count
+	c.Hashes, c.Count, c.InFlight = f.hashes, f.count, f.flying
 	if c.System, err = bench.ParseSystem(f.system); err != nil {
 		return c, err
 	}

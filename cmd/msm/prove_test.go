@@ -28,7 +28,7 @@ func TestProveTable(t *testing.T) {
 }
 
 func TestProveJSON(t *testing.T) {
-	status, out, errs := cli(t, &app{}, tinyProof(t, "--format", "json", "--curve", "bls12-381", "--commit", "abc")...)
+	status, out, errs := cli(t, &app{}, tinyProof(t, "--format", "json", "--curve", "bls12-381", "--commit", "abc", "--in-flight", "2")...)
 	var r bench.Record[bench.ProveRun]
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
@@ -38,7 +38,8 @@ func TestProveJSON(t *testing.T) {
 	if len(r.Runs) != 1 || r.Machine.Commit == "" || len(r.Machine.Backends) != 1 {
 		t.Fatalf("%+v", r)
 	}
-	if run := r.Runs[0]; !run.Verified || run.Op != "groth16" || run.Curve != "bls12-381" || run.Count != 2 || run.Stock <= 0 {
+	if run := r.Runs[0]; !run.Verified || run.Op != "groth16" || run.Curve != "bls12-381" || run.Count != 2 || run.Stock <= 0 ||
+		run.InFlight != 2 || run.PerProof <= 0 {
 		t.Errorf("%+v", run)
 	}
 }
@@ -58,7 +59,7 @@ func TestProveBadProof(t *testing.T) {
 
 func TestProveUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"--circuit", "x"}, {"--format", "gobench"}, {"--count", "0"}, {"--hashes", "0"}, {"--backend", ""}, {"--curve", "x"}, {"--merge", "x"}, {"x"},
+		{"--circuit", "x"}, {"--format", "gobench"}, {"--count", "0"}, {"--in-flight", "-1"}, {"--hashes", "0"}, {"--backend", ""}, {"--curve", "x"}, {"--merge", "x"}, {"x"},
 		{"--out", filepath.Join(t.TempDir(), "missing", "r.json")},
 	} {
 		if status, out, errs := cli(t, &app{}, tinyProof(t, args...)...); status != exitUsage || out != "" || !strings.HasPrefix(errs, "msm: ") {
