@@ -117,7 +117,7 @@ func (k killedAtStart) Unwrap() error { return k.error }
 func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 	logger := spec.Logger.With("plugin", spec.Name)
 	log := newPluginLog(logger)
-	if err := placeForSocket(os.TempDir()); err != nil {
+	if err := CheckTemp(os.TempDir()); err != nil {
 		return nil, err
 	}
 	channel, theirs, err := shm.Pair()
@@ -211,9 +211,10 @@ const (
 	socketName    = "/plugin-dir4294967295/plugin4294967295"
 )
 
-// placeForSocket refuses a folder whose path leaves no room for a socket's, and one
-// that cannot be written.
-func placeForSocket(tmp string) error {
+// CheckTemp refuses a folder for temporary files (os.TempDir) in which a plugin's
+// socket cannot be: one whose path leaves no room for it, and one that cannot be
+// written. Open does so with backend.ErrUnavailable.
+func CheckTemp(tmp string) error {
 	if most := maxSocketPath - len(socketName); len(tmp) > most {
 		return fmt.Errorf("%w: the path of the folder for temporary files has %d bytes, with more than %d the path of a plugin's socket gets too long; set TMPDIR to a shorter one: %s",
 			backend.ErrUnavailable, len(tmp), most, tmp)

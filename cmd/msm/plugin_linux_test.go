@@ -60,6 +60,11 @@ func TestThroughThePlugin(t *testing.T) {
 		t.Errorf("status %d, %s\n%s", status, errs, out)
 	}
 
+	status, out, errs = cli(t, &app{}, "doctor", "--plugin-dir", dir, "--backend", "plugin:cpu", "--curve", "bls12-381")
+	if status != exitOK || errs != "" || !strings.Contains(out, "SHA-256 ") || !strings.Contains(out, "200 points right") {
+		t.Errorf("status %d, %s\n%s", status, errs, out)
+	}
+
 	status, out, errs = cli(t, &app{}, "backends", "--plugin-dir", dir, "--format", "json")
 	var states []backendState
 	if err := json.Unmarshal([]byte(out), &states); status != exitOK || err != nil {

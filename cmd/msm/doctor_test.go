@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/doctor"
+)
+
+func diagnose(t *testing.T, a *app, args ...string) (int, diagnosis) {
+	t.Helper()
+	status, out, errs := cli(t, a, append([]string{"doctor", "--json", "--curve", "bn254", "--group", "g1"}, args...)...)
+	var d diagnosis
+	if err := json.Unmarshal([]byte(out), &d); err != nil {
+		t.Fatalf("status %d, %v: %s%s", status, err, out, errs)
+	}
+	if (status == exitOK) != d.Ready || (status == exitFailed) == d.Ready || d.Ready != (errs == "") {
+		t.Errorf("status %d, ready %v, %s", status, d.Ready, errs)
+	}
+	return status, d
+}
+
+// finding is the first of a check and a state.
+func (d diagnosis) finding(check string, s doctor.State) string {
+	for _, f := range d.Findings {
+		if f.Check == check && f.State == s {
+			return f.Found
+		}
+	}
+	return ""
+}
+
+func TestDoctor(t *testing.T) {
+	nothing := func([]string, string) []found { return nil }
+	a := &app{open: wrongOpener, discover: nothing}
+	if status, d := diagnose(t, a); status != exitOK || !strings.HasPrefix(d.finding("backend cpu", doctor.OK), "opens: gnark-crypto") || d.finding("program", doctor.OK) != versionText() {
+		t.Errorf("status %d, %+v", status, d)
+	}
+	if status, d := diagnose(t, a, "--backend", "cpu,wrong"); status != exitFailed || !strings.Contains(d.finding("backend wrong", doctor.Failed), "WRONG") {
+		t.Errorf("status %d, %+v", status, d)
+	}
+	if status, d := diagnose(t, a, "--backend", "other"); status != exitFailed || !strings.Contains(d.finding("backend other", doctor.Failed), "unknown backend") {
+		t.Errorf("status %d, %+v", status, d)
+	}
+	// A plugin that must not be started has failed, if it is wanted.
+	bad := func([]string, string) []found {
+		return []found{{name: "cuda", path: "/x/msm-backend-cuda", problem: errors.New("others can write")}}
+	}
+	if status, d := diagnose(t, &app{open: wrongOpener, discover: bad}); status != exitFailed || d.finding("plugin cuda", doctor.Failed) == "" {
+		t.Errorf("status %d, %+v", status, d)
+	}
+	if status, d := diagnose(t, &app{open: wrongOpener, discover: bad}, "--backend", "cpu"); status != exitOK || d.finding("plugin cuda", doctor.Note) == "" {
+		t.Errorf("status %d, %+v", status, d)
+	}
+	// What is not installed.
+	if status, d := diagnose(t, &app{}, "--backend", "plugin:none"); status != exitFailed || d.finding("backend plugin:none", doctor.Failed) != "not installed" {
+		t.Errorf("status %d, %+v", status, d)
+	}
+}
+
+func TestDoctorText(t *testing.T) {
+	nothing := func([]string, string) []found { return nil }
+	a := &app{open: wrongOpener, discover: nothing}
+	status, out, errs := cli(t, a, "doctor", "--curve", "bn254", "--group", "g1")
+	if status != exitOK || errs != "" || !strings.HasSuffix(out, "\nReady.\n") || !strings.Contains(out, "-> nothing but the backend cuda needs") {
+		t.Errorf("status %d, %s%s", status, errs, out)
+	}
+	if status, out, errs = cli(t, a, "doctor", "--curve", "bn254", "--quiet"); status != exitOK || out+errs != "" {
+		t.Errorf("quiet: status %d, %s%s", status, errs, out)
+	}
+	status, out, errs = cli(t, a, "doctor", "--curve", "bn254", "--group", "g1", "-q", "--backend", "wrong")
+	if status != exitFailed || strings.Count(out, "\n") != 2 || errs != "msm: not ready\n" {
+		t.Errorf("quiet: status %d, %s%s", status, errs, out)
+	}
+	for _, args := range [][]string{{"--curve", "bn255"}, {"--json", "--quiet"}, {"--timeout", "soon"}, {"more"}} {
+		if status, _, _ := cli(t, a, append([]string{"doctor"}, args...)...); status != exitUsage {
+			t.Errorf("%v: status %d", args, status)
+		}
+	}
+}
+
+// TestDoctorEnds: a backend that does not answer has failed when the time is over.
+func TestDoctorEnds(t *testing.T) {
+	hangs := func(ctx context.Context, _ string) (backend.Backend, error) {
+		<-ctx.Done()
+		return nil, backend.Ended(ctx)
+	}
+	begin := time.Now()
+	status, d := diagnose(t, &app{open: hangs, discover: func([]string, string) []found { return nil }}, "--timeout", "10ms", "--backend", "cpu")
+	if status != exitFailed || !strings.Contains(d.finding("backend cpu", doctor.Failed), "no answer within 10ms (--timeout)") || time.Since(begin) > 20*time.Second {
+		t.Errorf("status %d after %v, %+v", status, time.Since(begin), d)
+	}
+}
