@@ -1,4 +1,4 @@
-// Command proverserver proves one witness after the other in several
+// Command proverserver proves, by Groth16 or PLONK, one witness after the other in several
 // goroutines, as a server would, while the backend is changed from the CPU to
 // a plugin and back and the plugin's process is killed in between. Every proof
 // is verified with gnark. It prints what happened when.
@@ -24,11 +24,12 @@ import (
 
 type options struct {
 	links, workers, proofs, kills int
-	plugin, plugins               string
+	system, plugin, plugins       string
 }
 
 func main() {
 	var o options
+	flag.StringVar(&o.system, "system", "groth16", "groth16 or plonk")
 	flag.IntVar(&o.links, "links", 8, "MiMC hashes in the circuit, 330 constraints each")
 	flag.IntVar(&o.workers, "workers", 3, "proofs made at the same time")
 	flag.IntVar(&o.proofs, "proofs", 30, "proofs before each change")
@@ -70,7 +71,7 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 
-	s, err := newServer(engine, o.links)
+	s, err := newServer(engine, o.system, o.links)
 	if err != nil {
 		return err
 	}

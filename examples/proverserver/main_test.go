@@ -16,14 +16,21 @@ func TestServer(t *testing.T) {
 		t.Skip(why)
 	}
 	logger.Disable()
-	var out bytes.Buffer
-	err := run(t.Context(), io.MultiWriter(&out, t.Output()), options{links: 2, workers: 3, proofs: 10, kills: 2, plugin: demo.Plugin})
-	if err != nil {
-		t.Fatal(err)
+	for system, kills := range map[string]int{"groth16": 2, "plonk": 3} {
+		t.Run(system, func(t *testing.T) {
+			var out bytes.Buffer
+			err := run(t.Context(), io.MultiWriter(&out, t.Output()), options{system: system, links: 2, workers: 3, proofs: 10, kills: kills, plugin: demo.Plugin})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []string{"swapped: plugin:cpu", "restarted: plugin:cpu", "swapped: cpu", "all verified"} {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("the output has no %q", want)
+				}
+			}
+		})
 	}
-	for _, want := range []string{"swapped: plugin:cpu", "restarted: plugin:cpu", "swapped: cpu", "all verified"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the output has no %q", want)
-		}
+	if err := run(t.Context(), io.Discard, options{system: "x", plugin: demo.Plugin}); err == nil {
+		t.Error("a proof system that is unknown is taken")
 	}
 }

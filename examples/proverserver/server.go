@@ -13,11 +13,9 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	bn254mimc "github.com/consensys/gnark-crypto/ecc/bn254/fr/mimc"
 	"github.com/consensys/gnark/frontend"
-	"github.com/consensys/gnark/frontend/cs/r1cs"
 	"github.com/consensys/gnark/std/hash/mimc"
 
 	"github.com/pippin-zk/pippin/msm"
-	"github.com/pippin-zk/pippin/prover/groth16"
 )
 
 // chain says "I know where this chain of hashes begins". It commits to the
@@ -50,8 +48,7 @@ func (c *chain) Define(api frontend.API) error {
 // server proves for one circuit.
 type server struct {
 	links    int
-	prover   *groth16.Prover
-	vk       groth16.VerifyingKey
+	system   *system
 	started  atomic.Uint64
 	verified atomic.Uint64
 
@@ -59,20 +56,12 @@ type server struct {
 	err error // the first
 }
 
-func newServer(engine *msm.Engine, links int) (*server, error) {
-	ccs, err := frontend.Compile(ecc.BN254.ScalarField(), r1cs.NewBuilder, &chain{links: links})
-	if err != nil {
-		return nil, err
-	}
-	pk, vk, err := groth16.Setup(ccs)
-	if err != nil {
-		return nil, err
-	}
-	prover, err := groth16.NewProver(engine, ccs, pk)
-	return &server{links: links, prover: prover, vk: vk}, err
+func newServer(engine *msm.Engine, system string, links int) (*server, error) {
+	y, err := newSystem(system, engine, &chain{links: links})
+	return &server{links: links, system: y}, err
 }
 
-func (s *server) close() error { return s.prover.Close() }
+func (s *server) close() error { return s.system.close() }
 
 // work proves in n goroutines until ctx ends. The channel gives the first
 // error, or nil, when all have ended.
@@ -115,7 +104,7 @@ func (s *server) one(ctx context.Context, start uint64) error {
 	if err != nil {
 		return err
 	}
-	proof, err := s.prover.Prove(ctx, w)
+	proof, err := s.system.prove(ctx, w)
 	if err != nil {
 		return fmt.Errorf("request %d: %w", start, err)
 	}
@@ -123,7 +112,7 @@ func (s *server) one(ctx context.Context, start uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := groth16.Verify(proof, s.vk, public); err != nil {
+	if err := s.system.verify(proof, public); err != nil {
 		return fmt.Errorf("request %d: %w", start, err)
 	}
 	return nil
