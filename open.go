@@ -92,8 +92,8 @@ func (p *plugins) open(ctx context.Context, name, at string) (backend.Backend, e
 	if err != nil {
 		p.leave(at)
 		var none *plugin.NotFoundError
-		if at == "cuda" && errors.As(err, &none) {
-			err = fmt.Errorf("%w; \"make plugin-cuda\" in the sources of pippin builds it, its place is beside this program, in PATH or in a folder that is named for plugins", err)
+		if errors.As(err, &none) && len(none.Unusable) == 0 && !strings.ContainsRune(at, filepath.Separator) {
+			err = fmt.Errorf("%w; %sits place is beside this program, in PATH or in a folder that is named for plugins", err, builtBy[at])
 		}
 		return nil, err
 	}
@@ -104,6 +104,12 @@ func (p *plugins) open(ctx context.Context, name, at string) (backend.Backend, e
 		return nil, fmt.Errorf("%w: plugin %s: not a plugin's client", backend.ErrUnavailable, at)
 	}
 	return &named{Client: client, name: name, left: sync.OnceFunc(func() { p.leave(at) })}, nil
+}
+
+// builtBy says what builds pippin's own plugins.
+var builtBy = map[string]string{
+	"cpu":  "\"make build\" in the sources of pippin builds it, ",
+	"cuda": "\"make plugin-cuda\" in the sources of pippin builds it, ",
 }
 
 func (p *plugins) enter(at string) *supervised {

@@ -62,13 +62,13 @@ func WritePlot(w io.Writer, format string, r Record[Run]) error {
 		return fmt.Errorf("plots are %s, not %q", strings.Join(PlotFormats, " or "), format)
 	}
 	p := plot.New()
-	p.Title.Text = "Multi-scalar multiplication, median time: " + common + "\n" + fmt.Sprintf("%s, %d cores", r.Machine.CPU, r.Machine.Cores)
+	p.Title.Text = "Multi-scalar multiplication, median time: " + common + "\n" + computedOn(r)
 	if r.Cut != "" {
 		p.Title.Text += ", cut short by an " + string(r.Cut)
 	}
 	p.X.Label.Text = "points"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(sizeTicks), plot.TickerFunc(timeTicks)
+	p.X.Tick.Marker, p.Y.Tick.Marker = sizeTicks(r.Runs), plot.TickerFunc(timeTicks)
 	legend := plot.NewLegend()
 	legend.Top, legend.Left, legend.YOffs = true, true, -0.5*vg.Inch
 	legend.Padding = 0.04 * vg.Inch
@@ -119,10 +119,52 @@ func round(v float64, to func(float64) float64) float64 {
 	return steps[k] * math.Pow(10, e)
 }
 
-// sizeTicks are the powers of two of an axis, at most a dozen.
-func sizeTicks(lo, hi float64) (ticks []plot.Tick) {
+// computedOn names the devices of the runs. A processor's has the number of cores.
+func computedOn(r Record[Run]) string {
+	var all []string
+	for _, run := range r.Runs {
+		name := cmp.Or(run.Device, r.Machine.CPU)
+		if name == r.Machine.CPU {
+			name = fmt.Sprintf("%s, %d cores", name, r.Machine.Cores)
+		}
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// mostTicks is how many sizes an axis names.
+const mostTicks = 12
+
+// sizeTicks are the sizes that were measured where there is room for them, or else
+// powers of two.
+func sizeTicks(runs []Run) plot.TickerFunc {
+	var sizes []int
+	for _, r := range runs {
+		sizes = append(sizes, r.N)
+	}
+	slices.Sort(sizes)
+	sizes = slices.Compact(sizes)
+	room := len(sizes) <= mostTicks
+	for i := 1; i < len(sizes); i++ {
+		room = room && sizes[i] >= 2*sizes[i-1]
+	}
+	if !room {
+		return powerTicks
+	}
+	return func(_, _ float64) (ticks []plot.Tick) {
+		for _, n := range sizes {
+			ticks = append(ticks, plot.Tick{Value: float64(n), Label: FormatSize(n)})
+		}
+		return ticks
+	}
+}
+
+// powerTicks are the powers of two of an axis, at most mostTicks.
+func powerTicks(lo, hi float64) (ticks []plot.Tick) {
 	first, last := int(math.Ceil(math.Log2(lo)-1e-9)), int(math.Floor(math.Log2(hi)+1e-9))
-	for e, step := first, max(1, (last-first)/12+1); e <= last; e += step {
+	for e, step := first, max(1, (last-first)/mostTicks+1); e <= last; e += step {
 		ticks = append(ticks, plot.Tick{Value: math.Exp2(float64(e)), Label: fmt.Sprintf("2^%d", e)})
 	}
 	return ticks

@@ -220,6 +220,33 @@ func TestPlot(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 
+	// The title names what computed, the axis what was measured.
+	one[0].Device, one[0].N = "A GPU", 1000000
+	b.Reset()
+	if err := WritePlot(&b, "svg", Record[Run]{Machine: r.Machine, Runs: one}); err != nil {
+		t.Fatal(err)
+	}
+	if got = texts(t, b.Bytes()); !slices.Contains(got, "A GPU") || !slices.Contains(got, "1000000") || slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "2^") }) {
+		t.Errorf("%q", got)
+	}
+	both := append(slices.Clone(one), Run{Backend: "cpu", Device: r.Machine.CPU, N: 1 << 14, Median: 2})
+	if got, want := computedOn(Record[Run]{Machine: r.Machine, Runs: both}), "A GPU; Some CPU <4>, 4 cores"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for want, sizes := range map[string][]int{"1000 2^20": {1 << 20, 1000, 1000}, "2^10 2^11": {1 << 10, 1<<10 + 1, 1 << 11}} {
+		var runs []Run
+		for _, n := range sizes {
+			runs = append(runs, Run{N: n})
+		}
+		var labels []string
+		for _, tick := range sizeTicks(runs).Ticks(float64(slices.Min(sizes)), float64(slices.Max(sizes))) {
+			labels = append(labels, tick.Label)
+		}
+		if got := strings.Join(labels, " "); got != want {
+			t.Errorf("%v has ticks %q, want %q", sizes, got, want)
+		}
+	}
+
 	var many []Run
 	for i := range 60 {
 		run := one[0]

@@ -68,6 +68,9 @@ type NotFoundError struct {
 }
 
 func (e *NotFoundError) Error() string {
+	if len(e.Looked) == 1 && len(e.Unusable) == 0 {
+		return fmt.Sprintf("%v: no plugin %s: there is no %s", backend.ErrUnavailable, e.File, e.Looked[0])
+	}
 	text := fmt.Sprintf("%v: no plugin %s in %d places", backend.ErrUnavailable, e.File, len(e.Looked)+len(e.Unusable))
 	if len(e.Unusable) > 0 {
 		text += " can be used: " + strings.Join(e.Unusable, "; ")
@@ -81,6 +84,9 @@ func (e *NotFoundError) Unwrap() error { return backend.ErrUnavailable }
 // Details is a line for each place where there was none.
 func (e *NotFoundError) Details() []string {
 	var lines []string
+	if len(e.Looked)+len(e.Unusable) == 1 {
+		return nil // Error has it
+	}
 	for _, path := range e.Looked {
 		lines = append(lines, path+": not there")
 	}
@@ -254,7 +260,7 @@ func (s *Search) wanted(abs, real string) (string, error) {
 func parseSum(s string) (string, error) {
 	sum, err := hex.DecodeString(strings.TrimSpace(s))
 	if err != nil || len(sum) != sha256.Size {
-		return "", fmt.Errorf("%.80q is not a SHA-256 in hexadecimal", s)
+		return "", fmt.Errorf("%.80q is not a SHA-256 in hexadecimal, as sha256sum writes it", s)
 	}
 	return hex.EncodeToString(sum), nil
 }

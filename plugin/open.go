@@ -295,7 +295,7 @@ func verify(f Found) error {
 		return fmt.Errorf("checksum: %w", err)
 	}
 	if sum != f.want {
-		return fmt.Errorf("%w: %s is not the file with SHA-256 %s", goplugin.ErrChecksumsDoNotMatch, f.Path, f.want)
+		return fmt.Errorf("%w: %s is not the file with SHA-256 %s; install that, or where this one is right write its checksum anew", goplugin.ErrChecksumsDoNotMatch, f.Path, f.want)
 	}
 	return nil
 }

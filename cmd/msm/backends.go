@@ -47,7 +47,11 @@ func (a *app) backendsCommand() *cobra.Command {
 	return a.listCommand("backends", "List the backends in this program and the plugins found, and whether they open", writeBackends,
 		func(states []backendState) any { return states },
 		func(s []backendState) error {
-			return fmt.Errorf("%d of the backends above do not open", len(s))
+			var names []string
+			for _, s := range s {
+				names = append(names, s.Name)
+			}
+			return fmt.Errorf("backends that do not open: %s", strings.Join(names, ", "))
 		})
 }
 

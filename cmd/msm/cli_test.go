@@ -339,7 +339,7 @@ func TestBackendsAndDevices(t *testing.T) {
 		}[key]
 	}
 	status, out, errs := cli(t, a, "backends")
-	if status != exitFailed || errs != "msm: 1 of the backends above do not open\n" {
+	if status != exitFailed || errs != "msm: backends that do not open: plugin:y\n" {
 		t.Fatalf("status %d, %s", status, errs)
 	}
 	for _, want := range []string{"cpu", "reference", "plugin:x", "not installed", "abababababab, verified", "plugin:y", "cdcdcdcdcdcd, not verified", "does not open", "anyone may write to /p"} {

@@ -75,6 +75,9 @@ func tryReplace(path string) error {
 	if err != nil {
 		return err
 	}
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return err
+	}
 	if f, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/consensys/gnark/logger"
 	"github.com/spf13/cobra"
@@ -42,7 +43,7 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 		RunE: func(c *cobra.Command, _ []string) error { return a.prove(c.Context(), f) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.system, "system", string(bench.Groth16), names(bench.Systems()))
+	flags.StringVar(&f.system, "system", string(bench.Groth16), strings.Join(texts(bench.Systems()), ", "))
 	flags.StringVar(&f.circuits, "circuit", "mimc", names(bench.Circuits()))
 	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
@@ -69,9 +70,10 @@ func (f *proveFlags) config() (c bench.ProveConfig, err error) {
 		return c, err
 	}
 	c.Hashes, c.Count, c.InFlight = f.hashes, f.count, f.flying
-	if c.System, err = bench.ParseSystem(f.system); err != nil {
+	if err := oneOf("system", f.system, texts(bench.Systems())...); err != nil {
 		return c, err
 	}
+	c.System = bench.System(f.system)
 	if c.Circuits, err = parseList("circuit", f.circuits, bench.Circuits(), bench.ParseCircuit); err != nil {
 		return c, err
 	}

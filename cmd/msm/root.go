@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/bench"
@@ -126,7 +127,14 @@ func (a *app) root() *cobra.Command {
 	c.CompletionOptions.HiddenDefaultCmd = true
 	c.SetVersionTemplate("{{.Version}}\n")
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w, see %s --help", err, c.CommandPath())}
+		var none *pflag.NotExistError
+		question := ""
+		if errors.As(err, &none) {
+			var flags []string
+			c.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, "--"+f.Name) })
+			question = meant("--"+none.GetSpecifiedName(), flags)
+		}
+		return usageError{fmt.Errorf("%w, see %s --help%s", err, c.CommandPath(), question)}
 	})
 	flags := c.PersistentFlags()
 	flags.StringSliceVar(&a.pluginDirs, "plugin-dir", filepath.SplitList(a.getenv("PIPPIN_PLUGIN_DIR")),
