@@ -30,29 +30,13 @@ func (p place) on(e *msm.Engine, c backend.Curve) bool {
 }
 
 // sumOverZ is the sum over Z with the coefficients of the quotient, which never
-// leave the backend: quotient says how they are computed. Its places are the ones
-// that a transform from natural order leaves them at, as Z's points are.
+// leave the backend.
 func (p *prover[P1, J1, P2, J2, S]) sumOverZ(ctx context.Context, sol *solution[S]) (z P1, err error) {
-	n, shift := p.domain.Size, p.domain.Shift
+	n := p.domain.Size
 	_, err = p.vectors.Repeat(ctx, p.engine, 3*n, func(ctx context.Context, s *vector.Session[S]) error {
-		a, b, c := s.New(n), s.New(n), s.New(n)
-		fromValues := vector.Transform[S]{Inverse: true, To: backend.Reversed}
-		toCoset := vector.Transform[S]{From: backend.Reversed, Shift: shift}
 		program := s.Program()
-		for _, v := range []struct {
-			to   vector.Vector[S]
-			from []S
-		}{{a, sol.a}, {b, sol.b}} {
-			program.Write(v.to.Slice(0, len(v.from)), v.from)
-			program.Transform(v.to, v.to, fromValues)
-			program.Transform(v.to, v.to, toCoset)
-		}
-		program.Mul(a, a, b)
-		program.Transform(a, a, vector.Transform[S]{Inverse: true, To: backend.Reversed, Shift: shift})
-		program.Write(c.Slice(0, len(sol.c)), sol.c)
-		program.Transform(c, c, fromValues)
-		program.Map(a, a.Expr().Sub(c.Expr()).Scale(p.fr.InverseOfPowerMinusOne(shift, n)))
-		sum := vector.Commit(program, p.z.table.Bases(), a.Slice(0, n-1))
+		h := p.quotientOn(s, program, sol)
+		sum := vector.Commit(program, p.z.table.Bases(), h.Slice(0, n-1))
 		if err := program.Run(ctx); err != nil {
 			return err
 		}
@@ -60,6 +44,30 @@ func (p *prover[P1, J1, P2, J2, S]) sumOverZ(ctx context.Context, sol *solution[
 		return nil
 	})
 	return z, err
+}
+
+// quotientOn has a program compute what quotient computes, in 3 n elements. The
+// coefficients are at the places where a transform from natural order leaves them,
+// as Z's points are.
+func (p *prover[P1, J1, P2, J2, S]) quotientOn(s *vector.Session[S], program *vector.Program[S], sol *solution[S]) vector.Vector[S] {
+	n, shift := p.domain.Size, p.domain.Shift
+	a, b, c := s.New(n), s.New(n), s.New(n)
+	fromValues := vector.Transform[S]{Inverse: true, To: backend.Reversed}
+	toCoset := vector.Transform[S]{From: backend.Reversed, Shift: shift}
+	for _, v := range []struct {
+		to   vector.Vector[S]
+		from []S
+	}{{a, sol.a}, {b, sol.b}} {
+		program.Write(v.to.Slice(0, len(v.from)), v.from)
+		program.Transform(v.to, v.to, fromValues)
+		program.Transform(v.to, v.to, toCoset)
+	}
+	program.Mul(a, a, b)
+	program.Transform(a, a, vector.Transform[S]{Inverse: true, To: backend.Reversed, Shift: shift})
+	program.Write(c.Slice(0, len(sol.c)), sol.c)
+	program.Transform(c, c, fromValues)
+	program.Map(a, a.Expr().Sub(c.Expr()).Scale(p.fr.InverseOfPowerMinusOne(shift, n)))
+	return a
 }
 
 // choice is which wires A, B and K have points for, where a backend computes. Its

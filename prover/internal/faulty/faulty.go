@@ -15,6 +15,8 @@ import (
 type Backends struct {
 	Bases, Spaces atomic.Int64 // held
 	Loads, Taken  atomic.Int64 // of bases and spaces, so far
+	// Elsewhere has backends say that another process computes.
+	Elsewhere bool
 	// Die is how many calls that compute are left until a backend dies, when above
 	// zero.
 	Die atomic.Int64
@@ -49,6 +51,12 @@ type Backend struct {
 	all           *Backends
 	bases, spaces atomic.Int64
 	dead          atomic.Bool
+}
+
+func (b *Backend) Info() backend.Info {
+	i := b.Backend.Info()
+	i.InProcess = i.InProcess && !b.all.Elsewhere
+	return i
 }
 
 func (b *Backend) gone() error {
