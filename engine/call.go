@@ -38,9 +38,17 @@ func (e *Engine) do(ctx context.Context, c *call, f func(context.Context, *gener
 	if err := e.begin(); err != nil {
 		return "", err
 	}
+	asked := ctx
+	ctx, ended := e.Observe(ctx, Phase{Kind: PhaseCall, Jobs: c.jobs, Points: c.points})
 	defer func() {
+		ended(err)
 		if err != nil {
-			e.sum(func(st *Stats) { st.Failed++ })
+			e.sum(func(st *Stats) {
+				st.Failed++
+				if asked.Err() != nil {
+					st.Canceled++
+				}
+			})
 		}
 		e.end()
 	}()
@@ -105,6 +113,7 @@ func (e *Engine) answered(g *generation) {
 
 // settle draws the consequences of a call's failure on g.
 func (e *Engine) settle(ctx context.Context, c *call, g *generation, err error) then {
+	e.count(g.slot.name, func(b *BackendStats) { b.Failed++ })
 	c.failures = slices.DeleteFunc(c.failures, func(f failed) bool { return f.slot == g.slot })
 	c.failures = append(c.failures, failed{g.slot, fmt.Errorf("backend %s: %w", g.slot.name, err)})
 	e.mu.Lock()
@@ -198,7 +207,7 @@ func (e *Engine) pick(ctx context.Context, c *call) (*generation, error) {
 	}
 	e.sum(func(st *Stats) { st.Waiting++ })
 	defer e.sum(func(st *Stats) { st.Waiting-- })
-	ctx, end := e.observe(ctx, Phase{Kind: PhaseWait, Jobs: c.jobs, Points: c.points})
+	ctx, end := e.Observe(ctx, Phase{Kind: PhaseWait, Jobs: c.jobs, Points: c.points})
 	defer func() { end(err) }()
 	for g == nil && err == nil {
 		t := time.NewTimer(time.Until(until))

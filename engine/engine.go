@@ -156,6 +156,12 @@ func (e *Engine) prefer(s *slot) (closed <-chan struct{}) {
 	defer e.mu.Unlock()
 	old := e.slots
 	e.slots = e.lineUp(s)
+	if old[0].announced && !slices.Contains(e.slots, old[0]) {
+		s.announced = true // what was told of it is to be taken back
+		if s.state == StateReady {
+			s.back()
+		}
+	}
 	if g := old[0].gen; g != nil && !slices.Contains(e.slots, old[0]) {
 		closed = g.closed
 	}
@@ -349,9 +355,21 @@ func (e *Engine) count(name string, f func(*BackendStats)) {
 
 // Stats is the state of the engine now.
 func (e *Engine) Stats() Stats {
+	st, open := e.counted()
+	for i := range st.Backends {
+		if m, ok := backend.As[backend.Metered](open[i]); ok {
+			st.Backends[i].Usage = m.Usage()
+		}
+	}
+	return st
+}
+
+// counted is the state without the backends' own Usage, and those that are open
+// as they stand in Stats.Backends.
+func (e *Engine) counted() (st Stats, open []backend.Backend) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	st := e.stats
+	st = e.stats
 	st.Bases = len(e.bases)
 	spaces := map[string]int64{}
 	for g := range e.generations {
@@ -374,5 +392,11 @@ func (e *Engine) Stats() Stats {
 		}
 	}
 	slices.SortFunc(st.Backends[len(e.slots):], func(a, b BackendStats) int { return cmp.Compare(a.Name, b.Name) })
-	return st
+	open = make([]backend.Backend, len(st.Backends))
+	for i, s := range e.slots {
+		if s.gen != nil {
+			open[i] = s.gen.b
+		}
+	}
+	return st, open
 }

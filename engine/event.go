@@ -18,7 +18,7 @@ const (
 	EventRestart    EventKind = "restarted"    // a backend that was gone is open again
 	EventFailed     EventKind = "failed"       // a call failed on a backend, which stays
 	EventFallback   EventKind = "fell back"    // another backend serves, see Lasting
-	EventReturned   EventKind = "returned"     // the end of a lasting fall-back
+	EventReturned   EventKind = "returned"     // the end of a lasting fall-back: the preferred backend answers again, or Use found one that does
 	EventWrong      EventKind = "wrong answer" // a check refused an answer; the backend is not asked again
 	EventUncompared EventKind = "not compared" // an answer stands that could not be compared
 )

@@ -322,7 +322,7 @@ func (g *generation) ensure(ctx context.Context, b *Bases) (backend.BasesID, err
 // load fills in r.
 func (g *generation) load(ctx context.Context, b *Bases, r *residence) {
 	defer close(r.done)
-	ctx, end := g.e.observe(ctx, Phase{Kind: PhaseLoad, Backend: g.slot.name, Points: b.src.Count})
+	ctx, end := g.e.Observe(ctx, Phase{Kind: PhaseLoad, Backend: g.slot.name, Points: b.src.Count})
 	defer func() { end(r.err) }()
 	if !g.info.Can.HasMSM(b.src.Curve, b.src.Group) {
 		r.err = fmt.Errorf("%w: backend %s has no MSMs of %v %v", backend.ErrUnsupported, g.slot.name, b.src.Curve, b.src.Group)

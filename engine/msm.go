@@ -81,7 +81,7 @@ func (g *generation) msm(ctx context.Context, reqs []Request) ([][]byte, error) 
 	if points == 0 {
 		return out, nil
 	}
-	ctx, end := g.e.observe(ctx, Phase{Kind: PhaseMSM, Backend: g.slot.name, Jobs: len(jobs), Points: points})
+	ctx, end := g.e.Observe(ctx, Phase{Kind: PhaseMSM, Backend: g.slot.name, Jobs: len(jobs), Points: points})
 	out, err := on(ctx, g, func(ctx context.Context, b backend.Backend) ([][]byte, error) { return b.MSM(ctx, jobs) })
 	end(err)
 	if err != nil {
@@ -120,7 +120,7 @@ func pick[T any](from []T, at []int) []T {
 // check applies Config.Check to the answers of g; scalars are those of reqs[i],
 // nil when they cannot be had.
 func (e *Engine) check(ctx context.Context, g *generation, reqs []Request, out [][]byte, scalars func(ctx context.Context, i int) ([]byte, error)) (err error) {
-	ctx, end := e.observe(ctx, Phase{Kind: PhaseCheck, Backend: g.slot.name, Jobs: len(reqs)})
+	ctx, end := e.Observe(ctx, Phase{Kind: PhaseCheck, Backend: g.slot.name, Jobs: len(reqs)})
 	defer func() { end(err) }()
 	for i, r := range reqs {
 		src := &r.Bases.src
@@ -181,7 +181,7 @@ func (e *Engine) compare(ctx context.Context, g *generation, again []Request, ou
 	if last {
 		return nil
 	}
-	ctx, end := e.observe(ctx, Phase{Kind: PhaseCompare, Backend: g.slot.name, Jobs: len(again)})
+	ctx, end := e.Observe(ctx, Phase{Kind: PhaseCompare, Backend: g.slot.name, Jobs: len(again)})
 	defer func() { end(err) }()
 	want, by, err := e.once(ctx, c, again)
 	if err != nil {

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+
+	"github.com/pippin-zk/pippin/backend"
 )
 
 // Observer is told of the phases of calls, to trace or measure them. Its
@@ -26,6 +28,9 @@ type PhaseKind string
 
 // The kinds of phases.
 const (
+	PhaseProve   PhaseKind = "prove"   // a whole proof: a prover's, of Engine.Observe
+	PhaseSolve   PhaseKind = "solve"   // of a proof's constraint system
+	PhaseCall    PhaseKind = "call"    // a whole call, whatever happened to it; those below are parts of it
 	PhaseWait    PhaseKind = "wait"    // for a backend that is ready
 	PhaseLoad    PhaseKind = "load"    // of bases into a backend
 	PhaseMSM     PhaseKind = "msm"     // on a backend
@@ -35,8 +40,9 @@ const (
 	PhaseCompare PhaseKind = "compare" // of an answer with that of another backend
 )
 
-// observe begins a phase.
-func (e *Engine) observe(ctx context.Context, p Phase) (context.Context, func(error)) {
+// Observe begins a phase, as Observer.Begin does: for what stands on the engine
+// and has phases of its own. The function is never nil.
+func (e *Engine) Observe(ctx context.Context, p Phase) (context.Context, func(error)) {
 	if e.cfg.Observer == nil {
 		return ctx, func(error) {}
 	}
@@ -49,6 +55,7 @@ type Stats struct {
 	Waiting   int    // calls that wait for a backend
 	Answered  uint64 // calls
 	Failed    uint64 // calls
+	Canceled  uint64 // calls, of Failed, whose own context had ended
 	FallBacks uint64 // calls that another backend answered than the preferred one
 
 	Checked  uint64 // answers that were checked
@@ -65,6 +72,12 @@ type Stats struct {
 	Backends []BackendStats
 }
 
+// Degraded tells that the preferred backend does not answer: it died and is not
+// open again, could not be opened, or was refused. Calls wait, or go to another.
+func (s Stats) Degraded() bool {
+	return len(s.Backends) > 0 && s.Backends[0].State != StateReady && s.Backends[0].State != StateIdle
+}
+
 // BackendStats is the part of Stats that is about one backend.
 type BackendStats struct {
 	Name     string
@@ -72,6 +85,7 @@ type BackendStats struct {
 	Err      error  // why it is broken or retired
 	InFlight int    // calls on it
 	Answered uint64 // calls
+	Failed   uint64 // calls that it gave no answer to, however they ended
 	Resident int64  // bytes of bases that are loaded into it
 	Spaces   int64  // bytes of sessions' spaces in it
 	Programs uint64 // of sessions, that it ran
@@ -79,6 +93,9 @@ type BackendStats struct {
 	Deaths   uint64 // how often it died or was given up
 	Restarts uint64 // how often it was open again
 	Missed   uint64 // pings without an answer
+	// Usage is what the present backend counts itself, where it does: from 0 on
+	// whenever it is opened.
+	Usage backend.Usage
 }
 
 // State is what a backend's slot is in.

@@ -117,7 +117,7 @@ func (p *program) translate(ctx context.Context, steps []backend.Step, compared 
 
 // compute has the backend run the steps.
 func (p *program) compute(ctx context.Context) (err error) {
-	ctx, end := p.g.e.observe(ctx, Phase{Kind: PhaseProgram, Backend: p.g.slot.name, Jobs: len(p.steps)})
+	ctx, end := p.g.e.Observe(ctx, Phase{Kind: PhaseProgram, Backend: p.g.slot.name, Jobs: len(p.steps)})
 	defer func() { end(err) }()
 	if p.out, err = p.on(ctx, p.steps); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (p *program) check(ctx context.Context, steps []backend.Step) (err error) {
 	if p.s.space.Check == nil {
 		return nil
 	}
-	_, end := p.g.e.observe(ctx, Phase{Kind: PhaseCheck, Backend: p.g.slot.name, Jobs: len(steps)})
+	_, end := p.g.e.Observe(ctx, Phase{Kind: PhaseCheck, Backend: p.g.slot.name, Jobs: len(steps)})
 	defer func() { end(err) }()
 	for i, step := range steps {
 		switch step.(type) {

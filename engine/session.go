@@ -111,7 +111,7 @@ func (g *generation) open(ctx context.Context, space Space, held bool) (_ *Sessi
 	if _, err := backendutil.SpaceBytes(space.Curve, space.Count); err != nil {
 		return nil, err
 	}
-	ctx, end := g.e.observe(ctx, Phase{Kind: PhaseSpace, Backend: g.slot.name, Points: space.Count})
+	ctx, end := g.e.Observe(ctx, Phase{Kind: PhaseSpace, Backend: g.slot.name, Points: space.Count})
 	defer func() { end(err) }()
 	v, ok := backend.As[backend.Vectors](g.b)
 	if !ok {

@@ -113,9 +113,9 @@ func TestSession(t *testing.T) {
 		if err := readAll(t.Context(), s); err != nil {
 			t.Errorf("after what was the caller's fault: %v", err)
 		}
-		want := []string{"begin space gpu", "end space <nil>", "begin space gpu", "end space <nil>",
+		want := []string{"begin call ", "begin space gpu", "end space <nil>", "end call <nil>", "begin space gpu", "end space <nil>",
 			"begin program gpu", "end program <nil>", "begin check gpu", "end check <nil>"}
-		if !slices.Equal(p.all[:8], want) {
+		if !slices.Equal(p.all[:10], want) {
 			t.Errorf("phases %q", p.all)
 		}
 		for range 2 {

@@ -175,12 +175,17 @@ func (s *slot) install(g *generation) error {
 		e.events.add(Event{Kind: EventRestart, Backend: s.name, Err: s.died})
 		s.died = nil
 	}
-	if s.announced {
-		s.announced = false
-		e.events.add(Event{Kind: EventReturned, Backend: s.name})
-	}
+	s.back()
 	e.changed()
 	return nil
+}
+
+// back tells the end of a lasting fall-back, if there was one; Engine.mu is held.
+func (s *slot) back() {
+	if s.announced {
+		s.announced = false
+		s.e.events.add(Event{Kind: EventReturned, Backend: s.name})
+	}
 }
 
 // lost is told of the end of a generation; Engine.mu is held.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -317,8 +318,18 @@ func TestWrongAnswersOfEveryBackend(t *testing.T) {
 		if w.last("gpu").calls != 1 || w.last("other").calls != 1 || e.Stats().Refused != 2 {
 			t.Errorf("%+v", e.Stats())
 		}
+		if st := e.Stats(); !st.Degraded() || st.Backends[0].Failed != 1 || st.Canceled != 0 {
+			t.Errorf("%+v", st)
+		}
 		if err := e.Use(t.Context(), "gpu"); err != nil || e.Backend() != "gpu" { // but by Use
 			t.Error(err)
+		}
+		if st := e.Stats(); st.Degraded() {
+			t.Errorf("%+v", st)
+		}
+		want := []string{"wrong answer gpu", "fell back other lasting", "wrong answer other", "returned gpu"}
+		if k := w.kinds(); !slices.Equal(k, want) {
+			t.Errorf("events %q, want %q", k, want)
 		}
 	})
 }
@@ -541,15 +552,15 @@ func TestObserver(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []string{
-			"begin load gpu", "end load <nil>",
-			"begin check gpu", "end check <nil>",
-			"begin msm gpu", "end msm <nil>",
+			"begin call ", "begin load gpu", "end load <nil>",
+			"begin check gpu", "end check <nil>", "end call <nil>",
+			"begin call ", "begin msm gpu", "end msm <nil>",
 			"begin check gpu", "end check <nil>",
 			"begin compare gpu",
 			"begin wait ", "end wait <nil>", // for the fallback, which is opened now
 			"begin load cpu", "end load <nil>",
 			"begin msm cpu", "end msm <nil>",
-			"end compare <nil>",
+			"end compare <nil>", "end call <nil>",
 		}
 		if fmt.Sprint(p.all) != fmt.Sprint(want) {
 			t.Errorf("phases %q\nwant %q", p.all, want)

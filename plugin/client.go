@@ -19,8 +19,8 @@ import (
 
 // Client is a backend in a plugin's process. It serves for the life of that
 // process: when it dies, hangs, or answers what it must not, every call fails
-// with backend.ErrGone. It implements backend.Backend, backend.Allocator and
-// backend.Vectors.
+// with backend.ErrGone. It implements backend.Backend, backend.Allocator,
+// backend.Vectors and backend.Metered.
 type Client struct {
 	name    string
 	info    backend.Info
@@ -46,6 +46,7 @@ type Client struct {
 	slot     int       // bytes of one chunk of bases
 	counters *shm.Counters
 	calls    atomic.Uint64
+	usage    atomic.Pointer[backend.Usage] // at the last ping
 	files    atomic.Uint64
 	loads    *semaphore.Weighted // at the plugin, those that were given up included
 
@@ -74,6 +75,7 @@ var (
 	_ backend.Backend   = (*Client)(nil)
 	_ backend.Allocator = (*Client)(nil)
 	_ backend.Vectors   = (*Client)(nil)
+	_ backend.Metered   = (*Client)(nil)
 	_                   = [maxDescriptors - maxLoads - maxAttaching]struct{}{}
 )
 
@@ -213,12 +215,15 @@ func (c *Client) Ping(ctx context.Context) (err error) {
 		return err
 	}
 	defer end(&err)
-	if _, err := c.rpc.Ping(run, &proto.PingRequest{}); err != nil {
+	reply, err := c.rpc.Ping(run, &proto.PingRequest{})
+	if err != nil {
 		if run.Err() != nil {
 			return backend.Ended(run)
 		}
 		return c.failure(err, false)
 	}
+	u := usageOf(reply.GetUsage())
+	c.usage.Store(&u)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/plugin/internal/fake"
 	"github.com/pippin-zk/pippin/plugin/proto"
 )
 
@@ -179,11 +181,17 @@ func TestPing(t *testing.T) {
 		done <- err
 	}()
 	eventually(t, 10*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+	if u := c.Usage(); len(u.Devices) != 0 {
+		t.Errorf("counted before the first ping: %+v", u)
+	}
 	within(t, 10*time.Second, "Ping during a call", func() {
 		if err := c.Ping(ctx); err != nil {
 			t.Error(err)
 		}
 	})
+	if got, want := c.Usage(), new(fake.Backend).Usage(); !reflect.DeepEqual(got, want) {
+		t.Errorf("usage %+v, want %+v", got, want)
+	}
 	stop(t, c)
 	cause := errors.New("too long")
 	short, cancelPing := context.WithTimeoutCause(ctx, 100*time.Millisecond, cause)

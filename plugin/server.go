@@ -195,10 +195,15 @@ func (s *server) watch(gone <-chan struct{}) {
 
 // Ping is answered outside of the backend's computations.
 func (s *server) Ping(ctx context.Context, _ *proto.PingRequest) (*proto.PingReply, error) {
-	if err := s.guard(func(b backend.Backend) error { return b.Ping(ctx) }); err != nil {
+	reply := &proto.PingReply{}
+	err := s.guard(func(b backend.Backend) error {
+		reply.Usage = usageReply(b)
+		return b.Ping(ctx)
+	})
+	if err != nil {
 		return nil, err
 	}
-	return &proto.PingReply{}, nil
+	return reply, nil
 }
 
 // Close closes the backend.

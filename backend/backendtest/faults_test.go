@@ -711,6 +711,9 @@ func lifeFaults(with maker) []fault {
 		{"a buffer is too long", []string{"scalar buffers"}, func(b backend.Backend) backend.Backend {
 			return &allocating{Backend: b, extra: 3}
 		}},
+		{"nothing is counted", []string{"usage"}, func(b backend.Backend) backend.Backend {
+			return uncounted{b}
+		}},
 		{"a closed backend allocates", []string{"closed"}, func(b backend.Backend) backend.Backend {
 			return &allocating{Backend: b, undead: true}
 		}},
@@ -744,6 +747,15 @@ func (b *busy) Ping(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// uncounted is a backend that counts nothing.
+type uncounted struct{ backend.Backend }
+
+func (u uncounted) Unwrap() backend.Backend { return u.Backend }
+
+func (u uncounted) Usage() backend.Usage {
+	return backend.Usage{Devices: make([]backend.DeviceUsage, len(u.Info().Devices))}
 }
 
 // allocating adds backend.Allocator to a backend, with faults where asked.

@@ -596,3 +596,39 @@ func scalarBuffers(s *subject) error {
 		return s.whileComputing(l, b[:len(k)], "Free of a buffer", func() error { buf.Free(); return nil })
 	})
 }
+
+// usage is for backends that are Metered: an MSM shows in what they count after
+// the next Ping.
+func usage(s *subject) error {
+	m, ok := backend.As[backend.Metered](s.b)
+	if !ok {
+		return nil
+	}
+	const n = 70
+	s = s.any()
+	return s.with(fixtures.Random, n, func(l *loaded) error {
+		var counted [2]backend.DeviceUsage // before and after
+		for i := range counted {
+			if err := s.b.Ping(s.ctx); err != nil {
+				return in(err, "Ping")
+			}
+			devices := m.Usage().Devices
+			if len(devices) != len(s.b.Info().Devices) {
+				return fmt.Errorf("the usage of %d devices, it has %d", len(devices), len(s.b.Info().Devices))
+			}
+			for _, d := range devices {
+				counted[i].Calls += d.Calls
+				counted[i].Busy += d.Busy
+			}
+			if i == 0 {
+				if err := s.expect(l, 0, s.scalars(fixtures.Uniform, n, 36)); err != nil {
+					return err
+				}
+			}
+		}
+		if counted[1].Calls <= counted[0].Calls || counted[1].Busy <= counted[0].Busy {
+			return fmt.Errorf("an MSM does not show: %+v, then %+v", counted[0], counted[1])
+		}
+		return nil
+	})
+}

@@ -172,6 +172,7 @@ var groupChecks = []check{
 var backendChecks = []check{
 	{"info", info},
 	{"alive until closed", aliveUntilClosed},
+	{"usage", usage},
 	{"groups together", groupsTogether},
 	{"invalid bases", invalidBases},
 	{"invalid jobs", invalidJobs},

@@ -41,6 +41,7 @@ type local struct {
 	residents *backendutil.Residents[kept, *space]
 	copies    copies
 	room      *room
+	meter     backendutil.Meter
 }
 
 // kept is the points of one set of bases.
@@ -173,6 +174,11 @@ func (l *local) Close() error {
 	return nil
 }
 
+// Usage implements backend.Metered. Calls wait for no turn.
+func (l *local) Usage() backend.Usage {
+	return backend.Usage{Devices: []backend.DeviceUsage{l.meter.Usage()}}
+}
+
 func (l *local) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err error) {
 	end, err := l.residents.Begin()
 	if err != nil {
@@ -184,7 +190,8 @@ func (l *local) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err er
 		return nil, err
 	}
 	c := &call{copies: ctx.Done() != nil}
-	defer c.ended(func() { l.residents.EndJobs(bases); end() })
+	l.meter.Begin(0)
+	defer c.ended(func() { l.meter.End(); l.residents.EndJobs(bases); end() })
 	defer backendutil.Caught(&err)
 	results := make([][]byte, len(jobs))
 	if err := inTurns(ctx, chains(jobs), l.parallel, func(ctx context.Context, i int) (err error) {

@@ -46,6 +46,7 @@ func (l *local) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err 
 		return nil, err
 	}
 	p := &program{local: l, call: &call{}, used: used}
+	l.meter.Begin(0)
 	defer func() {
 		ended := make(chan struct{})
 		if p.givenUp.Load() {
@@ -53,7 +54,7 @@ func (l *local) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err 
 				s.Kept.leave(ended)
 			}
 		}
-		p.ended(func() { close(ended); l.residents.EndSteps(used); end() })
+		p.ended(func() { close(ended); l.meter.End(); l.residents.EndSteps(used); end() })
 	}()
 	defer backendutil.Caught(&err)
 	for _, s := range used.Spaces {

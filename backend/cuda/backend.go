@@ -21,6 +21,10 @@ type Options struct {
 	// Memory bounds the device memory for bases and work, in bytes: 0 is
 	// what is free when the backend is opened, less a reserve for code.
 	Memory int64
+	// Trace, when set, is told how long the stages of each turn of a call took on
+	// the device, in order, with the call's context. Usage has their sums then. It
+	// costs an event a stage.
+	Trace func(ctx context.Context, stages []backend.StageUsage)
 }
 
 // Backend is one card.
@@ -36,6 +40,7 @@ type Backend struct {
 var (
 	_ backend.Backend = (*Backend)(nil)
 	_ backend.Vectors = (*Backend)(nil)
+	_ backend.Metered = (*Backend)(nil)
 )
 
 // Open opens a device. Where there is none, no driver or no support in this
@@ -44,7 +49,7 @@ func Open(o Options) (*Backend, error) {
 	if err := layout.Check(); err != nil {
 		return nil, err
 	}
-	dev, err := device.Open(o.Device, device.Options{Memory: o.Memory})
+	dev, err := device.Open(o.Device, device.Options{Memory: o.Memory, Trace: o.Trace})
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +84,12 @@ func describe(dev *device.Device) backend.Device {
 
 // Info describes the device; Memory is what may be used of it.
 func (b *Backend) Info() backend.Info { return b.info }
+
+// Usage is how long calls had the device, and waited for it.
+func (b *Backend) Usage() backend.Usage {
+	use, stages := b.dev.Usage()
+	return backend.Usage{Devices: []backend.DeviceUsage{use}, Stages: stages}
+}
 
 // Done is closed when the device is lost to this process, which only a new
 // process mends, or by Close.

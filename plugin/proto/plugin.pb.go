@@ -545,7 +545,9 @@ func (*PingRequest) Descriptor() ([]byte, []int) {
 }
 
 type PingReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the backend has counted since it was opened, if it counts.
+	Usage         *Usage `protobuf:"bytes,1,opt,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -580,6 +582,178 @@ func (*PingReply) Descriptor() ([]byte, []int) {
 	return file_plugin_proto_rawDescGZIP(), []int{8}
 }
 
+func (x *PingReply) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+// Usage mirrors backend.Usage; times are in nanoseconds.
+type Usage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Devices       []*DeviceUsage         `protobuf:"bytes,1,rep,name=devices,proto3" json:"devices,omitempty"`
+	Stages        []*StageUsage          `protobuf:"bytes,2,rep,name=stages,proto3" json:"stages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Usage) Reset() {
+	*x = Usage{}
+	mi := &file_plugin_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Usage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Usage) ProtoMessage() {}
+
+func (x *Usage) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Usage.ProtoReflect.Descriptor instead.
+func (*Usage) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Usage) GetDevices() []*DeviceUsage {
+	if x != nil {
+		return x.Devices
+	}
+	return nil
+}
+
+func (x *Usage) GetStages() []*StageUsage {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
+type DeviceUsage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Busy          uint64                 `protobuf:"varint,1,opt,name=busy,proto3" json:"busy,omitempty"`
+	Waited        uint64                 `protobuf:"varint,2,opt,name=waited,proto3" json:"waited,omitempty"`
+	Calls         uint64                 `protobuf:"varint,3,opt,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeviceUsage) Reset() {
+	*x = DeviceUsage{}
+	mi := &file_plugin_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeviceUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeviceUsage) ProtoMessage() {}
+
+func (x *DeviceUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeviceUsage.ProtoReflect.Descriptor instead.
+func (*DeviceUsage) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *DeviceUsage) GetBusy() uint64 {
+	if x != nil {
+		return x.Busy
+	}
+	return 0
+}
+
+func (x *DeviceUsage) GetWaited() uint64 {
+	if x != nil {
+		return x.Waited
+	}
+	return 0
+}
+
+func (x *DeviceUsage) GetCalls() uint64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+type StageUsage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Busy          uint64                 `protobuf:"varint,2,opt,name=busy,proto3" json:"busy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StageUsage) Reset() {
+	*x = StageUsage{}
+	mi := &file_plugin_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StageUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StageUsage) ProtoMessage() {}
+
+func (x *StageUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StageUsage.ProtoReflect.Descriptor instead.
+func (*StageUsage) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *StageUsage) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *StageUsage) GetBusy() uint64 {
+	if x != nil {
+		return x.Busy
+	}
+	return 0
+}
+
 type AttachRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Arena uint64                 `protobuf:"varint,1,opt,name=arena,proto3" json:"arena,omitempty"`
@@ -592,7 +766,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -604,7 +778,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -617,7 +791,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{9}
+	return file_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AttachRequest) GetArena() uint64 {
@@ -649,7 +823,7 @@ type AttachReply struct {
 
 func (x *AttachReply) Reset() {
 	*x = AttachReply{}
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -661,7 +835,7 @@ func (x *AttachReply) String() string {
 func (*AttachReply) ProtoMessage() {}
 
 func (x *AttachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -674,7 +848,7 @@ func (x *AttachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachReply.ProtoReflect.Descriptor instead.
 func (*AttachReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{10}
+	return file_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 type DetachRequest struct {
@@ -686,7 +860,7 @@ type DetachRequest struct {
 
 func (x *DetachRequest) Reset() {
 	*x = DetachRequest{}
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -698,7 +872,7 @@ func (x *DetachRequest) String() string {
 func (*DetachRequest) ProtoMessage() {}
 
 func (x *DetachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -711,7 +885,7 @@ func (x *DetachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
 func (*DetachRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{11}
+	return file_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DetachRequest) GetArena() uint64 {
@@ -729,7 +903,7 @@ type DetachReply struct {
 
 func (x *DetachReply) Reset() {
 	*x = DetachReply{}
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -741,7 +915,7 @@ func (x *DetachReply) String() string {
 func (*DetachReply) ProtoMessage() {}
 
 func (x *DetachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -754,7 +928,7 @@ func (x *DetachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachReply.ProtoReflect.Descriptor instead.
 func (*DetachReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{12}
+	return file_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 type LoadRequest struct {
@@ -771,7 +945,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -783,7 +957,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -796,7 +970,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{13}
+	return file_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LoadRequest) GetStep() isLoadRequest_Step {
@@ -872,7 +1046,7 @@ type LoadHeader struct {
 
 func (x *LoadHeader) Reset() {
 	*x = LoadHeader{}
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -884,7 +1058,7 @@ func (x *LoadHeader) String() string {
 func (*LoadHeader) ProtoMessage() {}
 
 func (x *LoadHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -897,7 +1071,7 @@ func (x *LoadHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadHeader.ProtoReflect.Descriptor instead.
 func (*LoadHeader) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{14}
+	return file_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LoadHeader) GetCurve() uint32 {
@@ -953,7 +1127,7 @@ type FileSource struct {
 
 func (x *FileSource) Reset() {
 	*x = FileSource{}
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -965,7 +1139,7 @@ func (x *FileSource) String() string {
 func (*FileSource) ProtoMessage() {}
 
 func (x *FileSource) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -978,7 +1152,7 @@ func (x *FileSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileSource.ProtoReflect.Descriptor instead.
 func (*FileSource) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{15}
+	return file_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *FileSource) GetId() uint64 {
@@ -1003,7 +1177,7 @@ type LoadAbort struct {
 
 func (x *LoadAbort) Reset() {
 	*x = LoadAbort{}
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1015,7 +1189,7 @@ func (x *LoadAbort) String() string {
 func (*LoadAbort) ProtoMessage() {}
 
 func (x *LoadAbort) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1028,7 +1202,7 @@ func (x *LoadAbort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadAbort.ProtoReflect.Descriptor instead.
 func (*LoadAbort) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{16}
+	return file_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 type LoadReply struct {
@@ -1044,7 +1218,7 @@ type LoadReply struct {
 
 func (x *LoadReply) Reset() {
 	*x = LoadReply{}
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +1230,7 @@ func (x *LoadReply) String() string {
 func (*LoadReply) ProtoMessage() {}
 
 func (x *LoadReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1243,7 @@ func (x *LoadReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadReply.ProtoReflect.Descriptor instead.
 func (*LoadReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{17}
+	return file_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LoadReply) GetStep() isLoadReply_Step {
@@ -1123,7 +1297,7 @@ type FreeBasesRequest struct {
 
 func (x *FreeBasesRequest) Reset() {
 	*x = FreeBasesRequest{}
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1135,7 +1309,7 @@ func (x *FreeBasesRequest) String() string {
 func (*FreeBasesRequest) ProtoMessage() {}
 
 func (x *FreeBasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1148,7 +1322,7 @@ func (x *FreeBasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeBasesRequest.ProtoReflect.Descriptor instead.
 func (*FreeBasesRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{18}
+	return file_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FreeBasesRequest) GetBases() uint64 {
@@ -1166,7 +1340,7 @@ type FreeBasesReply struct {
 
 func (x *FreeBasesReply) Reset() {
 	*x = FreeBasesReply{}
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1352,7 @@ func (x *FreeBasesReply) String() string {
 func (*FreeBasesReply) ProtoMessage() {}
 
 func (x *FreeBasesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1365,7 @@ func (x *FreeBasesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeBasesReply.ProtoReflect.Descriptor instead.
 func (*FreeBasesReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{19}
+	return file_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 type MSMRequest struct {
@@ -1205,7 +1379,7 @@ type MSMRequest struct {
 
 func (x *MSMRequest) Reset() {
 	*x = MSMRequest{}
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1391,7 @@ func (x *MSMRequest) String() string {
 func (*MSMRequest) ProtoMessage() {}
 
 func (x *MSMRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1404,7 @@ func (x *MSMRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MSMRequest.ProtoReflect.Descriptor instead.
 func (*MSMRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{20}
+	return file_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *MSMRequest) GetCall() uint64 {
@@ -1266,7 +1440,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1452,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1465,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{21}
+	return file_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Job) GetBases() uint64 {
@@ -1353,7 +1527,7 @@ type MSMReply struct {
 
 func (x *MSMReply) Reset() {
 	*x = MSMReply{}
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1365,7 +1539,7 @@ func (x *MSMReply) String() string {
 func (*MSMReply) ProtoMessage() {}
 
 func (x *MSMReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1378,7 +1552,7 @@ func (x *MSMReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MSMReply.ProtoReflect.Descriptor instead.
 func (*MSMReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{22}
+	return file_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *MSMReply) GetPoints() [][]byte {
@@ -1398,7 +1572,7 @@ type NewSpaceRequest struct {
 
 func (x *NewSpaceRequest) Reset() {
 	*x = NewSpaceRequest{}
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1584,7 @@ func (x *NewSpaceRequest) String() string {
 func (*NewSpaceRequest) ProtoMessage() {}
 
 func (x *NewSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,7 +1597,7 @@ func (x *NewSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewSpaceRequest.ProtoReflect.Descriptor instead.
 func (*NewSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{23}
+	return file_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *NewSpaceRequest) GetCurve() uint32 {
@@ -1449,7 +1623,7 @@ type NewSpaceReply struct {
 
 func (x *NewSpaceReply) Reset() {
 	*x = NewSpaceReply{}
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1635,7 @@ func (x *NewSpaceReply) String() string {
 func (*NewSpaceReply) ProtoMessage() {}
 
 func (x *NewSpaceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1474,7 +1648,7 @@ func (x *NewSpaceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewSpaceReply.ProtoReflect.Descriptor instead.
 func (*NewSpaceReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{24}
+	return file_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *NewSpaceReply) GetSpace() uint64 {
@@ -1493,7 +1667,7 @@ type FreeSpaceRequest struct {
 
 func (x *FreeSpaceRequest) Reset() {
 	*x = FreeSpaceRequest{}
-	mi := &file_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1505,7 +1679,7 @@ func (x *FreeSpaceRequest) String() string {
 func (*FreeSpaceRequest) ProtoMessage() {}
 
 func (x *FreeSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1518,7 +1692,7 @@ func (x *FreeSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeSpaceRequest.ProtoReflect.Descriptor instead.
 func (*FreeSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{25}
+	return file_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *FreeSpaceRequest) GetSpace() uint64 {
@@ -1536,7 +1710,7 @@ type FreeSpaceReply struct {
 
 func (x *FreeSpaceReply) Reset() {
 	*x = FreeSpaceReply{}
-	mi := &file_plugin_proto_msgTypes[26]
+	mi := &file_plugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1548,7 +1722,7 @@ func (x *FreeSpaceReply) String() string {
 func (*FreeSpaceReply) ProtoMessage() {}
 
 func (x *FreeSpaceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[26]
+	mi := &file_plugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1561,7 +1735,7 @@ func (x *FreeSpaceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeSpaceReply.ProtoReflect.Descriptor instead.
 func (*FreeSpaceReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{26}
+	return file_plugin_proto_rawDescGZIP(), []int{29}
 }
 
 type RunRequest struct {
@@ -1575,7 +1749,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_plugin_proto_msgTypes[27]
+	mi := &file_plugin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1587,7 +1761,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[27]
+	mi := &file_plugin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1600,7 +1774,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{27}
+	return file_plugin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RunRequest) GetCall() uint64 {
@@ -1628,7 +1802,7 @@ type RunReply struct {
 
 func (x *RunReply) Reset() {
 	*x = RunReply{}
-	mi := &file_plugin_proto_msgTypes[28]
+	mi := &file_plugin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1814,7 @@ func (x *RunReply) String() string {
 func (*RunReply) ProtoMessage() {}
 
 func (x *RunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[28]
+	mi := &file_plugin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1827,7 @@ func (x *RunReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunReply.ProtoReflect.Descriptor instead.
 func (*RunReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{28}
+	return file_plugin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RunReply) GetAnswers() [][]byte {
@@ -1687,7 +1861,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_plugin_proto_msgTypes[29]
+	mi := &file_plugin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1699,7 +1873,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[29]
+	mi := &file_plugin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1712,7 +1886,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{29}
+	return file_plugin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Step) GetStep() isStep_Step {
@@ -1918,7 +2092,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_plugin_proto_msgTypes[30]
+	mi := &file_plugin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1930,7 +2104,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[30]
+	mi := &file_plugin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1943,7 +2117,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{30}
+	return file_plugin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Range) GetSpace() uint64 {
@@ -1980,7 +2154,7 @@ type Write struct {
 
 func (x *Write) Reset() {
 	*x = Write{}
-	mi := &file_plugin_proto_msgTypes[31]
+	mi := &file_plugin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1992,7 +2166,7 @@ func (x *Write) String() string {
 func (*Write) ProtoMessage() {}
 
 func (x *Write) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[31]
+	mi := &file_plugin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2005,7 +2179,7 @@ func (x *Write) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Write.ProtoReflect.Descriptor instead.
 func (*Write) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{31}
+	return file_plugin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Write) GetDst() *Range {
@@ -2047,7 +2221,7 @@ type WriteIndices struct {
 
 func (x *WriteIndices) Reset() {
 	*x = WriteIndices{}
-	mi := &file_plugin_proto_msgTypes[32]
+	mi := &file_plugin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2059,7 +2233,7 @@ func (x *WriteIndices) String() string {
 func (*WriteIndices) ProtoMessage() {}
 
 func (x *WriteIndices) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[32]
+	mi := &file_plugin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2072,7 +2246,7 @@ func (x *WriteIndices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteIndices.ProtoReflect.Descriptor instead.
 func (*WriteIndices) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{32}
+	return file_plugin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WriteIndices) GetDst() *Range {
@@ -2101,7 +2275,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_plugin_proto_msgTypes[33]
+	mi := &file_plugin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2113,7 +2287,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[33]
+	mi := &file_plugin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2126,7 +2300,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{33}
+	return file_plugin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Read) GetSrc() *Range {
@@ -2154,7 +2328,7 @@ type Gather struct {
 
 func (x *Gather) Reset() {
 	*x = Gather{}
-	mi := &file_plugin_proto_msgTypes[34]
+	mi := &file_plugin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2166,7 +2340,7 @@ func (x *Gather) String() string {
 func (*Gather) ProtoMessage() {}
 
 func (x *Gather) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[34]
+	mi := &file_plugin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2179,7 +2353,7 @@ func (x *Gather) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gather.ProtoReflect.Descriptor instead.
 func (*Gather) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{34}
+	return file_plugin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Gather) GetDst() *Range {
@@ -2219,7 +2393,7 @@ type Transform struct {
 
 func (x *Transform) Reset() {
 	*x = Transform{}
-	mi := &file_plugin_proto_msgTypes[35]
+	mi := &file_plugin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2231,7 +2405,7 @@ func (x *Transform) String() string {
 func (*Transform) ProtoMessage() {}
 
 func (x *Transform) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[35]
+	mi := &file_plugin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2244,7 +2418,7 @@ func (x *Transform) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transform.ProtoReflect.Descriptor instead.
 func (*Transform) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{35}
+	return file_plugin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Transform) GetDst() *Range {
@@ -2308,7 +2482,7 @@ type Operand struct {
 
 func (x *Operand) Reset() {
 	*x = Operand{}
-	mi := &file_plugin_proto_msgTypes[36]
+	mi := &file_plugin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +2494,7 @@ func (x *Operand) String() string {
 func (*Operand) ProtoMessage() {}
 
 func (x *Operand) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[36]
+	mi := &file_plugin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +2507,7 @@ func (x *Operand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operand.ProtoReflect.Descriptor instead.
 func (*Operand) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{36}
+	return file_plugin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Operand) GetRange() *Range {
@@ -2378,7 +2552,7 @@ type Map struct {
 
 func (x *Map) Reset() {
 	*x = Map{}
-	mi := &file_plugin_proto_msgTypes[37]
+	mi := &file_plugin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2390,7 +2564,7 @@ func (x *Map) String() string {
 func (*Map) ProtoMessage() {}
 
 func (x *Map) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[37]
+	mi := &file_plugin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2403,7 +2577,7 @@ func (x *Map) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Map.ProtoReflect.Descriptor instead.
 func (*Map) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{37}
+	return file_plugin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Map) GetCount() uint64 {
@@ -2452,7 +2626,7 @@ type Powers struct {
 
 func (x *Powers) Reset() {
 	*x = Powers{}
-	mi := &file_plugin_proto_msgTypes[38]
+	mi := &file_plugin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2464,7 +2638,7 @@ func (x *Powers) String() string {
 func (*Powers) ProtoMessage() {}
 
 func (x *Powers) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[38]
+	mi := &file_plugin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2477,7 +2651,7 @@ func (x *Powers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Powers.ProtoReflect.Descriptor instead.
 func (*Powers) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{38}
+	return file_plugin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Powers) GetDst() *Range {
@@ -2511,7 +2685,7 @@ type Invert struct {
 
 func (x *Invert) Reset() {
 	*x = Invert{}
-	mi := &file_plugin_proto_msgTypes[39]
+	mi := &file_plugin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2523,7 +2697,7 @@ func (x *Invert) String() string {
 func (*Invert) ProtoMessage() {}
 
 func (x *Invert) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[39]
+	mi := &file_plugin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2536,7 +2710,7 @@ func (x *Invert) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Invert.ProtoReflect.Descriptor instead.
 func (*Invert) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{39}
+	return file_plugin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Invert) GetDst() *Range {
@@ -2564,7 +2738,7 @@ type Products struct {
 
 func (x *Products) Reset() {
 	*x = Products{}
-	mi := &file_plugin_proto_msgTypes[40]
+	mi := &file_plugin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2576,7 +2750,7 @@ func (x *Products) String() string {
 func (*Products) ProtoMessage() {}
 
 func (x *Products) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[40]
+	mi := &file_plugin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2589,7 +2763,7 @@ func (x *Products) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Products.ProtoReflect.Descriptor instead.
 func (*Products) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{40}
+	return file_plugin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Products) GetDst() *Range {
@@ -2624,7 +2798,7 @@ type Evaluate struct {
 
 func (x *Evaluate) Reset() {
 	*x = Evaluate{}
-	mi := &file_plugin_proto_msgTypes[41]
+	mi := &file_plugin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2636,7 +2810,7 @@ func (x *Evaluate) String() string {
 func (*Evaluate) ProtoMessage() {}
 
 func (x *Evaluate) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[41]
+	mi := &file_plugin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2649,7 +2823,7 @@ func (x *Evaluate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluate.ProtoReflect.Descriptor instead.
 func (*Evaluate) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{41}
+	return file_plugin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Evaluate) GetSrc() []*Range {
@@ -2684,7 +2858,7 @@ type Divide struct {
 
 func (x *Divide) Reset() {
 	*x = Divide{}
-	mi := &file_plugin_proto_msgTypes[42]
+	mi := &file_plugin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2696,7 +2870,7 @@ func (x *Divide) String() string {
 func (*Divide) ProtoMessage() {}
 
 func (x *Divide) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[42]
+	mi := &file_plugin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2709,7 +2883,7 @@ func (x *Divide) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Divide.ProtoReflect.Descriptor instead.
 func (*Divide) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{42}
+	return file_plugin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Divide) GetDst() *Range {
@@ -2744,7 +2918,7 @@ type Commit struct {
 
 func (x *Commit) Reset() {
 	*x = Commit{}
-	mi := &file_plugin_proto_msgTypes[43]
+	mi := &file_plugin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2756,7 +2930,7 @@ func (x *Commit) String() string {
 func (*Commit) ProtoMessage() {}
 
 func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[43]
+	mi := &file_plugin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2769,7 +2943,7 @@ func (x *Commit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commit.ProtoReflect.Descriptor instead.
 func (*Commit) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{43}
+	return file_plugin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Commit) GetBases() uint64 {
@@ -2802,7 +2976,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_plugin_proto_msgTypes[44]
+	mi := &file_plugin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2814,7 +2988,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[44]
+	mi := &file_plugin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2827,7 +3001,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{44}
+	return file_plugin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CancelRequest) GetCall() uint64 {
@@ -2846,7 +3020,7 @@ type CancelReply struct {
 
 func (x *CancelReply) Reset() {
 	*x = CancelReply{}
-	mi := &file_plugin_proto_msgTypes[45]
+	mi := &file_plugin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2858,7 +3032,7 @@ func (x *CancelReply) String() string {
 func (*CancelReply) ProtoMessage() {}
 
 func (x *CancelReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[45]
+	mi := &file_plugin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2871,7 +3045,7 @@ func (x *CancelReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReply.ProtoReflect.Descriptor instead.
 func (*CancelReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{45}
+	return file_plugin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CancelReply) GetRunning() bool {
@@ -2889,7 +3063,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_plugin_proto_msgTypes[46]
+	mi := &file_plugin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2901,7 +3075,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[46]
+	mi := &file_plugin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2914,7 +3088,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{46}
+	return file_plugin_proto_rawDescGZIP(), []int{49}
 }
 
 type CloseReply struct {
@@ -2925,7 +3099,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_plugin_proto_msgTypes[47]
+	mi := &file_plugin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2937,7 +3111,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[47]
+	mi := &file_plugin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2950,7 +3124,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{47}
+	return file_plugin_proto_rawDescGZIP(), []int{50}
 }
 
 // Failure is the detail of every status that a plugin returns on purpose.
@@ -2965,7 +3139,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_plugin_proto_msgTypes[48]
+	mi := &file_plugin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2977,7 +3151,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[48]
+	mi := &file_plugin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2990,7 +3164,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{48}
+	return file_plugin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Failure) GetKinds() []Kind {
@@ -3039,8 +3213,20 @@ const file_plugin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06memory\x18\x02 \x01(\x04R\x06memory\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\"\r\n" +
-	"\vPingRequest\"\v\n" +
-	"\tPingReply\"S\n" +
+	"\vPingRequest\":\n" +
+	"\tPingReply\x12-\n" +
+	"\x05usage\x18\x01 \x01(\v2\x17.pippin.plugin.v2.UsageR\x05usage\"v\n" +
+	"\x05Usage\x127\n" +
+	"\adevices\x18\x01 \x03(\v2\x1d.pippin.plugin.v2.DeviceUsageR\adevices\x124\n" +
+	"\x06stages\x18\x02 \x03(\v2\x1c.pippin.plugin.v2.StageUsageR\x06stages\"O\n" +
+	"\vDeviceUsage\x12\x12\n" +
+	"\x04busy\x18\x01 \x01(\x04R\x04busy\x12\x16\n" +
+	"\x06waited\x18\x02 \x01(\x04R\x06waited\x12\x14\n" +
+	"\x05calls\x18\x03 \x01(\x04R\x05calls\"4\n" +
+	"\n" +
+	"StageUsage\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04busy\x18\x02 \x01(\x04R\x04busy\"S\n" +
 	"\rAttachRequest\x12\x14\n" +
 	"\x05arena\x18\x01 \x01(\x04R\x05arena\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x18\n" +
@@ -3226,7 +3412,7 @@ func file_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_plugin_proto_goTypes = []any{
 	(Kind)(0),                // 0: pippin.plugin.v2.Kind
 	(*Region)(nil),           // 1: pippin.plugin.v2.Region
@@ -3238,126 +3424,132 @@ var file_plugin_proto_goTypes = []any{
 	(*Device)(nil),           // 7: pippin.plugin.v2.Device
 	(*PingRequest)(nil),      // 8: pippin.plugin.v2.PingRequest
 	(*PingReply)(nil),        // 9: pippin.plugin.v2.PingReply
-	(*AttachRequest)(nil),    // 10: pippin.plugin.v2.AttachRequest
-	(*AttachReply)(nil),      // 11: pippin.plugin.v2.AttachReply
-	(*DetachRequest)(nil),    // 12: pippin.plugin.v2.DetachRequest
-	(*DetachReply)(nil),      // 13: pippin.plugin.v2.DetachReply
-	(*LoadRequest)(nil),      // 14: pippin.plugin.v2.LoadRequest
-	(*LoadHeader)(nil),       // 15: pippin.plugin.v2.LoadHeader
-	(*FileSource)(nil),       // 16: pippin.plugin.v2.FileSource
-	(*LoadAbort)(nil),        // 17: pippin.plugin.v2.LoadAbort
-	(*LoadReply)(nil),        // 18: pippin.plugin.v2.LoadReply
-	(*FreeBasesRequest)(nil), // 19: pippin.plugin.v2.FreeBasesRequest
-	(*FreeBasesReply)(nil),   // 20: pippin.plugin.v2.FreeBasesReply
-	(*MSMRequest)(nil),       // 21: pippin.plugin.v2.MSMRequest
-	(*Job)(nil),              // 22: pippin.plugin.v2.Job
-	(*MSMReply)(nil),         // 23: pippin.plugin.v2.MSMReply
-	(*NewSpaceRequest)(nil),  // 24: pippin.plugin.v2.NewSpaceRequest
-	(*NewSpaceReply)(nil),    // 25: pippin.plugin.v2.NewSpaceReply
-	(*FreeSpaceRequest)(nil), // 26: pippin.plugin.v2.FreeSpaceRequest
-	(*FreeSpaceReply)(nil),   // 27: pippin.plugin.v2.FreeSpaceReply
-	(*RunRequest)(nil),       // 28: pippin.plugin.v2.RunRequest
-	(*RunReply)(nil),         // 29: pippin.plugin.v2.RunReply
-	(*Step)(nil),             // 30: pippin.plugin.v2.Step
-	(*Range)(nil),            // 31: pippin.plugin.v2.Range
-	(*Write)(nil),            // 32: pippin.plugin.v2.Write
-	(*WriteIndices)(nil),     // 33: pippin.plugin.v2.WriteIndices
-	(*Read)(nil),             // 34: pippin.plugin.v2.Read
-	(*Gather)(nil),           // 35: pippin.plugin.v2.Gather
-	(*Transform)(nil),        // 36: pippin.plugin.v2.Transform
-	(*Operand)(nil),          // 37: pippin.plugin.v2.Operand
-	(*Map)(nil),              // 38: pippin.plugin.v2.Map
-	(*Powers)(nil),           // 39: pippin.plugin.v2.Powers
-	(*Invert)(nil),           // 40: pippin.plugin.v2.Invert
-	(*Products)(nil),         // 41: pippin.plugin.v2.Products
-	(*Evaluate)(nil),         // 42: pippin.plugin.v2.Evaluate
-	(*Divide)(nil),           // 43: pippin.plugin.v2.Divide
-	(*Commit)(nil),           // 44: pippin.plugin.v2.Commit
-	(*CancelRequest)(nil),    // 45: pippin.plugin.v2.CancelRequest
-	(*CancelReply)(nil),      // 46: pippin.plugin.v2.CancelReply
-	(*CloseRequest)(nil),     // 47: pippin.plugin.v2.CloseRequest
-	(*CloseReply)(nil),       // 48: pippin.plugin.v2.CloseReply
-	(*Failure)(nil),          // 49: pippin.plugin.v2.Failure
+	(*Usage)(nil),            // 10: pippin.plugin.v2.Usage
+	(*DeviceUsage)(nil),      // 11: pippin.plugin.v2.DeviceUsage
+	(*StageUsage)(nil),       // 12: pippin.plugin.v2.StageUsage
+	(*AttachRequest)(nil),    // 13: pippin.plugin.v2.AttachRequest
+	(*AttachReply)(nil),      // 14: pippin.plugin.v2.AttachReply
+	(*DetachRequest)(nil),    // 15: pippin.plugin.v2.DetachRequest
+	(*DetachReply)(nil),      // 16: pippin.plugin.v2.DetachReply
+	(*LoadRequest)(nil),      // 17: pippin.plugin.v2.LoadRequest
+	(*LoadHeader)(nil),       // 18: pippin.plugin.v2.LoadHeader
+	(*FileSource)(nil),       // 19: pippin.plugin.v2.FileSource
+	(*LoadAbort)(nil),        // 20: pippin.plugin.v2.LoadAbort
+	(*LoadReply)(nil),        // 21: pippin.plugin.v2.LoadReply
+	(*FreeBasesRequest)(nil), // 22: pippin.plugin.v2.FreeBasesRequest
+	(*FreeBasesReply)(nil),   // 23: pippin.plugin.v2.FreeBasesReply
+	(*MSMRequest)(nil),       // 24: pippin.plugin.v2.MSMRequest
+	(*Job)(nil),              // 25: pippin.plugin.v2.Job
+	(*MSMReply)(nil),         // 26: pippin.plugin.v2.MSMReply
+	(*NewSpaceRequest)(nil),  // 27: pippin.plugin.v2.NewSpaceRequest
+	(*NewSpaceReply)(nil),    // 28: pippin.plugin.v2.NewSpaceReply
+	(*FreeSpaceRequest)(nil), // 29: pippin.plugin.v2.FreeSpaceRequest
+	(*FreeSpaceReply)(nil),   // 30: pippin.plugin.v2.FreeSpaceReply
+	(*RunRequest)(nil),       // 31: pippin.plugin.v2.RunRequest
+	(*RunReply)(nil),         // 32: pippin.plugin.v2.RunReply
+	(*Step)(nil),             // 33: pippin.plugin.v2.Step
+	(*Range)(nil),            // 34: pippin.plugin.v2.Range
+	(*Write)(nil),            // 35: pippin.plugin.v2.Write
+	(*WriteIndices)(nil),     // 36: pippin.plugin.v2.WriteIndices
+	(*Read)(nil),             // 37: pippin.plugin.v2.Read
+	(*Gather)(nil),           // 38: pippin.plugin.v2.Gather
+	(*Transform)(nil),        // 39: pippin.plugin.v2.Transform
+	(*Operand)(nil),          // 40: pippin.plugin.v2.Operand
+	(*Map)(nil),              // 41: pippin.plugin.v2.Map
+	(*Powers)(nil),           // 42: pippin.plugin.v2.Powers
+	(*Invert)(nil),           // 43: pippin.plugin.v2.Invert
+	(*Products)(nil),         // 44: pippin.plugin.v2.Products
+	(*Evaluate)(nil),         // 45: pippin.plugin.v2.Evaluate
+	(*Divide)(nil),           // 46: pippin.plugin.v2.Divide
+	(*Commit)(nil),           // 47: pippin.plugin.v2.Commit
+	(*CancelRequest)(nil),    // 48: pippin.plugin.v2.CancelRequest
+	(*CancelReply)(nil),      // 49: pippin.plugin.v2.CancelReply
+	(*CloseRequest)(nil),     // 50: pippin.plugin.v2.CloseRequest
+	(*CloseReply)(nil),       // 51: pippin.plugin.v2.CloseReply
+	(*Failure)(nil),          // 52: pippin.plugin.v2.Failure
 }
 var file_plugin_proto_depIdxs = []int32{
 	7,  // 0: pippin.plugin.v2.OpenReply.devices:type_name -> pippin.plugin.v2.Device
 	5,  // 1: pippin.plugin.v2.OpenReply.can:type_name -> pippin.plugin.v2.Capabilities
 	4,  // 2: pippin.plugin.v2.OpenReply.build:type_name -> pippin.plugin.v2.Build
 	6,  // 3: pippin.plugin.v2.Capabilities.msm:type_name -> pippin.plugin.v2.CurveGroup
-	15, // 4: pippin.plugin.v2.LoadRequest.header:type_name -> pippin.plugin.v2.LoadHeader
-	1,  // 5: pippin.plugin.v2.LoadRequest.chunk:type_name -> pippin.plugin.v2.Region
-	17, // 6: pippin.plugin.v2.LoadRequest.abort:type_name -> pippin.plugin.v2.LoadAbort
-	16, // 7: pippin.plugin.v2.LoadHeader.file:type_name -> pippin.plugin.v2.FileSource
-	22, // 8: pippin.plugin.v2.MSMRequest.jobs:type_name -> pippin.plugin.v2.Job
-	1,  // 9: pippin.plugin.v2.Job.scalars:type_name -> pippin.plugin.v2.Region
-	1,  // 10: pippin.plugin.v2.Job.progress:type_name -> pippin.plugin.v2.Region
-	30, // 11: pippin.plugin.v2.RunRequest.steps:type_name -> pippin.plugin.v2.Step
-	32, // 12: pippin.plugin.v2.Step.write:type_name -> pippin.plugin.v2.Write
-	33, // 13: pippin.plugin.v2.Step.write_indices:type_name -> pippin.plugin.v2.WriteIndices
-	34, // 14: pippin.plugin.v2.Step.read:type_name -> pippin.plugin.v2.Read
-	35, // 15: pippin.plugin.v2.Step.gather:type_name -> pippin.plugin.v2.Gather
-	36, // 16: pippin.plugin.v2.Step.transform:type_name -> pippin.plugin.v2.Transform
-	38, // 17: pippin.plugin.v2.Step.map:type_name -> pippin.plugin.v2.Map
-	39, // 18: pippin.plugin.v2.Step.powers:type_name -> pippin.plugin.v2.Powers
-	40, // 19: pippin.plugin.v2.Step.invert:type_name -> pippin.plugin.v2.Invert
-	41, // 20: pippin.plugin.v2.Step.products:type_name -> pippin.plugin.v2.Products
-	42, // 21: pippin.plugin.v2.Step.evaluate:type_name -> pippin.plugin.v2.Evaluate
-	43, // 22: pippin.plugin.v2.Step.divide:type_name -> pippin.plugin.v2.Divide
-	44, // 23: pippin.plugin.v2.Step.commit:type_name -> pippin.plugin.v2.Commit
-	31, // 24: pippin.plugin.v2.Write.dst:type_name -> pippin.plugin.v2.Range
-	1,  // 25: pippin.plugin.v2.Write.bytes:type_name -> pippin.plugin.v2.Region
-	1,  // 26: pippin.plugin.v2.Write.progress:type_name -> pippin.plugin.v2.Region
-	31, // 27: pippin.plugin.v2.WriteIndices.dst:type_name -> pippin.plugin.v2.Range
-	1,  // 28: pippin.plugin.v2.WriteIndices.bytes:type_name -> pippin.plugin.v2.Region
-	31, // 29: pippin.plugin.v2.Read.src:type_name -> pippin.plugin.v2.Range
-	1,  // 30: pippin.plugin.v2.Read.answer:type_name -> pippin.plugin.v2.Region
-	31, // 31: pippin.plugin.v2.Gather.dst:type_name -> pippin.plugin.v2.Range
-	31, // 32: pippin.plugin.v2.Gather.src:type_name -> pippin.plugin.v2.Range
-	31, // 33: pippin.plugin.v2.Gather.index:type_name -> pippin.plugin.v2.Range
-	31, // 34: pippin.plugin.v2.Transform.dst:type_name -> pippin.plugin.v2.Range
-	31, // 35: pippin.plugin.v2.Transform.src:type_name -> pippin.plugin.v2.Range
-	31, // 36: pippin.plugin.v2.Operand.range:type_name -> pippin.plugin.v2.Range
-	37, // 37: pippin.plugin.v2.Map.dst:type_name -> pippin.plugin.v2.Operand
-	37, // 38: pippin.plugin.v2.Map.args:type_name -> pippin.plugin.v2.Operand
-	31, // 39: pippin.plugin.v2.Powers.dst:type_name -> pippin.plugin.v2.Range
-	31, // 40: pippin.plugin.v2.Invert.dst:type_name -> pippin.plugin.v2.Range
-	31, // 41: pippin.plugin.v2.Invert.src:type_name -> pippin.plugin.v2.Range
-	31, // 42: pippin.plugin.v2.Products.dst:type_name -> pippin.plugin.v2.Range
-	31, // 43: pippin.plugin.v2.Products.src:type_name -> pippin.plugin.v2.Range
-	31, // 44: pippin.plugin.v2.Evaluate.src:type_name -> pippin.plugin.v2.Range
-	31, // 45: pippin.plugin.v2.Divide.dst:type_name -> pippin.plugin.v2.Range
-	31, // 46: pippin.plugin.v2.Divide.src:type_name -> pippin.plugin.v2.Range
-	31, // 47: pippin.plugin.v2.Commit.src:type_name -> pippin.plugin.v2.Range
-	0,  // 48: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
-	2,  // 49: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
-	8,  // 50: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
-	10, // 51: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
-	12, // 52: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
-	14, // 53: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
-	19, // 54: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
-	21, // 55: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
-	24, // 56: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
-	26, // 57: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
-	28, // 58: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
-	45, // 59: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
-	47, // 60: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
-	3,  // 61: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
-	9,  // 62: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
-	11, // 63: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
-	13, // 64: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
-	18, // 65: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
-	20, // 66: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
-	23, // 67: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
-	25, // 68: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
-	27, // 69: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
-	29, // 70: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
-	46, // 71: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
-	48, // 72: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
-	61, // [61:73] is the sub-list for method output_type
-	49, // [49:61] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	10, // 4: pippin.plugin.v2.PingReply.usage:type_name -> pippin.plugin.v2.Usage
+	11, // 5: pippin.plugin.v2.Usage.devices:type_name -> pippin.plugin.v2.DeviceUsage
+	12, // 6: pippin.plugin.v2.Usage.stages:type_name -> pippin.plugin.v2.StageUsage
+	18, // 7: pippin.plugin.v2.LoadRequest.header:type_name -> pippin.plugin.v2.LoadHeader
+	1,  // 8: pippin.plugin.v2.LoadRequest.chunk:type_name -> pippin.plugin.v2.Region
+	20, // 9: pippin.plugin.v2.LoadRequest.abort:type_name -> pippin.plugin.v2.LoadAbort
+	19, // 10: pippin.plugin.v2.LoadHeader.file:type_name -> pippin.plugin.v2.FileSource
+	25, // 11: pippin.plugin.v2.MSMRequest.jobs:type_name -> pippin.plugin.v2.Job
+	1,  // 12: pippin.plugin.v2.Job.scalars:type_name -> pippin.plugin.v2.Region
+	1,  // 13: pippin.plugin.v2.Job.progress:type_name -> pippin.plugin.v2.Region
+	33, // 14: pippin.plugin.v2.RunRequest.steps:type_name -> pippin.plugin.v2.Step
+	35, // 15: pippin.plugin.v2.Step.write:type_name -> pippin.plugin.v2.Write
+	36, // 16: pippin.plugin.v2.Step.write_indices:type_name -> pippin.plugin.v2.WriteIndices
+	37, // 17: pippin.plugin.v2.Step.read:type_name -> pippin.plugin.v2.Read
+	38, // 18: pippin.plugin.v2.Step.gather:type_name -> pippin.plugin.v2.Gather
+	39, // 19: pippin.plugin.v2.Step.transform:type_name -> pippin.plugin.v2.Transform
+	41, // 20: pippin.plugin.v2.Step.map:type_name -> pippin.plugin.v2.Map
+	42, // 21: pippin.plugin.v2.Step.powers:type_name -> pippin.plugin.v2.Powers
+	43, // 22: pippin.plugin.v2.Step.invert:type_name -> pippin.plugin.v2.Invert
+	44, // 23: pippin.plugin.v2.Step.products:type_name -> pippin.plugin.v2.Products
+	45, // 24: pippin.plugin.v2.Step.evaluate:type_name -> pippin.plugin.v2.Evaluate
+	46, // 25: pippin.plugin.v2.Step.divide:type_name -> pippin.plugin.v2.Divide
+	47, // 26: pippin.plugin.v2.Step.commit:type_name -> pippin.plugin.v2.Commit
+	34, // 27: pippin.plugin.v2.Write.dst:type_name -> pippin.plugin.v2.Range
+	1,  // 28: pippin.plugin.v2.Write.bytes:type_name -> pippin.plugin.v2.Region
+	1,  // 29: pippin.plugin.v2.Write.progress:type_name -> pippin.plugin.v2.Region
+	34, // 30: pippin.plugin.v2.WriteIndices.dst:type_name -> pippin.plugin.v2.Range
+	1,  // 31: pippin.plugin.v2.WriteIndices.bytes:type_name -> pippin.plugin.v2.Region
+	34, // 32: pippin.plugin.v2.Read.src:type_name -> pippin.plugin.v2.Range
+	1,  // 33: pippin.plugin.v2.Read.answer:type_name -> pippin.plugin.v2.Region
+	34, // 34: pippin.plugin.v2.Gather.dst:type_name -> pippin.plugin.v2.Range
+	34, // 35: pippin.plugin.v2.Gather.src:type_name -> pippin.plugin.v2.Range
+	34, // 36: pippin.plugin.v2.Gather.index:type_name -> pippin.plugin.v2.Range
+	34, // 37: pippin.plugin.v2.Transform.dst:type_name -> pippin.plugin.v2.Range
+	34, // 38: pippin.plugin.v2.Transform.src:type_name -> pippin.plugin.v2.Range
+	34, // 39: pippin.plugin.v2.Operand.range:type_name -> pippin.plugin.v2.Range
+	40, // 40: pippin.plugin.v2.Map.dst:type_name -> pippin.plugin.v2.Operand
+	40, // 41: pippin.plugin.v2.Map.args:type_name -> pippin.plugin.v2.Operand
+	34, // 42: pippin.plugin.v2.Powers.dst:type_name -> pippin.plugin.v2.Range
+	34, // 43: pippin.plugin.v2.Invert.dst:type_name -> pippin.plugin.v2.Range
+	34, // 44: pippin.plugin.v2.Invert.src:type_name -> pippin.plugin.v2.Range
+	34, // 45: pippin.plugin.v2.Products.dst:type_name -> pippin.plugin.v2.Range
+	34, // 46: pippin.plugin.v2.Products.src:type_name -> pippin.plugin.v2.Range
+	34, // 47: pippin.plugin.v2.Evaluate.src:type_name -> pippin.plugin.v2.Range
+	34, // 48: pippin.plugin.v2.Divide.dst:type_name -> pippin.plugin.v2.Range
+	34, // 49: pippin.plugin.v2.Divide.src:type_name -> pippin.plugin.v2.Range
+	34, // 50: pippin.plugin.v2.Commit.src:type_name -> pippin.plugin.v2.Range
+	0,  // 51: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
+	2,  // 52: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
+	8,  // 53: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
+	13, // 54: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
+	15, // 55: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
+	17, // 56: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
+	22, // 57: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
+	24, // 58: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
+	27, // 59: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
+	29, // 60: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
+	31, // 61: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
+	48, // 62: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
+	50, // 63: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
+	3,  // 64: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
+	9,  // 65: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
+	14, // 66: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
+	16, // 67: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
+	21, // 68: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
+	23, // 69: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
+	26, // 70: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
+	28, // 71: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
+	30, // 72: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
+	32, // 73: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
+	49, // 74: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
+	51, // 75: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
+	64, // [64:76] is the sub-list for method output_type
+	52, // [52:64] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -3365,16 +3557,16 @@ func file_plugin_proto_init() {
 	if File_plugin_proto != nil {
 		return
 	}
-	file_plugin_proto_msgTypes[13].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[16].OneofWrappers = []any{
 		(*LoadRequest_Header)(nil),
 		(*LoadRequest_Chunk)(nil),
 		(*LoadRequest_Abort)(nil),
 	}
-	file_plugin_proto_msgTypes[17].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[20].OneofWrappers = []any{
 		(*LoadReply_Consumed)(nil),
 		(*LoadReply_Bases)(nil),
 	}
-	file_plugin_proto_msgTypes[29].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[32].OneofWrappers = []any{
 		(*Step_Write)(nil),
 		(*Step_WriteIndices)(nil),
 		(*Step_Read)(nil),
@@ -3394,7 +3586,7 @@ func file_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   49,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
 )
 
@@ -18,8 +20,9 @@ type Options struct {
 	// when the device is opened, less a reserve for code.
 	Memory int64
 	// Trace, when set, is told after every turn how long its phases took on the
-	// device (Turn.Mark). It costs time: it is for tests and tuning.
-	Trace func(phases map[string]time.Duration)
+	// device (Turn.Mark), in order, with the context of the turn. Device.Usage has
+	// their sums then. It costs time: an event a phase, and waiting for the last.
+	Trace func(ctx context.Context, phases []backend.StageUsage)
 }
 
 // reserve is device memory left to the driver: code, stacks of threads.
@@ -31,7 +34,12 @@ type Device struct {
 	driver *driver.Device
 	code   *code
 	budget budget
-	trace  func(map[string]time.Duration)
+	trace  func(context.Context, []backend.StageUsage)
+	meter  backendutil.Meter
+	stages struct {
+		sync.Mutex
+		sums []backend.StageUsage
+	}
 
 	stack   atomic.Int64 // the most bytes that a thread left on its stack since the last wipe
 	erasers struct {
@@ -87,15 +95,26 @@ func (d *Device) Turn(ctx context.Context) (*Turn, error) {
 	if err := backend.Ended(ctx); err != nil {
 		return nil, err
 	}
+	asked := time.Now()
 	select {
 	case t, open := <-d.turns:
 		if !open {
 			return nil, fmt.Errorf("%w: CUDA device %d", backend.ErrClosed, d.driver.Info().Ordinal)
 		}
+		d.meter.Begin(time.Since(asked))
+		t.ctx = ctx
 		return t, nil
 	case <-ctx.Done():
 		return nil, backend.Ended(ctx)
 	}
+}
+
+// Usage is how long turns had the card, and waited for it, and with a trace how
+// long their phases took on it.
+func (d *Device) Usage() (backend.DeviceUsage, []backend.StageUsage) {
+	d.stages.Lock()
+	defer d.stages.Unlock()
+	return d.meter.Usage(), slices.Clone(d.stages.sums)
 }
 
 // Close waits for the turn and gives everything back. Closing twice is no error.

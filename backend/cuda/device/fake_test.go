@@ -402,8 +402,13 @@ func TestMemoryOfALostDevice(t *testing.T) {
 
 // TestTrace: the phases of a turn are told once, at its end, the wipe among them.
 func TestTrace(t *testing.T) {
-	var told []map[string]time.Duration
-	d := open(t, Options{Trace: func(m map[string]time.Duration) { told = append(told, m) }})
+	var told [][]backend.StageUsage
+	d := open(t, Options{Trace: func(ctx context.Context, p []backend.StageUsage) {
+		if ctx == nil {
+			t.Error("no context")
+		}
+		told = append(told, p)
+	}})
 	turn := take(t, d)
 	work, err := turn.Work(100, 100)
 	if err != nil {
@@ -420,9 +425,13 @@ func TestTrace(t *testing.T) {
 	if len(told) != 1 || len(told[0]) != 2 {
 		t.Fatalf("told %v", told)
 	}
-	for _, phase := range []string{"fill", "wipe"} {
-		if _, ok := told[0][phase]; !ok {
-			t.Errorf("nothing of %s", phase)
+	use, sums := d.Usage()
+	for i, phase := range []string{"fill", "wipe"} {
+		if told[0][i].Name != phase || sums[i] != told[0][i] {
+			t.Errorf("told %v, sums %v: nothing of %s", told[0], sums, phase)
 		}
+	}
+	if use.Calls != 2 || use.Busy <= 0 {
+		t.Errorf("usage %+v", use)
 	}
 }

@@ -1,8 +1,9 @@
 package device
 
 import (
-	"time"
+	"slices"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
 )
 
@@ -34,11 +35,11 @@ func (t *tracer) report() {
 		return
 	}
 	_ = t.turn.Compute.Synchronize() // without it a time is missing
-	times := make(map[string]time.Duration)
+	var times []backend.StageUsage
 	for i, e := range t.events {
 		if i > 0 {
 			if d, err := e.Elapsed(t.events[i-1]); err == nil {
-				times[t.phases[i]] += d
+				times = append(times, backend.StageUsage{Name: t.phases[i], Busy: d})
 			}
 		}
 	}
@@ -46,5 +47,19 @@ func (t *tracer) report() {
 		e.Close()
 	}
 	t.phases, t.events = nil, nil
-	t.turn.dev.trace(times)
+	t.turn.dev.add(times)
+	t.turn.dev.trace(t.turn.ctx, times)
+}
+
+// add adds to the sums of stages.
+func (d *Device) add(times []backend.StageUsage) {
+	d.stages.Lock()
+	defer d.stages.Unlock()
+	for _, p := range times {
+		i := slices.IndexFunc(d.stages.sums, func(s backend.StageUsage) bool { return s.Name == p.Name })
+		if i < 0 {
+			i, d.stages.sums = len(d.stages.sums), append(d.stages.sums, backend.StageUsage{Name: p.Name})
+		}
+		d.stages.sums[i].Busy += p.Busy
+	}
 }

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -13,7 +14,8 @@ type Turn struct {
 	Compute, Copy *driver.Stream
 
 	dev    *Device
-	order  *driver.Event // of the wipe and what is on the other stream
+	ctx    context.Context // whose turn it is, for the trace
+	order  *driver.Event   // of the wipe and what is on the other stream
 	tracer tracer
 
 	work    *driver.Memory // nil when there is none
@@ -142,7 +144,8 @@ func (t *Turn) End() error {
 	if t.results != nil {
 		t.results.Wipe()
 	}
-	t.lent = false
+	t.lent, t.ctx = false, nil
+	t.dev.meter.End()
 	t.dev.turns <- t
 	return err
 }

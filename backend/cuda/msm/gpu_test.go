@@ -81,7 +81,7 @@ func TestTimes(t *testing.T) {
 		t.Skip("no -sizes given")
 	}
 	phases := make(map[string]time.Duration)
-	d, c := open(t, device.Options{Trace: func(m map[string]time.Duration) { phases = m }})
+	d, c := open(t, device.Options{Trace: cudatest.Phases(phases)})
 	var ns []int
 	for _, s := range strings.Split(*sizes, ",") {
 		k, err := strconv.Atoi(strings.TrimPrefix(s, "2^"))

@@ -115,8 +115,8 @@ func TestTimes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var phases map[string]time.Duration
-			k := open(t, c, device.Options{Trace: func(p map[string]time.Duration) { phases = p }})
+			phases := make(map[string]time.Duration)
+			k := open(t, c, device.Options{Trace: cudatest.Phases(phases)})
 			info, gpu = k.dev.Driver().Info(), k.dev.Driver().Info().Name
 			n := 1 << log
 			v := make([]backend.Range, 5)

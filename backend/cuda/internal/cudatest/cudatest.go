@@ -3,12 +3,14 @@
 package cudatest
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
@@ -46,6 +48,16 @@ func WithKernels() {
 
 // Slow tells whether kernels run on the host, so that tests should be small.
 func Slow() bool { return os.Getenv(kernels) != "" }
+
+// Phases is a device's Trace that sums the phases of the last turn up in m.
+func Phases(m map[string]time.Duration) func(context.Context, []backend.StageUsage) {
+	return func(_ context.Context, phases []backend.StageUsage) {
+		clear(m)
+		for _, p := range phases {
+			m[p.Name] += p.Busy
+		}
+	}
+}
 
 // OnFake skips a test where the driver is not the fake, and lets it begin as if
 // nothing had failed or been counted.

@@ -1,0 +1,30 @@
+package backend
+
+import "time"
+
+// Metered is a capability: counters of what a backend has done since it was
+// opened, for its operator.
+type Metered interface {
+	// Usage is quick and waits for no computation. That of a backend in another
+	// process is what it said at the last Ping.
+	Usage() Usage
+}
+
+// Usage is what a backend counted since it was opened; all of it grows only.
+type Usage struct {
+	Devices []DeviceUsage // in the order of Info.Devices
+	Stages  []StageUsage  // in the order in which they came up; none where they are not measured
+}
+
+// DeviceUsage is how much of its time a device was used.
+type DeviceUsage struct {
+	Busy   time.Duration // that it belonged to calls, those that still run included
+	Waited time.Duration // that calls waited for it, added up
+	Calls  uint64        // that have had it
+}
+
+// StageUsage is the time on devices of one stage of computations.
+type StageUsage struct {
+	Name string // such as "accumulate"
+	Busy time.Duration
+}

@@ -1,0 +1,132 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Registry has these collectors, and those of Go's runtime and of this process.
+func Registry(cs ...prometheus.Collector) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(cs...)
+	return r
+}
+
+// Listen opens an address for Serve: HOST:PORT, :PORT, which is on loopback, or
+// unix:PATH, a socket for this user alone. All interfaces have to be asked for:
+// 0.0.0.0:PORT. A socket that nobody listens at any more is replaced.
+func Listen(address string) (net.Listener, error) {
+	l, err := listen(address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: serving metrics at %q: %w", backend.ErrUnavailable, address, err)
+	}
+	return l, nil
+}
+
+func listen(address string) (net.Listener, error) {
+	path, unix := strings.CutPrefix(address, "unix:")
+	if !unix {
+		if strings.HasPrefix(address, ":") {
+			address = "127.0.0.1" + address
+		}
+		return net.Listen("tcp", address)
+	}
+	if c, err := net.Dial("unix", path); err == nil {
+		c.Close()
+		return nil, syscall.EADDRINUSE
+	} else if errors.Is(err, syscall.ECONNREFUSED) {
+		_ = os.Remove(path)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Serve answers GET /metrics with what g gathers until ctx ends, and closes l.
+func Serve(ctx context.Context, l net.Listener, g prometheus.Gatherer) error {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{MaxRequestsInFlight: 8}))
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	stop := context.AfterFunc(ctx, func() { s.Close() })
+	defer stop()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("%w: serving metrics: %w", backend.ErrInternal, err)
+	}
+	return nil
+}
+
+// retry is the pause before an address is tried again.
+const retry = time.Second
+
+// Plugin has a plugin serve metrics of its backend and process at an address, ""
+// for none; see Listen. Two of its processes may live at the same time for a
+// while, and the address may not be had: the plugin works without, and tries
+// again.
+func Plugin(address string, open func(context.Context, *slog.Logger) (backend.Backend, error)) func(context.Context, *slog.Logger) (backend.Backend, error) {
+	if address == "" {
+		return open
+	}
+	return func(ctx context.Context, log *slog.Logger) (backend.Backend, error) {
+		b, err := open(ctx, log)
+		if err == nil {
+			go servePlugin(ctx, address, Registry(ofBackend{b}), log)
+		}
+		return b, err
+	}
+}
+
+func servePlugin(ctx context.Context, address string, g prometheus.Gatherer, log *slog.Logger) {
+	for told := false; ctx.Err() == nil; {
+		l, err := Listen(address)
+		if err == nil {
+			if err = Serve(ctx, l, g); err == nil {
+				return
+			}
+		}
+		if !told {
+			log.Warn("no metrics yet", "cause", err)
+			told = true
+		}
+		select {
+		case <-time.After(retry):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// ofBackend collects what a backend counts itself.
+type ofBackend struct{ b backend.Backend }
+
+func (o ofBackend) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{buildInfo, busy, waited, had, stageTime} {
+		to <- d
+	}
+}
+
+func (o ofBackend) Collect(to chan<- prometheus.Metric) {
+	collectBuild(to)
+	if m, ok := backend.As[backend.Metered](o.b); ok {
+		collectUsage(to, label(o.b.Info().Name), m.Usage())
+	}
+}

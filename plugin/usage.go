@@ -1,0 +1,51 @@
+package plugin
+
+import (
+	"math"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/proto"
+)
+
+// maxStages bounds the stages that a plugin may count.
+const maxStages = 64
+
+// Usage implements backend.Metered: what the plugin said when it was pinged
+// last, nothing before the first time and from a plugin that does not count.
+func (c *Client) Usage() backend.Usage {
+	if u := c.usage.Load(); u != nil {
+		return *u
+	}
+	return backend.Usage{}
+}
+
+// usageReply is what a backend counted, as the plugin sends it.
+func usageReply(b backend.Backend) *proto.Usage {
+	m, ok := backend.As[backend.Metered](b)
+	if !ok {
+		return nil
+	}
+	u, reply := m.Usage(), &proto.Usage{}
+	for _, d := range u.Devices {
+		reply.Devices = append(reply.Devices, &proto.DeviceUsage{Busy: uint64(d.Busy), Waited: uint64(d.Waited), Calls: d.Calls})
+	}
+	for _, s := range u.Stages {
+		reply.Stages = append(reply.Stages, &proto.StageUsage{Name: s.Name, Busy: uint64(s.Busy)})
+	}
+	return reply
+}
+
+// usageOf is what a plugin says that it counted. It is not trusted: lists are
+// cut, and so are names.
+func usageOf(r *proto.Usage) (u backend.Usage) {
+	for _, d := range r.GetDevices()[:min(len(r.GetDevices()), maxDevices)] {
+		u.Devices = append(u.Devices, backend.DeviceUsage{Busy: nanoseconds(d.GetBusy()), Waited: nanoseconds(d.GetWaited()), Calls: d.GetCalls()})
+	}
+	for _, s := range r.GetStages()[:min(len(r.GetStages()), maxStages)] {
+		u.Stages = append(u.Stages, backend.StageUsage{Name: cleanLine(s.GetName(), maxName), Busy: nanoseconds(s.GetBusy())})
+	}
+	return u
+}
+
+func nanoseconds(n uint64) time.Duration { return time.Duration(min(n, math.MaxInt64)) }
