@@ -7,6 +7,9 @@
 //	PIPPIN_GPU_DEVICE   ordinal of the device, 0 when not set
 //	PIPPIN_GPU_MEMORY   device memory to use at most, such as 24GiB; all that is
 //	                    free when not set
+//	PIPPIN_GPU_STAGES   1 has the stages of computations timed on the device, for
+//	                    metrics; it costs a little of each call
+//	PIPPIN_PLUGIN_METRICS   address to serve metrics at, such as :9465
 package main
 
 import (
@@ -18,10 +21,11 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda"
+	"github.com/pippin-zk/pippin/observe/metrics"
 	"github.com/pippin-zk/pippin/plugin"
 )
 
-func main() { plugin.Serve(open) }
+func main() { plugin.Serve(metrics.Plugin(os.Getenv("PIPPIN_PLUGIN_METRICS"), open)) }
 
 func open(context.Context, *slog.Logger) (backend.Backend, error) {
 	o, err := options(os.Getenv)
@@ -44,6 +48,15 @@ func options(env func(string) string) (o cuda.Options, err error) {
 	if s := env("PIPPIN_GPU_MEMORY"); s != "" {
 		if o.Memory, err = cuda.ParseMemory(s); err != nil {
 			return o, fmt.Errorf("%w: PIPPIN_GPU_MEMORY: %w", backend.ErrUnavailable, err)
+		}
+	}
+	if s := env("PIPPIN_GPU_STAGES"); s != "" {
+		on, err := strconv.ParseBool(s)
+		if err != nil {
+			return o, fmt.Errorf("%w: PIPPIN_GPU_STAGES=%q is neither 0 nor 1", backend.ErrUnavailable, s)
+		}
+		if on {
+			o.Trace = func(context.Context, []backend.StageUsage) {} // the backend sums them up
 		}
 	}
 	return o, nil

@@ -10,9 +10,9 @@ import (
 
 func TestOptions(t *testing.T) {
 	for _, c := range []struct {
-		device, memory string
-		want           cuda.Options
-		bad            bool
+		device, memory, stages string
+		want                   cuda.Options
+		bad                    bool
 	}{
 		{want: cuda.Options{}},
 		{device: "1", memory: "24GiB", want: cuda.Options{Device: 1, Memory: 24 << 30}},
@@ -20,13 +20,16 @@ func TestOptions(t *testing.T) {
 		{device: "-1", bad: true},
 		{device: "gpu", bad: true},
 		{memory: "lots", bad: true},
+		{stages: "1"},
+		{stages: "0"},
+		{stages: "yes", bad: true},
 	} {
-		env := map[string]string{"PIPPIN_GPU_DEVICE": c.device, "PIPPIN_GPU_MEMORY": c.memory}
+		env := map[string]string{"PIPPIN_GPU_DEVICE": c.device, "PIPPIN_GPU_MEMORY": c.memory, "PIPPIN_GPU_STAGES": c.stages}
 		got, err := options(func(k string) string { return env[k] })
 		if c.bad != errors.Is(err, backend.ErrUnavailable) || c.bad != (err != nil) {
 			t.Errorf("%v: error %v", env, err)
 		}
-		if !c.bad && got != c.want {
+		if !c.bad && (got.Device != c.want.Device || got.Memory != c.want.Memory || (got.Trace != nil) != (c.stages == "1")) {
 			t.Errorf("%v: %+v, want %+v", env, got, c.want)
 		}
 	}

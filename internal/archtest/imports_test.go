@@ -20,6 +20,7 @@ var (
 	goPlugin    = "github.com/hashicorp/go-plugin"
 	cu          = "gorgonia.org/cu"
 	backoff     = "github.com/cenkalti/backoff"
+	prometheus  = "github.com/prometheus/client_golang"
 )
 
 // rule constrains what a package may import directly, outside of its tests.
@@ -42,10 +43,12 @@ var table = map[string]rule{
 	"backend/backendtest": {never: []string{cu, goPlugin}},
 	"backend/cpu":         {inside: []string{"backend", "backend/backendutil", "internal/layout"}, never: []string{cu, goPlugin}},
 	"backend/cuda":        {inside: []string{"backend", "backend/backendutil", "kernels/...", "backend/cuda/...", "internal/layout"}, never: []string{goPlugin}},
-	"backend/cuda/device": {inside: []string{"backend", "kernels/...", "backend/cuda/driver/...", "backend/cuda/internal/..."}, never: []string{goPlugin, gnarkCrypto}},
+	"backend/cuda/device": {inside: []string{"backend", "backend/backendutil", "kernels/...", "backend/cuda/driver/...", "backend/cuda/internal/..."}, never: []string{goPlugin, gnarkCrypto}},
 	"backend/cuda/driver": {inside: []string{"backend", "backend/cuda/driver/..."}, never: []string{goPlugin, gnarkCrypto}},
 	"plugin":              {inside: []string{"backend", "backend/backendutil", "internal/build", "plugin/..."}, never: []string{gnarkCrypto, cu}},
 	"engine":              {inside: []string{"backend", "backend/backendutil"}, outside: []string{backoff}, never: []string{cu, goPlugin, gnarkCrypto}},
+	"observe":             {inside: []string{"engine"}, never: []string{cu, goPlugin, gnarkCrypto}},
+	"observe/metrics":     {inside: []string{"backend", "engine", "internal/build", "observe"}, outside: []string{prometheus}, never: []string{cu, goPlugin, gnarkCrypto}},
 	"msm":                 {inside: []string{"backend", "engine", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
 	"vector":              {inside: []string{"backend", "engine", "msm", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
 	"arith":               {inside: []string{"backend", "internal/layout"}, never: []string{cu, goPlugin}},
@@ -64,6 +67,7 @@ var table = map[string]rule{
 // onlyImporters says which packages of this module may import a prefix.
 var onlyImporters = map[string][]string{
 	cu:            {"backend/cuda/driver"},
+	prometheus:    {"observe/metrics"},
 	goPlugin:      {"plugin"},
 	gnark:         {"prover", "examples", "cmd/msm", "bench", gnarkCrypto},
 	"unsafe":      {"internal/layout", "backend/cuda/driver", "plugin/shm", "plugin/proto"},
@@ -143,6 +147,8 @@ func TestTableRefuses(t *testing.T) {
 		{"msm", module + "/vector"},
 		{"vector", module + "/backend/cpu"},
 		{"msm", gnark + "/frontend"},
+		{"observe", prometheus + "/prometheus"},
+		{"observe/metrics", module + "/plugin"},
 		{"weave", module + "/msm"},
 		{"weave", gnarkCrypto + "/ecc"},
 		{"weave/auto", module + "/plugin"},

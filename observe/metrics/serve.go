@@ -49,7 +49,7 @@ func listen(address string) (net.Listener, error) {
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()
 		return nil, syscall.EADDRINUSE
-	} else if errors.Is(err, syscall.ECONNREFUSED) {
+	} else if st, serr := os.Lstat(path); serr == nil && st.Mode()&os.ModeSocket != 0 && errors.Is(err, syscall.ECONNREFUSED) {
 		_ = os.Remove(path)
 	}
 	l, err := net.Listen("unix", path)

@@ -1,0 +1,65 @@
+package metrics
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+// TestThroughAPlugin: what only the plugin knows is in the metrics of its host, is
+// counted anew after its death, and is served by the plugin itself where its
+// environment says so.
+func TestThroughAPlugin(t *testing.T) {
+	dir, err := os.MkdirTemp("", "m") // whose path a socket's may be below
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	build := exec.Command("go", "build", "-o", dir+"/", "../../cmd/msm-backend-cpu")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	socket := filepath.Join(dir, "s")
+	e, m := watched(t, msm.Config{
+		Open:    pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Env: []string{"PIPPIN_PLUGIN_METRICS=unix:" + socket}}),
+		Backend: "plugin:cpu", PingEvery: 10 * time.Millisecond, Patience: time.Minute,
+	})
+	its := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+	for range 2 { // lives
+		if err := ask(t.Context(), t, e, 1000); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the device's time in the host's metrics", func() bool {
+			return value(t, m, "pippin_device_calls_total", "backend=plugin:cpu", "device=0") == 1 &&
+				value(t, m, "pippin_device_busy_seconds_total", "backend=plugin:cpu", "device=0") > 0
+		})
+		eventually(t, "the plugin's own metrics", func() bool {
+			r, err := its.Get("http://plugin/metrics")
+			if err != nil {
+				return false
+			}
+			defer r.Body.Close()
+			b, err := io.ReadAll(r.Body)
+			return err == nil && strings.Contains(string(b), `pippin_device_calls_total{backend="cpu",device="0"} 1`)
+		})
+		deaths := value(t, m, "pippin_backend_deaths_total", "backend=plugin:cpu")
+		if err := syscall.Kill(e.Info().PID, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "its death", func() bool { return value(t, m, "pippin_backend_deaths_total", "backend=plugin:cpu") == deaths+1 })
+	}
+}
