@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/pippin-zk/pippin/plugin/proto"
 )
@@ -24,7 +25,7 @@ func TestUsageIsBounded(t *testing.T) {
 	if d := u.Devices[0]; d.Busy != math.MaxInt64 || d.Waited != math.MaxInt64 {
 		t.Errorf("%+v", d)
 	}
-	if s := u.Stages[0]; len(s.Name) > maxName+3 || strings.ContainsAny(s.Name, "\n\xff") || s.Busy < 0 {
+	if s := u.Stages[0]; len(s.Name) > maxName+3 || !utf8.ValidString(s.Name) || strings.Contains(s.Name, "\n") || s.Busy < 0 {
 		t.Errorf("%d bytes, %v", len(s.Name), s.Busy)
 	}
 	if u := usageOf(nil); len(u.Devices) != 0 || len(u.Stages) != 0 {
