@@ -3,6 +3,7 @@ module github.com/pippin-zk/pippin
 go 1.26.0
 
 require (
+	filippo.io/bigmod v0.1.0
 	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/consensys/gnark v0.16.3
 	github.com/consensys/gnark-crypto v0.21.0

@@ -14,8 +14,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/cases"
 )
 
-// Difference runs a number of small random cases on both backends, MSMs and then
-// programs over vectors, and fails where they differ; the seed gives the same
+// Difference runs a number of small random cases on both backends, MSMs, programs
+// over vectors and operations on numbers, and fails where they differ; the seed gives the same
 // cases again. Cases are of the curves that both have.
 func Difference(t testing.TB, a, b backend.Backend, seed uint64, n int) {
 	t.Helper()
@@ -23,7 +23,7 @@ func Difference(t testing.TB, a, b backend.Backend, seed uint64, n int) {
 	for _, kind := range []struct {
 		size   int
 		differ differ
-	}{{96, msms}, {400, programs}} {
+	}{{96, msms}, {400, programs}, {400, numbers}} {
 		for i := range n {
 			data := cases.Bytes(rng, kind.size)
 			if err := kind.differ(t.Context(), a, b, data); err != nil {
@@ -48,6 +48,28 @@ func DifferenceOfPrograms(t testing.TB, a, b backend.Backend, data []byte) {
 	if err := programs(t.Context(), a, b, data); err != nil {
 		t.Fatalf("%x: %v", data, err)
 	}
+}
+
+// DifferenceOfNumbers is DifferenceOf for a program of operations on numbers.
+func DifferenceOfNumbers(t testing.TB, a, b backend.Backend, data []byte) {
+	t.Helper()
+	if err := numbers(t.Context(), a, b, data); err != nil {
+		t.Fatalf("%x: %v", data, err)
+	}
+}
+
+// numbers reads a case: a program of operations that both have.
+func numbers(ctx context.Context, a, b backend.Backend, data []byte) error {
+	var both []backend.NumberOp
+	for _, op := range a.Info().Can.Numbers {
+		if b.Info().Can.HasNumbers(op) {
+			both = append(both, op)
+		}
+	}
+	if len(both) == 0 {
+		return nil
+	}
+	return cases.Read(data).Numbers().Random(both).Differ(ctx, a, b)
 }
 
 // differ runs a case on both backends and says how they differ.

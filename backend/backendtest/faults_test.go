@@ -54,6 +54,9 @@ func TestFaultsAreFound(t *testing.T) {
 			for _, name := range f.found {
 				c := checkNamed(t, name)
 				sub := &subject{suite: s, b: open(), open: open, curve: faultCurve, group: faultGroup}
+				if slices.ContainsFunc(numberChecks, func(c check) bool { return c.name == name }) {
+					sub.curve = backend.Words
+				}
 				if err := s.try(c.run, sub); err == nil {
 					t.Errorf("the check %q passes", name)
 				}
@@ -70,7 +73,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 			found[name] = true
 		}
 	}
-	for _, c := range slices.Concat(groupChecks, backendChecks, vectorChecks) {
+	for _, c := range slices.Concat(groupChecks, backendChecks, vectorChecks, numberChecks) {
 		if !found[c.name] {
 			t.Errorf("no fault shows that the check %q can fail", c.name)
 		}
@@ -88,7 +91,7 @@ func TestDifferenceIsFound(t *testing.T) {
 }
 
 func checkNamed(t *testing.T, name string) check {
-	for _, c := range slices.Concat(groupChecks, backendChecks, vectorChecks) {
+	for _, c := range slices.Concat(groupChecks, backendChecks, vectorChecks, numberChecks) {
 		if c.name == name {
 			return c
 		}
@@ -262,7 +265,7 @@ func faults() []fault {
 			return &g
 		}
 	}
-	return slices.Concat(arithmeticFaults(with), sourceFaults(with), jobFaults(with), lifeFaults(with), vectorFaults())
+	return slices.Concat(arithmeticFaults(with), sourceFaults(with), jobFaults(with), lifeFaults(with), vectorFaults(), numberFaults())
 }
 
 type maker = func(faulty) func(backend.Backend) backend.Backend

@@ -17,7 +17,7 @@ import (
 
 // Options of Run. The zero value is a quick run over everything.
 type Options struct {
-	// Curves and Groups limit the run; nil is all that the backend has.
+	// Curves and Groups limit the run; nil is all that the backend has, numbers too.
 	Curves []backend.Curve
 	Groups []backend.Group
 	// Full runs more sizes and every power of two alone.
@@ -49,6 +49,13 @@ func Run(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 		})
 	}
 	can := shared.Info().Can
+	if o.Curves == nil && len(can.Numbers) > 0 {
+		for _, c := range numberChecks {
+			t.Run("numbers/"+c.name, func(t *testing.T) {
+				s.report(t, c.run, &subject{suite: s, b: shared, curve: backend.Words, open: another(t)})
+			})
+		}
+	}
 	for _, curve := range s.curves {
 		for _, group := range s.groups {
 			if !can.HasMSM(curve, group) {
@@ -95,7 +102,7 @@ type suite struct {
 }
 
 // subject is what one check is about: a backend, for vectorChecks a curve with a
-// group for points, and for groupChecks a group.
+// group for points, for groupChecks a group, and for numberChecks Words.
 type subject struct {
 	*suite
 	ctx   context.Context

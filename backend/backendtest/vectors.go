@@ -85,7 +85,11 @@ func (s *subject) withSpace(n int, do func(id backend.SpaceID) error) (err error
 // vectorsAlive wants a right answer, after an error or any other disturbance.
 func (s *subject) vectorsAlive() error {
 	return in(s.withSpace(9, func(id backend.SpaceID) error {
-		k := s.scalars(fixtures.Uniform, 9, 50)
+		k := make([]byte, 9*s.size())
+		if s.curve != backend.Words {
+			k = s.scalars(fixtures.Uniform, 9, 50)
+		}
+		k[s.size()] = 1
 		if _, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: span(id, 0, 9), Bytes: k}}); err != nil {
 			return err
 		}

@@ -49,3 +49,11 @@ func FuzzNoDifferenceOfPrograms(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 9, 9, 9, 1, 5, 3, 4, 5, 6, 7, 2, 3, 6, 6})
 	f.Fuzz(func(t *testing.T, data []byte) { backendtest.DifferenceOfPrograms(t, a, b, data) })
 }
+
+func FuzzNoDifferenceOfNumbers(f *testing.F) {
+	a, b := cpu.New(cpu.Options{}), cpu.NewReference()
+	f.Cleanup(func() { a.Close(); b.Close() })
+	f.Add([]byte{})
+	f.Add([]byte{3, 2, 14, 2, 7, 9, 9, 9, 9, 1, 2, 3, 4, 5, 6, 7, 8})
+	f.Fuzz(func(t *testing.T, data []byte) { backendtest.DifferenceOfNumbers(t, a, b, data) })
+}

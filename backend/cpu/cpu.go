@@ -49,7 +49,7 @@ func New(o Options) backend.Backend {
 	if o.Jobs <= 0 {
 		o.Jobs = defaultJobs
 	}
-	return newLocal("cpu", o.Chunk, o.Jobs, func(c backend.Curve, g backend.Group) kernel { return fast(c, g, o.Tasks) }, fastFields())
+	return newLocal("cpu", o.Chunk, o.Jobs, func(c backend.Curve, g backend.Group) kernel { return fast(c, g, o.Tasks) }, fastFields(), fastNumbers)
 }
 
 // NewReference makes the backend "reference", which adds every point once for
@@ -57,7 +57,7 @@ func New(o Options) backend.Backend {
 // point on one processor.
 func NewReference() backend.Backend {
 	const chunk = 16 // a context is looked at every few milliseconds
-	return newLocal("reference", chunk, 1, reference, referenceField)
+	return newLocal("reference", chunk, 1, reference, referenceField, referenceNumbers)
 }
 
 func deviceDetail() string {

@@ -38,6 +38,7 @@ type local struct {
 	parallel  int // jobs computed at the same time, at most
 	group     func(backend.Curve, backend.Group) kernel
 	field     func(backend.Curve) arithmetic
+	operate   func(context.Context, *operation) error // on numbers
 	residents *backendutil.Residents[kept, *space]
 	copies    copies
 	room      *room
@@ -52,7 +53,7 @@ type kept struct {
 
 type resident = backendutil.Resident[kept]
 
-func newLocal(name string, chunk, parallel int, group func(backend.Curve, backend.Group) kernel, field func(backend.Curve) arithmetic) *local {
+func newLocal(name string, chunk, parallel int, group func(backend.Curve, backend.Group) kernel, field func(backend.Curve) arithmetic, operate func(context.Context, *operation) error) *local {
 	device := device()
 	return &local{
 		info: backend.Info{
@@ -60,12 +61,13 @@ func newLocal(name string, chunk, parallel int, group func(backend.Curve, backen
 			InProcess: true,
 			Version:   "gnark-crypto " + gnarkVersion(),
 			Devices:   []backend.Device{device},
-			Can:       backend.Capabilities{MSM: backend.CurveGroups(), Vectors: backend.Curves()},
+			Can:       backend.Capabilities{MSM: backend.CurveGroups(), Vectors: backend.Curves(), Numbers: backend.NumberOps()},
 		},
 		chunk:     chunk,
 		parallel:  parallel,
 		group:     group,
 		field:     field,
+		operate:   operate,
 		residents: backendutil.NewResidents[kept, *space](name),
 		copies:    newCopies(),
 		room:      newRoom(device.Memory),

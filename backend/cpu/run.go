@@ -169,6 +169,8 @@ func (p *program) step(ctx context.Context, s backend.Step) ([]byte, error) {
 		answer := make([]byte, len(src))
 		parts(len(src), func(lo, hi int) { copy(answer[lo:hi], src[lo:hi]) })
 		return answer, nil
+	case backend.Compute:
+		return nil, p.compute(ctx, &s)
 	case backend.Gather:
 		return nil, p.gather(ctx, &s)
 	case backend.Transform:
@@ -210,7 +212,7 @@ func (p *program) write(ctx context.Context, s *backend.Write) error {
 		}
 		to, from := dst[lo*size:hi*size], s.Bytes[lo*size:hi*size]
 		parts(len(to), func(lo, hi int) { copy(to[lo:hi], from[lo:hi]) })
-		if !s.Check {
+		if !s.Check || curve == backend.Words {
 			continue
 		}
 		if i := firstNotBelow(to, layout.ScalarField(curve)); i >= 0 {

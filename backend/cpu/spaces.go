@@ -12,7 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// space is memory for vectors.
+// space is memory for vectors or numbers.
 type space struct {
 	curve  backend.Curve
 	memory []byte
@@ -99,9 +99,6 @@ func (l *local) NewSpace(ctx context.Context, curve backend.Curve, count int) (_
 	if err := layout.Check(); err != nil {
 		return 0, err
 	}
-	if curve == backend.Words && !l.info.Can.HasSpaces(curve) {
-		return 0, fmt.Errorf("%w: no numbers", backend.ErrUnsupported)
-	}
 	size, err := backendutil.SpaceBytes(curve, count)
 	if err != nil {
 		return 0, err
@@ -109,7 +106,7 @@ func (l *local) NewSpace(ctx context.Context, curve backend.Curve, count int) (_
 	if err := l.room.take(size); err != nil {
 		return 0, err
 	}
-	s := &space{curve: curve, memory: layout.Bytes(make([]uint64, size/8))}
+	s := &space{curve: curve, memory: layout.Bytes(make([]uint64, (size+7)/8))[:size]}
 	return l.residents.AddSpace(backendutil.Loaded{Curve: curve, Count: count}, s), nil
 }
 

@@ -22,7 +22,7 @@ type Program struct {
 // Outcome is what a program answered and what its spaces then hold.
 type Outcome struct{ Answers, Spaces [][]byte }
 
-// Run runs the program on a backend that has vectors over its curve.
+// Run runs the program on a backend that has spaces of its curve.
 func (p *Program) Run(ctx context.Context, b backend.Backend) (_ *Outcome, err error) {
 	v, ok := backend.As[backend.Vectors](b)
 	if !ok {
@@ -88,6 +88,11 @@ func Renamed(steps []backend.Step, spaces []backend.SpaceID, bases []backend.Bas
 			renamed[i] = s
 		case backend.Read:
 			s.Src = of(s.Src)
+			renamed[i] = s
+		case backend.Compute:
+			for _, b := range []*backend.Batch{&s.Dst, &s.A, &s.B, &s.M, &s.Carry} {
+				b.Space = of(backend.Range{Space: b.Space}).Space
+			}
 			renamed[i] = s
 		case backend.Gather:
 			s.Dst, s.Src, s.Index = of(s.Dst), of(s.Src), of(s.Index)

@@ -1,0 +1,347 @@
+package cpu
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/big"
+	"math/bits"
+)
+
+// modulus is a modulus with what Montgomery's products by it need. Numbers have n
+// limbs of 64 bits, R = 2^(64n). Its methods depend in time and addresses on the
+// modulus, not on other values. Read only: it is used by many goroutines.
+type modulus struct {
+	n     int
+	m     []uint64
+	minus uint64   // -1/m modulo 2^64
+	rr    []uint64 // R^2 modulo m
+	one   []uint64 // R modulo m
+	// The contract has another R, r = 2^(32w) of w words: where n limbs have a word
+	// more, narrow is R^2 / r modulo m, else nil. rR is r R modulo m.
+	narrow, rR []uint64
+}
+
+var (
+	errEven = errors.New("the modulus is even")
+	errOne  = errors.New("the modulus is not above 1")
+	errZero = errors.New("the modulus is 0")
+)
+
+// limbs of a number of some bytes.
+func limbs(size int) int { return (size + 7) / 8 }
+
+// load sets x to a number of 4 bytes or more, little-endian, and zeros above it.
+func load(x []uint64, b []byte) {
+	i := 0
+	for ; len(b) >= 8; i++ {
+		x[i] = binary.LittleEndian.Uint64(b)
+		b = b[8:]
+	}
+	if len(b) >= 4 {
+		x[i] = uint64(binary.LittleEndian.Uint32(b))
+		i++
+	}
+	clear(x[i:])
+}
+
+// store writes x to as many bytes as there are.
+func store(b []byte, x []uint64) {
+	i := 0
+	for ; len(b) >= 8; i++ {
+		binary.LittleEndian.PutUint64(b, x[i])
+		b = b[8:]
+	}
+	if len(b) >= 4 {
+		binary.LittleEndian.PutUint32(b, uint32(x[i]))
+	}
+}
+
+// newModulus prepares a modulus of some bytes; products are possible by an odd one.
+func newModulus(b []byte, products bool) (*modulus, error) {
+	k := &modulus{n: limbs(len(b))}
+	k.m = make([]uint64, k.n)
+	load(k.m, b)
+	switch rest := or(k.m[1:]); {
+	case !products && k.m[0]|rest == 0:
+		return nil, errZero
+	case !products:
+		return k, nil
+	case k.m[0]&1 == 0:
+		return nil, errEven
+	case k.m[0] == 1 && rest == 0:
+		return nil, errOne
+	}
+	inverse := k.m[0] // of three bits; each step doubles them
+	for range 5 {
+		inverse *= 2 - k.m[0]*inverse
+	}
+	k.minus = -inverse
+	m := whole(b)
+	k.one, k.rr = k.power(m, 64*k.n), k.power(m, 128*k.n)
+	if k.rR = k.rr; len(b)%8 != 0 {
+		k.narrow, k.rR = k.power(m, 64*k.n+32), k.power(m, 128*k.n-32)
+	}
+	return k, nil
+}
+
+// power is 2^e modulo m.
+func (k *modulus) power(m *big.Int, e int) []uint64 {
+	v := new(big.Int).Lsh(big.NewInt(1), uint(e))
+	b := make([]byte, 8*k.n)
+	put(b, v.Mod(v, m))
+	x := make([]uint64, k.n)
+	load(x, b)
+	return x
+}
+
+func or(x []uint64) (all uint64) {
+	for _, v := range x {
+		all |= v
+	}
+	return all
+}
+
+// has tells whether x is below the modulus.
+func (k *modulus) has(x []uint64) bool {
+	var borrow uint64
+	for i, m := range k.m {
+		_, borrow = bits.Sub64(x[i], m, borrow)
+	}
+	return borrow == 1
+}
+
+// settle sets z to x, with a carry above it and below 2m, modulo m.
+func (k *modulus) settle(z, x []uint64, carry uint64) {
+	var borrow uint64
+	for i, m := range k.m {
+		_, borrow = bits.Sub64(x[i], m, borrow)
+	}
+	subtract := -(carry | (borrow ^ 1))
+	borrow = 0
+	for i, m := range k.m {
+		z[i], borrow = bits.Sub64(x[i], m&subtract, borrow)
+	}
+}
+
+// add sets z = x + y modulo m.
+func (k *modulus) add(z, x, y []uint64) {
+	var carry uint64
+	for i := range k.m {
+		z[i], carry = bits.Add64(x[i], y[i], carry)
+	}
+	k.settle(z, z, carry)
+}
+
+// sub sets z = x - y modulo m.
+func (k *modulus) sub(z, x, y []uint64) {
+	var borrow, carry uint64
+	for i := range k.m {
+		z[i], borrow = bits.Sub64(x[i], y[i], borrow)
+	}
+	for i, m := range k.m {
+		z[i], carry = bits.Add64(z[i], m&-borrow, carry)
+	}
+}
+
+// mul sets z = x y / R modulo m, with one of x and y below m; t has 2n limbs. z may
+// be x or y.
+func (k *modulus) mul(z, x, y, t []uint64) {
+	n := k.n
+	clear(t[:2*n])
+	var top uint64
+	for i := range n {
+		a := mulAdd(t[i:i+n], x[:n], y[i])
+		b := mulAdd(t[i:i+n], k.m, t[i]*k.minus)
+		t[n+i], top = bits.Add64(a, b, top)
+	}
+	k.settle(z, t[n:2*n], top)
+}
+
+// montgomery sets z = x y / r modulo m, as mul does for R.
+func (k *modulus) montgomery(z, x, y, t []uint64) {
+	k.mul(z, x, y, t)
+	if k.narrow != nil {
+		k.mul(z, z, k.narrow, t)
+	}
+}
+
+// exp sets z = x^e modulo m, e in little-endian bytes, four bits at a time. It ends
+// early with ctx. t has 20n limbs.
+func (k *modulus) exp(ctx context.Context, z, x []uint64, e []byte, t []uint64) {
+	n := k.n
+	var table [16][]uint64 // x^i R
+	for i := range table {
+		table[i], t = t[:n], t[n:]
+	}
+	pick, acc, t := t[:n], t[n:2*n], t[2*n:]
+	copy(table[0], k.one)
+	k.mul(table[1], x, k.rr, t)
+	for i := 2; i < len(table); i++ {
+		k.mul(table[i], table[i-1], table[1], t)
+	}
+	copy(acc, k.one)
+	for i := 2*len(e) - 1; i >= 0 && ctx.Err() == nil; i-- {
+		for range 4 {
+			k.mul(acc, acc, acc, t)
+		}
+		digit := uint64(e[i/2]>>(4*(i%2))) & 15
+		clear(pick)
+		for j, power := range table {
+			same := -(((digit ^ uint64(j)) - 1) >> 63) // ones where j is the digit
+			for l, v := range power {
+				pick[l] |= v & same
+			}
+		}
+		k.mul(acc, acc, pick, t)
+	}
+	clear(pick)
+	pick[0] = 1
+	k.mul(z, acc, pick, t)
+}
+
+// mulAdd sets z += x y and returns the limb above.
+func mulAdd(z, x []uint64, y uint64) (above uint64) {
+	x = x[:len(z)]
+	for i := range z {
+		hi, lo := bits.Mul64(x[i], y)
+		var c uint64
+		lo, c = bits.Add64(lo, z[i], 0)
+		hi += c
+		z[i], c = bits.Add64(lo, above, 0)
+		above = hi + c
+	}
+	return above
+}
+
+// reduce sets z to x R modulo m, x of any length; t has 4n limbs.
+func (k *modulus) reduce(z, x, t []uint64) {
+	n := k.n
+	part, t := t[:n], t[n:]
+	clear(z[:n])
+	for hi := len(x); hi > 0; {
+		lo := (hi - 1) / n * n
+		clear(part)
+		copy(part, x[lo:hi])
+		k.mul(z, z, k.rr, t)
+		k.mul(part, part, k.rr, t)
+		k.add(z, z, part)
+		hi = lo
+	}
+}
+
+// invert sets z to 1/x modulo m, or 0 where there is none. t has 6n + 12 limbs.
+//
+// It is Bernstein and Yang's division steps (2019), 62 at a time on the lowest
+// limbs of f and g, with the products of the matrices applied to all limbs of f and
+// g, which begin as m and x, and to d and e, with f = d x and g = e x modulo m. The
+// number of steps is theirs for the width, so that f is the divisor, or minus it.
+func (k *modulus) invert(z, x, t []uint64) {
+	n := k.n
+	w := n + 2 // f and g are signed
+	f, g, d, e, s, r := t[:w], t[w:2*w], t[2*w:3*w], t[3*w:4*w], t[4*w:5*w], t[5*w:6*w]
+	clear(t[:6*w])
+	copy(f, k.m)
+	copy(g, x[:n])
+	e[0] = 1
+	width := 64 * n
+	steps := (49*width + 80) / 17
+	delta := int64(1)
+	for range (steps + 61) / 62 {
+		var a [4]int64
+		delta, a = divisionSteps(delta, f[0], g[0])
+		combine(s, f, g, a[0], a[1])
+		combine(r, f, g, a[2], a[3])
+		shift62(f, s)
+		shift62(g, r)
+		combine(s, d, e, a[0], a[1])
+		combine(r, d, e, a[2], a[3])
+		k.quotient62(d, s)
+		k.quotient62(e, r)
+	}
+	// 1 or -1, or else there is no inverse.
+	negative := -(f[w-1] >> 63)
+	none := (f[0] ^ negative - negative) ^ 1
+	for _, v := range f[1:] {
+		none |= v ^ negative
+	}
+	keep := -((none|-none)>>63 ^ 1)
+	clear(s)
+	k.sub(s, s, d) // -d
+	for i := range n {
+		z[i] = (d[i]&^negative | s[i]&negative) & keep
+	}
+}
+
+// divisionSteps is 62 steps on the lowest 64 bits of f and g, and the matrix that
+// they are, times 2^62.
+func divisionSteps(delta int64, f, g uint64) (int64, [4]int64) {
+	u, v, q, r := uint64(1), uint64(0), uint64(0), uint64(1)
+	for range 62 {
+		odd := -(g & 1)
+		swap := odd & uint64(-delta>>63) // where delta > 0
+		// g, or with an odd one g + f, or with a swap g - f.
+		g += (f ^ swap - swap) & odd
+		q += (u ^ swap - swap) & odd
+		r += (v ^ swap - swap) & odd
+		// The old g, which is the new one and the old f.
+		f += g & swap
+		u += q & swap
+		v += r & swap
+		delta = (delta ^ int64(swap) - int64(swap)) + 1
+		g >>= 1
+		u <<= 1
+		v <<= 1
+	}
+	return delta, [4]int64{int64(u), int64(v), int64(q), int64(r)}
+}
+
+// combine sets z = a x + b y, all signed.
+func combine(z, x, y []uint64, a, b int64) {
+	clear(z)
+	addSigned(z, x, a)
+	addSigned(z, y, b)
+}
+
+// addSigned adds a x to z, both signed and of one length.
+func addSigned(z, x []uint64, a int64) {
+	// For a negative a the complement of x is added |a| times, and |a|.
+	negative := uint64(a >> 63)
+	size := (uint64(a) ^ negative) - negative
+	above := size & negative
+	for i := range z {
+		hi, lo := bits.Mul64(x[i]^negative, size)
+		var c uint64
+		lo, c = bits.Add64(lo, z[i], 0)
+		hi += c
+		z[i], c = bits.Add64(lo, above, 0)
+		above = hi + c
+	}
+}
+
+// shift62 sets z to x, which is signed, divided by 2^62.
+func shift62(z, x []uint64) {
+	for i := range len(x) - 1 {
+		z[i] = x[i]>>62 | x[i+1]<<2
+	}
+	z[len(x)-1] = uint64(int64(x[len(x)-1]) >> 62)
+}
+
+// quotient62 sets z, from 0 to below m, to x / 2^62 modulo m, where x is signed and
+// its size at most 2^62 m.
+func (k *modulus) quotient62(z, x []uint64) {
+	const low = 1<<62 - 1
+	above := mulAdd(x[:k.n], k.m, x[0]*k.minus&low)
+	var c uint64
+	x[k.n], c = bits.Add64(x[k.n], above, 0)
+	x[k.n+1] += c
+	shift62(z, x) // above -m, below 2 m
+	negative := -(z[len(z)-1] >> 63)
+	c = 0
+	for i, m := range k.m {
+		z[i], c = bits.Add64(z[i], m&negative, c)
+	}
+	z[k.n] += c // 0, or 1 for a value from 2^(64n) on
+	k.settle(z, z, z[k.n]&1)
+	clear(z[k.n:])
+}

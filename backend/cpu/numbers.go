@@ -1,0 +1,655 @@
+package cpu
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"math/big"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"filippo.io/bigmod"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/gf2"
+)
+
+// operation is a Compute that CheckSteps has found to be right, with the memory of
+// its batches.
+type operation struct {
+	backend.Compute
+	dst, a, b, m, carry []byte
+}
+
+// compute runs one operation on numbers.
+func (p *program) compute(ctx context.Context, s *backend.Compute) error {
+	o := &operation{Compute: *s, dst: p.at(s.Dst.Range()), a: p.at(s.A.Range())}
+	if s.B != (backend.Batch{}) {
+		o.b = p.at(s.B.Range())
+	}
+	if s.M != (backend.Batch{}) {
+		o.m = p.at(s.M.Range())
+	}
+	if s.Carry != (backend.Batch{}) {
+		o.carry = p.at(s.Carry.Range())
+	}
+	return p.operate(ctx, o)
+}
+
+// number is number i of a batch in its memory; a batch of one is all of them.
+func number(memory []byte, b backend.Batch, i int) []byte {
+	if b.Count == 1 {
+		i = 0
+	}
+	size := 4 * b.Words
+	return memory[i*size : (i+1)*size]
+}
+
+// wrong is what is wrong with an element.
+func wrong(i int, format string, a ...any) error {
+	return fmt.Errorf("%w: element %d: %s", backend.ErrInvalidInput, i, fmt.Sprintf(format, a...))
+}
+
+// earliest keeps the error of the first element of several workers.
+type earliest struct {
+	mu  sync.Mutex
+	at  int
+	err error
+}
+
+func (f *earliest) set(at int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil || at < f.at {
+		f.at, f.err = at, err
+	}
+}
+
+func (f *earliest) any() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err != nil
+}
+
+// longBytes is from which size of a number on all processors work on one.
+const longBytes = 1 << 20
+
+// fastNumbers is the production path. Whole numbers are math/big's where there are
+// products; residues and binary fields are computed without branches or addresses
+// that depend on values, exponentiations where that is fast by filippo.io/bigmod.
+func fastNumbers(ctx context.Context, o *operation) error {
+	switch o.Op {
+	case backend.NumAdd, backend.NumSub:
+		if len(o.dst) >= longBytes && 4*o.Dst.Words >= longBytes {
+			return o.long(ctx)
+		}
+	case backend.NumSum:
+		if 4*o.A.Words >= longBytes {
+			return o.longSum(ctx)
+		}
+		return o.over(ctx, (*worker).sum, (*worker).addSum)
+	case backend.NumDot:
+		return o.over(ctx, (*worker).dot, (*worker).addSum)
+	case backend.NumDotMod:
+		return o.over(ctx, (*worker).dotMod, (*worker).addResidues)
+	case backend.NumPowerSums:
+		return o.over(ctx, (*worker).powerSums, (*worker).addResidues)
+	}
+	return o.elements(ctx)
+}
+
+// grain is how many elements a worker takes at a time: cheap ones together.
+func (o *operation) grain() int {
+	widest := max(o.Dst.Words, o.A.Words, o.B.Words, 1)
+	switch o.Op {
+	case backend.NumExpMod, backend.NumInvMod, backend.NumGFInv:
+		return max(1, 64/widest)
+	}
+	return max(1, (1<<12)/widest)
+}
+
+// elements computes an operation element by element.
+func (o *operation) elements(ctx context.Context) error {
+	shared, err := o.prepare()
+	if err != nil {
+		return err
+	}
+	var bad earliest
+	err = each(ctx, o.Dst.Count, o.grain(), func(parts iter.Seq2[int, int]) {
+		w := newWorker(ctx, o, shared)
+		defer w.wipe()
+		for lo, hi := range parts {
+			for i := lo; i < hi; i++ {
+				if err := w.element(i); err != nil {
+					bad.set(i, err)
+					return
+				}
+			}
+			if bad.any() {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return bad.err
+}
+
+// over computes an operation over all elements: with a worker's own results of its
+// elements, which are then added to those of the others.
+func (o *operation) over(ctx context.Context, do func(*worker, int) error, add func(*worker)) error {
+	shared, err := o.prepare()
+	if err != nil {
+		return err
+	}
+	clear(o.dst)
+	var bad earliest
+	var mu sync.Mutex
+	err = each(ctx, o.A.Count, o.grain(), func(parts iter.Seq2[int, int]) {
+		w := newWorker(ctx, o, shared)
+		defer w.wipe()
+		for lo, hi := range parts {
+			for i := lo; i < hi; i++ {
+				if err := do(w, i); err != nil {
+					bad.set(i, err)
+					return
+				}
+			}
+			if bad.any() {
+				return
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		add(w)
+	})
+	if err != nil {
+		return err
+	}
+	return bad.err
+}
+
+// fixed is what all elements share: a modulus that is the same for them.
+type fixed struct {
+	m   *modulus
+	exp *bigmod.Modulus
+}
+
+func (o *operation) prepare() (*fixed, error) {
+	f := &fixed{}
+	if o.m == nil || o.M.Count != 1 || o.Dst.Count == 0 {
+		return f, nil
+	}
+	return f, f.set(o, 0)
+}
+
+// set takes the modulus of element i.
+func (f *fixed) set(o *operation, i int) (err error) {
+	b := number(o.m, o.M, i)
+	if f.m, err = newModulus(b, o.Op != backend.NumAddMod && o.Op != backend.NumSubMod); err != nil {
+		return wrong(i, "%v", err)
+	}
+	if o.Op == backend.NumExpMod && o.quick() {
+		if f.exp, err = bigmod.NewModulus(bigEndian(nil, b)); err != nil {
+			return fmt.Errorf("%w: element %d: modulus: %w", backend.ErrInternal, i, err)
+		}
+	}
+	return nil
+}
+
+// quick tells whether one exponentiation takes well below half a second, so that it
+// need not be ended early.
+func (o *operation) quick() bool {
+	n := (o.M.Words + 1) / 2
+	return n*n*o.B.Words < 64*64*128
+}
+
+// bigEndian appends b in reverse to a slice that is used again.
+func bigEndian(to, b []byte) []byte {
+	to = append(to[:0], b...)
+	slices.Reverse(to)
+	return to
+}
+
+// worker computes elements of an operation, one after the other.
+type worker struct {
+	*operation
+	ctx     context.Context
+	shared  *fixed
+	k       *fixed // of the element
+	field   *gf2.Field
+	x, y, z []uint64
+	scratch []uint64
+	bytes   [2][]byte
+	words   [2][]big.Word
+	p, q    big.Int  // operands, in words
+	r, s    big.Int  // a result, and a product that is added to it
+	sums    []uint64 // residues
+}
+
+func newWorker(ctx context.Context, o *operation, shared *fixed) *worker {
+	w := &worker{operation: o, ctx: ctx, shared: shared, k: shared}
+	n := limbs(4 * max(o.Dst.Words, o.A.Words))
+	switch {
+	case o.Degree > 0:
+		w.field = gf2.New(o.Degree)
+		w.scratch = make([]uint64, w.field.Scratch())
+	case o.m != nil:
+		w.scratch = make([]uint64, 20*limbs(4*o.M.Words)+12)
+		if o.Op == backend.NumDotMod || o.Op == backend.NumPowerSums {
+			w.sums = make([]uint64, limbs(4*o.M.Words)*o.Dst.Count)
+		}
+	default:
+		w.words = [2][]big.Word{make([]big.Word, wordsOf(o.A)), make([]big.Word, wordsOf(o.B))}
+		return w
+	}
+	w.x, w.y, w.z = make([]uint64, n), make([]uint64, n), make([]uint64, n)
+	if o.m != nil && shared.m == nil {
+		w.k = &fixed{}
+	}
+	return w
+}
+
+// wipe clears what the worker computed in.
+func (w *worker) wipe() {
+	for _, s := range [][]uint64{w.x, w.y, w.z, w.scratch, w.sums} {
+		clear(s)
+	}
+	for i := range w.bytes {
+		clear(w.bytes[i])
+		clear(w.words[i])
+	}
+	for _, v := range []*big.Int{&w.r, &w.s} {
+		all := v.Bits()
+		clear(all[:cap(all)])
+	}
+}
+
+// element computes element i.
+func (w *worker) element(i int) error {
+	dst, a := number(w.dst, w.Dst, i), number(w.a, w.A, i)
+	switch w.Op {
+	case backend.NumResize:
+		clear(dst[copy(dst, a):])
+		return nil
+	case backend.NumAdd, backend.NumSub:
+		carry := add
+		if w.Op == backend.NumSub {
+			carry = sub
+		}
+		c := carry(dst, a, number(w.b, w.B, i), 0)
+		if w.carry != nil {
+			binary.LittleEndian.PutUint32(number(w.carry, w.Carry, i), uint32(c))
+		}
+		return nil
+	case backend.NumCompare:
+		binary.LittleEndian.PutUint32(dst, uint32(compare(a, number(w.b, w.B, i))))
+		return nil
+	case backend.NumMul:
+		put(dst, w.r.Mul(w.value(&w.p, 0, a), w.value(&w.q, 1, number(w.b, w.B, i))))
+		return nil
+	case backend.NumSqr:
+		w.value(&w.p, 0, a)
+		put(dst, w.r.Mul(&w.p, &w.p))
+		return nil
+	}
+	if w.field != nil {
+		return w.binary(i, dst, a)
+	}
+	return w.residue(i, dst, a)
+}
+
+// binary computes element i of an operation on GF(2^n).
+func (w *worker) binary(i int, dst, a []byte) error {
+	n := w.field.Limbs()
+	x, y := w.x[:n], w.y[:n]
+	if err := w.member(x, a, i, "A"); err != nil {
+		return err
+	}
+	if w.b != nil {
+		if err := w.member(y, number(w.b, w.B, i), i, "B"); err != nil {
+			return err
+		}
+	}
+	switch w.Op {
+	case backend.NumGFAdd:
+		for k := range x {
+			x[k] ^= y[k]
+		}
+	case backend.NumGFMul:
+		w.field.Mul(x, x, y, w.scratch)
+	case backend.NumGFSqr:
+		w.field.Sqr(x, x, w.scratch)
+	case backend.NumGFInv:
+		w.field.Inv(x, x, w.scratch)
+	}
+	store(dst, x)
+	return nil
+}
+
+// member loads an element of the field.
+func (w *worker) member(x []uint64, b []byte, i int, what string) error {
+	if load(x, b); !w.field.Has(x) {
+		return wrong(i, "%s has bits from x^%d on: it is no element of GF(2^%d)", what, w.field.Degree(), w.field.Degree())
+	}
+	return nil
+}
+
+// modulus is that of element i.
+func (w *worker) modulus(i int) (*modulus, error) {
+	if w.shared.m == nil {
+		if err := w.k.set(w.operation, i); err != nil {
+			return nil, err
+		}
+	}
+	return w.k.m, nil
+}
+
+// below loads an operand that is below the modulus.
+func (w *worker) below(k *modulus, x []uint64, b []byte, i int, what string) error {
+	if load(x, b); !k.has(x) {
+		return wrong(i, "%s is not below the modulus", what)
+	}
+	return nil
+}
+
+// residue computes element i of an operation on residues.
+func (w *worker) residue(i int, dst, a []byte) error {
+	k, err := w.modulus(i)
+	if err != nil {
+		return err
+	}
+	x, y, z, t := w.x[:k.n], w.y[:k.n], w.z[:k.n], w.scratch
+	if w.Op == backend.NumReduce {
+		long := w.x[:limbs(len(a))]
+		load(long, a)
+		k.reduce(z, long, t)
+		clear(y)
+		y[0] = 1
+		k.mul(z, z, y, t)
+		store(dst, z)
+		return nil
+	}
+	if err := w.below(k, x, a, i, "A"); err != nil {
+		return err
+	}
+	if w.b != nil && w.Op != backend.NumExpMod {
+		if err := w.below(k, y, number(w.b, w.B, i), i, "B"); err != nil {
+			return err
+		}
+	}
+	switch w.Op {
+	case backend.NumAddMod:
+		k.add(z, x, y)
+	case backend.NumSubMod:
+		k.sub(z, x, y)
+	case backend.NumMulMod:
+		k.mul(z, x, y, t)
+		k.mul(z, z, k.rr, t)
+	case backend.NumMontMul:
+		k.montgomery(z, x, y, t)
+	case backend.NumMontSqr:
+		k.montgomery(z, x, x, t)
+	case backend.NumToMont:
+		k.mul(z, x, k.rR, t)
+	case backend.NumFromMont:
+		clear(y)
+		y[0] = 1
+		k.montgomery(z, x, y, t)
+	case backend.NumExpMod:
+		e := number(w.b, w.B, i)
+		if w.k.exp != nil {
+			return w.exp(dst, a, e)
+		}
+		k.exp(w.ctx, z, x, e, t)
+	case backend.NumInvMod:
+		k.invert(z, x, t)
+	}
+	store(dst, z)
+	return nil
+}
+
+// exp is an exponentiation by bigmod. a is below the modulus.
+func (w *worker) exp(dst, a, e []byte) error {
+	m := w.k.exp
+	w.bytes[0] = bigEndian(w.bytes[0], a[:m.Size()])
+	w.bytes[1] = bigEndian(w.bytes[1], e)
+	x, err := bigmod.NewNat().SetBytes(w.bytes[0], m)
+	if err != nil {
+		return fmt.Errorf("%w: %w", backend.ErrInternal, err)
+	}
+	out := x.Exp(x, w.bytes[1], m).Bytes(m)
+	slices.Reverse(out)
+	clear(dst[copy(dst, out):])
+	clear(out)
+	clear(x.Bits())
+	return nil
+}
+
+// sum and dot add element i to the worker's sum.
+func (w *worker) sum(i int) error {
+	w.r.Add(&w.r, w.value(&w.p, 0, number(w.a, w.A, i)))
+	return nil
+}
+
+func (w *worker) dot(i int) error {
+	w.r.Add(&w.r, w.s.Mul(w.value(&w.p, 0, number(w.a, w.A, i)), w.value(&w.q, 1, number(w.b, w.B, i))))
+	return nil
+}
+
+// addSum adds the worker's sum to Dst, modulo R.
+func (w *worker) addSum() {
+	own := make([]byte, len(w.dst))
+	put(own, &w.r)
+	add(w.dst, w.dst, own, 0)
+	clear(own)
+}
+
+func (w *worker) dotMod(i int) error {
+	k := w.k.m
+	x, y := w.x[:k.n], w.y[:k.n]
+	if err := w.below(k, x, number(w.a, w.A, i), i, "A"); err != nil {
+		return err
+	}
+	if err := w.below(k, y, number(w.b, w.B, i), i, "B"); err != nil {
+		return err
+	}
+	k.mul(x, x, y, w.scratch)
+	k.add(w.sums, w.sums, x)
+	return nil
+}
+
+func (w *worker) powerSums(i int) error {
+	k := w.k.m
+	x, y := w.x[:k.n], w.y[:k.n]
+	if err := w.below(k, x, number(w.a, w.A, i), i, "A"); err != nil {
+		return err
+	}
+	copy(y, x)
+	k.mul(y, y, k.rr, w.scratch) // x R
+	for sum := range slices.Chunk(w.sums, k.n) {
+		k.add(sum, sum, x)
+		k.mul(x, x, y, w.scratch)
+	}
+	return nil
+}
+
+// addResidues adds the worker's sums to Dst; those of products are still to be
+// multiplied by R.
+func (w *worker) addResidues() {
+	k := w.k.m
+	for i := range w.Dst.Count {
+		sum, dst := w.sums[i*k.n:(i+1)*k.n], number(w.dst, w.Dst, i)
+		if w.Op == backend.NumDotMod {
+			k.mul(sum, sum, k.rr, w.scratch)
+		}
+		load(w.x[:k.n], dst)
+		k.add(sum, sum, w.x[:k.n])
+		store(dst, sum)
+	}
+}
+
+// wordsOf is how many of math/big's words a number of a batch has.
+func wordsOf(b backend.Batch) int { return (32*b.Words + bits.UintSize - 1) / bits.UintSize }
+
+// value is v with the value of b, in the worker's memory.
+func (w *worker) value(v *big.Int, which int, b []byte) *big.Int {
+	return v.SetBits(wordsInto(w.words[which], b))
+}
+
+// wordsInto sets x to the number b, little-endian.
+func wordsInto(x []big.Word, b []byte) []big.Word {
+	const per = bits.UintSize / 32
+	clear(x)
+	for i := 0; 4*i < len(b); i++ {
+		x[i/per] |= big.Word(binary.LittleEndian.Uint32(b[4*i:])) << (32 * (i % per))
+	}
+	return x
+}
+
+// whole is the number b, little-endian.
+func whole(b []byte) *big.Int {
+	return new(big.Int).SetBits(wordsInto(make([]big.Word, (8*len(b)+bits.UintSize-1)/bits.UintSize), b))
+}
+
+// put writes v, not negative, to as many bytes as there are.
+func put(b []byte, v *big.Int) {
+	const per = bits.UintSize / 32
+	words := v.Bits()
+	for i := 0; 4*i < len(b); i++ {
+		x := uint32(0)
+		if i/per < len(words) {
+			x = uint32(words[i/per] >> (32 * (i % per)))
+		}
+		binary.LittleEndian.PutUint32(b[4*i:], x)
+	}
+}
+
+// add sets z = x + y + carry, all of one length, a multiple of 4, and returns the
+// carry. z may be x or y.
+func add(z, x, y []byte, carry uint64) uint64 {
+	x, y = x[:len(z)], y[:len(z)]
+	for len(z) >= 8 {
+		var v uint64
+		v, carry = bits.Add64(binary.LittleEndian.Uint64(x), binary.LittleEndian.Uint64(y), carry)
+		binary.LittleEndian.PutUint64(z, v)
+		x, y, z = x[8:], y[8:], z[8:]
+	}
+	if len(z) > 0 {
+		v := uint64(binary.LittleEndian.Uint32(x)) + uint64(binary.LittleEndian.Uint32(y)) + carry
+		binary.LittleEndian.PutUint32(z, uint32(v))
+		carry = v >> 32
+	}
+	return carry
+}
+
+// sub is add for x - y - borrow.
+func sub(z, x, y []byte, borrow uint64) uint64 {
+	x, y = x[:len(z)], y[:len(z)]
+	for len(z) >= 8 {
+		var v uint64
+		v, borrow = bits.Sub64(binary.LittleEndian.Uint64(x), binary.LittleEndian.Uint64(y), borrow)
+		binary.LittleEndian.PutUint64(z, v)
+		x, y, z = x[8:], y[8:], z[8:]
+	}
+	if len(z) > 0 {
+		v := uint64(binary.LittleEndian.Uint32(x)) - uint64(binary.LittleEndian.Uint32(y)) - borrow
+		binary.LittleEndian.PutUint32(z, uint32(v))
+		borrow = v >> 63
+	}
+	return borrow
+}
+
+// compare is -1, 0 or 1.
+func compare(x, y []byte) int {
+	for i := len(x) - 4; i >= 0; i -= 4 {
+		if a, b := binary.LittleEndian.Uint32(x[i:]), binary.LittleEndian.Uint32(y[i:]); a != b {
+			if a < b {
+				return -1
+			}
+			return 1
+		}
+	}
+	return 0
+}
+
+// carryOn adds the carry, or takes the borrow, above what it comes from, and tells
+// what is left of it after z.
+func carryOn(z []byte, borrow bool) uint64 {
+	const step = 4
+	for ; len(z) > 0; z = z[step:] {
+		v := binary.LittleEndian.Uint32(z)
+		next := v + 1
+		if borrow {
+			next = v - 1
+		}
+		binary.LittleEndian.PutUint32(z, next)
+		if through := next == 0; !borrow && !through || borrow && v != 0 {
+			return 0
+		}
+	}
+	return 1
+}
+
+// long adds or subtracts long numbers, a chunk a processor, and then has the carries
+// of chunks go on in the next ones, which rarely goes far.
+func (o *operation) long(ctx context.Context) error {
+	for i := range o.Dst.Count {
+		c, err := longAdd(ctx, number(o.dst, o.Dst, i), number(o.a, o.A, i), number(o.b, o.B, i), o.Op == backend.NumSub)
+		if err != nil {
+			return err
+		}
+		if o.carry != nil {
+			binary.LittleEndian.PutUint32(number(o.carry, o.Carry, i), uint32(c))
+		}
+	}
+	return nil
+}
+
+// longAdd is add, or sub, on all processors.
+func longAdd(ctx context.Context, z, x, y []byte, borrow bool) (uint64, error) {
+	const chunk = 1 << 16
+	do := add
+	if borrow {
+		do = sub
+	}
+	carries := make([]uint64, (len(z)+chunk-1)/chunk)
+	if err := each(ctx, len(carries), 1, func(parts iter.Seq2[int, int]) {
+		for k := range parts {
+			lo, hi := k*chunk, min((k+1)*chunk, len(z))
+			carries[k] = do(z[lo:hi], x[lo:hi], y[lo:hi], 0)
+		}
+	}); err != nil {
+		return 0, err
+	}
+	for k := 1; k < len(carries); k++ {
+		if carries[k-1] == 0 {
+			continue
+		}
+		if err := backend.Ended(ctx); err != nil {
+			return 0, err
+		}
+		// A chunk that a carry goes through had none of its own.
+		carries[k] |= carryOn(z[k*chunk:min((k+1)*chunk, len(z))], borrow)
+	}
+	return carries[len(carries)-1], nil
+}
+
+// longSum adds up long numbers, one after the other.
+func (o *operation) longSum(ctx context.Context) error {
+	parts(len(o.dst), func(lo, hi int) { clear(o.dst[lo:hi]) })
+	size := 4 * o.A.Words
+	for i := range o.A.Count {
+		c, err := longAdd(ctx, o.dst[:size], o.dst[:size], number(o.a, o.A, i), false)
+		if err != nil {
+			return err
+		}
+		if c != 0 {
+			carryOn(o.dst[size:], false)
+		}
+	}
+	return nil
+}

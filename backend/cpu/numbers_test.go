@@ -1,0 +1,96 @@
+package cpu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/cases"
+)
+
+// TestOperations has every operation at widths where code differs: of half limbs,
+// of bigmod's own sizes and others.
+func TestOperations(t *testing.T) {
+	a, b := New(Options{}), NewReference()
+	defer a.Close()
+	defer b.Close()
+	rng := rand.New(rand.NewPCG(1, 9))
+	for _, op := range backend.NumberOps() {
+		for _, words := range []int{1, 2, 3, 4, 8, 17, 32, 33, 64} {
+			p := cases.Read(cases.Bytes(rng, 4000)).Numbers()
+			for range 4 {
+				p.Step(op, words, rng.IntN(5))
+			}
+			if err := p.Differ(t.Context(), a, b); err != nil {
+				t.Errorf("%v of %d words: %v", op, words, err)
+			}
+		}
+	}
+}
+
+// TestSlowExponentiation has exponentiations that end early with their context.
+func TestSlowExponentiation(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 9))
+	for _, words := range []int{1, 2, 3, 64} {
+		m := whole(cases.Bytes(rng, 4*words))
+		m.SetBit(m, 0, 1)
+		b := make([]byte, 4*words)
+		put(b, m)
+		k, err := newModulus(b, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, e := new(big.Int).Mod(whole(cases.Bytes(rng, 4*words)), m), cases.Bytes(rng, 40)
+		put(b, x)
+		z := make([]uint64, k.n)
+		load(z, b)
+		k.exp(t.Context(), z, z, e, make([]uint64, 20*k.n))
+		store(b, z)
+		if want := new(big.Int).Exp(x, whole(e), m); whole(b).Cmp(want) != 0 {
+			t.Errorf("%d words: %x to the power %x modulo %x is %x, want %x", words, x, whole(e), m, whole(b), want)
+		}
+	}
+}
+
+// TestCancelNumbers ends operations in the middle of an element, or of many.
+func TestCancelNumbers(t *testing.T) {
+	const words = backend.MaxNumber
+	b := New(Options{})
+	defer b.Close()
+	v := b.(backend.Vectors)
+	id, err := v.NewSpace(t.Context(), backend.Words, 4*words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := func(k int) backend.Batch {
+		return backend.Batch{Space: id, Offset: k * words, Words: words, Count: 1}
+	}
+	ones := bytes.Repeat([]byte{0xff}, 4*words)
+	started := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := v.Run(ctx, []backend.Step{
+			backend.Write{Dst: batch(1).Range(), Bytes: ones},
+			backend.Write{Dst: batch(2).Range(), Bytes: ones, Ready: func(context.Context, int) error { close(started); return nil }},
+			// Minutes, if it is not ended.
+			backend.Compute{Op: backend.NumExpMod, Dst: batch(3), A: batch(0), B: batch(1), M: batch(2)},
+		})
+		done <- err
+	}()
+	<-started
+	cancel()
+	select {
+	case err := <-done:
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second): // on a busy machine; half a second otherwise
+		t.Error("a cancelled exponentiation goes on")
+	}
+}
