@@ -81,19 +81,21 @@ func opener(t testing.TB) msm.Opener {
 // group of each runs.
 func TestConformance(t *testing.T) {
 	open := opener(t)
+	opened := func(t testing.TB) backend.Backend {
+		b, err := open(context.Background(), *backendName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
 	run := func(curves []backend.Curve, groups []backend.Group) {
-		backendtest.Run(t, func(t testing.TB) backend.Backend {
-			b, err := open(context.Background(), *backendName)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return b
-		}, backendtest.Options{Curves: curves, Groups: groups, Logs: []int{6, 10}})
+		backendtest.Run(t, opened, backendtest.Options{Curves: curves, Groups: groups, Logs: []int{6, 10}})
 	}
 	if *full {
 		run(nil, nil)
 		return
 	}
+	backendtest.RunNumbers(t, opened, backendtest.Options{})
 	run([]backend.Curve{backend.BN254, backend.BLS12381}, nil)
 	run([]backend.Curve{backend.BW6761}, []backend.Group{backend.G1})
 }

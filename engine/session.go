@@ -11,14 +11,16 @@ import (
 
 // Space says what memory a session has.
 type Space struct {
-	Curve backend.Curve
-	Count int // elements of the scalar field, zero at the beginning
+	Curve backend.Curve // or backend.Words
+	Count int           // elements of the scalar field, or words; zero at the beginning
+	// Numbers is operations that a backend must have, for a session of words.
+	Numbers []backend.NumberOp
 	// Check refuses elements that a program computed and answers; nil refuses
 	// nothing.
 	Check func(elements []byte) error
 }
 
-// Session is memory for vectors in one opened backend, and programs over it.
+// Session is memory for vectors, or for words of numbers, in one opened backend, and programs over it.
 // When that backend dies or is replaced the vectors are lost: Run and Err say so
 // with backend.ErrGone, and whoever has what they were computed from opens another
 // session and computes them again, or has Repeat do that.
@@ -99,10 +101,13 @@ func (e *Engine) Repeat(ctx context.Context, space Space, f func(context.Context
 // call is one for which a session is opened.
 func (sp *Space) call() *call {
 	return &call{points: sp.Count, can: func(i backend.Info) error {
-		if i.Can.HasVectors(sp.Curve) {
-			return nil
+		switch {
+		case sp.Curve != backend.Words && !i.Can.HasVectors(sp.Curve):
+			return fmt.Errorf("%w: backend %s has no vectors over %v", backend.ErrUnsupported, i.Name, sp.Curve)
+		case sp.Curve == backend.Words && !(i.Can.HasSpaces(sp.Curve) && i.Can.HasNumbers(sp.Numbers...)):
+			return fmt.Errorf("%w: backend %s has not all of the operations %v on numbers", backend.ErrUnsupported, i.Name, sp.Numbers)
 		}
-		return fmt.Errorf("%w: backend %s has no vectors over %v", backend.ErrUnsupported, i.Name, sp.Curve)
+		return nil
 	}}
 }
 

@@ -314,6 +314,7 @@ func lowestLevel(l *slog.Logger) slog.Level {
 const (
 	maxDevices = 256
 	maxGroups  = 1 << 10
+	maxOps     = 1 << 10
 	maxName    = 1 << 10
 )
 
@@ -350,6 +351,15 @@ func infoOf(r *proto.OpenReply) (backend.Info, error) {
 	for _, c := range curves {
 		if c <= math.MaxUint8 && backend.Curve(c).Valid() {
 			info.Can.Vectors = append(info.Can.Vectors, backend.Curve(c))
+		}
+	}
+	ops := r.GetCan().GetNumbers()
+	if len(ops) > maxOps {
+		return info, fmt.Errorf("the plugin offers %d operations on numbers, more than %d", len(ops), maxOps)
+	}
+	for _, op := range ops {
+		if op <= math.MaxUint8 && backend.NumberOp(op).Valid() {
+			info.Can.Numbers = append(info.Can.Numbers, backend.NumberOp(op))
 		}
 	}
 	return info, nil

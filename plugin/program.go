@@ -159,8 +159,8 @@ func (p *program) translate(steps []backend.Step, group func(backend.BasesID) ba
 			if len(s.Indices) > 0 {
 				p.inputs = append(p.inputs, input{feed: feed{src: shm.IndexBytes(s.Indices)}, at: &w.GetWriteIndices().Bytes})
 			}
-		case backend.Gather:
-			p.checked = true // the indices
+		case backend.Gather, backend.Compute:
+			p.checked = true // the indices, or values
 		case backend.Commit:
 			g = group(s.Bases)
 		}

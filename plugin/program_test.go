@@ -418,7 +418,7 @@ func TestServerRefusesPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, r := range map[string]*proto.NewSpaceRequest{
-		"no curve": {Count: 1}, "an unknown curve": {Curve: 5, Count: 1}, "a curve that overflows": {Curve: 257, Count: 1},
+		"an unknown curve": {Curve: 5, Count: 1}, "curves that overflow": {Curve: 257, Count: 1}, "no curve but in 8 bits": {Curve: 256, Count: 1},
 		"a count that overflows": {Curve: 1, Count: math.MaxUint64}, "a huge count": {Curve: 1, Count: 1 << 39},
 	} {
 		_, err := h.NewSpace(ctx, r)
@@ -554,4 +554,40 @@ func TestServerRefusesPrograms(t *testing.T) {
 	}
 	_, err = run(proper...)
 	invalid(t, "a freed space", err)
+}
+
+// TestNumbersArrive has every operation, with every field in use, arrive as it was:
+// the fake's answers depend on all of it.
+func TestNumbersArrive(t *testing.T) {
+	here, there := &fake.Backend{}, mustOpen(t, spec(t, ""))
+	batch := func(space backend.SpaceID, offset, words, count int) backend.Batch {
+		return backend.Batch{Space: space, Offset: offset, Words: words, Count: count}
+	}
+	run := func(v backend.Vectors) [][]byte {
+		id, err := v.NewSpace(t.Context(), backend.Words, 3000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := backend.Range{Space: id, Count: 3000}
+		words := make([]byte, 12000)
+		for i := range words {
+			words[i] = byte(i * i)
+		}
+		a, b, m, dst := batch(id, 3, 4, 9), batch(id, 100, 4, 9), batch(id, 200, 4, 1), batch(id, 300, 4, 9)
+		answers, err := v.Run(t.Context(), []backend.Step{
+			backend.Write{Dst: all, Bytes: words},
+			backend.Compute{Op: backend.NumAdd, Dst: dst, A: a, B: b, Carry: batch(id, 900, 1, 9)},
+			backend.Compute{Op: backend.NumExpMod, Dst: batch(id, 400, 4, 9), A: a, B: batch(id, 700, 2, 1), M: m},
+			backend.Compute{Op: backend.NumGFMul, Dst: batch(id, 500, 4, 9), A: a, B: b, Degree: 113},
+			backend.Compute{Op: backend.NumPowerSums, Dst: batch(id, 600, 4, 3), A: a, M: m},
+			backend.Read{Src: all},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answers
+	}
+	if want, got := run(here), run(there); !bytes.Equal(want[5], got[5]) {
+		t.Error("the program that arrives is another one")
+	}
 }

@@ -171,6 +171,9 @@ func (s *server) Open(_ context.Context, r *proto.OpenRequest) (*proto.OpenReply
 	for _, c := range info.Can.Vectors {
 		reply.Can.Vectors = append(reply.Can.Vectors, uint32(c))
 	}
+	for _, op := range info.Can.Numbers {
+		reply.Can.Numbers = append(reply.Can.Numbers, uint32(op))
+	}
 	return reply, nil
 }
 

@@ -57,8 +57,20 @@ func toWire(s backend.Step) *proto.Step {
 		return &proto.Step{Step: &proto.Step_Commit{Commit: &proto.Commit{
 			Bases: uint64(s.Bases), Offset: uint64(s.Offset), Src: toRange(s.Src),
 		}}}
+	case backend.Compute:
+		return &proto.Step{Step: &proto.Step_Compute{Compute: &proto.Compute{
+			Op: uint32(s.Op), Dst: toBatch(s.Dst), A: toBatch(s.A), B: toBatch(s.B), M: toBatch(s.M), Carry: toBatch(s.Carry),
+			Degree: uint32(s.Degree),
+		}}}
 	}
 	return &proto.Step{}
+}
+
+func toBatch(b backend.Batch) *proto.Batch {
+	if b == (backend.Batch{}) {
+		return nil
+	}
+	return &proto.Batch{Space: uint64(b.Space), Offset: uint64(b.Offset), Words: uint64(b.Words), Count: uint64(b.Count)}
 }
 
 func toRange(r backend.Range) *proto.Range {
@@ -146,6 +158,12 @@ func fromWire(w *proto.Step, h *held) (backend.Step, error) {
 	case *proto.Step_Commit:
 		c := w.Commit
 		step = backend.Commit{Bases: backend.BasesID(c.GetBases()), Offset: n.of(c.GetOffset()), Src: n.span(c.GetSrc())}
+	case *proto.Step_Compute:
+		c := w.Compute
+		step = backend.Compute{
+			Op: backend.NumberOp(n.of(uint64(c.GetOp()))), Dst: n.batch(c.GetDst()), A: n.batch(c.GetA()), B: n.batch(c.GetB()),
+			M: n.batch(c.GetM()), Carry: n.batch(c.GetCarry()), Degree: n.of(uint64(c.GetDegree())),
+		}
 	default:
 		return nil, refused("a step of no known kind")
 	}
@@ -173,6 +191,10 @@ func (n *numbers) order(v uint32) backend.Order { return backend.Order(n.of(uint
 
 func (n *numbers) span(r *proto.Range) backend.Range {
 	return backend.Range{Space: backend.SpaceID(r.GetSpace()), Offset: n.of(r.GetOffset()), Count: n.of(r.GetCount())}
+}
+
+func (n *numbers) batch(b *proto.Batch) backend.Batch {
+	return backend.Batch{Space: backend.SpaceID(b.GetSpace()), Offset: n.of(b.GetOffset()), Words: n.of(b.GetWords()), Count: n.of(b.GetCount())}
 }
 
 func (n *numbers) operand(o *proto.Operand) backend.Operand {

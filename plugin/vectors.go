@@ -36,7 +36,7 @@ func (s *server) NewSpace(ctx context.Context, r *proto.NewSpaceRequest) (*proto
 			return err
 		}
 		l := backendutil.Loaded{Curve: backend.Curve(r.GetCurve()), Count: int(r.GetCount())}
-		if r.GetCurve() != uint32(l.Curve) || !l.Curve.Valid() {
+		if r.GetCurve() != uint32(l.Curve) || l.Curve != backend.Words && !l.Curve.Valid() {
 			return refused("a space over curve %d", r.GetCurve())
 		}
 		if r.GetCount() > maxNumber {

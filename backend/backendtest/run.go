@@ -17,7 +17,8 @@ import (
 
 // Options of Run. The zero value is a quick run over everything.
 type Options struct {
-	// Curves and Groups limit the run; nil is all that the backend has, numbers too.
+	// Curves and Groups limit the run; nil is all that the backend has, and with all
+	// curves numbers too.
 	Curves []backend.Curve
 	Groups []backend.Group
 	// Full runs more sizes and every power of two alone.
@@ -49,12 +50,8 @@ func Run(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 		})
 	}
 	can := shared.Info().Can
-	if o.Curves == nil && len(can.Numbers) > 0 {
-		for _, c := range numberChecks {
-			t.Run("numbers/"+c.name, func(t *testing.T) {
-				s.report(t, c.run, &subject{suite: s, b: shared, curve: backend.Words, open: another(t)})
-			})
-		}
+	if o.Curves == nil {
+		s.numbers(t, shared)
 	}
 	for _, curve := range s.curves {
 		for _, group := range s.groups {
@@ -75,6 +72,24 @@ func Run(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 				s.report(t, c.run, &subject{suite: s, b: shared, curve: curve, group: s.groups[0], open: another(t)})
 			})
 		}
+	}
+}
+
+// RunNumbers is the part of Run that is about operations on numbers.
+func RunNumbers(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
+	b := open(t)
+	t.Cleanup(func() { closeQuietly(t, b) })
+	newSuite(o, b.Info()).numbers(t, b)
+}
+
+func (s *suite) numbers(t *testing.T, b backend.Backend) {
+	if len(b.Info().Can.Numbers) == 0 {
+		return
+	}
+	for _, c := range numberChecks {
+		t.Run("numbers/"+c.name, func(t *testing.T) {
+			s.report(t, c.run, &subject{suite: s, b: b, curve: backend.Words})
+		})
 	}
 }
 

@@ -346,7 +346,9 @@ type Capabilities struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Msm   []*CurveGroup          `protobuf:"bytes,1,rep,name=msm,proto3" json:"msm,omitempty"`
 	// Curves over whose scalar fields it runs programs.
-	Vectors       []uint32 `protobuf:"varint,2,rep,packed,name=vectors,proto3" json:"vectors,omitempty"`
+	Vectors []uint32 `protobuf:"varint,2,rep,packed,name=vectors,proto3" json:"vectors,omitempty"`
+	// Operations on numbers, by backend.NumberOp, that its programs have.
+	Numbers       []uint32 `protobuf:"varint,3,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -391,6 +393,13 @@ func (x *Capabilities) GetMsm() []*CurveGroup {
 func (x *Capabilities) GetVectors() []uint32 {
 	if x != nil {
 		return x.Vectors
+	}
+	return nil
+}
+
+func (x *Capabilities) GetNumbers() []uint32 {
+	if x != nil {
+		return x.Numbers
 	}
 	return nil
 }
@@ -1563,9 +1572,10 @@ func (x *MSMReply) GetPoints() [][]byte {
 }
 
 type NewSpaceRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Curve         uint32                 `protobuf:"varint,1,opt,name=curve,proto3" json:"curve,omitempty"`
-	Count         uint64                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 0 is words of 32 bits.
+	Curve         uint32 `protobuf:"varint,1,opt,name=curve,proto3" json:"curve,omitempty"`
+	Count         uint64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1854,6 +1864,7 @@ type Step struct {
 	//	*Step_Evaluate
 	//	*Step_Divide
 	//	*Step_Commit
+	//	*Step_Compute
 	Step          isStep_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2004,6 +2015,15 @@ func (x *Step) GetCommit() *Commit {
 	return nil
 }
 
+func (x *Step) GetCompute() *Compute {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Compute); ok {
+			return x.Compute
+		}
+	}
+	return nil
+}
+
 type isStep_Step interface {
 	isStep_Step()
 }
@@ -2056,6 +2076,10 @@ type Step_Commit struct {
 	Commit *Commit `protobuf:"bytes,12,opt,name=commit,proto3,oneof"`
 }
 
+type Step_Compute struct {
+	Compute *Compute `protobuf:"bytes,13,opt,name=compute,proto3,oneof"`
+}
+
 func (*Step_Write) isStep_Step() {}
 
 func (*Step_WriteIndices) isStep_Step() {}
@@ -2079,6 +2103,8 @@ func (*Step_Evaluate) isStep_Step() {}
 func (*Step_Divide) isStep_Step() {}
 
 func (*Step_Commit) isStep_Step() {}
+
+func (*Step_Compute) isStep_Step() {}
 
 // Range is count elements of a space.
 type Range struct {
@@ -2967,6 +2993,168 @@ func (x *Commit) GetSrc() *Range {
 	return nil
 }
 
+// Batch is count numbers of some words each, unset where there is none.
+type Batch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         uint64                 `protobuf:"varint,1,opt,name=space,proto3" json:"space,omitempty"`
+	Offset        uint64                 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Words         uint64                 `protobuf:"varint,3,opt,name=words,proto3" json:"words,omitempty"`
+	Count         uint64                 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Batch) Reset() {
+	*x = Batch{}
+	mi := &file_plugin_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Batch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Batch) ProtoMessage() {}
+
+func (x *Batch) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Batch.ProtoReflect.Descriptor instead.
+func (*Batch) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *Batch) GetSpace() uint64 {
+	if x != nil {
+		return x.Space
+	}
+	return 0
+}
+
+func (x *Batch) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *Batch) GetWords() uint64 {
+	if x != nil {
+		return x.Words
+	}
+	return 0
+}
+
+func (x *Batch) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+// Compute has the numbers of backend.NumberOp.
+type Compute struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Op            uint32                 `protobuf:"varint,1,opt,name=op,proto3" json:"op,omitempty"`
+	Dst           *Batch                 `protobuf:"bytes,2,opt,name=dst,proto3" json:"dst,omitempty"`
+	A             *Batch                 `protobuf:"bytes,3,opt,name=a,proto3" json:"a,omitempty"`
+	B             *Batch                 `protobuf:"bytes,4,opt,name=b,proto3" json:"b,omitempty"`
+	M             *Batch                 `protobuf:"bytes,5,opt,name=m,proto3" json:"m,omitempty"`
+	Carry         *Batch                 `protobuf:"bytes,6,opt,name=carry,proto3" json:"carry,omitempty"`
+	Degree        uint32                 `protobuf:"varint,7,opt,name=degree,proto3" json:"degree,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Compute) Reset() {
+	*x = Compute{}
+	mi := &file_plugin_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Compute) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Compute) ProtoMessage() {}
+
+func (x *Compute) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Compute.ProtoReflect.Descriptor instead.
+func (*Compute) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *Compute) GetOp() uint32 {
+	if x != nil {
+		return x.Op
+	}
+	return 0
+}
+
+func (x *Compute) GetDst() *Batch {
+	if x != nil {
+		return x.Dst
+	}
+	return nil
+}
+
+func (x *Compute) GetA() *Batch {
+	if x != nil {
+		return x.A
+	}
+	return nil
+}
+
+func (x *Compute) GetB() *Batch {
+	if x != nil {
+		return x.B
+	}
+	return nil
+}
+
+func (x *Compute) GetM() *Batch {
+	if x != nil {
+		return x.M
+	}
+	return nil
+}
+
+func (x *Compute) GetCarry() *Batch {
+	if x != nil {
+		return x.Carry
+	}
+	return nil
+}
+
+func (x *Compute) GetDegree() uint32 {
+	if x != nil {
+		return x.Degree
+	}
+	return 0
+}
+
 type CancelRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Call          uint64                 `protobuf:"varint,1,opt,name=call,proto3" json:"call,omitempty"`
@@ -2976,7 +3164,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_plugin_proto_msgTypes[47]
+	mi := &file_plugin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2988,7 +3176,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[47]
+	mi := &file_plugin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3001,7 +3189,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{47}
+	return file_plugin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CancelRequest) GetCall() uint64 {
@@ -3020,7 +3208,7 @@ type CancelReply struct {
 
 func (x *CancelReply) Reset() {
 	*x = CancelReply{}
-	mi := &file_plugin_proto_msgTypes[48]
+	mi := &file_plugin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3032,7 +3220,7 @@ func (x *CancelReply) String() string {
 func (*CancelReply) ProtoMessage() {}
 
 func (x *CancelReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[48]
+	mi := &file_plugin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3045,7 +3233,7 @@ func (x *CancelReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReply.ProtoReflect.Descriptor instead.
 func (*CancelReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{48}
+	return file_plugin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CancelReply) GetRunning() bool {
@@ -3063,7 +3251,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_plugin_proto_msgTypes[49]
+	mi := &file_plugin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3075,7 +3263,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[49]
+	mi := &file_plugin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3088,7 +3276,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{49}
+	return file_plugin_proto_rawDescGZIP(), []int{51}
 }
 
 type CloseReply struct {
@@ -3099,7 +3287,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_plugin_proto_msgTypes[50]
+	mi := &file_plugin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3111,7 +3299,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[50]
+	mi := &file_plugin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3124,7 +3312,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{50}
+	return file_plugin_proto_rawDescGZIP(), []int{52}
 }
 
 // Failure is the detail of every status that a plugin returns on purpose.
@@ -3139,7 +3327,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_plugin_proto_msgTypes[51]
+	mi := &file_plugin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3151,7 +3339,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[51]
+	mi := &file_plugin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3164,7 +3352,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{51}
+	return file_plugin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Failure) GetKinds() []Kind {
@@ -3201,10 +3389,11 @@ const file_plugin_proto_rawDesc = "" +
 	"\x05Build\x12\x16\n" +
 	"\x06module\x18\x01 \x01(\tR\x06module\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x16\n" +
-	"\x06commit\x18\x03 \x01(\tR\x06commit\"X\n" +
+	"\x06commit\x18\x03 \x01(\tR\x06commit\"r\n" +
 	"\fCapabilities\x12.\n" +
 	"\x03msm\x18\x01 \x03(\v2\x1c.pippin.plugin.v2.CurveGroupR\x03msm\x12\x18\n" +
-	"\avectors\x18\x02 \x03(\rR\avectors\"8\n" +
+	"\avectors\x18\x02 \x03(\rR\avectors\x12\x18\n" +
+	"\anumbers\x18\x03 \x03(\rR\anumbers\"8\n" +
 	"\n" +
 	"CurveGroup\x12\x14\n" +
 	"\x05curve\x18\x01 \x01(\rR\x05curve\x12\x14\n" +
@@ -3287,7 +3476,7 @@ const file_plugin_proto_rawDesc = "" +
 	"\x04call\x18\x01 \x01(\x04R\x04call\x12,\n" +
 	"\x05steps\x18\x02 \x03(\v2\x16.pippin.plugin.v2.StepR\x05steps\"$\n" +
 	"\bRunReply\x12\x18\n" +
-	"\aanswers\x18\x01 \x03(\fR\aanswers\"\x94\x05\n" +
+	"\aanswers\x18\x01 \x03(\fR\aanswers\"\xcb\x05\n" +
 	"\x04Step\x12/\n" +
 	"\x05write\x18\x01 \x01(\v2\x17.pippin.plugin.v2.WriteH\x00R\x05write\x12E\n" +
 	"\rwrite_indices\x18\x02 \x01(\v2\x1e.pippin.plugin.v2.WriteIndicesH\x00R\fwriteIndices\x12,\n" +
@@ -3301,7 +3490,8 @@ const file_plugin_proto_rawDesc = "" +
 	"\bevaluate\x18\n" +
 	" \x01(\v2\x1a.pippin.plugin.v2.EvaluateH\x00R\bevaluate\x122\n" +
 	"\x06divide\x18\v \x01(\v2\x18.pippin.plugin.v2.DivideH\x00R\x06divide\x122\n" +
-	"\x06commit\x18\f \x01(\v2\x18.pippin.plugin.v2.CommitH\x00R\x06commitB\x06\n" +
+	"\x06commit\x18\f \x01(\v2\x18.pippin.plugin.v2.CommitH\x00R\x06commit\x125\n" +
+	"\acompute\x18\r \x01(\v2\x19.pippin.plugin.v2.ComputeH\x00R\acomputeB\x06\n" +
 	"\x04step\"K\n" +
 	"\x05Range\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\x04R\x05space\x12\x16\n" +
@@ -3363,7 +3553,20 @@ const file_plugin_proto_rawDesc = "" +
 	"\x06Commit\x12\x14\n" +
 	"\x05bases\x18\x01 \x01(\x04R\x05bases\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12)\n" +
-	"\x03src\x18\x03 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\"#\n" +
+	"\x03src\x18\x03 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\"a\n" +
+	"\x05Batch\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\x04R\x05space\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
+	"\x05words\x18\x03 \x01(\x04R\x05words\x12\x14\n" +
+	"\x05count\x18\x04 \x01(\x04R\x05count\"\x80\x02\n" +
+	"\aCompute\x12\x0e\n" +
+	"\x02op\x18\x01 \x01(\rR\x02op\x12)\n" +
+	"\x03dst\x18\x02 \x01(\v2\x17.pippin.plugin.v2.BatchR\x03dst\x12%\n" +
+	"\x01a\x18\x03 \x01(\v2\x17.pippin.plugin.v2.BatchR\x01a\x12%\n" +
+	"\x01b\x18\x04 \x01(\v2\x17.pippin.plugin.v2.BatchR\x01b\x12%\n" +
+	"\x01m\x18\x05 \x01(\v2\x17.pippin.plugin.v2.BatchR\x01m\x12-\n" +
+	"\x05carry\x18\x06 \x01(\v2\x17.pippin.plugin.v2.BatchR\x05carry\x12\x16\n" +
+	"\x06degree\x18\a \x01(\rR\x06degree\"#\n" +
 	"\rCancelRequest\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\x04R\x04call\"'\n" +
 	"\vCancelReply\x12\x18\n" +
@@ -3412,7 +3615,7 @@ func file_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_plugin_proto_goTypes = []any{
 	(Kind)(0),                // 0: pippin.plugin.v2.Kind
 	(*Region)(nil),           // 1: pippin.plugin.v2.Region
@@ -3462,11 +3665,13 @@ var file_plugin_proto_goTypes = []any{
 	(*Evaluate)(nil),         // 45: pippin.plugin.v2.Evaluate
 	(*Divide)(nil),           // 46: pippin.plugin.v2.Divide
 	(*Commit)(nil),           // 47: pippin.plugin.v2.Commit
-	(*CancelRequest)(nil),    // 48: pippin.plugin.v2.CancelRequest
-	(*CancelReply)(nil),      // 49: pippin.plugin.v2.CancelReply
-	(*CloseRequest)(nil),     // 50: pippin.plugin.v2.CloseRequest
-	(*CloseReply)(nil),       // 51: pippin.plugin.v2.CloseReply
-	(*Failure)(nil),          // 52: pippin.plugin.v2.Failure
+	(*Batch)(nil),            // 48: pippin.plugin.v2.Batch
+	(*Compute)(nil),          // 49: pippin.plugin.v2.Compute
+	(*CancelRequest)(nil),    // 50: pippin.plugin.v2.CancelRequest
+	(*CancelReply)(nil),      // 51: pippin.plugin.v2.CancelReply
+	(*CloseRequest)(nil),     // 52: pippin.plugin.v2.CloseRequest
+	(*CloseReply)(nil),       // 53: pippin.plugin.v2.CloseReply
+	(*Failure)(nil),          // 54: pippin.plugin.v2.Failure
 }
 var file_plugin_proto_depIdxs = []int32{
 	7,  // 0: pippin.plugin.v2.OpenReply.devices:type_name -> pippin.plugin.v2.Device
@@ -3496,60 +3701,66 @@ var file_plugin_proto_depIdxs = []int32{
 	45, // 24: pippin.plugin.v2.Step.evaluate:type_name -> pippin.plugin.v2.Evaluate
 	46, // 25: pippin.plugin.v2.Step.divide:type_name -> pippin.plugin.v2.Divide
 	47, // 26: pippin.plugin.v2.Step.commit:type_name -> pippin.plugin.v2.Commit
-	34, // 27: pippin.plugin.v2.Write.dst:type_name -> pippin.plugin.v2.Range
-	1,  // 28: pippin.plugin.v2.Write.bytes:type_name -> pippin.plugin.v2.Region
-	1,  // 29: pippin.plugin.v2.Write.progress:type_name -> pippin.plugin.v2.Region
-	34, // 30: pippin.plugin.v2.WriteIndices.dst:type_name -> pippin.plugin.v2.Range
-	1,  // 31: pippin.plugin.v2.WriteIndices.bytes:type_name -> pippin.plugin.v2.Region
-	34, // 32: pippin.plugin.v2.Read.src:type_name -> pippin.plugin.v2.Range
-	1,  // 33: pippin.plugin.v2.Read.answer:type_name -> pippin.plugin.v2.Region
-	34, // 34: pippin.plugin.v2.Gather.dst:type_name -> pippin.plugin.v2.Range
-	34, // 35: pippin.plugin.v2.Gather.src:type_name -> pippin.plugin.v2.Range
-	34, // 36: pippin.plugin.v2.Gather.index:type_name -> pippin.plugin.v2.Range
-	34, // 37: pippin.plugin.v2.Transform.dst:type_name -> pippin.plugin.v2.Range
-	34, // 38: pippin.plugin.v2.Transform.src:type_name -> pippin.plugin.v2.Range
-	34, // 39: pippin.plugin.v2.Operand.range:type_name -> pippin.plugin.v2.Range
-	40, // 40: pippin.plugin.v2.Map.dst:type_name -> pippin.plugin.v2.Operand
-	40, // 41: pippin.plugin.v2.Map.args:type_name -> pippin.plugin.v2.Operand
-	34, // 42: pippin.plugin.v2.Powers.dst:type_name -> pippin.plugin.v2.Range
-	34, // 43: pippin.plugin.v2.Invert.dst:type_name -> pippin.plugin.v2.Range
-	34, // 44: pippin.plugin.v2.Invert.src:type_name -> pippin.plugin.v2.Range
-	34, // 45: pippin.plugin.v2.Products.dst:type_name -> pippin.plugin.v2.Range
-	34, // 46: pippin.plugin.v2.Products.src:type_name -> pippin.plugin.v2.Range
-	34, // 47: pippin.plugin.v2.Evaluate.src:type_name -> pippin.plugin.v2.Range
-	34, // 48: pippin.plugin.v2.Divide.dst:type_name -> pippin.plugin.v2.Range
-	34, // 49: pippin.plugin.v2.Divide.src:type_name -> pippin.plugin.v2.Range
-	34, // 50: pippin.plugin.v2.Commit.src:type_name -> pippin.plugin.v2.Range
-	0,  // 51: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
-	2,  // 52: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
-	8,  // 53: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
-	13, // 54: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
-	15, // 55: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
-	17, // 56: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
-	22, // 57: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
-	24, // 58: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
-	27, // 59: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
-	29, // 60: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
-	31, // 61: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
-	48, // 62: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
-	50, // 63: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
-	3,  // 64: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
-	9,  // 65: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
-	14, // 66: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
-	16, // 67: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
-	21, // 68: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
-	23, // 69: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
-	26, // 70: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
-	28, // 71: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
-	30, // 72: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
-	32, // 73: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
-	49, // 74: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
-	51, // 75: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
-	64, // [64:76] is the sub-list for method output_type
-	52, // [52:64] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	49, // 27: pippin.plugin.v2.Step.compute:type_name -> pippin.plugin.v2.Compute
+	34, // 28: pippin.plugin.v2.Write.dst:type_name -> pippin.plugin.v2.Range
+	1,  // 29: pippin.plugin.v2.Write.bytes:type_name -> pippin.plugin.v2.Region
+	1,  // 30: pippin.plugin.v2.Write.progress:type_name -> pippin.plugin.v2.Region
+	34, // 31: pippin.plugin.v2.WriteIndices.dst:type_name -> pippin.plugin.v2.Range
+	1,  // 32: pippin.plugin.v2.WriteIndices.bytes:type_name -> pippin.plugin.v2.Region
+	34, // 33: pippin.plugin.v2.Read.src:type_name -> pippin.plugin.v2.Range
+	1,  // 34: pippin.plugin.v2.Read.answer:type_name -> pippin.plugin.v2.Region
+	34, // 35: pippin.plugin.v2.Gather.dst:type_name -> pippin.plugin.v2.Range
+	34, // 36: pippin.plugin.v2.Gather.src:type_name -> pippin.plugin.v2.Range
+	34, // 37: pippin.plugin.v2.Gather.index:type_name -> pippin.plugin.v2.Range
+	34, // 38: pippin.plugin.v2.Transform.dst:type_name -> pippin.plugin.v2.Range
+	34, // 39: pippin.plugin.v2.Transform.src:type_name -> pippin.plugin.v2.Range
+	34, // 40: pippin.plugin.v2.Operand.range:type_name -> pippin.plugin.v2.Range
+	40, // 41: pippin.plugin.v2.Map.dst:type_name -> pippin.plugin.v2.Operand
+	40, // 42: pippin.plugin.v2.Map.args:type_name -> pippin.plugin.v2.Operand
+	34, // 43: pippin.plugin.v2.Powers.dst:type_name -> pippin.plugin.v2.Range
+	34, // 44: pippin.plugin.v2.Invert.dst:type_name -> pippin.plugin.v2.Range
+	34, // 45: pippin.plugin.v2.Invert.src:type_name -> pippin.plugin.v2.Range
+	34, // 46: pippin.plugin.v2.Products.dst:type_name -> pippin.plugin.v2.Range
+	34, // 47: pippin.plugin.v2.Products.src:type_name -> pippin.plugin.v2.Range
+	34, // 48: pippin.plugin.v2.Evaluate.src:type_name -> pippin.plugin.v2.Range
+	34, // 49: pippin.plugin.v2.Divide.dst:type_name -> pippin.plugin.v2.Range
+	34, // 50: pippin.plugin.v2.Divide.src:type_name -> pippin.plugin.v2.Range
+	34, // 51: pippin.plugin.v2.Commit.src:type_name -> pippin.plugin.v2.Range
+	48, // 52: pippin.plugin.v2.Compute.dst:type_name -> pippin.plugin.v2.Batch
+	48, // 53: pippin.plugin.v2.Compute.a:type_name -> pippin.plugin.v2.Batch
+	48, // 54: pippin.plugin.v2.Compute.b:type_name -> pippin.plugin.v2.Batch
+	48, // 55: pippin.plugin.v2.Compute.m:type_name -> pippin.plugin.v2.Batch
+	48, // 56: pippin.plugin.v2.Compute.carry:type_name -> pippin.plugin.v2.Batch
+	0,  // 57: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
+	2,  // 58: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
+	8,  // 59: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
+	13, // 60: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
+	15, // 61: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
+	17, // 62: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
+	22, // 63: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
+	24, // 64: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
+	27, // 65: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
+	29, // 66: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
+	31, // 67: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
+	50, // 68: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
+	52, // 69: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
+	3,  // 70: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
+	9,  // 71: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
+	14, // 72: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
+	16, // 73: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
+	21, // 74: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
+	23, // 75: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
+	26, // 76: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
+	28, // 77: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
+	30, // 78: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
+	32, // 79: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
+	51, // 80: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
+	53, // 81: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
+	70, // [70:82] is the sub-list for method output_type
+	58, // [58:70] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -3579,6 +3790,7 @@ func file_plugin_proto_init() {
 		(*Step_Evaluate)(nil),
 		(*Step_Divide)(nil),
 		(*Step_Commit)(nil),
+		(*Step_Compute)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3586,7 +3798,7 @@ func file_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   52,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -46,7 +46,7 @@ type loaded struct {
 // Info implements backend.Backend.
 func (b *Backend) Info() backend.Info {
 	return backend.Info{
-		Name: "fake", Version: "1", InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups(), Vectors: backend.Curves()},
+		Name: "fake", Version: "1", InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups(), Vectors: backend.Curves(), Numbers: backend.NumberOps()},
 		Devices: []backend.Device{{Name: "sha256", Memory: 1 << 40, Detail: fmt.Sprintf("%d arenas, %d files, %d pieces",
 			b.Arenas.Load(), b.Files.Load(), b.Pieces.Load())}},
 	}

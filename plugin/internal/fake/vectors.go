@@ -140,6 +140,13 @@ func (b *Backend) step(ctx context.Context, s backend.Step) ([]byte, error) {
 		dst, src = s.Dst, []backend.Range{s.Src}
 	case backend.Evaluate:
 		src = s.Src
+	case backend.Compute:
+		dst = s.Dst.Range()
+		for _, b := range []backend.Batch{s.A, s.B, s.M} {
+			if b != (backend.Batch{}) {
+				src = append(src, b.Range())
+			}
+		}
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%T %+v", s, s)
