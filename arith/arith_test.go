@@ -1,0 +1,247 @@
+package arith_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/arith"
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+func open(t testing.TB) *msm.Engine {
+	t.Helper()
+	e, err := pippin.New(context.Background(), msm.Config{Backend: "cpu"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// random is count numbers below a limit.
+func random(rng *rand.Rand, limit *big.Int, bits, count int) *arith.Numbers {
+	n := arith.Make(bits, count)
+	for i := range count {
+		v := new(big.Int)
+		for range bits/64 + 2 {
+			v.Or(v.Lsh(v, 64), new(big.Int).SetUint64(rng.Uint64()))
+		}
+		n.Set(i, v.Mod(v, limit))
+	}
+	return n
+}
+
+// TestCalculator compares every operation with math/big, whole and in parts.
+func TestCalculator(t *testing.T) {
+	e := open(t)
+	rng := rand.New(rand.NewPCG(1, 1))
+	const bits, count = 96, 10
+	limit := new(big.Int).Lsh(big.NewInt(1), bits)
+	modulus := new(big.Int).Sub(limit, big.NewInt(17))
+	a, b := random(rng, modulus, bits, count), random(rng, modulus, bits, count)
+	m, err := arith.FromBig(bits, modulus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := limit
+	inverse := new(big.Int).ModInverse(r, modulus)
+	mod := func(v *big.Int) *big.Int { return v.Mod(v, modulus) }
+	mul := func(v ...*big.Int) *big.Int {
+		p := big.NewInt(1)
+		for _, x := range v {
+			p.Mul(p, x)
+		}
+		return p
+	}
+	for _, memory := range []int{0, 200} {
+		var last int
+		c := arith.On(e, arith.Options{Memory: memory, Progress: func(done, all int) {
+			if all != count || done > all {
+				t.Errorf("progress: %d of %d", done, all)
+			}
+			last = done
+		}})
+		plain := func(n *arith.Numbers, _ *arith.Numbers, err error) (*arith.Numbers, error) { return n, err }
+		ctx := t.Context()
+		for _, o := range []struct {
+			name string
+			do   func() (*arith.Numbers, error)
+			want func(a, b *big.Int) *big.Int
+		}{
+			{"Add", func() (*arith.Numbers, error) { return plain(c.Add(ctx, a, b)) }, func(a, b *big.Int) *big.Int { a.Add(a, b); return a.Mod(a, limit) }},
+			{"Sub", func() (*arith.Numbers, error) { return plain(c.Sub(ctx, a, b)) }, func(a, b *big.Int) *big.Int { a.Sub(a, b); return a.Mod(a, limit) }},
+			{"Mul", func() (*arith.Numbers, error) { return c.Mul(ctx, a, b) }, func(a, b *big.Int) *big.Int { return mul(a, b) }},
+			{"Sqr", func() (*arith.Numbers, error) { return c.Sqr(ctx, a) }, func(a, _ *big.Int) *big.Int { return mul(a, a) }},
+			{"Resize", func() (*arith.Numbers, error) { return c.Resize(ctx, a, 64) }, func(a, _ *big.Int) *big.Int { return a.SetUint64(a.Uint64()) }},
+			{"AddMod", func() (*arith.Numbers, error) { return c.AddMod(ctx, a, b, m) }, func(a, b *big.Int) *big.Int { return mod(a.Add(a, b)) }},
+			{"SubMod", func() (*arith.Numbers, error) { return c.SubMod(ctx, a, b, m) }, func(a, b *big.Int) *big.Int { return mod(a.Sub(a, b)) }},
+			{"Reduce", func() (*arith.Numbers, error) { return c.Reduce(ctx, a, m) }, func(a, _ *big.Int) *big.Int { return mod(a) }},
+			{"MulMod", func() (*arith.Numbers, error) { return c.MulMod(ctx, a, b, m) }, func(a, b *big.Int) *big.Int { return mod(mul(a, b)) }},
+			{"MontMul", func() (*arith.Numbers, error) { return c.MontMul(ctx, a, b, m) }, func(a, b *big.Int) *big.Int { return mod(mul(a, b, inverse)) }},
+			{"MontSqr", func() (*arith.Numbers, error) { return c.MontSqr(ctx, a, m) }, func(a, _ *big.Int) *big.Int { return mod(mul(a, a, inverse)) }},
+			{"ToMont", func() (*arith.Numbers, error) { return c.ToMont(ctx, a, m) }, func(a, _ *big.Int) *big.Int { return mod(mul(a, r)) }},
+			{"FromMont", func() (*arith.Numbers, error) { return c.FromMont(ctx, a, m) }, func(a, _ *big.Int) *big.Int { return mod(mul(a, inverse)) }},
+			{"ExpMod", func() (*arith.Numbers, error) { return c.ExpMod(ctx, a, b, m) }, func(a, b *big.Int) *big.Int { return a.Exp(a, b, modulus) }},
+			{"InvMod", func() (*arith.Numbers, error) { return c.InvMod(ctx, a, m) }, func(a, _ *big.Int) *big.Int {
+				if v := new(big.Int).ModInverse(a, modulus); v != nil {
+					return v
+				}
+				return new(big.Int)
+			}},
+			{"GFAdd", func() (*arith.Numbers, error) { return c.GFAdd(ctx, 96, a, b) }, func(a, b *big.Int) *big.Int { return a.Xor(a, b) }},
+		} {
+			last = 0
+			got, err := o.do()
+			if err != nil {
+				t.Errorf("%s: %v", o.name, err)
+				continue
+			}
+			for i := range count {
+				if want := o.want(a.Big(i), b.Big(i)); got.Big(i).Cmp(want) != 0 {
+					t.Errorf("%s, memory %d, element %d: %x, want %x", o.name, memory, i, got.Big(i), want)
+				}
+			}
+			if last != count {
+				t.Errorf("%s: progress ends at %d of %d", o.name, last, count)
+			}
+		}
+		signs, err := c.Compare(ctx, a, b)
+		for i := range count {
+			if err != nil || signs[i] != a.Big(i).Cmp(b.Big(i)) {
+				t.Fatalf("Compare: %v, %v", signs, err)
+			}
+		}
+		overAll(t, c, a, b, m, modulus)
+		fields(t, c, a, b)
+	}
+}
+
+func overAll(t *testing.T, c *arith.Calculator, a, b, m *arith.Numbers, modulus *big.Int) {
+	sum, dot, powers := new(big.Int), new(big.Int), []*big.Int{new(big.Int), new(big.Int), new(big.Int)}
+	for i := range a.Len() {
+		sum.Add(sum, a.Big(i))
+		dot.Add(dot, new(big.Int).Mul(a.Big(i), b.Big(i)))
+		for k, p := range powers {
+			p.Mod(p.Add(p, new(big.Int).Exp(a.Big(i), big.NewInt(int64(k+1)), modulus)), modulus)
+		}
+	}
+	check := func(what string, got *arith.Numbers, err error, want ...*big.Int) {
+		if err != nil || got.Len() != len(want) {
+			t.Errorf("%s: %v, %v", what, got, err)
+			return
+		}
+		for i, w := range want {
+			if got.Big(i).Cmp(w) != 0 {
+				t.Errorf("%s, %d: %x, want %x", what, i, got.Big(i), w)
+			}
+		}
+	}
+	got, err := c.Sum(t.Context(), a, 128)
+	check("Sum", got, err, sum)
+	got, err = c.Dot(t.Context(), a, b, 224)
+	check("Dot", got, err, dot)
+	got, err = c.DotMod(t.Context(), a, b, m)
+	check("DotMod", got, err, new(big.Int).Mod(dot, modulus))
+	got, err = c.PowerSums(t.Context(), a, m, 3)
+	check("PowerSums", got, err, powers...)
+}
+
+// fields holds products, squares and inverses against each other.
+func fields(t *testing.T, c *arith.Calculator, a, b *arith.Numbers) {
+	ctx := t.Context()
+	ab, err1 := c.GFMul(ctx, 96, a, b)
+	inverse, err2 := c.GFInv(ctx, 96, b)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	back, err := c.GFMul(ctx, 96, ab, inverse)
+	if err != nil || fmt.Sprint(back.Words) != fmt.Sprint(a.Words) {
+		t.Errorf("a b / b: %v, %v", back, err)
+	}
+	sqr, err1 := c.GFSqr(ctx, 96, a)
+	mul, err2 := c.GFMul(ctx, 96, a, a)
+	if err := errors.Join(err1, err2); err != nil || fmt.Sprint(sqr.Words) != fmt.Sprint(mul.Words) {
+		t.Error("a^2 is not a a", err)
+	}
+}
+
+func TestWrong(t *testing.T) {
+	c, ctx := arith.On(open(t), arith.Options{Memory: 300}), t.Context()
+	numbers := func(bits int, v ...int64) *arith.Numbers {
+		n := arith.Make(bits, len(v))
+		for i, x := range v {
+			n.Set(i, big.NewInt(x))
+		}
+		return n
+	}
+	seven := numbers(64, 7)
+	for _, x := range []struct {
+		says string
+		do   func() error
+	}{
+		{"element 2: the modulus is even", func() error {
+			_, err := c.MulMod(ctx, numbers(64, 1, 2, 3), numbers(64, 1, 2, 3), numbers(64, 5, 7, 8))
+			return err
+		}},
+		{"element 1: A is not below the modulus", func() error { _, err := c.ExpMod(ctx, numbers(64, 1, 7), seven, seven); return err }},
+		{"2 words in Dst, 1 in A", func() error { _, err := c.MulMod(ctx, numbers(32, 1), numbers(32, 1), seven); return err }},
+		{"2 numbers in B, of 3 elements", func() error { _, _, err := c.Add(ctx, numbers(64, 1, 2, 3), numbers(64, 1, 2)); return err }},
+		{"A: no numbers", func() error { _, err := c.Sqr(ctx, nil); return err }},
+		{"no numbers of 3", func() error { _, err := c.Sqr(ctx, &arith.Numbers{Width: 3, Words: make([]uint32, 4)}); return err }},
+		{"the Degree is 1", func() error { _, err := c.GFSqr(ctx, 1, numbers(32, 1)); return err }},
+		{"element 1 is not from 0 to below 2^64", func() error {
+			_, err := arith.FromBig(64, big.NewInt(1), big.NewInt(-1))
+			return err
+		}},
+	} {
+		if err := x.do(); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), x.says) {
+			t.Errorf("%v, want %q", err, x.says)
+		}
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := c.Sqr(ended, seven); !errors.Is(err, context.Canceled) {
+		t.Errorf("with an ended context: %v", err)
+	}
+}
+
+// TestSession keeps operands where the backend is.
+func TestSession(t *testing.T) {
+	e, ctx := open(t), t.Context()
+	m, _ := arith.FromBig(64, big.NewInt(1_000_003))
+	x, _ := arith.FromBig(64, big.NewInt(5), big.NewInt(999))
+	var got *arith.Numbers
+	by, err := arith.Repeat(ctx, e, []backend.NumberOp{backend.NumMulMod}, func(ctx context.Context, s *arith.Session) error {
+		a, err1 := s.New(ctx, 64, 2)
+		k, err2 := s.New(ctx, 64, 1)
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		p := s.Program()
+		p.Write(a, x)
+		p.Write(k, m)
+		for range 3 {
+			p.Do(backend.NumMulMod, a, arith.Operands{A: a, B: a, M: k})
+		}
+		got = p.Read(a)
+		return p.Run(ctx)
+	})
+	if err != nil || by != "cpu" {
+		t.Fatal(by, err)
+	}
+	for i := range 2 {
+		if want := new(big.Int).Exp(x.Big(i), big.NewInt(8), m.Big(0)); got.Big(i).Cmp(want) != 0 {
+			t.Errorf("element %d: %v, want %v", i, got.Big(i), want)
+		}
+	}
+	if n := e.Stats().Sessions; n != 0 {
+		t.Errorf("%d sessions are left", n)
+	}
+}

@@ -1,0 +1,115 @@
+package arith
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"math/bits"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+// Numbers is a batch of equally wide numbers in memory: Width words of 32 bits each,
+// the lowest first, one number after the other.
+type Numbers struct {
+	Width int
+	Words []uint32
+	buf   backend.Buffer // of New, where the backend shares it
+}
+
+// Make is count numbers of as many words as bits take, all zero, in ordinary memory.
+func Make(bits, count int) *Numbers {
+	width := (max(bits, 1) + 31) / 32
+	return &Numbers{Width: width, Words: make([]uint32, width*max(count, 0))}
+}
+
+// New is Make in memory that the engine's preferred backend reads without a copy,
+// where there is such memory. Free gives it back.
+func New(ctx context.Context, e *msm.Engine, bits, count int) (*Numbers, error) {
+	n := Make(bits, 0)
+	size := 4 * n.Width * max(count, 0)
+	buf, err := e.Core().Alloc(ctx, size)
+	if err != nil {
+		return nil, err
+	}
+	if buf == nil || size == 0 {
+		if buf != nil {
+			buf.Free()
+		}
+		return Make(bits, count), nil
+	}
+	words, err := layout.View[uint32](buf.Bytes()[:size])
+	if err != nil {
+		buf.Free()
+		return nil, err
+	}
+	n.Words, n.buf = words, buf
+	return n, nil
+}
+
+// Free wipes the numbers, whose memory must not be used any more.
+func (n *Numbers) Free() {
+	clear(n.Words)
+	if n.buf != nil {
+		n.buf.Free()
+		n.buf = nil
+	}
+	n.Words = nil
+}
+
+// FromBig is numbers of some bits, which none may be longer than, nor below zero.
+func FromBig(width int, values ...*big.Int) (*Numbers, error) {
+	n := Make(width, len(values))
+	for i, v := range values {
+		if v == nil || v.Sign() < 0 || v.BitLen() > width {
+			return nil, fmt.Errorf("%w: element %d is not from 0 to below 2^%d", backend.ErrInvalidInput, i, width)
+		}
+		n.Set(i, v)
+	}
+	return n, nil
+}
+
+// Len is how many numbers there are.
+func (n *Numbers) Len() int { return len(n.Words) / max(n.Width, 1) }
+
+// At is the words of number i.
+func (n *Numbers) At(i int) []uint32 { return n.Words[i*n.Width : (i+1)*n.Width] }
+
+// Set sets number i to v, modulo 2^(32 Width). v is not below zero.
+func (n *Numbers) Set(i int, v *big.Int) {
+	const per = bits.UintSize / 32
+	words := v.Bits()
+	for k := range n.At(i) {
+		n.At(i)[k] = 0
+		if k/per < len(words) {
+			n.At(i)[k] = uint32(words[k/per] >> (32 * (k % per)))
+		}
+	}
+}
+
+// Big is number i.
+func (n *Numbers) Big(i int) *big.Int {
+	const per = bits.UintSize / 32
+	words := make([]big.Word, (n.Width+per-1)/per)
+	for k, w := range n.At(i) {
+		words[k/per] |= big.Word(w) << (32 * (k % per))
+	}
+	return new(big.Int).SetBits(words)
+}
+
+// valid wants whole numbers, and some bytes of them.
+func (n *Numbers) valid(what string) error {
+	if n == nil {
+		return fmt.Errorf("%w: %s: no numbers", backend.ErrInvalidInput, what)
+	}
+	if n.Width < 1 || len(n.Words)%n.Width != 0 {
+		return fmt.Errorf("%w: %s: %d words are no numbers of %d", backend.ErrInvalidInput, what, len(n.Words), n.Width)
+	}
+	return nil
+}
+
+// bytes is the words from number lo to before number hi, as they are in memory, which
+// is little-endian on every system that Go has a plugin or a card on.
+func (n *Numbers) bytes(lo, hi int) []byte { return layout.Bytes(n.Words[lo*n.Width : hi*n.Width]) }
