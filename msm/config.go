@@ -34,6 +34,12 @@ const (
 	EventUncompared = engine.EventUncompared
 )
 
+// The phases of what stands on an engine; package engine has its own.
+const (
+	PhaseProve = engine.PhaseProve
+	PhaseSolve = engine.PhaseSolve
+)
+
 // Names and numbers of a Config.
 const (
 	NoFallback       = engine.NoFallback

@@ -47,6 +47,12 @@ func (e *Engine) Backend() string { return e.core.Backend() }
 // Stats is the state of the engine now.
 func (e *Engine) Stats() Stats { return e.core.Stats() }
 
+// Observe begins a phase of something that stands on the engine, as
+// Observer.Begin does. The function is never nil.
+func (e *Engine) Observe(ctx context.Context, p Phase) (context.Context, func(error)) {
+	return e.core.Observe(ctx, p)
+}
+
 // Use opens the backend called name, loads every live Bases into it from
 // where its owner keeps it, and makes it the preferred one. Calls go on
 // meanwhile: those in flight finish on the old backend, which is closed after

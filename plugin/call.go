@@ -84,7 +84,7 @@ func (c *Client) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err e
 		}
 	}
 	k.ask = func() ([][]byte, error) {
-		reply, err := c.rpc.MSM(c.ctx, req)
+		reply, err := c.rpc.MSM(c.remote(ctx), req)
 		if err != nil {
 			return nil, c.failure(err, k.checked)
 		}

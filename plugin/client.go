@@ -140,6 +140,22 @@ func (c *Client) begin(ctx context.Context) (run context.Context, end func(*erro
 	}, nil
 }
 
+// remote is the context of a remote call: it ends with the process and has the
+// values of the caller's context, such as the span of a trace.
+func (c *Client) remote(caller context.Context) context.Context { return remote{c.ctx, caller} }
+
+type remote struct {
+	context.Context
+	caller context.Context
+}
+
+func (r remote) Value(key any) any {
+	if v := r.Context.Value(key); v != nil {
+		return v
+	}
+	return r.caller.Value(key)
+}
+
 // closedInLife tells that the owner closed the client before anything was
 // wrong with the plugin.
 func (c *Client) closedInLife() bool {

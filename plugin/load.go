@@ -50,7 +50,7 @@ func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (_ backend.Base
 	feeding, stop := context.WithCancelCause(run)
 	defer stop(nil)
 	l := &load{c: c, checked: b.Hints.Check, slots: make(chan *shm.Region, maxSlots), ended: make(chan struct{})}
-	if l.stream, header.File, err = c.openLoad(&b); err != nil {
+	if l.stream, header.File, err = c.openLoad(ctx, &b); err != nil {
 		c.loads.Release(1)
 		return 0, err
 	}
@@ -85,13 +85,13 @@ func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (_ backend.Base
 
 // openLoad sends the descriptor of a file, if there is one, and opens the
 // stream of a load.
-func (c *Client) openLoad(b *backend.Bases) (stream grpc.BidiStreamingClient[proto.LoadRequest, proto.LoadReply], file *proto.FileSource, err error) {
+func (c *Client) openLoad(ctx context.Context, b *backend.Bases) (stream grpc.BidiStreamingClient[proto.LoadRequest, proto.LoadReply], file *proto.FileSource, err error) {
 	if b.File != nil {
 		if file, err = c.sendFile(b); err != nil {
 			return nil, nil, err
 		}
 	}
-	if stream, err = c.rpc.LoadBases(c.ctx); err != nil {
+	if stream, err = c.rpc.LoadBases(c.remote(ctx)); err != nil {
 		return nil, nil, c.failure(err, false)
 	}
 	return stream, file, nil

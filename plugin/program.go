@@ -44,7 +44,7 @@ func (c *Client) NewSpace(ctx context.Context, curve backend.Curve, count int) (
 	}
 	answered := make(chan made, 1)
 	go func() {
-		reply, err := c.rpc.NewSpace(c.ctx, &proto.NewSpaceRequest{Curve: uint32(curve), Count: uint64(count)})
+		reply, err := c.rpc.NewSpace(c.remote(ctx), &proto.NewSpaceRequest{Curve: uint32(curve), Count: uint64(count)})
 		answered <- made{backend.SpaceID(reply.GetSpace()), err}
 	}()
 	select {
@@ -103,7 +103,7 @@ func (c *Client) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err
 		return [][]byte{}, nil
 	}
 	p := &program{call: c.newCall(), req: &proto.RunRequest{}}
-	p.req.Call, p.ask = p.id, p.remote
+	p.req.Call, p.ask = p.id, func() ([][]byte, error) { return p.remote(c.remote(ctx)) }
 	for _, s := range used.Spaces {
 		p.curve = s.Curve // of all
 	}
@@ -201,8 +201,8 @@ func (p *program) makeRoom(ctx context.Context) error {
 }
 
 // remote makes the call and copies what was read: the regions are wiped.
-func (p *program) remote() ([][]byte, error) {
-	reply, err := p.c.rpc.Run(p.c.ctx, p.req)
+func (p *program) remote(ctx context.Context) ([][]byte, error) {
+	reply, err := p.c.rpc.Run(ctx, p.req)
 	if err != nil {
 		return nil, p.c.failure(err, p.checked)
 	}

@@ -8,8 +8,10 @@
 //	PIPPIN_GPU_MEMORY   device memory to use at most, such as 24GiB; all that is
 //	                    free when not set
 //	PIPPIN_GPU_STAGES   1 has the stages of computations timed on the device, for
-//	                    metrics; it costs a little of each call
-//	PIPPIN_PLUGIN_METRICS   address to serve metrics at, such as :9465
+//	                    metrics; it costs a little of each call. They are
+//	                    spans too where traces are asked for
+//
+// Metrics and traces are asked for as package telemetry says.
 package main
 
 import (
@@ -21,11 +23,11 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda"
-	"github.com/pippin-zk/pippin/observe/metrics"
-	"github.com/pippin-zk/pippin/plugin"
+	"github.com/pippin-zk/pippin/cmd/internal/telemetry"
+	"github.com/pippin-zk/pippin/observe/tracing"
 )
 
-func main() { plugin.Serve(metrics.Plugin(os.Getenv("PIPPIN_PLUGIN_METRICS"), open)) }
+func main() { telemetry.Serve(open) }
 
 func open(context.Context, *slog.Logger) (backend.Backend, error) {
 	o, err := options(os.Getenv)
@@ -56,7 +58,7 @@ func options(env func(string) string) (o cuda.Options, err error) {
 			return o, fmt.Errorf("%w: PIPPIN_GPU_STAGES=%q is neither 0 nor 1", backend.ErrUnavailable, s)
 		}
 		if on {
-			o.Trace = func(context.Context, []backend.StageUsage) {} // the backend sums them up
+			o.Trace = tracing.Stages // the backend sums them up too
 		}
 	}
 	return o, nil

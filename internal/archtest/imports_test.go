@@ -20,6 +20,7 @@ var (
 	goPlugin    = "github.com/hashicorp/go-plugin"
 	cu          = "gorgonia.org/cu"
 	backoff     = "github.com/cenkalti/backoff"
+	otel        = "go.opentelemetry.io"
 	prometheus  = "github.com/prometheus/client_golang"
 )
 
@@ -48,6 +49,7 @@ var table = map[string]rule{
 	"plugin":              {inside: []string{"backend", "backend/backendutil", "internal/build", "plugin/..."}, never: []string{gnarkCrypto, cu}},
 	"engine":              {inside: []string{"backend", "backend/backendutil"}, outside: []string{backoff}, never: []string{cu, goPlugin, gnarkCrypto}},
 	"observe":             {inside: []string{"engine"}, never: []string{cu, goPlugin, gnarkCrypto}},
+	"observe/tracing":     {inside: []string{"backend", "engine"}, outside: []string{otel, "google.golang.org/grpc"}, never: []string{cu, goPlugin, gnarkCrypto, prometheus}},
 	"observe/metrics":     {inside: []string{"backend", "engine", "internal/build", "observe"}, outside: []string{prometheus}, never: []string{cu, goPlugin, gnarkCrypto}},
 	"msm":                 {inside: []string{"backend", "engine", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
 	"vector":              {inside: []string{"backend", "engine", "msm", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
@@ -69,6 +71,7 @@ var table = map[string]rule{
 var onlyImporters = map[string][]string{
 	cu:            {"backend/cuda/driver"},
 	prometheus:    {"observe/metrics"},
+	otel:          {"observe/tracing", "cmd/internal/telemetry"},
 	goPlugin:      {"plugin"},
 	gnark:         {"prover", "examples", "cmd/msm", "bench", gnarkCrypto},
 	"unsafe":      {"internal/layout", "backend/cuda/driver", "plugin/shm", "plugin/proto"},
@@ -150,6 +153,7 @@ func TestTableRefuses(t *testing.T) {
 		{"msm", gnark + "/frontend"},
 		{"observe", prometheus + "/prometheus"},
 		{"observe/metrics", module + "/plugin"},
+		{"engine", otel + "/otel"},
 		{"weave", module + "/msm"},
 		{"weave", gnarkCrypto + "/ecc"},
 		{"weave/auto", module + "/plugin"},

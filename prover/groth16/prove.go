@@ -110,7 +110,9 @@ func (p *prover[P1, J1, P2, J2, S]) Prove(ctx context.Context, ccs constraint.Co
 		*total, *blind = sums[P1, P2]{}, blinding[S]{}
 	})
 
-	sol, err := sys.Run(ctx, w, append(slices.Clone(cfg.SolverOpts), p.commitHint(ctx, hashed, com)))
+	solving, end := p.engine.Observe(ctx, msm.Phase{Kind: msm.PhaseSolve})
+	sol, err := sys.Run(solving, w, append(slices.Clone(cfg.SolverOpts), p.commitHint(solving, hashed, com)))
+	end(err)
 	if err != nil {
 		return nil, err
 	}

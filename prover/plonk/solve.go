@@ -13,6 +13,7 @@ import (
 	"github.com/consensys/gnark/frontend/cs"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
@@ -48,8 +49,10 @@ func (p *prover[P, J, S]) state(ctx context.Context, sys solve.System[[3][]S], w
 		cfg:         cfg,
 		commitments: make([]P, n), committed: make([][]S, n), hashes: make([]S, n),
 	}
+	solving, end := p.engine.Observe(ctx, msm.Phase{Kind: msm.PhaseSolve})
 	var err error
-	if st.wires, err = sys.Run(ctx, w, append(slices.Clone(cfg.SolverOpts), p.commitHint(ctx, st))); err != nil {
+	st.wires, err = sys.Run(solving, w, append(slices.Clone(cfg.SolverOpts), p.commitHint(solving, st)))
+	if end(err); err != nil {
 		return st, err
 	}
 	st.public = values[:p.public] // the solver has seen that there are enough

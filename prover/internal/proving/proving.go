@@ -106,6 +106,8 @@ func (k *Key[P]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w w
 		return none, fmt.Errorf("prover: %w", backend.ErrClosed)
 	}
 	defer k.calls.Done()
+	ctx, end := k.engine.Observe(ctx, msm.Phase{Kind: msm.PhaseProve})
+	defer func() { end(err) }()
 	cfg, err := gnark.NewProverConfig(append(slices.Clone(k.opts.Prover), opts...)...)
 	if err != nil {
 		return none, fmt.Errorf("prover options: %w", err)

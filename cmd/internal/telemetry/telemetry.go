@@ -1,0 +1,70 @@
+// Package telemetry serves pippin's own plugins with the metrics and traces that
+// their environment asks for:
+//
+//	PIPPIN_PLUGIN_METRICS         address of metrics, see metrics.Listen
+//	OTEL_EXPORTER_OTLP_ENDPOINT   where spans are sent, with the other
+//	                              variables of OpenTelemetry's OTLP exporter
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/pippin-zk/pippin/internal/build"
+	"github.com/pippin-zk/pippin/observe/metrics"
+	"github.com/pippin-zk/pippin/observe/tracing"
+	"github.com/pippin-zk/pippin/plugin"
+)
+
+// flushLimit is how long the last spans may take to be sent.
+const flushLimit = time.Second
+
+// traced tells whether spans are wanted.
+func traced() bool {
+	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+}
+
+// Serve is plugin.Serve.
+func Serve(open plugin.Opener) {
+	open = metrics.Plugin(os.Getenv("PIPPIN_PLUGIN_METRICS"), open)
+	if !traced() {
+		plugin.Serve(open)
+		return
+	}
+	p, err := provider(context.Background())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "no traces:", err)
+		plugin.Serve(open)
+		return
+	}
+	plugin.Serve(open, tracing.Plugin(p))
+	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
+	defer cancel()
+	if err := p.Shutdown(ctx); err != nil {
+		slog.Warn("the last spans were not sent", "cause", err)
+	}
+}
+
+// provider sends spans where the environment says.
+func provider(ctx context.Context) (*sdktrace.TracerProvider, error) {
+	to, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own, err := resource.New(ctx,
+		resource.WithAttributes(semconv.ServiceName(filepath.Base(os.Args[0])), semconv.ServiceVersion(build.This().Version)),
+		resource.WithProcessPID(), resource.WithFromEnv())
+	if err != nil {
+		return nil, err
+	}
+	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(to), sdktrace.WithResource(own)), nil
+}
