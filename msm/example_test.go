@@ -1,0 +1,68 @@
+package msm_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark-crypto/ecc/bn254"
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+// numbers are small scalars, and multiples of the generator.
+func numbers(n int) ([]fr.Element, []bn254.G1Affine) {
+	scalars := make([]fr.Element, n)
+	for i := range scalars {
+		scalars[i].SetUint64(uint64(i + 1))
+	}
+	_, _, g, _ := bn254.Generators()
+	return scalars, bn254.BatchScalarMultiplicationG1(&g, scalars)
+}
+
+// Two sums over the same scalars are one batch: the scalars cross once.
+func ExampleEngine_NewBatch() {
+	ctx := context.Background()
+	engine, err := pippin.New(ctx, msm.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Close()
+	scalars, points := numbers(4)
+	bases, err := msm.BN254G1.Load(ctx, engine, points)
+	if err != nil {
+		log.Fatal(err)
+	}
+	batch := engine.NewBatch()
+	one, two := bases.Add(batch, scalars), bases.Add(batch, scalars)
+	if err := batch.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+	a, b := one.Point(), two.Point()
+	fmt.Println(a.Equal(&b), a.Equal(&multiple(1*1 + 2*2 + 3*3 + 4*4)[0]))
+	// Output: true true
+}
+
+// A program that calls gnark-crypto's MultiExp keeps its call.
+func ExampleGroup_On() {
+	engine, err := pippin.New(context.Background(), msm.Config{Threshold: -1}) // small ones too
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Close()
+	scalars, points := numbers(4)
+	var sum bn254.G1Affine
+	if _, err := msm.BN254G1.On(engine).MultiExp(&sum, points, scalars, ecc.MultiExpConfig{}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(sum.Equal(&multiple(30)[0]))
+	// Output: true
+}
+
+func multiple(k uint64) []bn254.G1Affine {
+	_, _, g, _ := bn254.Generators()
+	return bn254.BatchScalarMultiplicationG1(&g, []fr.Element{fr.NewElement(k)})
+}

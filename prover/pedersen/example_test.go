@@ -1,0 +1,47 @@
+package pedersen_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/consensys/gnark-crypto/ecc/bn254"
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	stock "github.com/consensys/gnark-crypto/ecc/bn254/fr/pedersen"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/pedersen"
+)
+
+// A commitment with the proof that the values in it are known.
+func Example() {
+	ctx := context.Background()
+	engine, err := pippin.New(ctx, msm.Config{Backend: "cpu"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Close()
+	_, _, g, _ := bn254.Generators()
+	bases := bn254.BatchScalarMultiplicationG1(&g, []fr.Element{fr.NewElement(3), fr.NewElement(5)})
+	pks, vk, err := stock.Setup([][]bn254.G1Affine{bases})
+	if err != nil {
+		log.Fatal(err)
+	}
+	key, err := pedersen.LoadBN254(ctx, engine, pks[0])
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer key.Close()
+	values := []fr.Element{fr.NewElement(7), fr.NewElement(11)}
+	commitment, err := key.Commit(ctx, values)
+	if err != nil {
+		log.Fatal(err)
+	}
+	proof, err := key.ProveKnowledge(ctx, values)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(vk.Verify(commitment, proof) == nil)
+	// Output: true
+}
