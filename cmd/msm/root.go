@@ -142,7 +142,7 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what backends and plugins do to stderr")
 	c.AddCommand(a.benchCommand(), a.verifyCommand(), a.backendsCommand(), a.devicesCommand(), a.doctorCommand(), a.cacheCommand(), a.versionCommand())
 	explainStatus(c)
-	c.AddCommand(a.weaveCommand())
+	c.AddCommand(a.topCommand(), a.weaveCommand())
 	return c
 }
 

@@ -20,11 +20,12 @@ import (
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/examples/internal/demo"
 	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/observe/metrics"
 )
 
 type options struct {
-	links, workers, proofs, kills int
-	system, plugin, plugins       string
+	links, workers, proofs, kills    int
+	system, plugin, plugins, metrics string
 }
 
 func main() {
@@ -36,6 +37,7 @@ func main() {
 	flag.IntVar(&o.kills, "kills", 1, "how often the plugin is killed, at random moments")
 	flag.StringVar(&o.plugin, "plugin", demo.Plugin, "the plugin to change to; it must run on this machine")
 	flag.StringVar(&o.plugins, "plugins", "", "folder with the plugins (default: the CPU plugin is built with the go command)")
+	flag.StringVar(&o.metrics, "metrics", "", "serve metrics here, such as :9464")
 	flag.Parse()
 	logger.Disable() // gnark's own
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -58,18 +60,31 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	}
 	defer remove()
 	seen := &events{out: w}
-	engine, err := pippin.New(ctx, msm.Config{
+	m := metrics.New()
+	engine, err := pippin.New(ctx, m.Config(msm.Config{
 		Backend: demo.InProcess,
 		Open:    pippin.Opener(pippin.Options{PluginDirs: dirs, Restarts: max(o.kills, 1), Backoff: 10 * time.Millisecond}),
 		OnEvent: func(ev msm.Event) { seen.add(ev) },
 		// Proofs wait for the plugin rather than be made on the CPU: the
 		// restarts are counted.
 		Patience: time.Minute,
-	})
+	}))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
+	if o.metrics != "" {
+		m.Watch(engine)
+		l, err := metrics.Listen(o.metrics)
+		if err != nil {
+			return err
+		}
+		serving, stop := context.WithCancel(ctx)
+		served := make(chan error, 1)
+		go func() { served <- metrics.Serve(serving, l, metrics.Registry(m)) }()
+		defer func() { stop(); <-served }()
+		fmt.Fprintf(w, "metrics at %v\n", l.Addr())
+	}
 
 	s, err := newServer(engine, o.system, o.links)
 	if err != nil {

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/consensys/gnark-crypto/ecc/bn254"
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/observe/metrics"
+)
+
+// busyProver is the address of a prover that computes until the test ends.
+func busyProver(t *testing.T) string {
+	t.Helper()
+	m := metrics.New()
+	e, err := pippin.New(t.Context(), m.Config(msm.Config{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Watch(e)
+	l, err := metrics.Listen(":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 2)
+	go func() { served <- metrics.Serve(t.Context(), l, metrics.Registry(m)) }()
+	_, _, g, _ := bn254.Generators()
+	b, err := msm.BN254G1.Load(t.Context(), e, []bn254.G1Affine{g, g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for t.Context().Err() == nil {
+			if _, err := b.MSM(t.Context(), make([]fr.Element, 2)); err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+				break
+			}
+		}
+		served <- nil
+	}()
+	t.Cleanup(func() { // the test's context has ended
+		for range 2 {
+			if err := <-served; err != nil {
+				t.Error(err)
+			}
+		}
+		e.Close()
+	})
+	return l.Addr().String()
+}
+
+func TestTopOnce(t *testing.T) {
+	at := busyProver(t)
+	var out, errs bytes.Buffer
+	a := &app{stdout: &out, stderr: &errs, getenv: func(string) string { return "" }}
+	if code := run(t.Context(), a, []string{"top", "--once", "--every", "200ms", at}); code != exitOK {
+		t.Fatalf("status %d: %s", code, &errs)
+	}
+	text := out.String()
+	for _, want := range []string{`at ` + regexp.QuoteMeta(at), `calls/s   [1-9].* answered, 0 failed`, `(?m)^cpu \* +ready +[1-9]`, `(?m)^cpu 0 +[0-9]+ %`, `(?m)^msm +cpu +[0-9]`, `1 sets of bases`} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "\x1b") || strings.Contains(text, "DEGRADED") {
+		t.Errorf("%q", text)
+	}
+	for address, status := range map[string]int{"unix:/nowhere": exitFailed, "http://" + at + "/elsewhere": exitFailed, "http://a b": exitUsage} {
+		if code := run(t.Context(), a, []string{"top", "--once", address}); code != status {
+			t.Errorf("%s: status %d, want %d", address, code, status)
+		}
+	}
+	if !strings.Contains(errs.String(), "nobody serves metrics at unix:/nowhere") {
+		t.Errorf("%s", &errs)
+	}
+}
+
+// TestTopInATerminal: the screen fits into 60 columns and is put back.
+func TestTopInATerminal(t *testing.T) {
+	at := busyProver(t)
+	tty, text := terminal(t, 60)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	a := &app{stdout: tty, stderr: tty, getenv: func(string) string { return "" }}
+	if code := run(ctx, a, []string{"top", "--every", "100ms", at}); code != exitOK {
+		t.Errorf("status %d", code)
+	}
+	got := text()
+	if !strings.HasPrefix(got, "\x1b[?1049h") || !strings.HasSuffix(got, "\x1b[?1049l") {
+		t.Errorf("it begins with %q and ends with %q", got[:min(20, len(got))], got[max(0, len(got)-20):])
+	}
+	screens := strings.Split(got, "\x1b[H")
+	if len(screens) < 4 {
+		t.Fatalf("%d screens", len(screens)-1)
+	}
+	last := screens[len(screens)-2]
+	for _, line := range strings.Split(regexp.MustCompile(`\x1b\[[?0-9]*[A-Za-z]`).ReplaceAllString(last, ""), "\n") {
+		if n := utf8.RuneCountInString(strings.Trim(line, "\r")); n > 60 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if !strings.Contains(last, "cpu *") || !strings.Contains(last, "median") {
+		t.Errorf("%s", last)
+	}
+	t.Logf("%s", last)
+}
+
+func TestNumbers(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 0.123: "0.12", 3: "3", 123.4: "123", 12345: "12.3 k", 2.5e6: "2.5 M", 7e9: "7.0 G"} {
+		if got := number(v); got != want {
+			t.Errorf("%v is %q, want %q", v, got, want)
+		}
+	}
+	d := durations{bounds: []float64{1, 2, 4}, upTo: []float64{10, 10, 20}, count: 20}
+	if a, b, c := d.quantile(0.25), d.quantile(0.75), (durations{}).quantile(0.5); a != 0.5 || b != 3 || c != 0 {
+		t.Errorf("%v, %v, %v", a, b, c)
+	}
+}
