@@ -47,6 +47,7 @@ known from discrete logarithms, and tiny ones with double-and-add too.`,
 	completes(c, "group", backend.Groups(), "all")
 	completes(c, "backend", backendNames)
 	completes(c, "format", []string{"table", "json"})
+	c.AddCommand(a.verifyNumbersCommand())
 	return c
 }
 

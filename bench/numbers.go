@@ -1,0 +1,373 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
+	core "github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/cases"
+	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+// NumbersConfig says what Numbers measures: every operation at every width on every
+// backend.
+type NumbersConfig struct {
+	Open     msm.Opener
+	Backends []string // timed in turn
+	Ops      []backend.NumberOp
+	Bits     []int
+	// N is how many elements a batch has; 0 chooses by the operation and width.
+	N     int
+	Count int // timed runs, after one that is not
+	Seed  uint64
+	// Check compares every answer with math/big's: that of the backend "reference".
+	Check bool
+
+	Progress Progress
+	Note     func(string)
+}
+
+// Validate refuses an empty or senseless configuration with
+// backend.ErrInvalidInput.
+func (c *NumbersConfig) Validate() error {
+	if c.Open == nil || len(c.Backends) == 0 || len(c.Ops) == 0 || len(c.Bits) == 0 || c.Count < 1 || c.N < 0 {
+		return fmt.Errorf("%w: nothing to measure: backends, operations, widths and a count must be given", backend.ErrInvalidInput)
+	}
+	for _, b := range c.Bits {
+		if b < 2 || b > 32*backend.MaxLong {
+			return fmt.Errorf("%w: numbers of %d bits", backend.ErrInvalidInput, b)
+		}
+	}
+	return nil
+}
+
+// Where the operands of a NumberRun are when the clock starts, and its answers when
+// it stops.
+const (
+	// Host is slices of the caller's: operands are written and answers read.
+	Host = "host"
+	// Resident is the backend's memory.
+	Resident = "resident"
+)
+
+// NumberRun is the timed batches of one operation on one backend. Times are
+// milliseconds.
+type NumberRun struct {
+	Op      string `json:"op"` // "numbers"
+	Number  string `json:"number_op"`
+	Bits    int    `json:"bits"`
+	N       int    `json:"n"` // elements
+	Backend string `json:"backend"`
+	Version string `json:"backend_version"`
+	Device  string `json:"device"`
+	Where   string `json:"where"` // Host or Resident
+	Seed    uint64 `json:"seed"`
+
+	Count   int       `json:"count"` // length of Samples
+	Min     float64   `json:"min_ms"`
+	Median  float64   `json:"median_ms"`
+	Samples []float64 `json:"samples_ms"`
+
+	Checked bool   `json:"checked"` // every answer was compared and right
+	Oracle  string `json:"oracle,omitempty"`
+	Wrong   int    `json:"wrong,omitempty"`
+}
+
+// Rate is elements a second.
+func (r *NumberRun) Rate() float64 { return float64(r.N) / r.Median * 1e3 }
+
+// elements is how many a batch has where the configuration does not say.
+func (c *NumbersConfig) elements(op backend.NumberOp, bits int) int {
+	switch {
+	case c.N > 0:
+		return c.N
+	case op == backend.NumExpMod:
+		return max(4, 1<<34/(bits*bits*bits))
+	case op == backend.NumInvMod:
+		return max(4, 1<<20/bits)
+	}
+	return max(1, 1<<23/bits)
+}
+
+// numberWork is one operation at one width: a space's words before, and the step over
+// them, with the space 1.
+type numberWork struct {
+	op     backend.NumberOp
+	bits   int
+	memory []byte
+	step   backend.Compute
+	inputs []backend.Range // what of the memory is operands
+	want   []byte          // Dst afterwards; nil when nothing is compared
+}
+
+// newNumberWork makes random operands of n elements. The modulus, odd and with its
+// highest bit set, is one for all.
+func newNumberWork(op backend.NumberOp, bits, n int, seed uint64) *numberWork {
+	l := &numberWork{op: op, bits: bits, step: backend.Compute{Op: op}}
+	rng := rand.New(rand.NewPCG(seed, uint64(op)<<32|uint64(bits)))
+	width := (bits + 31) / 32
+	limit := new(big.Int).Lsh(big.NewInt(1), uint(bits))
+	room := func(words, count int) backend.Batch {
+		b := backend.Batch{Space: 1, Offset: len(l.memory) / 4, Words: words, Count: count}
+		l.memory = append(l.memory, make([]byte, 4*words*count)...)
+		return b
+	}
+	operand := func(words, count int, below *big.Int) backend.Batch {
+		b := room(words, count)
+		l.inputs = append(l.inputs, b.Range())
+		for i := range count {
+			at := l.memory[4*(b.Offset+i*words) : 4*(b.Offset+(i+1)*words)]
+			for k := range at {
+				at[k] = byte(rng.Uint32())
+			}
+			v := fixtures.FromRaw(at)
+			copy(at, fixtures.Raw(v.Mod(v, below), len(at)))
+		}
+		return b
+	}
+	s := &l.step
+	dst, count := width, n
+	switch op {
+	case backend.NumCompare:
+		dst = 1
+	case backend.NumMul, backend.NumSqr:
+		dst = 2 * width
+	case backend.NumSum:
+		dst, count = width+1, 1
+	case backend.NumDot:
+		dst, count = 2*width+1, 1
+	case backend.NumDotMod:
+		count = 1
+	case backend.NumPowerSums:
+		count = 4
+	case backend.NumGFAdd, backend.NumGFMul, backend.NumGFSqr, backend.NumGFInv:
+		s.Degree = bits
+	}
+	below := limit
+	if op >= backend.NumAddMod && op <= backend.NumInvMod || op == backend.NumDotMod || op == backend.NumPowerSums {
+		s.M = operand(width, 1, limit)
+		m := fixtures.FromRaw(l.memory[:4*width])
+		m.SetBit(m.SetBit(m, 0, 1), bits-1, 1)
+		copy(l.memory, fixtures.Raw(m, 4*width))
+		below = m
+	}
+	s.A = operand(width, n, below)
+	switch op {
+	case backend.NumAdd, backend.NumSub, backend.NumCompare, backend.NumMul, backend.NumGFAdd, backend.NumGFMul, backend.NumDot:
+		s.B = operand(width, n, limit)
+	case backend.NumAddMod, backend.NumSubMod, backend.NumMulMod, backend.NumMontMul, backend.NumDotMod:
+		s.B = operand(width, n, below)
+	case backend.NumExpMod:
+		s.B = operand(width, n, limit)
+	}
+	s.Dst = room(dst, count)
+	return l
+}
+
+// on is the workload's step in a space of a backend.
+func (l *numberWork) on(id backend.SpaceID) backend.Compute {
+	return cases.Renamed([]backend.Step{l.step}, []backend.SpaceID{id}, nil)[0].(backend.Compute)
+}
+
+// writes puts the operands into a space.
+func (l *numberWork) writes(id backend.SpaceID) (steps []backend.Step) {
+	for _, r := range l.inputs {
+		own := l.memory[4*r.Offset : 4*(r.Offset+r.Count)]
+		r.Space = id
+		steps = append(steps, backend.Write{Dst: r, Bytes: own})
+	}
+	return steps
+}
+
+// oracle fills in want.
+func (l *numberWork) oracle(ctx context.Context) error {
+	ref := cpu.NewReference()
+	defer ref.Close()
+	out, err := (&cases.Program{Curve: backend.Words, Spaces: [][]byte{l.memory}, Steps: []backend.Step{l.step, backend.Read{Src: l.step.Dst.Range()}}}).Run(ctx, ref)
+	if err != nil {
+		return err
+	}
+	l.want = out.Answers[1]
+	return nil
+}
+
+// Numbers measures what cfg says, and answers as MSM does.
+func Numbers(ctx context.Context, cfg NumbersConfig) (runs []NumberRun, infos []BackendInfo, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, nil, err
+	}
+	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, all.close()) }()
+	infos = all.describe()
+	for _, op := range cfg.Ops {
+		for _, bits := range cfg.Bits {
+			l := newNumberWork(op, bits, cfg.elements(op, bits), cfg.Seed)
+			if cfg.Check {
+				if err := l.oracle(ctx); err != nil {
+					return runs, infos, err
+				}
+			}
+			done, err := l.measure(ctx, &cfg, all)
+			runs = append(runs, done...)
+			if err != nil {
+				return runs, infos, err
+			}
+		}
+	}
+	if len(runs) == 0 {
+		return nil, infos, fmt.Errorf("%w: no backend has any of the operations", backend.ErrUnsupported)
+	}
+	for _, r := range runs {
+		if r.Wrong > 0 {
+			err = errors.Join(err, fmt.Errorf("%w: %s, %s of %d bits: %d answers", ErrWrong, r.Backend, r.Number, r.Bits, r.Wrong))
+		}
+	}
+	return runs, infos, err
+}
+
+// numberLane is one backend with one workload in its memory.
+type numberLane struct {
+	s    *core.Session
+	runs [2]NumberRun // Host, Resident
+}
+
+// measure times one workload on every backend that has the operation, in turns.
+func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engines) (runs []NumberRun, err error) {
+	var lanes []*numberLane
+	defer func() {
+		for _, lane := range lanes {
+			err = errors.Join(err, lane.s.Close())
+		}
+	}()
+	n := l.step.A.Count
+	for _, e := range all {
+		if !e.info.Can.HasNumbers(l.op) {
+			if cfg.Note != nil {
+				cfg.Note(fmt.Sprintf("backend %s has no %v: left out", e.name, l.op))
+			}
+			continue
+		}
+		s, err := e.Core().OpenSession(ctx, core.Space{Curve: backend.Words, Count: len(l.memory) / 4, Numbers: []backend.NumberOp{l.op}})
+		if err != nil {
+			return nil, err
+		}
+		lane := &numberLane{s: s}
+		for k, where := range []string{Host, Resident} {
+			lane.runs[k] = NumberRun{Op: "numbers", Number: l.op.String(), Bits: l.bits, N: n, Backend: e.name, Version: e.info.Version,
+				Device: e.device(), Where: where, Seed: cfg.Seed}
+		}
+		lanes = append(lanes, lane)
+	}
+	stage := fmt.Sprintf("%v of %d bits, %d elements", l.op, l.bits, n)
+	samples := make([][2][]time.Duration, len(lanes))
+	for round := range cfg.Count + 1 {
+		cfg.Progress.tell(stage, round, cfg.Count+1)
+		for i, lane := range lanes {
+			for k := range lane.runs {
+				took, err := l.once(ctx, lane, k)
+				if err != nil {
+					return nil, err
+				}
+				if round > 0 {
+					samples[i][k] = append(samples[i][k], took)
+				}
+			}
+		}
+	}
+	cfg.Progress.tell(stage, cfg.Count+1, cfg.Count+1)
+	for i, lane := range lanes {
+		for k := range lane.runs {
+			r := &lane.runs[k]
+			r.Count, r.Min, r.Median, r.Samples = cfg.Count, millis(Min(samples[i][k])), millis(Median(samples[i][k])), allMillis(samples[i][k])
+			if l.want != nil {
+				r.Oracle, r.Checked = "math/big", r.Wrong == 0
+			}
+			runs = append(runs, *r)
+		}
+	}
+	return runs, nil
+}
+
+// once times one batch, from the host or resident, and judges the answer. Resident
+// operands are those that the batch before has written; answers are read outside of
+// the time then.
+func (l *numberWork) once(ctx context.Context, lane *numberLane, k int) (time.Duration, error) {
+	step := l.on(lane.s.Space())
+	read := backend.Read{Src: step.Dst.Range()}
+	steps := []backend.Step{step}
+	if k == 0 {
+		steps = append(append(l.writes(lane.s.Space()), step), read)
+	}
+	runtime.GC()
+	start := time.Now()
+	answers, err := lane.s.Run(ctx, steps)
+	took := time.Since(start)
+	if err == nil && k == 1 {
+		answers, err = lane.s.Run(ctx, []backend.Step{read})
+	}
+	if err != nil {
+		return 0, err
+	}
+	if l.want != nil && !bytes.Equal(answers[len(answers)-1], l.want) {
+		lane.runs[k].Wrong++
+	}
+	return took, nil
+}
+
+// WriteNumbersTable writes the machine and a line for each run, in width characters;
+// 0 is as wide as it gets.
+func WriteNumbersTable(w io.Writer, width int, r Record[NumberRun]) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", r.Machine)
+	columns := []table.Column{
+		{Head: "operation", Keep: table.Never}, {Head: "bits", Keep: table.Never}, {Head: "n", Keep: 6}, {Head: "backend", Keep: 8},
+		{Head: "operands", Keep: 7}, {Head: "runs", Keep: 0}, {Head: "min ms", Keep: 1}, {Head: "median ms", Keep: table.Never},
+		{Head: "a second", Keep: 5}, {Head: "checked", Keep: 4}, {Head: "against first", Keep: 3},
+	}
+	type key struct {
+		op    string
+		bits  int
+		where string
+	}
+	first := map[key]float64{}
+	var rows [][]string
+	for _, run := range r.Runs {
+		verdict := "-"
+		switch {
+		case run.Wrong > 0:
+			verdict = fmt.Sprintf("%d WRONG", run.Wrong)
+		case run.Checked:
+			verdict = "right"
+		}
+		k, against := key{run.Number, run.Bits, run.Where}, ""
+		if median, ok := first[k]; ok {
+			against = fmt.Sprintf("%.2f times", median/run.Median)
+		} else {
+			first[k] = run.Median
+		}
+		rows = append(rows, []string{run.Number, fmt.Sprint(run.Bits), fmt.Sprint(run.N), run.Backend, run.Where, fmt.Sprint(run.Count),
+			formatMillis(run.Min), formatMillis(run.Median), fmt.Sprintf("%.4g", run.Rate()), verdict, against})
+	}
+	if err := table.Write(&b, width, true, columns, rows); err != nil {
+		return err
+	}
+	b.WriteString("\nOperands: host, written before and answers read after, within the time; resident, in the backend's memory.\n" +
+		"One modulus for all elements, exponents of the full width.\n" + r.Cut.note())
+	_, err := io.WriteString(w, b.String())
+	return err
+}

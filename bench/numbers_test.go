@@ -1,0 +1,90 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
+)
+
+// oddNumbers is a backend of which each product modulo m is wrong.
+type oddNumbers struct{ backend.Backend }
+
+func (b oddNumbers) vectors() backend.Vectors { return b.Backend.(backend.Vectors) }
+
+func (b oddNumbers) NewSpace(ctx context.Context, c backend.Curve, n int) (backend.SpaceID, error) {
+	return b.vectors().NewSpace(ctx, c, n)
+}
+
+func (b oddNumbers) FreeSpace(ctx context.Context, id backend.SpaceID) error {
+	return b.vectors().FreeSpace(ctx, id)
+}
+
+func (b oddNumbers) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	for i, s := range steps {
+		if c, ok := s.(backend.Compute); ok && c.Op == backend.NumMulMod {
+			c.Op = backend.NumMontMul
+			steps[i] = c
+		}
+	}
+	return b.vectors().Run(ctx, steps)
+}
+
+func numbersOpener(odd bool) func(context.Context, string) (backend.Backend, error) {
+	return func(context.Context, string) (backend.Backend, error) {
+		if odd {
+			return oddNumbers{cpu.New(cpu.Options{})}, nil
+		}
+		return cpu.New(cpu.Options{}), nil
+	}
+}
+
+// TestNumbers runs every operation, with two backends in turns, and writes the table.
+func TestNumbers(t *testing.T) {
+	cfg := NumbersConfig{Open: numbersOpener(false), Backends: []string{"a", "b"}, Ops: backend.NumberOps(), Bits: []int{96}, N: 5, Count: 2, Seed: 3, Check: true}
+	runs, infos, err := Numbers(t.Context(), cfg)
+	if err != nil || len(runs) != 4*len(cfg.Ops) || len(infos) != 2 {
+		t.Fatalf("%d runs on %d backends: %v", len(runs), len(infos), err)
+	}
+	for _, r := range runs {
+		if !r.Checked || r.Wrong != 0 || len(r.Samples) != 2 || r.Median <= 0 || r.N != 5 {
+			t.Errorf("%+v", r)
+		}
+	}
+	var b bytes.Buffer
+	if err := WriteNumbersTable(&b, 0, Record[NumberRun]{Runs: runs}); err != nil || !strings.Contains(b.String(), "expmod") || !strings.Contains(b.String(), "resident") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+func TestNumbersThatAreWrong(t *testing.T) {
+	ops := []backend.NumberOp{backend.NumMulMod, backend.NumAddMod}
+	cfg := NumbersConfig{Open: numbersOpener(true), Backends: []string{"odd"}, Ops: ops, Bits: []int{64}, N: 3, Count: 1, Check: true}
+	runs, _, err := Numbers(t.Context(), cfg)
+	if !errors.Is(err, ErrWrong) || len(runs) != 4 || runs[0].Wrong != 2 || runs[1].Wrong != 2 || runs[2].Wrong != 0 {
+		t.Errorf("%v, %+v", err, runs)
+	}
+	verified, err := VerifyNumbers(t.Context(), VerifyNumbersConfig{Open: numbersOpener(true), Backends: []string{"odd"}, Ops: ops, Cases: 10})
+	if !errors.Is(err, ErrWrong) || len(verified) != 3 || verified[0].Failed == 0 || verified[1].Failed != 0 || verified[0].Failure == "" {
+		t.Errorf("%v, %+v", err, verified)
+	}
+	if err := (&NumbersConfig{}).Validate(); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error(err)
+	}
+}
+
+func TestVerifyNumbers(t *testing.T) {
+	verified, err := VerifyNumbers(t.Context(), VerifyNumbersConfig{Open: numbersOpener(false), Backends: []string{"cpu"}, Ops: backend.NumberOps(), Cases: 20})
+	if err != nil || len(verified) != len(backend.NumberOps())+1 {
+		t.Fatalf("%d kinds: %v", len(verified), err)
+	}
+	for _, v := range verified {
+		if v.Failed != 0 || v.Tried == 0 {
+			t.Errorf("%+v", v)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/bench"
+)
+
+// numbersFlags is the command line of msm bench numbers and msm verify numbers.
+type numbersFlags struct {
+	ops, bits, backends string
+
+	n, count int
+	seed     uint64
+	check    bool
+	long     bool
+	cases    int
+	format   string
+	out      string
+	commit   string
+}
+
+func (a *app) benchNumbersCommand() *cobra.Command {
+	var f numbersFlags
+	c := &cobra.Command{
+		Use:   "numbers",
+		Short: "Time batches of operations on plain numbers",
+		Long: `Time operations on batches of numbers of equal width: whole numbers, residues,
+GF(2^n), long addition. Each is timed with its operands on the host and resident in the
+backend. Of several backends, every round has one batch on each.`,
+		Example: `  msm bench numbers --op expmod --bits 1024,2048 --backend cpu,plugin:cpu --check
+  msm bench numbers --op add,sub --bits 67108864 --n 1 --backend cpu`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return a.benchNumbers(c.Context(), f) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.ops, "op", "mulmod", names(backend.NumberOps()))
+	flags.StringVar(&f.bits, "bits", "1024", "widths in bits; of GF(2^n), n"+several)
+	flags.IntVar(&f.n, "n", 0, "elements of a batch; 0 chooses by the operation and width")
+	flags.IntVar(&f.count, "count", 5, "timed runs, after one to warm up")
+	flags.StringVar(&f.backends, "backend", "cpu", "cpu, reference, cuda, plugin:NAME, plugin:PATH"+several)
+	flags.Uint64Var(&f.seed, "seed", 1, "chooses operands")
+	flags.BoolVar(&f.check, "check", false, "compare every answer with math/big's")
+	flags.StringVar(&f.format, "format", "table", "table, json")
+	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
+	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
+	completes(c, "op", backend.NumberOps(), "all")
+	completes(c, "backend", backendNames)
+	completes(c, "format", []string{"table", "json"})
+	return c
+}
+
+func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
+	if err := oneOf("format", f.format, "table", "json"); err != nil {
+		return err
+	}
+	cfg := bench.NumbersConfig{Open: a.opener(), N: f.n, Count: f.count, Seed: f.seed, Check: f.check}
+	var err error
+	if cfg.Ops, err = parseList("op", f.ops, backend.NumberOps(), backend.ParseNumberOp); err != nil {
+		return err
+	}
+	if cfg.Bits, err = parseList("bits", f.bits, nil, strconv.Atoi); err != nil {
+		return err
+	}
+	if cfg.Backends, err = parseBackends(f.backends); err != nil {
+		return err
+	}
+	if err := cfg.Validate(); err != nil {
+		return usageError{err}
+	}
+	out, err := createOutput(ctx, f.out)
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	record := bench.Record[bench.NumberRun]{Machine: bench.ThisMachine(f.commit)}
+	record.Runs, err = watched(ctx, a, func(progress bench.Progress, note func(string)) (runs []bench.NumberRun, err error) {
+		cfg.Progress, cfg.Note = progress, note
+		runs, record.Machine.Backends, err = bench.Numbers(ctx, cfg)
+		return runs, err
+	})
+	if len(record.Runs) == 0 {
+		return err
+	}
+	record.Cut = bench.CutBy(ctx, err)
+	table := func(w io.Writer) error { return bench.WriteNumbersTable(w, width(w), record) }
+	format := table
+	if f.format == "json" {
+		format = record.WriteJSON
+	}
+	return errors.Join(err, a.deliver(out, table, format))
+}
+
+func (a *app) verifyNumbersCommand() *cobra.Command {
+	var f numbersFlags
+	c := &cobra.Command{
+		Use:   "numbers",
+		Short: "Compare operations on plain numbers with math/big's answers",
+		Args:  noArguments,
+		RunE:  func(c *cobra.Command, _ []string) error { return a.verifyNumbers(c.Context(), f) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.ops, "op", "all", names(backend.NumberOps()))
+	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
+	flags.IntVar(&f.cases, "cases", 100, "random programs of operations")
+	flags.Uint64Var(&f.seed, "seed", 1, "chooses operands and programs")
+	flags.BoolVar(&f.long, "long", false, "also more widths")
+	flags.StringVar(&f.format, "format", "table", "table, json")
+	completes(c, "op", backend.NumberOps(), "all")
+	completes(c, "backend", backendNames)
+	completes(c, "format", []string{"table", "json"})
+	return c
+}
+
+func (a *app) verifyNumbers(ctx context.Context, f numbersFlags) error {
+	if err := oneOf("format", f.format, "table", "json"); err != nil {
+		return err
+	}
+	cfg := bench.VerifyNumbersConfig{Open: a.opener(), Cases: f.cases, Seed: f.seed, Long: f.long}
+	var err error
+	if cfg.Ops, err = parseList("op", f.ops, backend.NumberOps(), backend.ParseNumberOp); err != nil {
+		return err
+	}
+	if cfg.Backends, err = parseBackends(f.backends); err != nil {
+		return err
+	}
+	if cfg.Cases < 0 {
+		return usageError{fmt.Errorf("%d cases", cfg.Cases)}
+	}
+	results, err := watched(ctx, a, func(progress bench.Progress, note func(string)) ([]bench.Verified, error) {
+		cfg.Progress, cfg.Note = progress, note
+		return bench.VerifyNumbers(ctx, cfg)
+	})
+	if len(results) == 0 {
+		return err
+	}
+	write := writeVerified
+	if f.format == "json" {
+		write = func(w io.Writer, r []bench.Verified) error { return writeJSON(w, r) }
+	}
+	return errors.Join(err, write(a.stdout, results))
+}
