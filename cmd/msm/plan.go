@@ -1,0 +1,384 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"os"
+	"strings"
+
+	"github.com/consensys/gnark/backend/groth16"
+	keys_bls12377 "github.com/consensys/gnark/backend/groth16/bls12-377"
+	keys_bls12381 "github.com/consensys/gnark/backend/groth16/bls12-381"
+	keys_bn254 "github.com/consensys/gnark/backend/groth16/bn254"
+	keys_bw6761 "github.com/consensys/gnark/backend/groth16/bw6-761"
+	"github.com/spf13/cobra"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda"
+	"github.com/pippin-zk/pippin/backend/cuda/msm"
+	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/internal/forecast"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/table"
+)
+
+// planFlags is the command line of msm plan.
+type planFlags struct {
+	size, curves, groups string
+	key, constraints     string
+	cards, memory        string
+	format               string
+}
+
+// work is an MSM that is to be planned.
+type work struct {
+	What   string `json:"what,omitempty"` // its place in a proof
+	Curve  string `json:"curve"`
+	Group  string `json:"group"`
+	Points int    `json:"points"`
+
+	curve backend.Curve
+	group backend.Group
+}
+
+// planned is an MSM as a card would compute it. Sizes are in bytes.
+type planned struct {
+	work
+	Card     string `json:"card"`
+	Window   int    `json:"window_bits"`
+	Windows  int    `json:"windows"`
+	Buckets  int64  `json:"buckets"`
+	Steps    int    `json:"steps"`
+	Bases    int64  `json:"bases_bytes"`
+	Resident bool   `json:"resident"`
+	Work     int64  `json:"work_bytes"`
+	Host     int64  `json:"host_bytes"`
+
+	// Millis is nil where nothing like it was measured. Within is the largest
+	// error against the records, as a part.
+	Millis  *float64 `json:"predicted_ms"`
+	Within  float64  `json:"within,omitempty"`
+	Outside bool     `json:"outside_of_records,omitempty"`
+}
+
+// planCard is a card that MSMs are planned for; measured is nil for one without
+// records.
+type planCard struct {
+	name     string
+	memory   int64
+	measured *forecast.Card
+}
+
+func (a *app) planCommand() *cobra.Command {
+	var f planFlags
+	c := &cobra.Command{
+		Use:   "plan",
+		Short: "Say how MSMs, or those of a proof, would be computed on a card, and what they take",
+		Long: `Say how a card would compute MSMs: in how many windows, with how many buckets and
+steps, what stays on the card, how much memory that takes there and on the host,
+and how long. The plan is the backend's own and needs no card. Times are of uniform
+scalars in shared memory, predicted from the records of cards that were measured,
+with the largest error against those; a card without records has none.
+
+With --key or --constraints the MSMs are those of a Groth16 proof, one after the
+other, all bases kept. What a prover merges is not taken off, and solving, transforms
+and vectors are not counted.`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return a.plan(c.Context(), f) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.size, "size", "2^20", "points: 1000000, 2^20, 1Mi"+several)
+	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
+	flags.StringVar(&f.groups, "group", "g1", names(backend.Groups()))
+	flags.StringVar(&f.key, "key", "", "file of a gnark Groth16 proving key of --curve, instead of --size and --group")
+	flags.StringVar(&f.constraints, "constraints", "", "file of a gnark R1CS of --curve, instead of --size and --group: at most so many points")
+	flags.StringVar(&f.cards, "card", "", "measured cards by name, such as h200"+several+" (default those of the backend cuda)")
+	flags.StringVar(&f.memory, "memory", "", "memory of the card that may be used, such as 24GiB; alone, a card without records")
+	flags.StringVar(&f.format, "format", "table", "table, json")
+	completes(c, "curve", backend.Curves(), "all")
+	completes(c, "group", backend.Groups(), "all")
+	completes(c, "format", []string{"table", "json"})
+	c.MarkFlagFilename("key")
+	c.MarkFlagFilename("constraints")
+	return c
+}
+
+func (a *app) plan(ctx context.Context, f planFlags) error {
+	if err := oneOf("format", f.format, "table", "json"); err != nil {
+		return err
+	}
+	todo, err := f.work()
+	if err != nil {
+		return err
+	}
+	cards, err := a.planCards(ctx, f)
+	if err != nil {
+		return err
+	}
+	proof := f.key != "" || f.constraints != ""
+	var all []planned
+	for _, card := range cards {
+		on, err := planOn(card, todo, proof)
+		if err != nil {
+			return err
+		}
+		all = append(all, on...)
+	}
+	if f.format == "json" {
+		return writeJSON(a.stdout, all)
+	}
+	return writePlans(a.stdout, all, proof)
+}
+
+// work is what is to be planned.
+func (f *planFlags) work() ([]work, error) {
+	curves, err := parseCurves(f.curves)
+	if err != nil {
+		return nil, err
+	}
+	if f.key != "" && f.constraints != "" {
+		return nil, usageError{errors.New("--key and --constraints exclude each other")}
+	}
+	if path := f.key + f.constraints; path != "" {
+		if len(curves) != 1 {
+			return nil, usageError{errors.New("--curve must name the one curve of the file")}
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		defer file.Close()
+		read := workOfKey
+		if f.constraints != "" {
+			read = workOfConstraints
+		}
+		all, err := read(bufio.NewReaderSize(file, 1<<20), curves[0])
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w: is it of --curve %v, and written by gnark's WriteTo or WriteRawTo?", backend.ErrInvalidInput, path, err, curves[0])
+		}
+		return all, nil
+	}
+	groups, err := parseGroups(f.groups)
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := parseSizes(f.size)
+	if err != nil {
+		return nil, err
+	}
+	var all []work
+	for _, c := range curves {
+		for _, g := range groups {
+			for _, n := range sizes {
+				all = append(all, newWork("", c, g, n))
+			}
+		}
+	}
+	return all, nil
+}
+
+func newWork(what string, c backend.Curve, g backend.Group, n int) work {
+	return work{What: what, Curve: c.String(), Group: g.String(), Points: n, curve: c, group: g}
+}
+
+// proofWork is the MSMs of a Groth16 proof, less those without points.
+func proofWork(c backend.Curve, a, b, k, z, b2 int) (all []work) {
+	for _, m := range []work{
+		newWork("A", c, backend.G1, a), newWork("B", c, backend.G1, b), newWork("K", c, backend.G1, k),
+		newWork("Z", c, backend.G1, z), newWork("B in G2", c, backend.G2, b2),
+	} {
+		if m.Points > 0 {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func workOfKey(r io.Reader, c backend.Curve) ([]work, error) {
+	key := groth16.NewProvingKey(layout.CurveID(c))
+	if _, err := key.UnsafeReadFrom(r); err != nil {
+		return nil, err
+	}
+	switch k := key.(type) {
+	case *keys_bn254.ProvingKey:
+		return proofWork(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
+	case *keys_bls12377.ProvingKey:
+		return proofWork(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
+	case *keys_bls12381.ProvingKey:
+		return proofWork(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
+	case *keys_bw6761.ProvingKey:
+		return proofWork(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
+	}
+	return nil, fmt.Errorf("%w: keys of %v", backend.ErrUnsupported, c)
+}
+
+func workOfConstraints(r io.Reader, c backend.Curve) ([]work, error) {
+	system := groth16.NewCS(layout.CurveID(c))
+	if _, err := system.ReadFrom(r); err != nil {
+		return nil, err
+	}
+	own := system.GetNbSecretVariables() + system.GetNbInternalVariables()
+	wires := system.GetNbPublicVariables() + own
+	domain := 1 << bits.Len(uint(max(system.GetNbConstraints(), 1)-1))
+	return proofWork(c, wires, wires, own, domain-1, wires), nil
+}
+
+// planCards are the cards that were named, or those that are there.
+func (a *app) planCards(ctx context.Context, f planFlags) (cards []planCard, err error) {
+	var memory int64
+	if f.memory != "" {
+		if memory, err = cuda.ParseMemory(f.memory); err != nil {
+			return nil, usageError{fmt.Errorf("--memory: %w", err)}
+		}
+	}
+	var known []string
+	for _, c := range forecast.Cards() {
+		known = append(known, c.Name)
+	}
+	if f.cards == "" && memory > 0 {
+		return []planCard{{name: "a card", memory: memory}}, nil
+	}
+	if f.cards == "" {
+		open, cancel := context.WithTimeout(ctx, openTimeout)
+		defer cancel()
+		b, err := a.opener()(open, "cuda")
+		if err != nil {
+			return nil, fmt.Errorf("%w; name a card with --card (measured: %s), or give --memory", err, strings.Join(known, ", "))
+		}
+		for _, d := range b.Info().Devices {
+			cards = append(cards, planCard{d.Name, int64(d.Memory), forecast.Find(d.Name)})
+		}
+		return cards, b.Close()
+	}
+	for name := range strings.SplitSeq(f.cards, ",") {
+		c := forecast.Find(name)
+		switch {
+		case c != nil && memory > 0:
+			cards = append(cards, planCard{c.Name, memory, c})
+		case c != nil:
+			cards = append(cards, planCard{c.Name, int64(c.Memory), c})
+		case memory > 0:
+			cards = append(cards, planCard{name, memory, nil})
+		default:
+			return nil, usageError{fmt.Errorf("--card: unknown card %q: there are no records of it (of %s there are); with --memory it is planned for, without times", name, strings.Join(known, ", "))}
+		}
+	}
+	return cards, nil
+}
+
+// planOn plans MSMs on a card: each alone, or those of a proof with the bases of
+// all, loaded in this order as far as they find room.
+func planOn(card planCard, todo []work, proof bool) ([]planned, error) {
+	kept := int64(0)
+	stays := make([]bool, len(todo))
+	for i, w := range todo {
+		if !proof {
+			break
+		}
+		o, err := msm.Outlined(w.curve, w.group, w.Points, card.memory-kept)
+		if stays[i] = err == nil && o.Resident; stays[i] {
+			kept += o.Bases
+		}
+	}
+	var all []planned
+	for i, w := range todo {
+		memory := card.memory - kept
+		if stays[i] {
+			memory += int64(w.Points) * int64(w.curve.PointBytes(w.group)) // its own are among them
+		}
+		o, err := msm.Outlined(w.curve, w.group, w.Points, memory)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", card.name, err)
+		}
+		p := planned{
+			work: w, Card: card.name, Window: o.Window, Windows: o.Windows, Buckets: o.Buckets, Steps: len(o.Chunks),
+			Bases: o.Bases, Resident: o.Resident, Work: o.Work,
+			Host: o.Bases + int64(w.Points)*int64(w.curve.ScalarBytes()),
+		}
+		if !o.Resident {
+			p.Host += o.Bases // the plugin's copy, from which they are streamed
+		}
+		if card.measured != nil {
+			if t, ok := card.measured.Of(w.curve, w.group, w.Points, &o); ok {
+				p.Millis, p.Within, p.Outside = &t.Millis, t.Within, t.Outside
+			}
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// time is the forecast for people.
+func (p *planned) time() string {
+	switch {
+	case p.Millis == nil && !p.Resident:
+		return "not measured"
+	case p.Millis == nil:
+		return "unknown card"
+	case p.Outside:
+		return fmt.Sprintf("%s ms, beyond records", short(*p.Millis))
+	}
+	return fmt.Sprintf("%s ms ± %.0f %%", short(*p.Millis), 100*p.Within)
+}
+
+// short is a number with three digits or more.
+func short(v float64) string {
+	return fmt.Sprintf("%.*f", max(0, 2-int(math.Floor(math.Log10(max(v, 1e-9))))), v)
+}
+
+func writePlans(w io.Writer, all []planned, proof bool) error {
+	columns := []table.Column{
+		{Head: "card", Keep: 4}, {Head: "of", Keep: table.Never}, {Head: "points", Keep: table.Never}, {Head: "windows", Keep: 1}, {Head: "buckets", Keep: 0},
+		{Head: "steps", Keep: 0}, {Head: "bases", Keep: 3}, {Head: "work", Keep: 3}, {Head: "host", Keep: 2}, {Head: "time", Keep: table.Never},
+	}
+	size := func(n int64) string { return bench.FormatBytes(uint64(n)) }
+	var rows [][]string
+	for _, p := range all {
+		of := p.Curve + " " + p.Group
+		if p.What != "" {
+			of = p.What
+		}
+		bases := size(p.Bases)
+		if !p.Resident {
+			bases += ", streamed"
+		}
+		rows = append(rows, []string{p.Card, of, bench.FormatSize(p.Points), fmt.Sprintf("%d of %d bits", p.Windows, p.Window), fmt.Sprint(p.Buckets),
+			fmt.Sprint(p.Steps), bases, size(p.Work), size(p.Host), p.time()})
+	}
+	if err := table.Write(w, width(w), false, columns, rows); err != nil || !proof {
+		return err
+	}
+	return writeSums(w, all)
+}
+
+// writeSums says what all MSMs of a proof take together, for each card.
+func writeSums(w io.Writer, all []planned) error {
+	for len(all) > 0 {
+		card, bases, work, host, millis, within, known := all[0].Card, int64(0), int64(0), int64(0), 0.0, 0.0, true
+		for len(all) > 0 && all[0].Card == card {
+			p := all[0]
+			all = all[1:]
+			if p.Resident {
+				bases += p.Bases
+			}
+			work, host = max(work, p.Work), host+p.Host
+			if known = known && p.Millis != nil && !p.Outside; known {
+				millis, within = millis+*p.Millis, max(within, p.Within)
+			}
+		}
+		time := "no time for all of them"
+		if known {
+			time = fmt.Sprintf("%s ms ± %.0f %% for the MSMs one after the other", short(millis), 100*within)
+		}
+		if _, err := fmt.Fprintf(w, "\n%s: %s of bases and %s of work on the card, %s on the host, %s\n", card,
+			bench.FormatBytes(uint64(bases)), bench.FormatBytes(uint64(work)), bench.FormatBytes(uint64(host)), time); err != nil {
+			return err
+		}
+	}
+	return nil
+}

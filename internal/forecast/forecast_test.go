@@ -1,0 +1,208 @@
+package forecast
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/msm"
+)
+
+var update = flag.Bool("update", false, "fit cards.json to the records in bench/results")
+
+// bound is the error that no fit may exceed, as a part of the measured time.
+const bound = 0.15
+
+// point is a measured MSM of uniform scalars in shared memory: its median.
+type point struct {
+	curve  backend.Curve
+	group  backend.Group
+	n      int
+	millis float64
+}
+
+// measured are the committed records of MSMs on cards, by card, and the memory
+// that the backend used of it.
+func measured(t *testing.T) (points map[string][]point, memory map[string]uint64) {
+	t.Helper()
+	points, memory = map[string][]point{}, map[string]uint64{}
+	files, err := filepath.Glob("../../bench/results/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r struct {
+			Machine struct {
+				Backends []struct {
+					Name    string
+					Devices []struct {
+						Name   string
+						Memory uint64 `json:"memory_bytes"`
+					}
+				}
+			}
+			Runs []struct {
+				Op, Curve, Group, Backend, Device, Distribution, Path string
+				N                                                     int
+				Median                                                float64 `json:"median_ms"`
+				Checked                                               bool
+			}
+		}
+		if err := json.Unmarshal(text, &r); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, b := range r.Machine.Backends {
+			if b.Name == "cuda" && len(b.Devices) == 1 {
+				d := b.Devices[0]
+				if m := memory[d.Name]; m == 0 || d.Memory < m {
+					memory[d.Name] = d.Memory
+				}
+			}
+		}
+		for _, run := range r.Runs {
+			if run.Op != "msm" || run.Backend != "cuda" || run.Distribution != "uniform" || run.Path != "arena" || !run.Checked {
+				continue
+			}
+			c, err1 := backend.ParseCurve(run.Curve)
+			g, err2 := backend.ParseGroup(run.Group)
+			if err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
+			points[run.Device] = append(points[run.Device], point{c, g, run.N, run.Median})
+		}
+	}
+	return points, memory
+}
+
+// fitted is the cards of the records: least squares of relative errors.
+func fitted(t *testing.T) []Card {
+	t.Helper()
+	points, memory := measured(t)
+	var cards []Card
+	for name, all := range points {
+		card := Card{Name: name, Memory: memory[name]}
+		for _, of := range backend.CurveGroups() {
+			var cost, millis []float64
+			f := Fit{Curve: of.Curve.String(), Group: of.Group.String(), From: math.MaxInt}
+			for _, p := range all {
+				if p.curve == of.Curve && p.group == of.Group {
+					o, err := msm.Outlined(p.curve, p.group, p.n, int64(card.Memory))
+					if err != nil || !o.Resident {
+						t.Fatalf("%v %d: %v", of, p.n, err)
+					}
+					cost, millis = append(cost, o.Cost), append(millis, p.millis)
+					f.From, f.To = min(f.From, p.n), max(f.To, p.n)
+				}
+			}
+			if f.From >= f.To {
+				continue // a line needs two sizes
+			}
+			var w, x, xx, y, xy float64
+			for i, c := range cost {
+				weight := 1 / (millis[i] * millis[i])
+				w, x, xx, y, xy = w+weight, x+weight*c, xx+weight*c*c, y+weight*millis[i], xy+weight*c*millis[i]
+			}
+			d := w*xx - x*x
+			fixed, unit := (y*xx-xy*x)/d, (w*xy-x*y)/d
+			f.Fixed, f.UnitNS = round(fixed, 1e3), round(unit*1e6, 1e4)
+			for i, c := range cost {
+				f.Within = max(f.Within, math.Abs((f.Fixed+f.UnitNS*1e-6*c)/millis[i]-1))
+			}
+			f.Within = math.Ceil(f.Within*100) / 100
+			card.Fits = append(card.Fits, f)
+		}
+		cards = append(cards, card)
+	}
+	slices.SortFunc(cards, func(a, b Card) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
+	return cards
+}
+
+func round(v, places float64) float64 { return math.Round(v*places) / places }
+
+// TestCards: the table is what the records and the planner give, so that neither
+// changes without it.
+func TestCards(t *testing.T) {
+	text, err := json.MarshalIndent(fitted(t), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, '\n')
+	if *update {
+		if err := os.WriteFile("cards.json", text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !bytes.Equal(text, table) {
+		t.Errorf("cards.json is not what the records give (go test ./internal/forecast -update writes it):\n%s", text)
+	}
+}
+
+// TestErrors compares every forecast with its record.
+func TestErrors(t *testing.T) {
+	points, _ := measured(t)
+	compared := 0
+	for name, all := range points {
+		card := Find(name)
+		if card == nil {
+			t.Errorf("no card %q", name)
+			continue
+		}
+		for _, p := range all {
+			o, err := msm.Outlined(p.curve, p.group, p.n, int64(card.Memory))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, ok := card.Of(p.curve, p.group, p.n, &o)
+			off := math.Abs(got.Millis/p.millis - 1)
+			if !ok || got.Outside || off > got.Within || got.Within > bound {
+				t.Errorf("%s, %v %v, %d points: %.2f ms for %.2f, off by %.1f %% of %.0f %%", name, p.curve, p.group, p.n, got.Millis, p.millis, 100*off, 100*got.Within)
+			}
+			compared++
+		}
+	}
+	if compared < 40 {
+		t.Errorf("only %d records", compared)
+	}
+}
+
+func TestFind(t *testing.T) {
+	if c := Find("h200"); c == nil || c.Name != "NVIDIA H200" || Find(" NVIDIA H200") != c {
+		t.Errorf("%v", c)
+	}
+	for _, name := range []string{"", "h100", "H200 NVL", "nvidia"} {
+		if c := Find(name); c != nil {
+			t.Errorf("%q is %s", name, c.Name)
+		}
+	}
+}
+
+// TestNothingLikeIt: sizes beyond the records are marked, and bases that do not
+// stay on the card have no forecast.
+func TestNothingLikeIt(t *testing.T) {
+	card := Find("h200")
+	o, err := msm.Outlined(backend.BN254, backend.G2, 100, 1<<35)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := card.Of(backend.BN254, backend.G2, 100, &o); !ok || !got.Outside {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	o, err = msm.Outlined(backend.BN254, backend.G1, 1<<24, 1<<30)
+	if err != nil || o.Resident {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	if got, ok := card.Of(backend.BN254, backend.G1, 1<<24, &o); ok {
+		t.Errorf("%+v", got)
+	}
+}
