@@ -20,7 +20,7 @@ type Phase struct {
 	Kind    PhaseKind
 	Backend string // "" while none is chosen
 	Jobs    int    // MSMs of the call, or steps of the program
-	Points  int    // scalars of all of them, bases to load, or elements of a space
+	Points  int    // scalars of all of them or of a program's commitments, bases to load, or elements of a space
 }
 
 // PhaseKind says what is done in a phase.

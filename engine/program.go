@@ -117,7 +117,7 @@ func (p *program) translate(ctx context.Context, steps []backend.Step, compared 
 
 // compute has the backend run the steps.
 func (p *program) compute(ctx context.Context) (err error) {
-	ctx, end := p.g.e.Observe(ctx, Phase{Kind: PhaseProgram, Backend: p.g.slot.name, Jobs: len(p.steps)})
+	ctx, end := p.g.e.Observe(ctx, Phase{Kind: PhaseProgram, Backend: p.g.slot.name, Jobs: len(p.steps), Points: p.points()})
 	defer func() { end(err) }()
 	if p.out, err = p.on(ctx, p.steps); err != nil {
 		return err
@@ -131,6 +131,14 @@ func (p *program) compute(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// points is those of the program's commitments.
+func (p *program) points() (n int) {
+	for _, r := range p.reqs {
+		n += r.Count
+	}
+	return n
 }
 
 func (p *program) on(ctx context.Context, steps []backend.Step) ([][]byte, error) {

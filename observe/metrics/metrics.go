@@ -58,7 +58,7 @@ func New() *Metrics {
 		}, []string{"phase", "backend", "outcome"}),
 		points: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pippin_msm_points_total",
-			Help: "Points of the MSMs that a backend computed.",
+			Help: "Points of the MSMs that a backend computed, commitments of programs included.",
 		}, []string{"backend"}),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pippin_events_total",
@@ -94,7 +94,7 @@ func (m *Metrics) Begin(ctx context.Context, p engine.Phase) (context.Context, f
 		}
 		backend := label(p.Backend)
 		m.phases.WithLabelValues(string(p.Kind), backend, outcome).Observe(time.Since(began).Seconds())
-		if p.Kind == engine.PhaseMSM && err == nil {
+		if err == nil && (p.Kind == engine.PhaseMSM || p.Kind == engine.PhaseProgram) {
 			m.points.WithLabelValues(backend).Add(float64(p.Points))
 		}
 	}
