@@ -91,18 +91,19 @@ func run(at, board, out string, last, step time.Duration) error {
 				return fmt.Errorf("%s: %w", p.Title, err)
 			}
 			for _, s := range series {
-				line, err := plotter.NewLine(s.points)
-				if err != nil {
-					return fmt.Errorf("%s: %w", p.Title, err)
+				for i, part := range s.parts {
+					line, err := plotter.NewLine(part)
+					if err != nil {
+						return fmt.Errorf("%s: %w", p.Title, err)
+					}
+					line.Color, line.Width = plotutil.Color(drawn), 1.2
+					line.Dashes = plotutil.Dashes(drawn / len(plotutil.DefaultColors))
+					pl.Add(line)
+					if i == 0 && s.name != "" {
+						pl.Legend.Add(s.name, line)
+					}
 				}
-				n := drawn
 				drawn++
-				line.Color, line.Width = plotutil.Color(n), 1.2
-				line.Dashes = plotutil.Dashes(n / len(plotutil.DefaultColors))
-				pl.Add(line)
-				if s.name != "" {
-					pl.Legend.Add(s.name, line)
-				}
 			}
 		}
 		if pl.Y.Max *= 1.3; pl.Y.Max == 0 { // room for the legend
@@ -143,8 +144,8 @@ func ticks(width int) plot.Ticker {
 
 // series is one line of a panel.
 type series struct {
-	name   string
-	points plotter.XYs
+	name  string
+	parts []plotter.XYs // there is nothing between them
 }
 
 var label = regexp.MustCompile(`\{\{(\w+)\}\}`)
@@ -185,15 +186,20 @@ func query(at string, t target, from, to time.Time, step time.Duration) (all []s
 		s := series{name: strings.TrimSpace(label.ReplaceAllStringFunc(t.Legend, func(l string) string {
 			return one.Metric[label.FindStringSubmatch(l)[1]]
 		}))}
+		latest := math.Inf(-1)
 		for _, v := range one.Values {
 			when, isTime := v[0].(float64)
 			text, isText := v[1].(string)
 			value, err := strconv.ParseFloat(text, 64)
 			if isTime && isText && err == nil && !math.IsNaN(value) && !math.IsInf(value, 0) {
-				s.points = append(s.points, plotter.XY{X: when, Y: value})
+				if when-latest > 1.5*step.Seconds() {
+					s.parts = append(s.parts, nil)
+				}
+				s.parts[len(s.parts)-1] = append(s.parts[len(s.parts)-1], plotter.XY{X: when, Y: value})
+				latest = when
 			}
 		}
-		if len(s.points) > 0 {
+		if len(s.parts) > 0 {
 			all = append(all, s)
 		}
 	}
