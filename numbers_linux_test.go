@@ -1,0 +1,122 @@
+package pippin_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/big"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/arith"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+var batches = flag.Int("batches", 300, "batches of TestNumbersLeaveNothing")
+
+// residues is count numbers below an odd one, of some bits.
+func residues(bits, count int) (a, m *arith.Numbers) {
+	a, m = arith.Make(bits, count), arith.Make(bits, 1)
+	v := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(bits)), big.NewInt(105))
+	m.Set(0, v)
+	for i := range count {
+		a.Set(i, new(big.Int).Div(v, big.NewInt(int64(i+2))))
+	}
+	return a, m
+}
+
+// TestKilledPluginUnderNumbers kills a plugin at random moments: each call is
+// repeated, and no answer is another one.
+func TestKilledPluginUnderNumbers(t *testing.T) {
+	if testing.Short() {
+		*kills = min(*kills, 10)
+	}
+	dir, err := pluginDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Restarts: 1000, Backoff: time.Millisecond})
+	e, err := msm.New(t.Context(), msm.Config{Open: open, Backend: *backendName, Fallback: "none", Restarts: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	a, m := residues(1024, 20)
+	c := arith.On(e, arith.Options{Memory: 6 * 3 * 128}) // parts of a few elements
+	want, err := c.ExpMod(t.Context(), a, a, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range a.Len() {
+		if v := new(big.Int).Exp(a.Big(i), a.Big(i), m.Big(0)); want.Big(i).Cmp(v) != 0 {
+			t.Fatalf("element %d is wrong before any plugin is killed", i)
+		}
+	}
+	killing(t, func(ctx context.Context) {
+		got, err := c.ExpMod(ctx, a, a, m)
+		if err != nil || !slices.Equal(got.Words, want.Words) {
+			t.Errorf("wrong powers or error: %v", err)
+		}
+	})
+}
+
+// TestNumbersLeaveNothing runs many batches of 1.5 MiB through a plugin, of which no
+// memory is left in either process.
+func TestNumbersLeaveNothing(t *testing.T) {
+	dir, err := pluginDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := msm.New(t.Context(), msm.Config{Open: pippin.Opener(pippin.Options{PluginDirs: []string{dir}}), Backend: *backendName, Fallback: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	a, m := residues(256, 1<<14)
+	c := arith.On(e, arith.Options{})
+	pids := append(children(t, program()), os.Getpid())
+	before := make([]int, len(pids))
+	for i := range *batches {
+		if i == *batches/3 {
+			for k, pid := range pids {
+				before[k] = resident(t, pid)
+			}
+		}
+		if _, err := c.AddMod(t.Context(), a, a, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for k, pid := range pids {
+		if after := resident(t, pid); after > before[k]+100<<10 { // a third of what 200 batches leave
+			t.Errorf("process %d has %d KiB after %d batches, %d after a third of them", pid, after, *batches, before[k])
+		}
+	}
+	if s := e.Stats(); s.Sessions != 0 {
+		t.Errorf("%d sessions are left", s.Sessions)
+	}
+}
+
+// resident is a process's memory in KiB.
+func resident(t *testing.T, pid int) int {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(v), " kB"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatalf("process %d tells nothing of its memory", pid)
+	return 0
+}
