@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "450e4b045549c9848b5b3ff68f9bdccfd64f102203ad890a466423a6e971586a"
+const digest = "57ed62dbb36f7204cb9ee83a2fd5fdb875e6551d8cdd98679092a07c17886fbd"

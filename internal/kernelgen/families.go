@@ -50,6 +50,8 @@ var (
 	curve  = axis{name: "Curve", doc: "one curve's scalars", key: []string{"curve"}, instances: perCurve()}
 	fields = axis{name: "Field", doc: "one curve's scalar field", key: []string{"curve"}, instances: perField()}
 	passes = axis{name: "Passes", doc: "one curve's scalar field, so many elements a thread", key: []string{"curve", "elements"}, instances: perPass()}
+	binary = axis{name: "Binary", doc: "one field GF(2^bits)", key: []string{"bits"}, instances: perBits("32", "64", "96", "128", "192", "256", "512", "1024", "2048")}
+	powers = axis{name: "Modulus", doc: "moduli of so many bits, so many threads a number", key: []string{"bits", "threads"}, instances: perPower()}
 	groups = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
 )
 
@@ -60,6 +62,26 @@ var stacks = axis{name: "Stack", doc: "stacks of so many bytes", key: []string{"
 func perStack(bytes ...string) (is []instance) {
 	for _, b := range bytes {
 		is = append(is, instance{b, []string{"PIPPIN_FOR=" + b, "PIPPIN_STACK=" + b}})
+	}
+	return is
+}
+
+// perPower lists samples of 52 bits a thread: all threads' have at least two bits
+// more than the modulus.
+func perPower() (is []instance) {
+	for _, p := range []struct{ bits, threads, samples int }{
+		{1024, 4, 5}, {1536, 8, 4}, {2048, 8, 5}, {3072, 16, 4}, {4096, 16, 5},
+	} {
+		name := fmt.Sprintf("%d_%d", p.bits, p.threads)
+		is = append(is, instance{name, []string{"PIPPIN_FOR=" + name, fmt.Sprintf("PIPPIN_BITS=%d", p.bits),
+			fmt.Sprintf("PIPPIN_THREADS=%d", p.threads), fmt.Sprintf("PIPPIN_SAMPLES=%d", p.samples)}})
+	}
+	return is
+}
+
+func perBits(bits ...string) (is []instance) {
+	for _, b := range bits {
+		is = append(is, instance{b, []string{"PIPPIN_FOR=" + b, "PIPPIN_BITS=" + b}})
 	}
 	return is
 }
@@ -135,6 +157,16 @@ var families = []family{
 			{name: "elements", per: fields},
 			{name: "scan", per: fields, waits: true},
 			{name: "map", per: fields, waits: true},
+		},
+	},
+	{
+		path: "kernels/grid/number", doc: "the kernels over batches of numbers: the parameters of each, and tables of\n// them.",
+		layout: "layout.cuh",
+		sources: []source{
+			{name: "long", per: once, waits: true},
+			{name: "binary", per: binary, waits: true},
+			{name: "one", per: once},
+			{name: "power", per: powers, waits: true},
 		},
 	},
 	{

@@ -6,12 +6,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -36,12 +34,8 @@ func hostBuild(root, out string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	stamp, err := hostStamp(root, objects)
-	if err != nil {
+	if err := hostStamps(root, objects); err != nil {
 		return "", err
-	}
-	if old, err := os.ReadFile(filepath.Join(out, "stamp")); err == nil && string(old) == stamp {
-		return library, nil
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return "", err
@@ -54,9 +48,19 @@ func hostBuild(root, out string) (string, error) {
 	link := []string{"-shared", "-o", linked}
 	var g errgroup.Group
 	g.SetLimit(runtime.NumCPU())
+	same := exists(library)
 	for name, o := range objects {
 		object := filepath.Join(out, name+".o")
 		link = append(link, object)
+		made := filepath.Join(out, name+".stamp")
+		if old, err := os.ReadFile(made); err == nil && string(old) == o.stamp {
+			continue
+		}
+		// A build that does not end leaves no library.
+		if err := os.RemoveAll(library); err != nil {
+			return "", err
+		}
+		same = false
 		source := filepath.Join(root, hostFolder, name+".cc")
 		if o.text != nil {
 			source = filepath.Join(out, name+".cc")
@@ -67,24 +71,29 @@ func hostBuild(root, out string) (string, error) {
 		g.Go(func() error {
 			args := []string{"-std=c++20", "-O2", "-fPIC", "-Wall", "-Wno-unknown-pragmas", "-fvisibility=hidden", "-fvisibility-inlines-hidden",
 				"-I" + filepath.Join(root, "backend/cuda/driver/fakecuda")}
-			return command(compiler, append(append(args, o.flags...), "-c", source, "-o", object)...)
+			if err := command(compiler, append(append(args, o.flags...), "-c", source, "-o", object)...); err != nil {
+				return err
+			}
+			return os.WriteFile(made, []byte(o.stamp), 0o644)
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return "", err
 	}
+	if same {
+		return library, nil
+	}
 	if err := command(compiler, link...); err != nil {
 		return "", err
 	}
-	if err := os.Rename(linked, library); err != nil {
-		return "", err
-	}
-	return library, os.WriteFile(filepath.Join(out, "stamp"), []byte(stamp), 0o644)
+	return library, os.Rename(linked, library)
 }
 
 type hostObject struct {
 	flags []string
 	text  []byte // nil: a file of hostFolder
+	units []unit
+	stamp string // a digest of what it is made from
 }
 
 // hostObjects are the objects by name: the fibers, and for each family and
@@ -105,31 +114,40 @@ func hostObjects(root string) (map[string]hostObject, error) {
 		b.WriteString("}\n")
 		// A namespace of its own: one name of a function of different fields is
 		// different functions here.
-		objects[name] = hostObject{append(u.flags(), "-Dgrid=grid_"+name), b.Bytes()}
+		objects[name] = hostObject{flags: append(u.flags(), "-Dgrid=grid_"+name), text: b.Bytes(), units: append(objects[name].units, u)}
 	}
 	return objects, nil
 }
 
-// hostStamp is a digest of what the library is made from.
-func hostStamp(root string, objects map[string]hostObject) (string, error) {
-	files, err := sources(root, unitsFor(0))
-	if err != nil {
-		return "", err
-	}
-	h := sha256.New()
-	fmt.Fprintln(h, digest(files))
-	for _, name := range slices.Sorted(maps.Keys(objects)) {
-		fmt.Fprintf(h, "%s %v %s\n", name, objects[name].flags, objects[name].text)
-	}
-	err = filepath.WalkDir(filepath.Join(root, hostFolder), func(path string, d fs.DirEntry, err error) error {
+// hostStamps sets the stamps of objects.
+func hostStamps(root string, objects map[string]hostObject) error {
+	var launcher strings.Builder
+	err := filepath.WalkDir(filepath.Join(root, hostFolder), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		fmt.Fprintf(h, "%s %s\n", path, text)
+		fmt.Fprintf(&launcher, "%s %s\n", path, text)
 		return err
 	})
-	return hex.EncodeToString(h.Sum(nil)), err
+	if err != nil {
+		return err
+	}
+	for name, o := range objects {
+		files, err := sources(root, o.units)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %v %s\n", launcher.String(), digest(files), o.flags, o.text))
+		o.stamp = hex.EncodeToString(sum[:])
+		objects[name] = o
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // command runs a program; its output is in the error.

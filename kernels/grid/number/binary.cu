@@ -1,0 +1,242 @@
+// binary.cu: batches of elements of GF(2^n), a thread an element. Compiled for one
+// n, -DPIPPIN_BITS=128.
+//
+//   binary_mul       products
+//   binary_sqr       squares
+//   binary_inverse   inverses
+//   binary_sum       a block's sum
+//   binary_dot       a thread's sum of products
+//
+// Elements follow one another in n/32 words each. Up to n = 512 a thread reads its
+// own, 16 bytes at a time where their length allows it, and 16 bytes of several
+// elements where they are shorter. From n = 1024 registers do not hold two operands
+// and their product: they are staged, a warp copies those of its lanes to shared
+// memory.
+#include "../../thread/binary.cuh"
+#include "../../thread/field.cuh"
+#include "../../warp/lanes.cuh"
+#include "layout.cuh"
+
+namespace pippin::grid {
+
+// batch is what is done to elements of the field F.
+template <class F>
+struct batch {
+  static constexpr uint32_t element_words = F::bits / 32;
+  static constexpr uint32_t each = element_words < 4 && 4 % element_words == 0 ? 4 / element_words : 1;  // elements a thread
+  static constexpr uint32_t group_words = each * element_words;
+
+  // An element of `element_words` words as 64-bit ones, and back.
+  __device__ __forceinline__ static void widen(uint64_t* r, const uint32_t* w) {
+#pragma unroll
+    for (int i = 0; i < F::words; i++) r[i] = ptx::pack(w[2 * i], 2 * i + 1 < element_words ? w[2 * i + 1] : 0);
+  }
+  __device__ __forceinline__ static void narrow(uint32_t* w, const uint64_t* r) {
+#pragma unroll
+    for (int i = 0; i < element_words; i++) w[i] = i % 2 == 0 ? ptx::lo32(r[i / 2]) : ptx::hi32(r[i / 2]);
+  }
+
+  // The `each` elements from number i on of n: their words, zeros behind the last.
+  __device__ __forceinline__ static mp::num<group_words> load_group(const uint32_t* src, uint64_t i, uint64_t n) {
+    if (each == 1 || i + each <= n) return load_words<group_words>(src + i * element_words);
+    mp::num<group_words> w;
+#pragma unroll
+    for (uint32_t k = 0; k < group_words; k++) w[k] = i + k / element_words < n ? src[i * element_words + k] : 0;
+    return w;
+  }
+  __device__ __forceinline__ static void store_group(uint32_t* dst, const mp::num<group_words>& w, uint64_t i, uint64_t n) {
+    if (each == 1 || i + each <= n) return store_words(dst + i * element_words, w);
+#pragma unroll
+    for (uint32_t k = 0; k < group_words; k++) {
+      if (i + k / element_words < n) dst[i * element_words + k] = w[k];
+    }
+  }
+
+  // Applies op(r, a, b) to all elements, in words of 64 bits; b is null for what has
+  // one operand.
+  template <class Op>
+  __device__ __forceinline__ static void map_groups(const uint32_t* a, const uint32_t* b, uint32_t* r, uint64_t n, const Op& op) {
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x * each;
+    for (uint64_t i = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) * each; i < n; i += step) {
+      const mp::num<group_words> x = load_group(a, i, n), y = b ? load_group(b, i, n) : x;
+      mp::num<group_words> z;
+#pragma unroll
+      for (uint32_t k = 0; k < each; k++) {
+        uint64_t p[F::words], q[F::words];
+        widen(p, x.w + k * element_words);
+        widen(q, y.w + k * element_words);
+        op(p, p, q);
+        narrow(z.w + k * element_words, p);
+      }
+      store_group(r, z, i, n);
+    }
+  }
+
+  // rows are a warp's elements in shared memory, one a lane; four words lie between
+  // them, so that lanes that read their own meet in few banks.
+  struct rows {
+    static constexpr uint32_t pitch = element_words + binary_pad, words = warp::size * pitch, quads = element_words < 4 ? 1 : element_words / 4;
+    uint32_t* shared;
+    // The row of each lane, and the rows behind these.
+    __device__ __forceinline__ uint64_t* mine() const { return reinterpret_cast<uint64_t*>(shared + threadIdx.x % warp::size * pitch); }
+    __device__ __forceinline__ rows next() const { return {shared + words}; }
+    // Where the warp's q-th 16 bytes are: each copies those of a lane's number and
+    // 32 further on, so that they are read and written in one piece.
+    __device__ __forceinline__ uint32_t* at(uint32_t q) const { return shared + q / quads * pitch + q % quads * 4; }
+    __device__ __forceinline__ void load(const uint32_t* memory, uint64_t lanes) const {
+#pragma unroll 4
+      for (uint32_t q = threadIdx.x % warp::size; q < warp::size * quads; q += warp::size) {
+        if (q < lanes * quads) store_words(at(q), load_words<4>(memory + 4 * q));
+      }
+      __syncwarp();
+    }
+    __device__ __forceinline__ void store(uint32_t* memory, uint64_t lanes) const {
+      __syncwarp();
+#pragma unroll 4
+      for (uint32_t q = threadIdx.x % warp::size; q < warp::size * quads; q += warp::size) {
+        if (q < lanes * quads) store_words(memory + 4 * q, load_words<4>(at(q)));
+      }
+      __syncwarp();
+    }
+  };
+
+  // A warp's part of the block's shared memory: `count` rows, and the elements that
+  // its lanes take, `step` elements apart.
+  template <class Body>
+  __device__ __forceinline__ static void map_rows(uint32_t* shared, uint32_t count, uint64_t n, const Body& body) {
+    const uint32_t warp = threadIdx.x / warp::size;
+    for (uint64_t i = (uint64_t)blockIdx.x * binary_threads + warp * warp::size; i < n; i += (uint64_t)gridDim.x * binary_threads) {
+      body(rows{shared + warp * count * rows::words}, i, n - i < warp::size ? n - i : warp::size);
+    }
+  }
+
+  // r[i] = a[i] b[i].
+  __device__ __forceinline__ static void mul(const uint32_t* a, const uint32_t* b, uint32_t* r, uint64_t n, uint32_t* shared) {
+    if constexpr (F::bits < binary_staged) {
+      map_groups(a, b, r, n, [](uint64_t* z, const uint64_t* x, const uint64_t* y) { F::mul(z, x, y); });
+    } else {
+      map_rows(shared, 2, n, [&](const rows& x, uint64_t i, uint64_t lanes) {
+        const rows y = x.next();
+        x.load(a + i * element_words, lanes);
+        y.load(b + i * element_words, lanes);
+        F::mul_in_memory(x.mine(), y.mine());
+        x.store(r + i * element_words, lanes);
+      });
+    }
+  }
+
+  // r[i] = 1/a[i], and 0 for 0.
+  __device__ __forceinline__ static void inverse(const uint32_t* a, uint32_t* r, uint64_t n, uint32_t* shared) {
+    constexpr int words = F::words;
+    if constexpr (F::bits < binary_staged) {
+      map_groups(a, nullptr, r, n, [](uint64_t* c, const uint64_t* x, const uint64_t*) {
+        uint64_t by[words], was[words];
+#pragma unroll
+        for (int i = 0; i < words; i++) by[i] = x[i];
+        const auto square = [&](int squares) {
+#pragma unroll 1
+          for (int k = 0; k < squares; k++) F::sqr(c, c);
+        };
+        F::inverse(
+            [&](bool by_x, int squares) {
+#pragma unroll
+              for (int i = 0; i < words; i++) was[i] = by_x ? by[i] : c[i];
+              square(squares);
+              F::mul(c, c, was);
+            },
+            square);
+      });
+    } else {
+      map_rows(shared, 3, n, [&](const rows& x, uint64_t i, uint64_t lanes) {
+        x.load(a + i * element_words, lanes);
+        const uint64_t* const by = x.mine();
+        uint64_t *const c = x.next().mine(), *const was = x.next().next().mine();
+#pragma unroll
+        for (int k = 0; k < words; k++) c[k] = by[k];
+        const auto square = [&](int squares) {
+          uint64_t z[words];
+#pragma unroll
+          for (int k = 0; k < words; k++) z[k] = c[k];
+#pragma unroll 1
+          for (int k = 0; k < squares; k++) F::sqr(z, z);
+#pragma unroll
+          for (int k = 0; k < words; k++) c[k] = z[k];
+        };
+        F::inverse(
+            [&](bool by_x, int squares) {
+#pragma unroll
+              for (int k = 0; k < words; k++) was[k] = by_x ? by[k] : c[k];
+              square(squares);
+              F::mul_in_memory(c, was);
+            },
+            square);
+        x.next().store(r + i * element_words, lanes);
+      });
+    }
+  }
+
+  // r[t] = the sum of a[i] b[i] over what thread t of all takes.
+  __device__ __forceinline__ static void dot(const uint32_t* a, const uint32_t* b, uint32_t* r, uint64_t n) {
+    if constexpr (F::bits < binary_staged) {
+      const uint64_t threads = (uint64_t)gridDim.x * blockDim.x, me = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+      uint64_t t[2 * F::words] = {}, s[F::words];
+#pragma unroll 1
+      for (uint64_t i = me; i < n; i += threads) {
+        uint64_t p[F::words], q[F::words];
+        widen(p, load_words<element_words>(a + i * element_words).w);
+        widen(q, load_words<element_words>(b + i * element_words).w);
+        gf2::product<F::words, true>(t, p, q);
+      }
+      F::reduce(s, t);
+      mp::num<element_words> w;
+      narrow(w.w, s);
+      store_words(r + me * element_words, w);
+    }
+  }
+};
+
+using field = gf2::field<PIPPIN_BITS>;
+using all_of = batch<field>;
+
+// r[i] = a[i] b[i], i < n; r may be a or b. Staged, a warp has two rows of shared
+// memory.
+PIPPIN_KERNEL_SHARED((128), binary_mul)(const uint32_t* a, const uint32_t* b, uint32_t* r, uint64_t n) {
+  PIPPIN_DYNAMIC_SHARED(shared);
+  all_of::mul(a, b, r, n, shared);
+}
+
+// r[i] = a[i]^2; r may be a.
+PIPPIN_KERNEL((128), binary_sqr)(const uint32_t* a, uint32_t* r, uint64_t n) {
+  all_of::map_groups(a, nullptr, r, n, [](uint64_t* z, const uint64_t* x, const uint64_t*) { field::sqr(z, x); });
+}
+
+// r[i] = 1/a[i], and 0 for 0; r may be a. Staged, a warp has three rows.
+PIPPIN_KERNEL_SHARED((128), binary_inverse)(const uint32_t* a, uint32_t* r, uint64_t n) {
+  PIPPIN_DYNAMIC_SHARED(shared);
+  all_of::inverse(a, r, n, shared);
+}
+
+// r[b] = the sum of a[i] over what block b takes: whole elements, a thread a word.
+PIPPIN_KERNEL((128), binary_sum)(const uint32_t* a, uint32_t* r, uint64_t n) {
+  constexpr uint32_t element_words = all_of::element_words;
+  constexpr uint32_t at_once = binary_threads / element_words;
+  __shared__ uint32_t sums[binary_threads];
+  const uint32_t mine = threadIdx.x / element_words;
+  uint32_t s = 0;
+  if (mine < at_once) {
+    for (uint64_t i = (uint64_t)blockIdx.x * at_once + mine; i < n; i += (uint64_t)gridDim.x * at_once) {
+      s ^= a[i * element_words + threadIdx.x % element_words];
+    }
+  }
+  sums[threadIdx.x] = s;
+  __syncthreads();
+  if (mine != 0) return;
+  for (uint32_t k = 1; k < at_once; k++) s ^= sums[k * element_words + threadIdx.x];
+  r[blockIdx.x * element_words + threadIdx.x] = s;
+}
+
+// The sums of products of all threads: products are summed before they are reduced,
+// once. Not for staged widths: there it is binary_mul's sum.
+PIPPIN_KERNEL((128), binary_dot)(const uint32_t* a, const uint32_t* b, uint32_t* r, uint64_t n) { all_of::dot(a, b, r, n); }
+
+}  // namespace pippin::grid

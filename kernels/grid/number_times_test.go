@@ -1,0 +1,279 @@
+//go:build cuda && cgo && linux && (amd64 || arm64)
+
+package grid_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend/cuda/driver"
+	"github.com/pippin-zk/pippin/kernels"
+	"github.com/pippin-zk/pippin/kernels/grid/number"
+)
+
+var (
+	numbersTimed  = flag.Int("numbers", 0, "logarithm of the words of an operand for TestNumberTimes, such as 26; 0: skipped")
+	numbersRecord = flag.String("record", "", "file for the record of TestNumberTimes")
+)
+
+// timedNumbers is a run of the record: milliseconds of one launch over n numbers of
+// so many bits, events around it; bytes is what it must at least move.
+type timedNumbers struct {
+	Op       string  `json:"op"`
+	Kernel   string  `json:"kernel"`
+	Operands string  `json:"operands"`
+	Bits     int     `json:"bits"`
+	N        int     `json:"n"`
+	Threads  int     `json:"threads"` // a number
+	Bytes    int64   `json:"bytes"`
+	Count    int     `json:"count"`
+	MinMS    float64 `json:"min_ms"`
+	MedianMS float64 `json:"median_ms"`
+	Checked  bool    `json:"checked"`
+}
+
+// bench is a device, the runs so far, and three operands of as many words.
+type numberBench struct {
+	*device
+	runs    []timedNumbers
+	words   int
+	a, b, z driver.Span
+	r       *rand.Rand
+}
+
+// time measures run, which queues on the stream, and adds it to the record.
+func (b *numberBench) time(r timedNumbers, run func()) {
+	b.Helper()
+	r.Op, r.Count = "number", 9
+	from, err := b.NewEvent(true)
+	b.must(err)
+	defer from.Close()
+	to, err := b.NewEvent(true)
+	b.must(err)
+	defer to.Close()
+	var all []float64
+	for i := range r.Count + 2 {
+		b.must(b.stream.Record(from))
+		run()
+		b.must(b.stream.Record(to))
+		b.must(to.Synchronize())
+		took, err := to.Elapsed(from)
+		b.must(err)
+		if i >= 2 { // after two to warm up
+			all = append(all, float64(took)/float64(time.Millisecond))
+		}
+	}
+	slices.Sort(all)
+	r.MinMS, r.MedianMS = all[0], all[len(all)/2]
+	if !r.Checked {
+		b.Errorf("%s %s %d bits: wrong", r.Kernel, r.Operands, r.Bits)
+	}
+	b.Logf("%-16s %-16s %10d bits, %9d numbers: min %.4f median %.4f ms, %.0f GB/s, %.4g M/s", r.Kernel, r.Operands, r.Bits, r.N, r.MinMS, r.MedianMS,
+		float64(r.Bytes)/r.MinMS/1e6, float64(r.N)/r.MinMS/1e3)
+	b.runs = append(b.runs, r)
+}
+
+// queue starts a kernel and does not wait for it.
+func (b *numberBench) queue(f *driver.Function, threads, blocks, bytes int, p kernels.Params) {
+	b.Helper()
+	var params []driver.Param
+	for _, w := range p.Words() {
+		params = append(params, driver.Param(w))
+	}
+	b.must(f.Launch(b.stream, driver.Launch{Grid: driver.Dim{X: blocks}, Block: driver.Dim{X: threads}, Shared: bytes}, params...))
+}
+
+// write fills an operand.
+func (b *numberBench) write(s driver.Span, f func(i int) uint32) {
+	const part = 1 << 22
+	for from := 0; from < b.words; from += part {
+		n := min(part, b.words-from)
+		bytes := make([]byte, 0, 4*n)
+		for i := from; i < from+n; i++ {
+			w := f(i)
+			bytes = append(bytes, byte(w), byte(w>>8), byte(w>>16), byte(w>>24))
+		}
+		b.must(b.stream.Write(s.Slice(4*int64(from), int64(len(bytes))), bytes))
+	}
+}
+
+// some are the words of number i of a span.
+func (b *numberBench) some(s driver.Span, i, words int) *big.Int {
+	return integer(b.read(s.Slice(4*int64(i*words), 4*int64(words))))
+}
+
+// TestNumberTimes measures the kernels over numbers on the card and writes a record;
+// scripts/bench-numbers-cuda calls it. A few answers of every run are compared with
+// math/big; all answers are the other tests' to compare.
+func TestNumberTimes(t *testing.T) {
+	if *numbersTimed == 0 {
+		t.Skip("no -numbers given")
+	}
+	b := &numberBench{device: open(t), words: 1 << *numbersTimed, r: rand.New(rand.NewPCG(1, 1))}
+	for _, s := range []*driver.Span{&b.a, &b.b, &b.z} {
+		m, err := b.Alloc(4 * int64(b.words))
+		b.must(err)
+		*s = m.Span()
+	}
+	random := func(int) uint32 { return b.r.Uint32() }
+	for _, o := range []struct {
+		name string
+		a, b func(i int) uint32
+	}{
+		{"random", random, random},
+		{"all ones, one", func(int) uint32 { return 0xffffffff }, func(i int) uint32 { return uint32(1 / (i + 1)) }},
+		{"runs", func(i int) uint32 { return uint32(i/4096%2) * 0xffffffff }, func(i int) uint32 { return uint32(1 / (i + 1)) }},
+	} {
+		b.write(b.a, o.a)
+		b.write(b.b, o.b)
+		b.addition(o.name)
+	}
+	b.write(b.a, random)
+	b.write(b.b, random)
+	b.binary()
+	b.powers()
+	if *numbersRecord == "" || t.Failed() {
+		return
+	}
+	text, err := json.MarshalIndent(map[string]any{
+		"machine": map[string]any{
+			"gpu": b.Info().Name, "cuda_driver": b.Info().String(), "kernels": kernels.Digest(), "cores": runtime.NumCPU(),
+			"go": runtime.Version(), "time": time.Now().UTC().Format(time.RFC3339),
+		},
+		"runs": b.runs,
+	}, "", "  ")
+	if err == nil {
+		err = os.WriteFile(*numbersRecord, append(text, '\n'), 0o644)
+	}
+	b.must(err)
+}
+
+func (b *numberBench) addition(operands string) {
+	k := number.ForCommon()
+	add, reference := function(b.device, k.LongAdd.Entry), function(b.device, k.LongReference.Entry)
+	tiles := (b.words + number.LongTile - 1) / number.LongTile
+	m, err := b.Alloc(4 * int64(tiles+1))
+	b.must(err)
+	defer m.Free()
+	for _, words := range []int{64, 1 << 11, 1 << 16, b.words} {
+		n := b.words / words
+		c, err := b.Alloc(4 * int64(n))
+		b.must(err)
+		r := timedNumbers{Kernel: "long_add", Operands: operands, Bits: 32 * words, N: n, Threads: 0, Bytes: 12 * int64(b.words)}
+		run := func() {
+			b.must(b.stream.Fill(m.Span(), 0))
+			b.queue(add, k.LongAdd.Threads, tiles, 0, number.LongAdd{A: at(b.a), B: at(b.b), R: at(b.z), N: n * words, Length: words, Carries: at(c.Span()), States: at(m.Span())})
+		}
+		run()
+		r.Checked = b.sums(n, words)
+		b.time(r, run)
+		if words == number.LongReferenceWords {
+			r.Kernel = "long_reference"
+			run = func() {
+				b.queue(reference, k.LongReference.Threads, n, 0, number.LongReference{A: at(b.a), B: at(b.b), R: at(b.z), Length: words, Carries: at(c.Span())})
+			}
+			run()
+			r.Checked = b.sums(n, words)
+			b.time(r, run)
+		}
+		b.must(c.Free())
+	}
+}
+
+// sums compares some sums, of the lowest words where numbers are long.
+func (b *numberBench) sums(n, words int) bool {
+	compared := min(words, 1<<20)
+	for range 4 {
+		i := b.r.IntN(n)
+		low := func(s driver.Span) *big.Int { return integer(b.read(s.Slice(4*int64(i*words), 4*int64(compared)))) }
+		want := low(b.a)
+		want.Add(want, low(b.b))
+		if want.SetBit(want, 32*compared, 0).Cmp(low(b.z)) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *numberBench) binary() {
+	for _, bits := range []int{32, 64, 96, 128, 192, 256, 512, 1024, 2048} {
+		k, _ := number.ForBinary(fmt.Sprint(bits))
+		words := bits / 32
+		n := b.words / words
+		mul, sqr := function(b.device, k.BinaryMul.Entry), function(b.device, k.BinarySqr.Entry)
+		bytes := 0
+		if bits >= number.BinaryStaged {
+			bytes = 2 * 4 * number.BinaryThreads * (words + number.BinaryPad)
+		}
+		b.must(mul.SetMaxDynamicShared(bytes))
+		each := max(1, 4/words)
+		blocks := (n + each*number.BinaryThreads - 1) / (each * number.BinaryThreads)
+		check := func(other driver.Span) bool {
+			for range 4 {
+				i := b.r.IntN(n)
+				if binaryProduct(bits, b.some(b.a, i, words), b.some(other, i, words)).Cmp(b.some(b.z, i, words)) != 0 {
+					return false
+				}
+			}
+			return true
+		}
+		r := timedNumbers{Kernel: "binary_mul", Operands: "random", Bits: bits, N: n, Threads: 1, Bytes: 12 * int64(n*words)}
+		run := func() {
+			b.queue(mul, k.BinaryMul.Threads, blocks, bytes, number.BinaryMul{A: at(b.a), B: at(b.b), R: at(b.z), N: n})
+		}
+		run()
+		r.Checked = check(b.b)
+		b.time(r, run)
+		r.Kernel, r.Bytes = "binary_sqr", 8*int64(n*words)
+		run = func() {
+			b.queue(sqr, k.BinarySqr.Threads, blocks, 0, number.BinarySqr{A: at(b.a), R: at(b.z), N: n})
+		}
+		run()
+		r.Checked = check(b.a)
+		b.time(r, run)
+	}
+}
+
+// powers measures a wave of numbers and four: latency, and throughput. The exponents
+// are as long as the modulus, which is one for all.
+func (b *numberBench) powers() {
+	one := function(b.device, number.ForCommon().PowerOne.Entry)
+	for _, c := range []struct{ bits, threads, samples int }{{1024, 4, 5}, {1536, 8, 4}, {2048, 8, 5}, {3072, 16, 4}, {4096, 16, 5}} {
+		k, _ := number.ForModulus(fmt.Sprint(c.bits), fmt.Sprint(c.threads))
+		f := function(b.device, k.Power.Entry)
+		words := c.bits / 32
+		resident, err := f.Occupancy(k.Power.Threads, 0)
+		b.must(err)
+		blocks := resident * b.Info().Multiprocessors
+		p := moduli(b.r, c.bits)[0]
+		modulus, ones := b.device.words(words, wordsOf(p, words)...), b.device.words(words)
+		b.queue(one, number.ForCommon().PowerOne.Threads, 1, 0, number.PowerOne{P: at(modulus), One: at(ones), N: 1, Length: words, Bits: number.PowerSampleBits * c.threads * c.samples})
+		table, err := b.Alloc(8 * int64(blocks*k.Power.Threads*number.PowerEntries*c.samples))
+		b.must(err)
+		for _, waves := range []int{1, 4} {
+			n := min(waves*blocks*k.Power.Threads/c.threads, b.words/words)
+			r := timedNumbers{Kernel: "power", Operands: "random", Bits: c.bits, N: n, Threads: c.threads, Bytes: 12 * int64(n*words)}
+			run := func() {
+				b.queue(f, k.Power.Threads, blocks, 0, number.Power{X: at(b.a), E: at(b.b), P: at(modulus), One: at(ones), R: at(b.z), N: n,
+					ExponentWords: words, ExponentStep: words, Table: at(table.Span())})
+			}
+			run()
+			r.Checked = true
+			for range 4 {
+				i := b.r.IntN(n)
+				want := new(big.Int).Exp(b.some(b.a, i, words), b.some(b.b, i, words), p)
+				r.Checked = r.Checked && want.Cmp(b.some(b.z, i, words)) == 0
+			}
+			b.time(r, run)
+		}
+		b.must(table.Free())
+	}
+}

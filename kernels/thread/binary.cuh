@@ -1,0 +1,296 @@
+// binary.cuh: polynomials over GF(2), and the fields GF(2^n) of n = 32 to 2048,
+// one thread a product.
+//
+// Contract of the whole file
+//   range    any words; elements of a field have degree below n
+//   order    little-endian words of 64 bits: bit i of word w is the coefficient of
+//            x^(64w+i)
+//   modulus  x^n + x^k3 + x^k2 + x^k1 + 1, NTL's default (BuildSparseIrred): all
+//            have k3 < 20, so that one word holds what a reduction overflows by
+//   aliasing operands and results are different memory, unless a function says
+//   time     no branch and no index depends on data
+//   scope    one thread, arrays indexed by constants after unrolling
+//   cost     in clmad: a carry-less product's low or high word, xored with a
+//            third operand; half the rate of an addition on sm_90
+//   source   PTX ISA, clmad; seed 001, section 5, for sparse polynomials. There a
+//            reduction is two products by r1; with k3 < 64 the second is a few
+//            shifts, done before the first (see reduce)
+#pragma once
+#include "ptx.cuh"
+
+namespace pippin::gf2 {
+
+#if defined(__CUDA_ARCH__)
+// The low and the high word of a times b, without carries, plus c.
+PIPPIN_HD uint64_t clmad_lo(uint64_t a, uint64_t b, uint64_t c) {
+  uint64_t r;
+  asm("clmad.lo.u64 %0, %1, %2, %3;" : "=l"(r) : "l"(a), "l"(b), "l"(c));
+  return r;
+}
+PIPPIN_HD uint64_t clmad_hi(uint64_t a, uint64_t b, uint64_t c) {
+  uint64_t r;
+  asm("clmad.hi.u64 %0, %1, %2, %3;" : "=l"(r) : "l"(a), "l"(b), "l"(c));
+  return r;
+}
+#else
+PIPPIN_HD uint64_t clmad_lo(uint64_t a, uint64_t b, uint64_t c) {
+  for (int i = 0; i < 64; i++) c ^= b >> i & 1 ? a << i : 0;
+  return c;
+}
+PIPPIN_HD uint64_t clmad_hi(uint64_t a, uint64_t b, uint64_t c) {
+  for (int i = 1; i < 64; i++) c ^= b >> i & 1 ? a >> (64 - i) : 0;
+  return c;
+}
+#endif
+
+// r = a b of W words each, or r += a b with Add: r has 2W words.
+// Halves by Karatsuba from two words up when W is even; the middle product is
+// accumulated by clmad itself onto what it is added to:
+//
+//      r   [   l0   |   l1   |   h0   |   h1   ]     l = a0 b0, h = a1 b1
+//      +            [ l0+l1+h0 | l1+h0+h1 ]          formed first
+//      +            [ (a0+a1)  (b0+b1)    ]          added by its own clmads
+//
+// Least is the width from which it is Karatsuba rather than schoolbook, which has
+// no other instructions than clmads.
+// Cost: W = 1 2, W = 2 6 and 8 words of xors, then 3 times as much a doubling.
+template <int W, bool Add = false, int Least = W == 2 ? 2 : 4>
+PIPPIN_HD void product(uint64_t* r, const uint64_t* a, const uint64_t* b) {
+  if constexpr (W < Least || W % 2 == 1) {
+    if constexpr (!Add) {
+      PIPPIN_UNROLL
+      for (int i = 0; i < 2 * W; i++) r[i] = 0;
+    }
+    PIPPIN_UNROLL
+    for (int i = 0; i < W; i++) {
+      PIPPIN_UNROLL
+      for (int j = 0; j < W; j++) {
+        r[i + j] = clmad_lo(a[i], b[j], r[i + j]);
+        r[i + j + 1] = clmad_hi(a[i], b[j], r[i + j + 1]);
+      }
+    }
+  } else {
+    constexpr int H = W / 2;
+    uint64_t low[W], high[W], sa[H], sb[H];
+    product<H, false, Least>(low, a, b);
+    product<H, false, Least>(high, a + H, b + H);
+    PIPPIN_UNROLL
+    for (int i = 0; i < H; i++) {
+      sa[i] = a[i] ^ a[H + i];
+      sb[i] = b[i] ^ b[H + i];
+      const uint64_t inner = low[H + i] ^ high[i];
+      const uint64_t second = inner ^ low[i], third = inner ^ high[H + i];
+      r[i] = Add ? r[i] ^ low[i] : low[i];
+      r[H + i] = Add ? r[H + i] ^ second : second;
+      r[W + i] = Add ? r[W + i] ^ third : third;
+      r[W + H + i] = Add ? r[W + H + i] ^ high[H + i] : high[H + i];
+    }
+    product<H, true, Least>(r + H, sa, sb);
+  }
+}
+
+// Views of words in memory, for operands that are too wide for registers: from
+// their F-th on, and the sums of two halves.
+template <class V, int F>
+struct from {
+  V v;
+  PIPPIN_HD uint64_t operator[](int i) const { return v[i + F]; }
+};
+template <class V, int H>
+struct halves {
+  V v;
+  PIPPIN_HD uint64_t operator[](int i) const { return v[i] ^ v[i + H]; }
+};
+
+// r += a b of W words each, a power of two of at least Leaf, at each of the places
+// At of r, by Karatsuba down to products of Leaf words: only these have their
+// operands in registers. Each half product is added wherever it belongs:
+//   low at 0 and H, high at H and 2H, (a0+a1)(b0+b1) at H.
+template <int W, int Leaf, int... At, class A, class B>
+  requires(W == Leaf || (W > Leaf && W % 2 == 0))
+PIPPIN_HD void add_product(uint64_t* r, const A& a, const B& b) {
+  if constexpr (W == Leaf) {
+    uint64_t x[W], y[W], p[2 * W];
+    PIPPIN_UNROLL
+    for (int i = 0; i < W; i++) x[i] = a[i], y[i] = b[i];
+    product<W>(p, x, y);
+    PIPPIN_UNROLL
+    for (int i = 0; i < 2 * W; i++) ((r[At + i] ^= p[i]), ...);
+  } else {
+    constexpr int H = W / 2;
+    add_product<H, Leaf, At..., (At + H)...>(r, a, b);
+    add_product<H, Leaf, (At + H)..., (At + 2 * H)...>(r, from<A, H>{a}, from<B, H>{b});
+    add_product<H, Leaf, (At + H)...>(r, halves<A, H>{a}, halves<B, H>{b});
+  }
+}
+
+// sparse is the modulus of GF(2^n).
+template <int N>
+struct sparse;
+template <>
+struct sparse<32> {
+  static constexpr int k[3] = {7, 3, 2};
+};
+template <>
+struct sparse<64> {
+  static constexpr int k[3] = {4, 3, 1};
+};
+template <>
+struct sparse<96> {
+  static constexpr int k[3] = {10, 9, 6};
+};
+template <>
+struct sparse<128> {
+  static constexpr int k[3] = {7, 2, 1};
+};
+template <>
+struct sparse<192> {
+  static constexpr int k[3] = {7, 2, 1};
+};
+template <>
+struct sparse<256> {
+  static constexpr int k[3] = {10, 5, 2};
+};
+template <>
+struct sparse<512> {
+  static constexpr int k[3] = {8, 5, 2};
+};
+template <>
+struct sparse<1024> {
+  static constexpr int k[3] = {19, 6, 1};
+};
+template <>
+struct sparse<2048> {
+  static constexpr int k[3] = {19, 14, 13};
+};
+
+// field is GF(2^N), N a multiple of 32. An element has `words` words; those of
+// N = 32 and 96 end with 32 zeros.
+template <int N>
+struct field {
+  static constexpr int bits = N, words = (N + 63) / 64;
+  static constexpr int k3 = sparse<N>::k[0], k2 = sparse<N>::k[1], k1 = sparse<N>::k[2];
+  static constexpr uint64_t tail = 1ull << k3 | 1ull << k2 | 1ull << k1 | 1;
+
+  // What x^N times h, whose top word is `top` of Top bits, overflows N bits by after
+  // one multiplication by the tail: below 2^k3.
+  template <int Top>
+  PIPPIN_HD static uint64_t overflow(uint64_t top) {
+    return top >> (Top - k3) ^ top >> (Top - k2) ^ top >> (Top - k1);
+  }
+
+  // r = t mod the modulus, t of 2 words words. With t = l + h x^N,
+  //   l + h tail + o tail,  o the overflow of h tail,  = l + (h + o) tail,
+  // so that o is added to h first and there is no second round.
+  // Cost: 2 words - 1.
+  PIPPIN_HD static void reduce(uint64_t* r, const uint64_t* t) {
+    if constexpr (N == 32) {
+      const uint64_t h = t[0] >> 32;
+      r[0] = (uint32_t)clmad_lo(h ^ overflow<32>(h), tail, t[0]);
+    } else if constexpr (N % 64 == 0) {
+      uint64_t h = t[words] ^ overflow<64>(t[2 * words - 1]);
+      r[0] = clmad_lo(h, tail, t[0]);
+      PIPPIN_UNROLL
+      for (int i = 1; i < words; i++) {
+        const uint64_t c = clmad_hi(h, tail, t[i]);
+        h = t[words + i];
+        r[i] = clmad_lo(h, tail, c);
+      }
+    } else {
+      static_assert(N == 96);
+      const uint64_t top = t[2] >> 32;
+      const uint64_t h = ptx::pack(ptx::hi32(t[1]), ptx::lo32(t[2])) ^ overflow<32>(top);
+      r[0] = clmad_lo(h, tail, t[0]);
+      r[1] = (uint32_t)clmad_lo(top, tail, clmad_hi(h, tail, t[1]));
+    }
+  }
+
+  // The whole product, 2 words words.
+  PIPPIN_HD static void product(uint64_t* t, const uint64_t* a, const uint64_t* b) {
+    if constexpr (N == 32) {
+      t[0] = clmad_lo(a[0], b[0], 0);
+      t[1] = 0;
+    } else {
+      gf2::product<words>(t, a, b);
+    }
+  }
+
+  // r = a b; r may be a or b. Cost: product and reduce.
+  PIPPIN_HD static void mul(uint64_t* r, const uint64_t* a, const uint64_t* b) {
+    uint64_t t[2 * words];
+    product(t, a, b);
+    reduce(r, t);
+  }
+
+  // r = a^2; r may be a: no two different coefficients meet. Cost: 2 words and reduce.
+  PIPPIN_HD static void sqr(uint64_t* r, const uint64_t* a) {
+    uint64_t t[2 * words];
+    PIPPIN_UNROLL
+    for (int i = 0; i < words; i++) {
+      t[2 * i] = clmad_lo(a[i], a[i], 0);
+      t[2 * i + 1] = clmad_hi(a[i], a[i], 0);
+    }
+    reduce(r, t);
+  }
+
+  // a = a b, both in memory that the product overwrites: for elements that are too
+  // wide for registers. Half products are formed one after the other, the middle one
+  // first since all the others are added to it; the low one then takes the place of
+  // the halves that it was made from.
+  //
+  //      a [ a0 | a1 ]  b [ b0 | b1 ]   m = (a0+a1)(b0+b1)
+  //      a [ l0 | a1 ]  b [ l1 | b1 ]   l = a0 b0, m += l
+  //                                     h = a1 b1, m += h
+  //      a b = l + m x^(64H) + h x^(128H), reduced word by word into a
+  //
+  // Cost: three products of half the words, and reduce.
+  PIPPIN_HD static void mul_in_memory(uint64_t* a, uint64_t* b) {
+    constexpr int H = words / 2, leaf = 8;
+    uint64_t m[words] = {}, p[words] = {};
+    add_product<H, leaf, 0>(m, halves<const uint64_t*, H>{a}, halves<const uint64_t*, H>{b});
+    add_product<H, leaf, 0>(p, a, b);
+    PIPPIN_UNROLL
+    for (int i = 0; i < words; i++) {
+      m[i] ^= p[i];
+      (i < H ? a : b)[i % H] = p[i];
+      p[i] = 0;
+    }
+    add_product<H, leaf, 0>(p, a + H, b + H);
+    PIPPIN_UNROLL
+    for (int i = 0; i < words; i++) m[i] ^= p[i];
+    PIPPIN_UNROLL
+    for (int i = 0; i < H; i++) p[i] ^= m[H + i];
+    uint64_t h = p[0] ^ overflow<64>(p[words - 1]), below = 0;
+    PIPPIN_UNROLL
+    for (int i = 0; i < words; i++) {
+      const uint64_t low = i < H ? a[i % H] : b[i % H] ^ m[i < H ? 0 : i - H];
+      if (i > 0) h = p[i];
+      a[i] = clmad_lo(h, tail, i > 0 ? clmad_hi(below, tail, low) : low);
+      below = h;
+    }
+  }
+
+  // c = 1/x, and 0 for 0, by Itoh and Tsujii: with c(m) = x^(2^m - 1),
+  // c(2m) = c(m)^(2^m) c(m) and c(m+1) = c(m)^2 x, along the bits of N-1 from the top;
+  // the inverse is c(N-1)^2. The caller has c, which is x at first, and knows where
+  // elements are: square(k) squares it k times; multiply(by_x, k) does that and
+  // multiplies by x, or by c as it was.
+  // Cost: N-1 squares, about 1.5 log2 N products.
+  template <class Multiply, class Square>
+  PIPPIN_HD static void inverse(const Multiply& multiply, const Square& square) {
+    int top = 0;
+    while ((N - 1) >> (top + 1)) top++;
+    int m = 1;
+    PIPPIN_LOOP
+    for (int step = 2 * top - 1; step >= 0; step--) {
+      const bool by_x = step % 2 == 0;
+      if (by_x && !((N - 1) >> (step / 2) & 1)) continue;
+      const int squares = by_x ? 1 : m;
+      multiply(by_x, squares);
+      m += squares;
+    }
+    square(1);
+  }
+};
+
+}  // namespace pippin::gf2
