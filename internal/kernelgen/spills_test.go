@@ -39,6 +39,13 @@ var spills = []struct {
 		{"pippin_bw6_761_8_up", 80, 84, 60},
 		{"pippin_bw6_761_8_up", 90, 188, 132},
 	}},
+	{"a product of GF(2^2048) and its middle half are 192 registers, a leaf's operands and product 64: all that there are, and addresses", []spill{
+		{"pippin_1024_binary_inverse", 90, 16, 20},
+		{"pippin_2048_binary_inverse", 80, 124, 144},
+		{"pippin_2048_binary_inverse", 90, 116, 136},
+		{"pippin_2048_binary_mul", 80, 120, 128},
+		{"pippin_2048_binary_mul", 90, 232, 244},
+	}},
 	{"a few words over calls, or in one warp's inversion, in code that is not hot", []spill{
 		{"pippin_bls12_381_g2_fold", 90, 24, 24},
 		{"pippin_bn254_g2_fold_finish", 90, 12, 12},
