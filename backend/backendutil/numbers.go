@@ -121,7 +121,7 @@ func (c *checker) compute(s backend.Compute) error {
 		}
 	}
 	if s.Carry != none && (s.Carry.Words != 1 || s.Carry.Count != s.Dst.Count) {
-		return fmt.Errorf("Carry: %d times %d words, want one for each of %d elements", s.Carry.Count, s.Carry.Words, s.Dst.Count)
+		return fmt.Errorf("in Carry, %d times %d words, want one for each of %d elements", s.Carry.Count, s.Carry.Words, s.Dst.Count)
 	}
 	if err := r.counts(&s); err != nil {
 		return err
