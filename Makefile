@@ -1,5 +1,5 @@
 # Few verbs; everything else is the go command.
-.PHONY: build test race lint fake gnark bench tools kernels plugin-cuda
+.PHONY: release build test race lint fake gnark bench tools kernels plugin-cuda
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
@@ -39,3 +39,6 @@ plugin-cuda: ## bin/msm-backend-cuda (needs a C compiler; fetches cuda.h when th
 
 bench: build ## in process against the plugin, alternating
 	bin/msm bench --size 2^16,2^18,2^20 --curve bn254 --backend cpu,plugin:cpu --check
+
+release: ## archives, packages and checksums of the commit into dist/ (docs/howto/release.md)
+	scripts/release
