@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
@@ -35,6 +36,10 @@ type Config struct {
 
 	// Count is the number of timed MSMs after one that is not timed.
 	Count int
+	// Until, when above 0, adds rounds until the median of every backend and path is
+	// known to this share of it, with confidence 0.95, but none after Within.
+	Until  float64
+	Within time.Duration
 	// BackToBack, when above 0, adds Count rows of that many MSMs without a
 	// pause on every backend and path.
 	BackToBack int
@@ -78,6 +83,8 @@ func (c *Config) Validate() error {
 		return bad("nothing to measure: backends, curves, groups, sizes, distributions and paths must be given")
 	case c.Count < 1:
 		return bad("a count of %d runs", c.Count)
+	case c.Until < 0 || c.Within < 0:
+		return bad("medians to a share of %v, within %v", c.Until, c.Within)
 	case c.BackToBack < 0:
 		return bad("%d calls in a row", c.BackToBack)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -219,7 +220,15 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 	progress := func(stage string) func(done, total int) {
 		return func(done, total int) { m.cfg.Progress.tell(stage, done, total) }
 	}
+	start := time.Now()
 	err = alternate(lanes, 1+m.cfg.Count, progress(what), func(l *lane, round int) error { return l.once(ctx, round > 0) })
+	for err == nil && m.cfg.Until > 0 && time.Since(start) < m.cfg.Within && !settled(lanes, m.cfg.Until) {
+		stage := fmt.Sprintf("%s, run %d", what, 1+len(lanes[0].samples))
+		err = alternate(lanes, 1, progress(stage), func(l *lane, _ int) error { return l.once(ctx, true) })
+	}
+	if err == nil && m.cfg.Until > 0 && m.cfg.Note != nil && !settled(lanes, m.cfg.Until) {
+		m.cfg.Note(fmt.Sprintf("%s: medians are not known to %.3g %% after %v", what, 100*m.cfg.Until, m.cfg.Within))
+	}
 	if calls := m.cfg.BackToBack; err == nil && calls > 0 {
 		err = alternate(lanes, m.cfg.Count, progress(what+", back to back"), func(l *lane, _ int) error { return l.row(ctx, calls) })
 	}
@@ -271,6 +280,11 @@ func alternate(lanes []*lane, rounds int, progress func(done, total int), run fu
 	}
 	progress(total, total)
 	return nil
+}
+
+// settled tells whether every median is known to a share of it.
+func settled(lanes []*lane, share float64) bool {
+	return !slices.ContainsFunc(lanes, func(l *lane) bool { return !(unsettled(allMillis(l.samples)) <= share) })
 }
 
 // once runs one MSM. Garbage of earlier ones is collected before the clock

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
@@ -90,6 +91,27 @@ func TestMSMAlternates(t *testing.T) {
 	}
 	if want := []string{"a copy", "arena copy", "arena arena", "c copy"}; !slices.Equal(lanes, want) {
 		t.Errorf("runs %v, want %v", lanes, want)
+	}
+}
+
+// TestUntil: rounds go on until medians are known, or time is over.
+func TestUntil(t *testing.T) {
+	cfg := config(t, &world{}, "a", "b")
+	cfg.Count, cfg.Until, cfg.Within = 2, 1e6, time.Hour // six samples are enough for that
+	runs, _, err := MSM(t.Context(), cfg)
+	if err != nil || len(runs) != 2 || runs[0].Count != runs[1].Count || runs[0].Count < 3 || unsettled(runs[0].Samples) > 1e6 {
+		t.Errorf("%v, %+v", err, runs)
+	}
+	var notes []string
+	cfg.Until, cfg.Within, cfg.Note = 1e-12, time.Nanosecond, func(s string) { notes = append(notes, s) }
+	if runs, _, err = MSM(t.Context(), cfg); err != nil || runs[0].Count != 2 || len(notes) != 1 || !strings.Contains(notes[0], "not known") {
+		t.Errorf("%v, %q, %+v", err, notes, runs)
+	}
+	if got := unsettled([]float64{100, 100, 100, 100, 100, 100, 102, 98, 100, 100}); !(got < 0.03) {
+		t.Errorf("%v", got)
+	}
+	if got := unsettled([]float64{1, 2}); got < 1e6 {
+		t.Errorf("two samples: %v", got)
 	}
 }
 
@@ -222,6 +244,7 @@ func TestMSMRefuses(t *testing.T) {
 		"size 0":        func(c *Config) { c.Sizes = []int{0} },
 		"size 2^28 + 1": func(c *Config) { c.Sizes = []int{1<<28 + 1} },
 		"count 0":       func(c *Config) { c.Count = 0 },
+		"until -1":      func(c *Config) { c.Until = -1 },
 		"row of -1":     func(c *Config) { c.BackToBack = -1 },
 		"path":          func(c *Config) { c.Paths = []Path{"x"} },
 		"twice":         func(c *Config) { c.Backends = []string{"a", "a"} },

@@ -156,6 +156,7 @@ type ProveRun struct {
 	Min     float64   `json:"min_ms"`
 	Median  float64   `json:"median_ms"`
 	Samples []float64 `json:"samples_ms"` // in the order taken
+	Spread  float64   `json:"spread"`     // the function Spread of them
 
 	// Stock is the median of gnark's own prover.
 	Stock        float64   `json:"stock_ms"`
@@ -423,7 +424,7 @@ func (c *contender) streamed(k keys, public witness.Witness) error {
 func (c *contender) result(gnark *contender, solve, fft time.Duration) ProveRun {
 	r := ProveRun{
 		Backend: c.name, Version: c.info.Version, Device: c.device(), Merge: c.merge,
-		Count: len(c.samples), Min: millis(Min(c.samples)), Median: millis(Median(c.samples)), Samples: allMillis(c.samples),
+		Count: len(c.samples), Min: millis(Min(c.samples)), Median: millis(Median(c.samples)), Samples: allMillis(c.samples), Spread: Spread(c.samples),
 		Stock: millis(Median(gnark.samples)), StockMin: millis(Min(gnark.samples)), StockSamples: allMillis(gnark.samples),
 		Solve: millis(solve), MSM: millis(Median(c.msm)), FFT: millis(fft), LoadKey: millis(c.load),
 		Verified: c.refused == 0 && gnark.refused == 0, Refused: c.refused, StockRefused: gnark.refused,

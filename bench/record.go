@@ -102,6 +102,7 @@ type Run struct {
 	Min      float64   `json:"min_ms"`
 	Median   float64   `json:"median_ms"`
 	Samples  []float64 `json:"samples_ms"` // in the order taken
+	Spread   float64   `json:"spread"`     // the function Spread of them
 	LoadBase float64   `json:"load_bases_ms"`
 
 	// BackToBack is nil when it was not asked for.
@@ -128,7 +129,7 @@ type BackToBack struct {
 
 // setSamples fills in everything that follows from the samples.
 func (r *Run) setSamples(samples []time.Duration) {
-	r.Count, r.Min, r.Median, r.Samples = len(samples), millis(Min(samples)), millis(Median(samples)), allMillis(samples)
+	r.Count, r.Min, r.Median, r.Samples, r.Spread = len(samples), millis(Min(samples)), millis(Median(samples)), allMillis(samples), Spread(samples)
 }
 
 // setRows fills in BackToBack from the times of rows of so many calls.

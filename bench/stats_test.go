@@ -2,6 +2,7 @@ package bench
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -28,5 +29,22 @@ func TestStatistics(t *testing.T) {
 		if !slices.Equal(in, c.in) {
 			t.Errorf("samples %v were reordered to %v", c.in, in)
 		}
+	}
+}
+
+func TestSpread(t *testing.T) {
+	for _, c := range []struct {
+		samples []time.Duration
+		want    float64
+	}{{nil, 0}, {[]time.Duration{7}, 0}, {[]time.Duration{90, 100, 120}, 0.1}, {[]time.Duration{100, 100, 100, 5000}, 0}, {[]time.Duration{0, 0}, 0}} {
+		if got := Spread(c.samples); got != c.want {
+			t.Errorf("%v: %v, want %v", c.samples, got, c.want)
+		}
+	}
+	if s := noiseNote([]float64{0.01, 0.05}); s != "" {
+		t.Errorf("%s", s)
+	}
+	if s := noiseNote([]float64{0.2, 0.01, 0.06}); !strings.Contains(s, "2 of 3 runs") {
+		t.Errorf("%q", s)
 	}
 }

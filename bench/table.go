@@ -23,12 +23,13 @@ func WriteTable(w io.Writer, width int, r Record[Run]) error {
 	columns := []table.Column{
 		{Head: "curve", Keep: 7}, {Head: "group", Keep: 4}, {Head: "n", Keep: table.Never}, {Head: "scalars", Keep: 5},
 		{Head: "backend", Keep: 8}, {Head: "path", Keep: 3}, {Head: "runs", Keep: 0}, {Head: "min ms", Keep: 1},
-		{Head: "median ms", Keep: table.Never}, {Head: "Mpoints/s", Keep: 2}, {Head: "checked", Keep: 6},
+		{Head: "median ms", Keep: table.Never}, {Head: "spread", Keep: 1}, {Head: "Mpoints/s", Keep: 2}, {Head: "checked", Keep: 6},
 	}
-	rows := make([][]string, len(runs))
+	rows, spreads := make([][]string, len(runs)), make([]float64, len(runs))
 	for i, r := range runs {
+		spreads[i] = r.Spread
 		rows[i] = []string{r.Curve, r.Group, FormatSize(r.N), r.Distribution, r.Backend, string(r.Path), fmt.Sprint(r.Count),
-			formatMillis(r.Min), formatMillis(r.Median), fmt.Sprintf("%.3g", float64(r.N)/r.Median/1e3), r.verdict()}
+			formatMillis(r.Min), formatMillis(r.Median), formatSpread(r.Spread), fmt.Sprintf("%.3g", float64(r.N)/r.Median/1e3), r.verdict()}
 	}
 	add := func(head string, cell func(Run) string) {
 		columns = append(columns, table.Column{Head: head, Keep: 5})
@@ -50,14 +51,15 @@ func WriteTable(w io.Writer, width int, r Record[Run]) error {
 	if err := table.Write(&b, width, true, columns, rows); err != nil {
 		return err
 	}
-	b.WriteString(legend(runs, inRows) + r.Cut.note())
+	b.WriteString(legend(runs, inRows) + noiseNote(spreads) + r.Cut.note())
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // legend says what the numbers are.
 func legend(runs []Run, inRows bool) string {
-	s := "\nTimes are " + EndToEnd + ": from scalars in host memory to the affine point, bases loaded before."
+	s := "\nTimes are " + EndToEnd + ": from scalars in host memory to the affine point, bases loaded before." +
+		"\nSpread: the median distance from the median."
 	plugin, checked := false, false
 	for _, r := range runs {
 		plugin = plugin || r.Measure == EndToEndPlugin

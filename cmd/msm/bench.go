@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,8 @@ import (
 type benchFlags struct {
 	sizes, curves, groups, backends, distributions, paths string
 
+	until  string
+	within time.Duration
 	count  int
 	rows   int
 	seed   uint64
@@ -54,6 +57,8 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	flags.StringVar(&f.distributions, "distribution", "uniform", "scalars: "+names(fixtures.Distributions()))
 	flags.StringVar(&f.paths, "path", "copy", "where a plugin's scalars are: copy (a Go slice), arena (shared memory), both")
 	flags.IntVar(&f.count, "count", 5, "timed runs, after one to warm up")
+	flags.StringVar(&f.until, "until", "", "go on after --count runs until all medians are known to this share, such as 1%, at 95 % confidence")
+	flags.DurationVar(&f.within, "within", time.Minute, "how long --until may go on for each input")
 	flags.IntVar(&f.rows, "back-to-back", 0, "also time that many runs in a row without a pause, --count times (20 when no number is given)")
 	flags.Lookup("back-to-back").NoOptDefVal = "20"
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses points and scalars")
@@ -70,7 +75,7 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	completes(c, "distribution", fixtures.Distributions(), "all")
 	completes(c, "path", pathNames)
 	completes(c, "format", []string{"table", "json", "gobench"})
-	c.AddCommand(a.proveCommand(), a.benchNumbersCommand())
+	c.AddCommand(a.proveCommand(), a.benchNumbersCommand(), a.compareCommand())
 	return c
 }
 
@@ -79,7 +84,10 @@ func (f *benchFlags) config() (c bench.Config, err error) {
 	if err := oneOf("format", f.format, "table", "json", "gobench"); err != nil {
 		return c, err
 	}
-	c.Count, c.BackToBack, c.Seed, c.Check = f.count, f.rows, f.seed, f.check
+	c.Count, c.BackToBack, c.Seed, c.Check, c.Within = f.count, f.rows, f.seed, f.check, f.within
+	if c.Until, err = parsePercent("until", f.until); err != nil {
+		return c, err
+	}
 	if c.Sizes, err = parseSizes(f.sizes); err != nil {
 		return c, err
 	}

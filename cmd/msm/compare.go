@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/bench"
+)
+
+func (a *app) compareCommand() *cobra.Command {
+	var limit, format string
+	c := &cobra.Command{
+		Use:   "compare OLD NEW",
+		Short: "Compare two records, run by run, with significance",
+		Long: `Compare the runs that two records of msm bench or msm bench prove, written with
+--format json, have in common. With --limit the exit status is 1 when one of them
+took significantly longer, by more than that.`,
+		Example: `  msm bench compare before.json after.json
+  msm bench compare before.json after.json --limit 3%`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageError{fmt.Errorf("%d records, want two, see %s --help", len(args), c.CommandPath())}
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return a.compare(args[0], args[1], limit, format) },
+	}
+	c.Flags().StringVar(&limit, "limit", "", "how much longer a run may take: 3%")
+	c.Flags().StringVar(&format, "format", "table", "table, json")
+	completes(c, "format", []string{"table", "json"})
+	return c
+}
+
+func (a *app) compare(old, new, limit, format string) error {
+	if err := oneOf("format", format, "table", "json"); err != nil {
+		return err
+	}
+	most, err := parsePercent("limit", limit)
+	if err != nil {
+		return err
+	}
+	before, err := os.Open(old)
+	if err != nil {
+		return usageError{err}
+	}
+	defer before.Close()
+	after, err := os.Open(new)
+	if err != nil {
+		return usageError{err}
+	}
+	defer after.Close()
+	all, notes, err := bench.Compare(before, after)
+	for _, n := range notes {
+		a.note(n)
+	}
+	if errors.Is(err, backend.ErrInvalidInput) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		err = writeJSON(a.stdout, all)
+	} else {
+		err = bench.WriteDifferences(a.stdout, width(a.stdout), all)
+	}
+	if limit == "" {
+		return err
+	}
+	for _, d := range all {
+		if d.Slower(most) {
+			err = errors.Join(err, fmt.Errorf("slower by %.1f %%: %s", 100*(d.Ratio-1), d.What))
+		}
+	}
+	return err
+}
+
+// parsePercent reads a share such as 3% or 0.5%; nothing is 0.
+func parsePercent(flag, s string) (float64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(s, "%")), 64)
+	if err != nil || !(v > 0 && v < 1000) {
+		return 0, usageError{fmt.Errorf("--%s %q: write a share such as 3%%", flag, s)}
+	}
+	return v / 100, nil
+}
