@@ -64,7 +64,8 @@ var table = map[string]rule{
 	"weave/auto":          {inside: []string{"msm", "weave/internal/hook"}, outside: []string{gnarkCrypto}},
 	"weave/internal/hook": {inside: []string{".", "msm", "backend", "internal/layout"}, outside: []string{gnarkCrypto}},
 
-	"prover/internal/resident": {inside: []string{"msm", "backend", "backend/cpu", "internal/layout", "prover/internal/..."}, never: []string{cu, goPlugin}},
+	"prover/internal/resident": {inside: []string{"msm", "vector", "backend", "backend/cpu", "internal/layout", "prover/internal/..."}, never: []string{cu, goPlugin}},
+	"prover/internal/faulty":   {inside: []string{"backend", "backend/cpu"}, never: []string{cu, goPlugin}},
 }
 
 // onlyImporters says which packages of this module may import a prefix.
@@ -75,7 +76,7 @@ var onlyImporters = map[string][]string{
 	goPlugin:      {"plugin"},
 	gnark:         {"prover", "examples", "cmd/msm", "bench", gnarkCrypto},
 	"unsafe":      {"internal/layout", "backend/cuda/driver", "plugin/shm", "plugin/proto"},
-	"backend/cpu": {".", "cmd", "backend/backendtest", "examples", "bench", "prover/internal/resident"},
+	"backend/cpu": {".", "cmd", "backend/backendtest", "examples", "bench", "prover/internal/resident", "prover/internal/faulty"},
 	"plugin":      {".", "cmd", "plugin", "examples"},
 }
 

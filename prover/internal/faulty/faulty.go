@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
 )
 
 // Backends is what all backends of Open do together.
@@ -33,15 +33,8 @@ func (f *Backends) Open(ctx context.Context, _ string) (backend.Backend, error) 
 
 // New opens a backend.
 func (f *Backends) New(ctx context.Context) (*Backend, error) {
-	b, err := pippin.Opener(pippin.Options{})(ctx, "cpu")
-	if err != nil {
-		return nil, err
-	}
-	v, ok := backend.As[backend.Vectors](b)
-	if !ok {
-		return nil, fmt.Errorf("%w: the CPU has no vectors", backend.ErrUnsupported)
-	}
-	return &Backend{Backend: b, vectors: v, all: f}, nil
+	b := cpu.New(cpu.Options{})
+	return &Backend{Backend: b, vectors: b, all: f}, nil
 }
 
 // Backend is one backend.
