@@ -34,7 +34,11 @@ func (f *Backends) Open(ctx context.Context, _ string) (backend.Backend, error) 
 // New opens a backend.
 func (f *Backends) New(ctx context.Context) (*Backend, error) {
 	b := cpu.New(cpu.Options{})
-	return &Backend{Backend: b, vectors: b, all: f}, nil
+	v, ok := backend.As[backend.Vectors](b)
+	if !ok {
+		return nil, fmt.Errorf("%w: the CPU has no vectors", backend.ErrUnsupported)
+	}
+	return &Backend{Backend: b, vectors: v, all: f}, nil
 }
 
 // Backend is one backend.
