@@ -22,7 +22,7 @@ func TestParseMemory(t *testing.T) {
 
 // TestUnavailable asks for a device that no machine has, driver or not.
 func TestUnavailable(t *testing.T) {
-	if _, err := Open(Options{Device: 1 << 20}); !errors.Is(err, backend.ErrUnavailable) {
+	if _, err := Open(Options{Devices: "60000"}); !errors.Is(err, backend.ErrUnavailable) {
 		t.Errorf("error %v", err)
 	}
 }

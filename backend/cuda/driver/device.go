@@ -105,6 +105,20 @@ func (d *Device) Close() error {
 	return err
 }
 
+// Reset closes a device that was lost and ends its context, so that Open may try
+// for another one: on some errors the driver gives it, on others a new process
+// alone does. No call is in flight, on another device neither, since memory that
+// this one registered is registered no more. Closing a device is otherwise Close.
+func (d *Device) Reset() {
+	d.use.Lock()
+	defer d.use.Unlock()
+	if d.closed {
+		return
+	}
+	d.closed = true
+	_ = d.sys.releasePrimary(d.dev) // whatever it says, Open is what can tell
+}
+
 // Info describes the device.
 func (d *Device) Info() Info { return d.info }
 

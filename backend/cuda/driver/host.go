@@ -8,11 +8,12 @@ import (
 )
 
 // Host is memory of the host that the device copies from and to by itself:
-// pinned memory from AllocHost, or the caller's from RegisterHost.
+// pinned memory from AllocHost, or the caller's from RegisterHost or ShareHost.
 type Host struct {
 	dev      *Device
 	bytes    []byte // empty once freed
 	owned    bool   // AllocHost's
+	shared   bool   // another device's
 	readOnly bool
 	mu       sync.Mutex // of bytes, against a second Free
 }
@@ -61,6 +62,14 @@ func (d *Device) RegisterHost(b []byte, readOnly bool) (*Host, error) {
 	return h, nil
 }
 
+// ShareHost lets d too copy from and to memory that another device registered,
+// until the Host that it returns is freed, which comes before the other's Free.
+func (d *Device) ShareHost(h *Host) *Host {
+	s := &Host{dev: d, bytes: h.Bytes(), shared: true, readOnly: h.readOnly}
+	d.hosts.add(s)
+	return s
+}
+
 // Bytes is the memory, nil once freed. The device writes it while a Download
 // is under way, and reads it while an Upload is.
 func (h *Host) Bytes() []byte {
@@ -90,6 +99,9 @@ func (h *Host) Free() error {
 		return nil
 	}
 	h.dev.hosts.remove(h)
+	if h.shared {
+		return nil
+	}
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	if !h.owned {
 		h.dev.count(&h.dev.live.Registered, -int64(len(b)))

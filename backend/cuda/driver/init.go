@@ -100,6 +100,7 @@ type Info struct {
 	Memory  int64
 	Compute Compute
 	Driver  Version // the newest CUDA that the driver runs
+	PCI     string  // its place as the system names it, such as "0000:3b:00.0"
 
 	Multiprocessors            int
 	ThreadsPerMultiprocessor   int
@@ -130,9 +131,12 @@ const (
 	AttrMultiprocessors            Attribute = 16
 	AttrIntegrated                 Attribute = 18
 	AttrECC                        Attribute = 32
+	AttrPCIBus                     Attribute = 33
+	AttrPCIDevice                  Attribute = 34
 	AttrL2                         Attribute = 38
 	AttrThreadsPerMultiprocessor   Attribute = 39
 	AttrCopyEngines                Attribute = 40
+	AttrPCIDomain                  Attribute = 50
 	AttrComputeMajor               Attribute = 75
 	AttrComputeMinor               Attribute = 76
 	AttrSharedPerMultiprocessor    Attribute = 81
@@ -178,6 +182,7 @@ func describe(sys api, dev, ordinal int, v Version) (Info, error) {
 	if info.Memory, r = sys.deviceMemory(dev); r != Success {
 		return info, startError("cuDeviceTotalMem", r, sys.text)
 	}
+	var domain, bus, slot int
 	for _, a := range []struct {
 		attribute Attribute
 		number    *int
@@ -199,6 +204,9 @@ func describe(sys api, dev, ordinal int, v Version) (Info, error) {
 		{AttrHostRegister, nil, &info.Register},
 		{AttrHostRegisterReadOnly, nil, &info.RegisterReadOnly},
 		{AttrCooperative, nil, &info.Cooperative},
+		{AttrPCIDomain, &domain, nil},
+		{AttrPCIBus, &bus, nil},
+		{AttrPCIDevice, &slot, nil},
 	} {
 		v, r := sys.deviceAttribute(dev, a.attribute)
 		switch {
@@ -211,6 +219,7 @@ func describe(sys api, dev, ordinal int, v Version) (Info, error) {
 			*a.number = v
 		}
 	}
+	info.PCI = fmt.Sprintf("%04x:%02x:%02x.0", domain, bus, slot)
 	return info, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
@@ -18,8 +19,40 @@ import (
 // room, and then copied there chunk by chunk in every call.
 type Bases struct {
 	backendutil.Loaded
+	dev    *device.Device
+	first  int            // of the bases of which these are a part, for errors
 	memory *device.Memory // nil when there are none, or on the host
 	host   []byte
+}
+
+// Pieces are the points as they were loaded, in order: to load them elsewhere. A
+// piece is valid until the next.
+func (b *Bases) Pieces() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if b.memory == nil {
+			if len(b.host) > 0 {
+				yield(b.host, nil)
+			}
+			return
+		}
+		s, err := b.dev.Driver().NewStream()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer s.Close()
+		buf := make([]byte, min(16<<20, b.memory.Size()))
+		for at := int64(0); at < b.memory.Size(); at += int64(len(buf)) {
+			part := buf[:min(int64(len(buf)), b.memory.Size()-at)]
+			if err := s.Read(part, b.memory.Span().Slice(at, int64(len(part)))); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(part, nil) {
+				return
+			}
+		}
+	}
 }
 
 // Free gives the bases back. No call uses them any more.
@@ -32,12 +65,12 @@ func (b *Bases) Free() error {
 
 // Load copies valid bases to the card. Bases that do not fit beside the work of
 // an MSM over them stay in host memory (from.Bytes itself, or a copy of any
-// other source).
-func (c *Computer) Load(ctx context.Context, from *backend.Bases) (*Bases, error) {
+// other source). first is the number of the first of them, for errors.
+func (c *Computer) Load(ctx context.Context, from *backend.Bases, first int) (*Bases, error) {
 	if _, err := layout.View[uint64](from.Bytes); err != nil {
 		return nil, err
 	}
-	b := &Bases{Loaded: backendutil.Loaded{Curve: from.Curve, Group: from.Group, Count: from.Count}}
+	b := &Bases{dev: c.dev, first: first, Loaded: backendutil.Loaded{Curve: from.Curve, Group: from.Group, Count: from.Count}}
 	if b.Count == 0 {
 		return b, nil
 	}
@@ -60,6 +93,28 @@ func (c *Computer) Load(ctx context.Context, from *backend.Bases) (*Bases, error
 	return b, nil
 }
 
+// Room tells whether bases would be on the card now, and not stay on the host.
+func (c *Computer) Room(ctx context.Context, of backendutil.Loaded) (_ bool, err error) {
+	turn, err := c.dev.Turn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, turn.End()) }()
+	err = c.suffices(of)(turn.Available() - int64(of.Count)*int64(of.Curve.PointBytes(of.Group)))
+	if errors.Is(err, backend.ErrOutOfMemory) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// suffices tells whether an MSM over bases has room to work in what is left.
+func (c *Computer) suffices(of backendutil.Loaded) func(left int64) error {
+	return func(left int64) error {
+		_, err := newPlan(c.inputFor(of, of.Count, false, left))
+		return err
+	}
+}
+
 // keep takes memory for bases, if an MSM over them still has room to work.
 func (c *Computer) keep(ctx context.Context, of backendutil.Loaded, size int64) (_ *device.Memory, err error) {
 	turn, err := c.dev.Turn(ctx)
@@ -67,10 +122,7 @@ func (c *Computer) keep(ctx context.Context, of backendutil.Loaded, size int64) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, turn.End()) }()
-	return turn.Keep(size, func(left int64) error {
-		_, err := newPlan(c.inputFor(of, of.Count, false, left))
-		return err
-	})
+	return turn.Keep(size, c.suffices(of))
 }
 
 func (c *Computer) loadOnCard(ctx context.Context, b *Bases, from *backend.Bases, prog *program) error {
@@ -144,7 +196,7 @@ func (c *Computer) check(ctx context.Context, s *driver.Stream, b *Bases, prog *
 		return err
 	}
 	if err := prog.check.Launch(s, n, 1, kernel.Check{
-		Points: device.Address(points), N: n, Base: base, Bad: device.Address(bad.Span()),
+		Points: device.Address(points), N: n, Base: b.first + base, Bad: device.Address(bad.Span()),
 	}); err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func newSmall(t *testing.T, n int) small {
 // compute loads, computes and frees.
 func (s small) compute(t *testing.T, c *Computer) (err error) {
 	t.Helper()
-	bases, err := c.Load(t.Context(), &s.bases)
+	bases, err := c.Load(t.Context(), &s.bases, 0)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func TestStreams(t *testing.T) {
 	// Not enough for the bases beside it, enough for two chunks of them.
 	_, c := open(t, device.Options{Memory: leastMemory(in) + s.bases.Size()*3/4})
 	c.tune = chunks
-	bases, err := c.Load(t.Context(), &s.bases)
+	bases, err := c.Load(t.Context(), &s.bases, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestRound(t *testing.T) {
 			}
 			d, c := open(t, o)
 			c.tune = chunks
-			bases, err := c.Load(t.Context(), &s.bases)
+			bases, err := c.Load(t.Context(), &s.bases, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -218,7 +218,7 @@ func TestSecretsAreWiped(t *testing.T) {
 	d, c := open(t, device.Options{})
 	c.tune = func(t *tuning) { t.chunk = 16 } // also in chunks
 	s := newSmall(t, 64)
-	bases, err := c.Load(t.Context(), &s.bases)
+	bases, err := c.Load(t.Context(), &s.bases, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,42 @@ var finishers = [...][2]finisher{
 	backend.BW6761:   {finish[bw6761.G1Affine, bw6761.G1Jac], finish[bw6761.G2Affine, bw6761.G2Jac]},
 }
 
+// Sum is the sum of affine points of a group, one at least, in new memory: what
+// several cards have computed of one MSM.
+func Sum(curve backend.Curve, group backend.Group, points [][]byte) ([]byte, error) {
+	if len(points) == 1 {
+		return points[0], nil
+	}
+	return sums[curve][group-backend.G1](points)
+}
+
+var sums = [...][2]func([][]byte) ([]byte, error){
+	backend.BN254:    {sum[bn254.G1Affine, bn254.G1Jac], sum[bn254.G2Affine, bn254.G2Jac]},
+	backend.BLS12377: {sum[bls12377.G1Affine, bls12377.G1Jac], sum[bls12377.G2Affine, bls12377.G2Jac]},
+	backend.BLS12381: {sum[bls12381.G1Affine, bls12381.G1Jac], sum[bls12381.G2Affine, bls12381.G2Jac]},
+	backend.BW6761:   {sum[bw6761.G1Affine, bw6761.G1Jac], sum[bw6761.G2Affine, bw6761.G2Jac]},
+}
+
+func sum[P, J any, PP affine[P, J], PJ mixed[P, J]](points [][]byte) ([]byte, error) {
+	var total J // infinity
+	for _, b := range points {
+		p, err := layout.View[P](b)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", backend.ErrInternal, err)
+		}
+		PJ(&total).AddMixed(&p[0])
+	}
+	out := make([]P, 1)
+	PP(&out[0]).FromJacobian(&total)
+	return layout.Bytes(out), nil
+}
+
+// mixed is a jacobian that affine points are added to.
+type mixed[P, J any] interface {
+	*J
+	AddMixed(*P) *J
+}
+
 // jacobian is gnark-crypto's type of a point in Jacobian form.
 type jacobian[J any] interface {
 	*J

@@ -97,7 +97,7 @@ func TestTimes(t *testing.T) {
 		}
 		most := slices.Max(ns)
 		start := time.Now()
-		bases, err := c.Load(t.Context(), &backend.Bases{Curve: curve, Group: group, Count: most, Pieces: pieces(p, most)})
+		bases, err := c.Load(t.Context(), &backend.Bases{Curve: curve, Group: group, Count: most, Pieces: pieces(p, most)}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

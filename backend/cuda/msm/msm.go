@@ -72,14 +72,18 @@ type Job struct {
 	*backend.Job
 	Source *backend.Job
 	Bases  *Bases
+
+	// For errors: the job's number in its call, and where in its scalars these
+	// begin, when they are a part of them.
+	Number, First int
 }
 
 // job is a Job with its plan.
 type job struct {
 	Job
-	number int // in the call; -1 is that of a Round
-	plan   *plan
-	prog   *program
+	at   int // among the answers; -1 is that of a Round
+	plan *plan
+	prog *program
 
 	resident driver.Span // the scalars, when the plan says that they are on the card
 
@@ -106,7 +110,7 @@ func (c *Computer) Compute(ctx context.Context, jobs []Job) (results [][]byte, e
 	results = make([][]byte, len(jobs))
 	var all []*job
 	for i := range jobs {
-		j := &job{Job: jobs[i], number: i}
+		j := &job{Job: jobs[i], at: i}
 		if j.Count == 0 {
 			results[i] = layout.Bytes(make([]uint64, j.Bases.Curve.PointBytes(j.Bases.Group)/8))
 			continue
@@ -139,10 +143,10 @@ func (c *Computer) Compute(ctx context.Context, jobs []Job) (results [][]byte, e
 
 // failed is the error of a job.
 func (j *job) failed(err error) error {
-	if err == nil || j.number < 0 {
+	if err == nil || j.at < 0 {
 		return err
 	}
-	return fmt.Errorf("job %d: %w", j.number, err)
+	return fmt.Errorf("job %d: %w", j.Number, err)
 }
 
 // Round is an MSM whose scalars are on the card already, as a part of somebody's
@@ -156,7 +160,7 @@ type Round struct {
 // Round plans the MSM of count of the bases from offset on, for work memory of at
 // most so many bytes. The scalars come with Queue. Its user has the turn.
 func (c *Computer) Round(b *Bases, offset, count int, memory int64) (_ *Round, err error) {
-	j := &job{Job: Job{Job: &backend.Job{Offset: offset, Count: count}, Source: &backend.Job{}, Bases: b}, number: -1}
+	j := &job{Job: Job{Job: &backend.Job{Offset: offset, Count: count}, Source: &backend.Job{}, Bases: b}, at: -1}
 	if j.prog, err = newProgram(c.dev, b.Curve, b.Group); err != nil {
 		return nil, err
 	}
@@ -346,7 +350,7 @@ func (c *Computer) compute(ctx context.Context, turn *device.Turn, r *round, res
 		return err
 	}
 	for i, j := range r.jobs {
-		results[j.number] = answers[i]
+		results[j.at] = answers[i]
 	}
 	return nil
 }
@@ -508,7 +512,7 @@ func finishAll(jobs []*job, pinned []byte) ([][]byte, error) {
 			out := pinned[j.result.Off : j.result.Off+j.result.Size]
 			sums := out[:int64(j.plan.sets)*j.plan.sumBytes()]
 			if bad := binary.LittleEndian.Uint32(out[len(sums):]); j.Source.Check && bad != kernel.NoIndex {
-				return j.failed(fmt.Errorf("%w: scalar %d of %v is not below r", backend.ErrInvalidInput, bad, j.Bases.Curve))
+				return j.failed(fmt.Errorf("%w: scalar %d of %v is not below r", backend.ErrInvalidInput, int(bad)+j.First, j.Bases.Curve))
 			}
 			answers[i], err = finishers[j.Bases.Curve][j.Bases.Group-backend.G1](sums, j.plan.width)
 			return j.failed(err)

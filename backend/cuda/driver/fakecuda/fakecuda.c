@@ -25,6 +25,8 @@
  *                      K-th call of the driver function NAME (without version
  *                      suffix) from now on, or every one from then, answers
  *                      CODE. An error that is sticky on a GPU ends the context.
+ *                      NAME#D is those calls alone that need a context and have
+ *                      device D's, such as cuLaunchKernel#1@3=719.
  *   FAKECUDA_REPORT    file that gets the counters, written anew by cuInit and
  *                      whenever a context is released (Go programs exit
  *                      without running what a library leaves for the exit)
@@ -152,18 +154,8 @@ static int sticky(CUresult r)
 	return 0;
 }
 
-static CUresult ruled(const char *name)
+static CUresult obey(const char *name)
 {
-	struct call *c = calls;
-	while (c && strcmp(c->name, name))
-		c = c->next;
-	if (!c) {
-		c = calloc(1, sizeof *c);
-		c->name = strdup(name);
-		c->next = calls;
-		calls = c;
-	}
-	c->count++;
 	CUresult r = CUDA_SUCCESS;
 	for (struct rule *f = rules; f; f = f->next) {
 		if (strcmp(f->name, name))
@@ -179,6 +171,30 @@ static CUresult ruled(const char *name)
 	return r;
 }
 
+static CUresult ruled(const char *name)
+{
+	struct call *c = calls;
+	while (c && strcmp(c->name, name))
+		c = c->next;
+	if (!c) {
+		c = calloc(1, sizeof *c);
+		c->name = strdup(name);
+		c->next = calls;
+		calls = c;
+	}
+	c->count++;
+	return obey(name);
+}
+
+/* ruled, and the rules for the current context's device. */
+static CUresult ruled_here(const char *name)
+{
+	char here[144];
+	CUresult r = ruled(name);
+	snprintf(here, sizeof here, "%s#%d", name, current->device);
+	return r == CUDA_SUCCESS ? obey(here) : r;
+}
+
 EXPORT int fakecuda_fail(const char *text)
 {
 	char name[128], plus;
@@ -189,9 +205,9 @@ EXPORT int fakecuda_fail(const char *text)
 	while (*text && !bad) {
 		int forever = 0;
 		used = 0;
-		if (sscanf(text, "%127[A-Za-z0-9]@%lld%c=%d%n", name, &k, &plus, &code, &used) == 4 && plus == '+' && used)
+		if (sscanf(text, "%127[A-Za-z0-9#]@%lld%c=%d%n", name, &k, &plus, &code, &used) == 4 && plus == '+' && used)
 			forever = 1;
-		else if (sscanf(text, "%127[A-Za-z0-9]@%lld=%d%n", name, &k, &code, &used) != 3 || !used)
+		else if (sscanf(text, "%127[A-Za-z0-9#]@%lld=%d%n", name, &k, &code, &used) != 3 || !used)
 			bad = 1;
 		if (bad || k < 1) {
 			bad = 1;
@@ -347,7 +363,7 @@ static CUresult enter_context(const char *name)
 		r = CUDA_ERROR_INVALID_CONTEXT;
 	else if (current->dead)
 		r = current->dead;
-	else if ((r = ruled(name)) != CUDA_SUCCESS && sticky(r))
+	else if ((r = ruled_here(name)) != CUDA_SUCCESS && sticky(r))
 		current->dead = r;
 	if (r != CUDA_SUCCESS)
 		pthread_mutex_unlock(&lock);
@@ -471,6 +487,9 @@ EXPORT CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute attribute, CUdev
 	case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
 	case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED: *v = 1; break;
 	case CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED: *v = config.readonly; break;
+	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: *v = dev + 1; break;
+	case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
+	case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
 	case CU_DEVICE_ATTRIBUTE_INTEGRATED:
 	case CU_DEVICE_ATTRIBUTE_ECC_ENABLED: *v = 0; break;
 	default: return leave(CUDA_ERROR_INVALID_VALUE);

@@ -23,7 +23,8 @@ import (
 func Present() bool { return loader.Symbol("fakecuda_reset") != nil }
 
 // Fail makes calls fail from now on: "cuMemAlloc@3=2,cuLaunchKernel@1+=719"
-// lets the third cuMemAlloc answer CUDA's error 2 and every launch 719.
+// lets the third cuMemAlloc answer CUDA's error 2 and every launch 719, and
+// "cuLaunchKernel#1@3=719" the third launch on device 1.
 func Fail(rules string) error {
 	c := C.CString(rules)
 	defer C.free(unsafe.Pointer(c))

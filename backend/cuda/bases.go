@@ -1,0 +1,292 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/backend/cuda/msm"
+)
+
+// bases is one set of bases: all of them on every card that has the room, or in
+// parts where none has.
+type bases struct {
+	backendutil.Loaded
+	held map[*card]held // under Backend.mu
+}
+
+// held is the bases that a card has, which are a range of all.
+type held struct {
+	span
+	*msm.Bases
+}
+
+// on tells whether cards together have all bases.
+func (b *bases) on(on []*card) bool {
+	for at := 0; at < b.Count; {
+		to := at
+		for _, c := range on {
+			if h, ok := b.held[c]; ok && h.from <= at {
+				to = max(to, h.to)
+			}
+		}
+		if to == at {
+			return false
+		}
+		at = to
+	}
+	return true
+}
+
+// copy loads the bases to a card from another that has all of them; nil where none
+// has, or where there is no room. No call is in flight.
+func (b *bases) copy(ctx context.Context, to *card, others []*card) (*msm.Bases, error) {
+	room, err := to.msm.Room(ctx, b.Loaded)
+	if err != nil || !room {
+		return nil, err
+	}
+	for _, c := range others {
+		h, ok := b.held[c]
+		if !ok || h.count() < b.Count {
+			continue
+		}
+		return to.msm.Load(ctx, &backend.Bases{Curve: b.Curve, Group: b.Group, Count: b.Count, Pieces: h.Pieces()}, 0)
+	}
+	return nil, nil
+}
+
+// free gives the bases back, which no call uses any more.
+func (b *bases) free() error {
+	var errs []error
+	for _, h := range b.held {
+		errs = append(errs, h.Free())
+	}
+	return errors.Join(errs...)
+}
+
+// LoadBases copies bases to the cards: all of them to each that has the room, or a
+// part to each. What has no room on its card stays in host memory.
+func (b *Backend) LoadBases(ctx context.Context, from backend.Bases) (_ backend.BasesID, err error) {
+	end, err := b.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	defer backendutil.Caught(&err)
+	if err := backend.Ended(ctx); err != nil {
+		return 0, err
+	}
+	if err := from.Validate(); err != nil {
+		return 0, err
+	}
+	on, err := b.cards()
+	if err != nil {
+		return 0, err
+	}
+	kept := &bases{Loaded: backendutil.Loaded{Curve: from.Curve, Group: from.Group, Count: from.Count}, held: make(map[*card]held)}
+	on, parts, err := whereTo(ctx, on, kept.Loaded)
+	if err != nil {
+		return 0, err
+	}
+	if err := kept.load(ctx, &from, on, parts); err != nil {
+		return 0, errors.Join(err, kept.free())
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, on := b.live(); b.cause == nil && !kept.on(on) {
+		b.end(fmt.Errorf("%w: a GPU was lost while bases were loaded to it alone", backend.ErrGone))
+	}
+	if b.cause != nil {
+		return 0, errors.Join(b.cause, kept.free())
+	}
+	b.bases[kept] = struct{}{}
+	return b.kept.AddBases(kept.Loaded, kept), nil
+}
+
+// whereTo chooses the cards for bases, and which of them each gets.
+func whereTo(ctx context.Context, on []*card, of backendutil.Loaded) (_ []*card, parts []span, err error) {
+	room := make([]bool, len(on))
+	if len(on) > 1 {
+		err = eachCard(ctx, on, func(ctx context.Context, i int, c *card) (err error) {
+			room[i], err = c.msm.Room(ctx, of)
+			return lostIs(c, err, nil)
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	var whole []*card
+	var memory []int64
+	for i, c := range on {
+		memory = append(memory, c.Budget())
+		if room[i] {
+			whole, parts = append(whole, c), append(parts, span{0, of.Count})
+		}
+	}
+	if whole == nil {
+		return on, shares(of.Count, memory), nil
+	}
+	return whole, parts, nil
+}
+
+// lostIs is instead for the error of a card that is lost, and err for any other.
+func lostIs(c *card, err, instead error) error {
+	if err != nil && c.Driver().Err() != nil {
+		return instead
+	}
+	return err
+}
+
+// load loads parts of bases to cards at the same time. A card that is lost
+// meanwhile has nothing then, which is no error if another has it.
+func (b *bases) load(ctx context.Context, from *backend.Bases, on []*card, parts []span) error {
+	sources, done, end := cut(from, parts)
+	defer end()
+	var mu sync.Mutex
+	return eachCard(ctx, on, func(ctx context.Context, i int, c *card) error {
+		defer done(i)
+		loaded, err := c.msm.Load(ctx, &sources[i], parts[i].from)
+		if err != nil {
+			if len(on) == 1 {
+				return err
+			}
+			return lostIs(c, err, nil)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		b.held[c] = held{parts[i], loaded}
+		return nil
+	})
+}
+
+// cut is the parts of bases as sources of their own, which are to be read at the
+// same time. done says that one of them is not read any more; end, after all of
+// them are done, waits until nothing reads from.
+func cut(from *backend.Bases, parts []span) (sources []backend.Bases, done func(i int), end func()) {
+	size := from.Curve.PointBytes(from.Group)
+	done, end = func(int) {}, func() {}
+	var readers []*reader
+	if from.Pieces != nil && len(parts) > 1 {
+		for _, p := range parts {
+			readers = append(readers, newReader(span{p.from * size, p.to * size}))
+		}
+		var group sync.WaitGroup
+		group.Go(func() { tee(from.All(), readers) })
+		done, end = func(i int) { readers[i].leave() }, group.Wait
+	}
+	for i, p := range parts {
+		s := *from
+		s.Count = p.count()
+		switch {
+		case readers != nil:
+			s.Pieces = readers[i].pieces
+		case s.Bytes != nil:
+			s.Bytes = s.Bytes[p.from*size : p.to*size]
+		case s.File != nil:
+			s.FileOffset += int64(p.from) * int64(size)
+		}
+		sources = append(sources, s)
+	}
+	return sources, done, end
+}
+
+// reader gets a range of the bytes of what several read together.
+type reader struct {
+	want  span
+	next  chan piece
+	read  chan struct{} // the piece before is not used any more
+	gone  chan struct{}
+	leave func()
+}
+
+type piece struct {
+	bytes []byte
+	err   error
+}
+
+func newReader(want span) *reader {
+	r := &reader{want: want, next: make(chan piece), read: make(chan struct{}), gone: make(chan struct{})}
+	r.leave = sync.OnceFunc(func() { close(r.gone) })
+	return r
+}
+
+// pieces is what the reader gets. It leaves when it has had enough.
+func (r *reader) pieces(yield func([]byte, error) bool) {
+	defer r.leave()
+	for p := range r.next {
+		if !yield(p.bytes, p.err) || p.err != nil {
+			return
+		}
+		r.read <- struct{}{}
+	}
+}
+
+// tee hands pieces out to readers, each valid until every one has read it, until
+// they end or all readers have left.
+func tee(pieces iter.Seq2[[]byte, error], readers []*reader) {
+	defer func() {
+		for _, r := range readers {
+			close(r.next)
+		}
+	}()
+	at := 0
+	for p, err := range pieces {
+		here := span{at, at + len(p)}
+		at = here.to
+		var given []*reader
+		left := 0
+		for _, r := range readers {
+			from, to := max(r.want.from, here.from), min(r.want.to, here.to)
+			if err == nil && from >= to {
+				select {
+				case <-r.gone:
+					left++
+				default:
+				}
+				continue
+			}
+			next := piece{err: err}
+			if err == nil {
+				next.bytes = p[from-here.from : to-here.from]
+			}
+			select {
+			case r.next <- next:
+				given = append(given, r)
+			case <-r.gone:
+				left++
+			}
+		}
+		for _, r := range given {
+			select {
+			case <-r.read:
+			case <-r.gone:
+			}
+		}
+		if left == len(readers) {
+			return
+		}
+	}
+}
+
+// FreeBases releases bases once the calls that use them have ended.
+func (b *Backend) FreeBases(ctx context.Context, id backend.BasesID) error {
+	end, err := b.kept.Begin()
+	if err != nil {
+		return err
+	}
+	defer end()
+	return b.kept.FreeBases(ctx, id, func(kept *bases) error {
+		if err := b.calls.Acquire(context.Background(), 1); err != nil {
+			return err
+		}
+		defer b.calls.Release(1)
+		b.mu.Lock()
+		delete(b.bases, kept)
+		b.mu.Unlock()
+		return kept.free()
+	})
+}

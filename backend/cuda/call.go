@@ -1,0 +1,254 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/backend/cuda/msm"
+)
+
+// MSM computes a batch, spread over the cards as place says. Parts take turns on
+// their cards, first come, first served. What was on a card that is lost is
+// computed again on the others.
+func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err error) {
+	end, err := b.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	defer backendutil.Caught(&err)
+	used, err := b.kept.UseJobs(jobs)
+	if err != nil {
+		return nil, err
+	}
+	defer b.kept.EndJobs(used)
+	if err := backend.Ended(ctx); err != nil {
+		return nil, err
+	}
+	on := make([]*bases, len(jobs))
+	for i, u := range used {
+		on[i] = u.Kept
+	}
+	return b.compute(ctx, jobs, on)
+}
+
+// call is a batch on its way.
+type call struct {
+	*Backend
+	jobs   []backend.Job
+	bases  []*bases
+	gates  []*gate    // by job, of those with scalars of their own
+	points [][][]byte // by job: the sums of its parts
+}
+
+// compute computes valid jobs, whose bases nobody frees meanwhile.
+func (b *Backend) compute(ctx context.Context, jobs []backend.Job, on []*bases) ([][]byte, error) {
+	c := &call{Backend: b, jobs: jobs, bases: on, gates: make([]*gate, len(jobs)), points: make([][][]byte, len(jobs))}
+	var left []work
+	for i := range jobs {
+		c.gates[i] = &gate{ready: jobs[i].Ready}
+		left = append(left, work{i, span{jobs[i].Offset, jobs[i].Offset + jobs[i].Count}})
+	}
+	for len(left) > 0 {
+		loads, err := c.place(left)
+		if err != nil {
+			return nil, err
+		}
+		if left, err = c.run(ctx, loads); err != nil {
+			return nil, err
+		}
+	}
+	answers := make([][]byte, len(jobs))
+	for i := range jobs {
+		var err error
+		if answers[i], err = msm.Sum(on[i].Curve, on[i].Group, c.points[i]); err != nil {
+			return nil, err
+		}
+	}
+	return answers, nil
+}
+
+// work is a part of a job: the range of its bases.
+type work struct {
+	job int
+	span
+}
+
+// load is what one card is to do for a call.
+type load struct {
+	*seat
+	card  *card
+	parts []work
+	held  []held // by part
+	cost  float64
+}
+
+// place gives work to cards, and counts it as theirs.
+func (c *call) place(left []work) ([]*load, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cause != nil {
+		return nil, c.cause
+	}
+	seats, on := c.live()
+	known := cards{busy: c.inFlight > 1}
+	for _, s := range seats {
+		known.load, known.speed = append(known.load, s.load), append(known.speed, s.speed)
+	}
+	tasks := make([]task, len(left))
+	for i, w := range left {
+		of := c.bases[w.job]
+		tasks[i] = task{curve: of.Curve, group: of.Group, bases: w.span, has: make([]span, len(on))}
+		for k, card := range on {
+			if h, ok := of.held[card]; ok {
+				tasks[i].has[k] = h.span
+			}
+		}
+	}
+	parts, missing := place(tasks, known)
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("%w: no GPU has the bases of job %d", backend.ErrInternal, left[missing[0]].job)
+	}
+	loads := make([]*load, len(on))
+	for k := range on {
+		loads[k] = &load{seat: seats[k], card: on[k]}
+	}
+	for _, p := range parts {
+		l, w := loads[p.card], work{left[p.task].job, p.span}
+		l.parts, l.held = append(l.parts, w), append(l.held, c.bases[w.job].held[l.card])
+		l.cost += p.cost
+		l.seat.load += p.cost
+	}
+	return loads, nil
+}
+
+// run has every card compute its load, and answers what was on a card that was lost.
+func (c *call) run(ctx context.Context, loads []*load) (again []work, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for _, l := range loads {
+		if len(l.parts) == 0 {
+			continue
+		}
+		group.Go(func() {
+			l.threads.run(func() {
+				points, failed := c.on(ctx, l)
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case failed == nil:
+					for i, w := range l.parts {
+						c.points[w.job] = append(c.points[w.job], points[i])
+					}
+				case l.card.Driver().Err() != nil:
+					again = append(again, l.parts...)
+				case err == nil:
+					err = failed
+					cancel()
+				}
+			})
+		})
+	}
+	group.Wait()
+	return again, err
+}
+
+// on computes the load of one card.
+func (c *call) on(ctx context.Context, l *load) (points [][]byte, err error) {
+	defer func() {
+		if err != nil && l.card.Driver().Err() != nil {
+			c.lose(l.card)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		l.seat.load -= l.cost
+		if err == nil {
+			l.tries = 0
+		}
+	}()
+	defer backendutil.Caught(&err)
+	// Jobs with the same scalars share them on the card as well.
+	type scalars struct {
+		job int
+		span
+	}
+	sources := make(map[scalars]*backend.Job)
+	jobs := make([]msm.Job, len(l.parts))
+	for i, w := range l.parts {
+		j := &c.jobs[w.job]
+		from := scalars{w.job, span{w.from - j.Offset, w.to - j.Offset}}
+		if j.SameAs > 0 {
+			from.job = j.SameAs - 1
+		}
+		part := &backend.Job{Offset: w.from - l.held[i].from, Count: w.count()}
+		if sources[from] == nil {
+			c.scalars(part, from.job, from.span)
+			sources[from] = part
+		}
+		jobs[i] = msm.Job{Job: part, Source: sources[from], Bases: l.held[i].Bases, Number: w.job, First: from.from}
+	}
+	return l.card.msm.Compute(ctx, jobs)
+}
+
+// scalars gives a part the range of a job's scalars that it uses.
+func (c *call) scalars(part *backend.Job, job int, s span) {
+	of := &c.jobs[job]
+	size := c.bases[job].Curve.ScalarBytes()
+	part.Scalars, part.Check = of.Scalars[s.from*size:s.to*size], of.Check
+	if of.Ready != nil {
+		part.Ready = func(ctx context.Context, n int) error { return c.gates[job].wait(ctx, s.from+n) }
+	}
+}
+
+// gate lets several cards wait for the scalars of one job, whose Ready is asked by
+// one of them at a time, for no more than is there soon: who waits for the first
+// must not wait for the last.
+type gate struct {
+	ready func(ctx context.Context, n int) error
+
+	mu    sync.Mutex
+	there int
+	err   error
+	asked chan struct{} // closed when who asks has an answer; nil when nobody does
+}
+
+// gateStep is the scalars that are asked for at a time.
+const gateStep = 1 << 15
+
+// wait waits for the first n scalars.
+func (g *gate) wait(ctx context.Context, n int) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.there < n && g.err == nil {
+		if asked := g.asked; asked != nil {
+			g.mu.Unlock()
+			select {
+			case <-asked:
+			case <-ctx.Done():
+			}
+			g.mu.Lock()
+			if err := backend.Ended(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		g.asked = make(chan struct{})
+		next := min(n, g.there+gateStep)
+		g.mu.Unlock()
+		err := g.ready(ctx, next)
+		g.mu.Lock()
+		if err != nil {
+			g.err = err
+		} else {
+			g.there = next
+		}
+		close(g.asked)
+		g.asked = nil
+	}
+	return g.err
+}

@@ -1,0 +1,342 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/device"
+	"github.com/pippin-zk/pippin/backend/cuda/driver"
+	"github.com/pippin-zk/pippin/backend/cuda/msm"
+	"github.com/pippin-zk/pippin/backend/cuda/vector"
+	"github.com/pippin-zk/pippin/kernels"
+)
+
+// card is an open GPU, until it is closed or lost.
+type card struct {
+	*device.Device
+	msm     *msm.Computer
+	vectors *vector.Computer
+	closed  chan struct{}
+}
+
+func openCard(ordinal int, memory int64) (*card, error) {
+	dev, err := device.Open(ordinal, device.Options{Memory: memory, Trace: o.Trace})
+	if err != nil {
+		return nil, err
+	}
+	computer, err := msm.New(dev)
+	if err != nil {
+		return nil, errors.Join(err, dev.Close())
+	}
+	return &card{dev, computer, vector.New(dev, computer), make(chan struct{})}, nil
+}
+
+func (c *card) close() error {
+	close(c.closed)
+	return errors.Join(c.vectors.Close(), c.msm.Close(), c.Device.Close())
+}
+
+// describe is the card for people.
+func (c *card) describe() backend.Device {
+	info, memory := c.Driver().Info(), c.Budget()
+	return backend.Device{
+		Name: info.Name, Memory: uint64(memory),
+		Detail: fmt.Sprintf("%s, %v, kernels %s, %d MiB to compute with", info.UUID, info, kernels.Digest(), memory>>20),
+	}
+}
+
+// seat is the place of a GPU in a backend, whether it is there or lost.
+type seat struct {
+	ordinal int
+	speed   float64 // of the card; 1 is the fastest of the backend's
+	threads *threads
+
+	// Under Backend.mu:
+	card   *card // nil while it is lost
+	broken *card // what was lost, to be reset
+	tries  int   // of getting it back since it last answered
+	load   float64
+	before usage // of cards that were there before
+}
+
+// usage is how cards were used.
+type usage struct {
+	device backend.DeviceUsage
+	stages []backend.StageUsage
+}
+
+// add counts a card's.
+func (u *usage) add(c *card) {
+	device, stages := c.Usage()
+	u.device.Busy += device.Busy
+	u.device.Waited += device.Waited
+	u.device.Calls += device.Calls
+	u.stages = addStages(u.stages, stages)
+}
+
+// addStages is a new list of the sums by name.
+func addStages(to, more []backend.StageUsage) []backend.StageUsage {
+	to = slices.Clone(to)
+	for _, m := range more {
+		i := slices.IndexFunc(to, func(s backend.StageUsage) bool { return s.Name == m.Name })
+		if i < 0 {
+			to = append(to, m)
+		} else {
+			to[i].Busy += m.Busy
+		}
+	}
+	return to
+}
+
+// openSeats opens the cards that a list names. Of all cards those that cannot be
+// opened are left out, as long as there is one.
+func openSeats(o Options) ([]*seat, error) {
+	there, err := driver.Devices()
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(o.Devices, there)
+	if err != nil {
+		return nil, err
+	}
+	seats := make([]*seat, len(chosen))
+	errs := make([]error, len(chosen))
+	var group errgroup.Group
+	for i, ordinal := range chosen {
+		group.Go(func() error {
+			c, err := openCard(ordinal, o.Memory)
+			errs[i] = err
+			info := there[ordinal]
+			seats[i] = &seat{ordinal: ordinal, card: c, threads: threadsNear(info.PCI),
+				speed: float64(max(info.Multiprocessors, 1)) * float64(max(info.ClockKHz, 1))}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	var open []*seat
+	fastest := 0.0
+	for i, s := range seats {
+		if errs[i] == nil {
+			open, fastest = append(open, s), max(fastest, s.speed)
+		}
+	}
+	if err := errors.Join(errs...); err != nil && (o.Devices != "" || len(open) == 0) {
+		for _, s := range open {
+			err = errors.Join(err, s.card.close())
+		}
+		return nil, err
+	}
+	for i, err := range errs {
+		if err != nil {
+			o.Log.Warn("a GPU is left out", "ordinal", chosen[i], "reason", err)
+		}
+	}
+	for _, s := range open {
+		s.speed /= fastest
+	}
+	return open, nil
+}
+
+// live is the seats whose cards are there, with these. The caller holds mu.
+func (b *Backend) live() (seats []*seat, on []*card) {
+	for _, s := range b.seats {
+		if s.card != nil {
+			seats, on = append(seats, s), append(on, s.card)
+		}
+	}
+	return seats, on
+}
+
+// cards is the cards that are there; none is b.err.
+func (b *Backend) cards() ([]*card, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, on := b.live()
+	if b.cause != nil {
+		return nil, b.cause
+	}
+	return on, nil
+}
+
+// err is why the backend is gone, or nil.
+func (b *Backend) err() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cause
+}
+
+// watch takes a card out when its driver says that it is lost.
+func (b *Backend) watch(c *card) {
+	select {
+	case <-c.Driver().Lost():
+		b.lose(c)
+	case <-c.closed:
+	}
+}
+
+// lose takes a card out that was lost. The backend goes on with the others, and
+// tries to get it back, unless it had something that none of them has: then the
+// backend is gone, and whoever opens another loads everything anew.
+func (b *Backend) lose(c *card) {
+	cause := c.Driver().Err()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var s *seat
+	for _, other := range b.seats {
+		if other.card == c {
+			s = other
+		}
+	}
+	if s == nil || b.closing.Err() != nil {
+		return
+	}
+	s.card, s.broken = nil, c
+	if err := b.complete(); err != nil {
+		b.end(fmt.Errorf("%w, and %w", cause, err))
+		return
+	}
+	b.options.Log.Warn("a GPU was lost, the others go on", "ordinal", s.ordinal, "reason", cause)
+	b.healing.Go(func() { b.heal(s) })
+}
+
+// end makes the backend one that is gone. The caller holds mu.
+func (b *Backend) end(cause error) {
+	if b.cause == nil {
+		b.cause = cause
+		close(b.lost)
+	}
+}
+
+// complete tells whether the cards that are there have all that is kept. The caller
+// holds mu.
+func (b *Backend) complete() error {
+	_, on := b.live()
+	if len(on) == 0 {
+		return fmt.Errorf("%w: there is no other GPU", backend.ErrGone)
+	}
+	for bases := range b.bases {
+		if !bases.on(on) {
+			return fmt.Errorf("%w: bases were on it alone", backend.ErrGone)
+		}
+	}
+	for s := range b.spaces {
+		if s.card.Driver().Err() != nil {
+			return fmt.Errorf("%w: vectors were on it", backend.ErrGone)
+		}
+	}
+	return nil
+}
+
+// heal tries to get a lost card back, with pauses that grow, until the backend ends.
+func (b *Backend) heal(s *seat) {
+	for {
+		b.mu.Lock()
+		tries := s.tries
+		s.tries++
+		b.mu.Unlock()
+		wait := time.NewTimer(b.options.pause(tries))
+		select {
+		case <-wait.C:
+		case <-b.closing.Done():
+			wait.Stop()
+			return
+		}
+		// Alone: memory that the lost card registered is read by the others too.
+		if b.calls.Acquire(b.closing, everyCall) != nil {
+			return
+		}
+		err := b.reopen(s)
+		b.calls.Release(everyCall)
+		if err == nil {
+			b.options.Log.Info("a lost GPU is back", "ordinal", s.ordinal)
+			return
+		}
+		b.options.Log.Warn("a lost GPU does not come back yet", "ordinal", s.ordinal, "reason", err)
+	}
+}
+
+// reopen opens a lost card again and gives it what the others have. No call is in
+// flight.
+func (b *Backend) reopen(s *seat) error {
+	ctx := b.closing
+	b.mu.Lock()
+	broken := s.broken
+	if s.broken = nil; broken != nil {
+		s.before.add(broken)
+	}
+	b.mu.Unlock()
+	if broken != nil {
+		close(broken.closed)
+		broken.Driver().Reset()
+	}
+	c, err := openCard(s.ordinal, b.options.Memory)
+	if err != nil {
+		return err
+	}
+	copies, err := b.copies(ctx, c)
+	if err != nil {
+		return errors.Join(err, c.close()) // which gives back what was copied
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for of, loaded := range copies {
+		of.held[c] = held{span{0, of.Count}, loaded}
+	}
+	_, others := b.live()
+	s.card = c
+	for a := range b.arenas {
+		_ = a.register(append(others, c)) // else it is read the slow way
+	}
+	go b.watch(c)
+	return nil
+}
+
+// copies loads to a card what of the kept bases it can have.
+func (b *Backend) copies(ctx context.Context, to *card) (map[*bases]*msm.Bases, error) {
+	b.mu.Lock()
+	_, others := b.live()
+	kept := slices.Collect(maps.Keys(b.bases))
+	cause := b.cause
+	b.mu.Unlock()
+	copies := make(map[*bases]*msm.Bases)
+	for _, of := range kept {
+		if cause != nil {
+			break
+		}
+		var loaded *msm.Bases
+		if loaded, cause = of.copy(ctx, to, others); loaded != nil {
+			copies[of] = loaded
+		}
+	}
+	return copies, cause
+}
+
+// pause is Options.retry as it grows.
+func (o *Options) pause(tries int) time.Duration {
+	least := o.retry
+	if least == 0 {
+		least = leastPause
+	}
+	return min(least<<min(tries, 16), mostPause)
+}
+
+const (
+	leastPause = time.Second
+	mostPause  = 2 * time.Minute
+)
+
+// eachCard runs f for cards at the same time and answers the first error.
+func eachCard(ctx context.Context, on []*card, f func(ctx context.Context, i int, c *card) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i, c := range on {
+		group.Go(func() error { return f(ctx, i, c) })
+	}
+	return group.Wait()
+}

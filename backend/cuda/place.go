@@ -1,0 +1,222 @@
+package cuda
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Where MSMs are computed is decided here, by functions of what is known before:
+// what a job costs, which card has its bases, what the cards have to do already.
+
+// perPoint is what a point of an MSM costs on one card, by group, and fixedPoints
+// how many points cost as much as what an MSM costs beside its points. Only the
+// proportions count. Both follow from the MSMs of 2^20 and more points in
+// bench/results/2026-11-21-h200-msm-{g1,bw6,g2}.json.
+var perPoint = [...][2]float64{ // ns: G1, G2
+	backend.BN254:    {2.7, 9.1},
+	backend.BLS12377: {5.5, 22},
+	backend.BLS12381: {5.6, 21},
+	backend.BW6761:   {33, 33},
+}
+
+const fixedPoints = 1 << 19
+
+// Splitting an MSM costs fixedPoints once more for each part.
+const (
+	// A batch is as quick as it can be when its last card ends within so much of
+	// the time that all cards would need together: more parts would not pay.
+	slack = 1.1
+	// A part more has to bring this much.
+	gain = 0.9
+	// While others wait for the cards, parts must not cost them more than this
+	// share of the MSM.
+	busyShare = 0.05
+	// leastPart is points below which no part is split off.
+	leastPart = 1 << 16
+)
+
+// span is a range of bases or of scalars, from and to below which.
+type span struct{ from, to int }
+
+func (s span) count() int             { return s.to - s.from }
+func (s span) covers(other span) bool { return s.from <= other.from && other.to <= s.to }
+
+// task is an MSM, or what is left of one, to be placed.
+type task struct {
+	curve backend.Curve
+	group backend.Group
+	bases span   // those that it uses
+	has   []span // by card: those that are there; empty for none
+}
+
+// cost is what n of the task's points take on a card of speed 1, in nanoseconds.
+func (t *task) cost(n int) float64 {
+	if n == 0 {
+		return 0
+	}
+	return perPoint[t.curve][t.group-backend.G1] * float64(n+fixedPoints)
+}
+
+// part is a part of a task on a card: the task's bases from, to below which,
+// counted as task.bases counts them.
+type part struct {
+	task, card int
+	span
+	cost float64 // on that card
+}
+
+// cards is what placing knows of the cards that are there.
+type cards struct {
+	load  []float64 // by card: what it has to do already, in nanoseconds
+	speed []float64 // by card: 1 is the fastest
+	busy  bool      // others have calls in flight
+}
+
+// place spreads tasks over cards: whole ones first, the longest before the others,
+// each to the card that ends first; one that would take longer than its share of
+// everything is split by points. Bases that no card has are left over: the second
+// result has the task's number. The load of c is raised by what was placed.
+func place(tasks []task, c cards) (parts []part, missing []int) {
+	order := make([]int, len(tasks))
+	left := 0.0
+	for i := range tasks {
+		order[i] = i
+		left += tasks[i].cost(tasks[i].bases.count())
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(tasks[b].cost(tasks[b].bases.count()), tasks[a].cost(tasks[a].bases.count()))
+	})
+	for _, i := range order {
+		t := &tasks[i]
+		able := c.having(t)
+		if len(able) == 0 {
+			spread, ok := c.cover(i, t)
+			if !ok {
+				missing = append(missing, i)
+			}
+			parts = append(parts, spread...)
+		} else {
+			parts = append(parts, c.split(i, t, able, left)...)
+		}
+		left -= t.cost(t.bases.count())
+	}
+	return parts, missing
+}
+
+// having is the cards with all bases of a task, those that end first before the
+// others.
+func (c *cards) having(t *task) []int {
+	var able []int
+	for k, h := range t.has {
+		if h.covers(t.bases) {
+			able = append(able, k)
+		}
+	}
+	slices.SortStableFunc(able, func(a, b int) int {
+		return cmp.Compare(c.load[a]+t.cost(t.bases.count())/c.speed[a], c.load[b]+t.cost(t.bases.count())/c.speed[b])
+	})
+	return able
+}
+
+// add notes a part.
+func (c *cards) add(i int, t *task, card int, s span) part {
+	p := part{i, card, s, t.cost(s.count()) / c.speed[card]}
+	c.load[card] += p.cost
+	return p
+}
+
+// cover places a task whose bases lie on several cards.
+func (c *cards) cover(i int, t *task) (parts []part, ok bool) {
+	for at := t.bases.from; at < t.bases.to; {
+		best, to := -1, 0
+		for k, h := range t.has {
+			if h.from <= at && at < h.to && (best < 0 || c.load[k] < c.load[best]) {
+				best, to = k, min(h.to, t.bases.to)
+			}
+		}
+		if best < 0 {
+			return nil, false
+		}
+		parts = append(parts, c.add(i, t, best, span{at, to}))
+		at = to
+	}
+	return parts, true
+}
+
+// split places a task on the fewest of the cards that are able to with which it
+// ends in time, or else on those with which it ends first. left is the cost of all
+// tasks from this one on.
+func (c *cards) split(i int, t *task, able []int, left float64) []part {
+	n, each := t.bases.count(), perPoint[t.curve][t.group-backend.G1]
+	queued, speed := 0.0, 0.0
+	for k := range c.load {
+		queued += c.load[k] * c.speed[k]
+		speed += c.speed[k]
+	}
+	share := slack * (queued + left) / speed
+	most := min(len(able), max(1, n/leastPart))
+	if c.busy {
+		most = min(most, 1+int(busyShare*float64(n)/fixedPoints))
+	}
+	best, end := 1, c.load[able[0]]+t.cost(n)/c.speed[able[0]]
+	for k := 2; k <= most && end > share; k++ {
+		if e, ok := c.even(able[:k], each, n); ok && e < gain*end {
+			best, end = k, e
+		}
+	}
+	if best == 1 {
+		return []part{c.add(i, t, able[0], t.bases)}
+	}
+	var parts []part
+	at := t.bases.from
+	for j, card := range able[:best] {
+		points := int((end-c.load[card])*c.speed[card]/each) - fixedPoints
+		to := min(at+max(points, 0), t.bases.to)
+		if j == best-1 {
+			to = t.bases.to
+		}
+		if to > at {
+			parts = append(parts, c.add(i, t, card, span{at, to}))
+		}
+		at = to
+	}
+	return parts
+}
+
+// even is when cards that share n points so that they end together end; false
+// when one of them has more to do than that already.
+func (c *cards) even(on []int, each float64, n int) (end float64, ok bool) {
+	points, speed := float64(n), 0.0
+	for _, k := range on {
+		points += fixedPoints + c.load[k]*c.speed[k]/each
+		speed += c.speed[k]
+	}
+	end = each * points / speed
+	for _, k := range on {
+		if end < c.load[k]+each*(fixedPoints+leastPart)/c.speed[k] {
+			return 0, false
+		}
+	}
+	return end, true
+}
+
+// shares cuts n bases in a part for each card, by the memory that each has.
+func shares(n int, memory []int64) []span {
+	var total float64
+	for _, m := range memory {
+		total += float64(m)
+	}
+	parts, at, sum := make([]span, len(memory)), 0, 0.0
+	for k, m := range memory {
+		sum += float64(m)
+		to := n
+		if k < len(memory)-1 {
+			to = max(at, int(float64(n)*sum/total))
+		}
+		parts[k] = span{at, to}
+		at = to
+	}
+	return parts
+}

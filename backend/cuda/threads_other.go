@@ -1,0 +1,5 @@
+//go:build !linux
+
+package cuda
+
+func pin([]int) {} // there are no GPUs here
