@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,7 +53,7 @@ type Options struct {
 // Opener opens the backends that New lists. Engines may share one: a plugin's
 // restarts then count together.
 func Opener(o Options) msm.Opener {
-	p := &plugins{options: o, live: map[string]*supervised{}}
+	p := &plugins{options: o, live: map[source]*supervised{}}
 	return func(ctx context.Context, name string) (backend.Backend, error) {
 		switch name {
 		case "cpu":
@@ -60,12 +61,15 @@ func Opener(o Options) msm.Opener {
 		case "reference":
 			return cpu.NewReference(), nil
 		case "cuda":
-			return p.open(ctx, name, name)
+			return p.open(ctx, name, source{at: name})
+		}
+		if list, ok := strings.CutPrefix(name, "cuda:"); ok && list != "" {
+			return p.open(ctx, name, source{at: "cuda", env: "PIPPIN_GPU_DEVICES=" + list})
 		}
 		if at, ok := strings.CutPrefix(name, "plugin:"); ok && at != "" {
-			return p.open(ctx, name, at)
+			return p.open(ctx, name, source{at: at})
 		}
-		return nil, fmt.Errorf("%w: unknown backend %q (cpu, reference, cuda, plugin:NAME, plugin:PATH)", backend.ErrUnavailable, name)
+		return nil, fmt.Errorf("%w: unknown backend %q (cpu, reference, cuda, cuda:0, cuda:0-3, cuda:GPU-UUID, plugin:NAME, plugin:PATH)", backend.ErrUnavailable, name)
 	}
 }
 
@@ -73,8 +77,11 @@ func Opener(o Options) msm.Opener {
 type plugins struct {
 	options Options
 	mu      sync.Mutex
-	live    map[string]*supervised
+	live    map[source]*supervised
 }
+
+// source is a plugin, by its name or path, with a variable of its own or none.
+type source struct{ at, env string }
 
 // supervised is a supervisor and the number of its users: clients and
 // openings. It lives as long as there are any, so that a restart, which opens
@@ -85,25 +92,25 @@ type supervised struct {
 	users int
 }
 
-// open starts the plugin that at names, a NAME or a path.
-func (p *plugins) open(ctx context.Context, name, at string) (backend.Backend, error) {
-	s := p.enter(at)
+// open starts a plugin.
+func (p *plugins) open(ctx context.Context, name string, from source) (backend.Backend, error) {
+	s := p.enter(from)
 	b, err := s.Open(ctx)
 	if err != nil {
-		p.leave(at)
+		p.leave(from)
 		var none *plugin.NotFoundError
-		if errors.As(err, &none) && len(none.Unusable) == 0 && !strings.ContainsRune(at, filepath.Separator) {
-			err = fmt.Errorf("%w; %sits place is beside this program, in PATH or in a folder that is named for plugins", err, builtBy[at])
+		if errors.As(err, &none) && len(none.Unusable) == 0 && !strings.ContainsRune(from.at, filepath.Separator) {
+			err = fmt.Errorf("%w; %sits place is beside this program, in PATH or in a folder that is named for plugins", err, builtBy[from.at])
 		}
 		return nil, err
 	}
 	client, ok := b.(*plugin.Client)
 	if !ok {
-		p.leave(at)
+		p.leave(from)
 		b.Close()
-		return nil, fmt.Errorf("%w: plugin %s: not a plugin's client", backend.ErrUnavailable, at)
+		return nil, fmt.Errorf("%w: plugin %s: not a plugin's client", backend.ErrUnavailable, from.at)
 	}
-	return &named{Client: client, name: name, left: sync.OnceFunc(func() { p.leave(at) })}, nil
+	return &named{Client: client, name: name, left: sync.OnceFunc(func() { p.leave(from) })}, nil
 }
 
 // builtBy says what builds pippin's own plugins.
@@ -112,11 +119,12 @@ var builtBy = map[string]string{
 	"cuda": "\"make plugin-cuda\" in the sources of pippin builds it, ",
 }
 
-func (p *plugins) enter(at string) *supervised {
+func (p *plugins) enter(from source) *supervised {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.live[at]
+	s := p.live[from]
 	if s == nil {
+		at := from.at
 		spec := plugin.Spec{
 			Name:   at,
 			Search: plugin.Search{Dirs: p.options.PluginDirs, Path: os.Getenv("PATH"), RequireChecksum: p.options.RequireChecksum},
@@ -129,19 +137,22 @@ func (p *plugins) enter(at string) *supervised {
 			spec.Search.File = at
 			spec.Name = strings.TrimPrefix(filepath.Base(at), plugin.Prefix)
 		}
+		if from.env != "" {
+			spec.Env = append(slices.Clip(spec.Env), from.env)
+		}
 		s = &supervised{Supervisor: plugin.NewSupervisor(spec, plugin.Policy{Restarts: p.options.Restarts, Backoff: p.options.Backoff, MaxBackoff: 100 * p.options.Backoff})}
-		p.live[at] = s
+		p.live[from] = s
 	}
 	s.users++
 	return s
 }
 
-func (p *plugins) leave(at string) {
+func (p *plugins) leave(from source) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.live[at]
+	s := p.live[from]
 	if s.users--; s.users == 0 {
-		delete(p.live, at)
+		delete(p.live, from)
 		s.Close()
 	}
 }

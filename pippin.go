@@ -15,7 +15,8 @@ import (
 //	reference    double-and-add, in process: slow, for comparisons
 //	plugin:NAME  msm-backend-NAME in a process of its own
 //	plugin:PATH  the plugin at that path
-//	cuda         short for plugin:cuda
+//	cuda         short for plugin:cuda, with all GPUs that there are; cuda:0,
+//	             cuda:0-3, cuda:1,2 and cuda:GPU-UUID are with these
 //
 // cfg.Open is set here unless the caller did.
 func New(ctx context.Context, cfg msm.Config) (*msm.Engine, error) {

@@ -43,7 +43,9 @@ type Config struct {
 	// BackToBack, when above 0, adds Count rows of that many MSMs without a
 	// pause on every backend and path.
 	BackToBack int
-	Seed       uint64
+	// Callers is how many goroutines share a row's calls: 0 is 1.
+	Callers int
+	Seed    uint64
 	// Check compares every answer with Oracle, and Oracle itself with
 	// double-and-add on the first few points of every group.
 	Check bool
@@ -87,6 +89,8 @@ func (c *Config) Validate() error {
 		return bad("medians to a share of %v, within %v", c.Until, c.Within)
 	case c.BackToBack < 0:
 		return bad("%d calls in a row", c.BackToBack)
+	case c.Callers < 0 || c.Callers > 1 && c.BackToBack == 0:
+		return bad("%d callers of %d calls in a row", c.Callers, c.BackToBack)
 	}
 	for _, n := range c.Sizes {
 		if n < 1 || n > backend.MaxCount {

@@ -69,7 +69,9 @@ func (c *Config) needsOf(curve backend.Curve, g backend.Group, n int) []Need {
 }
 
 // isPlugin tells a backend with a process of its own, by its name.
-func isPlugin(name string) bool { return strings.HasPrefix(name, "plugin:") || name == "cuda" }
+func isPlugin(name string) bool {
+	return strings.HasPrefix(name, "plugin:") || name == "cuda" || strings.HasPrefix(name, "cuda:")
+}
 
 func isCPUPlugin(name string) bool {
 	return name == "plugin:cpu" || strings.HasPrefix(name, "plugin:") && strings.HasSuffix(name, "msm-backend-cpu")

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
 )
@@ -211,7 +213,7 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 			}
 			lanes = append(lanes, &lane{input: s, want: want, run: Run{
 				Op: "msm", Curve: in.curve.String(), Group: in.points.Key().Group.String(), N: n, Bases: in.digest.String(),
-				Backend: e.name, Version: e.info.Version, Device: e.device(),
+				Backend: e.name, Version: e.info.Version, Device: e.device(), Devices: len(e.info.Devices),
 				Distribution: d.String(), Seed: m.cfg.Seed, Path: p, Measure: measureOf(e),
 				LoadBase: millis(took[i]),
 			}})
@@ -230,7 +232,7 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 		m.cfg.Note(fmt.Sprintf("%s: medians are not known to %.3g %% after %v", what, 100*m.cfg.Until, m.cfg.Within))
 	}
 	if calls := m.cfg.BackToBack; err == nil && calls > 0 {
-		err = alternate(lanes, m.cfg.Count, progress(what+", back to back"), func(l *lane, _ int) error { return l.row(ctx, calls) })
+		err = alternate(lanes, m.cfg.Count, progress(what+", back to back"), func(l *lane, _ int) error { return l.row(ctx, calls, m.cfg.Callers) })
 	}
 	for _, l := range lanes {
 		if len(l.samples) > 0 {
@@ -263,6 +265,7 @@ type lane struct {
 	samples []time.Duration
 	rows    []time.Duration // of calls back to back
 	calls   int             // in each row
+	callers int             // that share them; 0 is 1
 }
 
 // alternate runs every lane in turn, rounds times: a drift of the machine's
@@ -302,23 +305,30 @@ func (l *lane) once(ctx context.Context, timed bool) error {
 	return nil
 }
 
-// row runs calls MSMs without a pause. One more before them is not timed: what
-// a backend still does after it is in the time of the row, as what it does
-// after the last is not. Answers are judged afterwards.
-func (l *lane) row(ctx context.Context, calls int) error {
+// row runs calls MSMs without a pause, one after the other by each of so many
+// callers. One more before them is not timed: what a backend still does after it is
+// in the time of the row, as what it does after the last is not. Answers are judged
+// afterwards.
+func (l *lane) row(ctx context.Context, calls, callers int) error {
 	runtime.GC()
 	answers := make([][]byte, 1+calls)
-	var start time.Time
-	for i := range answers {
-		if i == 1 {
-			start = time.Now()
-		}
-		var err error
-		if answers[i], _, err = l.input.msm(ctx); err != nil {
-			return err
-		}
+	var err error
+	if answers[0], _, err = l.input.msm(ctx); err != nil {
+		return err
 	}
-	l.rows, l.calls = append(l.rows, time.Since(start)), calls
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, callers))
+	start := time.Now()
+	for i := range calls {
+		group.Go(func() (err error) {
+			answers[1+i], _, err = l.input.msm(ctx)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	l.rows, l.calls, l.callers = append(l.rows, time.Since(start)), calls, callers
 	for _, a := range answers {
 		l.judge(a)
 	}
@@ -336,7 +346,7 @@ func (l *lane) result() Run {
 	r := l.run
 	r.setSamples(l.samples)
 	if len(l.rows) > 0 {
-		r.setRows(l.calls, l.rows)
+		r.setRows(l.calls, l.callers, l.rows)
 	}
 	if l.want != nil {
 		r.Oracle, r.Checked = Oracle, r.Wrong == 0

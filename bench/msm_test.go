@@ -238,17 +238,18 @@ func TestMSMProgress(t *testing.T) {
 
 func TestMSMRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(*Config){
-		"no backend":    func(c *Config) { c.Backends = nil },
-		"no curve":      func(c *Config) { c.Curves = nil },
-		"no size":       func(c *Config) { c.Sizes = nil },
-		"size 0":        func(c *Config) { c.Sizes = []int{0} },
-		"size 2^28 + 1": func(c *Config) { c.Sizes = []int{1<<28 + 1} },
-		"count 0":       func(c *Config) { c.Count = 0 },
-		"until -1":      func(c *Config) { c.Until = -1 },
-		"row of -1":     func(c *Config) { c.BackToBack = -1 },
-		"path":          func(c *Config) { c.Paths = []Path{"x"} },
-		"twice":         func(c *Config) { c.Backends = []string{"a", "a"} },
-		"no cache":      func(c *Config) { c.CacheDir = "" },
+		"no backend":        func(c *Config) { c.Backends = nil },
+		"no curve":          func(c *Config) { c.Curves = nil },
+		"no size":           func(c *Config) { c.Sizes = nil },
+		"size 0":            func(c *Config) { c.Sizes = []int{0} },
+		"size 2^28 + 1":     func(c *Config) { c.Sizes = []int{1<<28 + 1} },
+		"count 0":           func(c *Config) { c.Count = 0 },
+		"until -1":          func(c *Config) { c.Until = -1 },
+		"callers of no row": func(c *Config) { c.Callers = 2 },
+		"row of -1":         func(c *Config) { c.BackToBack = -1 },
+		"path":              func(c *Config) { c.Paths = []Path{"x"} },
+		"twice":             func(c *Config) { c.Backends = []string{"a", "a"} },
+		"no cache":          func(c *Config) { c.CacheDir = "" },
 	} {
 		cfg := config(t, &world{}, "cpu")
 		spoil(&cfg)

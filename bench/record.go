@@ -93,6 +93,7 @@ type Run struct {
 	Backend      string `json:"backend"`
 	Version      string `json:"backend_version"`
 	Device       string `json:"device"`
+	Devices      int    `json:"devices,omitempty"` // how many; 0 is not known
 	Distribution string `json:"distribution"`
 	Seed         uint64 `json:"seed"`
 	Path         Path   `json:"path"`
@@ -119,9 +120,11 @@ type Run struct {
 
 // BackToBack is the time that a call takes among many without a pause. What a
 // backend does after an answer, such as wiping what held scalars, delays the
-// next call and is in it. Times are milliseconds a call, a sample a row.
+// next call and is in it. Times are milliseconds a call, a sample a row: with
+// several callers the reciprocal of their throughput together.
 type BackToBack struct {
-	Calls   int       `json:"calls"` // in a row
+	Calls   int       `json:"calls"`             // in a row
+	Callers int       `json:"callers,omitempty"` // that shared them, where it is not one
 	Min     float64   `json:"min_ms"`
 	Median  float64   `json:"median_ms"`
 	Samples []float64 `json:"samples_ms"`
@@ -132,11 +135,12 @@ func (r *Run) setSamples(samples []time.Duration) {
 	r.Count, r.Min, r.Median, r.Samples, r.Spread = len(samples), millis(Min(samples)), millis(Median(samples)), allMillis(samples), Spread(samples)
 }
 
-// setRows fills in BackToBack from the times of rows of so many calls.
-func (r *Run) setRows(calls int, rows []time.Duration) {
+// setRows fills in BackToBack from the times of rows of so many calls, by so many
+// callers, 0 for one.
+func (r *Run) setRows(calls, callers int, rows []time.Duration) {
 	each := make([]time.Duration, len(rows))
 	for i, d := range rows {
 		each[i] = d / time.Duration(calls)
 	}
-	r.BackToBack = &BackToBack{calls, millis(Min(each)), millis(Median(each)), allMillis(each)}
+	r.BackToBack = &BackToBack{calls, callers, millis(Min(each)), millis(Median(each)), allMillis(each)}
 }

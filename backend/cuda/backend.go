@@ -12,6 +12,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/backend/cuda/msm"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/kernels"
 )
@@ -32,7 +33,11 @@ type Options struct {
 	// Log hears of cards that are left out, lost, and back; nil discards it.
 	Log *slog.Logger
 
-	retry time.Duration // before a lost card is tried again, for tests; 0 is leastPause
+	// For tests:
+	retry time.Duration // before a lost card is tried again; 0 is leastPause
+	rules rules         // of splitting jobs; zero is usual
+	// compute is what Compute of a card becomes.
+	compute func(of *msm.Computer) func(ctx context.Context, jobs []msm.Job) ([][]byte, error)
 }
 
 // Backend is the cards of a host, or some of them.
@@ -75,6 +80,9 @@ func Open(o Options) (*Backend, error) {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.rules == (rules{}) {
+		o.rules = usual
 	}
 	seats, err := openSeats(o)
 	if err != nil {

@@ -94,7 +94,7 @@ func (c *call) place(left []work) ([]*load, error) {
 		return nil, c.cause
 	}
 	seats, on := c.live()
-	known := cards{busy: c.inFlight > 1}
+	known := cards{rules: c.options.rules, busy: c.inFlight > 1}
 	for _, s := range seats {
 		known.load, known.speed = append(known.load, s.load), append(known.speed, s.speed)
 	}
@@ -192,7 +192,7 @@ func (c *call) on(ctx context.Context, l *load) (points [][]byte, err error) {
 		}
 		jobs[i] = msm.Job{Job: part, Source: sources[from], Bases: l.held[i].Bases, Number: w.job, First: from.from}
 	}
-	return l.card.msm.Compute(ctx, jobs)
+	return l.card.compute(ctx, jobs)
 }
 
 // scalars gives a part the range of a job's scalars that it uses.

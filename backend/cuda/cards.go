@@ -23,11 +23,12 @@ type card struct {
 	*device.Device
 	msm     *msm.Computer
 	vectors *vector.Computer
+	compute func(ctx context.Context, jobs []msm.Job) ([][]byte, error) // msm's
 	closed  chan struct{}
 }
 
-func openCard(ordinal int, memory int64) (*card, error) {
-	dev, err := device.Open(ordinal, device.Options{Memory: memory, Trace: o.Trace})
+func openCard(ordinal int, o Options) (*card, error) {
+	dev, err := device.Open(ordinal, device.Options{Memory: o.Memory, Trace: o.Trace})
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +36,11 @@ func openCard(ordinal int, memory int64) (*card, error) {
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
-	return &card{dev, computer, vector.New(dev, computer), make(chan struct{})}, nil
+	c := &card{Device: dev, msm: computer, vectors: vector.New(dev, computer), compute: computer.Compute, closed: make(chan struct{})}
+	if o.compute != nil {
+		c.compute = o.compute(computer)
+	}
+	return c, nil
 }
 
 func (c *card) close() error {
@@ -111,7 +116,7 @@ func openSeats(o Options) ([]*seat, error) {
 	var group errgroup.Group
 	for i, ordinal := range chosen {
 		group.Go(func() error {
-			c, err := openCard(ordinal, o.Memory)
+			c, err := openCard(ordinal, o)
 			errs[i] = err
 			info := there[ordinal]
 			seats[i] = &seat{ordinal: ordinal, card: c, threads: threadsNear(info.PCI),
@@ -248,18 +253,32 @@ func (b *Backend) heal(s *seat) {
 			wait.Stop()
 			return
 		}
-		// Alone: memory that the lost card registered is read by the others too.
-		if b.calls.Acquire(b.closing, everyCall) != nil {
+		err := b.alone(func() error { return b.reopen(s) })
+		if b.closing.Err() != nil {
 			return
 		}
-		err := b.reopen(s)
-		b.calls.Release(everyCall)
 		if err == nil {
 			b.options.Log.Info("a lost GPU is back", "ordinal", s.ordinal)
 			return
 		}
 		b.options.Log.Warn("a lost GPU does not come back yet", "ordinal", s.ordinal, "reason", err)
 	}
+}
+
+// mostWait is how long calls are held up until those in flight have ended: one that
+// waits for its scalars must not stop the others for long.
+const mostWait = 2 * time.Second
+
+// alone runs f while no call is in flight: memory that a lost card registered is read
+// by the others too.
+func (b *Backend) alone(f func() error) error {
+	ctx, cancel := context.WithTimeout(b.closing, mostWait)
+	defer cancel()
+	if err := b.calls.Acquire(ctx, everyCall); err != nil {
+		return fmt.Errorf("calls on the others do not end within %v: %w", mostWait, err)
+	}
+	defer b.calls.Release(everyCall)
+	return f()
 }
 
 // reopen opens a lost card again and gives it what the others have. No call is in
@@ -276,7 +295,7 @@ func (b *Backend) reopen(s *seat) error {
 		close(broken.closed)
 		broken.Driver().Reset()
 	}
-	c, err := openCard(s.ordinal, b.options.Memory)
+	c, err := openCard(s.ordinal, b.options)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ const sayWhy = "PIPPIN_SAY_WHY"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(sayWhy) != "" {
-		b, err := Open(Options{})
+		b, err := Open(Options{Devices: "0"})
 		if err == nil {
 			fmt.Println("opened", b.Info().Devices[0].Detail)
 		} else {
@@ -31,7 +31,11 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	cudatest.WithKernels()
+	if os.Getenv(noKernels) != "" {
+		os.Unsetenv("FAKECUDA_KERNELS") // the fake driver's own, which do nothing
+	} else {
+		cudatest.WithKernels()
+	}
 	os.Exit(m.Run())
 }
 
@@ -39,6 +43,9 @@ func TestMain(m *testing.M) {
 func fake(t testing.TB, o Options) *Backend {
 	t.Helper()
 	cudatest.OnFake(t)
+	if o.Devices == "" {
+		o.Devices = "0"
+	}
 	b, err := Open(o)
 	if err != nil {
 		t.Fatal(err)

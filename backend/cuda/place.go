@@ -37,6 +37,11 @@ const (
 	leastPart = 1 << 16
 )
 
+// rules are the sizes of jobs from which on they are split.
+type rules struct{ fixed, least int }
+
+var usual = rules{fixedPoints, leastPart}
+
 // span is a range of bases or of scalars, from and to below which.
 type span struct{ from, to int }
 
@@ -51,12 +56,15 @@ type task struct {
 	has   []span // by card: those that are there; empty for none
 }
 
-// cost is what n of the task's points take on a card of speed 1, in nanoseconds.
-func (t *task) cost(n int) float64 {
+// each is what a point of the task takes on a card of speed 1, in nanoseconds.
+func (t *task) each() float64 { return perPoint[t.curve][t.group-backend.G1] }
+
+// cost is what n of them take.
+func (r rules) cost(t *task, n int) float64 {
 	if n == 0 {
 		return 0
 	}
-	return perPoint[t.curve][t.group-backend.G1] * float64(n+fixedPoints)
+	return t.each() * float64(n+r.fixed)
 }
 
 // part is a part of a task on a card: the task's bases from, to below which,
@@ -69,6 +77,7 @@ type part struct {
 
 // cards is what placing knows of the cards that are there.
 type cards struct {
+	rules
 	load  []float64 // by card: what it has to do already, in nanoseconds
 	speed []float64 // by card: 1 is the fastest
 	busy  bool      // others have calls in flight
@@ -83,10 +92,10 @@ func place(tasks []task, c cards) (parts []part, missing []int) {
 	left := 0.0
 	for i := range tasks {
 		order[i] = i
-		left += tasks[i].cost(tasks[i].bases.count())
+		left += c.cost(&tasks[i], tasks[i].bases.count())
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(tasks[b].cost(tasks[b].bases.count()), tasks[a].cost(tasks[a].bases.count()))
+		return cmp.Compare(c.cost(&tasks[b], tasks[b].bases.count()), c.cost(&tasks[a], tasks[a].bases.count()))
 	})
 	for _, i := range order {
 		t := &tasks[i]
@@ -100,7 +109,7 @@ func place(tasks []task, c cards) (parts []part, missing []int) {
 		} else {
 			parts = append(parts, c.split(i, t, able, left)...)
 		}
-		left -= t.cost(t.bases.count())
+		left -= c.cost(t, t.bases.count())
 	}
 	return parts, missing
 }
@@ -114,15 +123,16 @@ func (c *cards) having(t *task) []int {
 			able = append(able, k)
 		}
 	}
+	all := c.cost(t, t.bases.count())
 	slices.SortStableFunc(able, func(a, b int) int {
-		return cmp.Compare(c.load[a]+t.cost(t.bases.count())/c.speed[a], c.load[b]+t.cost(t.bases.count())/c.speed[b])
+		return cmp.Compare(c.load[a]+all/c.speed[a], c.load[b]+all/c.speed[b])
 	})
 	return able
 }
 
 // add notes a part.
 func (c *cards) add(i int, t *task, card int, s span) part {
-	p := part{i, card, s, t.cost(s.count()) / c.speed[card]}
+	p := part{i, card, s, c.cost(t, s.count()) / c.speed[card]}
 	c.load[card] += p.cost
 	return p
 }
@@ -149,18 +159,18 @@ func (c *cards) cover(i int, t *task) (parts []part, ok bool) {
 // ends in time, or else on those with which it ends first. left is the cost of all
 // tasks from this one on.
 func (c *cards) split(i int, t *task, able []int, left float64) []part {
-	n, each := t.bases.count(), perPoint[t.curve][t.group-backend.G1]
+	n, each := t.bases.count(), t.each()
 	queued, speed := 0.0, 0.0
 	for k := range c.load {
 		queued += c.load[k] * c.speed[k]
 		speed += c.speed[k]
 	}
 	share := slack * (queued + left) / speed
-	most := min(len(able), max(1, n/leastPart))
+	most := min(len(able), max(1, n/c.least))
 	if c.busy {
-		most = min(most, 1+int(busyShare*float64(n)/fixedPoints))
+		most = min(most, 1+int(busyShare*float64(n)/float64(c.fixed)))
 	}
-	best, end := 1, c.load[able[0]]+t.cost(n)/c.speed[able[0]]
+	best, end := 1, c.load[able[0]]+c.cost(t, n)/c.speed[able[0]]
 	for k := 2; k <= most && end > share; k++ {
 		if e, ok := c.even(able[:k], each, n); ok && e < gain*end {
 			best, end = k, e
@@ -172,7 +182,7 @@ func (c *cards) split(i int, t *task, able []int, left float64) []part {
 	var parts []part
 	at := t.bases.from
 	for j, card := range able[:best] {
-		points := int((end-c.load[card])*c.speed[card]/each) - fixedPoints
+		points := int((end-c.load[card])*c.speed[card]/each) - c.fixed
 		to := min(at+max(points, 0), t.bases.to)
 		if j == best-1 {
 			to = t.bases.to
@@ -190,12 +200,12 @@ func (c *cards) split(i int, t *task, able []int, left float64) []part {
 func (c *cards) even(on []int, each float64, n int) (end float64, ok bool) {
 	points, speed := float64(n), 0.0
 	for _, k := range on {
-		points += fixedPoints + c.load[k]*c.speed[k]/each
+		points += float64(c.fixed) + c.load[k]*c.speed[k]/each
 		speed += c.speed[k]
 	}
 	end = each * points / speed
 	for _, k := range on {
-		if end < c.load[k]+each*(fixedPoints+leastPart)/c.speed[k] {
+		if end < c.load[k]+each*float64(c.fixed+c.least)/c.speed[k] {
 			return 0, false
 		}
 	}

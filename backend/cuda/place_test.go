@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func everywhere(n, cards int, group backend.Group) task {
 }
 
 func idle(n int) cards {
-	c := cards{load: make([]float64, n), speed: make([]float64, n)}
+	c := cards{rules: usual, load: make([]float64, n), speed: make([]float64, n)}
 	for k := range c.speed {
 		c.speed[k] = 1
 	}
@@ -67,13 +68,13 @@ func TestPlace(t *testing.T) {
 		// Groth16: A, B, K, Z in G1, and B in G2, which costs as much as three.
 		"Groth16 on two":                 {[]task{g1(m, 2), g1(m, 2), g1(m, 2), g1(m, 2), g2(m, 2)}, idle(2), "1:1048576 1:1048576 1:1048576 1:1048576 0:1048576"},
 		"five on two":                    {[]task{g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2)}, idle(2), "0:4194304 1:4194304 0:4194304 1:4194304 0:2097152+1:2097152"},
-		"to the idle one":                {[]task{g1(m, 2)}, cards{load: []float64{1e9, 0}, speed: []float64{1, 1}}, "1:1048576"},
-		"others wait: medium whole":      {[]task{g1(m, 4)}, cards{load: []float64{4e6, 0, 4e6, 4e6}, speed: []float64{1, 1, 1, 1}, busy: true}, "1:1048576"},
-		"others wait: a large one split": {[]task{g1(64*m, 2)}, cards{load: make([]float64, 2), speed: []float64{1, 1}, busy: true}, "0:33554432+1:33554432"},
+		"to the idle one":                {[]task{g1(m, 2)}, cards{rules: usual, load: []float64{1e9, 0}, speed: []float64{1, 1}}, "1:1048576"},
+		"others wait: medium whole":      {[]task{g1(m, 4)}, cards{rules: usual, load: []float64{4e6, 0, 4e6, 4e6}, speed: []float64{1, 1, 1, 1}, busy: true}, "1:1048576"},
+		"others wait: a large one split": {[]task{g1(64*m, 2)}, cards{rules: usual, load: make([]float64, 2), speed: []float64{1, 1}, busy: true}, "0:33554432+1:33554432"},
 		"where its bases are":            {[]task{only(m, 3, map[int]span{2: {0, m}})}, idle(3), "2:1048576"},
 		"bases in parts":                 {[]task{only(m, 3, map[int]span{0: {0, m / 2}, 2: {m / 2, m}})}, idle(3), "0:524288+2:524288"},
 		"parts that overlap":             {[]task{only(m, 2, map[int]span{0: {0, 3 * m / 4}, 1: {m / 2, m}})}, idle(2), "0:786432+1:262144"},
-		"a slow card gets less":          {[]task{g1(96*m, 2)}, cards{load: make([]float64, 2), speed: []float64{1, 0.5}}, "0:67283626+1:33379670"},
+		"a slow card gets less":          {[]task{g1(96*m, 2)}, cards{rules: usual, load: make([]float64, 2), speed: []float64{1, 0.5}}, "0:67283626+1:33379670"},
 	} {
 		parts, missing := place(c.tasks, c.cards)
 		if got := shape(len(c.tasks), parts); got != c.want || missing != nil {
@@ -154,5 +155,26 @@ func TestChoose(t *testing.T) {
 		if !slices.Equal(got, want) || (err == nil) != (want != nil) || err != nil && backend.FaultOf(err) != backend.FaultGone {
 			t.Errorf("%q: %v, %v; want %v", list, got, err, want)
 		}
+	}
+}
+
+// TestCommits: a commitment stays on the card that has its bases, with its offset
+// among those that are there, and is read elsewhere.
+func TestCommits(t *testing.T) {
+	commit := func(bases backend.BasesID, offset int) backend.Step {
+		return backend.Commit{Bases: bases, Offset: offset, Src: backend.Range{Space: 1, Count: 10}}
+	}
+	here := func(id backend.BasesID) span { return map[backend.BasesID]span{1: {0, 100}, 2: {50, 100}}[id] }
+	given := []backend.Step{commit(1, 90), commit(2, 60), commit(2, 45), commit(3, 0)}
+	steps, elsewhere := commits(given, here)
+	read := backend.Read{Src: backend.Range{Space: 1, Count: 10}}
+	if want := []backend.Step{commit(1, 90), commit(2, 10), read, read}; !reflect.DeepEqual(steps, want) {
+		t.Errorf("%+v, want %+v", steps, want)
+	}
+	if want := map[int]backend.Commit{2: given[2].(backend.Commit), 3: given[3].(backend.Commit)}; !reflect.DeepEqual(elsewhere, want) {
+		t.Errorf("elsewhere %+v, want %+v", elsewhere, want)
+	}
+	if given[1] != commit(2, 60) {
+		t.Error("the caller's steps have changed")
 	}
 }

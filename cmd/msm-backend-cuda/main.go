@@ -4,8 +4,11 @@
 //
 // Its environment:
 //
-//	PIPPIN_GPU_DEVICE   ordinal of the device, 0 when not set
-//	PIPPIN_GPU_MEMORY   device memory to use at most, such as 24GiB; all that is
+//	PIPPIN_GPU_DEVICES  the GPUs to use: numbers as the driver counts those that
+//	                    are visible (0, 1,3 or 0-3), or UUIDs as nvidia-smi -L
+//	                    writes them; all when not set. The backend names cuda:0,
+//	                    cuda:0-3 and cuda:GPU-UUID set it
+//	PIPPIN_GPU_MEMORY   memory to use at most of each, such as 24GiB; all that is
 //	                    free when not set
 //	PIPPIN_GPU_STAGES   1 has the stages of computations timed on the device, for
 //	                    metrics; it costs a little of each call. They are
@@ -29,11 +32,12 @@ import (
 
 func main() { telemetry.Serve(open) }
 
-func open(context.Context, *slog.Logger) (backend.Backend, error) {
+func open(_ context.Context, log *slog.Logger) (backend.Backend, error) {
 	o, err := options(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
+	o.Log = log
 	b, err := cuda.Open(o)
 	if err != nil {
 		return nil, err
@@ -42,10 +46,9 @@ func open(context.Context, *slog.Logger) (backend.Backend, error) {
 }
 
 func options(env func(string) string) (o cuda.Options, err error) {
-	if s := env("PIPPIN_GPU_DEVICE"); s != "" {
-		if o.Device, err = strconv.Atoi(s); err != nil || o.Device < 0 {
-			return o, fmt.Errorf("%w: PIPPIN_GPU_DEVICE=%q is not a device's number", backend.ErrUnavailable, s)
-		}
+	o.Devices = env("PIPPIN_GPU_DEVICES")
+	if err := cuda.CheckDevices(o.Devices); err != nil {
+		return o, fmt.Errorf("PIPPIN_GPU_DEVICES: %w", err)
 	}
 	if s := env("PIPPIN_GPU_MEMORY"); s != "" {
 		if o.Memory, err = cuda.ParseMemory(s); err != nil {

@@ -15,7 +15,7 @@ func TestOptions(t *testing.T) {
 		bad                    bool
 	}{
 		{want: cuda.Options{}},
-		{device: "1", memory: "24GiB", want: cuda.Options{Device: 1, Memory: 24 << 30}},
+		{device: "1,2", memory: "24GiB", want: cuda.Options{Devices: "1,2", Memory: 24 << 30}},
 		{memory: "512MiB", want: cuda.Options{Memory: 512 << 20}},
 		{device: "-1", bad: true},
 		{device: "gpu", bad: true},
@@ -24,12 +24,12 @@ func TestOptions(t *testing.T) {
 		{stages: "0"},
 		{stages: "yes", bad: true},
 	} {
-		env := map[string]string{"PIPPIN_GPU_DEVICE": c.device, "PIPPIN_GPU_MEMORY": c.memory, "PIPPIN_GPU_STAGES": c.stages}
+		env := map[string]string{"PIPPIN_GPU_DEVICES": c.device, "PIPPIN_GPU_MEMORY": c.memory, "PIPPIN_GPU_STAGES": c.stages}
 		got, err := options(func(k string) string { return env[k] })
 		if c.bad != errors.Is(err, backend.ErrUnavailable) || c.bad != (err != nil) {
 			t.Errorf("%v: error %v", env, err)
 		}
-		if !c.bad && (got.Device != c.want.Device || got.Memory != c.want.Memory || (got.Trace != nil) != (c.stages == "1")) {
+		if !c.bad && (got.Devices != c.want.Devices || got.Memory != c.want.Memory || (got.Trace != nil) != (c.stages == "1")) {
 			t.Errorf("%v: %+v, want %+v", env, got, c.want)
 		}
 	}

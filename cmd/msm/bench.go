@@ -21,18 +21,19 @@ import (
 type benchFlags struct {
 	sizes, curves, groups, backends, distributions, paths string
 
-	until  string
-	within time.Duration
-	count  int
-	rows   int
-	seed   uint64
-	check  bool
-	force  bool
-	format string
-	out    string
-	plot   string
-	cache  string
-	commit string
+	until   string
+	within  time.Duration
+	count   int
+	rows    int
+	callers int
+	seed    uint64
+	check   bool
+	force   bool
+	format  string
+	out     string
+	plot    string
+	cache   string
+	commit  string
 }
 
 func (a *app) benchCommand() *cobra.Command {
@@ -53,7 +54,7 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	flags.StringVar(&f.sizes, "size", "2^16", "points: 1000000, 2^20, 1<<20, 1Mi"+several)
 	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
 	flags.StringVar(&f.groups, "group", "g1", names(backend.Groups()))
-	flags.StringVar(&f.backends, "backend", "cpu", "cpu, reference, cuda, plugin:NAME, plugin:PATH"+several)
+	flags.StringVar(&f.backends, "backend", "cpu", "cpu, reference, cuda, cuda:0-1, plugin:NAME, plugin:PATH"+several)
 	flags.StringVar(&f.distributions, "distribution", "uniform", "scalars: "+names(fixtures.Distributions()))
 	flags.StringVar(&f.paths, "path", "copy", "where a plugin's scalars are: copy (a Go slice), arena (shared memory), both")
 	flags.IntVar(&f.count, "count", 5, "timed runs, after one to warm up")
@@ -61,6 +62,7 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	flags.DurationVar(&f.within, "within", time.Minute, "how long --until may go on for each input")
 	flags.IntVar(&f.rows, "back-to-back", 0, "also time that many runs in a row without a pause, --count times (20 when no number is given)")
 	flags.Lookup("back-to-back").NoOptDefVal = "20"
+	flags.IntVar(&f.callers, "callers", 0, "how many callers share the runs of --back-to-back, at the same time")
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses points and scalars")
 	flags.BoolVar(&f.check, "check", false, "compare every answer with the one known from discrete logarithms, and those with double-and-add")
 	flags.StringVar(&f.format, "format", "table", "table, json, gobench")
@@ -84,7 +86,7 @@ func (f *benchFlags) config() (c bench.Config, err error) {
 	if err := oneOf("format", f.format, "table", "json", "gobench"); err != nil {
 		return c, err
 	}
-	c.Count, c.BackToBack, c.Seed, c.Check, c.Within = f.count, f.rows, f.seed, f.check, f.within
+	c.Count, c.BackToBack, c.Callers, c.Seed, c.Check, c.Within = f.count, f.rows, f.callers, f.seed, f.check, f.within
 	if c.Until, err = parsePercent("until", f.until); err != nil {
 		return c, err
 	}

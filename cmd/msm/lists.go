@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -101,7 +102,7 @@ func completes[T any](c *cobra.Command, flag string, all []T, more ...string) {
 }
 
 // backendNames are those that need no folder.
-var backendNames = []string{"cpu", "reference", "cuda", "plugin:"}
+var backendNames = []string{"cpu", "reference", "cuda", "cuda:", "plugin:"}
 
 func parseCurves(s string) ([]backend.Curve, error) {
 	return parseList("curve", s, backend.Curves(), backend.ParseCurve)
@@ -117,8 +118,17 @@ func parseDistributions(s string) ([]fixtures.Distribution, error) {
 	return parseList("distribution", s, fixtures.Distributions(), fixtures.ParseDistribution)
 }
 
+// anotherGPU is what follows the name of a backend in a list and is none: a GPU
+// more, as in cuda:0,1.
+var anotherGPU = regexp.MustCompile(`(cuda:[^, ]+) *, *(\d+(-\d+)?|GPU-[0-9A-Fa-f-]+) *(,|$)`)
+
 func parseBackends(s string) ([]string, error) {
+	const comma = "\x00" // within a name
+	for anotherGPU.MatchString(s) {
+		s = anotherGPU.ReplaceAllString(s, "$1"+comma+"$2$4")
+	}
 	return parseList("backend", s, nil, func(s string) (string, error) {
+		s = strings.ReplaceAll(s, comma, ",")
 		if s == "" {
 			return "", fmt.Errorf("%w: an empty name", backend.ErrInvalidInput)
 		}
