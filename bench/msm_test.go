@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -117,9 +118,15 @@ func TestUntil(t *testing.T) {
 
 // TestBackToBack: rows of calls in turn after the rounds, one call more a row.
 func TestBackToBack(t *testing.T) {
+	for _, callers := range []int{0, 3} {
+		t.Run(fmt.Sprint(callers), func(t *testing.T) { backToBack(t, callers) })
+	}
+}
+
+func backToBack(t *testing.T, callers int) {
 	w := &world{}
 	cfg := config(t, w, "a", "wrong")
-	cfg.Count, cfg.BackToBack = 2, 3
+	cfg.Count, cfg.BackToBack, cfg.Callers = 2, 3, callers
 	runs, _, err := MSM(t.Context(), cfg)
 	if !errors.Is(err, ErrWrong) || len(runs) != 2 {
 		t.Fatalf("%d runs, error %v", len(runs), err)
@@ -130,7 +137,7 @@ func TestBackToBack(t *testing.T) {
 		t.Errorf("order %v\nwant  %v", got, want)
 	}
 	for _, r := range runs {
-		if b := r.BackToBack; r.Count != cfg.Count || b == nil || b.Calls != 3 || len(b.Samples) != 2 || b.Min <= 0 || b.Median < b.Min {
+		if b := r.BackToBack; r.Count != cfg.Count || b == nil || b.Calls != 3 || b.Callers != callers || r.Devices != 1 || len(b.Samples) != 2 || b.Min <= 0 || b.Median < b.Min {
 			t.Errorf("%+v, %+v", r, b)
 		}
 	}
