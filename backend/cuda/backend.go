@@ -33,10 +33,14 @@ type Options struct {
 	// Log hears of cards that are left out, lost, and back; nil discards it.
 	Log *slog.Logger
 
-	// For tests:
+	tests *hooks // nil but in tests
+}
+
+// hooks are what tests change.
+type hooks struct {
 	retry time.Duration // before a lost card is tried again; 0 is leastPause
-	rules rules         // of splitting jobs; zero is usual
-	// compute is what Compute of a card becomes.
+	rules rules         // of splitting jobs
+	// compute is what Compute of a card becomes; nil leaves it.
 	compute func(of *msm.Computer) func(ctx context.Context, jobs []msm.Job) ([][]byte, error)
 }
 
@@ -81,8 +85,8 @@ func Open(o Options) (*Backend, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.rules == (rules{}) {
-		o.rules = usual
+	if o.tests == nil {
+		o.tests = &hooks{rules: usual}
 	}
 	seats, err := openSeats(o)
 	if err != nil {

@@ -94,7 +94,7 @@ func (c *call) place(left []work) ([]*load, error) {
 		return nil, c.cause
 	}
 	seats, on := c.live()
-	known := cards{rules: c.options.rules, busy: c.inFlight > 1}
+	known := cards{rules: c.options.tests.rules, busy: c.inFlight > 1}
 	for _, s := range seats {
 		known.load, known.speed = append(known.load, s.load), append(known.speed, s.speed)
 	}

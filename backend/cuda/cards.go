@@ -37,8 +37,8 @@ func openCard(ordinal int, o Options) (*card, error) {
 		return nil, errors.Join(err, dev.Close())
 	}
 	c := &card{Device: dev, msm: computer, vectors: vector.New(dev, computer), compute: computer.Compute, closed: make(chan struct{})}
-	if o.compute != nil {
-		c.compute = o.compute(computer)
+	if o.tests.compute != nil {
+		c.compute = o.tests.compute(computer)
 	}
 	return c, nil
 }
@@ -246,7 +246,7 @@ func (b *Backend) heal(s *seat) {
 		tries := s.tries
 		s.tries++
 		b.mu.Unlock()
-		wait := time.NewTimer(b.options.pause(tries))
+		wait := time.NewTimer(b.options.tests.pause(tries))
 		select {
 		case <-wait.C:
 		case <-b.closing.Done():
@@ -337,9 +337,10 @@ func (b *Backend) copies(ctx context.Context, to *card) (map[*bases]*msm.Bases, 
 	return copies, cause
 }
 
-// pause is Options.retry as it grows.
-func (o *Options) pause(tries int) time.Duration {
-	least := o.retry
+// pause is how long a lost card is left alone before it is tried again: longer with
+// every time.
+func (h *hooks) pause(tries int) time.Duration {
+	least := h.retry
 	if least == 0 {
 		least = leastPause
 	}

@@ -184,7 +184,10 @@ func several(t testing.TB, o Options) *Backend {
 	fakecuda.Reset()
 	here := cpu.New(cpu.Options{})
 	t.Cleanup(func() { here.Close() })
-	o.compute = func(of *msm.Computer) func(context.Context, []msm.Job) ([][]byte, error) {
+	if o.tests == nil {
+		o.tests = &hooks{rules: usual}
+	}
+	o.tests.compute = func(of *msm.Computer) func(context.Context, []msm.Job) ([][]byte, error) {
 		return func(ctx context.Context, jobs []msm.Job) ([][]byte, error) {
 			answers, err := of.Compute(ctx, jobs)
 			if err != nil {
@@ -225,7 +228,7 @@ func several(t testing.TB, o Options) *Backend {
 
 // TestTwoCards has two cards share MSMs with the kernels.
 func TestTwoCards(t *testing.T) {
-	b := fake(t, Options{Devices: "0-1", rules: tiny})
+	b := fake(t, Options{Devices: "0-1", tests: &hooks{rules: tiny}})
 	defer b.Close()
 	l := withBases(t, b, 40)
 	if err := l.check(t.Context(), t, 0, false); err != nil {
@@ -245,7 +248,7 @@ func TestCards(t *testing.T) {
 		return
 	}
 	for n := 1; n <= 8; n++ {
-		b := several(t, Options{Devices: fmt.Sprintf("0-%d", n-1), rules: tiny})
+		b := several(t, Options{Devices: fmt.Sprintf("0-%d", n-1), tests: &hooks{rules: tiny}})
 		if got := len(b.Info().Devices); got != n {
 			t.Fatalf("%d devices, want %d", got, n)
 		}
@@ -271,7 +274,7 @@ func TestLostCard(t *testing.T) {
 		return
 	}
 	j := newJournal()
-	b := several(t, Options{Devices: "0-2", rules: tiny, retry: time.Millisecond, Log: j.log()})
+	b := several(t, Options{Devices: "0-2", tests: &hooks{rules: tiny, retry: time.Millisecond}, Log: j.log()})
 	l := withBases(t, b, 30)
 	for i, victims := range [][]int{{1}, {0, 2}} {
 		var rules []string
@@ -309,7 +312,7 @@ func TestLostWithWhatItHad(t *testing.T) {
 	if !quickly(t) {
 		return
 	}
-	b := several(t, Options{Devices: "0-1", rules: tiny})
+	b := several(t, Options{Devices: "0-1", tests: &hooks{rules: tiny}})
 	l := withBases(t, b, 20)
 	id, err := b.NewSpace(t.Context(), backend.BN254, 8)
 	if err != nil {
@@ -397,7 +400,7 @@ func TestCallers(t *testing.T) {
 		return
 	}
 	j := newJournal()
-	b := several(t, Options{Devices: "0-3", rules: tiny, retry: time.Millisecond, Log: j.log()})
+	b := several(t, Options{Devices: "0-3", tests: &hooks{rules: tiny, retry: time.Millisecond}, Log: j.log()})
 	l := withBases(t, b, 12)
 	cudatest.Fail(t, strings.Join([]string{"cuLaunchKernel#1@300=719", "cuMemcpyHtoDAsync#2@15=700", "cuEventSynchronize#3@20=214"}, ","))
 	var group sync.WaitGroup
