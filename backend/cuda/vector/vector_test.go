@@ -601,7 +601,7 @@ func TestCommit(t *testing.T) {
 			k.must(err)
 			points, err := p.Bytes(n)
 			k.must(err)
-			b, err := k.msm.Load(k.Context(), &backend.Bases{Curve: k.curve, Group: group, Count: n, Bytes: points})
+			b, err := k.msm.Load(k.Context(), &backend.Bases{Curve: k.curve, Group: group, Count: n, Bytes: points}, 0)
 			k.must(err)
 			id := backend.BasesID(g + 1)
 			k.bases[id] = b
