@@ -60,6 +60,7 @@ func (p *Numbers) Step(op backend.NumberOp, words, count int) {
 		s.A = p.any(words, count)
 		s.Dst = p.room(2*words, count)
 	case backend.NumGFAdd, backend.NumGFMul, backend.NumGFSqr, backend.NumGFInv:
+		words = min(words, backend.MaxDegree/32)
 		s.Degree = 32 * words
 		if less := p.Below(31); words < 9 { // the polynomials of others take time to find
 			s.Degree -= less
