@@ -34,8 +34,8 @@ import (
 )
 
 var (
-	proofs  = flag.Int("proofs", 60, "proofs in a row in the test of memory")
-	moments = flag.Int("moments", 25, "swaps and deaths of a backend in the test of them")
+	proofs  = flag.Int("proofs", 40, "proofs in a row in the test of memory")
+	moments = flag.Int("moments", 10, "swaps and deaths of a backend in the test of them")
 )
 
 // TestConcurrent proves different witnesses of one circuit at once. Both
