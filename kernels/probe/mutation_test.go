@@ -195,6 +195,10 @@ func (m mutant) survives(program string) bool {
 // declaration finds the functions of the headers.
 var declaration = regexp.MustCompile(`PIPPIN_HD (?:static |constexpr )*[\w:<>,+*& ]+?[ &*](\w+)\(`)
 
+// byKernels are headers whose functions have no operations here yet:
+// kernels/grid/number_test.go holds the kernels made of them against math/big.
+var byKernels = []string{"binary.cuh", "sampled.cuh"}
+
 // TestEveryFunctionHasAMutant reads the headers for functions.
 func TestEveryFunctionHasAMutant(t *testing.T) {
 	have := map[string]bool{}
@@ -208,6 +212,9 @@ func TestEveryFunctionHasAMutant(t *testing.T) {
 			t.Fatal(err)
 		}
 		file := filepath.Base(path)
+		if slices.Contains(byKernels, file) {
+			continue
+		}
 		// The host's twin of the instructions is tested through them.
 		source := regexp.MustCompile(`(?s)namespace twin \{.*?\}  // namespace twin`).ReplaceAllString(string(text), "")
 		for _, match := range declaration.FindAllStringSubmatch(source, -1) {
