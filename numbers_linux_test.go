@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/arith"
@@ -33,19 +32,7 @@ func residues(bits, count int) (a, m *arith.Numbers) {
 // TestKilledPluginUnderNumbers kills a plugin at random moments: each call is
 // repeated, and no answer is another one.
 func TestKilledPluginUnderNumbers(t *testing.T) {
-	if testing.Short() {
-		*kills = min(*kills, 10)
-	}
-	dir, err := pluginDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Restarts: 1000, Backoff: time.Millisecond})
-	e, err := msm.New(t.Context(), msm.Config{Open: open, Backend: *backendName, Fallback: "none", Restarts: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := toBeKilled(t)
 	a, m := residues(1024, 20)
 	c := arith.On(e, arith.Options{Memory: 6 * 3 * 128}) // parts of a few elements
 	want, err := c.ExpMod(t.Context(), a, a, m)

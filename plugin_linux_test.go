@@ -179,20 +179,7 @@ func input(t testing.TB, n int) ([]bn254.G1Affine, []fr.Element, bn254.G1Affine)
 // TestKilledPlugin kills the plugin at random moments of calls, in the copy,
 // in the computation and in between: every call must give the right answer.
 func TestKilledPlugin(t *testing.T) {
-	if testing.Short() {
-		*kills = min(*kills, 10)
-	}
-	dir, err := pluginDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The point is the repetition, so that restarts must not run out.
-	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Restarts: 1000, Backoff: time.Millisecond})
-	e, err := msm.New(t.Context(), msm.Config{Open: open, Backend: *backendName, Fallback: "none", Restarts: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := toBeKilled(t)
 	points, scalars, want := input(t, 1<<13)
 	bases, err := msm.BN254G1.Load(t.Context(), e, points)
 	if err != nil {
@@ -228,6 +215,26 @@ func TestKilledPlugin(t *testing.T) {
 		}
 	})
 	t.Logf("programs were begun %d times", times)
+}
+
+// toBeKilled is an engine for killing, on a plugin alone.
+func toBeKilled(t *testing.T) *msm.Engine {
+	t.Helper()
+	if testing.Short() {
+		*kills = min(*kills, 10)
+	}
+	dir, err := pluginDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The point is the repetition, so that restarts must not run out.
+	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Restarts: 1000, Backoff: time.Millisecond})
+	e, err := msm.New(t.Context(), msm.Config{Open: open, Backend: *backendName, Fallback: "none", Restarts: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
 }
 
 // killing calls f while the plugin is killed at random moments.

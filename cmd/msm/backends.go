@@ -106,11 +106,7 @@ func (a *app) states(ctx context.Context) ([]backendState, error) {
 		a.try(ctx, &s)
 		all = append(all, s)
 	}
-	discover := a.discover
-	if discover == nil {
-		discover = discoverPlugins
-	}
-	plugins := discover(a.pluginDirs, a.getenv("PATH"))
+	plugins := a.plugins()
 	for _, f := range plugins {
 		s := backendState{
 			BackendInfo: bench.BackendInfo{Name: "plugin:" + f.name},

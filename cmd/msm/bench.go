@@ -146,16 +146,13 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 	}
 	defer plot.close()
 
-	record := bench.Record[bench.Run]{Machine: bench.ThisMachine(f.commit)}
-	record.Runs, err = watched(ctx, a, func(progress bench.Progress, note func(string)) (runs []bench.Run, err error) {
+	record, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]bench.Run, []bench.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
-		runs, record.Machine.Backends, err = bench.MSM(ctx, cfg)
-		return runs, err
+		return bench.MSM(ctx, cfg)
 	})
 	if len(record.Runs) == 0 {
 		return err
 	}
-	record.Cut = bench.CutBy(ctx, err)
 	return errors.Join(err, a.report(record, f, out, plot))
 }
 
@@ -182,13 +179,17 @@ func (a *app) report(r bench.Record[bench.Run], f benchFlags, out, plot *outputF
 	return err
 }
 
+// memory is the bytes that are available.
+func (a *app) memory() (uint64, bool) {
+	if a.available != nil {
+		return a.available()
+	}
+	return bench.AvailableMemory()
+}
+
 // checkMemory refuses what does not fit, unless forced.
 func (a *app) checkMemory(cfg *bench.Config, force bool) error {
-	available := a.available
-	if available == nil {
-		available = bench.AvailableMemory
-	}
-	have, known := available()
+	have, known := a.memory()
 	if !known {
 		return nil
 	}

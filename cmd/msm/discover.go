@@ -2,6 +2,15 @@ package main
 
 import "github.com/pippin-zk/pippin/plugin"
 
+// plugins are those that discoverPlugins finds for this command.
+func (a *app) plugins() []found {
+	discover := discoverPlugins
+	if a.discover != nil {
+		discover = a.discover
+	}
+	return discover(a.pluginDirs, a.getenv("PATH"))
+}
+
 // discoverPlugins lists the plugins in dirs, in this program's own folder and
 // in path, a list as in the variable PATH. The first of a name that may be
 // started hides the others.

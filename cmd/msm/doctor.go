@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/bench"
 	"github.com/pippin-zk/pippin/internal/build"
 	"github.com/pippin-zk/pippin/internal/doctor"
 	"github.com/pippin-zk/pippin/kernels"
@@ -114,11 +113,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 func (a *app) world(ctx context.Context, asked []string, tried []backend.CurveGroup) *doctor.World {
 	w := &doctor.World{Asked: asked, Program: versionText(), Build: build.This(), Kernels: kernels.Digest(), Temp: doctor.Folder{Path: os.TempDir()}}
 	w.System, w.NVIDIA = doctor.Look(a.getenv)
-	available := a.available
-	if available == nil {
-		available = bench.AvailableMemory
-	}
-	memory, known := available()
+	memory, known := a.memory()
 	w.System.Available, w.System.Unknown = memory, !known
 	arena, err := shm.NewArena(shm.PageSize)
 	if w.System.Shared = err; err == nil {
@@ -130,11 +125,7 @@ func (a *app) world(ctx context.Context, asked []string, tried []backend.CurveGr
 	} else {
 		w.Cache = doctor.LookAt(dir)
 	}
-	discover := a.discover
-	if discover == nil {
-		discover = discoverPlugins
-	}
-	for _, f := range discover(a.pluginDirs, a.getenv("PATH")) {
+	for _, f := range a.plugins() {
 		w.Plugins = append(w.Plugins, doctor.Plugin{Name: f.name, Path: f.path, Checksum: f.checksum, Verified: f.verified, HiddenBy: f.hiddenBy, Problem: f.problem})
 	}
 	names := asked

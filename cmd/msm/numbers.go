@@ -80,22 +80,15 @@ func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
 		return err
 	}
 	defer out.close()
-	record := bench.Record[bench.NumberRun]{Machine: bench.ThisMachine(f.commit)}
-	record.Runs, err = watched(ctx, a, func(progress bench.Progress, note func(string)) (runs []bench.NumberRun, err error) {
+	record, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]bench.NumberRun, []bench.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
-		runs, record.Machine.Backends, err = bench.Numbers(ctx, cfg)
-		return runs, err
+		return bench.Numbers(ctx, cfg)
 	})
 	if len(record.Runs) == 0 {
 		return err
 	}
-	record.Cut = bench.CutBy(ctx, err)
 	table := func(w io.Writer) error { return bench.WriteNumbersTable(w, width(w), record) }
-	format := table
-	if f.format == "json" {
-		format = record.WriteJSON
-	}
-	return errors.Join(err, a.deliver(out, table, format))
+	return errors.Join(err, a.deliver(out, table, tableOr(f.format, table, record.WriteJSON)))
 }
 
 func (a *app) verifyNumbersCommand() *cobra.Command {
@@ -138,12 +131,5 @@ func (a *app) verifyNumbers(ctx context.Context, f numbersFlags) error {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.VerifyNumbers(ctx, cfg)
 	})
-	if len(results) == 0 {
-		return err
-	}
-	write := writeVerified
-	if f.format == "json" {
-		write = func(w io.Writer, r []bench.Verified) error { return writeJSON(w, r) }
-	}
-	return errors.Join(err, write(a.stdout, results))
+	return errors.Join(err, a.deliverVerified(f.format, results))
 }

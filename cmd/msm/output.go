@@ -164,6 +164,14 @@ func (a *app) deliver(out *outputFile, table, format func(io.Writer) error) erro
 	return errors.Join(table(a.stdout), out.write(format))
 }
 
+// tableOr is the writer of the format, json or table.
+func tableOr(format string, table, json func(io.Writer) error) func(io.Writer) error {
+	if format == "json" {
+		return json
+	}
+	return table
+}
+
 // width is the characters in a line of a terminal, 0 where w is none.
 func width(w io.Writer) int {
 	f, ok := w.(*os.File)

@@ -121,6 +121,17 @@ func watched[R any](ctx context.Context, a *app, do func(bench.Progress, func(no
 	return results, err
 }
 
+// measured is the record of what do measures on this machine, with do's error.
+func measured[R any](ctx context.Context, a *app, commit string, do func(bench.Progress, func(note string)) ([]R, []bench.BackendInfo, error)) (r bench.Record[R], err error) {
+	r.Machine = bench.ThisMachine(commit)
+	r.Runs, err = watched(ctx, a, func(progress bench.Progress, note func(string)) (runs []R, err error) {
+		runs, r.Machine.Backends, err = do(progress, note)
+		return runs, err
+	})
+	r.Cut = bench.CutBy(ctx, err)
+	return r, err
+}
+
 // doing is the stage that was set last.
 func (p *progressBar) doing() string {
 	if p == nil {

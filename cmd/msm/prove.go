@@ -106,20 +106,13 @@ func (a *app) prove(ctx context.Context, f proveFlags) error {
 	defer out.close()
 	logger.Disable() // gnark's, which writes to stdout
 
-	record := bench.Record[bench.ProveRun]{Machine: bench.ThisMachine(f.commit)}
-	record.Runs, err = watched(ctx, a, func(progress bench.Progress, note func(string)) (runs []bench.ProveRun, err error) {
+	record, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]bench.ProveRun, []bench.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
-		runs, record.Machine.Backends, err = bench.Prove(ctx, cfg)
-		return runs, err
+		return bench.Prove(ctx, cfg)
 	})
 	if len(record.Runs) == 0 {
 		return err
 	}
-	record.Cut = bench.CutBy(ctx, err)
 	table := func(w io.Writer) error { return bench.WriteProveTable(w, width(w), record) }
-	format := table
-	if f.format == "json" {
-		format = record.WriteJSON
-	}
-	return errors.Join(err, a.deliver(out, table, format))
+	return errors.Join(err, a.deliver(out, table, tableOr(f.format, table, record.WriteJSON)))
 }

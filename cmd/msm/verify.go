@@ -76,14 +76,16 @@ func (a *app) verify(ctx context.Context, f verifyFlags) error {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Verify(ctx, cfg)
 	})
+	return errors.Join(err, a.deliverVerified(f.format, results))
+}
+
+// deliverVerified writes results, if there are any.
+func (a *app) deliverVerified(format string, results []bench.Verified) error {
 	if len(results) == 0 {
-		return err
+		return nil
 	}
-	write := writeVerified
-	if f.format == "json" {
-		write = func(w io.Writer, r []bench.Verified) error { return writeJSON(w, r) }
-	}
-	return errors.Join(err, write(a.stdout, results))
+	table := func(w io.Writer) error { return writeVerified(w, results) }
+	return tableOr(format, table, func(w io.Writer) error { return writeJSON(w, results) })(a.stdout)
 }
 
 // writeVerified is a line for each kind of cases, and what failed below.
