@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -115,10 +116,16 @@ func TestArenaIsShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Both mappings: private to nobody, left out of core dumps, and the
-	// attached one read-only.
+	// Both mappings of this arena (one of another test may still be on its way
+	// out): private to nobody, left out of core dumps, and the attached one
+	// read-only.
+	var st unix.Stat_t
+	if err := unix.Fstat(int(a.File().Fd()), &st); err != nil {
+		t.Fatal(err)
+	}
 	var flags []string
-	for _, part := range strings.Split(string(maps), "memfd:pippin-arena")[1:] {
+	mapped := regexp.MustCompile(fmt.Sprintf(" %d +/memfd:pippin-arena", st.Ino))
+	for _, part := range mapped.Split(string(maps), -1)[1:] {
 		_, rest, _ := strings.Cut(part, "VmFlags:")
 		line, _, _ := strings.Cut(rest, "\n")
 		flags = append(flags, line+" ")
