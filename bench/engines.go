@@ -21,13 +21,14 @@ type engine struct {
 	shared bool // has memory of its own for scalars
 }
 
-func openEngine(ctx context.Context, open msm.Opener, name string) (*engine, error) {
+func openEngine(ctx context.Context, open msm.Opener, name string, observer msm.Observer) (*engine, error) {
 	e := &engine{name: name}
 	var err error
 	e.Engine, err = msm.New(ctx, msm.Config{
 		Backend:  name,
 		Fallback: msm.NoFallback,
 		Restarts: -1,
+		Observer: observer,
 		Open: func(ctx context.Context, name string) (backend.Backend, error) {
 			b, err := open(ctx, name)
 			if err == nil {
@@ -45,11 +46,12 @@ func openEngine(ctx context.Context, open msm.Opener, name string) (*engine, err
 }
 
 // openEngines opens all or none. note, when it is not nil, hears of plugins that
-// were built from another commit.
-func openEngines(ctx context.Context, open msm.Opener, names []string, note func(string)) (engines, error) {
+// were built from another commit; an engine tells the observer of its name, if any,
+// of its phases.
+func openEngines(ctx context.Context, open msm.Opener, names []string, note func(string), observers map[string]msm.Observer) (engines, error) {
 	var all engines
 	for _, name := range names {
-		e, err := openEngine(ctx, open, name)
+		e, err := openEngine(ctx, open, name, observers[name])
 		if err != nil {
 			return nil, errors.Join(err, all.close())
 		}

@@ -25,7 +25,7 @@ func MSM(ctx context.Context, cfg Config) (_ []Run, _ []BackendInfo, err error) 
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
-	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note)
+	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,7 +113,7 @@ const oraclePoints = 64
 // checkOracle compares the oracle with double-and-add, on the first points in
 // the file and scalars of every distribution.
 func checkOracle(ctx context.Context, cfg Config, in *inputs) (err error) {
-	e, err := openEngine(ctx, cfg.Open, "reference")
+	e, err := openEngine(ctx, cfg.Open, "reference", nil)
 	if err != nil {
 		return err
 	}

@@ -208,7 +208,7 @@ func Numbers(ctx context.Context, cfg NumbersConfig) (runs []NumberRun, infos []
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
-	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note)
+	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note, nil)
 	if err != nil {
 		return nil, nil, err
 	}

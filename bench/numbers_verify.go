@@ -31,7 +31,7 @@ func VerifyNumbers(ctx context.Context, cfg VerifyNumbersConfig) (results []Veri
 	if cfg.Open == nil || len(cfg.Backends) == 0 || len(cfg.Ops) == 0 || cfg.Cases < 0 {
 		return nil, fmt.Errorf("%w: nothing to verify: backends and operations must be given", backend.ErrInvalidInput)
 	}
-	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note)
+	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -165,6 +165,9 @@ type ProveRun struct {
 
 	// Solve is the median of solving alone, the same code in both provers.
 	Solve float64 `json:"solve_ms"`
+	// AfterSolve is the median over the proofs of the time from the solver's end to
+	// the proof.
+	AfterSolve float64 `json:"after_solve_ms,omitempty"`
 	// MSM is the median over the proofs of the time with an MSM or a program over
 	// vectors on the backend.
 	MSM float64 `json:"msm_ms"`
@@ -206,11 +209,14 @@ func Prove(ctx context.Context, cfg ProveConfig) (_ []ProveRun, _ []BackendInfo,
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
-	meters := map[string]*meter{}
-	all, err := openEngines(ctx, func(ctx context.Context, name string) (backend.Backend, error) {
+	meters, observers := map[string]*meter{}, map[string]msm.Observer{}
+	for _, name := range cfg.Backends {
 		meters[name] = &meter{}
+		observers[name] = meters[name]
+	}
+	all, err := openEngines(ctx, func(ctx context.Context, name string) (backend.Backend, error) {
 		return meters[name].open(ctx, cfg.Open, name)
-	}, cfg.Backends, cfg.Note)
+	}, cfg.Backends, cfg.Note, observers)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -259,6 +265,7 @@ type contender struct {
 	load    time.Duration
 	samples []time.Duration
 	msm     []time.Duration
+	after   []time.Duration // the solver's end
 	// perProof is the time of a stream divided by its proofs.
 	perProof time.Duration
 	refused  int
@@ -353,7 +360,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 	// An interrupted round is nobody's: medians are over the same rounds.
 	whole := len(slices.MinFunc(all, func(a, b *contender) int { return len(a.samples) - len(b.samples) }).samples)
 	for _, c := range all {
-		c.samples, c.msm = c.samples[:whole], c.msm[:whole]
+		c.samples, c.msm, c.after = c.samples[:whole], c.msm[:whole], c.after[:whole]
 	}
 	solve, fft = solve[:whole], fft[:whole]
 	var runs []ProveRun
@@ -380,7 +387,8 @@ func (c *contender) once(timed bool, k keys, public witness.Witness) error {
 	c.meter.take()
 	start := time.Now()
 	proof, err := c.prove()
-	took := time.Since(start)
+	end := time.Now()
+	took := end.Sub(start)
 	busy := c.meter.take()
 	if err != nil {
 		if c.engine == nil {
@@ -392,7 +400,7 @@ func (c *contender) once(timed bool, k keys, public witness.Witness) error {
 		c.refused++
 	}
 	if timed {
-		c.samples, c.msm = append(c.samples, took), append(c.msm, busy)
+		c.samples, c.msm, c.after = append(c.samples, took), append(c.msm, busy), append(c.after, c.meter.afterSolve(end))
 	}
 	return nil
 }
@@ -426,7 +434,7 @@ func (c *contender) result(gnark *contender, solve, fft time.Duration) ProveRun 
 		Backend: c.name, Version: c.info.Version, Device: c.device(), Merge: c.merge,
 		Count: len(c.samples), Min: millis(Min(c.samples)), Median: millis(Median(c.samples)), Samples: allMillis(c.samples), Spread: Spread(c.samples),
 		Stock: millis(Median(gnark.samples)), StockMin: millis(Min(gnark.samples)), StockSamples: allMillis(gnark.samples),
-		Solve: millis(solve), MSM: millis(Median(c.msm)), FFT: millis(fft), LoadKey: millis(c.load),
+		Solve: millis(solve), AfterSolve: millis(Median(c.after)), MSM: millis(Median(c.msm)), FFT: millis(fft), LoadKey: millis(c.load),
 		Verified: c.refused == 0 && gnark.refused == 0, Refused: c.refused, StockRefused: gnark.refused,
 	}
 	r.Speedup = r.Stock / r.Median

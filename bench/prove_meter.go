@@ -10,12 +10,25 @@ import (
 )
 
 // meter adds up the time during which at least one MSM call is running on a
-// backend. A nil meter is always at zero.
+// backend, and knows when the last solver ended: it is the engine's observer too.
+// A nil meter is always at zero.
 type meter struct {
 	mu     sync.Mutex
 	active int
 	since  time.Time // when active left zero
 	busy   time.Duration
+	solved time.Time
+}
+
+// Begin tells when a solver ends.
+func (m *meter) Begin(ctx context.Context, p msm.Phase) (context.Context, func(error)) {
+	return ctx, func(error) {
+		if p.Kind == msm.PhaseSolve {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.solved = time.Now()
+		}
+	}
 }
 
 func (m *meter) begin() {
@@ -45,6 +58,16 @@ func (m *meter) take() time.Duration {
 	busy := m.busy
 	m.busy = 0
 	return busy
+}
+
+// afterSolve is from the last solver's end to t.
+func (m *meter) afterSolve(t time.Time) time.Duration {
+	if m == nil {
+		return 0
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return t.Sub(m.solved)
 }
 
 // open opens what open does, with the meter in front of MSMs and programs.

@@ -48,7 +48,7 @@ func TestProve(t *testing.T) {
 		if !r.Verified || r.Refused != 0 || r.Count != 2 || len(r.Samples) != 2 || len(r.StockSamples) != 2 {
 			t.Errorf("run %d: %+v", i, r)
 		}
-		if r.MSM <= 0 || r.MSM >= slices.Max(r.Samples) || r.FFT <= 0 || r.Solve <= 0 || r.LoadKey <= 0 || r.Speedup <= 0 {
+		if r.MSM <= 0 || r.MSM >= slices.Max(r.Samples) || r.FFT <= 0 || r.Solve <= 0 || r.AfterSolve <= 0 || r.AfterSolve >= slices.Max(r.Samples) || r.LoadKey <= 0 || r.Speedup <= 0 {
 			t.Errorf("run %d: the split %+v", i, r)
 		}
 		if r.Min > r.Median || r.StockMin > r.Stock || r.Version == "" || r.Device == "" {
@@ -77,7 +77,7 @@ func TestProvePLONK(t *testing.T) {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	r := runs[0]
-	if r.Op != PLONK || r.Merge != "" || !r.Verified || r.FFT != 0 || r.MSM <= 0 || r.MSM >= r.Samples[0] || r.Solve <= 0 || r.LoadKey <= 0 || r.Speedup <= 0 {
+	if r.Op != PLONK || r.Merge != "" || !r.Verified || r.FFT != 0 || r.MSM <= 0 || r.MSM >= r.Samples[0] || r.Solve <= 0 || r.AfterSolve <= 0 || r.AfterSolve >= r.Samples[0] || r.LoadKey <= 0 || r.Speedup <= 0 {
 		t.Errorf("%+v", r)
 	}
 	if r := runs[1]; r.Verified || r.Refused != 2 || r.StockRefused != 0 {

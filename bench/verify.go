@@ -74,12 +74,12 @@ func Verify(ctx context.Context, cfg VerifyConfig) (_ []Verified, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note)
+	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, all.close()) }()
-	ref, err := openEngine(ctx, cfg.Open, "reference")
+	ref, err := openEngine(ctx, cfg.Open, "reference", nil)
 	if err != nil {
 		return nil, err
 	}
