@@ -21,6 +21,9 @@ type DeviceUsage struct {
 	Busy   time.Duration // that it belonged to calls, those that still run included
 	Waited time.Duration // that calls waited for it, added up
 	Calls  uint64        // that have had it
+	// Energy is in millijoules, what the device has used for whatever and whoever
+	// since its driver was loaded: a difference means something. 0 is not known.
+	Energy uint64
 }
 
 // StageUsage is the time on devices of one stage of computations.

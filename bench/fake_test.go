@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
@@ -14,7 +15,7 @@ import (
 // writes down which one computes when. The names are what tests open; any
 // other name is the plain CPU backend.
 //
-//	arena     has shared memory
+//	arena     has shared memory, and a device that uses 2 J more at each Ping
 //	wrong     changes every answer of more than two points, and of programs
 //	broken    fails every MSM with points, and programs
 //	bn254     has one curve only
@@ -41,7 +42,7 @@ func (w *world) opener(_ context.Context, name string) (backend.Backend, error) 
 	}
 	w.open++
 	if name == "arena" {
-		return &fakeArena{f}, nil
+		return &fakeArena{fake: f}, nil
 	}
 	return f, nil
 }
@@ -125,7 +126,19 @@ func (f *fake) Close() error {
 	return f.Backend.Close()
 }
 
-type fakeArena struct{ *fake }
+type fakeArena struct {
+	*fake
+	energy atomic.Uint64
+}
+
+func (f *fakeArena) Ping(ctx context.Context) error {
+	f.energy.Add(2000)
+	return f.fake.Ping(ctx)
+}
+
+func (f *fakeArena) Usage() backend.Usage {
+	return backend.Usage{Devices: []backend.DeviceUsage{{Energy: f.energy.Load()}}}
+}
 
 func (f *fakeArena) Alloc(_ context.Context, size int) (backend.Buffer, error) {
 	f.w.mu.Lock()

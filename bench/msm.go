@@ -211,7 +211,7 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 			if err != nil {
 				return fmt.Errorf("backend %s: %w", e.name, err)
 			}
-			lanes = append(lanes, &lane{input: s, want: want, run: Run{
+			lanes = append(lanes, &lane{input: s, want: want, energy: e.energy, run: Run{
 				Op: "msm", Curve: in.curve.String(), Group: in.points.Key().Group.String(), N: n, Bases: in.digest.String(),
 				Backend: e.name, Version: e.info.Version, Device: e.device(), Devices: len(e.info.Devices),
 				Distribution: d.String(), Seed: m.cfg.Seed, Path: p, Measure: measureOf(e),
@@ -266,6 +266,8 @@ type lane struct {
 	rows    []time.Duration // of calls back to back
 	calls   int             // in each row
 	callers int             // that share them; 0 is 1
+	energy  func(context.Context) uint64
+	joules  []float64 // of rows of which it is known
 }
 
 // alternate runs every lane in turn, rounds times: a drift of the machine's
@@ -316,12 +318,13 @@ func (l *lane) row(ctx context.Context, calls, callers int) error {
 	if answers[0], _, err = l.input.msm(ctx); err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	before := l.energy(ctx)
+	group, calling := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, callers))
 	start := time.Now()
 	for i := range calls {
 		group.Go(func() (err error) {
-			answers[1+i], _, err = l.input.msm(ctx)
+			answers[1+i], _, err = l.input.msm(calling)
 			return err
 		})
 	}
@@ -329,6 +332,9 @@ func (l *lane) row(ctx context.Context, calls, callers int) error {
 		return err
 	}
 	l.rows, l.calls, l.callers = append(l.rows, time.Since(start)), calls, callers
+	if after := l.energy(ctx); before > 0 && after >= before {
+		l.joules = append(l.joules, float64(after-before)/1e3)
+	}
 	for _, a := range answers {
 		l.judge(a)
 	}
@@ -346,7 +352,7 @@ func (l *lane) result() Run {
 	r := l.run
 	r.setSamples(l.samples)
 	if len(l.rows) > 0 {
-		r.setRows(l.calls, l.callers, l.rows)
+		r.setRows(l.calls, l.callers, l.rows, l.joules)
 	}
 	if l.want != nil {
 		r.Oracle, r.Checked = Oracle, r.Wrong == 0

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -143,6 +144,28 @@ func backToBack(t *testing.T, callers int) {
 	}
 	if all := 1 + cfg.Count + cfg.Count*(1+cfg.BackToBack); runs[0].Wrong != 0 || runs[1].Wrong != all {
 		t.Errorf("%d and %d wrong answers, want 0 and %d", runs[0].Wrong, runs[1].Wrong, all)
+	}
+}
+
+// TestEnergy: that of rows, divided by their calls, where the backend knows.
+func TestEnergy(t *testing.T) {
+	w := &world{}
+	cfg := config(t, w, "arena", "a")
+	cfg.Count, cfg.BackToBack, cfg.Paths = 3, 4, []Path{Arena}
+	runs, _, err := MSM(t.Context(), cfg)
+	if err != nil || len(runs) != 2 {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	// The engine may ping too, which adds to a row's 2 J.
+	if e := runs[0].BackToBack.Energy; e < 0.5 || e > 5 {
+		t.Errorf("%g J a call", e)
+	}
+	if e := runs[1].BackToBack.Energy; e != 0 {
+		t.Errorf("%g J of a backend that does not count", e)
+	}
+	var text bytes.Buffer
+	if err := WriteTable(&text, 0, Record[Run]{Machine: ThisMachine(""), Runs: runs}); err != nil || !strings.Contains(text.String(), "J a call") {
+		t.Errorf("%v\n%s", err, &text)
 	}
 }
 

@@ -128,6 +128,9 @@ type BackToBack struct {
 	Min     float64   `json:"min_ms"`
 	Median  float64   `json:"median_ms"`
 	Samples []float64 `json:"samples_ms"`
+	// Energy is the mean, in joules, of what the backend's devices used for a call
+	// back to back, whatever else they did meanwhile; 0 is not known.
+	Energy float64 `json:"joules,omitempty"`
 }
 
 // setSamples fills in everything that follows from the samples.
@@ -136,11 +139,16 @@ func (r *Run) setSamples(samples []time.Duration) {
 }
 
 // setRows fills in BackToBack from the times of rows of so many calls, by so many
-// callers, 0 for one.
-func (r *Run) setRows(calls, callers int, rows []time.Duration) {
+// callers, 0 for one, and the joules of those
+// rows of which they are known.
+func (r *Run) setRows(calls, callers int, rows []time.Duration, joules []float64) {
 	each := make([]time.Duration, len(rows))
 	for i, d := range rows {
 		each[i] = d / time.Duration(calls)
 	}
-	r.BackToBack = &BackToBack{calls, callers, millis(Min(each)), millis(Median(each)), allMillis(each)}
+	energy := 0.0
+	for _, j := range joules {
+		energy += j / float64(calls*len(joules))
+	}
+	r.BackToBack = &BackToBack{calls, callers, millis(Min(each)), millis(Median(each)), allMillis(each), energy}
 }

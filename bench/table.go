@@ -45,6 +45,14 @@ func WriteTable(w io.Writer, width int, r Record[Run]) error {
 			return formatMillis(r.BackToBack.Median)
 		})
 	}
+	if slices.ContainsFunc(runs, func(r Run) bool { return r.BackToBack != nil && r.BackToBack.Energy > 0 }) {
+		add("J a call", func(r Run) string {
+			if r.BackToBack == nil || r.BackToBack.Energy == 0 {
+				return "-"
+			}
+			return fmt.Sprintf("%.3g", r.BackToBack.Energy)
+		})
+	}
 	if len(base) < len(runs) {
 		add("against first", func(r Run) string { return against(r, base[keyOf(r)]) })
 	}
@@ -69,7 +77,7 @@ func legend(runs []Run, inRows bool) string {
 		s += "\nOf plugins they include the way to the plugin's process and back."
 	}
 	if inRows {
-		s += "\nBack to back: a call among many without a pause, so that what follows an answer, such as wiping, is in it."
+		s += "\nBack to back: a call among many without a pause, so that what follows an answer, such as wiping, is in it; its energy is all that the devices used meanwhile."
 	}
 	if checked {
 		s += "\nChecked: every answer equals the one computed from the bases' " + Oracle + "."

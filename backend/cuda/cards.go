@@ -83,6 +83,7 @@ func (u *usage) add(c *card) {
 	u.device.Busy += device.Busy
 	u.device.Waited += device.Waited
 	u.device.Calls += device.Calls
+	u.device.Energy = device.Energy // the card's own counter
 	u.stages = addStages(u.stages, stages)
 }
 

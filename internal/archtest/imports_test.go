@@ -44,7 +44,8 @@ var table = map[string]rule{
 	"backend/backendtest": {never: []string{cu, goPlugin}},
 	"backend/cpu":         {inside: []string{"backend", "backend/backendutil", "internal/layout", "internal/gf2"}, never: []string{cu, goPlugin}},
 	"backend/cuda":        {inside: []string{"backend", "backend/backendutil", "kernels/...", "backend/cuda/...", "internal/layout"}, never: []string{goPlugin}},
-	"backend/cuda/device": {inside: []string{"backend", "backend/backendutil", "kernels/...", "backend/cuda/driver/...", "backend/cuda/internal/..."}, never: []string{goPlugin, gnarkCrypto}},
+	"backend/cuda/device": {inside: []string{"backend", "backend/backendutil", "kernels/...", "backend/cuda/driver/...", "backend/cuda/nvml", "backend/cuda/internal/..."}, never: []string{goPlugin, gnarkCrypto}},
+	"backend/cuda/nvml":   {never: []string{goPlugin, gnarkCrypto}},
 	"backend/cuda/driver": {inside: []string{"backend", "backend/cuda/driver/..."}, never: []string{goPlugin, gnarkCrypto}},
 	"plugin":              {inside: []string{"backend", "backend/backendutil", "internal/build", "plugin/..."}, never: []string{gnarkCrypto, cu}},
 	"engine":              {inside: []string{"backend", "backend/backendutil"}, outside: []string{backoff}, never: []string{cu, goPlugin, gnarkCrypto}},
@@ -75,7 +76,7 @@ var onlyImporters = map[string][]string{
 	otel:          {"observe/tracing", "cmd/internal/telemetry"},
 	goPlugin:      {"plugin"},
 	gnark:         {"prover", "examples", "cmd/msm", "bench", gnarkCrypto},
-	"unsafe":      {"internal/layout", "backend/cuda/driver", "plugin/shm", "plugin/proto"},
+	"unsafe":      {"internal/layout", "backend/cuda/driver", "backend/cuda/nvml", "plugin/shm", "plugin/proto"},
 	"backend/cpu": {".", "cmd", "backend/backendtest", "examples", "bench", "prover/internal/resident", "prover/internal/faulty"},
 	"plugin":      {".", "cmd", "plugin", "examples"},
 }

@@ -652,10 +652,12 @@ func (x *Usage) GetStages() []*StageUsage {
 }
 
 type DeviceUsage struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Busy          uint64                 `protobuf:"varint,1,opt,name=busy,proto3" json:"busy,omitempty"`
-	Waited        uint64                 `protobuf:"varint,2,opt,name=waited,proto3" json:"waited,omitempty"`
-	Calls         uint64                 `protobuf:"varint,3,opt,name=calls,proto3" json:"calls,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Busy   uint64                 `protobuf:"varint,1,opt,name=busy,proto3" json:"busy,omitempty"`
+	Waited uint64                 `protobuf:"varint,2,opt,name=waited,proto3" json:"waited,omitempty"`
+	Calls  uint64                 `protobuf:"varint,3,opt,name=calls,proto3" json:"calls,omitempty"`
+	// In millijoules, since the device's driver was loaded; 0 is not known.
+	Energy        uint64 `protobuf:"varint,4,opt,name=energy,proto3" json:"energy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -707,6 +709,13 @@ func (x *DeviceUsage) GetWaited() uint64 {
 func (x *DeviceUsage) GetCalls() uint64 {
 	if x != nil {
 		return x.Calls
+	}
+	return 0
+}
+
+func (x *DeviceUsage) GetEnergy() uint64 {
+	if x != nil {
+		return x.Energy
 	}
 	return 0
 }
@@ -3407,11 +3416,12 @@ const file_plugin_proto_rawDesc = "" +
 	"\x05usage\x18\x01 \x01(\v2\x17.pippin.plugin.v2.UsageR\x05usage\"v\n" +
 	"\x05Usage\x127\n" +
 	"\adevices\x18\x01 \x03(\v2\x1d.pippin.plugin.v2.DeviceUsageR\adevices\x124\n" +
-	"\x06stages\x18\x02 \x03(\v2\x1c.pippin.plugin.v2.StageUsageR\x06stages\"O\n" +
+	"\x06stages\x18\x02 \x03(\v2\x1c.pippin.plugin.v2.StageUsageR\x06stages\"g\n" +
 	"\vDeviceUsage\x12\x12\n" +
 	"\x04busy\x18\x01 \x01(\x04R\x04busy\x12\x16\n" +
 	"\x06waited\x18\x02 \x01(\x04R\x06waited\x12\x14\n" +
-	"\x05calls\x18\x03 \x01(\x04R\x05calls\"4\n" +
+	"\x05calls\x18\x03 \x01(\x04R\x05calls\x12\x16\n" +
+	"\x06energy\x18\x04 \x01(\x04R\x06energy\"4\n" +
 	"\n" +
 	"StageUsage\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +

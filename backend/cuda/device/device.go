@@ -12,6 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
+	"github.com/pippin-zk/pippin/backend/cuda/nvml"
 )
 
 // Options of Open. The zero value is the default.
@@ -110,11 +111,13 @@ func (d *Device) Turn(ctx context.Context) (*Turn, error) {
 }
 
 // Usage is how long turns had the card, and waited for it, and with a trace how
-// long their phases took on it.
+// long their phases took on it; and the energy that the card has used.
 func (d *Device) Usage() (backend.DeviceUsage, []backend.StageUsage) {
 	d.stages.Lock()
 	defer d.stages.Unlock()
-	return d.meter.Usage(), slices.Clone(d.stages.sums)
+	used := d.meter.Usage()
+	used.Energy, _ = nvml.Energy(d.driver.Info().UUID)
+	return used, slices.Clone(d.stages.sums)
 }
 
 // Close waits for the turn and gives everything back. Closing twice is no error.

@@ -59,7 +59,7 @@ func (b *Backend) Ping(ctx context.Context) error { return backend.Ended(ctx) }
 // again.
 func (b *Backend) Usage() backend.Usage {
 	return backend.Usage{
-		Devices: []backend.DeviceUsage{{Busy: time.Minute, Waited: time.Second, Calls: 7}},
+		Devices: []backend.DeviceUsage{{Busy: time.Minute, Waited: time.Second, Calls: 7, Energy: 1234}},
 		Stages:  []backend.StageUsage{{Name: "digest", Busy: time.Hour}},
 	}
 }

@@ -1,0 +1,6 @@
+//go:build !cuda || !cgo || !linux || !(amd64 || arm64)
+
+package nvml
+
+// Energy answers that nothing is known.
+func Energy(string) (millijoules uint64, ok bool) { return 0, false }
