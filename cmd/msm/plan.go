@@ -16,6 +16,7 @@ import (
 	keys_bls12381 "github.com/consensys/gnark/backend/groth16/bls12-381"
 	keys_bn254 "github.com/consensys/gnark/backend/groth16/bn254"
 	keys_bw6761 "github.com/consensys/gnark/backend/groth16/bw6-761"
+	"github.com/consensys/gnark/constraint"
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -31,6 +32,7 @@ import (
 type planFlags struct {
 	size, curves, groups string
 	key, constraints     string
+	system               string
 	cards, memory        string
 	format               string
 }
@@ -44,6 +46,14 @@ type work struct {
 
 	curve backend.Curve
 	group backend.Group
+	table string // of bases, where MSMs share them; "" is one of its own
+}
+
+// proofWork is what a proof computes: its MSMs, and the bytes of the vectors that
+// stay on the card with the key, and of those of each proof in flight.
+type proofWork struct {
+	msms           []work
+	ofKey, ofProof int64
 }
 
 // planned is an MSM as a card would compute it. Sizes are in bytes.
@@ -58,6 +68,10 @@ type planned struct {
 	Resident bool   `json:"resident"`
 	Work     int64  `json:"work_bytes"`
 	Host     int64  `json:"host_bytes"`
+
+	// Of the whole proof, where they are known.
+	KeyVectors   int64 `json:"key_vectors_bytes,omitempty"`
+	ProofVectors int64 `json:"proof_vectors_bytes,omitempty"`
 
 	// Millis is nil where nothing like it was measured. Within is the largest
 	// error against the records, as a part.
@@ -85,9 +99,10 @@ and how long. The plan is the backend's own and needs no card. Times are of unif
 scalars in shared memory, predicted from the records of cards that were measured,
 with the largest error against those; a card without records has none.
 
-With --key or --constraints the MSMs are those of a Groth16 proof, one after the
-other, all bases kept. What a prover merges is not taken off, and solving, transforms
-and vectors are not counted.`,
+With --key or --constraints the MSMs are those of a proof, one after the other, all
+bases kept. What a prover merges is not taken off, and the time is without solving and
+without what is done to vectors. The memory of PLONK's vectors is counted, that of
+Groth16's, which is less than its bases', is not.`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return a.plan(c.Context(), f) },
 	}
@@ -95,14 +110,16 @@ and vectors are not counted.`,
 	flags.StringVar(&f.size, "size", "2^20", "points: 1000000, 2^20, 1Mi"+several)
 	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
 	flags.StringVar(&f.groups, "group", "g1", names(backend.Groups()))
-	flags.StringVar(&f.key, "key", "", "file of a gnark Groth16 proving key of --curve, instead of --size and --group")
-	flags.StringVar(&f.constraints, "constraints", "", "file of a gnark R1CS of --curve, instead of --size and --group: at most so many points")
+	flags.StringVar(&f.key, "key", "", "file of a gnark proving key of --curve, instead of --size and --group")
+	flags.StringVar(&f.constraints, "constraints", "", "file of a gnark constraint system of --curve, instead of --size and --group: at most so many points")
+	flags.StringVar(&f.system, "system", string(bench.Groth16), "of --key and --constraints: groth16, plonk")
 	flags.StringVar(&f.cards, "card", "", "measured cards by name, such as h200"+several+" (default those of the backend cuda)")
 	flags.StringVar(&f.memory, "memory", "", "memory of the card that may be used, such as 24GiB; alone, a card without records")
 	flags.StringVar(&f.format, "format", "table", "table, json")
 	completes(c, "curve", backend.Curves(), "all")
 	completes(c, "group", backend.Groups(), "all")
 	completes(c, "format", []string{"table", "json"})
+	completes(c, "system", bench.Systems())
 	c.MarkFlagFilename("key")
 	c.MarkFlagFilename("constraints")
 	return c
@@ -136,7 +153,11 @@ func (a *app) plan(ctx context.Context, f planFlags) error {
 }
 
 // work is what is to be planned.
-func (f *planFlags) work() ([]work, error) {
+func (f *planFlags) work() (*proofWork, error) {
+	system, err := bench.ParseSystem(f.system)
+	if err != nil {
+		return nil, usageError{err}
+	}
 	curves, err := parseCurves(f.curves)
 	if err != nil {
 		return nil, err
@@ -153,13 +174,13 @@ func (f *planFlags) work() ([]work, error) {
 			return nil, usageError{err}
 		}
 		defer file.Close()
-		read := workOfKey
-		if f.constraints != "" {
-			read = workOfConstraints
-		}
+		read := map[bench.System]map[bool]func(io.Reader, backend.Curve) (*proofWork, error){
+			bench.Groth16: {true: groth16Key, false: groth16Constraints},
+			bench.PLONK:   {true: plonkKey, false: plonkConstraints},
+		}[system][f.key != ""]
 		all, err := read(bufio.NewReaderSize(file, 1<<20), curves[0])
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w: is it of --curve %v, and written by gnark's WriteTo or WriteRawTo?", backend.ErrInvalidInput, path, err, curves[0])
+			return nil, fmt.Errorf("%w: %s: %w: is it of --curve %v and --system %s, and written by gnark's WriteTo or WriteRawTo?", backend.ErrInvalidInput, path, err, curves[0], system)
 		}
 		return all, nil
 	}
@@ -171,11 +192,11 @@ func (f *planFlags) work() ([]work, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []work
+	all := &proofWork{}
 	for _, c := range curves {
 		for _, g := range groups {
 			for _, n := range sizes {
-				all = append(all, newWork("", c, g, n))
+				all.msms = append(all.msms, newWork("", c, g, n))
 			}
 		}
 	}
@@ -186,46 +207,53 @@ func newWork(what string, c backend.Curve, g backend.Group, n int) work {
 	return work{What: what, Curve: c.String(), Group: g.String(), Points: n, curve: c, group: g}
 }
 
-// proofWork is the MSMs of a Groth16 proof, less those without points.
-func proofWork(c backend.Curve, a, b, k, z, b2 int) (all []work) {
+// groth16Work is the MSMs of a Groth16 proof, less those without points.
+func groth16Work(c backend.Curve, a, b, k, z, b2 int) *proofWork {
+	all := &proofWork{}
 	for _, m := range []work{
 		newWork("A", c, backend.G1, a), newWork("B", c, backend.G1, b), newWork("K", c, backend.G1, k),
 		newWork("Z", c, backend.G1, z), newWork("B in G2", c, backend.G2, b2),
 	} {
 		if m.Points > 0 {
-			all = append(all, m)
+			all.msms = append(all.msms, m)
 		}
 	}
 	return all
 }
 
-func workOfKey(r io.Reader, c backend.Curve) ([]work, error) {
+func groth16Key(r io.Reader, c backend.Curve) (*proofWork, error) {
 	key := groth16.NewProvingKey(layout.CurveID(c))
 	if _, err := key.UnsafeReadFrom(r); err != nil {
 		return nil, err
 	}
 	switch k := key.(type) {
 	case *keys_bn254.ProvingKey:
-		return proofWork(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
+		return groth16Work(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
 	case *keys_bls12377.ProvingKey:
-		return proofWork(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
+		return groth16Work(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
 	case *keys_bls12381.ProvingKey:
-		return proofWork(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
+		return groth16Work(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
 	case *keys_bw6761.ProvingKey:
-		return proofWork(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
+		return groth16Work(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
 	}
 	return nil, fmt.Errorf("%w: keys of %v", backend.ErrUnsupported, c)
 }
 
-func workOfConstraints(r io.Reader, c backend.Curve) ([]work, error) {
+var errKind = fmt.Errorf("%w: a constraint system of another kind", backend.ErrInvalidInput)
+
+func groth16Constraints(r io.Reader, c backend.Curve) (*proofWork, error) {
 	system := groth16.NewCS(layout.CurveID(c))
 	if _, err := system.ReadFrom(r); err != nil {
 		return nil, err
 	}
+	// gnark reads one kind of file as the other without an error.
+	if _, ok := system.GetCommitments().(constraint.Groth16Commitments); !ok {
+		return nil, errKind
+	}
 	own := system.GetNbSecretVariables() + system.GetNbInternalVariables()
 	wires := system.GetNbPublicVariables() + own
 	domain := 1 << bits.Len(uint(max(system.GetNbConstraints(), 1)-1))
-	return proofWork(c, wires, wires, own, domain-1, wires), nil
+	return groth16Work(c, wires, wires, own, domain-1, wires), nil
 }
 
 // planCards are the cards that were named, or those that are there.
@@ -273,20 +301,30 @@ func (a *app) planCards(ctx context.Context, f planFlags) (cards []planCard, err
 
 // planOn plans MSMs on a card: each alone, or those of a proof with the bases of
 // all, loaded in this order as far as they find room.
-func planOn(card planCard, todo []work, proof bool) ([]planned, error) {
-	kept := int64(0)
-	stays := make([]bool, len(todo))
-	for i, w := range todo {
+func planOn(card planCard, todo *proofWork, proof bool) ([]planned, error) {
+	kept := todo.ofKey + todo.ofProof
+	if kept >= card.memory {
+		return nil, fmt.Errorf("%w: %s has %s, and the proof's vectors need %s", backend.ErrOutOfMemory, card.name,
+			bench.FormatBytes(uint64(card.memory)), bench.FormatBytes(uint64(kept)))
+	}
+	stays := make([]bool, len(todo.msms))
+	tables := make(map[string]int64)
+	for i, w := range todo.msms {
 		if !proof {
 			break
 		}
 		o, err := msm.Outlined(w.curve, w.group, w.Points, card.memory-kept)
 		if stays[i] = err == nil && o.Resident; stays[i] {
-			kept += o.Bases
+			more := o.Bases
+			if w.table != "" {
+				more = max(0, o.Bases-tables[w.table])
+				tables[w.table] += more
+			}
+			kept += more
 		}
 	}
 	var all []planned
-	for i, w := range todo {
+	for i, w := range todo.msms {
 		memory := card.memory - kept
 		if stays[i] {
 			memory += int64(w.Points) * int64(w.curve.PointBytes(w.group)) // its own are among them
@@ -298,7 +336,7 @@ func planOn(card planCard, todo []work, proof bool) ([]planned, error) {
 		p := planned{
 			work: w, Card: card.name, Window: o.Window, Windows: o.Windows, Buckets: o.Buckets, Steps: len(o.Chunks),
 			Bases: o.Bases, Resident: o.Resident, Work: o.Work,
-			Host: o.Bases + int64(w.Points)*int64(w.curve.ScalarBytes()),
+			Host: o.Bases + int64(w.Points)*int64(w.curve.ScalarBytes()), KeyVectors: todo.ofKey, ProofVectors: todo.ofProof,
 		}
 		if !o.Resident {
 			p.Host += o.Bases // the plugin's copy, from which they are streamed
@@ -360,13 +398,20 @@ func writePlans(w io.Writer, all []planned, proof bool) error {
 func writeSums(w io.Writer, all []planned) error {
 	for len(all) > 0 {
 		card, bases, work, host, millis, within, known := all[0].Card, int64(0), int64(0), int64(0), 0.0, 0.0, true
+		ofKey, ofProof := all[0].KeyVectors, all[0].ProofVectors
+		tables := make(map[string]int64)
 		for len(all) > 0 && all[0].Card == card {
 			p := all[0]
 			all = all[1:]
-			if p.Resident {
-				bases += p.Bases
+			more := p.Bases
+			if p.table != "" {
+				more = max(0, p.Bases-tables[p.table])
+				tables[p.table] += more
 			}
-			work, host = max(work, p.Work), host+p.Host
+			if p.Resident {
+				bases += more
+			}
+			work, host = max(work, p.Work), host+p.Host-p.Bases+more
 			if known = known && p.Millis != nil && !p.Outside; known {
 				millis, within = millis+*p.Millis, max(within, p.Within)
 			}
@@ -378,6 +423,12 @@ func writeSums(w io.Writer, all []planned) error {
 		if _, err := fmt.Fprintf(w, "\n%s: %s of bases and %s of work on the card, %s on the host, %s\n", card,
 			bench.FormatBytes(uint64(bases)), bench.FormatBytes(uint64(work)), bench.FormatBytes(uint64(host)), time); err != nil {
 			return err
+		}
+		if ofKey > 0 {
+			if _, err := fmt.Fprintf(w, "vectors on the card: %s that stay with the key, %s for each proof in flight\n",
+				bench.FormatBytes(uint64(ofKey)), bench.FormatBytes(uint64(ofProof))); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -15,9 +15,13 @@ import (
 	"github.com/consensys/gnark/backend/groth16"
 	"github.com/consensys/gnark/frontend"
 	"github.com/consensys/gnark/frontend/cs/r1cs"
+	"github.com/consensys/gnark/frontend/cs/scs"
+	"github.com/consensys/gnark/test/unsafekzg"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/prover/plonk"
 )
 
 // plans runs msm plan.
@@ -170,5 +174,62 @@ func TestPlanOfFiles(t *testing.T) {
 	status, _, errs := cli(t, &app{}, "plan", "--key", filepath.Join(dir, "constraintsbn254"), "--card", "h200")
 	if status != exitUsage && status != exitFailed || !strings.Contains(errs, "is it of --curve bn254") {
 		t.Errorf("status %d, %s", status, errs)
+	}
+}
+
+// TestPlanOfPLONKFiles plans the proofs of a key and of its constraint system: two
+// tables of bases for nine sums, and the vectors beside them.
+func TestPlanOfPLONKFiles(t *testing.T) {
+	system, err := frontend.Compile(ecc.BN254.ScalarField(), scs.NewBuilder, &cubic{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srs, lagrange, err := unsafekzg.NewSRS(system)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, _, err := plonk.Setup(system, srs, lagrange)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, n := plonk.SRSSize(system)
+	used := system.GetNbConstraints() + system.GetNbPublicVariables()
+	for flag, write := range map[string]func(io.Writer) (int64, error){"key": key.WriteTo, "constraints": system.WriteTo} {
+		var b bytes.Buffer
+		if _, err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), flag)
+		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all := plans(t, &app{}, "--system", "plonk", "--"+flag, path, "--card", "h200")
+		want := map[string]int{"L": used, "Z": n, "quotient 2": n + 2, "opening at zeta": n + 2}
+		if flag == "key" {
+			want["L"] = n // it does not know how many are used
+		}
+		if len(all) != 9 {
+			t.Fatalf("%d sums", len(all))
+		}
+		for _, p := range all {
+			if points, ok := want[p.What]; ok && p.Points != points {
+				t.Errorf("%s: %s of %d points, want %d", flag, p.What, p.Points, points)
+			}
+		}
+		ofKey, ofProof := plonk.Elements(n, 0)
+		if all[0].KeyVectors != 32*int64(ofKey) || all[0].ProofVectors != 32*int64(ofProof) || ofKey < 40*n || ofProof < 10*n {
+			t.Errorf("vectors of %d and %d bytes; elements %d and %d", all[0].KeyVectors, all[0].ProofVectors, ofKey, ofProof)
+		}
+		bases := bench.FormatBytes(uint64(64 * (n + n + 2)))
+		status, out, errs := cli(t, &app{}, "plan", "--system", "plonk", "--"+flag, path, "--memory", "1GiB")
+		if status != exitOK || errs != "" || !strings.Contains(out, "\na card: "+bases+" of bases") || !strings.Contains(out, "for each proof in flight") {
+			t.Errorf("status %d, want %s of bases, %s%s", status, bases, errs, out)
+		}
+		if status, _, errs := cli(t, &app{}, "plan", "--system", "plonk", "--"+flag, path, "--memory", "8KiB"); status != exitFailed || !strings.Contains(errs, "vectors need") {
+			t.Errorf("status %d, %s", status, errs)
+		}
+		if status, _, errs := cli(t, &app{}, "plan", "--"+flag, path, "--card", "h200"); status == exitOK || !strings.Contains(errs, "--system groth16") {
+			t.Errorf("as Groth16's: status %d, %s", status, errs)
+		}
 	}
 }

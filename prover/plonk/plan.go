@@ -23,6 +23,16 @@ func sizeOf(n, commitments int) size {
 	return s
 }
 
+// Elements is how many elements of the scalar field lie where a backend computes,
+// for a circuit of n rows, a power of two, with so many commitments of its own: those
+// that stay with a key and its constraint system, and those of a proof in flight.
+func Elements(n, commitments int) (key, proof int) {
+	s := sizeOf(n, commitments)
+	_, key = planKey(s, vector.Vector[struct{}]{})
+	_, proof = planProof(s, vector.Vector[struct{}]{})
+	return key, proof
+}
+
 // plan cuts a vector into parts that follow one another, or counts what they need.
 type plan[S comparable] struct {
 	all vector.Vector[S] // of nothing while counting
