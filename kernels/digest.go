@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "57ed62dbb36f7204cb9ee83a2fd5fdb875e6551d8cdd98679092a07c17886fbd"
+const digest = "bdb532076d294e9751a213c1d79c6d34e397186f88102d9061eb9a719d3f665d"

@@ -43,7 +43,7 @@ var table = map[string]rule{
 	"backend/backendutil": {inside: []string{"backend"}, outside: []string{}},
 	"backend/backendtest": {never: []string{cu, goPlugin}},
 	"backend/cpu":         {inside: []string{"backend", "backend/backendutil", "internal/layout", "internal/gf2"}, never: []string{cu, goPlugin}},
-	"backend/cuda":        {inside: []string{"backend", "backend/backendutil", "kernels/...", "backend/cuda/...", "internal/layout"}, never: []string{goPlugin}},
+	"backend/cuda":        {inside: []string{"backend", "backend/backendutil", "kernels/...", "backend/cuda/...", "internal/layout", "internal/gf2"}, never: []string{goPlugin}},
 	"backend/cuda/device": {inside: []string{"backend", "backend/backendutil", "kernels/...", "backend/cuda/driver/...", "backend/cuda/nvml", "backend/cuda/internal/..."}, never: []string{goPlugin, gnarkCrypto}},
 	"backend/cuda/nvml":   {never: []string{goPlugin, gnarkCrypto}},
 	"backend/cuda/driver": {inside: []string{"backend", "backend/cuda/driver/..."}, never: []string{goPlugin, gnarkCrypto}},

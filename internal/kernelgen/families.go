@@ -164,6 +164,9 @@ var families = []family{
 		layout: "layout.cuh",
 		sources: []source{
 			{name: "long", per: once, waits: true},
+			{name: "words", per: once, waits: true},
+			{name: "wide", per: once, waits: true},
+			{name: "field", per: once, waits: true},
 			{name: "binary", per: binary, waits: true},
 			{name: "one", per: once},
 			{name: "power", per: powers, waits: true},

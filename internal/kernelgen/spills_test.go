@@ -51,6 +51,10 @@ var spills = []struct {
 		{"pippin_bn254_g2_fold_finish", 90, 12, 12},
 		{"pippin_bn254_g2_reduce", 80, 12, 24},
 		{"pippin_bw6_761_invert", 90, 20, 20},
+		{"pippin_wide_power", 80, 24, 16},
+		{"pippin_wide_power", 90, 28, 20},
+		{"pippin_wide_power_begin", 90, 12, 16},
+		{"pippin_wide_residue", 80, 122, 40},
 	}},
 }
 

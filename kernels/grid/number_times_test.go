@@ -3,14 +3,18 @@
 package grid_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +42,8 @@ type timedNumbers struct {
 	MinMS    float64 `json:"min_ms"`
 	MedianMS float64 `json:"median_ms"`
 	Checked  bool    `json:"checked"`
+	Watts    float64 `json:"watts,omitempty"` // of the card, while it does nothing else
+	Joules   float64 `json:"joules_per_1000,omitempty"`
 }
 
 // bench is a device, the runs so far, and three operands of as many words.
@@ -49,8 +55,9 @@ type numberBench struct {
 	r       *rand.Rand
 }
 
-// time measures run, which queues on the stream, and adds it to the record.
-func (b *numberBench) time(r timedNumbers, run func()) {
+// time measures run, which queues on the stream, and adds it to the record; what it
+// returns is there.
+func (b *numberBench) time(r timedNumbers, run func()) *timedNumbers {
 	b.Helper()
 	r.Op, r.Count = "number", 9
 	from, err := b.NewEvent(true)
@@ -79,6 +86,39 @@ func (b *numberBench) time(r timedNumbers, run func()) {
 	b.Logf("%-16s %-16s %10d bits, %9d numbers: min %.4f median %.4f ms, %.0f GB/s, %.4g M/s", r.Kernel, r.Operands, r.Bits, r.N, r.MinMS, r.MedianMS,
 		float64(r.Bytes)/r.MinMS/1e6, float64(r.N)/r.MinMS/1e3)
 	b.runs = append(b.runs, r)
+	return &b.runs[len(b.runs)-1]
+}
+
+// energy has the run go on for about two seconds, asks nvidia-smi for the card's power
+// meanwhile, and notes the median of its answers of the second half. Without
+// nvidia-smi nothing is noted.
+func (b *numberBench) energy(r *timedNumbers, run func()) {
+	b.Helper()
+	smi := exec.Command("nvidia-smi", "--id=0", "--query-gpu=power.draw.instant", "--format=csv,noheader,nounits", "--loop-ms=50")
+	var out bytes.Buffer
+	smi.Stdout = &out
+	if smi.Start() != nil {
+		return
+	}
+	for began := time.Now(); time.Since(began) < 2*time.Second; {
+		run()
+		b.must(b.stream.Synchronize())
+	}
+	b.must(smi.Process.Kill())
+	_ = smi.Wait() // it was killed
+	var watts []float64
+	for line := range strings.Lines(out.String()) {
+		if w, err := strconv.ParseFloat(strings.TrimSpace(line), 64); err == nil {
+			watts = append(watts, w)
+		}
+	}
+	if watts = watts[len(watts)/2:]; len(watts) == 0 {
+		return
+	}
+	slices.Sort(watts)
+	r.Watts = watts[len(watts)/2]
+	r.Joules = r.Watts * r.MinMS / float64(r.N)
+	b.Logf("%-16s %10d bits: %.0f W, %.3g J a thousand", r.Kernel, r.Bits, r.Watts, r.Joules)
 }
 
 // queue starts a kernel and does not wait for it.
@@ -134,7 +174,9 @@ func TestNumberTimes(t *testing.T) {
 	} {
 		b.write(b.a, o.a)
 		b.write(b.b, o.b)
-		b.addition(o.name)
+		for _, total := range []int{min(b.words, 1<<24), b.words} {
+			b.addition(o.name, total)
+		}
 	}
 	b.write(b.a, random)
 	b.write(b.b, random)
@@ -156,18 +198,19 @@ func TestNumberTimes(t *testing.T) {
 	b.must(err)
 }
 
-func (b *numberBench) addition(operands string) {
+// addition measures sums of so many words in all, as numbers of several lengths.
+func (b *numberBench) addition(operands string, total int) {
 	k := number.ForCommon()
 	add, reference := function(b.device, k.LongAdd.Entry), function(b.device, k.LongReference.Entry)
-	tiles := (b.words + number.LongTile - 1) / number.LongTile
+	tiles := (total + number.LongTile - 1) / number.LongTile
 	m, err := b.Alloc(4 * int64(tiles+1))
 	b.must(err)
 	defer m.Free()
-	for _, words := range []int{64, 1 << 11, 1 << 16, b.words} {
-		n := b.words / words
+	for _, words := range []int{64, 1 << 11, 1 << 16, total} {
+		n := total / words
 		c, err := b.Alloc(4 * int64(n))
 		b.must(err)
-		r := timedNumbers{Kernel: "long_add", Operands: operands, Bits: 32 * words, N: n, Threads: 0, Bytes: 12 * int64(b.words)}
+		r := timedNumbers{Kernel: "long_add", Operands: operands, Bits: 32 * words, N: n, Threads: 0, Bytes: 12 * int64(total)}
 		run := func() {
 			b.must(b.stream.Fill(m.Span(), 0))
 			b.queue(add, k.LongAdd.Threads, tiles, 0, number.LongAdd{A: at(b.a), B: at(b.b), R: at(b.z), N: n * words, Length: words, Carries: at(c.Span()), States: at(m.Span())})
@@ -272,7 +315,9 @@ func (b *numberBench) powers() {
 				want := new(big.Int).Exp(b.some(b.a, i, words), b.some(b.b, i, words), p)
 				r.Checked = r.Checked && want.Cmp(b.some(b.z, i, words)) == 0
 			}
-			b.time(r, run)
+			if timed := b.time(r, run); waves > 1 {
+				b.energy(timed, run)
+			}
 		}
 		b.must(table.Free())
 	}

@@ -16,6 +16,7 @@
 #include "../curves/bls12_381.cuh"
 #include "../curves/bn254.cuh"
 #include "../curves/bw6_761.cuh"
+#include "../thread/binary.cuh"
 #include "../thread/edwards.cuh"
 
 #if !defined(PIPPIN_SOURCE_DIGEST)
@@ -150,6 +151,34 @@ struct field_sqr_op {
   using params = none;
   PIPPIN_HD static state step(const state& s, const params&) {
     return {prime_field<C>::sqr(s.x), s.y};
+  }
+};
+
+// In GF(2^N), operands in registers.
+template <int N>
+struct binary_state {
+  uint64_t x[gf2::field<N>::words], y[gf2::field<N>::words];
+};
+template <int N>
+struct binary_mul_op {
+  using state = binary_state<N>;
+  using params = none;
+  PIPPIN_HD static state step(const state& s, const params&) {
+    state r;
+    PIPPIN_UNROLL
+    for (int i = 0; i < gf2::field<N>::words; i++) r.x[i] = s.y[i];
+    gf2::field<N>::mul(r.y, s.x, s.y);
+    return r;
+  }
+};
+template <int N>
+struct binary_sqr_op {
+  using state = binary_state<N>;
+  using params = none;
+  PIPPIN_HD static state step(const state& s, const params&) {
+    state r = s;
+    gf2::field<N>::sqr(r.x, s.x);
+    return r;
   }
 };
 
@@ -332,6 +361,20 @@ static void modular() {
   measure<montsqr_op<Bits>>("montsqr", Bits, name.c_str(), m, init);
 }
 
+template <int N>
+static void binary() {
+  const auto init = [] {
+    binary_state<N> s = {};
+    for (int i = 0; i < N; i++) {
+      s.x[i / 64] |= (uint64_t)(next_random() & 1) << i % 64;
+      s.y[i / 64] |= (uint64_t)(next_random() & 1) << i % 64;
+    }
+    return s;
+  };
+  measure<binary_mul_op<N>>("binary_mul", N, "", {}, init);
+  measure<binary_sqr_op<N>>("binary_sqr", N, "", {}, init);
+}
+
 template <class C>
 static void in_field(const char* name) {
   using F = prime_field<C>;
@@ -420,6 +463,13 @@ static int run() {
   plain<512>();
   plain<768>();
   plain<1024>();
+  binary<32>();
+  binary<64>();
+  binary<96>();
+  binary<128>();
+  binary<192>();
+  binary<256>();
+  binary<512>();
   bucket<g1<curves::bn254>>("bn254_g1");
   bucket<g1<curves::bls12_381>>("bls12_381_g1");
   bucket<g1<curves::bls12_377>>("bls12_377_g1");

@@ -12,15 +12,17 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/device"
 	"github.com/pippin-zk/pippin/backend/cuda/ntt"
+	"github.com/pippin-zk/pippin/backend/cuda/number"
 	"github.com/pippin-zk/pippin/internal/layout"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/vector"
 )
 
-// field is a curve's scalar field on the card.
+// field is a curve's scalar field on the card, or words: numbers alone are there then.
 type field struct {
-	curve backend.Curve
-	size  int64 // bytes of an element
-	ntt   *ntt.Field
+	curve   backend.Curve
+	size    int64 // bytes of an element
+	numbers *number.Computer
+	ntt     *ntt.Field
 
 	sequence       device.Kernel[kernel.Sequence]
 	gather         device.Kernel[kernel.Gather]
@@ -36,6 +38,10 @@ type field struct {
 
 // newField loads the kernels of a curve's scalar field.
 func newField(t *device.Turn, d *device.Device, curve backend.Curve) (*field, error) {
+	if curve == backend.Words {
+		numbers, err := number.New(d)
+		return &field{size: int64(curve.ScalarBytes()), numbers: numbers}, err
+	}
 	ks, ok := kernel.ForField(curve.String())
 	if !ok {
 		return nil, fmt.Errorf("%w: no vectors over the scalar field of %v", backend.ErrUnsupported, curve)
@@ -62,6 +68,14 @@ func newField(t *device.Turn, d *device.Device, curve backend.Curve) (*field, er
 	}
 	f.ntt, err = ntt.New(t, d, curve)
 	return f, err
+}
+
+// close gives back what the field keeps.
+func (f *field) close() error {
+	if f.ntt == nil {
+		return nil
+	}
+	return f.ntt.Close()
 }
 
 // fr is what this package needs of gnark-crypto's elements.

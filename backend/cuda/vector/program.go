@@ -163,6 +163,14 @@ func ranges(s backend.Step) []backend.Range {
 		return []backend.Range{s.Dst, s.Src}
 	case backend.Commit:
 		return []backend.Range{s.Src}
+	case backend.Compute:
+		all := []backend.Range{s.Dst.Range(), s.A.Range()}
+		for _, b := range []backend.Batch{s.B, s.M, s.Carry} {
+			if b != (backend.Batch{}) {
+				all = append(all, b.Range())
+			}
+		}
+		return all
 	}
 	return nil
 }
@@ -213,12 +221,15 @@ func (p *program) powersOf(z []byte) (int, error) {
 func (p *program) answer(i int, size int64) int64 {
 	at := p.room(size)
 	p.finish[i] = func(x *execution) ([]byte, error) {
-		b := layout.Bytes(make([]uint64, size/8))
+		b := answerBytes(size)
 		copy(b, x.answered(at, size))
 		return b, nil
 	}
 	return at
 }
+
+// answerBytes is memory for an answer, as gnark-crypto's types want it.
+func answerBytes(size int64) []byte { return layout.Bytes(make([]uint64, (size+7)/8))[:size] }
 
 // room takes room among the answers.
 func (p *program) room(size int64) int64 {

@@ -8,6 +8,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
 	"github.com/pippin-zk/pippin/backend/cuda/ntt"
+	"github.com/pippin-zk/pippin/backend/cuda/number"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/kernels"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/vector"
@@ -40,6 +41,8 @@ func (p *program) step(i int) error {
 		return p.divided(i, s)
 	case backend.Commit:
 		p.committed(i, s)
+	case backend.Compute:
+		return p.computed(i, s)
 	}
 	return nil
 }
@@ -65,7 +68,7 @@ func (p *program) uploaded(to backend.Range, b []byte, ready func(context.Contex
 }
 
 func (p *program) write(i int, s backend.Write) {
-	if !s.Check {
+	if !s.Check || p.numbers != nil {
 		p.uploaded(s.Dst, s.Bytes, s.Ready)
 		return
 	}
@@ -92,7 +95,7 @@ func (p *program) read(i int, s backend.Read) {
 		})
 		return
 	}
-	b := layout.Bytes(make([]uint64, size/8))
+	b := answerBytes(size)
 	p.launch(i, func(x *execution, on *driver.Stream) error { return on.Read(b, p.span(s.Src)) })
 	p.finish[i] = func(*execution) ([]byte, error) { return b, nil }
 }
@@ -337,6 +340,45 @@ func (p *program) evaluated(i int, s backend.Evaluate) error {
 			}
 		}
 		return nil
+	})
+	return nil
+}
+
+// computed is an operation on numbers.
+func (p *program) computed(i int, s backend.Compute) error {
+	op := &number.Step{Compute: s}
+	for _, b := range []struct {
+		of backend.Batch
+		at *kernels.Pointer
+	}{{s.Dst, &op.At.Dst}, {s.A, &op.At.A}, {s.B, &op.At.B}, {s.M, &op.At.M}, {s.Carry, &op.At.Carry}} {
+		if b.of != (backend.Batch{}) {
+			*b.at = p.at(b.of.Range())
+		}
+	}
+	scratch, err := p.numbers.Scratch(op)
+	if err != nil {
+		return err
+	}
+	p.needs(scratch)
+	noted := p.room(number.RefusedBytes)
+	p.finish[i] = func(x *execution) ([]byte, error) {
+		return nil, number.Refusal(&s, x.answered(noted, number.RefusedBytes))
+	}
+	touched := ranges(s)
+	p.queue(func(ctx context.Context, x *execution) error {
+		if err := x.touch(touched); err != nil {
+			return err
+		}
+		return p.numbers.Queue(op, number.Place{
+			Stream: x.turn.Compute, Work: x.scratchAt.In(x.work), Refused: x.inAnswers(noted),
+			Pace: func(elements int) error {
+				if err := backend.Ended(ctx); err != nil {
+					return err
+				}
+				x.queued += elements
+				return x.pace()
+			},
+		})
 	})
 	return nil
 }

@@ -32,12 +32,12 @@ func New(d *device.Device, m *msm.Computer) *Computer {
 func (c *Computer) Close() error {
 	var errs []error
 	for _, f := range c.fields {
-		errs = append(errs, f.ntt.Close())
+		errs = append(errs, f.close())
 	}
 	return errors.Join(errs...)
 }
 
-// Space is memory for elements of a curve's scalar field.
+// Space is memory for elements of a curve's scalar field, or for words.
 type Space struct {
 	backendutil.Loaded
 	memory *device.Memory // nil when there are none
@@ -45,9 +45,6 @@ type Space struct {
 
 // NewSpace takes memory for count elements, all zero.
 func (c *Computer) NewSpace(ctx context.Context, curve backend.Curve, count int) (_ *Space, err error) {
-	if curve == backend.Words {
-		return nil, fmt.Errorf("%w: no numbers", backend.ErrUnsupported)
-	}
 	size, err := backendutil.SpaceBytes(curve, count)
 	if err != nil {
 		return nil, err

@@ -8,21 +8,44 @@ import "github.com/pippin-zk/pippin/kernels"
 
 // The numbers of layout.cuh.
 const (
-	LongThreads        = 256                                       // of a block that adds
-	LongRow            = 128                                       // words
-	LongRowsEach       = 4                                         // rows that a warp adds
-	LongTile           = LongThreads / 32 * LongRowsEach * LongRow // words
-	LongReferenceWords = 2048                                      // the longest number of long_reference
-	TileOpen           = 0                                         // a tile's state: nothing is known,
-	TileStops          = 1                                         // no carry leaves it,
-	TileCarries        = TileStops + 1                             // one does,
-	TileHandsOn        = 3                                         // what enters it does
-	BinaryThreads      = 128                                       // of a block over GF(2^n)
-	BinaryStaged       = 1024                                      // n from which elements are in shared memory,
-	BinaryPad          = 4                                         // with so many words between them
-	PowerSampleBits    = 52                                        // of numbers in double precision
-	PowerWindow        = 4                                         // bits of an exponent
-	PowerEntries       = 1 << PowerWindow                          // powers of a base that are kept
+	LongThreads          = 256                                       // of a block that adds
+	LongRow              = 128                                       // words
+	LongRowsEach         = 4                                         // rows that a warp adds
+	LongTile             = LongThreads / 32 * LongRowsEach * LongRow // words
+	LongReferenceWords   = 2048                                      // the longest number of long_reference
+	TileOpen             = 0                                         // a tile's state: nothing is known,
+	TileStops            = 1                                         // no carry leaves it,
+	TileCarries          = TileStops + 1                             // one does,
+	TileHandsOn          = 3                                         // what enters it does
+	BinaryThreads        = 128                                       // of a block over GF(2^n)
+	BinaryStaged         = 1024                                      // n from which elements are in shared memory,
+	BinaryPad            = 4                                         // with so many words between them
+	PowerSampleBits      = 52                                        // of numbers in double precision
+	PowerWindow          = 4                                         // bits of an exponent
+	PowerEntries         = 1 << PowerWindow                          // powers of a base that are kept
+	WideThreads          = 256                                       // of a block a number, at most
+	WideRoom             = 272                                       // words of shared memory that a block takes,
+	WideArrays           = 15                                        // and so many times those of a residue,
+	WideProducts         = 4                                         // or of a product,
+	WideElements         = 9                                         // or of an element of GF(2^n)
+	NumberAdd            = 1                                         // operations of residues
+	NumberSub            = 2
+	NumberReduce         = 3
+	NumberMul            = 4
+	NumberMontgomery     = 5
+	NumberToMontgomery   = 6
+	NumberFromMontgomery = 7
+	NumberBinaryMul      = 8 // and of elements of GF(2^n)
+	NumberBinarySqr      = 9
+	NumberBinaryInverse  = 10
+	NumberModulusZero    = 0 // reasons why an element is refused:
+	NumberModulusEven    = 1 // of several the first is told
+	NumberModulusOne     = 2
+	NumberANotBelow      = 3
+	NumberBNotBelow      = 4
+	NumberReasons        = 5
+	NumberNoElement      = 0xffffffff // no element has the reason
+	CompareTile          = 4096       // words that a warp compares
 )
 
 // LongAdd is the parameters of the kernel long_add of long.cu.
@@ -70,6 +93,213 @@ type LongReference struct {
 // Words are the parameters in the kernel's order.
 func (p LongReference) Words() []uint64 {
 	return []uint64{uint64(p.A), uint64(p.B), uint64(p.R), uint64(p.Length), uint64(p.Carries)}
+}
+
+// WordsResize is the parameters of the kernel words_resize of words.cu.
+type WordsResize struct {
+	A      kernels.Pointer // const uint32_t*
+	AWords int             // uint64_t
+	AStep  int             // uint64_t
+	R      kernels.Pointer // uint32_t*
+	Length int             // uint64_t
+	N      int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p WordsResize) Words() []uint64 {
+	return []uint64{uint64(p.A), uint64(p.AWords), uint64(p.AStep), uint64(p.R), uint64(p.Length), uint64(p.N)}
+}
+
+// WordsCompare is the parameters of the kernel words_compare of words.cu.
+type WordsCompare struct {
+	A        kernels.Pointer // const uint32_t*
+	AStep    int             // uint64_t
+	B        kernels.Pointer // const uint32_t*
+	BStep    int             // uint64_t
+	Length   int             // uint64_t
+	Verdicts kernels.Pointer // uint32_t*
+	N        int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p WordsCompare) Words() []uint64 {
+	return []uint64{uint64(p.A), uint64(p.AStep), uint64(p.B), uint64(p.BStep), uint64(p.Length), uint64(p.Verdicts), uint64(p.N)}
+}
+
+// WordsVerdict is the parameters of the kernel words_verdict of words.cu.
+type WordsVerdict struct {
+	Verdicts kernels.Pointer // const uint32_t*
+	Parts    int             // uint64_t
+	R        kernels.Pointer // uint32_t*
+	N        int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p WordsVerdict) Words() []uint64 {
+	return []uint64{uint64(p.Verdicts), uint64(p.Parts), uint64(p.R), uint64(p.N)}
+}
+
+// WordsColumns is the parameters of the kernel words_columns of words.cu.
+type WordsColumns struct {
+	A      kernels.Pointer // const uint32_t*
+	Length int             // uint64_t
+	N      int             // uint64_t
+	Groups int             // uint64_t
+	Sums   kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p WordsColumns) Words() []uint64 {
+	return []uint64{uint64(p.A), uint64(p.Length), uint64(p.N), uint64(p.Groups), uint64(p.Sums)}
+}
+
+// WordsSplit is the parameters of the kernel words_split of words.cu.
+type WordsSplit struct {
+	Sums   kernels.Pointer // const uint32_t*
+	Length int             // uint64_t
+	Groups int             // uint64_t
+	Low    kernels.Pointer // uint32_t*
+	High   kernels.Pointer // uint32_t*
+	Out    int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p WordsSplit) Words() []uint64 {
+	return []uint64{uint64(p.Sums), uint64(p.Length), uint64(p.Groups), uint64(p.Low), uint64(p.High), uint64(p.Out)}
+}
+
+// WordsBelow is the parameters of the kernel words_below of words.cu.
+type WordsBelow struct {
+	A           kernels.Pointer // const uint32_t*
+	AStep       int             // uint64_t
+	Moduli      kernels.Pointer // const uint32_t*
+	ModulusStep int             // uint64_t
+	Length      int             // uint64_t
+	N           int             // uint64_t
+	Bad         kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p WordsBelow) Words() []uint64 {
+	return []uint64{uint64(p.A), uint64(p.AStep), uint64(p.Moduli), uint64(p.ModulusStep), uint64(p.Length), uint64(p.N), uint64(p.Bad)}
+}
+
+// WideMul is the parameters of the kernel wide_mul of wide.cu.
+type WideMul struct {
+	A      kernels.Pointer // const uint32_t*
+	AWords int             // uint64_t
+	AStep  int             // uint64_t
+	B      kernels.Pointer // const uint32_t*
+	BWords int             // uint64_t
+	BStep  int             // uint64_t
+	R      kernels.Pointer // uint32_t*
+	N      int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p WideMul) Words() []uint64 {
+	return []uint64{uint64(p.A), uint64(p.AWords), uint64(p.AStep), uint64(p.B), uint64(p.BWords), uint64(p.BStep), uint64(p.R), uint64(p.N)}
+}
+
+// WideResidue is the parameters of the kernel wide_residue of wide.cu.
+type WideResidue struct {
+	Op          int             // uint64_t
+	A           kernels.Pointer // const uint32_t*
+	AWords      int             // uint64_t
+	AStep       int             // uint64_t
+	B           kernels.Pointer // const uint32_t*
+	BStep       int             // uint64_t
+	Moduli      kernels.Pointer // const uint32_t*
+	ModulusStep int             // uint64_t
+	R           kernels.Pointer // uint32_t*
+	Length      int             // uint64_t
+	N           int             // uint64_t
+	Element     int             // uint64_t
+	Bad         kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p WideResidue) Words() []uint64 {
+	return []uint64{uint64(p.Op), uint64(p.A), uint64(p.AWords), uint64(p.AStep), uint64(p.B), uint64(p.BStep), uint64(p.Moduli), uint64(p.ModulusStep), uint64(p.R), uint64(p.Length), uint64(p.N), uint64(p.Element), uint64(p.Bad)}
+}
+
+// WidePowerBegin is the parameters of the kernel wide_power_begin of wide.cu.
+type WidePowerBegin struct {
+	A           kernels.Pointer // const uint32_t*
+	AStep       int             // uint64_t
+	Moduli      kernels.Pointer // const uint32_t*
+	ModulusStep int             // uint64_t
+	Length      int             // uint64_t
+	N           int             // uint64_t
+	Element     int             // uint64_t
+	States      kernels.Pointer // uint32_t*
+	Bad         kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p WidePowerBegin) Words() []uint64 {
+	return []uint64{uint64(p.A), uint64(p.AStep), uint64(p.Moduli), uint64(p.ModulusStep), uint64(p.Length), uint64(p.N), uint64(p.Element), uint64(p.States), uint64(p.Bad)}
+}
+
+// WidePower is the parameters of the kernel wide_power of wide.cu.
+type WidePower struct {
+	E             kernels.Pointer // const uint32_t*
+	ExponentWords int             // uint64_t
+	ExponentStep  int             // uint64_t
+	Moduli        kernels.Pointer // const uint32_t*
+	ModulusStep   int             // uint64_t
+	R             kernels.Pointer // uint32_t*
+	Length        int             // uint64_t
+	N             int             // uint64_t
+	From          int             // uint64_t
+	Windows       int             // uint64_t
+	Last          bool            // flag
+	States        kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p WidePower) Words() []uint64 {
+	return []uint64{uint64(p.E), uint64(p.ExponentWords), uint64(p.ExponentStep), uint64(p.Moduli), uint64(p.ModulusStep), uint64(p.R), uint64(p.Length), uint64(p.N), uint64(p.From), uint64(p.Windows), kernels.Flag(p.Last), uint64(p.States)}
+}
+
+// WideBinary is the parameters of the kernel wide_binary of field.cu.
+type WideBinary struct {
+	Op     int             // uint64_t
+	A      kernels.Pointer // const uint32_t*
+	AStep  int             // uint64_t
+	B      kernels.Pointer // const uint32_t*
+	BStep  int             // uint64_t
+	R      kernels.Pointer // uint32_t*
+	Length int             // uint64_t
+	Degree int             // uint64_t
+	K3     int             // uint64_t
+	K2     int             // uint64_t
+	K1     int             // uint64_t
+	N      int             // uint64_t
+	Bad    kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p WideBinary) Words() []uint64 {
+	return []uint64{uint64(p.Op), uint64(p.A), uint64(p.AStep), uint64(p.B), uint64(p.BStep), uint64(p.R), uint64(p.Length), uint64(p.Degree), uint64(p.K3), uint64(p.K2), uint64(p.K1), uint64(p.N), uint64(p.Bad)}
+}
+
+// BinaryAdd is the parameters of the kernel binary_add of field.cu.
+type BinaryAdd struct {
+	A      kernels.Pointer // const uint32_t*
+	AStep  int             // uint64_t
+	B      kernels.Pointer // const uint32_t*
+	BStep  int             // uint64_t
+	R      kernels.Pointer // uint32_t*
+	Length int             // uint64_t
+	Degree int             // uint64_t
+	N      int             // uint64_t
+	Bad    kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p BinaryAdd) Words() []uint64 {
+	return []uint64{uint64(p.A), uint64(p.AStep), uint64(p.B), uint64(p.BStep), uint64(p.R), uint64(p.Length), uint64(p.Degree), uint64(p.N), uint64(p.Bad)}
 }
 
 // BinaryMul is the parameters of the kernel binary_mul of binary.cu.
@@ -169,20 +399,44 @@ func (p Power) Words() []uint64 {
 
 // Common is the kernels for what is compiled once, for all curves.
 type Common struct {
-	LongAdd       kernels.Kernel[LongAdd]
-	LongRows      kernels.Kernel[LongRows]
-	LongReference kernels.Kernel[LongReference]
-	PowerOne      kernels.Kernel[PowerOne]
+	LongAdd        kernels.Kernel[LongAdd]
+	LongRows       kernels.Kernel[LongRows]
+	LongReference  kernels.Kernel[LongReference]
+	WordsResize    kernels.Kernel[WordsResize]
+	WordsCompare   kernels.Kernel[WordsCompare]
+	WordsVerdict   kernels.Kernel[WordsVerdict]
+	WordsColumns   kernels.Kernel[WordsColumns]
+	WordsSplit     kernels.Kernel[WordsSplit]
+	WordsBelow     kernels.Kernel[WordsBelow]
+	WideMul        kernels.Kernel[WideMul]
+	WideResidue    kernels.Kernel[WideResidue]
+	WidePowerBegin kernels.Kernel[WidePowerBegin]
+	WidePower      kernels.Kernel[WidePower]
+	WideBinary     kernels.Kernel[WideBinary]
+	BinaryAdd      kernels.Kernel[BinaryAdd]
+	PowerOne       kernels.Kernel[PowerOne]
 }
 
 // ForCommon gives them.
 func ForCommon() Common { return allCommon }
 
 var allCommon = Common{
-	LongAdd:       kernels.Kernel[LongAdd]{Entry: kernels.Entry{Unit: "number/long", Symbol: "pippin_long_add", Threads: 256}},
-	LongRows:      kernels.Kernel[LongRows]{Entry: kernels.Entry{Unit: "number/long", Symbol: "pippin_long_rows", Threads: 128}},
-	LongReference: kernels.Kernel[LongReference]{Entry: kernels.Entry{Unit: "number/long", Symbol: "pippin_long_reference", Threads: 512}},
-	PowerOne:      kernels.Kernel[PowerOne]{Entry: kernels.Entry{Unit: "number/one", Symbol: "pippin_power_one", Threads: 64}},
+	LongAdd:        kernels.Kernel[LongAdd]{Entry: kernels.Entry{Unit: "number/long", Symbol: "pippin_long_add", Threads: 256}},
+	LongRows:       kernels.Kernel[LongRows]{Entry: kernels.Entry{Unit: "number/long", Symbol: "pippin_long_rows", Threads: 128}},
+	LongReference:  kernels.Kernel[LongReference]{Entry: kernels.Entry{Unit: "number/long", Symbol: "pippin_long_reference", Threads: 512}},
+	WordsResize:    kernels.Kernel[WordsResize]{Entry: kernels.Entry{Unit: "number/words", Symbol: "pippin_words_resize", Threads: 256}},
+	WordsCompare:   kernels.Kernel[WordsCompare]{Entry: kernels.Entry{Unit: "number/words", Symbol: "pippin_words_compare", Threads: 256}},
+	WordsVerdict:   kernels.Kernel[WordsVerdict]{Entry: kernels.Entry{Unit: "number/words", Symbol: "pippin_words_verdict", Threads: 256}},
+	WordsColumns:   kernels.Kernel[WordsColumns]{Entry: kernels.Entry{Unit: "number/words", Symbol: "pippin_words_columns", Threads: 256}},
+	WordsSplit:     kernels.Kernel[WordsSplit]{Entry: kernels.Entry{Unit: "number/words", Symbol: "pippin_words_split", Threads: 256}},
+	WordsBelow:     kernels.Kernel[WordsBelow]{Entry: kernels.Entry{Unit: "number/words", Symbol: "pippin_words_below", Threads: 128}},
+	WideMul:        kernels.Kernel[WideMul]{Entry: kernels.Entry{Unit: "number/wide", Symbol: "pippin_wide_mul", Threads: 256, Dynamic: true, Stack: 16}},
+	WideResidue:    kernels.Kernel[WideResidue]{Entry: kernels.Entry{Unit: "number/wide", Symbol: "pippin_wide_residue", Threads: 256, Dynamic: true, Stack: 176}},
+	WidePowerBegin: kernels.Kernel[WidePowerBegin]{Entry: kernels.Entry{Unit: "number/wide", Symbol: "pippin_wide_power_begin", Threads: 256, Dynamic: true, Stack: 152}},
+	WidePower:      kernels.Kernel[WidePower]{Entry: kernels.Entry{Unit: "number/wide", Symbol: "pippin_wide_power", Threads: 256, Dynamic: true, Stack: 160}},
+	WideBinary:     kernels.Kernel[WideBinary]{Entry: kernels.Entry{Unit: "number/field", Symbol: "pippin_wide_binary", Threads: 256, Dynamic: true}},
+	BinaryAdd:      kernels.Kernel[BinaryAdd]{Entry: kernels.Entry{Unit: "number/field", Symbol: "pippin_binary_add", Threads: 256}},
+	PowerOne:       kernels.Kernel[PowerOne]{Entry: kernels.Entry{Unit: "number/one", Symbol: "pippin_power_one", Threads: 64}},
 }
 
 // Binary is the kernels for one field GF(2^bits).

@@ -1,0 +1,21 @@
+// Package number computes with batches of plain numbers on one card: the steps
+// backend.Compute of programs that package vector runs there.
+//
+// An operation is kernels one after the other on one stream, in scratch memory. What
+// it does is written once, and gone through twice: a rehearsal finds out how much
+// scratch it takes and whether it is possible, and then it is queued.
+//
+// # Which kernels
+//
+//   - Sums and differences, of any length, are one stream of words (long_add).
+//   - In GF(2^n) elements of the usual n have kernels compiled for them, a thread an
+//     element; any other n is a block an element.
+//   - Powers modulo numbers of the usual widths are computed in double precision.
+//   - Everything else is a block a number, of any width.
+//
+// # Secrets
+//
+// Scratch is work memory, which is overwritten at the end of the turn. Neither time
+// nor addresses depend on the values of A and B of operations on residues and in
+// GF(2^n).
+package number

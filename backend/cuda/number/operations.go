@@ -1,0 +1,166 @@
+package number
+
+import (
+	"fmt"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/gf2"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/number"
+)
+
+// operation queues one.
+func (x *queue) operation(s *Step) error {
+	of := func(b backend.Batch) batch { return batch{words: b.Words, count: b.Count} }
+	dst, a, b, m, carry := of(s.Dst), of(s.A), of(s.B), of(s.M), of(s.Carry)
+	dst.at, a.at, b.at, m.at, carry.at = s.At.Dst, s.At.A, s.At.B, s.At.M, s.At.Carry
+	switch s.Op {
+	case backend.NumSum:
+		return x.sum(dst, a)
+	case backend.NumDot:
+		return x.dot(dst, a, b)
+	case backend.NumDotMod:
+		return x.dotMod(dst, a, b, m)
+	case backend.NumPowerSums:
+		return x.powerSums(dst, a, m)
+	}
+	if dst.count == 0 {
+		return nil
+	}
+	if err := x.pace(dst.words * dst.count / 4); err != nil {
+		return err
+	}
+	switch s.Op {
+	case backend.NumResize:
+		return x.copyTo(dst, a)
+	case backend.NumAdd, backend.NumSub:
+		return x.added(dst, a, b, carry, s.Op == backend.NumSub)
+	case backend.NumCompare:
+		return x.compared(dst, a, b)
+	case backend.NumMul:
+		return x.product(dst, a, b)
+	case backend.NumSqr:
+		return x.product(dst, a, a)
+	case backend.NumAddMod:
+		return x.residues(kernel.NumberAdd, dst, a, b, m, 0)
+	case backend.NumSubMod:
+		return x.residues(kernel.NumberSub, dst, a, b, m, 0)
+	case backend.NumReduce:
+		return x.residues(kernel.NumberReduce, dst, a, batch{}, m, 0)
+	case backend.NumMulMod:
+		return x.residues(kernel.NumberMul, dst, a, b, m, 0)
+	case backend.NumMontMul:
+		return x.residues(kernel.NumberMontgomery, dst, a, b, m, 0)
+	case backend.NumMontSqr:
+		return x.residues(kernel.NumberMontgomery, dst, a, batch{}, m, 0)
+	case backend.NumToMont:
+		return x.residues(kernel.NumberToMontgomery, dst, a, batch{}, m, 0)
+	case backend.NumFromMont:
+		return x.residues(kernel.NumberFromMontgomery, dst, a, batch{}, m, 0)
+	case backend.NumExpMod:
+		return x.powered(dst, a, b, m)
+	case backend.NumGFAdd:
+		return launch(x, &x.binaryAdd, dst.words*dst.count, kernel.BinaryAdd{
+			A: a.at, AStep: a.step(), B: b.at, BStep: b.step(), R: dst.at, Length: dst.words, Degree: s.Degree, N: dst.count, Bad: x.Refused,
+		})
+	case backend.NumGFMul:
+		return x.binary(kernel.NumberBinaryMul, s.Degree, dst, a, b)
+	case backend.NumGFSqr:
+		return x.binary(kernel.NumberBinarySqr, s.Degree, dst, a, batch{})
+	case backend.NumGFInv:
+		return x.binary(kernel.NumberBinaryInverse, s.Degree, dst, a, batch{})
+	}
+	return fmt.Errorf("%w: no operation %v on the card, but %v", backend.ErrUnsupported, s.Op, Ops())
+}
+
+// added is sums, or differences, with what leaves them where carry is given.
+func (x *queue) added(dst, a, b, carry batch, subtract bool) error {
+	a, err := x.plain(a, dst.count)
+	if err != nil {
+		return err
+	}
+	if b, err = x.plain(b, dst.count); err != nil {
+		return err
+	}
+	if carry.at == 0 {
+		carry = x.take(1, dst.count)
+	}
+	n := dst.words * dst.count
+	tiles := (n + kernel.LongTile - 1) / kernel.LongTile
+	states := x.take(1, tiles+1)
+	if err := x.zero(states); err != nil {
+		return err
+	}
+	return x.into(dst, func(dst batch) error {
+		return shaped(x, &x.add, tiles, x.add.Threads, 0, kernel.LongAdd{
+			A: a.at, B: b.at, R: dst.at, N: n, Length: dst.words, Subtract: subtract, Carries: carry.at, States: states.at,
+		})
+	})
+}
+
+func (x *queue) compared(dst, a, b batch) error {
+	parts := (a.words + kernel.CompareTile - 1) / kernel.CompareTile
+	verdicts := dst
+	if parts > 1 {
+		verdicts = x.take(parts, dst.count)
+	}
+	const lanes = 32
+	err := launch(x, &x.compare, lanes*parts*dst.count, kernel.WordsCompare{
+		A: a.at, AStep: a.step(), B: b.at, BStep: b.step(), Length: a.words, Verdicts: verdicts.at, N: dst.count,
+	})
+	if err != nil || parts == 1 {
+		return err
+	}
+	return launch(x, &x.verdict, lanes*dst.count, kernel.WordsVerdict{Verdicts: verdicts.at, Parts: parts, R: dst.at, N: dst.count})
+}
+
+// product is whole products.
+func (x *queue) product(dst, a, b batch) error {
+	return wide(x, &x.mul, dst.count, dst.words, sharedFor(kernel.WideProducts, dst.words), kernel.WideMul{
+		A: a.at, AWords: a.words, AStep: a.step(), B: b.at, BWords: b.words, BStep: b.step(), R: dst.at, N: dst.count,
+	})
+}
+
+// residues is an operation modulo numbers; `element` is the number of the first, for
+// what is refused.
+func (x *queue) residues(op int, dst, a, b, m batch, element int) error {
+	return wide(x, &x.residue, dst.count, dst.words, sharedFor(kernel.WideArrays, dst.words), kernel.WideResidue{
+		Op: op, A: a.at, AWords: a.words, AStep: a.step(), B: b.at, BStep: b.step(), Moduli: m.at, ModulusStep: m.step(),
+		R: dst.at, Length: dst.words, N: dst.count, Element: element, Bad: x.Refused,
+	})
+}
+
+// binary is an operation in GF(2^degree).
+func (x *queue) binary(op, degree int, dst, a, b batch) error {
+	f, err := x.field(degree)
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		taps := gf2.New(degree).Taps()
+		if len(taps) == 1 {
+			taps = []int{taps[0], 1, 1} // two equal powers are nothing
+		}
+		return wide(x, &x.wideBinary, dst.count, 2*dst.words, 4*kernel.WideElements*dst.words, kernel.WideBinary{
+			Op: op, A: a.at, AStep: a.step(), B: b.at, BStep: b.step(), R: dst.at, Length: dst.words, Degree: degree, K3: taps[0], K2: taps[1], K1: taps[2],
+			N: dst.count, Bad: x.Refused,
+		})
+	}
+	if a, err = x.plain(a, dst.count); err != nil {
+		return err
+	}
+	each := max(1, 4/dst.words) // elements a thread
+	blocks := func(threads int) int { return (dst.count + each*threads - 1) / (each * threads) }
+	return x.into(dst, func(dst batch) error {
+		switch op {
+		case kernel.NumberBinaryMul:
+			b, err := x.plain(b, dst.count)
+			if err != nil {
+				return err
+			}
+			return shaped(x, &f.mul, blocks(f.mul.Threads), f.mul.Threads, rows(2, degree), kernel.BinaryMul{A: a.at, B: b.at, R: dst.at, N: dst.count})
+		case kernel.NumberBinarySqr:
+			return shaped(x, &f.sqr, blocks(f.sqr.Threads), f.sqr.Threads, 0, kernel.BinarySqr{A: a.at, R: dst.at, N: dst.count})
+		}
+		return shaped(x, &f.inverse, blocks(f.inverse.Threads), f.inverse.Threads, rows(3, degree), kernel.BinaryInverse{A: a.at, R: dst.at, N: dst.count})
+	})
+}

@@ -1,0 +1,101 @@
+package number
+
+import (
+	kernel "github.com/pippin-zk/pippin/kernels/grid/number"
+)
+
+// What a launch of powers may take, so that a program that is cancelled ends soon: in
+// products of words, by one block, and by the card.
+const (
+	mostBlock  = 1 << 29
+	perElement = 1 << 10 // that take as long as an element of a vector
+)
+
+// powered is powers modulo numbers: in double precision where there is a kernel for
+// their width, and else a block a number.
+func (x *queue) powered(dst, a, e, m batch) error {
+	p, err := x.powers(dst.words)
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		return x.widePowers(dst, a, e, m)
+	}
+	if a, err = x.plain(a, dst.count); err != nil { // a number each
+		return err
+	}
+	if err := launch(x, &x.below, dst.count, kernel.WordsBelow{
+		A: a.at, AStep: a.words, Moduli: m.at, ModulusStep: m.step(), Length: dst.words, N: dst.count, Bad: x.Refused,
+	}); err != nil {
+		return err
+	}
+	ones := x.take(m.words, m.count)
+	if err := launch(x, &x.powerOne, m.count, kernel.PowerOne{
+		P: m.at, One: ones.at, N: m.count, Length: m.words, Bits: kernel.PowerSampleBits * p.threads * p.samples,
+	}); err != nil {
+		return err
+	}
+	resident, err := p.Occupancy(p.Threads, 0)
+	if err != nil {
+		return err
+	}
+	wave := max(resident, 1) * x.info.Multiprocessors * p.Threads / p.threads // numbers
+	blocks := (min(wave, dst.count)*p.threads + p.Threads - 1) / p.Threads
+	table := x.take(2*kernel.PowerEntries*p.samples, blocks*p.Threads)
+	const waves = 4
+	for from := 0; from < dst.count; from += waves * wave {
+		n := min(waves*wave, dst.count-from)
+		e, m, ones := e.from(from, n), m.from(from, n), ones.from(from, n)
+		if err := shaped(x, &p.Kernel, blocks, p.Threads, 0, kernel.Power{
+			X: a.from(from, n).at, E: e.at, P: m.at, One: ones.at, R: dst.from(from, n).at, N: n,
+			ExponentWords: e.words, ExponentStep: e.step(), ModulusStep: m.step(), Table: table.at,
+		}); err != nil {
+			return err
+		}
+		if err := x.pace(int(products(e.words, dst.words) * float64(n) / perElement)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// products is those of words that a power takes, about.
+func products(exponent, words int) float64 {
+	return float64(windows(exponent)) * (kernel.PowerWindow + 1) * 2.5 * float64(words) * float64(words)
+}
+
+// windows is how many windows an exponent of so many words has.
+func windows(words int) int { return words * (32 / kernel.PowerWindow) }
+
+// widePowers is powers of any width. A launch goes through some windows of some
+// numbers, whose state stays in scratch.
+func (x *queue) widePowers(dst, a, e, m batch) error {
+	shared := sharedFor(kernel.WideArrays, dst.words)
+	all := windows(e.words)
+	each := max(int(mostBlock/products(1, dst.words)*float64(windows(1))), 1) // windows a launch
+	state := (kernel.PowerEntries + 1) * dst.words
+	return x.chunks(dst.count, 4*int64(state), func(at, n int) error {
+		states := x.take(state, n)
+		a, e, m, dst := a.from(at, n), e.from(at, n), m.from(at, n), dst.from(at, n)
+		if err := wide(x, &x.powerBegin, n, dst.words, shared, kernel.WidePowerBegin{
+			A: a.at, AStep: a.step(), Moduli: m.at, ModulusStep: m.step(), Length: dst.words, N: n, Element: at, States: states.at, Bad: x.Refused,
+		}); err != nil {
+			return err
+		}
+		for left := all; left > 0; {
+			now := min(each, left)
+			if err := wide(x, &x.power, n, dst.words, shared, kernel.WidePower{
+				E: e.at, ExponentWords: e.words, ExponentStep: e.step(), Moduli: m.at, ModulusStep: m.step(), R: dst.at, Length: dst.words, N: n,
+				From: left, Windows: now, Last: now == left, States: states.at,
+			}); err != nil {
+				return err
+			}
+			left -= now
+			cost := float64(now) / float64(windows(1)) * products(1, dst.words) * float64(max(n, 4*x.info.Multiprocessors)) / perElement
+			if err := x.pace(int(cost)); err != nil || x.rehearsal {
+				return err
+			}
+		}
+		return nil
+	})
+}
