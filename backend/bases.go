@@ -36,7 +36,9 @@ type Hints struct {
 	// Check refuses bases with a coordinate not below q or off the curve.
 	Check bool
 	// Multiples is the number of precomputed multiples per base that the
-	// backend may hold, itself included: 0 chooses, 1 forbids.
+	// backend may hold, itself included: 1 forbids; more are made before
+	// LoadBases returns, as far as they pay and there is memory; with 0 the
+	// backend chooses, and may make them later, beside calls.
 	Multiples int
 }
 

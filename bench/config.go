@@ -45,7 +45,10 @@ type Config struct {
 	BackToBack int
 	// Callers is how many goroutines share a row's calls: 0 is 1.
 	Callers int
-	Seed    uint64
+	// Multiples is the hint that bases are loaded with: how many multiples of each a
+	// backend may make before the first MSM. 0 is 1: none.
+	Multiples int
+	Seed      uint64
 	// Check compares every answer with Oracle, and Oracle itself with
 	// double-and-add on the first few points of every group.
 	Check bool
@@ -89,6 +92,8 @@ func (c *Config) Validate() error {
 		return bad("medians to a share of %v, within %v", c.Until, c.Within)
 	case c.BackToBack < 0:
 		return bad("%d calls in a row", c.BackToBack)
+	case c.Multiples < 0:
+		return bad("%d multiples of each base", c.Multiples)
 	case c.Callers < 0 || c.Callers > 1 && c.BackToBack == 0:
 		return bad("%d callers of %d calls in a row", c.Callers, c.BackToBack)
 	}

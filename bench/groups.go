@@ -14,7 +14,7 @@ import (
 // serves them all. Points and scalars are bytes in memory layout.
 type group interface {
 	// load makes points resident in e; they must not change before close.
-	load(ctx context.Context, e *msm.Engine, points []byte) (bases, error)
+	load(ctx context.Context, e *msm.Engine, points []byte, hints ...msm.Hint) (bases, error)
 }
 
 // bases is points loaded into an engine.
@@ -51,12 +51,12 @@ func typed[P, J, S any](g *msm.Group[P, J, S]) group { return typedGroup[P, J, S
 
 type typedGroup[P, J, S any] struct{ g *msm.Group[P, J, S] }
 
-func (t typedGroup[P, J, S]) load(ctx context.Context, e *msm.Engine, points []byte) (bases, error) {
+func (t typedGroup[P, J, S]) load(ctx context.Context, e *msm.Engine, points []byte, hints ...msm.Hint) (bases, error) {
 	p, err := layout.View[P](points)
 	if err != nil {
 		return nil, err
 	}
-	b, err := t.g.Load(ctx, e, p)
+	b, err := t.g.Load(ctx, e, p, hints...)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/msm"
 )
 
 // MSM measures what cfg says. The runs are in the order of the configuration:
@@ -163,7 +164,7 @@ func (m *measuring) size(ctx context.Context, able engines, in *inputs, n int) (
 	for i, e := range able {
 		m.cfg.Progress.tell(stage, i, len(able))
 		start := time.Now()
-		if loaded[i], err = in.load(ctx, e.Engine, in.bytes[:n*in.points.Size()]); err != nil {
+		if loaded[i], err = in.load(ctx, e.Engine, in.bytes[:n*in.points.Size()], msm.Multiples(max(1, m.cfg.Multiples))); err != nil {
 			return err
 		}
 		took[i] = time.Since(start)
@@ -215,7 +216,7 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 				Op: "msm", Curve: in.curve.String(), Group: in.points.Key().Group.String(), N: n, Bases: in.digest.String(),
 				Backend: e.name, Version: e.info.Version, Device: e.device(), Devices: len(e.info.Devices),
 				Distribution: d.String(), Seed: m.cfg.Seed, Path: p, Measure: measureOf(e),
-				LoadBase: millis(took[i]),
+				LoadBase: millis(took[i]), Multiples: m.cfg.Multiples,
 			}})
 		}
 	}

@@ -105,6 +105,9 @@ type Run struct {
 	Samples  []float64 `json:"samples_ms"` // in the order taken
 	Spread   float64   `json:"spread"`     // the function Spread of them
 	LoadBase float64   `json:"load_bases_ms"`
+	// Multiples is how many of each base the backend might make before, within the
+	// time to load them; 0 or 1 is none but the base.
+	Multiples int `json:"multiples,omitempty"`
 
 	// BackToBack is nil when it was not asked for.
 	BackToBack *BackToBack `json:"back_to_back,omitempty"`

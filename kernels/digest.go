@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "bdb532076d294e9751a213c1d79c6d34e397186f88102d9061eb9a719d3f665d"
+const digest = "7740ab06832197154d442b59c306b5ae9fef3ddf0d00a4bc59cbae244a394f61"

@@ -68,8 +68,10 @@ func (g *Group[P, J, S]) LoadFile(ctx context.Context, e *Engine, f *os.File, of
 type Hint func(*engine.Source)
 
 // Multiples lets the backend hold up to n precomputed multiples of every
-// base, itself included: more memory, faster MSMs. 1 forbids precomputing;
-// without the hint the backend chooses.
+// base, itself included: more memory, faster MSMs. They are made before Load
+// returns, as far as they pay and there is memory; 1 forbids them, as is right for
+// bases of few MSMs. Without the hint the backend chooses, and may make them beside
+// the first calls.
 func Multiples(n int) Hint { return func(s *engine.Source) { s.Hints.Multiples = n } }
 
 // ReadOnce has the engine read the points during Load and never by itself

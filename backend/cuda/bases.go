@@ -16,7 +16,8 @@ import (
 // parts where none has.
 type bases struct {
 	backendutil.Loaded
-	held map[*card]held // under Backend.mu
+	multiples int            // the hint
+	held      map[*card]held // under Backend.mu
 }
 
 // held is the bases that a card has, which are a range of all.
@@ -54,7 +55,13 @@ func (b *bases) copy(ctx context.Context, to *card, others []*card) (*msm.Bases,
 		if !ok || h.count() < b.Count {
 			continue
 		}
-		return to.msm.Load(ctx, &backend.Bases{Curve: b.Curve, Group: b.Group, Count: b.Count, Pieces: h.Pieces()}, 0)
+		// Nobody waits for multiples here.
+		pieces := backend.Bases{Curve: b.Curve, Group: b.Group, Count: b.Count, Pieces: h.Pieces(), Hints: backend.Hints{Multiples: 1}}
+		loaded, err := to.msm.Load(ctx, &pieces, 0)
+		if err == nil {
+			to.msm.Prepare(loaded, b.multiples)
+		}
+		return loaded, err
 	}
 	return nil, nil
 }
@@ -87,7 +94,7 @@ func (b *Backend) LoadBases(ctx context.Context, from backend.Bases) (_ backend.
 	if err != nil {
 		return 0, err
 	}
-	kept := &bases{Loaded: backendutil.Loaded{Curve: from.Curve, Group: from.Group, Count: from.Count}, held: make(map[*card]held)}
+	kept := &bases{Loaded: backendutil.Loaded{Curve: from.Curve, Group: from.Group, Count: from.Count}, multiples: from.Hints.Multiples, held: make(map[*card]held)}
 	on, parts, err := whereTo(ctx, on, kept.Loaded)
 	if err != nil {
 		return 0, err

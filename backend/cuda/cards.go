@@ -294,6 +294,7 @@ func (b *Backend) reopen(s *seat) error {
 	b.mu.Unlock()
 	if broken != nil {
 		close(broken.closed)
+		broken.msm.Quiet()
 		broken.Driver().Reset()
 	}
 	c, err := openCard(s.ordinal, b.options)

@@ -53,7 +53,7 @@ func measured(t *testing.T) (points map[string][]point, memory map[string]uint64
 			}
 			Runs []struct {
 				Op, Curve, Group, Backend, Device, Distribution, Path string
-				N                                                     int
+				N, Multiples                                          int
 				Median                                                float64 `json:"median_ms"`
 				Checked                                               bool
 			}
@@ -70,7 +70,7 @@ func measured(t *testing.T) (points map[string][]point, memory map[string]uint64
 			}
 		}
 		for _, run := range r.Runs {
-			if run.Op != "msm" || run.Backend != "cuda" || run.Distribution != "uniform" || run.Path != "arena" || !run.Checked {
+			if run.Op != "msm" || run.Backend != "cuda" || run.Distribution != "uniform" || run.Path != "arena" || run.Multiples > 1 || !run.Checked {
 				continue
 			}
 			c, err1 := backend.ParseCurve(run.Curve)

@@ -139,6 +139,8 @@ var families = []family{
 			{name: "digits", per: curve},
 			{name: "accumulate", per: groups, twins: bothOverFp},
 			{name: "reduce", per: groups, twins: bothOverFp},
+			{name: "planes", per: groups, twins: bothOverFp, waits: true},
+			{name: "multiples", per: groups, twins: bothOverFp},
 			{name: "points", per: groups},
 		},
 	},

@@ -25,7 +25,8 @@ type budget struct {
 type Spare interface {
 	// Held is the bytes that Drop would give back.
 	Held() int64
-	// Drop gives them back, when there are any. Both are called in somebody's turn.
+	// Drop gives some of them back, when there are any: all, or as few as it can.
+	// Both are called in somebody's turn.
 	Drop() error
 }
 
@@ -46,14 +47,13 @@ func (b *budget) take(size int64) error {
 		return fmt.Errorf("%w: %d bytes on the device, %d of %d are left", backend.ErrOutOfMemory, size, left, b.limit)
 	}
 	for _, s := range b.spares {
-		if b.count(size) {
-			return nil
-		}
-		if s.Held() == 0 {
-			continue
-		}
-		if err := s.Drop(); err != nil {
-			return err
+		for s.Held() > 0 {
+			if b.count(size) {
+				return nil
+			}
+			if err := s.Drop(); err != nil {
+				return err
+			}
 		}
 	}
 	if !b.count(size) {

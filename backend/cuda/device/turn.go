@@ -23,6 +23,7 @@ type Turn struct {
 	secret  int64          // bytes from its beginning on that are to be overwritten
 	queued  bool           // something may run that was not waited for
 	results *driver.Host   // pinned; nil when there is none
+	ends    []func()       // see OnEnd
 }
 
 func newTurn(d *Device) (_ *Turn, err error) {
@@ -105,6 +106,9 @@ func (t *Turn) Keep(size int64, suffices func(left int64) error) (*Memory, error
 // Spare registers memory of Keep that its owner can make again.
 func (t *Turn) Spare(s Spare) { t.dev.budget.spares = append(t.dev.budget.spares, s) }
 
+// OnEnd has f called when the turn ends, before anybody else has it.
+func (t *Turn) OnEnd(f func()) { t.ends = append(t.ends, f) }
+
 // Send copies to the card on the stream Copy: memory that the card can read by
 // itself without waiting, any other before it returns.
 func (t *Turn) Send(dst driver.Span, src []byte) error {
@@ -144,7 +148,10 @@ func (t *Turn) End() error {
 	if t.results != nil {
 		t.results.Wipe()
 	}
-	t.lent, t.ctx = false, nil
+	for _, f := range t.ends {
+		f()
+	}
+	t.lent, t.ctx, t.ends = false, nil, nil
 	t.dev.meter.End()
 	t.dev.turns <- t
 	return err

@@ -23,6 +23,9 @@ type Bases struct {
 	first  int            // of the bases of which these are a part, for errors
 	memory *device.Memory // nil when there are none, or on the host
 	host   []byte
+
+	preparation
+	tables *tables
 }
 
 // Pieces are the points as they were loaded, in order: to load them elsewhere. A
@@ -55,12 +58,12 @@ func (b *Bases) Pieces() iter.Seq2[[]byte, error] {
 	}
 }
 
-// Free gives the bases back. No call uses them any more.
+// Free gives the bases back, and their multiples. No call uses them any more.
 func (b *Bases) Free() error {
 	if b.memory == nil {
 		return nil
 	}
-	return b.memory.Free()
+	return errors.Join(b.preparation.end(b.tables), b.memory.Free())
 }
 
 // Load copies valid bases to the card. Bases that do not fit beside the work of
@@ -70,7 +73,7 @@ func (c *Computer) Load(ctx context.Context, from *backend.Bases, first int) (*B
 	if _, err := layout.View[uint64](from.Bytes); err != nil {
 		return nil, err
 	}
-	b := &Bases{dev: c.dev, first: first, Loaded: backendutil.Loaded{Curve: from.Curve, Group: from.Group, Count: from.Count}}
+	b := &Bases{dev: c.dev, tables: &c.tables, first: first, Loaded: backendutil.Loaded{Curve: from.Curve, Group: from.Group, Count: from.Count}}
 	if b.Count == 0 {
 		return b, nil
 	}
@@ -83,12 +86,19 @@ func (c *Computer) Load(ctx context.Context, from *backend.Bases, first int) (*B
 	case errors.Is(err, backend.ErrOutOfMemory):
 		err = c.loadOnHost(ctx, b, from, prog)
 	case err == nil:
-		if err = c.loadOnCard(ctx, b, from, prog); err != nil {
+		b.ctx, b.stop = context.WithCancel(c.background)
+		if err = c.loadOnCard(ctx, b, from, prog); err == nil && from.Hints.Multiples > 1 {
+			err = c.prepareNow(ctx, b, from.Hints.Multiples)
+		}
+		if err != nil {
 			err = errors.Join(err, b.Free())
 		}
 	}
 	if err != nil {
 		return nil, err
+	}
+	if b.most = from.Hints.Multiples; b.most == 0 {
+		c.Prepare(b, 0)
 	}
 	return b, nil
 }

@@ -10,6 +10,9 @@
 //   - A plan is what is decided before memory is taken: the width of windows, how
 //     the points are cut into chunks, where everything lies. It depends on
 //     nothing but its input (plan.go).
+//   - A table is multiples of bases: rows of all points times powers of two, with which
+//     windows share buckets. It is made between calls, and dropped when its memory is
+//     needed (multiples.go).
 //   - A job is one MSM of a call, with its plan. A round is the jobs that share the
 //     work memory: all of a call where they fit, else one after the other.
 //   - A step is one chunk of a job: all phases but the last over these points.

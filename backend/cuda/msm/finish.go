@@ -2,6 +2,7 @@ package msm
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-377"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
@@ -12,9 +13,10 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// finisher adds up the sums of windows, lowest first, each in Jacobian
-// coordinates: sum of 2^(c w) sums[w], as an affine point in new memory.
-type finisher func(sums []byte, c int) ([]byte, error)
+// finisher adds up the parts of sets, lowest set first, each in Jacobian
+// coordinates: sum of 2^(c s) of what the parts of set s make, as an affine point in
+// new memory. The planes of a set begin with bit first.
+type finisher func(parts []byte, sets, c, first int) ([]byte, error)
 
 // finishers is the table of groups.
 var finishers = [...][2]finisher{
@@ -73,19 +75,40 @@ type affine[P, J any] interface {
 	FromJacobian(*J) *P
 }
 
-func finish[P, J any, PP affine[P, J], PJ jacobian[J]](sums []byte, c int) ([]byte, error) {
-	s, err := layout.View[J](sums)
+func finish[P, J any, PP affine[P, J], PJ jacobian[J]](parts []byte, sets, c, first int) ([]byte, error) {
+	all, err := layout.View[J](parts)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrInternal, err)
 	}
-	total := s[len(s)-1]
-	for w := len(s) - 2; w >= 0; w-- {
+	each := len(all) / sets
+	var group sync.WaitGroup
+	for s := range sets {
+		group.Go(func() { weigh[J, PJ](all[s*each:(s+1)*each], first) })
+	}
+	group.Wait()
+	var total J // infinity
+	for s := sets - 1; s >= 0; s-- {
 		for range c {
 			PJ(&total).DoubleAssign()
 		}
-		PJ(&total).AddAssign(&s[w])
+		PJ(&total).AddAssign(&all[s*each])
 	}
 	out := make([]P, 1)
 	PP(&out[0]).FromJacobian(&total)
 	return layout.Bytes(out), nil
+}
+
+// weigh makes of a set's parts its sum, in the place of the first, which it does not
+// need: the weighted part, and 2^(first+j) times plane j.
+func weigh[J any, PJ jacobian[J]](parts []J, first int) {
+	var total J // infinity
+	for j := len(parts) - 1; j >= planeParts; j-- {
+		PJ(&total).DoubleAssign()
+		PJ(&total).AddAssign(&parts[j])
+	}
+	for range first {
+		PJ(&total).DoubleAssign()
+	}
+	PJ(&total).AddAssign(&parts[weightedPart])
+	parts[plainPart] = total
 }

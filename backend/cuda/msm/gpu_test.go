@@ -28,6 +28,7 @@ var (
 	levels = flag.String("levels", "", "levels of the reduction that TestTimes tries beside the plan's: first/other, such as 3/2,4/2")
 	over   = flag.String("overlap", "", "sizes from which TestTimes tries to hide the copy, as logarithms, such as 20")
 	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
+	most   = flag.String("multiples", "1", "the most multiples of a base that TestTimes has made, such as 1,1000")
 	memory = flag.Int64("memory", 0, "bytes of device memory to use")
 )
 
@@ -95,54 +96,75 @@ func TestTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		most := slices.Max(ns)
-		start := time.Now()
-		bases, err := c.Load(t.Context(), &backend.Bases{Curve: curve, Group: group, Count: most, Pieces: pieces(p, most)}, 0)
+		points, err := p.Bytes(slices.Max(ns))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer bases.Free()
-		fmt.Printf("%v %v: loaded %d in %v\n", curve, group, most, time.Since(start).Round(time.Millisecond))
-		host, err := d.Driver().AllocHost(int64(most * curve.ScalarBytes()))
+		host, err := d.Driver().AllocHost(int64(slices.Max(ns) * curve.ScalarBytes()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer host.Free()
 		for _, n := range ns {
-			for _, name := range strings.Split(*dists, ",") {
-				dist, err := fixtures.ParseDistribution(name)
+			for _, m := range strings.Split(*most, ",") {
+				multiples, err := strconv.Atoi(m)
 				if err != nil {
 					t.Fatal(err)
 				}
-				scalars := host.Bytes()[:n*curve.ScalarBytes()]
-				if err := fixtures.FillScalars(scalars, curve, dist, *seed, 0); err != nil {
-					t.Fatal(err)
-				}
-				for _, try := range tries() {
-					c.tune = try
-					clear(c.plans)
-					judge(t, c, p, bases, scalars)
-					var times []time.Duration
-					for range 5 {
-						start := time.Now()
-						if _, err := c.Compute(t.Context(), one(bases, scalars)); err != nil {
-							t.Fatal(err)
-						}
-						times = append(times, time.Since(start))
-					}
-					slices.Sort(times)
-					for _, used := range c.plans {
-						fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d chunks=%d piece=%d levels=%d/%d %d MiB;", curve, group, log2(n), dist,
-							ms(times[0]), ms(times[2]), used.width, used.windows, len(used.chunks), used.piece, used.tuning.firstLevel, used.tuning.level, used.need()>>20)
-					}
-					for _, k := range slices.Sorted(maps.Keys(phases)) {
-						fmt.Printf(" %s %.2f", k, ms(phases[k]))
-					}
-					fmt.Println()
-				}
+				times(t, c, p, points[:n*p.Size()], multiples, host.Bytes(), phases)
 			}
 		}
 	})
+}
+
+// times prints the times of MSMs over points, and checks every answer.
+func times(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multiples int, host []byte, phases map[string]time.Duration) {
+	curve, group, n := p.Key().Curve, p.Key().Group, len(points)/p.Size()
+	source := backend.Bases{Curve: curve, Group: group, Count: n, Bytes: points, Hints: backend.Hints{Multiples: 1}}
+	bases, err := c.Load(t.Context(), &source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bases.Free()
+	start := time.Now()
+	if multiples != 1 {
+		if err := c.prepareNow(t.Context(), bases, multiples); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("%v %v 2^%d: %+v in %.2f ms\n", curve, group, log2(n), bases.table, ms(time.Since(start)))
+	}
+	for _, name := range strings.Split(*dists, ",") {
+		dist, err := fixtures.ParseDistribution(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scalars := host[:n*curve.ScalarBytes()]
+		if err := fixtures.FillScalars(scalars, curve, dist, *seed, 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, try := range tries() {
+			c.tune = try
+			clear(c.plans)
+			judge(t, c, p, bases, scalars)
+			var times []time.Duration
+			for range 5 {
+				start := time.Now()
+				if _, err := c.Compute(t.Context(), one(bases, scalars)); err != nil {
+					t.Fatal(err)
+				}
+				times = append(times, time.Since(start))
+			}
+			slices.Sort(times)
+			for _, used := range c.plans {
+				fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%d piece=%d levels=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), dist,
+					ms(times[0]), ms(times[2]), used.width, used.windows, used.sets, len(used.chunks), used.piece, used.tuning.firstLevel, used.tuning.level, used.need()>>20, used.cost())
+			}
+			for _, k := range slices.Sorted(maps.Keys(phases)) {
+				fmt.Printf(" %s %.2f", k, ms(phases[k]))
+			}
+			fmt.Println()
+		}
+	}
 }
 
 // tries are the changes of the tuning that the flags ask for, none first.
@@ -172,25 +194,4 @@ func log2(n int) (k int) {
 		n, k = n/2, k+1
 	}
 	return k
-}
-
-// pieces yields points as they are made.
-func pieces(p *fixtures.Points, n int) func(yield func([]byte, error) bool) {
-	return func(yield func([]byte, error) bool) {
-		const part = 1 << 20
-		buf, err := p.Bytes(min(part, n))
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		for at := 0; at < n; at += part {
-			b := buf[:min(part, n-at)*p.Size()]
-			if err := p.Fill(b, at); err != nil || !yield(b, nil) {
-				if err != nil {
-					yield(nil, err)
-				}
-				return
-			}
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
@@ -22,6 +23,13 @@ type Computer struct {
 	dev  *device.Device
 	tune func(*tuning) // changes the tables for tests; may be nil
 
+	// Of the multiples of bases: what there is, what makes them, one at a time, until
+	// Close.
+	tables     tables
+	builders   *semaphore.Weighted
+	background context.Context
+	stop       context.CancelFunc
+
 	// Under the turn:
 	plans map[input]*plan
 	pipe  pipe
@@ -33,7 +41,8 @@ func New(d *device.Device) (*Computer, error) {
 	if _, err := device.Load(d, kernel.ForCommon().SortScatter); err != nil {
 		return nil, err
 	}
-	c := &Computer{dev: d, plans: make(map[input]*plan)}
+	c := &Computer{dev: d, plans: make(map[input]*plan), builders: semaphore.NewWeighted(1)}
+	c.background, c.stop = context.WithCancel(context.Background())
 	for i := range 2 {
 		for _, e := range []**driver.Event{&c.pipe.copied[i], &c.pipe.read[i], &c.pipe.done[i]} {
 			var err error
@@ -45,8 +54,15 @@ func New(d *device.Device) (*Computer, error) {
 	return c, nil
 }
 
-// Close ends the computer. No call is in flight.
+// Quiet stops what is computed in the background, for good, and waits for it.
+func (c *Computer) Quiet() {
+	c.stop()
+	_ = c.builders.Acquire(context.Background(), 1) // nobody else gets it any more
+}
+
+// Close ends the computer. No call is in flight, and no bases are there.
 func (c *Computer) Close() error {
+	c.stop()
 	var errs []error
 	for i := range 2 {
 		for _, e := range []*driver.Event{c.pipe.copied[i], c.pipe.read[i], c.pipe.done[i]} {
@@ -81,9 +97,10 @@ type Job struct {
 // job is a Job with its plan.
 type job struct {
 	Job
-	at   int // among the answers; -1 is that of a Round
-	plan *plan
-	prog *program
+	at    int // among the answers; -1 is that of a Round
+	plan  *plan
+	prog  *program
+	table *table // nil where there are no multiples to use
 
 	resident driver.Span // the scalars, when the plan says that they are on the card
 
@@ -166,6 +183,8 @@ func (c *Computer) Round(b *Bases, offset, count int, memory int64) (_ *Round, e
 	}
 	in := c.inputFor(b.Loaded, count, b.host != nil, memory)
 	in.resident = true
+	j.table = c.tables.used(b)
+	in.use(j.table)
 	if j.plan, err = c.plan(in); err != nil {
 		return nil, err
 	}
@@ -217,7 +236,12 @@ func (c *Computer) rounds(turn *device.Turn, jobs []*job) ([]*round, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
+	bases := basesOf(jobs)
+	c.Use(turn, bases...)
 	rounds, err := c.roundsIn(jobs, turn.Available())
+	if errors.Is(err, backend.ErrOutOfMemory) && c.Forgo(bases...) {
+		rounds, err = c.roundsIn(jobs, turn.Available())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -232,12 +256,21 @@ func (c *Computer) rounds(turn *device.Turn, jobs []*job) ([]*round, error) {
 	return c.roundsIn(jobs, free)
 }
 
+func basesOf(jobs []*job) (bases []*Bases) {
+	for _, j := range jobs {
+		bases = append(bases, j.Bases)
+	}
+	return bases
+}
+
 // roundsIn plans the jobs: as one round where the memory allows, else one by one.
 func (c *Computer) roundsIn(jobs []*job, memory int64) ([]*round, error) {
 	for _, j := range jobs {
+		in := c.inputFor(j.Bases.Loaded, j.Count, j.Bases.host != nil, memory)
+		j.table = c.tables.used(j.Bases)
+		in.use(j.table)
 		var err error
-		j.plan, err = c.plan(c.inputFor(j.Bases.Loaded, j.Count, j.Bases.host != nil, memory))
-		if err != nil {
+		if j.plan, err = c.plan(in); err != nil {
 			return nil, j.failed(err)
 		}
 	}
@@ -311,7 +344,7 @@ func newRound(jobs []*job, memory int64) *round {
 				s.isFilled = s != j
 			}
 		}
-		j.result = device.Region{Off: r.results, Size: int64(j.plan.sets)*j.plan.sumBytes() + 8}
+		j.result = device.Region{Off: r.results, Size: j.plan.room.sums.Size + 8}
 		r.results += device.Align(j.result.Size)
 	}
 	r.secret = at.Size
@@ -421,8 +454,13 @@ func (x *execution) scalarsOf(i int) driver.Span {
 func (x *execution) pointsOf(i int) driver.Span {
 	s := &x.steps[i]
 	size := int64(s.Bases.Curve.PointBytes(s.Bases.Group))
-	if s.Bases.host == nil {
-		return s.Bases.memory.Span().Slice(int64(s.Offset+s.from)*size, int64(s.n)*size)
+	from := int64(s.Offset+s.from) * size
+	switch {
+	case s.plan.skip > 0:
+		all := s.table.memory.Span() // the rows to come as well
+		return all.Slice(from, all.Size()-from)
+	case s.Bases.host == nil:
+		return s.Bases.memory.Span().Slice(from, int64(s.n)*size)
 	}
 	return x.points[i%2].In(x.memory).Slice(0, int64(s.n)*size)
 }
@@ -483,7 +521,7 @@ func (x *execution) step(i int) error {
 			return err
 		}
 	}
-	if err := p.step(x.pointsOf(i), x.scalarsOf(i), s.n, 0, s.Source.Check, s.from, x.read[i%2]); err != nil {
+	if err := p.step(x.pointsOf(i), x.scalarsOf(i), s.n, s.Source.Check, s.from, x.read[i%2]); err != nil {
 		return err
 	}
 	if s.last {
@@ -510,11 +548,12 @@ func finishAll(jobs []*job, pinned []byte) ([][]byte, error) {
 		g.Go(func() (err error) {
 			defer backendutil.Caught(&err)
 			out := pinned[j.result.Off : j.result.Off+j.result.Size]
-			sums := out[:int64(j.plan.sets)*j.plan.sumBytes()]
+			sums := out[:j.plan.room.sums.Size]
 			if bad := binary.LittleEndian.Uint32(out[len(sums):]); j.Source.Check && bad != kernel.NoIndex {
 				return j.failed(fmt.Errorf("%w: scalar %d of %v is not below r", backend.ErrInvalidInput, int(bad)+j.First, j.Bases.Curve))
 			}
-			answers[i], err = finishers[j.Bases.Curve][j.Bases.Group-backend.G1](sums, j.plan.width)
+			first, _ := j.plan.reduction()
+			answers[i], err = finishers[j.Bases.Curve][j.Bases.Group-backend.G1](sums, j.plan.sets, j.plan.width, first)
 			return j.failed(err)
 		})
 	}

@@ -27,7 +27,10 @@ func TestMultiples(t *testing.T) {
 	curve, group := backend.BN254, backend.G1
 	count := windows(curve, width)
 	rows := (count + sets - 1) / sets
-	p := &plan{input: inputOf(curve, group, n, 1<<30), width: width, windows: count, sets: sets, chunks: []int{n}}
+	// Row r is the points times 2^(width sets r), at a distance that is not n.
+	const distance = n + 13
+	p := &plan{input: inputOf(curve, group, n, 1<<30), width: width, windows: count, share: share{sets, 1}, chunks: []int{n}}
+	p.multiples = multiples{rows, width * sets, distance}
 	if !p.fill() || rows < 2 || rows*sets == count || p.stride <= kernel.SortTile || len(p.passes()) < 2 {
 		t.Fatalf("%d windows in %d sets of %d rows, stride %d, passes %v: not what this test is for", count, sets, rows, p.stride, p.passes())
 	}
@@ -48,8 +51,6 @@ func TestMultiples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Row r is the points times 2^(width sets r), at a distance that is not n.
-	const distance = n + 13
 	points := make([]bn254.G1Affine, rows*distance)
 	view, err := layout.View[bn254.G1Affine](first)
 	if err != nil {
@@ -95,7 +96,7 @@ func TestMultiples(t *testing.T) {
 	if err := r.begin(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.step(pointsAt.In(memory), scalarsAt.In(memory), n, distance, true, 0, read); err != nil {
+	if err := r.step(pointsAt.In(memory), scalarsAt.In(memory), n, true, 0, read); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.end(); err != nil {
@@ -105,7 +106,8 @@ func TestMultiples(t *testing.T) {
 	if err := s.Read(sums, r.at(p.room.sums)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := finishers[curve][group-backend.G1](sums, width)
+	bits, _ := p.reduction()
+	got, err := finishers[curve][group-backend.G1](sums, sets, width, bits)
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("wrong sum, or %v", err)
 	}

@@ -33,10 +33,9 @@ func (p *phases) begin() error {
 }
 
 // step adds n points to the buckets: those at points, with the scalars at
-// scalars. multiple is the distance, in points, of a point's next multiple;
-// base is the first point's number, for what check finds.
-func (p *phases) step(points, scalars driver.Span, n, multiple int, check bool, base int, read *driver.Event) error {
-	sorted, err := p.entries(scalars, n, multiple, check, base, read)
+// scalars. base is the first point's number, for what check finds.
+func (p *phases) step(points, scalars driver.Span, n int, check bool, base int, read *driver.Event) error {
+	sorted, err := p.entries(scalars, n, check, base, read)
 	if err != nil {
 		return err
 	}
@@ -47,11 +46,11 @@ func (p *phases) step(points, scalars driver.Span, n, multiple int, check bool, 
 }
 
 // used is the entries of a set, at most, for n points, rounded up.
-func (p *phases) used(n int) int { return n * ((p.windows + p.sets - 1) / p.sets) }
+func (p *phases) used(n int) int { return n * rowsOf(p.windows, p.sets) }
 
 // entries makes the digits of n scalars and sorts them: the phases digits and
 // sort. It records read when the scalars are no longer needed.
-func (p *phases) entries(scalars driver.Span, n, multiple int, check bool, base int, read *driver.Event) (pairs, error) {
+func (p *phases) entries(scalars driver.Span, n int, check bool, base int, read *driver.Event) (pairs, error) {
 	m := &p.room
 	from, to := m.entries[1], m.entries[0]
 	err := p.digits.Launch(p.stream, n, 1, kernel.Digits{
@@ -90,7 +89,7 @@ func (p *phases) entries(scalars driver.Span, n, multiple int, check bool, base 
 		if err := p.sortScatter.Launch(p.stream, tiles*p.sortScatter.Threads, p.sets, kernel.SortScatter{
 			In: p.address(from.keys), ValuesIn: valuesIn, Live: live, N: used, Stride: p.stride, Shift: pass.shift, Mask: pass.mask, First: first,
 			Counts: p.address(m.counts), Totals: p.address(m.totals), Tiles: tiles,
-			KeysOut: p.address(to.keys), ValuesOut: p.address(to.values), LiveOut: liveOut, Points: n, Multiple: multiple,
+			KeysOut: p.address(to.keys), ValuesOut: p.address(to.values), LiveOut: liveOut, Points: n, Multiple: p.multiple(),
 		}); err != nil {
 			return from, err
 		}
@@ -160,22 +159,28 @@ func (p *phases) add(sorted pairs, points driver.Span) error {
 	return p.mark("fold")
 }
 
-// end reduces the buckets to one sum a set.
+// end reduces the buckets to the parts of each set.
 func (p *phases) end() error {
 	m := &p.room
-	buckets, stride := p.address(m.buckets), 0
-	for _, level := range p.levels() {
-		if err := p.reduce.Launch(p.stream, 1<<(p.bucketBits()-stride-level), p.sets, kernel.Reduce{
-			Buckets: buckets, LogBuckets: p.bucketBits(), LogStride: stride, LogM: level,
+	first, joins := p.reduction()
+	if err := p.reduce.Launch(p.stream, 1<<(p.bucketBits()-first), p.sets, kernel.Reduce{
+		Buckets: p.address(m.buckets), LogBuckets: p.bucketBits(), LogM: first,
+	}); err != nil {
+		return err
+	}
+	in, setStride, nodeStride := m.buckets, 1<<p.bucketBits(), 1<<first
+	for i, j := range joins {
+		out, last := m.nodes[i%2], i == len(joins)-1
+		if last {
+			out = m.sums
+		}
+		if err := p.planes.Launch(p.stream, int(j.made())<<j.lanes, p.sets, kernel.Planes{
+			In: p.address(in), SetStride: setStride, NodeStride: nodeStride, LogNodes: j.nodes, Parts: j.parts,
+			LogLanes: j.lanes, LogEach: j.each, Last: last, Out: p.address(out),
 		}); err != nil {
 			return err
 		}
-		stride += level
-	}
-	if err := p.setSums.Launch(p.stream, p.sets, 1, kernel.SetSums{
-		Buckets: buckets, LogBuckets: p.bucketBits(), Sets: p.sets, Sums: p.address(m.sums),
-	}); err != nil {
-		return err
+		in, setStride, nodeStride = out, int(j.made()), j.madeParts()
 	}
 	return p.mark("reduce")
 }

@@ -17,6 +17,8 @@ const (
 	leastPiece = 16
 	fullDevice = 1 << 16   // threads that keep a large device busy
 	maxEntries = 1<<32 - 1 // of all sets of a chunk: indices have 32 bits
+	warpBits   = 5         // a logarithm: lanes of a warp
+	maxPoints  = 1 << 31   // that entries can name, the sign apart
 	minWindow  = 4
 	maxWindow  = 25 // a key of 24 bits is three passes of the sort
 )
@@ -31,14 +33,40 @@ type input struct {
 	tuning tuning
 
 	resident bool // the scalars do not: they are on the card
+
+	multiples multiples
 }
+
+// multiples is which multiples of bases there are: row r, of as many as rows, has
+// 2^(shift r) of each, distance points after the row before. The zero value is the
+// bases alone.
+type multiples struct{ rows, shift, distance int }
+
+// share is a way to use multiples: so many sets for all windows, which use every
+// skip-th row; 0 is none but the first.
+type share struct{ sets, skip int }
+
+// shares lists the ways to use multiples for windows of c bits.
+func (m *multiples) shares(windows, c int) []share {
+	all := []share{{windows, 0}}
+	for sets := 1; sets < windows && m.rows > 1; sets++ {
+		skip := c * sets / m.shift
+		if c*sets%m.shift == 0 && (rowsOf(windows, sets)-1)*skip < m.rows {
+			all = append(all, share{sets, skip})
+		}
+	}
+	return all
+}
+
+// rowsOf is how many windows share a set, at most.
+func rowsOf(windows, sets int) int { return (windows + sets - 1) / sets }
 
 // plan is how an MSM is computed. Everything follows from the input.
 type plan struct {
 	input
 	width   int   // of a window: bits of a digit
 	windows int   // digits of a scalar
-	sets    int   // sets of buckets; fewer than windows when points were multiplied beforehand
+	share         // sets of buckets; fewer than windows where multiples are used
 	chunks  []int // points of each step, all of them
 	piece   int   // the longest task
 	stride  int   // entries of a set that there is room for
@@ -60,6 +88,7 @@ type room struct {
 	tally, tasks   device.Region
 	splits, owner  device.Region
 	slots, buckets device.Region
+	nodes          [2]device.Region // of the reduction, what one step leaves to the next
 	sums, bad      device.Region
 }
 
@@ -72,19 +101,69 @@ func (p *plan) need() int64 {
 	return p.room.Size + inputs*(device.Align(p.scalarBytes)+device.Align(p.streamBytes))
 }
 
+// multiple is the distance, in points, of the rows that windows of a set use.
+func (p *plan) multiple() int { return p.skip * p.multiples.distance }
+
 // buckets of a set.
 func (p *plan) bucketBits() int { return p.width - 1 }
 func (p *plan) bucketCount() int64 {
 	return int64(p.sets) << p.bucketBits()
 }
 
-// pointBytes is the sum of a bucket, sumBytes that of a set.
-func (in *input) pointBytes() int64 { return kernel.SumElements * in.elementBytes() }
-func (in *input) sumBytes() int64   { return kernel.ResultElements * in.elementBytes() }
+// pointBytes is the sum of a bucket, resultBytes a point that the host gets.
+func (in *input) pointBytes() int64  { return kernel.SumElements * in.elementBytes() }
+func (in *input) resultBytes() int64 { return kernel.ResultElements * in.elementBytes() }
 
 // elementBytes is a coordinate of a point.
-func (in *input) elementBytes() int64 {
-	return int64(in.curve.PointBytes(in.group)) / kernel.PointElements
+func (in *input) elementBytes() int64 { return elementBytes(in.curve, in.group) }
+
+func elementBytes(c backend.Curve, g backend.Group) int64 {
+	return int64(c.PointBytes(g)) / kernel.PointElements
+}
+
+// tableBytes is the size of multiples of as many bases.
+func (in *input) tableBytes(m multiples) int64 {
+	return int64(m.rows) * int64(m.distance) * int64(in.curve.PointBytes(in.group))
+}
+
+// expectedUses is the MSMs that pay for the multiples of their bases.
+const expectedUses = 1000
+
+// chooseMultiples is the multiples of all bases of an input that MSMs of all of them
+// gain most by: at most so many of each, unless that is 0, in room bytes, which are a
+// part of the input's memory. The zero value is that they would gain nothing.
+func chooseMultiples(in input, most int, room int64) (best multiples) {
+	alone, err := newPlan(in)
+	if err != nil {
+		return best
+	}
+	least := alone.cost()
+	for c := minWindow; c <= maxWindow; c++ {
+		if w := in.tuning.window; w != 0 && w != c {
+			continue
+		}
+		count := windows(in.curve, c)
+		for sets := 1; sets < count; sets++ {
+			m := multiples{rows: rowsOf(count, sets), shift: c * sets, distance: in.count}
+			size := in.tableBytes(m)
+			if size > room || most > 0 && m.rows > most || sets > 1 && rowsOf(count, sets-1) == m.rows {
+				continue
+			}
+			with := in
+			with.multiples, with.tuning.window = m, c
+			with.memory -= size
+			p, err := newPlan(with)
+			if err != nil {
+				continue
+			}
+			// A doubling is less than an addition to a bucket, which reads its point.
+			making := float64(m.rows-1) * float64(in.count) * float64(m.shift) * 0.7
+			if cost := p.cost() + making/expectedUses; cost < least {
+				best, least = m, cost
+			}
+		}
+	}
+	return best
 }
 
 // newPlan finds the cheapest plan that fits the memory. When none does, the
@@ -93,25 +172,27 @@ func newPlan(in input) (*plan, error) {
 	var best *plan
 	var bestCost float64
 	least := int64(-1)
+	cuts := cuts(in)
 	for c := minWindow; c <= maxWindow; c++ {
 		if w := in.tuning.window; w != 0 && w != c {
 			continue
 		}
 		count := windows(in.curve, c)
-		for _, chunks := range cuts(in) {
-			p := &plan{input: in, width: c, windows: count, chunks: chunks}
-			p.sets = p.windows
-			if !p.fill() {
-				continue
-			}
-			if least < 0 || p.need() < least {
-				least = p.need()
-			}
-			if p.need() > in.memory {
-				continue
-			}
-			if cost := p.cost(); best == nil || cost < bestCost {
-				best, bestCost = p, cost
+		for _, share := range in.multiples.shares(count, c) {
+			for _, chunks := range cuts {
+				p := &plan{input: in, width: c, windows: count, share: share, chunks: chunks}
+				if !p.fill() {
+					continue
+				}
+				if least < 0 || p.need() < least {
+					least = p.need()
+				}
+				if p.need() > in.memory {
+					continue
+				}
+				if cost := p.cost(); best == nil || cost < bestCost {
+					best, bestCost = p, cost
+				}
 			}
 		}
 	}
@@ -147,7 +228,10 @@ func (p *plan) fill() bool {
 	for _, n := range p.chunks {
 		most = max(most, n)
 	}
-	perSet := (p.windows + p.sets - 1) / p.sets
+	perSet := rowsOf(p.windows, p.sets)
+	if int64(perSet-1)*int64(p.multiple())+int64(p.count) > maxPoints {
+		return false
+	}
 	p.stride = (most*perSet + kernel.RunsEach - 1) / kernel.RunsEach * kernel.RunsEach
 	p.tiles = (p.stride + kernel.SortTile - 1) / kernel.SortTile
 	entries := int64(p.sets) * int64(p.stride)
@@ -183,7 +267,13 @@ func (p *plan) fill() bool {
 	l.owner = l.Take(4 * (2*splits + 1))
 	l.slots = l.Take(p.pointBytes() * (2*splits + 1))
 	l.buckets = l.Take(p.pointBytes() * buckets)
-	l.sums = l.Take(sets * p.sumBytes())
+	first, joins := p.reduction()
+	for i, j := range joins[:len(joins)-1] {
+		if nodes := p.pointBytes() * sets * j.made(); nodes > l.nodes[i%2].Size {
+			l.nodes[i%2] = l.Take(nodes)
+		}
+	}
+	l.sums = l.Take(sets * p.setBytes(first))
 	l.bad = l.Take(4)
 	p.room = l
 	return true
@@ -227,23 +317,52 @@ func (p *plan) passes() []pass {
 	return ps
 }
 
-// levels are the steps of the reduction: each the logarithm of how many places
-// become one.
-func (p *plan) levels() []int {
-	left := p.bucketBits()
-	var ls []int
-	for left > 0 {
-		m := p.tuning.level
-		if len(ls) == 0 {
-			// Fewer places a thread where there are few, so that the device is full.
-			for m = p.tuning.firstLevel; m > 2 && p.bucketCount()>>m < fullDevice/2; m-- {
-			}
-		}
-		m = min(m, left)
-		ls = append(ls, m)
-		left -= m
+// join is a step of the reduction of a set: 2^(lanes+each) nodes become one, by
+// 2^lanes threads a part, each of which takes 2^each of them.
+type join struct {
+	nodes, parts int // before it: the logarithm of how many there are, and what each has
+	lanes, each  int // logarithms
+}
+
+func (j *join) madeNodes() int { return j.nodes - j.lanes - j.each } // a logarithm
+func (j *join) madeParts() int { return j.parts + j.lanes + j.each }
+
+// made is the sums of a set after it.
+func (j *join) made() int64 { return int64(j.madeParts()) << j.madeNodes() }
+
+// Parts of a node, see planes.cu: there is a plane for each bit that reduce left.
+const (
+	plainPart = iota
+	weightedPart
+	planeParts
+)
+
+// reduction is the logarithm of how many buckets a thread takes at first, and the
+// steps after that, one at least. Where threads are few a step ends when its
+// dependent additions do, and as many as possible take part; where there are many,
+// idle lanes cost more than a step.
+func (p *plan) reduction() (first int, joins []join) {
+	// Fewer buckets a thread where there are few, so that the device is full.
+	for first = min(p.tuning.firstLevel, p.bucketBits()); first > 1 && p.bucketCount()>>first < fullDevice/2; first-- {
 	}
-	return ls
+	j := join{nodes: p.bucketBits() - first, parts: planeParts}
+	for {
+		if threads := int64(p.sets) * int64(j.parts+warpBits) << j.nodes; threads <= fullDevice {
+			j.lanes, j.each = min(j.nodes, warpBits), 0
+		} else {
+			j.lanes, j.each = 0, min(j.nodes, p.tuning.level)
+		}
+		joins = append(joins, j)
+		if j.madeNodes() == 0 {
+			return first, joins
+		}
+		j = join{nodes: j.madeNodes(), parts: j.madeParts()}
+	}
+}
+
+// setBytes is what the host gets of a set when reduce began with 2^first buckets.
+func (p *plan) setBytes(first int) int64 {
+	return p.resultBytes() * int64(planeParts+p.bucketBits()-first)
 }
 
 var halfOrders = sync.OnceValue(func() map[backend.Curve]*big.Int {

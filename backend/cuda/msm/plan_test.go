@@ -65,8 +65,20 @@ func TestPlans(t *testing.T) {
 						bitsSorted++
 					}
 				}
-				for _, l := range p.levels() {
-					bitsReduced += l
+				first, joins := p.reduction()
+				bitsReduced += first
+				nodes, parts := p.bucketBits()-first, planeParts
+				for i, j := range joins {
+					if j.nodes != nodes || j.parts != parts || j.lanes > warpBits {
+						t.Errorf("%v %v %d: reduced by %d, then %+v", c, g, n, first, joins)
+					}
+					if i < len(joins)-1 && p.room.nodes[i%2].Size < p.pointBytes()*int64(p.sets)*j.made() {
+						t.Errorf("%v %v %d: no room for what step %d of %+v leaves", c, g, n, i, joins)
+					}
+					nodes, parts, bitsReduced = j.madeNodes(), j.madeParts(), bitsReduced+j.lanes+j.each
+				}
+				if p.room.sums.Size != int64(p.sets)*int64(parts)*p.resultBytes() {
+					t.Errorf("%v %v %d: %d bytes for %d sets of %d parts", c, g, n, p.room.sums.Size, p.sets, parts)
 				}
 				if bitsSorted != p.bucketBits() || bitsReduced != p.bucketBits() {
 					t.Errorf("%v %v %d: %d bits sorted, %d reduced, of %d", c, g, n, bitsSorted, bitsReduced, p.bucketBits())

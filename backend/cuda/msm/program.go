@@ -23,7 +23,8 @@ type program struct {
 	fold        device.Kernel[kernel.Fold]
 	foldFinish  device.Kernel[kernel.FoldFinish]
 	reduce      device.Kernel[kernel.Reduce]
-	setSums     device.Kernel[kernel.SetSums]
+	planes      device.Kernel[kernel.Planes]
+	multiples   device.Kernel[kernel.Multiples]
 	check       device.Kernel[kernel.Check]
 }
 
@@ -49,7 +50,8 @@ func newProgram(d *device.Device, curve backend.Curve, group backend.Group) (*pr
 		p.fold.Load(d, forGroup.Fold),
 		p.foldFinish.Load(d, forGroup.FoldFinish),
 		p.reduce.Load(d, forGroup.Reduce),
-		p.setSums.Load(d, forGroup.SetSums),
+		p.planes.Load(d, forGroup.Planes),
+		p.multiples.Load(d, forGroup.Multiples),
 		p.check.Load(d, forGroup.Check),
 	)
 	if err != nil {

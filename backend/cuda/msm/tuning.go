@@ -14,7 +14,7 @@ type tuning struct {
 	piece   int     // the shortest limit for tasks
 	chunk   int     // the least number of points that is worth a step of its own
 
-	firstLevel, level int // logarithms, see plan.levels
+	firstLevel, level int // logarithms, see plan.reduction
 	window            int // chosen beforehand; 0 is the best
 }
 

@@ -260,12 +260,27 @@ func (c *Computer) planCommits(turn *device.Turn, p *program) error {
 	p.frameAt = p.layout.Take(int64(len(p.frame)))
 	p.answersAt = p.layout.Take(p.answers)
 	p.scratchAt = p.layout.Take(p.scratch)
+	var bases []*msm.Bases
+	for k := range p.commits {
+		bases = append(bases, p.used.Bases(p.steps[p.commits[k].step].(backend.Commit).Bases))
+	}
+	c.msm.Use(turn, bases...)
+	err := c.planRounds(turn, p)
+	if errors.Is(err, backend.ErrOutOfMemory) && c.msm.Forgo(bases...) {
+		err = c.planRounds(turn, p)
+	}
+	return err
+}
+
+// planRounds is planCommits with the multiples of bases that the turn uses.
+func (c *Computer) planRounds(turn *device.Turn, p *program) error {
 	// Rounded, so that plans are found again.
 	const unit = 64 << 20
 	left := turn.Available() - p.layout.Size - p.roots
 	if left > 2*unit {
 		left = left / unit * unit
 	}
+	p.secret = 0
 	work, results := int64(0), device.Layout{}
 	for k := range p.commits {
 		m := &p.commits[k]

@@ -202,26 +202,45 @@ func (p FoldFinish) Words() []uint64 {
 type Reduce struct {
 	Buckets    kernels.Pointer // uint32_t*
 	LogBuckets int             // uint64_t
-	LogStride  int             // uint64_t
 	LogM       int             // uint64_t
 }
 
 // Words are the parameters in the kernel's order.
 func (p Reduce) Words() []uint64 {
-	return []uint64{uint64(p.Buckets), uint64(p.LogBuckets), uint64(p.LogStride), uint64(p.LogM)}
+	return []uint64{uint64(p.Buckets), uint64(p.LogBuckets), uint64(p.LogM)}
 }
 
-// SetSums is the parameters of the kernel set_sums of reduce.cu.
-type SetSums struct {
-	Buckets    kernels.Pointer // const uint32_t*
-	LogBuckets int             // uint64_t
-	Sets       int             // uint64_t
-	Sums       kernels.Pointer // uint32_t*
+// Planes is the parameters of the kernel planes of planes.cu.
+type Planes struct {
+	In         kernels.Pointer // const uint32_t*
+	SetStride  int             // uint64_t
+	NodeStride int             // uint64_t
+	LogNodes   int             // uint64_t
+	Parts      int             // uint64_t
+	LogLanes   int             // uint64_t
+	LogEach    int             // uint64_t
+	Last       bool            // flag
+	Out        kernels.Pointer // uint32_t*
 }
 
 // Words are the parameters in the kernel's order.
-func (p SetSums) Words() []uint64 {
-	return []uint64{uint64(p.Buckets), uint64(p.LogBuckets), uint64(p.Sets), uint64(p.Sums)}
+func (p Planes) Words() []uint64 {
+	return []uint64{uint64(p.In), uint64(p.SetStride), uint64(p.NodeStride), uint64(p.LogNodes), uint64(p.Parts), uint64(p.LogLanes), uint64(p.LogEach), kernels.Flag(p.Last), uint64(p.Out)}
+}
+
+// Multiples is the parameters of the kernel multiples of multiples.cu.
+type Multiples struct {
+	From      kernels.Pointer // const uint32_t*
+	To        kernels.Pointer // uint32_t*
+	N         int             // uint64_t
+	Doublings int             // uint64_t
+	Each      int             // uint64_t
+	Scratch   kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p Multiples) Words() []uint64 {
+	return []uint64{uint64(p.From), uint64(p.To), uint64(p.N), uint64(p.Doublings), uint64(p.Each), uint64(p.Scratch)}
 }
 
 // Check is the parameters of the kernel check of points.cu.
@@ -293,7 +312,8 @@ type Group struct {
 	Fold       kernels.Kernel[Fold]
 	FoldFinish kernels.Kernel[FoldFinish]
 	Reduce     kernels.Kernel[Reduce]
-	SetSums    kernels.Kernel[SetSums]
+	Planes     kernels.Kernel[Planes]
+	Multiples  kernels.Kernel[Multiples]
 	Check      kernels.Kernel[Check]
 }
 
@@ -308,64 +328,72 @@ var allGroup = map[string]Group{
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bn254_g1_accumulate", Symbol: "pippin_bn254_g1_accumulate", Threads: 128}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_fold", Threads: 128, Stack: 256}},
 		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_fold_finish", Threads: 128, Stack: 256}},
-		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_reduce", Threads: 128, Stack: 512}},
-		SetSums:    kernels.Kernel[SetSums]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_set_sums", Threads: 32}},
+		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_reduce", Threads: 128, Stack: 384}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bn254_g1_planes", Symbol: "pippin_bn254_g1_planes", Threads: 128, Stack: 384}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g1_multiples", Symbol: "pippin_bn254_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bn254_g1_points", Symbol: "pippin_bn254_g1_check", Threads: 128}},
 	},
 	"bn254_g2": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bn254_g2_accumulate", Symbol: "pippin_bn254_g2_accumulate", Threads: 128}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bn254_g2_reduce", Symbol: "pippin_bn254_g2_fold", Threads: 128, Stack: 512}},
 		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bn254_g2_reduce", Symbol: "pippin_bn254_g2_fold_finish", Threads: 128, Stack: 528}},
-		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bn254_g2_reduce", Symbol: "pippin_bn254_g2_reduce", Threads: 128, Stack: 1040}},
-		SetSums:    kernels.Kernel[SetSums]{Entry: kernels.Entry{Unit: "msm/bn254_g2_reduce", Symbol: "pippin_bn254_g2_set_sums", Threads: 32}},
+		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bn254_g2_reduce", Symbol: "pippin_bn254_g2_reduce", Threads: 128, Stack: 776}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bn254_g2_planes", Symbol: "pippin_bn254_g2_planes", Threads: 128, Stack: 768}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g2_multiples", Symbol: "pippin_bn254_g2_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bn254_g2_points", Symbol: "pippin_bn254_g2_check", Threads: 128}},
 	},
 	"bls12_377_g1": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_accumulate", Symbol: "pippin_bls12_377_g1_accumulate", Threads: 128}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_reduce", Symbol: "pippin_bls12_377_g1_fold", Threads: 128, Stack: 384}},
 		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_reduce", Symbol: "pippin_bls12_377_g1_fold_finish", Threads: 128, Stack: 384}},
-		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_reduce", Symbol: "pippin_bls12_377_g1_reduce", Threads: 128, Stack: 768}},
-		SetSums:    kernels.Kernel[SetSums]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_reduce", Symbol: "pippin_bls12_377_g1_set_sums", Threads: 32}},
+		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_reduce", Symbol: "pippin_bls12_377_g1_reduce", Threads: 128, Stack: 576}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_planes", Symbol: "pippin_bls12_377_g1_planes", Threads: 128, Stack: 576}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_multiples", Symbol: "pippin_bls12_377_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_points", Symbol: "pippin_bls12_377_g1_check", Threads: 128}},
 	},
 	"bls12_377_g2": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_accumulate", Symbol: "pippin_bls12_377_g2_accumulate", Threads: 128, Stack: 64}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_fold", Threads: 128, Stack: 768}},
 		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_fold_finish", Threads: 128, Stack: 768}},
-		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_reduce", Threads: 128, Stack: 1536}},
-		SetSums:    kernels.Kernel[SetSums]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_set_sums", Threads: 32}},
+		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_reduce", Threads: 128, Stack: 1152}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_planes", Symbol: "pippin_bls12_377_g2_planes", Threads: 128, Stack: 1200}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_multiples", Symbol: "pippin_bls12_377_g2_multiples", Threads: 128, Stack: 72}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_points", Symbol: "pippin_bls12_377_g2_check", Threads: 128}},
 	},
 	"bls12_381_g1": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_accumulate", Symbol: "pippin_bls12_381_g1_accumulate", Threads: 128}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_reduce", Symbol: "pippin_bls12_381_g1_fold", Threads: 128, Stack: 384}},
 		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_reduce", Symbol: "pippin_bls12_381_g1_fold_finish", Threads: 128, Stack: 384}},
-		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_reduce", Symbol: "pippin_bls12_381_g1_reduce", Threads: 128, Stack: 768}},
-		SetSums:    kernels.Kernel[SetSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_reduce", Symbol: "pippin_bls12_381_g1_set_sums", Threads: 32}},
+		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_reduce", Symbol: "pippin_bls12_381_g1_reduce", Threads: 128, Stack: 576}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_planes", Symbol: "pippin_bls12_381_g1_planes", Threads: 128, Stack: 576}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_multiples", Symbol: "pippin_bls12_381_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_points", Symbol: "pippin_bls12_381_g1_check", Threads: 128}},
 	},
 	"bls12_381_g2": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_accumulate", Symbol: "pippin_bls12_381_g2_accumulate", Threads: 128, Stack: 48}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_fold", Threads: 128, Stack: 792}},
 		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_fold_finish", Threads: 128, Stack: 768}},
-		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_reduce", Threads: 128, Stack: 1536}},
-		SetSums:    kernels.Kernel[SetSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_set_sums", Threads: 32}},
+		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_reduce", Threads: 128, Stack: 1152}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_planes", Symbol: "pippin_bls12_381_g2_planes", Threads: 128, Stack: 1216}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_multiples", Symbol: "pippin_bls12_381_g2_multiples", Threads: 128, Stack: 104}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_points", Symbol: "pippin_bls12_381_g2_check", Threads: 128}},
 	},
 	"bw6_761_g1": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_accumulate", Symbol: "pippin_bw6_761_g1_accumulate", Threads: 128, Stack: 216}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold", Threads: 128, Stack: 960}},
 		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold_finish", Threads: 128, Stack: 1040}},
-		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1696}},
-		SetSums:    kernels.Kernel[SetSums]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_set_sums", Threads: 32}},
+		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1376}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1368}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128, Stack: 24}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_points", Symbol: "pippin_bw6_761_g1_check", Threads: 128}},
 	},
 	"bw6_761_g2": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_accumulate", Symbol: "pippin_bw6_761_g1_accumulate", Threads: 128, Stack: 216}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold", Threads: 128, Stack: 960}},
 		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold_finish", Threads: 128, Stack: 1040}},
-		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1696}},
-		SetSums:    kernels.Kernel[SetSums]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_set_sums", Threads: 32}},
+		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1376}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1368}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128, Stack: 24}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bw6_761_g2_points", Symbol: "pippin_bw6_761_g2_check", Threads: 128}},
 	},
 }
