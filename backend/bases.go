@@ -28,6 +28,9 @@ type Bases struct {
 	// next is asked for. An error ends the load with that error.
 	Pieces iter.Seq2[[]byte, error]
 
+	// Memo keeps the points' digest; nil has it computed whenever it is asked for.
+	Memo *Memo
+
 	Hints Hints
 }
 

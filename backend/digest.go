@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"io"
 	"runtime"
 	"sync"
@@ -22,34 +23,100 @@ func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 // digest's definition.
 const digestPart = 1 << 20
 
+// Memo remembers the digest of bases that do not change, for all copies of the
+// Bases that it is part of. It is safe for concurrent use.
+type Memo struct {
+	turn  chan struct{} // of the one who computes
+	known bool
+	value Digest
+}
+
+// NewMemo remembers the digest when it is first asked for.
+func NewMemo() *Memo { return &Memo{turn: make(chan struct{}, 1)} }
+
+// Known is the memo of bases whose digest the caller knows, and vouches for: a
+// backend that has bases of that digest takes those.
+func Known(d Digest) *Memo { return &Memo{turn: make(chan struct{}, 1), known: true, value: d} }
+
 // Digest is the SHA-256 of a header (the text "pippin bases 1", a zero byte,
 // curve, group, and the count in 8 bytes, little-endian) and of the SHA-256 of
 // every MiB of the points, the last of which may be shorter. Memory and files
-// are hashed by all processors; Pieces are used up. The caller keeps the
-// answer: it is computed anew every time.
+// are hashed by all processors; Pieces are used up. It is computed anew every
+// time, unless there is a Memo, which forgets errors.
 func (b *Bases) Digest(ctx context.Context) (Digest, error) {
 	if err := b.Validate(); err != nil {
 		return Digest{}, err
 	}
-	leaves := make([][sha256.Size]byte, (b.Size()+digestPart-1)/digestPart)
-	hash := b.hashParts
-	if b.Pieces != nil {
-		hash = b.hashPieces
+	m := b.Memo
+	if m == nil {
+		return b.compute(ctx)
 	}
-	if err := hash(ctx, leaves); err != nil {
+	select {
+	case m.turn <- struct{}{}:
+	case <-ctx.Done():
+		return Digest{}, Ended(ctx)
+	}
+	defer func() { <-m.turn }()
+	if !m.known {
+		d, err := b.compute(ctx)
+		if err != nil {
+			return d, err
+		}
+		m.value, m.known = d, true
+	}
+	return m.value, nil
+}
+
+// KnownDigest is the digest if it is known without reading the points.
+func (b *Bases) KnownDigest() (d Digest, known bool) {
+	m := b.Memo
+	if m == nil {
+		return d, false
+	}
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+		return m.value, m.known
+	default:
+		return d, false // it is being computed
+	}
+}
+
+func (b *Bases) compute(ctx context.Context) (Digest, error) {
+	if b.Pieces != nil {
+		h := NewHasher(b)
+		for p, err := range b.All() {
+			if err == nil {
+				err = Ended(ctx)
+			}
+			if err != nil {
+				return Digest{}, err
+			}
+			h.Write(p)
+		}
+		return h.Digest(), nil
+	}
+	leaves := make([][sha256.Size]byte, (b.Size()+digestPart-1)/digestPart)
+	if err := hashParts(ctx, leaves, b.part); err != nil {
 		return Digest{}, err
 	}
+	return b.top(leaves), nil
+}
+
+// top is the digest made of those of the parts.
+func (b *Bases) top(leaves [][sha256.Size]byte) Digest {
 	h := sha256.New()
 	h.Write(append([]byte("pippin bases 1\x00"), byte(b.Curve), byte(b.Group)))
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(b.Count)))
 	for i := range leaves {
 		h.Write(leaves[i][:])
 	}
-	return Digest(h.Sum(nil)), nil
+	return Digest(h.Sum(nil))
 }
 
-// hashParts hashes memory or a file, on all processors.
-func (b *Bases) hashParts(ctx context.Context, leaves [][sha256.Size]byte) error {
+// hashParts hashes parts by their numbers, on all processors. part is given a
+// goroutine's own buffer, for what has to be read.
+func hashParts(ctx context.Context, leaves [][sha256.Size]byte, part func(i int64, buf *[]byte) ([]byte, error)) error {
 	var next atomic.Int64
 	var group sync.WaitGroup
 	var once sync.Once
@@ -62,7 +129,7 @@ func (b *Bases) hashParts(ctx context.Context, leaves [][sha256.Size]byte) error
 				if i >= int64(len(leaves)) {
 					return
 				}
-				part, err := b.part(i*digestPart, &buf)
+				bytes, err := part(i, &buf)
 				if err == nil {
 					err = Ended(ctx)
 				}
@@ -71,7 +138,7 @@ func (b *Bases) hashParts(ctx context.Context, leaves [][sha256.Size]byte) error
 					once.Do(func() { failed = err })
 					return
 				}
-				leaves[i] = sha256.Sum256(part)
+				leaves[i] = sha256.Sum256(bytes)
 			}
 		})
 	}
@@ -79,9 +146,9 @@ func (b *Bases) hashParts(ctx context.Context, leaves [][sha256.Size]byte) error
 	return failed
 }
 
-// part is the bytes from at on that make one leaf; buf is the caller's, for
-// what has to be read.
-func (b *Bases) part(at int64, buf *[]byte) ([]byte, error) {
+// part is the bytes that make one leaf.
+func (b *Bases) part(i int64, buf *[]byte) ([]byte, error) {
+	at := i * digestPart
 	n := min(digestPart, b.Size()-at)
 	if b.File == nil {
 		return b.Bytes[at : at+n], nil
@@ -96,28 +163,52 @@ func (b *Bases) part(at int64, buf *[]byte) ([]byte, error) {
 	return p, nil
 }
 
-// hashPieces hashes what comes in order.
-func (b *Bases) hashPieces(ctx context.Context, leaves [][sha256.Size]byte) error {
-	h, filled, at := sha256.New(), 0, 0
-	for p, err := range b.All() {
-		if err == nil {
-			err = Ended(ctx)
+// Hasher computes the digest of points that come piece by piece, in order and
+// cut anywhere. It is not safe for concurrent use.
+type Hasher struct {
+	bases  Bases // curve, group and count
+	part   hash.Hash
+	filled int // of the part
+	leaves [][sha256.Size]byte
+}
+
+// NewHasher is for points of b's curve, group and count, whatever their source.
+func NewHasher(b *Bases) *Hasher {
+	return &Hasher{bases: Bases{Curve: b.Curve, Group: b.Group, Count: b.Count}, part: sha256.New()}
+}
+
+// Write takes the next points. Whole MiB in one piece are hashed by all
+// processors.
+func (h *Hasher) Write(p []byte) {
+	for len(p) > 0 {
+		if whole := len(p) / digestPart; h.filled == 0 && whole > 1 {
+			at := len(h.leaves)
+			h.leaves = append(h.leaves, make([][sha256.Size]byte, whole)...)
+			parts := p[:whole*digestPart]
+			_ = hashParts(context.Background(), h.leaves[at:], func(i int64, _ *[]byte) ([]byte, error) {
+				return parts[i*digestPart:][:digestPart], nil
+			})
+			p = p[len(parts):]
+			continue
 		}
-		if err != nil {
-			return err
-		}
-		for len(p) > 0 {
-			n := min(len(p), digestPart-filled)
-			h.Write(p[:n])
-			if p, filled = p[n:], filled+n; filled == digestPart {
-				leaves[at] = [sha256.Size]byte(h.Sum(nil))
-				h.Reset()
-				filled, at = 0, at+1
-			}
+		n := min(len(p), digestPart-h.filled)
+		h.part.Write(p[:n])
+		if p, h.filled = p[n:], h.filled+n; h.filled == digestPart {
+			h.endPart()
 		}
 	}
-	if filled > 0 {
-		leaves[at] = [sha256.Size]byte(h.Sum(nil))
+}
+
+func (h *Hasher) endPart() {
+	h.leaves = append(h.leaves, [sha256.Size]byte(h.part.Sum(nil)))
+	h.part.Reset()
+	h.filled = 0
+}
+
+// Digest is that of all points, when they were written.
+func (h *Hasher) Digest() Digest {
+	if h.filled > 0 {
+		h.endPart()
 	}
-	return nil
+	return h.bases.top(h.leaves)
 }

@@ -30,7 +30,7 @@ type Bases[P, J, S any] struct {
 	h          *handle
 	start, end int // the part that this value stands for
 	whole      bool
-	digest     *digest
+	memo       *backend.Memo // of these, of which there may be fewer than are loaded
 }
 
 // Load makes points resident. The slice must not change, and is kept
@@ -74,6 +74,11 @@ type Hint func(*engine.Source)
 // the first calls.
 func Multiples(n int) Hint { return func(s *engine.Source) { s.Hints.Multiples = n } }
 
+// Known says which digest the points have, see Bases.Digest: a daemon that holds
+// them is not shown the points, and nobody reads them to hash them. The caller
+// vouches for it, and with a wrong one gets answers for other points.
+func Known(d backend.Digest) Hint { return func(s *engine.Source) { s.Memo = backend.Known(d) } }
+
 // ReadOnce has the engine read the points during Load and never by itself
 // afterwards: their owner may change them or give their memory back. (A backend
 // in this process uses points where they are: it reads those that a call is
@@ -85,6 +90,7 @@ func ReadOnce() Hint { return func(s *engine.Source) { s.ReadOnce = true } }
 func (g *Group[P, J, S]) load(ctx context.Context, e *Engine, src engine.Source, hints []Hint) (*Bases[P, J, S], error) {
 	src.Curve, src.Group = g.curve, g.group
 	src.Hints.Check = e.cfg.CheckInput
+	src.Memo = backend.NewMemo()
 	for _, h := range hints {
 		h(&src)
 	}
@@ -109,7 +115,7 @@ func (g *Group[P, J, S]) load(ctx context.Context, e *Engine, src engine.Source,
 	p := &points{Bases: loaded}
 	h := &handle{p}
 	runtime.AddCleanup(h, e.forgotten, p)
-	return &Bases[P, J, S]{g: g, e: e, h: h, end: src.Count, whole: true, digest: newDigest()}, nil
+	return &Bases[P, J, S]{g: g, e: e, h: h, end: src.Count, whole: true, memo: src.Memo}, nil
 }
 
 // forgotten frees points that nobody can use any more.
@@ -149,7 +155,7 @@ func (b *Bases[P, J, S]) Slice(i, j int) (*Bases[P, J, S], error) {
 		return nil, fmt.Errorf("%w: [%d:%d] of %d bases", backend.ErrInvalidInput, i, j, b.Len())
 	}
 	part := *b
-	part.start, part.end, part.whole, part.digest = b.start+i, b.start+j, false, newDigest()
+	part.start, part.end, part.whole, part.memo = b.start+i, b.start+j, false, backend.NewMemo()
 	return &part, nil
 }
 
@@ -177,38 +183,14 @@ func (b *Bases[P, J, S]) Digest(ctx context.Context) (backend.Digest, error) {
 	}
 	defer p.Release()
 	part := cut(p.Spec(), b.start, b.Len())
-	return b.digest.of(ctx, &part)
-}
-
-// digest is computed once.
-type digest struct {
-	turn  chan struct{} // of the one who computes
-	known bool
-	value backend.Digest
-}
-
-func newDigest() *digest { return &digest{turn: make(chan struct{}, 1)} }
-
-func (d *digest) of(ctx context.Context, b *backend.Bases) (backend.Digest, error) {
-	select {
-	case d.turn <- struct{}{}:
-	case <-ctx.Done():
-		return backend.Digest{}, backend.Ended(ctx)
-	}
-	defer func() { <-d.turn }()
-	if !d.known {
-		v, err := b.Digest(ctx)
-		if err != nil {
-			return v, err
-		}
-		d.value, d.known = v, true
-	}
-	return d.value, nil
+	part.Memo = b.memo
+	return part.Digest(ctx)
 }
 
 // cut is count of the points from offset on.
 func cut(b *backend.Bases, offset, count int) backend.Bases {
 	part := *b
+	part.Memo = nil
 	size := b.Curve.PointBytes(b.Group)
 	part.Count = count
 	if b.File != nil {

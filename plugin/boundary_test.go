@@ -168,7 +168,7 @@ func TestChattyPlugin(t *testing.T) {
 	if !strings.Contains(got, "lines were left out") {
 		t.Error("the log does not say that it is incomplete")
 	}
-	if words := c.proc.log.words(); !strings.Contains(words, "chatter is over") {
+	if words := processOf(c).log.words(); !strings.Contains(words, "chatter is over") {
 		t.Errorf("the last words are not the last: %s", words)
 	}
 }
@@ -176,10 +176,10 @@ func TestChattyPlugin(t *testing.T) {
 // TestErrorsSayWhichProcess: an operator finds the process and how it ended.
 func TestErrorsSayWhichProcess(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
-	_ = c.proc.cmd.Process.Kill()
+	_ = processOf(c).cmd.Process.Kill()
 	<-c.Done()
 	_, err := c.MSM(ctx, nil)
-	for _, want := range []string{"plugin test", "process " + c.proc.ID(), filepath.Join(testDir(t), Prefix+"test"), "signal: killed"} {
+	for _, want := range []string{"plugin test", "process " + processOf(c).ID(), filepath.Join(testDir(t), Prefix+"test"), "signal: killed"} {
 		if !errors.Is(err, backend.ErrGone) || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q: %v", want, err)
 		}

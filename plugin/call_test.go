@@ -656,7 +656,7 @@ func TestArenasAreGivenUp(t *testing.T) {
 	}
 	c.outside.Wait()
 	mapped := func() int {
-		m, err := os.ReadFile("/proc/" + c.proc.ID() + "/maps")
+		m, err := os.ReadFile("/proc/" + processOf(c).ID() + "/maps")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	goplugin "github.com/hashicorp/go-plugin"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -17,8 +17,8 @@ import (
 	"github.com/pippin-zk/pippin/plugin/shm"
 )
 
-// Client is a backend in a plugin's process. It serves for the life of that
-// process: when it dies, hangs, or answers what it must not, every call fails
+// Client is a backend in a plugin's process, or in a daemon. It serves for the
+// life of that process, or of the connection: when it dies, hangs, or answers what it must not, every call fails
 // with backend.ErrGone. It implements backend.Backend, backend.Allocator,
 // backend.Vectors and backend.Metered.
 type Client struct {
@@ -26,9 +26,9 @@ type Client struct {
 	info    backend.Info
 	rpc     proto.BackendClient
 	channel *shm.Channel
-	proc    *process
-	gp      *goplugin.Client
+	peer    peer
 	graces  graces
+	digests bool // the peer knows bases by their digest
 
 	// ctx is every remote call's: it ends when the process has exited, never
 	// earlier, since until then the plugin may read our memory.
@@ -79,15 +79,15 @@ var (
 	_                   = [maxDescriptors - maxLoads - maxAttaching]struct{}{}
 )
 
-func newClient(spec Spec, info backend.Info, rpc proto.BackendClient, ch *shm.Channel, proc *process, gp *goplugin.Client) *Client {
+func newClient(spec Spec, info backend.Info, rpc proto.BackendClient, ch *shm.Channel, peer peer) *Client {
 	ctx, exited := context.WithCancel(context.Background())
 	life, die := context.WithCancelCause(context.Background())
 	c := &Client{
-		name: spec.Name, info: info, rpc: rpc, channel: ch, proc: proc, gp: gp, graces: defaultGraces,
+		name: spec.Name, info: info, rpc: rpc, channel: ch, peer: peer, graces: defaultGraces,
 		ctx: ctx, life: life, die: die,
 		pool:    spec.pool,
 		staging: shm.NewPool(shm.PoolOptions{Budget: int64(spec.StagingBytes), MaxArenas: 8, Public: true}),
-		replies: shm.NewPool(shm.PoolOptions{Budget: spec.Budget, MaxArenas: 8, Answers: true}),
+		replies: shm.NewPool(shm.PoolOptions{Budget: cmp.Or(spec.answers, spec.Budget), MaxArenas: 8, Answers: true}),
 		slot:    max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
 		loads:   semaphore.NewWeighted(maxLoads),
 		kept:    backendutil.NewResidents[struct{}, struct{}](spec.Name),
@@ -99,9 +99,9 @@ func newClient(spec Spec, info backend.Info, rpc proto.BackendClient, ch *shm.Ch
 	c.counters = shm.NewCounters()
 	c.arenas.init(c)
 	go func() {
-		<-proc.exited
+		<-peer.life().exited
 		exited()
-		c.lost(errors.New("its process ended"))
+		c.lost(errors.New("it ended"))
 	}()
 	return c
 }
@@ -178,15 +178,15 @@ func (c *Client) lost(cause error) error {
 	}
 	cause = c.verdict
 	c.mu.Unlock()
-	c.proc.end(exitGrace)
-	c.die(fmt.Errorf("%w: plugin %s: %w; %s", backend.ErrGone, c.name, cleanError{cause}, c.proc.obituary()))
+	c.peer.end(exitGrace)
+	c.die(fmt.Errorf("%w: plugin %s: %w; %s", backend.ErrGone, c.name, cleanError{cause}, c.peer.obituary()))
 	return context.Cause(c.life)
 }
 
 // afterExit calls f when the plugin reads our memory no more after a call that
 // ended with err: at once, or when the process of a lost plugin has exited.
 func (c *Client) afterExit(err error, f func()) {
-	if !errors.Is(err, backend.ErrGone) || c.proc.hasExited() {
+	if !errors.Is(err, backend.ErrGone) || c.peer.hasExited() {
 		f()
 		return
 	}
@@ -206,8 +206,8 @@ func (c *Client) failure(err error, checked bool) error {
 	case !ok:
 		// go-plugin's and gRPC's words for a lost connection help nobody
 		// when the process is dead.
-		if c.proc.exitedWithin(exitGrace) {
-			err = errors.New("its process ended during a call")
+		if c.peer.exitedWithin(exitGrace) {
+			err = errors.New("it ended during a call")
 		}
 		return c.lost(err)
 	case remote.is(backend.ErrGone), remote.is(backend.ErrClosed), remote.is(backend.ErrUnavailable):
@@ -286,8 +286,8 @@ func (c *Client) Close() error {
 	select {
 	case <-c.ended:
 		return nil
-	case <-c.proc.stuck:
-		return fmt.Errorf("%w: plugin %s cannot be killed; %s", backend.ErrInternal, c.name, c.proc.obituary())
+	case <-c.peer.life().stuck:
+		return fmt.Errorf("%w: plugin %s cannot be killed; %s", backend.ErrInternal, c.name, c.peer.obituary())
 	}
 }
 
@@ -308,8 +308,7 @@ func (c *Client) shutDown() {
 		}
 	}, 0)
 	c.inPeace()
-	// go-plugin asks a plugin that does not answer for ever, unless it dies.
-	<-c.patiently(c.gp.Kill, c.graces.exit)
+	<-c.patiently(c.peer.leave, c.graces.exit)
 	<-abandoned
 	c.channel.Close()
 	c.counters.Close()
@@ -360,7 +359,7 @@ func (c *Client) inPeace() {
 // kill ends a plugin that takes too long to end.
 func (c *Client) kill() {
 	c.inPeace()
-	_ = c.proc.Kill(c.ctx)
+	_ = c.peer.Kill(c.ctx)
 }
 
 // answers pings, whatever the answer is.

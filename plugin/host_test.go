@@ -41,7 +41,7 @@ func hostMain() {
 		fmt.Println("error", err)
 		return
 	}
-	fmt.Println("plugin", c.proc.ID())
+	fmt.Println("plugin", processOf(c).ID())
 	_, err = c.MSM(context.Background(), []backend.Job{{Bases: id, Count: 1000, Scalars: b.scalars}})
 	fmt.Println("error", err)
 }
@@ -127,7 +127,7 @@ func TestNoOrphan(t *testing.T) {
 func TestChildrenEndWithThePlugin(t *testing.T) {
 	for name, end := range map[string]func(*Client){
 		"closed": func(c *Client) { c.Close() },
-		"killed": func(c *Client) { _ = syscall.Kill(c.proc.cmd.Process.Pid, syscall.SIGKILL) },
+		"killed": func(c *Client) { _ = syscall.Kill(processOf(c).cmd.Process.Pid, syscall.SIGKILL) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log capture

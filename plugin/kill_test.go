@@ -51,7 +51,7 @@ func TestKilledAnytime(t *testing.T) {
 			}
 			whole = time.Since(begin)
 		}
-		time.AfterFunc(rand.N(4*whole), func() { _ = c.proc.Kill(ctx) })
+		time.AfterFunc(rand.N(4*whole), func() { _ = processOf(c).Kill(ctx) })
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {
@@ -183,7 +183,7 @@ func TestSupervisor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = c.(*Client).proc.Kill(ctx)
+	_ = processOf(c.(*Client)).Kill(ctx)
 	<-c.(*Client).Done()
 	c.Close()
 	if _, err := sup.Open(ctx); err == nil || !strings.Contains(err.Error(), "signal: killed") {

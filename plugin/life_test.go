@@ -48,10 +48,10 @@ func stopped(t *testing.T) (*Client, bn, backend.BasesID, backend.SpaceID) {
 // stop stops a plugin's process and waits until it stands.
 func stop(t *testing.T, c *Client) {
 	t.Helper()
-	if err := c.proc.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := processOf(c).cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 10*time.Second, "the plugin stands", func() bool { return state(c.proc.ID()) == "T" })
+	eventually(t, 10*time.Second, "the plugin stands", func() bool { return state(processOf(c).ID()) == "T" })
 }
 
 // TestStoppedPlugin: a plugin that is stopped answers nothing, and still every
@@ -199,7 +199,7 @@ func TestPing(t *testing.T) {
 	if err := c.Ping(short); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, cause) {
 		t.Errorf("stopped: %v", err)
 	}
-	if err := c.proc.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := processOf(c).cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Ping(ctx); err != nil {
@@ -217,7 +217,7 @@ func TestPing(t *testing.T) {
 func TestDone(t *testing.T) {
 	t.Parallel()
 	for what, end := range map[string]func(*Client){
-		"killed":             func(c *Client) { _ = c.proc.cmd.Process.Kill() },
+		"killed":             func(c *Client) { _ = processOf(c).cmd.Process.Kill() },
 		"broke the protocol": func(c *Client) { _ = c.nonsense("x") },
 		"closed":             func(c *Client) { c.Close() },
 	} {
@@ -241,10 +241,10 @@ func TestDone(t *testing.T) {
 func TestUnkillable(t *testing.T) {
 	t.Parallel()
 	c, b, id, _ := stopped(t)
-	c.proc.mu.Lock()
-	kill := c.proc.signal
-	c.proc.signal = func() error { return nil }
-	c.proc.mu.Unlock()
+	processOf(c).mu.Lock()
+	kill := processOf(c).signal
+	processOf(c).signal = func() error { return nil }
+	processOf(c).mu.Unlock()
 	called := make(chan error, 1)
 	go func() {
 		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Scalars: b.scalars}})
@@ -252,7 +252,7 @@ func TestUnkillable(t *testing.T) {
 	}()
 	eventually(t, 5*time.Second, "the call is on its way", func() bool { return c.pool.InUse() > 0 })
 	within(t, stuckGrace+8*time.Second, "Close", func() {
-		if err := c.Close(); !errors.Is(err, backend.ErrInternal) || !strings.Contains(err.Error(), "cannot be killed; process "+c.proc.ID()) {
+		if err := c.Close(); !errors.Is(err, backend.ErrInternal) || !strings.Contains(err.Error(), "cannot be killed; process "+processOf(c).ID()) {
 			t.Errorf("Close: %v", err)
 		}
 	})
@@ -347,7 +347,7 @@ func TestSixtyFourLoads(t *testing.T) {
 		})
 	}
 	time.Sleep(100 * time.Millisecond)
-	if err := c.proc.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := processOf(c).cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	wg.Wait()

@@ -19,6 +19,7 @@ type load struct {
 	c       *Client
 	stream  grpc.BidiStreamingClient[proto.LoadRequest, proto.LoadReply]
 	slots   chan *shm.Region // sent and not yet acknowledged, in order
+	wanted  chan struct{}    // closed when the plugin does not know the digest
 	ended   chan struct{}    // closed when the plugin has answered or is gone
 	checked bool             // the plugin looks at the points
 	id      backend.BasesID  // valid after ended
@@ -44,12 +45,20 @@ func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (_ backend.Base
 		Curve: uint32(b.Curve), Group: uint32(b.Group), Count: uint64(b.Count),
 		Check: b.Hints.Check, Multiples: uint32(min(b.Hints.Multiples, math.MaxInt32)),
 	}
+	if c.digests {
+		if header.Digest, err = digestOf(run, &b); err != nil {
+			return 0, err
+		}
+	}
 	if c.loads.Acquire(run, 1) != nil {
 		return 0, backend.Ended(run)
 	}
 	feeding, stop := context.WithCancelCause(run)
 	defer stop(nil)
-	l := &load{c: c, checked: b.Hints.Check, slots: make(chan *shm.Region, maxSlots), ended: make(chan struct{})}
+	l := &load{
+		c: c, checked: b.Hints.Check, slots: make(chan *shm.Region, maxSlots),
+		wanted: make(chan struct{}), ended: make(chan struct{}),
+	}
 	if l.stream, header.File, err = c.openLoad(ctx, &b); err != nil {
 		c.loads.Release(1)
 		return 0, err
@@ -61,7 +70,7 @@ func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (_ backend.Base
 		c.loads.Release(1)
 	}()
 	l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: header}})
-	if header.File == nil {
+	if header.File == nil && l.asked(feeding, header.Digest) {
 		if err = l.feed(feeding, &b); context.Cause(feeding) == errEnded {
 			err = nil // the answer is here already
 		} else if run.Err() != nil {
@@ -106,6 +115,36 @@ func (c *Client) loadedAs(l *load, b *backend.Bases) (backend.BasesID, error) {
 		return 0, c.nonsense("an id of bases that cannot be: %d", l.id)
 	}
 	return l.id, nil
+}
+
+// digestOf is what bases are recognised by, nothing for those that can be read
+// only once, or that the plugin reads from a file by itself.
+func digestOf(ctx context.Context, b *backend.Bases) ([]byte, error) {
+	d, known := b.KnownDigest()
+	if !known && b.Bytes == nil {
+		return nil, nil
+	}
+	if !known {
+		var err error
+		if d, err = b.Digest(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return d[:], nil
+}
+
+// asked waits until the plugin wants the points; it does not when it knows their
+// digest, or has failed.
+func (l *load) asked(ctx context.Context, digest []byte) bool {
+	if len(digest) == 0 {
+		return true
+	}
+	select {
+	case <-l.wanted:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // send is an error only when the stream has ended, and then receive knows why.
@@ -187,6 +226,7 @@ func (l *load) slot(ctx context.Context, size int) (*shm.Region, error) {
 // the plugin reads nothing any more: it has answered or exited.
 func (l *load) receive() {
 	var consumed uint64
+	told := false
 	for {
 		m, err := l.stream.Recv()
 		if err != nil {
@@ -196,6 +236,15 @@ func (l *load) receive() {
 		if id := m.GetBases(); id != 0 {
 			l.id = backend.BasesID(id)
 			break
+		}
+		if m.GetWanted() != nil {
+			if told {
+				l.err = l.c.nonsense("the points of bases are wanted twice")
+				break
+			}
+			told = true
+			close(l.wanted)
+			continue
 		}
 		n := m.GetConsumed()
 		for ; consumed < n && l.err == nil; consumed++ {

@@ -3,7 +3,9 @@ package plugin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -20,6 +22,7 @@ type mapped struct {
 	mem     *shm.Mapping
 	answers bool // it is written here, and nothing is read
 	detach  func()
+	gone    func() // counts it out
 
 	mu   sync.Mutex
 	refs int
@@ -41,6 +44,7 @@ func (m *mapped) release() {
 		m.detach()
 	}
 	m.mem.Close()
+	m.gone()
 }
 
 // Attach maps an arena and shows it to the backend.
@@ -54,7 +58,7 @@ func (s *server) Attach(ctx context.Context, r *proto.AttachRequest) (*proto.Att
 			f.Close()
 			return refused("arena %d was sent with %d bytes and announced with %d", r.Arena, size, r.Size)
 		}
-		if err := s.roomFor(r.Arena); err != nil {
+		if err := s.roomFor(r.Arena, size); err != nil {
 			f.Close()
 			return err
 		}
@@ -62,23 +66,22 @@ func (s *server) Attach(ctx context.Context, r *proto.AttachRequest) (*proto.Att
 		if r.Answers {
 			attach = shm.AttachAnswers
 		}
+		gone := func() { s.unmapped(size) }
 		mem, err := attach(f, size)
 		if err != nil {
+			gone()
 			return refused("arena %d: %v", r.Arena, err)
 		}
-		m := &mapped{mem: mem, answers: r.Answers, refs: 1}
+		m := &mapped{mem: mem, answers: r.Answers, refs: 1, gone: gone}
 		if u, ok := backend.As[ArenaUser](b); ok && !r.Answers {
 			if m.detach, err = u.AttachArena(mem.Bytes()); err != nil {
 				s.log.Warn("the backend cannot use shared memory directly", "bytes", size, "error", err)
 			}
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if _, double := s.arenas[r.Arena]; double {
-			defer m.release()
-			return refused("arena %d is attached already", r.Arena)
+		if err := s.keep(r.Arena, m); err != nil {
+			m.release()
+			return err
 		}
-		s.arenas[r.Arena] = m
 		return nil
 	})
 	if err != nil {
@@ -87,7 +90,23 @@ func (s *server) Attach(ctx context.Context, r *proto.AttachRequest) (*proto.Att
 	return &proto.AttachReply{}, nil
 }
 
-func (s *server) roomFor(arena uint64) error {
+// keep notes an arena that is mapped.
+func (s *server) keep(arena uint64, m *mapped) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, double := s.arenas[arena]; double {
+		return refused("arena %d is attached already", arena)
+	}
+	if s.closed {
+		return fmt.Errorf("%w: plugin", backend.ErrClosed)
+	}
+	s.arenas[arena] = m
+	return nil
+}
+
+// roomFor counts in an arena that is about to be mapped, which unmapped counts
+// out.
+func (s *server) roomFor(arena, size uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, double := s.arenas[arena]; double {
@@ -96,7 +115,19 @@ func (s *server) roomFor(arena uint64) error {
 	if len(s.arenas) >= maxArenas {
 		return refused("more than %d arenas", maxArenas)
 	}
+	if s.session != nil && s.session.shared > 0 && (size > math.MaxInt64 || int64(size) > s.session.shared-s.mapped) {
+		return fmt.Errorf("%w: %d bytes of shared memory, and this session has %d of the %d that it may; let it use less, or raise the daemon's --quota-shared",
+			backend.ErrOutOfMemory, size, s.mapped, s.session.shared)
+	}
+	s.mapped += int64(size)
 	return nil
+}
+
+// unmapped counts out an arena.
+func (s *server) unmapped(size uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mapped -= int64(size)
 }
 
 // Detach unmaps an arena, or lets the last call that reads it do so.
@@ -137,6 +168,7 @@ func (s *server) region(r *proto.Region, answers bool) ([]byte, *mapped, error) 
 type inbox struct {
 	mu      sync.Mutex
 	letters []letter
+	dropped bool
 	arrived chan struct{} // closed and replaced when one arrives
 }
 
@@ -168,9 +200,28 @@ func (in *inbox) serve(ch *shm.Channel) error {
 	}
 }
 
+// drop closes what nobody has asked for, and what still comes.
+func (in *inbox) drop() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.dropped = true
+	for _, l := range in.letters {
+		if l.file != nil {
+			l.file.Close()
+		}
+	}
+	in.letters = nil
+}
+
 func (in *inbox) put(l letter) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	if in.dropped {
+		if l.file != nil {
+			l.file.Close()
+		}
+		return
+	}
 	isRefusal := func(l letter) bool { return l.refused != nil }
 	files := 0
 	for _, l := range in.letters {

@@ -26,13 +26,16 @@ import (
 	"github.com/pippin-zk/pippin/plugin/shm"
 )
 
-// Spec says which plugin to start and how. The zero value of every field but
-// Name is the default.
+// Spec says which plugin to start and how, or which daemon to connect to. The zero
+// value of every field but Name is the default.
 type Spec struct {
 	// Name is the NAME of the executable msm-backend-NAME.
 	Name string
 	// Search says where the executable may be.
 	Search Search
+	// Socket is the path of a daemon's socket. Nothing is started then: the backend
+	// is a session of the daemon's, and Name is what errors call it.
+	Socket string
 	// Args are the plugin's arguments.
 	Args []string
 	// Env is added to the plugin's environment, as NAME=VALUE. Of the host's
@@ -54,7 +57,21 @@ type Spec struct {
 	// 96 MiB, in chunks of a third.
 	StagingBytes int
 
-	pool *shm.Pool // a supervisor's, used by its clients one after another
+	pool    *shm.Pool // a supervisor's, used by its clients one after another
+	answers int64     // bounds the shared memory for vectors that are read, 0 as Budget
+}
+
+// limit keeps to what a daemon lets a session have of shared memory.
+func (s *Spec) limit(most uint64) {
+	inputs, answers, staging := shares(most)
+	if s.Budget <= 0 {
+		s.Budget = shm.DefaultBudget()
+	}
+	s.Budget, s.answers = min(s.Budget, inputs), min(s.Budget, answers)
+	s.StagingBytes = int(min(int64(s.StagingBytes), staging))
+	if s.pool != nil {
+		s.pool.Limit(inputs)
+	}
 }
 
 // exitGrace is how long a plugin that failed may take to exit by itself, so
@@ -88,7 +105,7 @@ func (s Spec) withDefaults() (Spec, error) {
 
 // Open finds and starts a plugin and opens the backend in it. The client owns
 // the process: Close ends it, and when this process dies the plugin ends
-// itself. A plugin that cannot be found, trusted or started, or whose backend
+// itself. With Spec.Socket it connects to a daemon, and owns the session. A plugin that cannot be found, trusted or started, or whose backend
 // cannot be opened, is backend.ErrUnavailable with what the plugin said; a
 // system without sealed shared memory is backend.ErrUnsupported.
 func Open(ctx context.Context, spec Spec) (*Client, error) {
@@ -100,11 +117,30 @@ func Open(ctx context.Context, spec Spec) (*Client, error) {
 		return nil, fmt.Errorf("%w: plugins need Linux's sealed memory files, this is %s; use a backend in process",
 			backend.ErrUnsupported, runtime.GOOS)
 	}
-	found, err := Find(spec.Name, spec.Search)
-	if err != nil {
-		return nil, err
+	c, err := spec.open(ctx)
+	var none notStarted
+	if errors.As(err, &none) {
+		err = none.error
 	}
-	return start(ctx, spec, found)
+	return c, err
+}
+
+// notStarted is the error of an opening that found nothing to start or to connect
+// to: nothing has died.
+type notStarted struct{ error }
+
+func (n notStarted) Unwrap() error { return n.error }
+
+// open starts the plugin, or connects to the daemon.
+func (s Spec) open(ctx context.Context) (*Client, error) {
+	if s.Socket != "" {
+		return dial(ctx, s)
+	}
+	found, err := Find(s.Name, s.Search)
+	if err != nil {
+		return nil, notStarted{err}
+	}
+	return start(ctx, s, found)
 }
 
 // killedAtStart is the error of a start that a signal ended, sent by neither
@@ -124,7 +160,7 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	var started atomic.Pointer[process]
+	var launched atomic.Pointer[process]
 	var sockets string // the folder of the plugin's socket
 	gp := goplugin.NewClient(&goplugin.ClientConfig{
 		HandshakeConfig:  handshake,
@@ -141,8 +177,8 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 		SkipHostEnv: true, // environment has what is passed
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Runner, error) {
 			sockets = dir
-			started.Store(newProcess(&spec, found, cmd.Env, theirs, log))
-			return started.Load(), nil
+			launched.Store(newProcess(&spec, found, cmd.Env, theirs, log))
+			return launched.Load(), nil
 		},
 	})
 	caller := ctx
@@ -151,7 +187,7 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 		}
 		var stuck <-chan struct{}
-		if proc := started.Load(); proc == nil {
+		if proc := launched.Load(); proc == nil {
 			theirs.Close()
 		} else {
 			stuck = proc.stuck
@@ -176,32 +212,41 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 		fmt.Errorf("no answer within %v", spec.StartTimeout))
 	defer cancel()
 
-	rpc, err := connect(ctx, gp, &started)
+	rpc, err := connect(ctx, gp, &launched)
 	if err != nil {
 		return abort(err)
 	}
-	proc := started.Load()
-	reply, err := rpc.Open(ctx, &proto.OpenRequest{LogLevel: int32(lowestLevel(logger))})
+	proc := launched.Load()
+	info, _, err := describe(ctx, spec, rpc)
+	if err != nil {
+		return abort(err)
+	}
+	info.PID, info.Executable = proc.pid(), found.Path
+	// The connection stands and is not made again. Without its files nothing
+	// is left behind, however the two processes end.
+	_ = os.RemoveAll(sockets)
+	return newClient(spec, info, rpc, channel, started{proc, gp}), nil
+}
+
+// describe opens the backend and asks what it is.
+func describe(ctx context.Context, spec Spec, rpc proto.BackendClient) (info backend.Info, reply *proto.OpenReply, err error) {
+	logger := spec.Logger.With("plugin", spec.Name)
+	reply, err = rpc.Open(ctx, &proto.OpenRequest{LogLevel: int32(lowestLevel(logger))})
 	if err != nil {
 		if remote, ok := fromStatus(err); ok {
 			err = remote
 		} else if overdue(ctx, err) {
 			err = backend.Ended(ctx)
 		}
-		return abort(err)
+		return info, nil, err
 	}
-	info, err := infoOf(reply)
-	if err != nil {
-		return abort(err)
+	if info, err = infoOf(reply); err != nil {
+		return info, nil, err
 	}
-	info.PID, info.Executable = proc.pid(), found.Path
 	if other := build.Mismatch(build.Info(info.Build), build.This()); other != "" {
 		logger.Warn(other)
 	}
-	// The connection stands and is not made again. Without its files nothing
-	// is left behind, however the two processes end.
-	_ = os.RemoveAll(sockets)
-	return newClient(spec, info, rpc, channel, proc, gp), nil
+	return info, reply, nil
 }
 
 // maxSocketPath is the longest path of a unix socket on Linux, and socketName
@@ -244,7 +289,7 @@ func overdue(ctx context.Context, err error) bool {
 
 // connect does go-plugin's handshake. That knows no context, so a process
 // whose time is over is killed, which ends it.
-func connect(ctx context.Context, gp *goplugin.Client, started *atomic.Pointer[process]) (proto.BackendClient, error) {
+func connect(ctx context.Context, gp *goplugin.Client, launched *atomic.Pointer[process]) (proto.BackendClient, error) {
 	type result struct {
 		rpc proto.BackendClient
 		err error
@@ -274,7 +319,7 @@ func connect(ctx context.Context, gp *goplugin.Client, started *atomic.Pointer[p
 	}
 	for {
 		// The process may be about to start just now.
-		if p := started.Load(); p != nil {
+		if p := launched.Load(); p != nil {
 			_ = p.Kill(ctx)
 		}
 		select {

@@ -87,6 +87,9 @@ func mustOpen(t testing.TB, s Spec) *Client {
 	return c
 }
 
+// processOf is the process that a client has started.
+func processOf(c *Client) *process { return c.peer.(started).process }
+
 func random(n int) []byte {
 	b := make([]byte, n)
 	r := rand.NewChaCha8([32]byte{byte(n), byte(n >> 8), byte(n >> 16)})

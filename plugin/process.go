@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	goplugin "github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
 )
 
@@ -41,9 +42,10 @@ type process struct {
 	silent *io.PipeReader
 	hush   *io.PipeWriter
 
-	exited  chan struct{} // closed when it has exited and been waited for
+	// Its exit is when it was waited for, and it is stuck when SIGKILL has not
+	// ended it in time.
+	lifetime
 	drained chan struct{} // closed when its stderr was read to the end
-	stuck   chan struct{} // closed when SIGKILL has not ended it in time
 	state   string        // how it ended; valid after exited
 
 	mu      sync.Mutex
@@ -55,16 +57,25 @@ type process struct {
 
 var _ runner.Runner = (*process)(nil)
 
+// started is a plugin's process as a client's peer.
+type started struct {
+	*process
+	gp *goplugin.Client
+}
+
+// leave asks the process to end. go-plugin asks one that does not answer for
+// ever, unless it dies.
+func (s started) leave() { s.gp.Kill() }
+
 // newProcess prepares the command of a plugin, which gets the variables of the
 // handshake beside the others. inherit is closed by Start.
 func newProcess(spec *Spec, found Found, handshake []string, inherit *os.File, log *pluginLog) *process {
 	p := &process{
-		cmd:     exec.Command(found.Path, spec.Args...),
-		check:   func() error { return verify(found) },
-		log:     log,
-		exited:  make(chan struct{}),
-		drained: make(chan struct{}),
-		stuck:   make(chan struct{}),
+		cmd:      exec.Command(found.Path, spec.Args...),
+		check:    func() error { return verify(found) },
+		log:      log,
+		lifetime: newLifetime(),
+		drained:  make(chan struct{}),
 	}
 	p.signal = func() error { return p.cmd.Process.Kill() }
 	p.silent, p.hush = io.Pipe()
@@ -188,26 +199,6 @@ func (p *process) end(patience time.Duration) {
 		case <-p.exited:
 		case <-p.stuck:
 		}
-	}
-}
-
-func (p *process) hasExited() bool {
-	select {
-	case <-p.exited:
-		return true
-	default:
-		return false
-	}
-}
-
-func (p *process) exitedWithin(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-p.exited:
-		return true
-	case <-t.C:
-		return false
 	}
 }
 

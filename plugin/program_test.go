@@ -314,7 +314,7 @@ func TestProgramsOfAKilledPlugin(t *testing.T) {
 		}
 		c := opened.(*Client)
 		id := mustSpace(t, c, n)
-		time.AfterFunc(rand.N(20*time.Millisecond), func() { _ = c.proc.Kill(ctx) })
+		time.AfterFunc(rand.N(20*time.Millisecond), func() { _ = processOf(c).Kill(ctx) })
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {

@@ -23,6 +23,9 @@ const orphanGrace = 2 * time.Second
 
 // serve runs the plugin until the host is done with it.
 func serve(open Opener, options []grpc.ServerOption) error {
+	if len(os.Args) == 3 && os.Args[1] == serveArgument {
+		return serveDaemon(open, os.Args[2], options)
+	}
 	// The first line on stdout must be go-plugin's, whatever libraries
 	// print: descriptor 1 becomes stderr, go-plugin keeps the real one.
 	out, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 10)
@@ -113,20 +116,10 @@ var finishOnce sync.Once
 func (s *server) finish() {
 	finishOnce.Do(func() {
 		s.stop()
-		s.mu.Lock()
-		b := s.backend
-		if s.closed {
-			b = nil
-		}
-		s.closed = true
-		s.mu.Unlock()
-		if b == nil {
-			return
-		}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_ = s.recovered(b.Close)
+			_ = s.shut()
 		}()
 		select {
 		case <-done:

@@ -65,6 +65,10 @@ type server struct {
 	inbox   inbox
 	loading atomic.Int64
 
+	// session is set when the backend is one of several that a daemon serves.
+	session *session
+	mapped  int64 // bytes of arenas, for session.shared
+
 	// exit ends the process of a plugin whose backend is gone: only another
 	// process can replace it.
 	exit func(code int)
@@ -119,6 +123,9 @@ func (s *server) recovered(f func() error) (err error) {
 			s.mu.Lock()
 			s.broken = err
 			s.mu.Unlock()
+			if s.session != nil {
+				s.exit(exitGone) // the backend is others' too
+			}
 		}
 	}()
 	return f()
@@ -154,12 +161,20 @@ func (s *server) Open(_ context.Context, r *proto.OpenRequest) (*proto.OpenReply
 	}
 	s.mu.Lock()
 	s.backend = b
+	late := s.closed
 	s.mu.Unlock()
+	if late {
+		_ = s.recovered(b.Close)
+		return nil, toStatus(fmt.Errorf("%w: plugin", backend.ErrClosed))
+	}
 	go s.watch(b.Done())
 	self := build.This()
 	reply := &proto.OpenReply{
 		Name: info.Name, Version: info.Version,
 		Build: &proto.Build{Module: self.Module, Version: self.Version, Commit: self.Commit},
+	}
+	if s.session != nil {
+		reply.Digests, reply.SharedMemory = true, uint64(s.session.shared)
 	}
 	for _, d := range info.Devices {
 		reply.Devices = append(reply.Devices, &proto.Device{Name: d.Name, Memory: d.Memory, Detail: d.Detail})
@@ -211,29 +226,31 @@ func (s *server) Ping(ctx context.Context, _ *proto.PingRequest) (*proto.PingRep
 
 // Close closes the backend.
 func (s *server) Close(context.Context, *proto.CloseRequest) (*proto.CloseReply, error) {
+	if err := s.shut(); err != nil {
+		return nil, toStatus(err)
+	}
+	return &proto.CloseReply{}, nil
+}
+
+// shut closes the backend, once; a second one does not wait for the first.
+func (s *server) shut() error {
 	s.mu.Lock()
 	b, again := s.backend, s.closed
 	s.closed = true
-	s.mu.Unlock()
-	if b == nil || again {
-		return &proto.CloseReply{}, nil
-	}
-	// Arenas first, so that the backend can still tell its driver; calls in
-	// flight keep theirs until they end, which Close waits for.
-	s.mu.Lock()
 	all := s.arenas
 	s.arenas = map[uint64]*mapped{}
 	s.mu.Unlock()
-	err := s.recovered(func() error {
+	if b == nil || again {
+		return nil
+	}
+	// Arenas first, so that the backend can still tell its driver; calls in
+	// flight keep theirs until they end, which Close waits for.
+	return s.recovered(func() error {
 		for _, m := range all {
 			m.release()
 		}
 		return b.Close()
 	})
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	return &proto.CloseReply{}, nil
 }
 
 // FreeBases frees bases.
@@ -418,6 +435,12 @@ func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
 			Curve: backend.Curve(h.Curve), Group: backend.Group(h.Group), Count: int(h.Count),
 			Hints: backend.Hints{Check: h.Check, Multiples: int(h.Multiples)},
 		}
+		if len(h.Digest) > 0 {
+			if len(h.Digest) != len(backend.Digest{}) {
+				return refused("a digest of %d bytes", len(h.Digest))
+			}
+			bases.Memo = backend.Known(backend.Digest(h.Digest))
+		}
 		ctx, cancel := context.WithCancel(stream.Context())
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)()
@@ -431,6 +454,9 @@ func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
 			if h.File.Offset > math.MaxInt64 {
 				return refused("offset in the file of bases")
 			}
+			if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+				return refused("the file of bases is not a regular one")
+			}
 			bases.File, bases.FileOffset = f, int64(h.File.Offset)
 		} else {
 			bases.Pieces = in.pieces
@@ -438,7 +464,7 @@ func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
 		if err := bases.Validate(); err != nil {
 			return refused("%v", err)
 		}
-		in.left = bases.Size()
+		in.left, in.ask = bases.Size(), bases.Memo != nil
 		go in.read(cancel)
 		id, err := b.LoadBases(ctx, bases)
 		if err != nil {
@@ -460,6 +486,7 @@ type incoming struct {
 	chunks chan *proto.Region
 
 	left     int64 // bytes still to come
+	ask      bool  // the host sends chunks only when it is told that they are wanted
 	consumed uint64
 	sending  sync.Mutex
 }
@@ -485,6 +512,10 @@ func (in *incoming) read(cancel context.CancelFunc) {
 // pieces is the backend's view: chunks where they lie in shared memory, each
 // acknowledged when the backend asks for the next.
 func (in *incoming) pieces(yield func([]byte, error) bool) {
+	if in.ask {
+		in.send(&proto.LoadReply{Step: &proto.LoadReply_Wanted{Wanted: &proto.Wanted{}}})
+		in.ask = false
+	}
 	for in.left > 0 {
 		var chunk *proto.Region
 		select {

@@ -77,7 +77,7 @@ func TestOpenCancelled(t *testing.T) {
 func TestTwoHosts(t *testing.T) {
 	s := spec(t, "")
 	a, b := mustOpen(t, s), mustOpen(t, s)
-	if a.proc.ID() == b.proc.ID() {
+	if processOf(a).ID() == processOf(b).ID() {
 		t.Fatal("one process")
 	}
 	x := newBN(5)
@@ -85,7 +85,7 @@ func TestTwoHosts(t *testing.T) {
 	if _, err := b.MSM(context.Background(), []backend.Job{{Bases: id, Count: 5, Scalars: x.scalars}}); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("the other's bases: %v", err)
 	}
-	_ = a.proc.Kill(context.Background())
+	_ = processOf(a).Kill(context.Background())
 	<-a.Done()
 	check(t, b, 100)
 	if _, err := a.MSM(context.Background(), nil); !errors.Is(err, backend.ErrGone) {
@@ -117,7 +117,7 @@ func TestOutput(t *testing.T) {
 func TestQuietLog(t *testing.T) {
 	c := mustOpen(t, spec(t, "log"))
 	check(t, c, 10)
-	if words := c.proc.log.words(); strings.Contains(words, "a detail") {
+	if words := processOf(c).log.words(); strings.Contains(words, "a detail") {
 		t.Errorf("debug lines reach a host without a log: %s", words)
 	}
 }

@@ -104,12 +104,12 @@ func (s *Supervisor) try(ctx context.Context, spec Spec) (*Client, error) {
 			return nil, backend.Ended(ctx)
 		}
 	}
-	found, err := Find(spec.Name, spec.Search)
-	if err != nil {
-		return nil, err // nothing was started, nothing has died
-	}
-	c, err := start(ctx, spec, found)
-	if err != nil {
+	c, err := spec.open(ctx)
+	var none notStarted
+	switch {
+	case errors.As(err, &none):
+		return nil, none.error
+	case err != nil:
 		if ctx.Err() == nil {
 			s.died(err.Error())
 		}

@@ -205,12 +205,16 @@ func (x *OpenRequest) GetLogLevel() int32 {
 }
 
 type OpenReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	Devices       []*Device              `protobuf:"bytes,3,rep,name=devices,proto3" json:"devices,omitempty"`
-	Can           *Capabilities          `protobuf:"bytes,4,opt,name=can,proto3" json:"can,omitempty"`
-	Build         *Build                 `protobuf:"bytes,5,opt,name=build,proto3" json:"build,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Version string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	Devices []*Device              `protobuf:"bytes,3,rep,name=devices,proto3" json:"devices,omitempty"`
+	Can     *Capabilities          `protobuf:"bytes,4,opt,name=can,proto3" json:"can,omitempty"`
+	Build   *Build                 `protobuf:"bytes,5,opt,name=build,proto3" json:"build,omitempty"`
+	// It knows bases by their digest: LoadHeader.digest may be set, and is answered.
+	Digests bool `protobuf:"varint,6,opt,name=digests,proto3" json:"digests,omitempty"`
+	// Most bytes of arenas that it will map for this host; 0 is no limit.
+	SharedMemory  uint64 `protobuf:"varint,7,opt,name=shared_memory,json=sharedMemory,proto3" json:"shared_memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -278,6 +282,20 @@ func (x *OpenReply) GetBuild() *Build {
 		return x.Build
 	}
 	return nil
+}
+
+func (x *OpenReply) GetDigests() bool {
+	if x != nil {
+		return x.Digests
+	}
+	return false
+}
+
+func (x *OpenReply) GetSharedMemory() uint64 {
+	if x != nil {
+		return x.SharedMemory
+	}
+	return 0
 }
 
 // Build is what the plugin's program was built from, empty where it does not know.
@@ -1057,7 +1075,9 @@ type LoadHeader struct {
 	Check     bool                   `protobuf:"varint,4,opt,name=check,proto3" json:"check,omitempty"`
 	Multiples uint32                 `protobuf:"varint,5,opt,name=multiples,proto3" json:"multiples,omitempty"`
 	// Set when the points are in a file.
-	File          *FileSource `protobuf:"bytes,6,opt,name=file,proto3" json:"file,omitempty"`
+	File *FileSource `protobuf:"bytes,6,opt,name=file,proto3" json:"file,omitempty"`
+	// The digest of the points, as backend.Digest defines it, or nothing.
+	Digest        []byte `protobuf:"bytes,7,opt,name=digest,proto3" json:"digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1130,6 +1150,13 @@ func (x *LoadHeader) GetMultiples() uint32 {
 func (x *LoadHeader) GetFile() *FileSource {
 	if x != nil {
 		return x.File
+	}
+	return nil
+}
+
+func (x *LoadHeader) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
 	}
 	return nil
 }
@@ -1229,6 +1256,7 @@ type LoadReply struct {
 	//
 	//	*LoadReply_Consumed
 	//	*LoadReply_Bases
+	//	*LoadReply_Wanted
 	Step          isLoadReply_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1289,6 +1317,15 @@ func (x *LoadReply) GetBases() uint64 {
 	return 0
 }
 
+func (x *LoadReply) GetWanted() *Wanted {
+	if x != nil {
+		if x, ok := x.Step.(*LoadReply_Wanted); ok {
+			return x.Wanted
+		}
+	}
+	return nil
+}
+
 type isLoadReply_Step interface {
 	isLoadReply_Step()
 }
@@ -1302,9 +1339,52 @@ type LoadReply_Bases struct {
 	Bases uint64 `protobuf:"varint,2,opt,name=bases,proto3,oneof"`
 }
 
+type LoadReply_Wanted struct {
+	// The digest of the header is not known: send the points.
+	Wanted *Wanted `protobuf:"bytes,3,opt,name=wanted,proto3,oneof"`
+}
+
 func (*LoadReply_Consumed) isLoadReply_Step() {}
 
 func (*LoadReply_Bases) isLoadReply_Step() {}
+
+func (*LoadReply_Wanted) isLoadReply_Step() {}
+
+type Wanted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Wanted) Reset() {
+	*x = Wanted{}
+	mi := &file_plugin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wanted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wanted) ProtoMessage() {}
+
+func (x *Wanted) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
+func (*Wanted) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{21}
+}
 
 type FreeBasesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1315,7 +1395,7 @@ type FreeBasesRequest struct {
 
 func (x *FreeBasesRequest) Reset() {
 	*x = FreeBasesRequest{}
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1327,7 +1407,7 @@ func (x *FreeBasesRequest) String() string {
 func (*FreeBasesRequest) ProtoMessage() {}
 
 func (x *FreeBasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1340,7 +1420,7 @@ func (x *FreeBasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeBasesRequest.ProtoReflect.Descriptor instead.
 func (*FreeBasesRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{21}
+	return file_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *FreeBasesRequest) GetBases() uint64 {
@@ -1358,7 +1438,7 @@ type FreeBasesReply struct {
 
 func (x *FreeBasesReply) Reset() {
 	*x = FreeBasesReply{}
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1450,7 @@ func (x *FreeBasesReply) String() string {
 func (*FreeBasesReply) ProtoMessage() {}
 
 func (x *FreeBasesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1463,7 @@ func (x *FreeBasesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeBasesReply.ProtoReflect.Descriptor instead.
 func (*FreeBasesReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{22}
+	return file_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 type MSMRequest struct {
@@ -1397,7 +1477,7 @@ type MSMRequest struct {
 
 func (x *MSMRequest) Reset() {
 	*x = MSMRequest{}
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1409,7 +1489,7 @@ func (x *MSMRequest) String() string {
 func (*MSMRequest) ProtoMessage() {}
 
 func (x *MSMRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1422,7 +1502,7 @@ func (x *MSMRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MSMRequest.ProtoReflect.Descriptor instead.
 func (*MSMRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{23}
+	return file_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *MSMRequest) GetCall() uint64 {
@@ -1458,7 +1538,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1550,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1563,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{24}
+	return file_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Job) GetBases() uint64 {
@@ -1545,7 +1625,7 @@ type MSMReply struct {
 
 func (x *MSMReply) Reset() {
 	*x = MSMReply{}
-	mi := &file_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1557,7 +1637,7 @@ func (x *MSMReply) String() string {
 func (*MSMReply) ProtoMessage() {}
 
 func (x *MSMReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1570,7 +1650,7 @@ func (x *MSMReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MSMReply.ProtoReflect.Descriptor instead.
 func (*MSMReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{25}
+	return file_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *MSMReply) GetPoints() [][]byte {
@@ -1591,7 +1671,7 @@ type NewSpaceRequest struct {
 
 func (x *NewSpaceRequest) Reset() {
 	*x = NewSpaceRequest{}
-	mi := &file_plugin_proto_msgTypes[26]
+	mi := &file_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +1683,7 @@ func (x *NewSpaceRequest) String() string {
 func (*NewSpaceRequest) ProtoMessage() {}
 
 func (x *NewSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[26]
+	mi := &file_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +1696,7 @@ func (x *NewSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewSpaceRequest.ProtoReflect.Descriptor instead.
 func (*NewSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{26}
+	return file_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *NewSpaceRequest) GetCurve() uint32 {
@@ -1642,7 +1722,7 @@ type NewSpaceReply struct {
 
 func (x *NewSpaceReply) Reset() {
 	*x = NewSpaceReply{}
-	mi := &file_plugin_proto_msgTypes[27]
+	mi := &file_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1654,7 +1734,7 @@ func (x *NewSpaceReply) String() string {
 func (*NewSpaceReply) ProtoMessage() {}
 
 func (x *NewSpaceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[27]
+	mi := &file_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1667,7 +1747,7 @@ func (x *NewSpaceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewSpaceReply.ProtoReflect.Descriptor instead.
 func (*NewSpaceReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{27}
+	return file_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *NewSpaceReply) GetSpace() uint64 {
@@ -1686,7 +1766,7 @@ type FreeSpaceRequest struct {
 
 func (x *FreeSpaceRequest) Reset() {
 	*x = FreeSpaceRequest{}
-	mi := &file_plugin_proto_msgTypes[28]
+	mi := &file_plugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1698,7 +1778,7 @@ func (x *FreeSpaceRequest) String() string {
 func (*FreeSpaceRequest) ProtoMessage() {}
 
 func (x *FreeSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[28]
+	mi := &file_plugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1711,7 +1791,7 @@ func (x *FreeSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeSpaceRequest.ProtoReflect.Descriptor instead.
 func (*FreeSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{28}
+	return file_plugin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *FreeSpaceRequest) GetSpace() uint64 {
@@ -1729,7 +1809,7 @@ type FreeSpaceReply struct {
 
 func (x *FreeSpaceReply) Reset() {
 	*x = FreeSpaceReply{}
-	mi := &file_plugin_proto_msgTypes[29]
+	mi := &file_plugin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1741,7 +1821,7 @@ func (x *FreeSpaceReply) String() string {
 func (*FreeSpaceReply) ProtoMessage() {}
 
 func (x *FreeSpaceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[29]
+	mi := &file_plugin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1754,7 +1834,7 @@ func (x *FreeSpaceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeSpaceReply.ProtoReflect.Descriptor instead.
 func (*FreeSpaceReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{29}
+	return file_plugin_proto_rawDescGZIP(), []int{30}
 }
 
 type RunRequest struct {
@@ -1768,7 +1848,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_plugin_proto_msgTypes[30]
+	mi := &file_plugin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1780,7 +1860,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[30]
+	mi := &file_plugin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1793,7 +1873,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{30}
+	return file_plugin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RunRequest) GetCall() uint64 {
@@ -1821,7 +1901,7 @@ type RunReply struct {
 
 func (x *RunReply) Reset() {
 	*x = RunReply{}
-	mi := &file_plugin_proto_msgTypes[31]
+	mi := &file_plugin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1833,7 +1913,7 @@ func (x *RunReply) String() string {
 func (*RunReply) ProtoMessage() {}
 
 func (x *RunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[31]
+	mi := &file_plugin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1846,7 +1926,7 @@ func (x *RunReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunReply.ProtoReflect.Descriptor instead.
 func (*RunReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{31}
+	return file_plugin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RunReply) GetAnswers() [][]byte {
@@ -1881,7 +1961,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_plugin_proto_msgTypes[32]
+	mi := &file_plugin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1893,7 +1973,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[32]
+	mi := &file_plugin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1906,7 +1986,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{32}
+	return file_plugin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Step) GetStep() isStep_Step {
@@ -2127,7 +2207,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_plugin_proto_msgTypes[33]
+	mi := &file_plugin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2139,7 +2219,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[33]
+	mi := &file_plugin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2152,7 +2232,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{33}
+	return file_plugin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Range) GetSpace() uint64 {
@@ -2189,7 +2269,7 @@ type Write struct {
 
 func (x *Write) Reset() {
 	*x = Write{}
-	mi := &file_plugin_proto_msgTypes[34]
+	mi := &file_plugin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2201,7 +2281,7 @@ func (x *Write) String() string {
 func (*Write) ProtoMessage() {}
 
 func (x *Write) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[34]
+	mi := &file_plugin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2214,7 +2294,7 @@ func (x *Write) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Write.ProtoReflect.Descriptor instead.
 func (*Write) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{34}
+	return file_plugin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Write) GetDst() *Range {
@@ -2256,7 +2336,7 @@ type WriteIndices struct {
 
 func (x *WriteIndices) Reset() {
 	*x = WriteIndices{}
-	mi := &file_plugin_proto_msgTypes[35]
+	mi := &file_plugin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2268,7 +2348,7 @@ func (x *WriteIndices) String() string {
 func (*WriteIndices) ProtoMessage() {}
 
 func (x *WriteIndices) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[35]
+	mi := &file_plugin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2281,7 +2361,7 @@ func (x *WriteIndices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteIndices.ProtoReflect.Descriptor instead.
 func (*WriteIndices) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{35}
+	return file_plugin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WriteIndices) GetDst() *Range {
@@ -2310,7 +2390,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_plugin_proto_msgTypes[36]
+	mi := &file_plugin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2322,7 +2402,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[36]
+	mi := &file_plugin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2335,7 +2415,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{36}
+	return file_plugin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Read) GetSrc() *Range {
@@ -2363,7 +2443,7 @@ type Gather struct {
 
 func (x *Gather) Reset() {
 	*x = Gather{}
-	mi := &file_plugin_proto_msgTypes[37]
+	mi := &file_plugin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2375,7 +2455,7 @@ func (x *Gather) String() string {
 func (*Gather) ProtoMessage() {}
 
 func (x *Gather) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[37]
+	mi := &file_plugin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2388,7 +2468,7 @@ func (x *Gather) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gather.ProtoReflect.Descriptor instead.
 func (*Gather) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{37}
+	return file_plugin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Gather) GetDst() *Range {
@@ -2428,7 +2508,7 @@ type Transform struct {
 
 func (x *Transform) Reset() {
 	*x = Transform{}
-	mi := &file_plugin_proto_msgTypes[38]
+	mi := &file_plugin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2440,7 +2520,7 @@ func (x *Transform) String() string {
 func (*Transform) ProtoMessage() {}
 
 func (x *Transform) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[38]
+	mi := &file_plugin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2453,7 +2533,7 @@ func (x *Transform) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transform.ProtoReflect.Descriptor instead.
 func (*Transform) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{38}
+	return file_plugin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Transform) GetDst() *Range {
@@ -2517,7 +2597,7 @@ type Operand struct {
 
 func (x *Operand) Reset() {
 	*x = Operand{}
-	mi := &file_plugin_proto_msgTypes[39]
+	mi := &file_plugin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2529,7 +2609,7 @@ func (x *Operand) String() string {
 func (*Operand) ProtoMessage() {}
 
 func (x *Operand) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[39]
+	mi := &file_plugin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2542,7 +2622,7 @@ func (x *Operand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operand.ProtoReflect.Descriptor instead.
 func (*Operand) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{39}
+	return file_plugin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Operand) GetRange() *Range {
@@ -2587,7 +2667,7 @@ type Map struct {
 
 func (x *Map) Reset() {
 	*x = Map{}
-	mi := &file_plugin_proto_msgTypes[40]
+	mi := &file_plugin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2599,7 +2679,7 @@ func (x *Map) String() string {
 func (*Map) ProtoMessage() {}
 
 func (x *Map) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[40]
+	mi := &file_plugin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2612,7 +2692,7 @@ func (x *Map) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Map.ProtoReflect.Descriptor instead.
 func (*Map) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{40}
+	return file_plugin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Map) GetCount() uint64 {
@@ -2661,7 +2741,7 @@ type Powers struct {
 
 func (x *Powers) Reset() {
 	*x = Powers{}
-	mi := &file_plugin_proto_msgTypes[41]
+	mi := &file_plugin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2673,7 +2753,7 @@ func (x *Powers) String() string {
 func (*Powers) ProtoMessage() {}
 
 func (x *Powers) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[41]
+	mi := &file_plugin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2686,7 +2766,7 @@ func (x *Powers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Powers.ProtoReflect.Descriptor instead.
 func (*Powers) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{41}
+	return file_plugin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Powers) GetDst() *Range {
@@ -2720,7 +2800,7 @@ type Invert struct {
 
 func (x *Invert) Reset() {
 	*x = Invert{}
-	mi := &file_plugin_proto_msgTypes[42]
+	mi := &file_plugin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2732,7 +2812,7 @@ func (x *Invert) String() string {
 func (*Invert) ProtoMessage() {}
 
 func (x *Invert) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[42]
+	mi := &file_plugin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2745,7 +2825,7 @@ func (x *Invert) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Invert.ProtoReflect.Descriptor instead.
 func (*Invert) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{42}
+	return file_plugin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Invert) GetDst() *Range {
@@ -2773,7 +2853,7 @@ type Products struct {
 
 func (x *Products) Reset() {
 	*x = Products{}
-	mi := &file_plugin_proto_msgTypes[43]
+	mi := &file_plugin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2785,7 +2865,7 @@ func (x *Products) String() string {
 func (*Products) ProtoMessage() {}
 
 func (x *Products) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[43]
+	mi := &file_plugin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2798,7 +2878,7 @@ func (x *Products) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Products.ProtoReflect.Descriptor instead.
 func (*Products) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{43}
+	return file_plugin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Products) GetDst() *Range {
@@ -2833,7 +2913,7 @@ type Evaluate struct {
 
 func (x *Evaluate) Reset() {
 	*x = Evaluate{}
-	mi := &file_plugin_proto_msgTypes[44]
+	mi := &file_plugin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2845,7 +2925,7 @@ func (x *Evaluate) String() string {
 func (*Evaluate) ProtoMessage() {}
 
 func (x *Evaluate) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[44]
+	mi := &file_plugin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2858,7 +2938,7 @@ func (x *Evaluate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluate.ProtoReflect.Descriptor instead.
 func (*Evaluate) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{44}
+	return file_plugin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Evaluate) GetSrc() []*Range {
@@ -2893,7 +2973,7 @@ type Divide struct {
 
 func (x *Divide) Reset() {
 	*x = Divide{}
-	mi := &file_plugin_proto_msgTypes[45]
+	mi := &file_plugin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2905,7 +2985,7 @@ func (x *Divide) String() string {
 func (*Divide) ProtoMessage() {}
 
 func (x *Divide) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[45]
+	mi := &file_plugin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2918,7 +2998,7 @@ func (x *Divide) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Divide.ProtoReflect.Descriptor instead.
 func (*Divide) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{45}
+	return file_plugin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Divide) GetDst() *Range {
@@ -2953,7 +3033,7 @@ type Commit struct {
 
 func (x *Commit) Reset() {
 	*x = Commit{}
-	mi := &file_plugin_proto_msgTypes[46]
+	mi := &file_plugin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2965,7 +3045,7 @@ func (x *Commit) String() string {
 func (*Commit) ProtoMessage() {}
 
 func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[46]
+	mi := &file_plugin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2978,7 +3058,7 @@ func (x *Commit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commit.ProtoReflect.Descriptor instead.
 func (*Commit) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{46}
+	return file_plugin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Commit) GetBases() uint64 {
@@ -3015,7 +3095,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_plugin_proto_msgTypes[47]
+	mi := &file_plugin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3027,7 +3107,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[47]
+	mi := &file_plugin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3040,7 +3120,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{47}
+	return file_plugin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Batch) GetSpace() uint64 {
@@ -3087,7 +3167,7 @@ type Compute struct {
 
 func (x *Compute) Reset() {
 	*x = Compute{}
-	mi := &file_plugin_proto_msgTypes[48]
+	mi := &file_plugin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3099,7 +3179,7 @@ func (x *Compute) String() string {
 func (*Compute) ProtoMessage() {}
 
 func (x *Compute) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[48]
+	mi := &file_plugin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3112,7 +3192,7 @@ func (x *Compute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compute.ProtoReflect.Descriptor instead.
 func (*Compute) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{48}
+	return file_plugin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Compute) GetOp() uint32 {
@@ -3173,7 +3253,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_plugin_proto_msgTypes[49]
+	mi := &file_plugin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3185,7 +3265,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[49]
+	mi := &file_plugin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3198,7 +3278,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{49}
+	return file_plugin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CancelRequest) GetCall() uint64 {
@@ -3217,7 +3297,7 @@ type CancelReply struct {
 
 func (x *CancelReply) Reset() {
 	*x = CancelReply{}
-	mi := &file_plugin_proto_msgTypes[50]
+	mi := &file_plugin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3229,7 +3309,7 @@ func (x *CancelReply) String() string {
 func (*CancelReply) ProtoMessage() {}
 
 func (x *CancelReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[50]
+	mi := &file_plugin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3242,7 +3322,7 @@ func (x *CancelReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReply.ProtoReflect.Descriptor instead.
 func (*CancelReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{50}
+	return file_plugin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CancelReply) GetRunning() bool {
@@ -3260,7 +3340,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_plugin_proto_msgTypes[51]
+	mi := &file_plugin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3272,7 +3352,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[51]
+	mi := &file_plugin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3285,7 +3365,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{51}
+	return file_plugin_proto_rawDescGZIP(), []int{52}
 }
 
 type CloseReply struct {
@@ -3296,7 +3376,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_plugin_proto_msgTypes[52]
+	mi := &file_plugin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3308,7 +3388,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[52]
+	mi := &file_plugin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3321,7 +3401,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{52}
+	return file_plugin_proto_rawDescGZIP(), []int{53}
 }
 
 // Failure is the detail of every status that a plugin returns on purpose.
@@ -3336,7 +3416,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_plugin_proto_msgTypes[53]
+	mi := &file_plugin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3348,7 +3428,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[53]
+	mi := &file_plugin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3361,7 +3441,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{53}
+	return file_plugin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Failure) GetKinds() []Kind {
@@ -3388,13 +3468,15 @@ const file_plugin_proto_rawDesc = "" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x16\n" +
 	"\x06length\x18\x03 \x01(\x04R\x06length\"*\n" +
 	"\vOpenRequest\x12\x1b\n" +
-	"\tlog_level\x18\x01 \x01(\x11R\blogLevel\"\xce\x01\n" +
+	"\tlog_level\x18\x01 \x01(\x11R\blogLevel\"\x8d\x02\n" +
 	"\tOpenReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x122\n" +
 	"\adevices\x18\x03 \x03(\v2\x18.pippin.plugin.v2.DeviceR\adevices\x120\n" +
 	"\x03can\x18\x04 \x01(\v2\x1e.pippin.plugin.v2.CapabilitiesR\x03can\x12-\n" +
-	"\x05build\x18\x05 \x01(\v2\x17.pippin.plugin.v2.BuildR\x05build\"Q\n" +
+	"\x05build\x18\x05 \x01(\v2\x17.pippin.plugin.v2.BuildR\x05build\x12\x18\n" +
+	"\adigests\x18\x06 \x01(\bR\adigests\x12#\n" +
+	"\rshared_memory\x18\a \x01(\x04R\fsharedMemory\"Q\n" +
 	"\x05Build\x12\x16\n" +
 	"\x06module\x18\x01 \x01(\tR\x06module\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x16\n" +
@@ -3438,7 +3520,7 @@ const file_plugin_proto_rawDesc = "" +
 	"\x06header\x18\x01 \x01(\v2\x1c.pippin.plugin.v2.LoadHeaderH\x00R\x06header\x120\n" +
 	"\x05chunk\x18\x02 \x01(\v2\x18.pippin.plugin.v2.RegionH\x00R\x05chunk\x123\n" +
 	"\x05abort\x18\x03 \x01(\v2\x1b.pippin.plugin.v2.LoadAbortH\x00R\x05abortB\x06\n" +
-	"\x04step\"\xb4\x01\n" +
+	"\x04step\"\xcc\x01\n" +
 	"\n" +
 	"LoadHeader\x12\x14\n" +
 	"\x05curve\x18\x01 \x01(\rR\x05curve\x12\x14\n" +
@@ -3446,16 +3528,19 @@ const file_plugin_proto_rawDesc = "" +
 	"\x05count\x18\x03 \x01(\x04R\x05count\x12\x14\n" +
 	"\x05check\x18\x04 \x01(\bR\x05check\x12\x1c\n" +
 	"\tmultiples\x18\x05 \x01(\rR\tmultiples\x120\n" +
-	"\x04file\x18\x06 \x01(\v2\x1c.pippin.plugin.v2.FileSourceR\x04file\"4\n" +
+	"\x04file\x18\x06 \x01(\v2\x1c.pippin.plugin.v2.FileSourceR\x04file\x12\x16\n" +
+	"\x06digest\x18\a \x01(\fR\x06digest\"4\n" +
 	"\n" +
 	"FileSource\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\"\v\n" +
-	"\tLoadAbort\"I\n" +
+	"\tLoadAbort\"}\n" +
 	"\tLoadReply\x12\x1c\n" +
 	"\bconsumed\x18\x01 \x01(\x04H\x00R\bconsumed\x12\x16\n" +
-	"\x05bases\x18\x02 \x01(\x04H\x00R\x05basesB\x06\n" +
-	"\x04step\"(\n" +
+	"\x05bases\x18\x02 \x01(\x04H\x00R\x05bases\x122\n" +
+	"\x06wanted\x18\x03 \x01(\v2\x18.pippin.plugin.v2.WantedH\x00R\x06wantedB\x06\n" +
+	"\x04step\"\b\n" +
+	"\x06Wanted\"(\n" +
 	"\x10FreeBasesRequest\x12\x14\n" +
 	"\x05bases\x18\x01 \x01(\x04R\x05bases\"\x10\n" +
 	"\x0eFreeBasesReply\"K\n" +
@@ -3625,7 +3710,7 @@ func file_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_plugin_proto_goTypes = []any{
 	(Kind)(0),                // 0: pippin.plugin.v2.Kind
 	(*Region)(nil),           // 1: pippin.plugin.v2.Region
@@ -3649,39 +3734,40 @@ var file_plugin_proto_goTypes = []any{
 	(*FileSource)(nil),       // 19: pippin.plugin.v2.FileSource
 	(*LoadAbort)(nil),        // 20: pippin.plugin.v2.LoadAbort
 	(*LoadReply)(nil),        // 21: pippin.plugin.v2.LoadReply
-	(*FreeBasesRequest)(nil), // 22: pippin.plugin.v2.FreeBasesRequest
-	(*FreeBasesReply)(nil),   // 23: pippin.plugin.v2.FreeBasesReply
-	(*MSMRequest)(nil),       // 24: pippin.plugin.v2.MSMRequest
-	(*Job)(nil),              // 25: pippin.plugin.v2.Job
-	(*MSMReply)(nil),         // 26: pippin.plugin.v2.MSMReply
-	(*NewSpaceRequest)(nil),  // 27: pippin.plugin.v2.NewSpaceRequest
-	(*NewSpaceReply)(nil),    // 28: pippin.plugin.v2.NewSpaceReply
-	(*FreeSpaceRequest)(nil), // 29: pippin.plugin.v2.FreeSpaceRequest
-	(*FreeSpaceReply)(nil),   // 30: pippin.plugin.v2.FreeSpaceReply
-	(*RunRequest)(nil),       // 31: pippin.plugin.v2.RunRequest
-	(*RunReply)(nil),         // 32: pippin.plugin.v2.RunReply
-	(*Step)(nil),             // 33: pippin.plugin.v2.Step
-	(*Range)(nil),            // 34: pippin.plugin.v2.Range
-	(*Write)(nil),            // 35: pippin.plugin.v2.Write
-	(*WriteIndices)(nil),     // 36: pippin.plugin.v2.WriteIndices
-	(*Read)(nil),             // 37: pippin.plugin.v2.Read
-	(*Gather)(nil),           // 38: pippin.plugin.v2.Gather
-	(*Transform)(nil),        // 39: pippin.plugin.v2.Transform
-	(*Operand)(nil),          // 40: pippin.plugin.v2.Operand
-	(*Map)(nil),              // 41: pippin.plugin.v2.Map
-	(*Powers)(nil),           // 42: pippin.plugin.v2.Powers
-	(*Invert)(nil),           // 43: pippin.plugin.v2.Invert
-	(*Products)(nil),         // 44: pippin.plugin.v2.Products
-	(*Evaluate)(nil),         // 45: pippin.plugin.v2.Evaluate
-	(*Divide)(nil),           // 46: pippin.plugin.v2.Divide
-	(*Commit)(nil),           // 47: pippin.plugin.v2.Commit
-	(*Batch)(nil),            // 48: pippin.plugin.v2.Batch
-	(*Compute)(nil),          // 49: pippin.plugin.v2.Compute
-	(*CancelRequest)(nil),    // 50: pippin.plugin.v2.CancelRequest
-	(*CancelReply)(nil),      // 51: pippin.plugin.v2.CancelReply
-	(*CloseRequest)(nil),     // 52: pippin.plugin.v2.CloseRequest
-	(*CloseReply)(nil),       // 53: pippin.plugin.v2.CloseReply
-	(*Failure)(nil),          // 54: pippin.plugin.v2.Failure
+	(*Wanted)(nil),           // 22: pippin.plugin.v2.Wanted
+	(*FreeBasesRequest)(nil), // 23: pippin.plugin.v2.FreeBasesRequest
+	(*FreeBasesReply)(nil),   // 24: pippin.plugin.v2.FreeBasesReply
+	(*MSMRequest)(nil),       // 25: pippin.plugin.v2.MSMRequest
+	(*Job)(nil),              // 26: pippin.plugin.v2.Job
+	(*MSMReply)(nil),         // 27: pippin.plugin.v2.MSMReply
+	(*NewSpaceRequest)(nil),  // 28: pippin.plugin.v2.NewSpaceRequest
+	(*NewSpaceReply)(nil),    // 29: pippin.plugin.v2.NewSpaceReply
+	(*FreeSpaceRequest)(nil), // 30: pippin.plugin.v2.FreeSpaceRequest
+	(*FreeSpaceReply)(nil),   // 31: pippin.plugin.v2.FreeSpaceReply
+	(*RunRequest)(nil),       // 32: pippin.plugin.v2.RunRequest
+	(*RunReply)(nil),         // 33: pippin.plugin.v2.RunReply
+	(*Step)(nil),             // 34: pippin.plugin.v2.Step
+	(*Range)(nil),            // 35: pippin.plugin.v2.Range
+	(*Write)(nil),            // 36: pippin.plugin.v2.Write
+	(*WriteIndices)(nil),     // 37: pippin.plugin.v2.WriteIndices
+	(*Read)(nil),             // 38: pippin.plugin.v2.Read
+	(*Gather)(nil),           // 39: pippin.plugin.v2.Gather
+	(*Transform)(nil),        // 40: pippin.plugin.v2.Transform
+	(*Operand)(nil),          // 41: pippin.plugin.v2.Operand
+	(*Map)(nil),              // 42: pippin.plugin.v2.Map
+	(*Powers)(nil),           // 43: pippin.plugin.v2.Powers
+	(*Invert)(nil),           // 44: pippin.plugin.v2.Invert
+	(*Products)(nil),         // 45: pippin.plugin.v2.Products
+	(*Evaluate)(nil),         // 46: pippin.plugin.v2.Evaluate
+	(*Divide)(nil),           // 47: pippin.plugin.v2.Divide
+	(*Commit)(nil),           // 48: pippin.plugin.v2.Commit
+	(*Batch)(nil),            // 49: pippin.plugin.v2.Batch
+	(*Compute)(nil),          // 50: pippin.plugin.v2.Compute
+	(*CancelRequest)(nil),    // 51: pippin.plugin.v2.CancelRequest
+	(*CancelReply)(nil),      // 52: pippin.plugin.v2.CancelReply
+	(*CloseRequest)(nil),     // 53: pippin.plugin.v2.CloseRequest
+	(*CloseReply)(nil),       // 54: pippin.plugin.v2.CloseReply
+	(*Failure)(nil),          // 55: pippin.plugin.v2.Failure
 }
 var file_plugin_proto_depIdxs = []int32{
 	7,  // 0: pippin.plugin.v2.OpenReply.devices:type_name -> pippin.plugin.v2.Device
@@ -3695,82 +3781,83 @@ var file_plugin_proto_depIdxs = []int32{
 	1,  // 8: pippin.plugin.v2.LoadRequest.chunk:type_name -> pippin.plugin.v2.Region
 	20, // 9: pippin.plugin.v2.LoadRequest.abort:type_name -> pippin.plugin.v2.LoadAbort
 	19, // 10: pippin.plugin.v2.LoadHeader.file:type_name -> pippin.plugin.v2.FileSource
-	25, // 11: pippin.plugin.v2.MSMRequest.jobs:type_name -> pippin.plugin.v2.Job
-	1,  // 12: pippin.plugin.v2.Job.scalars:type_name -> pippin.plugin.v2.Region
-	1,  // 13: pippin.plugin.v2.Job.progress:type_name -> pippin.plugin.v2.Region
-	33, // 14: pippin.plugin.v2.RunRequest.steps:type_name -> pippin.plugin.v2.Step
-	35, // 15: pippin.plugin.v2.Step.write:type_name -> pippin.plugin.v2.Write
-	36, // 16: pippin.plugin.v2.Step.write_indices:type_name -> pippin.plugin.v2.WriteIndices
-	37, // 17: pippin.plugin.v2.Step.read:type_name -> pippin.plugin.v2.Read
-	38, // 18: pippin.plugin.v2.Step.gather:type_name -> pippin.plugin.v2.Gather
-	39, // 19: pippin.plugin.v2.Step.transform:type_name -> pippin.plugin.v2.Transform
-	41, // 20: pippin.plugin.v2.Step.map:type_name -> pippin.plugin.v2.Map
-	42, // 21: pippin.plugin.v2.Step.powers:type_name -> pippin.plugin.v2.Powers
-	43, // 22: pippin.plugin.v2.Step.invert:type_name -> pippin.plugin.v2.Invert
-	44, // 23: pippin.plugin.v2.Step.products:type_name -> pippin.plugin.v2.Products
-	45, // 24: pippin.plugin.v2.Step.evaluate:type_name -> pippin.plugin.v2.Evaluate
-	46, // 25: pippin.plugin.v2.Step.divide:type_name -> pippin.plugin.v2.Divide
-	47, // 26: pippin.plugin.v2.Step.commit:type_name -> pippin.plugin.v2.Commit
-	49, // 27: pippin.plugin.v2.Step.compute:type_name -> pippin.plugin.v2.Compute
-	34, // 28: pippin.plugin.v2.Write.dst:type_name -> pippin.plugin.v2.Range
-	1,  // 29: pippin.plugin.v2.Write.bytes:type_name -> pippin.plugin.v2.Region
-	1,  // 30: pippin.plugin.v2.Write.progress:type_name -> pippin.plugin.v2.Region
-	34, // 31: pippin.plugin.v2.WriteIndices.dst:type_name -> pippin.plugin.v2.Range
-	1,  // 32: pippin.plugin.v2.WriteIndices.bytes:type_name -> pippin.plugin.v2.Region
-	34, // 33: pippin.plugin.v2.Read.src:type_name -> pippin.plugin.v2.Range
-	1,  // 34: pippin.plugin.v2.Read.answer:type_name -> pippin.plugin.v2.Region
-	34, // 35: pippin.plugin.v2.Gather.dst:type_name -> pippin.plugin.v2.Range
-	34, // 36: pippin.plugin.v2.Gather.src:type_name -> pippin.plugin.v2.Range
-	34, // 37: pippin.plugin.v2.Gather.index:type_name -> pippin.plugin.v2.Range
-	34, // 38: pippin.plugin.v2.Transform.dst:type_name -> pippin.plugin.v2.Range
-	34, // 39: pippin.plugin.v2.Transform.src:type_name -> pippin.plugin.v2.Range
-	34, // 40: pippin.plugin.v2.Operand.range:type_name -> pippin.plugin.v2.Range
-	40, // 41: pippin.plugin.v2.Map.dst:type_name -> pippin.plugin.v2.Operand
-	40, // 42: pippin.plugin.v2.Map.args:type_name -> pippin.plugin.v2.Operand
-	34, // 43: pippin.plugin.v2.Powers.dst:type_name -> pippin.plugin.v2.Range
-	34, // 44: pippin.plugin.v2.Invert.dst:type_name -> pippin.plugin.v2.Range
-	34, // 45: pippin.plugin.v2.Invert.src:type_name -> pippin.plugin.v2.Range
-	34, // 46: pippin.plugin.v2.Products.dst:type_name -> pippin.plugin.v2.Range
-	34, // 47: pippin.plugin.v2.Products.src:type_name -> pippin.plugin.v2.Range
-	34, // 48: pippin.plugin.v2.Evaluate.src:type_name -> pippin.plugin.v2.Range
-	34, // 49: pippin.plugin.v2.Divide.dst:type_name -> pippin.plugin.v2.Range
-	34, // 50: pippin.plugin.v2.Divide.src:type_name -> pippin.plugin.v2.Range
-	34, // 51: pippin.plugin.v2.Commit.src:type_name -> pippin.plugin.v2.Range
-	48, // 52: pippin.plugin.v2.Compute.dst:type_name -> pippin.plugin.v2.Batch
-	48, // 53: pippin.plugin.v2.Compute.a:type_name -> pippin.plugin.v2.Batch
-	48, // 54: pippin.plugin.v2.Compute.b:type_name -> pippin.plugin.v2.Batch
-	48, // 55: pippin.plugin.v2.Compute.m:type_name -> pippin.plugin.v2.Batch
-	48, // 56: pippin.plugin.v2.Compute.carry:type_name -> pippin.plugin.v2.Batch
-	0,  // 57: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
-	2,  // 58: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
-	8,  // 59: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
-	13, // 60: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
-	15, // 61: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
-	17, // 62: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
-	22, // 63: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
-	24, // 64: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
-	27, // 65: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
-	29, // 66: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
-	31, // 67: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
-	50, // 68: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
-	52, // 69: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
-	3,  // 70: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
-	9,  // 71: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
-	14, // 72: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
-	16, // 73: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
-	21, // 74: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
-	23, // 75: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
-	26, // 76: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
-	28, // 77: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
-	30, // 78: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
-	32, // 79: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
-	51, // 80: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
-	53, // 81: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
-	70, // [70:82] is the sub-list for method output_type
-	58, // [58:70] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	22, // 11: pippin.plugin.v2.LoadReply.wanted:type_name -> pippin.plugin.v2.Wanted
+	26, // 12: pippin.plugin.v2.MSMRequest.jobs:type_name -> pippin.plugin.v2.Job
+	1,  // 13: pippin.plugin.v2.Job.scalars:type_name -> pippin.plugin.v2.Region
+	1,  // 14: pippin.plugin.v2.Job.progress:type_name -> pippin.plugin.v2.Region
+	34, // 15: pippin.plugin.v2.RunRequest.steps:type_name -> pippin.plugin.v2.Step
+	36, // 16: pippin.plugin.v2.Step.write:type_name -> pippin.plugin.v2.Write
+	37, // 17: pippin.plugin.v2.Step.write_indices:type_name -> pippin.plugin.v2.WriteIndices
+	38, // 18: pippin.plugin.v2.Step.read:type_name -> pippin.plugin.v2.Read
+	39, // 19: pippin.plugin.v2.Step.gather:type_name -> pippin.plugin.v2.Gather
+	40, // 20: pippin.plugin.v2.Step.transform:type_name -> pippin.plugin.v2.Transform
+	42, // 21: pippin.plugin.v2.Step.map:type_name -> pippin.plugin.v2.Map
+	43, // 22: pippin.plugin.v2.Step.powers:type_name -> pippin.plugin.v2.Powers
+	44, // 23: pippin.plugin.v2.Step.invert:type_name -> pippin.plugin.v2.Invert
+	45, // 24: pippin.plugin.v2.Step.products:type_name -> pippin.plugin.v2.Products
+	46, // 25: pippin.plugin.v2.Step.evaluate:type_name -> pippin.plugin.v2.Evaluate
+	47, // 26: pippin.plugin.v2.Step.divide:type_name -> pippin.plugin.v2.Divide
+	48, // 27: pippin.plugin.v2.Step.commit:type_name -> pippin.plugin.v2.Commit
+	50, // 28: pippin.plugin.v2.Step.compute:type_name -> pippin.plugin.v2.Compute
+	35, // 29: pippin.plugin.v2.Write.dst:type_name -> pippin.plugin.v2.Range
+	1,  // 30: pippin.plugin.v2.Write.bytes:type_name -> pippin.plugin.v2.Region
+	1,  // 31: pippin.plugin.v2.Write.progress:type_name -> pippin.plugin.v2.Region
+	35, // 32: pippin.plugin.v2.WriteIndices.dst:type_name -> pippin.plugin.v2.Range
+	1,  // 33: pippin.plugin.v2.WriteIndices.bytes:type_name -> pippin.plugin.v2.Region
+	35, // 34: pippin.plugin.v2.Read.src:type_name -> pippin.plugin.v2.Range
+	1,  // 35: pippin.plugin.v2.Read.answer:type_name -> pippin.plugin.v2.Region
+	35, // 36: pippin.plugin.v2.Gather.dst:type_name -> pippin.plugin.v2.Range
+	35, // 37: pippin.plugin.v2.Gather.src:type_name -> pippin.plugin.v2.Range
+	35, // 38: pippin.plugin.v2.Gather.index:type_name -> pippin.plugin.v2.Range
+	35, // 39: pippin.plugin.v2.Transform.dst:type_name -> pippin.plugin.v2.Range
+	35, // 40: pippin.plugin.v2.Transform.src:type_name -> pippin.plugin.v2.Range
+	35, // 41: pippin.plugin.v2.Operand.range:type_name -> pippin.plugin.v2.Range
+	41, // 42: pippin.plugin.v2.Map.dst:type_name -> pippin.plugin.v2.Operand
+	41, // 43: pippin.plugin.v2.Map.args:type_name -> pippin.plugin.v2.Operand
+	35, // 44: pippin.plugin.v2.Powers.dst:type_name -> pippin.plugin.v2.Range
+	35, // 45: pippin.plugin.v2.Invert.dst:type_name -> pippin.plugin.v2.Range
+	35, // 46: pippin.plugin.v2.Invert.src:type_name -> pippin.plugin.v2.Range
+	35, // 47: pippin.plugin.v2.Products.dst:type_name -> pippin.plugin.v2.Range
+	35, // 48: pippin.plugin.v2.Products.src:type_name -> pippin.plugin.v2.Range
+	35, // 49: pippin.plugin.v2.Evaluate.src:type_name -> pippin.plugin.v2.Range
+	35, // 50: pippin.plugin.v2.Divide.dst:type_name -> pippin.plugin.v2.Range
+	35, // 51: pippin.plugin.v2.Divide.src:type_name -> pippin.plugin.v2.Range
+	35, // 52: pippin.plugin.v2.Commit.src:type_name -> pippin.plugin.v2.Range
+	49, // 53: pippin.plugin.v2.Compute.dst:type_name -> pippin.plugin.v2.Batch
+	49, // 54: pippin.plugin.v2.Compute.a:type_name -> pippin.plugin.v2.Batch
+	49, // 55: pippin.plugin.v2.Compute.b:type_name -> pippin.plugin.v2.Batch
+	49, // 56: pippin.plugin.v2.Compute.m:type_name -> pippin.plugin.v2.Batch
+	49, // 57: pippin.plugin.v2.Compute.carry:type_name -> pippin.plugin.v2.Batch
+	0,  // 58: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
+	2,  // 59: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
+	8,  // 60: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
+	13, // 61: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
+	15, // 62: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
+	17, // 63: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
+	23, // 64: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
+	25, // 65: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
+	28, // 66: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
+	30, // 67: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
+	32, // 68: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
+	51, // 69: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
+	53, // 70: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
+	3,  // 71: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
+	9,  // 72: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
+	14, // 73: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
+	16, // 74: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
+	21, // 75: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
+	24, // 76: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
+	27, // 77: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
+	29, // 78: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
+	31, // 79: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
+	33, // 80: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
+	52, // 81: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
+	54, // 82: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
+	71, // [71:83] is the sub-list for method output_type
+	59, // [59:71] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -3786,8 +3873,9 @@ func file_plugin_proto_init() {
 	file_plugin_proto_msgTypes[20].OneofWrappers = []any{
 		(*LoadReply_Consumed)(nil),
 		(*LoadReply_Bases)(nil),
+		(*LoadReply_Wanted)(nil),
 	}
-	file_plugin_proto_msgTypes[32].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[33].OneofWrappers = []any{
 		(*Step_Write)(nil),
 		(*Step_WriteIndices)(nil),
 		(*Step_Read)(nil),
@@ -3808,7 +3896,7 @@ func file_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   54,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -57,6 +57,7 @@ type BackendClient interface {
 	// LoadBases makes bases resident: a header, then the chunks of the points
 	// in order unless the header names a file. The answer is one
 	// acknowledgement a chunk when its bytes are no longer needed, then the id.
+	// After a header with a digest the host sends chunks only when they are wanted.
 	LoadBases(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[LoadRequest, LoadReply], error)
 	FreeBases(ctx context.Context, in *FreeBasesRequest, opts ...grpc.CallOption) (*FreeBasesReply, error)
 	// MSM answers a batch. It goes on when the transport's call is given up;
@@ -222,6 +223,7 @@ type BackendServer interface {
 	// LoadBases makes bases resident: a header, then the chunks of the points
 	// in order unless the header names a file. The answer is one
 	// acknowledgement a chunk when its bytes are no longer needed, then the id.
+	// After a header with a digest the host sends chunks only when they are wanted.
 	LoadBases(grpc.BidiStreamingServer[LoadRequest, LoadReply]) error
 	FreeBases(context.Context, *FreeBasesRequest) (*FreeBasesReply, error)
 	// MSM answers a batch. It goes on when the transport's call is given up;

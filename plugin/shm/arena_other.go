@@ -24,4 +24,4 @@ func parseRights([]byte) ([]*os.File, error)       { return nil, unsupported() }
 
 const truncated = 0
 
-func defaultBudget() int64 { return 1 << 30 }
+func DefaultBudget() int64 { return 1 << 30 }

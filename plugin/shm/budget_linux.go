@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultBudget is half of the memory that this process may have: the
+// DefaultBudget is half of the memory that this process may have: the
 // machine's, or what its control groups allow.
-func defaultBudget() int64 {
+func DefaultBudget() int64 {
 	limit := groupLimit(os.DirFS("/"))
 	var si unix.Sysinfo_t
 	if err := unix.Sysinfo(&si); err == nil {

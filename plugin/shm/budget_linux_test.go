@@ -49,7 +49,7 @@ func TestBudgetReadsControlGroups(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
-	if b := defaultBudget(); b < 1<<20 {
+	if b := DefaultBudget(); b < 1<<20 {
 		t.Errorf("here it is %d", b)
 	}
 }

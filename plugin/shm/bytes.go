@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// This is the package's one file of unsafe: addresses and atomic counters in
-// mapped memory, which is never on the Go heap and never moves.
+// This file and peer_linux.go are all of the package's unsafe: here addresses and
+// atomic counters in mapped memory, which is never on the Go heap and never moves.
 
 // PageSize is the unit of regions. Systems with larger pages map whole
 // arenas, so nothing depends on it being the system's own.

@@ -19,6 +19,9 @@ type Kind uint32
 const (
 	KindArena Kind = 1 // a sealed memory file
 	KindFile  Kind = 2 // a file to read bases from
+	// KindConnection is a SOCK_STREAM unix socket, one end of a pair; the id is the
+	// version of the protocol that is spoken on it.
+	KindConnection Kind = 3
 )
 
 // Message goes with one descriptor. On the wire it is 24 bytes, little-endian:
@@ -70,8 +73,12 @@ func NewChannel(f *os.File) (*Channel, error) {
 		c.Close()
 		return nil, fmt.Errorf("%w: descriptor channel is not a SOCK_SEQPACKET unix socket", backend.ErrUnavailable)
 	}
-	return &Channel{conn: u}, nil
+	return ChannelOf(u), nil
 }
+
+// ChannelOf makes a channel of a connected SOCK_SEQPACKET socket, which belongs to
+// the channel then.
+func ChannelOf(c *net.UnixConn) *Channel { return &Channel{conn: c} }
 
 // Send sends a copy of f's descriptor; f stays the caller's.
 func (c *Channel) Send(m Message, f *os.File) error {

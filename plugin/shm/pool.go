@@ -87,7 +87,7 @@ type Region struct {
 // NewPool makes an empty pool; it takes memory when it is first asked.
 func NewPool(o PoolOptions) *Pool {
 	if o.Budget <= 0 {
-		o.Budget = defaultBudget()
+		o.Budget = DefaultBudget()
 	}
 	if o.MaxArenas <= 0 {
 		o.MaxArenas = 32
@@ -132,8 +132,11 @@ func (p *Pool) acquire(ctx context.Context, keep bool, sizes []int) ([]*Region, 
 		}
 		all += int64(roundUp(s, PageSize))
 	}
-	if all > p.budget {
-		return nil, fmt.Errorf("%w: %d bytes of shared memory asked, the budget is %d", backend.ErrOutOfMemory, all, p.budget)
+	p.mu.Lock()
+	budget := p.budget
+	p.mu.Unlock()
+	if all > budget {
+		return nil, fmt.Errorf("%w: %d bytes of shared memory asked, the budget is %d", backend.ErrOutOfMemory, all, budget)
 	}
 	got, made, err := p.inTurn(ctx, keep, sizes)
 	if made == nil {
@@ -382,6 +385,14 @@ func (p *Pool) used() (n int64) {
 		}
 	}
 	return n
+}
+
+// Limit lowers the budget to at most so many bytes. Arenas that are there stay
+// until they are given up.
+func (p *Pool) Limit(budget int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.budget = min(p.budget, budget)
 }
 
 // InUse is the bytes of regions that are handed out or still being wiped.

@@ -1,0 +1,271 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/proto"
+	"github.com/pippin-zk/pippin/plugin/shm"
+)
+
+// dial opens a session with the daemon at spec.Socket.
+func dial(ctx context.Context, spec Spec) (*Client, error) {
+	fail := func(err error) (*Client, error) {
+		if ctx.Err() == nil && !errors.Is(err, backend.ErrUnavailable) {
+			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+		}
+		return nil, fmt.Errorf("daemon %s: %w", spec.Socket, err)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, spec.StartTimeout, fmt.Errorf("no answer within %v", spec.StartTimeout))
+	defer cancel()
+	channel, pid, err := connectTo(limited, spec.Socket)
+	if err != nil {
+		_, err = fail(err)
+		return nil, notStarted{err}
+	}
+	ours, theirs, err := streams()
+	if err != nil {
+		channel.Close()
+		return fail(err)
+	}
+	err = channel.Send(shm.Message{Kind: shm.KindConnection, ID: ProtocolVersion}, theirs)
+	theirs.Close()
+	if err != nil {
+		channel.Close()
+		ours.Close()
+		return fail(err)
+	}
+	conn, err := grpc.NewClient("passthrough:"+spec.Name, append(slices.Clone(spec.GRPC),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // the two ends of a pair
+		grpc.WithContextDialer(dialled(ours)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReply)),
+		grpc.WithIdleTimeout(0))...)
+	if err != nil {
+		channel.Close()
+		ours.Close()
+		return fail(err)
+	}
+	l := newLink(spec.Socket, pid, channel, func() { conn.Close(); ours.Close() })
+	rpc := proto.NewBackendClient(conn)
+	info, reply, err := describe(limited, spec, rpc)
+	if err != nil {
+		l.leave()
+		return fail(err)
+	}
+	info.PID, info.Executable = pid, spec.Socket
+	if reply.SharedMemory > 0 {
+		spec.limit(reply.SharedMemory)
+	}
+	c := newClient(spec, info, rpc, channel, l)
+	c.digests = reply.Digests
+	return c, nil
+}
+
+// connectTo connects to a socket, and reads what the daemon says first. pid is its
+// process, 0 when it is not to be seen from here.
+func connectTo(ctx context.Context, path string) (_ *shm.Channel, pid int, err error) {
+	owner, err := placed(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	// The kernel is asked to add the sender to each message: the socket's own
+	// credentials are those of who bound it, which may be a service manager.
+	d := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
+		cerr := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1) })
+		return errors.Join(err, cerr)
+	}}
+	c, err := d.DialContext(ctx, "unixpacket", path)
+	if err != nil {
+		return nil, 0, unreached(err)
+	}
+	conn := c.(*net.UnixConn)
+	defer func() {
+		if err != nil {
+			conn.Close()
+		}
+	}()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })()
+	b := make([]byte, greetingHead+maxRefusal+1)
+	oob := make([]byte, 256)
+	n, oobn, _, _, err := conn.ReadMsgUnix(b, oob)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, 0, backend.Ended(ctx)
+		}
+		return nil, 0, fmt.Errorf("it ended before it said anything: %w", err)
+	}
+	hello, err := readGreeting(b[:n])
+	if err != nil {
+		return nil, 0, err
+	}
+	sender, err := senderOf(oob[:oobn])
+	if err != nil {
+		return nil, 0, err
+	}
+	if uid := int(sender.Uid); uid != 0 && uid != os.Geteuid() && uid != owner {
+		return nil, 0, fmt.Errorf("user %d listens there, and the socket was not put there by root, user %d or him: scalars are secrets", uid, os.Geteuid())
+	}
+	return shm.ChannelOf(conn), int(sender.Pid), hello.accept()
+}
+
+// unreached says what helps when nobody listens.
+func unreached(err error) error {
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
+		return fmt.Errorf("no daemon listens there; start it: msm serve, or systemctl start pippin-daemon.socket: %w", err)
+	case errors.Is(err, unix.EACCES):
+		return fmt.Errorf("user %d may not connect: run the prover as the daemon's user, or have the daemon started with --group and a group that user %d is in: %w", os.Geteuid(), os.Geteuid(), err)
+	}
+	return err
+}
+
+// senderOf is who sent a message, as the kernel says.
+func senderOf(oob []byte) (*unix.Ucred, error) {
+	msgs, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil, err
+	}
+	for i := range msgs {
+		if cred, err := unix.ParseUnixCredentials(&msgs[i]); err == nil {
+			return cred, nil
+		}
+	}
+	return nil, errors.New("the kernel does not say who listens there")
+}
+
+// placed refuses a socket that somebody could have put there who is neither root
+// nor this user nor of theirs: whoever listens is shown scalars. The folder may
+// belong to a user of the daemon's, the answer then, if root or this user has
+// made him a place that only he can write to, as in /run. Without such a user it
+// is whoever the socket belongs to.
+func placed(path string) (owner int, err error) {
+	if path, err = filepath.Abs(path); err != nil {
+		return 0, err
+	}
+	owner = -1
+	dir := filepath.Dir(path)
+	for {
+		_, terr := trusted(dir)
+		if terr == nil {
+			break
+		}
+		if errors.Is(terr, os.ErrNotExist) {
+			return 0, unreached(unix.ENOENT)
+		}
+		st, err := os.Lstat(dir)
+		if err != nil {
+			return 0, unreached(err)
+		}
+		sys, ok := st.Sys().(*syscall.Stat_t)
+		if !ok || !st.IsDir() || st.Mode().Perm()&0o022 != 0 || owner >= 0 && owner != int(sys.Uid) ||
+			sys.Uid == 0 || int(sys.Uid) == os.Geteuid() {
+			return 0, fmt.Errorf("others could have put the socket there: %w", terr)
+		}
+		owner, dir = int(sys.Uid), filepath.Dir(dir)
+	}
+	if owner < 0 {
+		if st, err := os.Lstat(path); err != nil {
+			return 0, unreached(err)
+		} else if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+			owner = int(sys.Uid)
+		}
+	}
+	return owner, nil
+}
+
+// streams are the two ends of the connection for calls.
+func streams() (ours net.Conn, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("a pair of sockets: %w", err)
+	}
+	theirs = os.NewFile(uintptr(fds[1]), "calls")
+	mine := os.NewFile(uintptr(fds[0]), "calls")
+	defer mine.Close()
+	if ours, err = net.FileConn(mine); err != nil {
+		theirs.Close()
+		return nil, nil, err
+	}
+	return ours, theirs, nil
+}
+
+// dialled is a dialer of a connection that is there.
+func dialled(c net.Conn) func(context.Context, string) (net.Conn, error) {
+	var used sync.Once
+	return func(context.Context, string) (conn net.Conn, err error) {
+		err = errors.New("the connection to the daemon has ended")
+		used.Do(func() { conn, err = c, nil })
+		return conn, err
+	}
+}
+
+// link is a connection to a daemon, as a client's peer.
+type link struct {
+	lifetime
+	path    string
+	process int
+	channel *shm.Channel
+	close   func()
+}
+
+// newLink watches the channel: its end is the daemon's.
+func newLink(path string, pid int, channel *shm.Channel, hangUp func()) *link {
+	l := &link{lifetime: newLifetime(), path: path, process: pid, channel: channel, close: sync.OnceFunc(func() {
+		channel.Close()
+		hangUp()
+	})}
+	go func() {
+		// A daemon says nothing here but that it is there.
+		for {
+			_, f, err := channel.Receive()
+			if f != nil {
+				f.Close()
+			}
+			if err != nil && !errors.Is(err, backend.ErrInvalidInput) {
+				break
+			}
+		}
+		l.close()
+		close(l.exited)
+	}()
+	return l
+}
+
+func (l *link) end(patience time.Duration) {
+	l.exitedWithin(patience)
+	l.leave()
+}
+
+// Kill ends the connection: a daemon is not this process's to kill.
+func (l *link) Kill(context.Context) error {
+	l.close()
+	return nil
+}
+
+func (l *link) leave() {
+	l.close()
+	<-l.exited
+}
+
+func (l *link) pid() int { return l.process }
+
+func (l *link) obituary() string {
+	how := "still connected"
+	if l.hasExited() {
+		how = "the connection has ended"
+	}
+	return fmt.Sprintf("daemon at %s (process %d): %s", l.path, l.process, how)
+}

@@ -1,0 +1,289 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+)
+
+// Options of a Shared. The zero value is the default.
+type Options struct {
+	// Keep is up to how many bytes of bases there may be for those that no
+	// session holds to be kept; those that were used last stay. 0 keeps none.
+	Keep int64
+	// Turns is how many calls compute at a time; 0 is two for each device, so
+	// that one brings its scalars while another computes.
+	Turns int
+	// Log takes what sessions are not told; nil discards it.
+	Log *slog.Logger
+}
+
+// Shared is a backend with its sessions. The methods may be called concurrently.
+type Shared struct {
+	b       backend.Backend
+	vectors backend.Vectors // nil when it has none
+	o       Options
+	turns   *turns
+	stalled time.Duration // how long scalars may fail to come during a turn
+
+	mu       sync.Mutex
+	kept     map[key]*entry
+	files    map[file]backend.Digest
+	loading  map[key]*load
+	resident int64  // bytes of kept
+	clock    uint64 // counts releases
+	sessions int
+	hits     uint64
+}
+
+// key is what makes bases the same: two sessions with other wishes for the same
+// points hold them twice.
+type key struct {
+	digest backend.Digest // of curve, group, count and content
+	hints  backend.Hints
+}
+
+// entry is bases that are loaded, under Shared.mu.
+type entry struct {
+	key
+	id      backend.BasesID // the backend's
+	size    int64
+	holders int    // sessions, each as often as it loaded them
+	idle    uint64 // when the last one let go, by Shared.clock
+}
+
+// load is bases that are on their way, so that a second session can wait for them.
+type load struct {
+	done chan struct{}
+
+	mu    sync.Mutex
+	moved time.Time // when the last of their bytes came
+}
+
+const (
+	// defaultStall is how long the scalars of a call, or the bases that another
+	// session is loading too, may fail to come before nobody waits for them.
+	defaultStall = 2 * time.Second
+	// longestWait bounds the wait for another session's load however it moves.
+	longestWait = time.Minute
+)
+
+// New shares a backend. Its owner closes it when the sessions are closed.
+func New(b backend.Backend, o Options) *Shared {
+	if o.Turns <= 0 {
+		o.Turns = 2 * max(1, len(b.Info().Devices))
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Shared{
+		b: b, o: o, turns: newTurns(o.Turns), stalled: defaultStall,
+		kept: map[key]*entry{}, files: map[file]backend.Digest{}, loading: map[key]*load{},
+	}
+	s.vectors, _ = backend.As[backend.Vectors](b)
+	return s
+}
+
+// Stats is what there is at the moment.
+type Stats struct {
+	Sessions   int
+	Bases      int    // sets of bases that are loaded
+	Resident   int64  // their bytes
+	Unheld     int64  // the bytes of those that no session holds
+	Waiting    int    // calls that wait for their turn
+	Recognised uint64 // loads since the start that found their bases there
+}
+
+// Stats are counted anew each time.
+func (s *Shared) Stats() Stats {
+	waiting := s.turns.length()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Stats{Sessions: s.sessions, Bases: len(s.kept), Resident: s.resident, Waiting: waiting, Recognised: s.hits}
+	for _, e := range s.kept {
+		if e.holders == 0 {
+			st.Unheld += e.size
+		}
+	}
+	return st
+}
+
+// hold makes bases resident for one more holder, who releases them. owner is
+// whose files they may be.
+func (s *Shared) hold(ctx context.Context, b *backend.Bases, owner int) (*entry, error) {
+	identity, isFile := identify(b, owner)
+	k := key{hints: b.Hints}
+	known := false
+	if k.digest, known = b.KnownDigest(); !known && isFile {
+		k.digest, known = s.seen(identity)
+	}
+	if !known {
+		return s.read(ctx, b, nil, nil, identity, isFile)
+	}
+	deadline := time.Now().Add(longestWait)
+	for {
+		s.mu.Lock()
+		if e := s.kept[k]; e != nil {
+			e.holders++
+			s.hits++
+			s.mu.Unlock()
+			return e, nil
+		}
+		other := s.loading[k]
+		own := &load{done: make(chan struct{}), moved: time.Now()}
+		if other == nil {
+			s.loading[k] = own
+		}
+		s.mu.Unlock()
+		if other == nil {
+			defer func() {
+				s.mu.Lock()
+				delete(s.loading, k)
+				s.mu.Unlock()
+				close(own.done)
+			}()
+			return s.read(ctx, b, &k.digest, own, identity, isFile)
+		}
+		if !s.await(ctx, other, deadline) {
+			if err := backend.Ended(ctx); err != nil {
+				return nil, err
+			}
+			return s.read(ctx, b, &k.digest, nil, identity, isFile)
+		}
+	}
+}
+
+// await waits for another session's load to end; false when it does not move, or
+// when ctx ends.
+func (s *Shared) await(ctx context.Context, l *load, deadline time.Time) bool {
+	t := time.NewTicker(s.stalled / 4)
+	defer t.Stop()
+	for {
+		select {
+		case <-l.done:
+			return true
+		case <-ctx.Done():
+			return false
+		case now := <-t.C:
+			l.mu.Lock()
+			still := now.Sub(l.moved)
+			l.mu.Unlock()
+			if still > s.stalled || now.After(deadline) {
+				return false
+			}
+		}
+	}
+}
+
+// move notes that bytes have come.
+func (l *load) move() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.moved = time.Now()
+}
+
+// read loads bases from their source. claimed is the digest that they are said to
+// have; progress is told of their coming. Both may be nil.
+func (s *Shared) read(ctx context.Context, b *backend.Bases, claimed *backend.Digest, progress *load, identity file, isFile bool) (*entry, error) {
+	s.evict(b.Size())
+	own := &private{b: b, hash: backend.NewHasher(b), progress: progress}
+	from := backend.Bases{Curve: b.Curve, Group: b.Group, Count: b.Count, Hints: b.Hints, Pieces: own.pieces}
+	var id backend.BasesID
+	err := s.roomy(func() (err error) {
+		id, err = s.b.LoadBases(ctx, from)
+		return err
+	}, func() bool { return !own.begun || b.Pieces == nil })
+	if err != nil {
+		return nil, err
+	}
+	k := key{digest: own.hash.Digest(), hints: b.Hints}
+	if claimed != nil && *claimed != k.digest {
+		s.free(id)
+		return nil, fmt.Errorf("%w: the digest of %d bases of %v %v is %v, not %v as was said", backend.ErrInvalidInput,
+			b.Count, b.Curve, b.Group, k.digest, *claimed)
+	}
+	s.mu.Lock()
+	if isFile {
+		s.learn(identity, b, k.digest)
+	}
+	e, double := s.kept[k]
+	if !double {
+		e = &entry{key: k, id: id, size: b.Size()}
+		s.kept[k] = e
+		s.resident += e.size
+	}
+	e.holders++
+	s.mu.Unlock()
+	if double {
+		s.free(id)
+	}
+	return e, nil
+}
+
+// free gives bases of the backend back. That one that is dying keeps them costs
+// nobody anything.
+func (s *Shared) free(id backend.BasesID) {
+	if err := s.b.FreeBases(context.Background(), id); err != nil {
+		s.o.Log.Warn("freeing bases", "cause", err)
+	}
+}
+
+// roomy calls f, and once more after it has run out of memory while there were
+// bases that nobody holds, if again says that it can.
+func (s *Shared) roomy(f func() error, again func() bool) error {
+	err := f()
+	if errors.Is(err, backend.ErrOutOfMemory) && again() && s.evict(1<<62) {
+		err = f()
+	}
+	return err
+}
+
+// release lets go of bases.
+func (s *Shared) release(e *entry) {
+	s.mu.Lock()
+	e.holders--
+	if e.holders == 0 {
+		s.clock++
+		e.idle = s.clock
+	}
+	s.mu.Unlock()
+	s.evict(0)
+}
+
+// evict frees bases that nobody holds, those first that were let go of first,
+// until there is room for so many bytes beside what stays. It tells whether it
+// freed any.
+func (s *Shared) evict(room int64) (freed bool) {
+	for {
+		s.mu.Lock()
+		var oldest *entry
+		for _, e := range s.kept {
+			if e.holders == 0 && (oldest == nil || e.idle < oldest.idle) {
+				oldest = e
+			}
+		}
+		if oldest == nil || s.resident <= s.o.Keep-room {
+			s.mu.Unlock()
+			return freed
+		}
+		delete(s.kept, oldest.key)
+		s.resident -= oldest.size
+		s.mu.Unlock()
+		s.free(oldest.id)
+		freed = true
+	}
+}
+
+// Empty frees all bases that no session holds.
+func (s *Shared) Empty() { s.evict(1 << 62) }
+
+// loaded is bases as calls see them.
+func loaded(b *backend.Bases) backendutil.Loaded {
+	return backendutil.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}
+}
