@@ -69,8 +69,43 @@ func Opener(o Options) msm.Opener {
 		if at, ok := strings.CutPrefix(name, "plugin:"); ok && at != "" {
 			return p.open(ctx, name, source{at: at})
 		}
-		return nil, fmt.Errorf("%w: unknown backend %q (cpu, reference, cuda, cuda:0, cuda:0-3, cuda:GPU-UUID, plugin:NAME, plugin:PATH)", backend.ErrUnavailable, name)
+		if name == "daemon" {
+			return p.open(ctx, name, source{at: name, socket: daemonSocket()})
+		}
+		if path, ok := strings.CutPrefix(name, "daemon:"); ok && path != "" {
+			return p.open(ctx, name, source{at: "daemon", socket: path})
+		}
+		return nil, fmt.Errorf("%w: unknown backend %q (cpu, reference, cuda, cuda:0, cuda:0-3, cuda:GPU-UUID, daemon, daemon:PATH, plugin:NAME, plugin:PATH)", backend.ErrUnavailable, name)
 	}
+}
+
+// DaemonSockets are the paths where the backend daemon looks for a daemon's socket,
+// in this order; msm serve puts its own at the first. PIPPIN_DAEMON names another,
+// and is the only one then.
+func DaemonSockets() []string {
+	if path := os.Getenv("PIPPIN_DAEMON"); path != "" {
+		return []string{path}
+	}
+	const name = "pippin/daemon.sock"
+	paths := []string{"/run/" + name}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		paths = append(paths, filepath.Join(dir, name))
+		if os.Geteuid() != 0 {
+			slices.Reverse(paths)
+		}
+	}
+	return paths
+}
+
+// daemonSocket is the one where there is something, or else the first.
+func daemonSocket() string {
+	paths := DaemonSockets()
+	for _, path := range paths {
+		if _, err := os.Lstat(path); err == nil {
+			return path
+		}
+	}
+	return paths[0]
 }
 
 // plugins has a supervisor for every plugin in use.
@@ -80,8 +115,9 @@ type plugins struct {
 	live    map[source]*supervised
 }
 
-// source is a plugin, by its name or path, with a variable of its own or none.
-type source struct{ at, env string }
+// source is a plugin, by its name or path, with a variable of its own or none; or
+// a daemon, by its socket.
+type source struct{ at, env, socket string }
 
 // supervised is a supervisor and the number of its users: clients and
 // openings. It lives as long as there are any, so that a restart, which opens
@@ -127,6 +163,7 @@ func (p *plugins) enter(from source) *supervised {
 		at := from.at
 		spec := plugin.Spec{
 			Name:   at,
+			Socket: from.socket,
 			Search: plugin.Search{Dirs: p.options.PluginDirs, Path: os.Getenv("PATH"), RequireChecksum: p.options.RequireChecksum},
 			Env:    p.options.Env,
 			GRPC:   p.options.GRPC,

@@ -28,8 +28,7 @@ import (
 // Daemon as JSON is the second.
 const serveArgument = "serve"
 
-// helloLimit is how long a host may take to say what it has to say first, and
-// endLimit what calls that compute get when the daemon is told to end.
+// The limits of time of a daemon.
 const (
 	helloLimit = 10 * time.Second
 	endLimit   = 10 * time.Second
@@ -71,6 +70,8 @@ type daemon struct {
 	options []grpc.ServerOption
 	shared  *share.Shared
 	exit    func(code int)
+	hello   time.Duration // how long a host may take to say what it has to say first
+	grace   time.Duration // what calls that compute get when the daemon is told to end
 
 	mu       sync.Mutex
 	sessions map[*server]struct{ conn *net.UnixConn }
@@ -140,7 +141,7 @@ func newDaemon(d Daemon, group int, b backend.Backend, log *slog.Logger, options
 		}
 	}
 	return &daemon{
-		Daemon: d, group: group, log: log, options: options, exit: os.Exit,
+		Daemon: d, group: group, log: log, options: options, exit: os.Exit, hello: helloLimit, grace: endLimit,
 		shared:   share.New(b, share.Options{Keep: d.Keep, Turns: d.Turns, Log: log}),
 		sessions: map[*server]struct{ conn *net.UnixConn }{},
 	}
@@ -198,7 +199,7 @@ func (d *daemon) serve(ctx context.Context, l *net.UnixListener) {
 // end is what remains of serve.
 func (d *daemon) end() {
 	notify("STOPPING=1")
-	over := time.Now().Add(endLimit)
+	over := time.Now().Add(d.grace)
 	d.mu.Lock()
 	d.ending = true
 	all := d.sessions
@@ -251,7 +252,7 @@ func (d *daemon) meet(conn *net.UnixConn) {
 	} else {
 		d.log.Warn("a session was refused", "process", peer.PID, "user", peer.User, "cause", hello.refusal)
 	}
-	_ = conn.SetDeadline(time.Now().Add(helloLimit))
+	_ = conn.SetDeadline(time.Now().Add(d.hello))
 	if _, err := conn.Write(hello.bytes()); err != nil || hello.refusal != "" {
 		return
 	}

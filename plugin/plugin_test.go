@@ -32,7 +32,12 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(hostEnv) != "" {
+	switch os.Getenv(hostEnv) {
+	case "":
+	case "prover":
+		proverMain(os.Args[1])
+		return
+	default:
 		hostMain()
 		return
 	}

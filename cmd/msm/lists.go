@@ -102,7 +102,7 @@ func completes[T any](c *cobra.Command, flag string, all []T, more ...string) {
 }
 
 // backendNames are those that need no folder.
-var backendNames = []string{"cpu", "reference", "cuda", "cuda:", "plugin:"}
+var backendNames = []string{"cpu", "reference", "cuda", "cuda:", "daemon", "daemon:", "plugin:"}
 
 func parseCurves(s string) ([]backend.Curve, error) {
 	return parseList("curve", s, backend.Curves(), backend.ParseCurve)

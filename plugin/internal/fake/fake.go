@@ -23,6 +23,8 @@ type Backend struct {
 	Step int
 	// Delay is slept in every MSM, or until its context ends.
 	Delay time.Duration
+	// Room is how many bytes of bases there may be; 0 is no limit.
+	Room int64
 	// Started is called at the start of an MSM, Cancelled when its context
 	// ended first.
 	Started, Cancelled func()
@@ -75,6 +77,9 @@ func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (backend.B
 	if bases.File != nil {
 		b.Files.Add(1)
 	}
+	if !b.fits(bases.Size()) {
+		return 0, fmt.Errorf("%w: %d bytes of bases", backend.ErrOutOfMemory, bases.Size())
+	}
 	l := loaded{Loaded: backendutil.Loaded{Curve: bases.Curve, Group: bases.Group, Count: bases.Count}}
 	for p, err := range bases.All() {
 		if err != nil {
@@ -94,6 +99,23 @@ func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (backend.B
 	b.last++
 	b.bases[b.last] = l
 	return b.last, nil
+}
+
+// fits tells whether there is room for more bases.
+func (b *Backend) fits(size int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, l := range b.bases {
+		size += int64(len(l.bytes))
+	}
+	return b.Room == 0 || size <= b.Room
+}
+
+// Bases is how many sets of bases there are.
+func (b *Backend) Bases() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.bases)
 }
 
 // FreeBases implements backend.Backend.
