@@ -70,7 +70,8 @@ func Opener(o Options) msm.Opener {
 			return p.open(ctx, name, source{at: at})
 		}
 		if name == "daemon" {
-			return p.open(ctx, name, source{at: name, socket: daemonSocket()})
+			path, _ := DaemonSocket()
+			return p.open(ctx, name, source{at: name, socket: path})
 		}
 		if path, ok := strings.CutPrefix(name, "daemon:"); ok && path != "" {
 			return p.open(ctx, name, source{at: "daemon", socket: path})
@@ -79,13 +80,10 @@ func Opener(o Options) msm.Opener {
 	}
 }
 
-// DaemonSockets are the paths where the backend daemon looks for a daemon's socket,
-// in this order; msm serve puts its own at the first. PIPPIN_DAEMON names another,
-// and is the only one then.
-func DaemonSockets() []string {
-	if path := os.Getenv("PIPPIN_DAEMON"); path != "" {
-		return []string{path}
-	}
+// DaemonSocket is where the backend daemon connects, and msm serve listens: the path
+// in PIPPIN_DAEMON, or else pippin/daemon.sock in XDG_RUNTIME_DIR or /run, the first
+// where there is something. there tells that there is.
+func DaemonSocket() (path string, there bool) {
 	const name = "pippin/daemon.sock"
 	paths := []string{"/run/" + name}
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
@@ -94,18 +92,15 @@ func DaemonSockets() []string {
 			slices.Reverse(paths)
 		}
 	}
-	return paths
-}
-
-// daemonSocket is the one where there is something, or else the first.
-func daemonSocket() string {
-	paths := DaemonSockets()
+	if path := os.Getenv("PIPPIN_DAEMON"); path != "" {
+		paths = []string{path}
+	}
 	for _, path := range paths {
 		if _, err := os.Lstat(path); err == nil {
-			return path
+			return path, true
 		}
 	}
-	return paths[0]
+	return paths[0], false
 }
 
 // plugins has a supervisor for every plugin in use.

@@ -17,8 +17,7 @@ import (
 //	plugin:PATH  the plugin at that path
 //	cuda         short for plugin:cuda, with all GPUs that there are; cuda:0,
 //	             cuda:0-3, cuda:1,2 and cuda:GPU-UUID are with these
-//	daemon       a session with the daemon that msm serve is, at the first of
-//	             DaemonSockets where there is one
+//	daemon       a session with the daemon that msm serve is, at DaemonSocket
 //	daemon:PATH  one with the daemon at that socket
 //
 // cfg.Open is set here unless the caller did.

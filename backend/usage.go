@@ -10,10 +10,22 @@ type Metered interface {
 	Usage() Usage
 }
 
-// Usage is what a backend counted since it was opened; all of it grows only.
+// Usage is what a backend counted since it was opened; all of it grows only, but
+// for what there is of a daemon's.
 type Usage struct {
 	Devices []DeviceUsage // in the order of Info.Devices
 	Stages  []StageUsage  // in the order in which they came up; none where they are not measured
+	Daemon  *DaemonUsage  // nil where the backend is one host's alone
+}
+
+// DaemonUsage is what the sessions of a daemon have together at the moment.
+type DaemonUsage struct {
+	Sessions int
+	Resident int64 // bytes of bases that are loaded
+	Unheld   int64 // of these, bytes of those that no session holds
+	Waiting  int   // calls that wait for their turn
+	// Recognised counts loads that found their bases there.
+	Recognised uint64
 }
 
 // DeviceUsage is how much of its time a device was used.

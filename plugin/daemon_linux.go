@@ -113,7 +113,11 @@ func serveDaemon(open Opener, text string, options []grpc.ServerOption) error {
 		}
 	}()
 	notify("READY=1")
-	newDaemon(d, group, b, log, options).serve(ctx, l)
+	served := newDaemon(d, group, b, log, options)
+	if w, ok := backend.As[UsageWatcher](b); ok {
+		w.WatchUsage(served.shared.Usage)
+	}
+	served.serve(ctx, l)
 	done := make(chan error, 1)
 	go func() { done <- b.Close() }()
 	select {

@@ -129,11 +129,17 @@ func TestDaemonSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, 10*time.Second, "the end of a session frees its vectors", func() bool { return d.fake.Spaces() == 0 })
+	if err := a.Ping(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if u := a.Usage(); u.Daemon == nil || u.Daemon.Resident == 0 || u.Daemon.Recognised == 0 || len(u.Devices) != 1 {
+		t.Errorf("usage %+v", u)
+	}
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, 10*time.Second, "the sessions end", func() bool {
-		st := d.shared.Stats()
+		st := d.shared.Usage().Daemon
 		return st.Sessions == 0 && st.Unheld == st.Resident && d.fake.Arenas.Load() == 0
 	})
 	c := mustOpen(t, d.spec())
@@ -223,7 +229,7 @@ func TestDaemonKilledProver(t *testing.T) {
 	if line != "ready" {
 		t.Fatal(line)
 	}
-	if st := d.shared.Stats(); st.Sessions != 2 || st.Bases != 2 || d.fake.Spaces() != 1 {
+	if st := d.shared.Usage().Daemon; st.Sessions != 2 || d.fake.Bases() != 2 || d.fake.Spaces() != 1 {
 		t.Errorf("before: %+v, %d spaces", st, d.fake.Spaces())
 	}
 	over := make(chan struct{})
@@ -250,7 +256,7 @@ func TestDaemonKilledProver(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, 20*time.Second, "its memory is given back", func() bool {
-		st := d.shared.Stats()
+		st := d.shared.Usage().Daemon
 		return st.Sessions == 1 && d.fake.Spaces() == 0 && st.Unheld == int64(len(newBN(1500).points))
 	})
 	t.Logf("%v after its death all is given back", time.Since(began).Round(time.Millisecond))
@@ -274,6 +280,72 @@ func daemonProcess(t *testing.T, d Daemon, mode string) *exec.Cmd {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd
+}
+
+// TestDaemonOfAServiceManager: a socket that was passed is served, hosts learn who
+// serves it and not who bound it, and those that connect in between are served by
+// the daemon's successor.
+func TestDaemonOfAServiceManager(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "d.sock")
+	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	f, err := l.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	told, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path + ".notify", Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer told.Close()
+	var first *exec.Cmd
+	for range 2 {
+		opened := make(chan *Client, 1)
+		go func() { // before anybody serves
+			c, err := Open(ctx, Spec{Name: "daemon", Socket: path})
+			if err != nil {
+				t.Error(err)
+			}
+			opened <- c
+		}()
+		cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec "$0" serve "$1"`, filepath.Join(testDir(t), Prefix+"test"), `{"socket":"`+path+`"}`)
+		cmd.Env = append(os.Environ(), "LISTEN_FDS=1", "NOTIFY_SOCKET="+path+".notify")
+		cmd.ExtraFiles = []*os.File{f}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		c := <-opened
+		if c == nil {
+			t.FailNow()
+		}
+		if c.Info().PID != cmd.Process.Pid {
+			t.Errorf("process %d serves, not %d", c.Info().PID, cmd.Process.Pid)
+		}
+		check(t, c, 1000)
+		_ = told.SetReadDeadline(time.Now().Add(20 * time.Second))
+		state := make([]byte, 64)
+		if n, err := told.Read(state); err != nil || !strings.HasSuffix(string(state[:n]), "=1") {
+			t.Errorf("told %q, %v", state[:n], err)
+		}
+		if first == nil {
+			first = cmd
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("told to end: %v", err)
+			}
+			<-c.Done()
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestDaemonKilled: a daemon that is killed in the middle is ErrGone at once, and
@@ -642,7 +714,7 @@ func TestDaemonNonsense(t *testing.T) {
 	}
 	c.Close()
 	flood.Close()
-	eventually(t, 10*time.Second, "no session is left", func() bool { return d.shared.Stats().Sessions == 0 })
+	eventually(t, 10*time.Second, "no session is left", func() bool { return d.shared.Usage().Daemon.Sessions == 0 })
 }
 
 // TestDaemonPanics: after a panic in the backend all sessions are over, because it

@@ -33,6 +33,12 @@ type ArenaUser interface {
 	AttachArena(b []byte) (detach func(), err error)
 }
 
+// UsageWatcher is an optional capability of what an Opener opens: of a daemon's
+// backend it is told whom to ask what that and its sessions count.
+type UsageWatcher interface {
+	WatchUsage(func() backend.Usage)
+}
+
 // The server's limits. A host that keeps to the protocol does not meet them.
 const (
 	maxArenas      = 64

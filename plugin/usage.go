@@ -33,6 +33,11 @@ func usageReply(b backend.Backend) *proto.Usage {
 	for _, s := range u.Stages {
 		reply.Stages = append(reply.Stages, &proto.StageUsage{Name: s.Name, Busy: uint64(s.Busy)})
 	}
+	if d := u.Daemon; d != nil {
+		reply.Daemon = &proto.DaemonUsage{
+			Sessions: uint32(d.Sessions), Resident: uint64(d.Resident), Unheld: uint64(d.Unheld), Waiting: uint32(d.Waiting), Recognised: d.Recognised,
+		}
+	}
 	return reply
 }
 
@@ -45,7 +50,14 @@ func usageOf(r *proto.Usage) (u backend.Usage) {
 	for _, s := range r.GetStages()[:min(len(r.GetStages()), maxStages)] {
 		u.Stages = append(u.Stages, backend.StageUsage{Name: cleanLine(s.GetName(), maxName), Busy: nanoseconds(s.GetBusy())})
 	}
+	if d := r.GetDaemon(); d != nil {
+		u.Daemon = &backend.DaemonUsage{
+			Sessions: int(d.GetSessions()), Resident: bytesOf(d.GetResident()), Unheld: bytesOf(d.GetUnheld()), Waiting: int(d.GetWaiting()), Recognised: d.GetRecognised(),
+		}
+	}
 	return u
 }
+
+func bytesOf(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 func nanoseconds(n uint64) time.Duration { return time.Duration(min(n, math.MaxInt64)) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/bench"
 	"github.com/pippin-zk/pippin/internal/table"
 )
@@ -44,7 +45,7 @@ var inProcess = []string{"cpu", "reference"}
 const openTimeout = 30 * time.Second
 
 func (a *app) backendsCommand() *cobra.Command {
-	return a.listCommand("backends", "List the backends in this program and the plugins found, and whether they open", writeBackends,
+	return a.listCommand("backends", "List the backends in this program, the plugins found and the daemon, and whether they open", writeBackends,
 		func(states []backendState) any { return states },
 		func(s []backendState) error {
 			var names []string
@@ -126,6 +127,11 @@ func (a *app) states(ctx context.Context) ([]backendState, error) {
 		s := backendState{BackendInfo: bench.BackendInfo{Name: "cuda"}, Missing: true}
 		a.try(ctx, &s)
 		s.Missing = !s.Opens
+		all = append(all, s)
+	}
+	if path, there := pippin.DaemonSocket(); there {
+		s := backendState{BackendInfo: bench.BackendInfo{Name: "daemon"}, Path: path}
+		a.try(ctx, &s)
 		all = append(all, s)
 	}
 	return all, ctx.Err()

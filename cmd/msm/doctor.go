@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/build"
 	"github.com/pippin-zk/pippin/internal/doctor"
@@ -53,7 +54,7 @@ is ready, with exit status 0, when they do. A container's probe uses it so:
 		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), f) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.backends, "backend", "", "that have to work: cpu, cuda, plugin:NAME, plugin:PATH"+several)
+	flags.StringVar(&f.backends, "backend", "", "that have to work: cpu, cuda, daemon, plugin:NAME, plugin:PATH"+several)
 	flags.StringVar(&f.curves, "curve", "all", "of the small MSMs: "+names(backend.Curves()))
 	flags.StringVar(&f.groups, "group", "all", "of the small MSMs: "+names(backend.Groups()))
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "for everything; what has not answered then has failed")
@@ -135,6 +136,9 @@ func (a *app) world(ctx context.Context, asked []string, tried []backend.CurveGr
 			if p.Problem == nil && p.HiddenBy == "" {
 				names = append(names, "plugin:"+p.Name)
 			}
+		}
+		if _, there := pippin.DaemonSocket(); there {
+			names = append(names, "daemon")
 		}
 	}
 	for _, name := range names {

@@ -36,7 +36,8 @@ docs/howto/daemon.md has a unit for systemd, and says how it is run in a contain
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.backend, "backend", "cuda", "that is served: cpu, cuda, cuda:0, cuda:0-3, cuda:GPU-UUID, plugin:NAME, plugin:PATH")
-	flags.StringVar(&f.daemon.Socket, "socket", pippin.DaemonSockets()[0], "path of the socket (default as $PIPPIN_DAEMON)")
+	socket, _ := pippin.DaemonSocket()
+	flags.StringVar(&f.daemon.Socket, "socket", socket, "path of the socket; $PIPPIN_DAEMON is the default")
 	flags.StringVar(&f.daemon.Group, "group", "", "whose members may connect too, by name or number")
 	flags.IntVar(&f.daemon.Sessions, "sessions", 64, "that may be open at a time")
 	flags.StringVar(&f.memory, "quota-memory", "", "bytes of bases and vectors that a session may hold, such as 24GiB (default no limit)")

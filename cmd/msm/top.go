@@ -249,6 +249,12 @@ func writeTop(w io.Writer, width int, address string, before, now *look) error {
 		fmt.Fprintf(w, "answers   %s checked, %s compared, %s refused\n", is("answers_checked_total"), is("answers_compared_total"), is("answers_refused_total"))
 	}
 
+	for _, b := range now.values("daemon_sessions", "backend") {
+		of := "backend=" + b
+		fmt.Fprintf(w, "daemon    %s: %s sessions, %s of bases, %s of them held by none, %s calls waiting for a turn\n", b,
+			is("daemon_sessions", of), size("daemon_resident_bytes", of), size("daemon_unheld_bytes", of), is("daemon_calls_waiting", of))
+	}
+
 	var rows [][]string
 	for _, b := range now.values("backend_state", "backend") {
 		of := "backend=" + b

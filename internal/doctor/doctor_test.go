@@ -178,6 +178,13 @@ var worlds = map[string]func() World{
 		w.Cache.Problem = fs.ErrPermission
 		return w
 	},
+	"daemon": func() World { // which needs no folder of this process
+		w := host()
+		w.Asked = []string{"daemon:/run/pippin/daemon.sock"}
+		w.Temp.Problem = errors.New("open /tmp: read-only file system")
+		w.Trials = []Trial{{Backend: w.Asked[0], Problem: errors.New("no daemon listens there")}}
+		return w
+	},
 	"mac": func() World {
 		w := host()
 		w.System = System{OS: "darwin", Cores: 8, Usable: 8, Unknown: true, Shared: backend.ErrUnsupported}

@@ -89,7 +89,7 @@ func (e *examination) system() {
 
 func (e *examination) folders() {
 	if t := e.Temp; t.Problem != nil {
-		e.add("temporary files", e.worst(e.needsPlugins()), "set TMPDIR to a folder that can be written, with a short path; in a container with a read-only root, mount an emptyDir or tmpfs at /tmp", "%s: %s", t.Path, line(t.Problem))
+		e.add("temporary files", e.worst(e.startsPlugins()), "set TMPDIR to a folder that can be written, with a short path; in a container with a read-only root, mount an emptyDir or tmpfs at /tmp", "%s: %s", t.Path, line(t.Problem))
 	} else {
 		e.add("temporary files", OK, "", "%s", t.Path)
 	}
@@ -211,7 +211,11 @@ func (e *examination) trial(t *Trial) {
 		return
 	}
 	if t.Problem != nil {
-		e.add(check, Failed, "see what is above; -v logs what the plugin says", "%s", line(t.Problem))
+		remedy := "see what is above; -v logs what the plugin says"
+		if names(t.Backend, "daemon") {
+			remedy = "msm serve, or systemctl status pippin-daemon; its log says whom it refused, and why"
+		}
+		e.add(check, Failed, remedy, "%s", line(t.Problem))
 		return
 	}
 	what := []string{t.Info.Version}
@@ -280,6 +284,13 @@ func (e *examination) needsPlugins() bool {
 		return len(e.Plugins) > 0
 	}
 	return slices.ContainsFunc(e.Asked, func(a string) bool { return a != "cpu" && a != "reference" })
+}
+
+// startsPlugins tells that a plugin has to be started: a daemon's is.
+func (e *examination) startsPlugins() bool {
+	return e.needsPlugins() && (len(e.Asked) == 0 || slices.ContainsFunc(e.Asked, func(a string) bool {
+		return a != "cpu" && a != "reference" && !names(a, "daemon")
+	}))
 }
 
 // answered tells that a backend computed rightly.

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -62,4 +63,38 @@ func TestThroughAPlugin(t *testing.T) {
 		}
 		eventually(t, "its death", func() bool { return value(t, m, "pippin_backend_deaths_total", "backend=plugin:cpu") == deaths+1 })
 	}
+	throughADaemon(t, dir)
+}
+
+// throughADaemon has the plugin in dir serve sessions: what they have together is
+// in the metrics of each, and the daemon's own.
+func throughADaemon(t *testing.T, dir string) {
+	own, socket := filepath.Join(dir, "own"), filepath.Join(dir, "d")
+	daemon := exec.Command(filepath.Join(dir, "msm-backend-cpu"), "serve", fmt.Sprintf(`{"socket":%q}`, socket))
+	daemon.Env = append(os.Environ(), "PIPPIN_PLUGIN_METRICS=unix:"+own)
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = daemon.Process.Kill(); _ = daemon.Wait() }()
+	eventually(t, "the daemon listens", func() bool { _, err := os.Lstat(socket); return err == nil })
+	name := "daemon:" + socket
+	e, m := watched(t, msm.Config{Backend: name, Open: pippin.Opener(pippin.Options{}), PingEvery: 10 * time.Millisecond})
+	if err := ask(t.Context(), t, e, 1000); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the daemon's sessions in the host's metrics", func() bool {
+		return value(t, m, "pippin_daemon_sessions", "backend="+name) == 1 && value(t, m, "pippin_daemon_resident_bytes", "backend="+name) >= 64_000
+	})
+	its := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", own)
+	}}}
+	eventually(t, "and in its own", func() bool {
+		r, err := its.Get("http://daemon/metrics")
+		if err != nil {
+			return false
+		}
+		defer r.Body.Close()
+		b, err := io.ReadAll(r.Body)
+		return err == nil && strings.Contains(string(b), `pippin_daemon_sessions{backend="cpu"} 1`)
+	})
 }

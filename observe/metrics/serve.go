@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -89,10 +90,12 @@ func Plugin(address string, open func(context.Context, *slog.Logger) (backend.Ba
 	}
 	return func(ctx context.Context, log *slog.Logger) (backend.Backend, error) {
 		b, err := open(ctx, log)
-		if err == nil {
-			go servePlugin(ctx, address, Registry(ofBackend{b}), log)
+		if err != nil {
+			return nil, err
 		}
-		return b, err
+		w := &served{Backend: b}
+		go servePlugin(ctx, address, Registry(ofBackend{w}), log)
+		return w, nil
 	}
 }
 
@@ -115,18 +118,42 @@ func servePlugin(ctx context.Context, address string, g prometheus.Gatherer, log
 	}
 }
 
+// served is a backend of which somebody else may know more: a daemon that has it
+// serve sessions.
+type served struct {
+	backend.Backend
+	usage atomic.Pointer[func() backend.Usage]
+}
+
+// Unwrap has the backend's capabilities found.
+func (w *served) Unwrap() backend.Backend { return w.Backend }
+
+// WatchUsage implements plugin.UsageWatcher.
+func (w *served) WatchUsage(f func() backend.Usage) { w.usage.Store(&f) }
+
+// counted is what is known, false where nothing is counted.
+func (w *served) counted() (backend.Usage, bool) {
+	if f := w.usage.Load(); f != nil {
+		return (*f)(), true
+	}
+	if m, ok := backend.As[backend.Metered](w.Backend); ok {
+		return m.Usage(), true
+	}
+	return backend.Usage{}, false
+}
+
 // ofBackend collects what a backend counts itself.
-type ofBackend struct{ b backend.Backend }
+type ofBackend struct{ b *served }
 
 func (o ofBackend) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{buildInfo, busy, waited, had, stageTime} {
+	for _, d := range []*prometheus.Desc{buildInfo, busy, waited, had, stageTime, ofSessions, ofResident, ofUnheld, ofTurns, ofRecognised} {
 		to <- d
 	}
 }
 
 func (o ofBackend) Collect(to chan<- prometheus.Metric) {
 	collectBuild(to)
-	if m, ok := backend.As[backend.Metered](o.b); ok {
-		collectUsage(to, label(o.b.Info().Name), m.Usage())
+	if u, ok := o.b.counted(); ok {
+		collectUsage(to, label(o.b.Info().Name), u)
 	}
 }

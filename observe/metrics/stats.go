@@ -50,6 +50,15 @@ var (
 	stageTime = desc("stage_seconds_total", "Time on devices by stage of the computation, where a backend measures it, since it was opened.", "backend", "stage")
 )
 
+// What the sessions of a daemon have together.
+var (
+	ofSessions   = desc("daemon_sessions", "Sessions that a daemon has open.", "backend")
+	ofResident   = desc("daemon_resident_bytes", "Bytes of bases that a daemon has loaded.", "backend")
+	ofUnheld     = desc("daemon_unheld_bytes", "Bytes of those that no session holds.", "backend")
+	ofTurns      = desc("daemon_calls_waiting", "Calls of all sessions that wait for their turn.", "backend")
+	ofRecognised = desc("daemon_loads_recognised_total", "Loads that found their bases there.", "backend")
+)
+
 // states is every state of a slot.
 var states = []engine.State{engine.StateIdle, engine.StateOpening, engine.StateReady, engine.StateBroken, engine.StateRetired}
 
@@ -117,5 +126,12 @@ func collectUsage(to chan<- prometheus.Metric, name string, u backend.Usage) {
 	}
 	for stage, seconds := range stages {
 		counter(to, stageTime, seconds, name, stage)
+	}
+	if d := u.Daemon; d != nil {
+		gauge(to, ofSessions, float64(d.Sessions), name)
+		gauge(to, ofResident, float64(d.Resident), name)
+		gauge(to, ofUnheld, float64(d.Unheld), name)
+		gauge(to, ofTurns, float64(d.Waiting), name)
+		counter(to, ofRecognised, float64(d.Recognised), name)
 	}
 }

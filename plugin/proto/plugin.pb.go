@@ -618,9 +618,11 @@ func (x *PingReply) GetUsage() *Usage {
 
 // Usage mirrors backend.Usage; times are in nanoseconds.
 type Usage struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Devices       []*DeviceUsage         `protobuf:"bytes,1,rep,name=devices,proto3" json:"devices,omitempty"`
-	Stages        []*StageUsage          `protobuf:"bytes,2,rep,name=stages,proto3" json:"stages,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Devices []*DeviceUsage         `protobuf:"bytes,1,rep,name=devices,proto3" json:"devices,omitempty"`
+	Stages  []*StageUsage          `protobuf:"bytes,2,rep,name=stages,proto3" json:"stages,omitempty"`
+	// Unset from a plugin that is no daemon.
+	Daemon        *DaemonUsage `protobuf:"bytes,3,opt,name=daemon,proto3" json:"daemon,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -669,6 +671,89 @@ func (x *Usage) GetStages() []*StageUsage {
 	return nil
 }
 
+func (x *Usage) GetDaemon() *DaemonUsage {
+	if x != nil {
+		return x.Daemon
+	}
+	return nil
+}
+
+type DaemonUsage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sessions      uint32                 `protobuf:"varint,1,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	Resident      uint64                 `protobuf:"varint,2,opt,name=resident,proto3" json:"resident,omitempty"`
+	Unheld        uint64                 `protobuf:"varint,3,opt,name=unheld,proto3" json:"unheld,omitempty"`
+	Waiting       uint32                 `protobuf:"varint,4,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Recognised    uint64                 `protobuf:"varint,5,opt,name=recognised,proto3" json:"recognised,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DaemonUsage) Reset() {
+	*x = DaemonUsage{}
+	mi := &file_plugin_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DaemonUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DaemonUsage) ProtoMessage() {}
+
+func (x *DaemonUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DaemonUsage.ProtoReflect.Descriptor instead.
+func (*DaemonUsage) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *DaemonUsage) GetSessions() uint32 {
+	if x != nil {
+		return x.Sessions
+	}
+	return 0
+}
+
+func (x *DaemonUsage) GetResident() uint64 {
+	if x != nil {
+		return x.Resident
+	}
+	return 0
+}
+
+func (x *DaemonUsage) GetUnheld() uint64 {
+	if x != nil {
+		return x.Unheld
+	}
+	return 0
+}
+
+func (x *DaemonUsage) GetWaiting() uint32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *DaemonUsage) GetRecognised() uint64 {
+	if x != nil {
+		return x.Recognised
+	}
+	return 0
+}
+
 type DeviceUsage struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Busy   uint64                 `protobuf:"varint,1,opt,name=busy,proto3" json:"busy,omitempty"`
@@ -682,7 +767,7 @@ type DeviceUsage struct {
 
 func (x *DeviceUsage) Reset() {
 	*x = DeviceUsage{}
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -694,7 +779,7 @@ func (x *DeviceUsage) String() string {
 func (*DeviceUsage) ProtoMessage() {}
 
 func (x *DeviceUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -707,7 +792,7 @@ func (x *DeviceUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceUsage.ProtoReflect.Descriptor instead.
 func (*DeviceUsage) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{10}
+	return file_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DeviceUsage) GetBusy() uint64 {
@@ -748,7 +833,7 @@ type StageUsage struct {
 
 func (x *StageUsage) Reset() {
 	*x = StageUsage{}
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -760,7 +845,7 @@ func (x *StageUsage) String() string {
 func (*StageUsage) ProtoMessage() {}
 
 func (x *StageUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -773,7 +858,7 @@ func (x *StageUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageUsage.ProtoReflect.Descriptor instead.
 func (*StageUsage) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{11}
+	return file_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StageUsage) GetName() string {
@@ -802,7 +887,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +899,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +912,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{12}
+	return file_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AttachRequest) GetArena() uint64 {
@@ -859,7 +944,7 @@ type AttachReply struct {
 
 func (x *AttachReply) Reset() {
 	*x = AttachReply{}
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -871,7 +956,7 @@ func (x *AttachReply) String() string {
 func (*AttachReply) ProtoMessage() {}
 
 func (x *AttachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -884,7 +969,7 @@ func (x *AttachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachReply.ProtoReflect.Descriptor instead.
 func (*AttachReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{13}
+	return file_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 type DetachRequest struct {
@@ -896,7 +981,7 @@ type DetachRequest struct {
 
 func (x *DetachRequest) Reset() {
 	*x = DetachRequest{}
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +993,7 @@ func (x *DetachRequest) String() string {
 func (*DetachRequest) ProtoMessage() {}
 
 func (x *DetachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +1006,7 @@ func (x *DetachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
 func (*DetachRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{14}
+	return file_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DetachRequest) GetArena() uint64 {
@@ -939,7 +1024,7 @@ type DetachReply struct {
 
 func (x *DetachReply) Reset() {
 	*x = DetachReply{}
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1036,7 @@ func (x *DetachReply) String() string {
 func (*DetachReply) ProtoMessage() {}
 
 func (x *DetachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1049,7 @@ func (x *DetachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachReply.ProtoReflect.Descriptor instead.
 func (*DetachReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{15}
+	return file_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 type LoadRequest struct {
@@ -981,7 +1066,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -993,7 +1078,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1006,7 +1091,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{16}
+	return file_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LoadRequest) GetStep() isLoadRequest_Step {
@@ -1084,7 +1169,7 @@ type LoadHeader struct {
 
 func (x *LoadHeader) Reset() {
 	*x = LoadHeader{}
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1181,7 @@ func (x *LoadHeader) String() string {
 func (*LoadHeader) ProtoMessage() {}
 
 func (x *LoadHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1194,7 @@ func (x *LoadHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadHeader.ProtoReflect.Descriptor instead.
 func (*LoadHeader) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{17}
+	return file_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LoadHeader) GetCurve() uint32 {
@@ -1172,7 +1257,7 @@ type FileSource struct {
 
 func (x *FileSource) Reset() {
 	*x = FileSource{}
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1184,7 +1269,7 @@ func (x *FileSource) String() string {
 func (*FileSource) ProtoMessage() {}
 
 func (x *FileSource) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1197,7 +1282,7 @@ func (x *FileSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileSource.ProtoReflect.Descriptor instead.
 func (*FileSource) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{18}
+	return file_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *FileSource) GetId() uint64 {
@@ -1222,7 +1307,7 @@ type LoadAbort struct {
 
 func (x *LoadAbort) Reset() {
 	*x = LoadAbort{}
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1319,7 @@ func (x *LoadAbort) String() string {
 func (*LoadAbort) ProtoMessage() {}
 
 func (x *LoadAbort) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1332,7 @@ func (x *LoadAbort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadAbort.ProtoReflect.Descriptor instead.
 func (*LoadAbort) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{19}
+	return file_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 type LoadReply struct {
@@ -1264,7 +1349,7 @@ type LoadReply struct {
 
 func (x *LoadReply) Reset() {
 	*x = LoadReply{}
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1361,7 @@ func (x *LoadReply) String() string {
 func (*LoadReply) ProtoMessage() {}
 
 func (x *LoadReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1374,7 @@ func (x *LoadReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadReply.ProtoReflect.Descriptor instead.
 func (*LoadReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{20}
+	return file_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LoadReply) GetStep() isLoadReply_Step {
@@ -1358,7 +1443,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1455,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1468,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{21}
+	return file_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 type FreeBasesRequest struct {
@@ -1395,7 +1480,7 @@ type FreeBasesRequest struct {
 
 func (x *FreeBasesRequest) Reset() {
 	*x = FreeBasesRequest{}
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1492,7 @@ func (x *FreeBasesRequest) String() string {
 func (*FreeBasesRequest) ProtoMessage() {}
 
 func (x *FreeBasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1505,7 @@ func (x *FreeBasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeBasesRequest.ProtoReflect.Descriptor instead.
 func (*FreeBasesRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{22}
+	return file_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *FreeBasesRequest) GetBases() uint64 {
@@ -1438,7 +1523,7 @@ type FreeBasesReply struct {
 
 func (x *FreeBasesReply) Reset() {
 	*x = FreeBasesReply{}
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1450,7 +1535,7 @@ func (x *FreeBasesReply) String() string {
 func (*FreeBasesReply) ProtoMessage() {}
 
 func (x *FreeBasesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1463,7 +1548,7 @@ func (x *FreeBasesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeBasesReply.ProtoReflect.Descriptor instead.
 func (*FreeBasesReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{23}
+	return file_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 type MSMRequest struct {
@@ -1477,7 +1562,7 @@ type MSMRequest struct {
 
 func (x *MSMRequest) Reset() {
 	*x = MSMRequest{}
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1489,7 +1574,7 @@ func (x *MSMRequest) String() string {
 func (*MSMRequest) ProtoMessage() {}
 
 func (x *MSMRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1502,7 +1587,7 @@ func (x *MSMRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MSMRequest.ProtoReflect.Descriptor instead.
 func (*MSMRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{24}
+	return file_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *MSMRequest) GetCall() uint64 {
@@ -1538,7 +1623,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1550,7 +1635,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1563,7 +1648,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{25}
+	return file_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Job) GetBases() uint64 {
@@ -1625,7 +1710,7 @@ type MSMReply struct {
 
 func (x *MSMReply) Reset() {
 	*x = MSMReply{}
-	mi := &file_plugin_proto_msgTypes[26]
+	mi := &file_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1637,7 +1722,7 @@ func (x *MSMReply) String() string {
 func (*MSMReply) ProtoMessage() {}
 
 func (x *MSMReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[26]
+	mi := &file_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1650,7 +1735,7 @@ func (x *MSMReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MSMReply.ProtoReflect.Descriptor instead.
 func (*MSMReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{26}
+	return file_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MSMReply) GetPoints() [][]byte {
@@ -1671,7 +1756,7 @@ type NewSpaceRequest struct {
 
 func (x *NewSpaceRequest) Reset() {
 	*x = NewSpaceRequest{}
-	mi := &file_plugin_proto_msgTypes[27]
+	mi := &file_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1683,7 +1768,7 @@ func (x *NewSpaceRequest) String() string {
 func (*NewSpaceRequest) ProtoMessage() {}
 
 func (x *NewSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[27]
+	mi := &file_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1696,7 +1781,7 @@ func (x *NewSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewSpaceRequest.ProtoReflect.Descriptor instead.
 func (*NewSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{27}
+	return file_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *NewSpaceRequest) GetCurve() uint32 {
@@ -1722,7 +1807,7 @@ type NewSpaceReply struct {
 
 func (x *NewSpaceReply) Reset() {
 	*x = NewSpaceReply{}
-	mi := &file_plugin_proto_msgTypes[28]
+	mi := &file_plugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +1819,7 @@ func (x *NewSpaceReply) String() string {
 func (*NewSpaceReply) ProtoMessage() {}
 
 func (x *NewSpaceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[28]
+	mi := &file_plugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +1832,7 @@ func (x *NewSpaceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewSpaceReply.ProtoReflect.Descriptor instead.
 func (*NewSpaceReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{28}
+	return file_plugin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *NewSpaceReply) GetSpace() uint64 {
@@ -1766,7 +1851,7 @@ type FreeSpaceRequest struct {
 
 func (x *FreeSpaceRequest) Reset() {
 	*x = FreeSpaceRequest{}
-	mi := &file_plugin_proto_msgTypes[29]
+	mi := &file_plugin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +1863,7 @@ func (x *FreeSpaceRequest) String() string {
 func (*FreeSpaceRequest) ProtoMessage() {}
 
 func (x *FreeSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[29]
+	mi := &file_plugin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +1876,7 @@ func (x *FreeSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeSpaceRequest.ProtoReflect.Descriptor instead.
 func (*FreeSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{29}
+	return file_plugin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FreeSpaceRequest) GetSpace() uint64 {
@@ -1809,7 +1894,7 @@ type FreeSpaceReply struct {
 
 func (x *FreeSpaceReply) Reset() {
 	*x = FreeSpaceReply{}
-	mi := &file_plugin_proto_msgTypes[30]
+	mi := &file_plugin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1821,7 +1906,7 @@ func (x *FreeSpaceReply) String() string {
 func (*FreeSpaceReply) ProtoMessage() {}
 
 func (x *FreeSpaceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[30]
+	mi := &file_plugin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1834,7 +1919,7 @@ func (x *FreeSpaceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeSpaceReply.ProtoReflect.Descriptor instead.
 func (*FreeSpaceReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{30}
+	return file_plugin_proto_rawDescGZIP(), []int{31}
 }
 
 type RunRequest struct {
@@ -1848,7 +1933,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_plugin_proto_msgTypes[31]
+	mi := &file_plugin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1860,7 +1945,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[31]
+	mi := &file_plugin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1873,7 +1958,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{31}
+	return file_plugin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RunRequest) GetCall() uint64 {
@@ -1901,7 +1986,7 @@ type RunReply struct {
 
 func (x *RunReply) Reset() {
 	*x = RunReply{}
-	mi := &file_plugin_proto_msgTypes[32]
+	mi := &file_plugin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +1998,7 @@ func (x *RunReply) String() string {
 func (*RunReply) ProtoMessage() {}
 
 func (x *RunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[32]
+	mi := &file_plugin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +2011,7 @@ func (x *RunReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunReply.ProtoReflect.Descriptor instead.
 func (*RunReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{32}
+	return file_plugin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RunReply) GetAnswers() [][]byte {
@@ -1961,7 +2046,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_plugin_proto_msgTypes[33]
+	mi := &file_plugin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1973,7 +2058,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[33]
+	mi := &file_plugin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1986,7 +2071,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{33}
+	return file_plugin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Step) GetStep() isStep_Step {
@@ -2207,7 +2292,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_plugin_proto_msgTypes[34]
+	mi := &file_plugin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2219,7 +2304,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[34]
+	mi := &file_plugin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2232,7 +2317,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{34}
+	return file_plugin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Range) GetSpace() uint64 {
@@ -2269,7 +2354,7 @@ type Write struct {
 
 func (x *Write) Reset() {
 	*x = Write{}
-	mi := &file_plugin_proto_msgTypes[35]
+	mi := &file_plugin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2281,7 +2366,7 @@ func (x *Write) String() string {
 func (*Write) ProtoMessage() {}
 
 func (x *Write) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[35]
+	mi := &file_plugin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2294,7 +2379,7 @@ func (x *Write) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Write.ProtoReflect.Descriptor instead.
 func (*Write) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{35}
+	return file_plugin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Write) GetDst() *Range {
@@ -2336,7 +2421,7 @@ type WriteIndices struct {
 
 func (x *WriteIndices) Reset() {
 	*x = WriteIndices{}
-	mi := &file_plugin_proto_msgTypes[36]
+	mi := &file_plugin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2348,7 +2433,7 @@ func (x *WriteIndices) String() string {
 func (*WriteIndices) ProtoMessage() {}
 
 func (x *WriteIndices) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[36]
+	mi := &file_plugin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2361,7 +2446,7 @@ func (x *WriteIndices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteIndices.ProtoReflect.Descriptor instead.
 func (*WriteIndices) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{36}
+	return file_plugin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WriteIndices) GetDst() *Range {
@@ -2390,7 +2475,7 @@ type Read struct {
 
 func (x *Read) Reset() {
 	*x = Read{}
-	mi := &file_plugin_proto_msgTypes[37]
+	mi := &file_plugin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2402,7 +2487,7 @@ func (x *Read) String() string {
 func (*Read) ProtoMessage() {}
 
 func (x *Read) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[37]
+	mi := &file_plugin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2415,7 +2500,7 @@ func (x *Read) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Read.ProtoReflect.Descriptor instead.
 func (*Read) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{37}
+	return file_plugin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Read) GetSrc() *Range {
@@ -2443,7 +2528,7 @@ type Gather struct {
 
 func (x *Gather) Reset() {
 	*x = Gather{}
-	mi := &file_plugin_proto_msgTypes[38]
+	mi := &file_plugin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +2540,7 @@ func (x *Gather) String() string {
 func (*Gather) ProtoMessage() {}
 
 func (x *Gather) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[38]
+	mi := &file_plugin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +2553,7 @@ func (x *Gather) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gather.ProtoReflect.Descriptor instead.
 func (*Gather) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{38}
+	return file_plugin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Gather) GetDst() *Range {
@@ -2508,7 +2593,7 @@ type Transform struct {
 
 func (x *Transform) Reset() {
 	*x = Transform{}
-	mi := &file_plugin_proto_msgTypes[39]
+	mi := &file_plugin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2520,7 +2605,7 @@ func (x *Transform) String() string {
 func (*Transform) ProtoMessage() {}
 
 func (x *Transform) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[39]
+	mi := &file_plugin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2533,7 +2618,7 @@ func (x *Transform) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transform.ProtoReflect.Descriptor instead.
 func (*Transform) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{39}
+	return file_plugin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Transform) GetDst() *Range {
@@ -2597,7 +2682,7 @@ type Operand struct {
 
 func (x *Operand) Reset() {
 	*x = Operand{}
-	mi := &file_plugin_proto_msgTypes[40]
+	mi := &file_plugin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2609,7 +2694,7 @@ func (x *Operand) String() string {
 func (*Operand) ProtoMessage() {}
 
 func (x *Operand) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[40]
+	mi := &file_plugin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2622,7 +2707,7 @@ func (x *Operand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operand.ProtoReflect.Descriptor instead.
 func (*Operand) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{40}
+	return file_plugin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Operand) GetRange() *Range {
@@ -2667,7 +2752,7 @@ type Map struct {
 
 func (x *Map) Reset() {
 	*x = Map{}
-	mi := &file_plugin_proto_msgTypes[41]
+	mi := &file_plugin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2679,7 +2764,7 @@ func (x *Map) String() string {
 func (*Map) ProtoMessage() {}
 
 func (x *Map) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[41]
+	mi := &file_plugin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2692,7 +2777,7 @@ func (x *Map) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Map.ProtoReflect.Descriptor instead.
 func (*Map) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{41}
+	return file_plugin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Map) GetCount() uint64 {
@@ -2741,7 +2826,7 @@ type Powers struct {
 
 func (x *Powers) Reset() {
 	*x = Powers{}
-	mi := &file_plugin_proto_msgTypes[42]
+	mi := &file_plugin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2753,7 +2838,7 @@ func (x *Powers) String() string {
 func (*Powers) ProtoMessage() {}
 
 func (x *Powers) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[42]
+	mi := &file_plugin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2766,7 +2851,7 @@ func (x *Powers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Powers.ProtoReflect.Descriptor instead.
 func (*Powers) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{42}
+	return file_plugin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Powers) GetDst() *Range {
@@ -2800,7 +2885,7 @@ type Invert struct {
 
 func (x *Invert) Reset() {
 	*x = Invert{}
-	mi := &file_plugin_proto_msgTypes[43]
+	mi := &file_plugin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2812,7 +2897,7 @@ func (x *Invert) String() string {
 func (*Invert) ProtoMessage() {}
 
 func (x *Invert) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[43]
+	mi := &file_plugin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2825,7 +2910,7 @@ func (x *Invert) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Invert.ProtoReflect.Descriptor instead.
 func (*Invert) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{43}
+	return file_plugin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Invert) GetDst() *Range {
@@ -2853,7 +2938,7 @@ type Products struct {
 
 func (x *Products) Reset() {
 	*x = Products{}
-	mi := &file_plugin_proto_msgTypes[44]
+	mi := &file_plugin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2865,7 +2950,7 @@ func (x *Products) String() string {
 func (*Products) ProtoMessage() {}
 
 func (x *Products) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[44]
+	mi := &file_plugin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2878,7 +2963,7 @@ func (x *Products) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Products.ProtoReflect.Descriptor instead.
 func (*Products) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{44}
+	return file_plugin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Products) GetDst() *Range {
@@ -2913,7 +2998,7 @@ type Evaluate struct {
 
 func (x *Evaluate) Reset() {
 	*x = Evaluate{}
-	mi := &file_plugin_proto_msgTypes[45]
+	mi := &file_plugin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2925,7 +3010,7 @@ func (x *Evaluate) String() string {
 func (*Evaluate) ProtoMessage() {}
 
 func (x *Evaluate) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[45]
+	mi := &file_plugin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2938,7 +3023,7 @@ func (x *Evaluate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluate.ProtoReflect.Descriptor instead.
 func (*Evaluate) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{45}
+	return file_plugin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Evaluate) GetSrc() []*Range {
@@ -2973,7 +3058,7 @@ type Divide struct {
 
 func (x *Divide) Reset() {
 	*x = Divide{}
-	mi := &file_plugin_proto_msgTypes[46]
+	mi := &file_plugin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2985,7 +3070,7 @@ func (x *Divide) String() string {
 func (*Divide) ProtoMessage() {}
 
 func (x *Divide) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[46]
+	mi := &file_plugin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2998,7 +3083,7 @@ func (x *Divide) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Divide.ProtoReflect.Descriptor instead.
 func (*Divide) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{46}
+	return file_plugin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Divide) GetDst() *Range {
@@ -3033,7 +3118,7 @@ type Commit struct {
 
 func (x *Commit) Reset() {
 	*x = Commit{}
-	mi := &file_plugin_proto_msgTypes[47]
+	mi := &file_plugin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3045,7 +3130,7 @@ func (x *Commit) String() string {
 func (*Commit) ProtoMessage() {}
 
 func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[47]
+	mi := &file_plugin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3058,7 +3143,7 @@ func (x *Commit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commit.ProtoReflect.Descriptor instead.
 func (*Commit) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{47}
+	return file_plugin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Commit) GetBases() uint64 {
@@ -3095,7 +3180,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_plugin_proto_msgTypes[48]
+	mi := &file_plugin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +3192,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[48]
+	mi := &file_plugin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +3205,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{48}
+	return file_plugin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Batch) GetSpace() uint64 {
@@ -3167,7 +3252,7 @@ type Compute struct {
 
 func (x *Compute) Reset() {
 	*x = Compute{}
-	mi := &file_plugin_proto_msgTypes[49]
+	mi := &file_plugin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3179,7 +3264,7 @@ func (x *Compute) String() string {
 func (*Compute) ProtoMessage() {}
 
 func (x *Compute) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[49]
+	mi := &file_plugin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3192,7 +3277,7 @@ func (x *Compute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compute.ProtoReflect.Descriptor instead.
 func (*Compute) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{49}
+	return file_plugin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Compute) GetOp() uint32 {
@@ -3253,7 +3338,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_plugin_proto_msgTypes[50]
+	mi := &file_plugin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3265,7 +3350,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[50]
+	mi := &file_plugin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3278,7 +3363,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{50}
+	return file_plugin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CancelRequest) GetCall() uint64 {
@@ -3297,7 +3382,7 @@ type CancelReply struct {
 
 func (x *CancelReply) Reset() {
 	*x = CancelReply{}
-	mi := &file_plugin_proto_msgTypes[51]
+	mi := &file_plugin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3309,7 +3394,7 @@ func (x *CancelReply) String() string {
 func (*CancelReply) ProtoMessage() {}
 
 func (x *CancelReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[51]
+	mi := &file_plugin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3322,7 +3407,7 @@ func (x *CancelReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReply.ProtoReflect.Descriptor instead.
 func (*CancelReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{51}
+	return file_plugin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CancelReply) GetRunning() bool {
@@ -3340,7 +3425,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_plugin_proto_msgTypes[52]
+	mi := &file_plugin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3352,7 +3437,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[52]
+	mi := &file_plugin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3365,7 +3450,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{52}
+	return file_plugin_proto_rawDescGZIP(), []int{53}
 }
 
 type CloseReply struct {
@@ -3376,7 +3461,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_plugin_proto_msgTypes[53]
+	mi := &file_plugin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3388,7 +3473,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[53]
+	mi := &file_plugin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3401,7 +3486,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{53}
+	return file_plugin_proto_rawDescGZIP(), []int{54}
 }
 
 // Failure is the detail of every status that a plugin returns on purpose.
@@ -3416,7 +3501,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_plugin_proto_msgTypes[54]
+	mi := &file_plugin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3428,7 +3513,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[54]
+	mi := &file_plugin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3441,7 +3526,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{54}
+	return file_plugin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Failure) GetKinds() []Kind {
@@ -3495,10 +3580,19 @@ const file_plugin_proto_rawDesc = "" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\"\r\n" +
 	"\vPingRequest\":\n" +
 	"\tPingReply\x12-\n" +
-	"\x05usage\x18\x01 \x01(\v2\x17.pippin.plugin.v2.UsageR\x05usage\"v\n" +
+	"\x05usage\x18\x01 \x01(\v2\x17.pippin.plugin.v2.UsageR\x05usage\"\xad\x01\n" +
 	"\x05Usage\x127\n" +
 	"\adevices\x18\x01 \x03(\v2\x1d.pippin.plugin.v2.DeviceUsageR\adevices\x124\n" +
-	"\x06stages\x18\x02 \x03(\v2\x1c.pippin.plugin.v2.StageUsageR\x06stages\"g\n" +
+	"\x06stages\x18\x02 \x03(\v2\x1c.pippin.plugin.v2.StageUsageR\x06stages\x125\n" +
+	"\x06daemon\x18\x03 \x01(\v2\x1d.pippin.plugin.v2.DaemonUsageR\x06daemon\"\x97\x01\n" +
+	"\vDaemonUsage\x12\x1a\n" +
+	"\bsessions\x18\x01 \x01(\rR\bsessions\x12\x1a\n" +
+	"\bresident\x18\x02 \x01(\x04R\bresident\x12\x16\n" +
+	"\x06unheld\x18\x03 \x01(\x04R\x06unheld\x12\x18\n" +
+	"\awaiting\x18\x04 \x01(\rR\awaiting\x12\x1e\n" +
+	"\n" +
+	"recognised\x18\x05 \x01(\x04R\n" +
+	"recognised\"g\n" +
 	"\vDeviceUsage\x12\x12\n" +
 	"\x04busy\x18\x01 \x01(\x04R\x04busy\x12\x16\n" +
 	"\x06waited\x18\x02 \x01(\x04R\x06waited\x12\x14\n" +
@@ -3710,7 +3804,7 @@ func file_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_plugin_proto_goTypes = []any{
 	(Kind)(0),                // 0: pippin.plugin.v2.Kind
 	(*Region)(nil),           // 1: pippin.plugin.v2.Region
@@ -3723,51 +3817,52 @@ var file_plugin_proto_goTypes = []any{
 	(*PingRequest)(nil),      // 8: pippin.plugin.v2.PingRequest
 	(*PingReply)(nil),        // 9: pippin.plugin.v2.PingReply
 	(*Usage)(nil),            // 10: pippin.plugin.v2.Usage
-	(*DeviceUsage)(nil),      // 11: pippin.plugin.v2.DeviceUsage
-	(*StageUsage)(nil),       // 12: pippin.plugin.v2.StageUsage
-	(*AttachRequest)(nil),    // 13: pippin.plugin.v2.AttachRequest
-	(*AttachReply)(nil),      // 14: pippin.plugin.v2.AttachReply
-	(*DetachRequest)(nil),    // 15: pippin.plugin.v2.DetachRequest
-	(*DetachReply)(nil),      // 16: pippin.plugin.v2.DetachReply
-	(*LoadRequest)(nil),      // 17: pippin.plugin.v2.LoadRequest
-	(*LoadHeader)(nil),       // 18: pippin.plugin.v2.LoadHeader
-	(*FileSource)(nil),       // 19: pippin.plugin.v2.FileSource
-	(*LoadAbort)(nil),        // 20: pippin.plugin.v2.LoadAbort
-	(*LoadReply)(nil),        // 21: pippin.plugin.v2.LoadReply
-	(*Wanted)(nil),           // 22: pippin.plugin.v2.Wanted
-	(*FreeBasesRequest)(nil), // 23: pippin.plugin.v2.FreeBasesRequest
-	(*FreeBasesReply)(nil),   // 24: pippin.plugin.v2.FreeBasesReply
-	(*MSMRequest)(nil),       // 25: pippin.plugin.v2.MSMRequest
-	(*Job)(nil),              // 26: pippin.plugin.v2.Job
-	(*MSMReply)(nil),         // 27: pippin.plugin.v2.MSMReply
-	(*NewSpaceRequest)(nil),  // 28: pippin.plugin.v2.NewSpaceRequest
-	(*NewSpaceReply)(nil),    // 29: pippin.plugin.v2.NewSpaceReply
-	(*FreeSpaceRequest)(nil), // 30: pippin.plugin.v2.FreeSpaceRequest
-	(*FreeSpaceReply)(nil),   // 31: pippin.plugin.v2.FreeSpaceReply
-	(*RunRequest)(nil),       // 32: pippin.plugin.v2.RunRequest
-	(*RunReply)(nil),         // 33: pippin.plugin.v2.RunReply
-	(*Step)(nil),             // 34: pippin.plugin.v2.Step
-	(*Range)(nil),            // 35: pippin.plugin.v2.Range
-	(*Write)(nil),            // 36: pippin.plugin.v2.Write
-	(*WriteIndices)(nil),     // 37: pippin.plugin.v2.WriteIndices
-	(*Read)(nil),             // 38: pippin.plugin.v2.Read
-	(*Gather)(nil),           // 39: pippin.plugin.v2.Gather
-	(*Transform)(nil),        // 40: pippin.plugin.v2.Transform
-	(*Operand)(nil),          // 41: pippin.plugin.v2.Operand
-	(*Map)(nil),              // 42: pippin.plugin.v2.Map
-	(*Powers)(nil),           // 43: pippin.plugin.v2.Powers
-	(*Invert)(nil),           // 44: pippin.plugin.v2.Invert
-	(*Products)(nil),         // 45: pippin.plugin.v2.Products
-	(*Evaluate)(nil),         // 46: pippin.plugin.v2.Evaluate
-	(*Divide)(nil),           // 47: pippin.plugin.v2.Divide
-	(*Commit)(nil),           // 48: pippin.plugin.v2.Commit
-	(*Batch)(nil),            // 49: pippin.plugin.v2.Batch
-	(*Compute)(nil),          // 50: pippin.plugin.v2.Compute
-	(*CancelRequest)(nil),    // 51: pippin.plugin.v2.CancelRequest
-	(*CancelReply)(nil),      // 52: pippin.plugin.v2.CancelReply
-	(*CloseRequest)(nil),     // 53: pippin.plugin.v2.CloseRequest
-	(*CloseReply)(nil),       // 54: pippin.plugin.v2.CloseReply
-	(*Failure)(nil),          // 55: pippin.plugin.v2.Failure
+	(*DaemonUsage)(nil),      // 11: pippin.plugin.v2.DaemonUsage
+	(*DeviceUsage)(nil),      // 12: pippin.plugin.v2.DeviceUsage
+	(*StageUsage)(nil),       // 13: pippin.plugin.v2.StageUsage
+	(*AttachRequest)(nil),    // 14: pippin.plugin.v2.AttachRequest
+	(*AttachReply)(nil),      // 15: pippin.plugin.v2.AttachReply
+	(*DetachRequest)(nil),    // 16: pippin.plugin.v2.DetachRequest
+	(*DetachReply)(nil),      // 17: pippin.plugin.v2.DetachReply
+	(*LoadRequest)(nil),      // 18: pippin.plugin.v2.LoadRequest
+	(*LoadHeader)(nil),       // 19: pippin.plugin.v2.LoadHeader
+	(*FileSource)(nil),       // 20: pippin.plugin.v2.FileSource
+	(*LoadAbort)(nil),        // 21: pippin.plugin.v2.LoadAbort
+	(*LoadReply)(nil),        // 22: pippin.plugin.v2.LoadReply
+	(*Wanted)(nil),           // 23: pippin.plugin.v2.Wanted
+	(*FreeBasesRequest)(nil), // 24: pippin.plugin.v2.FreeBasesRequest
+	(*FreeBasesReply)(nil),   // 25: pippin.plugin.v2.FreeBasesReply
+	(*MSMRequest)(nil),       // 26: pippin.plugin.v2.MSMRequest
+	(*Job)(nil),              // 27: pippin.plugin.v2.Job
+	(*MSMReply)(nil),         // 28: pippin.plugin.v2.MSMReply
+	(*NewSpaceRequest)(nil),  // 29: pippin.plugin.v2.NewSpaceRequest
+	(*NewSpaceReply)(nil),    // 30: pippin.plugin.v2.NewSpaceReply
+	(*FreeSpaceRequest)(nil), // 31: pippin.plugin.v2.FreeSpaceRequest
+	(*FreeSpaceReply)(nil),   // 32: pippin.plugin.v2.FreeSpaceReply
+	(*RunRequest)(nil),       // 33: pippin.plugin.v2.RunRequest
+	(*RunReply)(nil),         // 34: pippin.plugin.v2.RunReply
+	(*Step)(nil),             // 35: pippin.plugin.v2.Step
+	(*Range)(nil),            // 36: pippin.plugin.v2.Range
+	(*Write)(nil),            // 37: pippin.plugin.v2.Write
+	(*WriteIndices)(nil),     // 38: pippin.plugin.v2.WriteIndices
+	(*Read)(nil),             // 39: pippin.plugin.v2.Read
+	(*Gather)(nil),           // 40: pippin.plugin.v2.Gather
+	(*Transform)(nil),        // 41: pippin.plugin.v2.Transform
+	(*Operand)(nil),          // 42: pippin.plugin.v2.Operand
+	(*Map)(nil),              // 43: pippin.plugin.v2.Map
+	(*Powers)(nil),           // 44: pippin.plugin.v2.Powers
+	(*Invert)(nil),           // 45: pippin.plugin.v2.Invert
+	(*Products)(nil),         // 46: pippin.plugin.v2.Products
+	(*Evaluate)(nil),         // 47: pippin.plugin.v2.Evaluate
+	(*Divide)(nil),           // 48: pippin.plugin.v2.Divide
+	(*Commit)(nil),           // 49: pippin.plugin.v2.Commit
+	(*Batch)(nil),            // 50: pippin.plugin.v2.Batch
+	(*Compute)(nil),          // 51: pippin.plugin.v2.Compute
+	(*CancelRequest)(nil),    // 52: pippin.plugin.v2.CancelRequest
+	(*CancelReply)(nil),      // 53: pippin.plugin.v2.CancelReply
+	(*CloseRequest)(nil),     // 54: pippin.plugin.v2.CloseRequest
+	(*CloseReply)(nil),       // 55: pippin.plugin.v2.CloseReply
+	(*Failure)(nil),          // 56: pippin.plugin.v2.Failure
 }
 var file_plugin_proto_depIdxs = []int32{
 	7,  // 0: pippin.plugin.v2.OpenReply.devices:type_name -> pippin.plugin.v2.Device
@@ -3775,89 +3870,90 @@ var file_plugin_proto_depIdxs = []int32{
 	4,  // 2: pippin.plugin.v2.OpenReply.build:type_name -> pippin.plugin.v2.Build
 	6,  // 3: pippin.plugin.v2.Capabilities.msm:type_name -> pippin.plugin.v2.CurveGroup
 	10, // 4: pippin.plugin.v2.PingReply.usage:type_name -> pippin.plugin.v2.Usage
-	11, // 5: pippin.plugin.v2.Usage.devices:type_name -> pippin.plugin.v2.DeviceUsage
-	12, // 6: pippin.plugin.v2.Usage.stages:type_name -> pippin.plugin.v2.StageUsage
-	18, // 7: pippin.plugin.v2.LoadRequest.header:type_name -> pippin.plugin.v2.LoadHeader
-	1,  // 8: pippin.plugin.v2.LoadRequest.chunk:type_name -> pippin.plugin.v2.Region
-	20, // 9: pippin.plugin.v2.LoadRequest.abort:type_name -> pippin.plugin.v2.LoadAbort
-	19, // 10: pippin.plugin.v2.LoadHeader.file:type_name -> pippin.plugin.v2.FileSource
-	22, // 11: pippin.plugin.v2.LoadReply.wanted:type_name -> pippin.plugin.v2.Wanted
-	26, // 12: pippin.plugin.v2.MSMRequest.jobs:type_name -> pippin.plugin.v2.Job
-	1,  // 13: pippin.plugin.v2.Job.scalars:type_name -> pippin.plugin.v2.Region
-	1,  // 14: pippin.plugin.v2.Job.progress:type_name -> pippin.plugin.v2.Region
-	34, // 15: pippin.plugin.v2.RunRequest.steps:type_name -> pippin.plugin.v2.Step
-	36, // 16: pippin.plugin.v2.Step.write:type_name -> pippin.plugin.v2.Write
-	37, // 17: pippin.plugin.v2.Step.write_indices:type_name -> pippin.plugin.v2.WriteIndices
-	38, // 18: pippin.plugin.v2.Step.read:type_name -> pippin.plugin.v2.Read
-	39, // 19: pippin.plugin.v2.Step.gather:type_name -> pippin.plugin.v2.Gather
-	40, // 20: pippin.plugin.v2.Step.transform:type_name -> pippin.plugin.v2.Transform
-	42, // 21: pippin.plugin.v2.Step.map:type_name -> pippin.plugin.v2.Map
-	43, // 22: pippin.plugin.v2.Step.powers:type_name -> pippin.plugin.v2.Powers
-	44, // 23: pippin.plugin.v2.Step.invert:type_name -> pippin.plugin.v2.Invert
-	45, // 24: pippin.plugin.v2.Step.products:type_name -> pippin.plugin.v2.Products
-	46, // 25: pippin.plugin.v2.Step.evaluate:type_name -> pippin.plugin.v2.Evaluate
-	47, // 26: pippin.plugin.v2.Step.divide:type_name -> pippin.plugin.v2.Divide
-	48, // 27: pippin.plugin.v2.Step.commit:type_name -> pippin.plugin.v2.Commit
-	50, // 28: pippin.plugin.v2.Step.compute:type_name -> pippin.plugin.v2.Compute
-	35, // 29: pippin.plugin.v2.Write.dst:type_name -> pippin.plugin.v2.Range
-	1,  // 30: pippin.plugin.v2.Write.bytes:type_name -> pippin.plugin.v2.Region
-	1,  // 31: pippin.plugin.v2.Write.progress:type_name -> pippin.plugin.v2.Region
-	35, // 32: pippin.plugin.v2.WriteIndices.dst:type_name -> pippin.plugin.v2.Range
-	1,  // 33: pippin.plugin.v2.WriteIndices.bytes:type_name -> pippin.plugin.v2.Region
-	35, // 34: pippin.plugin.v2.Read.src:type_name -> pippin.plugin.v2.Range
-	1,  // 35: pippin.plugin.v2.Read.answer:type_name -> pippin.plugin.v2.Region
-	35, // 36: pippin.plugin.v2.Gather.dst:type_name -> pippin.plugin.v2.Range
-	35, // 37: pippin.plugin.v2.Gather.src:type_name -> pippin.plugin.v2.Range
-	35, // 38: pippin.plugin.v2.Gather.index:type_name -> pippin.plugin.v2.Range
-	35, // 39: pippin.plugin.v2.Transform.dst:type_name -> pippin.plugin.v2.Range
-	35, // 40: pippin.plugin.v2.Transform.src:type_name -> pippin.plugin.v2.Range
-	35, // 41: pippin.plugin.v2.Operand.range:type_name -> pippin.plugin.v2.Range
-	41, // 42: pippin.plugin.v2.Map.dst:type_name -> pippin.plugin.v2.Operand
-	41, // 43: pippin.plugin.v2.Map.args:type_name -> pippin.plugin.v2.Operand
-	35, // 44: pippin.plugin.v2.Powers.dst:type_name -> pippin.plugin.v2.Range
-	35, // 45: pippin.plugin.v2.Invert.dst:type_name -> pippin.plugin.v2.Range
-	35, // 46: pippin.plugin.v2.Invert.src:type_name -> pippin.plugin.v2.Range
-	35, // 47: pippin.plugin.v2.Products.dst:type_name -> pippin.plugin.v2.Range
-	35, // 48: pippin.plugin.v2.Products.src:type_name -> pippin.plugin.v2.Range
-	35, // 49: pippin.plugin.v2.Evaluate.src:type_name -> pippin.plugin.v2.Range
-	35, // 50: pippin.plugin.v2.Divide.dst:type_name -> pippin.plugin.v2.Range
-	35, // 51: pippin.plugin.v2.Divide.src:type_name -> pippin.plugin.v2.Range
-	35, // 52: pippin.plugin.v2.Commit.src:type_name -> pippin.plugin.v2.Range
-	49, // 53: pippin.plugin.v2.Compute.dst:type_name -> pippin.plugin.v2.Batch
-	49, // 54: pippin.plugin.v2.Compute.a:type_name -> pippin.plugin.v2.Batch
-	49, // 55: pippin.plugin.v2.Compute.b:type_name -> pippin.plugin.v2.Batch
-	49, // 56: pippin.plugin.v2.Compute.m:type_name -> pippin.plugin.v2.Batch
-	49, // 57: pippin.plugin.v2.Compute.carry:type_name -> pippin.plugin.v2.Batch
-	0,  // 58: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
-	2,  // 59: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
-	8,  // 60: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
-	13, // 61: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
-	15, // 62: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
-	17, // 63: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
-	23, // 64: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
-	25, // 65: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
-	28, // 66: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
-	30, // 67: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
-	32, // 68: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
-	51, // 69: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
-	53, // 70: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
-	3,  // 71: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
-	9,  // 72: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
-	14, // 73: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
-	16, // 74: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
-	21, // 75: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
-	24, // 76: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
-	27, // 77: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
-	29, // 78: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
-	31, // 79: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
-	33, // 80: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
-	52, // 81: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
-	54, // 82: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
-	71, // [71:83] is the sub-list for method output_type
-	59, // [59:71] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	12, // 5: pippin.plugin.v2.Usage.devices:type_name -> pippin.plugin.v2.DeviceUsage
+	13, // 6: pippin.plugin.v2.Usage.stages:type_name -> pippin.plugin.v2.StageUsage
+	11, // 7: pippin.plugin.v2.Usage.daemon:type_name -> pippin.plugin.v2.DaemonUsage
+	19, // 8: pippin.plugin.v2.LoadRequest.header:type_name -> pippin.plugin.v2.LoadHeader
+	1,  // 9: pippin.plugin.v2.LoadRequest.chunk:type_name -> pippin.plugin.v2.Region
+	21, // 10: pippin.plugin.v2.LoadRequest.abort:type_name -> pippin.plugin.v2.LoadAbort
+	20, // 11: pippin.plugin.v2.LoadHeader.file:type_name -> pippin.plugin.v2.FileSource
+	23, // 12: pippin.plugin.v2.LoadReply.wanted:type_name -> pippin.plugin.v2.Wanted
+	27, // 13: pippin.plugin.v2.MSMRequest.jobs:type_name -> pippin.plugin.v2.Job
+	1,  // 14: pippin.plugin.v2.Job.scalars:type_name -> pippin.plugin.v2.Region
+	1,  // 15: pippin.plugin.v2.Job.progress:type_name -> pippin.plugin.v2.Region
+	35, // 16: pippin.plugin.v2.RunRequest.steps:type_name -> pippin.plugin.v2.Step
+	37, // 17: pippin.plugin.v2.Step.write:type_name -> pippin.plugin.v2.Write
+	38, // 18: pippin.plugin.v2.Step.write_indices:type_name -> pippin.plugin.v2.WriteIndices
+	39, // 19: pippin.plugin.v2.Step.read:type_name -> pippin.plugin.v2.Read
+	40, // 20: pippin.plugin.v2.Step.gather:type_name -> pippin.plugin.v2.Gather
+	41, // 21: pippin.plugin.v2.Step.transform:type_name -> pippin.plugin.v2.Transform
+	43, // 22: pippin.plugin.v2.Step.map:type_name -> pippin.plugin.v2.Map
+	44, // 23: pippin.plugin.v2.Step.powers:type_name -> pippin.plugin.v2.Powers
+	45, // 24: pippin.plugin.v2.Step.invert:type_name -> pippin.plugin.v2.Invert
+	46, // 25: pippin.plugin.v2.Step.products:type_name -> pippin.plugin.v2.Products
+	47, // 26: pippin.plugin.v2.Step.evaluate:type_name -> pippin.plugin.v2.Evaluate
+	48, // 27: pippin.plugin.v2.Step.divide:type_name -> pippin.plugin.v2.Divide
+	49, // 28: pippin.plugin.v2.Step.commit:type_name -> pippin.plugin.v2.Commit
+	51, // 29: pippin.plugin.v2.Step.compute:type_name -> pippin.plugin.v2.Compute
+	36, // 30: pippin.plugin.v2.Write.dst:type_name -> pippin.plugin.v2.Range
+	1,  // 31: pippin.plugin.v2.Write.bytes:type_name -> pippin.plugin.v2.Region
+	1,  // 32: pippin.plugin.v2.Write.progress:type_name -> pippin.plugin.v2.Region
+	36, // 33: pippin.plugin.v2.WriteIndices.dst:type_name -> pippin.plugin.v2.Range
+	1,  // 34: pippin.plugin.v2.WriteIndices.bytes:type_name -> pippin.plugin.v2.Region
+	36, // 35: pippin.plugin.v2.Read.src:type_name -> pippin.plugin.v2.Range
+	1,  // 36: pippin.plugin.v2.Read.answer:type_name -> pippin.plugin.v2.Region
+	36, // 37: pippin.plugin.v2.Gather.dst:type_name -> pippin.plugin.v2.Range
+	36, // 38: pippin.plugin.v2.Gather.src:type_name -> pippin.plugin.v2.Range
+	36, // 39: pippin.plugin.v2.Gather.index:type_name -> pippin.plugin.v2.Range
+	36, // 40: pippin.plugin.v2.Transform.dst:type_name -> pippin.plugin.v2.Range
+	36, // 41: pippin.plugin.v2.Transform.src:type_name -> pippin.plugin.v2.Range
+	36, // 42: pippin.plugin.v2.Operand.range:type_name -> pippin.plugin.v2.Range
+	42, // 43: pippin.plugin.v2.Map.dst:type_name -> pippin.plugin.v2.Operand
+	42, // 44: pippin.plugin.v2.Map.args:type_name -> pippin.plugin.v2.Operand
+	36, // 45: pippin.plugin.v2.Powers.dst:type_name -> pippin.plugin.v2.Range
+	36, // 46: pippin.plugin.v2.Invert.dst:type_name -> pippin.plugin.v2.Range
+	36, // 47: pippin.plugin.v2.Invert.src:type_name -> pippin.plugin.v2.Range
+	36, // 48: pippin.plugin.v2.Products.dst:type_name -> pippin.plugin.v2.Range
+	36, // 49: pippin.plugin.v2.Products.src:type_name -> pippin.plugin.v2.Range
+	36, // 50: pippin.plugin.v2.Evaluate.src:type_name -> pippin.plugin.v2.Range
+	36, // 51: pippin.plugin.v2.Divide.dst:type_name -> pippin.plugin.v2.Range
+	36, // 52: pippin.plugin.v2.Divide.src:type_name -> pippin.plugin.v2.Range
+	36, // 53: pippin.plugin.v2.Commit.src:type_name -> pippin.plugin.v2.Range
+	50, // 54: pippin.plugin.v2.Compute.dst:type_name -> pippin.plugin.v2.Batch
+	50, // 55: pippin.plugin.v2.Compute.a:type_name -> pippin.plugin.v2.Batch
+	50, // 56: pippin.plugin.v2.Compute.b:type_name -> pippin.plugin.v2.Batch
+	50, // 57: pippin.plugin.v2.Compute.m:type_name -> pippin.plugin.v2.Batch
+	50, // 58: pippin.plugin.v2.Compute.carry:type_name -> pippin.plugin.v2.Batch
+	0,  // 59: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
+	2,  // 60: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
+	8,  // 61: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
+	14, // 62: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
+	16, // 63: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
+	18, // 64: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
+	24, // 65: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
+	26, // 66: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
+	29, // 67: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
+	31, // 68: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
+	33, // 69: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
+	52, // 70: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
+	54, // 71: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
+	3,  // 72: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
+	9,  // 73: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
+	15, // 74: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
+	17, // 75: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
+	22, // 76: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
+	25, // 77: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
+	28, // 78: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
+	30, // 79: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
+	32, // 80: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
+	34, // 81: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
+	53, // 82: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
+	55, // 83: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
+	72, // [72:84] is the sub-list for method output_type
+	60, // [60:72] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -3865,17 +3961,17 @@ func file_plugin_proto_init() {
 	if File_plugin_proto != nil {
 		return
 	}
-	file_plugin_proto_msgTypes[16].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[17].OneofWrappers = []any{
 		(*LoadRequest_Header)(nil),
 		(*LoadRequest_Chunk)(nil),
 		(*LoadRequest_Abort)(nil),
 	}
-	file_plugin_proto_msgTypes[20].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[21].OneofWrappers = []any{
 		(*LoadReply_Consumed)(nil),
 		(*LoadReply_Bases)(nil),
 		(*LoadReply_Wanted)(nil),
 	}
-	file_plugin_proto_msgTypes[33].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[34].OneofWrappers = []any{
 		(*Step_Write)(nil),
 		(*Step_WriteIndices)(nil),
 		(*Step_Read)(nil),
@@ -3896,7 +3992,7 @@ func file_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   55,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

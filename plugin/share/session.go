@@ -12,8 +12,8 @@ import (
 )
 
 // Session is the backend of one of those who share. It implements
-// backend.Backend, backend.Vectors and backend.Metered, the latter two as far
-// as the backend that is shared does.
+// backend.Backend, backend.Metered and, as far as the backend that is shared does,
+// backend.Vectors.
 type Session struct {
 	s     *Shared
 	owner int
@@ -63,12 +63,7 @@ func (s *Session) Ping(ctx context.Context) error {
 func (s *Session) Done() <-chan struct{} { return s.kept.Done() }
 
 // Usage implements backend.Metered, with what all sessions did.
-func (s *Session) Usage() backend.Usage {
-	if m, ok := backend.As[backend.Metered](s.s.b); ok {
-		return m.Usage()
-	}
-	return backend.Usage{}
-}
+func (s *Session) Usage() backend.Usage { return s.s.Usage() }
 
 // AttachArena shows shared memory to the backend, if it wants to see it; see
 // plugin.ArenaUser.

@@ -90,28 +90,23 @@ func New(b backend.Backend, o Options) *Shared {
 	return s
 }
 
-// Stats is what there is at the moment.
-type Stats struct {
-	Sessions   int
-	Bases      int    // sets of bases that are loaded
-	Resident   int64  // their bytes
-	Unheld     int64  // the bytes of those that no session holds
-	Waiting    int    // calls that wait for their turn
-	Recognised uint64 // loads since the start that found their bases there
-}
-
-// Stats are counted anew each time.
-func (s *Shared) Stats() Stats {
-	waiting := s.turns.length()
+// Usage is what the backend counts, and what there is of all sessions.
+func (s *Shared) Usage() backend.Usage {
+	var u backend.Usage
+	if m, ok := backend.As[backend.Metered](s.b); ok {
+		u = m.Usage()
+	}
+	d := &backend.DaemonUsage{Waiting: s.turns.length()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := Stats{Sessions: s.sessions, Bases: len(s.kept), Resident: s.resident, Waiting: waiting, Recognised: s.hits}
+	d.Sessions, d.Resident, d.Recognised = s.sessions, s.resident, s.hits
 	for _, e := range s.kept {
 		if e.holders == 0 {
-			st.Unheld += e.size
+			d.Unheld += e.size
 		}
 	}
-	return st
+	u.Daemon = d
+	return u
 }
 
 // hold makes bases resident for one more holder, who releases them. owner is

@@ -92,7 +92,7 @@ func TestOneCopy(t *testing.T) {
 	if inner.Bases() != 1 || reads.Load() != 1 {
 		t.Errorf("%d copies, read %d times", inner.Bases(), reads.Load())
 	}
-	if st := s.Stats(); st.Resident != points.Size() || st.Unheld != 0 || st.Sessions != 2 || st.Recognised != 7 {
+	if st := s.Usage().Daemon; st.Resident != points.Size() || st.Unheld != 0 || st.Sessions != 2 || st.Recognised != 7 {
 		t.Errorf("%+v", st)
 	}
 	right(t, a, ids[0], points)
@@ -108,7 +108,7 @@ func TestOneCopy(t *testing.T) {
 	}
 	right(t, b, ids[1], points)
 	b.Close()
-	if st := s.Stats(); inner.Bases() != 1 || st.Unheld != points.Size() || st.Sessions != 0 {
+	if st := s.Usage().Daemon; inner.Bases() != 1 || st.Unheld != points.Size() || st.Sessions != 0 {
 		t.Errorf("%d copies, %+v", inner.Bases(), st)
 	}
 	c := s.Open(3, 0)
@@ -144,7 +144,7 @@ func TestLies(t *testing.T) {
 	if _, err := liar.LoadBases(ctx, evil); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("a lie: %v", err)
 	}
-	if inner.Bases() != 0 || s.Stats().Resident != 0 {
+	if inner.Bases() != 0 || s.Usage().Daemon.Resident != 0 {
 		t.Errorf("a lie left %d sets of bases", inner.Bases())
 	}
 	right(t, victim, mustLoad(t, victim, good), good)
@@ -199,7 +199,7 @@ func TestLeastRecentlyUsed(t *testing.T) {
 	if n := use(2); n != 1 {
 		t.Errorf("the one used least: %d read", n)
 	}
-	if st := s.Stats(); st.Resident > 3*one || inner.Bases() != 3 {
+	if st := s.Usage().Daemon; st.Resident > 3*one || inner.Bases() != 3 {
 		t.Errorf("%+v", st)
 	}
 	inner.Room = 3*one + 1
