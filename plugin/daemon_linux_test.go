@@ -768,3 +768,42 @@ func TestGreeting(t *testing.T) {
 		t.Errorf("a long refusal makes %d bytes", n)
 	}
 }
+
+// BenchmarkDaemonLoadsAgain is a prover that loads what the daemon holds: with a
+// digest that it knows, from a file that was read before, and from memory.
+func BenchmarkDaemonLoadsAgain(b *testing.B) {
+	const n = 1 << 22
+	d := startDaemon(b, &fake.Backend{}, Daemon{})
+	c := mustOpen(b, d.spec())
+	points := backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: n, Bytes: make([]byte, 64*n)}
+	mustLoad(b, c, points)
+	digest, err := points.Digest(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	known, file := points, points
+	known.Memo = backend.Known(digest)
+	file.Bytes = nil
+	if file.File, err = os.Create(filepath.Join(b.TempDir(), "points")); err == nil {
+		_, err = file.File.Write(points.Bytes)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer file.File.Close()
+	time.Sleep(2500 * time.Millisecond) // until its last change is long enough ago
+	mustLoad(b, c, file)
+	for _, of := range []struct {
+		name  string
+		bases backend.Bases
+	}{{"known", known}, {"file", file}, {"memory", points}} {
+		b.Run(of.name, func(b *testing.B) {
+			b.SetBytes(points.Size())
+			for b.Loop() {
+				if err := c.FreeBases(ctx, mustLoad(b, c, of.bases)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
