@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "7740ab06832197154d442b59c306b5ae9fef3ddf0d00a4bc59cbae244a394f61"
+const digest = "f1e7f4adfcb8355e610b9936217107f3342b36fc1c76a3fb67260eab2c1714d5"

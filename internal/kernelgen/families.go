@@ -53,6 +53,8 @@ var (
 	binary = axis{name: "Binary", doc: "one field GF(2^bits)", key: []string{"bits"}, instances: perBits("32", "64", "96", "128", "192", "256", "512", "1024", "2048")}
 	powers = axis{name: "Modulus", doc: "moduli of so many bits, so many threads a number", key: []string{"bits", "threads"}, instances: perPower()}
 	groups = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
+	// forms are the groups that have bases in another form than gnark-crypto's.
+	forms = axis{name: "Form", doc: "one form of bases", key: []string{"curve", "group"}, instances: []instance{edwards}}
 )
 
 // The smallest stacks, in bytes, that cover those of all kernels of BN254 G1, of
@@ -120,12 +122,20 @@ func perGroup() (is []instance) {
 			is = append(is, instance{c + "_" + g, []string{"PIPPIN_FOR=" + c + "_" + g, "PIPPIN_CURVE=" + c, "PIPPIN_GROUP=" + g}})
 		}
 	}
-	return is
+	return append(is, edwards)
 }
+
+// edwards is G1 of BLS12-377 in twisted Edwards form.
+var edwards = instance{"bls12_377_g1_edwards", []string{"PIPPIN_FOR=bls12_377_g1_edwards", "PIPPIN_CURVE=bls12_377", "PIPPIN_GROUP=g1", "PIPPIN_EDWARDS=1"}}
 
 // bothOverFp: both groups of BW6-761 are over one field, so that the sums of
 // either are the same code; only the check of points knows the equation's b.
-var bothOverFp = map[string]string{"bw6_761_g2": "bw6_761_g1"}
+// asLoaded: what is done to bases before they take another form. sameCurve is both.
+var (
+	bothOverFp = map[string]string{"bw6_761_g2": "bw6_761_g1"}
+	asLoaded   = map[string]string{edwards.name: "bls12_377_g1"}
+	sameCurve  = map[string]string{"bw6_761_g2": "bw6_761_g1", edwards.name: "bls12_377_g1"}
+)
 
 // families are all kernels there are. A new kernel of an old source needs no
 // row; a new source, axis or family does.
@@ -140,8 +150,9 @@ var families = []family{
 			{name: "accumulate", per: groups, twins: bothOverFp},
 			{name: "reduce", per: groups, twins: bothOverFp},
 			{name: "planes", per: groups, twins: bothOverFp, waits: true},
-			{name: "multiples", per: groups, twins: bothOverFp},
-			{name: "points", per: groups},
+			{name: "multiples", per: groups, twins: sameCurve},
+			{name: "points", per: groups, twins: asLoaded},
+			{name: "prepare", per: forms},
 		},
 	},
 	{

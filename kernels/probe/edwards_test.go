@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 
 	"github.com/pippin-zk/pippin/internal/oracle"
@@ -89,21 +90,123 @@ func edwardsNeutral() op {
 		}})
 }
 
+// extended is a point with a random z, and any representatives of its coordinates.
+func (e edwards) extended(g group, p oracle.Point, r *rand.Rand) (words []*big.Int) {
+	x, y := e.xy(g, p)
+	z := g.randomElem(r)
+	for _, c := range []oracle.Elem{g.f.Mul(x, z), g.f.Mul(y, z), g.f.Mul(g.f.Mul(x, y), z), z} {
+		w := g.f.encode(c)[0]
+		if r.IntN(2) == 0 {
+			w = add(w, g.f.P)
+		}
+		words = append(words, w)
+	}
+	return words
+}
+
+// prepared is a point as additions take it, canonical.
+func (e edwards) prepared(g group, p oracle.Point) []*big.Int {
+	x, y := e.xy(g, p)
+	var words []*big.Int
+	for _, c := range []oracle.Elem{g.f.Sub(y, x), g.f.Add(y, x), g.f.Mul(g.f.Mul(x, y), e.d2)} {
+		words = append(words, g.f.encode(c)...)
+	}
+	return words
+}
+
+// edwardsOp is an operation on extended points, and after them prepared ones, whose
+// result is a Jacobian point. Where an operand is all zero words, it is the sum of no
+// points.
+func edwardsOp(name string, extended, prepared int, want func(g group, p []oracle.Point) oracle.Point) op {
+	o := pointOp(name, nil, jacobianForm, nil)
+	o.in = func(a *arg) []operand { return a.group.elements(4*extended + 3*prepared) }
+	o.items = func(a *arg, r *rand.Rand) (items [][]*big.Int) {
+		g, e := a.group, *model.Load()
+		none := []*big.Int{int64s(0), int64s(0), int64s(0), int64s(0)}
+		sums := [][]*big.Int{none}
+		for _, p := range g.pool {
+			sums = append(sums, e.extended(g, p, r))
+		}
+		if extended+prepared == 1 {
+			return sums
+		}
+		for _, s := range sums {
+			for _, p := range g.pool {
+				if prepared > 0 {
+					items = append(items, slices.Concat(s, e.prepared(g, p)))
+				} else {
+					items = append(items, slices.Concat(s, e.extended(g, p, r)))
+				}
+			}
+		}
+		return items
+	}
+	o.check = func(a *arg, x, y []*big.Int) error {
+		g, e := a.group, *model.Load()
+		var p []oracle.Point
+		for i := range extended {
+			p = append(p, e.point(g, x[4*i:]))
+		}
+		for i := range prepared {
+			// y - x and y + x over 2 are as good as y and x over 1.
+			m, q := g.f.decode(x[4*extended+3*i:]), g.f.decode(x[4*extended+3*i+1:])
+			p = append(p, e.inverse(g, g.f.Sub(q, m), g.f.Add(q, m), g.f.Scale(g.f.One(), 2)))
+		}
+		got, err := g.read(jacobianForm, y)
+		if err != nil {
+			return err
+		}
+		if w := want(g, p); !g.Equal(got, w) {
+			return fmt.Errorf("got the point %x, want %x, of %x", got, w, p)
+		}
+		return nil
+	}
+	return o
+}
+
+// point is what extended coordinates stand for.
+func (e edwards) point(g group, x []*big.Int) oracle.Point {
+	return e.inverse(g, g.f.decode(x), g.f.decode(x[1:]), g.f.decode(x[3:]))
+}
+
+// inverse is the Weierstrass point of (x/z, y/z): u = (z + y)/(z - y), its x is
+// u/s - 1, and its y k (x + 1)/X. Infinity is the neutral element, no points, and
+// what is not on the curve.
+func (e edwards) inverse(g group, x, y, z oracle.Elem) oracle.Point {
+	f := g.f
+	if f.IsZero(x) || f.IsZero(z) || f.Equal(y, z) {
+		return oracle.Point{}
+	}
+	x1 := f.Mul(f.Add(z, y), f.Inv(f.Mul(e.s, f.Sub(z, y))))
+	p := oracle.Point{X: f.Sub(x1, f.One()), Y: f.Mul(f.Mul(e.k, x1), f.Mul(z, f.Inv(x)))}
+	if !g.OnCurve(p) {
+		return oracle.Point{}
+	}
+	return p
+}
+
+// toJacobian is asked about points of the curve and about others.
+func toJacobian() op {
+	o := edwardsOp("edwards_to_jacobian", 1, 0, same)
+	onCurve := o.items
+	o.items = func(a *arg, r *rand.Rand) [][]*big.Int {
+		items := onCurve(a, r)
+		for _, item := range onCurve(a, r) {
+			item[0] = new(big.Int).Mod(add(item[0], one), a.group.F.P)
+			items = append(items, item)
+		}
+		return items
+	}
+	return o
+}
+
 // toWeierstrass is asked about extended points with a random z.
 func toWeierstrass() op {
 	o := pointOp("edwards_to_weierstrass", nil, affineForm, nil)
 	o.in = func(a *arg) []operand { return a.group.elements(4) }
-	o.items = func(a *arg, r *rand.Rand) [][]*big.Int {
-		var items [][]*big.Int
-		g := a.group
-		for _, p := range g.pool {
-			x, y := model.Load().xy(g, p)
-			z := g.randomElem(r)
-			var item []*big.Int
-			for _, e := range []oracle.Elem{g.f.Mul(x, z), g.f.Mul(y, z), g.f.Mul(g.f.Mul(x, y), z), z} {
-				item = append(item, g.f.encode(e)...)
-			}
-			items = append(items, item)
+	o.items = func(a *arg, r *rand.Rand) (items [][]*big.Int) {
+		for _, p := range a.group.pool {
+			items = append(items, model.Load().extended(a.group, p, r))
 		}
 		return items
 	}
@@ -160,4 +263,9 @@ var edwardsOps = []op{
 	pointOp("edwards_add_niels", []form{affineForm, affineForm}, affineForm, multiple(2, 2)),
 	pointOp("edwards_add", []form{affineForm, affineForm}, affineForm, multiple(2, 3)),
 	pointOp("edwards_dbl", []form{affineForm}, affineForm, multiple(5, 0)),
+	toJacobian(),
+	edwardsOp("edwards_law_add", 1, 1, sum),
+	edwardsOp("edwards_law_sub", 1, 1, difference),
+	edwardsOp("edwards_law_add_sums", 2, 0, sum),
+	edwardsOp("edwards_law_dbl", 1, 0, twice),
 }

@@ -21,4 +21,6 @@
   PROBE(edwards_constants, g), PROBE(edwards_neutral, g), PROBE(edwards_denominator, g), \
       PROBE(edwards_from_weierstrass, g), PROBE(edwards_to_weierstrass, g),       \
       PROBE(edwards_neg, g), PROBE(edwards_neg_niels, g), PROBE(edwards_add_niels, g), \
-      PROBE(edwards_add, g), PROBE(edwards_dbl, g)
+      PROBE(edwards_add, g), PROBE(edwards_dbl, g), PROBE(edwards_to_jacobian, g), \
+      PROBE(edwards_law_add, g), PROBE(edwards_law_sub, g),                       \
+      PROBE(edwards_law_add_sums, g), PROBE(edwards_law_dbl, g)

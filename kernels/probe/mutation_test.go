@@ -135,7 +135,7 @@ func (m mutant) try(cxx, main, dir string) error {
 // needs are the mutant's entries, after the one that others take constants from.
 func (m mutant) needs() []string {
 	const constants = "edwards_constants/bls12_377_g1"
-	if m.file == "edwards.cuh" && !slices.Contains(m.entries, constants) {
+	if strings.HasPrefix(m.entries[0], "edwards_") && !slices.Contains(m.entries, constants) {
 		return append([]string{constants}, m.entries...)
 	}
 	return m.entries

@@ -115,7 +115,7 @@ PIPPIN_HD niels<F<T>> get_niels(const uint32_t* x) {
 }
 template <class T>
 PIPPIN_HD extended<F<T>> get_extended(const uint32_t* x) {
-  return E<T>::add(E<T>::neutral(), get_niels<T>(x));
+  return E<T>::to_extended(get_niels<T>(x));
 }
 template <class T>
 PIPPIN_HD void put_extended(uint32_t* r, const extended<F<T>>& p) {
@@ -128,6 +128,8 @@ OP_T(edwards_denominator, 2 * W<T>, W<T>, F<T>::store(r, E<T>::denominator(get_a
 OP_T(edwards_from_weierstrass, 2 * W<T>, 3 * W<T>, store_niels(r, get_niels<T>(x));)
 OP_T(edwards_to_weierstrass, 4 * W<T>, 2 * W<T>,
      put_extended<T>(r, load_extended<F<T>>(x));)
+OP_T(edwards_to_jacobian, 4 * W<T>, 3 * W<T>,
+     store_jacobian(r, E<T>::to_jacobian(load_extended<F<T>>(x)));)
 // Every operation is followed by an addition, which alone reads t: -2a + a.
 OP_T(edwards_neg, 2 * W<T>, 2 * W<T>,
      put_extended<T>(r, E<T>::add(E<T>::neg(E<T>::dbl(get_extended<T>(x))), get_niels<T>(x)));)
@@ -141,5 +143,30 @@ OP_T(edwards_add, 4 * W<T>, 2 * W<T>,
      put_extended<T>(r, E<T>::add(s, get_niels<T>(x + 2 * W<T>)));)
 OP_T(edwards_dbl, 2 * W<T>, 2 * W<T>,
      put_extended<T>(r, E<T>::add(E<T>::dbl(E<T>::dbl(get_extended<T>(x))), get_niels<T>(x)));)
+
+// Its law: raw representatives of an extended sum and a prepared point; the result
+// has been in memory.
+template <class T>
+using LE = edwards_law<typename T::curve>;
+static_assert(Law<LE<bls12_377_g1>>);
+
+template <class T>
+PIPPIN_HD void put_result(uint32_t* r, const extended<F<T>>& s) {
+  uint32_t memory[LE<T>::sum_words];
+  LE<T>::store_sum(memory, s);
+  LE<T>::store_result(r, LE<T>::load_sum(memory));
+}
+template <class T>
+PIPPIN_HD void edwards_step(uint32_t* r, const uint32_t* x, bool minus) {
+  auto s = LE<T>::load_sum(x);
+  LE<T>::add(s, LE<T>::neg_if(minus, LE<T>::load(x + 4 * W<T>)), [] {});
+  put_result<T>(r, s);
+}
+OP_T(edwards_law_add, 7 * W<T>, 3 * W<T>, edwards_step<T>(r, x, false);)
+OP_T(edwards_law_sub, 7 * W<T>, 3 * W<T>, edwards_step<T>(r, x, true);)
+OP_T(edwards_law_add_sums, 8 * W<T>, 3 * W<T>, auto s = LE<T>::load_sum(x);
+     LE<T>::add(s, LE<T>::load_sum(x + 4 * W<T>)); put_result<T>(r, s);)
+OP_T(edwards_law_dbl, 4 * W<T>, 3 * W<T>, auto s = LE<T>::load_sum(x), t = LE<T>::zero(); LE<T>::dbl(s);
+     LE<T>::add(t, s); put_result<T>(r, t);)
 
 }  // namespace pippin::probe

@@ -2,14 +2,18 @@
 // -X^2 + Y^2 = 1 + d X^2 Y^2, for which an addition costs 7M (BLS12-377).
 //
 // Contract of the whole file
-//   curve    C is a generated curve with te_ constants; F its base field
-//   range    coordinates are F::elem; points of the subgroup of order r, for
-//            which the formulas are complete: equal and opposite points and the
-//            neutral element need no case of their own. Points of even order
-//            have no such promise
+//   curve    C is a generated curve with te_ constants; F its base field, or that
+//            field outlined
+//   range    coordinates are F::elem, below 2p; between the products of a sum the
+//            values are wider, as their types say, and never reduced: 8p, of the
+//            152 that a product's operands may have together
+//   points   of odd order (the subgroup of order r): for them the formulas are
+//            complete, equal and opposite points and the neutral element need no
+//            case of their own. With points of even order a sum may be no point
+//            of the curve; to_jacobian then gives infinity
 //   neutral  (0, 1); as an affine point of the Weierstrass curve (0, 0)
 //   domain   F's; aliasing operands and results are values; scope one thread
-//   time     independent of data, but for to_weierstrass's inverse
+//   time     independent of data, but for branches on the neutral element in maps
 //   cost     M and S are a product and a square in F; I an inverse
 //   source   Hisil, Wong, Carter and Dawson 2008, with a = -1; the map from
 //            Bernstein, Birkner, Joye, Lange and Peters 2008
@@ -30,10 +34,12 @@ struct extended {
   typename F::elem x, y, t, z;
 };
 
-template <class C>
+template <class C, Field Of = prime_field<typename C::fp>>
 struct edwards {
-  using F = prime_field<typename C::fp>;
+  using F = Of;
   using elem = typename F::elem;
+  template <int M>
+  using wide = fe<typename C::fp, M>;
 
   // The constants of the map and of the curve, in Montgomery form. Cost: none.
   PIPPIN_HD static elem scale() {
@@ -49,31 +55,53 @@ struct edwards {
   // The neutral element. Cost: none.
   PIPPIN_HD static extended<F> neutral() { return {F::zero(), F::one(), F::zero(), F::one()}; }
 
-  // What the map divides by: with u = s (x + 1), y (u + 1); 1 at infinity.
-  // Not 0 in the subgroup. Cost: M.
+  // What from_weierstrass divides by: with u = s (x + 1), y (u + 1). 1 at
+  // infinity, and at points of even order that have no Edwards form. Cost: M.
   PIPPIN_HD static elem denominator(const affine<F>& p) {
-    if (is_infinity(p)) return F::one();
-    return F::mul(p.y, F::add(F::mul(scale(), F::add(p.x, F::one())), F::one()));
+    const elem d = F::mul(p.y, F::add(F::mul(scale(), F::add(p.x, F::one())), F::one()));
+    return F::is_zero(d) ? F::one() : d;
   }
 
   // The Edwards form of a Weierstrass point, inverse being 1/denominator(p):
-  // X = k (x + 1) / y, Y = (u - 1) / (u + 1). Cost: 8M.
+  // X = k (x + 1) / y, Y = (u - 1) / (u + 1); neutral where there is none.
+  // Cost: 9M.
   PIPPIN_HD static niels<F> from_weierstrass(const affine<F>& p, const elem& inverse) {
-    if (is_infinity(p)) return {F::one(), F::one(), F::zero()};
-    const elem x1 = F::add(p.x, F::one()), u = F::mul(scale(), x1);
-    const elem x = F::mul(F::mul(x_factor(), F::mul(x1, F::add(u, F::one()))), inverse);
-    const elem y = F::mul(F::mul(F::sub(u, F::one()), p.y), inverse);
+    const elem x1 = F::add(p.x, F::one()), u = F::mul(scale(), x1), u1 = F::add(u, F::one());
+    if (F::is_zero(p.y) || F::is_zero(u1)) return {F::one(), F::one(), F::zero()};
+    const elem x = F::mul(F::mul(x_factor(), F::mul(x1, u1)), inverse);
+    return prepared(x, F::mul(F::mul(F::sub(u, F::one()), p.y), inverse));
+  }
+  // The point (x, y). Cost: 2M.
+  PIPPIN_HD static niels<F> prepared(const elem& x, const elem& y) {
     return {F::sub(y, x), F::add(y, x), F::mul(F::mul(x, y), two_d())};
   }
 
   // The Weierstrass point: u/s = (z + y) / (s (z - y)), x = u/s - 1 and
-  // y = k (u/s) z / x. Cost: 8M + I.
+  // y = k (u/s) z / x. Cost: 7M + I.
   PIPPIN_HD static affine<F> to_weierstrass(const extended<F>& p) {
     if (F::is_zero(p.x)) return affine_infinity<F>();
     const elem plus = F::add(p.z, p.y);
     const elem i = F::inv_fast(F::mul(F::mul(F::sub(p.z, p.y), p.x), scale()));
     const elem v = F::mul(plus, i);
     return {F::sub(F::mul(v, p.x), F::one()), F::mul(x_factor(), F::mul(v, p.z))};
+  }
+
+  // The same as a Jacobian point, on the common denominator w = s (z - y) x; and
+  // infinity where p is no point of the curve. Cost: 9M + 4S.
+  PIPPIN_HD static jacobian<F> to_jacobian(const extended<F>& p) {
+    const elem plus = F::add(p.z, p.y), v = F::mul(scale(), F::sub(p.z, p.y));
+    const elem w = F::mul(v, p.x), ww = F::sqr(w);
+    const elem x = F::mul(F::sub(plus, v), F::mul(w, p.x));
+    const elem y = F::mul(F::mul(x_factor(), plus), F::mul(p.z, ww));
+    const elem right = F::add(F::mul(F::sqr(x), x), F::mul(F::sqr(ww), ww));
+    if (F::is_zero(w) || !F::eq(F::sqr(y), right)) return jacobian_infinity<F>();
+    return {x, y, w};
+  }
+
+  // A prepared point as an extended one, with z = 4: from 2X and 2Y. Cost: M.
+  PIPPIN_HD static extended<F> to_extended(const niels<F>& p) {
+    const elem x = F::sub(p.plus, p.minus), y = F::add(p.plus, p.minus);
+    return {F::dbl(x), F::dbl(y), F::mul(x, y), F::dbl(F::dbl(F::one()))};
   }
 
   // -p. Cost: one negation.
@@ -84,31 +112,36 @@ struct edwards {
 
   // a + b. Cost: 7M.
   PIPPIN_HD static extended<F> add(const extended<F>& a, const niels<F>& b) {
-    return combine(F::mul(F::sub(a.y, a.x), b.minus), F::mul(F::add(a.y, a.x), b.plus),
-                   F::mul(a.t, b.t2d), F::dbl(a.z));
+    return combine(mul(sub_lazy(a.y, a.x), b.minus), mul(add_lazy(a.y, a.x), b.plus),
+                   F::mul(a.t, b.t2d), add_lazy(a.z, a.z));
   }
 
   // a + b. Cost: 9M.
   PIPPIN_HD static extended<F> add(const extended<F>& a, const extended<F>& b) {
-    return combine(F::mul(F::sub(a.y, a.x), F::sub(b.y, b.x)),
-                   F::mul(F::add(a.y, a.x), F::add(b.y, b.x)),
-                   F::mul(F::mul(a.t, two_d()), b.t), F::dbl(F::mul(a.z, b.z)));
+    const elem zz = F::mul(a.z, b.z);
+    return combine(mul(sub_lazy(a.y, a.x), sub_lazy(b.y, b.x)),
+                   mul(add_lazy(a.y, a.x), add_lazy(b.y, b.x)),
+                   F::mul(F::mul(a.t, two_d()), b.t), add_lazy(zz, zz));
   }
 
-  // 2p. Cost: 4M + 4S.
+  // 2p: with E, F, G and H of the paper all negated. Cost: 4M + 4S.
   PIPPIN_HD static extended<F> dbl(const extended<F>& p) {
-    const elem xx = F::sqr(p.x), yy = F::sqr(p.y), zz2 = F::dbl(F::sqr(p.z));
-    const elem e = F::sub(F::sub(F::sqr(F::add(p.x, p.y)), xx), yy);
-    const elem g = F::sub(yy, xx), h = F::neg(F::add(xx, yy)), f = F::sub(g, zz2);
-    return {F::mul(e, f), F::mul(g, h), F::mul(e, h), F::mul(f, g)};
+    const elem xx = F::sqr(p.x), yy = F::sqr(p.y), zz = F::sqr(p.z);
+    const wide<4> h = add_lazy(xx, yy), g = sub_lazy(xx, yy);
+    const wide<6> e = sub_lazy(h, sqr(add_lazy(p.x, p.y)));
+    const wide<8> f = add_lazy(add_lazy(zz, zz), g);
+    return {mul(e, f), mul(g, h), mul(e, h), mul(f, g)};
   }
 
  private:
   // The end of an addition from A, B, C and D of the paper. Cost: 4M.
   PIPPIN_HD static extended<F> combine(const elem& a, const elem& b, const elem& c,
-                                       const elem& d) {
-    const elem e = F::sub(b, a), f = F::sub(d, c), g = F::add(d, c), h = F::add(b, a);
-    return {F::mul(e, f), F::mul(g, h), F::mul(e, h), F::mul(f, g)};
+                                       const wide<4>& d) {
+    const wide<4> e = sub_lazy(b, a), h = add_lazy(b, a);
+    const wide<6> f = sub_lazy(d, c), g = add_lazy(d, c);
+    // In this order one factor is not needed any more after each product.
+    const elem x = mul(e, f), t = mul(e, h), y = mul(g, h), z = mul(f, g);
+    return {x, y, t, z};
   }
 };
 

@@ -77,7 +77,7 @@ func (c *Computer) Load(ctx context.Context, from *backend.Bases, first int) (*B
 	if b.Count == 0 {
 		return b, nil
 	}
-	prog, err := newProgram(c.dev, b.Curve, b.Group)
+	prog, err := newProgram(c.dev, b.Curve, b.Group, false)
 	if err != nil {
 		return nil, err
 	}

@@ -132,9 +132,6 @@ func (c *Computer) Compute(ctx context.Context, jobs []Job) (results [][]byte, e
 			results[i] = layout.Bytes(make([]uint64, j.Bases.Curve.PointBytes(j.Bases.Group)/8))
 			continue
 		}
-		if j.prog, err = newProgram(c.dev, j.Bases.Curve, j.Bases.Group); err != nil {
-			return nil, j.failed(err)
-		}
 		all = append(all, j)
 	}
 	turn, err := c.dev.Turn(ctx)
@@ -176,16 +173,11 @@ type Round struct {
 
 // Round plans the MSM of count of the bases from offset on, for work memory of at
 // most so many bytes. The scalars come with Queue. Its user has the turn.
-func (c *Computer) Round(b *Bases, offset, count int, memory int64) (_ *Round, err error) {
+func (c *Computer) Round(b *Bases, offset, count int, memory int64) (*Round, error) {
 	j := &job{Job: Job{Job: &backend.Job{Offset: offset, Count: count}, Source: &backend.Job{}, Bases: b}, at: -1}
-	if j.prog, err = newProgram(c.dev, b.Curve, b.Group); err != nil {
-		return nil, err
-	}
 	in := c.inputFor(b.Loaded, count, b.host != nil, memory)
 	in.resident = true
-	j.table = c.tables.used(b)
-	in.use(j.table)
-	if j.plan, err = c.plan(in); err != nil {
+	if err := c.planJob(j, in); err != nil {
 		return nil, err
 	}
 	return &Round{*newRound([]*job{j}, memory), &c.pipe}, nil
@@ -267,10 +259,7 @@ func basesOf(jobs []*job) (bases []*Bases) {
 func (c *Computer) roundsIn(jobs []*job, memory int64) ([]*round, error) {
 	for _, j := range jobs {
 		in := c.inputFor(j.Bases.Loaded, j.Count, j.Bases.host != nil, memory)
-		j.table = c.tables.used(j.Bases)
-		in.use(j.table)
-		var err error
-		if j.plan, err = c.plan(in); err != nil {
+		if err := c.planJob(j, in); err != nil {
 			return nil, j.failed(err)
 		}
 	}
@@ -291,6 +280,17 @@ func (c *Computer) inputFor(of backendutil.Loaded, count int, stream bool, memor
 		c.tune(&t)
 	}
 	return input{curve: of.Curve, group: of.Group, count: count, stream: stream, memory: memory, tuning: t}
+}
+
+// planJob plans a job with the multiples that its bases have in this turn.
+func (c *Computer) planJob(j *job, in input) (err error) {
+	j.table = c.tables.used(j.Bases)
+	in.use(j.table)
+	if j.plan, err = c.plan(in); err != nil {
+		return err
+	}
+	j.prog, err = newProgram(c.dev, in.curve, in.group, in.multiples.edwards)
+	return err
 }
 
 // plan is newPlan with a memory of its own. The caller has the turn.
@@ -453,16 +453,17 @@ func (x *execution) scalarsOf(i int) driver.Span {
 // pointsOf is where the points of a step are, or will be.
 func (x *execution) pointsOf(i int) driver.Span {
 	s := &x.steps[i]
+	first, n := int64(s.Offset+s.from), int64(s.n)
 	size := int64(s.Bases.Curve.PointBytes(s.Bases.Group))
-	from := int64(s.Offset+s.from) * size
 	switch {
-	case s.plan.skip > 0:
+	case s.plan.skip > 0 || s.plan.multiples.edwards:
 		all := s.table.memory.Span() // the rows to come as well
+		from := first * s.plan.baseBytes(s.plan.multiples)
 		return all.Slice(from, all.Size()-from)
 	case s.Bases.host == nil:
-		return s.Bases.memory.Span().Slice(from, int64(s.n)*size)
+		return s.Bases.memory.Span().Slice(first*size, n*size)
 	}
-	return x.points[i%2].In(x.memory).Slice(0, int64(s.n)*size)
+	return x.points[i%2].In(x.memory).Slice(0, n*size)
 }
 
 // upload copies the input of a step, once the step that used the place before

@@ -196,18 +196,18 @@ func (c *Computer) makeTable(ctx context.Context, b *Bases) (err error) {
 		return backend.Ended(ctx)
 	}
 	defer c.builders.Release(1)
-	prog, err := newProgram(c.dev, b.Curve, b.Group)
-	if err != nil {
-		return err
-	}
 	if t, err = c.newTable(ctx, b); t == nil || err != nil {
 		return err
 	}
+	prog, err := newProgram(c.dev, b.Curve, b.Group, t.edwards)
+	if err != nil {
+		return err
+	}
 	words := int(elementBytes(b.Curve, b.Group) / 4)
-	for row := 1; row < t.rows; row++ {
+	for row := range t.rows {
 		for from, n := 0, 0; from < b.Count; from += n {
 			n = min(b.Count-from, sliceWork/(words*words))
-			if there, err := c.makeSlice(ctx, t, prog, row, from, n); !there || err != nil {
+			if there, err := c.makeSlice(ctx, b, t, prog, row, from, n); !there || err != nil {
 				return err
 			}
 		}
@@ -215,8 +215,7 @@ func (c *Computer) makeTable(ctx context.Context, b *Bases) (err error) {
 	return nil
 }
 
-// newTable takes memory for multiples of bases, with the first row; nil when they are
-// not worth it.
+// newTable takes memory for multiples of bases; nil when they are not worth it.
 func (c *Computer) newTable(ctx context.Context, b *Bases) (*table, error) {
 	s := &c.tables
 	in, room, err := c.roomFor(ctx, b)
@@ -244,9 +243,7 @@ func (c *Computer) newTable(ctx context.Context, b *Bases) (*table, error) {
 	s.mu.Lock()
 	s.kept = append(s.kept, t)
 	s.mu.Unlock()
-	first := b.memory.Span()
-	err = end(errors.Join(turn.Compute.Copy(memory.Span().Slice(0, first.Size()), first), turn.Compute.Synchronize()))
-	return t, err
+	return t, end(nil)
 }
 
 // roomFor is the input for the plan of all bases, and the bytes that their multiples
@@ -264,9 +261,9 @@ func (c *Computer) roomFor(ctx context.Context, b *Bases) (in input, room int64,
 	return in, room, turn.End()
 }
 
-// makeSlice makes a row of a table from the one before, for n points; false when the
-// table was dropped.
-func (c *Computer) makeSlice(ctx context.Context, t *table, prog *program, row, from, n int) (there bool, err error) {
+// makeSlice makes a row of a table from the one before, or the first from the bases,
+// for n points; false when the table was dropped.
+func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *program, row, from, n int) (there bool, err error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
 		return false, err
@@ -275,22 +272,39 @@ func (c *Computer) makeSlice(ctx context.Context, t *table, prog *program, row, 
 	if !c.tables.use(turn, t) {
 		return false, nil
 	}
+	bases := b.memory.Span()
+	bases = bases.Slice(int64(from)*bases.Size()/int64(b.Count), int64(n)*bases.Size()/int64(b.Count))
 	all := t.memory.Span()
 	size := all.Size() / int64(t.rows*t.distance)
 	at := func(row int) driver.Span { return all.Slice(int64(row*t.distance+from)*size, int64(n)*size) }
-	scratch, err := turn.Work(int64(n)*size, 0)
-	if err != nil {
+	if err := turn.Mark("start"); err != nil {
 		return false, err
 	}
-	each := min(mostEach, max(1, n/(fullDevice/2)))
-	return true, errors.Join(
-		turn.Mark("start"),
-		prog.multiples.Launch(turn.Compute, (n+each-1)/each, 1, kernel.Multiples{
+	each := max(1, n/(fullDevice/2))
+	switch {
+	case t.edwards && row == 0:
+		each = min(each, kernel.PrepareMost)
+		err = prog.prepare.Launch(turn.Compute, (n+each-1)/each, 1, kernel.Prepare{
+			From: device.Address(bases), To: device.Address(at(0)), N: n, Each: each,
+		})
+	case t.edwards:
+		each = min(each, kernel.PrepareMost)
+		err = prog.preparedMultiples.Launch(turn.Compute, (n+each-1)/each, 1, kernel.PreparedMultiples{
+			From: device.Address(at(row - 1)), To: device.Address(at(row)), N: n, Doublings: t.shift, Each: each,
+		})
+	case row == 0:
+		err = turn.Compute.Copy(at(0), bases)
+	default:
+		each = min(each, mostEach)
+		var scratch driver.Span
+		if scratch, err = turn.Work(int64(n)*size, 0); err != nil {
+			return false, err
+		}
+		err = prog.multiples.Launch(turn.Compute, (n+each-1)/each, 1, kernel.Multiples{
 			From: device.Address(at(row - 1)), To: device.Address(at(row)), N: n, Doublings: t.shift, Each: each, Scratch: device.Address(scratch),
-		}),
-		turn.Mark("multiples"),
-		turn.Compute.Synchronize(),
-	)
+		})
+	}
+	return true, errors.Join(err, turn.Mark("multiples"), turn.Compute.Synchronize())
 }
 
 // Use has MSMs over bases use their multiples, where there are some, until the turn

@@ -30,7 +30,7 @@ func TestMultiples(t *testing.T) {
 	// Row r is the points times 2^(width sets r), at a distance that is not n.
 	const distance = n + 13
 	p := &plan{input: inputOf(curve, group, n, 1<<30), width: width, windows: count, share: share{sets, 1}, chunks: []int{n}}
-	p.multiples = multiples{rows, width * sets, distance}
+	p.multiples = multiples{rows: rows, shift: width * sets, distance: distance}
 	if !p.fill() || rows < 2 || rows*sets == count || p.stride <= kernel.SortTile || len(p.passes()) < 2 {
 		t.Fatalf("%d windows in %d sets of %d rows, stride %d, passes %v: not what this test is for", count, sets, rows, p.stride, p.passes())
 	}
@@ -64,7 +64,7 @@ func TestMultiples(t *testing.T) {
 		}
 	}
 
-	prog, err := newProgram(d, curve, group)
+	prog, err := newProgram(d, curve, group, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,8 +39,11 @@ type input struct {
 
 // multiples is which multiples of bases there are: row r, of as many as rows, has
 // 2^(shift r) of each, distance points after the row before. The zero value is the
-// bases alone.
-type multiples struct{ rows, shift, distance int }
+// bases alone. In Edwards form they are what kernels of that law add up.
+type multiples struct {
+	rows, shift, distance int
+	edwards               bool
+}
 
 // share is a way to use multiples: so many sets for all windows, which use every
 // skip-th row; 0 is none but the first.
@@ -123,7 +126,15 @@ func elementBytes(c backend.Curve, g backend.Group) int64 {
 
 // tableBytes is the size of multiples of as many bases.
 func (in *input) tableBytes(m multiples) int64 {
-	return int64(m.rows) * int64(m.distance) * int64(in.curve.PointBytes(in.group))
+	return int64(m.rows) * int64(m.distance) * in.baseBytes(m)
+}
+
+// baseBytes is a base, or a multiple of one, on the card.
+func (in *input) baseBytes(m multiples) int64 {
+	if m.edwards {
+		return kernel.EdwardsElements * in.elementBytes()
+	}
+	return kernel.PointElements * in.elementBytes()
 }
 
 // expectedUses is the MSMs that pay for the multiples of their bases.
@@ -143,8 +154,11 @@ func chooseMultiples(in input, most int, room int64) (best multiples) {
 			continue
 		}
 		count := windows(in.curve, c)
-		for sets := 1; sets < count; sets++ {
-			m := multiples{rows: rowsOf(count, sets), shift: c * sets, distance: in.count}
+		for sets := 1; sets <= count; sets++ {
+			m := multiples{rows: rowsOf(count, sets), shift: c * sets, distance: in.count, edwards: in.tuning.edwards > 0}
+			if m.rows == 1 && !m.edwards {
+				continue // the bases themselves
+			}
 			size := in.tableBytes(m)
 			if size > room || most > 0 && m.rows > most || sets > 1 && rowsOf(count, sets-1) == m.rows {
 				continue
@@ -288,12 +302,17 @@ func (p *plan) maxTasks() int64 {
 // maxPieces bounds the tasks of one run.
 func (p *plan) maxPieces() int { return p.stride/p.piece + 1 }
 
-// cost estimates the time in units of one addition to a bucket.
+// cost estimates the time in units of one addition to a bucket, of a point that is
+// not in Edwards form.
 func (p *plan) cost() float64 {
 	t := &p.tuning
 	buckets, steps := float64(p.bucketCount()), float64(len(p.chunks))
-	cost := float64(p.count) * float64(p.windows) * (1 + t.entry*float64(len(p.passes())))
-	cost += buckets * (t.reduce + t.bucket*steps)
+	addition := 1.0
+	if p.multiples.edwards {
+		addition = t.edwards
+	}
+	cost := float64(p.count) * float64(p.windows) * (addition + t.entry*float64(len(p.passes())))
+	cost += buckets * (t.reduce*addition + t.bucket*steps)
 	cost += t.launch * (steps + 1)
 	// The copy of the first chunk, and of the others as far as it is slower.
 	if !p.resident || p.stream {

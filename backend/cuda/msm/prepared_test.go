@@ -98,9 +98,9 @@ func hostile(curve backend.Curve, c, n int) map[string][]byte {
 }
 
 // TestPrepared computes with multiples in every group: over bases of every set, all of
-// them and some, with scalars of every distribution; and, in one group, with hints
-// that allow few multiples, other windows than the table's, and scalars at the
-// borders of windows.
+// them and some, with scalars of every distribution; and, in a group of either form,
+// with scalars at the borders of windows; and, in one, with hints that allow few
+// multiples, and other windows than the table's.
 func TestPrepared(t *testing.T) {
 	cudatest.OnFake(t)
 	_, c := open(t, device.Options{})
@@ -150,20 +150,25 @@ func TestPrepared(t *testing.T) {
 			check(t, p, b, 7, uniform(curve, fixtures.Witness, n-9))
 		})
 	})
-	curve, group := backend.BN254, backend.G1
-	for _, set := range fixtures.Sets() {
-		t.Run(set.String(), func(t *testing.T) {
-			const n = 150
-			p, of := bases(t, curve, group, set, n)
-			b := prepared(t, c, of, everyMultiple)
-			for _, d := range fixtures.Distributions() {
-				check(t, p, b, 0, uniform(curve, d, n))
-			}
-			for name, scalars := range hostile(curve, b.table.shift, n) {
-				t.Run(name, func(t *testing.T) { check(t, p, b, 0, scalars) })
-			}
-		})
+	for _, curve := range []backend.Curve{backend.BN254, backend.BLS12377} {
+		for _, set := range fixtures.Sets() {
+			t.Run(curve.String()+" "+set.String(), func(t *testing.T) {
+				const n = 150
+				p, of := bases(t, curve, backend.G1, set, n)
+				b := prepared(t, c, of, everyMultiple)
+				if b.table.edwards != (curve == backend.BLS12377) {
+					t.Errorf("in Edwards form: %v", b.table.edwards)
+				}
+				for _, d := range fixtures.Distributions() {
+					check(t, p, b, 0, uniform(curve, d, n))
+				}
+				for name, scalars := range hostile(curve, b.table.shift, n) {
+					t.Run(name, func(t *testing.T) { check(t, p, b, 0, scalars) })
+				}
+			})
+		}
 	}
+	curve, group := backend.BN254, backend.G1
 	for _, most := range []int{2, 3, 7} {
 		p, of := bases(t, curve, group, fixtures.Random, 60)
 		check(t, p, prepared(t, c, of, most), 0, uniform(curve, fixtures.Uniform, 60))
@@ -180,10 +185,12 @@ func TestPrepared(t *testing.T) {
 }
 
 // TestPreparedOutsideTheSubgroup: multiples are exact for every point of the curve,
-// of which some become infinity when they are doubled.
+// of which some become infinity when they are doubled. In Edwards form the answer is
+// some point of the curve, also where a base has no such form.
 func TestPreparedOutsideTheSubgroup(t *testing.T) {
 	cudatest.OnFake(t)
 	_, c := open(t, device.Options{})
+	c.tune = func(t *tuning) { t.edwards = 0 }
 	var points []bls12377.G1Affine
 	x := func(v int64) {
 		var p bls12377.G1Affine
@@ -197,9 +204,10 @@ func TestPreparedOutsideTheSubgroup(t *testing.T) {
 	}
 	x(-1) // of order 2
 	x(0)  // of order 3
-	for v := int64(1); len(points) < 30; v++ {
+	for v := int64(1); len(points) < 28; v++ {
 		x(v)
 	}
+	points = append(points, withoutForm(t)...)
 	if !points[0].IsOnCurve() || !points[0].Y.IsZero() || points[5].IsInSubGroup() {
 		t.Fatal("not the points that this test is for")
 	}
@@ -221,6 +229,45 @@ func TestPreparedOutsideTheSubgroup(t *testing.T) {
 	if err != nil || !bytes.Equal(got[0], want[0]) || !usedMultiples(c) {
 		t.Errorf("wrong, or %v", err)
 	}
+
+	c.tune = nil
+	b := prepared(t, c, of, everyMultiple)
+	for from := range points {
+		jobs := one(b, scalars[from*of.Curve.ScalarBytes():])
+		jobs[0].Offset = from
+		got, err := c.Compute(t.Context(), jobs)
+		if err != nil || !b.table.edwards {
+			t.Fatal(err)
+		}
+		sum, err := layout.View[bls12377.G1Affine](got[0])
+		if err != nil || !sum[0].IsOnCurve() {
+			t.Errorf("bases from %d on: not a point of the curve, or %v", from, err)
+		}
+	}
+}
+
+// withoutForm are the points that are at infinity in Edwards form: those of u = -1,
+// where u = (x + 1)/sqrt(3).
+func withoutForm(t *testing.T) (points []bls12377.G1Affine) {
+	var root, one fp.Element
+	if root.Sqrt(root.SetInt64(3)) == nil {
+		t.Fatal("3 is not a square")
+	}
+	one.SetOne()
+	for range 2 {
+		var p bls12377.G1Affine
+		var right fp.Element
+		p.X.Neg(&root).Sub(&p.X, &one)
+		right.Square(&p.X).Mul(&right, &p.X).Add(&right, &one)
+		if p.Y.Sqrt(&right) != nil {
+			points = append(points, p)
+		}
+		root.Neg(&root)
+	}
+	if points == nil {
+		t.Fatal("no points")
+	}
+	return points
 }
 
 // TestPreparedInTheBackground: without a hint calls are answered at once, and with

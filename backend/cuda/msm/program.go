@@ -26,15 +26,24 @@ type program struct {
 	planes      device.Kernel[kernel.Planes]
 	multiples   device.Kernel[kernel.Multiples]
 	check       device.Kernel[kernel.Check]
+
+	// For bases in Edwards form:
+	prepare           device.Kernel[kernel.Prepare]
+	preparedMultiples device.Kernel[kernel.PreparedMultiples]
 }
 
-// newProgram loads the kernels of a group.
-func newProgram(d *device.Device, curve backend.Curve, group backend.Group) (*program, error) {
+// newProgram loads the kernels of a group, for bases in Edwards form or not.
+func newProgram(d *device.Device, curve backend.Curve, group backend.Group, edwards bool) (*program, error) {
+	name := group.String()
+	if edwards {
+		name += "-edwards"
+	}
 	forAll := kernel.ForCommon()
 	forCurve, ok1 := kernel.ForCurve(curve.String())
-	forGroup, ok2 := kernel.ForGroup(curve.String(), group.String())
-	if !ok1 || !ok2 {
-		return nil, fmt.Errorf("%w: no kernels for %v %v", backend.ErrUnsupported, curve, group)
+	forGroup, ok2 := kernel.ForGroup(curve.String(), name)
+	forForm, ok3 := kernel.ForForm(curve.String(), name)
+	if !ok1 || !ok2 || edwards && !ok3 {
+		return nil, fmt.Errorf("%w: no kernels for %v %s", backend.ErrUnsupported, curve, name)
 	}
 	p := &program{}
 	err := errors.Join(
@@ -54,6 +63,9 @@ func newProgram(d *device.Device, curve backend.Curve, group backend.Group) (*pr
 		p.multiples.Load(d, forGroup.Multiples),
 		p.check.Load(d, forGroup.Check),
 	)
+	if edwards {
+		err = errors.Join(err, p.prepare.Load(d, forForm.Prepare), p.preparedMultiples.Load(d, forForm.PreparedMultiples))
+	}
 	if err != nil {
 		return nil, err
 	}

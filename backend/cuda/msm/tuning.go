@@ -10,6 +10,7 @@ type tuning struct {
 	bucket  float64 // reading, cutting and writing a bucket, a chunk
 	launch  float64 // a chunk's fixed time
 	copy    float64 // the copy of one scalar
+	edwards float64 // one addition of a point in Edwards form; 0 where there is no such form
 	overlap int     // points from which the copy is worth hiding
 	piece   int     // the shortest limit for tasks
 	chunk   int     // the least number of points that is worth a step of its own
@@ -21,9 +22,16 @@ type tuning struct {
 // tunings were fitted on an H200; the docs' decision 10 has the numbers.
 var tunings = [...][2]tuning{
 	backend.BN254:    {forAddition(0.16), forAddition(0.5)},
-	backend.BLS12377: {forAddition(0.36), forAddition(1.3)},
+	backend.BLS12377: {withEdwards(forAddition(0.36), 0.26/0.36), forAddition(1.3)},
 	backend.BLS12381: {forAddition(0.36), forAddition(1.2)},
 	backend.BW6761:   {wide(forAddition(1.6)), wide(forAddition(1.6))},
+}
+
+// withEdwards is for a group whose bases may have Edwards form too, in which an
+// addition takes so much of the other's time.
+func withEdwards(t tuning, addition float64) tuning {
+	t.edwards = addition
+	return t
 }
 
 // wide is for points of which a multiprocessor holds few: the first level of the

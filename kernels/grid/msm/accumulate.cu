@@ -1,5 +1,5 @@
 // accumulate.cu: the hot phase. A thread adds up the points of one task.
-// Compiled for one curve and group.
+// Compiled for one curve, group and law.
 #include "group.cuh"
 
 namespace pippin::grid {
@@ -25,8 +25,8 @@ __device__ __forceinline__ void accumulate_task(const uint32_t* values, uint32_t
   L::store_sum(out, sum);
 }
 
-// values: sorted entries of all sets. points: affine, gnark-crypto's layout,
-// entry v is points[v]. A task adds to buckets[to], or sets slots[to] when its
+// values: sorted entries of all sets. points: as the law has them, entry v is
+// points[v]. A task adds to buckets[to], or sets slots[to] when its
 // run was split; both are the law's sums.
 PIPPIN_KERNEL((128), accumulate)
 (const uint32_t* work, const uint32_t* tasks, const uint32_t* values, const uint32_t* points, uint32_t* buckets,

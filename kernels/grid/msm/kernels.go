@@ -8,20 +8,22 @@ import "github.com/pippin-zk/pippin/kernels"
 
 // The numbers of layout.cuh.
 const (
-	WarpThreads    = 32
-	SortBits       = 8             // of a key, the most that a pass looks at
-	SortRadix      = 1 << SortBits // what a pass counts: words a tile in counts, a set in totals
-	SortTile       = 4096          // entries that a block sorts
-	RunsEach       = 4             // entries a thread of the kernel runs
-	PlaceEach      = 4             // buckets a thread of tasks_place
-	LongestTask    = 1024          // entries, the bound of `piece`
-	TallyWords     = 4 + 2*LongestTask
-	TaskWords      = 3
-	SplitWords     = 3
-	PointElements  = 2          // of the coordinates' field: a base in memory,
-	SumElements    = 4          // a bucket or slot,
-	ResultElements = 3          // a sum of a set
-	NoIndex        = 0xffffffff // in bad: nothing was found
+	WarpThreads     = 32
+	SortBits        = 8             // of a key, the most that a pass looks at
+	SortRadix       = 1 << SortBits // what a pass counts: words a tile in counts, a set in totals
+	SortTile        = 4096          // entries that a block sorts
+	RunsEach        = 4             // entries a thread of the kernel runs
+	PlaceEach       = 4             // buckets a thread of tasks_place
+	LongestTask     = 1024          // entries, the bound of `piece`
+	TallyWords      = 4 + 2*LongestTask
+	TaskWords       = 3
+	SplitWords      = 3
+	PointElements   = 2          // of the coordinates' field: a base in memory,
+	EdwardsElements = 3          // a base prepared in Edwards form,
+	SumElements     = 4          // a bucket or slot,
+	ResultElements  = 3          // a sum of a set
+	PrepareMost     = 8          // points a thread of prepare and prepared_multiples
+	NoIndex         = 0xffffffff // in bad: nothing was found
 )
 
 // SortCount is the parameters of the kernel sort_count of sort.cu.
@@ -256,6 +258,33 @@ func (p Check) Words() []uint64 {
 	return []uint64{uint64(p.Points), uint64(p.N), uint64(p.Base), uint64(p.Bad)}
 }
 
+// Prepare is the parameters of the kernel prepare of prepare.cu.
+type Prepare struct {
+	From kernels.Pointer // const uint32_t*
+	To   kernels.Pointer // uint32_t*
+	N    int             // uint64_t
+	Each int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p Prepare) Words() []uint64 {
+	return []uint64{uint64(p.From), uint64(p.To), uint64(p.N), uint64(p.Each)}
+}
+
+// PreparedMultiples is the parameters of the kernel prepared_multiples of prepare.cu.
+type PreparedMultiples struct {
+	From      kernels.Pointer // const uint32_t*
+	To        kernels.Pointer // uint32_t*
+	N         int             // uint64_t
+	Doublings int             // uint64_t
+	Each      int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p PreparedMultiples) Words() []uint64 {
+	return []uint64{uint64(p.From), uint64(p.To), uint64(p.N), uint64(p.Doublings), uint64(p.Each)}
+}
+
 // Common is the kernels for what is compiled once, for all curves.
 type Common struct {
 	SortCount   kernels.Kernel[SortCount]
@@ -395,5 +424,33 @@ var allGroup = map[string]Group{
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1368}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128, Stack: 24}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bw6_761_g2_points", Symbol: "pippin_bw6_761_g2_check", Threads: 128}},
+	},
+	"bls12_377_g1_edwards": {
+		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_accumulate", Symbol: "pippin_bls12_377_g1_edwards_accumulate", Threads: 128}},
+		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_reduce", Symbol: "pippin_bls12_377_g1_edwards_fold", Threads: 128, Stack: 384}},
+		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_reduce", Symbol: "pippin_bls12_377_g1_edwards_fold_finish", Threads: 128, Stack: 384}},
+		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_reduce", Symbol: "pippin_bls12_377_g1_edwards_reduce", Threads: 128, Stack: 576}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_planes", Symbol: "pippin_bls12_377_g1_edwards_planes", Threads: 128, Stack: 576}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_multiples", Symbol: "pippin_bls12_377_g1_multiples", Threads: 128}},
+		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_points", Symbol: "pippin_bls12_377_g1_check", Threads: 128}},
+	},
+}
+
+// Form is the kernels for one form of bases.
+type Form struct {
+	Prepare           kernels.Kernel[Prepare]
+	PreparedMultiples kernels.Kernel[PreparedMultiples]
+}
+
+// ForForm finds them by name; false when there are none.
+func ForForm(curve, group string) (Form, bool) {
+	k, ok := allForm[kernels.Key(curve, group)]
+	return k, ok
+}
+
+var allForm = map[string]Form{
+	"bls12_377_g1_edwards": {
+		Prepare:           kernels.Kernel[Prepare]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_prepare", Symbol: "pippin_bls12_377_g1_edwards_prepare", Threads: 128, Stack: 384}},
+		PreparedMultiples: kernels.Kernel[PreparedMultiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_prepare", Symbol: "pippin_bls12_377_g1_edwards_prepared_multiples", Threads: 128, Stack: 384}},
 	},
 }

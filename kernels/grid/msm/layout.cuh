@@ -29,8 +29,10 @@ constexpr uint32_t tally_words = 4 + 2 * longest_task;
 constexpr uint32_t task_words = 3;
 constexpr uint32_t split_words = 3;
 constexpr uint32_t point_elements = 2;           // of the coordinates' field: a base in memory,
+constexpr uint32_t edwards_elements = 3;         // a base prepared in Edwards form,
 constexpr uint32_t sum_elements = 4;             // a bucket or slot,
 constexpr uint32_t result_elements = 3;          // a sum of a set
+constexpr uint32_t prepare_most = 8;             // points a thread of prepare and prepared_multiples
 constexpr uint32_t no_index = 0xffffffff;        // in bad: nothing was found
 
 // Entries.
