@@ -37,6 +37,16 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"n", "count", "repeats", "bytes", "min_ms", "median_ms", "cpu_ms"},
 		bools:   []string{"checked"},
 	},
+	"number": { // kernels over numbers on a card
+		texts:   []string{"kernel", "operands"},
+		numbers: []string{"bits", "n", "bytes", "count", "min_ms", "median_ms"},
+		bools:   []string{"checked"},
+	},
+	"numbers": { // operations on numbers through the contract
+		texts:   []string{"number_op", "backend", "where"},
+		numbers: []string{"bits", "n", "count", "min_ms", "median_ms"},
+		bools:   []string{"checked"},
+	},
 	"sanitize": { // compute-sanitizer over the kernels
 		texts:   []string{"tool", "curve", "group"},
 		numbers: []string{"tests", "seconds"},

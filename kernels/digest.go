@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "f1e7f4adfcb8355e610b9936217107f3342b36fc1c76a3fb67260eab2c1714d5"
+const digest = "2383eff3a393ce27bed8bd83969026b8fca210e4522c25d5dc7c6a36c4eb1d3d"

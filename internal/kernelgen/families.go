@@ -51,6 +51,7 @@ var (
 	fields = axis{name: "Field", doc: "one curve's scalar field", key: []string{"curve"}, instances: perField()}
 	passes = axis{name: "Passes", doc: "one curve's scalar field, so many elements a thread", key: []string{"curve", "elements"}, instances: perPass()}
 	binary = axis{name: "Binary", doc: "one field GF(2^bits)", key: []string{"bits"}, instances: perBits("32", "64", "96", "128", "192", "256", "512", "1024", "2048")}
+	narrow = axis{name: "Narrow", doc: "numbers of so many words, such as n8", key: []string{"words"}, instances: perWords("4", "8", "16", "32")}
 	powers = axis{name: "Modulus", doc: "moduli of so many bits, so many threads a number", key: []string{"bits", "threads"}, instances: perPower()}
 	groups = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
 	// forms are the groups that have bases in another form than gnark-crypto's.
@@ -72,11 +73,18 @@ func perStack(bytes ...string) (is []instance) {
 // more than the modulus.
 func perPower() (is []instance) {
 	for _, p := range []struct{ bits, threads, samples int }{
-		{1024, 4, 5}, {1536, 8, 4}, {2048, 8, 5}, {3072, 16, 4}, {4096, 16, 5},
+		{1024, 2, 10}, {1536, 8, 4}, {2048, 4, 10}, {3072, 8, 8}, {4096, 8, 10},
 	} {
 		name := fmt.Sprintf("%d_%d", p.bits, p.threads)
 		is = append(is, instance{name, []string{"PIPPIN_FOR=" + name, fmt.Sprintf("PIPPIN_BITS=%d", p.bits),
 			fmt.Sprintf("PIPPIN_THREADS=%d", p.threads), fmt.Sprintf("PIPPIN_SAMPLES=%d", p.samples)}})
+	}
+	return is
+}
+
+func perWords(words ...string) (is []instance) {
+	for _, w := range words {
+		is = append(is, instance{"n" + w, []string{"PIPPIN_FOR=n" + w, "PIPPIN_WORDS=" + w}})
 	}
 	return is
 }
@@ -180,6 +188,7 @@ var families = []family{
 			{name: "words", per: once, waits: true},
 			{name: "wide", per: once, waits: true},
 			{name: "field", per: once, waits: true},
+			{name: "narrow", per: narrow},
 			{name: "binary", per: binary, waits: true},
 			{name: "one", per: once},
 			{name: "power", per: powers, waits: true},

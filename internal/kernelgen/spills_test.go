@@ -70,6 +70,7 @@ var spills = []struct {
 		{"pippin_wide_power", 90, 28, 20},
 		{"pippin_wide_power_begin", 90, 12, 16},
 		{"pippin_wide_residue", 80, 122, 40},
+		{"pippin_wide_residue", 90, 130, 72},
 	}},
 }
 

@@ -289,7 +289,7 @@ func (b *numberBench) binary() {
 // are as long as the modulus, which is one for all.
 func (b *numberBench) powers() {
 	one := function(b.device, number.ForCommon().PowerOne.Entry)
-	for _, c := range []struct{ bits, threads, samples int }{{1024, 4, 5}, {1536, 8, 4}, {2048, 8, 5}, {3072, 16, 4}, {4096, 16, 5}} {
+	for _, c := range []struct{ bits, threads, samples int }{{1024, 2, 10}, {1536, 8, 4}, {2048, 4, 10}, {3072, 8, 8}, {4096, 8, 10}} {
 		k, _ := number.ForModulus(fmt.Sprint(c.bits), fmt.Sprint(c.threads))
 		f := function(b.device, k.Power.Entry)
 		words := c.bits / 32

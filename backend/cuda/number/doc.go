@@ -10,7 +10,9 @@
 //   - Sums and differences, of any length, are one stream of words (long_add).
 //   - In GF(2^n) elements of the usual n have kernels compiled for them, a thread an
 //     element; any other n is a block an element.
-//   - Powers modulo numbers of the usual widths are computed in double precision.
+//   - Products and residues of some widths are computed a thread a number, in registers.
+//   - Powers modulo numbers too wide for that are computed in double precision, for the
+//     usual widths.
 //   - Everything else is a block a number, of any width.
 //
 // # Secrets

@@ -41,9 +41,10 @@ type Computer struct {
 	binaryAdd  device.Kernel[kernel.BinaryAdd]
 	powerOne   device.Kernel[kernel.PowerOne]
 
-	mu     sync.Mutex
-	fields map[int]*field  // by degree; nil where there are no kernels for it
-	sizes  map[int]*powers // by words
+	mu      sync.Mutex
+	fields  map[int]*field  // by degree; nil where there are no kernels for it
+	narrows map[int]*narrow // by words; nil where there are none
+	sizes   map[int]*powers // by words
 }
 
 // field is the kernels that are compiled for one GF(2^n).
@@ -51,6 +52,13 @@ type field struct {
 	mul     device.Kernel[kernel.BinaryMul]
 	sqr     device.Kernel[kernel.BinarySqr]
 	inverse device.Kernel[kernel.BinaryInverse]
+}
+
+// narrow is the kernels for numbers of one width that a thread's registers hold.
+type narrow struct {
+	mul     device.Kernel[kernel.NarrowMul]
+	residue device.Kernel[kernel.NarrowResidue]
+	power   device.Kernel[kernel.NarrowPower]
 }
 
 // powers is the kernel of powers modulo numbers of one width, with how it cuts them.
@@ -63,11 +71,11 @@ type powers struct {
 type shape struct{ threads, samples int }
 
 // shapes are by words.
-var shapes = map[int]shape{32: {4, 5}, 48: {8, 4}, 64: {8, 5}, 96: {16, 4}, 128: {16, 5}}
+var shapes = map[int]shape{32: {2, 10}, 48: {8, 4}, 64: {4, 10}, 96: {8, 8}, 128: {8, 10}}
 
 // New loads the kernels that every program may need. The card stays the caller's.
 func New(d *device.Device) (*Computer, error) {
-	c := &Computer{dev: d, info: d.Driver().Info(), fields: make(map[int]*field), sizes: make(map[int]*powers)}
+	c := &Computer{dev: d, info: d.Driver().Info(), fields: make(map[int]*field), narrows: make(map[int]*narrow), sizes: make(map[int]*powers)}
 	k := kernel.ForCommon()
 	err := errors.Join(
 		c.resize.Load(d, k.WordsResize), c.compare.Load(d, k.WordsCompare), c.verdict.Load(d, k.WordsVerdict),
@@ -119,6 +127,26 @@ func rows(n, degree int) int {
 		return 0
 	}
 	return n * 4 * kernel.BinaryThreads * (degree/32 + kernel.BinaryPad)
+}
+
+// narrow is the kernels for numbers of so many words, nil where there are none.
+func (c *Computer) narrow(words int) (*narrow, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n, ok := c.narrows[words]; ok {
+		return n, nil
+	}
+	k, ok := kernel.ForNarrow("n" + strconv.Itoa(words))
+	if !ok {
+		c.narrows[words] = nil
+		return nil, nil
+	}
+	n := &narrow{}
+	if err := errors.Join(n.mul.Load(c.dev, k.NarrowMul), n.residue.Load(c.dev, k.NarrowResidue), n.power.Load(c.dev, k.NarrowPower)); err != nil {
+		return nil, err
+	}
+	c.narrows[words] = n
+	return n, nil
 }
 
 // powers is the kernel for moduli of so many words, nil where there is none.

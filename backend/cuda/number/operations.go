@@ -115,6 +115,20 @@ func (x *queue) compared(dst, a, b batch) error {
 
 // product is whole products.
 func (x *queue) product(dst, a, b batch) error {
+	if a.words == b.words {
+		n, err := x.narrow(a.words)
+		if err != nil {
+			return err
+		}
+		if n != nil {
+			if err := x.straight(&a, &b); err != nil {
+				return err
+			}
+			return x.into(dst, func(dst batch) error {
+				return launch(x, &n.mul, dst.count, kernel.NarrowMul{A: a.at, AStep: a.step(), B: b.at, BStep: b.step(), R: dst.at, N: dst.count})
+			})
+		}
+	}
 	return wide(x, &x.mul, dst.count, dst.words, sharedFor(kernel.WideProducts, dst.words), kernel.WideMul{
 		A: a.at, AWords: a.words, AStep: a.step(), B: b.at, BWords: b.words, BStep: b.step(), R: dst.at, N: dst.count,
 	})
@@ -123,6 +137,50 @@ func (x *queue) product(dst, a, b batch) error {
 // residues is an operation modulo numbers; `element` is the number of the first, for
 // what is refused.
 func (x *queue) residues(op int, dst, a, b, m batch, element int) error {
+	n, err := x.narrow(dst.words)
+	if err != nil {
+		return err
+	}
+	factor := op == kernel.NumberMul || op == kernel.NumberToMontgomery
+	// What a modulus costs that is another for each element is the most of a product
+	// by a block, too.
+	if n != nil && op != kernel.NumberReduce && !(factor && m.count > 1) {
+		return x.narrowResidues(n, op, factor, dst, a, b, m, element)
+	}
+	return x.wideResidues(op, dst, a, b, m, element)
+}
+
+// narrowResidues is residues, a thread a number.
+func (x *queue) narrowResidues(n *narrow, op int, factor bool, dst, a, b, m batch, element int) error {
+	if err := x.straight(&a, &b, &m); err != nil {
+		return err
+	}
+	var factors batch
+	if factor {
+		var err error
+		if factors, err = x.factors(m, element); err != nil {
+			return err
+		}
+	}
+	return x.into(dst, func(dst batch) error {
+		return launch(x, &n.residue, dst.count, kernel.NarrowResidue{
+			Op: op, A: a.at, AStep: a.step(), B: b.at, BStep: b.step(), Moduli: m.at, ModulusStep: m.step(), Factors: factors.at,
+			R: dst.at, N: dst.count, Element: element, Bad: x.Refused,
+		})
+	})
+}
+
+// factors is R^2 modulo each number, R = 2^(32 words): 1 times R, and that times R.
+func (x *queue) factors(m batch, element int) (batch, error) {
+	once, twice := x.take(m.words, m.count), x.take(m.words, m.count)
+	if err := x.wideResidues(kernel.NumberToMontgomery, once, batch{}, batch{}, m, element); err != nil {
+		return batch{}, err
+	}
+	return twice, x.wideResidues(kernel.NumberToMontgomery, twice, once, batch{}, m, element)
+}
+
+// wideResidues is residues, a block a number.
+func (x *queue) wideResidues(op int, dst, a, b, m batch, element int) error {
 	return wide(x, &x.residue, dst.count, dst.words, sharedFor(kernel.WideArrays, dst.words), kernel.WideResidue{
 		Op: op, A: a.at, AWords: a.words, AStep: a.step(), B: b.at, BStep: b.step(), Moduli: m.at, ModulusStep: m.step(),
 		R: dst.at, Length: dst.words, N: dst.count, Element: element, Bad: x.Refused,

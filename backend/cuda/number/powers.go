@@ -12,15 +12,38 @@ const (
 )
 
 // powered is powers modulo numbers: in double precision where there is a kernel for
-// their width, and else a block a number.
+// their width and the card is quick at it, a thread a number where its registers hold
+// them, and else a block a number. Of 1024 bits the first two take as long on an H200,
+// and the first of few numbers less.
 func (x *queue) powered(dst, a, e, m batch) error {
-	p, err := x.powers(dst.words)
+	if x.quickDoubles() {
+		p, err := x.powers(dst.words)
+		if err != nil {
+			return err
+		}
+		if p != nil {
+			return x.doublePowers(p, dst, a, e, m)
+		}
+	}
+	n, err := x.narrow(dst.words)
 	if err != nil {
 		return err
 	}
-	if p == nil {
-		return x.widePowers(dst, a, e, m)
+	if n != nil {
+		return x.narrowPowers(n, dst, a, e, m)
 	}
+	return x.widePowers(dst, a, e, m)
+}
+
+// quickDoubles tells whether the card has as many units for double precision as half
+// of those for integers: cards for data centres have, others one for 32 or 64.
+func (c *Computer) quickDoubles() bool {
+	on := c.info.Compute
+	return on.Minor == 0 && on.Major >= 8 && on.Major <= 10
+}
+
+// doublePowers is powers in double precision.
+func (x *queue) doublePowers(p *powers, dst, a, e, m batch) (err error) {
 	if a, err = x.plain(a, dst.count); err != nil { // a number each
 		return err
 	}
@@ -42,14 +65,22 @@ func (x *queue) powered(dst, a, e, m batch) error {
 	wave := max(resident, 1) * x.info.Multiprocessors * p.Threads / p.threads // numbers
 	blocks := (min(wave, dst.count)*p.threads + p.Threads - 1) / p.Threads
 	table := x.take(2*kernel.PowerEntries*p.samples, blocks*p.Threads)
+	return x.waves(dst, e, wave, func(from, n int) error {
+		e, m, ones := e.from(from, n), m.from(from, n), ones.from(from, n)
+		return shaped(x, &p.Kernel, blocks, p.Threads, 0, kernel.Power{
+			X: part(a, from, n).at, E: e.at, P: m.at, One: ones.at, R: part(dst, from, n).at, N: n,
+			ExponentWords: e.words, ExponentStep: e.step(), ModulusStep: m.step(), Table: table.at,
+		})
+	})
+}
+
+// waves has f queue powers, of some times as many numbers as the card computes at a
+// time.
+func (x *queue) waves(dst, e batch, wave int, f func(from, n int) error) error {
 	const waves = 4
 	for from := 0; from < dst.count; from += waves * wave {
 		n := min(waves*wave, dst.count-from)
-		e, m, ones := e.from(from, n), m.from(from, n), ones.from(from, n)
-		if err := shaped(x, &p.Kernel, blocks, p.Threads, 0, kernel.Power{
-			X: a.from(from, n).at, E: e.at, P: m.at, One: ones.at, R: dst.from(from, n).at, N: n,
-			ExponentWords: e.words, ExponentStep: e.step(), ModulusStep: m.step(), Table: table.at,
-		}); err != nil {
+		if err := f(from, n); err != nil {
 			return err
 		}
 		if err := x.pace(int(products(e.words, dst.words) * float64(n) / perElement)); err != nil {
@@ -57,6 +88,33 @@ func (x *queue) powered(dst, a, e, m batch) error {
 		}
 	}
 	return nil
+}
+
+// narrowPowers is powers, a thread a number.
+func (x *queue) narrowPowers(k *narrow, dst, a, e, m batch) error {
+	if err := x.straight(&a, &m); err != nil {
+		return err
+	}
+	factors, err := x.factors(m, 0)
+	if err != nil {
+		return err
+	}
+	resident, err := k.power.Occupancy(k.power.Threads, 0)
+	if err != nil {
+		return err
+	}
+	wave := max(resident, 1) * x.info.Multiprocessors * k.power.Threads
+	blocks := (min(wave, dst.count) + k.power.Threads - 1) / k.power.Threads
+	table := x.take(kernel.PowerEntries*dst.words, blocks*k.power.Threads)
+	return x.into(dst, func(dst batch) error {
+		return x.waves(dst, e, wave, func(from, n int) error {
+			a, e, m, factors := a.from(from, n), e.from(from, n), m.from(from, n), factors.from(from, n)
+			return shaped(x, &k.power, blocks, k.power.Threads, 0, kernel.NarrowPower{
+				A: a.at, AStep: a.step(), E: e.at, ExponentWords: e.words, ExponentStep: e.step(), Moduli: m.at, ModulusStep: m.step(), Factors: factors.at,
+				R: part(dst, from, n).at, N: n, Element: from, Table: table.at, Bad: x.Refused,
+			})
+		})
+	})
 }
 
 // products is those of words that a power takes, about.

@@ -123,6 +123,16 @@ func (x *queue) plain(b batch, n int) (batch, error) {
 	return c, x.copyTo(c, b)
 }
 
+// straight makes batches aligned, but for those that are not there.
+func (x *queue) straight(bs ...*batch) (err error) {
+	for _, b := range bs {
+		if b.at != 0 && err == nil {
+			*b, err = x.plain(*b, b.count)
+		}
+	}
+	return err
+}
+
 // into has f write to dst, or to aligned scratch that is copied there.
 func (x *queue) into(dst batch, f func(dst batch) error) error {
 	if aligned(dst) {

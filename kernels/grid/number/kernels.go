@@ -302,6 +302,64 @@ func (p BinaryAdd) Words() []uint64 {
 	return []uint64{uint64(p.A), uint64(p.AStep), uint64(p.B), uint64(p.BStep), uint64(p.R), uint64(p.Length), uint64(p.Degree), uint64(p.N), uint64(p.Bad)}
 }
 
+// NarrowMul is the parameters of the kernel narrow_mul of narrow.cu.
+type NarrowMul struct {
+	A     kernels.Pointer // const uint32_t*
+	AStep int             // uint64_t
+	B     kernels.Pointer // const uint32_t*
+	BStep int             // uint64_t
+	R     kernels.Pointer // uint32_t*
+	N     int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p NarrowMul) Words() []uint64 {
+	return []uint64{uint64(p.A), uint64(p.AStep), uint64(p.B), uint64(p.BStep), uint64(p.R), uint64(p.N)}
+}
+
+// NarrowResidue is the parameters of the kernel narrow_residue of narrow.cu.
+type NarrowResidue struct {
+	Op          int             // uint64_t
+	A           kernels.Pointer // const uint32_t*
+	AStep       int             // uint64_t
+	B           kernels.Pointer // const uint32_t*
+	BStep       int             // uint64_t
+	Moduli      kernels.Pointer // const uint32_t*
+	ModulusStep int             // uint64_t
+	Factors     kernels.Pointer // const uint32_t*
+	R           kernels.Pointer // uint32_t*
+	N           int             // uint64_t
+	Element     int             // uint64_t
+	Bad         kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p NarrowResidue) Words() []uint64 {
+	return []uint64{uint64(p.Op), uint64(p.A), uint64(p.AStep), uint64(p.B), uint64(p.BStep), uint64(p.Moduli), uint64(p.ModulusStep), uint64(p.Factors), uint64(p.R), uint64(p.N), uint64(p.Element), uint64(p.Bad)}
+}
+
+// NarrowPower is the parameters of the kernel narrow_power of narrow.cu.
+type NarrowPower struct {
+	A             kernels.Pointer // const uint32_t*
+	AStep         int             // uint64_t
+	E             kernels.Pointer // const uint32_t*
+	ExponentWords int             // uint64_t
+	ExponentStep  int             // uint64_t
+	Moduli        kernels.Pointer // const uint32_t*
+	ModulusStep   int             // uint64_t
+	Factors       kernels.Pointer // const uint32_t*
+	R             kernels.Pointer // uint32_t*
+	N             int             // uint64_t
+	Element       int             // uint64_t
+	Table         kernels.Pointer // uint32_t*
+	Bad           kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p NarrowPower) Words() []uint64 {
+	return []uint64{uint64(p.A), uint64(p.AStep), uint64(p.E), uint64(p.ExponentWords), uint64(p.ExponentStep), uint64(p.Moduli), uint64(p.ModulusStep), uint64(p.Factors), uint64(p.R), uint64(p.N), uint64(p.Element), uint64(p.Table), uint64(p.Bad)}
+}
+
 // BinaryMul is the parameters of the kernel binary_mul of binary.cu.
 type BinaryMul struct {
 	A kernels.Pointer // const uint32_t*
@@ -439,6 +497,42 @@ var allCommon = Common{
 	PowerOne:       kernels.Kernel[PowerOne]{Entry: kernels.Entry{Unit: "number/one", Symbol: "pippin_power_one", Threads: 64}},
 }
 
+// Narrow is the kernels for numbers of so many words, such as n8.
+type Narrow struct {
+	NarrowMul     kernels.Kernel[NarrowMul]
+	NarrowResidue kernels.Kernel[NarrowResidue]
+	NarrowPower   kernels.Kernel[NarrowPower]
+}
+
+// ForNarrow finds them by name; false when there are none.
+func ForNarrow(words string) (Narrow, bool) {
+	k, ok := allNarrow[kernels.Key(words)]
+	return k, ok
+}
+
+var allNarrow = map[string]Narrow{
+	"n4": {
+		NarrowMul:     kernels.Kernel[NarrowMul]{Entry: kernels.Entry{Unit: "number/n4_narrow", Symbol: "pippin_n4_narrow_mul", Threads: 128}},
+		NarrowResidue: kernels.Kernel[NarrowResidue]{Entry: kernels.Entry{Unit: "number/n4_narrow", Symbol: "pippin_n4_narrow_residue", Threads: 128}},
+		NarrowPower:   kernels.Kernel[NarrowPower]{Entry: kernels.Entry{Unit: "number/n4_narrow", Symbol: "pippin_n4_narrow_power", Threads: 128}},
+	},
+	"n8": {
+		NarrowMul:     kernels.Kernel[NarrowMul]{Entry: kernels.Entry{Unit: "number/n8_narrow", Symbol: "pippin_n8_narrow_mul", Threads: 128}},
+		NarrowResidue: kernels.Kernel[NarrowResidue]{Entry: kernels.Entry{Unit: "number/n8_narrow", Symbol: "pippin_n8_narrow_residue", Threads: 128}},
+		NarrowPower:   kernels.Kernel[NarrowPower]{Entry: kernels.Entry{Unit: "number/n8_narrow", Symbol: "pippin_n8_narrow_power", Threads: 128}},
+	},
+	"n16": {
+		NarrowMul:     kernels.Kernel[NarrowMul]{Entry: kernels.Entry{Unit: "number/n16_narrow", Symbol: "pippin_n16_narrow_mul", Threads: 128}},
+		NarrowResidue: kernels.Kernel[NarrowResidue]{Entry: kernels.Entry{Unit: "number/n16_narrow", Symbol: "pippin_n16_narrow_residue", Threads: 128}},
+		NarrowPower:   kernels.Kernel[NarrowPower]{Entry: kernels.Entry{Unit: "number/n16_narrow", Symbol: "pippin_n16_narrow_power", Threads: 128}},
+	},
+	"n32": {
+		NarrowMul:     kernels.Kernel[NarrowMul]{Entry: kernels.Entry{Unit: "number/n32_narrow", Symbol: "pippin_n32_narrow_mul", Threads: 128}},
+		NarrowResidue: kernels.Kernel[NarrowResidue]{Entry: kernels.Entry{Unit: "number/n32_narrow", Symbol: "pippin_n32_narrow_residue", Threads: 128}},
+		NarrowPower:   kernels.Kernel[NarrowPower]{Entry: kernels.Entry{Unit: "number/n32_narrow", Symbol: "pippin_n32_narrow_power", Threads: 128}},
+	},
+}
+
 // Binary is the kernels for one field GF(2^bits).
 type Binary struct {
 	BinaryMul     kernels.Kernel[BinaryMul]
@@ -532,19 +626,19 @@ func ForModulus(bits, threads string) (Modulus, bool) {
 }
 
 var allModulus = map[string]Modulus{
-	"1024_4": {
-		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/1024_4_power", Symbol: "pippin_1024_4_power", Threads: 128}},
+	"1024_2": {
+		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/1024_2_power", Symbol: "pippin_1024_2_power", Threads: 128}},
 	},
 	"1536_8": {
 		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/1536_8_power", Symbol: "pippin_1536_8_power", Threads: 128}},
 	},
-	"2048_8": {
-		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/2048_8_power", Symbol: "pippin_2048_8_power", Threads: 128}},
+	"2048_4": {
+		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/2048_4_power", Symbol: "pippin_2048_4_power", Threads: 128}},
 	},
-	"3072_16": {
-		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/3072_16_power", Symbol: "pippin_3072_16_power", Threads: 128}},
+	"3072_8": {
+		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/3072_8_power", Symbol: "pippin_3072_8_power", Threads: 128}},
 	},
-	"4096_16": {
-		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/4096_16_power", Symbol: "pippin_4096_16_power", Threads: 128}},
+	"4096_8": {
+		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/4096_8_power", Symbol: "pippin_4096_8_power", Threads: 128}},
 	},
 }

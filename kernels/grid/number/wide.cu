@@ -107,7 +107,7 @@ PIPPIN_KERNEL_SHARED((256), wide_mul)
 }
 
 // r[i] = the operation `op` of a[i] and b[i] modulo m[i], numbers of `words` words but
-// for those that are reduced, of a_words. r may be a or b.
+// for those that are reduced, of a_words. r may be a or b; an a of 0 is the number 1.
 PIPPIN_KERNEL_SHARED((256), wide_residue)
 (uint64_t op, const uint32_t* a, uint64_t a_words, uint64_t a_step, const uint32_t* b, uint64_t b_step, const uint32_t* moduli, uint64_t modulus_step,
  uint32_t* r, uint64_t length, uint64_t n, uint64_t element, uint32_t* bad) {
@@ -145,7 +145,12 @@ PIPPIN_KERNEL_SHARED((256), wide_residue)
       __syncthreads();
       m.montgomery(x, x, y);
     } else {
-      s.operand(x, a + i * a_step, number_a_not_below, bad, element + i);
+      if (a) {
+        s.operand(x, a + i * a_step, number_a_not_below, bad, element + i);
+      } else {
+        for (uint32_t k = threadIdx.x; k < words; k += blockDim.x) x[k] = k == 0;
+        __syncthreads();
+      }
       if (b) s.operand(y, b + i * b_step, number_b_not_below, bad, element + i);
       const uint32_t* const with = b ? y : x;
       if (op == number_add) {
