@@ -10,8 +10,10 @@ import (
 
 // Turn is the exclusive use of a card until End.
 type Turn struct {
-	// Compute is the stream for kernels, Copy for what is copied beside them.
-	Compute, Copy *driver.Stream
+	// Compute is the stream for kernels, Copy for what is copied beside them, and
+	// Beside for kernels that prepare what those of Compute need later: they have
+	// the blocks that become free before these.
+	Compute, Copy, Beside *driver.Stream
 
 	dev    *Device
 	ctx    context.Context // whose turn it is, for the trace
@@ -38,6 +40,9 @@ func newTurn(d *Device) (_ *Turn, err error) {
 		if *s, err = d.driver.NewStream(); err != nil {
 			return nil, err
 		}
+	}
+	if t.Beside, err = d.driver.NewUrgentStream(); err != nil {
+		return nil, err
 	}
 	if t.order, err = d.driver.NewEvent(false); err != nil {
 		return nil, err
@@ -132,6 +137,7 @@ func (t *Turn) Wipe() error {
 		t.Mark("wipe"),
 		t.Compute.Record(t.order),
 		t.Copy.Wait(t.order),
+		t.Beside.Wait(t.order),
 	)
 	if err == nil {
 		t.secret = 0
@@ -160,7 +166,7 @@ func (t *Turn) End() error {
 func (t *Turn) settle() error {
 	var err error
 	if t.queued {
-		err = errors.Join(t.Copy.Synchronize(), t.Compute.Synchronize())
+		err = errors.Join(t.Copy.Synchronize(), t.Beside.Synchronize(), t.Compute.Synchronize())
 	}
 	return errors.Join(err, t.Wipe())
 }
@@ -195,7 +201,7 @@ func (t *Turn) close() error {
 	if t.order != nil {
 		errs = append(errs, t.order.Close())
 	}
-	for _, s := range []*driver.Stream{t.Compute, t.Copy} {
+	for _, s := range []*driver.Stream{t.Compute, t.Copy, t.Beside} {
 		if s != nil {
 			errs = append(errs, s.Close())
 		}

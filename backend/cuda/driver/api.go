@@ -50,7 +50,7 @@ type api interface {
 	copy(dst, src address, size int64, s handle) Result
 	fill(dst address, v byte, size int64, s handle) Result
 
-	streamCreate() (handle, Result)
+	streamCreate(urgent bool) (handle, Result)
 	streamDestroy(handle) Result
 	streamSynchronize(handle) Result
 	streamQuery(handle) Result

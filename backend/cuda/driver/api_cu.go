@@ -13,6 +13,7 @@ import "C"
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"runtime"
 	"unsafe"
@@ -217,7 +218,12 @@ func (library) fill(dst address, v byte, size int64, s handle) Result {
 	return code(cu.MemsetD8Async(cu.DevicePtr(dst), v, size, wrapped[cu.Stream](s)))
 }
 
-func (library) streamCreate() (handle, Result) {
+func (library) streamCreate(urgent bool) (handle, Result) {
+	if urgent {
+		// Lower numbers come first; the driver takes the nearest that it has.
+		s, err := cu.MakeStreamWithPriority(math.MinInt32, cu.NonBlocking)
+		return unwrapped(s), code(err)
+	}
 	s, err := cu.MakeStream(cu.NonBlocking)
 	return unwrapped(s), code(err)
 }

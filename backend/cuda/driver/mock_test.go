@@ -26,7 +26,7 @@ func (m *mock) free(address) Result                      { m.calls.Add(1); retur
 func (m *mock) memInfo() (int64, int64, Result)          { return 10, 100, Success }
 func (m *mock) hostAlloc(int64) (unsafe.Pointer, Result) { return nil, OutOfMemory }
 func (m *mock) releasePrimary(int) Result                { m.calls.Add(1); return Success }
-func (m *mock) streamCreate() (handle, Result)           { return 7, Success }
+func (m *mock) streamCreate(bool) (handle, Result)       { return 7, Success }
 func (m *mock) streamDestroy(handle) Result              { return m.answer }
 func (m *mock) streamSynchronize(handle) Result          { return m.answer }
 func (m *mock) streamQuery(handle) Result                { return m.answer }

@@ -10,9 +10,17 @@ import (
 type Stream struct{ object }
 
 // NewStream creates a stream.
-func (d *Device) NewStream() (*Stream, error) {
+func (d *Device) NewStream() (*Stream, error) { return d.newStream("cuStreamCreate", false) }
+
+// NewUrgentStream creates a stream whose kernels have the blocks that become free
+// before those of others, which run on beside them.
+func (d *Device) NewUrgentStream() (*Stream, error) {
+	return d.newStream("cuStreamCreateWithPriority", true)
+}
+
+func (d *Device) newStream(call string, urgent bool) (*Stream, error) {
 	var h handle
-	if err := d.do("cuStreamCreate", func() (r Result) { h, r = d.sys.streamCreate(); return r }); err != nil {
+	if err := d.do(call, func() (r Result) { h, r = d.sys.streamCreate(urgent); return r }); err != nil {
 		return nil, err
 	}
 	s := &Stream{}

@@ -27,6 +27,7 @@ var (
 	window = flag.String("windows", "", "windows that TestTimes tries beside the plan's, such as 15,16")
 	levels = flag.String("levels", "", "levels of the reduction that TestTimes tries beside the plan's: first/other, such as 3/2,4/2")
 	over   = flag.String("overlap", "", "sizes from which TestTimes tries to hide the copy, as logarithms, such as 20")
+	inTurn = flag.Bool("in-turn", false, "TestTimes tries to have nothing run beside the accumulation")
 	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
 	most   = flag.String("multiples", "1", "the most multiples of a base that TestTimes has made, such as 1,1000")
 	memory = flag.Int64("memory", 0, "bytes of device memory to use")
@@ -156,8 +157,8 @@ func times(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multipl
 			}
 			slices.Sort(times)
 			for _, used := range c.plans {
-				fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%d piece=%d levels=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), dist,
-					ms(times[0]), ms(times[2]), used.width, used.windows, used.sets, len(used.chunks), used.piece, used.tuning.firstLevel, used.tuning.level, used.need()>>20, used.cost())
+				fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%v piece=%d levels=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), dist,
+					ms(times[0]), ms(times[2]), used.width, used.windows, used.sets, used.chunks, used.piece, used.tuning.firstLevel, used.tuning.level, used.need()>>20, used.cost())
 			}
 			for _, k := range slices.Sorted(maps.Keys(phases)) {
 				fmt.Printf(" %s %.2f", k, ms(phases[k]))
@@ -174,6 +175,9 @@ func tries() []func(*tuning) {
 		if k, err := strconv.Atoi(w); err == nil {
 			all = append(all, func(u *tuning) { u.window = k })
 		}
+	}
+	if *inTurn {
+		all = append(all, func(u *tuning) { u.inTurn = true })
 	}
 	if k, err := strconv.Atoi(*over); err == nil {
 		all = append(all, func(u *tuning) { u.overlap = 1 << k })

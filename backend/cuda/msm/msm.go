@@ -44,7 +44,7 @@ func New(d *device.Device) (*Computer, error) {
 	c := &Computer{dev: d, plans: make(map[input]*plan), builders: semaphore.NewWeighted(1)}
 	c.background, c.stop = context.WithCancel(context.Background())
 	for i := range 2 {
-		for _, e := range []**driver.Event{&c.pipe.copied[i], &c.pipe.read[i], &c.pipe.done[i]} {
+		for _, e := range []**driver.Event{&c.pipe.copied[i], &c.pipe.read[i], &c.pipe.sorted[i], &c.pipe.done[i]} {
 			var err error
 			if *e, err = d.Driver().NewEvent(false); err != nil {
 				return nil, errors.Join(err, c.Close())
@@ -65,7 +65,7 @@ func (c *Computer) Close() error {
 	c.stop()
 	var errs []error
 	for i := range 2 {
-		for _, e := range []*driver.Event{c.pipe.copied[i], c.pipe.read[i], c.pipe.done[i]} {
+		for _, e := range []*driver.Event{c.pipe.copied[i], c.pipe.read[i], c.pipe.sorted[i], c.pipe.done[i]} {
 			if e != nil {
 				errs = append(errs, e.Close())
 			}
@@ -74,11 +74,12 @@ func (c *Computer) Close() error {
 	return errors.Join(errs...)
 }
 
-// pipe is the events between the copies of one step's input and the computation
-// of another's: those of even steps and of odd ones.
+// pipe is the events between the copies of one step's input, its tasks, and the
+// computation of another's: those of even steps and of odd ones.
 type pipe struct {
 	copied [2]*driver.Event // the step's input is on the device
 	read   [2]*driver.Event // its digits are made: the input may be written over
+	sorted [2]*driver.Event // there are tasks
 	done   [2]*driver.Event // it is computed
 }
 
@@ -507,10 +508,27 @@ func (s *step) uploads() bool { return !s.plan.resident || s.Bases.host != nil }
 // step launches the phases for one chunk.
 func (x *execution) step(i int) error {
 	s := &x.steps[i]
-	p := &phases{plan: s.plan, program: s.prog, stream: x.turn.Compute,
+	p := &phases{plan: s.plan, program: s.prog, lists: s.plan.room.lists[i%2], ahead: x.turn.Compute, stream: x.turn.Compute,
 		memory: x.memory.Slice(x.rooms, s.plan.room.Size), mark: x.turn.Mark}
+	if s.plan.overlaps() {
+		p.ahead = x.turn.Beside
+		// What it writes over is not used any more: the step before the last, and at
+		// first whatever was there.
+		free := x.done[i%2]
+		if s.first {
+			free = x.sorted[i%2]
+			if err := p.stream.Record(free); err != nil {
+				return err
+			}
+		}
+		if i >= 2 || s.first {
+			if err := p.ahead.Wait(free); err != nil {
+				return err
+			}
+		}
+	}
 	if s.uploads() {
-		if err := p.stream.Wait(x.copied[i%2]); err != nil {
+		if err := p.ahead.Wait(x.copied[i%2]); err != nil {
 			return err
 		}
 		if err := p.mark("copy"); err != nil {
@@ -522,7 +540,15 @@ func (x *execution) step(i int) error {
 			return err
 		}
 	}
-	if err := p.step(x.pointsOf(i), x.scalarsOf(i), s.n, s.Source.Check, s.from, x.read[i%2]); err != nil {
+	if err := p.before(x.scalarsOf(i), s.n, s.Source.Check, s.from, x.read[i%2]); err != nil {
+		return err
+	}
+	if p.ahead != p.stream {
+		if err := errors.Join(p.ahead.Record(x.sorted[i%2]), p.stream.Wait(x.sorted[i%2]), p.mark("sort")); err != nil {
+			return err
+		}
+	}
+	if err := p.add(x.pointsOf(i)); err != nil {
 		return err
 	}
 	if s.last {

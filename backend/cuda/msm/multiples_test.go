@@ -4,6 +4,7 @@ package msm
 
 import (
 	"bytes"
+	"errors"
 	"math/big"
 	"testing"
 
@@ -92,11 +93,11 @@ func TestMultiples(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	r := &phases{plan: p, program: prog, stream: s, memory: room.In(memory), mark: func(string) error { return nil }}
+	r := &phases{plan: p, program: prog, lists: p.room.lists[0], ahead: s, stream: s, memory: room.In(memory), mark: func(string) error { return nil }}
 	if err := r.begin(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.step(pointsAt.In(memory), scalarsAt.In(memory), n, true, 0, read); err != nil {
+	if err := errors.Join(r.before(scalarsAt.In(memory), n, true, 0, read), r.add(pointsAt.In(memory))); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.end(); err != nil {

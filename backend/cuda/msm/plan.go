@@ -84,25 +84,30 @@ type plan struct {
 // room is the work memory of a plan: offsets into one allocation, and its size.
 type room struct {
 	device.Layout
-	entries        [2]pairs
+	keys           [2]device.Region // of entries, before a pass of the sort and after it
+	between        device.Region    // values, after every second pass
 	counts, totals device.Region
 	live           device.Region
 	begin, end     device.Region
-	tally, tasks   device.Region
-	splits, owner  device.Region
+	lists          [2]lists // of even steps, and of odd ones
 	slots, buckets device.Region
 	nodes          [2]device.Region // of the reduction, what one step leaves to the next
 	sums, bad      device.Region
 }
 
-// pairs are keys and values.
-type pairs struct{ keys, values device.Region }
+// lists are what a step's entries become before they are accumulated: sorted values,
+// and the tasks over them.
+type lists struct{ values, tally, tasks, splits, owner device.Region }
 
 // need is the memory for the plan alone.
 func (p *plan) need() int64 {
 	inputs := int64(min(len(p.chunks), 2)) // a step's, and the next one's
 	return p.room.Size + inputs*(device.Align(p.scalarBytes)+device.Align(p.streamBytes))
 }
+
+// overlaps tells whether a step's entries are sorted while the one before it is
+// accumulated.
+func (p *plan) overlaps() bool { return len(p.chunks) > 1 && !p.tuning.inTurn }
 
 // multiple is the distance, in points, of the rows that windows of a set use.
 func (p *plan) multiple() int { return p.skip * p.multiples.distance }
@@ -223,7 +228,8 @@ func cuts(in input) [][]int {
 	n := in.count
 	all := [][]int{{n}}
 	if n >= in.tuning.overlap && (!in.resident || in.stream) {
-		all = append(all, []int{n / 4, n - n/4}, []int{n / 8, 3 * (n / 8), n - n/8 - 3*(n/8)})
+		e, s := n/8, n/16
+		all = append(all, []int{n / 4, n - n/4}, []int{e, 3 * e, n - 4*e}, []int{s, 3 * s, 4 * s, n - 8*s})
 	}
 	for k := 4; k <= n/in.tuning.chunk && k <= 1<<12; k *= 2 {
 		cut := make([]int, k)
@@ -265,20 +271,29 @@ func (p *plan) fill() bool {
 	if p.stream {
 		p.streamBytes = int64(most) * int64(p.curve.PointBytes(p.group))
 	}
-	for i := range l.entries {
-		l.entries[i] = pairs{l.Take(4 * entries), l.Take(4 * entries)}
+	for i := range l.keys {
+		l.keys[i] = l.Take(4 * entries)
 	}
+	l.between = l.Take(4 * entries)
 	sets, buckets := int64(p.sets), p.bucketCount()
 	l.counts = l.Take(4 * sets * kernel.SortRadix * int64(p.tiles))
 	l.totals = l.Take(4 * sets * kernel.SortRadix)
 	l.live = l.Take(4 * sets)
 	l.begin, l.end = l.Take(4*buckets), l.Take(4*buckets)
-	l.tally = l.Take(4 * kernel.TallyWords)
 	// A run longer than piece becomes at most length/piece + 1 tasks.
 	splits := entries / int64(p.piece)
-	l.tasks = l.Take(4 * kernel.TaskWords * p.maxTasks())
-	l.splits = l.Take(4 * kernel.SplitWords * (splits + 1))
-	l.owner = l.Take(4 * (2*splits + 1))
+	for i := range l.lists {
+		l.lists[i] = l.lists[0]
+		if i == 0 || p.overlaps() {
+			l.lists[i] = lists{
+				values: l.Take(4 * entries),
+				tally:  l.Take(4 * kernel.TallyWords),
+				tasks:  l.Take(4 * kernel.TaskWords * p.maxTasks()),
+				splits: l.Take(4 * kernel.SplitWords * (splits + 1)),
+				owner:  l.Take(4 * (2*splits + 1)),
+			}
+		}
+	}
 	l.slots = l.Take(p.pointBytes() * (2*splits + 1))
 	l.buckets = l.Take(p.pointBytes() * buckets)
 	first, joins := p.reduction()
@@ -311,13 +326,23 @@ func (p *plan) cost() float64 {
 	if p.multiples.edwards {
 		addition = t.edwards
 	}
-	cost := float64(p.count) * float64(p.windows) * (addition + t.entry*float64(len(p.passes())))
-	cost += buckets * (t.reduce*addition + t.bucket*steps)
-	cost += t.launch * (steps + 1)
+	all := float64(p.count) * float64(p.windows)
+	cost := (all+buckets*t.reduce)*addition + t.launch*(steps+1)
+	// What comes before the accumulation: of the first chunk all of it, of the others
+	// what it takes from the accumulation beside which it runs.
+	first := float64(p.chunks[0]) / float64(p.count)
+	before := all*t.entry*float64(len(p.passes())) + buckets*t.bucket*steps
+	if p.overlaps() {
+		before *= first + (1-first)*t.beside
+	}
+	cost += before
 	// The copy of the first chunk, and of the others as far as it is slower.
 	if !p.resident || p.stream {
 		cost += t.copy * float64(p.chunks[0])
 	}
+	// At the end of a chunk a part of the device has no task any more.
+	task := max(1, min(float64(p.piece), all/buckets/steps))
+	cost += min(task*fullDevice*steps, all) / 2 * addition
 	return cost
 }
 

@@ -159,7 +159,7 @@ func TestSlots(t *testing.T) {
 				splits++
 			}
 		}
-		if slots > room || 4*slots > p.room.owner.Size || 4*kernel.SplitWords*splits > p.room.splits.Size {
+		if slots > room || 4*slots > p.room.lists[0].owner.Size || 4*kernel.SplitWords*splits > p.room.lists[1].splits.Size {
 			t.Fatalf("%d slots, %d splits, room for %d", slots, splits, room)
 		}
 	}

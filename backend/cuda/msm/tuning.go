@@ -9,14 +9,16 @@ type tuning struct {
 	reduce  float64 // the reduction, a bucket
 	bucket  float64 // reading, cutting and writing a bucket, a chunk
 	launch  float64 // a chunk's fixed time
+	beside  float64 // what runs beside the accumulation, as a part of its own time
 	copy    float64 // the copy of one scalar
 	edwards float64 // one addition of a point in Edwards form; 0 where there is no such form
 	overlap int     // points from which the copy is worth hiding
 	piece   int     // the shortest limit for tasks
 	chunk   int     // the least number of points that is worth a step of its own
 
-	firstLevel, level int // logarithms, see plan.reduction
-	window            int // chosen beforehand; 0 is the best
+	firstLevel, level int  // logarithms, see plan.reduction
+	window            int  // chosen beforehand; 0 is the best
+	inTurn            bool // nothing runs beside the accumulation
 }
 
 // tunings were fitted on an H200; the docs' decision 10 has the numbers.
@@ -45,9 +47,10 @@ func wide(t tuning) tuning {
 // nanoseconds each: what is memory traffic weighs the less the slower they are.
 func forAddition(ns float64) tuning {
 	return tuning{
-		entry:   0.010 / ns,
-		reduce:  3.2,
+		entry:   0.013 / ns,
+		reduce:  4,
 		bucket:  0.06 / ns,
+		beside:  0.7,
 		launch:  150_000 / ns,
 		copy:    0.6 / ns,
 		overlap: 1 << 20,

@@ -915,6 +915,18 @@ EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 	return leave(CUDA_SUCCESS);
 }
 
+EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
+{
+	ENTER_CONTEXT("cuStreamCreateWithPriority");
+	(void)flags;
+	(void)priority;
+	*stream = calloc(1, sizeof **stream);
+	(*stream)->ctx = current;
+	counters.streams++;
+	current->streams++;
+	return leave(CUDA_SUCCESS);
+}
+
 EXPORT CUresult cuStreamDestroy(CUstream stream)
 {
 	ENTER_CONTEXT("cuStreamDestroy");
