@@ -45,7 +45,7 @@ func WriteTable(w io.Writer, width int, r Record[Run]) error {
 			return formatMillis(r.BackToBack.Median)
 		})
 	}
-	if slices.ContainsFunc(runs, func(r Run) bool { return r.BackToBack != nil && r.BackToBack.Energy > 0 }) {
+	if slices.ContainsFunc(runs, hasEnergy) {
 		add("J a call", func(r Run) string {
 			if r.BackToBack == nil || r.BackToBack.Energy == 0 {
 				return "-"
@@ -77,13 +77,18 @@ func legend(runs []Run, inRows bool) string {
 		s += "\nOf plugins they include the way to the plugin's process and back."
 	}
 	if inRows {
-		s += "\nBack to back: a call among many without a pause, so that what follows an answer, such as wiping, is in it; its energy is all that the devices used meanwhile."
+		s += "\nBack to back: a call among many without a pause, so that what follows an answer, such as wiping, is in it."
+	}
+	if slices.ContainsFunc(runs, hasEnergy) {
+		s += "\nJ a call: all that the backend's devices used meanwhile, whatever for, divided by the calls."
 	}
 	if checked {
 		s += "\nChecked: every answer equals the one computed from the bases' " + Oracle + "."
 	}
 	return s + "\n"
 }
+
+func hasEnergy(r Run) bool { return r.BackToBack != nil && r.BackToBack.Energy > 0 }
 
 // verdict is what the table says of a run's answers.
 func (r Run) verdict() string {
