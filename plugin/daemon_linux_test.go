@@ -36,8 +36,9 @@ type served struct {
 	ended chan struct{}
 }
 
-// startDaemon serves a fake backend in this process.
-func startDaemon(t testing.TB, b *fake.Backend, d Daemon) *served {
+// startDaemon serves a fake backend in this process. What the daemon is not to
+// have by default is set before it serves.
+func startDaemon(t testing.TB, b *fake.Backend, d Daemon, set ...func(*daemon)) *served {
 	t.Helper()
 	r := &served{fake: b, log: &capture{}, ended: make(chan struct{})}
 	if d.Socket == "" {
@@ -54,6 +55,9 @@ func startDaemon(t testing.TB, b *fake.Backend, d Daemon) *served {
 	}
 	r.daemon = newDaemon(d, group, b, r.log.logger(), nil)
 	r.exit = func(code int) { t.Errorf("the daemon would exit with status %d", code) }
+	for _, f := range set {
+		f(r.daemon)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	go func() {
@@ -607,8 +611,7 @@ func TestDaemonQuota(t *testing.T) {
 
 // TestDaemonNonsense: whatever is sent to it, the daemon serves others.
 func TestDaemonNonsense(t *testing.T) {
-	d := startDaemon(t, &fake.Backend{}, Daemon{Sessions: 4})
-	d.hello = 200 * time.Millisecond
+	d := startDaemon(t, &fake.Backend{}, Daemon{Sessions: 4}, func(d *daemon) { d.hello = 200 * time.Millisecond })
 	connected := func() (*net.UnixConn, *shm.Channel) {
 		t.Helper()
 		c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: d.path, Net: "unixpacket"})

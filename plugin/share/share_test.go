@@ -292,7 +292,14 @@ func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
 		var busy, quiet lane
+		var mu sync.Mutex
 		var order []string
+		took := func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			defer func() { order = nil }()
+			return strings.Join(order, "")
+		}
 		var wg sync.WaitGroup
 		use := func(name string, l *lane, d time.Duration) {
 			wg.Go(func() {
@@ -301,7 +308,9 @@ func TestTurns(t *testing.T) {
 					t.Error(err)
 					return
 				}
+				mu.Lock()
 				order = append(order, name)
+				mu.Unlock()
 				time.Sleep(d)
 				leave()
 			})
@@ -317,7 +326,7 @@ func TestTurns(t *testing.T) {
 		}
 		wg.Wait()
 		// busy has had a turn before quiet came; quiet's two are short.
-		if got := strings.Join(order, ""); got != "bqqbbbbb" {
+		if got := took(); got != "bqqbbbbb" {
 			t.Errorf("order %s", got)
 		}
 		// Who pauses saves nothing up.
@@ -326,9 +335,9 @@ func TestTurns(t *testing.T) {
 			use("q", &quiet, 10*time.Millisecond)
 			use("b", &busy, 10*time.Millisecond)
 		}
-		order = nil
+		took()
 		wg.Wait()
-		if got := strings.Join(order, ""); got != "qbqbqb" && got != "qbqbbq" {
+		if got := took(); got != "qbqbqb" && got != "qbqbbq" {
 			t.Errorf("after a pause %s", got)
 		}
 		// One that gives up leaves no hole.
