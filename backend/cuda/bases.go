@@ -286,14 +286,18 @@ func (b *Backend) FreeBases(ctx context.Context, id backend.BasesID) error {
 		return err
 	}
 	defer end()
-	return b.kept.FreeBases(ctx, id, func(kept *bases) error {
-		if err := b.calls.Acquire(context.Background(), 1); err != nil {
-			return err
-		}
-		defer b.calls.Release(1)
-		b.mu.Lock()
-		delete(b.bases, kept)
-		b.mu.Unlock()
-		return kept.free()
-	})
+	return b.kept.FreeBases(ctx, id, func(kept *bases) error { return drop(b, b.bases, kept, kept.free) })
+}
+
+// drop takes what is kept out of its set, and frees it, as a call: no card is taken
+// out or put back meanwhile.
+func drop[K comparable](b *Backend, set map[K]struct{}, kept K, free func() error) error {
+	if err := b.calls.Acquire(context.Background(), 1); err != nil {
+		return err
+	}
+	defer b.calls.Release(1)
+	b.mu.Lock()
+	delete(set, kept)
+	b.mu.Unlock()
+	return free()
 }

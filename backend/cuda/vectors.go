@@ -66,16 +66,7 @@ func (b *Backend) FreeSpace(ctx context.Context, id backend.SpaceID) error {
 		return err
 	}
 	defer end()
-	return b.kept.FreeSpace(ctx, id, func(s *space) error {
-		if err := b.calls.Acquire(context.Background(), 1); err != nil {
-			return err
-		}
-		defer b.calls.Release(1)
-		b.mu.Lock()
-		delete(b.spaces, s)
-		b.mu.Unlock()
-		return s.Free()
-	})
+	return b.kept.FreeSpace(ctx, id, func(s *space) error { return drop(b, b.spaces, s, s.Free) })
 }
 
 // Run runs a program on the card of its spaces. Programs and MSMs take turns there.

@@ -56,6 +56,20 @@ type proofWork struct {
 	ofKey, ofProof int64
 }
 
+// tables is the bytes of bases that are there, by their tables.
+type tables map[string]int64
+
+// more adds the bytes of an MSM's bases, and answers how many of them are not there
+// yet: of a table that MSMs share, what it has to grow by.
+func (t tables) more(table string, bases int64) int64 {
+	if table == "" {
+		return bases
+	}
+	grown := max(0, bases-t[table])
+	t[table] += grown
+	return grown
+}
+
 // planned is an MSM as a card would compute it. Sizes are in bytes.
 type planned struct {
 	work
@@ -308,19 +322,14 @@ func planOn(card planCard, todo *proofWork, proof bool) ([]planned, error) {
 			bench.FormatBytes(uint64(card.memory)), bench.FormatBytes(uint64(kept)))
 	}
 	stays := make([]bool, len(todo.msms))
-	tables := make(map[string]int64)
+	loaded := make(tables)
 	for i, w := range todo.msms {
 		if !proof {
 			break
 		}
 		o, err := msm.Outlined(w.curve, w.group, w.Points, card.memory-kept)
 		if stays[i] = err == nil && o.Resident; stays[i] {
-			more := o.Bases
-			if w.table != "" {
-				more = max(0, o.Bases-tables[w.table])
-				tables[w.table] += more
-			}
-			kept += more
+			kept += loaded.more(w.table, o.Bases)
 		}
 	}
 	var all []planned
@@ -399,15 +408,11 @@ func writeSums(w io.Writer, all []planned) error {
 	for len(all) > 0 {
 		card, bases, work, host, millis, within, known := all[0].Card, int64(0), int64(0), int64(0), 0.0, 0.0, true
 		ofKey, ofProof := all[0].KeyVectors, all[0].ProofVectors
-		tables := make(map[string]int64)
+		loaded := make(tables)
 		for len(all) > 0 && all[0].Card == card {
 			p := all[0]
 			all = all[1:]
-			more := p.Bases
-			if p.table != "" {
-				more = max(0, p.Bases-tables[p.table])
-				tables[p.table] += more
-			}
+			more := loaded.more(p.table, p.Bases)
 			if p.Resident {
 				bases += more
 			}

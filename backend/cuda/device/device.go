@@ -113,10 +113,10 @@ func (d *Device) Turn(ctx context.Context) (*Turn, error) {
 // Usage is how long turns had the card, and waited for it, and with a trace how
 // long their phases took on it; and the energy that the card has used.
 func (d *Device) Usage() (backend.DeviceUsage, []backend.StageUsage) {
+	used := d.meter.Usage()
+	used.Energy, _ = nvml.Energy(d.driver.Info().UUID) // turns do not wait for it
 	d.stages.Lock()
 	defer d.stages.Unlock()
-	used := d.meter.Usage()
-	used.Energy, _ = nvml.Energy(d.driver.Info().UUID)
 	return used, slices.Clone(d.stages.sums)
 }
 
