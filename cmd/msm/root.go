@@ -140,7 +140,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringSliceVar(&a.pluginDirs, "plugin-dir", filepath.SplitList(a.getenv("PIPPIN_PLUGIN_DIR")),
 		"folders searched for msm-backend-NAME before the command's own folder and PATH (default $PIPPIN_PLUGIN_DIR)")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what backends and plugins do to stderr")
-	c.AddCommand(a.benchCommand(), a.verifyCommand(), a.backendsCommand(), a.devicesCommand(), a.doctorCommand(), a.planCommand(), a.cacheCommand(), a.topCommand(), a.serveCommand(), a.versionCommand())
+	c.AddCommand(a.benchCommand(), a.verifyCommand(), a.backendsCommand(), a.devicesCommand(), a.doctorCommand(), a.planCommand(), a.cacheCommand(), a.topCommand(), a.serveCommand(), a.clusterCommand(), a.versionCommand())
 	explainStatus(c)
 	c.AddCommand(a.weaveCommand())
 	return c

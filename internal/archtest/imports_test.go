@@ -21,6 +21,8 @@ var (
 	cu          = "gorgonia.org/cu"
 	backoff     = "github.com/cenkalti/backoff"
 	otel        = "go.opentelemetry.io"
+	nats        = "github.com/nats-io"
+	natsServer  = "github.com/nats-io/nats-server"
 	prometheus  = "github.com/prometheus/client_golang"
 )
 
@@ -56,6 +58,7 @@ var table = map[string]rule{
 	"vector":              {inside: []string{"backend", "engine", "msm", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
 	"arith":               {inside: []string{"backend", "engine", "msm", "internal/layout"}, outside: []string{}, never: []string{cu, goPlugin}},
 	"prover":              {inside: []string{"msm", "vector", "backend", "internal/...", "prover/..."}, never: []string{cu, goPlugin}},
+	"cluster":             {inside: []string{"backend", "msm", "prover/...", "internal/...", "cluster/..."}, never: []string{cu, goPlugin}},
 	"fixtures":            {inside: []string{"backend", "internal/...", "fixtures/..."}, never: []string{cu, goPlugin}},
 	"internal/gf2":        {inside: []string{}, outside: []string{"golang.org/x/sys"}},
 	"internal/layout":     {inside: []string{"backend"}, outside: []string{gnarkCrypto}},
@@ -75,7 +78,9 @@ var onlyImporters = map[string][]string{
 	prometheus:    {"observe/metrics"},
 	otel:          {"observe/tracing", "cmd/internal/telemetry"},
 	goPlugin:      {"plugin"},
-	gnark:         {"prover", "examples", "cmd/msm", "bench", gnarkCrypto},
+	nats:          {"cluster"},
+	natsServer:    {"cluster/server"},
+	gnark:         {"prover", "cluster", "examples", "cmd/msm", "bench", gnarkCrypto},
 	"unsafe":      {"internal/layout", "backend/cuda/driver", "backend/cuda/nvml", "plugin/shm", "plugin/proto"},
 	"backend/cpu": {".", "cmd", "backend/backendtest", "examples", "bench", "prover/internal/resident", "prover/internal/faulty"},
 	"plugin":      {".", "cmd", "plugin", "examples"},
@@ -148,6 +153,9 @@ func TestTableRefuses(t *testing.T) {
 		{"cmd/msm", goPlugin},
 		{"prover/groth16", module + "/backend/cpu"},
 		{"msm", "unsafe"},
+		{"cluster", module + "/backend/cpu"},
+		{"cluster/worker", natsServer + "/v2/server"},
+		{"cmd/msm", nats + "/nats.go"},
 		{"engine", gnarkCrypto + "/ecc"},
 		{"engine", module + "/msm"},
 		{"msm", module + "/vector"},

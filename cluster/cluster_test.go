@@ -1,0 +1,254 @@
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/constraint"
+	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/frontend/cs/r1cs"
+	"github.com/consensys/gnark/frontend/cs/scs"
+	"github.com/consensys/gnark/logger"
+	"github.com/consensys/gnark/std/hash/mimc"
+	"github.com/consensys/gnark/test/unsafekzg"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/server"
+	"github.com/pippin-zk/pippin/cluster/worker"
+	"github.com/pippin-zk/pippin/prover/groth16"
+	"github.com/pippin-zk/pippin/prover/plonk"
+)
+
+// square says "I know a root of this number, and it hashes well".
+type square struct {
+	Root   frontend.Variable
+	Square frontend.Variable `gnark:",public"`
+}
+
+func (c *square) Define(api frontend.API) error {
+	h, err := mimc.NewMiMC(api)
+	if err != nil {
+		return err
+	}
+	h.Write(c.Root)
+	api.AssertIsDifferent(h.Sum(), 0)
+	api.AssertIsEqual(c.Square, api.Mul(c.Root, c.Root))
+	return nil
+}
+
+func witnessOf(t *testing.T, curve ecc.ID, root, square0 any) witness.Witness {
+	t.Helper()
+	w, err := frontend.NewWitness(&square{Root: root, Square: square0}, curve.ScalarField())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// set is a circuit with its keys.
+type set struct {
+	ccs    constraint.ConstraintSystem
+	pk, vk cluster.Key
+}
+
+func setOf(t *testing.T, system string, curve ecc.ID) (s set) {
+	t.Helper()
+	var err error
+	if system == cluster.Groth16 {
+		if s.ccs, err = frontend.Compile(curve.ScalarField(), r1cs.NewBuilder, new(square)); err == nil {
+			s.pk, s.vk, err = groth16.Setup(s.ccs)
+		}
+	} else {
+		if s.ccs, err = frontend.Compile(curve.ScalarField(), scs.NewBuilder, new(square)); err != nil {
+			t.Fatal(err)
+		}
+		canonical, lagrange, e := unsafekzg.NewSRS(s.ccs)
+		if e != nil {
+			t.Fatal(e)
+		}
+		s.pk, s.vk, err = plonk.Setup(s.ccs, canonical, lagrange)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestProofs has real proofs made, in both systems.
+func TestProofs(t *testing.T) {
+	logger.Disable()
+	r := newRig(t)
+	end := r.work(func(c *worker.Config) { c.Open = worker.Gnark(nil) })
+	c := r.client()
+	jobs := 0
+	for _, k := range []struct {
+		system string
+		curve  ecc.ID
+		o      cluster.Options
+	}{{cluster.Groth16, ecc.BN254, cluster.Options{Solidity: true}}, {cluster.Plonk, ecc.BN254, cluster.Options{}}, {cluster.Groth16, ecc.BLS12_381, cluster.Options{}}} {
+		t.Run(k.system+" "+k.curve.String(), func(t *testing.T) {
+			s := setOf(t, k.system, k.curve)
+			p, err := c.Add(t.Context(), s.ccs, s.pk, s.vk, k.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, err := c.Status(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := c.Add(t.Context(), s.ccs, s.pk, s.vk, k.o)
+			if err != nil || again.Work() != p.Work() {
+				t.Fatal(again.Work(), err)
+			}
+			if after, err := c.Status(t.Context()); err != nil || after.Bytes != before.Bytes {
+				t.Error("keys were uploaded twice", before.Bytes, after.Bytes, err)
+			}
+			for i := range 3 {
+				proof, err := p.Prove(t.Context(), witnessOf(t, k.curve, i+2, (i+2)*(i+2)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if k.system == cluster.Groth16 && proof.(groth16.Proof).CurveID() != k.curve {
+					t.Error("a proof on another curve")
+				}
+				jobs++
+			}
+			secret := "31415926535897932384626433"
+			_, err = p.Prove(t.Context(), witnessOf(t, k.curve, secret, 7))
+			jobs++
+			if !errors.Is(err, cluster.ErrDead) || !errors.Is(err, backend.ErrInvalidInput) || strings.Contains(err.Error(), secret[:8]) {
+				t.Error("a wrong witness:", err)
+			}
+			_, err = p.Prove(t.Context(), witnessOf(t, ecc.BLS12_377, 3, 9))
+			if errors.Is(err, cluster.ErrDead) || !errors.Is(err, backend.ErrInvalidInput) {
+				t.Error("another curve's witness:", err)
+			}
+		})
+	}
+	s, err := c.Status(t.Context())
+	if err != nil || len(s.Workers) != 1 || s.Workers[0].Circuits != 3 || len(s.Dead) != 3 || s.Dead[0].Reason == "" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	r.settled(c, jobs)
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWitnessesAreSealed looks for a witness in everything that the server keeps.
+func TestWitnessesAreSealed(t *testing.T) {
+	r := newRig(t)
+	c := r.client()
+	w := r.fakeWork("sealed")
+	secret := bytes.Repeat([]byte("very secret "), 100)
+	id, err := c.Submit(t.Context(), w, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := 0
+	err = filepath.WalkDir(r.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		if st, err := d.Info(); err == nil && strings.HasSuffix(path, ".json") && st.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v", path, st.Mode())
+		}
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, secret[:12]) {
+			t.Errorf("%s has the witness", path)
+		}
+		if bytes.Contains(text, []byte(id)) {
+			stored++
+		}
+		return err
+	})
+	if err != nil || stored == 0 {
+		t.Fatal("the job is not stored", err)
+	}
+	r.work(nil)
+	if proof, err := c.Wait(t.Context(), id); err != nil || !bytes.Equal(proof, fakeProof(secret)) {
+		t.Error(proof, err)
+	}
+	r.settled(c, 1)
+}
+
+// TestSecurity: what is not on this machine is spoken to by TLS and with an nkey, and
+// a client cannot do what workers do.
+func TestSecurity(t *testing.T) {
+	r := newRig(t)
+	for _, bad := range []func(*cluster.Ticket){
+		func(k *cluster.Ticket) { k.URL = "nats://192.0.2.1:4222" },
+		func(k *cluster.Ticket) { k.URL = "ws://192.0.2.1:4222" },
+		func(k *cluster.Ticket) { k.URL, k.Seed = "tls://192.0.2.1:4222", "" },
+		func(k *cluster.Ticket) { k.URL = "" },
+		func(k *cluster.Ticket) { k.Seed = "SUx" },
+	} {
+		k := r.ticket(server.ClientTicket)
+		bad(&k)
+		if _, err := cluster.Connect(k); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("%s: %v", k.URL, err)
+		}
+	}
+	k := r.ticket(server.ClientTicket)
+	k.Seed = ""
+	if _, err := cluster.Connect(k); !errors.Is(err, backend.ErrUnavailable) {
+		t.Error("without an nkey:", err)
+	}
+	if err := worker.Run(t.Context(), worker.Config{Ticket: r.ticket(server.ClientTicket), Open: fakes(nil), Cache: t.TempDir()}); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error("a client's ticket for a worker:", err)
+	}
+	if _, err := server.Start(server.Config{Dir: t.TempDir(), Listen: "0.0.0.0:0"}); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error("every address, without a name:", err)
+	}
+	path := filepath.Join(r.dir, server.ClientTicket)
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cluster.ReadTicket(path); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error("a ticket that others can read:", err)
+	}
+	// What the server refuses a client.
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nc, js, err := r.ticket(server.ClientTicket).Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if _, err := js.Publish(ctx, "pippin.ends.x", []byte("{}")); err == nil {
+		t.Error("a client ended a job")
+	}
+}
+
+// TestTLS is a cluster whose address is not loopback by name.
+func TestTLS(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Skip(err)
+	}
+	r := newRig(t, func(c *server.Config, _ *server.Manager) { c.Hosts = []string{host, "127.0.0.1"} })
+	if k := r.ticket(server.ClientTicket); !strings.HasPrefix(k.URL, "tls://"+host+":") || k.Roots == "" {
+		t.Fatal(k.URL)
+	}
+	c := r.client()
+	r.work(nil)
+	waitAll(t, c, submitAll(t, c, r.fakeWork("tls"), 3))
+	k := r.ticket(server.ClientTicket)
+	k.Roots = ""
+	if _, err := cluster.Connect(k); !errors.Is(err, backend.ErrUnavailable) {
+		t.Error("a certificate that nobody vouches for:", err)
+	}
+}

@@ -1,0 +1,604 @@
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+	"github.com/pippin-zk/pippin/cluster/server"
+	"github.com/pippin-zk/pippin/cluster/worker"
+)
+
+// one submits a job and waits for its end.
+func one(t *testing.T, c *cluster.Client, w cluster.Work, witness []byte) ([]byte, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	id, err := c.Submit(ctx, w, witness)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Wait(ctx, id)
+}
+
+// state is the only worker's.
+func state(t *testing.T, c *cluster.Client) cluster.Worker {
+	t.Helper()
+	s, err := c.Status(t.Context())
+	if err != nil || len(s.Workers) != 1 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	return s.Workers[0]
+}
+
+// TestSlowJobIsKept: a proof that takes longer than the server waits for a word stays
+// with its worker as long as it gets on.
+func TestSlowJobIsKept(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var calls atomic.Int32
+	r.work(func(c *worker.Config) {
+		c.Stall = 2 * time.Second
+		c.Open = fakes(func(ctx context.Context, witness []byte) ([]byte, error) {
+			calls.Add(1)
+			for end := time.Now().Add(wire.AckWait + time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+				worker.Progress(ctx)
+			}
+			return fakeProof(witness), ctx.Err()
+		})
+	})
+	if _, err := one(t, r.client(), r.fakeWork("slow"), number(1)); err != nil || calls.Load() != 1 {
+		t.Error(calls.Load(), err)
+	}
+}
+
+// TestProgressNotLife: a prover that lives and does not get on loses its job, which
+// costs the job a try.
+func TestProgressNotLife(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var calls atomic.Int32
+	r.work(func(c *worker.Config) {
+		c.Stall = 500 * time.Millisecond
+		c.Open = fakes(func(ctx context.Context, witness []byte) ([]byte, error) {
+			if calls.Add(1) == 1 {
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			}
+			return fakeProof(witness), nil
+		})
+	})
+	c := r.client()
+	if _, err := one(t, c, r.fakeWork("stalls"), number(1)); err != nil || calls.Load() != 2 {
+		t.Error(calls.Load(), err)
+	}
+	if s := state(t, c); s.Failed != 1 || s.Returned != 0 || !strings.Contains(s.LastError, "no progress") {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestFirstAnswerWins: a job that two workers have has one answer, the first.
+func TestFirstAnswerWins(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	begun, release := make(chan struct{}, 2), make(chan struct{})
+	slow := r.work(func(c *worker.Config) {
+		c.Name = "slow"
+		c.Open = fakes(func(context.Context, []byte) ([]byte, error) {
+			begun <- struct{}{}
+			<-release
+			return []byte("late"), nil
+		})
+	})
+	c := r.client()
+	id, err := c.Submit(t.Context(), r.fakeWork("twice"), number(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	// Its consumer is lost, so that the job is handed out again.
+	_, js, err := r.cfg.Ticket.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer js.Conn().Close()
+	r.work(func(c *worker.Config) {
+		c.Name = "quick"
+		c.Open = fakes(func(context.Context, []byte) ([]byte, error) { return []byte("first"), nil })
+	})
+	if err := js.DeleteConsumer(t.Context(), wire.Jobs, wire.Workers); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if proof, err := c.Wait(ctx, id); err != nil || string(proof) != "first" {
+		t.Errorf("%s, %v", proof, err)
+	}
+	close(release)
+	if err := slow(); err != nil { // its late answer is thrown away
+		t.Error(err)
+	}
+	if proof, err := c.Wait(ctx, id); err != nil || string(proof) != "first" {
+		t.Errorf("%s, %v", proof, err)
+	}
+	r.settled(c, 1)
+}
+
+// TestInfrastructureCostsNoTry: a backend that is gone is nobody's try, however often.
+func TestInfrastructureCostsNoTry(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var calls atomic.Int32
+	r.work(func(c *worker.Config) {
+		c.Slots = 8 // a slot pauses after such a failure, the others do not
+		c.Open = fakes(func(_ context.Context, witness []byte) ([]byte, error) {
+			if calls.Add(1) <= 7 {
+				return nil, fmt.Errorf("the card: %w", backend.ErrGone)
+			}
+			return fakeProof(witness), nil
+		})
+	})
+	c := r.client()
+	if _, err := one(t, c, r.fakeWork("gone"), number(1)); err != nil {
+		t.Error(err)
+	}
+	if s := state(t, c); s.Failed != 0 || s.Returned != 7 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestDead: what fails three times, or panics, ends in the list of the dead, with the
+// reason; other jobs go on.
+func TestDead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work(func(c *worker.Config) {
+		c.Open = fakes(func(_ context.Context, witness []byte) ([]byte, error) {
+			switch binary.BigEndian.Uint64(witness) {
+			case 1:
+				return nil, errTest
+			case 2:
+				panic("secret")
+			case 3:
+				return nil, fmt.Errorf("%w: wrong", worker.ErrJob)
+			}
+			return fakeProof(witness), nil
+		})
+	})
+	c, w := r.client(), r.fakeWork("dead")
+	for n, want := range map[int]string{1: "3 tries failed, the last one: " + errTest.Error(), 2: "panicked", 3: "wrong"} {
+		_, err := one(t, c, w, number(n))
+		fault := backend.ErrInternal
+		if n == 3 {
+			fault = backend.ErrInvalidInput
+		}
+		if !errors.Is(err, cluster.ErrDead) || !errors.Is(err, fault) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+	if _, err := one(t, c, w, number(4)); err != nil {
+		t.Error(err)
+	}
+	s, err := c.Status(t.Context())
+	if err != nil || len(s.Dead) != 3 {
+		t.Errorf("%+v, %v", s.Dead, err)
+	}
+	r.settled(c, 4)
+}
+
+// relay is a way to the server that can fall silent: connections stay open and nothing
+// comes through any more; new ones work.
+type relay struct {
+	listener net.Listener
+	mu       sync.Mutex
+	silent   map[net.Conn]bool
+}
+
+func newRelay(t *testing.T, to string) *relay {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &relay{listener: l, silent: map[net.Conn]bool{}}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", to)
+			if err != nil {
+				in.Close()
+				continue
+			}
+			p.mu.Lock()
+			p.silent[in] = false
+			p.mu.Unlock()
+			go p.pass(in, in, out)
+			go p.pass(in, out, in)
+		}
+	}()
+	return p
+}
+
+func (p *relay) pass(key, from, to net.Conn) {
+	defer to.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		p.mu.Lock()
+		silent := p.silent[key]
+		p.mu.Unlock()
+		if err != nil {
+			return
+		}
+		if silent {
+			continue
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (p *relay) fallSilent() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.silent {
+		p.silent[c] = true
+	}
+}
+
+// TestSilence: connections that are open and say nothing are noticed, a worker's and a
+// client's.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := newRelay(t, r.listen)
+	through := func(k cluster.Ticket) cluster.Ticket {
+		k.URL = "nats://" + p.listener.Addr().String()
+		return k
+	}
+	c, err := cluster.Connect(through(r.ticket(server.ClientTicket)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	begun := make(chan struct{}, 10)
+	r.work(func(c *worker.Config) {
+		c.Ticket = through(c.Ticket)
+		c.Open = fakes(func(ctx context.Context, witness []byte) ([]byte, error) {
+			begun <- struct{}{}
+			time.Sleep(200 * time.Millisecond)
+			return fakeProof(witness), nil
+		})
+	})
+	ids := submitAll(t, c, r.fakeWork("silence"), 4)
+	<-begun
+	p.fallSilent()
+	began := time.Now()
+	waitAll(t, c, ids)
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("after %v", took)
+	}
+	r.settled(c, 4)
+}
+
+// TestDrain: a worker that drains has its time and no more, and what it gives back
+// costs no try.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	begun := make(chan struct{}, 10)
+	leaves := r.work(func(c *worker.Config) {
+		c.Name = "leaves"
+		c.Open = fakes(func(ctx context.Context, _ []byte) ([]byte, error) {
+			begun <- struct{}{}
+			<-ctx.Done() // longer than any drain
+			return nil, ctx.Err()
+		})
+	})
+	c, admin := r.client(), r.clientOf(server.AdminTicket)
+	id, err := c.Submit(t.Context(), r.fakeWork("drain"), number(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	if err := admin.Drain(t.Context(), "nobody", 0); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error(err)
+	}
+	began := time.Now()
+	if err := admin.Drain(t.Context(), "leaves", 300*time.Millisecond); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if err := leaves(); err != nil {
+		t.Error(err)
+	}
+	r.work(nil)
+	waitAll(t, c, []string{id})
+	if s := state(t, c); s.Failed != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestStuckProverEndsTheWorker: one that does not end with its context cannot be
+// mended from within.
+func TestStuckProverEndsTheWorker(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	forever := make(chan struct{})
+	defer close(forever)
+	cfg := worker.Config{Ticket: r.ticket(server.WorkerTicket), Cache: t.TempDir(), Stall: 200 * time.Millisecond, Drain: 100 * time.Millisecond, Log: r.log,
+		Open: fakes(func(context.Context, []byte) ([]byte, error) { <-forever; return nil, errTest })}
+	c := r.client()
+	if _, err := c.Submit(t.Context(), r.fakeWork("stuck"), number(0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := worker.Run(t.Context(), cfg); !errors.Is(err, worker.ErrStuck) {
+		t.Error(err)
+	}
+}
+
+// TestConsumer: as many jobs may be in hand as the workers have slots, and a consumer
+// that hands out nothing is made anew.
+func TestConsumer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Stuck = time.Second })
+	_, js, err := r.cfg.Ticket.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer js.Conn().Close()
+	r.work(func(c *worker.Config) { c.Name, c.Slots = "two", 2 })
+	r.work(func(c *worker.Config) { c.Name, c.Slots = "three", 3 })
+	eventually(t, "MaxAckPending follows the slots", func() bool {
+		c, err := js.Consumer(t.Context(), wire.Jobs, wire.Workers)
+		return err == nil && c.CachedInfo().Config.MaxAckPending == 5
+	})
+	if _, err := js.PauseConsumer(t.Context(), wire.Jobs, wire.Workers, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	c := r.client()
+	waitAll(t, c, submitAll(t, c, r.fakeWork("stuck"), 10))
+	r.settled(c, 10)
+}
+
+// TestNothingExpiresByTheClock: a clock that jumps takes nothing along.
+func TestNothingExpiresByTheClock(t *testing.T) {
+	for _, s := range wire.Streams(0) {
+		if s.MaxAge != 0 {
+			t.Errorf("%s forgets after %v", s.Name, s.MaxAge)
+		}
+	}
+	if c := wire.Consumer(1); c.InactiveThreshold != 0 || c.MaxDeliver > 0 || c.PauseUntil != nil {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestOrphans: a witness without a job goes, one with a job stays.
+func TestOrphans(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Orphan = 300 * time.Millisecond })
+	_, js, err := r.cfg.Ticket.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer js.Conn().Close()
+	c := r.client()
+	ids := submitAll(t, c, r.fakeWork("orphans"), 2)
+	if _, err := wire.Put(t.Context(), js, wire.Witnesses, wire.WitnessesPrefix+"orphan", bytes.NewReader(number(1))); err != nil {
+		t.Fatal(err)
+	}
+	has := func(id string) bool {
+		s, err := wire.Stream(t.Context(), js, wire.Witnesses)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(wire.WitnessesPrefix+id+".>"))
+		return err == nil && len(info.State.Subjects) > 0
+	}
+	eventually(t, "the orphan goes", func() bool { return !has("orphan") })
+	for _, id := range ids {
+		if !has(id) {
+			t.Error("a witness is gone whose job waits")
+		}
+	}
+	r.work(nil)
+	waitAll(t, c, ids)
+}
+
+// TestDiskFull: the store refuses what it has no room for, loses nothing of what it
+// has taken, and takes more when that has ended.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *server.Config, m *server.Manager) { c.Room, m.Room = 6<<20, 6<<20 })
+	c, w := r.client(), r.fakeWork("full")
+	witness := func(i int) []byte { // that cannot be compressed
+		b := make([]byte, 300<<10)
+		_, _ = rand.NewChaCha8([32]byte{byte(i)}).Read(b)
+		return b
+	}
+	taken := map[string]int{}
+	var err error
+	for i := 0; ; i++ {
+		var id string
+		if id, err = c.Submit(t.Context(), w, witness(i)); err != nil {
+			break
+		}
+		if taken[id] = i; i > 30 {
+			t.Fatal("there is no end")
+		}
+	}
+	if !errors.Is(err, cluster.ErrFull) || len(taken) < 3 {
+		t.Fatal(len(taken), err)
+	}
+	r.work(nil)
+	for id, i := range taken {
+		if proof, err := c.Wait(t.Context(), id); err != nil || !bytes.Equal(proof, fakeProof(witness(i))) {
+			t.Error(err)
+		}
+	}
+	eventually(t, "there is room again", func() bool { _, err = c.Submit(t.Context(), w, witness(0)); return err == nil })
+}
+
+// TestCacheIsChecked: a worker notices a file that has changed on its disk, and keeps
+// to its limit.
+func TestCacheIsChecked(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	dir := t.TempDir()
+	w := r.fakeWork("cache")
+	if err := os.WriteFile(filepath.Join(dir, w.Circuit), []byte("something else"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.work(func(c *worker.Config) { c.Cache, c.CacheBytes = dir, 10 })
+	c := r.client()
+	if _, err := one(t, c, w, number(1)); err != nil {
+		t.Fatal(err)
+	}
+	if s := state(t, c); s.Failed != 0 {
+		t.Errorf("%+v", s)
+	}
+	if _, err := one(t, c, r.fakeWork("another circuit"), number(1)); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 1 || files[0].Name() == w.Circuit {
+		t.Error(files, err)
+	}
+	missing := w
+	missing.ProvingKey = strings.Repeat("ab", 32)
+	if _, err := one(t, c, missing, number(1)); !errors.Is(err, cluster.ErrDead) || !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error(err)
+	}
+	missing.ProvingKey = "../../" + missing.ProvingKey[6:]
+	if _, err := one(t, c, missing, number(1)); !errors.Is(err, cluster.ErrDead) || !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error(err)
+	}
+}
+
+// TestServerRestarts in the middle of many jobs.
+func TestServerRestarts(t *testing.T) {
+	t.Parallel()
+	jobs, restarts := size(60, 200), size(1, 10)
+	r := newRig(t)
+	c := r.client()
+	for _, name := range []string{"a", "b"} {
+		r.work(func(c *worker.Config) { c.Name = name })
+	}
+	w := r.fakeWork("restart")
+	ids := make(chan []string, 1)
+	go func() { ids <- submitAll(t, c, w, jobs) }()
+	for range restarts {
+		time.Sleep(time.Duration(100+rand.IntN(200)) * time.Millisecond)
+		r.down()
+		r.start(server.Config{Dir: r.dir, Listen: r.listen, Room: 1 << 30})
+	}
+	waitAll(t, c, <-ids)
+	r.settled(c, jobs)
+}
+
+// size is a number of a test's: the short one, or the long one of scripts/cluster-storm.
+func size(short, long int) int {
+	if os.Getenv("PIPPIN_CLUSTER_STORM") != "" {
+		return long
+	}
+	return short
+}
+
+// process is a worker in a process of its own.
+func process(t *testing.T, r *rig) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "PIPPIN_TEST_WORKER="+filepath.Join(r.dir, server.WorkerTicket))
+	cmd.Stdout, cmd.Stderr = io.Discard, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// TestKilledWorkers kills workers at random, and has each replaced.
+func TestKilledWorkers(t *testing.T) {
+	t.Parallel()
+	kills, workers := size(3, 50), 3
+	jobs := kills * 40
+	r := newRig(t)
+	c := r.client()
+	var all []*exec.Cmd
+	for range workers {
+		all = append(all, process(t, r))
+	}
+	defer func() {
+		for _, cmd := range all {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	}()
+	ids := submitAll(t, c, r.fakeWork("killed"), jobs)
+	for range kills {
+		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
+		i := rand.IntN(workers)
+		_ = all[i].Process.Kill()
+		_ = all[i].Wait()
+		all[i] = process(t, r)
+	}
+	waitAll(t, c, ids)
+	r.settled(c, jobs)
+}
+
+// TestCostOfAKill is what a worker costs that is killed with a job in hand.
+func TestCostOfAKill(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.client()
+	cmd := process(t, r)
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	w := r.fakeWork("cost")
+	if _, err := one(t, c, w, number(0)); err != nil { // it is warm
+		t.Fatal(err)
+	}
+	slow, err := c.Submit(t.Context(), w, []byte("slow"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it has the job", func() bool {
+		s, err := c.Status(t.Context())
+		return err == nil && len(s.Workers) == 1 && len(s.Workers[0].InHand) == 1
+	})
+	end := r.work(nil)
+	eventually(t, "another worker is there", func() bool { s, err := c.Status(t.Context()); return err == nil && len(s.Workers) == 2 })
+	_ = cmd.Process.Kill()
+	killed := time.Now()
+	if proof, err := c.Wait(t.Context(), slow); err != nil || !bytes.Equal(proof, fakeProof([]byte("slow"))) {
+		t.Error(err)
+	}
+	took := time.Since(killed)
+	t.Logf("a killed worker cost %v", took)
+	if limit := 5 * time.Second; took > limit && os.Getenv("PIPPIN_CLUSTER_STORM") != "" || took > 4*limit {
+		t.Errorf("%v", took)
+	}
+	_ = end()
+}

@@ -1,0 +1,205 @@
+// Package wire is what the client, the workers and the server of a cluster agree
+// on: the names of streams and subjects, the messages, how objects lie in streams,
+// how witnesses are sealed, and how one connects. docs/adr/0025 says why.
+package wire
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// The streams. Each has the subjects that begin with its prefix.
+const (
+	Jobs      = "pippin_jobs"      // descriptors, until they are acknowledged
+	Ends      = "pippin_ends"      // one message a job: its proof, or why there is none
+	Tries     = "pippin_tries"     // how often jobs were begun and failed
+	Dead      = "pippin_dead"      // jobs that ended without a proof, for people
+	Keys      = "pippin_keys"      // circuits and keys, by digest
+	Witnesses = "pippin_witnesses" // sealed, until their job has ended
+)
+
+// The subjects. What follows the prefix is a job's ID, a digest, or a worker's name.
+const (
+	JobsPrefix      = "pippin.jobs."
+	EndsPrefix      = "pippin.ends."
+	EndedPrefix     = "pippin.ended." // an end, told again once it is stored
+	TriesPrefix     = "pippin.tries."
+	DeadPrefix      = "pippin.dead."
+	KeysPrefix      = "pippin.keys."
+	WitnessesPrefix = "pippin.witnesses."
+
+	Who   = "pippin.who"   // every worker answers with its State
+	Drain = "pippin.drain" // all workers, or with .NAME one
+)
+
+// Workers is the consumer of Jobs that all workers share.
+const Workers = "workers"
+
+// AckWait is how long a job belongs to a worker that says nothing. Workers speak
+// four times as often.
+const AckWait = 3 * time.Second
+
+// MaxEnd is the most bytes of a proof.
+const MaxEnd = 512 << 10
+
+// dedup is how long a repeated publication is known as one.
+const dedup = 2 * time.Minute
+
+// Streams are the streams' configurations. None expires by age: a clock that jumps
+// would take jobs with it. room is the bytes that all may take together, 0 as many
+// as the server has.
+func Streams(room int64) []jetstream.StreamConfig {
+	share := func(percent int64) int64 {
+		if room <= 0 {
+			return -1
+		}
+		return max(1, room/100*percent)
+	}
+	file := func(name, prefix string, percent int64) jetstream.StreamConfig {
+		return jetstream.StreamConfig{
+			Name: name, Subjects: []string{prefix + ">"}, Storage: jetstream.FileStorage,
+			MaxBytes: share(percent), Discard: jetstream.DiscardNew, AllowDirect: true, Duplicates: dedup,
+		}
+	}
+	jobs := file(Jobs, JobsPrefix, 5)
+	jobs.Retention = jetstream.WorkQueuePolicy
+	ends := file(Ends, EndsPrefix, 10)
+	ends.Discard = jetstream.DiscardOld
+	ends.RePublish = &jetstream.RePublish{Source: EndsPrefix + ">", Destination: EndedPrefix + ">"}
+	dead := file(Dead, DeadPrefix, 2)
+	dead.Discard, dead.MaxMsgsPerSubject = jetstream.DiscardOld, 1
+	tries := file(Tries, TriesPrefix, 0)
+	tries.Storage, tries.Discard, tries.MaxMsgsPerSubject = jetstream.MemoryStorage, jetstream.DiscardOld, 1
+	tries.MaxBytes = 64 << 20
+	return []jetstream.StreamConfig{jobs, ends, dead, tries, file(Keys, KeysPrefix, 50), file(Witnesses, WitnessesPrefix, 33)}
+}
+
+// Consumer is the workers' consumer, for as many jobs in hand. The number of
+// deliveries is not bounded by the server: workers count what a job is guilty of.
+func Consumer(inHand int) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable: Workers, AckPolicy: jetstream.AckExplicitPolicy, AckWait: AckWait,
+		MaxDeliver: -1, MaxAckPending: max(1, inHand), FilterSubject: JobsPrefix + ">",
+	}
+}
+
+// Work is what a worker opens a prover for. Digests are SHA-256 of the bytes as
+// gnark writes them, in hexadecimal.
+type Work struct {
+	System       string `json:"system"` // groth16, plonk
+	Curve        string `json:"curve"`
+	Circuit      string `json:"circuit"`
+	ProvingKey   string `json:"proving_key"`
+	VerifyingKey string `json:"verifying_key"`
+	// Solidity has challenges hashed as the verifiers that gnark exports to
+	// Solidity do.
+	Solidity bool `json:"solidity,omitempty"`
+}
+
+// Digests are those of the objects, the circuit's first.
+func (w Work) Digests() []string { return []string{w.Circuit, w.ProvingKey, w.VerifyingKey} }
+
+// Check refuses what cannot be a Work's: digests become names of files.
+func (w Work) Check() error {
+	for _, d := range w.Digests() {
+		if b, err := hex.DecodeString(d); err != nil || len(b) != 32 || hex.EncodeToString(b) != d {
+			return fmt.Errorf("%q is no digest", d)
+		}
+	}
+	return nil
+}
+
+// Job is the descriptor of a job.
+type Job struct {
+	ID      string `json:"id"`
+	Work    Work   `json:"work"`
+	Witness Object `json:"witness"`
+}
+
+// End is how a job ended: with a proof, or with a reason.
+type End struct {
+	Proof  []byte `json:"proof,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	Caller bool   `json:"caller,omitempty"` // the reason is the job's own fault
+	Worker string `json:"worker"`
+}
+
+// State is what a worker says of itself.
+type State struct {
+	Name      string   `json:"name"`
+	Slots     int      `json:"slots"`
+	InHand    []string `json:"in_hand"` // IDs of jobs
+	Circuits  int      `json:"circuits"`
+	Done      uint64   `json:"done"`
+	Failed    uint64   `json:"failed"`   // tries that were the job's fault
+	Returned  uint64   `json:"returned"` // jobs given back for reasons of the worker's
+	Draining  bool     `json:"draining,omitempty"`
+	LastError string   `json:"last_error,omitempty"`
+}
+
+// ID is what may be part of a subject: a job's, or a worker's name.
+var ID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// Refused tells whether the server answered and said no for good: the same request
+// again would get the same answer.
+func Refused(err error) bool {
+	return Conflict(err) || Full(err) || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrPermissionViolation)
+}
+
+// Conflict tells that another message of the subject came first.
+func Conflict(err error) bool {
+	return isAPI(err, jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// Missing tells that there is no message of that subject.
+func Missing(err error) bool { return errors.Is(err, jetstream.ErrMsgNotFound) }
+
+// Full tells that the store has no room: a stream's bound or the server's is
+// reached, or its disk is full.
+func Full(err error) bool { return isAPI(err, 10002, 10023, 10047, 10077) }
+
+func isAPI(err error, codes ...jetstream.ErrorCode) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	for _, c := range codes {
+		if api.ErrorCode == c {
+			return true
+		}
+	}
+	return false
+}
+
+// patience is how long one request to the server may take before it is repeated.
+const patience = 4 * time.Second
+
+// Ask repeats a request to the server until it is answered, ctx ends, or the answer
+// is final: Refused or Missing. A server that restarts costs time only.
+func Ask[T any](ctx context.Context, request func(context.Context) (T, error)) (T, error) {
+	pause := 20 * time.Millisecond
+	for {
+		one, cancel := context.WithTimeout(ctx, patience)
+		v, err := request(one)
+		cancel()
+		if err == nil || Refused(err) || Missing(err) {
+			return v, err
+		}
+		if errors.Is(err, nats.ErrConnectionClosed) { // by us
+			return v, err
+		}
+		select {
+		case <-ctx.Done():
+			return v, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-time.After(pause):
+			pause = min(2*pause, time.Second)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package wire
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// chunk is the bytes of one message of an object.
+const chunk = 512 << 10
+
+// Object is bytes in a stream, as messages SUBJECT.0 to SUBJECT.CHUNKS-1. Each is
+// asked for and repeated by itself, so that an object needs no consumer, and goes on
+// where it was when the server restarts.
+type Object struct {
+	Subject string `json:"subject"`
+	Chunks  int    `json:"chunks"`
+}
+
+// part is the subject of a chunk.
+func (o Object) part(i int) string { return o.Subject + "." + strconv.Itoa(i) }
+
+// Put stores what r has. On an error what was stored is removed as far as possible.
+func Put(ctx context.Context, js jetstream.JetStream, stream, subject string, r io.Reader) (Object, error) {
+	o := Object{Subject: subject}
+	buf := make([]byte, chunk)
+	for {
+		n, err := io.ReadFull(r, buf)
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return o, errors.Join(err, o.Delete(context.WithoutCancel(ctx), js, stream))
+		}
+		if n > 0 {
+			_, err := Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+				return js.Publish(ctx, o.part(o.Chunks), buf[:n], jetstream.WithMsgID(o.part(o.Chunks)))
+			})
+			if err != nil {
+				return o, errors.Join(err, o.Delete(context.WithoutCancel(ctx), js, stream))
+			}
+			o.Chunks++
+		}
+		if n < len(buf) {
+			return o, nil
+		}
+	}
+}
+
+// Get writes the object to w. It calls progress after each chunk.
+func (o Object) Get(ctx context.Context, s jetstream.Stream, w io.Writer, progress func()) error {
+	for i := range o.Chunks {
+		m, err := Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+			return s.GetLastMsgForSubject(ctx, o.part(i))
+		})
+		if err != nil {
+			return fmt.Errorf("chunk %d of %d of %s: %w", i, o.Chunks, o.Subject, err)
+		}
+		if _, err := w.Write(m.Data); err != nil {
+			return err
+		}
+		progress()
+	}
+	return nil
+}
+
+// Delete removes the object. One try: what stays is swept by the server's side.
+func (o Object) Delete(ctx context.Context, js jetstream.JetStream, stream string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s, err := Stream(ctx, js, stream)
+	if err != nil {
+		return err
+	}
+	return s.Purge(ctx, jetstream.WithPurgeSubject(o.Subject+".>"))
+}
+
+// Stream is a handle of a stream that must be there.
+func Stream(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
+	s, err := Ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, name) })
+	if err != nil {
+		return nil, fmt.Errorf("%w: the cluster's stream %s: %w", backend.ErrUnavailable, name, err)
+	}
+	return s, nil
+}
+
+// Digest is the name of what write writes.
+func Digest(write func(io.Writer) error) (string, error) {
+	h := sha256.New()
+	err := write(h)
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// manifest is the subject that says where the object of a digest is.
+func manifest(digest string) string { return KeysPrefix + digest + ".manifest" }
+
+// HasKey tells whether the object of a digest is there.
+func HasKey(ctx context.Context, keys jetstream.Stream, digest string) (Object, bool, error) {
+	m, err := Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return keys.GetLastMsgForSubject(ctx, manifest(digest))
+	})
+	var o Object
+	switch {
+	case Missing(err):
+		return o, false, nil
+	case err != nil:
+		return o, false, err
+	}
+	return o, true, json.Unmarshal(m.Data, &o)
+}
+
+// PutKey stores what write writes, compressed, under its digest. When two do so at a
+// time, the first to end wins.
+func PutKey(ctx context.Context, js jetstream.JetStream, digest string, write func(io.Writer) error) error {
+	r, w := io.Pipe()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		z := s2.NewWriter(w, s2.WriterConcurrency(1))
+		w.CloseWithError(errors.Join(write(z), z.Close()))
+	}()
+	o, err := Put(ctx, js, Keys, KeysPrefix+digest+"."+nuid.Next(), r)
+	r.Close() // what is still written ends
+	<-written
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	_, err = Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return js.Publish(ctx, manifest(digest), text, jetstream.WithMsgID(o.Subject), jetstream.WithExpectLastSequencePerSubject(0))
+	})
+	if err != nil {
+		gone := o.Delete(context.WithoutCancel(ctx), js, Keys)
+		if Conflict(err) {
+			return nil
+		}
+		return errors.Join(err, gone)
+	}
+	return nil
+}
+
+// ErrDigest is wrapped by the error of an object whose bytes are others than its
+// digest says.
+var ErrDigest = errors.New("the digest differs")
+
+// GetKey writes the object of a digest to w, and fails with ErrDigest when that was
+// another one. An object that is not there is backend.ErrInvalidInput.
+func GetKey(ctx context.Context, keys jetstream.Stream, digest string, w io.Writer, progress func()) error {
+	o, has, err := HasKey(ctx, keys, digest)
+	if err != nil {
+		return err
+	}
+	if !has {
+		return fmt.Errorf("%w: the cluster has no object %s; add the circuit again", backend.ErrInvalidInput, digest)
+	}
+	r, pipe := io.Pipe()
+	got := make(chan struct{})
+	go func() {
+		defer close(got)
+		pipe.CloseWithError(o.Get(ctx, keys, pipe, progress))
+	}()
+	h := sha256.New()
+	_, err = io.Copy(io.MultiWriter(w, h), s2.NewReader(r))
+	r.Close()
+	<-got
+	if err != nil {
+		return err
+	}
+	if hex.EncodeToString(h.Sum(nil)) != digest {
+		return fmt.Errorf("%w: object %s", ErrDigest, digest)
+	}
+	return nil
+}

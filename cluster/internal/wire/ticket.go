@@ -1,0 +1,145 @@
+package wire
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Ticket is what one needs to take part in a cluster. It is a secret: whoever has a
+// worker's reads every witness.
+type Ticket struct {
+	// URL is nats://HOST:PORT, of a loopback address only, or tls://HOST:PORT.
+	URL string `json:"url"`
+	// Roots are the certificates, in PEM, one of which must have signed the
+	// server's; the system's when it is empty.
+	Roots string `json:"roots,omitempty"`
+	// Seed is the nkey that one logs in with.
+	Seed string `json:"seed,omitempty"`
+	// Seal is the key that witnesses are encrypted with, for clients.
+	Seal string `json:"seal,omitempty"`
+	// Open is the key that opens them, for workers.
+	Open string `json:"open,omitempty"`
+}
+
+// ReadTicket reads a ticket from a file that others cannot read.
+func ReadTicket(path string) (t Ticket, err error) {
+	st, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return t, fmt.Errorf("%w: no ticket %s: msm cluster up writes it", backend.ErrInvalidInput, path)
+	}
+	if err != nil {
+		return t, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+	}
+	if runtime.GOOS != "windows" && st.Mode().Perm()&0o077 != 0 {
+		return t, fmt.Errorf("%w: other users may read or write %s, which has secrets: chmod 600 it", backend.ErrInvalidInput, path)
+	}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &t)
+	}
+	if err != nil {
+		return t, fmt.Errorf("%w: ticket %s: %w", backend.ErrInvalidInput, path, err)
+	}
+	return t, nil
+}
+
+// Write writes the ticket to a file of the user's alone.
+func (t Ticket) Write(path string) error {
+	text, err := json.MarshalIndent(t, "", "  ")
+	if err != nil {
+		return err
+	}
+	return renameio.WriteFile(path, append(text, '\n'), 0o600)
+}
+
+// Loopback tells whether a host is this machine's own address.
+func Loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// check refuses to speak in the clear, or to somebody that anybody can be, where
+// others may listen.
+func (t Ticket) check() (*url.URL, error) {
+	u, err := url.Parse(t.URL)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("%w: %q is no address such as tls://host:4222", backend.ErrInvalidInput, t.URL)
+	}
+	if Loopback(u.Hostname()) {
+		return u, nil
+	}
+	if u.Scheme != "tls" {
+		return nil, fmt.Errorf("%w: %s is not on this machine: only tls:// is spoken there", backend.ErrInvalidInput, t.URL)
+	}
+	if t.Seed == "" {
+		return nil, fmt.Errorf("%w: %s is not on this machine: a ticket with an nkey is needed", backend.ErrInvalidInput, t.URL)
+	}
+	return u, nil
+}
+
+// How soon a connection that has fallen silent is noticed: after two pings.
+const (
+	pingEvery = 2 * time.Second
+	pingsLost = 2
+)
+
+// Connect connects, and connects again whenever the connection breaks, until it is
+// closed.
+func (t Ticket) Connect(name string, more ...nats.Option) (*nats.Conn, jetstream.JetStream, error) {
+	u, err := t.check()
+	if err != nil {
+		return nil, nil, err
+	}
+	opts := []nats.Option{
+		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
+		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsLost), nats.IgnoreDiscoveredServers(), nats.NoCallbacksAfterClientClose(),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // requests have errors of their own
+		nats.ReconnectBufSize(-1), // what could not be sent is repeated by whoever asked
+	}
+	if u.Scheme == "tls" {
+		cfg := &tls.Config{MinVersion: tls.VersionTLS13, ServerName: u.Hostname()}
+		if t.Roots != "" {
+			cfg.RootCAs = x509.NewCertPool()
+			if !cfg.RootCAs.AppendCertsFromPEM([]byte(t.Roots)) {
+				return nil, nil, fmt.Errorf("%w: the ticket's roots are no certificates", backend.ErrInvalidInput)
+			}
+		}
+		opts = append(opts, nats.Secure(cfg))
+	}
+	if t.Seed != "" {
+		key, err := nkeys.FromSeed([]byte(t.Seed))
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: the ticket's nkey: %w", backend.ErrInvalidInput, err)
+		}
+		public, err := key.PublicKey()
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: the ticket's nkey: %w", backend.ErrInvalidInput, err)
+		}
+		opts = append(opts, nats.Nkey(public, key.Sign))
+	}
+	nc, err := nats.Connect(t.URL, append(opts, more...)...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: no cluster at %s: %w", backend.ErrUnavailable, t.URL, err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		nc.Close()
+		return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	return nc, js, nil
+}

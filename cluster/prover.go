@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/constraint"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+	"github.com/pippin-zk/pippin/prover/groth16"
+	"github.com/pippin-zk/pippin/prover/plonk"
+)
+
+// The proof systems.
+const (
+	Groth16 = wire.Groth16
+	Plonk   = wire.Plonk
+)
+
+// Proof is a groth16.Proof or a plonk.Proof of gnark.
+type Proof = wire.Proof
+
+// Key is a proving key of either system.
+type Key interface {
+	io.WriterTo
+	WriteRawTo(io.Writer) (int64, error)
+}
+
+// Options are how proofs are made.
+type Options struct {
+	// Solidity has challenges hashed as the verifiers do that gnark exports to
+	// Solidity; gnark's solidity.WithProverTargetSolidityVerifier.
+	Solidity bool
+}
+
+// Prover has proofs made of one circuit with one key.
+type Prover struct {
+	client *Client
+	work   Work
+	verify wire.Verifier
+}
+
+// Add makes a circuit and its keys known to the cluster: a groth16.ProvingKey and
+// groth16.VerifyingKey, or plonk's. What the cluster has is not sent again; to find
+// that out, all of it is written into a hash. The prover keeps the verifying key.
+func (c *Client) Add(ctx context.Context, ccs constraint.ConstraintSystem, pk, vk Key, o Options) (*Prover, error) {
+	w := Work{Curve: curveOf(ccs).String(), Solidity: o.Solidity}
+	switch pk.(type) {
+	case groth16.ProvingKey:
+		w.System = Groth16
+	case plonk.ProvingKey:
+		w.System = Plonk
+	}
+	return c.AddFrom(ctx, w, to(ccs.WriteTo), to(pk.WriteRawTo), to(vk.WriteRawTo))
+}
+
+// AddFrom is Add for a circuit and keys that gnark wrote, compressed or raw. Each
+// function is called several times, and writes the same bytes each time. The digests
+// of w are filled in here.
+func (c *Client) AddFrom(ctx context.Context, w Work, circuit, proving, verifying func(io.Writer) error) (*Prover, error) {
+	var vk bytes.Buffer
+	if err := verifying(&vk); err != nil {
+		return nil, fmt.Errorf("%w: the verifying key: %w", backend.ErrInvalidInput, err)
+	}
+	verify, err := wire.VerifierOf(w, &vk)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range []struct {
+		digest *string
+		write  func(io.Writer) error
+	}{{&w.Circuit, circuit}, {&w.ProvingKey, proving}, {&w.VerifyingKey, verifying}} {
+		if *o.digest, err = wire.Digest(o.write); err != nil {
+			return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+		}
+		_, has, err := wire.HasKey(ctx, c.keys, *o.digest)
+		if err == nil && !has {
+			err = wire.PutKey(ctx, c.js, *o.digest, o.write)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("uploading: %w", refusal(ctx, err))
+		}
+	}
+	return &Prover{c, w, verify}, nil
+}
+
+// to forgets how much was written.
+func to(write func(io.Writer) (int64, error)) func(io.Writer) error {
+	return func(w io.Writer) error { _, err := write(w); return err }
+}
+
+// curveOf is the curve of a constraint system.
+func curveOf(ccs constraint.ConstraintSystem) ecc.ID {
+	for _, id := range wire.Curves {
+		if id.ScalarField().Cmp(ccs.Field()) == 0 {
+			return id
+		}
+	}
+	return ecc.UNKNOWN
+}
+
+// Work is what the prover's jobs are of.
+func (p *Prover) Work() Work { return p.work }
+
+// Prove is a proof for a full witness, made and verified by a worker, and verified
+// here again. Calls may be concurrent. Errors wrap ErrDead, ErrFull or a sentinel of
+// package backend, or are the context's; the job of a call that was cancelled may
+// still be proved.
+func (p *Prover) Prove(ctx context.Context, w witness.Witness) (Proof, error) {
+	if err := wire.Fits(p.work, w); err != nil {
+		return nil, err
+	}
+	plain, err := w.MarshalBinary()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+	}
+	defer clear(plain)
+	public, err := w.Public()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+	}
+	text, err := p.client.run(ctx, p.work, plain)
+	if err != nil {
+		return nil, err
+	}
+	proof, err := p.verify(text, public)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the proof from the cluster: %w", backend.ErrInternal, err)
+	}
+	return proof, nil
+}

@@ -1,0 +1,252 @@
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+	"github.com/pippin-zk/pippin/cluster/server"
+	"github.com/pippin-zk/pippin/cluster/worker"
+)
+
+// TestMain is a worker's process when it is told to be one.
+func TestMain(m *testing.M) {
+	if ticket := os.Getenv("PIPPIN_TEST_WORKER"); ticket != "" {
+		if err := workerProcess(ticket); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// workerProcess works with fakes until it is killed.
+func workerProcess(ticket string) error {
+	t, err := cluster.ReadTicket(ticket)
+	if err != nil {
+		return err
+	}
+	cfg := worker.Config{Ticket: t, Open: fakes(nil), Cache: filepath.Join(filepath.Dir(ticket), "cache", fmt.Sprint(os.Getpid())), Slots: 2}
+	return worker.Run(context.Background(), cfg)
+}
+
+// rig is a cluster in this process.
+type rig struct {
+	t      *testing.T
+	dir    string
+	listen string
+	server *server.Server
+	stop   func() // the manager
+	cfg    server.Manager
+	log    *slog.Logger
+}
+
+// newRig starts a server and its manager, which looks often.
+func newRig(t *testing.T, change ...func(*server.Config, *server.Manager)) *rig {
+	t.Helper()
+	r := &rig{t: t, dir: t.TempDir(), log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	cfg := server.Config{Dir: r.dir, Listen: "127.0.0.1:0", Room: 1 << 30}
+	r.cfg = server.Manager{Every: 100 * time.Millisecond, Log: r.log}
+	for _, f := range change {
+		f(&cfg, &r.cfg)
+	}
+	r.start(cfg)
+	t.Cleanup(func() { r.down() })
+	return r
+}
+
+func (r *rig) start(cfg server.Config) {
+	r.t.Helper()
+	s, err := server.Start(cfg)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.server, r.cfg.Ticket = s, r.ticket(server.AdminTicket)
+	r.listen = strings.TrimPrefix(r.cfg.Ticket.URL, "nats://")
+	r.manage()
+}
+
+// manage starts the manager.
+func (r *rig) manage() {
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, done := make(chan struct{}), make(chan error, 1)
+	go func() { done <- r.cfg.Run(ctx, func() { close(ready) }) }()
+	select {
+	case <-ready:
+	case err := <-done:
+		r.t.Fatal(err)
+	}
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			r.t.Error(err)
+		}
+	})
+}
+
+func (r *rig) down() {
+	r.stop()
+	r.server.Stop()
+}
+
+func (r *rig) ticket(name string) cluster.Ticket {
+	r.t.Helper()
+	t, err := cluster.ReadTicket(filepath.Join(r.dir, name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return t
+}
+
+func (r *rig) client() *cluster.Client { return r.clientOf(server.ClientTicket) }
+
+func (r *rig) clientOf(name string) *cluster.Client {
+	r.t.Helper()
+	c, err := cluster.Connect(r.ticket(name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(c.Close)
+	return c
+}
+
+// work starts a worker, and gives what ends it and waits for that.
+func (r *rig) work(change func(*worker.Config)) (end func() error) {
+	cfg := worker.Config{Ticket: r.ticket(server.WorkerTicket), Open: fakes(nil), Cache: r.t.TempDir(), Log: r.log}
+	if change != nil {
+		change(&cfg)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- worker.Run(ctx, cfg) }()
+	end = sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	})
+	r.t.Cleanup(func() { _ = end() })
+	return end
+}
+
+// fakeWork is a work whose objects are there and whose provers are fakes.
+func (r *rig) fakeWork(name string) cluster.Work {
+	r.t.Helper()
+	_, js, err := r.cfg.Ticket.Connect("test")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer js.Conn().Close()
+	write := func(w io.Writer) error { _, err := io.WriteString(w, name); return err }
+	digest, err := wire.Digest(write)
+	if err == nil {
+		err = wire.PutKey(r.t.Context(), js, digest, write)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return cluster.Work{System: "fake", Circuit: digest, ProvingKey: digest, VerifyingKey: digest}
+}
+
+// fakeProof is the answer of a fake.
+func fakeProof(witness []byte) []byte {
+	h := sha256.Sum256(witness)
+	return h[:]
+}
+
+// number is a witness for fakes.
+func number(n int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
+
+// fakes opens provers whose Prove is f; without one they take 20 ms.
+func fakes(f func(ctx context.Context, witness []byte) ([]byte, error)) worker.Opener {
+	if f == nil {
+		f = func(ctx context.Context, witness []byte) ([]byte, error) {
+			time.Sleep(20 * time.Millisecond)
+			return fakeProof(witness), nil
+		}
+	}
+	return func(ctx context.Context, _ cluster.Work, files worker.Files) (worker.Prover, error) {
+		return fake(f), worker.Read(ctx, files.Circuit, func(io.Reader) error { return nil })
+	}
+}
+
+type fake func(ctx context.Context, witness []byte) ([]byte, error)
+
+func (f fake) Prove(ctx context.Context, witness []byte) ([]byte, error) { return f(ctx, witness) }
+func (f fake) Close() error                                              { return nil }
+
+// submitAll submits n jobs and gives their IDs.
+func submitAll(t *testing.T, c *cluster.Client, w cluster.Work, n int) []string {
+	t.Helper()
+	var ids []string
+	for i := range n {
+		id, err := c.Submit(t.Context(), w, number(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// waitAll wants every job to have its one right answer.
+func waitAll(t *testing.T, c *cluster.Client, ids []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var all sync.WaitGroup
+	for i, id := range ids {
+		all.Go(func() {
+			proof, err := c.Wait(ctx, id)
+			if err != nil || !bytes.Equal(proof, fakeProof(number(i))) {
+				t.Errorf("job %s: %x, %v", id, proof, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// eventually waits until f holds.
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not happen: " + what)
+		}
+	}
+}
+
+// settled waits until nothing of jobs is left, and wants each to have ended once.
+func (r *rig) settled(c *cluster.Client, jobs int) {
+	r.t.Helper()
+	_, js, err := r.cfg.Ticket.Connect("test")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer js.Conn().Close()
+	msgs := func(stream string) uint64 {
+		s, err := wire.Stream(r.t.Context(), js, stream)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return s.CachedInfo().State.Msgs
+	}
+	eventually(r.t, "jobs and witnesses are gone", func() bool { return msgs(wire.Jobs) == 0 && msgs(wire.Witnesses) == 0 })
+	if n := msgs(wire.Ends); n != uint64(jobs) {
+		r.t.Errorf("%d ends of %d jobs", n, jobs)
+	}
+}
+
+var errTest = errors.New("a fault of the test's")

@@ -1,0 +1,217 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+)
+
+// Manager keeps the streams of a cluster in order. Several may do so at a time; one
+// is needed. Its zero value but for Ticket is ready.
+type Manager struct {
+	Ticket cluster.Ticket // an administrator's
+	// Room is the most bytes that the streams may have together, 0 as many as the
+	// server has. Each gets its share: keys cannot crowd out proofs.
+	Room int64
+	// Every is how often is looked, each second when it is 0.
+	Every time.Duration
+	// Stuck is how long jobs may wait beside workers that are free, without any
+	// being handed out, before the consumer is made anew; 15 s when it is 0.
+	Stuck time.Duration
+	// Orphan is how long a witness may be there without its job, an hour when 0.
+	Orphan time.Duration
+	Log    *slog.Logger // nil is nowhere
+}
+
+// slack is how long a worker that is not heard counts as one that is there.
+const slack = 10 * time.Second
+
+// Run makes the streams, calls ready, and looks after the streams until ctx ends.
+func (m Manager) Run(ctx context.Context, ready func()) error {
+	m.Every, m.Stuck, m.Orphan = cmp.Or(m.Every, time.Second), cmp.Or(m.Stuck, 5*wire.AckWait), cmp.Or(m.Orphan, time.Hour)
+	if m.Log == nil {
+		m.Log = slog.New(slog.DiscardHandler)
+	}
+	nc, js, err := m.Ticket.Connect("pippin manager")
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	k := &keeper{Manager: m, nc: nc, js: js, seen: map[string]time.Time{}, slots: map[string]seen{}}
+	if err := k.ensure(ctx); err != nil {
+		return err
+	}
+	ready()
+	tick := time.NewTicker(m.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := k.look(ctx); err != nil && ctx.Err() == nil {
+			m.Log.Warn("cluster", "problem", err)
+		}
+	}
+}
+
+// keeper is a manager at work. All of its times are differences on the monotonic
+// clock: a wall clock that jumps changes nothing.
+type keeper struct {
+	Manager
+	nc    *nats.Conn
+	js    jetstream.JetStream
+	slots map[string]seen      // of workers
+	seen  map[string]time.Time // witnesses without a job, since when
+
+	handedOut uint64    // deliveries at the last look
+	moved     time.Time // when that changed, or nothing had to
+	swept     time.Time
+}
+
+type seen struct {
+	slots int
+	at    time.Time
+}
+
+// ensure makes the streams and the consumer that are not there, as after a restart
+// of the server, which keeps Tries in memory only.
+func (k *keeper) ensure(ctx context.Context) error {
+	for _, cfg := range wire.Streams(k.Room) {
+		_, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return k.js.CreateOrUpdateStream(ctx, cfg) })
+		if err != nil {
+			return fmt.Errorf("the stream %s: %w", cfg.Name, err)
+		}
+	}
+	if _, err := k.js.Consumer(ctx, wire.Jobs, wire.Workers); !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return err
+	}
+	return k.consumer(ctx, 1)
+}
+
+func (k *keeper) consumer(ctx context.Context, inHand int) error {
+	_, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
+		return k.js.CreateOrUpdateConsumer(ctx, wire.Jobs, wire.Consumer(inHand))
+	})
+	return err
+}
+
+func (k *keeper) look(ctx context.Context) error {
+	states, err := cluster.Workers(ctx, k.nc)
+	if err != nil {
+		return err
+	}
+	c, err := k.js.Consumer(ctx, wire.Jobs, wire.Workers)
+	if err == nil {
+		_, err = k.js.Stream(ctx, wire.Tries)
+	}
+	switch {
+	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
+		k.Log.Warn("cluster: streams are missing and made anew", "problem", err)
+		return k.ensure(ctx)
+	case err != nil:
+		return err
+	}
+	now := time.Now()
+	free, inHand := 0, 0
+	for _, s := range states {
+		k.slots[s.Name] = seen{s.Slots, now}
+		inHand += len(s.InHand)
+		if !s.Draining {
+			free += s.Slots - len(s.InHand)
+		}
+	}
+	slots := 0
+	for name, s := range k.slots {
+		if now.Sub(s.at) > slack {
+			delete(k.slots, name)
+			continue
+		}
+		slots += s.slots
+	}
+	info := c.CachedInfo()
+	if want := max(1, slots); info.Config.MaxAckPending != want || info.Config.AckWait != wire.AckWait {
+		if err := k.consumer(ctx, want); err != nil {
+			return err
+		}
+	}
+	waits := info.NumPending > 0 || info.NumAckPending > inHand
+	if !waits || free <= 0 || info.Delivered.Consumer != k.handedOut {
+		k.handedOut, k.moved = info.Delivered.Consumer, now
+	}
+	if now.Sub(k.moved) > k.Stuck {
+		k.Log.Warn("cluster: jobs wait and none is handed out; the consumer is made anew", "waiting", info.NumPending, "handed_out", info.NumAckPending, "in_hand", inHand, "free", free)
+		if err := k.js.DeleteConsumer(ctx, wire.Jobs, wire.Workers); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return err
+		}
+		k.moved = now
+		return k.consumer(ctx, slots)
+	}
+	if now.Sub(k.swept) > min(k.Orphan, time.Minute) {
+		k.swept = now
+		return k.sweep(ctx, now)
+	}
+	return nil
+}
+
+// sweep removes witnesses whose job is not there: those of clients that died before
+// they had a job, and of workers that died after its end.
+func (k *keeper) sweep(ctx context.Context, now time.Time) error {
+	jobs, err := k.subjects(ctx, wire.Jobs, wire.JobsPrefix)
+	if err != nil {
+		return err
+	}
+	witnesses, err := k.subjects(ctx, wire.Witnesses, wire.WitnessesPrefix)
+	if err != nil {
+		return err
+	}
+	for id := range k.seen {
+		if !witnesses[id] || jobs[id] {
+			delete(k.seen, id)
+		}
+	}
+	for id := range witnesses {
+		if jobs[id] {
+			continue
+		}
+		since, known := k.seen[id]
+		if !known {
+			k.seen[id] = now
+			continue
+		}
+		if now.Sub(since) > k.Orphan {
+			if err := (wire.Object{Subject: wire.WitnessesPrefix + id}).Delete(ctx, k.js, wire.Witnesses); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// subjects are the tokens that follow a prefix in a stream.
+func (k *keeper) subjects(ctx context.Context, stream, prefix string) (map[string]bool, error) {
+	s, err := k.js.Stream(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(prefix+">"))
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]bool{}
+	for subject := range info.State.Subjects {
+		ids[strings.Split(strings.TrimPrefix(subject, prefix), ".")[0]] = true
+	}
+	return ids, nil
+}

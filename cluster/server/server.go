@@ -1,0 +1,195 @@
+// Package server is the middle of a proving cluster: a NATS server with JetStream in
+// this process (Start), and what keeps the streams of a cluster in order wherever
+// their server is (Manage). Clients and workers do without this package.
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	nats "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+	"github.com/pippin-zk/pippin/internal/disk"
+)
+
+// Config configures a server. Its zero value but for Dir is one on loopback.
+type Config struct {
+	// Dir is the folder of streams, keys and tickets, the user's alone.
+	Dir string
+	// Listen is HOST:PORT, 127.0.0.1:4222 when it is empty; port 0 takes a free
+	// one. Anything but a loopback address is served by TLS only.
+	Listen string
+	// Hosts are the names and addresses by which others reach the server, for its
+	// certificate and the tickets. The first one is the tickets'. Listen's host
+	// when there are none.
+	Hosts []string
+	// Room is the most bytes on disk, half of what is free at the start when it is 0.
+	Room int64
+	// Log has what the server says; nil is nowhere.
+	Log *slog.Logger
+}
+
+// Server is a NATS server in this process.
+type Server struct {
+	nats *nats.Server
+	room int64
+	dir  string
+}
+
+// readyWithin is how long a server may take to recover its streams.
+const readyWithin = 2 * time.Minute
+
+// Start starts a server, which has written its tickets when this returns. Errors
+// wrap backend.ErrInvalidInput or backend.ErrUnavailable.
+func Start(cfg Config) (*Server, error) {
+	if cfg.Listen == "" {
+		cfg.Listen = "127.0.0.1:4222"
+	}
+	host, port, err := net.SplitHostPort(cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %q is no address such as 127.0.0.1:4222: %w", backend.ErrInvalidInput, cfg.Listen, err)
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("%w: port %q: %w", backend.ErrInvalidInput, port, err)
+	}
+	if len(cfg.Hosts) == 0 {
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			return nil, fmt.Errorf("%w: %s is every address of this machine: say by which names others reach it", backend.ErrInvalidInput, cfg.Listen)
+		}
+		cfg.Hosts = []string{host}
+	}
+	// Whoever is sent to another address than loopback must find TLS there.
+	secure := !wire.Loopback(host) || slices.ContainsFunc(cfg.Hosts, func(h string) bool { return !wire.Loopback(h) })
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	if err := os.Chmod(cfg.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	id, err := loadIdentity(cfg.Dir, cfg.Hosts)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster's identity: %w", err)
+	}
+	store := filepath.Join(cfg.Dir, "jetstream")
+	if cfg.Room == 0 {
+		if free, ok := disk.Free(store); ok {
+			cfg.Room = int64(min(free/2, 1<<50))
+		}
+	}
+	opts := &nats.Options{
+		ServerName: "pippin", Host: host, Port: int(number), NoSigs: true, NoLog: cfg.Log == nil,
+		JetStream: true, StoreDir: store, SyncAlways: true, JetStreamMaxStore: cfg.Room,
+		MaxPayload: 1 << 20, PingInterval: 5 * time.Second, MaxPingsOut: 2,
+	}
+	if number == 0 {
+		opts.Port = nats.RANDOM_PORT
+	}
+	if opts.Nkeys, err = id.users(); err != nil {
+		return nil, err
+	}
+	scheme := "nats"
+	if secure {
+		scheme = "tls"
+		opts.TLS, opts.TLSTimeout = true, 5
+		if opts.TLSConfig, err = id.tls(); err != nil {
+			return nil, err
+		}
+	}
+	n, err := nats.NewServer(opts)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	if cfg.Log != nil {
+		n.SetLoggerV2(logger{cfg.Log}, false, false, false)
+	}
+	s := &Server{n, cfg.Room, cfg.Dir}
+	go n.Start()
+	if !n.ReadyForConnections(readyWithin) || !n.JetStreamEnabled() {
+		s.Stop()
+		return nil, fmt.Errorf("%w: the server at %s does not come up: is the address taken, can %s be written?", backend.ErrUnavailable, cfg.Listen, store)
+	}
+	url := fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(cfg.Hosts[0], strconv.Itoa(n.Addr().(*net.TCPAddr).Port)))
+	if err := id.writeTickets(cfg.Dir, url, secure); err != nil {
+		s.Stop()
+		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	return s, nil
+}
+
+// users are those who may log in, and what they may do. Workers and clients cannot
+// change streams; clients cannot end jobs, take them, or send workers away.
+func (id *identity) users() ([]*nats.NkeyUser, error) {
+	change := []string{
+		"$JS.API.STREAM.CREATE.>", "$JS.API.STREAM.UPDATE.>", "$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.RESTORE.>",
+		"$JS.API.CONSUMER.CREATE.>", "$JS.API.CONSUMER.DURABLE.>", "$JS.API.CONSUMER.DELETE.>", "$JS.API.CONSUMER.PAUSE.>", wire.Drain, wire.Drain + ".>",
+	}
+	work := []string{wire.EndsPrefix + ">", wire.EndedPrefix + ">", wire.DeadPrefix + ">", wire.TriesPrefix + ">", "$JS.ACK.>", "$JS.API.CONSUMER.MSG.>", "$JS.API.STREAM.MSG.DELETE.>"}
+	var users []*nats.NkeyUser
+	for _, u := range []struct {
+		seed string
+		deny []string
+	}{
+		{id.Admin, nil}, {id.Worker, change}, {id.Client, append(slices.Clone(change), work...)},
+	} {
+		key, err := nkeys.FromSeed([]byte(u.seed))
+		if err != nil {
+			return nil, err
+		}
+		public, err := key.PublicKey()
+		if err != nil {
+			return nil, err
+		}
+		users = append(users, &nats.NkeyUser{Nkey: public, Permissions: &nats.Permissions{Publish: &nats.SubjectPermission{Deny: u.deny}}})
+	}
+	return users, nil
+}
+
+// Ticket is that of a name: AdminTicket, ClientTicket or WorkerTicket.
+func (s *Server) Ticket(name string) (wire.Ticket, error) {
+	return wire.ReadTicket(filepath.Join(s.dir, name))
+}
+
+// Room is the most bytes on disk.
+func (s *Server) Room() int64 { return s.room }
+
+// Wait returns when ctx ends, or with an error when the server has ended or has no
+// JetStream any more, as after an error of its disk: it is to be started again then.
+func (s *Server) Wait(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+		if !s.nats.Running() || !s.nats.JetStreamEnabled() {
+			return fmt.Errorf("%w: the server has lost its store; is the disk of %s full?", backend.ErrUnavailable, s.dir)
+		}
+	}
+}
+
+// Stop ends the server and returns when it has ended.
+func (s *Server) Stop() {
+	s.nats.Shutdown()
+	s.nats.WaitForShutdown()
+}
+
+// logger has the server's log go to ours.
+type logger struct{ log *slog.Logger }
+
+func (l logger) Noticef(f string, v ...any) { l.log.Debug("nats: " + fmt.Sprintf(f, v...)) }
+func (l logger) Warnf(f string, v ...any)   { l.log.Warn("nats: " + fmt.Sprintf(f, v...)) }
+func (l logger) Fatalf(f string, v ...any)  { l.log.Error("nats: " + fmt.Sprintf(f, v...)) }
+func (l logger) Errorf(f string, v ...any)  { l.log.Error("nats: " + fmt.Sprintf(f, v...)) }
+func (l logger) Debugf(f string, v ...any)  { l.log.Debug("nats: " + fmt.Sprintf(f, v...)) }
+func (l logger) Tracef(string, ...any)      {}

@@ -1,0 +1,143 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+)
+
+// cache is objects on the disk, each a file that has its digest for a name.
+type cache struct {
+	dir   string
+	limit int64
+	keys  jetstream.Stream
+	one   sync.Mutex // one object comes at a time
+}
+
+func newCache(dir string, limit int64, keys jetstream.Stream) (*cache, error) {
+	if dir == "" {
+		return nil, fmt.Errorf("%w: a worker needs a folder for keys", backend.ErrInvalidInput)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	return &cache{dir: dir, limit: limit, keys: keys}, nil
+}
+
+// get is the path of an object, which is fetched when it is not there. Objects in
+// keep are not removed to make room.
+func (c *cache) get(ctx context.Context, digest string, keep []string) (string, error) {
+	c.one.Lock()
+	defer c.one.Unlock()
+	path := filepath.Join(c.dir, digest)
+	if err := os.Chtimes(path, time.Time{}, time.Now()); err == nil {
+		return path, nil
+	}
+	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o600))
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errInfrastructure, err)
+	}
+	defer func() { _ = f.Cleanup() }()
+	if err := wire.GetKey(ctx, c.keys, digest, f, func() { Progress(ctx) }); err != nil {
+		if errors.Is(err, backend.ErrInvalidInput) || wire.Missing(err) {
+			return "", err
+		}
+		return "", fmt.Errorf("%w: %w", errInfrastructure, err)
+	}
+	if err := f.CloseAtomicallyReplace(); err != nil {
+		return "", fmt.Errorf("%w: %w", errInfrastructure, err)
+	}
+	return path, c.evict(append(keep, digest))
+}
+
+// evict removes what was used least lately until the limit holds.
+func (c *cache) evict(keep []string) error {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errInfrastructure, err)
+	}
+	var files []fs.FileInfo
+	var sum int64
+	for _, e := range entries {
+		if st, err := e.Info(); err == nil && st.Mode().IsRegular() {
+			files = append(files, st)
+			sum += st.Size()
+		}
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int {
+		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	for _, f := range files {
+		if sum <= c.limit {
+			break
+		}
+		if slices.Contains(keep, f.Name()) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(c.dir, f.Name())); err != nil {
+			return fmt.Errorf("%w: %w", errInfrastructure, err)
+		}
+		sum -= f.Size()
+	}
+	return nil
+}
+
+// files are those of a work.
+func (c *cache) files(ctx context.Context, w wire.Work) (f Files, err error) {
+	for i, path := range []*string{&f.Circuit, &f.ProvingKey, &f.VerifyingKey} {
+		if *path, err = c.get(ctx, w.Digests()[i], w.Digests()); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+// Read has read read a file of the cache, and compares its digest, which is its name.
+// A file that differs, as after an error of the disk, is removed, to be fetched anew.
+func Read(ctx context.Context, path string, read func(io.Reader) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errInfrastructure, err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	tee := io.TeeReader(f, getsOn{ctx, h})
+	wrong := read(tee)
+	if _, err := io.Copy(io.Discard, tee); err != nil {
+		return fmt.Errorf("%w: %w", errInfrastructure, err)
+	}
+	if hex.EncodeToString(h.Sum(nil)) != filepath.Base(path) {
+		return fmt.Errorf("%w: %w: %s is removed: %w", errInfrastructure, wire.ErrDigest, path, errors.Join(wrong, os.Remove(path)))
+	}
+	if wrong != nil {
+		return fmt.Errorf("%w: object %s: %w", ErrJob, filepath.Base(path), wrong)
+	}
+	return nil
+}
+
+// getsOn is a writer whose job gets on with each write.
+type getsOn struct {
+	ctx context.Context
+	io.Writer
+}
+
+func (g getsOn) Write(b []byte) (int, error) {
+	Progress(g.ctx)
+	return g.Writer.Write(b)
+}

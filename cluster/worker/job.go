@@ -1,0 +1,313 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+)
+
+// inHand is a job that this worker has.
+type inHand struct {
+	job      wire.Job
+	progress atomic.Uint64
+	working  atomic.Bool // a prover has it, which must get on
+
+	mu  sync.Mutex
+	msg jetstream.Msg // the last delivery of it, which is the one to acknowledge
+}
+
+func (h *inHand) message() jetstream.Msg {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.msg
+}
+
+type progressKey struct{}
+
+// Progress says that the job of a context is getting on. Contexts of others are left
+// alone.
+func Progress(ctx context.Context) {
+	if h, ok := ctx.Value(progressKey{}).(*inHand); ok {
+		h.progress.Add(1)
+	}
+}
+
+// errStalled: no progress for Config.Stall.
+var errStalled = errors.New("no progress")
+
+// job does a job. Its error says why this worker could not do it, for reasons that
+// are not the job's.
+func (w *Worker) job(ctx context.Context, msg jetstream.Msg) error {
+	h := &inHand{msg: msg}
+	if err := json.Unmarshal(msg.Data(), &h.job); err != nil || !wire.ID.MatchString(h.job.ID) || msg.Subject() != wire.JobsPrefix+h.job.ID {
+		w.log.Warn("cluster: a message that is no job is thrown away", "subject", msg.Subject())
+		return msg.Term()
+	}
+	if !w.take(h) {
+		return nil
+	}
+	defer w.release(h)
+	mine, cancel := context.WithCancelCause(context.WithValue(ctx, progressKey{}, h))
+	defer cancel(nil)
+	defer w.keepAlive(h, cancel)()
+
+	if meta, err := msg.Metadata(); err != nil || meta.NumDelivered > 1 {
+		if known, err := w.ended(ctx, h); known || err != nil {
+			return w.settle(ctx, h, err)
+		}
+	}
+	guilty, err := w.tries.begin(ctx, h.job.ID)
+	switch {
+	case err != nil:
+		return w.giveBack(h, err)
+	case guilty != "":
+		return w.settle(ctx, h, w.end(ctx, h, wire.End{Reason: guilty}))
+	}
+	h.working.Store(true)
+	proof, err := w.prove(mine, h)
+	h.working.Store(false)
+	if err != nil {
+		return w.failed(ctx, h, err, errors.Is(context.Cause(mine), errStalled))
+	}
+	return w.settle(ctx, h, w.end(ctx, h, wire.End{Proof: proof}))
+}
+
+// failed decides what a failure means for the job.
+func (w *Worker) failed(ctx context.Context, h *inHand, err error, stalled bool) error {
+	switch {
+	case wire.Missing(err):
+		// Another worker was first and has removed the witness, or nobody has it.
+		known, e := w.ended(ctx, h)
+		if !known && e == nil {
+			e = w.end(ctx, h, wire.End{Reason: err.Error()})
+		}
+		return w.settle(ctx, h, e)
+	case ctx.Err() != nil:
+		return w.giveBack(h, errors.Join(context.Cause(ctx), w.tries.returned(context.WithoutCancel(ctx), h.job.ID)))
+	case errors.Is(err, errInfrastructure):
+		return w.giveBack(h, errors.Join(err, w.tries.returned(ctx, h.job.ID)))
+	case stalled:
+		err = fmt.Errorf("%w for %v", errStalled, w.cfg.Stall)
+	case errors.Is(err, backend.ErrInvalidInput), errors.Is(err, ErrJob):
+		return w.settle(ctx, h, w.end(ctx, h, wire.End{Reason: err.Error(), Caller: true}))
+	case blameless(err):
+		return w.giveBack(h, errors.Join(err, w.tries.returned(ctx, h.job.ID)))
+	}
+	w.count(func(s *wire.State) { s.Failed++; s.LastError = err.Error() })
+	w.log.Warn("cluster: a try failed", "job", h.job.ID, "problem", err)
+	guilty, e := w.tries.failed(ctx, h.job.ID, err)
+	switch {
+	case e != nil:
+		return w.giveBack(h, e)
+	case guilty != "":
+		return w.settle(ctx, h, w.end(ctx, h, wire.End{Reason: guilty}))
+	}
+	return h.message().NakWithDelay(pauseBetweenTries)
+}
+
+// blameless tells that the error of a prover says nothing of the job: a backend is
+// gone, or memory did not suffice.
+func blameless(err error) bool {
+	return errors.Is(err, backend.ErrGone) || errors.Is(err, backend.ErrUnavailable) ||
+		errors.Is(err, backend.ErrClosed) || errors.Is(err, backend.ErrOutOfMemory)
+}
+
+// errInfrastructure marks errors of what is around a job.
+var errInfrastructure = errors.New("not the job's fault")
+
+// The pauses before a job is handed out again. They are shorter than what a manager
+// takes for a stuck consumer.
+const (
+	pauseBetweenTries = 100 * time.Millisecond
+	pauseGivenBack    = 500 * time.Millisecond
+)
+
+// take notes that the job is in hand. When it is already, as after a redelivery that
+// was not needed, the one that has it goes on, with the new message to acknowledge.
+func (w *Worker) take(h *inHand) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if has := w.inHand[h.job.ID]; has != nil {
+		has.mu.Lock()
+		has.msg = h.msg
+		has.mu.Unlock()
+		return false
+	}
+	w.inHand[h.job.ID] = h
+	return true
+}
+
+func (w *Worker) release(h *inHand) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.inHand, h.job.ID)
+}
+
+// keepAlive tells the server, from a goroutine of its own, that the job is in hand,
+// as long as it gets on: a worker that only lives loses it. Without progress the job
+// is cancelled, and when it does not end then, the worker ends.
+func (w *Worker) keepAlive(h *inHand, cancel context.CancelCauseFunc) (stop func()) {
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(wire.AckWait / 4)
+		defer tick.Stop()
+		last, since := h.progress.Load(), time.Now()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			if now := h.progress.Load(); now != last || !h.working.Load() {
+				last, since = now, time.Now()
+			}
+			if time.Since(since) > w.cfg.Stall {
+				break
+			}
+			if err := h.message().InProgress(); err != nil {
+				w.log.Debug("cluster: not told that a job is in hand", "job", h.job.ID, "problem", err)
+			}
+		}
+		cancel(errStalled)
+		select {
+		case <-done:
+		case <-time.After(endsWithin):
+			w.drain(ErrStuck)
+		}
+	})
+	return func() { close(done); running.Wait() }
+}
+
+// end stores how the job ended, if that is not known yet.
+func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
+	e.Worker = w.cfg.Name
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return w.js.Publish(ctx, wire.EndsPrefix+h.job.ID, text, jetstream.WithMsgID(h.job.ID), jetstream.WithExpectLastSequencePerSubject(0))
+	})
+	switch {
+	case wire.Conflict(err): // another worker was first
+		return nil
+	case err != nil:
+		return err
+	}
+	w.count(func(s *wire.State) {
+		if s.Done++; e.Reason != "" {
+			s.LastError = e.Reason
+		}
+	})
+	if e.Reason == "" {
+		return nil
+	}
+	w.log.Warn("cluster: a job is dead", "job", h.job.ID, "reason", e.Reason)
+	dead, err := json.Marshal(struct {
+		wire.Job
+		wire.End
+	}{h.job, e})
+	if err != nil {
+		return err
+	}
+	_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return w.js.Publish(ctx, wire.DeadPrefix+h.job.ID, dead)
+	})
+	return err
+}
+
+// ended tells whether the job has an end already.
+func (w *Worker) ended(ctx context.Context, h *inHand) (bool, error) {
+	ends, err := wire.Stream(ctx, w.js, wire.Ends)
+	if err == nil {
+		_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+			return ends.GetLastMsgForSubject(ctx, wire.EndsPrefix+h.job.ID)
+		})
+	}
+	if wire.Missing(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// settle removes what a job that ended has left, and acknowledges it. With an error
+// the end is not known: the job is given back.
+func (w *Worker) settle(ctx context.Context, h *inHand, err error) error {
+	if err == nil {
+		err = errors.Join(h.job.Witness.Delete(ctx, w.js, wire.Witnesses), w.tries.forget(ctx, h.job.ID))
+	}
+	if err == nil {
+		within, cancel := context.WithTimeout(ctx, wire.AckWait)
+		err = h.message().DoubleAck(within)
+		cancel()
+	}
+	if err != nil {
+		return w.giveBack(h, err)
+	}
+	return nil
+}
+
+// giveBack has the job handed out again, without a try that counts.
+func (w *Worker) giveBack(h *inHand, why error) error {
+	w.count(func(s *wire.State) { s.Returned++; s.LastError = why.Error() })
+	w.log.Warn("cluster: a job is given back", "job", h.job.ID, "problem", why)
+	if errors.Is(why, errGivenBack) {
+		return errors.Join(h.message().Nak(), w.nc.Flush())
+	}
+	return errors.Join(why, h.message().NakWithDelay(pauseGivenBack))
+}
+
+func (w *Worker) count(f func(*wire.State)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f(&w.state)
+}
+
+// prove makes the job's proof.
+func (w *Worker) prove(ctx context.Context, h *inHand) (proof []byte, err error) {
+	if err := h.job.Work.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrJob, err)
+	}
+	p, release, err := w.provers.get(ctx, h.job.Work)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	witnesses, err := wire.Stream(ctx, w.js, wire.Witnesses)
+	if err != nil {
+		return nil, err
+	}
+	var sealed bytes.Buffer
+	if err := h.job.Witness.Get(ctx, witnesses, &sealed, func() { Progress(ctx) }); err != nil {
+		return nil, fmt.Errorf("%w: the witness: %w", errInfrastructure, err)
+	}
+	plain, err := wire.Open(w.cfg.Ticket.Open, h.job.ID, h.job.Work, sealed.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	Progress(ctx)
+	defer func() {
+		if r := recover(); r != nil {
+			w.log.Error("cluster: the prover panicked", "job", h.job.ID, "problem", r, "stack", string(debug.Stack()))
+			proof, err = nil, fmt.Errorf("%w: the prover panicked (%T)", backend.ErrInternal, r) // its words may be secret
+		}
+	}()
+	defer clear(plain)
+	proof, err = p.Prove(ctx, plain)
+	if err == nil && len(proof) > wire.MaxEnd {
+		err = fmt.Errorf("%w: the proof has %d bytes, at most %d travel", ErrJob, len(proof), wire.MaxEnd)
+	}
+	return proof, err
+}

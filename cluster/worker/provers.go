@@ -1,0 +1,138 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+)
+
+// provers are those that are open, each for all jobs of one work.
+type provers struct {
+	cache *cache
+	open  Opener
+	limit int
+
+	mu     sync.Mutex
+	closed bool
+	all    map[wire.Work]*opened
+	clock  uint64
+}
+
+// opened is a prover that is being opened, or is open, or failed to.
+type opened struct {
+	ready chan struct{}
+	p     Prover
+	err   error
+	users int
+	used  uint64
+}
+
+func newProvers(c *cache, open Opener, limit int) *provers {
+	return &provers{cache: c, open: open, limit: limit, all: map[wire.Work]*opened{}}
+}
+
+func (ps *provers) len() int {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return len(ps.all)
+}
+
+// get is the prover of a work, until release. The first to ask opens it, with its
+// context; others wait for that and do not get on meanwhile.
+func (ps *provers) get(ctx context.Context, w wire.Work) (p Prover, release func(), err error) {
+	for {
+		ps.mu.Lock()
+		if ps.closed {
+			ps.mu.Unlock()
+			return nil, nil, backend.ErrClosed
+		}
+		o, there := ps.all[w]
+		if !there {
+			o = &opened{ready: make(chan struct{})}
+			ps.all[w] = o
+		}
+		o.users++
+		ps.clock++
+		o.used = ps.clock
+		ps.mu.Unlock()
+		release = func() { ps.release(w, o) }
+		if !there {
+			o.p, o.err = ps.openOne(ctx, w)
+			close(o.ready)
+		}
+		select {
+		case <-o.ready:
+		case <-ctx.Done():
+			release()
+			return nil, nil, context.Cause(ctx)
+		}
+		if o.err == nil {
+			return o.p, release, nil
+		}
+		release()
+		if there && ctx.Err() == nil && errors.Is(o.err, errOpening) {
+			continue // it was the other job that ended, not the opening
+		}
+		return nil, nil, o.err
+	}
+}
+
+// errOpening marks that the context ended of the job that opened a prover.
+var errOpening = errors.New("the job that opened the prover was cancelled")
+
+func (ps *provers) openOne(ctx context.Context, w wire.Work) (Prover, error) {
+	files, err := ps.cache.files(ctx, w)
+	var p Prover
+	if err == nil {
+		p, err = ps.open(ctx, w, files)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(errOpening, err)
+	}
+	return p, err
+}
+
+// release counts a user less, and closes provers that are one too many: those that
+// nobody uses, the one used least lately first.
+func (ps *provers) release(w wire.Work, o *opened) {
+	ps.mu.Lock()
+	o.users--
+	var close []Prover
+	if o.err != nil && ps.all[w] == o {
+		delete(ps.all, w)
+	}
+	for len(ps.all) > ps.limit {
+		var oldest wire.Work
+		for w, o := range ps.all {
+			if o.users == 0 && (ps.all[oldest] == nil || o.used < ps.all[oldest].used) {
+				oldest = w
+			}
+		}
+		if ps.all[oldest] == nil {
+			break
+		}
+		close = append(close, ps.all[oldest].p)
+		delete(ps.all, oldest)
+	}
+	ps.mu.Unlock()
+	for _, p := range close {
+		_ = p.Close() // what it leaves behind goes with the process
+	}
+}
+
+// close closes all provers; jobs are over.
+func (ps *provers) close() (err error) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.closed = true
+	for w, o := range ps.all {
+		delete(ps.all, w)
+		if o.users == 0 { // else it is stuck
+			err = errors.Join(err, o.p.Close())
+		}
+	}
+	return err
+}

@@ -1,0 +1,108 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+)
+
+// What a job may cost before it is dead.
+const (
+	maxFailed = 3 // tries whose failure may be its fault
+	maxLost   = 5 // workers that began it and were not heard of again
+)
+
+// record is what is known of a job's tries.
+type record struct {
+	Begun  int    `json:"begun"` // and neither failed nor returned
+	Failed int    `json:"failed"`
+	Last   string `json:"last,omitempty"` // failure
+}
+
+// guilty is why a job is not tried again, "" while it may be.
+func (r record) guilty() string {
+	switch {
+	case r.Failed >= maxFailed:
+		return fmt.Sprintf("%d tries failed, the last one: %s", r.Failed, r.Last)
+	case r.Begun > maxLost:
+		return fmt.Sprintf("%d workers began it and were not heard of again", r.Begun-1)
+	}
+	return ""
+}
+
+// tries counts them in a stream, where the workers of a job that kills them have
+// left word. The server's count of deliveries would not do: those that are nobody's
+// fault are in it.
+type tries struct{ js jetstream.JetStream }
+
+func (t *tries) begin(ctx context.Context, id string) (guilty string, err error) {
+	r, err := t.change(ctx, id, func(r *record) { r.Begun++ })
+	return r.guilty(), err
+}
+
+// returned takes back begin.
+func (t *tries) returned(ctx context.Context, id string) error {
+	_, err := t.change(ctx, id, func(r *record) { r.Begun = max(0, r.Begun-1) })
+	return err
+}
+
+func (t *tries) failed(ctx context.Context, id string, why error) (guilty string, err error) {
+	r, err := t.change(ctx, id, func(r *record) { r.Begun, r.Failed, r.Last = max(0, r.Begun-1), r.Failed+1, why.Error() })
+	return r.guilty(), err
+}
+
+// change replaces a record, whoever else does so at the time. A record that nobody
+// has written is tried first: most jobs are begun once.
+func (t *tries) change(ctx context.Context, id string, f func(*record)) (record, error) {
+	subject := wire.TriesPrefix + id
+	var old record
+	var seq uint64
+	for {
+		next := old
+		f(&next)
+		text, err := json.Marshal(next)
+		if err != nil {
+			return next, err
+		}
+		_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+			return t.js.Publish(ctx, subject, text, jetstream.WithExpectLastSequencePerSubject(seq))
+		})
+		if !wire.Conflict(err) {
+			return next, err
+		}
+		s, err := wire.Stream(ctx, t.js, wire.Tries)
+		if err != nil {
+			return old, err
+		}
+		m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+			return s.GetLastMsgForSubject(ctx, subject)
+		})
+		switch {
+		case wire.Missing(err):
+			old, seq = record{}, 0
+			continue
+		case err != nil:
+			return old, err
+		}
+		seq, old = m.Sequence, record{}
+		if err := json.Unmarshal(m.Data, &old); err != nil {
+			return old, err
+		}
+	}
+}
+
+// forget removes a job's record.
+func (t *tries) forget(ctx context.Context, id string) error {
+	s, err := wire.Stream(ctx, t.js, wire.Tries)
+	if err != nil {
+		return err
+	}
+	_, err = wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.Purge(ctx, jetstream.WithPurgeSubject(wire.TriesPrefix+id))
+	})
+	return err
+}

@@ -1,0 +1,290 @@
+// Package worker proves the jobs of a cluster. A worker takes as many jobs as it has
+// slots, keeps circuits and keys on its disk, and ends when its context does, after
+// the jobs that it has. Jobs of a worker that dies are another one's within seconds.
+package worker
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+)
+
+// Config configures a worker. Ticket, Open and Cache are needed.
+type Config struct {
+	Ticket cluster.Ticket // a worker's
+	// Open opens provers; Gnark has those of this module.
+	Open Opener
+	// Cache is a folder for circuits and keys, the user's alone.
+	Cache string
+	// CacheBytes is how many bytes it may have, 64 GiB when it is 0. What was used
+	// least lately goes first.
+	CacheBytes int64
+	// Name is the worker's, of letters, digits, - and _; the host's and the
+	// process's when it is empty. No two workers have one name.
+	Name string
+	// Slots is how many jobs it has at a time; 2 when it is 0, so that one is solved
+	// while a card computes another one.
+	Slots int
+	// Circuits is how many provers stay open, 4 when it is 0.
+	Circuits int
+	// Stall is how long a job may go without progress, 5 minutes when it is 0: a
+	// solver makes none.
+	Stall time.Duration
+	// Drain is how long the jobs in hand have when the worker is to end, 30 s when
+	// it is 0. Then they are given back.
+	Drain time.Duration
+	Log   *slog.Logger // nil is nowhere
+}
+
+// Opener opens a prover. Errors that wrap backend.ErrInvalidInput are the job's
+// fault.
+type Opener func(ctx context.Context, w cluster.Work, files Files) (Prover, error)
+
+// Files are the paths of what gnark wrote. Their digests were compared when they came;
+// a prover compares them again with File.
+type Files struct{ Circuit, ProvingKey, VerifyingKey string }
+
+// Prover makes proofs of one circuit with one key, for several jobs at a time.
+type Prover interface {
+	// Prove is a proof of the full witness that gnark marshaled, verified. It calls
+	// Progress with its context whenever it has done something, and ends soon after
+	// its context.
+	//
+	// Errors that wrap ErrJob or backend.ErrInvalidInput are the job's fault: it is
+	// not tried again. Those of a backend that is gone, or of memory, are not the
+	// job's: they cost it no try. Others do.
+	Prove(ctx context.Context, witness []byte) ([]byte, error)
+	Close() error
+}
+
+// ErrJob is wrapped by errors that are the job's fault.
+var ErrJob = errors.New("the job's own fault")
+
+// ErrStuck is wrapped by the error of a worker that ended because a prover did not:
+// its process should be started anew.
+var ErrStuck = errors.New("a prover makes no progress and does not end")
+
+// Worker is a worker that has not begun, or runs, or ended.
+type Worker struct {
+	cfg     Config
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	tries   *tries
+	provers *provers
+	log     *slog.Logger
+
+	drain context.CancelCauseFunc // of the context of Run: take no more jobs
+	abort context.CancelCauseFunc // of the jobs
+
+	mu      sync.Mutex
+	inHand  map[string]*inHand // by job
+	state   wire.State
+	drainIn time.Duration
+}
+
+// notWord is what a host's name may have and a worker's may not.
+var notWord = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// startWithin bounds the first requests to a server.
+const startWithin = 30 * time.Second
+
+// Run works until ctx ends, or it is drained, or cannot go on. It returns nil after
+// the first two. Errors wrap a sentinel of package backend or ErrStuck.
+func Run(ctx context.Context, cfg Config) (err error) {
+	host, _ := os.Hostname()
+	cfg.Name = cmp.Or(cfg.Name, fmt.Sprintf("%.40s-%d", notWord.ReplaceAllString(host, "-"), os.Getpid()))
+	cfg.Slots, cfg.Circuits, cfg.CacheBytes = cmp.Or(cfg.Slots, 2), cmp.Or(cfg.Circuits, 4), cmp.Or(cfg.CacheBytes, 64<<30)
+	cfg.Stall, cfg.Drain = cmp.Or(cfg.Stall, 5*time.Minute), cmp.Or(cfg.Drain, 30*time.Second)
+	switch {
+	case !wire.ID.MatchString(cfg.Name):
+		return fmt.Errorf("%w: %q is no worker's name: letters, digits, - and _, at most 64", backend.ErrInvalidInput, cfg.Name)
+	case cfg.Open == nil || cfg.Slots < 0 || cfg.Circuits < 0:
+		return fmt.Errorf("%w: a worker needs an Open, and numbers above 0", backend.ErrInvalidInput)
+	case cfg.Ticket.Open == "":
+		return fmt.Errorf("%w: the ticket is no worker's", backend.ErrInvalidInput)
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	w := &Worker{cfg: cfg, inHand: map[string]*inHand{}, log: cfg.Log.With("worker", cfg.Name), drainIn: cfg.Drain,
+		state: wire.State{Name: cfg.Name, Slots: cfg.Slots}}
+	if w.nc, w.js, err = cfg.Ticket.Connect("pippin worker " + cfg.Name); err != nil {
+		return err
+	}
+	defer w.nc.Close()
+	starting, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	keys, err := wire.Stream(starting, w.js, wire.Keys)
+	if err != nil {
+		return err
+	}
+	w.tries = &tries{w.js}
+	cache, err := newCache(cfg.Cache, cfg.CacheBytes, keys)
+	if err != nil {
+		return err
+	}
+	w.provers = newProvers(cache, cfg.Open, cfg.Circuits)
+	defer func() { err = errors.Join(err, w.provers.close()) }()
+	return w.run(ctx)
+}
+
+func (w *Worker) run(ctx context.Context) error {
+	taking, drain := context.WithCancelCause(ctx)
+	working, abort := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer abort(nil)
+	defer drain(nil)
+	w.drain, w.abort = drain, abort
+	if err := w.listen(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	var slots sync.WaitGroup
+	for range w.cfg.Slots {
+		slots.Go(func() { w.slot(taking, working) })
+	}
+	go func() { slots.Wait(); close(ended) }()
+
+	<-taking.Done()
+	w.mu.Lock()
+	w.state.Draining = true
+	within := w.drainIn
+	w.mu.Unlock()
+	w.log.Info("cluster: draining", "within", within)
+	var err error
+	if cause := context.Cause(taking); errors.Is(cause, ErrStuck) {
+		err = cause
+	}
+	select {
+	case <-ended:
+		return err
+	case <-time.After(within):
+	}
+	abort(errGivenBack)
+	select {
+	case <-ended:
+		return err
+	case <-time.After(endsWithin):
+		return errors.Join(err, fmt.Errorf("%w: after %v and %v", ErrStuck, within, endsWithin))
+	}
+}
+
+var (
+	errDrained   = errors.New("drained by an administrator")
+	errGivenBack = errors.New("given back: the worker ends")
+)
+
+// endsWithin is how long a prover may take to end after its context.
+const endsWithin = 10 * time.Second
+
+// listen answers who is there, and drains when an administrator says so.
+func (w *Worker) listen() error {
+	_, err := w.nc.Subscribe(wire.Who, func(m *nats.Msg) {
+		w.mu.Lock()
+		s := w.state
+		s.InHand = slices.Sorted(maps.Keys(w.inHand))
+		w.mu.Unlock()
+		s.Circuits = w.provers.len()
+		text, err := json.Marshal(s)
+		if err == nil {
+			err = m.Respond(text)
+		}
+		if err != nil {
+			w.log.Debug("cluster: not answered who is there", "problem", err)
+		}
+	})
+	for _, subject := range []string{wire.Drain, wire.Drain + "." + w.cfg.Name} {
+		if err == nil {
+			_, err = w.nc.Subscribe(subject, func(m *nats.Msg) {
+				if d, err := time.ParseDuration(string(m.Data)); err == nil && d >= 0 {
+					w.mu.Lock()
+					w.drainIn = d
+					w.mu.Unlock()
+				}
+				w.drain(errDrained)
+			})
+		}
+	}
+	if err == nil {
+		err = w.nc.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// How a slot asks for a job. The server says every beat that it is there, so that a
+// stream that has fallen silent is noticed after two.
+const (
+	asksFor = 10 * time.Second
+	beat    = time.Second
+)
+
+// slot takes one job after the other while taking lives. After a job that it could
+// not do for reasons of this worker's it pauses, ever longer: a worker without a disk
+// must not take every job there is.
+func (w *Worker) slot(taking, working context.Context) {
+	const first, longest = 250 * time.Millisecond, 30 * time.Second
+	pause := first
+	wait := func(why error) {
+		w.log.Warn("cluster: a slot pauses", "for", pause, "problem", why)
+		select {
+		case <-taking.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, longest)
+	}
+	for taking.Err() == nil {
+		msg, err := w.next(taking)
+		switch {
+		case taking.Err() != nil && msg == nil:
+			return
+		case err != nil:
+			wait(err)
+			continue
+		case msg == nil:
+			continue // nothing to do
+		}
+		if err := w.job(working, msg); err != nil {
+			wait(err)
+			continue
+		}
+		pause = first
+	}
+}
+
+// next asks for a job; nil when there is none for a while.
+func (w *Worker) next(ctx context.Context) (jetstream.Msg, error) {
+	asking, cancel := context.WithTimeout(ctx, asksFor)
+	defer cancel()
+	c, err := w.js.Consumer(asking, wire.Jobs, wire.Workers)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		msg, err := c.Next(jetstream.FetchContext(asking), jetstream.FetchHeartbeat(beat))
+		switch {
+		case err == nil:
+			return msg, nil
+		case asking.Err() != nil, errors.Is(err, nats.ErrTimeout):
+			return nil, nil
+		}
+		return nil, err
+	}
+}

@@ -1,0 +1,432 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/logger"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pippin-zk/pippin/backend/cuda"
+	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/server"
+	"github.com/pippin-zk/pippin/cluster/worker"
+	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+func (a *app) clusterCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "cluster",
+		Short: "Prove on several machines",
+		Long: `Prove on several machines: jobs lie on a server (up) until a worker (work) has proved
+them. docs/howto/cluster.md says how to set one up.`,
+		Example: `  msm cluster up --work                               a cluster on this machine
+  msm cluster up --listen :4222 --host prover0.example
+  msm cluster work --backend cuda --ticket worker.json   on each machine with cards
+  msm cluster status`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.clusterUp(), a.clusterWork(), a.clusterProve(), a.clusterStatus(), a.clusterDrain())
+	return c
+}
+
+// clusterDir is the folder of a cluster's server, and of its tickets on that machine.
+func clusterDir(flag string) (string, error) {
+	if flag != "" {
+		return flag, nil
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", usageError{fmt.Errorf("no folder for the cluster: %w; name one", err)}
+	}
+	return filepath.Join(dir, "pippin", "cluster"), nil
+}
+
+// ticket reads the ticket of a flag, or the one of that name which a server on this
+// machine has written.
+func ticket(flag, name string) (t cluster.Ticket, err error) {
+	if flag == "" {
+		dir, err := clusterDir("")
+		if err != nil {
+			return t, err
+		}
+		flag = filepath.Join(dir, name)
+	}
+	if t, err = cluster.ReadTicket(flag); err != nil {
+		return t, usageError{err}
+	}
+	return t, nil
+}
+
+const ticketHelp = "file that msm cluster up wrote (default: the one of a cluster on this machine)"
+
+// upFlags is the command line of msm cluster up.
+type upFlags struct {
+	dir, listen, room, join string
+	hosts                   []string
+	work                    bool
+	worker                  workFlags
+}
+
+func (a *app) clusterUp() *cobra.Command {
+	var f upFlags
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Run the server of a cluster",
+		Long: `Run the server of a cluster, NATS with JetStream in this process, and keep its streams
+in order. With --join the server is another one, and this keeps the streams in order
+only. Tickets for workers (worker.json), clients (client.json) and administrators
+(admin.json) are written into the folder; they are secrets.
+
+Addresses other than loopback are served by TLS, to holders of tickets.`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return a.up(c.Context(), f) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.dir, "dir", "", "folder for jobs, keys and tickets (default: pippin/cluster in the user's configuration folder)")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:4222", "address")
+	flags.StringSliceVar(&f.hosts, "host", nil, "names and addresses by which others reach it, the one for tickets first")
+	flags.StringVar(&f.room, "room", "", "most bytes on disk, such as 100GiB (default: half of what is free)")
+	flags.StringVar(&f.join, "join", "", "an administrator's ticket for a NATS server that is there, instead of one in this process")
+	flags.BoolVar(&f.work, "work", false, "be a worker too")
+	f.worker.add(flags.StringVar, flags.IntVar, flags.DurationVar)
+	return c
+}
+
+func (a *app) up(ctx context.Context, f upFlags) (err error) {
+	if f.dir, err = clusterDir(f.dir); err != nil {
+		return err
+	}
+	m := server.Manager{Log: a.events()}
+	if f.room != "" {
+		if m.Room, err = bytesOf("room", f.room); err != nil {
+			return err
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	if f.join != "" {
+		if m.Ticket, err = ticket(f.join, ""); err != nil {
+			return err
+		}
+		if err := server.Join(f.dir, m.Ticket); err != nil {
+			return err
+		}
+	} else {
+		s, err := server.Start(server.Config{Dir: f.dir, Listen: f.listen, Hosts: f.hosts, Room: m.Room, Log: a.events()})
+		if err != nil {
+			return err
+		}
+		defer s.Stop()
+		if m.Ticket, err = cluster.ReadTicket(filepath.Join(f.dir, server.AdminTicket)); err != nil {
+			return err
+		}
+		m.Room = s.Room()
+		group.Go(func() error { return s.Wait(ctx) })
+	}
+	group.Go(func() error {
+		return m.Run(ctx, func() {
+			fmt.Fprintf(a.stdout, "the cluster is up at %s, tickets are in %s\n", m.Ticket.URL, f.dir)
+			if f.work {
+				f.worker.ticket = filepath.Join(f.dir, server.WorkerTicket)
+				group.Go(func() error { return a.work(ctx, f.worker) })
+			}
+		})
+	})
+	return group.Wait()
+}
+
+// events is the log of what runs for long: what went wrong, and with -v everything.
+func (a *app) events() *slog.Logger {
+	if a.verbose {
+		return a.logger()
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// bytesOf reads a number of bytes.
+func bytesOf(flag, s string) (int64, error) {
+	n, err := cuda.ParseMemory(s)
+	if err != nil {
+		return 0, usageError{fmt.Errorf("--%s: %w", flag, err)}
+	}
+	return n, nil
+}
+
+// workFlags is the command line of msm cluster work.
+type workFlags struct {
+	ticket, backend, name, cache, cacheRoom string
+	slots, circuits                         int
+	stall, drain                            time.Duration
+}
+
+// add adds the flags but for the ticket's.
+func (f *workFlags) add(text func(*string, string, string, string), number func(*int, string, int, string), duration func(*time.Duration, string, time.Duration, string)) {
+	text(&f.backend, "backend", "cpu", "that proves: cpu, cuda, plugin:NAME, plugin:PATH")
+	text(&f.name, "name", "", "of the worker (default: of the host and the process)")
+	text(&f.cache, "cache", "", "folder for keys (default: cluster in msm's cache folder)")
+	text(&f.cacheRoom, "cache-room", "64GiB", "most bytes of keys there")
+	number(&f.slots, "slots", 2, "proofs at a time; two for each card")
+	number(&f.circuits, "circuits", 4, "circuits whose keys stay in memory")
+	duration(&f.stall, "stall", 5*time.Minute, "without progress a proof has failed then")
+	duration(&f.drain, "drain", 30*time.Second, "for proofs that have begun when it is to end")
+}
+
+func (a *app) clusterWork() *cobra.Command {
+	var f workFlags
+	c := &cobra.Command{
+		Use:   "work",
+		Short: "Prove the jobs of a cluster",
+		Long: `Prove the jobs of a cluster, until a signal or msm cluster drain. Keys are fetched when
+a job needs them, and kept on disk. Proofs that have begun are ended first, for as
+long as --drain says; then they are another worker's.`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return a.work(c.Context(), f) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.ticket, "ticket", "", ticketHelp)
+	f.add(flags.StringVar, flags.IntVar, flags.DurationVar)
+	return c
+}
+
+func (a *app) work(ctx context.Context, f workFlags) (err error) {
+	cfg := worker.Config{Name: f.name, Slots: f.slots, Circuits: f.circuits, Stall: f.stall, Drain: f.drain, Log: a.events()}
+	if f.slots < 1 || f.circuits < 1 {
+		return usageError{errors.New("--slots and --circuits must be at least 1")}
+	}
+	if cfg.Ticket, err = ticket(f.ticket, server.WorkerTicket); err != nil {
+		return err
+	}
+	if cfg.CacheBytes, err = bytesOf("cache-room", f.cacheRoom); err != nil {
+		return err
+	}
+	if cfg.Cache = f.cache; cfg.Cache == "" {
+		dir, err := a.cacheDir("")
+		if err != nil {
+			return err
+		}
+		cfg.Cache = filepath.Join(dir, "cluster")
+	}
+	logger.Disable() // gnark's, which writes to stdout
+	engine, err := msm.New(ctx, msm.Config{Backend: f.backend, Open: a.opener(), Log: a.events(), Observer: worker.Observe()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	cfg.Open = worker.Gnark(engine)
+	fmt.Fprintf(a.stdout, "working for %s on %s\n", cfg.Ticket.URL, f.backend)
+	return worker.Run(ctx, cfg)
+}
+
+// clusterProveFlags is the command line of msm cluster prove.
+type clusterProveFlags struct {
+	ticket, system, curve       string
+	circuit, proving, verifying string
+	solidity                    bool
+	flying                      int
+}
+
+func (a *app) clusterProve() *cobra.Command {
+	var f clusterProveFlags
+	c := &cobra.Command{
+		Use:   "prove WITNESS...",
+		Short: "Have witnesses proved by a cluster",
+		Long: `Have full witnesses proved by a cluster, and verify the proofs. Circuit, keys and
+witnesses are files as gnark writes them (WriteTo, WriteRawTo). The proof of a witness
+is written to a file beside it, with the ending .proof.`,
+		Example: `  msm cluster prove --system groth16 --curve bn254 --circuit c.r1cs --proving-key c.pk --verifying-key c.vk first.wtns second.wtns`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New("no witness is named")}
+			}
+			return a.clusterProofs(c.Context(), f, args)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.ticket, "ticket", "", ticketHelp)
+	flags.StringVar(&f.system, "system", cluster.Groth16, cluster.Groth16+", "+cluster.Plonk)
+	flags.StringVar(&f.curve, "curve", "bn254", "bn254, bls12_377, bls12_381, bw6_761")
+	flags.StringVar(&f.circuit, "circuit", "", "file of the constraint system")
+	flags.StringVar(&f.proving, "proving-key", "", "file")
+	flags.StringVar(&f.verifying, "verifying-key", "", "file")
+	flags.BoolVar(&f.solidity, "solidity", false, "for verifiers that gnark exports to Solidity")
+	flags.IntVar(&f.flying, "in-flight", 64, "witnesses on their way at a time")
+	return c
+}
+
+func (a *app) clusterProofs(ctx context.Context, f clusterProveFlags, files []string) error {
+	for _, file := range []string{f.circuit, f.proving, f.verifying} {
+		if file == "" {
+			return usageError{errors.New("--circuit, --proving-key and --verifying-key are needed")}
+		}
+	}
+	curve, err := ecc.IDFromString(strings.ReplaceAll(f.curve, "-", "_"))
+	if err != nil || f.flying < 1 {
+		return usageError{errors.Join(err, errors.New("see --curve and --in-flight"))}
+	}
+	t, err := ticket(f.ticket, server.ClientTicket)
+	if err != nil {
+		return err
+	}
+	c, err := cluster.Connect(t)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	p, err := c.AddFrom(ctx, cluster.Work{System: f.system, Curve: curve.String(), Solidity: f.solidity}, fileOf(f.circuit), fileOf(f.proving), fileOf(f.verifying))
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(f.flying)
+	var saying sync.Mutex
+	for _, file := range files {
+		group.Go(func() error {
+			began := time.Now()
+			if err := proveFile(ctx, p, curve, file); err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+			saying.Lock()
+			defer saying.Unlock()
+			_, err := fmt.Fprintf(a.stdout, "%s.proof after %v\n", file, time.Since(began).Round(time.Millisecond))
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// fileOf writes a file.
+func fileOf(path string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = io.Copy(w, f)
+		return err
+	}
+}
+
+// proveFile has the witness of a file proved.
+func proveFile(ctx context.Context, p *cluster.Prover, curve ecc.ID, file string) error {
+	w, err := witness.New(curve.ScalarField())
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := w.ReadFrom(f); err != nil {
+		return err
+	}
+	proof, err := p.Prove(ctx, w)
+	if err != nil {
+		return err
+	}
+	out, err := createOutput(ctx, file+".proof")
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	return out.write(func(w io.Writer) error { _, err := proof.WriteTo(w); return err })
+}
+
+func (a *app) clusterStatus() *cobra.Command {
+	var path, format string
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show a cluster's jobs and workers, and the last jobs that ended without a proof",
+		Args:  noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := oneOf("format", format, "table", "json"); err != nil {
+				return err
+			}
+			s, err := a.asAdmin(path, func(cl *cluster.Client) (cluster.Status, error) { return cl.Status(c.Context()) })
+			if err != nil {
+				return err
+			}
+			return tableOr(format, func(w io.Writer) error { return writeCluster(w, s) }, func(w io.Writer) error { return writeJSON(w, s) })(a.stdout)
+		},
+	}
+	c.Flags().StringVar(&path, "ticket", "", ticketHelp)
+	c.Flags().StringVar(&format, "format", "table", "table, json")
+	completes(c, "format", []string{"table", "json"})
+	return c
+}
+
+// asAdmin asks a cluster something.
+func (a *app) asAdmin(path string, ask func(*cluster.Client) (cluster.Status, error)) (s cluster.Status, err error) {
+	t, err := ticket(path, server.AdminTicket)
+	if err != nil {
+		return s, err
+	}
+	c, err := cluster.Connect(t)
+	if err != nil {
+		return s, err
+	}
+	defer c.Close()
+	return ask(c)
+}
+
+func writeCluster(w io.Writer, s cluster.Status) error {
+	fmt.Fprintf(w, "jobs      %d waiting, %d with workers\n", s.Waiting, s.HandedOut)
+	fmt.Fprintf(w, "stored    %s\n", bench.FormatBytes(s.Bytes))
+	var rows [][]string
+	for _, k := range s.Workers {
+		name := k.Name
+		if k.Draining {
+			name += " (draining)"
+		}
+		rows = append(rows, []string{name, fmt.Sprintf("%d of %d", len(k.InHand), k.Slots), fmt.Sprint(k.Done), fmt.Sprint(k.Failed), fmt.Sprint(k.Returned), k.LastError})
+	}
+	if err := section(w, width(w), []table.Column{
+		{Head: "worker", Keep: table.Never}, {Head: "in hand", Keep: table.Never}, {Head: "ended", Keep: table.Never}, {Head: "failed", Keep: 3}, {Head: "given back", Keep: 2}, {Head: "last problem", Keep: 1},
+	}, rows); err != nil {
+		return err
+	}
+	rows = nil
+	for _, d := range s.Dead {
+		rows = append(rows, []string{d.ID, ago(time.Since(d.At)), d.Reason})
+	}
+	return section(w, width(w), []table.Column{{Head: "dead job", Keep: table.Never}, {Head: "when", Keep: 1}, {Head: "reason", Keep: table.Never}}, rows)
+}
+
+func (a *app) clusterDrain() *cobra.Command {
+	var path string
+	var within time.Duration
+	c := &cobra.Command{
+		Use:   "drain [WORKER]",
+		Short: "Have a worker, or all, end their proofs and leave",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError{errors.New("one worker, or none for all")}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			_, err := a.asAdmin(path, func(cl *cluster.Client) (s cluster.Status, err error) {
+				return s, cl.Drain(c.Context(), strings.Join(args, ""), within)
+			})
+			return err
+		},
+	}
+	c.Flags().StringVar(&path, "ticket", "", ticketHelp)
+	c.Flags().DurationVar(&within, "within", 30*time.Second, "what has not ended then is given back to others")
+	return c
+}
