@@ -43,6 +43,7 @@ type Client struct {
 	js        jetstream.JetStream
 	keys      jetstream.Stream
 	ends      jetstream.Stream
+	witnesses jetstream.Stream
 	seal      string
 	id        string
 	submitted atomic.Uint64
@@ -62,12 +63,11 @@ func Connect(t Ticket) (*Client, error) {
 	c := &Client{nc: nc, js: js, seal: t.Seal, id: nuid.Next()}
 	ctx, cancel := context.WithTimeout(context.Background(), connectWithin)
 	defer cancel()
-	if c.keys, err = wire.Stream(ctx, js, wire.Keys); err == nil {
-		c.ends, err = wire.Stream(ctx, js, wire.Ends)
-	}
-	if err != nil {
-		nc.Close()
-		return nil, err
+	for name, s := range map[string]*jetstream.Stream{wire.Keys: &c.keys, wire.Ends: &c.ends, wire.Witnesses: &c.witnesses} {
+		if *s, err = wire.Stream(ctx, js, name); err != nil {
+			nc.Close()
+			return nil, err
+		}
 	}
 	return c, nil
 }
@@ -92,7 +92,7 @@ func (c *Client) prepare(ctx context.Context, w Work, witness []byte) (job wire.
 	if err != nil {
 		return job, err
 	}
-	job.Witness, err = wire.Put(ctx, c.js, wire.Witnesses, wire.WitnessesPrefix+job.ID, bytes.NewReader(sealed))
+	job.Witness, err = wire.Put(ctx, c.js, c.witnesses, wire.WitnessesPrefix+job.ID, bytes.NewReader(sealed))
 	return job, refusal(ctx, err)
 }
 
@@ -105,7 +105,7 @@ func (c *Client) publish(ctx context.Context, job wire.Job) error {
 		return c.js.Publish(ctx, wire.JobsPrefix+job.ID, text, jetstream.WithMsgID(job.ID))
 	})
 	if err != nil {
-		err = errors.Join(refusal(ctx, err), job.Witness.Delete(context.WithoutCancel(ctx), c.js, wire.Witnesses))
+		err = errors.Join(refusal(ctx, err), job.Witness.Delete(context.WithoutCancel(ctx), c.witnesses))
 	}
 	return err
 }

@@ -101,7 +101,7 @@ func TestFirstAnswerWins(t *testing.T) {
 	r := newRig(t)
 	begun, release := make(chan struct{}, 2), make(chan struct{})
 	slow := r.work(func(c *worker.Config) {
-		c.Name = "slow"
+		c.Name, c.Slots = "slow", 1 // another slot would know that its worker has the job
 		c.Open = fakes(func(context.Context, []byte) ([]byte, error) {
 			begun <- struct{}{}
 			<-release
@@ -408,14 +408,14 @@ func TestOrphans(t *testing.T) {
 	defer js.Conn().Close()
 	c := r.client()
 	ids := submitAll(t, c, r.fakeWork("orphans"), 2)
-	if _, err := wire.Put(t.Context(), js, wire.Witnesses, wire.WitnessesPrefix+"orphan", bytes.NewReader(number(1))); err != nil {
+	s, err := wire.Stream(t.Context(), js, wire.Witnesses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := wire.Put(t.Context(), js, s, wire.WitnessesPrefix+"orphan", bytes.NewReader(number(1))); err != nil {
 		t.Fatal(err)
 	}
 	has := func(id string) bool {
-		s, err := wire.Stream(t.Context(), js, wire.Witnesses)
-		if err != nil {
-			t.Fatal(err)
-		}
 		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(wire.WitnessesPrefix+id+".>"))
 		return err == nil && len(info.State.Subjects) > 0
 	}

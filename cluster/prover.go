@@ -80,7 +80,7 @@ func (c *Client) AddFrom(ctx context.Context, w Work, circuit, proving, verifyin
 		}
 		_, has, err := wire.HasKey(ctx, c.keys, *o.digest)
 		if err == nil && !has {
-			err = wire.PutKey(ctx, c.js, *o.digest, o.write)
+			err = wire.PutKey(ctx, c.js, c.keys, *o.digest, o.write)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("uploading: %w", refusal(ctx, err))

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
@@ -40,7 +42,14 @@ func workerProcess(ticket string) error {
 	if err != nil {
 		return err
 	}
-	cfg := worker.Config{Ticket: t, Open: fakes(nil), Cache: filepath.Join(filepath.Dir(ticket), "cache", fmt.Sprint(os.Getpid())), Slots: 2}
+	open := fakes(func(_ context.Context, witness []byte) ([]byte, error) {
+		if string(witness) == "slow" {
+			time.Sleep(time.Hour) // until somebody kills us; not getting on, but not for long enough
+		}
+		time.Sleep(20 * time.Millisecond)
+		return fakeProof(witness), nil
+	})
+	cfg := worker.Config{Ticket: t, Open: open, Cache: filepath.Join(filepath.Dir(ticket), "cache", fmt.Sprint(os.Getpid())), Slots: 2}
 	return worker.Run(context.Background(), cfg)
 }
 
@@ -152,7 +161,10 @@ func (r *rig) fakeWork(name string) cluster.Work {
 	write := func(w io.Writer) error { _, err := io.WriteString(w, name); return err }
 	digest, err := wire.Digest(write)
 	if err == nil {
-		err = wire.PutKey(r.t.Context(), js, digest, write)
+		var keys jetstream.Stream
+		if keys, err = wire.Stream(r.t.Context(), js, wire.Keys); err == nil {
+			err = wire.PutKey(r.t.Context(), js, keys, digest, write)
+		}
 	}
 	if err != nil {
 		r.t.Fatal(err)

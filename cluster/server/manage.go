@@ -168,11 +168,20 @@ func (k *keeper) look(ctx context.Context) error {
 // sweep removes witnesses whose job is not there: those of clients that died before
 // they had a job, and of workers that died after its end.
 func (k *keeper) sweep(ctx context.Context, now time.Time) error {
-	jobs, err := k.subjects(ctx, wire.Jobs, wire.JobsPrefix)
+	store, err := k.js.Stream(ctx, wire.Witnesses)
 	if err != nil {
 		return err
 	}
-	witnesses, err := k.subjects(ctx, wire.Witnesses, wire.WitnessesPrefix)
+	witnesses, err := subjects(ctx, store, wire.WitnessesPrefix)
+	if err != nil {
+		return err
+	}
+	// The jobs come second: one that comes between has its witness already.
+	queue, err := k.js.Stream(ctx, wire.Jobs)
+	if err != nil {
+		return err
+	}
+	jobs, err := subjects(ctx, queue, wire.JobsPrefix)
 	if err != nil {
 		return err
 	}
@@ -191,7 +200,7 @@ func (k *keeper) sweep(ctx context.Context, now time.Time) error {
 			continue
 		}
 		if now.Sub(since) > k.Orphan {
-			if err := (wire.Object{Subject: wire.WitnessesPrefix + id}).Delete(ctx, k.js, wire.Witnesses); err != nil {
+			if err := (wire.Object{Subject: wire.WitnessesPrefix + id}).Delete(ctx, store); err != nil {
 				return err
 			}
 		}
@@ -200,11 +209,7 @@ func (k *keeper) sweep(ctx context.Context, now time.Time) error {
 }
 
 // subjects are the tokens that follow a prefix in a stream.
-func (k *keeper) subjects(ctx context.Context, stream, prefix string) (map[string]bool, error) {
-	s, err := k.js.Stream(ctx, stream)
-	if err != nil {
-		return nil, err
-	}
+func subjects(ctx context.Context, s jetstream.Stream, prefix string) (map[string]bool, error) {
 	info, err := s.Info(ctx, jetstream.WithSubjectFilter(prefix+">"))
 	if err != nil {
 		return nil, err

@@ -230,12 +230,9 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 
 // ended tells whether the job has an end already.
 func (w *Worker) ended(ctx context.Context, h *inHand) (bool, error) {
-	ends, err := wire.Stream(ctx, w.js, wire.Ends)
-	if err == nil {
-		_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-			return ends.GetLastMsgForSubject(ctx, wire.EndsPrefix+h.job.ID)
-		})
-	}
+	_, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return w.ends.GetLastMsgForSubject(ctx, wire.EndsPrefix+h.job.ID)
+	})
 	if wire.Missing(err) {
 		return false, nil
 	}
@@ -246,7 +243,7 @@ func (w *Worker) ended(ctx context.Context, h *inHand) (bool, error) {
 // the end is not known: the job is given back.
 func (w *Worker) settle(ctx context.Context, h *inHand, err error) error {
 	if err == nil {
-		err = errors.Join(h.job.Witness.Delete(ctx, w.js, wire.Witnesses), w.tries.forget(ctx, h.job.ID))
+		err = errors.Join(h.job.Witness.Delete(ctx, w.witnesses), w.tries.forget(ctx, h.job.ID))
 	}
 	if err == nil {
 		within, cancel := context.WithTimeout(ctx, wire.AckWait)
@@ -285,12 +282,8 @@ func (w *Worker) prove(ctx context.Context, h *inHand) (proof []byte, err error)
 		return nil, err
 	}
 	defer release()
-	witnesses, err := wire.Stream(ctx, w.js, wire.Witnesses)
-	if err != nil {
-		return nil, err
-	}
 	var sealed bytes.Buffer
-	if err := h.job.Witness.Get(ctx, witnesses, &sealed, func() { Progress(ctx) }); err != nil {
+	if err := h.job.Witness.Get(ctx, w.witnesses, &sealed, func() { Progress(ctx) }); err != nil {
 		return nil, fmt.Errorf("%w: the witness: %w", errInfrastructure, err)
 	}
 	plain, err := wire.Open(w.cfg.Ticket.Open, h.job.ID, h.job.Work, sealed.Bytes())

@@ -37,7 +37,10 @@ func (r record) guilty() string {
 // tries counts them in a stream, where the workers of a job that kills them have
 // left word. The server's count of deliveries would not do: those that are nobody's
 // fault are in it.
-type tries struct{ js jetstream.JetStream }
+type tries struct {
+	js jetstream.JetStream
+	s  jetstream.Stream
+}
 
 func (t *tries) begin(ctx context.Context, id string) (guilty string, err error) {
 	r, err := t.change(ctx, id, func(r *record) { r.Begun++ })
@@ -74,10 +77,6 @@ func (t *tries) change(ctx context.Context, id string, f func(*record)) (record,
 		if !wire.Conflict(err) {
 			return next, err
 		}
-		s, err := wire.Stream(ctx, t.js, wire.Tries)
-		if err != nil {
-			return old, err
-		}
 		m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 			return s.GetLastMsgForSubject(ctx, subject)
 		})
@@ -97,12 +96,8 @@ func (t *tries) change(ctx context.Context, id string, f func(*record)) (record,
 
 // forget removes a job's record.
 func (t *tries) forget(ctx context.Context, id string) error {
-	s, err := wire.Stream(ctx, t.js, wire.Tries)
-	if err != nil {
-		return err
-	}
-	_, err = wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, s.Purge(ctx, jetstream.WithPurgeSubject(wire.TriesPrefix+id))
+	_, err := wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, t.s.Purge(ctx, jetstream.WithPurgeSubject(wire.TriesPrefix+id))
 	})
 	return err
 }

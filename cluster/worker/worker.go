@@ -85,6 +85,9 @@ type Worker struct {
 	cfg     Config
 	nc      *nats.Conn
 	js      jetstream.JetStream
+
+	ends, witnesses jetstream.Stream
+
 	tries   *tries
 	provers *provers
 	log     *slog.Logger
@@ -130,11 +133,13 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	defer w.nc.Close()
 	starting, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	keys, err := wire.Stream(starting, w.js, wire.Keys)
-	if err != nil {
-		return err
+	var keys, counts jetstream.Stream
+	for name, s := range map[string]*jetstream.Stream{wire.Keys: &keys, wire.Tries: &counts, wire.Ends: &w.ends, wire.Witnesses: &w.witnesses} {
+		if *s, err = wire.Stream(starting, w.js, name); err != nil {
+			return err
+		}
 	}
-	w.tries = &tries{w.js}
+	w.tries = &tries{w.js, counts}
 	cache, err := newCache(cfg.Cache, cfg.CacheBytes, keys)
 	if err != nil {
 		return err

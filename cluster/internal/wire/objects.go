@@ -31,21 +31,21 @@ type Object struct {
 // part is the subject of a chunk.
 func (o Object) part(i int) string { return o.Subject + "." + strconv.Itoa(i) }
 
-// Put stores what r has. On an error what was stored is removed as far as possible.
-func Put(ctx context.Context, js jetstream.JetStream, stream, subject string, r io.Reader) (Object, error) {
+// Put stores what r has in a stream. On an error what was stored is removed as far as possible.
+func Put(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, subject string, r io.Reader) (Object, error) {
 	o := Object{Subject: subject}
 	buf := make([]byte, chunk)
 	for {
 		n, err := io.ReadFull(r, buf)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return o, errors.Join(err, o.Delete(context.WithoutCancel(ctx), js, stream))
+			return o, errors.Join(err, o.Delete(context.WithoutCancel(ctx), s))
 		}
 		if n > 0 {
 			_, err := Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
 				return js.Publish(ctx, o.part(o.Chunks), buf[:n], jetstream.WithMsgID(o.part(o.Chunks)))
 			})
 			if err != nil {
-				return o, errors.Join(err, o.Delete(context.WithoutCancel(ctx), js, stream))
+				return o, errors.Join(err, o.Delete(context.WithoutCancel(ctx), s))
 			}
 			o.Chunks++
 		}
@@ -73,13 +73,9 @@ func (o Object) Get(ctx context.Context, s jetstream.Stream, w io.Writer, progre
 }
 
 // Delete removes the object. One try: what stays is swept by the server's side.
-func (o Object) Delete(ctx context.Context, js jetstream.JetStream, stream string) error {
+func (o Object) Delete(ctx context.Context, s jetstream.Stream) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	s, err := Stream(ctx, js, stream)
-	if err != nil {
-		return err
-	}
 	return s.Purge(ctx, jetstream.WithPurgeSubject(o.Subject+".>"))
 }
 
@@ -119,7 +115,7 @@ func HasKey(ctx context.Context, keys jetstream.Stream, digest string) (Object, 
 
 // PutKey stores what write writes, compressed, under its digest. When two do so at a
 // time, the first to end wins.
-func PutKey(ctx context.Context, js jetstream.JetStream, digest string, write func(io.Writer) error) error {
+func PutKey(ctx context.Context, js jetstream.JetStream, keys jetstream.Stream, digest string, write func(io.Writer) error) error {
 	r, w := io.Pipe()
 	written := make(chan struct{})
 	go func() {
@@ -127,7 +123,7 @@ func PutKey(ctx context.Context, js jetstream.JetStream, digest string, write fu
 		z := s2.NewWriter(w, s2.WriterConcurrency(1))
 		w.CloseWithError(errors.Join(write(z), z.Close()))
 	}()
-	o, err := Put(ctx, js, Keys, KeysPrefix+digest+"."+nuid.Next(), r)
+	o, err := Put(ctx, js, keys, KeysPrefix+digest+"."+nuid.Next(), r)
 	r.Close() // what is still written ends
 	<-written
 	if err != nil {
@@ -141,7 +137,7 @@ func PutKey(ctx context.Context, js jetstream.JetStream, digest string, write fu
 		return js.Publish(ctx, manifest(digest), text, jetstream.WithMsgID(o.Subject), jetstream.WithExpectLastSequencePerSubject(0))
 	})
 	if err != nil {
-		gone := o.Delete(context.WithoutCancel(ctx), js, Keys)
+		gone := o.Delete(context.WithoutCancel(ctx), keys)
 		if Conflict(err) {
 			return nil
 		}
