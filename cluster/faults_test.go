@@ -350,7 +350,7 @@ func TestStuckProverEndsTheWorker(t *testing.T) {
 	r := newRig(t)
 	forever := make(chan struct{})
 	defer close(forever)
-	cfg := worker.Config{Ticket: r.ticket(server.WorkerTicket), Cache: t.TempDir(), Stall: 200 * time.Millisecond, Drain: 100 * time.Millisecond, Log: r.log,
+	cfg := worker.Config{Ticket: r.ticket(server.WorkerTicket), Cache: t.TempDir(), Stall: 200 * time.Millisecond, Drain: 100 * time.Millisecond, Ends: 500 * time.Millisecond, Log: r.log,
 		Open: fakes(func(context.Context, []byte) ([]byte, error) { <-forever; return nil, errTest })}
 	c := r.client()
 	if _, err := c.Submit(t.Context(), r.fakeWork("stuck"), number(0)); err != nil {

@@ -183,7 +183,7 @@ func (w *Worker) keepAlive(h *inHand, cancel context.CancelCauseFunc) (stop func
 		cancel(errStalled)
 		select {
 		case <-done:
-		case <-time.After(endsWithin):
+		case <-time.After(w.cfg.Ends):
 			w.drain(ErrStuck)
 		}
 	})

@@ -78,7 +78,7 @@ func (t *tries) change(ctx context.Context, id string, f func(*record)) (record,
 			return next, err
 		}
 		m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-			return s.GetLastMsgForSubject(ctx, subject)
+			return t.s.GetLastMsgForSubject(ctx, subject)
 		})
 		switch {
 		case wire.Missing(err):

@@ -49,7 +49,10 @@ type Config struct {
 	// Drain is how long the jobs in hand have when the worker is to end, 30 s when
 	// it is 0. Then they are given back.
 	Drain time.Duration
-	Log   *slog.Logger // nil is nowhere
+	// Ends is how long a prover may take to end after its context, 10 s when it is
+	// 0. One that takes longer is stuck, and its worker ends.
+	Ends time.Duration
+	Log  *slog.Logger // nil is nowhere
 }
 
 // Opener opens a prover. Errors that wrap backend.ErrInvalidInput are the job's
@@ -82,9 +85,9 @@ var ErrStuck = errors.New("a prover makes no progress and does not end")
 
 // Worker is a worker that has not begun, or runs, or ended.
 type Worker struct {
-	cfg     Config
-	nc      *nats.Conn
-	js      jetstream.JetStream
+	cfg Config
+	nc  *nats.Conn
+	js  jetstream.JetStream
 
 	ends, witnesses jetstream.Stream
 
@@ -114,6 +117,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	cfg.Name = cmp.Or(cfg.Name, fmt.Sprintf("%.40s-%d", notWord.ReplaceAllString(host, "-"), os.Getpid()))
 	cfg.Slots, cfg.Circuits, cfg.CacheBytes = cmp.Or(cfg.Slots, 2), cmp.Or(cfg.Circuits, 4), cmp.Or(cfg.CacheBytes, 64<<30)
 	cfg.Stall, cfg.Drain = cmp.Or(cfg.Stall, 5*time.Minute), cmp.Or(cfg.Drain, 30*time.Second)
+	cfg.Ends = cmp.Or(cfg.Ends, 10*time.Second)
 	switch {
 	case !wire.ID.MatchString(cfg.Name):
 		return fmt.Errorf("%w: %q is no worker's name: letters, digits, - and _, at most 64", backend.ErrInvalidInput, cfg.Name)
@@ -184,8 +188,8 @@ func (w *Worker) run(ctx context.Context) error {
 	select {
 	case <-ended:
 		return err
-	case <-time.After(endsWithin):
-		return errors.Join(err, fmt.Errorf("%w: after %v and %v", ErrStuck, within, endsWithin))
+	case <-time.After(w.cfg.Ends):
+		return errors.Join(err, fmt.Errorf("%w: after %v and %v", ErrStuck, within, w.cfg.Ends))
 	}
 }
 
@@ -193,9 +197,6 @@ var (
 	errDrained   = errors.New("drained by an administrator")
 	errGivenBack = errors.New("given back: the worker ends")
 )
-
-// endsWithin is how long a prover may take to end after its context.
-const endsWithin = 10 * time.Second
 
 // listen answers who is there, and drains when an administrator says so.
 func (w *Worker) listen() error {
