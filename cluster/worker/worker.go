@@ -283,14 +283,9 @@ func (w *Worker) next(ctx context.Context) (jetstream.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
-		msg, err := c.Next(jetstream.FetchContext(asking), jetstream.FetchHeartbeat(beat))
-		switch {
-		case err == nil:
-			return msg, nil
-		case asking.Err() != nil, errors.Is(err, nats.ErrTimeout):
-			return nil, nil
-		}
-		return nil, err
+	msg, err := c.Next(jetstream.FetchContext(asking), jetstream.FetchHeartbeat(beat))
+	if err != nil && (asking.Err() != nil || errors.Is(err, nats.ErrTimeout)) {
+		return nil, nil
 	}
+	return msg, err
 }
