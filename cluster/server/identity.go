@@ -18,7 +18,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"github.com/google/renameio/v2/maybe"
 	"github.com/nats-io/nkeys"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -77,7 +77,7 @@ func loadIdentity(dir string, hosts []string) (*identity, error) {
 	if text, err = json.MarshalIndent(id, "", "  "); err != nil {
 		return nil, err
 	}
-	return id, renameio.WriteFile(path, text, 0o600)
+	return id, maybe.WriteFile(path, text, 0o600)
 }
 
 func newSeed() (string, error) {

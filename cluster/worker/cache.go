@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -49,18 +48,19 @@ func (c *cache) get(ctx context.Context, digest string, keep []string) (string, 
 	if err := os.Chtimes(path, time.Time{}, time.Now()); err == nil {
 		return path, nil
 	}
-	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o600))
+	f, err := os.CreateTemp(c.dir, ".new-*")
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errInfrastructure, err)
 	}
-	defer func() { _ = f.Cleanup() }()
+	defer os.Remove(f.Name()) // where it did not come whole
+	defer f.Close()
 	if err := wire.GetKey(ctx, c.keys, digest, f, func() { Progress(ctx) }); err != nil {
 		if errors.Is(err, backend.ErrInvalidInput) || wire.Missing(err) {
 			return "", err
 		}
 		return "", fmt.Errorf("%w: %w", errInfrastructure, err)
 	}
-	if err := f.CloseAtomicallyReplace(); err != nil {
+	if err := errors.Join(f.Close(), os.Rename(f.Name(), path)); err != nil {
 		return "", fmt.Errorf("%w: %w", errInfrastructure, err)
 	}
 	return path, c.evict(append(keep, digest))

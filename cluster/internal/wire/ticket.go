@@ -12,7 +12,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"github.com/google/renameio/v2/maybe"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
@@ -64,7 +64,7 @@ func (t Ticket) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(path, append(text, '\n'), 0o600)
+	return maybe.WriteFile(path, append(text, '\n'), 0o600)
 }
 
 // Loopback tells whether a host is this machine's own address.
