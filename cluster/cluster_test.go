@@ -20,9 +20,11 @@ import (
 	"github.com/consensys/gnark/logger"
 	"github.com/consensys/gnark/std/hash/mimc"
 	"github.com/consensys/gnark/test/unsafekzg"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
 	"github.com/pippin-zk/pippin/prover/groth16"
@@ -86,6 +88,7 @@ func setOf(t *testing.T, system string, curve ecc.ID) (s set) {
 
 // TestProofs has real proofs made, in both systems.
 func TestProofs(t *testing.T) {
+	t.Parallel()
 	logger.Disable()
 	r := newRig(t)
 	end := r.work(func(c *worker.Config) { c.Open = worker.Gnark(nil) })
@@ -147,6 +150,7 @@ func TestProofs(t *testing.T) {
 
 // TestWitnessesAreSealed looks for a witness in everything that the server keeps.
 func TestWitnessesAreSealed(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	c := r.client()
 	w := r.fakeWork("sealed")
@@ -185,6 +189,7 @@ func TestWitnessesAreSealed(t *testing.T) {
 // TestSecurity: what is not on this machine is spoken to by TLS and with an nkey, and
 // a client cannot do what workers do.
 func TestSecurity(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, bad := range []func(*cluster.Ticket){
 		func(k *cluster.Ticket) { k.URL = "nats://192.0.2.1:4222" },
@@ -226,15 +231,37 @@ func TestSecurity(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	if _, err := js.Publish(ctx, "pippin.ends.x", []byte("{}")); err == nil {
-		t.Error("a client ended a job")
+	jobs, err := js.Stream(t.Context(), wire.Jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer, err := js.Consumer(t.Context(), wire.Jobs, wire.Workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.client().Submit(t.Context(), r.fakeWork("security"), number(1)); err != nil {
+		t.Fatal(err)
+	}
+	for what, do := range map[string]func(context.Context) error{
+		"ended a job": func(ctx context.Context) error {
+			_, err := js.Publish(ctx, wire.EndsPrefix+"x", []byte("{}"))
+			return err
+		},
+		"removed a stream":  func(ctx context.Context) error { return js.DeleteStream(ctx, wire.Jobs) },
+		"emptied the queue": func(ctx context.Context) error { return jobs.Purge(ctx) },
+		"took a job":        func(ctx context.Context) error { _, err := consumer.Next(jetstream.FetchContext(ctx)); return err },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		if err := do(ctx); err == nil {
+			t.Error("a client " + what)
+		}
+		cancel()
 	}
 }
 
 // TestTLS is a cluster whose address is not loopback by name.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	host, err := os.Hostname()
 	if err != nil {
 		t.Skip(err)

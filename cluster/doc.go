@@ -2,7 +2,7 @@
 // JetStream until a worker has proved them; package cluster/server runs one, package
 // cluster/worker proves, and this package is for programs that want proofs:
 //
-//	ticket, err := cluster.ReadTicket("client.json") // msm cluster up writes it
+//	ticket, err := cluster.ReadTicket("client.json")               // msm cluster up writes it
 //	client, err := cluster.Connect(ticket)
 //	prover, err := client.Add(ctx, ccs, pk, vk)       // uploads what is missing
 //	proof, err := prover.Prove(ctx, witness)          // verified, from any goroutine

@@ -127,20 +127,30 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// users are those who may log in, and what they may do. Workers and clients cannot
-// change streams; clients cannot end jobs, take them, or send workers away.
+// users are those who may log in, and what they may send. What is not named they may
+// not: clients end no jobs, take none, and send no workers away; clients and workers
+// change no streams.
 func (id *identity) users() ([]*nats.NkeyUser, error) {
-	change := []string{
-		"$JS.API.STREAM.CREATE.>", "$JS.API.STREAM.UPDATE.>", "$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.RESTORE.>",
-		"$JS.API.CONSUMER.CREATE.>", "$JS.API.CONSUMER.DURABLE.>", "$JS.API.CONSUMER.DELETE.>", "$JS.API.CONSUMER.PAUSE.>", wire.Drain, wire.Drain + ".>",
+	api := func(of string, streams ...string) (subjects []string) {
+		for _, s := range streams {
+			subjects = append(subjects, "$JS.API."+of+"."+s)
+		}
+		return subjects
 	}
-	work := []string{wire.EndsPrefix + ">", wire.EndedPrefix + ">", wire.DeadPrefix + ">", wire.TriesPrefix + ">", "$JS.ACK.>", "$JS.API.CONSUMER.MSG.>", "$JS.API.STREAM.MSG.DELETE.>"}
+	both := slices.Concat(
+		[]string{"$JS.API.DIRECT.GET.>", wire.Who},
+		api("STREAM.INFO", "*"), api("STREAM.MSG.GET", "*"), api("STREAM.PURGE", wire.Witnesses),
+		api("CONSUMER.INFO", wire.Jobs+"."+wire.Workers),
+	)
+	client := slices.Concat(both, api("STREAM.PURGE", wire.Keys), []string{wire.JobsPrefix + ">", wire.KeysPrefix + ">", wire.WitnessesPrefix + ">"})
+	worker := slices.Concat(both, api("STREAM.PURGE", wire.Tries), api("CONSUMER.MSG.NEXT", wire.Jobs+"."+wire.Workers),
+		[]string{"$JS.ACK.>", wire.EndsPrefix + ">", wire.DeadPrefix + ">", wire.TriesPrefix + ">", "_INBOX.>"})
 	var users []*nats.NkeyUser
 	for _, u := range []struct {
 		seed string
-		deny []string
+		may  []string
 	}{
-		{id.Admin, nil}, {id.Worker, change}, {id.Client, append(slices.Clone(change), work...)},
+		{id.Admin, []string{">"}}, {id.Worker, worker}, {id.Client, client},
 	} {
 		key, err := nkeys.FromSeed([]byte(u.seed))
 		if err != nil {
@@ -150,7 +160,7 @@ func (id *identity) users() ([]*nats.NkeyUser, error) {
 		if err != nil {
 			return nil, err
 		}
-		users = append(users, &nats.NkeyUser{Nkey: public, Permissions: &nats.Permissions{Publish: &nats.SubjectPermission{Deny: u.deny}}})
+		users = append(users, &nats.NkeyUser{Nkey: public, Permissions: &nats.Permissions{Publish: &nats.SubjectPermission{Allow: u.may}}})
 	}
 	return users, nil
 }
