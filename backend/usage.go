@@ -11,7 +11,7 @@ type Metered interface {
 }
 
 // Usage is what a backend counted since it was opened; all of it grows only, but
-// for what there is of a daemon's.
+// for what there is at the moment: a device's Multiples, and a daemon's.
 type Usage struct {
 	Devices []DeviceUsage // in the order of Info.Devices
 	Stages  []StageUsage  // in the order in which they came up; none where they are not measured
@@ -36,6 +36,9 @@ type DeviceUsage struct {
 	// Energy is in millijoules, what the device has used for whatever and whoever
 	// since its driver was loaded: a difference means something. 0 is not known.
 	Energy uint64
+	// Multiples is the bytes of multiples of bases that are on the device at the
+	// moment, which go where something else needs the room.
+	Multiples int64
 }
 
 // StageUsage is the time on devices of one stage of computations.

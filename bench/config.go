@@ -45,6 +45,8 @@ type Config struct {
 	BackToBack int
 	// Callers is how many goroutines share a row's calls: 0 is 1.
 	Callers int
+	// Batch makes each row one batch, every MSM of which has scalars of its own.
+	Batch bool
 	// Multiples is the hint that bases are loaded with: how many multiples of each a
 	// backend may make before the first MSM. 0 is 1: none.
 	Multiples int
@@ -94,6 +96,8 @@ func (c *Config) Validate() error {
 		return bad("%d calls in a row", c.BackToBack)
 	case c.Multiples < 0:
 		return bad("%d multiples of each base", c.Multiples)
+	case c.Batch && (c.BackToBack == 0 || c.Callers > 1):
+		return bad("a batch of %d calls in a row by %d callers", c.BackToBack, c.Callers)
 	case c.Callers < 0 || c.Callers > 1 && c.BackToBack == 0:
 		return bad("%d callers of %d calls in a row", c.Callers, c.BackToBack)
 	}

@@ -46,6 +46,9 @@ const (
 func (c *Config) needsOf(curve backend.Curve, g backend.Group, n int) []Need {
 	points := uint64(n) * uint64(curve.PointBytes(g))
 	scalars := uint64(n) * uint64(curve.ScalarBytes())
+	if c.Batch {
+		scalars *= uint64(1 + c.BackToBack)
+	}
 	// The CPU backend has digits of a part of the scalars at a time, but those
 	// of earlier parts stay until the collector runs, which may be at the end.
 	digits := uint64(n) * 2 * uint64(curve.ScalarBits()/cpuDigitBits+1)

@@ -204,6 +204,9 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 	defer func() {
 		for _, l := range lanes {
 			l.input.free()
+			for _, in := range l.batch {
+				in.free()
+			}
 		}
 	}()
 	for i, e := range able {
@@ -212,12 +215,17 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 			if err != nil {
 				return fmt.Errorf("backend %s: %w", e.name, err)
 			}
-			lanes = append(lanes, &lane{input: s, want: want, energy: e.energy, run: Run{
+			lanes = append(lanes, &lane{input: s, want: want, bases: loaded[i], energy: e.energy, run: Run{
 				Op: "msm", Curve: in.curve.String(), Group: in.points.Key().Group.String(), N: n, Bases: in.digest.String(),
 				Backend: e.name, Version: e.info.Version, Device: e.device(), Devices: len(e.info.Devices),
 				Distribution: d.String(), Seed: m.cfg.Seed, Path: p, Measure: measureOf(e),
 				LoadBase: millis(took[i]), Multiples: m.cfg.Multiples,
 			}})
+		}
+	}
+	if m.cfg.Batch {
+		if err := m.batches(ctx, lanes, in, n, d); err != nil {
+			return err
 		}
 	}
 	progress := func(stage string) func(done, total int) {
@@ -233,7 +241,8 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 		m.cfg.Note(fmt.Sprintf("%s: medians are not known to %.3g %% after %v", what, 100*m.cfg.Until, m.cfg.Within))
 	}
 	if calls := m.cfg.BackToBack; err == nil && calls > 0 {
-		err = alternate(lanes, m.cfg.Count, progress(what+", back to back"), func(l *lane, _ int) error { return l.row(ctx, calls, m.cfg.Callers) })
+		row := BackToBack{Calls: calls, Callers: m.cfg.Callers, Batch: m.cfg.Batch}
+		err = alternate(lanes, m.cfg.Count, progress(what+", back to back"), func(l *lane, _ int) error { return l.row(ctx, row) })
 	}
 	for _, l := range lanes {
 		if len(l.samples) > 0 {
@@ -241,6 +250,34 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 		}
 	}
 	return err
+}
+
+// batches gives every lane the scalars of a batch, different for each MSM, and
+// answers to compare with.
+func (m *measuring) batches(ctx context.Context, lanes []*lane, in *inputs, n int, d fixtures.Distribution) error {
+	stage := fmt.Sprintf("%s %s %v: scalars of a batch", in.name, FormatSize(n), d)
+	for k := range m.cfg.BackToBack {
+		m.cfg.Progress.tell(stage, k, m.cfg.BackToBack)
+		scalars, err := fixtures.Scalars(in.curve, d, m.cfg.Seed+uint64(k)+1, n)
+		if err != nil {
+			return err
+		}
+		var want []byte
+		if m.cfg.Check {
+			if want, err = in.points.Expected(0, scalars); err != nil {
+				return err
+			}
+		}
+		for _, l := range lanes {
+			s, err := l.bases.scalars(ctx, 0, scalars, l.run.Path)
+			if err != nil {
+				return fmt.Errorf("backend %s: %w", l.run.Backend, err)
+			}
+			l.batch, l.wants = append(l.batch, s), append(l.wants, want)
+		}
+	}
+	m.cfg.Progress.tell(stage, m.cfg.BackToBack, m.cfg.BackToBack)
+	return nil
 }
 
 // pathsOf is the paths that make a difference for a backend.
@@ -264,9 +301,11 @@ type lane struct {
 	want    []byte // nil when answers are not compared
 	run     Run
 	samples []time.Duration
+	bases   bases
+	batch   []input         // of rows that are batches
+	wants   [][]byte        // their answers
 	rows    []time.Duration // of calls back to back
-	calls   int             // in each row
-	callers int             // that share them; 0 is 1
+	each    BackToBack      // what a row is
 	energy  func(context.Context) uint64
 	joules  []float64 // of rows of which it is known
 }
@@ -301,7 +340,7 @@ func (l *lane) once(ctx context.Context, timed bool) error {
 	if err != nil {
 		return err
 	}
-	l.judge(got)
+	l.judge(got, l.want)
 	if timed {
 		l.samples = append(l.samples, took)
 	}
@@ -309,42 +348,58 @@ func (l *lane) once(ctx context.Context, timed bool) error {
 }
 
 // row runs calls MSMs without a pause, one after the other by each of so many
-// callers. One more before them is not timed: what a backend still does after it is
-// in the time of the row, as what it does after the last is not. Answers are judged
-// afterwards.
-func (l *lane) row(ctx context.Context, calls, callers int) error {
+// callers, or as one batch. One more before them is not timed: what a backend still
+// does after it is in the time of the row, as what it does after the last is not.
+// Answers are judged afterwards.
+func (l *lane) row(ctx context.Context, of BackToBack) error {
 	runtime.GC()
-	answers := make([][]byte, 1+calls)
-	var err error
-	if answers[0], _, err = l.input.msm(ctx); err != nil {
+	first, _, err := l.input.msm(ctx)
+	if err != nil {
 		return err
 	}
+	l.judge(first, l.want)
 	before := l.energy(ctx)
-	group, calling := errgroup.WithContext(ctx)
-	group.SetLimit(max(1, callers))
 	start := time.Now()
-	for i := range calls {
-		group.Go(func() (err error) {
-			answers[1+i], _, err = l.input.msm(calling)
-			return err
-		})
+	var answers [][]byte
+	if of.Batch {
+		answers, err = l.bases.batch(ctx, l.batch)
+	} else {
+		answers, err = l.calls(ctx, of.Calls, of.Callers)
 	}
-	if err := group.Wait(); err != nil {
+	if err != nil {
 		return err
 	}
-	l.rows, l.calls, l.callers = append(l.rows, time.Since(start)), calls, callers
+	l.rows, l.each = append(l.rows, time.Since(start)), of
 	if after := l.energy(ctx); before > 0 && after >= before {
 		l.joules = append(l.joules, float64(after-before)/1e3)
 	}
-	for _, a := range answers {
-		l.judge(a)
+	for i, a := range answers {
+		if of.Batch {
+			l.judge(a, l.wants[i])
+		} else {
+			l.judge(a, l.want)
+		}
 	}
 	return nil
 }
 
-// judge counts a wrong answer.
-func (l *lane) judge(got []byte) {
-	if l.want != nil && !bytes.Equal(got, l.want) {
+// calls has callers share so many calls.
+func (l *lane) calls(ctx context.Context, calls, callers int) ([][]byte, error) {
+	answers := make([][]byte, calls)
+	group, calling := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, callers))
+	for i := range calls {
+		group.Go(func() (err error) {
+			answers[i], _, err = l.input.msm(calling)
+			return err
+		})
+	}
+	return answers, group.Wait()
+}
+
+// judge counts a wrong answer; want is nil where answers are not compared.
+func (l *lane) judge(got, want []byte) {
+	if want != nil && !bytes.Equal(got, want) {
 		l.run.Wrong++
 	}
 }
@@ -353,7 +408,7 @@ func (l *lane) result() Run {
 	r := l.run
 	r.setSamples(l.samples)
 	if len(l.rows) > 0 {
-		r.setRows(l.calls, l.callers, l.rows, l.joules)
+		r.setRows(l.each, l.rows, l.joules)
 	}
 	if l.want != nil {
 		r.Oracle, r.Checked = Oracle, r.Wrong == 0

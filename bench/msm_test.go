@@ -147,6 +147,33 @@ func backToBack(t *testing.T, callers int) {
 	}
 }
 
+// TestBatch: a row is one call of MSMs with scalars that differ, each compared with
+// its own answer.
+func TestBatch(t *testing.T) {
+	w := &world{}
+	cfg := config(t, w, "arena", "wrong")
+	cfg.Count, cfg.BackToBack, cfg.Batch, cfg.Paths = 2, 3, true, []Path{Arena}
+	runs, _, err := MSM(t.Context(), cfg)
+	if !errors.Is(err, ErrWrong) || len(runs) != 2 {
+		t.Fatalf("%d runs, error %v", len(runs), err)
+	}
+	rounds := slices.Repeat([]string{"arena", "wrong"}, 1+cfg.Count)
+	if got, want := w.recorded(), append(rounds, slices.Repeat([]string{"arena", "arena", "wrong", "wrong"}, cfg.Count)...); !slices.Equal(got, want) {
+		t.Errorf("order %v\nwant  %v", got, want)
+	}
+	for _, r := range runs {
+		if b := r.BackToBack; b == nil || !b.Batch || b.Calls != 3 || len(b.Samples) != 2 || b.Min <= 0 {
+			t.Errorf("%+v", b)
+		}
+	}
+	if all := 1 + cfg.Count + cfg.Count*(1+cfg.BackToBack); runs[0].Wrong != 0 || runs[1].Wrong != all {
+		t.Errorf("%d and %d wrong answers, want 0 and %d", runs[0].Wrong, runs[1].Wrong, all)
+	}
+	if w.arenas != 0 {
+		t.Errorf("%d buffers were not freed", w.arenas)
+	}
+}
+
 // TestEnergy: that of rows, divided by their calls, where the backend knows.
 func TestEnergy(t *testing.T) {
 	w := &world{}
@@ -268,18 +295,20 @@ func TestMSMProgress(t *testing.T) {
 
 func TestMSMRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(*Config){
-		"no backend":        func(c *Config) { c.Backends = nil },
-		"no curve":          func(c *Config) { c.Curves = nil },
-		"no size":           func(c *Config) { c.Sizes = nil },
-		"size 0":            func(c *Config) { c.Sizes = []int{0} },
-		"size 2^28 + 1":     func(c *Config) { c.Sizes = []int{1<<28 + 1} },
-		"count 0":           func(c *Config) { c.Count = 0 },
-		"until -1":          func(c *Config) { c.Until = -1 },
-		"callers of no row": func(c *Config) { c.Callers = 2 },
-		"row of -1":         func(c *Config) { c.BackToBack = -1 },
-		"path":              func(c *Config) { c.Paths = []Path{"x"} },
-		"twice":             func(c *Config) { c.Backends = []string{"a", "a"} },
-		"no cache":          func(c *Config) { c.CacheDir = "" },
+		"no backend":         func(c *Config) { c.Backends = nil },
+		"no curve":           func(c *Config) { c.Curves = nil },
+		"no size":            func(c *Config) { c.Sizes = nil },
+		"size 0":             func(c *Config) { c.Sizes = []int{0} },
+		"size 2^28 + 1":      func(c *Config) { c.Sizes = []int{1<<28 + 1} },
+		"count 0":            func(c *Config) { c.Count = 0 },
+		"until -1":           func(c *Config) { c.Until = -1 },
+		"callers of no row":  func(c *Config) { c.Callers = 2 },
+		"batch of no row":    func(c *Config) { c.Batch = true },
+		"callers of a batch": func(c *Config) { c.BackToBack, c.Callers, c.Batch = 2, 2, true },
+		"row of -1":          func(c *Config) { c.BackToBack = -1 },
+		"path":               func(c *Config) { c.Paths = []Path{"x"} },
+		"twice":              func(c *Config) { c.Backends = []string{"a", "a"} },
+		"no cache":           func(c *Config) { c.CacheDir = "" },
 	} {
 		cfg := config(t, &world{}, "cpu")
 		spoil(&cfg)

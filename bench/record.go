@@ -121,13 +121,14 @@ type Run struct {
 	Wrong int `json:"wrong,omitempty"`
 }
 
-// BackToBack is the time that a call takes among many without a pause. What a
-// backend does after an answer, such as wiping what held scalars, delays the
+// BackToBack is the time that a call takes among many without a pause, or an MSM in
+// a batch of as many. What a backend does after an answer, such as wiping what held scalars, delays the
 // next call and is in it. Times are milliseconds a call, a sample a row: with
 // several callers the reciprocal of their throughput together.
 type BackToBack struct {
 	Calls   int       `json:"calls"`             // in a row
 	Callers int       `json:"callers,omitempty"` // that shared them, where it is not one
+	Batch   bool      `json:"batch,omitempty"`   // a row is one batch
 	Min     float64   `json:"min_ms"`
 	Median  float64   `json:"median_ms"`
 	Samples []float64 `json:"samples_ms"`
@@ -141,17 +142,16 @@ func (r *Run) setSamples(samples []time.Duration) {
 	r.Count, r.Min, r.Median, r.Samples, r.Spread = len(samples), millis(Min(samples)), millis(Median(samples)), allMillis(samples), Spread(samples)
 }
 
-// setRows fills in BackToBack from the times of rows of so many calls, by so many
-// callers, 0 for one, and the joules of those
-// rows of which they are known.
-func (r *Run) setRows(calls, callers int, rows []time.Duration, joules []float64) {
+// setRows fills in the times of BackToBack from those of rows, and its energy from
+// the joules of those rows of which they are known.
+func (r *Run) setRows(of BackToBack, rows []time.Duration, joules []float64) {
 	each := make([]time.Duration, len(rows))
 	for i, d := range rows {
-		each[i] = d / time.Duration(calls)
+		each[i] = d / time.Duration(of.Calls)
 	}
-	energy := 0.0
 	for _, j := range joules {
-		energy += j / float64(calls*len(joules))
+		of.Energy += j / float64(of.Calls*len(joules))
 	}
-	r.BackToBack = &BackToBack{calls, callers, millis(Min(each)), millis(Median(each)), allMillis(each), energy}
+	of.Min, of.Median, of.Samples = millis(Min(each)), millis(Median(each)), allMillis(each)
+	r.BackToBack = &of
 }

@@ -77,7 +77,7 @@ func legend(runs []Run, inRows bool) string {
 		s += "\nOf plugins they include the way to the plugin's process and back."
 	}
 	if inRows {
-		s += "\nBack to back: a call among many without a pause, so that what follows an answer, such as wiping, is in it."
+		s += "\nBack to back: a call among many without a pause, or in a batch, so that what follows an answer, such as wiping, is in it."
 	}
 	if slices.ContainsFunc(runs, hasEnergy) {
 		s += "\nJ a call: all that the backend's devices used meanwhile, whatever for, divided by the calls."

@@ -34,7 +34,7 @@ func sample() Record[Run] {
 		return r
 	}
 	row := run("bn254", "plugin:cpu", Arena, 1<<16, 251*time.Millisecond, 252*time.Millisecond)
-	row.setRows(8, 0, []time.Duration{2080 * time.Millisecond, 2040 * time.Millisecond}, nil)
+	row.setRows(BackToBack{Calls: 8}, []time.Duration{2080 * time.Millisecond, 2040 * time.Millisecond}, nil)
 	wrong := run("bw6-761", "cpu", Copy, 1000, 3*time.Millisecond)
 	wrong.Checked, wrong.Wrong = false, 2
 	unchecked := run("bw6-761", "plugin:/opt/my plugins/msm-backend-x", Copy, 1000, 9*time.Millisecond)

@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "2383eff3a393ce27bed8bd83969026b8fca210e4522c25d5dc7c6a36c4eb1d3d"
+const digest = "2c075a9eb4b9bba10433a1121ca49f715793a0236e2eb36f3d490d42f4b2be2b"

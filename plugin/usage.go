@@ -28,7 +28,7 @@ func usageReply(b backend.Backend) *proto.Usage {
 	}
 	u, reply := m.Usage(), &proto.Usage{}
 	for _, d := range u.Devices {
-		reply.Devices = append(reply.Devices, &proto.DeviceUsage{Busy: uint64(d.Busy), Waited: uint64(d.Waited), Calls: d.Calls, Energy: d.Energy})
+		reply.Devices = append(reply.Devices, &proto.DeviceUsage{Busy: uint64(d.Busy), Waited: uint64(d.Waited), Calls: d.Calls, Energy: d.Energy, Multiples: uint64(d.Multiples)})
 	}
 	for _, s := range u.Stages {
 		reply.Stages = append(reply.Stages, &proto.StageUsage{Name: s.Name, Busy: uint64(s.Busy)})
@@ -45,7 +45,9 @@ func usageReply(b backend.Backend) *proto.Usage {
 // cut, and so are names.
 func usageOf(r *proto.Usage) (u backend.Usage) {
 	for _, d := range r.GetDevices()[:min(len(r.GetDevices()), maxDevices)] {
-		u.Devices = append(u.Devices, backend.DeviceUsage{Busy: nanoseconds(d.GetBusy()), Waited: nanoseconds(d.GetWaited()), Calls: d.GetCalls(), Energy: d.GetEnergy()})
+		u.Devices = append(u.Devices, backend.DeviceUsage{
+			Busy: nanoseconds(d.GetBusy()), Waited: nanoseconds(d.GetWaited()), Calls: d.GetCalls(), Energy: d.GetEnergy(), Multiples: bytesOf(d.GetMultiples()),
+		})
 	}
 	for _, s := range r.GetStages()[:min(len(r.GetStages()), maxStages)] {
 		u.Stages = append(u.Stages, backend.StageUsage{Name: cleanLine(s.GetName(), maxName), Busy: nanoseconds(s.GetBusy())})

@@ -84,6 +84,7 @@ func (u *usage) add(c *card) {
 	u.device.Waited += device.Waited
 	u.device.Calls += device.Calls
 	u.device.Energy = device.Energy // the card's own counter
+	u.device.Multiples += c.msm.Multiples()
 	u.stages = addStages(u.stages, stages)
 }
 

@@ -26,6 +26,7 @@ type benchFlags struct {
 	count   int
 	rows    int
 	callers int
+	batch   bool
 	most    int
 	seed    uint64
 	check   bool
@@ -64,6 +65,7 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	flags.IntVar(&f.rows, "back-to-back", 0, "also time that many runs in a row without a pause, --count times (20 when no number is given)")
 	flags.Lookup("back-to-back").NoOptDefVal = "20"
 	flags.IntVar(&f.callers, "callers", 0, "how many callers share the runs of --back-to-back, at the same time")
+	flags.BoolVar(&f.batch, "batch", false, "each row of --back-to-back is one batch, of MSMs with scalars of their own")
 	flags.IntVar(&f.most, "multiples", 64, "how many multiples of each base backends may make beforehand, itself included: 1 is none")
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses points and scalars")
 	flags.BoolVar(&f.check, "check", false, "compare every answer with the one known from discrete logarithms, and those with double-and-add")
@@ -88,6 +90,7 @@ func (f *benchFlags) config() (c bench.Config, err error) {
 	if err := oneOf("format", f.format, "table", "json", "gobench"); err != nil {
 		return c, err
 	}
+	c.Batch = f.batch
 	c.Count, c.BackToBack, c.Callers, c.Multiples, c.Seed, c.Check, c.Within = f.count, f.rows, f.callers, f.most, f.seed, f.check, f.within
 	if c.Until, err = parsePercent("until", f.until); err != nil {
 		return c, err

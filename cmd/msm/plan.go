@@ -34,6 +34,7 @@ type planFlags struct {
 	key, constraints     string
 	system               string
 	cards, memory        string
+	most                 int
 	format               string
 }
 
@@ -80,8 +81,11 @@ type planned struct {
 	Steps    int    `json:"steps"`
 	Bases    int64  `json:"bases_bytes"`
 	Resident bool   `json:"resident"`
-	Work     int64  `json:"work_bytes"`
-	Host     int64  `json:"host_bytes"`
+	// Rows of multiples of the bases, themselves included, and all of their bytes.
+	Rows      int   `json:"multiples,omitempty"`
+	Multiples int64 `json:"multiples_bytes,omitempty"`
+	Work      int64 `json:"work_bytes"`
+	Host      int64 `json:"host_bytes"`
 
 	// Of the whole proof, where they are known.
 	KeyVectors   int64 `json:"key_vectors_bytes,omitempty"`
@@ -129,6 +133,7 @@ Groth16's, which is less than its bases', is not.`,
 	flags.StringVar(&f.system, "system", string(bench.Groth16), "of --key and --constraints: groth16, plonk")
 	flags.StringVar(&f.cards, "card", "", "measured cards by name, such as h200"+several+" (default those of the backend cuda)")
 	flags.StringVar(&f.memory, "memory", "", "memory of the card that may be used, such as 24GiB; alone, a card without records")
+	flags.IntVar(&f.most, "multiples", 0, "how many multiples of each base may be made beforehand, itself included: 1 is none, 0 what the backend chooses")
 	flags.StringVar(&f.format, "format", "table", "table, json")
 	completes(c, "curve", backend.Curves(), "all")
 	completes(c, "group", backend.Groups(), "all")
@@ -154,7 +159,7 @@ func (a *app) plan(ctx context.Context, f planFlags) error {
 	proof := f.key != "" || f.constraints != ""
 	var all []planned
 	for _, card := range cards {
-		on, err := planOn(card, todo, proof)
+		on, err := planOn(card, todo, f.most, proof)
 		if err != nil {
 			return err
 		}
@@ -314,8 +319,9 @@ func (a *app) planCards(ctx context.Context, f planFlags) (cards []planCard, err
 }
 
 // planOn plans MSMs on a card: each alone, or those of a proof with the bases of
-// all, loaded in this order as far as they find room.
-func planOn(card planCard, todo *proofWork, proof bool) ([]planned, error) {
+// all, loaded in this order as far as they find room. Then multiples of them are made,
+// at most so many of each; 0 is what the backend would make.
+func planOn(card planCard, todo *proofWork, most int, proof bool) ([]planned, error) {
 	kept := todo.ofKey + todo.ofProof
 	if kept >= card.memory {
 		return nil, fmt.Errorf("%w: %s has %s, and the proof's vectors need %s", backend.ErrOutOfMemory, card.name,
@@ -327,24 +333,28 @@ func planOn(card planCard, todo *proofWork, proof bool) ([]planned, error) {
 		if !proof {
 			break
 		}
-		o, err := msm.Outlined(w.curve, w.group, w.Points, card.memory-kept)
+		o, err := msm.Outlined(w.curve, w.group, w.Points, 1, card.memory-kept)
 		if stays[i] = err == nil && o.Resident; stays[i] {
 			kept += loaded.more(w.table, o.Bases)
 		}
 	}
 	var all []planned
+	prepared := make(tables)
 	for i, w := range todo.msms {
-		memory := card.memory - kept
+		memory := card.memory - kept + prepared[w.table]
 		if stays[i] {
 			memory += int64(w.Points) * int64(w.curve.PointBytes(w.group)) // its own are among them
 		}
-		o, err := msm.Outlined(w.curve, w.group, w.Points, memory)
+		o, err := msm.Outlined(w.curve, w.group, w.Points, most, memory)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", card.name, err)
 		}
+		if proof {
+			kept += prepared.more(w.table, o.Multiples)
+		}
 		p := planned{
 			work: w, Card: card.name, Window: o.Window, Windows: o.Windows, Buckets: o.Buckets, Steps: len(o.Chunks),
-			Bases: o.Bases, Resident: o.Resident, Work: o.Work,
+			Bases: o.Bases, Resident: o.Resident, Rows: o.Rows, Multiples: o.Multiples, Work: o.Work,
 			Host: o.Bases + int64(w.Points)*int64(w.curve.ScalarBytes()), KeyVectors: todo.ofKey, ProofVectors: todo.ofProof,
 		}
 		if !o.Resident {
@@ -358,6 +368,14 @@ func planOn(card planCard, todo *proofWork, proof bool) ([]planned, error) {
 		all = append(all, p)
 	}
 	return all, nil
+}
+
+// prepared is the multiples for people.
+func (p *planned) prepared() string {
+	if p.Rows == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d, %s", p.Rows, bench.FormatBytes(uint64(p.Multiples)))
 }
 
 // time is the forecast for people.
@@ -381,7 +399,7 @@ func short(v float64) string {
 func writePlans(w io.Writer, all []planned, proof bool) error {
 	columns := []table.Column{
 		{Head: "card", Keep: 4}, {Head: "of", Keep: table.Never}, {Head: "points", Keep: table.Never}, {Head: "windows", Keep: 1}, {Head: "buckets", Keep: 0},
-		{Head: "steps", Keep: 0}, {Head: "bases", Keep: 3}, {Head: "work", Keep: 3}, {Head: "host", Keep: 2}, {Head: "time", Keep: table.Never},
+		{Head: "steps", Keep: 0}, {Head: "bases", Keep: 3}, {Head: "multiples", Keep: 3}, {Head: "work", Keep: 3}, {Head: "host", Keep: 2}, {Head: "time", Keep: table.Never},
 	}
 	size := func(n int64) string { return bench.FormatBytes(uint64(n)) }
 	var rows [][]string
@@ -395,7 +413,7 @@ func writePlans(w io.Writer, all []planned, proof bool) error {
 			bases += ", streamed"
 		}
 		rows = append(rows, []string{p.Card, of, bench.FormatSize(p.Points), fmt.Sprintf("%d of %d bits", p.Windows, p.Window), fmt.Sprint(p.Buckets),
-			fmt.Sprint(p.Steps), bases, size(p.Work), size(p.Host), p.time()})
+			fmt.Sprint(p.Steps), bases, p.prepared(), size(p.Work), size(p.Host), p.time()})
 	}
 	if err := table.Write(w, width(w), false, columns, rows); err != nil || !proof {
 		return err
@@ -406,9 +424,9 @@ func writePlans(w io.Writer, all []planned, proof bool) error {
 // writeSums says what all MSMs of a proof take together, for each card.
 func writeSums(w io.Writer, all []planned) error {
 	for len(all) > 0 {
-		card, bases, work, host, millis, within, known := all[0].Card, int64(0), int64(0), int64(0), 0.0, 0.0, true
+		card, bases, multiples, work, host, millis, within, known := all[0].Card, int64(0), int64(0), int64(0), int64(0), 0.0, 0.0, true
 		ofKey, ofProof := all[0].KeyVectors, all[0].ProofVectors
-		loaded := make(tables)
+		loaded, prepared := make(tables), make(tables)
 		for len(all) > 0 && all[0].Card == card {
 			p := all[0]
 			all = all[1:]
@@ -416,6 +434,7 @@ func writeSums(w io.Writer, all []planned) error {
 			if p.Resident {
 				bases += more
 			}
+			multiples += prepared.more(p.table, p.Multiples)
 			work, host = max(work, p.Work), host+p.Host-p.Bases+more
 			if known = known && p.Millis != nil && !p.Outside; known {
 				millis, within = millis+*p.Millis, max(within, p.Within)
@@ -425,8 +444,8 @@ func writeSums(w io.Writer, all []planned) error {
 		if known {
 			time = fmt.Sprintf("%s ms ± %.0f %% for the MSMs one after the other", short(millis), 100*within)
 		}
-		if _, err := fmt.Fprintf(w, "\n%s: %s of bases and %s of work on the card, %s on the host, %s\n", card,
-			bench.FormatBytes(uint64(bases)), bench.FormatBytes(uint64(work)), bench.FormatBytes(uint64(host)), time); err != nil {
+		if _, err := fmt.Fprintf(w, "\n%s: %s of bases, %s of multiples and %s of work on the card, %s on the host, %s\n", card,
+			bench.FormatBytes(uint64(bases)), bench.FormatBytes(uint64(multiples)), bench.FormatBytes(uint64(work)), bench.FormatBytes(uint64(host)), time); err != nil {
 			return err
 		}
 		if ofKey > 0 {

@@ -37,7 +37,7 @@ func plans(t *testing.T, a *app, args ...string) []planned {
 }
 
 func TestPlan(t *testing.T) {
-	all := plans(t, &app{open: nothingOpens(t)}, "--card", "h200", "--size", "2^20,2^26", "--curve", "bn254,bw6-761", "--group", "all")
+	all := plans(t, &app{open: nothingOpens(t)}, "--card", "h200", "--size", "2^20,2^26", "--curve", "bn254,bw6-761", "--group", "all", "--multiples", "1")
 	if len(all) != 8 {
 		t.Fatalf("%d plans", len(all))
 	}
@@ -46,13 +46,19 @@ func TestPlan(t *testing.T) {
 		if err != nil || p.Card != "NVIDIA H200" || p.Window*p.Windows < c.ScalarBits()-1 || p.Steps < 1 || p.Work <= 0 || p.Host <= p.Bases {
 			t.Errorf("%v: %+v", err, p)
 		}
-		if p.Millis == nil || p.Resident == false {
+		if p.Millis == nil || p.Resident == false || p.Rows != 0 || p.Multiples != 0 {
 			t.Errorf("%+v", p)
 		}
 	}
-	// The README's figure for 2^20 points of BN254.
-	if p := all[0]; p.Points != 1<<20 || math.Abs(*p.Millis/5.1-1) > p.Within || p.Outside || p.Bases != 64<<20 {
+	if p := all[0]; p.Points != 1<<20 || math.Abs(*p.Millis/5.0-1) > p.Within || p.Outside || p.Bases != 64<<20 {
 		t.Errorf("%+v, %v ms", p, *p.Millis)
+	}
+	// The README's figure for 2^20 points of BN254, with the multiples that are made unasked.
+	if p := plans(t, &app{}, "--card", "h200")[0]; p.Rows < 10 || p.Multiples != int64(p.Rows)*p.Bases || math.Abs(*p.Millis/4.23-1) > p.Within || p.Outside {
+		t.Errorf("%+v, %v ms", p, *p.Millis)
+	}
+	if p := plans(t, &app{}, "--card", "h200", "--multiples", "4")[0]; p.Rows < 2 || p.Rows > 4 {
+		t.Errorf("%+v", p)
 	}
 	if p := all[7]; !p.Outside {
 		t.Errorf("BW6-761 G2 was measured to 2^22: %+v", p)

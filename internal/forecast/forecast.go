@@ -25,12 +25,14 @@ type Card struct {
 
 // Fit is the times of one group: Fixed and UnitNS a unit of a plan's cost.
 type Fit struct {
-	Curve  string  `json:"curve"`
-	Group  string  `json:"group"`
-	Fixed  float64 `json:"fixed_ms"`
-	UnitNS float64 `json:"unit_ns"`
-	From   int     `json:"from"` // least and most points that were measured
-	To     int     `json:"to"`
+	Curve string `json:"curve"`
+	Group string `json:"group"`
+	// Prepared is for bases with multiples.
+	Prepared bool    `json:"prepared,omitempty"`
+	Fixed    float64 `json:"fixed_ms"`
+	UnitNS   float64 `json:"unit_ns"`
+	From     int     `json:"from"` // least and most points that were measured
+	To       int     `json:"to"`
 	// Within is the largest error against the records, as a part of the measured
 	// time.
 	Within float64 `json:"within"`
@@ -73,11 +75,11 @@ type Time struct {
 }
 
 // Of predicts an MSM of n points of uniform scalars in shared memory, planned as
-// o; false where nothing like it was measured: another group, or bases that do not
-// stay on the card.
+// o; false where nothing like it was measured: another group, bases that do not
+// stay on the card, with multiples or without.
 func (c *Card) Of(curve backend.Curve, group backend.Group, n int, o *msm.Outline) (Time, bool) {
 	for _, f := range c.Fits {
-		if f.Curve == curve.String() && f.Group == group.String() && o.Resident {
+		if f.Curve == curve.String() && f.Group == group.String() && f.Prepared == (o.Rows > 0) && o.Resident {
 			return Time{f.Fixed + f.UnitNS*1e-6*o.Cost, f.Within, n < f.From || n > f.To}, true
 		}
 	}

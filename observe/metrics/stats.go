@@ -47,6 +47,7 @@ var (
 	busy      = desc("device_busy_seconds_total", "Time that a device belonged to calls, since its backend was opened.", "backend", "device")
 	waited    = desc("device_wait_seconds_total", "Time that calls waited for a device, added up, since its backend was opened.", "backend", "device")
 	had       = desc("device_calls_total", "Calls that have had a device, since its backend was opened.", "backend", "device")
+	multiples = desc("device_multiples_bytes", "Bytes of multiples of bases that are on a device.", "backend", "device")
 	stageTime = desc("stage_seconds_total", "Time on devices by stage of the computation, where a backend measures it, since it was opened.", "backend", "stage")
 )
 
@@ -119,6 +120,7 @@ func collectUsage(to chan<- prometheus.Metric, name string, u backend.Usage) {
 		counter(to, busy, d.Busy.Seconds(), name, at)
 		counter(to, waited, d.Waited.Seconds(), name, at)
 		counter(to, had, float64(d.Calls), name, at)
+		gauge(to, multiples, float64(d.Multiples), name, at)
 	}
 	stages := map[string]float64{}
 	for _, s := range u.Stages {

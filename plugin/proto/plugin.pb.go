@@ -760,7 +760,9 @@ type DeviceUsage struct {
 	Waited uint64                 `protobuf:"varint,2,opt,name=waited,proto3" json:"waited,omitempty"`
 	Calls  uint64                 `protobuf:"varint,3,opt,name=calls,proto3" json:"calls,omitempty"`
 	// In millijoules, since the device's driver was loaded; 0 is not known.
-	Energy        uint64 `protobuf:"varint,4,opt,name=energy,proto3" json:"energy,omitempty"`
+	Energy uint64 `protobuf:"varint,4,opt,name=energy,proto3" json:"energy,omitempty"`
+	// Bytes of multiples of bases that are there at the moment.
+	Multiples     uint64 `protobuf:"varint,5,opt,name=multiples,proto3" json:"multiples,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -819,6 +821,13 @@ func (x *DeviceUsage) GetCalls() uint64 {
 func (x *DeviceUsage) GetEnergy() uint64 {
 	if x != nil {
 		return x.Energy
+	}
+	return 0
+}
+
+func (x *DeviceUsage) GetMultiples() uint64 {
+	if x != nil {
+		return x.Multiples
 	}
 	return 0
 }
@@ -3592,12 +3601,13 @@ const file_plugin_proto_rawDesc = "" +
 	"\awaiting\x18\x04 \x01(\rR\awaiting\x12\x1e\n" +
 	"\n" +
 	"recognised\x18\x05 \x01(\x04R\n" +
-	"recognised\"g\n" +
+	"recognised\"\x85\x01\n" +
 	"\vDeviceUsage\x12\x12\n" +
 	"\x04busy\x18\x01 \x01(\x04R\x04busy\x12\x16\n" +
 	"\x06waited\x18\x02 \x01(\x04R\x06waited\x12\x14\n" +
 	"\x05calls\x18\x03 \x01(\x04R\x05calls\x12\x16\n" +
-	"\x06energy\x18\x04 \x01(\x04R\x06energy\"4\n" +
+	"\x06energy\x18\x04 \x01(\x04R\x06energy\x12\x1c\n" +
+	"\tmultiples\x18\x05 \x01(\x04R\tmultiples\"4\n" +
 	"\n" +
 	"StageUsage\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +

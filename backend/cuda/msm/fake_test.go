@@ -110,6 +110,82 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// TestSideBySide has a batch of MSMs over the same bases computed as few: over two
+// ranges of them, more than one job may have of each, and two with scalars in
+// common, which stay alone; with and without multiples. A bad scalar is found in the
+// job that has it.
+func TestSideBySide(t *testing.T) {
+	cudatest.OnFake(t)
+	const n = 64
+	p, err := fixtures.NewPoints(backend.BN254, backend.G1, *seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := p.Bytes(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, c := open(t, device.Options{})
+	c.tune = func(t *tuning) { t.together = 4 * n }
+	for _, multiples := range []int{1, 4} {
+		bases, err := c.Load(t.Context(), &backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: n, Bytes: points}, multiples)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var jobs []Job
+		var want [][]byte
+		add := func(offset int, scalars []byte, source *backend.Job) {
+			j := &backend.Job{Offset: offset, Count: len(scalars) / bases.Curve.ScalarBytes(), Scalars: scalars, Check: true}
+			if source == nil {
+				source = j
+			}
+			answer, err := p.Expected(offset, scalars)
+			if err != nil {
+				t.Fatal(err)
+			}
+			jobs, want = append(jobs, Job{Job: j, Source: source, Bases: bases, Number: len(jobs)}), append(want, answer)
+		}
+		random := func(i, n int) []byte {
+			s, err := fixtures.Scalars(backend.BN254, fixtures.Uniform, *seed+uint64(i), n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		for i := range 6 {
+			add(0, random(i, n), nil)
+			add(n/4, random(100+i, n/2), nil)
+		}
+		add(0, random(7, n), nil)
+		add(0, jobs[12].Scalars, jobs[12].Source)
+		got, err := c.Compute(t.Context(), jobs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if !bytes.Equal(got[i], want[i]) {
+				t.Errorf("with %d multiples: job %d is wrong", multiples, i)
+			}
+		}
+		sizes := make(map[int]bool)
+		for in := range c.plans {
+			sizes[in.together] = true
+		}
+		if !sizes[4] || !sizes[6] || !sizes[2] || !sizes[1] {
+			t.Errorf("plans for %v MSMs: want 4 and the 2 that are left, 6 of the shorter ones, and 1", sizes)
+		}
+
+		bad := bytes.Repeat([]byte{0xff}, bases.Curve.ScalarBytes())
+		copy(jobs[4].Scalars[5*len(bad):], bad)
+		if _, err := c.Compute(t.Context(), jobs); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "job 4: ") || !strings.Contains(err.Error(), "scalar 5 ") {
+			t.Errorf("with scalar 5 of job 4 too large: %v", err)
+		}
+		if err := bases.Free(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestRound: two MSMs in somebody's turn, one after the other in the same memory,
 // whose scalars are on the card already; with bases there, and on the host, from
 // where they come in chunks.

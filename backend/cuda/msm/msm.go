@@ -1,6 +1,7 @@
 package msm
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -95,13 +96,15 @@ type Job struct {
 	Number, First int
 }
 
-// job is a Job with its plan.
+// job is a Job of a call, or several that are computed side by side, with their plan.
 type job struct {
-	Job
-	at    int // among the answers; -1 is that of a Round
-	plan  *plan
-	prog  *program
-	table *table // nil where there are no multiples to use
+	members []member
+	Bases   *Bases // those of all members, and the range of them
+	Offset  int
+	Count   int
+	plan    *plan
+	prog    *program
+	table   *table // nil where there are no multiples to use
 
 	resident driver.Span // the scalars, when the plan says that they are on the card
 
@@ -111,7 +114,56 @@ type job struct {
 	isKept   bool
 	isFilled bool
 
-	result device.Region // of the pinned results: the sums, then the bad scalar
+	result device.Region // of the pinned results: the sums, then the bad scalars
+}
+
+// member is a Job in a job.
+type member struct {
+	Job
+	at int // among the answers; -1 is that of a Round
+}
+
+func newJob(j Job, at int) *job {
+	return &job{members: []member{{j, at}}, Bases: j.Bases, Offset: j.Offset, Count: j.Count}
+}
+
+// check tells whether scalars are looked at, which is the same for all members.
+func (j *job) check() bool { return j.members[0].Source.Check }
+
+// mostTogether bounds the members of a job: their sets are rows of grids.
+const mostTogether = 256
+
+// sideBySide makes one job of small ones over the same bases, as far as their
+// points together are not more than what fills a card. Jobs whose scalars others
+// use too stay alone, for these are sent once.
+func sideBySide(jobs []*job, fills int) []*job {
+	type like struct {
+		bases         *Bases
+		offset, count int
+		check         bool
+	}
+	uses := make(map[*backend.Job]int)
+	for _, j := range jobs {
+		uses[j.members[0].Source]++
+	}
+	var all []*job
+	growing := make(map[like]*job)
+	for _, j := range jobs {
+		most := min(fills/j.Count, mostTogether)
+		if most < 2 || uses[j.members[0].Source] > 1 {
+			all = append(all, j)
+			continue
+		}
+		k := like{j.Bases, j.Offset, j.Count, j.check()}
+		if g := growing[k]; g != nil && len(g.members) < most {
+			g.members = append(g.members, j.members...)
+			continue
+		}
+		g := newJob(j.members[0].Job, j.members[0].at)
+		growing[k] = g
+		all = append(all, g)
+	}
+	return all
 }
 
 // step is one chunk of a job.
@@ -128,40 +180,56 @@ func (c *Computer) Compute(ctx context.Context, jobs []Job) (results [][]byte, e
 	results = make([][]byte, len(jobs))
 	var all []*job
 	for i := range jobs {
-		j := &job{Job: jobs[i], at: i}
-		if j.Count == 0 {
+		if j := &jobs[i]; j.Count == 0 {
 			results[i] = layout.Bytes(make([]uint64, j.Bases.Curve.PointBytes(j.Bases.Group)/8))
-			continue
+		} else {
+			all = append(all, newJob(*j, i))
 		}
-		all = append(all, j)
 	}
-	turn, err := c.dev.Turn(ctx)
-	if err != nil {
-		return nil, err
-	}
+	rounds, err := c.inTurn(ctx, all)
 	defer func() {
-		if err = errors.Join(err, turn.End()); err != nil {
-			results = nil
+		for _, r := range rounds {
+			clear(r.came)
 		}
 	}()
-	rounds, err := c.rounds(turn, all)
 	if err != nil {
 		return nil, err
 	}
+	// The host's part is done while the card is the next call's.
 	for _, r := range rounds {
-		if err := c.compute(ctx, turn, r, results); err != nil {
+		if err := finishAll(r.jobs, r.came, results); err != nil {
 			return nil, err
 		}
 	}
 	return results, nil
 }
 
-// failed is the error of a job.
-func (j *job) failed(err error) error {
-	if err == nil || j.at < 0 {
+// inTurn has the card compute jobs, and answers the rounds with what came back.
+func (c *Computer) inTurn(ctx context.Context, jobs []*job) (rounds []*round, err error) {
+	turn, err := c.dev.Turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, turn.End()) }()
+	if rounds, err = c.rounds(turn, jobs); err != nil {
+		return nil, err
+	}
+	for _, r := range rounds {
+		if err := c.compute(ctx, turn, r); err != nil {
+			return rounds, err
+		}
+	}
+	return rounds, nil
+}
+
+// failed is the error of a job, and of one with more members the first one's.
+func (j *job) failed(err error) error { return j.members[0].failed(err) }
+
+func (m *member) failed(err error) error {
+	if err == nil || m.at < 0 {
 		return err
 	}
-	return fmt.Errorf("job %d: %w", j.Number, err)
+	return fmt.Errorf("job %d: %w", m.Number, err)
 }
 
 // Round is an MSM whose scalars are on the card already, as a part of somebody's
@@ -175,7 +243,7 @@ type Round struct {
 // Round plans the MSM of count of the bases from offset on, for work memory of at
 // most so many bytes. The scalars come with Queue. Its user has the turn.
 func (c *Computer) Round(b *Bases, offset, count int, memory int64) (*Round, error) {
-	j := &job{Job: Job{Job: &backend.Job{Offset: offset, Count: count}, Source: &backend.Job{}, Bases: b}, at: -1}
+	j := newJob(Job{Job: &backend.Job{Offset: offset, Count: count}, Source: &backend.Job{}, Bases: b}, -1)
 	in := c.inputFor(b.Loaded, count, b.host != nil, memory)
 	in.resident = true
 	if err := c.planJob(j, in); err != nil {
@@ -206,11 +274,9 @@ func (r *Round) Queue(ctx context.Context, turn *device.Turn, scalars, work driv
 
 // Answer makes a point of what came back.
 func (r *Round) Answer(pinned []byte) ([]byte, error) {
-	answers, err := finishAll(r.jobs, pinned)
-	if err != nil {
-		return nil, err
-	}
-	return answers[0], nil
+	answer := make([][]byte, 1)
+	err := finishAll(r.jobs, pinned, answer)
+	return answer[0], err
 }
 
 // round is jobs that share the work memory at the same time.
@@ -221,6 +287,7 @@ type round struct {
 	secret          int64            // what comes after it are points
 	size            int64
 	results         int64
+	came            []byte // what the card has computed, once it has
 }
 
 // rounds plans the jobs and has the memory for the first of them. Where others
@@ -256,13 +323,18 @@ func basesOf(jobs []*job) (bases []*Bases) {
 	return bases
 }
 
-// roundsIn plans the jobs: as one round where the memory allows, else one by one.
+// roundsIn plans the jobs: small ones side by side and all as one round where the
+// memory allows, else one by one.
 func (c *Computer) roundsIn(jobs []*job, memory int64) ([]*round, error) {
-	for _, j := range jobs {
-		in := c.inputFor(j.Bases.Loaded, j.Count, j.Bases.host != nil, memory)
-		if err := c.planJob(j, in); err != nil {
-			return nil, j.failed(err)
-		}
+	together := sideBySide(jobs, c.tuningOf(jobs[0].Bases.Loaded).together)
+	err := c.planAll(together, memory)
+	if err == nil {
+		jobs = together
+	} else if len(together) < len(jobs) && errors.Is(err, backend.ErrOutOfMemory) {
+		err = c.planAll(jobs, memory)
+	}
+	if err != nil {
+		return nil, err
 	}
 	all := newRound(jobs, memory)
 	if len(jobs) == 1 || all.size <= memory {
@@ -275,12 +347,27 @@ func (c *Computer) roundsIn(jobs []*job, memory int64) ([]*round, error) {
 	return ones, nil
 }
 
-func (c *Computer) inputFor(of backendutil.Loaded, count int, stream bool, memory int64) input {
+func (c *Computer) planAll(jobs []*job, memory int64) error {
+	for _, j := range jobs {
+		in := c.inputFor(j.Bases.Loaded, j.Count, j.Bases.host != nil, memory)
+		in.together = len(j.members)
+		if err := c.planJob(j, in); err != nil {
+			return j.failed(err)
+		}
+	}
+	return nil
+}
+
+func (c *Computer) tuningOf(of backendutil.Loaded) tuning {
 	t := tuningOf(of.Curve, of.Group)
 	if c.tune != nil {
 		c.tune(&t)
 	}
-	return input{curve: of.Curve, group: of.Group, count: count, stream: stream, memory: memory, tuning: t}
+	return t
+}
+
+func (c *Computer) inputFor(of backendutil.Loaded, count int, stream bool, memory int64) input {
+	return input{curve: of.Curve, group: of.Group, count: count, together: 1, stream: stream, memory: memory, tuning: c.tuningOf(of)}
 }
 
 // planJob plans a job with the multiples that its bases have in this turn.
@@ -334,18 +421,19 @@ func newRound(jobs []*job, memory int64) *round {
 	streamed := int64(inputs) * device.Align(points)
 	uses := make(map[*backend.Job][]*job)
 	for _, j := range jobs {
-		uses[j.Source] = append(uses[j.Source], j)
+		uses[j.members[0].Source] = append(uses[j.members[0].Source], j)
 	}
 	for _, j := range jobs {
-		same := uses[j.Source]
-		if size := int64(len(j.Source.Scalars)); j == same[0] && len(same) > 1 && at.Size+device.Align(size)+streamed <= memory {
+		source := j.members[0].Source
+		same := uses[source]
+		if size := int64(len(source.Scalars)); j == same[0] && len(same) > 1 && at.Size+device.Align(size)+streamed <= memory {
 			kept := at.Take(size)
 			for _, s := range same {
 				s.kept, s.isKept = kept, true
 				s.isFilled = s != j
 			}
 		}
-		j.result = device.Region{Off: r.results, Size: j.plan.room.sums.Size + 8}
+		j.result = device.Region{Off: r.results, Size: j.plan.room.sums.Size + device.Align(j.plan.room.bad.Size)}
 		r.results += device.Align(j.result.Size)
 	}
 	r.secret = at.Size
@@ -359,8 +447,8 @@ func newRound(jobs []*job, memory int64) *round {
 	return r
 }
 
-// compute runs a round and stores the answers.
-func (c *Computer) compute(ctx context.Context, turn *device.Turn, r *round, results [][]byte) error {
+// compute runs a round and keeps what came back.
+func (c *Computer) compute(ctx context.Context, turn *device.Turn, r *round) error {
 	memory, err := turn.Work(r.size, r.secret)
 	if err != nil {
 		return err
@@ -379,13 +467,7 @@ func (c *Computer) compute(ctx context.Context, turn *device.Turn, r *round, res
 	if err := x.turn.Wipe(); err != nil {
 		return err
 	}
-	answers, err := finishAll(r.jobs, pinned.Bytes())
-	if err != nil {
-		return err
-	}
-	for i, j := range r.jobs {
-		results[j.at] = answers[i]
-	}
+	r.came = bytes.Clone(pinned.Bytes()[:r.results])
 	return nil
 }
 
@@ -438,7 +520,8 @@ func (x *execution) queue(ctx context.Context) error {
 	return nil
 }
 
-// scalarsOf is where the scalars of a step are, or will be.
+// scalarsOf is where the scalars of a step are, or will be: those of one member
+// after those of another.
 func (x *execution) scalarsOf(i int) driver.Span {
 	s := &x.steps[i]
 	size := int64(s.Bases.Curve.ScalarBytes())
@@ -448,7 +531,7 @@ func (x *execution) scalarsOf(i int) driver.Span {
 	if s.isKept {
 		return s.kept.In(x.memory).Slice(int64(s.from)*size, int64(s.n)*size)
 	}
-	return x.scalars[i%2].In(x.memory).Slice(0, int64(s.n)*size)
+	return x.scalars[i%2].In(x.memory).Slice(0, int64(len(s.members))*int64(s.n)*size)
 }
 
 // pointsOf is where the points of a step are, or will be.
@@ -474,8 +557,10 @@ func (x *execution) upload(ctx context.Context, i int) error {
 	if !s.uploads() {
 		return nil
 	}
-	if err := backendutil.Wait(ctx, s.Source, s.from+s.n); err != nil {
-		return err
+	for _, m := range s.members {
+		if err := backendutil.Wait(ctx, m.Source, s.from+s.n); err != nil {
+			return err
+		}
 	}
 	if i >= 2 {
 		free := x.read[i%2]
@@ -487,9 +572,12 @@ func (x *execution) upload(ctx context.Context, i int) error {
 		}
 	}
 	if !s.isFilled && !s.plan.resident {
-		size := s.Bases.Curve.ScalarBytes()
-		if err := x.turn.Send(x.scalarsOf(i), s.Source.Scalars[s.from*size:(s.from+s.n)*size]); err != nil {
-			return s.failed(err)
+		size, to := s.Bases.Curve.ScalarBytes(), x.scalarsOf(i)
+		each := int64(s.n * size)
+		for k, m := range s.members {
+			if err := x.turn.Send(to.Slice(int64(k)*each, each), m.Source.Scalars[s.from*size:(s.from+s.n)*size]); err != nil {
+				return m.failed(err)
+			}
 		}
 	}
 	if s.Bases.host != nil {
@@ -540,7 +628,7 @@ func (x *execution) step(i int) error {
 			return err
 		}
 	}
-	if err := p.before(x.scalarsOf(i), s.n, s.Source.Check, s.from, x.read[i%2]); err != nil {
+	if err := p.before(x.scalarsOf(i), s.n, s.check(), s.from, x.read[i%2]); err != nil {
 		return err
 	}
 	if p.ahead != p.stream {
@@ -560,29 +648,35 @@ func (x *execution) step(i int) error {
 		if err := p.stream.Download(out.Slice(0, sums.Size()), sums); err != nil {
 			return err
 		}
-		if err := p.stream.Download(out.Slice(sums.Size(), 4), p.at(s.plan.room.bad)); err != nil {
+		bad := p.at(s.plan.room.bad)
+		if err := p.stream.Download(out.Slice(sums.Size(), bad.Size()), bad); err != nil {
 			return err
 		}
 	}
 	return p.stream.Record(x.done[i%2])
 }
 
-// finishAll makes affine points of what came back.
-func finishAll(jobs []*job, pinned []byte) ([][]byte, error) {
-	answers := make([][]byte, len(jobs))
+// finishAll makes affine points of what came back, and puts them to their places, or
+// the one of a Round to the first.
+func finishAll(jobs []*job, came []byte, answers [][]byte) error {
 	var g errgroup.Group
-	for i, j := range jobs {
-		g.Go(func() (err error) {
-			defer backendutil.Caught(&err)
-			out := pinned[j.result.Off : j.result.Off+j.result.Size]
-			sums := out[:j.plan.room.sums.Size]
-			if bad := binary.LittleEndian.Uint32(out[len(sums):]); j.Source.Check && bad != kernel.NoIndex {
-				return j.failed(fmt.Errorf("%w: scalar %d of %v is not below r", backend.ErrInvalidInput, int(bad)+j.First, j.Bases.Curve))
-			}
-			first, _ := j.plan.reduction()
-			answers[i], err = finishers[j.Bases.Curve][j.Bases.Group-backend.G1](sums, j.plan.sets, j.plan.width, first)
-			return j.failed(err)
-		})
+	for _, j := range jobs {
+		out := came[j.result.Off : j.result.Off+j.result.Size]
+		bad := out[j.plan.room.sums.Size:]
+		each := int(j.plan.room.sums.Size) / len(j.members)
+		for k, m := range j.members {
+			sums := out[k*each : (k+1)*each]
+			bad := binary.LittleEndian.Uint32(bad[4*k:])
+			g.Go(func() (err error) {
+				defer backendutil.Caught(&err)
+				if j.check() && bad != kernel.NoIndex {
+					return m.failed(fmt.Errorf("%w: scalar %d of %v is not below r", backend.ErrInvalidInput, int(bad)+m.First, j.Bases.Curve))
+				}
+				first, _ := j.plan.reduction()
+				answers[max(m.at, 0)], err = finishers[j.Bases.Curve][j.Bases.Group-backend.G1](sums, j.plan.sets, j.plan.width, first)
+				return m.failed(err)
+			})
+		}
 	}
-	return answers, g.Wait()
+	return g.Wait()
 }

@@ -62,6 +62,16 @@ func (s *tables) Held() (size int64) {
 	return size
 }
 
+// Multiples is the bytes of the multiples of bases that there are.
+func (c *Computer) Multiples() (size int64) {
+	c.tables.mu.Lock()
+	defer c.tables.mu.Unlock()
+	for _, t := range c.tables.kept {
+		size += t.memory.Size()
+	}
+	return size
+}
+
 // Drop gives the one of these back that was not used for the longest time.
 func (s *tables) Drop() error {
 	s.mu.Lock()

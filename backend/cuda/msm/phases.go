@@ -34,7 +34,7 @@ func (p *phases) begin() error {
 	return p.ahead.Fill(p.at(p.room.bad), 0xff)
 }
 
-// before makes tasks of n scalars, and records read when these are no longer needed.
+// before makes tasks of n scalars of each MSM, and records read when these are no longer needed.
 // base is the first point's number, for what check finds.
 func (p *phases) before(scalars driver.Span, n int, check bool, base int, read *driver.Event) error {
 	mark := p.mark
@@ -59,7 +59,7 @@ func (p *phases) used(n int) int { return n * rowsOf(p.windows, p.sets) }
 func (p *phases) entries(scalars driver.Span, n int, check bool, base int, read *driver.Event, mark func(string) error) (device.Region, error) {
 	m := &p.room
 	from, to := m.keys[0], m.keys[1]
-	err := p.digits.Launch(p.ahead, n, 1, kernel.Digits{
+	err := p.digits.Launch(p.ahead, n, p.msms(), kernel.Digits{
 		Scalars: device.Address(scalars), N: n, C: p.width, Windows: p.windows, Sets: p.sets, Stride: p.stride, Points: n,
 		Digits: p.address(from), Check: check, Bad: p.address(m.bad), Base: base,
 	})
@@ -87,18 +87,18 @@ func (p *phases) entries(scalars driver.Span, n int, check bool, base int, read 
 		if first {
 			live, valuesIn, liveOut = 0, 0, live
 		}
-		if err := p.sortCount.Launch(p.ahead, tiles*p.sortCount.Threads, p.sets, kernel.SortCount{
+		if err := p.sortCount.Launch(p.ahead, tiles*p.sortCount.Threads, p.allSets(), kernel.SortCount{
 			In: p.address(from), Live: live, N: used, Stride: p.stride, Shift: pass.shift, Mask: pass.mask, First: first,
 			Counts: p.address(m.counts), Tiles: tiles,
 		}); err != nil {
 			return from, err
 		}
-		if err := p.sortScan.Launch(p.ahead, kernel.SortRadix*kernel.WarpThreads, p.sets, kernel.SortScan{
+		if err := p.sortScan.Launch(p.ahead, kernel.SortRadix*kernel.WarpThreads, p.allSets(), kernel.SortScan{
 			Counts: p.address(m.counts), Totals: p.address(m.totals), Tiles: tiles,
 		}); err != nil {
 			return from, err
 		}
-		if err := p.sortScatter.Launch(p.ahead, tiles*p.sortScatter.Threads, p.sets, kernel.SortScatter{
+		if err := p.sortScatter.Launch(p.ahead, tiles*p.sortScatter.Threads, p.allSets(), kernel.SortScatter{
 			In: p.address(from), ValuesIn: valuesIn, Live: live, N: used, Stride: p.stride, Shift: pass.shift, Mask: pass.mask, First: first,
 			Counts: p.address(m.counts), Totals: p.address(m.totals), Tiles: tiles,
 			KeysOut: p.address(to), ValuesOut: p.address(valuesTo), LiveOut: liveOut, Points: n, Multiple: p.multiple(),
@@ -120,7 +120,7 @@ func (p *phases) cut(keys device.Region, n int) error {
 		}
 	}
 	begin, end, tally := p.address(m.begin), p.address(m.end), p.address(p.lists.tally)
-	if err := p.runs.Launch(p.ahead, (p.used(n)+kernel.RunsEach-1)/kernel.RunsEach, p.sets, kernel.Runs{
+	if err := p.runs.Launch(p.ahead, (p.used(n)+kernel.RunsEach-1)/kernel.RunsEach, p.allSets(), kernel.Runs{
 		Keys: p.address(keys), Live: p.address(m.live), Stride: p.stride, LogBuckets: p.bucketBits(), Begin: begin, End: end,
 	}); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (p *phases) add(points driver.Span) error {
 func (p *phases) end() error {
 	m := &p.room
 	first, joins := p.reduction()
-	if err := p.reduce.Launch(p.stream, 1<<(p.bucketBits()-first), p.sets, kernel.Reduce{
+	if err := p.reduce.Launch(p.stream, 1<<(p.bucketBits()-first), p.allSets(), kernel.Reduce{
 		Buckets: p.address(m.buckets), LogBuckets: p.bucketBits(), LogM: first,
 	}); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (p *phases) end() error {
 		if last {
 			out = m.sums
 		}
-		if err := p.planes.Launch(p.stream, int(j.made())<<j.lanes, p.sets, kernel.Planes{
+		if err := p.planes.Launch(p.stream, int(j.made())<<j.lanes, p.allSets(), kernel.Planes{
 			In: p.address(in), SetStride: setStride, NodeStride: nodeStride, LogNodes: j.nodes, Parts: j.parts,
 			LogLanes: j.lanes, LogEach: j.each, Last: last, Out: p.address(out),
 		}); err != nil {

@@ -27,12 +27,14 @@ const (
 type input struct {
 	curve  backend.Curve
 	group  backend.Group
-	count  int
+	count  int   // points of an MSM
 	stream bool  // the points come in chunks from the host
 	memory int64 // bytes that may be used
 	tuning tuning
 
 	resident bool // the scalars do not: they are on the card
+
+	together int // MSMs over the same points side by side, each with sets of its own; 0 is one
 
 	multiples multiples
 }
@@ -69,7 +71,7 @@ type plan struct {
 	input
 	width   int   // of a window: bits of a digit
 	windows int   // digits of a scalar
-	share         // sets of buckets; fewer than windows where multiples are used
+	share         // sets of buckets of an MSM; fewer than windows where multiples are used
 	chunks  []int // points of each step, all of them
 	piece   int   // the longest task
 	stride  int   // entries of a set that there is room for
@@ -115,8 +117,12 @@ func (p *plan) multiple() int { return p.skip * p.multiples.distance }
 // buckets of a set.
 func (p *plan) bucketBits() int { return p.width - 1 }
 func (p *plan) bucketCount() int64 {
-	return int64(p.sets) << p.bucketBits()
+	return int64(p.allSets()) << p.bucketBits()
 }
+
+// msms is how many MSMs the plan is for, allSets the sets of them all.
+func (in *input) msms() int  { return max(in.together, 1) }
+func (p *plan) allSets() int { return p.msms() * p.sets }
 
 // pointBytes is the sum of a bucket, resultBytes a point that the host gets.
 func (in *input) pointBytes() int64  { return kernel.SumElements * in.elementBytes() }
@@ -254,7 +260,7 @@ func (p *plan) fill() bool {
 	}
 	p.stride = (most*perSet + kernel.RunsEach - 1) / kernel.RunsEach * kernel.RunsEach
 	p.tiles = (p.stride + kernel.SortTile - 1) / kernel.SortTile
-	entries := int64(p.sets) * int64(p.stride)
+	entries := int64(p.allSets()) * int64(p.stride)
 	if entries > maxEntries {
 		return false
 	}
@@ -266,7 +272,7 @@ func (p *plan) fill() bool {
 
 	var l room
 	if !p.resident {
-		p.scalarBytes = int64(most) * int64(p.curve.ScalarBytes())
+		p.scalarBytes = int64(p.msms()) * int64(most) * int64(p.curve.ScalarBytes())
 	}
 	if p.stream {
 		p.streamBytes = int64(most) * int64(p.curve.PointBytes(p.group))
@@ -275,7 +281,7 @@ func (p *plan) fill() bool {
 		l.keys[i] = l.Take(4 * entries)
 	}
 	l.between = l.Take(4 * entries)
-	sets, buckets := int64(p.sets), p.bucketCount()
+	sets, buckets := int64(p.allSets()), p.bucketCount()
 	l.counts = l.Take(4 * sets * kernel.SortRadix * int64(p.tiles))
 	l.totals = l.Take(4 * sets * kernel.SortRadix)
 	l.live = l.Take(4 * sets)
@@ -303,14 +309,14 @@ func (p *plan) fill() bool {
 		}
 	}
 	l.sums = l.Take(sets * p.setBytes(first))
-	l.bad = l.Take(4)
+	l.bad = l.Take(4 * int64(p.msms()))
 	p.room = l
 	return true
 }
 
 // maxTasks bounds the tasks of a chunk.
 func (p *plan) maxTasks() int64 {
-	entries := int64(p.sets) * int64(p.stride)
+	entries := int64(p.allSets()) * int64(p.stride)
 	return min(entries, p.bucketCount()+entries/int64(p.piece)) + 1
 }
 
@@ -326,11 +332,12 @@ func (p *plan) cost() float64 {
 	if p.multiples.edwards {
 		addition = t.edwards
 	}
-	all := float64(p.count) * float64(p.windows)
+	points := float64(p.msms()) * float64(p.count)
+	all := points * float64(p.windows)
 	cost := (all+buckets*t.reduce)*addition + t.launch*(steps+1)
 	// What comes before the accumulation: of the first chunk all of it, of the others
 	// what it takes from the accumulation beside which it runs.
-	first := float64(p.chunks[0]) / float64(p.count)
+	first := float64(p.chunks[0]) / float64(p.count) // of the points
 	before := all*t.entry*float64(len(p.passes())) + buckets*t.bucket*steps
 	if p.overlaps() {
 		before *= first + (1-first)*t.beside
@@ -338,7 +345,7 @@ func (p *plan) cost() float64 {
 	cost += before
 	// The copy of the first chunk, and of the others as far as it is slower.
 	if !p.resident || p.stream {
-		cost += t.copy * float64(p.chunks[0])
+		cost += t.copy * points * first
 	}
 	// At the end of a chunk a part of the device has no task any more.
 	task := max(1, min(float64(p.piece), all/buckets/steps))
@@ -391,7 +398,7 @@ func (p *plan) reduction() (first int, joins []join) {
 	}
 	j := join{nodes: p.bucketBits() - first, parts: planeParts}
 	for {
-		if threads := int64(p.sets) * int64(j.parts+warpBits) << j.nodes; threads <= fullDevice {
+		if threads := int64(p.allSets()) * int64(j.parts+warpBits) << j.nodes; threads <= fullDevice {
 			j.lanes, j.each = min(j.nodes, warpBits), 0
 		} else {
 			j.lanes, j.each = 0, min(j.nodes, p.tuning.level)

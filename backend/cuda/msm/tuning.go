@@ -16,6 +16,8 @@ type tuning struct {
 	piece   int     // the shortest limit for tasks
 	chunk   int     // the least number of points that is worth a step of its own
 
+	together int // points of small MSMs side by side, which fill the device
+
 	firstLevel, level int  // logarithms, see plan.reduction
 	window            int  // chosen beforehand; 0 is the best
 	inTurn            bool // nothing runs beside the accumulation
@@ -56,6 +58,8 @@ func forAddition(ns float64) tuning {
 		overlap: 1 << 20,
 		piece:   128,
 		chunk:   1 << 14,
+
+		together: 1 << 20,
 
 		firstLevel: 4,
 		level:      2,

@@ -14,6 +14,9 @@ namespace pippin::grid {
 // sets are written as 0.
 //
 // bad: the least index + base of a scalar that is not below r, when check.
+//
+// Row y of the grid is the y-th of several MSMs: its n scalars, its sets and its bad
+// follow those of the one before.
 PIPPIN_KERNEL((128), digits)
 (const uint32_t* scalars, uint64_t n, uint64_t c, uint64_t windows, uint64_t sets, uint64_t stride, uint64_t points,
  int32_t* digits, flag check, uint32_t* bad, uint64_t base) {
@@ -21,6 +24,10 @@ PIPPIN_KERNEL((128), digits)
   constexpr int N = F::words;
   const uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
+  const uint64_t msm = blockIdx.y;
+  scalars += msm * n * N;
+  digits += msm * sets * stride;
+  bad += msm;
   const mp::num<N> raw = load_words<N>(scalars + i * N);
   const static_modulus<F::params> r;
   if (check && !carry::less<N>(raw, r)) atomicMin(bad, (uint32_t)(base + i));

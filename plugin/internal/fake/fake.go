@@ -61,7 +61,7 @@ func (b *Backend) Ping(ctx context.Context) error { return backend.Ended(ctx) }
 // again.
 func (b *Backend) Usage() backend.Usage {
 	return backend.Usage{
-		Devices: []backend.DeviceUsage{{Busy: time.Minute, Waited: time.Second, Calls: 7, Energy: 1234}},
+		Devices: []backend.DeviceUsage{{Busy: time.Minute, Waited: time.Second, Calls: 7, Energy: 1234, Multiples: 4096}},
 		Stages:  []backend.StageUsage{{Name: "digest", Busy: time.Hour}},
 	}
 }
