@@ -21,6 +21,7 @@ import (
 	"github.com/pippin-zk/pippin/examples/internal/demo"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/observe/metrics"
+	"github.com/pippin-zk/pippin/observe/tracing"
 )
 
 type options struct {
@@ -60,15 +61,25 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	}
 	defer remove()
 	seen := &events{out: w}
-	m := metrics.New()
-	engine, err := pippin.New(ctx, m.Config(msm.Config{
+	config := msm.Config{
 		Backend: demo.InProcess,
-		Open:    pippin.Opener(pippin.Options{PluginDirs: dirs, Restarts: max(o.kills, 1), Backoff: 10 * time.Millisecond}),
 		OnEvent: func(ev msm.Event) { seen.add(ev) },
 		// Proofs wait for the plugin rather than be made on the CPU: the
 		// restarts are counted.
 		Patience: time.Minute,
-	}))
+	}
+	opened := pippin.Options{PluginDirs: dirs, Restarts: max(o.kills, 1), Backoff: 10 * time.Millisecond}
+	provider, err := traces(ctx)
+	if err != nil {
+		return err
+	}
+	if provider != nil {
+		defer func() { err = errors.Join(err, provider.Shutdown(context.WithoutCancel(ctx))) }()
+		config.Observer, opened.GRPC = tracing.Observer(provider), tracing.Host(provider)
+	}
+	config.Open = pippin.Opener(opened)
+	m := metrics.New()
+	engine, err := pippin.New(ctx, m.Config(config))
 	if err != nil {
 		return err
 	}
