@@ -76,7 +76,7 @@ var table = map[string]rule{
 var onlyImporters = map[string][]string{
 	cu:            {"backend/cuda/driver"},
 	prometheus:    {"observe/metrics"},
-	otel:          {"observe/tracing", "cmd/internal/telemetry"},
+	otel:          {"observe/tracing", "cmd/internal/telemetry", "examples/proverserver"},
 	goPlugin:      {"plugin"},
 	nats:          {"cluster"},
 	natsServer:    {"cluster/server"},
