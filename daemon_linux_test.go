@@ -4,17 +4,28 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendtest"
+	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/plugin"
+)
+
+// What TestDaemonLoadsAgain measures: scripts/bench-daemon sets these.
+var (
+	daemonBases  = flag.Int("daemon-bases", 10, "log2 of how many bases TestDaemonLoadsAgain loads")
+	daemonServed = flag.String("daemon-served", "", "socket of a daemon that runs, such as msm serve's, for TestDaemonLoadsAgain")
+	daemonRecord = flag.String("daemon-record", "", "file for the record of TestDaemonLoadsAgain")
 )
 
 // daemonAt starts the plugin as a daemon, and answers the name of its backend.
@@ -109,5 +120,110 @@ func TestDaemonKilledInALoop(t *testing.T) {
 				t.Fatal("the provers do not return to the daemon")
 			}
 		}
+	}
+}
+
+// loadedAgain is a run of the record: milliseconds that loading bases takes which the
+// daemon holds, and took when it did not.
+type loadedAgain struct {
+	Op      string    `json:"op"`
+	Curve   string    `json:"curve"`
+	Group   string    `json:"group"`
+	N       int       `json:"n"`
+	Backend string    `json:"backend"` // that the daemon serves
+	Points  string    `json:"points"`  // where the prover has them
+	Count   int       `json:"count"`
+	Min     float64   `json:"min_ms"`
+	Median  float64   `json:"median_ms"`
+	Samples []float64 `json:"samples_ms"`
+	First   float64   `json:"first_ms"`
+	Checked bool      `json:"checked"`
+}
+
+// TestDaemonLoadsAgain loads bases through a daemon that held them for a prover which
+// has left, by each way that there is, and computes with them each time.
+func TestDaemonLoadsAgain(t *testing.T) {
+	const rounds = 5
+	n := 1 << *daemonBases
+	socket := *daemonServed
+	if socket == "" {
+		socket = filepath.Join(t.TempDir(), "d.sock")
+		daemonAt(t, socket)
+	}
+	name := "daemon:" + socket
+	b := connected(t, name)
+	served := bench.Describe(*backendName, b.Info())
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	points, scalars, want := input(t, n)
+	f, err := os.Create(filepath.Join(t.TempDir(), "points"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(layout.Bytes(points)); err != nil {
+		t.Fatal(err)
+	}
+	// prover is one that starts, loads, computes and leaves.
+	prover := func(load func(e *msm.Engine) (*msm.BN254G1Bases, error)) (float64, backend.Digest) {
+		e, err := pippin.New(t.Context(), msm.Config{Backend: name, Fallback: msm.NoFallback})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		began := time.Now()
+		bases, err := load(e)
+		took := time.Since(began)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := bases.MSM(t.Context(), scalars); err != nil || got != want {
+			t.Fatalf("wrong point or error: %v", err)
+		}
+		digest, err := bases.Digest(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return took.Seconds() * 1e3, digest
+	}
+	fromFile := func(e *msm.Engine) (*msm.BN254G1Bases, error) {
+		return msm.BN254G1.LoadFile(t.Context(), e, f, 0, n)
+	}
+	if *daemonRecord != "" {
+		time.Sleep(3 * time.Second) // a file that changed just now is not known by its times
+	}
+	first, digest := prover(fromFile)
+	record := bench.Record[loadedAgain]{Machine: bench.ThisMachine(served.Commit)}
+	record.Machine.Backends = []bench.BackendInfo{served}
+	for _, way := range []struct {
+		points string
+		load   func(e *msm.Engine) (*msm.BN254G1Bases, error)
+	}{
+		{"in a file", fromFile},
+		{"in memory, digest known", func(e *msm.Engine) (*msm.BN254G1Bases, error) {
+			return msm.BN254G1.Load(t.Context(), e, points, msm.Known(digest))
+		}},
+		{"in memory", func(e *msm.Engine) (*msm.BN254G1Bases, error) { return msm.BN254G1.Load(t.Context(), e, points) }},
+	} {
+		run := loadedAgain{Op: "load_again", Curve: "bn254", Group: "g1", N: n, Backend: *backendName, Points: way.points, Count: rounds, First: first, Checked: true}
+		for range rounds {
+			took, _ := prover(way.load)
+			run.Samples = append(run.Samples, took)
+		}
+		sorted := slices.Sorted(slices.Values(run.Samples))
+		run.Min, run.Median = sorted[0], sorted[rounds/2]
+		t.Logf("2^%d bases %s: %.2f ms, %.1f the first time", *daemonBases, run.Points, run.Median, first)
+		record.Runs = append(record.Runs, run)
+	}
+	if *daemonRecord == "" {
+		return
+	}
+	text, err := json.MarshalIndent(record, "", "  ")
+	if err == nil {
+		err = os.WriteFile(*daemonRecord, append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
