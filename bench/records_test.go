@@ -47,6 +47,11 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"bits", "n", "count", "min_ms", "median_ms"},
 		bools:   []string{"checked"},
 	},
+	"cluster": { // jobs of a proving cluster
+		texts:   []string{"what"},
+		numbers: []string{"workers", "jobs"},
+		bools:   []string{"checked"},
+	},
 	"load_again": { // bases that a daemon holds
 		texts:   []string{"curve", "group", "backend", "points"},
 		numbers: []string{"n", "count", "min_ms", "median_ms", "first_ms"},
@@ -157,6 +162,7 @@ func TestCheckRecordRefuses(t *testing.T) {
 		{"op": "ntt", "curve": "bn254", "order": "natural to reversed", "n": 16, "count": 2, "min_ms": 0.5, "median_ms": 0.6, "cpu_ms": 7, "checked": true},
 		{"op": "vector", "curve": "bn254", "step": "a - b", "n": 32, "count": 5, "repeats": 20, "bytes": 3072, "products": 0, "min_ms": 0.25, "median_ms": 0.375, "cpu_ms": 11, "checked": true},
 		{"op": "mulmod", "bits": 256, "gops": 12.5},
+		{"op": "cluster", "what": "throughput", "workers": 4, "jobs": 1000, "checked": false},
 		{"op": "load_again", "curve": "bn254", "group": "g1", "n": 64, "backend": "plugin:cuda", "points": "in a file", "count": 5, "min_ms": 0.125, "median_ms": 0.5, "first_ms": 13, "checked": true},
 		{"op": "sanitize", "tool": "memcheck", "curve": "bn254", "group": "g2", "tests": 1, "errors": 0, "seconds": 3.5},
 		{"op": "groth16", "circuit": "c", "constraints": 9, "backend": "cpu", "median_ms": 1, "stock_ms": 2, "verified": true}]}`
@@ -171,6 +177,7 @@ func TestCheckRecordRefuses(t *testing.T) {
 		{`"order": "natural to reversed"`, `"order": ""`}, {`"n": 16`, `"n": 0`}, {`"cpu_ms": 7`, `"cpu_ms": 0`}, {`7, "checked": true`, `7`},
 		{`"step": "a - b"`, `"step": ""`}, {`"n": 32`, `"n": 0`}, {`"repeats": 20`, `"repeats": 0`}, {`"bytes": 3072`, `"bytes": 0`},
 		{`"min_ms": 0.25`, `"min_ms": 0`}, {`"cpu_ms": 11`, `"cpu_ms": 0`}, {`11, "checked": true`, `11`},
+		{`"what": "throughput"`, `"what": ""`}, {`"workers": 4`, `"workers": 0`}, {`"jobs": 1000`, `"jobs": 0`}, {`, "checked": false`, ``},
 		{`"points": "in a file"`, `"points": ""`}, {`"n": 64`, `"n": 0`}, {`"min_ms": 0.125`, `"min_ms": 0`}, {`"first_ms": 13`, `"first_ms": 0`}, {`13, "checked": true`, `13`},
 		{`"bits": 256`, `"bits": 0`}, {`, "gops": 12.5`, ``},
 		{`"tool": "memcheck"`, `"tool": ""`}, {`"tests": 1`, `"tests": 0`}, {`"errors": 0`, `"errors": 2`}, {`"errors": 0, `, ``},

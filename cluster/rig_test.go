@@ -5,12 +5,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,44 +21,93 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pippin-zk/pippin/bench"
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
 )
 
-// TestMain is a worker's process when it is told to be one.
+// What scripts/cluster-storm and scripts/bench-cluster ask for.
+var (
+	long       = flag.Bool("long", false, "tests take as long as those scripts want")
+	recordFile = flag.String("record", "", "file for what tests have measured")
+)
+
+// size is a number of a test's: the short one, or the long one of -long.
+func size(brief, lasting int) int {
+	if *long {
+		return lasting
+	}
+	return brief
+}
+
+// figure is a run of the record.
+type figure struct {
+	Op       string  `json:"op"`
+	What     string  `json:"what"`
+	Workers  int     `json:"workers"`
+	Jobs     int     `json:"jobs"`
+	Proof    float64 `json:"proof_ms,omitempty"` // that provers of a test sleep
+	Bytes    int     `json:"witness_bytes,omitempty"`
+	Kills    int     `json:"kills,omitempty"`
+	Restarts int     `json:"restarts,omitempty"`
+	Count    int     `json:"count,omitempty"`
+	Median   float64 `json:"median_ms,omitempty"`
+	Max      float64 `json:"max_ms,omitempty"`
+	Rate     float64 `json:"jobs_a_second,omitempty"`
+	Share    float64 `json:"share,omitempty"` // of the rate of as many provers alone
+	Load     float64 `json:"load"`            // of the machine at the end: processes that want to run, in a minute's mean
+	Checked  bool    `json:"checked"`
+}
+
+// figures are what tests have measured.
+var figures struct {
+	sync.Mutex
+	runs []figure
+}
+
+// record adds a run to the record, unless the test has failed.
+func record(t *testing.T, f figure) {
+	f.Op, f.Checked = "cluster", !t.Failed()
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		_, _ = fmt.Sscan(string(text), &f.Load)
+	}
+	t.Logf("%+v", f)
+	figures.Lock()
+	defer figures.Unlock()
+	figures.runs = append(figures.runs, f)
+}
+
+// TestMain is a worker's or a server's process when it is told to be one.
 func TestMain(m *testing.M) {
-	if ticket := os.Getenv("PIPPIN_TEST_WORKER"); ticket != "" {
-		if err := workerProcess(ticket); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	for name, run := range map[string]func(string) error{"PIPPIN_TEST_WORKER": workerProcess, "PIPPIN_TEST_SERVER": serverProcess} {
+		if arg := os.Getenv(name); arg != "" {
+			if err := run(arg); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			return
 		}
-		return
 	}
 	// Most tests wait for intervals of the protocol, and can do so together.
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
-}
-
-// workerProcess works with fakes until it is killed.
-func workerProcess(ticket string) error {
-	t, err := cluster.ReadTicket(ticket)
-	if err != nil {
-		return err
-	}
-	open := fakes(func(_ context.Context, witness []byte) ([]byte, error) {
-		if string(witness) == "slow" {
-			time.Sleep(time.Hour) // until somebody kills us; not getting on, but not for long enough
+	code := m.Run()
+	if code == 0 && *recordFile != "" {
+		commit, _ := exec.Command("git", "rev-parse", "HEAD").Output()
+		text, err := json.MarshalIndent(bench.Record[figure]{Machine: bench.ThisMachine(strings.TrimSpace(string(commit))), Runs: figures.runs}, "", "  ")
+		if err == nil {
+			err = os.WriteFile(*recordFile, append(text, '\n'), 0o644)
 		}
-		time.Sleep(20 * time.Millisecond)
-		return fakeProof(witness), nil
-	})
-	cfg := worker.Config{Ticket: t, Open: open, Cache: filepath.Join(filepath.Dir(ticket), "cache", fmt.Sprint(os.Getpid())), Slots: 2}
-	return worker.Run(context.Background(), cfg)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
 }
 
 // rig is a cluster in this process.

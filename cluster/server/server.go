@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -173,8 +174,9 @@ func (s *Server) Ticket(name string) (wire.Ticket, error) {
 // Room is the most bytes on disk.
 func (s *Server) Room() int64 { return s.room }
 
-// Wait returns when ctx ends, or with an error when the server has ended or has no
-// JetStream any more, as after an error of its disk: it is to be started again then.
+// Wait returns when ctx ends, or with an error when the server has ended or cannot
+// write a stream any more, as after its disk was full, even when that has room again:
+// it is to be started again then.
 func (s *Server) Wait(ctx context.Context) error {
 	for {
 		select {
@@ -182,8 +184,8 @@ func (s *Server) Wait(ctx context.Context) error {
 			return nil
 		case <-time.After(time.Second):
 		}
-		if !s.nats.Running() || !s.nats.JetStreamEnabled() {
-			return fmt.Errorf("%w: the server has lost its store; is the disk of %s full?", backend.ErrUnavailable, s.dir)
+		if h := s.nats.Healthz(nil); !s.nats.Running() || h.StatusCode != http.StatusOK {
+			return fmt.Errorf("%w: the server has lost its store, is the disk of %s full? %s", backend.ErrUnavailable, s.dir, h.Error)
 		}
 	}
 }

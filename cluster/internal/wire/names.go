@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -162,8 +164,10 @@ func Conflict(err error) bool {
 func Missing(err error) bool { return errors.Is(err, jetstream.ErrMsgNotFound) }
 
 // Full tells that the store has no room: a stream's bound or the server's is
-// reached, or its disk is full.
-func Full(err error) bool { return isAPI(err, 10002, 10023, 10047, 10077) }
+// reached, or its disk is full, for which there is no code.
+func Full(err error) bool {
+	return isAPI(err, 10002, 10023, 10047, 10077) || err != nil && strings.Contains(err.Error(), syscall.ENOSPC.Error())
+}
 
 func isAPI(err error, codes ...jetstream.ErrorCode) bool {
 	var api *jetstream.APIError

@@ -1,0 +1,120 @@
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pippin-zk/pippin/cluster/worker"
+)
+
+// TestOverhead is what a job takes whose proof takes nothing: with a witness of 1 KiB,
+// and with one of 16 MiB.
+func TestOverhead(t *testing.T) {
+	r := newRig(t)
+	r.work(func(c *worker.Config) {
+		c.Open = fakes(func(_ context.Context, witness []byte) ([]byte, error) { return fakeProof(witness), nil })
+	})
+	c, w := r.client(), r.fakeWork("overhead")
+	for _, k := range []struct{ bytes, jobs int }{{1 << 10, size(10, 300)}, {16 << 20, size(1, 20)}} {
+		witness := make([]byte, k.bytes)
+		_, _ = rand.NewChaCha8([32]byte{}).Read(witness)
+		want := fakeProof(witness)
+		var took []float64
+		for range k.jobs + 1 {
+			began := time.Now()
+			proof, err := one(t, c, w, witness)
+			if err != nil || !bytes.Equal(proof, want) {
+				t.Fatal(err)
+			}
+			took = append(took, time.Since(began).Seconds()*1e3)
+		}
+		took = took[1:] // the prover was opened
+		slices.Sort(took)
+		record(t, figure{What: "a job whose proof takes nothing", Workers: 1, Jobs: k.jobs, Bytes: k.bytes, Count: k.jobs, Median: took[k.jobs/2], Max: took[k.jobs-1]})
+		if took[k.jobs/2] > 10e3 {
+			t.Errorf("%d bytes: %v ms", k.bytes, took[k.jobs/2])
+		}
+	}
+}
+
+// TestThroughput compares workers with as many provers that nobody has to tell what
+// to do. Provers sleep: what is measured is the cluster, on few processors too. Each
+// makes one proof at a time, as a card does; the worker's second slot fetches the next
+// job meanwhile.
+func TestThroughput(t *testing.T) {
+	type row struct {
+		workers, jobs int
+		proof         time.Duration
+	}
+	rows := []row{{4, 40, 50 * time.Millisecond}}
+	if *long {
+		rows = []row{{4, 1000, 25 * time.Millisecond}, {4, 1000, 50 * time.Millisecond}, {4, 1000, 100 * time.Millisecond}}
+		for _, workers := range []int{25, 50, 100, 200} {
+			rows = append(rows, row{workers, 10 * workers, 4 * time.Second})
+		}
+	}
+	for _, k := range rows {
+		t.Run(fmt.Sprintf("%d workers, %v", k.workers, k.proof), func(t *testing.T) {
+			r := newRig(t)
+			var ends []func() error
+			for i := range k.workers {
+				var card sync.Mutex
+				ends = append(ends, r.work(func(c *worker.Config) {
+					c.Name, c.Log = fmt.Sprint("worker", i), nil
+					c.Open = fakes(func(_ context.Context, witness []byte) ([]byte, error) {
+						card.Lock()
+						defer card.Unlock()
+						time.Sleep(k.proof)
+						return fakeProof(witness), nil
+					})
+				}))
+			}
+			c, w := r.client(), r.fakeWork("throughput")
+			eventually(t, "all are there", func() bool { s, err := c.Status(t.Context()); return err == nil && len(s.Workers) == k.workers })
+			prove := func(jobs int) time.Duration {
+				began := time.Now()
+				group, ctx := errgroup.WithContext(t.Context())
+				group.SetLimit(4 * k.workers)
+				for i := range jobs {
+					group.Go(func() error {
+						id, err := c.Submit(ctx, w, number(i))
+						if err != nil {
+							return err
+						}
+						proof, err := c.Wait(ctx, id)
+						if err == nil && !bytes.Equal(proof, fakeProof(number(i))) {
+							err = errTest
+						}
+						return err
+					})
+				}
+				if err := group.Wait(); err != nil {
+					t.Fatal(err)
+				}
+				return time.Since(began)
+			}
+			prove(2 * k.workers) // provers are opened
+			rate := float64(k.jobs) / prove(k.jobs).Seconds()
+			share := rate * k.proof.Seconds() / float64(k.workers)
+			record(t, figure{What: "throughput", Workers: k.workers, Jobs: k.jobs, Proof: k.proof.Seconds() * 1e3, Rate: rate, Share: share})
+			if share < 0.1 {
+				t.Errorf("%.2f of what %d provers reach alone", share, k.workers)
+			}
+			group := new(errgroup.Group)
+			for _, end := range ends {
+				group.Go(end)
+			}
+			if err := group.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,227 @@
+package cluster_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// smallDisk mounts a disk of so many MiB where nobody but the processes sees it whose
+// command line begins with prefix. Others find its root at path.
+func smallDisk(t *testing.T, dir string, size int) (prefix []string, path string) {
+	t.Helper()
+	script := `mount -t tmpfs -o size="$1" none "$2" && echo mounted && exec sleep 600`
+	cmd := exec.Command("unshare", "-Urm", "sh", "-c", script, "sh", fmt.Sprintf("%dm", size), dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Skip("no unshare: ", err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Skip("this system lets nobody have mounts of his own")
+	}
+	pid := fmt.Sprint(cmd.Process.Pid)
+	return []string{"nsenter", "-t", pid, "-U", "-m", "--preserve-credentials", "--"}, filepath.Join("/proc", pid, "root", dir)
+}
+
+// TestNoSpace: others fill the server's disk while jobs wait. The server ends, and
+// when it is started again, as systemd does it, and has room, what was accepted is done.
+func TestNoSpace(t *testing.T) {
+	t.Parallel()
+	a := &away{rig: &rig{t: t, dir: t.TempDir(), log: slog.New(slog.NewTextHandler(t.Output(), nil))}}
+	store := filepath.Join(a.dir, "jetstream")
+	if err := os.Mkdir(store, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var disk string
+	a.prefix, disk = smallDisk(t, store, 24)
+	r := newAway(t, a)
+	c, w := r.client(), r.fakeWork("no space")
+	ids := submitAll(t, c, w, 10)
+
+	ballast, err := os.Create(filepath.Join(disk, "ballast"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ballast.Close()
+	for err = nil; err == nil; {
+		_, err = ballast.Write(make([]byte, 4096))
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() { <-r.ended; cancel() }()
+	for err = nil; err == nil && len(ids) < 1000; { // blocks that were begun have room
+		var id string
+		if id, err = c.Submit(ctx, w, number(len(ids))); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	t.Logf("after %d jobs: %v", len(ids), err)
+	select {
+	case <-r.ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the server goes on without a disk")
+	}
+	if err := ballast.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	r.up()
+	r.work(nil)
+	id, err := c.Submit(t.Context(), w, number(len(ids)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitAll(t, c, append(ids, id))
+}
+
+// clock is the wall clock of a process, which a test sets. The monotonic one goes on.
+type clock struct {
+	memory *os.File // of the process
+	offset int64    // address of the seconds that are added
+}
+
+// What replaces the function of the kernel's page for clocks that Go calls: the
+// system call, and for CLOCK_REALTIME so many seconds more as stand behind it.
+var clockCode = []byte{
+	0xb8, 0xe4, 0x00, 0x00, 0x00, // mov  eax, SYS_clock_gettime
+	0x0f, 0x05, // syscall
+	0x85, 0xff, // test edi, edi
+	0x75, 0x0a, // jne  ret
+	0x48, 0x8b, 0x15, 0x0e, 0x00, 0x00, 0x00, // mov  rdx, [rip + 14]
+	0x48, 0x01, 0x16, // add  [rsi], rdx
+	0xc3,                                                       // ret
+	0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, // up to the seconds
+	0, 0, 0, 0, 0, 0, 0, 0,
+}
+
+// start starts a process with the clock, which is put in before its first
+// instruction.
+func (c *clock) start(cmd *exec.Cmd) error {
+	runtime.LockOSThread() // it traces
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(cmd.Process.Pid, &status, 0, nil); err != nil || !status.Stopped() {
+		return fmt.Errorf("the process has not stopped: %v, %w", status, err)
+	}
+	return errors.Join(c.install(cmd.Process.Pid), syscall.PtraceDetach(cmd.Process.Pid))
+}
+
+// install replaces the function in a process that has stopped.
+func (c *clock) install(pid int) error {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return err
+	}
+	var from, to int64
+	for line := range strings.Lines(string(maps)) {
+		if strings.HasSuffix(line, "[vdso]\n") {
+			if _, err := fmt.Sscanf(line, "%x-%x", &from, &to); err != nil {
+				return err
+			}
+		}
+	}
+	if c.memory, err = os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0); err != nil {
+		return err
+	}
+	page := make([]byte, to-from)
+	if _, err := c.memory.ReadAt(page, from); err != nil {
+		return err
+	}
+	f, err := elf.NewFile(bytes.NewReader(page))
+	if err != nil {
+		return err
+	}
+	symbols, err := f.DynamicSymbols()
+	if err != nil {
+		return err
+	}
+	for _, s := range symbols {
+		if s.Name == "__vdso_clock_gettime" && s.Size >= uint64(len(clockCode)) {
+			at := from + int64(s.Value)
+			c.offset = at + int64(len(clockCode)) - 8
+			_, err := c.memory.WriteAt(clockCode, at)
+			return err
+		}
+	}
+	return errors.New("the kernel's page has no clock")
+}
+
+// jump sets the clock to so much before or after the system's.
+func (c *clock) jump(t *testing.T, by time.Duration) {
+	t.Helper()
+	if _, err := c.memory.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(int64(by/time.Second))), c.offset); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestClockJumps has the server's clock jump by hours, forward and back, between jobs
+// and in them; and a worker killed after it went back, so that by the server's clock
+// its job is in hand for hours.
+func TestClockJumps(t *testing.T) {
+	t.Parallel()
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the clock is code for amd64")
+	}
+	var now clock
+	r := newAway(t, &away{start: now.start, remote: remote{Stuck: 2 * time.Second}})
+	defer now.memory.Close()
+	c := r.client()
+	end := r.work(nil)
+	w := r.fakeWork("clock")
+	var ids []string
+	for i, by := range []time.Duration{time.Hour, -time.Hour, 24 * time.Hour, -24 * time.Hour, 0} {
+		for range 5 {
+			id, err := c.Submit(t.Context(), w, number(len(ids)))
+			if err != nil {
+				t.Fatal(i, err)
+			}
+			ids = append(ids, id)
+		}
+		now.jump(t, by)
+	}
+	waitAll(t, c, ids)
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+
+	cmd := workerIn(t, r.rig)
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	slow, err := c.Submit(t.Context(), w, []byte("slow"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a worker has the job", func() bool {
+		s, err := c.Status(t.Context())
+		return err == nil && len(s.Workers) == 1 && len(s.Workers[0].InHand) == 1
+	})
+	now.jump(t, -2*time.Hour)
+	_ = cmd.Process.Kill()
+	r.work(nil)
+	if proof, err := c.Wait(t.Context(), slow); err != nil || !bytes.Equal(proof, fakeProof([]byte("slow"))) {
+		t.Error(err)
+	}
+	r.settled(c, len(ids)+1)
+}

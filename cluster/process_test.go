@@ -1,0 +1,174 @@
+package cluster_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/server"
+	"github.com/pippin-zk/pippin/cluster/worker"
+)
+
+// workerProcess works with fakes until it is killed.
+func workerProcess(ticket string) error {
+	t, err := cluster.ReadTicket(ticket)
+	if err != nil {
+		return err
+	}
+	open := fakes(func(_ context.Context, witness []byte) ([]byte, error) {
+		if strings.HasPrefix(string(witness), "slow") {
+			time.Sleep(time.Hour) // until somebody kills us; not getting on, but not for long enough
+		}
+		time.Sleep(20 * time.Millisecond)
+		return fakeProof(witness), nil
+	})
+	cfg := worker.Config{Ticket: t, Open: open, Cache: filepath.Join(filepath.Dir(ticket), "cache", fmt.Sprint(os.Getpid())), Slots: 2}
+	return worker.Run(context.Background(), cfg)
+}
+
+// workerIn starts a worker in a process of its own.
+func workerIn(t *testing.T, r *rig) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "PIPPIN_TEST_WORKER="+filepath.Join(r.dir, server.WorkerTicket))
+	cmd.Stdout, cmd.Stderr = io.Discard, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// remote configures a server's process.
+type remote struct {
+	Dir, Listen string
+	Room        int64
+	Stuck       time.Duration
+}
+
+// serverProcess is a server and its manager, as msm cluster up is.
+func serverProcess(text string) error {
+	var cfg remote
+	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s, err := server.Start(server.Config{Dir: cfg.Dir, Listen: cfg.Listen, Room: cfg.Room, Log: log})
+	if err != nil {
+		return err
+	}
+	defer s.Stop()
+	k, err := s.Ticket(server.AdminTicket)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.Wait(ctx) })
+	group.Go(func() error {
+		m := server.Manager{Ticket: k, Room: cfg.Room, Every: 100 * time.Millisecond, Stuck: cfg.Stuck, Log: log}
+		return m.Run(ctx, func() { fmt.Println("ready") })
+	})
+	return group.Wait()
+}
+
+// away is a rig whose server is a process of its own.
+type away struct {
+	*rig
+	remote remote
+	prefix []string                  // of its command line
+	start  func(cmd *exec.Cmd) error // instead of cmd.Start
+	cmd    *exec.Cmd
+	ended  chan struct{} // closed when the process has ended
+}
+
+// newAway starts the process of a rig that has its settings.
+func newAway(t *testing.T, a *away) *away {
+	t.Helper()
+	if a.rig == nil {
+		a.rig = &rig{t: t, dir: t.TempDir(), log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	}
+	a.remote.Dir, a.remote.Listen = a.dir, "127.0.0.1:0"
+	a.remote.Room = 1 << 30
+	if a.start == nil {
+		a.start = (*exec.Cmd).Start
+	}
+	a.up()
+	t.Cleanup(func() { a.end(syscall.SIGKILL) })
+	a.cfg.Ticket = a.ticket(server.AdminTicket)
+	a.remote.Listen = strings.TrimPrefix(a.cfg.Ticket.URL, "nats://")
+	return a
+}
+
+// up starts the process and waits until it is ready.
+func (a *away) up() {
+	a.t.Helper()
+	text, err := json.Marshal(a.remote)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	line := append(a.prefix, os.Args[0])
+	cmd, ended := exec.Command(line[0], line[1:]...), make(chan struct{})
+	cmd.Env = append(os.Environ(), "PIPPIN_TEST_SERVER="+string(text))
+	cmd.Stderr = a.t.Output()
+	out, in, err := os.Pipe()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer out.Close()
+	cmd.Stdout = in
+	err = a.start(cmd)
+	in.Close()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	go func() { _ = cmd.Wait(); close(ended) }()
+	a.cmd, a.ended = cmd, ended
+	if said, err := bufio.NewReader(out).ReadString('\n'); said != "ready\n" {
+		a.end(syscall.SIGKILL)
+		a.t.Fatalf("the server's process: %q, %v", said, err)
+	}
+}
+
+// end sends a signal and waits for the end of the process.
+func (a *away) end(s os.Signal) {
+	_ = a.cmd.Process.Signal(s)
+	<-a.ended
+}
+
+// TestServerRestarts in the middle of many jobs: killed, and in order.
+func TestServerRestarts(t *testing.T) {
+	t.Parallel()
+	jobs, restarts := size(60, 200), size(2, 10)
+	r := newAway(t, new(away))
+	c := r.client()
+	for _, name := range []string{"a", "b"} {
+		r.work(func(c *worker.Config) { c.Name = name })
+	}
+	w := r.fakeWork("restart")
+	ids := make(chan []string, 1)
+	go func() { ids <- submitAll(t, c, w, jobs) }()
+	for i := range restarts {
+		time.Sleep(time.Duration(100+rand.IntN(200)) * time.Millisecond)
+		r.end([]os.Signal{syscall.SIGKILL, syscall.SIGTERM}[i%2])
+		r.up()
+	}
+	waitAll(t, c, <-ids)
+	r.settled(c, jobs)
+	record(t, figure{What: "the server killed and restarted", Workers: 2, Jobs: jobs, Restarts: restarts, Proof: 20})
+}
