@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark/backend/groth16"
+	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/frontend/cs/r1cs"
+
+	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/server"
+)
+
+// rooted says "I know a root of this number".
+type rooted struct {
+	Root   frontend.Variable
+	Square frontend.Variable `gnark:",public"`
+}
+
+func (c *rooted) Define(api frontend.API) error {
+	api.AssertIsEqual(c.Square, api.Mul(c.Root, c.Root))
+	return nil
+}
+
+// clusterFiles are a circuit, its keys, a witness and a wrong one, as gnark writes
+// them, and what verifies the proof of the first.
+func clusterFiles(t *testing.T, dir string) (flags []string, right, wrong string, verify func(proof string) error) {
+	t.Helper()
+	write := func(name string, w io.WriterTo) string {
+		path := filepath.Join(dir, name)
+		f, err := os.Create(path)
+		if err == nil {
+			_, err = w.WriteTo(f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	ccs, err := frontend.Compile(ecc.BN254.ScalarField(), r1cs.NewBuilder, new(rooted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pk, vk, err := groth16.Setup(ccs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	witness := func(name string, square int) string {
+		w, err := frontend.NewWitness(&rooted{Root: 3, Square: square}, ecc.BN254.ScalarField())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return write(name, w)
+	}
+	flags = []string{"--circuit", write("c.r1cs", ccs), "--proving-key", write("c.pk", pk), "--verifying-key", write("c.vk", vk)}
+	return flags, witness("right.wtns", 9), witness("wrong.wtns", 10), func(proof string) error {
+		f, err := os.Open(proof)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		p := groth16.NewProof(ecc.BN254)
+		if _, err := p.ReadFrom(f); err != nil {
+			return err
+		}
+		public, err := frontend.NewWitness(&rooted{Square: 9}, ecc.BN254.ScalarField(), frontend.PublicOnly())
+		if err != nil {
+			return err
+		}
+		return groth16.Verify(p, vk, public)
+	}
+}
+
+// clusterUp runs msm cluster up with a worker until the test ends, and waits until it
+// is up.
+func clusterUp(t *testing.T, args ...string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		a := &app{stdout: in, stderr: t.Output(), getenv: func(string) string { return "" }}
+		ended <- run(ctx, a, append([]string{"cluster", "up", "--work", "--cache", t.TempDir()}, args...))
+		in.Close()
+	}()
+	said, _ := bufio.NewReader(out).ReadString('\n')
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	t.Cleanup(func() {
+		stop()
+		if status := <-ended; status != exitOK {
+			t.Errorf("msm cluster up: status %d", status)
+		}
+	})
+	if !strings.HasPrefix(said, "the cluster is up at ") {
+		t.Fatalf("%q", said)
+	}
+}
+
+// proveByCluster goes through what a user does.
+func proveByCluster(t *testing.T, dir string) {
+	t.Helper()
+	ticket := func(name string) string { return "--ticket=" + filepath.Join(dir, name) }
+	flags, right, wrong, verify := clusterFiles(t, t.TempDir())
+	prove := append([]string{"cluster", "prove", ticket(server.ClientTicket)}, flags...)
+	status, out, errs := cli(t, &app{}, append(prove, right)...)
+	if status != exitOK || !strings.HasPrefix(out, right+".proof after ") {
+		t.Fatalf("status %d, %s, %s", status, out, errs)
+	}
+	if err := verify(right + ".proof"); err != nil {
+		t.Error(err)
+	}
+	status, _, errs = cli(t, &app{}, append(prove, wrong)...)
+	if _, err := os.Stat(wrong + ".proof"); status != exitFailed || !strings.Contains(errs, "constraint") || err == nil {
+		t.Errorf("a wrong witness: status %d, %s", status, errs)
+	}
+	status, out, errs = cli(t, &app{}, "cluster", "status", ticket(server.AdminTicket), "--format", "json")
+	var s cluster.Status
+	if err := json.Unmarshal([]byte(out), &s); err != nil || status != exitOK || len(s.Workers) != 1 || s.Workers[0].Done != 2 || len(s.Dead) != 1 {
+		t.Errorf("status %d, %s, %s", status, out, errs)
+	}
+	status, out, _ = cli(t, &app{}, "cluster", "status", ticket(server.AdminTicket))
+	if status != exitOK || !strings.Contains(out, s.Workers[0].Name) || !strings.Contains(out, s.Dead[0].Reason) {
+		t.Errorf("status %d, %s", status, out)
+	}
+	if status, _, errs = cli(t, &app{}, "cluster", "drain", ticket(server.AdminTicket), s.Workers[0].Name); status != exitOK {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if status, _, errs = cli(t, &app{}, "cluster", "drain", ticket(server.AdminTicket)); status == exitOK {
+		t.Error("nobody is there, and was sent away", errs)
+	}
+}
+
+// TestCluster is a cluster on this machine, by command lines.
+func TestCluster(t *testing.T) {
+	dir := t.TempDir()
+	clusterUp(t, "--dir", dir, "--listen", "127.0.0.1:0", "--room", "1GiB")
+	proveByCluster(t, dir)
+}
+
+// TestClusterJoins is a cluster on a NATS server that is there.
+func TestClusterJoins(t *testing.T) {
+	there, dir := t.TempDir(), t.TempDir()
+	s, err := server.Start(server.Config{Dir: there, Listen: "127.0.0.1:0", Room: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	clusterUp(t, "--dir", dir, "--join", filepath.Join(there, server.AdminTicket), "--room", "512MiB")
+	proveByCluster(t, dir)
+}
+
+func TestClusterRefuses(t *testing.T) {
+	ticket := filepath.Join(t.TempDir(), "worker.json")
+	if err := os.WriteFile(ticket, []byte(`{"url": "nats://192.0.2.1:4222", "open": "x"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"up extra", exitUsage, "unexpected argument"},
+		{"up --room much --dir " + t.TempDir(), exitUsage, "--room"},
+		{"up --listen 0.0.0.0:0 --dir " + t.TempDir(), exitFailed, "say by which names"},
+		{"up --join /nowhere --dir " + t.TempDir(), exitUsage, "no ticket /nowhere"},
+		{"work --slots 0", exitUsage, "--slots"},
+		{"work --ticket /nowhere", exitUsage, "no ticket /nowhere"},
+		{"work --backend cpu --cache " + t.TempDir() + " --ticket " + ticket, exitFailed, "only tls:// is spoken there"},
+		{"prove", exitUsage, "no witness"},
+		{"prove a.wtns", exitUsage, "--circuit"},
+		{"prove --circuit a --proving-key b --verifying-key c --curve x a.wtns", exitUsage, "--curve"},
+		{"status --format x", exitUsage, "--format"},
+		{"drain a b", exitUsage, "one worker"},
+	} {
+		status, _, errs := cli(t, &app{}, append([]string{"cluster"}, strings.Fields(k.args)...)...)
+		if status != k.status || !strings.Contains(errs, k.says) {
+			t.Errorf("%s: status %d, %s", k.args, status, errs)
+		}
+	}
+}
