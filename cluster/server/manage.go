@@ -94,7 +94,14 @@ func (k *keeper) ensure(ctx context.Context) error {
 			return fmt.Errorf("the stream %s: %w", cfg.Name, err)
 		}
 	}
-	if _, err := k.js.Consumer(ctx, wire.Jobs, wire.Workers); !errors.Is(err, jetstream.ErrConsumerNotFound) {
+	there, err := wire.Ask(ctx, func(ctx context.Context) (bool, error) {
+		_, err := k.js.Consumer(ctx, wire.Jobs, wire.Workers)
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return false, nil
+		}
+		return true, err
+	})
+	if there || err != nil {
 		return err
 	}
 	return k.consumer(ctx, 1)

@@ -92,10 +92,12 @@ func (t Ticket) check() (*url.URL, error) {
 	return u, nil
 }
 
-// How soon a connection that has fallen silent is noticed: after two pings.
+// How soon a connection that has fallen silent is noticed: after two pings. And how
+// long a new one may take, on machines that are busy.
 const (
-	pingEvery = 2 * time.Second
-	pingsLost = 2
+	pingEvery   = 2 * time.Second
+	pingsLost   = 2
+	dialsWithin = 5 * time.Second
 )
 
 // Connect connects, and connects again whenever the connection breaks, until it is
@@ -106,7 +108,7 @@ func (t Ticket) Connect(name string, more ...nats.Option) (*nats.Conn, jetstream
 		return nil, nil, err
 	}
 	opts := []nats.Option{
-		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
+		nats.Name(name), nats.Timeout(dialsWithin), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsLost), nats.IgnoreDiscoveredServers(), nats.NoCallbacksAfterClientClose(),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // requests have errors of their own
 		nats.ReconnectBufSize(-1), // what could not be sent is repeated by whoever asked
