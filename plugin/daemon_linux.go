@@ -426,7 +426,7 @@ func (d *Daemon) listen(group int) (l *net.UnixListener, release func(), err err
 	if err := os.MkdirAll(dir, mode); err != nil {
 		return nil, nil, fmt.Errorf("%w: the folder of the socket: %w", backend.ErrUnavailable, err)
 	}
-	if _, err := trusted(dir); err != nil {
+	if _, err := trustedFolder(dir); err != nil {
 		return nil, nil, fmt.Errorf("%w: others could put a socket of theirs in the place of %s: %w", backend.ErrUnavailable, d.Socket, err)
 	}
 	unlock, err := lockSocket(d.Socket)

@@ -490,6 +490,25 @@ func TestDaemonSocket(t *testing.T) {
 	if _, err := placed(anyones.Socket); err == nil {
 		t.Error("a prover would trust a socket in a folder that anybody can write to")
 	}
+	// Like /tmp: in a folder of one's own there, but not in it.
+	if err := os.Chmod(open, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := anyones.listen(-1); !errors.Is(err, backend.ErrUnavailable) {
+		t.Errorf("a folder that anybody can write to, with the sticky bit: %v", err)
+	}
+	owns := Daemon{Socket: filepath.Join(open, "own", "s")}
+	l, remove, err := owns.listen(-1)
+	if err != nil {
+		t.Fatalf("a folder of one's own in one with the sticky bit: %v", err)
+	}
+	if _, err := placed(owns.Socket); err != nil {
+		t.Errorf("a prover does not trust it: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	remove()
 	for _, path := range []string{"relative", "/" + strings.Repeat("x", 107)} {
 		if _, _, err := (&Daemon{Socket: path}).listen(-1); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("%s: %v", path, err)

@@ -158,7 +158,7 @@ func placed(path string) (owner int, err error) {
 	owner = -1
 	dir := filepath.Dir(path)
 	for {
-		_, terr := trusted(dir)
+		_, terr := trustedFolder(dir)
 		if terr == nil {
 			break
 		}

@@ -27,13 +27,20 @@ const maxLinks = 40
 // the two, and nobody else can write to them. In a folder with the sticky bit
 // (/tmp) others can create but not replace, which will do for all folders but
 // the one that the file, or a link in its place, lies in.
-func trusted(path string) (real string, err error) {
+func trusted(path string) (real string, err error) { return walk(path, false) }
+
+// trustedFolder is trusted for a folder, which may lie in one with the sticky bit:
+// nobody can give it another name there, and no folder has two.
+func trustedFolder(path string) (real string, err error) { return walk(path, true) }
+
+// walk goes to a path; sticky is for the folder that its end lies in.
+func walk(path string, sticky bool) (real string, err error) {
 	at := string(filepath.Separator)
 	rest := names(path)
 	for links := 0; len(rest) > 0; {
 		name := rest[0]
 		rest = rest[1:]
-		if err := private(at, len(rest) > 0); err != nil {
+		if err := private(at, sticky || len(rest) > 0); err != nil {
 			return "", err
 		}
 		if name == ".." {
