@@ -51,7 +51,22 @@ func WritePlot(w io.Writer, format string, r Record[Run]) error {
 	if len(lines) == 0 {
 		return ErrNoRuns
 	}
-	height := max(plotHeight, legendLine*vg.Length(len(lines)+4))
+	title := "Multi-scalar multiplication, median time: " + common + "\n" + computedOn(r)
+	if r.Cut != "" {
+		title += ", cut short by an " + string(r.Cut)
+	}
+	return figure{title, "points", "", sizeTicks(r.Runs), plot.TickerFunc(timeTicks), lines}.write(w, format)
+}
+
+// figure is lines over two logarithmic axes.
+type figure struct {
+	title, x, y    string
+	xTicks, yTicks plot.Ticker
+	lines          []*curveLine
+}
+
+func (f figure) write(w io.Writer, format string) error {
+	height := max(plotHeight, legendLine*vg.Length(len(f.lines)+4))
 	var canvas vg.CanvasWriterTo
 	switch format {
 	case "svg":
@@ -62,23 +77,21 @@ func WritePlot(w io.Writer, format string, r Record[Run]) error {
 		return fmt.Errorf("plots are %s, not %q", strings.Join(PlotFormats, " or "), format)
 	}
 	p := plot.New()
-	p.Title.Text = "Multi-scalar multiplication, median time: " + common + "\n" + computedOn(r)
-	if r.Cut != "" {
-		p.Title.Text += ", cut short by an " + string(r.Cut)
-	}
-	p.X.Label.Text = "points"
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.title, f.x, f.y
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = sizeTicks(r.Runs), plot.TickerFunc(timeTicks)
+	p.X.Tick.Marker, p.Y.Tick.Marker = f.xTicks, f.yTicks
 	legend := plot.NewLegend()
 	legend.Top, legend.Left, legend.YOffs = true, true, -0.5*vg.Inch
 	legend.Padding = 0.04 * vg.Inch
-	for _, f := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &legend.TextStyle.Font} {
-		f.Variant = "Sans"
+	for _, font := range []*font.Font{
+		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &legend.TextStyle.Font,
+	} {
+		font.Variant = "Sans"
 	}
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xdd}, color.Gray{0xdd}
 	p.Add(grid)
-	for i, l := range lines {
+	for i, l := range f.lines {
 		line, points, err := plotter.NewLinePoints(l.at)
 		if err != nil {
 			return err
@@ -170,13 +183,16 @@ func powerTicks(lo, hi float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// timeTicks are 1, 2 and 5 times powers of ten, in milliseconds.
-func timeTicks(lo, hi float64) (ticks []plot.Tick) {
+// timeTicks are ticks of milliseconds.
+func timeTicks(lo, hi float64) []plot.Tick { return roundTicks(lo, hi, timeLabel) }
+
+// roundTicks are 1, 2 and 5 times powers of ten.
+func roundTicks(lo, hi float64, label func(float64) string) (ticks []plot.Tick) {
 	wide := hi/lo > 1e4 // powers of ten are enough
 	for e := math.Floor(math.Log10(lo)); e <= math.Log10(hi); e++ {
 		for _, k := range []float64{1, 2, 5} {
 			if v := k * math.Pow(10, e); v >= lo*(1-1e-9) && v <= hi*(1+1e-9) && (k == 1 || !wide) {
-				ticks = append(ticks, plot.Tick{Value: v, Label: timeLabel(v)})
+				ticks = append(ticks, plot.Tick{Value: v, Label: label(v)})
 			}
 		}
 	}

@@ -57,6 +57,11 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"n", "count", "min_ms", "median_ms", "first_ms"},
 		bools:   []string{"checked"},
 	},
+	"table": { // layouts and methods on a card
+		texts:   []string{"table", "method"},
+		numbers: []string{"bits", "x", "gops", "min_ms", "grid", "block"},
+		bools:   []string{"checked"},
+	},
 	"sanitize": { // compute-sanitizer over the kernels
 		texts:   []string{"tool", "curve", "group"},
 		numbers: []string{"tests", "seconds"},

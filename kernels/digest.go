@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "2c075a9eb4b9bba10433a1121ca49f715793a0236e2eb36f3d490d42f4b2be2b"
+const digest = "adab108ae489a828ea74de190deff48c62ad7331bad7a87ed7a7d01284e5853d"

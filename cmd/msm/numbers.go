@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,8 @@ type numbersFlags struct {
 	format   string
 	out      string
 	commit   string
+	tables   string
+	plot     string
 }
 
 func (a *app) benchNumbersCommand() *cobra.Command {
@@ -36,9 +39,18 @@ func (a *app) benchNumbersCommand() *cobra.Command {
 GF(2^n), long addition. Each is timed with its operands on the host and resident in the
 backend. Of several backends, every round has one batch on each.`,
 		Example: `  msm bench numbers --op expmod --bits 1024,2048 --backend cpu,plugin:cpu --check
-  msm bench numbers --op add,sub --bits 67108864 --n 1 --backend cpu`,
+  msm bench numbers --op add,sub --bits 67108864 --n 1 --backend cpu
+  msm bench numbers --tables bench/results/2026-11-22-h200-table-karatsuba.json --plot k.svg`,
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return a.benchNumbers(c.Context(), f) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.tables != "" {
+				return a.showTable(c.Context(), f)
+			}
+			if f.plot != "" {
+				return usageError{errors.New("--plot is for --tables")}
+			}
+			return a.benchNumbers(c.Context(), f)
+		},
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.ops, "op", "mulmod", names(backend.NumberOps()))
@@ -51,10 +63,47 @@ backend. Of several backends, every round has one batch on each.`,
 	flags.StringVar(&f.format, "format", "table", "table, json")
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
+	flags.StringVar(&f.tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by kernels/probe/tables")
+	flags.StringVar(&f.plot, "plot", "", "with --tables: file for a plot of it, .svg or .png")
 	completes(c, "op", backend.NumberOps(), "all")
 	completes(c, "backend", backendNames)
 	completes(c, "format", []string{"table", "json"})
 	return c
+}
+
+// showTable writes the table of a record, and its plot.
+func (a *app) showTable(ctx context.Context, f numbersFlags) error {
+	if f.plot != "" {
+		if err := oneOf("plot", plotFormat(f.plot), bench.PlotFormats...); err != nil {
+			return fmt.Errorf("%w: the ending of %s says which", err, f.plot)
+		}
+	}
+	file, err := os.Open(f.tables)
+	if err != nil {
+		return err
+	}
+	defer file.Close() // only read
+	t, err := bench.ReadCardTable(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.tables, err)
+	}
+	out, err := createOutput(ctx, f.out)
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	plot, err := createOutput(ctx, f.plot)
+	if err != nil {
+		return err
+	}
+	defer plot.close()
+	if plot != nil {
+		if err := plot.write(func(w io.Writer) error { return bench.PlotCardTable(w, plotFormat(f.plot), t) }); err != nil {
+			return err
+		}
+	}
+	table := func(w io.Writer) error { return bench.WriteCardTable(w, width(w), t) }
+	return a.deliver(out, table, table)
 }
 
 func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {

@@ -190,6 +190,7 @@ var families = []family{
 			{name: "field", per: once, waits: true},
 			{name: "narrow", per: narrow},
 			{name: "binary", per: binary, waits: true},
+			{name: "sliced", per: binary, waits: true},
 			{name: "one", per: once},
 			{name: "power", per: powers, waits: true},
 		},

@@ -67,6 +67,15 @@ func shared[P kernels.Params](d *device, k kernels.Kernel[P], blocks, bytes int,
 	launchShaped(d, f, driver.Launch{Grid: driver.Dim{X: blocks}, Block: driver.Dim{X: k.Threads}, Shared: bytes}, p)
 }
 
+// stagedRow is the shared memory of a block for an element a thread, in bytes, if those
+// of GF(2^n) are staged from n = least on.
+func stagedRow(n, least int) int {
+	if n < least {
+		return 0
+	}
+	return 4 * number.BinaryThreads * (n/32 + number.BinaryPad)
+}
+
 // TestBinaryFields compares products, squares, inverses and sums in GF(2^n) with
 // the definition, for all n, and counts that leave threads and blocks without work.
 func TestBinaryFields(t *testing.T) {
@@ -97,10 +106,7 @@ func TestBinaryFields(t *testing.T) {
 			}
 			a, b := d.words(words*count, packed(as, words)...), d.words(words*count, packed(bs, words)...)
 			z := d.words(words*count + 1)
-			row := 0
-			if n >= number.BinaryStaged {
-				row = 4 * number.BinaryThreads * (words + number.BinaryPad)
-			}
+			row := stagedRow(n, number.BinaryStaged)
 			// For each number of threads, so that the loop over elements is taken too.
 			for _, blocks := range []int{1, 2} {
 				shared(d, k.BinaryMul, blocks, 2*row, number.BinaryMul{A: at(a), B: at(b), R: at(z), N: count})
@@ -108,7 +114,7 @@ func TestBinaryFields(t *testing.T) {
 				if want := packed(products, words); !slices.Equal(got[:len(want)], want) {
 					t.Errorf("products are wrong from number %d", firstDifference(want, got)/words)
 				}
-				launch(d, k.BinarySqr, blocks, 1, number.BinarySqr{A: at(a), R: at(z), N: count})
+				shared(d, k.BinarySqr, blocks, stagedRow(n, number.BinarySquares), number.BinarySqr{A: at(a), R: at(z), N: count})
 				if want, got := packed(squares, words), d.read(z); !slices.Equal(got[:len(want)], want) {
 					t.Errorf("squares are wrong from number %d", firstDifference(want, got)/words)
 				}

@@ -92,7 +92,7 @@ func TestLongAddition(t *testing.T) {
 		"64":                    slices.Repeat([]int{64}, 100),
 		"2048":                  slices.Repeat([]int{2048}, 5),
 		"1001":                  slices.Repeat([]int{1001}, 11),
-		"any":                   any(3*number.LongTile + 17),
+		"any":                   any(9*number.LongTile + 17),
 		"any and long":          slices.Concat([]int{7, number.LongTile * 2, 1, 1}, any(2000), []int{number.LongTile + 5}),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func (d *device) add(k number.Common, x [2][]uint32, words, tiles, count int, ta
 	d.Helper()
 	n := len(x[0])
 	a, b := d.words(n, x[0]...), d.words(n, x[1]...)
-	out, states := d.words(count), d.words(tiles+1, make([]uint32, tiles+1)...)
+	out, states := d.words(count), d.tiles(tiles)
 	p := number.LongAdd{A: at(a), B: at(b), R: at(a), N: n, Length: words, Subtract: subtract, Carries: at(out), States: at(states)}
 	if table {
 		p.Length, p.Ends, p.Ranks = 0, at(ends), at(ranks)
@@ -169,47 +169,44 @@ func (d *device) add(k number.Common, x [2][]uint32, words, tiles, count int, ta
 	return d.read(a), d.read(out)
 }
 
+// tiles is the memory of long_add's tiles, of which the first left states.
+func (d *device) tiles(n int, left ...uint32) driver.Span {
+	d.Helper()
+	states := make([]uint32, (n+3)/4*4)
+	copy(states, left)
+	return d.words(len(states), states...)
+}
+
 // TestLongAdditionLooksBack gives the last tile of a number others before it that
 // know nothing of their own carry, or all, further and further back.
 func TestLongAdditionLooksBack(t *testing.T) {
 	d := open(t)
 	k := number.ForCommon()
-	for _, before := range []int{1, 31, 32, 33, 64, 100} {
+	for _, before := range []int{1, 3, 4, 5, 33, 124, 125, 126, 127, 128, 129, 132, 300} {
 		for _, c := range []struct {
 			state uint32 // of the tile that the others hand on from
 			back  int
 			carry bool
 		}{{number.TileCarries, before, true}, {number.TileStops, before, false}, {number.TileCarries, 1, true}, {number.TileHandsOn, before, false}} {
-			states := make([]uint32, before+2)
-			states[0] = uint32(before) // the tiles that were begun
-			for i := range before {
-				states[1+i] = number.TileHandsOn
-			}
-			states[1+before-c.back] = c.state
+			begun := slices.Repeat([]uint32{number.TileHandsOn}, before)
+			begun[before-c.back] = c.state
 			n := (before + 2) * number.LongTile // it goes on behind the tile
 			a, b, out := d.words(n), d.words(n), d.words(1)
-			tile := driver.Span.Slice
-			last := func(s driver.Span) driver.Span {
-				return tile(s, 4*int64(before*number.LongTile), 4*number.LongTile)
-			}
+			last := func(s driver.Span) driver.Span { return s.Slice(4*int64(before*number.LongTile), 4*number.LongTile) }
 			d.must(d.stream.Fill(a, 0xff))
 			d.must(d.stream.Fill(b, 0))
-			memory := d.words(len(states), states...)
-			launch(d, k.LongAdd, 1, 1, number.LongAdd{A: at(a), B: at(b), R: at(a), N: n, Length: n, Carries: at(out), States: at(memory)})
-			want := uint32(0xffffffff)
+			memory := d.tiles(before+2, begun...)
+			launch(d, k.LongAdd, 1, 1, number.LongAdd{A: at(a), B: at(b), R: at(a), N: n, Length: n, Carries: at(out), States: at(memory), Begin: before})
+			want, wantState := uint32(0xffffffff), uint32(number.TileStops)
 			if c.carry {
-				want = 0
+				want, wantState = 0, number.TileCarries
 			}
 			sum := d.read(last(a))
 			if i := slices.IndexFunc(sum, func(w uint32) bool { return w != want }); i >= 0 {
 				t.Errorf("%d tiles before, state %d %d back: word %d is %#x", before, c.state, c.back, i, sum[i])
 			}
-			wantState := uint32(number.TileStops)
-			if c.carry {
-				wantState = number.TileCarries
-			}
-			if s := d.read(memory); s[before+1] != wantState || s[0] != uint32(before+1) {
-				t.Errorf("%d tiles before, state %d %d back: the tile's state is %d, %d tiles begun", before, c.state, c.back, s[before+1], s[0])
+			if s := d.read(memory)[before]; s != wantState {
+				t.Errorf("%d tiles before, state %d %d back: the tile's state is %d", before, c.state, c.back, s)
 			}
 		}
 	}

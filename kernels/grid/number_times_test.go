@@ -203,7 +203,7 @@ func (b *numberBench) addition(operands string, total int) {
 	k := number.ForCommon()
 	add, reference := function(b.device, k.LongAdd.Entry), function(b.device, k.LongReference.Entry)
 	tiles := (total + number.LongTile - 1) / number.LongTile
-	m, err := b.Alloc(4 * int64(tiles+1))
+	m, err := b.Alloc(4 * int64((tiles+3)/4*4))
 	b.must(err)
 	defer m.Free()
 	for _, words := range []int{64, 1 << 11, 1 << 16, total} {
@@ -252,10 +252,8 @@ func (b *numberBench) binary() {
 		words := bits / 32
 		n := b.words / words
 		mul, sqr := function(b.device, k.BinaryMul.Entry), function(b.device, k.BinarySqr.Entry)
-		bytes := 0
-		if bits >= number.BinaryStaged {
-			bytes = 2 * 4 * number.BinaryThreads * (words + number.BinaryPad)
-		}
+		bytes, row := 2*stagedRow(bits, number.BinaryStaged), stagedRow(bits, number.BinarySquares)
+		b.must(sqr.SetMaxDynamicShared(row))
 		b.must(mul.SetMaxDynamicShared(bytes))
 		each := max(1, 4/words)
 		blocks := (n + each*number.BinaryThreads - 1) / (each * number.BinaryThreads)
@@ -277,11 +275,35 @@ func (b *numberBench) binary() {
 		b.time(r, run)
 		r.Kernel, r.Bytes = "binary_sqr", 8*int64(n*words)
 		run = func() {
-			b.queue(sqr, k.BinarySqr.Threads, blocks, 0, number.BinarySqr{A: at(b.a), R: at(b.z), N: n})
+			b.queue(sqr, k.BinarySqr.Threads, blocks, row, number.BinarySqr{A: at(b.a), R: at(b.z), N: n})
 		}
 		run()
 		r.Checked = check(b.a)
 		b.time(r, run)
+		b.sliced(k, bits, n, check)
+	}
+}
+
+// sliced measures seed 001's products, operands in registers and in shared memory.
+func (b *numberBench) sliced(k number.Binary, bits, n int, check func(other driver.Span) bool) {
+	all := 16 * bits * k.SlicedShared.Threads / 32
+	for _, form := range []struct {
+		name string
+		kernels.Entry
+		bytes int
+	}{{"sliced_registers", k.SlicedRegisters.Entry, all}, {"sliced_shared", k.SlicedShared.Entry, all}} {
+		if form.name == "sliced_registers" && bits <= number.SlicedMost {
+			form.bytes = 0
+		}
+		f := function(b.device, form.Entry)
+		b.must(f.SetMaxDynamicShared(form.bytes))
+		resident, err := f.Occupancy(form.Threads, form.bytes)
+		b.must(err)
+		run := func() {
+			b.queue(f, form.Threads, resident*b.Info().Multiprocessors, form.bytes, number.SlicedRegisters{A: at(b.a), B: at(b.b), R: at(b.z), N: n})
+		}
+		run()
+		b.time(timedNumbers{Kernel: form.name, Operands: "random", Bits: bits, N: n, Threads: 1, Bytes: 12 * int64(n*bits/32), Checked: check(b.b)}, run)
 	}
 }
 

@@ -215,11 +215,27 @@ struct field {
     }
   }
 
-  // r = a b; r may be a or b. Cost: product and reduce.
+  // r = a b; r may be a or b. Cost: product and reduce, for N = 128 one less.
   PIPPIN_HD static void mul(uint64_t* r, const uint64_t* a, const uint64_t* b) {
+    if constexpr (N == 128) return mul_of_two(r, a, b);
     uint64_t t[2 * words];
     product(t, a, b);
     reduce(r, t);
+  }
+
+  // mul for N = 128, where xors, clmads and what they read of registers take about as
+  // long as each other, arranged so that each has least: low and high meet in one
+  // accumulator m = l1 + h0, and what the reduction's low word overflows by is shifts.
+  //
+  //      l0 | m + l0 + (middle)_0 | m + h1 + (middle)_1 | h1
+  //
+  // Cost: 8 clmads, about 20 xors and shifts of 32 bits.
+  PIPPIN_HD static void mul_of_two(uint64_t* r, const uint64_t* a, const uint64_t* b) {
+    const uint64_t l0 = clmad_lo(a[0], b[0], 0), h1 = clmad_hi(a[1], b[1], 0), m = clmad_lo(a[1], b[1], clmad_hi(a[0], b[0], 0));
+    const uint64_t sa = a[0] ^ a[1], sb = b[0] ^ b[1];
+    const uint64_t h = clmad_hi(sa, sb, m) ^ h1 ^ overflow<64>(h1);
+    r[1] = clmad_lo(h1, tail, clmad_lo(sa, sb, m)) ^ l0 ^ overflow<64>(h);
+    r[0] = clmad_lo(h, tail, l0);
   }
 
   // r = a^2; r may be a: no two different coefficients meet. Cost: 2 words and reduce.
@@ -266,6 +282,23 @@ struct field {
       const uint64_t low = i < H ? a[i % H] : b[i % H] ^ m[i < H ? 0 : i - H];
       if (i > 0) h = p[i];
       a[i] = clmad_lo(h, tail, i > 0 ? clmad_hi(below, tail, low) : low);
+      below = h;
+    }
+  }
+
+  // a = a^2 in memory: a word of the square is made from two of the element, so that
+  // registers hold no more than that. Cost: that of sqr.
+  PIPPIN_HD static void sqr_in_memory(uint64_t* a) {
+    static_assert(N % 128 == 0);
+    uint64_t x[words];
+    PIPPIN_UNROLL
+    for (int i = 0; i < words; i++) x[i] = a[i];
+    const auto square = [&](int i) { return i % 2 == 0 ? clmad_lo(x[i / 2], x[i / 2], 0) : clmad_hi(x[i / 2], x[i / 2], 0); };
+    uint64_t h = square(words) ^ overflow<64>(square(2 * words - 1)), below = 0;
+    PIPPIN_UNROLL
+    for (int i = 0; i < words; i++) {
+      if (i > 0) h = square(words + i);
+      a[i] = clmad_lo(h, tail, i > 0 ? clmad_hi(below, tail, square(i)) : square(i));
       below = h;
     }
   }

@@ -114,16 +114,21 @@ func (c *Computer) field(degree int) (*field, error) {
 	if err := errors.Join(f.mul.Load(c.dev, k.BinaryMul), f.sqr.Load(c.dev, k.BinarySqr), f.inverse.Load(c.dev, k.BinaryInverse)); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(f.mul.SetMaxDynamicShared(rows(2, degree)), f.inverse.SetMaxDynamicShared(rows(3, degree))); err != nil {
+	err := errors.Join(
+		f.mul.SetMaxDynamicShared(rows(2, degree, kernel.BinaryStaged)), f.sqr.SetMaxDynamicShared(rows(1, degree, kernel.BinarySquares)),
+		f.inverse.SetMaxDynamicShared(rows(3, degree, kernel.BinaryStaged)),
+	)
+	if err != nil {
 		return nil, err
 	}
 	c.fields[degree] = f
 	return f, nil
 }
 
-// rows is the shared memory for so many elements a thread of those kernels, in bytes.
-func rows(n, degree int) int {
-	if degree < kernel.BinaryStaged {
+// rows is the shared memory for so many elements a thread of those kernels, in bytes;
+// those of degrees from `staged` on are there.
+func rows(n, degree, staged int) int {
+	if degree < staged {
 		return 0
 	}
 	return n * 4 * kernel.BinaryThreads * (degree/32 + kernel.BinaryPad)

@@ -86,7 +86,7 @@ func (x *queue) added(dst, a, b, carry batch, subtract bool) error {
 	}
 	n := dst.words * dst.count
 	tiles := (n + kernel.LongTile - 1) / kernel.LongTile
-	states := x.take(1, tiles+1)
+	states := x.take(1, (tiles+3)/4*4) // read four at a time
 	if err := x.zero(states); err != nil {
 		return err
 	}
@@ -215,10 +215,10 @@ func (x *queue) binary(op, degree int, dst, a, b batch) error {
 			if err != nil {
 				return err
 			}
-			return shaped(x, &f.mul, blocks(f.mul.Threads), f.mul.Threads, rows(2, degree), kernel.BinaryMul{A: a.at, B: b.at, R: dst.at, N: dst.count})
+			return shaped(x, &f.mul, blocks(f.mul.Threads), f.mul.Threads, rows(2, degree, kernel.BinaryStaged), kernel.BinaryMul{A: a.at, B: b.at, R: dst.at, N: dst.count})
 		case kernel.NumberBinarySqr:
-			return shaped(x, &f.sqr, blocks(f.sqr.Threads), f.sqr.Threads, 0, kernel.BinarySqr{A: a.at, R: dst.at, N: dst.count})
+			return shaped(x, &f.sqr, blocks(f.sqr.Threads), f.sqr.Threads, rows(1, degree, kernel.BinarySquares), kernel.BinarySqr{A: a.at, R: dst.at, N: dst.count})
 		}
-		return shaped(x, &f.inverse, blocks(f.inverse.Threads), f.inverse.Threads, rows(3, degree), kernel.BinaryInverse{A: a.at, R: dst.at, N: dst.count})
+		return shaped(x, &f.inverse, blocks(f.inverse.Threads), f.inverse.Threads, rows(3, degree, kernel.BinaryStaged), kernel.BinaryInverse{A: a.at, R: dst.at, N: dst.count})
 	})
 }

@@ -9,9 +9,9 @@
 //
 // Elements follow one another in n/32 words each. Up to n = 512 a thread reads its
 // own, 16 bytes at a time where their length allows it, and 16 bytes of several
-// elements where they are shorter. From n = 1024 registers do not hold two operands
-// and their product: they are staged, a warp copies those of its lanes to shared
-// memory.
+// elements where they are shorter. From n = 1024, squares from n = 512, elements are
+// staged: a warp copies those of its lanes to shared memory. Registers do not hold two
+// such operands and their product.
 #include "../../thread/binary.cuh"
 #include "../../thread/field.cuh"
 #include "../../warp/lanes.cuh"
@@ -125,6 +125,20 @@ struct batch {
     }
   }
 
+  // r[i] = a[i]^2. A thread that reads its own elements of n >= binary_squares meets
+  // others' in the cache and waits for memory; staged they come in one piece.
+  __device__ __forceinline__ static void sqr(const uint32_t* a, uint32_t* r, uint64_t n, uint32_t* shared) {
+    if constexpr (F::bits < binary_squares) {
+      map_groups(a, nullptr, r, n, [](uint64_t* z, const uint64_t* x, const uint64_t*) { F::sqr(z, x); });
+    } else {
+      map_rows(shared, 1, n, [&](const rows& x, uint64_t i, uint64_t lanes) {
+        x.load(a + i * element_words, lanes);
+        F::sqr_in_memory(x.mine());
+        x.store(r + i * element_words, lanes);
+      });
+    }
+  }
+
   // r[i] = 1/a[i], and 0 for 0.
   __device__ __forceinline__ static void inverse(const uint32_t* a, uint32_t* r, uint64_t n, uint32_t* shared) {
     constexpr int words = F::words;
@@ -205,9 +219,10 @@ PIPPIN_KERNEL_SHARED((128), binary_mul)(const uint32_t* a, const uint32_t* b, ui
   all_of::mul(a, b, r, n, shared);
 }
 
-// r[i] = a[i]^2; r may be a.
-PIPPIN_KERNEL((128), binary_sqr)(const uint32_t* a, uint32_t* r, uint64_t n) {
-  all_of::map_groups(a, nullptr, r, n, [](uint64_t* z, const uint64_t* x, const uint64_t*) { field::sqr(z, x); });
+// r[i] = a[i]^2; r may be a. Staged, from n = binary_squares on, a warp has one row.
+PIPPIN_KERNEL_SHARED((128), binary_sqr)(const uint32_t* a, uint32_t* r, uint64_t n) {
+  PIPPIN_DYNAMIC_SHARED(shared);
+  all_of::sqr(a, r, n, shared);
 }
 
 // r[i] = 1/a[i], and 0 for 0; r may be a. Staged, a warp has three rows.

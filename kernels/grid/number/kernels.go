@@ -8,7 +8,7 @@ import "github.com/pippin-zk/pippin/kernels"
 
 // The numbers of layout.cuh.
 const (
-	LongThreads          = 256                                       // of a block that adds
+	LongThreads          = 512                                       // of a block that adds
 	LongRow              = 128                                       // words
 	LongRowsEach         = 4                                         // rows that a warp adds
 	LongTile             = LongThreads / 32 * LongRowsEach * LongRow // words
@@ -19,7 +19,9 @@ const (
 	TileHandsOn          = 3                                         // what enters it does
 	BinaryThreads        = 128                                       // of a block over GF(2^n)
 	BinaryStaged         = 1024                                      // n from which elements are in shared memory,
+	BinarySquares        = 512                                       // for squares this n,
 	BinaryPad            = 4                                         // with so many words between them
+	SlicedMost           = 256                                       // the widest n whose sliced elements are in registers alone
 	PowerSampleBits      = 52                                        // of numbers in double precision
 	PowerWindow          = 4                                         // bits of an exponent
 	PowerEntries         = 1 << PowerWindow                          // powers of a base that are kept
@@ -60,11 +62,12 @@ type LongAdd struct {
 	Subtract bool            // flag
 	Carries  kernels.Pointer // uint32_t*
 	States   kernels.Pointer // uint32_t*
+	Begin    int             // uint64_t
 }
 
 // Words are the parameters in the kernel's order.
 func (p LongAdd) Words() []uint64 {
-	return []uint64{uint64(p.A), uint64(p.B), uint64(p.R), uint64(p.N), uint64(p.Length), uint64(p.Ends), uint64(p.Ranks), kernels.Flag(p.Subtract), uint64(p.Carries), uint64(p.States)}
+	return []uint64{uint64(p.A), uint64(p.B), uint64(p.R), uint64(p.N), uint64(p.Length), uint64(p.Ends), uint64(p.Ranks), kernels.Flag(p.Subtract), uint64(p.Carries), uint64(p.States), uint64(p.Begin)}
 }
 
 // LongRows is the parameters of the kernel long_rows of long.cu.
@@ -422,6 +425,32 @@ func (p BinaryDot) Words() []uint64 {
 	return []uint64{uint64(p.A), uint64(p.B), uint64(p.R), uint64(p.N)}
 }
 
+// SlicedRegisters is the parameters of the kernel sliced_registers of sliced.cu.
+type SlicedRegisters struct {
+	A kernels.Pointer // const uint32_t*
+	B kernels.Pointer // const uint32_t*
+	R kernels.Pointer // uint32_t*
+	N int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p SlicedRegisters) Words() []uint64 {
+	return []uint64{uint64(p.A), uint64(p.B), uint64(p.R), uint64(p.N)}
+}
+
+// SlicedShared is the parameters of the kernel sliced_shared of sliced.cu.
+type SlicedShared struct {
+	A kernels.Pointer // const uint32_t*
+	B kernels.Pointer // const uint32_t*
+	R kernels.Pointer // uint32_t*
+	N int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p SlicedShared) Words() []uint64 {
+	return []uint64{uint64(p.A), uint64(p.B), uint64(p.R), uint64(p.N)}
+}
+
 // PowerOne is the parameters of the kernel power_one of one.cu.
 type PowerOne struct {
 	P      kernels.Pointer // const uint32_t*
@@ -479,7 +508,7 @@ type Common struct {
 func ForCommon() Common { return allCommon }
 
 var allCommon = Common{
-	LongAdd:        kernels.Kernel[LongAdd]{Entry: kernels.Entry{Unit: "number/long", Symbol: "pippin_long_add", Threads: 256}},
+	LongAdd:        kernels.Kernel[LongAdd]{Entry: kernels.Entry{Unit: "number/long", Symbol: "pippin_long_add", Threads: 512}},
 	LongRows:       kernels.Kernel[LongRows]{Entry: kernels.Entry{Unit: "number/long", Symbol: "pippin_long_rows", Threads: 128}},
 	LongReference:  kernels.Kernel[LongReference]{Entry: kernels.Entry{Unit: "number/long", Symbol: "pippin_long_reference", Threads: 512}},
 	WordsResize:    kernels.Kernel[WordsResize]{Entry: kernels.Entry{Unit: "number/words", Symbol: "pippin_words_resize", Threads: 256}},
@@ -535,11 +564,13 @@ var allNarrow = map[string]Narrow{
 
 // Binary is the kernels for one field GF(2^bits).
 type Binary struct {
-	BinaryMul     kernels.Kernel[BinaryMul]
-	BinarySqr     kernels.Kernel[BinarySqr]
-	BinaryInverse kernels.Kernel[BinaryInverse]
-	BinarySum     kernels.Kernel[BinarySum]
-	BinaryDot     kernels.Kernel[BinaryDot]
+	BinaryMul       kernels.Kernel[BinaryMul]
+	BinarySqr       kernels.Kernel[BinarySqr]
+	BinaryInverse   kernels.Kernel[BinaryInverse]
+	BinarySum       kernels.Kernel[BinarySum]
+	BinaryDot       kernels.Kernel[BinaryDot]
+	SlicedRegisters kernels.Kernel[SlicedRegisters]
+	SlicedShared    kernels.Kernel[SlicedShared]
 }
 
 // ForBinary finds them by name; false when there are none.
@@ -550,67 +581,85 @@ func ForBinary(bits string) (Binary, bool) {
 
 var allBinary = map[string]Binary{
 	"32": {
-		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_sqr", Threads: 128}},
-		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_inverse", Threads: 128, Dynamic: true}},
-		BinarySum:     kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_sum", Threads: 128}},
-		BinaryDot:     kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_dot", Threads: 128}},
+		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_inverse", Threads: 128, Dynamic: true}},
+		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_sum", Threads: 128}},
+		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_dot", Threads: 128}},
+		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/32_sliced", Symbol: "pippin_32_sliced_registers", Threads: 128, Dynamic: true}},
+		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/32_sliced", Symbol: "pippin_32_sliced_shared", Threads: 128, Dynamic: true}},
 	},
 	"64": {
-		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_sqr", Threads: 128}},
-		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_inverse", Threads: 128, Dynamic: true}},
-		BinarySum:     kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_sum", Threads: 128}},
-		BinaryDot:     kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_dot", Threads: 128}},
+		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_inverse", Threads: 128, Dynamic: true}},
+		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_sum", Threads: 128}},
+		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_dot", Threads: 128}},
+		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/64_sliced", Symbol: "pippin_64_sliced_registers", Threads: 128, Dynamic: true}},
+		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/64_sliced", Symbol: "pippin_64_sliced_shared", Threads: 128, Dynamic: true}},
 	},
 	"96": {
-		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_sqr", Threads: 128}},
-		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_inverse", Threads: 128, Dynamic: true}},
-		BinarySum:     kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_sum", Threads: 128}},
-		BinaryDot:     kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_dot", Threads: 128}},
+		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_inverse", Threads: 128, Dynamic: true}},
+		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_sum", Threads: 128}},
+		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_dot", Threads: 128}},
+		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/96_sliced", Symbol: "pippin_96_sliced_registers", Threads: 128, Dynamic: true}},
+		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/96_sliced", Symbol: "pippin_96_sliced_shared", Threads: 128, Dynamic: true}},
 	},
 	"128": {
-		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_sqr", Threads: 128}},
-		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_inverse", Threads: 128, Dynamic: true}},
-		BinarySum:     kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_sum", Threads: 128}},
-		BinaryDot:     kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_dot", Threads: 128}},
+		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_inverse", Threads: 128, Dynamic: true}},
+		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_sum", Threads: 128}},
+		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_dot", Threads: 128}},
+		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/128_sliced", Symbol: "pippin_128_sliced_registers", Threads: 128, Dynamic: true}},
+		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/128_sliced", Symbol: "pippin_128_sliced_shared", Threads: 128, Dynamic: true}},
 	},
 	"192": {
-		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_sqr", Threads: 128}},
-		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_inverse", Threads: 128, Dynamic: true}},
-		BinarySum:     kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_sum", Threads: 128}},
-		BinaryDot:     kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_dot", Threads: 128}},
+		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_inverse", Threads: 128, Dynamic: true}},
+		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_sum", Threads: 128}},
+		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_dot", Threads: 128}},
+		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/192_sliced", Symbol: "pippin_192_sliced_registers", Threads: 128, Dynamic: true}},
+		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/192_sliced", Symbol: "pippin_192_sliced_shared", Threads: 128, Dynamic: true}},
 	},
 	"256": {
-		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_sqr", Threads: 128}},
-		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_inverse", Threads: 128, Dynamic: true}},
-		BinarySum:     kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_sum", Threads: 128}},
-		BinaryDot:     kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_dot", Threads: 128}},
+		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_inverse", Threads: 128, Dynamic: true}},
+		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_sum", Threads: 128}},
+		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_dot", Threads: 128}},
+		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/256_sliced", Symbol: "pippin_256_sliced_registers", Threads: 128, Dynamic: true}},
+		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/256_sliced", Symbol: "pippin_256_sliced_shared", Threads: 128, Dynamic: true}},
 	},
 	"512": {
-		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_sqr", Threads: 128}},
-		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_inverse", Threads: 128, Dynamic: true}},
-		BinarySum:     kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_sum", Threads: 128}},
-		BinaryDot:     kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_dot", Threads: 128}},
+		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_inverse", Threads: 128, Dynamic: true}},
+		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_sum", Threads: 128}},
+		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_dot", Threads: 128}},
+		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/512_sliced", Symbol: "pippin_512_sliced_registers", Threads: 128, Dynamic: true}},
+		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/512_sliced", Symbol: "pippin_512_sliced_shared", Threads: 128, Dynamic: true}},
 	},
 	"1024": {
-		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_sqr", Threads: 128}},
-		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_inverse", Threads: 128, Dynamic: true, Stack: 16}},
-		BinarySum:     kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_sum", Threads: 128}},
-		BinaryDot:     kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_dot", Threads: 128}},
+		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_inverse", Threads: 128, Dynamic: true, Stack: 16}},
+		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_sum", Threads: 128}},
+		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_dot", Threads: 128}},
+		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/1024_sliced", Symbol: "pippin_1024_sliced_registers", Threads: 128, Dynamic: true}},
+		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/1024_sliced", Symbol: "pippin_1024_sliced_shared", Threads: 128, Dynamic: true}},
 	},
 	"2048": {
-		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_mul", Threads: 128, Dynamic: true, Stack: 192}},
-		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_sqr", Threads: 128}},
-		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_inverse", Threads: 128, Dynamic: true, Stack: 112}},
-		BinarySum:     kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_sum", Threads: 128}},
-		BinaryDot:     kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_dot", Threads: 128}},
+		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_mul", Threads: 128, Dynamic: true, Stack: 192}},
+		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_inverse", Threads: 128, Dynamic: true, Stack: 112}},
+		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_sum", Threads: 128}},
+		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_dot", Threads: 128}},
+		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/2048_sliced", Symbol: "pippin_2048_sliced_registers", Threads: 128, Dynamic: true}},
+		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/2048_sliced", Symbol: "pippin_2048_sliced_shared", Threads: 128, Dynamic: true}},
 	},
 }
 

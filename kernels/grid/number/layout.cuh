@@ -12,7 +12,7 @@
 
 namespace pippin::grid {
 
-constexpr uint32_t long_threads = 256;                                     // of a block that adds
+constexpr uint32_t long_threads = 512;                                     // of a block that adds
 constexpr uint32_t long_row = 128;                                         // words
 constexpr uint32_t long_rows_each = 4;                                     // rows that a warp adds
 constexpr uint32_t long_tile = long_threads / 32 * long_rows_each * long_row; // words
@@ -23,7 +23,9 @@ constexpr uint32_t tile_carries = tile_stops + 1;                          // on
 constexpr uint32_t tile_hands_on = 3;                                      // what enters it does
 constexpr uint32_t binary_threads = 128;                                   // of a block over GF(2^n)
 constexpr uint32_t binary_staged = 1024;                                   // n from which elements are in shared memory,
+constexpr uint32_t binary_squares = 512;                                   // for squares this n,
 constexpr uint32_t binary_pad = 4;                                         // with so many words between them
+constexpr uint32_t sliced_most = 256;                                      // the widest n whose sliced elements are in registers alone
 constexpr uint32_t power_sample_bits = 52;                                 // of numbers in double precision
 constexpr uint32_t power_window = 4;                                       // bits of an exponent
 constexpr uint32_t power_entries = 1 << power_window;                      // powers of a base that are kept

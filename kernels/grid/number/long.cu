@@ -10,7 +10,7 @@
 //
 //   lane     4 words: does it generate a carry, does it hand one on?
 //   row      32 lanes: two ballots, then one addition carries through all
-//   block    8 warps of 4 rows: the same once more
+//   block    16 warps of 4 rows: the same once more
 //   tiles    each publishes what it knows of its carry; one whose words are all
 //            handing on looks back, 32 tiles at a time, for the nearest that knows
 //
@@ -139,20 +139,19 @@ __device__ __forceinline__ uint32_t look_back(const volatile uint32_t* states, u
 }
 
 // r = a + b, or a - b, of numbers that lie one after the other in n words, each of
-// `length`, or as the tables say when that is 0; r may be a or b. carries gets what leaves each. states is a word for each tile and one
-// before them, all zero.
-PIPPIN_KERNEL((256, 4), long_add)
+// `length`, or as the tables say when that is 0; r may be a or b. carries gets what
+// leaves each. states is a word for each tile, all zero but for tiles before `begin`,
+// which have been added.
+PIPPIN_KERNEL((512, 2), long_add)
 (const uint32_t* a, const uint32_t* b, uint32_t* r, uint64_t n, uint64_t length, const uint32_t* ends, const uint32_t* ranks, flag subtract,
- uint32_t* carries, uint32_t* states) {
+ uint32_t* carries, uint32_t* states, uint64_t begin) {
   constexpr uint32_t warps = long_threads / warp::size;
-  __shared__ uint32_t shared_tile, shared_in, generates[warps], hands_on[warps];
+  __shared__ uint32_t shared_in, generates[warps], hands_on[warps];
   const uint32_t lane = threadIdx.x % warp::size, warp = threadIdx.x / warp::size, first = subtract != 0;
-  // Tiles in the order in which blocks begin, so that those before are under way.
-  if (threadIdx.x == 0) shared_tile = atomicAdd(states, 1);
-  __syncthreads();
-  const uint64_t tile = shared_tile;
+  // Blocks begin in the order of their numbers, so that those before are under way.
+  const uint64_t tile = begin + blockIdx.x;
   const uint64_t from = tile * long_tile + warp * (long_rows_each * long_row) + lane * 4;
-  volatile uint32_t* const tiles = states + 1;
+  volatile uint32_t* const tiles = states;
 
   quad q[long_rows_each];
 #pragma unroll
@@ -185,7 +184,7 @@ PIPPIN_KERNEL((256, 4), long_add)
   const uint32_t g_tile = __ballot_sync(warp::all, lane < warps && generates[lane % warps] != 0);
   const uint32_t p_tile = __ballot_sync(warp::all, lane < warps && hands_on[lane % warps] != 0);
   if (warp == 0) {
-    // The carry out of eight places is what enters the ninth.
+    // The carry out of all warps is what enters the place behind the last.
     uint32_t unused;
     const bool all = p_tile == (1u << warps) - 1;
     const uint32_t out = warp::carries_into(g_tile, p_tile, 0, unused) >> warps & 1;
