@@ -83,9 +83,11 @@ func (f figure) write(w io.Writer, format string) error {
 	legend := plot.NewLegend()
 	legend.Top, legend.Left, legend.YOffs = true, true, -0.5*vg.Inch
 	legend.Padding = 0.04 * vg.Inch
-	for _, font := range []*font.Font{
-		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &legend.TextStyle.Font,
-	} {
+	fonts := []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &legend.TextStyle.Font}
+	if f.y != "" { // its font takes room without a text, too
+		fonts = append(fonts, &p.Y.Label.TextStyle.Font)
+	}
+	for _, font := range fonts {
 		font.Variant = "Sans"
 	}
 	grid := plotter.NewGrid()

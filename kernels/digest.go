@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "adab108ae489a828ea74de190deff48c62ad7331bad7a87ed7a7d01284e5853d"
+const digest = "15b155f72c9baab95b22fcd10c5e20e691e3e66322bb5de384dd50a6efa1a51d"

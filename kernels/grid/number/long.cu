@@ -124,8 +124,15 @@ __device__ __forceinline__ void find_ends(quad* q, const ends_of& e, uint64_t fi
 }
 
 // What the tiles before `tile` send into it; before the stream is a tile that has
-// `first` leave it. A warp calls.
+// `first` leave it. A warp calls. The nearest tile mostly knows: only it is asked at
+// first, and the others where it hands on.
 __device__ __forceinline__ uint32_t look_back(const volatile uint32_t* states, uint64_t tile, uint32_t first) {
+  if (tile > 0) {
+    uint32_t nearest;
+    do nearest = states[tile - 1];
+    while (nearest == tile_open);
+    if (nearest != tile_hands_on) return nearest == tile_carries;
+  }
   const uint32_t lane = threadIdx.x % warp::size;
   for (uint64_t below = tile;;) {
     const uint32_t state = lane < below ? states[below - 1 - lane] : tile_stops + first;
