@@ -2,6 +2,7 @@ package pippin_test
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/big"
@@ -10,13 +11,30 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/arith"
+	"github.com/pippin-zk/pippin/bench"
 	"github.com/pippin-zk/pippin/msm"
 )
 
-var batches = flag.Int("batches", 300, "batches of TestNumbersLeaveNothing")
+var (
+	batches    = flag.Int("batches", 300, "batches of TestNumbersLeaveNothing")
+	soakRecord = flag.String("soak", "", "file for a record of TestNumbersLeaveNothing")
+)
+
+// soaked is a run of the record: a process's memory in KiB after a third of the batches
+// and after all of them.
+type soaked struct {
+	Op      string  `json:"op"` // "soak"
+	Backend string  `json:"backend"`
+	Process string  `json:"process"`
+	Batches int     `json:"batches"`
+	Seconds float64 `json:"seconds"`
+	Third   int     `json:"kib_after_a_third"`
+	All     int     `json:"kib_after_all"`
+}
 
 // residues is count numbers below an odd one, of some bits.
 func residues(bits, count int) (a, m *arith.Numbers) {
@@ -68,6 +86,7 @@ func TestNumbersLeaveNothing(t *testing.T) {
 	c := arith.On(e, arith.Options{})
 	pids := append(children(t, program()), os.Getpid())
 	before := make([]int, len(pids))
+	start := time.Now()
 	for i := range *batches {
 		if i == *batches/3 {
 			for k, pid := range pids {
@@ -78,13 +97,30 @@ func TestNumbersLeaveNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	var runs []soaked
 	for k, pid := range pids {
-		if after := resident(t, pid); after > before[k]+100<<10 { // a third of what 200 batches leave
+		after := resident(t, pid)
+		process := "plugin"
+		if pid == os.Getpid() {
+			process = "caller"
+		}
+		runs = append(runs, soaked{"soak", *backendName, process, *batches, time.Since(start).Seconds(), before[k], after})
+		if after > before[k]+100<<10 { // a third of what 200 batches leave
 			t.Errorf("process %d has %d KiB after %d batches, %d after a third of them", pid, after, *batches, before[k])
 		}
 	}
 	if s := e.Stats(); s.Sessions != 0 {
 		t.Errorf("%d sessions are left", s.Sessions)
+	}
+	if *soakRecord == "" || t.Failed() {
+		return
+	}
+	text, err := json.MarshalIndent(map[string]any{"machine": bench.ThisMachine(""), "runs": runs}, "", "  ")
+	if err == nil {
+		err = os.WriteFile(*soakRecord, append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 

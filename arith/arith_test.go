@@ -245,3 +245,44 @@ func TestSession(t *testing.T) {
 		t.Errorf("%d sessions are left", n)
 	}
 }
+
+// TestExpModCRT compares with math/big's powers, and refuses keys and numbers that do
+// not fit.
+func TestExpModCRT(t *testing.T) {
+	c := arith.On(open(t), arith.Options{})
+	p, q := big.NewInt(0xfffffffb), big.NewInt(0xffffffef) // primes
+	one := big.NewInt(1)
+	m, d := new(big.Int).Mul(p, q), big.NewInt(0x123456789)
+	number := func(v *big.Int) *arith.Numbers {
+		n, err := arith.FromBig(32, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	key := arith.CRT{
+		P: number(p), Q: number(q), DP: number(new(big.Int).Mod(d, new(big.Int).Sub(p, one))), DQ: number(new(big.Int).Mod(d, new(big.Int).Sub(q, one))),
+		QInv: number(new(big.Int).ModInverse(q, p)),
+	}
+	values := []*big.Int{new(big.Int), one, new(big.Int).Sub(m, one), p, new(big.Int).Mul(q, big.NewInt(77)), big.NewInt(0xdeadbeefcafe)}
+	a, err := arith.FromBig(64, values...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.ExpModCRT(t.Context(), a, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range values {
+		if want := new(big.Int).Exp(v, d, m); got.Big(i).Cmp(want) != 0 {
+			t.Errorf("%v^d = %v, want %v", v, got.Big(i), want)
+		}
+	}
+	if _, err := c.ExpModCRT(t.Context(), arith.Make(32, 1), key); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("a narrow number: %v", err)
+	}
+	key.DQ = arith.Make(64, 1)
+	if _, err := c.ExpModCRT(t.Context(), a, key); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("a wide exponent: %v", err)
+	}
+}

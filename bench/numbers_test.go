@@ -68,6 +68,12 @@ func TestNumbersThatAreWrong(t *testing.T) {
 	if !errors.Is(err, ErrWrong) || len(runs) != 4 || runs[0].Wrong != 2 || runs[1].Wrong != 2 || runs[2].Wrong != 0 {
 		t.Errorf("%v, %+v", err, runs)
 	}
+	// A sample finds it too, and says how much it compared.
+	cfg.N, cfg.Check = 40, false
+	runs, _, err = Numbers(t.Context(), cfg)
+	if !errors.Is(err, ErrWrong) || len(runs) != 4 || runs[0].Wrong != 2 || runs[0].Checked || runs[2].Wrong != 0 || !runs[2].Checked || runs[2].Compared != sampled {
+		t.Errorf("a sample: %v, %+v", err, runs)
+	}
 	verified, err := VerifyNumbers(t.Context(), VerifyNumbersConfig{Open: numbersOpener(true), Backends: []string{"odd"}, Ops: ops, Cases: 10})
 	if !errors.Is(err, ErrWrong) || len(verified) != 3 || verified[0].Failed == 0 || verified[1].Failed != 0 || verified[0].Failure == "" {
 		t.Errorf("%v, %+v", err, verified)

@@ -66,6 +66,14 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		texts:   []string{"tool", "curve", "group"},
 		numbers: []string{"tests", "seconds"},
 	},
+	"soak": { // many batches in a row
+		texts:   []string{"backend", "process"},
+		numbers: []string{"batches", "seconds", "kib_after_a_third", "kib_after_all"},
+	},
+	"constant_time": { // secrets that are marked as undefined, under valgrind
+		texts: []string{"case", "valgrind"},
+		bools: []string{"leaks"},
+	},
 	"": {numbers: []string{"bits", "gops"}}, // one thread, one number
 }
 

@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "15b155f72c9baab95b22fcd10c5e20e691e3e66322bb5de384dd50a6efa1a51d"
+const digest = "2a23879328b359a9a4dba9593013afcd6d67e13d11ce7bdd3d3bd2918adeab3e"

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -131,21 +130,5 @@ func TestNumbersLeaveNothing(t *testing.T) {
 	}
 	if left := unwiped() - before; left != 0 {
 		t.Errorf("%d pieces of memory were given back as they were", left)
-	}
-}
-
-// TestNumbersThatAreNotThere: the error says what there is, and the backend does not
-// list what there is not.
-func TestNumbersThatAreNotThere(t *testing.T) {
-	b := fake(t, Options{})
-	defer b.Close()
-	if b.Info().Can.HasNumbers(backend.NumInvMod) {
-		t.Fatal("inverses are listed")
-	}
-	n := openNumbers(t, b)
-	batch := func(k int) backend.Batch { return backend.Batch{Space: n.space, Offset: k, Words: 1, Count: 1} }
-	_, err := n.Run(t.Context(), []backend.Step{backend.Compute{Op: backend.NumInvMod, Dst: batch(0), A: batch(1), M: batch(2)}})
-	if !errors.Is(err, backend.ErrUnsupported) || !strings.Contains(err.Error(), "invmod") || !strings.Contains(err.Error(), "mulmod") {
-		t.Errorf("an inverse: %v", err)
 	}
 }

@@ -59,7 +59,7 @@ backend. Of several backends, every round has one batch on each.`,
 	flags.IntVar(&f.count, "count", 5, "timed runs, after one to warm up")
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, reference, cuda, plugin:NAME, plugin:PATH"+several)
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses operands")
-	flags.BoolVar(&f.check, "check", false, "compare every answer with math/big's")
+	flags.BoolVar(&f.check, "check", false, "compare every answer with math/big's, not 16 of a batch")
 	flags.StringVar(&f.format, "format", "table", "table, json")
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")

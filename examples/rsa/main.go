@@ -18,7 +18,6 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/arith"
-	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -60,10 +59,6 @@ func run(ctx context.Context, name string, count int) (err error) {
 	return nil
 }
 
-// operations that the program needs of a backend.
-var operations = []backend.NumberOp{backend.NumReduce, backend.NumExpMod, backend.NumSubMod, backend.NumMulMod,
-	backend.NumMul, backend.NumResize, backend.NumAdd}
-
 // sign is PKCS #1 v1.5 signatures of SHA-256 digests.
 func sign(ctx context.Context, e *msm.Engine, key *rsa.PrivateKey, digests [][sha256.Size]byte) ([][]byte, error) {
 	bits, half, n := 8*key.Size(), 4*key.Size(), len(digests)
@@ -71,7 +66,7 @@ func sign(ctx context.Context, e *msm.Engine, key *rsa.PrivateKey, digests [][sh
 	for i, d := range digests {
 		messages.Set(i, new(big.Int).SetBytes(pad(d[:], key.Size())))
 	}
-	secrets := make([]*arith.Numbers, 5) // p, q, d modulo p-1 and q-1, 1/q modulo p
+	var secrets [5]*arith.Numbers
 	for i, v := range []*big.Int{key.Primes[0], key.Primes[1], key.Precomputed.Dp, key.Precomputed.Dq, key.Precomputed.Qinv} {
 		var err error
 		if secrets[i], err = arith.FromBig(half, v); err != nil {
@@ -79,39 +74,8 @@ func sign(ctx context.Context, e *msm.Engine, key *rsa.PrivateKey, digests [][sh
 		}
 		defer secrets[i].Free()
 	}
-	var signed *arith.Numbers
-	_, err := arith.Repeat(ctx, e, operations, func(ctx context.Context, s *arith.Session) error {
-		var wrong error
-		batch := func(bits, count int) *arith.Batch {
-			b, err := s.New(ctx, bits, count)
-			wrong = errors.Join(wrong, err)
-			return b
-		}
-		c, wide, product := batch(bits, n), batch(bits, n), batch(bits, n)
-		m1, m2, t := batch(half, n), batch(half, n), batch(half, n)
-		p, q, dp, dq, inverse := batch(half, 1), batch(half, 1), batch(half, 1), batch(half, 1), batch(half, 1)
-		if wrong != nil {
-			return wrong
-		}
-		run := s.Program()
-		run.Write(c, messages)
-		for i, b := range []*arith.Batch{p, q, dp, dq, inverse} {
-			run.Write(b, secrets[i])
-		}
-		run.Do(backend.NumReduce, m1, arith.Operands{A: c, M: p})
-		run.Do(backend.NumExpMod, m1, arith.Operands{A: m1, B: dp, M: p})
-		run.Do(backend.NumReduce, m2, arith.Operands{A: c, M: q})
-		run.Do(backend.NumExpMod, m2, arith.Operands{A: m2, B: dq, M: q})
-		// m2 + q ((m1 - m2) / q modulo p)
-		run.Do(backend.NumReduce, t, arith.Operands{A: m2, M: p})
-		run.Do(backend.NumSubMod, m1, arith.Operands{A: m1, B: t, M: p})
-		run.Do(backend.NumMulMod, m1, arith.Operands{A: m1, B: inverse, M: p})
-		run.Do(backend.NumMul, product, arith.Operands{A: m1, B: q})
-		run.Do(backend.NumResize, wide, arith.Operands{A: m2})
-		run.Do(backend.NumAdd, product, arith.Operands{A: product, B: wide})
-		signed = run.Read(product)
-		return run.Run(ctx)
-	})
+	crt := arith.CRT{P: secrets[0], Q: secrets[1], DP: secrets[2], DQ: secrets[3], QInv: secrets[4]}
+	signed, err := arith.On(e, arith.Options{}).ExpModCRT(ctx, messages, crt)
 	if err != nil {
 		return nil, err
 	}

@@ -70,14 +70,16 @@ func perStack(bytes ...string) (is []instance) {
 }
 
 // perPower lists samples of 52 bits a thread: all threads' have at least two bits
-// more than the modulus.
+// more than the modulus. Steps is how many of a product are unrolled, blocks how many
+// of them a multiprocessor has at least.
 func perPower() (is []instance) {
-	for _, p := range []struct{ bits, threads, samples int }{
-		{1024, 2, 10}, {1536, 8, 4}, {2048, 4, 10}, {3072, 8, 8}, {4096, 8, 10},
+	for _, p := range []struct{ bits, threads, samples, steps, blocks int }{
+		{1024, 1, 20, 2, 2}, {1536, 2, 16, 2, 2}, {2048, 2, 20, 2, 2}, {2048, 4, 10, 5, 2}, {3072, 4, 16, 2, 2}, {4096, 4, 20, 2, 2}, {4096, 8, 10, 5, 2},
 	} {
 		name := fmt.Sprintf("%d_%d", p.bits, p.threads)
 		is = append(is, instance{name, []string{"PIPPIN_FOR=" + name, fmt.Sprintf("PIPPIN_BITS=%d", p.bits),
-			fmt.Sprintf("PIPPIN_THREADS=%d", p.threads), fmt.Sprintf("PIPPIN_SAMPLES=%d", p.samples)}})
+			fmt.Sprintf("PIPPIN_THREADS=%d", p.threads), fmt.Sprintf("PIPPIN_SAMPLES=%d", p.samples),
+			fmt.Sprintf("PIPPIN_STEPS=%d", p.steps), fmt.Sprintf("PIPPIN_BLOCKS=%d", p.blocks)}})
 	}
 	return is
 }

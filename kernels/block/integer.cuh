@@ -71,6 +71,19 @@ struct integers {
     return in;
   }
 
+  // Adds to each segment of r what the thread before has over, and the carries that
+  // come of it. Four barriers.
+  __device__ __forceinline__ void hand_on(uint32_t* r, uint32_t first, uint32_t last, uint32_t over) const {
+    room[threadIdx.x] = over;
+    __syncthreads();
+    bool ones;
+    uint32_t out;
+    const uint32_t carry = add_word(r, first, last, threadIdx.x > 0 ? room[threadIdx.x - 1] : 0, ones);
+    const uint32_t in = carry_into(carry != 0, ones && carry == 0, out);
+    add_word(r, first, last, in, ones);
+    __syncthreads();
+  }
+
   // r = a + b, or a - b with Subtract, of n words, with b read as 0 where mask is 0 and
   // not all ones; returns the carry, or the borrow. Four barriers.
   template <bool Subtract>
@@ -114,7 +127,7 @@ struct integers {
       third[k] = high;
     }
     __syncthreads();
-    uint32_t first, last, out;
+    uint32_t first, last;
     segment(n, first, last);
     uint64_t c = threadIdx.x == 0 ? plus : 0;
     for (uint32_t k = first; k < last; k++) {
@@ -122,13 +135,27 @@ struct integers {
       r[k] = ptx::lo32(c);
       c >>= 32;
     }
-    room[threadIdx.x] = ptx::lo32(c);  // a few
-    __syncthreads();
-    bool ones;
-    const uint32_t carry = add_word(r, first, last, threadIdx.x > 0 ? room[threadIdx.x - 1] : 0, ones);
-    const uint32_t in = carry_into(carry != 0, ones && carry == 0, out);
-    add_word(r, first, last, in, ones);
-    __syncthreads();
+    hand_on(r, first, last, ptx::lo32(c));  // a few
+  }
+
+  // r = a x + b y + c z mod 2^(32n), all signed, z of nz words, at most n, and above 0.
+  // Range: |a| + |b| and |c| at most 2^30. Cost: 3n; four barriers.
+  //
+  // What leaves a segment is signed: it is handed on with 2^31 added, which each
+  // segment but the first has had subtracted.
+  PIPPIN_CALLED void combination(uint32_t* r, uint32_t n, int32_t a, const uint32_t* x, int32_t b, const uint32_t* y, int32_t c, const uint32_t* z,
+                                 uint32_t nz) const {
+    constexpr int64_t bias = 1ll << 31;
+    uint32_t first, last;
+    segment(n, first, last);
+    int64_t s = threadIdx.x == 0 ? 0 : -bias;
+    for (uint32_t k = first; k < last; k++) {
+      s += a * (int64_t)x[k] + b * (int64_t)y[k];
+      if (k < nz) s += c * (int64_t)z[k];
+      r[k] = (uint32_t)s;
+      s >>= 32;
+    }
+    hand_on(r, first, last, (uint32_t)(s + bias));
   }
 };
 
@@ -175,6 +202,59 @@ struct modulus {
       __syncthreads();
       right = next;
     }
+  }
+
+  // Sets x = 1/x mod p, or 0 where there is none; scratch has 6n + 6 words.
+  //
+  // Bernstein and Yang's division steps (2019), a batch of them on the lowest words of f
+  // and g, which begin as p and x, and then on all: with f = d x and g = e x modulo p, f
+  // is in the end the divisor of x and p, or minus it. As many steps as words of n can
+  // take, whatever x is.
+  PIPPIN_CALLED void inverse(uint32_t* x, uint32_t* scratch) const {
+    const uint32_t w = n + 1;  // f and g, and d and e above -2p, are signed
+    uint32_t *const f = scratch, *const g = f + w, *const d = g + w, *const e = d + w, *const s = e + w, *const r = s + w;
+    for (uint32_t k = threadIdx.x; k < w; k += blockDim.x) {
+      f[k] = k < n ? p[k] : 0;
+      g[k] = k < n ? x[k] : 0;
+      d[k] = 0;
+      e[k] = k == 0;
+    }
+    __syncthreads();
+    const auto negative = [&](const uint32_t* v) { return v[n] >> 31; };
+    // What of p makes a d + b e a multiple of 2^batch, and keeps it above -2p.
+    const uint32_t inverse_of_p = 0u - mp::detail::minus_inverse(p[0]);
+    const auto multiple = [&](int32_t a, int32_t b) {
+      const int32_t k = a * (int32_t)negative(d) + b * (int32_t)negative(e);
+      const uint32_t low = (uint32_t)a * d[0] + (uint32_t)b * e[0];
+      return k - (int32_t)((inverse_of_p * low + (uint32_t)k) & ((1u << mp::detail::batch) - 1));
+    };
+    const auto shifted = [&](const uint32_t* v, uint32_t k) { return k < n ? ptx::funnel_r(v[k], v[k + 1], mp::detail::batch) : (uint32_t)((int32_t)v[n] >> mp::detail::batch); };
+    const auto settle = [&](uint32_t* to, uint32_t* and_to) {
+      for (uint32_t k = threadIdx.x; k < w; k += blockDim.x) {
+        to[k] = shifted(s, k);
+        and_to[k] = shifted(r, k);
+      }
+      __syncthreads();
+    };
+    int32_t delta = 1;
+    for (int left = mp::detail::divsteps_for(32 * (int)n); left > 0; left -= mp::detail::batch) {
+      mp::detail::transition t;
+      delta = mp::detail::divsteps(delta, f[0], g[0], t);
+      on.combination(s, w, t.u, f, t.v, g, 0, p, 0);
+      on.combination(r, w, t.q, f, t.r, g, 0, p, 0);
+      settle(f, g);
+      on.combination(s, w, t.u, d, t.v, e, multiple(t.u, t.v), p, n);
+      on.combination(r, w, t.q, d, t.r, e, multiple(t.q, t.r), p, n);
+      settle(d, e);
+    }
+    // d from above -2p to below p, with the sign of f, and where f is 1 or -1.
+    on.combination(s, w, 1, d, 0, d, (int32_t)negative(d), p, n);
+    on.combination(d, w, 1 - 2 * (int32_t)negative(f), s, 0, s, 0, p, 0);
+    on.combination(s, w, 1, d, 0, d, (int32_t)negative(d), p, n);
+    uint32_t other = 0;
+    for (uint32_t k = 0; k < w; k++) other |= f[k] ^ (0u - negative(f)) ^ (k == 0 && !negative(f));
+    for (uint32_t k = threadIdx.x; k < n; k += blockDim.x) x[k] = s[k] & (0u - (uint32_t)(other == 0));
+    __syncthreads();
   }
 
   // Sets r = a b / R. r may be a or b. Cost: 2.5 n^2, with a b whole: the low words of

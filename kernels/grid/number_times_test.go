@@ -311,7 +311,7 @@ func (b *numberBench) sliced(k number.Binary, bits, n int, check func(other driv
 // are as long as the modulus, which is one for all.
 func (b *numberBench) powers() {
 	one := function(b.device, number.ForCommon().PowerOne.Entry)
-	for _, c := range []struct{ bits, threads, samples int }{{1024, 2, 10}, {1536, 8, 4}, {2048, 4, 10}, {3072, 8, 8}, {4096, 8, 10}} {
+	for _, c := range []struct{ bits, threads, samples int }{{1024, 1, 20}, {1536, 2, 16}, {2048, 2, 20}, {2048, 4, 10}, {3072, 4, 16}, {4096, 4, 20}, {4096, 8, 10}} {
 		k, _ := number.ForModulus(fmt.Sprint(c.bits), fmt.Sprint(c.threads))
 		f := function(b.device, k.Power.Entry)
 		words := c.bits / 32

@@ -9,6 +9,12 @@
 
 #include "launch.h"
 
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define VALGRIND_STACK_REGISTER(from, to)
+#endif
+
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace pippin::host {
@@ -70,7 +76,10 @@ bool release(uint32_t from, uint32_t to, state why) {
 void run_block(uint32_t threads) {
   for (uint32_t t = 0; t < threads; t++) {
     fiber& f = fibers[t];
-    f.stack.resize(stack_bytes);
+    if (f.stack.empty()) {
+      f.stack.resize(stack_bytes);
+      VALGRIND_STACK_REGISTER(f.stack.data(), f.stack.data() + stack_bytes);
+    }
     getcontext(&f.context);
     f.context.uc_stack.ss_sp = f.stack.data();
     f.context.uc_stack.ss_size = f.stack.size();
@@ -120,7 +129,7 @@ uint32_t warp_ballot(bool v) {
   give_way(state::at_warp);
   uint32_t r = 0;
   for (uint32_t l = 0; l < 32 && base + l < fibers.size(); l++)
-    if (fibers[base + l].now != state::done && fibers[base + l].given) r |= 1u << l;
+    if (fibers[base + l].now != state::done) r |= (uint32_t)(fibers[base + l].given != 0) << l;
   give_way(state::at_warp);
   return r;
 }

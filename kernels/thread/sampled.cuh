@@ -25,6 +25,8 @@
 //   source   seed 002, section I, figures 3 to 6; rounding towards zero is asked for
 //            by the instruction
 #pragma once
+#include <utility>
+
 #include "ptx.cuh"
 
 namespace pippin::sampled {
@@ -49,48 +51,40 @@ PIPPIN_HD double double_of(uint64_t x) {
 #endif
 }
 
-// a b + c rounded towards zero. The host's twin takes integers below 2^106 in
-// absolute value, as all values here are, and needs no rounding mode: it forms the
-// sum exactly and cuts it to 53 bits.
-PIPPIN_HD double fma_rz(double a, double b, double c) {
-#if defined(__CUDA_ARCH__)
-  return __fma_rz(a, b, c);
-#else
-  const __int128 s = (__int128)a * (__int128)b + (__int128)c;
-  const unsigned __int128 u = (unsigned __int128)(s < 0 ? -s : s);
-  const uint64_t upper = (uint64_t)(u >> 64);
-  const int bits = upper ? 128 - __builtin_clzll(upper) : u ? 64 - __builtin_clzll((uint64_t)u) : 0;
-  const int cut = bits > 53 ? bits - 53 : 0;
-  const double r = (double)(u >> cut << cut);
-  return s < 0 ? -r : r;
-#endif
-}
-
 // A sample from an integer of 0 to 2^52. Cost: an addition and one of double precision.
 PIPPIN_HD double from_integer(uint64_t x) { return double_of(x + exponent_lo) - two52; }
 
-// The bits of both halves of a b.
+// The bits of both halves of a b. The host's twin takes them from the whole product:
+// what rounding towards zero gives is exact, so that both are the same bit for bit.
 struct halves {
   uint64_t hi, lo;
 };
 PIPPIN_HD halves product(double a, double b) {
-  const double hi = fma_rz(a, b, two104);
-  return {bits_of(hi), bits_of(fma_rz(a, b, (two104 + two52) - hi))};
+#if defined(__CUDA_ARCH__)
+  const double hi = __fma_rz(a, b, two104);
+  return {bits_of(hi), bits_of(__fma_rz(a, b, (two104 + two52) - hi))};
+#else
+  const unsigned __int128 ab = (unsigned __int128)(int64_t)a * (uint64_t)(int64_t)b;
+  return {exponent_hi + (uint64_t)(ab >> sample_bits), exponent_lo + ((uint64_t)ab & low_mask)};
+#endif
 }
 
-// a b mod 2^52. Cost: 3.
-PIPPIN_HD double product_low(double a, double b) {
-  const double hi = fma_rz(a, b, two104);
-  return fma_rz(a, b, two104 - hi);
+// The bits of the upper half of a b. Cost: 1.
+PIPPIN_HD uint64_t product_high(double a, double b) {
+#if defined(__CUDA_ARCH__)
+  return bits_of(__fma_rz(a, b, two104));
+#else
+  return product(a, b).hi;
+#endif
 }
 
 // What columns begin with that will have so many upper and lower halves added.
 PIPPIN_HD constexpr uint64_t exponents(uint64_t his, uint64_t los) { return 0 - (his * exponent_hi + los * exponent_lo); }
 
-// sums += v t: L columns, and the one above them. Cost: L products; L+1 64-bit
-// additions, L-1 of them of three operands.
+// sums += v t: L columns; returns what the one above them gets. Cost: L products; L
+// 64-bit additions of three operands.
 template <int L>
-PIPPIN_HD void add_row(uint64_t* sums, const double* v, double t) {
+PIPPIN_HD uint64_t add_row(uint64_t* sums, const double* v, double t) {
   uint64_t above = 0;
   PIPPIN_UNROLL
   for (int j = 0; j < L; j++) {
@@ -98,15 +92,100 @@ PIPPIN_HD void add_row(uint64_t* sums, const double* v, double t) {
     sums[j] += h.lo + above;
     above = h.hi;
   }
-  sums[L] += above;
+  return above;
 }
 
-// -1/x mod 2^52 of an odd x, as a sample.
-PIPPIN_HD double minus_inverse(uint64_t x) {
+// The 2L columns of a^2, each less exponents that it will have added: `later` of a
+// column, an even number. Products of two samples are summed once and doubled, and come
+// in pairs, so that an addition takes two of them.
+//
+//      column     0     1     2     3     4     5         L = 3
+//      twice          a0a1  a0a2  a1a2
+//      once     a0a0        a1a1        a2a2              and upper halves one to the right
+//
+// put(c, sum) gets column after column. Cost: L(L+1)/2 products.
+template <int L>
+struct squares {
+  // The products of two samples that have their lower half in column c.
+  PIPPIN_HD static constexpr int pairs(int c) { return c < 1 || c > 2 * L - 3 ? 0 : (c - 1) / 2 - (c < L ? 0 : c - L + 1) + 1; }
+  template <class Later>
+  PIPPIN_HD static constexpr uint64_t begin(int c, const Later& later) {
+    return exponents(pairs(c - 1), pairs(c)) - (0 - (exponents(c % 2, 1 - c % 2) + later(c))) / 2;
+  }
+
+  // Column C: sum is what it has so far, next what the one above has, above the upper
+  // half of a square.
+  template <int C, class Later, class Put>
+  PIPPIN_HD static void column(const double* a, uint64_t& sum, uint64_t& above, const Later& later, const Put& put) {
+    constexpr int from = C < L ? 0 : C - L + 1, n = pairs(C);
+    uint64_t next = begin(C + 1, later);
+    PIPPIN_UNROLL
+    for (int k = 0; k < n / 2; k++) {
+      const int i = from + 2 * k;
+      const halves g = product(a[i], a[C - i]), h = product(a[i + 1], a[C - i - 1]);
+      sum += g.lo + h.lo;
+      next += g.hi + h.hi;
+    }
+    if constexpr (n % 2 == 1) {
+      constexpr int i = (C - 1) / 2;
+      const halves h = product(a[i], a[C - i]);
+      sum += h.lo;
+      next += h.hi;
+    }
+    if constexpr (C % 2 == 0) {
+      const halves h = product(a[C / 2], a[C / 2]);
+      put.template operator()<C>(sum + sum + h.lo);
+      above = h.hi;
+    } else {
+      put.template operator()<C>(sum + sum + above);
+    }
+    sum = next;
+  }
+
+  template <class Later, class Put, int... C>
+  PIPPIN_HD static void all(const double* a, const Later& later, const Put& put, std::integer_sequence<int, C...>) {
+    uint64_t sum = begin(0, later), above = 0;
+    (column<C>(a, sum, above, later, put), ...);
+  }
+};
+
+// Column C of a b, of K and L samples: sum is what it has so far, next what the one
+// above gets. Cost: as many products as it has.
+template <int K, int L, int C>
+PIPPIN_HD void product_column(const double* a, const double* b, uint64_t& sum, uint64_t& next) {
+  constexpr int from = C < L ? 0 : C - L + 1, n = (C < K ? C : K - 1) - from + 1;
+  PIPPIN_UNROLL
+  for (int k = 0; k < n / 2; k++) {
+    const int i = from + 2 * k;
+    const halves g = product(a[i], b[C - i]), h = product(a[i + 1], b[C - i - 1]);
+    sum += g.lo + h.lo;
+    next += g.hi + h.hi;
+  }
+  if constexpr (n % 2 == 1) {
+    const halves h = product(a[from + n - 1], b[C - from - n + 1]);
+    sum += h.lo;
+    next += h.hi;
+  }
+}
+
+// The K + L columns of a b, of K and L samples. Cost: K L products.
+template <int K, int L>
+struct products {
+  PIPPIN_HD static constexpr int pairs(int c) { return c < 0 || c > K + L - 2 ? 0 : (c < K ? c : K - 1) - (c < L ? 0 : c - L + 1) + 1; }
+  template <int... C>
+  PIPPIN_HD static void all(uint64_t* columns, const double* a, const double* b, std::integer_sequence<int, C...>) {
+    uint64_t sum = exponents(0, 1);
+    ((columns[C] = sum, sum = exponents(pairs(C), pairs(C + 1)), product_column<K, L, C>(a, b, columns[C], sum)), ...);
+    columns[K + L - 1] = sum;
+  }
+};
+
+// -1/x mod 2^52 of an odd x.
+PIPPIN_HD uint64_t minus_inverse(uint64_t x) {
   uint64_t y = x;  // right to 3 bits; each step doubles them
   PIPPIN_UNROLL
   for (int i = 0; i < 5; i++) y *= 2 - x * y;
-  return from_integer((0 - y) & low_mask);
+  return (0 - y) & low_mask;
 }
 
 }  // namespace pippin::sampled

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -15,10 +14,8 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/number"
 )
 
-// Ops lists the operations that there are: all but inverses modulo numbers.
-func Ops() []backend.NumberOp {
-	return slices.DeleteFunc(backend.NumberOps(), func(op backend.NumberOp) bool { return op == backend.NumInvMod })
-}
+// Ops lists the operations that there are: all.
+func Ops() []backend.NumberOp { return backend.NumberOps() }
 
 // Computer computes on one card. Its methods may be called concurrently.
 type Computer struct {
@@ -71,7 +68,7 @@ type powers struct {
 type shape struct{ threads, samples int }
 
 // shapes are by words.
-var shapes = map[int]shape{32: {2, 10}, 48: {8, 4}, 64: {4, 10}, 96: {8, 8}, 128: {8, 10}}
+var shapes = map[int]shape{32: {1, 20}, 48: {2, 16}, 64: {4, 10}, 96: {4, 16}, 128: {4, 20}}
 
 // New loads the kernels that every program may need. The card stays the caller's.
 func New(d *device.Device) (*Computer, error) {

@@ -56,6 +56,8 @@ func (x *queue) operation(s *Step) error {
 		return x.residues(kernel.NumberToMontgomery, dst, a, batch{}, m, 0)
 	case backend.NumFromMont:
 		return x.residues(kernel.NumberFromMontgomery, dst, a, batch{}, m, 0)
+	case backend.NumInvMod:
+		return x.inverses(dst, a, m)
 	case backend.NumExpMod:
 		return x.powered(dst, a, b, m)
 	case backend.NumGFAdd:
@@ -185,6 +187,25 @@ func (x *queue) wideResidues(op int, dst, a, b, m batch, element int) error {
 		Op: op, A: a.at, AWords: a.words, AStep: a.step(), B: b.at, BStep: b.step(), Moduli: m.at, ModulusStep: m.step(),
 		R: dst.at, Length: dst.words, N: dst.count, Element: element, Bad: x.Refused,
 	})
+}
+
+// inverses is inverses modulo numbers. A launch is of so many that a program which is
+// cancelled ends soon.
+func (x *queue) inverses(dst, a, m batch) error {
+	each := x.info.Multiprocessors * max(1, backend.MaxNumber/dst.words)
+	// In a batch of division steps four sums of two products and a multiple, beside the
+	// steps, which one thread could take.
+	batches, products := 3.2*float64(dst.words), 12*float64(dst.words)+1<<12
+	for from := 0; from < dst.count; from += each {
+		n := min(each, dst.count-from)
+		if err := x.wideResidues(kernel.NumberInverse, part(dst, from, n), a.from(from, n), batch{}, m.from(from, n), from); err != nil {
+			return err
+		}
+		if err := x.pace(int(batches * products * float64(n) / perElement)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // binary is an operation in GF(2^degree).

@@ -13,8 +13,7 @@ const (
 
 // powered is powers modulo numbers: in double precision where there is a kernel for
 // their width and the card is quick at it, a thread a number where its registers hold
-// them, and else a block a number. Of 1024 bits the first two take as long on an H200,
-// and the first of few numbers less.
+// them, and else a block a number.
 func (x *queue) powered(dst, a, e, m batch) error {
 	if x.quickDoubles() {
 		p, err := x.powers(dst.words)

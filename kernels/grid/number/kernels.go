@@ -40,8 +40,9 @@ const (
 	NumberBinaryMul      = 8 // and of elements of GF(2^n)
 	NumberBinarySqr      = 9
 	NumberBinaryInverse  = 10
-	NumberModulusZero    = 0 // reasons why an element is refused:
-	NumberModulusEven    = 1 // of several the first is told
+	NumberInverse        = 11 // and of residues again
+	NumberModulusZero    = 0  // reasons why an element is refused:
+	NumberModulusEven    = 1  // of several the first is told
 	NumberModulusOne     = 2
 	NumberANotBelow      = 3
 	NumberBNotBelow      = 4
@@ -675,17 +676,23 @@ func ForModulus(bits, threads string) (Modulus, bool) {
 }
 
 var allModulus = map[string]Modulus{
-	"1024_2": {
-		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/1024_2_power", Symbol: "pippin_1024_2_power", Threads: 128}},
+	"1024_1": {
+		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/1024_1_power", Symbol: "pippin_1024_1_power", Threads: 128, Stack: 24}},
 	},
-	"1536_8": {
-		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/1536_8_power", Symbol: "pippin_1536_8_power", Threads: 128}},
+	"1536_2": {
+		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/1536_2_power", Symbol: "pippin_1536_2_power", Threads: 128, Stack: 64}},
+	},
+	"2048_2": {
+		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/2048_2_power", Symbol: "pippin_2048_2_power", Threads: 128, Stack: 296}},
 	},
 	"2048_4": {
 		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/2048_4_power", Symbol: "pippin_2048_4_power", Threads: 128}},
 	},
-	"3072_8": {
-		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/3072_8_power", Symbol: "pippin_3072_8_power", Threads: 128}},
+	"3072_4": {
+		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/3072_4_power", Symbol: "pippin_3072_4_power", Threads: 128}},
+	},
+	"4096_4": {
+		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/4096_4_power", Symbol: "pippin_4096_4_power", Threads: 128, Stack: 160}},
 	},
 	"4096_8": {
 		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/4096_8_power", Symbol: "pippin_4096_8_power", Threads: 128}},

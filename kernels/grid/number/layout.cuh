@@ -44,6 +44,7 @@ constexpr uint32_t number_from_montgomery = 7;
 constexpr uint32_t number_binary_mul = 8;                                  // and of elements of GF(2^n)
 constexpr uint32_t number_binary_sqr = 9;
 constexpr uint32_t number_binary_inverse = 10;
+constexpr uint32_t number_inverse = 11;                                    // and of residues again
 constexpr uint32_t number_modulus_zero = 0;                                // reasons why an element is refused:
 constexpr uint32_t number_modulus_even = 1;                                // of several the first is told
 constexpr uint32_t number_modulus_one = 2;

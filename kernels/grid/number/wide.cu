@@ -2,7 +2,7 @@
 // thread's registers, or has a form of its own, is elsewhere.
 //
 //   wide_mul         whole products
-//   wide_residue     sums, products and reductions modulo numbers
+//   wide_residue     sums, products, reductions and inverses modulo numbers
 //   wide_power_begin a power's table
 //   wide_power       some windows of its exponent
 //
@@ -49,12 +49,12 @@ struct residues {
     residues s;
     s.words = words;
     s.on.room = r.take(block::integers::room_words);
-    s.on.upper = r.take(4 * words);
     s.p = r.take(words);
-    s.one = r.take(words);
-    s.factor = r.take(words);
     s.x = r.take(words);
     s.y = r.take(words);
+    s.on.upper = r.take(4 * words);  // this and what follows is an inverse's scratch
+    s.one = r.take(words);
+    s.factor = r.take(words);
     s.m = {s.on, words, s.p, r.take(words), r.take(words), r.take(2 * words), r.take(2 * words)};
     return s;
   }
@@ -161,6 +161,8 @@ PIPPIN_KERNEL_SHARED((256), wide_residue)
         for (uint32_t k = threadIdx.x; k < m.n; k += blockDim.x) y[k] = k == 0;
         __syncthreads();
         m.montgomery(x, x, y);
+      } else if (op == number_inverse) {
+        m.inverse(x, s.on.upper);
       } else {
         if (op != number_to_montgomery) m.montgomery(x, x, with);
         if (op != number_montgomery) m.montgomery(x, x, s.factor);
