@@ -60,6 +60,16 @@ var spills = []struct {
 		{"pippin_2048_binary_mul", 80, 120, 128},
 		{"pippin_2048_binary_mul", 90, 232, 244},
 	}},
+	{"20 samples of a number, of p and of its columns are 120 registers, a square's columns and those exchanged 80 more; kept in memory between products", []spill{
+		{"pippin_1024_1_power", 80, 32, 48},
+		{"pippin_1024_1_power", 90, 16, 20},
+		{"pippin_1536_2_power", 80, 52, 88},
+		{"pippin_1536_2_power", 90, 64, 128},
+		{"pippin_2048_2_power", 80, 376, 472},
+		{"pippin_2048_2_power", 90, 344, 508},
+		{"pippin_4096_4_power", 80, 160, 320},
+		{"pippin_4096_4_power", 90, 80, 160},
+	}},
 	{"a few words over calls, or in one warp's inversion, in code that is not hot", []spill{
 		{"pippin_bls12_381_g2_fold", 90, 24, 24},
 		{"pippin_bn254_g2_fold_finish", 90, 12, 12},
@@ -70,7 +80,6 @@ var spills = []struct {
 		{"pippin_wide_power", 90, 28, 20},
 		{"pippin_wide_power_begin", 90, 12, 16},
 		{"pippin_wide_residue", 80, 122, 40},
-		{"pippin_wide_residue", 90, 130, 72},
 	}},
 }
 
