@@ -4,8 +4,8 @@
 //
 //	ticket, err := cluster.ReadTicket("client.json")               // msm cluster up writes it
 //	client, err := cluster.Connect(ticket)
-//	prover, err := client.Add(ctx, ccs, pk, vk)       // uploads what is missing
-//	proof, err := prover.Prove(ctx, witness)          // verified, from any goroutine
+//	prover, err := client.Add(ctx, ccs, pk, vk, cluster.Options{}) // uploads what is missing
+//	proof, err := prover.Prove(ctx, witness)                       // verified, from any goroutine
 //
 // A job is one proof. Workers and server may die and come back meanwhile; a job has
 // one answer, the first. A witness leaves this process encrypted for the workers, and

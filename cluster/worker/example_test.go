@@ -1,0 +1,34 @@
+package worker_test
+
+import (
+	"context"
+	"log"
+	"log/slog"
+	"os/signal"
+	"syscall"
+
+	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/worker"
+	"github.com/pippin-zk/pippin/msm"
+)
+
+// A worker as a program of one's own, for circuits with hints that msm cluster work
+// does not know: they register themselves where they are imported.
+func ExampleRun() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	engine, err := pippin.New(ctx, msm.Config{Backend: "cuda", Fallbacks: []string{"cpu"}, Observer: worker.Observe()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer engine.Close()
+	ticket, err := cluster.ReadTicket("worker.json")
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Until SIGTERM: then the jobs in hand are ended, or given back.
+	if err := worker.Run(ctx, worker.Config{Ticket: ticket, Open: worker.Gnark(engine), Cache: "keys", Log: slog.Default()}); err != nil {
+		log.Fatal(err)
+	}
+}
