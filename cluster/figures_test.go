@@ -4,15 +4,25 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark-crypto/hash"
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/frontend/cs/r1cs"
+	"github.com/consensys/gnark/logger"
+	"github.com/consensys/gnark/std/hash/mimc"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/worker"
+	"github.com/pippin-zk/pippin/prover/groth16"
 )
 
 // TestOverhead is what a job takes whose proof takes nothing: with a witness of 1 KiB,
@@ -108,13 +118,142 @@ func TestThroughput(t *testing.T) {
 			if share < 0.1 {
 				t.Errorf("%.2f of what %d provers reach alone", share, k.workers)
 			}
-			group := new(errgroup.Group)
-			for _, end := range ends {
-				group.Go(end)
-			}
-			if err := group.Wait(); err != nil {
-				t.Error(err)
-			}
+			endAll(t, ends)
 		})
+	}
+}
+
+// endAll ends workers, all at once.
+func endAll(t *testing.T, ends []func() error) {
+	group := new(errgroup.Group)
+	for _, end := range ends {
+		group.Go(end)
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// chain says "I know what hashes to this, hashed over and over": some 330 constraints
+// a link.
+type chain struct {
+	links int
+	From  frontend.Variable
+	To    frontend.Variable `gnark:",public"`
+}
+
+func (c *chain) Define(api frontend.API) error {
+	h, err := mimc.NewMiMC(api)
+	if err != nil {
+		return err
+	}
+	at := c.From
+	for range c.links {
+		h.Reset()
+		h.Write(at)
+		at = h.Sum()
+	}
+	api.AssertIsEqual(c.To, at)
+	return nil
+}
+
+// TestRealThroughput compares workers that make real proofs, by Groth16 on the CPU,
+// with as many provers that make and verify the same ones alone, before and after. The
+// processors are shared by all, so that what the cluster costs them counts too.
+func TestRealThroughput(t *testing.T) {
+	logger.Disable()
+	const workers = 4
+	links, jobs := size(1, 4), size(16, 1000)
+	field := ecc.BN254.ScalarField()
+	ccs, err := frontend.Compile(field, r1cs.NewBuilder, &chain{links: links})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pk, vk, err := groth16.Setup(ccs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	witnesses := make([]witness.Witness, jobs)
+	for i := range witnesses {
+		to := new(big.Int).SetInt64(int64(i)).FillBytes(make([]byte, 32))
+		for range links {
+			h := hash.MIMC_BN254.New()
+			h.Write(to)
+			to = h.Sum(nil)
+		}
+		if witnesses[i], err = frontend.NewWitness(&chain{From: i, To: to}, field); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	alone := func() float64 {
+		provers := make([]*groth16.Prover, workers)
+		for k := range provers {
+			if provers[k], err = groth16.NewProver(nil, ccs, pk); err != nil {
+				t.Fatal(err)
+			}
+			defer provers[k].Close()
+			if _, err := provers[k].Prove(t.Context(), witnesses[k]); err != nil { // loads the key
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		var group errgroup.Group
+		for k, p := range provers {
+			group.Go(func() error {
+				for i := k; i < jobs; i += workers {
+					proof, err := p.Prove(t.Context(), witnesses[i])
+					if err != nil {
+						return err
+					}
+					public, err := witnesses[i].Public()
+					if err != nil {
+						return err
+					}
+					if err := groth16.Verify(proof, vk, public); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		return float64(jobs) / time.Since(began).Seconds()
+	}
+	before := alone()
+
+	r := newRig(t)
+	var ends []func() error
+	for i := range workers {
+		ends = append(ends, r.work(func(c *worker.Config) {
+			c.Name, c.Log, c.Open = fmt.Sprint("worker", i), nil, worker.Gnark(nil)
+		}))
+	}
+	p, err := r.client().Add(t.Context(), ccs, pk, vk, cluster.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prove := func(witnesses []witness.Witness) time.Duration {
+		began := time.Now()
+		group, ctx := errgroup.WithContext(t.Context())
+		group.SetLimit(4 * workers)
+		for _, w := range witnesses {
+			group.Go(func() error { _, err := p.Prove(ctx, w); return err })
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		return time.Since(began)
+	}
+	prove(witnesses[:4*workers]) // provers are opened
+	rate := float64(jobs) / prove(witnesses).Seconds()
+	endAll(t, ends)
+
+	share := rate / ((before + alone()) / 2)
+	record(t, figure{What: "throughput of real proofs", Workers: workers, Jobs: jobs, Constraints: ccs.GetNbConstraints(), Rate: rate, Share: share})
+	if share < 0.1 {
+		t.Errorf("%.2f of what %d provers reach alone", share, workers)
 	}
 }

@@ -44,21 +44,22 @@ func size(brief, lasting int) int {
 
 // figure is a run of the record.
 type figure struct {
-	Op       string  `json:"op"`
-	What     string  `json:"what"`
-	Workers  int     `json:"workers"`
-	Jobs     int     `json:"jobs"`
-	Proof    float64 `json:"proof_ms,omitempty"` // that provers of a test sleep
-	Bytes    int     `json:"witness_bytes,omitempty"`
-	Kills    int     `json:"kills,omitempty"`
-	Restarts int     `json:"restarts,omitempty"`
-	Count    int     `json:"count,omitempty"`
-	Median   float64 `json:"median_ms,omitempty"`
-	Max      float64 `json:"max_ms,omitempty"`
-	Rate     float64 `json:"jobs_a_second,omitempty"`
-	Share    float64 `json:"share,omitempty"` // of the rate of as many provers alone
-	Load     float64 `json:"load"`            // of the machine at the end: processes that want to run, in a minute's mean
-	Checked  bool    `json:"checked"`
+	Op          string  `json:"op"`
+	What        string  `json:"what"`
+	Workers     int     `json:"workers"`
+	Jobs        int     `json:"jobs"`
+	Proof       float64 `json:"proof_ms,omitempty"`    // that provers of a test sleep
+	Constraints int     `json:"constraints,omitempty"` // of real proofs
+	Bytes       int     `json:"witness_bytes,omitempty"`
+	Kills       int     `json:"kills,omitempty"`
+	Restarts    int     `json:"restarts,omitempty"`
+	Count       int     `json:"count,omitempty"`
+	Median      float64 `json:"median_ms,omitempty"`
+	Max         float64 `json:"max_ms,omitempty"`
+	Rate        float64 `json:"jobs_a_second,omitempty"`
+	Share       float64 `json:"share,omitempty"` // of the rate of as many provers alone
+	Load        float64 `json:"load"`            // of the machine at the end: processes that want to run, in a minute's mean
+	Checked     bool    `json:"checked"`
 }
 
 // figures are what tests have measured.
