@@ -2,7 +2,6 @@ package bench
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,10 +10,11 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/table"
 )
 
-// CardTable is a record of kernels/probe/tables: one of the measurements of a card that
+// CardTable is a record of kernels/probe/tables.cu: one of the measurements of a card that
 // seed 000 has.
 type CardTable struct {
 	Machine struct {
@@ -45,8 +45,8 @@ var tables = map[string]struct{ title, x string }{
 	"karatsuba": {"Whole products, schoolbook and Karatsuba", "bits"},
 }
 
-// ErrNoCardTable: a text is no record of a table.
-var ErrNoCardTable = errors.New("no record of kernels/probe/tables")
+// ErrNoCardTable: a text is no record of a table. It is backend.ErrInvalidInput.
+var ErrNoCardTable = fmt.Errorf("%w: no record of kernels/probe/tables.cu", backend.ErrInvalidInput)
 
 // ReadCardTable reads a record; its error wraps ErrNoCardTable where it is none.
 func ReadCardTable(r io.Reader) (CardTable, error) {

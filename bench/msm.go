@@ -360,11 +360,13 @@ func (l *lane) row(ctx context.Context, of BackToBack) error {
 	l.judge(first, l.want)
 	before := l.energy(ctx)
 	start := time.Now()
-	var answers [][]byte
+	var answers, wants [][]byte
 	if of.Batch {
 		answers, err = l.bases.batch(ctx, l.batch)
+		wants = l.wants
 	} else {
 		answers, err = l.calls(ctx, of.Calls, of.Callers)
+		wants = slices.Repeat([][]byte{l.want}, of.Calls)
 	}
 	if err != nil {
 		return err
@@ -374,11 +376,7 @@ func (l *lane) row(ctx context.Context, of BackToBack) error {
 		l.joules = append(l.joules, float64(after-before)/1e3)
 	}
 	for i, a := range answers {
-		if of.Batch {
-			l.judge(a, l.wants[i])
-		} else {
-			l.judge(a, l.want)
-		}
+		l.judge(a, wants[i])
 	}
 	return nil
 }

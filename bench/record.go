@@ -122,9 +122,9 @@ type Run struct {
 }
 
 // BackToBack is the time that a call takes among many without a pause, or an MSM in
-// a batch of as many. What a backend does after an answer, such as wiping what held scalars, delays the
-// next call and is in it. Times are milliseconds a call, a sample a row: with
-// several callers the reciprocal of their throughput together.
+// a batch of as many. What a backend does after an answer, such as wiping what held
+// scalars, delays the next call and is in it. Times are milliseconds a call, a sample
+// a row: with several callers the reciprocal of their throughput together.
 type BackToBack struct {
 	Calls   int       `json:"calls"`             // in a row
 	Callers int       `json:"callers,omitempty"` // that shared them, where it is not one

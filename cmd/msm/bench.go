@@ -1,13 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -132,23 +129,11 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 	if err := a.checkDisk(&cfg); err != nil {
 		return err
 	}
-	if f.out != "" && f.plot != "" && sameFile(f.out, f.plot) {
-		return usageError{fmt.Errorf("--out and --plot are the same file, %s", f.out)}
-	}
-	if f.plot != "" {
-		if err := oneOf("plot", plotFormat(f.plot), bench.PlotFormats...); err != nil {
-			return fmt.Errorf("%w: the ending of %s says which", err, f.plot)
-		}
-	}
-	out, err := createOutput(ctx, f.out)
+	out, plot, err := createOutputs(ctx, f.out, f.plot)
 	if err != nil {
 		return err
 	}
 	defer out.close()
-	plot, err := createOutput(ctx, f.plot)
-	if err != nil {
-		return err
-	}
 	defer plot.close()
 
 	record, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]bench.Run, []bench.BackendInfo, error) {
@@ -159,12 +144,6 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 		return err
 	}
 	return errors.Join(err, a.report(record, f, out, plot))
-}
-
-// plotFormat is what the name of a plot's file ends with: SVG where that says
-// nothing, as of a pipe.
-func plotFormat(path string) string {
-	return cmp.Or(strings.ToLower(strings.TrimPrefix(filepath.Ext(path), ".")), "svg")
 }
 
 // report writes the record wherever it is wanted.

@@ -63,7 +63,7 @@ backend. Of several backends, every round has one batch on each.`,
 	flags.StringVar(&f.format, "format", "table", "table, json")
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
-	flags.StringVar(&f.tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by kernels/probe/tables")
+	flags.StringVar(&f.tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by kernels/probe/tables.cu")
 	flags.StringVar(&f.plot, "plot", "", "with --tables: file for a plot of it, .svg or .png")
 	completes(c, "op", backend.NumberOps(), "all")
 	completes(c, "backend", backendNames)
@@ -73,29 +73,23 @@ backend. Of several backends, every round has one batch on each.`,
 
 // showTable writes the table of a record, and its plot.
 func (a *app) showTable(ctx context.Context, f numbersFlags) error {
-	if f.plot != "" {
-		if err := oneOf("plot", plotFormat(f.plot), bench.PlotFormats...); err != nil {
-			return fmt.Errorf("%w: the ending of %s says which", err, f.plot)
-		}
+	if err := oneOf("format", f.format, "table"); err != nil {
+		return fmt.Errorf("%w: the record of --tables is JSON", err)
 	}
 	file, err := os.Open(f.tables)
 	if err != nil {
-		return err
+		return usageError{err}
 	}
 	defer file.Close() // only read
 	t, err := bench.ReadCardTable(file)
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.tables, err)
+		return usageError{fmt.Errorf("%s: %w", f.tables, err)}
 	}
-	out, err := createOutput(ctx, f.out)
+	out, plot, err := createOutputs(ctx, f.out, f.plot)
 	if err != nil {
 		return err
 	}
 	defer out.close()
-	plot, err := createOutput(ctx, f.plot)
-	if err != nil {
-		return err
-	}
 	defer plot.close()
 	if plot != nil {
 		if err := plot.write(func(w io.Writer) error { return bench.PlotCardTable(w, plotFormat(f.plot), t) }); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,10 +11,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/pippin-zk/pippin/bench"
 )
 
 // outputFile is where a result goes. A regular file is replaced by a whole one
@@ -47,6 +51,30 @@ func createOutput(ctx context.Context, path string) (*outputFile, error) {
 		return nil, usageError{fmt.Errorf("cannot write %s: %w", path, err)}
 	}
 	return o, nil
+}
+
+// createOutputs is createOutput for a result and for its plot, whose format the
+// ending of its name says.
+func createOutputs(ctx context.Context, out, plot string) (result, picture *outputFile, err error) {
+	if out != "" && plot != "" && sameFile(out, plot) {
+		return nil, nil, usageError{fmt.Errorf("--out and --plot are the same file, %s", out)}
+	}
+	if err := oneOf("plot", plotFormat(plot), bench.PlotFormats...); err != nil {
+		return nil, nil, fmt.Errorf("%w: the ending of %s says which", err, plot)
+	}
+	if result, err = createOutput(ctx, out); err != nil {
+		return nil, nil, err
+	}
+	if picture, err = createOutput(ctx, plot); err != nil {
+		return nil, nil, errors.Join(err, result.close())
+	}
+	return result, picture, nil
+}
+
+// plotFormat is what the name of a plot's file ends with: SVG where that says
+// nothing, as of a pipe.
+func plotFormat(path string) string {
+	return cmp.Or(strings.ToLower(strings.TrimPrefix(filepath.Ext(path), ".")), "svg")
 }
 
 // replaceable tells whether path is a regular file or nothing.
