@@ -13,10 +13,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/server"
 )
 
 // smallDisk mounts a disk of so many MiB where nobody but the processes sees it whose
@@ -224,4 +228,89 @@ func TestClockJumps(t *testing.T) {
 		t.Error(err)
 	}
 	r.settled(c, len(ids)+1)
+}
+
+// hasStopped tells whether all threads of a process have.
+func hasStopped(t *testing.T, pid int) bool {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, state, _ := strings.Cut(string(text), ") "); !strings.HasPrefix(state, "T") {
+			return false
+		}
+	}
+	return true
+}
+
+// TestBusyWorker: a worker that is slow to answer is waited for, one that does not
+// answer at all is named, and sent away when it can hear that again.
+func TestBusyWorker(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.clientOf(server.AdminTicket)
+	cmd := workerIn(t, r)
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	defer func() { _ = cmd.Process.Kill(); <-ended }()
+	var name string
+	eventually(t, "the worker is there", func() bool {
+		s, err := c.Status(t.Context())
+		if err == nil && len(s.Workers) == 1 {
+			name = s.Workers[0].Name
+		}
+		return name != ""
+	})
+	signal := func(s os.Signal) {
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// stopped asks while the worker is stopped, for a second or all the time.
+	stopped := func(all bool, ask func(context.Context) error) {
+		var second <-chan time.Time
+		done := make(chan error)
+		signal(syscall.SIGSTOP)
+		eventually(t, "it has stopped", func() bool { return hasStopped(t, cmd.Process.Pid) })
+		if !all {
+			second = time.After(time.Second)
+		}
+		go func() { done <- ask(t.Context()) }()
+		var err error
+		select {
+		case err = <-done:
+			if !all {
+				<-second
+			}
+			signal(syscall.SIGCONT)
+		case <-second:
+			signal(syscall.SIGCONT)
+			err = <-done
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	var s cluster.Status
+	status := func(ctx context.Context) (err error) { s, err = c.Status(ctx); return err }
+	eventually(t, "a slow answer is waited for", func() bool {
+		stopped(false, status)
+		return len(s.Workers) == 1 && s.Workers[0].Name == name && len(s.Silent) == 0
+	})
+	eventually(t, "who does not answer is named", func() bool {
+		stopped(true, status)
+		return len(s.Workers) == 0 && slices.Equal(s.Silent, []string{name})
+	})
+	stopped(false, func(ctx context.Context) error { return c.Drain(ctx, name, time.Second) })
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Error("it is still there")
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ type Status struct {
 	HandedOut int      `json:"handed_out"` // jobs that workers have
 	Bytes     uint64   `json:"bytes"`      // of all streams
 	Workers   []Worker `json:"workers"`
+	Silent    []string `json:"silent,omitempty"` // workers that are connected and do not answer
 	Dead      []Dead   `json:"dead"`
 }
 
@@ -38,48 +40,80 @@ type Dead struct {
 	At     time.Time `json:"at"`
 }
 
-// answersWithin is how long the answers of workers are waited for.
-const answersWithin = 300 * time.Millisecond
+// A question has roundTakes for its answers, and is asked again while workers that are
+// connected have not answered, up to answersWithin.
+const (
+	roundTakes    = 300 * time.Millisecond
+	answersWithin = 3 * time.Second
+)
 
-// Workers asks who is there. Those that do not answer within 0.3 s are left out.
-func Workers(ctx context.Context, nc *nats.Conn) ([]Worker, error) {
+// Workers asks who is there. It returns as soon as the workers have answered that the
+// server knows to be connected, which busy ones may be slow to do; silent are the names
+// of those that have not within 3 s. A server that does not say who is connected, as
+// somebody else's may be set up, has all answers waited for 0.3 s.
+func Workers(ctx context.Context, nc *nats.Conn) (there []Worker, silent []string, err error) {
 	inbox := nc.NewInbox()
-	sub, err := nc.SubscribeSync(inbox)
+	sub, err := nc.SubscribeSync(inbox + ".*")
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	heard := map[string]Worker{}
+	for begun := time.Now(); ; {
+		connected, err := round(ctx, nc, sub, inbox, heard)
+		if err != nil {
+			return nil, nil, err
+		}
+		silent = slices.DeleteFunc(connected, func(name string) bool { _, ok := heard[name]; return ok })
+		if len(silent) == 0 || time.Since(begun) > answersWithin {
+			break
+		}
+	}
+	return slices.SortedFunc(maps.Values(heard), func(a, b Worker) int { return strings.Compare(a.Name, b.Name) }), silent, nil
+}
+
+// round asks once, notes the answers of workers, and gives the names of those that are
+// connected.
+func round(ctx context.Context, nc *nats.Conn, sub *nats.Subscription, inbox string, heard map[string]Worker) (connected []string, err error) {
+	names := inbox + ".names"
+	err = errors.Join(nc.PublishRequest(wire.Connections, names, wire.Listeners()), nc.PublishRequest(wire.Who, inbox+".states", nil))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	defer func() { _ = sub.Unsubscribe() }()
-	if err := nc.PublishRequest(wire.Who, inbox, nil); err != nil {
-		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
-	}
-	within, cancel := context.WithTimeout(ctx, answersWithin)
+	within, cancel := context.WithTimeout(ctx, roundTakes)
 	defer cancel()
-	var all []Worker
 	for {
 		m, err := sub.NextMsgWithContext(within)
 		switch {
 		case ctx.Err() != nil:
 			return nil, backend.Ended(ctx)
-		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrNoResponders):
-			slices.SortFunc(all, func(a, b Worker) int { return strings.Compare(a.Name, b.Name) })
-			return all, nil
+		case errors.Is(err, context.DeadlineExceeded):
+			slices.Sort(connected)
+			return slices.Compact(connected), nil
+		case errors.Is(err, nats.ErrNoResponders): // to one of the two
+			continue
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 		}
-		if len(m.Data) == 0 { // nobody is there
+		if m.Subject == names { // one answer a server
+			there, err := wire.WorkersOf(m.Data)
+			if err != nil {
+				return nil, fmt.Errorf("%w: the server's connections: %w", backend.ErrInternal, err)
+			}
+			connected = append(connected, there...)
 			continue
 		}
 		var s Worker
 		if err := json.Unmarshal(m.Data, &s); err != nil {
 			return nil, fmt.Errorf("%w: the state of a worker: %w", backend.ErrInternal, err)
 		}
-		all = append(all, s)
+		heard[s.Name] = s
 	}
 }
 
 // Status is what the cluster does now, with the last dead jobs first.
 func (c *Client) Status(ctx context.Context) (s Status, err error) {
-	if s.Workers, err = Workers(ctx, c.nc); err != nil {
+	if s.Workers, s.Silent, err = Workers(ctx, c.nc); err != nil {
 		return s, err
 	}
 	for _, cfg := range wire.Streams(0) {
@@ -140,36 +174,30 @@ func (c *Client) Drain(ctx context.Context, name string, within time.Duration) e
 		}
 		subject += "." + name
 	}
-	there := func(workers []Worker) []string {
-		var names []string
+	there := func() (names []string, err error) {
+		workers, names, err := Workers(ctx, c.nc)
 		for _, w := range workers {
-			if name == "" || w.Name == name {
-				names = append(names, w.Name)
-			}
+			names = append(names, w.Name)
 		}
-		return names
+		return slices.DeleteFunc(names, func(n string) bool { return name != "" && n != name }), err
 	}
-	workers, err := Workers(ctx, c.nc)
+	names, err := there()
 	if err != nil {
 		return err
 	}
-	names := there(workers)
 	if len(names) == 0 {
 		return fmt.Errorf("%w: no worker %s", backend.ErrInvalidInput, cmp.Or(name, "is there"))
 	}
 	if err := c.nc.Publish(subject, []byte(within.String())); err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	begun, absent := time.Now(), 0
-	for {
-		if workers, err = Workers(ctx, c.nc); err != nil {
+	for begun := time.Now(); ; {
+		still, err := there()
+		if err != nil {
 			return err
 		}
-		still := slices.DeleteFunc(there(workers), func(n string) bool { return !slices.Contains(names, n) })
-		if absent++; len(still) > 0 {
-			absent = 0
-		}
-		if absent == 2 { // a busy one may miss one question
+		still = slices.DeleteFunc(still, func(n string) bool { return !slices.Contains(names, n) })
+		if len(still) == 0 {
 			return nil
 		}
 		if time.Since(begun) > within+leaveWithin {

@@ -115,7 +115,7 @@ func (k *keeper) consumer(ctx context.Context, inHand int) error {
 }
 
 func (k *keeper) look(ctx context.Context) error {
-	states, err := cluster.Workers(ctx, k.nc)
+	states, silent, err := cluster.Workers(ctx, k.nc)
 	if err != nil {
 		return err
 	}
@@ -139,6 +139,11 @@ func (k *keeper) look(ctx context.Context) error {
 			free += s.Slots - len(s.InHand)
 		}
 	}
+	for _, name := range silent {
+		if s, known := k.slots[name]; known {
+			k.slots[name] = seen{s.slots, now}
+		}
+	}
 	slots := 0
 	for name, s := range k.slots {
 		if now.Sub(s.at) > slack {
@@ -153,7 +158,8 @@ func (k *keeper) look(ctx context.Context) error {
 			return err
 		}
 	}
-	waits := info.NumPending > 0 || info.NumAckPending > inHand
+	// What is in the hands of those that do not answer is not known.
+	waits := info.NumPending > 0 || info.NumAckPending > inHand && len(silent) == 0
 	if !waits || free <= 0 || info.Delivered.Consumer != k.handedOut {
 		k.handedOut, k.moved = info.Delivered.Consumer, now
 	}

@@ -139,7 +139,7 @@ func (id *identity) users() ([]*nats.NkeyUser, error) {
 		return subjects
 	}
 	both := slices.Concat(
-		[]string{"$JS.API.DIRECT.GET.>", wire.Who},
+		[]string{"$JS.API.DIRECT.GET.>", wire.Who, wire.Connections},
 		api("STREAM.INFO", "*"), api("STREAM.MSG.GET", "*"), api("STREAM.PURGE", wire.Witnesses),
 		api("CONSUMER.INFO", wire.Jobs+"."+wire.Workers),
 	)

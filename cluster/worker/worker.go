@@ -131,7 +131,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	w := &Worker{cfg: cfg, inHand: map[string]*inHand{}, log: cfg.Log.With("worker", cfg.Name), drainIn: cfg.Drain,
 		state: wire.State{Name: cfg.Name, Slots: cfg.Slots}}
-	if w.nc, w.js, err = cfg.Ticket.Connect("pippin worker " + cfg.Name); err != nil {
+	if w.nc, w.js, err = cfg.Ticket.Connect(wire.WorkerPrefix + cfg.Name); err != nil {
 		return err
 	}
 	defer w.nc.Close()

@@ -357,7 +357,11 @@ func (a *app) clusterStatus() *cobra.Command {
 			if err := oneOf("format", format, "table", "json"); err != nil {
 				return err
 			}
-			s, err := a.asAdmin(path, func(cl *cluster.Client) (cluster.Status, error) { return cl.Status(c.Context()) })
+			var s cluster.Status
+			err := a.asAdmin(path, func(cl *cluster.Client) (err error) {
+				s, err = cl.Status(c.Context())
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -370,18 +374,18 @@ func (a *app) clusterStatus() *cobra.Command {
 	return c
 }
 
-// asAdmin asks a cluster something.
-func (a *app) asAdmin(path string, ask func(*cluster.Client) (cluster.Status, error)) (s cluster.Status, err error) {
+// asAdmin does something with a cluster.
+func (a *app) asAdmin(path string, do func(*cluster.Client) error) error {
 	t, err := ticket(path, server.AdminTicket)
 	if err != nil {
-		return s, err
+		return err
 	}
 	c, err := cluster.Connect(t)
 	if err != nil {
-		return s, err
+		return err
 	}
 	defer c.Close()
-	return ask(c)
+	return do(c)
 }
 
 func writeCluster(w io.Writer, s cluster.Status) error {
@@ -394,6 +398,9 @@ func writeCluster(w io.Writer, s cluster.Status) error {
 			name += " (draining)"
 		}
 		rows = append(rows, []string{name, fmt.Sprintf("%d of %d", len(k.InHand), k.Slots), fmt.Sprint(k.Done), fmt.Sprint(k.Failed), fmt.Sprint(k.Returned), k.LastError})
+	}
+	for _, name := range s.Silent {
+		rows = append(rows, []string{name + " (does not answer)", "", "", "", "", ""})
 	}
 	if err := section(w, width(w), []table.Column{
 		{Head: "worker", Keep: table.Never}, {Head: "in hand", Keep: table.Never}, {Head: "ended", Keep: table.Never}, {Head: "failed", Keep: 3}, {Head: "given back", Keep: 2}, {Head: "last problem", Keep: 1},
@@ -420,10 +427,9 @@ func (a *app) clusterDrain() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			_, err := a.asAdmin(path, func(cl *cluster.Client) (s cluster.Status, err error) {
-				return s, cl.Drain(c.Context(), strings.Join(args, ""), within)
+			return a.asAdmin(path, func(cl *cluster.Client) error {
+				return cl.Drain(c.Context(), strings.Join(args, ""), within)
 			})
-			return err
 		},
 	}
 	c.Flags().StringVar(&path, "ticket", "", ticketHelp)

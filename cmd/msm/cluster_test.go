@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/backend/groth16"
@@ -124,10 +125,14 @@ func proveByCluster(t *testing.T, dir string) {
 	if _, err := os.Stat(wrong + ".proof"); status != exitFailed || !strings.Contains(errs, "constraint") || err == nil {
 		t.Errorf("a wrong witness: status %d, %s", status, errs)
 	}
-	status, out, errs = cli(t, &app{}, "cluster", "status", ticket(server.AdminTicket), "--format", "json")
+	// The worker counts a job, and says why it is dead, after the client knows its end.
 	var s cluster.Status
-	if err := json.Unmarshal([]byte(out), &s); err != nil || status != exitOK || len(s.Workers) != 1 || s.Workers[0].Done != 2 || len(s.Dead) != 1 {
-		t.Errorf("status %d, %s, %s", status, out, errs)
+	for end := time.Now().Add(time.Minute); len(s.Workers) != 1 || s.Workers[0].Done != 2 || len(s.Dead) != 1; {
+		status, out, errs = cli(t, &app{}, "cluster", "status", ticket(server.AdminTicket), "--format", "json")
+		s = cluster.Status{}
+		if err := json.Unmarshal([]byte(out), &s); err != nil || status != exitOK || time.Now().After(end) {
+			t.Fatalf("status %d, %s, %s", status, out, errs)
+		}
 	}
 	status, out, _ = cli(t, &app{}, "cluster", "status", ticket(server.AdminTicket))
 	if status != exitOK || !strings.Contains(out, s.Workers[0].Name) || !strings.Contains(out, s.Dead[0].Reason) {
@@ -138,6 +143,19 @@ func proveByCluster(t *testing.T, dir string) {
 	}
 	if status, _, errs = cli(t, &app{}, "cluster", "drain", ticket(server.AdminTicket)); status == exitOK {
 		t.Error("nobody is there, and was sent away", errs)
+	}
+}
+
+// TestClusterNamesTheSilent: who is connected and does not answer is in the table.
+func TestClusterNamesTheSilent(t *testing.T) {
+	var out strings.Builder
+	if err := writeCluster(&out, cluster.Status{Workers: []cluster.Worker{{Name: "near", Slots: 2}}, Silent: []string{"far"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"near", "0 of 2", "far (does not answer)"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in %s", want, out.String())
+		}
 	}
 }
 

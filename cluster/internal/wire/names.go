@@ -6,6 +6,7 @@ package wire
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -40,6 +41,35 @@ const (
 	Who   = "pippin.who"   // every worker answers with its State
 	Drain = "pippin.drain" // all workers, or with .NAME one
 )
+
+// Connections is where a server answers which connections there are.
+const Connections = "$SYS.REQ.ACCOUNT.PING.CONNZ"
+
+// WorkerPrefix begins the names of workers' connections, which the worker's ends.
+const WorkerPrefix = "pippin worker "
+
+// Listeners is what Connections is asked: who can hear Who.
+func Listeners() []byte { return []byte(`{"filter_subject":"` + Who + `","limit":65536}`) }
+
+// WorkersOf are the names of the workers in an answer of Connections.
+func WorkersOf(answer []byte) (names []string, err error) {
+	var a struct {
+		Data struct {
+			Connections []struct {
+				Name string `json:"name"`
+			} `json:"connections"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return nil, err
+	}
+	for _, c := range a.Data.Connections {
+		if name, is := strings.CutPrefix(c.Name, WorkerPrefix); is {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
 
 // Workers is the consumer of Jobs that all workers share.
 const Workers = "workers"
