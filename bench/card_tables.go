@@ -73,11 +73,7 @@ func (t CardTable) String() string {
 // lines are the methods in order of first appearance.
 func (t CardTable) lines() (lines []*curveLine) {
 	for _, run := range t.Runs {
-		i := slices.IndexFunc(lines, func(l *curveLine) bool { return l.name == run.Method })
-		if i < 0 {
-			i, lines = len(lines), append(lines, &curveLine{name: run.Method})
-		}
-		lines[i].at = append(lines[i].at, plotter.XY{X: run.X, Y: run.Rate})
+		lines = withPoint(lines, run.Method, run.X, run.Rate)
 	}
 	return lines
 }
@@ -120,8 +116,5 @@ func WriteCardTable(w io.Writer, width int, t CardTable) error {
 // PlotCardTable draws rates against the axis in one of PlotFormats, both logarithmic.
 // A line is a method.
 func PlotCardTable(w io.Writer, format string, t CardTable) error {
-	rates := func(lo, hi float64) []plot.Tick {
-		return roundTicks(lo, hi, func(v float64) string { return fmt.Sprintf("%g", v) })
-	}
-	return figure{t.String(), tables[t.Runs[0].Table].x, "10^9 operations a second", plot.TickerFunc(powerTicks), plot.TickerFunc(rates), t.lines()}.write(w, format)
+	return figure{t.String(), tables[t.Runs[0].Table].x, "10^9 operations a second", plot.TickerFunc(powerTicks), plot.TickerFunc(plainTicks), t.lines()}.write(w, format)
 }

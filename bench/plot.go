@@ -51,10 +51,7 @@ func WritePlot(w io.Writer, format string, r Record[Run]) error {
 	if len(lines) == 0 {
 		return ErrNoRuns
 	}
-	title := "Multi-scalar multiplication, median time: " + common + "\n" + computedOn(r)
-	if r.Cut != "" {
-		title += ", cut short by an " + string(r.Cut)
-	}
+	title := "Multi-scalar multiplication, median time: " + common + "\n" + computedOn(r) + r.Cut.inTitle()
 	return figure{title, "points", "", sizeTicks(r.Runs), plot.TickerFunc(timeTicks), lines}.write(w, format)
 }
 
@@ -185,6 +182,11 @@ func powerTicks(lo, hi float64) (ticks []plot.Tick) {
 	return ticks
 }
 
+// plainTicks are ticks of numbers without a unit.
+func plainTicks(lo, hi float64) []plot.Tick {
+	return roundTicks(lo, hi, func(v float64) string { return fmt.Sprintf("%g", v) })
+}
+
 // timeTicks are ticks of milliseconds.
 func timeTicks(lo, hi float64) []plot.Tick { return roundTicks(lo, hi, timeLabel) }
 
@@ -212,10 +214,22 @@ func timeLabel(ms float64) string {
 	return fmt.Sprintf("%.3g µs", ms*1e3)
 }
 
-// curveLine is one line: sizes and medians.
+// curveLine is one line.
 type curveLine struct {
 	name string
-	at   plotter.XYs
+	at   plotter.XYs // by x
+}
+
+// withPoint adds a point to the line of a name, which may be a new one.
+func withPoint(lines []*curveLine, name string, x, y float64) []*curveLine {
+	i := slices.IndexFunc(lines, func(l *curveLine) bool { return l.name == name })
+	if i < 0 {
+		i, lines = len(lines), append(lines, &curveLine{name: name})
+	}
+	l := lines[i]
+	l.at = append(l.at, plotter.XY{X: x, Y: y})
+	slices.SortStableFunc(l.at, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
+	return lines
 }
 
 // series sorts the runs into lines, in order of first appearance. common is what
@@ -235,7 +249,6 @@ func series(runs []Run) (lines []*curveLine, common string) {
 			same = append(same, of(runs[0]))
 		}
 	}
-	byName := map[string]*curveLine{}
 	for _, r := range runs {
 		if r.N < 1 || r.Median <= 0 {
 			continue
@@ -244,16 +257,7 @@ func series(runs []Run) (lines []*curveLine, common string) {
 		for _, of := range vary {
 			parts = append(parts, of(r))
 		}
-		name := strings.Join(parts, " ")
-		l := byName[name]
-		if l == nil {
-			l = &curveLine{name: name}
-			byName[name], lines = l, append(lines, l)
-		}
-		l.at = append(l.at, plotter.XY{X: float64(r.N), Y: r.Median})
-	}
-	for _, l := range lines {
-		slices.SortStableFunc(l.at, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
+		lines = withPoint(lines, strings.Join(parts, " "), float64(r.N), r.Median)
 	}
 	return lines, strings.Join(same, " ")
 }

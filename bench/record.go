@@ -49,6 +49,14 @@ func (c Cut) note() string {
 	return fmt.Sprintf("\nCut short by an %s: not everything that was asked for is in it.\n", c)
 }
 
+// inTitle is how the title of a plot ends, "" for what is whole.
+func (c Cut) inTitle() string {
+	if c == "" {
+		return ""
+	}
+	return ", cut short by an " + string(c)
+}
+
 // WriteJSON writes the record for people and programs, indented.
 func (r Record[R]) WriteJSON(w io.Writer) error {
 	if r.Runs == nil {

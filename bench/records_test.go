@@ -66,6 +66,11 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		texts:   []string{"tool", "curve", "group"},
 		numbers: []string{"tests", "seconds"},
 	},
+	"peer": { // MSMs by other libraries
+		texts:   []string{"library", "device", "curve", "group", "timed"},
+		numbers: []string{"n", "count", "min_ms"},
+		bools:   []string{"checked"},
+	},
 	"soak": { // many batches in a row
 		texts:   []string{"backend", "process"},
 		numbers: []string{"batches", "seconds", "kib_after_a_third", "kib_after_all"},
@@ -178,6 +183,7 @@ func TestCheckRecordRefuses(t *testing.T) {
 		{"op": "cluster", "what": "throughput", "workers": 4, "jobs": 1000, "checked": false},
 		{"op": "load_again", "curve": "bn254", "group": "g1", "n": 64, "backend": "plugin:cuda", "points": "in a file", "count": 5, "min_ms": 0.125, "median_ms": 0.5, "first_ms": 13, "checked": true},
 		{"op": "sanitize", "tool": "memcheck", "curve": "bn254", "group": "g2", "tests": 1, "errors": 0, "seconds": 3.5},
+		{"op": "peer", "library": "l", "device": "d", "curve": "bn254", "group": "g1", "n": 128, "timed": "all", "count": 6, "min_ms": 0.75, "checked": true},
 		{"op": "groth16", "circuit": "c", "constraints": 9, "backend": "cpu", "median_ms": 1, "stock_ms": 2, "verified": true}]}`
 	if p := checkRecord([]byte(good)); len(p) > 0 {
 		t.Fatalf("a good record: %v", p)
@@ -193,6 +199,7 @@ func TestCheckRecordRefuses(t *testing.T) {
 		{`"what": "throughput"`, `"what": ""`}, {`"workers": 4`, `"workers": 0`}, {`"jobs": 1000`, `"jobs": 0`}, {`, "checked": false`, ``},
 		{`"points": "in a file"`, `"points": ""`}, {`"n": 64`, `"n": 0`}, {`"min_ms": 0.125`, `"min_ms": 0`}, {`"first_ms": 13`, `"first_ms": 0`}, {`13, "checked": true`, `13`},
 		{`"bits": 256`, `"bits": 0`}, {`, "gops": 12.5`, ``},
+		{`"library": "l"`, `"library": ""`}, {`"device": "d"`, `"device": 1`}, {`"n": 128`, `"n": -1`}, {`"timed": "all"`, `"timed": ""`}, {`"count": 6`, `"count": 0`}, {`"min_ms": 0.75`, `"min_ms": 0`}, {`0.75, "checked": true`, `0.75`},
 		{`"tool": "memcheck"`, `"tool": ""`}, {`"tests": 1`, `"tests": 0`}, {`"errors": 0`, `"errors": 2`}, {`"errors": 0, `, ``},
 		{`"circuit": "c", `, ``}, {`"constraints": 9`, `"constraints": 0`}, {`"stock_ms": 2`, `"stock_ms": 0`}, {`, "verified": true`, ``},
 	} {

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/bench"
+)
+
+// plotFlags is the command line of msm bench plot.
+type plotFlags struct{ curve, group, from, plot string }
+
+func (a *app) plotCommand() *cobra.Command {
+	var f plotFlags
+	c := &cobra.Command{
+		Use:   "plot RECORD...",
+		Short: "Draw the MSMs of records, and other libraries' beside them",
+		Long: `Draw points a second against size, for the MSMs of one group in records of msm bench
+on one device: medians of uniform scalars, which plugins find in shared memory. A record
+of other libraries' times ("op": "peer") adds a line for each.`,
+		Example: `  msm bench plot --curve bn254 --plot bn254.svg record.json
+  msm bench plot --curve bls12-381 --group g2 --from 2^20 --plot g2.png \
+    bench/results/2026-11-22-h200-msm-g2.json bench/results/2026-11-22-h200-peers.json`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{fmt.Errorf("no record is named, see %s --help", c.CommandPath())}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.plotRecords(c.Context(), f, args) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.curve, "curve", "bn254", "one of them")
+	flags.StringVar(&f.group, "group", "g1", "one of them")
+	flags.StringVar(&f.from, "from", "1", "fewest points that are drawn")
+	flags.StringVar(&f.plot, "plot", "", "file for the plot, .svg or .png, instead of stdout")
+	completes(c, "curve", backend.Curves())
+	completes(c, "group", backend.Groups())
+	return c
+}
+
+func (a *app) plotRecords(ctx context.Context, f plotFlags, records []string) error {
+	curves, err := parseCurves(f.curve)
+	if err != nil {
+		return err
+	}
+	groups, err := parseGroups(f.group)
+	if err != nil {
+		return err
+	}
+	if len(curves) != 1 || len(groups) != 1 {
+		return usageError{errors.New("a plot is of one --curve and one --group")}
+	}
+	from, err := bench.ParseSize(f.from)
+	if err != nil {
+		return usageError{fmt.Errorf("--from: %w", err)}
+	}
+	var read []io.Reader
+	for _, path := range records {
+		file, err := os.Open(path)
+		if err != nil {
+			return usageError{err}
+		}
+		defer file.Close() // only read
+		read = append(read, file)
+	}
+	_, out, err := createOutputs(ctx, "", f.plot)
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	draw := func(w io.Writer) error {
+		return bench.PlotRates(w, plotFormat(f.plot), bench.Rates{Curve: curves[0], Group: groups[0], From: from}, read...)
+	}
+	if out == nil {
+		err = draw(a.stdout)
+	} else {
+		err = out.write(draw)
+	}
+	if errors.Is(err, backend.ErrInvalidInput) || errors.Is(err, bench.ErrNoRuns) {
+		return usageError{err}
+	}
+	return err
+}
