@@ -23,6 +23,7 @@ import (
 const (
 	plotWidth, plotHeight = 10 * vg.Inch, 6 * vg.Inch
 	plotMargin            = 0.15 * vg.Inch
+	widerFont             = 1.2 // an SVG is shown with another one where there is no Liberation Sans
 	legendLine            = 0.22 * vg.Inch
 )
 
@@ -113,7 +114,7 @@ func (f figure) write(w io.Writer, format string) error {
 	all.SetColor(color.White)
 	all.Fill(all.Rectangle.Path())
 	all = draw.Crop(all, plotMargin, -plotMargin, plotMargin, -plotMargin)
-	side := legend.Rectangle(all).Size().X + 2*plotMargin
+	side := widerFont*legend.Rectangle(all).Size().X + 2*plotMargin
 	p.Draw(draw.Crop(all, 0, -side, 0, 0))
 	legend.Draw(draw.Crop(all, all.Size().X-side+2*plotMargin, 0, 0, 0))
 	_, err := canvas.WriteTo(w)

@@ -261,17 +261,21 @@ func TestPlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The last line of the legend is drawn, above a margin that is white.
-	size, last := picture.Bounds().Size(), 0
+	// The last line of the legend is drawn, above a margin that is white, and beside room
+	// for a wider font.
+	size, last, right := picture.Bounds().Size(), 0, 0
 	for y := range size.Y {
 		for x := size.X * 3 / 4; x < size.X; x++ {
 			if r, g, b, _ := picture.At(x, y).RGBA(); r+g+b < 3*0xffff {
-				last = y
+				last, right = y, max(right, x)
 			}
 		}
 	}
 	if last < size.Y/2 || last > size.Y-10 {
 		t.Errorf("the legend ends at %d of %d", last, size.Y)
+	}
+	if right > size.X*97/100 {
+		t.Errorf("the legend is drawn until %d of %d", right, size.X)
 	}
 }
 
