@@ -30,7 +30,6 @@ type CardRun struct {
 	Op      string  `json:"op"`    // "table"
 	Table   string  `json:"table"` // which
 	Method  string  `json:"method"`
-	Bits    int     `json:"bits"`
 	X       float64 `json:"x"`    // bits, or threads
 	Rate    float64 `json:"gops"` // 10^9 operations a second
 	Checked bool    `json:"checked"`
@@ -58,7 +57,7 @@ func ReadCardTable(r io.Reader) (CardTable, error) {
 		return t, fmt.Errorf("%w: it has no runs", ErrNoCardTable)
 	}
 	for i, run := range t.Runs {
-		if _, ok := tables[run.Table]; run.Op != "table" || !ok || run.Table != t.Runs[0].Table || run.Method == "" || run.X <= 0 || run.Rate <= 0 {
+		if _, ok := tables[run.Table]; run.Op != "table" || !ok || run.Table != t.Runs[0].Table || run.Method == "" || run.X <= 0 || run.Rate <= 0 || !run.Checked {
 			return t, fmt.Errorf("%w: run %d is %+v", ErrNoCardTable, i, run)
 		}
 	}

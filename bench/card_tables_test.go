@@ -47,9 +47,13 @@ a card, CUDA 13.0, compiled by 13.5
 }
 
 func TestCardTableRefuses(t *testing.T) {
-	run := `{"op": %q, "table": %q, "method": %q, "x": %s, "gops": %s}`
+	run := `{"op": %q, "table": %q, "method": %q, "x": %s, "gops": %s, "checked": true}`
+	if _, err := ReadCardTable(strings.NewReader(`{"runs": [` + fmt.Sprintf(run, "table", "code", "C", "1", "1") + `]}`)); err != nil {
+		t.Fatal(err)
+	}
 	for _, bad := range []string{
 		"", "{}", `{"runs": []}`,
+		`{"runs": [` + strings.Replace(fmt.Sprintf(run, "table", "code", "C", "1", "1"), "true", "false", 1) + `]}`,
 		`{"runs": [` + fmt.Sprintf(run, "mul", "code", "C", "1", "1") + `]}`,
 		`{"runs": [` + fmt.Sprintf(run, "table", "cord", "C", "1", "1") + `]}`,
 		`{"runs": [` + fmt.Sprintf(run, "table", "code", "", "1", "1") + `]}`,

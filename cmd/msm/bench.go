@@ -156,11 +156,7 @@ func (a *app) report(r bench.Record[bench.Run], f benchFlags, out, plot *outputF
 	case "gobench":
 		format = func(w io.Writer) error { return bench.WriteGobench(w, r) }
 	}
-	err := a.deliver(out, table, format)
-	if plot != nil {
-		err = errors.Join(err, plot.write(func(w io.Writer) error { return bench.WritePlot(w, plotFormat(f.plot), r) }))
-	}
-	return err
+	return errors.Join(a.deliver(out, table, format), plot.write(func(w io.Writer) error { return bench.WritePlot(w, plotFormat(f.plot), r) }))
 }
 
 // memory is the bytes that are available.

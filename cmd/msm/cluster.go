@@ -16,6 +16,7 @@ import (
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/logger"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend/cuda"
@@ -103,7 +104,7 @@ Addresses other than loopback are served by TLS, to holders of tickets.`,
 	flags.StringVar(&f.room, "room", "", "most bytes on disk, such as 100GiB (default: half of what is free)")
 	flags.StringVar(&f.join, "join", "", "an administrator's ticket for a NATS server that is there, instead of one in this process")
 	flags.BoolVar(&f.work, "work", false, "be a worker too")
-	f.worker.add(flags.StringVar, flags.IntVar, flags.DurationVar)
+	f.worker.add(flags)
 	return c
 }
 
@@ -174,15 +175,15 @@ type workFlags struct {
 }
 
 // add adds the flags but for the ticket's.
-func (f *workFlags) add(text func(*string, string, string, string), number func(*int, string, int, string), duration func(*time.Duration, string, time.Duration, string)) {
-	text(&f.backend, "backend", "cpu", "that proves: cpu, cuda, plugin:NAME, plugin:PATH")
-	text(&f.name, "name", "", "of the worker (default: of the host and the process)")
-	text(&f.cache, "cache", "", "folder for keys (default: cluster in msm's cache folder)")
-	text(&f.cacheRoom, "cache-room", "64GiB", "most bytes of keys there")
-	number(&f.slots, "slots", 2, "proofs at a time; two for each card")
-	number(&f.circuits, "circuits", 4, "circuits whose keys stay in memory")
-	duration(&f.stall, "stall", 5*time.Minute, "without progress a proof has failed then")
-	duration(&f.drain, "drain", 30*time.Second, "for proofs that have begun when it is to end")
+func (f *workFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.backend, "backend", "cpu", "that proves: cpu, cuda, plugin:NAME, plugin:PATH")
+	flags.StringVar(&f.name, "name", "", "of the worker (default: of the host and the process)")
+	flags.StringVar(&f.cache, "cache", "", "folder for keys (default: cluster in msm's cache folder)")
+	flags.StringVar(&f.cacheRoom, "cache-room", "64GiB", "most bytes of keys there")
+	flags.IntVar(&f.slots, "slots", 2, "proofs at a time; two for each card")
+	flags.IntVar(&f.circuits, "circuits", 4, "circuits whose keys stay in memory")
+	flags.DurationVar(&f.stall, "stall", 5*time.Minute, "without progress a proof has failed then")
+	flags.DurationVar(&f.drain, "drain", 30*time.Second, "for proofs that have begun when it is to end")
 }
 
 func (a *app) clusterWork() *cobra.Command {
@@ -198,7 +199,7 @@ long as --drain says; then they are another worker's.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.ticket, "ticket", "", ticketHelp)
-	f.add(flags.StringVar, flags.IntVar, flags.DurationVar)
+	f.add(flags)
 	return c
 }
 

@@ -91,13 +91,8 @@ func (a *app) showTable(ctx context.Context, f numbersFlags) error {
 	}
 	defer out.close()
 	defer plot.close()
-	if plot != nil {
-		if err := plot.write(func(w io.Writer) error { return bench.PlotCardTable(w, plotFormat(f.plot), t) }); err != nil {
-			return err
-		}
-	}
 	table := func(w io.Writer) error { return bench.WriteCardTable(w, width(w), t) }
-	return a.deliver(out, table, table)
+	return errors.Join(a.deliver(out, table, table), plot.write(func(w io.Writer) error { return bench.PlotCardTable(w, plotFormat(f.plot), t) }))
 }
 
 func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {

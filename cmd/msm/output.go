@@ -133,8 +133,11 @@ func openInPlace(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// write writes the file.
+// write writes the file, if there is one.
 func (o *outputFile) write(do func(io.Writer) error) error {
+	if o == nil {
+		return nil
+	}
 	var content bytes.Buffer
 	err := do(&content)
 	if err == nil {
