@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -345,6 +347,30 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// TestLeavesWithoutAServer: a worker that is to end while the server is away does so,
+// and is not taken for one that is stuck.
+func TestLeavesWithoutAServer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	begun := make(chan struct{}, 1)
+	leaves := r.work(func(c *worker.Config) {
+		c.Drain, c.Ends = 10*time.Millisecond, 6*time.Second
+		c.Open = fakes(func(ctx context.Context, _ []byte) ([]byte, error) {
+			begun <- struct{}{}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+	})
+	if _, err := r.client().Submit(t.Context(), r.fakeWork("leaves"), number(0)); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	r.down()
+	if err := leaves(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestStuckProverEndsTheWorker: one that does not end with its context cannot be
 // mended from within.
 func TestStuckProverEndsTheWorker(t *testing.T) {
@@ -534,6 +560,95 @@ func TestCacheIsChecked(t *testing.T) {
 	missing.ProvingKey = "../../" + missing.ProvingKey[6:]
 	if _, err := one(t, c, missing, number(1)); !errors.Is(err, cluster.ErrDead) || !errors.Is(err, backend.ErrInvalidInput) {
 		t.Error(err)
+	}
+}
+
+// TestDamagedObject: a key whose copy on the server is another one ends its jobs, which
+// are not tried for ever.
+func TestDamagedObject(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, js, err := r.cfg.Ticket.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer js.Conn().Close()
+	keys, err := wire.Stream(t.Context(), js, wire.Keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := r.fakeWork("damaged")
+	w.Circuit = strings.Repeat("ab", 32)
+	if err := wire.PutKey(t.Context(), js, keys, w.Circuit, func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	r.work(func(c *worker.Config) { c.Slots = 8 })
+	if _, err := one(t, r.client(), w, number(1)); !errors.Is(err, cluster.ErrDead) || !strings.Contains(err.Error(), "damaged") {
+		t.Error(err)
+	}
+}
+
+// TestForeignKeys: witnesses that were sealed for another cluster's workers end their
+// jobs, a key that is none ends the worker, and a job that names another one's witness
+// is thrown away with that left alone.
+func TestForeignKeys(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	k := r.ticket(server.WorkerTicket)
+	k.Open = "x"
+	within, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := worker.Run(within, worker.Config{Ticket: k, Open: fakes(nil), Cache: t.TempDir()}); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error("a key that is none:", err)
+	}
+	foreign := r.ticket(server.ClientTicket)
+	var err error
+	if foreign.Seal, _, err = wire.NewSealing(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Connect(foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	own, w := r.client(), r.fakeWork("foreign")
+	id, err := own.Submit(t.Context(), w, number(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, js, err := r.cfg.Ticket.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer js.Conn().Close()
+	jobs, err := wire.Stream(t.Context(), js, wire.Jobs)
+	if err == nil {
+		err = jobs.Purge(t.Context()) // the witness stays, and nobody but the thief removes it
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(wire.Job{ID: "thief", Work: w, Witness: wire.Object{Subject: wire.WitnessesPrefix + id, Chunks: 1}})
+	if err == nil {
+		_, err = js.Publish(t.Context(), wire.JobsPrefix+"thief", text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.work(func(c *worker.Config) { c.Slots = 8 })
+	if _, err := one(t, c, w, number(1)); !errors.Is(err, cluster.ErrDead) || !strings.Contains(err.Error(), "of one cluster") {
+		t.Error("sealed for others:", err)
+	}
+	witnesses, err := wire.Stream(t.Context(), js, wire.Witnesses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the thief is gone", func() bool {
+		info, err := jobs.Info(t.Context())
+		return err == nil && info.State.Msgs == 0
+	})
+	if _, err := witnesses.GetLastMsgForSubject(t.Context(), wire.WitnessesPrefix+id+".0"); err != nil {
+		t.Error("the other job's witness:", err)
 	}
 }
 

@@ -26,7 +26,7 @@ type cache struct {
 	dir   string
 	limit int64
 	keys  jetstream.Stream
-	one   sync.Mutex // one object comes at a time
+	one   sync.Mutex // one object comes at a time; who waits for it is in waits
 }
 
 func newCache(dir string, limit int64, keys jetstream.Stream) (*cache, error) {
@@ -42,8 +42,10 @@ func newCache(dir string, limit int64, keys jetstream.Stream) (*cache, error) {
 // get is the path of an object, which is fetched when it is not there. Objects in
 // keep are not removed to make room.
 func (c *cache) get(ctx context.Context, digest string, keep []string) (string, error) {
+	goesOn := waits(ctx)
 	c.one.Lock()
 	defer c.one.Unlock()
+	goesOn()
 	path := filepath.Join(c.dir, digest)
 	if err := os.Chtimes(path, time.Time{}, time.Now()); err == nil {
 		return path, nil
@@ -55,8 +57,8 @@ func (c *cache) get(ctx context.Context, digest string, keep []string) (string, 
 	defer os.Remove(f.Name()) // where it did not come whole
 	defer f.Close()
 	if err := wire.GetKey(ctx, c.keys, digest, f, func() { Progress(ctx) }); err != nil {
-		if errors.Is(err, backend.ErrInvalidInput) || wire.Missing(err) {
-			return "", err
+		if errors.Is(err, backend.ErrInvalidInput) || errors.Is(err, wire.ErrDigest) || wire.Missing(err) {
+			return "", err // it would be so again
 		}
 		return "", fmt.Errorf("%w: %w", errInfrastructure, err)
 	}
@@ -90,7 +92,7 @@ func (c *cache) evict(keep []string) error {
 		if slices.Contains(keep, f.Name()) {
 			continue
 		}
-		if err := os.Remove(filepath.Join(c.dir, f.Name())); err != nil {
+		if err := os.Remove(filepath.Join(c.dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) { // another worker's doing
 			return fmt.Errorf("%w: %w", errInfrastructure, err)
 		}
 		sum -= f.Size()
@@ -123,7 +125,7 @@ func Read(ctx context.Context, path string, read func(io.Reader) error) error {
 		return fmt.Errorf("%w: %w", errInfrastructure, err)
 	}
 	if hex.EncodeToString(h.Sum(nil)) != filepath.Base(path) {
-		return fmt.Errorf("%w: %w: %s is removed: %w", errInfrastructure, wire.ErrDigest, path, errors.Join(wrong, os.Remove(path)))
+		return errors.Join(fmt.Errorf("%w: %w: %s is removed", errInfrastructure, wire.ErrDigest, path), wrong, os.Remove(path))
 	}
 	if wrong != nil {
 		return fmt.Errorf("%w: object %s: %w", ErrJob, filepath.Base(path), wrong)

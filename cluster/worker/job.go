@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -43,6 +44,17 @@ func Progress(ctx context.Context) {
 	}
 }
 
+// waits says that the job of a context waits for what another job does, which is
+// watched itself: that is no lack of progress.
+func waits(ctx context.Context) (goesOn func()) {
+	h, ok := ctx.Value(progressKey{}).(*inHand)
+	if !ok {
+		return func() {}
+	}
+	h.working.Store(false)
+	return func() { h.working.Store(true) }
+}
+
 // errStalled: no progress for Config.Stall.
 var errStalled = errors.New("no progress")
 
@@ -50,7 +62,8 @@ var errStalled = errors.New("no progress")
 // are not the job's.
 func (w *Worker) job(ctx context.Context, msg jetstream.Msg) error {
 	h := &inHand{msg: msg}
-	if err := json.Unmarshal(msg.Data(), &h.job); err != nil || !wire.ID.MatchString(h.job.ID) || msg.Subject() != wire.JobsPrefix+h.job.ID {
+	if err := json.Unmarshal(msg.Data(), &h.job); err != nil || !wire.ID.MatchString(h.job.ID) ||
+		msg.Subject() != wire.JobsPrefix+h.job.ID || h.job.Witness.Subject != wire.WitnessesPrefix+h.job.ID {
 		w.log.Warn("cluster: a message that is no job is thrown away", "subject", msg.Subject())
 		return msg.Term()
 	}
@@ -94,7 +107,9 @@ func (w *Worker) failed(ctx context.Context, h *inHand, err error, stalled bool)
 		}
 		return w.settle(ctx, h, e)
 	case ctx.Err() != nil:
-		return w.giveBack(h, errors.Join(context.Cause(ctx), w.tries.returned(context.WithoutCancel(ctx), h.job.ID)))
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.lastWord())
+		defer cancel()
+		return w.giveBack(h, errors.Join(context.Cause(ctx), w.tries.returned(last, h.job.ID)))
 	case errors.Is(err, errInfrastructure):
 		return w.giveBack(h, errors.Join(err, w.tries.returned(ctx, h.job.ID)))
 	case stalled:
@@ -261,15 +276,28 @@ func (w *Worker) giveBack(h *inHand, why error) error {
 	w.count(func(s *wire.State) { s.Returned++; s.LastError = why.Error() })
 	w.log.Warn("cluster: a job is given back", "job", h.job.ID, "problem", why)
 	if errors.Is(why, errGivenBack) {
-		return errors.Join(h.message().Nak(), w.nc.Flush())
+		return errors.Join(h.message().Nak(), w.nc.FlushTimeout(w.lastWord()))
 	}
 	return errors.Join(why, h.message().NakWithDelay(pauseGivenBack))
 }
+
+// lastWord is how long a worker that ends waits for the server with each of the two
+// things that it says of a job: both together are less than Ends, or it would be taken
+// for stuck.
+func (w *Worker) lastWord() time.Duration { return w.cfg.Ends / 3 }
 
 func (w *Worker) count(f func(*wire.State)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f(&w.state)
+}
+
+// noPanic makes an error of a panic. Its words, which may be secret, are nowhere.
+func noPanic(log *slog.Logger, err *error) {
+	if r := recover(); r != nil {
+		log.Error("cluster: the prover panicked", "with", fmt.Sprintf("%T", r), "stack", string(debug.Stack()))
+		*err = fmt.Errorf("%w: the prover panicked (%T)", backend.ErrInternal, r)
+	}
 }
 
 // prove makes the job's proof.
@@ -291,13 +319,8 @@ func (w *Worker) prove(ctx context.Context, h *inHand) (proof []byte, err error)
 		return nil, err
 	}
 	Progress(ctx)
-	defer func() {
-		if r := recover(); r != nil {
-			w.log.Error("cluster: the prover panicked", "job", h.job.ID, "problem", r, "stack", string(debug.Stack()))
-			proof, err = nil, fmt.Errorf("%w: the prover panicked (%T)", backend.ErrInternal, r) // its words may be secret
-		}
-	}()
 	defer clear(plain)
+	defer noPanic(w.log, &err)
 	proof, err = p.Prove(ctx, plain)
 	if err == nil && len(proof) > wire.MaxEnd {
 		err = fmt.Errorf("%w: the proof has %d bytes, at most %d travel", ErrJob, len(proof), wire.MaxEnd)

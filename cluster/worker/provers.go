@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -14,6 +15,7 @@ type provers struct {
 	cache *cache
 	open  Opener
 	limit int
+	log   *slog.Logger
 
 	mu     sync.Mutex
 	closed bool
@@ -30,8 +32,8 @@ type opened struct {
 	used  uint64
 }
 
-func newProvers(c *cache, open Opener, limit int) *provers {
-	return &provers{cache: c, open: open, limit: limit, all: map[wire.Work]*opened{}}
+func newProvers(c *cache, open Opener, limit int, log *slog.Logger) *provers {
+	return &provers{cache: c, open: open, limit: limit, log: log, all: map[wire.Work]*opened{}}
 }
 
 func (ps *provers) len() int {
@@ -41,7 +43,7 @@ func (ps *provers) len() int {
 }
 
 // get is the prover of a work, until release. The first to ask opens it, with its
-// context; others wait for that and do not get on meanwhile.
+// context; others wait for that.
 func (ps *provers) get(ctx context.Context, w wire.Work) (p Prover, release func(), err error) {
 	for {
 		ps.mu.Lock()
@@ -60,11 +62,16 @@ func (ps *provers) get(ctx context.Context, w wire.Work) (p Prover, release func
 		ps.mu.Unlock()
 		release = func() { ps.release(w, o) }
 		if !there {
-			o.p, o.err = ps.openOne(ctx, w)
+			p, err := ps.openOne(ctx, w)
+			ps.mu.Lock()
+			o.p, o.err = p, err
+			ps.mu.Unlock()
 			close(o.ready)
 		}
+		goesOn := waits(ctx)
 		select {
 		case <-o.ready:
+			goesOn()
 		case <-ctx.Done():
 			release()
 			return nil, nil, context.Cause(ctx)
@@ -83,16 +90,18 @@ func (ps *provers) get(ctx context.Context, w wire.Work) (p Prover, release func
 // errOpening marks that the context ended of the job that opened a prover.
 var errOpening = errors.New("the job that opened the prover was cancelled")
 
-func (ps *provers) openOne(ctx context.Context, w wire.Work) (Prover, error) {
+func (ps *provers) openOne(ctx context.Context, w wire.Work) (p Prover, err error) {
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = errors.Join(errOpening, err)
+		}
+	}()
+	defer noPanic(ps.log, &err)
 	files, err := ps.cache.files(ctx, w)
-	var p Prover
-	if err == nil {
-		p, err = ps.open(ctx, w, files)
+	if err != nil {
+		return nil, err
 	}
-	if err != nil && ctx.Err() != nil {
-		err = errors.Join(errOpening, err)
-	}
-	return p, err
+	return ps.open(ctx, w, files)
 }
 
 // release counts a user less, and closes provers that are one too many: those that

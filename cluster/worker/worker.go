@@ -126,6 +126,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	case cfg.Ticket.Open == "":
 		return fmt.Errorf("%w: the ticket is no worker's", backend.ErrInvalidInput)
 	}
+	if err := wire.Opens(cfg.Ticket.Open); err != nil {
+		return err
+	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -148,7 +151,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	w.provers = newProvers(cache, cfg.Open, cfg.Circuits)
+	w.provers = newProvers(cache, cfg.Open, cfg.Circuits, w.log)
 	defer func() { err = errors.Join(err, w.provers.close()) }()
 	return w.run(ctx)
 }

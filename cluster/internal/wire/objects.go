@@ -150,8 +150,8 @@ func PutKey(ctx context.Context, js jetstream.JetStream, keys jetstream.Stream, 
 // digest says.
 var ErrDigest = errors.New("the digest differs")
 
-// GetKey writes the object of a digest to w, and fails with ErrDigest when that was
-// another one. An object that is not there is backend.ErrInvalidInput.
+// GetKey writes the object of a digest to w, and fails with ErrDigest when what is
+// stored is another one, or damaged. An object that is not there is backend.ErrInvalidInput.
 func GetKey(ctx context.Context, keys jetstream.Stream, digest string, w io.Writer, progress func()) error {
 	o, has, err := HasKey(ctx, keys, digest)
 	if err != nil {
@@ -170,11 +170,10 @@ func GetKey(ctx context.Context, keys jetstream.Stream, digest string, w io.Writ
 	_, err = io.Copy(io.MultiWriter(w, h), s2.NewReader(r))
 	r.Close()
 	<-got
-	if err != nil {
-		return err
+	switch {
+	case errors.Is(err, s2.ErrCorrupt), errors.Is(err, s2.ErrCRC), errors.Is(err, io.ErrUnexpectedEOF),
+		err == nil && hex.EncodeToString(h.Sum(nil)) != digest:
+		return fmt.Errorf("%w: the cluster's copy of object %s is damaged: begin its folder anew", ErrDigest, digest)
 	}
-	if hex.EncodeToString(h.Sum(nil)) != digest {
-		return fmt.Errorf("%w: object %s", ErrDigest, digest)
-	}
-	return nil
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/hpke"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/klauspost/compress/s2"
@@ -49,8 +50,13 @@ func Seal(key, id string, w Work, plain []byte) ([]byte, error) {
 	return hpke.Seal(k, kdf, aead, info(id, w), packed)
 }
 
-// Open is the witness that was sealed for the job. The caller wipes it.
-func Open(key, id string, w Work, sealed []byte) ([]byte, error) {
+// Opens refuses what is no key to open witnesses with.
+func Opens(key string) error {
+	_, err := opening(key)
+	return err
+}
+
+func opening(key string) (hpke.PrivateKey, error) {
 	raw, err := base64.StdEncoding.DecodeString(key)
 	if err != nil {
 		return nil, badKey(err)
@@ -60,9 +66,22 @@ func Open(key, id string, w Work, sealed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, badKey(err)
 	}
+	return k, nil
+}
+
+// ErrSealed is wrapped by the error of a witness that was sealed for others.
+var ErrSealed = errors.New("the witness was not sealed for this job and this worker: are the client's ticket and the worker's of one cluster?")
+
+// Open is the witness that was sealed for the job. The caller wipes it. It fails with
+// ErrSealed when it is the client's or the worker's key that is another cluster's.
+func Open(key, id string, w Work, sealed []byte) ([]byte, error) {
+	k, err := opening(key)
+	if err != nil {
+		return nil, err
+	}
 	packed, err := hpke.Open(k, kdf, aead, info(id, w), sealed)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the witness was not sealed for this job and these workers: %w", backend.ErrInvalidInput, err)
+		return nil, fmt.Errorf("%w: %w", ErrSealed, err)
 	}
 	defer clear(packed)
 	plain, err := s2.Decode(nil, packed)
