@@ -59,6 +59,7 @@ type Backend struct {
 	inFlight int
 	bases    map[*bases]struct{}
 	spaces   map[*space]struct{}
+	written  chan struct{} // closed, and made anew, when a program has ended
 	arenas   map[*arena]struct{}
 	cause    error         // why the backend is gone
 	lost     chan struct{} // closed when cause is there
@@ -95,7 +96,7 @@ func Open(o Options) (*Backend, error) {
 	}
 	b := &Backend{
 		options: o, seats: seats, kept: backendutil.NewResidents[*bases, *space]("cuda"), calls: semaphore.NewWeighted(everyCall),
-		bases: make(map[*bases]struct{}), spaces: make(map[*space]struct{}), arenas: make(map[*arena]struct{}),
+		bases: make(map[*bases]struct{}), spaces: make(map[*space]struct{}), written: make(chan struct{}), arenas: make(map[*arena]struct{}),
 		lost: make(chan struct{}), gone: make(chan struct{}),
 		info: backend.Info{
 			Name: "cuda", Version: "kernels " + kernels.Digest(), InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups(), Vectors: backend.Curves(), Numbers: number.Ops()},
@@ -104,6 +105,9 @@ func Open(o Options) (*Backend, error) {
 	b.closing, b.stop = context.WithCancel(context.Background())
 	for _, s := range seats {
 		b.info.Devices = append(b.info.Devices, s.card.describe())
+		if err := b.share(s.card); err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
 		go b.watch(s.card)
 	}
 	go func() {
@@ -191,7 +195,7 @@ func (b *Backend) Close() error {
 		errs = append(errs, kept.free())
 	}
 	for _, kept := range spaces {
-		errs = append(errs, kept.Free())
+		errs = append(errs, b.free(kept))
 	}
 	for _, s := range b.seats {
 		s.threads.close()

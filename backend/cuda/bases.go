@@ -102,16 +102,25 @@ func (b *Backend) LoadBases(ctx context.Context, from backend.Bases) (_ backend.
 	if err := kept.load(ctx, &from, on, parts); err != nil {
 		return 0, errors.Join(err, kept.free())
 	}
+	id, err := b.keepBases(kept)
+	if err != nil {
+		return 0, errors.Join(err, kept.free())
+	}
+	return id, nil
+}
+
+// keepBases keeps bases that were loaded, unless the cards with them are lost.
+func (b *Backend) keepBases(loaded *bases) (backend.BasesID, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, on := b.live(); b.cause == nil && !kept.on(on) {
+	if _, on := b.live(); b.cause == nil && !loaded.on(on) {
 		b.end(fmt.Errorf("%w: a GPU was lost while bases were loaded to it alone", backend.ErrGone))
 	}
 	if b.cause != nil {
-		return 0, errors.Join(b.cause, kept.free())
+		return 0, b.cause
 	}
-	b.bases[kept] = struct{}{}
-	return b.kept.AddBases(kept.Loaded, kept), nil
+	b.bases[loaded] = struct{}{}
+	return b.kept.AddBases(loaded.Loaded, loaded), nil
 }
 
 // whereTo chooses the cards for bases, and which of them each gets.

@@ -234,8 +234,8 @@ func (b *Backend) complete() error {
 		}
 	}
 	for s := range b.spaces {
-		if s.card.Driver().Err() != nil {
-			return fmt.Errorf("%w: vectors were on it", backend.ErrGone)
+		if len(b.valid(s)) == 0 {
+			return fmt.Errorf("%w: vectors were on it alone", backend.ErrGone)
 		}
 	}
 	return nil
@@ -303,7 +303,7 @@ func (b *Backend) reopen(s *seat) error {
 		return err
 	}
 	copies, err := b.copies(ctx, c)
-	if err != nil {
+	if err = errors.Join(err, b.share(c)); err != nil {
 		return errors.Join(err, c.close()) // which gives back what was copied
 	}
 	b.mu.Lock()

@@ -168,9 +168,11 @@ func quickly(t *testing.T) bool {
 	cudatest.OnFake(t)
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", fmt.Sprintf("-seed=%d", *seed))
 	cmd.Env = append(os.Environ(), noKernels+"=1")
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS") {
 		t.Errorf("%v\n%s", err, out)
 	}
+	t.Logf("%s", out)
 	return false
 }
 

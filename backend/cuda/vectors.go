@@ -1,9 +1,7 @@
 package cuda
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -12,64 +10,8 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/vector"
 )
 
-// space is a space of vectors, on one card.
-type space struct {
-	*vector.Space
-	card *card
-}
-
-// NewSpace takes memory for elements on the card that has the vectors already, or
-// else on the one that has the least to do.
-func (b *Backend) NewSpace(ctx context.Context, curve backend.Curve, count int) (_ backend.SpaceID, err error) {
-	end, err := b.begin(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer end()
-	defer backendutil.Caught(&err)
-	on, err := b.home()
-	if err != nil {
-		return 0, err
-	}
-	s, err := on.vectors.NewSpace(ctx, curve, count)
-	if err != nil {
-		return 0, err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if err := on.Driver().Err(); err != nil {
-		return 0, errors.Join(err, s.Free())
-	}
-	kept := &space{s, on}
-	b.spaces[kept] = struct{}{}
-	return b.kept.AddSpace(s.Loaded, kept), nil
-}
-
-// home is the card for a new space: programs may use all spaces together.
-func (b *Backend) home() (*card, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for s := range b.spaces {
-		return s.card, nil
-	}
-	seats, _ := b.live()
-	if b.cause != nil {
-		return nil, b.cause
-	}
-	return slices.MinFunc(seats, func(a, b *seat) int { return cmp.Compare(a.load, b.load) }).card, nil
-}
-
-// FreeSpace wipes a space once the programs that use it have ended.
-func (b *Backend) FreeSpace(ctx context.Context, id backend.SpaceID) error {
-	end, err := b.kept.Begin()
-	if err != nil {
-		return err
-	}
-	defer end()
-	return b.kept.FreeSpace(ctx, id, func(s *space) error { return drop(b, b.spaces, s, s.Free) })
-}
-
-// Run runs a program on the card of its spaces. Programs and MSMs take turns there.
+// Run runs a program on one card, to which it brings the spaces that the program uses.
+// Programs and MSMs take turns there.
 func (b *Backend) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err error) {
 	end, err := b.begin(ctx)
 	if err != nil {
@@ -82,12 +24,41 @@ func (b *Backend) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, er
 		return nil, err
 	}
 	defer b.kept.EndSteps(used)
-	var on *card
-	for _, s := range used.Spaces {
-		on = s.Kept.card
-	}
-	if on == nil { // it has no steps
+	if len(used.Spaces) == 0 { // it has no steps
 		return make([][]byte, len(steps)), backend.Ended(ctx)
+	}
+	steps = b.repeatable(steps)
+	all := uses(steps, used.Spaces)
+	for {
+		answers, lost, err := b.runOnce(ctx, steps, all, used)
+		if !lost || b.err() != nil {
+			return answers, err
+		}
+		// Others have all that it uses, as it was before.
+	}
+}
+
+// repeatable is steps whose Ready is asked for no less than before when they are run
+// again, on another card.
+func (b *Backend) repeatable(steps []backend.Step) []backend.Step {
+	if len(b.seats) == 1 {
+		return steps
+	}
+	steps = slices.Clone(steps)
+	for i, s := range steps {
+		if w, ok := s.(backend.Write); ok && w.Ready != nil {
+			w.Ready = (&gate{ready: w.Ready}).wait
+			steps[i] = w
+		}
+	}
+	return steps
+}
+
+// runOnce runs a program on one card, and tells whether that was lost.
+func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, all []use, used *backendutil.Used[*bases, *space]) (_ [][]byte, lost bool, err error) {
+	on, spaces, end, err := b.gather(ctx, all)
+	if err != nil {
+		return nil, false, err
 	}
 	here := make(map[backend.BasesID]held)
 	b.mu.Lock()
@@ -96,17 +67,26 @@ func (b *Backend) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, er
 	}
 	b.mu.Unlock()
 	steps, elsewhere := commits(steps, func(id backend.BasesID) span { return here[id].span })
-	answers, err := on.vectors.Run(ctx, steps, vector.Used{
-		Space: func(id backend.SpaceID) *vector.Space { return used.Spaces[id].Kept.Space },
+	answers, err := b.runOn(ctx, on, steps, vector.Used{
+		Space: func(id backend.SpaceID) *vector.Space { return spaces[id] },
 		Bases: func(id backend.BasesID) *msm.Bases { return here[id].Bases },
 	})
-	if err != nil {
-		if on.Driver().Err() != nil {
-			b.lose(on)
-		}
-		return nil, err
+	lost = err != nil && on.Driver().Err() != nil
+	end(lost)
+	if lost {
+		b.lose(on)
 	}
-	return answers, b.commit(ctx, elsewhere, answers, func(id backend.BasesID) *bases { return used.Bases[id].Kept })
+	if err != nil {
+		return nil, lost, err
+	}
+	return answers, false, b.commit(ctx, elsewhere, answers, func(id backend.BasesID) *bases { return used.Bases[id].Kept })
+}
+
+// runOn runs a program on a card. What panics there is an error, so that its end is
+// noted.
+func (b *Backend) runOn(ctx context.Context, on *card, steps []backend.Step, used vector.Used) (_ [][]byte, err error) {
+	defer backendutil.Caught(&err)
+	return on.vectors.Run(ctx, steps, used)
 }
 
 // commits is a program for a card that has the bases that here says: a commitment

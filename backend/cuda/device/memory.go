@@ -113,6 +113,26 @@ func (m *Memory) Free() error {
 	return errors.Join(err, m.dev.free(m.mem))
 }
 
+// CopyFrom makes the memory what that of another card is, as large, and returns when
+// it is there. It needs no turn.
+func (m *Memory) CopyFrom(ctx context.Context, from *Memory) error {
+	s, err := m.dev.driver.NewStream()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for at := int64(0); at < m.Size(); at += mostUnseen {
+		if err := backend.Ended(ctx); err != nil {
+			return err
+		}
+		n := min(m.Size()-at, mostUnseen)
+		if err := errors.Join(s.CopyFrom(m.Span().Slice(at, n), from.Span().Slice(at, n)), s.Synchronize()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (m *Memory) wipe() error {
 	s, err := m.dev.driver.NewStream()
 	if err != nil {
@@ -125,13 +145,14 @@ func (m *Memory) wipe() error {
 	return s.Synchronize()
 }
 
+// mostUnseen is what is copied before the context is looked at: 64 MiB take some ten
+// milliseconds.
+const mostUnseen = 64 << 20
+
 // Write fills memory with pieces that come from anywhere, through pinned memory,
 // and returns when they are there. It needs no turn. Pieces that end early or
 // are too many fail.
 func (d *Device) Write(ctx context.Context, to driver.Span, pieces iter.Seq2[[]byte, error]) error {
-	// What is copied before the context is looked at: 64 MiB take some ten
-	// milliseconds.
-	const most = 64 << 20
 	s, err := d.driver.NewStream()
 	if err != nil {
 		return err
@@ -146,7 +167,7 @@ func (d *Device) Write(ctx context.Context, to driver.Span, pieces iter.Seq2[[]b
 			if err := backend.Ended(ctx); err != nil {
 				return err
 			}
-			part := p[:min(len(p), most)]
+			part := p[:min(len(p), mostUnseen)]
 			if err := s.Write(to.Slice(at, int64(len(part))), part); err != nil {
 				return err
 			}

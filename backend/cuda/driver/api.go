@@ -48,6 +48,7 @@ type api interface {
 	upload(dst address, src unsafe.Pointer, size int64, s handle) Result
 	download(dst unsafe.Pointer, src address, size int64, s handle) Result
 	copy(dst, src address, size int64, s handle) Result
+	copyFrom(dst address, to handle, src address, from handle, size int64, s handle) Result // between contexts
 	fill(dst address, v byte, size int64, s handle) Result
 
 	streamCreate(urgent bool) (handle, Result)

@@ -214,6 +214,10 @@ func (library) copy(dst, src address, size int64, s handle) Result {
 	return code(cu.MemcpyDtoDAsync(cu.DevicePtr(dst), cu.DevicePtr(src), size, wrapped[cu.Stream](s)))
 }
 
+func (library) copyFrom(dst address, to handle, src address, from handle, size int64, s handle) Result {
+	return code(cu.MemcpyPeerAsync(cu.DevicePtr(dst), wrapped[cu.CUContext](to), cu.DevicePtr(src), wrapped[cu.CUContext](from), size, wrapped[cu.Stream](s)))
+}
+
 func (library) fill(dst address, v byte, size int64, s handle) Result {
 	return code(cu.MemsetD8Async(cu.DevicePtr(dst), v, size, wrapped[cu.Stream](s)))
 }

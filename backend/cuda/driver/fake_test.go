@@ -51,6 +51,9 @@ func TestEveryCallFails(t *testing.T) {
 	defer pool.Close()
 	try(t, errors.Join(s.Record(ev), s.Record(ev2)))
 	shared := sharedMemory(t, 4096, 3)
+	other := got(Open(1, Options{}))(t)
+	t.Cleanup(func() { try(t, other.Close()) })
+	elsewhere := alloc(t, other, 4096)
 
 	results := map[Result]error{
 		InvalidValue: backend.ErrUnsupported, OutOfMemory: backend.ErrOutOfMemory,
@@ -82,6 +85,7 @@ func TestEveryCallFails(t *testing.T) {
 		"cuMemcpyHtoDAsync":          func() error { return s.Upload(m.Span(), h.Span()) },
 		"cuMemcpyDtoHAsync":          func() error { return s.Download(h.Span(), m.Span()) },
 		"cuMemcpyDtoDAsync":          func() error { return s.Copy(m.Span().Slice(0, 8), m.Span().Slice(8, 8)) },
+		"cuMemcpyPeerAsync":          func() error { return s.CopyFrom(m.Span(), elsewhere.Span()) },
 		"cuMemsetD8Async":            func() error { return s.Fill(m.Span(), 0) },
 		"cuModuleLoadData":           func() error { return drop(d.LoadModule([]byte("image"))) },
 		"cuModuleGetFunction":        func() error { _, err := mod.Function("test_add"); return err },

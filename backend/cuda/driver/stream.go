@@ -107,6 +107,30 @@ func (s *Stream) Copy(dst, src Span) error {
 	return s.do("cuMemcpyDtoDAsync", func(h handle) Result { return s.dev.sys.copy(to, from, src.Size(), h) })
 }
 
+// CopyFrom copies from the memory of another device, whatever way the driver has.
+// Both spans have the same size; src must stay as it is until the copy is done.
+func (s *Stream) CopyFrom(dst, src Span) error {
+	to, err := dst.on(s.dev)
+	if err != nil {
+		return err
+	}
+	if dst.Size() != src.Size() {
+		return invalid("copy of %d bytes to %d", src.Size(), dst.Size())
+	}
+	if src.Size() == 0 {
+		return nil
+	}
+	other := src.mem.dev
+	from, err := src.on(other)
+	if err != nil {
+		return err
+	}
+	if err := other.Err(); err != nil {
+		return err
+	}
+	return s.do("cuMemcpyPeerAsync", func(h handle) Result { return s.dev.sys.copyFrom(to, s.dev.ctx, from, other.ctx, src.Size(), h) })
+}
+
 // Fill writes v to every byte.
 func (s *Stream) Fill(dst Span, v byte) error {
 	to, err := dst.on(s.dev)

@@ -75,6 +75,24 @@ func (c *Computer) NewSpace(ctx context.Context, curve backend.Curve, count int)
 	return s, nil
 }
 
+// CopyFrom makes the space what another one is, as large, on another card, and returns
+// when it is. Programs may use both meanwhile: of what they write this one may have
+// anything.
+func (s *Space) CopyFrom(ctx context.Context, from *Space) error {
+	if s.memory == nil {
+		return nil
+	}
+	return s.memory.CopyFrom(ctx, from.memory)
+}
+
+// Bytes is the size of the space.
+func (s *Space) Bytes() int64 {
+	if s.memory == nil {
+		return 0
+	}
+	return s.memory.Size()
+}
+
 // Free wipes the space, which no program uses any more, and gives it back.
 func (s *Space) Free() error {
 	if s.memory == nil {

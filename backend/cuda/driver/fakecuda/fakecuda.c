@@ -893,6 +893,16 @@ EXPORT CUresult cuMemcpyDtoDAsync(CUdeviceptr dst, CUdeviceptr src, size_t size,
 	return leave(CUDA_SUCCESS);
 }
 
+EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t size, CUstream stream)
+{
+	ENTER_CONTEXT("cuMemcpyPeerAsync");
+	struct block *b = find(DEVICE, (void *)(uintptr_t)src, size);
+	if (to != current || !device_side(dst, size, stream) || !b || b->ctx != from)
+		return leave(CUDA_ERROR_INVALID_VALUE);
+	memmove((void *)(uintptr_t)dst, (void *)(uintptr_t)src, size);
+	return leave(CUDA_SUCCESS);
+}
+
 EXPORT CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char v, size_t size, CUstream stream)
 {
 	ENTER_CONTEXT("cuMemsetD8Async");

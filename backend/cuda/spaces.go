@@ -1,0 +1,449 @@
+package cuda
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/backend/cuda/vector"
+)
+
+// space is a space of vectors. It has a copy on each card on which a program has used
+// it since a program wrote it: programs that only read may run anywhere, those that
+// write it run on one card at a time, and what they wrote is copied to others when it
+// is wanted there.
+type space struct {
+	backendutil.Loaded
+	copying *semaphore.Weighted // of one unit, which who makes or renews a copy has
+
+	// Under Backend.mu:
+	copies  map[*card]*copied
+	version int   // how many programs wrote it
+	writers int   // programs that write it now
+	at      *card // where they do
+	work    bool  // the program before wrote it, or none has used it yet
+}
+
+// copied is a space on a card.
+type copied struct {
+	*vector.Space
+	version int // of what it holds
+	users   int // who must find it: programs, and copies of it
+}
+
+// free gives all copies of a space back, which no program uses any more.
+func (b *Backend) free(s *space) error {
+	b.mu.Lock()
+	copies := s.copies
+	s.copies = nil
+	b.mu.Unlock()
+	var errs []error
+	for _, c := range copies {
+		errs = append(errs, c.Free())
+	}
+	return errors.Join(errs...)
+}
+
+// valid is the copies of a space, on cards that are there, that hold what programs
+// wrote. The caller holds mu.
+func (b *Backend) valid(s *space) (on []*card) {
+	_, cards := b.live()
+	for _, c := range cards {
+		if s.has(c) {
+			on = append(on, c)
+		}
+	}
+	return on
+}
+
+// has tells whether a card has a valid copy. The caller holds Backend.mu.
+func (s *space) has(c *card) bool { return s.copies[c] != nil && s.copies[c].version == s.version }
+
+// forNew is the cards for a new space, the best first: on which the fewest spaces are
+// at work, then the one that has the least to do. A key's vectors, which proofs only
+// read, are not at work.
+func (b *Backend) forNew() ([]*card, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cause != nil {
+		return nil, b.cause
+	}
+	seats, on := b.live()
+	spaces := make(map[*card]int)
+	for s := range b.spaces {
+		if s.work {
+			for _, c := range b.valid(s) {
+				spaces[c]++
+			}
+		}
+	}
+	slices.SortStableFunc(seats, func(a, b *seat) int {
+		return cmp.Or(cmp.Compare(spaces[a.card], spaces[b.card]), cmp.Compare(a.load, b.load))
+	})
+	for i, s := range seats {
+		on[i] = s.card
+	}
+	return on, nil
+}
+
+// NewSpace takes memory for elements on the card that has the least to do, or where
+// that has no room on another.
+func (b *Backend) NewSpace(ctx context.Context, curve backend.Curve, count int) (_ backend.SpaceID, err error) {
+	end, err := b.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	defer backendutil.Caught(&err)
+	cards, err := b.forNew()
+	if err != nil {
+		return 0, err
+	}
+	var refused error
+	for _, on := range cards {
+		made, err := on.vectors.NewSpace(ctx, curve, count)
+		if err == nil {
+			id, err := b.keepSpace(made, on)
+			if err != nil {
+				return 0, errors.Join(err, made.Free())
+			}
+			return id, nil
+		}
+		switch {
+		case on.Driver().Err() != nil:
+			b.lose(on)
+		case !errors.Is(err, backend.ErrOutOfMemory):
+			return 0, err
+		}
+		refused = cmp.Or(refused, err)
+	}
+	return 0, cmp.Or(b.err(), refused)
+}
+
+// keepSpace keeps what was made on a card, unless that is lost.
+func (b *Backend) keepSpace(made *vector.Space, on *card) (backend.SpaceID, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := cmp.Or(b.cause, on.Driver().Err()); err != nil {
+		return 0, err
+	}
+	s := &space{Loaded: made.Loaded, copying: semaphore.NewWeighted(1), copies: map[*card]*copied{on: {Space: made}}, work: true}
+	b.spaces[s] = struct{}{}
+	return b.kept.AddSpace(s.Loaded, s), nil
+}
+
+// FreeSpace wipes a space once the programs that use it have ended.
+func (b *Backend) FreeSpace(ctx context.Context, id backend.SpaceID) error {
+	end, err := b.kept.Begin()
+	if err != nil {
+		return err
+	}
+	defer end()
+	return b.kept.FreeSpace(ctx, id, func(s *space) error { return drop(b, b.spaces, s, func() error { return b.free(s) }) })
+}
+
+// use is a space that a program uses.
+type use struct {
+	*space
+	id     backend.SpaceID
+	writes bool
+}
+
+// uses is what a program uses.
+func uses(steps []backend.Step, of map[backend.SpaceID]*backendutil.Resident[*space]) []use {
+	writes := make(map[backend.SpaceID]bool)
+	for _, s := range steps {
+		writes[backendutil.Written(s).Space] = true
+		if c, ok := s.(backend.Compute); ok {
+			writes[c.Carry.Space] = true
+		}
+	}
+	var all []use
+	for id, r := range of {
+		all = append(all, use{r.Kept, id, writes[id]})
+	}
+	return all
+}
+
+// gather chooses a card for a program and brings what it uses there, until end, which
+// is told whether the card was lost. It may wait for programs on other cards to have
+// written.
+func (b *Backend) gather(ctx context.Context, all []use) (on *card, here map[backend.SpaceID]*vector.Space, end func(lost bool), err error) {
+	full := make(map[*card]bool) // cards without the room
+	var refused error
+	for {
+		b.mu.Lock()
+		if b.cause != nil {
+			b.mu.Unlock()
+			return nil, nil, nil, b.cause
+		}
+		on, wait := b.choose(all, full)
+		switch {
+		case on != nil:
+			for _, u := range all {
+				if u.writes {
+					u.writers++
+					u.at = on
+				}
+			}
+		case wait:
+			written := b.written
+			b.mu.Unlock()
+			select {
+			case <-written:
+			case <-ctx.Done():
+				return nil, nil, nil, backend.Ended(ctx)
+			}
+			continue
+		default:
+			b.mu.Unlock()
+			return nil, nil, nil, refused
+		}
+		b.mu.Unlock()
+
+		copies := make(map[*space]*copied)
+		for _, u := range all {
+			var c *copied
+			if c, err = b.bring(ctx, u.space, on); err != nil {
+				break
+			}
+			copies[u.space] = c
+		}
+		end := func(ran, lost bool) { b.leave(all, copies, on, ran, lost) }
+		if err == nil {
+			here = make(map[backend.SpaceID]*vector.Space)
+			for _, u := range all {
+				here[u.id] = copies[u.space].Space
+			}
+			return on, here, func(lost bool) { end(true, lost) }, nil
+		}
+		end(false, false)
+		switch {
+		case on.Driver().Err() != nil:
+			b.lose(on)
+		case errors.Is(err, backend.ErrOutOfMemory):
+			full[on] = true
+			refused = cmp.Or(refused, fmt.Errorf("a program's vectors together on one GPU: %w", err))
+		default:
+			return nil, nil, nil, err
+		}
+	}
+}
+
+// choose is the card for a program: where others write what it writes, or else where
+// the least is to be copied, of what it writes first. Without a card the program is to
+// wait until others have written, or there is none. The caller holds mu.
+func (b *Backend) choose(all []use, full map[*card]bool) (on *card, wait bool) {
+	for _, u := range all {
+		if !u.writes || u.writers == 0 {
+			continue
+		}
+		if on != nil && on != u.at || full[u.at] {
+			return nil, true
+		}
+		on = u.at
+	}
+	seats, _ := b.live()
+	if on != nil {
+		there := slices.ContainsFunc(seats, func(s *seat) bool { return s.card == on })
+		if !there {
+			on = nil // its programs end soon
+		}
+		return on, !there
+	}
+	var best [3]float64
+	for _, s := range seats {
+		if full[s.card] {
+			continue
+		}
+		cost := [3]float64{2: s.load}
+		for _, u := range all {
+			bytes := float64(u.Count) * float64(u.Curve.ScalarBytes())
+			switch {
+			case u.has(s.card):
+			case u.writes:
+				cost[0] += bytes
+			default:
+				cost[1] += bytes
+			}
+		}
+		if on == nil || slices.Compare(cost[:], best[:]) < 0 {
+			on, best = s.card, cost
+		}
+	}
+	return on, false
+}
+
+// bring makes a card have a valid copy of a space, and counts a use of it.
+func (b *Backend) bring(ctx context.Context, s *space, on *card) (*copied, error) {
+	if c := b.found(s, on); c != nil {
+		return c, nil
+	}
+	if err := s.copying.Acquire(ctx, 1); err != nil {
+		return nil, backend.Ended(ctx)
+	}
+	defer s.copying.Release(1)
+	for {
+		if c := b.found(s, on); c != nil { // another program has brought it
+			return c, nil
+		}
+		c, source, err := b.renew(ctx, s, on)
+		if err == nil || source == nil || source.Driver().Err() == nil {
+			return c, err
+		}
+		b.lose(source)
+	}
+}
+
+// renew makes a copy on a card, or renews it, from the card that it answers, and counts
+// a use. The caller has the space's copying.
+func (b *Backend) renew(ctx context.Context, s *space, on *card) (c *copied, source *card, err error) {
+	b.mu.Lock()
+	valid := b.valid(s)
+	if len(valid) == 0 {
+		defer b.mu.Unlock()
+		return nil, nil, cmp.Or(b.cause, fmt.Errorf("%w: no GPU has the vectors", backend.ErrInternal))
+	}
+	source = valid[0]
+	from, version := s.copies[source], s.version
+	if c = s.copies[on]; c != nil {
+		c.users++
+	}
+	from.users++
+	b.mu.Unlock()
+	fresh := c == nil
+	if fresh {
+		c = &copied{users: 1}
+		c.Space, err = on.vectors.NewSpace(ctx, s.Curve, s.Count)
+	}
+	if err == nil && version > 0 { // else nobody has written: all zero, as new
+		err = c.CopyFrom(ctx, from.Space)
+	}
+	b.mu.Lock()
+	from.users--
+	if err == nil {
+		c.version, s.copies[on] = version, c
+	} else {
+		c.users--
+	}
+	b.mu.Unlock()
+	if err != nil && fresh && c.Space != nil {
+		err = errors.Join(err, c.Free())
+	}
+	if err != nil {
+		return nil, source, err
+	}
+	return c, source, nil
+}
+
+// found is the valid copy on a card with a use more, or nil.
+func (b *Backend) found(s *space, on *card) *copied {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !s.has(on) {
+		return nil
+	}
+	s.copies[on].users++
+	return s.copies[on]
+}
+
+// leave ends a program, or one that did not run. What a lost card's program was to
+// write is as it was before where others have it.
+func (b *Backend) leave(all []use, copies map[*space]*copied, on *card, ran, lost bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, u := range all {
+		c := copies[u.space]
+		if c != nil {
+			c.users--
+		}
+		if u.writes {
+			u.writers--
+		}
+		if !ran {
+			continue
+		}
+		u.work = u.writes
+		if u.writes && !lost {
+			u.version++
+			c.version = u.version
+		}
+	}
+	close(b.written)
+	b.written = make(chan struct{})
+	if ran && !lost && on.Driver().Err() != nil && b.cause == nil {
+		// It was lost after the program, and lose did not know yet what it had.
+		if err := b.complete(); err != nil {
+			b.end(err)
+		}
+	}
+}
+
+// copiesOn is the copies of spaces on a card that others have too, or that are out of
+// date: a device.Spare. Reading them again costs a copy from another card.
+type copiesOn struct {
+	*Backend
+	card *card
+}
+
+// spare is copies of all spaces that can be dropped. The caller holds mu.
+func (c copiesOn) spare(yield func(*space, *copied) bool) {
+	for s := range c.spaces {
+		d := s.copies[c.card]
+		if d == nil || d.users > 0 {
+			continue
+		}
+		valid := c.valid(s)
+		if len(valid) == 0 || len(valid) == 1 && valid[0] == c.card {
+			continue
+		}
+		if !yield(s, d) {
+			return
+		}
+	}
+}
+
+// Held is the bytes of what can be dropped.
+func (c copiesOn) Held() (bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, d := range c.spare {
+		bytes += d.Bytes()
+	}
+	return bytes
+}
+
+// share has a card's copies be spare, where there are others.
+func (b *Backend) share(c *card) error {
+	if len(b.seats) == 1 {
+		return nil
+	}
+	turn, err := c.Turn(b.closing)
+	if err != nil {
+		return err
+	}
+	turn.Spare(copiesOn{b, c})
+	return turn.End()
+}
+
+// Drop gives one copy back.
+func (c copiesOn) Drop() error {
+	c.mu.Lock()
+	var dropped *copied
+	for s, d := range c.spare {
+		delete(s.copies, c.card)
+		dropped = d
+		break
+	}
+	c.mu.Unlock()
+	if dropped == nil {
+		return nil
+	}
+	return dropped.Free()
+}

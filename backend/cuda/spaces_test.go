@@ -1,0 +1,346 @@
+//go:build cuda && cgo && linux && (amd64 || arm64)
+
+package cuda
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/driver/fakecuda"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
+)
+
+const element = 32
+
+// spaces makes spaces of count elements.
+func spaces(t testing.TB, b *Backend, n, count int) (ids []backend.SpaceID) {
+	t.Helper()
+	for range n {
+		id, err := b.NewSpace(t.Context(), backend.BN254, count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// where is where the valid copies of spaces are: the ordinals of their cards.
+func (b *Backend) where(t testing.TB, id backend.SpaceID) (on []int) {
+	t.Helper()
+	used, err := b.kept.UseSteps([]backend.Step{backend.Read{Src: backend.Range{Space: id}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.kept.EndSteps(used)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.seats {
+		if s.card != nil && used.Spaces[id].Kept.has(s.card) {
+			on = append(on, s.ordinal)
+		}
+	}
+	return on
+}
+
+// elements are different for different first ones.
+func elements(first uint64, n int) []byte {
+	b := make([]byte, n*element)
+	for i := range n {
+		binary.LittleEndian.PutUint64(b[i*element:], first+uint64(i)+1)
+	}
+	return b
+}
+
+func write(id backend.SpaceID, offset int, b []byte) backend.Write {
+	return backend.Write{Dst: backend.Range{Space: id, Offset: offset, Count: len(b) / element}, Bytes: b}
+}
+
+func read(id backend.SpaceID, offset, n int) backend.Read {
+	return backend.Read{Src: backend.Range{Space: id, Offset: offset, Count: n}}
+}
+
+// runs runs a program and compares what it answers last.
+func runs(t testing.TB, b *Backend, want []byte, steps ...backend.Step) {
+	t.Helper()
+	got, err := b.Run(t.Context(), steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := got[len(got)-1]; !bytes.Equal(last, want) {
+		t.Fatalf("answer %x, want %x", last, want)
+	}
+}
+
+// TestProofsOnCards has what provers do: a key's vectors are written once and read by
+// proofs, each of which has a space of its own.
+func TestProofsOnCards(t *testing.T) {
+	if !quickly(t) {
+		return
+	}
+	b := several(t, Options{Devices: "0-3"})
+	key := spaces(t, b, 1, 16)[0]
+	secret := elements(7, 16)
+	runs(t, b, secret, write(key, 0, secret), read(key, 0, 16))
+	used := map[int]bool{}
+	proofs := spaces(t, b, 1, 8)
+	for i := range 4 {
+		id := proofs[i]
+		runs(t, b, secret[:element], write(id, 0, elements(uint64(100*i), 8)), read(key, 0, 1))
+		on := b.where(t, id)
+		if len(on) != 1 || !slices.Contains(b.where(t, key), on[0]) {
+			t.Errorf("proof %d on cards %v, the key on %v", i, on, b.where(t, key))
+		}
+		used[on[0]] = true
+		proofs = append(proofs, spaces(t, b, 1, 8)[0])
+	}
+	if len(used) != 4 || len(b.where(t, key)) != 4 {
+		t.Errorf("four proofs on cards %v, the key on %v", used, b.where(t, key))
+	}
+	for i := range 4 {
+		runs(t, b, elements(uint64(100*i), 8), read(proofs[i], 0, 8))
+		if err := b.FreeSpace(t.Context(), proofs[i]); err != nil {
+			t.Error(err)
+		}
+	}
+	// What is written again is read anew everywhere.
+	other := elements(900, 2)
+	runs(t, b, other, write(key, 3, other), read(key, 3, 2))
+	if on := b.where(t, key); len(on) != 1 {
+		t.Errorf("a key that was written is on cards %v", on)
+	}
+	for _, id := range spaces(t, b, 4, 1) {
+		runs(t, b, append(slices.Clone(secret[2*element:3*element]), other...), write(id, 0, elements(0, 1)), read(key, 2, 3))
+	}
+}
+
+// TestSharedSpaces has many callers whose programs use the same spaces in any
+// combination, each writing ranges of its own: every program reads what was written
+// last.
+func TestSharedSpaces(t *testing.T) {
+	if !quickly(t) {
+		return
+	}
+	const callers, each, programs = 6, 5, 150
+	for _, c := range []struct {
+		cards  int
+		memory int64 // of each; little has copies dropped all the time
+	}{{1, 0}, {2, 0}, {3, 0}, {4, 0}, {4, 10 << 20}} {
+		cards, count := c.cards, callers*each
+		if c.memory > 0 {
+			count = 1 << 15
+		}
+		b := several(t, Options{Devices: fmt.Sprintf("0-%d", cards-1), Memory: c.memory})
+		ids := spaces(t, b, 5, count)
+		own := spaces(t, b, callers, count) // which keep their callers where they are
+		var refused atomic.Int64
+		var group sync.WaitGroup
+		for caller := range callers {
+			group.Go(func() {
+				r := rand.New(rand.NewPCG(*seed, uint64(caller)))
+				mine := own[caller]
+				has := map[backend.SpaceID][]byte{mine: make([]byte, each*element)}
+				for _, id := range ids {
+					has[id] = make([]byte, each*element)
+				}
+				for k := range programs {
+					var steps []backend.Step
+					var wants [][]byte
+					step := func(id backend.SpaceID, offset int, writes bool) {
+						if !writes {
+							steps, wants = append(steps, read(id, offset, each)), append(wants, slices.Clone(has[id]))
+							return
+						}
+						at := r.IntN(each)
+						b := elements(uint64(1000*caller+k), 1+r.IntN(each-at))
+						copy(has[id][at*element:], b)
+						steps, wants = append(steps, write(id, offset+at, b)), append(wants, nil)
+					}
+					alone := r.IntN(4) > 0 // it writes its own space only
+					if alone {
+						step(mine, 0, true)
+					}
+					for range 1 + r.IntN(3) {
+						step(ids[r.IntN(len(ids))], caller*each, !alone && r.IntN(3) == 0)
+					}
+					step(mine, 0, false)
+					got, err := b.Run(t.Context(), steps)
+					for end := time.Now().Add(time.Minute); errors.Is(err, backend.ErrOutOfMemory) && c.memory > 0 && time.Now().Before(end); {
+						refused.Add(1) // others use it
+						got, err = b.Run(t.Context(), steps)
+					}
+					if err != nil {
+						t.Errorf("caller %d: %v", caller, err)
+						return
+					}
+					for i := range got {
+						if !bytes.Equal(got[i], wants[i]) {
+							t.Errorf("%d cards, caller %d, program %d, step %d: %x, want %x, seed %d", cards, caller, k, i, got[i], wants[i], *seed)
+							return
+						}
+					}
+				}
+			})
+		}
+		group.Wait()
+		for s := range b.spaces {
+			if s.writers != 0 {
+				t.Errorf("%d programs write a space for ever", s.writers)
+			}
+			for _, c := range s.copies {
+				if c.users != 0 {
+					t.Errorf("%d programs use a space for ever", c.users)
+				}
+			}
+		}
+		copies := fakecuda.Calls("cuMemcpyPeerAsync")
+		t.Logf("%d cards, %d copies between them, %d times no room", cards, copies, refused.Load())
+		if (copies > 0) != (cards > 1) {
+			t.Errorf("%d copies between %d cards", copies, cards)
+		}
+		for _, id := range append(ids, own...) {
+			if err := b.FreeSpace(t.Context(), id); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLostWithCopies: vectors survive a card that others have copies of, and a program
+// that it was running is run again there.
+func TestLostWithCopies(t *testing.T) {
+	if !quickly(t) {
+		return
+	}
+	j := newJournal()
+	b := several(t, Options{Devices: "0-1", tests: &hooks{rules: usual, retry: time.Hour}, Log: j.log()})
+	key := spaces(t, b, 1, 8)[0]
+	was := elements(1, 8)
+	runs(t, b, was, write(key, 0, was), read(key, 0, 8))
+	proof := spaces(t, b, 1, 4)[0]
+	runs(t, b, was, write(proof, 0, was[:4*element]), read(key, 0, 8))
+	if on := [][]int{b.where(t, key), b.where(t, proof)}; fmt.Sprint(on) != "[[0 1] [1]]" {
+		t.Fatalf("key and proof are on cards %v", on)
+	}
+	// A program that writes the key runs on card 0, which is lost while it does.
+	cudatest.Fail(t, "cuMemcpyDtoHAsync#0@1="+launchFails)
+	now := elements(50, 2)
+	asked := 0
+	steps := []backend.Step{
+		backend.Write{Dst: backend.Range{Space: key, Offset: 6, Count: 2}, Bytes: now, Ready: func(_ context.Context, n int) error {
+			if n < asked {
+				return fmt.Errorf("asked for %d after %d", n, asked)
+			}
+			asked = n
+			return nil
+		}},
+		read(key, 0, 8),
+	}
+	runs(t, b, append(slices.Clone(was[:6*element]), now...), steps...)
+	j.count(t, "was lost", 1)
+	if on := b.where(t, key); fmt.Sprint(on) != "[1]" {
+		t.Errorf("the key is on cards %v", on)
+	}
+	runs(t, b, was[:4*element], read(proof, 0, 4))
+	// The other has all of it alone now.
+	cudatest.Fail(t, "cuMemcpyDtoHAsync#1@1="+launchFails)
+	if _, err := b.Run(t.Context(), []backend.Step{read(proof, 0, 1)}); !errors.Is(err, backend.ErrGone) {
+		t.Errorf("vectors are lost: %v", err)
+	}
+	if err := b.Ping(t.Context()); !errors.Is(err, backend.ErrGone) {
+		t.Errorf("vectors are lost: %v", err)
+	}
+}
+
+// TestLostWhileCopied: a card that is lost while vectors are copied from it takes the
+// backend along, and one to which they are copied does not.
+func TestLostWhileCopied(t *testing.T) {
+	if !quickly(t) {
+		return
+	}
+	j := newJournal()
+	b := several(t, Options{Devices: "0-2", tests: &hooks{rules: usual, retry: time.Hour}, Log: j.log()})
+	ids := spaces(t, b, 3, 4)
+	data := elements(5, 4)
+	for _, id := range ids {
+		runs(t, b, data, write(id, 0, data), read(id, 0, 4))
+	}
+	cudatest.Fail(t, "cuMemcpyPeerAsync#1@1="+launchFails)
+	_, err := b.Run(t.Context(), []backend.Step{write(ids[1], 0, data), read(ids[0], 0, 4)})
+	if !errors.Is(err, backend.ErrGone) || !strings.Contains(err.Error(), "alone") {
+		t.Errorf("card 1 has its vectors alone: %v", err)
+	}
+
+	b = several(t, Options{Devices: "0-2", tests: &hooks{rules: usual, retry: time.Hour}, Log: j.log()})
+	ids = spaces(t, b, 2, 4)
+	for _, id := range ids {
+		runs(t, b, data, write(id, 0, data), read(id, 0, 4))
+	}
+	b.mu.Lock()
+	b.seats[2].load = -1 // where programs that write nothing go
+	b.mu.Unlock()
+	cudatest.Fail(t, "cuMemcpyPeerAsync#1@1="+launchFails)
+	runs(t, b, data, read(ids[0], 0, 4))
+}
+
+// TestCopiesAreSpare: copies that others have too give room.
+func TestCopiesAreSpare(t *testing.T) {
+	if !quickly(t) {
+		return
+	}
+	const count = 1 << 16
+	b := several(t, Options{Devices: "0-1", Memory: 64 << 20})
+	key := spaces(t, b, 1, count)[0]
+	secret := elements(3, 4)
+	runs(t, b, secret, write(key, 5, secret), read(key, 5, 4))
+	proof := spaces(t, b, 1, 1)[0]
+	runs(t, b, secret, write(proof, 0, secret[:element]), read(key, 5, 4))
+	if on := b.where(t, key); len(on) != 2 {
+		t.Fatalf("the key is on cards %v", on)
+	}
+	var filled []backend.SpaceID
+	for {
+		id, err := b.NewSpace(t.Context(), backend.BN254, count)
+		if errors.Is(err, backend.ErrOutOfMemory) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		filled = append(filled, id)
+	}
+	if on := b.where(t, key); len(on) != 1 {
+		t.Errorf("both cards are full, and the key is on cards %v", on)
+	}
+	if bytes := int64(len(filled)) * count * element; bytes < 100<<20 {
+		t.Errorf("two cards of 64 MiB take %d bytes", bytes)
+	}
+	// One program cannot have all of it on one card.
+	steps := []backend.Step{read(key, 5, 4)}
+	for _, id := range filled {
+		steps = append(steps, read(id, 0, 1))
+	}
+	if _, err := b.Run(t.Context(), steps); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("more than one card has: %v", err)
+	}
+	for _, id := range filled {
+		if err := b.FreeSpace(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+	}
+	runs(t, b, secret, write(proof, 0, secret[:element]), read(key, 5, 4))
+}
