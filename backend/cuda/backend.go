@@ -54,11 +54,15 @@ type Backend struct {
 
 	// calls has a unit taken by each call, and all of them while a card comes back.
 	calls *semaphore.Weighted
+	// tight has one unit, for the program that waits for room.
+	tight *semaphore.Weighted
 
 	mu       sync.Mutex
 	inFlight int
 	bases    map[*bases]struct{}
 	spaces   map[*space]struct{}
+	programs int           // on their way
+	begun    int           // programs, until now
 	written  chan struct{} // closed, and made anew, when a program has ended
 	arenas   map[*arena]struct{}
 	cause    error         // why the backend is gone
@@ -95,7 +99,7 @@ func Open(o Options) (*Backend, error) {
 		return nil, err
 	}
 	b := &Backend{
-		options: o, seats: seats, kept: backendutil.NewResidents[*bases, *space]("cuda"), calls: semaphore.NewWeighted(everyCall),
+		options: o, seats: seats, kept: backendutil.NewResidents[*bases, *space]("cuda"), calls: semaphore.NewWeighted(everyCall), tight: semaphore.NewWeighted(1),
 		bases: make(map[*bases]struct{}), spaces: make(map[*space]struct{}), written: make(chan struct{}), arenas: make(map[*arena]struct{}),
 		lost: make(chan struct{}), gone: make(chan struct{}),
 		info: backend.Info{

@@ -20,7 +20,7 @@ import (
 // is wanted there.
 type space struct {
 	backendutil.Loaded
-	copying *semaphore.Weighted // of one unit, which who makes or renews a copy has
+	copying *semaphore.Weighted // of one unit, for who makes or renews a copy
 
 	// Under Backend.mu:
 	copies  map[*card]*copied
@@ -36,6 +36,9 @@ type copied struct {
 	version int // of what it holds
 	users   int // who must find it: programs, and copies of it
 }
+
+// bytes is the size of the space, on each card.
+func (s *space) bytes() int64 { return int64(s.Count) * int64(s.Curve.ScalarBytes()) }
 
 // free gives all copies of a space back, which no program uses any more.
 func (b *Backend) free(s *space) error {
@@ -172,10 +175,13 @@ func uses(steps []backend.Step, of map[backend.SpaceID]*backendutil.Resident[*sp
 }
 
 // gather chooses a card for a program and brings what it uses there, until end, which
-// is told whether the card was lost. It may wait for programs on other cards to have
-// written.
+// is told whether the card was lost. It waits for programs on other cards to have
+// written, and for the room that others have: without any other it is
+// backend.ErrOutOfMemory.
 func (b *Backend) gather(ctx context.Context, all []use) (on *card, here map[backend.SpaceID]*vector.Space, end func(lost bool), err error) {
 	full := make(map[*card]bool) // cards without the room
+	alone := true                // no other program was on its way when they had none
+	last := false                // of those that wait for room
 	var refused error
 	for {
 		b.mu.Lock()
@@ -184,27 +190,39 @@ func (b *Backend) gather(ctx context.Context, all []use) (on *card, here map[bac
 			return nil, nil, nil, b.cause
 		}
 		on, wait := b.choose(all, full)
-		switch {
-		case on != nil:
-			for _, u := range all {
-				if u.writes {
-					u.writers++
-					u.at = on
+		if on == nil {
+			written, others := b.written, b.programs > 0
+			b.mu.Unlock()
+			switch {
+			case !wait && alone:
+				return nil, nil, nil, refused
+			case !wait && !last: // one at a time, else two could be in each other's way for ever
+				if err := b.tight.Acquire(ctx, 1); err != nil {
+					return nil, nil, nil, backend.Ended(ctx)
+				}
+				defer b.tight.Release(1)
+				last = true
+			case wait || others:
+				select {
+				case <-written:
+				case <-ctx.Done():
+					return nil, nil, nil, backend.Ended(ctx)
 				}
 			}
-		case wait:
-			written := b.written
-			b.mu.Unlock()
-			select {
-			case <-written:
-			case <-ctx.Done():
-				return nil, nil, nil, backend.Ended(ctx)
-			}
+			clear(full)
+			alone = true
 			continue
-		default:
-			b.mu.Unlock()
-			return nil, nil, nil, refused
 		}
+		for _, u := range all {
+			if u.writes {
+				u.writers++
+				u.at = on
+			}
+		}
+		b.programs++
+		b.begun++
+		begun := b.begun
+		alone = alone && b.programs == 1
 		b.mu.Unlock()
 
 		copies := make(map[*space]*copied)
@@ -215,15 +233,14 @@ func (b *Backend) gather(ctx context.Context, all []use) (on *card, here map[bac
 			}
 			copies[u.space] = c
 		}
-		end := func(ran, lost bool) { b.leave(all, copies, on, ran, lost) }
 		if err == nil {
 			here = make(map[backend.SpaceID]*vector.Space)
 			for _, u := range all {
 				here[u.id] = copies[u.space].Space
 			}
-			return on, here, func(lost bool) { end(true, lost) }, nil
+			return on, here, func(lost bool) { b.leave(all, copies, on, true, lost) }, nil
 		}
-		end(false, false)
+		alone = b.leave(all, copies, on, false, false) == begun && alone
 		switch {
 		case on.Driver().Err() != nil:
 			b.lose(on)
@@ -264,13 +281,12 @@ func (b *Backend) choose(all []use, full map[*card]bool) (on *card, wait bool) {
 		}
 		cost := [3]float64{2: s.load}
 		for _, u := range all {
-			bytes := float64(u.Count) * float64(u.Curve.ScalarBytes())
 			switch {
 			case u.has(s.card):
 			case u.writes:
-				cost[0] += bytes
+				cost[0] += float64(u.bytes())
 			default:
-				cost[1] += bytes
+				cost[1] += float64(u.bytes())
 			}
 		}
 		if on == nil || slices.Compare(cost[:], best[:]) < 0 {
@@ -301,6 +317,10 @@ func (b *Backend) bring(ctx context.Context, s *space, on *card) (*copied, error
 	}
 }
 
+// leftToWork is the part of a card's memory that copies leave free: vectors that come
+// together on one card must not fill it, for its programs need memory too.
+const leftToWork = 8
+
 // renew makes a copy on a card, or renews it, from the card that it answers, and counts
 // a use. The caller has the space's copying.
 func (b *Backend) renew(ctx context.Context, s *space, on *card) (c *copied, source *card, err error) {
@@ -312,15 +332,19 @@ func (b *Backend) renew(ctx context.Context, s *space, on *card) (c *copied, sou
 	}
 	source = valid[0]
 	from, version := s.copies[source], s.version
-	if c = s.copies[on]; c != nil {
-		c.users++
-	}
-	from.users++
-	b.mu.Unlock()
+	c = s.copies[on]
 	fresh := c == nil
 	if fresh {
-		c = &copied{users: 1}
-		c.Space, err = on.vectors.NewSpace(ctx, s.Curve, s.Count)
+		c = &copied{version: -1}
+		s.copies[on] = c
+	}
+	c.users++
+	from.users++
+	b.mu.Unlock()
+	if fresh {
+		if err = b.fits(on); err == nil {
+			c.Space, err = on.vectors.NewSpace(ctx, s.Curve, s.Count)
+		}
 	}
 	if err == nil && version > 0 { // else nobody has written: all zero, as new
 		err = c.CopyFrom(ctx, from.Space)
@@ -328,18 +352,47 @@ func (b *Backend) renew(ctx context.Context, s *space, on *card) (c *copied, sou
 	b.mu.Lock()
 	from.users--
 	if err == nil {
-		c.version, s.copies[on] = version, c
+		c.version = version
 	} else {
 		c.users--
+		if fresh {
+			delete(s.copies, on)
+		}
 	}
 	b.mu.Unlock()
-	if err != nil && fresh && c.Space != nil {
+	if err != nil && c.Space != nil && fresh {
 		err = errors.Join(err, c.Free())
 	}
 	if err != nil {
 		return nil, source, err
 	}
 	return c, source, nil
+}
+
+// fits drops copies on a card that others have too until spaces leave there what they
+// are to.
+func (b *Backend) fits(on *card) error {
+	for {
+		b.mu.Lock()
+		var taken int64
+		for s := range b.spaces {
+			if s.copies[on] != nil {
+				taken += s.bytes()
+			}
+		}
+		b.mu.Unlock()
+		most := on.Budget() - on.Budget()/leftToWork
+		if taken <= most {
+			return nil
+		}
+		spare := copiesOn{b, on}
+		if spare.Held() == 0 {
+			return fmt.Errorf("%w: vectors of %d bytes on one GPU, which has %d for them", backend.ErrOutOfMemory, taken, most)
+		}
+		if err := spare.Drop(); err != nil {
+			return err
+		}
+	}
 }
 
 // found is the valid copy on a card with a use more, or nil.
@@ -353,11 +406,12 @@ func (b *Backend) found(s *space, on *card) *copied {
 	return s.copies[on]
 }
 
-// leave ends a program, or one that did not run. What a lost card's program was to
-// write is as it was before where others have it.
-func (b *Backend) leave(all []use, copies map[*space]*copied, on *card, ran, lost bool) {
+// leave ends a program, or one that did not run, and answers how many have begun. What
+// a lost card's program was to write is as it was before where others have it.
+func (b *Backend) leave(all []use, copies map[*space]*copied, on *card, ran, lost bool) (begun int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.programs--
 	for _, u := range all {
 		c := copies[u.space]
 		if c != nil {
@@ -383,6 +437,7 @@ func (b *Backend) leave(all []use, copies map[*space]*copied, on *card, ran, los
 			b.end(err)
 		}
 	}
+	return b.begun
 }
 
 // copiesOn is the copies of spaces on a card that others have too, or that are out of
@@ -413,8 +468,8 @@ func (c copiesOn) spare(yield func(*space, *copied) bool) {
 func (c copiesOn) Held() (bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, d := range c.spare {
-		bytes += d.Bytes()
+	for s := range c.spare {
+		bytes += s.bytes()
 	}
 	return bytes
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,7 +143,6 @@ func TestSharedSpaces(t *testing.T) {
 		b := several(t, Options{Devices: fmt.Sprintf("0-%d", cards-1), Memory: c.memory})
 		ids := spaces(t, b, 5, count)
 		own := spaces(t, b, callers, count) // which keep their callers where they are
-		var refused atomic.Int64
 		var group sync.WaitGroup
 		for caller := range callers {
 			group.Go(func() {
@@ -176,10 +174,6 @@ func TestSharedSpaces(t *testing.T) {
 					}
 					step(mine, 0, false)
 					got, err := b.Run(t.Context(), steps)
-					for end := time.Now().Add(time.Minute); errors.Is(err, backend.ErrOutOfMemory) && c.memory > 0 && time.Now().Before(end); {
-						refused.Add(1) // others use it
-						got, err = b.Run(t.Context(), steps)
-					}
 					if err != nil {
 						t.Errorf("caller %d: %v", caller, err)
 						return
@@ -205,7 +199,7 @@ func TestSharedSpaces(t *testing.T) {
 			}
 		}
 		copies := fakecuda.Calls("cuMemcpyPeerAsync")
-		t.Logf("%d cards, %d copies between them, %d times no room", cards, copies, refused.Load())
+		t.Logf("%d cards, %d copies between them", cards, copies)
 		if (copies > 0) != (cards > 1) {
 			t.Errorf("%d copies between %d cards", copies, cards)
 		}

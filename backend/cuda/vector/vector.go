@@ -85,14 +85,6 @@ func (s *Space) CopyFrom(ctx context.Context, from *Space) error {
 	return s.memory.CopyFrom(ctx, from.memory)
 }
 
-// Bytes is the size of the space.
-func (s *Space) Bytes() int64 {
-	if s.memory == nil {
-		return 0
-	}
-	return s.memory.Size()
-}
-
 // Free wipes the space, which no program uses any more, and gives it back.
 func (s *Space) Free() error {
 	if s.memory == nil {
