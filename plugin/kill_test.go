@@ -75,17 +75,17 @@ func TestKilledAnytime(t *testing.T) {
 		}
 		wg.Wait()
 		begin := time.Now()
-		if _, err := c.MSM(ctx, nil); !errors.Is(err, backend.ErrGone) || time.Since(begin) > 50*time.Millisecond {
+		if _, err := c.MSM(ctx, nil); !errors.Is(err, backend.ErrGone) || time.Since(begin) > time.Second {
 			t.Fatalf("after the death: %v in %v", err, time.Since(begin))
 		}
 		c.Close()
 		if _, err := c.MSM(ctx, nil); !errors.Is(err, backend.ErrClosed) {
 			t.Fatalf("closed: %v", err)
 		}
-		eventually(t, time.Second, "staging is given back", func() bool { return c.staging.InUse() == 0 })
+		eventually(t, 10*time.Second, "staging is given back", func() bool { return c.staging.InUse() == 0 })
 	}
 	kept.Free()
-	eventually(t, time.Second, "shared memory is given back", func() bool { return sup.spec.pool.InUse() == 0 })
+	eventually(t, 10*time.Second, "shared memory is given back", func() bool { return sup.spec.pool.InUse() == 0 })
 	t.Logf("%d right answers, %d times ErrGone", right, gone)
 	if gone < rounds {
 		t.Errorf("ErrGone %d times in %d rounds", gone, rounds)

@@ -121,7 +121,7 @@ func TestCloseEndsCallsOfAStoppedPlugin(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(50 * time.Millisecond) // so that they are on their way; without, they are ErrClosed or gone
+	time.Sleep(500 * time.Millisecond) // so that they are on their way on a busy machine too; without, they are ErrClosed or gone
 	within(t, 8*time.Second, "Close", func() { c.Close() })
 	wg.Wait()
 	select {

@@ -322,7 +322,7 @@ func TestDetachWaits(t *testing.T) {
 	if d := time.Since(begin); d > 100*time.Millisecond {
 		t.Errorf("cancelling took %v", d)
 	}
-	eventually(t, time.Second, "the arena goes", func() bool { return h.backend.Arenas.Load() == 0 })
+	eventually(t, 10*time.Second, "the arena goes", func() bool { return h.backend.Arenas.Load() == 0 })
 }
 
 // TestInboxRefusesByName: descriptors that nobody asks for do not pile up, and

@@ -172,7 +172,7 @@ func TestNothingLeaks(t *testing.T) {
 		round()
 	}
 	var g, f, m, d int
-	for range 100 {
+	for range 500 { // 10 s
 		if g, f, m, d = count(); g <= g0 && f <= f0 && m <= m0 && d <= s0 {
 			return
 		}
