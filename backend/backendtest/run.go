@@ -37,13 +37,7 @@ func Run(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 	shared := open(t)
 	t.Cleanup(func() { closeQuietly(t, shared) })
 	s := newSuite(o, shared.Info())
-	another := func(t *testing.T) func() backend.Backend {
-		return func() backend.Backend {
-			b := open(t)
-			t.Cleanup(func() { closeQuietly(t, b) })
-			return b
-		}
-	}
+	another := anotherOf(open)
 	for _, c := range backendChecks {
 		t.Run(c.name, func(t *testing.T) {
 			s.report(t, c.run, &subject{suite: s, b: shared, open: another(t)})
@@ -64,13 +58,37 @@ func Run(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 				})
 			}
 		}
-		if !slices.Contains(can.Vectors, curve) {
+	}
+	s.vectors(t, shared, another)
+}
+
+// RunVectors is the part of Run that is about vectors.
+func RunVectors(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
+	b := open(t)
+	t.Cleanup(func() { closeQuietly(t, b) })
+	newSuite(o, b.Info()).vectors(t, b, anotherOf(open))
+}
+
+func (s *suite) vectors(t *testing.T, b backend.Backend, another func(*testing.T) func() backend.Backend) {
+	for _, curve := range s.curves {
+		if !slices.Contains(b.Info().Can.Vectors, curve) {
 			continue
 		}
 		for _, c := range vectorChecks {
 			t.Run(fmt.Sprintf("%v/vectors/%s", curve, c.name), func(t *testing.T) {
-				s.report(t, c.run, &subject{suite: s, b: shared, curve: curve, group: s.groups[0], open: another(t)})
+				s.report(t, c.run, &subject{suite: s, b: b, curve: curve, group: s.groups[0], open: another(t)})
 			})
+		}
+	}
+}
+
+// anotherOf opens backends that end with their test.
+func anotherOf(open func(testing.TB) backend.Backend) func(*testing.T) func() backend.Backend {
+	return func(t *testing.T) func() backend.Backend {
+		return func() backend.Backend {
+			b := open(t)
+			t.Cleanup(func() { closeQuietly(t, b) })
+			return b
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendtest"
 	"github.com/pippin-zk/pippin/backend/cuda/driver/fakecuda"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 )
@@ -80,6 +81,14 @@ func runs(t testing.TB, b *Backend, want []byte, steps ...backend.Step) {
 	if last := got[len(got)-1]; !bytes.Equal(last, want) {
 		t.Fatalf("answer %x, want %x", last, want)
 	}
+}
+
+// TestFakeVectors is the suite's part about vectors on three cards, with the kernels.
+func TestFakeVectors(t *testing.T) {
+	fake(t, Options{}).Close()
+	backendtest.RunVectors(t, func(t testing.TB) backend.Backend { return fake(t, Options{Devices: "0-2"}) }, backendtest.Options{
+		Curves: []backend.Curve{backend.BN254}, Groups: []backend.Group{backend.G1}, Seed: *seed,
+	})
 }
 
 // TestProofsOnCards has what provers do: a key's vectors are written once and read by
