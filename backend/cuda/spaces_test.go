@@ -269,6 +269,42 @@ func TestLostWithCopies(t *testing.T) {
 	}
 }
 
+// TestBackWithoutCopies: a card that comes back gets copies as a new one does, and what
+// it had is forgotten.
+func TestBackWithoutCopies(t *testing.T) {
+	if !quickly(t) {
+		return
+	}
+	j := newJournal()
+	b := several(t, Options{Devices: "0-1", tests: &hooks{rules: usual, retry: time.Millisecond}, Log: j.log()})
+	key := spaces(t, b, 1, 8)[0]
+	was := elements(1, 8)
+	runs(t, b, was, write(key, 0, was), read(key, 0, 8))
+	for i := range 3 {
+		proof := spaces(t, b, 1, 4)[0]
+		runs(t, b, was, write(proof, 0, was[:4*element]), read(key, 0, 8))
+		on := b.where(t, proof)
+		if len(b.where(t, key)) != 2 {
+			t.Errorf("the key is on cards %v", b.where(t, key))
+		}
+		if err := b.FreeSpace(t.Context(), proof); err != nil {
+			t.Error(err)
+		}
+		cudatest.Fail(t, fmt.Sprintf("cuMemcpyDtoHAsync#%d@1=%s", on[0], launchFails))
+		b.mu.Lock()
+		for _, s := range b.seats {
+			s.load = float64((s.ordinal - on[0] + 2) % 2) // a program that only reads runs on that card
+		}
+		b.mu.Unlock()
+		runs(t, b, was, read(key, 0, 8))
+		j.count(t, "was lost", i+1)
+		j.count(t, "is back", i+1)
+	}
+	if err := b.FreeSpace(t.Context(), key); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestLostWhileCopied: a card that is lost while vectors are copied from it takes the
 // backend along, and one to which they are copied does not.
 func TestLostWhileCopied(t *testing.T) {
