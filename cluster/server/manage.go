@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
@@ -36,7 +37,8 @@ type Manager struct {
 // slack is how long a worker that is not heard counts as one that is there.
 const slack = 10 * time.Second
 
-// Run makes the streams, calls ready, and looks after the streams until ctx ends.
+// Run makes the streams, calls ready, and looks after the streams until ctx ends. It
+// fails with backend.ErrUnavailable when the server cannot have them.
 func (m Manager) Run(ctx context.Context, ready func()) error {
 	m.Every, m.Stuck, m.Orphan = cmp.Or(m.Every, time.Second), cmp.Or(m.Stuck, 5*wire.AckWait), cmp.Or(m.Orphan, time.Hour)
 	if m.Log == nil {
@@ -47,6 +49,9 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	defer nc.Close()
+	if _, err := js.AccountInfo(ctx); errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		return fmt.Errorf("%w: the server at %s has no JetStream for this user: enable it there", backend.ErrUnavailable, m.Ticket.URL)
+	}
 	k := &keeper{Manager: m, nc: nc, js: js, seen: map[string]time.Time{}, slots: map[string]seen{}}
 	if err := k.ensure(ctx); err != nil {
 		return err
@@ -91,7 +96,7 @@ func (k *keeper) ensure(ctx context.Context) error {
 	for _, cfg := range wire.Streams(k.Room) {
 		_, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return k.js.CreateOrUpdateStream(ctx, cfg) })
 		if err != nil {
-			return fmt.Errorf("the stream %s: %w", cfg.Name, err)
+			return fmt.Errorf("%w: the stream %s: %w", backend.ErrUnavailable, cfg.Name, err)
 		}
 	}
 	there, err := wire.Ask(ctx, func(ctx context.Context) (bool, error) {

@@ -47,11 +47,8 @@ type Server struct {
 	dir  string
 }
 
-// readyWithin is how long a server may take to recover its streams.
-const readyWithin = 2 * time.Minute
-
-// Start starts a server, which has written its tickets when this returns. Errors
-// wrap backend.ErrInvalidInput or backend.ErrUnavailable.
+// Start starts a server, which has recovered its streams and written its tickets when
+// this returns. Errors wrap backend.ErrInvalidInput or backend.ErrUnavailable.
 func Start(cfg Config) (*Server, error) {
 	if cfg.Listen == "" {
 		cfg.Listen = "127.0.0.1:4222"
@@ -115,8 +112,8 @@ func Start(cfg Config) (*Server, error) {
 		n.SetLoggerV2(logger{cfg.Log}, false, false, false)
 	}
 	s := &Server{n, cfg.Room, cfg.Dir}
-	go n.Start()
-	if !n.ReadyForConnections(readyWithin) || !n.JetStreamEnabled() {
+	n.Start()
+	if n.Addr() == nil || !n.JetStreamEnabled() {
 		s.Stop()
 		return nil, fmt.Errorf("%w: the server at %s does not come up: is the address taken, can %s be written?", backend.ErrUnavailable, cfg.Listen, store)
 	}

@@ -126,9 +126,6 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	case cfg.Ticket.Open == "":
 		return fmt.Errorf("%w: the ticket is no worker's", backend.ErrInvalidInput)
 	}
-	if err := wire.Opens(cfg.Ticket.Open); err != nil {
-		return err
-	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -138,6 +135,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer w.nc.Close()
+	if err := wire.Opens(cfg.Ticket.Open); err != nil {
+		return err
+	}
 	starting, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	var keys, counts jetstream.Stream

@@ -182,7 +182,8 @@ var ID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // Refused tells whether the server answered and said no for good: the same request
 // again would get the same answer.
 func Refused(err error) bool {
-	return Conflict(err) || Full(err) || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrPermissionViolation)
+	const invalid, inUse, overlaps = 10052, 10058, 10065 // a stream's configuration, its name, its subjects
+	return Conflict(err) || Full(err) || isAPI(err, invalid, inUse, overlaps) || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrPermissionViolation)
 }
 
 // Conflict tells that another message of the subject came first.

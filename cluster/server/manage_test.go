@@ -1,0 +1,56 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	nats "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+	"github.com/pippin-zk/pippin/cluster/server"
+)
+
+// TestServersThatDoNotFit: on a server without JetStream, or with another's streams of
+// these names, the manager says so and ends.
+func TestServersThatDoNotFit(t *testing.T) {
+	for _, k := range []struct {
+		name, says string
+		jetStream  bool
+	}{{"no JetStream", "no JetStream", false}, {"another's stream", wire.Jobs, true}} {
+		t.Run(k.name, func(t *testing.T) {
+			s, err := nats.NewServer(&nats.Options{Host: "127.0.0.1", Port: nats.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: k.jetStream, StoreDir: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			go s.Start()
+			defer func() { s.Shutdown(); s.WaitForShutdown() }()
+			if !s.ReadyForConnections(time.Minute) {
+				t.Fatal("the server does not come up")
+			}
+			ticket := cluster.Ticket{URL: s.ClientURL()}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if k.jetStream {
+				nc, js, err := ticket.Connect("test")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer nc.Close()
+				if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: wire.Jobs, Storage: jetstream.MemoryStorage}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err = server.Manager{Ticket: ticket}.Run(ctx, func() { t.Error("it is ready") })
+			if !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), k.says) || ctx.Err() != nil {
+				t.Error(err)
+			}
+			t.Log(err)
+		})
+	}
+}
