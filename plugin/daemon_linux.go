@@ -74,10 +74,16 @@ type daemon struct {
 	grace   time.Duration // what calls that compute get when the daemon is told to end
 
 	mu       sync.Mutex
-	sessions map[*server]struct{ conn *net.UnixConn }
+	sessions map[*server]serving
 	greeted  int // connections, sessions included
 	ending   bool
 	work     sync.WaitGroup
+}
+
+// serving is what a session is served by.
+type serving struct {
+	conn  *net.UnixConn
+	calls *grpc.Server
 }
 
 // serveDaemon serves until a signal ends it.
@@ -147,7 +153,7 @@ func newDaemon(d Daemon, group int, b backend.Backend, log *slog.Logger, options
 	return &daemon{
 		Daemon: d, group: group, log: log, options: options, exit: os.Exit, hello: helloLimit, grace: endLimit,
 		shared:   share.New(b, share.Options{Keep: d.Keep, Turns: d.Turns, Log: log}),
-		sessions: map[*server]struct{ conn *net.UnixConn }{},
+		sessions: map[*server]serving{},
 	}
 }
 
@@ -215,10 +221,16 @@ func (d *daemon) end() {
 		s.mu.Unlock()
 	}
 	for s, at := range all {
-		for time.Now().Before(over) && s.busy() {
-			time.Sleep(5 * time.Millisecond)
-		}
-		at.conn.Close()
+		go func() {
+			for time.Now().Before(over) && s.busy() {
+				time.Sleep(5 * time.Millisecond)
+			}
+			// What the last calls have computed is sent; then the host closes.
+			late := time.AfterFunc(time.Until(over), func() { at.conn.Close() })
+			defer late.Stop()
+			at.calls.GracefulStop()
+			at.conn.Close()
+		}()
 	}
 	done := make(chan struct{})
 	go func() {
@@ -328,9 +340,11 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer) {
 		return d.shared.Open(peer.User, d.Memory), nil
 	}, log, new(slog.LevelVar))
 	s.session, s.exit = &session{shared: d.Shared}, d.exit
+	g := grpc.NewServer(d.options...)
+	proto.RegisterBackendServer(g, s)
 	d.mu.Lock()
 	if d.sessions != nil {
-		d.sessions[s] = struct{ conn *net.UnixConn }{conn}
+		d.sessions[s] = serving{conn, g}
 	}
 	ending := d.ending
 	d.mu.Unlock()
@@ -340,8 +354,6 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer) {
 	}
 	log.Info("a session begins")
 	began := time.Now()
-	g := grpc.NewServer(d.options...)
-	proto.RegisterBackendServer(g, s)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
