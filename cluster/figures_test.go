@@ -159,7 +159,8 @@ func (c *chain) Define(api frontend.API) error {
 
 // TestRealThroughput compares workers that make real proofs, by Groth16 on the CPU,
 // with as many provers that make and verify the same ones alone, before and after. The
-// processors are shared by all, so that what the cluster costs them counts too.
+// processors are shared by all, so that what the cluster costs them counts too; a second
+// slot would only have more proofs share them.
 func TestRealThroughput(t *testing.T) {
 	logger.Disable()
 	const workers = 4
@@ -228,7 +229,7 @@ func TestRealThroughput(t *testing.T) {
 	var ends []func() error
 	for i := range workers {
 		ends = append(ends, r.work(func(c *worker.Config) {
-			c.Name, c.Log, c.Open = fmt.Sprint("worker", i), nil, worker.Gnark(nil)
+			c.Name, c.Log, c.Open, c.Slots = fmt.Sprint("worker", i), nil, worker.Gnark(nil), 1
 		}))
 	}
 	p, err := r.client().Add(t.Context(), ccs, pk, vk, cluster.Options{})
