@@ -13,7 +13,6 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/msm"
-	"github.com/pippin-zk/pippin/backend/cuda/number"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/kernels"
 )
@@ -103,7 +102,7 @@ func Open(o Options) (*Backend, error) {
 		bases: make(map[*bases]struct{}), spaces: make(map[*space]struct{}), written: make(chan struct{}), arenas: make(map[*arena]struct{}),
 		lost: make(chan struct{}), gone: make(chan struct{}),
 		info: backend.Info{
-			Name: "cuda", Version: "kernels " + kernels.Digest(), InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups(), Vectors: backend.Curves(), Numbers: number.Ops()},
+			Name: "cuda", Version: "kernels " + kernels.Digest(), InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups(), Vectors: backend.Curves(), Numbers: backend.NumberOps()},
 		},
 	}
 	b.closing, b.stop = context.WithCancel(context.Background())

@@ -303,7 +303,10 @@ func (b *Backend) reopen(s *seat) error {
 		return err
 	}
 	copies, err := b.copies(ctx, c)
-	if err = errors.Join(err, b.share(c)); err != nil {
+	if err == nil {
+		err = b.share(c)
+	}
+	if err != nil {
 		return errors.Join(err, c.close()) // which gives back what was copied
 	}
 	b.mu.Lock()

@@ -178,7 +178,7 @@ func uses(steps []backend.Step, of map[backend.SpaceID]*backendutil.Resident[*sp
 // is told whether the card was lost. It waits for programs on other cards to have
 // written, and for the room that others have: without any other it is
 // backend.ErrOutOfMemory.
-func (b *Backend) gather(ctx context.Context, all []use) (on *card, here map[backend.SpaceID]*vector.Space, end func(lost bool), err error) {
+func (b *Backend) gather(ctx context.Context, all []use) (on *card, copies map[backend.SpaceID]*copied, end func(lost bool), err error) {
 	full := make(map[*card]bool) // cards without the room
 	alone := true                // no other program was on its way when they had none
 	last := false                // of those that wait for room
@@ -225,20 +225,16 @@ func (b *Backend) gather(ctx context.Context, all []use) (on *card, here map[bac
 		alone = alone && b.programs == 1
 		b.mu.Unlock()
 
-		copies := make(map[*space]*copied)
+		copies = make(map[backend.SpaceID]*copied)
 		for _, u := range all {
 			var c *copied
 			if c, err = b.bring(ctx, u.space, on); err != nil {
 				break
 			}
-			copies[u.space] = c
+			copies[u.id] = c
 		}
 		if err == nil {
-			here = make(map[backend.SpaceID]*vector.Space)
-			for _, u := range all {
-				here[u.id] = copies[u.space].Space
-			}
-			return on, here, func(lost bool) { b.leave(all, copies, on, true, lost) }, nil
+			return on, copies, func(lost bool) { b.leave(all, copies, on, true, lost) }, nil
 		}
 		alone = b.leave(all, copies, on, false, false) == begun && alone
 		switch {
@@ -408,12 +404,12 @@ func (b *Backend) found(s *space, on *card) *copied {
 
 // leave ends a program, or one that did not run, and answers how many have begun. What
 // a lost card's program was to write is as it was before where others have it.
-func (b *Backend) leave(all []use, copies map[*space]*copied, on *card, ran, lost bool) (begun int) {
+func (b *Backend) leave(all []use, copies map[backend.SpaceID]*copied, on *card, ran, lost bool) (begun int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.programs--
 	for _, u := range all {
-		c := copies[u.space]
+		c := copies[u.id]
 		if c != nil {
 			c.users--
 		}

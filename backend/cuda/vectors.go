@@ -56,7 +56,7 @@ func (b *Backend) repeatable(steps []backend.Step) []backend.Step {
 
 // runOnce runs a program on one card, and tells whether that was lost.
 func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, all []use, used *backendutil.Used[*bases, *space]) (_ [][]byte, lost bool, err error) {
-	on, spaces, end, err := b.gather(ctx, all)
+	on, copies, end, err := b.gather(ctx, all)
 	if err != nil {
 		return nil, false, err
 	}
@@ -68,7 +68,7 @@ func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, all []use, 
 	b.mu.Unlock()
 	steps, elsewhere := commits(steps, func(id backend.BasesID) span { return here[id].span })
 	answers, err := b.runOn(ctx, on, steps, vector.Used{
-		Space: func(id backend.SpaceID) *vector.Space { return spaces[id] },
+		Space: func(id backend.SpaceID) *vector.Space { return copies[id].Space },
 		Bases: func(id backend.BasesID) *msm.Bases { return here[id].Bases },
 	})
 	lost = err != nil && on.Driver().Err() != nil

@@ -90,19 +90,9 @@ func (s *Stream) Download(dst HostSpan, src Span) error {
 // Copy copies within the device's memory. Both spans have the same size and
 // must not overlap.
 func (s *Stream) Copy(dst, src Span) error {
-	to, err := dst.on(s.dev)
-	if err != nil {
+	to, from, err := s.copies(dst, src, s.dev)
+	if err != nil || src.Size() == 0 {
 		return err
-	}
-	from, err := src.on(s.dev)
-	if err != nil {
-		return err
-	}
-	if dst.Size() != src.Size() {
-		return invalid("copy of %d bytes to %d", src.Size(), dst.Size())
-	}
-	if src.Size() == 0 {
-		return nil
 	}
 	return s.do("cuMemcpyDtoDAsync", func(h handle) Result { return s.dev.sys.copy(to, from, src.Size(), h) })
 }
@@ -110,25 +100,32 @@ func (s *Stream) Copy(dst, src Span) error {
 // CopyFrom copies from the memory of another device, whatever way the driver has.
 // Both spans have the same size; src must stay as it is until the copy is done.
 func (s *Stream) CopyFrom(dst, src Span) error {
-	to, err := dst.on(s.dev)
-	if err != nil {
-		return err
-	}
-	if dst.Size() != src.Size() {
-		return invalid("copy of %d bytes to %d", src.Size(), dst.Size())
-	}
-	if src.Size() == 0 {
-		return nil
+	if src.mem == nil {
+		return s.Copy(dst, src)
 	}
 	other := src.mem.dev
-	from, err := src.on(other)
-	if err != nil {
+	to, from, err := s.copies(dst, src, other)
+	if err != nil || src.Size() == 0 {
 		return err
 	}
 	if err := other.Err(); err != nil {
 		return err
 	}
 	return s.do("cuMemcpyPeerAsync", func(h handle) Result { return s.dev.sys.copyFrom(to, s.dev.ctx, from, other.ctx, src.Size(), h) })
+}
+
+// copies is the addresses for a copy to the stream's device from a device's memory.
+func (s *Stream) copies(dst, src Span, of *Device) (to, from address, err error) {
+	if to, err = dst.on(s.dev); err != nil {
+		return 0, 0, err
+	}
+	if from, err = src.on(of); err != nil {
+		return 0, 0, err
+	}
+	if dst.Size() != src.Size() {
+		return 0, 0, invalid("copy of %d bytes to %d", src.Size(), dst.Size())
+	}
+	return to, from, nil
 }
 
 // Fill writes v to every byte.

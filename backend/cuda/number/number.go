@@ -14,9 +14,6 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/number"
 )
 
-// Ops lists the operations that there are: all.
-func Ops() []backend.NumberOp { return backend.NumberOps() }
-
 // Computer computes on one card. Its methods may be called concurrently.
 type Computer struct {
 	dev  *device.Device

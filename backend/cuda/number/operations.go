@@ -71,7 +71,7 @@ func (x *queue) operation(s *Step) error {
 	case backend.NumGFInv:
 		return x.binary(kernel.NumberBinaryInverse, s.Degree, dst, a, batch{})
 	}
-	return fmt.Errorf("%w: no operation %v on the card, but %v", backend.ErrUnsupported, s.Op, Ops())
+	return fmt.Errorf("%w: no operation %v on the card, but %v", backend.ErrUnsupported, s.Op, backend.NumberOps())
 }
 
 // added is sums, or differences, with what leaves them where carry is given.
