@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,9 +20,13 @@ const maxJobs = 1 << 14
 type call struct {
 	c  *Client
 	id uint64
-	// ask makes the remote call. It ends when the plugin has let go of the
-	// memory or has exited.
-	ask      func() ([][]byte, error)
+	// asked is the request, and remote makes it through gRPC. It ends when the
+	// plugin has let go of the memory or has exited.
+	asked  *proto.LaneCall
+	remote func() ([][]byte, error)
+	sizes  []int // bytes of the answers
+	// accept makes of them what the caller gets.
+	accept   func([][]byte) ([][]byte, error)
 	regions  []*shm.Region // one reference each
 	buffers  []*buffer     // the caller's own, this call being a reader
 	feeds    []feed
@@ -68,11 +73,16 @@ func (c *Client) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err e
 	}
 	k := c.newCall()
 	req := &proto.MSMRequest{Call: k.id}
-	var points []int // bytes of each
+	k.asked = &proto.LaneCall{Call: &proto.LaneCall_Msm{Msm: req}}
+	k.remote = func() ([][]byte, error) {
+		reply, err := c.rpc.MSM(c.remote(ctx), req)
+		return reply.GetPoints(), err
+	}
+	k.accept = func(points [][]byte) ([][]byte, error) { return points, nil }
 	var inputs []input
 	for i := range jobs {
 		j, bases := &jobs[i], used[i].Loaded
-		points = append(points, bases.Curve.PointBytes(bases.Group))
+		k.sizes = append(k.sizes, bases.Curve.PointBytes(bases.Group))
 		w := &proto.Job{
 			Bases: uint64(j.Bases), Offset: uint64(j.Offset), Count: uint64(j.Count),
 			SameAs: uint32(j.SameAs), Check: j.Check,
@@ -82,13 +92,6 @@ func (c *Client) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err e
 		if len(j.Scalars) > 0 {
 			inputs = append(inputs, newInput(j, bases.Curve.ScalarBytes(), &w.Scalars, &w.Progress))
 		}
-	}
-	k.ask = func() ([][]byte, error) {
-		reply, err := c.rpc.MSM(c.remote(ctx), req)
-		if err != nil {
-			return nil, c.failure(err, k.checked)
-		}
-		return reply.Points, c.lengths(reply.Points, points)
 	}
 	return k.do(run, inputs)
 }
@@ -220,43 +223,32 @@ func (k *call) attach(ctx context.Context) error {
 
 // run sends the request, brings what is not there yet and waits for the answer.
 func (k *call) run(ctx context.Context) ([][]byte, error) {
-	answered := make(chan answer, 1)
-	go func() {
-		var a answer
-		if a.values, a.err = k.ask(); a.err != nil {
-			a.values = nil
-		}
-		answered <- a
-	}()
-
+	wait, err := k.ask(ctx)
+	if err != nil {
+		k.release()
+		return nil, err
+	}
 	feeding, stop := context.WithCancel(ctx)
 	defer stop()
 	fed := make(chan error, 1)
 	if len(k.feeds) > 0 {
-		go func() { fed <- runFeeds(feeding, k.feeds) }()
+		go func() {
+			err := runFeeds(feeding, k.feeds)
+			if err != nil {
+				stop()
+			}
+			fed <- err
+		}()
 	} else {
 		fed <- nil
 	}
-	var err error
-	for waiting := true; waiting; {
-		select {
-		case a := <-answered:
-			// The plugin needs no more of the scalars, or it is gone.
-			stop()
-			if fed != nil {
-				<-fed
-			}
-			k.c.afterExit(a.err, k.release)
-			return a.values, a.err
-		case err = <-fed:
-			fed, waiting = nil, err == nil
-		case <-ctx.Done():
-			waiting = false
-		}
-	}
+	a, ended := wait(feeding)
 	stop()
-	if fed != nil {
-		<-fed
+	err = <-fed
+	if ended {
+		// The plugin needs no more of the scalars, or it is gone.
+		k.c.afterExit(a.err, k.release)
+		return a.values, a.err
 	}
 	if ctx.Err() != nil {
 		err = backend.Ended(ctx)
@@ -264,8 +256,76 @@ func (k *call) run(ctx context.Context) ([][]byte, error) {
 	for _, n := range k.counters {
 		n.Poison()
 	}
-	k.c.background(func() { k.abandon(answered) })
+	k.c.background(func() { k.abandon(wait) })
 	return nil, err
+}
+
+// waiting waits for the answer to a request, or for the end of ctx: then it goes
+// on, and can be waited for again. Once it is answered nobody asks again.
+type waiting func(ctx context.Context) (a answer, answered bool)
+
+// ask sends the request, the short way where it can.
+func (k *call) ask(ctx context.Context) (waiting, error) {
+	if l := k.c.lanes.take(ctx, k); l != nil {
+		return k.throughLane(l)
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		values, err := k.remote()
+		if err != nil {
+			answered <- answer{err: k.c.failure(err, k.checked)}
+			return
+		}
+		answered <- k.judge(values)
+	}()
+	return func(ctx context.Context) (answer, bool) {
+		select {
+		case a := <-answered:
+			return a, true
+		case <-ctx.Done():
+			return answer{}, false
+		}
+	}, nil
+}
+
+// judge looks at what the plugin has answered.
+func (k *call) judge(values [][]byte) answer {
+	err := k.c.lengths(values, k.sizes)
+	if err == nil {
+		values, err = k.accept(values)
+	}
+	if err != nil {
+		return answer{err: err}
+	}
+	return answer{values: values}
+}
+
+// throughLane is ask in a lane.
+func (k *call) throughLane(l *lane) (waiting, error) {
+	if err := l.ask(k.asked); err != nil {
+		k.c.lanes.give(l)
+		return nil, fmt.Errorf("%w: %w", backend.ErrInternal, err)
+	}
+	return func(ctx context.Context) (answer, bool) {
+		reply, err := l.await(ctx)
+		if err != nil && ctx.Err() != nil && !k.c.peer.hasExited() {
+			return answer{}, false
+		}
+		k.c.lanes.give(l)
+		switch {
+		case err != nil && k.c.peer.hasExited():
+			return answer{err: k.c.lost(errors.New("it ended during a call"))}, true
+		case err != nil:
+			return answer{err: k.c.nonsense("%v", err)}, true
+		case reply.GetFailure() != nil:
+			told, ok := fromFailure(reply.GetFailure())
+			if !ok {
+				return answer{err: k.c.nonsense("an error of no kind: %s", told.text)}, true
+			}
+			return answer{err: k.c.told(told, k.checked)}, true
+		}
+		return k.judge(reply.GetAnswers()), true
+	}, nil
 }
 
 // maxCancelWait bounds the pause between two tries to cancel.
@@ -273,8 +333,8 @@ const maxCancelWait = 50 * time.Millisecond
 
 // abandon cancels the call at the plugin and takes the memory back when it
 // has ended there.
-func (k *call) abandon(answered <-chan answer) {
-	a := k.cancel(answered)
+func (k *call) abandon(wait waiting) {
+	a := k.cancel(wait)
 	for _, v := range a.values {
 		clear(v)
 	}
@@ -283,16 +343,17 @@ func (k *call) abandon(answered <-chan answer) {
 
 // cancel waits for the end of a cancelled call. The plugin may not have begun
 // it yet, so it asks again.
-func (k *call) cancel(answered <-chan answer) answer {
-	for wait := time.Millisecond; ; wait = min(2*wait, maxCancelWait) {
+func (k *call) cancel(wait waiting) answer {
+	for pause := time.Millisecond; ; pause = min(2*pause, maxCancelWait) {
 		reply, err := k.c.rpc.Cancel(k.c.ctx, &proto.CancelRequest{Call: k.id})
-		if err != nil || reply.Running {
-			return <-answered
+		ctx, stop := k.c.ctx, func() {}
+		if err == nil && !reply.Running {
+			ctx, stop = context.WithTimeout(k.c.ctx, pause)
 		}
-		select {
-		case a := <-answered:
+		a, answered := wait(ctx)
+		stop()
+		if answered {
 			return a
-		case <-time.After(wait):
 		}
 	}
 }

@@ -45,6 +45,7 @@ type Client struct {
 	replies  *shm.Pool // which the plugin writes
 	slot     int       // bytes of one chunk of bases
 	counters *shm.Counters
+	lanes    lanes
 	calls    atomic.Uint64
 	usage    atomic.Pointer[backend.Usage] // at the last ping
 	files    atomic.Uint64
@@ -79,7 +80,7 @@ var (
 	_                   = [maxDescriptors - maxLoads - maxAttaching]struct{}{}
 )
 
-func newClient(spec Spec, info backend.Info, rpc proto.BackendClient, ch *shm.Channel, peer peer) *Client {
+func newClient(spec Spec, info backend.Info, opened *proto.OpenReply, rpc proto.BackendClient, ch *shm.Channel, peer peer) *Client {
 	ctx, exited := context.WithCancel(context.Background())
 	life, die := context.WithCancelCause(context.Background())
 	c := &Client{
@@ -98,6 +99,9 @@ func newClient(spec Spec, info backend.Info, rpc proto.BackendClient, ch *shm.Ch
 	}
 	c.counters = shm.NewCounters()
 	c.arenas.init(c)
+	c.digests = opened.GetDigests()
+	// Instrumentation sees what goes through gRPC.
+	c.lanes.init(c, opened.GetLanes() && len(spec.GRPC) == 0)
 	go func() {
 		<-peer.life().exited
 		exited()
@@ -202,14 +206,20 @@ func (c *Client) afterExit(err error, f func()) {
 // invalid has a trouble of its own.
 func (c *Client) failure(err error, checked bool) error {
 	remote, ok := fromStatus(err)
-	switch {
-	case !ok:
+	if !ok {
 		// go-plugin's and gRPC's words for a lost connection help nobody
 		// when the process is dead.
 		if c.peer.exitedWithin(exitGrace) {
 			err = errors.New("it ended during a call")
 		}
 		return c.lost(err)
+	}
+	return c.told(remote, checked)
+}
+
+// told is failure for an error that the plugin has returned on purpose.
+func (c *Client) told(remote *remoteError, checked bool) error {
+	switch {
 	case remote.is(backend.ErrGone), remote.is(backend.ErrClosed), remote.is(backend.ErrUnavailable):
 		// We have neither closed it nor failed to open it.
 		return c.lost(remote)
@@ -300,6 +310,7 @@ func (c *Client) shutDown() {
 		c.outside.Wait()
 		c.kept.Close()
 	}, c.graces.abandoned)
+	c.patiently(c.lanes.end, 0)
 	c.patiently(func() {
 		ctx, cancel := context.WithTimeout(c.ctx, c.graces.close)
 		defer cancel()
@@ -312,6 +323,7 @@ func (c *Client) shutDown() {
 	<-abandoned
 	c.channel.Close()
 	c.counters.Close()
+	c.lanes.close()
 	c.staging.Close()
 	c.replies.Close()
 	if c.ownPool {

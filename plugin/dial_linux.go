@@ -69,9 +69,7 @@ func dial(ctx context.Context, spec Spec) (*Client, error) {
 	if reply.SharedMemory > 0 {
 		spec.limit(reply.SharedMemory)
 	}
-	c := newClient(spec, info, rpc, channel, l)
-	c.digests = reply.Digests
-	return c, nil
+	return newClient(spec, info, reply, rpc, channel, l), nil
 }
 
 // connectTo connects to a socket, and reads what the daemon says first. pid is its

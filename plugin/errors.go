@@ -31,12 +31,9 @@ var kinds = []struct {
 	{context.DeadlineExceeded, proto.Kind_KIND_DEADLINE_EXCEEDED, codes.DeadlineExceeded},
 }
 
-// toStatus is a backend's error as the plugin sends it. An error of no known
-// kind breaks the contract, so the backend is not to be trusted any more.
-func toStatus(err error) error {
-	if err == nil {
-		return nil
-	}
+// toFailure is a backend's error as the plugin sends it. An error of no known kind
+// breaks the contract, so the backend is not to be trusted any more.
+func toFailure(err error) (*proto.Failure, codes.Code) {
 	text := err.Error()
 	failure := &proto.Failure{}
 	code := codes.Unknown
@@ -53,6 +50,15 @@ func toStatus(err error) error {
 		failure.Kinds, code = []proto.Kind{proto.Kind_KIND_GONE}, codes.Aborted
 	}
 	failure.Text = strings.ToValidUTF8(text[:min(len(text), maxText)], "?")
+	return failure, code
+}
+
+// toStatus is an error as gRPC sends it.
+func toStatus(err error) error {
+	if err == nil {
+		return nil
+	}
+	failure, code := toFailure(err)
 	st, serr := status.New(code, failure.Text).WithDetails(failure)
 	if serr != nil {
 		return status.Error(codes.Aborted, failure.Text)
@@ -78,17 +84,20 @@ func fromStatus(err error) (*remoteError, bool) {
 		return nil, false
 	}
 	for _, d := range st.Details() {
-		f, ok := d.(*proto.Failure)
-		if !ok {
-			continue
+		if f, ok := d.(*proto.Failure); ok {
+			return fromFailure(f)
 		}
-		e := &remoteError{text: clean(f.Text, "\n\t", maxText)}
-		for _, k := range kinds {
-			if slices.Contains(f.Kinds, k.kind) {
-				e.errs = append(e.errs, k.err)
-			}
-		}
-		return e, len(e.errs) > 0
 	}
 	return nil, false
+}
+
+// fromFailure is the error that a failure tells; false is none of a plugin's.
+func fromFailure(f *proto.Failure) (*remoteError, bool) {
+	e := &remoteError{text: clean(f.GetText(), "\n\t", maxText)}
+	for _, k := range kinds {
+		if slices.Contains(f.GetKinds(), k.kind) {
+			e.errs = append(e.errs, k.err)
+		}
+	}
+	return e, len(e.errs) > 0
 }

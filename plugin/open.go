@@ -217,7 +217,7 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 		return abort(err)
 	}
 	proc := launched.Load()
-	info, _, err := describe(ctx, spec, rpc)
+	info, reply, err := describe(ctx, spec, rpc)
 	if err != nil {
 		return abort(err)
 	}
@@ -225,7 +225,7 @@ func start(ctx context.Context, spec Spec, found Found) (*Client, error) {
 	// The connection stands and is not made again. Without its files nothing
 	// is left behind, however the two processes end.
 	_ = os.RemoveAll(sockets)
-	return newClient(spec, info, rpc, channel, started{proc, gp}), nil
+	return newClient(spec, info, reply, rpc, channel, started{proc, gp}), nil
 }
 
 // describe opens the backend and asks what it is.

@@ -103,7 +103,12 @@ func (c *Client) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err
 		return [][]byte{}, nil
 	}
 	p := &program{call: c.newCall(), req: &proto.RunRequest{}}
-	p.req.Call, p.ask = p.id, func() ([][]byte, error) { return p.remote(c.remote(ctx)) }
+	p.req.Call, p.asked = p.id, &proto.LaneCall{Call: &proto.LaneCall_Run{Run: p.req}}
+	p.remote = func() ([][]byte, error) {
+		reply, err := c.rpc.Run(c.remote(ctx), p.req)
+		return reply.GetAnswers(), err
+	}
+	p.accept = p.collect
 	for _, s := range used.Spaces {
 		p.curve = s.Curve // of all
 	}
@@ -123,7 +128,6 @@ type program struct {
 	req    *proto.RunRequest
 	curve  backend.Curve
 	inputs []input
-	sizes  []int // bytes of the answers that are in the reply
 	reads  []read
 }
 
@@ -200,24 +204,18 @@ func (p *program) makeRoom(ctx context.Context) error {
 	return nil
 }
 
-// remote makes the call and copies what was read: the regions are wiped.
-func (p *program) remote(ctx context.Context) ([][]byte, error) {
-	reply, err := p.c.rpc.Run(ctx, p.req)
-	if err != nil {
-		return nil, p.c.failure(err, p.checked)
-	}
-	if err := p.c.lengths(reply.Answers, p.sizes); err != nil {
-		return nil, err
-	}
+// collect adds what was read in shared memory to the other answers: the regions are
+// wiped.
+func (p *program) collect(answers [][]byte) ([][]byte, error) {
 	for i, size := range p.sizes {
 		if size == 0 {
-			reply.Answers[i] = nil
+			answers[i] = nil
 		}
 	}
 	for _, r := range p.reads {
 		b := make([]byte, r.size)
 		shm.Copy(b, r.region.Bytes())
-		reply.Answers[r.step] = b
+		answers[r.step] = b
 	}
-	return reply.Answers, nil
+	return answers, nil
 }

@@ -43,6 +43,7 @@ type UsageWatcher interface {
 const (
 	maxArenas      = 64
 	maxHalfOpen    = 64 // loads that have begun and not ended
+	maxLanes       = 16
 	maxSpaces      = 1 << 12
 	maxDescriptors = 32 // received and not yet asked for
 	descriptorWait = 10 * time.Second
@@ -70,6 +71,7 @@ type server struct {
 
 	inbox   inbox
 	loading atomic.Int64
+	lanes   atomic.Int64
 
 	// session is set when the backend is one of several that a daemon serves.
 	session *session
@@ -100,9 +102,12 @@ func refused(format string, a ...any) error {
 	return fmt.Errorf("%w: the plugin refused: "+format, append([]any{backend.ErrInternal}, a...)...)
 }
 
-// guard runs f on the backend and turns a panic into an error. After a panic
+// guard is guarded for gRPC.
+func (s *server) guard(f func(b backend.Backend) error) error { return toStatus(s.guarded(f)) }
+
+// guarded runs f on the backend and turns a panic into an error. After a panic
 // the backend is not used any more.
-func (s *server) guard(f func(b backend.Backend) error) (err error) {
+func (s *server) guarded(f func(b backend.Backend) error) (err error) {
 	s.mu.Lock()
 	b := s.backend
 	switch {
@@ -115,9 +120,9 @@ func (s *server) guard(f func(b backend.Backend) error) (err error) {
 	}
 	s.mu.Unlock()
 	if err != nil {
-		return toStatus(err)
+		return err
 	}
-	return toStatus(s.recovered(func() error { return f(b) }))
+	return s.recovered(func() error { return f(b) })
 }
 
 // recovered runs f and turns a panic into an error.
@@ -179,6 +184,7 @@ func (s *server) Open(_ context.Context, r *proto.OpenRequest) (*proto.OpenReply
 		Name: info.Name, Version: info.Version,
 		Build: &proto.Build{Module: self.Module, Version: self.Version, Commit: self.Commit},
 	}
+	reply.Lanes = true
 	if s.session != nil {
 		reply.Digests, reply.SharedMemory = true, uint64(s.session.shared)
 	}
@@ -280,19 +286,23 @@ func (s *server) FreeBases(ctx context.Context, r *proto.FreeBasesRequest) (*pro
 
 // MSM answers a batch.
 func (s *server) MSM(ctx context.Context, r *proto.MSMRequest) (*proto.MSMReply, error) {
-	reply := &proto.MSMReply{}
-	err := s.cancellable(ctx, r.Call, func(ctx context.Context, b backend.Backend, h *held) error {
-		jobs, err := s.jobs(r.Jobs, h)
+	points, err := s.msm(ctx, r)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &proto.MSMReply{Points: points}, nil
+}
+
+func (s *server) msm(ctx context.Context, r *proto.MSMRequest) (points [][]byte, err error) {
+	err = s.cancellable(ctx, r.GetCall(), func(ctx context.Context, b backend.Backend, h *held) error {
+		jobs, err := s.jobs(r.GetJobs(), h)
 		if err != nil {
 			return err
 		}
-		reply.Points, err = b.MSM(ctx, jobs)
+		points, err = b.MSM(ctx, jobs)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return reply, nil
+	return points, err
 }
 
 // cancellable runs f under the id of a call, with the shared memory that it
@@ -301,7 +311,7 @@ func (s *server) cancellable(ctx context.Context, call uint64, f func(context.Co
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	return s.guard(func(b backend.Backend) error {
+	return s.guarded(func(b backend.Backend) error {
 		if err := s.enter(call, cancel); err != nil {
 			return err
 		}

@@ -89,8 +89,15 @@ func (s *server) FreeSpace(ctx context.Context, r *proto.FreeSpaceRequest) (*pro
 
 // Run runs a program.
 func (s *server) Run(ctx context.Context, r *proto.RunRequest) (*proto.RunReply, error) {
-	reply := &proto.RunReply{}
-	err := s.cancellable(ctx, r.GetCall(), func(ctx context.Context, b backend.Backend, h *held) error {
+	answers, err := s.run(ctx, r)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &proto.RunReply{Answers: answers}, nil
+}
+
+func (s *server) run(ctx context.Context, r *proto.RunRequest) (answers [][]byte, err error) {
+	err = s.cancellable(ctx, r.GetCall(), func(ctx context.Context, b backend.Backend, h *held) error {
 		v, err := vectors(b)
 		if err != nil {
 			return err
@@ -108,22 +115,19 @@ func (s *server) Run(ctx context.Context, r *proto.RunRequest) (*proto.RunReply,
 				return fmt.Errorf("step %d: answer: %w", i, err)
 			}
 		}
-		if reply.Answers, err = v.Run(ctx, steps); err != nil {
+		if answers, err = v.Run(ctx, steps); err != nil {
 			return err
 		}
 		for i, place := range places {
 			// An answer of another length goes back as it is: the host knows
 			// what to think of it.
-			if i < len(reply.Answers) && place != nil && len(reply.Answers[i]) == len(place) {
-				shm.Copy(place, reply.Answers[i])
-				shm.Wipe(reply.Answers[i])
-				reply.Answers[i] = nil
+			if i < len(answers) && place != nil && len(answers[i]) == len(place) {
+				shm.Copy(place, answers[i])
+				shm.Wipe(answers[i])
+				answers[i] = nil
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return reply, nil
+	return answers, err
 }

@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -130,29 +131,32 @@ func (c *call) run(ctx context.Context, loads []*load) (again []work, err error)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var mu sync.Mutex
-	var group sync.WaitGroup
-	for _, l := range loads {
-		if len(l.parts) == 0 {
-			continue
-		}
-		group.Go(func() {
-			l.threads.run(func() {
-				points, failed := c.on(ctx, l)
-				mu.Lock()
-				defer mu.Unlock()
-				switch {
-				case failed == nil:
-					for i, w := range l.parts {
-						c.points[w.job] = append(c.points[w.job], points[i])
-					}
-				case l.card.Driver().Err() != nil:
-					again = append(again, l.parts...)
-				case err == nil:
-					err = failed
-					cancel()
+	compute := func(l *load) {
+		l.threads.run(func() {
+			points, failed := c.on(ctx, l)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case failed == nil:
+				for i, w := range l.parts {
+					c.points[w.job] = append(c.points[w.job], points[i])
 				}
-			})
+			case l.card.Driver().Err() != nil:
+				again = append(again, l.parts...)
+			case err == nil:
+				err = failed
+				cancel()
+			}
 		})
+	}
+	loads = slices.DeleteFunc(loads, func(l *load) bool { return len(l.parts) == 0 })
+	var group sync.WaitGroup
+	for i, l := range loads {
+		if i == len(loads)-1 {
+			compute(l) // where there is one, nobody need be woken
+			break
+		}
+		group.Go(func() { compute(l) })
 	}
 	group.Wait()
 	return again, err

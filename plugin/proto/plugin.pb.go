@@ -214,7 +214,9 @@ type OpenReply struct {
 	// It knows bases by their digest: LoadHeader.digest may be set, and is answered.
 	Digests bool `protobuf:"varint,6,opt,name=digests,proto3" json:"digests,omitempty"`
 	// Most bytes of arenas that it will map for this host; 0 is no limit.
-	SharedMemory  uint64 `protobuf:"varint,7,opt,name=shared_memory,json=sharedMemory,proto3" json:"shared_memory,omitempty"`
+	SharedMemory uint64 `protobuf:"varint,7,opt,name=shared_memory,json=sharedMemory,proto3" json:"shared_memory,omitempty"`
+	// It serves lanes.
+	Lanes         bool `protobuf:"varint,8,opt,name=lanes,proto3" json:"lanes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -296,6 +298,13 @@ func (x *OpenReply) GetSharedMemory() uint64 {
 		return x.SharedMemory
 	}
 	return 0
+}
+
+func (x *OpenReply) GetLanes() bool {
+	if x != nil {
+		return x.Lanes
+	}
+	return false
 }
 
 // Build is what the plugin's program was built from, empty where it does not know.
@@ -3498,6 +3507,232 @@ func (*CloseReply) Descriptor() ([]byte, []int) {
 	return file_plugin_proto_rawDescGZIP(), []int{54}
 }
 
+type LaneRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where the host writes what it asks, a LaneCall at a time, and the plugin
+	// what it answers, a LaneAnswer; docs/protocol.md says how.
+	Calls         *Region `protobuf:"bytes,1,opt,name=calls,proto3" json:"calls,omitempty"`
+	Answers       *Region `protobuf:"bytes,2,opt,name=answers,proto3" json:"answers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LaneRequest) Reset() {
+	*x = LaneRequest{}
+	mi := &file_plugin_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LaneRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LaneRequest) ProtoMessage() {}
+
+func (x *LaneRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LaneRequest.ProtoReflect.Descriptor instead.
+func (*LaneRequest) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *LaneRequest) GetCalls() *Region {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+func (x *LaneRequest) GetAnswers() *Region {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+type LaneReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LaneReply) Reset() {
+	*x = LaneReply{}
+	mi := &file_plugin_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LaneReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LaneReply) ProtoMessage() {}
+
+func (x *LaneReply) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LaneReply.ProtoReflect.Descriptor instead.
+func (*LaneReply) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{56}
+}
+
+type LaneCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Call:
+	//
+	//	*LaneCall_Msm
+	//	*LaneCall_Run
+	Call          isLaneCall_Call `protobuf_oneof:"call"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LaneCall) Reset() {
+	*x = LaneCall{}
+	mi := &file_plugin_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LaneCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LaneCall) ProtoMessage() {}
+
+func (x *LaneCall) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LaneCall.ProtoReflect.Descriptor instead.
+func (*LaneCall) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *LaneCall) GetCall() isLaneCall_Call {
+	if x != nil {
+		return x.Call
+	}
+	return nil
+}
+
+func (x *LaneCall) GetMsm() *MSMRequest {
+	if x != nil {
+		if x, ok := x.Call.(*LaneCall_Msm); ok {
+			return x.Msm
+		}
+	}
+	return nil
+}
+
+func (x *LaneCall) GetRun() *RunRequest {
+	if x != nil {
+		if x, ok := x.Call.(*LaneCall_Run); ok {
+			return x.Run
+		}
+	}
+	return nil
+}
+
+type isLaneCall_Call interface {
+	isLaneCall_Call()
+}
+
+type LaneCall_Msm struct {
+	Msm *MSMRequest `protobuf:"bytes,1,opt,name=msm,proto3,oneof"`
+}
+
+type LaneCall_Run struct {
+	Run *RunRequest `protobuf:"bytes,2,opt,name=run,proto3,oneof"`
+}
+
+func (*LaneCall_Msm) isLaneCall_Call() {}
+
+func (*LaneCall_Run) isLaneCall_Call() {}
+
+type LaneAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those of the MSMReply or RunReply.
+	Answers [][]byte `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
+	// Set when there is none.
+	Failure       *Failure `protobuf:"bytes,2,opt,name=failure,proto3" json:"failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LaneAnswer) Reset() {
+	*x = LaneAnswer{}
+	mi := &file_plugin_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LaneAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LaneAnswer) ProtoMessage() {}
+
+func (x *LaneAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LaneAnswer.ProtoReflect.Descriptor instead.
+func (*LaneAnswer) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *LaneAnswer) GetAnswers() [][]byte {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+func (x *LaneAnswer) GetFailure() *Failure {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
+}
+
 // Failure is the detail of every status that a plugin returns on purpose.
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3510,7 +3745,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_plugin_proto_msgTypes[55]
+	mi := &file_plugin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3522,7 +3757,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[55]
+	mi := &file_plugin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3535,7 +3770,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{55}
+	return file_plugin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Failure) GetKinds() []Kind {
@@ -3562,7 +3797,7 @@ const file_plugin_proto_rawDesc = "" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x16\n" +
 	"\x06length\x18\x03 \x01(\x04R\x06length\"*\n" +
 	"\vOpenRequest\x12\x1b\n" +
-	"\tlog_level\x18\x01 \x01(\x11R\blogLevel\"\x8d\x02\n" +
+	"\tlog_level\x18\x01 \x01(\x11R\blogLevel\"\xa3\x02\n" +
 	"\tOpenReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x122\n" +
@@ -3570,7 +3805,8 @@ const file_plugin_proto_rawDesc = "" +
 	"\x03can\x18\x04 \x01(\v2\x1e.pippin.plugin.v2.CapabilitiesR\x03can\x12-\n" +
 	"\x05build\x18\x05 \x01(\v2\x17.pippin.plugin.v2.BuildR\x05build\x12\x18\n" +
 	"\adigests\x18\x06 \x01(\bR\adigests\x12#\n" +
-	"\rshared_memory\x18\a \x01(\x04R\fsharedMemory\"Q\n" +
+	"\rshared_memory\x18\a \x01(\x04R\fsharedMemory\x12\x14\n" +
+	"\x05lanes\x18\b \x01(\bR\x05lanes\"Q\n" +
 	"\x05Build\x12\x16\n" +
 	"\x06module\x18\x01 \x01(\tR\x06module\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x16\n" +
@@ -3772,7 +4008,19 @@ const file_plugin_proto_rawDesc = "" +
 	"\arunning\x18\x01 \x01(\bR\arunning\"\x0e\n" +
 	"\fCloseRequest\"\f\n" +
 	"\n" +
-	"CloseReply\"K\n" +
+	"CloseReply\"q\n" +
+	"\vLaneRequest\x12.\n" +
+	"\x05calls\x18\x01 \x01(\v2\x18.pippin.plugin.v2.RegionR\x05calls\x122\n" +
+	"\aanswers\x18\x02 \x01(\v2\x18.pippin.plugin.v2.RegionR\aanswers\"\v\n" +
+	"\tLaneReply\"v\n" +
+	"\bLaneCall\x120\n" +
+	"\x03msm\x18\x01 \x01(\v2\x1c.pippin.plugin.v2.MSMRequestH\x00R\x03msm\x120\n" +
+	"\x03run\x18\x02 \x01(\v2\x1c.pippin.plugin.v2.RunRequestH\x00R\x03runB\x06\n" +
+	"\x04call\"[\n" +
+	"\n" +
+	"LaneAnswer\x12\x18\n" +
+	"\aanswers\x18\x01 \x03(\fR\aanswers\x123\n" +
+	"\afailure\x18\x02 \x01(\v2\x19.pippin.plugin.v2.FailureR\afailure\"K\n" +
 	"\aFailure\x12,\n" +
 	"\x05kinds\x18\x01 \x03(\x0e2\x16.pippin.plugin.v2.KindR\x05kinds\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text*\xda\x01\n" +
@@ -3786,7 +4034,7 @@ const file_plugin_proto_rawDesc = "" +
 	"\x12KIND_INVALID_INPUT\x10\x06\x12\x11\n" +
 	"\rKIND_CANCELED\x10\a\x12\x1a\n" +
 	"\x16KIND_DEADLINE_EXCEEDED\x10\b\x12\x11\n" +
-	"\rKIND_INTERNAL\x10\t2\xfb\x06\n" +
+	"\rKIND_INTERNAL\x10\t2\xbf\a\n" +
 	"\aBackend\x12B\n" +
 	"\x04Open\x12\x1d.pippin.plugin.v2.OpenRequest\x1a\x1b.pippin.plugin.v2.OpenReply\x12B\n" +
 	"\x04Ping\x12\x1d.pippin.plugin.v2.PingRequest\x1a\x1b.pippin.plugin.v2.PingReply\x12H\n" +
@@ -3798,7 +4046,8 @@ const file_plugin_proto_rawDesc = "" +
 	"\bNewSpace\x12!.pippin.plugin.v2.NewSpaceRequest\x1a\x1f.pippin.plugin.v2.NewSpaceReply\x12Q\n" +
 	"\tFreeSpace\x12\".pippin.plugin.v2.FreeSpaceRequest\x1a .pippin.plugin.v2.FreeSpaceReply\x12?\n" +
 	"\x03Run\x12\x1c.pippin.plugin.v2.RunRequest\x1a\x1a.pippin.plugin.v2.RunReply\x12H\n" +
-	"\x06Cancel\x12\x1f.pippin.plugin.v2.CancelRequest\x1a\x1d.pippin.plugin.v2.CancelReply\x12E\n" +
+	"\x06Cancel\x12\x1f.pippin.plugin.v2.CancelRequest\x1a\x1d.pippin.plugin.v2.CancelReply\x12B\n" +
+	"\x04Lane\x12\x1d.pippin.plugin.v2.LaneRequest\x1a\x1b.pippin.plugin.v2.LaneReply\x12E\n" +
 	"\x05Close\x12\x1e.pippin.plugin.v2.CloseRequest\x1a\x1c.pippin.plugin.v2.CloseReplyB*Z(github.com/pippin-zk/pippin/plugin/protob\x06proto3"
 
 var (
@@ -3814,7 +4063,7 @@ func file_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_plugin_proto_goTypes = []any{
 	(Kind)(0),                // 0: pippin.plugin.v2.Kind
 	(*Region)(nil),           // 1: pippin.plugin.v2.Region
@@ -3872,7 +4121,11 @@ var file_plugin_proto_goTypes = []any{
 	(*CancelReply)(nil),      // 53: pippin.plugin.v2.CancelReply
 	(*CloseRequest)(nil),     // 54: pippin.plugin.v2.CloseRequest
 	(*CloseReply)(nil),       // 55: pippin.plugin.v2.CloseReply
-	(*Failure)(nil),          // 56: pippin.plugin.v2.Failure
+	(*LaneRequest)(nil),      // 56: pippin.plugin.v2.LaneRequest
+	(*LaneReply)(nil),        // 57: pippin.plugin.v2.LaneReply
+	(*LaneCall)(nil),         // 58: pippin.plugin.v2.LaneCall
+	(*LaneAnswer)(nil),       // 59: pippin.plugin.v2.LaneAnswer
+	(*Failure)(nil),          // 60: pippin.plugin.v2.Failure
 }
 var file_plugin_proto_depIdxs = []int32{
 	7,  // 0: pippin.plugin.v2.OpenReply.devices:type_name -> pippin.plugin.v2.Device
@@ -3934,36 +4187,43 @@ var file_plugin_proto_depIdxs = []int32{
 	50, // 56: pippin.plugin.v2.Compute.b:type_name -> pippin.plugin.v2.Batch
 	50, // 57: pippin.plugin.v2.Compute.m:type_name -> pippin.plugin.v2.Batch
 	50, // 58: pippin.plugin.v2.Compute.carry:type_name -> pippin.plugin.v2.Batch
-	0,  // 59: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
-	2,  // 60: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
-	8,  // 61: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
-	14, // 62: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
-	16, // 63: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
-	18, // 64: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
-	24, // 65: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
-	26, // 66: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
-	29, // 67: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
-	31, // 68: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
-	33, // 69: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
-	52, // 70: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
-	54, // 71: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
-	3,  // 72: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
-	9,  // 73: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
-	15, // 74: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
-	17, // 75: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
-	22, // 76: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
-	25, // 77: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
-	28, // 78: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
-	30, // 79: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
-	32, // 80: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
-	34, // 81: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
-	53, // 82: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
-	55, // 83: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
-	72, // [72:84] is the sub-list for method output_type
-	60, // [60:72] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	1,  // 59: pippin.plugin.v2.LaneRequest.calls:type_name -> pippin.plugin.v2.Region
+	1,  // 60: pippin.plugin.v2.LaneRequest.answers:type_name -> pippin.plugin.v2.Region
+	26, // 61: pippin.plugin.v2.LaneCall.msm:type_name -> pippin.plugin.v2.MSMRequest
+	33, // 62: pippin.plugin.v2.LaneCall.run:type_name -> pippin.plugin.v2.RunRequest
+	60, // 63: pippin.plugin.v2.LaneAnswer.failure:type_name -> pippin.plugin.v2.Failure
+	0,  // 64: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
+	2,  // 65: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
+	8,  // 66: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
+	14, // 67: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
+	16, // 68: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
+	18, // 69: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
+	24, // 70: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
+	26, // 71: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
+	29, // 72: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
+	31, // 73: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
+	33, // 74: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
+	52, // 75: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
+	56, // 76: pippin.plugin.v2.Backend.Lane:input_type -> pippin.plugin.v2.LaneRequest
+	54, // 77: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
+	3,  // 78: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
+	9,  // 79: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
+	15, // 80: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
+	17, // 81: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
+	22, // 82: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
+	25, // 83: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
+	28, // 84: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
+	30, // 85: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
+	32, // 86: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
+	34, // 87: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
+	53, // 88: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
+	57, // 89: pippin.plugin.v2.Backend.Lane:output_type -> pippin.plugin.v2.LaneReply
+	55, // 90: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
+	78, // [78:91] is the sub-list for method output_type
+	65, // [65:78] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -3996,13 +4256,17 @@ func file_plugin_proto_init() {
 		(*Step_Commit)(nil),
 		(*Step_Compute)(nil),
 	}
+	file_plugin_proto_msgTypes[57].OneofWrappers = []any{
+		(*LaneCall_Msm)(nil),
+		(*LaneCall_Run)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   56,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

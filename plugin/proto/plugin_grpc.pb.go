@@ -37,6 +37,7 @@ const (
 	Backend_FreeSpace_FullMethodName = "/pippin.plugin.v2.Backend/FreeSpace"
 	Backend_Run_FullMethodName       = "/pippin.plugin.v2.Backend/Run"
 	Backend_Cancel_FullMethodName    = "/pippin.plugin.v2.Backend/Cancel"
+	Backend_Lane_FullMethodName      = "/pippin.plugin.v2.Backend/Lane"
 	Backend_Close_FullMethodName     = "/pippin.plugin.v2.Backend/Close"
 )
 
@@ -71,6 +72,9 @@ type BackendClient interface {
 	Run(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (*RunReply, error)
 	// Cancel cancels the MSM or program of that id and says whether it was running.
 	Cancel(ctx context.Context, in *CancelRequest, opts ...grpc.CallOption) (*CancelReply, error)
+	// Lane serves calls through shared memory, one at a time, until the host or the
+	// plugin ends it: it is answered then.
+	Lane(ctx context.Context, in *LaneRequest, opts ...grpc.CallOption) (*LaneReply, error)
 	// Close closes the backend, once the calls in flight have ended.
 	Close(ctx context.Context, in *CloseRequest, opts ...grpc.CallOption) (*CloseReply, error)
 }
@@ -196,6 +200,16 @@ func (c *backendClient) Cancel(ctx context.Context, in *CancelRequest, opts ...g
 	return out, nil
 }
 
+func (c *backendClient) Lane(ctx context.Context, in *LaneRequest, opts ...grpc.CallOption) (*LaneReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LaneReply)
+	err := c.cc.Invoke(ctx, Backend_Lane_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *backendClient) Close(ctx context.Context, in *CloseRequest, opts ...grpc.CallOption) (*CloseReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CloseReply)
@@ -237,6 +251,9 @@ type BackendServer interface {
 	Run(context.Context, *RunRequest) (*RunReply, error)
 	// Cancel cancels the MSM or program of that id and says whether it was running.
 	Cancel(context.Context, *CancelRequest) (*CancelReply, error)
+	// Lane serves calls through shared memory, one at a time, until the host or the
+	// plugin ends it: it is answered then.
+	Lane(context.Context, *LaneRequest) (*LaneReply, error)
 	// Close closes the backend, once the calls in flight have ended.
 	Close(context.Context, *CloseRequest) (*CloseReply, error)
 	mustEmbedUnimplementedBackendServer()
@@ -281,6 +298,9 @@ func (UnimplementedBackendServer) Run(context.Context, *RunRequest) (*RunReply, 
 }
 func (UnimplementedBackendServer) Cancel(context.Context, *CancelRequest) (*CancelReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Cancel not implemented")
+}
+func (UnimplementedBackendServer) Lane(context.Context, *LaneRequest) (*LaneReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Lane not implemented")
 }
 func (UnimplementedBackendServer) Close(context.Context, *CloseRequest) (*CloseReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Close not implemented")
@@ -493,6 +513,24 @@ func _Backend_Cancel_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Backend_Lane_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LaneRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BackendServer).Lane(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Backend_Lane_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BackendServer).Lane(ctx, req.(*LaneRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Backend_Close_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CloseRequest)
 	if err := dec(in); err != nil {
@@ -557,6 +595,10 @@ var Backend_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Cancel",
 			Handler:    _Backend_Cancel_Handler,
+		},
+		{
+			MethodName: "Lane",
+			Handler:    _Backend_Lane_Handler,
 		},
 		{
 			MethodName: "Close",

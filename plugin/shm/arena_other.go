@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/pippin-zk/pippin/backend"
 )
@@ -20,6 +21,8 @@ func attach(*os.File, int, bool) ([]byte, error)   { return nil, unsupported() }
 func unmap([]byte)                                 {}
 func socketpair() (ours, theirs *os.File, _ error) { return nil, nil, unsupported() }
 func rights(*os.File) []byte                       { return nil }
+func futexWait(*atomic.Uint32, uint32)             {}
+func futexWake(*atomic.Uint32)                     {}
 func parseRights([]byte) ([]*os.File, error)       { return nil, unsupported() }
 
 const truncated = 0

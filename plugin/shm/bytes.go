@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// This file and peer_linux.go are all of the package's unsafe: here addresses and
+// This file, slot_linux.go and peer_linux.go are all of the package's unsafe: here addresses and
 // atomic counters in mapped memory, which is never on the Go heap and never moves.
 
 // PageSize is the unit of regions. Systems with larger pages map whole
@@ -34,6 +34,12 @@ func Indices(b []byte) []uint32 {
 func word(b []byte) *atomic.Uint64 {
 	_ = b[7]
 	return (*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(b)))
+}
+
+// half is the number in the first 4 bytes of b, at a multiple of 4.
+func half(b []byte) *atomic.Uint32 {
+	_ = b[3]
+	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(b)))
 }
 
 // parallelGrain is the least that is worth a goroutine of its own.

@@ -83,7 +83,12 @@ func finish[P, J any, PP affine[P, J], PJ jacobian[J]](parts []byte, sets, c, fi
 	each := len(all) / sets
 	var group sync.WaitGroup
 	for s := range sets {
-		group.Go(func() { weigh[J, PJ](all[s*each:(s+1)*each], first) })
+		set := func() { weigh[J, PJ](all[s*each:(s+1)*each], first) }
+		if s == sets-1 {
+			set() // where there is one, nobody need be woken
+			break
+		}
+		group.Go(set)
 	}
 	group.Wait()
 	var total J // infinity
