@@ -28,6 +28,8 @@ type api interface {
 
 	setCurrent(ctx handle) Result
 	synchronize() Result
+	canReach(dev, other int) (bool, Result)
+	reach(ctx handle) Result // from the current context
 	memInfo() (free, total int64, r Result)
 
 	alloc(size int64) (address, Result)

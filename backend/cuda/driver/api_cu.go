@@ -131,6 +131,15 @@ func (library) setCurrent(ctx handle) Result {
 
 func (library) synchronize() Result { return code(cu.Synchronize()) }
 
+func (library) canReach(dev, other int) (bool, Result) {
+	can, err := cu.Device(dev).CanAccessPeer(cu.Device(other))
+	return can != 0, code(err)
+}
+
+func (library) reach(ctx handle) Result {
+	return code(wrapped[cu.CUContext](ctx).EnablePeerAccess(0))
+}
+
 func (library) memInfo() (free, total int64, r Result) {
 	free, total, err := cu.MemInfo()
 	return free, total, code(err)

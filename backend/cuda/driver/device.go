@@ -42,6 +42,7 @@ type Device struct {
 	live  Live
 	hosts hosts
 	stage staging
+	peers sync.Map // devices whose memory this one has tried to reach
 }
 
 // Open opens the device of an ordinal from Devices. A device may be opened
@@ -117,6 +118,21 @@ func (d *Device) Reset() {
 	}
 	d.closed = true
 	_ = d.sys.releasePrimary(d.dev) // whatever it says, Open is what can tell
+}
+
+// reach has copies from another device's memory go there and back without the
+// host's, where the two can; it tries once. Where they cannot, copies are slower,
+// and a device that is lost shows in what follows.
+func (d *Device) reach(other *Device) {
+	if _, tried := d.peers.LoadOrStore(other, true); tried {
+		return
+	}
+	_ = d.do("cuCtxEnablePeerAccess", func() Result {
+		if can, r := d.sys.canReach(d.dev, other.dev); r != Success || !can {
+			return r
+		}
+		return d.sys.reach(other.ctx)
+	})
 }
 
 // Info describes the device.

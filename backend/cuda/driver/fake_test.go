@@ -206,6 +206,40 @@ func TestLesserDevices(t *testing.T) {
 	}
 }
 
+// The first copy between two devices has each reach the other's memory, once; copies
+// do without where that fails.
+func TestReach(t *testing.T) {
+	d := openFake(t)
+	if all := got(Devices())(t); len(all) < 2 {
+		t.Skip("needs FAKECUDA_DEVICES=2")
+	}
+	for _, rule := range []string{"", "cuDeviceCanAccessPeer@1=101", "cuCtxEnablePeerAccess@1=217"} {
+		fakecuda.Reset()
+		other := got(Open(1, Options{}))(t)
+		try(t, fakecuda.Fail(rule))
+		to, from := alloc(t, d, 64), alloc(t, other, 64)
+		here, there := stream(t, d), stream(t, other)
+		for i := range 3 {
+			v := byte(1 + i)
+			try(t, errors.Join(there.Fill(from.Span(), v), there.Synchronize(), here.CopyFrom(to.Span(), from.Span())))
+			b := make([]byte, 64)
+			try(t, here.Read(b, to.Span()))
+			if b[0] != v || b[63] != v {
+				t.Errorf("%q: copied %d, want %d", rule, b[0], v)
+			}
+		}
+		want := int64(2)
+		if strings.HasPrefix(rule, "cuDevice") {
+			want = 1
+		}
+		if n := fakecuda.Calls("cuCtxEnablePeerAccess"); n != want {
+			t.Errorf("%q: asked %d times, want %d", rule, n, want)
+		}
+		try(t, errors.Join(there.Close(), from.Free(), other.Close()))
+	}
+	fakecuda.Reset()
+}
+
 // A device's loss leaves the others as they are.
 func TestOneDeviceOfTwoIsLost(t *testing.T) {
 	d := openFake(t)

@@ -97,7 +97,8 @@ func (s *Stream) Copy(dst, src Span) error {
 	return s.do("cuMemcpyDtoDAsync", func(h handle) Result { return s.dev.sys.copy(to, from, src.Size(), h) })
 }
 
-// CopyFrom copies from the memory of another device, whatever way the driver has.
+// CopyFrom copies from the memory of another device: straight where the two can, else
+// whatever way the driver has.
 // Both spans have the same size; src must stay as it is until the copy is done.
 func (s *Stream) CopyFrom(dst, src Span) error {
 	if src.mem == nil {
@@ -111,6 +112,8 @@ func (s *Stream) CopyFrom(dst, src Span) error {
 	if err := other.Err(); err != nil {
 		return err
 	}
+	s.dev.reach(other)
+	other.reach(s.dev)
 	return s.do("cuMemcpyPeerAsync", func(h handle) Result { return s.dev.sys.copyFrom(to, s.dev.ctx, from, other.ctx, src.Size(), h) })
 }
 

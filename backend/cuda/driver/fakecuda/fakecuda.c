@@ -84,6 +84,7 @@ struct CUctx_st {
 	unsigned flags;
 	CUresult dead; /* the sticky error that ended it */
 	size_t used;   /* bytes of the device, what pools keep included */
+	unsigned peers; /* devices whose memory it may read, a bit each */
 	long long streams, events, modules, pools; /* not given back */
 };
 static struct CUctx_st contexts[MAX_DEVICES];
@@ -534,6 +535,26 @@ EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
 	return leave(CUDA_SUCCESS);
 }
 
+EXPORT CUresult cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peer)
+{
+	ENTER("cuDeviceCanAccessPeer");
+	if (!is_device(dev) || !is_device(peer))
+		return leave(CUDA_ERROR_INVALID_DEVICE);
+	*can = dev != peer;
+	return leave(CUDA_SUCCESS);
+}
+
+EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
+{
+	ENTER_CONTEXT("cuCtxEnablePeerAccess");
+	if (flags || peer == current || !peer->references)
+		return leave(CUDA_ERROR_INVALID_VALUE);
+	if (current->peers & 1u << peer->device)
+		return leave(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+	current->peers |= 1u << peer->device;
+	return leave(CUDA_SUCCESS);
+}
+
 EXPORT CUresult cuCtxSetCurrent(CUcontext ctx)
 {
 	ENTER("cuCtxSetCurrent");
@@ -654,6 +675,9 @@ static void end(CUcontext ctx)
 			give(b->start, b->size);
 		drop(b);
 	}
+	ctx->peers = 0;
+	for (int i = 0; i < MAX_DEVICES; i++)
+		contexts[i].peers &= ~(1u << ctx->device);
 	counters.abandoned += ctx->streams + ctx->events + ctx->modules + ctx->pools;
 	counters.streams -= ctx->streams;
 	counters.events -= ctx->events;
