@@ -393,7 +393,6 @@ func TestTablesMakeRoom(t *testing.T) {
 func TestPreparingFails(t *testing.T) {
 	const outOfMemory, invalidValue = "2", "1"
 	cudatest.OnFake(t)
-	_, c := open(t, device.Options{})
 	s := newSmall(t, 100)
 	s.bases.Hints.Multiples = everyMultiple
 	for rules, fails := range map[string]bool{
@@ -401,6 +400,7 @@ func TestPreparingFails(t *testing.T) {
 		"cuMemAlloc@3=" + outOfMemory:      false, // its scratch
 		"cuLaunchKernel@2=" + invalidValue: true,
 	} {
+		_, c := open(t, device.Options{}) // that has no memory from before
 		cudatest.Fail(t, rules)
 		b, err := c.Load(t.Context(), &s.bases, 0)
 		fakecuda.Reset()
@@ -414,6 +414,7 @@ func TestPreparingFails(t *testing.T) {
 			t.Errorf("%s: %d bytes are left", rules, n)
 		}
 	}
+	_, c := open(t, device.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Load(ctx, &s.bases, 0); !errors.Is(err, context.Canceled) {
