@@ -173,6 +173,7 @@ func (l *lane) await(ctx context.Context) (*proto.LaneAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
+	clear(l.answer.Bytes()[shm.SlotHead:][:len(message)]) // it may be what was read of vectors
 	answer := &proto.LaneAnswer{}
 	return answer, wireformat.Unmarshal(message, answer)
 }
