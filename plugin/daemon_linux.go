@@ -226,6 +226,7 @@ func (d *daemon) end() {
 				time.Sleep(5 * time.Millisecond)
 			}
 			// What the last calls have computed is sent; then the host closes.
+			s.endLanes()
 			late := time.AfterFunc(time.Until(over), func() { at.conn.Close() })
 			defer late.Stop()
 			at.calls.GracefulStop()

@@ -402,9 +402,11 @@ func TestDaemonEnds(t *testing.T) {
 	d := startDaemon(t, &fake.Backend{Delay: 300 * time.Millisecond}, Daemon{})
 	began := make(chan struct{}, 10)
 	d.fake.Started = func() { began <- struct{}{} }
-	c := mustOpen(t, d.spec())
+	c, idle := mustOpen(t, d.spec()), mustOpen(t, d.spec())
 	b := newBN(1000)
 	id := mustLoad(t, c, b.bases())
+	check(t, idle, 10)
+	<-began
 	done := make(chan error, 1)
 	go func() {
 		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 1000, Scalars: b.scalars}})
@@ -418,7 +420,11 @@ func TestDaemonEnds(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("a call that computed: %v", err)
 	}
+	begin := time.Now()
 	<-d.ended
+	if took := time.Since(begin); took > endLimit/2 {
+		t.Errorf("it ended %v after its last call", took)
+	}
 	if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 1000, Scalars: b.scalars}}); !errors.Is(err, backend.ErrGone) {
 		t.Errorf("a call after the end: %v", err)
 	}

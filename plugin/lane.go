@@ -48,7 +48,7 @@ type lane struct {
 func (l *lanes) init(c *Client, on bool) {
 	l.c, l.on = c, on
 	pool := func(answers bool) *shm.Pool {
-		return shm.NewPool(shm.PoolOptions{Budget: mostLanes * laneBytes, MaxArenas: 1, Public: !answers, Answers: answers})
+		return shm.NewPool(shm.PoolOptions{Budget: mostLanes * laneBytes, MaxArenas: 1, Answers: answers})
 	}
 	l.calls, l.answers = pool(false), pool(true)
 }
@@ -82,18 +82,15 @@ func (l *lanes) take(ctx context.Context, k *call) *lane {
 // again.
 func (l *lanes) open(ctx context.Context) *lane {
 	var made lane
-	for to, from := range map[**shm.Region]*shm.Pool{&made.call: l.calls, &made.answer: l.answers} {
-		r, err := from.Keep(ctx, laneBytes)
-		if err == nil {
-			*to = r
-			err = l.c.arenas.attach(ctx, r)
+	if err := l.makeRoom(ctx, &made); err != nil {
+		made.release()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.opened--; ctx.Err() == nil {
+			l.opened = mostLanes
 		}
-		if err != nil {
-			made.release()
-			return nil
-		}
+		return nil
 	}
-	clear(made.call.Bytes())
 	l.served.Go(func() {
 		_, err := l.c.rpc.Lane(l.c.ctx, &proto.LaneRequest{
 			Calls:   wire(made.call.Arena(), made.call.Offset(), laneBytes),
@@ -104,15 +101,28 @@ func (l *lanes) open(ctx context.Context) *lane {
 	return &made
 }
 
+// makeRoom takes memory for a lane and shows it to the plugin. It is zero.
+func (l *lanes) makeRoom(ctx context.Context, made *lane) (err error) {
+	if made.call, err = l.calls.Keep(ctx, laneBytes); err != nil {
+		return err
+	}
+	if made.answer, err = l.answers.Keep(ctx, laneBytes); err != nil {
+		return err
+	}
+	return errors.Join(l.c.arenas.attach(ctx, made.call), l.c.arenas.attach(ctx, made.answer))
+}
+
 // left is told that the plugin serves a lane no more.
 func (l *lanes) left(err error) {
 	l.mu.Lock()
 	ending := l.ending
 	l.mu.Unlock()
-	if _, said := fromStatus(err); err != nil && !said && l.c.peer.exitedWithin(exitGrace) {
-		return // nor anything else
-	}
-	if !ending {
+	_, said := fromStatus(err)
+	switch {
+	case ending, !said && l.c.peer.exitedWithin(exitGrace):
+	case err == nil:
+		l.c.lost(errors.New("it ends"))
+	default:
 		l.c.nonsense("it left a lane: %v", err)
 	}
 }
@@ -205,15 +215,16 @@ func (s *server) serveLane(ctx context.Context, r *proto.LaneRequest) error {
 	if len(calls) < laneBytes || len(answers) < laneBytes {
 		return refused("a lane of %d and %d bytes", len(calls), len(answers))
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	// A call that has come is answered, whatever ends the lane.
+	more, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
+	defer context.AfterFunc(s.inLanes, cancel)()
 	for number := uint32(1); ; number++ {
-		message, err := shm.Slot(calls).Await(ctx, number)
-		if errors.Is(err, backend.ErrClosed) {
+		message, err := shm.Slot(calls).Await(more, number)
+		switch {
+		case errors.Is(err, backend.ErrClosed), err != nil && s.inLanes.Err() != nil:
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 		shm.Slot(answers).Post(number, s.inLane(ctx, message))

@@ -71,7 +71,10 @@ type server struct {
 
 	inbox   inbox
 	loading atomic.Int64
-	lanes   atomic.Int64
+
+	lanes    atomic.Int64
+	inLanes  context.Context // ends when lanes are to be served no more
+	endLanes context.CancelFunc
 
 	// session is set when the backend is one of several that a daemon serves.
 	session *session
@@ -92,6 +95,7 @@ func newServer(opener Opener, log *slog.Logger, level *slog.LevelVar) *server {
 		exit:   os.Exit,
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.inLanes, s.endLanes = context.WithCancel(s.ctx)
 	s.inbox.arrived = make(chan struct{})
 	return s
 }
