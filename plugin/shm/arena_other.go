@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 )
@@ -16,14 +17,14 @@ func unsupported() error {
 		backend.ErrUnsupported, runtime.GOOS)
 }
 
-func create(int, bool) (*os.File, []byte, error)   { return nil, nil, unsupported() }
-func attach(*os.File, int, bool) ([]byte, error)   { return nil, unsupported() }
-func unmap([]byte)                                 {}
-func socketpair() (ours, theirs *os.File, _ error) { return nil, nil, unsupported() }
-func rights(*os.File) []byte                       { return nil }
-func futexWait(*atomic.Uint32, uint32)             {}
-func futexWake(*atomic.Uint32)                     {}
-func parseRights([]byte) ([]*os.File, error)       { return nil, unsupported() }
+func create(int, bool) (*os.File, []byte, error)      { return nil, nil, unsupported() }
+func attach(*os.File, int, bool) ([]byte, error)      { return nil, unsupported() }
+func unmap([]byte)                                    {}
+func socketpair() (ours, theirs *os.File, _ error)    { return nil, nil, unsupported() }
+func rights(*os.File) []byte                          { return nil }
+func futexWait(*atomic.Uint32, uint32, time.Duration) {}
+func futexWake(*atomic.Uint32)                        {}
+func parseRights([]byte) ([]*os.File, error)          { return nil, unsupported() }
 
 const truncated = 0
 

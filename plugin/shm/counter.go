@@ -24,10 +24,15 @@ type Counter struct {
 }
 
 // Set publishes that n bytes, and everything written before, may be read.
-func (c *Counter) Set(n int) { word(c.bytes()).Store(uint64(n)) }
+func (c *Counter) Set(n int) { c.publish(uint64(n)) }
 
 // Poison tells the reader that no more will come. It is final.
-func (c *Counter) Poison() { word(c.bytes()).Store(poison) }
+func (c *Counter) Poison() { c.publish(poison) }
+
+func (c *Counter) publish(v uint64) {
+	word(c.bytes()).Store(v)
+	futexWake(half(c.bytes()))
+}
 
 // Region is what the counter lies in; Arena and Offset say where the other
 // process finds it.
@@ -98,7 +103,8 @@ func (s *Counters) Close() {
 	s.pool.Close()
 }
 
-// Waiting for a counter: a few looks at once, then sleeps that double.
+// Waiting for a counter: a few looks at once, then sleeps that double, from which
+// its writer wakes the reader.
 const (
 	spins    = 64
 	minSleep = 5 * time.Microsecond
@@ -112,7 +118,8 @@ func WaitCounter(ctx context.Context, b []byte, need, total int) error {
 	w := word(b)
 	sleep := minSleep
 	for tries := 0; ; tries++ {
-		switch v := w.Load(); {
+		v := w.Load()
+		switch {
 		case v == poison:
 			return fmt.Errorf("%w: the host gave up writing the scalars", context.Canceled)
 		case v > uint64(total):
@@ -126,7 +133,7 @@ func WaitCounter(ctx context.Context, b []byte, need, total int) error {
 		if tries < spins {
 			continue
 		}
-		time.Sleep(sleep)
+		futexWait(half(b), uint32(v), sleep)
 		sleep = min(2*sleep, maxSleep)
 	}
 }

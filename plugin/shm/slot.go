@@ -70,6 +70,6 @@ func (s Slot) Await(ctx context.Context, number uint32) ([]byte, error) {
 		if err := backend.Ended(ctx); err != nil {
 			return nil, err
 		}
-		futexWait(w, number-1)
+		futexWait(w, number-1, 0)
 	}
 }

@@ -14,10 +14,19 @@ const (
 	opWake = 1
 )
 
-// futexWait sleeps until it is woken, or for no reason; not when w is not v.
-func futexWait(w *atomic.Uint32, v uint32) {
-	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), opWait, uintptr(v), 0, 0, 0)
-	if errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR {
+// futexWait sleeps until it is woken, for so long at most where that is not 0, or for
+// no reason; not when w is not v. Unlike time.Sleep, which in a process that does
+// nothing else wakes up at milliseconds only, it keeps to microseconds.
+func futexWait(w *atomic.Uint32, v uint32, most time.Duration) {
+	var limit *unix.Timespec
+	if most > 0 {
+		t := unix.NsecToTimespec(most.Nanoseconds())
+		limit = &t
+	}
+	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), opWait, uintptr(v), uintptr(unsafe.Pointer(limit)), 0, 0)
+	switch errno {
+	case 0, unix.EAGAIN, unix.EINTR, unix.ETIMEDOUT:
+	default:
 		time.Sleep(maxSleep) // a kernel that cannot: who waits looks again and again
 	}
 }
