@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "2a23879328b359a9a4dba9593013afcd6d67e13d11ce7bdd3d3bd2918adeab3e"
+const digest = "5896e11ee5325489b1b7f534f9ae389875e38faee5236c87f121a3b40905b957"

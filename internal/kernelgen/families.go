@@ -156,7 +156,7 @@ var families = []family{
 		sources: []source{
 			{name: "sort", per: once, waits: true},
 			{name: "buckets", per: once, waits: true},
-			{name: "digits", per: curve},
+			{name: "digits", per: curve, waits: true},
 			{name: "accumulate", per: groups, twins: bothOverFp},
 			{name: "reduce", per: groups, twins: bothOverFp},
 			{name: "planes", per: groups, twins: bothOverFp, waits: true},

@@ -62,9 +62,15 @@ func packed(es []*big.Int, words int) (w []uint32) {
 // shared launches a kernel with dynamic shared memory.
 func shared[P kernels.Params](d *device, k kernels.Kernel[P], blocks, bytes int, p P) {
 	d.Helper()
+	rows(d, k, blocks, 1, bytes, p)
+}
+
+// rows launches a kernel with dynamic shared memory on x by y blocks.
+func rows[P kernels.Params](d *device, k kernels.Kernel[P], x, y, bytes int, p P) {
+	d.Helper()
 	f := function(d, k.Entry)
 	d.must(f.SetMaxDynamicShared(bytes))
-	launchShaped(d, f, driver.Launch{Grid: driver.Dim{X: blocks}, Block: driver.Dim{X: k.Threads}, Shared: bytes}, p)
+	launchShaped(d, f, driver.Launch{Grid: driver.Dim{X: x, Y: y}, Block: driver.Dim{X: k.Threads}, Shared: bytes}, p)
 }
 
 // stagedRow is the shared memory of a block for an element a thread, in bytes, if those

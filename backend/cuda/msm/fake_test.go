@@ -269,10 +269,9 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// TestManyTilesAndPasses has a set of entries that the sort cuts into tiles, and
-// keys of more bits than one pass looks at; the runs of repeated scalars are cut
-// into tasks.
-func TestManyTilesAndPasses(t *testing.T) {
+// TestManyTiles has bins of several tiles; the runs of repeated scalars are cut into
+// tasks.
+func TestManyTiles(t *testing.T) {
 	cudatest.OnFake(t)
 	_, c := open(t, device.Options{})
 	c.tune = func(t *tuning) { t.window, t.piece = 10, leastPiece }
@@ -280,8 +279,8 @@ func TestManyTilesAndPasses(t *testing.T) {
 		t.Error(err)
 	}
 	for _, p := range c.plans {
-		if p.tiles < 2 || len(p.passes()) < 2 || p.maxPieces() < foldWidth {
-			t.Errorf("a plan with %d tiles, %d passes and up to %d tasks a run", p.tiles, len(p.passes()), p.maxPieces())
+		if p.sort.shift == 0 || p.sort.bins < 2 || p.sort.tiles(p.count) < 2 || p.maxPieces() < foldWidth {
+			t.Errorf("a plan with %+v and up to %d tasks a run", p.sort, p.maxPieces())
 		}
 	}
 }

@@ -40,7 +40,7 @@ type Computer struct {
 // New makes a computer on a card, which stays the caller's and outlives it.
 // Kernels that do not fit the card are found now, not in the first call.
 func New(d *device.Device) (*Computer, error) {
-	if _, err := device.Load(d, kernel.ForCommon().SortScatter); err != nil {
+	if _, err := device.Load(d, kernel.ForCommon().RestScatter); err != nil {
 		return nil, err
 	}
 	c := &Computer{dev: d, plans: make(map[input]*plan), builders: semaphore.NewWeighted(1)}
@@ -80,7 +80,7 @@ func (c *Computer) Close() error {
 // computation of another's: those of even steps and of odd ones.
 type pipe struct {
 	copied [2]*driver.Event // the step's input is on the device
-	read   [2]*driver.Event // its digits are made: the input may be written over
+	read   [2]*driver.Event // its entries are made: the input may be written over
 	sorted [2]*driver.Event // there are tasks
 	done   [2]*driver.Event // it is computed
 }
@@ -361,6 +361,7 @@ func (c *Computer) planAll(jobs []*job, memory int64) error {
 
 func (c *Computer) tuningOf(of backendutil.Loaded) tuning {
 	t := tuningOf(of.Curve, of.Group)
+	t.shared = min(t.shared, mostShared(c.dev))
 	if c.tune != nil {
 		c.tune(&t)
 	}

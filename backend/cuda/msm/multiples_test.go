@@ -15,7 +15,6 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/layout"
-	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
 // TestMultiples runs the phases with fewer sets than windows, over points
@@ -32,8 +31,8 @@ func TestMultiples(t *testing.T) {
 	const distance = n + 13
 	p := &plan{input: inputOf(curve, group, n, 1<<30), width: width, windows: count, share: share{sets, 1}, chunks: []int{n}}
 	p.multiples = multiples{rows: rows, shift: width * sets, distance: distance}
-	if !p.fill() || rows < 2 || rows*sets == count || p.stride <= kernel.SortTile || len(p.passes()) < 2 {
-		t.Fatalf("%d windows in %d sets of %d rows, stride %d, passes %v: not what this test is for", count, sets, rows, p.stride, p.passes())
+	if !p.fill() || rows < 2 || rows*sets == count || p.sort.tiles(p.count) < 2 || p.sort.shift == 0 {
+		t.Fatalf("%d windows in %d sets of %d rows, sorted by %+v: not what this test is for", count, sets, rows, p.sort)
 	}
 
 	f, err := fixtures.New(fixtures.Key{Curve: curve, Group: group, Set: fixtures.Infinities, Seed: *seed})

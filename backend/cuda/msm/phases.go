@@ -1,6 +1,8 @@
 package msm
 
 import (
+	"errors"
+
 	"github.com/pippin-zk/pippin/backend/cuda/device"
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
 	"github.com/pippin-zk/pippin/kernels"
@@ -41,106 +43,93 @@ func (p *phases) before(scalars driver.Span, n int, check bool, base int, read *
 	if p.ahead != p.stream {
 		mark = func(string) error { return nil } // time is taken on the other stream
 	}
-	keys, err := p.entries(scalars, n, check, base, read, mark)
-	if err != nil {
+	if err := p.clear(); err != nil {
 		return err
 	}
-	if err := p.cut(keys, n); err != nil {
+	if err := p.entries(scalars, n, check, base, read, mark); err != nil {
 		return err
 	}
 	return mark("buckets")
 }
 
-// used is the entries of a set, at most, for n points, rounded up.
-func (p *phases) used(n int) int { return n * rowsOf(p.windows, p.sets) }
-
-// entries makes the digits of n scalars and sorts them: the phases digits and
-// sort. It answers where their keys are then.
-func (p *phases) entries(scalars driver.Span, n int, check bool, base int, read *driver.Event, mark func(string) error) (device.Region, error) {
-	m := &p.room
-	from, to := m.keys[0], m.keys[1]
-	err := p.digits.Launch(p.ahead, n, p.msms(), kernel.Digits{
-		Scalars: device.Address(scalars), N: n, C: p.width, Windows: p.windows, Sets: p.sets, Stride: p.stride, Points: n,
-		Digits: p.address(from), Check: check, Bad: p.address(m.bad), Base: base,
-	})
-	if err != nil {
-		return from, err
-	}
-	if err := p.ahead.Record(read); err != nil {
-		return from, err
-	}
-	if err := mark("digits"); err != nil {
-		return from, err
-	}
-	used := p.used(n)
-	tiles := (used + kernel.SortTile - 1) / kernel.SortTile
-	// Values go to and fro, so that the last pass leaves them in the step's list.
-	passes := p.passes()
-	valuesFrom, valuesTo := p.lists.values, m.between
-	if len(passes)%2 == 1 {
-		valuesFrom, valuesTo = valuesTo, valuesFrom
-	}
-	for i, pass := range passes {
-		// The first pass learns how many entries live, and makes their values.
-		first := i == 0
-		live, valuesIn, liveOut := p.address(m.live), p.address(valuesFrom), kernels.Pointer(0)
-		if first {
-			live, valuesIn, liveOut = 0, 0, live
-		}
-		if err := p.sortCount.Launch(p.ahead, tiles*p.sortCount.Threads, p.allSets(), kernel.SortCount{
-			In: p.address(from), Live: live, N: used, Stride: p.stride, Shift: pass.shift, Mask: pass.mask, First: first,
-			Counts: p.address(m.counts), Tiles: tiles,
-		}); err != nil {
-			return from, err
-		}
-		if err := p.sortScan.Launch(p.ahead, kernel.SortRadix*kernel.WarpThreads, p.allSets(), kernel.SortScan{
-			Counts: p.address(m.counts), Totals: p.address(m.totals), Tiles: tiles,
-		}); err != nil {
-			return from, err
-		}
-		if err := p.sortScatter.Launch(p.ahead, tiles*p.sortScatter.Threads, p.allSets(), kernel.SortScatter{
-			In: p.address(from), ValuesIn: valuesIn, Live: live, N: used, Stride: p.stride, Shift: pass.shift, Mask: pass.mask, First: first,
-			Counts: p.address(m.counts), Totals: p.address(m.totals), Tiles: tiles,
-			KeysOut: p.address(to), ValuesOut: p.address(valuesTo), LiveOut: liveOut, Points: n, Multiple: p.multiple(),
-		}); err != nil {
-			return from, err
-		}
-		from, to = to, from
-		valuesFrom, valuesTo = valuesTo, valuesFrom
-	}
-	return from, mark("sort")
+// clear makes zero what counts are added to.
+func (p *phases) clear() error {
+	return errors.Join(p.ahead.Fill(p.at(p.room.cleared), 0), p.ahead.Fill(p.at(p.lists.tally), 0))
 }
 
-// cut makes tasks of the entries with these keys: the phase buckets.
-func (p *phases) cut(keys device.Region, n int) error {
-	m := &p.room
-	for _, g := range []device.Region{m.begin, m.end, p.lists.tally} {
-		if err := p.ahead.Fill(p.at(g), 0); err != nil {
+// entries makes entries of n scalars in the order of their buckets, and tasks of them:
+// the phases digits, sort and buckets.
+func (p *phases) entries(scalars driver.Span, n int, check bool, base int, read *driver.Event, mark func(string) error) error {
+	m, s := &p.room, &p.sort
+	tiles := driver.Dim{X: s.tiles(n), Y: p.msms()}
+	if err := p.binsCount.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.binsCount.Threads}, Shared: 4 * s.row}, kernel.BinsCount{
+		Scalars: device.Address(scalars), N: n, C: p.width, Windows: p.windows, Sets: p.sets, Each: s.each, Shift: s.shift, Bins: s.row,
+		Counts: p.address(m.counts), Totals: p.address(m.next), Check: check, Bad: p.address(m.bad), Base: base,
+	}); err != nil {
+		return err
+	}
+	if err := mark("digits"); err != nil {
+		return err
+	}
+	values, rests := p.lists.values, kernels.Pointer(0)
+	if s.shift > 0 {
+		values, rests = m.between, p.address(m.rests)
+		if err := p.binsBegin.Launch(p.ahead, 1, 1, kernel.BinsBegin{
+			Next: p.address(m.next), First: p.address(m.first), Tiles: p.address(m.tiles), Bins: s.bins,
+		}); err != nil {
+			return err
+		}
+	} else if err := p.makeRuns(); err != nil {
+		return err
+	}
+	if err := p.binsScatter.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.binsScatter.Threads}, Shared: p.scatterShared()}, kernel.BinsScatter{
+		Scalars: device.Address(scalars), N: n, C: p.width, Windows: p.windows, Sets: p.sets, Each: s.each, Shift: s.shift, Bins: s.row,
+		Counts: p.address(m.counts), Next: p.address(m.next), Multiple: p.multiple(), Values: p.address(values), Keys: rests,
+	}); err != nil {
+		return err
+	}
+	if err := p.ahead.Record(read); err != nil {
+		return err
+	}
+	if s.shift > 0 {
+		if err := p.sortBins(n); err != nil {
 			return err
 		}
 	}
-	begin, end, tally := p.address(m.begin), p.address(m.end), p.address(p.lists.tally)
-	if err := p.runs.Launch(p.ahead, (p.used(n)+kernel.RunsEach-1)/kernel.RunsEach, p.allSets(), kernel.Runs{
-		Keys: p.address(keys), Live: p.address(m.live), Stride: p.stride, LogBuckets: p.bucketBits(), Begin: begin, End: end,
-	}); err != nil {
+	if err := mark("sort"); err != nil {
 		return err
 	}
-	buckets := int(p.bucketCount())
-	if err := p.tasksCount.Launch(p.ahead, few(buckets, p.tasksCount.Threads), 1, kernel.TasksCount{
-		Begin: begin, End: end, Buckets: buckets, Piece: p.piece, Work: tally,
-	}); err != nil {
-		return err
-	}
-	if err := p.tasksOrder.Launch(p.ahead, 1, 1, kernel.TasksOrder{Work: tally}); err != nil {
-		return err
-	}
-	if err := p.tasksPlace.Launch(p.ahead, few((buckets+kernel.PlaceEach-1)/kernel.PlaceEach, p.tasksPlace.Threads), 1, kernel.TasksPlace{
-		Begin: begin, End: end, Buckets: buckets, Piece: p.piece, Work: tally,
+	return p.tasksPlace.Launch(p.ahead, few((int(p.bucketCount())+kernel.PlaceEach-1)/kernel.PlaceEach, p.tasksPlace.Threads), 1, kernel.TasksPlace{
+		Begin: p.address(m.begin), End: p.address(m.end), Buckets: int(p.bucketCount()), Piece: p.piece, Work: p.address(p.lists.tally),
 		Tasks: p.address(p.lists.tasks), Splits: p.address(p.lists.splits), Owner: p.address(p.lists.owner),
+	})
+}
+
+// sortBins puts the entries of every bin in the order of its buckets.
+func (p *phases) sortBins(n int) error {
+	m, s := &p.room, &p.sort
+	first, next, binTiles, rests, end := p.address(m.first), p.address(m.next), p.address(m.tiles), p.address(m.rests), p.address(m.end)
+	tiles := driver.Dim{X: p.msms()*p.windows*n/kernel.SortTile + s.bins} // of all bins, at most
+	if err := p.restCount.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.restCount.Threads}, Shared: 4 << s.shift}, kernel.RestCount{
+		First: first, Next: next, Tiles: binTiles, Bins: s.bins, Shift: s.shift, Keys: rests, Counts: end,
 	}); err != nil {
 		return err
 	}
-	return nil
+	if err := p.makeRuns(); err != nil {
+		return err
+	}
+	return p.restScatter.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.restScatter.Threads}, Shared: s.restShared()}, kernel.RestScatter{
+		First: first, Next: next, Tiles: binTiles, Bins: s.bins, Shift: s.shift, Keys: rests,
+		Values: p.address(m.between), Ends: end, Out: p.address(p.lists.values),
+	})
+}
+
+// makeRuns gives every bucket its place among the values, by how many entries it has.
+func (p *phases) makeRuns() error {
+	buckets := int(p.bucketCount())
+	return p.runs.Launch(p.ahead, few((buckets+kernel.PlaceEach-1)/kernel.PlaceEach, p.runs.Threads), 1, kernel.Runs{
+		Begin: p.address(p.room.begin), Ends: p.address(p.room.end), Buckets: buckets, Piece: p.piece, Work: p.address(p.lists.tally),
+	})
 }
 
 // add computes the tasks and adds up the runs that were split: the phase

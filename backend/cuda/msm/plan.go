@@ -20,7 +20,17 @@ const (
 	warpBits   = 5         // a logarithm: lanes of a warp
 	maxPoints  = 1 << 31   // that entries can name, the sign apart
 	minWindow  = 4
-	maxWindow  = 25 // a key of 24 bits is three passes of the sort
+	maxWindow  = 25
+
+	// Of the sort: the logarithm of the buckets up to which bins have one each, and of
+	// the most that a bin has; the most buckets; the scalars of a tile, at least
+	// and in large ones a multiple of, and the tiles that keep a large device busy.
+	oneLevel    = 12
+	mostShift   = 12
+	mostBuckets = 1 << 25
+	leastEach   = 128
+	wholeEach   = 1 << 10
+	fewTiles    = 512
 )
 
 // input is what a plan is made for.
@@ -75,7 +85,7 @@ type plan struct {
 	chunks  []int // points of each step, all of them
 	piece   int   // the longest task
 	stride  int   // entries of a set that there is room for
-	tiles   int
+	sort    sorting
 	room    room
 
 	// What a step reads from the host, at most: it is not in room, because the
@@ -86,15 +96,15 @@ type plan struct {
 // room is the work memory of a plan: offsets into one allocation, and its size.
 type room struct {
 	device.Layout
-	keys           [2]device.Region // of entries, before a pass of the sort and after it
-	between        device.Region    // values, after every second pass
-	counts, totals device.Region
-	live           device.Region
-	begin, end     device.Region
-	lists          [2]lists // of even steps, and of odd ones
-	slots, buckets device.Region
-	nodes          [2]device.Region // of the reduction, what one step leaves to the next
-	sums, bad      device.Region
+	between, rests     device.Region // values in bins, and their buckets there
+	counts             device.Region // of the bins of a tile
+	first, tiles       device.Region // of a bin
+	begin              device.Region // of a bucket
+	end, next, cleared device.Region // of a bucket and of a bin; both
+	lists              [2]lists      // of even steps, and of odd ones
+	slots, buckets     device.Region
+	nodes              [2]device.Region // of the reduction, what one step leaves to the next
+	sums, bad          device.Region
 }
 
 // lists are what a step's entries become before they are accumulated: sorted values,
@@ -258,12 +268,12 @@ func (p *plan) fill() bool {
 	if int64(perSet-1)*int64(p.multiple())+int64(p.count) > maxPoints {
 		return false
 	}
-	p.stride = (most*perSet + kernel.RunsEach - 1) / kernel.RunsEach * kernel.RunsEach
-	p.tiles = (p.stride + kernel.SortTile - 1) / kernel.SortTile
+	p.stride = most * perSet
 	entries := int64(p.allSets()) * int64(p.stride)
-	if entries > maxEntries {
+	if entries > maxEntries || p.bucketCount() > mostBuckets {
 		return false
 	}
+	p.sort = p.sorting(most)
 	average := p.stride >> p.bucketBits()
 	p.piece = min(max(p.tuning.piece, 1<<bits.Len(uint(4*average))), kernel.LongestTask)
 	// A small MSM ends when its longest task does: the shorter, the more threads
@@ -277,15 +287,18 @@ func (p *plan) fill() bool {
 	if p.stream {
 		p.streamBytes = int64(most) * int64(p.curve.PointBytes(p.group))
 	}
-	for i := range l.keys {
-		l.keys[i] = l.Take(4 * entries)
+	sets, buckets, bins := int64(p.allSets()), p.bucketCount(), int64(p.sort.bins)
+	if p.sort.shift > 0 {
+		l.between, l.rests = l.Take(4*entries), l.Take(2*entries)
+		l.first, l.tiles = l.Take(4*bins), l.Take(4*(bins+1))
 	}
-	l.between = l.Take(4 * entries)
-	sets, buckets := int64(p.allSets()), p.bucketCount()
-	l.counts = l.Take(4 * sets * kernel.SortRadix * int64(p.tiles))
-	l.totals = l.Take(4 * sets * kernel.SortRadix)
-	l.live = l.Take(4 * sets)
+	l.counts = l.Take(4 * int64(p.msms()) * int64(p.sort.tiles(most)) * int64(p.sort.row))
 	l.begin, l.end = l.Take(4*buckets), l.Take(4*buckets)
+	l.next, l.cleared = l.end, l.end
+	if p.sort.shift > 0 {
+		l.next = l.Take(4 * bins)
+		l.cleared.Size = l.next.Off + l.next.Size - l.end.Off
+	}
 	// A run longer than piece becomes at most length/piece + 1 tasks.
 	splits := entries / int64(p.piece)
 	for i := range l.lists {
@@ -338,7 +351,7 @@ func (p *plan) cost() float64 {
 	// What comes before the accumulation: of the first chunk all of it, of the others
 	// what it takes from the accumulation beside which it runs.
 	first := float64(p.chunks[0]) / float64(p.count) // of the points
-	before := all*t.entry*float64(len(p.passes())) + buckets*t.bucket*steps
+	before := all*t.entry + buckets*t.bucket*steps
 	if p.overlaps() {
 		before *= first + (1-first)*t.beside
 	}
@@ -353,20 +366,48 @@ func (p *plan) cost() float64 {
 	return cost
 }
 
-// pass is one pass of the sort: the bits of a key that it looks at.
-type pass struct{ shift, mask int }
-
-// passes are as few as possible, and as even as possible.
-func (p *plan) passes() []pass {
-	keyBits := max(p.bucketBits(), 1)
-	n := (keyBits + kernel.SortBits - 1) / kernel.SortBits
-	ps := make([]pass, n)
-	for i := range ps {
-		from, to := keyBits*i/n, keyBits*(i+1)/n
-		ps[i] = pass{from, 1<<(to-from) - 1}
-	}
-	return ps
+// sorting is how entries are put in the order of their buckets: first in that of bins
+// of 2^shift buckets, then each bin in that of its buckets.
+type sorting struct {
+	shift int
+	bins  int // of all sets of all MSMs
+	row   int // those that one MSM has buckets in, at most
+	each  int // scalars of a tile
 }
+
+// sorting chooses bins and tiles for so many points.
+func (p *plan) sorting(points int) sorting {
+	var s sorting
+	buckets := int(p.bucketCount())
+	if log := bits.Len(uint(buckets - 1)); log > oneLevel {
+		s.shift = min((log+1)/2, mostShift)
+	}
+	size := 1 << s.shift
+	s.bins = (buckets + size - 1) / size
+	own := p.sets << p.bucketBits()
+	s.row = min(s.bins, (own+size-2)/size+1)
+	if own%size == 0 {
+		s.row = own / size
+	}
+	// Scalars of which a block holds all digits: a word and a half each, numbered by
+	// halves of words but for their signs.
+	fits := min((p.tuning.shared-8*s.row)/6/p.windows, 1<<15/rowsOf(p.windows, p.sets))
+	fills := (p.msms()*points + fewTiles - 1) / fewTiles
+	s.each = max(min(fits, max(fills, leastEach)), 1<<warpBits)
+	if s.each > wholeEach {
+		s.each -= s.each % wholeEach
+	}
+	s.each -= s.each % (1 << warpBits)
+	return s
+}
+
+// tiles is how many there are of so many points of an MSM.
+func (s *sorting) tiles(points int) int { return (points + s.each - 1) / s.each }
+
+// scatterShared and restShared are the shared memory, in bytes, of bins_scatter and of
+// rest_scatter.
+func (p *plan) scatterShared() int { return 8*p.sort.row + 6*p.sort.each*p.windows }
+func (s *sorting) restShared() int { return 4*(2<<s.shift+kernel.SortTile) + 2*kernel.SortTile }
 
 // join is a step of the reduction of a set: 2^(lanes+each) nodes become one, by
 // 2^lanes threads a part, each of which takes 2^each of them.

@@ -50,21 +50,14 @@ func TestPlans(t *testing.T) {
 				if p.windows*p.width < c.ScalarBits()-1 || p.width > maxWindow || p.piece > kernel.LongestTask || p.piece < 1 {
 					t.Errorf("%v %v %d: %d windows of %d bits, pieces of %d", c, g, n, p.windows, p.width, p.piece)
 				}
-				if p.stride < most || p.stride%4 != 0 || int64(p.sets)*int64(p.stride) > maxEntries || p.tiles*kernel.SortTile < p.stride {
-					t.Errorf("%v %v %d: stride %d, tiles %d, sets %d", c, g, n, p.stride, p.tiles, p.sets)
+				if p.stride < most || int64(p.sets)*int64(p.stride) > maxEntries {
+					t.Errorf("%v %v %d: stride %d, sets %d", c, g, n, p.stride, p.sets)
 				}
+				checkSorting(t, p)
 				if most*c.ScalarBytes() != int(p.scalarBytes) {
 					t.Errorf("%v %v %d: %d bytes of scalars for %d", c, g, n, p.scalarBytes, most)
 				}
-				bitsSorted, bitsReduced := 0, 0
-				for _, s := range p.passes() {
-					if s.shift != bitsSorted || s.mask >= kernel.SortRadix {
-						t.Errorf("%v %v %d: passes %v", c, g, n, p.passes())
-					}
-					for m := s.mask; m > 0; m >>= 1 {
-						bitsSorted++
-					}
-				}
+				bitsReduced := 0
 				first, joins := p.reduction()
 				bitsReduced += first
 				nodes, parts := p.bucketBits()-first, planeParts
@@ -80,8 +73,8 @@ func TestPlans(t *testing.T) {
 				if p.room.sums.Size != int64(p.sets)*int64(parts)*p.resultBytes() {
 					t.Errorf("%v %v %d: %d bytes for %d sets of %d parts", c, g, n, p.room.sums.Size, p.sets, parts)
 				}
-				if bitsSorted != p.bucketBits() || bitsReduced != p.bucketBits() {
-					t.Errorf("%v %v %d: %d bits sorted, %d reduced, of %d", c, g, n, bitsSorted, bitsReduced, p.bucketBits())
+				if bitsReduced != p.bucketBits() {
+					t.Errorf("%v %v %d: %d bits reduced, of %d", c, g, n, bitsReduced, p.bucketBits())
 				}
 				if t.Failed() {
 					return
@@ -89,6 +82,50 @@ func TestPlans(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSortingPlans checks the sort of MSMs side by side, with multiples and without, on
+// large cards and small ones.
+func TestSortingPlans(t *testing.T) {
+	eachPlanned(func(c backend.Curve, g backend.Group) {
+		for _, n := range []int{1, 1 << 8, 1 << 12, 1 << 16, 1 << 20} {
+			for _, together := range []int{1, 3, 16, mostTogether} {
+				for _, shared := range []int{leastShared, 227 << 10} {
+					in := inputOf(c, g, n, 130<<30)
+					in.tuning.shared, in.together = shared, min(together, 1<<20/n)
+					for _, most := range []int{1, 64} {
+						if most > 1 {
+							in.multiples = chooseMultiples(in, most, in.memory/2)
+						}
+						p, err := newPlan(in)
+						if err != nil {
+							t.Fatal(err)
+						}
+						checkSorting(t, p)
+					}
+				}
+			}
+		}
+	})
+}
+
+// leastShared is the shared memory of a block on the smallest cards.
+const leastShared = 98 << 10
+
+// checkSorting checks what the kernels of the sort rely on: bins cover all buckets, those
+// of every MSM are in a row, and a block's tile fits its shared memory.
+func checkSorting(t *testing.T, p *plan) {
+	t.Helper()
+	s, own := &p.sort, int64(p.sets)<<p.bucketBits()
+	if int64(s.bins)<<s.shift < p.bucketCount() || int64(s.bins-1)<<s.shift >= p.bucketCount() || s.each < 1<<warpBits || s.each%(1<<warpBits) != 0 ||
+		p.scatterShared() > p.tuning.shared || s.restShared() > leastShared || s.shift == 0 && p.bucketCount() > 1<<oneLevel {
+		t.Errorf("%v %v %d: %d buckets, sorted by %+v", p.curve, p.group, p.count, p.bucketCount(), *s)
+	}
+	for msm := range int64(p.msms()) {
+		if first, last := msm*own>>s.shift, ((msm+1)*own-1)>>s.shift; last-first >= int64(s.row) {
+			t.Errorf("%v %v %d: MSM %d has the bins %d to %d, sorted by %+v", p.curve, p.group, p.count, msm, first, last, *s)
+		}
+	}
 }
 
 // TestPlanFitsSmallCards has bases of 2^26 points beside the work, in 24 GiB.
@@ -217,7 +254,7 @@ func TestKernels(t *testing.T) {
 	eachPlanned(func(c backend.Curve, g backend.Group) {
 		curve, ok1 := kernel.ForCurve(c.String())
 		group, ok2 := kernel.ForGroup(c.String(), g.String())
-		if !ok1 || !ok2 || curve.Digits.Symbol == "" || group.Accumulate.Threads == 0 || finishers[c][g-backend.G1] == nil {
+		if !ok1 || !ok2 || curve.BinsScatter.Symbol == "" || group.Accumulate.Threads == 0 || finishers[c][g-backend.G1] == nil {
 			t.Errorf("%v %v: no kernels", c, g)
 		}
 		if want := strings.ReplaceAll(c.String(), "-", "_"); !strings.Contains(group.Check.Symbol, want+"_"+g.String()) {

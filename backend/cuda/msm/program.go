@@ -11,14 +11,13 @@ import (
 
 // program is the kernels of one group.
 type program struct {
-	sortCount   device.Kernel[kernel.SortCount]
-	sortScan    device.Kernel[kernel.SortScan]
-	sortScatter device.Kernel[kernel.SortScatter]
+	binsCount   device.Kernel[kernel.BinsCount]
+	binsScatter device.Kernel[kernel.BinsScatter]
+	binsBegin   device.Kernel[kernel.BinsBegin]
+	restCount   device.Kernel[kernel.RestCount]
+	restScatter device.Kernel[kernel.RestScatter]
 	runs        device.Kernel[kernel.Runs]
-	tasksCount  device.Kernel[kernel.TasksCount]
-	tasksOrder  device.Kernel[kernel.TasksOrder]
 	tasksPlace  device.Kernel[kernel.TasksPlace]
-	digits      device.Kernel[kernel.Digits]
 	accumulate  device.Kernel[kernel.Accumulate]
 	fold        device.Kernel[kernel.Fold]
 	foldFinish  device.Kernel[kernel.FoldFinish]
@@ -47,14 +46,13 @@ func newProgram(d *device.Device, curve backend.Curve, group backend.Group, edwa
 	}
 	p := &program{}
 	err := errors.Join(
-		p.sortCount.Load(d, forAll.SortCount),
-		p.sortScan.Load(d, forAll.SortScan),
-		p.sortScatter.Load(d, forAll.SortScatter),
+		p.binsCount.Load(d, forCurve.BinsCount),
+		p.binsScatter.Load(d, forCurve.BinsScatter),
+		p.binsBegin.Load(d, forAll.BinsBegin),
+		p.restCount.Load(d, forAll.RestCount),
+		p.restScatter.Load(d, forAll.RestScatter),
 		p.runs.Load(d, forAll.Runs),
-		p.tasksCount.Load(d, forAll.TasksCount),
-		p.tasksOrder.Load(d, forAll.TasksOrder),
 		p.tasksPlace.Load(d, forAll.TasksPlace),
-		p.digits.Load(d, forCurve.Digits),
 		p.accumulate.Load(d, forGroup.Accumulate),
 		p.fold.Load(d, forGroup.Fold),
 		p.foldFinish.Load(d, forGroup.FoldFinish),
@@ -69,5 +67,10 @@ func newProgram(d *device.Device, curve backend.Curve, group backend.Group, edwa
 	if err != nil {
 		return nil, err
 	}
-	return p, nil
+	most := mostShared(d)
+	return p, errors.Join(p.binsScatter.SetMaxDynamicShared(most), p.restScatter.SetMaxDynamicShared(most))
 }
+
+// mostShared is the dynamic shared memory that a block of the sort may have on a card,
+// in bytes: beside it there is a little that kernels declare.
+func mostShared(d *device.Device) int { return d.Driver().Info().SharedPerBlock - 1<<10 }

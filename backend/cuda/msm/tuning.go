@@ -5,7 +5,7 @@ import "github.com/pippin-zk/pippin/backend"
 // tuning is what was measured on devices, for newPlan. Costs are in units of
 // the time of one addition of a point to a bucket with the device full.
 type tuning struct {
-	entry   float64 // one pass of the sort over one entry
+	entry   float64 // the digit of one entry, and its place in the sort
 	reduce  float64 // the reduction, a bucket
 	bucket  float64 // reading, cutting and writing a bucket, a chunk
 	launch  float64 // a chunk's fixed time
@@ -15,6 +15,7 @@ type tuning struct {
 	overlap int     // points from which the copy is worth hiding
 	piece   int     // the shortest limit for tasks
 	chunk   int     // the least number of points that is worth a step of its own
+	shared  int     // bytes of shared memory that a block of the sort may have
 
 	together int // points of small MSMs side by side, which fill the device
 
@@ -49,7 +50,7 @@ func wide(t tuning) tuning {
 // nanoseconds each: what is memory traffic weighs the less the slower they are.
 func forAddition(ns float64) tuning {
 	return tuning{
-		entry:   0.013 / ns,
+		entry:   0.02 / ns,
 		reduce:  4,
 		bucket:  0.06 / ns,
 		beside:  0.7,
@@ -58,6 +59,7 @@ func forAddition(ns float64) tuning {
 		overlap: 1 << 20,
 		piece:   128,
 		chunk:   1 << 14,
+		shared:  200 << 10,
 
 		together: 1 << 20,
 

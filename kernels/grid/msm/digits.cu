@@ -1,60 +1,180 @@
-// digits.cu: scalars to signed digits. Compiled for one curve.
+// digits.cu: scalars to signed digits, and their entries to bins. Compiled for one
+// curve.
+//
+//   bins_count     how many entries of each tile belong to each bin
+//   bins_scatter   puts a tile's entries in the order of their bins in shared memory
+//                  and writes them out, so that neighbours of one bin are written
+//                  together
+//
+// A tile is the digits of `each` scalars. Both kernels make them from the scalars: to
+// read 32 bytes a second time is less than to write and read a word for every digit.
+#include "../../block/scan.cuh"
+#include "../../warp/counters.cuh"
 #include "group.cuh"
 
 namespace pippin::grid {
 
-// scalars: n of them in gnark-crypto's layout. A scalar s > (r-1)/2 is taken as
-// -(r-s), so that s and -s, both frequent in witnesses, are small and need one
-// bit less. With s below r/2, the digits d_w of c bits satisfy
+constexpr uint32_t bins_threads = 1024;  // of a block of bins_scatter
+
+// How scalars are cut into digits, and digits into buckets.
+struct digit_shape {
+  uint32_t c, windows, sets;
+};
+
+// Calls f(is, minus, bucket, row, k) for all digits of scalar k of the block's tile, a
+// warp's lanes together: digit w is in set w % sets, in its row w / sets, and bucket is
+// counted over all sets of one MSM. A digit of 0 is none. raw(i) is scalar i of the MSM.
+//
+// A scalar s > (r-1)/2 is taken as -(r-s), so that s and -s, both frequent in witnesses,
+// are small and need one bit less. With s below r/2, the digits d_w of c bits satisfy
 // s = sum of d_w 2^(cw) and |d_w| <= 2^(c-1); the last window takes what is left
 // and must be wide enough for it, which the caller knows.
-//
-// Digit w goes to digits[(w % sets) * stride + (w / sets) * points + i]: the
-// windows w, w+sets, .. share a set. Windows from `windows` up to a multiple of
-// sets are written as 0.
-//
-// bad: the least index + base of a scalar that is not below r, when check.
-//
-// Row y of the grid is the y-th of several MSMs: its n scalars, its sets and its bad
-// follow those of the one before.
-PIPPIN_KERNEL((128), digits)
-(const uint32_t* scalars, uint64_t n, uint64_t c, uint64_t windows, uint64_t sets, uint64_t stride, uint64_t points,
- int32_t* digits, flag check, uint32_t* bad, uint64_t base) {
-  using F = prime_field<curve::fr>;
-  constexpr int N = F::words;
-  const uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= n) return;
-  const uint64_t msm = blockIdx.y;
-  scalars += msm * n * N;
-  digits += msm * sets * stride;
-  bad += msm;
-  const mp::num<N> raw = load_words<N>(scalars + i * N);
-  const static_modulus<F::params> r;
-  if (check && !carry::less<N>(raw, r)) atomicMin(bad, (uint32_t)(base + i));
+template <class Raw, class F>
+__device__ __forceinline__ void each_digit(uint64_t n, uint32_t each, digit_shape shape, const Raw& raw, const F& f) {
+  using fr = prime_field<curve::fr>;
+  constexpr int N = fr::words;
+  const static_modulus<fr::params> r;
+  const uint32_t c = shape.c, half = 1u << (c - 1), mask = (half << 1) - 1;
+  for (uint32_t k = threadIdx.x; k < each; k += blockDim.x) {
+    const uint64_t i = (uint64_t)blockIdx.x * each + k;
+    mp::num<N> s = {}, other;
+    if (i < n) s = mp::from_mont(raw(i), r);
+    carry::sub_fit<N>(other.w, r, s);
+    const bool flip = carry::less<N>(other, s) != 0;
+    s = mp::select(flip, other, s);
 
-  mp::num<N> s = mp::from_mont(raw, r), minus;
-  carry::sub_fit<N>(minus.w, r, s);
-  const bool flip = carry::less<N>(minus, s) != 0;
-  s = mp::select(flip, minus, s);
-
-  const uint32_t half = 1u << (c - 1), mask = (half << 1) - 1;
-  const uint64_t ends = (windows + sets - 1) / sets * sets;
-  uint32_t carried = 0;
-  // The window's bits are taken from the bottom of s, which then moves down:
-  // no index into s depends on c.
-  for (uint64_t w = 0, set = 0, row = 0; w < ends; w++) {
-    const uint32_t d = (s[0] & mask) + carried;
-    const bool last = w + 1 >= windows;
-    carried = !last && d > half;
-    int32_t v = (int32_t)d - (carried ? (int32_t)(mask + 1) : 0);
-    if (w >= windows) v = 0;
-    digits[set * stride + row * points + i] = flip ? -v : v;
+    uint32_t carried = 0, w = 0, set = 0, row = 0;
+    const auto next = [&](uint32_t bits) {
+      const uint32_t d = (bits & mask) + carried;
+      carried = w + 1 < shape.windows && d > half;
+      const uint32_t size = carried ? mask + 1 - d : d;
+      f(size != 0, flip != (carried != 0), (set << (c - 1)) + size - 1, row, k);
+      w++;
+      if (++set == shape.sets) {
+        set = 0;
+        row++;
+      }
+    };
+    // Bits wait in a pair of words until there are c of them: no index into s depends
+    // on c.
+    uint64_t waiting = 0;
+    uint32_t count = 0;
     PIPPIN_UNROLL
-    for (int k = 0; k < N; k++) s[k] = ptx::funnel_r(s[k], k + 1 < N ? s[k + 1 < N ? k + 1 : k] : 0, (uint32_t)c);
-    if (++set == sets) {
-      set = 0;
-      row++;
+    for (int j = 0; j < N; j++) {
+      waiting |= (uint64_t)s[j] << count;
+      count += 32;
+      PIPPIN_LOOP
+      while (count >= c && w < shape.windows) {
+        next((uint32_t)waiting);
+        waiting >>= c;
+        count -= c;
+      }
     }
+    PIPPIN_LOOP
+    while (w < shape.windows) {
+      next((uint32_t)waiting);
+      waiting >>= c;
+    }
+  }
+}
+
+// The bins that the block's MSM has entries in: from `first` on, of 2^shift buckets
+// each. Its own buckets begin at `buckets`, counted over all MSMs.
+struct bin_range {
+  uint32_t buckets, first, shift;
+  __device__ __forceinline__ bin_range(digit_shape shape, uint64_t shift)
+      : buckets(blockIdx.y * (shape.sets << (shape.c - 1))), first(buckets >> shift), shift((uint32_t)shift) {}
+  __device__ __forceinline__ uint32_t of(uint32_t bucket) const { return ((buckets + bucket) >> shift) - first; }
+};
+
+constexpr uint32_t minus = 0x8000;  // in an entry of a tile: the point's negative
+
+// scalars: n of them in gnark-crypto's layout for each MSM, one MSM's after the
+// other's: row y of the grid is an MSM, column x a tile. counts: [MSM][tile][bins].
+// totals: [bin of all MSMs], zero before. bad: [MSM], the least index + base of a scalar
+// that is not below r, when check. Shared memory: a word a bin.
+PIPPIN_KERNEL_SHARED((512), bins_count)
+(const uint32_t* scalars, uint64_t n, uint64_t c, uint64_t windows, uint64_t sets, uint64_t each, uint64_t shift, uint64_t bins,
+ uint32_t* counts, uint32_t* totals, flag check, uint32_t* bad, uint64_t base) {
+  constexpr int N = prime_field<curve::fr>::words;
+  PIPPIN_DYNAMIC_SHARED(seen);
+  const digit_shape shape = {(uint32_t)c, (uint32_t)windows, (uint32_t)sets};
+  const bin_range range(shape, shift);
+  scalars += blockIdx.y * n * N;
+  for (uint32_t b = threadIdx.x; b < bins; b += blockDim.x) seen[b] = 0;
+  __syncthreads();
+  each_digit(
+      n, (uint32_t)each, shape,
+      [&](uint64_t i) {
+        const mp::num<N> raw = load_words<N>(scalars + i * N);
+        const static_modulus<prime_field<curve::fr>::params> r;
+        if (check && !carry::less<N>(raw, r)) atomicMin(bad + blockIdx.y, (uint32_t)(base + i));
+        return raw;
+      },
+      [&](bool is, bool, uint32_t bucket, uint32_t, uint32_t) {
+        if (is) atomicAdd(&seen[range.of(bucket)], 1u);
+      });
+  __syncthreads();
+  counts += ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * bins;
+  for (uint32_t b = threadIdx.x; b < bins; b += blockDim.x) {
+    const uint32_t v = seen[b];
+    counts[b] = v;
+    if (v) atomicAdd(&totals[range.first + b], v);
+  }
+}
+
+// counts: as bins_count left them. next: [bin of all MSMs] where the bin's next entry
+// goes. values: the point that an entry stands for, with its sign: scalar i in row k is
+// point k * multiple + i. keys: halves of words, the entry's bucket in its bin; none
+// where a bin is one bucket. Shared memory: two words a bin, a word
+// and a half a digit.
+PIPPIN_KERNEL_SHARED((1024), bins_scatter)
+(const uint32_t* scalars, uint64_t n, uint64_t c, uint64_t windows, uint64_t sets, uint64_t each, uint64_t shift, uint64_t bins,
+ const uint32_t* counts, uint32_t* next, uint64_t multiple, uint32_t* values, uint32_t* keys) {
+  constexpr int N = prime_field<curve::fr>::words;
+  __shared__ uint32_t room[bins_threads / warp::size], skewed;
+  PIPPIN_DYNAMIC_SHARED(shared);
+  uint32_t *const places = shared;                   // of a bin: where its next entry goes in the tile
+  uint32_t *const to = places + bins;                // from the place in the tile to that in memory
+  uint32_t *const tile_buckets = to + bins;
+  uint16_t *const tile_entries = reinterpret_cast<uint16_t*>(tile_buckets + each * windows);  // row * each + the scalar's place in the tile, and the sign
+  const digit_shape shape = {(uint32_t)c, (uint32_t)windows, (uint32_t)sets};
+  const bin_range range(shape, shift);
+  const uint32_t t = threadIdx.x;
+  scalars += blockIdx.y * n * N;
+  counts += ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * bins;
+
+  if (t == 0) skewed = 0;
+  uint32_t total = 0;
+  for (uint32_t base = 0; base < bins; base += bins_threads) {
+    const uint32_t b = base + t, count = b < bins ? counts[b] : 0;
+    uint32_t sum;
+    const uint32_t place = total + block::scan<bins_threads>(count, room, sum);
+    if (b < bins) {
+      places[b] = place;
+      to[b] = (count ? atomicAdd(&next[range.first + b], count) : 0) - place;
+      if (count > each * windows / 16) skewed = 1;
+    }
+    total += sum;
+  }
+  __syncthreads();
+  const bool agree = skewed != 0;
+  each_digit(
+      n, (uint32_t)each, shape, [&](uint64_t i) { return load_words<N>(scalars + i * N); },
+      [&](bool is, bool negated, uint32_t bucket, uint32_t row, uint32_t k) {
+        const uint32_t place = warp::take(places, range.of(bucket), is, agree);
+        if (!is) return;
+        tile_entries[place] = (uint16_t)(row * (uint32_t)each + k + (negated ? minus : 0));
+        tile_buckets[place] = bucket;
+      });
+  __syncthreads();
+  uint16_t* const rests = reinterpret_cast<uint16_t*>(keys);
+  const uint32_t inverse = 0xffffffffu / (uint32_t)each + 1;  // of 2^32: exact for halves of words
+  for (uint32_t i = t; i < total; i += bins_threads) {
+    const uint32_t bucket = tile_buckets[i], entry = tile_entries[i], at = to[range.of(bucket)] + i;
+    const uint32_t index = entry & ~minus, row = (uint32_t)((uint64_t)index * inverse >> 32);
+    values[at] = (uint32_t)(row * multiple + (index - row * (uint32_t)each) + (uint64_t)blockIdx.x * each) | (entry & minus ? negative : 0);
+    if (rests) rests[at] = (uint16_t)((range.buckets + bucket) & ((1u << shift) - 1));
   }
 }
 

@@ -9,12 +9,10 @@ import "github.com/pippin-zk/pippin/kernels"
 // The numbers of layout.cuh.
 const (
 	WarpThreads     = 32
-	SortBits        = 8             // of a key, the most that a pass looks at
-	SortRadix       = 1 << SortBits // what a pass counts: words a tile in counts, a set in totals
-	SortTile        = 4096          // entries that a block sorts
-	RunsEach        = 4             // entries a thread of the kernel runs
-	PlaceEach       = 4             // buckets a thread of tasks_place
-	LongestTask     = 1024          // entries, the bound of `piece`
+	SortThreads     = 512  // of a block that puts a bin in order
+	SortTile        = 8192 // entries of a bin that a block of it takes
+	PlaceEach       = 2    // buckets a thread of tasks_place
+	LongestTask     = 1024 // entries, the bound of `piece`
 	TallyWords      = 4 + 2*LongestTask
 	TaskWords       = 3
 	SplitWords      = 3
@@ -26,98 +24,65 @@ const (
 	NoIndex         = 0xffffffff // in bad: nothing was found
 )
 
-// SortCount is the parameters of the kernel sort_count of sort.cu.
-type SortCount struct {
-	In     kernels.Pointer // const uint32_t*
-	Live   kernels.Pointer // const uint32_t*
-	N      int             // uint64_t
-	Stride int             // uint64_t
+// BinsBegin is the parameters of the kernel bins_begin of sort.cu.
+type BinsBegin struct {
+	Next  kernels.Pointer // uint32_t*
+	First kernels.Pointer // uint32_t*
+	Tiles kernels.Pointer // uint32_t*
+	Bins  int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p BinsBegin) Words() []uint64 {
+	return []uint64{uint64(p.Next), uint64(p.First), uint64(p.Tiles), uint64(p.Bins)}
+}
+
+// RestCount is the parameters of the kernel rest_count of sort.cu.
+type RestCount struct {
+	First  kernels.Pointer // const uint32_t*
+	Next   kernels.Pointer // const uint32_t*
+	Tiles  kernels.Pointer // const uint32_t*
+	Bins   int             // uint64_t
 	Shift  int             // uint64_t
-	Mask   int             // uint64_t
-	First  bool            // flag
+	Keys   kernels.Pointer // const uint32_t*
 	Counts kernels.Pointer // uint32_t*
-	Tiles  int             // uint64_t
 }
 
 // Words are the parameters in the kernel's order.
-func (p SortCount) Words() []uint64 {
-	return []uint64{uint64(p.In), uint64(p.Live), uint64(p.N), uint64(p.Stride), uint64(p.Shift), uint64(p.Mask), kernels.Flag(p.First), uint64(p.Counts), uint64(p.Tiles)}
+func (p RestCount) Words() []uint64 {
+	return []uint64{uint64(p.First), uint64(p.Next), uint64(p.Tiles), uint64(p.Bins), uint64(p.Shift), uint64(p.Keys), uint64(p.Counts)}
 }
 
-// SortScan is the parameters of the kernel sort_scan of sort.cu.
-type SortScan struct {
-	Counts kernels.Pointer // uint32_t*
-	Totals kernels.Pointer // uint32_t*
-	Tiles  int             // uint64_t
-}
-
-// Words are the parameters in the kernel's order.
-func (p SortScan) Words() []uint64 {
-	return []uint64{uint64(p.Counts), uint64(p.Totals), uint64(p.Tiles)}
-}
-
-// SortScatter is the parameters of the kernel sort_scatter of sort.cu.
-type SortScatter struct {
-	In        kernels.Pointer // const uint32_t*
-	ValuesIn  kernels.Pointer // const uint32_t*
-	Live      kernels.Pointer // const uint32_t*
-	N         int             // uint64_t
-	Stride    int             // uint64_t
-	Shift     int             // uint64_t
-	Mask      int             // uint64_t
-	First     bool            // flag
-	Counts    kernels.Pointer // const uint32_t*
-	Totals    kernels.Pointer // const uint32_t*
-	Tiles     int             // uint64_t
-	KeysOut   kernels.Pointer // uint32_t*
-	ValuesOut kernels.Pointer // uint32_t*
-	LiveOut   kernels.Pointer // uint32_t*
-	Points    int             // uint64_t
-	Multiple  int             // uint64_t
+// RestScatter is the parameters of the kernel rest_scatter of sort.cu.
+type RestScatter struct {
+	First  kernels.Pointer // const uint32_t*
+	Next   kernels.Pointer // const uint32_t*
+	Tiles  kernels.Pointer // const uint32_t*
+	Bins   int             // uint64_t
+	Shift  int             // uint64_t
+	Keys   kernels.Pointer // const uint32_t*
+	Values kernels.Pointer // const uint32_t*
+	Ends   kernels.Pointer // uint32_t*
+	Out    kernels.Pointer // uint32_t*
 }
 
 // Words are the parameters in the kernel's order.
-func (p SortScatter) Words() []uint64 {
-	return []uint64{uint64(p.In), uint64(p.ValuesIn), uint64(p.Live), uint64(p.N), uint64(p.Stride), uint64(p.Shift), uint64(p.Mask), kernels.Flag(p.First), uint64(p.Counts), uint64(p.Totals), uint64(p.Tiles), uint64(p.KeysOut), uint64(p.ValuesOut), uint64(p.LiveOut), uint64(p.Points), uint64(p.Multiple)}
+func (p RestScatter) Words() []uint64 {
+	return []uint64{uint64(p.First), uint64(p.Next), uint64(p.Tiles), uint64(p.Bins), uint64(p.Shift), uint64(p.Keys), uint64(p.Values), uint64(p.Ends), uint64(p.Out)}
 }
 
 // Runs is the parameters of the kernel runs of buckets.cu.
 type Runs struct {
-	Keys       kernels.Pointer // const uint32_t*
-	Live       kernels.Pointer // const uint32_t*
-	Stride     int             // uint64_t
-	LogBuckets int             // uint64_t
-	Begin      kernels.Pointer // uint32_t*
-	End        kernels.Pointer // uint32_t*
-}
-
-// Words are the parameters in the kernel's order.
-func (p Runs) Words() []uint64 {
-	return []uint64{uint64(p.Keys), uint64(p.Live), uint64(p.Stride), uint64(p.LogBuckets), uint64(p.Begin), uint64(p.End)}
-}
-
-// TasksCount is the parameters of the kernel tasks_count of buckets.cu.
-type TasksCount struct {
-	Begin   kernels.Pointer // const uint32_t*
-	End     kernels.Pointer // const uint32_t*
+	Begin   kernels.Pointer // uint32_t*
+	Ends    kernels.Pointer // uint32_t*
 	Buckets int             // uint64_t
 	Piece   int             // uint64_t
 	Work    kernels.Pointer // uint32_t*
 }
 
 // Words are the parameters in the kernel's order.
-func (p TasksCount) Words() []uint64 {
-	return []uint64{uint64(p.Begin), uint64(p.End), uint64(p.Buckets), uint64(p.Piece), uint64(p.Work)}
-}
-
-// TasksOrder is the parameters of the kernel tasks_order of buckets.cu.
-type TasksOrder struct {
-	Work kernels.Pointer // uint32_t*
-}
-
-// Words are the parameters in the kernel's order.
-func (p TasksOrder) Words() []uint64 {
-	return []uint64{uint64(p.Work)}
+func (p Runs) Words() []uint64 {
+	return []uint64{uint64(p.Begin), uint64(p.Ends), uint64(p.Buckets), uint64(p.Piece), uint64(p.Work)}
 }
 
 // TasksPlace is the parameters of the kernel tasks_place of buckets.cu.
@@ -137,24 +102,48 @@ func (p TasksPlace) Words() []uint64 {
 	return []uint64{uint64(p.Begin), uint64(p.End), uint64(p.Buckets), uint64(p.Piece), uint64(p.Work), uint64(p.Tasks), uint64(p.Splits), uint64(p.Owner)}
 }
 
-// Digits is the parameters of the kernel digits of digits.cu.
-type Digits struct {
+// BinsCount is the parameters of the kernel bins_count of digits.cu.
+type BinsCount struct {
 	Scalars kernels.Pointer // const uint32_t*
 	N       int             // uint64_t
 	C       int             // uint64_t
 	Windows int             // uint64_t
 	Sets    int             // uint64_t
-	Stride  int             // uint64_t
-	Points  int             // uint64_t
-	Digits  kernels.Pointer // int32_t*
+	Each    int             // uint64_t
+	Shift   int             // uint64_t
+	Bins    int             // uint64_t
+	Counts  kernels.Pointer // uint32_t*
+	Totals  kernels.Pointer // uint32_t*
 	Check   bool            // flag
 	Bad     kernels.Pointer // uint32_t*
 	Base    int             // uint64_t
 }
 
 // Words are the parameters in the kernel's order.
-func (p Digits) Words() []uint64 {
-	return []uint64{uint64(p.Scalars), uint64(p.N), uint64(p.C), uint64(p.Windows), uint64(p.Sets), uint64(p.Stride), uint64(p.Points), uint64(p.Digits), kernels.Flag(p.Check), uint64(p.Bad), uint64(p.Base)}
+func (p BinsCount) Words() []uint64 {
+	return []uint64{uint64(p.Scalars), uint64(p.N), uint64(p.C), uint64(p.Windows), uint64(p.Sets), uint64(p.Each), uint64(p.Shift), uint64(p.Bins), uint64(p.Counts), uint64(p.Totals), kernels.Flag(p.Check), uint64(p.Bad), uint64(p.Base)}
+}
+
+// BinsScatter is the parameters of the kernel bins_scatter of digits.cu.
+type BinsScatter struct {
+	Scalars  kernels.Pointer // const uint32_t*
+	N        int             // uint64_t
+	C        int             // uint64_t
+	Windows  int             // uint64_t
+	Sets     int             // uint64_t
+	Each     int             // uint64_t
+	Shift    int             // uint64_t
+	Bins     int             // uint64_t
+	Counts   kernels.Pointer // const uint32_t*
+	Next     kernels.Pointer // uint32_t*
+	Multiple int             // uint64_t
+	Values   kernels.Pointer // uint32_t*
+	Keys     kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p BinsScatter) Words() []uint64 {
+	return []uint64{uint64(p.Scalars), uint64(p.N), uint64(p.C), uint64(p.Windows), uint64(p.Sets), uint64(p.Each), uint64(p.Shift), uint64(p.Bins), uint64(p.Counts), uint64(p.Next), uint64(p.Multiple), uint64(p.Values), uint64(p.Keys)}
 }
 
 // Accumulate is the parameters of the kernel accumulate of accumulate.cu.
@@ -287,12 +276,10 @@ func (p PreparedMultiples) Words() []uint64 {
 
 // Common is the kernels for what is compiled once, for all curves.
 type Common struct {
-	SortCount   kernels.Kernel[SortCount]
-	SortScan    kernels.Kernel[SortScan]
-	SortScatter kernels.Kernel[SortScatter]
+	BinsBegin   kernels.Kernel[BinsBegin]
+	RestCount   kernels.Kernel[RestCount]
+	RestScatter kernels.Kernel[RestScatter]
 	Runs        kernels.Kernel[Runs]
-	TasksCount  kernels.Kernel[TasksCount]
-	TasksOrder  kernels.Kernel[TasksOrder]
 	TasksPlace  kernels.Kernel[TasksPlace]
 }
 
@@ -300,18 +287,17 @@ type Common struct {
 func ForCommon() Common { return allCommon }
 
 var allCommon = Common{
-	SortCount:   kernels.Kernel[SortCount]{Entry: kernels.Entry{Unit: "msm/sort", Symbol: "pippin_sort_count", Threads: 256}},
-	SortScan:    kernels.Kernel[SortScan]{Entry: kernels.Entry{Unit: "msm/sort", Symbol: "pippin_sort_scan", Threads: 256}},
-	SortScatter: kernels.Kernel[SortScatter]{Entry: kernels.Entry{Unit: "msm/sort", Symbol: "pippin_sort_scatter", Threads: 256, Stack: 16}},
-	Runs:        kernels.Kernel[Runs]{Entry: kernels.Entry{Unit: "msm/buckets", Symbol: "pippin_runs", Threads: 256}},
-	TasksCount:  kernels.Kernel[TasksCount]{Entry: kernels.Entry{Unit: "msm/buckets", Symbol: "pippin_tasks_count", Threads: 1024}},
-	TasksOrder:  kernels.Kernel[TasksOrder]{Entry: kernels.Entry{Unit: "msm/buckets", Symbol: "pippin_tasks_order", Threads: 1024}},
+	BinsBegin:   kernels.Kernel[BinsBegin]{Entry: kernels.Entry{Unit: "msm/sort", Symbol: "pippin_bins_begin", Threads: 1024}},
+	RestCount:   kernels.Kernel[RestCount]{Entry: kernels.Entry{Unit: "msm/sort", Symbol: "pippin_rest_count", Threads: 512, Dynamic: true}},
+	RestScatter: kernels.Kernel[RestScatter]{Entry: kernels.Entry{Unit: "msm/sort", Symbol: "pippin_rest_scatter", Threads: 512, Dynamic: true, Stack: 16}},
+	Runs:        kernels.Kernel[Runs]{Entry: kernels.Entry{Unit: "msm/buckets", Symbol: "pippin_runs", Threads: 1024}},
 	TasksPlace:  kernels.Kernel[TasksPlace]{Entry: kernels.Entry{Unit: "msm/buckets", Symbol: "pippin_tasks_place", Threads: 1024}},
 }
 
 // Curve is the kernels for one curve's scalars.
 type Curve struct {
-	Digits kernels.Kernel[Digits]
+	BinsCount   kernels.Kernel[BinsCount]
+	BinsScatter kernels.Kernel[BinsScatter]
 }
 
 // ForCurve finds them by name; false when there are none.
@@ -322,16 +308,20 @@ func ForCurve(curve string) (Curve, bool) {
 
 var allCurve = map[string]Curve{
 	"bn254": {
-		Digits: kernels.Kernel[Digits]{Entry: kernels.Entry{Unit: "msm/bn254_digits", Symbol: "pippin_bn254_digits", Threads: 128}},
+		BinsCount:   kernels.Kernel[BinsCount]{Entry: kernels.Entry{Unit: "msm/bn254_digits", Symbol: "pippin_bn254_bins_count", Threads: 512, Dynamic: true}},
+		BinsScatter: kernels.Kernel[BinsScatter]{Entry: kernels.Entry{Unit: "msm/bn254_digits", Symbol: "pippin_bn254_bins_scatter", Threads: 1024, Dynamic: true}},
 	},
 	"bls12_377": {
-		Digits: kernels.Kernel[Digits]{Entry: kernels.Entry{Unit: "msm/bls12_377_digits", Symbol: "pippin_bls12_377_digits", Threads: 128}},
+		BinsCount:   kernels.Kernel[BinsCount]{Entry: kernels.Entry{Unit: "msm/bls12_377_digits", Symbol: "pippin_bls12_377_bins_count", Threads: 512, Dynamic: true}},
+		BinsScatter: kernels.Kernel[BinsScatter]{Entry: kernels.Entry{Unit: "msm/bls12_377_digits", Symbol: "pippin_bls12_377_bins_scatter", Threads: 1024, Dynamic: true}},
 	},
 	"bls12_381": {
-		Digits: kernels.Kernel[Digits]{Entry: kernels.Entry{Unit: "msm/bls12_381_digits", Symbol: "pippin_bls12_381_digits", Threads: 128}},
+		BinsCount:   kernels.Kernel[BinsCount]{Entry: kernels.Entry{Unit: "msm/bls12_381_digits", Symbol: "pippin_bls12_381_bins_count", Threads: 512, Dynamic: true}},
+		BinsScatter: kernels.Kernel[BinsScatter]{Entry: kernels.Entry{Unit: "msm/bls12_381_digits", Symbol: "pippin_bls12_381_bins_scatter", Threads: 1024, Dynamic: true}},
 	},
 	"bw6_761": {
-		Digits: kernels.Kernel[Digits]{Entry: kernels.Entry{Unit: "msm/bw6_761_digits", Symbol: "pippin_bw6_761_digits", Threads: 128}},
+		BinsCount:   kernels.Kernel[BinsCount]{Entry: kernels.Entry{Unit: "msm/bw6_761_digits", Symbol: "pippin_bw6_761_bins_count", Threads: 512, Dynamic: true}},
+		BinsScatter: kernels.Kernel[BinsScatter]{Entry: kernels.Entry{Unit: "msm/bw6_761_digits", Symbol: "pippin_bw6_761_bins_scatter", Threads: 1024, Dynamic: true}},
 	},
 }
 

@@ -6,6 +6,7 @@
 //            beforehand. A launch covers all sets; blockIdx.y is the set
 //   entry    one non-zero digit of one scalar: a key, which is the bucket in
 //            its set, and a value, which is the point with its sign
+//   bin      2^shift neighbouring buckets, counted over all sets
 //   run      the entries of one bucket, consecutive once they are sorted
 //   task     a piece of a run that one thread adds up, at most `piece` entries
 //   slot     where the sum of a task goes whose bucket has more than one
@@ -19,11 +20,9 @@
 namespace pippin::grid {
 
 constexpr uint32_t warp_threads = 32;
-constexpr uint32_t sort_bits = 8;                // of a key, the most that a pass looks at
-constexpr uint32_t sort_radix = 1 << sort_bits;  // what a pass counts: words a tile in counts, a set in totals
-constexpr uint32_t sort_tile = 4096;             // entries that a block sorts
-constexpr uint32_t runs_each = 4;                // entries a thread of the kernel runs
-constexpr uint32_t place_each = 4;               // buckets a thread of tasks_place
+constexpr uint32_t sort_threads = 512;           // of a block that puts a bin in order
+constexpr uint32_t sort_tile = 8192;             // entries of a bin that a block of it takes
+constexpr uint32_t place_each = 2;               // buckets a thread of tasks_place
 constexpr uint32_t longest_task = 1024;          // entries, the bound of `piece`
 constexpr uint32_t tally_words = 4 + 2 * longest_task;
 constexpr uint32_t task_words = 3;
@@ -40,9 +39,9 @@ constexpr uint32_t negative = 0x80000000u;  // in a value: the point's negative
 
 // What the phases tell each other about tasks: words in memory, zero before.
 struct tally {
-  uint32_t tasks, slots, splits, unused;
+  uint32_t tasks, slots, splits, entries;
   uint32_t bin[longest_task];     // tasks of length i+1
-  uint32_t cursor[longest_task];  // where the next task of length i+1 goes
+  uint32_t placed[longest_task];  // of these, those that have a place
 };
 static_assert(sizeof(tally) == 4 * tally_words);
 
