@@ -15,8 +15,7 @@ const (
 )
 
 // futexWait sleeps until it is woken, for so long at most where that is not 0, or for
-// no reason; not when w is not v. Unlike time.Sleep, which in a process that does
-// nothing else wakes up at milliseconds only, it keeps to microseconds.
+// no reason; not when w is not v.
 func futexWait(w *atomic.Uint32, v uint32, most time.Duration) {
 	var limit *unix.Timespec
 	if most > 0 {
