@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "5896e11ee5325489b1b7f534f9ae389875e38faee5236c87f121a3b40905b957"
+const digest = "c063e570357b885e3ab0dc3d55bf596e109ab65790119e6349c45b1afa5bb5cc"

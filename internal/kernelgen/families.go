@@ -54,6 +54,8 @@ var (
 	narrow = axis{name: "Narrow", doc: "numbers of so many words, such as n8", key: []string{"words"}, instances: perWords("4", "8", "16", "32")}
 	powers = axis{name: "Modulus", doc: "moduli of so many bits, so many threads a number", key: []string{"bits", "threads"}, instances: perPower()}
 	groups = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
+	// pairs are the groups for which additions of affine points won: all but BN254's.
+	pairs = axis{name: "Pairs", doc: "one group with affine additions", key: []string{"curve", "group"}, instances: perGroup()[2 : 2*len(curves)]}
 	// forms are the groups that have bases in another form than gnark-crypto's.
 	forms = axis{name: "Form", doc: "one form of bases", key: []string{"curve", "group"}, instances: []instance{edwards}}
 )
@@ -158,6 +160,7 @@ var families = []family{
 			{name: "buckets", per: once, waits: true},
 			{name: "digits", per: curve, waits: true},
 			{name: "accumulate", per: groups, twins: bothOverFp},
+			{name: "pairs", per: pairs, twins: bothOverFp},
 			{name: "reduce", per: groups, twins: bothOverFp},
 			{name: "planes", per: groups, twins: bothOverFp, waits: true},
 			{name: "multiples", per: groups, twins: sameCurve},

@@ -27,6 +27,7 @@ var (
 	window = flag.String("windows", "", "windows that TestTimes tries beside the plan's, such as 15,16")
 	levels = flag.String("levels", "", "levels of the reduction that TestTimes tries beside the plan's: first/other, such as 3/2,4/2")
 	over   = flag.String("overlap", "", "sizes from which TestTimes tries to hide the copy, as logarithms, such as 20")
+	pairs  = flag.String("pairs", "", "levels of pairs that TestTimes tries beside the plan's choice, 0 for none, such as 0,3")
 	inTurn = flag.Bool("in-turn", false, "TestTimes tries to have nothing run beside the accumulation")
 	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
 	most   = flag.String("multiples", "1", "the most multiples of a base that TestTimes has made, such as 1,1000")
@@ -157,8 +158,8 @@ func times(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multipl
 			}
 			slices.Sort(times)
 			for _, used := range c.plans {
-				fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%v piece=%d levels=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), dist,
-					ms(times[0]), ms(times[2]), used.width, used.windows, used.sets, used.chunks, used.piece, used.tuning.firstLevel, used.tuning.level, used.need()>>20, used.cost())
+				fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%v pairs=%d piece=%d levels=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), dist,
+					ms(times[0]), ms(times[2]), used.width, used.windows, used.sets, used.chunks, used.levels, used.piece, used.tuning.firstLevel, used.tuning.level, used.need()>>20, used.cost())
 			}
 			for _, k := range slices.Sorted(maps.Keys(phases)) {
 				fmt.Printf(" %s %.2f", k, ms(phases[k]))
@@ -178,6 +179,15 @@ func tries() []func(*tuning) {
 	}
 	if *inTurn {
 		all = append(all, func(u *tuning) { u.inTurn = true })
+	}
+	for _, k := range strings.Split(*pairs, ",") {
+		switch k, err := strconv.Atoi(k); {
+		case err != nil:
+		case k == 0:
+			all = append(all, func(u *tuning) { u.pair = 0 })
+		default:
+			all = append(all, func(u *tuning) { u.pair, u.invert, u.pairLevels = 0.6, 0, k })
+		}
 	}
 	if k, err := strconv.Atoi(*over); err == nil {
 		all = append(all, func(u *tuning) { u.overlap = 1 << k })

@@ -15,6 +15,7 @@ type phases struct {
 	*plan
 	*program
 	lists
+	pairLists     pairLists
 	ahead, stream *driver.Stream
 	memory        driver.Span
 	mark          func(phase string) error // after a phase was launched
@@ -54,7 +55,11 @@ func (p *phases) before(scalars driver.Span, n int, check bool, base int, read *
 
 // clear makes zero what counts are added to.
 func (p *phases) clear() error {
-	return errors.Join(p.ahead.Fill(p.at(p.room.cleared), 0), p.ahead.Fill(p.at(p.lists.tally), 0))
+	err := errors.Join(p.ahead.Fill(p.at(p.room.cleared), 0), p.ahead.Fill(p.at(p.lists.tally), 0))
+	if p.levels > 0 {
+		err = errors.Join(err, p.ahead.Fill(p.at(p.pairLists.tally), 0))
+	}
+	return err
 }
 
 // entries makes entries of n scalars in the order of their buckets, and tasks of them:
@@ -99,10 +104,23 @@ func (p *phases) entries(scalars driver.Span, n int, check bool, base int, read 
 	if err := mark("sort"); err != nil {
 		return err
 	}
-	return p.tasksPlace.Launch(p.ahead, few((int(p.bucketCount())+kernel.PlaceEach-1)/kernel.PlaceEach, p.tasksPlace.Threads), 1, kernel.TasksPlace{
-		Begin: p.address(m.begin), End: p.address(m.end), Buckets: int(p.bucketCount()), Piece: p.piece, Work: p.address(p.lists.tally),
-		Tasks: p.address(p.lists.tasks), Splits: p.address(p.lists.splits), Owner: p.address(p.lists.owner),
+	if p.levels > 0 {
+		if err := p.place(p.pairLists.tally, kernel.TasksPlace{
+			Piece: 1 << p.levels, Tasks: p.address(p.pairLists.tasks), Next: p.address(p.lists.tally), NextPiece: p.piece,
+		}); err != nil {
+			return err
+		}
+	}
+	return p.place(p.lists.tally, kernel.TasksPlace{
+		Piece: p.piece, Tasks: p.address(p.lists.tasks), Splits: p.address(p.lists.splits), Owner: p.address(p.lists.owner),
 	})
+}
+
+// place makes tasks of the runs of all buckets.
+func (p *phases) place(tally device.Region, in kernel.TasksPlace) error {
+	buckets := int(p.bucketCount())
+	in.Begin, in.End, in.Buckets, in.Work = p.address(p.room.begin), p.address(p.room.end), buckets, p.address(tally)
+	return p.tasksPlace.Launch(p.ahead, few((buckets+kernel.PlaceEach-1)/kernel.PlaceEach, p.tasksPlace.Threads), 1, in)
 }
 
 // sortBins puts the entries of every bin in the order of its buckets.
@@ -126,10 +144,43 @@ func (p *phases) sortBins(n int) error {
 
 // makeRuns gives every bucket its place among the values, by how many entries it has.
 func (p *phases) makeRuns() error {
-	buckets := int(p.bucketCount())
+	buckets, tally, piece := int(p.bucketCount()), p.lists.tally, p.piece
+	if p.levels > 0 {
+		tally, piece = p.pairLists.tally, 1<<p.levels
+	}
 	return p.runs.Launch(p.ahead, few((buckets+kernel.PlaceEach-1)/kernel.PlaceEach, p.runs.Threads), 1, kernel.Runs{
-		Begin: p.address(p.room.begin), Ends: p.address(p.room.end), Buckets: buckets, Piece: p.piece, Work: p.address(p.lists.tally),
+		Begin: p.address(p.room.begin), Ends: p.address(p.room.end), Buckets: buckets, Piece: piece, Work: p.address(tally),
 	})
+}
+
+// pairs adds up the entries of a bucket by some, with few inverses: the phase pairs. It
+// answers the points of what is left to be accumulated, and which of them in which order.
+func (p *phases) pairs(points kernels.Pointer) (left, values kernels.Pointer, err error) {
+	r, values := &p.room.pairs, p.address(p.lists.values)
+	if p.levels == 0 {
+		return points, values, nil
+	}
+	left, numbers := p.address(r.slots), p.address(r.numbers)
+	room, threads := p.pairTasks(), p.pairThreads()
+	for from := 0; from < int(p.maxPairTasks()); from += room {
+		for level := range p.levels {
+			there := kernel.PairsThere{
+				Work: p.address(p.pairLists.tally), Tasks: p.address(p.pairLists.tasks), Values: values, Points: points,
+				Sums: p.address(r.sums), Before: p.address(r.before), Products: p.address(r.products), From: from, Room: room, Level: level,
+			}
+			err := errors.Join(
+				p.pairsThere.Launch(p.stream, threads, 1, there),
+				p.pairsInvert.Launch(p.stream, (threads+kernel.InvertEach-1)/kernel.InvertEach, 1, kernel.PairsInvert{Products: there.Products, N: threads}),
+				p.pairsBack.Launch(p.stream, threads, 1, kernel.PairsBack{
+					Work: there.Work, Tasks: there.Tasks, Values: values, Points: points, Sums: there.Sums, Before: there.Before,
+					Products: there.Products, From: from, Room: room, Level: level, Last: level == p.levels-1, Slots: left, Numbers: numbers,
+				}))
+			if err != nil {
+				return 0, 0, err
+			}
+		}
+	}
+	return left, numbers, p.mark("pairs")
 }
 
 // add computes the tasks and adds up the runs that were split: the phase
@@ -137,8 +188,12 @@ func (p *phases) makeRuns() error {
 func (p *phases) add(points driver.Span) error {
 	m := &p.room
 	tally, splits, slots, buckets := p.address(p.lists.tally), p.address(p.lists.splits), p.address(m.slots), p.address(m.buckets)
+	left, values, err := p.pairs(device.Address(points))
+	if err != nil {
+		return err
+	}
 	if err := p.accumulate.Launch(p.stream, int(p.maxTasks()), 1, kernel.Accumulate{
-		Work: tally, Tasks: p.address(p.lists.tasks), Values: p.address(p.lists.values), Points: device.Address(points), Buckets: buckets, Slots: slots,
+		Work: tally, Tasks: p.address(p.lists.tasks), Values: values, Points: left, Buckets: buckets, Slots: slots,
 	}); err != nil {
 		return err
 	}

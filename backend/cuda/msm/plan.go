@@ -2,6 +2,7 @@ package msm
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"math/bits"
 	"sync"
@@ -83,6 +84,7 @@ type plan struct {
 	windows int   // digits of a scalar
 	share         // sets of buckets of an MSM; fewer than windows where multiples are used
 	chunks  []int // points of each step, all of them
+	levels  int   // of pairs, of entries that are added up before the others; 0 is none
 	piece   int   // the longest task
 	stride  int   // entries of a set that there is room for
 	sort    sorting
@@ -103,6 +105,7 @@ type room struct {
 	end, next, cleared device.Region // of a bucket and of a bin; both
 	lists              [2]lists      // of even steps, and of odd ones
 	slots, buckets     device.Region
+	pairs              pairsRoom
 	nodes              [2]device.Region // of the reduction, what one step leaves to the next
 	sums, bad          device.Region
 }
@@ -110,6 +113,16 @@ type room struct {
 // lists are what a step's entries become before they are accumulated: sorted values,
 // and the tasks over them.
 type lists struct{ values, tally, tasks, splits, owner device.Region }
+
+// pairsRoom is what additions of pairs need: see pairs.cu.
+type pairsRoom struct {
+	lists                  [2]pairLists // of even steps, and of odd ones
+	sums, before, products device.Region
+	slots, numbers         device.Region
+}
+
+// pairLists are tasks of pairs.
+type pairLists struct{ tally, tasks device.Region }
 
 // need is the memory for the plan alone.
 func (p *plan) need() int64 {
@@ -215,18 +228,20 @@ func newPlan(in input) (*plan, error) {
 		count := windows(in.curve, c)
 		for _, share := range in.multiples.shares(count, c) {
 			for _, chunks := range cuts {
-				p := &plan{input: in, width: c, windows: count, share: share, chunks: chunks}
-				if !p.fill() {
-					continue
-				}
-				if least < 0 || p.need() < least {
-					least = p.need()
-				}
-				if p.need() > in.memory {
-					continue
-				}
-				if cost := p.cost(); best == nil || cost < bestCost {
-					best, bestCost = p, cost
+				for _, levels := range in.levels() {
+					p := &plan{input: in, width: c, windows: count, share: share, chunks: chunks, levels: levels}
+					if !p.fill() {
+						continue
+					}
+					if least < 0 || p.need() < least {
+						least = p.need()
+					}
+					if p.need() > in.memory {
+						continue
+					}
+					if cost := p.cost(); best == nil || cost < bestCost {
+						best, bestCost = p, cost
+					}
 				}
 			}
 		}
@@ -236,6 +251,14 @@ func newPlan(in input) (*plan, error) {
 			backend.ErrOutOfMemory, in.count, in.curve, in.group, least, in.memory)
 	}
 	return best, nil
+}
+
+// levels are the levels of pairs that newPlan chooses from.
+func (in *input) levels() []int {
+	if in.tuning.pair == 0 || in.multiples.edwards {
+		return []int{0}
+	}
+	return []int{0, in.tuning.pairLevels}
 }
 
 // cuts are the ways to cut the points into chunks that newPlan chooses from.
@@ -274,11 +297,15 @@ func (p *plan) fill() bool {
 		return false
 	}
 	p.sort = p.sorting(most)
-	average := p.stride >> p.bucketBits()
+	summed := entries
+	if p.levels > 0 {
+		summed = p.maxPairTasks()
+	}
+	average := p.longestRun() >> p.bucketBits()
 	p.piece = min(max(p.tuning.piece, 1<<bits.Len(uint(4*average))), kernel.LongestTask)
 	// A small MSM ends when its longest task does: the shorter, the more threads
 	// take part.
-	p.piece = min(p.piece, max(leastPiece, 1<<bits.Len64(uint64(entries)/fullDevice)/2))
+	p.piece = min(p.piece, max(leastPiece, 1<<bits.Len64(uint64(summed)/fullDevice)/2))
 
 	var l room
 	if !p.resident {
@@ -300,7 +327,7 @@ func (p *plan) fill() bool {
 		l.cleared.Size = l.next.Off + l.next.Size - l.end.Off
 	}
 	// A run longer than piece becomes at most length/piece + 1 tasks.
-	splits := entries / int64(p.piece)
+	splits := summed / int64(p.piece)
 	for i := range l.lists {
 		l.lists[i] = l.lists[0]
 		if i == 0 || p.overlaps() {
@@ -315,6 +342,18 @@ func (p *plan) fill() bool {
 	}
 	l.slots = l.Take(p.pointBytes() * (2*splits + 1))
 	l.buckets = l.Take(p.pointBytes() * buckets)
+	if p.levels > 0 {
+		r, affine, element := &l.pairs, kernel.PointElements*p.elementBytes(), p.elementBytes()
+		for i := range r.lists {
+			r.lists[i] = r.lists[0]
+			if i == 0 || p.overlaps() {
+				r.lists[i] = pairLists{tally: l.Take(4 * kernel.TallyWords), tasks: l.Take(4 * kernel.TaskWords * summed)}
+			}
+		}
+		places := int64(p.pairTasks()) << (p.levels - 1)
+		r.sums, r.before, r.products = l.Take(affine*places), l.Take(element*places), l.Take(element*int64(p.pairThreads()))
+		r.slots, r.numbers = l.Take(affine*summed), l.Take(4*summed)
+	}
 	first, joins := p.reduction()
 	for i, j := range joins[:len(joins)-1] {
 		if nodes := p.pointBytes() * sets * j.made(); nodes > l.nodes[i%2].Size {
@@ -329,12 +368,36 @@ func (p *plan) fill() bool {
 
 // maxTasks bounds the tasks of a chunk.
 func (p *plan) maxTasks() int64 {
-	entries := int64(p.allSets()) * int64(p.stride)
-	return min(entries, p.bucketCount()+entries/int64(p.piece)) + 1
+	if p.levels > 0 {
+		return p.tasksOf(p.maxPairTasks(), p.piece)
+	}
+	return p.tasksOf(p.maxEntries(), p.piece)
 }
 
+// maxEntries bounds the entries of a chunk, maxPairTasks the tasks of pairs, whose sums
+// are entries again.
+func (p *plan) maxEntries() int64   { return int64(p.allSets()) * int64(p.stride) }
+func (p *plan) maxPairTasks() int64 { return p.tasksOf(p.maxEntries(), 1<<p.levels) }
+
+// tasksOf bounds the tasks of at most so many entries.
+func (p *plan) tasksOf(entries int64, most int) int64 {
+	return min(entries, p.bucketCount()+entries/int64(most)) + 1
+}
+
+// pairTasks is how many tasks of pairs are added up at a time, at most, and pairThreads
+// the threads that do it: whole blocks.
+func (p *plan) pairTasks() int { return int(min(p.maxPairTasks(), int64(p.tuning.pairTasks))) }
+func (p *plan) pairThreads() int {
+	const block = 128
+	return min(p.tuning.pairThreads, (p.pairTasks()+block-1)/block*block)
+}
+
+// longestRun bounds what is accumulated to a bucket in a chunk: entries, or sums of
+// 2^levels of them.
+func (p *plan) longestRun() int { return (p.stride-1)>>p.levels + 1 }
+
 // maxPieces bounds the tasks of one run.
-func (p *plan) maxPieces() int { return p.stride/p.piece + 1 }
+func (p *plan) maxPieces() int { return p.longestRun()/p.piece + 1 }
 
 // cost estimates the time in units of one addition to a bucket, of a point that is
 // not in Edwards form.
@@ -348,6 +411,14 @@ func (p *plan) cost() float64 {
 	points := float64(p.msms()) * float64(p.count)
 	all := points * float64(p.windows)
 	cost := (all+buckets*t.reduce)*addition + t.launch*(steps+1)
+	summed := all
+	if p.levels > 0 {
+		// What is left of a bucket in a chunk is half a task more.
+		summed = min(all, all/float64(int(1)<<p.levels)+buckets*steps/2)
+		cost -= (all - summed) * (1 - t.pair)
+		batches := math.Ceil(summed / steps / float64(t.pairTasks))
+		cost += t.invert * float64(p.levels) * batches * steps
+	}
 	// What comes before the accumulation: of the first chunk all of it, of the others
 	// what it takes from the accumulation beside which it runs.
 	first := float64(p.chunks[0]) / float64(p.count) // of the points
@@ -361,8 +432,8 @@ func (p *plan) cost() float64 {
 		cost += t.copy * points * first
 	}
 	// At the end of a chunk a part of the device has no task any more.
-	task := max(1, min(float64(p.piece), all/buckets/steps))
-	cost += min(task*fullDevice*steps, all) / 2 * addition
+	task := max(1, min(float64(p.piece), summed/buckets/steps))
+	cost += min(task*fullDevice*steps, summed) / 2 * addition
 	return cost
 }
 

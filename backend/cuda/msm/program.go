@@ -26,6 +26,11 @@ type program struct {
 	multiples   device.Kernel[kernel.Multiples]
 	check       device.Kernel[kernel.Check]
 
+	// For pairs of affine points:
+	pairsThere  device.Kernel[kernel.PairsThere]
+	pairsInvert device.Kernel[kernel.PairsInvert]
+	pairsBack   device.Kernel[kernel.PairsBack]
+
 	// For bases in Edwards form:
 	prepare           device.Kernel[kernel.Prepare]
 	preparedMultiples device.Kernel[kernel.PreparedMultiples]
@@ -61,6 +66,9 @@ func newProgram(d *device.Device, curve backend.Curve, group backend.Group, edwa
 		p.multiples.Load(d, forGroup.Multiples),
 		p.check.Load(d, forGroup.Check),
 	)
+	if k, ok := kernel.ForPairs(curve.String(), name); ok {
+		err = errors.Join(err, p.pairsThere.Load(d, k.PairsThere), p.pairsInvert.Load(d, k.PairsInvert), p.pairsBack.Load(d, k.PairsBack))
+	}
 	if edwards {
 		err = errors.Join(err, p.prepare.Load(d, forForm.Prepare), p.preparedMultiples.Load(d, forForm.PreparedMultiples))
 	}

@@ -12,12 +12,18 @@ type tuning struct {
 	beside  float64 // what runs beside the accumulation, as a part of its own time
 	copy    float64 // the copy of one scalar
 	edwards float64 // one addition of a point in Edwards form; 0 where there is no such form
+	pair    float64 // one addition of affine points, in pairs; 0 where that loses
+	invert  float64 // what a level of pairs takes beside its additions: inverses and launches
 	overlap int     // points from which the copy is worth hiding
 	piece   int     // the shortest limit for tasks
 	chunk   int     // the least number of points that is worth a step of its own
 	shared  int     // bytes of shared memory that a block of the sort may have
 
 	together int // points of small MSMs side by side, which fill the device
+
+	pairLevels  int // levels of pairs, where there are some
+	pairTasks   int // tasks of which pairs are added up at a time
+	pairThreads int // that the card has at a time for them
 
 	firstLevel, level int  // logarithms, see plan.reduction
 	window            int  // chosen beforehand; 0 is the best
@@ -27,15 +33,22 @@ type tuning struct {
 // tunings were fitted on an H200; the docs' decision 10 has the numbers.
 var tunings = [...][2]tuning{
 	backend.BN254:    {forAddition(0.16), forAddition(0.5)},
-	backend.BLS12377: {withEdwards(forAddition(0.36), 0.26/0.36), forAddition(1.3)},
-	backend.BLS12381: {forAddition(0.36), forAddition(1.2)},
-	backend.BW6761:   {wide(forAddition(1.6)), wide(forAddition(1.6))},
+	backend.BLS12377: {withEdwards(inPairs(forAddition(0.36), 0.74, 130_000/0.36), 0.26/0.36), inPairs(forAddition(1.3), 0.67, 170_000/1.3)},
+	backend.BLS12381: {inPairs(forAddition(0.36), 0.74, 130_000/0.36), inPairs(forAddition(1.2), 0.71, 170_000/1.2)},
+	backend.BW6761:   {wide(inPairs(forAddition(1.6), 0.72, 290_000/1.6)), wide(inPairs(forAddition(1.6), 0.72, 290_000/1.6))},
 }
 
 // withEdwards is for a group whose bases may have Edwards form too, in which an
 // addition takes so much of the other's time.
 func withEdwards(t tuning, addition float64) tuning {
 	t.edwards = addition
+	return t
+}
+
+// inPairs is for a group whose affine additions in pairs take so much of the other's
+// time, and a level's inverses as many additions.
+func inPairs(t tuning, addition, invert float64) tuning {
+	t.pair, t.invert = addition, invert
 	return t
 }
 
@@ -62,6 +75,10 @@ func forAddition(ns float64) tuning {
 		shared:  200 << 10,
 
 		together: 1 << 20,
+
+		pairLevels:  4,
+		pairTasks:   1 << 22,
+		pairThreads: 132 * 4 * 128,
 
 		firstLevel: 4,
 		level:      2,

@@ -67,15 +67,22 @@ PIPPIN_KERNEL((1024), runs)
 }
 
 // tasks, splits: three words each. owner: [slot] the split that it belongs to.
+//
+// With the tally `next`, zero before, every task has a slot and there are no splits: the
+// slots of a bucket become its run, and next counts the tasks of these, of at most
+// next_piece.
 PIPPIN_KERNEL((1024), tasks_place)
-(const uint32_t* begin, const uint32_t* end, uint64_t buckets, uint64_t piece, uint32_t* work, uint32_t* tasks,
- uint32_t* splits, uint32_t* owner) {
+(uint32_t* begin, uint32_t* end, uint64_t buckets, uint64_t piece, uint32_t* work, uint32_t* tasks, uint32_t* splits,
+ uint32_t* owner, uint32_t* next, uint64_t next_piece) {
   __shared__ uint32_t bin[longest_task];
   __shared__ uint32_t order[longest_task];  // where the tasks of a length begin
+  __shared__ uint32_t next_bin[longest_task];
   __shared__ uint32_t slots, made, room[place_threads / warp::size];
   tally* p = reinterpret_cast<tally*>(work);
   const uint32_t lane = threadIdx.x % warp::size, longest = (uint32_t)piece;
   const uint32_t length = longest_task - 1 - threadIdx.x;  // longest first
+  const uint32_t whole = next ? 0 : 1;                     // the most tasks of a run without slots
+  next_bin[threadIdx.x] = 0;
   uint32_t all;
   order[length] = block::scan<place_threads>(p->bin[length], room, all);
   if (blockIdx.x == 0 && threadIdx.x == 0) p->tasks = all;
@@ -92,7 +99,7 @@ PIPPIN_KERNEL((1024), tasks_place)
       c[k] = b < buckets ? cut_run(begin[b], end[b] - begin[b], longest) : cut{0, 0, 0};
       full_at[k] = c[k].full ? atomicAdd(&bin[longest - 1], c[k].full) : 0;
       rest_at[k] = c[k].rest ? atomicAdd(&bin[c[k].rest - 1], 1u) : 0;
-      const bool is_split = c[k].pieces() > 1;
+      const bool is_split = c[k].pieces() > whole;
       slot_at[k] = is_split ? atomicAdd(&slots, c[k].pieces()) : 0;
       split_at[k] = is_split ? atomicAdd(&made, 1u) : 0;
     }
@@ -107,10 +114,16 @@ PIPPIN_KERNEL((1024), tasks_place)
 #pragma unroll
     for (uint32_t k = 0; k < place_each; k++) {
       const uint32_t bucket = (uint32_t)(base + k * place_threads + threadIdx.x);
-      const bool is_split = c[k].pieces() > 1;
+      const bool is_split = c[k].pieces() > whole;
       const uint32_t mark = is_split ? negative : 0;
       const uint32_t first = slots + slot_at[k], which = made + split_at[k];
-      if (is_split) {
+      if (is_split && next) {
+        begin[bucket] = first;
+        end[bucket] = first + c[k].pieces();
+        const cut of = cut_run(first, c[k].pieces(), (uint32_t)next_piece);
+        if (of.full) atomicAdd(&next_bin[next_piece - 1], of.full);
+        if (of.rest) atomicAdd(&next_bin[of.rest - 1], 1u);
+      } else if (is_split) {
         splits[3 * (uint64_t)which] = bucket;
         splits[3 * (uint64_t)which + 1] = first;
         splits[3 * (uint64_t)which + 2] = c[k].pieces();
@@ -118,13 +131,13 @@ PIPPIN_KERNEL((1024), tasks_place)
       if (c[k].rest) {
         write_task(tasks, bin[c[k].rest - 1] + rest_at[k],
                    {c[k].begin + c[k].full * longest, c[k].rest | mark, is_split ? first + c[k].full : bucket});
-        if (is_split) owner[first + c[k].full] = which;
+        if (is_split && !next) owner[first + c[k].full] = which;
       }
       // Few full tasks a lane writes itself; the warp writes the others of each of its
       // lanes together: there may be very many.
       const auto write_full = [&](uint32_t i, uint32_t from, uint32_t at, uint32_t to, uint32_t marked, uint32_t by) {
         write_task(tasks, at + i, {from + i * longest, longest | marked, to + i});
-        if (marked) owner[to + i] = by;
+        if (marked && !next) owner[to + i] = by;
       };
       const uint32_t full_from = bin[longest - 1] + full_at[k], full_to = is_split ? first : bucket;
       const bool many = c[k].full > few_full;
@@ -141,6 +154,7 @@ PIPPIN_KERNEL((1024), tasks_place)
     }
     __syncthreads();
   }
+  if (next && next_bin[threadIdx.x]) atomicAdd(&reinterpret_cast<tally*>(next)->bin[threadIdx.x], next_bin[threadIdx.x]);
 }
 
 }  // namespace pippin::grid

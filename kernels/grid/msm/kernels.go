@@ -21,6 +21,7 @@ const (
 	SumElements     = 4          // a bucket or slot,
 	ResultElements  = 3          // a sum of a set
 	PrepareMost     = 8          // points a thread of prepare and prepared_multiples
+	InvertEach      = 4          // products a thread of pairs_invert
 	NoIndex         = 0xffffffff // in bad: nothing was found
 )
 
@@ -87,19 +88,21 @@ func (p Runs) Words() []uint64 {
 
 // TasksPlace is the parameters of the kernel tasks_place of buckets.cu.
 type TasksPlace struct {
-	Begin   kernels.Pointer // const uint32_t*
-	End     kernels.Pointer // const uint32_t*
-	Buckets int             // uint64_t
-	Piece   int             // uint64_t
-	Work    kernels.Pointer // uint32_t*
-	Tasks   kernels.Pointer // uint32_t*
-	Splits  kernels.Pointer // uint32_t*
-	Owner   kernels.Pointer // uint32_t*
+	Begin     kernels.Pointer // uint32_t*
+	End       kernels.Pointer // uint32_t*
+	Buckets   int             // uint64_t
+	Piece     int             // uint64_t
+	Work      kernels.Pointer // uint32_t*
+	Tasks     kernels.Pointer // uint32_t*
+	Splits    kernels.Pointer // uint32_t*
+	Owner     kernels.Pointer // uint32_t*
+	Next      kernels.Pointer // uint32_t*
+	NextPiece int             // uint64_t
 }
 
 // Words are the parameters in the kernel's order.
 func (p TasksPlace) Words() []uint64 {
-	return []uint64{uint64(p.Begin), uint64(p.End), uint64(p.Buckets), uint64(p.Piece), uint64(p.Work), uint64(p.Tasks), uint64(p.Splits), uint64(p.Owner)}
+	return []uint64{uint64(p.Begin), uint64(p.End), uint64(p.Buckets), uint64(p.Piece), uint64(p.Work), uint64(p.Tasks), uint64(p.Splits), uint64(p.Owner), uint64(p.Next), uint64(p.NextPiece)}
 }
 
 // BinsCount is the parameters of the kernel bins_count of digits.cu.
@@ -159,6 +162,58 @@ type Accumulate struct {
 // Words are the parameters in the kernel's order.
 func (p Accumulate) Words() []uint64 {
 	return []uint64{uint64(p.Work), uint64(p.Tasks), uint64(p.Values), uint64(p.Points), uint64(p.Buckets), uint64(p.Slots)}
+}
+
+// PairsThere is the parameters of the kernel pairs_there of pairs.cu.
+type PairsThere struct {
+	Work     kernels.Pointer // const uint32_t*
+	Tasks    kernels.Pointer // const uint32_t*
+	Values   kernels.Pointer // const uint32_t*
+	Points   kernels.Pointer // const uint32_t*
+	Sums     kernels.Pointer // uint32_t*
+	Before   kernels.Pointer // uint32_t*
+	Products kernels.Pointer // uint32_t*
+	From     int             // uint64_t
+	Room     int             // uint64_t
+	Level    int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p PairsThere) Words() []uint64 {
+	return []uint64{uint64(p.Work), uint64(p.Tasks), uint64(p.Values), uint64(p.Points), uint64(p.Sums), uint64(p.Before), uint64(p.Products), uint64(p.From), uint64(p.Room), uint64(p.Level)}
+}
+
+// PairsInvert is the parameters of the kernel pairs_invert of pairs.cu.
+type PairsInvert struct {
+	Products kernels.Pointer // uint32_t*
+	N        int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p PairsInvert) Words() []uint64 {
+	return []uint64{uint64(p.Products), uint64(p.N)}
+}
+
+// PairsBack is the parameters of the kernel pairs_back of pairs.cu.
+type PairsBack struct {
+	Work     kernels.Pointer // const uint32_t*
+	Tasks    kernels.Pointer // const uint32_t*
+	Values   kernels.Pointer // const uint32_t*
+	Points   kernels.Pointer // const uint32_t*
+	Sums     kernels.Pointer // uint32_t*
+	Before   kernels.Pointer // uint32_t*
+	Products kernels.Pointer // const uint32_t*
+	From     int             // uint64_t
+	Room     int             // uint64_t
+	Level    int             // uint64_t
+	Last     bool            // flag
+	Slots    kernels.Pointer // uint32_t*
+	Numbers  kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p PairsBack) Words() []uint64 {
+	return []uint64{uint64(p.Work), uint64(p.Tasks), uint64(p.Values), uint64(p.Points), uint64(p.Sums), uint64(p.Before), uint64(p.Products), uint64(p.From), uint64(p.Room), uint64(p.Level), kernels.Flag(p.Last), uint64(p.Slots), uint64(p.Numbers)}
 }
 
 // Fold is the parameters of the kernel fold of reduce.cu.
@@ -423,6 +478,52 @@ var allGroup = map[string]Group{
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_planes", Symbol: "pippin_bls12_377_g1_edwards_planes", Threads: 128, Stack: 576}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_multiples", Symbol: "pippin_bls12_377_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_points", Symbol: "pippin_bls12_377_g1_check", Threads: 128}},
+	},
+}
+
+// Pairs is the kernels for one group with affine additions.
+type Pairs struct {
+	PairsThere  kernels.Kernel[PairsThere]
+	PairsInvert kernels.Kernel[PairsInvert]
+	PairsBack   kernels.Kernel[PairsBack]
+}
+
+// ForPairs finds them by name; false when there are none.
+func ForPairs(curve, group string) (Pairs, bool) {
+	k, ok := allPairs[kernels.Key(curve, group)]
+	return k, ok
+}
+
+var allPairs = map[string]Pairs{
+	"bls12_377_g1": {
+		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_pairs", Symbol: "pippin_bls12_377_g1_pairs_there", Threads: 128}},
+		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_pairs", Symbol: "pippin_bls12_377_g1_pairs_invert", Threads: 128}},
+		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_pairs", Symbol: "pippin_bls12_377_g1_pairs_back", Threads: 128, Stack: 48}},
+	},
+	"bls12_377_g2": {
+		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_pairs", Symbol: "pippin_bls12_377_g2_pairs_there", Threads: 128}},
+		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_pairs", Symbol: "pippin_bls12_377_g2_pairs_invert", Threads: 128, Stack: 120}},
+		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_pairs", Symbol: "pippin_bls12_377_g2_pairs_back", Threads: 128, Stack: 96}},
+	},
+	"bls12_381_g1": {
+		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_pairs", Symbol: "pippin_bls12_381_g1_pairs_there", Threads: 128}},
+		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_pairs", Symbol: "pippin_bls12_381_g1_pairs_invert", Threads: 128}},
+		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_pairs", Symbol: "pippin_bls12_381_g1_pairs_back", Threads: 128, Stack: 48}},
+	},
+	"bls12_381_g2": {
+		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_pairs", Symbol: "pippin_bls12_381_g2_pairs_there", Threads: 128}},
+		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_pairs", Symbol: "pippin_bls12_381_g2_pairs_invert", Threads: 128, Stack: 112}},
+		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_pairs", Symbol: "pippin_bls12_381_g2_pairs_back", Threads: 128, Stack: 96}},
+	},
+	"bw6_761_g1": {
+		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_there", Threads: 128}},
+		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_invert", Threads: 128, Stack: 424}},
+		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_back", Threads: 128, Stack: 96}},
+	},
+	"bw6_761_g2": {
+		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_there", Threads: 128}},
+		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_invert", Threads: 128, Stack: 424}},
+		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_back", Threads: 128, Stack: 96}},
 	},
 }
 
