@@ -37,6 +37,14 @@ var spills = []struct {
 		{"pippin_bls12_381_g2_planes", 80, 36, 36},
 		{"pippin_bls12_381_g2_planes", 90, 60, 60},
 	}},
+	{"four elements of 24 words and the products before each are 168 registers, a fifth is in calls; once for hundreds of additions", []spill{
+		{"pippin_bls12_377_g2_pairs_invert", 80, 116, 300},
+		{"pippin_bls12_377_g2_pairs_invert", 90, 116, 300},
+		{"pippin_bls12_381_g2_pairs_invert", 80, 112, 288},
+		{"pippin_bls12_381_g2_pairs_invert", 90, 112, 288},
+		{"pippin_bw6_761_g1_pairs_invert", 80, 424, 472},
+		{"pippin_bw6_761_g1_pairs_invert", 90, 424, 472},
+	}},
 	{"a Jacobian point over Fp2 is 72 registers, a doubling's intermediates as many again; each is stored once a doubling", []spill{
 		{"pippin_bls12_377_g2_multiples", 80, 88, 176},
 		{"pippin_bls12_377_g2_multiples", 90, 156, 280},
