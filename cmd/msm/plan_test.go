@@ -50,11 +50,11 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	if p := all[0]; p.Points != 1<<20 || math.Abs(*p.Millis/5.0-1) > p.Within || p.Outside || p.Bases != 64<<20 {
+	if p := all[0]; p.Points != 1<<20 || math.Abs(*p.Millis/4.43-1) > p.Within || p.Outside || p.Bases != 64<<20 {
 		t.Errorf("%+v, %v ms", p, *p.Millis)
 	}
 	// The README's figure for 2^20 points of BN254, with the multiples that are made unasked.
-	if p := plans(t, &app{}, "--card", "h200")[0]; p.Rows < 10 || p.Multiples != int64(p.Rows)*p.Bases || math.Abs(*p.Millis/4.23-1) > p.Within || p.Outside {
+	if p := plans(t, &app{}, "--card", "h200")[0]; p.Rows < 10 || p.Multiples != int64(p.Rows)*p.Bases || math.Abs(*p.Millis/3.49-1) > p.Within || p.Outside {
 		t.Errorf("%+v, %v ms", p, *p.Millis)
 	}
 	if p := plans(t, &app{}, "--card", "h200", "--multiples", "4")[0]; p.Rows < 2 || p.Rows > 4 {
