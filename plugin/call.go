@@ -20,8 +20,9 @@ const maxJobs = 1 << 14
 type call struct {
 	c  *Client
 	id uint64
-	// asked is the request, and remote makes it through gRPC. It ends when the
-	// plugin has let go of the memory or has exited.
+	// asked is the request as it goes through a lane, nil where it may not, and remote
+	// makes it through gRPC. It ends when the plugin has let go of the memory or has
+	// exited.
 	asked  *proto.LaneCall
 	remote func() ([][]byte, error)
 	sizes  []int // bytes of the answers

@@ -59,7 +59,7 @@ func (l *lanes) take(ctx context.Context, k *call) *lane {
 	for _, n := range k.sizes {
 		answers += n + 8 // as a field of the message
 	}
-	if !l.on || answers > laneRoom || wireformat.Size(k.asked) > laneRoom {
+	if !l.on || k.asked == nil || answers > laneRoom || wireformat.Size(k.asked) > laneRoom {
 		return nil
 	}
 	l.mu.Lock()

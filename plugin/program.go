@@ -103,7 +103,9 @@ func (c *Client) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err
 		return [][]byte{}, nil
 	}
 	p := &program{call: c.newCall(), req: &proto.RunRequest{}}
-	p.req.Call, p.asked = p.id, &proto.LaneCall{Call: &proto.LaneCall_Run{Run: p.req}}
+	// Not in a lane: a program that is given up would go on in it, and the next one, in
+	// another, could be there first.
+	p.req.Call = p.id
 	p.remote = func() ([][]byte, error) {
 		reply, err := c.rpc.Run(c.remote(ctx), p.req)
 		return reply.GetAnswers(), err
