@@ -16,6 +16,7 @@ import (
 // timed is a run of any operation, as far as two of them are compared.
 type timed struct {
 	Op, Circuit, Curve, Group string
+	Phase                     string
 	N, Constraints            int
 	Distribution              string
 	Backend                   string
@@ -27,7 +28,7 @@ type timed struct {
 
 // what names what was timed; runs of one name are compared.
 func (r *timed) what() string {
-	parts := []string{r.Op, r.Circuit, r.Curve, r.Group}
+	parts := []string{r.Op, r.Phase, r.Circuit, r.Curve, r.Group}
 	if r.N > 0 {
 		parts = append(parts, FormatSize(r.N))
 	}

@@ -51,6 +51,9 @@ type Config struct {
 	// backend may make before the first MSM. 0 is 1: none.
 	Multiples int
 	Seed      uint64
+	// Phases adds a run of every phase of the timed MSMs, one with Op OpPhase, on
+	// backends that count them (backend.Usage.Stages). Note hears of others.
+	Phases bool
 	// Check compares every answer with Oracle, and Oracle itself with
 	// double-and-add on the first few points of every group.
 	Check bool

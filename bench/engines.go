@@ -97,11 +97,7 @@ func (all engines) with(c backend.Curve, note func(string)) engines {
 // energy is the millijoules that the engine's devices have used, 0 where it is not
 // known.
 func (e *engine) energy(ctx context.Context) (sum uint64) {
-	m, ok := backend.As[backend.Metered](e.only)
-	if !ok || e.only.Ping(ctx) != nil { // of a plugin it is what it said last
-		return 0
-	}
-	for _, d := range m.Usage().Devices {
+	for _, d := range e.usage(ctx).Devices {
 		sum += d.Energy
 	}
 	return sum

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
@@ -16,6 +17,7 @@ import (
 // other name is the plain CPU backend.
 //
 //	arena     has shared memory, and a device that uses 2 J more at each Ping
+//	phased    counts a phase that takes a second in every MSM, and one in every third
 //	wrong     changes every answer of more than two points, and of programs
 //	broken    fails every MSM with points, and programs
 //	bn254     has one curve only
@@ -41,8 +43,11 @@ func (w *world) opener(_ context.Context, name string) (backend.Backend, error) 
 		f.Backend = cpu.NewReference()
 	}
 	w.open++
-	if name == "arena" {
+	switch name {
+	case "arena":
 		return &fakeArena{fake: f}, nil
+	case "phased":
+		return &fakePhased{f}, nil
 	}
 	return f, nil
 }
@@ -60,6 +65,7 @@ type fake struct {
 	w      *world
 	name   string
 	closed sync.Once
+	mine   atomic.Int64 // MSMs with points
 }
 
 func (f *fake) Info() backend.Info {
@@ -76,6 +82,7 @@ func (f *fake) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
 		n += j.Count
 	}
 	if n > 0 {
+		f.mine.Add(1)
 		f.w.mu.Lock()
 		before := len(f.w.calls)
 		f.w.calls = append(f.w.calls, f.name)
@@ -145,6 +152,15 @@ func (f *fakeArena) Alloc(_ context.Context, size int) (backend.Buffer, error) {
 	defer f.w.mu.Unlock()
 	f.w.arenas++
 	return &fakeBuffer{make([]byte, size), f.w}, nil
+}
+
+type fakePhased struct{ *fake }
+
+func (f *fakePhased) Usage() backend.Usage {
+	calls := time.Duration(f.mine.Load())
+	return backend.Usage{Stages: []backend.StageUsage{
+		{Name: "sort", Busy: calls * time.Second}, {Name: "never"}, {Name: "wipe", Busy: calls / 3 * time.Minute},
+	}}
 }
 
 type fakeBuffer struct {

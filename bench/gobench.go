@@ -7,7 +7,7 @@ import (
 )
 
 // WriteGobench writes one line per sample in the format of Go benchmarks, calls
-// back to back as a benchmark of their own, so that benchstat compares records:
+// back to back and phases as benchmarks of their own, so that benchstat compares records:
 //
 //	benchstat -row /curve,/group,/dist,/n -col /backend FILE
 func WriteGobench(w io.Writer, r Record[Run]) error {
@@ -21,13 +21,21 @@ func WriteGobench(w io.Writer, r Record[Run]) error {
 		fmt.Fprintf(&b, "cut: %s\n", r.Cut)
 	}
 	lines := func(name string, r Run, calls int, samples []float64) {
+		phase := ""
+		if r.Phase != "" {
+			phase = "/phase=" + benchKey(r.Phase)
+		}
 		for _, ms := range samples {
-			fmt.Fprintf(&b, "Benchmark%s/curve=%s/group=%s/dist=%s/n=%s/backend=%s/path=%s-%d\t%8d\t%12.0f ns/op\n",
-				name, r.Curve, r.Group, r.Distribution, FormatSize(r.N), benchKey(r.Backend), r.Path, m.Cores, calls, ms*1e6)
+			fmt.Fprintf(&b, "Benchmark%s/curve=%s/group=%s/dist=%s/n=%s/backend=%s/path=%s%s-%d\t%8d\t%12.0f ns/op\n",
+				name, r.Curve, r.Group, r.Distribution, FormatSize(r.N), benchKey(r.Backend), r.Path, phase, m.Cores, calls, ms*1e6)
 		}
 	}
 	for _, r := range r.Runs {
-		lines("MSM", r, 1, r.Samples)
+		name := "MSM"
+		if r.Op == OpPhase {
+			name = "MSMPhase"
+		}
+		lines(name, r, 1, r.Samples)
 		if r.BackToBack != nil {
 			lines("MSMBackToBack", r, r.BackToBack.Calls, r.BackToBack.Samples)
 		}

@@ -46,8 +46,11 @@ func MSM(ctx context.Context, cfg Config) (_ []Run, _ []BackendInfo, err error) 
 	if len(m.runs) == 0 {
 		err = fmt.Errorf("%w: no backend has any of the curves", backend.ErrUnsupported)
 	}
+	if cfg.Phases && cfg.Note != nil {
+		noteWithoutPhases(m.runs, cfg.Note)
+	}
 	for _, r := range m.runs {
-		if r.Wrong > 0 {
+		if r.Op == "msm" && r.Wrong > 0 {
 			err = errors.Join(err, fmt.Errorf("%w: %s, %s %s, %d points, %s scalars: %d answers", ErrWrong,
 				r.Backend, r.Curve, r.Group, r.N, r.Distribution, r.Wrong))
 		}
@@ -215,12 +218,16 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 			if err != nil {
 				return fmt.Errorf("backend %s: %w", e.name, err)
 			}
-			lanes = append(lanes, &lane{input: s, want: want, bases: loaded[i], energy: e.energy, run: Run{
+			l := &lane{input: s, want: want, bases: loaded[i], energy: e.energy, run: Run{
 				Op: "msm", Curve: in.curve.String(), Group: in.points.Key().Group.String(), N: n, Bases: in.digest.String(),
 				Backend: e.name, Version: e.info.Version, Device: e.device(), Devices: len(e.info.Devices),
 				Distribution: d.String(), Seed: m.cfg.Seed, Path: p, Measure: measureOf(e),
 				LoadBase: millis(took[i]), Multiples: m.cfg.Multiples,
-			}})
+			}}
+			if m.cfg.Phases {
+				l.phases = &phases{of: e}
+			}
+			lanes = append(lanes, l)
 		}
 	}
 	if m.cfg.Batch {
@@ -246,7 +253,8 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 	}
 	for _, l := range lanes {
 		if len(l.samples) > 0 {
-			m.runs = append(m.runs, l.result())
+			run := l.result()
+			m.runs = append(append(m.runs, run), l.phases.runs(run)...)
 		}
 	}
 	return err
@@ -308,6 +316,7 @@ type lane struct {
 	each    BackToBack      // what a row is
 	energy  func(context.Context) uint64
 	joules  []float64 // of rows of which it is known
+	phases  *phases   // nil where they are not wanted
 }
 
 // alternate runs every lane in turn, rounds times: a drift of the machine's
@@ -336,7 +345,12 @@ func settled(lanes []*lane, share float64) bool {
 // starts.
 func (l *lane) once(ctx context.Context, timed bool) error {
 	runtime.GC()
-	got, took, err := l.input.msm(ctx)
+	var got []byte
+	var took time.Duration
+	err := l.phases.around(ctx, timed, func() (err error) {
+		got, took, err = l.input.msm(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func TestMSMAllGroups(t *testing.T) {
 		for _, g := range backend.Groups() {
 			for _, n := range []int{70, 33} {
 				for _, d := range fixtures.Distributions() {
-					want = append(want, workload{c.String(), g.String(), n, d.String(), 1})
+					want = append(want, workload{c.String(), g.String(), n, d.String(), 1, ""})
 				}
 			}
 		}
@@ -93,6 +93,34 @@ func TestMSMAlternates(t *testing.T) {
 	}
 	if want := []string{"a copy", "arena copy", "arena arena", "c copy"}; !slices.Equal(lanes, want) {
 		t.Errorf("runs %v, want %v", lanes, want)
+	}
+}
+
+// TestPhases: a run of each phase that took time follows its MSMs' run, a sample for
+// every call that was timed; who has none is named.
+func TestPhases(t *testing.T) {
+	var notes []string
+	cfg := config(t, &world{}, "cpu", "phased")
+	cfg.Phases, cfg.Count, cfg.Note = true, 3, func(s string) { notes = append(notes, s) }
+	runs, _, err := MSM(t.Context(), cfg)
+	if err != nil || len(runs) != 4 || runs[0].Backend != "cpu" || runs[1].Op != "msm" {
+		t.Fatalf("%v, %+v", err, runs)
+	}
+	if len(notes) != 1 || !strings.Contains(notes[0], "cpu counted no phases") {
+		t.Errorf("%q", notes)
+	}
+	for i, want := range []struct {
+		phase   string
+		samples []float64 // of the second call to the fourth
+	}{{"sort", []float64{1e3, 1e3, 1e3}}, {"wipe", []float64{0, 6e4, 0}}} {
+		r := runs[2+i]
+		if r.Op != OpPhase || r.Phase != want.phase || !slices.Equal(r.Samples, want.samples) || r.Count != 3 || !r.Checked || r.Backend != "phased" || r.N != cfg.Sizes[0] || r.BackToBack != nil {
+			t.Errorf("%+v, want %+v", r, want)
+		}
+	}
+	cfg.Phases = false
+	if runs, _, err = MSM(t.Context(), cfg); err != nil || len(runs) != 2 {
+		t.Errorf("not asked for: %v, %+v", err, runs)
 	}
 }
 

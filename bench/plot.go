@@ -251,7 +251,7 @@ func series(runs []Run) (lines []*curveLine, common string) {
 		}
 	}
 	for _, r := range runs {
-		if r.N < 1 || r.Median <= 0 {
+		if r.N < 1 || r.Median <= 0 || r.Op == OpPhase {
 			continue
 		}
 		parts := []string{r.Backend}

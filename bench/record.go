@@ -93,7 +93,8 @@ const Oracle = "discrete logarithms"
 
 // Run is the timed MSMs of one backend on one input. Times are milliseconds.
 type Run struct {
-	Op           string `json:"op"` // "msm"
+	Op           string `json:"op"`              // "msm", or OpPhase
+	Phase        string `json:"phase,omitempty"` // of OpPhase, such as "accumulate": its time on all devices
 	Curve        string `json:"curve"`
 	Group        string `json:"group"`
 	N            int    `json:"n"`

@@ -17,6 +17,11 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"n", "count", "min_ms", "median_ms"},
 		bools:   []string{"checked"},
 	},
+	OpPhase: { // a phase of the MSMs of a run
+		texts:   []string{"phase", "curve", "group", "backend", "distribution", "path"},
+		numbers: []string{"n", "count", "median_ms"},
+		bools:   []string{"checked"},
+	},
 	"groth16": {
 		texts:   []string{"circuit", "backend"},
 		numbers: []string{"constraints", "median_ms", "stock_ms"},
@@ -79,6 +84,16 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		texts: []string{"case", "valgrind"},
 		bools: []string{"leaks"},
 	},
+	"number-trace": { // what kernels that take secrets execute, for several
+		texts:   []string{"kernel", "metric"},
+		numbers: []string{"launches"},
+		bools:   []string{"same"},
+	},
+	"power_variant": { // powers on a card by kernels that were tried
+		texts:   []string{"what"},
+		numbers: []string{"bits", "n", "powers_per_s"},
+		bools:   []string{"checked"},
+	},
 	"": {numbers: []string{"bits", "gops"}}, // one thread, one number
 }
 
@@ -127,7 +142,7 @@ func checkRecord(text []byte) (problems []string) {
 		if errs, ok := run["errors"].(float64); op == "sanitize" && (!ok || errs != 0) {
 			bad("run %d: %v errors", i, run["errors"])
 		}
-		if op != "msm" {
+		if op != "msm" && op != OpPhase {
 			continue
 		}
 		if p := run["path"]; p != string(Arena) && p != string(Copy) {
@@ -177,6 +192,8 @@ func TestCheckRecordRefuses(t *testing.T) {
 	const good = `{"machine": {"cpu": "x"}, "runs": [
 		{"op": "msm", "curve": "bn254", "group": "g1", "n": 8, "backend": "cpu", "distribution": "uniform", "path": "copy",
 		 "count": 2, "min_ms": 1.5, "median_ms": 2, "samples_ms": [1.5, 2.5], "checked": true, "back_to_back": {"calls": 9, "median_ms": 3, "samples_ms": [3]}},
+		{"op": "msm-phase", "phase": "sort", "curve": "bn254", "group": "g1", "n": 8, "backend": "cpu", "distribution": "uniform", "path": "copy",
+		 "count": 1, "min_ms": 1.25, "median_ms": 1.25, "samples_ms": [1.25], "checked": true},
 		{"op": "ntt", "curve": "bn254", "order": "natural to reversed", "n": 16, "count": 2, "min_ms": 0.5, "median_ms": 0.6, "cpu_ms": 7, "checked": true},
 		{"op": "vector", "curve": "bn254", "step": "a - b", "n": 32, "count": 5, "repeats": 20, "bytes": 3072, "products": 0, "min_ms": 0.25, "median_ms": 0.375, "cpu_ms": 11, "checked": true},
 		{"op": "mulmod", "bits": 256, "gops": 12.5},
@@ -193,6 +210,7 @@ func TestCheckRecordRefuses(t *testing.T) {
 		{`"group": "g1", `, ``}, {`"n": 8`, `"n": 0`}, {`"backend": "cpu", "distribution"`, `"distribution"`}, {`"path": "copy"`, `"path": "x"`},
 		{`"count": 2`, `"count": 3`}, {`"min_ms": 1.5`, `"min_ms": 0`}, {`"min_ms": 1.5`, `"min_ms": 9`}, {`"median_ms": 2,`, `"median_ms": "2",`},
 		{`, "checked": true`, ``}, {`"checked": true`, `"checked": true, "wrong": 1`}, {`"calls": 9`, `"calls": 0`}, {`"median_ms": 3`, `"median_ms": 0`},
+		{`"phase": "sort"`, `"phase": ""`}, {`"median_ms": 1.25`, `"median_ms": 0`}, {`[1.25]`, `[1.25, 2]`},
 		{`"order": "natural to reversed"`, `"order": ""`}, {`"n": 16`, `"n": 0`}, {`"cpu_ms": 7`, `"cpu_ms": 0`}, {`7, "checked": true`, `7`},
 		{`"step": "a - b"`, `"step": ""`}, {`"n": 32`, `"n": 0`}, {`"repeats": 20`, `"repeats": 0`}, {`"bytes": 3072`, `"bytes": 0`},
 		{`"min_ms": 0.25`, `"min_ms": 0`}, {`"cpu_ms": 11`, `"cpu_ms": 0`}, {`11, "checked": true`, `11`},

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -25,17 +26,25 @@ func WriteTable(w io.Writer, width int, r Record[Run]) error {
 		{Head: "backend", Keep: 8}, {Head: "path", Keep: 3}, {Head: "runs", Keep: 0}, {Head: "min ms", Keep: 1},
 		{Head: "median ms", Keep: table.Never}, {Head: "spread", Keep: 1}, {Head: "Mpoints/s", Keep: 2}, {Head: "checked", Keep: 6},
 	}
-	rows, spreads := make([][]string, len(runs)), make([]float64, len(runs))
+	rows, spreads := make([][]string, len(runs)), make([]float64, 0, len(runs))
 	for i, r := range runs {
-		spreads[i] = r.Spread
+		rate := "-"
+		if r.Op != OpPhase {
+			spreads, rate = append(spreads, r.Spread), fmt.Sprintf("%.3g", float64(r.N)/r.Median/1e3)
+		}
 		rows[i] = []string{r.Curve, r.Group, FormatSize(r.N), r.Distribution, r.Backend, string(r.Path), fmt.Sprint(r.Count),
-			formatMillis(r.Min), formatMillis(r.Median), formatSpread(r.Spread), fmt.Sprintf("%.3g", float64(r.N)/r.Median/1e3), r.verdict()}
+			formatMillis(r.Min), formatMillis(r.Median), formatSpread(r.Spread), rate, r.verdict()}
 	}
 	add := func(head string, cell func(Run) string) {
 		columns = append(columns, table.Column{Head: head, Keep: 5})
 		for i, r := range runs {
 			rows[i] = append(rows[i], cell(r))
 		}
+	}
+	inPhases := slices.ContainsFunc(runs, func(r Run) bool { return r.Op == OpPhase })
+	if inPhases {
+		add("phase", func(r Run) string { return cmp.Or(r.Phase, "all") })
+		columns[len(columns)-1].Keep = table.Never
 	}
 	if inRows {
 		add("back to back ms", func(r Run) string {
@@ -59,13 +68,13 @@ func WriteTable(w io.Writer, width int, r Record[Run]) error {
 	if err := table.Write(&b, width, true, columns, rows); err != nil {
 		return err
 	}
-	b.WriteString(legend(runs, inRows) + noiseNote(spreads) + r.Cut.note())
+	b.WriteString(legend(runs, inRows, inPhases) + noiseNote(spreads) + r.Cut.note())
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // legend says what the numbers are.
-func legend(runs []Run, inRows bool) string {
+func legend(runs []Run, inRows, inPhases bool) string {
 	s := "\nTimes are " + EndToEnd + ": from scalars in host memory to the affine point, bases loaded before." +
 		"\nSpread: the median distance from the median."
 	plugin, checked := false, false
@@ -75,6 +84,9 @@ func legend(runs []Run, inRows bool) string {
 	}
 	if plugin {
 		s += "\nOf plugins they include the way to the plugin's process and back."
+	}
+	if inPhases {
+		s += "\nPhases: what the backend's devices took for each in the same calls, which timing them delays a little; what runs side by side counts as one of them."
 	}
 	if inRows {
 		s += "\nBack to back: a call among many without a pause, or in a batch, so that what follows an answer, such as wiping, is in it."
@@ -101,15 +113,18 @@ func (r Run) verdict() string {
 	return "no"
 }
 
-// workload identifies runs of the same MSM.
+// workload identifies runs of the same MSM, or of one phase of it.
 type workload struct {
 	curve, group string
 	n            int
 	distribution string
 	seed         uint64
+	phase        string // "" is all of it
 }
 
-func keyOf(r Run) workload { return workload{r.Curve, r.Group, r.N, r.Distribution, r.Seed} }
+func keyOf(r Run) workload {
+	return workload{r.Curve, r.Group, r.N, r.Distribution, r.Seed, r.Phase}
+}
 
 // baselines is the first run of every workload.
 func baselines(runs []Run) map[workload]Run {

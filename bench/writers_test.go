@@ -35,6 +35,8 @@ func sample() Record[Run] {
 	}
 	row := run("bn254", "plugin:cpu", Arena, 1<<16, 251*time.Millisecond, 252*time.Millisecond)
 	row.setRows(BackToBack{Calls: 8}, []time.Duration{2080 * time.Millisecond, 2040 * time.Millisecond}, nil)
+	sorted := run("bn254", "plugin:cpu", Arena, 1<<16, 4*time.Millisecond, 9*time.Millisecond)
+	sorted.Op, sorted.Phase = OpPhase, "sort"
 	wrong := run("bw6-761", "cpu", Copy, 1000, 3*time.Millisecond)
 	wrong.Checked, wrong.Wrong = false, 2
 	unchecked := run("bw6-761", "plugin:/opt/my plugins/msm-backend-x", Copy, 1000, 9*time.Millisecond)
@@ -49,7 +51,7 @@ func sample() Record[Run] {
 		Runs: []Run{
 			run("bn254", "cpu", Copy, 1<<16, 251*time.Millisecond, 250*time.Millisecond, 262*time.Millisecond),
 			run("bn254", "plugin:cpu", Copy, 1<<16, 255*time.Millisecond, 258*time.Millisecond, 257*time.Millisecond),
-			row,
+			row, sorted,
 			run("bn254", "cpu", Copy, 1<<18, 1100*time.Millisecond),
 			run("bn254", "plugin:cpu", Copy, 1<<18, 123456*time.Nanosecond),
 			wrong, unchecked,
@@ -153,7 +155,7 @@ func TestGobenchLines(t *testing.T) {
 		}
 		lines++
 		f := strings.Fields(line)
-		if len(f) != 4 || f[1] != "1" && (f[1] != "8" || !strings.HasPrefix(f[0], "BenchmarkMSMBackToBack/")) || f[3] != "ns/op" || strings.Count(f[0], "/") != 6 || !strings.HasSuffix(f[0], "-4") {
+		if len(f) != 4 || f[1] != "1" && (f[1] != "8" || !strings.HasPrefix(f[0], "BenchmarkMSMBackToBack/")) || f[3] != "ns/op" || strings.Count(f[0], "/") != 6+strings.Count(f[0], "/phase=sort") || !strings.HasSuffix(f[0], "-4") {
 			t.Errorf("line %q", line)
 		}
 	}

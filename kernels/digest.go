@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "c063e570357b885e3ab0dc3d55bf596e109ab65790119e6349c45b1afa5bb5cc"
+const digest = "4d088c82a1547a2539f0ca69aa7ec54d706b04fccab7044aad0a5292e16d7e25"

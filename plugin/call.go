@@ -20,7 +20,7 @@ const maxJobs = 1 << 14
 type call struct {
 	c  *Client
 	id uint64
-	// asked is the request as it goes through a lane, nil where it may not, and remote
+	// asked is the request as it goes through a lane, nil for a program, and remote
 	// makes it through gRPC. It ends when the plugin has let go of the memory or has
 	// exited.
 	asked  *proto.LaneCall
@@ -74,7 +74,7 @@ func (c *Client) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err e
 	}
 	k := c.newCall()
 	req := &proto.MSMRequest{Call: k.id}
-	k.asked = &proto.LaneCall{Call: &proto.LaneCall_Msm{Msm: req}}
+	k.asked = &proto.LaneCall{Msm: req}
 	k.remote = func() ([][]byte, error) {
 		reply, err := c.rpc.MSM(c.remote(ctx), req)
 		return reply.GetPoints(), err
@@ -224,11 +224,7 @@ func (k *call) attach(ctx context.Context) error {
 
 // run sends the request, brings what is not there yet and waits for the answer.
 func (k *call) run(ctx context.Context) ([][]byte, error) {
-	wait, err := k.ask(ctx)
-	if err != nil {
-		k.release()
-		return nil, err
-	}
+	wait := k.ask(ctx)
 	feeding, stop := context.WithCancel(ctx)
 	defer stop()
 	fed := make(chan error, 1)
@@ -245,7 +241,7 @@ func (k *call) run(ctx context.Context) ([][]byte, error) {
 	}
 	a, ended := wait(feeding)
 	stop()
-	err = <-fed
+	err := <-fed
 	if ended {
 		// The plugin needs no more of the scalars, or it is gone.
 		k.c.afterExit(a.err, k.release)
@@ -266,9 +262,9 @@ func (k *call) run(ctx context.Context) ([][]byte, error) {
 type waiting func(ctx context.Context) (a answer, answered bool)
 
 // ask sends the request, the short way where it can.
-func (k *call) ask(ctx context.Context) (waiting, error) {
-	if l := k.c.lanes.take(ctx, k); l != nil {
-		return k.throughLane(l)
+func (k *call) ask(ctx context.Context) waiting {
+	if l, message := k.c.lanes.take(ctx, k); l != nil {
+		return k.throughLane(l, message)
 	}
 	answered := make(chan answer, 1)
 	go func() {
@@ -286,7 +282,7 @@ func (k *call) ask(ctx context.Context) (waiting, error) {
 		case <-ctx.Done():
 			return answer{}, false
 		}
-	}, nil
+	}
 }
 
 // judge looks at what the plugin has answered.
@@ -302,11 +298,8 @@ func (k *call) judge(values [][]byte) answer {
 }
 
 // throughLane is ask in a lane.
-func (k *call) throughLane(l *lane) (waiting, error) {
-	if err := l.ask(k.asked); err != nil {
-		k.c.lanes.give(l)
-		return nil, fmt.Errorf("%w: %w", backend.ErrInternal, err)
-	}
+func (k *call) throughLane(l *lane, message []byte) waiting {
+	l.ask(message)
 	return func(ctx context.Context) (answer, bool) {
 		reply, err := l.await(ctx)
 		if err != nil && ctx.Err() != nil && !k.c.peer.hasExited() {
@@ -325,8 +318,8 @@ func (k *call) throughLane(l *lane) (waiting, error) {
 			}
 			return answer{err: k.c.told(told, k.checked)}, true
 		}
-		return k.judge(reply.GetAnswers()), true
-	}, nil
+		return k.judge(reply.GetPoints()), true
+	}
 }
 
 // maxCancelWait bounds the pause between two tries to cancel.

@@ -13,7 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/plugin/shm"
 )
 
-// A lane is the short way of a call: what is asked and answered lies in shared
+// A lane is the short way of MSMs: what is asked and answered lies in shared
 // memory, and the two that speak sleep in the kernel until the other has written.
 // gRPC has half a dozen goroutines on the way, each of which a processor that has
 // nothing to do must be woken for. One call at a time is in a lane. Those for which
@@ -53,15 +53,25 @@ func (l *lanes) init(c *Client, on bool) {
 	l.calls, l.answers = pool(false), pool(true)
 }
 
-// take is a lane for a call, until give, or nil: it goes through gRPC.
-func (l *lanes) take(ctx context.Context, k *call) *lane {
+// take is a lane for a call, until give, and the message to post there, or nil: the
+// call goes through gRPC.
+func (l *lanes) take(ctx context.Context, k *call) (*lane, []byte) {
 	answers := 0
 	for _, n := range k.sizes {
 		answers += n + 8 // as a field of the message
 	}
-	if !l.on || k.asked == nil || answers > laneRoom || wireformat.Size(k.asked) > laneRoom {
-		return nil
+	if !l.on || k.asked == nil || answers > laneRoom {
+		return nil, nil
 	}
+	message, err := wireformat.Marshal(k.asked)
+	if err != nil || len(message) > laneRoom {
+		return nil, nil
+	}
+	return l.idle(ctx), message
+}
+
+// idle is a lane that nobody uses, or nil.
+func (l *lanes) idle(ctx context.Context) *lane {
 	l.mu.Lock()
 	if n := len(l.free); n > 0 {
 		found := l.free[n-1] // whose thread has slept least
@@ -167,14 +177,9 @@ func (l *lane) release() {
 }
 
 // ask posts a call.
-func (l *lane) ask(call *proto.LaneCall) error {
-	message, err := wireformat.Marshal(call)
-	if err != nil {
-		return err
-	}
+func (l *lane) ask(message []byte) {
 	l.number++
 	shm.Slot(l.call.Bytes()).Post(l.number, message)
-	return nil
 }
 
 // await waits for the answer to what was asked.
@@ -183,7 +188,6 @@ func (l *lane) await(ctx context.Context) (*proto.LaneAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	clear(l.answer.Bytes()[shm.SlotHead:][:len(message)]) // it may be what was read of vectors
 	answer := &proto.LaneAnswer{}
 	return answer, wireformat.Unmarshal(message, answer)
 }
@@ -235,13 +239,13 @@ func (s *server) serveLane(ctx context.Context, r *proto.LaneRequest) error {
 func (s *server) inLane(ctx context.Context, message []byte) []byte {
 	call, answer := &proto.LaneCall{}, &proto.LaneAnswer{}
 	err := wireformat.Unmarshal(message, call)
-	switch c := call.GetCall().(type) {
-	case *proto.LaneCall_Msm:
-		answer.Answers, err = s.msm(ctx, c.Msm)
-	case *proto.LaneCall_Run:
-		answer.Answers, err = s.run(ctx, c.Run)
-	default:
+	switch r := call.GetMsm(); {
+	case err != nil:
 		err = refused("a call in a lane: %v", err)
+	case r == nil:
+		err = refused("a call in a lane that is no MSM")
+	default:
+		answer.Points, err = s.msm(ctx, r)
 	}
 	if err != nil {
 		answer.Failure, _ = toFailure(err)

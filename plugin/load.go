@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"google.golang.org/grpc"
 
@@ -24,6 +25,8 @@ type load struct {
 	checked bool             // the plugin looks at the points
 	id      backend.BasesID  // valid after ended
 	err     error            // valid after ended
+
+	sending sync.Mutex // gRPC allows one Send or CloseSend at a time
 }
 
 // maxSlots bounds the chunks on the way, however small they are.
@@ -148,7 +151,18 @@ func (l *load) asked(ctx context.Context, digest []byte) bool {
 }
 
 // send is an error only when the stream has ended, and then receive knows why.
-func (l *load) send(m *proto.LoadRequest) { _ = l.stream.Send(m) }
+func (l *load) send(m *proto.LoadRequest) {
+	l.sending.Lock()
+	defer l.sending.Unlock()
+	_ = l.stream.Send(m)
+}
+
+// closeSend tells the plugin that no more comes; what is sent afterwards is an error.
+func (l *load) closeSend() {
+	l.sending.Lock()
+	defer l.sending.Unlock()
+	_ = l.stream.CloseSend()
+}
 
 // errEnded stops the feeding of a load that the plugin has ended.
 var errEnded = errors.New("the plugin ended the load")
@@ -261,7 +275,7 @@ func (l *load) receive() {
 	}
 	if l.err == nil {
 		// The stream ends after the answer, and gRPC wants to see that.
-		_ = l.stream.CloseSend()
+		l.closeSend()
 		_, _ = l.stream.Recv()
 	}
 }

@@ -103,8 +103,8 @@ func (c *Client) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err
 		return [][]byte{}, nil
 	}
 	p := &program{call: c.newCall(), req: &proto.RunRequest{}}
-	// Not in a lane: a program that is given up would go on in it, and the next one, in
-	// another, could be there first.
+	// Lanes take none: one that is given up would go on in its lane, and the next one,
+	// in another, could be there first.
 	p.req.Call = p.id
 	p.remote = func() ([][]byte, error) {
 		reply, err := c.rpc.Run(c.remote(ctx), p.req)

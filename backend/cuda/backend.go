@@ -26,6 +26,10 @@ type Options struct {
 	// Memory bounds the memory for bases and work of each card, in bytes: 0 is
 	// what is free when it is opened, less a reserve for code.
 	Memory int64
+	// Tuning is the file of a table of the cards' own by which MSMs are planned, as msm
+	// tune writes it; one that cannot be used is an error of Open. "" is the file of
+	// msm.TableFile where it is and can be used, "none" none.
+	Tuning string
 	// Trace, when set, is told how long the stages of each turn of a call took on
 	// the device, in order, with the call's context. Usage has their sums then. It
 	// costs an event a stage.

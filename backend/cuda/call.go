@@ -3,7 +3,6 @@ package cuda
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -149,14 +148,11 @@ func (c *call) run(ctx context.Context, loads []*load) (again []work, err error)
 			}
 		})
 	}
-	loads = slices.DeleteFunc(loads, func(l *load) bool { return len(l.parts) == 0 })
-	var group sync.WaitGroup
-	for i, l := range loads {
-		if i == len(loads)-1 {
-			compute(l) // where there is one, nobody need be woken
-			break
+	var group backendutil.Group
+	for _, l := range loads {
+		if len(l.parts) > 0 {
+			group.Go(func() { compute(l) })
 		}
-		group.Go(func() { compute(l) })
 	}
 	group.Wait()
 	return again, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"time"
@@ -36,11 +37,40 @@ func openCard(ordinal int, o Options) (*card, error) {
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
+	if err := tune(computer, dev.Driver().Info().Name, o); err != nil {
+		return nil, errors.Join(err, computer.Close(), dev.Close())
+	}
 	c := &card{Device: dev, msm: computer, vectors: vector.New(dev, computer), compute: computer.Compute, closed: make(chan struct{})}
 	if o.tests.compute != nil {
 		c.compute = o.tests.compute(computer)
 	}
 	return c, nil
+}
+
+// tune gives a computer the table of the card's own, if there is one.
+func tune(c *msm.Computer, card string, o Options) error {
+	path := o.Tuning
+	if path == "none" {
+		return nil
+	}
+	if path == "" {
+		var err error
+		if path, err = msm.TableFile(card); err != nil {
+			return nil // whoever has no folder has no table
+		}
+	}
+	own, err := msm.ReadTable(path)
+	if err == nil {
+		err = c.Tune(own)
+	}
+	switch {
+	case err == nil || o.Tuning == "" && errors.Is(err, fs.ErrNotExist):
+		return nil
+	case o.Tuning == "":
+		o.Log.Warn("a table of tuning is not used", "reason", err)
+		return nil
+	}
+	return fmt.Errorf("%w: tuning: %w", backend.ErrUnavailable, err)
 }
 
 func (c *card) close() error {
@@ -53,7 +83,7 @@ func (c *card) describe() backend.Device {
 	info, memory := c.Driver().Info(), c.Budget()
 	return backend.Device{
 		Name: info.Name, Memory: uint64(memory),
-		Detail: fmt.Sprintf("%s, %v, kernels %s, %d MiB to compute with", info.UUID, info, kernels.Digest(), memory>>20),
+		Detail: fmt.Sprintf("%s, %v, kernels %s, %d MiB to compute with, %v", info.UUID, info, kernels.Digest(), memory>>20, c.msm.Tuning()),
 	}
 }
 

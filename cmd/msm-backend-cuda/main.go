@@ -10,6 +10,9 @@
 //	                    cuda:0-3 and cuda:GPU-UUID set it
 //	PIPPIN_GPU_MEMORY   memory to use at most of each, such as 24GiB; all that is
 //	                    free when not set
+//	PIPPIN_GPU_TUNING   the file of a table by which MSMs are planned, as msm tune
+//	                    writes it; none has the program's own used even where
+//	                    there is one in the user's folder for settings
 //	PIPPIN_GPU_STAGES   1 has the stages of computations timed on the device, for
 //	                    metrics; it costs a little of each call. They are
 //	                    spans too where traces are asked for
@@ -46,7 +49,7 @@ func open(_ context.Context, log *slog.Logger) (backend.Backend, error) {
 }
 
 func options(env func(string) string) (o cuda.Options, err error) {
-	o.Devices = env("PIPPIN_GPU_DEVICES")
+	o.Devices, o.Tuning = env("PIPPIN_GPU_DEVICES"), env("PIPPIN_GPU_TUNING")
 	if err := cuda.CheckDevices(o.Devices); err != nil {
 		return o, fmt.Errorf("PIPPIN_GPU_DEVICES: %w", err)
 	}

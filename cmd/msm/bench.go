@@ -25,6 +25,7 @@ type benchFlags struct {
 	callers int
 	batch   bool
 	most    int
+	phases  bool
 	seed    uint64
 	check   bool
 	force   bool
@@ -64,6 +65,7 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	flags.IntVar(&f.callers, "callers", 0, "how many callers share the runs of --back-to-back, at the same time")
 	flags.BoolVar(&f.batch, "batch", false, "each row of --back-to-back is one batch, of MSMs with scalars of their own")
 	flags.IntVar(&f.most, "multiples", 64, "how many multiples of each base backends may make beforehand, itself included: 1 is none")
+	flags.BoolVar(&f.phases, "phases", false, "also record what a GPU took for each phase of the same runs, which timing them delays by some 0.2 ms")
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses points and scalars")
 	flags.BoolVar(&f.check, "check", false, "compare every answer with the one known from discrete logarithms, and those with double-and-add")
 	flags.StringVar(&f.format, "format", "table", "table, json, gobench")
@@ -87,7 +89,7 @@ func (f *benchFlags) config() (c bench.Config, err error) {
 	if err := oneOf("format", f.format, "table", "json", "gobench"); err != nil {
 		return c, err
 	}
-	c.Batch = f.batch
+	c.Batch, c.Phases = f.batch, f.phases
 	c.Count, c.BackToBack, c.Callers, c.Multiples, c.Seed, c.Check, c.Within = f.count, f.rows, f.callers, f.most, f.seed, f.check, f.within
 	if c.Until, err = parsePercent("until", f.until); err != nil {
 		return c, err
@@ -117,6 +119,9 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 		return err
 	}
 	cfg.Open = a.opener()
+	if f.phases {
+		cfg.Open = a.opener("PIPPIN_GPU_STAGES=1")
+	}
 	if cfg.CacheDir, err = a.cacheDir(f.cache); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"math/bits"
 	"os"
@@ -75,6 +76,8 @@ func (t tables) more(table string, bases int64) int64 {
 type planned struct {
 	work
 	Card     string `json:"card"`
+	Tuning   string `json:"tuning"` // where the plan comes from
+	tuned    bool   // by a table of the card's own
 	Window   int    `json:"window_bits"`
 	Windows  int    `json:"windows"`
 	Buckets  int64  `json:"buckets"`
@@ -104,6 +107,29 @@ type planCard struct {
 	name     string
 	memory   int64
 	measured *forecast.Card
+	tuning   msm.Tuning
+}
+
+// newPlanCard finds what there is about a card. A table of its own counts where it is
+// in use there; there are no times for its plans, for costs of two tables do not compare.
+func (a *app) newPlanCard(name string, memory int64, here bool) (planCard, error) {
+	c := planCard{name: name, memory: memory, measured: forecast.Find(name)}
+	var own *msm.Table
+	if path := a.tableFile(name); here && path != "" {
+		var err error
+		if own, err = msm.ReadTable(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			a.note(oneLine(err))
+		}
+	}
+	var err error
+	if c.tuning, err = msm.TuningFor(name, "", 0, own); err != nil {
+		a.note(oneLine(err))
+		c.tuning, err = msm.TuningFor(name, "", 0, nil)
+	}
+	if c.tuning.Own() {
+		c.measured = nil
+	}
+	return c, err
 }
 
 func (a *app) planCommand() *cobra.Command {
@@ -288,7 +314,8 @@ func (a *app) planCards(ctx context.Context, f planFlags) (cards []planCard, err
 		known = append(known, c.Name)
 	}
 	if f.cards == "" && memory > 0 {
-		return []planCard{{name: "a card", memory: memory}}, nil
+		c, err := a.newPlanCard("a card", memory, false)
+		return []planCard{c}, err
 	}
 	if f.cards == "" {
 		open, cancel := context.WithTimeout(ctx, openTimeout)
@@ -298,22 +325,30 @@ func (a *app) planCards(ctx context.Context, f planFlags) (cards []planCard, err
 			return nil, fmt.Errorf("%w; name a card with --card (measured: %s), or give --memory", err, strings.Join(known, ", "))
 		}
 		for _, d := range b.Info().Devices {
-			cards = append(cards, planCard{d.Name, int64(d.Memory), forecast.Find(d.Name)})
+			c, err := a.newPlanCard(d.Name, int64(d.Memory), true)
+			if err != nil {
+				return nil, errors.Join(err, b.Close())
+			}
+			cards = append(cards, c)
 		}
 		return cards, b.Close()
 	}
 	for name := range strings.SplitSeq(f.cards, ",") {
-		c := forecast.Find(name)
-		switch {
-		case c != nil && memory > 0:
-			cards = append(cards, planCard{c.Name, memory, c})
-		case c != nil:
-			cards = append(cards, planCard{c.Name, int64(c.Memory), c})
-		case memory > 0:
-			cards = append(cards, planCard{name, memory, nil})
-		default:
+		used := memory
+		if c := forecast.Find(name); c != nil {
+			name = c.Name
+			if used == 0 {
+				used = int64(c.Memory)
+			}
+		}
+		if used == 0 {
 			return nil, usageError{fmt.Errorf("--card: unknown card %q: there are no records of it (of %s there are); with --memory it is planned for, without times", name, strings.Join(known, ", "))}
 		}
+		c, err := a.newPlanCard(name, used, false)
+		if err != nil {
+			return nil, err
+		}
+		cards = append(cards, c)
 	}
 	return cards, nil
 }
@@ -333,7 +368,7 @@ func planOn(card planCard, todo *proofWork, most int, proof bool) ([]planned, er
 		if !proof {
 			break
 		}
-		o, err := msm.Outlined(w.curve, w.group, w.Points, 1, card.memory-kept)
+		o, err := msm.Outlined(card.tuning, w.curve, w.group, w.Points, 1, card.memory-kept)
 		if stays[i] = err == nil && o.Resident; stays[i] {
 			kept += loaded.more(w.table, o.Bases)
 		}
@@ -345,7 +380,7 @@ func planOn(card planCard, todo *proofWork, most int, proof bool) ([]planned, er
 		if stays[i] {
 			memory += int64(w.Points) * int64(w.curve.PointBytes(w.group)) // its own are among them
 		}
-		o, err := msm.Outlined(w.curve, w.group, w.Points, most, memory)
+		o, err := msm.Outlined(card.tuning, w.curve, w.group, w.Points, most, memory)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", card.name, err)
 		}
@@ -353,7 +388,7 @@ func planOn(card planCard, todo *proofWork, most int, proof bool) ([]planned, er
 			kept += prepared.more(w.table, o.Multiples)
 		}
 		p := planned{
-			work: w, Card: card.name, Window: o.Window, Windows: o.Windows, Buckets: o.Buckets, Steps: len(o.Chunks),
+			work: w, Card: card.name, Tuning: card.tuning.String(), tuned: card.tuning.Own(), Window: o.Window, Windows: o.Windows, Buckets: o.Buckets, Steps: len(o.Chunks),
 			Bases: o.Bases, Resident: o.Resident, Rows: o.Rows, Multiples: o.Multiples, Work: o.Work,
 			Host: o.Bases + int64(w.Points)*int64(w.curve.ScalarBytes()), KeyVectors: todo.ofKey, ProofVectors: todo.ofProof,
 		}
@@ -381,7 +416,7 @@ func (p *planned) prepared() string {
 // time is the forecast for people.
 func (p *planned) time() string {
 	switch {
-	case p.Millis == nil && !p.Resident:
+	case p.Millis == nil && (!p.Resident || p.tuned):
 		return "not measured"
 	case p.Millis == nil:
 		return "unknown card"
@@ -415,10 +450,28 @@ func writePlans(w io.Writer, all []planned, proof bool) error {
 		rows = append(rows, []string{p.Card, of, bench.FormatSize(p.Points), fmt.Sprintf("%d of %d bits", p.Windows, p.Window), fmt.Sprint(p.Buckets),
 			fmt.Sprint(p.Steps), bases, p.prepared(), size(p.Work), size(p.Host), p.time()})
 	}
-	if err := table.Write(w, width(w), false, columns, rows); err != nil || !proof {
+	if err := table.Write(w, width(w), false, columns, rows); err != nil {
+		return err
+	}
+	if err := writeTunings(w, all); err != nil || !proof {
 		return err
 	}
 	return writeSums(w, all)
+}
+
+// writeTunings says where the plans of each card come from.
+func writeTunings(w io.Writer, all []planned) error {
+	said := map[string]bool{}
+	for _, p := range all {
+		if said[p.Card] {
+			continue
+		}
+		said[p.Card] = true
+		if _, err := fmt.Fprintf(w, "\n%s: %s\n", p.Card, p.Tuning); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeSums says what all MSMs of a proof take together, for each card.

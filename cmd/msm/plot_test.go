@@ -10,7 +10,7 @@ import (
 // TestBenchPlot: records are drawn as they are committed, into a file and to stdout.
 func TestBenchPlot(t *testing.T) {
 	const results = "../../bench/results/2026-11-22-h200-"
-	records := []string{results + "msm-pairs-g1.json", results + "msm-pairs-26-bn254.json", results + "peers.json"}
+	records := []string{results + "msm-wide-g1.json", results + "msm-wide-26-bn254.json", results + "peers.json"}
 	want, err := os.ReadFile(results + "peers-bn254.svg")
 	if err != nil {
 		t.Fatal(err)

@@ -140,7 +140,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringSliceVar(&a.pluginDirs, "plugin-dir", filepath.SplitList(a.getenv("PIPPIN_PLUGIN_DIR")),
 		"folders searched for msm-backend-NAME before the command's own folder and PATH (default $PIPPIN_PLUGIN_DIR)")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what backends and plugins do to stderr")
-	c.AddCommand(a.benchCommand(), a.verifyCommand(), a.backendsCommand(), a.devicesCommand(), a.doctorCommand(), a.planCommand(), a.cacheCommand(), a.topCommand(), a.serveCommand(), a.clusterCommand(), a.versionCommand())
+	c.AddCommand(a.benchCommand(), a.verifyCommand(), a.backendsCommand(), a.devicesCommand(), a.doctorCommand(), a.planCommand(), a.tuneCommand(), a.cacheCommand(), a.topCommand(), a.serveCommand(), a.clusterCommand(), a.versionCommand())
 	explainStatus(c)
 	c.AddCommand(a.weaveCommand())
 	return c
@@ -170,12 +170,12 @@ func noArguments(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// opener opens backends by name.
-func (a *app) opener() msm.Opener {
+// opener opens backends by name, plugins with more variables in their environment.
+func (a *app) opener(env ...string) msm.Opener {
 	if a.open != nil {
 		return a.open
 	}
-	return pippin.Opener(pippin.Options{PluginDirs: a.pluginDirs, Log: a.logger()})
+	return pippin.Opener(pippin.Options{PluginDirs: a.pluginDirs, Env: env, Log: a.logger()})
 }
 
 func (a *app) logger() *slog.Logger {

@@ -76,7 +76,7 @@ func perStack(bytes ...string) (is []instance) {
 // of them a multiprocessor has at least.
 func perPower() (is []instance) {
 	for _, p := range []struct{ bits, threads, samples, steps, blocks int }{
-		{1024, 1, 20, 2, 2}, {1536, 2, 16, 2, 2}, {2048, 2, 20, 2, 2}, {2048, 4, 10, 5, 2}, {3072, 4, 16, 2, 2}, {4096, 4, 20, 2, 2}, {4096, 8, 10, 5, 2},
+		{1024, 1, 20, 2, 2}, {1536, 2, 16, 2, 2}, {2048, 4, 10, 5, 2}, {3072, 4, 16, 2, 2}, {4096, 4, 20, 2, 2},
 	} {
 		name := fmt.Sprintf("%d_%d", p.bits, p.threads)
 		is = append(is, instance{name, []string{"PIPPIN_FOR=" + name, fmt.Sprintf("PIPPIN_BITS=%d", p.bits),

@@ -211,6 +211,7 @@ struct modulus {
   // is in the end the divisor of x and p, or minus it. As many steps as words of n can
   // take, whatever x is.
   PIPPIN_CALLED void inverse(uint32_t* x, uint32_t* scratch) const {
+    constexpr int batch = 29;  // a sum of two words' products and a multiple of p's fits 64 bits and a sign
     const uint32_t w = n + 1;  // f and g, and d and e above -2p, are signed
     uint32_t *const f = scratch, *const g = f + w, *const d = g + w, *const e = d + w, *const s = e + w, *const r = s + w;
     for (uint32_t k = threadIdx.x; k < w; k += blockDim.x) {
@@ -226,9 +227,9 @@ struct modulus {
     const auto multiple = [&](int32_t a, int32_t b) {
       const int32_t k = a * (int32_t)negative(d) + b * (int32_t)negative(e);
       const uint32_t low = (uint32_t)a * d[0] + (uint32_t)b * e[0];
-      return k - (int32_t)((inverse_of_p * low + (uint32_t)k) & ((1u << mp::detail::batch) - 1));
+      return k - (int32_t)((inverse_of_p * low + (uint32_t)k) & ((1u << batch) - 1));
     };
-    const auto shifted = [&](const uint32_t* v, uint32_t k) { return k < n ? ptx::funnel_r(v[k], v[k + 1], mp::detail::batch) : (uint32_t)((int32_t)v[n] >> mp::detail::batch); };
+    const auto shifted = [&](const uint32_t* v, uint32_t k) { return k < n ? ptx::funnel_r(v[k], v[k + 1], batch) : (uint32_t)((int32_t)v[n] >> batch); };
     const auto settle = [&](uint32_t* to, uint32_t* and_to) {
       for (uint32_t k = threadIdx.x; k < w; k += blockDim.x) {
         to[k] = shifted(s, k);
@@ -236,10 +237,10 @@ struct modulus {
       }
       __syncthreads();
     };
-    int32_t delta = 1;
-    for (int left = mp::detail::divsteps_for(32 * (int)n); left > 0; left -= mp::detail::batch) {
+    int32_t delta2 = 2;
+    for (int left = mp::detail::divsteps_for(32 * (int)n); left > 0; left -= batch) {
       mp::detail::transition t;
-      delta = mp::detail::divsteps(delta, f[0], g[0], t);
+      delta2 = mp::detail::divsteps<batch>(delta2, f[0], g[0], t);
       on.combination(s, w, t.u, f, t.v, g, 0, p, 0);
       on.combination(r, w, t.q, f, t.r, g, 0, p, 0);
       settle(f, g);

@@ -36,7 +36,7 @@ type timedNumbers struct {
 	Operands string  `json:"operands"`
 	Bits     int     `json:"bits"`
 	N        int     `json:"n"`
-	Threads  int     `json:"threads"` // a number
+	Threads  int     `json:"threads"` // a number, or of the CPU
 	Bytes    int64   `json:"bytes"`
 	Count    int     `json:"count"`
 	MinMS    float64 `json:"min_ms"`
@@ -59,23 +59,34 @@ type numberBench struct {
 // returns is there.
 func (b *numberBench) time(r timedNumbers, run func()) *timedNumbers {
 	b.Helper()
-	r.Op, r.Count = "number", 9
 	from, err := b.NewEvent(true)
 	b.must(err)
 	defer from.Close()
 	to, err := b.NewEvent(true)
 	b.must(err)
 	defer to.Close()
-	var all []float64
-	for i := range r.Count + 2 {
+	return b.measured(r, func() float64 {
 		b.must(b.stream.Record(from))
 		run()
 		b.must(b.stream.Record(to))
 		b.must(to.Synchronize())
 		took, err := to.Elapsed(from)
 		b.must(err)
-		if i >= 2 { // after two to warm up
-			all = append(all, float64(took)/float64(time.Millisecond))
+		return milliseconds(took)
+	})
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// measured adds to the record what run says that it took, in milliseconds, after two
+// runs to warm up.
+func (b *numberBench) measured(r timedNumbers, run func() float64) *timedNumbers {
+	b.Helper()
+	r.Op, r.Count = "number", 9
+	var all []float64
+	for i := range r.Count + 2 {
+		if took := run(); i >= 2 {
+			all = append(all, took)
 		}
 	}
 	slices.Sort(all)
@@ -151,7 +162,8 @@ func (b *numberBench) some(s driver.Span, i, words int) *big.Int {
 }
 
 // TestNumberTimes measures the kernels over numbers on the card and writes a record;
-// scripts/bench-numbers-cuda calls it. A few answers of every run are compared with
+// scripts/bench-numbers-cuda calls it; its parts are tests of it, so that -run chooses.
+// A few answers of every run are compared with
 // math/big; all answers are the other tests' to compare.
 func TestNumberTimes(t *testing.T) {
 	if *numbersTimed == 0 {
@@ -164,24 +176,33 @@ func TestNumberTimes(t *testing.T) {
 		*s = m.Span()
 	}
 	random := func(int) uint32 { return b.r.Uint32() }
-	for _, o := range []struct {
-		name string
-		a, b func(i int) uint32
-	}{
-		{"random", random, random},
-		{"all ones, one", func(int) uint32 { return 0xffffffff }, func(i int) uint32 { return uint32(1 / (i + 1)) }},
-		{"runs", func(i int) uint32 { return uint32(i/4096%2) * 0xffffffff }, func(i int) uint32 { return uint32(1 / (i + 1)) }},
-	} {
-		b.write(b.a, o.a)
-		b.write(b.b, o.b)
-		for _, total := range []int{min(b.words, 1<<24), b.words} {
-			b.addition(o.name, total)
-		}
+	part := func(name string, f func()) {
+		t.Run(name, func(t *testing.T) {
+			b.device.T = t
+			f()
+		})
+		b.device.T = t
 	}
+	part("additions", func() {
+		for _, o := range []struct {
+			name string
+			a, b func(i int) uint32
+		}{
+			{"random", random, random},
+			{"all ones, one", func(int) uint32 { return 0xffffffff }, func(i int) uint32 { return uint32(1 / (i + 1)) }},
+			{"runs", func(i int) uint32 { return uint32(i/4096%2) * 0xffffffff }, func(i int) uint32 { return uint32(1 / (i + 1)) }},
+		} {
+			b.write(b.a, o.a)
+			b.write(b.b, o.b)
+			for _, total := range []int{min(b.words, 1<<24), b.words} {
+				b.addition(o.name, total)
+			}
+		}
+	})
 	b.write(b.a, random)
 	b.write(b.b, random)
-	b.binary()
-	b.powers()
+	part("binary", b.binary)
+	part("powers", b.powers)
 	if *numbersRecord == "" || t.Failed() {
 		return
 	}
@@ -227,8 +248,36 @@ func (b *numberBench) addition(operands string, total int) {
 			r.Checked = b.sums(n, words)
 			b.time(r, run)
 		}
+		if words == number.LongReferenceWords || words == total {
+			b.additionOnCores(operands, total, words)
+		}
 		b.must(c.Free())
 	}
+}
+
+// additionOnCores measures the same sums on all cores of the machine, operands in its
+// memory. The sums that the card has just computed are compared with these, all of them.
+func (b *numberBench) additionOnCores(operands string, total, words int) {
+	of := func(s driver.Span) []uint64 {
+		w := make([]uint64, 0, total/2)
+		const part = 1 << 22
+		for from := 0; from < total; from += part {
+			for half := range slices.Chunk(b.read(s.Slice(4*int64(from), 4*int64(min(part, total-from)))), 2) {
+				w = append(w, uint64(half[1])<<32|uint64(half[0]))
+			}
+		}
+		return w
+	}
+	x, y, onCard := of(b.a), of(b.b), of(b.z)
+	z := make([]uint64, len(x))
+	r := timedNumbers{Kernel: "cpu_add", Operands: operands, Bits: 32 * words, N: total / words, Threads: runtime.GOMAXPROCS(0), Bytes: 12 * int64(total)}
+	sumOnCores(z, x, y, words/2)
+	r.Checked = slices.Equal(z, onCard)
+	b.measured(r, func() float64 {
+		from := time.Now()
+		sumOnCores(z, x, y, words/2)
+		return milliseconds(time.Since(from))
+	})
 }
 
 // sums compares some sums, of the lowest words where numbers are long.
@@ -311,7 +360,7 @@ func (b *numberBench) sliced(k number.Binary, bits, n int, check func(other driv
 // are as long as the modulus, which is one for all.
 func (b *numberBench) powers() {
 	one := function(b.device, number.ForCommon().PowerOne.Entry)
-	for _, c := range []struct{ bits, threads, samples int }{{1024, 1, 20}, {1536, 2, 16}, {2048, 2, 20}, {2048, 4, 10}, {3072, 4, 16}, {4096, 4, 20}, {4096, 8, 10}} {
+	for _, c := range []struct{ bits, threads, samples int }{{1024, 1, 20}, {1536, 2, 16}, {2048, 4, 10}, {3072, 4, 16}, {4096, 4, 20}} {
 		k, _ := number.ForModulus(fmt.Sprint(c.bits), fmt.Sprint(c.threads))
 		f := function(b.device, k.Power.Entry)
 		words := c.bits / 32

@@ -194,8 +194,11 @@ var fieldOps = []op{
 	fieldOp("field_dbl", 1, func(f field, x []oracle.Elem) oracle.Elem { return f.Scale(x[0], 2) }),
 	fieldOp("field_mul", 2, func(f field, x []oracle.Elem) oracle.Elem { return f.Mul(x[0], x[1]) }),
 	fieldOp("field_sqr", 1, func(f field, x []oracle.Elem) oracle.Elem { return f.Mul(x[0], x[0]) }),
+	fieldOp("field_mul_sub", 4, func(f field, x []oracle.Elem) oracle.Elem {
+		return f.Sub(f.Mul(x[0], x[1]), f.Mul(x[2], x[3]))
+	}),
+	fieldOp("fp2_mul_wide", 2, func(f field, x []oracle.Elem) oracle.Elem { return f.Mul(x[0], x[1]) }),
 	fieldOp("field_inv", 1, func(f field, x []oracle.Elem) oracle.Elem { return f.Inv(x[0]) }).slowly(),
-	fieldOp("field_inv_fast", 1, func(f field, x []oracle.Elem) oracle.Elem { return f.Inv(x[0]) }).slowly(),
 	{name: "field_raw",
 		in:   func(a *arg) []operand { return a.field.elems(1, a.field.bound) },
 		out:  func(a *arg) []result { return exactElem(a) },

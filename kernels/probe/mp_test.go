@@ -125,6 +125,12 @@ var mpOps = []op{
 			p := mul(x[0], x[1])
 			return append(split(p, 1), p)
 		}),
+	limbsOp("ptx_plain", func(int) []operand { return append(pair(1), words(1)) },
+		func(int) []result { return []result{exact(1), exact(1)} },
+		func(_ int, x []*big.Int) []*big.Int {
+			sum := new(big.Int).Add(mul(x[0], x[1]), x[2])
+			return []*big.Int{split(sum, 1)[0], new(big.Int).And(x[0], x[1])}
+		}),
 	limbsOp("ptx_funnel", func(int) []operand { return []operand{words(2), upTo(1, int64s(31))} },
 		func(int) []result { return []result{exact(1), exact(1)} },
 		func(_ int, x []*big.Int) []*big.Int {

@@ -38,8 +38,11 @@ OP_FIELD(field_neg, 1, T::neg(a))
 OP_FIELD(field_dbl, 1, T::dbl(a))
 OP_FIELD(field_mul, 2, T::mul(a, b))
 OP_FIELD(field_sqr, 1, T::sqr(a))
+OP_T(field_mul_sub, 4 * T::words, T::words,
+     T::store_raw(r, T::mul_sub(T::load_raw(x), T::load_raw(x + T::words), T::load_raw(x + 2 * T::words),
+                                T::load_raw(x + 3 * T::words)));)
+OP_FIELD(fp2_mul_wide, 2, T::mul_wide(a, b))
 OP_FIELD(field_inv, 1, T::inv(a))
-OP_FIELD(field_inv_fast, 1, T::inv_fast(a))
 OP_FIELD(field_raw, 1, a)
 OP_T(field_is_zero, T::words, 1, r[0] = T::is_zero(T::load_raw(x));)
 OP_T(field_eq, 2 * T::words, 1, r[0] = T::eq(T::load_raw(x), T::load_raw(x + T::words));)

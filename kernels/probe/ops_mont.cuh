@@ -36,8 +36,6 @@ OP(mont_pow_fast, 2 * mp::limbs_for(N) + 2, mp::limbs_for(N), constexpr int L = 
    const auto m = mp::make_modulus<N>(get<L>(x));
    put(r, mp::mont_pow_fast(get<L>(x + L), get<2>(x + 2 * L), m));)
 OP_MOD(mod_inverse, 1, mp::limbs_for(N), put(r, mp::inverse(get<L>(x + L), m));)
-OP_MOD(mod_inverse_fast, 1, mp::limbs_for(N), put(r, mp::inverse_fast(get<L>(x + L), m));)
 OP_MOD(mont_inverse, 1, mp::limbs_for(N), put(r, mp::mont_inverse(get<L>(x + L), m));)
-OP_MOD(mont_inverse_fast, 1, mp::limbs_for(N), put(r, mp::mont_inverse_fast(get<L>(x + L), m));)
 
 }  // namespace pippin::probe

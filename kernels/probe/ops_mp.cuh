@@ -41,6 +41,8 @@ OP(ptx_mad_wide, 10, 6, ptx::carry c;
 // mul_lo, mul_hi, mul_wide.
 OP(ptx_mul, 2, 4, r[0] = ptx::mul_lo(x[0], x[1]); r[1] = ptx::mul_hi(x[0], x[1]);
    const uint64_t w = ptx::mul_wide(x[0], x[1]); r[2] = ptx::lo32(w); r[3] = ptx::hi32(w);)
+// mad_lo and and_b32.
+OP(ptx_plain, 3, 2, r[0] = ptx::mad_lo(x[0], x[1], x[2]); r[1] = ptx::and_b32(x[0], x[1]);)
 // funnel_l and funnel_r of (x1:x0) by x2.
 OP(ptx_funnel, 3, 2, r[0] = ptx::funnel_l(x[0], x[1], x[2]);
    r[1] = ptx::funnel_r(x[0], x[1], x[2]);)

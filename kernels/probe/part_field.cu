@@ -7,7 +7,7 @@ namespace pippin::probe {
 // Each kind: with room for multiples, without, and the larger one.
 #define PRIME(op) PROBE(op, bn254_fp), PROBE(op, bls12_381_fr), PROBE(op, bls12_377_fp)
 #define QUADRATIC(op) PROBE(op, bn254_fp2), PROBE(op, bls12_377_fp2)
-#define INVERTED(op) PROBE(op, bn254_fp), PROBE(op, bn254_fp2)
+#define INVERTED(op) PROBE(op, bn254_fp), PROBE(op, bls12_381_fr), PROBE(op, bn254_fp2)
 #else
 #define PRIME(op)                                                                    \
   PROBE(op, bn254_fp), PROBE(op, bn254_fr), PROBE(op, bls12_377_fp), PROBE(op, bls12_377_fr), \
@@ -15,10 +15,7 @@ namespace pippin::probe {
       PROBE(op, bw6_761_fr)
 #define QUADRATIC(op) \
   PROBE(op, bn254_fp2), PROBE(op, bls12_377_fp2), PROBE(op, bls12_381_fp2)
-// Inverses, whose model is slow: one field of each size and kind.
-#define INVERTED(op)                                                                 \
-  PROBE(op, bn254_fp), PROBE(op, bls12_377_fp), PROBE(op, bls12_381_fr), PROBE(op, bw6_761_fp), \
-      PROBE(op, bn254_fp2), PROBE(op, bls12_377_fp2)
+#define INVERTED(op) FIELDS(op)
 #endif
 #define FIELDS(op) PRIME(op), QUADRATIC(op)
 
@@ -26,7 +23,8 @@ table part_field() {
   return {
       FIELDS(field_zero), FIELDS(field_one), FIELDS(field_add), FIELDS(field_sub),
       FIELDS(field_neg), FIELDS(field_dbl), FIELDS(field_mul), FIELDS(field_sqr),
-      INVERTED(field_inv), INVERTED(field_inv_fast), FIELDS(field_raw), FIELDS(field_is_zero),
+      FIELDS(field_mul_sub), QUADRATIC(fp2_mul_wide),
+      INVERTED(field_inv), FIELDS(field_raw), FIELDS(field_is_zero),
       FIELDS(field_eq), FIELDS(field_select), FIELDS(field_load), FIELDS(field_store),
       QUADRATIC(fp2_minus_u_squared), PRIME(field_to_integer), PRIME(field_from_integer),
       PRIME(fe_add_lazy), PRIME(fe_sub_lazy), PRIME(fe_sub), PRIME(fe_mul), PRIME(fe_sqr),

@@ -35,8 +35,7 @@ table part_mont() {
       SUMS(mont_make_modulus), SUMS(mod_add), SUMS(mod_sub), SUMS(mod_dbl), SUMS(mod_neg),
       PRODUCTS(mont_mul), PRODUCTS(mont_sqr), SUMS(mont_reduce), SUMS(to_mont), SUMS(from_mont),
       SPARE(mont_mul_lazy), SPARE(mont_sqr_lazy), SPARE(mont_reduce_lazy),
-      SOME(mont_pow), SOME(mont_pow_fast), SOME(mod_inverse), SOME(mod_inverse_fast),
-      SOME(mont_inverse), SOME(mont_inverse_fast),
+      SOME(mont_pow), SOME(mont_pow_fast), SOME(mod_inverse), SOME(mont_inverse),
   };
 }
 

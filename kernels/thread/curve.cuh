@@ -110,13 +110,13 @@ PIPPIN_HD jacobian<F> to_jacobian(const xyzz<F>& p) {
 // Cost: 3M + S + I.
 template <Field F>
 PIPPIN_HD affine<F> to_affine(const xyzz<F>& p) {
-  const auto i = F::inv_fast(p.zzz);
+  const auto i = F::inv(p.zzz);
   return {F::mul(p.x, F::sqr(F::mul(p.zz, i))), F::mul(p.y, i)};
 }
 // Cost: 3M + S + I.
 template <Field F>
 PIPPIN_HD affine<F> to_affine(const jacobian<F>& p) {
-  const auto i = F::inv_fast(p.z), i2 = F::sqr(i);
+  const auto i = F::inv(p.z), i2 = F::sqr(i);
   return {F::mul(p.x, i2), F::mul(p.y, F::mul(i2, i))};
 }
 
@@ -126,7 +126,7 @@ PIPPIN_HD xyzz<F> dbl(const affine<F>& p) {
   const auto u = F::dbl(p.y), v = F::sqr(u), w = F::mul(u, v), s = F::mul(p.x, v);
   const auto xx = F::sqr(p.x), m = F::add(F::dbl(xx), xx);
   const auto x = F::sub(F::sqr(m), F::dbl(s));
-  return {x, F::sub(F::mul(m, F::sub(s, x)), F::mul(w, p.y)), v, w};
+  return {x, F::mul_sub(m, F::sub(s, x), w, p.y), v, w};
 }
 
 // 2p. Cost: 6M + 3S.
@@ -137,14 +137,13 @@ PIPPIN_HD xyzz<F> dbl(const xyzz<F>& p) {
 }
 
 namespace detail {
-// The end of an addition from q = x1 h^2, t = y1 h^3, h^3 and r = y2 - y1, where
-// x1, y1 are the first point's on the common denominator and h = x2 - x1.
-// Cost: M + S.
+// The end of an addition from q = x1 h^2, y1, h^3 and r = y2 - y1, where x1, y1 are
+// the first point's on the common denominator and h = x2 - x1. Cost: 2M + S.
 template <Field F>
-PIPPIN_HD affine<F> chord_sum(const typename F::elem& q, const typename F::elem& t,
+PIPPIN_HD affine<F> chord_sum(const typename F::elem& q, const typename F::elem& y1,
                               const typename F::elem& hhh, const typename F::elem& r) {
   const auto x = F::sub(F::sub(F::sqr(r), hhh), F::dbl(q));
-  return {x, F::sub(F::mul(r, F::sub(q, x)), t)};
+  return {x, F::mul_sub(r, F::sub(q, x), y1, hhh)};
 }
 
 // The XYZZ sum from the same, zz and zzz being the common denominators. The order
@@ -155,8 +154,8 @@ PIPPIN_HD xyzz<F> add_tail(const typename F::elem& x1, const typename F::elem& y
                            const typename F::elem& h, const typename F::elem& r,
                            const typename F::elem& zz, const typename F::elem& zzz) {
   const auto hh = F::sqr(h), new_zz = F::mul(zz, hh), q = F::mul(x1, hh);
-  const auto hhh = F::mul(h, hh), new_zzz = F::mul(zzz, hhh), t = F::mul(y1, hhh);
-  const affine<F> s = chord_sum<F>(q, t, hhh, r);
+  const auto hhh = F::mul(h, hh), new_zzz = F::mul(zzz, hhh);
+  const affine<F> s = chord_sum<F>(q, y1, hhh, r);
   return {s.x, s.y, new_zz, new_zzz};
 }
 }  // namespace detail
@@ -220,8 +219,8 @@ template <Field F>
 PIPPIN_HD jacobian<F> add_jacobian_tail(const typename F::elem& x1, const typename F::elem& y1,
                                         const typename F::elem& h, const typename F::elem& r,
                                         const typename F::elem& z) {
-  const auto hh = F::sqr(h), q = F::mul(x1, hh), hhh = F::mul(h, hh), t = F::mul(y1, hhh);
-  const affine<F> s = chord_sum<F>(q, t, hhh, r);
+  const auto hh = F::sqr(h), q = F::mul(x1, hh), hhh = F::mul(h, hh);
+  const affine<F> s = chord_sum<F>(q, y1, hhh, r);
   return {s.x, s.y, F::mul(z, h)};
 }
 }  // namespace detail
@@ -299,7 +298,7 @@ PIPPIN_HD void batch_inverse(typename F::elem (&x)[K]) {
   prefix[0] = x[0];
   PIPPIN_UNROLL
   for (int i = 1; i < K; i++) prefix[i] = F::mul(prefix[i - 1], x[i]);
-  typename F::elem rest = F::inv_fast(prefix[K - 1]);
+  typename F::elem rest = F::inv(prefix[K - 1]);
   PIPPIN_UNROLL
   for (int i = K - 1; i > 0; i--) {
     const typename F::elem next = F::mul(rest, x[i]);

@@ -81,7 +81,7 @@ struct edwards {
   PIPPIN_HD static affine<F> to_weierstrass(const extended<F>& p) {
     if (F::is_zero(p.x)) return affine_infinity<F>();
     const elem plus = F::add(p.z, p.y);
-    const elem i = F::inv_fast(F::mul(F::mul(F::sub(p.z, p.y), p.x), scale()));
+    const elem i = F::inv(F::mul(F::mul(F::sub(p.z, p.y), p.x), scale()));
     const elem v = F::mul(plus, i);
     return {F::sub(F::mul(v, p.x), F::one()), F::mul(x_factor(), F::mul(v, p.z))};
   }

@@ -366,192 +366,190 @@ PIPPIN_HD num<M::limbs> mont_pow_fast(const num<M::limbs>& a, num<K> e, const M&
 
 namespace detail {
 
-// Divsteps in batches: the 2x2 matrix of a batch comes from the low words of f
-// and g, and is applied to the whole numbers once a batch. 29 steps leave room
-// for a d + b e + q p in a signed 64-bit sum of 32-bit limbs.
-constexpr int batch = 29;
+// Divsteps (delta, f, g) with f odd, delta kept as its double, which is odd when
+// delta begins as 1/2:
+//   delta > 0 and g odd: (1 - delta, g, (g - f) / 2), else
+//   (1 + delta, f, (g + (g mod 2) f) / 2)
+// come in batches. The 2x2 matrix of a batch depends on the lowest bits of f and g,
+// and is applied to the whole numbers once a batch.
 
-// Divsteps after which g = 0 for operands below 2^bits.
+// 2^n times the transition matrix of n steps: f' = (u f + v g) / 2^n,
+// g' = (q f + r g) / 2^n; |u| + |v| and |q| + |r| are at most 2^n, u and v above
+// -2^n, q and r between.
+struct transition {
+  int32_t u, v, q, r;
+};
+
+// Steps whose matrix fits a word beside as many bits of f or g:
+//
+//      bit 31..22   21..11   10..0
+//          f        u        v       row F
+//          g        q        r       row G, q and r increased by 2^10 - 1
+//
+// A step is then one sum of words. f and g are not halved but f is doubled, so that
+// step i looks at bit 22 + i; what leaves the top is not looked at any more. In G no
+// field is negative, or it would borrow from those above it.
+constexpr int group = 10;
+
+// Steps <= 10 steps from delta2 = 2 delta on; f and g are the lowest words, f odd.
+// Returns 2 delta. Cost: 9 word operations a step.
+template <int Steps>
+PIPPIN_HD int32_t divsteps_group(int32_t delta2, uint32_t f, uint32_t g, transition& t) {
+  static_assert(Steps <= group);
+  constexpr int width = group + 1, above = 2 * width;
+  constexpr uint32_t field = (1u << width) - 1, zero = field >> 1, zeros = zero << width | zero, minus = 0u - 1;
+  uint32_t F = (f << above) + (1u << width), G = (g << above) + zeros + 1;
+  PIPPIN_UNROLL
+  for (int i = 0; i < Steps; i++) {
+    const bool odd = ptx::and_b32(G, 1u << (above + i)) != 0, swap = odd & (delta2 > 0);
+    const uint32_t sign = select(swap, minus, 1);
+    const uint32_t next = 2 * select(swap, G - zeros, F);
+    G = ptx::mad_lo(F, select(odd, sign, 0), G);
+    delta2 = (int32_t)ptx::mad_lo((uint32_t)delta2, sign, 2);
+    F = next;
+  }
+  F += zeros;
+  const auto value = [](uint32_t x) { return (int32_t)(x & field) - (int32_t)zero; };
+  t = {value(F >> width), value(F), value(G >> width), value(G)};
+  return delta2;
+}
+
+// Steps <= 30 steps, which need as many bits of f and g. Returns 2 delta.
+template <int Steps>
+PIPPIN_HD int32_t divsteps(int32_t delta2, uint32_t f, uint32_t g, transition& t) {
+  constexpr int now = Steps < group ? Steps : group;
+  transition a;
+  delta2 = divsteps_group<now>(delta2, f, g, a);
+  if constexpr (Steps == now) {
+    t = a;
+  } else {
+    transition b;
+    delta2 = divsteps<Steps - now>(delta2, (a.u * f + a.v * g) >> now, (a.q * f + a.r * g) >> now, b);
+    t = {b.u * a.u + b.v * a.q, b.u * a.v + b.v * a.r, b.q * a.u + b.r * a.q, b.q * a.v + b.r * a.r};
+  }
+  return delta2;
+}
+
+// Divsteps after which g = 0, for operands below 2^bits. From delta = 1 on.
 // Source: Bernstein and Yang 2019, theorem 11.2.
 PIPPIN_HD constexpr int divsteps_for(int bits) {
   return bits < 46 ? (49 * bits + 80) / 17 : (49 * bits + 57) / 17;
 }
 
-// 2^batch times the transition matrix: f' = (u f + v g) / 2^batch,
-// g' = (q f + r g) / 2^batch; |u| + |v| and |q| + |r| are at most 2^batch.
-struct transition {
-  int32_t u, v, q, r;
-};
+// From delta = 1/2 on, for 0 <= g <= f and at most most_half bits.
+// Source: Wuille 2021, convex hulls of what divsteps reach; see docs/ranges.md.
+constexpr int most_half = 768;
+PIPPIN_HD constexpr int half_divsteps_for(int bits) { return (45907 * bits + 26313) / 19929; }
 
-// One batch without branches. f and g are the low words of the two numbers, f
-// odd. A step is, with delta starting at 1:
-//   delta > 0 and g odd: (1 - delta, g, (g - f) / 2), else
-//   (1 + delta, f, (g + (g mod 2) f) / 2).
-PIPPIN_HD int32_t divsteps(int32_t delta, uint32_t f, uint32_t g, transition& t) {
-  uint32_t u = 1, v = 0, q = 0, r = 1;
-  PIPPIN_LOOP
-  for (int i = 0; i < batch; i++) {
-    const uint32_t odd = 0u - (g & 1);
-    const uint32_t swap = odd & (0u - (uint32_t)(delta > 0));
-    // g - f where they swap, g + f where g is odd, g otherwise.
-    const uint32_t nf = (f ^ swap) - swap, nu = (u ^ swap) - swap, nv = (v ^ swap) - swap;
-    const uint32_t ng = g + (nf & odd), nq = q + (nu & odd), nr = r + (nv & odd);
-    f = (g & swap) | (f & ~swap);
-    u = (q & swap) | (u & ~swap);
-    v = (r & swap) | (v & ~swap);
-    delta = 1 + (int32_t)(((uint32_t)delta ^ swap) - swap);
-    g = ng >> 1;
-    q = nq;
-    r = nr;
-    u <<= 1;
-    v <<= 1;
-  }
-  t = {(int32_t)u, (int32_t)v, (int32_t)q, (int32_t)r};
-  return delta;
-}
+// A batch is as many steps as a limb of a signed number of 30-bit limbs has bits: the
+// lowest limb of what a batch makes of numbers is zero, and goes. The limbs of x are in
+// [0, 2^30), but the highest, which has the sign.
+constexpr int batch = 30;
+constexpr uint32_t batch_mask = (1u << batch) - 1;
 
-// Zeros below the lowest one of x, and `most` when there are more.
-PIPPIN_HD int trailing_zeros(uint32_t x, int most) {
-  const uint32_t y = x | 0xffffffffu << most;
-#if defined(__CUDA_ARCH__)
-  return __ffs((int)y) - 1;
-#else
-  return __builtin_ctz(y);
-#endif
-}
-
-// The same batch with a step of several zeros at once.
-PIPPIN_HD int32_t divsteps_fast(int32_t delta, uint32_t f, uint32_t g, transition& t) {
-  uint32_t u = 1, v = 0, q = 0, r = 1;
-  int left = batch;
-  PIPPIN_LOOP
-  for (;;) {
-    const int zeros = trailing_zeros(g, left);
-    g >>= zeros;
-    u <<= zeros;
-    v <<= zeros;
-    delta += zeros;
-    left -= zeros;
-    if (left == 0) break;
-    // g is odd. One divstep's subtraction or sum; its halving is counted above
-    // in the next round, so delta goes up there.
-    if (delta > 0) {
-      const uint32_t f0 = f, u0 = u, v0 = v;
-      f = g;
-      u = q;
-      v = r;
-      g -= f0;
-      q -= u0;
-      r -= v0;
-      delta = -delta;
-    } else {
-      g += f;
-      q += u;
-      r += v;
-    }
-  }
-  t = {(int32_t)u, (int32_t)v, (int32_t)q, (int32_t)r};
-  return delta;
-}
-
-// x 2^-batch of an N+1 limb two's complement sum whose low bits are zero.
-template <int L>
-PIPPIN_HD num<L> shift_batch(const num<L>& x) {
+// A number of N words in L limbs of 30 bits.
+template <int L, int N>
+PIPPIN_HD num<L> split(const num<N>& a) {
+  static_assert(batch * L > 32 * N - batch);
   num<L> r;
   PIPPIN_UNROLL
-  for (int i = 0; i < L - 1; i++) r[i] = ptx::funnel_r(x[i], x[i + 1], batch);
-  r[L - 1] = (uint32_t)((int32_t)x[L - 1] >> batch);
+  for (int i = 0; i < L; i++) {
+    const int at = batch * i / 32, bit = batch * i % 32;
+    const uint32_t low = at < N ? a[at < N ? at : 0] : 0, high = at + 1 < N ? a[at + 1 < N ? at + 1 : 0] : 0;
+    r[i] = (uint32_t)(ptx::pack(low, high) >> bit) & batch_mask;
+  }
   return r;
 }
 
-// (a x + b y) / 2^batch, exact. The sign of x and y is in their top limb, and
-// that counts modulo 2^32 only, so every limb is a summand without a sign.
+// The N lowest words, in two's complement, of a signed number of 30-bit limbs.
+template <int N, int L>
+PIPPIN_HD num<N> join(const num<L>& a) {
+  num<N> r;
+  PIPPIN_UNROLL
+  for (int i = 0; i < N; i++) {
+    const int at = 32 * i / batch, bit = 32 * i % batch;
+    const int32_t low = (int32_t)a[at < L ? at : L - 1] >> (at < L ? bit : 31);
+    r[i] = at + 1 < L ? (uint32_t)low | a[at + 1 < L ? at + 1 : 0] << (batch - bit) : (uint32_t)low;
+  }
+  return r;
+}
+
+// (a x + b y + k p) / 2^batch, exact. A limb's summand is below 2^60 + 2^61 + 2^32.
 template <int L>
-PIPPIN_HD num<L> combine(int32_t a, const num<L>& x, int32_t b, const num<L>& y) {
+PIPPIN_HD num<L> combine(int32_t a, const num<L>& x, int32_t b, const num<L>& y, int32_t k, const num<L>& p) {
   num<L> r;
   int64_t acc = 0;
   PIPPIN_UNROLL
   for (int i = 0; i < L; i++) {
-    acc += a * (int64_t)x[i] + b * (int64_t)y[i];
-    r[i] = (uint32_t)acc;
-    acc >>= 32;
+    acc += a * (int64_t)(int32_t)x[i] + b * (int64_t)(int32_t)y[i];
+    acc += k * (int64_t)(int32_t)p[i];
+    if (i > 0) r[i - (i > 0)] = (uint32_t)acc & batch_mask;
+    acc >>= batch;
   }
-  return shift_batch(r);
+  r[L - 1] = (uint32_t)acc;
+  return r;
 }
 
 // (a x + b y) / 2^batch mod p for x, y in (-2p, p), result in (-2p, p): a
 // multiple k p makes the division exact; k also adds p for each negative operand.
 template <int L, class M>
-PIPPIN_HD num<L> combine_mod(int32_t a, const num<L>& x, int32_t b, const num<L>& y, const M& m) {
-  constexpr uint32_t mask = (1u << batch) - 1;
-  int32_t k = (is_negative(x) ? a : 0) + (is_negative(y) ? b : 0);
+PIPPIN_HD num<L> combine_mod(int32_t a, const num<L>& x, int32_t b, const num<L>& y, const num<L>& p, const M& m) {
+  int32_t k = (int32_t)(select(is_negative(x), (uint32_t)a, 0) + select(is_negative(y), (uint32_t)b, 0));
   const uint32_t low = (uint32_t)a * x[0] + (uint32_t)b * y[0];
   // low + k p = 0 mod 2^batch for the new k: subtract (low/p + k) mod 2^batch.
-  k -= (int32_t)(((0u - m.np0()) * low + (uint32_t)k) & mask);
-  num<L> r;
-  int64_t acc = 0;
-  PIPPIN_UNROLL
-  for (int i = 0; i < L; i++) {
-    acc += a * (int64_t)x[i] + b * (int64_t)y[i];
-    if (i < L - 1) acc += (int64_t)k * (int64_t)(uint32_t)m[i < L - 1 ? i : 0];
-    r[i] = (uint32_t)acc;
-    acc >>= 32;
-  }
-  return shift_batch(r);
+  k -= (int32_t)(((0u - m.np0()) * low + (uint32_t)k) & batch_mask);
+  return combine(a, x, b, y, k, p);
 }
 
 // scale / x mod p. The invariants are d x = f scale and e x = g scale, up to
-// sign and modulo p, from (f, d) = (p, 0) and (g, e) = (x, scale) to g = 0.
-template <bool Fast, Modulus M>
+// sign and modulo p, from (f, d) = (p, 0) and (g, e) = (x, scale) to g = 0. A batch's
+// steps wait for each other and need only the lowest limbs of f and g: the other products
+// of the batch before are independent of them and fill what they leave free.
+template <Modulus M>
 PIPPIN_HD num<M::limbs> divide(const num<M::limbs>& scale, const num<M::limbs>& x, const M& m) {
-  constexpr int N = M::limbs, L = N + 1;
-  num<L> f = resize<L>(words(m)), g = resize<L>(x), d = zero<L>(), e = resize<L>(scale);
-  int32_t delta = 1;
-  constexpr int rounds = (divsteps_for(M::bits) + batch - 1) / batch;
-  PIPPIN_LOOP
-  for (int i = 0; Fast ? !is_zero(g) : i < rounds; i++) {
-    transition t;
-    delta = Fast ? divsteps_fast(delta, f[0], g[0], t) : divsteps(delta, f[0], g[0], t);
+  constexpr int N = M::limbs, L = (M::bits + 2 + batch - 1) / batch;
+  const num<L> p = split<L>(words(m));
+  num<L> f = p, g = split<L>(x), d = zero<L>(), e = split<L>(scale);
+  constexpr bool half = M::bits <= most_half;
+  constexpr int rounds = ((half ? half_divsteps_for(M::bits) : divsteps_for(M::bits)) + batch - 1) / batch;
+  int32_t delta2 = half ? 1 : 2;
+  transition t = {1 << batch, 0, 0, 1 << batch};
+  const auto apply = [&] {
     const num<L> f0 = f, d0 = d;
-    f = combine(t.u, f0, t.v, g);
-    g = combine(t.q, f0, t.r, g);
-    d = combine_mod(t.u, d0, t.v, e, m);
-    e = combine_mod(t.q, d0, t.r, e, m);
+    f = combine(t.u, f0, t.v, g, 0, p);
+    g = combine(t.q, f0, t.r, g, 0, p);
+    d = combine_mod(t.u, d0, t.v, e, p, m);
+    e = combine_mod(t.q, d0, t.r, e, p, m);
+  };
+  PIPPIN_LOOP
+  for (int i = 0; i < rounds; i++) {
+    apply();  // at first the identity
+    delta2 = divsteps<batch>(delta2, f[0], g[0], t);
   }
+  apply();
   // d in (-2p, p) and f = 1 or -1: add p if negative, then the sign, again p.
-  const num<L> p = resize<L>(words(m));
-  d = select(is_negative(d), add(d, p), d);
-  d = select(is_negative(f), neg(d), d);
-  d = select(is_negative(d), add(d, p), d);
-  return resize<N>(d);
+  const num<N + 1> q = resize<N + 1>(words(m));
+  num<N + 1> s = join<N + 1>(d);
+  s = select(is_negative(s), add(s, q), s);
+  s = select(is_negative(f), neg(s), s);
+  s = select(is_negative(s), add(s, q), s);
+  return resize<N>(s);
 }
 
 }  // namespace detail
 
 // 1/a mod p, plain domain, for gcd(a, p) = 1; 0 for a = 0. Range: a < p.
-// Cost: about 3N(49 bits(p)/17)/29 wide products and as many steps of a few
-// word operations; 260 bits take about 26 rounds.
+// Cost: half_divsteps_for(bits(p)) divsteps, and for each 30 of them 10 wide products
+// for each 30 bits of p; 260 bits take 21 rounds.
 template <Modulus M>
 PIPPIN_HD num<M::limbs> inverse(const num<M::limbs>& a, const M& m) {
-  return detail::divide<false>(from_word<M::limbs>(1), a, m);
-}
-
-// inverse in a time that depends on a, about two thirds of it on average.
-template <Modulus M>
-PIPPIN_HD num<M::limbs> inverse_fast(const num<M::limbs>& a, const M& m) {
-  return detail::divide<true>(from_word<M::limbs>(1), a, m);
+  return detail::divide(from_word<M::limbs>(1), a, m);
 }
 
 // 1/a in Montgomery form: (a R)^-1 R^2 = a^-1 R, one division. Cost: as inverse.
 template <Modulus M>
 PIPPIN_HD num<M::limbs> mont_inverse(const num<M::limbs>& a, const M& m) {
-  return detail::divide<false>(m.r2(), a, m);
-}
-
-// mont_inverse in a time that depends on a.
-template <Modulus M>
-PIPPIN_HD num<M::limbs> mont_inverse_fast(const num<M::limbs>& a, const M& m) {
-  return detail::divide<true>(m.r2(), a, m);
+  return detail::divide(m.r2(), a, m);
 }
 
 }  // namespace pippin::mp

@@ -158,6 +158,9 @@ PIPPIN_HD int cmp(const num<N>& a, const num<N>& b) {
   return eq(a, b) ? 0 : 1 - 2 * below;
 }
 
+// which ? a : b of words. Cost: one select.
+PIPPIN_HD uint32_t select(bool which, uint32_t a, uint32_t b) { return which ? a : b; }
+
 // which ? a : b. Cost: N selects.
 template <int N>
 PIPPIN_HD num<N> select(bool which, const num<N>& a, const num<N>& b) {

@@ -20,8 +20,18 @@ struct outlined : F {
   using elem = typename F::elem;
   PIPPIN_CALLED static elem mul(const elem a, const elem b) { return F::mul(a, b); }
   PIPPIN_CALLED static elem sqr(const elem a) { return F::sqr(a); }
+  PIPPIN_HD static elem mul_sub(const elem& a, const elem& b, const elem& c, const elem& d) {
+    return F::sub(mul(a, b), mul(c, d));
+  }
 };
 template <Field F, int U>
-struct outlined<fp2<F, U>> : fp2<outlined<F>, U> {};
+struct outlined<fp2<F, U>> : fp2<F, U> {
+  using elem = typename fp2<F, U>::elem;
+  PIPPIN_CALLED static elem mul(const elem a, const elem b) { return fp2<F, U>::mul_wide(a, b); }
+  PIPPIN_CALLED static elem sqr(const elem a) { return fp2<F, U>::sqr(a); }
+  PIPPIN_HD static elem mul_sub(const elem& a, const elem& b, const elem& c, const elem& d) {
+    return fp2<F, U>::sub(mul(a, b), mul(c, d));
+  }
+};
 
 }  // namespace pippin

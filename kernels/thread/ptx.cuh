@@ -147,6 +147,30 @@ PIPPIN_PTX_WIDE(madc_wide, "addc.u64")
 // Low word of a*b.
 PIPPIN_HD uint32_t mul_lo(uint32_t a, uint32_t b) { return a * b; }
 
+// Low word of a*b + c, and a multiply-add indeed: by 1 or -1 it is one instruction
+// where a compiler would negate and select.
+PIPPIN_HD uint32_t mad_lo(uint32_t a, uint32_t b, uint32_t c) {
+#if defined(__CUDA_ARCH__)
+  uint32_t r;
+  asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
+  return r;
+#else
+  return a * b + c;
+#endif
+}
+
+// a & b, and indeed: whether it is 0 is then the same instruction's answer, where a
+// compiler would shift a single bit down to look at it.
+PIPPIN_HD uint32_t and_b32(uint32_t a, uint32_t b) {
+#if defined(__CUDA_ARCH__)
+  uint32_t r;
+  asm("and.b32 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+  return r;
+#else
+  return a & b;
+#endif
+}
+
 // High word of a*b.
 PIPPIN_HD uint32_t mul_hi(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b >> 32); }
 

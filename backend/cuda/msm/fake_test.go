@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"sort"
 	"strings"
@@ -386,5 +387,26 @@ func TestBesideAnotherProgram(t *testing.T) {
 	defer turn.End()
 	if turn.Held() >= best.need() {
 		t.Errorf("%d bytes of work memory, the best plan has %d", turn.Held(), best.need())
+	}
+}
+
+// TestExtremeTables: answers are right whatever a table says.
+func TestExtremeTables(t *testing.T) {
+	cudatest.OnFake(t)
+	r := rand.New(rand.NewPCG(*seed, 1))
+	s := newSmall(t, 200)
+	_, c := open(t, device.Options{})
+	for range 6 {
+		own := &Table{Card: c.dev.Driver().Info().Name, Groups: []Costs{extreme(r, backend.CurveGroup{Curve: s.bases.Curve, Group: s.bases.Group})}}
+		if err := c.Tune(own); err != nil {
+			t.Fatal(err)
+		}
+		clear(c.plans)
+		if err := s.compute(t, c); err != nil {
+			t.Errorf("seed %d, %+v: %v", *seed, own.Groups, err)
+		}
+	}
+	if err := c.Tune(&Table{Card: "another"}); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("a table of another card: %v", err)
 	}
 }

@@ -2,7 +2,6 @@ package msm
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-377"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
@@ -10,6 +9,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bw6-761"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -81,14 +81,9 @@ func finish[P, J any, PP affine[P, J], PJ jacobian[J]](parts []byte, sets, c, fi
 		return nil, fmt.Errorf("%w: %w", backend.ErrInternal, err)
 	}
 	each := len(all) / sets
-	var group sync.WaitGroup
+	var group backendutil.Group
 	for s := range sets {
-		set := func() { weigh[J, PJ](all[s*each:(s+1)*each], first) }
-		if s == sets-1 {
-			set() // where there is one, nobody need be woken
-			break
-		}
-		group.Go(set)
+		group.Go(func() { weigh[J, PJ](all[s*each:(s+1)*each], first) })
 	}
 	group.Wait()
 	var total J // infinity

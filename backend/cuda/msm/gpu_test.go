@@ -119,8 +119,15 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// times prints the times of MSMs over points, and checks every answer.
+// times prints the times of MSMs over points, by every try, and checks every answer.
 func times(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multiples int, host []byte, phases map[string]time.Duration) {
+	for _, c.tune = range tries() {
+		clear(c.plans)
+		timesOf(t, c, p, points, multiples, host, phases)
+	}
+}
+
+func timesOf(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multiples int, host []byte, phases map[string]time.Duration) {
 	curve, group, n := p.Key().Curve, p.Key().Group, len(points)/p.Size()
 	source := backend.Bases{Curve: curve, Group: group, Count: n, Bytes: points, Hints: backend.Hints{Multiples: 1}}
 	bases, err := c.Load(t.Context(), &source, 0)
@@ -144,28 +151,24 @@ func times(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multipl
 		if err := fixtures.FillScalars(scalars, curve, dist, *seed, 0); err != nil {
 			t.Fatal(err)
 		}
-		for _, try := range tries() {
-			c.tune = try
-			clear(c.plans)
-			judge(t, c, p, bases, scalars)
-			var times []time.Duration
-			for range 5 {
-				start := time.Now()
-				if _, err := c.Compute(t.Context(), one(bases, scalars)); err != nil {
-					t.Fatal(err)
-				}
-				times = append(times, time.Since(start))
+		judge(t, c, p, bases, scalars)
+		var times []time.Duration
+		for range 5 {
+			start := time.Now()
+			if _, err := c.Compute(t.Context(), one(bases, scalars)); err != nil {
+				t.Fatal(err)
 			}
-			slices.Sort(times)
-			for _, used := range c.plans {
-				fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%v pairs=%d piece=%d levels=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), dist,
-					ms(times[0]), ms(times[2]), used.width, used.windows, used.sets, used.chunks, used.levels, used.piece, used.tuning.firstLevel, used.tuning.level, used.need()>>20, used.cost())
-			}
-			for _, k := range slices.Sorted(maps.Keys(phases)) {
-				fmt.Printf(" %s %.2f", k, ms(phases[k]))
-			}
-			fmt.Println()
+			times = append(times, time.Since(start))
 		}
+		slices.Sort(times)
+		for _, used := range c.plans {
+			fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%v pairs=%d piece=%d levels=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), dist,
+				ms(times[0]), ms(times[2]), used.width, used.windows, used.sets, used.chunks, used.levels, used.piece, used.tuning.firstLevel, used.tuning.level, used.need()>>20, used.cost())
+		}
+		for _, k := range slices.Sorted(maps.Keys(phases)) {
+			fmt.Printf(" %s %.2f", k, ms(phases[k]))
+		}
+		fmt.Println()
 	}
 }
 
@@ -186,7 +189,7 @@ func tries() []func(*tuning) {
 		case k == 0:
 			all = append(all, func(u *tuning) { u.pair = 0 })
 		default:
-			all = append(all, func(u *tuning) { u.pair, u.invert, u.pairLevels = 0.6, 0, k })
+			all = append(all, func(u *tuning) { u.pair, u.invert, u.pairLevels = min(u.pair, 0.6), 0, k })
 		}
 	}
 	if k, err := strconv.Atoi(*over); err == nil {

@@ -7,8 +7,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -24,6 +24,8 @@ import (
 type Computer struct {
 	dev  *device.Device
 	tune func(*tuning) // changes the tables for tests; may be nil
+
+	tuning Tuning
 
 	// Of the multiples of bases: what there is, what makes them, one at a time, until
 	// Close.
@@ -43,7 +45,12 @@ func New(d *device.Device) (*Computer, error) {
 	if _, err := device.Load(d, kernel.ForCommon().RestScatter); err != nil {
 		return nil, err
 	}
-	c := &Computer{dev: d, plans: make(map[input]*plan), builders: semaphore.NewWeighted(1)}
+	info := d.Driver().Info()
+	tuning, err := TuningFor(info.Name, info.Compute.String(), info.Multiprocessors, nil)
+	if err != nil {
+		return nil, err
+	}
+	c := &Computer{dev: d, tuning: tuning, plans: make(map[input]*plan), builders: semaphore.NewWeighted(1)}
 	c.background, c.stop = context.WithCancel(context.Background())
 	for i := range 2 {
 		for _, e := range []**driver.Event{&c.pipe.copied[i], &c.pipe.read[i], &c.pipe.sorted[i], &c.pipe.done[i]} {
@@ -55,6 +62,20 @@ func New(d *device.Device) (*Computer, error) {
 	}
 	return c, nil
 }
+
+// Tune has plans made by a table of the card's own, before the first call; its error is
+// that of TuningFor.
+func (c *Computer) Tune(own *Table) error {
+	info := c.dev.Driver().Info()
+	tuning, err := TuningFor(info.Name, info.Compute.String(), info.Multiprocessors, own)
+	if err == nil {
+		c.tuning = tuning
+	}
+	return err
+}
+
+// Tuning says what plans are made by.
+func (c *Computer) Tuning() Tuning { return c.tuning }
 
 // Quiet stops what is computed in the background, for good, and waits for it.
 func (c *Computer) Quiet() {
@@ -327,7 +348,7 @@ func basesOf(jobs []*job) (bases []*Bases) {
 // roundsIn plans the jobs: small ones side by side and all as one round where the
 // memory allows, else one by one.
 func (c *Computer) roundsIn(jobs []*job, memory int64) ([]*round, error) {
-	together := sideBySide(jobs, c.tuningOf(jobs[0].Bases.Loaded).together)
+	together := sideBySide(jobs, c.tuningOf(jobs[0].Bases.Loaded, jobs[0].Count).together)
 	err := c.planAll(together, memory)
 	if err == nil {
 		jobs = together
@@ -359,8 +380,8 @@ func (c *Computer) planAll(jobs []*job, memory int64) error {
 	return nil
 }
 
-func (c *Computer) tuningOf(of backendutil.Loaded) tuning {
-	t := tuningOf(of.Curve, of.Group)
+func (c *Computer) tuningOf(of backendutil.Loaded, points int) tuning {
+	t := c.tuning.of(of.Curve, of.Group, points)
 	t.shared = min(t.shared, mostShared(c.dev))
 	if c.tune != nil {
 		c.tune(&t)
@@ -369,7 +390,7 @@ func (c *Computer) tuningOf(of backendutil.Loaded) tuning {
 }
 
 func (c *Computer) inputFor(of backendutil.Loaded, count int, stream bool, memory int64) input {
-	return input{curve: of.Curve, group: of.Group, count: count, together: 1, stream: stream, memory: memory, tuning: c.tuningOf(of)}
+	return input{curve: of.Curve, group: of.Group, count: count, together: 1, stream: stream, memory: memory, tuning: c.tuningOf(of, count)}
 }
 
 // planJob plans a job with the multiples that its bases have in this turn.
@@ -598,7 +619,7 @@ func (s *step) uploads() bool { return !s.plan.resident || s.Bases.host != nil }
 // step launches the phases for one chunk.
 func (x *execution) step(i int) error {
 	s := &x.steps[i]
-	p := &phases{plan: s.plan, program: s.prog, lists: s.plan.room.lists[i%2], pairLists: s.plan.room.pairs.lists[i%2], ahead: x.turn.Compute, stream: x.turn.Compute,
+	p := &phases{plan: s.plan, program: s.prog, lists: s.plan.room.lists[i%2], ahead: x.turn.Compute, stream: x.turn.Compute,
 		memory: x.memory.Slice(x.rooms, s.plan.room.Size), mark: x.turn.Mark}
 	if s.plan.overlaps() {
 		p.ahead = x.turn.Beside
@@ -661,29 +682,37 @@ func (x *execution) step(i int) error {
 // finishAll makes affine points of what came back, and puts them to their places, or
 // the one of a Round to the first.
 func finishAll(jobs []*job, came []byte, answers [][]byte) error {
-	var g errgroup.Group
-	for i, j := range jobs {
+	var group backendutil.Group
+	var mu sync.Mutex
+	var failure error
+	for _, j := range jobs {
 		out := came[j.result.Off : j.result.Off+j.result.Size]
 		bad := out[j.plan.room.sums.Size:]
 		each := int(j.plan.room.sums.Size) / len(j.members)
 		for k, m := range j.members {
 			sums := out[k*each : (k+1)*each]
 			bad := binary.LittleEndian.Uint32(bad[4*k:])
-			finish := func() (err error) {
-				defer backendutil.Caught(&err)
-				if j.check() && bad != kernel.NoIndex {
-					return m.failed(fmt.Errorf("%w: scalar %d of %v is not below r", backend.ErrInvalidInput, int(bad)+m.First, j.Bases.Curve))
-				}
-				first, _ := j.plan.reduction()
-				answers[max(m.at, 0)], err = finishers[j.Bases.Curve][j.Bases.Group-backend.G1](sums, j.plan.sets, j.plan.width, first)
-				return m.failed(err)
-			}
-			if i == len(jobs)-1 && k == len(j.members)-1 {
-				err := finish() // where there is one, nobody need be woken
-				return cmp.Or(g.Wait(), err)
-			}
-			g.Go(finish)
+			at := max(m.at, 0)
+			group.Go(func() {
+				point, err := j.finish(&m, sums, bad)
+				mu.Lock()
+				defer mu.Unlock()
+				answers[at], failure = point, cmp.Or(failure, err)
+			})
 		}
 	}
-	return nil
+	group.Wait()
+	return failure
+}
+
+// finish makes an affine point of a member's sums. The first scalar that is not below
+// r is bad, where there is one.
+func (j *job) finish(m *member, sums []byte, bad uint32) (point []byte, err error) {
+	defer backendutil.Caught(&err)
+	if j.check() && bad != kernel.NoIndex {
+		return nil, m.failed(fmt.Errorf("%w: scalar %d of %v is not below r", backend.ErrInvalidInput, int(bad)+m.First, j.Bases.Curve))
+	}
+	first, _ := j.plan.reduction()
+	point, err = finishers[j.Bases.Curve][j.Bases.Group-backend.G1](sums, j.plan.sets, j.plan.width, first)
+	return point, m.failed(err)
 }

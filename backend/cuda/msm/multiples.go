@@ -290,7 +290,7 @@ func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *prog
 	if err := turn.Mark("start"); err != nil {
 		return false, err
 	}
-	each := max(1, n/(fullDevice/2))
+	each := max(1, n/(c.tuningOf(b.Loaded, b.Count).full/2))
 	switch {
 	case t.edwards && row == 0:
 		each = min(each, kernel.PrepareMost)

@@ -19,6 +19,7 @@ type Outline struct {
 	Multiples       int64 // all of these
 	Work            int64 // device memory for the computation, the inputs of its steps included
 	Cost            float64
+	Shape           string // all that a plan decides: MSMs of one shape are computed alike
 }
 
 // Device is the memory that is used on the card.
@@ -32,15 +33,15 @@ func (o *Outline) Device() int64 {
 // Outlined plans an MSM of all of count bases, alone on a card of which memory
 // bytes may be used, as a Computer does it: the scalars come from the host. Of each
 // base there are at most so many multiples, itself included: 1 is none, 0 what a
-// Computer makes without a hint. It needs no card. When there is no room, the error
-// wraps backend.ErrOutOfMemory. Cost is in additions of a point to a bucket, the unit
-// of plans of one group.
-func Outlined(curve backend.Curve, group backend.Group, count, most int, memory int64) (Outline, error) {
+// Computer makes without a hint. It needs no card, only the Tuning for it. When there
+// is no room, the error wraps backend.ErrOutOfMemory. Cost is in additions of a point to
+// a bucket, the unit of plans of one group.
+func Outlined(of Tuning, curve backend.Curve, group backend.Group, count, most int, memory int64) (Outline, error) {
 	if !curve.Valid() || !group.Valid() || count < 1 || count > backend.MaxCount {
 		return Outline{}, fmt.Errorf("%w: no MSM of %d points on %v %v", backend.ErrInvalidInput, count, curve, group)
 	}
 	bases := int64(count) * int64(curve.PointBytes(group))
-	in := input{curve: curve, group: group, count: count, memory: memory - bases, tuning: tuningOf(curve, group)}
+	in := input{curve: curve, group: group, count: count, memory: memory - bases, tuning: of.of(curve, group, count)}
 	p, err := newPlan(in)
 	resident := err == nil
 	var m multiples
@@ -64,6 +65,11 @@ func Outlined(curve backend.Curve, group backend.Group, count, most int, memory 
 	}
 	return Outline{
 		Window: p.width, Windows: p.windows, Buckets: p.bucketCount(), Chunks: p.chunks,
-		Bases: bases, Resident: resident, Rows: m.rows, Multiples: in.tableBytes(m), Work: p.need(), Cost: p.cost(),
+		Bases: bases, Resident: resident, Rows: m.rows, Multiples: in.tableBytes(m), Work: p.need(), Cost: p.cost(), Shape: p.shape(),
 	}, nil
+}
+
+func (p *plan) shape() string {
+	first, joins := p.reduction()
+	return fmt.Sprint(p.width, p.share, p.multiples, p.chunks, p.levels, p.piece, p.sort, first, joins)
 }

@@ -15,7 +15,6 @@ type phases struct {
 	*plan
 	*program
 	lists
-	pairLists     pairLists
 	ahead, stream *driver.Stream
 	memory        driver.Span
 	mark          func(phase string) error // after a phase was launched
@@ -57,7 +56,7 @@ func (p *phases) before(scalars driver.Span, n int, check bool, base int, read *
 func (p *phases) clear() error {
 	err := errors.Join(p.ahead.Fill(p.at(p.room.cleared), 0), p.ahead.Fill(p.at(p.lists.tally), 0))
 	if p.levels > 0 {
-		err = errors.Join(err, p.ahead.Fill(p.at(p.pairLists.tally), 0))
+		err = errors.Join(err, p.ahead.Fill(p.at(p.lists.tallyOfPairs), 0))
 	}
 	return err
 }
@@ -105,8 +104,8 @@ func (p *phases) entries(scalars driver.Span, n int, check bool, base int, read 
 		return err
 	}
 	if p.levels > 0 {
-		if err := p.place(p.pairLists.tally, kernel.TasksPlace{
-			Piece: 1 << p.levels, Tasks: p.address(p.pairLists.tasks), Next: p.address(p.lists.tally), NextPiece: p.piece,
+		if err := p.place(p.lists.tallyOfPairs, kernel.TasksPlace{
+			Piece: 1 << p.levels, Tasks: p.address(p.lists.tasksOfPairs), Next: p.address(p.lists.tally), NextPiece: p.piece,
 		}); err != nil {
 			return err
 		}
@@ -146,7 +145,7 @@ func (p *phases) sortBins(n int) error {
 func (p *phases) makeRuns() error {
 	buckets, tally, piece := int(p.bucketCount()), p.lists.tally, p.piece
 	if p.levels > 0 {
-		tally, piece = p.pairLists.tally, 1<<p.levels
+		tally, piece = p.lists.tallyOfPairs, 1<<p.levels
 	}
 	return p.runs.Launch(p.ahead, few((buckets+kernel.PlaceEach-1)/kernel.PlaceEach, p.runs.Threads), 1, kernel.Runs{
 		Begin: p.address(p.room.begin), Ends: p.address(p.room.end), Buckets: buckets, Piece: piece, Work: p.address(tally),
@@ -165,7 +164,7 @@ func (p *phases) pairs(points kernels.Pointer) (left, values kernels.Pointer, er
 	for from := 0; from < int(p.maxPairTasks()); from += room {
 		for level := range p.levels {
 			there := kernel.PairsThere{
-				Work: p.address(p.pairLists.tally), Tasks: p.address(p.pairLists.tasks), Values: values, Points: points,
+				Work: p.address(p.lists.tallyOfPairs), Tasks: p.address(p.lists.tasksOfPairs), Values: values, Points: points,
 				Sums: p.address(r.sums), Before: p.address(r.before), Products: p.address(r.products), From: from, Room: room, Level: level,
 			}
 			err := errors.Join(

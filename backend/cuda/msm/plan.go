@@ -16,7 +16,6 @@ import (
 const (
 	foldWidth  = 8
 	leastPiece = 16
-	fullDevice = 1 << 16   // threads that keep a large device busy
 	maxEntries = 1<<32 - 1 // of all sets of a chunk: indices have 32 bits
 	warpBits   = 5         // a logarithm: lanes of a warp
 	maxPoints  = 1 << 31   // that entries can name, the sign apart
@@ -84,7 +83,7 @@ type plan struct {
 	windows int   // digits of a scalar
 	share         // sets of buckets of an MSM; fewer than windows where multiples are used
 	chunks  []int // points of each step, all of them
-	levels  int   // of pairs, of entries that are added up before the others; 0 is none
+	levels  int   // of pairs: 2^levels entries of a bucket become one before they are accumulated
 	piece   int   // the longest task
 	stride  int   // entries of a set that there is room for
 	sort    sorting
@@ -111,18 +110,14 @@ type room struct {
 }
 
 // lists are what a step's entries become before they are accumulated: sorted values,
-// and the tasks over them.
-type lists struct{ values, tally, tasks, splits, owner device.Region }
-
-// pairsRoom is what additions of pairs need: see pairs.cu.
-type pairsRoom struct {
-	lists                  [2]pairLists // of even steps, and of odd ones
-	sums, before, products device.Region
-	slots, numbers         device.Region
+// the tasks over them, and those of pairs where there are levels of them.
+type lists struct {
+	values, tally, tasks, splits, owner device.Region
+	tallyOfPairs, tasksOfPairs          device.Region
 }
 
-// pairLists are tasks of pairs.
-type pairLists struct{ tally, tasks device.Region }
+// pairsRoom is what additions of pairs need: see pairs.cu.
+type pairsRoom struct{ sums, before, products, slots, numbers device.Region }
 
 // need is the memory for the plan alone.
 func (p *plan) need() int64 {
@@ -220,6 +215,30 @@ func newPlan(in input) (*plan, error) {
 	var best *plan
 	var bestCost float64
 	least := int64(-1)
+	for p := range in.candidates {
+		if !p.fill() {
+			continue
+		}
+		need := p.need()
+		if least < 0 || need < least {
+			least = need
+		}
+		if need > in.memory {
+			continue
+		}
+		if cost := p.cost(); best == nil || cost < bestCost {
+			best, bestCost = p, cost
+		}
+	}
+	if best == nil {
+		return nil, fmt.Errorf("%w: an MSM of %d points on %v %v needs %d bytes on the device, %d may be used",
+			backend.ErrOutOfMemory, in.count, in.curve, in.group, least, in.memory)
+	}
+	return best, nil
+}
+
+// candidates yields the plans that newPlan chooses from, before they are filled.
+func (in input) candidates(yield func(*plan) bool) {
 	cuts := cuts(in)
 	for c := minWindow; c <= maxWindow; c++ {
 		if w := in.tuning.window; w != 0 && w != c {
@@ -229,28 +248,13 @@ func newPlan(in input) (*plan, error) {
 		for _, share := range in.multiples.shares(count, c) {
 			for _, chunks := range cuts {
 				for _, levels := range in.levels() {
-					p := &plan{input: in, width: c, windows: count, share: share, chunks: chunks, levels: levels}
-					if !p.fill() {
-						continue
-					}
-					if least < 0 || p.need() < least {
-						least = p.need()
-					}
-					if p.need() > in.memory {
-						continue
-					}
-					if cost := p.cost(); best == nil || cost < bestCost {
-						best, bestCost = p, cost
+					if !yield(&plan{input: in, width: c, windows: count, share: share, chunks: chunks, levels: levels}) {
+						return
 					}
 				}
 			}
 		}
 	}
-	if best == nil {
-		return nil, fmt.Errorf("%w: an MSM of %d points on %v %v needs %d bytes on the device, %d may be used",
-			backend.ErrOutOfMemory, in.count, in.curve, in.group, least, in.memory)
-	}
-	return best, nil
 }
 
 // levels are the levels of pairs that newPlan chooses from.
@@ -305,7 +309,7 @@ func (p *plan) fill() bool {
 	p.piece = min(max(p.tuning.piece, 1<<bits.Len(uint(4*average))), kernel.LongestTask)
 	// A small MSM ends when its longest task does: the shorter, the more threads
 	// take part.
-	p.piece = min(p.piece, max(leastPiece, 1<<bits.Len64(uint64(summed)/fullDevice)/2))
+	p.piece = min(p.piece, max(leastPiece, 1<<bits.Len64(uint64(summed)/uint64(p.tuning.full))/2))
 
 	var l room
 	if !p.resident {
@@ -338,18 +342,15 @@ func (p *plan) fill() bool {
 				splits: l.Take(4 * kernel.SplitWords * (splits + 1)),
 				owner:  l.Take(4 * (2*splits + 1)),
 			}
+			if p.levels > 0 {
+				l.lists[i].tallyOfPairs, l.lists[i].tasksOfPairs = l.Take(4*kernel.TallyWords), l.Take(4*kernel.TaskWords*summed)
+			}
 		}
 	}
 	l.slots = l.Take(p.pointBytes() * (2*splits + 1))
 	l.buckets = l.Take(p.pointBytes() * buckets)
 	if p.levels > 0 {
 		r, affine, element := &l.pairs, kernel.PointElements*p.elementBytes(), p.elementBytes()
-		for i := range r.lists {
-			r.lists[i] = r.lists[0]
-			if i == 0 || p.overlaps() {
-				r.lists[i] = pairLists{tally: l.Take(4 * kernel.TallyWords), tasks: l.Take(4 * kernel.TaskWords * summed)}
-			}
-		}
 		places := int64(p.pairTasks()) << (p.levels - 1)
 		r.sums, r.before, r.products = l.Take(affine*places), l.Take(element*places), l.Take(element*int64(p.pairThreads()))
 		r.slots, r.numbers = l.Take(affine*summed), l.Take(4*summed)
@@ -388,7 +389,7 @@ func (p *plan) tasksOf(entries int64, most int) int64 {
 // the threads that do it: whole blocks.
 func (p *plan) pairTasks() int { return int(min(p.maxPairTasks(), int64(p.tuning.pairTasks))) }
 func (p *plan) pairThreads() int {
-	const block = 128
+	block := p.tuning.pairBlock
 	return min(p.tuning.pairThreads, (p.pairTasks()+block-1)/block*block)
 }
 
@@ -410,14 +411,19 @@ func (p *plan) cost() float64 {
 	}
 	points := float64(p.msms()) * float64(p.count)
 	all := points * float64(p.windows)
-	cost := (all+buckets*t.reduce)*addition + t.launch*(steps+1)
+	cost := t.launch * (steps + 1)
 	summed := all
 	if p.levels > 0 {
 		// What is left of a bucket in a chunk is half a task more.
 		summed = min(all, all/float64(int(1)<<p.levels)+buckets*steps/2)
-		cost -= (all - summed) * (1 - t.pair)
+		cost += (all - summed) * t.pair
 		batches := math.Ceil(summed / steps / float64(t.pairTasks))
 		cost += t.invert * float64(p.levels) * batches * steps
+	}
+	cost += p.accumulation(summed/steps, buckets) * steps * addition
+	cost += p.reducing() * t.reduce * addition
+	if p.sets > 1 {
+		cost += t.launch * (severalSets + everySet*float64(p.allSets()))
 	}
 	// What comes before the accumulation: of the first chunk all of it, of the others
 	// what it takes from the accumulation beside which it runs.
@@ -431,10 +437,58 @@ func (p *plan) cost() float64 {
 	if !p.resident || p.stream {
 		cost += t.copy * points * first
 	}
-	// At the end of a chunk a part of the device has no task any more.
-	task := max(1, min(float64(p.piece), summed/buckets/steps))
-	cost += min(task*fullDevice*steps, summed) / 2 * addition
 	return cost
+}
+
+// sumOfSums is an addition of two sums, as a part of that of a point to a sum: 12M + 2S.
+// sumOfBuckets is one of the first step of the reduction, whose products are calls and
+// whose operands come from memory.
+const sumOfSums, sumOfBuckets = 1.3, 1.9
+
+// The host's part, as parts of a launch: several sets are several goroutines' work.
+const severalSets, everySet = 1, 0.12
+
+// dependent is the time of additions that wait for each other, in so many threads: where
+// the device is not full, one takes less.
+func (p *plan) dependent(threads, additions float64) float64 {
+	return max(threads, 0.65*float64(p.tuning.adding)) * additions
+}
+
+// reducing estimates the reduction: its steps wait for each other.
+func (p *plan) reducing() float64 {
+	first, joins := p.reduction()
+	sets := float64(p.allSets())
+	cost := p.dependent(float64(p.bucketCount()>>first), sumOfBuckets*float64(int(2)<<first-1))
+	for _, j := range joins {
+		threads := sets * math.Exp2(float64(j.madeNodes()+j.lanes)) * float64(j.madeParts())
+		cost += p.dependent(threads, sumOfSums*float64(j.lanes+(1<<j.each)-1))
+	}
+	return cost
+}
+
+// accumulation estimates the additions of a chunk, and those of sums of runs that were
+// split: so many summands, in all buckets.
+func (p *plan) accumulation(summed, buckets float64) float64 {
+	t := &p.tuning
+	// The longest run is some deviations above the average, which is more where the few
+	// digits of the highest window are.
+	average := summed / buckets
+	most := average + float64(p.count)/float64(len(p.chunks))/p.highestDigits()/float64(int(1)<<p.levels)
+	run := min(most+4*math.Sqrt(most)+2, summed)
+	task := min(run, float64(p.piece))
+	// At the end a part of the device has no task any more; a small MSM ends with its
+	// longest one.
+	end := min(min(average, float64(p.piece))*float64(t.adding), summed) / 2
+	cost := max(summed+end, p.dependent(0, task))
+	for pieces := run / float64(p.piece); pieces > 1; pieces /= foldWidth {
+		cost += p.dependent(0, foldWidth*sumOfSums)
+	}
+	return cost
+}
+
+// highestDigits is how many digits the highest window has, about.
+func (p *plan) highestDigits() float64 {
+	return max(1, math.Exp2(halfOrderBits()[p.curve]-float64(p.width*(p.windows-1))))
 }
 
 // sorting is how entries are put in the order of their buckets: first in that of bins
@@ -506,11 +560,11 @@ const (
 // idle lanes cost more than a step.
 func (p *plan) reduction() (first int, joins []join) {
 	// Fewer buckets a thread where there are few, so that the device is full.
-	for first = min(p.tuning.firstLevel, p.bucketBits()); first > 1 && p.bucketCount()>>first < fullDevice/2; first-- {
+	for first = min(p.tuning.firstLevel, p.bucketBits()); first > 1 && p.bucketCount()>>first < int64(p.tuning.full/2); first-- {
 	}
 	j := join{nodes: p.bucketBits() - first, parts: planeParts}
 	for {
-		if threads := int64(p.allSets()) * int64(j.parts+warpBits) << j.nodes; threads <= fullDevice {
+		if threads := int64(p.allSets()) * int64(j.parts+warpBits) << j.nodes; threads <= int64(p.tuning.full) {
 			j.lanes, j.each = min(j.nodes, warpBits), 0
 		} else {
 			j.lanes, j.each = 0, min(j.nodes, p.tuning.level)
@@ -532,6 +586,16 @@ var halfOrders = sync.OnceValue(func() map[backend.Curve]*big.Int {
 	m := make(map[backend.Curve]*big.Int)
 	for _, c := range backend.Curves() {
 		m[c] = new(big.Int).Rsh(layout.CurveID(c).ScalarField(), 1)
+	}
+	return m
+})
+
+// halfOrderBits is the logarithm of half the order of each curve's scalars.
+var halfOrderBits = sync.OnceValue(func() map[backend.Curve]float64 {
+	m := make(map[backend.Curve]float64)
+	for c, half := range halfOrders() {
+		f, _ := new(big.Float).SetInt(half).Float64()
+		m[c] = math.Log2(f)
 	}
 	return m
 })

@@ -40,7 +40,7 @@ type program struct {
 func newProgram(d *device.Device, curve backend.Curve, group backend.Group, edwards bool) (*program, error) {
 	name := group.String()
 	if edwards {
-		name += "-edwards"
+		name = edwardsOf(name)
 	}
 	forAll := kernel.ForCommon()
 	forCurve, ok1 := kernel.ForCurve(curve.String())

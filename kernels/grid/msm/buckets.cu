@@ -22,6 +22,12 @@ __device__ __forceinline__ cut cut_run(uint32_t from, uint32_t length, uint32_t 
   return {from, length / piece, length % piece};
 }
 
+// Counts the tasks of a run by their length.
+__device__ __forceinline__ void count_tasks(uint32_t* bin, const cut& c, uint32_t piece) {
+  if (c.full) atomicAdd(&bin[piece - 1], c.full);
+  if (c.rest) atomicAdd(&bin[c.rest - 1], 1u);
+}
+
 constexpr uint32_t few_full = 8;  // tasks of a run that one thread writes
 constexpr uint32_t place_threads = longest_task, place_tile = place_threads * place_each;
 
@@ -56,10 +62,8 @@ PIPPIN_KERNEL((1024), runs)
 #pragma unroll
     for (uint32_t k = 0; k < place_each; k++) {
       if (first + k < buckets) begin[first + k] = ends[first + k] = at;
+      count_tasks(bin, cut_run(at, lengths[k], (uint32_t)piece), (uint32_t)piece);
       at += lengths[k];
-      const cut c = cut_run(at, lengths[k], (uint32_t)piece);
-      if (c.full) atomicAdd(&bin[piece - 1], c.full);
-      if (c.rest) atomicAdd(&bin[c.rest - 1], 1u);
     }
   }
   __syncthreads();
@@ -120,9 +124,7 @@ PIPPIN_KERNEL((1024), tasks_place)
       if (is_split && next) {
         begin[bucket] = first;
         end[bucket] = first + c[k].pieces();
-        const cut of = cut_run(first, c[k].pieces(), (uint32_t)next_piece);
-        if (of.full) atomicAdd(&next_bin[next_piece - 1], of.full);
-        if (of.rest) atomicAdd(&next_bin[of.rest - 1], 1u);
+        count_tasks(next_bin, cut_run(first, c[k].pieces(), (uint32_t)next_piece), (uint32_t)next_piece);
       } else if (is_split) {
         splits[3 * (uint64_t)which] = bucket;
         splits[3 * (uint64_t)which + 1] = first;

@@ -33,7 +33,7 @@ PIPPIN_KERNEL((128), multiples)
     F::store_raw(scratch + i * 2 * w, product);
     product = F::mul(product, F::load_raw(scratch + i * 2 * w + w));
   }
-  typename F::elem inverse = F::inv_fast(product);
+  typename F::elem inverse = F::inv(product);
 #pragma unroll 1
   while (i > t) {
     i -= threads;

@@ -24,7 +24,7 @@ __device__ __forceinline__ void with_inverses(uint64_t n, uint64_t each, const B
     before[count++] = all;
     all = cold_field::mul(all, begin(i));
   }
-  all = cold_field::inv_fast(all);
+  all = cold_field::inv(all);
 #pragma unroll 1
   while (count > 0) {
     const uint64_t i = t + --count * threads;

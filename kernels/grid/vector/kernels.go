@@ -241,7 +241,7 @@ var allField = map[string]Field{
 		DivideReduce:   kernels.Kernel[DivideReduce]{Entry: kernels.Entry{Unit: "vector/bw6_761_scan", Symbol: "pippin_bw6_761_divide_reduce", Threads: 128}},
 		DivideScan:     kernels.Kernel[DivideScan]{Entry: kernels.Entry{Unit: "vector/bw6_761_scan", Symbol: "pippin_bw6_761_divide_scan", Threads: 128}},
 		Evaluate:       kernels.Kernel[Evaluate]{Entry: kernels.Entry{Unit: "vector/bw6_761_scan", Symbol: "pippin_bw6_761_evaluate", Threads: 128}},
-		Invert:         kernels.Kernel[Invert]{Entry: kernels.Entry{Unit: "vector/bw6_761_scan", Symbol: "pippin_bw6_761_invert", Threads: 128, Stack: 24}},
+		Invert:         kernels.Kernel[Invert]{Entry: kernels.Entry{Unit: "vector/bw6_761_scan", Symbol: "pippin_bw6_761_invert", Threads: 128}},
 		Map:            kernels.Kernel[Map]{Entry: kernels.Entry{Unit: "vector/bw6_761_map", Symbol: "pippin_bw6_761_map", Threads: 128, Dynamic: true}},
 	},
 }

@@ -1,0 +1,28 @@
+package backendutil
+
+import "sync"
+
+// Group runs functions, which do not panic, at the same time: the last one on the
+// goroutine that waits for them all, so that where there is one nobody need be
+// woken. The zero value is ready. Go and Wait are for one goroutine.
+type Group struct {
+	others sync.WaitGroup
+	last   func()
+}
+
+// Go adds a function. It runs from the next Go or Wait on.
+func (g *Group) Go(f func()) {
+	if g.last != nil {
+		g.others.Go(g.last)
+	}
+	g.last = f
+}
+
+// Wait runs the last function and returns when all have ended.
+func (g *Group) Wait() {
+	if g.last != nil {
+		g.last()
+	}
+	g.others.Wait()
+	g.last = nil
+}

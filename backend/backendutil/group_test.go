@@ -1,0 +1,45 @@
+package backendutil
+
+import (
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// TestGroup: all functions run, at the same time and before Wait returns, the last
+// one on the caller's goroutine; a group may be used again, and be empty.
+func TestGroup(t *testing.T) {
+	var g Group
+	for n := range 5 {
+		var begun, ended atomic.Int64
+		all := make(chan struct{})
+		var last string
+		for i := range n {
+			g.Go(func() {
+				if begun.Add(1) == int64(n) {
+					close(all)
+				}
+				<-all // hangs unless the others run too
+				if i == n-1 {
+					last = goroutine()
+				}
+				ended.Add(1)
+			})
+		}
+		g.Wait()
+		if got := ended.Load(); got != int64(n) {
+			t.Errorf("%d of %d have run", got, n)
+		}
+		if n > 0 && last != goroutine() {
+			t.Errorf("the last of %d ran on %s, the caller is %s", n, last, goroutine())
+		}
+	}
+}
+
+// goroutine is the name of the one that calls it, such as "goroutine 7".
+func goroutine() string {
+	b := make([]byte, 64)
+	name, _, _ := strings.Cut(string(b[:runtime.Stack(b, false)]), " [")
+	return name
+}
