@@ -53,61 +53,79 @@ const (
 // somebody else's may be set up, has all answers waited for 0.3 s.
 func Workers(ctx context.Context, nc *nats.Conn) (there []Worker, silent []string, err error) {
 	inbox := nc.NewInbox()
-	sub, err := nc.SubscribeSync(inbox + ".*")
+	names := make(chan *nats.Msg, 64) // an answer a server
+	asked, err := nc.ChanSubscribe(inbox+namesEnd, names)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	defer func() { _ = sub.Unsubscribe() }()
+	defer func() { _ = asked.Unsubscribe() }()
+	states, err := nc.SubscribeSync(inbox + statesEnd)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	defer func() { _ = states.Unsubscribe() }()
 	heard := map[string]Worker{}
 	for begun := time.Now(); ; {
-		connected, err := round(ctx, nc, sub, inbox, heard)
+		connected, known, err := round(ctx, nc, inbox, names, states, heard)
 		if err != nil {
 			return nil, nil, err
 		}
 		silent = slices.DeleteFunc(connected, func(name string) bool { _, ok := heard[name]; return ok })
-		if len(silent) == 0 || time.Since(begun) > answersWithin {
+		if known && len(silent) == 0 || time.Since(begun) > answersWithin {
 			break
 		}
 	}
 	return slices.SortedFunc(maps.Values(heard), func(a, b Worker) int { return strings.Compare(a.Name, b.Name) }), silent, nil
 }
 
+// The two answers to a question come to an inbox each.
+const (
+	namesEnd  = ".names"
+	statesEnd = ".states"
+)
+
 // round asks once, notes the answers of workers, and gives the names of those that are
-// connected.
-func round(ctx context.Context, nc *nats.Conn, sub *nats.Subscription, inbox string, heard map[string]Worker) (connected []string, err error) {
-	names := inbox + ".names"
-	err = errors.Join(nc.PublishRequest(wire.Connections, names, wire.Listeners()), nc.PublishRequest(wire.Who, inbox+".states", nil))
+// connected; known is false when no server has said who they are or that it does not
+// say, as a busy one may not within a round.
+func round(ctx context.Context, nc *nats.Conn, inbox string, names <-chan *nats.Msg, states *nats.Subscription, heard map[string]Worker) (connected []string, known bool, err error) {
+	err = errors.Join(nc.PublishRequest(wire.Connections, inbox+namesEnd, wire.Listeners()), nc.PublishRequest(wire.Who, inbox+statesEnd, nil))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+		return nil, false, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	within, cancel := context.WithTimeout(ctx, roundTakes)
 	defer cancel()
-	for {
-		m, err := sub.NextMsgWithContext(within)
+	for within.Err() == nil {
+		m, err := states.NextMsgWithContext(within)
 		switch {
 		case ctx.Err() != nil:
-			return nil, backend.Ended(ctx)
-		case errors.Is(err, context.DeadlineExceeded):
-			slices.Sort(connected)
-			return slices.Compact(connected), nil
-		case errors.Is(err, nats.ErrNoResponders): // to one of the two
+			return nil, false, backend.Ended(ctx)
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrNoResponders): // no worker listens
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
-		}
-		if m.Subject == names { // one answer a server
-			there, err := wire.WorkersOf(m.Data)
-			if err != nil {
-				return nil, fmt.Errorf("%w: the server's connections: %w", backend.ErrInternal, err)
-			}
-			connected = append(connected, there...)
-			continue
+			return nil, false, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 		}
 		var s Worker
 		if err := json.Unmarshal(m.Data, &s); err != nil {
-			return nil, fmt.Errorf("%w: the state of a worker: %w", backend.ErrInternal, err)
+			return nil, false, fmt.Errorf("%w: the state of a worker: %w", backend.ErrInternal, err)
 		}
 		heard[s.Name] = s
+	}
+	for {
+		select {
+		case m := <-names:
+			known = true
+			if len(m.Data) == 0 { // nobody answers such questions
+				continue
+			}
+			there, err := wire.WorkersOf(m.Data)
+			if err != nil {
+				return nil, false, fmt.Errorf("%w: the server's connections: %w", backend.ErrInternal, err)
+			}
+			connected = append(connected, there...)
+		default:
+			slices.Sort(connected)
+			return slices.Compact(connected), known, nil
+		}
 	}
 }
 
