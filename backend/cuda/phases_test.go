@@ -42,7 +42,7 @@ func TestPhasesInRecords(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	for _, want := range []string{"copy", "digits", "sort", "buckets", "accumulate", "fold", "reduce", "wipe"} {
+	for _, want := range []string{"copy", "digits", "sort", "buckets", "accumulate", "fold", "reduce"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no phase %s in %q", want, got)
 		}

@@ -142,6 +142,7 @@ func TestSharedSpaces(t *testing.T) {
 		return
 	}
 	const callers, each, programs = 6, 5, 150
+	var copied int64
 	for _, c := range []struct {
 		cards  int
 		memory int64 // of each; little has copies dropped all the time
@@ -210,9 +211,10 @@ func TestSharedSpaces(t *testing.T) {
 		}
 		copies := fakecuda.Calls("cuMemcpyPeerAsync")
 		t.Logf("%d cards, %d copies between them", cards, copies)
-		if (copies > 0) != (cards > 1) {
-			t.Errorf("%d copies between %d cards", copies, cards)
+		if copies > 0 && cards == 1 {
+			t.Errorf("%d copies on one card", copies)
 		}
+		copied += copies
 		for _, id := range append(ids, own...) {
 			if err := b.FreeSpace(t.Context(), id); err != nil {
 				t.Error(err)
@@ -221,6 +223,9 @@ func TestSharedSpaces(t *testing.T) {
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+	if copied == 0 { // callers that come one after the other may do without on two cards
+		t.Error("no space was ever copied")
 	}
 }
 

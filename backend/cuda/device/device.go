@@ -51,6 +51,7 @@ type Device struct {
 	// turns holds the turn while nobody has it: it is a channel, so that waiting
 	// ends with a context.
 	turns chan *Turn
+	sweep *time.Timer // wipes when it has gone off
 }
 
 // Open opens the card of an ordinal. Where there is none, no driver or no
@@ -80,6 +81,7 @@ func Open(ordinal int, o Options) (_ *Device, err error) {
 	if err != nil {
 		return nil, err
 	}
+	d.sweep = time.AfterFunc(idle, d.sweepIdle)
 	d.turns <- t
 	return d, nil
 }
@@ -126,6 +128,7 @@ func (d *Device) Close() error {
 	if !open {
 		return nil
 	}
+	d.sweep.Stop()
 	close(d.turns)
 	return errors.Join(t.close(), d.code.close(), d.driver.Close())
 }

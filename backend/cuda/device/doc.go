@@ -18,10 +18,10 @@
 // # Secrets
 //
 // Whatever a call leaves on the card may tell its scalars. Work memory, the stacks
-// of threads and shared memory are overwritten at the end of a turn, behind the
-// call's own work, so that the caller does not wait for it and the next turn does;
-// memory is overwritten before it is given back, and pinned memory at the end of a
-// turn.
+// of threads and shared memory are overwritten once the card has had no turn for 5 ms,
+// and at the end of a turn when what is there has been there for 100 ms, so that few
+// calls wait for it; memory is overwritten before it is given back, and pinned memory
+// at the end of a turn.
 //
 // # Errors
 //

@@ -124,13 +124,26 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestWorkMemoryIsWiped: between two turns nothing is left of what was secret,
-// whether the first one succeeded or was given up, and what follows is as it was.
+// idles waits until a card that nobody uses has been wiped.
+func idles(t *testing.T, d *Device) {
+	t.Helper()
+	cudatest.Eventually(t, "an idle card is wiped", func() bool {
+		turn := <-d.turns
+		defer func() { d.turns <- turn }()
+		return turn.secret == 0
+	})
+}
+
+// TestWorkMemoryIsWiped: on an idle card nothing is left of what was secret, whether the
+// turn succeeded or was given up, and what follows is as it was.
 func TestWorkMemoryIsWiped(t *testing.T) {
 	const size, secret = 10_000, 6000
 	d := open(t, Options{})
 	for name, finish := range map[string]func(*Turn) error{
-		"success": (*Turn).Wipe,
+		"success": func(turn *Turn) error {
+			turn.Waited()
+			return turn.Compute.Synchronize()
+		},
 		"failure": func(*Turn) error { return nil },
 		"a second, smaller request": func(turn *Turn) error {
 			_, err := turn.Work(size/2, secret/2)
@@ -150,6 +163,7 @@ func TestWorkMemoryIsWiped(t *testing.T) {
 			t.Fatal(err)
 		}
 		end(t, turn)
+		idles(t, d)
 		left := content(t, d, turn.work.Span())
 		if !bytes.Equal(left[:secret], make([]byte, secret)) {
 			t.Errorf("%s: secrets are left on the device", name)
@@ -171,6 +185,28 @@ func TestWorkMemoryIsWiped(t *testing.T) {
 		t.Fatal(err)
 	}
 	end(t, turn)
+}
+
+// TestWipedInUse: turns that follow each other are not wiped one by one, and yet nothing
+// secret is kept for long.
+func TestWipedInUse(t *testing.T) {
+	const secret = 1000
+	d := open(t, Options{})
+	for age, want := range map[time.Duration]int64{0: secret, 2 * mostKept: 0} {
+		turn := take(t, d)
+		if _, err := turn.Work(secret, secret); err != nil {
+			t.Fatal(err)
+		}
+		turn.Waited()
+		turn.since = time.Now().Add(-age)
+		var left int64
+		turn.OnEnd(func() { left = turn.secret })
+		end(t, turn)
+		if left != want {
+			t.Errorf("%d bytes are left at the end of a turn, %v after they came; want %d", left, age, want)
+		}
+		idles(t, d)
+	}
 }
 
 // TestThreadsAreWiped: what a kernel left on stacks and in shared memory is
@@ -228,6 +264,7 @@ func TestThreadsAreWiped(t *testing.T) {
 		}
 		launches := fakecuda.Calls("cuLaunchCooperativeKernel")
 		end(t, turn)
+		idles(t, d)
 		if n := fakecuda.Calls("cuLaunchCooperativeKernel") - launches; n != 2 {
 			t.Errorf("%d launches for stacks and shared memory, want 2", n)
 		}
@@ -236,6 +273,7 @@ func TestThreadsAreWiped(t *testing.T) {
 			t.Errorf("%d words of shared memory are left", n)
 		}
 		end(t, turn)
+		idles(t, d)
 	}
 	if _, err := d.eraser(1 << 20); !errors.Is(err, backend.ErrUnsupported) {
 		t.Errorf("stacks that nothing overwrites: %v", err)
@@ -391,6 +429,7 @@ func TestMemoryOfALostDevice(t *testing.T) {
 	if _, err := turn.Work(1000, 1000); err != nil {
 		t.Fatal(err)
 	}
+	turn.since = time.Now().Add(-2 * mostKept)
 	cudatest.Fail(t, "cuMemsetD8Async@1="+illegalAddress)
 	if err := turn.End(); !errors.Is(err, backend.ErrGone) {
 		t.Errorf("the turn that loses the device ends with %v", err)
@@ -400,36 +439,36 @@ func TestMemoryOfALostDevice(t *testing.T) {
 	}
 }
 
-// TestTrace: the phases of a turn are told once, at its end, the wipe among them.
+// TestTrace: the phases of a turn are told once, at its end, and the wipe behind it.
 func TestTrace(t *testing.T) {
-	var told [][]backend.StageUsage
+	told := make(chan []backend.StageUsage, 10)
 	d := open(t, Options{Trace: func(ctx context.Context, p []backend.StageUsage) {
 		if ctx == nil {
 			t.Error("no context")
 		}
-		told = append(told, p)
+		told <- p
 	}})
 	turn := take(t, d)
 	work, err := turn.Work(100, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(turn.Mark("start"), turn.Compute.Fill(work, 1), turn.Mark("fill"), turn.Wipe()); err != nil {
+	if err := errors.Join(turn.Mark("start"), turn.Compute.Fill(work, 1), turn.Mark("fill")); err != nil {
 		t.Fatal(err)
 	}
 	if len(told) != 0 {
 		t.Error("told before the end")
 	}
 	end(t, turn)
+	fill, wipe := <-told, <-told
+	idles(t, d)
 	end(t, take(t, d))
-	if len(told) != 1 || len(told[0]) != 2 {
-		t.Fatalf("told %v", told)
+	if len(fill) != 1 || fill[0].Name != "fill" || len(wipe) != 1 || wipe[0].Name != "wipe" || len(told) != 0 {
+		t.Fatalf("told %v, %v and %d more", fill, wipe, len(told))
 	}
 	use, sums := d.Usage()
-	for i, phase := range []string{"fill", "wipe"} {
-		if told[0][i].Name != phase || sums[i] != told[0][i] {
-			t.Errorf("told %v, sums %v: nothing of %s", told[0], sums, phase)
-		}
+	if !slices.Equal(sums, []backend.StageUsage{fill[0], wipe[0]}) {
+		t.Errorf("told %v and %v, sums %v", fill, wipe, sums)
 	}
 	if use.Calls != 2 || use.Busy <= 0 {
 		t.Errorf("usage %+v", use)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend/cuda/driver"
 )
@@ -23,6 +24,7 @@ type Turn struct {
 	work    *driver.Memory // nil when there is none
 	lent    bool           // Work gave it out in this turn
 	secret  int64          // bytes from its beginning on that are to be overwritten
+	since   time.Time      // when the first of them were given out
 	queued  bool           // something may run that was not waited for
 	results *driver.Host   // pinned; nil when there is none
 	ends    []func()       // see OnEnd
@@ -55,9 +57,10 @@ func newTurn(d *Device) (_ *Turn, err error) {
 func (t *Turn) Available() int64 { return t.dev.budget.left() }
 
 // Work is size bytes of work memory, until the next Work or End. What they hold
-// at first is undefined. The first secret bytes are overwritten by Wipe, and the
-// others, which hold what everybody may know, are not. When there are not as
-// many, the error wraps backend.ErrOutOfMemory and no work memory is left.
+// at first is undefined. The first secret bytes are overwritten once nobody has had a
+// turn for a while (see End), and the others, which hold what everybody may know, are
+// not. When there are not as many, the error wraps backend.ErrOutOfMemory and no work
+// memory is left.
 func (t *Turn) Work(size, secret int64) (driver.Span, error) {
 	if t.work == nil || t.work.Size() < size {
 		if err := t.Drop(); err != nil {
@@ -70,6 +73,9 @@ func (t *Turn) Work(size, secret int64) (driver.Span, error) {
 		t.work = m
 	}
 	t.lent, t.queued = true, true
+	if t.secret == 0 {
+		t.since = time.Now()
+	}
 	t.secret = max(t.secret, secret)
 	return t.work.Span().Slice(0, size), nil
 }
@@ -123,11 +129,66 @@ func (t *Turn) Send(dst driver.Span, src []byte) error {
 	return t.Copy.Write(dst, src)
 }
 
-// Wipe queues the overwriting of what is secret in the work memory, of the stacks
-// of kernels and of shared memory. The caller has waited for everything that it
-// queued, and may queue more after it.
-func (t *Turn) Wipe() error {
-	t.queued = false
+// Waited says that the caller has waited for everything that it queued, so that End
+// need not.
+func (t *Turn) Waited() { t.queued = false }
+
+// What is secret in the work memory, on the stacks of kernels and in shared memory is
+// overwritten when the card has been without a turn for idle, and where it never is, at
+// the end of the first turn mostKept after it came. The next turn, which writes over most
+// of it, would wait for the wiping: more than a millisecond for 2^22 points in pairs.
+const (
+	idle     = 5 * time.Millisecond
+	mostKept = 100 * time.Millisecond
+)
+
+// End passes the turn on. What was queued and not waited for, because the call
+// failed, is waited for first, so that nothing reads the caller's memory any
+// more; and everything is wiped, pinned memory at once and the card as idle has it.
+func (t *Turn) End() error {
+	err := t.settle()
+	if t.secret > 0 && time.Since(t.since) > mostKept {
+		err = errors.Join(err, t.wipe())
+	}
+	t.tracer.report()
+	if t.results != nil {
+		t.results.Wipe()
+	}
+	for _, f := range t.ends {
+		f()
+	}
+	t.lent, t.ctx, t.ends = false, nil, nil
+	t.dev.meter.End()
+	secret := t.secret > 0
+	t.dev.turns <- t
+	if secret {
+		t.dev.sweep.Reset(idle)
+	}
+	return err
+}
+
+// sweepIdle wipes where nobody has the turn: whoever has it comes here again.
+func (d *Device) sweepIdle() {
+	select {
+	case t, open := <-d.turns:
+		if !open {
+			return
+		}
+		if t.secret > 0 {
+			t.ctx = context.Background()
+			// What cannot be wiped is of a card that fails: the next call says so.
+			_ = errors.Join(t.Mark("idle"), t.wipe())
+			t.tracer.report()
+			t.ctx = nil
+		}
+		d.turns <- t
+	default:
+	}
+}
+
+// wipe queues the overwriting of what is secret. Everything before it has been waited
+// for, and what is queued after it comes after it.
+func (t *Turn) wipe() error {
 	if t.secret == 0 || t.work == nil {
 		return nil
 	}
@@ -145,30 +206,13 @@ func (t *Turn) Wipe() error {
 	return err
 }
 
-// End passes the turn on. What was queued and not waited for, because the call
-// failed, is waited for first, so that nothing reads the caller's memory any
-// more; and everything is wiped.
-func (t *Turn) End() error {
-	err := t.settle()
-	t.tracer.report()
-	if t.results != nil {
-		t.results.Wipe()
-	}
-	for _, f := range t.ends {
-		f()
-	}
-	t.lent, t.ctx, t.ends = false, nil, nil
-	t.dev.meter.End()
-	t.dev.turns <- t
-	return err
-}
-
+// settle waits for what was queued.
 func (t *Turn) settle() error {
-	var err error
-	if t.queued {
-		err = errors.Join(t.Copy.Synchronize(), t.Beside.Synchronize(), t.Compute.Synchronize())
+	if !t.queued {
+		return nil
 	}
-	return errors.Join(err, t.Wipe())
+	t.queued = false
+	return errors.Join(t.Copy.Synchronize(), t.Beside.Synchronize(), t.Compute.Synchronize())
 }
 
 // Held is the bytes of work memory that nobody has: Turn is Spare.
@@ -184,7 +228,7 @@ func (t *Turn) Drop() error {
 	if t.work == nil {
 		return nil
 	}
-	err := errors.Join(t.settle(), t.Compute.Synchronize())
+	err := errors.Join(t.settle(), t.wipe(), t.Compute.Synchronize())
 	if t.dev.driver.Err() != nil {
 		err = nil // a lost device's memory goes with the process
 	}

@@ -487,9 +487,7 @@ func (c *Computer) compute(ctx context.Context, turn *device.Turn, r *round) err
 	if err := x.last().Synchronize(); err != nil {
 		return err
 	}
-	if err := x.turn.Wipe(); err != nil {
-		return err
-	}
+	x.turn.Waited()
 	r.came = bytes.Clone(pinned.Bytes()[:r.results])
 	return nil
 }

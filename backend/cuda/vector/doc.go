@@ -21,5 +21,5 @@
 // # Secrets
 //
 // Spaces are wiped before they are given back. Everything else that a program
-// leaves on the card or in pinned memory is wiped at the end of its turn.
+// leaves on the card or in pinned memory is wiped as package device has it.
 package vector

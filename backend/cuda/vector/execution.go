@@ -78,7 +78,7 @@ func (x *execution) answerSpan() driver.HostSpan {
 // answered is an answer that came back.
 func (x *execution) answered(at, size int64) []byte { return x.answerSpan().Slice(at, size).Bytes() }
 
-// end waits for everything, answers included, and has the work memory wiped.
+// end waits for everything, answers included.
 func (x *execution) end() error {
 	for _, u := range x.uploads {
 		if err := x.turn.Compute.Wait(u.done); err != nil {
@@ -91,7 +91,8 @@ func (x *execution) end() error {
 	if err := x.turn.Compute.Synchronize(); err != nil {
 		return err
 	}
-	return x.turn.Wipe()
+	x.turn.Waited()
+	return nil
 }
 
 func (x *execution) close() {

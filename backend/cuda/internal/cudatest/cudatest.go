@@ -85,6 +85,16 @@ func Fail(t testing.TB, rules string) {
 	}
 }
 
+// Eventually waits until is holds, 30 s at most.
+func Eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never came about: %s", what)
+		}
+	}
+}
+
 // Opened judges the error of opening a device: where there is none the test is
 // skipped, unless the machine is said to have one, by PIPPIN_GPU=1.
 func Opened(t testing.TB, err error) {
