@@ -20,12 +20,12 @@ const maxJobs = 1 << 14
 type call struct {
 	c  *Client
 	id uint64
-	// asked is the request as it goes through a lane, nil for a program, and remote
-	// makes it through gRPC. It ends when the plugin has let go of the memory or has
-	// exited.
+	// asked is the request as it goes through a lane, and remote makes it through gRPC.
+	// It ends when the plugin has let go of the memory or has exited.
 	asked  *proto.LaneCall
 	remote func() ([][]byte, error)
-	sizes  []int // bytes of the answers
+	sizes  []int             // bytes of the answers
+	spaces []backend.SpaceID // that a program uses
 	// accept makes of them what the caller gets.
 	accept   func([][]byte) ([][]byte, error)
 	regions  []*shm.Region // one reference each
@@ -74,7 +74,7 @@ func (c *Client) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err e
 	}
 	k := c.newCall()
 	req := &proto.MSMRequest{Call: k.id}
-	k.asked = &proto.LaneCall{Msm: req}
+	k.asked = &proto.LaneCall{Call: &proto.LaneCall_Msm{Msm: req}}
 	k.remote = func() ([][]byte, error) {
 		reply, err := c.rpc.MSM(c.remote(ctx), req)
 		return reply.GetPoints(), err
@@ -253,7 +253,11 @@ func (k *call) run(ctx context.Context) ([][]byte, error) {
 	for _, n := range k.counters {
 		n.Poison()
 	}
-	k.c.background(func() { k.abandon(wait) })
+	over := k.c.abandoned.add(k.spaces)
+	k.c.background(func() {
+		k.abandon(wait)
+		over()
+	})
 	return nil, err
 }
 
@@ -318,7 +322,7 @@ func (k *call) throughLane(l *lane, message []byte) waiting {
 			}
 			return answer{err: k.c.told(told, k.checked)}, true
 		}
-		return k.judge(reply.GetPoints()), true
+		return k.judge(reply.GetAnswers()), true
 	}
 }
 

@@ -38,18 +38,19 @@ type Client struct {
 	life context.Context
 	die  context.CancelCauseFunc
 
-	arenas   arenas
-	pool     *shm.Pool
-	ownPool  bool
-	staging  *shm.Pool
-	replies  *shm.Pool // which the plugin writes
-	slot     int       // bytes of one chunk of bases
-	counters *shm.Counters
-	lanes    lanes
-	calls    atomic.Uint64
-	usage    atomic.Pointer[backend.Usage] // at the last ping
-	files    atomic.Uint64
-	loads    *semaphore.Weighted // at the plugin, those that were given up included
+	arenas    arenas
+	pool      *shm.Pool
+	ownPool   bool
+	staging   *shm.Pool
+	replies   *shm.Pool // which the plugin writes
+	slot      int       // bytes of one chunk of bases
+	counters  *shm.Counters
+	lanes     lanes
+	abandoned abandoned
+	calls     atomic.Uint64
+	usage     atomic.Pointer[backend.Usage] // at the last ping
+	files     atomic.Uint64
+	loads     *semaphore.Weighted // at the plugin, those that were given up included
 
 	// kept is bases and spaces, the plugin's by its own ids, with who uses them:
 	// freeing must not overtake a call on its way to the plugin.

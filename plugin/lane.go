@@ -13,7 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/plugin/shm"
 )
 
-// A lane is the short way of MSMs: what is asked and answered lies in shared
+// A lane is the short way of a call: what is asked and answered lies in shared
 // memory, and the two that speak sleep in the kernel until the other has written.
 // gRPC has half a dozen goroutines on the way, each of which a processor that has
 // nothing to do must be woken for. One call at a time is in a lane. Those for which
@@ -60,7 +60,7 @@ func (l *lanes) take(ctx context.Context, k *call) (*lane, []byte) {
 	for _, n := range k.sizes {
 		answers += n + 8 // as a field of the message
 	}
-	if !l.on || k.asked == nil || answers > laneRoom {
+	if !l.on || answers > laneRoom || wireformat.Size(k.asked) > laneRoom {
 		return nil, nil
 	}
 	message, err := wireformat.Marshal(k.asked)
@@ -189,7 +189,11 @@ func (l *lane) await(ctx context.Context) (*proto.LaneAnswer, error) {
 		return nil, err
 	}
 	answer := &proto.LaneAnswer{}
-	return answer, wireformat.Unmarshal(message, answer)
+	err = wireformat.Unmarshal(message, answer)
+	for _, b := range [][]byte{message, l.answer.Bytes()[shm.SlotHead:][:len(message)]} {
+		clear(b) // it may be what was read of vectors
+	}
+	return answer, err
 }
 
 // Lane serves a lane.
@@ -239,13 +243,16 @@ func (s *server) serveLane(ctx context.Context, r *proto.LaneRequest) error {
 func (s *server) inLane(ctx context.Context, message []byte) []byte {
 	call, answer := &proto.LaneCall{}, &proto.LaneAnswer{}
 	err := wireformat.Unmarshal(message, call)
-	switch r := call.GetMsm(); {
-	case err != nil:
-		err = refused("a call in a lane: %v", err)
-	case r == nil:
-		err = refused("a call in a lane that is no MSM")
+	switch c := call.GetCall().(type) {
+	case *proto.LaneCall_Msm:
+		answer.Answers, err = s.msm(ctx, c.Msm)
+	case *proto.LaneCall_Run:
+		answer.Answers, err = s.run(ctx, c.Run)
 	default:
-		answer.Points, err = s.msm(ctx, r)
+		if err == nil {
+			err = errors.New("neither MSMs nor a program")
+		}
+		err = refused("a call in a lane: %v", err)
 	}
 	if err != nil {
 		answer.Failure, _ = toFailure(err)

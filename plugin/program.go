@@ -3,6 +3,8 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 
 	wireformat "google.golang.org/protobuf/proto"
 
@@ -103,17 +105,19 @@ func (c *Client) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err
 		return [][]byte{}, nil
 	}
 	p := &program{call: c.newCall(), req: &proto.RunRequest{}}
-	// Lanes take none: one that is given up would go on in its lane, and the next one,
-	// in another, could be there first.
-	p.req.Call = p.id
+	for id, s := range used.Spaces {
+		p.curve = s.Curve // of all
+		p.spaces = append(p.spaces, id)
+	}
+	if err := c.abandoned.wait(run, p.spaces); err != nil {
+		return nil, err
+	}
+	p.req.Call, p.asked = p.id, &proto.LaneCall{Call: &proto.LaneCall_Run{Run: p.req}}
 	p.remote = func() ([][]byte, error) {
 		reply, err := c.rpc.Run(c.remote(ctx), p.req)
 		return reply.GetAnswers(), err
 	}
 	p.accept = p.collect
-	for _, s := range used.Spaces {
-		p.curve = s.Curve // of all
-	}
 	if err := p.translate(steps, func(id backend.BasesID) backend.Group { return used.Bases[id].Group }); err != nil {
 		return nil, err
 	}
@@ -122,6 +126,56 @@ func (c *Client) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err
 		return nil, err
 	}
 	return p.do(run, p.inputs)
+}
+
+// abandoned are programs whose callers have gone and which may not have ended, nor even
+// begun, at the plugin, by the spaces that they use: the next one over a space waits for
+// them, since it may be in another lane and be there first.
+type abandoned struct {
+	mu sync.Mutex
+	of map[backend.SpaceID][]chan struct{}
+}
+
+// add notes a program, until over.
+func (a *abandoned) add(spaces []backend.SpaceID) (over func()) {
+	ended := make(chan struct{})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.of == nil {
+		a.of = make(map[backend.SpaceID][]chan struct{})
+	}
+	for _, id := range spaces {
+		a.of[id] = append(a.of[id], ended)
+	}
+	return func() {
+		close(ended)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for _, id := range spaces {
+			left := slices.DeleteFunc(a.of[id], func(e chan struct{}) bool { return e == ended })
+			if a.of[id] = left; len(left) == 0 {
+				delete(a.of, id)
+			}
+		}
+	}
+}
+
+// wait returns when no abandoned program uses any of the spaces.
+func (a *abandoned) wait(ctx context.Context, spaces []backend.SpaceID) error {
+	a.mu.Lock()
+	var running []chan struct{}
+	for _, id := range spaces {
+		running = append(running, a.of[id]...)
+	}
+	a.mu.Unlock()
+	for _, ended := range running {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return backend.Ended(ctx)
+		}
+	}
+	return nil
 }
 
 // program is the call of a Run.

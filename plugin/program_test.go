@@ -255,6 +255,47 @@ func TestProgramCancelled(t *testing.T) {
 	}
 }
 
+// TestAbandonedProgramsComeFirst: what follows a program that was given up finds the
+// space as if that had run, in whichever lane it may be late.
+func TestAbandonedProgramsComeFirst(t *testing.T) {
+	c := mustOpen(t, spec(t, "late"))
+	const n = 20 // short: all in one message
+	id := mustSpace(t, c, n)
+	first, second := random(32*n), random(32*n)
+	first[0], second[0] = 1, 2 // which is late
+	for range 10 {
+		within, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+		if _, err := c.Run(within, writeRead(id, first)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		cancel()
+		if got, err := c.Run(ctx, writeRead(id, second)); err != nil || !bytes.Equal(got[1], second) {
+			t.Fatal("it reads what another wrote", err)
+		}
+		time.Sleep(30 * time.Millisecond)
+		if got, err := c.Run(ctx, writeRead(id, second)[1:]); err != nil || !bytes.Equal(got[0], second) {
+			t.Fatal("what was written last is not what is there", err)
+		}
+	}
+	// Who does not want to wait need not.
+	within, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+	defer cancel()
+	for range 2 {
+		if _, err := c.Run(within, writeRead(id, first)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	}
+	if c.lanes.count() == 0 {
+		t.Error("no program was in a lane")
+	}
+	eventually(t, 10*time.Second, "nothing is kept of them", func() bool {
+		c.abandoned.mu.Lock()
+		defer c.abandoned.mu.Unlock()
+		return len(c.abandoned.of) == 0
+	})
+	settled(t, c, 0)
+}
+
 // TestFreeSpaceWaits: a space is not taken away under a program, and one that
 // was never handed over is freed at the plugin.
 func TestFreeSpaceWaits(t *testing.T) {

@@ -89,8 +89,15 @@ func (s *server) FreeSpace(ctx context.Context, r *proto.FreeSpaceRequest) (*pro
 
 // Run runs a program.
 func (s *server) Run(ctx context.Context, r *proto.RunRequest) (*proto.RunReply, error) {
-	var answers [][]byte
-	err := s.cancellable(ctx, r.GetCall(), func(ctx context.Context, b backend.Backend, h *held) error {
+	answers, err := s.run(ctx, r)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &proto.RunReply{Answers: answers}, nil
+}
+
+func (s *server) run(ctx context.Context, r *proto.RunRequest) (answers [][]byte, err error) {
+	err = s.cancellable(ctx, r.GetCall(), func(ctx context.Context, b backend.Backend, h *held) error {
 		v, err := vectors(b)
 		if err != nil {
 			return err
@@ -122,8 +129,5 @@ func (s *server) Run(ctx context.Context, r *proto.RunRequest) (*proto.RunReply,
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	return &proto.RunReply{Answers: answers}, nil
+	return answers, err
 }

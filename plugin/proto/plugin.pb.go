@@ -3598,8 +3598,12 @@ func (*LaneReply) Descriptor() ([]byte, []int) {
 }
 
 type LaneCall struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Msm           *MSMRequest            `protobuf:"bytes,1,opt,name=msm,proto3" json:"msm,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Call:
+	//
+	//	*LaneCall_Msm
+	//	*LaneCall_Run
+	Call          isLaneCall_Call `protobuf_oneof:"call"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3634,17 +3638,51 @@ func (*LaneCall) Descriptor() ([]byte, []int) {
 	return file_plugin_proto_rawDescGZIP(), []int{57}
 }
 
-func (x *LaneCall) GetMsm() *MSMRequest {
+func (x *LaneCall) GetCall() isLaneCall_Call {
 	if x != nil {
-		return x.Msm
+		return x.Call
 	}
 	return nil
 }
 
+func (x *LaneCall) GetMsm() *MSMRequest {
+	if x != nil {
+		if x, ok := x.Call.(*LaneCall_Msm); ok {
+			return x.Msm
+		}
+	}
+	return nil
+}
+
+func (x *LaneCall) GetRun() *RunRequest {
+	if x != nil {
+		if x, ok := x.Call.(*LaneCall_Run); ok {
+			return x.Run
+		}
+	}
+	return nil
+}
+
+type isLaneCall_Call interface {
+	isLaneCall_Call()
+}
+
+type LaneCall_Msm struct {
+	Msm *MSMRequest `protobuf:"bytes,1,opt,name=msm,proto3,oneof"`
+}
+
+type LaneCall_Run struct {
+	Run *RunRequest `protobuf:"bytes,2,opt,name=run,proto3,oneof"`
+}
+
+func (*LaneCall_Msm) isLaneCall_Call() {}
+
+func (*LaneCall_Run) isLaneCall_Call() {}
+
 type LaneAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Those of the MSMReply.
-	Points [][]byte `protobuf:"bytes,1,rep,name=points,proto3" json:"points,omitempty"`
+	// Those of the MSMReply or RunReply.
+	Answers [][]byte `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
 	// Set when there is none.
 	Failure       *Failure `protobuf:"bytes,2,opt,name=failure,proto3" json:"failure,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3681,9 +3719,9 @@ func (*LaneAnswer) Descriptor() ([]byte, []int) {
 	return file_plugin_proto_rawDescGZIP(), []int{58}
 }
 
-func (x *LaneAnswer) GetPoints() [][]byte {
+func (x *LaneAnswer) GetAnswers() [][]byte {
 	if x != nil {
-		return x.Points
+		return x.Answers
 	}
 	return nil
 }
@@ -3974,12 +4012,14 @@ const file_plugin_proto_rawDesc = "" +
 	"\vLaneRequest\x12.\n" +
 	"\x05calls\x18\x01 \x01(\v2\x18.pippin.plugin.v2.RegionR\x05calls\x122\n" +
 	"\aanswers\x18\x02 \x01(\v2\x18.pippin.plugin.v2.RegionR\aanswers\"\v\n" +
-	"\tLaneReply\"@\n" +
-	"\bLaneCall\x12.\n" +
-	"\x03msm\x18\x01 \x01(\v2\x1c.pippin.plugin.v2.MSMRequestR\x03msmJ\x04\b\x02\x10\x03\"Y\n" +
+	"\tLaneReply\"v\n" +
+	"\bLaneCall\x120\n" +
+	"\x03msm\x18\x01 \x01(\v2\x1c.pippin.plugin.v2.MSMRequestH\x00R\x03msm\x120\n" +
+	"\x03run\x18\x02 \x01(\v2\x1c.pippin.plugin.v2.RunRequestH\x00R\x03runB\x06\n" +
+	"\x04call\"[\n" +
 	"\n" +
-	"LaneAnswer\x12\x16\n" +
-	"\x06points\x18\x01 \x03(\fR\x06points\x123\n" +
+	"LaneAnswer\x12\x18\n" +
+	"\aanswers\x18\x01 \x03(\fR\aanswers\x123\n" +
 	"\afailure\x18\x02 \x01(\v2\x19.pippin.plugin.v2.FailureR\afailure\"K\n" +
 	"\aFailure\x12,\n" +
 	"\x05kinds\x18\x01 \x03(\x0e2\x16.pippin.plugin.v2.KindR\x05kinds\x12\x12\n" +
@@ -4150,39 +4190,40 @@ var file_plugin_proto_depIdxs = []int32{
 	1,  // 59: pippin.plugin.v2.LaneRequest.calls:type_name -> pippin.plugin.v2.Region
 	1,  // 60: pippin.plugin.v2.LaneRequest.answers:type_name -> pippin.plugin.v2.Region
 	26, // 61: pippin.plugin.v2.LaneCall.msm:type_name -> pippin.plugin.v2.MSMRequest
-	60, // 62: pippin.plugin.v2.LaneAnswer.failure:type_name -> pippin.plugin.v2.Failure
-	0,  // 63: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
-	2,  // 64: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
-	8,  // 65: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
-	14, // 66: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
-	16, // 67: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
-	18, // 68: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
-	24, // 69: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
-	26, // 70: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
-	29, // 71: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
-	31, // 72: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
-	33, // 73: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
-	52, // 74: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
-	56, // 75: pippin.plugin.v2.Backend.Lane:input_type -> pippin.plugin.v2.LaneRequest
-	54, // 76: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
-	3,  // 77: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
-	9,  // 78: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
-	15, // 79: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
-	17, // 80: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
-	22, // 81: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
-	25, // 82: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
-	28, // 83: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
-	30, // 84: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
-	32, // 85: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
-	34, // 86: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
-	53, // 87: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
-	57, // 88: pippin.plugin.v2.Backend.Lane:output_type -> pippin.plugin.v2.LaneReply
-	55, // 89: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
-	77, // [77:90] is the sub-list for method output_type
-	64, // [64:77] is the sub-list for method input_type
-	64, // [64:64] is the sub-list for extension type_name
-	64, // [64:64] is the sub-list for extension extendee
-	0,  // [0:64] is the sub-list for field type_name
+	33, // 62: pippin.plugin.v2.LaneCall.run:type_name -> pippin.plugin.v2.RunRequest
+	60, // 63: pippin.plugin.v2.LaneAnswer.failure:type_name -> pippin.plugin.v2.Failure
+	0,  // 64: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
+	2,  // 65: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
+	8,  // 66: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
+	14, // 67: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
+	16, // 68: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
+	18, // 69: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
+	24, // 70: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
+	26, // 71: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
+	29, // 72: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
+	31, // 73: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
+	33, // 74: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
+	52, // 75: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
+	56, // 76: pippin.plugin.v2.Backend.Lane:input_type -> pippin.plugin.v2.LaneRequest
+	54, // 77: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
+	3,  // 78: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
+	9,  // 79: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
+	15, // 80: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
+	17, // 81: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
+	22, // 82: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
+	25, // 83: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
+	28, // 84: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
+	30, // 85: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
+	32, // 86: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
+	34, // 87: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
+	53, // 88: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
+	57, // 89: pippin.plugin.v2.Backend.Lane:output_type -> pippin.plugin.v2.LaneReply
+	55, // 90: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
+	78, // [78:91] is the sub-list for method output_type
+	65, // [65:78] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -4214,6 +4255,10 @@ func file_plugin_proto_init() {
 		(*Step_Divide)(nil),
 		(*Step_Commit)(nil),
 		(*Step_Compute)(nil),
+	}
+	file_plugin_proto_msgTypes[57].OneofWrappers = []any{
+		(*LaneCall_Msm)(nil),
+		(*LaneCall_Run)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

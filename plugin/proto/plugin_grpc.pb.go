@@ -72,7 +72,7 @@ type BackendClient interface {
 	Run(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (*RunReply, error)
 	// Cancel cancels the MSM or program of that id and says whether it was running.
 	Cancel(ctx context.Context, in *CancelRequest, opts ...grpc.CallOption) (*CancelReply, error)
-	// Lane serves MSMs through shared memory, one at a time, until the host or the
+	// Lane serves calls through shared memory, one at a time, until the host or the
 	// plugin ends it: it is answered then.
 	Lane(ctx context.Context, in *LaneRequest, opts ...grpc.CallOption) (*LaneReply, error)
 	// Close closes the backend, once the calls in flight have ended.
@@ -251,7 +251,7 @@ type BackendServer interface {
 	Run(context.Context, *RunRequest) (*RunReply, error)
 	// Cancel cancels the MSM or program of that id and says whether it was running.
 	Cancel(context.Context, *CancelRequest) (*CancelReply, error)
-	// Lane serves MSMs through shared memory, one at a time, until the host or the
+	// Lane serves calls through shared memory, one at a time, until the host or the
 	// plugin ends it: it is answered then.
 	Lane(context.Context, *LaneRequest) (*LaneReply, error)
 	// Close closes the backend, once the calls in flight have ended.

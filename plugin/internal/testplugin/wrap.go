@@ -18,7 +18,7 @@ type wrapped struct {
 
 func wrap(mode string, b *fake.Backend) backend.Backend {
 	switch mode {
-	case "panic", "crash", "deaf", "odd-error", "gone", "half-load", "blames":
+	case "panic", "crash", "deaf", "odd-error", "gone", "half-load", "blames", "late":
 		return &wrapped{b, mode}
 	}
 	return b
@@ -32,6 +32,10 @@ func (w *wrapped) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error)
 }
 
 func (w *wrapped) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	if first, ok := steps[0].(backend.Write); ok && w.mode == "late" && first.Bytes[0] == 1 {
+		time.Sleep(20 * time.Millisecond) // and its context is not looked at before
+		return w.Backend.Run(context.WithoutCancel(ctx), steps)
+	}
 	if err := w.misbehave(); err != nil {
 		return nil, err
 	}
