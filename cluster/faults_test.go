@@ -81,7 +81,7 @@ func TestProgressNotLife(t *testing.T) {
 	r := newRig(t)
 	var calls atomic.Int32
 	r.work(func(c *worker.Config) {
-		c.Stall = 500 * time.Millisecond
+		c.Stall = 3 * time.Second // fetching and opening get on within it on a busy machine
 		c.Open = fakes(func(ctx context.Context, witness []byte) ([]byte, error) {
 			if calls.Add(1) == 1 {
 				<-ctx.Done()
