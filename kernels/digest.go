@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "4d088c82a1547a2539f0ca69aa7ec54d706b04fccab7044aad0a5292e16d7e25"
+const digest = "8d16a4157dcf26a1701221789568c6c0faf2264e7680ebce00e4295feee74dda"

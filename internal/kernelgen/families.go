@@ -52,6 +52,7 @@ var (
 	passes = axis{name: "Passes", doc: "one curve's scalar field, so many elements a thread", key: []string{"curve", "elements"}, instances: perPass()}
 	binary = axis{name: "Binary", doc: "one field GF(2^bits)", key: []string{"bits"}, instances: perBits("32", "64", "96", "128", "192", "256", "512", "1024", "2048")}
 	narrow = axis{name: "Narrow", doc: "numbers of so many words, such as n8", key: []string{"words"}, instances: perWords("4", "8", "16", "32")}
+	shared = axis{name: "Grouped", doc: "numbers of so many words by so many threads each, such as g64 and 4", key: []string{"words", "threads"}, instances: perGroupOfThreads()}
 	powers = axis{name: "Modulus", doc: "moduli of so many bits, so many threads a number", key: []string{"bits", "threads"}, instances: perPower()}
 	groups = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
 	// pairs are the groups for which additions of affine points won: all but BN254's.
@@ -89,6 +90,19 @@ func perPower() (is []instance) {
 func perWords(words ...string) (is []instance) {
 	for _, w := range words {
 		is = append(is, instance{"n" + w, []string{"PIPPIN_FOR=n" + w, "PIPPIN_WORDS=" + w}})
+	}
+	return is
+}
+
+// perGroupOfThreads lists the threads of a number, of 8 to 16 words each: at least four
+// blocks of 128 threads a multiprocessor, a quarter of what it can hold, have registers.
+func perGroupOfThreads() (is []instance) {
+	for _, g := range []struct{ words, threads, blocks int }{
+		{32, 4, 4}, {48, 4, 4}, {64, 4, 4}, {64, 8, 4}, {96, 8, 4}, {128, 8, 4}, {128, 16, 4},
+	} {
+		name := fmt.Sprintf("g%d_%d", g.words, g.threads)
+		is = append(is, instance{name, []string{"PIPPIN_FOR=" + name, fmt.Sprintf("PIPPIN_WORDS=%d", g.words),
+			fmt.Sprintf("PIPPIN_THREADS=%d", g.threads), fmt.Sprintf("PIPPIN_BLOCKS=%d", g.blocks)}})
 	}
 	return is
 }
@@ -194,6 +208,7 @@ var families = []family{
 			{name: "wide", per: once, waits: true},
 			{name: "field", per: once, waits: true},
 			{name: "narrow", per: narrow},
+			{name: "grouped", per: shared, waits: true},
 			{name: "binary", per: binary, waits: true},
 			{name: "sliced", per: binary, waits: true},
 			{name: "one", per: once},

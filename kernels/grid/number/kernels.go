@@ -364,6 +364,49 @@ func (p NarrowPower) Words() []uint64 {
 	return []uint64{uint64(p.A), uint64(p.AStep), uint64(p.E), uint64(p.ExponentWords), uint64(p.ExponentStep), uint64(p.Moduli), uint64(p.ModulusStep), uint64(p.Factors), uint64(p.R), uint64(p.N), uint64(p.Element), uint64(p.Table), uint64(p.Bad)}
 }
 
+// GroupedResidue is the parameters of the kernel grouped_residue of grouped.cu.
+type GroupedResidue struct {
+	Op          int             // uint64_t
+	A           kernels.Pointer // const uint32_t*
+	AStep       int             // uint64_t
+	B           kernels.Pointer // const uint32_t*
+	BStep       int             // uint64_t
+	Moduli      kernels.Pointer // const uint32_t*
+	ModulusStep int             // uint64_t
+	Factors     kernels.Pointer // const uint32_t*
+	R           kernels.Pointer // uint32_t*
+	N           int             // uint64_t
+	Element     int             // uint64_t
+	Bad         kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p GroupedResidue) Words() []uint64 {
+	return []uint64{uint64(p.Op), uint64(p.A), uint64(p.AStep), uint64(p.B), uint64(p.BStep), uint64(p.Moduli), uint64(p.ModulusStep), uint64(p.Factors), uint64(p.R), uint64(p.N), uint64(p.Element), uint64(p.Bad)}
+}
+
+// GroupedPower is the parameters of the kernel grouped_power of grouped.cu.
+type GroupedPower struct {
+	A             kernels.Pointer // const uint32_t*
+	AStep         int             // uint64_t
+	E             kernels.Pointer // const uint32_t*
+	ExponentWords int             // uint64_t
+	ExponentStep  int             // uint64_t
+	Moduli        kernels.Pointer // const uint32_t*
+	ModulusStep   int             // uint64_t
+	Factors       kernels.Pointer // const uint32_t*
+	R             kernels.Pointer // uint32_t*
+	N             int             // uint64_t
+	Element       int             // uint64_t
+	Table         kernels.Pointer // uint32_t*
+	Bad           kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p GroupedPower) Words() []uint64 {
+	return []uint64{uint64(p.A), uint64(p.AStep), uint64(p.E), uint64(p.ExponentWords), uint64(p.ExponentStep), uint64(p.Moduli), uint64(p.ModulusStep), uint64(p.Factors), uint64(p.R), uint64(p.N), uint64(p.Element), uint64(p.Table), uint64(p.Bad)}
+}
+
 // BinaryMul is the parameters of the kernel binary_mul of binary.cu.
 type BinaryMul struct {
 	A kernels.Pointer // const uint32_t*
@@ -560,6 +603,49 @@ var allNarrow = map[string]Narrow{
 		NarrowMul:     kernels.Kernel[NarrowMul]{Entry: kernels.Entry{Unit: "number/n32_narrow", Symbol: "pippin_n32_narrow_mul", Threads: 128}},
 		NarrowResidue: kernels.Kernel[NarrowResidue]{Entry: kernels.Entry{Unit: "number/n32_narrow", Symbol: "pippin_n32_narrow_residue", Threads: 128}},
 		NarrowPower:   kernels.Kernel[NarrowPower]{Entry: kernels.Entry{Unit: "number/n32_narrow", Symbol: "pippin_n32_narrow_power", Threads: 128}},
+	},
+}
+
+// Grouped is the kernels for numbers of so many words by so many threads each, such as g64 and 4.
+type Grouped struct {
+	GroupedResidue kernels.Kernel[GroupedResidue]
+	GroupedPower   kernels.Kernel[GroupedPower]
+}
+
+// ForGrouped finds them by name; false when there are none.
+func ForGrouped(words, threads string) (Grouped, bool) {
+	k, ok := allGrouped[kernels.Key(words, threads)]
+	return k, ok
+}
+
+var allGrouped = map[string]Grouped{
+	"g32_4": {
+		GroupedResidue: kernels.Kernel[GroupedResidue]{Entry: kernels.Entry{Unit: "number/g32_4_grouped", Symbol: "pippin_g32_4_grouped_residue", Threads: 128}},
+		GroupedPower:   kernels.Kernel[GroupedPower]{Entry: kernels.Entry{Unit: "number/g32_4_grouped", Symbol: "pippin_g32_4_grouped_power", Threads: 128}},
+	},
+	"g48_4": {
+		GroupedResidue: kernels.Kernel[GroupedResidue]{Entry: kernels.Entry{Unit: "number/g48_4_grouped", Symbol: "pippin_g48_4_grouped_residue", Threads: 128}},
+		GroupedPower:   kernels.Kernel[GroupedPower]{Entry: kernels.Entry{Unit: "number/g48_4_grouped", Symbol: "pippin_g48_4_grouped_power", Threads: 128}},
+	},
+	"g64_4": {
+		GroupedResidue: kernels.Kernel[GroupedResidue]{Entry: kernels.Entry{Unit: "number/g64_4_grouped", Symbol: "pippin_g64_4_grouped_residue", Threads: 128, Stack: 80}},
+		GroupedPower:   kernels.Kernel[GroupedPower]{Entry: kernels.Entry{Unit: "number/g64_4_grouped", Symbol: "pippin_g64_4_grouped_power", Threads: 128, Stack: 64}},
+	},
+	"g64_8": {
+		GroupedResidue: kernels.Kernel[GroupedResidue]{Entry: kernels.Entry{Unit: "number/g64_8_grouped", Symbol: "pippin_g64_8_grouped_residue", Threads: 128}},
+		GroupedPower:   kernels.Kernel[GroupedPower]{Entry: kernels.Entry{Unit: "number/g64_8_grouped", Symbol: "pippin_g64_8_grouped_power", Threads: 128}},
+	},
+	"g96_8": {
+		GroupedResidue: kernels.Kernel[GroupedResidue]{Entry: kernels.Entry{Unit: "number/g96_8_grouped", Symbol: "pippin_g96_8_grouped_residue", Threads: 128}},
+		GroupedPower:   kernels.Kernel[GroupedPower]{Entry: kernels.Entry{Unit: "number/g96_8_grouped", Symbol: "pippin_g96_8_grouped_power", Threads: 128}},
+	},
+	"g128_8": {
+		GroupedResidue: kernels.Kernel[GroupedResidue]{Entry: kernels.Entry{Unit: "number/g128_8_grouped", Symbol: "pippin_g128_8_grouped_residue", Threads: 128, Stack: 16}},
+		GroupedPower:   kernels.Kernel[GroupedPower]{Entry: kernels.Entry{Unit: "number/g128_8_grouped", Symbol: "pippin_g128_8_grouped_power", Threads: 128, Stack: 16}},
+	},
+	"g128_16": {
+		GroupedResidue: kernels.Kernel[GroupedResidue]{Entry: kernels.Entry{Unit: "number/g128_16_grouped", Symbol: "pippin_g128_16_grouped_residue", Threads: 128}},
+		GroupedPower:   kernels.Kernel[GroupedPower]{Entry: kernels.Entry{Unit: "number/g128_16_grouped", Symbol: "pippin_g128_16_grouped_power", Threads: 128}},
 	},
 }
 
