@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "8d16a4157dcf26a1701221789568c6c0faf2264e7680ebce00e4295feee74dda"
+const digest = "3d0ca1668f6fb065fae606d36370661dfe17dde6e8944a2c86e33c218feb5090"

@@ -98,7 +98,7 @@ func perWords(words ...string) (is []instance) {
 // blocks of 128 threads a multiprocessor, a quarter of what it can hold, have registers.
 func perGroupOfThreads() (is []instance) {
 	for _, g := range []struct{ words, threads, blocks int }{
-		{32, 4, 4}, {48, 4, 4}, {64, 4, 4}, {64, 8, 4}, {96, 8, 4}, {128, 8, 4}, {128, 16, 4},
+		{32, 4, 4}, {48, 4, 4}, {64, 4, 4}, {64, 8, 6}, {96, 8, 4}, {128, 8, 4}, {128, 16, 6},
 	} {
 		name := fmt.Sprintf("g%d_%d", g.words, g.threads)
 		is = append(is, instance{name, []string{"PIPPIN_FOR=" + name, fmt.Sprintf("PIPPIN_WORDS=%d", g.words),

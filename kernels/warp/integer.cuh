@@ -27,6 +27,15 @@
 
 namespace pippin::warp {
 
+// v, of which the compiler knows nothing: what follows from it is computed where it is
+// needed, and not kept in registers over a loop.
+__device__ __forceinline__ uint32_t fresh(uint32_t v) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("" : "+r"(v));
+#endif
+  return v;
+}
+
 // modular is the threads of one number. A block's shared memory has a column of pairs of
 // words for each of its Threads, and one of zeros: in its first W/2 rows the second
 // factor of a product, in W/2 rows more p, and in W rows what members hand each other in
@@ -261,6 +270,7 @@ struct modular {
   // 2t + d - T where t + d is past the last member. So k is as odd as d.
   template <bool Twice>
   __device__ __forceinline__ void collect(part& to, uint32_t block, uint32_t d) const {
+    block = fresh(block);
     const uint32_t upper = (block ^ d) & 1;
     const int32_t k = (int32_t)(block - upper), n = T;
     const int32_t t = (k - (int32_t)d) >> 1, wrapped = t + n / 2;

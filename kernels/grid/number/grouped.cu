@@ -105,50 +105,56 @@ struct grouped {
       PIPPIN_UNROLL
       for (int j = 0; j < W / 4; j++) memory[(e * (W / 4) + j) * step] = {x[4 * j], x[4 * j + 1], x[4 * j + 2], x[4 * j + 3]};
     }
+    __device__ __forceinline__ num at(uint32_t e) const {
+      num x;
+      PIPPIN_UNROLL
+      for (int j = 0; j < W / 4; j++) {
+        const quad q = memory[(e * (W / 4) + j) * step];
+        PIPPIN_UNROLL
+        for (int i = 0; i < 4; i++) x[4 * j + i] = q.v[i];
+      }
+      return x;
+    }
     // All entries are read.
     __device__ __forceinline__ num get(uint32_t entry) const {
       num x = mp::zero<W>();
 #pragma unroll 2
       for (uint32_t e = 0; e < power_entries; e++) {
         const uint32_t mask = 0u - (uint32_t)(e == entry);
+        const num v = at(e);
         PIPPIN_UNROLL
-        for (int j = 0; j < W / 4; j++) {
-          const quad q = memory[(e * (W / 4) + j) * step];
-          PIPPIN_UNROLL
-          for (int i = 0; i < 4; i++) x[4 * j + i] |= q.v[i] & mask;
-        }
+        for (int j = 0; j < W; j++) x[j] |= v[j] & mask;
       }
       return x;
     }
   };
 
-  __device__ __forceinline__ static void power(group& g, const table& t, const uint32_t* a, const uint32_t* e, uint64_t exponent_words, const uint32_t* p,
-                                               const uint32_t* factor, uint32_t* r, uint64_t element, bool counts, uint32_t* bad) {
-    const bool right = take(g, p, true, element, counts, bad);
-    const place at = {g, element, counts && right, bad};
-    g.give(load(g, factor));
+  // Number i. What is needed at the end is computed again, since registers are few.
+  __device__ __forceinline__ static void power(group& g, const table& t, uint32_t i, const uint32_t* a, uint64_t a_step, const uint32_t* e,
+                                               uint64_t exponent_words, uint64_t exponent_step, const uint32_t* moduli, uint64_t modulus_step,
+                                               const uint32_t* factors, uint32_t* r, uint64_t element, bool counts, uint32_t* bad) {
+    const bool right = take(g, moduli + i * modulus_step, true, element + i, counts, bad);
+    const place at = {g, element + i, counts && right, bad};
+    g.give(load(g, factors + i * modulus_step));
     num x = g.mul(g.small(1));  // R mod p
-    num y = g.mul(operand(at, a, number_a_not_below));
-    g.give(y);
+    g.give(g.mul(operand(at, a + i * a_step, number_a_not_below)));
     PIPPIN_LOOP
     for (uint32_t k = 0; k < power_entries; k++) {
       t.put(k, x);
       x = g.mul(x);
     }
-    x = load(g, factor);
-    g.give(g.small(1));
-    x = g.mul(x);
+    x = t.at(0);
     // Windows from the top: squares, then the power.
     PIPPIN_LOOP
-    for (uint64_t w = exponent_words * (32 / power_window); w-- > 0;) {
+    for (uint32_t w = (uint32_t)exponent_words * (32 / power_window); w-- > 0;) {
       PIPPIN_LOOP
       for (uint32_t s = 0; s < power_window; s++) x = g.sqr(x);
-      g.give(t.get(e[w / (32 / power_window)] >> w % (32 / power_window) * power_window & (power_entries - 1)));
+      g.give(t.get(e[i * exponent_step + w / (32 / power_window)] >> w % (32 / power_window) * power_window & (power_entries - 1)));
       x = g.mul(x);
     }
     // Out of Montgomery form.
     g.give(g.small(1));
-    store(g, r, g.mul(x), at.counts);
+    store(g, r + (uint64_t)i * Words, g.mul(x), at.counts);
   }
 };
 
@@ -182,9 +188,9 @@ PIPPIN_KERNEL((128, PIPPIN_BLOCKS), grouped_power)
   const grouped_here::table t = {reinterpret_cast<grouped_here::table::quad*>(table) + thread, threads};
 #pragma unroll 1
   for (uint64_t first = blockIdx.x * (blockDim.x / PIPPIN_THREADS); first < n; first += threads / PIPPIN_THREADS) {
-    const uint64_t mine = first + threadIdx.x / PIPPIN_THREADS, i = mine < n ? mine : n - 1;
-    grouped_here::power(g, t, a + i * a_step, e + i * exponent_step, exponent_words, moduli + i * modulus_step, factors + i * modulus_step,
-                        r + i * PIPPIN_WORDS, element + i, mine < n, bad);
+    const uint64_t mine = first + threadIdx.x / PIPPIN_THREADS;
+    grouped_here::power(g, t, (uint32_t)(mine < n ? mine : n - 1), a, a_step, e, exponent_words, exponent_step, moduli, modulus_step, factors, r, element,
+                        mine < n, bad);
   }
 }
 

@@ -628,8 +628,8 @@ var allGrouped = map[string]Grouped{
 		GroupedPower:   kernels.Kernel[GroupedPower]{Entry: kernels.Entry{Unit: "number/g48_4_grouped", Symbol: "pippin_g48_4_grouped_power", Threads: 128}},
 	},
 	"g64_4": {
-		GroupedResidue: kernels.Kernel[GroupedResidue]{Entry: kernels.Entry{Unit: "number/g64_4_grouped", Symbol: "pippin_g64_4_grouped_residue", Threads: 128, Stack: 80}},
-		GroupedPower:   kernels.Kernel[GroupedPower]{Entry: kernels.Entry{Unit: "number/g64_4_grouped", Symbol: "pippin_g64_4_grouped_power", Threads: 128, Stack: 64}},
+		GroupedResidue: kernels.Kernel[GroupedResidue]{Entry: kernels.Entry{Unit: "number/g64_4_grouped", Symbol: "pippin_g64_4_grouped_residue", Threads: 128}},
+		GroupedPower:   kernels.Kernel[GroupedPower]{Entry: kernels.Entry{Unit: "number/g64_4_grouped", Symbol: "pippin_g64_4_grouped_power", Threads: 128}},
 	},
 	"g64_8": {
 		GroupedResidue: kernels.Kernel[GroupedResidue]{Entry: kernels.Entry{Unit: "number/g64_8_grouped", Symbol: "pippin_g64_8_grouped_residue", Threads: 128}},
@@ -640,8 +640,8 @@ var allGrouped = map[string]Grouped{
 		GroupedPower:   kernels.Kernel[GroupedPower]{Entry: kernels.Entry{Unit: "number/g96_8_grouped", Symbol: "pippin_g96_8_grouped_power", Threads: 128}},
 	},
 	"g128_8": {
-		GroupedResidue: kernels.Kernel[GroupedResidue]{Entry: kernels.Entry{Unit: "number/g128_8_grouped", Symbol: "pippin_g128_8_grouped_residue", Threads: 128, Stack: 16}},
-		GroupedPower:   kernels.Kernel[GroupedPower]{Entry: kernels.Entry{Unit: "number/g128_8_grouped", Symbol: "pippin_g128_8_grouped_power", Threads: 128, Stack: 16}},
+		GroupedResidue: kernels.Kernel[GroupedResidue]{Entry: kernels.Entry{Unit: "number/g128_8_grouped", Symbol: "pippin_g128_8_grouped_residue", Threads: 128}},
+		GroupedPower:   kernels.Kernel[GroupedPower]{Entry: kernels.Entry{Unit: "number/g128_8_grouped", Symbol: "pippin_g128_8_grouped_power", Threads: 128}},
 	},
 	"g128_16": {
 		GroupedResidue: kernels.Kernel[GroupedResidue]{Entry: kernels.Entry{Unit: "number/g128_16_grouped", Symbol: "pippin_g128_16_grouped_residue", Threads: 128}},
