@@ -10,9 +10,9 @@
 //   - Sums and differences, of any length, are one stream of words (long_add).
 //   - In GF(2^n) elements of the usual n have kernels compiled for them, a thread an
 //     element; any other n is a block an element.
-//   - Products and residues of some widths are computed a thread a number, in registers.
-//   - Powers modulo numbers too wide for that are computed in double precision, for the
-//     usual widths.
+//   - Residues and powers of the usual widths are computed by the engine that one table
+//     names for each (engines.go): a thread a number, several threads of a warp, or powers
+//     in double precision. Whole products of some widths are a thread a number.
 //   - Everything else is a block a number, of any width.
 //
 // # Secrets

@@ -35,10 +35,13 @@ type Computer struct {
 	binaryAdd  device.Kernel[kernel.BinaryAdd]
 	powerOne   device.Kernel[kernel.PowerOne]
 
+	engines map[int]engines // by words
+
 	mu      sync.Mutex
 	fields  map[int]*field  // by degree; nil where there are no kernels for it
 	narrows map[int]*narrow // by words; nil where there are none
-	sizes   map[int]*powers // by words
+	groups  map[int]*grouped
+	sizes   map[int]*powers
 }
 
 // field is the kernels that are compiled for one GF(2^n).
@@ -69,7 +72,8 @@ var shapes = map[int]shape{32: {1, 20}, 48: {2, 16}, 64: {4, 10}, 96: {4, 16}, 1
 
 // New loads the kernels that every program may need. The card stays the caller's.
 func New(d *device.Device) (*Computer, error) {
-	c := &Computer{dev: d, info: d.Driver().Info(), fields: make(map[int]*field), narrows: make(map[int]*narrow), sizes: make(map[int]*powers)}
+	c := &Computer{dev: d, info: d.Driver().Info(), engines: chosen,
+		fields: make(map[int]*field), narrows: make(map[int]*narrow), groups: make(map[int]*grouped), sizes: make(map[int]*powers)}
 	k := kernel.ForCommon()
 	err := errors.Join(
 		c.resize.Load(d, k.WordsResize), c.compare.Load(d, k.WordsCompare), c.verdict.Load(d, k.WordsVerdict),
@@ -148,12 +152,9 @@ func (c *Computer) narrow(words int) (*narrow, error) {
 	return n, nil
 }
 
-// powers is the kernel for moduli of so many words, nil where there is none.
+// powers is the kernel for moduli of so many words.
 func (c *Computer) powers(words int) (*powers, error) {
-	s, ok := shapes[words]
-	if !ok {
-		return nil, nil
-	}
+	s := shapes[words]
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p, ok := c.sizes[words]; ok {

@@ -139,21 +139,21 @@ func (x *queue) product(dst, a, b batch) error {
 // residues is an operation modulo numbers; `element` is the number of the first, for
 // what is refused.
 func (x *queue) residues(op int, dst, a, b, m batch, element int) error {
-	n, err := x.narrow(dst.words)
+	k, err := x.held(dst.words, x.engines[dst.words].residues)
 	if err != nil {
 		return err
 	}
 	factor := op == kernel.NumberMul || op == kernel.NumberToMontgomery
 	// What a modulus costs that is another for each element is the most of a product
 	// by a block, too.
-	if n != nil && op != kernel.NumberReduce && !(factor && m.count > 1) {
-		return x.narrowResidues(n, op, factor, dst, a, b, m, element)
+	if k != nil && op != kernel.NumberReduce && !(factor && m.count > 1) {
+		return x.heldResidues(k, op, factor, dst, a, b, m, element)
 	}
 	return x.wideResidues(op, dst, a, b, m, element)
 }
 
-// narrowResidues is residues, a thread a number.
-func (x *queue) narrowResidues(n *narrow, op int, factor bool, dst, a, b, m batch, element int) error {
+// heldResidues is residues, a thread a number or several.
+func (x *queue) heldResidues(k *held, op int, factor bool, dst, a, b, m batch, element int) error {
 	if err := x.straight(&a, &b, &m); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (x *queue) narrowResidues(n *narrow, op int, factor bool, dst, a, b, m batc
 		}
 	}
 	return x.into(dst, func(dst batch) error {
-		return launch(x, &n.residue, dst.count, kernel.NarrowResidue{
+		return k.residues(x, dst.count, kernel.NarrowResidue{
 			Op: op, A: a.at, AStep: a.step(), B: b.at, BStep: b.step(), Moduli: m.at, ModulusStep: m.step(), Factors: factors.at,
 			R: dst.at, N: dst.count, Element: element, Bad: x.Refused,
 		})

@@ -11,25 +11,25 @@ const (
 	perElement = 1 << 10 // that take as long as an element of a vector
 )
 
-// powered is powers modulo numbers: in double precision where there is a kernel for
-// their width and the card is quick at it, a thread a number where its registers hold
-// them, and else a block a number.
+// powered is powers modulo numbers, by the engine of their width.
 func (x *queue) powered(dst, a, e, m batch) error {
+	by := x.engines[dst.words].slow
 	if x.quickDoubles() {
+		by = x.engines[dst.words].powers
+	}
+	if by == inDoubles {
 		p, err := x.powers(dst.words)
 		if err != nil {
 			return err
 		}
-		if p != nil {
-			return x.doublePowers(p, dst, a, e, m)
-		}
+		return x.doublePowers(p, dst, a, e, m)
 	}
-	n, err := x.narrow(dst.words)
+	k, err := x.held(dst.words, by)
 	if err != nil {
 		return err
 	}
-	if n != nil {
-		return x.narrowPowers(n, dst, a, e, m)
+	if k != nil {
+		return x.heldPowers(k, dst, a, e, m)
 	}
 	return x.widePowers(dst, a, e, m)
 }
@@ -89,8 +89,8 @@ func (x *queue) waves(dst, e batch, wave int, f func(from, n int) error) error {
 	return nil
 }
 
-// narrowPowers is powers, a thread a number.
-func (x *queue) narrowPowers(k *narrow, dst, a, e, m batch) error {
+// heldPowers is powers, a thread a number or several.
+func (x *queue) heldPowers(k *held, dst, a, e, m batch) error {
 	if err := x.straight(&a, &m); err != nil {
 		return err
 	}
@@ -98,17 +98,18 @@ func (x *queue) narrowPowers(k *narrow, dst, a, e, m batch) error {
 	if err != nil {
 		return err
 	}
-	resident, err := k.power.Occupancy(k.power.Threads, 0)
+	f, threads := k.ofPowers()
+	resident, err := f.Occupancy(threads, 0)
 	if err != nil {
 		return err
 	}
-	wave := max(resident, 1) * x.info.Multiprocessors * k.power.Threads
-	blocks := (min(wave, dst.count) + k.power.Threads - 1) / k.power.Threads
-	table := x.take(kernel.PowerEntries*dst.words, blocks*k.power.Threads)
+	wave := max(resident, 1) * x.info.Multiprocessors * threads / k.threads()
+	blocks := (min(wave, dst.count)*k.threads() + threads - 1) / threads
+	table := x.take(kernel.PowerEntries*dst.words/k.threads(), blocks*threads)
 	return x.into(dst, func(dst batch) error {
 		return x.waves(dst, e, wave, func(from, n int) error {
 			a, e, m, factors := a.from(from, n), e.from(from, n), m.from(from, n), factors.from(from, n)
-			return shaped(x, &k.power, blocks, k.power.Threads, 0, kernel.NarrowPower{
+			return k.powers(x, blocks, kernel.NarrowPower{
 				A: a.at, AStep: a.step(), E: e.at, ExponentWords: e.words, ExponentStep: e.step(), Moduli: m.at, ModulusStep: m.step(), Factors: factors.at,
 				R: part(dst, from, n).at, N: n, Element: from, Table: table.at, Bad: x.Refused,
 			})
