@@ -63,6 +63,10 @@ static numbers answers(bool hidden) {
   const numbers x = input(PIPPIN_WORDS, 1), e = input(1, 2), p = modulus(PIPPIN_WORDS), factor = some(PIPPIN_WORDS, 3);
   numbers r(PIPPIN_WORDS), table(PIPPIN_WORDS * power_entries * 32);
   run(32, 0, [&] { PIPPIN_HOST(narrow_power)(x.data(), 0, e.data(), 1, 0, p.data(), 0, factor.data(), r.data(), 1, 0, table.data(), bad.data()); });
+#elif defined(PIPPIN_CASE_grouped_power)
+  const numbers x = input(PIPPIN_WORDS, 1), e = input(1, 2), p = modulus(PIPPIN_WORDS), factor = some(PIPPIN_WORDS, 3);
+  numbers r(PIPPIN_WORDS), table(PIPPIN_WORDS / PIPPIN_THREADS * power_entries * 32);
+  run(32, 0, [&] { PIPPIN_HOST(grouped_power)(x.data(), 0, e.data(), 1, 0, p.data(), 0, factor.data(), r.data(), 1, 0, table.data(), bad.data()); });
 #elif defined(PIPPIN_CASE_wide_power)
   constexpr uint32_t length = 5;
   const numbers x = input(length, 1), e = input(1, 2), p = modulus(length);
