@@ -24,8 +24,9 @@ import (
 )
 
 var (
-	numbersTimed  = flag.Int("numbers", 0, "logarithm of the words of an operand for TestNumberTimes, such as 26; 0: skipped")
-	numbersRecord = flag.String("record", "", "file for the record of TestNumberTimes")
+	numbersTimed    = flag.Int("numbers", 0, "logarithm of the words of an operand for TestNumberTimes, such as 26; 0: skipped")
+	numbersExponent = flag.Int("exponent", 0, "words of exponents in TestNumberTimes/engines; 0: as many as the modulus has")
+	numbersRecord   = flag.String("record", "", "file for the record of TestNumberTimes")
 )
 
 // timedNumbers is a run of the record: milliseconds of one launch over n numbers of
@@ -203,6 +204,7 @@ func TestNumberTimes(t *testing.T) {
 	b.write(b.b, random)
 	part("binary", b.binary)
 	part("powers", b.powers)
+	part("engines", b.engines)
 	if *numbersRecord == "" || t.Failed() {
 		return
 	}
@@ -356,11 +358,14 @@ func (b *numberBench) sliced(k number.Binary, bits, n int, check func(other driv
 	}
 }
 
+// doubles are the kernels of powers in double precision.
+var doubles = []struct{ bits, threads, samples int }{{1024, 1, 20}, {1536, 2, 16}, {2048, 4, 10}, {3072, 4, 16}, {4096, 4, 20}}
+
 // powers measures a wave of numbers and four: latency, and throughput. The exponents
 // are as long as the modulus, which is one for all.
 func (b *numberBench) powers() {
 	one := function(b.device, number.ForCommon().PowerOne.Entry)
-	for _, c := range []struct{ bits, threads, samples int }{{1024, 1, 20}, {1536, 2, 16}, {2048, 4, 10}, {3072, 4, 16}, {4096, 4, 20}} {
+	for _, c := range doubles {
 		k, _ := number.ForModulus(fmt.Sprint(c.bits), fmt.Sprint(c.threads))
 		f := function(b.device, k.Power.Entry)
 		words := c.bits / 32
@@ -392,4 +397,129 @@ func (b *numberBench) powers() {
 		}
 		b.must(table.Free())
 	}
+}
+
+// engines measures powers, and Montgomery products and squares, by every engine that has
+// a width: a thread a number, groups of threads, double precision, a block a number; and
+// logs what they compute a second beside each other. The modulus is one for all, the
+// exponents are as long as it.
+func (b *numberBench) engines() {
+	const waves = 4
+	table := []string{fmt.Sprintf("%5s  %-7s %s", "bits", "", "M/s")}
+	for _, words := range []int{8, 16, 32, 48, 64, 96, 128} {
+		lines := map[string]string{}
+		p := moduli(b.r, 32*words)[0]
+		modulus := b.device.words(words, wordsOf(p, words)...)
+		square := b.device.words(words, wordsOf(factor(p, words), words)...)
+		inverse := new(big.Int).ModInverse(new(big.Int).Lsh(big.NewInt(1), uint(32*words)), p)
+		exponent := words
+		if *numbersExponent > 0 {
+			exponent = min(words, *numbersExponent)
+		}
+		bad := b.device.words(number.NumberReasons)
+		// measure has run compute n numbers, compares some and logs a figure.
+		measure := func(what, engine, kernel string, threads, n int, run func(n int), want func(i int) *big.Int) {
+			n = min(n, b.words/words)
+			run(n)
+			r := timedNumbers{Kernel: kernel, Operands: what, Bits: 32 * words, N: n, Threads: threads, Bytes: 12 * int64(n*words), Checked: true}
+			for range 4 {
+				i := b.r.IntN(n)
+				r.Checked = r.Checked && want(i).Cmp(b.some(b.z, i, words)) == 0
+			}
+			timed := b.time(r, func() { run(n) })
+			lines[what] += fmt.Sprintf("  %s %.4g", engine, float64(n)/timed.MedianMS/1e3)
+		}
+		operand := func(s driver.Span, i int) *big.Int { return b.some(s, i, words) }
+		power := func(i int) *big.Int {
+			e := integer(b.read(b.b.Slice(4*int64(i*words), 4*int64(exponent))))
+			return e.Exp(operand(b.a, i), e, p)
+		}
+		montgomery := func(with driver.Span) func(i int) *big.Int {
+			return func(i int) *big.Int {
+				x := operand(b.a, i)
+				return x.Mod(x.Mul(x.Mul(x, operand(with, i)), inverse), p)
+			}
+		}
+		resident := func(f *driver.Function, threads, bytes int) int {
+			n, err := f.Occupancy(threads, bytes)
+			b.must(err)
+			return n * b.Info().Multiprocessors
+		}
+		scratch := func(words int) *driver.Memory {
+			m, err := b.Alloc(4 * int64(words))
+			b.must(err)
+			return m
+		}
+		// A thread a number or several: the kernels' parameters are the same.
+		held := func(engine string, threads int, powers, residues kernels.Entry) {
+			f, g := function(b.device, powers), function(b.device, residues)
+			blocks := resident(f, powers.Threads, 0)
+			m := scratch(blocks * powers.Threads * number.PowerEntries * words / threads)
+			measure("power", engine, powers.Symbol, threads, waves*blocks*powers.Threads/threads, func(n int) {
+				b.queue(f, powers.Threads, min(blocks, (n*threads+powers.Threads-1)/powers.Threads), 0, number.NarrowPower{A: at(b.a), AStep: words, E: at(b.b),
+					ExponentWords: exponent, ExponentStep: words, Moduli: at(modulus), Factors: at(square), R: at(b.z), N: n, Table: at(m.Span()), Bad: at(bad)})
+			}, power)
+			b.must(m.Free())
+			all := b.words / words
+			blocks = resident(g, residues.Threads, 0)
+			call := number.NarrowResidue{Op: number.NumberMontgomery, A: at(b.a), AStep: words, B: at(b.b), BStep: words, Moduli: at(modulus), R: at(b.z), Bad: at(bad)}
+			products := func(n int) {
+				call.N = n
+				b.queue(g, residues.Threads, min(waves*blocks, (n*threads+residues.Threads-1)/residues.Threads), 0, call)
+			}
+			measure("product", engine, residues.Symbol, threads, all, products, montgomery(b.b))
+			call.B, call.BStep = 0, 0
+			measure("square", engine, residues.Symbol, threads, all, products, montgomery(b.a))
+		}
+		if k, ok := number.ForNarrow(fmt.Sprint("n", words)); ok {
+			held("narrow", 1, k.NarrowPower.Entry, k.NarrowResidue.Entry)
+		}
+		for _, g := range groupings {
+			if g.words == words {
+				k, _ := number.ForGrouped(fmt.Sprint("g", words), fmt.Sprint(g.threads))
+				held(fmt.Sprintf("grouped by %d", g.threads), g.threads, k.GroupedPower.Entry, k.GroupedResidue.Entry)
+			}
+		}
+		for _, c := range doubles {
+			if c.bits != 32*words {
+				continue
+			}
+			k, _ := number.ForModulus(fmt.Sprint(c.bits), fmt.Sprint(c.threads))
+			one, f := number.ForCommon().PowerOne, function(b.device, k.Power.Entry)
+			ones := b.device.words(words)
+			b.queue(function(b.device, one.Entry), one.Threads, 1, 0, number.PowerOne{P: at(modulus), One: at(ones), N: 1, Length: words, Bits: number.PowerSampleBits * c.threads * c.samples})
+			blocks := resident(f, k.Power.Threads, 0)
+			m := scratch(2 * blocks * k.Power.Threads * number.PowerEntries * c.samples)
+			measure("power", "double", k.Power.Symbol, c.threads, waves*blocks*k.Power.Threads/c.threads, func(n int) {
+				b.queue(f, k.Power.Threads, blocks, 0, number.Power{X: at(b.a), E: at(b.b), P: at(modulus), One: at(ones), R: at(b.z), N: n,
+					ExponentWords: exponent, ExponentStep: words, Table: at(m.Span())})
+			}, power)
+			b.must(m.Free())
+		}
+		k := number.ForCommon()
+		begin, steps, residues := function(b.device, k.WidePowerBegin.Entry), function(b.device, k.WidePower.Entry), function(b.device, k.WideResidue.Entry)
+		threads, bytes := (words+31)/32*32, 4*(number.WideRoom+number.WideArrays*words)
+		blocks := resident(steps, threads, bytes)
+		m := scratch(blocks * words * (number.PowerEntries + 1))
+		measure("power", "wide", k.WidePower.Symbol, threads, blocks, func(n int) {
+			b.queue(begin, threads, n, bytes, number.WidePowerBegin{A: at(b.a), AStep: words, Moduli: at(modulus), Length: words, N: n, States: at(m.Span()), Bad: at(bad)})
+			windows := exponent * 32 / number.PowerWindow
+			b.queue(steps, threads, n, bytes, number.WidePower{E: at(b.b), ExponentWords: exponent, ExponentStep: words, Moduli: at(modulus), R: at(b.z),
+				Length: words, N: n, From: windows, Windows: windows, Last: true, States: at(m.Span())})
+		}, power)
+		b.must(m.Free())
+		call := number.WideResidue{Op: number.NumberMontgomery, A: at(b.a), AWords: words, AStep: words, B: at(b.b), BStep: words, Moduli: at(modulus), R: at(b.z), Length: words, Bad: at(bad)}
+		blocks = resident(residues, threads, bytes)
+		products := func(n int) {
+			call.N = n
+			b.queue(residues, threads, min(n, blocks), bytes, call)
+		}
+		measure("product", "wide", k.WideResidue.Symbol, threads, b.words/words, products, montgomery(b.b))
+		call.B, call.BStep = 0, 0
+		measure("square", "wide", k.WideResidue.Symbol, threads, b.words/words, products, montgomery(b.a))
+		for _, what := range []string{"power", "product", "square"} {
+			table = append(table, fmt.Sprintf("%5d  %-7s%s", 32*words, what, lines[what]))
+		}
+	}
+	b.Log(strings.Join(append([]string{"engines"}, table...), "\n"))
 }

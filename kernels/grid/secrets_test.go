@@ -94,9 +94,7 @@ func TestSecretLaunches(t *testing.T) {
 		}
 		bad := d.words(number.NumberReasons)
 		refill := func() { d.must(d.stream.Fill(bad, 0xff)) }
-		for _, c := range []struct{ bits, threads, samples int }{
-			{1024, 1, 20}, {1536, 2, 16}, {2048, 4, 10}, {3072, 4, 16}, {4096, 4, 20},
-		} {
+		for _, c := range doubles {
 			k, _ := number.ForModulus(fmt.Sprint(c.bits), fmt.Sprint(c.threads))
 			words := c.bits / 32
 			p, xs, es, x, e := operands(words)
@@ -121,6 +119,20 @@ func TestSecretLaunches(t *testing.T) {
 			launch(d, k.NarrowResidue, 1, 1, number.NarrowResidue{Op: number.NumberMul, A: at(x), AStep: words, B: at(x), BStep: words,
 				Moduli: at(modulus), Factors: at(factor), R: at(z), N: n, Bad: at(bad)})
 			check(k.NarrowResidue.Symbol, z, words, func(i int) *big.Int { y := new(big.Int).Mul(xs[i], xs[i]); return y.Mod(y, p) })
+		}
+		for _, c := range groupings {
+			k, words := grouped(t, c.words, c.threads), c.words
+			p, xs, es, x, e := operands(words)
+			modulus, f, z := d.words(words, wordsOf(p, words)...), d.words(words, wordsOf(factor(p, words), words)...), d.words(n*words)
+			blocks := max(n*c.threads/k.GroupedPower.Threads, 1)
+			table := d.words(blocks * k.GroupedPower.Threads * number.PowerEntries * words / c.threads)
+			refill()
+			launch(d, k.GroupedPower, blocks, 1, number.GroupedPower{A: at(x), AStep: words, E: at(e), ExponentWords: exponentWords, ExponentStep: exponentWords,
+				Moduli: at(modulus), Factors: at(f), R: at(z), N: n, Table: at(table), Bad: at(bad)})
+			check(k.GroupedPower.Symbol, z, words, func(i int) *big.Int { return new(big.Int).Exp(xs[i], es[i], p) })
+			launch(d, k.GroupedResidue, blocks, 1, number.GroupedResidue{Op: number.NumberMul, A: at(x), AStep: words, B: at(x), BStep: words,
+				Moduli: at(modulus), Factors: at(f), R: at(z), N: n, Bad: at(bad)})
+			check(k.GroupedResidue.Symbol, z, words, func(i int) *big.Int { y := new(big.Int).Mul(xs[i], xs[i]); return y.Mod(y, p) })
 		}
 		k := number.ForCommon()
 		const words = 40
