@@ -2,7 +2,7 @@
 // warp a number, W words a thread. Contract: that of lanes.cuh, and
 //   range    operands and results below p, p odd; R = 2^(32 T W). No bit of p is spare
 //   order    member m of a group has the words m W .. m W + W-1
-//   domain   `mont` products: operands stand for x R mod p
+//   domain   mul and sqr: operands stand for x R mod p
 //   time     no branch and no index depends on data
 //   cost     in multiply-adds a thread
 //   source   Montgomery 1985, a word at a time; CGBN (NVIDIA) for the place of the
@@ -16,11 +16,13 @@
 //               |      ^------/      ^------/      ^------/      ^- 0
 //               0, since q clears it
 //
-// Members hand no carries on meanwhile. What member m has, S, is its W words, one above
-// them, and one more that is at most 2: with S below 3 2^(32W) before a row, it is below
-// 2^(32W+33) + 3 2^(32W) after both products, below 2^(32W+1) + 1 when moved down, and
-// below 3 2^(32W) with the word that comes from the next member. At the end the two words
-// above go to the next member, and then carries of one bit through all.
+// Members hand no carries on meanwhile. What member m has, S, is its W words and two above
+// them. With S below 3 2^(32W) before a row, it is below (2^33 + 1) 2^(32W) after both
+// products, so that the upper of the two is at most 2; moved down, below
+// (2 + 2^-32) 2^(32W); and with the word that comes from the next member below
+// 3 2^(32W) again. A square's reduction begins with S below 2T 2^(32W), which the first row
+// brings below that. At the end what is above the W words, a few bits, goes to the next
+// member, and then carries of one bit through all.
 #pragma once
 #include "../thread/mont.cuh"
 #include "lookahead.cuh"
@@ -46,14 +48,14 @@ struct modular {
   using num = mp::num<W>;
   static constexpr uint32_t words = T * W;
   static constexpr uint32_t columns = Threads + 1, zeros = Threads;
-  static constexpr uint32_t room = columns * 2 * W;  // pairs of shared memory
-  static constexpr int half = W / 2;                 // pairs of a thread's words
+  static constexpr uint32_t room = columns * 2 * W;      // pairs of shared memory
+  static constexpr int half = W / 2;                     // pairs of a thread's words
   static constexpr uint32_t moduli = half, squares = W;  // rows
 
-  uint32_t member, first;  // this lane's place, and the lane of member 0
-  uint64_t* pairs;         // member 0's column
-  const uint64_t* nothing; // the column of zeros
-  uint32_t minus_inverse;  // -1/p mod 2^32
+  uint32_t member, first;   // this lane's place, and the lane of member 0
+  uint64_t* pairs;          // member 0's column
+  const uint64_t* nothing;  // the column of zeros
+  uint32_t minus_inverse;   // -1/p mod 2^32
 
   // The group of a thread, without its modulus. All threads of the block call.
   __device__ __forceinline__ static modular of(uint32_t thread, uint64_t* room) {
@@ -246,7 +248,8 @@ struct modular {
     return finish(s, mp::zero<W>(), 0);
   }
 
-  // part is W columns of a square: their sum is below 2^(32W) times its products.
+  // part is W columns of a square: of at most 2T halves of products, the carry is their
+  // number at most.
   struct part {
     num value;
     uint32_t carry;
@@ -307,8 +310,8 @@ struct modular {
   // those of the member d after it for each d below T/2, and half of those for T/2, which
   // two members share. What is added up of them by part: a member has the parts m and
   // m + T. The lower parts are reduced, then the upper ones added.
-  // Cost: W(W+1)/2 + W^2 (T-1)/2 and T W^2 + T W; 2 T W shuffles, and 3 W (T/2 + 1)
-  // double words of shared memory.
+  // Cost: W(W+1)/2 + W^2 (T-1)/2 and T W^2 + T W; 2 T W shuffles, and about
+  // 3 W (T/2 + 1) double words of shared memory.
   __device__ __forceinline__ num sqr(const num& a) const {
     part low = {mp::zero<W>(), 0}, high = {mp::zero<W>(), 0};
     settle();

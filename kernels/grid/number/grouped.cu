@@ -6,7 +6,9 @@
 //   grouped_power    powers modulo numbers
 //
 // Steps, operations, factors and `bad` are as in narrow.cu. Numbers begin at a multiple
-// of 16 bytes.
+// of 16 bytes. With N words, T threads and W words a thread a product is 2 N^2 + N T
+// multiply-adds, a square 3 N^2 / 2 + N / 2 + N T; a block has 2064 W bytes of shared
+// memory.
 #include "../../thread/field.cuh"
 #include "../../warp/integer.cuh"
 #include "layout.cuh"
