@@ -46,15 +46,15 @@ type instance struct {
 var curves = []string{"bn254", "bls12_377", "bls12_381", "bw6_761"}
 
 var (
-	once   = axis{name: "Common", doc: "what is compiled once, for all curves", instances: []instance{{}}}
-	curve  = axis{name: "Curve", doc: "one curve's scalars", key: []string{"curve"}, instances: perCurve()}
-	fields = axis{name: "Field", doc: "one curve's scalar field", key: []string{"curve"}, instances: perField()}
-	passes = axis{name: "Passes", doc: "one curve's scalar field, so many elements a thread", key: []string{"curve", "elements"}, instances: perPass()}
-	binary = axis{name: "Binary", doc: "one field GF(2^bits)", key: []string{"bits"}, instances: perBits("32", "64", "96", "128", "192", "256", "512", "1024", "2048")}
-	narrow = axis{name: "Narrow", doc: "numbers of so many words, such as n8", key: []string{"words"}, instances: perWords("4", "8", "16", "32")}
-	shared = axis{name: "Grouped", doc: "numbers of so many words by so many threads each, such as g64 and 4", key: []string{"words", "threads"}, instances: perGroupOfThreads()}
-	powers = axis{name: "Modulus", doc: "moduli of so many bits, so many threads a number", key: []string{"bits", "threads"}, instances: perPower()}
-	groups = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
+	once    = axis{name: "Common", doc: "what is compiled once, for all curves", instances: []instance{{}}}
+	curve   = axis{name: "Curve", doc: "one curve's scalars", key: []string{"curve"}, instances: perCurve()}
+	fields  = axis{name: "Field", doc: "one curve's scalar field", key: []string{"curve"}, instances: perField()}
+	passes  = axis{name: "Passes", doc: "one curve's scalar field, so many elements a thread", key: []string{"curve", "elements"}, instances: perPass()}
+	binary  = axis{name: "Binary", doc: "one field GF(2^bits)", key: []string{"bits"}, instances: perBits("32", "64", "96", "128", "192", "256", "512", "1024", "2048")}
+	narrow  = axis{name: "Narrow", doc: "numbers of so many words, such as n8", key: []string{"words"}, instances: perWords("4", "8", "16", "32")}
+	grouped = axis{name: "Grouped", doc: "numbers of so many words by so many threads each, such as g64 and 4", key: []string{"words", "threads"}, instances: perGroupOfThreads()}
+	powers  = axis{name: "Modulus", doc: "moduli of so many bits, so many threads a number", key: []string{"bits", "threads"}, instances: perPower()}
+	groups  = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
 	// pairs are the groups for which additions of affine points won: all but BN254's.
 	pairs = axis{name: "Pairs", doc: "one group with affine additions", key: []string{"curve", "group"}, instances: perGroup()[2 : 2*len(curves)]}
 	// forms are the groups that have bases in another form than gnark-crypto's.
@@ -208,7 +208,7 @@ var families = []family{
 			{name: "wide", per: once, waits: true},
 			{name: "field", per: once, waits: true},
 			{name: "narrow", per: narrow},
-			{name: "grouped", per: shared, waits: true},
+			{name: "grouped", per: grouped, waits: true},
 			{name: "binary", per: binary, waits: true},
 			{name: "sliced", per: binary, waits: true},
 			{name: "one", per: once},
