@@ -255,8 +255,9 @@ func (w *Worker) ended(ctx context.Context, h *inHand) (bool, error) {
 	return err == nil, err
 }
 
-// settle removes what a job that ended has left, and acknowledges it. With an error
-// the end is not known: the job is given back.
+// settle removes what a job that ended has left, and acknowledges it, without waiting
+// for the server: an acknowledgement that is lost costs a delivery, whose worker finds
+// the end. With an error the end is not known: the job is given back.
 func (w *Worker) settle(ctx context.Context, h *inHand, err error) error {
 	if err == nil {
 		forgotten := make(chan error, 1)
@@ -265,9 +266,7 @@ func (w *Worker) settle(ctx context.Context, h *inHand, err error) error {
 		err = errors.Join(err, <-forgotten)
 	}
 	if err == nil {
-		within, cancel := context.WithTimeout(ctx, wire.AckWait)
-		err = h.message().DoubleAck(within)
-		cancel()
+		err = h.message().Ack()
 	}
 	if err != nil {
 		return w.giveBack(h, err)
