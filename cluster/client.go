@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,7 +45,7 @@ type Client struct {
 	keys      jetstream.Stream
 	ends      jetstream.Stream
 	witnesses jetstream.Stream
-	seal      string
+	seal      func() (*wire.SealingKey, error)
 	id        string
 	submitted atomic.Uint64
 }
@@ -60,7 +61,8 @@ func Connect(t Ticket) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{nc: nc, js: js, seal: t.Seal, id: nuid.Next()}
+	c := &Client{nc: nc, js: js, id: nuid.Next()}
+	c.seal = sync.OnceValues(func() (*wire.SealingKey, error) { return wire.ReadSealing(t.Seal) })
 	ctx, cancel := context.WithTimeout(context.Background(), connectWithin)
 	defer cancel()
 	for name, s := range map[string]*jetstream.Stream{wire.Keys: &c.keys, wire.Ends: &c.ends, wire.Witnesses: &c.witnesses} {
@@ -88,7 +90,11 @@ func (c *Client) Submit(ctx context.Context, w Work, witness []byte) (id string,
 // prepare uploads a job's witness.
 func (c *Client) prepare(ctx context.Context, w Work, witness []byte) (job wire.Job, err error) {
 	job = wire.Job{ID: c.id + "-" + strconv.FormatUint(c.submitted.Add(1), 10), Work: w}
-	sealed, err := wire.Seal(c.seal, job.ID, w, witness)
+	key, err := c.seal()
+	if err != nil {
+		return job, err
+	}
+	sealed, err := key.Seal(job.ID, w, witness)
 	if err != nil {
 		return job, err
 	}

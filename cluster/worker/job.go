@@ -80,6 +80,7 @@ func (w *Worker) job(ctx context.Context, msg jetstream.Msg) error {
 			return w.settle(ctx, h, err)
 		}
 	}
+	witness := w.fetch(mine, h)
 	guilty, err := w.tries.begin(ctx, h.job.ID)
 	switch {
 	case err != nil:
@@ -88,7 +89,7 @@ func (w *Worker) job(ctx context.Context, msg jetstream.Msg) error {
 		return w.settle(ctx, h, w.end(ctx, h, wire.End{Reason: guilty}))
 	}
 	h.working.Store(true)
-	proof, err := w.prove(mine, h)
+	proof, err := w.prove(mine, h, witness)
 	h.working.Store(false)
 	if err != nil {
 		return w.failed(ctx, h, err, errors.Is(context.Cause(mine), errStalled))
@@ -254,16 +255,18 @@ func (w *Worker) ended(ctx context.Context, h *inHand) (bool, error) {
 	return err == nil, err
 }
 
-// settle removes what a job that ended has left, and acknowledges it. With an error
-// the end is not known: the job is given back.
+// settle removes what a job that ended has left, and acknowledges it, without waiting
+// for the server: an acknowledgement that is lost costs a delivery, whose worker finds
+// the end. With an error the end is not known: the job is given back.
 func (w *Worker) settle(ctx context.Context, h *inHand, err error) error {
 	if err == nil {
-		err = errors.Join(h.job.Witness.Delete(ctx, w.witnesses), w.tries.forget(ctx, h.job.ID))
+		forgotten := make(chan error, 1)
+		go func() { forgotten <- w.tries.forget(ctx, h.job.ID) }()
+		err = h.job.Witness.Delete(ctx, w.witnesses)
+		err = errors.Join(err, <-forgotten)
 	}
 	if err == nil {
-		within, cancel := context.WithTimeout(ctx, wire.AckWait)
-		err = h.message().DoubleAck(within)
-		cancel()
+		err = h.message().Ack()
 	}
 	if err != nil {
 		return w.giveBack(h, err)
@@ -300,8 +303,24 @@ func noPanic(log *slog.Logger, err *error) {
 	}
 }
 
+// fetch begins to fetch the job's sealed witness, and gives what waits for it: the
+// server is asked while it writes that the job begins.
+func (w *Worker) fetch(ctx context.Context, h *inHand) func() ([]byte, error) {
+	var sealed bytes.Buffer
+	var err error
+	fetched := make(chan struct{})
+	go func() {
+		defer close(fetched)
+		err = h.job.Witness.Get(ctx, w.witnesses, &sealed, func() { Progress(ctx) })
+	}()
+	return func() ([]byte, error) {
+		<-fetched
+		return sealed.Bytes(), err
+	}
+}
+
 // prove makes the job's proof.
-func (w *Worker) prove(ctx context.Context, h *inHand) (proof []byte, err error) {
+func (w *Worker) prove(ctx context.Context, h *inHand, witness func() ([]byte, error)) (proof []byte, err error) {
 	if err := h.job.Work.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrJob, err)
 	}
@@ -310,11 +329,11 @@ func (w *Worker) prove(ctx context.Context, h *inHand) (proof []byte, err error)
 		return nil, err
 	}
 	defer release()
-	var sealed bytes.Buffer
-	if err := h.job.Witness.Get(ctx, w.witnesses, &sealed, func() { Progress(ctx) }); err != nil {
+	sealed, err := witness()
+	if err != nil {
 		return nil, fmt.Errorf("%w: the witness: %w", errInfrastructure, err)
 	}
-	plain, err := wire.Open(w.cfg.Ticket.Open, h.job.ID, h.job.Work, sealed.Bytes())
+	plain, err := w.key.Open(h.job.ID, h.job.Work, sealed)
 	if err != nil {
 		return nil, err
 	}

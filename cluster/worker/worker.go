@@ -90,6 +90,7 @@ type Worker struct {
 	js  jetstream.JetStream
 
 	ends, witnesses jetstream.Stream
+	key             *wire.OpeningKey // of witnesses
 
 	tries   *tries
 	provers *provers
@@ -135,7 +136,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer w.nc.Close()
-	if err := wire.Opens(cfg.Ticket.Open); err != nil {
+	if w.key, err = wire.ReadOpening(cfg.Ticket.Open); err != nil {
 		return err
 	}
 	starting, cancel := context.WithTimeout(ctx, startWithin)
@@ -259,12 +260,14 @@ func (w *Worker) slot(taking, working context.Context) {
 		}
 		pause = min(2*pause, longest)
 	}
+	var jobs jetstream.Consumer
 	for taking.Err() == nil {
-		msg, err := w.next(taking)
+		msg, err := w.next(taking, &jobs)
 		switch {
 		case taking.Err() != nil && msg == nil:
 			return
 		case err != nil:
+			jobs = nil
 			wait(err)
 			continue
 		case msg == nil:
@@ -278,15 +281,17 @@ func (w *Worker) slot(taking, working context.Context) {
 	}
 }
 
-// next asks for a job; nil when there is none for a while.
-func (w *Worker) next(ctx context.Context) (jetstream.Msg, error) {
+// next asks for a job; nil when there is none for a while. The consumer is looked up
+// once: one that was made anew has the same name.
+func (w *Worker) next(ctx context.Context, jobs *jetstream.Consumer) (_ jetstream.Msg, err error) {
 	asking, cancel := context.WithTimeout(ctx, asksFor)
 	defer cancel()
-	c, err := w.js.Consumer(asking, wire.Jobs, wire.Workers)
-	if err != nil {
-		return nil, err
+	if *jobs == nil {
+		if *jobs, err = w.js.Consumer(asking, wire.Jobs, wire.Workers); err != nil {
+			return nil, err
+		}
 	}
-	msg, err := c.Next(jetstream.FetchContext(asking), jetstream.FetchHeartbeat(beat))
+	msg, err := (*jobs).Next(jetstream.FetchContext(asking), jetstream.FetchHeartbeat(beat))
 	if err != nil && (asking.Err() != nil || errors.Is(err, nats.ErrTimeout)) {
 		return nil, nil
 	}

@@ -34,7 +34,11 @@ func (o Object) part(i int) string { return o.Subject + "." + strconv.Itoa(i) }
 // Put stores what r has in a stream. On an error what was stored is removed as far as possible.
 func Put(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, subject string, r io.Reader) (Object, error) {
 	o := Object{Subject: subject}
-	buf := make([]byte, chunk)
+	size := chunk
+	if known, ok := r.(interface{ Len() int }); ok {
+		size = min(chunk, known.Len()+1) // one more tells that it is all
+	}
+	buf := make([]byte, size)
 	for {
 		n, err := io.ReadFull(r, buf)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
