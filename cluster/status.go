@@ -53,20 +53,15 @@ const (
 // somebody else's may be set up, has all answers waited for 0.3 s.
 func Workers(ctx context.Context, nc *nats.Conn) (there []Worker, silent []string, err error) {
 	inbox := nc.NewInbox()
-	names := make(chan *nats.Msg, 64) // an answer a server
-	asked, err := nc.ChanSubscribe(inbox+namesEnd, names)
+	answers := make(chan *nats.Msg, nats.DefaultMaxChanLen)
+	sub, err := nc.ChanSubscribe(inbox+".*", answers)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	defer func() { _ = asked.Unsubscribe() }()
-	states, err := nc.SubscribeSync(inbox + statesEnd)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
-	}
-	defer func() { _ = states.Unsubscribe() }()
+	defer func() { _ = sub.Unsubscribe() }()
 	heard := map[string]Worker{}
 	for begun := time.Now(); ; {
-		connected, known, err := round(ctx, nc, inbox, names, states, heard)
+		connected, known, err := round(ctx, nc, inbox, answers, heard)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -78,53 +73,42 @@ func Workers(ctx context.Context, nc *nats.Conn) (there []Worker, silent []strin
 	return slices.SortedFunc(maps.Values(heard), func(a, b Worker) int { return strings.Compare(a.Name, b.Name) }), silent, nil
 }
 
-// The two answers to a question come to an inbox each.
-const (
-	namesEnd  = ".names"
-	statesEnd = ".states"
-)
-
 // round asks once, notes the answers of workers, and gives the names of those that are
 // connected; known is false when no server has said who they are or that it does not
-// say, as a busy one may not within a round.
-func round(ctx context.Context, nc *nats.Conn, inbox string, names <-chan *nats.Msg, states *nats.Subscription, heard map[string]Worker) (connected []string, known bool, err error) {
-	err = errors.Join(nc.PublishRequest(wire.Connections, inbox+namesEnd, wire.Listeners()), nc.PublishRequest(wire.Who, inbox+statesEnd, nil))
+// say, as a busy one may not within a round. A message without data says that nobody
+// answers such a question.
+func round(ctx context.Context, nc *nats.Conn, inbox string, answers <-chan *nats.Msg, heard map[string]Worker) (connected []string, known bool, err error) {
+	names := inbox + ".names"
+	err = errors.Join(nc.PublishRequest(wire.Connections, names, wire.Listeners()), nc.PublishRequest(wire.Who, inbox+".states", nil))
 	if err != nil {
 		return nil, false, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	within, cancel := context.WithTimeout(ctx, roundTakes)
-	defer cancel()
-	for within.Err() == nil {
-		m, err := states.NextMsgWithContext(within)
-		switch {
-		case ctx.Err() != nil:
-			return nil, false, backend.Ended(ctx)
-		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrNoResponders): // no worker listens
-			continue
-		case err != nil:
-			return nil, false, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
-		}
-		var s Worker
-		if err := json.Unmarshal(m.Data, &s); err != nil {
-			return nil, false, fmt.Errorf("%w: the state of a worker: %w", backend.ErrInternal, err)
-		}
-		heard[s.Name] = s
-	}
+	over := time.After(roundTakes)
 	for {
+		var m *nats.Msg
 		select {
-		case m := <-names:
-			known = true
-			if len(m.Data) == 0 { // nobody answers such questions
-				continue
-			}
+		case m = <-answers:
+		case <-over:
+			slices.Sort(connected)
+			return slices.Compact(connected), known, nil
+		case <-ctx.Done():
+			return nil, false, backend.Ended(ctx)
+		}
+		known = known || m.Subject == names
+		switch {
+		case len(m.Data) == 0:
+		case m.Subject == names: // one answer a server
 			there, err := wire.WorkersOf(m.Data)
 			if err != nil {
 				return nil, false, fmt.Errorf("%w: the server's connections: %w", backend.ErrInternal, err)
 			}
 			connected = append(connected, there...)
 		default:
-			slices.Sort(connected)
-			return slices.Compact(connected), known, nil
+			var s Worker
+			if err := json.Unmarshal(m.Data, &s); err != nil {
+				return nil, false, fmt.Errorf("%w: the state of a worker: %w", backend.ErrInternal, err)
+			}
+			heard[s.Name] = s
 		}
 	}
 }

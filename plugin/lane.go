@@ -64,7 +64,7 @@ func (l *lanes) take(ctx context.Context, k *call) (*lane, []byte) {
 		return nil, nil
 	}
 	message, err := wireformat.Marshal(k.asked)
-	if err != nil || len(message) > laneRoom {
+	if err != nil {
 		return nil, nil
 	}
 	return l.idle(ctx), message

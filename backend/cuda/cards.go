@@ -49,15 +49,9 @@ func openCard(ordinal int, o Options) (*card, error) {
 
 // tune gives a computer the table of the card's own, if there is one.
 func tune(c *msm.Computer, card string, o Options) error {
-	path := o.Tuning
-	if path == "none" {
-		return nil
-	}
+	path := msm.OwnFile(o.Tuning, card)
 	if path == "" {
-		var err error
-		if path, err = msm.TableFile(card); err != nil {
-			return nil // whoever has no folder has no table
-		}
+		return nil
 	}
 	own, err := msm.ReadTable(path)
 	if err == nil {

@@ -35,17 +35,7 @@ type tuneFlags struct {
 }
 
 // tableFile is the file of a card's own table, "" where none is to be used.
-func (a *app) tableFile(card string) string {
-	switch path := a.getenv("PIPPIN_GPU_TUNING"); path {
-	case "none":
-		return ""
-	case "":
-		path, _ = msm.TableFile(card) // whoever has no folder has no table
-		return path
-	default:
-		return path
-	}
-}
+func (a *app) tableFile(card string) string { return msm.OwnFile(a.getenv("PIPPIN_GPU_TUNING"), card) }
 
 func (a *app) tuneCommand() *cobra.Command {
 	var f tuneFlags

@@ -45,12 +45,10 @@ func New(d *device.Device) (*Computer, error) {
 	if _, err := device.Load(d, kernel.ForCommon().RestScatter); err != nil {
 		return nil, err
 	}
-	info := d.Driver().Info()
-	tuning, err := TuningFor(info.Name, info.Compute.String(), info.Multiprocessors, nil)
-	if err != nil {
+	c := &Computer{dev: d, plans: make(map[input]*plan), builders: semaphore.NewWeighted(1)}
+	if err := c.Tune(nil); err != nil {
 		return nil, err
 	}
-	c := &Computer{dev: d, tuning: tuning, plans: make(map[input]*plan), builders: semaphore.NewWeighted(1)}
 	c.background, c.stop = context.WithCancel(context.Background())
 	for i := range 2 {
 		for _, e := range []**driver.Event{&c.pipe.copied[i], &c.pipe.read[i], &c.pipe.sorted[i], &c.pipe.done[i]} {
@@ -63,8 +61,8 @@ func New(d *device.Device) (*Computer, error) {
 	return c, nil
 }
 
-// Tune has plans made by a table of the card's own, before the first call; its error is
-// that of TuningFor.
+// Tune has plans made by a table of the card's own, nil for none, before the first call;
+// its error is that of TuningFor.
 func (c *Computer) Tune(own *Table) error {
 	info := c.dev.Driver().Info()
 	tuning, err := TuningFor(info.Name, info.Compute.String(), info.Multiprocessors, own)

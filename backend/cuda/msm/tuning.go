@@ -312,6 +312,20 @@ func ReadTable(path string) (*Table, error) {
 	return t, nil
 }
 
+// OwnFile is the file of a card's own table, "" where none is to be used: the one that
+// setting names, TableFile's where it names none, and none where that has no folder or
+// the setting is "none".
+func OwnFile(setting, card string) string {
+	switch setting {
+	case "none":
+		return ""
+	case "":
+		path, _ := TableFile(card)
+		return path
+	}
+	return setting
+}
+
 // TableFile is where the table of a card of the user's own is: in pippin/tuning of the
 // folder for settings, which XDG_CONFIG_HOME names on Linux or else is ~/.config.
 func TableFile(card string) (string, error) {
