@@ -36,15 +36,16 @@ func extremes(r *rand.Rand, words int) (ps, xs, ys []*big.Int) {
 	}
 	odd := func(x *big.Int) *big.Int { return x.SetBit(x, 0, 1) }
 	full := 32 * words
+	long := func(x *big.Int) *big.Int { return x.SetBit(x, full-1, 1) }
 	moduli := []*big.Int{
-		odd(new(big.Int).Sub(power(full), one)),                // 2^k - 1
-		odd(power(full - 1)),                                   // 2^(k-1) + 1
-		odd(new(big.Int).Sub(power(full), power(full/2))),      // ones above zeros and 1
-		odd(new(big.Int).Add(power(full-1), power(full/2))),    // a one in the middle
-		new(big.Int).Sub(power(full), big.NewInt(0xffffffff)),  // -1/p = -1 mod 2^32
-		odd(random(full)).SetBit(odd(random(full)), full-1, 1), // any
-		odd(random(full - 1 - r.IntN(31))),                     // shorter by bits,
-		odd(random(33 + r.IntN(full-33))), big.NewInt(3),       // by words
+		odd(new(big.Int).Sub(power(full), one)),               // 2^k - 1
+		odd(power(full - 1)),                                  // 2^(k-1) + 1
+		odd(new(big.Int).Sub(power(full), power(full/2))),     // ones above zeros and 1
+		odd(new(big.Int).Add(power(full-1), power(full/2))),   // a one in the middle
+		new(big.Int).Sub(power(full), big.NewInt(0xffffffff)), // -1/p = -1 mod 2^32
+		odd(long(random(full))),                               // any
+		odd(random(full - 1 - r.IntN(31))),                    // shorter by bits,
+		odd(random(33 + r.IntN(full-33))), big.NewInt(3),      // by words
 		new(big.Int).Sub(power(32*words/2), one), odd(power(33)), // and by members
 	}
 	for _, p := range moduli {
