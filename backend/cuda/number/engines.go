@@ -29,18 +29,18 @@ type engines struct {
 	threads  int    // of a number in a group
 }
 
-// chosen are the engines by words; other widths are computed by block. Groups compute
-// nothing until they are measured: TestNumberTimes of kernels/grid prints what each
-// engine computes a second beside the others.
+// chosen are the engines by words, from what each computes a second on an H200
+// (bench/results/2026-11-22-h200-numbers-engines.json, by scripts/bench-numbers-cuda);
+// other widths are computed by block.
 var chosen = map[int]engines{
 	4:   {residues: byThread, powers: byThread, slow: byThread},
 	8:   {residues: byThread, powers: byThread, slow: byThread},
 	16:  {residues: byThread, powers: byThread, slow: byThread},
 	32:  {residues: byThread, powers: inDoubles, slow: byThread, threads: 4},
-	48:  {residues: byBlock, powers: inDoubles, slow: byBlock, threads: 4},
-	64:  {residues: byBlock, powers: inDoubles, slow: byBlock, threads: 4},
-	96:  {residues: byBlock, powers: inDoubles, slow: byBlock, threads: 8},
-	128: {residues: byBlock, powers: inDoubles, slow: byBlock, threads: 8},
+	48:  {residues: byGroup, powers: inDoubles, slow: byGroup, threads: 4},
+	64:  {residues: byGroup, powers: inDoubles, slow: byGroup, threads: 4},
+	96:  {residues: byGroup, powers: inDoubles, slow: byGroup, threads: 8},
+	128: {residues: byGroup, powers: inDoubles, slow: byGroup, threads: 8},
 }
 
 // grouped is the kernels for numbers of one width, so many threads each.

@@ -121,7 +121,7 @@ func TestEngines(t *testing.T) {
 			c := open(t)
 			all := map[string]engines{"chosen": now}
 			if now.slow != now.powers {
-				all["slow"] = engines{residues: now.residues, powers: now.slow}
+				all["slow"] = engines{residues: now.residues, powers: now.slow, threads: now.threads}
 			}
 			if now.threads > 0 {
 				all["groups"] = engines{residues: byGroup, powers: byGroup, threads: now.threads}
