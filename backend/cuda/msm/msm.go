@@ -615,7 +615,7 @@ func (s *step) uploads() bool { return !s.plan.resident || s.Bases.host != nil }
 // step launches the phases for one chunk.
 func (x *execution) step(i int) error {
 	s := &x.steps[i]
-	p := &phases{plan: s.plan, program: s.prog, lists: s.plan.room.lists[i%2], ahead: x.turn.Compute, stream: x.turn.Compute,
+	p := &phases{plan: s.plan, program: s.prog, piece: s.plan.pieceOf(s.n), lists: s.plan.room.lists[i%2], ahead: x.turn.Compute, stream: x.turn.Compute,
 		memory: x.memory.Slice(x.rooms, s.plan.room.Size), mark: x.turn.Mark}
 	if s.plan.overlaps() {
 		p.ahead = x.turn.Beside

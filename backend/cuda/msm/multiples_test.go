@@ -92,7 +92,7 @@ func TestMultiples(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	r := &phases{plan: p, program: prog, lists: p.room.lists[0], ahead: s, stream: s, memory: room.In(memory), mark: func(string) error { return nil }}
+	r := &phases{plan: p, program: prog, piece: p.piece, lists: p.room.lists[0], ahead: s, stream: s, memory: room.In(memory), mark: func(string) error { return nil }}
 	if err := r.begin(); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ type phases struct {
 	*plan
 	*program
 	lists
+	piece         int // the longest task
 	ahead, stream *driver.Stream
 	memory        driver.Span
 	mark          func(phase string) error // after a phase was launched

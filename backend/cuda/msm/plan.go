@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"slices"
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -14,7 +15,7 @@ import (
 )
 
 const (
-	foldWidth  = 8
+	foldWidth  = 4
 	leastPiece = 16
 	maxEntries = 1<<32 - 1 // of all sets of a chunk: indices have 32 bits
 	warpBits   = 5         // a logarithm: lanes of a warp
@@ -399,6 +400,18 @@ func (p *plan) longestRun() int { return (p.stride-1)>>p.levels + 1 }
 
 // maxPieces bounds the tasks of one run.
 func (p *plan) maxPieces() int { return p.longestRun()/p.piece + 1 }
+
+// pieceOf is the longest task of a chunk of n points: a small chunk has shorter ones, so
+// that it does not wait for those of a run that many equal scalars make. Its runs become
+// no more of them than those of the largest. Of pairs, a small chunk has more than its
+// share.
+func (p *plan) pieceOf(n int) int {
+	if p.levels > 0 {
+		return p.piece
+	}
+	most := slices.Max(p.chunks)
+	return max(leastPiece, (p.piece*n+most-1)/most)
+}
 
 // cost estimates the time in units of one addition to a bucket, of a point that is
 // not in Edwards form.
