@@ -6,17 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/cases"
 )
 
+// mostAtATime bounds the cases that run at a time.
+const mostAtATime = 8
+
 // Difference runs a number of small random cases on both backends, MSMs, programs
 // over vectors and operations on numbers, and fails where they differ; the seed gives the same
-// cases again. Cases are of the curves that both have.
+// cases again. Cases are of the curves that both have. Some run at a time, as callers do.
 func Difference(t testing.TB, a, b backend.Backend, seed uint64, n int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -24,11 +30,22 @@ func Difference(t testing.TB, a, b backend.Backend, seed uint64, n int) {
 		size   int
 		differ differ
 	}{{96, msms}, {400, programs}, {400, numbers}} {
+		g, ctx := errgroup.WithContext(t.Context())
+		g.SetLimit(min(runtime.GOMAXPROCS(0), mostAtATime))
 		for i := range n {
 			data := cases.Bytes(rng, kind.size)
-			if err := kind.differ(t.Context(), a, b, data); err != nil {
-				t.Fatalf("seed %d, case %d (%x): %v", seed, i, data, err)
-			}
+			g.Go(func() error {
+				if ctx.Err() != nil {
+					return nil // one has failed, and says why
+				}
+				if err := kind.differ(t.Context(), a, b, data); err != nil {
+					return fmt.Errorf("seed %d, case %d (%x): %w", seed, i, data, err)
+				}
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
