@@ -143,7 +143,7 @@ func (k *call) prepare(ctx context.Context, inputs []input) error {
 		}
 	}
 	if len(homeless) > 0 {
-		regions, err := k.c.pool.Acquire(ctx, sizes...)
+		regions, err := k.c.pool.Overwrite(ctx, sizes...)
 		if err != nil {
 			return err
 		}

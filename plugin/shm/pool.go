@@ -31,8 +31,10 @@ type PoolOptions struct {
 // Pool hands out regions of shared memory. Arenas grow on demand, are kept
 // and reused, and are given up when nobody has used them for a while or to
 // make room for a larger one. Who asks first is served first. A region is
-// zero when it is handed out and is wiped after its release, before it can
-// become another's, unless the pool is Public. The methods may be called concurrently.
+// zero when Acquire or Keep hands it out and is wiped after its release, before it can
+// become another's, unless the pool is Public. One to be written over (Overwrite) may
+// hold what one of the same size held, and is wiped when nobody has taken it for
+// idleWipe. The methods may be called concurrently.
 type Pool struct {
 	budget    int64
 	maxArenas int
@@ -78,6 +80,9 @@ type Region struct {
 	size  int
 	refs  int // under pool.mu
 	kept  bool
+	over  bool        // written over by whoever has it
+	dirty bool        // it was taken with what another wrote
+	wipe  *time.Timer // of one released to be written over, until somebody takes it or wipes it; under pool.mu
 
 	// Owner is for whoever acquired the region; set it before the bytes are
 	// shown to anyone else.
@@ -111,20 +116,30 @@ func NewPool(o PoolOptions) *Pool {
 // meanwhile waits behind it; when no region will come back it fails with
 // backend.ErrOutOfMemory. The sizes are in bytes, above 0.
 func (p *Pool) Acquire(ctx context.Context, sizes ...int) ([]*Region, error) {
-	return p.acquire(ctx, false, sizes)
+	return p.acquire(ctx, use{}, sizes)
+}
+
+// Overwrite is Acquire for regions of which the caller writes every byte before anybody
+// reads it: calls one after the other do not wait for wiping, nor share the memory's
+// bandwidth with it.
+func (p *Pool) Overwrite(ctx context.Context, sizes ...int) ([]*Region, error) {
+	return p.acquire(ctx, use{over: true}, sizes)
 }
 
 // Keep is Acquire for one region that its owner holds for as long as he
 // likes, so that nobody waits for it.
 func (p *Pool) Keep(ctx context.Context, size int) (*Region, error) {
-	rs, err := p.acquire(ctx, true, []int{size})
+	rs, err := p.acquire(ctx, use{keep: true}, []int{size})
 	if err != nil {
 		return nil, err
 	}
 	return rs[0], nil
 }
 
-func (p *Pool) acquire(ctx context.Context, keep bool, sizes []int) ([]*Region, error) {
+// use is what regions are for.
+type use struct{ keep, over bool }
+
+func (p *Pool) acquire(ctx context.Context, of use, sizes []int) ([]*Region, error) {
 	var all int64
 	for _, s := range sizes {
 		if s <= 0 || s > maxArena {
@@ -138,7 +153,7 @@ func (p *Pool) acquire(ctx context.Context, keep bool, sizes []int) ([]*Region, 
 	if all > budget {
 		return nil, fmt.Errorf("%w: %d bytes of shared memory asked, the budget is %d", backend.ErrOutOfMemory, all, budget)
 	}
-	got, made, err := p.inTurn(ctx, keep, sizes)
+	got, made, err := p.inTurn(ctx, of, sizes)
 	if made == nil {
 		return got, err
 	}
@@ -163,7 +178,7 @@ type grown struct {
 
 // inTurn answers a request when those before it are answered: by regions, or
 // by an arena that is being made, which holds up nobody else.
-func (p *Pool) inTurn(ctx context.Context, keep bool, sizes []int) ([]*Region, <-chan grown, error) {
+func (p *Pool) inTurn(ctx context.Context, of use, sizes []int) ([]*Region, <-chan grown, error) {
 	if p.turn.Acquire(ctx, 1) != nil {
 		return nil, nil, backend.Ended(ctx)
 	}
@@ -177,11 +192,12 @@ func (p *Pool) inTurn(ctx context.Context, keep bool, sizes []int) ([]*Region, <
 		if err := backend.Ended(ctx); err != nil {
 			return nil, nil, err
 		}
-		got, missing := p.place(sizes, keep)
+		got, missing := p.place(sizes, of)
 		if missing == 0 {
 			return got, nil, nil
 		}
 		p.unplace(got)
+		p.wipeWaiting()
 		switch {
 		case p.making > 0 || p.wipedSoon(missing) || (!p.canGrow(missing) && p.transient > 0):
 			changed := p.changed
@@ -193,8 +209,8 @@ func (p *Pool) inTurn(ctx context.Context, keep bool, sizes []int) ([]*Region, <
 			p.mu.Lock()
 		case p.canGrow(missing):
 			// What canGrow has given up is missing now as well.
-			if got, missing = p.place(sizes, keep); p.fits(missing) {
-				return nil, p.grow(got, sizes, missing, keep), nil
+			if got, missing = p.place(sizes, of); p.fits(missing) {
+				return nil, p.grow(got, sizes, missing, of), nil
 			}
 			p.unplace(got)
 		default:
@@ -208,9 +224,14 @@ var errPoolClosed = fmt.Errorf("%w: shared memory pool", backend.ErrClosed)
 
 // place takes a best fit for every size that finds one. The others are nil,
 // and missing is how many bytes in one arena would surely be enough for them.
-func (p *Pool) place(sizes []int, keep bool) (got []*Region, missing int) {
+func (p *Pool) place(sizes []int, of use) (got []*Region, missing int) {
 	got = make([]*Region, len(sizes))
 	for i, size := range sizes {
+		if of.over {
+			if got[i] = p.takeWaiting(size); got[i] != nil {
+				continue
+			}
+		}
 		need := roundUp(size, PageSize)
 		var best *poolArena
 		at := 0
@@ -225,25 +246,58 @@ func (p *Pool) place(sizes []int, keep bool) (got []*Region, missing int) {
 			missing += need
 			continue
 		}
-		got[i] = p.take(best, at, size, keep)
+		got[i] = p.take(best, at, size, of)
 	}
 	return got, missing
 }
 
 // take makes a region at the start of free extent i of an arena.
-func (p *Pool) take(a *poolArena, i, size int, keep bool) *Region {
-	r := &Region{pool: p, arena: a, ext: extent{a.free[i].off, roundUp(size, PageSize)}, size: size, refs: 1, kept: keep}
+func (p *Pool) take(a *poolArena, i, size int, of use) *Region {
+	r := &Region{pool: p, arena: a, ext: extent{a.free[i].off, roundUp(size, PageSize)}, size: size, refs: 1, kept: of.keep, over: of.over}
 	a.take(i, r)
-	if !keep {
+	if !of.keep {
 		p.transient++
 	}
 	return r
+}
+
+// takeWaiting makes a region of one that waits to be wiped and has exactly that size,
+// if there is one.
+func (p *Pool) takeWaiting(size int) *Region {
+	for _, a := range p.arenas {
+		for i, r := range a.live {
+			if r.wipe == nil || r.size != size {
+				continue
+			}
+			r.wipe.Stop()
+			r.wipe = nil
+			a.live[i] = &Region{pool: p, arena: a, ext: r.ext, size: size, refs: 1, over: true, dirty: true}
+			return a.live[i]
+		}
+	}
+	return nil
+}
+
+// wipeWaiting has what waits to be wiped wiped now.
+func (p *Pool) wipeWaiting() {
+	for _, a := range p.arenas {
+		for _, r := range a.live {
+			if r.wipe != nil {
+				r.wipe.Reset(0)
+			}
+		}
+	}
 }
 
 // unplace gives regions of place back that nobody has seen.
 func (p *Pool) unplace(got []*Region) {
 	for _, r := range got {
 		if r == nil {
+			continue
+		}
+		if r.dirty {
+			r.refs = 0
+			r.wipeLater()
 			continue
 		}
 		r.arena.give(r)
@@ -295,7 +349,7 @@ const minArena = 2 << 20
 
 // grow makes an arena of at least missing bytes in the background, which takes
 // long when it is large, and takes from it what got does not have yet.
-func (p *Pool) grow(got []*Region, sizes []int, missing int, keep bool) <-chan grown {
+func (p *Pool) grow(got []*Region, sizes []int, missing int, of use) <-chan grown {
 	want := max(int64(roundUp(missing, minArena)), p.total, minArena)
 	want = max(int64(missing), min(want, (p.budget-p.total)/PageSize*PageSize))
 	p.total += want
@@ -320,7 +374,7 @@ func (p *Pool) grow(got []*Region, sizes []int, missing int, keep bool) <-chan g
 			p.arenas = append(p.arenas, a)
 			for i := range got {
 				if got[i] == nil {
-					got[i] = p.take(a, 0, sizes[i], keep)
+					got[i] = p.take(a, 0, sizes[i], of)
 				}
 			}
 		}
@@ -450,17 +504,30 @@ func (p *Pool) Find(b []byte) (r *Region, offset int, ok bool) {
 	return nil, 0, false
 }
 
-// Close gives up all memory that is not in use, and the rest as it is
-// released. Acquire fails from now on. Closing twice is no error.
+// Close gives up all memory that is not in use, after wiping what waits for that, and
+// the rest as it is released. Acquire fails from now on. Closing twice is no error.
 func (p *Pool) Close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.closed = true
 	if p.expiry != nil {
 		p.expiry.Stop()
 	}
+	var waiting []*Region
+	for _, a := range p.arenas {
+		for _, r := range a.live {
+			if r.wipe != nil {
+				r.wipe.Stop()
+				r.wipe = nil
+				waiting = append(waiting, r)
+			}
+		}
+	}
 	p.sweep()
 	p.wake()
+	p.mu.Unlock()
+	for _, r := range waiting {
+		r.recycle()
+	}
 }
 
 // Bytes is the region's memory, valid until its last Release.
@@ -484,6 +551,10 @@ func (r *Region) Retain() {
 // backgroundWipe is the size from which a wipe is not worth waiting for.
 const backgroundWipe = 256 << 10
 
+// idleWipe is how long a large region that is written over by whoever has it waits for
+// the next one before it is wiped.
+const idleWipe = 5 * time.Millisecond
+
 // Release drops a reference. After the last one the region is wiped, in the
 // background when it is large, and then free.
 func (r *Region) Release() {
@@ -494,14 +565,32 @@ func (r *Region) Release() {
 	if last && r.kept {
 		p.transient++ // it comes back after the wipe
 	}
+	waits := last && r.over && !p.public && !p.closed && r.size >= backgroundWipe
+	if waits {
+		r.wipeLater()
+		p.wake()
+	}
 	p.mu.Unlock()
 	switch {
-	case !last:
+	case !last || waits:
 	case p.public || r.size < backgroundWipe:
 		r.recycle()
 	default:
 		go r.recycle()
 	}
+}
+
+// wipeLater has the region wiped in idleWipe, unless somebody takes it; under pool.mu.
+func (r *Region) wipeLater() {
+	r.wipe = time.AfterFunc(idleWipe, func() {
+		r.pool.mu.Lock()
+		due := r.wipe != nil
+		r.wipe = nil
+		r.pool.mu.Unlock()
+		if due {
+			r.recycle()
+		}
+	})
 }
 
 func (r *Region) recycle() {

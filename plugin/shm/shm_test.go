@@ -297,7 +297,13 @@ func TestPoolNeverTwice(t *testing.T) {
 				for i := range sizes {
 					sizes[i] = 1 + r.IntN(1<<uint(8+r.IntN(13)))
 				}
-				got, err := p.Acquire(ctx, sizes...)
+				over := r.IntN(2) == 0
+				acquire := p.Acquire
+				if over {
+					acquire = p.Overwrite
+					sizes = append(sizes, backgroundWipe+r.IntN(2)*PageSize)
+				}
+				got, err := acquire(ctx, sizes...)
 				if err != nil {
 					t.Error(err)
 					return
@@ -308,7 +314,7 @@ func TestPoolNeverTwice(t *testing.T) {
 						t.Errorf("region of %d at %d, want %d", len(b), reg.Offset(), sizes[i])
 					}
 					for j, x := range b {
-						if x != 0 {
+						if x != 0 && !over {
 							t.Errorf("byte %d of a new region is %d", j, x)
 							return
 						}
@@ -591,6 +597,86 @@ func TestPoolWaitsForWipe(t *testing.T) {
 		t.Errorf("%d arenas", len(p.arenas))
 	}
 	rs[0].Release()
+}
+
+// TestPoolOverwrite: a region to be written over is not wiped when the next one of its
+// size comes soon, whoever else asks gets zeros, and nothing stays when nobody comes,
+// when the room is needed, or when the pool is closed.
+func TestPoolOverwrite(t *testing.T) {
+	const size = backgroundWipe + PageSize
+	for name, end := range map[string]func(t *testing.T, p *Pool){
+		"nobody comes": func(*testing.T, *Pool) {},
+		"another size": func(t *testing.T, p *Pool) {
+			rs, err := p.Overwrite(ctx, size-1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i := bytes.IndexByte(rs[0].Bytes(), 0xff); i >= 0 {
+				t.Errorf("byte %d is what another wrote", i)
+			}
+			rs[0].Release()
+		},
+		"zeros": func(t *testing.T, p *Pool) {
+			rs, err := p.Acquire(ctx, size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i := bytes.IndexByte(rs[0].Bytes(), 0xff); i >= 0 {
+				t.Errorf("byte %d is what another wrote", i)
+			}
+			rs[0].Release()
+		},
+		"two of which one has no room": func(t *testing.T, p *Pool) {
+			if _, err := p.Overwrite(ctx, size, 3*size); !errors.Is(err, backend.ErrOutOfMemory) {
+				t.Fatal(err)
+			}
+		},
+		"the pool is closed": func(t *testing.T, p *Pool) { p.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := NewPool(PoolOptions{Budget: 3 * size})
+			defer p.Close()
+			wipes := make(chan struct{}, 10)
+			p.wiped = func(b []byte) {
+				if bytes.IndexByte(b, 0xff) >= 0 {
+					t.Error("not wiped")
+				}
+				wipes <- struct{}{}
+			}
+			var memory *byte
+			for i := range 5 {
+				rs, err := p.Overwrite(ctx, size)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b := rs[0].Bytes()
+				if i > 0 && &b[0] != memory {
+					t.Error("the memory was not used again")
+				}
+				memory = &b[0]
+				for j := range b {
+					b[j] = 0xff
+				}
+				rs[0].Release()
+			}
+			if len(wipes) > 1 { // one, if this process was away for long
+				t.Errorf("%d wipes between calls", len(wipes))
+			}
+			end(t, p)
+			for deadline := time.Now().Add(5 * time.Second); p.InUse() != 0; {
+				if time.Now().After(deadline) {
+					t.Fatalf("%d bytes still in use", p.InUse())
+				}
+				time.Sleep(time.Millisecond)
+			}
+			if len(wipes) == 0 {
+				t.Error("nothing was wiped")
+			}
+			if p.transient != 0 {
+				t.Errorf("%d transient", p.transient)
+			}
+		})
+	}
 }
 
 // TestLargeRequestIsNotStarved: small requests that would fit do not overtake
