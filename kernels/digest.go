@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "3d0ca1668f6fb065fae606d36370661dfe17dde6e8944a2c86e33c218feb5090"
+const digest = "c0ca06df25bc99494c590aae3456914de89ad9b354008b2e6bc39d0aa1daeced"

@@ -119,10 +119,10 @@ func (c *sorting) run(d *device) {
 	}
 	c.compare(d, want, d.read(values), d.read(begin), d.read(end))
 
-	tasks, splits, owner := d.words(msm.TaskWords*(entries+1)), d.words(msm.SplitWords*(entries+1)), d.words(2*entries+1)
+	tasks, splits, owners := d.words(msm.TaskWords*(entries+1)), d.words(msm.SplitWords*(entries+1)), d.words(msm.OwnerWords*(2*entries+1))
 	launch(d, k.TasksPlace, 2, 1, msm.TasksPlace{Begin: at(begin), End: at(end), Buckets: buckets, Piece: c.piece, Work: at(tally),
-		Tasks: at(tasks), Splits: at(splits), Owner: at(owner)})
-	c.compareTasks(d, want, d.read(begin), d.read(tally), d.read(tasks), d.read(splits), d.read(owner))
+		Tasks: at(tasks), Splits: at(splits), Owners: at(owners)})
+	c.compareTasks(d, want, d.read(begin), d.read(tally), d.read(tasks), d.read(splits), d.read(owners))
 }
 
 // compare compares the runs of all buckets, in any order, which fill the values.
@@ -154,7 +154,7 @@ func (c *sorting) compare(d *device, want [][]uint32, values, begin, end []uint3
 }
 
 // compareTasks looks for tasks, longest first, that cut every run into pieces.
-func (c *sorting) compareTasks(d *device, want [][]uint32, begin, tally, tasks, splits, owner []uint32) {
+func (c *sorting) compareTasks(d *device, want [][]uint32, begin, tally, tasks, splits, owners []uint32) {
 	d.Helper()
 	type task struct{ start, length uint32 }
 	whole, parts := make(map[uint32]task), make(map[uint32]task)
@@ -175,7 +175,7 @@ func (c *sorting) compareTasks(d *device, want [][]uint32, begin, tally, tasks, 
 		}
 		to[t[2]] = task{t[0], length}
 	}
-	wholes, pieces := 0, 0
+	wholes, pieces, slots := 0, 0, 0
 	split := make(map[uint32]uint32)
 	for i := range tally[2] {
 		split[splits[msm.SplitWords*i]] = i
@@ -196,15 +196,19 @@ func (c *sorting) compareTasks(d *device, want [][]uint32, begin, tally, tasks, 
 		if !ok || int(s[2]) != (n+c.piece-1)/c.piece {
 			d.Fatalf("bucket %d of %d entries is split into %d", b, n, s[2])
 		}
+		if s[1]%2 != 0 {
+			d.Fatalf("the slots of bucket %d begin with %d", b, s[1])
+		}
+		slots += int(s[2]+1) &^ 1
 		for k := range s[2] {
 			pieces++
 			from := k * uint32(c.piece)
-			if got := parts[s[1]+k]; got != (task{begin[b] + from, min(uint32(n)-from, uint32(c.piece))}) || owner[s[1]+k] != i {
-				d.Fatalf("piece %d of bucket %d, of %d entries from %d, is %v, of split %d, want %d", k, b, n, begin[b], got, owner[s[1]+k], i)
+			if got := parts[s[1]+k]; got != (task{begin[b] + from, min(uint32(n)-from, uint32(c.piece))}) || owners[msm.OwnerWords*(s[1]+k)] != i || owners[msm.OwnerWords*(s[1]+k)+1] != 0 {
+				d.Fatalf("piece %d of bucket %d, of %d entries from %d, is %v, of %v, want split %d", k, b, n, begin[b], got, owners[msm.OwnerWords*(s[1]+k):][:msm.OwnerWords], i)
 			}
 		}
 	}
-	if wholes != len(whole) || pieces != len(parts) || pieces != int(tally[1]) {
+	if wholes != len(whole) || pieces != len(parts) || slots != int(tally[1]) {
 		d.Fatalf("%d and %d tasks, and %d slots, want %d and %d", len(whole), len(parts), tally[1], wholes, pieces)
 	}
 }

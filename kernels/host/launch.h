@@ -63,6 +63,7 @@ constexpr int params(void (*)(P...)) {
   }
 
 inline void __syncthreads() { pippin::host::block_barrier(); }
+inline void __threadfence() {}
 inline void __syncwarp() { pippin::host::warp_ballot(true); }
 inline uint32_t __ballot_sync(uint32_t, bool v) { return pippin::host::warp_ballot(v); }
 inline uint32_t __shfl_sync(uint32_t, uint32_t v, uint32_t lane) { return pippin::host::warp_exchange(v, lane); }

@@ -45,8 +45,9 @@ func half(b []byte) *atomic.Uint32 {
 // parallelGrain is the least that is worth a goroutine of its own.
 const parallelGrain = 1 << 20
 
-// maxWorkers bounds the goroutines of one copy or wipe: a few cores saturate
-// the memory bus, the others have better things to do.
+// maxWorkers bounds the goroutines of one copy or wipe. On a host of an H200 with 16
+// cores, 512 MiB are copied at 23 GB/s by 4, 41 by 8 and 60 by 16; 16 leave no core to
+// the plugin, which has to send what comes, and calls take longer.
 const maxWorkers = 8
 
 // Workers is how many goroutines should move size bytes.

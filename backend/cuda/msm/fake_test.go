@@ -280,8 +280,8 @@ func TestManyTiles(t *testing.T) {
 		t.Error(err)
 	}
 	for _, p := range c.plans {
-		if p.sort.shift == 0 || p.sort.bins < 2 || p.sort.tiles(p.count) < 2 || p.maxPieces() < foldWidth {
-			t.Errorf("a plan with %+v and up to %d tasks a run", p.sort, p.maxPieces())
+		if p.sort.shift == 0 || p.sort.bins < 2 || p.sort.tiles(p.count) < 2 || p.longestRun() < 8*p.piece {
+			t.Errorf("a plan with %+v and runs of up to %d in pieces of %d", p.sort, p.longestRun(), p.piece)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -371,6 +372,7 @@ func (c *Computer) planAll(jobs []*job, memory int64) error {
 	for _, j := range jobs {
 		in := c.inputFor(j.Bases.Loaded, j.Count, j.Bases.host != nil, memory)
 		in.together = len(j.members)
+		in.fed = slices.ContainsFunc(j.members, func(m member) bool { return m.Source.Ready != nil })
 		if err := c.planJob(j, in); err != nil {
 			return j.failed(err)
 		}
@@ -569,17 +571,15 @@ func (x *execution) pointsOf(i int) driver.Span {
 	return x.points[i%2].In(x.memory).Slice(0, n*size)
 }
 
+// uploadBytes is the most scalars sent at a time of those that are still on their way.
+const uploadBytes = 4 << 20
+
 // upload copies the input of a step, once the step that used the place before
 // no longer needs it.
 func (x *execution) upload(ctx context.Context, i int) error {
 	s := &x.steps[i]
 	if !s.uploads() {
 		return nil
-	}
-	for _, m := range s.members {
-		if err := backendutil.Wait(ctx, m.Source, s.from+s.n); err != nil {
-			return err
-		}
 	}
 	if i >= 2 {
 		free := x.read[i%2]
@@ -592,10 +592,21 @@ func (x *execution) upload(ctx context.Context, i int) error {
 	}
 	if !s.isFilled && !s.plan.resident {
 		size, to := s.Bases.Curve.ScalarBytes(), x.scalarsOf(i)
-		each := int64(s.n * size)
 		for k, m := range s.members {
-			if err := x.turn.Send(to.Slice(int64(k)*each, each), m.Source.Scalars[s.from*size:(s.from+s.n)*size]); err != nil {
-				return m.failed(err)
+			// What comes while the MSM runs goes on to the card in pieces.
+			most := s.n
+			if m.Source.Ready != nil {
+				most = max(1, uploadBytes/size)
+			}
+			for at := 0; at < s.n; at += most {
+				n := min(most, s.n-at)
+				if err := backendutil.Wait(ctx, m.Source, s.from+at+n); err != nil {
+					return err
+				}
+				from := s.from + at
+				if err := x.turn.Send(to.Slice(int64((k*s.n+at)*size), int64(n*size)), m.Source.Scalars[from*size:(from+n)*size]); err != nil {
+					return m.failed(err)
+				}
 			}
 		}
 	}

@@ -32,9 +32,9 @@ func withPairs(levels int, chunks bool) func(*tuning) {
 	return func(t *tuning) {
 		t.edwards = 0
 		t.pair, t.invert, t.pairLevels, t.pairTasks, t.pairThreads = 1e-6, 0, levels, 50, 256
-		t.window, t.piece, t.adding = 5, leastPiece, 1 // chains of additions cost nothing
+		t.window, t.piece, t.adding = 5, leastPiece/8, 1 // chains of additions cost nothing
 		if chunks {
-			t.overlap, t.copy = 16, 1e6
+			t.overlap, t.copy, t.launch = 16, 1e3, 0
 		}
 	}
 }

@@ -112,7 +112,7 @@ func (p *phases) entries(scalars driver.Span, n int, check bool, base int, read 
 		}
 	}
 	return p.place(p.lists.tally, kernel.TasksPlace{
-		Piece: p.piece, Tasks: p.address(p.lists.tasks), Splits: p.address(p.lists.splits), Owner: p.address(p.lists.owner),
+		Piece: p.piece, Tasks: p.address(p.lists.tasks), Splits: p.address(p.lists.splits), Owners: p.address(p.lists.owners),
 	})
 }
 
@@ -200,16 +200,9 @@ func (p *phases) add(points driver.Span) error {
 	if err := p.mark("accumulate"); err != nil {
 		return err
 	}
-	most := int(m.slots.Size / p.pointBytes())
-	for done := 1; done < p.maxPieces(); done *= foldWidth {
-		if err := p.fold.Launch(p.stream, few(most, p.fold.Threads), 1, kernel.Fold{
-			Work: tally, Splits: splits, Owner: p.address(p.lists.owner), Slots: slots, Done: done, Width: foldWidth,
-		}); err != nil {
-			return err
-		}
-	}
-	if err := p.foldFinish.Launch(p.stream, few(most, p.foldFinish.Threads), 1, kernel.FoldFinish{
-		Work: tally, Splits: splits, Slots: slots, Buckets: buckets,
+	most := int(m.slots.Size / p.pointBytes() / 2)
+	if err := p.fold.Launch(p.stream, few(most, p.fold.Threads), 1, kernel.Fold{
+		Work: tally, Splits: splits, Owners: p.address(p.lists.owners), Slots: slots, Buckets: buckets,
 	}); err != nil {
 		return err
 	}

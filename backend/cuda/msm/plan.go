@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	foldWidth  = 4
 	leastPiece = 16
+	longChunk  = 64        // entries a thread, of a chunk that is not small
 	maxEntries = 1<<32 - 1 // of all sets of a chunk: indices have 32 bits
 	warpBits   = 5         // a logarithm: lanes of a warp
 	maxPoints  = 1 << 31   // that entries can name, the sign apart
@@ -44,6 +44,7 @@ type input struct {
 	tuning tuning
 
 	resident bool // the scalars do not: they are on the card
+	fed      bool // the scalars come to memory that the card reads while the MSM runs
 
 	together int // MSMs over the same points side by side, each with sets of its own; 0 is one
 
@@ -113,8 +114,8 @@ type room struct {
 // lists are what a step's entries become before they are accumulated: sorted values,
 // the tasks over them, and those of pairs where there are levels of them.
 type lists struct {
-	values, tally, tasks, splits, owner device.Region
-	tallyOfPairs, tasksOfPairs          device.Region
+	values, tally, tasks, splits, owners device.Region
+	tallyOfPairs, tasksOfPairs           device.Region
 }
 
 // pairsRoom is what additions of pairs need: see pairs.cu.
@@ -274,6 +275,9 @@ func cuts(in input) [][]int {
 	if n >= in.tuning.overlap && (!in.resident || in.stream) {
 		e, s := n/8, n/16
 		all = append(all, []int{n / 4, n - n/4}, []int{e, 3 * e, n - 4*e}, []int{s, 3 * s, 4 * s, n - 8*s})
+		if in.fed {
+			all = append(all, []int{s, 2 * s, 3 * s, 4 * s, n - 10*s})
+		}
 	}
 	for k := 4; k <= n/in.tuning.chunk && k <= 1<<12; k *= 2 {
 		cut := make([]int, k)
@@ -311,6 +315,7 @@ func (p *plan) fill() bool {
 	// A small MSM ends when its longest task does: the shorter, the more threads
 	// take part.
 	p.piece = min(p.piece, max(leastPiece, 1<<bits.Len64(uint64(summed)/uint64(p.tuning.full))/2))
+	p.piece = p.equalTasks(int(entries>>p.levels), most)
 
 	var l room
 	if !p.resident {
@@ -331,7 +336,8 @@ func (p *plan) fill() bool {
 		l.next = l.Take(4 * bins)
 		l.cleared.Size = l.next.Off + l.next.Size - l.end.Off
 	}
-	// A run longer than piece becomes at most length/piece + 1 tasks.
+	// A run longer than piece becomes at most length/piece + 1 tasks, whose slots begin
+	// with an even one: at most two for each whole piece.
 	splits := summed / int64(p.piece)
 	for i := range l.lists {
 		l.lists[i] = l.lists[0]
@@ -341,7 +347,7 @@ func (p *plan) fill() bool {
 				tally:  l.Take(4 * kernel.TallyWords),
 				tasks:  l.Take(4 * kernel.TaskWords * p.maxTasks()),
 				splits: l.Take(4 * kernel.SplitWords * (splits + 1)),
-				owner:  l.Take(4 * (2*splits + 1)),
+				owners: l.Take(4 * kernel.OwnerWords * (2*splits + 1)),
 			}
 			if p.levels > 0 {
 				l.lists[i].tallyOfPairs, l.lists[i].tasksOfPairs = l.Take(4*kernel.TallyWords), l.Take(4*kernel.TaskWords*summed)
@@ -366,6 +372,43 @@ func (p *plan) fill() bool {
 	l.bad = l.Take(4 * int64(p.msms()))
 	p.room = l
 	return true
+}
+
+// equalTasks is the longest task of a chunk of so many summands, of so many points: tasks
+// that are all equal, of scalars that are, fill the device some whole times. Of a large
+// chunk that is some times rather than once, for scalars of which a part is equal, as long
+// as runs of uniform scalars need not be cut; where they must be, twice.
+func (p *plan) equalTasks(summands, points int) int {
+	threads := p.tuning.adding
+	if summands <= threads {
+		return p.piece
+	}
+	of := func(times int) int { return max(leastPiece, (summands-1)/(times*threads)+1) }
+	least := func(task int) int { return (summands-1)/(task*threads) + 1 }
+	if summands <= longChunk*threads {
+		return of(least(p.piece))
+	}
+	first := least(min(max(p.piece, 8*p.tuning.piece), kernel.LongestTask))
+	if p.levels > 0 {
+		return of(first) // what is left of the runs is short, and its sums are dear
+	}
+	uniform := float64(summands)/float64(p.bucketCount()) + p.crowd(float64(points))
+	for times := max(first, mostTimes); times > 0; times-- {
+		if float64(of(times)) >= uniform && times >= first {
+			return of(times)
+		}
+	}
+	return of(max(first, 2))
+}
+
+// mostTimes is how many times tasks of a large chunk fill the device, where they need not
+// be longer.
+const mostTimes = 4
+
+// crowd is what the few digits of the highest window add to the run of a bucket, of so
+// many points.
+func (p *plan) crowd(points float64) float64 {
+	return points / p.highestDigits() / float64(int(1)<<p.levels)
 }
 
 // maxTasks bounds the tasks of a chunk.
@@ -397,9 +440,6 @@ func (p *plan) pairThreads() int {
 // longestRun bounds what is accumulated to a bucket in a chunk: entries, or sums of
 // 2^levels of them.
 func (p *plan) longestRun() int { return (p.stride-1)>>p.levels + 1 }
-
-// maxPieces bounds the tasks of one run.
-func (p *plan) maxPieces() int { return p.longestRun()/p.piece + 1 }
 
 // pieceOf is the longest task of a chunk of n points: a small chunk has shorter ones, so
 // that it does not wait for those of a run that many equal scalars make. Its runs become
@@ -446,11 +486,28 @@ func (p *plan) cost() float64 {
 		before *= first + (1-first)*t.beside
 	}
 	cost += before
-	// The copy of the first chunk, and of the others as far as it is slower.
-	if !p.resident || p.stream {
-		cost += t.copy * points * first
+	return p.arriving(cost)
+}
+
+// fedCopy is how much longer scalars take that are copied to where the card reads them.
+const fedCopy = 2
+
+// arriving adds to a cost what the card waits for: the copy of the first chunk, and of
+// the others as far as it is slower than what is done meanwhile.
+func (p *plan) arriving(cost float64) float64 {
+	if p.resident && !p.stream {
+		return cost
 	}
-	return cost
+	copy := p.tuning.copy * float64(p.msms())
+	if p.fed {
+		copy *= fedCopy
+	}
+	there, end := 0.0, 0.0
+	for _, n := range p.chunks {
+		there += copy * float64(n)
+		end = max(end, there) + cost*float64(n)/float64(p.count)
+	}
+	return end
 }
 
 // sumOfSums is an addition of two sums, as a part of that of a point to a sum: 12M + 2S.
@@ -486,15 +543,15 @@ func (p *plan) accumulation(summed, buckets float64) float64 {
 	// The longest run is some deviations above the average, which is more where the few
 	// digits of the highest window are.
 	average := summed / buckets
-	most := average + float64(p.count)/float64(len(p.chunks))/p.highestDigits()/float64(int(1)<<p.levels)
+	most := average + p.crowd(float64(p.count)/float64(len(p.chunks)))
 	run := min(most+4*math.Sqrt(most)+2, summed)
 	task := min(run, float64(p.piece))
 	// At the end a part of the device has no task any more; a small MSM ends with its
 	// longest one.
 	end := min(min(average, float64(p.piece))*float64(t.adding), summed) / 2
 	cost := max(summed+end, p.dependent(0, task))
-	for pieces := run / float64(p.piece); pieces > 1; pieces /= foldWidth {
-		cost += p.dependent(0, foldWidth*sumOfSums)
+	for pieces := run / float64(p.piece); pieces > 1; pieces /= 2 {
+		cost += p.dependent(0, sumOfSums)
 	}
 	return cost
 }

@@ -205,11 +205,11 @@ func TestSlots(t *testing.T) {
 			pieces := int64((n + p.piece - 1) / p.piece)
 			if tasks++; pieces > 1 {
 				tasks += pieces - 1
-				slots += pieces
+				slots += (pieces + 1) &^ 1
 				splits++
 			}
 		}
-		if slots > room || 4*slots > p.room.lists[0].owner.Size || 4*kernel.SplitWords*splits > p.room.lists[1].splits.Size {
+		if slots > room || 4*kernel.OwnerWords*slots > p.room.lists[0].owners.Size || 4*kernel.SplitWords*splits > p.room.lists[1].splits.Size {
 			t.Fatalf("%d slots, %d splits, room for %d", slots, splits, room)
 		}
 	}

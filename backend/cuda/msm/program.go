@@ -20,7 +20,6 @@ type program struct {
 	tasksPlace  device.Kernel[kernel.TasksPlace]
 	accumulate  device.Kernel[kernel.Accumulate]
 	fold        device.Kernel[kernel.Fold]
-	foldFinish  device.Kernel[kernel.FoldFinish]
 	reduce      device.Kernel[kernel.Reduce]
 	planes      device.Kernel[kernel.Planes]
 	multiples   device.Kernel[kernel.Multiples]
@@ -60,7 +59,6 @@ func newProgram(d *device.Device, curve backend.Curve, group backend.Group, edwa
 		p.tasksPlace.Load(d, forAll.TasksPlace),
 		p.accumulate.Load(d, forGroup.Accumulate),
 		p.fold.Load(d, forGroup.Fold),
-		p.foldFinish.Load(d, forGroup.FoldFinish),
 		p.reduce.Load(d, forGroup.Reduce),
 		p.planes.Load(d, forGroup.Planes),
 		p.multiples.Load(d, forGroup.Multiples),

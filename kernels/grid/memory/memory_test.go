@@ -15,7 +15,7 @@ func TestCovering(t *testing.T) {
 			if !ok {
 				t.Fatalf("no kernels for %s %s", curve, group)
 			}
-			most := max(g.Accumulate.Stack, g.Fold.Stack, g.FoldFinish.Stack, g.Reduce.Stack, g.Planes.Stack, g.Multiples.Stack, g.Check.Stack)
+			most := max(g.Accumulate.Stack, g.Fold.Stack, g.Reduce.Stack, g.Planes.Stack, g.Multiples.Stack, g.Check.Stack)
 			s, ok := Covering(most)
 			if !ok || s.Overwrite.Stack < most {
 				t.Errorf("%s %s: stacks of %d bytes, overwritten are %d", curve, group, most, s.Overwrite.Stack)

@@ -70,14 +70,15 @@ PIPPIN_KERNEL((1024), runs)
   if (bin[threadIdx.x]) atomicAdd(&p->bin[threadIdx.x], bin[threadIdx.x]);
 }
 
-// tasks, splits: three words each. owner: [slot] the split that it belongs to.
+// tasks, splits: three words each. owners: [slot] the split that it belongs to; the first
+// slot of a split is even.
 //
 // With the tally `next`, zero before, every task has a slot and there are no splits: the
 // slots of a bucket become its run, and next counts the tasks of these, of at most
 // next_piece.
 PIPPIN_KERNEL((1024), tasks_place)
 (uint32_t* begin, uint32_t* end, uint64_t buckets, uint64_t piece, uint32_t* work, uint32_t* tasks, uint32_t* splits,
- uint32_t* owner, uint32_t* next, uint64_t next_piece) {
+ uint32_t* owners, uint32_t* next, uint64_t next_piece) {
   __shared__ uint32_t bin[longest_task];
   __shared__ uint32_t order[longest_task];  // where the tasks of a length begin
   __shared__ uint32_t next_bin[longest_task];
@@ -104,7 +105,7 @@ PIPPIN_KERNEL((1024), tasks_place)
       full_at[k] = c[k].full ? atomicAdd(&bin[longest - 1], c[k].full) : 0;
       rest_at[k] = c[k].rest ? atomicAdd(&bin[c[k].rest - 1], 1u) : 0;
       const bool is_split = c[k].pieces() > whole;
-      slot_at[k] = is_split ? atomicAdd(&slots, c[k].pieces()) : 0;
+      slot_at[k] = is_split ? atomicAdd(&slots, next ? c[k].pieces() : (c[k].pieces() + 1) & ~1u) : 0;
       split_at[k] = is_split ? atomicAdd(&made, 1u) : 0;
     }
     __syncthreads();
@@ -133,13 +134,13 @@ PIPPIN_KERNEL((1024), tasks_place)
       if (c[k].rest) {
         write_task(tasks, bin[c[k].rest - 1] + rest_at[k],
                    {c[k].begin + c[k].full * longest, c[k].rest | mark, is_split ? first + c[k].full : bucket});
-        if (is_split && !next) owner[first + c[k].full] = which;
+        if (is_split && !next) reinterpret_cast<owner*>(owners)[first + c[k].full] = {which, 0};
       }
       // Few full tasks a lane writes itself; the warp writes the others of each of its
       // lanes together: there may be very many.
       const auto write_full = [&](uint32_t i, uint32_t from, uint32_t at, uint32_t to, uint32_t marked, uint32_t by) {
         write_task(tasks, at + i, {from + i * longest, longest | marked, to + i});
-        if (marked && !next) owner[to + i] = by;
+        if (marked && !next) reinterpret_cast<owner*>(owners)[to + i] = {by, 0};
       };
       const uint32_t full_from = bin[longest - 1] + full_at[k], full_to = is_split ? first : bucket;
       const bool many = c[k].full > few_full;

@@ -16,6 +16,7 @@ const (
 	TallyWords      = 4 + 2*LongestTask
 	TaskWords       = 3
 	SplitWords      = 3
+	OwnerWords      = 2
 	PointElements   = 2          // of the coordinates' field: a base in memory,
 	EdwardsElements = 3          // a base prepared in Edwards form,
 	SumElements     = 4          // a bucket or slot,
@@ -95,14 +96,14 @@ type TasksPlace struct {
 	Work      kernels.Pointer // uint32_t*
 	Tasks     kernels.Pointer // uint32_t*
 	Splits    kernels.Pointer // uint32_t*
-	Owner     kernels.Pointer // uint32_t*
+	Owners    kernels.Pointer // uint32_t*
 	Next      kernels.Pointer // uint32_t*
 	NextPiece int             // uint64_t
 }
 
 // Words are the parameters in the kernel's order.
 func (p TasksPlace) Words() []uint64 {
-	return []uint64{uint64(p.Begin), uint64(p.End), uint64(p.Buckets), uint64(p.Piece), uint64(p.Work), uint64(p.Tasks), uint64(p.Splits), uint64(p.Owner), uint64(p.Next), uint64(p.NextPiece)}
+	return []uint64{uint64(p.Begin), uint64(p.End), uint64(p.Buckets), uint64(p.Piece), uint64(p.Work), uint64(p.Tasks), uint64(p.Splits), uint64(p.Owners), uint64(p.Next), uint64(p.NextPiece)}
 }
 
 // BinsCount is the parameters of the kernel bins_count of digits.cu.
@@ -218,30 +219,16 @@ func (p PairsBack) Words() []uint64 {
 
 // Fold is the parameters of the kernel fold of reduce.cu.
 type Fold struct {
-	Work   kernels.Pointer // const uint32_t*
-	Splits kernels.Pointer // const uint32_t*
-	Owner  kernels.Pointer // const uint32_t*
-	Slots  kernels.Pointer // uint32_t*
-	Done   int             // uint64_t
-	Width  int             // uint64_t
-}
-
-// Words are the parameters in the kernel's order.
-func (p Fold) Words() []uint64 {
-	return []uint64{uint64(p.Work), uint64(p.Splits), uint64(p.Owner), uint64(p.Slots), uint64(p.Done), uint64(p.Width)}
-}
-
-// FoldFinish is the parameters of the kernel fold_finish of reduce.cu.
-type FoldFinish struct {
 	Work    kernels.Pointer // const uint32_t*
 	Splits  kernels.Pointer // const uint32_t*
-	Slots   kernels.Pointer // const uint32_t*
+	Owners  kernels.Pointer // uint32_t*
+	Slots   kernels.Pointer // uint32_t*
 	Buckets kernels.Pointer // uint32_t*
 }
 
 // Words are the parameters in the kernel's order.
-func (p FoldFinish) Words() []uint64 {
-	return []uint64{uint64(p.Work), uint64(p.Splits), uint64(p.Slots), uint64(p.Buckets)}
+func (p Fold) Words() []uint64 {
+	return []uint64{uint64(p.Work), uint64(p.Splits), uint64(p.Owners), uint64(p.Slots), uint64(p.Buckets)}
 }
 
 // Reduce is the parameters of the kernel reduce of reduce.cu.
@@ -384,7 +371,6 @@ var allCurve = map[string]Curve{
 type Group struct {
 	Accumulate kernels.Kernel[Accumulate]
 	Fold       kernels.Kernel[Fold]
-	FoldFinish kernels.Kernel[FoldFinish]
 	Reduce     kernels.Kernel[Reduce]
 	Planes     kernels.Kernel[Planes]
 	Multiples  kernels.Kernel[Multiples]
@@ -400,8 +386,7 @@ func ForGroup(curve, group string) (Group, bool) {
 var allGroup = map[string]Group{
 	"bn254_g1": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bn254_g1_accumulate", Symbol: "pippin_bn254_g1_accumulate", Threads: 128}},
-		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_fold", Threads: 128, Stack: 256}},
-		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_fold_finish", Threads: 128, Stack: 256}},
+		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_fold", Threads: 128, Stack: 512}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_reduce", Threads: 128, Stack: 384}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bn254_g1_planes", Symbol: "pippin_bn254_g1_planes", Threads: 128, Stack: 384}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g1_multiples", Symbol: "pippin_bn254_g1_multiples", Threads: 128, Stack: 16}},
@@ -409,8 +394,7 @@ var allGroup = map[string]Group{
 	},
 	"bn254_g2": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bn254_g2_accumulate", Symbol: "pippin_bn254_g2_accumulate", Threads: 128}},
-		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bn254_g2_reduce", Symbol: "pippin_bn254_g2_fold", Threads: 128, Stack: 512}},
-		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bn254_g2_reduce", Symbol: "pippin_bn254_g2_fold_finish", Threads: 128, Stack: 512}},
+		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bn254_g2_reduce", Symbol: "pippin_bn254_g2_fold", Threads: 128, Stack: 1024}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bn254_g2_reduce", Symbol: "pippin_bn254_g2_reduce", Threads: 128, Stack: 768}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bn254_g2_planes", Symbol: "pippin_bn254_g2_planes", Threads: 128, Stack: 768}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g2_multiples", Symbol: "pippin_bn254_g2_multiples", Threads: 128}},
@@ -418,8 +402,7 @@ var allGroup = map[string]Group{
 	},
 	"bls12_377_g1": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_accumulate", Symbol: "pippin_bls12_377_g1_accumulate", Threads: 128}},
-		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_reduce", Symbol: "pippin_bls12_377_g1_fold", Threads: 128, Stack: 384}},
-		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_reduce", Symbol: "pippin_bls12_377_g1_fold_finish", Threads: 128, Stack: 384}},
+		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_reduce", Symbol: "pippin_bls12_377_g1_fold", Threads: 128, Stack: 768}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_reduce", Symbol: "pippin_bls12_377_g1_reduce", Threads: 128, Stack: 576}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_planes", Symbol: "pippin_bls12_377_g1_planes", Threads: 128, Stack: 576}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_multiples", Symbol: "pippin_bls12_377_g1_multiples", Threads: 128}},
@@ -427,8 +410,7 @@ var allGroup = map[string]Group{
 	},
 	"bls12_377_g2": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_accumulate", Symbol: "pippin_bls12_377_g2_accumulate", Threads: 128, Stack: 336}},
-		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_fold", Threads: 128, Stack: 1080}},
-		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_fold_finish", Threads: 128, Stack: 1048}},
+		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_fold", Threads: 128, Stack: 1824}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_reduce", Threads: 128, Stack: 1432}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_planes", Symbol: "pippin_bls12_377_g2_planes", Threads: 128, Stack: 1576}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_multiples", Symbol: "pippin_bls12_377_g2_multiples", Threads: 128, Stack: 104}},
@@ -436,8 +418,7 @@ var allGroup = map[string]Group{
 	},
 	"bls12_381_g1": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_accumulate", Symbol: "pippin_bls12_381_g1_accumulate", Threads: 128}},
-		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_reduce", Symbol: "pippin_bls12_381_g1_fold", Threads: 128, Stack: 384}},
-		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_reduce", Symbol: "pippin_bls12_381_g1_fold_finish", Threads: 128, Stack: 384}},
+		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_reduce", Symbol: "pippin_bls12_381_g1_fold", Threads: 128, Stack: 768}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_reduce", Symbol: "pippin_bls12_381_g1_reduce", Threads: 128, Stack: 576}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_planes", Symbol: "pippin_bls12_381_g1_planes", Threads: 128, Stack: 576}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_multiples", Symbol: "pippin_bls12_381_g1_multiples", Threads: 128}},
@@ -445,8 +426,7 @@ var allGroup = map[string]Group{
 	},
 	"bls12_381_g2": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_accumulate", Symbol: "pippin_bls12_381_g2_accumulate", Threads: 128, Stack: 360}},
-		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_fold", Threads: 128, Stack: 1088}},
-		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_fold_finish", Threads: 128, Stack: 1064}},
+		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_fold", Threads: 128, Stack: 1832}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_reduce", Threads: 128, Stack: 1424}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_planes", Symbol: "pippin_bls12_381_g2_planes", Threads: 128, Stack: 1560}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_multiples", Symbol: "pippin_bls12_381_g2_multiples", Threads: 128, Stack: 120}},
@@ -454,8 +434,7 @@ var allGroup = map[string]Group{
 	},
 	"bw6_761_g1": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_accumulate", Symbol: "pippin_bw6_761_g1_accumulate", Threads: 128, Stack: 216}},
-		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold", Threads: 128, Stack: 1008}},
-		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold_finish", Threads: 128, Stack: 960}},
+		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold", Threads: 128, Stack: 1744}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1352}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1408}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128, Stack: 48}},
@@ -463,8 +442,7 @@ var allGroup = map[string]Group{
 	},
 	"bw6_761_g2": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_accumulate", Symbol: "pippin_bw6_761_g1_accumulate", Threads: 128, Stack: 216}},
-		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold", Threads: 128, Stack: 1008}},
-		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold_finish", Threads: 128, Stack: 960}},
+		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold", Threads: 128, Stack: 1744}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1352}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1408}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128, Stack: 48}},
@@ -472,8 +450,7 @@ var allGroup = map[string]Group{
 	},
 	"bls12_377_g1_edwards": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_accumulate", Symbol: "pippin_bls12_377_g1_edwards_accumulate", Threads: 128}},
-		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_reduce", Symbol: "pippin_bls12_377_g1_edwards_fold", Threads: 128, Stack: 384}},
-		FoldFinish: kernels.Kernel[FoldFinish]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_reduce", Symbol: "pippin_bls12_377_g1_edwards_fold_finish", Threads: 128, Stack: 384}},
+		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_reduce", Symbol: "pippin_bls12_377_g1_edwards_fold", Threads: 128, Stack: 768}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_reduce", Symbol: "pippin_bls12_377_g1_edwards_reduce", Threads: 128, Stack: 576}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_planes", Symbol: "pippin_bls12_377_g1_edwards_planes", Threads: 128, Stack: 576}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_multiples", Symbol: "pippin_bls12_377_g1_multiples", Threads: 128}},

@@ -27,6 +27,7 @@ constexpr uint32_t longest_task = 1024;          // entries, the bound of `piece
 constexpr uint32_t tally_words = 4 + 2 * longest_task;
 constexpr uint32_t task_words = 3;
 constexpr uint32_t split_words = 3;
+constexpr uint32_t owner_words = 2;
 constexpr uint32_t point_elements = 2;           // of the coordinates' field: a base in memory,
 constexpr uint32_t edwards_elements = 3;         // a base prepared in Edwards form,
 constexpr uint32_t sum_elements = 4;             // a bucket or slot,
@@ -53,10 +54,18 @@ struct task {
 };
 static_assert(sizeof(task) == 4 * task_words);
 
-// A run that became several tasks: their sums are slots first .. first+count.
+// A run that became several tasks: their sums are slots first .. first+count, and first
+// is even.
 struct split {
   uint32_t bucket, first, count;
 };
 static_assert(sizeof(split) == 4 * split_words);
+
+// What a slot belongs to, and how many of the two sums that meet there have come
+// (see fold): 0 before.
+struct owner {
+  uint32_t split, come;
+};
+static_assert(sizeof(owner) == 4 * owner_words);
 
 }  // namespace pippin::grid

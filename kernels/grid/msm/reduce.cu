@@ -1,7 +1,6 @@
 // reduce.cu: from buckets to one point a set. Compiled for one curve and group.
 //
-//   fold          sums the slots of a split run, `width` to one, round by round
-//   fold_finish   adds what is left to the run's bucket
+//   fold          sums the slots of split runs, and adds them to the runs' buckets
 //   reduce        the sums of neighbours, plain and weighted
 //
 // planes.cu goes on from there.
@@ -9,29 +8,34 @@
 
 namespace pippin::grid {
 
-// One round: of a split with n = ceil(count / done) slots left, slot j becomes
-// the sum of slots j, j+m, j+2m, .. with m = ceil(n / width). A thread a slot.
+// A tree over the slots of each split, whose root goes to the run's bucket. A thread
+// begins with two slots. Where two sums meet, whoever comes first leaves his and ends;
+// the second adds it to his own and goes on, so that nobody waits and one launch is all.
+// The sums of slots j .. j+d and j+d .. j+2d, d = 2, 4, .. and j a multiple of 2d, meet
+// at slot j+d, which is where no others do.
+// Cost: an addition for each doubling of the pieces, one after the other.
 PIPPIN_KERNEL((128), fold)
-(const uint32_t* work, const uint32_t* splits, const uint32_t* owner, uint32_t* slots, uint64_t done, uint64_t width) {
+(const uint32_t* work, const uint32_t* splits, uint32_t* owners, uint32_t* slots, uint32_t* buckets) {
   const uint64_t all = reinterpret_cast<const tally*>(work)->slots;
-  for (uint64_t s = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; s < all; s += (uint64_t)gridDim.x * blockDim.x) {
-    const uint32_t* of = splits + 3 * (uint64_t)owner[s];
-    const uint64_t j = s - of[1], n = (of[2] + done - 1) / done, m = (n + width - 1) / width;
-    if (j >= m || n == 1) continue;
+  for (uint64_t s = 2 * ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x); s < all; s += 2 * (uint64_t)gridDim.x * blockDim.x) {
+    owner* const own = reinterpret_cast<owner*>(owners);
+    const split of = reinterpret_cast<const split*>(splits)[own[s].split];
+    uint32_t j = (uint32_t)s - of.first, d = 2;
     point_sum sum = law::load_sum(slots + s * sum_words);
-    for (uint64_t k = j + m; k < n; k += m) add_into(sum, law::load_sum(slots + (of[1] + k) * sum_words));
-    law::store_sum(slots + s * sum_words, sum);
-  }
-}
-
-// A thread a split.
-PIPPIN_KERNEL((128), fold_finish)
-(const uint32_t* work, const uint32_t* splits, const uint32_t* slots, uint32_t* buckets) {
-  const uint64_t all = reinterpret_cast<const tally*>(work)->splits;
-  for (uint64_t s = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; s < all; s += (uint64_t)gridDim.x * blockDim.x) {
-    uint32_t* bucket = buckets + splits[3 * s] * sum_words;
-    point_sum sum = law::load_sum(bucket);
-    add_into(sum, law::load_sum(slots + splits[3 * s + 1] * sum_words));
+    if (j + 1 < of.count) add_into(sum, law::load_sum(slots + (s + 1) * sum_words));
+    for (; d < of.count; d *= 2) {
+      const uint32_t right = j | d;
+      if (right >= of.count) continue;  // there is no other
+      law::store_sum(slots + ((uint64_t)of.first + j) * sum_words, sum);
+      __threadfence();
+      if (atomicAdd(&own[of.first + right].come, 1u) == 0) break;
+      __threadfence();
+      add_into(sum, law::load_sum(slots + ((uint64_t)of.first + (j ^ d)) * sum_words));
+      j &= ~d;
+    }
+    if (d < of.count) continue;
+    uint32_t* const bucket = buckets + of.bucket * sum_words;
+    add_into(sum, law::load_sum(bucket));
     law::store_sum(bucket, sum);
   }
 }
