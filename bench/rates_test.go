@@ -103,7 +103,7 @@ func TestPlotRates(t *testing.T) {
 
 // The command of docs/bench-protocol.md that makes the plots of every curve, as far as
 // its records and flags go.
-var plotCommand = regexp.MustCompile(`msm bench plot --curve \$curve --from (\S+) --plot \S+-peers-\$curve\.svg \\\n\s+bench/(results/\S+-)\{(\S+)\}\.json\n`)
+var plotCommand = regexp.MustCompile(`msm bench plot --curve \$curve --from (\S+) --plot bench/(results/\S+-peers-)\$curve\.svg \\\n\s+bench/(results/\S+-)\{(\S+)\}\.json\n`)
 
 // TestCommittedPlots: plots are what their records give, those with other libraries by
 // the command that the documents have.
@@ -121,8 +121,8 @@ func TestCommittedPlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	var records []string
-	for name := range strings.SplitSeq(command[3], ",") {
-		files, err := filepath.Glob(command[2] + name + ".json")
+	for name := range strings.SplitSeq(command[4], ",") {
+		files, err := filepath.Glob(command[3] + name + ".json")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no records %s, %v", name, err)
 		}
@@ -136,7 +136,7 @@ func TestCommittedPlots(t *testing.T) {
 	}
 	plots := map[string]func() ([]byte, error){}
 	for _, c := range backend.Curves() {
-		plots[fmt.Sprintf("%speers-%v.svg", command[2], c)] = func() ([]byte, error) { return rates(Rates{c, backend.G1, from}, records...) }
+		plots[fmt.Sprintf("%s%v.svg", command[2], c)] = func() ([]byte, error) { return rates(Rates{c, backend.G1, from}, records...) }
 	}
 	tables, err := filepath.Glob("results/*-table-*.json")
 	if err != nil {
