@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -52,8 +53,40 @@ func WritePlot(w io.Writer, format string, r Record[Run]) error {
 	if len(lines) == 0 {
 		return ErrNoRuns
 	}
-	title := "Multi-scalar multiplication, median time: " + common + "\n" + computedOn(r) + r.Cut.inTitle()
+	var devices []string
+	for _, run := range r.Runs {
+		devices = append(devices, run.Device)
+	}
+	title := "Multi-scalar multiplication, median time: " + common + "\n" + computedOn(r.Machine, devices) + r.Cut.inTitle()
 	return figure{title, "points", "", sizeTicks(r.Runs), plot.TickerFunc(timeTicks), lines}.write(w, format)
+}
+
+// PlotNumbers draws elements a second against their width in one of PlotFormats, both
+// axes logarithmic. A line is one backend, and one operation and place of the operands
+// where the runs have several; the title has what they have in common.
+func PlotNumbers(w io.Writer, format string, r Record[NumberRun]) error {
+	common, parts := shared(r.Runs, func(r NumberRun) string { return r.Backend },
+		func(r NumberRun) string { return r.Number },
+		func(r NumberRun) string { return "operands " + r.Where },
+	)
+	var lines []*curveLine
+	var widths []int
+	var devices []string
+	for _, run := range r.Runs {
+		if run.Median <= 0 {
+			continue
+		}
+		lines = withPoint(lines, parts(run), float64(run.Bits), run.Rate())
+		widths, devices = append(widths, run.Bits), append(devices, run.Device)
+	}
+	if len(lines) == 0 {
+		return ErrNoRuns
+	}
+	if common != "" {
+		common = ": " + common
+	}
+	title := "Operations on numbers, elements a second" + common + "\n" + computedOn(r.Machine, devices) + r.Cut.inTitle()
+	return figure{title, "bits", "", widthTicks(widths), plot.TickerFunc(plainTicks), lines}.write(w, format)
 }
 
 // figure is lines over two logarithmic axes.
@@ -132,13 +165,13 @@ func round(v float64, to func(float64) float64) float64 {
 	return steps[k] * math.Pow(10, e)
 }
 
-// computedOn names the devices of the runs. A processor's has the number of cores.
-func computedOn(r Record[Run]) string {
+// computedOn names the devices of runs. A processor's has the number of cores.
+func computedOn(m Machine, devices []string) string {
 	var all []string
-	for _, run := range r.Runs {
-		name := cmp.Or(run.Device, r.Machine.CPU)
-		if name == r.Machine.CPU {
-			name = fmt.Sprintf("%s, %d cores", name, r.Machine.Cores)
+	for _, d := range devices {
+		name := cmp.Or(d, m.CPU)
+		if name == m.CPU {
+			name = fmt.Sprintf("%s, %d cores", name, m.Cores)
 		}
 		if !slices.Contains(all, name) {
 			all = append(all, name)
@@ -169,6 +202,24 @@ func sizeTicks(runs []Run) plot.TickerFunc {
 	return func(_, _ float64) (ticks []plot.Tick) {
 		for _, n := range sizes {
 			ticks = append(ticks, plot.Tick{Value: float64(n), Label: FormatSize(n)})
+		}
+		return ticks
+	}
+}
+
+// widthTicks are the widths in bits that were measured; those that have no room beside
+// others are not named.
+func widthTicks(widths []int) plot.TickerFunc {
+	slices.Sort(widths)
+	widths = slices.Compact(widths)
+	return func(lo, hi float64) (ticks []plot.Tick) {
+		room, named := math.Pow(hi/lo, 1.0/mostTicks), 0.0
+		for _, b := range widths {
+			tick := plot.Tick{Value: float64(b)}
+			if named == 0 || tick.Value >= named*room {
+				tick.Label, named = strconv.Itoa(b), tick.Value
+			}
+			ticks = append(ticks, tick)
 		}
 		return ticks
 	}
@@ -236,29 +287,38 @@ func withPoint(lines []*curveLine, name string, x, y float64) []*curveLine {
 // series sorts the runs into lines, in order of first appearance. common is what
 // all of them have.
 func series(runs []Run) (lines []*curveLine, common string) {
-	var same []string
-	var vary []func(Run) string
-	for _, of := range []func(Run) string{
+	common, parts := shared(runs, func(r Run) string { return r.Backend },
 		func(r Run) string { return r.Curve },
 		func(r Run) string { return r.Group },
 		func(r Run) string { return r.Distribution },
 		func(r Run) string { return string(r.Path) },
-	} {
-		if slices.ContainsFunc(runs, func(r Run) bool { return of(r) != of(runs[0]) }) {
+	)
+	for _, r := range runs {
+		if r.N < 1 || r.Median <= 0 || r.Op == OpPhase {
+			continue
+		}
+		lines = withPoint(lines, parts(r), float64(r.N), r.Median)
+	}
+	return lines, common
+}
+
+// shared is what all runs have of some properties, and what names a run: always the
+// first property, and those of the others that differ.
+func shared[R any](runs []R, always func(R) string, others ...func(R) string) (common string, name func(R) string) {
+	var same []string
+	vary := []func(R) string{always}
+	for _, of := range others {
+		if slices.ContainsFunc(runs, func(r R) bool { return of(r) != of(runs[0]) }) {
 			vary = append(vary, of)
 		} else if len(runs) > 0 {
 			same = append(same, of(runs[0]))
 		}
 	}
-	for _, r := range runs {
-		if r.N < 1 || r.Median <= 0 || r.Op == OpPhase {
-			continue
-		}
-		parts := []string{r.Backend}
+	return strings.Join(same, " "), func(r R) string {
+		var parts []string
 		for _, of := range vary {
 			parts = append(parts, of(r))
 		}
-		lines = withPoint(lines, strings.Join(parts, " "), float64(r.N), r.Median)
+		return strings.Join(parts, " ")
 	}
-	return lines, strings.Join(same, " ")
 }

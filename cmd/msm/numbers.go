@@ -40,14 +40,12 @@ GF(2^n), long addition. Each is timed with its operands on the host and resident
 backend. Of several backends, every round has one batch on each.`,
 		Example: `  msm bench numbers --op expmod --bits 1024,2048 --backend cpu,plugin:cpu --check
   msm bench numbers --op add,sub --bits 67108864 --n 1 --backend cpu
+  msm bench numbers --op mulmod --bits 256,512,1024,2048 --backend cpu,cuda --plot mulmod.svg
   msm bench numbers --tables bench/results/2026-11-22-h200-table-karatsuba.json --plot k.svg`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.tables != "" {
 				return a.showTable(c.Context(), f)
-			}
-			if f.plot != "" {
-				return usageError{errors.New("--plot is for --tables")}
 			}
 			return a.benchNumbers(c.Context(), f)
 		},
@@ -64,7 +62,7 @@ backend. Of several backends, every round has one batch on each.`,
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
 	flags.StringVar(&f.tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by kernels/probe/tables.cu")
-	flags.StringVar(&f.plot, "plot", "", "with --tables: file for a plot of it, .svg or .png")
+	flags.StringVar(&f.plot, "plot", "", "file for a plot of elements a second against width, or with --tables of the table, .svg or .png")
 	completes(c, "op", backend.NumberOps(), "all")
 	completes(c, "backend", backendNames)
 	completes(c, "format", []string{"table", "json"})
@@ -113,11 +111,12 @@ func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	out, err := createOutput(ctx, f.out)
+	out, plot, err := createOutputs(ctx, f.out, f.plot)
 	if err != nil {
 		return err
 	}
 	defer out.close()
+	defer plot.close()
 	record, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]bench.NumberRun, []bench.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Numbers(ctx, cfg)
@@ -126,7 +125,8 @@ func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
 		return err
 	}
 	table := func(w io.Writer) error { return bench.WriteNumbersTable(w, width(w), record) }
-	return errors.Join(err, a.deliver(out, table, tableOr(f.format, table, record.WriteJSON)))
+	return errors.Join(err, a.deliver(out, table, tableOr(f.format, table, record.WriteJSON)),
+		plot.write(func(w io.Writer) error { return bench.PlotNumbers(w, plotFormat(f.plot), record) }))
 }
 
 func (a *app) verifyNumbersCommand() *cobra.Command {

@@ -29,6 +29,17 @@ func TestBenchNumbers(t *testing.T) {
 			t.Errorf("%+v", run)
 		}
 	}
+	svg := filepath.Join(t.TempDir(), "n.svg")
+	status, out, errs = cli(t, &app{}, "bench", "numbers", "--op", "mulmod,add", "--bits", "64,96", "--n", "8", "--count", "1", "--plot", svg)
+	plot, err := os.ReadFile(svg)
+	if status != exitOK || errs != "" || err != nil || !strings.Contains(out, "mulmod") {
+		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
+	}
+	for _, want := range []string{"elements a second", "cpu mulmod operands host", "cpu add operands resident", ">64<", ">96<"} {
+		if !strings.Contains(string(plot), want) {
+			t.Errorf("%q is not in the plot", want)
+		}
+	}
 }
 
 // TestNumbersTables: a record of a card's tables is shown, and drawn as it is committed.
@@ -73,7 +84,6 @@ func TestNumbersTablesRefused(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"--plot", kept}, "--plot is for --tables"},
 		{[]string{"--table", tableRecord}, `did you mean "--tables"?`},
 		{[]string{"--tables", filepath.Join(dir, "none")}, "open " + filepath.Join(dir, "none")},
 		{[]string{"--tables", dir}, "no record of kernels/probe/tables.cu"},
