@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "c0ca06df25bc99494c590aae3456914de89ad9b354008b2e6bc39d0aa1daeced"
+const digest = "0bceceaab0076091955af6c403f554e39439266274359d44a3f12c5577e76823"

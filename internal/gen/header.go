@@ -87,3 +87,12 @@ func (w *writer) field(f prime, what string) {
 func (w *writer) constant(name, comment string, f prime, x *big.Int) {
 	w.words(name, comment, f.mont(x), f.limbs())
 }
+
+// factor writes what products by an element are made with: the element, and the
+// quotient of it times R by p.
+func (w *writer) factor(name, comment string, f prime, x *big.Int) {
+	quotient := new(big.Int).Mul(x, f.r())
+	both := quotient.Div(quotient, f.p)
+	both.Add(both.Mul(both, f.r()), x)
+	w.words(name, comment, both, 2*f.limbs())
+}

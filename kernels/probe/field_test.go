@@ -254,6 +254,10 @@ var fieldOps = []op{
 			y := mul(mul(x[0], x[1]), f.rInverse())
 			return []*big.Int{y, y}
 		}),
+	feOp("fe_mul_fixed", bounds{allRoom, fixed(1)}, bounds{fixed(2)},
+		func(f field, x []*big.Int) []*big.Int {
+			return []*big.Int{mul(mul(x[0], x[1]), f.rInverse())}
+		}),
 	feOp("fe_sqr", bounds{rootRoom}, bounds{fixed(2)},
 		func(f field, x []*big.Int) []*big.Int {
 			return []*big.Int{mul(mul(x[0], x[0]), f.rInverse())}

@@ -165,6 +165,52 @@ var montOps = []op{
 	power("mont_pow_fast"),
 	modOp("mod_inverse", 1, nil).inverts(),
 	modOp("mont_inverse", 1, nil).inverts(),
+	limbsOp("mul_high", pair, single, func(n int, x []*big.Int) []*big.Int {
+		return []*big.Int{high(x[0], x[1], n)}
+	}),
+	{name: "make_factor",
+		in:  func(a *arg) []operand { return []operand{modulusOf(a.n), residue(a.n)} },
+		out: func(a *arg) []result { return []result{exact(modLimbs(a.n)), exact(modLimbs(a.n))} },
+		want: func(a *arg, x []*big.Int) []*big.Int {
+			value, quotient := factor(a.n, x[1], x[0])
+			return []*big.Int{value, quotient}
+		}},
+	modOp("mul_fixed_lazy", 2, nil).lazily(func(bits int, p *big.Int, x []*big.Int) *big.Int {
+		value, quotient := factor(bits, x[1], p)
+		y := sub(mul(x[0], value), mul(high(x[0], quotient, modLimbs(bits)), p))
+		if y.Sign() < 0 || y.Cmp(mul(p, int64s(2))) >= 0 {
+			panic("the model itself leaves its range")
+		}
+		return y
+	}).with(func(bits int) []operand {
+		r := rOf(bits)
+		return []operand{
+			upTo(modLimbs(bits), sub(r, new(big.Int).Rsh(r, 24))),
+			residue(bits),
+		}
+	}),
+}
+
+// factor is w / R mod p as mul_fixed_lazy wants it: with its quotient.
+func factor(bits int, w, p *big.Int) (value, quotient *big.Int) {
+	value = redc(bits, w, p)
+	value.Mod(value, p)
+	quotient = mul(value, rOf(bits))
+	return value, quotient.Div(quotient, p)
+}
+
+// high is floor(a b / R) of the products of limbs that mul_high makes: those at limb
+// n-2 and above.
+func high(a, b *big.Int, n int) *big.Int {
+	x, y := oracle.Words(a, n), oracle.Words(b, n)
+	sum := new(big.Int)
+	for i := range n {
+		for j := max(0, n-2-i); j < n; j++ {
+			product := new(big.Int).SetUint64(uint64(x[i]) * uint64(y[j]))
+			sum.Add(sum, product.Lsh(product, uint(32*(i+j))))
+		}
+	}
+	return sum.Rsh(sum, uint(32*n))
 }
 
 func power(name string) op {

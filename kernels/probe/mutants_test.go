@@ -148,6 +148,16 @@ var mutants = []mutant{
 	{"inverse", "mont.cuh", "limbs> inverse(", "from_word<M::limbs>(1)", "from_word<M::limbs>(2)", entries("mod_inverse/131")},
 	{"mont_inverse", "mont.cuh", "mont_inverse(", "m.r2()", "m.one()", entries("mont_inverse/131")},
 
+	{"high_rows", "fixed.cuh", "void high_rows(", "c.ev[1] = 0", "c.ev[1] = 1", entries("mul_high/5")},
+	{"high_rows", "fixed.cuh", "void high_rows(", "c.od[O] = carry", "c.od[O] = 0 * carry", entries("mul_high/8")},
+	{"high_rows", "fixed.cuh", "void high_rows(", "ev[E] = carry", "ev[E] = 0 * carry", entries("mul_high/5")},
+	{"add_low_rows", "fixed.cuh", "void add_low_rows(", "(c, a, 1, b[J])", "(c, a, 1, b[0])", entries("mul_fixed_lazy/131")},
+	{"negated", "fixed.cuh", "struct negated", "~m[i]", "m[i]", entries("mul_fixed_lazy/131")},
+	{"mul_high", "fixed.cuh", "num<N> mul_high(", "slice<1, N>(r)", "slice<0, N>(r)", entries("mul_high/5")},
+	{"make_factor", "fixed.cuh", "make_factor(", "f.quotient[N - 1] = q", "f.quotient[N - 1] = q + 1", entries("make_factor/131")},
+	{"mul_fixed_lazy", "fixed.cuh", "mul_fixed_lazy(", "(a, f.quotient)", "(f.value, f.quotient)", entries("mul_fixed_lazy/131")},
+	{"mul", "fixed.cuh", "fe<C, 2> mul(", "(a.v, w,", "(w.value, w,", entries("fe_mul_fixed/bn254_fp")},
+
 	{"r2", "field.cuh", "> r2()", "C::r2(i)", "C::one(i)", entries("field_from_integer/bn254_fp")},
 	{"one", "field.cuh", "> one()", "C::one(i)", "C::r2(i)", entries("field_one/bn254_fp")},
 	{"np0", "field.cuh", "np0()", "C::np0", "C::np0 + 2", entries("field_mul/bn254_fp")},

@@ -158,6 +158,11 @@ func (m mutant) source() string {
 		include = "ops_mont.cuh"
 	case "field.cuh", "fp2.cuh":
 		include = "ops_field.cuh"
+	case "fixed.cuh":
+		include = "ops_mont.cuh"
+		if strings.HasPrefix(m.entries[0], "fe_") {
+			include = "ops_field.cuh"
+		}
 	case "curve.cuh", "law.cuh", "edwards.cuh":
 		include = "ops_curve.cuh"
 	}

@@ -1,4 +1,4 @@
-// Operations of field.cuh and fp2.cuh for the probe. T is a field; elements
+// Operations of field.cuh, fixed.cuh and fp2.cuh for the probe. T is a field; elements
 // travel as raw representatives, except in the two operations named after load
 // and store.
 #pragma once
@@ -6,6 +6,7 @@
 #include "../curves/bls12_381.cuh"
 #include "../curves/bn254.cuh"
 #include "../curves/bw6_761.cuh"
+#include "../thread/fixed.cuh"
 #include "../thread/fp2.cuh"
 #include "ops_mp.cuh"
 
@@ -79,6 +80,10 @@ OP_T(fe_mul, 2 * T::words, 2 * T::words, constexpr int M = T::params::headroom;
      constexpr int one = 1;
      put(r, pippin::mul(get_fe<one, T>(x), get_fe<M, T>(x + T::words)).v);
      put(r + T::words, pippin::mul(get_fe<M, T>(x + T::words), get_fe<one, T>(x)).v);)
+// The second operand is made a factor, and so divided by R.
+OP_T(fe_mul_fixed, 2 * T::words, T::words, constexpr int M = T::params::headroom;
+     const auto w = mp::make_factor(get<T::words>(x + T::words), static_modulus<typename T::params>{});
+     put(r, pippin::mul(get_fe<M, T>(x), w).v);)
 OP_T(fe_sqr, T::words, T::words, put(r, pippin::sqr(get_fe<root_room<T>, T>(x)).v);)
 OP_T(fe_reduce, T::words, 2 * T::words, const auto a = get_fe<T::params::headroom, T>(x);
      put(r, reduce<1>(a).v); put(r + T::words, reduce<2>(a).v);)

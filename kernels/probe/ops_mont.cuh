@@ -1,7 +1,7 @@
-// Operations of mont.cuh for the probe. N is the bits of the modulus, which is
-// the first operand.
+// Operations of mont.cuh and fixed.cuh for the probe. N is the bits of the modulus,
+// which is the first operand.
 #pragma once
-#include "../thread/mont.cuh"
+#include "../thread/fixed.cuh"
 #include "ops_mp.cuh"
 
 namespace pippin::probe {
@@ -37,5 +37,12 @@ OP(mont_pow_fast, 2 * mp::limbs_for(N) + 2, mp::limbs_for(N), constexpr int L = 
    put(r, mp::mont_pow_fast(get<L>(x + L), get<2>(x + 2 * L), m));)
 OP_MOD(mod_inverse, 1, mp::limbs_for(N), put(r, mp::inverse(get<L>(x + L), m));)
 OP_MOD(mont_inverse, 1, mp::limbs_for(N), put(r, mp::mont_inverse(get<L>(x + L), m));)
+
+// The upper half of a product, of numbers of N limbs.
+OP(mul_high, 2 * N, N, put(r, mp::mul_high(get<N>(x), get<N>(x + N)));)
+OP_MOD(make_factor, 1, 2 * mp::limbs_for(N), const auto f = mp::make_factor(get<L>(x + L), m);
+       put(r, f.value); put(r + L, f.quotient);)
+OP_MOD(mul_fixed_lazy, 2, mp::limbs_for(N),
+       put(r, mp::mul_fixed_lazy(get<L>(x + L), mp::make_factor(get<L>(x + 2 * L), m), m));)
 
 }  // namespace pippin::probe

@@ -1,4 +1,4 @@
-// Entries of field.cuh and fp2.cuh.
+// Entries of field.cuh, fixed.cuh and fp2.cuh.
 #include "ops_field.cuh"
 
 namespace pippin::probe {
@@ -28,7 +28,7 @@ table part_field() {
       FIELDS(field_eq), FIELDS(field_select), FIELDS(field_load), FIELDS(field_store),
       QUADRATIC(fp2_minus_u_squared), PRIME(field_to_integer), PRIME(field_from_integer),
       PRIME(fe_add_lazy), PRIME(fe_sub_lazy), PRIME(fe_sub), PRIME(fe_mul), PRIME(fe_sqr),
-      PRIME(fe_reduce), PRIME(fe_widen), PRIME(fe_is_zero),
+      PRIME(fe_mul_fixed), PRIME(fe_reduce), PRIME(fe_widen), PRIME(fe_is_zero),
   };
 }
 

@@ -11,6 +11,7 @@
 #include "../curves/bw6_761.cuh"
 #include "../thread/binary.cuh"
 #include "../thread/edwards.cuh"
+#include "../thread/fixed.cuh"
 #include "measure.cuh"
 
 namespace pippin::throughput {
@@ -100,6 +101,15 @@ struct field_sqr_op {
   using params = none;
   PIPPIN_HD static state step(const state& s, const params&) {
     return {prime_field<C>::sqr(s.x), s.y};
+  }
+};
+// By one factor again and again.
+template <class C>
+struct field_fixed_op {
+  using state = field_state<C>;
+  using params = mp::factor<C::limbs>;
+  PIPPIN_HD static state step(const state& s, const params& w) {
+    return {reduce<prime_field<C>::bound>(mul(s.x, w)), s.y};
   }
 };
 
@@ -217,6 +227,8 @@ static void in_field(const char* name) {
   measure<field_add_op<C>>("modadd", 32 * C::limbs, name, {}, init);
   measure<field_mul_op<C>>("montmul", 32 * C::limbs, name, {}, init);
   measure<field_sqr_op<C>>("montsqr", 32 * C::limbs, name, {}, init);
+  measure<field_fixed_op<C>>("fixedmul", 32 * C::limbs, name,
+                             mp::make_factor(reduce<1>(init().x).v, static_modulus<C>{}), init);
 }
 
 template <class G>
@@ -264,6 +276,7 @@ static int run() {
   in_field<curves::bls12_381_fp>("bls12_381_fp");
   in_field<curves::bls12_377_fp>("bls12_377_fp");
   in_field<curves::bw6_761_fp>("bw6_761_fp");
+  in_field<curves::bls12_381_fr>("bls12_381_fr");
   modular<109>();
   modular<131>();
   modular<163>();

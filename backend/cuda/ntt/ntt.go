@@ -37,8 +37,9 @@ import (
 // MostLogN is the logarithm of the longest transform: 2^28 elements.
 const MostLogN = kernel.MostLogN
 
-// mostLogRows bounds the table of rows: 2^20 of them are 256 MiB of 32-byte
-// elements. Rows of longer transforms are products of two.
+// mostLogRows bounds the table of rows: 2^20 of them are 512 MiB for 32-byte
+// elements. Rows of longer transforms are products of two, which only threads of 8
+// elements make.
 var mostLogRows = 20 // a variable for tests
 
 // rowsFrom is the least logarithm of transforms with rows of their own on a coset.
@@ -288,10 +289,14 @@ func split(size, logN, all int) (logEach int, passes []int) {
 	case logEach < 3:
 		return logEach, []int{6, (logN - 5) / 2, (logN - 6) / 2} // 2^19 and 2^20
 	}
-	return logEach, [...][]int{
+	passes = [...][]int{
 		{5, 6}, {6, 6}, {7, 6}, {8, 6}, {9, 6}, {6, 10}, {8, 9}, {9, 9}, // 2^11 to 2^18
-		{9, 10}, {6, 6, 8}, {6, 6, 9}, {6, 6, 10}, {6, 8, 9}, {6, 9, 9}, {7, 9, 9}, {8, 9, 9}, {9, 9, 9}, {10, 9, 9}, // to 2^28
+		{9, 10}, {6, 6, 8}, {6, 6, 9}, {6, 7, 9}, {6, 8, 9}, {9, 6, 9}, {7, 9, 9}, {8, 9, 9}, {9, 9, 9}, {10, 9, 9}, // to 2^28
 	}[logN-11]
+	if logN == 22 && size > 32 {
+		passes = []int{6, 6, 10}
+	}
+	return logEach, passes
 }
 
 // coset is what a transform's shift asks for.
@@ -333,7 +338,8 @@ func (f *Field) rowsFor(t *device.Turn, logNodes int) (rows, high kernels.Pointe
 	return device.Address(s), device.Address(s.Slice(f.rowBytes(1<<f.logRows+1), 0)), nil
 }
 
-func (f *Field) rowBytes(rows int) int64 { return int64(rows*f.size) << kernel.LogRow }
+// rowBytes is the bytes of rows: an element's factor is two numbers.
+func (f *Field) rowBytes(rows int) int64 { return int64(2*rows*f.size) << kernel.LogRow }
 
 // tableRows is the rows of a table for nodes below 2^logNodes.
 func (f *Field) tableRows(logNodes int) int {

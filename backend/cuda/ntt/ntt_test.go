@@ -404,11 +404,12 @@ func TestExtremes(t *testing.T) {
 // TestDeepRows transforms with a table that is too short for the nodes of the
 // last steps, so that they are products of two rows.
 func TestDeepRows(t *testing.T) {
-	defer func(n int) { mostLogRows = n }(mostLogRows)
+	defer func(n int) { mostLogRows, plan = n, split }(mostLogRows)
 	mostLogRows = 5
 	eachCurve(t, func(t *testing.T, c *card) {
 		for i, x := range ways {
 			x.LogN = 11 + i%2
+			plan = func(size, logN, _ int) (int, []int) { return split(size, logN, 1<<28) }
 			c.compare(t, c.elements(1<<x.LogN, 200), x)
 		}
 	})
@@ -487,6 +488,8 @@ func TestPlan(t *testing.T) {
 			for _, size := range []int{32, 48} {
 				if log, passes := split(size, logN, all); !fits(logN, log+kernel.LogThreads, passes) {
 					t.Errorf("2^%d of %d: passes of %v levels, %d elements a thread", logN, all, passes, 1<<log)
+				} else if log < kernel.LogRow && logN-log > mostLogRows {
+					t.Errorf("2^%d of %d: nodes beyond the table, %d elements a thread", logN, all, 1<<log)
 				}
 			}
 		}

@@ -3,10 +3,9 @@
 //
 // Contract of the whole file
 //   roots    R is a generated struct of kernels/curves/*_roots.cuh: i = w^2 and
-//            the halves of w + w^3 and w - w^3, for w of order 8, in Montgomery
-//            form below p
-//   range    operands are `tight`, what sums accept; results are `loose`, below 4p
-//            where 4p <= R leaves a product of them below 2p, else below p
+//            the halves of w + w^3 and w - w^3, for w of order 8, as factors
+//   range    operands are `tight`, what sums accept; results are `loose`, twice as
+//            far, what products accept
 //   order    down: natural in, X_j at the place of j's bits reversed; up: the other
 //            way, with the same w
 //   memory   y[0], y[Stride], .. to x[0], x[Stride], ..
@@ -16,7 +15,7 @@
 //   cost     in products: 0, 1, 4 for 2, 4, 8 elements
 //   source   Winograd 1978 for the 4 products of 8 elements; ranges are ours
 #pragma once
-#include "../../thread/field.cuh"
+#include "../../thread/fixed.cuh"
 
 namespace pippin::grid::dft {
 
@@ -24,7 +23,7 @@ namespace pippin::grid::dft {
 template <class C>
 constexpr int tight_bound = prime_field<C>::bound;
 template <class C>
-constexpr int loose_bound = C::headroom >= 4 ? 4 : tight_bound<C>;
+constexpr int loose_bound = 2 * tight_bound<C>;
 template <class C>
 using tight = fe<C, tight_bound<C>>;
 template <class C>
@@ -50,46 +49,42 @@ PIPPIN_HD tight<C> difference(const tight<C>& a, const tight<C>& b) {
 }
 template <class C>
 PIPPIN_HD loose<C> sum_loose(const tight<C>& a, const tight<C>& b) {
-  if constexpr (loose_bound<C> == 2 * tight_bound<C>) {
-    return add_lazy(a, b);
-  } else {
-    return sum<C>(a, b);
-  }
+  return add_lazy(a, b);
 }
 template <class C>
 PIPPIN_HD loose<C> difference_loose(const tight<C>& a, const tight<C>& b) {
-  if constexpr (loose_bound<C> == 2 * tight_bound<C>) {
-    return sub_lazy(a, b);
-  } else {
-    return difference<C>(a, b);
-  }
+  return sub_lazy(a, b);
 }
 
-// a b for b below p.
-template <class C>
-PIPPIN_HD tight<C> product(const loose<C>& a, const fe<C, 1>& b) {
+// a b for b below p in Montgomery form, or a factor.
+template <class C, class B>
+PIPPIN_HD tight<C> product(const loose<C>& a, const B& b) {
   return reduce<tight_bound<C>>(mul(a, b));
 }
 
-template <class C, class W>
-PIPPIN_HD fe<C, 1> constant(const W& word) {
-  fe<C, 1> r;
+// A factor whose words the compiler knows.
+template <int N, class W>
+PIPPIN_HD mp::factor<N> constant(const W& word) {
+  mp::factor<N> r;
   PIPPIN_UNROLL
-  for (int i = 0; i < C::limbs; i++) r.v[i] = word(i);
+  for (int i = 0; i < N; i++) {
+    r.value[i] = word(i);
+    r.quotient[i] = word(N + i);
+  }
   return r;
 }
 
 // w^2, (w + w^3)/2 and (w - w^3)/2 for w of order 8.
 template <class C, class R>
 struct constants {
-  PIPPIN_HD static fe<C, 1> i() {
-    return constant<C>([](int k) { return R::i(k); });
+  PIPPIN_HD static mp::factor<C::limbs> i() {
+    return constant<C::limbs>([](int k) { return R::i(k); });
   }
-  PIPPIN_HD static fe<C, 1> half_sum() {
-    return constant<C>([](int k) { return R::half_sum(k); });
+  PIPPIN_HD static mp::factor<C::limbs> half_sum() {
+    return constant<C::limbs>([](int k) { return R::half_sum(k); });
   }
-  PIPPIN_HD static fe<C, 1> half_difference() {
-    return constant<C>([](int k) { return R::half_difference(k); });
+  PIPPIN_HD static mp::factor<C::limbs> half_difference() {
+    return constant<C::limbs>([](int k) { return R::half_difference(k); });
   }
 };
 

@@ -129,48 +129,48 @@ var allPasses = map[string]Passes{
 		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bn254_2_transform", Symbol: "pippin_bn254_2_up", Threads: 128}},
 	},
 	"bn254_4": {
-		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bn254_4_transform", Symbol: "pippin_bn254_4_down", Threads: 128}},
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bn254_4_transform", Symbol: "pippin_bn254_4_down", Threads: 128, Stack: 8}},
 		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bn254_4_transform", Symbol: "pippin_bn254_4_up", Threads: 128}},
 	},
 	"bn254_8": {
-		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bn254_8_transform", Symbol: "pippin_bn254_8_down", Threads: 128, Stack: 16}},
-		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bn254_8_transform", Symbol: "pippin_bn254_8_up", Threads: 128, Stack: 8}},
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bn254_8_transform", Symbol: "pippin_bn254_8_down", Threads: 128, Stack: 56}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bn254_8_transform", Symbol: "pippin_bn254_8_up", Threads: 128, Stack: 48}},
 	},
 	"bls12_377_2": {
 		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_377_2_transform", Symbol: "pippin_bls12_377_2_down", Threads: 128}},
 		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_377_2_transform", Symbol: "pippin_bls12_377_2_up", Threads: 128}},
 	},
 	"bls12_377_4": {
-		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_377_4_transform", Symbol: "pippin_bls12_377_4_down", Threads: 128}},
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_377_4_transform", Symbol: "pippin_bls12_377_4_down", Threads: 128, Stack: 8}},
 		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_377_4_transform", Symbol: "pippin_bls12_377_4_up", Threads: 128}},
 	},
 	"bls12_377_8": {
-		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_377_8_transform", Symbol: "pippin_bls12_377_8_down", Threads: 128}},
-		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_377_8_transform", Symbol: "pippin_bls12_377_8_up", Threads: 128, Stack: 8}},
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_377_8_transform", Symbol: "pippin_bls12_377_8_down", Threads: 128, Stack: 56}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_377_8_transform", Symbol: "pippin_bls12_377_8_up", Threads: 128, Stack: 56}},
 	},
 	"bls12_381_2": {
 		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_381_2_transform", Symbol: "pippin_bls12_381_2_down", Threads: 128}},
 		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_381_2_transform", Symbol: "pippin_bls12_381_2_up", Threads: 128}},
 	},
 	"bls12_381_4": {
-		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_381_4_transform", Symbol: "pippin_bls12_381_4_down", Threads: 128}},
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_381_4_transform", Symbol: "pippin_bls12_381_4_down", Threads: 128, Stack: 8}},
 		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_381_4_transform", Symbol: "pippin_bls12_381_4_up", Threads: 128}},
 	},
 	"bls12_381_8": {
-		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_381_8_transform", Symbol: "pippin_bls12_381_8_down", Threads: 128}},
-		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_381_8_transform", Symbol: "pippin_bls12_381_8_up", Threads: 128, Stack: 40}},
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bls12_381_8_transform", Symbol: "pippin_bls12_381_8_down", Threads: 128, Stack: 48}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bls12_381_8_transform", Symbol: "pippin_bls12_381_8_up", Threads: 128, Stack: 48}},
 	},
 	"bw6_761_2": {
 		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_2_transform", Symbol: "pippin_bw6_761_2_down", Threads: 128}},
 		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_2_transform", Symbol: "pippin_bw6_761_2_up", Threads: 128}},
 	},
 	"bw6_761_4": {
-		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_4_transform", Symbol: "pippin_bw6_761_4_down", Threads: 128}},
-		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_4_transform", Symbol: "pippin_bw6_761_4_up", Threads: 128}},
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_4_transform", Symbol: "pippin_bw6_761_4_down", Threads: 128, Stack: 56}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_4_transform", Symbol: "pippin_bw6_761_4_up", Threads: 128, Stack: 48}},
 	},
 	"bw6_761_8": {
-		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_8_transform", Symbol: "pippin_bw6_761_8_down", Threads: 128, Stack: 16}},
-		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_8_transform", Symbol: "pippin_bw6_761_8_up", Threads: 128, Stack: 56}},
+		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_8_transform", Symbol: "pippin_bw6_761_8_down", Threads: 128, Stack: 104}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_8_transform", Symbol: "pippin_bw6_761_8_up", Threads: 128, Stack: 168}},
 	},
 }
 

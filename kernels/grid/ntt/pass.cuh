@@ -30,6 +30,15 @@
 
 namespace pippin::grid {
 
+// A number with all bits below its highest one inverted.
+PIPPIN_HD uint32_t mirrored(uint32_t b) {
+#if defined(__CUDA_ARCH__)
+  return b ^ __funnelshift_rc(0x7fffffff, 0, __clz(b));
+#else
+  return b == 0 ? 0 : b ^ 0x7fffffff >> __builtin_clz(b);
+#endif
+}
+
 // What the host says of a pass; see transform.cu.
 struct pass_of {
   const uint32_t* in;
@@ -53,13 +62,34 @@ PIPPIN_HD uint32_t reversed(uint32_t v, uint32_t bits) {
 #endif
 }
 
+// A row's factors in memory, of elements of so many words: each its value, then its
+// quotient.
+template <int Words>
+constexpr uint32_t factor_words = 2 * Words;
+template <int Words, class Word>
+PIPPIN_HD Word* row_of(Word* rows, uint64_t row) {
+  return rows + (row << log_row) * factor_words<Words>;
+}
+template <int Words>
+PIPPIN_HD mp::factor<Words> load_factor(const uint32_t* from) {
+  return {load_words<Words>(from), load_words<Words>(from + Words)};
+}
+template <int Words>
+PIPPIN_HD void store_factor(uint32_t* to, const mp::factor<Words>& f) {
+  store_words(to, f.value);
+  store_words(to + Words, f.quotient);
+}
+
 // C is a field, R its roots of unity.
 template <class C, class R, int LogEach>
 struct pass {
   using element = dft::loose<C>;
   using summand = dft::tight<C>;
+  using factor = mp::factor<C::limbs>;
   static constexpr int words = C::limbs;
   static constexpr int each = 1 << LogEach;
+  // Two steps where a step is short, or half of it would be moves.
+  static constexpr int unrolled = LogEach == 1 ? 2 : 1;
   static constexpr uint32_t log_each = LogEach, log_tile = log_threads + log_each, tile = 1u << log_tile;
   static_assert(LogEach <= (int)log_row);
 
@@ -114,27 +144,27 @@ struct pass {
     return above << s | ((m >> (p.bits - s)) & ((1u << s) - 1));
   }
 
-  // The place of shared memory where 16 bytes of an element are: lanes whose
-  // elements are 1, 8, 64 or more apart meet no bank twice.
-  PIPPIN_HD uint32_t* quad(uint32_t place, int q) const {
-    return shared + 4 * (q * tile + (place ^ ((place >> 3 ^ place >> 6) & 7)));
-  }
+  // Elements are in shared memory at slots: lanes whose elements are 1, 8, 64 or more
+  // places apart meet no bank twice. The slot of a ^ b is that of a ^ that of b.
+  PIPPIN_HD static uint32_t slot_of(uint32_t place) { return place ^ ((place >> 3 ^ place >> 6) & 7); }
+  // 16 bytes of the element at a slot.
+  PIPPIN_HD uint32_t* quad(uint32_t slot, int q) const { return shared + 4 * (q * tile + slot); }
 
-  PIPPIN_HD element take(uint32_t place) const {
+  PIPPIN_HD element take(uint32_t slot) const {
     element x;
     PIPPIN_UNROLL
     for (int q = 0; q < words / 4; q++) {
-      const mp::num<4> w = load_words<4>(quad(place, q));
+      const mp::num<4> w = load_words<4>(quad(slot, q));
       PIPPIN_UNROLL
       for (int i = 0; i < 4; i++) x.v[4 * q + i] = w[i];
     }
     return x;
   }
 
-  PIPPIN_HD void put(uint32_t place, const mp::num<words>& x) const {
+  PIPPIN_HD void put(uint32_t slot, const mp::num<words>& x) const {
     PIPPIN_UNROLL
     for (int q = 0; q < words / 4; q++) {
-      store_words(quad(place, q), mp::num<4>{x[4 * q], x[4 * q + 1], x[4 * q + 2], x[4 * q + 3]});
+      store_words(quad(slot, q), mp::num<4>{x[4 * q], x[4 * q + 1], x[4 * q + 2], x[4 * q + 3]});
     }
   }
 
@@ -144,6 +174,13 @@ struct pass {
   }
   // Those that are apart by as many as there are threads.
   PIPPIN_HD static uint32_t apart(uint32_t k) { return k << log_threads | threadIdx.x; }
+
+  // The slots of a step's elements, by k.
+  struct slots {
+    uint32_t first, at;
+    PIPPIN_HD explicit slots(uint32_t at) : first(slot_of(spread(0, at))), at(at) {}
+    PIPPIN_HD uint32_t operator[](uint32_t k) const { return first ^ slot_of(k << at); }
+  };
 
   // The same for the step at the beginning of a pass: of transforms of 2 and 4
   // elements a thread may have several.
@@ -163,36 +200,32 @@ struct pass {
     return (uint32_t)(k ^ (p.inverse ? (plain ? below : mask) * same : 0));
   }
 
-  // A row: where it is, and which of the high ones it is multiplied with. Where a
-  // thread has two elements the one power is read when the row is found, a step
-  // ahead.
-  static constexpr bool ahead = LogEach == 1;
+  // A row: where it is, and which of the high ones it is multiplied with. Only threads
+  // with many elements meet nodes beyond the table. Where a thread has two elements
+  // the one power is read when the row is found, a step ahead.
+  static constexpr bool ahead = LogEach == 1, deep = LogEach == log_row;
   struct row {
     const uint32_t* from;
     uint32_t above;
-    fe<C, 1> power;
+    factor power;
   };
-  static constexpr uint32_t row_words = words << log_row;
 
   // t^k of a row for steps of so many levels.
   template <int Levels>
-  PIPPIN_HD static fe<C, 1> power(const uint32_t* from, int k) {
-    return {load_words<words>(from + k * ((1 << log_row) >> Levels) * words)};
+  PIPPIN_HD static factor power(const uint32_t* from, int k) {
+    return load_factor<words>(from + k * ((1 << log_row) >> Levels) * factor_words<words>);
   }
 
   // The row of node b, of a step that begins s levels into the pass.
   PIPPIN_HD row find(uint32_t b, uint32_t s) const {
-    uint32_t below = b >> 1;
-    PIPPIN_UNROLL
-    for (int i = 1; i < 32; i *= 2) below |= below >> i;
-    const uint32_t index = p.inverse ? b ^ below : b;
+    const uint32_t index = p.inverse ? mirrored(b) : b;
     row r;
     if (of_coset()) {
-      r.from = p.shift_rows + (uint64_t)(1u << s | index) * row_words;
+      r.from = row_of<words>(p.shift_rows, 1u << s | index);
       r.above = 0;
     } else {
-      const uint32_t low = p.inverse && b == 0 ? 1u << p.log_rows : index & ((1u << p.log_rows) - 1);
-      r.from = p.rows + (uint64_t)low * row_words;
+      const uint32_t low = deep ? index & ((1u << p.log_rows) - 1) : index;
+      r.from = row_of<words>(p.rows, p.inverse && b == 0 ? 1u << p.log_rows : low);
       r.above = index >> p.log_rows;
     }
     if constexpr (ahead) r.power = power<1>(r.from, 1);
@@ -209,14 +242,14 @@ struct pass {
     for (;;) {
       PIPPIN_UNROLL
       for (int k = 1; k < 1 << Levels; k++) {
-        const fe<C, 1> f = ahead ? r.power : power<Levels>(r.from, k);
+        const factor f = ahead ? r.power : power<Levels>(r.from, k);
         PIPPIN_UNROLL
         for (int i = k * same; i < (k + 1) * same; i++) y[i] = dft::product<C>(x[i], f);
       }
-      const uint32_t* next = p.high + (uint64_t)r.above * row_words;
+      if constexpr (!deep) return;
+      const uint32_t* next = row_of<words>(p.high, r.above);
       if (r.above == 0 || r.from == next) return;
       r.from = next;
-      if constexpr (ahead) r.power = power<1>(next, 1);
       PIPPIN_UNROLL
       for (int k = same; k < each; k++) x[k] = dft::loosen<C>(y[k]);
     }
@@ -302,21 +335,18 @@ struct pass {
     if (i >= p.all || k >= given) return {mp::zero<words>()};
     return {load_words<words>(p.in + ((i >> p.log_n) * given + k) * words)};
   }
-  // The same in a later pass.
-  PIPPIN_HD element between(uint64_t i) const {
-    return i < p.all ? element{load_words<words>(p.in + i * words)} : element{mp::zero<words>()};
-  }
-  PIPPIN_HD void output(uint64_t i, const mp::num<words>& x) const {
-    if (i < p.all) store_words(p.out + i * words, x);
-  }
+  // Elements of later passes and of those before them: then tiles are full.
+  PIPPIN_HD element between(uint64_t i) const { return {load_words<words>(p.in + i * words)}; }
+  PIPPIN_HD void pass_on(uint64_t i, const element& x) const { store_words(p.out + i * words, x.v); }
   // An answer, the k-th of its transform.
   PIPPIN_HD void answer(uint64_t i, uint32_t place, uint32_t k) const {
-    summand y = dft::tighten<C>(take(place));
+    if (i >= p.all) return;
+    summand y = dft::tighten<C>(take(slot_of(place)));
     if (p.inverse) {
       y = dft::divide<C>(y, p.log_n);
       if (p.shift != nullptr) y = on_coset(y, place, k);
     }
-    output(i, reduce<1>(y).v);
+    store_words(p.out + i * words, reduce<1>(y).v);
   }
   // The number of an element in its transform.
   PIPPIN_HD uint32_t number(uint64_t i) const { return (uint32_t)i & ((1u << p.log_n) - 1); }
@@ -344,28 +374,33 @@ struct pass {
   PIPPIN_HD void begin_down(element* x) const {
     step_down<Levels>(x, p.level == 0, [this] { return find(node_of(first_place(0), 0), 0); });
     PIPPIN_UNROLL
-    for (int k = 0; k < each; k++) put(first_place(turned<Levels>(k, p.level == 0)), x[k].v);
+    for (int k = 0; k < each; k++) put(slot_of(first_place(turned<Levels>(k, p.level == 0))), x[k].v);
   }
 
   PIPPIN_HD void down(uint64_t given) const {
     element x[each];
     const uint32_t rest = p.bits % log_each;
-    PIPPIN_UNROLL
-    for (int k = 0; k < each; k++) {
-      const uint64_t i = at(first_place(k));
-      x[k] = p.level == 0 ? input(i, number(i), given) : between(i);
-    }
-    if (p.level == 0 && p.shift != nullptr && !p.inverse) {
-      if (of_coset()) put_factors();
+    if (p.level > 0) {
       PIPPIN_UNROLL
-      for (int k = 0; k < each; k++) put(first_place(k), x[k].v);
-      PIPPIN_LOOP
+      for (int k = 0; k < each; k++) x[k] = between(at(first_place(k)));
+    } else {
+      PIPPIN_UNROLL
       for (int k = 0; k < each; k++) {
-        const uint32_t place = first_place(k);
-        put(place, on_coset(trusted(take(place)), place, number(at(place))).v);
+        const uint64_t i = at(first_place(k));
+        x[k] = input(i, number(i), given);
       }
-      PIPPIN_UNROLL
-      for (int k = 0; k < each; k++) x[k] = take(first_place(k));
+      if (p.shift != nullptr && !p.inverse) {
+        if (of_coset()) put_factors();
+        PIPPIN_UNROLL
+        for (int k = 0; k < each; k++) put(slot_of(first_place(k)), x[k].v);
+        PIPPIN_LOOP
+        for (int k = 0; k < each; k++) {
+          const uint32_t place = first_place(k), slot = slot_of(place);
+          put(slot, on_coset(trusted(take(slot)), place, number(at(place))).v);
+        }
+        PIPPIN_UNROLL
+        for (int k = 0; k < each; k++) x[k] = take(slot_of(first_place(k)));
+      }
     }
     if constexpr (LogEach > 2) {
       if (rest == 2) begin_down<2>(x);
@@ -375,28 +410,27 @@ struct pass {
     }
     row next;
     if (ahead) next = row_at(rest);
-#pragma unroll 1
+#pragma unroll unrolled
     for (uint32_t s = rest; s < p.bits; s += log_each) {
       const uint32_t from = log_columns + p.bits - s - log_each;
+      const slots slot(from);
+      const bool plain = p.level + s == 0;
       if (s > 0) {
         __syncthreads();
         PIPPIN_UNROLL
-        for (int k = 0; k < each; k++) x[k] = take(spread(k, from));
+        for (int k = 0; k < each; k++) x[k] = take(slot[k]);
       }
       const row now = next;
       if (ahead && s + log_each < p.bits) next = row_at(s + log_each);
-      step_down<LogEach>(x, p.level + s == 0, [&] { return ahead ? now : row_at(s); });
-      const bool done = !last_levels() && s + log_each == p.bits;
-      PIPPIN_UNROLL
-      for (int k = 0; k < each; k++) {
-        const uint32_t place = spread(turned<LogEach>(k, p.level + s == 0), from);
-        if (done) {
-          output(at(place), x[k].v);
-        } else {
-          put(place, x[k].v);
-        }
+      step_down<LogEach>(x, plain, [&] { return ahead ? now : row_at(s); });
+      if (!last_levels() && s + log_each == p.bits) {
+        const uint64_t i = at(spread(0, from));
+        PIPPIN_UNROLL
+        for (int k = 0; k < each; k++) pass_on(i + ((uint64_t)turned<LogEach>(k, plain) << log_stride), x[k]);
+        return;
       }
-      if (done) return;
+      PIPPIN_UNROLL
+      for (int k = 0; k < each; k++) put(slot[turned<LogEach>(k, plain)], x[k].v);
     }
     // A thread has neighbours: through shared memory, so that lanes do.
     __syncthreads();
@@ -407,14 +441,14 @@ struct pass {
     }
   }
 
-  template <int Levels>
-  PIPPIN_HD void step_up(element* x, bool plain, const row& r) const {
+  template <int Levels, class Found>
+  PIPPIN_HD void step_up(element* x, bool plain, const Found& found) const {
     summand y[each];
     PIPPIN_UNROLL
     for (int k = 0; k < each; k++) y[k] = trusted(x[k]);
     butterflies_up<Levels>(y, x);
     if (plain) return;
-    twist<Levels>(x, y, r);
+    twist<Levels>(x, y, found());
     PIPPIN_UNROLL
     for (int k = 0; k < each; k++) x[k] = dft::loosen<C>(y[k]);
   }
@@ -423,8 +457,8 @@ struct pass {
   template <int Levels>
   PIPPIN_HD void end_up(element* x) const {
     PIPPIN_UNROLL
-    for (int k = 0; k < each; k++) x[k] = take(first_place(turned<Levels>(k, p.level == 0)));
-    step_up<Levels>(x, p.level == 0, find(node_of(first_place(0), 0), 0));
+    for (int k = 0; k < each; k++) x[k] = take(slot_of(first_place(turned<Levels>(k, p.level == 0))));
+    step_up<Levels>(x, p.level == 0, [this] { return find(node_of(first_place(0), 0), 0); });
   }
 
   // The elements of a tile of last levels into shared memory: lanes read
@@ -439,15 +473,15 @@ struct pass {
     PIPPIN_UNROLL
     for (int k = 0; k < each; k++) {
       const uint64_t i = at(place(k));
-      x[k] = natural ? input(i, reversed(number(i), p.log_n), given) : between(i);
+      x[k] = input(i, natural ? reversed(number(i), p.log_n) : number(i), given);
     }
     PIPPIN_UNROLL
-    for (int k = 0; k < each; k++) put(place(k), x[k].v);
+    for (int k = 0; k < each; k++) put(slot_of(place(k)), x[k].v);
     if (p.shift == nullptr || p.inverse) return;
     PIPPIN_LOOP
     for (int k = 0; k < each; k++) {
-      const uint32_t n = reversed(number(at(place(k))), p.log_n);
-      put(place(k), shifted(trusted(take(place(k))), n).v);
+      const uint32_t n = reversed(number(at(place(k))), p.log_n), slot = slot_of(place(k));
+      put(slot, shifted(trusted(take(slot)), n).v);
     }
   }
 
@@ -457,23 +491,27 @@ struct pass {
     const uint32_t rest = p.bits % log_each;
     row next;
     if (ahead) next = row_at(p.bits - log_each);
-#pragma unroll 1
+#pragma unroll unrolled
     for (uint32_t s = p.bits; s > rest;) {
       s -= log_each;
       const uint32_t from = log_columns + p.bits - s - log_each;
-      const bool straight = !last_levels() && s + log_each == p.bits;
-      if (!straight) __syncthreads();
-      PIPPIN_UNROLL
-      for (int k = 0; k < each; k++) {
-        const uint32_t place = spread(turned<LogEach>(k, p.level + s == 0), from);
-        x[k] = straight ? between(at(place)) : take(place);
+      const slots slot(from);
+      const bool plain = p.level + s == 0;
+      if (!last_levels() && s + log_each == p.bits) {
+        const uint64_t i = at(spread(0, from));
+        PIPPIN_UNROLL
+        for (int k = 0; k < each; k++) x[k] = between(i + ((uint64_t)turned<LogEach>(k, plain) << log_stride));
+      } else {
+        __syncthreads();
+        PIPPIN_UNROLL
+        for (int k = 0; k < each; k++) x[k] = take(slot[turned<LogEach>(k, plain)]);
       }
-      const row now = ahead ? next : row_at(s);
+      const row now = next;
       if (ahead && s > rest) next = row_at(s - log_each);
-      step_up<LogEach>(x, p.level + s == 0, now);
+      step_up<LogEach>(x, plain, [&] { return ahead ? now : row_at(s); });
       if (s == 0) break;  // x is what it is to be
       PIPPIN_UNROLL
-      for (int k = 0; k < each; k++) put(spread(k, from), x[k].v);
+      for (int k = 0; k < each; k++) put(slot[k], x[k].v);
     }
     if (rest > 0) __syncthreads();
     if constexpr (LogEach > 2) {
@@ -482,18 +520,18 @@ struct pass {
     if constexpr (LogEach > 1) {
       if (rest == 1) end_up<1>(x);
     }
-    if (p.level == 0) {
-      if (of_coset()) put_factors();
+    if (p.level > 0) {
       PIPPIN_UNROLL
-      for (int k = 0; k < each; k++) put(first_place(k), x[k].v);
-      PIPPIN_LOOP
-      for (int k = 0; k < each; k++) {
-        const uint64_t i = at(first_place(k));
-        answer(i, first_place(k), number(i));
-      }
-    } else {
-      PIPPIN_UNROLL
-      for (int k = 0; k < each; k++) output(at(first_place(k)), x[k].v);
+      for (int k = 0; k < each; k++) pass_on(at(first_place(k)), x[k]);
+      return;
+    }
+    if (of_coset()) put_factors();
+    PIPPIN_UNROLL
+    for (int k = 0; k < each; k++) put(slot_of(first_place(k)), x[k].v);
+    PIPPIN_LOOP
+    for (int k = 0; k < each; k++) {
+      const uint64_t i = at(first_place(k));
+      answer(i, first_place(k), number(i));
     }
   }
 };

@@ -15,6 +15,10 @@ namespace pippin::grid {
 using prime = prime_field<field>;
 constexpr int words = field::limbs;
 
+PIPPIN_HD mp::factor<words> factor(const prime::elem& a) {
+  return mp::make_factor(reduce<1>(a).v, static_modulus<field>{});
+}
+
 // Row r: t^0 .. t^7 of node r << shift, and of a node that would be at an angle
 // of 1/8 in the place after the last. A thread a row.
 PIPPIN_KERNEL((128), rows)
@@ -23,7 +27,9 @@ PIPPIN_KERNEL((128), rows)
   if (r > count) return;
   // 2^28 times the angle of t.
   const uint32_t angle = r == count ? 1u << (most_log_n - 3) : reversed((uint32_t)(r << shift << log_row), most_log_n);
-  prime::elem base = {dft::constant<field>([](int i) { return roots::root(i); }).v}, t = prime::one();
+  prime::elem base, t = prime::one();
+  PIPPIN_UNROLL
+  for (int i = 0; i < words; i++) base.v[i] = roots::root(i);
   PIPPIN_LOOP
   for (uint32_t i = 0; i < most_log_n; i++) {
     if (angle >> i & 1) t = prime::mul(t, base);
@@ -32,7 +38,7 @@ PIPPIN_KERNEL((128), rows)
   prime::elem power = prime::one();
   PIPPIN_LOOP
   for (uint32_t k = 0; k < 1 << log_row; k++) {
-    prime::store(rows + ((r << log_row) + k) * words, power);
+    store_factor(row_of<words>(rows, r) + k * factor_words<words>, factor(power));
     power = prime::mul(power, t);
   }
 }
@@ -65,10 +71,10 @@ PIPPIN_KERNEL((128), shift_rows)
   const uint32_t b = row - (1u << s), from = inverse && b == 0 ? 1u << log_rows : b;
   const uint32_t exponent = (uint32_t)(((uint64_t)e << log_n) >> (s + log_row)) & ((1u << log_n) - 1);
   const uint32_t low = exponent & ((1u << log_low) - 1), top = exponent >> log_low;
-  prime::elem x = prime::load(rows + ((from << log_row) + e) * words);
-  x = prime::mul(x, prime::load(powers + low * words));
+  prime::elem x = prime::load(powers + low * words);
   x = prime::mul(x, prime::load(powers + ((1u << log_low) + top) * words));
-  prime::store(to + i * words, x);
+  x = reduce<prime::bound>(mul(x, load_factor<words>(row_of<words>(rows, from) + e * factor_words<words>)));
+  store_factor(row_of<words>(to, row) + e * factor_words<words>, factor(x));
 }
 
 // Vectors of 2^log_n elements each, `all` together, 8 <= log_n: element i and the

@@ -12,7 +12,7 @@
 //   inverse    the way back of the other kernel: with 1/w, and divided by n
 //   given      elements of each vector in memory, zeros follow (the first pass)
 //   rows       2^log_rows rows and one; high: those of the nodes k << log_rows,
-//              read for larger nodes only
+//              read for larger nodes only, which threads of 8 elements may have
 //   shift      tables of the powers of s, 2^log_low low ones and then those of
 //              every 2^log_low-th, or null for s = 1: x_k by s^k, where a
 //              transform begins, or an inverse ends
@@ -29,8 +29,9 @@ namespace pippin::grid {
 static_assert(1 << log_threads == 128);
 using one_pass = pass<field, roots, PIPPIN_LOG_EACH>;
 
-// Blocks of a multiprocessor, so that a thread has 128 registers, or 168.
-constexpr int blocks_each = field::limbs > 8 ? 3 : 4;
+// Blocks of a multiprocessor. With 8 limbs threads of 4 elements have 96 registers,
+// others 128; with 12 limbs 128, or 168 where they have 8 elements.
+constexpr int blocks_each = field::limbs > 8 ? (PIPPIN_LOG_EACH == 3 ? 3 : 4) : PIPPIN_LOG_EACH == 2 ? 5 : 4;
 
 PIPPIN_KERNEL((128, blocks_each), down)
 (const uint32_t* in, uint32_t* out, uint64_t all, uint64_t log_n, uint64_t level, uint64_t bits, flag inverse,
