@@ -92,7 +92,7 @@ func (w *writer) constant(name, comment string, f prime, x *big.Int) {
 // quotient of it times R by p.
 func (w *writer) factor(name, comment string, f prime, x *big.Int) {
 	quotient := new(big.Int).Mul(x, f.r())
-	both := quotient.Div(quotient, f.p)
-	both.Add(both.Mul(both, f.r()), x)
-	w.words(name, comment, both, 2*f.limbs())
+	quotient.Div(quotient, f.p)
+	both := new(big.Int).Mul(quotient, f.r())
+	w.words(name, comment, both.Add(both, x), 2*f.limbs())
 }

@@ -406,10 +406,10 @@ func TestExtremes(t *testing.T) {
 func TestDeepRows(t *testing.T) {
 	defer func(n int) { mostLogRows, plan = n, split }(mostLogRows)
 	mostLogRows = 5
+	plan = func(size, logN, _ int) (int, []int) { return split(size, logN, 1<<28) } // threads of 8 elements
 	eachCurve(t, func(t *testing.T, c *card) {
 		for i, x := range ways {
 			x.LogN = 11 + i%2
-			plan = func(size, logN, _ int) (int, []int) { return split(size, logN, 1<<28) }
 			c.compare(t, c.elements(1<<x.LogN, 200), x)
 		}
 	})
