@@ -322,6 +322,9 @@ func (library) launch(f handle, l Launch, s handle, params []Param) Result {
 	if l.Cooperative {
 		return launchCooperative(f, l, s, params)
 	}
+	if l.Overlap {
+		return launchOverlapping(f, l, s, params)
+	}
 	pointers := make([]unsafe.Pointer, len(params))
 	for i := range params {
 		pointers[i] = unsafe.Pointer(&params[i])
@@ -342,5 +345,24 @@ func launchCooperative(f handle, l Launch, s handle, params []Param) Result {
 	r := C.cuLaunchCooperativeKernel(opaque[C.CUfunction](f),
 		C.uint(l.Grid.X), C.uint(l.Grid.Y), C.uint(l.Grid.Z), C.uint(l.Block.X), C.uint(l.Block.Y), C.uint(l.Block.Z),
 		C.uint(l.Shared), opaque[C.CUstream](s), unsafe.SliceData(pointers))
+	return Result(r)
+}
+
+func launchOverlapping(f handle, l Launch, s handle, params []Param) Result {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pointers := make([]unsafe.Pointer, len(params)+1)
+	for i := range params {
+		pin.Pin(&params[i])
+		pointers[i] = unsafe.Pointer(&params[i])
+	}
+	attribute := &C.CUlaunchAttribute{id: C.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION}
+	*(*C.int)(unsafe.Pointer(&attribute.value)) = 1
+	pin.Pin(attribute)
+	r := C.cuLaunchKernelEx(&C.CUlaunchConfig{
+		gridDimX: C.uint(l.Grid.X), gridDimY: C.uint(l.Grid.Y), gridDimZ: C.uint(l.Grid.Z),
+		blockDimX: C.uint(l.Block.X), blockDimY: C.uint(l.Block.Y), blockDimZ: C.uint(l.Block.Z),
+		sharedMemBytes: C.uint(l.Shared), hStream: opaque[C.CUstream](s), attrs: attribute, numAttrs: 1,
+	}, opaque[C.CUfunction](f), unsafe.SliceData(pointers), nil)
 	return Result(r)
 }

@@ -177,6 +177,11 @@ type Launch struct {
 	Grid, Block Dim
 	Shared      int  // dynamic shared memory, bytes a block
 	Cooperative bool // all blocks run at a time and may wait for each other
+
+	// Overlap lets blocks begin before those of the launch before it in the stream have
+	// ended: the kernel waits for these by itself (griddepcontrol). Only where
+	// Info.Overlap says so, else it is a launch like others.
+	Overlap bool
 }
 
 // Param is a kernel's parameter: every one has 64 bits. Span.Param makes one of

@@ -39,6 +39,19 @@ PIPPIN_HD uint32_t mirrored(uint32_t b) {
 #endif
 }
 
+// Launches that overlap: the blocks of the next launch may begin, and what the launch
+// before has written is there.
+PIPPIN_HD void let_next_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+PIPPIN_HD void wait_for_last() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // What the host says of a pass; see transform.cu.
 struct pass_of {
   const uint32_t* in;
@@ -380,6 +393,10 @@ struct pass {
   PIPPIN_HD void down(uint64_t given) const {
     element x[each];
     const uint32_t rest = p.bits % log_each;
+    let_next_begin();
+    row next;
+    if (ahead) next = row_at(rest);
+    wait_for_last();
     if (p.level > 0) {
       PIPPIN_UNROLL
       for (int k = 0; k < each; k++) x[k] = between(at(first_place(k)));
@@ -408,8 +425,6 @@ struct pass {
     if constexpr (LogEach > 1) {
       if (rest == 1) begin_down<1>(x);
     }
-    row next;
-    if (ahead) next = row_at(rest);
 #pragma unroll unrolled
     for (uint32_t s = rest; s < p.bits; s += log_each) {
       const uint32_t from = log_columns + p.bits - s - log_each;
@@ -487,10 +502,12 @@ struct pass {
 
   PIPPIN_HD void up(uint64_t given, bool natural) const {
     element x[each];
-    if (last_levels()) begin_up(given, natural);
     const uint32_t rest = p.bits % log_each;
+    let_next_begin();
     row next;
     if (ahead) next = row_at(p.bits - log_each);
+    wait_for_last();
+    if (last_levels()) begin_up(given, natural);
 #pragma unroll unrolled
     for (uint32_t s = p.bits; s > rest;) {
       s -= log_each;
