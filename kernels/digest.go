@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "0bceceaab0076091955af6c403f554e39439266274359d44a3f12c5577e76823"
+const digest = "230bc116d269ecc185d3f0f694c5b4ee74e2baf49d776008fb6eeb367df2ef10"

@@ -500,15 +500,15 @@ func TestLaunch(t *testing.T) {
 		}
 	}
 
-	// The same as a cooperative launch.
-	if d.Info().Cooperative {
+	// The same as a cooperative launch, and as one that may begin early.
+	for _, l := range []Launch{{Cooperative: d.Info().Cooperative}, {Overlap: true}} {
+		l.Grid, l.Block = Dim{X: 2}, Dim{X: 64}
 		try(t, s.Fill(dout.Span(), 0))
-		try(t, add.Launch(s, Launch{Grid: Dim{X: 2}, Block: Dim{X: 64}, Cooperative: true},
-			dout.Span().Param(), da.Span().Param(), db.Span().Param(), Value(n)))
+		try(t, add.Launch(s, l, dout.Span().Param(), da.Span().Param(), db.Span().Param(), Value(n)))
 		again := make([]byte, 8*n)
 		try(t, s.Read(again, dout.Span()))
 		if !bytes.Equal(again, out) {
-			t.Error("a cooperative launch gives another answer")
+			t.Errorf("%+v gives another answer", l)
 		}
 	}
 

@@ -99,6 +99,7 @@ func TestEveryCallFails(t *testing.T) {
 		"cuLaunchCooperativeKernel": func() error {
 			return add.Launch(s, Launch{Cooperative: true}, 0, 0, 0, 0)
 		},
+		"cuLaunchKernelEx": func() error { return add.Launch(s, Launch{Overlap: true}, 0, 0, 0, 0) },
 		"cuOccupancyMaxActiveBlocksPerMultiprocessor": func() error { _, err := add.Occupancy(32, 0); return err },
 		"cuOccupancyMaxPotentialBlockSize":            func() error { _, _, err := add.BestBlock(0); return err },
 	} {

@@ -115,6 +115,7 @@ type Info struct {
 	Pools                      bool // NewPool works
 	Register, RegisterReadOnly bool // RegisterHost works, on read-only memory too
 	Cooperative                bool // Launch.Cooperative works
+	Overlap                    bool // Launch.Overlap has an effect
 }
 
 // String is for people: "NVIDIA H200, 139 GiB, compute capability 9.0, driver for CUDA 13.0".
@@ -219,6 +220,7 @@ func describe(sys api, dev, ordinal int, v Version) (Info, error) {
 			*a.number = v
 		}
 	}
+	info.Overlap = info.Compute.Major >= 9
 	info.PCI = fmt.Sprintf("%04x:%02x:%02x.0", domain, bus, slot)
 	return info, nil
 }

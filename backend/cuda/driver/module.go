@@ -178,9 +178,11 @@ type Launch struct {
 	Shared      int  // dynamic shared memory, bytes a block
 	Cooperative bool // all blocks run at a time and may wait for each other
 
-	// Overlap lets blocks begin before those of the launch before it in the stream have
-	// ended: the kernel waits for these by itself (griddepcontrol). Only where
-	// Info.Overlap says so, else it is a launch like others.
+	// Overlap lets blocks begin while those of the launch before it in the stream have
+	// not ended, once all of these have said griddepcontrol.launch_dependents: the
+	// kernel waits for them itself, by griddepcontrol.wait, before it touches what they
+	// or launches before them read or write. Where Info.Overlap is false it is a launch
+	// like others.
 	Overlap bool
 }
 
@@ -231,9 +233,13 @@ func (f *Function) Launch(s *Stream, l Launch, params ...Param) error {
 	if err != nil {
 		return err
 	}
+	l.Overlap = l.Overlap && !l.Cooperative && f.mod.dev.info.Overlap
 	call := "cuLaunchKernel"
-	if l.Cooperative {
+	switch {
+	case l.Cooperative:
 		call = "cuLaunchCooperativeKernel"
+	case l.Overlap:
+		call = "cuLaunchKernelEx"
 	}
 	return f.do(call, func(sys api) Result { return sys.launch(f.h, l, sh, params) })
 }

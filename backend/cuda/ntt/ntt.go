@@ -206,7 +206,7 @@ func (f *Field) Queue(t *device.Turn, out, in driver.Span, x Transform) error {
 	if x.To == backend.Reversed {
 		for _, p.Bits = range passes {
 			p.Level = level
-			if err := launch(&k.down, t.Compute, threads, level > 0, p); err != nil {
+			if err := pass(&k.down, t.Compute, threads, level > 0, p); err != nil {
 				return err
 			}
 			p.In, level = to, level+p.Bits
@@ -216,7 +216,7 @@ func (f *Field) Queue(t *device.Turn, out, in driver.Span, x Transform) error {
 	level = x.LogN
 	for _, bits := range slices.Backward(passes) {
 		level -= bits
-		err := launch(&k.up, t.Compute, threads, level+bits < x.LogN, kernel.Up{
+		err := pass(&k.up, t.Compute, threads, level+bits < x.LogN, kernel.Up{
 			In: p.In, Out: to, All: all, LogN: x.LogN, Level: level, Bits: bits, Inverse: x.Inverse, Given: given,
 			Rows: rows, High: high, LogRows: f.logRows, Shift: shift, ShiftRows: shiftRows, Natural: x.From == backend.Natural,
 		})
@@ -228,8 +228,10 @@ func (f *Field) Queue(t *device.Turn, out, in driver.Span, x Transform) error {
 	return nil
 }
 
-func launch[P kernels.Params](k *device.Kernel[P], s *driver.Stream, threads int, overlap bool, p P) error {
-	return k.LaunchShaped(s, driver.Launch{Grid: driver.Dim{X: threads / k.Threads}, Block: driver.Dim{X: k.Threads}, Overlap: overlap}, p)
+// pass launches a pass. One that follows another of the same transform begins early:
+// before it waits it reads nothing but rows, which are older than the transform.
+func pass[P kernels.Params](k *device.Kernel[P], s *driver.Stream, threads int, follows bool, p P) error {
+	return k.LaunchShaped(s, driver.Launch{Grid: driver.Dim{X: threads / k.Threads}, Block: driver.Dim{X: k.Threads}, Overlap: follows}, p)
 }
 
 // check is the number of elements of out, and of each input vector.

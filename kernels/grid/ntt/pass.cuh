@@ -39,8 +39,9 @@ PIPPIN_HD uint32_t mirrored(uint32_t b) {
 #endif
 }
 
-// Launches that overlap: the blocks of the next launch may begin, and what the launch
-// before has written is there.
+// A pass that follows another may begin while that has not ended (on the host's word,
+// from compute capability 9.0 on). Each lets the next begin, and waits for the one
+// before until it has read what no pass writes.
 PIPPIN_HD void let_next_begin() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");

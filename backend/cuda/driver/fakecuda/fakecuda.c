@@ -1196,3 +1196,14 @@ EXPORT CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy
 	ENTER_CONTEXT("cuLaunchCooperativeKernel");
 	return launch(f, gx, gy, gz, bx, by, bz, shared, stream, params);
 }
+
+/* Kernels run when they are launched, so that none is early. */
+EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *l, CUfunction f, void **params, void **extra)
+{
+	ENTER_CONTEXT("cuLaunchKernelEx");
+	(void)extra;
+	if (l->numAttrs != 1 || l->attrs[0].id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION || config.major < 9)
+		return leave(CUDA_ERROR_INVALID_VALUE);
+	return launch(f, l->gridDimX, l->gridDimY, l->gridDimZ, l->blockDimX, l->blockDimY, l->blockDimZ,
+		      l->sharedMemBytes, l->hStream, params);
+}
