@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "230bc116d269ecc185d3f0f694c5b4ee74e2baf49d776008fb6eeb367df2ef10"
+const digest = "71a6f16431cf111e5fd576ffb33e96f0033b2298b25ac4efca3920d55a5535a3"

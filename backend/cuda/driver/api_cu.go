@@ -8,6 +8,18 @@ package driver
 
 // Of CUDA 12.4; older headers lack it.
 extern CUresult cuFuncGetParamInfo(CUfunction func, size_t i, size_t *offset, size_t *size);
+
+// Here, since structs with pointers to others of Go's would have to be pinned.
+static CUresult launchOverlapping(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+	unsigned bz, unsigned shared, CUstream s, int count, uint64_t *values)
+{
+	void *params[count + 1];
+	CUlaunchAttribute early = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+		.value.programmaticStreamSerializationAllowed = 1};
+	CUlaunchConfig c = {gx, gy, gz, bx, by, bz, shared, s, &early, 1};
+	for (int i = 0; i < count; i++) params[i] = &values[i];
+	return cuLaunchKernelEx(&c, f, params, NULL);
+}
 */
 import "C"
 
@@ -349,20 +361,7 @@ func launchCooperative(f handle, l Launch, s handle, params []Param) Result {
 }
 
 func launchOverlapping(f handle, l Launch, s handle, params []Param) Result {
-	var pin runtime.Pinner
-	defer pin.Unpin()
-	pointers := make([]unsafe.Pointer, len(params)+1)
-	for i := range params {
-		pin.Pin(&params[i])
-		pointers[i] = unsafe.Pointer(&params[i])
-	}
-	attribute := &C.CUlaunchAttribute{id: C.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION}
-	*(*C.int)(unsafe.Pointer(&attribute.value)) = 1
-	pin.Pin(attribute)
-	r := C.cuLaunchKernelEx(&C.CUlaunchConfig{
-		gridDimX: C.uint(l.Grid.X), gridDimY: C.uint(l.Grid.Y), gridDimZ: C.uint(l.Grid.Z),
-		blockDimX: C.uint(l.Block.X), blockDimY: C.uint(l.Block.Y), blockDimZ: C.uint(l.Block.Z),
-		sharedMemBytes: C.uint(l.Shared), hStream: opaque[C.CUstream](s), attrs: attribute, numAttrs: 1,
-	}, opaque[C.CUfunction](f), unsafe.SliceData(pointers), nil)
-	return Result(r)
+	return Result(C.launchOverlapping(opaque[C.CUfunction](f),
+		C.uint(l.Grid.X), C.uint(l.Grid.Y), C.uint(l.Grid.Z), C.uint(l.Block.X), C.uint(l.Block.Y), C.uint(l.Block.Z),
+		C.uint(l.Shared), opaque[C.CUstream](s), C.int(len(params)), (*C.uint64_t)(unsafe.SliceData(params))))
 }

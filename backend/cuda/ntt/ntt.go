@@ -79,6 +79,8 @@ type Field struct {
 
 	// Of the table: log2 of its rows, and of the nodes that it serves.
 	logRows, logNodes int
+	// Whether kernels that make tables were queued, and no pass after them.
+	making bool
 }
 
 // shape is the kernels of passes whose threads have so many elements.
@@ -197,7 +199,7 @@ func (f *Field) Queue(t *device.Turn, out, in driver.Span, x Transform) error {
 		}
 		x.From = backend.Reversed
 	}
-	k, level := &f.shapes[logEach], 0
+	k, level, early := &f.shapes[logEach], 0, !f.making
 	threads := (all + 1<<(logEach+kernel.LogThreads) - 1) >> (logEach + kernel.LogThreads) << kernel.LogThreads
 	p := kernel.Down{
 		In: from, Out: to, All: all, LogN: x.LogN, Inverse: x.Inverse, Given: given,
@@ -206,9 +208,10 @@ func (f *Field) Queue(t *device.Turn, out, in driver.Span, x Transform) error {
 	if x.To == backend.Reversed {
 		for _, p.Bits = range passes {
 			p.Level = level
-			if err := pass(&k.down, t.Compute, threads, level > 0, p); err != nil {
+			if err := pass(&k.down, t.Compute, threads, early, p); err != nil {
 				return err
 			}
+			early, f.making = true, false
 			p.In, level = to, level+p.Bits
 		}
 		return nil
@@ -216,22 +219,23 @@ func (f *Field) Queue(t *device.Turn, out, in driver.Span, x Transform) error {
 	level = x.LogN
 	for _, bits := range slices.Backward(passes) {
 		level -= bits
-		err := pass(&k.up, t.Compute, threads, level+bits < x.LogN, kernel.Up{
+		err := pass(&k.up, t.Compute, threads, early, kernel.Up{
 			In: p.In, Out: to, All: all, LogN: x.LogN, Level: level, Bits: bits, Inverse: x.Inverse, Given: given,
 			Rows: rows, High: high, LogRows: f.logRows, Shift: shift, ShiftRows: shiftRows, Natural: x.From == backend.Natural,
 		})
 		if err != nil {
 			return err
 		}
+		early, f.making = true, false
 		p.In = to
 	}
 	return nil
 }
 
-// pass launches a pass. One that follows another of the same transform begins early:
-// before it waits it reads nothing but rows, which are older than the transform.
-func pass[P kernels.Params](k *device.Kernel[P], s *driver.Stream, threads int, follows bool, p P) error {
-	return k.LaunchShaped(s, driver.Launch{Grid: driver.Dim{X: threads / k.Threads}, Block: driver.Dim{X: k.Threads}, Overlap: follows}, p)
+// pass launches a pass, early if that may be: before it waits for what was launched
+// before, it reads nothing but rows.
+func pass[P kernels.Params](k *device.Kernel[P], s *driver.Stream, threads int, early bool, p P) error {
+	return k.LaunchShaped(s, driver.Launch{Grid: driver.Dim{X: threads / k.Threads}, Block: driver.Dim{X: k.Threads}, Overlap: early}, p)
 }
 
 // check is the number of elements of out, and of each input vector.
@@ -366,6 +370,7 @@ func (f *Field) makeRows(t *device.Turn, logNodes int) error {
 		return fmt.Errorf("roots of unity for transforms: %w", err)
 	}
 	logRows := min(logNodes, mostLogRows)
+	f.making = true
 	low := 1<<logRows + 1
 	high := f.tableRows(logNodes) - low
 	s := m.Span()
@@ -415,6 +420,7 @@ func (f *Field) shiftFor(t *device.Turn, c coset) (powers, rows kernels.Pointer,
 				backend.ErrOutOfMemory), f.free(m))
 		}
 	}
+	f.making = true
 	powers, rows = at(m.Span())
 	// Kernels that are queued read the old powers before these are written.
 	err = errors.Join(

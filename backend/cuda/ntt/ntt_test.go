@@ -497,14 +497,16 @@ func TestPlan(t *testing.T) {
 }
 
 // timed is a run of the record that TestTimes writes: times in milliseconds, on
-// the card, of a batch of transforms of n elements; cpu_ms is gnark-crypto's
-// shortest, one vector after the other, on all processors of the machine.
+// the card, of a batch of transforms of n elements, or of each of several queued in
+// a row; otherwise the card is idle before, and waits for the launch too. cpu_ms is
+// gnark-crypto's shortest, one vector after the other, on all processors of the machine.
 type timed struct {
 	Op       string  `json:"op"` // "ntt"
 	Curve    string  `json:"curve"`
 	Order    string  `json:"order"` // such as "natural to reversed, on a coset"
 	N        int     `json:"n"`     // of each
 	Batch    int     `json:"batch"`
+	InARow   int     `json:"in_a_row,omitempty"`
 	Count    int     `json:"count"`
 	MinMS    float64 `json:"min_ms"`
 	MedianMS float64 `json:"median_ms"`
@@ -536,15 +538,15 @@ func TestTimes(t *testing.T) {
 			}
 			for _, x := range xs {
 				x.LogN = logN
-				runs = append(runs, c.timed(t, in, x, 1))
+				runs = append(runs, c.timed(t, in, x, 1, 1))
 				if x.Shift = shift; logN <= 24 {
-					runs = append(runs, c.timed(t, in, x, 1))
+					runs = append(runs, c.timed(t, in, x, 1, 1))
 				}
 			}
 			if logN <= 18 {
 				x := ways[0]
 				x.LogN = logN
-				runs = append(runs, c.timed(t, bytes.Repeat(in, 8), x, 8))
+				runs = append(runs, c.timed(t, bytes.Repeat(in, 8), x, 8, 1), c.timed(t, in, x, 1, 8))
 			}
 		}
 	})
@@ -645,14 +647,18 @@ func compositions(logN, tile int) (all [][]int) {
 }
 
 // timed measures a transform, in place unless it goes from natural to natural
-// order.
-func (c *card) timed(t *testing.T, in []byte, x Transform, batch int) timed {
+// order: alone, or several in a row.
+func (c *card) timed(t *testing.T, in []byte, x Transform, batch, inARow int) timed {
 	t.Helper()
 	r := timed{
 		Op: "ntt", Curve: c.curve.String(), Order: x.way(), N: 1 << x.LogN, Batch: batch, Count: 21,
 	}
 	if batch > 1 {
 		r.Order += fmt.Sprintf(", %d of them", batch)
+	}
+	if inARow > 1 {
+		r.InARow = inARow
+		r.Order += fmt.Sprintf(", each of %d in a row", inARow)
 	}
 	from, free := c.memory(in)
 	defer free()
@@ -685,8 +691,13 @@ func (c *card) timed(t *testing.T, in []byte, x Transform, batch int) timed {
 	if !r.Checked {
 		t.Errorf("seed %d: %v: wrong", *seed, x)
 	}
-	least, median := c.time(r.Count, 30*time.Millisecond, func() error { return c.Queue(c.Turn, to, from, x) })
-	r.MinMS, r.MedianMS = ms(least), ms(median)
+	least, median := c.time(r.Count, 30*time.Millisecond, func() (err error) {
+		for range inARow {
+			err = errors.Join(err, c.Queue(c.Turn, to, from, x))
+		}
+		return err
+	})
+	r.MinMS, r.MedianMS = ms(least)/float64(inARow), ms(median)/float64(inARow)
 	t.Logf("%v 2^%d %s: min %.4f median %.4f ms, gnark-crypto %.3f ms", c.curve, x.LogN, r.Order, r.MinMS, r.MedianMS, r.CPUMS)
 	return r
 }

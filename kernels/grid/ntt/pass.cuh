@@ -394,10 +394,10 @@ struct pass {
   PIPPIN_HD void down(uint64_t given) const {
     element x[each];
     const uint32_t rest = p.bits % log_each;
-    let_next_begin();
     row next;
     if (ahead) next = row_at(rest);
     wait_for_last();
+    let_next_begin();
     if (p.level > 0) {
       PIPPIN_UNROLL
       for (int k = 0; k < each; k++) x[k] = between(at(first_place(k)));
@@ -504,10 +504,10 @@ struct pass {
   PIPPIN_HD void up(uint64_t given, bool natural) const {
     element x[each];
     const uint32_t rest = p.bits % log_each;
-    let_next_begin();
     row next;
     if (ahead) next = row_at(p.bits - log_each);
     wait_for_last();
+    let_next_begin();
     if (last_levels()) begin_up(given, natural);
 #pragma unroll unrolled
     for (uint32_t s = p.bits; s > rest;) {
