@@ -39,9 +39,10 @@ PIPPIN_HD uint32_t mirrored(uint32_t b) {
 #endif
 }
 
-// A pass that follows another may begin while that has not ended (on the host's word,
-// from compute capability 9.0 on). Each lets the next begin, and waits for the one
-// before until it has read what no pass writes.
+// A pass may begin while what was launched before has not ended (on the host's word,
+// from compute capability 9.0 on). It reads what is older than that, waits for its end,
+// and then lets the next pass begin: no third one, which would share multiprocessors
+// with both, and not evenly.
 PIPPIN_HD void let_next_begin() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
