@@ -1,10 +1,12 @@
 package cuda
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -13,7 +15,7 @@ import (
 )
 
 // bases is one set of bases: all of them on every card that has the room, or in
-// parts where none has.
+// parts where none has or parts are better.
 type bases struct {
 	backendutil.Loaded
 	multiples int            // the hint
@@ -76,7 +78,8 @@ func (b *bases) free() error {
 }
 
 // LoadBases copies bases to the cards: all of them to each that has the room, or a
-// part to each. What has no room on its card stays in host memory.
+// part to each where none has, or MSMs of all of them are quicker then. What has no
+// room on its card stays in host memory.
 func (b *Backend) LoadBases(ctx context.Context, from backend.Bases) (_ backend.BasesID, err error) {
 	end, err := b.begin(ctx)
 	if err != nil {
@@ -95,7 +98,7 @@ func (b *Backend) LoadBases(ctx context.Context, from backend.Bases) (_ backend.
 		return 0, err
 	}
 	kept := &bases{Loaded: backendutil.Loaded{Curve: from.Curve, Group: from.Group, Count: from.Count}, multiples: from.Hints.Multiples, held: make(map[*card]held)}
-	on, parts, err := whereTo(ctx, on, kept.Loaded)
+	on, parts, err := b.whereTo(ctx, on, kept)
 	if err != nil {
 		return 0, err
 	}
@@ -124,11 +127,11 @@ func (b *Backend) keepBases(loaded *bases) (backend.BasesID, error) {
 }
 
 // whereTo chooses the cards for bases, and which of them each gets.
-func whereTo(ctx context.Context, on []*card, of backendutil.Loaded) (_ []*card, parts []span, err error) {
+func (b *Backend) whereTo(ctx context.Context, on []*card, of *bases) (_ []*card, parts []span, err error) {
 	room := make([]bool, len(on))
 	if len(on) > 1 {
 		err = eachCard(ctx, on, func(ctx context.Context, i int, c *card) (err error) {
-			room[i], err = c.msm.Room(ctx, of)
+			room[i], err = c.msm.Room(ctx, of.Loaded)
 			return lostIs(c, err, nil)
 		})
 		if err != nil {
@@ -143,10 +146,40 @@ func whereTo(ctx context.Context, on []*card, of backendutil.Loaded) (_ []*card,
 			whole, parts = append(whole, c), append(parts, span{0, of.Count})
 		}
 	}
-	if whole == nil {
+	switch {
+	case whole == nil:
 		return on, shares(of.Count, memory), nil
+	case len(whole) == 1 || len(whole) < len(on):
+		return whole, parts, nil
 	}
-	return whole, parts, nil
+	apart, err := b.apart(ctx, on, of)
+	if apart {
+		parts = shares(of.Count, slices.Repeat([]int64{1}, len(on)))
+	}
+	return whole, parts, err
+}
+
+// apart tells whether each card better has a part of bases than all of them: when MSMs
+// of all are split over all cards in any case, and are quicker with the multiples that
+// there is room for of a part. The cards are taken to be alike.
+func (b *Backend) apart(ctx context.Context, on []*card, of *bases) (bool, error) {
+	if b.options.tests.rules.besides(of.Count) < len(on) {
+		return false, nil
+	}
+	part := of.Loaded
+	part.Count = (of.Count + len(on) - 1) / len(on)
+	var cost [2]float64
+	for i, loaded := range []backendutil.Loaded{of.Loaded, part} {
+		var err error
+		cost[i], err = on[0].msm.CostOf(ctx, loaded, part.Count, of.multiples)
+		switch {
+		case errors.Is(err, backend.ErrOutOfMemory):
+			return false, nil
+		case err != nil:
+			return false, lostIs(on[0], err, nil)
+		}
+	}
+	return cost[0] >= cmp.Or(b.options.tests.apart, apartGain)*cost[1], nil
 }
 
 // lostIs is instead for the error of a card that is lost, and err for any other.

@@ -396,6 +396,36 @@ func TestBasesInParts(t *testing.T) {
 	}
 }
 
+// TestBasesApart has bases that every card has room for, in parts where that is
+// quicker.
+func TestBasesApart(t *testing.T) {
+	if !quickly(t) {
+		return
+	}
+	for _, c := range []struct {
+		apart  float64
+		points int
+		each   int // bases on a card
+	}{
+		{0, 60, 60},    // with the same multiples of a part
+		{1e-9, 60, 15}, // whatever it brings
+		{1e-9, 40, 40}, // others that wait have it computed by three cards
+	} {
+		b := several(t, Options{Devices: "0-3", tests: &hooks{rules: tiny, apart: c.apart}})
+		l := withBases(t, b, c.points)
+		for kept := range b.bases {
+			for _, h := range kept.held {
+				if h.count() != c.each {
+					t.Errorf("%+v: a card has %d", c, h.count())
+				}
+			}
+		}
+		if err := l.check(t.Context(), t, 1, true); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
 // TestCallers has many callers at the same time while cards are lost and come back.
 func TestCallers(t *testing.T) {
 	if !quickly(t) {

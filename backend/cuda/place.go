@@ -35,6 +35,11 @@ const (
 	busyShare = 0.05
 	// leastPart is points below which no part is split off.
 	leastPart = 1 << 16
+	// Bases of which each card could have all are split when this much quicker MSMs of
+	// all of them are with the multiples that a card has room for of a part: then
+	// others can only be computed where their bases are, and no card can take the work
+	// of one that is lost.
+	apartGain = 1.08
 )
 
 // rules are the sizes of jobs from which on they are split.
@@ -58,6 +63,9 @@ type task struct {
 
 // each is what a point of the task takes on a card of speed 1, in nanoseconds.
 func (t *task) each() float64 { return perPoint[t.curve][t.group-backend.G1] }
+
+// besides is the parts of a job of n points while others wait for the cards.
+func (r rules) besides(n int) int { return 1 + int(busyShare*float64(n)/float64(r.fixed)) }
 
 // cost is what n of them take.
 func (r rules) cost(t *task, n int) float64 {
@@ -168,7 +176,7 @@ func (c *cards) split(i int, t *task, able []int, left float64) []part {
 	share := slack * (queued + left) / speed
 	most := min(len(able), max(1, n/c.least))
 	if c.busy {
-		most = min(most, 1+int(busyShare*float64(n)/float64(c.fixed)))
+		most = min(most, c.besides(n))
 	}
 	best, end := 1, c.load[able[0]]+c.cost(t, n)/c.speed[able[0]]
 	for k := 2; k <= most && end > share; k++ {

@@ -264,11 +264,44 @@ func (c *Computer) roomFor(ctx context.Context, b *Bases) (in input, room int64,
 		return in, 0, err
 	}
 	in = c.inputFor(b.Loaded, b.Count, false, turn.Available())
-	room = in.memory
-	if b.most == 0 {
-		room = int64(freeShare * float64(room-c.tables.Held()))
+	return in, c.roomIn(in.memory, b.most), turn.End()
+}
+
+// roomIn is how much of memory multiples may take.
+func (c *Computer) roomIn(memory int64, most int) int64 {
+	if most == 0 {
+		return int64(freeShare * float64(memory-c.tables.Held()))
 	}
-	return in, room, turn.End()
+	return memory
+}
+
+// CostOf is the cost, in the unit of Outline.Cost, of an MSM of count of bases that are
+// not on the card, if all of them were, with as many multiples as would be made of them
+// now: most of each, or what seems right if that is 0.
+func (c *Computer) CostOf(ctx context.Context, of backendutil.Loaded, count, most int) (float64, error) {
+	turn, err := c.dev.Turn(ctx)
+	if err != nil {
+		return 0, err
+	}
+	in := c.inputFor(of, of.Count, false, turn.Available()-int64(of.Count)*int64(of.Curve.PointBytes(of.Group)))
+	if err := turn.End(); err != nil {
+		return 0, err
+	}
+	return costOf(in, c.inputFor(of, count, false, in.memory), most, c.roomIn(in.memory, most))
+}
+
+// costOf is the cost of an MSM of some of the bases of all, with multiples of all of
+// them, at most so many of each, that have so much room.
+func costOf(all, some input, most int, room int64) (float64, error) {
+	if most != 1 {
+		some.multiples = chooseMultiples(all, most, room)
+		some.memory -= all.tableBytes(some.multiples)
+	}
+	p, err := newPlan(some)
+	if err != nil {
+		return 0, err
+	}
+	return p.cost(), nil
 }
 
 // makeSlice makes a row of a table from the one before, or the first from the bases,

@@ -102,6 +102,39 @@ func checkPlan(t *testing.T, p *plan) {
 
 // TestSortingPlans checks the sort of MSMs side by side, with multiples and without, on
 // large cards and small ones.
+// TestCostOfParts: how much a part of an MSM gains by multiples of its bases alone.
+func TestCostOfParts(t *testing.T) {
+	for _, c := range []struct {
+		curve       backend.Curve
+		logN, cards int
+		least, most float64 // times as much with multiples of all bases
+	}{
+		{backend.BN254, 22, 4, 1, 1.01},
+		{backend.BN254, 26, 2, 1, 1.01},
+		{backend.BN254, 26, 4, 1.01, 1.07},
+		{backend.BN254, 28, 2, 1.01, 1.07},
+		{backend.BN254, 28, 4, 1.08, 1.2},
+		{backend.BLS12377, 28, 4, 1.08, 1.3},
+	} {
+		cost := func(bases, count int) float64 {
+			of := func(count int) input {
+				memory := int64(125<<30) - int64(bases*c.curve.PointBytes(backend.G1))
+				return input{curve: c.curve, group: backend.G1, count: count, memory: memory, tuning: h200().of(c.curve, backend.G1, count)}
+			}
+			all := of(bases)
+			v, err := costOf(all, of(count), 0, int64(freeShare*float64(all.memory)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		n := 1 << c.logN
+		if r := cost(n, n/c.cards) / cost(n/c.cards, n/c.cards); r < c.least || r > c.most {
+			t.Errorf("%+v: %.3f times", c, r)
+		}
+	}
+}
+
 func TestSortingPlans(t *testing.T) {
 	eachPlanned(func(c backend.Curve, g backend.Group) {
 		for _, n := range []int{1, 1 << 8, 1 << 12, 1 << 16, 1 << 20} {
