@@ -44,7 +44,7 @@ type Options struct {
 type hooks struct {
 	retry time.Duration // before a lost card is tried again; 0 is leastPause
 	rules rules         // of splitting jobs
-	apart float64       // in place of apartGain; 0 is that
+	apart apart         // bases; zero is usualApart
 	// compute is what Compute of a card becomes; nil leaves it.
 	compute func(of *msm.Computer) func(ctx context.Context, jobs []msm.Job) ([][]byte, error)
 }

@@ -159,15 +159,15 @@ func (b *Backend) whereTo(ctx context.Context, on []*card, of *bases) (_ []*card
 	return whole, parts, err
 }
 
-// apart tells whether each card better has a part of bases than all of them: when MSMs
-// of all are split over all cards in any case, and are quicker with the multiples that
-// there is room for of a part. The cards are taken to be alike.
+// apart tells whether each card better has a part of bases than all of them. The cards
+// are taken to be alike.
 func (b *Backend) apart(ctx context.Context, on []*card, of *bases) (bool, error) {
-	if b.options.tests.rules.besides(of.Count) < len(on) {
+	rule := cmp.Or(b.options.tests.apart, usualApart)
+	part := of.Loaded
+	part.Count = of.Count / len(on)
+	if part.Count < rule.least {
 		return false, nil
 	}
-	part := of.Loaded
-	part.Count = (of.Count + len(on) - 1) / len(on)
 	var cost [2]float64
 	for i, loaded := range []backendutil.Loaded{of.Loaded, part} {
 		var err error
@@ -179,7 +179,7 @@ func (b *Backend) apart(ctx context.Context, on []*card, of *bases) (bool, error
 			return false, lostIs(on[0], err, nil)
 		}
 	}
-	return cost[0] >= cmp.Or(b.options.tests.apart, apartGain)*cost[1], nil
+	return cost[0] >= rule.gain*cost[1], nil
 }
 
 // lostIs is instead for the error of a card that is lost, and err for any other.

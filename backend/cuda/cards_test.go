@@ -403,16 +403,16 @@ func TestBasesApart(t *testing.T) {
 		return
 	}
 	for _, c := range []struct {
-		apart  float64
-		points int
-		each   int // bases on a card
+		apart
+		each int // of 60 bases, on a card
 	}{
-		{0, 60, 60},    // with the same multiples of a part
-		{1e-9, 60, 15}, // whatever it brings
-		{1e-9, 40, 40}, // others that wait have it computed by three cards
+		{usualApart, 60},
+		{apart{15, 0.5}, 15},
+		{apart{16, 0.5}, 60},  // too few
+		{apart{15, 1.04}, 60}, // with the same multiples of a part
 	} {
 		b := several(t, Options{Devices: "0-3", tests: &hooks{rules: tiny, apart: c.apart}})
-		l := withBases(t, b, c.points)
+		l := withBases(t, b, 60)
 		for kept := range b.bases {
 			for _, h := range kept.held {
 				if h.count() != c.each {

@@ -35,17 +35,25 @@ const (
 	busyShare = 0.05
 	// leastPart is points below which no part is split off.
 	leastPart = 1 << 16
-	// Bases of which each card could have all are split when this much quicker MSMs of
-	// all of them are with the multiples that a card has room for of a part: then
-	// others can only be computed where their bases are, and no card can take the work
-	// of one that is lost.
-	apartGain = 1.08
 )
 
 // rules are the sizes of jobs from which on they are split.
 type rules struct{ fixed, least int }
 
 var usual = rules{fixedPoints, leastPart}
+
+// apart is when bases of which each card could have all are split beforehand: when each
+// gets so many at least, and MSMs of all of them are this much quicker with the multiples
+// that a card has room for of its part. Parts of usualApart are longer than what a proof
+// commits to from vectors on one card, which is best computed there. What splitting
+// costs: a card has no job of these bases to itself, and no other takes its work over
+// when it is lost.
+type apart struct {
+	least int
+	gain  float64
+}
+
+var usualApart = apart{1 << 26, 1.04}
 
 // span is a range of bases or of scalars, from and to below which.
 type span struct{ from, to int }
@@ -63,9 +71,6 @@ type task struct {
 
 // each is what a point of the task takes on a card of speed 1, in nanoseconds.
 func (t *task) each() float64 { return perPoint[t.curve][t.group-backend.G1] }
-
-// besides is the parts of a job of n points while others wait for the cards.
-func (r rules) besides(n int) int { return 1 + int(busyShare*float64(n)/float64(r.fixed)) }
 
 // cost is what n of them take.
 func (r rules) cost(t *task, n int) float64 {
@@ -176,7 +181,7 @@ func (c *cards) split(i int, t *task, able []int, left float64) []part {
 	share := slack * (queued + left) / speed
 	most := min(len(able), max(1, n/c.least))
 	if c.busy {
-		most = min(most, c.besides(n))
+		most = min(most, 1+int(busyShare*float64(n)/float64(c.fixed)))
 	}
 	best, end := 1, c.load[able[0]]+c.cost(t, n)/c.speed[able[0]]
 	for k := 2; k <= most && end > share; k++ {
