@@ -34,7 +34,8 @@ type Session struct {
 	id    backend.SpaceID
 	space Space
 	// held tells that Repeat has a reference to g while f runs: the session may
-	// then go on although g is retired and the engine waits for its calls.
+	// then go on although g is retired and the engine waits for its calls. It
+	// changes before f has the session.
 	held bool
 
 	// Under Engine.mu:
@@ -74,11 +75,41 @@ func (e *Engine) OpenSession(ctx context.Context, space Space) (s *Session, err 
 //
 // For Use and Shutdown it is a call: they wait for f.
 func (e *Engine) Repeat(ctx context.Context, space Space, f func(context.Context, *Session) error) (by string, err error) {
+	return e.repeat(ctx, space, nil, f)
+}
+
+// Repeat is Engine.Repeat that begins with this session, which nobody uses yet, when it
+// is on the backend that a call gets now: its memory was taken while there was nothing
+// to compute. It closes the session.
+func (s *Session) Repeat(ctx context.Context, f func(context.Context, *Session) error) (by string, err error) {
+	defer s.Close() // if it was not used
+	return s.e.repeat(ctx, s.space, s, f)
+}
+
+// hold has Repeat use a session on g; false when it cannot be used there.
+func (s *Session) hold(g *generation) bool {
+	s.e.mu.Lock()
+	defer s.e.mu.Unlock()
+	if s.g != g || s.broken != nil || s.over() != nil {
+		return false
+	}
+	s.held = true
+	return true
+}
+
+// repeat is Repeat, first with the session ahead, if there is one.
+func (e *Engine) repeat(ctx context.Context, space Space, ahead *Session, f func(context.Context, *Session) error) (by string, err error) {
 	var own error // of f
-	by, err = e.do(ctx, space.call(), func(ctx context.Context, g *generation) error {
-		s, err := g.open(ctx, space, true)
-		if err != nil {
-			return err
+	by, err = e.do(ctx, space.call(), func(ctx context.Context, g *generation) (err error) {
+		s := ahead
+		if ahead = nil; s != nil && !s.hold(g) {
+			s.Close()
+			s = nil
+		}
+		if s == nil {
+			if s, err = g.open(ctx, space, true); err != nil {
+				return err
+			}
 		}
 		defer func() {
 			if err := s.Close(); err != nil {

@@ -269,7 +269,10 @@ func TestSessionGoesWhereItCan(t *testing.T) {
 
 // TestRepeat: f is called again when its session's backend is why it failed, and
 // only then.
-func TestRepeat(t *testing.T) {
+func TestRepeat(t *testing.T)      { testRepeat(t, false) }
+func TestRepeatAhead(t *testing.T) { testRepeat(t, true) } // in a session that is open already
+
+func testRepeat(t *testing.T, ahead bool) {
 	mine := errors.New("the witness is wrong")
 	for name, c := range map[string]struct {
 		run   func(f *fake, out [][]byte) error
@@ -355,7 +358,18 @@ func TestRepeat(t *testing.T) {
 				defer w.close(e)
 				calls := 0
 				var sessions []*Session
-				by, err := e.Repeat(t.Context(), space8, func(ctx context.Context, s *Session) error {
+				repeat := func(ctx context.Context, f func(context.Context, *Session) error) (string, error) {
+					return e.Repeat(ctx, space8, f)
+				}
+				var first *Session
+				if ahead {
+					var err error
+					if first, err = e.OpenSession(t.Context(), space8); err != nil {
+						t.Fatal(err)
+					}
+					repeat = first.Repeat
+				}
+				by, err := repeat(t.Context(), func(ctx context.Context, s *Session) error {
 					calls++
 					sessions = append(sessions, s)
 					err := readAll(ctx, s)
@@ -364,7 +378,14 @@ func TestRepeat(t *testing.T) {
 					}
 					return err
 				})
-				if calls != c.calls || by != c.by || !errors.Is(err, c.err) || (err != nil) != (c.err != nil) {
+				if ahead && sessions[0] != first {
+					t.Error("not in the session that was open")
+				}
+				want := c.calls
+				if ahead && name == "always dies" {
+					want++ // a backend that opened a session has proven itself
+				}
+				if calls != want || by != c.by || !errors.Is(err, c.err) || (err != nil) != (c.err != nil) {
 					t.Errorf("%d calls, by %q, %v", calls, by, err)
 				}
 				for i, s := range sessions {
@@ -376,6 +397,49 @@ func TestRepeat(t *testing.T) {
 					t.Errorf("events %q", k)
 				}
 				if st := e.Stats(); st.Sessions != 0 || st.InFlight != 0 || c.by == "gpu" && st.Refused != 0 || strings.Contains(name, "wrong") && st.Refused != 1 {
+					t.Errorf("%+v", st)
+				}
+			})
+		})
+	}
+}
+
+// TestRepeatAheadElsewhere: a session that was opened on a backend that is not there any
+// more, or is not the one that a call gets, is closed, and Repeat has another.
+func TestRepeatAheadElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		between func(ctx context.Context, w *world, e *Engine) error
+		by      string
+	}{
+		"replaced": {func(ctx context.Context, _ *world, e *Engine) error { return e.Use(ctx, "other") }, "other"},
+		"dead": {func(_ context.Context, w *world, _ *Engine) error {
+			w.last("gpu").die()
+			time.Sleep(time.Minute)
+			return nil
+		}, "gpu"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &world{t: t}
+				e := w.engine(Config{Backend: "gpu"})
+				defer w.close(e)
+				first, err := e.OpenSession(t.Context(), space8)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := c.between(t.Context(), w, e); err != nil {
+					t.Fatal(err)
+				}
+				by, err := first.Repeat(t.Context(), func(ctx context.Context, s *Session) error {
+					if s == first || !errors.Is(first.Err(), backend.ErrClosed) {
+						t.Error("the session is used, or open")
+					}
+					return readAll(ctx, s)
+				})
+				if by != c.by || err != nil {
+					t.Errorf("by %q, %v", by, err)
+				}
+				if st := e.Stats(); st.Sessions != 0 || st.InFlight != 0 {
 					t.Errorf("%+v", st)
 				}
 			})

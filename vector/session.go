@@ -76,6 +76,16 @@ func (s *Session[E]) Current() bool { return s.core.Current() }
 // backend.ErrGone when another session is to be opened.
 func (s *Session[E]) Err() error { return s.core.Err() }
 
+// Repeat is Field.Repeat with as many elements, which begins with this session, if that
+// is as good as one that is opened now: it was opened while there was nothing to
+// compute. Nobody uses it yet; it is closed.
+func (s *Session[E]) Repeat(ctx context.Context, run func(context.Context, *Session[E]) error) (by string, err error) {
+	defer runtime.KeepAlive(s) // who forgets it has it closed
+	return s.core.Repeat(ctx, func(ctx context.Context, core *engine.Session) error {
+		return run(ctx, s.f.session(s.e, core))
+	})
+}
+
 // Close wipes the memory and gives it back, when the programs that use it have
 // ended. Closing twice is no error.
 func (s *Session[E]) Close() error { return s.core.Close() }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"sync"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/backend/witness"
@@ -15,6 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keep"
+	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -48,11 +48,22 @@ type curve[P1, J1, P2, J2 any, S comparable] struct {
 type solution[S any] struct{ w, a, b, c []S }
 
 func (s *solution[S]) wipe() {
-	var wg sync.WaitGroup
-	for _, v := range [][]S{s.w, s.a, s.b, s.c} {
-		wg.Go(func() { clear(v[:cap(v)]) })
+	s.wipeFactors()
+	wipe(s.w)
+}
+
+// wipeFactors wipes all but the wires, which is not used any more.
+func (s *solution[S]) wipeFactors() {
+	for _, v := range []*[]S{&s.a, &s.b, &s.c} {
+		wipe(*v)
+		*v = nil
 	}
-	wg.Wait()
+}
+
+// wipe overwrites what there is in a slice's memory.
+func wipe[S any](v []S) {
+	v = v[:cap(v)]
+	merge.Parallel(len(v), func(lo, hi int) { clear(v[lo:hi]) })
 }
 
 // proof is a proof with its types as parameters.

@@ -68,17 +68,37 @@ type sums[P1, P2 any] struct {
 	knowledge  []P1 // one for each commitment
 }
 
-// blinding is the randomness that hides the witness, secret as well: r, s and
-// -rs.
-type blinding[S any] [3]S
+// blinding is the randomness that hides the witness, secret as well: r, s and -rs,
+// and delta times each.
+type blinding[P1, P2, S any] struct {
+	rs                      [3]S
+	rDelta, sDelta, rsDelta P1
+	sDelta2                 P2
+}
 
-func (p *prover[P1, J1, P2, J2, S]) blind(b *blinding[S]) error {
-	if err := p.fr.Random(b[:2]); err != nil {
+func (p *prover[P1, J1, P2, J2, S]) blind(b *blinding[P1, P2, S]) error {
+	if err := p.fr.Random(b.rs[:2]); err != nil {
 		return err
 	}
-	p.fr.Mul(&b[2], &b[0], &b[1])
-	p.fr.Neg(&b[2], &b[2])
+	p.fr.Mul(&b.rs[2], &b.rs[0], &b.rs[1])
+	p.fr.Neg(&b.rs[2], &b.rs[2])
 	return nil
+}
+
+// mask makes the multiples of delta, for which it needs none of the sums.
+func (p *prover[P1, J1, P2, J2, S]) mask(b *blinding[P1, P2, S]) {
+	r, s, minusRS := p.fr.Big(&b.rs[0]), p.fr.Big(&b.rs[1]), p.fr.Big(&b.rs[2])
+	defer wipeInts(r, s, minusRS)
+	b.rDelta = p.g1.Sum(group.Term[P1]{Point: p.delta, K: r})
+	b.sDelta = p.g1.Sum(group.Term[P1]{Point: p.delta, K: s})
+	b.rsDelta = p.g1.Sum(group.Term[P1]{Point: p.delta, K: minusRS})
+	b.sDelta2 = p.g2.Sum(group.Term[P2]{Point: p.delta2, K: s})
+}
+
+func wipeInts(ks ...*big.Int) {
+	for _, k := range ks {
+		group.WipeInt(k)
+	}
 }
 
 func (p *prover[P1, J1, P2, J2, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (Proof, error) {
@@ -99,7 +119,7 @@ func (p *prover[P1, J1, P2, J2, S]) Prove(ctx context.Context, ccs constraint.Co
 	n := len(p.shape.commitments)
 	com := &committed[P1, S]{make([]P1, n), make([][]S, n)}
 	total := &sums[P1, P2]{knowledge: make([]P1, n)}
-	blind := new(blinding[S])
+	blind := new(blinding[P1, P2, S])
 	var mem resident.Memory
 	defer mem.Free()
 	mem.Add(func() {
@@ -107,8 +127,10 @@ func (p *prover[P1, J1, P2, J2, S]) Prove(ctx context.Context, ccs constraint.Co
 			clear(v)
 		}
 		clear(total.knowledge)
-		*total, *blind = sums[P1, P2]{}, blinding[S]{}
+		*total, *blind = sums[P1, P2]{}, blinding[P1, P2, S]{}
 	})
+	ctx, own := p.open(ctx)
+	defer own.close()
 
 	solving, end := p.engine.Observe(ctx, msm.Phase{Kind: msm.PhaseSolve})
 	sol, err := sys.Run(solving, w, append(slices.Clone(cfg.SolverOpts), p.commitHint(solving, hashed, com)))
@@ -118,12 +140,18 @@ func (p *prover[P1, J1, P2, J2, S]) Prove(ctx context.Context, ccs constraint.Co
 	}
 	mem.Add(sol.wipe)
 	solved := time.Now()
-	if err := p.msms(ctx, &mem, sol, com, total); err != nil {
-		return nil, err
-	}
 	if err := p.blind(blind); err != nil {
 		return nil, err
 	}
+	masked := make(chan struct{})
+	own.beside.Go(func() {
+		defer close(masked)
+		p.mask(blind)
+	})
+	if err := p.msms(ctx, &mem, own, sol, com, total); err != nil {
+		return nil, err
+	}
+	<-masked
 	pr := p.assemble(total, blind)
 	pr.commitments = com.points
 	if pr.commitmentPok, err = p.fold(sol.w, total.knowledge); err != nil {
@@ -144,8 +172,13 @@ func (p *prover[P1, J1, P2, J2, S]) tell(proof Proof, took time.Duration) {
 // msms computes all sums over the key's points. On a backend with vectors these are
 // two programs, one over the witness and one that ends with the sum over Z.
 // Elsewhere they are one batch, or two where the quotient is computed beside the
-// first.
-func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memory, sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) error {
+// first. Sessions are closed beside what comes next.
+func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memory, own *sessions[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {
+	defer func() {
+		if err != nil {
+			own.cancel()
+		}
+	}()
 	batch := resident.NewBatch(p.engine)
 	addZ := func(h []S) {
 		merging := p.scalars
@@ -158,26 +191,33 @@ func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memo
 	var failed error
 	var wg sync.WaitGroup
 	defer wg.Wait() // sol is wiped when we return
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	there := p.place.on(p.engine, p.vectors.Curve())
-	quotientThere := there && p.z.sel.All()
-	beside := !quotientThere && p.overlap.on(p.engine)
+	quotientThere, wiresThere := p.there()
+	transforms := !quotientThere && p.overlap.on(p.engine)
 	switch {
 	case quotientThere:
 		wg.Go(func() {
-			if out.z, failed = p.sumOverZ(ctx, sol); failed != nil {
-				cancel()
+			failed = own.early(func(there func()) error {
+				return p.sumOverZ(ctx, own.quotient, sol, func(z P1) {
+					out.z = z
+					there()
+				})
+			})
+			if failed != nil {
+				own.cancel()
+				return
 			}
+			sol.wipeFactors() // the witness's sums take longer
 		})
-	case beside:
+	case transforms:
 		wg.Go(func() { h = p.quotient(p.workspace(ctx, mem, sol), sol) })
 	default:
 		addZ(p.quotient(p.workspace(ctx, mem, sol), sol))
 	}
 	run := batch.Run
-	if there && p.chosen() {
-		run = func(ctx context.Context) error { return p.sumsOverWires(ctx, sol, com, out) }
+	if wiresThere {
+		run = func(ctx context.Context) error {
+			return own.early(func(there func()) error { return p.sumsOverWires(ctx, own.wires, sol, com, out, there) })
+		}
 	} else {
 		p.add(ctx, batch, mem, &p.a, sol.w, p.scalars, &out.a)
 		b := p.pick(ctx, mem, &p.b, sol.w)
@@ -188,15 +228,14 @@ func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memo
 			p.add(ctx, batch, mem, &p.know[i], com.values[i], p.scalars, &out.knowledge[i])
 		}
 	}
-	err := run(ctx)
-	if err != nil {
-		cancel()
+	if err = run(ctx); err != nil {
+		own.cancel()
 	}
 	wg.Wait()
 	switch {
 	case failed != nil && (err == nil || errors.Is(err, context.Canceled)):
 		return failed // what cancelled the other
-	case err != nil || !beside:
+	case err != nil || !transforms:
 		return err
 	}
 	batch = resident.NewBatch(p.engine)
@@ -284,19 +323,15 @@ func padded[S any](v []S, n int) []S {
 //	A = alpha + sum a + r delta
 //	B = beta + sum b + s delta, in G2 and, as B1, in G1
 //	C = sum k + sum h z + s A + r B1 - r s delta
-func (p *prover[P1, J1, P2, J2, S]) assemble(t *sums[P1, P2], b *blinding[S]) *proof[P1, P2] {
-	r, s, minusRS := p.fr.Big(&b[0]), p.fr.Big(&b[1]), p.fr.Big(&b[2])
-	defer func() {
-		for _, k := range []*big.Int{r, s, minusRS} {
-			group.WipeInt(k)
-		}
-	}()
+func (p *prover[P1, J1, P2, J2, S]) assemble(t *sums[P1, P2], b *blinding[P1, P2, S]) *proof[P1, P2] {
+	r, s := p.fr.Big(&b.rs[0]), p.fr.Big(&b.rs[1])
+	defer wipeInts(r, s)
 	term := func(point P1, k *big.Int) group.Term[P1] { return group.Term[P1]{Point: point, K: k} }
 	var pr proof[P1, P2]
-	pr.ar = p.g1.Sum(term(p.alpha, nil), term(t.a, nil), term(p.delta, r))
-	b1 := p.g1.Sum(term(p.beta, nil), term(t.b, nil), term(p.delta, s))
-	pr.bs = p.g2.Sum(group.Term[P2]{Point: p.beta2}, group.Term[P2]{Point: t.b2}, group.Term[P2]{Point: p.delta2, K: s})
-	pr.krs = p.g1.Sum(term(t.k, nil), term(t.z, nil), term(pr.ar, s), term(b1, r), term(p.delta, minusRS))
+	pr.ar = p.g1.Sum(term(p.alpha, nil), term(t.a, nil), term(b.rDelta, nil))
+	b1 := p.g1.Sum(term(p.beta, nil), term(t.b, nil), term(b.sDelta, nil))
+	pr.bs = p.g2.Sum(group.Term[P2]{Point: p.beta2}, group.Term[P2]{Point: t.b2}, group.Term[P2]{Point: b.sDelta2})
+	pr.krs = p.g1.Sum(term(t.k, nil), term(t.z, nil), term(pr.ar, s), term(b1, r), term(b.rsDelta, nil))
 	return &pr
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
@@ -29,21 +30,96 @@ func (p place) on(e *msm.Engine, c backend.Curve) bool {
 	return p == placeBackend || p == placeAuto && !i.InProcess && i.Can.HasVectors(c)
 }
 
+// there tells whether the quotient is computed on the engine's backend, and whether
+// the sums over wires take their values there.
+func (p *prover[P1, J1, P2, J2, S]) there() (quotient, wires bool) {
+	there := p.place.on(p.engine, p.vectors.Curve())
+	return there && p.z.sel.All(), there && p.chosen()
+}
+
+// sessions is those of a proof's programs, opened while its constraint system is
+// solved: that takes a millisecond. One that is nil is opened later.
+type sessions[S comparable] struct {
+	quotient, wires *vector.Session[S]
+	opening         sync.WaitGroup
+	beside          sync.WaitGroup // what the proof waits for at its end
+	cancel          func()         // what it does
+}
+
+// mostAhead bounds the bytes of a session that is opened ahead, for its memory is the
+// proof's for the time of solving too.
+const mostAhead = 256 << 20
+
+// open opens a proof's sessions in the background, and answers its context.
+func (p *prover[P1, J1, P2, J2, S]) open(ctx context.Context) (context.Context, *sessions[S]) {
+	own := new(sessions[S])
+	ctx, own.cancel = context.WithCancel(ctx)
+	open := func(s **vector.Session[S], elements int) {
+		if elements*p.vectors.Curve().ScalarBytes() > mostAhead {
+			return
+		}
+		own.opening.Go(func() {
+			// What is wrong is found again by who needs the session.
+			if opened, err := p.vectors.Open(ctx, p.engine, elements); err == nil {
+				*s = opened
+			}
+		})
+	}
+	quotient, wires := p.there()
+	if quotient {
+		open(&own.quotient, 3*p.domain.Size)
+	}
+	if wires {
+		open(&own.wires, p.wireElements())
+	}
+	return ctx, own
+}
+
+// early runs f beside what comes next, and answers when f has called there, or with
+// f's error: a session is closed beside what is made of its results.
+func (own *sessions[S]) early(f func(there func()) error) error {
+	own.opening.Wait()
+	done := make(chan error, 2)
+	own.beside.Go(func() { done <- f(func() { done <- nil }) })
+	return <-done
+}
+
+// close waits for what is beside, and closes the sessions that were not used.
+func (own *sessions[S]) close() {
+	own.beside.Wait()
+	own.cancel()
+	own.opening.Wait()
+	for _, s := range []*vector.Session[S]{own.quotient, own.wires} {
+		if s != nil {
+			s.Close()
+		}
+	}
+}
+
+// repeat is Repeat of a session that was opened ahead, or of a new one.
+func (p *prover[P1, J1, P2, J2, S]) repeat(ctx context.Context, ahead *vector.Session[S], elements int, run func(context.Context, *vector.Session[S]) error) (err error) {
+	if ahead != nil {
+		_, err = ahead.Repeat(ctx, run)
+	} else {
+		_, err = p.vectors.Repeat(ctx, p.engine, elements, run)
+	}
+	return err
+}
+
 // sumOverZ is the sum over Z with the coefficients of the quotient, which never
-// leave the backend.
-func (p *prover[P1, J1, P2, J2, S]) sumOverZ(ctx context.Context, sol *solution[S]) (z P1, err error) {
+// leave the backend. there is told it before the session is closed.
+func (p *prover[P1, J1, P2, J2, S]) sumOverZ(ctx context.Context, ahead *vector.Session[S], sol *solution[S], there func(z P1)) error {
 	n := p.domain.Size
-	_, err = p.vectors.Repeat(ctx, p.engine, 3*n, func(ctx context.Context, s *vector.Session[S]) error {
+	return p.repeat(ctx, ahead, 3*n, func(ctx context.Context, s *vector.Session[S]) error {
 		program := s.Program()
 		h := p.quotientOn(s, program, sol)
 		sum := vector.Commit(program, p.z.table.Bases(), h.Slice(0, n-1))
 		if err := program.Run(ctx); err != nil {
 			return err
 		}
-		z = sum.Get()
+		there(sum.Get())
 		return nil
 	})
-	return z, err
 }
 
 // quotientOn has a program compute what quotient computes, in 3 n elements. The
@@ -81,50 +157,66 @@ func (p *prover[P1, J1, P2, J2, S]) chosen() bool {
 	return p.scalars != resident.Always && plain(p.a) && plain(p.b) && plain(p.k) && !slices.ContainsFunc(p.know, func(b bases[P1, J1, S]) bool { return !plain(b) })
 }
 
-// sumsOverWires is the sums over A, B in both groups, K and the commitments' second
-// bases: the witness is sent once, and each takes its values from it there.
-func (p *prover[P1, J1, P2, J2, S]) sumsOverWires(ctx context.Context, sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) error {
+// mostChosen is the most values that a sum over wires takes.
+func (p *prover[P1, J1, P2, J2, S]) mostChosen() int {
 	most := max(len(p.a.sel.From), len(p.b.sel.From), len(p.k.sel.From))
-	for _, v := range com.values {
-		most = max(most, len(v))
+	for _, c := range p.shape.commitments {
+		most = max(most, len(c.PrivateCommitted))
 	}
-	_, err := p.vectors.Repeat(ctx, p.engine, p.shape.wires+most, func(ctx context.Context, s *vector.Session[S]) (err error) {
-		c, release, err := p.choice.Beside(ctx, s, p.loadChoice)
-		if err != nil {
+	return most
+}
+
+// wireElements is the elements of the session of sumsOverWires.
+func (p *prover[P1, J1, P2, J2, S]) wireElements() int { return p.shape.wires + p.mostChosen() }
+
+// sumsOverWires is the sums over A, B in both groups, K and the commitments' second
+// bases: the witness is sent once, and each takes its values from it there. there is
+// told when out has them, before the session is closed.
+func (p *prover[P1, J1, P2, J2, S]) sumsOverWires(ctx context.Context, ahead *vector.Session[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2], there func()) error {
+	return p.repeat(ctx, ahead, p.wireElements(), func(ctx context.Context, s *vector.Session[S]) error {
+		if err := p.sumsIn(ctx, s, sol, com, out); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, release()) }()
-		w, some := s.New(p.shape.wires), s.New(most)
-		program := s.Program()
-		program.Write(w, sol.w)
-		take := func(x vector.Indices[S]) vector.Vector[S] {
-			if x.Len() == 0 {
-				return w
-			}
-			v := some.Slice(0, x.Len())
-			program.Gather(v, w, x)
-			return v
-		}
-		a := commit(program, p.a.table, take(c.a))
-		v := take(c.b)
-		b, b2 := commit(program, p.b.table, v), commit(program, p.b2.table, v)
-		k := commit(program, p.k.table, take(c.k))
-		knowledge := make([]*vector.Answer[P1], len(p.know))
-		for i, values := range com.values {
-			v := some.Slice(0, len(values))
-			program.Write(v, values)
-			knowledge[i] = commit(program, p.know[i].table, v)
-		}
-		if err := program.Run(ctx); err != nil {
-			return err
-		}
-		out.a, out.b, out.b2, out.k = a.Get(), b.Get(), b2.Get(), k.Get()
-		for i, point := range knowledge {
-			out.knowledge[i] = point.Get()
-		}
+		there() // it is not repeated any more
 		return nil
 	})
-	return err
+}
+
+func (p *prover[P1, J1, P2, J2, S]) sumsIn(ctx context.Context, s *vector.Session[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {
+	c, release, err := p.choice.Beside(ctx, s, p.loadChoice)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	w, some := s.New(p.shape.wires), s.New(p.mostChosen())
+	program := s.Program()
+	program.Write(w, sol.w)
+	take := func(x vector.Indices[S]) vector.Vector[S] {
+		if x.Len() == 0 {
+			return w
+		}
+		v := some.Slice(0, x.Len())
+		program.Gather(v, w, x)
+		return v
+	}
+	a := commit(program, p.a.table, take(c.a))
+	v := take(c.b)
+	b, b2 := commit(program, p.b.table, v), commit(program, p.b2.table, v)
+	k := commit(program, p.k.table, take(c.k))
+	knowledge := make([]*vector.Answer[P1], len(p.know))
+	for i, values := range com.values {
+		v := some.Slice(0, len(values))
+		program.Write(v, values)
+		knowledge[i] = commit(program, p.know[i].table, v)
+	}
+	if err := program.Run(ctx); err != nil {
+		return err
+	}
+	out.a, out.b, out.b2, out.k = a.Get(), b.Get(), b2.Get(), k.Get()
+	for i, point := range knowledge {
+		out.knowledge[i] = point.Get()
+	}
+	return nil
 }
 
 // commit is a sum over the points of a table: a key may have none.
