@@ -206,7 +206,7 @@ func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memo
 				own.cancel()
 				return
 			}
-			sol.wipeFactors() // the witness's sums take longer
+			own.beside.Go(sol.wipeFactors)
 		})
 	case transforms:
 		wg.Go(func() { h = p.quotient(p.workspace(ctx, mem, sol), sol) })
