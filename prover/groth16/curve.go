@@ -12,6 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keep"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
@@ -36,7 +37,7 @@ type curve[P1, J1, P2, J2 any, S comparable] struct {
 	handleOf func(ProvingKey) keep.Handle
 	// system is a constraint system as package solve wants it, or false for one of
 	// another curve.
-	system func(constraint.ConstraintSystem) (solve.System[*solution[S]], bool)
+	system func(constraint.ConstraintSystem) (solve.System[S], bool)
 	// fits tells whether a witness is over the scalar field.
 	fits func(witness.Witness) bool
 	// proof makes gnark's proof.
@@ -45,11 +46,19 @@ type curve[P1, J1, P2, J2 any, S comparable] struct {
 
 // solution is what the solver found: the values of all wires, and those of
 // both factors and the product of each constraint. It is secret.
-type solution[S any] struct{ w, a, b, c []S }
+type solution[S any] struct {
+	w, a, b, c []S
+	free       func() // for the solver to use the memory again
+}
+
+func solutionOf[S any](by *assignment.Solver[S], s *assignment.Solution[S]) *solution[S] {
+	return &solution[S]{s.Wires, s.Sides[0], s.Sides[1], s.Sides[2], func() { by.Free(s) }}
+}
 
 func (s *solution[S]) wipe() {
 	s.wipeFactors()
 	wipe(s.w)
+	s.free()
 }
 
 // wipeFactors wipes all but the wires, which is not used any more.
@@ -116,7 +125,7 @@ func (c *curve[P1, J1, P2, J2, S]) partsOf(pk ProvingKey) (*parts[P1, P2, S], er
 	return p, nil
 }
 
-func (c *curve[P1, J1, P2, J2, S]) systemOf(ccs constraint.ConstraintSystem) (solve.System[*solution[S]], error) {
+func (c *curve[P1, J1, P2, J2, S]) systemOf(ccs constraint.ConstraintSystem) (solve.System[S], error) {
 	sys, ok := c.system(ccs)
 	if !ok {
 		return sys, fmt.Errorf("%w: a constraint system of type %T with a key of another curve", backend.ErrInvalidInput, ccs)

@@ -12,6 +12,7 @@ import (
 	cs "github.com/consensys/gnark/constraint/bls12-377"
 	"github.com/consensys/gnark/constraint/solver"
 
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keep"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
@@ -29,10 +30,10 @@ var bls12377Curve = &curve[bls12377.G1Affine, bls12377.G1Jac, bls12377.G2Affine,
 		return ok && vk != nil && vk.G1.Alpha == p.alpha && vk.G2.Beta == p.beta2 && vk.G2.Delta == p.delta2
 	},
 	handleOf: func(pk ProvingKey) keep.Handle { return keep.HandleOf(pk.(*stock.ProvingKey)) },
-	system: func(ccs constraint.ConstraintSystem) (solve.System[*solution[fr.Element]], bool) {
+	system: func(ccs constraint.ConstraintSystem) (solve.System[fr.Element], bool) {
 		r1cs, ok := ccs.(*cs.R1CS)
 		if !ok {
-			return solve.System[*solution[fr.Element]]{}, false
+			return solve.System[fr.Element]{}, false
 		}
 		return bls12377System(r1cs), true
 	},
@@ -61,21 +62,22 @@ func bls12377Parts(key ProvingKey) (*parts[bls12377.G1Affine, bls12377.G2Affine,
 	return p, true
 }
 
-func bls12377System(r1cs *cs.R1CS) solve.System[*solution[fr.Element]] {
-	return solve.System[*solution[fr.Element]]{
-		Blueprints: r1cs.Blueprints,
-		With: func(b []constraint.Blueprint) solve.System[*solution[fr.Element]] {
+var bls12377Solver = assignment.Over[fr.Element]()
+
+func bls12377System(r1cs *cs.R1CS) solve.System[fr.Element] {
+	return solve.System[fr.Element]{
+		System: assignment.System[fr.Element]{System: &r1cs.System, Coefficients: r1cs.Coefficients},
+		Solver: bls12377Solver,
+		Inputs: func(w witness.Witness) ([]fr.Element, bool) { v, ok := w.Vector().(fr.Vector); return v, ok },
+		Gnark: func(b []constraint.Blueprint, w witness.Witness, opts ...solver.Option) (*assignment.Solution[fr.Element], error) {
 			other := *r1cs
 			other.Blueprints = b
-			return bls12377System(&other)
-		},
-		Solve: func(w witness.Witness, opts ...solver.Option) (*solution[fr.Element], error) {
-			s, err := r1cs.Solve(w, opts...)
+			s, err := other.Solve(w, opts...)
 			if err != nil {
 				return nil, err
 			}
 			sol := s.(*cs.R1CSSolution)
-			return &solution[fr.Element]{sol.W, sol.A, sol.B, sol.C}, nil
+			return &assignment.Solution[fr.Element]{Wires: sol.W, Sides: [3][]fr.Element{sol.A, sol.B, sol.C}}, nil
 		},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/big"
-	"slices"
 	"sync"
 	"time"
 
@@ -133,13 +132,14 @@ func (p *prover[P1, J1, P2, J2, S]) Prove(ctx context.Context, ccs constraint.Co
 	defer own.close()
 
 	solving, end := p.engine.Observe(ctx, msm.Phase{Kind: msm.PhaseSolve})
-	sol, err := sys.Run(solving, w, append(slices.Clone(cfg.SolverOpts), p.commitHint(solving, hashed, com)))
+	solved, err := sys.Run(solving, w, cfg.SolverOpts, p.commitment(solving, hashed, com))
 	end(err)
 	if err != nil {
 		return nil, err
 	}
+	sol := solutionOf(sys.Solver, solved)
 	mem.Add(sol.wipe)
-	solved := time.Now()
+	since := time.Now()
 	if err := p.blind(blind); err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (p *prover[P1, J1, P2, J2, S]) Prove(ctx context.Context, ccs constraint.Co
 		return nil, err
 	}
 	proof := p.proof(pr)
-	p.tell(proof, time.Since(solved))
+	p.tell(proof, time.Since(since))
 	return proof, nil
 }
 

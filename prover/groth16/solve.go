@@ -6,10 +6,9 @@ import (
 	"math/big"
 
 	"github.com/consensys/gnark/constraint"
-	"github.com/consensys/gnark/constraint/solver"
-	"github.com/consensys/gnark/frontend/cs"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
@@ -19,31 +18,35 @@ type committed[P1, S any] struct {
 	values [][]S // as the keys' bases need them
 }
 
-// commitHint is the hint that gnark's frontend leaves for the prover to fill
-// in: its inputs are the commitment's number, the public values and earlier
-// commitments that are hashed with it, and the values to commit to; its output
-// is the hash, a challenge that the circuit goes on with.
-func (p *prover[P1, J1, P2, J2, S]) commitHint(ctx context.Context, hashed solve.Challenge, out *committed[P1, S]) solver.Option {
-	return solver.OverrideHint(solver.GetHintID(cs.Bsb22CommitmentComputePlaceholder), func(_ *big.Int, in, res []*big.Int) error {
-		if len(in) == 0 || !in[0].IsInt64() || in[0].Int64() < 0 || in[0].Int64() >= int64(len(out.points)) || len(res) != 1 {
-			return fmt.Errorf("%w: a commitment that the constraint system does not list", backend.ErrInvalidInput)
+// commitment is what a circuit's commitments call: its inputs are the commitment's
+// number, the public values and earlier commitments that are hashed with it, and the
+// values to commit to; its output is the hash, a challenge that the circuit goes on
+// with.
+func (p *prover[P1, J1, P2, J2, S]) commitment(ctx context.Context, hashed solve.Challenge, out *committed[P1, S]) assignment.Commit[S] {
+	return func(in []S) (hash S, err error) {
+		i := -1
+		if len(in) > 0 {
+			i = p.fr.Index(&in[0])
 		}
-		i := int(in[0].Int64())
+		if i < 0 || i >= len(out.points) {
+			return hash, fmt.Errorf("%w: a commitment that the constraint system does not list", backend.ErrInvalidInput)
+		}
 		info := &p.shape.commitments[i]
 		public := len(info.PublicAndCommitmentCommitted)
 		if len(in)-1 != public+len(info.PrivateCommitted) {
-			return fmt.Errorf("%w: commitment %d of %d values, the constraint system lists %d", backend.ErrInvalidInput,
+			return hash, fmt.Errorf("%w: commitment %d of %d values, the constraint system lists %d", backend.ErrInvalidInput,
 				i, len(in)-1, public+len(info.PrivateCommitted))
 		}
-		known, secret := in[1:1+public], in[1+public:]
-		values := make([]S, len(secret))
-		p.fr.FromBigInto(values, secret)
+		known := make([]*big.Int, public)
+		for k := range known {
+			known[k] = p.fr.Big(&in[1+k])
+		}
+		values := in[1+public:]
+		clear(out.values[i]) // when gnark's solver asks again
 		out.values[i] = values
 		if err := p.sumOf(ctx, &p.commit[i], values, p.scalars, &out.points[i]); err != nil {
-			return err
+			return hash, err
 		}
-		s := p.fr.FromBytes(hashed(constraint.SerializeCommitment(p.g1.Marshal(&out.points[i]), known, p.fr.Bytes), p.fr.Bytes))
-		res[0].Set(p.fr.Big(&s))
-		return nil
-	})
+		return p.fr.FromBytes(hashed(constraint.SerializeCommitment(p.g1.Marshal(&out.points[i]), known, p.fr.Bytes), p.fr.Bytes)), nil
+	}
 }

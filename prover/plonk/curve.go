@@ -36,7 +36,7 @@ type curve[P, J any, S comparable] struct {
 	handleOf func(ProvingKey) keep.Handle
 	// system is a constraint system as package solve wants it, or false for one of
 	// another curve.
-	system func(constraint.ConstraintSystem) (solve.System[[3][]S], bool)
+	system func(constraint.ConstraintSystem) (solve.System[S], bool)
 	// trace is the columns, of n rows, of a constraint system of this curve.
 	trace func(ccs constraint.ConstraintSystem, n int) *trace[S]
 	// values are a witness's, or false for one over another field.
@@ -92,7 +92,7 @@ func (c *curve[P, J, S]) partsOf(pk ProvingKey) (*parts[P, S], error) {
 	return p, nil
 }
 
-func (c *curve[P, J, S]) systemOf(ccs constraint.ConstraintSystem) (solve.System[[3][]S], error) {
+func (c *curve[P, J, S]) systemOf(ccs constraint.ConstraintSystem) (solve.System[S], error) {
 	sys, ok := c.system(ccs)
 	if !ok {
 		return sys, fmt.Errorf("%w: a constraint system of type %T with a key of another curve", backend.ErrInvalidInput, ccs)

@@ -16,6 +16,7 @@ import (
 	cs "github.com/consensys/gnark/constraint/bw6-761"
 	"github.com/consensys/gnark/constraint/solver"
 
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keep"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
@@ -33,10 +34,10 @@ var bw6761Curve = &curve[bw6761.G1Affine, bw6761.G1Jac, fr.Element]{
 	},
 	generator: fr.Generator,
 	handleOf:  func(pk ProvingKey) keep.Handle { return keep.HandleOf(pk.(*stock.ProvingKey)) },
-	system: func(ccs constraint.ConstraintSystem) (solve.System[[3][]fr.Element], bool) {
+	system: func(ccs constraint.ConstraintSystem) (solve.System[fr.Element], bool) {
 		scs, ok := ccs.(*cs.SparseR1CS)
 		if !ok {
-			return solve.System[[3][]fr.Element]{}, false
+			return solve.System[fr.Element]{}, false
 		}
 		return bw6761System(scs), true
 	},
@@ -79,21 +80,22 @@ func bw6761Columns(vk *stock.VerifyingKey) []bw6761.G1Affine {
 	return append(append(vk.S[:3:3], vk.Ql, vk.Qr, vk.Qm, vk.Qo, vk.Qk), vk.Qcp...)
 }
 
-func bw6761System(scs *cs.SparseR1CS) solve.System[[3][]fr.Element] {
-	return solve.System[[3][]fr.Element]{
-		Blueprints: scs.Blueprints,
-		With: func(b []constraint.Blueprint) solve.System[[3][]fr.Element] {
+var bw6761Solver = assignment.Over[fr.Element]()
+
+func bw6761System(scs *cs.SparseR1CS) solve.System[fr.Element] {
+	return solve.System[fr.Element]{
+		System: assignment.System[fr.Element]{System: &scs.System, Coefficients: scs.Coefficients},
+		Solver: bw6761Solver,
+		Inputs: func(w witness.Witness) ([]fr.Element, bool) { v, ok := w.Vector().(fr.Vector); return v, ok },
+		Gnark: func(b []constraint.Blueprint, w witness.Witness, opts ...solver.Option) (*assignment.Solution[fr.Element], error) {
 			other := *scs
 			other.Blueprints = b
-			return bw6761System(&other)
-		},
-		Solve: func(w witness.Witness, opts ...solver.Option) ([3][]fr.Element, error) {
-			s, err := scs.Solve(w, opts...)
+			s, err := other.Solve(w, opts...)
 			if err != nil {
-				return [3][]fr.Element{}, err
+				return nil, err
 			}
 			sol := s.(*cs.SparseR1CSSolution)
-			return [3][]fr.Element{sol.L, sol.R, sol.O}, nil
+			return &assignment.Solution[fr.Element]{Sides: [3][]fr.Element{sol.L, sol.R, sol.O}}, nil
 		},
 	}
 }

@@ -128,7 +128,7 @@ func (d *draws) Read(b []byte) (int, error) {
 		for mark, p := range map[string]string{
 			".initBlindingPolynomials": "blinding", ").draw": "blinding",
 			".newInstance": "shards", ").shard": "shards",
-			".bsb22Hint": "hint", ".commitHint.func": "hint",
+			".bsb22Hint": "hint", ".commitment.func": "hint",
 			".BatchVerifyMultiPoints": "verifier",
 		} {
 			if strings.Contains(f.Function, mark) {

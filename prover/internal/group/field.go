@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"hash"
 	"io"
+	"math"
 	"math/big"
 	"math/bits"
 	"runtime"
@@ -148,13 +149,13 @@ func WipeInt(b *big.Int) {
 	b.SetInt64(0)
 }
 
-// FromBigInto sets a[i] to b[i] modulo r.
-func (f *Field[S]) FromBigInto(a []S, b []*big.Int) {
-	merge.Parallel(len(a), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			f.fromBig(&a[i], b[i])
-		}
-	})
+// Index is s as an index, or -1 when it is too large for one.
+func (f *Field[S]) Index(s *S) int {
+	b := f.Big(s)
+	if !b.IsInt64() || b.Int64() > math.MaxInt {
+		return -1
+	}
+	return int(b.Int64())
 }
 
 // FromBytes is the big-endian number in b, modulo r.

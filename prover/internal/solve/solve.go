@@ -1,27 +1,35 @@
-// Package solve runs gnark's solver for provers that share constraint systems, and
-// the hash functions that users give them.
+// Package solve solves constraint systems for provers that share them, by our own
+// solver or gnark's, and has the hash functions that users give them.
 package solve
 
 import (
 	"context"
+	"errors"
 	"hash"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/constraint/solver"
+	"github.com/consensys/gnark/frontend/cs"
+	"github.com/consensys/gnark/logger"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
 )
 
-// System is a constraint system and how to solve it for a T.
-type System[T any] struct {
-	// Blueprints is the system's own slice.
-	Blueprints []constraint.Blueprint
-	// With is the system with other blueprints of the same meaning.
-	With func([]constraint.Blueprint) System[T]
-	// Solve is gnark's solver.
-	Solve func(witness.Witness, ...solver.Option) (T, error)
+// System is a constraint system and the ways to solve it.
+type System[S any] struct {
+	assignment.System[S]
+	// Solver is our own.
+	Solver *assignment.Solver[S]
+	// Inputs are a witness's values, or false for one over another field.
+	Inputs func(witness.Witness) ([]S, bool)
+	// Gnark is gnark's solver, for the system with other blueprints of the same
+	// meaning.
+	Gnark func([]constraint.Blueprint, witness.Witness, ...solver.Option) (*assignment.Solution[S], error)
 }
 
 // turn serialises the solvers of all circuits with GKR: a constraint system
@@ -36,14 +44,37 @@ func TakeTurn(ctx context.Context) (release func(), err error) {
 	return func() { turn.Release(1) }, nil
 }
 
-// Run solves for one witness, and leaves the system alone so that others may
-// solve it at the same time. gnark's solver keeps no state in a system, except
+// Run solves for one witness; commit is what the circuit's commitments call. What our
+// own solver does not decide gnark's does: circuits with GKR, ones that print, and
+// witnesses with which a constraint does not hold, of which it says what is wrong. The
+// caller wipes the solution, and gives it back.
+func (s System[S]) Run(ctx context.Context, w witness.Witness, opts []solver.Option, commit assignment.Commit[S]) (*assignment.Solution[S], error) {
+	opts = append(slices.Clone(opts), solver.OverrideHint(solver.GetHintID(cs.Bsb22CommitmentComputePlaceholder), s.Solver.Hint(commit)))
+	cfg, err := solver.NewConfig(opts...)
+	if inputs, ok := s.Inputs(w); ok && err == nil {
+		start := time.Now()
+		quicker(cfg.HintFunctions)
+		sol, err := s.Solver.Solve(ctx, s.System, inputs, cfg, commit)
+		if err == nil {
+			// As gnark's solver says it.
+			log := logger.Logger()
+			log.Debug().Int("nbConstraints", s.NbConstraints).Dur("took", time.Since(start)).Msg("constraint system solver done")
+		}
+		if !errors.Is(err, assignment.ErrUndecided) {
+			return sol, err
+		}
+	}
+	return s.gnark(ctx, w, opts)
+}
+
+// gnark has gnark's solver solve, and leaves the system alone so that others may
+// solve it at the same time. That solver keeps no state in a system, except
 // in blueprints that are constraint.BlueprintStateful: two solvers at once would
 // see each other's values there. Lookup tables, which nearly every such circuit
 // has, are blueprints that can be copied, so that each solver gets its own. For
 // any other stateful blueprint (GKR) solvers take turns; only that wait ends
 // with the context.
-func (s System[T]) Run(ctx context.Context, w witness.Witness, opts []solver.Option) (T, error) {
+func (s System[S]) gnark(ctx context.Context, w witness.Witness, opts []solver.Option) (*assignment.Solution[S], error) {
 	own, turns := s.Blueprints, false
 	for i, b := range s.Blueprints {
 		switch b := b.(type) {
@@ -61,12 +92,11 @@ func (s System[T]) Run(ctx context.Context, w witness.Witness, opts []solver.Opt
 	if turns {
 		release, err := TakeTurn(ctx)
 		if err != nil {
-			var none T
-			return none, err
+			return nil, err
 		}
 		defer release()
 	}
-	return s.With(own).Solve(w, opts...)
+	return s.Gnark(own, w, opts...)
 }
 
 // Hashing is held around hash functions that the user gave: options of several

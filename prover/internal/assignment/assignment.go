@@ -1,0 +1,476 @@
+// Package assignment solves gnark's constraint systems: from the values of the inputs it
+// finds those of all wires, and the sides of all constraints. It does what gnark's
+// solver does, with the same values, by other means:
+//   - the instructions of a level are shared among processors that wait for each
+//     other by looking, not by sleeping: circuits have ten thousand levels and more of
+//     some dozen instructions each,
+//   - divisions of the same share of a level have one inversion together,
+//   - hints of gnark's own library that are called once a wire are computed on
+//     elements, not on big integers, and those over long lists by all processors.
+//
+// What it does not know, and whatever is wrong with a witness, it leaves to gnark's
+// solver, which says what is wrong in its own words: ErrUndecided. A solution is never
+// wrong: every constraint that has nothing left to solve is checked here too.
+package assignment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"sync"
+
+	"github.com/consensys/gnark/constraint"
+	"github.com/consensys/gnark/constraint/solver"
+	"github.com/rs/zerolog"
+)
+
+// ErrUndecided is returned for what gnark's solver has to decide: a system with
+// blueprints that are not gnark's everyday ones, one that prints, inputs of a wrong
+// number, missing hints, and constraints that do not hold.
+var ErrUndecided = errors.New("assignment: for gnark's solver to decide")
+
+// System is a constraint system: gnark's tables, which are only read, and the table of
+// coefficients.
+type System[S any] struct {
+	*constraint.System
+	Coefficients []S
+}
+
+// Solution has a value for each wire and the sides of each constraint: A w, B w, C w
+// of a rank-1 system, the values L, R, O in each row of a sparse one. Its slices have
+// the lengths and the capacities that those of gnark's solutions have.
+type Solution[S any] struct {
+	Wires []S
+	Sides [3][]S
+}
+
+// Solver solves over one field. It keeps the memory of solutions that were given back,
+// since to make and clear it anew takes one processor as long as solving takes many.
+type Solver[S any] struct {
+	// Solve is the package's.
+	Solve func(ctx context.Context, sys System[S], inputs []S, cfg solver.Config, commit Commit[S]) (*Solution[S], error)
+	// Hint is a commit for gnark's solver.
+	Hint func(Commit[S]) solver.Hint
+
+	room sync.Pool // of *Solution[S], cleared
+}
+
+// Over is a solver for a field.
+func Over[S limbs, PS element[S]]() *Solver[S] {
+	s := &Solver[S]{Hint: asHint[S, PS]}
+	s.Solve = func(ctx context.Context, sys System[S], inputs []S, cfg solver.Config, commit Commit[S]) (*Solution[S], error) {
+		return solve[S, PS](ctx, s, sys, inputs, cfg, commit)
+	}
+	return s
+}
+
+// Free takes back a solution, whose memory has been cleared up to its capacity.
+// Nothing may refer to it any more.
+func (s *Solver[S]) Free(v *Solution[S]) { s.room.Put(v) }
+
+// take has room for a solution: so many wires, and so many rows of so much capacity.
+// All of it is zero.
+func (s *Solver[S]) take(wires, rows, capacity int) *Solution[S] {
+	v, _ := s.room.Get().(*Solution[S])
+	if v == nil {
+		v = new(Solution[S])
+	}
+	var all sync.WaitGroup
+	fit := func(p *[]S, n, capacity int) {
+		if cap(*p) >= capacity {
+			*p = (*p)[:n:capacity]
+			return
+		}
+		all.Go(func() { *p = make([]S, n, capacity) })
+	}
+	fit(&v.Wires, wires, wires)
+	for i := range v.Sides {
+		fit(&v.Sides[i], rows, capacity)
+	}
+	all.Wait()
+	return v
+}
+
+// limbs are field elements of gnark-crypto, in Montgomery form, the lowest word first.
+type limbs interface{ ~[4]uint64 | ~[6]uint64 }
+
+// element is the arithmetic of such elements.
+type element[S limbs] interface {
+	*S
+	Add(x, y *S) *S
+	Sub(x, y *S) *S
+	Mul(x, y *S) *S
+	Double(x *S) *S
+	Neg(x *S) *S
+	Inverse(x *S) *S
+	IsZero() bool
+	IsOne() bool
+	Equal(x *S) bool
+	SetOne() *S
+	SetUint64(x uint64) *S
+	SetBigInt(x *big.Int) *S
+}
+
+// none is the highest word of a wire without a value. No element has it: the moduli
+// are far below 2^256 and 2^384.
+const none = ^uint64(0)
+
+func unknown[S limbs](v *S) bool { return (*v)[len(*v)-1] == none }
+
+func forget[S limbs](v *S) { (*v)[len(*v)-1] = none }
+
+// constant is the wire of a term that is its coefficient.
+const constant = ^uint32(0)
+
+// run is one system being solved.
+type run[S limbs, PS element[S]] struct {
+	*crew[S, PS]
+	sys          *constraint.System
+	coefficients []S
+	values       []S
+	sides        [3][]S
+	sparse       bool
+	kinds        []kind
+	tables       []*table // by blueprint, of those that are lookups
+	hints        []hint[S, PS]
+	q            *big.Int
+	raw          S      // 1, not in Montgomery form: multiplied by it, an element leaves that form
+	small        [256]S // the first integers
+	level        []uint32
+	commit       Commit[S]
+}
+
+// kind says how an instruction is solved, by its blueprint.
+type kind uint8
+
+const (
+	kindHint kind = iota
+	kindLookup
+	kindInverses
+	kindR1C
+	kindSparseAdd
+	kindSparseMul
+	kindSparseBool
+	kindSparse
+)
+
+// kindOf knows the blueprints of gnark's frontends.
+func kindOf(b constraint.Blueprint, sparse bool) (k kind, ok bool) {
+	switch b.(type) {
+	case *constraint.BlueprintGenericHint:
+		return kindHint, true
+	case *constraint.BlueprintLookupHint[constraint.U64]:
+		return kindLookup, true
+	case *constraint.BlueprintBatchInverse[constraint.U64]:
+		return kindInverses, true
+	case *constraint.BlueprintGenericR1C:
+		return kindR1C, !sparse
+	case *constraint.BlueprintSparseR1CAdd[constraint.U64]:
+		return kindSparseAdd, sparse
+	case *constraint.BlueprintSparseR1CMul[constraint.U64]:
+		return kindSparseMul, sparse
+	case *constraint.BlueprintSparseR1CBool[constraint.U64]:
+		return kindSparseBool, sparse
+	case *constraint.BlueprintGenericSparseR1C[constraint.U64]:
+		return kindSparse, sparse
+	}
+	return 0, false
+}
+
+// solve finds the values of all wires from those of the inputs, public ones first (in
+// a rank-1 system without the one that is 1). cfg is what gnark's solver options say.
+// Hints are called as gnark calls them, several at a time; an error of theirs is
+// returned as it is, and a panic of theirs is an error. When ctx ends that is an
+// error too. Whoever gets a solution wipes it.
+func solve[S limbs, PS element[S]](ctx context.Context, own *Solver[S], sys System[S], inputs []S, cfg solver.Config, commit Commit[S]) (*Solution[S], error) {
+	r, err := begin[S, PS](sys, inputs, cfg)
+	if err != nil {
+		return nil, err
+	}
+	r.commit = commit
+	r.crew = newCrew[S, PS](r, cfg.NbTasks)
+	defer r.dismiss()
+	sol := r.fill(own, sys, inputs)
+	for i, level := range sys.Levels {
+		if i%64 == 0 {
+			if err = ctx.Err(); err != nil {
+				break
+			}
+			r.share()
+		}
+		if err = r.solve(level); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = r.complete()
+	}
+	if err != nil {
+		r.clear(append(sol.Sides[:], sol.Wires)...)
+		own.Free(sol)
+		return nil, err
+	}
+	return sol, nil
+}
+
+// clear overwrites slices up to their capacity.
+func (r *run[S, PS]) clear(all ...[]S) {
+	const share = 1 << 14
+	for _, v := range all {
+		v = v[:cap(v)]
+		_ = r.each((len(v)+share-1)/share, func(_ *worker[S, PS], i int) error {
+			clear(v[i*share : min((i+1)*share, len(v))])
+			return nil
+		})
+	}
+}
+
+// begin looks whether this system and these inputs can be solved here.
+func begin[S limbs, PS element[S]](sys System[S], inputs []S, cfg solver.Config) (*run[S, PS], error) {
+	r := &run[S, PS]{sys: sys.System, coefficients: sys.Coefficients, q: sys.Field(), sparse: sys.Type == constraint.SystemSparseR1CS}
+	known := len(sys.Public) + len(sys.Secret)
+	given := known
+	if !r.sparse {
+		given-- // the wire that is 1
+	}
+	if sys.Type == constraint.SystemUnknown || len(inputs) != given {
+		return nil, ErrUndecided
+	}
+	if len(sys.Logs) > 0 && cfg.Logger.GetLevel() != zerolog.Disabled {
+		return nil, ErrUndecided
+	}
+	r.kinds = make([]kind, len(sys.Blueprints))
+	r.tables = make([]*table, len(sys.Blueprints))
+	for i, b := range sys.Blueprints {
+		k, ok := kindOf(b, r.sparse)
+		if !ok {
+			return nil, ErrUndecided
+		}
+		r.kinds[i] = k
+		if l, ok := b.(*constraint.BlueprintLookupHint[constraint.U64]); ok {
+			r.tables[i] = newTable(l.EntriesCalldata)
+		}
+	}
+	for id, name := range sys.MHintsDependencies {
+		f, ok := cfg.HintFunctions[id]
+		if !ok {
+			return nil, ErrUndecided
+		}
+		r.hints = append(r.hints, newHint[S, PS](id, name, f))
+	}
+	return r, nil
+}
+
+// fill takes memory for the solution, and writes what is known before the first
+// instruction.
+func (r *run[S, PS]) fill(own *Solver[S], sys System[S], inputs []S) *Solution[S] {
+	r.raw[0] = 1
+	for i := range r.small {
+		PS(&r.small[i]).SetUint64(uint64(i))
+	}
+	known := len(sys.Public) + len(sys.Secret)
+	rows := sys.NbConstraints
+	capacity := nextPowerOfTwo(rows)
+	if r.sparse {
+		used := len(sys.Public) + rows
+		rows = nextPowerOfTwo(used)
+		capacity = rows + 4
+	}
+	sol := own.take(known+sys.NbInternalVariables, rows, capacity)
+	r.values, r.sides = sol.Wires, sol.Sides
+	copy(r.values[known-len(inputs):], inputs)
+	if !r.sparse {
+		r.values[0] = r.small[1]
+	}
+	const share = 1 << 14
+	internal := r.values[known:]
+	_ = r.each((len(internal)+share-1)/share, func(_ *worker[S, PS], i int) error {
+		for k := i * share; k < min((i+1)*share, len(internal)); k++ {
+			forget(&internal[k])
+		}
+		return nil
+	})
+	if !r.sparse {
+		return sol
+	}
+	// The rows after the constraints, and what R and O have of the public inputs'
+	// rows, are the first wire's value.
+	var first S
+	if known > 0 {
+		first = r.values[0]
+	}
+	for i, side := range r.sides {
+		for k := range sys.Public {
+			side[k] = first
+			if i == 0 {
+				side[k] = r.values[k]
+			}
+		}
+		for k := len(sys.Public) + sys.NbConstraints; k < rows; k++ {
+			side[k] = first
+		}
+	}
+	return sol
+}
+
+func nextPowerOfTwo(n int) int {
+	p := 1
+	for p < n {
+		p *= 2
+	}
+	return p
+}
+
+// solve solves the instructions of a level, which do not depend on each other.
+func (r *run[S, PS]) solve(level []uint32) error {
+	r.level = level
+	if err := r.shares(len(level)); err != nil {
+		return err
+	}
+	return r.long()
+}
+
+// some solves the instructions [lo, hi) of the level.
+func (w *worker[S, PS]) some(lo, hi int) error {
+	for _, i := range w.level[lo:hi] {
+		if err := w.instruction(&w.sys.Instructions[i]); err != nil {
+			return err
+		}
+	}
+	return w.divide()
+}
+
+// instruction solves one, or puts it off: a division to the end of the share, work
+// for all processors to the end of the level.
+func (w *worker[S, PS]) instruction(in *constraint.PackedInstruction) error {
+	data := w.sys.CallData[in.StartCallData:]
+	switch w.kinds[in.BlueprintID] {
+	case kindHint:
+		return w.hint(data)
+	case kindLookup:
+		return w.lookup(w.tables[in.BlueprintID], data, in.WireOffset)
+	case kindInverses:
+		return w.inverses(data, in.WireOffset)
+	case kindR1C:
+		return w.r1c(in.ConstraintOffset, data)
+	case kindSparseAdd:
+		return w.sparseAdd(in.ConstraintOffset, data)
+	case kindSparseMul:
+		return w.sparseMul(in.ConstraintOffset, data)
+	case kindSparseBool:
+		return w.sparseBool(in.ConstraintOffset, data)
+	default:
+		return w.sparse1(in.ConstraintOffset, data)
+	}
+}
+
+// set gives a wire its value, once.
+func (w *worker[S, PS]) set(wire uint32, v *S) error {
+	to := &w.values[wire]
+	if !unknown(to) {
+		return fmt.Errorf("%w: wire %d is solved twice", ErrUndecided, wire)
+	}
+	*to = *v
+	return nil
+}
+
+// term adds a term to a sum. A wire without a value is an error.
+func (w *worker[S, PS]) term(sum *S, coefficient, wire uint32) error {
+	if wire == constant {
+		PS(sum).Add(sum, &w.coefficients[coefficient])
+		return nil
+	}
+	if coefficient == constraint.CoeffIdZero {
+		return nil
+	}
+	v := &w.values[wire]
+	if unknown(v) {
+		return errEarly
+	}
+	w.times(sum, coefficient, v)
+	return nil
+}
+
+// times adds a coefficient times v.
+func (w *worker[S, PS]) times(sum *S, coefficient uint32, v *S) {
+	switch coefficient {
+	case constraint.CoeffIdZero:
+	case constraint.CoeffIdOne:
+		PS(sum).Add(sum, v)
+	case constraint.CoeffIdMinusOne:
+		PS(sum).Sub(sum, v)
+	case constraint.CoeffIdTwo:
+		PS(sum).Add(sum, v)
+		PS(sum).Add(sum, v)
+	default:
+		PS(&w.product).Mul(&w.coefficients[coefficient], v)
+		PS(sum).Add(sum, &w.product)
+	}
+}
+
+// sum reads a linear expression, its number of terms and then a coefficient and a wire
+// each, and says how many words that were.
+func (w *worker[S, PS]) sum(to *S, data []uint32) (int, error) {
+	n := 1 + 2*int(data[0])
+	if n == 3 && data[1] == constraint.CoeffIdOne && data[2] != constant {
+		*to = w.values[data[2]]
+		if unknown(to) {
+			return n, errEarly
+		}
+		return n, nil
+	}
+	var zero S
+	*to = zero
+	for i := 1; i < n; i += 2 {
+		if err := w.term(to, data[i], data[i+1]); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// errEarly is a wire that is read before it has a value.
+var errEarly = fmt.Errorf("%w: a wire is used before it is solved", ErrUndecided)
+
+// errUnsatisfied is a constraint that does not hold.
+var errUnsatisfied = fmt.Errorf("%w: a constraint is not satisfied", ErrUndecided)
+
+// complete looks whether all wires have values.
+func (r *run[S, PS]) complete() error {
+	const share = 1 << 14
+	return r.each((len(r.values)+share-1)/share, func(_ *worker[S, PS], i int) error {
+		for k := i * share; k < min((i+1)*share, len(r.values)); k++ {
+			if unknown(&r.values[k]) {
+				return errEarly
+			}
+		}
+		return nil
+	})
+}
+
+// asHint has gnark's solver call a commit.
+func asHint[S limbs, PS element[S]](commit Commit[S]) solver.Hint {
+	return func(q *big.Int, in, out []*big.Int) error {
+		if len(out) != 1 {
+			return fmt.Errorf("a commitment with %d outputs", len(out))
+		}
+		inputs := make([]S, len(in))
+		for i, v := range in {
+			PS(&inputs[i]).SetBigInt(v)
+		}
+		v, err := commit(inputs)
+		if err != nil {
+			return err
+		}
+		var raw S
+		raw[0] = 1
+		PS(&v).Mul(&v, &raw)
+		out[0].SetUint64(0)
+		for i := len(v) - 1; i >= 0; i-- {
+			out[0].Lsh(out[0], 64)
+			out[0].Or(out[0], new(big.Int).SetUint64(v[i]))
+		}
+		return nil
+	}
+}

@@ -1,0 +1,343 @@
+package assignment
+
+import (
+	"github.com/consensys/gnark/constraint"
+)
+
+// worker is one goroutine's part of a run. What its methods need for a moment stands
+// here, since what is passed to an element's methods would be put on the heap.
+type worker[S limbs, PS element[S]] struct {
+	*run[S, PS]
+	product, t, u, v S
+
+	divisions []division
+	prefix    []S
+
+	big integers[S]
+	_   [64]byte
+}
+
+// wipe overwrites what was kept.
+func (w *worker[S, PS]) wipe() {
+	var zero S
+	w.product, w.t, w.u, w.v = zero, zero, zero, zero
+	clear(w.prefix[:cap(w.prefix)])
+	w.big.wipe()
+}
+
+// division is a wire that stands for a quotient: of a rank-1 constraint a b = c with a
+// wire of a or b unknown, or of a row of a sparse system.
+type division struct {
+	constraint uint32
+	side       uint8 // of the wire
+	row        bool  // in a sparse system
+	// data is the constraint, coefficient and wire the term in question.
+	coefficient, wire uint32
+	data              []uint32
+}
+
+// r1c solves a rank-1 constraint. data is its length, the numbers of terms of its
+// three sides, and their terms. At most one wire has no value; with what it must be
+// the constraint holds, and without one it is looked at.
+func (w *worker[S, PS]) r1c(id uint32, data []uint32) error {
+	a, b, c := &w.sides[0][id], &w.sides[1][id], &w.sides[2][id]
+	where, at := -1, 4
+	var coefficient, wire uint32
+	for side := range 3 {
+		sum := &w.sides[side][id]
+		first := true
+		for end := at + 2*int(data[1+side]); at < end; at += 2 {
+			v := &w.values[data[at+1]]
+			if unknown(v) {
+				if where >= 0 {
+					return errEarly
+				}
+				where, coefficient, wire = side, data[at], data[at+1]
+				continue
+			}
+			if first && data[at] == constraint.CoeffIdOne {
+				*sum = *v
+			} else {
+				w.times(sum, data[at], v)
+			}
+			first = false
+		}
+	}
+	switch where {
+	case 0, 1:
+		by := b
+		if where == 1 {
+			by = a
+		}
+		if PS(by).IsZero() {
+			// Any value would do, or none.
+			if PS(&w.t).Mul(a, b); !PS(c).Equal(&w.t) {
+				return errUnsatisfied
+			}
+			var zero S
+			w.t = zero
+			return w.set(wire, &w.t)
+		}
+		w.divisions = append(w.divisions, division{id, uint8(where), false, coefficient, wire, nil})
+		return nil
+	case 2:
+		PS(&w.t).Mul(a, b)
+		PS(&w.u).Sub(&w.t, c)
+		*c = w.t
+		return w.give(coefficient, wire, &w.u)
+	}
+	if PS(&w.t).Mul(a, b); !PS(c).Equal(&w.t) {
+		return errUnsatisfied
+	}
+	return nil
+}
+
+// give sets a wire such that its term is v, which is overwritten.
+func (w *worker[S, PS]) give(coefficient, wire uint32, v *S) error {
+	switch coefficient {
+	case constraint.CoeffIdOne:
+	case constraint.CoeffIdMinusOne:
+		PS(v).Neg(v)
+	case constraint.CoeffIdZero:
+		return errEarly
+	default:
+		// gnark's frontends give unknown wires the coefficient 1 or -1.
+		PS(&w.product).Inverse(&w.coefficients[coefficient])
+		PS(v).Mul(v, &w.product)
+	}
+	return w.set(wire, v)
+}
+
+// denominator is what a division divides by, never zero.
+func (w *worker[S, PS]) denominator(d *division, to *S) {
+	switch {
+	case d.row:
+		w.rowDenominator(d, to)
+	case d.side == 0:
+		*to = w.sides[1][d.constraint]
+	default:
+		*to = w.sides[0][d.constraint]
+	}
+}
+
+// divide ends the divisions of a share, with one inversion (Montgomery's trick).
+func (w *worker[S, PS]) divide() error {
+	n := len(w.divisions)
+	if n == 0 {
+		return nil
+	}
+	if cap(w.prefix) < n {
+		clear(w.prefix)
+		w.prefix = make([]S, n, 2*n)
+	}
+	w.prefix = w.prefix[:n]
+	w.v = w.small[1]
+	for i := range w.divisions {
+		w.prefix[i] = w.v
+		w.denominator(&w.divisions[i], &w.t)
+		PS(&w.v).Mul(&w.v, &w.t)
+	}
+	PS(&w.v).Inverse(&w.v)
+	for i := n - 1; i >= 0; i-- {
+		d := &w.divisions[i]
+		w.denominator(d, &w.t)
+		PS(&w.u).Mul(&w.v, &w.prefix[i]) // 1 / denominator
+		PS(&w.v).Mul(&w.v, &w.t)
+		if err := w.quotient(d, &w.u); err != nil {
+			return err
+		}
+	}
+	w.divisions = w.divisions[:0]
+	return nil
+}
+
+// quotient sets a division's wire, with the inverse of its denominator.
+func (w *worker[S, PS]) quotient(d *division, inverse *S) error {
+	if d.row {
+		return w.rowQuotient(d, inverse)
+	}
+	side := &w.sides[d.side][d.constraint]
+	PS(&w.t).Mul(&w.sides[2][d.constraint], inverse)
+	PS(inverse).Sub(&w.t, side)
+	*side = w.t
+	return w.give(d.coefficient, d.wire, inverse)
+}
+
+// row sets the values of a sparse constraint's row. A wire that it does not use may
+// have no value, and counts as zero.
+func (w *worker[S, PS]) row(id uint32, wires ...uint32) {
+	i := len(w.sys.Public) + int(id)
+	for side, wire := range wires {
+		if v := &w.values[wire]; !unknown(v) {
+			w.sides[side][i] = *v
+		}
+	}
+}
+
+// sparseAdd is qL xa + qR xb + qC = xc; data is xa, xb, xc, qL, qR, qC.
+func (w *worker[S, PS]) sparseAdd(id uint32, data []uint32) error {
+	var zero S
+	w.t = zero
+	if err := w.term(&w.t, data[3], data[0]); err != nil {
+		return err
+	}
+	if err := w.term(&w.t, data[4], data[1]); err != nil {
+		return err
+	}
+	if data[5] != constraint.CoeffIdZero {
+		PS(&w.t).Add(&w.t, &w.coefficients[data[5]])
+	}
+	if err := w.set(data[2], &w.t); err != nil {
+		return err
+	}
+	w.row(id, data[0], data[1], data[2])
+	return nil
+}
+
+// sparseMul is qM xa xb = xc; data is xa, xb, xc, qM.
+func (w *worker[S, PS]) sparseMul(id uint32, data []uint32) error {
+	a, b := &w.values[data[0]], &w.values[data[1]]
+	if unknown(a) || unknown(b) {
+		return errEarly
+	}
+	PS(&w.u).Mul(a, b)
+	var zero S
+	w.t = zero
+	w.times(&w.t, data[3], &w.u)
+	if err := w.set(data[2], &w.t); err != nil {
+		return err
+	}
+	w.row(id, data[0], data[1], data[2])
+	return nil
+}
+
+// sparseBool looks whether qL xa + qM xa xa = 0; data is xa, qL, qM.
+func (w *worker[S, PS]) sparseBool(id uint32, data []uint32) error {
+	a := &w.values[data[0]]
+	if unknown(a) {
+		return errEarly
+	}
+	var zero S
+	w.t = zero
+	w.times(&w.t, data[2], a)
+	PS(&w.t).Mul(&w.t, a)
+	w.times(&w.t, data[1], a)
+	if !PS(&w.t).IsZero() {
+		return errUnsatisfied
+	}
+	w.row(id, data[0], data[0], 0)
+	return nil
+}
+
+// The places of a sparse constraint's data:
+// qL xa + qR xb + qO xc + qM xa xb + qC = 0.
+const (
+	placeA = iota
+	placeB
+	placeC
+	placeL
+	placeR
+	placeO
+	placeM
+	placeConstant
+	placeCommitment
+)
+
+// sparse1 solves a sparse constraint for the wire without a value, or looks at it.
+func (w *worker[S, PS]) sparse1(id uint32, data []uint32) error {
+	if constraint.CommitmentConstraint(data[placeCommitment]) != constraint.NOT {
+		w.row(id, data[placeA], data[placeB], data[placeC])
+		return nil
+	}
+	side := -1
+	for i := range 3 {
+		if unknown(&w.values[data[placeA+i]]) {
+			side = i
+			break
+		}
+	}
+	if side < 0 {
+		if err := w.rowSum(data, -1, &w.t); err != nil {
+			return err
+		}
+		if !PS(&w.t).IsZero() {
+			return errUnsatisfied
+		}
+		w.row(id, data[placeA], data[placeB], data[placeC])
+		return nil
+	}
+	d := division{id, uint8(side), true, 0, data[placeA+side], data}
+	if side < 2 && data[placeM] != constraint.CoeffIdZero && unknown(&w.values[data[placeB-side]]) {
+		return errEarly
+	}
+	if side == 2 {
+		// Nearly always the coefficient is -1.
+		switch data[placeO] {
+		case constraint.CoeffIdMinusOne, constraint.CoeffIdOne:
+			if err := w.rowSum(data, side, &w.t); err != nil {
+				return err
+			}
+			if data[placeO] == constraint.CoeffIdOne {
+				PS(&w.t).Neg(&w.t)
+			}
+			if err := w.set(d.wire, &w.t); err != nil {
+				return err
+			}
+			w.row(id, data[placeA], data[placeB], data[placeC])
+			return nil
+		}
+	}
+	w.rowDenominator(&d, &w.t)
+	if PS(&w.t).IsZero() {
+		return errUnsatisfied
+	}
+	w.divisions = append(w.divisions, d)
+	return nil
+}
+
+// rowSum is qL xa + qR xb + qO xc + qM xa xb + qC without the terms of one side.
+func (w *worker[S, PS]) rowSum(data []uint32, without int, to *S) error {
+	var zero S
+	*to = zero
+	for i := range 3 {
+		if i == without {
+			continue
+		}
+		if err := w.term(to, data[placeL+i], data[placeA+i]); err != nil {
+			return err
+		}
+	}
+	if data[placeM] != constraint.CoeffIdZero && without != 0 && without != 1 {
+		a, b := &w.values[data[placeA]], &w.values[data[placeB]]
+		if unknown(a) || unknown(b) {
+			return errEarly
+		}
+		PS(&w.u).Mul(a, b)
+		w.times(to, data[placeM], &w.u)
+	}
+	PS(to).Add(to, &w.coefficients[data[placeConstant]])
+	return nil
+}
+
+// rowDenominator is the factor of a row's unknown wire: qL + qM xb, qR + qM xa or qO.
+func (w *worker[S, PS]) rowDenominator(d *division, to *S) {
+	*to = w.coefficients[d.data[placeL+int(d.side)]]
+	if d.side == 2 || d.data[placeM] == constraint.CoeffIdZero {
+		return
+	}
+	w.times(to, d.data[placeM], &w.values[d.data[placeB-int(d.side)]])
+}
+
+// rowQuotient sets the wire of a row.
+func (w *worker[S, PS]) rowQuotient(d *division, inverse *S) error {
+	if err := w.rowSum(d.data, int(d.side), &w.t); err != nil {
+		return err
+	}
+	PS(&w.t).Mul(&w.t, inverse)
+	PS(&w.t).Neg(&w.t)
+	if err := w.set(d.wire, &w.t); err != nil {
+		return err
+	}
+	w.row(d.constraint, d.data[placeA], d.data[placeB], d.data[placeC])
+	return nil
+}
