@@ -192,21 +192,7 @@ func solve[S limbs, PS element[S]](ctx context.Context, own *Solver[S], sys Syst
 	r.crew = newCrew[S, PS](r, cfg.NbTasks)
 	defer r.dismiss()
 	sol := r.fill(own, sys, inputs)
-	for i, level := range sys.Levels {
-		if i%64 == 0 {
-			if err = ctx.Err(); err != nil {
-				break
-			}
-			r.share()
-		}
-		if err = r.solve(level); err != nil {
-			break
-		}
-	}
-	if err == nil {
-		err = r.complete()
-	}
-	if err != nil {
+	if err := r.all(ctx); err != nil {
 		r.clear(append(sol.Sides[:], sol.Wires)...)
 		own.Free(sol)
 		return nil, err
@@ -322,21 +308,47 @@ func nextPowerOfTwo(n int) int {
 	return p
 }
 
-// solve solves the instructions of a level, which do not depend on each other.
-func (r *run[S, PS]) solve(level []uint32) error {
-	r.level = level
-	if err := r.shares(len(level)); err != nil {
-		return err
-	}
-	return r.long()
-}
-
-// some solves the instructions [lo, hi) of the level.
-func (w *worker[S, PS]) some(lo, hi int) error {
-	for _, i := range w.level[lo:hi] {
-		if err := w.instruction(&w.sys.Instructions[i]); err != nil {
+// all solves level after level. A panic, of a blueprint's data that is not what it
+// should be, is an error for gnark's solver to look at.
+func (r *run[S, PS]) all(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", ErrUndecided, p)
+		}
+	}()
+	for i, level := range r.sys.Levels {
+		if i%64 == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			r.share()
+		}
+		if len(level) < 2*least {
+			err = r.workers[0].list(level)
+		} else {
+			r.level = level
+			err = r.shares(len(level))
+		}
+		if err == nil && len(r.later) > 0 {
+			err = r.long()
+		}
+		if err != nil {
 			return err
 		}
+	}
+	return r.complete()
+}
+
+// list solves instructions of a level, which do not depend on each other.
+func (w *worker[S, PS]) list(instructions []uint32) error {
+	all := w.sys.Instructions
+	for _, i := range instructions {
+		if err := w.instruction(&all[i]); err != nil {
+			return err
+		}
+	}
+	if len(w.divisions) == 0 {
+		return nil
 	}
 	return w.divide()
 }

@@ -123,9 +123,6 @@ func (w *worker[S, PS]) denominator(d *division, to *S) {
 // divide ends the divisions of a share, with one inversion (Montgomery's trick).
 func (w *worker[S, PS]) divide() error {
 	n := len(w.divisions)
-	if n == 0 {
-		return nil
-	}
 	if cap(w.prefix) < n {
 		clear(w.prefix)
 		w.prefix = make([]S, n, 2*n)

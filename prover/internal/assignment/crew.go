@@ -11,7 +11,7 @@ import (
 // comes for one takes it, and the goroutine that solves waits until all are done.
 //
 // Levels take microseconds, so that nobody sleeps between two of them: helpers look
-// for a job for spins rounds, some 50 us, and only then sleep until they are called.
+// for a job for spins rounds, some 100 us, and only then sleep until they are called.
 // Calling takes the caller as long as some 20 instructions, so that it is done for
 // levels that are long, and for short ones when many of them came without help.
 type crew[S limbs, PS element[S]] struct {
@@ -49,12 +49,12 @@ type helper struct {
 	_      [48]byte
 }
 
-var (
-	spins     = 4000 // of looking for a job before sleeping
-	least     = 6    // instructions that are worth a share
-	worthWake = 128  // instructions of a level for which helpers are called
-	worthMiss = 1024 // instructions of short levels after which they are called
-	longest   = 2048 // instructions a share, so that all end at the same time
+const (
+	spins     = 20000 // of looking for a job before sleeping
+	least     = 3     // instructions that are worth a share
+	worthWake = 128   // instructions of a level for which helpers are called
+	worthMiss = 1024  // instructions of short levels after which they are called
+	longest   = 2048  // instructions a share, so that all end at the same time
 )
 
 // active is how many systems are being solved in this process: each gets its part of
@@ -78,7 +78,7 @@ func newCrew[S limbs, PS element[S]](r *run[S, PS], tasks int) *crew[S, PS] {
 	}
 	c.ownLevel = func(w *worker[S, PS], share int) error {
 		lo := share * c.levelShare
-		return w.some(lo, min(lo+c.levelShare, len(r.level)))
+		return w.list(r.level[lo:min(lo+c.levelShare, len(r.level))])
 	}
 	c.share()
 	return c
@@ -209,19 +209,9 @@ func (c *crew[S, PS]) shares(n int) error {
 		count = (n + c.levelShare - 1) / c.levelShare
 	}
 	if count <= 1 {
-		return c.ownShare(n)
+		return c.ownLevel(c.workers[0], 0)
 	}
 	return c.work(count, helpers, c.ownLevel)
-}
-
-// ownShare is a level that is not shared.
-func (c *crew[S, PS]) ownShare(n int) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", ErrUndecided, p)
-		}
-	}()
-	return c.workers[0].some(0, n)
 }
 
 // put keeps work for all processors until the level's other instructions are solved.
