@@ -18,16 +18,23 @@ type meter struct {
 	since  time.Time // when active left zero
 	busy   time.Duration
 	solved time.Time
+	// solving is how long the last solver took, but for the time with MSMs.
+	solving time.Duration
 }
 
-// Begin tells when a solver ends.
+// Begin tells when a solver begins and ends.
 func (m *meter) Begin(ctx context.Context, p msm.Phase) (context.Context, func(error)) {
+	if p.Kind != msm.PhaseSolve {
+		return ctx, func(error) {}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	start, busy := time.Now(), m.busy
 	return ctx, func(error) {
-		if p.Kind == msm.PhaseSolve {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			m.solved = time.Now()
-		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.solved = time.Now()
+		m.solving = m.solved.Sub(start) - (m.busy - busy)
 	}
 }
 
@@ -68,6 +75,16 @@ func (m *meter) afterSolve(t time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return t.Sub(m.solved)
+}
+
+// ownSolve is what the last solver took.
+func (m *meter) ownSolve() time.Duration {
+	if m == nil {
+		return 0
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.solving
 }
 
 // open opens what open does, with the meter in front of MSMs and programs.

@@ -48,7 +48,7 @@ func TestProve(t *testing.T) {
 		if !r.Verified || r.Refused != 0 || r.Count != 2 || len(r.Samples) != 2 || len(r.StockSamples) != 2 {
 			t.Errorf("run %d: %+v", i, r)
 		}
-		if r.MSM <= 0 || r.MSM >= slices.Max(r.Samples) || r.FFT <= 0 || r.Solve <= 0 || r.AfterSolve <= 0 || r.AfterSolve >= slices.Max(r.Samples) || r.LoadKey <= 0 || r.Speedup <= 0 {
+		if r.MSM <= 0 || r.MSM >= slices.Max(r.Samples) || r.FFT <= 0 || r.Solve <= 0 || r.OwnSolve <= 0 || r.OwnSolve >= slices.Max(r.Samples) || r.AfterSolve <= 0 || r.AfterSolve >= slices.Max(r.Samples) || r.LoadKey <= 0 || r.Speedup <= 0 {
 			t.Errorf("run %d: the split %+v", i, r)
 		}
 		if r.Min > r.Median || r.StockMin > r.Stock || r.Version == "" || r.Device == "" {
@@ -77,7 +77,7 @@ func TestProvePLONK(t *testing.T) {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	r := runs[0]
-	if r.Op != PLONK || r.Merge != "" || !r.Verified || r.FFT != 0 || r.MSM <= 0 || r.MSM >= r.Samples[0] || r.Solve <= 0 || r.AfterSolve <= 0 || r.AfterSolve >= r.Samples[0] || r.LoadKey <= 0 || r.Speedup <= 0 {
+	if r.Op != PLONK || r.Merge != "" || !r.Verified || r.FFT != 0 || r.MSM <= 0 || r.MSM >= r.Samples[0] || r.Solve <= 0 || r.OwnSolve <= 0 || r.OwnSolve >= slices.Max(r.Samples) || r.AfterSolve <= 0 || r.AfterSolve >= r.Samples[0] || r.LoadKey <= 0 || r.Speedup <= 0 {
 		t.Errorf("%+v", r)
 	}
 	if r := runs[1]; r.Verified || r.Refused != 2 || r.StockRefused != 0 {
@@ -319,12 +319,12 @@ func TestSpeedups(t *testing.T) {
 	}
 	e := &engine{name: "x"}
 	gnark := &contender{samples: ms(90, 110, 100)}
-	r := (&contender{engine: e, samples: ms(30, 40, 50), msm: ms(7, 5, 6)}).result(gnark, 20*time.Millisecond, time.Millisecond)
+	r := (&contender{engine: e, samples: ms(30, 40, 50), msm: ms(7, 5, 6), solves: ms(20, 10, 30)}).result(gnark, 20*time.Millisecond, time.Millisecond)
 	if r.Speedup != 2.5 || r.SpeedupWithoutSolve != 4 || r.Stock != 100 || r.StockMin != 90 || r.Median != 40 || r.MSM != 6 || !r.Verified {
 		t.Errorf("%+v", r)
 	}
 	gnark.refused = 1
-	r = (&contender{engine: e, samples: ms(20)}).result(gnark, 20*time.Millisecond, 0)
+	r = (&contender{engine: e, samples: ms(20), solves: ms(20)}).result(gnark, 20*time.Millisecond, 0)
 	if r.SpeedupWithoutSolve != 0 || r.Verified {
 		t.Errorf("%+v", r)
 	}

@@ -331,7 +331,7 @@ func TestSameAsGnark(t *testing.T) {
 				}
 				r := rand.New(rand.NewPCG(1, uint64(s.id)))
 				for _, many := range []int{1, 300, 5000} {
-					if many > 300 && s.id != ecc.BN254 && s.id != ecc.BW6_761 {
+					if many > 300 && (testing.Short() || s.id != ecc.BN254 && s.id != ecc.BW6_761) {
 						continue
 					}
 					circuit := everythingOf(many, many == 300 && s.id == ecc.BN254)

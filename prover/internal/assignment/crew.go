@@ -42,7 +42,8 @@ type crew[S limbs, PS element[S]] struct {
 	ownLevel   func(w *worker[S, PS], share int) error
 }
 
-// helper is one that waits for jobs. It sleeps on the channel.
+// helper is one that waits for jobs. It sleeps on the channel: whoever takes asleep
+// from true to false sends.
 type helper struct {
 	asleep atomic.Bool
 	wake   chan struct{}
@@ -52,6 +53,7 @@ type helper struct {
 const (
 	spins     = 20000 // of looking for a job before sleeping
 	least     = 3     // instructions that are worth a share
+	worthHelp = 2048  // instructions a helper
 	worthWake = 128   // instructions of a level for which helpers are called
 	worthMiss = 1024  // instructions of short levels after which they are called
 	longest   = 2048  // instructions a share, so that all end at the same time
@@ -61,19 +63,19 @@ const (
 // the processors.
 var active atomic.Int32
 
-// newCrew has helpers for all processors but one, and for no more than tasks in all.
-// They begin asleep.
+// newCrew has helpers for all processors but one, for no more than tasks in all, and
+// none for what one goroutine solves in less than a millisecond.
 func newCrew[S limbs, PS element[S]](r *run[S, PS], tasks int) *crew[S, PS] {
 	c := &crew[S, PS]{}
-	n := min(runtime.GOMAXPROCS(0), max(tasks, 1))
+	n := min(runtime.GOMAXPROCS(0), max(tasks, 1), 1+len(r.sys.Instructions)/worthHelp)
 	for range n {
 		c.workers = append(c.workers, &worker[S, PS]{run: r})
 	}
 	active.Add(1)
-	for i := range n - 1 {
-		h := &helper{wake: make(chan struct{}, 1)}
-		h.asleep.Store(true)
-		c.helpers = append(c.helpers, h)
+	for range n - 1 {
+		c.helpers = append(c.helpers, &helper{wake: make(chan struct{}, 1)})
+	}
+	for i := range c.helpers {
 		c.home.Go(func() { c.help(i) })
 	}
 	c.ownLevel = func(w *worker[S, PS], share int) error {
@@ -100,7 +102,7 @@ func (c *crew[S, PS]) dismiss() {
 	}
 }
 
-// help is a helper's life.
+// help is a helper's life. It sleeps when it finds nothing to begin with.
 func (c *crew[S, PS]) help(i int) {
 	h, w := c.helpers[i], c.workers[i+1]
 	for rounds := spins; ; rounds++ {
@@ -117,7 +119,6 @@ func (c *crew[S, PS]) help(i int) {
 		if rounds < spins {
 			continue
 		}
-		// Whoever takes asleep back from true decides that it goes on.
 		h.asleep.Store(true)
 		if s := c.offer.Load(); (uint32(s) == 0 || i >= int(s>>32)) && !c.leave.Load() || !h.asleep.CompareAndSwap(true, false) {
 			<-h.wake
