@@ -317,7 +317,7 @@ func (r *run[S, PS]) all(ctx context.Context) (err error) {
 		}
 	}()
 	for i, level := range r.sys.Levels {
-		if i%64 == 0 {
+		if i%breath == 0 {
 			if err := ctx.Err(); err != nil {
 				return err
 			}

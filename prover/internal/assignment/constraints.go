@@ -162,12 +162,16 @@ func (w *worker[S, PS]) quotient(d *division, inverse *S) error {
 
 // row sets the values of a sparse constraint's row. A wire that it does not use may
 // have no value, and counts as zero.
-func (w *worker[S, PS]) row(id uint32, wires ...uint32) {
+func (w *worker[S, PS]) row(id, a, b, c uint32) {
 	i := len(w.sys.Public) + int(id)
-	for side, wire := range wires {
-		if v := &w.values[wire]; !unknown(v) {
-			w.sides[side][i] = *v
-		}
+	if v := &w.values[a]; !unknown(v) {
+		w.sides[0][i] = *v
+	}
+	if v := &w.values[b]; !unknown(v) {
+		w.sides[1][i] = *v
+	}
+	if v := &w.values[c]; !unknown(v) {
+		w.sides[2][i] = *v
 	}
 }
 
@@ -197,10 +201,10 @@ func (w *worker[S, PS]) sparseMul(id uint32, data []uint32) error {
 	if unknown(a) || unknown(b) {
 		return errEarly
 	}
-	PS(&w.u).Mul(a, b)
-	var zero S
-	w.t = zero
-	w.times(&w.t, data[3], &w.u)
+	PS(&w.t).Mul(a, b)
+	if data[3] != constraint.CoeffIdOne {
+		PS(&w.t).Mul(&w.t, &w.coefficients[data[3]])
+	}
 	if err := w.set(data[2], &w.t); err != nil {
 		return err
 	}

@@ -7,27 +7,36 @@ import (
 	"sync/atomic"
 )
 
-// crew is the goroutine that solves and its helpers. A job is a number of shares; who
-// comes for one takes it, and the goroutine that solves waits until all are done.
+// crew is the goroutine that solves and its helpers.
 //
-// Levels take microseconds, so that nobody sleeps between two of them: helpers look
-// for a job for spins rounds, some 100 us, and only then sleep until they are called.
-// Calling takes the caller as long as some 20 instructions, so that it is done for
-// levels that are long, and for short ones when many of them came without help.
+// Levels take microseconds, so that nobody sleeps between two of them: a helper looks at
+// a word of its own for spins rounds, some 100 us, and only then sleeps until it is
+// woken. There are two ways to have work done:
+//   - A short level is cut into equal shares, one for each helper that is awake. Each is
+//     told by its own word and answers by another, so that no two helpers write, and
+//     none reads, what another one waits for. A share that its helper has not begun
+//     when the others are done, since the system has no processor for it, is taken back.
+//   - Longer work is an offer of many shares. Who comes takes the next; the crew waits
+//     for shares, not for helpers, so that one that is late is not waited for.
+//
+// To wake a helper takes as long as some 20 instructions, so that it is done for levels
+// that are long, and for short ones when many of them came without help.
 type crew[S limbs, PS element[S]] struct {
-	// offer is the shares of the job that nobody has taken, in the low half, and how
-	// many helpers may come for them.
-	offer atomic.Uint64
+	// offer is how many shares nobody has taken. Who takes the last one of a job may
+	// find those of the next.
+	offer atomic.Int64
 	_     [56]byte
-	// done is how many shares of the job are solved.
+	// done is how many shares of the offer are solved.
 	done atomic.Int64
 	_    [56]byte
 
 	do      func(w *worker[S, PS], share int) error
 	workers []*worker[S, PS] // the first is the goroutine's own
 	helpers []*helper
-	calls   int // helpers that may be called now
-	missed  int // instructions of short levels that sleeping helpers had no part in
+	calls   int    // helpers that may be called now
+	missed  int    // instructions of short levels that sleeping helpers had no part in
+	job     uint64 // the number of the job, a multiple of 4
+	told    []*helper
 	leave   atomic.Bool
 	home    sync.WaitGroup
 
@@ -45,18 +54,35 @@ type crew[S limbs, PS element[S]] struct {
 // helper is one that waits for jobs. It sleeps on the channel: whoever takes asleep
 // from true to false sends.
 type helper struct {
+	// turn is the job, plus shareOwn for a share of its own, plus shareBegun when somebody
+	// has begun with that.
+	turn  atomic.Uint64
+	share int
+	_     [48]byte
+	// answer is the last turn that it has seen to its end, told the last that it got.
+	answer atomic.Uint64
+	told   uint64
+	_      [48]byte
 	asleep atomic.Bool
 	wake   chan struct{}
 	_      [48]byte
 }
 
+// The low bits of a turn.
+const (
+	shareOwn   = 1
+	shareBegun = 2
+)
+
 const (
 	spins     = 20000 // of looking for a job before sleeping
-	least     = 3     // instructions that are worth a share
-	worthHelp = 2048  // instructions a helper
-	worthWake = 128   // instructions of a level for which helpers are called
-	worthMiss = 1024  // instructions of short levels after which they are called
-	longest   = 2048  // instructions a share, so that all end at the same time
+	least     = 6     // instructions that are worth a share
+	most      = 512   // instructions of a short level
+	longest   = 2048  // instructions a share of a longer one, so that all end at the same time
+	worthHelp = 2048  // instructions of a system, a helper
+	worthWake = 128   // instructions of a level for which helpers are woken
+	worthMiss = 1024  // instructions of short levels after which they are
+	breath    = 64    // jobs after which others may have the processor
 )
 
 // active is how many systems are being solved in this process: each gets its part of
@@ -79,8 +105,8 @@ func newCrew[S limbs, PS element[S]](r *run[S, PS], tasks int) *crew[S, PS] {
 		c.home.Go(func() { c.help(i) })
 	}
 	c.ownLevel = func(w *worker[S, PS], share int) error {
-		lo := share * c.levelShare
-		return w.list(r.level[lo:min(lo+c.levelShare, len(r.level))])
+		n := len(r.level)
+		return w.list(r.level[min(share*c.levelShare, n):min((share+1)*c.levelShare, n)])
 	}
 	c.share()
 	return c
@@ -94,7 +120,9 @@ func (c *crew[S, PS]) share() {
 // dismiss ends the helpers, and wipes what workers kept.
 func (c *crew[S, PS]) dismiss() {
 	c.leave.Store(true)
-	c.call(len(c.helpers))
+	for _, h := range c.helpers {
+		h.rouse()
+	}
 	c.home.Wait()
 	active.Add(-1)
 	for _, w := range c.workers {
@@ -102,15 +130,33 @@ func (c *crew[S, PS]) dismiss() {
 	}
 }
 
+// rouse wakes a helper that sleeps.
+func (h *helper) rouse() {
+	if h.asleep.Load() && h.asleep.CompareAndSwap(true, false) {
+		h.wake <- struct{}{}
+	}
+}
+
 // help is a helper's life. It sleeps when it finds nothing to begin with.
 func (c *crew[S, PS]) help(i int) {
 	h, w := c.helpers[i], c.workers[i+1]
+	last, jobs := uint64(0), 0
 	for rounds := spins; ; rounds++ {
-		if s := c.offer.Load(); uint32(s) != 0 && i < int(s>>32) {
-			if c.offer.CompareAndSwap(s, s-1) {
-				c.one(w, int(uint32(s))-1)
+		if t := h.turn.Load(); t != last {
+			last, rounds = t, 0
+			if t&shareOwn == 0 {
+				c.take(w)
+			} else {
+				share := h.share
+				last = t | shareBegun
+				if t&shareBegun == 0 && h.turn.CompareAndSwap(t, last) {
+					c.try(w, share)
+				}
 			}
-			rounds = 0
+			h.answer.Store(last)
+			if jobs++; jobs%breath == 0 {
+				runtime.Gosched()
+			}
 			continue
 		}
 		if c.leave.Load() {
@@ -119,26 +165,31 @@ func (c *crew[S, PS]) help(i int) {
 		if rounds < spins {
 			continue
 		}
+		// Either this sees the turn, or who sets it sees that this sleeps.
 		h.asleep.Store(true)
-		if s := c.offer.Load(); (uint32(s) == 0 || i >= int(s>>32)) && !c.leave.Load() || !h.asleep.CompareAndSwap(true, false) {
+		if h.turn.Load() == last && !c.leave.Load() || !h.asleep.CompareAndSwap(true, false) {
 			<-h.wake
 		}
 		rounds = 0
 	}
 }
 
-// call wakes those of the first n helpers that sleep.
-func (c *crew[S, PS]) call(n int) {
-	for _, h := range c.helpers[:n] {
-		if h.asleep.CompareAndSwap(true, false) {
-			h.wake <- struct{}{}
+// take does shares of the offer until there are none.
+func (c *crew[S, PS]) take(w *worker[S, PS]) {
+	for {
+		n := c.offer.Load()
+		if n == 0 {
+			return
+		}
+		if c.offer.CompareAndSwap(n, n-1) {
+			c.try(w, int(n)-1)
+			c.done.Add(1)
 		}
 	}
 }
 
-// one does a share. It is done also when it fails.
-func (c *crew[S, PS]) one(w *worker[S, PS], share int) {
-	defer c.done.Add(1)
+// try does a share, unless another one has failed.
+func (c *crew[S, PS]) try(w *worker[S, PS], share int) {
 	if c.failed.Load() {
 		return
 	}
@@ -162,57 +213,91 @@ func (c *crew[S, PS]) guarded(w *worker[S, PS], share int) (err error) {
 	return c.do(w, share)
 }
 
-// work does a job of n shares with at most the given number of helpers.
-func (c *crew[S, PS]) work(n, helpers int, do func(w *worker[S, PS], share int) error) error {
-	c.do = do
-	c.done.Store(0)
-	c.offer.Store(uint64(helpers)<<32 | uint64(n))
-	for {
-		s := c.offer.Load()
-		if uint32(s) == 0 {
-			break
-		}
-		if c.offer.CompareAndSwap(s, s-1) {
-			c.one(c.workers[0], int(uint32(s))-1)
-		}
-	}
-	for rounds := 1; c.done.Load() != int64(n); rounds++ {
-		if rounds%spins == 0 {
-			runtime.Gosched()
-		}
-	}
+// outcome is a job's error.
+func (c *crew[S, PS]) outcome() error {
 	if c.failed.Load() {
 		return c.err
 	}
 	return nil
 }
 
-// each does n shares, each of them worth calling helpers for.
+// wait looks until f holds.
+func wait(f func() bool) {
+	for rounds := 1; !f(); rounds++ {
+		if rounds%spins == 0 {
+			runtime.Gosched() // a helper may have no processor
+		}
+	}
+}
+
+// each does n shares of longer work, with all helpers that may be called.
 func (c *crew[S, PS]) each(n int, do func(w *worker[S, PS], share int) error) error {
-	helpers := max(min(c.calls, n-1), 0)
-	c.call(helpers)
-	return c.work(n, helpers, do)
+	c.do = do
+	c.done.Store(0)
+	c.offer.Store(int64(n))
+	c.job += 4
+	for _, h := range c.helpers[:max(min(c.calls, n-1), 0)] {
+		h.told = c.job
+		h.turn.Store(c.job)
+		h.rouse()
+	}
+	c.take(c.workers[0])
+	wait(func() bool { return c.done.Load() == int64(n) })
+	return c.outcome()
 }
 
 // shares does a level of n instructions.
 func (c *crew[S, PS]) shares(n int) error {
-	helpers := max(min(c.calls, n/least-1), 0)
-	if helpers > 0 {
-		if c.missed += n; n >= worthWake || c.missed >= worthMiss {
-			c.missed = 0
-			c.call(helpers)
+	if n >= most && c.calls > 0 {
+		c.levelShare = min(max(n/(4*(c.calls+1)), least), longest)
+		return c.each((n+c.levelShare-1)/c.levelShare, c.ownLevel)
+	}
+	helpers := c.helpers[:max(min(c.calls, n/least-1), 0)]
+	c.told = c.told[:0]
+	asleep := false
+	for _, h := range helpers {
+		if h.asleep.Load() {
+			asleep = true
+			continue
+		}
+		if h.answer.Load() == h.told { // else it has no processor
+			c.told = append(c.told, h)
 		}
 	}
-	c.levelShare = n
-	count := 1
-	if helpers > 0 {
-		c.levelShare = min(max((n+helpers)/(helpers+1), least), longest)
-		count = (n + c.levelShare - 1) / c.levelShare
+	if asleep {
+		if c.missed += n; n >= worthWake || c.missed >= worthMiss {
+			c.missed = 0
+			for _, h := range helpers {
+				h.rouse()
+			}
+		}
 	}
-	if count <= 1 {
+	if len(c.told) == 0 {
+		c.levelShare = n
 		return c.ownLevel(c.workers[0], 0)
 	}
-	return c.work(count, helpers, c.ownLevel)
+	c.do = c.ownLevel
+	c.levelShare = (n + len(c.told)) / (len(c.told) + 1)
+	c.job += 4
+	turn := c.job | shareOwn
+	begun := turn | shareBegun
+	for i, h := range c.told {
+		h.share, h.told = i+1, begun
+		h.turn.Store(turn)
+		h.rouse()
+	}
+	c.try(c.workers[0], 0)
+	for i, h := range c.told {
+		if h.answer.Load() == begun {
+			continue
+		}
+		if h.turn.CompareAndSwap(turn, begun) {
+			c.try(c.workers[0], i+1)
+			continue
+		}
+		wait(func() bool { return h.answer.Load() == begun })
+	}
+	return c.outcome()
 }
 
 // put keeps work for all processors until the level's other instructions are solved.

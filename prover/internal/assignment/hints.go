@@ -41,10 +41,16 @@ func readCall(data []uint32) call {
 // may call another function by the same name.
 var tested = []string{"0.16.3"}
 
-// newHint takes our way when f is gnark's own function by that name.
+// Knows tells whether a hint is gnark's own function of that name, in a version of gnark
+// whose hints have been compared with ours.
+func Knows(f solver.Hint, name string) bool {
+	return slices.Contains(tested, gnark.Version.String()) && solver.GetHintName(f) == name
+}
+
+// newHint takes our way to the values of a hint that it knows.
 func newHint[S limbs, PS element[S]](id solver.HintID, name string, f solver.Hint) hint[S, PS] {
 	h := hint[S, PS]{id: id, f: f}
-	if slices.Contains(tested, gnark.Version.String()) && solver.GetHintName(f) == name {
+	if Knows(f, name) {
 		h.own = ownHint[S, PS](name)
 	}
 	return h
@@ -473,22 +479,9 @@ func (w *worker[S, PS]) counts(t *counted, from uint32) (ok bool, err error) {
 	if err != nil {
 		return w.foreign(err)
 	}
-	inOrder := true
-	for i, k := range keys {
-		if k != uint64(i) {
-			inOrder = false
-			break
-		}
-	}
-	var place map[uint64]int32
-	if !inOrder {
-		place = make(map[uint64]int32, t.rows)
-		for i, k := range keys {
-			place[k] = int32(i)
-		}
-		if len(place) != t.rows {
-			return false, nil // a row twice
-		}
+	rows := newRows(keys)
+	if rows == nil {
+		return false, nil // a row twice
 	}
 	questions := (len(t.at)-1)/t.length - t.rows
 	// Each worker counts for itself: there are as many counts as workers times rows.
@@ -503,14 +496,7 @@ func (w *worker[S, PS]) counts(t *counted, from uint32) (ok bool, err error) {
 			if err != nil {
 				return err
 			}
-			row := int32(-1)
-			if inOrder && key < uint64(t.rows) {
-				row = int32(key)
-			} else if !inOrder {
-				if p, found := place[key]; found {
-					row = p
-				}
-			}
+			row := rows.find(key)
 			if !ok || row < 0 {
 				return errForeign
 			}
@@ -540,6 +526,47 @@ func (w *worker[S, PS]) counts(t *counted, from uint32) (ok bool, err error) {
 		}
 		return nil
 	})
+}
+
+// rows finds the number of a row by its key: the slots of a hash table with room for
+// twice as many and more, which is probed in order. An empty slot is -1.
+type rows struct {
+	keys  []uint64
+	slots []int32
+	shift int
+}
+
+// newRows is nil when two keys are equal.
+func newRows(keys []uint64) *rows {
+	size := nextPowerOfTwo(2 * len(keys))
+	r := &rows{keys, make([]int32, size), 64 - bits.Len(uint(size-1))}
+	for i := range r.slots {
+		r.slots[i] = -1
+	}
+	for i, k := range keys {
+		at := r.hash(k)
+		for r.slots[at] >= 0 {
+			if keys[r.slots[at]] == k {
+				return nil
+			}
+			at = (at + 1) & (size - 1)
+		}
+		r.slots[at] = int32(i)
+	}
+	return r
+}
+
+// hash is Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4).
+func (r *rows) hash(k uint64) int { return int(k * 0x9e3779b97f4a7c15 >> r.shift) }
+
+// find is -1 for a key that no row has.
+func (r *rows) find(k uint64) int32 {
+	for at := r.hash(k); ; at = (at + 1) & (len(r.slots) - 1) {
+		i := r.slots[at]
+		if i < 0 || r.keys[i] == k {
+			return i
+		}
+	}
 }
 
 // foreign clears an error that only means that the hint has to be called.

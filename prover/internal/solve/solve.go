@@ -53,7 +53,7 @@ func (s System[S]) Run(ctx context.Context, w witness.Witness, opts []solver.Opt
 	cfg, err := solver.NewConfig(opts...)
 	if inputs, ok := s.Inputs(w); ok && err == nil {
 		start := time.Now()
-		quicker(cfg.HintFunctions)
+		quicker(cfg.HintFunctions, s.MHintsDependencies)
 		sol, err := s.Solver.Solve(ctx, s.System, inputs, cfg, commit)
 		if err == nil {
 			// As gnark's solver says it.
