@@ -58,7 +58,10 @@ func solutionOf[S any](by *assignment.Solver[S], s *assignment.Solution[S]) *sol
 func (s *solution[S]) wipe() {
 	s.wipeFactors()
 	wipe(s.w)
-	s.free()
+	if s.free != nil {
+		s.free()
+		s.free = nil
+	}
 }
 
 // wipeFactors wipes all but the wires, which is not used any more.

@@ -18,7 +18,10 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/constraint/solver"
@@ -45,16 +48,27 @@ type Solution[S any] struct {
 	Sides [3][]S
 }
 
-// Solver solves over one field. It keeps the memory of solutions that were given back,
-// since to make and clear it anew takes one processor as long as solving takes many.
+// Solver solves over one field. It keeps the memory of solutions that were given back
+// for some seconds, since to make and clear it anew takes one processor as long as
+// solving takes many.
 type Solver[S any] struct {
 	// Solve is the package's.
 	Solve func(ctx context.Context, sys System[S], inputs []S, cfg solver.Config, commit Commit[S]) (*Solution[S], error)
 	// Hint is a commit for gnark's solver.
 	Hint func(Commit[S]) solver.Hint
 
-	room sync.Pool // of *Solution[S], cleared
+	mu   sync.Mutex
+	room []*kept[S]
 }
+
+// kept is a solution's memory, cleared, until its time is over.
+type kept[S any] struct {
+	*Solution[S]
+	until *time.Timer
+}
+
+// keepFor is how long memory is kept for the next proof.
+const keepFor = 10 * time.Second
 
 // Over is a solver for a field.
 func Over[S limbs, PS element[S]]() *Solver[S] {
@@ -67,15 +81,38 @@ func Over[S limbs, PS element[S]]() *Solver[S] {
 
 // Free takes back a solution, whose memory has been cleared up to its capacity.
 // Nothing may refer to it any more.
-func (s *Solver[S]) Free(v *Solution[S]) { s.room.Put(v) }
+func (s *Solver[S]) Free(v *Solution[S]) {
+	k := &kept[S]{Solution: v}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.room = append(s.room, k)
+	k.until = time.AfterFunc(keepFor, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if i := slices.Index(s.room, k); i >= 0 {
+			s.room = slices.Delete(s.room, i, i+1)
+		}
+	})
+}
+
+// reuse is the solution that was given back last, or a new one.
+func (s *Solver[S]) reuse() *Solution[S] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.room)
+	if n == 0 {
+		return new(Solution[S])
+	}
+	k := s.room[n-1]
+	s.room = slices.Delete(s.room, n-1, n)
+	k.until.Stop()
+	return k.Solution
+}
 
 // take has room for a solution: so many wires, and so many rows of so much capacity.
 // All of it is zero.
 func (s *Solver[S]) take(wires, rows, capacity int) *Solution[S] {
-	v, _ := s.room.Get().(*Solution[S])
-	if v == nil {
-		v = new(Solution[S])
-	}
+	v := s.reuse()
 	var all sync.WaitGroup
 	fit := func(p *[]S, n, capacity int) {
 		if cap(*p) >= capacity {
@@ -200,15 +237,12 @@ func solve[S limbs, PS element[S]](ctx context.Context, own *Solver[S], sys Syst
 	return sol, nil
 }
 
-// clear overwrites slices up to their capacity.
+// clear overwrites slices up to their capacity, also after a failure, with which
+// shares are not done any more.
 func (r *run[S, PS]) clear(all ...[]S) {
-	const share = 1 << 14
+	r.failed.Store(false)
 	for _, v := range all {
-		v = v[:cap(v)]
-		_ = r.each((len(v)+share-1)/share, func(_ *worker[S, PS], i int) error {
-			clear(v[i*share : min((i+1)*share, len(v))])
-			return nil
-		})
+		r.parts(v[:cap(v)], func(part []S) { clear(part) })
 	}
 }
 
@@ -269,13 +303,10 @@ func (r *run[S, PS]) fill(own *Solver[S], sys System[S], inputs []S) *Solution[S
 	if !r.sparse {
 		r.values[0] = r.small[1]
 	}
-	const share = 1 << 14
-	internal := r.values[known:]
-	_ = r.each((len(internal)+share-1)/share, func(_ *worker[S, PS], i int) error {
-		for k := i * share; k < min((i+1)*share, len(internal)); k++ {
-			forget(&internal[k])
+	r.parts(r.values[known:], func(part []S) {
+		for k := range part {
+			forget(&part[k])
 		}
-		return nil
 	})
 	if !r.sparse {
 		return sol
@@ -293,11 +324,22 @@ func (r *run[S, PS]) fill(own *Solver[S], sys System[S], inputs []S) *Solution[S
 				side[k] = r.values[k]
 			}
 		}
-		for k := len(sys.Public) + sys.NbConstraints; k < rows; k++ {
-			side[k] = first
-		}
+		r.parts(side[len(sys.Public)+sys.NbConstraints:], func(part []S) {
+			for k := range part {
+				part[k] = first
+			}
+		})
 	}
 	return sol
+}
+
+// parts does what is to be done to all elements, on all processors.
+func (r *run[S, PS]) parts(v []S, do func(part []S)) {
+	const share = 1 << 14
+	_ = r.each((len(v)+share-1)/share, func(_ *worker[S, PS], i int) error {
+		do(v[i*share : min((i+1)*share, len(v))])
+		return nil
+	})
 }
 
 func nextPowerOfTwo(n int) int {
@@ -323,7 +365,7 @@ func (r *run[S, PS]) all(ctx context.Context) (err error) {
 			}
 			r.share()
 		}
-		if len(level) < 2*least {
+		if len(level) < alone {
 			err = r.workers[0].list(level)
 		} else {
 			r.level = level
@@ -450,15 +492,18 @@ var errUnsatisfied = fmt.Errorf("%w: a constraint is not satisfied", ErrUndecide
 
 // complete looks whether all wires have values.
 func (r *run[S, PS]) complete() error {
-	const share = 1 << 14
-	return r.each((len(r.values)+share-1)/share, func(_ *worker[S, PS], i int) error {
-		for k := i * share; k < min((i+1)*share, len(r.values)); k++ {
-			if unknown(&r.values[k]) {
-				return errEarly
+	var missing atomic.Bool
+	r.parts(r.values, func(part []S) {
+		for k := range part {
+			if unknown(&part[k]) {
+				missing.Store(true)
 			}
 		}
-		return nil
 	})
+	if missing.Load() {
+		return errEarly
+	}
+	return nil
 }
 
 // asHint has gnark's solver call a commit.

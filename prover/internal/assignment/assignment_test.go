@@ -472,7 +472,7 @@ func (c *trouble) Define(api frontend.API) error {
 		if err != nil {
 			return err
 		}
-		api.AssertIsEqual(y[0], x)
+		api.AssertIsEqual(api.Mul(api.Mul(y[0], 3), api.Add(x, 5)), api.Mul(api.Mul(x, 3), api.Add(x, 5)))
 	}
 	return nil
 }
@@ -517,6 +517,29 @@ func TestHintsThatFail(t *testing.T) {
 	}
 	if _, err := s.ours(ctx, c, w, samples.Hints); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v when the context has ended", err)
+	}
+}
+
+// TestMemoryIsClean: what a run that failed leaves behind is not in the next solution.
+func TestMemoryIsClean(t *testing.T) {
+	s := curves()[0]
+	a := &trouble{}
+	for i := range 5000 {
+		a.X = append(a.X, i+1)
+	}
+	c := compile(t, s.id, r1cs.NewBuilder[constraint.U64], &trouble{make([]frontend.Variable, len(a.X))})
+	w := witnessOf(t, s.id, a)
+	wrong := solver.OverrideHint(solver.GetHintID(samples.HalfHint), func(q *big.Int, in, out []*big.Int) error {
+		if in[0].Cmp(big.NewInt(6000)) == 0 {
+			return nil
+		}
+		return samples.HalfHint(q, in, out)
+	})
+	for range 3 {
+		if _, err := s.ours(t.Context(), c, w, wrong); !errors.Is(err, assignment.ErrUndecided) {
+			t.Fatalf("%v with a wrong hint", err)
+		}
+		both(t, s, c, w)
 	}
 }
 

@@ -25,16 +25,24 @@ func (w *worker[S, PS]) wipe() {
 	w.big.wipe()
 }
 
-// division is a wire that stands for a quotient: of a rank-1 constraint a b = c with a
-// wire of a or b unknown, or of a row of a sparse system.
+// division is a wire that stands for a quotient.
 type division struct {
+	of         dividend
 	constraint uint32
 	side       uint8 // of the wire
-	row        bool  // in a sparse system
 	// data is the constraint, coefficient and wire the term in question.
 	coefficient, wire uint32
 	data              []uint32
 }
+
+// dividend is what is divided.
+type dividend uint8
+
+const (
+	ofProduct dividend = iota // c of a b = c, with a wire of a or b unknown
+	ofRow                     // a row's other terms, in a sparse system
+	ofOne                     // 1, for a hint; data is what it is divided by
+)
 
 // r1c solves a rank-1 constraint. data is its length, the numbers of terms of its
 // three sides, and their terms. At most one wire has no value; with what it must be
@@ -78,7 +86,7 @@ func (w *worker[S, PS]) r1c(id uint32, data []uint32) error {
 			w.t = zero
 			return w.set(wire, &w.t)
 		}
-		w.divisions = append(w.divisions, division{id, uint8(where), false, coefficient, wire, nil})
+		w.divisions = append(w.divisions, division{ofProduct, id, uint8(where), coefficient, wire, nil})
 		return nil
 	case 2:
 		PS(&w.t).Mul(a, b)
@@ -111,8 +119,10 @@ func (w *worker[S, PS]) give(coefficient, wire uint32, v *S) error {
 // denominator is what a division divides by, never zero.
 func (w *worker[S, PS]) denominator(d *division, to *S) {
 	switch {
-	case d.row:
+	case d.of == ofRow:
 		w.rowDenominator(d, to)
+	case d.of == ofOne:
+		_, _ = w.sum(to, d.data) // which could be read before
 	case d.side == 0:
 		*to = w.sides[1][d.constraint]
 	default:
@@ -150,8 +160,11 @@ func (w *worker[S, PS]) divide() error {
 
 // quotient sets a division's wire, with the inverse of its denominator.
 func (w *worker[S, PS]) quotient(d *division, inverse *S) error {
-	if d.row {
+	switch d.of {
+	case ofRow:
 		return w.rowQuotient(d, inverse)
+	case ofOne:
+		return w.set(d.wire, inverse)
 	}
 	side := &w.sides[d.side][d.constraint]
 	PS(&w.t).Mul(&w.sides[2][d.constraint], inverse)
@@ -267,7 +280,7 @@ func (w *worker[S, PS]) sparse1(id uint32, data []uint32) error {
 		w.row(id, data[placeA], data[placeB], data[placeC])
 		return nil
 	}
-	d := division{id, uint8(side), true, 0, data[placeA+side], data}
+	d := division{ofRow, id, uint8(side), 0, data[placeA+side], data}
 	if side < 2 && data[placeM] != constraint.CoeffIdZero && unknown(&w.values[data[placeB-side]]) {
 		return errEarly
 	}

@@ -77,6 +77,8 @@ const (
 const (
 	spins     = 20000 // of looking for a job before sleeping
 	least     = 6     // instructions that are worth a share
+	alone     = 24    // instructions of a level that is not shared
+	few       = 7     // helpers of a short level, at most: each takes time to be told
 	most      = 512   // instructions of a short level
 	longest   = 2048  // instructions a share of a longer one, so that all end at the same time
 	worthHelp = 2048  // instructions of a system, a helper
@@ -252,7 +254,7 @@ func (c *crew[S, PS]) shares(n int) error {
 		c.levelShare = min(max(n/(4*(c.calls+1)), least), longest)
 		return c.each((n+c.levelShare-1)/c.levelShare, c.ownLevel)
 	}
-	helpers := c.helpers[:max(min(c.calls, n/least-1), 0)]
+	helpers := c.helpers[:max(min(c.calls, few, n/least-1), 0)]
 	c.told = c.told[:0]
 	asleep := false
 	for _, h := range helpers {

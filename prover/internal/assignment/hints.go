@@ -126,7 +126,7 @@ func (w *worker[S, PS]) commits(c *call) {
 		inputs, at := make([]S, own.n), starts(own.data, own.n)
 		err := w.each((own.n+batch-1)/batch, func(w *worker[S, PS], share int) error {
 			for i := share * batch; i < min((share+1)*batch, own.n); i++ {
-				if _, err := w.sum(&inputs[i], own.data[at[i]:]); err != nil {
+				if _, err := w.sum(&inputs[i], own.data[at.of(i):]); err != nil {
 					return err
 				}
 			}
@@ -382,18 +382,42 @@ func (w *worker[S, PS]) inverseOrZero(c *call) (bool, error) {
 	if _, err := w.sum(&w.t, c.data); err != nil {
 		return false, err
 	}
-	PS(&w.u).Inverse(&w.t) // 0 for 0
-	return true, w.set(c.from, &w.u)
+	if PS(&w.t).IsZero() {
+		return true, w.set(c.from, &w.t)
+	}
+	w.divisions = append(w.divisions, division{of: ofOne, wire: c.from, data: c.data})
+	return true, nil
 }
 
-// starts are the places of linear expressions that follow each other in data, one more
-// than there are.
-func starts(data []uint32, n int) []int {
-	at := make([]int, n+1)
-	for i := range n {
-		at[i+1] = at[i] + 1 + 2*int(data[at[i]])
+// places says where linear expressions begin that follow each other. Most lists have
+// one term each, so that nothing has to be kept.
+type places []uint32
+
+func starts(data []uint32, n int) places {
+	const term = 3 // words of an expression of one term
+	if len(data) >= term*n {
+		i := 0
+		for i < n && data[term*i] == 1 {
+			i++
+		}
+		if i == n {
+			return nil
+		}
+	}
+	at := make(places, n)
+	next := uint32(0)
+	for i := range at {
+		at[i] = next
+		next += 1 + 2*data[next]
 	}
 	return at
+}
+
+func (p places) of(i int) int {
+	if p == nil {
+		return 3 * i
+	}
+	return int(p[i])
 }
 
 // batch is how many elements are a share of work over a list.
@@ -415,7 +439,7 @@ func (w *worker[S, PS]) count(c *call) (bool, error) {
 	if !ok1 || !ok2 || rows == 0 || length == 0 || length > 8 || rows > inputs/length || inputs%length != 0 || inputs == rows*length || uint64(c.to-c.from) != rows {
 		return false, nil
 	}
-	table := &counted{rows: int(rows), length: int(length), width: 64 / int(length), data: c.data[n+m:]}
+	table := &counted{rows: int(rows), length: int(length), width: 64 / int(length), inputs: c.n - 2, data: c.data[n+m:]}
 	table.at = starts(table.data, c.n-2)
 	own := *c
 	w.put(func() error {
@@ -436,14 +460,15 @@ func (w *worker[S, PS]) count(c *call) (bool, error) {
 // counted is a table that is counted.
 type counted struct {
 	rows, length, width int
+	inputs              int // entries of rows and questions
 	data                []uint32
-	at                  []int
+	at                  places
 }
 
 // key is the i-th row or question as one word; ok is false when an entry does not fit.
 func (w *worker[S, PS]) key(t *counted, i int) (key uint64, ok bool, err error) {
 	for k := range t.length {
-		v, _, fits, err := w.word(t.data[t.at[i*t.length+k]:])
+		v, _, fits, err := w.word(t.data[t.at.of(i*t.length+k):])
 		if err != nil {
 			return 0, false, err
 		}
@@ -483,7 +508,7 @@ func (w *worker[S, PS]) counts(t *counted, from uint32) (ok bool, err error) {
 	if rows == nil {
 		return false, nil // a row twice
 	}
-	questions := (len(t.at)-1)/t.length - t.rows
+	questions := t.inputs/t.length - t.rows
 	// Each worker counts for itself: there are as many counts as workers times rows.
 	own := make([][]uint32, len(w.workers))
 	err = w.each((questions+batch-1)/batch, func(v *worker[S, PS], share int) error {
@@ -599,7 +624,7 @@ func (w *worker[S, PS]) quotients(c *call) (bool, error) {
 		return w.each((n+batch-1)/batch, func(w *worker[S, PS], share int) error {
 			lo, hi := share*batch, min((share+1)*batch, n)
 			return w.invertAll(lo, hi, func(i int, to *S) error {
-				if _, err := w.sum(&w.t, data[at[1+n+i]:]); err != nil {
+				if _, err := w.sum(&w.t, data[at.of(1+n+i):]); err != nil {
 					return err
 				}
 				w.u = x
@@ -608,7 +633,7 @@ func (w *worker[S, PS]) quotients(c *call) (bool, error) {
 				}
 				return nil
 			}, func(i int, inverse *S) error {
-				if _, err := w.sum(&w.t, data[at[1+i]:]); err != nil {
+				if _, err := w.sum(&w.t, data[at.of(1+i):]); err != nil {
 					return err
 				}
 				PS(&w.t).Mul(&w.t, inverse)
@@ -623,9 +648,9 @@ func (w *worker[S, PS]) quotients(c *call) (bool, error) {
 // expressions.
 func (w *worker[S, PS]) inverses(data []uint32, from uint32) error {
 	n := int(data[1])
-	one := func(w *worker[S, PS], at []int, lo, hi int) error {
+	one := func(w *worker[S, PS], at places, lo, hi int) error {
 		return w.invertAll(lo, hi, func(i int, to *S) error {
-			_, err := w.sum(to, data[2+at[i]:])
+			_, err := w.sum(to, data[2+at.of(i):])
 			return err
 		}, func(i int, inverse *S) error { return w.set(from+uint32(i), inverse) })
 	}
@@ -679,8 +704,9 @@ func (w *worker[S, PS]) invertAll(lo, hi int, get, set func(i int, x *S) error) 
 
 // table is a lookup table: linear expressions, one an entry.
 type table struct {
-	data []uint32
-	at   []int
+	entries int
+	data    []uint32
+	at      places
 }
 
 func newTable(data []uint32) *table {
@@ -688,7 +714,7 @@ func newTable(data []uint32) *table {
 	for i := 0; i < len(data); i += 1 + 2*int(data[i]) {
 		n++
 	}
-	return &table{data, starts(data, n)}
+	return &table{n, data, starts(data, n)}
 }
 
 // lookup sets wires to entries: data is its length, the number of entries that there
@@ -703,10 +729,10 @@ func (w *worker[S, PS]) lookup(t *table, data []uint32, from uint32) error {
 			return err
 		}
 		data = data[k:]
-		if !ok || entry >= entries || entry >= uint64(len(t.at)-1) {
+		if !ok || entry >= entries || entry >= uint64(t.entries) {
 			return errUnsatisfied
 		}
-		if _, err := w.sum(&w.t, t.data[t.at[entry]:]); err != nil {
+		if _, err := w.sum(&w.t, t.data[t.at.of(int(entry)):]); err != nil {
 			return err
 		}
 		if err := w.set(from+i, &w.t); err != nil {
