@@ -17,8 +17,8 @@
 //
 // # What runs where
 //
-// One proof is three steps. The solver runs in this process, on gnark's own
-// code; Pedersen commitments that a circuit makes while it is solved go to the
+// One proof is three steps. The circuit is solved in this process, by a solver of
+// our own that leaves to gnark's what it does not know; Pedersen commitments that a circuit makes while it is solved go to the
 // engine. Then one batch has all MSMs over the witness: A, B in both groups
 // (its scalars sent once), K, and the proofs of knowledge of the commitments.
 // While another backend computes it, the transforms that give the quotient H run

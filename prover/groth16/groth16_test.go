@@ -24,6 +24,7 @@ import (
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
+	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
 func TestMain(m *testing.M) {
@@ -164,6 +165,12 @@ func TestProofEqualsStock(t *testing.T) {
 				if bytes.Equal(want, other) {
 					t.Fatal("the randomness is not the test's: equality would say nothing")
 				}
+				left := solve.LeftToGnark()
+				defer func() {
+					if n := solve.LeftToGnark() - left; s.Name != "GKR" && n != 0 {
+						t.Errorf("%d of the circuits were solved by gnark's solver", n)
+					}
+				}()
 				for name, newProver := range modes(e) {
 					p, err := newProver(b)
 					if err != nil {

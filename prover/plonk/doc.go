@@ -17,11 +17,12 @@
 //
 // # What runs where
 //
-// The solver runs in this process, on gnark's own code; commitments that a circuit
-// makes while it is solved are MSMs on the engine. Then a backend with vectors
-// (package vector) gets L, R and O, and answers points and values only: what is
-// between two challenges is one program there. When the backend dies, another one,
-// or the same when it is back, makes the same proof of what was solved.
+// The circuit is solved in this process, by a solver of our own that leaves to gnark's
+// what it does not know; commitments that a circuit makes while it is solved are MSMs
+// on the engine. Then a backend with vectors (package vector) gets L, R and O, and
+// answers points and values only: what is between two challenges is one program there.
+// When the backend dies, another one, or the same when it is back, makes the same proof
+// of what was solved.
 //
 // # Memory
 //

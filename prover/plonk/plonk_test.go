@@ -23,6 +23,7 @@ import (
 	"github.com/consensys/gnark/test/unsafekzg"
 
 	"github.com/pippin-zk/pippin/prover/internal/samples"
+	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
 
@@ -187,6 +188,12 @@ func TestProofEqualsStock(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer p.Close()
+				left := solve.LeftToGnark()
+				defer func() {
+					if n := solve.LeftToGnark() - left; s.Name != "GKR" && n != 0 {
+						t.Errorf("%d of the circuits were solved by gnark's solver", n)
+					}
+				}()
 				sets := [][]backend.ProverOption{{backend.WithSolverOptions(samples.Hints)}}
 				if curve == ecc.BN254 || len(s.Name) < 6 { // the way there is the same on all curves
 					sets = append(sets, append(sets[0][:1:1], statistical))

@@ -129,8 +129,8 @@ func NewProver(engine *msm.Engine, ccs constraint.ConstraintSystem, pk ProvingKe
 // witness that does not satisfy the circuit is gnark's error; other errors
 // wrap a sentinel of package backend, or are the context's.
 //
-// The context is looked at between the steps and within MSMs, not while
-// gnark's solver runs.
+// The context is looked at between the steps, while a circuit is solved, and within
+// MSMs; not while gnark's solver runs, which is asked when ours cannot tell.
 func (p *Prover) Prove(ctx context.Context, w witness.Witness, opts ...gnark.ProverOption) (Proof, error) {
 	return p.key.Prove(ctx, p.ccs, w, opts)
 }

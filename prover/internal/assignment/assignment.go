@@ -365,7 +365,7 @@ func (r *run[S, PS]) all(ctx context.Context) (err error) {
 			}
 			r.share()
 		}
-		if len(level) < alone {
+		if len(level)*r.weight < alone {
 			err = r.workers[0].list(level)
 		} else {
 			r.level = level

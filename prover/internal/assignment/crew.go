@@ -47,6 +47,9 @@ type crew[S limbs, PS element[S]] struct {
 	// later is work for all processors that was met in the level.
 	later []func() error
 
+	// weight is how many everyday instructions one of the system is worth, by the
+	// terms that it has.
+	weight     int
 	levelShare int
 	ownLevel   func(w *worker[S, PS], share int) error
 }
@@ -84,6 +87,7 @@ const (
 	worthHelp = 2048  // instructions of a system, a helper
 	worthWake = 128   // instructions of a level for which helpers are woken
 	worthMiss = 1024  // instructions of short levels after which they are
+	everyday  = 32    // words of an instruction of which the above is said
 	breath    = 64    // jobs after which others may have the processor
 )
 
@@ -94,8 +98,9 @@ var active atomic.Int32
 // newCrew has helpers for all processors but one, for no more than tasks in all, and
 // none for what one goroutine solves in less than a millisecond.
 func newCrew[S limbs, PS element[S]](r *run[S, PS], tasks int) *crew[S, PS] {
-	c := &crew[S, PS]{}
-	n := min(runtime.GOMAXPROCS(0), max(tasks, 1), 1+len(r.sys.Instructions)/worthHelp)
+	count := len(r.sys.Instructions)
+	c := &crew[S, PS]{weight: 1 + len(r.sys.CallData)/max(everyday*count, 1)}
+	n := min(runtime.GOMAXPROCS(0), max(tasks, 1), 1+count*c.weight/worthHelp)
 	for range n {
 		c.workers = append(c.workers, &worker[S, PS]{run: r})
 	}
@@ -250,11 +255,12 @@ func (c *crew[S, PS]) each(n int, do func(w *worker[S, PS], share int) error) er
 
 // shares does a level of n instructions.
 func (c *crew[S, PS]) shares(n int) error {
-	if n >= most && c.calls > 0 {
-		c.levelShare = min(max(n/(4*(c.calls+1)), least), longest)
+	worth := n * c.weight
+	if worth >= most && c.calls > 0 {
+		c.levelShare = max(min(max(worth/(4*(c.calls+1)), least), longest)/c.weight, 1)
 		return c.each((n+c.levelShare-1)/c.levelShare, c.ownLevel)
 	}
-	helpers := c.helpers[:max(min(c.calls, few, n/least-1), 0)]
+	helpers := c.helpers[:max(min(c.calls, few, worth/least-1, n-1), 0)]
 	c.told = c.told[:0]
 	asleep := false
 	for _, h := range helpers {
@@ -267,7 +273,7 @@ func (c *crew[S, PS]) shares(n int) error {
 		}
 	}
 	if asleep {
-		if c.missed += n; n >= worthWake || c.missed >= worthMiss {
+		if c.missed += worth; worth >= worthWake || c.missed >= worthMiss {
 			c.missed = 0
 			for _, h := range helpers {
 				h.rouse()

@@ -177,10 +177,10 @@ func (w *worker[S, PS]) integers(f solver.Hint, c *call) (err error) {
 		b.wipe()
 		b.values = make([]big.Int, 2*n)
 		b.pointers = make([]*big.Int, 2*n)
-		for i := range b.values {
-			b.pointers[i] = &b.values[i]
-		}
 		b.words = make([]big.Word, 2*n*size)
+	}
+	for i := range c.n + outputs {
+		b.pointers[i] = &b.values[i] // hints may have put others there
 	}
 	data := c.data
 	for i := range c.n {

@@ -8,6 +8,7 @@ import (
 	"hash"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/consensys/gnark/backend/witness"
@@ -51,21 +52,31 @@ func TakeTurn(ctx context.Context) (release func(), err error) {
 func (s System[S]) Run(ctx context.Context, w witness.Witness, opts []solver.Option, commit assignment.Commit[S]) (*assignment.Solution[S], error) {
 	opts = append(slices.Clone(opts), solver.OverrideHint(solver.GetHintID(cs.Bsb22CommitmentComputePlaceholder), s.Solver.Hint(commit)))
 	cfg, err := solver.NewConfig(opts...)
+	log := logger.Logger()
 	if inputs, ok := s.Inputs(w); ok && err == nil {
 		start := time.Now()
 		quicker(cfg.HintFunctions, s.MHintsDependencies)
 		sol, err := s.Solver.Solve(ctx, s.System, inputs, cfg, commit)
 		if err == nil {
 			// As gnark's solver says it.
-			log := logger.Logger()
 			log.Debug().Int("nbConstraints", s.NbConstraints).Dur("took", time.Since(start)).Msg("constraint system solver done")
 		}
 		if !errors.Is(err, assignment.ErrUndecided) {
 			return sol, err
 		}
+		log.Debug().Err(err).Msg("gnark's solver is asked")
 	}
-	return s.gnark(ctx, w, opts)
+	sol, err := s.gnark(ctx, w, opts)
+	if err == nil {
+		leftToGnark.Add(1)
+	}
+	return sol, err
 }
+
+var leftToGnark atomic.Int64
+
+// LeftToGnark is how many solutions were found by gnark's solver and not by ours.
+func LeftToGnark() int64 { return leftToGnark.Load() }
 
 // gnark has gnark's solver solve, and leaves the system alone so that others may
 // solve it at the same time. That solver keeps no state in a system, except
