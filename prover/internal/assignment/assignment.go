@@ -95,38 +95,38 @@ func (s *Solver[S]) Free(v *Solution[S]) {
 	})
 }
 
-// reuse is the solution that was given back last, or a new one.
-func (s *Solver[S]) reuse() *Solution[S] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := len(s.room)
-	if n == 0 {
-		return new(Solution[S])
-	}
-	k := s.room[n-1]
-	s.room = slices.Delete(s.room, n-1, n)
-	k.until.Stop()
-	return k.Solution
-}
-
 // take has room for a solution: so many wires, and so many rows of so much capacity.
-// All of it is zero.
+// All of it is zero. What was given back is taken for circuits of the same size.
 func (s *Solver[S]) take(wires, rows, capacity int) *Solution[S] {
-	v := s.reuse()
-	var all sync.WaitGroup
-	fit := func(p *[]S, n, capacity int) {
-		if cap(*p) >= capacity {
-			*p = (*p)[:n:capacity]
-			return
+	if v := s.taken(wires, capacity); v != nil {
+		v.Wires = v.Wires[:wires]
+		for i := range v.Sides {
+			v.Sides[i] = v.Sides[i][:rows]
 		}
-		all.Go(func() { *p = make([]S, n, capacity) })
+		return v
 	}
-	fit(&v.Wires, wires, wires)
+	v := new(Solution[S])
+	var all sync.WaitGroup
+	all.Go(func() { v.Wires = make([]S, wires) })
 	for i := range v.Sides {
-		fit(&v.Sides[i], rows, capacity)
+		all.Go(func() { v.Sides[i] = make([]S, rows, capacity) })
 	}
 	all.Wait()
 	return v
+}
+
+// taken is a solution that was given back, or nil.
+func (s *Solver[S]) taken(wires, capacity int) *Solution[S] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.room, func(k *kept[S]) bool { return cap(k.Wires) == wires && cap(k.Sides[0]) == capacity })
+	if i < 0 {
+		return nil
+	}
+	k := s.room[i]
+	s.room = slices.Delete(s.room, i, i+1)
+	k.until.Stop()
+	return k.Solution
 }
 
 // limbs are field elements of gnark-crypto, in Montgomery form, the lowest word first.
@@ -138,13 +138,10 @@ type element[S limbs] interface {
 	Add(x, y *S) *S
 	Sub(x, y *S) *S
 	Mul(x, y *S) *S
-	Double(x *S) *S
 	Neg(x *S) *S
 	Inverse(x *S) *S
 	IsZero() bool
-	IsOne() bool
 	Equal(x *S) bool
-	SetOne() *S
 	SetUint64(x uint64) *S
 	SetBigInt(x *big.Int) *S
 }

@@ -123,6 +123,9 @@ var commitment = solver.GetHintID(cs.Bsb22CommitmentComputePlaceholder)
 func (w *worker[S, PS]) commits(c *call) {
 	own := *c
 	w.put(func() error {
+		if own.to-own.from != 1 {
+			return ErrUndecided
+		}
 		inputs, at := make([]S, own.n), starts(own.data, own.n)
 		err := w.each((own.n+batch-1)/batch, func(w *worker[S, PS], share int) error {
 			for i := share * batch; i < min((share+1)*batch, own.n); i++ {
@@ -135,9 +138,6 @@ func (w *worker[S, PS]) commits(c *call) {
 		if err != nil {
 			clear(inputs)
 			return err
-		}
-		if own.to-own.from != 1 {
-			return ErrUndecided
 		}
 		out, err := w.commit(inputs)
 		if err != nil {
