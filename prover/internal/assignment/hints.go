@@ -65,11 +65,11 @@ func ownHint[S limbs, PS element[S]](name string) func(w *worker[S, PS], c *call
 	type own = worker[S, PS]
 	switch name {
 	case std + "math/uints.xorHint":
-		return (*own).xor
+		return bitwise[S, PS](func(x, y uint64) uint64 { return x ^ y })
 	case std + "math/uints.andHint":
-		return (*own).and
+		return bitwise[S, PS](func(x, y uint64) uint64 { return x & y })
 	case std + "math/uints.orHint":
-		return (*own).or
+		return bitwise[S, PS](func(x, y uint64) uint64 { return x | y })
 	case std + "math/uints.toBytes":
 		return (*own).toBytes
 	case std + "math/bitslice.partitionHint":
@@ -263,28 +263,15 @@ func (w *worker[S, PS]) words(c *call, outputs int) (x, y uint64, ok bool, err e
 	return x, y, okX && okY, err
 }
 
-func (w *worker[S, PS]) xor(c *call) (bool, error) {
-	x, y, ok, err := w.words(c, 1)
-	if !ok {
-		return false, err
+// bitwise is an operation on the bits of two inputs.
+func bitwise[S limbs, PS element[S]](f func(x, y uint64) uint64) func(w *worker[S, PS], c *call) (bool, error) {
+	return func(w *worker[S, PS], c *call) (bool, error) {
+		x, y, ok, err := w.words(c, 1)
+		if !ok {
+			return false, err
+		}
+		return true, w.setWord(c.from, f(x, y))
 	}
-	return true, w.setWord(c.from, x^y)
-}
-
-func (w *worker[S, PS]) and(c *call) (bool, error) {
-	x, y, ok, err := w.words(c, 1)
-	if !ok {
-		return false, err
-	}
-	return true, w.setWord(c.from, x&y)
-}
-
-func (w *worker[S, PS]) or(c *call) (bool, error) {
-	x, y, ok, err := w.words(c, 1)
-	if !ok {
-		return false, err
-	}
-	return true, w.setWord(c.from, x|y)
 }
 
 // toBytes has the bytes of its second input, as many as the first says.

@@ -19,21 +19,21 @@ import (
 	_ "github.com/consensys/gnark/std/algebra/emulated/sw_bw6761"
 	_ "github.com/consensys/gnark/std/algebra/emulated/sw_emulated"
 	_ "github.com/consensys/gnark/std/algebra/native/twistededwards"
-	"github.com/consensys/gnark/std/math/emulated"
+	gnarks "github.com/consensys/gnark/std/math/emulated"
 )
 
 // emulatedCall calls a hint with two emulated numbers.
-type emulatedCall[T emulated.FieldParams] struct {
+type emulatedCall[T gnarks.FieldParams] struct {
 	hint      solver.Hint
-	S, Lambda emulated.Element[T]
+	S, Lambda gnarks.Element[T]
 }
 
 func (c *emulatedCall[T]) Define(api frontend.API) error {
-	f, err := emulated.NewField[T](api)
+	f, err := gnarks.NewField[T](api)
 	if err != nil {
 		return err
 	}
-	_, _, err = f.NewHintGeneric(c.hint, 4, 4, nil, []*emulated.Element[T]{&c.S, &c.Lambda})
+	_, _, err = f.NewHintGeneric(c.hint, 4, 4, nil, []*gnarks.Element[T]{&c.S, &c.Lambda})
 	return err
 }
 
@@ -107,14 +107,14 @@ func TestHintsSayWhatGnarksSay(t *testing.T) {
 		case !ok:
 			t.Errorf("gnark has no hint %s", name)
 		case strings.Contains(name, "sw_emulated"):
-			emulatedCalls[emulated.Secp256k1Fr](same, name, hint, rounds)
-			emulatedCalls[emulated.BN254Fr](same, name, hint, rounds)
+			emulatedCalls[gnarks.Secp256k1Fr](same, name, hint, rounds)
+			emulatedCalls[gnarks.BN254Fr](same, name, hint, rounds)
 		case strings.Contains(name, "sw_bn254"):
-			emulatedCalls[emulated.BN254Fr](same, name, hint, rounds)
+			emulatedCalls[gnarks.BN254Fr](same, name, hint, rounds)
 		case strings.Contains(name, "sw_bls12381"):
-			emulatedCalls[emulated.BLS12381Fr](same, name, hint, rounds)
+			emulatedCalls[gnarks.BLS12381Fr](same, name, hint, rounds)
 		case strings.Contains(name, "sw_bw6761"):
-			emulatedCalls[emulated.BW6761Fr](same, name, hint, rounds)
+			emulatedCalls[gnarks.BW6761Fr](same, name, hint, rounds)
 		default:
 			// The order of a curve over BN254's scalar field, and numbers of its size.
 			order, _ := new(big.Int).SetString("2736030358979909402780800718157159386076813972158567259200215660948447373041", 10)
@@ -134,7 +134,7 @@ func TestHintsSayWhatGnarksSay(t *testing.T) {
 	}
 }
 
-func emulatedCalls[T emulated.FieldParams](same func(string, frontend.Circuit, frontend.Circuit), name string, hint solver.Hint, rounds int) {
+func emulatedCalls[T gnarks.FieldParams](same func(string, frontend.Circuit, frontend.Circuit), name string, hint solver.Hint, rounds int) {
 	var f T
 	r := f.Modulus()
 	// A cube root of 1: r is 1 modulo 3.
@@ -148,7 +148,7 @@ func emulatedCalls[T emulated.FieldParams](same func(string, frontend.Circuit, f
 		ks = append(ks, random(r))
 	}
 	for _, k := range ks {
-		same(name, &emulatedCall[T]{hint: hint}, &emulatedCall[T]{S: emulated.ValueOf[T](k), Lambda: emulated.ValueOf[T](lambda)})
+		same(name, &emulatedCall[T]{hint: hint}, &emulatedCall[T]{S: gnarks.ValueOf[T](k), Lambda: gnarks.ValueOf[T](lambda)})
 	}
 }
 
