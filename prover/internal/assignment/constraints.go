@@ -134,7 +134,7 @@ func (w *worker[S, PS]) denominator(d *division, to *S) {
 func (w *worker[S, PS]) divide() error {
 	n := len(w.divisions)
 	if cap(w.prefix) < n {
-		clear(w.prefix)
+		clear(w.prefix[:cap(w.prefix)])
 		w.prefix = make([]S, n, 2*n)
 	}
 	w.prefix = w.prefix[:n]
