@@ -6,7 +6,6 @@ import (
 	"hash/maphash"
 
 	"github.com/consensys/gnark-crypto/ecc"
-	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -38,8 +37,6 @@ type curve[P1, J1, P2, J2 any, S comparable] struct {
 	// system is a constraint system as package solve wants it, or false for one of
 	// another curve.
 	system func(constraint.ConstraintSystem) (solve.System[S], bool)
-	// fits tells whether a witness is over the scalar field.
-	fits func(witness.Witness) bool
 	// proof makes gnark's proof.
 	proof func(*proof[P1, P2]) Proof
 }
@@ -57,7 +54,7 @@ func solutionOf[S any](by *assignment.Solver[S], s *assignment.Solution[S]) *sol
 
 func (s *solution[S]) wipe() {
 	s.wipeFactors()
-	wipe(s.w)
+	merge.Wipe(s.w)
 	if s.free != nil {
 		s.free()
 		s.free = nil
@@ -67,15 +64,9 @@ func (s *solution[S]) wipe() {
 // wipeFactors wipes all but the wires, which is not used any more.
 func (s *solution[S]) wipeFactors() {
 	for _, v := range []*[]S{&s.a, &s.b, &s.c} {
-		wipe(*v)
+		merge.Wipe(*v)
 		*v = nil
 	}
-}
-
-// wipe overwrites what there is in a slice's memory.
-func wipe[S any](v []S) {
-	v = v[:cap(v)]
-	merge.Parallel(len(v), func(lo, hi int) { clear(v[lo:hi]) })
 }
 
 // proof is a proof with its types as parameters.

@@ -37,7 +37,6 @@ var bls12377Curve = &curve[bls12377.G1Affine, bls12377.G1Jac, bls12377.G2Affine,
 		}
 		return bls12377System(r1cs), true
 	},
-	fits: func(w witness.Witness) bool { _, ok := w.Vector().(fr.Vector); return ok },
 	proof: func(p *proof[bls12377.G1Affine, bls12377.G2Affine]) Proof {
 		return &stock.Proof{Ar: p.ar, Krs: p.krs, Bs: p.bs, Commitments: p.commitments, CommitmentPok: p.commitmentPok}
 	},

@@ -37,7 +37,6 @@ var bn254Curve = &curve[bn254.G1Affine, bn254.G1Jac, bn254.G2Affine, bn254.G2Jac
 		}
 		return bn254System(r1cs), true
 	},
-	fits: func(w witness.Witness) bool { _, ok := w.Vector().(fr.Vector); return ok },
 	proof: func(p *proof[bn254.G1Affine, bn254.G2Affine]) Proof {
 		return &stock.Proof{Ar: p.ar, Krs: p.krs, Bs: p.bs, Commitments: p.commitments, CommitmentPok: p.commitmentPok}
 	},

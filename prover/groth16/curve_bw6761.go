@@ -37,7 +37,6 @@ var bw6761Curve = &curve[bw6761.G1Affine, bw6761.G1Jac, bw6761.G2Affine, bw6761.
 		}
 		return bw6761System(r1cs), true
 	},
-	fits: func(w witness.Witness) bool { _, ok := w.Vector().(fr.Vector); return ok },
 	proof: func(p *proof[bw6761.G1Affine, bw6761.G2Affine]) Proof {
 		return &stock.Proof{Ar: p.ar, Krs: p.krs, Bs: p.bs, Commitments: p.commitments, CommitmentPok: p.commitmentPok}
 	},

@@ -105,7 +105,10 @@ func (p *prover[P1, J1, P2, J2, S]) Prove(ctx context.Context, ccs constraint.Co
 	if err != nil {
 		return nil, err
 	}
-	if w == nil || !p.fits(w) {
+	if w == nil {
+		return nil, errWitness(w)
+	}
+	if _, ok := sys.Inputs(w); !ok {
 		return nil, errWitness(w)
 	}
 	hashed := solve.ChallengeBy(cfg.HashToFieldFn, &solve.Hashing)

@@ -6,7 +6,6 @@ import (
 	"hash/maphash"
 
 	"github.com/consensys/gnark-crypto/ecc"
-	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -39,8 +38,6 @@ type curve[P, J any, S comparable] struct {
 	system func(constraint.ConstraintSystem) (solve.System[S], bool)
 	// trace is the columns, of n rows, of a constraint system of this curve.
 	trace func(ccs constraint.ConstraintSystem, n int) *trace[S]
-	// values are a witness's, or false for one over another field.
-	values func(witness.Witness) ([]S, bool)
 	// proof makes gnark's proof.
 	proof func(*proof[P, S]) Proof
 }

@@ -52,7 +52,6 @@ var bls12381Curve = &curve[bls12381.G1Affine, bls12381.G1Jac, fr.Element]{
 		}
 		return columns
 	},
-	values: func(w witness.Witness) ([]fr.Element, bool) { v, ok := w.Vector().(fr.Vector); return v, ok },
 	proof: func(p *proof[bls12381.G1Affine, fr.Element]) Proof {
 		return &stock.Proof{
 			LRO: p.wires, Z: p.ratio, H: p.quotient, Bsb22Commitments: p.commitments,

@@ -89,7 +89,7 @@ func (p *prover[P, J, S]) Prove(ctx context.Context, ccs constraint.ConstraintSy
 	if w == nil {
 		return nil, errWitness(w)
 	}
-	values, ok := p.values(w)
+	values, ok := sys.Inputs(w)
 	if !ok {
 		return nil, errWitness(w)
 	}

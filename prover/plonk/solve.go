@@ -44,8 +44,7 @@ func (st *statement[P, S]) wipe() {
 		return
 	}
 	for _, v := range append(st.wires[:], st.solution.Wires) {
-		v = v[:cap(v)]
-		merge.Parallel(len(v), func(lo, hi int) { clear(v[lo:hi]) })
+		merge.Wipe(v)
 	}
 	st.free()
 	st.solution = nil

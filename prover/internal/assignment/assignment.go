@@ -23,9 +23,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/constraint/solver"
 	"github.com/rs/zerolog"
+
+	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
 
 // ErrUndecided is returned for what gnark's solver has to decide: a system with
@@ -144,6 +147,7 @@ type element[S limbs] interface {
 	Equal(x *S) bool
 	SetUint64(x uint64) *S
 	SetBigInt(x *big.Int) *S
+	BigInt(x *big.Int) *big.Int
 }
 
 // none is the highest word of a wire without a value. No element has it: the moduli
@@ -227,20 +231,13 @@ func solve[S limbs, PS element[S]](ctx context.Context, own *Solver[S], sys Syst
 	defer r.dismiss()
 	sol := r.fill(own, sys, inputs)
 	if err := r.all(ctx); err != nil {
-		r.clear(append(sol.Sides[:], sol.Wires)...)
+		for _, v := range append(sol.Sides[:], sol.Wires) {
+			merge.Wipe(v)
+		}
 		own.Free(sol)
 		return nil, err
 	}
 	return sol, nil
-}
-
-// clear overwrites slices up to their capacity, also after a failure, with which
-// shares are not done any more.
-func (r *run[S, PS]) clear(all ...[]S) {
-	r.failed.Store(false)
-	for _, v := range all {
-		r.parts(v[:cap(v)], func(part []S) { clear(part) })
-	}
 }
 
 // begin looks whether this system and these inputs can be solved here.
@@ -332,20 +329,13 @@ func (r *run[S, PS]) fill(own *Solver[S], sys System[S], inputs []S) *Solution[S
 
 // parts does what is to be done to all elements, on all processors.
 func (r *run[S, PS]) parts(v []S, do func(part []S)) {
-	const share = 1 << 14
-	_ = r.each((len(v)+share-1)/share, func(_ *worker[S, PS], i int) error {
-		do(v[i*share : min((i+1)*share, len(v))])
+	_ = r.ranges(len(v), 1<<14, func(_ *worker[S, PS], lo, hi int) error {
+		do(v[lo:hi])
 		return nil
 	})
 }
 
-func nextPowerOfTwo(n int) int {
-	p := 1
-	for p < n {
-		p *= 2
-	}
-	return p
-}
+func nextPowerOfTwo(n int) int { return int(ecc.NextPowerOfTwo(uint64(n))) }
 
 // all solves level after level. A panic, of a blueprint's data that is not what it
 // should be, is an error for gnark's solver to look at.
@@ -517,14 +507,7 @@ func asHint[S limbs, PS element[S]](commit Commit[S]) solver.Hint {
 		if err != nil {
 			return err
 		}
-		var raw S
-		raw[0] = 1
-		PS(&v).Mul(&v, &raw)
-		out[0].SetUint64(0)
-		for i := len(v) - 1; i >= 0; i-- {
-			out[0].Lsh(out[0], 64)
-			out[0].Or(out[0], new(big.Int).SetUint64(v[i]))
-		}
+		PS(&v).BigInt(out[0])
 		return nil
 	}
 }

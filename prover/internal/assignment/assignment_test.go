@@ -353,18 +353,6 @@ func TestSameAsGnark(t *testing.T) {
 	}
 }
 
-// asked is a call of one of gnark's hints.
-type asked struct {
-	hint    solver.Hint
-	outputs int
-	In      []frontend.Variable
-}
-
-func (c *asked) Define(api frontend.API) error {
-	_, err := api.Compiler().NewHint(c.hint, c.outputs, c.In...)
-	return err
-}
-
 // TestHints calls each hint that we compute by ourselves with inputs as circuits have
 // them and with others, for gnark's function to answer.
 func TestHints(t *testing.T) {
@@ -405,7 +393,7 @@ func TestHints(t *testing.T) {
 			call{2, []any{2, 2, x, 1, 2, x, x, 1, x, 1, 2, x}},
 			call{2, []any{2, 1, x, x, x}}, call{2, []any{2, 1, 3, 4}}, call{2, []any{3, 1, 3, 4, 3}}, call{1, []any{1, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}})
 	}
-	for _, s := range curves()[:] {
+	for _, s := range curves() {
 		if s.id != ecc.BN254 && s.id != ecc.BW6_761 {
 			continue
 		}
@@ -419,7 +407,7 @@ func TestHints(t *testing.T) {
 			}
 			refused := 0
 			for _, c := range all {
-				circuit, a := &asked{hint, c.outputs, make([]frontend.Variable, len(c.in))}, &asked{In: make([]frontend.Variable, len(c.in))}
+				circuit, a := samples.CallOf(hint, c.outputs, len(c.in)), &samples.Call{In: make([]frontend.Variable, len(c.in))}
 				for i, v := range c.in {
 					a.In[i] = v
 				}

@@ -253,6 +253,13 @@ func (c *crew[S, PS]) each(n int, do func(w *worker[S, PS], share int) error) er
 	return c.outcome()
 }
 
+// ranges does 0 to n-1 in shares of size, with all helpers that may be called.
+func (c *crew[S, PS]) ranges(n, size int, do func(w *worker[S, PS], lo, hi int) error) error {
+	return c.each((n+size-1)/size, func(w *worker[S, PS], share int) error {
+		return do(w, share*size, min((share+1)*size, n))
+	})
+}
+
 // shares does a level of n instructions.
 func (c *crew[S, PS]) shares(n int) error {
 	worth := n * c.weight

@@ -95,19 +95,26 @@ func (w *worker[S, PS]) hint(data []uint32) error {
 		w.commits(&c)
 		return nil
 	}
-	for i := range w.run.hints {
-		h := &w.run.hints[i]
-		if h.id != c.hint {
-			continue
-		}
-		if h.own != nil {
-			if done, err := h.own(w, &c); done || err != nil {
-				return err
-			}
-		}
-		return w.integers(h.f, &c)
+	h := w.hintOf(c.hint)
+	if h == nil {
+		return fmt.Errorf("%w: hint %d is not in the system's list", ErrUndecided, c.hint)
 	}
-	return fmt.Errorf("%w: hint %d is not in the system's list", ErrUndecided, c.hint)
+	if h.own != nil {
+		if done, err := h.own(w, &c); done || err != nil {
+			return err
+		}
+	}
+	return w.integers(h.f, &c)
+}
+
+// hintOf is a hint of the system, or nil.
+func (r *run[S, PS]) hintOf(id solver.HintID) *hint[S, PS] {
+	for i := range r.hints {
+		if r.hints[i].id == id {
+			return &r.hints[i]
+		}
+	}
+	return nil
 }
 
 // Commit is the hint by which a circuit commits to values: it gets the commitment's
@@ -127,8 +134,8 @@ func (w *worker[S, PS]) commits(c *call) {
 			return ErrUndecided
 		}
 		inputs, at := make([]S, own.n), starts(own.data, own.n)
-		err := w.each((own.n+batch-1)/batch, func(w *worker[S, PS], share int) error {
-			for i := share * batch; i < min((share+1)*batch, own.n); i++ {
+		err := w.ranges(own.n, batch, func(w *worker[S, PS], lo, hi int) error {
+			for i := lo; i < hi; i++ {
 				if _, err := w.sum(&inputs[i], own.data[at.of(i):]); err != nil {
 					return err
 				}
@@ -434,12 +441,7 @@ func (w *worker[S, PS]) count(c *call) (bool, error) {
 		if ok || err != nil {
 			return err
 		}
-		for i := range w.run.hints {
-			if h := &w.run.hints[i]; h.id == own.hint {
-				return w.workers[0].integers(h.f, &own)
-			}
-		}
-		return ErrUndecided
+		return w.workers[0].integers(w.hintOf(own.hint).f, &own)
 	})
 	return true, nil
 }
@@ -475,8 +477,8 @@ var errForeign = errors.New("assignment: not a table of words")
 func (w *worker[S, PS]) counts(t *counted, from uint32) (ok bool, err error) {
 	keys := make([]uint64, t.rows)
 	defer clear(keys)
-	err = w.each((t.rows+batch-1)/batch, func(w *worker[S, PS], share int) error {
-		for i := share * batch; i < min((share+1)*batch, t.rows); i++ {
+	err = w.ranges(t.rows, batch, func(w *worker[S, PS], lo, hi int) error {
+		for i := lo; i < hi; i++ {
 			key, ok, err := w.key(t, i)
 			if err != nil {
 				return err
@@ -498,12 +500,12 @@ func (w *worker[S, PS]) counts(t *counted, from uint32) (ok bool, err error) {
 	questions := t.inputs/t.length - t.rows
 	// Each worker counts for itself: there are as many counts as workers times rows.
 	own := make([][]uint32, len(w.workers))
-	err = w.each((questions+batch-1)/batch, func(v *worker[S, PS], share int) error {
+	err = w.ranges(questions, batch, func(v *worker[S, PS], lo, hi int) error {
 		me := slices.Index(w.workers, v)
 		if own[me] == nil {
 			own[me] = make([]uint32, t.rows)
 		}
-		for i := share * batch; i < min((share+1)*batch, questions); i++ {
+		for i := lo; i < hi; i++ {
 			key, ok, err := v.key(t, t.rows+i)
 			if err != nil {
 				return err
@@ -524,8 +526,8 @@ func (w *worker[S, PS]) counts(t *counted, from uint32) (ok bool, err error) {
 	if err != nil {
 		return w.foreign(err)
 	}
-	return true, w.each((t.rows+batch-1)/batch, func(w *worker[S, PS], share int) error {
-		for i := share * batch; i < min((share+1)*batch, t.rows); i++ {
+	return true, w.ranges(t.rows, batch, func(w *worker[S, PS], lo, hi int) error {
+		for i := lo; i < hi; i++ {
 			n := uint64(0)
 			for _, c := range own {
 				if c != nil {
@@ -608,8 +610,7 @@ func (w *worker[S, PS]) quotients(c *call) (bool, error) {
 			return err
 		}
 		x = first.t
-		return w.each((n+batch-1)/batch, func(w *worker[S, PS], share int) error {
-			lo, hi := share*batch, min((share+1)*batch, n)
+		return w.ranges(n, batch, func(w *worker[S, PS], lo, hi int) error {
 			return w.invertAll(lo, hi, func(i int, to *S) error {
 				if _, err := w.sum(&w.t, data[at.of(1+n+i):]); err != nil {
 					return err
@@ -635,21 +636,17 @@ func (w *worker[S, PS]) quotients(c *call) (bool, error) {
 // expressions.
 func (w *worker[S, PS]) inverses(data []uint32, from uint32) error {
 	n := int(data[1])
-	one := func(w *worker[S, PS], at places, lo, hi int) error {
+	at := starts(data[2:], n)
+	one := func(w *worker[S, PS], lo, hi int) error {
 		return w.invertAll(lo, hi, func(i int, to *S) error {
 			_, err := w.sum(to, data[2+at.of(i):])
 			return err
 		}, func(i int, inverse *S) error { return w.set(from+uint32(i), inverse) })
 	}
-	at := starts(data[2:], n)
 	if n <= batch {
-		return one(w, at, 0, n)
+		return one(w, 0, n)
 	}
-	w.put(func() error {
-		return w.each((n+batch-1)/batch, func(w *worker[S, PS], share int) error {
-			return one(w, at, share*batch, min((share+1)*batch, n))
-		})
-	})
+	w.put(func() error { return w.ranges(n, batch, one) })
 	return nil
 }
 

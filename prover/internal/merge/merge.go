@@ -238,3 +238,10 @@ func Parallel(n int, f func(lo, hi int)) {
 	f(0, n/parts)
 	wg.Wait()
 }
+
+// Wipe overwrites what there is in a slice's memory, up to its capacity, on all
+// processors.
+func Wipe[T any](v []T) {
+	v = v[:cap(v)]
+	Parallel(len(v), func(lo, hi int) { clear(v[lo:hi]) })
+}

@@ -209,6 +209,24 @@ type hinting struct {
 	Sum   frontend.Variable `gnark:",public"`
 }
 
+// Call is a circuit that calls a hint and does nothing with its outputs.
+type Call struct {
+	hint    solver.Hint
+	outputs int
+	In      []frontend.Variable
+}
+
+// CallOf is a call with so many inputs.
+func CallOf(hint solver.Hint, outputs, inputs int) *Call {
+	return &Call{hint, outputs, make([]frontend.Variable, inputs)}
+}
+
+// Define implements frontend.Circuit.
+func (c *Call) Define(api frontend.API) error {
+	_, err := api.Compiler().NewHint(c.hint, c.outputs, c.In...)
+	return err
+}
+
 // HalfHint is not registered: the prover must pass on solver options.
 func HalfHint(q *big.Int, in, out []*big.Int) error {
 	if in[0].Sign() == 0 {

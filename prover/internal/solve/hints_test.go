@@ -20,6 +20,8 @@ import (
 	_ "github.com/consensys/gnark/std/algebra/emulated/sw_emulated"
 	_ "github.com/consensys/gnark/std/algebra/native/twistededwards"
 	gnarks "github.com/consensys/gnark/std/math/emulated"
+
+	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
 
 // emulatedCall calls a hint with two emulated numbers.
@@ -34,18 +36,6 @@ func (c *emulatedCall[T]) Define(api frontend.API) error {
 		return err
 	}
 	_, _, err = f.NewHintGeneric(c.hint, 4, 4, nil, []*gnarks.Element[T]{&c.S, &c.Lambda})
-	return err
-}
-
-// nativeCall calls a hint with numbers of the circuit's field.
-type nativeCall struct {
-	hint    solver.Hint
-	outputs int
-	In      []frontend.Variable
-}
-
-func (c *nativeCall) Define(api frontend.API) error {
-	_, err := api.Compiler().NewHint(c.hint, c.outputs, c.In...)
 	return err
 }
 
@@ -124,8 +114,8 @@ func TestHintsSayWhatGnarksSay(t *testing.T) {
 			}
 			for _, k := range [][2]*big.Int{{random(order), random(order)}, {big.NewInt(0), big.NewInt(0)}, {big.NewInt(0), random(order)}, {big.NewInt(1), big.NewInt(5)}} {
 				in := append([]frontend.Variable{k[0], k[1]}, extra...)
-				same(name, &nativeCall{hint, n, make([]frontend.Variable, len(in))}, &nativeCall{In: in})
-				same(name, &nativeCall{hint, n + 1, make([]frontend.Variable, len(in))}, &nativeCall{In: in})
+				same(name, samples.CallOf(hint, n, len(in)), &samples.Call{In: in})
+				same(name, samples.CallOf(hint, n+1, len(in)), &samples.Call{In: in})
 			}
 		}
 	}
