@@ -15,7 +15,7 @@ import (
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendtest"
-	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/plugin"

@@ -15,7 +15,7 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/arith"
-	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/msm"
 )
 

@@ -21,11 +21,11 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/pippin-zk/pippin/bench"
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
+	"github.com/pippin-zk/pippin/internal/bench"
 )
 
 // What scripts/cluster-storm and scripts/bench-cluster ask for.

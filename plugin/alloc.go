@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/plugin/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
 // buffer is a caller's region. Calls that have not returned to their callers

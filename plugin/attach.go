@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/plugin/proto"
-	"github.com/pippin-zk/pippin/plugin/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
 // arenas keeps which arenas the plugin has mapped.

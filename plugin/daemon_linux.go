@@ -19,9 +19,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/plugin/proto"
-	"github.com/pippin-zk/pippin/plugin/share"
-	"github.com/pippin-zk/pippin/plugin/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/share"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
 // serveArgument is the first argument of a plugin that is to be a daemon, and a

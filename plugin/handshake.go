@@ -6,7 +6,7 @@ import (
 	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
-	"github.com/pippin-zk/pippin/plugin/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
 )
 
 // ProtocolVersion is the newest version of the protocol that this package

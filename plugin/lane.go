@@ -9,8 +9,8 @@ import (
 	wireformat "google.golang.org/protobuf/proto"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/plugin/proto"
-	"github.com/pippin-zk/pippin/plugin/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
 // A lane is the short way of a call: what is asked and answered lies in shared

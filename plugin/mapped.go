@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/plugin/proto"
-	"github.com/pippin-zk/pippin/plugin/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
 // mapped is an attached arena: one reference until Detach, one for every

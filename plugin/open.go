@@ -22,8 +22,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/build"
-	"github.com/pippin-zk/pippin/plugin/proto"
-	"github.com/pippin-zk/pippin/plugin/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
 // Spec says which plugin to start and how, or which daemon to connect to. The zero
@@ -255,6 +255,16 @@ const (
 	maxSocketPath = 107
 	socketName    = "/plugin-dir4294967295/plugin4294967295"
 )
+
+// CheckShared tells why memory cannot be shared with a plugin here, or nil. Open fails
+// where it cannot.
+func CheckShared() error {
+	arena, err := shm.NewArena(shm.PageSize)
+	if err == nil {
+		arena.Close()
+	}
+	return err
+}
 
 // CheckTemp refuses a folder for temporary files (os.TempDir) in which a plugin's
 // socket cannot be: one whose path leaves no room for it, and one that cannot be

@@ -10,8 +10,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
-	"github.com/pippin-zk/pippin/plugin/proto"
-	"github.com/pippin-zk/pippin/plugin/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
 // What both sides let a program be.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
-	"github.com/pippin-zk/pippin/plugin/proto"
-	"github.com/pippin-zk/pippin/plugin/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
 func mustSpace(t testing.TB, v backend.Vectors, n int) backend.SpaceID {

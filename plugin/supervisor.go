@@ -11,7 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/plugin/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
 // Policy bounds how often a plugin is started again. The zero value is the

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/plugin/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
 )
 
 // maxStages bounds the stages that a plugin may count.

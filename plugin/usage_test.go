@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/pippin-zk/pippin/plugin/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
 )
 
 // TestUsageIsBounded: a plugin may say anything.

@@ -3,7 +3,7 @@ package cuda
 import (
 	"errors"
 
-	"github.com/pippin-zk/pippin/backend/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
 )
 
 // arena is shared memory that the cards read by themselves: one has registered it,

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
-	"github.com/pippin-zk/pippin/backend/cuda/msm"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/kernels"
 )

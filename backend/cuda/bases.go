@@ -11,7 +11,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
-	"github.com/pippin-zk/pippin/backend/cuda/msm"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
 )
 
 // bases is one set of bases: all of them on every card that has the room, or in

@@ -7,7 +7,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
-	"github.com/pippin-zk/pippin/backend/cuda/msm"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
 )
 
 // MSM computes a batch, spread over the cards as place says. Parts take turns on

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/cuda/device"
-	"github.com/pippin-zk/pippin/backend/cuda/driver"
-	"github.com/pippin-zk/pippin/backend/cuda/msm"
-	"github.com/pippin-zk/pippin/backend/cuda/vector"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/vector"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/kernels"
 )
 

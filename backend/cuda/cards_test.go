@@ -18,11 +18,11 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
-	"github.com/pippin-zk/pippin/backend/cuda/driver"
-	"github.com/pippin-zk/pippin/backend/cuda/driver/fakecuda"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
-	"github.com/pippin-zk/pippin/backend/cuda/msm"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
 )
 
 // tiny has every job split that has two points.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
 )
 
 // CheckDevices says what is wrong with a list for Options.Devices, whatever cards

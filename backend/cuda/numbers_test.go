@@ -11,8 +11,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendtest"
 	"github.com/pippin-zk/pippin/backend/cpu"
-	"github.com/pippin-zk/pippin/backend/cuda/driver/fakecuda"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
+	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
 )
 
 // TestFakeNumbers is the suite's part on numbers, and random programs beside the

@@ -14,9 +14,9 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
-	"github.com/pippin-zk/pippin/backend/cuda/msm"
-	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/bench"
 )
 
 // TestPhasesInRecords: what a bench records of an MSM has the phases of the kernels, with

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
 )
 
 // everywhere is a task of n points of BN254 whose bases all cards have.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
-	"github.com/pippin-zk/pippin/backend/cuda/vector"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/vector"
 )
 
 // space is a space of vectors. It has a copy on each card on which a program has used

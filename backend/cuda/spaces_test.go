@@ -17,8 +17,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendtest"
-	"github.com/pippin-zk/pippin/backend/cuda/driver/fakecuda"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
+	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
 )
 
 const element = 32

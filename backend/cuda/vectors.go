@@ -6,8 +6,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
-	"github.com/pippin-zk/pippin/backend/cuda/msm"
-	"github.com/pippin-zk/pippin/backend/cuda/vector"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/vector"
 )
 
 // Run runs a program on one card, to which it brings the spaces that the program uses.

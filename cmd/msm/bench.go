@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/bench"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/bench"
 )
 
 // benchFlags is the command line of msm bench.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/internal/bench"
 )
 
 func TestBenchCompare(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 	"github.com/pippin-zk/pippin/internal/doctor"
 	"github.com/pippin-zk/pippin/kernels"
 	"github.com/pippin-zk/pippin/plugin"
-	"github.com/pippin-zk/pippin/plugin/shm"
 )
 
 // doctorFlags is the command line of msm doctor.
@@ -116,10 +115,7 @@ func (a *app) world(ctx context.Context, asked []string, tried []backend.CurveGr
 	w.System, w.NVIDIA = doctor.Look(a.getenv)
 	memory, known := a.memory()
 	w.System.Available, w.System.Unknown = memory, !known
-	arena, err := shm.NewArena(shm.PageSize)
-	if w.System.Shared = err; err == nil {
-		arena.Close()
-	}
+	w.System.Shared = plugin.CheckShared()
 	w.Temp.Problem = plugin.CheckTemp(w.Temp.Path)
 	if dir, err := a.cacheDir(""); err != nil {
 		w.Cache.Problem = err

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/bench"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/bench"
 )
 
 // parseList reads a comma-separated list of values, or "all" for all of them

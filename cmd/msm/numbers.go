@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/internal/bench"
 )
 
 // numbersFlags is the command line of msm bench numbers and msm verify numbers.

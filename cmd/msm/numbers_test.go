@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/internal/bench"
 )
 
 // A committed record of a table, its plot, and a record without tables.

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/internal/bench"
 )
 
 // outputFile is where a result goes. A regular file is replaced by a whole one

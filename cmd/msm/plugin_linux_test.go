@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/internal/bench"
 )
 
 // buildPlugin makes a folder with the CPU plugin.

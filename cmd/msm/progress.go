@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/internal/bench"
 )
 
 // progressBar draws one line that is drawn over and over, for work that takes

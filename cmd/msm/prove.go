@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/internal/bench"
 )
 
 // proveFlags is the command line of msm bench prove.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/internal/bench"
 )
 
 // tinyProof is a bench small enough for a test.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pippin-zk/pippin/bench"
+	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/build"
 )
 

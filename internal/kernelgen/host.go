@@ -75,7 +75,7 @@ func hostBuild(root, out string) (string, error) {
 			}
 		}
 		g.Go(func() error {
-			args := slices.Concat(hostFlags, []string{"-I" + filepath.Join(root, "backend/cuda/driver/fakecuda")}, o.flags, []string{"-c", source, "-o", object})
+			args := slices.Concat(hostFlags, []string{"-I" + filepath.Join(root, "internal/cuda/driver/fakecuda")}, o.flags, []string{"-c", source, "-o", object})
 			if err := command(compiler, args...); err != nil {
 				return err
 			}

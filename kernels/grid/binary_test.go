@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pippin-zk/pippin/backend/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/kernels"
 	"github.com/pippin-zk/pippin/kernels/grid/number"
 )

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/kernels"
 )
 

@@ -5,8 +5,8 @@ package grid_test
 import (
 	"testing"
 
-	"github.com/pippin-zk/pippin/backend/cuda/driver"
-	"github.com/pippin-zk/pippin/backend/cuda/driver/fakecuda"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
 	"github.com/pippin-zk/pippin/kernels/grid/memory"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pippin-zk/pippin/backend/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/kernels"
 	"github.com/pippin-zk/pippin/kernels/grid/number"
 )

@@ -5,7 +5,7 @@
 // the program stops.
 //
 // The script build compiles the kernels into a shared object for the fake driver of
-// backend/cuda/driver/fakecuda, so that the whole backend is tested without a
+// internal/cuda/driver/fakecuda, so that the whole backend is tested without a
 // GPU.
 #pragma once
 #include <cstddef>

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/pippin-zk/pippin/plugin"
-	"github.com/pippin-zk/pippin/plugin/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
 )
 
 // alien serves something that is not a plugin of this version, or that

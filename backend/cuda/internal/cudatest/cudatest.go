@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/cuda/driver"
-	"github.com/pippin-zk/pippin/backend/cuda/driver/fakecuda"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
 )
 
 // AllGroups is the default of the flag -groups.

@@ -1,0 +1,134 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/nvml"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
+)
+
+// Options of Open. The zero value is the default.
+type Options struct {
+	// Memory bounds the device memory that is used, in bytes: 0 is what is free
+	// when the device is opened, less a reserve for code.
+	Memory int64
+	// Trace, when set, is told after every turn how long its phases took on the
+	// device (Turn.Mark), in order, with the context of the turn. Device.Usage has
+	// their sums then. It costs time: an event a phase, and waiting for the last.
+	Trace func(ctx context.Context, phases []backend.StageUsage)
+}
+
+// reserve is device memory left to the driver: code, stacks of threads.
+const reserve = 1 << 30
+
+// Device is one open card. Its methods may be called from any goroutine; those
+// of a Turn are its holder's.
+type Device struct {
+	driver *driver.Device
+	code   *code
+	budget budget
+	trace  func(context.Context, []backend.StageUsage)
+	meter  backendutil.Meter
+	stages struct {
+		sync.Mutex
+		sums []backend.StageUsage
+	}
+
+	stack   atomic.Int64 // the most bytes that a thread left on its stack since the last wipe
+	erasers struct {
+		sync.Mutex
+		of map[string]*eraser
+	}
+
+	// turns holds the turn while nobody has it: it is a channel, so that waiting
+	// ends with a context.
+	turns chan *Turn
+	sweep *time.Timer // wipes when it has gone off
+}
+
+// Open opens the card of an ordinal. Where there is none, no driver or no
+// support in this program, the error wraps backend.ErrUnavailable and says what
+// to do.
+func Open(ordinal int, o Options) (_ *Device, err error) {
+	drv, err := driver.Open(ordinal, driver.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			drv.Close()
+		}
+	}()
+	free, _, err := drv.MemInfo()
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{driver: drv, code: newCode(drv), trace: o.Trace, turns: make(chan *Turn, 1)}
+	d.erasers.of = make(map[string]*eraser)
+	d.budget.limit = max(free-reserve, free/2)
+	if o.Memory > 0 {
+		d.budget.limit = min(o.Memory, d.budget.limit)
+	}
+	t, err := newTurn(d)
+	if err != nil {
+		return nil, err
+	}
+	d.sweep = time.AfterFunc(idle, d.sweepIdle)
+	d.turns <- t
+	return d, nil
+}
+
+// Driver is the card for what needs no turn: events, streams of one's own,
+// registered memory. Memory on the card is taken by Turn.
+func (d *Device) Driver() *driver.Device { return d.driver }
+
+// Budget is the bytes that may be used of the card's memory.
+func (d *Device) Budget() int64 { return d.budget.limit }
+
+// Turn waits for the turn to use the card, which its End passes on.
+func (d *Device) Turn(ctx context.Context) (*Turn, error) {
+	if err := backend.Ended(ctx); err != nil {
+		return nil, err
+	}
+	asked := time.Now()
+	select {
+	case t, open := <-d.turns:
+		if !open {
+			return nil, fmt.Errorf("%w: CUDA device %d", backend.ErrClosed, d.driver.Info().Ordinal)
+		}
+		d.meter.Begin(time.Since(asked))
+		t.ctx = ctx
+		return t, nil
+	case <-ctx.Done():
+		return nil, backend.Ended(ctx)
+	}
+}
+
+// Usage is how long turns had the card, and waited for it, and with a trace how
+// long their phases took on it; and the energy that the card has used.
+func (d *Device) Usage() (backend.DeviceUsage, []backend.StageUsage) {
+	used := d.meter.Usage()
+	used.Energy, _ = nvml.Energy(d.driver.Info().UUID) // turns do not wait for it
+	d.stages.Lock()
+	defer d.stages.Unlock()
+	return used, slices.Clone(d.stages.sums)
+}
+
+// Close waits for the turn and gives everything back. Closing twice is no error.
+func (d *Device) Close() error {
+	t, open := <-d.turns
+	if !open {
+		return nil
+	}
+	d.sweep.Stop()
+	close(d.turns)
+	return errors.Join(t.close(), d.code.close(), d.driver.Close())
+}

@@ -1,0 +1,476 @@
+//go:build cuda && cgo && linux && (amd64 || arm64)
+
+package device
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
+	"github.com/pippin-zk/pippin/kernels/grid/memory"
+)
+
+func TestMain(m *testing.M) {
+	cudatest.WithKernels()
+	os.Exit(m.Run())
+}
+
+// open opens the fake device. When the test ends it is closed, and everything
+// must have been given back, wiped.
+func open(t *testing.T, o Options) *Device {
+	t.Helper()
+	cudatest.OnFake(t)
+	unwiped := func() int64 { return fakecuda.Counter("unwiped_memory") + fakecuda.Counter("unwiped") }
+	before := unwiped()
+	d, err := Open(0, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(d.Close(), d.Close()); err != nil {
+			t.Error(err)
+		}
+		if n := unwiped() - before; n != 0 {
+			t.Errorf("%d pieces of memory were given back as they were", n)
+		}
+		if l := d.Driver().Live(); l != (driver.Live{}) {
+			t.Errorf("not given back: %+v", l)
+		}
+	})
+	return d
+}
+
+func take(t *testing.T, d *Device) *Turn {
+	t.Helper()
+	turn, err := d.Turn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return turn
+}
+
+func end(t *testing.T, turn *Turn) {
+	t.Helper()
+	if err := turn.End(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// all is enough for everybody.
+func all(int64) error { return nil }
+
+// content reads what is on the device.
+func content(t *testing.T, d *Device, s driver.Span) []byte {
+	t.Helper()
+	stream, err := d.Driver().NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	b := make([]byte, s.Size())
+	if err := stream.Read(b, s); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestTurns(t *testing.T) {
+	d := open(t, Options{})
+	turn := take(t, d)
+	cause := errors.New("not worth the wait")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	waiting := make(chan error)
+	go func() {
+		_, err := d.Turn(ctx)
+		waiting <- err
+	}()
+	cancel(cause)
+	if err := <-waiting; !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+		t.Errorf("a wait given up: %v", err)
+	}
+	if _, err := d.Turn(ctx); !errors.Is(err, cause) {
+		t.Errorf("a turn after the end: %v", err)
+	}
+	next := make(chan *Turn)
+	go func() {
+		turn, err := d.Turn(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		next <- turn
+	}()
+	select {
+	case <-next:
+		t.Fatal("two have the turn")
+	case <-time.After(10 * time.Millisecond):
+	}
+	end(t, turn)
+	end(t, <-next)
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := d.Turn(t.Context()); !errors.Is(err, backend.ErrClosed) {
+		t.Errorf("a turn on a closed device: %v", err)
+	}
+}
+
+// idles waits until a card that nobody uses has been wiped.
+func idles(t *testing.T, d *Device) {
+	t.Helper()
+	cudatest.Eventually(t, "an idle card is wiped", func() bool {
+		turn := <-d.turns
+		defer func() { d.turns <- turn }()
+		return turn.secret == 0
+	})
+}
+
+// TestWorkMemoryIsWiped: on an idle card nothing is left of what was secret, whether the
+// turn succeeded or was given up, and what follows is as it was.
+func TestWorkMemoryIsWiped(t *testing.T) {
+	const size, secret = 10_000, 6000
+	d := open(t, Options{})
+	for name, finish := range map[string]func(*Turn) error{
+		"success": func(turn *Turn) error {
+			turn.Waited()
+			return turn.Compute.Synchronize()
+		},
+		"failure": func(*Turn) error { return nil },
+		"a second, smaller request": func(turn *Turn) error {
+			_, err := turn.Work(size/2, secret/2)
+			return err
+		},
+	} {
+		turn := take(t, d)
+		work, err := turn.Work(size, secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results, err := turn.Results(100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(turn.Compute.Fill(work, 0xee), turn.Compute.Download(results.Span().Slice(0, 100), work.Slice(0, 100)), finish(turn)); err != nil {
+			t.Fatal(err)
+		}
+		end(t, turn)
+		idles(t, d)
+		left := content(t, d, turn.work.Span())
+		if !bytes.Equal(left[:secret], make([]byte, secret)) {
+			t.Errorf("%s: secrets are left on the device", name)
+		}
+		if !bytes.Equal(left[secret:size], bytes.Repeat([]byte{0xee}, size-secret)) {
+			t.Errorf("%s: more than the secrets is overwritten", name)
+		}
+		if slices.ContainsFunc(results.Bytes(), func(b byte) bool { return b != 0 }) {
+			t.Errorf("%s: results are left in pinned memory", name)
+		}
+	}
+	// Whoever needs a larger place gives the smaller back, and that wiped: the
+	// end of the test looks.
+	turn := take(t, d)
+	if _, err := turn.Work(size, size); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := turn.Work(2*size, 2*size); err != nil {
+		t.Fatal(err)
+	}
+	end(t, turn)
+}
+
+// TestWipedInUse: turns that follow each other are not wiped one by one, and yet nothing
+// secret is kept for long.
+func TestWipedInUse(t *testing.T) {
+	const secret = 1000
+	d := open(t, Options{})
+	for age, want := range map[time.Duration]int64{0: secret, 2 * mostKept: 0} {
+		turn := take(t, d)
+		if _, err := turn.Work(secret, secret); err != nil {
+			t.Fatal(err)
+		}
+		turn.Waited()
+		turn.since = time.Now().Add(-age)
+		var left int64
+		turn.OnEnd(func() { left = turn.secret })
+		end(t, turn)
+		if left != want {
+			t.Errorf("%d bytes are left at the end of a turn, %v after they came; want %d", left, age, want)
+		}
+		idles(t, d)
+	}
+}
+
+// TestThreadsAreWiped: what a kernel left on stacks and in shared memory is
+// overwritten, its stacks by a kernel that reaches as far.
+func TestThreadsAreWiped(t *testing.T) {
+	const secret = 0x5ec2e7
+	d := open(t, Options{})
+	for _, stack := range []int{512, 2048, 512} {
+		of, ok := memory.ForStack(strconv.Itoa(stack))
+		if !ok {
+			t.Fatalf("no kernels for stacks of %d bytes", stack)
+		}
+		leave, err := Load(d, of.Overwrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inspect, err := Load(d, of.Inspect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := d.eraser(int64(stack))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := inspect.SetMaxDynamicShared(e.wide.Shared); err != nil {
+			t.Fatal(err)
+		}
+		left := func(turn *Turn) uint32 {
+			m, err := turn.Work(8, 8)
+			if err != nil {
+				t.Fatal(err)
+			}
+			different := make([]byte, 8)
+			if err := errors.Join(
+				turn.Compute.Fill(m, 0),
+				inspect.LaunchShaped(turn.Compute, e.wide, memory.Inspect{SharedWords: e.wide.Shared / 4, Different: Address(m)}),
+				turn.Compute.Read(different, m),
+			); err != nil {
+				t.Fatal(err)
+			}
+			return binary.LittleEndian.Uint32(different[4:])
+		}
+		turn := take(t, d)
+		if err := errors.Join(
+			leave.LaunchShaped(turn.Compute, e.stacks, memory.Overwrite{Value: secret}),
+			leave.LaunchShaped(turn.Compute, e.wide, memory.Overwrite{Value: secret, SharedWords: e.wide.Shared / 4}),
+		); err != nil {
+			t.Fatal(err)
+		}
+		if left(turn) == 0 {
+			t.Error("nothing was left")
+		}
+		if got := d.stack.Load(); got != int64(stack) {
+			t.Errorf("stacks of %d bytes are to be wiped, want %d", got, stack)
+		}
+		launches := fakecuda.Calls("cuLaunchCooperativeKernel")
+		end(t, turn)
+		idles(t, d)
+		if n := fakecuda.Calls("cuLaunchCooperativeKernel") - launches; n != 2 {
+			t.Errorf("%d launches for stacks and shared memory, want 2", n)
+		}
+		turn = take(t, d)
+		if n := left(turn); n != 0 {
+			t.Errorf("%d words of shared memory are left", n)
+		}
+		end(t, turn)
+		idles(t, d)
+	}
+	if _, err := d.eraser(1 << 20); !errors.Is(err, backend.ErrUnsupported) {
+		t.Errorf("stacks that nothing overwrites: %v", err)
+	}
+}
+
+// TestMemoryStays until it is freed, and is wiped then: the end of the test looks.
+func TestMemoryStays(t *testing.T) {
+	d := open(t, Options{})
+	turn := take(t, d)
+	m, err := turn.Keep(1000, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end(t, turn)
+	data := bytes.Repeat([]byte{1, 2, 3, 4}, 250)
+	pieces := func(all []byte) func(func([]byte, error) bool) {
+		return func(yield func([]byte, error) bool) { _ = yield(all[:300], nil) && yield(all[300:], nil) }
+	}
+	if err := d.Write(t.Context(), m.Span(), pieces(data)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(content(t, d, m.Span()), data) {
+		t.Error("it does not hold what was written")
+	}
+	if err := d.Write(t.Context(), m.Span(), pieces(data[:999])); err == nil {
+		t.Error("pieces may end early")
+	}
+	if err := d.Write(t.Context(), m.Span(), pieces(append(data, 1))); err == nil {
+		t.Error("pieces may be too many")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.Write(ctx, m.Span(), pieces(data)); !errors.Is(err, context.Canceled) {
+		t.Errorf("a write that was given up: %v", err)
+	}
+	if err := m.Free(); err != nil {
+		t.Error(err)
+	}
+}
+
+// cache is spare memory.
+type cache struct {
+	*Memory
+	drops int
+}
+
+func (c *cache) Held() int64 {
+	if c.Memory == nil {
+		return 0
+	}
+	return c.Size()
+}
+
+func (c *cache) Drop() error {
+	if c.Memory == nil {
+		return nil
+	}
+	m := c.Memory
+	c.Memory = nil
+	c.drops++
+	return m.Free()
+}
+
+// TestBudget: what is kept, worked with and spare shares one budget, and spare
+// memory goes only when its room is needed.
+func TestBudget(t *testing.T) {
+	const budget = 10_000
+	d := open(t, Options{Memory: budget})
+	turn := take(t, d)
+	available := func(want int64) {
+		t.Helper()
+		if got := turn.Available(); got != want {
+			t.Errorf("%d bytes available, want %d", got, want)
+		}
+	}
+	available(budget)
+	if _, err := turn.Work(4000, 4000); err != nil {
+		t.Fatal(err)
+	}
+	available(budget - 4000)
+	if _, err := turn.Keep(6001, all); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("in place of work memory that is in use: %v", err)
+	}
+	end(t, turn)
+
+	turn = take(t, d)
+	available(budget) // between turns work memory is spare
+	m, err := turn.Keep(3000, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if turn.Held() != 4000 {
+		t.Error("work memory was dropped without need")
+	}
+	kept, err := turn.Keep(2000, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cache{Memory: kept}
+	turn.Spare(c)
+	available(budget - 3000)
+
+	tooLittle := errors.New("too little")
+	if _, err := turn.Keep(1000, func(left int64) error {
+		if left != budget-4000 {
+			t.Errorf("%d bytes would be left", left)
+		}
+		return tooLittle
+	}); !errors.Is(err, tooLittle) {
+		t.Errorf("kept, although too little would be left: %v", err)
+	}
+	if _, err := turn.Keep(7001, all); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("more than there is: %v", err)
+	}
+	end(t, turn)
+
+	turn = take(t, d)
+	if _, err := turn.Work(7001, 0); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("more than there is: %v", err)
+	}
+	if c.drops != 0 {
+		t.Error("spare memory was dropped in vain")
+	}
+	if _, err := turn.Work(7000, 7000); err != nil {
+		t.Error(err)
+	}
+	if c.drops != 1 {
+		t.Errorf("spare memory was dropped %d times", c.drops)
+	}
+	end(t, turn)
+	if err := m.Free(); err != nil {
+		t.Error(err)
+	}
+	turn = take(t, d)
+	available(budget)
+	end(t, turn)
+}
+
+// TestMemoryOfALostDevice is given back without an error, and counted.
+func TestMemoryOfALostDevice(t *testing.T) {
+	const illegalAddress = "700"
+	cudatest.OnFake(t)
+	d, err := Open(0, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := take(t, d)
+	m, err := turn.Keep(1000, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := turn.Work(1000, 1000); err != nil {
+		t.Fatal(err)
+	}
+	turn.since = time.Now().Add(-2 * mostKept)
+	cudatest.Fail(t, "cuMemsetD8Async@1="+illegalAddress)
+	if err := turn.End(); !errors.Is(err, backend.ErrGone) {
+		t.Errorf("the turn that loses the device ends with %v", err)
+	}
+	if err := errors.Join(m.Free(), d.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTrace: the phases of a turn are told once, at its end, and the wipe behind it.
+func TestTrace(t *testing.T) {
+	told := make(chan []backend.StageUsage, 10)
+	d := open(t, Options{Trace: func(ctx context.Context, p []backend.StageUsage) {
+		if ctx == nil {
+			t.Error("no context")
+		}
+		told <- p
+	}})
+	turn := take(t, d)
+	work, err := turn.Work(100, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(turn.Mark("start"), turn.Compute.Fill(work, 1), turn.Mark("fill")); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 0 {
+		t.Error("told before the end")
+	}
+	end(t, turn)
+	fill, wipe := <-told, <-told
+	idles(t, d)
+	end(t, take(t, d))
+	if len(fill) != 1 || fill[0].Name != "fill" || len(wipe) != 1 || wipe[0].Name != "wipe" || len(told) != 0 {
+		t.Fatalf("told %v, %v and %d more", fill, wipe, len(told))
+	}
+	use, sums := d.Usage()
+	if !slices.Equal(sums, []backend.StageUsage{fill[0], wipe[0]}) {
+		t.Errorf("told %v and %v, sums %v", fill, wipe, sums)
+	}
+	if use.Calls != 2 || use.Busy <= 0 {
+		t.Errorf("usage %+v", use)
+	}
+}

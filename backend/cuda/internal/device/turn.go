@@ -1,0 +1,254 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
+)
+
+// Turn is the exclusive use of a card until End.
+type Turn struct {
+	// Compute is the stream for kernels, Copy for what is copied beside them, and
+	// Beside for kernels that prepare what those of Compute need later: they have
+	// the blocks that become free before these.
+	Compute, Copy, Beside *driver.Stream
+
+	dev    *Device
+	ctx    context.Context // whose turn it is, for the trace
+	order  *driver.Event   // of the wipe and what is on the other stream
+	tracer tracer
+
+	work    *driver.Memory // nil when there is none
+	lent    bool           // Work gave it out in this turn
+	secret  int64          // bytes from its beginning on that are to be overwritten
+	since   time.Time      // when the first of them were given out
+	queued  bool           // something may run that was not waited for
+	results *driver.Host   // pinned; nil when there is none
+	ends    []func()       // see OnEnd
+}
+
+func newTurn(d *Device) (_ *Turn, err error) {
+	t := &Turn{dev: d}
+	t.tracer.turn = t
+	defer func() {
+		if err != nil {
+			t.close()
+		}
+	}()
+	for _, s := range []**driver.Stream{&t.Compute, &t.Copy} {
+		if *s, err = d.driver.NewStream(); err != nil {
+			return nil, err
+		}
+	}
+	if t.Beside, err = d.driver.NewUrgentStream(); err != nil {
+		return nil, err
+	}
+	if t.order, err = d.driver.NewEvent(false); err != nil {
+		return nil, err
+	}
+	d.budget.spares = append(d.budget.spares, t)
+	return t, nil
+}
+
+// Available is the bytes that Work or Keep could have.
+func (t *Turn) Available() int64 { return t.dev.budget.left() }
+
+// Work is size bytes of work memory, until the next Work or End. What they hold
+// at first is undefined. The first secret bytes are overwritten once nobody has had a
+// turn for a while (see End), and the others, which hold what everybody may know, are
+// not. When there are not as many, the error wraps backend.ErrOutOfMemory and no work
+// memory is left.
+func (t *Turn) Work(size, secret int64) (driver.Span, error) {
+	if t.work == nil || t.work.Size() < size {
+		if err := t.Drop(); err != nil {
+			return driver.Span{}, err
+		}
+		m, err := t.dev.alloc(size)
+		if err != nil {
+			return driver.Span{}, fmt.Errorf("work memory of %d bytes: %w", size, err)
+		}
+		t.work = m
+	}
+	t.lent, t.queued = true, true
+	if t.secret == 0 {
+		t.since = time.Now()
+	}
+	t.secret = max(t.secret, secret)
+	return t.work.Span().Slice(0, size), nil
+}
+
+// Results is size bytes of pinned memory for what comes back, until the next
+// Results or End.
+func (t *Turn) Results(size int64) (*driver.Host, error) {
+	if t.results != nil && t.results.Span().Size() >= size {
+		return t.results, nil
+	}
+	if t.results != nil {
+		if err := t.results.Free(); err != nil {
+			return nil, err
+		}
+		t.results = nil
+	}
+	h, err := t.dev.driver.AllocHost(max(size, 1<<16))
+	if err != nil {
+		return nil, err
+	}
+	t.results = h
+	return h, nil
+}
+
+// Keep takes memory that stays. When there is no room for it, or suffices says
+// that what would be left for work is not enough, the error wraps
+// backend.ErrOutOfMemory.
+func (t *Turn) Keep(size int64, suffices func(left int64) error) (*Memory, error) {
+	if err := suffices(t.Available() - size); err != nil {
+		return nil, err
+	}
+	m, err := t.dev.alloc(size)
+	if err != nil {
+		return nil, err
+	}
+	return &Memory{t.dev, m}, nil
+}
+
+// Spare registers memory of Keep that its owner can make again.
+func (t *Turn) Spare(s Spare) { t.dev.budget.spares = append(t.dev.budget.spares, s) }
+
+// OnEnd has f called when the turn ends, before anybody else has it.
+func (t *Turn) OnEnd(f func()) { t.ends = append(t.ends, f) }
+
+// Send copies to the card on the stream Copy: memory that the card can read by
+// itself without waiting, any other before it returns.
+func (t *Turn) Send(dst driver.Span, src []byte) error {
+	if h, ok := t.dev.driver.FindHost(src); ok {
+		return t.Copy.Upload(dst, h)
+	}
+	return t.Copy.Write(dst, src)
+}
+
+// Waited says that the caller has waited for everything that it queued, so that End
+// need not.
+func (t *Turn) Waited() { t.queued = false }
+
+// What is secret in the work memory, on the stacks of kernels and in shared memory is
+// overwritten when the card has been without a turn for idle, and where it never is, at
+// the end of the first turn mostKept after it came. The next turn, which writes over most
+// of it, would wait for the wiping: more than a millisecond for 2^22 points in pairs.
+const (
+	idle     = 5 * time.Millisecond
+	mostKept = 100 * time.Millisecond
+)
+
+// End passes the turn on. What was queued and not waited for, because the call
+// failed, is waited for first, so that nothing reads the caller's memory any
+// more; and everything is wiped, pinned memory at once and the card as idle has it.
+func (t *Turn) End() error {
+	err := t.settle()
+	if t.secret > 0 && time.Since(t.since) > mostKept {
+		err = errors.Join(err, t.wipe())
+	}
+	t.tracer.report()
+	if t.results != nil {
+		t.results.Wipe()
+	}
+	for _, f := range t.ends {
+		f()
+	}
+	t.lent, t.ctx, t.ends = false, nil, nil
+	t.dev.meter.End()
+	secret := t.secret > 0
+	t.dev.turns <- t
+	if secret {
+		t.dev.sweep.Reset(idle)
+	}
+	return err
+}
+
+// sweepIdle wipes where nobody has the turn: whoever has it comes here again.
+func (d *Device) sweepIdle() {
+	select {
+	case t, open := <-d.turns:
+		if !open {
+			return
+		}
+		if t.secret > 0 {
+			t.ctx = context.Background()
+			// What cannot be wiped is of a card that fails: the next call says so.
+			_ = errors.Join(t.Mark("idle"), t.wipe())
+			t.tracer.report()
+			t.ctx = nil
+		}
+		d.turns <- t
+	default:
+	}
+}
+
+// wipe queues the overwriting of what is secret. Everything before it has been waited
+// for, and what is queued after it comes after it.
+func (t *Turn) wipe() error {
+	if t.secret == 0 || t.work == nil {
+		return nil
+	}
+	err := errors.Join(
+		t.Compute.Fill(t.work.Span().Slice(0, t.secret), 0),
+		t.dev.erase(t.Compute),
+		t.Mark("wipe"),
+		t.Compute.Record(t.order),
+		t.Copy.Wait(t.order),
+		t.Beside.Wait(t.order),
+	)
+	if err == nil {
+		t.secret = 0
+	}
+	return err
+}
+
+// settle waits for what was queued.
+func (t *Turn) settle() error {
+	if !t.queued {
+		return nil
+	}
+	t.queued = false
+	return errors.Join(t.Copy.Synchronize(), t.Beside.Synchronize(), t.Compute.Synchronize())
+}
+
+// Held is the bytes of work memory that nobody has: Turn is Spare.
+func (t *Turn) Held() int64 {
+	if t.work == nil || t.lent {
+		return 0
+	}
+	return t.work.Size()
+}
+
+// Drop gives the work memory back, wiped.
+func (t *Turn) Drop() error {
+	if t.work == nil {
+		return nil
+	}
+	err := errors.Join(t.settle(), t.wipe(), t.Compute.Synchronize())
+	if t.dev.driver.Err() != nil {
+		err = nil // a lost device's memory goes with the process
+	}
+	m := t.work
+	t.work, t.secret, t.lent = nil, 0, false
+	return errors.Join(err, t.dev.free(m))
+}
+
+func (t *Turn) close() error {
+	errs := []error{t.Drop()}
+	if t.results != nil {
+		errs = append(errs, t.results.Free())
+	}
+	if t.order != nil {
+		errs = append(errs, t.order.Close())
+	}
+	for _, s := range []*driver.Stream{t.Compute, t.Copy, t.Beside} {
+		if s != nil {
+			errs = append(errs, s.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

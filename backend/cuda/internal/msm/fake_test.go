@@ -1,0 +1,410 @@
+//go:build cuda && cgo && linux && (amd64 || arm64)
+
+package msm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
+)
+
+func TestMain(m *testing.M) {
+	cudatest.WithKernels()
+	os.Exit(m.Run())
+}
+
+// small is one MSM, ready to be computed.
+type small struct {
+	bases   backend.Bases
+	scalars []byte
+	answer  []byte
+}
+
+func newSmall(t *testing.T, n int) small {
+	t.Helper()
+	c, g := backend.BN254, backend.G1
+	p, err := fixtures.NewPoints(c, g, *seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := p.Bytes(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scalars, err := fixtures.Scalars(c, fixtures.PlonkL, *seed, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := p.Expected(0, scalars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return small{backend.Bases{Curve: c, Group: g, Count: n, Bytes: points}, scalars, answer}
+}
+
+// compute loads, computes and frees.
+func (s small) compute(t *testing.T, c *Computer) (err error) {
+	t.Helper()
+	bases, err := c.Load(t.Context(), &s.bases, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bases.Free()) }()
+	got, err := c.Compute(t.Context(), one(bases, s.scalars))
+	if err == nil && !bytes.Equal(got[0], s.answer) {
+		err = errors.New("wrong answer")
+	}
+	return err
+}
+
+// leastMemory is what a plan needs at least.
+func leastMemory(in input) int64 {
+	return int64(sort.Search(1<<30, func(memory int) bool {
+		in.memory = int64(memory)
+		_, err := newPlan(in)
+		return err == nil
+	}))
+}
+
+// TestStreams has memory for a part of the points only: they are cut into chunks,
+// and the bases stay on the host.
+func TestStreams(t *testing.T) {
+	cudatest.OnFake(t)
+	s := newSmall(t, 128)
+	chunks := func(t *tuning) { t.chunk = 32 }
+	in := inputOf(backend.BN254, backend.G1, s.bases.Count, 0)
+	chunks(&in.tuning)
+	// Not enough for the bases beside it, enough for two chunks of them.
+	_, c := open(t, device.Options{Memory: leastMemory(in) + s.bases.Size()*3/4})
+	c.tune = chunks
+	bases, err := c.Load(t.Context(), &s.bases, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bases.host == nil {
+		t.Error("the bases are on the device")
+	}
+	// Twice in a batch, with the scalars of the first.
+	jobs := one(bases, s.scalars)
+	jobs = append(jobs, Job{Job: &backend.Job{Count: s.bases.Count, SameAs: 1}, Source: jobs[0].Source, Bases: bases})
+	got, err := c.Compute(t.Context(), jobs)
+	if err != nil || !bytes.Equal(got[0], s.answer) || !bytes.Equal(got[1], s.answer) {
+		t.Errorf("wrong, or %v", err)
+	}
+	for in, p := range c.plans {
+		if !in.stream || len(p.chunks) < 2 {
+			t.Errorf("a plan with stream %v and chunks %v", in.stream, p.chunks)
+		}
+	}
+}
+
+// TestSideBySide has a batch of MSMs over the same bases computed as few: over two
+// ranges of them, more than one job may have of each, and two with scalars in
+// common, which stay alone; with and without multiples. A bad scalar is found in the
+// job that has it.
+func TestSideBySide(t *testing.T) {
+	cudatest.OnFake(t)
+	const n = 64
+	p, err := fixtures.NewPoints(backend.BN254, backend.G1, *seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := p.Bytes(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, c := open(t, device.Options{})
+	c.tune = func(t *tuning) { t.together = 4 * n }
+	for _, multiples := range []int{1, 4} {
+		bases, err := c.Load(t.Context(), &backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: n, Bytes: points}, multiples)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var jobs []Job
+		var want [][]byte
+		add := func(offset int, scalars []byte, source *backend.Job) {
+			j := &backend.Job{Offset: offset, Count: len(scalars) / bases.Curve.ScalarBytes(), Scalars: scalars, Check: true}
+			if source == nil {
+				source = j
+			}
+			answer, err := p.Expected(offset, scalars)
+			if err != nil {
+				t.Fatal(err)
+			}
+			jobs, want = append(jobs, Job{Job: j, Source: source, Bases: bases, Number: len(jobs)}), append(want, answer)
+		}
+		random := func(i, n int) []byte {
+			s, err := fixtures.Scalars(backend.BN254, fixtures.Uniform, *seed+uint64(i), n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		for i := range 6 {
+			add(0, random(i, n), nil)
+			add(n/4, random(100+i, n/2), nil)
+		}
+		add(0, random(7, n), nil)
+		add(0, jobs[12].Scalars, jobs[12].Source)
+		got, err := c.Compute(t.Context(), jobs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if !bytes.Equal(got[i], want[i]) {
+				t.Errorf("with %d multiples: job %d is wrong", multiples, i)
+			}
+		}
+		sizes := make(map[int]bool)
+		for in := range c.plans {
+			sizes[in.together] = true
+		}
+		if !sizes[4] || !sizes[6] || !sizes[2] || !sizes[1] {
+			t.Errorf("plans for %v MSMs: want 4 and the 2 that are left, 6 of the shorter ones, and 1", sizes)
+		}
+
+		bad := bytes.Repeat([]byte{0xff}, bases.Curve.ScalarBytes())
+		copy(jobs[4].Scalars[5*len(bad):], bad)
+		if _, err := c.Compute(t.Context(), jobs); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "job 4: ") || !strings.Contains(err.Error(), "scalar 5 ") {
+			t.Errorf("with scalar 5 of job 4 too large: %v", err)
+		}
+		if err := bases.Free(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRound: two MSMs in somebody's turn, one after the other in the same memory,
+// whose scalars are on the card already; with bases there, and on the host, from
+// where they come in chunks.
+func TestRound(t *testing.T) {
+	cudatest.OnFake(t)
+	s := newSmall(t, 128)
+	chunks := func(t *tuning) { t.chunk = 32 }
+	in := inputOf(backend.BN254, backend.G1, s.bases.Count, 0)
+	chunks(&in.tuning)
+	for _, stream := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stream %v", stream), func(t *testing.T) {
+			o := device.Options{}
+			if stream {
+				o.Memory = leastMemory(in) + s.bases.Size()*7/8
+			}
+			d, c := open(t, o)
+			c.tune = chunks
+			bases, err := c.Load(t.Context(), &s.bases, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (bases.host != nil) != stream {
+				t.Errorf("bases on the host: %v", bases.host != nil)
+			}
+			turn, err := d.Turn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := errors.Join(turn.End(), bases.Free()); err != nil {
+					t.Error(err)
+				}
+			})
+			scalars, err := turn.Keep(int64(len(s.scalars)), func(int64) error { return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := scalars.Free(); err != nil {
+					t.Error(err)
+				}
+			})
+			if err := turn.Compute.Write(scalars.Span(), s.scalars); err != nil {
+				t.Fatal(err)
+			}
+			var rounds []*Round
+			work, results := int64(0), device.Layout{}
+			for range 2 {
+				r, err := c.Round(bases, 0, s.bases.Count, turn.Available())
+				if err != nil {
+					t.Fatal(err)
+				}
+				rounds = append(rounds, r)
+				work = max(work, r.Work())
+				results.Take(r.Results())
+			}
+			memory, err := turn.Work(work, work)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pinned, err := turn.Results(results.Size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			places := []driver.HostSpan{pinned.Span().Slice(0, rounds[0].Results()), pinned.Span().Slice(device.Align(rounds[0].Results()), rounds[1].Results())}
+			for i, r := range rounds {
+				if err := r.Queue(t.Context(), turn, scalars.Span(), memory.Slice(0, r.Work()), places[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := turn.Compute.Synchronize(); err != nil {
+				t.Fatal(err)
+			}
+			for i, r := range rounds {
+				got, err := r.Answer(places[i].Bytes())
+				if err != nil || !bytes.Equal(got, s.answer) {
+					t.Errorf("round %d: wrong, or %v", i, err)
+				}
+			}
+		})
+	}
+}
+
+// TestManyTiles has bins of several tiles; the runs of repeated scalars are cut into
+// tasks.
+func TestManyTiles(t *testing.T) {
+	cudatest.OnFake(t)
+	_, c := open(t, device.Options{})
+	c.tune = func(t *tuning) { t.window, t.piece = 10, leastPiece }
+	if err := newSmall(t, kernel.SortTile+3).compute(t, c); err != nil {
+		t.Error(err)
+	}
+	for _, p := range c.plans {
+		if p.sort.shift == 0 || p.sort.bins < 2 || p.sort.tiles(p.count) < 2 || p.longestRun() < 8*p.piece {
+			t.Errorf("a plan with %+v and runs of up to %d in pieces of %d", p.sort, p.longestRun(), p.piece)
+		}
+	}
+}
+
+// TestSecretsAreWiped: what an MSM leaves in pinned memory is overwritten before the
+// next has its turn, and what it leaves on the card once the card is idle, however the
+// call ended.
+func TestSecretsAreWiped(t *testing.T) {
+	const invalidValue = "1"
+	cudatest.OnFake(t)
+	d, c := open(t, device.Options{})
+	c.tune = func(t *tuning) { t.chunk = 16 } // also in chunks
+	s := newSmall(t, 64)
+	bases, err := c.Load(t.Context(), &s.bases, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bases.Free()
+	for what, rules := range map[string]string{
+		"an answer":                  "",
+		"a kernel that is refused":   "cuLaunchKernel@9=" + invalidValue,
+		"a download that is refused": "cuMemcpyDtoHAsync@2=" + invalidValue,
+	} {
+		cudatest.Fail(t, rules)
+		_, err := c.Compute(t.Context(), one(bases, s.scalars))
+		if (err == nil) != (rules == "") {
+			t.Fatalf("%s: %v", what, err)
+		}
+		fakecuda.Reset()
+		cudatest.Eventually(t, what+": nothing is left on an idle card", func() bool {
+			turn, err := d.Turn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			results, err := turn.Results(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left := results.Bytes(); !bytes.Equal(left, make([]byte, len(left))) {
+				t.Errorf("%s: something is left in pinned memory", what)
+			}
+			work, err := turn.Work(turn.Held(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := make([]byte, work.Size())
+			if err := errors.Join(turn.Compute.Read(left, work), turn.End()); err != nil {
+				t.Fatal(err)
+			}
+			return len(left) > 0 && bytes.Equal(left, make([]byte, len(left)))
+		})
+	}
+}
+
+// TestNoMemory: work memory that cannot be had fails one call, and no more.
+func TestNoMemory(t *testing.T) {
+	const outOfMemory = "2"
+	cudatest.OnFake(t)
+	_, c := open(t, device.Options{})
+	s := newSmall(t, 20)
+	cudatest.Fail(t, "cuMemAlloc@2+="+outOfMemory)
+	err := s.compute(t, c)
+	if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "bytes") {
+		t.Errorf("error %v", err)
+	}
+	fakecuda.Reset()
+	if err := s.compute(t, c); err != nil {
+		t.Errorf("after the memory ran out: %v", err)
+	}
+}
+
+// TestBesideAnotherProgram: the memory for the best plan cannot be had, but some
+// can.
+func TestBesideAnotherProgram(t *testing.T) {
+	cudatest.OnFake(t)
+	d, c := open(t, device.Options{})
+	s := newSmall(t, 128)
+	c.tune = func(t *tuning) { t.chunk = 32 }
+	in := inputOf(backend.BN254, backend.G1, s.bases.Count, d.Budget())
+	c.tune(&in.tuning)
+	best, err := newPlan(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, _, err := d.Driver().MemInfo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := d.Driver().Alloc(free - best.need()*9/10 - s.bases.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Free()
+	if err := s.compute(t, c); err != nil {
+		t.Error(err)
+	}
+	turn, err := d.Turn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turn.End()
+	if turn.Held() >= best.need() {
+		t.Errorf("%d bytes of work memory, the best plan has %d", turn.Held(), best.need())
+	}
+}
+
+// TestExtremeTables: answers are right whatever a table says.
+func TestExtremeTables(t *testing.T) {
+	cudatest.OnFake(t)
+	r := rand.New(rand.NewPCG(*seed, 1))
+	s := newSmall(t, 200)
+	_, c := open(t, device.Options{})
+	for range 6 {
+		own := &Table{Card: c.dev.Driver().Info().Name, Groups: []Costs{extreme(r, backend.CurveGroup{Curve: s.bases.Curve, Group: s.bases.Group})}}
+		if err := c.Tune(own); err != nil {
+			t.Fatal(err)
+		}
+		clear(c.plans)
+		if err := s.compute(t, c); err != nil {
+			t.Errorf("seed %d, %+v: %v", *seed, own.Groups, err)
+		}
+	}
+	if err := c.Tune(&Table{Card: "another"}); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("a table of another card: %v", err)
+	}
+}

@@ -1,0 +1,214 @@
+//go:build cuda
+
+package msm
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/fixtures"
+)
+
+var (
+	sizes  = flag.String("sizes", "", "sizes of TestTimes, such as 2^20,2^22")
+	groups = flag.String("groups", cudatest.AllGroups, "groups of TestTimes")
+	dists  = flag.String("dists", "uniform", "distributions of TestTimes")
+	window = flag.String("windows", "", "windows that TestTimes tries beside the plan's, such as 15,16")
+	levels = flag.String("levels", "", "levels of the reduction that TestTimes tries beside the plan's: first/other, such as 3/2,4/2")
+	over   = flag.String("overlap", "", "sizes from which TestTimes tries to hide the copy, as logarithms, such as 20")
+	pairs  = flag.String("pairs", "", "levels of pairs that TestTimes tries beside the plan's choice, 0 for none, such as 0,3")
+	inTurn = flag.Bool("in-turn", false, "TestTimes tries to have nothing run beside the accumulation")
+	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
+	most   = flag.String("multiples", "1", "the most multiples of a base that TestTimes has made, such as 1,1000")
+	memory = flag.Int64("memory", 0, "bytes of device memory to use")
+)
+
+// open opens the device, or skips the test where there is none. Both are closed
+// when the test ends.
+func open(t testing.TB, o device.Options) (*device.Device, *Computer) {
+	t.Helper()
+	if o.Memory == 0 {
+		o.Memory = *memory
+	}
+	d, err := device.Open(0, o)
+	cudatest.Opened(t, err)
+	c, err := New(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(c.Close(), d.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return d, c
+}
+
+// judge computes one MSM and compares it with the discrete logarithms.
+func judge(t *testing.T, c *Computer, p *fixtures.Points, bases *Bases, scalars []byte) {
+	t.Helper()
+	got, err := c.Compute(t.Context(), one(bases, scalars))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := p.Expected(0, scalars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got[0], want) {
+		t.Errorf("%v %v, %d scalars, seed %d: wrong", bases.Curve, bases.Group, len(scalars)/bases.Curve.ScalarBytes(), *seed)
+	}
+}
+
+// one is a call with one job, over bases from the first on.
+func one(bases *Bases, scalars []byte) []Job {
+	j := &backend.Job{Count: len(scalars) / bases.Curve.ScalarBytes(), Scalars: scalars}
+	return []Job{{Job: j, Source: j, Bases: bases}}
+}
+
+// TestTimes prints times from pinned host scalars to the affine point, and
+// checks every answer.
+func TestTimes(t *testing.T) {
+	if *sizes == "" {
+		t.Skip("no -sizes given")
+	}
+	phases := make(map[string]time.Duration)
+	d, c := open(t, device.Options{Trace: cudatest.Phases(phases)})
+	var ns []int
+	for _, s := range strings.Split(*sizes, ",") {
+		k, err := strconv.Atoi(strings.TrimPrefix(s, "2^"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ns = append(ns, 1<<k)
+	}
+	cudatest.EachGroup(t, *groups, func(t *testing.T, curve backend.Curve, group backend.Group) {
+		p, err := fixtures.NewPoints(curve, group, *seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		points, err := p.Bytes(slices.Max(ns))
+		if err != nil {
+			t.Fatal(err)
+		}
+		host, err := d.Driver().AllocHost(int64(slices.Max(ns) * curve.ScalarBytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer host.Free()
+		for _, n := range ns {
+			for _, m := range strings.Split(*most, ",") {
+				multiples, err := strconv.Atoi(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				times(t, c, p, points[:n*p.Size()], multiples, host.Bytes(), phases)
+			}
+		}
+	})
+}
+
+// times prints the times of MSMs over points, by every try, and checks every answer.
+func times(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multiples int, host []byte, phases map[string]time.Duration) {
+	for _, c.tune = range tries() {
+		clear(c.plans)
+		timesOf(t, c, p, points, multiples, host, phases)
+	}
+}
+
+func timesOf(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multiples int, host []byte, phases map[string]time.Duration) {
+	curve, group, n := p.Key().Curve, p.Key().Group, len(points)/p.Size()
+	source := backend.Bases{Curve: curve, Group: group, Count: n, Bytes: points, Hints: backend.Hints{Multiples: 1}}
+	bases, err := c.Load(t.Context(), &source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bases.Free()
+	start := time.Now()
+	if multiples != 1 {
+		if err := c.prepareNow(t.Context(), bases, multiples); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("%v %v 2^%d: %+v in %.2f ms\n", curve, group, log2(n), bases.table, ms(time.Since(start)))
+	}
+	for _, name := range strings.Split(*dists, ",") {
+		dist, err := fixtures.ParseDistribution(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scalars := host[:n*curve.ScalarBytes()]
+		if err := fixtures.FillScalars(scalars, curve, dist, *seed, 0); err != nil {
+			t.Fatal(err)
+		}
+		judge(t, c, p, bases, scalars)
+		var times []time.Duration
+		for range 5 {
+			start := time.Now()
+			if _, err := c.Compute(t.Context(), one(bases, scalars)); err != nil {
+				t.Fatal(err)
+			}
+			times = append(times, time.Since(start))
+		}
+		slices.Sort(times)
+		for _, used := range c.plans {
+			fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%v pairs=%d piece=%d levels=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), dist,
+				ms(times[0]), ms(times[2]), used.width, used.windows, used.sets, used.chunks, used.levels, used.piece, used.tuning.firstLevel, used.tuning.level, used.need()>>20, used.cost())
+		}
+		for _, k := range slices.Sorted(maps.Keys(phases)) {
+			fmt.Printf(" %s %.2f", k, ms(phases[k]))
+		}
+		fmt.Println()
+	}
+}
+
+// tries are the changes of the tuning that the flags ask for, none first.
+func tries() []func(*tuning) {
+	all := []func(*tuning){nil}
+	for _, w := range strings.Split(*window, ",") {
+		if k, err := strconv.Atoi(w); err == nil {
+			all = append(all, func(u *tuning) { u.window = k })
+		}
+	}
+	if *inTurn {
+		all = append(all, func(u *tuning) { u.inTurn = true })
+	}
+	for _, k := range strings.Split(*pairs, ",") {
+		switch k, err := strconv.Atoi(k); {
+		case err != nil:
+		case k == 0:
+			all = append(all, func(u *tuning) { u.pair = 0 })
+		default:
+			all = append(all, func(u *tuning) { u.pair, u.invert, u.pairLevels = min(u.pair, 0.6), 0, k })
+		}
+	}
+	if k, err := strconv.Atoi(*over); err == nil {
+		all = append(all, func(u *tuning) { u.overlap = 1 << k })
+	}
+	for _, l := range strings.Split(*levels, ",") {
+		var first, other int
+		if n, _ := fmt.Sscanf(l, "%d/%d", &first, &other); n == 2 {
+			all = append(all, func(u *tuning) { u.firstLevel, u.level = first, other })
+		}
+	}
+	return all
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func log2(n int) (k int) {
+	for n > 1 {
+		n, k = n/2, k+1
+	}
+	return k
+}

@@ -1,0 +1,397 @@
+package msm
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
+)
+
+// Multiples of bases, 2^(shift r) of each in row r, let windows share buckets: fewer
+// of these are reduced, so that windows may be wider and fewer. They are made in
+// slices, each in a turn of its own, so that no call waits long; they are spare
+// memory, so that whatever else needs the room gets it.
+
+const (
+	// leastPrepared is the bases from which on multiples are made without a hint.
+	leastPrepared = 1 << 10
+	// freeShare is how much of the memory that is free they take then, at most.
+	freeShare = 2.0 / 3
+	// A slice is some milliseconds: so many points, times the square of a
+	// coordinate's words.
+	sliceWork = 1 << 26
+	// mostEach is points that share an inversion.
+	mostEach = 16
+	// firstPause is the MSMs after which it is tried again to make multiples that
+	// there was no room for, or that were dropped; then it doubles.
+	firstPause = 64
+)
+
+// table is multiples of bases on the card.
+type table struct {
+	multiples
+
+	// Under tables.mu:
+	memory *device.Memory // nil when it was dropped
+	inUse  bool           // in this turn: it is not to be dropped
+}
+
+// tables is the tables on a card: a Spare, of which the one that was not used for the
+// longest time is dropped first.
+type tables struct {
+	mu    sync.Mutex
+	known bool     // to the device as Spare; under the turn
+	kept  []*table // the longest unused first
+}
+
+// Held is the bytes of the tables that this turn does not use.
+func (s *tables) Held() (size int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.kept {
+		if !t.inUse {
+			size += t.memory.Size()
+		}
+	}
+	return size
+}
+
+// Multiples is the bytes of the multiples of bases that there are.
+func (c *Computer) Multiples() (size int64) {
+	c.tables.mu.Lock()
+	defer c.tables.mu.Unlock()
+	for _, t := range c.tables.kept {
+		size += t.memory.Size()
+	}
+	return size
+}
+
+// Drop gives the one of these back that was not used for the longest time.
+func (s *tables) Drop() error {
+	s.mu.Lock()
+	i := slices.IndexFunc(s.kept, func(t *table) bool { return !t.inUse })
+	if i < 0 {
+		s.mu.Unlock()
+		return nil
+	}
+	t := s.kept[i]
+	s.mu.Unlock()
+	return s.drop(t)
+}
+
+// drop gives a table back, if it is still there.
+func (s *tables) drop(t *table) error {
+	s.mu.Lock()
+	m := t.memory
+	t.memory = nil
+	s.kept = slices.DeleteFunc(s.kept, func(other *table) bool { return other == t })
+	s.mu.Unlock()
+	if m == nil {
+		return nil
+	}
+	return m.Free()
+}
+
+// use keeps a table from being dropped in this turn; false when there is none, or not
+// any more.
+func (s *tables) use(turn *device.Turn, t *table) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t == nil || t.memory == nil {
+		return false
+	}
+	if !t.inUse {
+		t.inUse = true
+		i := slices.Index(s.kept, t)
+		s.kept = append(slices.Delete(s.kept, i, i+1), t)
+		turn.OnEnd(func() { s.release(t) })
+	}
+	return true
+}
+
+// release lets a table be dropped again.
+func (s *tables) release(t *table) {
+	s.mu.Lock()
+	t.inUse = false
+	s.mu.Unlock()
+}
+
+// preparation is the multiples of one set of bases.
+type preparation struct {
+	most    int             // multiples of a base, itself included: 0 is the plan's choice, 1 none
+	ctx     context.Context // ends when the bases are freed
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	// Under tables.mu:
+	table  *table // nil when there is none
+	making bool
+	pause  int // MSMs until it is tried again
+	tries  int
+}
+
+// end waits until nothing is made any more, and gives back what was.
+func (p *preparation) end(s *tables) error {
+	if p.stop == nil {
+		return nil
+	}
+	p.stop()
+	p.running.Wait()
+	if p.table == nil {
+		return nil
+	}
+	return s.drop(p.table)
+}
+
+// prepareNow makes multiples of bases before it returns, at most so many of each.
+func (c *Computer) prepareNow(ctx context.Context, b *Bases, most int) error {
+	b.most, b.making = most, true
+	return c.makeTable(ctx, b)
+}
+
+// Prepare makes multiples of bases in the background: at most so many of each, or, if
+// that is 0, as many as seem right. It does nothing for bases on the host, while they
+// are being made, and for some time after it was tried.
+func (c *Computer) Prepare(b *Bases, most int) {
+	if b.memory == nil || most == 1 || most == 0 && b.Count < leastPrepared {
+		return
+	}
+	s := &c.tables
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b.making || b.ctx.Err() != nil {
+		return
+	}
+	if b.pause > 0 {
+		b.pause--
+		return
+	}
+	b.most, b.making, b.pause = most, true, firstPause<<min(b.tries, 16)
+	b.tries++
+	b.running.Go(func() {
+		// Whatever goes wrong, MSMs are computed without multiples; and what is
+		// wrong with the card, the next of them finds.
+		_ = c.makeTable(b.ctx, b)
+	})
+}
+
+// makeTable makes the multiples of bases, in turns between those of calls. That there
+// is no room for them, or no use, is no error.
+func (c *Computer) makeTable(ctx context.Context, b *Bases) (err error) {
+	s := &c.tables
+	var t *table
+	defer func() {
+		s.mu.Lock()
+		b.making = false
+		made := err == nil && t != nil && t.memory != nil
+		if made {
+			b.table = t
+		}
+		s.mu.Unlock()
+		if t != nil && !made {
+			err = errors.Join(err, s.drop(t))
+		}
+		if errors.Is(err, backend.ErrOutOfMemory) {
+			err = nil
+		}
+	}()
+	defer backendutil.Caught(&err)
+	if err := c.builders.Acquire(ctx, 1); err != nil {
+		return backend.Ended(ctx)
+	}
+	defer c.builders.Release(1)
+	if t, err = c.newTable(ctx, b); t == nil || err != nil {
+		return err
+	}
+	prog, err := newProgram(c.dev, b.Curve, b.Group, t.edwards)
+	if err != nil {
+		return err
+	}
+	words := int(elementBytes(b.Curve, b.Group) / 4)
+	for row := range t.rows {
+		for from, n := 0, 0; from < b.Count; from += n {
+			n = min(b.Count-from, sliceWork/(words*words))
+			if there, err := c.makeSlice(ctx, b, t, prog, row, from, n); !there || err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// newTable takes memory for multiples of bases; nil when they are not worth it.
+func (c *Computer) newTable(ctx context.Context, b *Bases) (*table, error) {
+	s := &c.tables
+	in, room, err := c.roomFor(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	m := chooseMultiples(in, b.most, room)
+	if m.rows == 0 {
+		return nil, nil
+	}
+	turn, err := c.dev.Turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	end := func(err error) error { return errors.Join(err, turn.End()) }
+	memory, err := turn.Keep(in.tableBytes(m), c.suffices(b.Loaded))
+	if err != nil {
+		return nil, end(err)
+	}
+	if !s.known {
+		turn.Spare(s)
+		s.known = true
+	}
+	t := &table{multiples: m, memory: memory}
+	s.mu.Lock()
+	s.kept = append(s.kept, t)
+	s.mu.Unlock()
+	return t, end(nil)
+}
+
+// roomFor is the input for the plan of all bases, and the bytes that their multiples
+// may take.
+func (c *Computer) roomFor(ctx context.Context, b *Bases) (in input, room int64, err error) {
+	turn, err := c.dev.Turn(ctx)
+	if err != nil {
+		return in, 0, err
+	}
+	in = c.inputFor(b.Loaded, b.Count, false, turn.Available())
+	return in, c.roomIn(in.memory, b.most), turn.End()
+}
+
+// roomIn is how much of memory multiples may take.
+func (c *Computer) roomIn(memory int64, most int) int64 {
+	if most == 0 {
+		return int64(freeShare * float64(memory-c.tables.Held()))
+	}
+	return memory
+}
+
+// CostOf is the cost, in the unit of Outline.Cost, of an MSM of count of bases that are
+// not on the card, if all of them were, with as many multiples as would be made of them
+// now: most of each, or what seems right if that is 0.
+func (c *Computer) CostOf(ctx context.Context, of backendutil.Loaded, count, most int) (float64, error) {
+	turn, err := c.dev.Turn(ctx)
+	if err != nil {
+		return 0, err
+	}
+	in := c.inputFor(of, of.Count, false, turn.Available()-int64(of.Count)*int64(of.Curve.PointBytes(of.Group)))
+	if err := turn.End(); err != nil {
+		return 0, err
+	}
+	return costOf(in, c.inputFor(of, count, false, in.memory), most, c.roomIn(in.memory, most))
+}
+
+// costOf is the cost of an MSM of some of the bases of all, with multiples of all of
+// them, at most so many of each, that have so much room.
+func costOf(all, some input, most int, room int64) (float64, error) {
+	if most != 1 {
+		some.multiples = chooseMultiples(all, most, room)
+		some.memory -= all.tableBytes(some.multiples)
+	}
+	p, err := newPlan(some)
+	if err != nil {
+		return 0, err
+	}
+	return p.cost(), nil
+}
+
+// makeSlice makes a row of a table from the one before, or the first from the bases,
+// for n points; false when the table was dropped.
+func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *program, row, from, n int) (there bool, err error) {
+	turn, err := c.dev.Turn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, turn.End()) }()
+	if !c.tables.use(turn, t) {
+		return false, nil
+	}
+	bases := b.memory.Span()
+	bases = bases.Slice(int64(from)*bases.Size()/int64(b.Count), int64(n)*bases.Size()/int64(b.Count))
+	all := t.memory.Span()
+	size := all.Size() / int64(t.rows*t.distance)
+	at := func(row int) driver.Span { return all.Slice(int64(row*t.distance+from)*size, int64(n)*size) }
+	if err := turn.Mark("start"); err != nil {
+		return false, err
+	}
+	each := max(1, n/(c.tuningOf(b.Loaded, b.Count).full/2))
+	switch {
+	case t.edwards && row == 0:
+		each = min(each, kernel.PrepareMost)
+		err = prog.prepare.Launch(turn.Compute, (n+each-1)/each, 1, kernel.Prepare{
+			From: device.Address(bases), To: device.Address(at(0)), N: n, Each: each,
+		})
+	case t.edwards:
+		each = min(each, kernel.PrepareMost)
+		err = prog.preparedMultiples.Launch(turn.Compute, (n+each-1)/each, 1, kernel.PreparedMultiples{
+			From: device.Address(at(row - 1)), To: device.Address(at(row)), N: n, Doublings: t.shift, Each: each,
+		})
+	case row == 0:
+		err = turn.Compute.Copy(at(0), bases)
+	default:
+		each = min(each, mostEach)
+		var scratch driver.Span
+		if scratch, err = turn.Work(int64(n)*size, 0); err != nil {
+			return false, err
+		}
+		err = prog.multiples.Launch(turn.Compute, (n+each-1)/each, 1, kernel.Multiples{
+			From: device.Address(at(row - 1)), To: device.Address(at(row)), N: n, Doublings: t.shift, Each: each, Scratch: device.Address(scratch),
+		})
+	}
+	return true, errors.Join(err, turn.Mark("multiples"), turn.Compute.Synchronize())
+}
+
+// Use has MSMs over bases use their multiples, where there are some, until the turn
+// ends: that memory is not spare meanwhile.
+func (c *Computer) Use(turn *device.Turn, bases ...*Bases) {
+	for _, b := range bases {
+		if !c.tables.use(turn, c.tables.of(b)) && b.memory != nil {
+			c.Prepare(b, b.most)
+		}
+	}
+}
+
+// Forgo has MSMs over bases that Use was called for do without multiples; false when
+// they do so already.
+func (c *Computer) Forgo(bases ...*Bases) (changed bool) {
+	for _, b := range bases {
+		if t := c.tables.used(b); t != nil {
+			c.tables.release(t)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// of is the table of bases, nil when there is none.
+func (s *tables) of(b *Bases) *table {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return b.table
+}
+
+// used is the table of bases if this turn uses it, else nil.
+func (s *tables) used(b *Bases) *table {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b.table == nil || !b.table.inUse {
+		return nil
+	}
+	return b.table
+}
+
+// use has the plan for an input use a table, if there is one.
+func (in *input) use(t *table) {
+	if t != nil {
+		in.multiples = t.multiples
+	}
+}

@@ -1,0 +1,150 @@
+//go:build cuda && cgo && linux && (amd64 || arm64)
+
+package msm
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-381"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/layout"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
+)
+
+// eachWithPairs calls f for every group that has kernels for pairs.
+func eachWithPairs(f func(c backend.Curve, g backend.Group)) {
+	eachPlanned(func(c backend.Curve, g backend.Group) {
+		if _, ok := kernel.ForPairs(c.String(), g.String()); ok {
+			f(c, g)
+		}
+	})
+}
+
+// withPairs has so many levels of pairs, few tasks at a time, windows of few bits, for
+// long runs, and several chunks or one.
+func withPairs(levels int, chunks bool) func(*tuning) {
+	return func(t *tuning) {
+		t.edwards = 0
+		t.pair, t.invert, t.pairLevels, t.pairTasks, t.pairThreads = 1e-6, 0, levels, 50, 256
+		t.window, t.piece, t.adding = 5, leastPiece/8, 1 // chains of additions cost nothing
+		if chunks {
+			t.overlap, t.copy, t.launch = 16, 1e3, 0
+		}
+	}
+}
+
+// usedPairs tells whether all plans of the computer had pairs, and some several chunks,
+// since the last time.
+func usedPairs(c *Computer) (pairs, chunks bool) {
+	defer clear(c.plans)
+	pairs = len(c.plans) > 0
+	for _, p := range c.plans {
+		pairs = pairs && p.levels > 0
+		chunks = chunks || len(p.chunks) > 1
+	}
+	return pairs, chunks
+}
+
+// TestPairs meets every case of an addition of affine points: equal ones, opposite
+// ones, infinity on either side, and each of these beside the others, whose inverses
+// they share; with tasks of every length, more than are added up at a time; in one
+// chunk, and in several.
+func TestPairs(t *testing.T) {
+	cudatest.OnFake(t)
+	const n = 60
+	eachWithPairs(func(curve backend.Curve, group backend.Group) {
+		for _, set := range fixtures.Sets() {
+			t.Run(fmt.Sprintf("%v %v %v", curve, group, set), func(t *testing.T) {
+				_, c := open(t, device.Options{})
+				p, err := fixtures.New(fixtures.Key{Curve: curve, Group: group, Set: set, Seed: *seed})
+				if err != nil {
+					t.Fatal(err)
+				}
+				points, err := p.Bytes(n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.tune = withPairs(3, false)
+				b := prepared(t, c, backend.Bases{Curve: curve, Group: group, Count: n, Bytes: points}, everyMultiple)
+				all := hostile(curve, b.table.shift, n)
+				if all["uniform"], err = fixtures.Scalars(curve, fixtures.Uniform, *seed, n); err != nil {
+					t.Fatal(err)
+				}
+				for _, levels := range []int{2, 3, 4} {
+					if levels != 3 && set != fixtures.Repeated {
+						continue // every set meets all cases at three levels
+					}
+					several := levels != 4
+					c.tune = withPairs(levels, several)
+					for _, name := range []string{"uniform", "one", "borders"} {
+						judge(t, c, p, b, all[name])
+					}
+					if pairs, chunks := usedPairs(c); !pairs || chunks != several {
+						t.Errorf("pairs: %v, several chunks: %v", pairs, chunks)
+					}
+				}
+			})
+		}
+	})
+}
+
+// TestPairsOutsideTheSubgroup: sums are exact for every point of the curve.
+func TestPairsOutsideTheSubgroup(t *testing.T) {
+	cudatest.OnFake(t)
+	_, c := open(t, device.Options{})
+	var points []bls12381.G2Affine
+	for v := int64(0); len(points) < 30; v++ {
+		var p, b bls12381.G2Affine
+		b.X.A0.SetInt64(4)
+		b.X.A1.SetInt64(4)
+		p.X.A0.SetInt64(v % 9)
+		p.Y.Square(&p.X)
+		p.Y.Mul(&p.Y, &p.X).Add(&p.Y, &b.X)
+		if p.Y.Legendre() != 1 {
+			continue
+		}
+		p.Y.Sqrt(&p.Y)
+		if v%2 == 1 {
+			p.Neg(&p)
+		}
+		points = append(points, p)
+	}
+	if !points[0].IsOnCurve() || points[0].IsInSubGroup() {
+		t.Fatal("not the points that this test is for")
+	}
+	of := backend.Bases{Curve: backend.BLS12381, Group: backend.G2, Count: len(points), Bytes: layout.Bytes(points)}
+	scalars, err := fixtures.Scalars(of.Curve, fixtures.PlonkL, *seed, of.Count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.tune = withPairs(3, true)
+	b := prepared(t, c, of, everyMultiple)
+	var want []byte
+	for _, pairs := range []bool{false, true} {
+		c.tune = func(t *tuning) {
+			withPairs(3, true)(t)
+			if !pairs {
+				t.pair = 0
+			}
+		}
+		clear(c.plans)
+		got, err := c.Compute(t.Context(), one(b, scalars))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if used, _ := usedPairs(c); used != pairs {
+			t.Errorf("pairs: %v", used)
+		}
+		if want == nil {
+			want = got[0]
+		} else if !bytes.Equal(got[0], want) {
+			t.Error("wrong")
+		}
+	}
+}

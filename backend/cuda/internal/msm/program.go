@@ -1,0 +1,82 @@
+package msm
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
+)
+
+// program is the kernels of one group.
+type program struct {
+	binsCount   device.Kernel[kernel.BinsCount]
+	binsScatter device.Kernel[kernel.BinsScatter]
+	binsBegin   device.Kernel[kernel.BinsBegin]
+	restCount   device.Kernel[kernel.RestCount]
+	restScatter device.Kernel[kernel.RestScatter]
+	runs        device.Kernel[kernel.Runs]
+	tasksPlace  device.Kernel[kernel.TasksPlace]
+	accumulate  device.Kernel[kernel.Accumulate]
+	fold        device.Kernel[kernel.Fold]
+	reduce      device.Kernel[kernel.Reduce]
+	planes      device.Kernel[kernel.Planes]
+	multiples   device.Kernel[kernel.Multiples]
+	check       device.Kernel[kernel.Check]
+
+	// For pairs of affine points:
+	pairsThere  device.Kernel[kernel.PairsThere]
+	pairsInvert device.Kernel[kernel.PairsInvert]
+	pairsBack   device.Kernel[kernel.PairsBack]
+
+	// For bases in Edwards form:
+	prepare           device.Kernel[kernel.Prepare]
+	preparedMultiples device.Kernel[kernel.PreparedMultiples]
+}
+
+// newProgram loads the kernels of a group, for bases in Edwards form or not.
+func newProgram(d *device.Device, curve backend.Curve, group backend.Group, edwards bool) (*program, error) {
+	name := group.String()
+	if edwards {
+		name = edwardsOf(name)
+	}
+	forAll := kernel.ForCommon()
+	forCurve, ok1 := kernel.ForCurve(curve.String())
+	forGroup, ok2 := kernel.ForGroup(curve.String(), name)
+	forForm, ok3 := kernel.ForForm(curve.String(), name)
+	if !ok1 || !ok2 || edwards && !ok3 {
+		return nil, fmt.Errorf("%w: no kernels for %v %s", backend.ErrUnsupported, curve, name)
+	}
+	p := &program{}
+	err := errors.Join(
+		p.binsCount.Load(d, forCurve.BinsCount),
+		p.binsScatter.Load(d, forCurve.BinsScatter),
+		p.binsBegin.Load(d, forAll.BinsBegin),
+		p.restCount.Load(d, forAll.RestCount),
+		p.restScatter.Load(d, forAll.RestScatter),
+		p.runs.Load(d, forAll.Runs),
+		p.tasksPlace.Load(d, forAll.TasksPlace),
+		p.accumulate.Load(d, forGroup.Accumulate),
+		p.fold.Load(d, forGroup.Fold),
+		p.reduce.Load(d, forGroup.Reduce),
+		p.planes.Load(d, forGroup.Planes),
+		p.multiples.Load(d, forGroup.Multiples),
+		p.check.Load(d, forGroup.Check),
+	)
+	if k, ok := kernel.ForPairs(curve.String(), name); ok {
+		err = errors.Join(err, p.pairsThere.Load(d, k.PairsThere), p.pairsInvert.Load(d, k.PairsInvert), p.pairsBack.Load(d, k.PairsBack))
+	}
+	if edwards {
+		err = errors.Join(err, p.prepare.Load(d, forForm.Prepare), p.preparedMultiples.Load(d, forForm.PreparedMultiples))
+	}
+	if err != nil {
+		return nil, err
+	}
+	most := mostShared(d)
+	return p, errors.Join(p.binsScatter.SetMaxDynamicShared(most), p.restScatter.SetMaxDynamicShared(most))
+}
+
+// mostShared is the dynamic shared memory that a block of the sort may have on a card,
+// in bytes: beside it there is a little that kernels declare.
+func mostShared(d *device.Device) int { return d.Driver().Info().SharedPerBlock - 1<<10 }

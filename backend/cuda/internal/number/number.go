@@ -1,0 +1,229 @@
+package number
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/kernels"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/number"
+)
+
+// Computer computes on one card. Its methods may be called concurrently.
+type Computer struct {
+	dev  *device.Device
+	info driver.Info
+
+	resize  device.Kernel[kernel.WordsResize]
+	compare device.Kernel[kernel.WordsCompare]
+	verdict device.Kernel[kernel.WordsVerdict]
+	columns device.Kernel[kernel.WordsColumns]
+	split   device.Kernel[kernel.WordsSplit]
+	below   device.Kernel[kernel.WordsBelow]
+	add     device.Kernel[kernel.LongAdd]
+
+	mul        device.Kernel[kernel.WideMul]
+	residue    device.Kernel[kernel.WideResidue]
+	powerBegin device.Kernel[kernel.WidePowerBegin]
+	power      device.Kernel[kernel.WidePower]
+	wideBinary device.Kernel[kernel.WideBinary]
+	binaryAdd  device.Kernel[kernel.BinaryAdd]
+	powerOne   device.Kernel[kernel.PowerOne]
+
+	engines map[int]engines // by words
+
+	mu      sync.Mutex
+	fields  map[int]*field  // by degree; nil where there are no kernels for it
+	narrows map[int]*narrow // by words; nil where there are none
+	groups  map[int]*grouped
+	sizes   map[int]*powers
+}
+
+// field is the kernels that are compiled for one GF(2^n).
+type field struct {
+	mul     device.Kernel[kernel.BinaryMul]
+	sqr     device.Kernel[kernel.BinarySqr]
+	inverse device.Kernel[kernel.BinaryInverse]
+}
+
+// narrow is the kernels for numbers of one width that a thread's registers hold.
+type narrow struct {
+	mul     device.Kernel[kernel.NarrowMul]
+	residue device.Kernel[kernel.NarrowResidue]
+	power   device.Kernel[kernel.NarrowPower]
+}
+
+// powers is the kernel of powers modulo numbers of one width, with how it cuts them.
+type powers struct {
+	shape
+	device.Kernel[kernel.Power]
+}
+
+// shape is the threads of a number, and the samples of a thread.
+type shape struct{ threads, samples int }
+
+// shapes are by words.
+var shapes = map[int]shape{32: {1, 20}, 48: {2, 16}, 64: {4, 10}, 96: {4, 16}, 128: {4, 20}}
+
+// New loads the kernels that every program may need. The card stays the caller's.
+func New(d *device.Device) (*Computer, error) {
+	c := &Computer{dev: d, info: d.Driver().Info(), engines: chosen,
+		fields: make(map[int]*field), narrows: make(map[int]*narrow), groups: make(map[int]*grouped), sizes: make(map[int]*powers)}
+	k := kernel.ForCommon()
+	err := errors.Join(
+		c.resize.Load(d, k.WordsResize), c.compare.Load(d, k.WordsCompare), c.verdict.Load(d, k.WordsVerdict),
+		c.columns.Load(d, k.WordsColumns), c.split.Load(d, k.WordsSplit), c.below.Load(d, k.WordsBelow), c.add.Load(d, k.LongAdd),
+		c.mul.Load(d, k.WideMul), c.residue.Load(d, k.WideResidue), c.powerBegin.Load(d, k.WidePowerBegin), c.power.Load(d, k.WidePower),
+		c.wideBinary.Load(d, k.WideBinary), c.binaryAdd.Load(d, k.BinaryAdd), c.powerOne.Load(d, k.PowerOne),
+	)
+	if err != nil {
+		return nil, err
+	}
+	residue, product := sharedFor(kernel.WideArrays, backend.MaxNumber), sharedFor(kernel.WideProducts, 2*backend.MaxNumber)
+	for f, size := range map[*driver.Function]int{c.mul.Function: product, c.residue.Function: residue, c.powerBegin.Function: residue, c.power.Function: residue} {
+		if err := f.SetMaxDynamicShared(min(size, c.info.SharedPerBlock)); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// sharedFor is the shared memory of a block, in bytes.
+func sharedFor(arrays, words int) int { return 4 * (kernel.WideRoom + arrays*words) }
+
+// field is the kernels for GF(2^degree), nil where there are none.
+func (c *Computer) field(degree int) (*field, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f, ok := c.fields[degree]; ok {
+		return f, nil
+	}
+	k, ok := kernel.ForBinary(strconv.Itoa(degree))
+	if !ok {
+		c.fields[degree] = nil
+		return nil, nil
+	}
+	f := &field{}
+	if err := errors.Join(f.mul.Load(c.dev, k.BinaryMul), f.sqr.Load(c.dev, k.BinarySqr), f.inverse.Load(c.dev, k.BinaryInverse)); err != nil {
+		return nil, err
+	}
+	err := errors.Join(
+		f.mul.SetMaxDynamicShared(rows(2, degree, kernel.BinaryStaged)), f.sqr.SetMaxDynamicShared(rows(1, degree, kernel.BinarySquares)),
+		f.inverse.SetMaxDynamicShared(rows(3, degree, kernel.BinaryStaged)),
+	)
+	if err != nil {
+		return nil, err
+	}
+	c.fields[degree] = f
+	return f, nil
+}
+
+// rows is the shared memory for so many elements a thread of those kernels, in bytes;
+// those of degrees from `staged` on are there.
+func rows(n, degree, staged int) int {
+	if degree < staged {
+		return 0
+	}
+	return n * 4 * kernel.BinaryThreads * (degree/32 + kernel.BinaryPad)
+}
+
+// narrow is the kernels for numbers of so many words, nil where there are none.
+func (c *Computer) narrow(words int) (*narrow, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n, ok := c.narrows[words]; ok {
+		return n, nil
+	}
+	k, ok := kernel.ForNarrow("n" + strconv.Itoa(words))
+	if !ok {
+		c.narrows[words] = nil
+		return nil, nil
+	}
+	n := &narrow{}
+	if err := errors.Join(n.mul.Load(c.dev, k.NarrowMul), n.residue.Load(c.dev, k.NarrowResidue), n.power.Load(c.dev, k.NarrowPower)); err != nil {
+		return nil, err
+	}
+	c.narrows[words] = n
+	return n, nil
+}
+
+// powers is the kernel for moduli of so many words.
+func (c *Computer) powers(words int) (*powers, error) {
+	s := shapes[words]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p, ok := c.sizes[words]; ok {
+		return p, nil
+	}
+	k, ok := kernel.ForModulus(strconv.Itoa(32*words), strconv.Itoa(s.threads))
+	if !ok {
+		return nil, fmt.Errorf("%w: no kernel of powers modulo %d words, by %d threads", backend.ErrInternal, words, s.threads)
+	}
+	p := &powers{shape: s}
+	if err := p.Load(c.dev, k.Power); err != nil {
+		return nil, err
+	}
+	c.sizes[words] = p
+	return p, nil
+}
+
+// Step is an operation whose check has found nothing wrong, with where its batches are.
+type Step struct {
+	backend.Compute
+	At struct{ Dst, A, B, M, Carry kernels.Pointer } // B, M and Carry 0 where there is none
+}
+
+// Place is what an operation is queued with.
+type Place struct {
+	Stream  *driver.Stream
+	Work    driver.Span     // as much as Scratch says
+	Refused kernels.Pointer // RefusedBytes, all ones
+	// Pace is told what was queued, in elements of a vector that take as long, and
+	// waits for what was queued long ago. Its error ends the operation.
+	Pace func(elements int) error
+}
+
+// RefusedBytes is the size of what an operation notes about elements that it refuses.
+const RefusedBytes = 4 * kernel.NumberReasons
+
+// Refusal is what an operation noted, as an error that wraps backend.ErrInvalidInput,
+// or nil.
+func Refusal(s *backend.Compute, noted []byte) error {
+	least, reason := uint32(kernel.NumberNoElement), 0
+	for k := range kernel.NumberReasons {
+		if i := binary.LittleEndian.Uint32(noted[4*k:]); i < least {
+			least, reason = i, k
+		}
+	}
+	if least == kernel.NumberNoElement {
+		return nil
+	}
+	what := [...]string{
+		kernel.NumberModulusZero: "the modulus is 0", kernel.NumberModulusEven: "the modulus is even", kernel.NumberModulusOne: "the modulus is not above 1",
+		kernel.NumberANotBelow: "A is not below the modulus", kernel.NumberBNotBelow: "B is not below the modulus",
+	}[reason]
+	if s.Degree > 0 {
+		what = fmt.Sprintf("%c has bits from x^%d on: it is no element of GF(2^%d)", 'A'+reason-kernel.NumberANotBelow, s.Degree, s.Degree)
+	}
+	return fmt.Errorf("%w: element %d: %s", backend.ErrInvalidInput, least, what)
+}
+
+// Scratch is the bytes of scratch memory that an operation takes. What the card cannot
+// compute is backend.ErrUnsupported.
+func (c *Computer) Scratch(s *Step) (int64, error) {
+	x := &queue{Computer: c, rehearsal: true}
+	if err := x.operation(s); err != nil {
+		return 0, err
+	}
+	return x.most, nil
+}
+
+// Queue queues an operation, and does not wait for it.
+func (c *Computer) Queue(s *Step, on Place) error {
+	return (&queue{Computer: c, Place: on}).operation(s)
+}

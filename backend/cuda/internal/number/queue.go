@@ -1,0 +1,165 @@
+package number
+
+import (
+	"fmt"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/kernels"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/number"
+)
+
+// queue is an operation on its way to the card, or its rehearsal, in which nothing is
+// launched and addresses in scratch mean nothing.
+type queue struct {
+	*Computer
+	Place
+	rehearsal bool
+
+	used, most int64 // of scratch
+}
+
+// batch is numbers on the card that follow one another.
+type batch struct {
+	at           kernels.Pointer
+	words, count int
+}
+
+func (b batch) size() int64 { return 4 * int64(b.words) * int64(b.count) }
+
+// step is the words from one of its numbers to the next, 0 where one is all.
+func (b batch) step() int {
+	if b.count == 1 {
+		return 0
+	}
+	return b.words
+}
+
+// from is the batch from number i on, n of them; one number is all.
+func (b batch) from(i, n int) batch {
+	if b.count == 1 {
+		return b
+	}
+	return part(b, i, n)
+}
+
+// take takes scratch for a batch; free gives back what was taken since there was as
+// much of it as `used`.
+func (x *queue) take(words, count int) batch {
+	at := x.used
+	b := batch{words: words, count: count}
+	x.used += device.Align(b.size())
+	x.most = max(x.most, x.used)
+	if !x.rehearsal {
+		b.at = device.Address(x.Work) + kernels.Pointer(at)
+	}
+	return b
+}
+
+func (x *queue) free(used int64) { x.used = used }
+
+// zero zeroes a batch of take.
+func (x *queue) zero(b batch) error {
+	if x.rehearsal {
+		return nil
+	}
+	return x.Stream.Fill(x.Work.Slice(int64(b.at-device.Address(x.Work)), b.size()), 0)
+}
+
+// pace is Pace, but in a rehearsal.
+func (x *queue) pace(elements int) error {
+	if x.rehearsal {
+		return nil
+	}
+	return x.Pace(elements)
+}
+
+// launch starts a kernel of grid strides with enough threads for items, or as many as
+// keep the card busy.
+func launch[P kernels.Params](x *queue, k *device.Kernel[P], items int, p P) error {
+	const each = 32 // blocks a multiprocessor
+	blocks := min((items+k.Threads-1)/k.Threads, x.info.Multiprocessors*each)
+	return shaped(x, k, blocks, k.Threads, 0, p)
+}
+
+// wide starts a kernel with a block a number of n, of `words` words.
+func wide[P kernels.Params](x *queue, k *device.Kernel[P], n, words, shared int, p P) error {
+	if shared > x.info.SharedPerBlock {
+		return fmt.Errorf("%w: a block's numbers take %d bytes of shared memory, this card has %d: narrower numbers only", backend.ErrUnsupported, shared, x.info.SharedPerBlock)
+	}
+	if x.rehearsal {
+		return nil
+	}
+	threads := min((words+31)/32*32, k.Threads)
+	resident, err := k.Occupancy(threads, shared)
+	if err != nil {
+		return err
+	}
+	return shaped(x, k, min(n, max(resident, 1)*x.info.Multiprocessors), threads, shared, p)
+}
+
+func shaped[P kernels.Params](x *queue, k *device.Kernel[P], blocks, threads, shared int, p P) error {
+	if x.rehearsal || blocks == 0 {
+		return nil
+	}
+	return k.LaunchShaped(x.Stream, driver.Launch{Grid: driver.Dim{X: blocks}, Block: driver.Dim{X: threads}, Shared: shared}, p)
+}
+
+// copyTo makes numbers of a, as many as dst has, cut or filled up to its width.
+func (x *queue) copyTo(dst, a batch) error {
+	return launch(x, &x.resize, dst.words*dst.count, kernel.WordsResize{A: a.at, AWords: a.words, AStep: a.step(), R: dst.at, Length: dst.words, N: dst.count})
+}
+
+// aligned is what kernels that read 16 bytes at a time want.
+func aligned(b batch) bool { return b.at%16 == 0 }
+
+// plain is n numbers of b's, one after the other and aligned: itself, or a copy.
+func (x *queue) plain(b batch, n int) (batch, error) {
+	if b.count == n && aligned(b) {
+		return b, nil
+	}
+	c := x.take(b.words, n)
+	return c, x.copyTo(c, b)
+}
+
+// straight makes batches aligned, but for those that are not there.
+func (x *queue) straight(bs ...*batch) (err error) {
+	for _, b := range bs {
+		if b.at != 0 && err == nil {
+			*b, err = x.plain(*b, b.count)
+		}
+	}
+	return err
+}
+
+// into has f write to dst, or to aligned scratch that is copied there.
+func (x *queue) into(dst batch, f func(dst batch) error) error {
+	if aligned(dst) {
+		return f(dst)
+	}
+	c := x.take(dst.words, dst.count)
+	if err := f(c); err != nil {
+		return err
+	}
+	return x.copyTo(dst, c)
+}
+
+// chunks calls f for n numbers in chunks, so that `bytes` for each are at most some
+// tens of MiB; the scratch that it takes is there again for the next.
+func (x *queue) chunks(n int, bytes int64, f func(from, n int) error) error {
+	const most = 64 << 20
+	each := int(max(most/bytes, 1))
+	used := x.used
+	for from := 0; from < n; from += each {
+		x.free(used)
+		if err := f(from, min(each, n-from)); err != nil {
+			return err
+		}
+		if x.rehearsal {
+			break // no other takes more
+		}
+	}
+	x.free(used)
+	return nil
+}

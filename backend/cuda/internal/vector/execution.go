@@ -1,0 +1,210 @@
+package vector
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/kernels"
+)
+
+// execution is a program in its turn.
+type execution struct {
+	*program
+	dev    *driver.Device
+	turn   *device.Turn
+	work   driver.Span
+	pinned *driver.Host
+
+	events  []*driver.Event
+	uploads []upload        // those that no step has waited for
+	touched []backend.Range // by steps that no upload has waited for
+
+	queued int // elements since the last mark
+	marks  [2]*driver.Event
+}
+
+// upload is a range that is being written, and when that is done.
+type upload struct {
+	backend.Range
+	done *driver.Event
+}
+
+// begin takes the memory and sends the frame.
+func (p *program) begin(c *Computer, turn *device.Turn) (_ *execution, err error) {
+	x := &execution{program: p, dev: c.dev.Driver(), turn: turn}
+	if x.work, err = turn.Work(max(p.layout.Size, 1), p.secret); err != nil {
+		return nil, err
+	}
+	pinned := p.msmPinned() // what MSMs answer comes last
+	for _, m := range p.commits {
+		pinned = max(pinned, p.msmPinned()+m.pinned.Off+m.pinned.Size)
+	}
+	if x.pinned, err = turn.Results(pinned); err != nil {
+		return nil, err
+	}
+	for _, a := range p.addresses {
+		binary.LittleEndian.PutUint64(p.frame[a.at:], uint64(x.scratchFrom(a.scratch)))
+	}
+	frame := x.pinned.Span().Slice(0, int64(len(p.frame)))
+	copy(frame.Bytes(), p.frame)
+	err = errors.Join(
+		turn.Mark("start"),
+		turn.Compute.Upload(p.frameAt.In(x.work), frame),
+		turn.Compute.Fill(p.answersAt.In(x.work), 0xff),
+		turn.Mark("frame"),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// msmPinned is where the MSMs' results begin in pinned memory, behind the frame and
+// the answers.
+func (p *program) msmPinned() int64 {
+	return device.Align(int64(len(p.frame))) + device.Align(p.answers)
+}
+
+// answerSpan is where the answers come back.
+func (x *execution) answerSpan() driver.HostSpan {
+	return x.pinned.Span().Slice(device.Align(int64(len(x.frame))), x.answers)
+}
+
+// answered is an answer that came back.
+func (x *execution) answered(at, size int64) []byte { return x.answerSpan().Slice(at, size).Bytes() }
+
+// end waits for everything, answers included.
+func (x *execution) end() error {
+	for _, u := range x.uploads {
+		if err := x.turn.Compute.Wait(u.done); err != nil {
+			return err
+		}
+	}
+	if err := x.turn.Compute.Download(x.answerSpan(), x.answersAt.In(x.work)); err != nil {
+		return err
+	}
+	if err := x.turn.Compute.Synchronize(); err != nil {
+		return err
+	}
+	x.turn.Waited()
+	return nil
+}
+
+func (x *execution) close() {
+	for _, e := range x.events {
+		e.Close()
+	}
+}
+
+// inFrame, inAnswers and scratchFrom are addresses for kernels.
+func (x *execution) inFrame(at int) kernels.Pointer {
+	return device.Address(x.frameAt.In(x.work)) + kernels.Pointer(at)
+}
+func (x *execution) inAnswers(at int64) kernels.Pointer {
+	return device.Address(x.answersAt.In(x.work)) + kernels.Pointer(at)
+}
+func (x *execution) scratchFrom(at int64) kernels.Pointer {
+	return device.Address(x.scratchAt.In(x.work)) + kernels.Pointer(at)
+}
+
+func (x *execution) event() (*driver.Event, error) {
+	e, err := x.dev.NewEvent(false)
+	if err == nil {
+		x.events = append(x.events, e)
+	}
+	return e, err
+}
+
+// touch has the kernels wait for uploads to ranges that they are about to touch.
+func (x *execution) touch(rs []backend.Range) error {
+	for _, r := range rs {
+		x.queued += r.Count
+		x.touched = append(x.touched, r)
+		left := x.uploads[:0]
+		for _, u := range x.uploads {
+			if !overlap(u.Range, r) {
+				left = append(left, u)
+				continue
+			}
+			if err := x.turn.Compute.Wait(u.done); err != nil {
+				return err
+			}
+		}
+		x.uploads = left
+	}
+	return nil
+}
+
+func overlap(a, b backend.Range) bool {
+	return a.Space == b.Space && a.Offset < b.Offset+b.Count && b.Offset < a.Offset+a.Count
+}
+
+// upload copies b to a range, as far as ready says that it is there, beside the
+// kernels that do not touch it. What b leaves of the range becomes zero.
+func (x *execution) upload(ctx context.Context, to backend.Range, b []byte, ready func(context.Context, int) error) error {
+	const part = 16 << 20
+	for _, r := range x.touched {
+		if !overlap(r, to) {
+			continue
+		}
+		e, err := x.event()
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(x.turn.Compute.Record(e), x.turn.Copy.Wait(e)); err != nil {
+			return err
+		}
+		x.touched = x.touched[:0]
+		break
+	}
+	span, source := x.span(to), &backend.Job{Ready: ready}
+	for from := 0; from < len(b); from += part {
+		piece := b[from:min(from+part, len(b))]
+		if err := backendutil.Wait(ctx, source, (from+len(piece))/int(x.size)); err != nil {
+			return err
+		}
+		if err := x.turn.Send(span.Slice(int64(from), int64(len(piece))), piece); err != nil {
+			return err
+		}
+	}
+	size := int64(len(b))
+	if err := x.turn.Copy.Fill(span.Slice(size, span.Size()-size), 0); err != nil {
+		return err
+	}
+	done, err := x.event()
+	if err != nil {
+		return err
+	}
+	x.uploads = append(x.uploads, upload{to, done})
+	return x.turn.Copy.Record(done)
+}
+
+// mostQueued is the elements that two marks in the queue are apart: some tens of
+// milliseconds.
+var mostQueued = 1 << 28 // a variable for tests
+
+// pace waits for what was queued long ago, so that a cancelled program ends soon.
+func (x *execution) pace() error {
+	if x.queued < mostQueued {
+		return nil
+	}
+	x.queued = 0
+	if x.marks[0] == nil {
+		for i := range x.marks {
+			var err error
+			if x.marks[i], err = x.event(); err != nil {
+				return err
+			}
+		}
+	}
+	x.marks[0], x.marks[1] = x.marks[1], x.marks[0]
+	if err := x.turn.Compute.Record(x.marks[0]); err != nil {
+		return err
+	}
+	return x.marks[1].Synchronize() // at once when it was never recorded
+}

@@ -1,0 +1,131 @@
+//go:build cuda && cgo && linux && (amd64 || arm64)
+
+package vector
+
+import (
+	"bytes"
+	"errors"
+	"math/big"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
+)
+
+// secrets is a program whose elements, constants and answers are secret.
+func (k *card) secrets(x, y backend.Range) []backend.Step {
+	all := func(r backend.Range) backend.Operand { return backend.Operand{Range: r, Stride: 1} }
+	return []backend.Step{
+		backend.Write{Dst: x, Bytes: k.bytes(k.some(x.Count)...)},
+		backend.Map{Count: x.Count, Dst: all(x), Args: []backend.Operand{all(x)}, Constants: k.bytes(k.any(), k.any()), Code: []backend.MapCode{
+			{Op: backend.MapLoad}, {Op: backend.MapConst}, {Op: backend.MapConst, Arg: 1}, {Op: backend.MapAdd}, {Op: backend.MapMul},
+		}},
+		backend.Products{Dst: y, Src: x},
+		backend.Read{Src: y},
+		backend.Evaluate{Src: []backend.Range{x, y}, Point: k.bytes(k.any())},
+	}
+}
+
+// TestSecretsAreWiped: what a program leaves in pinned memory is overwritten before the
+// next has its turn, and what it leaves in work memory once the card is idle, however it
+// ended; and spaces are, before they are given back.
+func TestSecretsAreWiped(t *testing.T) {
+	const invalidValue = "1"
+	cudatest.OnFake(t)
+	unwiped := func() int64 { return fakecuda.Counter("unwiped_memory") + fakecuda.Counter("unwiped") }
+	before := unwiped()
+	k := open(t, backend.BN254, device.Options{})
+	x, y := k.space(3000), k.space(3000)
+	for what, rules := range map[string]string{
+		"an answer":                  "",
+		"a kernel that is refused":   "cuLaunchKernel@4=" + invalidValue,
+		"a download that is refused": "cuMemcpyDtoHAsync@1=" + invalidValue,
+	} {
+		cudatest.Fail(t, rules)
+		_, err := k.try(t.Context(), k.secrets(x, y)...)
+		if (err == nil) != (rules == "") {
+			t.Fatalf("%s: %v", what, err)
+		}
+		fakecuda.Reset()
+		cudatest.Eventually(t, what+": nothing is left on an idle card", func() bool {
+			turn, err := k.dev.Turn(t.Context())
+			k.must(err)
+			results, err := turn.Results(1)
+			k.must(err)
+			if left := results.Bytes(); !bytes.Equal(left, make([]byte, len(left))) {
+				t.Errorf("%s: something is left in pinned memory", what)
+			}
+			work, err := turn.Work(turn.Held(), 0)
+			k.must(err)
+			left := make([]byte, work.Size())
+			k.must(turn.Compute.Read(left, work))
+			k.must(turn.End())
+			return len(left) > 0 && bytes.Equal(left, make([]byte, len(left)))
+		})
+	}
+	k.must(k.spaces[x.Space].Free())
+	delete(k.spaces, x.Space)
+	if n := unwiped() - before; n != 0 {
+		t.Errorf("%d pieces of memory were given back as they were", n)
+	}
+}
+
+// TestLostDevice: a program on a card that is lost says so, and so does the next;
+// spaces can be freed.
+func TestLostDevice(t *testing.T) {
+	const launchFailed = "719"
+	cudatest.OnFake(t)
+	k := open(t, backend.BN254, device.Options{})
+	x, y := k.space(3000), k.space(3000)
+	cudatest.Fail(t, "cuLaunchKernel@3="+launchFailed)
+	for range 2 {
+		if _, err := k.try(t.Context(), k.secrets(x, y)...); !errors.Is(err, backend.ErrGone) {
+			t.Errorf("a program on a lost card: %v", err)
+		}
+	}
+	if _, err := k.NewSpace(t.Context(), backend.BN254, 10); !errors.Is(err, backend.ErrGone) {
+		t.Errorf("a space on a lost card: %v", err)
+	}
+}
+
+// TestNoMemory: work memory that cannot be had fails one program, and no more.
+func TestNoMemory(t *testing.T) {
+	const outOfMemory = "2"
+	cudatest.OnFake(t)
+	k := open(t, backend.BN254, device.Options{})
+	x, y := k.space(3000), k.space(3000)
+	cudatest.Fail(t, "cuMemAlloc@1+="+outOfMemory)
+	if _, err := k.try(t.Context(), k.secrets(x, y)...); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("no work memory: %v", err)
+	}
+	if _, err := k.NewSpace(t.Context(), backend.BN254, 1<<20); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("no memory for a space: %v", err)
+	}
+	fakecuda.Reset()
+	if _, err := k.try(t.Context(), k.secrets(x, y)...); err != nil {
+		t.Errorf("after the memory ran out: %v", err)
+	}
+}
+
+// TestOneWait: a program of many steps whose answers are few waits for the card
+// once, and copies its answers in one piece.
+func TestOneWait(t *testing.T) {
+	cudatest.OnFake(t)
+	k := open(t, backend.BN254, device.Options{})
+	x, y := k.space(2000), k.space(2000)
+	one := k.bytes(big.NewInt(1))
+	var steps []backend.Step
+	for range 50 {
+		steps = append(steps, backend.Powers{Dst: x, First: one, Ratio: k.bytes(k.any())}, backend.Products{Dst: y, Src: x},
+			backend.Divide{Dst: part(y, 0, 1999), Src: y, Point: one}, backend.Evaluate{Src: []backend.Range{x, y}, Point: one}, backend.Read{Src: part(y, 0, 3)})
+	}
+	k.run(steps...) // takes the memory
+	fakecuda.Reset()
+	k.run(steps...)
+	waits := fakecuda.Calls("cuStreamSynchronize") + fakecuda.Calls("cuEventSynchronize")
+	if copies := fakecuda.Calls("cuMemcpyDtoHAsync"); waits != 1 || copies != 1 {
+		t.Errorf("%d waits and %d copies from the card", waits, copies)
+	}
+}

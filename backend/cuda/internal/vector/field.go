@@ -1,0 +1,120 @@
+package vector
+
+import (
+	"errors"
+	"fmt"
+
+	fr377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
+	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/ntt"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/number"
+	"github.com/pippin-zk/pippin/internal/layout"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/vector"
+)
+
+// field is a curve's scalar field on the card, or words: numbers alone are there then.
+type field struct {
+	curve   backend.Curve
+	size    int64 // bytes of an element
+	numbers *number.Computer
+	ntt     *ntt.Field
+
+	sequence       device.Kernel[kernel.Sequence]
+	gather         device.Kernel[kernel.Gather]
+	below          device.Kernel[kernel.Below]
+	productsReduce device.Kernel[kernel.ProductsReduce]
+	productsScan   device.Kernel[kernel.ProductsScan]
+	divideReduce   device.Kernel[kernel.DivideReduce]
+	divideScan     device.Kernel[kernel.DivideScan]
+	evaluate       device.Kernel[kernel.Evaluate]
+	invert         device.Kernel[kernel.Invert]
+	mapped         device.Kernel[kernel.Map]
+}
+
+// newField loads the kernels of a curve's scalar field.
+func newField(t *device.Turn, d *device.Device, curve backend.Curve) (*field, error) {
+	if curve == backend.Words {
+		numbers, err := number.New(d)
+		return &field{size: int64(curve.ScalarBytes()), numbers: numbers}, err
+	}
+	ks, ok := kernel.ForField(curve.String())
+	if !ok {
+		return nil, fmt.Errorf("%w: no vectors over the scalar field of %v", backend.ErrUnsupported, curve)
+	}
+	f := &field{curve: curve, size: int64(curve.ScalarBytes())}
+	err := errors.Join(
+		f.sequence.Load(d, ks.Sequence),
+		f.gather.Load(d, ks.Gather),
+		f.below.Load(d, ks.Below),
+		f.productsReduce.Load(d, ks.ProductsReduce),
+		f.productsScan.Load(d, ks.ProductsScan),
+		f.divideReduce.Load(d, ks.DivideReduce),
+		f.divideScan.Load(d, ks.DivideScan),
+		f.evaluate.Load(d, ks.Evaluate),
+		f.invert.Load(d, ks.Invert),
+		f.mapped.Load(d, ks.Map),
+	)
+	if err != nil {
+		return nil, err
+	}
+	longest := 4*(backend.MapArgs+1)*kernel.OperandWords + 4*(backend.MapCodes+align)
+	if err := f.mapped.SetMaxDynamicShared(f.mapShared(longest, kernel.MapSlots)); err != nil {
+		return nil, err
+	}
+	f.ntt, err = ntt.New(t, d, curve)
+	return f, err
+}
+
+// close gives back what the field keeps.
+func (f *field) close() error {
+	if f.ntt == nil {
+		return nil
+	}
+	return f.ntt.Close()
+}
+
+// fr is what this package needs of gnark-crypto's elements.
+type fr[E any] interface {
+	*E
+	SetOne() *E
+	Square(*E) *E
+}
+
+// squares are by curve: the element in the first of b's elements, and in each that
+// follows the square of the one before it.
+var squares = [...]func(b []byte) error{
+	backend.BN254:    square[fr254.Element],
+	backend.BLS12377: square[fr377.Element],
+	backend.BLS12381: square[fr381.Element],
+	backend.BW6761:   square[fr761.Element],
+}
+
+func square[E any, P fr[E]](b []byte) error {
+	table, err := layout.View[E](b)
+	if err != nil {
+		return err
+	}
+	for k := 1; k < len(table); k++ {
+		P(&table[k]).Square(&table[k-1])
+	}
+	return nil
+}
+
+// ones is the element 1 by curve.
+var ones = [...]func() []byte{
+	backend.BN254:    one[fr254.Element],
+	backend.BLS12377: one[fr377.Element],
+	backend.BLS12381: one[fr381.Element],
+	backend.BW6761:   one[fr761.Element],
+}
+
+func one[E any, P fr[E]]() []byte {
+	e := make([]E, 1)
+	P(&e[0]).SetOne()
+	return layout.Bytes(e)
+}

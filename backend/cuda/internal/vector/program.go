@@ -1,0 +1,299 @@
+package vector
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/kernels"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/vector"
+)
+
+// Used is the spaces and bases that a program names.
+type Used struct {
+	Space func(backend.SpaceID) *Space
+	Bases func(backend.BasesID) *msm.Bases
+}
+
+// align is that of everything in the frame and among the answers.
+const align = 16
+
+// program is the steps of a call, planned.
+type program struct {
+	*field
+	used  Used
+	steps []backend.Step
+
+	frame     []byte
+	addresses []address // to be written into the frame
+	tables    []int     // of powers, in the frame: each begins with its point
+	queues    []func(ctx context.Context, x *execution) error
+
+	answers int64 // bytes
+	scratch int64
+	roots   int64 // of tables that transforms make, at most
+	commits []commit
+	finish  []func(x *execution) ([]byte, error) // by step; nil where there is no answer
+
+	layout                        device.Layout
+	frameAt, answersAt, scratchAt device.Region
+	msmAt                         device.Region
+	secret                        int64
+}
+
+// address is a place in the frame that gets an address in scratch.
+type address struct {
+	at      int
+	scratch int64
+}
+
+// commit is an MSM of a program.
+type commit struct {
+	step   int
+	round  *msm.Round
+	pinned device.Region
+}
+
+// Run runs valid steps, whose spaces and bases nobody frees meanwhile.
+func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) (answers [][]byte, err error) {
+	answers = make([][]byte, len(steps))
+	curve, ok := curveOf(steps, used)
+	if !ok {
+		return answers, backend.Ended(ctx)
+	}
+	turn, err := c.dev.Turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err = errors.Join(err, turn.End()); err != nil {
+			answers = nil
+		}
+	}()
+	f, err := c.field(turn, curve)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{field: f, used: used, steps: steps, finish: make([]func(*execution) ([]byte, error), len(steps))}
+	defer func() { clear(p.frame) }()
+	for i := range steps {
+		if err := p.step(i); err != nil {
+			return nil, backendutil.InStep(i, steps[i], err)
+		}
+	}
+	if err := c.planCommits(turn, p); err != nil {
+		return nil, err
+	}
+	x, err := p.begin(c, turn)
+	if err != nil {
+		return nil, err
+	}
+	defer x.close()
+	for i, queue := range p.queues {
+		if err := backend.Ended(ctx); err != nil {
+			return nil, err
+		}
+		if err := queue(ctx, x); err != nil {
+			return nil, backendutil.InStep(i, steps[i], err)
+		}
+		if err := errors.Join(turn.Mark(backendutil.Kind(steps[i])), x.pace()); err != nil {
+			return nil, err
+		}
+	}
+	if err := x.end(); err != nil {
+		return nil, err
+	}
+	for i, finish := range p.finish {
+		if finish == nil {
+			continue
+		}
+		if answers[i], err = finish(x); err != nil {
+			return nil, backendutil.InStep(i, steps[i], err)
+		}
+	}
+	return answers, nil
+}
+
+// curveOf is the curve of a program's ranges; false when it has none.
+func curveOf(steps []backend.Step, used Used) (backend.Curve, bool) {
+	for _, s := range steps {
+		for _, r := range ranges(s) {
+			return used.Space(r.Space).Curve, true
+		}
+	}
+	return 0, false
+}
+
+// ranges are those that a step touches.
+func ranges(s backend.Step) []backend.Range {
+	switch s := s.(type) {
+	case backend.Write:
+		return []backend.Range{s.Dst}
+	case backend.WriteIndices:
+		return []backend.Range{s.Dst}
+	case backend.Read:
+		return []backend.Range{s.Src}
+	case backend.Gather:
+		return []backend.Range{s.Dst, s.Src, s.Index}
+	case backend.Transform:
+		return []backend.Range{s.Dst, s.Src}
+	case backend.Map:
+		all := []backend.Range{s.Dst.Range}
+		for _, a := range s.Args {
+			all = append(all, a.Range)
+		}
+		return all
+	case backend.Powers:
+		return []backend.Range{s.Dst}
+	case backend.Invert:
+		return []backend.Range{s.Dst, s.Src}
+	case backend.Products:
+		return []backend.Range{s.Dst, s.Src}
+	case backend.Evaluate:
+		return s.Src
+	case backend.Divide:
+		return []backend.Range{s.Dst, s.Src}
+	case backend.Commit:
+		return []backend.Range{s.Src}
+	case backend.Compute:
+		all := []backend.Range{s.Dst.Range(), s.A.Range()}
+		for _, b := range []backend.Batch{s.B, s.M, s.Carry} {
+			if b != (backend.Batch{}) {
+				all = append(all, b.Range())
+			}
+		}
+		return all
+	}
+	return nil
+}
+
+// span is where a range is on the card.
+func (p *program) span(r backend.Range) driver.Span {
+	m := p.used.Space(r.Space).memory
+	if m == nil {
+		return driver.Span{}
+	}
+	return m.Span().Slice(int64(r.Offset)*p.size, int64(r.Count)*p.size)
+}
+
+// at is where a range begins, for a kernel.
+func (p *program) at(r backend.Range) kernels.Pointer { return device.Address(p.span(r)) }
+
+// put adds to the frame and tells where. What the frame was before it grew is wiped.
+func (p *program) put(b []byte) int {
+	at := (len(p.frame) + align - 1) / align * align
+	if size := at + len(b); size > cap(p.frame) {
+		old := p.frame
+		p.frame = append(make([]byte, 0, max(2*cap(old), size, 1<<12)), old...)
+		clear(old)
+	}
+	p.frame = append(p.frame[:at], b...)
+	return at
+}
+
+// powersOf is a table of powers of z in the frame.
+func (p *program) powersOf(z []byte) (int, error) {
+	for _, at := range p.tables {
+		if bytes.Equal(p.frame[at:at+len(z)], z) {
+			return at, nil
+		}
+	}
+	table := layout.Bytes(make([]uint64, kernel.PowerElements*p.size/8))
+	defer clear(table)
+	copy(table, z)
+	if err := squares[p.curve](table); err != nil {
+		return 0, err
+	}
+	at := p.put(table)
+	p.tables = append(p.tables, at)
+	return at, nil
+}
+
+// answer takes room for what a step computes to answer, and has it read.
+func (p *program) answer(i int, size int64) int64 {
+	at := p.room(size)
+	p.finish[i] = func(x *execution) ([]byte, error) {
+		b := answerBytes(size)
+		copy(b, x.answered(at, size))
+		return b, nil
+	}
+	return at
+}
+
+// answerBytes is memory for an answer, as gnark-crypto's types want it.
+func answerBytes(size int64) []byte { return layout.Bytes(make([]uint64, (size+7)/8))[:size] }
+
+// room takes room among the answers.
+func (p *program) room(size int64) int64 {
+	at := (p.answers + align - 1) / align * align
+	p.answers = at + size
+	return at
+}
+
+// needs makes scratch at least so large.
+func (p *program) needs(size int64) { p.scratch = max(p.scratch, size) }
+
+// refusal is a word among the answers that a kernel lowers to the index of what it
+// refuses; format says what that is.
+func (p *program) refusal(i int, format string, a ...any) int64 {
+	at := p.room(4)
+	p.finish[i] = func(x *execution) ([]byte, error) {
+		if bad := binary.LittleEndian.Uint32(x.answered(at, 4)); bad != kernel.NoElement {
+			return nil, fmt.Errorf("%w: "+format, append([]any{backend.ErrInvalidInput, bad}, a...)...)
+		}
+		return nil, nil
+	}
+	return at
+}
+
+// planCommits plans the MSMs, for what memory is left beside everything else. They
+// follow one another and share their work memory.
+func (c *Computer) planCommits(turn *device.Turn, p *program) error {
+	p.frameAt = p.layout.Take(int64(len(p.frame)))
+	p.answersAt = p.layout.Take(p.answers)
+	p.scratchAt = p.layout.Take(p.scratch)
+	var bases []*msm.Bases
+	for k := range p.commits {
+		bases = append(bases, p.used.Bases(p.steps[p.commits[k].step].(backend.Commit).Bases))
+	}
+	c.msm.Use(turn, bases...)
+	err := c.planRounds(turn, p)
+	if errors.Is(err, backend.ErrOutOfMemory) && c.msm.Forgo(bases...) {
+		err = c.planRounds(turn, p)
+	}
+	return err
+}
+
+// planRounds is planCommits with the multiples of bases that the turn uses.
+func (c *Computer) planRounds(turn *device.Turn, p *program) error {
+	// Rounded, so that plans are found again.
+	const unit = 64 << 20
+	left := turn.Available() - p.layout.Size - p.roots
+	if left > 2*unit {
+		left = left / unit * unit
+	}
+	p.secret = 0
+	work, results := int64(0), device.Layout{}
+	for k := range p.commits {
+		m := &p.commits[k]
+		s := p.steps[m.step].(backend.Commit)
+		var err error
+		if m.round, err = c.msm.Round(p.used.Bases(s.Bases), s.Offset, s.Src.Count, left); err != nil {
+			return backendutil.InStep(m.step, s, err)
+		}
+		m.pinned = results.Take(m.round.Results())
+		work = max(work, m.round.Work())
+		p.secret = max(p.secret, m.round.Secret())
+	}
+	p.msmAt = p.layout.Take(work)
+	p.secret += p.msmAt.Off
+	return nil
+}

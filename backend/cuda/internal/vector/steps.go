@@ -1,0 +1,410 @@
+package vector
+
+import (
+	"context"
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/ntt"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/number"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/kernels"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/vector"
+)
+
+// step plans the next step, number i.
+func (p *program) step(i int) error {
+	switch s := p.steps[i].(type) {
+	case backend.Write:
+		p.write(i, s)
+	case backend.WriteIndices:
+		p.uploaded(s.Dst, layout.Bytes(s.Indices), nil)
+	case backend.Read:
+		p.read(i, s)
+	case backend.Gather:
+		p.gathered(i, s)
+	case backend.Transform:
+		p.transform(i, s)
+	case backend.Map:
+		p.mapOf(i, s)
+	case backend.Powers:
+		return p.powersFrom(i, s)
+	case backend.Invert:
+		p.inverted(i, s)
+	case backend.Products:
+		p.products(i, s)
+	case backend.Evaluate:
+		return p.evaluated(i, s)
+	case backend.Divide:
+		return p.divided(i, s)
+	case backend.Commit:
+		p.committed(i, s)
+	case backend.Compute:
+		return p.computed(i, s)
+	}
+	return nil
+}
+
+// queue has f called in the step's turn.
+func (p *program) queue(f func(ctx context.Context, x *execution) error) {
+	p.queues = append(p.queues, f)
+}
+
+// launch has f called when step i may touch its ranges.
+func (p *program) launch(i int, f func(x *execution, s *driver.Stream) error) {
+	touched := ranges(p.steps[i])
+	p.queue(func(_ context.Context, x *execution) error {
+		if err := x.touch(touched); err != nil {
+			return err
+		}
+		return f(x, x.turn.Compute)
+	})
+}
+
+func (p *program) uploaded(to backend.Range, b []byte, ready func(context.Context, int) error) {
+	p.queue(func(ctx context.Context, x *execution) error { return x.upload(ctx, to, b, ready) })
+}
+
+func (p *program) write(i int, s backend.Write) {
+	if !s.Check || p.numbers != nil {
+		p.uploaded(s.Dst, s.Bytes, s.Ready)
+		return
+	}
+	bad := p.refusal(i, "element %d is not below the order of %v", p.curve)
+	p.queue(func(ctx context.Context, x *execution) error {
+		if err := x.upload(ctx, s.Dst, s.Bytes, s.Ready); err != nil {
+			return err
+		}
+		if err := x.touch([]backend.Range{s.Dst}); err != nil {
+			return err
+		}
+		return p.below.Launch(x.turn.Compute, s.Dst.Count, 1, kernel.Below{Src: p.at(s.Dst), N: s.Dst.Count, Bad: x.inAnswers(bad)})
+	})
+}
+
+// read brings few elements back with the answers, and many at once.
+func (p *program) read(i int, s backend.Read) {
+	const few = 1 << 16
+	size := int64(s.Src.Count) * p.size
+	if size <= few {
+		at := p.answer(i, size)
+		p.launch(i, func(x *execution, on *driver.Stream) error {
+			return on.Copy(x.answersAt.In(x.work).Slice(at, size), p.span(s.Src))
+		})
+		return
+	}
+	b := answerBytes(size)
+	p.launch(i, func(x *execution, on *driver.Stream) error { return on.Read(b, p.span(s.Src)) })
+	p.finish[i] = func(*execution) ([]byte, error) { return b, nil }
+}
+
+func (p *program) gathered(i int, s backend.Gather) {
+	bad := p.refusal(i, "index %d is not below %d", s.Src.Count)
+	p.launch(i, func(x *execution, on *driver.Stream) error {
+		quads := s.Dst.Count * int(p.size) / 16
+		return p.gather.Launch(on, quads, 1, kernel.Gather{
+			Src: p.at(s.Src), Count: s.Src.Count, Index: p.at(s.Index), Dst: p.at(s.Dst), N: s.Dst.Count, Bad: x.inAnswers(bad),
+		})
+	})
+}
+
+// What transforms keep in tables, at most: elements, and bytes for shifts.
+const (
+	mostRoots   = 9 << 20
+	shiftTables = 64 << 20
+)
+
+func (p *program) transform(i int, s backend.Transform) {
+	batch := max(s.Batch, 1)
+	n := s.Dst.Count / batch
+	t := ntt.Transform{LogN: bits.TrailingZeros(uint(n)), Inverse: s.Inverse, From: s.From, To: s.To, Shift: s.Shift}
+	if given := s.Src.Count / batch; given < n {
+		t.Given = given
+	}
+	p.roots = max(p.roots, int64(min(n, mostRoots))*p.size+shiftTables)
+	p.launch(i, func(x *execution, _ *driver.Stream) error {
+		x.queued += 4 * s.Dst.Count
+		return p.ntt.Queue(x.turn, p.span(s.Dst), p.span(s.Src), t)
+	})
+}
+
+func (p *program) mapOf(i int, s backend.Map) {
+	m := p.program(&s, func(r backend.Range) uint64 { return uint64(p.at(r)) })
+	at, constants := p.put(m.bytes), p.put(s.Constants)
+	p.launch(i, func(x *execution, on *driver.Stream) error {
+		if s.Count == 0 {
+			return nil
+		}
+		// As many blocks as run at a time: each reads the program once.
+		shared := p.mapShared(len(m.bytes), m.slots)
+		resident, err := p.mapped.Occupancy(p.mapped.Threads, shared)
+		if err != nil {
+			return err
+		}
+		each := p.mapped.Threads * p.mapEach()
+		blocks := min((s.Count+each-1)/each, x.dev.Info().Multiprocessors*resident)
+		return p.mapped.LaunchShaped(on, driver.Launch{
+			Grid: driver.Dim{X: blocks}, Block: driver.Dim{X: p.mapped.Threads}, Shared: shared,
+		}, kernel.Map{
+			Program: x.inFrame(at), Size: len(m.bytes) / 4, Instructions: m.instructions, Codes: m.codes,
+			Constants: x.inFrame(constants), Count: s.Count,
+		})
+	})
+}
+
+func (p *program) powersFrom(i int, s backend.Powers) error {
+	ratio, err := p.powersOf(s.Ratio)
+	if err != nil {
+		return err
+	}
+	first := p.put(s.First)
+	// As many threads as keep a card busy, as far as each has some elements: its
+	// first costs more than the others.
+	logThreads := min(max(bits.Len(uint(s.Dst.Count))-5, 7), 17)
+	p.launch(i, func(x *execution, on *driver.Stream) error {
+		if s.Dst.Count == 0 {
+			return nil
+		}
+		return p.sequence.Launch(on, 1<<logThreads, 1, kernel.Sequence{
+			First: x.inFrame(first), Table: x.inFrame(ratio), LogThreads: logThreads, Dst: p.at(s.Dst), N: s.Dst.Count,
+		})
+	})
+	return nil
+}
+
+func (p *program) inverted(i int, s backend.Invert) {
+	const most = 1 << 13 // blocks, each for tiles that are as far apart
+	p.launch(i, func(x *execution, on *driver.Stream) error {
+		return p.invert.Launch(on, min(tiles(s.Src.Count), most)*p.invert.Threads, 1, kernel.Invert{In: p.at(s.Src), Out: p.at(s.Dst), N: s.Src.Count})
+	})
+}
+
+// level is one level of a scan: its elements, in scratch but for the first.
+type level struct {
+	n    int
+	from int64
+}
+
+// levels are the elements, what their tiles make, and so on as far as one tile.
+func (p *program) levels(n int) []level {
+	ls := []level{{n: n}}
+	end := int64(0)
+	for n > 1<<kernel.LogScanTile {
+		n = tiles(n)
+		ls = append(ls, level{n, end})
+		end += int64(n) * p.size
+	}
+	p.needs(end)
+	return ls
+}
+
+func tiles(n int) int { return (n + 1<<kernel.LogScanTile - 1) >> kernel.LogScanTile }
+
+// scan has every level but the last reduced to the next, and then each scanned
+// after the one above it: before is what is before its tiles. src is where the
+// first level is.
+func scan(x *execution, ls []level, src kernels.Pointer, reduce func(k int, in, out kernels.Pointer) error, tiles func(k int, in, before kernels.Pointer) error) error {
+	at := func(k int) kernels.Pointer {
+		if k == 0 {
+			return src
+		}
+		return x.scratchFrom(ls[k].from)
+	}
+	for k := range len(ls) - 1 {
+		if err := reduce(k, at(k), at(k+1)); err != nil {
+			return err
+		}
+	}
+	before := kernels.Pointer(0)
+	for k := len(ls) - 1; k >= 0; k-- {
+		if err := tiles(k, at(k), before); err != nil {
+			return err
+		}
+		before = at(k)
+	}
+	return nil
+}
+
+func (p *program) products(i int, s backend.Products) {
+	if s.Src.Count == 0 {
+		p.launch(i, func(*execution, *driver.Stream) error { return nil })
+		p.finish[i] = func(*execution) ([]byte, error) { return ones[p.curve](), nil }
+		return
+	}
+	all, ls := p.answer(i, p.size), p.levels(s.Src.Count)
+	p.launch(i, func(x *execution, on *driver.Stream) error {
+		return scan(x, ls, p.at(s.Src), func(k int, in, out kernels.Pointer) error {
+			return p.productsReduce.Launch(on, tiles(ls[k].n)*p.productsReduce.Threads, 1, kernel.ProductsReduce{In: in, N: ls[k].n, Out: out})
+		}, func(k int, in, before kernels.Pointer) error {
+			l := kernel.ProductsScan{In: in, Out: in, N: ls[k].n, Before: before, Exclusive: true}
+			if k == 0 {
+				l.Out, l.Exclusive, l.All = p.at(s.Dst), s.Exclusive, x.inAnswers(all)
+			}
+			return p.productsScan.Launch(on, tiles(ls[k].n)*p.productsScan.Threads, 1, l)
+		})
+	})
+}
+
+func (p *program) divided(i int, s backend.Divide) error {
+	table, err := p.powersOf(s.Point)
+	if err != nil {
+		return err
+	}
+	all, ls := p.answer(i, p.size), p.levels(s.Src.Count)
+	p.launch(i, func(x *execution, on *driver.Stream) error {
+		// An element of level k is worth 2^(10 k) coefficients. Those are scanned
+		// backwards: the highest first.
+		powers := func(k int) kernels.Pointer { return x.inFrame(table + k*kernel.LogScanTile*int(p.size)) }
+		return scan(x, ls, p.at(s.Src), func(k int, in, out kernels.Pointer) error {
+			return p.divideReduce.Launch(on, tiles(ls[k].n)*p.divideReduce.Threads, 1, kernel.DivideReduce{
+				In: in, N: ls[k].n, Backwards: k == 0, Powers: powers(k), Out: out,
+			})
+		}, func(k int, in, before kernels.Pointer) error {
+			l := kernel.DivideScan{In: in, Out: in, N: ls[k].n, Backwards: k == 0, Powers: powers(k), Before: before}
+			if k == 0 {
+				l.Out, l.All = p.at(s.Dst), x.inAnswers(all)
+			}
+			return p.divideScan.Launch(on, tiles(ls[k].n)*p.divideScan.Threads, 1, l)
+		})
+	})
+	return nil
+}
+
+// item adds a vector to be evaluated to the frame's items: src is its address, or
+// 0 when it is from `scratch` on.
+func (p *program) item(items []byte, src uint64, count, log, powers int) []byte {
+	items = binary.LittleEndian.AppendUint64(items, src)
+	items = binary.LittleEndian.AppendUint64(items, uint64(count))
+	items = binary.LittleEndian.AppendUint32(items, uint32(log))
+	items = binary.LittleEndian.AppendUint32(items, uint32(powers))
+	return binary.LittleEndian.AppendUint64(items, 0)
+}
+
+func (p *program) evaluated(i int, s backend.Evaluate) error {
+	const logThreads = 7 // of a block
+	longest := 0
+	for _, r := range s.Src {
+		longest = max(longest, r.Count)
+	}
+	// Some 16 elements a thread, so that a block's fold is little beside them.
+	logBlocks := min(max(bits.Len(uint(max(longest-1, 0)))-logThreads-4, 0), 10)
+	turned := s.Order == backend.Reversed
+	table, err := p.powersOf(s.Point)
+	if err != nil {
+		return err
+	}
+	out := p.answer(i, int64(len(s.Src))*p.size)
+	var items, sums []byte
+	for _, r := range s.Src {
+		log := bits.Len(uint(max(r.Count-1, 0)))
+		items = p.item(items, uint64(p.at(r)), r.Count, log, 0)
+		// The sum of block b weighs z^(128 b); reversed, of 2^m blocks that have
+		// something, what the bits above a block's make of b's bits reversed.
+		blocks, m, powers := 1<<logBlocks, 0, logThreads
+		if turned {
+			m = min(max(log-logThreads, 0), logBlocks)
+			blocks, powers = 1<<m, max(log-logThreads-m, 0)
+		}
+		sums = p.item(sums, 0, blocks, m, powers)
+	}
+	itemsAt := p.put(items)
+	blockBytes := p.size << logBlocks
+	sumsAt := 0
+	if logBlocks > 0 {
+		p.needs(int64(len(s.Src)) * blockBytes)
+		sumsAt = p.put(sums)
+		for k := range s.Src {
+			p.addresses = append(p.addresses, address{sumsAt + k*4*kernel.ItemWords, int64(k) * blockBytes})
+		}
+	}
+	p.launch(i, func(x *execution, on *driver.Stream) error {
+		const most = 1 << 15 // vectors a launch
+		for from := 0; from < len(s.Src); from += most {
+			n, skip := min(most, len(s.Src)-from), from*4*kernel.ItemWords
+			to := x.inAnswers(out + int64(from)*p.size)
+			first := kernel.Evaluate{
+				Items: x.inFrame(itemsAt + skip), Table: x.inFrame(table), LogBlocks: logBlocks, Turned: turned, Out: to,
+			}
+			if logBlocks > 0 {
+				first.Out = x.scratchFrom(int64(from) * blockBytes)
+			}
+			if err := p.evaluate.Launch(on, 1<<(logThreads+logBlocks), n, first); err != nil || logBlocks == 0 {
+				return err
+			}
+			if err := p.evaluate.Launch(on, 1<<logThreads, n, kernel.Evaluate{
+				Items: x.inFrame(sumsAt + skip), Table: x.inFrame(table), Turned: turned, Out: to,
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return nil
+}
+
+// computed is an operation on numbers.
+func (p *program) computed(i int, s backend.Compute) error {
+	op := &number.Step{Compute: s}
+	for _, b := range []struct {
+		of backend.Batch
+		at *kernels.Pointer
+	}{{s.Dst, &op.At.Dst}, {s.A, &op.At.A}, {s.B, &op.At.B}, {s.M, &op.At.M}, {s.Carry, &op.At.Carry}} {
+		if b.of != (backend.Batch{}) {
+			*b.at = p.at(b.of.Range())
+		}
+	}
+	scratch, err := p.numbers.Scratch(op)
+	if err != nil {
+		return err
+	}
+	p.needs(scratch)
+	noted := p.room(number.RefusedBytes)
+	p.finish[i] = func(x *execution) ([]byte, error) {
+		return nil, number.Refusal(&s, x.answered(noted, number.RefusedBytes))
+	}
+	touched := ranges(s)
+	p.queue(func(ctx context.Context, x *execution) error {
+		if err := x.touch(touched); err != nil {
+			return err
+		}
+		return p.numbers.Queue(op, number.Place{
+			Stream: x.turn.Compute, Work: x.scratchAt.In(x.work), Refused: x.inAnswers(noted),
+			Pace: func(elements int) error {
+				if err := backend.Ended(ctx); err != nil {
+					return err
+				}
+				x.queued += elements
+				return x.pace()
+			},
+		})
+	})
+	return nil
+}
+
+func (p *program) committed(i int, s backend.Commit) {
+	b := p.used.Bases(s.Bases)
+	if s.Src.Count == 0 {
+		p.launch(i, func(*execution, *driver.Stream) error { return nil })
+		p.finish[i] = func(*execution) ([]byte, error) {
+			return layout.Bytes(make([]uint64, b.Curve.PointBytes(b.Group)/8)), nil
+		}
+		return
+	}
+	k := len(p.commits)
+	p.commits = append(p.commits, commit{step: i})
+	touched := ranges(s)
+	pinned := func(x *execution) driver.HostSpan {
+		m := p.commits[k].pinned
+		return x.pinned.Span().Slice(p.msmPinned()+m.Off, m.Size)
+	}
+	p.queue(func(ctx context.Context, x *execution) error {
+		if err := x.touch(touched); err != nil {
+			return err
+		}
+		x.queued += 32 * s.Src.Count
+		return p.commits[k].round.Queue(ctx, x.turn, p.span(s.Src), p.msmAt.In(x.work).Slice(0, p.commits[k].round.Work()), pinned(x))
+	})
+	p.finish[i] = func(x *execution) ([]byte, error) { return p.commits[k].round.Answer(pinned(x).Bytes()) }
+}

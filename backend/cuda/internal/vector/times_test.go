@@ -1,0 +1,246 @@
+//go:build cuda
+
+package vector
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/big"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/kernels"
+)
+
+var (
+	record = flag.String("record", "", "file for the record of TestTimes")
+	times  = flag.String("times", "", "logarithms of sizes for TestTimes, such as 20,22")
+)
+
+// timed is a run of the record that TestTimes writes: milliseconds on the card for
+// one step over vectors of n elements, the mean of `repeats` that follow one
+// another in a program; min and median are over programs. What the step must at
+// least move and multiply is bytes and products; cpu_ms is this step on the backend
+// cpu, on all processors of the machine.
+type timed struct {
+	Op       string  `json:"op"` // "vector"
+	Curve    string  `json:"curve"`
+	Step     string  `json:"step"`
+	N        int     `json:"n"`
+	Count    int     `json:"count"`
+	Repeats  int     `json:"repeats"`
+	Bytes    int64   `json:"bytes"`
+	Products int64   `json:"products"`
+	MinMS    float64 `json:"min_ms"`
+	MedianMS float64 `json:"median_ms"`
+	CPUMS    float64 `json:"cpu_ms"`
+	Checked  bool    `json:"checked"`
+}
+
+// clocked is a step of the record with what it moves and multiplies an element.
+type clocked struct {
+	name            string
+	step            backend.Step
+	moved, products float64
+}
+
+// clocked are the steps over vectors v of n elements with an index; the last of
+// v is what they write.
+func (k *card) clocked(v []backend.Range, index backend.Range) []clocked {
+	all := func(r backend.Range) backend.Operand { return backend.Operand{Range: r, Stride: 1} }
+	dst, args, n := v[len(v)-1], []backend.Operand{all(v[0]), all(v[1]), all(v[2]), all(v[3])}, v[0].Count
+	mapped := func(args []backend.Operand, code ...backend.MapCode) backend.Step {
+		return backend.Map{Count: n, Dst: all(dst), Args: args, Constants: k.bytes(big.NewInt(7)), Code: code}
+	}
+	load := func(i int) backend.MapCode { return backend.MapCode{Op: backend.MapLoad, Arg: i} }
+	sub, add, mul := backend.MapCode{Op: backend.MapSub}, backend.MapCode{Op: backend.MapAdd}, backend.MapCode{Op: backend.MapMul}
+	// Sixteen products of four vectors, some of sums, as in a quotient.
+	var long []backend.MapCode
+	for i := range 4 {
+		long = append(long, load(i), backend.MapCode{Op: backend.MapConst}, mul, load((i+1)%4), add,
+			load((i+2)%4), load((i+3)%4), sub, mul, load(i), mul, load((i+1)%4), mul)
+		if i > 0 {
+			long = append(long, add)
+		}
+	}
+	z, few := k.bytes(k.any()), v[:4]
+	ratio := float64(4) / float64(k.curve.ScalarBytes())
+	next := all(v[1])
+	next.Rotate = 1
+	turned := all(v[1])
+	turned.Order = backend.Reversed
+	return []clocked{
+		{"copy", mapped(args[:1], load(0)), 2, 0},
+		{"a - b", mapped(args[:2], load(0), load(1), sub), 3, 0},
+		{"a b - c", mapped(args[:3], load(0), load(1), mul, load(2), sub), 4, 1},
+		{"a b, b rotated", mapped([]backend.Operand{args[0], next}, load(0), load(1), mul), 3, 1},
+		{"a b, b reversed", mapped([]backend.Operand{args[0], turned}, load(0), load(1), mul), 3, 1},
+		{"16 products of 4 vectors", mapped(args, long...), 5, 16},
+		{"powers", backend.Powers{Dst: dst, First: z, Ratio: z}, 1, 1},
+		{"gather at random", backend.Gather{Dst: dst, Src: v[0], Index: index}, 2 + ratio, 0},
+		{"invert", backend.Invert{Dst: dst, Src: v[0]}, 2, 3},
+		{"products", backend.Products{Dst: dst, Src: v[0]}, 2, 1},
+		{"divide", backend.Divide{Dst: part(dst, 0, n-1), Src: v[0], Point: z}, 2, 1},
+		{"evaluate 4", backend.Evaluate{Src: few, Point: z}, 4, 4},
+		{"evaluate 4, reversed", backend.Evaluate{Src: few, Point: z, Order: backend.Reversed}, 4, 4},
+	}
+}
+
+// TestTimes prints what steps take on the card, each compared with the backend
+// cpu's answers, and writes a record.
+func TestTimes(t *testing.T) {
+	if *times == "" {
+		t.Skip("no -times given")
+	}
+	onCPU := cpu.New(cpu.Options{})
+	defer onCPU.Close()
+	host, _ := backend.As[backend.Vectors](onCPU)
+	var runs []timed
+	var info fmt.Stringer
+	var gpu string
+	for _, c := range backend.Curves() {
+		for s := range strings.SplitSeq(*times, ",") {
+			log, err := strconv.Atoi(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			phases := make(map[string]time.Duration)
+			k := open(t, c, device.Options{Trace: cudatest.Phases(phases)})
+			info, gpu = k.dev.Driver().Info(), k.dev.Driver().Info().Name
+			n := 1 << log
+			v := make([]backend.Range, 5)
+			for i := range v {
+				v[i] = k.space(n)
+				k.run(backend.Powers{Dst: v[i], First: k.bytes(k.any()), Ratio: k.bytes(k.any())})
+			}
+			indices := make([]uint32, n)
+			for i := range indices {
+				indices[i] = uint32(k.rand.IntN(n))
+			}
+			index := k.space(backend.IndexElements(c, n))
+			k.run(backend.WriteIndices{Dst: index, Indices: indices})
+			there := k.onHost(t, host, append(slices.Clone(v), index), indices)
+			for _, s := range k.clocked(v, index) {
+				r := timed{Op: "vector", Curve: c.String(), Step: s.name, N: n, Count: 5, Repeats: 20,
+					Bytes: int64(s.moved * float64(n) * float64(c.ScalarBytes())), Products: int64(s.products * float64(n))}
+				dst := v[len(v)-1]
+				got := k.run(s.step, backend.Read{Src: dst})
+				begin := time.Now()
+				moved := elsewhere(s.step, there)
+				one, err := host.Run(t.Context(), []backend.Step{moved})
+				k.must(err)
+				r.CPUMS = float64(time.Since(begin)) / float64(time.Millisecond)
+				want, err := host.Run(t.Context(), []backend.Step{backend.Read{Src: elsewhereRange(dst, there)}})
+				k.must(err)
+				r.Checked = bytes.Equal(got[0], one[0]) && bytes.Equal(got[1], want[0])
+				if !r.Checked {
+					t.Errorf("%v 2^%d %s, seed %d: wrong", c, log, s.name, *seed)
+				}
+				var all []float64
+				for range r.Count {
+					k.run(slices.Repeat([]backend.Step{s.step}, r.Repeats)...)
+					all = append(all, float64(phases[backendutil.Kind(s.step)])/float64(r.Repeats)/float64(time.Millisecond))
+				}
+				slices.Sort(all)
+				r.MinMS, r.MedianMS = all[0], all[len(all)/2]
+				t.Logf("%v 2^%d %-26s min %.4f median %.4f ms, %5.0f GB/s, %4.1f G products/s, cpu %.1f ms", c, log, s.name, r.MinMS, r.MedianMS,
+					float64(r.Bytes)/r.MinMS/1e6, float64(r.Products)/r.MinMS/1e6, r.CPUMS)
+				runs = append(runs, r)
+			}
+			for _, id := range there {
+				k.must(host.FreeSpace(t.Context(), id))
+			}
+			for id, s := range k.spaces {
+				k.must(s.Free())
+				delete(k.spaces, id)
+			}
+		}
+	}
+	if *record == "" || t.Failed() {
+		return
+	}
+	text, err := json.MarshalIndent(map[string]any{
+		"machine": map[string]any{
+			"gpu": gpu, "cuda_driver": info.String(), "kernels": kernels.Digest(), "cores": runtime.NumCPU(),
+			"go": runtime.Version(), "time": time.Now().UTC().Format(time.RFC3339),
+		},
+		"runs": runs,
+	}, "", "  ")
+	if err == nil {
+		err = os.WriteFile(*record, append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// onHost copies ranges, whole spaces, to spaces of a host, the last of them indices.
+func (k *card) onHost(t *testing.T, host backend.Vectors, rs []backend.Range, indices []uint32) map[backend.SpaceID]backend.SpaceID {
+	t.Helper()
+	there := make(map[backend.SpaceID]backend.SpaceID)
+	for i, r := range rs {
+		id, err := host.NewSpace(t.Context(), k.curve, r.Count)
+		k.must(err)
+		there[r.Space] = id
+		var step backend.Step = backend.WriteIndices{Dst: elsewhereRange(r, there), Indices: indices}
+		if i < len(rs)-1 {
+			step = backend.Write{Dst: elsewhereRange(r, there), Bytes: k.run(backend.Read{Src: r})[0]}
+		}
+		_, err = host.Run(t.Context(), []backend.Step{step})
+		k.must(err)
+	}
+	return there
+}
+
+// elsewhere is a step over spaces of another backend.
+func elsewhere(s backend.Step, there map[backend.SpaceID]backend.SpaceID) backend.Step {
+	at := func(r backend.Range) backend.Range { return elsewhereRange(r, there) }
+	switch s := s.(type) {
+	case backend.Map:
+		s.Dst.Range = at(s.Dst.Range)
+		s.Args = slices.Clone(s.Args)
+		for i := range s.Args {
+			s.Args[i].Range = at(s.Args[i].Range)
+		}
+		return s
+	case backend.Powers:
+		s.Dst = at(s.Dst)
+		return s
+	case backend.Gather:
+		s.Dst, s.Src, s.Index = at(s.Dst), at(s.Src), at(s.Index)
+		return s
+	case backend.Invert:
+		s.Dst, s.Src = at(s.Dst), at(s.Src)
+		return s
+	case backend.Products:
+		s.Dst, s.Src = at(s.Dst), at(s.Src)
+		return s
+	case backend.Divide:
+		s.Dst, s.Src = at(s.Dst), at(s.Src)
+		return s
+	case backend.Evaluate:
+		s.Src = slices.Clone(s.Src)
+		for i := range s.Src {
+			s.Src[i] = at(s.Src[i])
+		}
+		return s
+	}
+	panic(backendutil.Kind(s))
+}
+
+func elsewhereRange(r backend.Range, there map[backend.SpaceID]backend.SpaceID) backend.Range {
+	r.Space = there[r.Space]
+	return r
+}

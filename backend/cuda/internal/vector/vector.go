@@ -1,0 +1,107 @@
+package vector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
+)
+
+// Computer runs programs on one card. Its methods may be called concurrently;
+// programs take turns on the card.
+type Computer struct {
+	dev *device.Device
+	msm *msm.Computer
+
+	// Under the turn:
+	fields map[backend.Curve]*field
+}
+
+// New makes a computer on a card, whose MSMs are m's. Both stay the caller's and
+// outlive it.
+func New(d *device.Device, m *msm.Computer) *Computer {
+	return &Computer{dev: d, msm: m, fields: make(map[backend.Curve]*field)}
+}
+
+// Close gives back what programs share. None is in flight.
+func (c *Computer) Close() error {
+	var errs []error
+	for _, f := range c.fields {
+		errs = append(errs, f.close())
+	}
+	return errors.Join(errs...)
+}
+
+// Space is memory for elements of a curve's scalar field, or for words.
+type Space struct {
+	backendutil.Loaded
+	memory *device.Memory // nil when there are none
+}
+
+// NewSpace takes memory for count elements, all zero.
+func (c *Computer) NewSpace(ctx context.Context, curve backend.Curve, count int) (_ *Space, err error) {
+	size, err := backendutil.SpaceBytes(curve, count)
+	if err != nil {
+		return nil, err
+	}
+	if count > math.MaxUint32 {
+		return nil, fmt.Errorf("%w: a space of %d elements, a card's have less than 2^32", backend.ErrOutOfMemory, count)
+	}
+	s := &Space{Loaded: backendutil.Loaded{Curve: curve, Count: count}}
+	if size == 0 {
+		return s, nil
+	}
+	turn, err := c.dev.Turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, turn.End()) }()
+	// Its field is loaded now, so that a space is one that programs can use.
+	if _, err := c.field(turn, curve); err != nil {
+		return nil, err
+	}
+	s.memory, err = turn.Keep(size, func(int64) error { return nil })
+	if err != nil {
+		return nil, fmt.Errorf("a space of %d elements of %v: %w", count, curve, err)
+	}
+	if err := errors.Join(turn.Compute.Fill(s.memory.Span(), 0), turn.Compute.Synchronize()); err != nil {
+		return nil, errors.Join(err, s.Free())
+	}
+	return s, nil
+}
+
+// CopyFrom makes the space what another one is, as large, on another card, and returns
+// when it is. Programs may use both meanwhile: of what they write this one may have
+// anything.
+func (s *Space) CopyFrom(ctx context.Context, from *Space) error {
+	if s.memory == nil {
+		return nil
+	}
+	return s.memory.CopyFrom(ctx, from.memory)
+}
+
+// Free wipes the space, which no program uses any more, and gives it back.
+func (s *Space) Free() error {
+	if s.memory == nil {
+		return nil
+	}
+	return s.memory.Free()
+}
+
+// field is a curve's field, loaded once. The caller has the turn.
+func (c *Computer) field(t *device.Turn, curve backend.Curve) (*field, error) {
+	if f, ok := c.fields[curve]; ok {
+		return f, nil
+	}
+	f, err := newField(t, c.dev, curve)
+	if err != nil {
+		return nil, err
+	}
+	c.fields[curve] = f
+	return f, nil
+}
