@@ -7,20 +7,21 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 )
 
 // BenchmarkRoundTrip is the overhead of a call: the backend hashes one base
 // and one scalar.
 func BenchmarkRoundTrip(b *testing.B) {
 	c := mustOpen(b, spec(b, ""))
-	x := newBN(1)
-	id := mustLoad(b, c, x.bases())
+	x := plugintest.NewBN(1)
+	id := plugintest.Load(b, c, x.Bases())
 	buf, err := c.Alloc(ctx, 32)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer buf.Free()
-	for name, s := range map[string][]byte{"copied": x.scalars, "in-place": buf.Bytes()} {
+	for name, s := range map[string][]byte{"copied": x.Scalars, "in-place": buf.Bytes()} {
 		b.Run(name, func(b *testing.B) {
 			jobs := []backend.Job{{Bases: id, Count: 1, Scalars: s}}
 			for b.Loop() {
@@ -36,9 +37,9 @@ func BenchmarkRoundTrip(b *testing.B) {
 // small answers.
 func BenchmarkProgram(b *testing.B) {
 	c := mustOpen(b, spec(b, ""))
-	id := mustSpace(b, c, 4)
+	id := plugintest.Space(b, c, 4)
 	all := backend.Range{Space: id, Count: 4}
-	steps := writeRead(id, make([]byte, 128))
+	steps := plugintest.WriteRead(id, make([]byte, 128))
 	for len(steps) < 50 {
 		steps = append(steps, backend.Read{Src: all})
 	}

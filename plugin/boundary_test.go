@@ -3,16 +3,20 @@
 package plugin
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/logs"
+	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
+	"github.com/pippin-zk/pippin/plugin/internal/text"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
 // TestHostThatIsAPlugin: a host that another program started as its plugin has
@@ -24,7 +28,7 @@ func TestHostThatIsAPlugin(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	check(t, mustOpen(t, spec(t, "")), 100)
+	plugintest.Check(t, mustOpen(t, spec(t, "")), 100)
 }
 
 // TestEnvironment: a plugin gets what is on the list, what its Spec adds, and
@@ -34,11 +38,11 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("PIPPIN_GPU_MEMORY", "1GiB")
 	t.Setenv("VAULT_TOKEN", "s.ecret")
 	t.Setenv("NOTIFY_SOCKET", "/run/systemd/notify")
-	var log capture
+	var log plugintest.Capture
 	s := spec(t, "environment")
 	s.Env = append(s.Env, "PIPPIN_GPU_MEMORY=2GiB", "MINE=1", "PLUGIN_PROTOCOL_VERSIONS=7")
-	s.Logger = log.logger()
-	check(t, mustOpen(t, s), 10)
+	s.Logger = log.Logger()
+	plugintest.Check(t, mustOpen(t, s), 10)
 	got := log.String()
 	for _, want := range []string{"CUDA_VISIBLE_DEVICES=3", "PIPPIN_GPU_MEMORY=2GiB", "MINE=1", "PATH="} {
 		if !strings.Contains(got, "variable "+want) {
@@ -73,12 +77,12 @@ func TestLongTMPDIR(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(short)
-	most := filepath.Join(short, strings.Repeat("x", maxSocketPath-len(socketName)-len(short)-1))
+	most := filepath.Join(short, strings.Repeat("x", wire.MaxSocketPath-len(socketName)-len(short)-1))
 	if err := os.Mkdir(most, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", most)
-	check(t, mustOpen(t, s), 10)
+	plugintest.Check(t, mustOpen(t, s), 10)
 }
 
 // TestTMPDIRThatCannotBeWritten: the error names the variable, its value and the
@@ -107,15 +111,15 @@ func control(s string) bool {
 // cannot move a terminal's cursor or forge a line, and an error is no longer
 // than anybody reads.
 func TestControlCharactersStayAway(t *testing.T) {
-	var log capture
+	var log plugintest.Capture
 	s := spec(t, "escapes")
-	s.Logger = log.raw()
+	s.Logger = log.Raw()
 	c, err := Open(ctx, s)
 	if err == nil {
 		c.Close()
 		t.Fatal("opened")
 	}
-	if control(err.Error()) || !strings.Contains(err.Error(), `refused\x1b[2J`) || len(err.Error()) > 2*maxText {
+	if control(err.Error()) || !strings.Contains(err.Error(), `refused\x1b[2J`) || len(err.Error()) > 2*text.Max {
 		t.Errorf("the error, of %d bytes: %.200q", len(err.Error()), err)
 	}
 	got := log.String()
@@ -129,46 +133,25 @@ func TestControlCharactersStayAway(t *testing.T) {
 	}
 }
 
-func TestClean(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain, ü and \u4e16": "plain, ü and \u4e16",
-		"a\nb\tc":             `a\nb` + "\tc",
-		"\x1b[31m\x00\x7f":    `\x1b[31m\x00\x7f`,
-		"\u009b1m\u202e":      `\u009b1m\u202e`,
-		"\xff\xfe\ufffd":      `\xff\xfe` + "\ufffd",
-		"'\\'":                `'\'`,
-	} {
-		if got := cleanLine(in, 100); got != want {
-			t.Errorf("%q became %q, want %q", in, got, want)
-		}
-	}
-	if got := clean("12345", "", 4); got != "1234..." {
-		t.Errorf("cut: %q", got)
-	}
-	if got := clean("123\x01", "", 4); got != "123..." {
-		t.Errorf("cut before an escape: %q", got)
-	}
-}
-
 // TestChattyPlugin: a plugin that logs without end costs its host a bounded
 // log, which says that it is not complete, and holds up nobody.
 func TestChattyPlugin(t *testing.T) {
-	var log capture
+	var log plugintest.Capture
 	s := spec(t, "chatter")
 	begin := time.Now()
-	s.Logger = log.logger()
+	s.Logger = log.Logger()
 	c := mustOpen(t, s)
-	check(t, c, 10)
+	plugintest.Check(t, c, 10)
 	c.Close()
 	got := log.String()
 	// A line is about as long in the host's log as it was in the plugin's.
-	if n, most := len(got), 2*(logBurst+int(logRate*time.Since(begin).Seconds())); n > most {
+	if n, most := len(got), 2*(logs.Burst+int(logs.Rate*time.Since(begin).Seconds())); n > most {
 		t.Errorf("%d bytes of log, more than %d", n, most)
 	}
 	if !strings.Contains(got, "lines were left out") {
 		t.Error("the log does not say that it is incomplete")
 	}
-	if words := processOf(c).log.words(); !strings.Contains(words, "chatter is over") {
+	if words := processOf(c).Obituary(); !strings.Contains(words, "chatter is over") {
 		t.Errorf("the last words are not the last: %s", words)
 	}
 }
@@ -176,27 +159,12 @@ func TestChattyPlugin(t *testing.T) {
 // TestErrorsSayWhichProcess: an operator finds the process and how it ended.
 func TestErrorsSayWhichProcess(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
-	_ = processOf(c).cmd.Process.Kill()
+	_ = syscall.Kill(c.Info().PID, syscall.SIGKILL)
 	<-c.Done()
 	_, err := c.MSM(ctx, nil)
-	for _, want := range []string{"plugin test", "process " + processOf(c).ID(), filepath.Join(testDir(t), Prefix+"test"), "signal: killed"} {
+	for _, want := range []string{"plugin test", "process " + processOf(c).ID(), filepath.Join(plugintest.Dir(t), Prefix+"test"), "signal: killed"} {
 		if !errors.Is(err, backend.ErrGone) || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q: %v", want, err)
 		}
-	}
-}
-
-func TestLineWriter(t *testing.T) {
-	var lines []string
-	w := &lineWriter{line: func(s string) { lines = append(lines, s) }}
-	long := bytes.Repeat([]byte("x"), maxLine+5)
-	for _, p := range [][]byte{[]byte("a"), []byte("b\nc\n\n"), long, []byte("\nend")} {
-		if n, err := w.Write(p); n != len(p) || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	w.flush()
-	if len(lines) != 6 || lines[0] != "ab" || lines[1] != "c" || len(lines[3]) != maxLine || lines[4] != "xxxxx" || lines[5] != "end" {
-		t.Errorf("%d lines", len(lines))
 	}
 }

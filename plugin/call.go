@@ -10,10 +10,8 @@ import (
 	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
-
-// maxJobs bounds a batch, so that a request stays small.
-const maxJobs = 1 << 14
 
 // call is one request, of MSMs or of a program, and the shared memory that it
 // holds.
@@ -66,8 +64,8 @@ func (c *Client) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err e
 		return nil, err
 	}
 	defer c.kept.EndJobs(used)
-	if len(jobs) > maxJobs {
-		return nil, fmt.Errorf("%w: %d jobs in a batch, a plugin takes %d", backend.ErrUnsupported, len(jobs), maxJobs)
+	if len(jobs) > wire.MaxJobs {
+		return nil, fmt.Errorf("%w: %d jobs in a batch, a plugin takes %d", backend.ErrUnsupported, len(jobs), wire.MaxJobs)
 	}
 	if len(jobs) == 0 {
 		return [][]byte{}, nil
@@ -151,7 +149,7 @@ func (k *call) prepare(ctx context.Context, inputs []input) error {
 		for i, r := range regions {
 			in := homeless[i]
 			in.dst = r.Bytes()
-			*in.at = wire(r.Arena(), r.Offset(), len(in.src))
+			*in.at = wire.Region(r.Arena(), r.Offset(), len(in.src))
 			if in.progress == nil || in.ready == nil && len(in.src) <= inlineBytes {
 				shm.Copy(in.dst, in.src)
 				continue
@@ -181,13 +179,8 @@ func (k *call) inPlace(in *input) bool {
 	if !shm.Aligned(in.src) {
 		return false
 	}
-	*in.at = wire(r.Arena(), r.Offset()+off, len(in.src))
+	*in.at = wire.Region(r.Arena(), r.Offset()+off, len(in.src))
 	return true
-}
-
-// wire names shared memory to the plugin.
-func wire(a *shm.Arena, offset, length int) *proto.Region {
-	return &proto.Region{Arena: a.ID(), Offset: uint64(offset), Length: uint64(length)}
 }
 
 // count gives every input that is not there yet a counter.
@@ -201,7 +194,7 @@ func (k *call) count(ctx context.Context, waiting []input) (err error) {
 	for i, n := range k.counters {
 		in := waiting[i]
 		in.counter = n
-		*in.progress = wire(n.Arena(), n.Offset(), shm.CounterSize)
+		*in.progress = wire.Region(n.Arena(), n.Offset(), shm.CounterSize)
 		k.feeds = append(k.feeds, in.feed)
 	}
 	return nil
@@ -306,19 +299,19 @@ func (k *call) throughLane(l *lane, message []byte) waiting {
 	l.ask(message)
 	return func(ctx context.Context) (answer, bool) {
 		reply, err := l.await(ctx)
-		if err != nil && ctx.Err() != nil && !k.c.peer.hasExited() {
+		if err != nil && ctx.Err() != nil && !k.c.peer.HasExited() {
 			return answer{}, false
 		}
 		k.c.lanes.give(l)
 		switch {
-		case err != nil && k.c.peer.hasExited():
+		case err != nil && k.c.peer.HasExited():
 			return answer{err: k.c.lost(errors.New("it ended during a call"))}, true
 		case err != nil:
 			return answer{err: k.c.nonsense("%v", err)}, true
 		case reply.GetFailure() != nil:
-			told, ok := fromFailure(reply.GetFailure())
+			told, ok := wire.FromFailure(reply.GetFailure())
 			if !ok {
-				return answer{err: k.c.nonsense("an error of no kind: %s", told.text)}, true
+				return answer{err: k.c.nonsense("an error of no kind: %s", told.Text)}, true
 			}
 			return answer{err: k.c.told(told, k.checked)}, true
 		}

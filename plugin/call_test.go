@@ -20,6 +20,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
 var ctx = context.Background()
@@ -27,7 +29,7 @@ var ctx = context.Background()
 func settled(t *testing.T, c *Client, held int64) {
 	t.Helper()
 	c.outside.Wait()
-	eventually(t, 5*time.Second, "shared memory is given back", func() bool {
+	plugintest.Eventually(t, 5*time.Second, "shared memory is given back", func() bool {
 		return c.pool.InUse() == held
 	})
 }
@@ -35,16 +37,19 @@ func settled(t *testing.T, c *Client, held int64) {
 func TestBatch(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
 	const n = 50_000
-	b := newBN(n)
-	id := mustLoad(t, c, b.bases())
-	g2 := backend.Bases{Curve: backend.BLS12381, Group: backend.G2, Count: 9, Bytes: random(9 * 192)}
-	id2 := mustLoad(t, c, g2)
-	other := bn{backendutil.Loaded{Curve: g2.Curve, Group: g2.Group, Count: 9}, g2.Bytes, random(9 * 32)}
-	s := b.scalars
+	b := plugintest.NewBN(n)
+	id := plugintest.Load(t, c, b.Bases())
+	g2 := backend.Bases{Curve: backend.BLS12381, Group: backend.G2, Count: 9, Bytes: plugintest.Random(9 * 192)}
+	id2 := plugintest.Load(t, c, g2)
+	other := plugintest.BN{
+		Loaded: backendutil.Loaded{Curve: g2.Curve, Group: g2.Group, Count: 9},
+		Points: g2.Bytes, Scalars: plugintest.Random(9 * 32),
+	}
+	s := b.Scalars
 	jobs := []backend.Job{
 		{Bases: id, Count: n, Scalars: s},
 		{Bases: id, Offset: 1, Count: 7, Scalars: s[:7*32]},
-		{Bases: id2, Count: 9, Scalars: other.scalars},
+		{Bases: id2, Count: 9, Scalars: other.Scalars},
 		{Bases: id, Count: n, SameAs: 1},
 		{Bases: id, Offset: n, Count: 0},
 		{Bases: id, Offset: 3, Count: 7, SameAs: 2},
@@ -54,8 +59,8 @@ func TestBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := [][]byte{b.want(), b.wantOf(1, 7, s[:7*32]), other.want(), b.want(), b.wantOf(n, 0, nil),
-		b.wantOf(3, 7, s[:7*32]), b.wantOf(5, n-5, s[5*32:])}
+	want := [][]byte{b.Want(), b.WantOf(1, 7, s[:7*32]), other.Want(), b.Want(), b.WantOf(n, 0, nil),
+		b.WantOf(3, 7, s[:7*32]), b.WantOf(5, n-5, s[5*32:])}
 	for i := range want {
 		if !bytes.Equal(got[i], want[i]) {
 			t.Errorf("job %d is wrong", i)
@@ -76,7 +81,7 @@ func TestBatch(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := c.MSM(ctx, make([]backend.Job, maxJobs+1)); err == nil {
+	if _, err := c.MSM(ctx, make([]backend.Job, wire.MaxJobs+1)); err == nil {
 		t.Error("a huge batch")
 	}
 	if err := c.FreeBases(ctx, id); err != nil {
@@ -91,13 +96,13 @@ func TestBatch(t *testing.T) {
 // TestZeroCopy changes a buffer after the request was sent: the answer is
 // that of the changed scalars only if the plugin reads them where they are.
 func TestZeroCopy(t *testing.T) {
-	var log capture
+	var log plugintest.Capture
 	s := spec(t, "delay=300")
-	s.Logger = log.logger()
+	s.Logger = log.Logger()
 	c := mustOpen(t, s)
 	const n = 10_000
-	b := newBN(n)
-	id := mustLoad(t, c, b.bases())
+	b := plugintest.NewBN(n)
+	id := plugintest.Load(t, c, b.Bases())
 	buf, err := c.Alloc(ctx, 32*n+64)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +110,7 @@ func TestZeroCopy(t *testing.T) {
 	held := c.pool.InUse()
 	for name, off := range map[string]int{"start": 0, "middle": 64} {
 		mine := buf.Bytes()[off:][:32*n]
-		copy(mine, b.scalars)
+		copy(mine, b.Scalars)
 		starts := strings.Count(log.String(), "started")
 		done := make(chan []byte, 1)
 		go func() {
@@ -117,20 +122,20 @@ func TestZeroCopy(t *testing.T) {
 			}
 			done <- got[0]
 		}()
-		eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Count(log.String(), "started") > starts })
+		plugintest.Eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Count(log.String(), "started") > starts })
 		if use := c.pool.InUse(); use != held {
 			t.Errorf("%s: %d bytes more in use during the call", name, use-held)
 		}
 		mine[5] ^= 0xff
 		changed := bytes.Clone(mine)
-		if !bytes.Equal(<-done, b.wantOf(0, n, changed)) {
+		if !bytes.Equal(<-done, b.WantOf(0, n, changed)) {
 			t.Errorf("%s: the answer is not that of the buffer's scalars", name)
 		}
 	}
 	// Not aligned: copied, and right all the same.
-	copy(buf.Bytes()[4:], b.scalars)
+	copy(buf.Bytes()[4:], b.Scalars)
 	got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: buf.Bytes()[4:][:32*n]}})
-	if err != nil || !bytes.Equal(got[0], b.want()) {
+	if err != nil || !bytes.Equal(got[0], b.Want()) {
 		t.Errorf("unaligned: %v", err)
 	}
 	settled(t, c, held)
@@ -153,28 +158,28 @@ func TestZeroCopy(t *testing.T) {
 
 // TestFreeWaits: a buffer is not taken away under a call.
 func TestFreeWaits(t *testing.T) {
-	var log capture
+	var log plugintest.Capture
 	s := spec(t, "delay=200")
-	s.Logger = log.logger()
+	s.Logger = log.Logger()
 	c := mustOpen(t, s)
-	b := newBN(100)
-	id := mustLoad(t, c, b.bases())
+	b := plugintest.NewBN(100)
+	id := plugintest.Load(t, c, b.Bases())
 	buf, err := c.Alloc(ctx, 3200)
 	if err != nil {
 		t.Fatal(err)
 	}
-	copy(buf.Bytes(), b.scalars)
+	copy(buf.Bytes(), b.Scalars)
 	var returned atomic.Bool
 	done := make(chan error, 1)
 	go func() {
 		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Scalars: buf.Bytes()}})
-		if err == nil && !bytes.Equal(got[0], b.want()) {
+		if err == nil && !bytes.Equal(got[0], b.Want()) {
 			err = errors.New("wrong answer: the buffer was wiped under the call")
 		}
 		returned.Store(true)
 		done <- err
 	}()
-	eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+	plugintest.Eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
 	buf.Free()
 	time.Sleep(20 * time.Millisecond)
 	if !returned.Load() {
@@ -191,11 +196,11 @@ func TestFreeWaits(t *testing.T) {
 // its way to the plugin: its scalars are asked for before it has arrived.
 func TestFreeBasesDoesNotOvertake(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
-	b := newBN(20)
+	b := plugintest.NewBN(20)
 	for range 300 {
-		id := mustLoad(t, c, b.bases())
+		id := plugintest.Load(t, c, b.Bases())
 		freed := make(chan error, 1)
-		job := backend.Job{Bases: id, Count: 20, Scalars: b.scalars, Ready: func(context.Context, int) error {
+		job := backend.Job{Bases: id, Count: 20, Scalars: b.Scalars, Ready: func(context.Context, int) error {
 			go func() { freed <- c.FreeBases(ctx, id) }()
 			select {
 			case err := <-freed:
@@ -205,7 +210,7 @@ func TestFreeBasesDoesNotOvertake(t *testing.T) {
 			}
 		}}
 		got, err := c.MSM(ctx, []backend.Job{job})
-		if err != nil || !bytes.Equal(got[0], b.want()) {
+		if err != nil || !bytes.Equal(got[0], b.Want()) {
 			t.Fatal(err)
 		}
 		if err := <-freed; err != nil {
@@ -218,13 +223,13 @@ func TestFreeBasesDoesNotOvertake(t *testing.T) {
 }
 
 func TestWiped(t *testing.T) {
-	var log capture
+	var log plugintest.Capture
 	s := spec(t, "delay=200")
-	s.Logger = log.logger()
+	s.Logger = log.Logger()
 	c := mustOpen(t, s)
 	const n = 40_000 // one more than the inline copy takes, and a small one
-	b := newBN(n)
-	id := mustLoad(t, c, b.bases())
+	b := plugintest.NewBN(n)
+	id := plugintest.Load(t, c, b.Bases())
 	probe, err := c.pool.Keep(ctx, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -233,18 +238,18 @@ func TestWiped(t *testing.T) {
 	held := c.pool.InUse()
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: b.scalars}, {Bases: id, Count: 3, Scalars: b.scalars[:96]}})
+		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: b.Scalars}, {Bases: id, Count: 3, Scalars: b.Scalars[:96]}})
 		done <- err
 	}()
-	eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+	plugintest.Eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
 	arena := probe.Arena().Bytes()
-	mark := b.scalars[:64]
-	eventually(t, 10*time.Second, "both copies are in the arena", func() bool { return bytes.Count(arena, mark) == 2 })
+	mark := b.Scalars[:64]
+	plugintest.Eventually(t, 10*time.Second, "both copies are in the arena", func() bool { return bytes.Count(arena, mark) == 2 })
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	settled(t, c, held)
-	if bytes.Contains(arena, mark) || bytes.Contains(arena, b.scalars[32*n-64:]) {
+	if bytes.Contains(arena, mark) || bytes.Contains(arena, b.Scalars[32*n-64:]) {
 		t.Error("scalars are still in the arena after the call")
 	}
 }
@@ -254,8 +259,8 @@ func TestWiped(t *testing.T) {
 func TestReady(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
 	const n = 200_000 // 6.4 MB: several chunks
-	b := newBN(n)
-	id := mustLoad(t, c, b.bases())
+	b := plugintest.NewBN(n)
+	id := plugintest.Load(t, c, b.Bases())
 	buf, err := c.Alloc(ctx, 32*n)
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +274,7 @@ func TestReady(t *testing.T) {
 		go func() {
 			for at := 0; at < n; {
 				to := min(at+17_000, n)
-				copy(scalars[32*at:32*to], b.scalars[32*at:])
+				copy(scalars[32*at:32*to], b.Scalars[32*at:])
 				mu.Lock()
 				written.Store(int64(to))
 				cond.Broadcast()
@@ -293,7 +298,7 @@ func TestReady(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(got[0], b.want()) {
+		if !bytes.Equal(got[0], b.Want()) {
 			t.Errorf("%s: wrong answer", name)
 		}
 		if last.Load() != n {
@@ -302,7 +307,7 @@ func TestReady(t *testing.T) {
 	}
 	// An error of Ready is the call's, at once.
 	broken := errors.New("the witness failed")
-	for name, scalars := range map[string][]byte{"copied": b.scalars, "in place": buf.Bytes()} {
+	for name, scalars := range map[string][]byte{"copied": b.Scalars, "in place": buf.Bytes()} {
 		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: scalars, Ready: func(_ context.Context, k int) error {
 			if k > n/2 {
 				return broken
@@ -318,16 +323,16 @@ func TestReady(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	const n = 200_000
-	b := newBN(n)
+	b := plugintest.NewBN(n)
 	t.Run("before", func(t *testing.T) {
 		c := mustOpen(t, spec(t, ""))
-		id := mustLoad(t, c, b.bases())
+		id := plugintest.Load(t, c, b.Bases())
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
-		if _, err := c.MSM(ended, []backend.Job{{Bases: id, Count: n, Scalars: b.scalars}}); err != context.Canceled {
+		if _, err := c.MSM(ended, []backend.Job{{Bases: id, Count: n, Scalars: b.Scalars}}); err != context.Canceled {
 			t.Error(err)
 		}
-		if _, err := c.LoadBases(ended, b.bases()); err != context.Canceled {
+		if _, err := c.LoadBases(ended, b.Bases()); err != context.Canceled {
 			t.Error(err)
 		}
 		if _, err := c.Alloc(ended, 1); err != context.Canceled {
@@ -335,12 +340,12 @@ func TestCancel(t *testing.T) {
 		}
 	})
 	t.Run("during copy", func(t *testing.T) {
-		var log capture
+		var log plugintest.Capture
 		s := spec(t, "")
-		s.Logger = log.logger()
+		s.Logger = log.Logger()
 		c := mustOpen(t, s)
-		id := mustLoad(t, c, b.bases())
-		scalars := bytes.Clone(b.scalars)
+		id := plugintest.Load(t, c, b.Bases())
+		scalars := bytes.Clone(b.Scalars)
 		running, cancel := context.WithCancel(ctx)
 		half := make(chan struct{})
 		done := make(chan error, 1)
@@ -356,18 +361,18 @@ func TestCancel(t *testing.T) {
 			done <- err
 		}()
 		<-half
-		eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+		plugintest.Eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
 		cancel()
 		if err := <-done; err != context.Canceled {
 			t.Error(err)
 		}
 		settled(t, c, 0)
-		check(t, c, 1000)
+		plugintest.Check(t, c, 1000)
 	})
 	t.Run("in the middle of a chunk", func(t *testing.T) {
 		c := mustOpen(t, spec(t, ""))
-		id := mustLoad(t, c, b.bases())
-		scalars := bytes.Clone(b.scalars)
+		id := plugintest.Load(t, c, b.Bases())
+		scalars := bytes.Clone(b.Scalars)
 		running, cancel := context.WithCancel(ctx)
 		var asking atomic.Int32
 		_, err := c.MSM(running, []backend.Job{{Bases: id, Count: n, Scalars: scalars, Ready: func(_ context.Context, k int) error {
@@ -386,38 +391,38 @@ func TestCancel(t *testing.T) {
 		settled(t, c, 0)
 	})
 	t.Run("during compute", func(t *testing.T) {
-		var log capture
+		var log plugintest.Capture
 		s := spec(t, "delay=60000")
-		s.Logger = log.logger()
+		s.Logger = log.Logger()
 		c := mustOpen(t, s)
-		id := mustLoad(t, c, b.bases())
-		scalars := bytes.Clone(b.scalars)
+		id := plugintest.Load(t, c, b.Bases())
+		scalars := bytes.Clone(b.Scalars)
 		running, cancel := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		go func() {
 			_, err := c.MSM(running, []backend.Job{{Bases: id, Count: n, Scalars: scalars}})
 			done <- err
 		}()
-		eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+		plugintest.Eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
 		cancel()
 		if err := <-done; err != context.Canceled {
 			t.Error(err)
 		}
 		clear(scalars)
-		eventually(t, 10*time.Second, "the backend saw it", func() bool { return strings.Contains(log.String(), "cancelled") })
+		plugintest.Eventually(t, 10*time.Second, "the backend saw it", func() bool { return strings.Contains(log.String(), "cancelled") })
 		settled(t, c, 0)
 	})
 	t.Run("deaf", func(t *testing.T) {
 		c := mustOpen(t, spec(t, "deaf"))
 		c.graces.abandoned = 100 * time.Millisecond
-		id := mustLoad(t, c, b.bases())
+		id := plugintest.Load(t, c, b.Bases())
 		buf, err := c.Alloc(ctx, 320)
 		if err != nil {
 			t.Fatal(err)
 		}
 		short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 		defer cancel()
-		jobs := []backend.Job{{Bases: id, Count: 1000, Scalars: b.scalars[:32000]}, {Bases: id, Count: 10, Scalars: buf.Bytes()}}
+		jobs := []backend.Job{{Bases: id, Count: 1000, Scalars: b.Scalars[:32000]}, {Bases: id, Count: 10, Scalars: buf.Bytes()}}
 		begin := time.Now()
 		if _, err := c.MSM(short, jobs); err != context.DeadlineExceeded {
 			t.Error(err)
@@ -441,11 +446,11 @@ func TestCancel(t *testing.T) {
 		c := mustOpen(t, s)
 		running, cancel := context.WithCancel(ctx)
 		pieces := func(yield func([]byte, error) bool) {
-			for at := 0; at < len(b.points); at += 1 << 16 {
+			for at := 0; at < len(b.Points); at += 1 << 16 {
 				if at > 1<<20 {
 					cancel()
 				}
-				if !yield(b.points[at:min(at+1<<16, len(b.points))], nil) {
+				if !yield(b.Points[at:min(at+1<<16, len(b.Points))], nil) {
 					return
 				}
 			}
@@ -454,8 +459,8 @@ func TestCancel(t *testing.T) {
 			t.Error(err)
 		}
 		c.outside.Wait()
-		eventually(t, 10*time.Second, "staging is given back", func() bool { return c.staging.InUse() == 0 })
-		check(t, c, 1000)
+		plugintest.Eventually(t, 10*time.Second, "staging is given back", func() bool { return c.staging.InUse() == 0 })
+		plugintest.Check(t, c, 1000)
 	})
 }
 
@@ -464,19 +469,19 @@ func TestLoadBases(t *testing.T) {
 	s.StagingBytes = 3 << 16
 	c := mustOpen(t, s)
 	const n = 30_000 // 1.9 MB through 192 KiB
-	b := newBN(n)
+	b := plugintest.NewBN(n)
 	file, err := os.Create(filepath.Join(t.TempDir(), "bases"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if _, err := file.Write(append(make([]byte, 123), b.points...)); err != nil {
+	if _, err := file.Write(append(make([]byte, 123), b.Points...)); err != nil {
 		t.Fatal(err)
 	}
 	ragged := func(yield func([]byte, error) bool) {
-		for at, step := 0, 1; at < len(b.points); step = step*3 + 1 {
-			to := min(at+step, len(b.points))
-			p := bytes.Clone(b.points[at:to])
+		for at, step := 0, 1; at < len(b.Points); step = step*3 + 1 {
+			to := min(at+step, len(b.Points))
+			p := bytes.Clone(b.Points[at:to])
 			if !yield(p, nil) {
 				return
 			}
@@ -484,7 +489,7 @@ func TestLoadBases(t *testing.T) {
 			at = to
 		}
 	}
-	base := b.bases()
+	base := b.Bases()
 	base.Bytes = nil
 	from := func(f func(*backend.Bases)) backend.Bases {
 		x := base
@@ -492,7 +497,7 @@ func TestLoadBases(t *testing.T) {
 		return x
 	}
 	sources := map[string]backend.Bases{
-		"bytes":  b.bases(),
+		"bytes":  b.Bases(),
 		"file":   from(func(x *backend.Bases) { x.File, x.FileOffset = file, 123 }),
 		"pieces": from(func(x *backend.Bases) { x.Pieces = ragged }),
 	}
@@ -505,8 +510,8 @@ func TestLoadBases(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 					return
 				}
-				got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: b.scalars}})
-				if err != nil || !bytes.Equal(got[0], b.want()) {
+				got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: b.Scalars}})
+				if err != nil || !bytes.Equal(got[0], b.Want()) {
 					t.Errorf("%s: wrong answer (%v)", name, err)
 				}
 			})
@@ -522,23 +527,23 @@ func TestLoadBases(t *testing.T) {
 		want error
 	}{
 		"source fails": {from(func(x *backend.Bases) {
-			x.Pieces = func(yield func([]byte, error) bool) { _ = yield(b.points[:100_000], nil) && yield(nil, boom) }
+			x.Pieces = func(yield func([]byte, error) bool) { _ = yield(b.Points[:100_000], nil) && yield(nil, boom) }
 		}), boom},
 		"too short": {from(func(x *backend.Bases) {
-			x.Pieces = func(yield func([]byte, error) bool) { yield(b.points[:100], nil) }
+			x.Pieces = func(yield func([]byte, error) bool) { yield(b.Points[:100], nil) }
 		}), backend.ErrInvalidInput},
 		"too long": {from(func(x *backend.Bases) {
 			x.Pieces = func(yield func([]byte, error) bool) {
 				for range 2 {
-					if !yield(b.points, nil) {
+					if !yield(b.Points, nil) {
 						return
 					}
 				}
 			}
 		}), backend.ErrInvalidInput},
 		"short file":    {from(func(x *backend.Bases) { x.File, x.FileOffset = file, 124 }), backend.ErrInvalidInput},
-		"length":        {from(func(x *backend.Bases) { x.Bytes = b.points[1:] }), backend.ErrInvalidInput},
-		"unknown curve": {from(func(x *backend.Bases) { x.Bytes, x.Curve = b.points, 77 }), backend.ErrInvalidInput},
+		"length":        {from(func(x *backend.Bases) { x.Bytes = b.Points[1:] }), backend.ErrInvalidInput},
+		"unknown curve": {from(func(x *backend.Bases) { x.Bytes, x.Curve = b.Points, 77 }), backend.ErrInvalidInput},
 	} {
 		if _, err := c.LoadBases(ctx, c2.b); !errors.Is(err, c2.want) {
 			t.Errorf("%s: %v", name, err)
@@ -548,7 +553,7 @@ func TestLoadBases(t *testing.T) {
 	if use := c.staging.InUse(); use != 0 {
 		t.Errorf("%d bytes of staging in use after errors", use)
 	}
-	check(t, c, 100)
+	plugintest.Check(t, c, 100)
 }
 
 // TestFileIsReadByPlugin: the plugin gets the descriptor, for reading only.
@@ -576,8 +581,8 @@ func TestHalfLoad(t *testing.T) {
 	s := spec(t, "half-load")
 	s.StagingBytes = 3 << 14
 	c := mustOpen(t, s)
-	b := newBN(50_000)
-	if _, err := c.LoadBases(ctx, b.bases()); !errors.Is(err, backend.ErrOutOfMemory) {
+	b := plugintest.NewBN(50_000)
+	if _, err := c.LoadBases(ctx, b.Bases()); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("%v", err)
 	}
 	if use := c.staging.InUse(); use != 0 {
@@ -590,8 +595,8 @@ func TestConcurrentCalls(t *testing.T) {
 	s.Budget = 8 << 20
 	c := mustOpen(t, s)
 	const n = 40_000
-	b := newBN(n)
-	id := mustLoad(t, c, b.bases())
+	b := plugintest.NewBN(n)
+	id := plugintest.Load(t, c, b.Bases())
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
@@ -602,7 +607,7 @@ func TestConcurrentCalls(t *testing.T) {
 					run, cancel = context.WithTimeout(ctx, time.Millisecond)
 				}
 				got, err := c.MSM(run, []backend.Job{
-					{Bases: id, Count: count, Scalars: b.scalars[:32*count]},
+					{Bases: id, Count: count, Scalars: b.Scalars[:32*count]},
 					{Bases: id, Offset: n - count, Count: count, SameAs: 1},
 				})
 				cancel()
@@ -610,8 +615,8 @@ func TestConcurrentCalls(t *testing.T) {
 				case i == 3 && errors.Is(err, context.DeadlineExceeded):
 				case err != nil:
 					t.Error(err)
-				case !bytes.Equal(got[0], b.wantOf(0, count, b.scalars[:32*count])),
-					!bytes.Equal(got[1], b.wantOf(n-count, count, b.scalars[:32*count])):
+				case !bytes.Equal(got[0], b.WantOf(0, count, b.Scalars[:32*count])),
+					!bytes.Equal(got[1], b.WantOf(n-count, count, b.Scalars[:32*count])):
 					t.Error("wrong answer")
 				}
 			}
@@ -625,16 +630,16 @@ func TestOutOfSharedMemory(t *testing.T) {
 	s := spec(t, "")
 	s.Budget = 4 << 20
 	c := mustOpen(t, s)
-	b := newBN(200_000)
-	id := mustLoad(t, c, b.bases())
-	if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 200_000, Scalars: b.scalars}}); !errors.Is(err, backend.ErrOutOfMemory) {
+	b := plugintest.NewBN(200_000)
+	id := plugintest.Load(t, c, b.Bases())
+	if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 200_000, Scalars: b.Scalars}}); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("%v", err)
 	}
 	if _, err := c.Alloc(ctx, 5<<20); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("%v", err)
 	}
-	got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 50_000, Scalars: b.scalars[:32*50_000]}})
-	if err != nil || !bytes.Equal(got[0], b.wantOf(0, 50_000, b.scalars[:32*50_000])) {
+	got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 50_000, Scalars: b.Scalars[:32*50_000]}})
+	if err != nil || !bytes.Equal(got[0], b.WantOf(0, 50_000, b.Scalars[:32*50_000])) {
 		t.Errorf("smaller work after it: %v", err)
 	}
 }
@@ -645,10 +650,10 @@ func TestArenasAreGivenUp(t *testing.T) {
 	s := spec(t, "")
 	s.Budget = 8 << 20
 	c := mustOpen(t, s)
-	b := newBN(200_000)
-	id := mustLoad(t, c, b.bases())
+	b := plugintest.NewBN(200_000)
+	id := plugintest.Load(t, c, b.Bases())
 	for _, n := range []int{10, 60_000, 100_000, 200_000} {
-		if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: b.scalars[:32*n]}}); err != nil {
+		if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: b.Scalars[:32*n]}}); err != nil {
 			t.Fatal(err)
 		}
 		settled(t, c, 0)
@@ -673,7 +678,7 @@ func TestArenasAreGivenUp(t *testing.T) {
 }
 
 func TestBackendFails(t *testing.T) {
-	b := newBN(10)
+	b := plugintest.NewBN(10)
 	for mode, says := range map[string]string{
 		"panic":     "panicked: in the middle of a call",
 		"crash":     "panic: in a goroutine of the backend",
@@ -682,8 +687,8 @@ func TestBackendFails(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			c := mustOpen(t, spec(t, mode))
-			id := mustLoad(t, c, b.bases())
-			_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.scalars}})
+			id := plugintest.Load(t, c, b.Bases())
+			_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.Scalars}})
 			if !errors.Is(err, backend.ErrGone) || !strings.Contains(err.Error(), says) {
 				t.Errorf("want ErrGone that says %q: %v", says, err)
 			}
@@ -694,7 +699,7 @@ func TestBackendFails(t *testing.T) {
 			if _, err := c.Run(ctx, nil); !errors.Is(err, backend.ErrGone) {
 				t.Errorf("afterwards: %v", err)
 			}
-			if _, err := c.LoadBases(ctx, b.bases()); !errors.Is(err, backend.ErrGone) {
+			if _, err := c.LoadBases(ctx, b.Bases()); !errors.Is(err, backend.ErrGone) {
 				t.Errorf("afterwards: %v", err)
 			}
 			if d := time.Since(begin); d > 100*time.Millisecond {
@@ -706,18 +711,18 @@ func TestBackendFails(t *testing.T) {
 }
 
 func TestNonsense(t *testing.T) {
-	b := newBN(10)
+	b := plugintest.NewBN(10)
 	id := backend.BasesID(7)
 	call := func(jobs ...backend.Job) func(*Client) error {
 		return func(c *Client) error {
-			if _, err := c.LoadBases(ctx, b.bases()); err != nil {
+			if _, err := c.LoadBases(ctx, b.Bases()); err != nil {
 				return err
 			}
 			_, err := c.MSM(ctx, jobs)
 			return err
 		}
 	}
-	job := backend.Job{Bases: id, Count: 10, Scalars: b.scalars}
+	job := backend.Job{Bases: id, Count: 10, Scalars: b.Scalars}
 	run := func(steps ...backend.Step) func(*Client) error {
 		return func(c *Client) error {
 			if _, err := c.NewSpace(ctx, backend.BN254, 1000); err != nil {
@@ -733,15 +738,15 @@ func TestNonsense(t *testing.T) {
 		"short point": call(job),
 		"no points":   call(job, job),
 		"acknowledged what was not sent": func(c *Client) error {
-			x := newBN(3)
-			_, err := c.LoadBases(ctx, x.bases())
+			x := plugintest.NewBN(3)
+			_, err := c.LoadBases(ctx, x.Bases())
 			return err
 		},
 		"id twice": func(c *Client) error {
-			if _, err := c.LoadBases(ctx, b.bases()); err != nil {
+			if _, err := c.LoadBases(ctx, b.Bases()); err != nil {
 				t.Error(err)
 			}
-			_, err := c.LoadBases(ctx, b.bases())
+			_, err := c.LoadBases(ctx, b.Bases())
 			return err
 		},
 		"space of no id": func(c *Client) error {
@@ -760,7 +765,7 @@ func TestNonsense(t *testing.T) {
 		"too long an answer":  run(write, write, read(1)),
 		"too short an answer": run(write, write, read(1), read(1)),
 		"unimplemented": func(c *Client) error {
-			if _, err := c.LoadBases(ctx, b.bases()); err != nil {
+			if _, err := c.LoadBases(ctx, b.Bases()); err != nil {
 				t.Error(err)
 			}
 			return c.FreeBases(ctx, id)
@@ -772,7 +777,7 @@ func TestNonsense(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			// A load that is given up is cleared away behind the caller's back.
-			eventually(t, 10*time.Second, "staging is given back", func() bool { return c.staging.InUse() == 0 })
+			plugintest.Eventually(t, 10*time.Second, "staging is given back", func() bool { return c.staging.InUse() == 0 })
 			settled(t, c, 0)
 		})
 	}

@@ -13,8 +13,11 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/plugin/internal/process"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/text"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
 // Client is a backend in a plugin's process, or in a daemon. It serves for the
@@ -67,7 +70,7 @@ type Client struct {
 }
 
 // What may be at a plugin at the same time. Each has at most one descriptor on
-// its way, of which the plugin takes maxDescriptors.
+// its way, of which the plugin takes wire.MaxDescriptors.
 const (
 	maxLoads     = 16
 	maxAttaching = 8
@@ -78,7 +81,7 @@ var (
 	_ backend.Allocator = (*Client)(nil)
 	_ backend.Vectors   = (*Client)(nil)
 	_ backend.Metered   = (*Client)(nil)
-	_                   = [maxDescriptors - maxLoads - maxAttaching]struct{}{}
+	_                   = [wire.MaxDescriptors - maxLoads - maxAttaching]struct{}{}
 )
 
 func newClient(spec Spec, info backend.Info, opened *proto.OpenReply, rpc proto.BackendClient, ch *shm.Channel, peer peer) *Client {
@@ -104,7 +107,7 @@ func newClient(spec Spec, info backend.Info, opened *proto.OpenReply, rpc proto.
 	// Instrumentation sees what goes through gRPC.
 	c.lanes.init(c, opened.GetLanes() && len(spec.GRPC) == 0)
 	go func() {
-		<-peer.life().exited
+		<-peer.Exited()
 		exited()
 		c.lost(errors.New("it ended"))
 	}()
@@ -183,15 +186,15 @@ func (c *Client) lost(cause error) error {
 	}
 	cause = c.verdict
 	c.mu.Unlock()
-	c.peer.end(exitGrace)
-	c.die(fmt.Errorf("%w: plugin %s: %w; %s", backend.ErrGone, c.name, cleanError{cause}, c.peer.obituary()))
+	c.peer.End(process.ExitGrace)
+	c.die(fmt.Errorf("%w: plugin %s: %w; %s", backend.ErrGone, c.name, text.Error{Err: cause}, c.peer.Obituary()))
 	return context.Cause(c.life)
 }
 
 // afterExit calls f when the plugin reads our memory no more after a call that
 // ended with err: at once, or when the process of a lost plugin has exited.
 func (c *Client) afterExit(err error, f func()) {
-	if !errors.Is(err, backend.ErrGone) || c.peer.hasExited() {
+	if !errors.Is(err, backend.ErrGone) || c.peer.HasExited() {
 		f()
 		return
 	}
@@ -206,11 +209,11 @@ func (c *Client) afterExit(err error, f func()) {
 // all other arguments were found right here, so that a plugin that calls them
 // invalid has a trouble of its own.
 func (c *Client) failure(err error, checked bool) error {
-	remote, ok := fromStatus(err)
+	remote, ok := wire.FromStatus(err)
 	if !ok {
 		// go-plugin's and gRPC's words for a lost connection help nobody
 		// when the process is dead.
-		if c.peer.exitedWithin(exitGrace) {
+		if c.peer.ExitedWithin(process.ExitGrace) {
 			err = errors.New("it ended during a call")
 		}
 		return c.lost(err)
@@ -219,13 +222,13 @@ func (c *Client) failure(err error, checked bool) error {
 }
 
 // told is failure for an error that the plugin has returned on purpose.
-func (c *Client) told(remote *remoteError, checked bool) error {
+func (c *Client) told(remote *wire.RemoteError, checked bool) error {
 	switch {
-	case remote.is(backend.ErrGone), remote.is(backend.ErrClosed), remote.is(backend.ErrUnavailable):
+	case remote.Is(backend.ErrGone), remote.Is(backend.ErrClosed), remote.Is(backend.ErrUnavailable):
 		// We have neither closed it nor failed to open it.
 		return c.lost(remote)
-	case remote.is(context.Canceled), remote.is(context.DeadlineExceeded), !checked && remote.is(backend.ErrInvalidInput):
-		remote.errs = []error{backend.ErrInternal}
+	case remote.Is(context.Canceled), remote.Is(context.DeadlineExceeded), !checked && remote.Is(backend.ErrInvalidInput):
+		remote.Kinds = []error{backend.ErrInternal}
 	}
 	return fmt.Errorf("plugin %s: %w", c.name, remote)
 }
@@ -249,9 +252,18 @@ func (c *Client) Ping(ctx context.Context) (err error) {
 		}
 		return c.failure(err, false)
 	}
-	u := usageOf(reply.GetUsage())
+	u := wire.ToUsage(reply.GetUsage())
 	c.usage.Store(&u)
 	return nil
+}
+
+// Usage implements backend.Metered: what the plugin said when it was pinged
+// last, nothing before the first time and from a plugin that does not count.
+func (c *Client) Usage() backend.Usage {
+	if u := c.usage.Load(); u != nil {
+		return *u
+	}
+	return backend.Usage{}
 }
 
 // FreeBases implements backend.Backend.
@@ -297,8 +309,8 @@ func (c *Client) Close() error {
 	select {
 	case <-c.ended:
 		return nil
-	case <-c.peer.life().stuck:
-		return fmt.Errorf("%w: plugin %s cannot be killed; %s", backend.ErrInternal, c.name, c.peer.obituary())
+	case <-c.peer.Stuck():
+		return fmt.Errorf("%w: plugin %s cannot be killed; %s", backend.ErrInternal, c.name, c.peer.Obituary())
 	}
 }
 
@@ -320,7 +332,7 @@ func (c *Client) shutDown() {
 		}
 	}, 0)
 	c.inPeace()
-	<-c.patiently(c.peer.leave, c.graces.exit)
+	<-c.patiently(c.peer.Leave, c.graces.exit)
 	<-abandoned
 	c.channel.Close()
 	c.counters.Close()
@@ -383,6 +395,6 @@ func (c *Client) answers() bool {
 	if err == nil {
 		return true
 	}
-	_, ok := fromStatus(err)
+	_, ok := wire.FromStatus(err)
 	return ok
 }

@@ -17,8 +17,11 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/process"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/trust"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
 // dial opens a session with the daemon at spec.Socket.
@@ -41,7 +44,7 @@ func dial(ctx context.Context, spec Spec) (*Client, error) {
 		channel.Close()
 		return fail(err)
 	}
-	err = channel.Send(shm.Message{Kind: shm.KindConnection, ID: ProtocolVersion}, theirs)
+	err = channel.Send(shm.Message{Kind: shm.KindConnection, ID: wire.ProtocolVersion}, theirs)
 	theirs.Close()
 	if err != nil {
 		channel.Close()
@@ -51,7 +54,7 @@ func dial(ctx context.Context, spec Spec) (*Client, error) {
 	conn, err := grpc.NewClient("passthrough:"+spec.Name, append(slices.Clone(spec.GRPC),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the two ends of a pair
 		grpc.WithContextDialer(dialled(ours)),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReply)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxReply)),
 		grpc.WithIdleTimeout(0))...)
 	if err != nil {
 		channel.Close()
@@ -62,7 +65,7 @@ func dial(ctx context.Context, spec Spec) (*Client, error) {
 	rpc := proto.NewBackendClient(conn)
 	info, reply, err := describe(limited, spec, rpc)
 	if err != nil {
-		l.leave()
+		l.Leave()
 		return fail(err)
 	}
 	info.PID, info.Executable = pid, spec.Socket
@@ -96,7 +99,7 @@ func connectTo(ctx context.Context, path string) (_ *shm.Channel, pid int, err e
 		}
 	}()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })()
-	b := make([]byte, greetingHead+maxRefusal+1)
+	b := make([]byte, wire.GreetingHead+wire.MaxRefusal+1)
 	oob := make([]byte, 256)
 	n, oobn, _, _, err := conn.ReadMsgUnix(b, oob)
 	if err != nil {
@@ -105,7 +108,7 @@ func connectTo(ctx context.Context, path string) (_ *shm.Channel, pid int, err e
 		}
 		return nil, 0, fmt.Errorf("it ended before it said anything: %w", err)
 	}
-	hello, err := readGreeting(b[:n])
+	hello, err := wire.ReadGreeting(b[:n])
 	if err != nil {
 		return nil, 0, err
 	}
@@ -116,7 +119,7 @@ func connectTo(ctx context.Context, path string) (_ *shm.Channel, pid int, err e
 	if uid := int(sender.Uid); uid != 0 && uid != os.Geteuid() && uid != owner {
 		return nil, 0, fmt.Errorf("user %d listens there, and the socket was not put there by root, user %d or him: scalars are secrets", uid, os.Geteuid())
 	}
-	return shm.ChannelOf(conn), int(sender.Pid), hello.accept()
+	return shm.ChannelOf(conn), int(sender.Pid), hello.Accept()
 }
 
 // unreached says what helps when nobody listens.
@@ -156,7 +159,7 @@ func placed(path string) (owner int, err error) {
 	owner = -1
 	dir := filepath.Dir(path)
 	for {
-		_, terr := trustedFolder(dir)
+		_, terr := trust.Folder(dir)
 		if terr == nil {
 			break
 		}
@@ -212,16 +215,19 @@ func dialled(c net.Conn) func(context.Context, string) (net.Conn, error) {
 
 // link is a connection to a daemon, as a client's peer.
 type link struct {
-	lifetime
+	process.Lifetime
 	path    string
 	process int
 	channel *shm.Channel
 	close   func()
 }
 
+var _ peer = (*link)(nil)
+
 // newLink watches the channel: its end is the daemon's.
 func newLink(path string, pid int, channel *shm.Channel, hangUp func()) *link {
-	l := &link{lifetime: newLifetime(), path: path, process: pid, channel: channel, close: sync.OnceFunc(func() {
+	life, exit := process.NewLifetime()
+	l := &link{Lifetime: life, path: path, process: pid, channel: channel, close: sync.OnceFunc(func() {
 		channel.Close()
 		hangUp()
 	})}
@@ -237,14 +243,14 @@ func newLink(path string, pid int, channel *shm.Channel, hangUp func()) *link {
 			}
 		}
 		l.close()
-		close(l.exited)
+		exit()
 	}()
 	return l
 }
 
-func (l *link) end(patience time.Duration) {
-	l.exitedWithin(patience)
-	l.leave()
+func (l *link) End(patience time.Duration) {
+	l.ExitedWithin(patience)
+	l.Leave()
 }
 
 // Kill ends the connection: a daemon is not this process's to kill.
@@ -253,16 +259,16 @@ func (l *link) Kill(context.Context) error {
 	return nil
 }
 
-func (l *link) leave() {
+func (l *link) Leave() {
 	l.close()
-	<-l.exited
+	<-l.Exited()
 }
 
-func (l *link) pid() int { return l.process }
+func (l *link) PID() int { return l.process }
 
-func (l *link) obituary() string {
+func (l *link) Obituary() string {
 	how := "still connected"
-	if l.hasExited() {
+	if l.HasExited() {
 		how = "the connection has ended"
 	}
 	return fmt.Sprintf("daemon at %s (process %d): %s", l.path, l.process, how)

@@ -1,10 +1,21 @@
 // Package plugin runs a backend in a process of its own. A host finds a
 // plugin's executable (Find, List), starts it (Open, or a Supervisor that
-// starts it again after a crash) and gets a backend.Backend; a plugin's main
-// function is a call of Serve.
+// starts it again after a crash) and gets a backend.Backend. The plugin's own
+// side is package serve.
 //
 // Points and scalars go through sealed shared memory (package shm), messages
 // through gRPC (package proto). docs/protocol.md describes the protocol.
 //
 // Plugins need Linux. Elsewhere Open fails with backend.ErrUnsupported.
+//
+//	find.go                     executables, and which of them may be started
+//	open.go, supervisor.go      starting a plugin, and again after a death
+//	daemon.go, dial_linux.go    a daemon's settings; connecting to one
+//	exec_linux.go               becoming a daemon
+//	client.go, peer.go          the backend, its life and its end
+//	call.go, program.go         MSMs and programs: what a request is and what becomes of it
+//	lane.go                     the short way of requests
+//	load.go                     bases
+//	alloc.go, attach.go         shared memory for callers, and showing it to the plugin
+//	feed.go                     copying scalars while the plugin computes
 package plugin

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/trust"
 )
 
 // Prefix begins the name of every plugin's executable.
@@ -170,7 +171,7 @@ func (s *Search) candidates(file string) []string {
 	}
 	var paths []string
 	for _, dir := range s.dirs() {
-		paths = append(paths, filepath.Join(dir, file+exeSuffix))
+		paths = append(paths, filepath.Join(dir, file+trust.ExeSuffix))
 	}
 	return paths
 }
@@ -213,10 +214,10 @@ func (s *Search) examine(name, path string) (Found, error) {
 	if !st.Mode().IsRegular() {
 		return Found{}, errors.New("not a file")
 	}
-	if !executable(st) {
+	if !trust.Executable(st) {
 		return Found{}, errors.New("not executable")
 	}
-	real, err := trusted(abs)
+	real, err := trust.File(abs)
 	if err != nil {
 		return Found{}, err
 	}
@@ -270,7 +271,7 @@ func readTrusted(path string) (string, error) {
 	if _, err := os.Stat(path); err != nil {
 		return "", err
 	}
-	path, err := trusted(path)
+	path, err := trust.File(path)
 	if err != nil {
 		return "", err
 	}

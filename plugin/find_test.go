@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
+	"github.com/pippin-zk/pippin/plugin/internal/trust"
 )
 
 // place puts the test plugin into a new folder, as a plugin of that name.
@@ -26,8 +28,8 @@ func place(t *testing.T, name string) (dir, path string) {
 		t.Fatal(err)
 	}
 	path = filepath.Join(dir, Prefix+name)
-	if err := os.Link(filepath.Join(testDir(t), Prefix+"test"), path); err != nil {
-		b, err := os.ReadFile(filepath.Join(testDir(t), Prefix+"test"))
+	if err := os.Link(filepath.Join(plugintest.Dir(t), Prefix+"test"), path); err != nil {
+		b, err := os.ReadFile(filepath.Join(plugintest.Dir(t), Prefix+"test"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,12 +103,12 @@ func TestFindOrder(t *testing.T) {
 
 // users replaces the files of users and groups.
 func users(t *testing.T, passwd, group string) {
-	wasUsers, wasGroups := usersFile, groupsFile
-	t.Cleanup(func() { usersFile, groupsFile = wasUsers, wasGroups })
+	wasUsers, wasGroups := trust.UsersFile, trust.GroupsFile
+	t.Cleanup(func() { trust.UsersFile, trust.GroupsFile = wasUsers, wasGroups })
 	dir := t.TempDir()
-	usersFile, groupsFile = filepath.Join(dir, "passwd"), filepath.Join(dir, "group")
-	write(t, usersFile, passwd, 0o644)
-	write(t, groupsFile, group, 0o644)
+	trust.UsersFile, trust.GroupsFile = filepath.Join(dir, "passwd"), filepath.Join(dir, "group")
+	write(t, trust.UsersFile, passwd, 0o644)
+	write(t, trust.GroupsFile, group, 0o644)
 }
 
 // TestPrivateGroup: what was made with umask 002 could not be used ("others can

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 )
 
 // hostEnv makes the test binary a host that waits to be killed; its value is
@@ -35,14 +36,14 @@ func hostMain() {
 		fmt.Println("error", err)
 		return
 	}
-	b := newBN(1000)
-	id, err := c.LoadBases(context.Background(), b.bases())
+	b := plugintest.NewBN(1000)
+	id, err := c.LoadBases(context.Background(), b.Bases())
 	if err != nil {
 		fmt.Println("error", err)
 		return
 	}
 	fmt.Println("plugin", processOf(c).ID())
-	_, err = c.MSM(context.Background(), []backend.Job{{Bases: id, Count: 1000, Scalars: b.scalars}})
+	_, err = c.MSM(context.Background(), []backend.Job{{Bases: id, Count: 1000, Scalars: b.Scalars}})
 	fmt.Println("error", err)
 }
 
@@ -72,7 +73,7 @@ func TestNoOrphan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			host := exec.Command(exe, testDir(t))
+			host := exec.Command(exe, plugintest.Dir(t))
 			host.Env = append(os.Environ(), hostEnv+"="+c.mode, "TMPDIR="+tmp)
 			// As in a terminal: the signal goes to the host's whole group.
 			host.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -110,9 +111,9 @@ func TestNoOrphan(t *testing.T) {
 			begin := time.Now()
 			_ = syscall.Kill(-host.Process.Pid, c.signal)
 			_ = host.Wait()
-			eventually(t, 10*time.Second, "the plugin ends", func() bool { return !alive(pid) })
+			plugintest.Eventually(t, 10*time.Second, "the plugin ends", func() bool { return !alive(pid) })
 			if wantChild {
-				eventually(t, 10*time.Second, "its child ends", func() bool { return !alive(child) })
+				plugintest.Eventually(t, 10*time.Second, "its child ends", func() bool { return !alive(child) })
 			}
 			t.Logf("the plugin ended %v after its host", time.Since(begin).Round(time.Millisecond))
 			if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) != 0 {
@@ -127,15 +128,15 @@ func TestNoOrphan(t *testing.T) {
 func TestChildrenEndWithThePlugin(t *testing.T) {
 	for name, end := range map[string]func(*Client){
 		"closed": func(c *Client) { c.Close() },
-		"killed": func(c *Client) { _ = syscall.Kill(processOf(c).cmd.Process.Pid, syscall.SIGKILL) },
+		"killed": func(c *Client) { _ = syscall.Kill(c.Info().PID, syscall.SIGKILL) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var log capture
+			var log plugintest.Capture
 			s := spec(t, "children")
-			s.Logger = log.logger()
+			s.Logger = log.Logger()
 			c := mustOpen(t, s)
 			child := ""
-			eventually(t, 10*time.Second, "the child starts", func() bool {
+			plugintest.Eventually(t, 10*time.Second, "the child starts", func() bool {
 				_, rest, ok := strings.Cut(log.String(), "msg=child plugin=test pid=")
 				child, _, _ = strings.Cut(rest, "\n")
 				return ok
@@ -145,7 +146,7 @@ func TestChildrenEndWithThePlugin(t *testing.T) {
 			}
 			end(c)
 			<-c.Done()
-			eventually(t, 10*time.Second, "the child ends", func() bool { return !alive(child) })
+			plugintest.Eventually(t, 10*time.Second, "the child ends", func() bool { return !alive(child) })
 		})
 	}
 }

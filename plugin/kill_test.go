@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 )
 
 // TestKilledAnytime kills the plugin at random moments of loads and calls.
@@ -26,7 +27,7 @@ func TestKilledAnytime(t *testing.T) {
 	sup := NewSupervisor(spec(t, ""), Policy{Restarts: 10 * rounds, Backoff: time.Microsecond, MaxBackoff: time.Microsecond})
 	defer sup.Close()
 	const n = 30_000
-	b := newBN(n)
+	b := plugintest.NewBN(n)
 	var right, gone int
 	var mu sync.Mutex
 	var kept backend.Buffer // of a client long dead
@@ -38,12 +39,12 @@ func TestKilledAnytime(t *testing.T) {
 		}
 		c := opened.(*Client)
 		if kept == nil {
-			if kept, err = c.Alloc(ctx, len(b.scalars)); err != nil {
+			if kept, err = c.Alloc(ctx, len(b.Scalars)); err != nil {
 				t.Fatal(err)
 			}
-			copy(kept.Bytes(), b.scalars)
+			copy(kept.Bytes(), b.Scalars)
 		}
-		check(t, c, 10)
+		plugintest.Check(t, c, 10)
 		if whole == 0 {
 			begin := time.Now()
 			if ok, err := once(c, b, kept.Bytes()); err != nil || !ok {
@@ -82,28 +83,28 @@ func TestKilledAnytime(t *testing.T) {
 		if _, err := c.MSM(ctx, nil); !errors.Is(err, backend.ErrClosed) {
 			t.Fatalf("closed: %v", err)
 		}
-		eventually(t, 10*time.Second, "staging is given back", func() bool { return c.staging.InUse() == 0 })
+		plugintest.Eventually(t, 10*time.Second, "staging is given back", func() bool { return c.staging.InUse() == 0 })
 	}
 	kept.Free()
-	eventually(t, 10*time.Second, "shared memory is given back", func() bool { return sup.spec.pool.InUse() == 0 })
+	plugintest.Eventually(t, 10*time.Second, "shared memory is given back", func() bool { return sup.spec.pool.InUse() == 0 })
 	t.Logf("%d right answers, %d times ErrGone", right, gone)
 	if gone < rounds {
 		t.Errorf("ErrGone %d times in %d rounds", gone, rounds)
 	}
 }
 
-func once(c *Client, b bn, kept []byte) (right bool, err error) {
-	id, err := c.LoadBases(ctx, b.bases())
+func once(c *Client, b plugintest.BN, kept []byte) (right bool, err error) {
+	id, err := c.LoadBases(ctx, b.Bases())
 	if err != nil {
 		return false, err
 	}
-	n := b.loaded.Count
-	for _, s := range [][]byte{b.scalars, kept} {
+	n := b.Loaded.Count
+	for _, s := range [][]byte{b.Scalars, kept} {
 		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: s}})
 		if err != nil {
 			return false, err
 		}
-		if !bytes.Equal(got[0], b.want()) {
+		if !bytes.Equal(got[0], b.Want()) {
 			return false, nil
 		}
 	}
@@ -113,7 +114,7 @@ func once(c *Client, b bn, kept []byte) (right bool, err error) {
 func TestSupervisor(t *testing.T) {
 	s := spec(t, "crash")
 	sup := NewSupervisor(s, Policy{Restarts: 2, Backoff: 20 * time.Millisecond})
-	b := newBN(4)
+	b := plugintest.NewBN(4)
 	var first *Client
 	for i := range 3 {
 		begin := time.Now()
@@ -130,8 +131,8 @@ func TestSupervisor(t *testing.T) {
 		} else if c.pool != first.pool {
 			t.Error("a restart has its own shared memory")
 		}
-		id := mustLoad(t, c, b.bases())
-		if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 4, Scalars: b.scalars}}); !errors.Is(err, backend.ErrGone) {
+		id := plugintest.Load(t, c, b.Bases())
+		if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 4, Scalars: b.Scalars}}); !errors.Is(err, backend.ErrGone) {
 			t.Fatal(err)
 		}
 		c.Close()

@@ -3,28 +3,20 @@ package plugin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	wireformat "google.golang.org/protobuf/proto"
 
-	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/process"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// A lane is the short way of a call: what is asked and answered lies in shared
-// memory, and the two that speak sleep in the kernel until the other has written.
-// gRPC has half a dozen goroutines on the way, each of which a processor that has
-// nothing to do must be woken for. One call at a time is in a lane. Those for which
-// none is free, and those that are long, go through gRPC.
-const (
-	laneBytes = 16 << 10 // of each slot
-	laneRoom  = laneBytes - shm.SlotHead
-	mostLanes = 8 // of a host; maxLanes is what a plugin serves
-)
+// mostLanes is how many lanes a client has at most.
+const mostLanes = 8
 
-var _ = [maxLanes - mostLanes]struct{}{}
+var _ = [wire.MaxLanes - mostLanes]struct{}{}
 
 // lanes is those of a client.
 type lanes struct {
@@ -48,7 +40,7 @@ type lane struct {
 func (l *lanes) init(c *Client, on bool) {
 	l.c, l.on = c, on
 	pool := func(answers bool) *shm.Pool {
-		return shm.NewPool(shm.PoolOptions{Budget: mostLanes * laneBytes, MaxArenas: 1, Answers: answers})
+		return shm.NewPool(shm.PoolOptions{Budget: mostLanes * wire.LaneBytes, MaxArenas: 1, Answers: answers})
 	}
 	l.calls, l.answers = pool(false), pool(true)
 }
@@ -60,7 +52,7 @@ func (l *lanes) take(ctx context.Context, k *call) (*lane, []byte) {
 	for _, n := range k.sizes {
 		answers += n + 8 // as a field of the message
 	}
-	if !l.on || answers > laneRoom || wireformat.Size(k.asked) > laneRoom {
+	if !l.on || answers > wire.LaneRoom || wireformat.Size(k.asked) > wire.LaneRoom {
 		return nil, nil
 	}
 	message, err := wireformat.Marshal(k.asked)
@@ -103,8 +95,8 @@ func (l *lanes) open(ctx context.Context) *lane {
 	}
 	l.served.Go(func() {
 		_, err := l.c.rpc.Lane(l.c.ctx, &proto.LaneRequest{
-			Calls:   wire(made.call.Arena(), made.call.Offset(), laneBytes),
-			Answers: wire(made.answer.Arena(), made.answer.Offset(), laneBytes),
+			Calls:   wire.Region(made.call.Arena(), made.call.Offset(), wire.LaneBytes),
+			Answers: wire.Region(made.answer.Arena(), made.answer.Offset(), wire.LaneBytes),
 		})
 		l.left(err)
 	})
@@ -113,10 +105,10 @@ func (l *lanes) open(ctx context.Context) *lane {
 
 // makeRoom takes memory for a lane and shows it to the plugin. It is zero.
 func (l *lanes) makeRoom(ctx context.Context, made *lane) (err error) {
-	if made.call, err = l.calls.Keep(ctx, laneBytes); err != nil {
+	if made.call, err = l.calls.Keep(ctx, wire.LaneBytes); err != nil {
 		return err
 	}
-	if made.answer, err = l.answers.Keep(ctx, laneBytes); err != nil {
+	if made.answer, err = l.answers.Keep(ctx, wire.LaneBytes); err != nil {
 		return err
 	}
 	return errors.Join(l.c.arenas.attach(ctx, made.call), l.c.arenas.attach(ctx, made.answer))
@@ -127,9 +119,9 @@ func (l *lanes) left(err error) {
 	l.mu.Lock()
 	ending := l.ending
 	l.mu.Unlock()
-	_, said := fromStatus(err)
+	_, said := wire.FromStatus(err)
 	switch {
-	case ending, !said && l.c.peer.exitedWithin(exitGrace):
+	case ending, !said && l.c.peer.ExitedWithin(process.ExitGrace):
 	case err == nil:
 		l.c.lost(errors.New("it ends"))
 	default:
@@ -194,76 +186,4 @@ func (l *lane) await(ctx context.Context) (*proto.LaneAnswer, error) {
 		clear(b) // it may be what was read of vectors
 	}
 	return answer, err
-}
-
-// Lane serves a lane.
-func (s *server) Lane(ctx context.Context, r *proto.LaneRequest) (*proto.LaneReply, error) {
-	if err := s.serveLane(ctx, r); err != nil {
-		return nil, toStatus(err)
-	}
-	return &proto.LaneReply{}, nil
-}
-
-func (s *server) serveLane(ctx context.Context, r *proto.LaneRequest) error {
-	if s.lanes.Add(1) > maxLanes {
-		s.lanes.Add(-1)
-		return refused("more than %d lanes", maxLanes)
-	}
-	defer s.lanes.Add(-1)
-	h := &held{s: s}
-	defer h.release()
-	calls, err := h.region(r.GetCalls(), false)
-	if err != nil {
-		return err
-	}
-	answers, err := h.region(r.GetAnswers(), true)
-	if err != nil {
-		return err
-	}
-	if len(calls) < laneBytes || len(answers) < laneBytes {
-		return refused("a lane of %d and %d bytes", len(calls), len(answers))
-	}
-	// A call that has come is answered, whatever ends the lane.
-	more, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.inLanes, cancel)()
-	for number := uint32(1); ; number++ {
-		message, err := shm.Slot(calls).Await(more, number)
-		switch {
-		case errors.Is(err, backend.ErrClosed), err != nil && s.inLanes.Err() != nil:
-			return nil
-		case err != nil:
-			return err
-		}
-		shm.Slot(answers).Post(number, s.inLane(ctx, message))
-	}
-}
-
-// inLane answers what was asked in a lane.
-func (s *server) inLane(ctx context.Context, message []byte) []byte {
-	call, answer := &proto.LaneCall{}, &proto.LaneAnswer{}
-	err := wireformat.Unmarshal(message, call)
-	switch c := call.GetCall().(type) {
-	case *proto.LaneCall_Msm:
-		answer.Answers, err = s.msm(ctx, c.Msm)
-	case *proto.LaneCall_Run:
-		answer.Answers, err = s.run(ctx, c.Run)
-	default:
-		if err == nil {
-			err = errors.New("neither MSMs nor a program")
-		}
-		err = refused("a call in a lane: %v", err)
-	}
-	if err != nil {
-		answer.Failure, _ = toFailure(err)
-	}
-	b, err := wireformat.Marshal(answer)
-	if err == nil && len(b) > laneRoom {
-		err = fmt.Errorf("%w: an answer of %d bytes in a lane that has room for %d", backend.ErrGone, len(b), laneRoom)
-	}
-	if err != nil {
-		failure, _ := toFailure(err)
-		b, _ = wireformat.Marshal(&proto.LaneAnswer{Failure: failure})
-	}
-	return b
 }

@@ -20,7 +20,10 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
+	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
+	"github.com/pippin-zk/pippin/plugin/internal/process"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
 // within fails when f does not end in time, and waits for it all the same.
@@ -34,12 +37,12 @@ func within(t *testing.T, limit time.Duration, what string, f func()) {
 }
 
 // stopped is a plugin that SIGSTOP has stopped, with bases and a space.
-func stopped(t *testing.T) (*Client, bn, backend.BasesID, backend.SpaceID) {
+func stopped(t *testing.T) (*Client, plugintest.BN, backend.BasesID, backend.SpaceID) {
 	t.Helper()
 	c := mustOpen(t, spec(t, ""))
-	b := newBN(100)
-	id := mustLoad(t, c, b.bases())
-	space := mustSpace(t, c, 100)
+	b := plugintest.NewBN(100)
+	id := plugintest.Load(t, c, b.Bases())
+	space := plugintest.Space(t, c, 100)
 	stop(t, c)
 	c.graces.ping, c.graces.answer = 100*time.Millisecond, 300*time.Millisecond // it never will
 	return c, b, id, space
@@ -48,10 +51,10 @@ func stopped(t *testing.T) (*Client, bn, backend.BasesID, backend.SpaceID) {
 // stop stops a plugin's process and waits until it stands.
 func stop(t *testing.T, c *Client) {
 	t.Helper()
-	if err := processOf(c).cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := syscall.Kill(c.Info().PID, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 10*time.Second, "the plugin stands", func() bool { return state(processOf(c).ID()) == "T" })
+	plugintest.Eventually(t, 10*time.Second, "the plugin stands", func() bool { return state(processOf(c).ID()) == "T" })
 }
 
 // TestStoppedPlugin: a plugin that is stopped answers nothing, and still every
@@ -66,15 +69,15 @@ func TestStoppedPlugin(t *testing.T) {
 	within(t, 5*time.Second, "what has a deadline", func() {
 		for what, f := range map[string]func() error{
 			"Ping":      func() error { return c.Ping(short) },
-			"LoadBases": func() error { _, err := c.LoadBases(short, b.bases()); return err },
+			"LoadBases": func() error { _, err := c.LoadBases(short, b.Bases()); return err },
 			"Alloc":     func() error { _, err := c.Alloc(short, 100<<20); return err },
 			"MSM": func() error {
-				_, err := c.MSM(short, []backend.Job{{Bases: id, Count: 100, Scalars: b.scalars}})
+				_, err := c.MSM(short, []backend.Job{{Bases: id, Count: 100, Scalars: b.Scalars}})
 				return err
 			},
 			"FreeBases": func() error { time.Sleep(50 * time.Millisecond); return c.FreeBases(short, id) },
 			"NewSpace":  func() error { _, err := c.NewSpace(short, backend.BN254, 1); return err },
-			"Run":       func() error { _, err := c.Run(short, writeRead(space, b.scalars)); return err },
+			"Run":       func() error { _, err := c.Run(short, plugintest.WriteRead(space, b.Scalars)); return err },
 		} {
 			if err := f(); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: %v", what, err)
@@ -87,7 +90,7 @@ func TestStoppedPlugin(t *testing.T) {
 		}
 	})
 	// A large buffer is wiped behind the caller's back.
-	eventually(t, 5*time.Second, "buffers are given back", func() bool { return c.pool.InUse() == 0 && c.replies.InUse() == 0 })
+	plugintest.Eventually(t, 5*time.Second, "buffers are given back", func() bool { return c.pool.InUse() == 0 && c.replies.InUse() == 0 })
 }
 
 // TestCloseEndsCallsOfAStoppedPlugin: calls without a deadline end with Close,
@@ -100,17 +103,17 @@ func TestCloseEndsCallsOfAStoppedPlugin(t *testing.T) {
 	var wg sync.WaitGroup
 	for what, f := range map[string]func() error{
 		"Ping":      func() error { return c.Ping(ctx) },
-		"LoadBases": func() error { _, err := c.LoadBases(ctx, b.bases()); return err },
+		"LoadBases": func() error { _, err := c.LoadBases(ctx, b.Bases()); return err },
 		"MSM": func() error {
-			_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Scalars: b.scalars}})
+			_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Scalars: b.Scalars}})
 			return err
 		},
 		"NewSpace":  func() error { _, err := c.NewSpace(ctx, backend.BN254, 1); return err },
 		"FreeSpace": func() error { return c.FreeSpace(ctx, space) },
-		"Run":       func() error { _, err := c.Run(ctx, writeRead(second, b.scalars)); return err },
+		"Run":       func() error { _, err := c.Run(ctx, plugintest.WriteRead(second, b.Scalars)); return err },
 		"FreeBases": func() error {
 			id := id + 1
-			c.kept.PutBases(id, b.loaded, struct{}{})
+			c.kept.PutBases(id, b.Loaded, struct{}{})
 			return c.FreeBases(ctx, id)
 		},
 	} {
@@ -138,22 +141,22 @@ func TestCloseEndsCallsOfAStoppedPlugin(t *testing.T) {
 // plugin answers pings.
 func TestCloseWaitsForLongCalls(t *testing.T) {
 	t.Parallel()
-	var log capture
+	var log plugintest.Capture
 	s := spec(t, "delay=1500")
-	s.Logger = log.logger()
+	s.Logger = log.Logger()
 	c := mustOpen(t, s)
 	c.graces.ping, c.graces.answer = 20*time.Millisecond, 10*time.Second
-	b := newBN(10)
-	id := mustLoad(t, c, b.bases())
+	b := plugintest.NewBN(10)
+	id := plugintest.Load(t, c, b.Bases())
 	done := make(chan error, 1)
 	go func() {
-		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.scalars}})
-		if err == nil && !bytes.Equal(got[0], b.want()) {
+		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.Scalars}})
+		if err == nil && !bytes.Equal(got[0], b.Want()) {
 			err = errors.New("wrong answer")
 		}
 		done <- err
 	}()
-	eventually(t, 10*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+	plugintest.Eventually(t, 10*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
 	c.Close()
 	select {
 	case err := <-done:
@@ -168,19 +171,19 @@ func TestCloseWaitsForLongCalls(t *testing.T) {
 // TestPing: answered while a call computes, not while the process is stopped.
 func TestPing(t *testing.T) {
 	t.Parallel()
-	var log capture
+	var log plugintest.Capture
 	s := spec(t, "delay=600000")
-	s.Logger = log.logger()
+	s.Logger = log.Logger()
 	c := mustOpen(t, s)
-	b := newBN(10)
-	id := mustLoad(t, c, b.bases())
+	b := plugintest.NewBN(10)
+	id := plugintest.Load(t, c, b.Bases())
 	running, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.MSM(running, []backend.Job{{Bases: id, Count: 10, Scalars: b.scalars}})
+		_, err := c.MSM(running, []backend.Job{{Bases: id, Count: 10, Scalars: b.Scalars}})
 		done <- err
 	}()
-	eventually(t, 10*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+	plugintest.Eventually(t, 10*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
 	if u := c.Usage(); len(u.Devices) != 0 {
 		t.Errorf("counted before the first ping: %+v", u)
 	}
@@ -199,7 +202,7 @@ func TestPing(t *testing.T) {
 	if err := c.Ping(short); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, cause) {
 		t.Errorf("stopped: %v", err)
 	}
-	if err := processOf(c).cmd.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := syscall.Kill(c.Info().PID, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Ping(ctx); err != nil {
@@ -217,7 +220,7 @@ func TestPing(t *testing.T) {
 func TestDone(t *testing.T) {
 	t.Parallel()
 	for what, end := range map[string]func(*Client){
-		"killed":             func(c *Client) { _ = processOf(c).cmd.Process.Kill() },
+		"killed":             func(c *Client) { _ = syscall.Kill(c.Info().PID, syscall.SIGKILL) },
 		"broke the protocol": func(c *Client) { _ = c.nonsense("x") },
 		"closed":             func(c *Client) { c.Close() },
 	} {
@@ -241,17 +244,14 @@ func TestDone(t *testing.T) {
 func TestUnkillable(t *testing.T) {
 	t.Parallel()
 	c, b, id, _ := stopped(t)
-	processOf(c).mu.Lock()
-	kill := processOf(c).signal
-	processOf(c).signal = func() error { return nil }
-	processOf(c).mu.Unlock()
+	kill := processOf(c).SetSignal(func() error { return nil })
 	called := make(chan error, 1)
 	go func() {
-		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Scalars: b.scalars}})
+		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Scalars: b.Scalars}})
 		called <- err
 	}()
-	eventually(t, 5*time.Second, "the call is on its way", func() bool { return c.pool.InUse() > 0 })
-	within(t, stuckGrace+8*time.Second, "Close", func() {
+	plugintest.Eventually(t, 5*time.Second, "the call is on its way", func() bool { return c.pool.InUse() > 0 })
+	within(t, process.StuckGrace+8*time.Second, "Close", func() {
 		if err := c.Close(); !errors.Is(err, backend.ErrInternal) || !strings.Contains(err.Error(), "cannot be killed; process "+processOf(c).ID()) {
 			t.Errorf("Close: %v", err)
 		}
@@ -288,18 +288,18 @@ func TestOwnTroubleIsNotInvalidInput(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			c := mustOpen(t, spec(t, mode))
-			b := newBN(10)
+			b := plugintest.NewBN(10)
 			for range 3 {
-				within(t, descriptorWait/2, "failing", func() {
+				within(t, wire.DescriptorWait/2, "failing", func() {
 					buffer, err := c.Alloc(ctx, 64<<20)
 					if err == nil {
 						buffer.Free()
 						var id backend.BasesID
-						id, err = c.LoadBases(ctx, b.bases())
+						id, err = c.LoadBases(ctx, b.Bases())
 						if err != nil {
 							t.Fatal(err)
 						}
-						_, err = c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.scalars}})
+						_, err = c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.Scalars}})
 					}
 					if f := backend.FaultOf(err); f != backend.FaultBackend || errors.Is(err, backend.ErrInvalidInput) ||
 						!strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "plugin test") {
@@ -311,9 +311,9 @@ func TestOwnTroubleIsNotInvalidInput(t *testing.T) {
 	}
 	// What only the plugin can see is believed.
 	c := mustOpen(t, spec(t, "blames"))
-	b := newBN(10)
-	id := mustLoad(t, c, b.bases())
-	_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.scalars, Check: true}})
+	b := plugintest.NewBN(10)
+	id := plugintest.Load(t, c, b.Bases())
+	_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.Scalars, Check: true}})
 	if backend.FaultOf(err) != backend.FaultCaller {
 		t.Errorf("a scalar not below r: %v", err)
 	}
@@ -323,15 +323,15 @@ func TestOwnTroubleIsNotInvalidInput(t *testing.T) {
 func TestSixtyFourLoads(t *testing.T) {
 	t.Parallel()
 	c := mustOpen(t, spec(t, ""))
-	b := newBN(200)
-	file := b.file(t)
+	b := plugintest.NewBN(200)
+	file := b.File(t)
 	var wg sync.WaitGroup
 	begin := time.Now()
 	// Stopped, it asks for none while they arrive.
 	stop(t, c)
 	for i := range 64 {
 		wg.Go(func() {
-			src := b.bases()
+			src := b.Bases()
 			if i%4 != 0 {
 				src.Bytes, src.File = nil, file
 			}
@@ -340,18 +340,18 @@ func TestSixtyFourLoads(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 200, Scalars: b.scalars}})
-			if err != nil || !bytes.Equal(got[0], b.want()) {
+			got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 200, Scalars: b.Scalars}})
+			if err != nil || !bytes.Equal(got[0], b.Want()) {
 				t.Errorf("wrong answer (%v)", err)
 			}
 		})
 	}
 	time.Sleep(100 * time.Millisecond)
-	if err := processOf(c).cmd.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := syscall.Kill(c.Info().PID, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	wg.Wait()
-	if d := time.Since(begin); d > descriptorWait {
+	if d := time.Since(begin); d > wire.DescriptorWait {
 		t.Errorf("took %v", d)
 	}
 }
@@ -363,7 +363,7 @@ func TestLoadsThatAreGivenUp(t *testing.T) {
 	cause := errors.New("no patience")
 	for range 3 * maxLoads {
 		short, cancel := context.WithTimeoutCause(ctx, 10*time.Millisecond, cause)
-		if _, err := c.LoadBases(short, b.bases()); !errors.Is(err, cause) || !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := c.LoadBases(short, b.Bases()); !errors.Is(err, cause) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v", err)
 		}
 		cancel()
@@ -390,39 +390,16 @@ func (*counted) HandleConn(context.Context, stats.ConnStats)                    
 // TestInstrumentation: both sides take options of gRPC.
 func TestInstrumentation(t *testing.T) {
 	t.Parallel()
-	var log capture
+	var log plugintest.Capture
 	var calls counted
 	s := spec(t, "stats")
-	s.Logger = log.logger()
+	s.Logger = log.Logger()
 	s.GRPC = []grpc.DialOption{grpc.WithStatsHandler(&calls)}
-	check(t, mustOpen(t, s), 10)
+	plugintest.Check(t, mustOpen(t, s), 10)
 	if n := calls.calls.Load(); n != 1 {
 		t.Errorf("the host counted %d calls", n)
 	}
-	eventually(t, 10*time.Second, "the plugin counts", func() bool {
+	plugintest.Eventually(t, 10*time.Second, "the plugin counts", func() bool {
 		return strings.Contains(log.String(), "instrumented "+proto.Backend_MSM_FullMethodName)
 	})
-}
-
-// TestInfoIsBounded: what a plugin says of itself is bounded and clean.
-func TestInfoIsBounded(t *testing.T) {
-	long := strings.Repeat("x", 1<<20)
-	info, err := infoOf(&proto.OpenReply{
-		Name: "a\x1b[2Jb" + long, Version: long, Devices: []*proto.Device{{Name: "d\n" + long, Detail: "\a" + long}, nil},
-		Can: &proto.Capabilities{Msm: []*proto.CurveGroup{{Curve: 1, Group: 1}, {Curve: 300, Group: 1}, nil}},
-	})
-	if err != nil || len(info.Devices) != 2 || len(info.Can.MSM) != 1 {
-		t.Fatalf("%v, %d devices, %v", err, len(info.Devices), info.Can)
-	}
-	for _, s := range []string{info.Name, info.Version, info.Devices[0].Name, info.Devices[0].Detail} {
-		if len(s) > 2*maxName || control(s) || strings.Contains(s, "\n") {
-			t.Errorf("%d bytes: %.20q", len(s), s)
-		}
-	}
-	if _, err := infoOf(&proto.OpenReply{Devices: make([]*proto.Device, maxDevices+1)}); err == nil {
-		t.Error("too many devices")
-	}
-	if _, err := infoOf(&proto.OpenReply{Can: &proto.Capabilities{Msm: make([]*proto.CurveGroup, maxGroups+1)}}); err == nil {
-		t.Error("too many groups")
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
 // load is one LoadBases on the way.
@@ -219,7 +220,7 @@ func (l *load) sendChunk(ctx context.Context, slot *shm.Region, filled int) erro
 	case <-ctx.Done():
 		return backend.Ended(ctx)
 	}
-	l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Chunk{Chunk: wire(slot.Arena(), slot.Offset(), filled)}})
+	l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Chunk{Chunk: wire.Region(slot.Arena(), slot.Offset(), filled)}})
 	return nil
 }
 

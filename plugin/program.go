@@ -12,19 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
-)
-
-// What both sides let a program be.
-const (
-	// maxSteps bounds the steps.
-	maxSteps = 1 << 12
-	// maxProgram bounds the request without its regions, of which each step has
-	// at most two, below gRPC's own limit of 4 MiB.
-	maxProgram = 4<<20 - maxSteps*64
-	// inlineAnswer is up to where the answer of a Read is in the reply, and
-	// maxInline what they may be together; others are in shared memory.
-	inlineAnswer = 4 << 10
-	maxInline    = 1 << 20
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
 // NewSpace implements backend.Vectors.
@@ -196,12 +184,12 @@ type read struct {
 
 // translate makes the request, but for where bytes are.
 func (p *program) translate(steps []backend.Step, group func(backend.BasesID) backend.Group) error {
-	if len(steps) > maxSteps {
-		return fmt.Errorf("%w: %d steps in a program, a plugin takes %d", backend.ErrUnsupported, len(steps), maxSteps)
+	if len(steps) > wire.MaxSteps {
+		return fmt.Errorf("%w: %d steps in a program, a plugin takes %d", backend.ErrUnsupported, len(steps), wire.MaxSteps)
 	}
 	inline := 0
 	for i, s := range steps {
-		w := toWire(s)
+		w := wire.FromStep(s)
 		p.req.Steps = append(p.req.Steps, w)
 		var g backend.Group
 		switch s := s.(type) {
@@ -225,16 +213,16 @@ func (p *program) translate(steps []backend.Step, group func(backend.BasesID) ba
 			g = group(s.Bases)
 		}
 		size := backendutil.AnswerBytes(s, p.curve, g)
-		if _, ok := s.(backend.Read); ok && (size > inlineAnswer || inline+size > maxInline) {
+		if _, ok := s.(backend.Read); ok && (size > wire.InlineAnswer || inline+size > wire.MaxInline) {
 			p.reads = append(p.reads, read{step: i, size: size})
 			size = 0
 		}
 		inline += size
 		p.sizes = append(p.sizes, size)
 	}
-	if size := wireformat.Size(p.req); size > maxProgram || inline > maxReply-maxInline {
+	if size := wireformat.Size(p.req); size > wire.MaxProgram || inline > wire.MaxReply-wire.MaxInline {
 		return fmt.Errorf("%w: a program of %d bytes that answers %d, a plugin takes %d and %d", backend.ErrUnsupported,
-			size, inline, maxProgram, maxReply-maxInline)
+			size, inline, wire.MaxProgram, wire.MaxReply-wire.MaxInline)
 	}
 	return nil
 }
@@ -255,7 +243,7 @@ func (p *program) makeRoom(ctx context.Context) error {
 	p.regions = append(p.regions, regions...)
 	for i, r := range regions {
 		p.reads[i].region = r
-		p.req.Steps[p.reads[i].step].GetRead().Answer = wire(r.Arena(), r.Offset(), p.reads[i].size)
+		p.req.Steps[p.reads[i].step].GetRead().Answer = wire.Region(r.Arena(), r.Offset(), p.reads[i].size)
 	}
 	return nil
 }

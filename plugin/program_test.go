@@ -16,27 +16,10 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
-	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
-
-func mustSpace(t testing.TB, v backend.Vectors, n int) backend.SpaceID {
-	t.Helper()
-	id, err := v.NewSpace(context.Background(), backend.BN254, n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id
-}
-
-// writeRead writes elements of BN254 to a space and reads them.
-func writeRead(space backend.SpaceID, elements []byte) []backend.Step {
-	all := backend.Range{Space: space, Count: len(elements) / 32}
-	return []backend.Step{backend.Write{Dst: all, Bytes: elements}, backend.Read{Src: all}}
-}
-
-// element is a valid element of BN254.
-func element(v byte) []byte { return append(make([]byte, 30), v, 0) }
 
 // everything is a program with every kind of step, and every field in use.
 func everything(a, b backend.SpaceID, bases backend.BasesID, elements []byte) []backend.Step {
@@ -50,7 +33,7 @@ func everything(a, b backend.SpaceID, bases backend.BasesID, elements []byte) []
 		backend.Write{Dst: in(b, 5, 0)},
 		backend.WriteIndices{Dst: in(b, 200, 2), Indices: []uint32{5, 4, 3, 2, 1, 0, 9, 9, 9}},
 		backend.Gather{Dst: in(b, 300, 9), Src: in(a, 7, 10), Index: in(b, 200, 2)},
-		backend.Transform{Dst: in(b, 512, 16), Src: in(a, 3, 6), Batch: 2, Shift: element(9)},
+		backend.Transform{Dst: in(b, 512, 16), Src: in(a, 3, 6), Batch: 2, Shift: plugintest.Element(9)},
 		backend.Transform{Dst: in(b, 512, 16), Src: in(b, 512, 16), Inverse: true, From: backend.Reversed, To: backend.Natural},
 		backend.Transform{Dst: in(b, 512, 16), Src: in(b, 512, 16), From: backend.Natural, To: backend.Reversed},
 		backend.Map{
@@ -59,18 +42,18 @@ func everything(a, b backend.SpaceID, bases backend.BasesID, elements []byte) []
 				{Range: in(a, 30, 7), Stride: -2, Rotate: math.MinInt64},
 				{Range: in(b, 600, 64), Stride: 3, Rotate: -1, Order: backend.Reversed},
 			},
-			Constants: append(element(1), element(2)...),
+			Constants: append(plugintest.Element(1), plugintest.Element(2)...),
 			Code: []backend.MapCode{
 				{Op: backend.MapLoad, Arg: 1}, {Op: backend.MapConst, Arg: 1}, {Op: backend.MapMul}, {Op: backend.MapCopy},
 				{Op: backend.MapLoad}, {Op: backend.MapSub}, {Op: backend.MapAdd}, {Op: backend.MapSquare}, {Op: backend.MapDouble}, {Op: backend.MapNeg},
 			},
 		},
-		backend.Powers{Dst: in(b, 700, 11), First: element(3), Ratio: element(4)},
+		backend.Powers{Dst: in(b, 700, 11), First: plugintest.Element(3), Ratio: plugintest.Element(4)},
 		backend.Invert{Dst: in(b, 720, 11), Src: in(b, 700, 11)},
 		backend.Products{Dst: in(b, 740, 11), Src: in(b, 700, 11), Exclusive: true},
 		backend.Products{Dst: in(b, 760, 11), Src: in(b, 700, 11)},
-		backend.Evaluate{Src: []backend.Range{in(b, 700, 16), in(a, 50, 2)}, Order: backend.Reversed, Point: element(5)},
-		backend.Divide{Dst: in(b, 780, 10), Src: in(b, 740, 11), Point: element(6)},
+		backend.Evaluate{Src: []backend.Range{in(b, 700, 16), in(a, 50, 2)}, Order: backend.Reversed, Point: plugintest.Element(5)},
+		backend.Divide{Dst: in(b, 780, 10), Src: in(b, 740, 11), Point: plugintest.Element(6)},
 		backend.Commit{Bases: bases, Offset: 2, Src: in(b, 740, 8)},
 		backend.Read{Src: in(b, 0, 1000)}, // in shared memory
 		backend.Read{Src: in(b, 740, 8)},  // in the reply
@@ -84,9 +67,9 @@ func everything(a, b backend.SpaceID, bases backend.BasesID, elements []byte) []
 func TestProgram(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
 	here := &fake.Backend{}
-	b := newBN(10)
+	b := plugintest.NewBN(10)
 	const n = 200_000 // 6.4 MB: several chunks
-	elements := random(32 * n)
+	elements := plugintest.Random(32 * n)
 	type prepared struct {
 		v     backend.Vectors
 		steps []backend.Step
@@ -96,7 +79,7 @@ func TestProgram(t *testing.T) {
 		backend.Backend
 		backend.Vectors
 	}{c, here} {
-		both = append(both, prepared{v, everything(mustSpace(t, v, n), mustSpace(t, v, 1000), mustLoad(t, v, b.bases()), elements)})
+		both = append(both, prepared{v, everything(plugintest.Space(t, v, n), plugintest.Space(t, v, 1000), plugintest.Load(t, v, b.Bases()), elements)})
 	}
 	if !reflect.DeepEqual(both[0].steps, both[1].steps) {
 		t.Fatal("the ids differ, and with them the digests")
@@ -146,7 +129,7 @@ func TestProgram(t *testing.T) {
 		if err := c.FreeSpace(ctx, id); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("freed twice: %v", err)
 		}
-		if _, err := c.Run(ctx, writeRead(id, elements[:32])); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, err := c.Run(ctx, plugintest.WriteRead(id, elements[:32])); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("a freed space: %v", err)
 		}
 	}
@@ -158,8 +141,8 @@ func TestProgram(t *testing.T) {
 func TestProgramLeavesNothing(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
 	const n = 10_000 // one more than the inline copy takes
-	elements := random(32 * n)
-	id := mustSpace(t, c, n)
+	elements := plugintest.Random(32 * n)
+	id := plugintest.Space(t, c, n)
 	for _, p := range []*shm.Pool{c.pool, c.replies} {
 		probe, err := p.Keep(ctx, 1)
 		if err != nil {
@@ -167,10 +150,10 @@ func TestProgramLeavesNothing(t *testing.T) {
 		}
 		defer probe.Release()
 		arena := probe.Arena().Bytes()
-		if _, err = c.Run(ctx, writeRead(id, elements)); err != nil {
+		if _, err = c.Run(ctx, plugintest.WriteRead(id, elements)); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, 10*time.Second, "regions are wiped", func() bool { return p.InUse() == shm.PageSize })
+		plugintest.Eventually(t, 10*time.Second, "regions are wiped", func() bool { return p.InUse() == shm.PageSize })
 		if bytes.Contains(arena, elements[:64]) || bytes.Contains(arena, elements[32*n-64:]) {
 			t.Error("elements are still in an arena")
 		}
@@ -182,8 +165,8 @@ func TestProgramLeavesNothing(t *testing.T) {
 func TestProgramReady(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
 	const n = 200_000
-	source := random(32 * n)
-	id := mustSpace(t, c, n)
+	source := plugintest.Random(32 * n)
+	id := plugintest.Space(t, c, n)
 	all := backend.Range{Space: id, Count: n}
 	elements := make([]byte, 32*n)
 	var written int
@@ -216,27 +199,27 @@ func TestProgramReady(t *testing.T) {
 func TestProgramCancelled(t *testing.T) {
 	for _, mode := range []string{"delay=60000", "deaf"} {
 		t.Run(mode, func(t *testing.T) {
-			var log capture
+			var log plugintest.Capture
 			s := spec(t, mode)
-			s.Logger = log.logger()
+			s.Logger = log.Logger()
 			c := mustOpen(t, s)
 			c.graces.abandoned = 100 * time.Millisecond
 			const n = 10_000
-			id := mustSpace(t, c, n)
-			elements := random(32 * n)
+			id := plugintest.Space(t, c, n)
+			elements := plugintest.Random(32 * n)
 			running, cancel := context.WithCancel(ctx)
 			done := make(chan error, 1)
 			go func() {
-				_, err := c.Run(running, writeRead(id, elements))
+				_, err := c.Run(running, plugintest.WriteRead(id, elements))
 				done <- err
 			}()
-			eventually(t, 10*time.Second, "the program is on its way", func() bool {
+			plugintest.Eventually(t, 10*time.Second, "the program is on its way", func() bool {
 				c.mu.Lock()
 				defer c.mu.Unlock()
 				return c.replies.InUse() > 0
 			})
 			if mode != "deaf" {
-				eventually(t, 10*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+				plugintest.Eventually(t, 10*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
 			}
 			cancel()
 			if err := <-done; err != context.Canceled {
@@ -244,7 +227,7 @@ func TestProgramCancelled(t *testing.T) {
 			}
 			clear(elements) // the race detector knows if they are still read
 			if mode != "deaf" {
-				eventually(t, 10*time.Second, "the backend saw it", func() bool { return strings.Contains(log.String(), "cancelled") })
+				plugintest.Eventually(t, 10*time.Second, "the backend saw it", func() bool { return strings.Contains(log.String(), "cancelled") })
 				settled(t, c, 0)
 			}
 			c.Close()
@@ -260,20 +243,20 @@ func TestProgramCancelled(t *testing.T) {
 func TestAbandonedProgramsComeFirst(t *testing.T) {
 	c := mustOpen(t, spec(t, "late"))
 	const n = 20 // short: all in one message
-	id := mustSpace(t, c, n)
-	first, second := random(32*n), random(32*n)
+	id := plugintest.Space(t, c, n)
+	first, second := plugintest.Random(32*n), plugintest.Random(32*n)
 	first[0], second[0] = 1, 2 // which is late
 	for range 10 {
 		within, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
-		if _, err := c.Run(within, writeRead(id, first)); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := c.Run(within, plugintest.WriteRead(id, first)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 		cancel()
-		if got, err := c.Run(ctx, writeRead(id, second)); err != nil || !bytes.Equal(got[1], second) {
+		if got, err := c.Run(ctx, plugintest.WriteRead(id, second)); err != nil || !bytes.Equal(got[1], second) {
 			t.Fatal("it reads what another wrote", err)
 		}
 		time.Sleep(30 * time.Millisecond)
-		if got, err := c.Run(ctx, writeRead(id, second)[1:]); err != nil || !bytes.Equal(got[0], second) {
+		if got, err := c.Run(ctx, plugintest.WriteRead(id, second)[1:]); err != nil || !bytes.Equal(got[0], second) {
 			t.Fatal("what was written last is not what is there", err)
 		}
 	}
@@ -281,14 +264,14 @@ func TestAbandonedProgramsComeFirst(t *testing.T) {
 	within, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
 	defer cancel()
 	for range 2 {
-		if _, err := c.Run(within, writeRead(id, first)); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := c.Run(within, plugintest.WriteRead(id, first)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 	}
 	if c.lanes.count() == 0 {
 		t.Error("no program was in a lane")
 	}
-	eventually(t, 10*time.Second, "nothing is kept of them", func() bool {
+	plugintest.Eventually(t, 10*time.Second, "nothing is kept of them", func() bool {
 		c.abandoned.mu.Lock()
 		defer c.abandoned.mu.Unlock()
 		return len(c.abandoned.of) == 0
@@ -300,11 +283,11 @@ func TestAbandonedProgramsComeFirst(t *testing.T) {
 // was never handed over is freed at the plugin.
 func TestFreeSpaceWaits(t *testing.T) {
 	c := mustOpen(t, spec(t, ""))
-	elements := random(3200)
+	elements := plugintest.Random(3200)
 	for range 100 {
-		id := mustSpace(t, c, 100)
+		id := plugintest.Space(t, c, 100)
 		freed := make(chan error, 1)
-		write := writeRead(id, elements)
+		write := plugintest.WriteRead(id, elements)
 		w := write[0].(backend.Write)
 		w.Ready = func(context.Context, int) error {
 			go func() { freed <- c.FreeSpace(ctx, id) }()
@@ -334,7 +317,7 @@ func TestFreeSpaceWaits(t *testing.T) {
 			t.Errorf("a space of %d elements: %v", huge, err)
 		}
 	}
-	check(t, c, 10)
+	plugintest.Check(t, c, 10)
 }
 
 // TestProgramsOfAKilledPlugin: programs that run when the plugin is killed end
@@ -347,20 +330,20 @@ func TestProgramsOfAKilledPlugin(t *testing.T) {
 	sup := NewSupervisor(spec(t, ""), Policy{Restarts: 10 * rounds, Backoff: time.Microsecond, MaxBackoff: time.Microsecond})
 	defer sup.Close()
 	const n = 30_000
-	elements := random(32 * n)
+	elements := plugintest.Random(32 * n)
 	for range rounds {
 		opened, err := sup.Open(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := opened.(*Client)
-		id := mustSpace(t, c, n)
+		id := plugintest.Space(t, c, n)
 		time.AfterFunc(rand.N(20*time.Millisecond), func() { _ = processOf(c).Kill(ctx) })
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {
 				for {
-					got, err := c.Run(ctx, writeRead(id, elements))
+					got, err := c.Run(ctx, plugintest.WriteRead(id, elements))
 					if errors.Is(err, backend.ErrGone) {
 						return
 					}
@@ -376,9 +359,9 @@ func TestProgramsOfAKilledPlugin(t *testing.T) {
 			t.Errorf("after the death: %v", err)
 		}
 		c.Close()
-		eventually(t, 10*time.Second, "answers are given back", func() bool { return c.replies.InUse() == 0 })
+		plugintest.Eventually(t, 10*time.Second, "answers are given back", func() bool { return c.replies.InUse() == 0 })
 	}
-	eventually(t, 10*time.Second, "shared memory is given back", func() bool { return sup.spec.pool.InUse() == 0 })
+	plugintest.Eventually(t, 10*time.Second, "shared memory is given back", func() bool { return sup.spec.pool.InUse() == 0 })
 }
 
 // TestProgramsThatFail: the plugin's own trouble accuses nobody, what only it can
@@ -389,8 +372,8 @@ func TestProgramsThatFail(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			c := mustOpen(t, spec(t, mode))
-			id := mustSpace(t, c, 2)
-			steps := writeRead(id, random(64))
+			id := plugintest.Space(t, c, 2)
+			steps := plugintest.WriteRead(id, plugintest.Random(64))
 			_, err := c.Run(ctx, steps)
 			if !errors.Is(err, want) || errors.Is(err, backend.ErrInvalidInput) {
 				t.Errorf("%v", err)
@@ -408,9 +391,9 @@ func TestProgramsThatFail(t *testing.T) {
 	s := spec(t, "")
 	s.Budget = 4 << 20
 	c := mustOpen(t, s)
-	id := mustSpace(t, c, 1<<19)
+	id := plugintest.Space(t, c, 1<<19)
 	point := backend.Range{Space: id, Count: 1}
-	many := backend.Evaluate{Point: element(1)}
+	many := backend.Evaluate{Point: plugintest.Element(1)}
 	for range 300_000 {
 		many.Src = append(many.Src, point)
 	}
@@ -422,12 +405,12 @@ func TestProgramsThatFail(t *testing.T) {
 		"too long":          {[]backend.Step{many, many}, backend.ErrUnsupported},
 		"too long answers":  {[]backend.Step{many}, backend.ErrUnsupported},
 		"too large a read":  {[]backend.Step{backend.Read{Src: backend.Range{Space: id, Count: 1 << 18}}}, backend.ErrOutOfMemory},
-		"too large a write": {writeRead(id, make([]byte, 8<<20)), backend.ErrOutOfMemory},
-		"out of the space":  {writeRead(id, make([]byte, 32<<20)), backend.ErrInvalidInput},
+		"too large a write": {plugintest.WriteRead(id, make([]byte, 8<<20)), backend.ErrOutOfMemory},
+		"out of the space":  {plugintest.WriteRead(id, make([]byte, 32<<20)), backend.ErrInvalidInput},
 		"no bases":          {[]backend.Step{backend.Commit{Bases: 1, Src: point}}, backend.ErrInvalidInput},
 	} {
 		if what == "too many steps" {
-			for range maxSteps + 1 {
+			for range wire.MaxSteps + 1 {
 				f.steps = append(f.steps, backend.Invert{Dst: point, Src: point})
 			}
 		}
@@ -435,11 +418,11 @@ func TestProgramsThatFail(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	check(t, c, 10)
+	plugintest.Check(t, c, 10)
 	settled(t, c, 0)
 	// Many small reads do not fit into one reply and go another way.
 	var reads []backend.Step
-	for range maxSteps {
+	for range wire.MaxSteps {
 		reads = append(reads, backend.Read{Src: backend.Range{Space: id, Count: 32}})
 	}
 	if got, err := c.Run(ctx, reads); !errors.Is(err, backend.ErrOutOfMemory) {
@@ -448,153 +431,6 @@ func TestProgramsThatFail(t *testing.T) {
 	if got, err := c.Run(ctx, reads[:1500]); err != nil || len(got) != 1500 || len(got[1499]) != 1024 {
 		t.Errorf("1500 small reads: %v", err)
 	}
-}
-
-// TestServerRefusesPrograms: nothing that a host sends is believed.
-func TestServerRefusesPrograms(t *testing.T) {
-	h := newByHand(t)
-	_, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Curve: 1, Count: 10})
-	invalid(t, "before Open", err)
-	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
-		t.Fatal(err)
-	}
-	for what, r := range map[string]*proto.NewSpaceRequest{
-		"an unknown curve": {Curve: 5, Count: 1}, "curves that overflow": {Curve: 257, Count: 1}, "no curve but in 8 bits": {Curve: 256, Count: 1},
-		"a count that overflows": {Curve: 1, Count: math.MaxUint64}, "a huge count": {Curve: 1, Count: 1 << 39},
-	} {
-		_, err := h.NewSpace(ctx, r)
-		invalid(t, what, err)
-	}
-	reply, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Curve: 1, Count: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
-	space := reply.Space
-	other, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Curve: 4, Count: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const size = 1 << 16
-	in, err := shm.NewArena(size)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	out, err := shm.NewAnswerArena(size)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	give := func(id uint64, a *shm.Arena, answers bool) error {
-		if err := h.channel.Send(shm.Message{Kind: shm.KindArena, ID: id, Size: size}, a.File()); err != nil {
-			t.Fatal(err)
-		}
-		_, err := h.Attach(ctx, &proto.AttachRequest{Arena: id, Size: size, Answers: answers})
-		return err
-	}
-	invalid(t, "answers in an arena that only the host writes", give(9, in, true))
-	if err := errors.Join(give(1, in, false), give(2, out, true)); err != nil {
-		t.Fatal(err)
-	}
-	if n := h.backend.Arenas.Load(); n != 1 {
-		t.Errorf("the backend was told of %d arenas, want that for inputs", n)
-	}
-	copy(in.Bytes(), random(320))
-
-	at := func(arena, offset, length uint64) *proto.Region {
-		return &proto.Region{Arena: arena, Offset: offset, Length: length}
-	}
-	span := func(n uint64) *proto.Range { return &proto.Range{Space: space, Count: n} }
-	call := uint64(0)
-	run := func(steps ...*proto.Step) (*proto.RunReply, error) {
-		call++
-		return h.Run(ctx, &proto.RunRequest{Call: call, Steps: steps})
-	}
-	write := func(w *proto.Write) *proto.Step { return &proto.Step{Step: &proto.Step_Write{Write: w}} }
-	indices := func(w *proto.WriteIndices) *proto.Step {
-		return &proto.Step{Step: &proto.Step_WriteIndices{WriteIndices: w}}
-	}
-	read := func(r *proto.Read) *proto.Step { return &proto.Step{Step: &proto.Step_Read{Read: r}} }
-	gather := func(i *proto.Range) *proto.Step {
-		return &proto.Step{Step: &proto.Step_Gather{Gather: &proto.Gather{Dst: &proto.Range{Space: space, Offset: 10, Count: 1}, Src: span(2), Index: i}}}
-	}
-	mapped := func(m *proto.Map) *proto.Step { return &proto.Step{Step: &proto.Step_Map{Map: m}} }
-	proper := []*proto.Step{
-		write(&proto.Write{Dst: span(10), Bytes: at(1, 0, 320)}),
-		read(&proto.Read{Src: span(10), Answer: at(2, 0, 320)}), read(&proto.Read{Src: span(1)}),
-	}
-	works := func(when string) {
-		t.Helper()
-		reply, err := run(proper...)
-		if err != nil || !bytes.Equal(out.Bytes()[:320], in.Bytes()[:320]) || len(reply.Answers[1]) != 0 || !bytes.Equal(reply.Answers[2], in.Bytes()[:32]) {
-			t.Fatalf("%s: %v", when, err)
-		}
-	}
-	works("a proper program")
-	operand := &proto.Operand{Range: span(1)}
-	for what, s := range map[string]*proto.Step{
-		"no step":                   {},
-		"an empty write":            write(&proto.Write{}),
-		"no write":                  write(nil),
-		"no bytes":                  write(&proto.Write{Dst: span(10)}),
-		"too few bytes":             write(&proto.Write{Dst: span(10), Bytes: at(1, 0, 288)}),
-		"an unknown space":          write(&proto.Write{Dst: &proto.Range{Space: 77, Count: 10}, Bytes: at(1, 0, 320)}),
-		"beyond the space":          write(&proto.Write{Dst: &proto.Range{Space: space, Offset: 7, Count: 10}, Bytes: at(1, 0, 320)}),
-		"an offset that overflows":  write(&proto.Write{Dst: &proto.Range{Space: space, Offset: math.MaxUint64, Count: 10}, Bytes: at(1, 0, 320)}),
-		"a count that overflows":    write(&proto.Write{Dst: span(1<<63 + 10), Bytes: at(1, 0, 320)}),
-		"bytes beyond the arena":    write(&proto.Write{Dst: span(10), Bytes: at(1, size-312, 320)}),
-		"bytes of no arena":         write(&proto.Write{Dst: span(10), Bytes: at(3, 0, 320)}),
-		"bytes among answers":       write(&proto.Write{Dst: span(10), Bytes: at(2, 0, 320)}),
-		"a counter among answers":   write(&proto.Write{Dst: span(10), Bytes: at(1, 0, 320), Progress: at(2, 0, 64)}),
-		"a counter without room":    write(&proto.Write{Dst: span(10), Bytes: at(1, 0, 320), Progress: at(1, 0, 7)}),
-		"a counter without bytes":   write(&proto.Write{Dst: span(0), Progress: at(1, 0, 64)}),
-		"odd indices":               indices(&proto.WriteIndices{Dst: span(1), Bytes: at(1, 0, 30)}),
-		"indices without room":      indices(&proto.WriteIndices{Dst: span(1), Bytes: at(1, 0, 64)}),
-		"indices among answers":     indices(&proto.WriteIndices{Dst: span(1), Bytes: at(2, 0, 32)}),
-		"an answer among inputs":    read(&proto.Read{Src: span(1), Answer: at(1, 0, 32)}),
-		"an answer beyond":          read(&proto.Read{Src: span(1), Answer: at(2, size, 32)}),
-		"an answer at an odd place": read(&proto.Read{Src: span(1), Answer: at(2, 4, 32)}),
-		"an index out of range":     gather(&proto.Range{Space: space, Offset: 9, Count: 1}),
-		"an index that overlaps":    gather(&proto.Range{Space: space, Offset: 10, Count: 1}),
-		"half an operation":         mapped(&proto.Map{Count: 1, Dst: operand, Code: []uint32{1}}),
-		"an unknown operation":      mapped(&proto.Map{Count: 1, Dst: operand, Code: []uint32{99, 0}}),
-		"an argument out of range":  mapped(&proto.Map{Count: 1, Dst: operand, Code: []uint32{0, math.MaxUint32}}),
-		"an order that is none":     {Step: &proto.Step_Evaluate{Evaluate: &proto.Evaluate{Src: []*proto.Range{span(1)}, Order: 2, Point: element(1)}}},
-		"a point of no length":      {Step: &proto.Step_Evaluate{Evaluate: &proto.Evaluate{Src: []*proto.Range{span(1)}}}},
-		"nothing to evaluate":       {Step: &proto.Step_Evaluate{Evaluate: &proto.Evaluate{Point: element(1)}}},
-		"two curves":                {Step: &proto.Step_Invert{Invert: &proto.Invert{Dst: span(1), Src: &proto.Range{Space: other.Space, Count: 1}}}},
-		"unknown bases":             {Step: &proto.Step_Commit{Commit: &proto.Commit{Bases: 7, Src: span(1)}}},
-		"a huge batch":              {Step: &proto.Step_Transform{Transform: &proto.Transform{Dst: span(2), Src: span(2), Batch: math.MaxUint64}}},
-	} {
-		_, err := run(s)
-		if what == "an index out of range" { // a value, not a number of the message
-			if remote, ok := fromStatus(err); !ok || !errors.Is(remote, backend.ErrInvalidInput) {
-				t.Errorf("%s: %v", what, err)
-			}
-			continue
-		}
-		invalid(t, what, err)
-	}
-	_, err = run(make([]*proto.Step, maxSteps+1)...)
-	invalid(t, "too many steps", err)
-	_, err = h.FreeSpace(ctx, &proto.FreeSpaceRequest{Space: 99})
-	invalid(t, "freeing what is not there", err)
-	works("after the refusals")
-
-	// As many spaces as there may be, and all of them freed.
-	before := h.backend.Spaces()
-	for range maxSpaces - before {
-		if _, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Curve: 1}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, err = h.NewSpace(ctx, &proto.NewSpaceRequest{Curve: 1})
-	invalid(t, "one space too many", err)
-	if _, err := h.FreeSpace(ctx, &proto.FreeSpaceRequest{Space: space}); err != nil {
-		t.Error(err)
-	}
-	_, err = run(proper...)
-	invalid(t, "a freed space", err)
 }
 
 // TestNumbersArrive has every operation, with every field in use, arrive as it was:

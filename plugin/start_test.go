@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 )
 
 func TestFailedStarts(t *testing.T) {
@@ -80,14 +81,14 @@ func TestTwoHosts(t *testing.T) {
 	if processOf(a).ID() == processOf(b).ID() {
 		t.Fatal("one process")
 	}
-	x := newBN(5)
-	id := mustLoad(t, a, x.bases())
-	if _, err := b.MSM(context.Background(), []backend.Job{{Bases: id, Count: 5, Scalars: x.scalars}}); !errors.Is(err, backend.ErrInvalidInput) {
+	x := plugintest.NewBN(5)
+	id := plugintest.Load(t, a, x.Bases())
+	if _, err := b.MSM(context.Background(), []backend.Job{{Bases: id, Count: 5, Scalars: x.Scalars}}); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("the other's bases: %v", err)
 	}
 	_ = processOf(a).Kill(context.Background())
 	<-a.Done()
-	check(t, b, 100)
+	plugintest.Check(t, b, 100)
 	if _, err := a.MSM(context.Background(), nil); !errors.Is(err, backend.ErrGone) {
 		t.Errorf("the killed one: %v", err)
 	}
@@ -101,13 +102,13 @@ func TestOutput(t *testing.T) {
 		"log":       {"level=WARN", "a warning", "answer=42", "a detail", "plugin=test", "map[k:v]"},
 		"weird-log": {`@message`, strings.Repeat("x", 1000)},
 	} {
-		var log capture
+		var log plugintest.Capture
 		s := spec(t, mode)
-		s.Logger = log.logger()
+		s.Logger = log.Logger()
 		c := mustOpen(t, s)
-		check(t, c, 10)
+		plugintest.Check(t, c, 10)
 		for _, w := range want {
-			eventually(t, 5*time.Second, mode+": "+w[:min(len(w), 40)], func() bool { return strings.Contains(log.String(), w) })
+			plugintest.Eventually(t, 5*time.Second, mode+": "+w[:min(len(w), 40)], func() bool { return strings.Contains(log.String(), w) })
 		}
 		c.Close()
 	}
@@ -116,8 +117,8 @@ func TestOutput(t *testing.T) {
 // TestQuietLog: what the host's log would not take is not sent.
 func TestQuietLog(t *testing.T) {
 	c := mustOpen(t, spec(t, "log"))
-	check(t, c, 10)
-	if words := processOf(c).log.words(); strings.Contains(words, "a detail") {
+	plugintest.Check(t, c, 10)
+	if words := processOf(c).Obituary(); strings.Contains(words, "a detail") {
 		t.Errorf("debug lines reach a host without a log: %s", words)
 	}
 }
@@ -129,7 +130,7 @@ func TestNothingLeaks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		check(t, c, 3000)
+		plugintest.Check(t, c, 3000)
 		buf, err := c.Alloc(context.Background(), 1000)
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/process"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
@@ -78,7 +79,7 @@ func (s *Supervisor) Open(ctx context.Context) (backend.Backend, error) {
 	}
 	for {
 		c, err := s.try(ctx, spec)
-		var killed killedAtStart
+		var killed process.KilledAtStart
 		if !errors.As(err, &killed) || ctx.Err() != nil {
 			if err != nil {
 				return nil, err

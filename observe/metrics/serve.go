@@ -128,7 +128,7 @@ type served struct {
 // Unwrap has the backend's capabilities found.
 func (w *served) Unwrap() backend.Backend { return w.Backend }
 
-// WatchUsage implements plugin.UsageWatcher.
+// WatchUsage implements serve.UsageWatcher.
 func (w *served) WatchUsage(f func() backend.Usage) { w.usage.Store(&f) }
 
 // counted is what is known, false where nothing is counted.

@@ -63,7 +63,7 @@ func Host(p trace.TracerProvider) []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithStatsHandler(otelgrpc.NewClientHandler(options(p)...))}
 }
 
-// Plugin is for a plugin's side, an argument of plugin.Serve.
+// Plugin is for a plugin's side, an argument of serve.Plugin.
 func Plugin(p trace.TracerProvider) grpc.ServerOption {
 	return grpc.StatsHandler(otelgrpc.NewServerHandler(options(p)...))
 }

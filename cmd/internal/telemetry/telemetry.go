@@ -22,7 +22,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/build"
 	"github.com/pippin-zk/pippin/observe/metrics"
 	"github.com/pippin-zk/pippin/observe/tracing"
-	"github.com/pippin-zk/pippin/plugin"
+	"github.com/pippin-zk/pippin/plugin/serve"
 )
 
 // flushLimit is how long the last spans may take to be sent.
@@ -33,20 +33,20 @@ func traced() bool {
 	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// Serve is plugin.Serve.
-func Serve(open plugin.Opener) {
+// Serve calls serve.Plugin, with metrics and traces if they are asked for.
+func Serve(open serve.Opener) {
 	open = metrics.Plugin(os.Getenv("PIPPIN_PLUGIN_METRICS"), open)
 	if !traced() {
-		plugin.Serve(open)
+		serve.Plugin(open)
 		return
 	}
 	p, err := provider(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "no traces:", err)
-		plugin.Serve(open)
+		serve.Plugin(open)
 		return
 	}
-	plugin.Serve(open, tracing.Plugin(p))
+	serve.Plugin(open, tracing.Plugin(p))
 	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
 	defer cancel()
 	if err := p.Shutdown(ctx); err != nil {

@@ -6,14 +6,14 @@ import (
 	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
-	"github.com/pippin-zk/pippin/plugin"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
 // alien serves something that is not a plugin of this version, or that
 // answers nonsense, by hand.
 func alien(mode string) {
-	cookie, version := "d7a3e6f5-5d0b-4b0e-9f3c-msm", plugin.ProtocolVersion
+	cookie, version := "d7a3e6f5-5d0b-4b0e-9f3c-msm", wire.ProtocolVersion
 	switch mode {
 	case "cookie":
 		cookie = "another"

@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/plugin"
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
+	"github.com/pippin-zk/pippin/plugin/serve"
 )
 
 func main() {
@@ -27,7 +27,7 @@ func main() {
 	if early(mode) {
 		return
 	}
-	plugin.Serve(func(ctx context.Context, log *slog.Logger) (backend.Backend, error) {
+	serve.Plugin(func(ctx context.Context, log *slog.Logger) (backend.Backend, error) {
 		ms, _ := strconv.Atoi(arg)
 		b := &fake.Backend{Step: 1000, Delay: time.Duration(ms) * time.Millisecond}
 		switch mode {
@@ -95,7 +95,7 @@ func (*counting) HandleRPC(context.Context, stats.RPCStats)                     
 func (*counting) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 func (*counting) HandleConn(context.Context, stats.ConnStats)                       {}
 
-// early does what happens before Serve, or instead.
+// early does what happens before serve.Plugin, or instead.
 func early(mode string) bool {
 	switch mode {
 	case "exit":

@@ -1,0 +1,69 @@
+package plugin
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestSocketsThatOthersCouldPutThere: a prover shows its scalars to nobody but root,
+// its own user, and a user whom one of them has made a place.
+func TestSocketsThatOthersCouldPutThere(t *testing.T) {
+	open := filepath.Join(t.TempDir(), "open")
+	if err := os.Mkdir(open, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := placed(filepath.Join(open, "s")); err == nil {
+		t.Error("a prover would trust a socket in a folder that anybody can write to")
+	}
+	// Like /tmp: in a folder of one's own there.
+	if err := os.Chmod(open, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(open, "own")
+	if err := os.Mkdir(own, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(own, "s"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := placed(filepath.Join(own, "s")); err != nil {
+		t.Errorf("a prover does not trust a folder of its own user's: %v", err)
+	}
+	if os.Geteuid() != 0 {
+		return // only root can be somebody else
+	}
+	const nobody = 65534
+	dir, err := os.MkdirTemp("/tmp", "daemon") // t.TempDir is below a folder of root's alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// A place that root has made for another user is his to put a socket in, one
+	// that he has made where anybody can is not.
+	anyones := filepath.Join(dir, "tmp")
+	if err := os.Mkdir(anyones, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(anyones, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{filepath.Join(dir, "his"): true, filepath.Join(anyones, "his"): false} {
+		if err := os.Mkdir(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(path, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+		owner, err := placed(filepath.Join(path, "s"))
+		if want != (err == nil) || want && owner != nobody {
+			t.Errorf("%s: owner %d, %v", path, owner, err)
+		}
+	}
+}

@@ -1,0 +1,6 @@
+// Package trust refuses files that somebody else could have changed or put in their
+// place: executables and their checksums, and the folders of sockets.
+//
+//	trust_unix.go    the way to a file, link by link, and who may write on it
+//	trust_other.go   systems on which nothing is executed
+package trust

@@ -1,0 +1,162 @@
+//go:build unix
+
+package trust
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// ExeSuffix ends the name of an executable.
+const ExeSuffix = ""
+
+// Executable tells whether somebody may execute a file.
+func Executable(st fs.FileInfo) bool { return st.Mode()&0o111 != 0 }
+
+// maxLinks bounds the links on the way to a file, as the kernel does.
+const maxLinks = 40
+
+// File refuses a file that anybody but root and this user can change or
+// replace, and returns where it really is. It goes the way that the kernel
+// goes from the root to path, an absolute one: every folder that a name is
+// looked up in, every link on the way and the file at its end belong to one of
+// the two, and nobody else can write to them. In a folder with the sticky bit
+// (/tmp) others can create but not replace, which will do for all folders but
+// the one that the file, or a link in its place, lies in.
+func File(path string) (real string, err error) { return walk(path, false) }
+
+// Folder does so for a folder, which may lie in one with the sticky bit:
+// nobody can give it another name there, and no folder has two.
+func Folder(path string) (real string, err error) { return walk(path, true) }
+
+// walk goes to a path; sticky is for the folder that its end lies in.
+func walk(path string, sticky bool) (real string, err error) {
+	at := string(filepath.Separator)
+	rest := names(path)
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		if err := private(at, sticky || len(rest) > 0); err != nil {
+			return "", err
+		}
+		if name == ".." {
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, name)
+		st, err := os.Lstat(next)
+		if err != nil {
+			return "", err
+		}
+		if st.Mode()&fs.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		if err := private(next, false); err != nil {
+			return "", err
+		}
+		if links++; links > maxLinks {
+			return "", errors.New("too many links")
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return "", err
+		}
+		if filepath.IsAbs(target) {
+			at = string(filepath.Separator)
+		}
+		rest = append(names(target), rest...)
+	}
+	return at, private(at, false)
+}
+
+// names are the steps of a path. ".." stays: after a link it is not the step
+// that was before.
+func names(path string) (steps []string) {
+	for _, n := range strings.Split(path, string(filepath.Separator)) {
+		if n != "" && n != "." {
+			steps = append(steps, n)
+		}
+	}
+	return steps
+}
+
+// private checks one step of a path; sticky allows what the sticky bit makes
+// harmless.
+func private(path string, sticky bool) error {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fmt.Errorf("%s: no owner to see", path)
+	}
+	if sys.Uid != 0 && int(sys.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s belongs to user %d, not to root or user %d", path, sys.Uid, os.Geteuid())
+	}
+	if st.Mode()&fs.ModeSymlink != 0 {
+		return nil // has no permissions; its target is checked as well
+	}
+	if st.Mode().Perm()&0o022 == 0 || (sticky && st.Mode()&fs.ModeSticky != 0) {
+		return nil
+	}
+	// What is made with umask 002 belongs to a group too, which on many systems
+	// has its user and nobody else.
+	if st.Mode().Perm()&0o002 == 0 && privateGroup(sys.Uid, sys.Gid) {
+		return nil
+	}
+	return fmt.Errorf("others can write to %s (%v): chmod go-w %s", path, st.Mode(), path)
+}
+
+// UsersFile and GroupsFile say who is in which group. Tests name others.
+var UsersFile, GroupsFile = "/etc/passwd", "/etc/group"
+
+// privateGroup tells whether a group is a user's own, as these files have it: the
+// user's first group, nobody else's, and without other members. Users and groups
+// from elsewhere (LDAP) are not seen, and then the answer is false.
+func privateGroup(uid, gid uint32) bool {
+	name, number := "", strconv.FormatUint(uint64(gid), 10)
+	for _, f := range table(UsersFile, 4) { // name:password:uid:gid
+		if f[3] != number {
+			continue
+		}
+		if f[2] != strconv.FormatUint(uint64(uid), 10) || name != "" {
+			return false
+		}
+		name = f[0]
+	}
+	if name == "" {
+		return false
+	}
+	found := false
+	for _, f := range table(GroupsFile, 4) { // name:password:gid:members
+		if f[2] != number {
+			continue
+		}
+		if found = f[3] == "" || f[3] == name; !found {
+			return false
+		}
+	}
+	return found
+}
+
+// table is the lines of a file with at least so many fields.
+func table(path string, fields int) (lines [][]string) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Split(strings.TrimSpace(line), ":"); len(f) >= fields {
+			lines = append(lines, f)
+		}
+	}
+	return lines
+}

@@ -1,0 +1,33 @@
+package wire
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// TestGreeting: what a daemon says first is checked.
+func TestGreeting(t *testing.T) {
+	g, err := ReadGreeting(Greeting{2, 3, "no\x1b[2J"}.Bytes())
+	if err != nil || g.Oldest != 2 || g.Newest != 3 || strings.Contains(g.Refusal, "\x1b") || g.Accept() == nil {
+		t.Errorf("%+v, %v", g, err)
+	}
+	if g, err := ReadGreeting(Greeting{1, 9, ""}.Bytes()); err != nil || g.Accept() != nil {
+		t.Error(g, err)
+	}
+	for _, g := range []Greeting{{Oldest: 3, Newest: 4}, {Oldest: 1, Newest: 1}} {
+		if err := g.Accept(); err == nil || !strings.Contains(err.Error(), "version") {
+			t.Errorf("%+v: %v", g, err)
+		}
+	}
+	for _, b := range [][]byte{nil, []byte("HTTP/1.1 400 Bad Request"), make([]byte, 12), make([]byte, 5000)} {
+		if _, err := ReadGreeting(b); !errors.Is(err, backend.ErrUnavailable) {
+			t.Errorf("%q: %v", b, err)
+		}
+	}
+	if n := len(Greeting{2, 2, strings.Repeat("x", 5000)}.Bytes()); n != GreetingHead+MaxRefusal {
+		t.Errorf("a long refusal makes %d bytes", n)
+	}
+}

@@ -1,0 +1,42 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
+)
+
+// What both sides let a request be.
+const (
+	// MaxJobs bounds a batch, so that a request stays small.
+	MaxJobs = 1 << 14
+	// MaxSteps bounds the steps of a program.
+	MaxSteps = 1 << 12
+	// MaxProgram bounds a program's request without its regions, of which each step
+	// has at most two, below gRPC's own limit of 4 MiB.
+	MaxProgram = 4<<20 - MaxSteps*64
+	// InlineAnswer is up to where the answer of a Read is in the reply, and
+	// MaxInline what they may be together; others are in shared memory.
+	InlineAnswer = 4 << 10
+	MaxInline    = 1 << 20
+	// MaxReply bounds a message of a plugin: the points of a full batch and room.
+	MaxReply = 8 << 20
+	// MaxDescriptors is how many descriptors a plugin takes that no call has asked for.
+	MaxDescriptors = 32
+	// DescriptorWait is how long a plugin waits for a descriptor that a call names.
+	DescriptorWait = 10 * time.Second
+)
+
+// A lane is the short way of a call: what is asked and answered lies in shared
+// memory, and the two that speak sleep in the kernel until the other has written.
+// gRPC has half a dozen goroutines on the way, each of which a processor that has
+// nothing to do must be woken for. One call at a time is in a lane. Those for which
+// none is free, and those that are long, go through gRPC.
+const (
+	LaneBytes = 16 << 10 // of each slot
+	LaneRoom  = LaneBytes - shm.SlotHead
+	MaxLanes  = 16 // that a plugin serves
+)
+
+// MaxSocketPath is the longest path of a unix socket on Linux, in bytes.
+const MaxSocketPath = 107

@@ -1,0 +1,191 @@
+package wire
+
+import (
+	"context"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+)
+
+// FromStep makes a message of a step of a valid program, but for where its bytes
+// are and whether they are still being written.
+func FromStep(s backend.Step) *proto.Step {
+	switch s := s.(type) {
+	case backend.Write:
+		return &proto.Step{Step: &proto.Step_Write{Write: &proto.Write{Dst: toRange(s.Dst), Check: s.Check}}}
+	case backend.WriteIndices:
+		return &proto.Step{Step: &proto.Step_WriteIndices{WriteIndices: &proto.WriteIndices{Dst: toRange(s.Dst)}}}
+	case backend.Read:
+		return &proto.Step{Step: &proto.Step_Read{Read: &proto.Read{Src: toRange(s.Src)}}}
+	case backend.Gather:
+		return &proto.Step{Step: &proto.Step_Gather{Gather: &proto.Gather{
+			Dst: toRange(s.Dst), Src: toRange(s.Src), Index: toRange(s.Index),
+		}}}
+	case backend.Transform:
+		return &proto.Step{Step: &proto.Step_Transform{Transform: &proto.Transform{
+			Dst: toRange(s.Dst), Src: toRange(s.Src), Batch: uint64(s.Batch), Inverse: s.Inverse,
+			From: uint32(s.From), To: uint32(s.To), Shift: s.Shift,
+		}}}
+	case backend.Map:
+		m := &proto.Map{Count: uint64(s.Count), Dst: toOperand(s.Dst), Constants: s.Constants}
+		for _, a := range s.Args {
+			m.Args = append(m.Args, toOperand(a))
+		}
+		for _, c := range s.Code {
+			m.Code = append(m.Code, uint32(c.Op), uint32(c.Arg))
+		}
+		return &proto.Step{Step: &proto.Step_Map{Map: m}}
+	case backend.Powers:
+		return &proto.Step{Step: &proto.Step_Powers{Powers: &proto.Powers{Dst: toRange(s.Dst), First: s.First, Ratio: s.Ratio}}}
+	case backend.Invert:
+		return &proto.Step{Step: &proto.Step_Invert{Invert: &proto.Invert{Dst: toRange(s.Dst), Src: toRange(s.Src)}}}
+	case backend.Products:
+		return &proto.Step{Step: &proto.Step_Products{Products: &proto.Products{
+			Dst: toRange(s.Dst), Src: toRange(s.Src), Exclusive: s.Exclusive,
+		}}}
+	case backend.Evaluate:
+		e := &proto.Evaluate{Order: uint32(s.Order), Point: s.Point}
+		for _, r := range s.Src {
+			e.Src = append(e.Src, toRange(r))
+		}
+		return &proto.Step{Step: &proto.Step_Evaluate{Evaluate: e}}
+	case backend.Divide:
+		return &proto.Step{Step: &proto.Step_Divide{Divide: &proto.Divide{Dst: toRange(s.Dst), Src: toRange(s.Src), Point: s.Point}}}
+	case backend.Commit:
+		return &proto.Step{Step: &proto.Step_Commit{Commit: &proto.Commit{
+			Bases: uint64(s.Bases), Offset: uint64(s.Offset), Src: toRange(s.Src),
+		}}}
+	case backend.Compute:
+		return &proto.Step{Step: &proto.Step_Compute{Compute: &proto.Compute{
+			Op: uint32(s.Op), Dst: toBatch(s.Dst), A: toBatch(s.A), B: toBatch(s.B), M: toBatch(s.M), Carry: toBatch(s.Carry),
+			Degree: uint32(s.Degree),
+		}}}
+	}
+	return &proto.Step{}
+}
+
+func toBatch(b backend.Batch) *proto.Batch {
+	if b == (backend.Batch{}) {
+		return nil
+	}
+	return &proto.Batch{Space: uint64(b.Space), Offset: uint64(b.Offset), Words: uint64(b.Words), Count: uint64(b.Count)}
+}
+
+func toRange(r backend.Range) *proto.Range {
+	return &proto.Range{Space: uint64(r.Space), Offset: uint64(r.Offset), Count: uint64(r.Count)}
+}
+
+func toOperand(o backend.Operand) *proto.Operand {
+	return &proto.Operand{Range: toRange(o.Range), Stride: int64(o.Stride), Rotate: int64(o.Rotate), Order: uint32(o.Order)}
+}
+
+// Memory is the shared memory that a request names.
+type Memory interface {
+	// Input returns the bytes of count elements and, when progress is set, the wait
+	// for the first n of them that backend.Job.Ready is.
+	Input(bytes, progress *proto.Region, count int) ([]byte, func(context.Context, int) error, error)
+	// Indices returns the indices in a region, none for nil.
+	Indices(r *proto.Region) ([]uint32, error)
+}
+
+// ToStep makes a step of a message of the host's, which is not trusted: what cannot
+// be expressed or reached is refused. Its bytes are in mem.
+func ToStep(w *proto.Step, mem Memory) (backend.Step, error) {
+	var n numbers
+	var step backend.Step
+	var err error
+	switch w := w.GetStep().(type) {
+	case *proto.Step_Write:
+		s := backend.Write{Dst: n.span(w.Write.GetDst()), Check: w.Write.GetCheck()}
+		s.Bytes, s.Ready, err = mem.Input(w.Write.GetBytes(), w.Write.GetProgress(), s.Dst.Count)
+		step = s
+	case *proto.Step_WriteIndices:
+		s := backend.WriteIndices{Dst: n.span(w.WriteIndices.GetDst())}
+		s.Indices, err = mem.Indices(w.WriteIndices.GetBytes())
+		step = s
+	case *proto.Step_Read:
+		step = backend.Read{Src: n.span(w.Read.GetSrc())}
+	case *proto.Step_Gather:
+		g := w.Gather
+		step = backend.Gather{Dst: n.span(g.GetDst()), Src: n.span(g.GetSrc()), Index: n.span(g.GetIndex())}
+	case *proto.Step_Transform:
+		t := w.Transform
+		step = backend.Transform{
+			Dst: n.span(t.GetDst()), Src: n.span(t.GetSrc()), Batch: n.of(t.GetBatch()), Inverse: t.GetInverse(),
+			From: n.order(t.GetFrom()), To: n.order(t.GetTo()), Shift: t.GetShift(),
+		}
+	case *proto.Step_Map:
+		m := backend.Map{Count: n.of(w.Map.GetCount()), Dst: n.operand(w.Map.GetDst()), Constants: w.Map.GetConstants()}
+		for _, a := range w.Map.GetArgs() {
+			m.Args = append(m.Args, n.operand(a))
+		}
+		code := w.Map.GetCode()
+		if len(code)%2 != 0 {
+			return nil, Refused("half an operation")
+		}
+		for ; len(code) > 0; code = code[2:] {
+			m.Code = append(m.Code, backend.MapCode{Op: backend.MapOp(n.of(uint64(code[0]))), Arg: n.of(uint64(code[1]))})
+		}
+		step = m
+	case *proto.Step_Powers:
+		step = backend.Powers{Dst: n.span(w.Powers.GetDst()), First: w.Powers.GetFirst(), Ratio: w.Powers.GetRatio()}
+	case *proto.Step_Invert:
+		step = backend.Invert{Dst: n.span(w.Invert.GetDst()), Src: n.span(w.Invert.GetSrc())}
+	case *proto.Step_Products:
+		p := w.Products
+		step = backend.Products{Dst: n.span(p.GetDst()), Src: n.span(p.GetSrc()), Exclusive: p.GetExclusive()}
+	case *proto.Step_Evaluate:
+		e := backend.Evaluate{Order: n.order(w.Evaluate.GetOrder()), Point: w.Evaluate.GetPoint()}
+		for _, r := range w.Evaluate.GetSrc() {
+			e.Src = append(e.Src, n.span(r))
+		}
+		step = e
+	case *proto.Step_Divide:
+		step = backend.Divide{Dst: n.span(w.Divide.GetDst()), Src: n.span(w.Divide.GetSrc()), Point: w.Divide.GetPoint()}
+	case *proto.Step_Commit:
+		c := w.Commit
+		step = backend.Commit{Bases: backend.BasesID(c.GetBases()), Offset: n.of(c.GetOffset()), Src: n.span(c.GetSrc())}
+	case *proto.Step_Compute:
+		c := w.Compute
+		step = backend.Compute{
+			Op: backend.NumberOp(n.of(uint64(c.GetOp()))), Dst: n.batch(c.GetDst()), A: n.batch(c.GetA()), B: n.batch(c.GetB()),
+			M: n.batch(c.GetM()), Carry: n.batch(c.GetCarry()), Degree: n.of(uint64(c.GetDegree())),
+		}
+	default:
+		return nil, Refused("a step of no known kind")
+	}
+	if err == nil && n.large {
+		err = Refused("a number is out of range")
+	}
+	return step, err
+}
+
+// numbers are those of a message as a backend has them.
+type numbers struct{ large bool }
+
+// MaxNumber bounds what a host counts, so that nothing overflows.
+const MaxNumber = 1 << 40
+
+func (n *numbers) of(v uint64) int {
+	if v > MaxNumber {
+		n.large = true
+		return 0
+	}
+	return int(v)
+}
+
+func (n *numbers) order(v uint32) backend.Order { return backend.Order(n.of(uint64(v))) }
+
+func (n *numbers) span(r *proto.Range) backend.Range {
+	return backend.Range{Space: backend.SpaceID(r.GetSpace()), Offset: n.of(r.GetOffset()), Count: n.of(r.GetCount())}
+}
+
+func (n *numbers) batch(b *proto.Batch) backend.Batch {
+	return backend.Batch{Space: backend.SpaceID(b.GetSpace()), Offset: n.of(b.GetOffset()), Words: n.of(b.GetWords()), Count: n.of(b.GetCount())}
+}
+
+func (n *numbers) operand(o *proto.Operand) backend.Operand {
+	return backend.Operand{
+		Range: n.span(o.GetRange()), Stride: int(o.GetStride()), Rotate: int(o.GetRotate()), Order: n.order(o.GetOrder()),
+	}
+}

@@ -1,0 +1,510 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/share"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/text"
+	"github.com/pippin-zk/pippin/plugin/internal/trust"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
+)
+
+// defaultSessions is Daemon.Sessions.
+const defaultSessions = 64
+
+// The limits of time of a daemon.
+const (
+	helloLimit = 10 * time.Second
+	endLimit   = 10 * time.Second
+)
+
+// daemon serves sessions of one backend.
+type daemon struct {
+	wire.Daemon
+	group   int // -1 for none
+	log     *slog.Logger
+	options []grpc.ServerOption
+	shared  *share.Shared
+	exit    func(code int)
+	hello   time.Duration // how long a host may take to say what it has to say first
+	grace   time.Duration // what calls that compute get when the daemon is told to end
+
+	mu       sync.Mutex
+	sessions map[*server]serving
+	greeted  int // connections, sessions included
+	ending   bool
+	work     sync.WaitGroup
+}
+
+// serving is what a session is served by.
+type serving struct {
+	conn  *net.UnixConn
+	calls *grpc.Server
+}
+
+// serveDaemon serves until a signal ends it.
+func serveDaemon(open Opener, text string, options []grpc.ServerOption) error {
+	var d wire.Daemon
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		return fmt.Errorf("%w: the settings of a daemon: %w", backend.ErrInvalidInput, err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	group, err := groupID(&d)
+	if err != nil {
+		return err
+	}
+	l, release, err := listen(&d, group)
+	if err != nil {
+		return err
+	}
+	defer release()
+	b, err := open(ctx, log)
+	if err != nil {
+		l.Close()
+		return err
+	}
+	info := b.Info()
+	log.Info("a daemon serves", "socket", d.Socket, "backend", info.Name, "version", info.Version, "group", d.Group)
+	go func() {
+		<-b.Done()
+		if ctx.Err() == nil {
+			log.Error("the backend is gone: its device is lost to this process")
+			os.Exit(exitGone)
+		}
+	}()
+	notify("READY=1")
+	served := newDaemon(d, group, b, log, options)
+	if w, ok := backend.As[UsageWatcher](b); ok {
+		w.WatchUsage(served.shared.Usage)
+	}
+	served.serve(ctx, l)
+	done := make(chan error, 1)
+	go func() { done <- b.Close() }()
+	select {
+	case err = <-done:
+	case <-time.After(orphanGrace):
+	}
+	log.Info("the daemon has ended")
+	return err
+}
+
+func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, options []grpc.ServerOption) *daemon {
+	half := shm.DefaultBudget()
+	if d.Sessions <= 0 {
+		d.Sessions = defaultSessions
+	}
+	if d.Shared <= 0 {
+		d.Shared = half
+	}
+	if d.Keep == 0 {
+		for _, dev := range b.Info().Devices {
+			d.Keep += int64(dev.Memory / 2)
+		}
+		if d.Keep <= 0 {
+			d.Keep = half
+		}
+	}
+	return &daemon{
+		Daemon: d, group: group, log: log, options: options, exit: os.Exit, hello: helloLimit, grace: endLimit,
+		shared:   share.New(b, share.Options{Keep: d.Keep, Turns: d.Turns, Log: log}),
+		sessions: map[*server]serving{},
+	}
+}
+
+// groupID is the number of the group, -1 for none.
+func groupID(d *wire.Daemon) (int, error) {
+	if d.Group == "" {
+		return -1, nil
+	}
+	if n, err := strconv.ParseUint(d.Group, 10, 31); err == nil {
+		return int(n), nil
+	}
+	g, err := user.LookupGroup(d.Group)
+	if err != nil {
+		return 0, fmt.Errorf("%w: group %q: %w", backend.ErrInvalidInput, d.Group, err)
+	}
+	return strconv.Atoi(g.Gid)
+}
+
+// notify tells a service manager that asked for it.
+func notify(state string) {
+	if at := os.Getenv("NOTIFY_SOCKET"); at != "" {
+		if c, err := net.Dial("unixgram", at); err == nil {
+			_, _ = c.Write([]byte(state))
+			c.Close()
+		}
+	}
+}
+
+// serve accepts sessions until ctx ends, then lets calls that compute end for a
+// while, and returns when no session is left.
+func (d *daemon) serve(ctx context.Context, l *net.UnixListener) {
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	for pause := time.Millisecond; ; {
+		conn, err := l.AcceptUnix()
+		switch {
+		case ctx.Err() != nil, errors.Is(err, net.ErrClosed):
+			if err == nil {
+				conn.Close()
+			}
+			d.end()
+			return
+		case err != nil: // no more open files, which may be for a while
+			d.log.Error("accepting a session", "error", err, "again in", pause)
+			time.Sleep(pause)
+			pause = min(2*pause, time.Second)
+		default:
+			pause = time.Millisecond
+			d.work.Go(func() { d.meet(conn) })
+		}
+	}
+}
+
+// end is what remains of serve.
+func (d *daemon) end() {
+	notify("STOPPING=1")
+	over := time.Now().Add(d.grace)
+	d.mu.Lock()
+	d.ending = true
+	all := d.sessions
+	d.sessions = nil
+	d.mu.Unlock()
+	for s := range all {
+		s.mu.Lock()
+		s.broken = fmt.Errorf("%w: the daemon was told to end", backend.ErrGone)
+		s.mu.Unlock()
+	}
+	for s, at := range all {
+		go func() {
+			for time.Now().Before(over) && s.busy() {
+				time.Sleep(5 * time.Millisecond)
+			}
+			// What the last calls have computed is sent; then the host closes.
+			s.endLanes()
+			late := time.AfterFunc(time.Until(over), func() { at.conn.Close() })
+			defer late.Stop()
+			at.calls.GracefulStop()
+			at.conn.Close()
+		}()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.work.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Until(over)):
+	}
+}
+
+// busy tells whether calls compute.
+func (s *server) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls) > 0
+}
+
+// meet decides about a connection and has it served.
+func (d *daemon) meet(conn *net.UnixConn) {
+	defer conn.Close()
+	peer, err := shm.PeerOf(conn)
+	hello := wire.Greeting{Oldest: wire.ProtocolVersion, Newest: wire.ProtocolVersion}
+	if err == nil {
+		hello.Refusal = d.refusal(peer)
+	} else {
+		hello.Refusal = err.Error()
+	}
+	if hello.Refusal == "" {
+		hello.Refusal = d.enter()
+	}
+	if hello.Refusal == "" {
+		defer d.leave()
+	} else {
+		d.log.Warn("a session was refused", "process", peer.PID, "user", peer.User, "cause", hello.Refusal)
+	}
+	_ = conn.SetDeadline(time.Now().Add(d.hello))
+	if _, err := conn.Write(hello.Bytes()); err != nil || hello.Refusal != "" {
+		return
+	}
+	stream, err := d.stream(conn)
+	if err != nil {
+		d.log.Warn("a session did not begin", "process", peer.PID, "user", peer.User, "error", err)
+		return
+	}
+	_ = conn.SetDeadline(time.Time{})
+	d.session(conn, stream, peer)
+}
+
+// refusal is why a peer may not connect, or "".
+func (d *daemon) refusal(p shm.Peer) string {
+	if p.User == os.Geteuid() || d.group >= 0 && p.Has(d.group) {
+		return ""
+	}
+	if d.group >= 0 {
+		return fmt.Sprintf("user %d is neither user %d, who runs it, nor in its group %s: add him to the group and log in anew", p.User, os.Geteuid(), d.Group)
+	}
+	return fmt.Sprintf("user %d is not user %d, who runs it: run the prover as that user, or the daemon with --group and a group that both are in", p.User, os.Geteuid())
+}
+
+// enter counts a connection in, or says why there is no room.
+func (d *daemon) enter() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ending {
+		return "it is ending"
+	}
+	if d.greeted >= d.Sessions {
+		return fmt.Sprintf("there are %d sessions, as many as it takes: end one, or raise --sessions", d.greeted)
+	}
+	d.greeted++
+	return ""
+}
+
+func (d *daemon) leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.greeted--
+}
+
+// stream is the connection that the host sends for its calls.
+func (d *daemon) stream(conn *net.UnixConn) (net.Conn, error) {
+	m, f, err := shm.ChannelOf(conn).Receive()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if m.Kind != shm.KindConnection || m.ID != wire.ProtocolVersion {
+		return nil, wire.Refused("a first message of kind %d and version %d", m.Kind, m.ID)
+	}
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, wire.Refused("a connection: %v", err)
+	}
+	if u, ok := c.(*net.UnixConn); !ok || u.LocalAddr().Network() != "unix" {
+		c.Close()
+		return nil, wire.Refused("a connection that is no SOCK_STREAM unix socket")
+	}
+	return c, nil
+}
+
+// session serves a host until it is gone, and gives back what it had.
+func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer) {
+	log := d.log.With("process", peer.PID, "user", peer.User)
+	s := newServer(func(context.Context, *slog.Logger) (backend.Backend, error) {
+		return d.shared.Open(peer.User, d.Memory), nil
+	}, log, new(slog.LevelVar))
+	s.session, s.exit = &session{shared: d.Shared}, d.exit
+	g := grpc.NewServer(d.options...)
+	proto.RegisterBackendServer(g, s)
+	d.mu.Lock()
+	if d.sessions != nil {
+		d.sessions[s] = serving{conn, g}
+	}
+	ending := d.ending
+	d.mu.Unlock()
+	if ending {
+		stream.Close()
+		return
+	}
+	log.Info("a session begins")
+	began := time.Now()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = g.Serve(only(stream, func() { conn.Close() }))
+	}()
+	if err := s.inbox.serve(shm.ChannelOf(conn)); err != nil && !errors.Is(err, net.ErrClosed) {
+		log.Warn("descriptor channel", "error", err)
+	}
+	s.stop()
+	g.Stop()
+	<-served
+	if err := s.shut(); err != nil {
+		log.Warn("closing a session", "error", err)
+	}
+	s.inbox.drop()
+	d.mu.Lock()
+	delete(d.sessions, s)
+	d.mu.Unlock()
+	log.Info("a session has ended", "after", time.Since(began).Round(time.Millisecond))
+}
+
+// lone is a listener of one connection that is there.
+type lone struct {
+	conn chan net.Conn
+	addr net.Addr
+	done chan struct{}
+	once sync.Once
+}
+
+// only accepts c once; ended is called when whoever serves it has closed it.
+func only(c net.Conn, ended func()) *lone {
+	l := &lone{conn: make(chan net.Conn, 1), addr: c.LocalAddr(), done: make(chan struct{})}
+	l.conn <- &endingConn{Conn: c, ended: ended}
+	return l
+}
+
+func (l *lone) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conn:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *lone) Addr() net.Addr { return l.addr }
+
+func (l *lone) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return nil
+}
+
+// endingConn tells of its end.
+type endingConn struct {
+	net.Conn
+	ended func()
+}
+
+func (c *endingConn) Close() error {
+	defer c.ended()
+	return c.Conn.Close()
+}
+
+// listenFD is the first descriptor that a service manager passes.
+const listenFD = 3
+
+// listen binds the socket, or takes the one that a service manager has bound.
+// release ends that.
+func listen(d *wire.Daemon, group int) (l *net.UnixListener, release func(), err error) {
+	if os.Getenv("LISTEN_PID") == strconv.Itoa(os.Getpid()) {
+		l, err := inherited()
+		return l, func() {}, err
+	}
+	if !filepath.IsAbs(d.Socket) || len(d.Socket) > wire.MaxSocketPath {
+		return nil, nil, fmt.Errorf("%w: the path of a daemon's socket is absolute and at most %d bytes long: %q", backend.ErrInvalidInput, wire.MaxSocketPath, d.Socket)
+	}
+	dir := filepath.Dir(d.Socket)
+	mode := os.FileMode(0o700)
+	if group >= 0 {
+		mode = 0o755
+	}
+	if err := os.MkdirAll(dir, mode); err != nil {
+		return nil, nil, fmt.Errorf("%w: the folder of the socket: %w", backend.ErrUnavailable, err)
+	}
+	if _, err := trust.Folder(dir); err != nil {
+		return nil, nil, fmt.Errorf("%w: others could put a socket of theirs in the place of %s: %w", backend.ErrUnavailable, d.Socket, err)
+	}
+	unlock, err := lockSocket(d.Socket)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := clearStale(d.Socket); err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	mask := unix.Umask(0o177)
+	l, err = net.ListenUnix("unixpacket", &net.UnixAddr{Name: d.Socket, Net: "unixpacket"})
+	unix.Umask(mask)
+	if err == nil && group >= 0 {
+		if err = os.Chown(d.Socket, -1, group); err == nil {
+			err = os.Chmod(d.Socket, 0o660)
+		}
+		if err != nil {
+			l.Close()
+		}
+	}
+	if err != nil {
+		unlock()
+		return nil, nil, fmt.Errorf("%w: the socket %s: %w", backend.ErrUnavailable, d.Socket, err)
+	}
+	return l, unlock, nil
+}
+
+// inherited is the socket of a service manager.
+func inherited() (*net.UnixListener, error) {
+	if n := os.Getenv("LISTEN_FDS"); n != "1" {
+		return nil, fmt.Errorf("%w: %s sockets were passed, want 1", backend.ErrUnavailable, n)
+	}
+	unix.CloseOnExec(listenFD)
+	f := os.NewFile(listenFD, "socket")
+	defer f.Close()
+	any, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the socket that was passed: %w", backend.ErrUnavailable, err)
+	}
+	l, ok := any.(*net.UnixListener)
+	if !ok || l.Addr().Network() != "unixpacket" {
+		any.Close()
+		return nil, fmt.Errorf("%w: the socket that was passed is not a SOCK_SEQPACKET unix socket (ListenSequentialPacket=)", backend.ErrUnavailable)
+	}
+	l.SetUnlinkOnClose(false)
+	return l, nil
+}
+
+// lockSocket makes this process the only daemon of a path, for as long as it
+// lives.
+func lockSocket(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the lock of the socket: %w", backend.ErrUnavailable, err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		defer f.Close()
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%w: locking %s: %w", backend.ErrUnavailable, f.Name(), err)
+		}
+		who := make([]byte, 16)
+		n, _ := f.ReadAt(who, 0)
+		return nil, fmt.Errorf("%w: another daemon, process %s, serves at %s: stop it, or choose another --socket",
+			backend.ErrUnavailable, text.Line(string(who[:n]), len(who)), path)
+	}
+	_ = f.Truncate(0)
+	_, _ = f.WriteAt(strconv.AppendInt(nil, int64(os.Getpid()), 10), 0)
+	return func() { f.Close() }, nil
+}
+
+// clearStale removes a socket that a daemon has left behind.
+func clearStale(path string) error {
+	st, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: the socket: %w", backend.ErrUnavailable, err)
+	case st.Mode()&os.ModeSocket == 0:
+		return fmt.Errorf("%w: %s is there and is no socket: choose another --socket", backend.ErrUnavailable, path)
+	}
+	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err == nil {
+		c.Close()
+	}
+	if !errors.Is(err, unix.ECONNREFUSED) {
+		return fmt.Errorf("%w: somebody listens at %s who is no daemon of pippin: choose another --socket", backend.ErrUnavailable, path)
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("%w: a socket that was left behind: %w", backend.ErrUnavailable, err)
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	wireformat "google.golang.org/protobuf/proto"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
+)
+
+// Lane serves a lane.
+func (s *server) Lane(ctx context.Context, r *proto.LaneRequest) (*proto.LaneReply, error) {
+	if err := s.serveLane(ctx, r); err != nil {
+		return nil, wire.ToStatus(err)
+	}
+	return &proto.LaneReply{}, nil
+}
+
+func (s *server) serveLane(ctx context.Context, r *proto.LaneRequest) error {
+	if s.lanes.Add(1) > wire.MaxLanes {
+		s.lanes.Add(-1)
+		return wire.Refused("more than %d lanes", wire.MaxLanes)
+	}
+	defer s.lanes.Add(-1)
+	h := &held{s: s}
+	defer h.release()
+	calls, err := h.region(r.GetCalls(), false)
+	if err != nil {
+		return err
+	}
+	answers, err := h.region(r.GetAnswers(), true)
+	if err != nil {
+		return err
+	}
+	if len(calls) < wire.LaneBytes || len(answers) < wire.LaneBytes {
+		return wire.Refused("a lane of %d and %d bytes", len(calls), len(answers))
+	}
+	// A call that has come is answered, whatever ends the lane.
+	more, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.inLanes, cancel)()
+	for number := uint32(1); ; number++ {
+		message, err := shm.Slot(calls).Await(more, number)
+		switch {
+		case errors.Is(err, backend.ErrClosed), err != nil && s.inLanes.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		shm.Slot(answers).Post(number, s.inLane(ctx, message))
+	}
+}
+
+// inLane answers what was asked in a lane.
+func (s *server) inLane(ctx context.Context, message []byte) []byte {
+	call, answer := &proto.LaneCall{}, &proto.LaneAnswer{}
+	err := wireformat.Unmarshal(message, call)
+	switch c := call.GetCall().(type) {
+	case *proto.LaneCall_Msm:
+		answer.Answers, err = s.msm(ctx, c.Msm)
+	case *proto.LaneCall_Run:
+		answer.Answers, err = s.run(ctx, c.Run)
+	default:
+		if err == nil {
+			err = errors.New("neither MSMs nor a program")
+		}
+		err = wire.Refused("a call in a lane: %v", err)
+	}
+	if err != nil {
+		answer.Failure, _ = wire.ToFailure(err)
+	}
+	b, err := wireformat.Marshal(answer)
+	if err == nil && len(b) > wire.LaneRoom {
+		err = fmt.Errorf("%w: an answer of %d bytes in a lane that has room for %d", backend.ErrGone, len(b), wire.LaneRoom)
+	}
+	if err != nil {
+		failure, _ := wire.ToFailure(err)
+		b, _ = wireformat.Marshal(&proto.LaneAnswer{Failure: failure})
+	}
+	return b
+}

@@ -1,0 +1,104 @@
+//go:build linux
+
+package serve
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	wireformat "google.golang.org/protobuf/proto"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
+)
+
+// TestLaneRefuses: the plugin serves no lane that is none, and answers nonsense in
+// one with an error.
+func TestLaneRefuses(t *testing.T) {
+	h := newByHand(t)
+	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	calls, err := shm.NewArena(wire.LaneBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer calls.Close()
+	answers, err := shm.NewAnswerArena(wire.LaneBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answers.Close()
+	for _, a := range []*shm.Arena{calls, answers} {
+		if err := h.channel.Send(shm.Message{Kind: shm.KindArena, ID: a.ID(), Size: wire.LaneBytes}, a.File()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Attach(ctx, &proto.AttachRequest{Arena: a.ID(), Size: wire.LaneBytes, Answers: a.Answers()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	to, from := wire.Region(calls, 0, wire.LaneBytes), wire.Region(answers, 0, wire.LaneBytes)
+	for what, r := range map[string]*proto.LaneRequest{
+		"nowhere":               {},
+		"without answers":       {Calls: to},
+		"the wrong way round":   {Calls: from, Answers: to},
+		"too short for calls":   {Calls: wire.Region(calls, 8, wire.LaneBytes-8), Answers: from},
+		"too short for answers": {Calls: to, Answers: wire.Region(answers, 8, wire.LaneBytes-8)},
+	} {
+		_, err := h.Lane(ctx, r)
+		invalid(t, what, err)
+	}
+
+	served := make(chan error, 1)
+	go func() {
+		_, err := h.Lane(ctx, &proto.LaneRequest{Calls: to, Answers: from})
+		served <- err
+	}()
+	good, err := wireformat.Marshal(&proto.LaneCall{Call: &proto.LaneCall_Msm{Msm: &proto.MSMRequest{Call: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := uint32(0)
+	for what, message := range map[string][]byte{"nothing": nil, "nonsense": {1, 2, 3}, "a call": good} {
+		number++
+		shm.Slot(calls.Bytes()).Post(number, message)
+		b, err := shm.Slot(answers.Bytes()).Await(ctx, number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := &proto.LaneAnswer{}
+		if err := wireformat.Unmarshal(b, answer); err != nil {
+			t.Fatal(err)
+		}
+		told, failed := wire.FromFailure(answer.GetFailure())
+		if failed != (what != "a call") || failed && !errors.Is(told, backend.ErrInternal) {
+			t.Errorf("%s: %v", what, told)
+		}
+	}
+	shm.Slot(calls.Bytes()).Post(number+2, nil) // one is missing
+	invalid(t, "a number too many", <-served)
+	clear(calls.Bytes())
+	go func() {
+		_, err := h.Lane(ctx, &proto.LaneRequest{Calls: to, Answers: from})
+		served <- err
+	}()
+	shm.Slot(calls.Bytes()).End(0)
+	if err := <-served; err != nil {
+		t.Errorf("after its end: %v", err)
+	}
+	var lanes sync.WaitGroup
+	defer lanes.Wait()
+	defer h.server.stop()
+	clear(calls.Bytes())
+	for range wire.MaxLanes {
+		lanes.Go(func() { _, _ = h.Lane(ctx, &proto.LaneRequest{Calls: to, Answers: from}) })
+	}
+	plugintest.Eventually(t, 10*time.Second, "the lanes are served", func() bool { return h.server.lanes.Load() == wire.MaxLanes })
+	_, err = h.Lane(ctx, &proto.LaneRequest{Calls: to, Answers: from})
+	invalid(t, "one too many", err)
+}

@@ -1,0 +1,269 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
+)
+
+// mapped is an attached arena: one reference until Detach, one for every
+// region in use.
+type mapped struct {
+	mem     *shm.Mapping
+	answers bool // it is written here, and nothing is read
+	detach  func()
+	gone    func() // counts it out
+
+	mu   sync.Mutex
+	refs int
+}
+
+func (m *mapped) retain() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refs++
+}
+
+func (m *mapped) release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refs--; m.refs > 0 {
+		return
+	}
+	if m.detach != nil {
+		m.detach()
+	}
+	m.mem.Close()
+	m.gone()
+}
+
+// Attach maps an arena and shows it to the backend.
+func (s *server) Attach(ctx context.Context, r *proto.AttachRequest) (*proto.AttachReply, error) {
+	err := s.guard(func(b backend.Backend) error {
+		f, size, err := s.inbox.take(ctx, shm.KindArena, r.Arena)
+		if err != nil {
+			return err
+		}
+		if size != r.Size {
+			f.Close()
+			return wire.Refused("arena %d was sent with %d bytes and announced with %d", r.Arena, size, r.Size)
+		}
+		if err := s.roomFor(r.Arena, size); err != nil {
+			f.Close()
+			return err
+		}
+		attach := shm.Attach
+		if r.Answers {
+			attach = shm.AttachAnswers
+		}
+		gone := func() { s.unmapped(size) }
+		mem, err := attach(f, size)
+		if err != nil {
+			gone()
+			return wire.Refused("arena %d: %v", r.Arena, err)
+		}
+		m := &mapped{mem: mem, answers: r.Answers, refs: 1, gone: gone}
+		if u, ok := backend.As[ArenaUser](b); ok && !r.Answers {
+			if m.detach, err = u.AttachArena(mem.Bytes()); err != nil {
+				s.log.Warn("the backend cannot use shared memory directly", "bytes", size, "error", err)
+			}
+		}
+		if err := s.keep(r.Arena, m); err != nil {
+			m.release()
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &proto.AttachReply{}, nil
+}
+
+// keep notes an arena that is mapped.
+func (s *server) keep(arena uint64, m *mapped) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, double := s.arenas[arena]; double {
+		return wire.Refused("arena %d is attached already", arena)
+	}
+	if s.closed {
+		return fmt.Errorf("%w: plugin", backend.ErrClosed)
+	}
+	s.arenas[arena] = m
+	return nil
+}
+
+// roomFor counts in an arena that is about to be mapped, which unmapped counts
+// out.
+func (s *server) roomFor(arena, size uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, double := s.arenas[arena]; double {
+		return wire.Refused("arena %d is attached already", arena)
+	}
+	if len(s.arenas) >= maxArenas {
+		return wire.Refused("more than %d arenas", maxArenas)
+	}
+	if s.session != nil && s.session.shared > 0 && (size > math.MaxInt64 || int64(size) > s.session.shared-s.mapped) {
+		return fmt.Errorf("%w: %d bytes of shared memory, and this session has %d of the %d that it may; let it use less, or raise the daemon's --quota-shared",
+			backend.ErrOutOfMemory, size, s.mapped, s.session.shared)
+	}
+	s.mapped += int64(size)
+	return nil
+}
+
+// unmapped counts out an arena.
+func (s *server) unmapped(size uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mapped -= int64(size)
+}
+
+// Detach unmaps an arena, or lets the last call that reads it do so.
+func (s *server) Detach(_ context.Context, r *proto.DetachRequest) (*proto.DetachReply, error) {
+	s.mu.Lock()
+	m, ok := s.arenas[r.Arena]
+	delete(s.arenas, r.Arena)
+	s.mu.Unlock()
+	if !ok {
+		return nil, wire.ToStatus(wire.Refused("arena %d is not attached", r.Arena))
+	}
+	m.release()
+	return &proto.DetachReply{}, nil
+}
+
+// region finds the bytes that the host names, in an arena for answers or in one
+// of his own, and adds a reference.
+func (s *server) region(r *proto.Region, answers bool) ([]byte, *mapped, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, ok := s.arenas[r.GetArena()]
+	if !ok {
+		return nil, nil, wire.Refused("arena %d is not attached", r.GetArena())
+	}
+	if m.answers != answers {
+		return nil, nil, wire.Refused("arena %d for answers: %v, the request wants %v", r.GetArena(), m.answers, answers)
+	}
+	all := m.mem.Bytes()
+	size := uint64(len(all))
+	if r.Offset > size || r.Length > size-r.Offset || r.Offset%8 != 0 {
+		return nil, nil, wire.Refused("region of %d bytes at %d in an arena of %d", r.Length, r.Offset, size)
+	}
+	m.retain()
+	return all[r.Offset : r.Offset+r.Length : r.Offset+r.Length], m, nil
+}
+
+// inbox keeps descriptors that arrived until they are asked for.
+type inbox struct {
+	mu      sync.Mutex
+	letters []letter
+	dropped bool
+	arrived chan struct{} // closed and replaced when one arrives
+}
+
+// letter is a descriptor, or why there is none.
+type letter struct {
+	shm.Message
+	file    *os.File
+	refused error
+}
+
+// maxRefused bounds the refusals that wait to be asked for.
+const maxRefused = 1 << 10
+
+// serve takes descriptors until the host is gone. One too many is refused by
+// name: whoever asks for it learns why it is not there.
+func (in *inbox) serve(ch *shm.Channel) error {
+	for {
+		m, f, err := ch.Receive()
+		switch {
+		case err == nil, errors.Is(err, backend.ErrInternal):
+			in.put(letter{m, f, err})
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, backend.ErrInvalidInput):
+			// Nobody knows whose it was; the request that waits will say so.
+		default:
+			return err
+		}
+	}
+}
+
+// drop closes what nobody has asked for, and what still comes.
+func (in *inbox) drop() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.dropped = true
+	for _, l := range in.letters {
+		if l.file != nil {
+			l.file.Close()
+		}
+	}
+	in.letters = nil
+}
+
+func (in *inbox) put(l letter) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.dropped {
+		if l.file != nil {
+			l.file.Close()
+		}
+		return
+	}
+	isRefusal := func(l letter) bool { return l.refused != nil }
+	files := 0
+	for _, l := range in.letters {
+		if !isRefusal(l) {
+			files++
+		}
+	}
+	if !isRefusal(l) && files == wire.MaxDescriptors {
+		l.file.Close()
+		l.file, l.refused = nil, wire.Refused("more than %d descriptors wait to be asked for", wire.MaxDescriptors)
+	}
+	if isRefusal(l) && len(in.letters)-files == maxRefused {
+		oldest := slices.IndexFunc(in.letters, isRefusal)
+		in.letters = slices.Delete(in.letters, oldest, oldest+1)
+	}
+	in.letters = append(in.letters, l)
+	close(in.arrived)
+	in.arrived = make(chan struct{})
+}
+
+// take waits for a descriptor, which is the caller's to close.
+func (in *inbox) take(ctx context.Context, kind shm.Kind, id uint64) (*os.File, uint64, error) {
+	late := time.NewTimer(wire.DescriptorWait)
+	defer late.Stop()
+	for {
+		in.mu.Lock()
+		for i, l := range in.letters {
+			if l.Kind == kind && l.ID == id {
+				in.letters = slices.Delete(in.letters, i, i+1)
+				in.mu.Unlock()
+				return l.file, l.Size, l.refused
+			}
+		}
+		arrived := in.arrived
+		in.mu.Unlock()
+		select {
+		case <-arrived:
+		case <-ctx.Done():
+			return nil, 0, backend.Ended(ctx)
+		case <-late.C:
+			return nil, 0, wire.Refused("the descriptor %d was not sent", id)
+		}
+	}
+}

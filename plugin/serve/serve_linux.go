@@ -1,0 +1,131 @@
+package serve
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	goplugin "github.com/hashicorp/go-plugin"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+
+	"github.com/pippin-zk/pippin/plugin/internal/logs"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
+)
+
+// orphanGrace is what the backend gets for closing when the host has died.
+const orphanGrace = 2 * time.Second
+
+// serve runs the plugin until the host is done with it.
+func serve(open Opener, options []grpc.ServerOption) error {
+	if len(os.Args) == 3 && os.Args[1] == wire.ServeArgument {
+		return serveDaemon(open, os.Args[2], options)
+	}
+	// The first line on stdout must be go-plugin's, whatever libraries
+	// print: descriptor 1 becomes stderr, go-plugin keeps the real one.
+	out, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 10)
+	if err != nil {
+		return fmt.Errorf("stdout: %w", err)
+	}
+	if err := unix.Dup3(2, 1, 0); err != nil {
+		return fmt.Errorf("stdout: %w", err)
+	}
+	handshakeOut := os.NewFile(uintptr(out), "stdout")
+	os.Stdout = handshakeOut
+	defer handshakeOut.Close()
+
+	// When the host dies its end of stderr does too. A log line must not
+	// kill the plugin then, before it has cleaned up.
+	signal.Ignore(unix.SIGPIPE)
+
+	level := new(slog.LevelVar)
+	log := slog.New(logs.Handler(os.Stderr, level))
+	s := newServer(open, log, level)
+	goplugin.Serve(&goplugin.ServeConfig{
+		HandshakeConfig:  wire.Handshake,
+		VersionedPlugins: wire.Versions(&pluginSide{s: s}),
+		GRPCServer: func(own []grpc.ServerOption) *grpc.Server {
+			return grpc.NewServer(slices.Concat(options, own)...)
+		},
+		Logger: logs.HC(log),
+	})
+	// The host has asked for the end; it closed the backend before if it
+	// could.
+	s.finish()
+	return nil
+}
+
+// pluginSide registers the service; only a real host gets here.
+type pluginSide struct {
+	wire.HostSide
+	s *server
+}
+
+func (p *pluginSide) GRPCServer(_ *goplugin.GRPCBroker, g *grpc.Server) error {
+	unix.CloseOnExec(wire.ChannelFD)
+	ch, err := shm.NewChannel(os.NewFile(wire.ChannelFD, "descriptors"))
+	if err != nil {
+		return err
+	}
+	proto.RegisterBackendServer(g, p.s)
+	go func() {
+		if err := p.s.inbox.serve(ch); err != nil {
+			p.s.log.Error("descriptor channel", "error", err)
+		}
+		p.s.orphaned()
+	}()
+	// A second belt, should the channel's other end live on in some child
+	// of the host. PR_SET_PDEATHSIG would not do: it fires when the host's
+	// thread ends, which in Go may be long before the host.
+	parent := os.Getppid()
+	go func() {
+		for range time.Tick(time.Second) {
+			if os.Getppid() != parent {
+				p.s.orphaned()
+			}
+		}
+	}()
+	return nil
+}
+
+// orphaned ends the process after its host.
+func (s *server) orphaned() {
+	s.finish()
+	// go-plugin removes its socket only when it ends by itself.
+	if dir := os.Getenv(goplugin.EnvUnixSocketDir); dir != "" {
+		socks, _ := filepath.Glob(filepath.Join(dir, "plugin*"))
+		for _, f := range socks {
+			_ = os.Remove(f)
+		}
+		_ = os.Remove(dir)
+	}
+	if unix.Getpgrp() == os.Getpid() {
+		_ = unix.Kill(0, unix.SIGKILL) // its children end with it, whatever they wait for
+	}
+	os.Exit(0)
+}
+
+var finishOnce sync.Once
+
+// finish cancels what runs and closes the backend, but does not wait long.
+func (s *server) finish() {
+	finishOnce.Do(func() {
+		s.stop()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = s.shut()
+		}()
+		select {
+		case <-done:
+		case <-time.After(orphanGrace):
+		}
+	})
+}

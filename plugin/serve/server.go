@@ -1,0 +1,544 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
+)
+
+// The server's own limits. A host that keeps to the protocol does not meet them.
+const (
+	maxArenas   = 64
+	maxHalfOpen = 64 // loads that have begun and not ended
+	maxSpaces   = 1 << 12
+)
+
+// session is what a daemon grants a session beside its backend.
+type session struct {
+	shared int64 // most bytes of arenas, 0 for no limit
+}
+
+// server serves one backend to one host. It trusts no number that it is sent.
+type server struct {
+	proto.UnimplementedBackendServer
+
+	ctx    context.Context // ends when the host is gone
+	stop   context.CancelFunc
+	opener Opener
+	log    *slog.Logger
+	level  *slog.LevelVar
+
+	mu      sync.Mutex
+	backend backend.Backend
+	opening bool
+	closed  bool
+	broken  error // a panic: the backend's state is unknown
+	arenas  map[uint64]*mapped
+	loaded  map[backend.BasesID]backendutil.Loaded
+	spaces  map[backend.SpaceID]backendutil.Loaded
+	calls   map[uint64]context.CancelFunc
+
+	inbox   inbox
+	loading atomic.Int64
+
+	lanes    atomic.Int64
+	inLanes  context.Context // ends when lanes are to be served no more
+	endLanes context.CancelFunc
+
+	// session is set when the backend is one of several that a daemon serves.
+	session *session
+	mapped  int64 // bytes of arenas, for session.shared
+
+	// exit ends the process of a plugin whose backend is gone: only another
+	// process can replace it.
+	exit func(code int)
+}
+
+func newServer(opener Opener, log *slog.Logger, level *slog.LevelVar) *server {
+	s := &server{
+		opener: opener, log: log, level: level,
+		arenas: map[uint64]*mapped{},
+		loaded: map[backend.BasesID]backendutil.Loaded{},
+		spaces: map[backend.SpaceID]backendutil.Loaded{},
+		calls:  map[uint64]context.CancelFunc{},
+		exit:   os.Exit,
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.inLanes, s.endLanes = context.WithCancel(s.ctx)
+	s.inbox.arrived = make(chan struct{})
+	return s
+}
+
+// guard is guarded for gRPC.
+func (s *server) guard(f func(b backend.Backend) error) error { return wire.ToStatus(s.guarded(f)) }
+
+// guarded runs f on the backend and turns a panic into an error. After a panic
+// the backend is not used any more.
+func (s *server) guarded(f func(b backend.Backend) error) (err error) {
+	s.mu.Lock()
+	b := s.backend
+	switch {
+	case s.broken != nil:
+		err = s.broken
+	case s.closed:
+		err = fmt.Errorf("%w: plugin", backend.ErrClosed)
+	case b == nil:
+		err = wire.Refused("the backend is not open")
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return s.recovered(func() error { return f(b) })
+}
+
+// recovered runs f and turns a panic into an error.
+func (s *server) recovered(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: the backend panicked: %v", backend.ErrGone, p)
+			s.log.Error("the backend panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			s.mu.Lock()
+			s.broken = err
+			s.mu.Unlock()
+			if s.session != nil {
+				s.exit(exitGone) // the backend is others' too
+			}
+		}
+	}()
+	return f()
+}
+
+// Open opens the backend.
+func (s *server) Open(_ context.Context, r *proto.OpenRequest) (*proto.OpenReply, error) {
+	s.mu.Lock()
+	again := s.opening
+	s.opening = true
+	s.mu.Unlock()
+	if again {
+		return nil, wire.ToStatus(wire.Refused("the backend was opened before"))
+	}
+	s.level.Set(slog.Level(r.LogLevel))
+	var b backend.Backend
+	var info backend.Info
+	err := s.recovered(func() (err error) {
+		if b, err = s.opener(s.ctx, s.log); err != nil {
+			return err
+		}
+		if b == nil {
+			return errors.New("no backend and no error")
+		}
+		info = b.Info()
+		return nil
+	})
+	if err != nil {
+		if !errors.Is(err, backend.ErrUnavailable) {
+			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+		}
+		return nil, wire.ToStatus(err)
+	}
+	s.mu.Lock()
+	s.backend = b
+	late := s.closed
+	s.mu.Unlock()
+	if late {
+		_ = s.recovered(b.Close)
+		return nil, wire.ToStatus(fmt.Errorf("%w: plugin", backend.ErrClosed))
+	}
+	go s.watch(b.Done())
+	reply := wire.FromInfo(info)
+	reply.Lanes = true
+	if s.session != nil {
+		reply.Digests, reply.SharedMemory = true, uint64(s.session.shared)
+	}
+	return reply, nil
+}
+
+// exitGone is the exit status of a plugin whose backend is gone.
+const exitGone = 3
+
+// watch ends the process when the backend is gone by itself.
+func (s *server) watch(gone <-chan struct{}) {
+	select {
+	case <-gone:
+	case <-s.ctx.Done():
+		return
+	}
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if !closed {
+		s.log.Error("the backend is gone: its device is lost to this process")
+		s.exit(exitGone)
+	}
+}
+
+// Ping is answered outside of the backend's computations.
+func (s *server) Ping(ctx context.Context, _ *proto.PingRequest) (*proto.PingReply, error) {
+	reply := &proto.PingReply{}
+	err := s.guard(func(b backend.Backend) error {
+		reply.Usage = wire.FromUsage(b)
+		return b.Ping(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+// Close closes the backend.
+func (s *server) Close(context.Context, *proto.CloseRequest) (*proto.CloseReply, error) {
+	if err := s.shut(); err != nil {
+		return nil, wire.ToStatus(err)
+	}
+	return &proto.CloseReply{}, nil
+}
+
+// shut closes the backend, once; a second one does not wait for the first.
+func (s *server) shut() error {
+	s.mu.Lock()
+	b, again := s.backend, s.closed
+	s.closed = true
+	all := s.arenas
+	s.arenas = map[uint64]*mapped{}
+	s.mu.Unlock()
+	if b == nil || again {
+		return nil
+	}
+	// Arenas first, so that the backend can still tell its driver; calls in
+	// flight keep theirs until they end, which Close waits for.
+	return s.recovered(func() error {
+		for _, m := range all {
+			m.release()
+		}
+		return b.Close()
+	})
+}
+
+// FreeBases frees bases.
+func (s *server) FreeBases(ctx context.Context, r *proto.FreeBasesRequest) (*proto.FreeBasesReply, error) {
+	id := backend.BasesID(r.Bases)
+	err := s.guard(func(b backend.Backend) error {
+		s.mu.Lock()
+		_, ok := s.loaded[id]
+		delete(s.loaded, id)
+		s.mu.Unlock()
+		if !ok {
+			return wire.Refused("bases %d are not loaded", id)
+		}
+		return b.FreeBases(ctx, id)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &proto.FreeBasesReply{}, nil
+}
+
+// MSM answers a batch.
+func (s *server) MSM(ctx context.Context, r *proto.MSMRequest) (*proto.MSMReply, error) {
+	points, err := s.msm(ctx, r)
+	if err != nil {
+		return nil, wire.ToStatus(err)
+	}
+	return &proto.MSMReply{Points: points}, nil
+}
+
+func (s *server) msm(ctx context.Context, r *proto.MSMRequest) (points [][]byte, err error) {
+	err = s.cancellable(ctx, r.GetCall(), func(ctx context.Context, b backend.Backend, h *held) error {
+		jobs, err := s.jobs(r.GetJobs(), h)
+		if err != nil {
+			return err
+		}
+		points, err = b.MSM(ctx, jobs)
+		return err
+	})
+	return points, err
+}
+
+// cancellable runs f under the id of a call, with the shared memory that it
+// takes.
+func (s *server) cancellable(ctx context.Context, call uint64, f func(context.Context, backend.Backend, *held) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	return s.guarded(func(b backend.Backend) error {
+		if err := s.enter(call, cancel); err != nil {
+			return err
+		}
+		defer s.leave(call)
+		h := &held{s: s}
+		defer h.release()
+		return f(ctx, b, h)
+	})
+}
+
+func (s *server) enter(call uint64, cancel context.CancelFunc) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, double := s.calls[call]; double {
+		return wire.Refused("call %d is running already", call)
+	}
+	s.calls[call] = cancel
+	return nil
+}
+
+func (s *server) leave(call uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.calls, call)
+}
+
+// Cancel cancels a running call.
+func (s *server) Cancel(_ context.Context, r *proto.CancelRequest) (*proto.CancelReply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cancel, ok := s.calls[r.Call]
+	if ok {
+		cancel()
+	}
+	return &proto.CancelReply{Running: ok}, nil
+}
+
+// held is the shared memory that a request uses.
+type held struct {
+	s     *server
+	parts []*mapped
+}
+
+func (h *held) release() {
+	for _, m := range h.parts {
+		m.release()
+	}
+}
+
+// region is server.region until release.
+func (h *held) region(r *proto.Region, answers bool) ([]byte, error) {
+	mem, m, err := h.s.region(r, answers)
+	if err == nil {
+		h.parts = append(h.parts, m)
+	}
+	return mem, err
+}
+
+// Input implements wire.Memory.
+func (h *held) Input(bytes, progress *proto.Region, count int) (mem []byte, ready func(context.Context, int) error, err error) {
+	if bytes != nil {
+		if mem, err = h.region(bytes, false); err != nil {
+			return nil, nil, err
+		}
+	}
+	if progress == nil {
+		return mem, nil, nil
+	}
+	if bytes == nil || progress.Length < 8 {
+		return nil, nil, wire.Refused("a counter without elements or room")
+	}
+	counter, err := h.region(progress, false)
+	if err != nil {
+		return nil, nil, fmt.Errorf("counter: %w", err)
+	}
+	total := len(mem)
+	size := max(total/max(count, 1), 1)
+	return mem, func(ctx context.Context, n int) error {
+		if n < 0 || n > total/size {
+			return wire.Refused("waiting for %d of %d elements", n, total/size)
+		}
+		return shm.WaitCounter(ctx, counter, n*size, total)
+	}, nil
+}
+
+// Indices implements wire.Memory.
+func (h *held) Indices(r *proto.Region) ([]uint32, error) {
+	if r == nil {
+		return nil, nil
+	}
+	mem, err := h.region(r, false)
+	if err == nil && len(mem)%4 != 0 {
+		err = wire.Refused("%d bytes of indices", len(mem))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return shm.Indices(mem), nil
+}
+
+// jobs translates a request, checking everything.
+func (s *server) jobs(in []*proto.Job, h *held) (jobs []backend.Job, err error) {
+	if len(in) > wire.MaxJobs {
+		return nil, wire.Refused("%d jobs in a batch", len(in))
+	}
+	jobs = make([]backend.Job, len(in))
+	for i, w := range in {
+		if w.GetOffset() > backend.MaxCount || w.GetCount() > backend.MaxCount || w.GetSameAs() > wire.MaxJobs {
+			return nil, wire.Refused("job %d: a number is out of range", i)
+		}
+		j := &jobs[i]
+		*j = backend.Job{
+			Bases: backend.BasesID(w.GetBases()), Offset: int(w.GetOffset()), Count: int(w.GetCount()),
+			SameAs: int(w.GetSameAs()), Check: w.GetCheck(),
+		}
+		if j.Scalars, j.Ready, err = h.Input(w.GetScalars(), w.GetProgress(), j.Count); err != nil {
+			return nil, fmt.Errorf("job %d: scalars: %w", i, err)
+		}
+	}
+	if err := backendutil.CheckJobs(jobs, s.basesOf); err != nil {
+		return nil, wire.Refused("%v", err)
+	}
+	return jobs, nil
+}
+
+// basesOf answers for bases that are loaded.
+func (s *server) basesOf(id backend.BasesID) (backendutil.Loaded, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, ok := s.loaded[id]
+	return l, ok
+}
+
+// LoadBases makes bases resident.
+func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
+	return s.guard(func(b backend.Backend) error {
+		if s.loading.Add(1) > maxHalfOpen {
+			s.loading.Add(-1)
+			return wire.Refused("more than %d loads at once", maxHalfOpen)
+		}
+		defer s.loading.Add(-1)
+		first, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		h := first.GetHeader()
+		if h == nil || h.Curve > math.MaxUint8 || h.Group > math.MaxUint8 || h.Count > backend.MaxCount || h.Multiples > math.MaxInt32 {
+			return wire.Refused("the header of bases")
+		}
+		bases := backend.Bases{
+			Curve: backend.Curve(h.Curve), Group: backend.Group(h.Group), Count: int(h.Count),
+			Hints: backend.Hints{Check: h.Check, Multiples: int(h.Multiples)},
+		}
+		if len(h.Digest) > 0 {
+			if len(h.Digest) != len(backend.Digest{}) {
+				return wire.Refused("a digest of %d bytes", len(h.Digest))
+			}
+			bases.Memo = backend.Known(backend.Digest(h.Digest))
+		}
+		ctx, cancel := context.WithCancel(stream.Context())
+		defer cancel()
+		defer context.AfterFunc(s.ctx, cancel)()
+		in := &incoming{s: s, stream: stream, ctx: ctx, chunks: make(chan *proto.Region)}
+		if h.File != nil {
+			f, _, err := s.inbox.take(ctx, shm.KindFile, h.File.Id)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			if h.File.Offset > math.MaxInt64 {
+				return wire.Refused("offset in the file of bases")
+			}
+			if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+				return wire.Refused("the file of bases is not a regular one")
+			}
+			bases.File, bases.FileOffset = f, int64(h.File.Offset)
+		} else {
+			bases.Pieces = in.pieces
+		}
+		if err := bases.Validate(); err != nil {
+			return wire.Refused("%v", err)
+		}
+		in.left, in.ask = bases.Size(), bases.Memo != nil
+		go in.read(cancel)
+		id, err := b.LoadBases(ctx, bases)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.loaded[id] = backendutil.Loaded{Curve: bases.Curve, Group: bases.Group, Count: bases.Count}
+		s.mu.Unlock()
+		in.send(&proto.LoadReply{Step: &proto.LoadReply_Bases{Bases: uint64(id)}})
+		return nil
+	})
+}
+
+// incoming is the chunks of one LoadBases.
+type incoming struct {
+	s      *server
+	stream proto.Backend_LoadBasesServer
+	ctx    context.Context
+	chunks chan *proto.Region
+
+	left     int64 // bytes still to come
+	ask      bool  // the host sends chunks only when it is told that they are wanted
+	consumed uint64
+	sending  sync.Mutex
+}
+
+// read takes the host's steps until it aborts or the load has ended.
+func (in *incoming) read(cancel context.CancelFunc) {
+	for {
+		m, err := in.stream.Recv()
+		if err != nil || m.GetChunk() == nil {
+			// An abort, nonsense, or the end: all end the load, which is
+			// over already when all is well.
+			cancel()
+			return
+		}
+		select {
+		case in.chunks <- m.GetChunk():
+		case <-in.ctx.Done():
+			return
+		}
+	}
+}
+
+// pieces is the backend's view: chunks where they lie in shared memory, each
+// acknowledged when the backend asks for the next.
+func (in *incoming) pieces(yield func([]byte, error) bool) {
+	if in.ask {
+		in.send(&proto.LoadReply{Step: &proto.LoadReply_Wanted{Wanted: &proto.Wanted{}}})
+		in.ask = false
+	}
+	for in.left > 0 {
+		var chunk *proto.Region
+		select {
+		case chunk = <-in.chunks:
+		case <-in.ctx.Done():
+			yield(nil, in.ctx.Err())
+			return
+		}
+		mem, m, err := in.s.region(chunk, false)
+		if err == nil && (len(mem) == 0 || int64(len(mem)) > in.left) {
+			m.release()
+			err = wire.Refused("chunk of %d bytes, %d are still to come", len(mem), in.left)
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		in.left -= int64(len(mem))
+		more := yield(mem, nil)
+		m.release()
+		in.consumed++
+		in.send(&proto.LoadReply{Step: &proto.LoadReply_Consumed{Consumed: in.consumed}})
+		if !more {
+			return
+		}
+	}
+}
+
+// send fails only when the host is gone, which ends the load anyway.
+func (in *incoming) send(m *proto.LoadReply) {
+	in.sending.Lock()
+	defer in.sending.Unlock()
+	_ = in.stream.Send(m)
+}

@@ -1,0 +1,405 @@
+//go:build linux
+
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/plugin/internal/fake"
+	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
+)
+
+// byHand is a server in this process and a client that may send anything.
+type byHand struct {
+	proto.BackendClient
+	server  *server
+	backend *fake.Backend
+	channel *shm.Channel
+}
+
+func newByHand(t *testing.T) *byHand {
+	t.Helper()
+	h := &byHand{backend: &fake.Backend{Step: 10}}
+	var level slog.LevelVar
+	h.server = newServer(func(context.Context, *slog.Logger) (backend.Backend, error) { return h.backend, nil },
+		slog.New(slog.DiscardHandler), &level)
+	ours, theirs, err := shm.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ch, err := shm.NewChannel(theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.channel = ours
+	go func() { _ = h.server.inbox.serve(ch) }()
+	lis := bufconn.Listen(1 << 16)
+	g := grpc.NewServer()
+	proto.RegisterBackendServer(g, h.server)
+	go func() { _ = g.Serve(lis) }()
+	conn, err := grpc.NewClient("passthrough:x", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return lis.Dial() }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.BackendClient = proto.NewBackendClient(conn)
+	t.Cleanup(func() { conn.Close(); g.Stop(); h.server.stop(); ours.Close(); ch.Close() })
+	return h
+}
+
+// invalid checks the kind of a refusal, which accuses no caller.
+func invalid(t *testing.T, what string, err error) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: accepted", what)
+		return
+	}
+	if remote, ok := wire.FromStatus(err); !ok || backend.FaultOf(remote) != backend.FaultBackend {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+func TestServerRefuses(t *testing.T) {
+	h := newByHand(t)
+	_, err := h.MSM(ctx, &proto.MSMRequest{})
+	invalid(t, "a call before Open", err)
+	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.Open(ctx, &proto.OpenRequest{})
+	invalid(t, "opened twice", err)
+
+	// An arena, attached properly.
+	const size = 1 << 16
+	a, err := shm.NewArena(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	give := func(id, announced uint64, f *os.File) error {
+		if err := h.channel.Send(shm.Message{Kind: shm.KindArena, ID: id, Size: announced}, f); err != nil {
+			t.Fatal(err)
+		}
+		_, err := h.Attach(ctx, &proto.AttachRequest{Arena: id, Size: announced})
+		return err
+	}
+	if err := give(1, size, a.File()); err != nil {
+		t.Fatal(err)
+	}
+	invalid(t, "an arena twice", give(1, size, a.File()))
+	invalid(t, "announced too long", give(2, 2*size, a.File()))
+	invalid(t, "announced too short", give(3, size/2, a.File()))
+	invalid(t, "of no size", give(4, 0, a.File()))
+	if err := h.channel.Send(shm.Message{Kind: shm.KindArena, ID: 5, Size: size}, a.File()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.Attach(ctx, &proto.AttachRequest{Arena: 5, Size: size + 8})
+	invalid(t, "two sizes", err)
+	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := os.NewFile(uintptr(fd), "test")
+	defer plain.Close()
+	if err := plain.Truncate(size); err != nil {
+		t.Fatal(err)
+	}
+	invalid(t, "unsealed", give(6, size, plain))
+	if err := plain.Truncate(100); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+		t.Fatal(err)
+	}
+	invalid(t, "truncated", give(7, size, plain))
+	_, err = h.Detach(ctx, &proto.DetachRequest{Arena: 7})
+	invalid(t, "detaching what is not there", err)
+
+	// Bases, through the arena, in two chunks.
+	const n = 100
+	b := plugintest.NewBN(n)
+	copy(a.Bytes(), b.Points)
+	header := func(f func(*proto.LoadHeader)) *proto.LoadHeader {
+		hd := &proto.LoadHeader{Curve: 1, Group: 1, Count: n}
+		f(hd)
+		return hd
+	}
+	loadBases := func(hd *proto.LoadHeader, chunks ...*proto.Region) (uint64, error) {
+		s, err := h.LoadBases(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: hd}})
+		for _, c := range chunks {
+			_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Chunk{Chunk: c}})
+		}
+		for {
+			m, err := s.Recv()
+			if err != nil {
+				return 0, err
+			}
+			if id := m.GetBases(); id != 0 {
+				return id, nil
+			}
+		}
+	}
+	at := func(arena, offset, length uint64) *proto.Region {
+		return &proto.Region{Arena: arena, Offset: offset, Length: length}
+	}
+	none := func(*proto.LoadHeader) {}
+	id, err := loadBases(header(none), at(1, 0, 640), at(1, 640, 64*n-640))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, f := range map[string]func() (uint64, error){
+		"an unknown curve":       func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Curve = 9 })) },
+		"a huge curve":           func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Curve = 257 })) },
+		"an unknown group":       func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Group = 3 })) },
+		"a huge count":           func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Count = 1 << 63 })) },
+		"huge multiples":         func() (uint64, error) { return loadBases(header(func(h *proto.LoadHeader) { h.Multiples = 1 << 31 })) },
+		"no header":              func() (uint64, error) { return loadBases(nil) },
+		"too long a chunk":       func() (uint64, error) { return loadBases(header(none), at(1, 0, 64*n+8)) },
+		"an empty chunk":         func() (uint64, error) { return loadBases(header(none), at(1, 0, 0)) },
+		"a chunk of no arena":    func() (uint64, error) { return loadBases(header(none), at(9, 0, 64)) },
+		"a chunk beyond":         func() (uint64, error) { return loadBases(header(none), at(1, size-8, 64)) },
+		"a chunk that overflows": func() (uint64, error) { return loadBases(header(none), at(1, math.MaxUint64-7, 64)) },
+		"an odd chunk":           func() (uint64, error) { return loadBases(header(none), at(1, 1, 64)) },
+		"a file offset": func() (uint64, error) {
+			_ = h.channel.Send(shm.Message{Kind: shm.KindFile, ID: 3}, a.File())
+			return loadBases(header(func(h *proto.LoadHeader) { h.File = &proto.FileSource{Id: 3, Offset: math.MaxUint64} }))
+		},
+		"a short file": func() (uint64, error) {
+			_ = h.channel.Send(shm.Message{Kind: shm.KindFile, ID: 4}, a.File())
+			return loadBases(header(func(h *proto.LoadHeader) { h.File = &proto.FileSource{Id: 4, Offset: size - 64} }))
+		},
+	} {
+		_, err := f()
+		invalid(t, what, err)
+	}
+
+	// Jobs.
+	copy(a.Bytes(), b.Scalars)
+	counter := uint64(size - 64)
+	job := func(f func(*proto.Job)) *proto.Job {
+		j := &proto.Job{Bases: id, Count: n, Scalars: at(1, 0, 32*n)}
+		f(j)
+		return j
+	}
+	call := uint64(0)
+	msm := func(jobs ...*proto.Job) (*proto.MSMReply, error) {
+		call++
+		return h.MSM(ctx, &proto.MSMRequest{Call: call, Jobs: jobs})
+	}
+	reply, err := msm(job(func(*proto.Job) {}))
+	if err != nil || !bytes.Equal(reply.Points[0], b.Want()) {
+		t.Fatalf("a proper call: %v", err)
+	}
+	for what, f := range map[string]func(*proto.Job){
+		"unknown bases":              func(j *proto.Job) { j.Bases = 77 },
+		"an unknown arena":           func(j *proto.Job) { j.Scalars.Arena = 2 },
+		"an offset beyond":           func(j *proto.Job) { j.Scalars.Offset = size + 8 },
+		"a length beyond":            func(j *proto.Job) { j.Scalars.Offset = size - 32*n + 8 },
+		"an offset that overflows":   func(j *proto.Job) { j.Scalars.Offset = math.MaxUint64 - 7 },
+		"a length that overflows":    func(j *proto.Job) { j.Scalars.Length = math.MaxUint64 },
+		"an odd offset":              func(j *proto.Job) { j.Scalars.Offset = 4 },
+		"a length that is short":     func(j *proto.Job) { j.Scalars.Length -= 32 },
+		"a length that is long":      func(j *proto.Job) { j.Scalars.Length += 32 },
+		"a count beyond the bases":   func(j *proto.Job) { j.Count, j.Scalars.Length = n+1, 32*(n+1) },
+		"an offset beyond the bases": func(j *proto.Job) { j.Offset = 1 },
+		"a huge count":               func(j *proto.Job) { j.Count = math.MaxUint64 },
+		"a huge offset":              func(j *proto.Job) { j.Offset = math.MaxUint64 },
+		"no scalars":                 func(j *proto.Job) { j.Scalars = nil },
+		"scalars of itself":          func(j *proto.Job) { j.Scalars, j.SameAs = nil, 1 },
+		"scalars of nobody":          func(j *proto.Job) { j.Scalars, j.SameAs = nil, math.MaxUint32 },
+		"two sources":                func(j *proto.Job) { j.SameAs = 1 },
+		"a counter beyond":           func(j *proto.Job) { j.Progress = at(1, size, 8) },
+		"a counter without room":     func(j *proto.Job) { j.Progress = at(1, counter, 7) },
+		"an odd counter":             func(j *proto.Job) { j.Progress = at(1, counter+4, 8) },
+		"a counter of no arena":      func(j *proto.Job) { j.Progress = at(3, counter, 8) },
+		"a counter without scalars":  func(j *proto.Job) { j.Scalars, j.Progress, j.Count = nil, at(1, counter, 8), 0 },
+	} {
+		_, err := msm(job(f))
+		invalid(t, what, err)
+	}
+	_, err = msm(make([]*proto.Job, wire.MaxJobs+1)...)
+	invalid(t, "too many jobs", err)
+	_, err = msm(nil)
+	invalid(t, "an empty job", err)
+	for i := range 8 {
+		a.Bytes()[counter+uint64(i)] = 0x7f
+	}
+	_, err = msm(job(func(j *proto.Job) { j.Progress = at(1, counter, 8) }))
+	invalid(t, "a counter that lies", err)
+
+	// All is as it was, and the arena goes when it is detached.
+	if reply, err := msm(job(func(*proto.Job) {})); err != nil || !bytes.Equal(reply.Points[0], b.Want()) {
+		t.Errorf("after the refusals: %v", err)
+	}
+	if n := h.backend.Arenas.Load(); n != 1 {
+		t.Errorf("the backend knows %d arenas", n)
+	}
+	if _, err := h.Detach(ctx, &proto.DetachRequest{Arena: 1}); err != nil {
+		t.Error(err)
+	}
+	if n := h.backend.Arenas.Load(); n != 0 {
+		t.Errorf("the backend knows %d arenas after Detach", n)
+	}
+	_, err = msm(job(func(*proto.Job) {}))
+	invalid(t, "scalars in a detached arena", err)
+}
+
+// TestDetachWaits: an arena stays mapped while a call reads it, and a call
+// that waits for scalars ends when it is cancelled.
+func TestDetachWaits(t *testing.T) {
+	h := newByHand(t)
+	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	a, err := shm.NewArena(1 << 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := h.channel.Send(shm.Message{Kind: shm.KindArena, ID: 1, Size: 1 << 16}, a.File()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Attach(ctx, &proto.AttachRequest{Arena: 1, Size: 1 << 16}); err != nil {
+		t.Fatal(err)
+	}
+	id, err := h.backend.LoadBases(ctx, plugintest.NewBN(10).Bases())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.server.loaded[id] = backendutil.Loaded{Curve: backend.BN254, Group: backend.G1, Count: 10}
+	started := make(chan struct{})
+	h.backend.Started = func() { close(started) }
+	done := make(chan error, 1)
+	go func() {
+		_, err := h.MSM(ctx, &proto.MSMRequest{Call: 5, Jobs: []*proto.Job{{
+			Bases: uint64(id), Count: 10, Scalars: &proto.Region{Arena: 1, Length: 320},
+			Progress: &proto.Region{Arena: 1, Offset: 4096, Length: 64},
+		}}})
+		done <- err
+	}()
+	<-started
+	if _, err := h.Detach(ctx, &proto.DetachRequest{Arena: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if h.backend.Arenas.Load() != 1 {
+		t.Error("the arena went under the call")
+	}
+	_, err = h.MSM(ctx, &proto.MSMRequest{Call: 5})
+	invalid(t, "a call id twice", err)
+	if r, err := h.Cancel(ctx, &proto.CancelRequest{Call: 6}); err != nil || r.Running {
+		t.Errorf("another call: %v, %v", r, err)
+	}
+	begin := time.Now()
+	if r, err := h.Cancel(ctx, &proto.CancelRequest{Call: 5}); err != nil || !r.Running {
+		t.Errorf("cancel: %v, %v", r, err)
+	}
+	remote, ok := wire.FromStatus(<-done)
+	if !ok || !errors.Is(remote, context.Canceled) {
+		t.Errorf("%v", remote)
+	}
+	if d := time.Since(begin); d > 100*time.Millisecond {
+		t.Errorf("cancelling took %v", d)
+	}
+	plugintest.Eventually(t, 10*time.Second, "the arena goes", func() bool { return h.backend.Arenas.Load() == 0 })
+}
+
+// TestInboxRefusesByName: descriptors that nobody asks for do not pile up, and
+// whoever asks for one that was refused learns so at once.
+func TestInboxRefusesByName(t *testing.T) {
+	h := newByHand(t)
+	null, err := os.Open("/dev/null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	const sent = wire.MaxDescriptors + 2*maxRefused
+	for i := range uint64(sent) {
+		if err := h.channel.Send(shm.Message{Kind: shm.KindFile, ID: i}, null); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := func() int {
+		h.server.inbox.mu.Lock()
+		defer h.server.inbox.mu.Unlock()
+		return len(h.server.inbox.letters)
+	}
+	const last = sent - 1
+	plugintest.Eventually(t, 10*time.Second, "the last has arrived", func() bool {
+		h.server.inbox.mu.Lock()
+		defer h.server.inbox.mu.Unlock()
+		l := h.server.inbox.letters
+		return len(l) > 0 && l[len(l)-1].ID == last
+	})
+	if n := kept(); n != wire.MaxDescriptors+maxRefused {
+		t.Errorf("%d kept", n)
+	}
+	for i := range uint64(wire.MaxDescriptors) {
+		f, _, err := h.server.inbox.take(ctx, shm.KindFile, i)
+		if err != nil {
+			t.Fatalf("descriptor %d: %v", i, err)
+		}
+		f.Close()
+	}
+	begin := time.Now()
+	_, _, err = h.server.inbox.take(ctx, shm.KindFile, last)
+	if backend.FaultOf(err) != backend.FaultBackend || !strings.Contains(err.Error(), "more than 32 descriptors") {
+		t.Errorf("one too many: %v", err)
+	}
+	if d := time.Since(begin); d > wire.DescriptorWait/2 {
+		t.Errorf("the refusal took %v", d)
+	}
+	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	if _, _, err := h.server.inbox.take(short, shm.KindArena, sent-2); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("another kind: %v", err)
+	}
+}
+
+// TestHalfOpenLoads: loads that begin and do not go on are bounded.
+func TestHalfOpenLoads(t *testing.T) {
+	h := newByHand(t)
+	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	open := func() proto.Backend_LoadBasesClient {
+		s, err := h.LoadBases(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	var half []proto.Backend_LoadBasesClient
+	for range maxHalfOpen {
+		half = append(half, open())
+	}
+	plugintest.Eventually(t, 10*time.Second, "all have begun", func() bool { return h.server.loading.Load() == maxHalfOpen })
+	_, err := open().Recv()
+	invalid(t, "one too many", err)
+	for _, s := range half {
+		_ = s.CloseSend()
+	}
+	plugintest.Eventually(t, 10*time.Second, "all have ended", func() bool { return h.server.loading.Load() == 0 })
+}
