@@ -7,4 +7,10 @@
 // cache. Spaces of vectors are a session's own, and no session can name
 // another's. Calls take turns (turns.go), so that none waits for all of another
 // session's. What a session may hold has a limit.
+//
+//	share.go     the backend, and the bases of all sessions
+//	session.go   one session
+//	source.go    reading bases, and their digest
+//	file.go      files whose digest is known
+//	turns.go     whose call computes next
 package share

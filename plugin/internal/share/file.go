@@ -10,9 +10,9 @@ func (s *Shared) seen(f file) (backend.Digest, bool) {
 	return d, ok
 }
 
-// learn notes the digest of what was read, if the file has not changed since
-// before; mu is held.
-func (s *Shared) learn(f file, b *backend.Bases, d backend.Digest) {
+// learnLocked notes the digest of what was read, if the file has not changed since
+// before.
+func (s *Shared) learnLocked(f file, b *backend.Bases, d backend.Digest) {
 	if now, ok := identify(b, f.user); !ok || now != f {
 		return
 	}

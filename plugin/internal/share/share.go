@@ -205,7 +205,7 @@ func (s *Shared) read(ctx context.Context, b *backend.Bases, claimed *backend.Di
 	}
 	s.mu.Lock()
 	if isFile {
-		s.learn(identity, b, k.digest)
+		s.learnLocked(identity, b, k.digest)
 	}
 	e, double := s.kept[k]
 	if !double {

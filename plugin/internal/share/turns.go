@@ -46,7 +46,7 @@ func (t *turns) enter(ctx context.Context, l *lane) (leave func(), err error) {
 	}
 	l.waiting++
 	t.waiting = append(t.waiting, w)
-	t.next()
+	t.nextLocked()
 	t.mu.Unlock()
 	select {
 	case <-w.turn:
@@ -57,7 +57,7 @@ func (t *turns) enter(ctx context.Context, l *lane) (leave func(), err error) {
 			t.waiting = slices.Delete(t.waiting, i, i+1)
 			l.waiting--
 		} else {
-			t.end(l, 0)
+			t.endLocked(l, 0)
 		}
 		return nil, backend.Ended(ctx)
 	}
@@ -65,12 +65,12 @@ func (t *turns) enter(ctx context.Context, l *lane) (leave func(), err error) {
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.end(l, time.Since(began))
+		t.endLocked(l, time.Since(began))
 	}, nil
 }
 
-// next gives free turns away.
-func (t *turns) next() {
+// nextLocked gives free turns away.
+func (t *turns) nextLocked() {
 	for t.free > 0 && len(t.waiting) > 0 {
 		first := 0
 		for i, w := range t.waiting {
@@ -89,12 +89,12 @@ func (t *turns) next() {
 	}
 }
 
-// end gives a turn back.
-func (t *turns) end(l *lane, used time.Duration) {
+// endLocked gives a turn back.
+func (t *turns) endLocked(l *lane, used time.Duration) {
 	l.running--
 	l.used += used
 	t.free++
-	t.next()
+	t.nextLocked()
 }
 
 // length is how many calls wait.

@@ -192,14 +192,14 @@ func (p *Pool) inTurn(ctx context.Context, of use, sizes []int) ([]*Region, <-ch
 		if err := backend.Ended(ctx); err != nil {
 			return nil, nil, err
 		}
-		got, missing := p.place(sizes, of)
+		got, missing := p.placeLocked(sizes, of)
 		if missing == 0 {
 			return got, nil, nil
 		}
-		p.unplace(got)
-		p.wipeWaiting()
+		p.unplaceLocked(got)
+		p.wipeWaitingLocked()
 		switch {
-		case p.making > 0 || p.wipedSoon(missing) || (!p.canGrow(missing) && p.transient > 0):
+		case p.making > 0 || p.wipedSoonLocked(missing) || (!p.canGrowLocked(missing) && p.transient > 0):
 			changed := p.changed
 			p.mu.Unlock()
 			select {
@@ -207,28 +207,28 @@ func (p *Pool) inTurn(ctx context.Context, of use, sizes []int) ([]*Region, <-ch
 			case <-ctx.Done():
 			}
 			p.mu.Lock()
-		case p.canGrow(missing):
-			// What canGrow has given up is missing now as well.
-			if got, missing = p.place(sizes, of); p.fits(missing) {
-				return nil, p.grow(got, sizes, missing, of), nil
+		case p.canGrowLocked(missing):
+			// What canGrowLocked has given up is missing now as well.
+			if got, missing = p.placeLocked(sizes, of); p.fitsLocked(missing) {
+				return nil, p.growLocked(got, sizes, missing, of), nil
 			}
-			p.unplace(got)
+			p.unplaceLocked(got)
 		default:
 			return nil, nil, fmt.Errorf("%w: %v bytes of shared memory asked, %d of a budget of %d are in use",
-				backend.ErrOutOfMemory, sizes, p.used(), p.budget)
+				backend.ErrOutOfMemory, sizes, p.usedLocked(), p.budget)
 		}
 	}
 }
 
 var errPoolClosed = fmt.Errorf("%w: shared memory pool", backend.ErrClosed)
 
-// place takes a best fit for every size that finds one. The others are nil,
+// placeLocked takes a best fit for every size that finds one. The others are nil,
 // and missing is how many bytes in one arena would surely be enough for them.
-func (p *Pool) place(sizes []int, of use) (got []*Region, missing int) {
+func (p *Pool) placeLocked(sizes []int, of use) (got []*Region, missing int) {
 	got = make([]*Region, len(sizes))
 	for i, size := range sizes {
 		if of.over {
-			if got[i] = p.takeWaiting(size); got[i] != nil {
+			if got[i] = p.takeWaitingLocked(size); got[i] != nil {
 				continue
 			}
 		}
@@ -246,24 +246,24 @@ func (p *Pool) place(sizes []int, of use) (got []*Region, missing int) {
 			missing += need
 			continue
 		}
-		got[i] = p.take(best, at, size, of)
+		got[i] = p.takeLocked(best, at, size, of)
 	}
 	return got, missing
 }
 
-// take makes a region at the start of free extent i of an arena.
-func (p *Pool) take(a *poolArena, i, size int, of use) *Region {
+// takeLocked makes a region at the start of free extent i of an arena.
+func (p *Pool) takeLocked(a *poolArena, i, size int, of use) *Region {
 	r := &Region{pool: p, arena: a, ext: extent{a.free[i].off, roundUp(size, PageSize)}, size: size, refs: 1, kept: of.keep, over: of.over}
-	a.take(i, r)
+	a.takeLocked(i, r)
 	if !of.keep {
 		p.transient++
 	}
 	return r
 }
 
-// takeWaiting makes a region of one that waits to be wiped and has exactly that size,
+// takeWaitingLocked makes a region of one that waits to be wiped and has exactly that size,
 // if there is one.
-func (p *Pool) takeWaiting(size int) *Region {
+func (p *Pool) takeWaitingLocked(size int) *Region {
 	for _, a := range p.arenas {
 		for i, r := range a.live {
 			if r.wipe == nil || r.size != size {
@@ -278,8 +278,8 @@ func (p *Pool) takeWaiting(size int) *Region {
 	return nil
 }
 
-// wipeWaiting has what waits to be wiped wiped now.
-func (p *Pool) wipeWaiting() {
+// wipeWaitingLocked has what waits to be wiped wiped now.
+func (p *Pool) wipeWaitingLocked() {
 	for _, a := range p.arenas {
 		for _, r := range a.live {
 			if r.wipe != nil {
@@ -289,27 +289,27 @@ func (p *Pool) wipeWaiting() {
 	}
 }
 
-// unplace gives regions of place back that nobody has seen.
-func (p *Pool) unplace(got []*Region) {
+// unplaceLocked gives regions of placeLocked back that nobody has seen.
+func (p *Pool) unplaceLocked(got []*Region) {
 	for _, r := range got {
 		if r == nil {
 			continue
 		}
 		if r.dirty {
 			r.refs = 0
-			r.wipeLater()
+			r.wipeLaterLocked()
 			continue
 		}
-		r.arena.give(r)
+		r.arena.giveLocked(r)
 		if !r.kept {
 			p.transient--
 		}
 	}
 }
 
-// wipedSoon tells whether a region that is being wiped will make the room: a
+// wipedSoonLocked tells whether a region that is being wiped will make the room: a
 // wipe is many times faster than touching new memory.
-func (p *Pool) wipedSoon(size int) bool {
+func (p *Pool) wipedSoonLocked(size int) bool {
 	for _, a := range p.arenas {
 		for _, r := range a.live {
 			if r.refs == 0 && r.ext.size >= size {
@@ -320,10 +320,10 @@ func (p *Pool) wipedSoon(size int) bool {
 	return false
 }
 
-// canGrow tells whether an arena of that size may be made, after giving up
+// canGrowLocked tells whether an arena of that size may be made, after giving up
 // arenas that nobody uses if that makes the room.
-func (p *Pool) canGrow(size int) bool {
-	if p.fits(size) {
+func (p *Pool) canGrowLocked(size int) bool {
+	if p.fitsLocked(size) {
 		return true
 	}
 	var idle int64
@@ -335,21 +335,21 @@ func (p *Pool) canGrow(size int) bool {
 	if idle == 0 || p.total-idle+int64(size) > p.budget {
 		return false
 	}
-	p.dropIdle(0)
-	return p.fits(size)
+	p.dropIdleLocked(0)
+	return p.fitsLocked(size)
 }
 
-// fits tells whether an arena of that size may be made beside the others.
-func (p *Pool) fits(size int) bool {
+// fitsLocked tells whether an arena of that size may be made beside the others.
+func (p *Pool) fitsLocked(size int) bool {
 	return p.total+int64(size) <= p.budget && len(p.arenas)+p.making < p.maxArenas
 }
 
 // minArena is the size of the first arena; the next ones double the total.
 const minArena = 2 << 20
 
-// grow makes an arena of at least missing bytes in the background, which takes
+// growLocked makes an arena of at least missing bytes in the background, which takes
 // long when it is large, and takes from it what got does not have yet.
-func (p *Pool) grow(got []*Region, sizes []int, missing int, of use) <-chan grown {
+func (p *Pool) growLocked(got []*Region, sizes []int, missing int, of use) <-chan grown {
 	want := max(int64(roundUp(missing, minArena)), p.total, minArena)
 	want = max(int64(missing), min(want, (p.budget-p.total)/PageSize*PageSize))
 	p.total += want
@@ -366,26 +366,26 @@ func (p *Pool) grow(got []*Region, sizes []int, missing int, of use) <-chan grow
 		}
 		if err != nil {
 			p.total -= want
-			p.unplace(got)
+			p.unplaceLocked(got)
 			got = nil
-			p.sweep()
+			p.sweepLocked()
 		} else {
 			a := &poolArena{Arena: arena, free: []extent{{0, int(want)}}}
 			p.arenas = append(p.arenas, a)
 			for i := range got {
 				if got[i] == nil {
-					got[i] = p.take(a, 0, sizes[i], of)
+					got[i] = p.takeLocked(a, 0, sizes[i], of)
 				}
 			}
 		}
-		p.wake()
+		p.wakeLocked()
 		made <- grown{got, err}
 	}()
 	return made
 }
 
-// dropIdle gives up the arenas that nobody has used for that long.
-func (p *Pool) dropIdle(least time.Duration) {
+// dropIdleLocked gives up the arenas that nobody has used for that long.
+func (p *Pool) dropIdleLocked(least time.Duration) {
 	now := time.Now()
 	p.arenas = slices.DeleteFunc(p.arenas, func(a *poolArena) bool {
 		if len(a.live) > 0 || now.Sub(a.used) < least {
@@ -400,11 +400,11 @@ func (p *Pool) dropIdle(least time.Duration) {
 	})
 }
 
-// sweep drops the unused arenas of a closed pool, and sees to it that an open
+// sweepLocked drops the unused arenas of a closed pool, and sees to it that an open
 // one drops them in time.
-func (p *Pool) sweep() {
+func (p *Pool) sweepLocked() {
 	if p.closed {
-		p.dropIdle(0)
+		p.dropIdleLocked(0)
 		return
 	}
 	if p.expiry != nil {
@@ -423,16 +423,16 @@ func (p *Pool) expire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.expiry = nil
-	p.dropIdle(p.idle)
-	p.sweep()
+	p.dropIdleLocked(p.idle)
+	p.sweepLocked()
 }
 
-func (p *Pool) wake() {
+func (p *Pool) wakeLocked() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-func (p *Pool) used() (n int64) {
+func (p *Pool) usedLocked() (n int64) {
 	for _, a := range p.arenas {
 		for _, r := range a.live {
 			n += int64(r.ext.size)
@@ -453,7 +453,7 @@ func (p *Pool) Limit(budget int64) {
 func (p *Pool) InUse() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.used()
+	return p.usedLocked()
 }
 
 // Watch calls f, which must not block nor use the pool, when an arena is
@@ -522,8 +522,8 @@ func (p *Pool) Close() {
 			}
 		}
 	}
-	p.sweep()
-	p.wake()
+	p.sweepLocked()
+	p.wakeLocked()
 	p.mu.Unlock()
 	for _, r := range waiting {
 		r.recycle()
@@ -567,8 +567,8 @@ func (r *Region) Release() {
 	}
 	waits := last && r.over && !p.public && !p.closed && r.size >= backgroundWipe
 	if waits {
-		r.wipeLater()
-		p.wake()
+		r.wipeLaterLocked()
+		p.wakeLocked()
 	}
 	p.mu.Unlock()
 	switch {
@@ -580,8 +580,8 @@ func (r *Region) Release() {
 	}
 }
 
-// wipeLater has the region wiped in idleWipe, unless somebody takes it; under pool.mu.
-func (r *Region) wipeLater() {
+// wipeLaterLocked has the region wiped in idleWipe, unless somebody takes it.
+func (r *Region) wipeLaterLocked() {
 	r.wipe = time.AfterFunc(idleWipe, func() {
 		r.pool.mu.Lock()
 		due := r.wipe != nil
@@ -604,14 +604,14 @@ func (r *Region) recycle() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r.arena.give(r)
+	r.arena.giveLocked(r)
 	p.transient--
-	p.sweep()
-	p.wake()
+	p.sweepLocked()
+	p.wakeLocked()
 }
 
-// take moves the start of free extent i to r.
-func (a *poolArena) take(i int, r *Region) {
+// takeLocked moves the start of free extent i to r.
+func (a *poolArena) takeLocked(i int, r *Region) {
 	if e := &a.free[i]; e.size == r.ext.size {
 		a.free = slices.Delete(a.free, i, i+1)
 	} else {
@@ -622,8 +622,8 @@ func (a *poolArena) take(i int, r *Region) {
 	a.live = slices.Insert(a.live, at, r)
 }
 
-// give makes r's extent free again and joins it with its neighbours.
-func (a *poolArena) give(r *Region) {
+// giveLocked makes r's extent free again and joins it with its neighbours.
+func (a *poolArena) giveLocked(r *Region) {
 	at, _ := slices.BinarySearchFunc(a.live, r.ext.off, func(r *Region, off int) int { return r.ext.off - off })
 	if a.live = slices.Delete(a.live, at, at+1); len(a.live) == 0 {
 		a.used = time.Now()
