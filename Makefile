@@ -1,5 +1,5 @@
 # Few verbs; everything else is the go command.
-.PHONY: release build test race lint fake gnark bench tools kernels plugin-cuda
+.PHONY: release build test race lint fake weave gnark bench tools kernels plugin-cuda
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
@@ -23,6 +23,9 @@ lint: ## formatting, modules, vet on three systems, staticcheck
 fake: ## the CUDA driver layer on a fake driver (needs a C compiler; fetches cuda.h)
 	scripts/test-cuda-fake
 	scripts/test-plugin-fake
+
+weave: ## programs woven with the oldest, go-ethereum's and the newest gnark-crypto (Linux)
+	scripts/test-weave -short -v -run '^TestVersionsOfGnarkCrypto$$'
 
 gnark: ## gnark's own tests through the CPU plugin: the prover woven, all test circuits with a changed import (Linux)
 	scripts/test-gnark woven plugin:cpu ./backend/groth16/... ./backend/plonk/...

@@ -3,6 +3,7 @@ package weave
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -73,6 +74,43 @@ func mark(path string) error {
 	}
 	return err
 }
+
+// unpin has the linker take any build of a package that an archive imports. The
+// compiler notes a fingerprint of each package that it read, and the linker refuses
+// another; a fingerprint of zeros is one that the linker fills in. It is used for an
+// import for its init function alone, which no build of the package can break. It
+// changes eight bytes of the object in the archive, whose layout is that of
+// cmd/internal/goobj.
+func unpin(path, imported string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	start := bytes.Index(b, []byte(objectMagic))
+	if start < 0 || bytes.Contains(b[start+1:], []byte(objectMagic)) {
+		return fmt.Errorf("%s: %w of this version: it has not one object", path, errArchive)
+	}
+	object := b[start:]
+	word := func(at int) int {
+		if at < 0 || at+4 > len(object) {
+			return -1
+		}
+		return int(binary.LittleEndian.Uint32(object[at:]))
+	}
+	const offsets, entry = 8 + 8 + 4, 8 + 8 // of the header; length and place of a path, fingerprint
+	for at, end := word(offsets), word(offsets+4); at >= 0 && at+entry <= min(end, len(object)); at += entry {
+		n, from := word(at), word(at+4)
+		if n != len(imported) || from < 0 || from+n > len(object) || string(object[from:from+n]) != imported {
+			continue
+		}
+		clear(object[at+8 : at+entry])
+		return os.WriteFile(path, b, 0o666)
+	}
+	return fmt.Errorf("%s: %w of this version: it does not name %s", path, errArchive, imported)
+}
+
+// objectMagic begins an object of the compilers since Go 1.20.
+const objectMagic = "\x00go120ld"
 
 // buildID reads the build ID near the start of an archive.
 func buildID(path string) (string, error) {

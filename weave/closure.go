@@ -21,7 +21,10 @@ import (
 type source struct {
 	ImportPath, Dir string
 	Standard        bool
-	Module          struct{ Path, Version, GoVersion string }
+	Module          struct {
+		Path, Version, GoVersion string
+		Replace                  *struct{ Version string }
+	}
 
 	GoFiles, CgoFiles, CFiles, CXXFiles, HFiles, SFiles, SysoFiles, EmbedFiles []string
 }
@@ -81,6 +84,29 @@ func (t *tool) sources(o outer) (list []source, err error) {
 	}
 }
 
+// The versions of gnark-crypto that programs were woven with, the first and the
+// last: scripts/test-weave has those between. One of a later minor version than the
+// last is refused until it has been tried.
+const (
+	oldestVersion = "v0.13.0"
+	newestVersion = "v0.22.0"
+)
+
+// checkVersion refuses a gnark-crypto that nobody has woven a program with. One that
+// the program puts in the place of a version may be of any.
+func (s *source) checkVersion() error {
+	m := s.Module
+	version := m.Version
+	if m.Replace != nil {
+		version = m.Replace.Version
+	}
+	if version == "" || semver.Compare(version, oldestVersion) >= 0 && semver.Compare(semver.MajorMinor(version), semver.MajorMinor(newestVersion)) <= 0 {
+		return nil
+	}
+	return fmt.Errorf("the program has gnark-crypto %s, and programs are woven with %s to %s: go get %s@%s",
+		version, semver.MajorMinor(oldestVersion), semver.MajorMinor(newestVersion), m.Path, newestVersion)
+}
+
 // leastGo is the version of the language that woven sources need.
 const leastGo = "1.18"
 
@@ -96,6 +122,9 @@ func (c *closure) check() error {
 		}
 		if !isCurve(s.ImportPath) {
 			continue
+		}
+		if err := s.checkVersion(); err != nil {
+			return err
 		}
 		// What is woven into a package is compiled as the rest of it is.
 		if m := s.Module; m.GoVersion != "" && semver.Compare("v"+m.GoVersion, "v"+leastGo) < 0 {

@@ -42,13 +42,21 @@ func (t *tool) compile() error {
 	if !isMarked {
 		return nil
 	}
-	if pkg == "main" && !t.inner() {
+	program := pkg == "main" && !t.inner()
+	if program {
 		if err := t.importAuto(cfg, cfgFile); err != nil {
 			return err
 		}
 	}
 	if err := t.run(); err != nil {
 		return err
+	}
+	if program {
+		// The go command knows of no such import, and takes package main out of its
+		// cache when weave/auto has become another.
+		if err := unpin(output, autoPackage); err != nil {
+			return err
+		}
 	}
 	return mark(output)
 }

@@ -10,7 +10,7 @@
 //     PippinStockMultiExp, and a new MultiExp asks a hook before it. The methods
 //     of the affine types call those and are left alone. Without a hook the cost
 //     is one atomic load.
-//   - In pippin's backend/cpu, calls of MultiExp become calls of
+//   - In pippin's backend/cpu/internal/local, calls of MultiExp become calls of
 //     PippinStockMultiExp, so that an engine never asks itself.
 //   - Package weave/auto gets an init function that installs the hooks.
 //   - Every package main that depends on a curve, those of tests included,

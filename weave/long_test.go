@@ -6,54 +6,111 @@
 package weave_test
 
 import (
+	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
-// TestVersionsOfGnarkCrypto weaves a program with each of them. Its modules stay
-// in the versions that they have, which is not those of pippin's.
+const gnarkCryptoModule = "github.com/consensys/gnark-crypto"
+
+// versions of gnark-crypto, of each minor version one, and two that programs in use
+// have.
+var versions = []string{"v0.13.0", "v0.14.0", "v0.15.0", "v0.16.0", "v0.17.0", "v0.18.0", "v0.18.1", "v0.19.2", "v0.20.1", "v0.21.0", "v0.22.0"}
+
+// TestVersionsOfGnarkCrypto weaves a program with each of them, or with -short the
+// oldest, go-ethereum's and the newest. Its modules stay in the versions that they
+// have, which is not those of pippin's. With PIPPIN_WEAVE_RECORD it adds what it saw
+// to that file, a line of JSON for each.
 func TestVersionsOfGnarkCrypto(t *testing.T) {
 	w := shop(t)
-	for _, version := range []string{"v0.18.0", "v0.19.2", "v0.21.0", "v0.22.0"} {
+	list := versions
+	if testing.Short() {
+		list = []string{versions[0], "v0.18.1", versions[len(versions)-1]}
+	}
+	for _, version := range list {
 		t.Run(version, func(t *testing.T) {
 			module := w.module(t)
-			w.write(t, filepath.Join(module, "go.mod"), "module example.com/prover\n\ngo 1.24.0\n\nrequire github.com/consensys/gnark-crypto "+version+"\n")
-			w.write(t, filepath.Join(module, "go.sum"), "")
-			if err := w.goCommand(module, "mod", "tidy"); err != nil {
-				t.Fatal(err)
-			}
+			w.needs(t, module, version)
+			start := time.Now()
 			program := w.build(t, module, w.toolexec())
+			built := time.Since(start)
 			modules, err := exec.Command("go", "version", "-m", program).CombinedOutput()
 			if err != nil || !strings.Contains(string(modules), "gnark-crypto\t"+version+"\t") {
 				t.Errorf("the program's modules: %v\n%s", err, modules)
 			}
-			for _, backend := range []string{"cpu", "plugin:cpu"} {
-				t.Run(backend, func(t *testing.T) { w.answers(t, program, backend, someCases) })
-			}
+			t.Run("cpu", func(t *testing.T) { w.answers(t, program, "cpu", someCases) })
+			msms := w.answers(t, program, "plugin:cpu", someCases)
+			t.Logf("built in %.1f s, %d MSMs through the plugin", built.Seconds(), msms)
+			w.record(t, gnarkCryptoModule, version, someCases, msms)
 		})
 	}
 }
 
-// TestTooOld has a gnark-crypto from before Go had generics be refused at once.
+// record adds a line to the file that PIPPIN_WEAVE_RECORD names: a program was woven
+// and everything held.
+func (w *workshop) record(t *testing.T, module, version, what string, msms int) {
+	t.Helper()
+	path := os.Getenv("PIPPIN_WEAVE_RECORD")
+	if path == "" || t.Failed() {
+		return
+	}
+	line, err := json.Marshal(map[string]any{"module": module, "version": version, "what": what, "msms": msms})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(append(line, '\n'))
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// needs has a module need a version of gnark-crypto.
+func (w *workshop) needs(t *testing.T, module, version string) {
+	t.Helper()
+	w.write(t, filepath.Join(module, "go.mod"), "module example.com/prover\n\ngo 1.24.0\n\nrequire github.com/consensys/gnark-crypto "+version+"\n")
+	w.write(t, filepath.Join(module, "go.sum"), "")
+	if err := w.goCommand(module, "mod", "tidy"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRaisedAndLowered builds a program whose gnark-crypto is raised, and lowered
+// again.
+func TestRaisedAndLowered(t *testing.T) {
+	w := shop(t)
+	module := w.module(t)
+	for _, version := range []string{"v0.18.1", "v0.22.0", "v0.18.1"} {
+		w.needs(t, module, version)
+		w.answers(t, w.build(t, module, w.toolexec()), "cpu", "msm")
+	}
+}
+
+// TestTooOld has a gnark-crypto from before those that were tried be refused at once,
+// in one line.
 func TestTooOld(t *testing.T) {
 	w := shop(t)
-	module := t.TempDir()
-	w.write(t, filepath.Join(module, "go.mod"), "module example.com/prover\n\ngo 1.24.0\n\nrequire github.com/consensys/gnark-crypto v0.8.0\n")
-	w.write(t, filepath.Join(module, "main.go"), `package main
+	for _, version := range []string{"v0.8.0", "v0.12.1"} {
+		module := t.TempDir()
+		w.write(t, filepath.Join(module, "main.go"), `package main
 
 import "github.com/consensys/gnark-crypto/ecc/bn254"
 
 func main() { _ = bn254.G1Affine{} }
 `)
-	if err := w.goCommand(module, "mod", "tidy"); err != nil {
-		t.Fatal(err)
-	}
-	err := w.goCommand(module, "build", "-x", w.toolexec(), "-o", os.DevNull, ".")
-	if err == nil || !strings.Contains(err.Error(), "gnark-crypto v0.8.0 is for Go 1.17") || strings.Contains(err.Error(), "/compile -o ") {
-		t.Errorf("%v", err)
+		w.needs(t, module, version)
+		err := w.goCommand(module, "build", "-x", w.toolexec(), "-o", os.DevNull, ".")
+		if err == nil || !strings.Contains(err.Error(), "has gnark-crypto "+version+", and programs are woven with v0.13 to v0.22: ") || strings.Contains(err.Error(), "/compile -o ") {
+			t.Errorf("%v", err)
+		}
 	}
 }
 
@@ -128,8 +185,16 @@ func TestPippinChanges(t *testing.T) {
 	}
 	t.Setenv("PIPPIN_WEAVE_SOURCES", pippin)
 	w.answers(t, w.build(t, module, w.toolexec()), "cpu", "msm")
-	w.write(t, filepath.Join(pippin, "msm", "ring.go"), "package msm\n\nimport \"container/ring\"\n\nfunc Ring() *ring.Ring { return ring.New(1) }\n")
+	w.write(t, filepath.Join(pippin, "msm", "ring.go"), "package msm\n\nimport \"container/ring\"\n\nfunc Ring() *ring.Ring { return ring.New(1) }\n\nfunc init() { Ring() }\n")
 	w.answers(t, w.build(t, module, w.toolexec()), "cpu", "msm")
+
+	// Nothing of the program's own is compiled again for that.
+	w.write(t, filepath.Join(pippin, "msm", "ring.go"), "package msm\n\nimport \"container/list\"\n\nfunc List() *list.List { return list.New() }\n\nfunc init() { List() }\n")
+	cmd := exec.Command("go", "build", "-v", w.toolexec(), "-o", os.DevNull, ".")
+	cmd.Dir, cmd.Env = module, append(os.Environ(), "CGO_ENABLED=0", "PWD="+module)
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) != 0 {
+		t.Errorf("compiled again: %v\n%s", err, out)
+	}
 
 	// Another weaver than msm's is refused.
 	w.write(t, filepath.Join(pippin, "weave", "text.go"), "package weave\n")

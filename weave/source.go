@@ -174,7 +174,7 @@ func (f *file) at(fn *ast.FuncDecl) token.Position { return f.fset.Position(fn.P
 func (f *file) checkSignature(fn *ast.FuncDecl, group string) error {
 	want := fmt.Sprintf("func(points []%sAffine, scalars []fr.Element, config ecc.MultiExpConfig) (*%sJac, error)", group, group)
 	if got := types.ExprString(fn.Type); got != want {
-		return fmt.Errorf("%s: MultiExp of %sJac is %s, not %s as in gnark-crypto v0.18 to v0.22", f.at(fn), group, got, want)
+		return fmt.Errorf("%s: MultiExp of %sJac is %s, not %s as in gnark-crypto %s to %s", f.at(fn), group, got, want, oldestVersion, newestVersion)
 	}
 	return nil
 }

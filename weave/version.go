@@ -35,11 +35,11 @@ func digest(options []string) (string, error) {
 }
 
 // version answers -V=full, which the go command makes part of the identity of
-// everything that the tool makes. The digests are part of the compiler's, so
-// that woven and stock packages never take each other's place in the build
-// cache, and that a package main is compiled again when the weave/auto that it
-// imports has become another: the go command knows of no such dependency. The
-// linker's has the flags too, by which weave/auto is compiled for it.
+// everything that the tool makes. The weaver's digest is part of the compiler's, so
+// that woven and stock packages never take each other's place in the build cache.
+// The linker's has a digest of the sources behind weave/auto too, and the flags by
+// which that is compiled: a program is linked again when they have changed, which
+// the go command knows nothing of.
 func (t *tool) version() error {
 	t.ran = true
 	d, err := digest(t.Self[1:])
@@ -62,13 +62,12 @@ func (t *tool) version() error {
 				return fmt.Errorf("%w: %w", ErrRefused, err)
 			}
 		}
-		sources, err := c.digest()
-		if err != nil {
-			return err
-		}
-		parts = append(parts, sources)
-		if t.name == "link" { // of the compiler's, the go command sees to it
-			parts = append(parts, c.flags...)
+		if t.name == "link" {
+			sources, err := c.digest()
+			if err != nil {
+				return err
+			}
+			parts = append(append(parts, sources), c.flags...)
 		}
 	}
 	d = hex.EncodeToString(sha256sum(parts...))[:32]

@@ -202,6 +202,79 @@ func TestMark(t *testing.T) {
 	}
 }
 
+// TestUnpin changes a real object: the package that it imports is no longer the one
+// build of it, and nothing else is.
+func TestUnpin(t *testing.T) {
+	out, err := exec.Command("go", "list", "-export", "-f", "{{.Export}}", "errors").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, err := os.ReadFile(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(t.TempDir(), "errors.a")
+	if err := os.WriteFile(at, was, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpin(at, "internal/reflectlite"); err != nil {
+		t.Fatal(err)
+	}
+	is, err := os.ReadFile(at)
+	if err != nil || len(is) != len(was) {
+		t.Fatal(err, len(is), len(was))
+	}
+	first, last := -1, -1
+	for i := range is {
+		if is[i] != was[i] {
+			first, last = max(first, 0), i
+			if first == 0 {
+				first = i
+			}
+			if is[i] != 0 {
+				t.Errorf("byte %d is %d", i, is[i])
+			}
+		}
+	}
+	if first <= 0 || last-first >= 8 {
+		t.Errorf("bytes %d to %d were changed", first, last)
+	}
+	for name, c := range map[string]struct {
+		object   []byte
+		imported string
+	}{
+		"not imported": {was, "net/http"},
+		"no object":    {[]byte(archiveMagic), "internal/reflectlite"},
+		"two objects":  {slices.Concat(was, was), "internal/reflectlite"},
+		"cut off":      {was[:bytes.Index(was, []byte(objectMagic))+24], "internal/reflectlite"},
+	} {
+		if err := os.WriteFile(at, c.object, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := unpin(at, c.imported); !errors.Is(err, errArchive) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestCheckVersion: what was tried is woven, and what is put in its place.
+func TestCheckVersion(t *testing.T) {
+	for version, want := range map[string]bool{
+		"v0.12.1": false, oldestVersion: true, "v0.18.1": true, newestVersion: true, "v0.22.7": true,
+		"v0.22.1-0.20261001000000-0123456789ab": true, "v0.23.0": false, "v1.0.0": false, "": true,
+	} {
+		s := source{}
+		s.Module.Path, s.Module.Version = gnarkCryptoModule, version
+		if err := s.checkVersion(); (err == nil) != want || err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", version, err)
+		}
+		s.Module.Replace = &struct{ Version string }{"v0.20.0"}
+		if err := s.checkVersion(); err != nil {
+			t.Errorf("%s replaced: %v", version, err)
+		}
+	}
+}
+
 // TestPrograms in parts are refused when they are linked, as they would be
 // without hooks.
 func TestProgramsInParts(t *testing.T) {

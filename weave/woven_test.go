@@ -29,8 +29,9 @@ func TestWoven(t *testing.T) {
 	t.Run("no backend", func(t *testing.T) { w.noBackend(t, program) })
 }
 
-// answers runs cases of a program, every MSM of which the backend has to answer.
-func (w *workshop) answers(t *testing.T, program, backend, cases string) {
+// answers runs cases of a program, every MSM of which the backend has to answer, and
+// returns how many there were.
+func (w *workshop) answers(t *testing.T, program, backend, cases string) (msms int) {
 	plugin := strings.HasPrefix(backend, "plugin:")
 	if plugin && runtime.GOOS != "linux" {
 		t.Skip("plugins run on Linux only")
@@ -59,6 +60,7 @@ func (w *workshop) answers(t *testing.T, program, backend, cases string) {
 		t.Errorf("bases %v", bases)
 	}
 	t.Log(groups, bases)
+	return len(trace)
 }
 
 // threshold leaves MSMs below it to gnark-crypto, and all with backend none.

@@ -1,13 +1,14 @@
-// Package cpu computes MSMs in this process. New is the production path on
-// gnark-crypto's MultiExp, and NewReference adds point by point: an oracle for
-// tests of small sizes.
+// Package cpu computes MSMs, programs over vectors and programs over numbers in
+// this process; package msm below it computes MSMs alone. New is the production
+// path on gnark-crypto, and NewReference adds point by point: an oracle for tests
+// of small sizes.
 package cpu
 
 import (
-	"fmt"
-	"runtime"
+	"context"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
 )
 
 // Options of New. The zero value is the default.
@@ -23,16 +24,6 @@ type Options struct {
 	Jobs int
 }
 
-const (
-	maxTasks     = 1024 // gnark-crypto's own limit
-	defaultChunk = 1 << 22
-	// One MSM leaves processors idle: gnark-crypto deals out some 20 windows,
-	// and adds up their sums alone. On 16 cores a second job at the same time
-	// makes the MSMs of a Groth16 proof 10 to 20 % faster, a fourth another
-	// 3 %, more nothing; on two cores it makes no difference.
-	defaultJobs = 4
-)
-
 // New makes the backend "cpu". Bases given as Bytes are used where they are;
 // all others are copied.
 //
@@ -42,14 +33,7 @@ const (
 // gnark-crypto holds digits of the scalars in Go memory while it computes, and
 // that memory is not wiped.
 func New(o Options) backend.Backend {
-	if o.Chunk <= 0 {
-		o.Chunk = defaultChunk
-	}
-	o.Tasks = min(max(o.Tasks, 0), maxTasks)
-	if o.Jobs <= 0 {
-		o.Jobs = defaultJobs
-	}
-	return newLocal("cpu", o.Chunk, o.Jobs, func(c backend.Curve, g backend.Group) kernel { return fast(c, g, o.Tasks) }, fastFields(), fastNumbers)
+	return newInProcess(local.New[*space]("cpu", o.Chunk, o.Jobs, local.Fast(o.Tasks)), fastFields(), fastNumbers)
 }
 
 // NewReference makes the backend "reference", which adds every point once for
@@ -57,9 +41,27 @@ func New(o Options) backend.Backend {
 // point on one processor.
 func NewReference() backend.Backend {
 	const chunk = 16 // a context is looked at every few milliseconds
-	return newLocal("reference", chunk, 1, reference, referenceField, referenceNumbers)
+	return newInProcess(local.New[*space]("reference", chunk, 1, reference), referenceField, referenceNumbers)
 }
 
-func deviceDetail() string {
-	return fmt.Sprintf("%d processors, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+// inProcess adds vectors and numbers to MSMs.
+type inProcess struct {
+	*local.Backend[*space]
+	field   func(backend.Curve) arithmetic
+	operate func(context.Context, *operation) error // on numbers
+	room    *room
+}
+
+func newInProcess(b *local.Backend[*space], field func(backend.Curve) arithmetic, operate func(context.Context, *operation) error) *inProcess {
+	b.About.Can.Vectors, b.About.Can.Numbers = backend.Curves(), backend.NumberOps()
+	return &inProcess{Backend: b, field: field, operate: operate, room: newRoom(b.About.Devices[0].Memory)}
+}
+
+// Close implements backend.Backend.
+func (l *inProcess) Close() error {
+	_, spaces, _ := l.Residents.Close()
+	for _, s := range spaces {
+		_ = l.wipe(s) // has no error
+	}
+	return nil
 }

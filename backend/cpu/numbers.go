@@ -13,6 +13,7 @@ import (
 	"filippo.io/bigmod"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
 	"github.com/pippin-zk/pippin/internal/gf2"
 )
 
@@ -640,7 +641,7 @@ func longAdd(ctx context.Context, z, x, y []byte, borrow bool) (uint64, error) {
 
 // longSum adds up long numbers, one after the other.
 func (o *operation) longSum(ctx context.Context) error {
-	parts(len(o.dst), func(lo, hi int) { clear(o.dst[lo:hi]) })
+	local.Parts(len(o.dst), func(lo, hi int) { clear(o.dst[lo:hi]) })
 	size := 4 * o.A.Words
 	for i := range o.A.Count {
 		c, err := longAdd(ctx, o.dst[:size], o.dst[:size], number(o.a, o.A, i), false)

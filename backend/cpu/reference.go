@@ -7,6 +7,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bw6-761"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -19,9 +20,9 @@ type adder[P, J any] interface {
 }
 
 // reference is the table of groups for NewReference.
-func reference(c backend.Curve, g backend.Group) kernel {
+func reference(c backend.Curve, g backend.Group) local.Kernel {
 	f := numbersOf(c)
-	return [...][2]kernel{
+	return [...][2]local.Kernel{
 		backend.BN254: {
 			doubleAndAdd[bn254.G1Affine, bn254.G1Jac, *bn254.G1Affine, *bn254.G1Jac]{f},
 			doubleAndAdd[bn254.G2Affine, bn254.G2Jac, *bn254.G2Affine, *bn254.G2Jac]{f},
@@ -43,13 +44,13 @@ func reference(c backend.Curve, g backend.Group) kernel {
 
 // doubleAndAdd is the reference kernel: scalars are numbers of math/big, points
 // are added one at a time by the group's own formulas.
-type doubleAndAdd[P, J any, PP affine[P, J], PJ adder[P, J]] struct{ numbers }
+type doubleAndAdd[P, J any, PP local.Affine[P, J], PJ adder[P, J]] struct{ numbers }
 
-func (k doubleAndAdd[P, J, PP, PJ]) newSum() sum {
+func (k doubleAndAdd[P, J, PP, PJ]) NewSum() local.Sum {
 	return &doubleAndAddSum[P, J, PP, PJ]{doubleAndAdd: k}
 }
 
-func (k doubleAndAdd[P, J, PP, PJ]) firstOffCurve(points []byte) (int, error) {
+func (k doubleAndAdd[P, J, PP, PJ]) FirstOffCurve(points []byte) (int, error) {
 	p, err := layout.View[P](points)
 	if err != nil {
 		return 0, err
@@ -62,12 +63,12 @@ func (k doubleAndAdd[P, J, PP, PJ]) firstOffCurve(points []byte) (int, error) {
 	return -1, nil
 }
 
-type doubleAndAddSum[P, J any, PP affine[P, J], PJ adder[P, J]] struct {
+type doubleAndAddSum[P, J any, PP local.Affine[P, J], PJ adder[P, J]] struct {
 	doubleAndAdd[P, J, PP, PJ]
-	total[P, J, PP]
+	local.Total[P, J, PP]
 }
 
-func (t *doubleAndAddSum[P, J, PP, PJ]) add(points, scalars []byte) error {
+func (t *doubleAndAddSum[P, J, PP, PJ]) Add(points, scalars []byte) error {
 	p, err := layout.View[P](points)
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func (t *doubleAndAddSum[P, J, PP, PJ]) add(points, scalars []byte) error {
 				PJ(&product).AddMixed(&p[i])
 			}
 		}
-		PJ(&t.at).AddAssign(&product)
+		PJ(&t.At).AddAssign(&product)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -114,7 +115,7 @@ func natural(v []*big.Int, o backend.Order) []*big.Int {
 	return turned
 }
 
-func (f numbers) transform(ctx context.Context, _ *call, dst, src []byte, t *backend.Transform) error {
+func (f numbers) transform(ctx context.Context, _ *local.Call, dst, src []byte, t *backend.Transform) error {
 	batch := max(t.Batch, 1)
 	n := len(dst) / f.size / batch
 	w, shift, scale := f.root(n), big.NewInt(1), big.NewInt(1)

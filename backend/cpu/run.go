@@ -11,6 +11,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -19,7 +20,7 @@ import (
 type arithmetic interface {
 	// gather returns the index that is not below src's elements, or -1.
 	gather(ctx context.Context, dst, src []byte, index []uint32) (bad int, err error)
-	transform(ctx context.Context, c *call, dst, src []byte, t *backend.Transform) error
+	transform(ctx context.Context, c *local.Call, dst, src []byte, t *backend.Transform) error
 	mapped(ctx context.Context, m *backend.Map, dst []byte, args [][]byte) error
 	powers(ctx context.Context, dst, first, ratio []byte) error
 	invert(ctx context.Context, dst, src []byte) error
@@ -30,31 +31,31 @@ type arithmetic interface {
 
 // program is one call of Run.
 type program struct {
-	*local
-	*call
-	used *backendutil.Used[kept, *space]
+	*inProcess
+	*local.Call
+	used *backendutil.Used[local.Kept, *space]
 }
 
-func (l *local) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err error) {
-	end, err := l.residents.Begin()
+func (l *inProcess) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err error) {
+	end, err := l.Residents.Begin()
 	if err != nil {
 		return nil, err
 	}
-	used, err := l.residents.UseSteps(steps)
+	used, err := l.Residents.UseSteps(steps)
 	if err != nil {
 		end()
 		return nil, err
 	}
-	p := &program{local: l, call: &call{}, used: used}
-	l.meter.Begin(0)
+	p := &program{inProcess: l, Call: &local.Call{}, used: used}
+	l.Meter.Begin(0)
 	defer func() {
 		ended := make(chan struct{})
-		if p.givenUp.Load() {
+		if p.GivenUp.Load() {
 			for _, s := range used.Spaces {
 				s.Kept.leave(ended)
 			}
 		}
-		p.ended(func() { close(ended); l.meter.End(); l.residents.EndSteps(used); end() })
+		p.Ended(func() { close(ended); l.Meter.End(); l.Residents.EndSteps(used); end() })
 	}()
 	defer backendutil.Caught(&err)
 	for _, s := range used.Spaces {
@@ -116,7 +117,7 @@ func commits(steps []backend.Step) int {
 // commit runs the steps from first to before end, as MSM does the jobs of a batch.
 func (p *program) commit(ctx context.Context, answers [][]byte, steps []backend.Step, first, end int) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(p.parallel)
+	g.SetLimit(p.Parallel)
 	for i := first; i < end; i++ {
 		g.Go(func() (err error) {
 			defer func() { err = backendutil.InStep(i, steps[i], err) }()
@@ -133,17 +134,17 @@ func (p *program) commit(ctx context.Context, answers [][]byte, steps []backend.
 func (p *program) sum(ctx context.Context, s backend.Commit) ([]byte, error) {
 	b := p.used.Bases[s.Bases]
 	point, scalar := b.Curve.PointBytes(b.Group), b.Curve.ScalarBytes()
-	points, scalars := b.Kept.points[s.Offset*point:], p.at(s.Src)
-	total := b.Kept.kernel.newSum()
-	for lo := 0; lo < s.Src.Count; lo += p.chunk {
-		hi := min(lo+p.chunk, s.Src.Count)
-		if err := p.attempt(ctx, func() error {
-			return total.add(points[lo*point:hi*point], scalars[lo*scalar:hi*scalar])
+	points, scalars := b.Kept.Points[s.Offset*point:], p.at(s.Src)
+	total := b.Kept.Kernel.NewSum()
+	for lo := 0; lo < s.Src.Count; lo += p.Chunk {
+		hi := min(lo+p.Chunk, s.Src.Count)
+		if err := p.Attempt(ctx, func() error {
+			return total.Add(points[lo*point:hi*point], scalars[lo*scalar:hi*scalar])
 		}); err != nil {
 			return nil, err
 		}
 	}
-	return total.affine(), backend.Ended(ctx)
+	return total.Affine(), backend.Ended(ctx)
 }
 
 // at is the memory of a range.
@@ -167,14 +168,14 @@ func (p *program) step(ctx context.Context, s backend.Step) ([]byte, error) {
 	case backend.Read:
 		src := p.at(s.Src)
 		answer := make([]byte, len(src))
-		parts(len(src), func(lo, hi int) { copy(answer[lo:hi], src[lo:hi]) })
+		local.Parts(len(src), func(lo, hi int) { copy(answer[lo:hi], src[lo:hi]) })
 		return answer, nil
 	case backend.Compute:
 		return nil, p.compute(ctx, &s)
 	case backend.Gather:
 		return nil, p.gather(ctx, &s)
 	case backend.Transform:
-		return nil, p.of(s.Dst).transform(ctx, p.call, p.at(s.Dst), p.at(s.Src), &s)
+		return nil, p.of(s.Dst).transform(ctx, p.Call, p.at(s.Dst), p.at(s.Src), &s)
 	case backend.Map:
 		args := make([][]byte, len(s.Args))
 		for i, a := range s.Args {
@@ -211,11 +212,11 @@ func (p *program) write(ctx context.Context, s *backend.Write) error {
 			return err
 		}
 		to, from := dst[lo*size:hi*size], s.Bytes[lo*size:hi*size]
-		parts(len(to), func(lo, hi int) { copy(to[lo:hi], from[lo:hi]) })
+		local.Parts(len(to), func(lo, hi int) { copy(to[lo:hi], from[lo:hi]) })
 		if !s.Check || curve == backend.Words {
 			continue
 		}
-		if i := firstNotBelow(to, layout.ScalarField(curve)); i >= 0 {
+		if i := local.FirstNotBelow(to, layout.ScalarField(curve)); i >= 0 {
 			return fmt.Errorf("%w: element %d is not below the order of %v", backend.ErrInvalidInput, lo+i, curve)
 		}
 	}

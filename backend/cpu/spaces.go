@@ -9,6 +9,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -86,8 +87,8 @@ func (r *room) take(size int64) error {
 
 func (r *room) give(size int64) { r.used.Add(-size) }
 
-func (l *local) NewSpace(ctx context.Context, curve backend.Curve, count int) (_ backend.SpaceID, err error) {
-	end, err := l.residents.Begin()
+func (l *inProcess) NewSpace(ctx context.Context, curve backend.Curve, count int) (_ backend.SpaceID, err error) {
+	end, err := l.Residents.Begin()
 	if err != nil {
 		return 0, err
 	}
@@ -107,21 +108,21 @@ func (l *local) NewSpace(ctx context.Context, curve backend.Curve, count int) (_
 		return 0, err
 	}
 	s := &space{curve: curve, memory: layout.Bytes(make([]uint64, (size+7)/8))[:size]}
-	return l.residents.AddSpace(backendutil.Loaded{Curve: curve, Count: count}, s), nil
+	return l.Residents.AddSpace(backendutil.Loaded{Curve: curve, Count: count}, s), nil
 }
 
-func (l *local) FreeSpace(ctx context.Context, id backend.SpaceID) error {
-	end, err := l.residents.Begin()
+func (l *inProcess) FreeSpace(ctx context.Context, id backend.SpaceID) error {
+	end, err := l.Residents.Begin()
 	if err != nil {
 		return err
 	}
 	defer end()
-	return l.residents.FreeSpace(ctx, id, l.wipe)
+	return l.Residents.FreeSpace(ctx, id, l.wipe)
 }
 
 // wipe makes a space zero, which nothing uses any more.
-func (l *local) wipe(s *space) error {
-	parts(len(s.memory), func(lo, hi int) { clear(s.memory[lo:hi]) })
+func (l *inProcess) wipe(s *space) error {
+	local.Parts(len(s.memory), func(lo, hi int) { clear(s.memory[lo:hi]) })
 	l.room.give(int64(len(s.memory)))
 	return nil
 }

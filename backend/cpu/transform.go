@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
 )
 
 // butterflies transforms a vector in place without a shift, from natural to
@@ -77,7 +78,7 @@ func (d *domains[E]) find(n int) *keptDomain[E] {
 
 // transform may outlast the call when ctx ends, since gnark-crypto's butterflies
 // cannot be stopped.
-func (f vectors[E, V, PE, PV]) transform(ctx context.Context, c *call, dst, src []byte, t *backend.Transform) error {
+func (f vectors[E, V, PE, PV]) transform(ctx context.Context, c *local.Call, dst, src []byte, t *backend.Transform) error {
 	to, from := f.view(dst), f.view(src)
 	batch := max(t.Batch, 1)
 	n, given := len(to)/batch, len(from)/batch
@@ -90,7 +91,7 @@ func (f vectors[E, V, PE, PV]) transform(ctx context.Context, c *call, dst, src 
 		}
 		shifts = f.powersOf(shift, n, order)
 	}
-	return c.attempt(ctx, func() error {
+	return c.Attempt(ctx, func() error {
 		before := shifts
 		if t.Inverse {
 			before = nil

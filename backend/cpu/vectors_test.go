@@ -13,6 +13,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr/fft"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/cases"
 	"github.com/pippin-zk/pippin/internal/layout"
@@ -46,9 +47,9 @@ func TestManyProcessors(t *testing.T) {
 }
 
 // with is a backend with a space of BN254 that holds elements.
-func with(t *testing.T, elements []byte) (*local, backend.Range) {
+func with(t *testing.T, elements []byte) (*inProcess, backend.Range) {
 	t.Helper()
-	b := New(Options{}).(*local)
+	b := New(Options{}).(*inProcess)
 	t.Cleanup(func() { b.Close() })
 	n := len(elements) / 32
 	id, err := b.NewSpace(t.Context(), backend.BN254, n)
@@ -155,11 +156,11 @@ type slowTransform struct {
 	begun, goOn chan struct{}
 }
 
-func (s slowTransform) transform(ctx context.Context, c *call, dst, src []byte, t *backend.Transform) error {
-	return c.attempt(ctx, func() error {
+func (s slowTransform) transform(ctx context.Context, c *local.Call, dst, src []byte, t *backend.Transform) error {
+	return c.Attempt(ctx, func() error {
 		s.begun <- struct{}{}
 		<-s.goOn
-		return s.arithmetic.transform(context.Background(), &call{}, dst, src, t)
+		return s.arithmetic.transform(context.Background(), &local.Call{}, dst, src, t)
 	})
 }
 
@@ -168,11 +169,11 @@ func TestSpacesAreWiped(t *testing.T) {
 	k := uniform(t, 100)
 	b, all := with(t, k)
 	memory := func(r backend.Range) []byte {
-		used, err := b.residents.UseSteps([]backend.Step{backend.Read{Src: r}})
+		used, err := b.Residents.UseSteps([]backend.Step{backend.Read{Src: r}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer b.residents.EndSteps(used)
+		defer b.Residents.EndSteps(used)
 		return used.Spaces[r.Space].Kept.memory
 	}
 	other, err := b.NewSpace(t.Context(), backend.BN254, 100)

@@ -26,6 +26,14 @@ var (
 	prometheus  = "github.com/prometheus/client_golang"
 )
 
+// beyondMSMs is what a woven program must not be linked with: it has to compile
+// with every version of gnark-crypto that "msm weave" is for.
+var beyondMSMs = []string{
+	cu, gnark, nats, otel, prometheus, "filippo.io/bigmod",
+	gnarkCrypto + "/ecc/bn254/fr/fft", gnarkCrypto + "/ecc/bls12-377/fr/fft", gnarkCrypto + "/ecc/bls12-381/fr/fft", gnarkCrypto + "/ecc/bw6-761/fr/fft",
+	module + "/arith", module + "/internal/gf2", module + "/observe", module + "/prover", module + "/vector",
+}
+
 // rule constrains what a package may import directly, outside of its tests.
 type rule struct {
 	// inside lists the packages of this module it may import, below it
@@ -44,7 +52,7 @@ var table = map[string]rule{
 	"backend":                      {inside: []string{}, outside: []string{}},
 	"backend/backendutil":          {inside: []string{"backend"}, outside: []string{}},
 	"backend/backendtest":          {never: []string{cu, goPlugin}},
-	"backend/cpu":                  {inside: []string{"backend", "backend/backendutil", "internal/layout", "internal/gf2"}, never: []string{cu, goPlugin}},
+	"backend/cpu":                  {inside: []string{"backend", "backend/backendutil", "backend/cpu/internal/...", "internal/layout", "internal/gf2"}, never: []string{cu, goPlugin}},
 	"backend/cuda":                 {inside: []string{"backend", "backend/backendutil", "kernels/...", "backend/cuda/...", "internal/cuda/driver/...", "internal/layout", "internal/gf2"}, never: []string{goPlugin}},
 	"backend/cuda/internal/device": {inside: []string{"backend", "backend/backendutil", "kernels/...", "internal/cuda/driver/...", "backend/cuda/internal/nvml"}, never: []string{goPlugin, gnarkCrypto}},
 	"backend/cuda/internal/nvml":   {never: []string{goPlugin, gnarkCrypto}},
@@ -69,8 +77,9 @@ var table = map[string]rule{
 	"kernels":                      {inside: []string{"kernels/...", "internal/oracle"}, never: []string{cu, goPlugin}},
 	"internal/bench":               {never: []string{cu}},
 	"weave":                        {inside: []string{}, outside: []string{"golang.org/x/sys", "golang.org/x/mod"}},
-	"weave/auto":                   {inside: []string{"msm", "weave/internal/hook"}, outside: []string{gnarkCrypto}},
-	"weave/internal/hook":          {inside: []string{".", "msm", "backend", "internal/layout"}, outside: []string{gnarkCrypto}},
+	"internal/opener":              {inside: []string{"backend", "msm", "plugin"}, outside: []string{}},
+	"weave/auto":                   {inside: []string{"msm", "weave/internal/hook"}, outside: []string{gnarkCrypto}, never: beyondMSMs},
+	"weave/internal/hook":          {inside: []string{"msm", "backend", "backend/cpu/msm", "internal/layout", "internal/opener", "plugin"}, outside: []string{gnarkCrypto}},
 
 	"prover/internal/resident": {inside: []string{"msm", "vector", "backend", "backend/cpu", "internal/layout", "prover/internal/..."}, never: []string{cu, goPlugin}},
 	"prover/internal/faulty":   {inside: []string{"backend", "backend/cpu"}, never: []string{cu, goPlugin}},
@@ -86,8 +95,8 @@ var onlyImporters = map[string][]string{
 	natsServer:    {"cluster/server"},
 	gnark:         {"prover", "cluster", "examples", "cmd/msm", "internal/bench", gnarkCrypto},
 	"unsafe":      {"internal/layout", "internal/cuda/driver", "backend/cuda/internal/nvml", "plugin/internal/shm", "plugin/internal/proto"},
-	"backend/cpu": {".", "cmd", "backend/backendtest", "examples", "internal/bench", "prover/internal/resident", "prover/internal/faulty"},
-	"plugin":      {".", "cmd", "plugin", "examples"},
+	"backend/cpu": {".", "cmd", "weave/internal/hook", "backend/backendtest", "examples", "internal/bench", "prover/internal/resident", "prover/internal/faulty"},
+	"plugin":      {".", "cmd", "plugin", "examples", "internal/opener", "weave/internal/hook"},
 }
 
 type pkg struct {
@@ -183,6 +192,9 @@ func TestTableRefuses(t *testing.T) {
 		if len(violations(p)) == 0 {
 			t.Errorf("%s may import %s", c.path, c.imports)
 		}
+	}
+	if len(violations(pkg{ImportPath: module + "/weave/auto", Deps: []string{module + "/vector"}})) == 0 {
+		t.Error("weave/auto may be linked with package vector")
 	}
 	if v := violations(pkg{ImportPath: module + "/msm", Imports: []string{"context", module + "/backend", gnarkCrypto + "/ecc"}}); len(v) != 0 {
 		t.Errorf("msm's own imports are refused: %v", v)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc"
 
-	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
 )
@@ -93,7 +92,7 @@ func (r *Runtime) open() (*engine, error) {
 		}
 		cfg := msm.Config{Open: r.o.Open, Backend: r.o.Backend, Fallback: fallback, OnEvent: func(ev msm.Event) { r.event(e, ev) }}
 		var err error
-		if e.Engine, err = pippin.New(context.Background(), cfg); err != nil {
+		if e.Engine, err = msm.New(context.Background(), cfg); err != nil {
 			r.setError(err)
 			return
 		}
@@ -107,7 +106,7 @@ func (r *Runtime) open() (*engine, error) {
 // is gained by that: the backend uses bases where they are.
 func (r *Runtime) limit(e *msm.Engine) int64 {
 	switch {
-	case r.o.Backend == "cpu" || r.o.Backend == "reference" || r.o.Cache < 0:
+	case r.o.Backend == "cpu" || r.o.Cache < 0:
 		return 0
 	case r.o.Cache > 0:
 		return r.o.Cache

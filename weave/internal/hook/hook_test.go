@@ -19,8 +19,8 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
-	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
+	cpu "github.com/pippin-zk/pippin/backend/cpu/msm"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
 )
@@ -48,18 +48,14 @@ type world struct {
 	failing error
 }
 
-func (w *world) open(ctx context.Context, name string) (backend.Backend, error) {
+func (w *world) open(_ context.Context, name string) (backend.Backend, error) {
 	switch name {
 	case "cpu":
-		return pippin.Opener(pippin.Options{})(ctx, name)
+		return cpu.New(), nil
 	case "device":
-		b, err := pippin.Opener(pippin.Options{})(ctx, "cpu")
-		if err != nil {
-			return nil, err
-		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		d := &device{Backend: b, world: w, mine: map[backend.BasesID]int64{}}
+		d := &device{Backend: cpu.New(), world: w, mine: map[backend.BasesID]int64{}}
 		w.opened = append(w.opened, d)
 		return d, nil
 	}

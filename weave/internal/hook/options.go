@@ -10,16 +10,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
+	cpu "github.com/pippin-zk/pippin/backend/cpu/msm"
+	"github.com/pippin-zk/pippin/internal/opener"
 	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/plugin"
 )
 
 // Options of a Runtime. The zero value is the default.
 type Options struct {
 	// Backend is the engine's; "" is "cpu".
 	Backend string
-	// Open opens backends; nil opens what pippin.New knows.
+	// Open opens backends. It is required.
 	Open msm.Opener
 	// Threshold is the number of points below which the hook declines: 0 is
 	// msm.DefaultThreshold, negative declines only empty sums.
@@ -77,7 +79,7 @@ func fromEnv(getenv func(string) string) (o Options, err error) {
 		return o, bad("PIPPIN_WEAVE_STRICT", "0 or 1")
 	}
 	o.Backend = getenv("PIPPIN_BACKEND")
-	o.Open = pippin.Opener(pippin.Options{PluginDirs: filepath.SplitList(getenv("PIPPIN_PLUGIN_DIR"))})
+	o.Open = opener.New(inProcess, plugin.Spec{Search: plugin.Search{Dirs: filepath.SplitList(getenv("PIPPIN_PLUGIN_DIR")), Path: getenv("PATH")}}, plugin.Policy{})
 	if v := getenv("PIPPIN_WEAVE_THRESHOLD"); v != "" {
 		if o.Threshold, err = strconv.Atoi(v); err != nil || o.Threshold < 0 {
 			return o, bad("PIPPIN_WEAVE_THRESHOLD", "a number of points")
@@ -110,6 +112,9 @@ func fromEnv(getenv func(string) string) (o Options, err error) {
 	}
 	return o, nil
 }
+
+// inProcess is the backends that a woven program is linked with.
+var inProcess = map[string]func() backend.Backend{"cpu": cpu.New}
 
 // parseBytes reads a size in bytes, or with the unit KiB, MiB, GiB or TiB.
 func parseBytes(s string) (int64, error) {

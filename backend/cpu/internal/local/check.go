@@ -1,4 +1,4 @@
-package cpu
+package local
 
 import (
 	"runtime"
@@ -8,8 +8,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// firstNotBelow is the index of the first element that is not below m, or -1.
-func firstNotBelow(elements []byte, m layout.Modulus) int {
+// FirstNotBelow is the index of the first element that is not below m, or -1.
+func FirstNotBelow(elements []byte, m layout.Modulus) int {
 	size := 8 * len(m)
 	return first(len(elements)/size, func(i int) bool { return layout.FirstNotBelow(elements[i*size:(i+1)*size], m) >= 0 })
 }

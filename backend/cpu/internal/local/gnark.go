@@ -1,4 +1,4 @@
-package cpu
+package local
 
 import (
 	"fmt"
@@ -17,8 +17,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// affine is gnark-crypto's type of a point P with J its Jacobian form.
-type affine[P, J any] interface {
+// Affine is gnark-crypto's type of a point P with J its Jacobian form.
+type Affine[P, J any] interface {
 	*P
 	IsOnCurve() bool
 	FromJacobian(*J) *P
@@ -32,10 +32,11 @@ type jacobian[P, J, S any] interface {
 	MultiExp([]P, []S, ecc.MultiExpConfig) (*J, error)
 }
 
-// fast is the table of groups for New.
-func fast(c backend.Curve, g backend.Group, tasks int) kernel {
-	config := ecc.MultiExpConfig{NbTasks: tasks}
-	return [...][2]kernel{
+// Fast is the table of groups on gnark-crypto's MultiExp, of which one uses at most
+// tasks goroutines, and never more than 1024; 0 lets gnark-crypto choose.
+func Fast(tasks int) func(backend.Curve, backend.Group) Kernel {
+	config := ecc.MultiExpConfig{NbTasks: min(max(tasks, 0), maxTasks)}
+	table := [...][2]Kernel{
 		backend.BN254: {
 			multiExp[bn254.G1Affine, bn254.G1Jac, fr254.Element, *bn254.G1Affine, *bn254.G1Jac]{config},
 			multiExp[bn254.G2Affine, bn254.G2Jac, fr254.Element, *bn254.G2Affine, *bn254.G2Jac]{config},
@@ -52,17 +53,20 @@ func fast(c backend.Curve, g backend.Group, tasks int) kernel {
 			multiExp[bw6761.G1Affine, bw6761.G1Jac, fr761.Element, *bw6761.G1Affine, *bw6761.G1Jac]{config},
 			multiExp[bw6761.G2Affine, bw6761.G2Jac, fr761.Element, *bw6761.G2Affine, *bw6761.G2Jac]{config},
 		},
-	}[c][g-backend.G1]
+	}
+	return func(c backend.Curve, g backend.Group) Kernel { return table[c][g-backend.G1] }
 }
 
-// multiExp is the kernel on gnark-crypto's MultiExp.
-type multiExp[P, J, S any, PP affine[P, J], PJ jacobian[P, J, S]] struct{ config ecc.MultiExpConfig }
+const maxTasks = 1024 // gnark-crypto's own limit
 
-func (m multiExp[P, J, S, PP, PJ]) newSum() sum {
+// multiExp is the kernel on gnark-crypto's MultiExp.
+type multiExp[P, J, S any, PP Affine[P, J], PJ jacobian[P, J, S]] struct{ config ecc.MultiExpConfig }
+
+func (m multiExp[P, J, S, PP, PJ]) NewSum() Sum {
 	return &multiExpSum[P, J, S, PP, PJ]{config: m.config}
 }
 
-func (m multiExp[P, J, S, PP, PJ]) firstOffCurve(points []byte) (int, error) {
+func (m multiExp[P, J, S, PP, PJ]) FirstOffCurve(points []byte) (int, error) {
 	p, err := layout.View[P](points)
 	if err != nil {
 		return 0, err
@@ -70,21 +74,21 @@ func (m multiExp[P, J, S, PP, PJ]) firstOffCurve(points []byte) (int, error) {
 	return first(len(p), func(i int) bool { return !PP(&p[i]).IsOnCurve() }), nil
 }
 
-// total is a sum in Jacobian form; the zero value is infinity.
-type total[P, J any, PP affine[P, J]] struct{ at J }
+// Total is a sum in Jacobian form; the zero value is infinity.
+type Total[P, J any, PP Affine[P, J]] struct{ At J }
 
-func (t *total[P, J, PP]) affine() []byte {
+func (t *Total[P, J, PP]) Affine() []byte {
 	p := make([]P, 1)
-	PP(&p[0]).FromJacobian(&t.at)
+	PP(&p[0]).FromJacobian(&t.At)
 	return layout.Bytes(p)
 }
 
-type multiExpSum[P, J, S any, PP affine[P, J], PJ jacobian[P, J, S]] struct {
-	total[P, J, PP]
+type multiExpSum[P, J, S any, PP Affine[P, J], PJ jacobian[P, J, S]] struct {
+	Total[P, J, PP]
 	config ecc.MultiExpConfig
 }
 
-func (t *multiExpSum[P, J, S, PP, PJ]) add(points, scalars []byte) error {
+func (t *multiExpSum[P, J, S, PP, PJ]) Add(points, scalars []byte) error {
 	p, err := layout.View[P](points)
 	if err != nil {
 		return err
@@ -97,6 +101,6 @@ func (t *multiExpSum[P, J, S, PP, PJ]) add(points, scalars []byte) error {
 	if _, err := PJ(&part).MultiExp(p, s, t.config); err != nil {
 		return fmt.Errorf("%w: gnark-crypto: %w", backend.ErrInternal, err)
 	}
-	PJ(&t.at).AddAssign(&part)
+	PJ(&t.At).AddAssign(&part)
 	return nil
 }

@@ -1,4 +1,4 @@
-package cpu
+package local
 
 import (
 	"context"
@@ -22,18 +22,20 @@ import (
 
 // mostCopied is the scalars that are computed on copies at the same time, those of
 // calls that were given up included: they do not pile up.
-const mostCopied = 4 * defaultChunk
+const mostCopied = 4 * DefaultChunk
 
-// call is one call of MSM.
-type call struct {
-	copies  bool           // its context can end
-	begun   sync.WaitGroup // computations on copies
-	givenUp atomic.Bool    // one of them may outlast the call
+// Call is one call of MSM, or of a program.
+type Call struct {
+	// GivenUp says that a computation that the call began may outlast it.
+	GivenUp atomic.Bool
+
+	copies bool           // its context can end
+	begun  sync.WaitGroup // computations that were begun
 }
 
-// ended calls release once nothing of the call runs any more. It does not wait.
-func (c *call) ended(release func()) {
-	if !c.givenUp.Load() {
+// Ended calls release once nothing of the call runs any more. It does not wait.
+func (c *Call) Ended(release func()) {
+	if !c.GivenUp.Load() {
 		release()
 		return
 	}
@@ -43,8 +45,8 @@ func (c *call) ended(release func()) {
 	}()
 }
 
-// attempt calls do, or gives up when ctx ends: then do runs on.
-func (c *call) attempt(ctx context.Context, do func() error) error {
+// Attempt calls do, or gives up when ctx ends: then do runs on.
+func (c *Call) Attempt(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	c.begun.Go(func() {
 		var err error
@@ -56,7 +58,7 @@ func (c *call) attempt(ctx context.Context, do func() error) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		c.givenUp.Store(true)
+		c.GivenUp.Store(true)
 		return backend.Ended(ctx)
 	}
 }
@@ -67,22 +69,22 @@ type copies struct{ left *semaphore.Weighted }
 func newCopies() copies { return copies{semaphore.NewWeighted(mostCopied)} }
 
 // add calls do with a copy of n scalars, or gives up when ctx ends.
-func (k copies) add(ctx context.Context, c *call, n int, scalars []byte, do func(scalars []byte) error) error {
+func (k copies) add(ctx context.Context, c *Call, n int, scalars []byte, do func(scalars []byte) error) error {
 	room := int64(min(n, mostCopied))
 	if k.left.Acquire(ctx, room) != nil {
 		return backend.Ended(ctx)
 	}
 	own := layout.Bytes(make([]uint64, len(scalars)/8))
-	parts(len(own), func(lo, hi int) { copy(own[lo:hi], scalars[lo:hi]) })
-	return c.attempt(ctx, func() error {
+	Parts(len(own), func(lo, hi int) { copy(own[lo:hi], scalars[lo:hi]) })
+	return c.Attempt(ctx, func() error {
 		defer k.left.Release(room)
-		defer parts(len(own), func(lo, hi int) { clear(own[lo:hi]) })
+		defer Parts(len(own), func(lo, hi int) { clear(own[lo:hi]) })
 		return do(own)
 	})
 }
 
-// parts calls do for parts of 0 to n on all processors, where n is large.
-func parts(n int, do func(lo, hi int)) {
+// Parts calls do for parts of 0 to n on all processors, where n is large.
+func Parts(n int, do func(lo, hi int)) {
 	const least = 1 << 20
 	all := min(runtime.GOMAXPROCS(0), n/least+1)
 	var g sync.WaitGroup

@@ -1,7 +1,8 @@
-package cpu
+package local
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -16,7 +17,7 @@ func device() backend.Device {
 	if name == "" {
 		name = runtime.GOARCH
 	}
-	return backend.Device{Name: name, Memory: memory(), Detail: deviceDetail()}
+	return backend.Device{Name: name, Memory: memory(), Detail: fmt.Sprintf("%d processors, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)}
 }
 
 // memory is the machine's memory in bytes, or 0 when not known.

@@ -1,4 +1,4 @@
-package cpu
+package local
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ import (
 )
 
 // given is a backend with n bases of BN254 G1 and as many scalars.
-func given(t *testing.T, o Options, n int) (*local, *fixtures.Points, backend.BasesID, []byte) {
+func given(t *testing.T, chunk, parallel, n int) (*Backend[struct{}], *fixtures.Points, backend.BasesID, []byte) {
 	t.Helper()
-	b := New(o).(*local)
+	b := New[struct{}]("cpu", chunk, parallel, Fast(0))
 	t.Cleanup(func() { b.Close() })
 	p, err := fixtures.NewPoints(backend.BN254, backend.G1, 1)
 	if err != nil {
@@ -39,18 +39,18 @@ func given(t *testing.T, o Options, n int) (*local, *fixtures.Points, backend.Ba
 }
 
 // keptBy is what the backend keeps of bases.
-func keptBy(t *testing.T, b *local, id backend.BasesID) kept {
+func keptBy(t *testing.T, b *Backend[struct{}], id backend.BasesID) Kept {
 	t.Helper()
-	used, err := b.residents.UseJobs([]backend.Job{{Bases: id}})
+	used, err := b.Residents.UseJobs([]backend.Job{{Bases: id}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.residents.EndJobs(used)
+	defer b.Residents.EndJobs(used)
 	return used[0].Kept
 }
 
 func TestBasesInMemoryAreNotCopied(t *testing.T) {
-	b, p, _, _ := given(t, Options{}, 10)
+	b, p, _, _ := given(t, 0, 0, 10)
 	points, err := p.Bytes(10)
 	if err != nil {
 		t.Fatal(err)
@@ -61,13 +61,13 @@ func TestBasesInMemoryAreNotCopied(t *testing.T) {
 	}
 	if at, _ := layout.Range(points); at == 0 {
 		t.Fatal("no address")
-	} else if kept, _ := layout.Range(keptBy(t, b, id).points); kept != at {
+	} else if kept, _ := layout.Range(keptBy(t, b, id).Points); kept != at {
 		t.Error("bases given as bytes were copied")
 	}
 }
 
 func TestBasesThatAreNotAligned(t *testing.T) {
-	b, p, _, _ := given(t, Options{}, 3)
+	b, p, _, _ := given(t, 0, 0, 3)
 	points, err := p.Bytes(3)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestBasesThatAreNotAligned(t *testing.T) {
 }
 
 func TestPanicsAreErrors(t *testing.T) {
-	b, _, id, scalars := given(t, Options{}, 10)
+	b, _, id, scalars := given(t, 0, 0, 10)
 	job := backend.Job{Bases: id, Count: 10, Scalars: scalars, Ready: func(context.Context, int) error { panic("out of order") }}
 	r, err := b.MSM(t.Context(), []backend.Job{job})
 	if r != nil || !errors.Is(err, backend.ErrInternal) || !strings.Contains(err.Error(), "out of order") {
@@ -99,7 +99,7 @@ func TestPanicsAreErrors(t *testing.T) {
 // TestErrorsNameTheFirst: among several bad elements, in several parts.
 func TestErrorsNameTheFirst(t *testing.T) {
 	const n = 100_000
-	b, p, id, scalars := given(t, Options{Chunk: 30_000}, n)
+	b, p, id, scalars := given(t, 30_000, 0, n)
 	for _, i := range []int{71_234, 80_000, 99_999} {
 		copy(scalars[i*32:], bytes.Repeat([]byte{0xff}, 32))
 	}
@@ -127,7 +127,7 @@ func TestErrorsNameTheFirst(t *testing.T) {
 }
 
 func TestCancelledBetweenChunks(t *testing.T) {
-	b, _, id, scalars := given(t, Options{Chunk: 10}, 100)
+	b, _, id, scalars := given(t, 10, 0, 100)
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := 0
 	job := backend.Job{Bases: id, Count: 100, Scalars: scalars, Ready: func(_ context.Context, n int) error {
@@ -142,9 +142,9 @@ func TestCancelledBetweenChunks(t *testing.T) {
 }
 
 func TestTooLargeForTheMachine(t *testing.T) {
-	b := New(Options{}).(*local)
+	b := New[struct{}]("cpu", 0, 0, Fast(0))
 	defer b.Close()
-	b.info.Devices[0].Memory = 1 << 20
+	b.About.Devices[0].Memory = 1 << 20
 	_, err := b.LoadBases(t.Context(), backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: 1 << 15,
 		Pieces: func(func([]byte, error) bool) {}})
 	if !errors.Is(err, backend.ErrOutOfMemory) {
@@ -155,7 +155,7 @@ func TestTooLargeForTheMachine(t *testing.T) {
 // TestJobsAtTheSameTime has jobs whose scalars come only when the other's are
 // asked for.
 func TestJobsAtTheSameTime(t *testing.T) {
-	b, _, id, scalars := given(t, Options{Jobs: 2}, 10)
+	b, _, id, scalars := given(t, 0, 2, 10)
 	first, second := make(chan struct{}), make(chan struct{})
 	meet := func(mine, other chan struct{}) func(context.Context, int) error {
 		return func(ctx context.Context, _ int) error {
@@ -180,7 +180,7 @@ func TestJobsAtTheSameTime(t *testing.T) {
 // TestTheCauseIsTold: the error of a batch is what went wrong, not what ended
 // because of it, in whatever order the jobs are.
 func TestTheCauseIsTold(t *testing.T) {
-	b, _, id, scalars := given(t, Options{Jobs: 3}, 10)
+	b, _, id, scalars := given(t, 0, 3, 10)
 	cause := errors.New("no scalars will come")
 	job := func(ready func(context.Context, int) error) backend.Job {
 		return backend.Job{Bases: id, Count: 10, Scalars: scalars, Ready: ready}

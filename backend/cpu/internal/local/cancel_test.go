@@ -1,4 +1,4 @@
-package cpu
+package local
 
 import (
 	"bytes"
@@ -10,24 +10,24 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// slow is a kernel whose sums begin, and then wait until they may go on.
+// slow is a Kernel whose sums begin, and then wait until they may go on.
 type slow struct {
-	kernel
+	Kernel
 	begun chan []byte // the scalars of a sum that has begun
 	goOn  chan struct{}
 }
 
-func (s slow) newSum() sum { return &slowSum{s.kernel.newSum(), s} }
+func (s slow) NewSum() Sum { return &slowSum{s.Kernel.NewSum(), s} }
 
 type slowSum struct {
-	sum
+	Sum
 	slow
 }
 
-func (s *slowSum) add(points, scalars []byte) error {
+func (s *slowSum) Add(points, scalars []byte) error {
 	s.begun <- scalars
 	<-s.goOn
-	return s.sum.add(points, scalars)
+	return s.Sum.Add(points, scalars)
 }
 
 // TestCancelledCallWaitedForItsChunk, 8 s at 2^20 on two busy cores: it returns
@@ -35,10 +35,10 @@ func (s *slowSum) add(points, scalars []byte) error {
 // bases are freed when the chunk has ended, and the copy is wiped.
 func TestCancelledCallWaitedForItsChunk(t *testing.T) {
 	const n = 100
-	b, _, _, scalars := given(t, Options{}, n)
+	b, _, _, scalars := given(t, 0, 0, n)
 	fast := b.group
 	begun, goOn := make(chan []byte, 1), make(chan struct{})
-	b.group = func(c backend.Curve, g backend.Group) kernel { return slow{fast(c, g), begun, goOn} }
+	b.group = func(c backend.Curve, g backend.Group) Kernel { return slow{fast(c, g), begun, goOn} }
 	id, err := b.LoadBases(t.Context(), backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: n, Bytes: make([]byte, 64*n)})
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestCancelledCallWaitedForItsChunk(t *testing.T) {
 // who waits for it can be cancelled.
 func TestCallsGivenUpDoNotPileUp(t *testing.T) {
 	const n = 10
-	b, _, id, scalars := given(t, Options{}, n)
+	b, _, id, scalars := given(t, 0, 0, n)
 	if !b.copies.left.TryAcquire(mostCopied - n + 1) {
 		t.Fatal("there is no room")
 	}
