@@ -36,6 +36,10 @@ import (
 // number, missing hints, and constraints that do not hold.
 var ErrUndecided = errors.New("assignment: for gnark's solver to decide")
 
+// ErrNotCanonical is wrapped by the error of inputs of which one is not below the
+// field's modulus: arithmetic would read it as another number than the verifier does.
+var ErrNotCanonical = errors.New("assignment: an input that is not below the field's modulus")
+
 // System is a constraint system: gnark's tables, which are only read, and the table of
 // coefficients.
 type System[S any] struct {
@@ -150,8 +154,8 @@ type element[S limbs] interface {
 	BigInt(x *big.Int) *big.Int
 }
 
-// none is the highest word of a wire without a value. No element has it: the moduli
-// are far below 2^256 and 2^384.
+// none is the highest word of a wire without a value. No element below the modulus has
+// it, and others are refused: the moduli are far below 2^256 and 2^384.
 const none = ^uint64(0)
 
 func unknown[S limbs](v *S) bool { return (*v)[len(*v)-1] == none }
@@ -251,6 +255,9 @@ func begin[S limbs, PS element[S]](sys System[S], inputs []S, cfg solver.Config)
 	if sys.Type == constraint.SystemUnknown || len(inputs) != given {
 		return nil, ErrUndecided
 	}
+	if i := firstNotBelow(inputs, r.q); i >= 0 {
+		return nil, fmt.Errorf("%w: element %d of the witness", ErrNotCanonical, i)
+	}
 	if len(sys.Logs) > 0 && cfg.Logger.GetLevel() != zerolog.Disabled {
 		return nil, ErrUndecided
 	}
@@ -274,6 +281,22 @@ func begin[S limbs, PS element[S]](sys System[S], inputs []S, cfg solver.Config)
 		r.hints = append(r.hints, newHint[S, PS](id, name, f))
 	}
 	return r, nil
+}
+
+// firstNotBelow finds the first element that is not below q, limb by limb; -1 is none.
+func firstNotBelow[S limbs](elements []S, q *big.Int) int {
+	var modulus S
+	for i, w := range q.Bits() {
+		modulus[i] = uint64(w)
+	}
+	return slices.IndexFunc(elements, func(e S) bool {
+		for i := len(e) - 1; i >= 0; i-- {
+			if e[i] != modulus[i] {
+				return e[i] > modulus[i]
+			}
+		}
+		return true
+	})
 }
 
 // fill takes memory for the solution, and writes what is known before the first
