@@ -11,6 +11,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/proofsystem"
 )
 
 // proveFlags is the command line of msm bench prove.
@@ -43,7 +44,7 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 		RunE: func(c *cobra.Command, _ []string) error { return a.prove(c.Context(), f) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.system, "system", string(bench.Groth16), strings.Join(texts(bench.Systems()), ", "))
+	flags.StringVar(&f.system, "system", string(proofsystem.Groth16), strings.Join(texts(proofsystem.Systems()), ", "))
 	flags.StringVar(&f.circuits, "circuit", "mimc", names(bench.Circuits()))
 	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
@@ -56,7 +57,7 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	flags.StringVar(&f.cache, "cache", "", cacheHelp)
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
 	completes(c, "curve", backend.Curves(), "all")
-	completes(c, "system", bench.Systems())
+	completes(c, "system", proofsystem.Systems())
 	completes(c, "circuit", bench.Circuits(), "all")
 	completes(c, "backend", backendNames)
 	completes(c, "merge", bench.Merges())
@@ -70,10 +71,10 @@ func (f *proveFlags) config() (c bench.ProveConfig, err error) {
 		return c, err
 	}
 	c.Hashes, c.Count, c.InFlight = f.hashes, f.count, f.flying
-	if err := oneOf("system", f.system, texts(bench.Systems())...); err != nil {
+	if err := oneOf("system", f.system, texts(proofsystem.Systems())...); err != nil {
 		return c, err
 	}
-	c.System = bench.System(f.system)
+	c.System = proofsystem.System(f.system)
 	if c.Circuits, err = parseList("circuit", f.circuits, bench.Circuits(), bench.ParseCircuit); err != nil {
 		return c, err
 	}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/proofsystem"
 	"github.com/pippin-zk/pippin/msm"
-	"github.com/pippin-zk/pippin/prover/groth16"
 )
 
 // ProveConfig says what Prove measures: every circuit on every curve, proved
@@ -34,7 +35,7 @@ type ProveConfig struct {
 	Merge []Merge
 
 	// System is Groth16 when it is empty.
-	System System
+	System proofsystem.System
 	// Circuits are names out of Circuits().
 	Circuits []string
 	// Curves are those that the circuits are compiled for.
@@ -77,13 +78,6 @@ func ParseMerge(s string) (Merge, error) {
 	return "", fmt.Errorf("%w: merging %q (auto, never)", backend.ErrInvalidInput, s)
 }
 
-func (m Merge) options() []groth16.Option {
-	if m == MergeNever {
-		return []groth16.Option{groth16.MergeBases(groth16.MergeNever), groth16.MergeScalars(groth16.MergeNever)}
-	}
-	return nil
-}
-
 // Validate refuses an empty or senseless configuration with
 // backend.ErrInvalidInput.
 func (c *ProveConfig) Validate() error {
@@ -105,10 +99,10 @@ func (c *ProveConfig) Validate() error {
 			return bad("backend %q twice", b)
 		}
 	}
-	if _, err := ParseSystem(string(c.system())); err != nil {
+	if _, err := proofsystem.Parse(string(c.system())); err != nil {
 		return err
 	}
-	if c.system() == PLONK && slices.Contains(c.Merge, MergeNever) {
+	if c.system() == proofsystem.PLONK && slices.Contains(c.Merge, MergeNever) {
 		return bad("merging %s: PLONK merges nothing", MergeNever)
 	}
 	for _, m := range c.Merge {
@@ -127,12 +121,7 @@ func (c *ProveConfig) Validate() error {
 	return nil
 }
 
-func (c *ProveConfig) system() System {
-	if c.System == "" {
-		return Groth16
-	}
-	return c.System
-}
+func (c *ProveConfig) system() proofsystem.System { return cmp.Or(c.System, proofsystem.Groth16) }
 
 func (c *ProveConfig) note(format string, a ...any) {
 	if c.Note != nil {
@@ -143,14 +132,14 @@ func (c *ProveConfig) note(format string, a ...any) {
 // ProveRun is the timed proofs of one circuit on one backend, beside gnark's
 // of the same minutes. Times are milliseconds.
 type ProveRun struct {
-	Op          System `json:"op"`
-	Circuit     string `json:"circuit"`
-	Curve       string `json:"curve"`
-	Constraints int    `json:"constraints"`
-	Backend     string `json:"backend"`
-	Version     string `json:"backend_version"`
-	Device      string `json:"device"`
-	Merge       Merge  `json:"merge,omitempty"` // of Groth16
+	Op          proofsystem.System `json:"op"`
+	Circuit     string             `json:"circuit"`
+	Curve       string             `json:"curve"`
+	Constraints int                `json:"constraints"`
+	Backend     string             `json:"backend"`
+	Version     string             `json:"backend_version"`
+	Device      string             `json:"device"`
+	Merge       Merge              `json:"merge,omitempty"` // of Groth16
 
 	Count   int       `json:"count"` // length of Samples
 	Min     float64   `json:"min_ms"`
@@ -264,8 +253,8 @@ type contender struct {
 	*engine
 	merge   Merge
 	meter   *meter
-	prove   func() (any, error)
-	stream  func() iter.Seq2[any, error]
+	prove   func() (proofsystem.Proof, error)
+	stream  func() iter.Seq2[proofsystem.Proof, error]
 	load    time.Duration
 	samples []time.Duration
 	msm     []time.Duration
@@ -291,32 +280,35 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 	if err != nil {
 		return nil, err
 	}
-	transforms, err := k.transforms()
+	transforms, err := k.Transforms()
 	if err != nil {
 		return nil, err
 	}
 
-	gnark := &contender{prove: func() (any, error) { return k.stock(k.ccs, full) }}
+	gnark := &contender{prove: func() (proofsystem.Proof, error) { return k.ProveByGnark(k.ccs, full) }}
 	var ours []*contender
 	for _, e := range engines.with(curve, cfg.Note) {
 		cfg.Progress.tell(fmt.Sprintf("%s %v: loading the key into %s", s.name, curve, e.name), 0, 1)
 		merges := cfg.Merge
 		switch {
-		case cfg.system() == PLONK:
+		case cfg.system() == proofsystem.PLONK:
 			merges = []Merge{""}
 		case len(merges) == 0:
 			merges = []Merge{MergeAuto}
 		}
 		for _, merge := range merges {
 			start := time.Now()
-			p, err := k.prover(e.Engine, k.ccs, merge)
+			p, err := k.NewProver(e.Engine, k.ccs, proofsystem.Options{NoMerging: merge == MergeNever})
 			if err != nil {
 				return nil, fmt.Errorf("backend %s: %w", e.name, err)
 			}
 			defer func() { err = errors.Join(err, p.Close()) }()
 			ours = append(ours, &contender{engine: e, merge: merge, meter: meters[e.name], load: time.Since(start),
-				prove:  func() (any, error) { return p.prove(ctx, full) },
-				stream: func() iter.Seq2[any, error] { return p.proveAll(ctx, full, streamLength*cfg.Count, cfg.InFlight) }})
+				prove: func() (proofsystem.Proof, error) { return p.Prove(ctx, full) },
+				stream: func() iter.Seq2[proofsystem.Proof, error] {
+					witnesses := slices.Repeat([]witness.Witness{full}, streamLength*cfg.Count)
+					return p.ProveAll(ctx, slices.Values(witnesses), cfg.InFlight)
+				}})
 		}
 	}
 
@@ -344,7 +336,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if err := c.once(timed, k.keys, public); err != nil {
+				if err := c.once(timed, k, public); err != nil {
 					return err
 				}
 			}
@@ -355,7 +347,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 		}
 		for i, c := range ours {
 			cfg.Progress.tell(fmt.Sprintf("%s %v: %d proofs in flight", s.name, curve, cfg.InFlight), i, len(ours))
-			if err := c.streamed(k.keys, public); err != nil {
+			if err := c.streamed(k, public); err != nil {
 				return err
 			}
 		}
@@ -387,7 +379,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 
 // once makes one proof, and verifies it outside of its time. Garbage of
 // earlier ones is collected before the clock starts.
-func (c *contender) once(timed bool, k keys, public witness.Witness) error {
+func (c *contender) once(timed bool, k *key, public witness.Witness) error {
 	runtime.GC()
 	c.meter.take()
 	start := time.Now()
@@ -401,7 +393,7 @@ func (c *contender) once(timed bool, k keys, public witness.Witness) error {
 		}
 		return fmt.Errorf("backend %s: %w", c.name, err)
 	}
-	if k.verify(proof, public) != nil {
+	if k.Verify(proof, public) != nil {
 		c.refused++
 	}
 	if timed {
@@ -416,10 +408,10 @@ func (c *contender) once(timed bool, k keys, public witness.Witness) error {
 const streamLength = 4
 
 // streamed makes a stream of proofs, and verifies them outside of its time.
-func (c *contender) streamed(k keys, public witness.Witness) error {
+func (c *contender) streamed(k *key, public witness.Witness) error {
 	runtime.GC()
 	start := time.Now()
-	var proofs []any
+	var proofs []proofsystem.Proof
 	for p, err := range c.stream() {
 		if err != nil {
 			return fmt.Errorf("backend %s: %w", c.name, err)
@@ -428,7 +420,7 @@ func (c *contender) streamed(k keys, public witness.Witness) error {
 	}
 	c.perProof = time.Since(start) / time.Duration(len(proofs))
 	for _, p := range proofs {
-		if k.verify(p, public) != nil {
+		if k.Verify(p, public) != nil {
 			c.refused++
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/proofsystem"
 )
 
 func proveConfig(t *testing.T, w *world, backends ...string) ProveConfig {
@@ -42,7 +43,7 @@ func TestProve(t *testing.T) {
 		t.Fatalf("%d runs, %d backends", len(runs), len(infos))
 	}
 	for i, r := range runs {
-		if r.Backend != cfg.Backends[i] || r.Curve != "bn254" || r.Circuit != "mimc-2" || r.Op != Groth16 || r.Merge != MergeAuto {
+		if r.Backend != cfg.Backends[i] || r.Curve != "bn254" || r.Circuit != "mimc-2" || r.Op != proofsystem.Groth16 || r.Merge != MergeAuto {
 			t.Errorf("run %d: %+v", i, r)
 		}
 		if !r.Verified || r.Refused != 0 || r.Count != 2 || len(r.Samples) != 2 || len(r.StockSamples) != 2 {
@@ -71,13 +72,13 @@ func TestProve(t *testing.T) {
 // TestProvePLONK measures PLONK on the same circuit, and refuses what it has not.
 func TestProvePLONK(t *testing.T) {
 	cfg := proveConfig(t, &world{}, "a", "wrong")
-	cfg.System, cfg.Count = PLONK, 1
+	cfg.System, cfg.Count = proofsystem.PLONK, 1
 	runs, _, err := Prove(t.Context(), cfg)
 	if !errors.Is(err, ErrWrong) || len(runs) != 2 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	r := runs[0]
-	if r.Op != PLONK || r.Merge != "" || !r.Verified || r.FFT != 0 || r.MSM <= 0 || r.MSM >= r.Samples[0] || r.Solve <= 0 || r.OwnSolve <= 0 || r.OwnSolve >= slices.Max(r.Samples) || r.AfterSolve <= 0 || r.AfterSolve >= r.Samples[0] || r.LoadKey <= 0 || r.Speedup <= 0 {
+	if r.Op != proofsystem.PLONK || r.Merge != "" || !r.Verified || r.FFT != 0 || r.MSM <= 0 || r.MSM >= r.Samples[0] || r.Solve <= 0 || r.OwnSolve <= 0 || r.OwnSolve >= slices.Max(r.Samples) || r.AfterSolve <= 0 || r.AfterSolve >= r.Samples[0] || r.LoadKey <= 0 || r.Speedup <= 0 {
 		t.Errorf("%+v", r)
 	}
 	if r := runs[1]; r.Verified || r.Refused != 2 || r.StockRefused != 0 {
@@ -158,6 +159,16 @@ func TestProveDetectsBadProofs(t *testing.T) {
 	}
 }
 
+// mixed is a proving key with the verifying key of other keys.
+type mixed struct {
+	proofsystem.Keys
+	other proofsystem.Keys
+}
+
+func (m mixed) Files() []proofsystem.File {
+	return []proofsystem.File{m.Keys.Files()[0], m.other.Files()[1]}
+}
+
 // TestProveDistrustsTheKey has a verifying key that is not the proving key's:
 // gnark's own proofs are refused too, and no run is verified.
 func TestProveDistrustsTheKey(t *testing.T) {
@@ -170,13 +181,15 @@ func TestProveDistrustsTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := setUp(t.Context(), &cfg, s, backend.BN254, "another")
+	scheme, err := proofsystem.Groth16.On(backend.BN254)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mixed := *k.keys.(*groth16Keys)
-	mixed.vk = other.keys.(*groth16Keys).vk
-	if err := (&key{k.ccs, &mixed}).write(keyDir(t, cfg)); err != nil {
+	other, err := setUp(t.Context(), &cfg, s, scheme, "another")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&key{k.ccs, mixed{k.Keys, other.Keys}}).write(keyDir(t, cfg)); err != nil {
 		t.Fatal(err)
 	}
 	runs, _, err := Prove(t.Context(), cfg)
