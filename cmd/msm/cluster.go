@@ -23,8 +23,8 @@ import (
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
-	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -391,7 +391,7 @@ func (a *app) asAdmin(path string, do func(*cluster.Client) error) error {
 
 func writeCluster(w io.Writer, s cluster.Status) error {
 	fmt.Fprintf(w, "jobs      %d waiting, %d with workers\n", s.Waiting, s.HandedOut)
-	fmt.Fprintf(w, "stored    %s\n", bench.FormatBytes(s.Bytes))
+	fmt.Fprintf(w, "stored    %s\n", units.FormatBytes(s.Bytes))
 	var rows [][]string
 	for _, k := range s.Workers {
 		name := k.Name

@@ -12,6 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // proveFlags is the command line of msm bench prove.
@@ -60,7 +61,7 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	completes(c, "system", proofsystem.Systems())
 	completes(c, "circuit", bench.Circuits(), "all")
 	completes(c, "backend", backendNames)
-	completes(c, "merge", bench.Merges())
+	completes(c, "merge", record.Merges())
 	completes(c, "format", []string{"table", "json"})
 	return c
 }
@@ -81,7 +82,7 @@ func (f *proveFlags) config() (c bench.ProveConfig, err error) {
 	if c.Curves, err = parseCurves(f.curves); err != nil {
 		return c, err
 	}
-	if c.Merge, err = parseList("merge", f.merge, bench.Merges(), bench.ParseMerge); err != nil {
+	if c.Merge, err = parseList("merge", f.merge, record.Merges(), record.ParseMerge); err != nil {
 		return c, err
 	}
 	c.Backends, err = parseBackends(f.backends)
@@ -107,13 +108,13 @@ func (a *app) prove(ctx context.Context, f proveFlags) error {
 	defer out.close()
 	logger.Disable() // gnark's, which writes to stdout
 
-	record, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]bench.ProveRun, []bench.BackendInfo, error) {
+	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.ProveRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Prove(ctx, cfg)
 	})
-	if len(record.Runs) == 0 {
+	if len(taken.Runs) == 0 {
 		return err
 	}
-	table := func(w io.Writer) error { return bench.WriteProveTable(w, width(w), record) }
-	return errors.Join(err, a.deliver(out, table, tableOr(f.format, table, record.WriteJSON)))
+	table := func(w io.Writer) error { return record.WriteProveTable(w, width(w), taken) }
+	return errors.Join(err, a.deliver(out, table, tableOr(f.format, table, taken.WriteJSON)))
 }

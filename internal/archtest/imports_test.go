@@ -76,6 +76,8 @@ var table = map[string]rule{
 	"internal/layout":              {inside: []string{"backend"}, outside: []string{gnarkCrypto}},
 	"kernels":                      {inside: []string{"kernels/...", "internal/oracle"}, never: []string{cu, goPlugin}},
 	"internal/bench":               {never: []string{cu}},
+	"internal/record":              {inside: []string{"backend", "internal/build", "internal/table", "internal/units"}, never: []string{cu, goPlugin, gnark}},
+	"internal/doctor":              {inside: []string{"backend", "fixtures", "internal/build", "internal/disk", "internal/units"}, never: []string{cu, goPlugin}},
 	"internal/proofsystem":         {inside: []string{"msm", "backend", "internal/layout", "prover/groth16", "prover/plonk"}, never: []string{cu, goPlugin}},
 	"weave":                        {inside: []string{}, outside: []string{"golang.org/x/sys", "golang.org/x/mod"}},
 	"internal/opener":              {inside: []string{"backend", "msm", "plugin"}, outside: []string{}},

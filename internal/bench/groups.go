@@ -7,6 +7,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -21,7 +22,7 @@ type group interface {
 type bases interface {
 	// scalars makes scalars ready to be multiplied with points offset on: in
 	// the memory given, or copied to shared memory.
-	scalars(ctx context.Context, offset int, s []byte, path Path) (input, error)
+	scalars(ctx context.Context, offset int, s []byte, path record.Path) (input, error)
 	// batch is the answers of several MSMs in one batch.
 	batch(ctx context.Context, in []input) ([][]byte, error)
 	close() error
@@ -71,7 +72,7 @@ type typedBases[P, J, S any] struct {
 
 func (t typedBases[P, J, S]) close() error { return t.b.Close() }
 
-func (t typedBases[P, J, S]) scalars(ctx context.Context, offset int, raw []byte, path Path) (input, error) {
+func (t typedBases[P, J, S]) scalars(ctx context.Context, offset int, raw []byte, path record.Path) (input, error) {
 	s, err := layout.View[S](raw)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (t typedBases[P, J, S]) scalars(ctx context.Context, offset int, raw []byte
 		return nil, err
 	}
 	in := &typedInput[P, J, S]{bases: part, s: s}
-	if path == Arena {
+	if path == record.Arena {
 		if in.buffer, err = t.g.NewScalars(ctx, t.e, len(s)); err != nil {
 			return nil, err
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/disk"
 	"github.com/pippin-zk/pippin/internal/place"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // keyFormat is part of the names of kept keys. It must change whenever a
@@ -74,9 +75,9 @@ func (k *key) keep(cfg *ProveConfig, what, dir string) error {
 		}
 	}
 	if free, known := disk.Free(dir); known && free < uint64(size) {
-		return fmt.Errorf("%s in %s, and %s are free there; msm cache clear removes what is kept", FormatBytes(uint64(size)), dir, FormatBytes(free))
+		return fmt.Errorf("%s in %s, and %s are free there; msm cache clear removes what is kept", units.FormatBytes(uint64(size)), dir, units.FormatBytes(free))
 	}
-	cfg.note("%s: keeping %s for the next run in %s", what, FormatBytes(uint64(size)), dir)
+	cfg.note("%s: keeping %s for the next run in %s", what, units.FormatBytes(uint64(size)), dir)
 	return k.write(dir)
 }
 

@@ -1,9 +1,7 @@
-package bench
+package record
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -26,20 +24,6 @@ const (
 	CutByInterrupt Cut = "interrupt"
 	CutByError     Cut = "error"
 )
-
-// CutBy is the Cut of a measurement that ended with err, under ctx. Wrong answers
-// cut nothing short.
-func CutBy(ctx context.Context, err error) Cut {
-	switch {
-	case err == nil:
-		return ""
-	case ctx.Err() != nil:
-		return CutByInterrupt
-	case errors.Is(err, ErrWrong):
-		return ""
-	}
-	return CutByError
-}
 
 // note is a line below a table, "" for what is whole.
 func (c Cut) note() string {
@@ -90,6 +74,9 @@ const (
 // Oracle names what answers were compared with: the inner product of the
 // scalars with the bases' known discrete logarithms, times the generator.
 const Oracle = "discrete logarithms"
+
+// OpPhase is Op of a run that is a phase of MSMs, those of the run before it.
+const OpPhase = "msm-phase"
 
 // Run is the timed MSMs of one backend on one input. Times are milliseconds.
 type Run struct {
@@ -146,14 +133,14 @@ type BackToBack struct {
 	Energy float64 `json:"joules,omitempty"`
 }
 
-// setSamples fills in everything that follows from the samples.
-func (r *Run) setSamples(samples []time.Duration) {
-	r.Count, r.Min, r.Median, r.Samples, r.Spread = len(samples), millis(Min(samples)), millis(Median(samples)), allMillis(samples), Spread(samples)
+// SetSamples fills in everything that follows from the samples.
+func (r *Run) SetSamples(samples []time.Duration) {
+	r.Count, r.Min, r.Median, r.Samples, r.Spread = len(samples), Millis(Min(samples)), Millis(Median(samples)), AllMillis(samples), Spread(samples)
 }
 
-// setRows fills in the times of BackToBack from those of rows, and its energy from
+// SetRows fills in the times of BackToBack from those of rows, and its energy from
 // the joules of those rows of which they are known.
-func (r *Run) setRows(of BackToBack, rows []time.Duration, joules []float64) {
+func (r *Run) SetRows(of BackToBack, rows []time.Duration, joules []float64) {
 	each := make([]time.Duration, len(rows))
 	for i, d := range rows {
 		each[i] = d / time.Duration(of.Calls)
@@ -161,6 +148,6 @@ func (r *Run) setRows(of BackToBack, rows []time.Duration, joules []float64) {
 	for _, j := range joules {
 		of.Energy += j / float64(of.Calls*len(joules))
 	}
-	of.Min, of.Median, of.Samples = millis(Min(each)), millis(Median(each)), allMillis(each)
+	of.Min, of.Median, of.Samples = Millis(Min(each)), Millis(Median(each)), AllMillis(each)
 	r.BackToBack = &of
 }

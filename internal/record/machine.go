@@ -1,4 +1,4 @@
-package bench
+package record
 
 import (
 	"crypto/sha256"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/build"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // Machine is where, when and with what a record was taken. It names no host
@@ -87,7 +88,7 @@ func (m Machine) String() string {
 		commit = "unknown"
 	}
 	s := fmt.Sprintf("%s, %d cores, %s of memory, %s/%s %s\n%s, gnark-crypto %s, pippin commit %s, %s",
-		m.CPU, m.Cores, FormatBytes(m.Memory), m.OS, m.Arch, m.Kernel, m.Go, m.GnarkCrypto, commit, m.Time)
+		m.CPU, m.Cores, units.FormatBytes(m.Memory), m.OS, m.Arch, m.Kernel, m.Go, m.GnarkCrypto, commit, m.Time)
 	for _, b := range m.Backends {
 		s += "\n" + b.String()
 	}
@@ -107,7 +108,7 @@ func (b BackendInfo) String() string {
 func (d DeviceInfo) String() string {
 	s := d.Name
 	if d.Memory > 0 {
-		s += ", " + FormatBytes(d.Memory)
+		s += ", " + units.FormatBytes(d.Memory)
 	}
 	if d.Detail != "" {
 		s += ", " + d.Detail
@@ -144,16 +145,4 @@ func running(pid int) string {
 		return ""
 	}
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// FormatBytes writes a size with a binary unit: "4.3 GiB".
-func FormatBytes(n uint64) string {
-	v, units := float64(n), []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
-	for v >= 1024 && len(units) > 1 {
-		v, units = v/1024, units[1:]
-	}
-	if units[0] == "bytes" {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	return fmt.Sprintf("%.1f %s", v, units[0])
 }

@@ -1,4 +1,4 @@
-package bench
+package record
 
 import (
 	"cmp"
@@ -18,6 +18,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // The plot's measures; one that has many lines is higher.
@@ -201,7 +203,7 @@ func sizeTicks(runs []Run) plot.TickerFunc {
 	}
 	return func(_, _ float64) (ticks []plot.Tick) {
 		for _, n := range sizes {
-			ticks = append(ticks, plot.Tick{Value: float64(n), Label: FormatSize(n)})
+			ticks = append(ticks, plot.Tick{Value: float64(n), Label: units.FormatSize(n)})
 		}
 		return ticks
 	}

@@ -1,4 +1,4 @@
-package bench
+package record
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // rated is a run of a record as far as PlotRates reads it: an MSM, or another library's
@@ -71,7 +72,7 @@ func PlotRates(w io.Writer, format string, which Rates, records ...io.Reader) er
 		}
 	}
 	if len(runs) == 0 {
-		return fmt.Errorf("%w: %v %v from %s points on", ErrNoRuns, which.Curve, which.Group, FormatSize(max(1, which.From)))
+		return fmt.Errorf("%w: %v %v from %s points on", ErrNoRuns, which.Curve, which.Group, units.FormatSize(max(1, which.From)))
 	}
 	title := fmt.Sprintf("Points a second in MSMs of %s, all on %s%s\n%s; scalars from host memory, bases resident",
 		strings.ToUpper(which.Curve.String()+" "+which.Group.String()), runs[0].Device, cut.inTitle(), times)

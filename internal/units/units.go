@@ -1,4 +1,5 @@
-package bench
+// Package units reads and writes numbers of points and of bytes as people do.
+package units
 
 import (
 	"fmt"
@@ -62,4 +63,16 @@ func FormatSize(n int) string {
 		return "2^" + strconv.Itoa(k)
 	}
 	return strconv.Itoa(n)
+}
+
+// FormatBytes writes a size with a binary unit: "4.3 GiB".
+func FormatBytes(n uint64) string {
+	v, units := float64(n), []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	for v >= 1024 && len(units) > 1 {
+		v, units = v/1024, units[1:]
+	}
+	if units[0] == "bytes" {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f %s", v, units[0])
 }

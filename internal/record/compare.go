@@ -1,4 +1,4 @@
-package bench
+package record
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // timed is a run of any operation, as far as two of them are compared.
@@ -30,7 +31,7 @@ type timed struct {
 func (r *timed) what() string {
 	parts := []string{r.Op, r.Phase, r.Circuit, r.Curve, r.Group}
 	if r.N > 0 {
-		parts = append(parts, FormatSize(r.N))
+		parts = append(parts, units.FormatSize(r.N))
 	}
 	parts = append(parts, r.Distribution, r.Backend, string(r.Path))
 	if r.Merge == MergeNever {
@@ -88,7 +89,7 @@ func Compare(old, new io.Reader) (all []Difference, notes []string, err error) {
 		}
 		a, b := sampleOf(o.Samples), sampleOf(r.Samples)
 		c := benchmath.AssumeNothing.Compare(a, b)
-		few = few || len(c.Warnings) > 0 || math.IsInf(unsettled(o.Samples), 0) || math.IsInf(unsettled(r.Samples), 0)
+		few = few || len(c.Warnings) > 0 || math.IsInf(Uncertainty(o.Samples), 0) || math.IsInf(Uncertainty(r.Samples), 0)
 		all = append(all, Difference{
 			What: r.what(), Old: o.Median, New: r.Median, Ratio: r.Median / o.Median,
 			P: c.P, Significant: c.P < c.Alpha,
@@ -113,9 +114,9 @@ func rangeOf(s *benchmath.Sample) string {
 	return "± " + strings.TrimPrefix(benchmath.AssumeNothing.Summary(s, confidence).PctRangeString(), "±")
 }
 
-// unsettled is how far the median may be off, with confidence, as a share of it; infinite
+// Uncertainty returns how far the median may be off, with confidence, as a share of it; infinite
 // where there are too few samples to tell.
-func unsettled(ms []float64) float64 {
+func Uncertainty(ms []float64) float64 {
 	s := benchmath.AssumeNothing.Summary(sampleOf(ms), confidence)
 	return max(s.Hi-s.Center, s.Center-s.Lo) / s.Center
 }

@@ -1,4 +1,4 @@
-package bench
+package record
 
 import (
 	"encoding/json"

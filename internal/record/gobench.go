@@ -1,9 +1,11 @@
-package bench
+package record
 
 import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // WriteGobench writes one line per sample in the format of Go benchmarks, calls
@@ -27,7 +29,7 @@ func WriteGobench(w io.Writer, r Record[Run]) error {
 		}
 		for _, ms := range samples {
 			fmt.Fprintf(&b, "Benchmark%s/curve=%s/group=%s/dist=%s/n=%s/backend=%s/path=%s%s-%d\t%8d\t%12.0f ns/op\n",
-				name, r.Curve, r.Group, r.Distribution, FormatSize(r.N), benchKey(r.Backend), r.Path, phase, m.Cores, calls, ms*1e6)
+				name, r.Curve, r.Group, r.Distribution, units.FormatSize(r.N), benchKey(r.Backend), r.Path, phase, m.Cores, calls, ms*1e6)
 		}
 	}
 	for _, r := range r.Runs {

@@ -1,4 +1,4 @@
-package bench
+package record
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // WriteTable writes the machine and a line for each run, in width characters,
@@ -32,7 +33,7 @@ func WriteTable(w io.Writer, width int, r Record[Run]) error {
 		if r.Op != OpPhase {
 			spreads, rate = append(spreads, r.Spread), fmt.Sprintf("%.3g", float64(r.N)/r.Median/1e3)
 		}
-		rows[i] = []string{r.Curve, r.Group, FormatSize(r.N), r.Distribution, r.Backend, string(r.Path), fmt.Sprint(r.Count),
+		rows[i] = []string{r.Curve, r.Group, units.FormatSize(r.N), r.Distribution, r.Backend, string(r.Path), fmt.Sprint(r.Count),
 			formatMillis(r.Min), formatMillis(r.Median), formatSpread(r.Spread), rate, r.verdict()}
 	}
 	add := func(head string, cell func(Run) string) {

@@ -1,4 +1,4 @@
-package bench
+package record
 
 import (
 	"encoding/json"
@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // measured is what tables of documents quote of a run.
@@ -201,7 +203,7 @@ func compareCell(runs []measured, row, column, cell string, minimum bool) (compa
 func fastestPeer(runs []measured, row, column string) float64 {
 	least := math.Inf(1)
 	for _, r := range runs {
-		if r.Op == "peer" && strings.EqualFold(r.Curve+" "+r.Group, row) && FormatSize(r.N) == column {
+		if r.Op == "peer" && strings.EqualFold(r.Curve+" "+r.Group, row) && units.FormatSize(r.N) == column {
 			least = min(least, r.Min)
 		}
 	}

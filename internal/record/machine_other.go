@@ -1,6 +1,6 @@
 //go:build !linux
 
-package bench
+package record
 
 // describeSystem knows no more than what Go itself says.
 func describeSystem(*Machine) {}

@@ -1,4 +1,4 @@
-package bench
+package record
 
 import (
 	"fmt"
@@ -63,13 +63,13 @@ func noiseNote(spreads []float64) string {
 	return fmt.Sprintf("\nNoisy: %d of %d runs have a spread above %.0f %%. Was the machine doing something else? Small differences mean nothing here.\n", n, len(spreads), 100*noisy)
 }
 
-// millis is d in milliseconds.
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+// Millis is d in milliseconds.
+func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-func allMillis(samples []time.Duration) []float64 {
+func AllMillis(samples []time.Duration) []float64 {
 	ms := make([]float64, len(samples))
 	for i, s := range samples {
-		ms[i] = millis(s)
+		ms[i] = Millis(s)
 	}
 	return ms
 }

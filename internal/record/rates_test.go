@@ -1,4 +1,4 @@
-package bench
+package record
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // ratesRecord and peersRecord are what TestPlotRates draws.
@@ -116,7 +117,7 @@ func TestCommittedPlots(t *testing.T) {
 	if command == nil {
 		t.Fatal("docs/bench-protocol.md has no command for the plots")
 	}
-	from, err := ParseSize(command[1])
+	from, err := units.ParseSize(command[1])
 	if err != nil {
 		t.Fatal(err)
 	}
