@@ -22,17 +22,17 @@ type curve struct {
 	Package string // of gnark-crypto, such as bls12377
 	Path    string // of gnark's and gnark-crypto's packages, such as bls12-377
 	Group   string // prefix of the names in prover/internal/group
-	Twist   string // type of gnark-crypto's of the coordinates of G2, "" for the base field
+	Twist   string // type of the coordinates of G2
 }
 
 // ID is gnark-crypto's name of the curve's number.
 func (c curve) ID() string { return strings.ToUpper(strings.ReplaceAll(c.Path, "-", "_")) }
 
 var curves = []curve{
-	{"BN254", "bn254", "bn254", "BN254", "E2"},
-	{"BLS12-377", "bls12377", "bls12-377", "BLS12377", "E2"},
-	{"BLS12-381", "bls12381", "bls12-381", "BLS12381", "E2"},
-	{"BW6-761", "bw6761", "bw6-761", "BW6761", ""},
+	{"BN254", "bn254", "bn254", "BN254", "bn254.E2"},
+	{"BLS12-377", "bls12377", "bls12-377", "BLS12377", "bls12377.E2"},
+	{"BLS12-381", "bls12381", "bls12-381", "BLS12381", "bls12381.E2"},
+	{"BW6-761", "bw6761", "bw6-761", "BW6761", "fp.Element"},
 }
 
 // A template PACKAGE.go.tmpl or PACKAGE_test.go.tmpl is for the package of that name.

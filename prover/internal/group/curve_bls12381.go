@@ -13,7 +13,7 @@ import (
 
 // The groups and the scalar field of BLS12-381. Nothing changes them.
 var (
-	BLS12381G1 = newOps[fp.Element](msm.BLS12381G1)
-	BLS12381G2 = newOps[bls12381.E2](msm.BLS12381G2)
+	BLS12381G1 = newOps[fp.Element, bls12381.G1Affine, bls12381.G1Jac](msm.BLS12381G1)
+	BLS12381G2 = newOps[bls12381.E2, bls12381.G2Affine, bls12381.G2Jac](msm.BLS12381G2)
 	BLS12381Fr = newField[fr.Element, fr.Vector](fr.Modulus(), fr.Hash, hash_to_field.New)
 )

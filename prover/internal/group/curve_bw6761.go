@@ -3,6 +3,7 @@
 package group
 
 import (
+	"github.com/consensys/gnark-crypto/ecc/bw6-761"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fp"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr/hash_to_field"
@@ -12,7 +13,7 @@ import (
 
 // The groups and the scalar field of BW6-761. Nothing changes them.
 var (
-	BW6761G1 = newOps[fp.Element](msm.BW6761G1)
-	BW6761G2 = newOps[fp.Element](msm.BW6761G2)
+	BW6761G1 = newOps[fp.Element, bw6761.G1Affine, bw6761.G1Jac](msm.BW6761G1)
+	BW6761G2 = newOps[fp.Element, bw6761.G2Affine, bw6761.G2Jac](msm.BW6761G2)
 	BW6761Fr = newField[fr.Element, fr.Vector](fr.Modulus(), fr.Hash, hash_to_field.New)
 )
