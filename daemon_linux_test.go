@@ -15,8 +15,8 @@ import (
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendtest"
-	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/plugin"
 )
@@ -152,7 +152,7 @@ func TestDaemonLoadsAgain(t *testing.T) {
 	}
 	name := "daemon:" + socket
 	b := connected(t, name)
-	served := bench.Describe(*backendName, b.Info())
+	served := record.Describe(*backendName, b.Info())
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -194,8 +194,8 @@ func TestDaemonLoadsAgain(t *testing.T) {
 		time.Sleep(3 * time.Second) // a file that changed just now is not known by its times
 	}
 	first, digest := prover(fromFile)
-	record := bench.Record[loadedAgain]{Machine: bench.ThisMachine(served.Commit)}
-	record.Machine.Backends = []bench.BackendInfo{served}
+	taken := record.Record[loadedAgain]{Machine: record.ThisMachine(served.Commit)}
+	taken.Machine.Backends = []record.BackendInfo{served}
 	for _, way := range []struct {
 		points string
 		load   func(e *msm.Engine) (*msm.BN254G1Bases, error)
@@ -214,12 +214,12 @@ func TestDaemonLoadsAgain(t *testing.T) {
 		sorted := slices.Sorted(slices.Values(run.Samples))
 		run.Min, run.Median = sorted[0], sorted[rounds/2]
 		t.Logf("2^%d bases %s: %.2f ms, %.1f the first time", *daemonBases, run.Points, run.Median, first)
-		record.Runs = append(record.Runs, run)
+		taken.Runs = append(taken.Runs, run)
 	}
 	if *daemonRecord == "" {
 		return
 	}
-	text, err := json.MarshalIndent(record, "", "  ")
+	text, err := json.MarshalIndent(taken, "", "  ")
 	if err == nil {
 		err = os.WriteFile(*daemonRecord, append(text, '\n'), 0o644)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/arith"
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -115,7 +115,7 @@ func TestNumbersLeaveNothing(t *testing.T) {
 	if *soakRecord == "" || t.Failed() {
 		return
 	}
-	text, err := json.MarshalIndent(map[string]any{"machine": bench.ThisMachine(""), "runs": runs}, "", "  ")
+	text, err := json.MarshalIndent(map[string]any{"machine": record.ThisMachine(""), "runs": runs}, "", "  ")
 	if err == nil {
 		err = os.WriteFile(*soakRecord, append(text, '\n'), 0o644)
 	}

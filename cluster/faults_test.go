@@ -679,7 +679,7 @@ func TestKilledWorkers(t *testing.T) {
 	}
 	waitAll(t, c, ids)
 	r.settled(c, jobs)
-	record(t, figure{What: "workers killed", Workers: workers, Jobs: jobs, Kills: kills, Proof: 20})
+	measured(t, figure{What: "workers killed", Workers: workers, Jobs: jobs, Kills: kills, Proof: 20})
 }
 
 // TestCostOfAKill is what a worker costs that is killed with a job in hand.
@@ -720,7 +720,7 @@ func TestCostOfAKill(t *testing.T) {
 	}
 	slices.Sort(took)
 	most := took[kills-1]
-	record(t, figure{What: "a worker killed with a job in hand", Workers: 2, Jobs: 2 * kills, Kills: kills, Count: kills, Median: took[kills/2], Max: most})
+	measured(t, figure{What: "a worker killed with a job in hand", Workers: 2, Jobs: 2 * kills, Kills: kills, Count: kills, Median: took[kills/2], Max: most})
 	if bound := float64(limit.Milliseconds()); most > bound && *long || most > 4*bound { // tests run beside others
 		t.Errorf("%v ms", most)
 	}

@@ -49,7 +49,7 @@ func TestOverhead(t *testing.T) {
 		}
 		took = took[1:] // the prover was opened
 		slices.Sort(took)
-		record(t, figure{What: "a job whose proof takes nothing", Workers: 1, Jobs: k.jobs, Bytes: k.bytes, Count: k.jobs, Median: took[k.jobs/2], Max: took[k.jobs-1]})
+		measured(t, figure{What: "a job whose proof takes nothing", Workers: 1, Jobs: k.jobs, Bytes: k.bytes, Count: k.jobs, Median: took[k.jobs/2], Max: took[k.jobs-1]})
 		if took[k.jobs/2] > 10e3 {
 			t.Errorf("%d bytes: %v ms", k.bytes, took[k.jobs/2])
 		}
@@ -115,7 +115,7 @@ func TestThroughput(t *testing.T) {
 			prove(2 * k.workers) // provers are opened
 			rate := float64(k.jobs) / prove(k.jobs).Seconds()
 			share := rate * k.proof.Seconds() / float64(k.workers)
-			record(t, figure{What: "throughput", Workers: k.workers, Jobs: k.jobs, Proof: k.proof.Seconds() * 1e3, Rate: rate, Share: share})
+			measured(t, figure{What: "throughput", Workers: k.workers, Jobs: k.jobs, Proof: k.proof.Seconds() * 1e3, Rate: rate, Share: share})
 			if share < 0.1 {
 				t.Errorf("%.2f of what %d provers reach alone", share, k.workers)
 			}
@@ -261,7 +261,7 @@ func TestRealThroughput(t *testing.T) {
 	slices.Sort(rates)
 	slices.Sort(shares)
 	share := shares[rounds/2]
-	record(t, figure{What: "throughput of real proofs", Workers: workers, Jobs: jobs, Constraints: ccs.GetNbConstraints(), Rate: rates[rounds/2], Share: share})
+	measured(t, figure{What: "throughput of real proofs", Workers: workers, Jobs: jobs, Constraints: ccs.GetNbConstraints(), Rate: rates[rounds/2], Share: share})
 	if share < 0.1 {
 		t.Errorf("%.2f of what %d provers reach alone", share, workers)
 	}

@@ -170,5 +170,5 @@ func TestServerRestarts(t *testing.T) {
 	}
 	waitAll(t, c, <-ids)
 	r.settled(c, jobs)
-	record(t, figure{What: "the server killed and restarted", Workers: 2, Jobs: jobs, Restarts: restarts, Proof: 20})
+	measured(t, figure{What: "the server killed and restarted", Workers: 2, Jobs: jobs, Restarts: restarts, Proof: 20})
 }

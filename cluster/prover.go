@@ -6,20 +6,19 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
-	"github.com/pippin-zk/pippin/prover/groth16"
-	"github.com/pippin-zk/pippin/prover/plonk"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/proofsystem"
 )
 
 // The proof systems.
 const (
-	Groth16 = wire.Groth16
-	Plonk   = wire.Plonk
+	Groth16 = string(proofsystem.Groth16)
+	Plonk   = string(proofsystem.PLONK)
 )
 
 // Proof is a groth16.Proof or a plonk.Proof of gnark.
@@ -49,13 +48,11 @@ type Prover struct {
 // groth16.VerifyingKey, or plonk's. What the cluster has is not sent again; to find
 // that out, all of it is written into a hash. The prover keeps the verifying key.
 func (c *Client) Add(ctx context.Context, ccs constraint.ConstraintSystem, pk, vk Key, o Options) (*Prover, error) {
-	w := Work{Curve: curveOf(ccs).String(), Solidity: o.Solidity}
-	switch pk.(type) {
-	case groth16.ProvingKey:
-		w.System = Groth16
-	case plonk.ProvingKey:
-		w.System = Plonk
+	system, curve, err := proofsystem.Of(ccs)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
 	}
+	w := Work{System: string(system), Curve: layout.CurveID(curve).String(), Solidity: o.Solidity}
 	return c.AddFrom(ctx, w, to(ccs.WriteTo), to(pk.WriteRawTo), to(vk.WriteRawTo))
 }
 
@@ -92,16 +89,6 @@ func (c *Client) AddFrom(ctx context.Context, w Work, circuit, proving, verifyin
 // to forgets how much was written.
 func to(write func(io.Writer) (int64, error)) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := write(w); return err }
-}
-
-// curveOf is the curve of a constraint system.
-func curveOf(ccs constraint.ConstraintSystem) ecc.ID {
-	for _, id := range wire.Curves {
-		if id.ScalarField().Cmp(ccs.Field()) == 0 {
-			return id
-		}
-	}
-	return ecc.UNKNOWN
 }
 
 // Work is what the prover's jobs are of.

@@ -25,7 +25,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // What scripts/cluster-storm and scripts/bench-cluster ask for.
@@ -68,8 +68,8 @@ var figures struct {
 	runs []figure
 }
 
-// record adds a run to the record, unless the test has failed.
-func record(t *testing.T, f figure) {
+// measured adds a run to the record, unless the test has failed.
+func measured(t *testing.T, f figure) {
 	f.Op, f.Checked = "cluster", !t.Failed()
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
 		_, _ = fmt.Sscan(string(text), &f.Load)
@@ -99,7 +99,7 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 && *recordFile != "" {
 		commit, _ := exec.Command("git", "rev-parse", "HEAD").Output()
-		text, err := json.MarshalIndent(bench.Record[figure]{Machine: bench.ThisMachine(strings.TrimSpace(string(commit))), Runs: figures.runs}, "", "  ")
+		text, err := json.MarshalIndent(record.Record[figure]{Machine: record.ThisMachine(strings.TrimSpace(string(commit))), Runs: figures.runs}, "", "  ")
 		if err == nil {
 			err = os.WriteFile(*recordFile, append(text, '\n'), 0o644)
 		}

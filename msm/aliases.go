@@ -13,12 +13,12 @@ import (
 
 // Names for the loaded bases of each group.
 type (
-	BN254G1Bases    = Bases[bn254.G1Affine, bn254.G1Jac, fr254.Element]
-	BN254G2Bases    = Bases[bn254.G2Affine, bn254.G2Jac, fr254.Element]
-	BLS12377G1Bases = Bases[bls12377.G1Affine, bls12377.G1Jac, fr377.Element]
-	BLS12377G2Bases = Bases[bls12377.G2Affine, bls12377.G2Jac, fr377.Element]
-	BLS12381G1Bases = Bases[bls12381.G1Affine, bls12381.G1Jac, fr381.Element]
-	BLS12381G2Bases = Bases[bls12381.G2Affine, bls12381.G2Jac, fr381.Element]
-	BW6761G1Bases   = Bases[bw6761.G1Affine, bw6761.G1Jac, fr761.Element]
-	BW6761G2Bases   = Bases[bw6761.G2Affine, bw6761.G2Jac, fr761.Element]
+	BN254G1Bases    = Bases[bn254.G1Affine, fr254.Element]
+	BN254G2Bases    = Bases[bn254.G2Affine, fr254.Element]
+	BLS12377G1Bases = Bases[bls12377.G1Affine, fr377.Element]
+	BLS12377G2Bases = Bases[bls12377.G2Affine, fr377.Element]
+	BLS12381G1Bases = Bases[bls12381.G1Affine, fr381.Element]
+	BLS12381G2Bases = Bases[bls12381.G2Affine, fr381.Element]
+	BW6761G1Bases   = Bases[bw6761.G1Affine, fr761.Element]
+	BW6761G2Bases   = Bases[bw6761.G2Affine, fr761.Element]
 )

@@ -24,8 +24,8 @@ type handle struct{ p *points }
 // Bases is points of one group, resident in the engine's backend, whichever
 // that is at the moment. Safe for concurrent use. Close it; bases that are
 // forgotten are freed by the garbage collector, with a warning in the log.
-type Bases[P, J, S any] struct {
-	g          *Group[P, J, S]
+type Bases[P, S any] struct {
+	g          *Group[P, S]
 	e          *Engine
 	h          *handle
 	start, end int // the part that this value stands for
@@ -40,7 +40,7 @@ type Bases[P, J, S any] struct {
 // Points must be in the subgroup of order r, as those of every proving key and
 // setup are: with others a backend answers with a point that differs from
 // gnark-crypto's MultiExp. Config.CheckInput refuses them.
-func (g *Group[P, J, S]) Load(ctx context.Context, e *Engine, pts []P, hints ...Hint) (*Bases[P, J, S], error) {
+func (g *Group[P, S]) Load(ctx context.Context, e *Engine, pts []P, hints ...Hint) (*Bases[P, S], error) {
 	b := layout.Bytes(pts)
 	src := engine.Source{Bases: backend.Bases{Bytes: b, Count: len(pts)}}
 	bases, err := g.load(ctx, e, src, hints)
@@ -60,7 +60,7 @@ func (g *Group[P, J, S]) Load(ctx context.Context, e *Engine, pts []P, hints ...
 // memory layout (the raw part of gnark's WriteDump, not its compressed
 // encodings). f must stay open and unchanged until Close. For the points
 // themselves holds what Load says.
-func (g *Group[P, J, S]) LoadFile(ctx context.Context, e *Engine, f *os.File, offset int64, count int, hints ...Hint) (*Bases[P, J, S], error) {
+func (g *Group[P, S]) LoadFile(ctx context.Context, e *Engine, f *os.File, offset int64, count int, hints ...Hint) (*Bases[P, S], error) {
 	return g.load(ctx, e, engine.Source{Bases: backend.Bases{File: f, FileOffset: offset, Count: count}}, hints)
 }
 
@@ -87,7 +87,7 @@ func Known(d backend.Digest) Hint { return func(s *engine.Source) { s.Memo = bac
 // them again. Config.CompareEvery and DropIn cannot use them.
 func ReadOnce() Hint { return func(s *engine.Source) { s.ReadOnce = true } }
 
-func (g *Group[P, J, S]) load(ctx context.Context, e *Engine, src engine.Source, hints []Hint) (*Bases[P, J, S], error) {
+func (g *Group[P, S]) load(ctx context.Context, e *Engine, src engine.Source, hints []Hint) (*Bases[P, S], error) {
 	src.Curve, src.Group = g.curve, g.group
 	src.Hints.Check = e.cfg.CheckInput
 	src.Memo = backend.NewMemo()
@@ -115,7 +115,7 @@ func (g *Group[P, J, S]) load(ctx context.Context, e *Engine, src engine.Source,
 	p := &points{Bases: loaded}
 	h := &handle{p}
 	runtime.AddCleanup(h, e.forgotten, p)
-	return &Bases[P, J, S]{g: g, e: e, h: h, end: src.Count, whole: true, memo: src.Memo}, nil
+	return &Bases[P, S]{g: g, e: e, h: h, end: src.Count, whole: true, memo: src.Memo}, nil
 }
 
 // forgotten frees points that nobody can use any more.
@@ -137,20 +137,20 @@ func (e *Engine) free(p *points) error {
 }
 
 // Group is the group of the points.
-func (b *Bases[P, J, S]) Group() *Group[P, J, S] { return b.g }
+func (b *Bases[P, S]) Group() *Group[P, S] { return b.g }
 
 // Core is the bases that Load returned without gnark-crypto's types, and where in
 // them b begins, for packages beside this one. They stay loaded as long as b is
 // reachable and not closed.
-func (b *Bases[P, J, S]) Core() (bases *engine.Bases, offset int) { return b.h.p.Bases, b.start }
+func (b *Bases[P, S]) Core() (bases *engine.Bases, offset int) { return b.h.p.Bases, b.start }
 
 // Len is the number of points.
-func (b *Bases[P, J, S]) Len() int { return b.end - b.start }
+func (b *Bases[P, S]) Len() int { return b.end - b.start }
 
 // Slice is points i up to but not including j of b, as with Go's slices.
 // It shares what is resident: closing it does nothing, closing the Bases that
 // Load returned ends it too.
-func (b *Bases[P, J, S]) Slice(i, j int) (*Bases[P, J, S], error) {
+func (b *Bases[P, S]) Slice(i, j int) (*Bases[P, S], error) {
 	if i < 0 || j < i || j > b.Len() {
 		return nil, fmt.Errorf("%w: [%d:%d] of %d bases", backend.ErrInvalidInput, i, j, b.Len())
 	}
@@ -161,7 +161,7 @@ func (b *Bases[P, J, S]) Slice(i, j int) (*Bases[P, J, S], error) {
 
 // Close frees the bases after the calls in flight that use them. Closing
 // twice is no error.
-func (b *Bases[P, J, S]) Close() error {
+func (b *Bases[P, S]) Close() error {
 	if !b.whole {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (b *Bases[P, J, S]) Close() error {
 // Digest names the points by curve, group and content, see backend.Digest. It
 // is computed when it is first asked for, by all processors, and remembered; an
 // error is not. Bases that were loaded with ReadOnce cannot be read for it.
-func (b *Bases[P, J, S]) Digest(ctx context.Context) (backend.Digest, error) {
+func (b *Bases[P, S]) Digest(ctx context.Context) (backend.Digest, error) {
 	p := b.h.p
 	defer runtime.KeepAlive(b.h)
 	switch {
@@ -203,7 +203,7 @@ func cut(b *backend.Bases, offset, count int) backend.Bases {
 
 // MSM is the sum of scalars[i] * base i. It wants as many scalars as there
 // are bases. An empty sum is infinity.
-func (b *Bases[P, J, S]) MSM(ctx context.Context, scalars []S) (P, error) {
+func (b *Bases[P, S]) MSM(ctx context.Context, scalars []S) (P, error) {
 	batch := b.e.NewBatch()
 	a := b.Add(batch, scalars)
 	if err := batch.Run(ctx); err != nil {

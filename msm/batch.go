@@ -31,16 +31,10 @@ type scalarKey struct {
 }
 
 // Answer is the place of one MSM's result.
-type Answer[P, J any] struct {
-	p        P
-	jacobian func(*P) J
-}
+type Answer[P any] struct{ p P }
 
 // Point is the result after Batch.Run returned nil; before, it is infinity.
-func (a *Answer[P, J]) Point() P { return a.p }
-
-// Jacobian is Point in Jacobian coordinates.
-func (a *Answer[P, J]) Jacobian() J { return a.jacobian(&a.p) }
+func (a *Answer[P]) Point() P { return a.p }
 
 // NewBatch starts an empty batch.
 func (e *Engine) NewBatch() *Batch {
@@ -51,8 +45,8 @@ func (e *Engine) NewBatch() *Batch {
 // same slice as an earlier addition's are sent once. An error (lengths that
 // differ, bases of another engine) shows in Run. The slice must not change
 // until Run returns.
-func (b *Bases[P, J, S]) Add(batch *Batch, scalars []S) *Answer[P, J] {
-	a := &Answer[P, J]{jacobian: b.g.jacobian}
+func (b *Bases[P, S]) Add(batch *Batch, scalars []S) *Answer[P] {
+	a := &Answer[P]{}
 	switch {
 	case b.e != batch.e:
 		batch.fail(fmt.Errorf("%w: bases and batch belong to different engines", backend.ErrInvalidInput))

@@ -14,7 +14,7 @@ import (
 
 // checkAnswer refuses an answer with a coordinate not below q, which is no
 // point of gnark-crypto's, and what level forbids.
-func (g *Group[P, J, S]) checkAnswer(answer []byte, level Check) (infinite bool, err error) {
+func (g *Group[P, S]) checkAnswer(answer []byte, level Check) (infinite bool, err error) {
 	p := g.point(answer)
 	switch {
 	case layout.FirstNotBelow(layout.Bytes([]P{p}), layout.BaseField(g.curve)) >= 0:
@@ -32,7 +32,7 @@ const checkPart = 1 << 12
 
 // checkBases refuses points with a coordinate not below q and points outside of
 // the subgroup of order r, on all processors.
-func (g *Group[P, J, S]) checkBases(ctx context.Context, b *backend.Bases) error {
+func (g *Group[P, S]) checkBases(ctx context.Context, b *backend.Bases) error {
 	ctx, found := context.WithCancelCause(ctx)
 	defer found(nil)
 	var wg sync.WaitGroup
@@ -54,7 +54,7 @@ func (g *Group[P, J, S]) checkBases(ctx context.Context, b *backend.Bases) error
 }
 
 // checkFrom checks one part.
-func (g *Group[P, J, S]) checkFrom(ctx context.Context, b *backend.Bases, at int) error {
+func (g *Group[P, S]) checkFrom(ctx context.Context, b *backend.Bases, at int) error {
 	pts, err := g.read(ctx, b, at, min(checkPart, b.Count-at))
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (g *Group[P, J, S]) checkFrom(ctx context.Context, b *backend.Bases, at int
 }
 
 // read is count points from at on.
-func (g *Group[P, J, S]) read(ctx context.Context, b *backend.Bases, at, count int) ([]P, error) {
+func (g *Group[P, S]) read(ctx context.Context, b *backend.Bases, at, count int) ([]P, error) {
 	part := cut(b, at, count)
 	if part.File == nil {
 		return layout.View[P](part.Bytes)
@@ -82,11 +82,11 @@ func (g *Group[P, J, S]) read(ctx context.Context, b *backend.Bases, at, count i
 }
 
 // sum is an MSM by gnark-crypto in this process.
-func (g *Group[P, J, S]) sum(ctx context.Context, b *backend.Bases, offset, count int, scalars []byte) ([]byte, error) {
+func (g *Group[P, S]) sum(ctx context.Context, b *backend.Bases, offset, count int, scalars []byte) ([]byte, error) {
 	// One at a time: parts large enough for MultiExp, small enough to cancel.
 	const part = 16 * checkPart
 	size := g.curve.ScalarBytes()
-	var total J
+	var total P
 	for at := 0; at < count; at += part {
 		n := min(part, count-at)
 		pts, err := g.read(ctx, b, offset+at, n)
@@ -95,7 +95,8 @@ func (g *Group[P, J, S]) sum(ctx context.Context, b *backend.Bases, offset, coun
 		}
 		s := make([]S, n)
 		copy(layout.Bytes(s), scalars[at*size:(at+n)*size])
-		j, err := g.multiExp(pts, s, ecc.MultiExpConfig{})
+		var p P
+		err = g.multiExp(&p, pts, s, ecc.MultiExpConfig{})
 		clear(s)
 		if err == nil {
 			err = backend.Ended(ctx)
@@ -103,7 +104,7 @@ func (g *Group[P, J, S]) sum(ctx context.Context, b *backend.Bases, offset, coun
 		if err != nil {
 			return nil, err
 		}
-		g.add(&total, &j)
+		g.add(&total, &p)
 	}
-	return layout.Bytes([]P{g.affine(&total)}), nil
+	return layout.Bytes([]P{total}), nil
 }

@@ -10,24 +10,22 @@ import (
 // within a slice that was loaded (Group.Load) use the resident bases; others
 // are loaded for the one call. Below Config.Threshold points, gnark-crypto
 // itself computes.
-type DropIn[P, J, S any] struct {
-	g *Group[P, J, S]
+type DropIn[P, S any] struct {
+	g *Group[P, S]
 	e *Engine
 }
 
 // On binds the group to an engine.
-func (g *Group[P, J, S]) On(e *Engine) DropIn[P, J, S] { return DropIn[P, J, S]{g, e} }
+func (g *Group[P, S]) On(e *Engine) DropIn[P, S] { return DropIn[P, S]{g, e} }
 
 // MultiExp sets p to the sum of scalars[i]*points[i] and returns it, like the
 // method of that name of gnark-crypto's affine points. config.NbTasks is
 // heeded where gnark-crypto computes.
-func (d DropIn[P, J, S]) MultiExp(p *P, points []P, scalars []S, config ecc.MultiExpConfig) (*P, error) {
+func (d DropIn[P, S]) MultiExp(p *P, points []P, scalars []S, config ecc.MultiExpConfig) (*P, error) {
 	if d.small(len(points), len(scalars)) {
-		j, err := d.g.multiExp(points, scalars, config)
-		if err != nil {
+		if err := d.g.multiExp(p, points, scalars, config); err != nil {
 			return nil, err
 		}
-		*p = d.g.affine(&j)
 		return p, nil
 	}
 	sum, err := d.run(points, scalars)
@@ -38,32 +36,33 @@ func (d DropIn[P, J, S]) MultiExp(p *P, points []P, scalars []S, config ecc.Mult
 	return p, nil
 }
 
-// MultiExpJac is MultiExp with a Jacobian result, like the method MultiExp of
+// jacobianPoint is what gnark-crypto's Jacobian points share.
+type jacobianPoint[P, J, S any] interface {
+	*J
+	FromAffine(*P) *J
+	MultiExp([]P, []S, ecc.MultiExpConfig) (*J, error)
+}
+
+// MultiExpJac is d.MultiExp with a Jacobian result, like the method MultiExp of
 // gnark-crypto's Jacobian points.
-func (d DropIn[P, J, S]) MultiExpJac(j *J, points []P, scalars []S, config ecc.MultiExpConfig) (*J, error) {
+func MultiExpJac[P, J, S any, JP jacobianPoint[P, J, S]](d DropIn[P, S], j JP, points []P, scalars []S, config ecc.MultiExpConfig) (JP, error) {
 	if d.small(len(points), len(scalars)) {
-		sum, err := d.g.multiExp(points, scalars, config)
-		if err != nil {
-			return nil, err
-		}
-		*j = sum
-		return j, nil
+		return j.MultiExp(points, scalars, config)
 	}
 	sum, err := d.run(points, scalars)
 	if err != nil {
 		return nil, err
 	}
-	*j = d.g.jacobian(&sum)
-	return j, nil
+	return j.FromAffine(&sum), nil
 }
 
 // small tells whether gnark-crypto computes: also for lengths that differ,
 // whose error is its own.
-func (d DropIn[P, J, S]) small(points, scalars int) bool {
+func (d DropIn[P, S]) small(points, scalars int) bool {
 	return points != scalars || points == 0 || points < d.e.cfg.Threshold
 }
 
-func (d DropIn[P, J, S]) run(pts []P, scalars []S) (P, error) {
+func (d DropIn[P, S]) run(pts []P, scalars []S) (P, error) {
 	ctx := context.Background()
 	if b := d.g.resident(d.e, pts); b != nil {
 		defer b.h.p.Release()

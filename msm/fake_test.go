@@ -251,7 +251,7 @@ func compute(b backend.Bases, points, scalars []byte) ([]byte, error) {
 	return computeIn(BW6761G2, points, scalars)
 }
 
-func computeIn[P, J, S any](g *Group[P, J, S], points, scalars []byte) ([]byte, error) {
+func computeIn[P, S any](g *Group[P, S], points, scalars []byte) ([]byte, error) {
 	p, err := layout.View[P](points)
 	if err != nil {
 		return nil, err
@@ -260,12 +260,11 @@ func computeIn[P, J, S any](g *Group[P, J, S], points, scalars []byte) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	j, err := g.multiExp(p, s, ecc.MultiExpConfig{NbTasks: 1})
-	if err != nil {
+	sum := make([]P, 1)
+	if err := g.multiExp(&sum[0], p, s, ecc.MultiExpConfig{NbTasks: 1}); err != nil {
 		return nil, err
 	}
-	a := []P{g.affine(&j)}
-	return layout.Bytes(a), nil
+	return layout.Bytes(sum), nil
 }
 
 // input is n points of BN254 G1 with scalars, and their MSM.

@@ -13,7 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-func load(t testing.TB, e *Engine, points []bn254.G1Affine) *Bases[bn254.G1Affine, bn254.G1Jac, fr254.Element] {
+func load(t testing.TB, e *Engine, points []bn254.G1Affine) *Bases[bn254.G1Affine, fr254.Element] {
 	t.Helper()
 	b, err := BN254G1.Load(t.Context(), e, points)
 	if err != nil {
@@ -42,7 +42,7 @@ func generator(c backend.Curve, g backend.Group) []byte {
 
 // one compares (sum of 2^i-ish small scalars) * G by repeated addition with an
 // engine's MSM over copies of G.
-func one[P, J, S any](t *testing.T, e *Engine, g *Group[P, J, S], seed byte) {
+func one[P, S any](t *testing.T, e *Engine, g *Group[P, S], seed byte) {
 	gen, err := layout.View[P](generator(g.Curve(), g.Group()))
 	if err != nil {
 		t.Fatal(err)
@@ -63,11 +63,11 @@ func one[P, J, S any](t *testing.T, e *Engine, g *Group[P, J, S], seed byte) {
 	}
 	total := make([]S, 1)
 	setSmall(g.Curve(), layout.Bytes(total), 3*uint64(seed)+3)
-	j, err := g.multiExp(points[:1], total, ecc.MultiExpConfig{})
-	if err != nil {
+	var want P
+	if err := g.multiExp(&want, points[:1], total, ecc.MultiExpConfig{}); err != nil {
 		t.Fatal(err)
 	}
-	if want := g.affine(&j); any(got) != any(want) {
+	if any(got) != any(want) {
 		t.Errorf("%v: wrong point", g)
 	}
 	if _, err := b.MSM(t.Context(), scalars[:2]); !errors.Is(err, backend.ErrInvalidInput) {
@@ -126,13 +126,9 @@ func TestBatchSendsScalarsOnce(t *testing.T) {
 	if err := batch.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for i, a := range []*Answer[bn254.G1Affine, bn254.G1Jac]{a1, a2, a3} {
+	for i, a := range []*Answer[bn254.G1Affine]{a1, a2, a3} {
 		if a.Point() != want {
 			t.Errorf("answer %d is wrong", i)
-		}
-		j := a.Jacobian()
-		if BN254G1.affine(&j) != want {
-			t.Errorf("Jacobian answer %d is wrong", i)
 		}
 	}
 	jobs := w.opened[0].jobs[before:]
@@ -216,7 +212,7 @@ func TestDropIn(t *testing.T) {
 	if got, err := d.MultiExp(&p, points, scalars, ecc.MultiExpConfig{}); err != nil || got != &p || p != want {
 		t.Errorf("resident: wrong point, %v", err)
 	}
-	if _, err := d.MultiExpJac(&j, points, scalars, ecc.MultiExpConfig{}); err != nil || BN254G1.affine(&j) != want {
+	if _, err := MultiExpJac(d, &j, points, scalars, ecc.MultiExpConfig{}); err != nil || *new(bn254.G1Affine).FromJacobian(&j) != want {
 		t.Errorf("resident, Jacobian: wrong point, %v", err)
 	}
 	if jobs()-start != 2 || w.opened[0].loads != loads {
@@ -246,7 +242,7 @@ func TestDropIn(t *testing.T) {
 	if _, err := d.MultiExp(&p, points, scalars[:9], ecc.MultiExpConfig{}); err == nil {
 		t.Error("lengths that differ are accepted")
 	}
-	if _, err := d.MultiExpJac(&j, nil, nil, ecc.MultiExpConfig{}); err != nil || !j.Z.IsZero() {
+	if _, err := MultiExpJac(d, &j, nil, nil, ecc.MultiExpConfig{}); err != nil || !j.Z.IsZero() {
 		t.Errorf("empty: %v", err)
 	}
 }
@@ -258,9 +254,7 @@ func BenchmarkDropInOverhead(b *testing.B) { dropInOverhead(b, 1) }
 func dropInOverhead(b *testing.B, n int) {
 	e := (&world{t: b}).engine(Config{})
 	g := *BN254G1
-	g.multiExp = func([]bn254.G1Affine, []fr254.Element, ecc.MultiExpConfig) (j bn254.G1Jac, err error) {
-		return j, nil
-	}
+	g.multiExp = func(*bn254.G1Affine, []bn254.G1Affine, []fr254.Element, ecc.MultiExpConfig) error { return nil }
 	points, scalars, _ := input(n)
 	d := g.On(e)
 	var p bn254.G1Affine

@@ -21,7 +21,7 @@ type Scalars[S any] struct {
 
 // NewScalars allocates n zero scalars: in the backend's shared memory if there
 // is any left, else in Go's.
-func (g *Group[P, J, S]) NewScalars(ctx context.Context, e *Engine, n int) (*Scalars[S], error) {
+func (g *Group[P, S]) NewScalars(ctx context.Context, e *Engine, n int) (*Scalars[S], error) {
 	if n < 0 || n > backend.MaxCount {
 		return nil, fmt.Errorf("%w: a buffer of %d scalars", backend.ErrInvalidInput, n)
 	}

@@ -282,7 +282,7 @@ func (p *Program[E]) Divide(dst, src Vector[E], point E) *Answer[E] {
 // Commit answers the sum of v[i] * base i, over as many of the bases as v has
 // elements. The bases are of the session's engine; they are loaded into its backend
 // if they are not there.
-func Commit[P, J any, E comparable](p *Program[E], bases *msm.Bases[P, J, E], v Vector[E]) *Answer[P] {
+func Commit[P any, E comparable](p *Program[E], bases *msm.Bases[P, E], v Vector[E]) *Answer[P] {
 	a := &Answer[P]{}
 	if !p.ok(v) {
 		return a

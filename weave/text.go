@@ -25,10 +25,10 @@ func init() {
 	if r == nil {
 		return
 	}
-	bn254.PippinWeave(hook.Of(r, msm.BN254G1), hook.Of(r, msm.BN254G2))
-	bls12377.PippinWeave(hook.Of(r, msm.BLS12377G1), hook.Of(r, msm.BLS12377G2))
-	bls12381.PippinWeave(hook.Of(r, msm.BLS12381G1), hook.Of(r, msm.BLS12381G2))
-	bw6761.PippinWeave(hook.Of(r, msm.BW6761G1), hook.Of(r, msm.BW6761G2))
+	bn254.PippinWeave(hook.Of(r, msm.BN254G1, (*bn254.G1Jac).FromAffine), hook.Of(r, msm.BN254G2, (*bn254.G2Jac).FromAffine))
+	bls12377.PippinWeave(hook.Of(r, msm.BLS12377G1, (*bls12377.G1Jac).FromAffine), hook.Of(r, msm.BLS12377G2, (*bls12377.G2Jac).FromAffine))
+	bls12381.PippinWeave(hook.Of(r, msm.BLS12381G1, (*bls12381.G1Jac).FromAffine), hook.Of(r, msm.BLS12381G2, (*bls12381.G2Jac).FromAffine))
+	bw6761.PippinWeave(hook.Of(r, msm.BW6761G1, (*bw6761.G1Jac).FromAffine), hook.Of(r, msm.BW6761G2, (*bw6761.G2Jac).FromAffine))
 }
 `
 

@@ -12,8 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin"
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // found is a plugin's executable.
@@ -27,7 +28,7 @@ type found struct {
 
 // backendState is a line of msm backends.
 type backendState struct {
-	bench.BackendInfo
+	record.BackendInfo
 	Path     string `json:"path,omitempty"`
 	Checksum string `json:"sha256,omitempty"`
 	// Verified: the checksum is the one recorded beside the file, or the
@@ -103,14 +104,14 @@ func (a *app) listCommand(use, short string, write func(io.Writer, []backendStat
 func (a *app) states(ctx context.Context) ([]backendState, error) {
 	var all []backendState
 	for _, name := range inProcess {
-		s := backendState{BackendInfo: bench.BackendInfo{Name: name}, Verified: true}
+		s := backendState{BackendInfo: record.BackendInfo{Name: name}, Verified: true}
 		a.try(ctx, &s)
 		all = append(all, s)
 	}
 	plugins := a.plugins()
 	for _, f := range plugins {
 		s := backendState{
-			BackendInfo: bench.BackendInfo{Name: "plugin:" + f.name},
+			BackendInfo: record.BackendInfo{Name: "plugin:" + f.name},
 			Path:        f.path, Checksum: f.checksum, Verified: f.verified,
 		}
 		if f.hiddenBy != "" {
@@ -124,13 +125,13 @@ func (a *app) states(ctx context.Context) ([]backendState, error) {
 		all = append(all, s)
 	}
 	if !slices.ContainsFunc(plugins, func(f found) bool { return f.name == "cuda" }) {
-		s := backendState{BackendInfo: bench.BackendInfo{Name: "cuda"}, Missing: true}
+		s := backendState{BackendInfo: record.BackendInfo{Name: "cuda"}, Missing: true}
 		a.try(ctx, &s)
 		s.Missing = !s.Opens
 		all = append(all, s)
 	}
 	if path, there := pippin.DaemonSocket(); there {
-		s := backendState{BackendInfo: bench.BackendInfo{Name: "daemon"}, Path: path}
+		s := backendState{BackendInfo: record.BackendInfo{Name: "daemon"}, Path: path}
 		a.try(ctx, &s)
 		all = append(all, s)
 	}
@@ -146,7 +147,7 @@ func (a *app) try(ctx context.Context, s *backendState) {
 		s.Problem = oneLine(err)
 		return
 	}
-	s.BackendInfo, s.Opens = bench.Describe(s.Name, b.Info()), true
+	s.BackendInfo, s.Opens = record.Describe(s.Name, b.Info()), true
 	if err := b.Close(); err != nil {
 		s.Problem = "closing: " + oneLine(err)
 	}
@@ -188,7 +189,7 @@ func writeBackends(w io.Writer, states []backendState) error {
 // deviceLine is a line of msm devices.
 type deviceLine struct {
 	Backend string `json:"backend"`
-	bench.DeviceInfo
+	record.DeviceInfo
 }
 
 func devicesOf(states []backendState) []deviceLine {
@@ -209,7 +210,7 @@ func writeDevices(w io.Writer, states []backendState) error {
 	for _, d := range devicesOf(states) {
 		memory := "-"
 		if d.Memory > 0 {
-			memory = bench.FormatBytes(d.Memory)
+			memory = units.FormatBytes(d.Memory)
 		}
 		rows = append(rows, []string{d.Backend, orDash(d.Name), memory, orDash(d.Detail)})
 	}

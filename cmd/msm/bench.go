@@ -12,6 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // benchFlags is the command line of msm bench.
@@ -141,27 +142,27 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 	defer out.close()
 	defer plot.close()
 
-	record, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]bench.Run, []bench.BackendInfo, error) {
+	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.Run, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.MSM(ctx, cfg)
 	})
-	if len(record.Runs) == 0 {
+	if len(taken.Runs) == 0 {
 		return err
 	}
-	return errors.Join(err, a.report(record, f, out, plot))
+	return errors.Join(err, a.report(taken, f, out, plot))
 }
 
 // report writes the record wherever it is wanted.
-func (a *app) report(r bench.Record[bench.Run], f benchFlags, out, plot *outputFile) error {
-	table := func(w io.Writer) error { return bench.WriteTable(w, width(w), r) }
+func (a *app) report(r record.Record[record.Run], f benchFlags, out, plot *outputFile) error {
+	table := func(w io.Writer) error { return record.WriteTable(w, width(w), r) }
 	format := table
 	switch f.format {
 	case "json":
 		format = r.WriteJSON
 	case "gobench":
-		format = func(w io.Writer) error { return bench.WriteGobench(w, r) }
+		format = func(w io.Writer) error { return record.WriteGobench(w, r) }
 	}
-	return errors.Join(a.deliver(out, table, format), plot.write(func(w io.Writer) error { return bench.WritePlot(w, plotFormat(f.plot), r) }))
+	return errors.Join(a.deliver(out, table, format), plot.write(func(w io.Writer) error { return record.WritePlot(w, plotFormat(f.plot), r) }))
 }
 
 // memory is the bytes that are available.
@@ -169,7 +170,7 @@ func (a *app) memory() (uint64, bool) {
 	if a.available != nil {
 		return a.available()
 	}
-	return bench.AvailableMemory()
+	return record.AvailableMemory()
 }
 
 // checkMemory refuses what does not fit, unless forced.

@@ -16,6 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/disk"
 	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // cacheState is what msm cache says.
@@ -100,7 +101,7 @@ func writeCache(w io.Writer, s cacheState, now time.Time) error {
 	}
 	var rows [][]string
 	for _, e := range s.Entries {
-		rows = append(rows, []string{e.Name, e.What, bench.FormatBytes(e.Bytes), ago(now.Sub(e.Used))})
+		rows = append(rows, []string{e.Name, e.What, units.FormatBytes(e.Bytes), ago(now.Sub(e.Used))})
 	}
 	if len(rows) > 0 {
 		if err := table.Write(w, width(w), false, columns, rows); err != nil {
@@ -108,9 +109,9 @@ func writeCache(w io.Writer, s cacheState, now time.Time) error {
 		}
 		fmt.Fprintln(w)
 	}
-	line := fmt.Sprintf("%s in %s", bench.FormatBytes(s.Bytes), s.Folder)
+	line := fmt.Sprintf("%s in %s", units.FormatBytes(s.Bytes), s.Folder)
 	if s.Free > 0 {
-		line += fmt.Sprintf(", %s free", bench.FormatBytes(s.Free))
+		line += fmt.Sprintf(", %s free", units.FormatBytes(s.Free))
 	}
 	_, err := fmt.Fprintln(w, line)
 	return err
@@ -152,7 +153,7 @@ func (a *app) clearCache(flag, older string) error {
 		freed += e.Bytes
 		removed++
 	}
-	fmt.Fprintf(a.stdout, "%d of %d removed from %s, %s\n", removed, len(all), dir, bench.FormatBytes(freed))
+	fmt.Fprintf(a.stdout, "%d of %d removed from %s, %s\n", removed, len(all), dir, units.FormatBytes(freed))
 	return err
 }
 
@@ -190,14 +191,14 @@ func (a *app) checkDisk(cfg *bench.Config) error {
 	free, known := a.room(dir)
 	if known && bytes > free {
 		return usageError{fmt.Errorf("not enough disk: %s of points to be written to %s, %s free; choose a smaller --size or another folder with --cache, or see what msm cache lists",
-			bench.FormatBytes(bytes), dir, bench.FormatBytes(free))}
+			units.FormatBytes(bytes), dir, units.FormatBytes(free))}
 	}
 	if bytes >= announced {
 		room := ""
 		if known {
-			room = fmt.Sprintf(", where %s are free", bench.FormatBytes(free))
+			room = fmt.Sprintf(", where %s are free", units.FormatBytes(free))
 		}
-		fmt.Fprintf(a.stderr, "msm: %s of points go to %s%s; msm cache lists and clears them\n", bench.FormatBytes(bytes), dir, room)
+		fmt.Fprintf(a.stderr, "msm: %s of points go to %s%s; msm cache lists and clears them\n", units.FormatBytes(bytes), dir, room)
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // cli runs one command line in this process.
@@ -96,7 +97,7 @@ func TestBenchJSON(t *testing.T) {
 	if status != exitOK || errs != "" {
 		t.Fatalf("status %d, %s", status, errs)
 	}
-	var r bench.Record[bench.Run]
+	var r record.Record[record.Run]
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {
@@ -106,7 +107,7 @@ func TestBenchJSON(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for _, run := range r.Runs {
-		if run.Checked || run.Seed != 9 || run.Count != 2 || run.BackToBack == nil || run.BackToBack.Calls != 20 || run.Min <= 0 || run.Path != bench.Copy {
+		if run.Checked || run.Seed != 9 || run.Count != 2 || run.BackToBack == nil || run.BackToBack.Calls != 20 || run.Min <= 0 || run.Path != record.Copy {
 			t.Errorf("%+v", run)
 		}
 	}
@@ -139,7 +140,7 @@ func TestBenchWrongAnswer(t *testing.T) {
 	if status != exitFailed || !strings.Contains(table, "WRONG") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("status %d, %s, %s", status, errs, table)
 	}
-	var r bench.Record[bench.Run]
+	var r record.Record[record.Run]
 	text, err := os.ReadFile(out)
 	if err != nil || json.Unmarshal(text, &r) != nil || len(r.Runs) != 4 || r.Runs[1].Checked || r.Runs[1].Wrong != 3 {
 		t.Errorf("%v: %s", err, text)
@@ -160,11 +161,11 @@ func TestBenchInterrupted(t *testing.T) {
 	var out, errs bytes.Buffer
 	a.stdout, a.stderr = &out, &errs
 	status := run(ctx, a, tiny(t, "--format", "json"))
-	var r bench.Record[bench.Run]
+	var r record.Record[record.Run]
 	if err := json.Unmarshal(out.Bytes(), &r); status != 130 || err != nil || len(r.Runs) != 1 || r.Runs[0].N != 40 {
 		t.Errorf("status %d, %v, %s%s", status, err, out.String(), errs.String())
 	}
-	if !strings.Contains(errs.String(), "interrupted: 1 ") || r.Cut != bench.CutByInterrupt {
+	if !strings.Contains(errs.String(), "interrupted: 1 ") || r.Cut != record.CutByInterrupt {
 		t.Errorf("%s, stderr %q", r.Cut, errs.String())
 	}
 }

@@ -19,12 +19,14 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda"
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -259,7 +261,7 @@ is written to a file beside it, with the ending .proof.`,
 	flags := c.Flags()
 	flags.StringVar(&f.ticket, "ticket", "", ticketHelp)
 	flags.StringVar(&f.system, "system", cluster.Groth16, cluster.Groth16+", "+cluster.Plonk)
-	flags.StringVar(&f.curve, "curve", "bn254", "bn254, bls12_377, bls12_381, bw6_761")
+	flags.StringVar(&f.curve, "curve", "bn254", strings.Join(texts(backend.Curves()), ", "))
 	flags.StringVar(&f.circuit, "circuit", "", "file of the constraint system")
 	flags.StringVar(&f.proving, "proving-key", "", "file")
 	flags.StringVar(&f.verifying, "verifying-key", "", "file")
@@ -274,10 +276,11 @@ func (a *app) clusterProofs(ctx context.Context, f clusterProveFlags, files []st
 			return usageError{errors.New("--circuit, --proving-key and --verifying-key are needed")}
 		}
 	}
-	curve, err := ecc.IDFromString(strings.ReplaceAll(f.curve, "-", "_"))
+	known, err := backend.ParseCurve(f.curve)
 	if err != nil || f.flying < 1 {
 		return usageError{errors.Join(err, errors.New("see --curve and --in-flight"))}
 	}
+	curve := layout.CurveID(known)
 	t, err := ticket(f.ticket, server.ClientTicket)
 	if err != nil {
 		return err
@@ -391,7 +394,7 @@ func (a *app) asAdmin(path string, do func(*cluster.Client) error) error {
 
 func writeCluster(w io.Writer, s cluster.Status) error {
 	fmt.Fprintf(w, "jobs      %d waiting, %d with workers\n", s.Waiting, s.HandedOut)
-	fmt.Fprintf(w, "stored    %s\n", bench.FormatBytes(s.Bytes))
+	fmt.Fprintf(w, "stored    %s\n", units.FormatBytes(s.Bytes))
 	var rows [][]string
 	for _, k := range s.Workers {
 		name := k.Name

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 func (a *app) compareCommand() *cobra.Command {
@@ -55,7 +55,7 @@ func (a *app) compare(old, new, limit, format string) error {
 		return usageError{err}
 	}
 	defer after.Close()
-	all, notes, err := bench.Compare(before, after)
+	all, notes, err := record.Compare(before, after)
 	for _, n := range notes {
 		a.note(n)
 	}
@@ -68,7 +68,7 @@ func (a *app) compare(old, new, limit, format string) error {
 	if format == "json" {
 		err = writeJSON(a.stdout, all)
 	} else {
-		err = bench.WriteDifferences(a.stdout, width(a.stdout), all)
+		err = record.WriteDifferences(a.stdout, width(a.stdout), all)
 	}
 	if limit == "" {
 		return err

@@ -10,7 +10,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // parseList reads a comma-separated list of values, or "all" for all of them
@@ -112,7 +113,7 @@ func parseGroups(s string) ([]backend.Group, error) {
 	return parseList("group", s, backend.Groups(), backend.ParseGroup)
 }
 
-func parseSizes(s string) ([]int, error) { return parseList("size", s, nil, bench.ParseSize) }
+func parseSizes(s string) ([]int, error) { return parseList("size", s, nil, units.ParseSize) }
 
 func parseDistributions(s string) ([]fixtures.Distribution, error) {
 	return parseList("distribution", s, fixtures.Distributions(), fixtures.ParseDistribution)
@@ -136,14 +137,14 @@ func parseBackends(s string) ([]string, error) {
 	})
 }
 
-var pathNames = []string{string(bench.Copy), string(bench.Arena), "both"}
+var pathNames = []string{string(record.Copy), string(record.Arena), "both"}
 
-func parsePaths(s string) ([]bench.Path, error) {
+func parsePaths(s string) ([]record.Path, error) {
 	if strings.EqualFold(s, "both") {
-		return []bench.Path{bench.Copy, bench.Arena}, nil
+		return []record.Path{record.Copy, record.Arena}, nil
 	}
-	return parseList("path", s, nil, func(s string) (bench.Path, error) {
-		if p := bench.Path(strings.ToLower(s)); p == bench.Copy || p == bench.Arena {
+	return parseList("path", s, nil, func(s string) (record.Path, error) {
+		if p := record.Path(strings.ToLower(s)); p == record.Copy || p == record.Arena {
 			return p, nil
 		}
 		return "", fmt.Errorf("%w: unknown path %q (copy, arena, both)%s", backend.ErrInvalidInput, s, meant(s, pathNames))

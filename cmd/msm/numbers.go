@@ -12,6 +12,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // numbersFlags is the command line of msm bench numbers and msm verify numbers.
@@ -79,7 +80,7 @@ func (a *app) showTable(ctx context.Context, f numbersFlags) error {
 		return usageError{err}
 	}
 	defer file.Close() // only read
-	t, err := bench.ReadCardTable(file)
+	t, err := record.ReadCardTable(file)
 	if err != nil {
 		return usageError{fmt.Errorf("%s: %w", f.tables, err)}
 	}
@@ -89,8 +90,8 @@ func (a *app) showTable(ctx context.Context, f numbersFlags) error {
 	}
 	defer out.close()
 	defer plot.close()
-	table := func(w io.Writer) error { return bench.WriteCardTable(w, width(w), t) }
-	return errors.Join(a.deliver(out, table, table), plot.write(func(w io.Writer) error { return bench.PlotCardTable(w, plotFormat(f.plot), t) }))
+	table := func(w io.Writer) error { return record.WriteCardTable(w, width(w), t) }
+	return errors.Join(a.deliver(out, table, table), plot.write(func(w io.Writer) error { return record.PlotCardTable(w, plotFormat(f.plot), t) }))
 }
 
 func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
@@ -117,16 +118,16 @@ func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
 	}
 	defer out.close()
 	defer plot.close()
-	record, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]bench.NumberRun, []bench.BackendInfo, error) {
+	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.NumberRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Numbers(ctx, cfg)
 	})
-	if len(record.Runs) == 0 {
+	if len(taken.Runs) == 0 {
 		return err
 	}
-	table := func(w io.Writer) error { return bench.WriteNumbersTable(w, width(w), record) }
-	return errors.Join(err, a.deliver(out, table, tableOr(f.format, table, record.WriteJSON)),
-		plot.write(func(w io.Writer) error { return bench.PlotNumbers(w, plotFormat(f.plot), record) }))
+	table := func(w io.Writer) error { return record.WriteNumbersTable(w, width(w), taken) }
+	return errors.Join(err, a.deliver(out, table, tableOr(f.format, table, taken.WriteJSON)),
+		plot.write(func(w io.Writer) error { return record.PlotNumbers(w, plotFormat(f.plot), taken) }))
 }
 
 func (a *app) verifyNumbersCommand() *cobra.Command {

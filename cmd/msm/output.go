@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // outputFile is where a result goes. A regular file is replaced by a whole one
@@ -59,7 +59,7 @@ func createOutputs(ctx context.Context, out, plot string) (result, picture *outp
 	if out != "" && plot != "" && sameFile(out, plot) {
 		return nil, nil, usageError{fmt.Errorf("--out and --plot are the same file, %s", out)}
 	}
-	if err := oneOf("plot", plotFormat(plot), bench.PlotFormats...); err != nil {
+	if err := oneOf("plot", plotFormat(plot), record.PlotFormats...); err != nil {
 		return nil, nil, fmt.Errorf("%w: the ending of %s says which", err, plot)
 	}
 	if result, err = createOutput(ctx, out); err != nil {

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // TestOutputKeepsWhatIsThere: the results go to a device, a pipe or the file
@@ -26,7 +26,7 @@ func TestOutputKeepsWhatIsThere(t *testing.T) {
 	name := func(s string) string { return filepath.Join(dir, s) }
 	check := func(t *testing.T, content []byte) {
 		t.Helper()
-		var r bench.Record[bench.Run]
+		var r record.Record[record.Run]
 		if err := json.Unmarshal(content, &r); err != nil || len(r.Runs) != 2 {
 			t.Errorf("%v: %s", err, content)
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // plotFlags is the command line of msm bench plot.
@@ -57,7 +58,7 @@ func (a *app) plotRecords(ctx context.Context, f plotFlags, records []string) er
 	if len(curves) != 1 || len(groups) != 1 {
 		return usageError{errors.New("a plot is of one --curve and one --group")}
 	}
-	from, err := bench.ParseSize(f.from)
+	from, err := units.ParseSize(f.from)
 	if err != nil {
 		return usageError{fmt.Errorf("--from: %w", err)}
 	}
@@ -76,14 +77,14 @@ func (a *app) plotRecords(ctx context.Context, f plotFlags, records []string) er
 	}
 	defer out.close()
 	draw := func(w io.Writer) error {
-		return bench.PlotRates(w, plotFormat(f.plot), bench.Rates{Curve: curves[0], Group: groups[0], From: from}, read...)
+		return record.PlotRates(w, plotFormat(f.plot), record.Rates{Curve: curves[0], Group: groups[0], From: from}, read...)
 	}
 	if out == nil {
 		err = draw(a.stdout)
 	} else {
 		err = out.write(draw)
 	}
-	if errors.Is(err, backend.ErrInvalidInput) || errors.Is(err, bench.ErrNoRuns) {
+	if errors.Is(err, backend.ErrInvalidInput) || errors.Is(err, record.ErrNoRuns) {
 		return usageError{err}
 	}
 	return err

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // buildPlugin makes a folder with the CPU plugin.
@@ -39,7 +39,7 @@ func TestThroughThePlugin(t *testing.T) {
 	if status != exitOK || errs != "" {
 		t.Fatalf("status %d, %s", status, errs)
 	}
-	var r bench.Record[bench.Run]
+	var r record.Record[record.Run]
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}

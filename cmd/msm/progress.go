@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // progressBar draws one line that is drawn over and over, for work that takes
@@ -122,8 +123,8 @@ func watched[R any](ctx context.Context, a *app, do func(bench.Progress, func(no
 }
 
 // measured is the record of what do measures on this machine, with do's error.
-func measured[R any](ctx context.Context, a *app, commit string, do func(bench.Progress, func(note string)) ([]R, []bench.BackendInfo, error)) (r bench.Record[R], err error) {
-	r.Machine = bench.ThisMachine(commit)
+func measured[R any](ctx context.Context, a *app, commit string, do func(bench.Progress, func(note string)) ([]R, []record.BackendInfo, error)) (r record.Record[R], err error) {
+	r.Machine = record.ThisMachine(commit)
 	r.Runs, err = watched(ctx, a, func(progress bench.Progress, note func(string)) (runs []R, err error) {
 		runs, r.Machine.Backends, err = do(progress, note)
 		return runs, err

@@ -11,6 +11,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/proofsystem"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // proveFlags is the command line of msm bench prove.
@@ -43,7 +45,7 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 		RunE: func(c *cobra.Command, _ []string) error { return a.prove(c.Context(), f) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.system, "system", string(bench.Groth16), strings.Join(texts(bench.Systems()), ", "))
+	flags.StringVar(&f.system, "system", string(proofsystem.Groth16), strings.Join(texts(proofsystem.Systems()), ", "))
 	flags.StringVar(&f.circuits, "circuit", "mimc", names(bench.Circuits()))
 	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
@@ -56,10 +58,10 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	flags.StringVar(&f.cache, "cache", "", cacheHelp)
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
 	completes(c, "curve", backend.Curves(), "all")
-	completes(c, "system", bench.Systems())
+	completes(c, "system", proofsystem.Systems())
 	completes(c, "circuit", bench.Circuits(), "all")
 	completes(c, "backend", backendNames)
-	completes(c, "merge", bench.Merges())
+	completes(c, "merge", record.Merges())
 	completes(c, "format", []string{"table", "json"})
 	return c
 }
@@ -70,17 +72,17 @@ func (f *proveFlags) config() (c bench.ProveConfig, err error) {
 		return c, err
 	}
 	c.Hashes, c.Count, c.InFlight = f.hashes, f.count, f.flying
-	if err := oneOf("system", f.system, texts(bench.Systems())...); err != nil {
+	if err := oneOf("system", f.system, texts(proofsystem.Systems())...); err != nil {
 		return c, err
 	}
-	c.System = bench.System(f.system)
+	c.System = proofsystem.System(f.system)
 	if c.Circuits, err = parseList("circuit", f.circuits, bench.Circuits(), bench.ParseCircuit); err != nil {
 		return c, err
 	}
 	if c.Curves, err = parseCurves(f.curves); err != nil {
 		return c, err
 	}
-	if c.Merge, err = parseList("merge", f.merge, bench.Merges(), bench.ParseMerge); err != nil {
+	if c.Merge, err = parseList("merge", f.merge, record.Merges(), record.ParseMerge); err != nil {
 		return c, err
 	}
 	c.Backends, err = parseBackends(f.backends)
@@ -106,13 +108,13 @@ func (a *app) prove(ctx context.Context, f proveFlags) error {
 	defer out.close()
 	logger.Disable() // gnark's, which writes to stdout
 
-	record, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]bench.ProveRun, []bench.BackendInfo, error) {
+	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.ProveRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Prove(ctx, cfg)
 	})
-	if len(record.Runs) == 0 {
+	if len(taken.Runs) == 0 {
 		return err
 	}
-	table := func(w io.Writer) error { return bench.WriteProveTable(w, width(w), record) }
-	return errors.Join(err, a.deliver(out, table, tableOr(f.format, table, record.WriteJSON)))
+	table := func(w io.Writer) error { return record.WriteProveTable(w, width(w), taken) }
+	return errors.Join(err, a.deliver(out, table, tableOr(f.format, table, taken.WriteJSON)))
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // tinyProof is a bench small enough for a test.
@@ -29,7 +29,7 @@ func TestProveTable(t *testing.T) {
 
 func TestProveJSON(t *testing.T) {
 	status, out, errs := cli(t, &app{}, tinyProof(t, "--format", "json", "--curve", "bls12-381", "--commit", "abc", "--in-flight", "2")...)
-	var r bench.Record[bench.ProveRun]
+	var r record.Record[record.ProveRun]
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil || status != exitOK {
@@ -50,7 +50,7 @@ func TestProveBadProof(t *testing.T) {
 	if status != exitFailed || !strings.Contains(table, "  NO\n") || !strings.Contains(errs, "refused 3 proofs of backend wrong") {
 		t.Errorf("status %d, %s\n%s", status, errs, table)
 	}
-	var r bench.Record[bench.ProveRun]
+	var r record.Record[record.ProveRun]
 	text, err := os.ReadFile(file)
 	if err != nil || json.Unmarshal(text, &r) != nil || len(r.Runs) != 2 || !r.Runs[0].Verified || r.Runs[1].Verified {
 		t.Errorf("%v: %s", err, text)

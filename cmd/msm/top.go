@@ -20,8 +20,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // topAddress is where examples and the documents have provers serve metrics.
@@ -234,7 +234,7 @@ func rate(before, now *look, name string, labels ...string) float64 {
 func writeTop(w io.Writer, width int, address string, before, now *look) error {
 	per := func(name string, labels ...string) string { return number(rate(before, now, name, labels...)) }
 	is := func(name string, labels ...string) string { return number(now.sum(name, labels...)) }
-	size := func(name string, labels ...string) string { return bench.FormatBytes(uint64(now.sum(name, labels...))) }
+	size := func(name string, labels ...string) string { return units.FormatBytes(uint64(now.sum(name, labels...))) }
 	build := now.metrics("build_info")[0]
 	fmt.Fprintf(w, "pippin %s at %s, %s\n", labelOf(build, "version"), address, now.at.Format(time.TimeOnly))
 

@@ -12,6 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // verifyFlags is the command line of msm verify.
@@ -66,7 +67,7 @@ func (a *app) verify(ctx context.Context, f verifyFlags) error {
 	if cfg.Groups, err = parseGroups(f.groups); err != nil {
 		return err
 	}
-	if cfg.Size, err = bench.ParseSize(f.size); err != nil {
+	if cfg.Size, err = units.ParseSize(f.size); err != nil {
 		return usageError{fmt.Errorf("--size: %w", err)}
 	}
 	if err := cfg.Validate(); err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 func (a *app) versionCommand() *cobra.Command {
@@ -27,7 +27,7 @@ func versionText() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		version = info.Main.Version
 	}
-	m := bench.ThisMachine("")
+	m := record.ThisMachine("")
 	if m.Commit != "" {
 		commit = m.Commit
 	}

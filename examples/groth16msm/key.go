@@ -14,7 +14,7 @@ import (
 type (
 	g1Bases  = msm.BN254G1Bases
 	g2Bases  = msm.BN254G2Bases
-	g1Answer = msm.Answer[bn254.G1Affine, bn254.G1Jac]
+	g1Answer = msm.Answer[bn254.G1Affine]
 )
 
 // residentKey is the points of a proving key, loaded into an engine once for

@@ -14,7 +14,7 @@ import (
 // A committer commits to blobs on an engine. The points of the setup stay
 // resident in the engine's backend. Not for concurrent use.
 type committer struct {
-	setup  *msm.Bases[bls12381.G1Affine, bls12381.G1Jac, fr.Element]
+	setup  *msm.Bases[bls12381.G1Affine, fr.Element]
 	values *msm.Scalars[fr.Element] // where the backend reads without a copy
 	engine *msm.Engine
 }
@@ -45,7 +45,7 @@ func (c *committer) commit(ctx context.Context, blobs []*namedBlob) ([]goethkzg.
 		return nil, fmt.Errorf("%d blobs at once, there is memory for %d", len(blobs), max)
 	}
 	batch := c.engine.NewBatch()
-	sums := make([]*msm.Answer[bls12381.G1Affine, bls12381.G1Jac], len(blobs))
+	sums := make([]*msm.Answer[bls12381.G1Affine], len(blobs))
 	for i, b := range blobs {
 		v := c.values.Slice()[i*n:][:n]
 		if err := values(v, &b.blob); err != nil {

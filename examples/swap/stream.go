@@ -47,7 +47,7 @@ type stream struct {
 	workers sync.WaitGroup
 }
 
-type g1Bases = msm.Bases[bn254.G1Affine, bn254.G1Jac, fr.Element]
+type g1Bases = msm.Bases[bn254.G1Affine, fr.Element]
 
 func startStream(ctx context.Context, workers int, work *workload, bases *g1Bases, t *timeline) *stream {
 	s := &stream{done: make(chan struct{})}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/proofsystem"
 )
 
 // Writes is how many bytes of points the configured MSMs add to the cache, and
@@ -83,7 +84,7 @@ func Cached(dir string) (all []CacheEntry, err error) {
 		}
 	}
 	list("", false, pointsName, cachedPoints)
-	for _, s := range Systems() {
+	for _, s := range proofsystem.Systems() {
 		list(string(s), true, keyName, string(s)+" keys")
 	}
 	slices.SortStableFunc(all, func(a, b CacheEntry) int { return b.Used.Compare(a.Used) })

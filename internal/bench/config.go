@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -18,6 +20,20 @@ var (
 	// ErrWrong: an answer was not the right one.
 	ErrWrong = errors.New("wrong answer")
 )
+
+// CutBy returns what cut short the record of a measurement that ended with err, under ctx. Wrong answers
+// cut nothing short.
+func CutBy(ctx context.Context, err error) record.Cut {
+	switch {
+	case err == nil:
+		return ""
+	case ctx.Err() != nil:
+		return record.CutByInterrupt
+	case errors.Is(err, ErrWrong):
+		return ""
+	}
+	return record.CutByError
+}
 
 // Config says what MSM measures: every curve with every group, size and
 // distribution, on every backend and path.
@@ -32,7 +48,7 @@ type Config struct {
 	Sizes         []int
 	Distributions []fixtures.Distribution
 	// Paths apply to backends that have shared memory; others know Copy only.
-	Paths []Path
+	Paths []record.Path
 
 	// Count is the number of timed MSMs after one that is not timed.
 	Count int
@@ -110,7 +126,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	for _, p := range c.Paths {
-		if p != Copy && p != Arena {
+		if p != record.Copy && p != record.Arena {
 			return bad("path %q (arena, copy)", p)
 		}
 	}

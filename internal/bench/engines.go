@@ -8,6 +8,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/build"
+	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -73,10 +74,10 @@ func (all engines) close() error {
 	return errors.Join(errs...)
 }
 
-func (all engines) describe() []BackendInfo {
-	var out []BackendInfo
+func (all engines) describe() []record.BackendInfo {
+	var out []record.BackendInfo
 	for _, e := range all {
-		out = append(out, Describe(e.name, e.info))
+		out = append(out, record.Describe(e.name, e.info))
 	}
 	return out
 }

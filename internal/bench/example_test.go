@@ -10,6 +10,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // Two backends are measured in turns, and every answer is compared with the one that is
@@ -27,7 +28,7 @@ func ExampleMSM() {
 		Groups:        []backend.Group{backend.G1},
 		Sizes:         []int{20},
 		Distributions: []fixtures.Distribution{fixtures.Uniform},
-		Paths:         []bench.Path{bench.Copy},
+		Paths:         []record.Path{record.Copy},
 		Count:         3,
 		Check:         true,
 		CacheDir:      cache,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -21,7 +22,7 @@ type group interface {
 type bases interface {
 	// scalars makes scalars ready to be multiplied with points offset on: in
 	// the memory given, or copied to shared memory.
-	scalars(ctx context.Context, offset int, s []byte, path Path) (input, error)
+	scalars(ctx context.Context, offset int, s []byte, path record.Path) (input, error)
 	// batch is the answers of several MSMs in one batch.
 	batch(ctx context.Context, in []input) ([][]byte, error)
 	close() error
@@ -47,11 +48,11 @@ func groupOf(c backend.Curve, g backend.Group) (group, error) {
 	}[c][g-backend.G1], nil
 }
 
-func typed[P, J, S any](g *msm.Group[P, J, S]) group { return typedGroup[P, J, S]{g} }
+func typed[P, S any](g *msm.Group[P, S]) group { return typedGroup[P, S]{g} }
 
-type typedGroup[P, J, S any] struct{ g *msm.Group[P, J, S] }
+type typedGroup[P, S any] struct{ g *msm.Group[P, S] }
 
-func (t typedGroup[P, J, S]) load(ctx context.Context, e *msm.Engine, points []byte, hints ...msm.Hint) (bases, error) {
+func (t typedGroup[P, S]) load(ctx context.Context, e *msm.Engine, points []byte, hints ...msm.Hint) (bases, error) {
 	p, err := layout.View[P](points)
 	if err != nil {
 		return nil, err
@@ -60,18 +61,18 @@ func (t typedGroup[P, J, S]) load(ctx context.Context, e *msm.Engine, points []b
 	if err != nil {
 		return nil, err
 	}
-	return typedBases[P, J, S]{t.g, e, b}, nil
+	return typedBases[P, S]{t.g, e, b}, nil
 }
 
-type typedBases[P, J, S any] struct {
-	g *msm.Group[P, J, S]
+type typedBases[P, S any] struct {
+	g *msm.Group[P, S]
 	e *msm.Engine
-	b *msm.Bases[P, J, S]
+	b *msm.Bases[P, S]
 }
 
-func (t typedBases[P, J, S]) close() error { return t.b.Close() }
+func (t typedBases[P, S]) close() error { return t.b.Close() }
 
-func (t typedBases[P, J, S]) scalars(ctx context.Context, offset int, raw []byte, path Path) (input, error) {
+func (t typedBases[P, S]) scalars(ctx context.Context, offset int, raw []byte, path record.Path) (input, error) {
 	s, err := layout.View[S](raw)
 	if err != nil {
 		return nil, err
@@ -80,8 +81,8 @@ func (t typedBases[P, J, S]) scalars(ctx context.Context, offset int, raw []byte
 	if err != nil {
 		return nil, err
 	}
-	in := &typedInput[P, J, S]{bases: part, s: s}
-	if path == Arena {
+	in := &typedInput[P, S]{bases: part, s: s}
+	if path == record.Arena {
 		if in.buffer, err = t.g.NewScalars(ctx, t.e, len(s)); err != nil {
 			return nil, err
 		}
@@ -91,11 +92,11 @@ func (t typedBases[P, J, S]) scalars(ctx context.Context, offset int, raw []byte
 	return in, nil
 }
 
-func (t typedBases[P, J, S]) batch(ctx context.Context, in []input) ([][]byte, error) {
+func (t typedBases[P, S]) batch(ctx context.Context, in []input) ([][]byte, error) {
 	batch := t.e.NewBatch()
-	answers := make([]*msm.Answer[P, J], len(in))
+	answers := make([]*msm.Answer[P], len(in))
 	for i, x := range in {
-		x := x.(*typedInput[P, J, S])
+		x := x.(*typedInput[P, S])
 		answers[i] = x.bases.Add(batch, x.s)
 	}
 	if err := batch.Run(ctx); err != nil {
@@ -108,13 +109,13 @@ func (t typedBases[P, J, S]) batch(ctx context.Context, in []input) ([][]byte, e
 	return out, nil
 }
 
-type typedInput[P, J, S any] struct {
-	bases  *msm.Bases[P, J, S]
+type typedInput[P, S any] struct {
+	bases  *msm.Bases[P, S]
 	s      []S
 	buffer *msm.Scalars[S] // nil when s is the caller's
 }
 
-func (t *typedInput[P, J, S]) msm(ctx context.Context) ([]byte, time.Duration, error) {
+func (t *typedInput[P, S]) msm(ctx context.Context) ([]byte, time.Duration, error) {
 	start := time.Now()
 	p, err := t.bases.MSM(ctx, t.s)
 	took := time.Since(start)
@@ -124,7 +125,7 @@ func (t *typedInput[P, J, S]) msm(ctx context.Context) ([]byte, time.Duration, e
 	return bytesOf(p), took, nil
 }
 
-func (t *typedInput[P, J, S]) free() {
+func (t *typedInput[P, S]) free() {
 	if t.buffer != nil {
 		t.buffer.Free()
 	}

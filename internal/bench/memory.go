@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // Need is one use of memory.
@@ -52,7 +53,7 @@ func (c *Config) needsOf(curve backend.Curve, g backend.Group, n int) []Need {
 	// The CPU backend has digits of a part of the scalars at a time, but those
 	// of earlier parts stay until the collector runs, which may be at the end.
 	digits := uint64(n) * 2 * uint64(curve.ScalarBits()/cpuDigitBits+1)
-	what := fmt.Sprintf("%v %v %s", curve, g, FormatSize(n))
+	what := fmt.Sprintf("%v %v %s", curve, g, units.FormatSize(n))
 	needs := []Need{{what + " bases, mapped from the cache", points}, {what + " scalars", scalars}}
 	for _, b := range c.Backends {
 		switch {
@@ -88,8 +89,8 @@ func (c *Config) CheckMemory(available uint64) error {
 	}
 	var parts []string
 	for _, n := range needs {
-		parts = append(parts, fmt.Sprintf("%s %s", n.What, FormatBytes(n.Bytes)))
+		parts = append(parts, fmt.Sprintf("%s %s", n.What, units.FormatBytes(n.Bytes)))
 	}
 	return fmt.Errorf("%w: about %s needed, %s available (%s)", ErrMemory,
-		FormatBytes(Sum(needs)), FormatBytes(available), strings.Join(parts, ", "))
+		units.FormatBytes(Sum(needs)), units.FormatBytes(available), strings.Join(parts, ", "))
 }

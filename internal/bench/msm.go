@@ -13,6 +13,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -22,7 +24,7 @@ import (
 // With an error the result still holds what was measured so far: when ctx
 // ends (its error), when a backend fails (a sentinel of backend), or, after
 // everything was measured, when answers were wrong (ErrWrong).
-func MSM(ctx context.Context, cfg Config) (_ []Run, _ []BackendInfo, err error) {
+func MSM(ctx context.Context, cfg Config) (_ []record.Run, _ []record.BackendInfo, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -61,7 +63,7 @@ func MSM(ctx context.Context, cfg Config) (_ []Run, _ []BackendInfo, err error) 
 // measuring is a call of MSM.
 type measuring struct {
 	cfg  Config
-	runs []Run
+	runs []record.Run
 }
 
 // inputs is the points of one group.
@@ -87,7 +89,7 @@ func (m *measuring) group(ctx context.Context, able engines, c backend.Curve, g 
 	for _, n := range m.cfg.Sizes {
 		most = max(most, n)
 	}
-	stage := fmt.Sprintf("%s: %s points", in.name, FormatSize(most))
+	stage := fmt.Sprintf("%s: %s points", in.name, units.FormatSize(most))
 	m.cfg.Progress.tell(stage, 0, most)
 	cache := fixtures.Cache{Dir: m.cfg.CacheDir, Note: m.cfg.Note, Progress: func(done, total int) { m.cfg.Progress.tell(stage, done, total) }}
 	f, err := cache.Open(ctx, in.points, most)
@@ -137,7 +139,7 @@ func checkOracle(ctx context.Context, cfg Config, in *inputs) (err error) {
 		if err != nil {
 			return err
 		}
-		s, err := b.scalars(ctx, 0, scalars, Copy)
+		s, err := b.scalars(ctx, 0, scalars, record.Copy)
 		if err != nil {
 			return err
 		}
@@ -163,7 +165,7 @@ func (m *measuring) size(ctx context.Context, able engines, in *inputs, n int) (
 			}
 		}
 	}()
-	stage := fmt.Sprintf("%s %s: loading", in.name, FormatSize(n))
+	stage := fmt.Sprintf("%s %s: loading", in.name, units.FormatSize(n))
 	for i, e := range able {
 		m.cfg.Progress.tell(stage, i, len(able))
 		start := time.Now()
@@ -187,7 +189,7 @@ func (m *measuring) size(ctx context.Context, able engines, in *inputs, n int) (
 
 // distribution measures one vector of scalars on every backend and path.
 func (m *measuring) distribution(ctx context.Context, able engines, loaded []bases, took []time.Duration, in *inputs, n int, d fixtures.Distribution) error {
-	what := fmt.Sprintf("%s %s %v", in.name, FormatSize(n), d)
+	what := fmt.Sprintf("%s %s %v", in.name, units.FormatSize(n), d)
 	m.cfg.Progress.tell(what+": scalars", 0, 1)
 	scalars, err := fixtures.Scalars(in.curve, d, m.cfg.Seed, n)
 	if err != nil {
@@ -218,11 +220,11 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 			if err != nil {
 				return fmt.Errorf("backend %s: %w", e.name, err)
 			}
-			l := &lane{input: s, want: want, bases: loaded[i], energy: e.energy, run: Run{
+			l := &lane{input: s, want: want, bases: loaded[i], energy: e.energy, run: record.Run{
 				Op: "msm", Curve: in.curve.String(), Group: in.points.Key().Group.String(), N: n, Bases: in.digest.String(),
 				Backend: e.name, Version: e.info.Version, Device: e.device(), Devices: len(e.info.Devices),
 				Distribution: d.String(), Seed: m.cfg.Seed, Path: p, Measure: measureOf(e),
-				LoadBase: millis(took[i]), Multiples: m.cfg.Multiples,
+				LoadBase: record.Millis(took[i]), Multiples: m.cfg.Multiples,
 			}}
 			if m.cfg.Phases {
 				l.phases = &phases{of: e}
@@ -248,7 +250,7 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 		m.cfg.Note(fmt.Sprintf("%s: medians are not known to %.3g %% after %v", what, 100*m.cfg.Until, m.cfg.Within))
 	}
 	if calls := m.cfg.BackToBack; err == nil && calls > 0 {
-		row := BackToBack{Calls: calls, Callers: m.cfg.Callers, Batch: m.cfg.Batch}
+		row := record.BackToBack{Calls: calls, Callers: m.cfg.Callers, Batch: m.cfg.Batch}
 		err = alternate(lanes, m.cfg.Count, progress(what+", back to back"), func(l *lane, _ int) error { return l.row(ctx, row) })
 	}
 	for _, l := range lanes {
@@ -263,7 +265,7 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 // batches gives every lane the scalars of a batch, different for each MSM, and
 // answers to compare with.
 func (m *measuring) batches(ctx context.Context, lanes []*lane, in *inputs, n int, d fixtures.Distribution) error {
-	stage := fmt.Sprintf("%s %s %v: scalars of a batch", in.name, FormatSize(n), d)
+	stage := fmt.Sprintf("%s %s %v: scalars of a batch", in.name, units.FormatSize(n), d)
 	for k := range m.cfg.BackToBack {
 		m.cfg.Progress.tell(stage, k, m.cfg.BackToBack)
 		scalars, err := fixtures.Scalars(in.curve, d, m.cfg.Seed+uint64(k)+1, n)
@@ -289,31 +291,31 @@ func (m *measuring) batches(ctx context.Context, lanes []*lane, in *inputs, n in
 }
 
 // pathsOf is the paths that make a difference for a backend.
-func pathsOf(e *engine, paths []Path) []Path {
+func pathsOf(e *engine, paths []record.Path) []record.Path {
 	if e.shared {
 		return paths
 	}
-	return []Path{Copy}
+	return []record.Path{record.Copy}
 }
 
 func measureOf(e *engine) string {
 	if isPlugin(e.name) {
-		return EndToEndPlugin
+		return record.EndToEndPlugin
 	}
-	return EndToEnd
+	return record.EndToEnd
 }
 
 // lane is one backend and path on one input.
 type lane struct {
 	input   input
 	want    []byte // nil when answers are not compared
-	run     Run
+	run     record.Run
 	samples []time.Duration
 	bases   bases
-	batch   []input         // of rows that are batches
-	wants   [][]byte        // their answers
-	rows    []time.Duration // of calls back to back
-	each    BackToBack      // what a row is
+	batch   []input           // of rows that are batches
+	wants   [][]byte          // their answers
+	rows    []time.Duration   // of calls back to back
+	each    record.BackToBack // what a row is
 	energy  func(context.Context) uint64
 	joules  []float64 // of rows of which it is known
 	phases  *phases   // nil where they are not wanted
@@ -338,7 +340,7 @@ func alternate(lanes []*lane, rounds int, progress func(done, total int), run fu
 
 // settled tells whether every median is known to a share of it.
 func settled(lanes []*lane, share float64) bool {
-	return !slices.ContainsFunc(lanes, func(l *lane) bool { return !(unsettled(allMillis(l.samples)) <= share) })
+	return !slices.ContainsFunc(lanes, func(l *lane) bool { return !(record.Uncertainty(record.AllMillis(l.samples)) <= share) })
 }
 
 // once runs one MSM. Garbage of earlier ones is collected before the clock
@@ -365,7 +367,7 @@ func (l *lane) once(ctx context.Context, timed bool) error {
 // callers, or as one batch. One more before them is not timed: what a backend still
 // does after it is in the time of the row, as what it does after the last is not.
 // Answers are judged afterwards.
-func (l *lane) row(ctx context.Context, of BackToBack) error {
+func (l *lane) row(ctx context.Context, of record.BackToBack) error {
 	runtime.GC()
 	first, _, err := l.input.msm(ctx)
 	if err != nil {
@@ -416,14 +418,14 @@ func (l *lane) judge(got, want []byte) {
 	}
 }
 
-func (l *lane) result() Run {
+func (l *lane) result() record.Run {
 	r := l.run
-	r.setSamples(l.samples)
+	r.SetSamples(l.samples)
 	if len(l.rows) > 0 {
-		r.setRows(l.each, l.rows, l.joules)
+		r.SetRows(l.each, l.rows, l.joules)
 	}
 	if l.want != nil {
-		r.Oracle, r.Checked = Oracle, r.Wrong == 0
+		r.Oracle, r.Checked = record.Oracle, r.Wrong == 0
 	}
 	return r
 }

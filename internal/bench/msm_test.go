@@ -12,6 +12,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 func config(t *testing.T, w *world, backends ...string) Config {
@@ -27,7 +29,7 @@ func config(t *testing.T, w *world, backends ...string) Config {
 		Groups:        []backend.Group{backend.G1},
 		Sizes:         []int{40},
 		Distributions: []fixtures.Distribution{fixtures.Uniform},
-		Paths:         []Path{Copy},
+		Paths:         []record.Path{record.Copy},
 		Count:         3,
 		Seed:          1,
 		Check:         true,
@@ -44,22 +46,22 @@ func TestMSMAllGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []workload
+	key := func(r record.Run) string { return fmt.Sprint(r.Curve, r.Group, r.N, r.Distribution, r.Seed, r.Phase) }
+	var got, want []string
 	for _, r := range runs {
-		got = append(got, keyOf(r))
-		if !r.Checked || r.Oracle != Oracle || r.Wrong != 0 || r.Op != "msm" || r.Path != Copy || r.Measure != EndToEnd {
+		got = append(got, key(r))
+		if !r.Checked || r.Oracle != record.Oracle || r.Wrong != 0 || r.Op != "msm" || r.Path != record.Copy || r.Measure != record.EndToEnd {
 			t.Errorf("run %+v", r)
 		}
 		if r.Count != 1 || len(r.Samples) != 1 || r.Min <= 0 || r.Median < r.Min || r.Device == "" || r.Version == "" {
 			t.Errorf("run %+v", r)
 		}
 	}
-	var want []workload
 	for _, c := range backend.Curves() {
 		for _, g := range backend.Groups() {
 			for _, n := range []int{70, 33} {
 				for _, d := range fixtures.Distributions() {
-					want = append(want, workload{c.String(), g.String(), n, d.String(), 1, ""})
+					want = append(want, key(record.Run{Curve: c.String(), Group: g.String(), N: n, Distribution: d.String(), Seed: 1}))
 				}
 			}
 		}
@@ -75,7 +77,7 @@ func TestMSMAllGroups(t *testing.T) {
 func TestMSMAlternates(t *testing.T) {
 	w := &world{}
 	cfg := config(t, w, "a", "arena", "c")
-	cfg.Paths = []Path{Copy, Arena}
+	cfg.Paths = []record.Path{record.Copy, record.Arena}
 	runs, _, err := MSM(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +116,7 @@ func TestPhases(t *testing.T) {
 		samples []float64 // of the second call to the fourth
 	}{{"sort", []float64{1e3, 1e3, 1e3}}, {"wipe", []float64{0, 6e4, 0}}} {
 		r := runs[2+i]
-		if r.Op != OpPhase || r.Phase != want.phase || !slices.Equal(r.Samples, want.samples) || r.Count != 3 || !r.Checked || r.Backend != "phased" || r.N != cfg.Sizes[0] || r.BackToBack != nil {
+		if r.Op != record.OpPhase || r.Phase != want.phase || !slices.Equal(r.Samples, want.samples) || r.Count != 3 || !r.Checked || r.Backend != "phased" || r.N != cfg.Sizes[0] || r.BackToBack != nil {
 			t.Errorf("%+v, want %+v", r, want)
 		}
 	}
@@ -129,7 +131,7 @@ func TestUntil(t *testing.T) {
 	cfg := config(t, &world{}, "a", "b")
 	cfg.Count, cfg.Until, cfg.Within = 2, 1e6, time.Hour // six samples are enough for that
 	runs, _, err := MSM(t.Context(), cfg)
-	if err != nil || len(runs) != 2 || runs[0].Count != runs[1].Count || runs[0].Count < 3 || unsettled(runs[0].Samples) > 1e6 {
+	if err != nil || len(runs) != 2 || runs[0].Count != runs[1].Count || runs[0].Count < 3 || record.Uncertainty(runs[0].Samples) > 1e6 {
 		t.Errorf("%v, %+v", err, runs)
 	}
 	var notes []string
@@ -137,10 +139,10 @@ func TestUntil(t *testing.T) {
 	if runs, _, err = MSM(t.Context(), cfg); err != nil || runs[0].Count != 2 || len(notes) != 1 || !strings.Contains(notes[0], "not known") {
 		t.Errorf("%v, %q, %+v", err, notes, runs)
 	}
-	if got := unsettled([]float64{100, 100, 100, 100, 100, 100, 102, 98, 100, 100}); !(got < 0.03) {
+	if got := record.Uncertainty([]float64{100, 100, 100, 100, 100, 100, 102, 98, 100, 100}); !(got < 0.03) {
 		t.Errorf("%v", got)
 	}
-	if got := unsettled([]float64{1, 2}); got < 1e6 {
+	if got := record.Uncertainty([]float64{1, 2}); got < 1e6 {
 		t.Errorf("two samples: %v", got)
 	}
 }
@@ -180,7 +182,7 @@ func backToBack(t *testing.T, callers int) {
 func TestBatch(t *testing.T) {
 	w := &world{}
 	cfg := config(t, w, "arena", "wrong")
-	cfg.Count, cfg.BackToBack, cfg.Batch, cfg.Paths = 2, 3, true, []Path{Arena}
+	cfg.Count, cfg.BackToBack, cfg.Batch, cfg.Paths = 2, 3, true, []record.Path{record.Arena}
 	runs, _, err := MSM(t.Context(), cfg)
 	if !errors.Is(err, ErrWrong) || len(runs) != 2 {
 		t.Fatalf("%d runs, error %v", len(runs), err)
@@ -206,7 +208,7 @@ func TestBatch(t *testing.T) {
 func TestEnergy(t *testing.T) {
 	w := &world{}
 	cfg := config(t, w, "arena", "a")
-	cfg.Count, cfg.BackToBack, cfg.Paths = 3, 4, []Path{Arena}
+	cfg.Count, cfg.BackToBack, cfg.Paths = 3, 4, []record.Path{record.Arena}
 	runs, _, err := MSM(t.Context(), cfg)
 	if err != nil || len(runs) != 2 {
 		t.Fatalf("%d runs, %v", len(runs), err)
@@ -219,7 +221,7 @@ func TestEnergy(t *testing.T) {
 		t.Errorf("%g J of a backend that does not count", e)
 	}
 	var text bytes.Buffer
-	if err := WriteTable(&text, 0, Record[Run]{Machine: ThisMachine(""), Runs: runs}); err != nil || !strings.Contains(text.String(), "J a call") {
+	if err := record.WriteTable(&text, 0, record.Record[record.Run]{Machine: record.ThisMachine(""), Runs: runs}); err != nil || !strings.Contains(text.String(), "J a call") {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }
@@ -334,7 +336,7 @@ func TestMSMRefuses(t *testing.T) {
 		"batch of no row":    func(c *Config) { c.Batch = true },
 		"callers of a batch": func(c *Config) { c.BackToBack, c.Callers, c.Batch = 2, 2, true },
 		"row of -1":          func(c *Config) { c.BackToBack = -1 },
-		"path":               func(c *Config) { c.Paths = []Path{"x"} },
+		"path":               func(c *Config) { c.Paths = []record.Path{"x"} },
 		"twice":              func(c *Config) { c.Backends = []string{"a", "a"} },
 		"no cache":           func(c *Config) { c.CacheDir = "" },
 	} {
@@ -355,26 +357,37 @@ func TestNeeds(t *testing.T) {
 		Curves:   []backend.Curve{backend.BN254},
 		Groups:   []backend.Group{backend.G1},
 		Sizes:    []int{1 << 10, 1 << 26},
-		Paths:    []Path{Copy, Arena},
+		Paths:    []record.Path{record.Copy, record.Arena},
 	}
 	const points, scalars = 64 << 26, 32 << 26
 	alone := Sum(cfg.Needs())
 	if alone < points+scalars || alone > points+scalars+3<<30 {
-		t.Errorf("%s for the CPU, points and scalars are %s", FormatBytes(alone), FormatBytes(points+scalars))
+		t.Errorf("%s for the CPU, points and scalars are %s", units.FormatBytes(alone), units.FormatBytes(points+scalars))
 	}
 	if alone > 24<<30 {
-		t.Errorf("2^26 needs %s", FormatBytes(alone))
+		t.Errorf("2^26 needs %s", units.FormatBytes(alone))
 	}
 	cfg.Backends = []string{"cpu", "plugin:cpu"}
 	both := Sum(cfg.Needs())
 	if both < alone+points+2*scalars {
-		t.Errorf("%s with a plugin that holds %s of points and two buffers of %s", FormatBytes(both), FormatBytes(points), FormatBytes(scalars))
+		t.Errorf("%s with a plugin that holds %s of points and two buffers of %s", units.FormatBytes(both), units.FormatBytes(points), units.FormatBytes(scalars))
 	}
 	if err := cfg.CheckMemory(both); err != nil {
 		t.Errorf("enough memory: %v", err)
 	}
 	err := cfg.CheckMemory(both - 1)
-	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), FormatBytes(both)) {
+	if !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), units.FormatBytes(both)) {
 		t.Errorf("one byte less: %v", err)
+	}
+}
+
+// TestCutBy: wrong answers cut nothing short.
+func TestCutBy(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	if CutBy(ctx, nil) != "" || CutBy(ctx, ErrWrong) != "" || CutBy(ctx, errors.New("x")) != record.CutByError {
+		t.Error("without an interrupt")
+	}
+	if cancel(); CutBy(ctx, nil) != "" || CutBy(ctx, ErrWrong) != record.CutByInterrupt {
+		t.Error("with one")
 	}
 }

@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"math/rand/v2"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -17,7 +15,7 @@ import (
 	core "github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/cases"
-	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -53,42 +51,6 @@ func (c *NumbersConfig) Validate() error {
 	}
 	return nil
 }
-
-// Where the operands of a NumberRun are when the clock starts, and its answers when
-// it stops.
-const (
-	// Host is slices of the caller's: operands are written and answers read.
-	Host = "host"
-	// Resident is the backend's memory.
-	Resident = "resident"
-)
-
-// NumberRun is the timed batches of one operation on one backend. Times are
-// milliseconds.
-type NumberRun struct {
-	Op      string `json:"op"` // "numbers"
-	Number  string `json:"number_op"`
-	Bits    int    `json:"bits"`
-	N       int    `json:"n"` // elements
-	Backend string `json:"backend"`
-	Version string `json:"backend_version"`
-	Device  string `json:"device"`
-	Where   string `json:"where"` // Host or Resident
-	Seed    uint64 `json:"seed"`
-
-	Count   int       `json:"count"` // length of Samples
-	Min     float64   `json:"min_ms"`
-	Median  float64   `json:"median_ms"`
-	Samples []float64 `json:"samples_ms"`
-
-	Checked  bool   `json:"checked"`            // what was compared was right, in every run
-	Compared int    `json:"compared,omitempty"` // elements of the answer
-	Oracle   string `json:"oracle,omitempty"`
-	Wrong    int    `json:"wrong,omitempty"` // runs
-}
-
-// Rate is elements a second.
-func (r *NumberRun) Rate() float64 { return float64(r.N) / r.Median * 1e3 }
 
 // elements is how many a batch has where the configuration does not say.
 func (c *NumbersConfig) elements(op backend.NumberOp, bits int) int {
@@ -261,7 +223,7 @@ func (l *numberWork) right(answer []byte) bool {
 }
 
 // Numbers measures what cfg says, and answers as MSM does.
-func Numbers(ctx context.Context, cfg NumbersConfig) (runs []NumberRun, infos []BackendInfo, err error) {
+func Numbers(ctx context.Context, cfg NumbersConfig) (runs []record.NumberRun, infos []record.BackendInfo, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -298,11 +260,11 @@ func Numbers(ctx context.Context, cfg NumbersConfig) (runs []NumberRun, infos []
 // numberLane is one backend with one workload in its memory.
 type numberLane struct {
 	s    *core.Session
-	runs [2]NumberRun // Host, Resident
+	runs [2]record.NumberRun // Host, Resident
 }
 
 // measure times one workload on every backend that has the operation, in turns.
-func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engines) (runs []NumberRun, err error) {
+func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engines) (runs []record.NumberRun, err error) {
 	var lanes []*numberLane
 	defer func() {
 		for _, lane := range lanes {
@@ -322,8 +284,8 @@ func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engine
 			return nil, err
 		}
 		lane := &numberLane{s: s}
-		for k, where := range []string{Host, Resident} {
-			lane.runs[k] = NumberRun{Op: "numbers", Number: l.op.String(), Bits: l.bits, N: n, Backend: e.name, Version: e.info.Version,
+		for k, where := range []string{record.Host, record.Resident} {
+			lane.runs[k] = record.NumberRun{Op: "numbers", Number: l.op.String(), Bits: l.bits, N: n, Backend: e.name, Version: e.info.Version,
 				Device: e.device(), Where: where, Seed: cfg.Seed}
 		}
 		lanes = append(lanes, lane)
@@ -348,7 +310,7 @@ func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engine
 	for i, lane := range lanes {
 		for k := range lane.runs {
 			r := &lane.runs[k]
-			r.Count, r.Min, r.Median, r.Samples = cfg.Count, millis(Min(samples[i][k])), millis(Median(samples[i][k])), allMillis(samples[i][k])
+			r.Count, r.Min, r.Median, r.Samples = cfg.Count, record.Millis(record.Min(samples[i][k])), record.Millis(record.Median(samples[i][k])), record.AllMillis(samples[i][k])
 			if l.want != nil {
 				r.Oracle, r.Compared, r.Checked = "math/big", l.compared(), r.Wrong == 0
 			}
@@ -382,47 +344,4 @@ func (l *numberWork) once(ctx context.Context, lane *numberLane, k int) (time.Du
 		lane.runs[k].Wrong++
 	}
 	return took, nil
-}
-
-// WriteNumbersTable writes the machine and a line for each run, in width characters;
-// 0 is as wide as it gets.
-func WriteNumbersTable(w io.Writer, width int, r Record[NumberRun]) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", r.Machine)
-	columns := []table.Column{
-		{Head: "operation", Keep: table.Never}, {Head: "bits", Keep: table.Never}, {Head: "n", Keep: 6}, {Head: "backend", Keep: 8},
-		{Head: "operands", Keep: 7}, {Head: "runs", Keep: 0}, {Head: "min ms", Keep: 1}, {Head: "median ms", Keep: table.Never},
-		{Head: "a second", Keep: 5}, {Head: "checked", Keep: 4}, {Head: "against first", Keep: 3},
-	}
-	type key struct {
-		op    string
-		bits  int
-		where string
-	}
-	first := map[key]float64{}
-	var rows [][]string
-	for _, run := range r.Runs {
-		verdict := "-"
-		switch {
-		case run.Wrong > 0:
-			verdict = fmt.Sprintf("%d WRONG", run.Wrong)
-		case run.Checked:
-			verdict = fmt.Sprintf("%d right", run.Compared)
-		}
-		k, against := key{run.Number, run.Bits, run.Where}, ""
-		if median, ok := first[k]; ok {
-			against = fmt.Sprintf("%.2f times", median/run.Median)
-		} else {
-			first[k] = run.Median
-		}
-		rows = append(rows, []string{run.Number, fmt.Sprint(run.Bits), fmt.Sprint(run.N), run.Backend, run.Where, fmt.Sprint(run.Count),
-			formatMillis(run.Min), formatMillis(run.Median), fmt.Sprintf("%.4g", run.Rate()), verdict, against})
-	}
-	if err := table.Write(&b, width, true, columns, rows); err != nil {
-		return err
-	}
-	b.WriteString("\nOperands: host, written before and answers read after, within the time; resident, in the backend's memory.\n" +
-		"One modulus for all elements, exponents of the full width.\n" + r.Cut.note())
-	_, err := io.WriteString(w, b.String())
-	return err
 }

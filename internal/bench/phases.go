@@ -8,10 +8,8 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/record"
 )
-
-// OpPhase is Op of a run that is a phase of MSMs, those of the run before it.
-const OpPhase = "msm-phase"
 
 // phases collects how long the phases of MSMs took, by what the backend counts. A nil
 // one collects nothing. No other call is running on the backend.
@@ -56,7 +54,7 @@ func (p *phases) around(ctx context.Context, counted bool, do func() error) erro
 
 // runs makes a run of each phase that took time, in the order in which the backend
 // lists them, like that of the MSMs.
-func (p *phases) runs(of Run) (all []Run) {
+func (p *phases) runs(of record.Run) (all []record.Run) {
 	if p == nil {
 		return nil
 	}
@@ -65,18 +63,18 @@ func (p *phases) runs(of Run) (all []Run) {
 			continue
 		}
 		r := of
-		r.Op, r.Phase, r.BackToBack = OpPhase, q.name, nil
-		r.setSamples(q.samples)
+		r.Op, r.Phase, r.BackToBack = record.OpPhase, q.name, nil
+		r.SetSamples(q.samples)
 		all = append(all, r)
 	}
 	return all
 }
 
 // noteWithoutPhases names the backends of runs that had no phases.
-func noteWithoutPhases(runs []Run, note func(string)) {
+func noteWithoutPhases(runs []record.Run, note func(string)) {
 	had := map[string]bool{}
 	for _, r := range runs {
-		had[r.Backend] = had[r.Backend] || r.Op == OpPhase
+		had[r.Backend] = had[r.Backend] || r.Op == record.OpPhase
 	}
 	for _, name := range slices.Sorted(maps.Keys(had)) {
 		if !had[name] {

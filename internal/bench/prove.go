@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"math/big"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/consensys/gnark/backend/witness"
@@ -18,8 +18,9 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/proofsystem"
+	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/msm"
-	"github.com/pippin-zk/pippin/prover/groth16"
 )
 
 // ProveConfig says what Prove measures: every circuit on every curve, proved
@@ -31,10 +32,10 @@ type ProveConfig struct {
 	// the next of them.
 	Backends []string
 	// Merge are the ways in which every backend proves; nil is MergeAuto.
-	Merge []Merge
+	Merge []record.Merge
 
 	// System is Groth16 when it is empty.
-	System System
+	System proofsystem.System
 	// Circuits are names out of Circuits().
 	Circuits []string
 	// Curves are those that the circuits are compiled for.
@@ -55,33 +56,6 @@ type ProveConfig struct {
 	// Note, when set, hears of keys that are set up, and of circuits that a
 	// curve or a backend does not have.
 	Note func(string)
-}
-
-// Merge says whether equal bases of a key and equal scalars of a witness are
-// merged.
-type Merge string
-
-const (
-	MergeAuto  Merge = "auto" // where the prover expects that it pays
-	MergeNever Merge = "never"
-)
-
-// Merges are the ways there are.
-func Merges() []Merge { return []Merge{MergeAuto, MergeNever} }
-
-// ParseMerge checks the name of a way.
-func ParseMerge(s string) (Merge, error) {
-	if m := Merge(strings.ToLower(s)); slices.Contains(Merges(), m) {
-		return m, nil
-	}
-	return "", fmt.Errorf("%w: merging %q (auto, never)", backend.ErrInvalidInput, s)
-}
-
-func (m Merge) options() []groth16.Option {
-	if m == MergeNever {
-		return []groth16.Option{groth16.MergeBases(groth16.MergeNever), groth16.MergeScalars(groth16.MergeNever)}
-	}
-	return nil
 }
 
 // Validate refuses an empty or senseless configuration with
@@ -105,14 +79,14 @@ func (c *ProveConfig) Validate() error {
 			return bad("backend %q twice", b)
 		}
 	}
-	if _, err := ParseSystem(string(c.system())); err != nil {
+	if _, err := proofsystem.Parse(string(c.system())); err != nil {
 		return err
 	}
-	if c.system() == PLONK && slices.Contains(c.Merge, MergeNever) {
-		return bad("merging %s: PLONK merges nothing", MergeNever)
+	if c.system() == proofsystem.PLONK && slices.Contains(c.Merge, record.MergeNever) {
+		return bad("merging %s: PLONK merges nothing", record.MergeNever)
 	}
 	for _, m := range c.Merge {
-		if _, err := ParseMerge(string(m)); err != nil {
+		if _, err := record.ParseMerge(string(m)); err != nil {
 			return err
 		}
 	}
@@ -127,78 +101,12 @@ func (c *ProveConfig) Validate() error {
 	return nil
 }
 
-func (c *ProveConfig) system() System {
-	if c.System == "" {
-		return Groth16
-	}
-	return c.System
-}
+func (c *ProveConfig) system() proofsystem.System { return cmp.Or(c.System, proofsystem.Groth16) }
 
 func (c *ProveConfig) note(format string, a ...any) {
 	if c.Note != nil {
 		c.Note(fmt.Sprintf(format, a...))
 	}
-}
-
-// ProveRun is the timed proofs of one circuit on one backend, beside gnark's
-// of the same minutes. Times are milliseconds.
-type ProveRun struct {
-	Op          System `json:"op"`
-	Circuit     string `json:"circuit"`
-	Curve       string `json:"curve"`
-	Constraints int    `json:"constraints"`
-	Backend     string `json:"backend"`
-	Version     string `json:"backend_version"`
-	Device      string `json:"device"`
-	Merge       Merge  `json:"merge,omitempty"` // of Groth16
-
-	Count   int       `json:"count"` // length of Samples
-	Min     float64   `json:"min_ms"`
-	Median  float64   `json:"median_ms"`
-	Samples []float64 `json:"samples_ms"` // in the order taken
-	Spread  float64   `json:"spread"`     // the function Spread of them
-
-	// Stock is the median of gnark's own prover.
-	Stock        float64   `json:"stock_ms"`
-	StockMin     float64   `json:"stock_min_ms"`
-	StockSamples []float64 `json:"stock_samples_ms"`
-
-	// Solve is the median of gnark's solver alone.
-	Solve float64 `json:"solve_ms"`
-	// OwnSolve is the median over the proofs of what their own solver took, without
-	// the time of MSMs that commitments inside the circuit made. It is absent from
-	// records of when the solver was gnark's.
-	OwnSolve float64 `json:"own_solve_ms,omitempty"`
-	// AfterSolve is the median over the proofs of the time from the solver's end to
-	// the proof.
-	AfterSolve float64 `json:"after_solve_ms,omitempty"`
-	// MSM is the median over the proofs of the time with an MSM or a program over
-	// vectors on the backend.
-	MSM float64 `json:"msm_ms"`
-	// FFT is the median of a proof's transforms alone. Beside another process's
-	// MSMs they cost a proof less.
-	// PLONK's are on the backend.
-	FFT     float64 `json:"fft_ms,omitempty"`
-	LoadKey float64 `json:"load_key_ms"` // once for all proofs
-
-	// InFlight is how many proofs were in flight in a stream of several times Count,
-	// and PerProof the time that it took, divided by their number.
-	InFlight int     `json:"in_flight,omitempty"`
-	PerProof float64 `json:"per_proof_ms,omitempty"`
-
-	// Speedup is Stock / Median.
-	Speedup float64 `json:"speedup"`
-	// SpeedupWithoutSolve is the same with Solve taken from Stock and OwnSolve from
-	// Median; it is absent when solving was all that took time.
-	SpeedupWithoutSolve float64 `json:"speedup_without_solve,omitempty"`
-
-	// Verified is true only when every proof, the warm-up's and gnark's
-	// included, was verified by gnark.
-	Verified bool `json:"verified"`
-	// Refused counts the backend's proofs that gnark refused.
-	Refused int `json:"refused,omitempty"`
-	// StockRefused counts gnark's own.
-	StockRefused int `json:"stock_refused,omitempty"`
 }
 
 // Prove measures what cfg says. The runs are in the order of the configuration:
@@ -209,7 +117,7 @@ type ProveRun struct {
 // backend), or, after everything was measured, when a proof did not verify
 // (ErrWrong). The context is not looked at while gnark proves or solves. A
 // setup goes on in the background when ctx ends meanwhile.
-func Prove(ctx context.Context, cfg ProveConfig) (_ []ProveRun, _ []BackendInfo, err error) {
+func Prove(ctx context.Context, cfg ProveConfig) (_ []record.ProveRun, _ []record.BackendInfo, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -225,7 +133,7 @@ func Prove(ctx context.Context, cfg ProveConfig) (_ []ProveRun, _ []BackendInfo,
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, all.close()) }()
-	var runs []ProveRun
+	var runs []record.ProveRun
 	for _, name := range cfg.Circuits {
 		for _, curve := range cfg.Curves {
 			if len(all.with(curve, nil)) == 0 {
@@ -237,7 +145,7 @@ func Prove(ctx context.Context, cfg ProveConfig) (_ []ProveRun, _ []BackendInfo,
 				cfg.note("left out: %v", err)
 				continue
 			}
-			var done []ProveRun
+			var done []record.ProveRun
 			if err == nil {
 				done, err = proveOn(ctx, &cfg, s, curve, all, meters)
 				runs = append(runs, done...)
@@ -262,10 +170,10 @@ func Prove(ctx context.Context, cfg ProveConfig) (_ []ProveRun, _ []BackendInfo,
 // contender is a prover with what it took. gnark has no engine.
 type contender struct {
 	*engine
-	merge   Merge
+	merge   record.Merge
 	meter   *meter
-	prove   func() (any, error)
-	stream  func() iter.Seq2[any, error]
+	prove   func() (proofsystem.Proof, error)
+	stream  func() iter.Seq2[proofsystem.Proof, error]
 	load    time.Duration
 	samples []time.Duration
 	msm     []time.Duration
@@ -277,7 +185,7 @@ type contender struct {
 }
 
 // proveOn measures one circuit on one curve.
-func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, engines engines, meters map[string]*meter) (_ []ProveRun, err error) {
+func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, engines engines, meters map[string]*meter) (_ []record.ProveRun, err error) {
 	k, err := keyFor(ctx, cfg, s, curve)
 	if err != nil {
 		return nil, err
@@ -291,32 +199,35 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 	if err != nil {
 		return nil, err
 	}
-	transforms, err := k.transforms()
+	transforms, err := k.Transforms()
 	if err != nil {
 		return nil, err
 	}
 
-	gnark := &contender{prove: func() (any, error) { return k.stock(k.ccs, full) }}
+	gnark := &contender{prove: func() (proofsystem.Proof, error) { return k.ProveByGnark(k.ccs, full) }}
 	var ours []*contender
 	for _, e := range engines.with(curve, cfg.Note) {
 		cfg.Progress.tell(fmt.Sprintf("%s %v: loading the key into %s", s.name, curve, e.name), 0, 1)
 		merges := cfg.Merge
 		switch {
-		case cfg.system() == PLONK:
-			merges = []Merge{""}
+		case cfg.system() == proofsystem.PLONK:
+			merges = []record.Merge{""}
 		case len(merges) == 0:
-			merges = []Merge{MergeAuto}
+			merges = []record.Merge{record.MergeAuto}
 		}
 		for _, merge := range merges {
 			start := time.Now()
-			p, err := k.prover(e.Engine, k.ccs, merge)
+			p, err := k.NewProver(e.Engine, k.ccs, proofsystem.Options{NoMerging: merge == record.MergeNever})
 			if err != nil {
 				return nil, fmt.Errorf("backend %s: %w", e.name, err)
 			}
 			defer func() { err = errors.Join(err, p.Close()) }()
 			ours = append(ours, &contender{engine: e, merge: merge, meter: meters[e.name], load: time.Since(start),
-				prove:  func() (any, error) { return p.prove(ctx, full) },
-				stream: func() iter.Seq2[any, error] { return p.proveAll(ctx, full, streamLength*cfg.Count, cfg.InFlight) }})
+				prove: func() (proofsystem.Proof, error) { return p.Prove(ctx, full) },
+				stream: func() iter.Seq2[proofsystem.Proof, error] {
+					witnesses := slices.Repeat([]witness.Witness{full}, streamLength*cfg.Count)
+					return p.ProveAll(ctx, slices.Values(witnesses), cfg.InFlight)
+				}})
 		}
 	}
 
@@ -344,7 +255,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if err := c.once(timed, k.keys, public); err != nil {
+				if err := c.once(timed, k, public); err != nil {
 					return err
 				}
 			}
@@ -355,7 +266,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 		}
 		for i, c := range ours {
 			cfg.Progress.tell(fmt.Sprintf("%s %v: %d proofs in flight", s.name, curve, cfg.InFlight), i, len(ours))
-			if err := c.streamed(k.keys, public); err != nil {
+			if err := c.streamed(k, public); err != nil {
 				return err
 			}
 		}
@@ -368,17 +279,17 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 		c.samples, c.msm, c.after = c.samples[:whole], c.msm[:whole], c.after[:whole]
 	}
 	solve, fft = solve[:whole], fft[:whole]
-	var runs []ProveRun
+	var runs []record.ProveRun
 	for _, c := range ours {
 		if whole > 0 {
-			r := c.result(gnark, Median(solve), Median(fft))
+			r := c.result(gnark, record.Median(solve), record.Median(fft))
 			if transforms == nil {
 				r.FFT = 0
 			}
 			if c.perProof > 0 {
-				r.InFlight, r.PerProof = cfg.InFlight, millis(c.perProof)
+				r.InFlight, r.PerProof = cfg.InFlight, record.Millis(c.perProof)
 			}
-			r.Op, r.Circuit, r.Curve, r.Constraints = cfg.system(), s.name, curve.String(), k.ccs.GetNbConstraints()
+			r.Op, r.Circuit, r.Curve, r.Constraints = string(cfg.system()), s.name, curve.String(), k.ccs.GetNbConstraints()
 			runs = append(runs, r)
 		}
 	}
@@ -387,7 +298,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 
 // once makes one proof, and verifies it outside of its time. Garbage of
 // earlier ones is collected before the clock starts.
-func (c *contender) once(timed bool, k keys, public witness.Witness) error {
+func (c *contender) once(timed bool, k *key, public witness.Witness) error {
 	runtime.GC()
 	c.meter.take()
 	start := time.Now()
@@ -401,7 +312,7 @@ func (c *contender) once(timed bool, k keys, public witness.Witness) error {
 		}
 		return fmt.Errorf("backend %s: %w", c.name, err)
 	}
-	if k.verify(proof, public) != nil {
+	if k.Verify(proof, public) != nil {
 		c.refused++
 	}
 	if timed {
@@ -416,10 +327,10 @@ func (c *contender) once(timed bool, k keys, public witness.Witness) error {
 const streamLength = 4
 
 // streamed makes a stream of proofs, and verifies them outside of its time.
-func (c *contender) streamed(k keys, public witness.Witness) error {
+func (c *contender) streamed(k *key, public witness.Witness) error {
 	runtime.GC()
 	start := time.Now()
-	var proofs []any
+	var proofs []proofsystem.Proof
 	for p, err := range c.stream() {
 		if err != nil {
 			return fmt.Errorf("backend %s: %w", c.name, err)
@@ -428,19 +339,19 @@ func (c *contender) streamed(k keys, public witness.Witness) error {
 	}
 	c.perProof = time.Since(start) / time.Duration(len(proofs))
 	for _, p := range proofs {
-		if k.verify(p, public) != nil {
+		if k.Verify(p, public) != nil {
 			c.refused++
 		}
 	}
 	return nil
 }
 
-func (c *contender) result(gnark *contender, solve, fft time.Duration) ProveRun {
-	r := ProveRun{
+func (c *contender) result(gnark *contender, solve, fft time.Duration) record.ProveRun {
+	r := record.ProveRun{
 		Backend: c.name, Version: c.info.Version, Device: c.device(), Merge: c.merge,
-		Count: len(c.samples), Min: millis(Min(c.samples)), Median: millis(Median(c.samples)), Samples: allMillis(c.samples), Spread: Spread(c.samples),
-		Stock: millis(Median(gnark.samples)), StockMin: millis(Min(gnark.samples)), StockSamples: allMillis(gnark.samples),
-		Solve: millis(solve), OwnSolve: millis(Median(c.solves)), AfterSolve: millis(Median(c.after)), MSM: millis(Median(c.msm)), FFT: millis(fft), LoadKey: millis(c.load),
+		Count: len(c.samples), Min: record.Millis(record.Min(c.samples)), Median: record.Millis(record.Median(c.samples)), Samples: record.AllMillis(c.samples), Spread: record.Spread(c.samples),
+		Stock: record.Millis(record.Median(gnark.samples)), StockMin: record.Millis(record.Min(gnark.samples)), StockSamples: record.AllMillis(gnark.samples),
+		Solve: record.Millis(solve), OwnSolve: record.Millis(record.Median(c.solves)), AfterSolve: record.Millis(record.Median(c.after)), MSM: record.Millis(record.Median(c.msm)), FFT: record.Millis(fft), LoadKey: record.Millis(c.load),
 		Verified: c.refused == 0 && gnark.refused == 0, Refused: c.refused, StockRefused: gnark.refused,
 	}
 	r.Speedup = r.Stock / r.Median

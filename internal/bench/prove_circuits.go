@@ -25,6 +25,7 @@ import (
 	signature "github.com/consensys/gnark/std/signature/ecdsa"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
 )
 
 const (
@@ -95,12 +96,7 @@ func (c *mimcChain) Define(api frontend.API) error {
 }
 
 func mimcStatement(curve backend.Curve, steps int) *statement {
-	h := [...]hash.Hash{
-		backend.BN254:    hash.MIMC_BN254,
-		backend.BLS12377: hash.MIMC_BLS12_377,
-		backend.BLS12381: hash.MIMC_BLS12_381,
-		backend.BW6761:   hash.MIMC_BW6_761,
-	}[curve].New()
+	h := hash.NewHash("MIMC_" + strings.ToUpper(layout.CurveID(curve).String()))
 	x := make([]byte, h.BlockSize())
 	x[len(x)-1] = 7
 	y := x

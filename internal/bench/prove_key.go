@@ -14,13 +14,15 @@ import (
 	"time"
 
 	"github.com/consensys/gnark"
+	"github.com/consensys/gnark-crypto/kzg"
 	"github.com/consensys/gnark/constraint"
-	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/test/unsafekzg"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/disk"
-	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/place"
+	"github.com/pippin-zk/pippin/internal/proofsystem"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // keyFormat is part of the names of kept keys. It must change whenever a
@@ -31,7 +33,7 @@ const keyFormat = 1
 // on for anything but measurements.
 type key struct {
 	ccs constraint.ConstraintSystem
-	keys
+	proofsystem.Keys
 }
 
 // keyFor reads the key kept for a circuit and curve, or makes and keeps one.
@@ -39,9 +41,12 @@ func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.C
 	what := fmt.Sprintf("%s %v", s.name, curve)
 	dir := filepath.Join(cfg.CacheDir, string(cfg.system()), fmt.Sprintf("%s-%v-gnark-%s-%d", s.name, curve, gnark.Version, keyFormat))
 	cfg.Progress.tell(what+": reading the key", 0, 1)
-	empty := newKeys(cfg.system(), layout.CurveID(curve))
-	k := &key{empty.empty(), empty}
-	err := k.read(dir)
+	scheme, err := cfg.system().On(curve)
+	if err != nil {
+		return nil, err
+	}
+	k := &key{scheme.NewConstraints(), scheme.NewKeys()}
+	err = k.read(dir)
 	if err == nil {
 		now := time.Now()
 		_ = os.Chtimes(dir, now, now) // when it was used last; not in a folder that is read only
@@ -51,7 +56,7 @@ func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.C
 		cfg.note("%s: the key in %s is not usable, another one takes its place: %v", what, dir, err)
 	}
 	start := time.Now()
-	if k, err = setUp(ctx, cfg, s, curve, what); err != nil {
+	if k, err = setUp(ctx, cfg, s, scheme, what); err != nil {
 		return nil, err
 	}
 	cfg.note("%s: set up in %v", what, time.Since(start).Round(time.Second/10))
@@ -65,14 +70,14 @@ func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.C
 func (k *key) keep(cfg *ProveConfig, what, dir string) error {
 	var size counter
 	for _, f := range k.files() {
-		if err := f.write(&size); err != nil {
+		if err := f.Write(&size); err != nil {
 			return err
 		}
 	}
 	if free, known := disk.Free(dir); known && free < uint64(size) {
-		return fmt.Errorf("%s in %s, and %s are free there; msm cache clear removes what is kept", FormatBytes(uint64(size)), dir, FormatBytes(free))
+		return fmt.Errorf("%s in %s, and %s are free there; msm cache clear removes what is kept", units.FormatBytes(uint64(size)), dir, units.FormatBytes(free))
 	}
-	cfg.note("%s: keeping %s for the next run in %s", what, FormatBytes(uint64(size)), dir)
+	cfg.note("%s: keeping %s for the next run in %s", what, units.FormatBytes(uint64(size)), dir)
 	return k.write(dir)
 }
 
@@ -86,11 +91,10 @@ func (c *counter) Write(b []byte) (int, error) {
 
 // setUp compiles the circuit and makes keys. gnark cannot be interrupted in
 // that; when ctx ends, nobody waits for it.
-func setUp(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, what string) (*key, error) {
+func setUp(ctx context.Context, cfg *ProveConfig, s *statement, scheme proofsystem.Scheme, what string) (*key, error) {
 	cfg.note("%s: compiling", what)
 	cfg.Progress.tell(what+": compiling", 0, 1)
-	keys := newKeys(cfg.system(), layout.CurveID(curve))
-	ccs, err := frontend.Compile(layout.CurveID(curve).ScalarField(), keys.builder(), s.circuit)
+	ccs, err := scheme.Compile(s.circuit)
 	if err != nil {
 		return nil, err
 	}
@@ -99,8 +103,9 @@ func setUp(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Cu
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	keys := scheme.NewKeys()
 	done := make(chan error, 1)
-	go func() { done <- keys.setUp(ccs) }()
+	go func() { done <- keys.SetUp(ccs, knownSRS) }()
 	select {
 	case err := <-done:
 		return &key{ccs, keys}, err
@@ -109,15 +114,18 @@ func setUp(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Cu
 	}
 }
 
-// keyFile is one of the files of a key.
-type keyFile struct {
-	name  string
-	write func(io.Writer) error
-	read  func(io.Reader) error
+// knownSRS makes a setup whose secret is known.
+func knownSRS(ccs constraint.ConstraintSystem) (canonical, lagrange kzg.SRS, err error) {
+	return unsafekzg.NewSRS(ccs)
 }
 
-func (k *key) files() []keyFile {
-	return append([]keyFile{{"system", written(k.ccs.WriteTo), readBy(k.ccs.ReadFrom)}}, k.keys.files()...)
+// files lists the constraint system's file and the keys'.
+func (k *key) files() []proofsystem.File {
+	return append([]proofsystem.File{{
+		Name:  "system",
+		Write: func(w io.Writer) error { _, err := k.ccs.WriteTo(w); return err },
+		Read:  func(r io.Reader) error { _, err := k.ccs.ReadFrom(r); return err },
+	}}, k.Files()...)
 }
 
 // digests is the name of the file that has the others' SHA-256.
@@ -141,10 +149,10 @@ func (k *key) write(dir string) (err error) {
 	var sums bytes.Buffer
 	for _, f := range k.files() {
 		h := sha256.New()
-		if err := writeKeyFile(filepath.Join(tmp, f.name), func(w io.Writer) error { return f.write(io.MultiWriter(w, h)) }); err != nil {
+		if err := writeKeyFile(filepath.Join(tmp, f.Name), func(w io.Writer) error { return f.Write(io.MultiWriter(w, h)) }); err != nil {
 			return err
 		}
-		fmt.Fprintf(&sums, "%x  %s\n", h.Sum(nil), f.name)
+		fmt.Fprintf(&sums, "%x  %s\n", h.Sum(nil), f.Name)
 	}
 	if err := os.WriteFile(filepath.Join(tmp, digests), sums.Bytes(), 0o600); err != nil {
 		return err
@@ -177,17 +185,17 @@ func (k *key) read(dir string) error {
 	var found bytes.Buffer
 	for _, f := range k.files() {
 		h := sha256.New()
-		if err := readKeyFile(filepath.Join(dir, f.name), func(r io.Reader) error { _, err := io.Copy(h, r); return err }); err != nil {
+		if err := readKeyFile(filepath.Join(dir, f.Name), func(r io.Reader) error { _, err := io.Copy(h, r); return err }); err != nil {
 			return err
 		}
-		fmt.Fprintf(&found, "%x  %s\n", h.Sum(nil), f.name)
+		fmt.Fprintf(&found, "%x  %s\n", h.Sum(nil), f.Name)
 	}
 	if !bytes.Equal(sums, found.Bytes()) {
 		return errors.New("its files are not those that were written")
 	}
 	for _, f := range k.files() {
-		if err := readKeyFile(filepath.Join(dir, f.name), f.read); err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
+		if err := readKeyFile(filepath.Join(dir, f.Name), f.Read); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/proofsystem"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 func proveConfig(t *testing.T, w *world, backends ...string) ProveConfig {
@@ -42,7 +44,7 @@ func TestProve(t *testing.T) {
 		t.Fatalf("%d runs, %d backends", len(runs), len(infos))
 	}
 	for i, r := range runs {
-		if r.Backend != cfg.Backends[i] || r.Curve != "bn254" || r.Circuit != "mimc-2" || r.Op != Groth16 || r.Merge != MergeAuto {
+		if r.Backend != cfg.Backends[i] || r.Curve != "bn254" || r.Circuit != "mimc-2" || r.Op != "groth16" || r.Merge != record.MergeAuto {
 			t.Errorf("run %d: %+v", i, r)
 		}
 		if !r.Verified || r.Refused != 0 || r.Count != 2 || len(r.Samples) != 2 || len(r.StockSamples) != 2 {
@@ -51,19 +53,12 @@ func TestProve(t *testing.T) {
 		if r.MSM <= 0 || r.MSM >= slices.Max(r.Samples) || r.FFT <= 0 || r.Solve <= 0 || r.OwnSolve <= 0 || r.OwnSolve >= slices.Max(r.Samples) || r.AfterSolve <= 0 || r.AfterSolve >= slices.Max(r.Samples) || r.LoadKey <= 0 || r.Speedup <= 0 {
 			t.Errorf("run %d: the split %+v", i, r)
 		}
-		if r.Min > r.Median || r.StockMin > r.Stock || r.Version == "" || r.Device == "" {
+		if r.Constraints == 0 || r.Min > r.Median || r.StockMin > r.Stock || r.Version == "" || r.Device == "" {
 			t.Errorf("run %d: %+v", i, r)
 		}
 	}
 	var text bytes.Buffer
-	if err := (Record[ProveRun]{Machine: ThisMachine(""), Runs: runs}).WriteJSON(&text); err != nil {
-		t.Fatal(err)
-	}
-	if p := checkRecord(text.Bytes()); len(p) > 0 {
-		t.Errorf("the record: %v", p)
-	}
-	text.Reset()
-	if err := WriteProveTable(&text, 0, Record[ProveRun]{Machine: ThisMachine(""), Runs: runs}); err != nil || strings.Count(text.String(), "  yes\n") != 2 {
+	if err := record.WriteProveTable(&text, 0, record.Record[record.ProveRun]{Machine: record.ThisMachine(""), Runs: runs}); err != nil || strings.Count(text.String(), "  yes\n") != 2 {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }
@@ -71,19 +66,19 @@ func TestProve(t *testing.T) {
 // TestProvePLONK measures PLONK on the same circuit, and refuses what it has not.
 func TestProvePLONK(t *testing.T) {
 	cfg := proveConfig(t, &world{}, "a", "wrong")
-	cfg.System, cfg.Count = PLONK, 1
+	cfg.System, cfg.Count = proofsystem.PLONK, 1
 	runs, _, err := Prove(t.Context(), cfg)
 	if !errors.Is(err, ErrWrong) || len(runs) != 2 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	r := runs[0]
-	if r.Op != PLONK || r.Merge != "" || !r.Verified || r.FFT != 0 || r.MSM <= 0 || r.MSM >= r.Samples[0] || r.Solve <= 0 || r.OwnSolve <= 0 || r.OwnSolve >= slices.Max(r.Samples) || r.AfterSolve <= 0 || r.AfterSolve >= r.Samples[0] || r.LoadKey <= 0 || r.Speedup <= 0 {
+	if r.Op != "plonk" || r.Merge != "" || !r.Verified || r.FFT != 0 || r.MSM <= 0 || r.MSM >= r.Samples[0] || r.Solve <= 0 || r.OwnSolve <= 0 || r.OwnSolve >= slices.Max(r.Samples) || r.AfterSolve <= 0 || r.AfterSolve >= r.Samples[0] || r.LoadKey <= 0 || r.Speedup <= 0 {
 		t.Errorf("%+v", r)
 	}
 	if r := runs[1]; r.Verified || r.Refused != 2 || r.StockRefused != 0 {
 		t.Errorf("the wrong backend: %+v", r)
 	}
-	cfg.Merge = Merges()
+	cfg.Merge = record.Merges()
 	if _, _, err := Prove(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("merging: %v", err)
 	}
@@ -96,17 +91,17 @@ func TestProvePLONK(t *testing.T) {
 // TestProveMerging has each backend prove in both ways, in the same rounds.
 func TestProveMerging(t *testing.T) {
 	cfg := proveConfig(t, &world{}, "a", "b")
-	cfg.Merge, cfg.Count = Merges(), 1
+	cfg.Merge, cfg.Count = record.Merges(), 1
 	runs, _, err := Prove(t.Context(), cfg)
 	if err != nil || len(runs) != 4 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	for i, r := range runs {
-		if !r.Verified || r.Backend != cfg.Backends[i/2] || r.Merge != Merges()[i%2] || r.Stock != runs[0].Stock {
+		if !r.Verified || r.Backend != cfg.Backends[i/2] || r.Merge != record.Merges()[i%2] || r.Stock != runs[0].Stock {
 			t.Errorf("run %d: %+v", i, r)
 		}
 	}
-	cfg.Merge = []Merge{"perhaps"}
+	cfg.Merge = []record.Merge{"perhaps"}
 	if _, _, err := Prove(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("merging that there is not: %v", err)
 	}
@@ -153,9 +148,19 @@ func TestProveDetectsBadProofs(t *testing.T) {
 		t.Errorf("the wrong backend: %+v", r)
 	}
 	var table bytes.Buffer
-	if err := WriteProveTable(&table, 0, Record[ProveRun]{Runs: runs}); err != nil || !strings.Contains(table.String(), "  NO\n") {
+	if err := record.WriteProveTable(&table, 0, record.Record[record.ProveRun]{Runs: runs}); err != nil || !strings.Contains(table.String(), "  NO\n") {
 		t.Errorf("%v\n%s", err, &table)
 	}
+}
+
+// mixed is a proving key with the verifying key of other keys.
+type mixed struct {
+	proofsystem.Keys
+	other proofsystem.Keys
+}
+
+func (m mixed) Files() []proofsystem.File {
+	return []proofsystem.File{m.Keys.Files()[0], m.other.Files()[1]}
 }
 
 // TestProveDistrustsTheKey has a verifying key that is not the proving key's:
@@ -170,13 +175,15 @@ func TestProveDistrustsTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := setUp(t.Context(), &cfg, s, backend.BN254, "another")
+	scheme, err := proofsystem.Groth16.On(backend.BN254)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mixed := *k.keys.(*groth16Keys)
-	mixed.vk = other.keys.(*groth16Keys).vk
-	if err := (&key{k.ccs, &mixed}).write(keyDir(t, cfg)); err != nil {
+	other, err := setUp(t.Context(), &cfg, s, scheme, "another")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&key{k.ccs, mixed{k.Keys, other.Keys}}).write(keyDir(t, cfg)); err != nil {
 		t.Fatal(err)
 	}
 	runs, _, err := Prove(t.Context(), cfg)

@@ -14,6 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/cases"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -225,7 +226,7 @@ func (s *subject) with(ctx context.Context, set fixtures.Set, n int, do func(*fi
 }
 
 // one tries one MSM.
-func (s *subject) one(ctx context.Context, p *fixtures.Points, b bases, offset int, scalars []byte, path Path, what string) error {
+func (s *subject) one(ctx context.Context, p *fixtures.Points, b bases, offset int, scalars []byte, path record.Path, what string) error {
 	want, err := p.Expected(offset, scalars)
 	if err != nil {
 		return err
@@ -271,7 +272,7 @@ func trySizes(ctx context.Context, s *subject) error {
 			if err != nil {
 				return err
 			}
-			return s.one(ctx, p, b, 0, scalars, Copy, fmt.Sprintf("%d points", n))
+			return s.one(ctx, p, b, 0, scalars, record.Copy, fmt.Sprintf("%d points", n))
 		})
 		if err != nil {
 			return err
@@ -308,14 +309,14 @@ func join(curve backend.Curve, values ...*big.Int) []byte {
 func tryEdges(ctx context.Context, s *subject) error {
 	edges := s.edges()
 	return s.with(ctx, fixtures.Random, len(edges), func(p *fixtures.Points, b bases) error {
-		if err := s.one(ctx, p, b, 0, join(s.curve, edges...), Copy, "all edge scalars"); err != nil {
+		if err := s.one(ctx, p, b, 0, join(s.curve, edges...), record.Copy, "all edge scalars"); err != nil {
 			return err
 		}
 		for i, v := range edges {
 			if !s.cfg.Long && i >= 7 {
 				break
 			}
-			if err := s.one(ctx, p, b, i, join(s.curve, v), Copy, fmt.Sprintf("scalar %v alone", v)); err != nil {
+			if err := s.one(ctx, p, b, i, join(s.curve, v), record.Copy, fmt.Sprintf("scalar %v alone", v)); err != nil {
 				return err
 			}
 		}
@@ -330,7 +331,7 @@ func tryEqual(ctx context.Context, s *subject) error {
 		err := s.with(ctx, set, n, func(p *fixtures.Points, b bases) error {
 			for _, v := range []*big.Int{new(big.Int), big.NewInt(1), new(big.Int).Sub(r, big.NewInt(1)), new(big.Int).Div(r, big.NewInt(3))} {
 				scalars := bytes.Repeat(join(s.curve, v), n)
-				if err := s.one(ctx, p, b, 0, scalars, Copy, fmt.Sprintf("%d %v points, all scalars %v", n, set, v)); err != nil {
+				if err := s.one(ctx, p, b, 0, scalars, record.Copy, fmt.Sprintf("%d %v points, all scalars %v", n, set, v)); err != nil {
 					return err
 				}
 			}
@@ -355,7 +356,7 @@ func trySets(ctx context.Context, s *subject) error {
 				if err != nil {
 					return err
 				}
-				if err := s.one(ctx, p, b, 0, scalars, Copy, fmt.Sprintf("%d %v points, %v scalars", n, set, d)); err != nil {
+				if err := s.one(ctx, p, b, 0, scalars, record.Copy, fmt.Sprintf("%d %v points, %v scalars", n, set, d)); err != nil {
 					return err
 				}
 			}
@@ -380,7 +381,7 @@ func tryRanges(ctx context.Context, s *subject) error {
 			if r[0] > r[1] || r[1] > n {
 				continue
 			}
-			if err := s.one(ctx, p, b, r[0], scalars[:(r[1]-r[0])*size], Copy, fmt.Sprintf("points %d to %d of %d", r[0], r[1], n)); err != nil {
+			if err := s.one(ctx, p, b, r[0], scalars[:(r[1]-r[0])*size], record.Copy, fmt.Sprintf("points %d to %d of %d", r[0], r[1], n)); err != nil {
 				return err
 			}
 		}
@@ -407,7 +408,7 @@ func tryBatches(ctx context.Context, s *subject) error {
 			offset  int
 			scalars []byte
 		}{{0, first}, {n - n/2, second}, {0, first}, {0, second}, {n / 2, nil}, {1, first[size:]}} {
-			x, err := b.scalars(ctx, part.offset, part.scalars, Copy)
+			x, err := b.scalars(ctx, part.offset, part.scalars, record.Copy)
 			if err != nil {
 				return err
 			}
@@ -436,7 +437,7 @@ func tryArena(ctx context.Context, s *subject) error {
 			if err != nil {
 				return err
 			}
-			if err := s.one(ctx, p, b, n-m, scalars, Arena, fmt.Sprintf("%d scalars in shared memory", m)); err != nil {
+			if err := s.one(ctx, p, b, n-m, scalars, record.Arena, fmt.Sprintf("%d scalars in shared memory", m)); err != nil {
 				return err
 			}
 		}
@@ -459,9 +460,9 @@ func tryRandom(ctx context.Context, s *subject) error {
 			if err != nil {
 				return err
 			}
-			path := Copy
+			path := record.Copy
 			if s.rng.IntN(2) == 1 {
-				path = Arena
+				path = record.Arena
 			}
 			return s.one(ctx, p, b, offset, scalars, path, what)
 		})
@@ -484,7 +485,7 @@ func tryReference(ctx context.Context, s *subject, ref *engine) error {
 			other := *s
 			other.e = e
 			err = other.with(ctx, set, n, func(_ *fixtures.Points, b bases) error {
-				in, err := b.scalars(ctx, 0, scalars, Copy)
+				in, err := b.scalars(ctx, 0, scalars, record.Copy)
 				if err != nil {
 					return err
 				}

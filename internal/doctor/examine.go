@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/build"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // What is too little.
@@ -69,7 +69,7 @@ func (e *examination) system() {
 		e.add("memory", Note, "look at it before large MSMs: msm plan says what they need", "not known on this system")
 	} else {
 		e.judge("memory", s.Available >= leastMemory, Warning,
-			"end other programs, or raise the limit of the control group (docker run --memory, resources.limits.memory)", "%s available", bench.FormatBytes(s.Available))
+			"end other programs, or raise the limit of the control group (docker run --memory, resources.limits.memory)", "%s available", units.FormatBytes(s.Available))
 	}
 	if s.OS != "linux" {
 		return
@@ -79,7 +79,7 @@ func (e *examination) system() {
 	}
 	e.judge("locked memory", s.Locked >= leastLocked || !e.wants("cuda"), Note,
 		"if scalars turn out to cross slowly: ulimit -l unlimited, LimitMEMLOCK=infinity, docker run --ulimit memlock=-1",
-		"%s; drivers may count what they pin", limitText(s.Locked, bench.FormatBytes(s.Locked)))
+		"%s; drivers may count what they pin", limitText(s.Locked, units.FormatBytes(s.Locked)))
 	if s.Shared != nil {
 		e.add("shared memory", e.worst(e.needsPlugins()), "allow memfd_create, ftruncate and mmap in the container's seccomp profile, and raise its memory limit", "%v", line(s.Shared))
 	} else {
@@ -100,7 +100,7 @@ func (e *examination) folders() {
 	}
 	room := ""
 	if c.Free > 0 {
-		room = ", " + bench.FormatBytes(c.Free) + " free"
+		room = ", " + units.FormatBytes(c.Free) + " free"
 	}
 	e.add("cache", OK, "", "%s%s", c.Path, room)
 }

@@ -56,8 +56,8 @@ func NewAccelerator[P1, P2, S any](engine *msm.Engine, pk ProvingKey) (Accelerat
 // needs.
 type accelerator[P1, J1, P2, J2 any, S comparable] struct {
 	*prover[P1, J1, P2, J2, S]
-	sums1 msm.DropIn[P1, J1, S]
-	sums2 msm.DropIn[P2, J2, S]
+	sums1 msm.DropIn[P1, S]
+	sums2 msm.DropIn[P2, S]
 	end   func() error
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/maphash"
 
-	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -89,14 +88,6 @@ type binding interface {
 	belongs(VerifyingKey, ProvingKey) bool
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keep.Handle
-}
-
-// bindings has one entry a curve; nothing changes it.
-var bindings = map[ecc.ID]binding{
-	ecc.BN254:     bn254Curve,
-	ecc.BLS12_377: bls12377Curve,
-	ecc.BLS12_381: bls12381Curve,
-	ecc.BW6_761:   bw6761Curve,
 }
 
 // bindingOf is the binding for a key.

@@ -147,9 +147,10 @@ func (p *prover[P1, J1, P2, J2, S]) Prove(ctx context.Context, ccs constraint.Co
 		return nil, err
 	}
 	masked := make(chan struct{})
-	own.beside.Go(func() {
+	own.beside.Go(func() error {
 		defer close(masked)
 		p.mask(blind)
+		return nil
 	})
 	if err := p.msms(ctx, &mem, own, sol, com, total); err != nil {
 		return nil, err
@@ -180,6 +181,7 @@ func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memo
 	defer func() {
 		if err != nil {
 			own.cancel()
+			_ = own.beside.Wait() // sol is wiped when we return
 		}
 	}()
 	batch := resident.NewBatch(p.engine)
@@ -191,37 +193,29 @@ func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memo
 		p.add(ctx, batch, mem, &p.z, h, merging, &out.z)
 	}
 	var h []S
-	var failed error
-	var wg sync.WaitGroup
-	defer wg.Wait() // sol is wiped when we return
+	var started []<-chan struct{}
 	quotientThere, wiresThere := p.there()
 	transforms := !quotientThere && p.overlap.on(p.engine)
 	switch {
 	case quotientThere:
-		wg.Go(func() {
-			failed = own.early(func(there func()) error {
-				return p.sumOverZ(ctx, own.quotient, sol, func(z P1) {
-					out.z = z
-					there()
-				})
+		started = append(started, own.start(func(there func()) error {
+			return p.sumOverZ(ctx, own.quotient, sol, func(z P1) {
+				out.z = z
+				own.beside.Go(func() error { sol.wipeFactors(); return nil })
+				there()
 			})
-			if failed != nil {
-				own.cancel()
-				return
-			}
-			own.beside.Go(sol.wipeFactors)
-		})
+		}))
 	case transforms:
-		wg.Go(func() { h = p.quotient(p.workspace(ctx, mem, sol), sol) })
+		started = append(started, own.start(func(there func()) error {
+			h = p.quotient(p.workspace(ctx, mem, sol), sol)
+			there()
+			return nil
+		}))
 	default:
 		addZ(p.quotient(p.workspace(ctx, mem, sol), sol))
 	}
-	run := batch.Run
-	if wiresThere {
-		run = func(ctx context.Context) error {
-			return own.early(func(there func()) error { return p.sumsOverWires(ctx, own.wires, sol, com, out, there) })
-		}
-	} else {
+	run := func(there func()) error { return p.sumsOverWires(ctx, own.wires, sol, com, out, there) }
+	if !wiresThere {
 		p.add(ctx, batch, mem, &p.a, sol.w, p.scalars, &out.a)
 		b := p.pick(ctx, mem, &p.b, sol.w)
 		resident.Add(ctx, batch, p.b.table, b, p.scalars, &out.b)
@@ -230,15 +224,15 @@ func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memo
 		for i := range p.know {
 			p.add(ctx, batch, mem, &p.know[i], com.values[i], p.scalars, &out.knowledge[i])
 		}
+		run = func(there func()) error {
+			err := batch.Run(ctx)
+			if err == nil {
+				there()
+			}
+			return err
+		}
 	}
-	if err = run(ctx); err != nil {
-		own.cancel()
-	}
-	wg.Wait()
-	switch {
-	case failed != nil && (err == nil || errors.Is(err, context.Canceled)):
-		return failed // what cancelled the other
-	case err != nil || !transforms:
+	if err := own.until(ctx, append(started, own.start(run))...); err != nil || !transforms {
 		return err
 	}
 	batch = resident.NewBatch(p.engine)

@@ -1,10 +1,13 @@
 package groth16
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
@@ -42,18 +45,19 @@ func (p *prover[P1, J1, P2, J2, S]) there() (quotient, wires bool) {
 type sessions[S comparable] struct {
 	quotient, wires *vector.Session[S]
 	opening         sync.WaitGroup
-	beside          sync.WaitGroup // what the proof waits for at its end
-	cancel          func()         // what it does
+	beside          *errgroup.Group // what the proof waits for at its end; the first error ends its context
+	cancel          func()          // ends its context
 }
 
 // mostAhead bounds the bytes of a session that is opened ahead, for its memory is the
 // proof's for the time of solving too.
 const mostAhead = 256 << 20
 
-// open opens a proof's sessions in the background, and answers its context.
+// open opens a proof's sessions in the background, and returns the proof's context.
 func (p *prover[P1, J1, P2, J2, S]) open(ctx context.Context) (context.Context, *sessions[S]) {
 	own := new(sessions[S])
 	ctx, own.cancel = context.WithCancel(ctx)
+	own.beside, ctx = errgroup.WithContext(ctx)
 	open := func(s **vector.Session[S], elements int) {
 		if elements*p.vectors.Curve().ScalarBytes() > mostAhead {
 			return
@@ -75,18 +79,39 @@ func (p *prover[P1, J1, P2, J2, S]) open(ctx context.Context) (context.Context, 
 	return ctx, own
 }
 
-// early runs f beside what comes next, and answers when f has called there, or with
-// f's error: a session is closed beside what is made of its results.
-func (own *sessions[S]) early(f func(there func()) error) error {
-	own.opening.Wait()
-	done := make(chan error, 2)
-	own.beside.Go(func() { done <- f(func() { done <- nil }) })
-	return <-done
+// start runs f beside what comes next. The channel is closed when f calls there, after
+// which its error is ignored: a session is closed beside what is made of its results.
+func (own *sessions[S]) start(f func(there func()) error) (there <-chan struct{}) {
+	done := make(chan struct{})
+	own.beside.Go(func() error {
+		own.opening.Wait()
+		err := f(sync.OnceFunc(func() { close(done) }))
+		select {
+		case <-done:
+			return nil
+		default:
+			return err
+		}
+	})
+	return done
+}
+
+// until waits until everything that was started is there. When something fails, it
+// waits for all of it and returns the first error.
+func (own *sessions[S]) until(ctx context.Context, there ...<-chan struct{}) error {
+	for _, there := range there {
+		select {
+		case <-there:
+		case <-ctx.Done():
+			return cmp.Or(own.beside.Wait(), backend.Ended(ctx))
+		}
+	}
+	return nil
 }
 
 // close waits for what is beside, and closes the sessions that were not used.
 func (own *sessions[S]) close() {
-	own.beside.Wait()
+	_ = own.beside.Wait() // the proof's error, if there was one
 	own.cancel()
 	own.opening.Wait()
 	for _, s := range []*vector.Session[S]{own.quotient, own.wires} {

@@ -53,14 +53,6 @@ type binding interface {
 	handle(ProvingKey) keep.Handle
 }
 
-// bindings has one entry a curve; nothing changes it.
-var bindings = map[ecc.ID]binding{
-	ecc.BN254:     bn254Curve,
-	ecc.BLS12_377: bls12377Curve,
-	ecc.BLS12_381: bls12381Curve,
-	ecc.BW6_761:   bw6761Curve,
-}
-
 // curveOf tells the curve of a constraint system, since a key does not.
 type curveOf interface{ CurveID() ecc.ID }
 

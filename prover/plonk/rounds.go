@@ -39,7 +39,7 @@ type device[P, J any, S comparable] struct {
 	session             *vector.Session[S]
 	key                 *keyVectors[S]
 	vectors             *proofVectors[S]
-	canonical, lagrange *msm.Bases[P, J, S]
+	canonical, lagrange *msm.Bases[P, S]
 }
 
 // rounds is a proof in the making: the rounds of PlonK's section 8.3, each of which

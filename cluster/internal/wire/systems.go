@@ -5,122 +5,79 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 
-	"github.com/consensys/gnark-crypto/ecc"
 	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/backend/solidity"
 	"github.com/consensys/gnark/backend/witness"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/prover/groth16"
-	"github.com/pippin-zk/pippin/prover/plonk"
+	"github.com/pippin-zk/pippin/internal/proofsystem"
 )
 
-// The proof systems.
-const (
-	Groth16 = "groth16"
-	Plonk   = "plonk"
-)
-
-// Proof is a proof of either system.
-type Proof interface {
-	io.WriterTo
-	io.ReaderFrom
-}
+// Proof is a proof of gnark's.
+type Proof = proofsystem.Proof
 
 // Verifier reads a proof and checks it.
 type Verifier func(proof []byte, public witness.Witness) (Proof, error)
 
-// Curves are pippin's.
-var Curves = []ecc.ID{ecc.BN254, ecc.BLS12_377, ecc.BLS12_381, ecc.BW6_761}
-
-// CurveOf is the curve of a work that is one of pippin's.
-func CurveOf(w Work) (ecc.ID, error) {
-	id, err := ecc.IDFromString(w.Curve)
-	if err == nil && !slices.Contains(Curves, id) {
-		err = fmt.Errorf("%s is no curve of pippin's", id)
-	}
-	if err == nil && w.System != Groth16 && w.System != Plonk {
-		err = fmt.Errorf("%q is no proof system (%s, %s)", w.System, Groth16, Plonk)
-	}
+// SchemeOf returns the proof system and curve of a work. Names that are not known are
+// backend.ErrInvalidInput.
+func SchemeOf(w Work) (proofsystem.Scheme, error) {
+	curve, err := backend.ParseCurve(w.Curve)
 	if err != nil {
-		return id, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+		return nil, err
 	}
-	return id, nil
+	system, err := proofsystem.Parse(w.System)
+	if err != nil {
+		return nil, err
+	}
+	return system.On(curve)
 }
 
 // Fits refuses a witness over another curve's field.
 func Fits(work Work, w witness.Witness) error {
-	curve, err := CurveOf(work)
+	scheme, err := SchemeOf(work)
 	if err != nil {
 		return err
 	}
-	own, err := witness.New(curve.ScalarField())
+	own, err := scheme.NewWitness()
 	if err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
 	}
 	if w == nil || reflect.TypeOf(own.Vector()) != reflect.TypeOf(w.Vector()) {
-		return fmt.Errorf("%w: the witness is not over the field of %s", backend.ErrInvalidInput, curve)
+		return fmt.Errorf("%w: the witness is not over the field of %s", backend.ErrInvalidInput, work.Curve)
 	}
 	return nil
 }
 
-// ProverOptions are gnark's for a work. They hold hash functions: each proof takes
+// ProverOptions returns gnark's for a work. They hold hash functions: each proof takes
 // new ones.
-func ProverOptions(w Work) []gnark.ProverOption {
+func ProverOptions(w Work, s proofsystem.Scheme) []gnark.ProverOption {
 	if !w.Solidity {
 		return nil
 	}
-	return []gnark.ProverOption{solidity.WithProverTargetSolidityVerifier(system(w))}
+	return []gnark.ProverOption{solidity.WithProverTargetSolidityVerifier(s.ID())}
 }
 
-// VerifierOptions are the verifier's, as ProverOptions are.
-func VerifierOptions(w Work) []gnark.VerifierOption {
-	if !w.Solidity {
-		return nil
-	}
-	return []gnark.VerifierOption{solidity.WithVerifierTargetSolidityVerifier(system(w))}
-}
-
-func system(w Work) gnark.ID {
-	if w.System == Plonk {
-		return gnark.PLONK
-	}
-	return gnark.GROTH16
-}
-
-// VerifierOf verifies with a key that gnark wrote.
+// VerifierOf returns what verifies with a key that gnark wrote.
 func VerifierOf(w Work, key io.Reader) (Verifier, error) {
-	curve, err := CurveOf(w)
+	scheme, err := SchemeOf(w)
 	if err != nil {
 		return nil, err
 	}
-	var read io.ReaderFrom
-	var fresh func() Proof
-	var verify func(p Proof, public witness.Witness) error
-	switch w.System {
-	case Groth16:
-		vk := groth16.NewVerifyingKey(curve)
-		read, fresh = vk, func() Proof { return groth16.NewProof(curve) }
-		verify = func(p Proof, public witness.Witness) error {
-			return groth16.Verify(p.(groth16.Proof), vk, public, VerifierOptions(w)...)
-		}
-	default:
-		vk := plonk.NewVerifyingKey(curve)
-		read, fresh = vk, func() Proof { return plonk.NewProof(curve) }
-		verify = func(p Proof, public witness.Witness) error {
-			return plonk.Verify(p.(plonk.Proof), vk, public, VerifierOptions(w)...)
-		}
-	}
-	if _, err := read.ReadFrom(key); err != nil {
+	keys := scheme.NewKeys()
+	if err := keys.ReadVerifying(key); err != nil {
 		return nil, fmt.Errorf("%w: the verifying key: %w", backend.ErrInvalidInput, err)
 	}
 	return func(text []byte, public witness.Witness) (Proof, error) {
-		p := fresh()
+		p := keys.NewProof()
 		if _, err := p.ReadFrom(bytes.NewReader(text)); err != nil {
 			return nil, err
 		}
-		return p, verify(p, public)
+		var opts []gnark.VerifierOption
+		if w.Solidity {
+			opts = append(opts, solidity.WithVerifierTargetSolidityVerifier(scheme.ID()))
+		}
+		return p, keys.Verify(p, public, opts...)
 	}, nil
 }

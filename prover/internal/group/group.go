@@ -18,7 +18,7 @@ import (
 // point, S its scalar. Its functions are safe for concurrent use.
 type Ops[P, J, S any] struct {
 	// Group is the same group on an engine.
-	Group *msm.Group[P, J, S]
+	Group *msm.Group[P, S]
 	// Marshal encodes a point as gnark-crypto does by default.
 	Marshal func(*P) []byte
 
@@ -60,7 +60,7 @@ type coordinate[C any] interface {
 }
 
 // newOps binds the types of one group; C is the type of its coordinates.
-func newOps[C, P, J, S any, PC coordinate[C], AP affine[P, J], PJ jacobian[P, J]](g *msm.Group[P, J, S]) *Ops[P, J, S] {
+func newOps[C, P, J, S any, PC coordinate[C], AP affine[P, J], PJ jacobian[P, J]](g *msm.Group[P, S]) *Ops[P, J, S] {
 	return &Ops[P, J, S]{
 		Group:   g,
 		Marshal: func(p *P) []byte { return AP(p).Marshal() },

@@ -43,7 +43,7 @@ func Or(ctx context.Context, e *msm.Engine) (_ *msm.Engine, end func() error, er
 type Table[P, J, S any] struct {
 	ops    *group.Ops[P, J, S]
 	points []P
-	bases  *msm.Bases[P, J, S]
+	bases  *msm.Bases[P, S]
 }
 
 // Load makes points resident in the engine. The points must not change until
@@ -60,7 +60,7 @@ func Load[P, J, S any](ctx context.Context, e *msm.Engine, ops *group.Ops[P, J, 
 func (t *Table[P, J, S]) Len() int { return len(t.points) }
 
 // Bases is what the points are in the engine.
-func (t *Table[P, J, S]) Bases() *msm.Bases[P, J, S] { return t.bases }
+func (t *Table[P, J, S]) Bases() *msm.Bases[P, S] { return t.bases }
 
 // Close frees the bases after the MSMs in flight. Closing a nil or closed
 // table does nothing.

@@ -76,15 +76,15 @@ type cache struct {
 func (c *cache) init(limit int64, idle time.Duration) { c.limit, c.idle = limit, idle }
 
 // held is points as bases, for one call.
-type held[P, J, S any] struct {
-	*msm.Bases[P, J, S]
+type held[P, S any] struct {
+	*msm.Bases[P, S]
 	state
 	cache *cache
 	entry *entry // nil where nothing is kept
 }
 
 // end is to be called after the call.
-func (h *held[P, J, S]) end() {
+func (h *held[P, S]) end() {
 	if h.entry == nil {
 		_ = h.Close() // whatever a backend says to this, it will not be asked again
 	} else {
@@ -93,7 +93,7 @@ func (h *held[P, J, S]) end() {
 }
 
 // acquire makes points usable as bases.
-func acquire[P, J, S any](e *engine, g *msm.Group[P, J, S], points []P) (*held[P, J, S], error) {
+func acquire[P, S any](e *engine, g *msm.Group[P, S], points []P) (*held[P, S], error) {
 	c := &e.cache
 	raw := layout.Bytes(points)
 	if int64(len(raw)) > c.limit {
@@ -103,7 +103,7 @@ func acquire[P, J, S any](e *engine, g *msm.Group[P, J, S], points []P) (*held[P
 	m.lo, m.hi = layout.Range(points)
 	size := (m.hi - m.lo) / uintptr(len(points))
 
-	if h := lookUp[P, J, S](c, m, size); h != nil {
+	if h := lookUp[P, S](c, m, size); h != nil {
 		return h, nil
 	}
 	n := &entry{memory: m, bytes: raw, ready: make(chan struct{}), uses: 1}
@@ -121,11 +121,11 @@ func acquire[P, J, S any](e *engine, g *msm.Group[P, J, S], points []P) (*held[P
 				c.release(n)
 				return nil, err
 			}
-			return &held[P, J, S]{b, loaded, c, n}, nil
+			return &held[P, S]{b, loaded, c, n}, nil
 		case first:
 			return loadOnce(e, g, points)
 		case there: // another call loaded them meanwhile
-			if h := lookUp[P, J, S](c, m, size); h != nil {
+			if h := lookUp[P, S](c, m, size); h != nil {
 				return h, nil
 			}
 		}
@@ -133,16 +133,16 @@ func acquire[P, J, S any](e *engine, g *msm.Group[P, J, S], points []P) (*held[P
 }
 
 // loadOnce loads bases for one call.
-func loadOnce[P, J, S any](e *engine, g *msm.Group[P, J, S], points []P) (*held[P, J, S], error) {
+func loadOnce[P, S any](e *engine, g *msm.Group[P, S], points []P) (*held[P, S], error) {
 	b, err := g.Load(context.Background(), e.Engine, points, msm.Multiples(1))
 	if err != nil {
 		return nil, err
 	}
-	return &held[P, J, S]{Bases: b, state: once}, nil
+	return &held[P, S]{Bases: b, state: once}, nil
 }
 
 // lookUp finds resident bases that are still what m holds.
-func lookUp[P, J, S any](c *cache, m memory, size uintptr) *held[P, J, S] {
+func lookUp[P, S any](c *cache, m memory, size uintptr) *held[P, S] {
 	for {
 		n := c.find(m, size)
 		if n == nil {
@@ -151,9 +151,9 @@ func lookUp[P, J, S any](c *cache, m memory, size uintptr) *held[P, J, S] {
 		<-n.ready
 		if n.err == nil && n.unchanged(m) {
 			at := int((m.lo - n.lo) / size)
-			b, err := n.bases.(*msm.Bases[P, J, S]).Slice(at, at+int((m.hi-m.lo)/size))
+			b, err := n.bases.(*msm.Bases[P, S]).Slice(at, at+int((m.hi-m.lo)/size))
 			if err == nil {
-				return &held[P, J, S]{b, resident, c, n}
+				return &held[P, S]{b, resident, c, n}
 			}
 		}
 		c.drop(n)

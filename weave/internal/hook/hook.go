@@ -144,11 +144,12 @@ func (r *Runtime) report(kind, what string) {
 	r.o.Report(what)
 }
 
-// Of is the hook of a group: it answers true when *p is the sum, an error when
+// Of is the hook of a group, whose Jacobian points J are made of affine ones by
+// fromAffine: it answers true when *p is the sum, an error when
 // MultiExp is to fail with it, and otherwise leaves the MSM to gnark-crypto and
 // *p as it was. Scalars and points are read during the call; points of which
 // bases are kept resident stay reachable as long as those are.
-func Of[P, J, S any](r *Runtime, g *msm.Group[P, J, S]) func(p *J, points []P, scalars []S, config ecc.MultiExpConfig) (bool, error) {
+func Of[P, J, S any](r *Runtime, g *msm.Group[P, S], fromAffine func(*J, *P) *J) func(p *J, points []P, scalars []S, config ecc.MultiExpConfig) (bool, error) {
 	return func(p *J, points []P, scalars []S, config ecc.MultiExpConfig) (bool, error) {
 		n := len(points)
 		if n < r.o.Threshold || n == 0 || n != len(scalars) || n > backend.MaxCount || config.NbTasks > maxTasks {
@@ -157,7 +158,7 @@ func Of[P, J, S any](r *Runtime, g *msm.Group[P, J, S]) func(p *J, points []P, s
 		sum, err := multiExp(r, g, points, scalars)
 		switch {
 		case err == nil:
-			*p = sum
+			fromAffine(p, &sum)
 			return true, nil
 		case r.o.Strict:
 			return false, err
@@ -166,10 +167,10 @@ func Of[P, J, S any](r *Runtime, g *msm.Group[P, J, S]) func(p *J, points []P, s
 	}
 }
 
-func multiExp[P, J, S any](r *Runtime, g *msm.Group[P, J, S], points []P, scalars []S) (J, error) {
+func multiExp[P, S any](r *Runtime, g *msm.Group[P, S], points []P, scalars []S) (P, error) {
 	e, err := r.open()
 	if err != nil {
-		return *new(J), err
+		return *new(P), err
 	}
 	start := time.Now()
 	sum, l, err := ask(e, g, points, scalars, acquire)
@@ -192,8 +193,8 @@ func multiExp[P, J, S any](r *Runtime, g *msm.Group[P, J, S], points []P, scalar
 }
 
 // ask has the engine compute a sum on the bases that get answers.
-func ask[P, J, S any](e *engine, g *msm.Group[P, J, S], points []P, scalars []S,
-	get func(*engine, *msm.Group[P, J, S], []P) (*held[P, J, S], error)) (sum J, l line, err error) {
+func ask[P, S any](e *engine, g *msm.Group[P, S], points []P, scalars []S,
+	get func(*engine, *msm.Group[P, S], []P) (*held[P, S], error)) (sum P, l line, err error) {
 	bases, err := get(e, g, points)
 	if err != nil {
 		return sum, l, err
@@ -208,7 +209,7 @@ func ask[P, J, S any](e *engine, g *msm.Group[P, J, S], points []P, scalars []S,
 		return sum, l, err
 	}
 	l = line{Curve: g.Curve().String(), Group: g.Group().String(), Points: len(points), Backend: batch.Backend(), Bases: bases.state}
-	return answer.Jacobian(), l, nil
+	return answer.Point(), l, nil
 }
 
 // line is what Trace gets of an MSM.

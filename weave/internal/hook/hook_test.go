@@ -219,7 +219,7 @@ func (b *bench) check(t *testing.T, p []bn254.G1Affine) {
 		t.Fatal(err)
 	}
 	var got bn254.G1Jac
-	done, err := Of(b.Runtime, msm.BN254G1)(&got, p, s, ecc.MultiExpConfig{})
+	done, err := Of(b.Runtime, msm.BN254G1, (*bn254.G1Jac).FromAffine)(&got, p, s, ecc.MultiExpConfig{})
 	if !done || err != nil {
 		t.Fatalf("declined, %v", err)
 	}
@@ -284,7 +284,7 @@ func TestChangedInPlace(t *testing.T) {
 		raw[i] ^= bit
 		s := scalars(n)
 		var sum bn254.G1Jac
-		if _, err := Of(b.Runtime, msm.BN254G1)(&sum, p, s, ecc.MultiExpConfig{}); err != nil {
+		if _, err := Of(b.Runtime, msm.BN254G1, (*bn254.G1Jac).FromAffine)(&sum, p, s, ecc.MultiExpConfig{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.states(t); got == "resident" {
@@ -328,7 +328,7 @@ func TestParts(t *testing.T) {
 
 func TestDeclines(t *testing.T) {
 	b := newBench(t, Options{Threshold: 10, Strict: true})
-	hook := Of(b.Runtime, msm.BN254G1)
+	hook := Of(b.Runtime, msm.BN254G1, (*bn254.G1Jac).FromAffine)
 	p, s := points(20), scalars(20)
 	was := bn254.G1Jac{X: p[0].X}
 	for name, call := range map[string]func(*bn254.G1Jac) (bool, error){
@@ -347,7 +347,7 @@ func TestDeclines(t *testing.T) {
 	}
 	b.check(t, p[:10])
 	empty := New(Options{Threshold: -1, Open: b.world.open})
-	if done, err := Of(empty, msm.BN254G1)(&was, nil, nil, ecc.MultiExpConfig{}); done || err != nil {
+	if done, err := Of(empty, msm.BN254G1, (*bn254.G1Jac).FromAffine)(&was, nil, nil, ecc.MultiExpConfig{}); done || err != nil {
 		t.Errorf("empty: %v, %v", done, err)
 	}
 }
@@ -529,7 +529,7 @@ func TestFailures(t *testing.T) {
 			was := bn254.G1Jac{}
 			for range 2 {
 				j := was
-				done, err := Of(b.Runtime, msm.BN254G1)(&j, points(100), scalars(100), ecc.MultiExpConfig{})
+				done, err := Of(b.Runtime, msm.BN254G1, (*bn254.G1Jac).FromAffine)(&j, points(100), scalars(100), ecc.MultiExpConfig{})
 				if done || (err != nil) != strict || j != was {
 					t.Errorf("%s, strict %v: %v, %v", name, strict, done, err)
 				}

@@ -1,9 +1,0 @@
-//go:build !linux
-
-package bench
-
-// describeSystem knows no more than what Go itself says.
-func describeSystem(*Machine) {}
-
-// AvailableMemory is unknown on this system.
-func AvailableMemory() (n uint64, ok bool) { return 0, false }

@@ -1,0 +1,176 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/units"
+)
+
+// ratesRecord and peersRecord are what TestPlotRates draws.
+const (
+	ratesRecord = `{"machine": {"cpu": "x"}, "runs": [
+		{"op": "msm", "curve": "bn254", "group": "g1", "n": 1024, "backend": "cuda", "device": "A card", "distribution": "uniform", "path": "arena", "measure": "end-to-end through the plugin", "min_ms": 1, "median_ms": 2},
+		{"op": "msm", "curve": "bn254", "group": "g1", "n": 65536, "backend": "cuda", "device": "A card", "distribution": "uniform", "path": "arena", "measure": "end-to-end through the plugin", "min_ms": 3, "median_ms": 4},
+		{"op": "msm", "curve": "bn254", "group": "g1", "n": 512, "backend": "cuda", "device": "A card", "distribution": "uniform", "path": "copy", "measure": "end-to-end through the plugin", "min_ms": 5, "median_ms": 6},
+		{"op": "msm", "curve": "bn254", "group": "g1", "n": 256, "backend": "cuda", "device": "A card", "distribution": "witness", "path": "arena", "measure": "end-to-end through the plugin", "min_ms": 5, "median_ms": 6},
+		{"op": "msm", "curve": "bn254", "group": "g2", "n": 128, "backend": "cuda", "device": "A card", "distribution": "uniform", "path": "arena", "measure": "end-to-end through the plugin", "min_ms": 5, "median_ms": 6},
+		{"op": "msm", "curve": "bls12-381", "group": "g1", "n": 64, "backend": "cpu", "device": "Another", "distribution": "uniform", "path": "copy", "measure": "end-to-end", "min_ms": 5, "median_ms": 6},
+		{"op": "ntt", "curve": "bn254", "group": "g1", "n": 32, "device": "A card", "median_ms": 7}]}`
+	peersRecord = `{"machine": {"gpu": "A card"}, "runs": [
+		{"op": "peer", "library": "theirs", "device": "A card", "curve": "bn254", "group": "g1", "n": 16384, "min_ms": 9}]}`
+)
+
+// rates draws records as SVG.
+func rates(which Rates, records ...string) ([]byte, error) {
+	var from []io.Reader
+	for _, r := range records {
+		from = append(from, strings.NewReader(r))
+	}
+	var b bytes.Buffer
+	err := PlotRates(&b, "svg", which, from...)
+	return b.Bytes(), err
+}
+
+func TestPlotRates(t *testing.T) {
+	which := Rates{Curve: backend.BN254, Group: backend.G1}
+	whole, err := rates(which, ratesRecord, peersRecord)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := texts(t, whole)
+	for _, want := range []string{"pippin, cuda", "theirs", "2^10", "2^14", "2^16", "million points a second", "Points a second in MSMs of BN254 G1, all on A card"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+	for _, no := range []string{"2^5", "2^6", "2^7", "2^8", "2^9"} {
+		if slices.Contains(got, no) {
+			t.Errorf("%s is drawn, which is not compared: %q", no, got)
+		}
+	}
+	// What is drawn are medians of pippin's times and minima of the others'.
+	for _, c := range []struct {
+		old, new string
+		changes  bool
+	}{
+		{`"median_ms": 4`, `"median_ms": 4.1`, true}, {`"min_ms": 9`, `"min_ms": 9.1`, true}, {`"library": "theirs"`, `"library": "yours"`, true},
+		{`"min_ms": 3`, `"min_ms": 3.9`, false}, {`"n": 512`, `"n": 2048`, false}, {`"n": 16384`, `"n": 32768`, true},
+	} {
+		text, err := rates(which, strings.Replace(ratesRecord, c.old, c.new, 1), strings.Replace(peersRecord, c.old, c.new, 1))
+		if err != nil || bytes.Equal(text, whole) == c.changes {
+			t.Errorf("%s: %v, the plot is the same: %v", c.new, err, !c.changes)
+		}
+	}
+	alone, err := rates(Rates{Curve: backend.BLS12381, Group: backend.G1}, ratesRecord, peersRecord)
+	if got := texts(t, alone); err != nil || !slices.Contains(got, "pippin, cpu") || slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "others") }) {
+		t.Errorf("%v, %q", err, got)
+	}
+	cut, err := rates(which, strings.Replace(ratesRecord, `"runs"`, `"cut": "interrupt", "runs"`, 1), peersRecord)
+	if got := texts(t, cut); err != nil || !slices.ContainsFunc(got, func(s string) bool { return strings.HasSuffix(s, "on A card, cut short by an interrupt") }) {
+		t.Errorf("%v, %q", err, got)
+	}
+	if large, err := rates(Rates{backend.BN254, backend.G1, 1 << 14}, ratesRecord, peersRecord); err != nil || slices.Contains(texts(t, large), "2^10") {
+		t.Errorf("%v, from 2^14 on:\n%s", err, large)
+	}
+
+	for says, c := range map[string]struct {
+		which   Rates
+		records []string
+		is      error
+	}{
+		"A card and on B":              {which, []string{ratesRecord, strings.Replace(peersRecord, `"A card", "curve"`, `"B", "curve"`, 1)}, backend.ErrInvalidInput},
+		"no record":                    {which, []string{ratesRecord, "nothing"}, backend.ErrInvalidInput},
+		"bw6-761 g1 from 1 points on":  {Rates{backend.BW6761, backend.G1, 0}, []string{ratesRecord, peersRecord}, ErrNoRuns},
+		"bn254 g1 from 2^17 points on": {Rates{backend.BN254, backend.G1, 1 << 17}, []string{ratesRecord, peersRecord}, ErrNoRuns},
+	} {
+		if _, err := rates(c.which, c.records...); !errors.Is(err, c.is) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %v: %s", err, c.is, says)
+		}
+	}
+	if err := PlotRates(io.Discard, "gif", which, strings.NewReader(ratesRecord)); err == nil {
+		t.Error("a GIF was made")
+	}
+}
+
+// The command of docs/bench-protocol.md that makes the plots of every curve, as far as
+// its records and flags go.
+var plotCommand = regexp.MustCompile(`msm bench plot --curve \$curve --from (\S+) --plot (bench/results/\S+-peers-)\$curve\.svg \\\n\s+(bench/results/\S+-)\{(\S+)\}\.json\n`)
+
+// TestCommittedPlots: plots are what their records give, those with other libraries by
+// the command that the documents have.
+func TestCommittedPlots(t *testing.T) {
+	text, err := os.ReadFile("../../docs/bench-protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := plotCommand.FindStringSubmatch(string(text))
+	if command == nil {
+		t.Fatal("docs/bench-protocol.md has no command for the plots")
+	}
+	from, err := units.ParseSize(command[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []string
+	for name := range strings.SplitSeq(command[4], ",") {
+		files, err := filepath.Glob("../../" + command[3] + name + ".json")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no records %s, %v", name, err)
+		}
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			records = append(records, string(text))
+		}
+	}
+	plots := map[string]func() ([]byte, error){}
+	for _, c := range backend.Curves() {
+		plots[fmt.Sprintf("../../%s%v.svg", command[2], c)] = func() ([]byte, error) { return rates(Rates{c, backend.G1, from}, records...) }
+	}
+	tables, err := filepath.Glob("../../bench/results/*-table-*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range tables {
+		plots[strings.TrimSuffix(path, ".json")+".svg"] = func() ([]byte, error) {
+			f, err := os.Open(path)
+			if err != nil {
+				return nil, err
+			}
+			defer f.Close()
+			table, err := ReadCardTable(f)
+			if err != nil {
+				return nil, err
+			}
+			var b bytes.Buffer
+			err = PlotCardTable(&b, "svg", table)
+			return b.Bytes(), err
+		}
+	}
+	committed, err := filepath.Glob("../../bench/results/*.svg")
+	if err != nil || len(committed) != len(plots) {
+		t.Errorf("%d plots, want %d (%v)", len(committed), len(plots), err)
+	}
+	for path, draw := range plots {
+		want, err := draw()
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what its records give (%v)", path, err)
+		}
+	}
+}

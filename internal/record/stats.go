@@ -1,0 +1,75 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Median is the middle of the samples, or the mean of the two in the middle;
+// 0 of none.
+func Median(samples []time.Duration) time.Duration {
+	if len(samples) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(samples))
+	mid := len(s) / 2
+	if len(s)%2 == 1 {
+		return s[mid]
+	}
+	return s[mid-1] + (s[mid]-s[mid-1])/2
+}
+
+// Min is the smallest sample; 0 of none.
+func Min(samples []time.Duration) time.Duration {
+	if len(samples) == 0 {
+		return 0
+	}
+	return slices.Min(samples)
+}
+
+// Spread is how far the samples are from their median, as a share of it: the median of
+// the distances. Half of the samples are nearer. 0 of none.
+func Spread(samples []time.Duration) float64 {
+	mid := Median(samples)
+	if mid <= 0 {
+		return 0
+	}
+	away := make([]time.Duration, len(samples))
+	for i, s := range samples {
+		away[i] = (s - mid).Abs()
+	}
+	return float64(Median(away)) / float64(mid)
+}
+
+// noisy is the spread from which on tables warn: on a machine with nothing else to do
+// it is below 0.02.
+const noisy = 0.05
+
+// formatSpread is such as "1.3 %".
+func formatSpread(s float64) string { return fmt.Sprintf("%.1f %%", 100*s) }
+
+// noiseNote warns below a table of runs whose samples are far apart.
+func noiseNote(spreads []float64) string {
+	n := 0
+	for _, s := range spreads {
+		if s > noisy {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nNoisy: %d of %d runs have a spread above %.0f %%. Was the machine doing something else? Small differences mean nothing here.\n", n, len(spreads), 100*noisy)
+}
+
+// Millis is d in milliseconds.
+func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func AllMillis(samples []time.Duration) []float64 {
+	ms := make([]float64, len(samples))
+	for i, s := range samples {
+		ms[i] = Millis(s)
+	}
+	return ms
+}

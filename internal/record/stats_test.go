@@ -1,0 +1,50 @@
+package record
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestStatistics(t *testing.T) {
+	for _, c := range []struct {
+		in          []time.Duration
+		min, median time.Duration
+	}{
+		{nil, 0, 0},
+		{[]time.Duration{7}, 7, 7},
+		{[]time.Duration{9, 3}, 3, 6},
+		{[]time.Duration{5, 100, 1}, 1, 5},
+		{[]time.Duration{4, 1, 3, 2000}, 1, 3}, // (3+4)/2 in whole nanoseconds
+		{[]time.Duration{1 << 62, 1<<62 + 2}, 1 << 62, 1<<62 + 1},
+	} {
+		in := slices.Clone(c.in)
+		if got := Min(in); got != c.min {
+			t.Errorf("Min(%v) = %d, want %d", c.in, got, c.min)
+		}
+		if got := Median(in); got != c.median {
+			t.Errorf("Median(%v) = %d, want %d", c.in, got, c.median)
+		}
+		if !slices.Equal(in, c.in) {
+			t.Errorf("samples %v were reordered to %v", c.in, in)
+		}
+	}
+}
+
+func TestSpread(t *testing.T) {
+	for _, c := range []struct {
+		samples []time.Duration
+		want    float64
+	}{{nil, 0}, {[]time.Duration{7}, 0}, {[]time.Duration{90, 100, 120}, 0.1}, {[]time.Duration{100, 100, 100, 5000}, 0}, {[]time.Duration{0, 0}, 0}} {
+		if got := Spread(c.samples); got != c.want {
+			t.Errorf("%v: %v, want %v", c.samples, got, c.want)
+		}
+	}
+	if s := noiseNote([]float64{0.01, 0.05}); s != "" {
+		t.Errorf("%s", s)
+	}
+	if s := noiseNote([]float64{0.2, 0.01, 0.06}); !strings.Contains(s, "2 of 3 runs") {
+		t.Errorf("%q", s)
+	}
+}
