@@ -20,7 +20,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/disk"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/internal/place"
+	"github.com/pippin-zk/pippin/internal/realpath"
 )
 
 // keyFormat is part of the names of kept keys. It must change whenever a
@@ -126,7 +126,7 @@ const digests = "sha256"
 // write makes a folder with the key. It appears under its name when it is
 // whole, in place of what was there.
 func (k *key) write(dir string) (err error) {
-	if dir, err = place.Folder(dir); err != nil {
+	if dir, err = realpath.Folder(dir); err != nil {
 		return err
 	}
 	parent := filepath.Dir(dir)
