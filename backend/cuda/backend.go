@@ -28,7 +28,7 @@ type Options struct {
 	Memory int64
 	// Tuning is the file of a table of the cards' own by which MSMs are planned, as msm
 	// tune writes it; one that cannot be used is an error of Open. "" is the file of
-	// msm.TableFile where it is and can be used, "none" none.
+	// msmplan.TableFile where it is and can be used, "none" none.
 	Tuning string
 	// Trace, when set, is told how long the stages of each turn of a call took on
 	// the device, in order, with the call's context. Usage has their sums then. It

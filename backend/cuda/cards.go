@@ -16,6 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/vector"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/kernels"
 )
 
@@ -49,11 +50,11 @@ func openCard(ordinal int, o Options) (*card, error) {
 
 // tune gives a computer the table of the card's own, if there is one.
 func tune(c *msm.Computer, card string, o Options) error {
-	path := msm.OwnFile(o.Tuning, card)
+	path := msmplan.OwnFile(o.Tuning, card)
 	if path == "" {
 		return nil
 	}
-	own, err := msm.ReadTable(path)
+	own, err := msmplan.ReadTable(path)
 	if err == nil {
 		err = c.Tune(own)
 	}

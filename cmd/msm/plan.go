@@ -23,6 +23,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda"
 	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/internal/forecast"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/table"
@@ -106,24 +107,24 @@ type planCard struct {
 	name     string
 	memory   int64
 	measured *forecast.Card
-	tuning   cuda.Tuning
+	tuning   msmplan.Tuning
 }
 
 // newPlanCard finds what there is about a card. A table of its own counts where it is
 // in use there; there are no times for its plans, for costs of two tables do not compare.
 func (a *app) newPlanCard(name string, memory int64, here bool) (planCard, error) {
 	c := planCard{name: name, memory: memory, measured: forecast.Find(name)}
-	var own *cuda.Table
+	var own *msmplan.Table
 	if path := a.tableFile(name); here && path != "" {
 		var err error
-		if own, err = cuda.ReadTable(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if own, err = msmplan.ReadTable(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			a.note(oneLine(err))
 		}
 	}
 	var err error
-	if c.tuning, err = cuda.TuningFor(name, "", 0, own); err != nil {
+	if c.tuning, err = msmplan.TuningFor(name, "", 0, own); err != nil {
 		a.note(oneLine(err))
-		c.tuning, err = cuda.TuningFor(name, "", 0, nil)
+		c.tuning, err = msmplan.TuningFor(name, "", 0, nil)
 	}
 	if c.tuning.Own() {
 		c.measured = nil
@@ -367,7 +368,7 @@ func planOn(card planCard, todo *proofWork, most int, proof bool) ([]planned, er
 		if !proof {
 			break
 		}
-		o, err := cuda.Outlined(card.tuning, w.curve, w.group, w.Points, 1, card.memory-kept)
+		o, err := msmplan.Outlined(card.tuning, w.curve, w.group, w.Points, 1, card.memory-kept)
 		if stays[i] = err == nil && o.Resident; stays[i] {
 			kept += loaded.more(w.table, o.Bases)
 		}
@@ -379,7 +380,7 @@ func planOn(card planCard, todo *proofWork, most int, proof bool) ([]planned, er
 		if stays[i] {
 			memory += int64(w.Points) * int64(w.curve.PointBytes(w.group)) // its own are among them
 		}
-		o, err := cuda.Outlined(card.tuning, w.curve, w.group, w.Points, most, memory)
+		o, err := msmplan.Outlined(card.tuning, w.curve, w.group, w.Points, most, memory)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", card.name, err)
 		}

@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/cuda"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/internal/table"
 )
 
@@ -35,7 +35,9 @@ type tuneFlags struct {
 }
 
 // tableFile is the file of a card's own table, "" where none is to be used.
-func (a *app) tableFile(card string) string { return cuda.OwnFile(a.getenv("PIPPIN_GPU_TUNING"), card) }
+func (a *app) tableFile(card string) string {
+	return msmplan.OwnFile(a.getenv("PIPPIN_GPU_TUNING"), card)
+}
 
 func (a *app) tuneCommand() *cobra.Command {
 	var f tuneFlags
@@ -75,29 +77,29 @@ Removing it brings back the plans that the program has.`,
 // change is a way to plan otherwise.
 type change struct {
 	name string
-	to   func(*cuda.Costs)
+	to   func(*msmplan.Costs)
 }
 
 // changes are what is tried.
 var changes = []change{
-	{"pairs", func(c *cuda.Costs) {
+	{"pairs", func(c *msmplan.Costs) {
 		if c.Pair == 0 {
 			c.Pair, c.Invert = 0.6, 100_000
 		}
 	}},
-	{"no pairs", func(c *cuda.Costs) { c.Pair = 0 }},
-	{"fewer buckets", func(c *cuda.Costs) { c.Reduce *= 2 }},
-	{"far fewer buckets", func(c *cuda.Costs) { c.Reduce *= 6 }},
-	{"more buckets", func(c *cuda.Costs) { c.Reduce /= 2 }},
-	{"far more buckets", func(c *cuda.Costs) { c.Reduce /= 6 }},
-	{"fewer steps", func(c *cuda.Costs) { c.Launch *= 3 }},
-	{"more steps", func(c *cuda.Costs) { c.Launch /= 3 }},
-	{"copies hidden sooner", func(c *cuda.Costs) { c.Overlap /= 4 }},
-	{"copies hidden later", func(c *cuda.Costs) { c.Overlap *= 4 }},
-	{"shorter tasks", func(c *cuda.Costs) { c.Piece /= 2 }},
-	{"longer tasks", func(c *cuda.Costs) { c.Piece *= 2 }},
-	{"a shorter first level", func(c *cuda.Costs) { c.FirstLevel-- }},
-	{"a longer first level", func(c *cuda.Costs) { c.FirstLevel++ }},
+	{"no pairs", func(c *msmplan.Costs) { c.Pair = 0 }},
+	{"fewer buckets", func(c *msmplan.Costs) { c.Reduce *= 2 }},
+	{"far fewer buckets", func(c *msmplan.Costs) { c.Reduce *= 6 }},
+	{"more buckets", func(c *msmplan.Costs) { c.Reduce /= 2 }},
+	{"far more buckets", func(c *msmplan.Costs) { c.Reduce /= 6 }},
+	{"fewer steps", func(c *msmplan.Costs) { c.Launch *= 3 }},
+	{"more steps", func(c *msmplan.Costs) { c.Launch /= 3 }},
+	{"copies hidden sooner", func(c *msmplan.Costs) { c.Overlap /= 4 }},
+	{"copies hidden later", func(c *msmplan.Costs) { c.Overlap *= 4 }},
+	{"shorter tasks", func(c *msmplan.Costs) { c.Piece /= 2 }},
+	{"longer tasks", func(c *msmplan.Costs) { c.Piece *= 2 }},
+	{"a shorter first level", func(c *msmplan.Costs) { c.FirstLevel-- }},
+	{"a longer first level", func(c *msmplan.Costs) { c.FirstLevel++ }},
 }
 
 // tuning is a run of msm tune.
@@ -107,7 +109,7 @@ type tuning struct {
 	cfg    bench.Config // of every measurement, but for backends, groups and curves
 	dir    string       // for the tables of trials
 	card   backend.Device
-	now    cuda.Tuning
+	now    msmplan.Tuning
 	memory int64 // that a trial may have
 }
 
@@ -116,9 +118,9 @@ type tuned struct {
 	curve  backend.Curve
 	group  backend.Group
 	n      int
-	costs  cuda.Costs // that are the best
-	change string     // "" is none
-	now    float64    // ms, beside the best
+	costs  msmplan.Costs // that are the best
+	change string        // "" is none
+	now    float64       // ms, beside the best
 	best   float64
 }
 
@@ -204,7 +206,7 @@ func (t *tuning) configure() (err error) {
 }
 
 // look finds the card, the file for its table, and what is in that.
-func (t *tuning) look(ctx context.Context) (out string, own *cuda.Table, err error) {
+func (t *tuning) look(ctx context.Context) (out string, own *msmplan.Table, err error) {
 	open, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	b, err := t.a.opener("PIPPIN_GPU_TUNING=none")(open, t.f.backend)
@@ -216,7 +218,7 @@ func (t *tuning) look(ctx context.Context) (out string, own *cuda.Table, err err
 		return "", nil, err
 	}
 	// Only a backend that plans by tables says which.
-	if len(info.Devices) != 1 || !strings.Contains(info.Devices[0].Detail, cuda.PlansOf) {
+	if len(info.Devices) != 1 || !strings.Contains(info.Devices[0].Detail, msmplan.PlansOf) {
 		return "", nil, usageError{fmt.Errorf("--backend %s has %d devices, or none that plans by tables: name one GPU, as cuda:0", t.f.backend, len(info.Devices))}
 	}
 	t.card = info.Devices[0]
@@ -224,11 +226,11 @@ func (t *tuning) look(ctx context.Context) (out string, own *cuda.Table, err err
 	if out = cmp.Or(t.f.out, t.a.tableFile(t.card.Name)); out == "" {
 		return "", nil, usageError{errors.New("there is no folder for settings: name a file with --out")}
 	}
-	if own, err = cuda.ReadTable(out); errors.Is(err, fs.ErrNotExist) {
+	if own, err = msmplan.ReadTable(out); errors.Is(err, fs.ErrNotExist) {
 		own, err = nil, nil
 	}
 	if err == nil {
-		t.now, err = cuda.TuningFor(t.card.Name, "", 0, own)
+		t.now, err = msmplan.TuningFor(t.card.Name, "", 0, own)
 	}
 	return out, own, err
 }
@@ -282,18 +284,18 @@ func (t *tuning) alike(trial []tuned) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	own, err := cuda.ParseTable(text)
+	own, err := msmplan.ParseTable(text)
 	if err != nil {
 		return false, err
 	}
-	with, err := cuda.TuningFor(t.card.Name, "", 0, own)
+	with, err := msmplan.TuningFor(t.card.Name, "", 0, own)
 	if err != nil {
 		return false, err
 	}
 	for _, s := range trial {
 		var shapes [2]string
-		for i, of := range []cuda.Tuning{t.now, with} {
-			o, err := cuda.Outlined(of, s.curve, s.group, s.n, t.f.most, t.memory)
+		for i, of := range []msmplan.Tuning{t.now, with} {
+			o, err := msmplan.Outlined(of, s.curve, s.group, s.n, t.f.most, t.memory)
 			if err != nil {
 				return false, err
 			}
@@ -366,9 +368,9 @@ func (t *tuning) unchanged(of []tuned) []tuned {
 
 // retuned is the table own with the costs that were found, each up to the middle
 // between its size and the next one.
-func retuned(own *cuda.Table, card string, found []tuned) *cuda.Table {
-	t := &cuda.Table{Card: card}
-	same := func(c cuda.Costs, s tuned) bool { return c.Curve == s.curve.String() && c.Group == s.group.String() }
+func retuned(own *msmplan.Table, card string, found []tuned) *msmplan.Table {
+	t := &msmplan.Table{Card: card}
+	same := func(c msmplan.Costs, s tuned) bool { return c.Curve == s.curve.String() && c.Group == s.group.String() }
 	if own != nil {
 		t.Capability, t.Multiprocessors = own.Capability, own.Multiprocessors
 		for _, c := range own.Groups {

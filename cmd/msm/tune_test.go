@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/cuda"
 	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 )
 
 // foundFor is what tuning found for sizes of a group, with pieces of such lengths.
 func foundFor(t *testing.T, c backend.Curve, g backend.Group, pieces map[int]int) (all []tuned) {
 	t.Helper()
-	of, err := cuda.TuningFor("NVIDIA H200", "", 0, nil)
+	of, err := msmplan.TuningFor("NVIDIA H200", "", 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +36,11 @@ func TestRetuned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := cuda.ParseTable(text)
+	read, err := msmplan.ParseTable(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	of, err := cuda.TuningFor("NVIDIA H200", "", 0, read)
+	of, err := msmplan.TuningFor("NVIDIA H200", "", 0, read)
 	if err != nil {
 		t.Fatal(err)
 	}

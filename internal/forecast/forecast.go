@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/cuda"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 )
 
 // Card is a measured card.
@@ -77,7 +77,7 @@ type Time struct {
 // Of predicts an MSM of n points of uniform scalars in shared memory, planned as
 // o; false where nothing like it was measured: another group, bases that do not
 // stay on the card, with multiples or without.
-func (c *Card) Of(curve backend.Curve, group backend.Group, n int, o *cuda.Outline) (Time, bool) {
+func (c *Card) Of(curve backend.Curve, group backend.Group, n int, o *msmplan.Outline) (Time, bool) {
 	for _, f := range c.Fits {
 		if f.Curve == curve.String() && f.Group == group.String() && f.Prepared == (o.Rows > 0) && o.Resident {
 			return Time{f.Fixed + f.UnitNS*1e-6*o.Cost, f.Within, n < f.From || n > f.To}, true

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/cuda"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 )
 
 var update = flag.Bool("update", false, "fit cards.json to the records in bench/results")
@@ -30,9 +30,9 @@ type point struct {
 }
 
 // tuning is that of the card that was measured.
-func tuning(t *testing.T) cuda.Tuning {
+func tuning(t *testing.T) msmplan.Tuning {
 	t.Helper()
-	of, err := cuda.TuningFor("NVIDIA H200", "9.0", 132, nil)
+	of, err := msmplan.TuningFor("NVIDIA H200", "9.0", 132, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +40,9 @@ func tuning(t *testing.T) cuda.Tuning {
 }
 
 // outline plans what was measured.
-func (p *point) outline(t *testing.T, card *Card) cuda.Outline {
+func (p *point) outline(t *testing.T, card *Card) msmplan.Outline {
 	t.Helper()
-	o, err := cuda.Outlined(tuning(t), p.curve, p.group, p.n, p.most, int64(card.Memory))
+	o, err := msmplan.Outlined(tuning(t), p.curve, p.group, p.n, p.most, int64(card.Memory))
 	if err != nil || !o.Resident {
 		t.Fatalf("%+v: %+v, %v", p, o, err)
 	}
@@ -222,14 +222,14 @@ func TestFind(t *testing.T) {
 // stay on the card have no forecast.
 func TestNothingLikeIt(t *testing.T) {
 	card := Find("h200")
-	o, err := cuda.Outlined(tuning(t), backend.BN254, backend.G2, 100, 1, 1<<35)
+	o, err := msmplan.Outlined(tuning(t), backend.BN254, backend.G2, 100, 1, 1<<35)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, ok := card.Of(backend.BN254, backend.G2, 100, &o); !ok || !got.Outside {
 		t.Errorf("%+v, %v", got, ok)
 	}
-	o, err = cuda.Outlined(tuning(t), backend.BN254, backend.G1, 1<<24, 0, 1<<30)
+	o, err = msmplan.Outlined(tuning(t), backend.BN254, backend.G1, 1<<24, 0, 1<<30)
 	if err != nil || o.Resident {
 		t.Fatalf("%+v, %v", o, err)
 	}

@@ -2,25 +2,12 @@ package device
 
 import "github.com/pippin-zk/pippin/internal/cuda/driver"
 
-// Layout says what is where in work memory that is not there yet. The zero value
-// is empty.
-type Layout struct{ Size int64 }
+// Layout and Region are the driver's: whoever computes on a Device finds here what it
+// needs of memory.
+type (
+	Layout = driver.Layout
+	Region = driver.Region
+)
 
-// Region is a part of a layout, in bytes.
-type Region struct{ Off, Size int64 }
-
-// Align is size up to the alignment of everything in device memory.
-func Align(size int64) int64 {
-	const align = 256
-	return (size + align - 1) / align * align
-}
-
-// Take adds size bytes.
-func (l *Layout) Take(size int64) Region {
-	at := Region{l.Size, size}
-	l.Size += Align(size)
-	return at
-}
-
-// In is the region's part of the memory that was laid out.
-func (r Region) In(m driver.Span) driver.Span { return m.Slice(r.Off, r.Size) }
+// Align rounds size, in bytes, up to the alignment of everything in device memory.
+func Align(size int64) int64 { return driver.Align(size) }

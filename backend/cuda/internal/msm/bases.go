@@ -11,6 +11,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/internal/layout"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
@@ -120,7 +121,7 @@ func (c *Computer) Room(ctx context.Context, of backendutil.Loaded) (_ bool, err
 // suffices tells whether an MSM over bases has room to work in what is left.
 func (c *Computer) suffices(of backendutil.Loaded) func(left int64) error {
 	return func(left int64) error {
-		_, err := newPlan(c.inputFor(of, of.Count, false, left))
+		_, err := msmplan.New(c.inputFor(of, of.Count, false, left))
 		return err
 	}
 }

@@ -8,8 +8,7 @@
 // # Words
 //
 //   - A plan is what is decided before memory is taken: the width of windows, how
-//     the points are cut into chunks, where everything lies. It depends on
-//     nothing but its input (plan.go).
+//     the points are cut into chunks, where everything lies (internal/cuda/msmplan).
 //   - A table is multiples of bases: rows of all points times powers of two, with which
 //     windows share buckets. It is made between calls, and dropped when its memory is
 //     needed (multiples.go).

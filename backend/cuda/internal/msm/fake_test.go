@@ -18,6 +18,7 @@ import (
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
@@ -70,11 +71,25 @@ func (s small) compute(t *testing.T, c *Computer) (err error) {
 	return err
 }
 
+// h200 returns the tuning for a card that there is a table of.
+func h200() msmplan.Tuning {
+	t, err := msmplan.TuningFor("NVIDIA H200", "9.0", 132, nil)
+	if err != nil {
+		panic(err) // a table of the program
+	}
+	return t
+}
+
+// inputOf is the input of a plan for an MSM of n points.
+func inputOf(c backend.Curve, g backend.Group, n int, memory int64) msmplan.Input {
+	return msmplan.Input{Curve: c, Group: g, Count: n, Memory: memory, Params: h200().Params(c, g, n)}
+}
+
 // leastMemory is what a plan needs at least.
-func leastMemory(in input) int64 {
+func leastMemory(in msmplan.Input) int64 {
 	return int64(sort.Search(1<<30, func(memory int) bool {
-		in.memory = int64(memory)
-		_, err := newPlan(in)
+		in.Memory = int64(memory)
+		_, err := msmplan.New(in)
 		return err == nil
 	}))
 }
@@ -84,9 +99,9 @@ func leastMemory(in input) int64 {
 func TestStreams(t *testing.T) {
 	cudatest.OnFake(t)
 	s := newSmall(t, 128)
-	chunks := func(t *tuning) { t.chunk = 32 }
+	chunks := func(t *msmplan.Params) { t.Chunk = 32 }
 	in := inputOf(backend.BN254, backend.G1, s.bases.Count, 0)
-	chunks(&in.tuning)
+	chunks(&in.Params)
 	// Not enough for the bases beside it, enough for two chunks of them.
 	_, c := open(t, device.Options{Memory: leastMemory(in) + s.bases.Size()*3/4})
 	c.tune = chunks
@@ -105,8 +120,8 @@ func TestStreams(t *testing.T) {
 		t.Errorf("wrong, or %v", err)
 	}
 	for in, p := range c.plans {
-		if !in.stream || len(p.chunks) < 2 {
-			t.Errorf("a plan with stream %v and chunks %v", in.stream, p.chunks)
+		if !in.Stream || len(p.Chunks) < 2 {
+			t.Errorf("a plan with stream %v and chunks %v", in.Stream, p.Chunks)
 		}
 	}
 }
@@ -127,7 +142,7 @@ func TestSideBySide(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, c := open(t, device.Options{})
-	c.tune = func(t *tuning) { t.together = 4 * n }
+	c.tune = func(t *msmplan.Params) { t.Together = 4 * n }
 	for _, multiples := range []int{1, 4} {
 		bases, err := c.Load(t.Context(), &backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: n, Bytes: points}, multiples)
 		if err != nil {
@@ -170,7 +185,7 @@ func TestSideBySide(t *testing.T) {
 		}
 		sizes := make(map[int]bool)
 		for in := range c.plans {
-			sizes[in.together] = true
+			sizes[in.Together] = true
 		}
 		if !sizes[4] || !sizes[6] || !sizes[2] || !sizes[1] {
 			t.Errorf("plans for %v MSMs: want 4 and the 2 that are left, 6 of the shorter ones, and 1", sizes)
@@ -193,9 +208,9 @@ func TestSideBySide(t *testing.T) {
 func TestRound(t *testing.T) {
 	cudatest.OnFake(t)
 	s := newSmall(t, 128)
-	chunks := func(t *tuning) { t.chunk = 32 }
+	chunks := func(t *msmplan.Params) { t.Chunk = 32 }
 	in := inputOf(backend.BN254, backend.G1, s.bases.Count, 0)
-	chunks(&in.tuning)
+	chunks(&in.Params)
 	for _, stream := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stream %v", stream), func(t *testing.T) {
 			o := device.Options{}
@@ -275,13 +290,13 @@ func TestRound(t *testing.T) {
 func TestManyTiles(t *testing.T) {
 	cudatest.OnFake(t)
 	_, c := open(t, device.Options{})
-	c.tune = func(t *tuning) { t.window, t.piece = 10, leastPiece }
+	c.tune = func(t *msmplan.Params) { t.Window, t.Piece = 10, msmplan.LeastPiece }
 	if err := newSmall(t, kernel.SortTile+3).compute(t, c); err != nil {
 		t.Error(err)
 	}
 	for _, p := range c.plans {
-		if p.sort.shift == 0 || p.sort.bins < 2 || p.sort.tiles(p.count) < 2 || p.longestRun() < 8*p.piece {
-			t.Errorf("a plan with %+v and runs of up to %d in pieces of %d", p.sort, p.longestRun(), p.piece)
+		if p.Sort.Shift == 0 || p.Sort.Bins < 2 || p.Sort.Tiles(p.Count) < 2 || p.LongestRun() < 8*p.Piece {
+			t.Errorf("a plan with %+v and runs of up to %d in pieces of %d", p.Sort, p.LongestRun(), p.Piece)
 		}
 	}
 }
@@ -293,7 +308,7 @@ func TestSecretsAreWiped(t *testing.T) {
 	const invalidValue = "1"
 	cudatest.OnFake(t)
 	d, c := open(t, device.Options{})
-	c.tune = func(t *tuning) { t.chunk = 16 } // also in chunks
+	c.tune = func(t *msmplan.Params) { t.Chunk = 16 } // also in chunks
 	s := newSmall(t, 64)
 	bases, err := c.Load(t.Context(), &s.bases, 0)
 	if err != nil {
@@ -359,10 +374,10 @@ func TestBesideAnotherProgram(t *testing.T) {
 	cudatest.OnFake(t)
 	d, c := open(t, device.Options{})
 	s := newSmall(t, 128)
-	c.tune = func(t *tuning) { t.chunk = 32 }
+	c.tune = func(t *msmplan.Params) { t.Chunk = 32 }
 	in := inputOf(backend.BN254, backend.G1, s.bases.Count, d.Budget())
-	c.tune(&in.tuning)
-	best, err := newPlan(in)
+	c.tune(&in.Params)
+	best, err := msmplan.New(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +385,7 @@ func TestBesideAnotherProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := d.Driver().Alloc(free - best.need()*9/10 - s.bases.Size())
+	other, err := d.Driver().Alloc(free - best.Need()*9/10 - s.bases.Size())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,8 +398,8 @@ func TestBesideAnotherProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer turn.End()
-	if turn.Held() >= best.need() {
-		t.Errorf("%d bytes of work memory, the best plan has %d", turn.Held(), best.need())
+	if turn.Held() >= best.Need() {
+		t.Errorf("%d bytes of work memory, the best plan has %d", turn.Held(), best.Need())
 	}
 }
 
@@ -395,7 +410,14 @@ func TestExtremeTables(t *testing.T) {
 	s := newSmall(t, 200)
 	_, c := open(t, device.Options{})
 	for range 6 {
-		own := &Table{Card: c.dev.Driver().Info().Name, Groups: []Costs{extreme(r, backend.CurveGroup{Curve: s.bases.Curve, Group: s.bases.Group})}}
+		costs := h200().Costs(s.bases.Curve, s.bases.Group, s.bases.Count)
+		pick := func(values ...float64) float64 { return values[r.IntN(len(values))] }
+		for _, v := range []*float64{&costs.Entry, &costs.Bucket, &costs.Reduce, &costs.Launch, &costs.Copy, &costs.Beside, &costs.Edwards, &costs.Pair, &costs.Invert} {
+			*v = pick(0, *v, 10)
+		}
+		costs.Overlap, costs.Chunk, costs.PairTasks, costs.Piece = 1<<10<<r.IntN(18), 1<<10<<r.IntN(18), 1<<10<<r.IntN(16), 16<<r.IntN(6)
+		costs.PairLevels, costs.FirstLevel, costs.Level, costs.Threads = 1+r.IntN(4), 1+r.IntN(6), 1+r.IntN(4), 32<<r.IntN(6)
+		own := &msmplan.Table{Card: c.dev.Driver().Info().Name, Groups: []msmplan.Costs{costs}}
 		if err := c.Tune(own); err != nil {
 			t.Fatal(err)
 		}
@@ -404,7 +426,7 @@ func TestExtremeTables(t *testing.T) {
 			t.Errorf("seed %d, %+v: %v", *seed, own.Groups, err)
 		}
 	}
-	if err := c.Tune(&Table{Card: "another"}); !errors.Is(err, backend.ErrInvalidInput) {
+	if err := c.Tune(&msmplan.Table{Card: "another"}); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("a table of another card: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -102,13 +103,13 @@ func finish[P, J any, PP affine[P, J], PJ jacobian[J]](parts []byte, sets, c, fi
 // need: the weighted part, and 2^(first+j) times plane j.
 func weigh[J any, PJ jacobian[J]](parts []J, first int) {
 	var total J // infinity
-	for j := len(parts) - 1; j >= planeParts; j-- {
+	for j := len(parts) - 1; j >= msmplan.PlaneParts; j-- {
 		PJ(&total).DoubleAssign()
 		PJ(&total).AddAssign(&parts[j])
 	}
 	for range first {
 		PJ(&total).DoubleAssign()
 	}
-	PJ(&total).AddAssign(&parts[weightedPart])
-	parts[plainPart] = total
+	PJ(&total).AddAssign(&parts[msmplan.WeightedPart])
+	parts[msmplan.PlainPart] = total
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 )
 
 var (
@@ -163,7 +164,7 @@ func timesOf(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multi
 		slices.Sort(times)
 		for _, used := range c.plans {
 			fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%v pairs=%d piece=%d levels=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), dist,
-				ms(times[0]), ms(times[2]), used.width, used.windows, used.sets, used.chunks, used.levels, used.piece, used.tuning.firstLevel, used.tuning.level, used.need()>>20, used.cost())
+				ms(times[0]), ms(times[2]), used.Width, used.Windows, used.Sets, used.Chunks, used.Levels, used.Piece, used.Params.FirstLevel, used.Params.Level, used.Need()>>20, used.Cost())
 		}
 		for _, k := range slices.Sorted(maps.Keys(phases)) {
 			fmt.Printf(" %s %.2f", k, ms(phases[k]))
@@ -173,32 +174,32 @@ func timesOf(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multi
 }
 
 // tries are the changes of the tuning that the flags ask for, none first.
-func tries() []func(*tuning) {
-	all := []func(*tuning){nil}
+func tries() []func(*msmplan.Params) {
+	all := []func(*msmplan.Params){nil}
 	for _, w := range strings.Split(*window, ",") {
 		if k, err := strconv.Atoi(w); err == nil {
-			all = append(all, func(u *tuning) { u.window = k })
+			all = append(all, func(u *msmplan.Params) { u.Window = k })
 		}
 	}
 	if *inTurn {
-		all = append(all, func(u *tuning) { u.inTurn = true })
+		all = append(all, func(u *msmplan.Params) { u.InTurn = true })
 	}
 	for _, k := range strings.Split(*pairs, ",") {
 		switch k, err := strconv.Atoi(k); {
 		case err != nil:
 		case k == 0:
-			all = append(all, func(u *tuning) { u.pair = 0 })
+			all = append(all, func(u *msmplan.Params) { u.Pair = 0 })
 		default:
-			all = append(all, func(u *tuning) { u.pair, u.invert, u.pairLevels = min(u.pair, 0.6), 0, k })
+			all = append(all, func(u *msmplan.Params) { u.Pair, u.Invert, u.PairLevels = min(u.Pair, 0.6), 0, k })
 		}
 	}
 	if k, err := strconv.Atoi(*over); err == nil {
-		all = append(all, func(u *tuning) { u.overlap = 1 << k })
+		all = append(all, func(u *msmplan.Params) { u.Overlap = 1 << k })
 	}
 	for _, l := range strings.Split(*levels, ",") {
 		var first, other int
 		if n, _ := fmt.Sscanf(l, "%d/%d", &first, &other); n == 2 {
-			all = append(all, func(u *tuning) { u.firstLevel, u.level = first, other })
+			all = append(all, func(u *msmplan.Params) { u.FirstLevel, u.Level = first, other })
 		}
 	}
 	return all

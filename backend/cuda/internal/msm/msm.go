@@ -16,6 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/internal/layout"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
@@ -24,9 +25,9 @@ import (
 // calls take turns on the card.
 type Computer struct {
 	dev  *device.Device
-	tune func(*tuning) // changes the tables for tests; may be nil
+	tune func(*msmplan.Params) // changes the tables for tests; may be nil
 
-	tuning Tuning
+	tuning msmplan.Tuning
 
 	// Of the multiples of bases: what there is, what makes them, one at a time, until
 	// Close.
@@ -36,7 +37,7 @@ type Computer struct {
 	stop       context.CancelFunc
 
 	// Under the turn:
-	plans map[input]*plan
+	plans map[msmplan.Input]*msmplan.Plan
 	pipe  pipe
 }
 
@@ -46,7 +47,7 @@ func New(d *device.Device) (*Computer, error) {
 	if _, err := device.Load(d, kernel.ForCommon().RestScatter); err != nil {
 		return nil, err
 	}
-	c := &Computer{dev: d, plans: make(map[input]*plan), builders: semaphore.NewWeighted(1)}
+	c := &Computer{dev: d, plans: make(map[msmplan.Input]*msmplan.Plan), builders: semaphore.NewWeighted(1)}
 	if err := c.Tune(nil); err != nil {
 		return nil, err
 	}
@@ -64,9 +65,9 @@ func New(d *device.Device) (*Computer, error) {
 
 // Tune has plans made by a table of the card's own, nil for none, before the first call;
 // its error is that of TuningFor.
-func (c *Computer) Tune(own *Table) error {
+func (c *Computer) Tune(own *msmplan.Table) error {
 	info := c.dev.Driver().Info()
-	tuning, err := TuningFor(info.Name, info.Compute.String(), info.Multiprocessors, own)
+	tuning, err := msmplan.TuningFor(info.Name, info.Compute.String(), info.Multiprocessors, own)
 	if err == nil {
 		c.tuning = tuning
 	}
@@ -74,7 +75,7 @@ func (c *Computer) Tune(own *Table) error {
 }
 
 // Tuning says what plans are made by.
-func (c *Computer) Tuning() Tuning { return c.tuning }
+func (c *Computer) Tuning() msmplan.Tuning { return c.tuning }
 
 // Quiet stops what is computed in the background, for good, and waits for it.
 func (c *Computer) Quiet() {
@@ -123,7 +124,7 @@ type job struct {
 	Bases   *Bases // those of all members, and the range of them
 	Offset  int
 	Count   int
-	plan    *plan
+	plan    *msmplan.Plan
 	prog    *program
 	table   *table // nil where there are no multiples to use
 
@@ -151,9 +152,6 @@ func newJob(j Job, at int) *job {
 // check tells whether scalars are looked at, which is the same for all members.
 func (j *job) check() bool { return j.members[0].Source.Check }
 
-// mostTogether bounds the members of a job: their sets are rows of grids.
-const mostTogether = 256
-
 // sideBySide makes one job of small ones over the same bases, as far as their
 // points together are not more than what fills a card. Jobs whose scalars others
 // use too stay alone, for these are sent once.
@@ -170,7 +168,7 @@ func sideBySide(jobs []*job, fills int) []*job {
 	var all []*job
 	growing := make(map[like]*job)
 	for _, j := range jobs {
-		most := min(fills/j.Count, mostTogether)
+		most := min(fills/j.Count, msmplan.MostTogether)
 		if most < 2 || uses[j.members[0].Source] > 1 {
 			all = append(all, j)
 			continue
@@ -266,7 +264,7 @@ type Round struct {
 func (c *Computer) Round(b *Bases, offset, count int, memory int64) (*Round, error) {
 	j := newJob(Job{Job: &backend.Job{Offset: offset, Count: count}, Source: &backend.Job{}, Bases: b}, -1)
 	in := c.inputFor(b.Loaded, count, b.host != nil, memory)
-	in.resident = true
+	in.Resident = true
 	if err := c.planJob(j, in); err != nil {
 		return nil, err
 	}
@@ -347,7 +345,7 @@ func basesOf(jobs []*job) (bases []*Bases) {
 // roundsIn plans the jobs: small ones side by side and all as one round where the
 // memory allows, else one by one.
 func (c *Computer) roundsIn(jobs []*job, memory int64) ([]*round, error) {
-	together := sideBySide(jobs, c.tuningOf(jobs[0].Bases.Loaded, jobs[0].Count).together)
+	together := sideBySide(jobs, c.tuningOf(jobs[0].Bases.Loaded, jobs[0].Count).Together)
 	err := c.planAll(together, memory)
 	if err == nil {
 		jobs = together
@@ -371,8 +369,8 @@ func (c *Computer) roundsIn(jobs []*job, memory int64) ([]*round, error) {
 func (c *Computer) planAll(jobs []*job, memory int64) error {
 	for _, j := range jobs {
 		in := c.inputFor(j.Bases.Loaded, j.Count, j.Bases.host != nil, memory)
-		in.together = len(j.members)
-		in.fed = slices.ContainsFunc(j.members, func(m member) bool { return m.Source.Ready != nil })
+		in.Together = len(j.members)
+		in.Fed = slices.ContainsFunc(j.members, func(m member) bool { return m.Source.Ready != nil })
 		if err := c.planJob(j, in); err != nil {
 			return j.failed(err)
 		}
@@ -380,36 +378,38 @@ func (c *Computer) planAll(jobs []*job, memory int64) error {
 	return nil
 }
 
-func (c *Computer) tuningOf(of backendutil.Loaded, points int) tuning {
-	t := c.tuning.of(of.Curve, of.Group, points)
-	t.shared = min(t.shared, mostShared(c.dev))
+func (c *Computer) tuningOf(of backendutil.Loaded, points int) msmplan.Params {
+	t := c.tuning.Params(of.Curve, of.Group, points)
+	t.Shared = min(t.Shared, mostShared(c.dev))
 	if c.tune != nil {
 		c.tune(&t)
 	}
 	return t
 }
 
-func (c *Computer) inputFor(of backendutil.Loaded, count int, stream bool, memory int64) input {
-	return input{curve: of.Curve, group: of.Group, count: count, together: 1, stream: stream, memory: memory, tuning: c.tuningOf(of, count)}
+func (c *Computer) inputFor(of backendutil.Loaded, count int, stream bool, memory int64) msmplan.Input {
+	return msmplan.Input{Curve: of.Curve, Group: of.Group, Count: count, Together: 1, Stream: stream, Memory: memory, Params: c.tuningOf(of, count)}
 }
 
 // planJob plans a job with the multiples that its bases have in this turn.
-func (c *Computer) planJob(j *job, in input) (err error) {
+func (c *Computer) planJob(j *job, in msmplan.Input) (err error) {
 	j.table = c.tables.used(j.Bases)
-	in.use(j.table)
+	if j.table != nil {
+		in.Multiples = j.table.Multiples
+	}
 	if j.plan, err = c.plan(in); err != nil {
 		return err
 	}
-	j.prog, err = newProgram(c.dev, in.curve, in.group, in.multiples.edwards)
+	j.prog, err = newProgram(c.dev, in.Curve, in.Group, in.Multiples.Edwards)
 	return err
 }
 
 // plan is newPlan with a memory of its own. The caller has the turn.
-func (c *Computer) plan(in input) (*plan, error) {
+func (c *Computer) plan(in msmplan.Input) (*msmplan.Plan, error) {
 	if p, ok := c.plans[in]; ok {
 		return p, nil
 	}
-	p, err := newPlan(in)
+	p, err := msmplan.New(in)
 	if err == nil {
 		if len(c.plans) > 256 {
 			clear(c.plans)
@@ -424,9 +424,9 @@ func newRound(jobs []*job, memory int64) *round {
 	var scalars, points, work int64
 	inputs := 1
 	for _, j := range jobs {
-		scalars, points = max(scalars, j.plan.scalarBytes), max(points, j.plan.streamBytes)
-		work = max(work, j.plan.room.Size)
-		if len(jobs) > 1 || len(j.plan.chunks) > 1 {
+		scalars, points = max(scalars, j.plan.ScalarBytes), max(points, j.plan.StreamBytes)
+		work = max(work, j.plan.Work.Size)
+		if len(jobs) > 1 || len(j.plan.Chunks) > 1 {
 			inputs = 2
 		}
 		j.isKept, j.isFilled = false, false
@@ -456,7 +456,7 @@ func newRound(jobs []*job, memory int64) *round {
 				s.isFilled = s != j
 			}
 		}
-		j.result = device.Region{Off: r.results, Size: j.plan.room.sums.Size + device.Align(j.plan.room.bad.Size)}
+		j.result = device.Region{Off: r.results, Size: j.plan.Work.Sums.Size + device.Align(j.plan.Work.Bad.Size)}
 		r.results += device.Align(j.result.Size)
 	}
 	r.secret = at.Size
@@ -508,9 +508,9 @@ func (x *execution) last() *driver.Event { return x.done[(len(x.steps)-1)%2] }
 // queue queues all steps, two at a time at most.
 func (x *execution) queue(ctx context.Context) error {
 	for _, j := range x.jobs {
-		for i, from := 0, 0; i < len(j.plan.chunks); i++ {
-			n := j.plan.chunks[i]
-			x.steps = append(x.steps, step{j, from, n, i == 0, i == len(j.plan.chunks)-1})
+		for i, from := 0, 0; i < len(j.plan.Chunks); i++ {
+			n := j.plan.Chunks[i]
+			x.steps = append(x.steps, step{j, from, n, i == 0, i == len(j.plan.Chunks)-1})
 			from += n
 		}
 	}
@@ -546,7 +546,7 @@ func (x *execution) queue(ctx context.Context) error {
 func (x *execution) scalarsOf(i int) driver.Span {
 	s := &x.steps[i]
 	size := int64(s.Bases.Curve.ScalarBytes())
-	if s.plan.resident {
+	if s.plan.Resident {
 		return s.resident.Slice(int64(s.from)*size, int64(s.n)*size)
 	}
 	if s.isKept {
@@ -561,9 +561,9 @@ func (x *execution) pointsOf(i int) driver.Span {
 	first, n := int64(s.Offset+s.from), int64(s.n)
 	size := int64(s.Bases.Curve.PointBytes(s.Bases.Group))
 	switch {
-	case s.plan.skip > 0 || s.plan.multiples.edwards:
+	case s.plan.Skip > 0 || s.plan.Multiples.Edwards:
 		all := s.table.memory.Span() // the rows to come as well
-		from := first * s.plan.baseBytes(s.plan.multiples)
+		from := first * s.plan.BaseBytes(s.plan.Multiples)
 		return all.Slice(from, all.Size()-from)
 	case s.Bases.host == nil:
 		return s.Bases.memory.Span().Slice(first*size, n*size)
@@ -590,7 +590,7 @@ func (x *execution) upload(ctx context.Context, i int) error {
 			return err
 		}
 	}
-	if !s.isFilled && !s.plan.resident {
+	if !s.isFilled && !s.plan.Resident {
 		size, to := s.Bases.Curve.ScalarBytes(), x.scalarsOf(i)
 		for k, m := range s.members {
 			// What comes while the MSM runs goes on to the card in pieces.
@@ -621,14 +621,14 @@ func (x *execution) upload(ctx context.Context, i int) error {
 }
 
 // uploads tells whether a step reads something from the host.
-func (s *step) uploads() bool { return !s.plan.resident || s.Bases.host != nil }
+func (s *step) uploads() bool { return !s.plan.Resident || s.Bases.host != nil }
 
 // step launches the phases for one chunk.
 func (x *execution) step(i int) error {
 	s := &x.steps[i]
-	p := &phases{plan: s.plan, program: s.prog, piece: s.plan.pieceOf(s.n), lists: s.plan.room.lists[i%2], ahead: x.turn.Compute, stream: x.turn.Compute,
-		memory: x.memory.Slice(x.rooms, s.plan.room.Size), mark: x.turn.Mark}
-	if s.plan.overlaps() {
+	p := &phases{Plan: s.plan, program: s.prog, piece: s.plan.PieceOf(s.n), TaskLists: s.plan.Work.Lists[i%2], ahead: x.turn.Compute, stream: x.turn.Compute,
+		memory: x.memory.Slice(x.rooms, s.plan.Work.Size), mark: x.turn.Mark}
+	if s.plan.Overlaps() {
 		p.ahead = x.turn.Beside
 		// What it writes over is not used any more: the step before the last, and at
 		// first whatever was there.
@@ -673,12 +673,12 @@ func (x *execution) step(i int) error {
 		if err := p.end(); err != nil {
 			return err
 		}
-		sums := p.at(s.plan.room.sums)
+		sums := p.at(s.plan.Work.Sums)
 		out := x.pinned.Slice(s.result.Off, s.result.Size)
 		if err := p.stream.Download(out.Slice(0, sums.Size()), sums); err != nil {
 			return err
 		}
-		bad := p.at(s.plan.room.bad)
+		bad := p.at(s.plan.Work.Bad)
 		if err := p.stream.Download(out.Slice(sums.Size(), bad.Size()), bad); err != nil {
 			return err
 		}
@@ -694,8 +694,8 @@ func finishAll(jobs []*job, came []byte, answers [][]byte) error {
 	var failure error
 	for _, j := range jobs {
 		out := came[j.result.Off : j.result.Off+j.result.Size]
-		bad := out[j.plan.room.sums.Size:]
-		each := int(j.plan.room.sums.Size) / len(j.members)
+		bad := out[j.plan.Work.Sums.Size:]
+		each := int(j.plan.Work.Sums.Size) / len(j.members)
 		for k, m := range j.members {
 			sums := out[k*each : (k+1)*each]
 			bad := binary.LittleEndian.Uint32(bad[4*k:])
@@ -719,7 +719,7 @@ func (j *job) finish(m *member, sums []byte, bad uint32) (point []byte, err erro
 	if j.check() && bad != kernel.NoIndex {
 		return nil, m.failed(fmt.Errorf("%w: scalar %d of %v is not below r", backend.ErrInvalidInput, int(bad)+m.First, j.Bases.Curve))
 	}
-	first, _ := j.plan.reduction()
-	point, err = finishers[j.Bases.Curve][j.Bases.Group-backend.G1](sums, j.plan.sets, j.plan.width, first)
+	first, _ := j.plan.Reduction()
+	point, err = finishers[j.Bases.Curve][j.Bases.Group-backend.G1](sums, j.plan.Sets, j.plan.Width, first)
 	return point, m.failed(err)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
@@ -19,10 +20,6 @@ import (
 // memory, so that whatever else needs the room gets it.
 
 const (
-	// leastPrepared is the bases from which on multiples are made without a hint.
-	leastPrepared = 1 << 10
-	// freeShare is how much of the memory that is free they take then, at most.
-	freeShare = 2.0 / 3
 	// A slice is some milliseconds: so many points, times the square of a
 	// coordinate's words.
 	sliceWork = 1 << 26
@@ -35,7 +32,7 @@ const (
 
 // table is multiples of bases on the card.
 type table struct {
-	multiples
+	msmplan.Multiples
 
 	// Under tables.mu:
 	memory *device.Memory // nil when it was dropped
@@ -159,7 +156,7 @@ func (c *Computer) prepareNow(ctx context.Context, b *Bases, most int) error {
 // that is 0, as many as seem right. It does nothing for bases on the host, while they
 // are being made, and for some time after it was tried.
 func (c *Computer) Prepare(b *Bases, most int) {
-	if b.memory == nil || most == 1 || most == 0 && b.Count < leastPrepared {
+	if b.memory == nil || most == 1 || most == 0 && b.Count < msmplan.LeastPrepared {
 		return
 	}
 	s := &c.tables
@@ -209,12 +206,12 @@ func (c *Computer) makeTable(ctx context.Context, b *Bases) (err error) {
 	if t, err = c.newTable(ctx, b); t == nil || err != nil {
 		return err
 	}
-	prog, err := newProgram(c.dev, b.Curve, b.Group, t.edwards)
+	prog, err := newProgram(c.dev, b.Curve, b.Group, t.Edwards)
 	if err != nil {
 		return err
 	}
-	words := int(elementBytes(b.Curve, b.Group) / 4)
-	for row := range t.rows {
+	words := int(msmplan.ElementBytes(b.Curve, b.Group) / 4)
+	for row := range t.Rows {
 		for from, n := 0, 0; from < b.Count; from += n {
 			n = min(b.Count-from, sliceWork/(words*words))
 			if there, err := c.makeSlice(ctx, b, t, prog, row, from, n); !there || err != nil {
@@ -232,8 +229,8 @@ func (c *Computer) newTable(ctx context.Context, b *Bases) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := chooseMultiples(in, b.most, room)
-	if m.rows == 0 {
+	m := msmplan.ChooseMultiples(in, b.most, room)
+	if m.Rows == 0 {
 		return nil, nil
 	}
 	turn, err := c.dev.Turn(ctx)
@@ -241,7 +238,7 @@ func (c *Computer) newTable(ctx context.Context, b *Bases) (*table, error) {
 		return nil, err
 	}
 	end := func(err error) error { return errors.Join(err, turn.End()) }
-	memory, err := turn.Keep(in.tableBytes(m), c.suffices(b.Loaded))
+	memory, err := turn.Keep(in.TableBytes(m), c.suffices(b.Loaded))
 	if err != nil {
 		return nil, end(err)
 	}
@@ -249,7 +246,7 @@ func (c *Computer) newTable(ctx context.Context, b *Bases) (*table, error) {
 		turn.Spare(s)
 		s.known = true
 	}
-	t := &table{multiples: m, memory: memory}
+	t := &table{Multiples: m, memory: memory}
 	s.mu.Lock()
 	s.kept = append(s.kept, t)
 	s.mu.Unlock()
@@ -258,19 +255,19 @@ func (c *Computer) newTable(ctx context.Context, b *Bases) (*table, error) {
 
 // roomFor is the input for the plan of all bases, and the bytes that their multiples
 // may take.
-func (c *Computer) roomFor(ctx context.Context, b *Bases) (in input, room int64, err error) {
+func (c *Computer) roomFor(ctx context.Context, b *Bases) (in msmplan.Input, room int64, err error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
 		return in, 0, err
 	}
 	in = c.inputFor(b.Loaded, b.Count, false, turn.Available())
-	return in, c.roomIn(in.memory, b.most), turn.End()
+	return in, c.roomIn(in.Memory, b.most), turn.End()
 }
 
 // roomIn is how much of memory multiples may take.
 func (c *Computer) roomIn(memory int64, most int) int64 {
 	if most == 0 {
-		return int64(freeShare * float64(memory-c.tables.Held()))
+		return int64(msmplan.FreeShare * float64(memory-c.tables.Held()))
 	}
 	return memory
 }
@@ -287,21 +284,7 @@ func (c *Computer) CostOf(ctx context.Context, of backendutil.Loaded, count, mos
 	if err := turn.End(); err != nil {
 		return 0, err
 	}
-	return costOf(in, c.inputFor(of, count, false, in.memory), most, c.roomIn(in.memory, most))
-}
-
-// costOf is the cost of an MSM of some of the bases of all, with multiples of all of
-// them, at most so many of each, that have so much room.
-func costOf(all, some input, most int, room int64) (float64, error) {
-	if most != 1 {
-		some.multiples = chooseMultiples(all, most, room)
-		some.memory -= all.tableBytes(some.multiples)
-	}
-	p, err := newPlan(some)
-	if err != nil {
-		return 0, err
-	}
-	return p.cost(), nil
+	return msmplan.CostWith(in, c.inputFor(of, count, false, in.Memory), most, c.roomIn(in.Memory, most))
 }
 
 // makeSlice makes a row of a table from the one before, or the first from the bases,
@@ -318,22 +301,22 @@ func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *prog
 	bases := b.memory.Span()
 	bases = bases.Slice(int64(from)*bases.Size()/int64(b.Count), int64(n)*bases.Size()/int64(b.Count))
 	all := t.memory.Span()
-	size := all.Size() / int64(t.rows*t.distance)
-	at := func(row int) driver.Span { return all.Slice(int64(row*t.distance+from)*size, int64(n)*size) }
+	size := all.Size() / int64(t.Rows*t.Distance)
+	at := func(row int) driver.Span { return all.Slice(int64(row*t.Distance+from)*size, int64(n)*size) }
 	if err := turn.Mark("start"); err != nil {
 		return false, err
 	}
-	each := max(1, n/(c.tuningOf(b.Loaded, b.Count).full/2))
+	each := max(1, n/(c.tuningOf(b.Loaded, b.Count).Full/2))
 	switch {
-	case t.edwards && row == 0:
+	case t.Edwards && row == 0:
 		each = min(each, kernel.PrepareMost)
 		err = prog.prepare.Launch(turn.Compute, (n+each-1)/each, 1, kernel.Prepare{
 			From: device.Address(bases), To: device.Address(at(0)), N: n, Each: each,
 		})
-	case t.edwards:
+	case t.Edwards:
 		each = min(each, kernel.PrepareMost)
 		err = prog.preparedMultiples.Launch(turn.Compute, (n+each-1)/each, 1, kernel.PreparedMultiples{
-			From: device.Address(at(row - 1)), To: device.Address(at(row)), N: n, Doublings: t.shift, Each: each,
+			From: device.Address(at(row - 1)), To: device.Address(at(row)), N: n, Doublings: t.Shift, Each: each,
 		})
 	case row == 0:
 		err = turn.Compute.Copy(at(0), bases)
@@ -344,7 +327,7 @@ func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *prog
 			return false, err
 		}
 		err = prog.multiples.Launch(turn.Compute, (n+each-1)/each, 1, kernel.Multiples{
-			From: device.Address(at(row - 1)), To: device.Address(at(row)), N: n, Doublings: t.shift, Each: each, Scratch: device.Address(scratch),
+			From: device.Address(at(row - 1)), To: device.Address(at(row)), N: n, Doublings: t.Shift, Each: each, Scratch: device.Address(scratch),
 		})
 	}
 	return true, errors.Join(err, turn.Mark("multiples"), turn.Compute.Synchronize())
@@ -387,11 +370,4 @@ func (s *tables) used(b *Bases) *table {
 		return nil
 	}
 	return b.table
-}
-
-// use has the plan for an input use a table, if there is one.
-func (in *input) use(t *table) {
-	if t != nil {
-		in.multiples = t.multiples
-	}
 }

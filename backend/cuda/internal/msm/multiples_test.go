@@ -14,6 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -25,14 +26,19 @@ func TestMultiples(t *testing.T) {
 	d, _ := open(t, device.Options{})
 	const n, width, sets = 900, 11, 5
 	curve, group := backend.BN254, backend.G1
-	count := windows(curve, width)
+	count := msmplan.Windows(curve, width)
 	rows := (count + sets - 1) / sets
 	// Row r is the points times 2^(width sets r), at a distance that is not n.
 	const distance = n + 13
-	p := &plan{input: inputOf(curve, group, n, 1<<30), width: width, windows: count, share: share{sets, 1}, chunks: []int{n}}
-	p.multiples = multiples{rows: rows, shift: width * sets, distance: distance}
-	if !p.fill() || rows < 2 || rows*sets == count || p.sort.tiles(p.count) < 2 || p.sort.shift == 0 {
-		t.Fatalf("%d windows in %d sets of %d rows, sorted by %+v: not what this test is for", count, sets, rows, p.sort)
+	in := inputOf(curve, group, n, 1<<30)
+	in.Params.Window, in.Params.Reduce = width, 1e6 // as few buckets as there can be
+	in.Multiples = msmplan.Multiples{Rows: rows, Shift: width * sets, Distance: distance}
+	p, err := msmplan.New(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Sets != sets || p.Skip != 1 || len(p.Chunks) != 1 || rows < 2 || rows*sets == count || p.Sort.Tiles(p.Count) < 2 || p.Sort.Shift == 0 {
+		t.Fatalf("%d windows in %d sets of %d rows, sorted by %+v: not what this test is for", count, p.Sets, rows, p.Sort)
 	}
 
 	f, err := fixtures.New(fixtures.Key{Curve: curve, Group: group, Set: fixtures.Infinities, Seed: *seed})
@@ -70,7 +76,7 @@ func TestMultiples(t *testing.T) {
 	}
 	pointBytes := layout.Bytes(points)
 	var all device.Layout
-	room, pointsAt, scalarsAt := all.Take(p.room.Size), all.Take(int64(len(pointBytes))), all.Take(int64(len(scalars)))
+	room, pointsAt, scalarsAt := all.Take(p.Work.Size), all.Take(int64(len(pointBytes))), all.Take(int64(len(scalars)))
 	turn, err := d.Turn(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +98,7 @@ func TestMultiples(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	r := &phases{plan: p, program: prog, piece: p.piece, lists: p.room.lists[0], ahead: s, stream: s, memory: room.In(memory), mark: func(string) error { return nil }}
+	r := &phases{Plan: p, program: prog, piece: p.Piece, TaskLists: p.Work.Lists[0], ahead: s, stream: s, memory: room.In(memory), mark: func(string) error { return nil }}
 	if err := r.begin(); err != nil {
 		t.Fatal(err)
 	}
@@ -102,11 +108,11 @@ func TestMultiples(t *testing.T) {
 	if err := r.end(); err != nil {
 		t.Fatal(err)
 	}
-	sums := make([]byte, p.room.sums.Size)
-	if err := s.Read(sums, r.at(p.room.sums)); err != nil {
+	sums := make([]byte, p.Work.Sums.Size)
+	if err := s.Read(sums, r.at(p.Work.Sums)); err != nil {
 		t.Fatal(err)
 	}
-	bits, _ := p.reduction()
+	bits, _ := p.Reduction()
 	got, err := finishers[curve][group-backend.G1](sums, sets, width, bits)
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("wrong sum, or %v", err)

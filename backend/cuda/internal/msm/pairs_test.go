@@ -13,13 +13,14 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/internal/layout"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
 // eachWithPairs calls f for every group that has kernels for pairs.
 func eachWithPairs(f func(c backend.Curve, g backend.Group)) {
-	eachPlanned(func(c backend.Curve, g backend.Group) {
+	eachGroup(func(c backend.Curve, g backend.Group) {
 		if _, ok := kernel.ForPairs(c.String(), g.String()); ok {
 			f(c, g)
 		}
@@ -28,13 +29,13 @@ func eachWithPairs(f func(c backend.Curve, g backend.Group)) {
 
 // withPairs has so many levels of pairs, few tasks at a time, windows of few bits, for
 // long runs, and several chunks or one.
-func withPairs(levels int, chunks bool) func(*tuning) {
-	return func(t *tuning) {
-		t.edwards = 0
-		t.pair, t.invert, t.pairLevels, t.pairTasks, t.pairThreads = 1e-6, 0, levels, 50, 256
-		t.window, t.piece, t.adding = 5, leastPiece/8, 1 // chains of additions cost nothing
+func withPairs(levels int, chunks bool) func(*msmplan.Params) {
+	return func(t *msmplan.Params) {
+		t.Edwards = 0
+		t.Pair, t.Invert, t.PairLevels, t.PairTasks, t.PairThreads = 1e-6, 0, levels, 50, 256
+		t.Window, t.Piece, t.Adding = 5, msmplan.LeastPiece/8, 1 // chains of additions cost nothing
 		if chunks {
-			t.overlap, t.copy, t.launch = 16, 1e3, 0
+			t.Overlap, t.Copy, t.Launch = 16, 1e3, 0
 		}
 	}
 }
@@ -45,8 +46,8 @@ func usedPairs(c *Computer) (pairs, chunks bool) {
 	defer clear(c.plans)
 	pairs = len(c.plans) > 0
 	for _, p := range c.plans {
-		pairs = pairs && p.levels > 0
-		chunks = chunks || len(p.chunks) > 1
+		pairs = pairs && p.Levels > 0
+		chunks = chunks || len(p.Chunks) > 1
 	}
 	return pairs, chunks
 }
@@ -72,7 +73,7 @@ func TestPairs(t *testing.T) {
 				}
 				c.tune = withPairs(3, false)
 				b := prepared(t, c, backend.Bases{Curve: curve, Group: group, Count: n, Bytes: points}, everyMultiple)
-				all := hostile(curve, b.table.shift, n)
+				all := hostile(curve, b.table.Shift, n)
 				if all["uniform"], err = fixtures.Scalars(curve, fixtures.Uniform, *seed, n); err != nil {
 					t.Fatal(err)
 				}
@@ -127,10 +128,10 @@ func TestPairsOutsideTheSubgroup(t *testing.T) {
 	b := prepared(t, c, of, everyMultiple)
 	var want []byte
 	for _, pairs := range []bool{false, true} {
-		c.tune = func(t *tuning) {
+		c.tune = func(t *msmplan.Params) {
 			withPairs(3, true)(t)
 			if !pairs {
-				t.pair = 0
+				t.Pair = 0
 			}
 		}
 		clear(c.plans)

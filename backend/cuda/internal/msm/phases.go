@@ -5,6 +5,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/kernels"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
@@ -12,9 +13,9 @@ import (
 // phases launches the phases of a step in a turn: those before the accumulation on
 // ahead, which may be another stream than that of the others.
 type phases struct {
-	*plan
+	*msmplan.Plan
 	*program
-	lists
+	msmplan.TaskLists
 	piece         int // the longest task
 	ahead, stream *driver.Stream
 	memory        driver.Span
@@ -31,10 +32,10 @@ func few(items, threads int) int { return min(items, threads*2048) }
 
 // begin clears what all steps of an MSM add to.
 func (p *phases) begin() error {
-	if err := p.stream.Fill(p.at(p.room.buckets), 0); err != nil {
+	if err := p.stream.Fill(p.at(p.Work.Buckets), 0); err != nil {
 		return err
 	}
-	return p.ahead.Fill(p.at(p.room.bad), 0xff)
+	return p.ahead.Fill(p.at(p.Work.Bad), 0xff)
 }
 
 // before makes tasks of n scalars of each MSM, and records read when these are no longer needed.
@@ -55,9 +56,9 @@ func (p *phases) before(scalars driver.Span, n int, check bool, base int, read *
 
 // clear makes zero what counts are added to.
 func (p *phases) clear() error {
-	err := errors.Join(p.ahead.Fill(p.at(p.room.cleared), 0), p.ahead.Fill(p.at(p.lists.tally), 0))
-	if p.levels > 0 {
-		err = errors.Join(err, p.ahead.Fill(p.at(p.lists.tallyOfPairs), 0))
+	err := errors.Join(p.ahead.Fill(p.at(p.Work.Cleared), 0), p.ahead.Fill(p.at(p.TaskLists.Tally), 0))
+	if p.Levels > 0 {
+		err = errors.Join(err, p.ahead.Fill(p.at(p.TaskLists.PairTally), 0))
 	}
 	return err
 }
@@ -65,38 +66,38 @@ func (p *phases) clear() error {
 // entries makes entries of n scalars in the order of their buckets, and tasks of them:
 // the phases digits, sort and buckets.
 func (p *phases) entries(scalars driver.Span, n int, check bool, base int, read *driver.Event, mark func(string) error) error {
-	m, s := &p.room, &p.sort
-	tiles := driver.Dim{X: s.tiles(n), Y: p.msms()}
-	if err := p.binsCount.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.binsCount.Threads}, Shared: 4 * s.row}, kernel.BinsCount{
-		Scalars: device.Address(scalars), N: n, C: p.width, Windows: p.windows, Sets: p.sets, Each: s.each, Shift: s.shift, Bins: s.row,
-		Counts: p.address(m.counts), Totals: p.address(m.next), Check: check, Bad: p.address(m.bad), Base: base,
+	m, s := &p.Work, &p.Sort
+	tiles := driver.Dim{X: s.Tiles(n), Y: p.MSMs()}
+	if err := p.binsCount.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.binsCount.Threads}, Shared: 4 * s.Row}, kernel.BinsCount{
+		Scalars: device.Address(scalars), N: n, C: p.Width, Windows: p.Windows, Sets: p.Sets, Each: s.Each, Shift: s.Shift, Bins: s.Row,
+		Counts: p.address(m.Counts), Totals: p.address(m.Next), Check: check, Bad: p.address(m.Bad), Base: base,
 	}); err != nil {
 		return err
 	}
 	if err := mark("digits"); err != nil {
 		return err
 	}
-	values, rests := p.lists.values, kernels.Pointer(0)
-	if s.shift > 0 {
-		values, rests = m.between, p.address(m.rests)
+	values, rests := p.TaskLists.Values, kernels.Pointer(0)
+	if s.Shift > 0 {
+		values, rests = m.Between, p.address(m.Rests)
 		if err := p.binsBegin.Launch(p.ahead, 1, 1, kernel.BinsBegin{
-			Next: p.address(m.next), First: p.address(m.first), Tiles: p.address(m.tiles), Bins: s.bins,
+			Next: p.address(m.Next), First: p.address(m.First), Tiles: p.address(m.Tiles), Bins: s.Bins,
 		}); err != nil {
 			return err
 		}
 	} else if err := p.makeRuns(); err != nil {
 		return err
 	}
-	if err := p.binsScatter.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.binsScatter.Threads}, Shared: p.scatterShared()}, kernel.BinsScatter{
-		Scalars: device.Address(scalars), N: n, C: p.width, Windows: p.windows, Sets: p.sets, Each: s.each, Shift: s.shift, Bins: s.row,
-		Counts: p.address(m.counts), Next: p.address(m.next), Multiple: p.multiple(), Values: p.address(values), Keys: rests,
+	if err := p.binsScatter.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.binsScatter.Threads}, Shared: p.ScatterShared()}, kernel.BinsScatter{
+		Scalars: device.Address(scalars), N: n, C: p.Width, Windows: p.Windows, Sets: p.Sets, Each: s.Each, Shift: s.Shift, Bins: s.Row,
+		Counts: p.address(m.Counts), Next: p.address(m.Next), Multiple: p.RowStride(), Values: p.address(values), Keys: rests,
 	}); err != nil {
 		return err
 	}
 	if err := p.ahead.Record(read); err != nil {
 		return err
 	}
-	if s.shift > 0 {
+	if s.Shift > 0 {
 		if err := p.sortBins(n); err != nil {
 			return err
 		}
@@ -104,76 +105,76 @@ func (p *phases) entries(scalars driver.Span, n int, check bool, base int, read 
 	if err := mark("sort"); err != nil {
 		return err
 	}
-	if p.levels > 0 {
-		if err := p.place(p.lists.tallyOfPairs, kernel.TasksPlace{
-			Piece: 1 << p.levels, Tasks: p.address(p.lists.tasksOfPairs), Next: p.address(p.lists.tally), NextPiece: p.piece,
+	if p.Levels > 0 {
+		if err := p.place(p.TaskLists.PairTally, kernel.TasksPlace{
+			Piece: 1 << p.Levels, Tasks: p.address(p.TaskLists.PairTaskList), Next: p.address(p.TaskLists.Tally), NextPiece: p.piece,
 		}); err != nil {
 			return err
 		}
 	}
-	return p.place(p.lists.tally, kernel.TasksPlace{
-		Piece: p.piece, Tasks: p.address(p.lists.tasks), Splits: p.address(p.lists.splits), Owners: p.address(p.lists.owners),
+	return p.place(p.TaskLists.Tally, kernel.TasksPlace{
+		Piece: p.piece, Tasks: p.address(p.TaskLists.Tasks), Splits: p.address(p.TaskLists.Splits), Owners: p.address(p.TaskLists.Owners),
 	})
 }
 
 // place makes tasks of the runs of all buckets.
 func (p *phases) place(tally device.Region, in kernel.TasksPlace) error {
-	buckets := int(p.bucketCount())
-	in.Begin, in.End, in.Buckets, in.Work = p.address(p.room.begin), p.address(p.room.end), buckets, p.address(tally)
+	buckets := int(p.BucketCount())
+	in.Begin, in.End, in.Buckets, in.Work = p.address(p.Work.Begin), p.address(p.Work.End), buckets, p.address(tally)
 	return p.tasksPlace.Launch(p.ahead, few((buckets+kernel.PlaceEach-1)/kernel.PlaceEach, p.tasksPlace.Threads), 1, in)
 }
 
 // sortBins puts the entries of every bin in the order of its buckets.
 func (p *phases) sortBins(n int) error {
-	m, s := &p.room, &p.sort
-	first, next, binTiles, rests, end := p.address(m.first), p.address(m.next), p.address(m.tiles), p.address(m.rests), p.address(m.end)
-	tiles := driver.Dim{X: p.msms()*p.windows*n/kernel.SortTile + s.bins} // of all bins, at most
-	if err := p.restCount.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.restCount.Threads}, Shared: 4 << s.shift}, kernel.RestCount{
-		First: first, Next: next, Tiles: binTiles, Bins: s.bins, Shift: s.shift, Keys: rests, Counts: end,
+	m, s := &p.Work, &p.Sort
+	first, next, binTiles, rests, end := p.address(m.First), p.address(m.Next), p.address(m.Tiles), p.address(m.Rests), p.address(m.End)
+	tiles := driver.Dim{X: p.MSMs()*p.Windows*n/kernel.SortTile + s.Bins} // of all bins, at most
+	if err := p.restCount.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.restCount.Threads}, Shared: 4 << s.Shift}, kernel.RestCount{
+		First: first, Next: next, Tiles: binTiles, Bins: s.Bins, Shift: s.Shift, Keys: rests, Counts: end,
 	}); err != nil {
 		return err
 	}
 	if err := p.makeRuns(); err != nil {
 		return err
 	}
-	return p.restScatter.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.restScatter.Threads}, Shared: s.restShared()}, kernel.RestScatter{
-		First: first, Next: next, Tiles: binTiles, Bins: s.bins, Shift: s.shift, Keys: rests,
-		Values: p.address(m.between), Ends: end, Out: p.address(p.lists.values),
+	return p.restScatter.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.restScatter.Threads}, Shared: s.RestShared()}, kernel.RestScatter{
+		First: first, Next: next, Tiles: binTiles, Bins: s.Bins, Shift: s.Shift, Keys: rests,
+		Values: p.address(m.Between), Ends: end, Out: p.address(p.TaskLists.Values),
 	})
 }
 
 // makeRuns gives every bucket its place among the values, by how many entries it has.
 func (p *phases) makeRuns() error {
-	buckets, tally, piece := int(p.bucketCount()), p.lists.tally, p.piece
-	if p.levels > 0 {
-		tally, piece = p.lists.tallyOfPairs, 1<<p.levels
+	buckets, tally, piece := int(p.BucketCount()), p.TaskLists.Tally, p.piece
+	if p.Levels > 0 {
+		tally, piece = p.TaskLists.PairTally, 1<<p.Levels
 	}
 	return p.runs.Launch(p.ahead, few((buckets+kernel.PlaceEach-1)/kernel.PlaceEach, p.runs.Threads), 1, kernel.Runs{
-		Begin: p.address(p.room.begin), Ends: p.address(p.room.end), Buckets: buckets, Piece: piece, Work: p.address(tally),
+		Begin: p.address(p.Work.Begin), Ends: p.address(p.Work.End), Buckets: buckets, Piece: piece, Work: p.address(tally),
 	})
 }
 
 // pairs adds up the entries of a bucket by some, with few inverses: the phase pairs. It
 // answers the points of what is left to be accumulated, and which of them in which order.
 func (p *phases) pairs(points kernels.Pointer) (left, values kernels.Pointer, err error) {
-	r, values := &p.room.pairs, p.address(p.lists.values)
-	if p.levels == 0 {
+	r, values := &p.Work.Pairs, p.address(p.TaskLists.Values)
+	if p.Levels == 0 {
 		return points, values, nil
 	}
-	left, numbers := p.address(r.slots), p.address(r.numbers)
-	room, threads := p.pairTasks(), p.pairThreads()
-	for from := 0; from < int(p.maxPairTasks()); from += room {
-		for level := range p.levels {
+	left, numbers := p.address(r.Slots), p.address(r.Numbers)
+	room, threads := p.PairTasks(), p.PairThreads()
+	for from := 0; from < int(p.MaxPairTasks()); from += room {
+		for level := range p.Levels {
 			there := kernel.PairsThere{
-				Work: p.address(p.lists.tallyOfPairs), Tasks: p.address(p.lists.tasksOfPairs), Values: values, Points: points,
-				Sums: p.address(r.sums), Before: p.address(r.before), Products: p.address(r.products), From: from, Room: room, Level: level,
+				Work: p.address(p.TaskLists.PairTally), Tasks: p.address(p.TaskLists.PairTaskList), Values: values, Points: points,
+				Sums: p.address(r.Sums), Before: p.address(r.Before), Products: p.address(r.Products), From: from, Room: room, Level: level,
 			}
 			err := errors.Join(
 				p.pairsThere.Launch(p.stream, threads, 1, there),
 				p.pairsInvert.Launch(p.stream, (threads+kernel.InvertEach-1)/kernel.InvertEach, 1, kernel.PairsInvert{Products: there.Products, N: threads}),
 				p.pairsBack.Launch(p.stream, threads, 1, kernel.PairsBack{
 					Work: there.Work, Tasks: there.Tasks, Values: values, Points: points, Sums: there.Sums, Before: there.Before,
-					Products: there.Products, From: from, Room: room, Level: level, Last: level == p.levels-1, Slots: left, Numbers: numbers,
+					Products: there.Products, From: from, Room: room, Level: level, Last: level == p.Levels-1, Slots: left, Numbers: numbers,
 				}))
 			if err != nil {
 				return 0, 0, err
@@ -186,23 +187,23 @@ func (p *phases) pairs(points kernels.Pointer) (left, values kernels.Pointer, er
 // add computes the tasks and adds up the runs that were split: the phase
 // accumulate.
 func (p *phases) add(points driver.Span) error {
-	m := &p.room
-	tally, splits, slots, buckets := p.address(p.lists.tally), p.address(p.lists.splits), p.address(m.slots), p.address(m.buckets)
+	m := &p.Work
+	tally, splits, slots, buckets := p.address(p.TaskLists.Tally), p.address(p.TaskLists.Splits), p.address(m.Slots), p.address(m.Buckets)
 	left, values, err := p.pairs(device.Address(points))
 	if err != nil {
 		return err
 	}
-	if err := p.accumulate.Launch(p.stream, int(p.maxTasks()), 1, kernel.Accumulate{
-		Work: tally, Tasks: p.address(p.lists.tasks), Values: values, Points: left, Buckets: buckets, Slots: slots,
+	if err := p.accumulate.Launch(p.stream, int(p.MaxTasks()), 1, kernel.Accumulate{
+		Work: tally, Tasks: p.address(p.TaskLists.Tasks), Values: values, Points: left, Buckets: buckets, Slots: slots,
 	}); err != nil {
 		return err
 	}
 	if err := p.mark("accumulate"); err != nil {
 		return err
 	}
-	most := int(m.slots.Size / p.pointBytes() / 2)
+	most := int(m.Slots.Size / p.PointBytes() / 2)
 	if err := p.fold.Launch(p.stream, few(most, p.fold.Threads), 1, kernel.Fold{
-		Work: tally, Splits: splits, Owners: p.address(p.lists.owners), Slots: slots, Buckets: buckets,
+		Work: tally, Splits: splits, Owners: p.address(p.TaskLists.Owners), Slots: slots, Buckets: buckets,
 	}); err != nil {
 		return err
 	}
@@ -211,26 +212,26 @@ func (p *phases) add(points driver.Span) error {
 
 // end reduces the buckets to the parts of each set.
 func (p *phases) end() error {
-	m := &p.room
-	first, joins := p.reduction()
-	if err := p.reduce.Launch(p.stream, 1<<(p.bucketBits()-first), p.allSets(), kernel.Reduce{
-		Buckets: p.address(m.buckets), LogBuckets: p.bucketBits(), LogM: first,
+	m := &p.Work
+	first, joins := p.Reduction()
+	if err := p.reduce.Launch(p.stream, 1<<(p.BucketBits()-first), p.AllSets(), kernel.Reduce{
+		Buckets: p.address(m.Buckets), LogBuckets: p.BucketBits(), LogM: first,
 	}); err != nil {
 		return err
 	}
-	in, setStride, nodeStride := m.buckets, 1<<p.bucketBits(), 1<<first
+	in, setStride, nodeStride := m.Buckets, 1<<p.BucketBits(), 1<<first
 	for i, j := range joins {
-		out, last := m.nodes[i%2], i == len(joins)-1
+		out, last := m.Nodes[i%2], i == len(joins)-1
 		if last {
-			out = m.sums
+			out = m.Sums
 		}
-		if err := p.planes.Launch(p.stream, int(j.made())<<j.lanes, p.allSets(), kernel.Planes{
-			In: p.address(in), SetStride: setStride, NodeStride: nodeStride, LogNodes: j.nodes, Parts: j.parts,
-			LogLanes: j.lanes, LogEach: j.each, Last: last, Out: p.address(out),
+		if err := p.planes.Launch(p.stream, int(j.SumsAfter())<<j.Lanes, p.AllSets(), kernel.Planes{
+			In: p.address(in), SetStride: setStride, NodeStride: nodeStride, LogNodes: j.Nodes, Parts: j.Parts,
+			LogLanes: j.Lanes, LogEach: j.Each, Last: last, Out: p.address(out),
 		}); err != nil {
 			return err
 		}
-		in, setStride, nodeStride = out, int(j.made()), j.madeParts()
+		in, setStride, nodeStride = out, int(j.SumsAfter()), j.PartsAfter()
 	}
 	return p.mark("reduce")
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -38,7 +39,7 @@ func prepared(t *testing.T, c *Computer, of backend.Bases, most int) *Bases {
 			t.Error(err)
 		}
 	})
-	if b.table == nil || b.table.rows < 2 || b.table.rows > most {
+	if b.table == nil || b.table.Rows < 2 || b.table.Rows > most {
 		t.Fatalf("with a hint of %d there is %+v", most, b.table)
 	}
 	return b
@@ -48,7 +49,7 @@ func prepared(t *testing.T, c *Computer, of backend.Bases, most int) *Bases {
 func usedMultiples(c *Computer) bool {
 	defer clear(c.plans)
 	for _, p := range c.plans {
-		if p.skip > 0 && p.sets < p.windows {
+		if p.Skip > 0 && p.Sets < p.Windows {
 			return true
 		}
 	}
@@ -141,7 +142,7 @@ func TestPrepared(t *testing.T) {
 		}
 		return s
 	}
-	eachPlanned(func(curve backend.Curve, group backend.Group) {
+	eachGroup(func(curve backend.Curve, group backend.Group) {
 		t.Run(curve.String()+"/"+group.String(), func(t *testing.T) {
 			const n = 40
 			p, of := bases(t, curve, group, fixtures.Infinities, n)
@@ -156,13 +157,13 @@ func TestPrepared(t *testing.T) {
 				const n = 150
 				p, of := bases(t, curve, backend.G1, set, n)
 				b := prepared(t, c, of, everyMultiple)
-				if b.table.edwards != (curve == backend.BLS12377) {
-					t.Errorf("in Edwards form: %v", b.table.edwards)
+				if b.table.Edwards != (curve == backend.BLS12377) {
+					t.Errorf("in Edwards form: %v", b.table.Edwards)
 				}
 				for _, d := range fixtures.Distributions() {
 					check(t, p, b, 0, uniform(curve, d, n))
 				}
-				for name, scalars := range hostile(curve, b.table.shift, n) {
+				for name, scalars := range hostile(curve, b.table.Shift, n) {
 					t.Run(name, func(t *testing.T) { check(t, p, b, 0, scalars) })
 				}
 			})
@@ -175,11 +176,11 @@ func TestPrepared(t *testing.T) {
 	}
 	// Rows of 12 bits for windows of 6, of 12, and of 8 in three sets, of every second row.
 	defer func() { c.tune = nil }()
-	c.tune = func(t *tuning) { t.window = 12 }
+	c.tune = func(t *msmplan.Params) { t.Window = 12 }
 	p, of := bases(t, curve, group, fixtures.Random, 60)
 	b := prepared(t, c, of, everyMultiple)
 	for _, width := range []int{6, 8, 12} {
-		c.tune = func(t *tuning) { t.window = width }
+		c.tune = func(t *msmplan.Params) { t.Window = width }
 		check(t, p, b, 0, uniform(curve, fixtures.Uniform, 60))
 	}
 }
@@ -190,7 +191,7 @@ func TestPrepared(t *testing.T) {
 func TestPreparedOutsideTheSubgroup(t *testing.T) {
 	cudatest.OnFake(t)
 	_, c := open(t, device.Options{})
-	c.tune = func(t *tuning) { t.edwards = 0 }
+	c.tune = func(t *msmplan.Params) { t.Edwards = 0 }
 	var points []bls12377.G1Affine
 	x := func(v int64) {
 		var p bls12377.G1Affine
@@ -236,7 +237,7 @@ func TestPreparedOutsideTheSubgroup(t *testing.T) {
 		jobs := one(b, scalars[from*of.Curve.ScalarBytes():])
 		jobs[0].Offset = from
 		got, err := c.Compute(t.Context(), jobs)
-		if err != nil || !b.table.edwards {
+		if err != nil || !b.table.Edwards {
 			t.Fatal(err)
 		}
 		sum, err := layout.View[bls12377.G1Affine](got[0])
@@ -275,7 +276,7 @@ func withoutForm(t *testing.T) (points []bls12377.G1Affine) {
 func TestPreparedInTheBackground(t *testing.T) {
 	cudatest.OnFake(t)
 	_, c := open(t, device.Options{})
-	s := newSmall(t, leastPrepared)
+	s := newSmall(t, msmplan.LeastPrepared)
 	turn, err := c.dev.Turn(t.Context()) // nothing is made before it ends
 	if err != nil {
 		t.Fatal(err)

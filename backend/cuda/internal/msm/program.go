@@ -6,6 +6,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
@@ -39,7 +40,7 @@ type program struct {
 func newProgram(d *device.Device, curve backend.Curve, group backend.Group, edwards bool) (*program, error) {
 	name := group.String()
 	if edwards {
-		name = edwardsOf(name)
+		name = msmplan.EdwardsForm(name)
 	}
 	forAll := kernel.ForCommon()
 	forCurve, ok1 := kernel.ForCurve(curve.String())

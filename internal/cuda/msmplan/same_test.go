@@ -1,4 +1,4 @@
-package msm
+package msmplan
 
 import (
 	"bytes"
@@ -24,17 +24,17 @@ func TestSamePlans(t *testing.T) {
 				most, together int
 			}{{130 << 30, 1, 1}, {130 << 30, 64, 1}, {6 << 30, 1, 1}, {130 << 30, 1, 16}} {
 				in := inputOf(c, g, 1<<k, of.memory)
-				if in.together = of.together; of.most > 1 {
-					in.multiples = chooseMultiples(in, of.most, of.memory/2)
-					in.memory -= in.tableBytes(in.multiples)
+				if in.Together = of.together; of.most > 1 {
+					in.Multiples = ChooseMultiples(in, of.most, of.memory/2)
+					in.Memory -= in.TableBytes(in.Multiples)
 				}
-				p, err := newPlan(in)
+				p, err := New(in)
 				if err != nil {
 					t.Fatalf("%v %v 2^%d in %d: %v", c, g, k, of.memory, err)
 				}
-				first, joins := p.reduction()
+				first, joins := p.Reduction()
 				fmt.Fprintf(&got, "%v %v 2^%d %+v: %d rows by %d, %d bits, %d sets, %d skipped, %d steps from %d, %d levels, pieces of %d, %d then %d, %d bytes, cost %.12g\n",
-					c, g, k, of, in.multiples.rows, in.multiples.shift, p.width, p.sets, p.skip, len(p.chunks), p.chunks[0], p.levels, p.piece, first, len(joins), p.need(), p.cost())
+					c, g, k, of, in.Multiples.Rows, in.Multiples.Shift, p.Width, p.Sets, p.Skip, len(p.Chunks), p.Chunks[0], p.Levels, p.Piece, first, len(joins), p.Need(), p.Cost())
 			}
 		}
 	})

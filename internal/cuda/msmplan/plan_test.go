@@ -1,4 +1,4 @@
-package msm
+package msmplan
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
-func inputOf(c backend.Curve, g backend.Group, n int, memory int64) input {
-	return input{curve: c, group: g, count: n, memory: memory, tuning: h200().of(c, g, n)}
+func inputOf(c backend.Curve, g backend.Group, n int, memory int64) Input {
+	return Input{Curve: c, Group: g, Count: n, Memory: memory, Params: h200().Params(c, g, n)}
 }
 
 // h200 is the tuning for a card that there is a table of.
@@ -38,7 +38,7 @@ func TestPlans(t *testing.T) {
 	eachPlanned(func(c backend.Curve, g backend.Group) {
 		for _, n := range []int{1, 2, 3, 100, 1<<14 - 1, 1 << 14, 1 << 18, 1<<20 + 7, 1 << 22, 1 << 24, 1 << 26, 1<<28 - 1, 1 << 28} {
 			for _, memory := range []int64{130 << 30, 8 << 30, 1 << 30} {
-				p, err := newPlan(inputOf(c, g, n, memory))
+				p, err := New(inputOf(c, g, n, memory))
 				if err != nil {
 					t.Errorf("%v %v %d in %d bytes: %v", c, g, n, memory, err)
 					continue
@@ -53,50 +53,50 @@ func TestPlans(t *testing.T) {
 }
 
 // checkPlan checks what the kernels rely on.
-func checkPlan(t *testing.T, p *plan) {
+func checkPlan(t *testing.T, p *Plan) {
 	t.Helper()
-	c, g, n := p.curve, p.group, p.count
-	if p.need() > p.memory {
-		t.Errorf("%v %v %d: needs %d of %d bytes", c, g, n, p.need(), p.memory)
+	c, g, n := p.Curve, p.Group, p.Count
+	if p.Need() > p.Memory {
+		t.Errorf("%v %v %d: needs %d of %d bytes", c, g, n, p.Need(), p.Memory)
 	}
 	sum, most := 0, 0
-	for _, chunk := range p.chunks {
+	for _, chunk := range p.Chunks {
 		sum, most = sum+chunk, max(most, chunk)
 		if chunk <= 0 {
-			t.Errorf("%v %v %d: chunks %v", c, g, n, p.chunks)
+			t.Errorf("%v %v %d: chunks %v", c, g, n, p.Chunks)
 		}
 	}
 	if sum != n {
-		t.Errorf("%v %v %d: chunks %v make %d", c, g, n, p.chunks, sum)
+		t.Errorf("%v %v %d: chunks %v make %d", c, g, n, p.Chunks, sum)
 	}
-	if p.windows*p.width < c.ScalarBits()-1 || p.width > maxWindow || p.piece > kernel.LongestTask || p.piece < 1 {
-		t.Errorf("%v %v %d: %d windows of %d bits, pieces of %d", c, g, n, p.windows, p.width, p.piece)
+	if p.Windows*p.Width < c.ScalarBits()-1 || p.Width > maxWindow || p.Piece > kernel.LongestTask || p.Piece < 1 {
+		t.Errorf("%v %v %d: %d windows of %d bits, pieces of %d", c, g, n, p.Windows, p.Width, p.Piece)
 	}
-	if p.stride < most || int64(p.sets)*int64(p.stride) > maxEntries {
-		t.Errorf("%v %v %d: stride %d, sets %d", c, g, n, p.stride, p.sets)
+	if p.Stride < most || int64(p.Sets)*int64(p.Stride) > maxEntries {
+		t.Errorf("%v %v %d: stride %d, sets %d", c, g, n, p.Stride, p.Sets)
 	}
 	checkSorting(t, p)
-	if most*c.ScalarBytes() != int(p.scalarBytes) {
-		t.Errorf("%v %v %d: %d bytes of scalars for %d", c, g, n, p.scalarBytes, most)
+	if most*c.ScalarBytes() != int(p.ScalarBytes) {
+		t.Errorf("%v %v %d: %d bytes of scalars for %d", c, g, n, p.ScalarBytes, most)
 	}
 	bitsReduced := 0
-	first, joins := p.reduction()
+	first, joins := p.Reduction()
 	bitsReduced += first
-	nodes, parts := p.bucketBits()-first, planeParts
+	nodes, parts := p.BucketBits()-first, PlaneParts
 	for i, j := range joins {
-		if j.nodes != nodes || j.parts != parts || j.lanes > warpBits {
+		if j.Nodes != nodes || j.Parts != parts || j.Lanes > warpBits {
 			t.Errorf("%v %v %d: reduced by %d, then %+v", c, g, n, first, joins)
 		}
-		if i < len(joins)-1 && p.room.nodes[i%2].Size < p.pointBytes()*int64(p.sets)*j.made() {
+		if i < len(joins)-1 && p.Work.Nodes[i%2].Size < p.PointBytes()*int64(p.Sets)*j.SumsAfter() {
 			t.Errorf("%v %v %d: no room for what step %d of %+v leaves", c, g, n, i, joins)
 		}
-		nodes, parts, bitsReduced = j.madeNodes(), j.madeParts(), bitsReduced+j.lanes+j.each
+		nodes, parts, bitsReduced = j.NodesAfter(), j.PartsAfter(), bitsReduced+j.Lanes+j.Each
 	}
-	if p.room.sums.Size != int64(p.sets)*int64(parts)*p.resultBytes() {
-		t.Errorf("%v %v %d: %d bytes for %d sets of %d parts", c, g, n, p.room.sums.Size, p.sets, parts)
+	if p.Work.Sums.Size != int64(p.Sets)*int64(parts)*p.ResultBytes() {
+		t.Errorf("%v %v %d: %d bytes for %d sets of %d parts", c, g, n, p.Work.Sums.Size, p.Sets, parts)
 	}
-	if bitsReduced != p.bucketBits() {
-		t.Errorf("%v %v %d: %d bits reduced, of %d", c, g, n, bitsReduced, p.bucketBits())
+	if bitsReduced != p.BucketBits() {
+		t.Errorf("%v %v %d: %d bits reduced, of %d", c, g, n, bitsReduced, p.BucketBits())
 	}
 }
 
@@ -117,12 +117,12 @@ func TestCostOfParts(t *testing.T) {
 		{backend.BLS12377, 28, 4, 1.08, 1.3},
 	} {
 		cost := func(bases, count int) float64 {
-			of := func(count int) input {
+			of := func(count int) Input {
 				memory := int64(125<<30) - int64(bases*c.curve.PointBytes(backend.G1))
-				return input{curve: c.curve, group: backend.G1, count: count, memory: memory, tuning: h200().of(c.curve, backend.G1, count)}
+				return Input{Curve: c.curve, Group: backend.G1, Count: count, Memory: memory, Params: h200().Params(c.curve, backend.G1, count)}
 			}
 			all := of(bases)
-			v, err := costOf(all, of(count), 0, int64(freeShare*float64(all.memory)))
+			v, err := CostWith(all, of(count), 0, int64(FreeShare*float64(all.Memory)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,15 +138,15 @@ func TestCostOfParts(t *testing.T) {
 func TestSortingPlans(t *testing.T) {
 	eachPlanned(func(c backend.Curve, g backend.Group) {
 		for _, n := range []int{1, 1 << 8, 1 << 12, 1 << 16, 1 << 20} {
-			for _, together := range []int{1, 3, 16, mostTogether} {
-				for _, shared := range []int{leastShared, 227 << 10} {
+			for _, together := range []int{1, 3, 16, MostTogether} {
+				for _, shared := range []int{LeastShared, 227 << 10} {
 					in := inputOf(c, g, n, 130<<30)
-					in.tuning.shared, in.together = shared, min(together, 1<<20/n)
+					in.Params.Shared, in.Together = shared, min(together, 1<<20/n)
 					for _, most := range []int{1, 64} {
 						if most > 1 {
-							in.multiples = chooseMultiples(in, most, in.memory/2)
+							in.Multiples = ChooseMultiples(in, most, in.Memory/2)
 						}
-						p, err := newPlan(in)
+						p, err := New(in)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -160,16 +160,16 @@ func TestSortingPlans(t *testing.T) {
 
 // checkSorting checks what the kernels of the sort rely on: bins cover all buckets, those
 // of every MSM are in a row, and a block's tile fits its shared memory.
-func checkSorting(t *testing.T, p *plan) {
+func checkSorting(t *testing.T, p *Plan) {
 	t.Helper()
-	s, own := &p.sort, int64(p.sets)<<p.bucketBits()
-	if int64(s.bins)<<s.shift < p.bucketCount() || int64(s.bins-1)<<s.shift >= p.bucketCount() || s.each < 1<<warpBits || s.each%(1<<warpBits) != 0 ||
-		p.scatterShared() > p.tuning.shared || s.restShared() > leastShared || s.shift == 0 && p.bucketCount() > 1<<oneLevel {
-		t.Errorf("%v %v %d: %d buckets, sorted by %+v", p.curve, p.group, p.count, p.bucketCount(), *s)
+	s, own := &p.Sort, int64(p.Sets)<<p.BucketBits()
+	if int64(s.Bins)<<s.Shift < p.BucketCount() || int64(s.Bins-1)<<s.Shift >= p.BucketCount() || s.Each < 1<<warpBits || s.Each%(1<<warpBits) != 0 ||
+		p.ScatterShared() > p.Params.Shared || s.RestShared() > LeastShared || s.Shift == 0 && p.BucketCount() > 1<<oneLevel {
+		t.Errorf("%v %v %d: %d buckets, sorted by %+v", p.Curve, p.Group, p.Count, p.BucketCount(), *s)
 	}
-	for msm := range int64(p.msms()) {
-		if first, last := msm*own>>s.shift, ((msm+1)*own-1)>>s.shift; last-first >= int64(s.row) {
-			t.Errorf("%v %v %d: MSM %d has the bins %d to %d, sorted by %+v", p.curve, p.group, p.count, msm, first, last, *s)
+	for msm := range int64(p.MSMs()) {
+		if first, last := msm*own>>s.Shift, ((msm+1)*own-1)>>s.Shift; last-first >= int64(s.Row) {
+			t.Errorf("%v %v %d: MSM %d has the bins %d to %d, sorted by %+v", p.Curve, p.Group, p.Count, msm, first, last, *s)
 		}
 	}
 }
@@ -179,24 +179,24 @@ func TestPlanFitsSmallCards(t *testing.T) {
 	for _, c := range backend.Curves() {
 		const n = 1 << 26
 		left := int64(24<<30) - n*int64(c.PointBytes(backend.G1))
-		if p, err := newPlan(inputOf(c, backend.G1, n, left)); err != nil {
+		if p, err := New(inputOf(c, backend.G1, n, left)); err != nil {
 			t.Errorf("%v: %v", c, err)
-		} else if p.need() > left {
-			t.Errorf("%v: %d of %d bytes", c, p.need(), left)
+		} else if p.Need() > left {
+			t.Errorf("%v: %d of %d bytes", c, p.Need(), left)
 		}
 	}
 }
 
 func TestPlanNamesTheNeed(t *testing.T) {
-	_, err := newPlan(inputOf(backend.BN254, backend.G1, 1<<20, 1000))
+	_, err := New(inputOf(backend.BN254, backend.G1, 1<<20, 1000))
 	if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "needs") {
 		t.Fatalf("error %v", err)
 	}
 	// The least need that is named does suffice.
 	least := int64(0)
 	for memory := int64(1 << 10); ; memory += memory / 8 {
-		if p, err := newPlan(inputOf(backend.BN254, backend.G1, 1<<20, memory)); err == nil {
-			least = p.need()
+		if p, err := New(inputOf(backend.BN254, backend.G1, 1<<20, memory)); err == nil {
+			least = p.Need()
 			break
 		}
 	}
@@ -211,7 +211,7 @@ func TestPlanNamesTheNeed(t *testing.T) {
 	if named == 0 || named > least {
 		t.Errorf("%q: %d named, %d suffice", text, named, least)
 	}
-	if _, err := newPlan(inputOf(backend.BN254, backend.G1, 1<<20, named)); err != nil {
+	if _, err := New(inputOf(backend.BN254, backend.G1, 1<<20, named)); err != nil {
 		t.Errorf("the need that was named does not suffice: %v", err)
 	}
 }
@@ -221,28 +221,28 @@ func TestPlanNamesTheNeed(t *testing.T) {
 func TestSlots(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
-		p, err := newPlan(inputOf(backend.BN254, backend.G1, 1+r.IntN(1<<16), 1<<40))
+		p, err := New(inputOf(backend.BN254, backend.G1, 1+r.IntN(1<<16), 1<<40))
 		if err != nil {
 			t.Fatal(err)
 		}
-		entries := p.sets * p.stride
-		room := p.room.slots.Size / p.pointBytes()
+		entries := p.Sets * p.Stride
+		room := p.Work.Slots.Size / p.PointBytes()
 		tasks, slots, splits := int64(0), int64(0), int64(0)
 		for left := entries; left > 0; {
-			n := 1 + r.IntN(4*p.piece)
+			n := 1 + r.IntN(4*p.Piece)
 			if r.IntN(4) == 0 {
-				n = p.piece + 1 // the worst: two tasks for one entry more than one has
+				n = p.Piece + 1 // the worst: two tasks for one entry more than one has
 			}
 			n = min(n, left)
 			left -= n
-			pieces := int64((n + p.piece - 1) / p.piece)
+			pieces := int64((n + p.Piece - 1) / p.Piece)
 			if tasks++; pieces > 1 {
 				tasks += pieces - 1
 				slots += (pieces + 1) &^ 1
 				splits++
 			}
 		}
-		if slots > room || 4*kernel.OwnerWords*slots > p.room.lists[0].owners.Size || 4*kernel.SplitWords*splits > p.room.lists[1].splits.Size {
+		if slots > room || 4*kernel.OwnerWords*slots > p.Work.Lists[0].Owners.Size || 4*kernel.SplitWords*splits > p.Work.Lists[1].Splits.Size {
 			t.Fatalf("%d slots, %d splits, room for %d", slots, splits, room)
 		}
 	}
@@ -255,7 +255,7 @@ func TestWindows(t *testing.T) {
 	for _, c := range backend.Curves() {
 		half := halfOrders()[c]
 		for width := minWindow; width <= maxWindow; width++ {
-			count := windows(c, width)
+			count := Windows(c, width)
 			scalars := []*big.Int{new(big.Int), big.NewInt(1), half, new(big.Int).Sub(half, big.NewInt(1))}
 			for range 20 {
 				b := make([]byte, 48)
@@ -288,26 +288,9 @@ func TestWindows(t *testing.T) {
 					t.Fatalf("%v, %d bits: digits of %v make %v", c, width, s, sum)
 				}
 			}
-			if count > 1 && windows(c, width)*width-width >= c.ScalarBits() {
+			if count > 1 && Windows(c, width)*width-width >= c.ScalarBits() {
 				t.Errorf("%v: %d windows of %d bits are too many", c, count, width)
 			}
 		}
-	}
-}
-
-// TestKernels has an entry for every phase of every group.
-func TestKernels(t *testing.T) {
-	eachPlanned(func(c backend.Curve, g backend.Group) {
-		curve, ok1 := kernel.ForCurve(c.String())
-		group, ok2 := kernel.ForGroup(c.String(), g.String())
-		if !ok1 || !ok2 || curve.BinsScatter.Symbol == "" || group.Accumulate.Threads == 0 || finishers[c][g-backend.G1] == nil {
-			t.Errorf("%v %v: no kernels", c, g)
-		}
-		if want := strings.ReplaceAll(c.String(), "-", "_"); !strings.Contains(group.Check.Symbol, want+"_"+g.String()) {
-			t.Errorf("%v %v: checked by %s", c, g, group.Check.Symbol)
-		}
-	})
-	if _, ok := kernel.ForGroup("bn254", "g3"); ok {
-		t.Error("kernels for a third group")
 	}
 }

@@ -1,4 +1,4 @@
-package msm
+package msmplan
 
 import (
 	"errors"
@@ -41,35 +41,35 @@ func Outlined(of Tuning, curve backend.Curve, group backend.Group, count, most i
 		return Outline{}, fmt.Errorf("%w: no MSM of %d points on %v %v", backend.ErrInvalidInput, count, curve, group)
 	}
 	bases := int64(count) * int64(curve.PointBytes(group))
-	in := input{curve: curve, group: group, count: count, memory: memory - bases, tuning: of.of(curve, group, count)}
-	p, err := newPlan(in)
+	in := Input{Curve: curve, Group: group, Count: count, Memory: memory - bases, Params: of.Params(curve, group, count)}
+	p, err := New(in)
 	resident := err == nil
-	var m multiples
-	if resident && most != 1 && (most > 0 || count >= leastPrepared) {
-		room := in.memory
+	var m Multiples
+	if resident && most != 1 && (most > 0 || count >= LeastPrepared) {
+		room := in.Memory
 		if most == 0 {
-			room = int64(freeShare * float64(room))
+			room = int64(FreeShare * float64(room))
 		}
-		if m = chooseMultiples(in, most, room); m.rows > 0 {
-			in.multiples = m
-			in.memory -= in.tableBytes(m)
-			p, err = newPlan(in)
+		if m = ChooseMultiples(in, most, room); m.Rows > 0 {
+			in.Multiples = m
+			in.Memory -= in.TableBytes(m)
+			p, err = New(in)
 		}
 	}
 	if errors.Is(err, backend.ErrOutOfMemory) {
-		in.stream, in.memory = true, memory
-		p, err = newPlan(in)
+		in.Stream, in.Memory = true, memory
+		p, err = New(in)
 	}
 	if err != nil {
 		return Outline{}, err
 	}
 	return Outline{
-		Window: p.width, Windows: p.windows, Buckets: p.bucketCount(), Chunks: p.chunks,
-		Bases: bases, Resident: resident, Rows: m.rows, Multiples: in.tableBytes(m), Work: p.need(), Cost: p.cost(), Shape: p.shape(),
+		Window: p.Width, Windows: p.Windows, Buckets: p.BucketCount(), Chunks: p.Chunks,
+		Bases: bases, Resident: resident, Rows: m.Rows, Multiples: in.TableBytes(m), Work: p.Need(), Cost: p.Cost(), Shape: p.shape(),
 	}, nil
 }
 
-func (p *plan) shape() string {
-	first, joins := p.reduction()
-	return fmt.Sprint(p.width, p.share, p.multiples, p.chunks, p.levels, p.piece, p.sort, first, joins)
+func (p *Plan) shape() string {
+	first, joins := p.Reduction()
+	return fmt.Sprint(p.Width, p.Sharing, p.Multiples, p.Chunks, p.Levels, p.Piece, p.Sort, first, joins)
 }

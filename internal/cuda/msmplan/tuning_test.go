@@ -1,4 +1,4 @@
-package msm
+package msmplan
 
 import (
 	"errors"
@@ -36,7 +36,7 @@ func TestOwnTables(t *testing.T) {
 			t.Errorf("%s reads back as %+v, %v", table.Card, again, err)
 		}
 	}
-	if u := of.of(backend.BLS12381, backend.G1, 1<<20); u.full != 1<<16 || u.pairThreads != 132*4*128 {
+	if u := of.Params(backend.BLS12381, backend.G1, 1<<20); u.Full != 1<<16 || u.PairThreads != 132*4*128 {
 		t.Errorf("%+v", u)
 	}
 }
@@ -48,10 +48,10 @@ func TestNearest(t *testing.T) {
 	if err != nil || of.Exact() || !strings.Contains(of.String(), "nearest") {
 		t.Errorf("%v, %v", of, err)
 	}
-	if u := of.of(backend.BLS12381, backend.G1, 1<<20); u.full != 1<<15 || u.pairThreads != 72*4*128 {
+	if u := of.Params(backend.BLS12381, backend.G1, 1<<20); u.Full != 1<<15 || u.PairThreads != 72*4*128 {
 		t.Errorf("%+v", u)
 	}
-	if u := (Tuning{table: ownTables()[0], multiprocessors: 1}).of(backend.BN254, backend.G1, 1); u.full != 512 {
+	if u := (Tuning{table: ownTables()[0], multiprocessors: 1}).Params(backend.BN254, backend.G1, 1); u.Full != 512 {
 		t.Errorf("%+v", u)
 	}
 }
@@ -150,8 +150,8 @@ func extreme(r *rand.Rand, of backend.CurveGroup) Costs {
 		Curve: of.Curve.String(), Group: of.Group.String(),
 		Addition: pick(1e-4, 1e6), Threads: whole(32, 2048), Entry: pick(0, 1e6), Bucket: pick(0, 1e6), Reduce: pick(0, 1e6), Launch: pick(0, 1e9), Copy: pick(0, 1e6),
 		Beside: pick(0, 10), Edwards: pick(0, 1e6), Pair: pick(0, 1e3), Invert: pick(0, 1e9),
-		Overlap: whole(1<<10, backend.MaxCount), Piece: whole(leastPiece, 1024), Chunk: whole(1<<10, backend.MaxCount), Shared: whole(leastShared, 1<<20),
-		Together: whole(1, 1<<24), PairLevels: whole(1, mostPairLevels), PairTasks: whole(1<<10, 1<<26), FirstLevel: whole(1, 6), Level: whole(1, 4),
+		Overlap: whole(1<<10, backend.MaxCount), Piece: whole(LeastPiece, 1024), Chunk: whole(1<<10, backend.MaxCount), Shared: whole(LeastShared, 1<<20),
+		Together: whole(1, 1<<24), PairLevels: whole(1, MostPairLevels), PairTasks: whole(1<<10, 1<<26), FirstLevel: whole(1, 6), Level: whole(1, 4),
 	}
 }
 
@@ -168,19 +168,19 @@ func FuzzTables(f *testing.F) {
 		if err := c.check(); err != nil {
 			t.Fatal(err)
 		}
-		in := input{curve: of.Curve, group: of.Group, count: 1 + int(float64(uint(1)<<r.IntN(28))*(1+r.Float64())), memory: 130 << 30, tuning: c.tuning(1 + r.IntN(1000))}
-		in.tuning.shared = min(in.tuning.shared, 227<<10)
+		in := Input{Curve: of.Curve, Group: of.Group, Count: 1 + int(float64(uint(1)<<r.IntN(28))*(1+r.Float64())), Memory: 130 << 30, Params: c.params(1 + r.IntN(1000))}
+		in.Params.Shared = min(in.Params.Shared, 227<<10)
 		if r.IntN(2) == 0 {
-			in.multiples = chooseMultiples(in, 64, in.memory/2)
-			in.memory -= in.tableBytes(in.multiples)
+			in.Multiples = ChooseMultiples(in, 64, in.Memory/2)
+			in.Memory -= in.TableBytes(in.Multiples)
 		}
-		p, err := newPlan(in)
+		p, err := New(in)
 		if err != nil {
 			t.Fatalf("%+v: %v", in, err)
 		}
 		checkPlan(t, p)
-		if p.levels > 0 && (p.pairThreads()%128 != 0 || p.pairThreads() < 128 || p.pairTasks() < 1) {
-			t.Errorf("%d tasks of pairs by %d threads", p.pairTasks(), p.pairThreads())
+		if p.Levels > 0 && (p.PairThreads()%128 != 0 || p.PairThreads() < 128 || p.PairTasks() < 1) {
+			t.Errorf("%d tasks of pairs by %d threads", p.PairTasks(), p.PairThreads())
 		}
 		if t.Failed() {
 			t.Logf("%+v", in)

@@ -1,4 +1,4 @@
-package msm
+package msmplan
 
 import (
 	"bytes"
@@ -67,51 +67,51 @@ type Costs struct {
 
 // tuning is what newPlan goes by. Costs are in units of the time of one addition of a
 // point to a bucket with the device full; Costs says what they are.
-type tuning struct {
-	entry, reduce, bucket, launch, beside, copy float64
-	edwards, pair, invert                       float64
+type Params struct {
+	Entry, Reduce, Bucket, Launch, Beside, Copy float64
+	Edwards, Pair, Invert                       float64
 
-	overlap, piece, chunk, shared int
-	together                      int
-	pairLevels, pairTasks         int
+	Overlap, Piece, Chunk, Shared int
+	Together                      int
+	PairLevels, PairTasks         int
 
-	adding      int // threads that accumulate at a time
-	full        int // threads that keep the device busy
-	pairBlock   int // threads of a block for pairs, and how many the device has at a time
-	pairThreads int
+	Adding      int // threads that accumulate at a time
+	Full        int // threads that keep the device busy
+	PairBlock   int // threads of a block for pairs, and how many the device has at a time
+	PairThreads int
 
-	firstLevel, level int
-	window            int  // chosen beforehand; 0 is the best
-	inTurn            bool // nothing runs beside the accumulation
+	FirstLevel, Level int
+	Window            int  // chosen beforehand; 0 is the best
+	InTurn            bool // nothing runs beside the accumulation
 }
 
 // tuning is that of so many multiprocessors.
-func (c *Costs) tuning(multiprocessors int) tuning {
+func (c *Costs) params(multiprocessors int) Params {
 	const blocksOfPairs, threads = 4, 512 // of a multiprocessor
 	unit := c.Addition
-	t := tuning{
-		entry: c.Entry / unit, reduce: c.Reduce, bucket: c.Bucket / unit, launch: c.Launch / unit, beside: c.Beside, copy: c.Copy / unit,
-		edwards: c.Edwards / unit, pair: c.Pair, invert: c.Invert / unit,
-		overlap: c.Overlap, piece: c.Piece, chunk: c.Chunk, shared: c.Shared, together: c.Together,
-		pairLevels: c.PairLevels, pairTasks: c.PairTasks,
-		adding: multiprocessors * c.Threads, full: 1 << (bits.Len(uint(multiprocessors*threads)) - 1),
-		firstLevel: c.FirstLevel, level: c.Level,
+	t := Params{
+		Entry: c.Entry / unit, Reduce: c.Reduce, Bucket: c.Bucket / unit, Launch: c.Launch / unit, Beside: c.Beside, Copy: c.Copy / unit,
+		Edwards: c.Edwards / unit, Pair: c.Pair, Invert: c.Invert / unit,
+		Overlap: c.Overlap, Piece: c.Piece, Chunk: c.Chunk, Shared: c.Shared, Together: c.Together,
+		PairLevels: c.PairLevels, PairTasks: c.PairTasks,
+		Adding: multiprocessors * c.Threads, Full: 1 << (bits.Len(uint(multiprocessors*threads)) - 1),
+		FirstLevel: c.FirstLevel, Level: c.Level,
 	}
 	// What there are no kernels for is not planned, whatever a table says.
 	if k, ok := kernel.ForPairs(c.Curve, c.Group); ok {
-		t.pairBlock = k.PairsThere.Threads
-		t.pairThreads = multiprocessors * blocksOfPairs * t.pairBlock
+		t.PairBlock = k.PairsThere.Threads
+		t.PairThreads = multiprocessors * blocksOfPairs * t.PairBlock
 	} else {
-		t.pair = 0
+		t.Pair = 0
 	}
-	if _, ok := kernel.ForForm(c.Curve, edwardsOf(c.Group)); !ok {
-		t.edwards = 0
+	if _, ok := kernel.ForForm(c.Curve, EdwardsForm(c.Group)); !ok {
+		t.Edwards = 0
 	}
 	return t
 }
 
 // edwardsOf is the name of the kernels of a group for bases in Edwards form.
-func edwardsOf(group string) string { return group + "-edwards" }
+func EdwardsForm(group string) string { return group + "-edwards" }
 
 // check refuses what is no measurement, and what plans or kernels have no room for.
 func (c *Costs) check() error {
@@ -125,9 +125,9 @@ func (c *Costs) check() error {
 		"addition_ns":  {c.Addition, 1e-4, 1e6}, "threads": {float64(c.Threads), 32, 2048}, "entry_ns": {c.Entry, 0, 1e6}, "bucket_ns": {c.Bucket, 0, 1e6}, "reduce": {c.Reduce, 0, 1e6},
 		"launch_ns": {c.Launch, 0, 1e9}, "copy_ns": {c.Copy, 0, 1e6}, "beside": {c.Beside, 0, 10}, "edwards_ns": {c.Edwards, 0, 1e6},
 		"pair_additions": {c.Pair, 0, 1e3}, "invert_ns": {c.Invert, 0, 1e9},
-		"overlap_points": {float64(c.Overlap), 1 << 10, backend.MaxCount}, "piece_entries": {float64(c.Piece), leastPiece, kernel.LongestTask},
-		"chunk_points": {float64(c.Chunk), 1 << 10, backend.MaxCount}, "shared_bytes": {float64(c.Shared), leastShared, 1 << 20},
-		"together_points": {float64(c.Together), 1, 1 << 24}, "pair_levels": {float64(c.PairLevels), 1, mostPairLevels},
+		"overlap_points": {float64(c.Overlap), 1 << 10, backend.MaxCount}, "piece_entries": {float64(c.Piece), LeastPiece, kernel.LongestTask},
+		"chunk_points": {float64(c.Chunk), 1 << 10, backend.MaxCount}, "shared_bytes": {float64(c.Shared), LeastShared, 1 << 20},
+		"together_points": {float64(c.Together), 1, 1 << 24}, "pair_levels": {float64(c.PairLevels), 1, MostPairLevels},
 		"pair_tasks": {float64(c.PairTasks), 1 << 10, 1 << 26}, "first_level": {float64(c.FirstLevel), 1, 6}, "level": {float64(c.Level), 1, 4},
 	} {
 		if !(v[0] >= v[1] && v[0] <= v[2]) { // NaN too
@@ -138,8 +138,8 @@ func (c *Costs) check() error {
 }
 
 const (
-	leastShared    = 98 << 10 // bytes that a block may have on the smallest cards
-	mostPairLevels = 4        // that the kernels are tested with
+	LeastShared    = 98 << 10 // bytes that a block may have on the smallest cards
+	MostPairLevels = 4        // that the kernels are tested with
 )
 
 // costsOf is those that count for so many points, nil where the table has none.
@@ -173,7 +173,7 @@ var ownTables = sync.OnceValue(func() []*Table {
 			}
 		}
 		if err != nil {
-			panic(fmt.Sprintf("cuda/msm: %s: %v", name, err)) // embedded, and tested
+			panic(fmt.Sprintf("cuda/msmplan: %s: %v", name, err)) // embedded, and tested
 		}
 	}
 	return all
@@ -249,9 +249,9 @@ func (t Tuning) Costs(curve backend.Curve, group backend.Group, points int) Cost
 	return *t.table.costsOf(curve.String(), group.String(), points)
 }
 
-func (t Tuning) of(curve backend.Curve, group backend.Group, points int) tuning {
+func (t Tuning) Params(curve backend.Curve, group backend.Group, points int) Params {
 	c := t.Costs(curve, group, points)
-	return c.tuning(t.multiprocessors)
+	return c.params(t.multiprocessors)
 }
 
 // ParseTable reads a table; what is none is backend.ErrInvalidInput.

@@ -1,0 +1,53 @@
+package msmplan
+
+// ReductionStep is a step of the reduction of a set: 2^(Lanes+Each) nodes become one, by
+// 2^Lanes threads a part, each of which takes 2^Each of them.
+type ReductionStep struct {
+	Nodes, Parts int // before the step: the logarithm of the nodes, and the parts of each
+	Lanes, Each  int // logarithms
+}
+
+// NodesAfter returns the logarithm of the nodes after the step.
+func (s *ReductionStep) NodesAfter() int { return s.Nodes - s.Lanes - s.Each }
+
+// PartsAfter returns the parts of each node after the step.
+func (s *ReductionStep) PartsAfter() int { return s.Parts + s.Lanes + s.Each }
+
+// SumsAfter returns the sums of a set after the step.
+func (s *ReductionStep) SumsAfter() int64 { return int64(s.PartsAfter()) << s.NodesAfter() }
+
+// Parts of a node, see planes.cu: there is a plane for each bit that reduce left.
+const (
+	PlainPart = iota
+	WeightedPart
+	PlaneParts
+)
+
+// Reduction returns the logarithm of how many buckets a thread takes at first, and the
+// steps after that, one at least. Where threads are few, a step ends when its dependent
+// additions do, and as many threads as possible take part. Where there are many, idle
+// lanes cost more than a step.
+func (p *Plan) Reduction() (first int, steps []ReductionStep) {
+	// Fewer buckets a thread where there are few, so that the device is full.
+	for first = min(p.Params.FirstLevel, p.BucketBits()); first > 1 && p.BucketCount()>>first < int64(p.Params.Full/2); first-- {
+	}
+	j := ReductionStep{Nodes: p.BucketBits() - first, Parts: PlaneParts}
+	for {
+		if threads := int64(p.AllSets()) * int64(j.Parts+warpBits) << j.Nodes; threads <= int64(p.Params.Full) {
+			j.Lanes, j.Each = min(j.Nodes, warpBits), 0
+		} else {
+			j.Lanes, j.Each = 0, min(j.Nodes, p.Params.Level)
+		}
+		steps = append(steps, j)
+		if j.NodesAfter() == 0 {
+			return first, steps
+		}
+		j = ReductionStep{Nodes: j.NodesAfter(), Parts: j.PartsAfter()}
+	}
+}
+
+// setBytes returns the size of what the host gets of a set, when reduce began with 2^first
+// buckets.
+func (p *Plan) setBytes(first int) int64 {
+	return p.ResultBytes() * int64(PlaneParts+p.BucketBits()-first)
+}

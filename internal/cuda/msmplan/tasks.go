@@ -1,0 +1,104 @@
+package msmplan
+
+import (
+	"math/bits"
+	"slices"
+
+	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
+)
+
+// limitTasks chooses the longest task. Shorter tasks keep more threads busy; longer ones
+// leave fewer sums to be added up.
+func (p *Plan) limitTasks() {
+	average := p.LongestRun() >> p.BucketBits()
+	p.Piece = min(max(p.Params.Piece, 1<<bits.Len(uint(4*average))), kernel.LongestTask)
+	// A small MSM ends when its longest task does: the shorter that is, the more threads
+	// take part.
+	p.Piece = min(p.Piece, max(LeastPiece, 1<<bits.Len64(uint64(p.summands())/uint64(p.Params.Full))/2))
+	p.Piece = p.equalTasks(int(p.maxEntries()>>p.Levels), p.largest())
+}
+
+// summands bounds what is accumulated in a chunk: entries, or the sums that pairs leave.
+func (p *Plan) summands() int64 {
+	if p.Levels > 0 {
+		return p.MaxPairTasks()
+	}
+	return p.maxEntries()
+}
+
+// equalTasks returns the longest task of a chunk of so many summands and points. If all
+// scalars are equal, every task has this length; it is chosen so that they fill the device
+// in whole waves. Large chunks take up to mostTimes waves, because often only some scalars
+// are equal, but never so many that runs of uniform scalars must be cut. If those must be
+// cut anyhow, they take two waves or more.
+func (p *Plan) equalTasks(summands, points int) int {
+	threads := p.Params.Adding
+	if summands <= threads {
+		return p.Piece
+	}
+	of := func(times int) int { return max(LeastPiece, (summands-1)/(times*threads)+1) }
+	least := func(task int) int { return (summands-1)/(task*threads) + 1 }
+	if summands <= longChunk*threads {
+		return of(least(p.Piece))
+	}
+	first := least(min(max(p.Piece, 8*p.Params.Piece), kernel.LongestTask))
+	if p.Levels > 0 {
+		return of(first) // what is left of the runs is short, and its sums are dear
+	}
+	uniform := float64(summands)/float64(p.BucketCount()) + p.crowd(float64(points))
+	for times := max(first, mostTimes); times > 0; times-- {
+		if float64(of(times)) >= uniform && times >= first {
+			return of(times)
+		}
+	}
+	return of(max(first, 2))
+}
+
+// mostTimes bounds the waves of equal tasks in which a large chunk fills the device.
+const mostTimes = 4
+
+// crowd returns by how much the run of a bucket of the highest window is longer than the
+// average, in a chunk of so many points: that window has few digits.
+func (p *Plan) crowd(points float64) float64 {
+	return points / p.highestDigits() / float64(int(1)<<p.Levels)
+}
+
+// MaxTasks bounds the tasks of the largest chunk.
+func (p *Plan) MaxTasks() int64 { return p.tasksOf(p.summands(), p.Piece) }
+
+// maxEntries bounds the entries of a chunk.
+func (p *Plan) maxEntries() int64 { return int64(p.AllSets()) * int64(p.Stride) }
+
+// MaxPairTasks bounds the tasks of pairs of the largest chunk. The sums of pairs are
+// entries again.
+func (p *Plan) MaxPairTasks() int64 { return p.tasksOf(p.maxEntries(), 1<<p.Levels) }
+
+// tasksOf bounds the tasks that at most so many entries make, if none is longer than most.
+func (p *Plan) tasksOf(entries int64, most int) int64 {
+	return min(entries, p.BucketCount()+entries/int64(most)) + 1
+}
+
+// PairTasks returns how many tasks of pairs are added up at a time, at most.
+func (p *Plan) PairTasks() int { return int(min(p.MaxPairTasks(), int64(p.Params.PairTasks))) }
+
+// PairThreads returns the threads that add them up: whole blocks.
+func (p *Plan) PairThreads() int {
+	block := p.Params.PairBlock
+	return min(p.Params.PairThreads, (p.PairTasks()+block-1)/block*block)
+}
+
+// LongestRun bounds what is accumulated to a bucket in a chunk: entries, or sums of
+// 2^Levels of them.
+func (p *Plan) LongestRun() int { return (p.Stride-1)>>p.Levels + 1 }
+
+// PieceOf returns the longest task of a chunk of n points. A small chunk has shorter tasks,
+// so that it does not wait for the tasks of one long run of equal scalars. Its runs become
+// no more tasks than those of the largest chunk. With pairs every chunk has the same limit,
+// because a small chunk then has more summands than its part of the points.
+func (p *Plan) PieceOf(n int) int {
+	if p.Levels > 0 {
+		return p.Piece
+	}
+	most := slices.Max(p.Chunks)
+	return max(LeastPiece, (p.Piece*n+most-1)/most)
+}
