@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -19,7 +20,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/share"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 	"github.com/pippin-zk/pippin/plugin/internal/text"
@@ -313,10 +313,10 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer) {
 	log := d.log.With("process", peer.PID, "user", peer.User)
 	s := newServer(func(context.Context, *slog.Logger) (backend.Backend, error) {
 		return d.shared.Open(peer.User, d.Memory), nil
-	}, log, new(slog.LevelVar))
+	}, log, new(slog.LevelVar), newAccount())
 	s.session, s.exit = &session{shared: d.Shared}, d.exit
-	g := grpc.NewServer(d.options...)
-	proto.RegisterBackendServer(g, s)
+	g := grpc.NewServer(slices.Concat(d.options, limits())...)
+	s.register(g)
 	d.mu.Lock()
 	if d.sessions != nil {
 		d.sessions[s] = serving{conn, g}

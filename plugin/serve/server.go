@@ -50,6 +50,9 @@ type server struct {
 	spaces  map[backend.SpaceID]backendutil.Loaded
 	calls   map[uint64]context.CancelFunc
 
+	account   *account     // of the host, shared with his other sessions
+	computing atomic.Int64 // calls through gRPC
+
 	inbox   inbox
 	loading atomic.Int64
 
@@ -66,9 +69,9 @@ type server struct {
 	exit func(code int)
 }
 
-func newServer(opener Opener, log *slog.Logger, level *slog.LevelVar) *server {
+func newServer(opener Opener, log *slog.Logger, level *slog.LevelVar, of *account) *server {
 	s := &server{
-		opener: opener, log: log, level: level,
+		opener: opener, log: log, level: level, account: of,
 		arenas: map[uint64]*mapped{},
 		loaded: map[backend.BasesID]backendutil.Loaded{},
 		spaces: map[backend.SpaceID]backendutil.Loaded{},
