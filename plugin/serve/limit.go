@@ -13,6 +13,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
@@ -31,16 +32,21 @@ const (
 	// no less. headerBytes bounds the metadata of a call.
 	windowBytes = 64 << 10
 	headerBytes = 16 << 10
+	// maxWaiters is how many threads of one user's calls sleep until their inputs come.
+	maxWaiters = 128
 )
 
 // account is what the sessions of one user share.
 type account struct {
 	reading *semaphore.Weighted // requests that are received
 	decoded *semaphore.Weighted // bytes of requests that are decoded
+	waiters *shm.Waiters        // for inputs
 }
 
 func newAccount() *account {
-	return &account{reading: semaphore.NewWeighted(maxReading), decoded: semaphore.NewWeighted(maxDecoded)}
+	return &account{
+		reading: semaphore.NewWeighted(maxReading), decoded: semaphore.NewWeighted(maxDecoded), waiters: shm.NewWaiters(maxWaiters),
+	}
 }
 
 // limits are gRPC's own for a connection of a host.

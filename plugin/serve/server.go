@@ -358,7 +358,7 @@ func (h *held) Input(bytes, progress *proto.Region, count int) (mem []byte, read
 		if n < 0 || n > total/size {
 			return wire.Refused("waiting for %d of %d elements", n, total/size)
 		}
-		return shm.WaitCounter(ctx, counter, n*size, total)
+		return h.s.account.waiters.Wait(ctx, counter, n*size, total)
 	}, nil
 }
 
