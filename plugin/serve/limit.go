@@ -38,6 +38,9 @@ const (
 
 // account is what the sessions of one user share.
 type account struct {
+	user                  int
+	connections, sessions int // under daemon.mu, sessions included in connections
+
 	reading *semaphore.Weighted // requests that are received
 	decoded *semaphore.Weighted // bytes of requests that are decoded
 	waiters *shm.Waiters        // for inputs
