@@ -265,6 +265,11 @@ func (k *call) ask(ctx context.Context) waiting {
 	}
 	answered := make(chan answer, 1)
 	go func() {
+		if k.c.sent.Acquire(ctx, 1) != nil {
+			answered <- answer{err: backend.Ended(ctx)}
+			return
+		}
+		defer k.c.sent.Release(1)
 		values, err := k.remote()
 		if err != nil {
 			answered <- answer{err: k.c.failure(err, k.checked)}

@@ -54,6 +54,7 @@ type Client struct {
 	usage     atomic.Pointer[backend.Usage] // at the last ping
 	files     atomic.Uint64
 	loads     *semaphore.Weighted // at the plugin, those that were given up included
+	sent      *semaphore.Weighted // calls through gRPC, likewise
 
 	// kept is bases and spaces, the plugin's by its own ids, with who uses them:
 	// freeing must not overtake a call on its way to the plugin.
@@ -95,6 +96,7 @@ func newClient(spec Spec, info backend.Info, opened *proto.OpenReply, rpc proto.
 		replies: shm.NewPool(shm.PoolOptions{Budget: cmp.Or(spec.answers, spec.Budget), MaxArenas: 8, Answers: true}),
 		slot:    max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
 		loads:   semaphore.NewWeighted(maxLoads),
+		sent:    semaphore.NewWeighted(wire.MaxCalls),
 		kept:    backendutil.NewResidents[struct{}, struct{}](spec.Name),
 		ended:   make(chan struct{}),
 	}

@@ -76,7 +76,7 @@ func (c *Client) freeSpace(id backend.SpaceID) error {
 // Run implements backend.Vectors. What is written crosses as the scalars of an
 // MSM do, what is read through shared memory too, unless it is small; the rest
 // of a program, its constants and points included, is part of a message, which
-// is not wiped. A program is at most 4096 steps and nearly 4 MiB
+// is not wiped. A program is at most 4096 steps and 768 KiB
 // long.
 func (c *Client) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err error) {
 	run, end, err := c.begin(ctx)

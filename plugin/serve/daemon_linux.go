@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -19,7 +20,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/share"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 	"github.com/pippin-zk/pippin/plugin/internal/text"
@@ -32,9 +32,17 @@ const defaultSessions = 64
 
 // The limits of time of a daemon.
 const (
-	helloLimit = 10 * time.Second
+	helloLimit = time.Second
+	openLimit  = 5 * time.Second
 	endLimit   = 10 * time.Second
 )
+
+// maxSilent is how many connections of one user may be there that have not yet said
+// what they have to say first.
+const maxSilent = 16
+
+// maxComplaints is how many refusals are logged in a second.
+const maxComplaints = 8
 
 // daemon serves sessions of one backend.
 type daemon struct {
@@ -45,12 +53,15 @@ type daemon struct {
 	shared  *share.Shared
 	exit    func(code int)
 	hello   time.Duration // how long a host may take to say what it has to say first
+	open    time.Duration // and then to call Open
 	grace   time.Duration // what calls that compute get when the daemon is told to end
 
 	mu       sync.Mutex
 	sessions map[*server]serving
-	greeted  int // connections, sessions included
+	begun    int              // sessions
+	accounts map[int]*account // of users who are connected
 	ending   bool
+	said     complaints
 	work     sync.WaitGroup
 }
 
@@ -125,10 +136,19 @@ func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, op
 		}
 	}
 	return &daemon{
-		Daemon: d, group: group, log: log, options: options, exit: os.Exit, hello: helloLimit, grace: endLimit,
+		Daemon: d, group: group, log: log, options: options, exit: os.Exit, hello: helloLimit, open: openLimit, grace: endLimit,
 		shared:   share.New(b, share.Options{Keep: d.Keep, Turns: d.Turns, Log: log}),
-		sessions: map[*server]serving{},
+		sessions: map[*server]serving{}, accounts: map[int]*account{},
 	}
+}
+
+// most is how much of what there is for all one user may have: half, where others may
+// connect too, so that no user keeps all others out.
+func (d *daemon) most(all int) int {
+	if d.group < 0 {
+		return all
+	}
+	return (all + 1) / 2
 }
 
 // groupID is the number of the group, -1 for none.
@@ -218,6 +238,13 @@ func (d *daemon) end() {
 	}
 }
 
+// wasOpened tells whether the host has called Open.
+func (s *server) wasOpened() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opening
+}
+
 // busy tells whether calls compute.
 func (s *server) busy() bool {
 	s.mu.Lock()
@@ -235,13 +262,14 @@ func (d *daemon) meet(conn *net.UnixConn) {
 	} else {
 		hello.Refusal = err.Error()
 	}
+	var of *account
 	if hello.Refusal == "" {
-		hello.Refusal = d.enter()
+		of, hello.Refusal = d.greet(peer.User)
 	}
 	if hello.Refusal == "" {
-		defer d.leave()
+		defer d.leave(of)
 	} else {
-		d.log.Warn("a session was refused", "process", peer.PID, "user", peer.User, "cause", hello.Refusal)
+		d.complain("a session was refused", peer, hello.Refusal)
 	}
 	_ = conn.SetDeadline(time.Now().Add(d.hello))
 	if _, err := conn.Write(hello.Bytes()); err != nil || hello.Refusal != "" {
@@ -249,11 +277,46 @@ func (d *daemon) meet(conn *net.UnixConn) {
 	}
 	stream, err := d.stream(conn)
 	if err != nil {
-		d.log.Warn("a session did not begin", "process", peer.PID, "user", peer.User, "error", err)
+		d.complain("a session did not begin", peer, err.Error())
 		return
 	}
+	defer stream.Close()
+	if refusal := d.begin(of); refusal != "" {
+		d.complain("a session was refused", peer, refusal)
+		return
+	}
+	defer d.finish(of)
 	_ = conn.SetDeadline(time.Time{})
-	d.session(conn, stream, peer)
+	d.session(conn, stream, peer, of)
+}
+
+// complaints is what was logged in the last second.
+type complaints struct {
+	since   time.Time
+	n, left int // logged, and left out
+}
+
+// complain logs that somebody was refused, but not as often as he likes.
+func (d *daemon) complain(what string, peer shm.Peer, cause string) {
+	d.mu.Lock()
+	c := &d.said
+	left := 0
+	if now := time.Now(); now.Sub(c.since) > time.Second {
+		left = c.left
+		*c = complaints{since: now}
+	}
+	c.n++
+	silent := c.n > maxComplaints
+	if silent {
+		c.left++
+	}
+	d.mu.Unlock()
+	if left > 0 {
+		d.log.Warn("sessions were refused", "unlogged", left)
+	}
+	if !silent {
+		d.log.Warn(what, "process", peer.PID, "user", peer.User, "cause", cause)
+	}
 }
 
 // refusal is why a peer may not connect, or "".
@@ -267,24 +330,66 @@ func (d *daemon) refusal(p shm.Peer) string {
 	return fmt.Sprintf("user %d is not user %d, who runs it: run the prover as that user, or the daemon with --group and a group that both are in", p.User, os.Geteuid())
 }
 
-// enter counts a connection in, or says why there is no room.
-func (d *daemon) enter() string {
+// greet counts a connection of a user in, which leave counts out, or says why there is
+// no room. It is not a session before the host has said so.
+func (d *daemon) greet(user int) (of *account, refusal string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.ending {
+	of = d.accounts[user]
+	if of == nil {
+		of = newAccount()
+		of.user = user
+	}
+	if refusal = d.fullLocked(of); refusal != "" {
+		return nil, refusal
+	}
+	if of.connections-of.sessions >= maxSilent {
+		return nil, fmt.Sprintf("%d connections of user %d have not said anything yet", maxSilent, user)
+	}
+	of.connections++
+	d.accounts[user] = of
+	return of, ""
+}
+
+// fullLocked is why a user may not begin a session, or "".
+func (d *daemon) fullLocked(of *account) string {
+	switch most := d.most(d.Sessions); {
+	case d.ending:
 		return "it is ending"
+	case d.begun >= d.Sessions:
+		return fmt.Sprintf("there are %d sessions, as many as it takes: end one, or raise --sessions", d.begun)
+	case of.sessions >= most:
+		return fmt.Sprintf("user %d has %d sessions, as many as one user may: end one, or raise --sessions", of.user, of.sessions)
 	}
-	if d.greeted >= d.Sessions {
-		return fmt.Sprintf("there are %d sessions, as many as it takes: end one, or raise --sessions", d.greeted)
-	}
-	d.greeted++
 	return ""
 }
 
-func (d *daemon) leave() {
+// begin makes a session of a connection, which finish ends, or says why there is no
+// room for it.
+func (d *daemon) begin(of *account) (refusal string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.greeted--
+	if refusal = d.fullLocked(of); refusal == "" {
+		of.sessions++
+		d.begun++
+	}
+	return refusal
+}
+
+func (d *daemon) finish(of *account) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of.sessions--
+	d.begun--
+}
+
+// leave counts a connection out.
+func (d *daemon) leave(of *account) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if of.connections--; of.connections == 0 {
+		delete(d.accounts, of.user)
+	}
 }
 
 // stream is the connection that the host sends for its calls.
@@ -309,14 +414,14 @@ func (d *daemon) stream(conn *net.UnixConn) (net.Conn, error) {
 }
 
 // session serves a host until it is gone, and gives back what it had.
-func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer) {
+func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer, of *account) {
 	log := d.log.With("process", peer.PID, "user", peer.User)
 	s := newServer(func(context.Context, *slog.Logger) (backend.Backend, error) {
 		return d.shared.Open(peer.User, d.Memory), nil
-	}, log, new(slog.LevelVar))
+	}, log, new(slog.LevelVar), of)
 	s.session, s.exit = &session{shared: d.Shared}, d.exit
-	g := grpc.NewServer(d.options...)
-	proto.RegisterBackendServer(g, s)
+	g := grpc.NewServer(slices.Concat(d.options, limits(), []grpc.ServerOption{grpc.ConnectionTimeout(d.hello)})...)
+	s.register(g)
 	d.mu.Lock()
 	if d.sessions != nil {
 		d.sessions[s] = serving{conn, g}
@@ -327,6 +432,12 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer) {
 		stream.Close()
 		return
 	}
+	silent := time.AfterFunc(d.open, func() {
+		if !s.wasOpened() {
+			conn.Close()
+		}
+	})
+	defer silent.Stop()
 	log.Info("a session begins")
 	began := time.Now()
 	served := make(chan struct{})

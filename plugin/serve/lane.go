@@ -37,7 +37,7 @@ func (s *server) serveLane(ctx context.Context, r *proto.LaneRequest) error {
 	if err != nil {
 		return err
 	}
-	if len(calls) < wire.LaneBytes || len(answers) < wire.LaneBytes {
+	if len(calls) != wire.LaneBytes || len(answers) != wire.LaneBytes {
 		return wire.Refused("a lane of %d and %d bytes", len(calls), len(answers))
 	}
 	// A call that has come is answered, whatever ends the lane.
@@ -59,7 +59,10 @@ func (s *server) serveLane(ctx context.Context, r *proto.LaneRequest) error {
 // inLane answers what was asked in a lane.
 func (s *server) inLane(ctx context.Context, message []byte) []byte {
 	call, answer := &proto.LaneCall{}, &proto.LaneAnswer{}
-	err := wireformat.Unmarshal(message, call)
+	held, err := s.decode(ctx, message, call)
+	if err == nil {
+		defer held()
+	}
 	switch c := call.GetCall().(type) {
 	case *proto.LaneCall_Msm:
 		answer.Answers, err = s.msm(ctx, c.Msm)

@@ -34,11 +34,17 @@ func TestLaneRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer answers.Close()
-	for _, a := range []*shm.Arena{calls, answers} {
-		if err := h.channel.Send(shm.Message{Kind: shm.KindArena, ID: a.ID(), Size: wire.LaneBytes}, a.File()); err != nil {
+	long, err := shm.NewArena(2 * wire.LaneBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer long.Close()
+	for _, a := range []*shm.Arena{calls, answers, long} {
+		size := uint64(len(a.Bytes()))
+		if err := h.channel.Send(shm.Message{Kind: shm.KindArena, ID: a.ID(), Size: size}, a.File()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Attach(ctx, &proto.AttachRequest{Arena: a.ID(), Size: wire.LaneBytes, Answers: a.Answers()}); err != nil {
+		if _, err := h.Attach(ctx, &proto.AttachRequest{Arena: a.ID(), Size: size, Answers: a.Answers()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -48,6 +54,7 @@ func TestLaneRefuses(t *testing.T) {
 		"without answers":       {Calls: to},
 		"the wrong way round":   {Calls: from, Answers: to},
 		"too short for calls":   {Calls: wire.Region(calls, 8, wire.LaneBytes-8), Answers: from},
+		"too long":              {Calls: wire.Region(long, 0, 2*wire.LaneBytes), Answers: from},
 		"too short for answers": {Calls: to, Answers: wire.Region(answers, 8, wire.LaneBytes-8)},
 	} {
 		_, err := h.Lane(ctx, r)

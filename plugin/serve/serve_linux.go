@@ -15,7 +15,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/pippin-zk/pippin/plugin/internal/logs"
-	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
@@ -47,12 +46,12 @@ func serve(open Opener, options []grpc.ServerOption) error {
 
 	level := new(slog.LevelVar)
 	log := slog.New(logs.Handler(os.Stderr, level))
-	s := newServer(open, log, level)
+	s := newServer(open, log, level, newAccount())
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig:  wire.Handshake,
 		VersionedPlugins: wire.Versions(&pluginSide{s: s}),
 		GRPCServer: func(own []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(slices.Concat(options, own)...)
+			return grpc.NewServer(slices.Concat(options, own, limits())...)
 		},
 		Logger: logs.HC(log),
 	})
@@ -74,7 +73,7 @@ func (p *pluginSide) GRPCServer(_ *goplugin.GRPCBroker, g *grpc.Server) error {
 	if err != nil {
 		return err
 	}
-	proto.RegisterBackendServer(g, p.s)
+	p.s.register(g)
 	go func() {
 		if err := p.s.inbox.serve(ch); err != nil {
 			p.s.log.Error("descriptor channel", "error", err)

@@ -50,6 +50,9 @@ type server struct {
 	spaces  map[backend.SpaceID]backendutil.Loaded
 	calls   map[uint64]context.CancelFunc
 
+	account   *account     // of the host, shared with his other sessions
+	computing atomic.Int64 // calls through gRPC
+
 	inbox   inbox
 	loading atomic.Int64
 
@@ -66,9 +69,9 @@ type server struct {
 	exit func(code int)
 }
 
-func newServer(opener Opener, log *slog.Logger, level *slog.LevelVar) *server {
+func newServer(opener Opener, log *slog.Logger, level *slog.LevelVar, of *account) *server {
 	s := &server{
-		opener: opener, log: log, level: level,
+		opener: opener, log: log, level: level, account: of,
 		arenas: map[uint64]*mapped{},
 		loaded: map[backend.BasesID]backendutil.Loaded{},
 		spaces: map[backend.SpaceID]backendutil.Loaded{},
@@ -355,7 +358,7 @@ func (h *held) Input(bytes, progress *proto.Region, count int) (mem []byte, read
 		if n < 0 || n > total/size {
 			return wire.Refused("waiting for %d of %d elements", n, total/size)
 		}
-		return shm.WaitCounter(ctx, counter, n*size, total)
+		return h.s.account.waiters.Wait(ctx, counter, n*size, total)
 	}, nil
 }
 

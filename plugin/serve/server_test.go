@@ -34,6 +34,7 @@ type byHand struct {
 	server  *server
 	backend *fake.Backend
 	channel *shm.Channel
+	conn    *grpc.ClientConn
 }
 
 func newByHand(t *testing.T) *byHand {
@@ -41,7 +42,7 @@ func newByHand(t *testing.T) *byHand {
 	h := &byHand{backend: &fake.Backend{Step: 10}}
 	var level slog.LevelVar
 	h.server = newServer(func(context.Context, *slog.Logger) (backend.Backend, error) { return h.backend, nil },
-		slog.New(slog.DiscardHandler), &level)
+		slog.New(slog.DiscardHandler), &level, newAccount())
 	ours, theirs, err := shm.Pair()
 	if err != nil {
 		t.Fatal(err)
@@ -53,15 +54,15 @@ func newByHand(t *testing.T) *byHand {
 	h.channel = ours
 	go func() { _ = h.server.inbox.serve(ch) }()
 	lis := bufconn.Listen(1 << 16)
-	g := grpc.NewServer()
-	proto.RegisterBackendServer(g, h.server)
+	g := grpc.NewServer(limits()...)
+	h.server.register(g)
 	go func() { _ = g.Serve(lis) }()
 	conn, err := grpc.NewClient("passthrough:x", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return lis.Dial() }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.BackendClient = proto.NewBackendClient(conn)
+	h.conn, h.BackendClient = conn, proto.NewBackendClient(conn)
 	t.Cleanup(func() { conn.Close(); g.Stop(); h.server.stop(); ours.Close(); ch.Close() })
 	return h
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/pippin-zk/pippin/backend"
 )
 
@@ -103,37 +105,80 @@ func (s *Counters) Close() {
 	s.pool.Close()
 }
 
-// Waiting for a counter: a few looks at once, then sleeps that double, from which
-// its writer wakes the reader.
+// Waiting for a counter: a few looks at once, then sleeps from which its writer wakes
+// the reader.
 const (
-	spins    = 64
-	minSleep = 5 * time.Microsecond
-	maxSleep = 100 * time.Microsecond
+	spins = 64
+	// relook is after how long a sleeper looks again by itself: it sleeps at half of
+	// the counter, which 2^32 bytes at once would not change.
+	relook = 250 * time.Millisecond
+	// mostWakes is how many changes that were not enough are looked at one by one.
+	// From then on there is a pause after each, so that a writer who changes the
+	// counter all the time does not keep a processor busy here.
+	mostWakes = 256
+	wakePause = time.Millisecond
+	// mostPause bounds the pauses of those who find no room to sleep in the kernel.
+	mostPause = 50 * time.Millisecond
 )
 
-// WaitCounter blocks until the counter in the first 8 bytes of b says that
-// need of total bytes are written. A poisoned counter is context.Canceled, a
-// value above total backend.ErrInternal: a writer that breaks the protocol.
-func WaitCounter(ctx context.Context, b []byte, need, total int) error {
+// Waiters bounds how many goroutines sleep in the kernel for counters, in a thread
+// each. Those for whom there is no room look again and again, at pauses of 1 to 50 ms.
+// The methods may be called concurrently.
+type Waiters struct{ room *semaphore.Weighted }
+
+// NewWaiters has room for n.
+func NewWaiters(n int) *Waiters { return &Waiters{semaphore.NewWeighted(int64(n))} }
+
+// Wait blocks until the counter in the first 8 bytes of b says that need of total
+// bytes are written. A poisoned counter is context.Canceled, a value above total
+// backend.ErrInternal: a writer that breaks the protocol.
+func (l *Waiters) Wait(ctx context.Context, b []byte, need, total int) error {
 	w := word(b)
-	sleep := minSleep
-	for tries := 0; ; tries++ {
-		v := w.Load()
+	// look tells whether the wait is over.
+	look := func() (v uint64, over bool, err error) {
+		v = w.Load()
 		switch {
 		case v == poison:
-			return fmt.Errorf("%w: the host gave up writing the scalars", context.Canceled)
+			err = fmt.Errorf("%w: the host gave up writing the scalars", context.Canceled)
 		case v > uint64(total):
-			return fmt.Errorf("%w: progress of %d in %d bytes", backend.ErrInternal, v, total)
-		case v >= uint64(need):
-			return nil
+			err = fmt.Errorf("%w: progress of %d in %d bytes", backend.ErrInternal, v, total)
+		case v < uint64(need):
+			err = backend.Ended(ctx)
+			return v, err != nil, err
 		}
-		if err := backend.Ended(ctx); err != nil {
+		return v, true, err
+	}
+	for range spins {
+		if _, over, err := look(); over {
 			return err
 		}
-		if tries < spins {
-			continue
+	}
+	for pause := time.Millisecond; !l.room.TryAcquire(1); pause = min(2*pause, mostPause) {
+		sleepUntil(ctx, pause)
+		if _, over, err := look(); over {
+			return err
 		}
-		futexWait(half(b), uint32(v), sleep)
-		sleep = min(2*sleep, maxSleep)
+	}
+	defer l.room.Release(1)
+	defer wokenAtEnd(ctx, half(b))()
+	for wakes := 0; ; wakes++ {
+		v, over, err := look()
+		if over {
+			return err
+		}
+		if wakes > mostWakes {
+			sleepUntil(ctx, wakePause)
+		}
+		futexWait(half(b), uint32(v), relook)
+	}
+}
+
+// sleepUntil sleeps for d, or until ctx ends.
+func sleepUntil(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
 }

@@ -525,7 +525,7 @@ func TestCounter(t *testing.T) {
 	mem := c.Arena().Bytes()[c.Offset():][:8]
 	wait := func(need int) chan error {
 		done := make(chan error, 1)
-		go func() { done <- WaitCounter(ctx, mem, need, 1000) }()
+		go func() { done <- NewWaiters(1).Wait(ctx, mem, need, 1000) }()
 		return done
 	}
 	if err := <-wait(0); err != nil {
@@ -555,7 +555,7 @@ func TestCounter(t *testing.T) {
 	c.Set(0)
 	ended, cancel := context.WithCancel(ctx)
 	time.AfterFunc(5*time.Millisecond, cancel)
-	if err := WaitCounter(ended, mem, 4, 1000); !errors.Is(err, context.Canceled) {
+	if err := NewWaiters(1).Wait(ended, mem, 4, 1000); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	s.Release(cs)

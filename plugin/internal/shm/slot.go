@@ -44,15 +44,7 @@ func (s Slot) publish(number uint32) {
 // leaves is backend.ErrInternal.
 func (s Slot) Await(ctx context.Context, number uint32) ([]byte, error) {
 	w := half(s)
-	var left atomic.Bool
-	defer left.Store(true)
-	defer context.AfterFunc(ctx, func() {
-		// Again, for the waiter may be about to sleep.
-		for !left.Load() {
-			futexWake(w)
-			time.Sleep(maxSleep)
-		}
-	})()
+	defer wokenAtEnd(ctx, w)()
 	for {
 		switch v := w.Load(); v {
 		case number - 1:
@@ -71,5 +63,24 @@ func (s Slot) Await(ctx context.Context, number uint32) ([]byte, error) {
 			return nil, err
 		}
 		futexWait(w, number-1, 0)
+	}
+}
+
+// wakeAgain is the pause between two wakes of one whose context has ended.
+const wakeAgain = 100 * time.Microsecond
+
+// wokenAtEnd has whoever sleeps at w woken when ctx ends, until awake is called.
+func wokenAtEnd(ctx context.Context, w *atomic.Uint32) (awake func()) {
+	var left atomic.Bool
+	stop := context.AfterFunc(ctx, func() {
+		// Again, for the waiter may be about to sleep.
+		for !left.Load() {
+			futexWake(w)
+			time.Sleep(wakeAgain)
+		}
+	})
+	return func() {
+		stop()
+		left.Store(true)
 	}
 }

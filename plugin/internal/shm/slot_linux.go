@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -26,11 +27,11 @@ func futexWait(w *atomic.Uint32, v uint32, most time.Duration) {
 	switch errno {
 	case 0, unix.EAGAIN, unix.EINTR, unix.ETIMEDOUT:
 	default:
-		time.Sleep(maxSleep) // a kernel that cannot: who waits looks again and again
+		time.Sleep(wakeAgain) // a kernel that cannot: who waits looks again and again
 	}
 }
 
-// futexWake wakes who sleeps there.
+// futexWake wakes all who sleep there.
 func futexWake(w *atomic.Uint32) {
-	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), opWake, 1, 0, 0, 0)
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), opWake, math.MaxInt32, 0, 0, 0)
 }

@@ -12,9 +12,16 @@ const (
 	MaxJobs = 1 << 14
 	// MaxSteps bounds the steps of a program.
 	MaxSteps = 1 << 12
+	// MaxMessage bounds a request in bytes, and MaxParts the messages and elements of
+	// lists in it, which a plugin counts before it decodes it.
+	MaxMessage = 1 << 20
+	MaxParts   = 1 << 17
 	// MaxProgram bounds a program's request without its regions, of which each step
-	// has at most two, below gRPC's own limit of 4 MiB.
-	MaxProgram = 4<<20 - MaxSteps*64
+	// has at most two.
+	MaxProgram = MaxMessage - MaxSteps*64
+	// MaxCalls is how many MSMs and programs a host has at a plugin at a time beside
+	// those in lanes, those included that it gave up. Others wait at the host.
+	MaxCalls = 64
 	// InlineAnswer is up to where the answer of a Read is in the reply, and
 	// MaxInline what they may be together; others are in shared memory.
 	InlineAnswer = 4 << 10

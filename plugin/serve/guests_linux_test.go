@@ -1,0 +1,145 @@
+package serve
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pippin-zk/pippin/plugin/internal/fake"
+	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
+)
+
+// silentConnection connects to a daemon and answers its greeting.
+func silentConnection(t *testing.T, path string) (*net.UnixConn, wire.Greeting) {
+	t.Helper()
+	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	b := make([]byte, 2048)
+	n, err := c.Read(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := wire.ReadGreeting(b[:n])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, g
+}
+
+// TestSilentConnections: who says nothing takes nobody's session, is one of a few of
+// his user's.
+func TestSilentConnections(t *testing.T) {
+	d := startDaemon(t, &fake.Backend{}, wire.Daemon{Sessions: 2}, func(d *daemon) { d.hello = time.Hour })
+	for range maxSilent {
+		if _, g := silentConnection(t, d.path); g.Refusal != "" {
+			t.Fatalf("a connection was refused: %s", g.Refusal)
+		}
+	}
+	if _, g := silentConnection(t, d.path); !strings.Contains(g.Refusal, "have not said anything") {
+		t.Errorf("one more was refused with %q", g.Refusal)
+	}
+	if d.begun != 0 {
+		t.Errorf("%d sessions of silent connections", d.begun)
+	}
+	d.mu.Lock()
+	refusal := d.fullLocked(newAccount())
+	d.mu.Unlock()
+	if refusal != "" {
+		t.Errorf("another user is refused: %s", refusal)
+	}
+}
+
+// TestSilentConnectionsEnd: each kind of silence is ended.
+func TestSilentConnectionsEnd(t *testing.T) {
+	if helloLimit > time.Second {
+		t.Errorf("a connection may say nothing for %v", helloLimit)
+	}
+	d := startDaemon(t, &fake.Backend{}, wire.Daemon{}, func(d *daemon) { d.hello, d.open = 10*time.Millisecond, 20*time.Millisecond })
+	for what, say := range map[string]func(c *net.UnixConn){
+		"nothing": func(*net.UnixConn) {},
+		"no HTTP/2": func(c *net.UnixConn) {
+			ours, theirs := streams(t)
+			t.Cleanup(func() { ours.Close() })
+			_ = shm.ChannelOf(c).Send(shm.Message{Kind: shm.KindConnection, ID: wire.ProtocolVersion}, theirs)
+			theirs.Close()
+		},
+		"no Open": func(c *net.UnixConn) {
+			ours, theirs := streams(t)
+			t.Cleanup(func() { ours.Close() })
+			_ = shm.ChannelOf(c).Send(shm.Message{Kind: shm.KindConnection, ID: wire.ProtocolVersion}, theirs)
+			theirs.Close()
+			_, _ = ours.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
+			go func() { _, _ = io.Copy(io.Discard, ours) }()
+		},
+	} {
+		c, _ := silentConnection(t, d.path)
+		say(c)
+		_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, unix.ECONNRESET) {
+			t.Errorf("%s: the connection does not end: %v", what, err)
+		}
+	}
+	plugintest.Eventually(t, 20*time.Second, "all are counted out", func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.begun == 0 && len(d.accounts) == 0
+	})
+}
+
+// TestUsersSessions: where others may connect, one user has half of the sessions.
+func TestUsersSessions(t *testing.T) {
+	d := newDaemon(wire.Daemon{Sessions: 4}, 54321, &fake.Backend{}, (&plugintest.Capture{}).Logger(), nil)
+	enter := func(user int) string {
+		of, refusal := d.greet(user)
+		if refusal == "" {
+			refusal = d.begin(of)
+		}
+		return refusal
+	}
+	for i, want := range []string{"", "", "user 1 has 2 sessions"} {
+		if got := enter(1); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("session %d of user 1: %q, want %q", i, got, want)
+		}
+	}
+	for range 2 {
+		if got := enter(2); got != "" {
+			t.Errorf("another user: %s", got)
+		}
+	}
+	if got := enter(3); !strings.Contains(got, "4 sessions") {
+		t.Errorf("a third user: %q", got)
+	}
+	of := d.accounts[1]
+	d.finish(of)
+	d.leave(of)
+	if got := enter(3); got != "" {
+		t.Errorf("after one has ended: %s", got)
+	}
+}
+
+// TestComplaints: who is refused all the time does not fill the log.
+func TestComplaints(t *testing.T) {
+	log := &plugintest.Capture{}
+	d := newDaemon(wire.Daemon{}, -1, &fake.Backend{}, log.Logger(), nil)
+	for range 1000 {
+		d.complain("a session was refused", shm.Peer{User: 7}, "why")
+	}
+	if n := strings.Count(log.String(), "refused"); n > 4*maxComplaints {
+		t.Errorf("%d lines", n)
+	}
+	d.said.since = time.Time{}
+	d.complain("a session was refused", shm.Peer{User: 7}, "why")
+	if !strings.Contains(log.String(), "unlogged=") {
+		t.Errorf("nothing says how many were left out: %s", log)
+	}
+}
