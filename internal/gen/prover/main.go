@@ -38,12 +38,14 @@ var templates embed.FS
 
 // sources says what each template makes: %s is the curve's package.
 var sources = map[string]string{
-	"groth16.go.tmpl":       "groth16/curve_%s.go",
-	"kzg.go.tmpl":           "kzg/curve_%s.go",
-	"kzg_test.go.tmpl":      "kzg/curve_%s_test.go",
-	"pedersen.go.tmpl":      "pedersen/curve_%s.go",
-	"pedersen_test.go.tmpl": "pedersen/curve_%s_test.go",
-	"plonk.go.tmpl":         "plonk/curve_%s.go",
+	"groth16.go.tmpl":             "groth16/curve_%s.go",
+	"groth16_accelerator.go.tmpl": "groth16/accelerator_%s.go",
+	"kzg.go.tmpl":                 "kzg/curve_%s.go",
+	"kzg_test.go.tmpl":            "kzg/curve_%s_test.go",
+	"pedersen.go.tmpl":            "pedersen/curve_%s.go",
+	"pedersen_test.go.tmpl":       "pedersen/curve_%s_test.go",
+	"plonk.go.tmpl":               "plonk/curve_%s.go",
+	"plonk_accelerator.go.tmpl":   "plonk/accelerator_%s.go",
 }
 
 // files is the text of every generated file by its path below prover.
