@@ -27,9 +27,10 @@ fake: ## the CUDA driver layer on a fake driver (needs a C compiler; fetches cud
 weave: ## programs woven with the oldest, go-ethereum's and the newest gnark-crypto (Linux)
 	scripts/test-weave -short -v -run '^TestVersionsOfGnarkCrypto$$'
 
-gnark: ## gnark's own tests through the CPU plugin: the prover woven, all test circuits with a changed import (Linux)
+gnark: ## gnark's own tests through the CPU plugin: the prover woven, all test circuits with a changed import, and with accelerators (Linux)
 	scripts/test-gnark woven plugin:cpu ./backend/groth16/... ./backend/plonk/...
 	scripts/test-gnark imported plugin:cpu -tags=prover_checks -run TestIntegrationAPI .
+	scripts/test-gnark accelerated plugin:cpu -short -v
 
 tools: ## nvcc and cuda.h into .cache/cuda, from Python wheels
 	scripts/install-nvcc

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/consensys/gnark-crypto/ecc"
 
@@ -13,47 +14,9 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// Accelerator computes for a prover that is somebody else's what it needs of one
-// proving key: gnark's main branch lets a key be given such an object (pull requests
-// 1789 and 1817), which its own Prove asks then. No release of gnark has that yet;
-// the words are its, and an adapter to it renames and converts nothing else.
-// Prove of this package needs no accelerator, and asks for more at once.
-//
-// Safe for concurrent use. Scalars are secrets of the caller's.
-type Accelerator[P1, P2, S any] interface {
-	// MultiExpG1 and MultiExpG2 are the sums of scalars[i] * points[i]. Slices of
-	// the key's points, and parts of them, are resident.
-	MultiExpG1(points []P1, scalars []S) (P1, error)
-	MultiExpG2(points []P2, scalars []S) (P2, error)
-	// ComputeH is the coefficients of (A B - C) / (X^n - 1), n of them of which the
-	// last is zero, in the order of the key's Z. a, b and c are the values at each
-	// constraint, at most n; they are used as memory.
-	ComputeH(a, b, c []S) ([]S, error)
-	// Close frees the key's points.
-	Close() error
-}
-
-// NewAccelerator loads a key's points into an engine; a nil engine is one in this
-// process. P1, P2 and S are gnark-crypto's types of the key's curve, or else the
-// error is backend.ErrInvalidInput. The key must not change until Close.
-func NewAccelerator[P1, P2, S any](engine *msm.Engine, pk ProvingKey) (Accelerator[P1, P2, S], error) {
-	b, err := bindingOf(pk)
-	if err != nil {
-		return nil, err
-	}
-	a, err := b.accelerate(context.Background(), engine, pk)
-	if err != nil {
-		return nil, err
-	}
-	typed, ok := a.(Accelerator[P1, P2, S])
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("%w: the key's curve is %s, whose points and scalars have other types", backend.ErrInvalidInput, pk.CurveID()), a.Close())
-	}
-	return typed, nil
-}
-
-// accelerator is an Accelerator on an engine. Of the prover it has what the quotient
-// needs.
+// accelerator computes for gnark's own prover what it needs of one proving key, on an
+// engine. Of the prover of this package it has what the quotient needs. The exported
+// types that embed it, one for each curve, have gnark-crypto's types.
 type accelerator[P1, J1, P2, J2 any, S comparable] struct {
 	*prover[P1, J1, P2, J2, S]
 	sums1 msm.DropIn[P1, S]
@@ -61,7 +24,9 @@ type accelerator[P1, J1, P2, J2 any, S comparable] struct {
 	end   func() error
 }
 
-func (c *curve[P1, J1, P2, J2, S]) accelerate(ctx context.Context, e *msm.Engine, pk ProvingKey) (_ interface{ Close() error }, err error) {
+// newAccelerator loads all points of a key that a prover has sums over.
+func newAccelerator[P1, J1, P2, J2 any, S comparable](c *curve[P1, J1, P2, J2, S], e *msm.Engine, pk ProvingKey) (*accelerator[P1, J1, P2, J2, S], error) {
+	ctx := context.Background()
 	p, err := c.partsOf(pk)
 	if err != nil {
 		return nil, err
@@ -72,38 +37,49 @@ func (c *curve[P1, J1, P2, J2, S]) accelerate(ctx context.Context, e *msm.Engine
 	}
 	k := &key[P1, J1, P2, J2, S]{curve: c, domain: p.domain, engine: e}
 	a := &accelerator[P1, J1, P2, J2, S]{newProver(k, overlapAuto, placeAuto), c.g1.Group.On(e), c.g2.Group.On(e), end}
-	for to, points := range map[*bases[P1, J1, S]][]P1{&k.a: p.a, &k.b: p.b, &k.k: p.k, &k.z: p.z} {
-		to.points = points
-		to.load(ctx, e, c.g1, &err)
+	load := func(points []P1) (b bases[P1, J1, S]) {
+		b.points = points
+		b.load(ctx, e, c.g1, &err)
+		return b
 	}
+	k.a, k.b, k.k, k.z = load(p.a), load(p.b), load(p.k), load(p.z)
 	k.b2.points = p.b2
 	k.b2.load(ctx, e, c.g2, &err)
+	for _, ped := range p.pedersen {
+		k.commit, k.know = append(k.commit, load(ped.basis)), append(k.know, load(ped.sigma))
+	}
 	if err != nil {
-		return nil, errors.Join(err, a.Close())
+		return nil, errors.Join(err, a.close())
 	}
 	return a, nil
 }
 
-func (a *accelerator[P1, J1, P2, J2, S]) Close() error { return errors.Join(a.prover.Close(), a.end()) }
+func (a *accelerator[P1, J1, P2, J2, S]) close() error { return errors.Join(a.prover.Close(), a.end()) }
 
-func (a *accelerator[P1, J1, P2, J2, S]) MultiExpG1(points []P1, scalars []S) (sum P1, err error) {
+func (a *accelerator[P1, J1, P2, J2, S]) g1(points []P1, scalars []S) (sum P1, err error) {
 	_, err = a.sums1.MultiExp(&sum, points, scalars, ecc.MultiExpConfig{})
 	return sum, err
 }
 
-func (a *accelerator[P1, J1, P2, J2, S]) MultiExpG2(points []P2, scalars []S) (sum P2, err error) {
+func (a *accelerator[P1, J1, P2, J2, S]) g2(points []P2, scalars []S) (sum P2, err error) {
 	_, err = a.sums2.MultiExp(&sum, points, scalars, ecc.MultiExpConfig{})
 	return sum, err
 }
 
-func (a *accelerator[P1, J1, P2, J2, S]) ComputeH(va, vb, vc []S) (h []S, err error) {
+// quotientOver computes (A B - C) / (X^n - 1) from values on a domain, which has to be
+// the key's.
+func (a *accelerator[P1, J1, P2, J2, S]) quotientOver(va, vb, vc []S, size uint64, shift S) (h []S, err error) {
 	n := a.domain.Size
+	if size != uint64(n) || shift != a.domain.Shift {
+		return nil, fmt.Errorf("%w: a domain of %d elements, the key's has %d, or another coset", backend.ErrInvalidInput, size, n)
+	}
 	if most := max(len(va), len(vb), len(vc)); most > n {
 		return nil, fmt.Errorf("%w: values at %d constraints, the key's domain has %d", backend.ErrInvalidInput, most, n)
 	}
-	sol := &solution[S]{a: va, b: vb, c: vc}
+	// What follows a slice in its memory may be the next one.
+	sol := &solution[S]{a: slices.Clip(va), b: slices.Clip(vb), c: slices.Clip(vc)}
 	if !a.place.on(a.engine, a.vectors.Curve()) {
-		return a.quotient(padded(va, n), sol)[:n], nil
+		return a.quotient(padded(sol.a, n), sol)[:n], nil
 	}
 	_, err = a.vectors.Repeat(context.Background(), a.engine, 3*n, func(ctx context.Context, s *vector.Session[S]) error {
 		program := s.Program()

@@ -83,8 +83,6 @@ type binding interface {
 	check(constraint.ConstraintSystem, *shape, ProvingKey) error
 	// load loads a key for constraint systems of a shape.
 	load(context.Context, *msm.Engine, *options, shape, ProvingKey) (scheme, error)
-	// accelerate loads a key for an Accelerator.
-	accelerate(context.Context, *msm.Engine, ProvingKey) (interface{ Close() error }, error)
 	belongs(VerifyingKey, ProvingKey) bool
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle

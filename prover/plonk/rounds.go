@@ -176,13 +176,8 @@ func (r *rounds[P, J, S]) divide(ctx context.Context) error {
 	p := r.session.Program()
 	coefficients(p, v.polynomials, wires+len(r.commitments))
 	for i, c := range r.cosets {
-		r.blind(p, i)
-		values(p, v.values.Slice(0, wires*n), v.polynomials.Slice(0, wires*n), wires, c.shift)
-		for j := range r.commitments {
-			values(p, v.on(wires), v.polynomial(wires+j), 1, c.shift)
-			p.MulAdd(v.on(constant), v.on(wires), r.device.key.on(i, columns+j), v.on(constant))
-		}
-		p.MapTo(v.part(i).Reversed(), n, r.constraints(i))
+		r.onCoset(p, i, len(r.commitments))
+		p.MapTo(v.part(i).Reversed(), n, r.constraints(i).Scale(r.fr.Inverse(c.vanishing)))
 	}
 	r.blind(p, len(r.cosets))
 	p.Transform(v.quotient, v.quotient, vector.Transform[S]{Inverse: true, From: backend.Reversed, Shift: r.shift})
@@ -204,6 +199,18 @@ func (r *rounds[P, J, S]) divide(ctx context.Context) error {
 	return r.say(&r.zeta, zeta, r.quotient[:]...)
 }
 
+// onCoset computes the values of the proof's polynomials, blinded, on the i-th coset,
+// and adds to Qk's what the circuit commits to.
+func (r *rounds[P, J, S]) onCoset(p *vector.Program[S], i, commitments int) {
+	v, n, shift := r.vectors, r.n, r.cosets[i].shift
+	r.blind(p, i)
+	values(p, v.values.Slice(0, wires*n), v.polynomials.Slice(0, wires*n), wires, shift)
+	for j := range commitments {
+		values(p, v.on(wires), v.polynomial(wires+j), 1, shift)
+		p.MulAdd(v.on(constant), v.on(wires), r.device.key.on(i, columns+j), v.on(constant))
+	}
+}
+
 // blind adds a row of what hides the polynomials to their coefficients.
 func (r *rounds[P, J, S]) blind(p *vector.Program[S], row int) {
 	for i, count := range blindCounts {
@@ -212,7 +219,7 @@ func (r *rounds[P, J, S]) blind(p *vector.Program[S], row int) {
 	}
 }
 
-// constraints is all constraints on the i-th coset over X^n - 1: that gates hold,
+// constraints is all constraints on the i-th coset: that gates hold,
 // that Z changes from row to row as it should, and that it begins with 1.
 func (r *rounds[P, J, S]) constraints(i int) vector.Expr[S] {
 	v, k := r.vectors, r.device.key
@@ -226,8 +233,7 @@ func (r *rounds[P, J, S]) constraints(i int) vector.Expr[S] {
 		Sub(r.links(v.on, r.place(r.cosets[i].shift)).Mul(w(ratio)))
 	begins := w(ratio).Sub(vector.Const(r.fr.One())).Mul(cut(k.first, i, r.n).Expr())
 
-	return begins.Scale(r.alpha).Add(changes).Scale(r.alpha).Add(gates).
-		Scale(r.fr.Inverse(r.cosets[i].vanishing))
+	return begins.Scale(r.alpha).Add(changes).Scale(r.alpha).Add(gates)
 }
 
 // open proves the values at zeta of all polynomials but Z, whose value at zeta

@@ -42,14 +42,16 @@ var templates embed.FS
 
 // sources says what each template makes: %s is the curve's package.
 var sources = map[string]string{
-	"group.go.tmpl":         "prover/internal/group/curve_%s.go",
-	"groth16.go.tmpl":       "prover/groth16/curve_%s.go",
-	"kzg.go.tmpl":           "prover/kzg/curve_%s.go",
-	"kzg_test.go.tmpl":      "prover/kzg/curve_%s_test.go",
-	"pedersen.go.tmpl":      "prover/pedersen/curve_%s.go",
-	"pedersen_test.go.tmpl": "prover/pedersen/curve_%s_test.go",
-	"plonk.go.tmpl":         "prover/plonk/curve_%s.go",
-	"proofsystem.go.tmpl":   "internal/proofsystem/curve_%s.go",
+	"group.go.tmpl":               "prover/internal/group/curve_%s.go",
+	"groth16.go.tmpl":             "prover/groth16/curve_%s.go",
+	"groth16_accelerator.go.tmpl": "prover/groth16/accelerator_%s.go",
+	"plonk_accelerator.go.tmpl":   "prover/plonk/accelerator_%s.go",
+	"kzg.go.tmpl":                 "prover/kzg/curve_%s.go",
+	"kzg_test.go.tmpl":            "prover/kzg/curve_%s_test.go",
+	"pedersen.go.tmpl":            "prover/pedersen/curve_%s.go",
+	"pedersen_test.go.tmpl":       "prover/pedersen/curve_%s_test.go",
+	"plonk.go.tmpl":               "prover/plonk/curve_%s.go",
+	"proofsystem.go.tmpl":         "internal/proofsystem/curve_%s.go",
 }
 
 // table is a variable that has an entry for each curve.
