@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is a terminal of so many columns; what is written to it is answered by
-// text when it was closed.
-func terminal(t *testing.T, columns int) (tty *os.File, text func() string) {
+// terminal opens a terminal of so many columns. text closes it and returns what was
+// written to it; also gets the same while it is written.
+func terminal(t *testing.T, columns int, also ...io.Writer) (tty *os.File, text func() string) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -38,7 +38,7 @@ func terminal(t *testing.T, columns int) (tty *os.File, text func() string) {
 	}
 	var b strings.Builder
 	var read sync.WaitGroup
-	read.Go(func() { _, _ = io.Copy(&b, master) }) // ends with EIO
+	read.Go(func() { _, _ = io.Copy(io.MultiWriter(append(also, &b)...), master) }) // ends with EIO
 	return tty, func() string {
 		tty.Close()
 		read.Wait()
