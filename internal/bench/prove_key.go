@@ -20,8 +20,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/disk"
-	"github.com/pippin-zk/pippin/internal/place"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
+	"github.com/pippin-zk/pippin/internal/realpath"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
@@ -134,7 +134,7 @@ const digests = "sha256"
 // write makes a folder with the key. It appears under its name when it is
 // whole, in place of what was there.
 func (k *key) write(dir string) (err error) {
-	if dir, err = place.Folder(dir); err != nil {
+	if dir, err = realpath.Folder(dir); err != nil {
 		return err
 	}
 	parent := filepath.Dir(dir)

@@ -12,7 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
-	"github.com/pippin-zk/pippin/prover/internal/keep"
+	"github.com/pippin-zk/pippin/prover/internal/keycache"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
@@ -32,7 +32,7 @@ type curve[P1, J1, P2, J2 any, S comparable] struct {
 	// verifies tells whether a verifying key is for the proofs of a key.
 	verifies func(VerifyingKey, *parts[P1, P2, S]) bool
 	// handleOf is the handle of a key of this curve.
-	handleOf func(ProvingKey) keep.Handle
+	handleOf func(ProvingKey) keycache.Handle
 	// system is a constraint system as package solve wants it, or false for one of
 	// another curve.
 	system func(constraint.ConstraintSystem) (solve.System[S], bool)
@@ -87,7 +87,7 @@ type binding interface {
 	accelerate(context.Context, *msm.Engine, ProvingKey) (interface{ Close() error }, error)
 	belongs(VerifyingKey, ProvingKey) bool
 	fingerprint(ProvingKey) (uint64, error)
-	handle(ProvingKey) keep.Handle
+	handle(ProvingKey) keycache.Handle
 }
 
 // bindingOf is the binding for a key.
@@ -151,7 +151,7 @@ func (c *curve[P1, J1, P2, J2, S]) belongs(vk VerifyingKey, pk ProvingKey) bool 
 	return ok && c.verifies(vk, p)
 }
 
-func (c *curve[P1, J1, P2, J2, S]) handle(pk ProvingKey) keep.Handle {
+func (c *curve[P1, J1, P2, J2, S]) handle(pk ProvingKey) keycache.Handle {
 	return c.handleOf(pk)
 }
 
@@ -165,16 +165,16 @@ func (c *curve[P1, J1, P2, J2, S]) fingerprint(pk ProvingKey) (uint64, error) {
 		return 0, err
 	}
 	var h maphash.Hash
-	h.SetSeed(keep.Seed)
+	h.SetSeed(keycache.Seed)
 	h.Write(layout.Bytes([]P1{p.alpha, p.beta, p.delta}))
 	h.Write(layout.Bytes([]P2{p.beta2, p.delta2}))
 	for _, s := range [][]P1{p.a, p.b, p.k, p.z} {
-		keep.Sample(&h, s)
+		keycache.Sample(&h, s)
 	}
-	keep.Sample(&h, p.b2)
+	keycache.Sample(&h, p.b2)
 	for _, ped := range p.pedersen {
-		keep.Sample(&h, ped.basis)
-		keep.Sample(&h, ped.sigma)
+		keycache.Sample(&h, ped.basis)
+		keycache.Sample(&h, ped.sigma)
 	}
 	return h.Sum64(), nil
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
-	"github.com/pippin-zk/pippin/prover/internal/keep"
+	"github.com/pippin-zk/pippin/prover/internal/keycache"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -29,7 +29,7 @@ var bw6761Curve = &curve[bw6761.G1Affine, bw6761.G1Jac, bw6761.G2Affine, bw6761.
 		vk, ok := key.(*stock.VerifyingKey)
 		return ok && vk != nil && vk.G1.Alpha == p.alpha && vk.G2.Beta == p.beta2 && vk.G2.Delta == p.delta2
 	},
-	handleOf: func(pk ProvingKey) keep.Handle { return keep.HandleOf(pk.(*stock.ProvingKey)) },
+	handleOf: func(pk ProvingKey) keycache.Handle { return keycache.HandleOf(pk.(*stock.ProvingKey)) },
 	system: func(ccs constraint.ConstraintSystem) (solve.System[fr.Element], bool) {
 		r1cs, ok := ccs.(*cs.R1CS)
 		if !ok {

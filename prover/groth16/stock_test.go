@@ -3,9 +3,9 @@ package groth16_test
 import (
 	"testing"
 
-	"github.com/pippin-zk/pippin/prover/internal/standin"
+	"github.com/pippin-zk/pippin/prover/internal/apitest"
 )
 
 func TestStandsInForGnark(t *testing.T) {
-	standin.Check(t, "github.com/consensys/gnark/backend/groth16")
+	apitest.Check(t, "github.com/consensys/gnark/backend/groth16")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
-	"github.com/pippin-zk/pippin/prover/internal/keep"
+	"github.com/pippin-zk/pippin/prover/internal/keycache"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -32,7 +32,7 @@ type curve[P, J any, S comparable] struct {
 	// generator is the root of unity of an order.
 	generator func(order uint64) (S, error)
 	// handleOf is the handle of a key of this curve.
-	handleOf func(ProvingKey) keep.Handle
+	handleOf func(ProvingKey) keycache.Handle
 	// system is a constraint system as package solve wants it, or false for one of
 	// another curve.
 	system func(constraint.ConstraintSystem) (solve.System[S], bool)
@@ -50,7 +50,7 @@ type binding interface {
 	load(context.Context, *msm.Engine, constraint.ConstraintSystem, *shape, ProvingKey) (scheme, error)
 	belongs(VerifyingKey, ProvingKey) bool
 	fingerprint(ProvingKey) (uint64, error)
-	handle(ProvingKey) keep.Handle
+	handle(ProvingKey) keycache.Handle
 }
 
 // curveOf tells the curve of a constraint system, since a key does not.
@@ -105,7 +105,7 @@ func (c *curve[P, J, S]) belongs(vk VerifyingKey, pk ProvingKey) bool {
 	return ok && c.verifies(vk, p)
 }
 
-func (c *curve[P, J, S]) handle(pk ProvingKey) keep.Handle { return c.handleOf(pk) }
+func (c *curve[P, J, S]) handle(pk ProvingKey) keycache.Handle { return c.handleOf(pk) }
 
 // fingerprint differs for keys that differ, as far as that can be told in
 // microseconds.
@@ -115,9 +115,9 @@ func (c *curve[P, J, S]) fingerprint(pk ProvingKey) (uint64, error) {
 		return 0, err
 	}
 	var h maphash.Hash
-	h.SetSeed(keep.Seed)
+	h.SetSeed(keycache.Seed)
 	h.Write(layout.Bytes(p.columns))
-	keep.Sample(&h, p.canonical)
-	keep.Sample(&h, p.lagrange)
+	keycache.Sample(&h, p.canonical)
+	keycache.Sample(&h, p.lagrange)
 	return h.Sum64(), nil
 }

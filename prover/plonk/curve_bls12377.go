@@ -18,7 +18,7 @@ import (
 
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
-	"github.com/pippin-zk/pippin/prover/internal/keep"
+	"github.com/pippin-zk/pippin/prover/internal/keycache"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -33,7 +33,7 @@ var bls12377Curve = &curve[bls12377.G1Affine, bls12377.G1Jac, fr.Element]{
 		return ok && vk != nil && slices.Equal(bls12377Columns(vk), p.columns)
 	},
 	generator: fr.Generator,
-	handleOf:  func(pk ProvingKey) keep.Handle { return keep.HandleOf(pk.(*stock.ProvingKey)) },
+	handleOf:  func(pk ProvingKey) keycache.Handle { return keycache.HandleOf(pk.(*stock.ProvingKey)) },
 	system: func(ccs constraint.ConstraintSystem) (solve.System[fr.Element], bool) {
 		scs, ok := ccs.(*cs.SparseR1CS)
 		if !ok {

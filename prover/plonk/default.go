@@ -10,11 +10,11 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/msm"
-	"github.com/pippin-zk/pippin/prover/internal/keep"
+	"github.com/pippin-zk/pippin/prover/internal/keycache"
 )
 
 // kept is what Prove keeps between calls.
-var kept keep.Keys[options, purpose, *residentKey]
+var kept keycache.Keys[options, purpose, *residentKey]
 
 // purpose is what a key was loaded for.
 type purpose struct {

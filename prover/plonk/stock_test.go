@@ -3,9 +3,9 @@ package plonk_test
 import (
 	"testing"
 
-	"github.com/pippin-zk/pippin/prover/internal/standin"
+	"github.com/pippin-zk/pippin/prover/internal/apitest"
 )
 
 func TestStandsInForGnark(t *testing.T) {
-	standin.Check(t, "github.com/consensys/gnark/backend/plonk")
+	apitest.Check(t, "github.com/consensys/gnark/backend/plonk")
 }

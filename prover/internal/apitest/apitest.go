@@ -1,6 +1,6 @@
-// Package standin checks in tests that a package has everything that gnark's of the
+// Package apitest checks in tests that a package has everything that gnark's of the
 // same name has.
-package standin
+package apitest
 
 import (
 	"go/ast"

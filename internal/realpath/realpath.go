@@ -1,6 +1,6 @@
-// Package place finds what a name stands for before something new is renamed
+// Package realpath finds what a name stands for before something new is renamed
 // to it: os.Rename puts a file where a link, a device or a pipe was.
-package place
+package realpath
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
-// Package keep has what a prover's Prove keeps between calls: an engine, and the
+// Package keycache has what a prover's Prove keeps between calls: an engine, and the
 // live proving keys that were used with it.
-package keep
+package keycache
 
 import (
 	"hash/maphash"
