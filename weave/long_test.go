@@ -43,7 +43,9 @@ func TestVersionsOfGnarkCrypto(t *testing.T) {
 			if err != nil || !strings.Contains(string(modules), "gnark-crypto\t"+version+"\t") {
 				t.Errorf("the program's modules: %v\n%s", err, modules)
 			}
-			t.Run("cpu", func(t *testing.T) { w.answers(t, program, "cpu", someCases) })
+			if !testing.Short() {
+				t.Run("cpu", func(t *testing.T) { w.answers(t, program, "cpu", someCases) })
+			}
 			msms := w.answers(t, program, "plugin:cpu", someCases)
 			t.Logf("built in %.1f s, %d MSMs through the plugin", built.Seconds(), msms)
 			w.record(t, gnarkCryptoModule, version, someCases, msms)
