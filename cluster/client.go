@@ -77,8 +77,8 @@ func Connect(t Ticket) (*Client, error) {
 // Close disconnects. Jobs that were submitted go on.
 func (c *Client) Close() { c.nc.Close() }
 
-// Submit has a worker prove a witness, as gnark marshals it, and returns the job's ID
-// as soon as the job is on the server's disk.
+// Submit sends a job: a worker will prove the witness, as gnark marshals it. Submit
+// returns the job's ID as soon as the job is on the server's disk.
 func (c *Client) Submit(ctx context.Context, w Work, witness []byte) (id string, err error) {
 	job, err := c.prepare(ctx, w, witness)
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *Client) publish(ctx context.Context, job wire.Job) error {
 	return err
 }
 
-// refusal says what the error of a request means.
+// refusal turns the error of a request into the one that a caller gets.
 func refusal(ctx context.Context, err error) error {
 	switch {
 	case err == nil || backend.Ended(ctx) != nil:
@@ -131,9 +131,9 @@ func refusal(ctx context.Context, err error) error {
 // have been down just then.
 const lookAgain = 2 * time.Second
 
-// Wait is the proof of a job, of this client's or another's, as gnark writes it. It
-// is not verified here. A job that ended without one is ErrDead. Ends are kept until
-// the store needs their room.
+// Wait waits for a job, of this client or another, and returns its proof as gnark writes
+// it. It does not verify the proof. If the job ended without one, the error is ErrDead.
+// The server keeps a job's end until the store needs the room.
 func (c *Client) Wait(ctx context.Context, id string) ([]byte, error) {
 	told, stop, err := c.listen(id)
 	if err != nil {
@@ -156,7 +156,7 @@ func (c *Client) Wait(ctx context.Context, id string) ([]byte, error) {
 	}
 }
 
-// listen has the end of a job be told.
+// listen subscribes to the end of a job.
 func (c *Client) listen(id string) (<-chan *nats.Msg, func(), error) {
 	if !wire.ID.MatchString(id) {
 		return nil, nil, fmt.Errorf("%w: %q is no job's ID", backend.ErrInvalidInput, id)
@@ -182,7 +182,7 @@ func hear(ctx context.Context, told <-chan *nats.Msg) (proof []byte, err error, 
 	}
 }
 
-// ended is what an end says.
+// ended returns the proof or the error that a job's end holds.
 func ended(text []byte) ([]byte, error) {
 	var e wire.End
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -198,7 +198,7 @@ func ended(text []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %w: %s", ErrDead, fault, e.Reason)
 }
 
-// run is a job from its witness to its proof.
+// run submits a job with a witness and waits for its proof.
 func (c *Client) run(ctx context.Context, w Work, witness []byte) ([]byte, error) {
 	job, err := c.prepare(ctx, w, witness)
 	if err != nil {

@@ -86,7 +86,7 @@ func setOf(t *testing.T, system string, curve ecc.ID) (s set) {
 	return s
 }
 
-// TestProofs has real proofs made, in both systems.
+// TestProofs makes real proofs in both systems.
 func TestProofs(t *testing.T) {
 	t.Parallel()
 	logger.Disable()
@@ -259,7 +259,7 @@ func TestSecurity(t *testing.T) {
 	}
 }
 
-// TestTLS is a cluster whose address is not loopback by name.
+// TestTLS runs a cluster at an address that is no loopback by its name.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	host, err := os.Hostname()

@@ -181,9 +181,9 @@ func (c *clock) jump(t *testing.T, by time.Duration) {
 	}
 }
 
-// TestClockJumps has the server's clock jump by hours, forward and back, between jobs
-// and in them; and a worker killed after it went back, so that by the server's clock
-// its job is in hand for hours.
+// TestClockJumps moves the server's clock by hours, forward and back, between jobs and
+// during them. It also kills a worker after the clock went back, so that by the server's
+// clock the job is in hand for hours.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {
@@ -230,7 +230,7 @@ func TestClockJumps(t *testing.T) {
 	r.settled(c, len(ids)+1)
 }
 
-// hasStopped tells whether all threads of a process have.
+// hasStopped reports whether all threads of a process have stopped.
 func hasStopped(t *testing.T, pid int) bool {
 	t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))

@@ -47,10 +47,10 @@ const (
 	answersWithin = 3 * time.Second
 )
 
-// Workers asks who is there. It returns as soon as the workers have answered that the
-// server knows to be connected, which busy ones may be slow to do; silent are the names
-// of those that have not within 3 s. A server that does not say who is connected, as
-// somebody else's may be set up, has all answers waited for 0.3 s.
+// Workers asks all workers for their state. It returns as soon as all that the server
+// lists as connected have answered. Busy workers may be slow; silent names those that
+// have not answered within 3 s. If the server does not list its connections, as another
+// party's may be set up, Workers waits 0.3 s for answers.
 func Workers(ctx context.Context, nc *nats.Conn) (there []Worker, silent []string, err error) {
 	inbox := nc.NewInbox()
 	answers := make(chan *nats.Msg, nats.DefaultMaxChanLen)
@@ -73,10 +73,10 @@ func Workers(ctx context.Context, nc *nats.Conn) (there []Worker, silent []strin
 	return slices.SortedFunc(maps.Values(heard), func(a, b Worker) int { return strings.Compare(a.Name, b.Name) }), silent, nil
 }
 
-// round asks once, notes the answers of workers, and gives the names of those that are
-// connected; known is false when no server has said who they are or that it does not
-// say, as a busy one may not within a round. A message without data says that nobody
-// answers such a question.
+// round asks once, notes the workers' answers and returns the names of those that are
+// connected. known is false if the server has neither listed them nor said that it does
+// not list them, as a busy server may not within a round. A message without data says
+// that nobody answers such a question.
 func round(ctx context.Context, nc *nats.Conn, inbox string, answers <-chan *nats.Msg, heard map[string]Worker) (connected []string, known bool, err error) {
 	names := inbox + ".names"
 	err = errors.Join(nc.PublishRequest(wire.Connections, names, wire.Listeners()), nc.PublishRequest(wire.Who, inbox+".states", nil))
@@ -113,7 +113,7 @@ func round(ctx context.Context, nc *nats.Conn, inbox string, answers <-chan *nat
 	}
 }
 
-// Status is what the cluster does now, with the last dead jobs first.
+// Status returns what the cluster does now, with the last dead jobs first.
 func (c *Client) Status(ctx context.Context) (s Status, err error) {
 	if s.Workers, s.Silent, err = Workers(ctx, c.nc); err != nil {
 		return s, err
@@ -164,10 +164,10 @@ func (c *Client) dead(ctx context.Context) ([]Dead, error) {
 	return all, nil
 }
 
-// Drain has a worker, or all for the name "", take no more jobs, give back after
-// within those that it has not ended, and leave; it returns when they have left. An
-// administrator's ticket is needed. It fails with backend.ErrUnavailable when a worker
-// is still there some seconds after within.
+// Drain tells a worker to take no more jobs, to give back after within those that it has
+// not ended, and to leave. The name "" means all workers. Drain returns when they have
+// left. It needs an administrator's ticket. The error is backend.ErrUnavailable if a
+// worker is still there some seconds after within.
 func (c *Client) Drain(ctx context.Context, name string, within time.Duration) error {
 	subject := wire.Drain
 	if name != "" {

@@ -14,8 +14,8 @@ import (
 // metric is the name of a metric in an expression.
 var metric = regexp.MustCompile(`\bpippin_[a-z_]+`)
 
-// known tells the metrics that docs/howto/observe.md lists; the test of
-// observe/metrics has it list all that there are.
+// known returns the metrics that docs/howto/observe.md lists. The test of observe/metrics
+// checks that it lists all that there are.
 func known(t *testing.T) map[string]bool {
 	t.Helper()
 	doc, err := os.ReadFile("../docs/howto/observe.md")
@@ -29,7 +29,8 @@ func known(t *testing.T) map[string]bool {
 	return names
 }
 
-// check wants the metrics of an expression to be known, and returns how many it has.
+// check fails the test unless all metrics of an expression are known. It returns their
+// number.
 func check(t *testing.T, known map[string]bool, where, expr string) int {
 	t.Helper()
 	all := metric.FindAllString(expr, -1)

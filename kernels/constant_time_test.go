@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestConstantTime is the short form of scripts/test-constant-time: no branch and no
+// TestConstantTime runs the short form of scripts/test-constant-time: no branch and no
 // address depends on a secret, and a fault that leaks one is found.
 func TestConstantTime(t *testing.T) {
 	for _, tool := range []string{"valgrind", "g++", "bash"} {

@@ -7,5 +7,6 @@ import (
 	"io/fs"
 )
 
-// embedded is empty: only a build with the tag cuda carries compiled code.
+// embedded returns an empty file system: only a build with the tag cuda carries compiled
+// code.
 func embedded() fs.FS { return embed.FS{} }

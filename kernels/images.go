@@ -13,10 +13,10 @@ import (
 // ErrNoCode is that this program has no compiled code for a device.
 var ErrNoCode = errors.New("no compiled kernels")
 
-// Image is a unit's compiled code for a device of compute capability
-// major.minor, for the driver to load: that of the highest architecture which
-// the device runs. When there is none, the error wraps ErrNoCode, names the
-// architectures that there are and says what to do.
+// Image returns a unit's compiled code for a device of compute capability major.minor,
+// for the driver to load. It takes the highest architecture that the device runs. If
+// there is none, the error wraps ErrNoCode, names the architectures that there are and
+// says what to do.
 func Image(unit string, major, minor int) ([]byte, error) {
 	return image(embedded(), unit, major, minor)
 }
@@ -37,7 +37,7 @@ func image(files fs.FS, unit string, major, minor int) ([]byte, error) {
 	return b, err
 }
 
-// highest is the highest architecture that a device runs, 0 when there is none.
+// highest returns the highest architecture that a device runs, or 0 if there is none.
 func highest(archs []int, major, minor int) (best int) {
 	for _, a := range archs {
 		if a/10 == major && a%10 <= minor {
@@ -47,7 +47,8 @@ func highest(archs []int, major, minor int) (best int) {
 	return best
 }
 
-// missing says what to do where there is no code for a device, or only stale.
+// missing returns the error for a device without code, or with stale code only. It says
+// what to do.
 func missing(archs []int, stale, major, minor int) error {
 	if stale != 0 {
 		return fmt.Errorf("%w that belong to this program for compute capability %d.%d: those of sm_%d were compiled from other sources: `make kernels ARCH=%d && make plugin-cuda` builds them again",
@@ -64,8 +65,8 @@ func missing(archs []int, stale, major, minor int) error {
 		ErrNoCode, major, minor, strings.Join(have, ", "), major, minor)
 }
 
-// architectures are those whose code is there, in order: of this program's
-// sources, and stale, of others, whose parameters may differ.
+// architectures returns the architectures whose code is there, in order: archs were
+// compiled from this program's sources, stale from others, whose parameters may differ.
 func architectures(files fs.FS) (archs, stale []int, err error) {
 	names, err := fs.Glob(files, "sm_*/manifest.json")
 	if err != nil {

@@ -16,7 +16,7 @@ func compiled(digest string, archs ...string) fstest.MapFS {
 	return files
 }
 
-// TestImage takes the code of the highest architecture that a device runs.
+// TestImage checks that a device gets the code of the highest architecture that it runs.
 func TestImage(t *testing.T) {
 	files := compiled(digest, "80", "86", "90", "120")
 	// Code that was built from other sources is not there.
@@ -30,7 +30,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestNoImage says what to do where there is no code.
+// TestNoImage checks that the error says what to do where there is no code.
 func TestNoImage(t *testing.T) {
 	unfinished := compiled(digest, "90")
 	delete(unfinished, "sm_90/manifest.json")

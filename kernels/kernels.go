@@ -26,11 +26,11 @@ type Params interface{ Words() []uint64 }
 // Pointer is an address in a device's memory; 0 is none.
 type Pointer uint64
 
-// Key is a name in the generated tables: names such as "bls12-377", joined by _
-// and spelled as in C++.
+// Key joins names such as "bls12-377" by _ and spells them as in C++, as the generated
+// tables do.
 func Key(names ...string) string { return strings.ReplaceAll(strings.Join(names, "_"), "-", "_") }
 
-// Flag is a truth value as a kernel's parameter.
+// Flag returns a truth value as a kernel's parameter.
 func Flag(b bool) uint64 {
 	if b {
 		return 1

@@ -89,7 +89,7 @@ func newSeed() (string, error) {
 	return string(seed), err
 }
 
-// lasts tells whether the certificate is valid until then.
+// lasts reports whether the certificate is valid until then.
 func (id *identity) lasts(until time.Time) bool {
 	block, _ := pem.Decode([]byte(id.Certificate))
 	if block == nil {

@@ -226,7 +226,7 @@ func (k *keeper) sweep(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// subjects are the tokens that follow a prefix in a stream.
+// subjects returns the tokens that follow a prefix in the subjects of a stream.
 func subjects(ctx context.Context, s jetstream.Stream, prefix string) (map[string]bool, error) {
 	info, err := s.Info(ctx, jetstream.WithSubjectFilter(prefix+">"))
 	if err != nil {

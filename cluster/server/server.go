@@ -125,9 +125,9 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// users are those who may log in, and what they may send. What is not named they may
-// not: clients end no jobs, take none, and send no workers away; clients and workers
-// change no streams.
+// users returns who may log in, and what each may send. They may send nothing else:
+// clients cannot end jobs, take them or dismiss workers; neither clients nor workers
+// can change streams.
 func (id *identity) users() ([]*nats.NkeyUser, error) {
 	api := func(of string, streams ...string) (subjects []string) {
 		for _, s := range streams {
@@ -163,12 +163,12 @@ func (id *identity) users() ([]*nats.NkeyUser, error) {
 	return users, nil
 }
 
-// Ticket is that of a name: AdminTicket, ClientTicket or WorkerTicket.
+// Ticket returns the ticket of a name: AdminTicket, ClientTicket or WorkerTicket.
 func (s *Server) Ticket(name string) (wire.Ticket, error) {
 	return wire.ReadTicket(filepath.Join(s.dir, name))
 }
 
-// Room is the most bytes on disk.
+// Room returns how many bytes the server may take on disk.
 func (s *Server) Room() int64 { return s.room }
 
 // Wait returns when ctx ends, or with an error when the server has ended or cannot

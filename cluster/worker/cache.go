@@ -39,8 +39,8 @@ func newCache(dir string, limit int64, keys jetstream.Stream) (*cache, error) {
 	return &cache{dir: dir, limit: limit, keys: keys}, nil
 }
 
-// get is the path of an object, which is fetched when it is not there. Objects in
-// keep are not removed to make room.
+// get returns the path of an object, and fetches it if it is not there. To make room it
+// removes other objects, but none in keep.
 func (c *cache) get(ctx context.Context, digest string, keep []string) (string, error) {
 	goesOn := waits(ctx)
 	c.one.Lock()
@@ -100,7 +100,7 @@ func (c *cache) evict(keep []string) error {
 	return nil
 }
 
-// files are those of a work.
+// files returns the files of a work.
 func (c *cache) files(ctx context.Context, w wire.Work) (f Files, err error) {
 	for i, path := range []*string{&f.Circuit, &f.ProvingKey, &f.VerifyingKey} {
 		if *path, err = c.get(ctx, w.Digests()[i], w.Digests()); err != nil {
@@ -110,8 +110,9 @@ func (c *cache) files(ctx context.Context, w wire.Work) (f Files, err error) {
 	return f, nil
 }
 
-// Read has read read a file of the cache, and compares its digest, which is its name.
-// A file that differs, as after an error of the disk, is removed, to be fetched anew.
+// Read calls read with a file of the cache and compares the file's digest with its name.
+// If they differ, as after an error of the disk, Read removes the file, and it is fetched
+// again.
 func Read(ctx context.Context, path string, read func(io.Reader) error) error {
 	f, err := os.Open(path)
 	if err != nil {

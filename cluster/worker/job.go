@@ -36,16 +36,15 @@ func (h *inHand) message() jetstream.Msg {
 
 type progressKey struct{}
 
-// Progress says that the job of a context is getting on. Contexts of others are left
-// alone.
+// Progress notes that the job of a context gets on. It ignores a context without a job.
 func Progress(ctx context.Context) {
 	if h, ok := ctx.Value(progressKey{}).(*inHand); ok {
 		h.progress.Add(1)
 	}
 }
 
-// waits says that the job of a context waits for what another job does, which is
-// watched itself: that is no lack of progress.
+// waits notes that the job of a context waits for another job. That is no lack of
+// progress: the other job is watched itself.
 func waits(ctx context.Context) (goesOn func()) {
 	h, ok := ctx.Value(progressKey{}).(*inHand)
 	if !ok {
@@ -132,8 +131,8 @@ func (w *Worker) failed(ctx context.Context, h *inHand, err error, stalled bool)
 	return h.message().NakWithDelay(pauseBetweenTries)
 }
 
-// blameless tells that the error of a prover says nothing of the job: a backend is
-// gone, or memory did not suffice.
+// blameless reports whether a prover's error is not the job's fault: a backend is gone,
+// or memory did not suffice.
 func blameless(err error) bool {
 	return errors.Is(err, backend.ErrGone) || errors.Is(err, backend.ErrUnavailable) ||
 		errors.Is(err, backend.ErrClosed) || errors.Is(err, backend.ErrOutOfMemory)
@@ -170,9 +169,9 @@ func (w *Worker) release(h *inHand) {
 	delete(w.inHand, h.job.ID)
 }
 
-// keepAlive tells the server, from a goroutine of its own, that the job is in hand,
-// as long as it gets on: a worker that only lives loses it. Without progress the job
-// is cancelled, and when it does not end then, the worker ends.
+// keepAlive tells the server, from a goroutine of its own, that the job is in hand, as
+// long as the job gets on. A worker that lives but makes no progress loses the job:
+// keepAlive cancels it and, if it does not end then, ends the worker.
 func (w *Worker) keepAlive(h *inHand, cancel context.CancelCauseFunc) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
@@ -244,7 +243,7 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 	return err
 }
 
-// ended tells whether the job has an end already.
+// ended reports whether the job has an end already.
 func (w *Worker) ended(ctx context.Context, h *inHand) (bool, error) {
 	_, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		return w.ends.GetLastMsgForSubject(ctx, wire.EndsPrefix+h.job.ID)
@@ -274,7 +273,8 @@ func (w *Worker) settle(ctx context.Context, h *inHand, err error) error {
 	return nil
 }
 
-// giveBack has the job handed out again, without a try that counts.
+// giveBack returns the job to the server, which hands it out again. The try does not
+// count.
 func (w *Worker) giveBack(h *inHand, why error) error {
 	w.count(func(s *wire.State) { s.Returned++; s.LastError = why.Error() })
 	w.log.Warn("cluster: a job is given back", "job", h.job.ID, "problem", why)
@@ -284,9 +284,9 @@ func (w *Worker) giveBack(h *inHand, why error) error {
 	return errors.Join(why, h.message().NakWithDelay(pauseGivenBack))
 }
 
-// lastWord is how long a worker that ends waits for the server with each of the two
-// things that it says of a job: both together are less than Ends, or it would be taken
-// for stuck.
+// lastWord returns how long a worker that ends waits for the server with each of its two
+// last messages about a job. Both together take less than Ends, or the worker would be
+// taken for stuck.
 func (w *Worker) lastWord() time.Duration { return w.cfg.Ends / 3 }
 
 func (w *Worker) count(f func(*wire.State)) {
@@ -303,8 +303,8 @@ func noPanic(log *slog.Logger, err *error) {
 	}
 }
 
-// fetch begins to fetch the job's sealed witness, and gives what waits for it: the
-// server is asked while it writes that the job begins.
+// fetch begins to fetch the job's sealed witness and returns the function that waits for
+// it. So the server looks for it while it writes that the job begins.
 func (w *Worker) fetch(ctx context.Context, h *inHand) func() ([]byte, error) {
 	var sealed bytes.Buffer
 	var err error

@@ -42,8 +42,8 @@ func (ps *provers) len() int {
 	return len(ps.all)
 }
 
-// get is the prover of a work, until release. The first to ask opens it, with its
-// context; others wait for that.
+// get returns the prover of a work. It stays open until release. The first caller opens
+// it, with its own context; others wait for that.
 func (ps *provers) get(ctx context.Context, w wire.Work) (p Prover, release func(), err error) {
 	for {
 		ps.mu.Lock()

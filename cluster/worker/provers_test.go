@@ -15,7 +15,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
-// stocked is a cache that has the objects of a work.
+// stocked returns a cache that has the objects of a work, and the work.
 func stocked(t *testing.T) (*cache, wire.Work) {
 	t.Helper()
 	c, err := newCache(t.TempDir(), 1<<20, nil)

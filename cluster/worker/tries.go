@@ -23,7 +23,7 @@ type record struct {
 	Last   string `json:"last,omitempty"` // failure
 }
 
-// guilty is why a job is not tried again, "" while it may be.
+// guilty returns why a job is not tried again, or "" while it may be.
 func (r record) guilty() string {
 	switch {
 	case r.Failed >= maxFailed:
@@ -47,7 +47,7 @@ func (t *tries) begin(ctx context.Context, id string) (guilty string, err error)
 	return r.guilty(), err
 }
 
-// returned takes back begin.
+// returned undoes begin.
 func (t *tries) returned(ctx context.Context, id string) error {
 	_, err := t.change(ctx, id, func(r *record) { r.Begun = max(0, r.Begun-1) })
 	return err

@@ -169,7 +169,7 @@ func (w *Worker) run(ctx context.Context) error {
 	ended := make(chan struct{})
 	var slots sync.WaitGroup
 	for range w.cfg.Slots {
-		slots.Go(func() { w.slot(taking, working) })
+		slots.Go(func() { w.takeJobs(taking, working) })
 	}
 	go func() { slots.Wait(); close(ended) }()
 
@@ -202,7 +202,8 @@ var (
 	errGivenBack = errors.New("given back: the worker ends")
 )
 
-// listen answers who is there, and drains when an administrator says so.
+// listen answers requests for the worker's state, and drains when an administrator says
+// so.
 func (w *Worker) listen() error {
 	_, err := w.nc.Subscribe(wire.Who, func(m *nats.Msg) {
 		w.mu.Lock()
@@ -246,10 +247,10 @@ const (
 	beat    = time.Second
 )
 
-// slot takes one job after the other while taking lives. After a job that it could
-// not do for reasons of this worker's it pauses, ever longer: a worker without a disk
-// must not take every job there is.
-func (w *Worker) slot(taking, working context.Context) {
+// takeJobs takes one job after the other while taking lives. After a job that failed for a
+// reason of this worker's own it pauses, each time longer: a worker without a disk must
+// not take every job there is.
+func (w *Worker) takeJobs(taking, working context.Context) {
 	const first, longest = 250 * time.Millisecond, 30 * time.Second
 	pause := first
 	wait := func(why error) {
@@ -281,8 +282,8 @@ func (w *Worker) slot(taking, working context.Context) {
 	}
 }
 
-// next asks for a job; nil when there is none for a while. The consumer is looked up
-// once: one that was made anew has the same name.
+// next asks for a job. It returns nil if there is none for a while. It looks the consumer
+// up once: one that was made anew has the same name.
 func (w *Worker) next(ctx context.Context, jobs *jetstream.Consumer) (_ jetstream.Msg, err error) {
 	asking, cancel := context.WithTimeout(ctx, asksFor)
 	defer cancel()

@@ -102,7 +102,7 @@ func (c *preimage) Define(api frontend.API) error {
 	return nil
 }
 
-// known is a number and its hash.
+// known returns a number and its hash.
 func known(n uint64) *preimage {
 	var secret, hash fr.Element
 	secret.SetUint64(n)

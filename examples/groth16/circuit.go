@@ -15,7 +15,7 @@ import (
 // statement is a circuit and an assignment that satisfies it.
 type statement struct{ circuit, assignment frontend.Circuit }
 
-// statementOf says "I know a message with this hash".
+// statementOf returns the statement "I know a message with this hash".
 func statementOf(hash string, message []byte) (statement, error) {
 	switch hash {
 	case "sha256":

@@ -9,8 +9,8 @@ import (
 	"github.com/pippin-zk/pippin/prover/groth16"
 )
 
-// prove is a gnark program as its tutorial has it: compile, set up, prove,
-// verify. It answers the number of constraints.
+// prove does what gnark's tutorial does: compile, set up, prove, verify. It returns the
+// number of constraints.
 func prove(s statement) (constraints int, err error) {
 	ccs, err := frontend.Compile(ecc.BN254.ScalarField(), r1cs.NewBuilder, s.circuit)
 	if err != nil {

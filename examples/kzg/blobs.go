@@ -68,7 +68,7 @@ func values(out []fr.Element, b *goethkzg.Blob) error {
 	return nil
 }
 
-// transactions is size bytes of lines that look like a rollup's batch.
+// transactions returns size bytes of lines that look like a rollup's batch.
 func transactions(rng *rand.Rand, size int) []byte {
 	var s strings.Builder
 	for nonce := 0; s.Len() < size; nonce++ {
@@ -78,7 +78,7 @@ func transactions(rng *rand.Rand, size int) []byte {
 	return []byte(s.String()[:size])
 }
 
-// randomValue is n random bytes modulo r.
+// randomValue returns n random bytes modulo r.
 func randomValue(rng *rand.Rand, n int) fr.Element {
 	b := make([]byte, n)
 	for i := range b {

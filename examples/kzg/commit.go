@@ -38,7 +38,7 @@ func (c *committer) close() error {
 	return c.setup.Close()
 }
 
-// commit answers for several blobs at once, in one batch.
+// commit computes the commitments of several blobs in one batch.
 func (c *committer) commit(ctx context.Context, blobs []*namedBlob) ([]goethkzg.KZGCommitment, error) {
 	n := c.setup.Len()
 	if max := len(c.values.Slice()) / n; len(blobs) > max {

@@ -84,7 +84,7 @@ func run(ctx context.Context, w io.Writer, backends []string, plugins string) er
 	return nil
 }
 
-// expected has the commitments from go-eth-kzg.
+// expected computes the commitments with go-eth-kzg.
 func expected(all []*namedBlob) ([]goethkzg.KZGCommitment, error) {
 	ethereum, err := goethkzg.NewContext4096Secure()
 	if err != nil {

@@ -44,7 +44,7 @@ func (c *chain) Define(api frontend.API) error {
 	return nil
 }
 
-// end is the last hash of a chain, computed outside of the circuit.
+// end returns the last hash of a chain, computed outside of the circuit.
 func end(secret fr.Element, length int) fr.Element {
 	at := secret
 	for range length {

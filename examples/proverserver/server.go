@@ -167,7 +167,7 @@ func (e *events) say(line string) {
 	fmt.Fprintf(e.out, "%6.2f s  %s\n", time.Since(e.begin).Seconds(), line)
 }
 
-// restarts is how often a dead backend was opened again.
+// restarts returns how often a dead backend was opened again.
 func (e *events) restarts() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -43,8 +43,8 @@ func run(ctx context.Context, points []bn254.G1Affine, scalars []fr.Element, wan
 	return nil
 }
 
-// input is n multiples k[i] of the generator, n random scalars s[i], and the
-// generator times the sum of s[i]*k[i], which is the answer.
+// input returns n multiples k[i] of the generator, n random scalars s[i], and the
+// answer: the generator times the sum of s[i]*k[i].
 func input(n int) ([]bn254.G1Affine, []fr.Element, bn254.G1Affine) {
 	k, s := make(fr.Vector, n), make(fr.Vector, n)
 	k.MustSetRandom()

@@ -66,7 +66,7 @@ func run(ctx context.Context, w io.Writer, o options) error {
 	return swap(ctx, w, o, pippin.Opener(pippin.Options{PluginDirs: dirs}), demo.KillPlugin)
 }
 
-// swap is run with the means to open backends and to kill a plugin.
+// swap does the work of run with the given means to open backends and to kill a plugin.
 func swap(ctx context.Context, w io.Writer, o options, open msm.Opener, kill func(plugin string) (pid int, err error)) (err error) {
 	work := newWorkload(o.points)
 	t := newTimeline(w)

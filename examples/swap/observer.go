@@ -27,7 +27,7 @@ type observed struct {
 	answers atomic.Int64
 }
 
-// Open is an msm.Opener.
+// Open opens a backend and observes its calls. It serves as an msm.Opener.
 func (o *observer) Open(ctx context.Context, name string) (backend.Backend, error) {
 	b, err := o.open(ctx, name)
 	if err != nil {

@@ -22,9 +22,9 @@ type workload struct {
 // vectors is how many different MSMs there are.
 const vectors = 8
 
-// newWorkload takes random multiples of the generator as points. Since it
-// knows the factors, an answer is their inner product with the scalars times
-// the generator, and no MSM is needed to know it.
+// newWorkload takes random multiples of the generator as points. It knows the factors,
+// so it computes the right answer without an MSM: the generator times the inner product
+// of factors and scalars.
 func newWorkload(n int) *workload {
 	_, _, g, _ := bn254.Generators()
 	factors := make(fr.Vector, n)
@@ -74,7 +74,7 @@ func startStream(ctx context.Context, workers int, work *workload, bases *g1Base
 	return s
 }
 
-// stop lets the calls in flight end.
+// stop starts no more calls and waits for those in flight.
 func (s *stream) stop() {
 	close(s.done)
 	s.workers.Wait()

@@ -53,7 +53,7 @@ func (t *timeline) note(text string) {
 	t.line(text)
 }
 
-// event is msm.Config.OnEvent.
+// event notes an event. It serves as msm.Config.OnEvent.
 func (t *timeline) event(ev msm.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,8 +123,8 @@ func (t *timeline) summary(seen *observer) {
 	fmt.Fprintf(t.w, "\n%d calls, %d right, %d lost\n", t.calls, t.calls-t.wrong-len(t.failed), len(t.failed))
 }
 
-// quantile is the element below which the share q of the sorted elements
-// lies; 0 when there are none.
+// quantile returns the element below which the fraction q of the sorted elements lies,
+// or 0 if there are none.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -133,8 +133,8 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(at, len(sorted)-1)]
 }
 
-// verdict is nil when every call was answered rightly and the plugin's death
-// led to a restart.
+// verdict returns nil if every call was answered rightly and the plugin's death led to a
+// restart.
 func (t *timeline) verdict() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,7 +154,7 @@ func (t *timeline) verdict() error {
 	return err
 }
 
-// made is the number of calls that have ended.
+// made returns the number of calls that have ended.
 func (t *timeline) made() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -15,7 +15,7 @@ var curveNames = []*regexp.Regexp{
 
 var generated = regexp.MustCompile(`^(?://|/\*|#) Code generated `)
 
-// namesAllCurves tells whether a text that somebody wrote names every curve.
+// namesAllCurves reports whether a text that somebody wrote names every curve.
 func namesAllCurves(text string) bool {
 	for _, name := range curveNames {
 		if !name.MatchString(text) {
@@ -25,7 +25,7 @@ func namesAllCurves(text string) bool {
 	return !generated.MatchString(text)
 }
 
-// listed tells whether a path, or a folder that it is in, is among those of rows.
+// listed reports whether a path, or a folder that it is in, is among those of rows.
 func listed(paths map[string]bool, file string) bool {
 	for at := file; at != "."; at = path.Dir(at) {
 		if paths[at] || at != file && paths[at+"/"] {

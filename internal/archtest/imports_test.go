@@ -262,7 +262,7 @@ func local(path string) (string, bool) {
 	return strings.CutPrefix(path, module+"/")
 }
 
-// within tells whether path is tree or below it.
+// within reports whether path is tree or below it.
 func within(path, tree string) bool {
 	return path == tree || tree == "." || strings.HasPrefix(path, tree+"/")
 }

@@ -40,8 +40,8 @@ func of(info *debug.BuildInfo) Info {
 	return b
 }
 
-// Mismatch says that a plugin of the module that its host is of was built from
-// another commit; "" where it was not, or where that is not known.
+// Mismatch returns a warning if a plugin and its host are of the same module but were
+// built from different commits. It returns "" if they were not, or if that is not known.
 func Mismatch(plugin, host Info) string {
 	if plugin.Module != host.Module || plugin.Commit == host.Commit || plugin.Commit == "" || host.Commit == "" {
 		return ""

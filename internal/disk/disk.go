@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Free is the bytes that this process may still write below a folder, which need
-// not be there yet; false where the system does not say.
+// Free returns how many bytes this process may still write below a folder. The folder
+// need not exist yet. Free returns false if the system does not say.
 func Free(dir string) (uint64, bool) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

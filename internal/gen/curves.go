@@ -80,8 +80,7 @@ func Headers() (map[string][]byte, error) {
 // transform that there are kernels for.
 const logRoot = 28
 
-// root is gnark-crypto's root of unity of order 2^logRoot in Fr, the one that
-// fft.Domain has.
+// root returns fft.Domain's root of unity of order 2^logRoot in Fr.
 func (c curve) root() (*big.Int, error) {
 	const n = 1 << logRoot
 	switch c.id {
@@ -185,7 +184,7 @@ func (c curve) header() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// coefficient is b = y^2 - x^3 of a point over Fp or Fp2.
+// coefficient returns b = y^2 - x^3 of a point over Fp or Fp2.
 func (c curve) coefficient(p *big.Int, g point) []*big.Int {
 	mul := func(a, b []*big.Int) []*big.Int {
 		if len(a) == 1 {

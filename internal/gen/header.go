@@ -14,14 +14,14 @@ type prime struct {
 	p    *big.Int
 }
 
-// limbs is the number of 32-bit limbs in gnark-crypto's layout: its elements are
+// limbs returns the number of 32-bit limbs in gnark-crypto's layout: its elements are
 // whole 64-bit words.
 func (f prime) limbs() int { return 2 * ((f.p.BitLen() + 63) / 64) }
 
-// r is the Montgomery factor R = 2^(32 limbs).
+// r returns the Montgomery factor R = 2^(32 limbs).
 func (f prime) r() *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(32*f.limbs())) }
 
-// mont is x R mod p.
+// mont returns x R mod p.
 func (f prime) mont(x *big.Int) *big.Int {
 	y := new(big.Int).Mul(x, f.r())
 	return y.Mod(y, f.p)

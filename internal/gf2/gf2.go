@@ -21,8 +21,8 @@ type Field struct {
 // fields by degree, made when they are first asked for.
 var fields sync.Map
 
-// New is GF(2^n). It panics for n below 2. The polynomial of a large n that is not
-// often used is searched for once, in up to a second.
+// New returns GF(2^n). It panics for n below 2. It searches once, for up to a second, for
+// the polynomial of a large n that no table has.
 func New(n int) *Field {
 	if n < 2 {
 		panic(fmt.Sprintf("gf2: a field of degree %d", n))
@@ -42,22 +42,22 @@ func field(n int, taps []int) *Field {
 	return f
 }
 
-// Degree is n.
+// Degree returns n.
 func (f *Field) Degree() int { return f.n }
 
-// Taps is the exponents of the polynomial other than n and 0: one, or three with
-// the largest first. It must not be changed.
+// Taps returns the exponents of the polynomial other than n and 0: one, or three with
+// the largest first. Do not change the result.
 func (f *Field) Taps() []int { return f.taps }
 
-// Limbs is how many 64-bit words an element has.
+// Limbs returns the number of 64-bit words of an element.
 func (f *Field) Limbs() int { return (f.n + 63) / 64 }
 
-// Has tells whether x has no bit from n on.
+// Has reports whether x is an element: whether it has no bit from n on.
 func (f *Field) Has(x []uint64) bool {
 	return f.n%64 == 0 || x[f.n/64]>>(f.n%64) == 0
 }
 
-// Scratch is the limbs that Mul, Sqr and Inv need.
+// Scratch returns how many limbs of scratch memory Mul, Sqr and Inv need.
 func (f *Field) Scratch() int { return 6*f.Limbs() + 2 }
 
 // Mul sets z = x y. z may be x or y.
@@ -167,9 +167,9 @@ func mulAddGeneric(z, x []uint64, y uint64) {
 	}
 }
 
-// clmul is the product of polynomials x and y, by products of integers: with
-// nonzero bits five places apart, of which there are 13, no column of a product
-// has a sum that reaches the next one.
+// clmul returns the product of the polynomials x and y, by products of integers. It
+// splits x and y into parts whose bits lie five places apart. Such a part has at most 13
+// bits, so no column of the product of two parts carries into the next one.
 func clmul(x, y uint64) (hi, lo uint64) {
 	const apart = 5
 	const every = 0x1084210842108421 // the bits 0, 5, .. 60
@@ -190,7 +190,7 @@ func clmul(x, y uint64) (hi, lo uint64) {
 	return hi, lo
 }
 
-// residue is the bits k, k+5, .. of a limb.
+// residue returns a mask of the bits k, k+5, .. of a limb.
 func residue(k int) uint64 {
 	const every = 0x1084210842108421
 	return every << k

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// model is a product by definition, modulo the field's polynomial.
+// model multiplies x and y by definition, modulo the field's polynomial.
 func model(f *Field, x, y []uint64) []uint64 {
 	p := new(big.Int).SetBit(big.NewInt(1), f.n, 1)
 	for _, t := range f.taps {
@@ -37,7 +37,7 @@ func number(x []uint64) *big.Int {
 	return v
 }
 
-// element is random, or one of the extremes.
+// element returns a random element, or one of the extremes.
 func element(f *Field, rng *rand.Rand) []uint64 {
 	x := make([]uint64, f.Limbs())
 	switch rng.IntN(6) {
@@ -97,7 +97,7 @@ func TestAgainstDefinition(t *testing.T) {
 	}
 }
 
-// TestSparse has polynomials of standards (FIPS 186, GCM) and of NTL's table.
+// TestSparse compares with polynomials of standards (FIPS 186, GCM) and of NTL's table.
 func TestSparse(t *testing.T) {
 	for n, want := range map[int][]int{
 		2: {1}, 3: {1}, 4: {1}, 5: {2}, 8: {4, 3, 1}, 16: {5, 3, 1}, 31: {3}, 113: {9}, 127: {1}, 131: {8, 3, 2}, 191: {9}, 239: {36},

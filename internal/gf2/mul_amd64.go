@@ -13,7 +13,7 @@ func mulAdd(z, x []uint64, y uint64) {
 	mulAddGeneric(z, x, y)
 }
 
-// mulAddPCLMULQDQ is mulAdd of n limbs, one or more.
+// mulAddPCLMULQDQ does what mulAdd does, for n >= 1 limbs.
 //
 //go:noescape
 func mulAddPCLMULQDQ(z, x *uint64, n int, y uint64)

@@ -12,9 +12,9 @@ var known = map[int][]int{
 	283: {12, 7, 5}, 409: {87}, 512: {8, 5, 2}, 571: {10, 5, 2}, 1024: {19, 6, 1}, 2048: {19, 14, 13},
 }
 
-// Sparse is the exponents, without n and 0 and the largest first, of the irreducible
-// polynomial x^n + x^k + 1 with the least k; where there is none, of
-// x^n + x^c + x^b + x^a + 1 with the least c, then b, then a. n is 2 or more.
+// Sparse finds the irreducible polynomial x^n + x^k + 1 with the least k or, where there
+// is none, x^n + x^c + x^b + x^a + 1 with the least c, then b, then a. It returns the
+// exponents without n and 0, the largest first. n must be at least 2.
 func Sparse(n int) []int {
 	if taps, ok := known[n]; ok {
 		return taps
@@ -22,7 +22,7 @@ func Sparse(n int) []int {
 	return search(n)
 }
 
-// search is Sparse.
+// search does what Sparse does, without its table.
 func search(n int) []int {
 	if n%8 != 0 { // by Swan's theorem there is none then
 		for k := 1; k <= n/2; k++ { // one with n-k is irreducible too
@@ -43,8 +43,9 @@ func search(n int) []int {
 	return nil // no n is known for which this happens
 }
 
-// irreducible tells whether x^n + .. + 1 with an odd number of taps is: it divides
-// x^(2^n) - x, and has no factor with x^(2^(n/p)) - x for a prime p of n.
+// irreducible reports whether x^n + .. + 1, with an odd number of taps, is irreducible:
+// whether it divides x^(2^n) - x and has no factor in common with x^(2^(n/p)) - x for any
+// prime p that divides n.
 func irreducible(n int, taps []int) bool {
 	if smallFactor(n, taps) {
 		return false
@@ -86,9 +87,9 @@ func irreducible(n int, taps []int) bool {
 	return true
 }
 
-// smallFactor tells whether the polynomial has a factor of degree 2 to 6, below n:
-// one of degree d divides x^(2^d-1) - 1, modulo which exponents are small. An odd
-// number of taps leaves no factor of degree 1.
+// smallFactor reports whether the polynomial has a factor of degree 2 to 6, below n. A
+// factor of degree d divides x^(2^d-1) - 1, modulo which exponents are small. With an odd
+// number of taps there is no factor of degree 1.
 func smallFactor(n int, taps []int) bool {
 	for d := 2; d <= 6 && d < n; d++ {
 		order := 1<<d - 1
@@ -103,7 +104,7 @@ func smallFactor(n int, taps []int) bool {
 	return false
 }
 
-// gcd is the greatest common divisor of two polynomials.
+// gcd returns the greatest common divisor of two polynomials.
 func gcd(a, b []uint64) []uint64 {
 	a, b = slices.Clone(a), slices.Clone(b)
 	for {

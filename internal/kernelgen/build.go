@@ -293,7 +293,7 @@ func number(s string) int {
 	return n
 }
 
-// release is the line of `nvcc --version` with the build.
+// release returns the line of `nvcc --version` that names the build.
 func release(version string) string {
 	for _, line := range strings.Split(version, "\n") {
 		if strings.HasPrefix(line, "Cuda compilation tools") {

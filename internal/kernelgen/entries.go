@@ -16,10 +16,10 @@ const (
 	module    = "github.com/pippin-zk/pippin/"
 )
 
-// tables are the generated Go files by their path from the root: kernels/digest.go,
-// and for each family its kernels.go, with a type for the parameters of every
-// kernel, so that a launch names them, and a kernel that is renamed, or takes
-// something else, no longer compiles where it is launched.
+// tables returns the generated Go files by their path from the root: kernels/digest.go,
+// and a kernels.go for each family. That has a type for the parameters of each kernel.
+// A launch names this type, so it no longer compiles when the kernel is renamed or
+// takes other parameters.
 func tables(root string) (map[string][]byte, error) {
 	sources, err := sources(root, unitsFor(0))
 	if err != nil {
@@ -44,8 +44,8 @@ func tables(root string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// stackOf is the most local memory, in bytes a thread, that each symbol takes on
-// a committed architecture.
+// stackOf returns, for each symbol, the most local memory in bytes a thread that it takes
+// on a committed architecture.
 func stackOf(root string) (map[string]int, error) {
 	most := make(map[string]int)
 	for _, a := range committed() {
@@ -65,7 +65,7 @@ func stackOf(root string) (map[string]int, error) {
 	return most, nil
 }
 
-// table is a family's Go file. seen has the unit of every symbol so far.
+// table returns a family's Go file. seen has the unit of every symbol so far.
 func (f *family) table(root string, stacks map[string]int, seen map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
@@ -175,7 +175,7 @@ func (f *family) table(root string, stacks map[string]int, seen map[string]strin
 	return b.Bytes(), nil
 }
 
-// axes are the axes that a family uses, each once.
+// axes returns the axes that a family uses, each once.
 func (f *family) axes() (as []axis) {
 	for _, s := range f.sources {
 		if !slices.ContainsFunc(as, func(a axis) bool { return a.name == s.per.name }) {
@@ -187,7 +187,7 @@ func (f *family) axes() (as []axis) {
 
 var identifier = regexp.MustCompile(`\b[a-z]\w*`)
 
-// camel is a name of the kernels as a Go name.
+// camel turns a kernel's name into a Go name.
 func camel(name string) string {
 	var b strings.Builder
 	for _, part := range strings.Split(name, "_") {

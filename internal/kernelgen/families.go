@@ -221,7 +221,7 @@ var families = []family{
 	},
 }
 
-// headers are included by a macro, where no #include line names them.
+// headers returns the headers that a macro includes and no #include line names.
 func headers() (hs []string) {
 	for _, c := range curves {
 		hs = append(hs, "kernels/curves/"+c+".cuh", "kernels/curves/"+c+"_roots.cuh")
@@ -247,7 +247,7 @@ var architectures = []architecture{
 	{120, false, "RTX 50, RTX PRO Blackwell"},
 }
 
-// committed are the architectures whose code is in the repository.
+// committed returns the architectures whose code is in the repository.
 func committed() (numbers []int) {
 	for _, a := range architectures {
 		if a.inGit {
@@ -257,5 +257,5 @@ func committed() (numbers []int) {
 	return numbers
 }
 
-// on tells whether a source is compiled for an architecture.
+// on reports whether a source is compiled for an architecture.
 func (s *source) on(arch int) bool { return s.only == nil || slices.Contains(s.only, arch) }

@@ -101,7 +101,7 @@ type hostObject struct {
 	stamp string // a digest of what it is made from
 }
 
-// hostObjects are the objects by name: the fibers, and for each family and
+// hostObjects returns the objects by name: the fibers, and for each family and
 // instance its sources and the exports of their kernels.
 func hostObjects(root string) (map[string]hostObject, error) {
 	objects := map[string]hostObject{"launch": {}}

@@ -89,7 +89,7 @@ func writeTables() error {
 	return nil
 }
 
-// folder is where an architecture's code is.
+// folder returns the folder of an architecture's code.
 func folder(fatbins string, arch int) string {
 	return filepath.Join(fatbins, fmt.Sprintf("sm_%d", arch))
 }

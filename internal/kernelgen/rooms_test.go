@@ -14,8 +14,8 @@ import (
 // those before it; a folder of grid from itself and from grid.
 var rooms = []string{"curves", "thread", "warp", "block", "grid"}
 
-// includeProblem says what is wrong with an #include in a file, "" when nothing
-// is. Both are paths from kernels/.
+// includeProblem returns what is wrong with an #include in a file, or "". Both arguments
+// are paths from kernels/.
 func includeProblem(file, included string) string {
 	of := func(p string) int { return slices.Index(rooms, strings.SplitN(p, "/", 2)[0]) }
 	from, to := of(file), of(included)

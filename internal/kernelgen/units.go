@@ -21,23 +21,24 @@ type unit struct {
 	instance
 }
 
-// pkg is the family's Go package.
+// pkg returns the family's Go package.
 func (f *family) pkg() string { return path.Base(f.path) }
 
-// base is the unit's name in its family.
+// base returns the unit's name in its family.
 func (u unit) base() string { return strings.TrimPrefix(u.name+"_"+u.source.name, "_") }
 
-// id is its name among all units, and its place below an architecture's folder.
+// id returns the unit's name among all units, which is also its path below an
+// architecture's folder.
 func (u unit) id() string { return u.family.pkg() + "/" + u.base() }
 
 func (u unit) file() string { return u.family.path + "/" + u.source.name + ".cu" }
 
-// symbol is a kernel's name in the unit.
+// symbol returns a kernel's name in the unit.
 func (u unit) symbol(k kernel) string {
 	return "pippin_" + strings.TrimPrefix(u.name+"_"+k.name, "_")
 }
 
-// flags are the definitions of the instance.
+// flags returns the compiler's flags that define the instance.
 func (u unit) flags() []string {
 	var fs []string
 	for _, d := range u.defines {
@@ -46,7 +47,7 @@ func (u unit) flags() []string {
 	return fs
 }
 
-// of is the unit that has the code of an instance: its own or its twin's.
+// of returns the unit that has the code of an instance: its own or its twin's.
 func (s *source) of(f *family, i instance) unit {
 	if twin, ok := s.twins[i.name]; ok {
 		i = s.per.instances[slices.IndexFunc(s.per.instances, func(j instance) bool { return j.name == twin })]
@@ -54,7 +55,8 @@ func (s *source) of(f *family, i instance) unit {
 	return unit{f, s, i}
 }
 
-// unitsFor is all units of an architecture, in a fixed order; of all when it is 0.
+// unitsFor returns the units of an architecture in a fixed order. With 0 it returns those
+// of all architectures.
 func unitsFor(arch int) []unit {
 	var us []unit
 	for i := range families {
@@ -152,7 +154,7 @@ func (f *family) constants(root string) ([]constant, error) {
 	return nil, fmt.Errorf("%s/%s: no constants", f.path, f.layout)
 }
 
-// code is a source without its comments, which do not change what is compiled.
+// code removes the comments of a source, which do not change what is compiled.
 func code(text []byte) []byte {
 	var b bytes.Buffer
 	for line := range bytes.Lines(text) {
@@ -165,9 +167,9 @@ func code(text []byte) []byte {
 	return b.Bytes()
 }
 
-// sources is the digest of every file that units are made from, without
-// comments, by its path from the root: the sources and what they include, the
-// host's part left out.
+// sources returns the digest of every file that units are made from, by its path from the
+// root. These are the sources and what they include, without comments and without the
+// host's part.
 func sources(root string, us []unit) (map[string]string, error) {
 	digests := make(map[string]string)
 	var visit func(path string) error
@@ -201,7 +203,7 @@ func sources(root string, us []unit) (map[string]string, error) {
 	return digests, nil
 }
 
-// digest is one line for all sources.
+// digest returns one line for all sources.
 func digest(files map[string]string) string {
 	h := sha256.New()
 	for _, n := range slices.Sorted(maps.Keys(files)) {

@@ -11,10 +11,10 @@ type Curve struct {
 // Point is an affine point; X is nil at infinity.
 type Point struct{ X, Y Elem }
 
-// Infinity is the neutral element.
+// Infinity reports whether p is the neutral element.
 func (p Point) Infinity() bool { return p.X == nil }
 
-// OnCurve tells whether p satisfies the equation or is infinity.
+// OnCurve reports whether p satisfies the equation or is infinity.
 func (c Curve) OnCurve(p Point) bool {
 	if p.Infinity() {
 		return true
@@ -23,7 +23,7 @@ func (c Curve) OnCurve(p Point) bool {
 	return f.Equal(f.Mul(p.Y, p.Y), f.Add(f.Mul(f.Mul(p.X, p.X), p.X), c.B))
 }
 
-// Neg is -p.
+// Neg returns -p.
 func (c Curve) Neg(p Point) Point {
 	if p.Infinity() {
 		return p
@@ -39,7 +39,7 @@ func (c Curve) Equal(p, q Point) bool {
 	return c.F.Equal(p.X, q.X) && c.F.Equal(p.Y, q.Y)
 }
 
-// Add is p + q by the chord or the tangent.
+// Add returns p + q by the chord or the tangent.
 func (c Curve) Add(p, q Point) Point {
 	f := c.F
 	switch {
@@ -59,7 +59,7 @@ func (c Curve) Add(p, q Point) Point {
 	return Point{x, f.Sub(f.Mul(slope, f.Sub(p.X, x)), p.Y)}
 }
 
-// Mul is k p for k >= 0.
+// Mul returns k p for k >= 0.
 func (c Curve) Mul(p Point, k *big.Int) Point {
 	r := Point{}
 	for i := k.BitLen() - 1; i >= 0; i-- {

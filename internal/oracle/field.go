@@ -21,30 +21,30 @@ func (f Field) each(op func(i int) *big.Int) Elem {
 	return e
 }
 
-// Zero is 0 and One is 1.
+// Zero returns 0.
 func (f Field) Zero() Elem { return f.each(func(int) *big.Int { return new(big.Int) }) }
 
-// One is 1.
+// One returns 1.
 func (f Field) One() Elem {
 	return f.each(func(i int) *big.Int { return big.NewInt(int64(1 - i)) })
 }
 
-// Add is a + b.
+// Add returns a + b.
 func (f Field) Add(a, b Elem) Elem {
 	return f.each(func(i int) *big.Int { return new(big.Int).Add(a[i], b[i]) })
 }
 
-// Sub is a - b.
+// Sub returns a - b.
 func (f Field) Sub(a, b Elem) Elem {
 	return f.each(func(i int) *big.Int { return new(big.Int).Sub(a[i], b[i]) })
 }
 
-// Scale is k a for an integer k.
+// Scale returns k a for an integer k.
 func (f Field) Scale(a Elem, k int64) Elem {
 	return f.each(func(i int) *big.Int { return new(big.Int).Mul(a[i], big.NewInt(k)) })
 }
 
-// Mul is a b.
+// Mul returns a b.
 func (f Field) Mul(a, b Elem) Elem {
 	if f.Degree == 1 {
 		return f.each(func(int) *big.Int { return new(big.Int).Mul(a[0], b[0]) })
@@ -60,7 +60,7 @@ func (f Field) Mul(a, b Elem) Elem {
 	})
 }
 
-// Inv is 1/a, and 0 for 0.
+// Inv returns 1/a, and 0 for 0.
 func (f Field) Inv(a Elem) Elem {
 	if f.IsZero(a) {
 		return f.Zero()
@@ -74,7 +74,7 @@ func (f Field) Inv(a Elem) Elem {
 	return f.Mul(conjugate, Elem{n, new(big.Int)})
 }
 
-// IsZero tells whether a is 0 modulo p.
+// IsZero reports whether a is 0 modulo p.
 func (f Field) IsZero(a Elem) bool { return f.Equal(a, f.Zero()) }
 
 // Equal compares residues.

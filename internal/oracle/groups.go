@@ -33,7 +33,7 @@ func group(id ecc.ID, nonResidue int64, x, y Elem) Group {
 	return Group{Curve{f, b}, Point{x, y}, id.ScalarField()}
 }
 
-// Groups are G1 and G2 of the four curves, under names such as "bn254_g1".
+// Groups returns G1 and G2 of the four curves, under names such as "bn254_g1".
 func Groups() map[string]Group {
 	_, _, bn1, bn2 := bn254.Generators()
 	_, _, b71, b72 := bls12377.Generators()

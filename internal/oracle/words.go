@@ -20,7 +20,7 @@ func Words(x *big.Int, n int) []uint32 {
 	return w
 }
 
-// Int is the number of little-endian 32-bit words.
+// Int returns the number of little-endian 32-bit words.
 func Int(w []uint32) *big.Int {
 	buf := make([]byte, 4*len(w))
 	for i, x := range w {
@@ -30,7 +30,7 @@ func Int(w []uint32) *big.Int {
 	return new(big.Int).SetBytes(buf)
 }
 
-// Pow2 is 2^n.
+// Pow2 returns 2^n.
 func Pow2(n int) *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(n)) }
 
 // Signed reads x < 2^bits as two's complement.
@@ -41,12 +41,12 @@ func Signed(x *big.Int, bits int) *big.Int {
 	return new(big.Int).Sub(x, Pow2(bits))
 }
 
-// Unsigned is the two's complement of x in so many bits.
+// Unsigned returns the two's complement of x in so many bits.
 func Unsigned(x *big.Int, bits int) *big.Int {
 	return new(big.Int).Mod(x, Pow2(bits))
 }
 
-// Redc is Montgomery's reduction of t by p with R = 2^bits, before any
+// Redc returns Montgomery's reduction of t by p with R = 2^bits, before any
 // subtraction: (t + q p)/R with q = -t/p mod R.
 func Redc(t, p *big.Int, bits int) *big.Int {
 	r := Pow2(bits)

@@ -1,5 +1,5 @@
-// Package realpath finds what a name stands for before something new is renamed
-// to it: os.Rename puts a file where a link, a device or a pipe was.
+// Package realpath finds the file or folder that a path names before a new file is
+// renamed to it. os.Rename alone would replace a link, a device or a pipe by the file.
 package realpath
 
 import (
@@ -12,12 +12,12 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// File is the path of the regular file that path names, itself or by links,
-// whether it is there or not. Anything else there is backend.ErrInvalidInput,
-// and so is a link to nothing.
+// File follows links and returns the path of the regular file that path names. The file
+// need not exist. The error is backend.ErrInvalidInput if anything else is there, or a
+// link to nothing.
 func File(path string) (string, error) { return find(path, 0, "regular file") }
 
-// Folder is the same for a folder.
+// Folder does what File does, for a folder.
 func Folder(path string) (string, error) { return find(path, fs.ModeDir, "folder") }
 
 func find(path string, kind fs.FileMode, what string) (string, error) {

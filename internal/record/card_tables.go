@@ -64,12 +64,12 @@ func ReadCardTable(r io.Reader) (CardTable, error) {
 	return t, nil
 }
 
-// String is the table's title and the card.
+// String returns the table's title and the card.
 func (t CardTable) String() string {
 	return fmt.Sprintf("%s\n%s, CUDA %s, compiled by %s", tables[t.Runs[0].Table].title, t.Machine.GPU, t.Machine.CUDA, t.Machine.Toolkit)
 }
 
-// lines are the methods in order of first appearance.
+// lines returns the methods in order of first appearance.
 func (t CardTable) lines() (lines []*curveLine) {
 	for _, run := range t.Runs {
 		lines = withPoint(lines, run.Method, run.X, run.Rate)

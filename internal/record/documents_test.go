@@ -66,7 +66,7 @@ func TestDocumentsAgreeWithRecords(t *testing.T) {
 	}
 }
 
-// compareTables is the number of numbers compared, and what is wrong.
+// compareTables returns the number of numbers compared, and what is wrong.
 func compareTables(text string) (compared int, problems []string) {
 	var paragraph string // before the table
 	var head []string
@@ -199,7 +199,7 @@ func compareCell(runs []measured, row, column, cell string, minimum bool) (compa
 	return compared, nil
 }
 
-// fastestPeer is the least time of another library's MSM, infinite where there is none.
+// fastestPeer returns the least time of another library's MSM, infinite where there is none.
 func fastestPeer(runs []measured, row, column string) float64 {
 	least := math.Inf(1)
 	for _, r := range runs {
@@ -210,7 +210,7 @@ func fastestPeer(runs []measured, row, column string) float64 {
 	return least
 }
 
-// circuitName is what a row calls the circuit, or what no row says.
+// circuitName returns what a row calls the circuit, or what no row says.
 func circuitName(circuit, row string) string {
 	for name, c := range circuits {
 		if c == circuit && strings.Contains(row, name) {
@@ -220,7 +220,7 @@ func circuitName(circuit, row string) string {
 	return "\x00"
 }
 
-// onBackend is v for a run on the backend of a column, with merging where it pays.
+// onBackend returns v for a run on the backend of a column, with merging where it pays.
 func onBackend(r measured, column string, v float64) float64 {
 	if "`"+r.Backend+"`" != column || r.Merge == "never" {
 		return math.NaN()

@@ -46,7 +46,7 @@ func WriteGobench(w io.Writer, r Record[Run]) error {
 	return err
 }
 
-// benchKey is s without what ends a part of a benchmark's name.
+// benchKey returns s without what ends a part of a benchmark's name.
 func benchKey(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '/' || c <= ' ' {

@@ -81,7 +81,7 @@ func ThisMachine(commit string) Machine {
 	return m
 }
 
-// String is two or more lines for people, without a line break at the end.
+// String returns two or more lines for people, without a line break at the end.
 func (m Machine) String() string {
 	commit := m.Commit
 	if commit == "" {
@@ -95,7 +95,7 @@ func (m Machine) String() string {
 	return s
 }
 
-// String is one line for people.
+// String returns one line for people.
 func (b BackendInfo) String() string {
 	devices := make([]string, len(b.Devices))
 	for i, d := range b.Devices {
@@ -104,7 +104,7 @@ func (b BackendInfo) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s: %s", b.Name, b.Version, strings.Join(devices, "; ")))
 }
 
-// String is the device in one line.
+// String returns the device in one line.
 func (d DeviceInfo) String() string {
 	s := d.Name
 	if d.Memory > 0 {
@@ -129,7 +129,7 @@ func Describe(name string, i backend.Info) BackendInfo {
 	return b
 }
 
-// running is the SHA-256 of the file that a process runs, whatever was put in its
+// running returns the SHA-256 of the file that a process runs, whatever was put in its
 // place since; "" where the system does not show it.
 func running(pid int) string {
 	if pid == 0 {

@@ -18,7 +18,7 @@ func describeSystem(m *Machine) {
 	}
 }
 
-// AvailableMemory is what this process may still use without swapping: what
+// AvailableMemory returns what this process may still use without swapping: what
 // the kernel estimates, or what the memory limits of the process's control
 // groups leave if that is less. ok is false when it is unknown.
 func AvailableMemory() (n uint64, ok bool) {
@@ -32,7 +32,7 @@ func AvailableMemory() (n uint64, ok bool) {
 	return n, true
 }
 
-// cgroupLeft is the least that any limited control group from the process's
+// cgroupLeft returns the least that any limited control group from the process's
 // own up to the root leaves; page cache that the kernel can drop counts as
 // left. membership is the text of /proc/self/cgroup.
 func cgroupLeft(root, membership string) (left uint64, limited bool) {
@@ -66,7 +66,7 @@ func cgroupLeft(root, membership string) (left uint64, limited bool) {
 	return left, limited
 }
 
-// field is the number after a key at the start of a line, in bytes when the
+// field returns the number after a key at the start of a line, in bytes when the
 // line ends in kB; 0 if there is none.
 func field(text, key string) uint64 {
 	for line := range strings.Lines(text) {
@@ -83,7 +83,7 @@ func field(text, key string) uint64 {
 	return 0
 }
 
-// cpuModel is the processor's name in /proc/cpuinfo, or otherwise.
+// cpuModel returns the processor's name in /proc/cpuinfo, or otherwise.
 func cpuModel(text, otherwise string) string {
 	for line := range strings.Lines(text) {
 		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
@@ -93,7 +93,7 @@ func cpuModel(text, otherwise string) string {
 	return otherwise
 }
 
-// readFile is a small file's text without the space around it, or "".
+// readFile returns a small file's text without the space around it, or "".
 func readFile(name string) string {
 	b, err := os.ReadFile(name)
 	if err != nil {

@@ -5,5 +5,5 @@ package record
 // describeSystem knows no more than what Go itself says.
 func describeSystem(*Machine) {}
 
-// AvailableMemory is unknown on this system.
+// AvailableMemory returns unknown on this system.
 func AvailableMemory() (n uint64, ok bool) { return 0, false }

@@ -41,7 +41,7 @@ type NumberRun struct {
 	Wrong    int    `json:"wrong,omitempty"` // runs
 }
 
-// Rate is elements a second.
+// Rate returns elements a second.
 func (r *NumberRun) Rate() float64 { return float64(r.N) / r.Median * 1e3 }
 
 // WriteNumbersTable writes the machine and a line for each run, in width characters;

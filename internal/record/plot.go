@@ -156,7 +156,7 @@ func (f figure) write(w io.Writer, format string) error {
 	return err
 }
 
-// round is the nearest of 1, 2 and 5 times powers of ten, in the direction of to.
+// round returns the nearest of 1, 2 and 5 times powers of ten, in the direction of to.
 func round(v float64, to func(float64) float64) float64 {
 	steps := []float64{1, 2, 5, 10}
 	e := math.Floor(math.Log10(v))
@@ -185,7 +185,7 @@ func computedOn(m Machine, devices []string) string {
 // mostTicks is how many sizes an axis names.
 const mostTicks = 12
 
-// sizeTicks are the sizes that were measured where there is room for them, or else
+// sizeTicks returns the sizes that were measured where there is room for them, or else
 // powers of two.
 func sizeTicks(runs []Run) plot.TickerFunc {
 	var sizes []int
@@ -209,7 +209,7 @@ func sizeTicks(runs []Run) plot.TickerFunc {
 	}
 }
 
-// widthTicks are the widths in bits that were measured; those that have no room beside
+// widthTicks returns the widths in bits that were measured; those that have no room beside
 // others are not named.
 func widthTicks(widths []int) plot.TickerFunc {
 	slices.Sort(widths)
@@ -227,7 +227,7 @@ func widthTicks(widths []int) plot.TickerFunc {
 	}
 }
 
-// powerTicks are the powers of two of an axis, at most mostTicks.
+// powerTicks returns the powers of two of an axis, at most mostTicks.
 func powerTicks(lo, hi float64) (ticks []plot.Tick) {
 	first, last := int(math.Ceil(math.Log2(lo)-1e-9)), int(math.Floor(math.Log2(hi)+1e-9))
 	for e, step := first, max(1, (last-first)/mostTicks+1); e <= last; e += step {
@@ -236,15 +236,15 @@ func powerTicks(lo, hi float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// plainTicks are ticks of numbers without a unit.
+// plainTicks returns ticks of numbers without a unit.
 func plainTicks(lo, hi float64) []plot.Tick {
 	return roundTicks(lo, hi, func(v float64) string { return fmt.Sprintf("%g", v) })
 }
 
-// timeTicks are ticks of milliseconds.
+// timeTicks returns ticks of milliseconds.
 func timeTicks(lo, hi float64) []plot.Tick { return roundTicks(lo, hi, timeLabel) }
 
-// roundTicks are 1, 2 and 5 times powers of ten.
+// roundTicks returns 1, 2 and 5 times powers of ten.
 func roundTicks(lo, hi float64, label func(float64) string) (ticks []plot.Tick) {
 	wide := hi/lo > 1e4 // powers of ten are enough
 	for e := math.Floor(math.Log10(lo)); e <= math.Log10(hi); e++ {
@@ -257,7 +257,7 @@ func roundTicks(lo, hi float64, label func(float64) string) (ticks []plot.Tick) 
 	return ticks
 }
 
-// timeLabel is a round number of milliseconds.
+// timeLabel returns a round number of milliseconds.
 func timeLabel(ms float64) string {
 	switch {
 	case ms >= 999:
@@ -304,7 +304,7 @@ func series(runs []Run) (lines []*curveLine, common string) {
 	return lines, common
 }
 
-// shared is what all runs have of some properties, and what names a run: always the
+// shared returns what all runs have of some properties, and what names a run: always the
 // first property, and those of the others that differ.
 func shared[R any](runs []R, always func(R) string, others ...func(R) string) (common string, name func(R) string) {
 	var same []string

@@ -19,7 +19,7 @@ const (
 	MergeNever Merge = "never"
 )
 
-// Merges are the ways there are.
+// Merges returns the ways there are.
 func Merges() []Merge { return []Merge{MergeAuto, MergeNever} }
 
 // ParseMerge checks the name of a way.
@@ -129,7 +129,7 @@ func (r ProveRun) verdict() string {
 	return "NO"
 }
 
-// formatFactor is such as "x 3.14", or a dash for a factor that is not known.
+// formatFactor returns such as "x 3.14", or a dash for a factor that is not known.
 func formatFactor(f float64) string {
 	if f == 0 {
 		return "-"
@@ -137,7 +137,7 @@ func formatFactor(f float64) string {
 	return fmt.Sprintf("x %.3g", f)
 }
 
-// formatInFlight is a dash where no stream was measured.
+// formatInFlight returns a dash where no stream was measured.
 func formatInFlight(n int) string {
 	if n == 0 {
 		return "-"
@@ -145,7 +145,7 @@ func formatInFlight(n int) string {
 	return fmt.Sprint(n)
 }
 
-// formatKnown is a dash where there is no such time.
+// formatKnown returns a dash where there is no such time.
 func formatKnown(ms float64) string {
 	if ms == 0 {
 		return "-"

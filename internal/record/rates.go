@@ -20,7 +20,7 @@ type rated struct {
 	Library string `json:"library"`
 }
 
-// line is the name of the run's line and its time in milliseconds, 0 for a run that is
+// line returns the name of the run's line and its time in milliseconds, 0 for a run that is
 // not compared with others: skewed scalars, or those that are copied on the host first.
 func (r *rated) line() (name string, ms float64) {
 	switch {

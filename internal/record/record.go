@@ -25,7 +25,7 @@ const (
 	CutByError     Cut = "error"
 )
 
-// note is a line below a table, "" for what is whole.
+// note returns a line below a table, "" for what is whole.
 func (c Cut) note() string {
 	if c == "" {
 		return ""
@@ -33,7 +33,7 @@ func (c Cut) note() string {
 	return fmt.Sprintf("\nCut short by an %s: not everything that was asked for is in it.\n", c)
 }
 
-// inTitle is how the title of a plot ends, "" for what is whole.
+// inTitle returns how the title of a plot ends, "" for what is whole.
 func (c Cut) inTitle() string {
 	if c == "" {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Median is the middle of the samples, or the mean of the two in the middle;
+// Median returns the middle of the samples, or the mean of the two in the middle;
 // 0 of none.
 func Median(samples []time.Duration) time.Duration {
 	if len(samples) == 0 {
@@ -20,7 +20,7 @@ func Median(samples []time.Duration) time.Duration {
 	return s[mid-1] + (s[mid]-s[mid-1])/2
 }
 
-// Min is the smallest sample; 0 of none.
+// Min returns the smallest sample; 0 of none.
 func Min(samples []time.Duration) time.Duration {
 	if len(samples) == 0 {
 		return 0
@@ -28,7 +28,7 @@ func Min(samples []time.Duration) time.Duration {
 	return slices.Min(samples)
 }
 
-// Spread is how far the samples are from their median, as a share of it: the median of
+// Spread returns how far the samples are from their median, as a share of it: the median of
 // the distances. Half of the samples are nearer. 0 of none.
 func Spread(samples []time.Duration) float64 {
 	mid := Median(samples)
@@ -46,7 +46,7 @@ func Spread(samples []time.Duration) float64 {
 // it is below 0.02.
 const noisy = 0.05
 
-// formatSpread is such as "1.3 %".
+// formatSpread returns such as "1.3 %".
 func formatSpread(s float64) string { return fmt.Sprintf("%.1f %%", 100*s) }
 
 // noiseNote warns below a table of runs whose samples are far apart.
@@ -63,7 +63,7 @@ func noiseNote(spreads []float64) string {
 	return fmt.Sprintf("\nNoisy: %d of %d runs have a spread above %.0f %%. Was the machine doing something else? Small differences mean nothing here.\n", n, len(spreads), 100*noisy)
 }
 
-// Millis is d in milliseconds.
+// Millis returns d in milliseconds.
 func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func AllMillis(samples []time.Duration) []float64 {

@@ -103,7 +103,7 @@ func legend(runs []Run, inRows, inPhases bool) string {
 
 func hasEnergy(r Run) bool { return r.BackToBack != nil && r.BackToBack.Energy > 0 }
 
-// verdict is what the table says of a run's answers.
+// verdict returns what the table says of a run's answers.
 func (r Run) verdict() string {
 	switch {
 	case r.Wrong > 0:
@@ -127,7 +127,7 @@ func keyOf(r Run) workload {
 	return workload{r.Curve, r.Group, r.N, r.Distribution, r.Seed, r.Phase}
 }
 
-// baselines is the first run of every workload.
+// baselines returns the first run of every workload.
 func baselines(runs []Run) map[workload]Run {
 	first := map[workload]Run{}
 	for _, r := range runs {

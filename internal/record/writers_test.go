@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// sample is a record with every case that the writers tell apart.
+// sample returns a record with every case that the writers tell apart.
 func sample() Record[Run] {
 	run := func(curve, backend string, path Path, n int, samples ...time.Duration) Run {
 		r := Run{Op: "msm", Curve: curve, Group: "g1", N: n, Bases: "9f86d081", Backend: backend, Version: "1.2", Device: "Some CPU",
@@ -168,7 +168,7 @@ func TestGobenchLines(t *testing.T) {
 	}
 }
 
-// texts is the texts of an SVG.
+// texts returns the texts of an SVG.
 func texts(t *testing.T, svg []byte) (all []string) {
 	t.Helper()
 	in := false

@@ -63,7 +63,7 @@ func Write(w io.Writer, width int, right bool, columns []Column, rows [][]string
 	return err
 }
 
-// fit tells which columns stay.
+// fit returns which columns stay.
 func fit(width int, columns []Column, rows [][]string) []bool {
 	stays, wide, total := make([]bool, len(columns)), make([]int, len(columns)), 0
 	for i, c := range columns {

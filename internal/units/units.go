@@ -30,7 +30,7 @@ func ParseSize(s string) (int, error) {
 	return int(factor << shift), nil
 }
 
-// splitSize is the size as factor * 2^shift.
+// splitSize returns the size as factor * 2^shift.
 func splitSize(s string) (factor uint64, shift int, err error) {
 	number := func(t string) uint64 {
 		v, e := strconv.ParseUint(t, 10, 63)

@@ -21,7 +21,7 @@ var sparse = map[int][]int{
 	256: {10, 5, 2}, 512: {8, 5, 2}, 1024: {19, 6, 1}, 2048: {19, 14, 13},
 }
 
-// binaryProduct is a b in GF(2^n), bit by bit.
+// binaryProduct multiplies a and b in GF(2^n), bit by bit.
 func binaryProduct(n int, a, b *big.Int) *big.Int {
 	t, x := new(big.Int), new(big.Int)
 	for i := range n {
@@ -41,7 +41,7 @@ func binaryProduct(n int, a, b *big.Int) *big.Int {
 	return t
 }
 
-// binaryElements are count elements of GF(2^n), the extremes among them.
+// binaryElements returns count elements of GF(2^n), the extremes among them.
 func binaryElements(r *rand.Rand, n, count int) []*big.Int {
 	ones := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(n)), big.NewInt(1))
 	es := []*big.Int{ones, big.NewInt(0), big.NewInt(1), new(big.Int).SetBit(new(big.Int), n-1, 1), big.NewInt(2)}
@@ -51,7 +51,7 @@ func binaryElements(r *rand.Rand, n, count int) []*big.Int {
 	return es[:count]
 }
 
-// packed is elements in words each.
+// packed writes each element as so many words.
 func packed(es []*big.Int, words int) (w []uint32) {
 	for _, e := range es {
 		w = append(w, wordsOf(e, words)...)
@@ -73,8 +73,8 @@ func rows[P kernels.Params](d *device, k kernels.Kernel[P], x, y, bytes int, p P
 	launchShaped(d, f, driver.Launch{Grid: driver.Dim{X: x, Y: y}, Block: driver.Dim{X: k.Threads}, Shared: bytes}, p)
 }
 
-// stagedRow is the shared memory of a block for an element a thread, in bytes, if those
-// of GF(2^n) are staged from n = least on.
+// stagedRow returns the bytes of shared memory that a block takes for one element a
+// thread. Elements of GF(2^n) are staged from n = least on; below, it is 0.
 func stagedRow(n, least int) int {
 	if n < least {
 		return 0

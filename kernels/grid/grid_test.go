@@ -17,7 +17,7 @@ import (
 	"github.com/pippin-zk/pippin/kernels"
 )
 
-// TestMain gives the fake driver the kernels, compiled for the host.
+// TestMain compiles the kernels for the host and hands them to the fake driver.
 func TestMain(m *testing.M) {
 	if os.Getenv("FAKECUDA_KERNELS") != "" {
 		out, err := exec.Command("../host/build").Output()
@@ -63,8 +63,7 @@ func (d *device) must(err error) {
 	}
 }
 
-// words is memory of n words with these first, the others of a pattern that is
-// no answer.
+// words allocates n words and writes w first. The others get a pattern that is no answer.
 func (d *device) words(n int, w ...uint32) driver.Span {
 	d.Helper()
 	m, err := d.Alloc(4 * int64(n))
@@ -80,7 +79,7 @@ func (d *device) words(n int, w ...uint32) driver.Span {
 	return m.Span()
 }
 
-// read gives back the words of a span.
+// read returns the words of a span.
 func (d *device) read(s driver.Span) []uint32 {
 	d.Helper()
 	b := make([]byte, s.Size())

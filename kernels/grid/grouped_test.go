@@ -24,9 +24,9 @@ func grouped(t *testing.T, words, threads int) number.Grouped {
 	return k
 }
 
-// extremes are moduli of so many words, odd and above 1, and for each operands below it:
-// the ends of the range, words of ones and zeros, so that carries and borrows run through
-// all threads, and any.
+// extremes returns odd moduli above 1 of so many words, and for each of them operands
+// below it: the ends of the range, words of ones and zeros, whose carries and borrows
+// run through all threads, and random ones.
 func extremes(r *rand.Rand, words int) (ps, xs, ys []*big.Int) {
 	one := big.NewInt(1)
 	power := func(bits int) *big.Int { return new(big.Int).Lsh(one, uint(bits)) }
@@ -64,7 +64,7 @@ func extremes(r *rand.Rand, words int) (ps, xs, ys []*big.Int) {
 	return ps, xs, ys
 }
 
-// factor is R^2 mod p, as words.
+// factor returns R^2 mod p, with R = 2^(32 words).
 func factor(p *big.Int, words int) *big.Int {
 	x := new(big.Int).Lsh(big.NewInt(1), uint(64*words))
 	return x.Mod(x, p)
@@ -141,8 +141,8 @@ func TestGroupedResidues(t *testing.T) {
 	}
 }
 
-// TestGroupedRefusals gives each kernel moduli and operands that are not possible: the
-// reasons tell the first of their elements, the others are computed.
+// TestGroupedRefusals passes invalid moduli and operands to each kernel. The kernel must
+// report the first such element and compute the others.
 func TestGroupedRefusals(t *testing.T) {
 	d := open(t)
 	for _, c := range groupings {

@@ -29,8 +29,9 @@ type sorting struct {
 	scalar             func(i int) *big.Int // below r
 }
 
-// buckets is the values of every bucket, as the digits of the scalars say: s above
-// (r-1)/2 is -(r-s), and d above 2^(width-1) is d - 2^width and a carry.
+// buckets returns the values in every bucket, from the digits of the scalars. A scalar s
+// above (r-1)/2 counts as -(r-s). A digit d above 2^(width-1) counts as d - 2^width and
+// a carry.
 func (c *sorting) buckets(scalars []*big.Int) (all [][]uint32, windows int) {
 	order := layout.CurveID(c.curve).ScalarField()
 	half := new(big.Int).Rsh(order, 1)
@@ -284,7 +285,8 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestBadScalars has scalars that are not below r: the first of each MSM is found.
+// TestBadScalars passes scalars that are not below r. The kernel must find the first of
+// each MSM.
 func TestBadScalars(t *testing.T) {
 	d := open(t)
 	const n, msms, base = 70, 3, 1000

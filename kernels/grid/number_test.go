@@ -12,7 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/kernels/grid/number"
 )
 
-// integer is the number of little-endian words.
+// integer returns the number of little-endian words.
 func integer(w []uint32) *big.Int {
 	b := make([]byte, 4*len(w))
 	for i, v := range w {
@@ -22,7 +22,7 @@ func integer(w []uint32) *big.Int {
 	return new(big.Int).SetBytes(b)
 }
 
-// wordsOf is a number in n little-endian words.
+// wordsOf returns a number in n little-endian words.
 func wordsOf(x *big.Int, n int) []uint32 {
 	b := x.FillBytes(make([]byte, 4*n))
 	w := make([]uint32, n)
@@ -33,7 +33,7 @@ func wordsOf(x *big.Int, n int) []uint32 {
 	return w
 }
 
-// filled is n words, each made by f from its place.
+// filled returns the words f(0) to f(n-1).
 func filled(n int, f func(i int) uint32) []uint32 {
 	w := make([]uint32, n)
 	for i := range w {
@@ -145,7 +145,7 @@ func TestLongAddition(t *testing.T) {
 	}
 }
 
-// firstDifference is the first place where two slices differ, or -1.
+// firstDifference returns the first index at which two slices differ, or -1.
 func firstDifference(a, b []uint32) int {
 	for i := range a {
 		if a[i] != b[i] {
@@ -169,7 +169,8 @@ func (d *device) add(k number.Common, x [2][]uint32, words, tiles, count int, ta
 	return d.read(a), d.read(out)
 }
 
-// tiles is the memory of long_add's tiles, of which the first left states.
+// tiles allocates the states of long_add's n tiles and writes those that earlier tiles
+// left.
 func (d *device) tiles(n int, left ...uint32) driver.Span {
 	d.Helper()
 	states := make([]uint32, (n+3)/4*4)

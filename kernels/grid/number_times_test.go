@@ -101,9 +101,9 @@ func (b *numberBench) measured(r timedNumbers, run func() float64) *timedNumbers
 	return &b.runs[len(b.runs)-1]
 }
 
-// energy has the run go on for about two seconds, asks nvidia-smi for the card's power
-// meanwhile, and notes the median of its answers of the second half. Without
-// nvidia-smi nothing is noted.
+// energy repeats run for about two seconds, asks nvidia-smi for the card's power
+// meanwhile, and notes the median of the answers in the second half. Without nvidia-smi
+// it notes nothing.
 func (b *numberBench) energy(r *timedNumbers, run func()) {
 	b.Helper()
 	smi := exec.Command("nvidia-smi", "--id=0", "--query-gpu=power.draw.instant", "--format=csv,noheader,nounits", "--loop-ms=50")
@@ -157,7 +157,7 @@ func (b *numberBench) write(s driver.Span, f func(i int) uint32) {
 	}
 }
 
-// some are the words of number i of a span.
+// some returns the words of number i of a span.
 func (b *numberBench) some(s driver.Span, i, words int) *big.Int {
 	return integer(b.read(s.Slice(4*int64(i*words), 4*int64(words))))
 }

@@ -87,7 +87,7 @@ func TestPlanes(t *testing.T) {
 	}
 }
 
-// multiple is k times the generator of BN254 G1.
+// multiple returns k times the generator of BN254 G1.
 func multiple(k int64) (p bn254.G1Affine) {
 	return *p.ScalarMultiplicationBase(big.NewInt(k))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pippin-zk/pippin/kernels/grid/number"
 )
 
-// moduli are odd numbers of at most so many bits, the extremes among them.
+// moduli returns odd numbers of at most so many bits, the extremes among them.
 func moduli(r *rand.Rand, bits int) []*big.Int {
 	high := new(big.Int).Lsh(big.NewInt(1), uint(bits))
 	return []*big.Int{

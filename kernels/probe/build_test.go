@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// parts are the files of the host's probe beside main.cu.
+// parts returns the files of the host's probe beside main.cu.
 func parts(dir string) ([]string, error) { return filepath.Glob(filepath.Join(dir, "part_*.cu")) }
 
-// compiler is the C++ compiler of the host, "" when there is none.
+// compiler returns the host's C++ compiler, or "" if there is none.
 func compiler() string {
 	name := os.Getenv("CXX")
 	if name == "" {

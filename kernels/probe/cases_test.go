@@ -61,15 +61,15 @@ func truth(b bool) *big.Int {
 
 func below(limit *big.Int) *big.Int { return new(big.Int).Sub(limit, one) }
 
-// words is an operand of any value in n words.
+// words returns an operand of any value in n words.
 func words(n int) operand { return upTo(n, below(oracle.Pow2(32*n))) }
 
-// upTo is an operand of n words up to max.
+// upTo returns an operand of n words up to max.
 func upTo(n int, max *big.Int) operand {
 	return operand{words: n, max: func([]*big.Int) *big.Int { return max }}
 }
 
-// exact is a result of n words.
+// exact returns a result of n words.
 func exact(n int) result { return result{words: n} }
 
 // extremes are the limbs that carries and borrows like.

@@ -48,7 +48,7 @@ const (
 // coordinates of a point, in elements.
 func (k form) coordinates() int { return []int{2, 4, 3}[k] }
 
-// randomElem is a random element other than 0.
+// randomElem returns a random element other than 0.
 func (g group) randomElem(r *rand.Rand) oracle.Elem {
 	for {
 		e := g.f.Zero()
@@ -65,7 +65,7 @@ func (g group) randomElem(r *rand.Rand) oracle.Elem {
 	}
 }
 
-// operands are the words of a point in a form: with a random denominator, and
+// operands returns the words of a point in a form: with a random denominator, and
 // outside affine points with any representative of a residue.
 func (g group) operands(k form, p oracle.Point, r *rand.Rand) []*big.Int {
 	f := g.f
@@ -102,7 +102,7 @@ func (g group) operands(k form, p oracle.Point, r *rand.Rand) []*big.Int {
 	return x
 }
 
-// read is the point of coordinates in a form.
+// read returns the point whose coordinates in a form are x.
 func (g group) read(k form, x []*big.Int) (oracle.Point, error) {
 	f := g.f
 	var e []oracle.Elem
@@ -132,7 +132,8 @@ func (g group) read(k form, x []*big.Int) (oracle.Point, error) {
 	return oracle.Point{X: f.Mul(e[0], ii), Y: f.Mul(e[1], f.Mul(ii, i))}, nil
 }
 
-// elements are n elements as operands or results; the draw is never used.
+// elements returns n elements as operands or results. Their random values are
+// never used.
 func (g group) elements(n int) []operand {
 	var in []operand
 	for range n * g.f.Degree {
@@ -143,8 +144,8 @@ func (g group) elements(n int) []operand {
 
 func (g group) outputs(n int, bound int64) []result { return g.f.results(n, bound) }
 
-// pointOp is an operation on points with the forms of its operands, and of its
-// result; its model gives the point.
+// pointOp returns an operation on points, with the forms of its operands and of its
+// result. Its model returns the point.
 func pointOp(name string, in []form, out form, want func(g group, p []oracle.Point) oracle.Point) op {
 	return op{name: name,
 		in: func(a *arg) []operand {
@@ -184,8 +185,8 @@ func (g group) points(in []form, x []*big.Int) ([]oracle.Point, error) {
 	return p, nil
 }
 
-// tuples are operands for every single point or pair of the pool: equal points,
-// opposite points and infinities on either side among them.
+// tuples returns operands for every point, or every pair, of the pool. Among them are
+// equal points, opposite points, and infinity on either side.
 func (g group) tuples(in []form, r *rand.Rand) [][]*big.Int {
 	var items [][]*big.Int
 	for _, p := range g.pool {
@@ -200,7 +201,7 @@ func (g group) tuples(in []form, r *rand.Rand) [][]*big.Int {
 	return items
 }
 
-// raw lets the results of an operation be any representatives.
+// raw accepts any representatives as results of an operation.
 func (o op) raw(elements int) op {
 	o.out = func(a *arg) []result { return a.group.outputs(elements, a.group.f.bound) }
 	return o
@@ -233,14 +234,14 @@ func nothing(group, []oracle.Point) oracle.Point     { return oracle.Point{} }
 func infinite(_ group, p []oracle.Point) bool        { return p[0].Infinity() }
 func equal(g group, p []oracle.Point) bool           { return g.Equal(p[0], p[1]) }
 
-// constantOp is an operation without operands but for a word that it ignores.
+// constantOp returns an operation whose one operand is a word that it ignores.
 func constantOp(o op) op {
 	o.in = func(*arg) []operand { return []operand{words(1)} }
 	o.items = func(*arg, *rand.Rand) [][]*big.Int { return [][]*big.Int{{one}} }
 	return o
 }
 
-// constantPoint gives the point of the model in a form.
+// constantPoint returns an operation whose result is the model's point in a form.
 func constantPoint(name string, k form, want func(g group, p []oracle.Point) oracle.Point) op {
 	o := constantOp(pointOp(name, nil, k, want))
 	return o
@@ -273,8 +274,8 @@ func negIf() op {
 	return o
 }
 
-// onCurve is asked about points of the curve, and about such points with a
-// coordinate moved.
+// onCurve returns an operation that tests points of the curve, and such points with one
+// coordinate changed.
 func onCurve() op {
 	in := []form{affineForm}
 	o := pointOp("affine_is_on_curve", in, affineForm, nil).
@@ -301,7 +302,7 @@ func groupConstants() op {
 		}})
 }
 
-// chordDenominator is x_b - x_a, 2 y_a or 1.
+// chordDenominator returns an operation whose result is x_b - x_a, 2 y_a or 1.
 func chordDenominator() op {
 	in := []form{affineForm, affineForm}
 	o := pointOp("affine_chord_denominator", in, affineForm, nil)

@@ -38,7 +38,7 @@ func edwardsOf(g group, x []*big.Int) (edwards, error) {
 // in edwardsOps, leaves here.
 var model atomic.Pointer[edwards]
 
-// xy is the Edwards form of p.
+// xy returns the Edwards form of p.
 func (e edwards) xy(g group, p oracle.Point) (x, y oracle.Elem) {
 	f := g.f
 	if p.Infinity() {
@@ -49,7 +49,7 @@ func (e edwards) xy(g group, p oracle.Point) (x, y oracle.Elem) {
 	return f.Mul(e.k, f.Mul(x1, f.Inv(p.Y))), f.Mul(f.Sub(u, f.One()), f.Inv(f.Add(u, f.One())))
 }
 
-// elementsOp is an operation on points whose result is elements, in Montgomery
+// elementsOp returns an operation on points whose result is elements, in Montgomery
 // form and canonical.
 func elementsOp(name string, n int, want func(g group, p oracle.Point) []oracle.Elem) op {
 	in := []form{affineForm}
@@ -90,7 +90,8 @@ func edwardsNeutral() op {
 		}})
 }
 
-// extended is a point with a random z, and any representatives of its coordinates.
+// extended returns the words of a point with a random z and any representatives of its
+// coordinates.
 func (e edwards) extended(g group, p oracle.Point, r *rand.Rand) (words []*big.Int) {
 	x, y := e.xy(g, p)
 	z := g.randomElem(r)
@@ -104,7 +105,7 @@ func (e edwards) extended(g group, p oracle.Point, r *rand.Rand) (words []*big.I
 	return words
 }
 
-// prepared is a point as additions take it, canonical.
+// prepared returns a point as additions take it, canonical.
 func (e edwards) prepared(g group, p oracle.Point) []*big.Int {
 	x, y := e.xy(g, p)
 	var words []*big.Int
@@ -114,9 +115,8 @@ func (e edwards) prepared(g group, p oracle.Point) []*big.Int {
 	return words
 }
 
-// edwardsOp is an operation on extended points, and after them prepared ones, whose
-// result is a Jacobian point. Where an operand is all zero words, it is the sum of no
-// points.
+// edwardsOp returns an operation on extended points, followed by prepared ones. Its
+// result is a Jacobian point. An operand whose words are all zero is the sum of no points.
 func edwardsOp(name string, extended, prepared int, want func(g group, p []oracle.Point) oracle.Point) op {
 	o := pointOp(name, nil, jacobianForm, nil)
 	o.in = func(a *arg) []operand { return a.group.elements(4*extended + 3*prepared) }
@@ -164,14 +164,14 @@ func edwardsOp(name string, extended, prepared int, want func(g group, p []oracl
 	return o
 }
 
-// point is what extended coordinates stand for.
+// point returns the point with these extended coordinates.
 func (e edwards) point(g group, x []*big.Int) oracle.Point {
 	return e.inverse(g, g.f.decode(x), g.f.decode(x[1:]), g.f.decode(x[3:]))
 }
 
-// inverse is the Weierstrass point of (x/z, y/z): u = (z + y)/(z - y), its x is
-// u/s - 1, and its y k (x + 1)/X. Infinity is the neutral element, no points, and
-// what is not on the curve.
+// inverse returns the Weierstrass point of (x/z, y/z). With u = (z + y)/(z - y), its x is
+// u/s - 1 and its y is k (x + 1)/X. It returns infinity for the neutral element, for the
+// sum of no points, and for what is not on the curve.
 func (e edwards) inverse(g group, x, y, z oracle.Elem) oracle.Point {
 	f := g.f
 	if f.IsZero(x) || f.IsZero(z) || f.Equal(y, z) {
@@ -185,7 +185,7 @@ func (e edwards) inverse(g group, x, y, z oracle.Elem) oracle.Point {
 	return p
 }
 
-// toJacobian is asked about points of the curve and about others.
+// toJacobian returns an operation that converts points of the curve, and others.
 func toJacobian() op {
 	o := edwardsOp("edwards_to_jacobian", 1, 0, same)
 	onCurve := o.items
@@ -200,7 +200,7 @@ func toJacobian() op {
 	return o
 }
 
-// toWeierstrass is asked about extended points with a random z.
+// toWeierstrass returns an operation that converts extended points with a random z.
 func toWeierstrass() op {
 	o := pointOp("edwards_to_weierstrass", nil, affineForm, nil)
 	o.in = func(a *arg) []operand { return a.group.elements(4) }

@@ -23,7 +23,7 @@ type field struct {
 
 func (f field) r() *big.Int { return oracle.Pow2(32 * f.words) }
 
-// headroom is the largest h with h p <= R.
+// headroom returns the largest h with h p <= R.
 func (f field) headroom() int64 { return new(big.Int).Div(f.r(), f.P).Int64() }
 
 func makeField(p *big.Int, degree int, nonResidue int64) field {
@@ -47,10 +47,10 @@ func fields() map[string]field {
 	return m
 }
 
-// times is k p.
+// times returns k p.
 func (f field) times(k int64) *big.Int { return mul(f.P, int64s(k)) }
 
-// near is an operand below max p that is often next to a multiple of p.
+// near returns an operand below max p that is often next to a multiple of p.
 func (f field) near(max int64) operand {
 	limit := f.times(max)
 	r := rand.New(rand.NewPCG(1, uint64(max)))
@@ -68,7 +68,7 @@ func (f field) near(max int64) operand {
 	return o
 }
 
-// elems are the operands of n elements, all coefficients below bound p.
+// elems returns the operands of n elements, all coefficients below bound p.
 func (f field) elems(n int, bound int64) []operand {
 	var in []operand
 	for range n * f.Degree {
@@ -77,8 +77,8 @@ func (f field) elems(n int, bound int64) []operand {
 	return in
 }
 
-// results are n elements below bound p, compared as residues; with canonical
-// they are compared exactly.
+// results returns n results that are elements below bound p. They are compared as
+// residues or, with canonical, exactly.
 func (f field) results(n int, bound int64) []result {
 	var out []result
 	for range n * f.Degree {
@@ -89,7 +89,7 @@ func (f field) results(n int, bound int64) []result {
 
 func (f field) rInverse() *big.Int { return new(big.Int).ModInverse(f.r(), f.P) }
 
-// decode takes an element out of Montgomery form, encode puts it in.
+// decode takes an element out of Montgomery form. encode is its inverse.
 func (f field) decode(x []*big.Int) oracle.Elem {
 	e, inv := f.Zero(), f.rInverse()
 	for i := range e {
@@ -107,7 +107,7 @@ func (f field) encode(e oracle.Elem) []*big.Int {
 	return x
 }
 
-// fieldOp is an operation on n elements with one as its result.
+// fieldOp returns an operation on n elements with one as its result.
 func fieldOp(name string, n int, want func(f field, x []oracle.Elem) oracle.Elem) op {
 	return op{name: name,
 		in:  func(a *arg) []operand { return a.field.elems(n, a.field.bound) },
@@ -138,8 +138,8 @@ func (o op) asks(want func(f field, x []oracle.Elem) bool, n int) op {
 	return o
 }
 
-// feOp is an operation on values of a wider range: operands below in p, results
-// congruent to those of the model and below out p.
+// feOp returns an operation on values of a wider range. Its operands are below in p. Its
+// results must be below out p and congruent to those of the model.
 func feOp(name string, in []func(f field) int64, out []func(f field) int64,
 	want func(f field, x []*big.Int) []*big.Int) op {
 	return op{name: name,

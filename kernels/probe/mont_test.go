@@ -6,14 +6,14 @@ import (
 	"github.com/pippin-zk/pippin/internal/oracle"
 )
 
-// modLimbs is the limbs of a modulus of so many bits.
+// modLimbs returns the number of limbs of a modulus of so many bits.
 func modLimbs(bits int) int { return (bits + 31) / 32 }
 
-// rOf is R for a modulus of so many bits.
+// rOf returns R for a modulus of so many bits.
 func rOf(bits int) *big.Int { return oracle.Pow2(32 * modLimbs(bits)) }
 
-// modulusOf is an odd modulus of at most so many bits, at least 3, and mostly of
-// exactly so many.
+// modulusOf returns an operand that is an odd modulus from 3 up, mostly of exactly so
+// many bits, else of fewer.
 func modulusOf(bits int) operand {
 	max := below(oracle.Pow2(bits))
 	o := upTo(modLimbs(bits), max)
@@ -27,13 +27,13 @@ func modulusOf(bits int) operand {
 	return o
 }
 
-// residue is an operand below the modulus, which is the first operand.
+// residue returns an operand below the modulus, which is the first operand.
 func residue(bits int) operand {
 	return operand{words: modLimbs(bits), max: func(x []*big.Int) *big.Int { return below(x[0]) }}
 }
 
-// modOp is an operation modulo its first operand, on so many residues; the model
-// is reduced.
+// modOp returns an operation modulo its first operand on so many residues. It reduces the
+// model's result.
 func modOp(name string, operands int, want func(bits int, p *big.Int, x []*big.Int) *big.Int) op {
 	return op{name: name,
 		in: func(a *arg) []operand {
@@ -92,12 +92,12 @@ func (o op) inverts() op {
 
 func redc(bits int, t, p *big.Int) *big.Int { return oracle.Redc(t, p, 32*modLimbs(bits)) }
 
-// doubleWidth is t of two operands' width up to max(p).
+// doubleWidth returns the operand t: twice as wide as a residue, and at most max(p).
 func doubleWidth(bits int, max func(p *big.Int) *big.Int) []operand {
 	return []operand{{words: 2 * modLimbs(bits), max: func(x []*big.Int) *big.Int { return max(x[0]) }}}
 }
 
-// lazyRoom is R^2 - R p - R, up to which a product may be reduced lazily.
+// lazyRoom returns R^2 - R p - R, the largest product that may be reduced lazily.
 func lazyRoom(bits int, p *big.Int) *big.Int {
 	r := rOf(bits)
 	return sub(mul(r, r), mul(r, p), r)
@@ -191,7 +191,7 @@ var montOps = []op{
 	}),
 }
 
-// factor is w / R mod p as mul_fixed_lazy wants it: with its quotient.
+// factor returns w / R mod p and its quotient, as mul_fixed_lazy takes them.
 func factor(bits int, w, p *big.Int) (value, quotient *big.Int) {
 	value = redc(bits, w, p)
 	value.Mod(value, p)
@@ -199,8 +199,8 @@ func factor(bits int, w, p *big.Int) (value, quotient *big.Int) {
 	return value, quotient.Div(quotient, p)
 }
 
-// high is floor(a b / R) of the products of limbs that mul_high makes: those at limb
-// n-2 and above.
+// high returns floor(s / R), where s sums the products of limbs that mul_high computes:
+// those at limb n-2 and above.
 func high(a, b *big.Int, n int) *big.Int {
 	x, y := oracle.Words(a, n), oracle.Words(b, n)
 	sum := new(big.Int)

@@ -29,8 +29,8 @@ var (
 	boolean   = func(int) []result { return []result{exact(1)} }
 )
 
-// limbsOp is an operation on numbers of a.n limbs; the model works on integers,
-// and its first result is reduced to the words there are.
+// limbsOp returns an operation on numbers of a.n limbs. The model works on integers, and
+// its first result is reduced to the words that there are.
 func limbsOp(name string, in func(int) []operand, out func(int) []result,
 	want func(n int, x []*big.Int) []*big.Int) op {
 	return op{name: name, in: ins(in), out: outs(out), want: func(a *arg, x []*big.Int) []*big.Int {
@@ -38,7 +38,7 @@ func limbsOp(name string, in func(int) []operand, out func(int) []result,
 	}}
 }
 
-// low is x mod 2^(32n), and split that with the rest.
+// low returns x mod 2^(32n).
 func low(x *big.Int, n int) *big.Int { return oracle.Unsigned(x, 32*n) }
 func split(x *big.Int, n int) []*big.Int {
 	return []*big.Int{low(x, n), low(new(big.Int).Rsh(x, uint(32*n)), 1)}
@@ -54,12 +54,12 @@ func add(x ...*big.Int) *big.Int {
 func sub(x *big.Int, y ...*big.Int) *big.Int { return new(big.Int).Sub(x, add(y...)) }
 func mul(x, y *big.Int) *big.Int             { return new(big.Int).Mul(x, y) }
 
-// borrowed is x as a value and a borrow of 0 or 1.
+// borrowed returns x as a value and a borrow of 0 or 1.
 func borrowed(x *big.Int, n int) []*big.Int { return []*big.Int{low(x, n), truth(x.Sign() < 0)} }
 
 func signed(x *big.Int, n int) *big.Int { return oracle.Signed(x, 32*n) }
 
-// strided is the sum of the odd limbs of x, of which there are n, at even places.
+// strided returns the sum of the odd limbs of the n limbs of x, each at its even place.
 func strided(x *big.Int, n int) *big.Int {
 	w := oracle.Words(x, 2*n)
 	for i := range n {
@@ -83,8 +83,8 @@ func row(n, accumulator, room int) []operand {
 	}}
 }
 
-// shifted is the sum that shift_row makes: from ev0 and od[0..n], with od[0]'s
-// high word added to ev0's low word, and od moved down a word.
+// shifted returns the sum that shift_row computes from ev0 and od[0..n]: it adds the high
+// word of od[0] to the low word of ev0, and moves od down a word.
 func shifted(n int, x []*big.Int) (high *big.Int, total *big.Int) {
 	ev, od := x[2], oracle.Words(x[3], 2*n+2)
 	first := add(low(ev, 1), oracle.Int(od[1:2]))
@@ -94,7 +94,7 @@ func shifted(n int, x []*big.Int) (high *big.Int, total *big.Int) {
 	return high, add(first, new(big.Int).Lsh(rest, 32))
 }
 
-// shiftWant is ev0, od[0..n) and the carry.
+// shiftWant returns ev0, od[0..n) and the carry.
 func shiftWant(n int, x []*big.Int) []*big.Int {
 	high, total := shifted(n, x)
 	ev := add(low(total, 1), new(big.Int).Lsh(high, 32))
@@ -287,7 +287,7 @@ var mpOps = []op{
 
 func madOperands(int) []operand { return []operand{words(3), words(1), words(3)} }
 
-// madWant is the chain of low or high words of products, plus three words.
+// madWant returns the chain of low or high words of products, plus three words.
 func madWant(high bool) func(int, []*big.Int) []*big.Int {
 	return func(_ int, x []*big.Int) []*big.Int {
 		w := oracle.Words(x[0], 3)
@@ -303,15 +303,15 @@ func madWant(high bool) func(int, []*big.Int) []*big.Int {
 	}
 }
 
-// aboveWant is the accumulator, the double word above with the carry in its
-// upper word, and the carry out of that.
+// aboveWant returns the accumulator, the double word above it with the carry in its upper
+// word, and the carry out of that.
 func aboveWant(n int, x []*big.Int) []*big.Int {
 	s := split(add(mul(strided(x[0], n), x[1]), x[2]), 2*n)
 	up := add(new(big.Int).Rsh(x[3], 32), s[1])
 	return []*big.Int{s[0], add(low(x[3], 1), new(big.Int).Lsh(low(up, 1), 32)), new(big.Int).Rsh(up, 32)}
 }
 
-// squares is the sum of the squares of n limbs at double words.
+// squares returns the sum of the squares of n limbs at double words.
 func squares(x *big.Int, n int) *big.Int {
 	s := new(big.Int)
 	for i, w := range oracle.Words(x, n) {

@@ -60,7 +60,7 @@ func TestMutants(t *testing.T) {
 	t.Logf("tried %d of %d mutants", tried, len(mutants))
 }
 
-// fingerprint is a hash of the headers.
+// fingerprint hashes the headers.
 func fingerprint(t *testing.T) uint32 {
 	h := fnv.New32a()
 	for _, path := range thread(t) {
@@ -132,7 +132,7 @@ func (m mutant) try(cxx, main, dir string) error {
 	return nil
 }
 
-// needs are the mutant's entries, after the one that others take constants from.
+// needs returns the mutant's entries, after the one that others take constants from.
 func (m mutant) needs() []string {
 	const constants = "edwards_constants/bls12_377_g1"
 	if strings.HasPrefix(m.entries[0], "edwards_") && !slices.Contains(m.entries, constants) {
@@ -141,7 +141,7 @@ func (m mutant) needs() []string {
 	return m.entries
 }
 
-// source is the part of a probe that has the mutant's entries.
+// source returns the part of a probe that has the mutant's entries.
 func (m mutant) source() string {
 	var lines []string
 	include := "ops_mp.cuh"
@@ -170,7 +170,7 @@ func (m mutant) source() string {
 		include, strings.Join(lines, ", "))
 }
 
-// survives tells that every entry of the program agrees with its model.
+// survives reports whether every entry of the program agrees with its model.
 func (m mutant) survives(program string) bool {
 	c, err := start(program)
 	if err != nil {

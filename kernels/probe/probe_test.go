@@ -14,8 +14,8 @@ var (
 	seedFlag  = flag.Uint64("probe.seed", 1, "seed of the operands")
 )
 
-// needCompiler gives the compiler, or ends the test: with a skip, unless
-// PIPPIN_REQUIRE_CXX=1 says that this machine has one.
+// needCompiler returns the compiler. If there is none it skips the test or, if
+// PIPPIN_REQUIRE_CXX=1 says that this machine has one, fails it.
 func needCompiler(t *testing.T) string {
 	t.Helper()
 	cxx := compiler()
@@ -28,7 +28,7 @@ func needCompiler(t *testing.T) string {
 	return cxx
 }
 
-// allOps are the operations by name. The Edwards ones stay in their order.
+// allOps returns the operations by name. The Edwards ones stay in their order.
 func allOps() []op {
 	var all []op
 	for _, table := range [][]op{mpOps, montOps, fieldOps, curveOps, edwardsOps} {
@@ -111,7 +111,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// items is how many an operation gets of so many.
+// items returns how many of count items an operation gets.
 func items(o *op, count int) int {
 	if o.slow {
 		return count/8 + 1

@@ -48,10 +48,10 @@ const Connections = "$SYS.REQ.ACCOUNT.PING.CONNZ"
 // WorkerPrefix begins the names of workers' connections, which the worker's ends.
 const WorkerPrefix = "pippin worker "
 
-// Listeners is what Connections is asked: who can hear Who.
+// Listeners returns the request to Connections for all that listen to Who.
 func Listeners() []byte { return []byte(`{"filter_subject":"` + Who + `","limit":65536}`) }
 
-// WorkersOf are the names of the workers in an answer of Connections.
+// WorkersOf returns the names of the workers in an answer of Connections.
 func WorkersOf(answer []byte) (names []string, err error) {
 	var a struct {
 		Data struct {
@@ -84,9 +84,9 @@ const MaxEnd = 512 << 10
 // dedup is how long a repeated publication is known as one.
 const dedup = 2 * time.Minute
 
-// Streams are the streams' configurations. None expires by age: a clock that jumps
-// would take jobs with it. room is the bytes that all may take together, 0 as many
-// as the server has.
+// Streams returns the streams' configurations. No message expires by age: a clock that
+// jumps would delete jobs. All streams together may take room bytes, or as many as the
+// server has if room is 0.
 func Streams(room int64) []jetstream.StreamConfig {
 	share := func(percent int64) int64 {
 		if room <= 0 {
@@ -113,8 +113,8 @@ func Streams(room int64) []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{jobs, ends, dead, tries, file(Keys, KeysPrefix, 50), file(Witnesses, WitnessesPrefix, 33)}
 }
 
-// Consumer is the workers' consumer, for as many jobs in hand. The number of
-// deliveries is not bounded by the server: workers count what a job is guilty of.
+// Consumer returns the workers' consumer, for so many jobs in hand. The server does not
+// bound how often it delivers a job: workers count the failures that a job causes.
 func Consumer(inHand int) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: Workers, AckPolicy: jetstream.AckExplicitPolicy, AckWait: AckWait,
@@ -135,7 +135,7 @@ type Work struct {
 	Solidity bool `json:"solidity,omitempty"`
 }
 
-// Digests are those of the objects, the circuit's first.
+// Digests returns those of the objects, the circuit's first.
 func (w Work) Digests() []string { return []string{w.Circuit, w.ProvingKey, w.VerifyingKey} }
 
 // Check refuses what cannot be a Work's: digests become names of files.
@@ -179,23 +179,23 @@ type State struct {
 // ID is what may be part of a subject: a job's, or a worker's name.
 var ID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Refused tells whether the server answered and said no for good: the same request
-// again would get the same answer.
+// Refused reports whether the server refused for good: the same request would get the
+// same answer again.
 func Refused(err error) bool {
 	const invalid, inUse, overlaps = 10052, 10058, 10065 // a stream's configuration, its name, its subjects
 	return Conflict(err) || Full(err) || isAPI(err, invalid, inUse, overlaps) || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrPermissionViolation)
 }
 
-// Conflict tells that another message of the subject came first.
+// Conflict reports whether another message of the subject came first.
 func Conflict(err error) bool {
 	return isAPI(err, jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// Missing tells that there is no message of that subject.
+// Missing reports whether there is no message of that subject.
 func Missing(err error) bool { return errors.Is(err, jetstream.ErrMsgNotFound) }
 
-// Full tells that the store has no room: a stream's bound or the server's is
-// reached, or its disk is full, for which there is no code.
+// Full reports whether the store has no room. Either the bound of a stream or of the
+// server is reached, or the disk is full, for which there is no code.
 func Full(err error) bool {
 	return isAPI(err, 10002, 10023, 10047, 10077) || err != nil && strings.Contains(err.Error(), syscall.ENOSPC.Error())
 }

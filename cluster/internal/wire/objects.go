@@ -28,7 +28,7 @@ type Object struct {
 	Chunks  int    `json:"chunks"`
 }
 
-// part is the subject of a chunk.
+// part returns the subject of a chunk.
 func (o Object) part(i int) string { return o.Subject + "." + strconv.Itoa(i) }
 
 // Put stores what r has in a stream. On an error what was stored is removed as far as possible.
@@ -83,7 +83,7 @@ func (o Object) Delete(ctx context.Context, s jetstream.Stream) error {
 	return s.Purge(ctx, jetstream.WithPurgeSubject(o.Subject+".>"))
 }
 
-// Stream is a handle of a stream that must be there.
+// Stream returns a handle of a stream, which must exist.
 func Stream(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
 	s, err := Ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, name) })
 	if err != nil {
@@ -92,17 +92,17 @@ func Stream(ctx context.Context, js jetstream.JetStream, name string) (jetstream
 	return s, nil
 }
 
-// Digest is the name of what write writes.
+// Digest returns the digest of what write writes.
 func Digest(write func(io.Writer) error) (string, error) {
 	h := sha256.New()
 	err := write(h)
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// manifest is the subject that says where the object of a digest is.
+// manifest returns the subject of the message that says where a digest's object is.
 func manifest(digest string) string { return KeysPrefix + digest + ".manifest" }
 
-// HasKey tells whether the object of a digest is there.
+// HasKey reports whether the object of a digest is there.
 func HasKey(ctx context.Context, keys jetstream.Stream, digest string) (Object, bool, error) {
 	m, err := Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		return keys.GetLastMsgForSubject(ctx, manifest(digest))

@@ -80,8 +80,8 @@ func ReadOpening(key string) (*OpeningKey, error) {
 // ErrSealed is wrapped by the error of a witness that was sealed for others.
 var ErrSealed = errors.New("the witness was not sealed for this job and this worker: are the client's ticket and the worker's of one cluster?")
 
-// Open is the witness that was sealed for the job. The caller wipes it. It fails with
-// ErrSealed when it is the client's or the worker's key that is another cluster's.
+// Open returns the witness that was sealed for the job. The caller wipes it. The error is
+// ErrSealed if the client's or the worker's key belongs to another cluster.
 func (o *OpeningKey) Open(id string, w Work, sealed []byte) ([]byte, error) {
 	packed, err := hpke.Open(o.k, kdf, aead, info(id, w), sealed)
 	if err != nil {

@@ -67,7 +67,7 @@ func (t Ticket) Write(path string) error {
 	return maybe.WriteFile(path, append(text, '\n'), 0o600)
 }
 
-// Loopback tells whether a host is this machine's own address.
+// Loopback reports whether a host is this machine's own address.
 func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

@@ -21,7 +21,7 @@ const (
 // pluginPackage is the plugin that computes on the CPU.
 const pluginPackage = "github.com/pippin-zk/pippin/cmd/msm-backend-cpu"
 
-// NoPlugins is the reason why plugins do not run on this system, or "".
+// NoPlugins returns the reason why plugins do not run on this system, or "".
 func NoPlugins() string {
 	if runtime.GOOS == "linux" {
 		return ""
@@ -29,7 +29,7 @@ func NoPlugins() string {
 	return "plugins need Linux (sealed shared memory), this is " + runtime.GOOS
 }
 
-// Backends is the default of the flag -backend: all that can run here without
+// Backends returns the default of the flag -backend: all that can run here without
 // a GPU, separated by commas.
 func Backends() string {
 	if NoPlugins() != "" {
@@ -38,10 +38,10 @@ func Backends() string {
 	return InProcess + "," + Plugin
 }
 
-// PluginDirs are the folders to look for plugins in: dir when it is set. When
-// it is not and one of the named backends is Plugin, that plugin is built into
-// a new folder, which remove deletes; this needs the go command and a working
-// directory inside the module.
+// PluginDirs returns the folders to look for plugins in: dir if it is set. If it is not,
+// and one of the named backends is Plugin, PluginDirs builds that plugin into a new
+// folder, which remove deletes. This needs the go command and a working directory
+// inside the module.
 func PluginDirs(ctx context.Context, dir string, backends []string) (dirs []string, remove func(), err error) {
 	remove = func() {}
 	if dir != "" {

@@ -33,7 +33,7 @@ func KillPlugin(plugin string) (pid int, err error) {
 	return 0, fmt.Errorf("process %d survived SIGKILL", pid)
 }
 
-// findChild is the one running child of this process with the given program.
+// findChild returns the one running child of this process with the given program.
 func findChild(program string) (int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

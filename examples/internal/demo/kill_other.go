@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// KillPlugin is not written for this system, on which plugins do not run.
+// KillPlugin fails: plugins do not run on this system.
 func KillPlugin(plugin string) (pid int, err error) {
 	return 0, fmt.Errorf("killing %s: not supported on %s", plugin, runtime.GOOS)
 }

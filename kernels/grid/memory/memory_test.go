@@ -6,7 +6,7 @@ import (
 	"github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
-// TestCovering has a kernel that overwrites the stack of every other, and not
+// TestCovering checks that for each kernel there is one that overwrites its stack, and no
 // more than the next larger one.
 func TestCovering(t *testing.T) {
 	for _, curve := range []string{"bn254", "bls12-377", "bls12-381", "bw6-761"} {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Check wants everything that gnark's package exports in the package of the test.
+// Check fails the test unless its package exports everything that gnark's package does.
 func Check(t *testing.T, gnark string) {
 	out, err := exec.Command("go", "list", "-f", "{{.Dir}}", gnark).Output()
 	if err != nil {
@@ -30,7 +30,7 @@ func Check(t *testing.T, gnark string) {
 	}
 }
 
-// exported is the exported names at the top of the package in a folder.
+// exported returns the exported names at the top of the package in a folder.
 func exported(t *testing.T, dir string) map[string]bool {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

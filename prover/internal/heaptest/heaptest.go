@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Dump is all memory of the heap, garbage included that nothing was written
-// over yet. What is looked for is best made after it: then the dump has it only
-// where somebody left it.
+// Dump returns all memory of the heap, with garbage that nothing has overwritten yet.
+// Make what you look for after the call: then the dump has it only where somebody left
+// it.
 func Dump(t testing.TB) []byte {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "heap"))

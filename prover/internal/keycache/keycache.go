@@ -1,5 +1,5 @@
-// Package keycache has what a prover's Prove keeps between calls: an engine, and the
-// live proving keys that were used with it.
+// Package keycache keeps what a prover's Prove needs again: an engine, and the proving
+// keys that were loaded into it and are still in use.
 package keycache
 
 import (
@@ -43,7 +43,8 @@ func (e *entry[M, R]) close() {
 	}
 }
 
-// Use has keys loaded into an engine from now on, and frees those that there are.
+// Use sets the engine that keys are loaded into from now on, and frees those that are
+// loaded.
 func (k *Keys[O, M, R]) Use(engine *msm.Engine, opts O) {
 	k.mu.Lock()
 	old := k.keys
@@ -60,14 +61,14 @@ type Handle struct {
 	whenGarbage func(func(at any))
 }
 
-// HandleOf is a key's handle.
+// HandleOf returns a key's handle.
 func HandleOf[K any](pk *K) Handle {
 	at := weak.Make(pk)
 	return Handle{at, func(f func(any)) { runtime.AddCleanup(pk, f, any(at)) }}
 }
 
-// For is what is resident of a key. Concurrent callers share one load. Before it
-// drops what was loaded for another purpose it asks check.
+// For returns what is resident of a key, and loads it first if need be. Concurrent callers
+// share one load. For calls check before it drops what was loaded for another purpose.
 func (k *Keys[O, M, R]) For(h Handle, purpose M, check func() error, load func(*msm.Engine, O) (R, error)) (R, error) {
 	k.mu.Lock()
 	old := k.keys[h.at]

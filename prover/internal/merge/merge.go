@@ -108,14 +108,14 @@ type Classes struct {
 	member []uint32
 }
 
-// Len is the number of classes.
+// Len returns the number of classes.
 func (c *Classes) Len() int { return len(c.start) - 1 }
 
-// Members is the element numbers of class i: a part of the partition, to be
-// read only.
+// Members returns the numbers of the elements in class i. It is a part of the partition:
+// do not change it.
 func (c *Classes) Members(i int) []uint32 { return c.member[c.start[i]:c.start[i+1]] }
 
-// Total is the number of elements in all classes.
+// Total returns the number of elements in all classes.
 func (c *Classes) Total() int { return len(c.member) }
 
 // Wipe clears the partition, after which c must not be used.

@@ -66,7 +66,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestClassesDespiteCollisions gives all elements one hash: bytes decide.
+// TestClassesDespiteCollisions gives all elements one hash, so that their bytes decide.
 func TestClassesDespiteCollisions(t *testing.T) {
 	v := []uint64{7, 8, 7, 9, 8, 7}
 	e := Hash(len(v), column(v))
@@ -134,7 +134,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft wants no hash and no class in memory after Wipe.
+// TestNothingIsLeft checks that no hash and no class is in memory after Wipe.
 func TestNothingIsLeft(t *testing.T) {
 	const n = 20000
 	v := make([]uint64, n)

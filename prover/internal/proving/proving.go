@@ -35,7 +35,7 @@ type Event struct {
 	Err error
 }
 
-// String is one line for people.
+// String returns one line for people.
 func (ev Event) String() string {
 	return fmt.Sprintf("a proof made on backend %q is refused and made again in this process: %v", ev.Backend, ev.Err)
 }
@@ -50,7 +50,7 @@ type Options[P any] struct {
 // Check is nil for a proof of the public part of a witness.
 type Check[P any] func(P, witness.Witness) error
 
-// CheckBy is a check by a verifier with options, which are hash functions only.
+// CheckBy returns a check by a verifier. Its options can only be hash functions.
 func CheckBy[P any](verify func(p P, public witness.Witness) error, opts []gnark.VerifierOption) Check[P] {
 	return func(p P, w witness.Witness) error {
 		public, err := w.Public()
@@ -98,7 +98,7 @@ func Load[P any](ctx context.Context, engine *msm.Engine, o Options[P], load fun
 	return k, nil
 }
 
-// Prove is a proof, verified when that is wanted. One that does not verify is made
+// Prove returns a proof, verified if that is wanted. A proof that does not verify is made
 // again in this process.
 func (k *Key[P]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, opts []gnark.ProverOption) (proof P, err error) {
 	var none P
@@ -206,7 +206,7 @@ func (k *Key[P]) begin() bool {
 	return true
 }
 
-// Closed tells whether Close was called.
+// Closed reports whether Close was called.
 func (k *Key[P]) Closed() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

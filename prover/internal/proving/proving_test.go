@@ -60,7 +60,7 @@ func key(t *testing.T, s *scheme) *Key[int] {
 	return k
 }
 
-// upTo is the witnesses from 0 on, and counts those that were asked for.
+// upTo yields n witnesses from 0 on, and counts those that were asked for.
 func upTo(n int, asked *atomic.Int64) iter.Seq[witness.Witness] {
 	return func(yield func(witness.Witness) bool) {
 		for i := range n {
@@ -72,8 +72,8 @@ func upTo(n int, asked *atomic.Int64) iter.Seq[witness.Witness] {
 	}
 }
 
-// TestProveAll has later proofs end first: they come in order, no more than three at
-// a time, and one that fails ends nothing.
+// TestProveAll lets later proofs end first. They must come in order, with at most three
+// in flight, and one that fails must not end the others.
 func TestProveAll(t *testing.T) {
 	const n, inFlight = 30, 3
 	done := make([]chan struct{}, n) // and closed at the end, in reverse in each three
@@ -137,8 +137,8 @@ func TestProveAllIsLeft(t *testing.T) {
 	}
 }
 
-// TestProveAllEnds has the context end: the proofs in flight say so, and the rest
-// once.
+// TestProveAllEnds cancels the context. Each proof in flight must report that, and the
+// rest once.
 func TestProveAllEnds(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())

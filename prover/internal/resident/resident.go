@@ -17,8 +17,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
 
-// InProcess is an engine on gnark-crypto in this process, which the caller
-// closes.
+// InProcess opens an engine on gnark-crypto in this process. The caller closes it.
 func InProcess(ctx context.Context) (*msm.Engine, error) {
 	return msm.New(ctx, msm.Config{
 		Open:     func(context.Context, string) (backend.Backend, error) { return cpu.New(cpu.Options{}), nil },
@@ -26,7 +25,7 @@ func InProcess(ctx context.Context) (*msm.Engine, error) {
 	})
 }
 
-// Or is e, or an engine in this process when e is nil. end closes the latter,
+// Or returns e or, if e is nil, a new engine in this process. end closes the new engine,
 // and does nothing to e.
 func Or(ctx context.Context, e *msm.Engine) (_ *msm.Engine, end func() error, err error) {
 	if e != nil {
@@ -56,10 +55,10 @@ func Load[P, J, S any](ctx context.Context, e *msm.Engine, ops *group.Ops[P, J, 
 	return &Table[P, J, S]{ops, points, bases}, nil
 }
 
-// Len is the number of bases.
+// Len returns the number of bases.
 func (t *Table[P, J, S]) Len() int { return len(t.points) }
 
-// Bases is what the points are in the engine.
+// Bases returns the points' bases in the engine.
 func (t *Table[P, J, S]) Bases() *msm.Bases[P, S] { return t.bases }
 
 // Close frees the bases after the MSMs in flight. Closing a nil or closed
@@ -71,8 +70,8 @@ func (t *Table[P, J, S]) Close() error {
 	return t.bases.Close()
 }
 
-// Sum is the MSM with as many scalars as there are bases, or with the first
-// bases only when there are fewer.
+// Sum computes the MSM of the scalars and the bases. If there are fewer scalars than
+// bases, it takes the first bases.
 func (t *Table[P, J, S]) Sum(ctx context.Context, scalars []S) (P, error) {
 	part, err := t.bases.Slice(0, len(scalars))
 	if err != nil {
@@ -128,7 +127,7 @@ func (m Merging) Scalars(e *msm.Engine) Merging {
 	return m
 }
 
-// Columns is the elements of s for Merging.Classes.
+// Columns returns the elements of s as a column for Merging.Classes.
 func Columns[T any](s []T) merge.Column {
 	b := layout.Bytes(s)
 	return merge.Column{Bytes: b, Size: len(b) / max(len(s), 1)}
@@ -238,7 +237,7 @@ type Memory struct {
 	free []func()
 }
 
-// Scalars is n zero scalars, valid until m.Free.
+// Scalars returns n zero scalars, valid until m.Free.
 func Scalars[P, J, S any](ctx context.Context, m *Memory, e *msm.Engine, ops *group.Ops[P, J, S], n int) []S {
 	if s, err := ops.Group.NewScalars(ctx, e, n); err == nil {
 		m.Add(s.Free)
@@ -250,7 +249,7 @@ func Scalars[P, J, S any](ctx context.Context, m *Memory, e *msm.Engine, ops *gr
 	return s
 }
 
-// Add has f called by Free, at the same time as others.
+// Add registers f. Free calls it, at the same time as others.
 func (m *Memory) Add(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,13 +25,13 @@ type residence[S comparable, V any] struct {
 	users   int // proofs, and Vectors
 }
 
-// NewVectors is of vectors that are nowhere yet.
+// NewVectors returns Vectors that no backend has yet.
 func NewVectors[S comparable, V any]() *Vectors[S, V] {
 	return &Vectors[S, V]{turn: make(chan struct{}, 1)}
 }
 
-// Beside is the vectors in the backend of a session, until release. Where they are
-// not there, load brings them, in a session of their own.
+// Beside returns the vectors in the backend of a session. They stay until release. If they
+// are not there yet, load brings them, in a session of their own.
 func (p *Vectors[S, V]) Beside(ctx context.Context, s *vector.Session[S], load func(context.Context, *vector.Session[S]) (*vector.Session[S], V, error)) (_ V, release func() error, err error) {
 	var none V
 	select {
@@ -55,7 +55,7 @@ func (p *Vectors[S, V]) Beside(ctx context.Context, s *vector.Session[S], load f
 	return r.vectors, func() error { return p.count(r, -1) }, nil
 }
 
-// set has r in the place of what was there, which ends with the proofs that use it.
+// set replaces what was there by r. The old one ends with the proofs that use it.
 func (p *Vectors[S, V]) set(r *residence[S, V]) error {
 	was := p.now
 	if p.now = r; r != nil {

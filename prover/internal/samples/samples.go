@@ -25,7 +25,7 @@ type Sample struct {
 	Assign  func(field *big.Int, seed int64) frontend.Circuit
 }
 
-// wrong is added to a value to spoil an assignment.
+// wrong returns what to add to a value to spoil an assignment.
 func wrong(seed int64) int64 {
 	if seed < 0 {
 		return 1
@@ -130,7 +130,7 @@ func (c *random) Define(api frontend.API) error {
 	return nil
 }
 
-// Random is a circuit of so many additions and products, chosen by a seed.
+// Random returns a circuit of so many additions and products, chosen by a seed.
 func Random(name string, seed, steps uint64) Sample {
 	return Sample{name, func() frontend.Circuit { return &random{seed: seed, steps: steps} },
 		func(q *big.Int, s int64) frontend.Circuit {
@@ -216,7 +216,7 @@ type Call struct {
 	In      []frontend.Variable
 }
 
-// CallOf is a call with so many inputs.
+// CallOf returns a call of a hint with so many outputs and inputs.
 func CallOf(hint solver.Hint, outputs, inputs int) *Call {
 	return &Call{hint, outputs, make([]frontend.Variable, inputs)}
 }
@@ -227,7 +227,8 @@ func (c *Call) Define(api frontend.API) error {
 	return err
 }
 
-// HalfHint is not registered: the prover must pass on solver options.
+// HalfHint halves its input modulo q. It is not registered, so a prover must pass on the
+// solver's options.
 func HalfHint(q *big.Int, in, out []*big.Int) error {
 	if in[0].Sign() == 0 {
 		return errors.New("no half of zero")
@@ -347,7 +348,7 @@ var Hints = solver.WithHints(HalfHint)
 
 var everywhere = flag.Bool("gkr", false, "prove the circuit with GKR on all curves: it takes a minute to set up")
 
-// On is the circuits to prove on a curve.
+// On returns the samples to prove on a curve.
 func On(curve ecc.ID) (on []Sample) {
 	for _, s := range All {
 		if s.Name != "GKR" || curve == ecc.BN254 || *everywhere {
@@ -357,7 +358,7 @@ func On(curve ecc.ID) (on []Sample) {
 	return on
 }
 
-// ByName is one of All; another name panics.
+// ByName returns the sample of All with a name. It panics if there is none.
 func ByName(name string) Sample {
 	for _, s := range All {
 		if s.Name == name {

@@ -21,13 +21,13 @@ type Transcript[P, J, S any] struct {
 	lock sync.Locker
 }
 
-// New begins a transcript with the names of its challenges in their order. The
-// lock is held while h is used.
+// New begins a transcript. names are its challenges in their order. The transcript holds
+// the lock while it uses h.
 func New[P, J, S any](g1 *group.Ops[P, J, S], fr *group.Field[S], h hash.Hash, lock sync.Locker, names ...string) *Transcript[P, J, S] {
 	return &Transcript[P, J, S]{g1, fr, fiatshamir.NewTranscript(h, names...), lock}
 }
 
-// Say has a challenge depend on bytes.
+// Say binds bytes to a challenge.
 func (t *Transcript[P, J, S]) Say(challenge string, b ...[]byte) error {
 	for _, b := range b {
 		if err := t.fs.Bind(challenge, b); err != nil {
@@ -37,7 +37,7 @@ func (t *Transcript[P, J, S]) Say(challenge string, b ...[]byte) error {
 	return nil
 }
 
-// Points has a challenge depend on points.
+// Points binds points to a challenge.
 func (t *Transcript[P, J, S]) Points(challenge string, points ...P) error {
 	for i := range points {
 		if err := t.Say(challenge, t.g1.Marshal(&points[i])); err != nil {
@@ -47,7 +47,7 @@ func (t *Transcript[P, J, S]) Points(challenge string, points ...P) error {
 	return nil
 }
 
-// Scalars has a challenge depend on scalars.
+// Scalars binds scalars to a challenge.
 func (t *Transcript[P, J, S]) Scalars(challenge string, scalars ...S) error {
 	for i := range scalars {
 		if err := t.Say(challenge, t.fr.Marshal(&scalars[i])); err != nil {
@@ -57,8 +57,8 @@ func (t *Transcript[P, J, S]) Scalars(challenge string, scalars ...S) error {
 	return nil
 }
 
-// Challenge is a challenge that depends on all that was said for it, and on the
-// challenge before.
+// Challenge returns the named challenge. It depends on all that was bound to it, and on
+// the challenge before.
 func (t *Transcript[P, J, S]) Challenge(name string) (c S, err error) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -73,7 +73,7 @@ func failed(err error) error {
 	return fmt.Errorf("%w: transcript: %w", backend.ErrInvalidInput, err)
 }
 
-// Fold is the challenge that polynomials opened at one point are folded with, as
+// Fold returns the challenge by which polynomials opened at one point are folded, as
 // gnark-crypto's KZG verifier computes it.
 func Fold[P, J, S any](g1 *group.Ops[P, J, S], fr *group.Field[S], h hash.Hash, lock sync.Locker, point S, digests []P, claimed []S, data ...[]byte) (c S, err error) {
 	const name = "gamma"
