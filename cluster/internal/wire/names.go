@@ -88,7 +88,7 @@ const dedup = 2 * time.Minute
 // jumps would delete jobs. All streams together may take room bytes, or as many as the
 // server has if room is 0.
 func Streams(room int64) []jetstream.StreamConfig {
-	share := func(percent int64) int64 {
+	part := func(percent int64) int64 {
 		if room <= 0 {
 			return -1
 		}
@@ -97,7 +97,7 @@ func Streams(room int64) []jetstream.StreamConfig {
 	file := func(name, prefix string, percent int64) jetstream.StreamConfig {
 		return jetstream.StreamConfig{
 			Name: name, Subjects: []string{prefix + ">"}, Storage: jetstream.FileStorage,
-			MaxBytes: share(percent), Discard: jetstream.DiscardNew, AllowDirect: true, Duplicates: dedup,
+			MaxBytes: part(percent), Discard: jetstream.DiscardNew, AllowDirect: true, Duplicates: dedup,
 		}
 	}
 	jobs := file(Jobs, JobsPrefix, 5)

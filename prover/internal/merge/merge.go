@@ -80,7 +80,7 @@ func (e *Elements) Wipe() { clear(e.hash) }
 // sampled is about how many different values Redundancy looks at.
 const sampled = 1 << 12
 
-// Redundancy estimates the share of elements that need not be there: all but
+// Redundancy estimates the fraction of elements that need not be there: all but
 // one of every class, and those in no class. It samples by value: whether an
 // element is in the sample depends on its hash alone, so that a sampled value
 // is there with all its copies. The number of different sampled values, scaled
