@@ -41,7 +41,7 @@ func one(t *testing.T, c *cluster.Client, w cluster.Work, witness []byte) ([]byt
 	return c.Wait(ctx, id)
 }
 
-// state is the only worker's.
+// state returns the state of the only worker.
 func state(t *testing.T, c *cluster.Client) cluster.Worker {
 	t.Helper()
 	var s cluster.Status
@@ -682,7 +682,7 @@ func TestKilledWorkers(t *testing.T) {
 	measured(t, figure{What: "workers killed", Workers: workers, Jobs: jobs, Kills: kills, Proof: 20})
 }
 
-// TestCostOfAKill is what a worker costs that is killed with a job in hand.
+// TestCostOfAKill measures what it costs to kill a worker that has a job in hand.
 func TestCostOfAKill(t *testing.T) {
 	t.Parallel()
 	const limit = 5 * time.Second

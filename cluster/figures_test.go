@@ -26,8 +26,8 @@ import (
 	"github.com/pippin-zk/pippin/prover/groth16"
 )
 
-// TestOverhead is what a job takes whose proof takes nothing: with a witness of 1 KiB,
-// and with one of 16 MiB.
+// TestOverhead measures how long a job takes whose proof takes no time: with a witness of
+// 1 KiB, and with one of 16 MiB.
 func TestOverhead(t *testing.T) {
 	r := newRig(t)
 	r.work(func(c *worker.Config) {

@@ -60,7 +60,7 @@ type remote struct {
 	Stuck       time.Duration
 }
 
-// serverProcess is a server and its manager, as msm cluster up is.
+// serverProcess runs a server and its manager, as msm cluster up does.
 func serverProcess(text string) error {
 	var cfg remote
 	if err := json.Unmarshal([]byte(text), &cfg); err != nil {

@@ -56,9 +56,9 @@ func (c *Client) Add(ctx context.Context, ccs constraint.ConstraintSystem, pk, v
 	return c.AddFrom(ctx, w, to(ccs.WriteTo), to(pk.WriteRawTo), to(vk.WriteRawTo))
 }
 
-// AddFrom is Add for a circuit and keys that gnark wrote, compressed or raw. Each
-// function is called several times, and writes the same bytes each time. The digests
-// of w are filled in here.
+// AddFrom does what Add does, for a circuit and keys that gnark wrote, compressed or raw.
+// It calls each function several times, which must write the same bytes each time. It
+// fills in the digests of w.
 func (c *Client) AddFrom(ctx context.Context, w Work, circuit, proving, verifying func(io.Writer) error) (*Prover, error) {
 	var vk bytes.Buffer
 	if err := verifying(&vk); err != nil {
@@ -91,13 +91,12 @@ func to(write func(io.Writer) (int64, error)) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := write(w); return err }
 }
 
-// Work is what the prover's jobs are of.
+// Work returns the work that the prover's jobs belong to.
 func (p *Prover) Work() Work { return p.work }
 
-// Prove is a proof for a full witness, made and verified by a worker, and verified
-// here again. Calls may be concurrent. Errors wrap ErrDead, ErrFull or a sentinel of
-// package backend, or are the context's; the job of a call that was cancelled may
-// still be proved.
+// Prove returns a proof for a full witness. A worker makes and verifies it, and Prove
+// verifies it again. Calls may be concurrent. Errors wrap ErrDead, ErrFull or a sentinel
+// of package backend, or are the context's. A cancelled call's job may still be proved.
 func (p *Prover) Prove(ctx context.Context, w witness.Witness) (Proof, error) {
 	if err := wire.Fits(p.work, w); err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ var (
 	recordFile = flag.String("record", "", "file for what tests have measured")
 )
 
-// size is a number of a test's: the short one, or the long one of -long.
+// size returns brief or, with -long, lasting.
 func size(brief, lasting int) int {
 	if *long {
 		return lasting
@@ -80,7 +80,7 @@ func measured(t *testing.T, f figure) {
 	figures.runs = append(figures.runs, f)
 }
 
-// TestMain is a worker's or a server's process when it is told to be one.
+// TestMain runs the tests, or a worker or a server if this process is to be one.
 func TestMain(m *testing.M) {
 	for name, run := range map[string]func(string) error{"PIPPIN_TEST_WORKER": workerProcess, "PIPPIN_TEST_SERVER": serverProcess} {
 		if arg := os.Getenv(name); arg != "" {
@@ -208,7 +208,7 @@ func (r *rig) work(change func(*worker.Config)) (end func() error) {
 	return end
 }
 
-// fakeWork is a work whose objects are there and whose provers are fakes.
+// fakeWork returns a work whose objects are stored and whose provers are fakes.
 func (r *rig) fakeWork(name string) cluster.Work {
 	r.t.Helper()
 	_, js, err := r.cfg.Ticket.Connect("test")
@@ -230,13 +230,13 @@ func (r *rig) fakeWork(name string) cluster.Work {
 	return cluster.Work{System: "fake", Circuit: digest, ProvingKey: digest, VerifyingKey: digest}
 }
 
-// fakeProof is the answer of a fake.
+// fakeProof returns a fake's proof.
 func fakeProof(witness []byte) []byte {
 	h := sha256.Sum256(witness)
 	return h[:]
 }
 
-// number is a witness for fakes.
+// number returns a witness for fakes.
 func number(n int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
 // fakes opens provers whose Prove is f; without one they take 20 ms.
@@ -271,7 +271,7 @@ func submitAll(t *testing.T, c *cluster.Client, w cluster.Work, n int) []string 
 	return ids
 }
 
-// waitAll wants every job to have its one right answer.
+// waitAll waits for all jobs and checks that each has its one right answer.
 func waitAll(t *testing.T, c *cluster.Client, ids []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

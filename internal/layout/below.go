@@ -19,13 +19,13 @@ func init() {
 	}
 }
 
-// BaseField is the modulus q of a curve's coordinates.
+// BaseField returns the modulus q of a curve's coordinates.
 func BaseField(c backend.Curve) Modulus { return baseFields[c] }
 
-// ScalarField is the modulus r of a curve's scalars.
+// ScalarField returns the modulus r of a curve's scalars.
 func ScalarField(c backend.Curve) Modulus { return scalarFields[c] }
 
-// limbs is v as size/8 limbs.
+// limbs returns v as size/8 limbs.
 func limbs(v *big.Int, size int) Modulus {
 	b := v.FillBytes(make([]byte, size))
 	l := make(Modulus, size/8)
@@ -35,8 +35,8 @@ func limbs(v *big.Int, size int) Modulus {
 	return l
 }
 
-// FirstNotBelow is the index of the first of the elements, limbs in
-// little-endian bytes one after the other, that is not below m; -1 when all are.
+// FirstNotBelow returns the index of the first element that is not below m, or -1. The
+// elements are limbs in little-endian bytes, one after the other.
 func FirstNotBelow(elements []byte, m Modulus) int {
 	size := 8 * len(m)
 	for i := 0; i < len(elements); i += size {

@@ -10,8 +10,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Bytes is the memory of s. It shares s's storage: writes to one show in the
-// other, and s must stay reachable as usual (the result keeps it alive).
+// Bytes returns the memory of s as bytes. Both share storage: writes to one show in the
+// other. The result keeps s alive.
 func Bytes[T any](s []T) []byte {
 	if len(s) == 0 {
 		return nil
@@ -19,9 +19,9 @@ func Bytes[T any](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
 }
 
-// View is b seen as elements of T, sharing b's storage. A length that is no
-// multiple of T's size, or memory not aligned for T, is ErrInvalidInput.
-// T must hold no pointers.
+// View returns b as elements of T, which share b's storage. The error is ErrInvalidInput
+// if the length is no multiple of T's size, or the memory is not aligned for T. T must
+// hold no pointers.
 func View[T any](b []byte) ([]T, error) {
 	var t T
 	size, align := int(unsafe.Sizeof(t)), uintptr(unsafe.Alignof(t))
@@ -38,9 +38,8 @@ func View[T any](b []byte) ([]T, error) {
 	return unsafe.Slice((*T)(p), len(b)/size), nil
 }
 
-// Range is the address range [lo, hi) of b's memory; (0, 0) when empty. It
-// identifies memory that the caller keeps alive, and is never turned back
-// into a pointer.
+// Range returns the address range [lo, hi) of s's memory, or (0, 0) if s is empty. It
+// identifies memory that the caller keeps alive, and is never turned back into a pointer.
 func Range[T any](s []T) (lo, hi uintptr) {
 	if len(s) == 0 {
 		return 0, 0
