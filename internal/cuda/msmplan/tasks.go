@@ -81,6 +81,14 @@ func (p *Plan) tasksOf(entries int64, most int) int64 {
 // PairTasks returns how many tasks of pairs are added up at a time, at most.
 func (p *Plan) PairTasks() int { return int(min(p.MaxPairTasks(), int64(p.Params.PairTasks))) }
 
+// PairBatches returns how many times PairTasks tasks of pairs are added up for a chunk of
+// n points.
+func (p *Plan) PairBatches(n int) int {
+	entries := int64(p.AllSets()) * int64(n) * int64(rowsOf(p.Windows, p.Sets))
+	tasks, batch := p.tasksOf(entries, 1<<p.Levels), int64(p.PairTasks())
+	return int((tasks + batch - 1) / batch)
+}
+
 // PairThreads returns the threads that add them up: whole blocks.
 func (p *Plan) PairThreads() int {
 	block := p.Params.PairBlock

@@ -18,9 +18,9 @@
 // # Secrets
 //
 // Whatever a call leaves on the card may tell its scalars. Work memory, the stacks
-// of threads and shared memory are overwritten once the card has had no turn for 5 ms,
-// and at the end of a turn when what is there has been there for 100 ms, so that few
-// calls wait for it; memory is overwritten before it is given back, and pinned memory
+// of threads and shared memory are overwritten once the card has had no turn for 5 ms. A
+// busy card overwrites them at the end of a turn, after 100 ms, or up to a second where
+// there are many gigabytes, so that few calls wait for it; memory is overwritten before it is given back, and pinned memory
 // at the end of a turn.
 //
 // # Errors

@@ -209,6 +209,29 @@ func TestWipedInUse(t *testing.T) {
 	}
 }
 
+// TestLargeMemoryIsKeptLonger: calls that leave gigabytes and take longer than mostKept
+// are not wiped one by one, and nothing is kept for more than a second.
+func TestLargeMemoryIsKeptLonger(t *testing.T) {
+	d := open(t, Options{})
+	turn := take(t, d)
+	const there = 1000
+	if _, err := turn.Work(there, there); err != nil {
+		t.Fatal(err)
+	}
+	turn.secret, turn.since = 9<<30, time.Now().Add(-2*mostKept) // as a call of 200 ms leaves it
+	var left int64
+	turn.OnEnd(func() { left, turn.secret = turn.secret, there })
+	end(t, turn)
+	if left == 0 {
+		t.Error("9 GiB are wiped at the end of every call of 200 ms")
+	}
+	for secret, want := range map[int64]time.Duration{1: mostKept, 1 << 30: mostKept, 10e9: 500 * time.Millisecond, 1 << 40: time.Second} {
+		if got := keeps(secret); got != want {
+			t.Errorf("%d bytes are kept for %v, want %v", secret, got, want)
+		}
+	}
+}
+
 // TestThreadsAreWiped: what a kernel left on stacks and in shared memory is
 // overwritten, its stacks by a kernel that reaches as far.
 func TestThreadsAreWiped(t *testing.T) {

@@ -134,20 +134,28 @@ func (t *Turn) Send(dst driver.Span, src []byte) error {
 func (t *Turn) Waited() { t.queued = false }
 
 // What is secret in the work memory, on the stacks of kernels and in shared memory is
-// overwritten when the card has been without a turn for idle, and where it never is, at
-// the end of the first turn mostKept after it came. The next turn, which writes over most
-// of it, would wait for the wiping: more than a millisecond for 2^22 points in pairs.
+// overwritten when the card has had no turn for idle. A card that is never idle overwrites
+// it at the end of a turn, once it is older than keeps allows.
 const (
 	idle     = 5 * time.Millisecond
 	mostKept = 100 * time.Millisecond
 )
+
+// keeps returns how long a busy card keeps secret bytes, at least mostKept. The next turn
+// waits for the wiping, and writes over most of the memory anyway. So large memory is kept
+// longer, 50 ms for a GB and up to a second: a card that overwrites 2 GB in a millisecond
+// then spends a hundredth of its time on it.
+func keeps(secret int64) time.Duration {
+	const longest, share, bytesPerNanosecond = time.Second, 100, 2e3
+	return min(max(mostKept, time.Duration(share*float64(secret)/bytesPerNanosecond)), longest)
+}
 
 // End passes the turn on. What was queued and not waited for, because the call
 // failed, is waited for first, so that nothing reads the caller's memory any
 // more; and everything is wiped, pinned memory at once and the card as idle has it.
 func (t *Turn) End() error {
 	err := t.settle()
-	if t.secret > 0 && time.Since(t.since) > mostKept {
+	if t.secret > 0 && time.Since(t.since) > keeps(t.secret) {
 		err = errors.Join(err, t.wipe())
 	}
 	t.tracer.report()

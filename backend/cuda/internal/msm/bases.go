@@ -78,7 +78,7 @@ func (c *Computer) Load(ctx context.Context, from *backend.Bases, first int) (*B
 	if b.Count == 0 {
 		return b, nil
 	}
-	prog, err := newProgram(c.dev, b.Curve, b.Group, false)
+	prog, err := loadKernels(c.dev, b.Curve, b.Group, false)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (c *Computer) keep(ctx context.Context, of backendutil.Loaded, size int64) 
 	return turn.Keep(size, c.suffices(of))
 }
 
-func (c *Computer) loadOnCard(ctx context.Context, b *Bases, from *backend.Bases, prog *program) error {
+func (c *Computer) loadOnCard(ctx context.Context, b *Bases, from *backend.Bases, prog *groupKernels) error {
 	if err := c.dev.Write(ctx, b.memory.Span(), from.All()); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (c *Computer) loadOnCard(ctx context.Context, b *Bases, from *backend.Bases
 	return c.check(ctx, s, b, prog, b.memory.Span(), 0, b.Count)
 }
 
-func (c *Computer) loadOnHost(ctx context.Context, b *Bases, from *backend.Bases, prog *program) error {
+func (c *Computer) loadOnHost(ctx context.Context, b *Bases, from *backend.Bases, prog *groupKernels) error {
 	b.host = from.Bytes
 	if b.host == nil {
 		b.host = layout.Bytes(make([]uint64, from.Size()/8))
@@ -166,7 +166,7 @@ func (c *Computer) loadOnHost(ctx context.Context, b *Bases, from *backend.Bases
 }
 
 // checkHost checks bases that stay on the host.
-func (c *Computer) checkHost(ctx context.Context, b *Bases, prog *program) error {
+func (c *Computer) checkHost(ctx context.Context, b *Bases, prog *groupKernels) error {
 	const part = 1 << 16
 	size := b.Curve.PointBytes(b.Group)
 	s, err := c.dev.Driver().NewStream()
@@ -194,7 +194,7 @@ func (c *Computer) checkHost(ctx context.Context, b *Bases, prog *program) error
 
 // check refuses a coordinate that is not below q and a point off the curve among
 // n points, the first of which is number base.
-func (c *Computer) check(ctx context.Context, s *driver.Stream, b *Bases, prog *program, points driver.Span, base, n int) error {
+func (c *Computer) check(ctx context.Context, s *driver.Stream, b *Bases, prog *groupKernels, points driver.Span, base, n int) error {
 	if err := backend.Ended(ctx); err != nil {
 		return err
 	}

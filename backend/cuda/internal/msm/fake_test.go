@@ -4,6 +4,7 @@ package msm
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"sort"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
@@ -119,9 +121,9 @@ func TestStreams(t *testing.T) {
 	if err != nil || !bytes.Equal(got[0], s.answer) || !bytes.Equal(got[1], s.answer) {
 		t.Errorf("wrong, or %v", err)
 	}
-	for in, p := range c.plans {
-		if !in.Stream || len(p.Chunks) < 2 {
-			t.Errorf("a plan with stream %v and chunks %v", in.Stream, p.Chunks)
+	for _, p := range plansOf[c] {
+		if !p.Stream || len(p.Chunks) < 2 {
+			t.Errorf("a plan with stream %v and chunks %v", p.Stream, p.Chunks)
 		}
 	}
 }
@@ -184,7 +186,7 @@ func TestSideBySide(t *testing.T) {
 			}
 		}
 		sizes := make(map[int]bool)
-		for in := range c.plans {
+		for _, in := range plansOf[c] {
 			sizes[in.Together] = true
 		}
 		if !sizes[4] || !sizes[6] || !sizes[2] || !sizes[1] {
@@ -202,10 +204,10 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// TestRound: two MSMs in somebody's turn, one after the other in the same memory,
+// TestOnCard: two MSMs in somebody's turn, one after the other in the same memory,
 // whose scalars are on the card already; with bases there, and on the host, from
 // where they come in chunks.
-func TestRound(t *testing.T) {
+func TestOnCard(t *testing.T) {
 	cudatest.OnFake(t)
 	s := newSmall(t, 128)
 	chunks := func(t *msmplan.Params) { t.Chunk = 32 }
@@ -247,10 +249,10 @@ func TestRound(t *testing.T) {
 			if err := turn.Compute.Write(scalars.Span(), s.scalars); err != nil {
 				t.Fatal(err)
 			}
-			var rounds []*Round
+			var rounds []*OnCard
 			work, results := int64(0), device.Layout{}
 			for range 2 {
-				r, err := c.Round(bases, 0, s.bases.Count, turn.Available())
+				r, err := c.OnCard(bases, 0, s.bases.Count, turn.Available())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -294,7 +296,7 @@ func TestManyTiles(t *testing.T) {
 	if err := newSmall(t, kernel.SortTile+3).compute(t, c); err != nil {
 		t.Error(err)
 	}
-	for _, p := range c.plans {
+	for _, p := range plansOf[c] {
 		if p.Sort.Shift == 0 || p.Sort.Bins < 2 || p.Sort.Tiles(p.Count) < 2 || p.LongestRun() < 8*p.Piece {
 			t.Errorf("a plan with %+v and runs of up to %d in pieces of %d", p.Sort, p.LongestRun(), p.Piece)
 		}
@@ -421,12 +423,76 @@ func TestExtremeTables(t *testing.T) {
 		if err := c.Tune(own); err != nil {
 			t.Fatal(err)
 		}
-		clear(c.plans)
+		forget(c)
 		if err := s.compute(t, c); err != nil {
 			t.Errorf("seed %d, %+v: %v", *seed, own.Groups, err)
 		}
 	}
 	if err := c.Tune(&msmplan.Table{Card: "another"}); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("a table of another card: %v", err)
+	}
+}
+
+// TestPlansAreReused: how much memory is free changes from call to call, and that alone
+// makes no new plan.
+func TestPlansAreReused(t *testing.T) {
+	cudatest.OnFake(t)
+	d, c := open(t, device.Options{})
+	s := newSmall(t, 64)
+	s.bases.Hints.Multiples = 1
+	bases, err := c.Load(t.Context(), &s.bases, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bases.Free()
+	for range 3 {
+		if _, err := c.Compute(t.Context(), one(bases, s.scalars)); err != nil {
+			t.Fatal(err)
+		}
+		turn, err := d.Turn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := turn.Keep(1<<20, func(int64) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer kept.Free()
+		if err := turn.End(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p := plansOf[c]; len(p) != 3 || p[1] != p[0] || p[2] != p[0] {
+		t.Errorf("plans %p: want one, three times", p)
+	}
+}
+
+// TestPlannedAhead: a call whose plan is not known makes it before its turn, so that a
+// call that computes meanwhile is not held up.
+func TestPlannedAhead(t *testing.T) {
+	cudatest.OnFake(t)
+	d, c := open(t, device.Options{})
+	s := newSmall(t, 64)
+	s.bases.Hints.Multiples = 1
+	bases, err := c.Load(t.Context(), &s.bases, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bases.Free()
+	turn, err := d.Turn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err = c.Compute(ctx, one(bases, s.scalars))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without a turn: %v", err)
+	}
+	if err := turn.End(); err != nil {
+		t.Fatal(err)
+	}
+	if c.plans.Len() != 1 {
+		t.Errorf("%d inputs were planned for", c.plans.Len())
 	}
 }

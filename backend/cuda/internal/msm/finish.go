@@ -1,7 +1,10 @@
 package msm
 
 import (
+	"cmp"
+	"encoding/binary"
 	"fmt"
+	"sync"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-377"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
@@ -12,7 +15,46 @@ import (
 	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/internal/layout"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
+
+// finishAll makes affine points of what came back. Each is put to its place among the
+// answers; that of an OnCard is the first.
+func finishAll(jobs []*batch, came []byte, answers [][]byte) error {
+	var group backendutil.Group
+	var mu sync.Mutex
+	var failure error
+	for _, j := range jobs {
+		out := came[j.result.Off : j.result.Off+j.result.Size]
+		bad := out[j.plan.Work.Sums.Size:]
+		each := int(j.plan.Work.Sums.Size) / len(j.members)
+		for k, m := range j.members {
+			sums := out[k*each : (k+1)*each]
+			bad := binary.LittleEndian.Uint32(bad[4*k:])
+			at := max(m.at, 0)
+			group.Go(func() {
+				point, err := j.finish(&m, sums, bad)
+				mu.Lock()
+				defer mu.Unlock()
+				answers[at], failure = point, cmp.Or(failure, err)
+			})
+		}
+	}
+	group.Wait()
+	return failure
+}
+
+// finish makes an affine point of a member's sums. bad is the number of the first scalar
+// that is not below r, or kernel.NoIndex.
+func (j *batch) finish(m *member, sums []byte, bad uint32) (point []byte, err error) {
+	defer backendutil.Caught(&err)
+	if j.check() && bad != kernel.NoIndex {
+		return nil, m.failed(fmt.Errorf("%w: scalar %d of %v is not below r", backend.ErrInvalidInput, int(bad)+m.First, j.Bases.Curve))
+	}
+	first, _ := j.plan.Reduction()
+	point, err = finishers[j.Bases.Curve][j.Bases.Group-backend.G1](sums, j.plan.Sets, j.plan.Width, first)
+	return point, m.failed(err)
+}
 
 // finisher adds up the parts of sets, lowest set first, each in Jacobian
 // coordinates: sum of 2^(c s) of what the parts of set s make, as an affine point in

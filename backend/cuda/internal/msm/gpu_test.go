@@ -35,6 +35,15 @@ var (
 	memory = flag.Int64("memory", 0, "bytes of device memory to use")
 )
 
+// plansOf is the plans of what computers computed since their last forget.
+var plansOf = make(map[*Computer][]*msmplan.Plan)
+
+// forget forgets the plans of a computer: those that it would use again, too.
+func forget(c *Computer) {
+	delete(plansOf, c)
+	c.plans.Clear()
+}
+
 // open opens the device, or skips the test where there is none. Both are closed
 // when the test ends.
 func open(t testing.TB, o device.Options) (*device.Device, *Computer) {
@@ -48,6 +57,7 @@ func open(t testing.TB, o device.Options) (*device.Device, *Computer) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.planned = func(p *msmplan.Plan) { plansOf[c] = append(plansOf[c], p) }
 	t.Cleanup(func() {
 		if err := errors.Join(c.Close(), d.Close()); err != nil {
 			t.Error(err)
@@ -123,7 +133,7 @@ func TestTimes(t *testing.T) {
 // times prints the times of MSMs over points, by every try, and checks every answer.
 func times(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multiples int, host []byte, phases map[string]time.Duration) {
 	for _, c.tune = range tries() {
-		clear(c.plans)
+		forget(c)
 		timesOf(t, c, p, points, multiples, host, phases)
 	}
 }
@@ -162,7 +172,7 @@ func timesOf(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multi
 			times = append(times, time.Since(start))
 		}
 		slices.Sort(times)
-		for _, used := range c.plans {
+		for _, used := range plansOf[c][len(plansOf[c])-1:] {
 			fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%v pairs=%d piece=%d levels=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), dist,
 				ms(times[0]), ms(times[2]), used.Width, used.Windows, used.Sets, used.Chunks, used.Levels, used.Piece, used.Params.FirstLevel, used.Params.Level, used.Need()>>20, used.Cost())
 		}

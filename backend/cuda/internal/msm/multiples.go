@@ -206,7 +206,7 @@ func (c *Computer) makeTable(ctx context.Context, b *Bases) (err error) {
 	if t, err = c.newTable(ctx, b); t == nil || err != nil {
 		return err
 	}
-	prog, err := newProgram(c.dev, b.Curve, b.Group, t.Edwards)
+	prog, err := loadKernels(c.dev, b.Curve, b.Group, t.Edwards)
 	if err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func (c *Computer) CostOf(ctx context.Context, of backendutil.Loaded, count, mos
 
 // makeSlice makes a row of a table from the one before, or the first from the bases,
 // for n points; false when the table was dropped.
-func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *program, row, from, n int) (there bool, err error) {
+func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *groupKernels, row, from, n int) (there bool, err error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
 		return false, err
@@ -306,7 +306,7 @@ func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *prog
 	if err := turn.Mark("start"); err != nil {
 		return false, err
 	}
-	each := max(1, n/(c.tuningOf(b.Loaded, b.Count).Full/2))
+	each := max(1, n/(c.paramsFor(b.Loaded, b.Count).Full/2))
 	switch {
 	case t.Edwards && row == 0:
 		each = min(each, kernel.PrepareMost)
@@ -355,7 +355,18 @@ func (c *Computer) Forgo(bases ...*Bases) (changed bool) {
 	return changed
 }
 
-// of is the table of bases, nil when there is none.
+// expected returns the multiples that a turn that begins now would use for bases; the zero
+// value when there are none.
+func (s *tables) expected(b *Bases) (m msmplan.Multiples) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b.table != nil && b.table.memory != nil {
+		m = b.table.Multiples
+	}
+	return m
+}
+
+// of returns the table of bases, nil when there is none.
 func (s *tables) of(b *Bases) *table {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -70,7 +70,7 @@ func TestMultiples(t *testing.T) {
 		}
 	}
 
-	prog, err := newProgram(d, curve, group, false)
+	prog, err := loadKernels(d, curve, group, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,14 +98,14 @@ func TestMultiples(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	r := &phases{Plan: p, program: prog, piece: p.Piece, TaskLists: p.Work.Lists[0], ahead: s, stream: s, memory: room.In(memory), mark: func(string) error { return nil }}
-	if err := r.begin(); err != nil {
+	r := &phases{Plan: p, groupKernels: prog, points: n, piece: p.Piece, TaskLists: p.Work.Lists[0], ahead: s, stream: s, memory: room.In(memory), mark: func(string) error { return nil }}
+	if err := r.clearSums(); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(r.before(scalarsAt.In(memory), n, true, 0, read), r.add(pointsAt.In(memory))); err != nil {
+	if err := errors.Join(r.makeTasks(scalarsAt.In(memory), true, 0, read), r.addUp(pointsAt.In(memory))); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.end(); err != nil {
+	if err := r.reduceBuckets(); err != nil {
 		t.Fatal(err)
 	}
 	sums := make([]byte, p.Work.Sums.Size)

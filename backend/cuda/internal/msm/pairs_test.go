@@ -5,6 +5,7 @@ package msm
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
@@ -13,6 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/internal/layout"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
@@ -43,9 +45,9 @@ func withPairs(levels int, chunks bool) func(*msmplan.Params) {
 // usedPairs tells whether all plans of the computer had pairs, and some several chunks,
 // since the last time.
 func usedPairs(c *Computer) (pairs, chunks bool) {
-	defer clear(c.plans)
-	pairs = len(c.plans) > 0
-	for _, p := range c.plans {
+	defer forget(c)
+	pairs = len(plansOf[c]) > 0
+	for _, p := range plansOf[c] {
 		pairs = pairs && p.Levels > 0
 		chunks = chunks || len(p.Chunks) > 1
 	}
@@ -134,7 +136,7 @@ func TestPairsOutsideTheSubgroup(t *testing.T) {
 				t.Pair = 0
 			}
 		}
-		clear(c.plans)
+		forget(c)
 		got, err := c.Compute(t.Context(), one(b, scalars))
 		if err != nil {
 			t.Fatal(err)
@@ -147,5 +149,53 @@ func TestPairsOutsideTheSubgroup(t *testing.T) {
 		} else if !bytes.Equal(got[0], want) {
 			t.Error("wrong")
 		}
+	}
+}
+
+// TestPairLaunches: a chunk launches batches of pairs for its own tasks, not for those of
+// the largest chunk.
+func TestPairLaunches(t *testing.T) {
+	cudatest.OnFake(t)
+	const levels, n = 2, 320
+	_, c := open(t, device.Options{})
+	p, err := fixtures.NewPoints(backend.BLS12381, backend.G1, *seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := p.Bytes(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scalars, err := fixtures.Scalars(backend.BLS12381, fixtures.Uniform, *seed, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.tune = withPairs(levels, true)
+	b := prepared(t, c, backend.Bases{Curve: backend.BLS12381, Group: backend.G1, Count: n, Bytes: points}, everyMultiple)
+	launches := func(pairTasks int) (n int64, plan *msmplan.Plan) {
+		forget(c)
+		c.tune = func(t *msmplan.Params) {
+			withPairs(levels, true)(t)
+			t.PairTasks = pairTasks
+		}
+		before := fakecuda.Calls("cuLaunchKernel")
+		judge(t, c, p, b, scalars)
+		return fakecuda.Calls("cuLaunchKernel") - before, plansOf[c][0]
+	}
+	few, plan := launches(50)
+	all, same := launches(1 << 20) // in one batch a chunk
+	if len(plan.Chunks) < 3 || !slices.Equal(plan.Chunks, same.Chunks) || plan.Levels != levels || same.Levels != levels {
+		t.Fatalf("chunks %v and %v, %d and %d levels: not what this test is for", plan.Chunks, same.Chunks, plan.Levels, same.Levels)
+	}
+	batches := 0
+	for _, n := range plan.Chunks {
+		batches += plan.PairBatches(n)
+	}
+	if most := len(plan.Chunks) * plan.PairBatches(slices.Max(plan.Chunks)); batches >= most {
+		t.Fatalf("%d batches, %d at most: not what this test is for", batches, most)
+	}
+	const kernels = 3 // of a level of a batch
+	if want := all + int64(kernels*levels*(batches-len(plan.Chunks))); few != want {
+		t.Errorf("%d launches, want %d", few, want)
 	}
 }

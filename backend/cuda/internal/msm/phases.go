@@ -10,13 +10,14 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
-// phases launches the phases of a step in a turn: those before the accumulation on
-// ahead, which may be another stream than that of the others.
+// phases launches the phases of a step. Those before the accumulation go to the stream
+// ahead, the others to stream; the two may be the same.
 type phases struct {
 	*msmplan.Plan
-	*program
+	*groupKernels
 	msmplan.TaskLists
-	piece         int // the longest task
+	points        int // of the chunk
+	piece         int // its longest task
 	ahead, stream *driver.Stream
 	memory        driver.Span
 	mark          func(phase string) error // after a phase was launched
@@ -24,23 +25,23 @@ type phases struct {
 
 func (p *phases) at(g device.Region) driver.Span { return g.In(p.memory) }
 
-// address is where a region begins, for a kernel.
+// address returns where a region begins, for a kernel.
 func (p *phases) address(g device.Region) kernels.Pointer { return device.Address(p.at(g)) }
 
-// few is a grid for kernels that loop over more items than they have threads.
+// few bounds the threads of kernels that loop over more items than they have threads.
 func few(items, threads int) int { return min(items, threads*2048) }
 
-// begin clears what all steps of an MSM add to.
-func (p *phases) begin() error {
+// clearSums clears what all steps of an MSM add to.
+func (p *phases) clearSums() error {
 	if err := p.stream.Fill(p.at(p.Work.Buckets), 0); err != nil {
 		return err
 	}
 	return p.ahead.Fill(p.at(p.Work.Bad), 0xff)
 }
 
-// before makes tasks of n scalars of each MSM, and records read when these are no longer needed.
-// base is the first point's number, for what check finds.
-func (p *phases) before(scalars driver.Span, n int, check bool, base int, read *driver.Event) error {
+// makeTasks makes tasks of the chunk's scalars of each MSM. It records read behind the last
+// kernel that needs the scalars. base is the first point's number, for what check finds.
+func (p *phases) makeTasks(scalars driver.Span, check bool, base int, read *driver.Event) error {
 	mark := p.mark
 	if p.ahead != p.stream {
 		mark = func(string) error { return nil } // time is taken on the other stream
@@ -48,13 +49,13 @@ func (p *phases) before(scalars driver.Span, n int, check bool, base int, read *
 	if err := p.clear(); err != nil {
 		return err
 	}
-	if err := p.entries(scalars, n, check, base, read, mark); err != nil {
+	if err := p.entries(scalars, check, base, read, mark); err != nil {
 		return err
 	}
 	return mark("buckets")
 }
 
-// clear makes zero what counts are added to.
+// clear writes zeros to what counts are added to.
 func (p *phases) clear() error {
 	err := errors.Join(p.ahead.Fill(p.at(p.Work.Cleared), 0), p.ahead.Fill(p.at(p.TaskLists.Tally), 0))
 	if p.Levels > 0 {
@@ -63,10 +64,10 @@ func (p *phases) clear() error {
 	return err
 }
 
-// entries makes entries of n scalars in the order of their buckets, and tasks of them:
+// entries makes entries of the scalars in the order of their buckets, and tasks of them:
 // the phases digits, sort and buckets.
-func (p *phases) entries(scalars driver.Span, n int, check bool, base int, read *driver.Event, mark func(string) error) error {
-	m, s := &p.Work, &p.Sort
+func (p *phases) entries(scalars driver.Span, check bool, base int, read *driver.Event, mark func(string) error) error {
+	m, s, n := &p.Work, &p.Sort, p.points
 	tiles := driver.Dim{X: s.Tiles(n), Y: p.MSMs()}
 	if err := p.binsCount.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.binsCount.Threads}, Shared: 4 * s.Row}, kernel.BinsCount{
 		Scalars: device.Address(scalars), N: n, C: p.Width, Windows: p.Windows, Sets: p.Sets, Each: s.Each, Shift: s.Shift, Bins: s.Row,
@@ -98,7 +99,7 @@ func (p *phases) entries(scalars driver.Span, n int, check bool, base int, read 
 		return err
 	}
 	if s.Shift > 0 {
-		if err := p.sortBins(n); err != nil {
+		if err := p.sortBins(); err != nil {
 			return err
 		}
 	}
@@ -106,29 +107,29 @@ func (p *phases) entries(scalars driver.Span, n int, check bool, base int, read 
 		return err
 	}
 	if p.Levels > 0 {
-		if err := p.place(p.TaskLists.PairTally, kernel.TasksPlace{
+		if err := p.placeTasks(p.TaskLists.PairTally, kernel.TasksPlace{
 			Piece: 1 << p.Levels, Tasks: p.address(p.TaskLists.PairTaskList), Next: p.address(p.TaskLists.Tally), NextPiece: p.piece,
 		}); err != nil {
 			return err
 		}
 	}
-	return p.place(p.TaskLists.Tally, kernel.TasksPlace{
+	return p.placeTasks(p.TaskLists.Tally, kernel.TasksPlace{
 		Piece: p.piece, Tasks: p.address(p.TaskLists.Tasks), Splits: p.address(p.TaskLists.Splits), Owners: p.address(p.TaskLists.Owners),
 	})
 }
 
-// place makes tasks of the runs of all buckets.
-func (p *phases) place(tally device.Region, in kernel.TasksPlace) error {
+// placeTasks makes tasks of the runs of all buckets.
+func (p *phases) placeTasks(tally device.Region, in kernel.TasksPlace) error {
 	buckets := int(p.BucketCount())
 	in.Begin, in.End, in.Buckets, in.Work = p.address(p.Work.Begin), p.address(p.Work.End), buckets, p.address(tally)
 	return p.tasksPlace.Launch(p.ahead, few((buckets+kernel.PlaceEach-1)/kernel.PlaceEach, p.tasksPlace.Threads), 1, in)
 }
 
 // sortBins puts the entries of every bin in the order of its buckets.
-func (p *phases) sortBins(n int) error {
+func (p *phases) sortBins() error {
 	m, s := &p.Work, &p.Sort
 	first, next, binTiles, rests, end := p.address(m.First), p.address(m.Next), p.address(m.Tiles), p.address(m.Rests), p.address(m.End)
-	tiles := driver.Dim{X: p.MSMs()*p.Windows*n/kernel.SortTile + s.Bins} // of all bins, at most
+	tiles := driver.Dim{X: p.MSMs()*p.Windows*p.points/kernel.SortTile + s.Bins} // of all bins, at most
 	if err := p.restCount.LaunchShaped(p.ahead, driver.Launch{Grid: tiles, Block: driver.Dim{X: p.restCount.Threads}, Shared: 4 << s.Shift}, kernel.RestCount{
 		First: first, Next: next, Tiles: binTiles, Bins: s.Bins, Shift: s.Shift, Keys: rests, Counts: end,
 	}); err != nil {
@@ -154,16 +155,18 @@ func (p *phases) makeRuns() error {
 	})
 }
 
-// pairs adds up the entries of a bucket by some, with few inverses: the phase pairs. It
-// answers the points of what is left to be accumulated, and which of them in which order.
-func (p *phases) pairs(points kernels.Pointer) (left, values kernels.Pointer, err error) {
+// addPairs makes one entry of each 2^Levels of a bucket, as affine points that share
+// inverses: the phase pairs. It returns the points that are left to be accumulated, and
+// their numbers in the order of buckets.
+func (p *phases) addPairs(points kernels.Pointer) (left, values kernels.Pointer, err error) {
 	r, values := &p.Work.Pairs, p.address(p.TaskLists.Values)
 	if p.Levels == 0 {
 		return points, values, nil
 	}
 	left, numbers := p.address(r.Slots), p.address(r.Numbers)
 	room, threads := p.PairTasks(), p.PairThreads()
-	for from := 0; from < int(p.MaxPairTasks()); from += room {
+	for i := range p.PairBatches(p.points) {
+		from := i * room
 		for level := range p.Levels {
 			there := kernel.PairsThere{
 				Work: p.address(p.TaskLists.PairTally), Tasks: p.address(p.TaskLists.PairTaskList), Values: values, Points: points,
@@ -184,12 +187,12 @@ func (p *phases) pairs(points kernels.Pointer) (left, values kernels.Pointer, er
 	return left, numbers, p.mark("pairs")
 }
 
-// add computes the tasks and adds up the runs that were split: the phase
-// accumulate.
-func (p *phases) add(points driver.Span) error {
+// addUp computes the tasks, then adds up the sums of runs that were split: the phases
+// accumulate and fold.
+func (p *phases) addUp(points driver.Span) error {
 	m := &p.Work
 	tally, splits, slots, buckets := p.address(p.TaskLists.Tally), p.address(p.TaskLists.Splits), p.address(m.Slots), p.address(m.Buckets)
-	left, values, err := p.pairs(device.Address(points))
+	left, values, err := p.addPairs(device.Address(points))
 	if err != nil {
 		return err
 	}
@@ -210,8 +213,8 @@ func (p *phases) add(points driver.Span) error {
 	return p.mark("fold")
 }
 
-// end reduces the buckets to the parts of each set.
-func (p *phases) end() error {
+// reduceBuckets reduces the buckets to the parts of each set.
+func (p *phases) reduceBuckets() error {
 	m := &p.Work
 	first, joins := p.Reduction()
 	if err := p.reduce.Launch(p.stream, 1<<(p.BucketBits()-first), p.AllSets(), kernel.Reduce{

@@ -47,8 +47,8 @@ func prepared(t *testing.T, c *Computer, of backend.Bases, most int) *Bases {
 
 // usedMultiples tells whether a plan of the computer used some, since the last time.
 func usedMultiples(c *Computer) bool {
-	defer clear(c.plans)
-	for _, p := range c.plans {
+	defer forget(c)
+	for _, p := range plansOf[c] {
 		if p.Skip > 0 && p.Sets < p.Windows {
 			return true
 		}

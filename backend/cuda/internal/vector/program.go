@@ -58,7 +58,7 @@ type address struct {
 // commit is an MSM of a program.
 type commit struct {
 	step   int
-	round  *msm.Round
+	round  *msm.OnCard
 	pinned device.Region
 }
 
@@ -286,7 +286,7 @@ func (c *Computer) planRounds(turn *device.Turn, p *program) error {
 		m := &p.commits[k]
 		s := p.steps[m.step].(backend.Commit)
 		var err error
-		if m.round, err = c.msm.Round(p.used.Bases(s.Bases), s.Offset, s.Src.Count, left); err != nil {
+		if m.round, err = c.msm.OnCard(p.used.Bases(s.Bases), s.Offset, s.Src.Count, left); err != nil {
 			return backendutil.InStep(m.step, s, err)
 		}
 		m.pinned = results.Take(m.round.Results())

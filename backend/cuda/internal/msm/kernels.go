@@ -11,7 +11,7 @@ import (
 )
 
 // program is the kernels of one group.
-type program struct {
+type groupKernels struct {
 	binsCount   device.Kernel[kernel.BinsCount]
 	binsScatter device.Kernel[kernel.BinsScatter]
 	binsBegin   device.Kernel[kernel.BinsBegin]
@@ -37,7 +37,7 @@ type program struct {
 }
 
 // newProgram loads the kernels of a group, for bases in Edwards form or not.
-func newProgram(d *device.Device, curve backend.Curve, group backend.Group, edwards bool) (*program, error) {
+func loadKernels(d *device.Device, curve backend.Curve, group backend.Group, edwards bool) (*groupKernels, error) {
 	name := group.String()
 	if edwards {
 		name = msmplan.EdwardsForm(name)
@@ -49,7 +49,7 @@ func newProgram(d *device.Device, curve backend.Curve, group backend.Group, edwa
 	if !ok1 || !ok2 || edwards && !ok3 {
 		return nil, fmt.Errorf("%w: no kernels for %v %s", backend.ErrUnsupported, curve, name)
 	}
-	p := &program{}
+	p := &groupKernels{}
 	err := errors.Join(
 		p.binsCount.Load(d, forCurve.BinsCount),
 		p.binsScatter.Load(d, forCurve.BinsScatter),

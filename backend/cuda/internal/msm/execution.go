@@ -1,0 +1,221 @@
+package msm
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
+)
+
+// pipe is the events between the copy of one step's input, the sort of its entries, and
+// the computation of another step: those of even steps and of odd ones.
+type pipe struct {
+	copied [2]*driver.Event // the step's input is on the device
+	read   [2]*driver.Event // its entries are made: the input may be written over
+	sorted [2]*driver.Event // there are tasks
+	done   [2]*driver.Event // it is computed
+}
+
+// step is one chunk of a batch: all phases but the last over these points.
+type step struct {
+	*batch
+	from, n     int
+	first, last bool
+}
+
+// execution is a round while it is queued on the card.
+type execution struct {
+	*round
+	*pipe
+	turn   *device.Turn
+	memory driver.Span
+	pinned driver.HostSpan
+	steps  []step
+}
+
+// last returns the event that happens when all steps are done.
+func (x *execution) last() *driver.Event { return x.done[(len(x.steps)-1)%2] }
+
+// queue queues all steps, two at a time at most.
+func (x *execution) queue(ctx context.Context) error {
+	for _, j := range x.batches {
+		for i, from := 0, 0; i < len(j.plan.Chunks); i++ {
+			n := j.plan.Chunks[i]
+			x.steps = append(x.steps, step{j, from, n, i == 0, i == len(j.plan.Chunks)-1})
+			from += n
+		}
+	}
+	if err := x.turn.Mark("start"); err != nil {
+		return err
+	}
+	if err := x.upload(ctx, 0); err != nil {
+		return err
+	}
+	for i := range x.steps {
+		if i >= 2 {
+			if err := x.done[i%2].Synchronize(); err != nil {
+				return err
+			}
+		}
+		if err := backend.Ended(ctx); err != nil {
+			return err
+		}
+		if err := x.step(i); err != nil {
+			return x.steps[i].failed(err)
+		}
+		if i+1 < len(x.steps) {
+			if err := x.upload(ctx, i+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// scalarsOf returns where the scalars of a step are, or will be: those of one member
+// after those of another.
+func (x *execution) scalarsOf(i int) driver.Span {
+	s := &x.steps[i]
+	size := int64(s.Bases.Curve.ScalarBytes())
+	if s.plan.Resident {
+		return s.resident.Slice(int64(s.from)*size, int64(s.n)*size)
+	}
+	if s.isShared {
+		return s.sharedScalars.In(x.memory).Slice(int64(s.from)*size, int64(s.n)*size)
+	}
+	return x.scalars[i%2].In(x.memory).Slice(0, int64(len(s.members))*int64(s.n)*size)
+}
+
+// pointsOf returns where the points of a step are, or will be.
+func (x *execution) pointsOf(i int) driver.Span {
+	s := &x.steps[i]
+	first, n := int64(s.Offset+s.from), int64(s.n)
+	size := int64(s.Bases.Curve.PointBytes(s.Bases.Group))
+	switch {
+	case s.plan.Skip > 0 || s.plan.Multiples.Edwards:
+		all := s.table.memory.Span() // the rows to come as well
+		from := first * s.plan.BaseBytes(s.plan.Multiples)
+		return all.Slice(from, all.Size()-from)
+	case s.Bases.host == nil:
+		return s.Bases.memory.Span().Slice(first*size, n*size)
+	}
+	return x.points[i%2].In(x.memory).Slice(0, n*size)
+}
+
+// uploadBytes is the most that is sent at a time of scalars that are still arriving.
+const uploadBytes = 4 << 20
+
+// upload copies the input of a step, once the step that used the same place before no
+// longer needs it.
+func (x *execution) upload(ctx context.Context, i int) error {
+	s := &x.steps[i]
+	if !s.uploads() {
+		return nil
+	}
+	if i >= 2 {
+		free := x.read[i%2]
+		if s.Bases.host != nil || x.steps[i-2].Bases.host != nil {
+			free = x.done[i%2]
+		}
+		if err := x.turn.Copy.Wait(free); err != nil {
+			return err
+		}
+	}
+	if !s.isSent && !s.plan.Resident {
+		size, to := s.Bases.Curve.ScalarBytes(), x.scalarsOf(i)
+		for k, m := range s.members {
+			// What comes while the MSM runs goes on to the card in pieces.
+			most := s.n
+			if m.Source.Ready != nil {
+				most = max(1, uploadBytes/size)
+			}
+			for at := 0; at < s.n; at += most {
+				n := min(most, s.n-at)
+				if err := backendutil.Wait(ctx, m.Source, s.from+at+n); err != nil {
+					return err
+				}
+				from := s.from + at
+				if err := x.turn.Send(to.Slice(int64((k*s.n+at)*size), int64(n*size)), m.Source.Scalars[from*size:(from+n)*size]); err != nil {
+					return m.failed(err)
+				}
+			}
+		}
+	}
+	if s.Bases.host != nil {
+		size := s.Bases.Curve.PointBytes(s.Bases.Group)
+		from := s.Offset + s.from
+		if err := x.turn.Send(x.pointsOf(i), s.Bases.host[from*size:(from+s.n)*size]); err != nil {
+			return s.failed(err)
+		}
+	}
+	return x.turn.Copy.Record(x.copied[i%2])
+}
+
+// uploads tells whether a step reads something from the host.
+func (s *step) uploads() bool { return !s.plan.Resident || s.Bases.host != nil }
+
+// step launches the phases for one chunk.
+func (x *execution) step(i int) error {
+	s := &x.steps[i]
+	p := &phases{Plan: s.plan, groupKernels: s.kernels, points: s.n, piece: s.plan.PieceOf(s.n), TaskLists: s.plan.Work.Lists[i%2], ahead: x.turn.Compute, stream: x.turn.Compute,
+		memory: x.memory.Slice(x.workAt, s.plan.Work.Size), mark: x.turn.Mark}
+	if s.plan.Overlaps() {
+		p.ahead = x.turn.Beside
+		// What it writes over is not used any more: the step before the last, and at
+		// first whatever was there.
+		free := x.done[i%2]
+		if s.first {
+			free = x.sorted[i%2]
+			if err := p.stream.Record(free); err != nil {
+				return err
+			}
+		}
+		if i >= 2 || s.first {
+			if err := p.ahead.Wait(free); err != nil {
+				return err
+			}
+		}
+	}
+	if s.uploads() {
+		if err := p.ahead.Wait(x.copied[i%2]); err != nil {
+			return err
+		}
+		if err := p.mark("copy"); err != nil {
+			return err
+		}
+	}
+	if s.first {
+		if err := p.clearSums(); err != nil {
+			return err
+		}
+	}
+	if err := p.makeTasks(x.scalarsOf(i), s.check(), s.from, x.read[i%2]); err != nil {
+		return err
+	}
+	if p.ahead != p.stream {
+		if err := errors.Join(p.ahead.Record(x.sorted[i%2]), p.stream.Wait(x.sorted[i%2]), p.mark("sort")); err != nil {
+			return err
+		}
+	}
+	if err := p.addUp(x.pointsOf(i)); err != nil {
+		return err
+	}
+	if s.last {
+		if err := p.reduceBuckets(); err != nil {
+			return err
+		}
+		sums := p.at(s.plan.Work.Sums)
+		out := x.pinned.Slice(s.result.Off, s.result.Size)
+		if err := p.stream.Download(out.Slice(0, sums.Size()), sums); err != nil {
+			return err
+		}
+		bad := p.at(s.plan.Work.Bad)
+		if err := p.stream.Download(out.Slice(sums.Size(), bad.Size()), bad); err != nil {
+			return err
+		}
+	}
+	return p.stream.Record(x.done[i%2])
+}
