@@ -19,6 +19,7 @@ import (
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
+	"github.com/pippin-zk/pippin/internal/outfile"
 	"github.com/pippin-zk/pippin/internal/table"
 )
 
@@ -180,7 +181,7 @@ func (a *app) tune(ctx context.Context, f tuneFlags) (err error) {
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
 	}
-	if err := replaceFile(out, text); err != nil {
+	if err := outfile.Replace(out, text); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "\n%s is written: the backend plans by it when it is opened next.\n", out)
