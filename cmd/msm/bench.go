@@ -12,6 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/outfile"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -139,8 +140,8 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 	if err != nil {
 		return err
 	}
-	defer out.close()
-	defer plot.close()
+	defer out.Close()
+	defer plot.Close()
 
 	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.Run, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
@@ -153,7 +154,7 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 }
 
 // report writes the record wherever it is wanted.
-func (a *app) report(r record.Record[record.Run], f benchFlags, out, plot *outputFile) error {
+func (a *app) report(r record.Record[record.Run], f benchFlags, out, plot *outfile.File) error {
 	table := func(w io.Writer) error { return record.WriteTable(w, width(w), r) }
 	format := table
 	switch f.format {
@@ -162,7 +163,7 @@ func (a *app) report(r record.Record[record.Run], f benchFlags, out, plot *outpu
 	case "gobench":
 		format = func(w io.Writer) error { return record.WriteGobench(w, r) }
 	}
-	return errors.Join(a.deliver(out, table, format), plot.write(func(w io.Writer) error { return record.WritePlot(w, plotFormat(f.plot), r) }))
+	return errors.Join(a.deliver(out, table, format), plot.Write(func(w io.Writer) error { return record.WritePlot(w, plotFormat(f.plot), r) }))
 }
 
 // memory is the bytes that are available.

@@ -347,8 +347,8 @@ func proveFile(ctx context.Context, p *cluster.Prover, curve ecc.ID, file string
 	if err != nil {
 		return err
 	}
-	defer out.close()
-	return out.write(func(w io.Writer) error { _, err := proof.WriteTo(w); return err })
+	defer out.Close()
+	return out.Write(func(w io.Writer) error { _, err := proof.WriteTo(w); return err })
 }
 
 func (a *app) clusterStatus() *cobra.Command {

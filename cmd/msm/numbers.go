@@ -88,10 +88,10 @@ func (a *app) showTable(ctx context.Context, f numbersFlags) error {
 	if err != nil {
 		return err
 	}
-	defer out.close()
-	defer plot.close()
+	defer out.Close()
+	defer plot.Close()
 	table := func(w io.Writer) error { return record.WriteCardTable(w, width(w), t) }
-	return errors.Join(a.deliver(out, table, table), plot.write(func(w io.Writer) error { return record.PlotCardTable(w, plotFormat(f.plot), t) }))
+	return errors.Join(a.deliver(out, table, table), plot.Write(func(w io.Writer) error { return record.PlotCardTable(w, plotFormat(f.plot), t) }))
 }
 
 func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
@@ -116,8 +116,8 @@ func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
 	if err != nil {
 		return err
 	}
-	defer out.close()
-	defer plot.close()
+	defer out.Close()
+	defer plot.Close()
 	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.NumberRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Numbers(ctx, cfg)
@@ -127,7 +127,7 @@ func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
 	}
 	table := func(w io.Writer) error { return record.WriteNumbersTable(w, width(w), taken) }
 	return errors.Join(err, a.deliver(out, table, tableOr(f.format, table, taken.WriteJSON)),
-		plot.write(func(w io.Writer) error { return record.PlotNumbers(w, plotFormat(f.plot), taken) }))
+		plot.Write(func(w io.Writer) error { return record.PlotNumbers(w, plotFormat(f.plot), taken) }))
 }
 
 func (a *app) verifyNumbersCommand() *cobra.Command {

@@ -8,25 +8,18 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"math/bits"
 	"os"
 	"strings"
 
-	"github.com/consensys/gnark/backend/groth16"
-	keys_bls12377 "github.com/consensys/gnark/backend/groth16/bls12-377"
-	keys_bls12381 "github.com/consensys/gnark/backend/groth16/bls12-381"
-	keys_bn254 "github.com/consensys/gnark/backend/groth16/bn254"
-	keys_bw6761 "github.com/consensys/gnark/backend/groth16/bw6-761"
-	"github.com/consensys/gnark/constraint"
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda"
-	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/internal/forecast"
-	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/proofsystem"
 	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // planFlags is the command line of msm plan.
@@ -156,7 +149,7 @@ Groth16's, which is less than its bases', is not.`,
 	flags.StringVar(&f.groups, "group", "g1", names(backend.Groups()))
 	flags.StringVar(&f.key, "key", "", "file of a gnark proving key of --curve, instead of --size and --group")
 	flags.StringVar(&f.constraints, "constraints", "", "file of a gnark constraint system of --curve, instead of --size and --group: at most so many points")
-	flags.StringVar(&f.system, "system", string(bench.Groth16), "of --key and --constraints: groth16, plonk")
+	flags.StringVar(&f.system, "system", string(proofsystem.Groth16), "of --key and --constraints: groth16, plonk")
 	flags.StringVar(&f.cards, "card", "", "measured cards by name, such as h200"+several+" (default those of the backend cuda)")
 	flags.StringVar(&f.memory, "memory", "", "memory of the card that may be used, such as 24GiB; alone, a card without records")
 	flags.IntVar(&f.most, "multiples", 0, "how many multiples of each base may be made beforehand, itself included: 1 is none, 0 what the backend chooses")
@@ -164,7 +157,7 @@ Groth16's, which is less than its bases', is not.`,
 	completes(c, "curve", backend.Curves(), "all")
 	completes(c, "group", backend.Groups(), "all")
 	completes(c, "format", []string{"table", "json"})
-	completes(c, "system", bench.Systems())
+	completes(c, "system", proofsystem.Systems())
 	c.MarkFlagFilename("key")
 	c.MarkFlagFilename("constraints")
 	return c
@@ -199,7 +192,7 @@ func (a *app) plan(ctx context.Context, f planFlags) error {
 
 // work is what is to be planned.
 func (f *planFlags) work() (*proofWork, error) {
-	system, err := bench.ParseSystem(f.system)
+	system, err := proofsystem.Parse(f.system)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -219,13 +212,18 @@ func (f *planFlags) work() (*proofWork, error) {
 			return nil, usageError{err}
 		}
 		defer file.Close()
-		read := map[bench.System]map[bool]func(io.Reader, backend.Curve) (*proofWork, error){
-			bench.Groth16: {true: groth16Key, false: groth16Constraints},
-			bench.PLONK:   {true: plonkKey, false: plonkConstraints},
-		}[system][f.key != ""]
-		all, err := read(bufio.NewReaderSize(file, 1<<20), curves[0])
+		sizes, err := sizesIn(bufio.NewReaderSize(file, 1<<20), f.key != "", system, curves[0])
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w: is it of --curve %v and --system %s, and written by gnark's WriteTo or WriteRawTo?", backend.ErrInvalidInput, path, err, curves[0], system)
+		}
+		all := &proofWork{
+			ofKey:   int64(sizes.KeyVectors) * int64(curves[0].ScalarBytes()),
+			ofProof: int64(sizes.ProofVectors) * int64(curves[0].ScalarBytes()),
+		}
+		for _, m := range sizes.MSMs {
+			w := newWork(m.Name, curves[0], m.Group, m.Points)
+			w.table = m.Bases
+			all.msms = append(all.msms, w)
 		}
 		return all, nil
 	}
@@ -252,53 +250,24 @@ func newWork(what string, c backend.Curve, g backend.Group, n int) work {
 	return work{What: what, Curve: c.String(), Group: g.String(), Points: n, curve: c, group: g}
 }
 
-// groth16Work is the MSMs of a Groth16 proof, less those without points.
-func groth16Work(c backend.Curve, a, b, k, z, b2 int) *proofWork {
-	all := &proofWork{}
-	for _, m := range []work{
-		newWork("A", c, backend.G1, a), newWork("B", c, backend.G1, b), newWork("K", c, backend.G1, k),
-		newWork("Z", c, backend.G1, z), newWork("B in G2", c, backend.G2, b2),
-	} {
-		if m.Points > 0 {
-			all.msms = append(all.msms, m)
+// sizesIn reads what a proof computes from a proving key or a constraint system.
+func sizesIn(r io.Reader, isKey bool, system proofsystem.System, c backend.Curve) (*proofsystem.Sizes, error) {
+	scheme, err := system.On(c)
+	if err != nil {
+		return nil, err
+	}
+	if isKey {
+		keys := scheme.NewKeys()
+		if err := keys.ReadProving(r); err != nil {
+			return nil, err
 		}
+		return keys.Sizes()
 	}
-	return all
-}
-
-func groth16Key(r io.Reader, c backend.Curve) (*proofWork, error) {
-	key := groth16.NewProvingKey(layout.CurveID(c))
-	if _, err := key.UnsafeReadFrom(r); err != nil {
+	constraints := scheme.NewConstraints()
+	if _, err := constraints.ReadFrom(r); err != nil {
 		return nil, err
 	}
-	switch k := key.(type) {
-	case *keys_bn254.ProvingKey:
-		return groth16Work(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
-	case *keys_bls12377.ProvingKey:
-		return groth16Work(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
-	case *keys_bls12381.ProvingKey:
-		return groth16Work(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
-	case *keys_bw6761.ProvingKey:
-		return groth16Work(c, len(k.G1.A), len(k.G1.B), len(k.G1.K), len(k.G1.Z), len(k.G2.B)), nil
-	}
-	return nil, fmt.Errorf("%w: keys of %v", backend.ErrUnsupported, c)
-}
-
-var errKind = fmt.Errorf("%w: a constraint system of another kind", backend.ErrInvalidInput)
-
-func groth16Constraints(r io.Reader, c backend.Curve) (*proofWork, error) {
-	system := groth16.NewCS(layout.CurveID(c))
-	if _, err := system.ReadFrom(r); err != nil {
-		return nil, err
-	}
-	// gnark reads one kind of file as the other without an error.
-	if _, ok := system.GetCommitments().(constraint.Groth16Commitments); !ok {
-		return nil, errKind
-	}
-	own := system.GetNbSecretVariables() + system.GetNbInternalVariables()
-	wires := system.GetNbPublicVariables() + own
-	domain := 1 << bits.Len(uint(max(system.GetNbConstraints(), 1)-1))
-	return groth16Work(c, wires, wires, own, domain-1, wires), nil
+	return scheme.SizesOf(constraints)
 }
 
 // planCards are the cards that were named, or those that are there.
@@ -360,7 +329,7 @@ func planOn(card planCard, todo *proofWork, most int, proof bool) ([]planned, er
 	kept := todo.ofKey + todo.ofProof
 	if kept >= card.memory {
 		return nil, fmt.Errorf("%w: %s has %s, and the proof's vectors need %s", backend.ErrOutOfMemory, card.name,
-			bench.FormatBytes(uint64(card.memory)), bench.FormatBytes(uint64(kept)))
+			units.FormatBytes(uint64(card.memory)), units.FormatBytes(uint64(kept)))
 	}
 	stays := make([]bool, len(todo.msms))
 	loaded := make(tables)
@@ -410,7 +379,7 @@ func (p *planned) prepared() string {
 	if p.Rows == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%d, %s", p.Rows, bench.FormatBytes(uint64(p.Multiples)))
+	return fmt.Sprintf("%d, %s", p.Rows, units.FormatBytes(uint64(p.Multiples)))
 }
 
 // time is the forecast for people.
@@ -436,7 +405,7 @@ func writePlans(w io.Writer, all []planned, proof bool) error {
 		{Head: "card", Keep: 4}, {Head: "of", Keep: table.Never}, {Head: "points", Keep: table.Never}, {Head: "windows", Keep: 1}, {Head: "buckets", Keep: 0},
 		{Head: "steps", Keep: 0}, {Head: "bases", Keep: 3}, {Head: "multiples", Keep: 3}, {Head: "work", Keep: 3}, {Head: "host", Keep: 2}, {Head: "time", Keep: table.Never},
 	}
-	size := func(n int64) string { return bench.FormatBytes(uint64(n)) }
+	size := func(n int64) string { return units.FormatBytes(uint64(n)) }
 	var rows [][]string
 	for _, p := range all {
 		of := p.Curve + " " + p.Group
@@ -447,7 +416,7 @@ func writePlans(w io.Writer, all []planned, proof bool) error {
 		if !p.Resident {
 			bases += ", streamed"
 		}
-		rows = append(rows, []string{p.Card, of, bench.FormatSize(p.Points), fmt.Sprintf("%d of %d bits", p.Windows, p.Window), fmt.Sprint(p.Buckets),
+		rows = append(rows, []string{p.Card, of, units.FormatSize(p.Points), fmt.Sprintf("%d of %d bits", p.Windows, p.Window), fmt.Sprint(p.Buckets),
 			fmt.Sprint(p.Steps), bases, p.prepared(), size(p.Work), size(p.Host), p.time()})
 	}
 	if err := table.Write(w, width(w), false, columns, rows); err != nil {
@@ -498,12 +467,12 @@ func writeSums(w io.Writer, all []planned) error {
 			time = fmt.Sprintf("%s ms ± %.0f %% for the MSMs one after the other", short(millis), 100*within)
 		}
 		if _, err := fmt.Fprintf(w, "\n%s: %s of bases, %s of multiples and %s of work on the card, %s on the host, %s\n", card,
-			bench.FormatBytes(uint64(bases)), bench.FormatBytes(uint64(multiples)), bench.FormatBytes(uint64(work)), bench.FormatBytes(uint64(host)), time); err != nil {
+			units.FormatBytes(uint64(bases)), units.FormatBytes(uint64(multiples)), units.FormatBytes(uint64(work)), units.FormatBytes(uint64(host)), time); err != nil {
 			return err
 		}
 		if ofKey > 0 {
 			if _, err := fmt.Fprintf(w, "vectors on the card: %s that stay with the key, %s for each proof in flight\n",
-				bench.FormatBytes(uint64(ofKey)), bench.FormatBytes(uint64(ofProof))); err != nil {
+				units.FormatBytes(uint64(ofKey)), units.FormatBytes(uint64(ofProof))); err != nil {
 				return err
 			}
 		}

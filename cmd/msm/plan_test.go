@@ -21,7 +21,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
 
@@ -227,7 +227,7 @@ func TestPlanOfPLONKFiles(t *testing.T) {
 		if all[0].KeyVectors != 32*int64(ofKey) || all[0].ProofVectors != 32*int64(ofProof) || ofKey < 40*n || ofProof < 10*n {
 			t.Errorf("vectors of %d and %d bytes; elements %d and %d", all[0].KeyVectors, all[0].ProofVectors, ofKey, ofProof)
 		}
-		bases := bench.FormatBytes(uint64(64 * (n + n + 2)))
+		bases := units.FormatBytes(uint64(64 * (n + n + 2)))
 		status, out, errs := cli(t, &app{}, "plan", "--system", "plonk", "--"+flag, path, "--memory", "1GiB")
 		if status != exitOK || errs != "" || !strings.Contains(out, "\na card: "+bases+" of bases") || !strings.Contains(out, "for each proof in flight") {
 			t.Errorf("status %d, want %s of bases, %s%s", status, bases, errs, out)

@@ -75,14 +75,14 @@ func (a *app) plotRecords(ctx context.Context, f plotFlags, records []string) er
 	if err != nil {
 		return err
 	}
-	defer out.close()
+	defer out.Close()
 	draw := func(w io.Writer) error {
 		return record.PlotRates(w, plotFormat(f.plot), record.Rates{Curve: curves[0], Group: groups[0], From: from}, read...)
 	}
 	if out == nil {
 		err = draw(a.stdout)
 	} else {
-		err = out.write(draw)
+		err = out.Write(draw)
 	}
 	if errors.Is(err, backend.ErrInvalidInput) || errors.Is(err, record.ErrNoRuns) {
 		return usageError{err}

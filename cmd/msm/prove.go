@@ -105,7 +105,7 @@ func (a *app) prove(ctx context.Context, f proveFlags) error {
 	if err != nil {
 		return err
 	}
-	defer out.close()
+	defer out.Close()
 	logger.Disable() // gnark's, which writes to stdout
 
 	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.ProveRun, []record.BackendInfo, error) {

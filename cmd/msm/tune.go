@@ -19,7 +19,10 @@ import (
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
+	"github.com/pippin-zk/pippin/internal/outfile"
+	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // tuneFlags is the command line of msm tune.
@@ -180,7 +183,7 @@ func (a *app) tune(ctx context.Context, f tuneFlags) (err error) {
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
 	}
-	if err := replaceFile(out, text); err != nil {
+	if err := outfile.Replace(out, text); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "\n%s is written: the backend plans by it when it is opened next.\n", out)
@@ -189,7 +192,7 @@ func (a *app) tune(ctx context.Context, f tuneFlags) (err error) {
 
 // configure reads the flags.
 func (t *tuning) configure() (err error) {
-	t.cfg = bench.Config{Distributions: []fixtures.Distribution{fixtures.Uniform}, Paths: []bench.Path{bench.Arena}, Count: t.f.count, Multiples: t.f.most, Seed: t.f.seed, Check: true}
+	t.cfg = bench.Config{Distributions: []fixtures.Distribution{fixtures.Uniform}, Paths: []record.Path{record.Arena}, Count: t.f.count, Multiples: t.f.most, Seed: t.f.seed, Check: true}
 	if t.cfg.Sizes, err = parseSizes(t.f.sizes); err != nil {
 		return err
 	}
@@ -309,7 +312,7 @@ func (t *tuning) alike(trial []tuned) (bool, error) {
 }
 
 // compared is the runs of one size.
-type compared struct{ now, trial bench.Run }
+type compared struct{ now, trial record.Run }
 
 func (c *compared) ratio() float64 { return c.trial.Median / c.now.Median }
 
@@ -407,7 +410,7 @@ func writeTuned(w io.Writer, all []tuned) error {
 		if s.now > 0 {
 			now, best = short(s.now), short(s.best)
 		}
-		rows = append(rows, []string{s.curve.String(), s.group.String(), bench.FormatSize(s.n), now, best, cmp.Or(s.change, "none")})
+		rows = append(rows, []string{s.curve.String(), s.group.String(), units.FormatSize(s.n), now, best, cmp.Or(s.change, "none")})
 	}
 	return table.Write(w, width(w), false, columns, rows)
 }

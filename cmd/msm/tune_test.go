@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // foundFor is what tuning found for sizes of a group, with pieces of such lengths.
@@ -70,14 +70,14 @@ func TestRetuned(t *testing.T) {
 // TestFaster: a gain below a hundredth, or within the noise, is none.
 func TestFaster(t *testing.T) {
 	for _, c := range []struct {
-		now, trial bench.Run
+		now, trial record.Run
 		want       bool
 	}{
-		{bench.Run{Median: 100}, bench.Run{Median: 98}, true},
-		{bench.Run{Median: 100}, bench.Run{Median: 99.5}, false},
-		{bench.Run{Median: 100, Spread: 0.03}, bench.Run{Median: 98}, false},
-		{bench.Run{Median: 100}, bench.Run{Median: 98, Spread: 0.03}, false},
-		{bench.Run{Median: 100}, bench.Run{Median: 101}, false},
+		{record.Run{Median: 100}, record.Run{Median: 98}, true},
+		{record.Run{Median: 100}, record.Run{Median: 99.5}, false},
+		{record.Run{Median: 100, Spread: 0.03}, record.Run{Median: 98}, false},
+		{record.Run{Median: 100}, record.Run{Median: 98, Spread: 0.03}, false},
+		{record.Run{Median: 100}, record.Run{Median: 101}, false},
 	} {
 		if r := (compared{c.now, c.trial}); r.faster() != c.want {
 			t.Errorf("%+v", r)

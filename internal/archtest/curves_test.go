@@ -51,8 +51,6 @@ func TestCurveRowsAreComplete(t *testing.T) {
 			}
 		}
 	}
-	// Proof planning is to ask internal/proofsystem, which knows the curves' types.
-	rows["cmd/msm/plan.go"], rows["cmd/msm/plan_plonk.go"] = true, true
 	seen := 0
 	for _, suffix := range []string{".go", ".cu", ".cuh", "sanitize"} {
 		files(t, suffix, func(file, text string) {

@@ -17,15 +17,15 @@ import (
 // accelerator computes for gnark's own prover what it needs of one proving key, on an
 // engine. Of the prover of this package it has what the quotient needs. The exported
 // types that embed it, one for each curve, have gnark-crypto's types.
-type accelerator[P1, J1, P2, J2 any, S comparable] struct {
-	*prover[P1, J1, P2, J2, S]
+type accelerator[P1, P2 any, S comparable] struct {
+	*prover[P1, P2, S]
 	sums1 msm.DropIn[P1, S]
 	sums2 msm.DropIn[P2, S]
 	end   func() error
 }
 
 // newAccelerator loads all points of a key that a prover has sums over.
-func newAccelerator[P1, J1, P2, J2 any, S comparable](c *curve[P1, J1, P2, J2, S], e *msm.Engine, pk ProvingKey) (*accelerator[P1, J1, P2, J2, S], error) {
+func newAccelerator[P1, P2 any, S comparable](c *curve[P1, P2, S], e *msm.Engine, pk ProvingKey) (*accelerator[P1, P2, S], error) {
 	ctx := context.Background()
 	p, err := c.partsOf(pk)
 	if err != nil {
@@ -35,9 +35,9 @@ func newAccelerator[P1, J1, P2, J2 any, S comparable](c *curve[P1, J1, P2, J2, S
 	if err != nil {
 		return nil, err
 	}
-	k := &key[P1, J1, P2, J2, S]{curve: c, domain: p.domain, engine: e}
-	a := &accelerator[P1, J1, P2, J2, S]{newProver(k, overlapAuto, placeAuto), c.g1.Group.On(e), c.g2.Group.On(e), end}
-	load := func(points []P1) (b bases[P1, J1, S]) {
+	k := &key[P1, P2, S]{curve: c, domain: p.domain, engine: e}
+	a := &accelerator[P1, P2, S]{newProver(k, overlapAuto, placeAuto), c.g1.Group.On(e), c.g2.Group.On(e), end}
+	load := func(points []P1) (b bases[P1, S]) {
 		b.points = points
 		b.load(ctx, e, c.g1, &err)
 		return b
@@ -54,21 +54,21 @@ func newAccelerator[P1, J1, P2, J2 any, S comparable](c *curve[P1, J1, P2, J2, S
 	return a, nil
 }
 
-func (a *accelerator[P1, J1, P2, J2, S]) close() error { return errors.Join(a.prover.Close(), a.end()) }
+func (a *accelerator[P1, P2, S]) close() error { return errors.Join(a.prover.Close(), a.end()) }
 
-func (a *accelerator[P1, J1, P2, J2, S]) g1(points []P1, scalars []S) (sum P1, err error) {
+func (a *accelerator[P1, P2, S]) g1(points []P1, scalars []S) (sum P1, err error) {
 	_, err = a.sums1.MultiExp(&sum, points, scalars, ecc.MultiExpConfig{})
 	return sum, err
 }
 
-func (a *accelerator[P1, J1, P2, J2, S]) g2(points []P2, scalars []S) (sum P2, err error) {
+func (a *accelerator[P1, P2, S]) g2(points []P2, scalars []S) (sum P2, err error) {
 	_, err = a.sums2.MultiExp(&sum, points, scalars, ecc.MultiExpConfig{})
 	return sum, err
 }
 
 // quotientOver computes (A B - C) / (X^n - 1) from values on a domain, which has to be
 // the key's.
-func (a *accelerator[P1, J1, P2, J2, S]) quotientOver(va, vb, vc []S, size uint64, shift S) (h []S, err error) {
+func (a *accelerator[P1, P2, S]) quotientOver(va, vb, vc []S, size uint64, shift S) (h []S, err error) {
 	n := a.domain.Size
 	if size != uint64(n) || shift != a.domain.Shift {
 		return nil, fmt.Errorf("%w: a domain of %d elements, the key's has %d, or another coset", backend.ErrInvalidInput, size, n)

@@ -16,7 +16,7 @@ import (
 // v0.16.4. Its methods may be called concurrently. Scalars and values are the
 // caller's secrets; an engine in another process gets them.
 type BLS12377Accelerator struct {
-	a *accelerator[bls12377.G1Affine, bls12377.G1Jac, bls12377.G2Affine, bls12377.G2Jac, fr.Element]
+	a *accelerator[bls12377.G1Affine, bls12377.G2Affine, fr.Element]
 }
 
 // NewBLS12377Accelerator loads a key's points into an engine; a nil engine is one in

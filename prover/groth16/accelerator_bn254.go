@@ -16,7 +16,7 @@ import (
 // v0.16.4. Its methods may be called concurrently. Scalars and values are the
 // caller's secrets; an engine in another process gets them.
 type BN254Accelerator struct {
-	a *accelerator[bn254.G1Affine, bn254.G1Jac, bn254.G2Affine, bn254.G2Jac, fr.Element]
+	a *accelerator[bn254.G1Affine, bn254.G2Affine, fr.Element]
 }
 
 // NewBN254Accelerator loads a key's points into an engine; a nil engine is one in

@@ -16,7 +16,7 @@ import (
 // v0.16.4. Its methods may be called concurrently. Scalars and values are the
 // caller's secrets; an engine in another process gets them.
 type BW6761Accelerator struct {
-	a *accelerator[bw6761.G1Affine, bw6761.G1Jac, bw6761.G2Affine, bw6761.G2Jac, fr.Element]
+	a *accelerator[bw6761.G1Affine, bw6761.G2Affine, fr.Element]
 }
 
 // NewBW6761Accelerator loads a key's points into an engine; a nil engine is one in

@@ -20,9 +20,9 @@ import (
 
 // curve ties gnark's types of one curve to the algorithm, which is written
 // once for all of them. The generated files have one value each.
-type curve[P1, J1, P2, J2 any, S comparable] struct {
-	g1 *group.Ops[P1, J1, S]
-	g2 *group.Ops[P2, J2, S]
+type curve[P1, P2 any, S comparable] struct {
+	g1 *group.Ops[P1, S]
+	g2 *group.Ops[P2, S]
 	fr *group.Field[S]
 	// vectors is the same field where a backend computes.
 	vectors *vector.Field[S]
@@ -100,7 +100,7 @@ func bindingOf(pk ProvingKey) (binding, error) {
 	return b, nil
 }
 
-func (c *curve[P1, J1, P2, J2, S]) partsOf(pk ProvingKey) (*parts[P1, P2, S], error) {
+func (c *curve[P1, P2, S]) partsOf(pk ProvingKey) (*parts[P1, P2, S], error) {
 	p, ok := c.parts(pk)
 	if !ok {
 		return nil, fmt.Errorf("%w: a proving key of type %T", backend.ErrInvalidInput, pk)
@@ -108,7 +108,7 @@ func (c *curve[P1, J1, P2, J2, S]) partsOf(pk ProvingKey) (*parts[P1, P2, S], er
 	return p, nil
 }
 
-func (c *curve[P1, J1, P2, J2, S]) systemOf(ccs constraint.ConstraintSystem) (solve.System[S], error) {
+func (c *curve[P1, P2, S]) systemOf(ccs constraint.ConstraintSystem) (solve.System[S], error) {
 	sys, ok := c.system(ccs)
 	if !ok {
 		return sys, fmt.Errorf("%w: a constraint system of type %T with a key of another curve", backend.ErrInvalidInput, ccs)
@@ -116,7 +116,7 @@ func (c *curve[P1, J1, P2, J2, S]) systemOf(ccs constraint.ConstraintSystem) (so
 	return sys, nil
 }
 
-func (c *curve[P1, J1, P2, J2, S]) check(ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) error {
+func (c *curve[P1, P2, S]) check(ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) error {
 	p, err := c.partsOf(pk)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (c *curve[P1, J1, P2, J2, S]) check(ccs constraint.ConstraintSystem, s *sha
 	return p.check(s)
 }
 
-func (c *curve[P1, J1, P2, J2, S]) load(ctx context.Context, e *msm.Engine, o *options, s shape, pk ProvingKey) (scheme, error) {
+func (c *curve[P1, P2, S]) load(ctx context.Context, e *msm.Engine, o *options, s shape, pk ProvingKey) (scheme, error) {
 	p, err := c.partsOf(pk)
 	if err != nil {
 		return nil, err
@@ -144,12 +144,12 @@ func (c *curve[P1, J1, P2, J2, S]) load(ctx context.Context, e *msm.Engine, o *o
 	return newProver(k, o.overlap, o.place), nil
 }
 
-func (c *curve[P1, J1, P2, J2, S]) belongs(vk VerifyingKey, pk ProvingKey) bool {
+func (c *curve[P1, P2, S]) belongs(vk VerifyingKey, pk ProvingKey) bool {
 	p, ok := c.parts(pk)
 	return ok && c.verifies(vk, p)
 }
 
-func (c *curve[P1, J1, P2, J2, S]) handle(pk ProvingKey) keycache.Handle {
+func (c *curve[P1, P2, S]) handle(pk ProvingKey) keycache.Handle {
 	return c.handleOf(pk)
 }
 
@@ -157,7 +157,7 @@ func (c *curve[P1, J1, P2, J2, S]) handle(pk ProvingKey) keycache.Handle {
 // microseconds: it covers the places and lengths of all slices, the key's own
 // points, and a few dozen points of every slice. Two keys of one circuit
 // differ in nearly all of their points.
-func (c *curve[P1, J1, P2, J2, S]) fingerprint(pk ProvingKey) (uint64, error) {
+func (c *curve[P1, P2, S]) fingerprint(pk ProvingKey) (uint64, error) {
 	p, err := c.partsOf(pk)
 	if err != nil {
 		return 0, err

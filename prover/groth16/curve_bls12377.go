@@ -19,7 +19,7 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-var bls12377Curve = &curve[bls12377.G1Affine, bls12377.G1Jac, bls12377.G2Affine, bls12377.G2Jac, fr.Element]{
+var bls12377Curve = &curve[bls12377.G1Affine, bls12377.G2Affine, fr.Element]{
 	g1:      group.BLS12377G1,
 	g2:      group.BLS12377G2,
 	fr:      group.BLS12377Fr,

@@ -19,7 +19,7 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-var bls12381Curve = &curve[bls12381.G1Affine, bls12381.G1Jac, bls12381.G2Affine, bls12381.G2Jac, fr.Element]{
+var bls12381Curve = &curve[bls12381.G1Affine, bls12381.G2Affine, fr.Element]{
 	g1:      group.BLS12381G1,
 	g2:      group.BLS12381G2,
 	fr:      group.BLS12381Fr,

@@ -19,7 +19,7 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-var bn254Curve = &curve[bn254.G1Affine, bn254.G1Jac, bn254.G2Affine, bn254.G2Jac, fr.Element]{
+var bn254Curve = &curve[bn254.G1Affine, bn254.G2Affine, fr.Element]{
 	g1:      group.BN254G1,
 	g2:      group.BN254G2,
 	fr:      group.BN254Fr,

@@ -19,7 +19,7 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-var bw6761Curve = &curve[bw6761.G1Affine, bw6761.G1Jac, bw6761.G2Affine, bw6761.G2Jac, fr.Element]{
+var bw6761Curve = &curve[bw6761.G1Affine, bw6761.G2Affine, fr.Element]{
 	g1:      group.BW6761G1,
 	g2:      group.BW6761G2,
 	fr:      group.BW6761Fr,

@@ -128,14 +128,14 @@ func errShape(what string, got, want int) error {
 
 // bases is some of a key's points, and which sums of which values their scalars
 // are.
-type bases[P, J, S any] struct {
+type bases[P, S any] struct {
 	points []P // the key's own, or one of every class
 	sel    group.Selection
-	table  *resident.Table[P, J, S] // nil until they are loaded
+	table  *resident.Table[P, S] // nil until they are loaded
 }
 
 // load loads the points, unless there was an error before.
-func (b *bases[P, J, S]) load(ctx context.Context, e *msm.Engine, g *group.Ops[P, J, S], err *error) {
+func (b *bases[P, S]) load(ctx context.Context, e *msm.Engine, g *group.Ops[P, S], err *error) {
 	b.table = nil
 	if *err == nil {
 		b.table, *err = resident.Load(ctx, e, g, b.points)
@@ -143,8 +143,8 @@ func (b *bases[P, J, S]) load(ctx context.Context, e *msm.Engine, g *group.Ops[P
 }
 
 // key is a proving key as proofs need it.
-type key[P1, J1, P2, J2 any, S comparable] struct {
-	*curve[P1, J1, P2, J2, S]
+type key[P1, P2 any, S comparable] struct {
+	*curve[P1, P2, S]
 	scalars resident.Merging
 
 	alpha, beta, delta P1
@@ -153,19 +153,19 @@ type key[P1, J1, P2, J2 any, S comparable] struct {
 	shape              shape
 
 	engine       *msm.Engine // that the points are in
-	a, b, k, z   bases[P1, J1, S]
-	b2           bases[P2, J2, S]   // with b's selection
-	commit, know []bases[P1, J1, S] // one of each for a commitment
+	a, b, k, z   bases[P1, S]
+	b2           bases[P2, S]   // with b's selection
+	commit, know []bases[P1, S] // one of each for a commitment
 }
 
 // newKey merges what is to be merged. Nothing is loaded yet.
-func newKey[P1, J1, P2, J2 any, S comparable](c *curve[P1, J1, P2, J2, S], o *options, p *parts[P1, P2, S], s shape) *key[P1, J1, P2, J2, S] {
-	k := &key[P1, J1, P2, J2, S]{
+func newKey[P1, P2 any, S comparable](c *curve[P1, P2, S], o *options, p *parts[P1, P2, S], s shape) *key[P1, P2, S] {
+	k := &key[P1, P2, S]{
 		curve: c, scalars: o.mergeScalars,
 		alpha: p.alpha, beta: p.beta, delta: p.delta, beta2: p.beta2, delta2: p.delta2,
 		domain: p.domain, shape: s,
 	}
-	one := func(points []P1, from []uint32) (b bases[P1, J1, S]) {
+	one := func(points []P1, from []uint32) (b bases[P1, S]) {
 		b.sel = selection(o, from, s.wires, len(points), resident.Columns(points))
 		b.points = representatives(points, &b.sel)
 		return b
@@ -205,7 +205,7 @@ func representatives[P any](points []P, sel *group.Selection) []P {
 }
 
 // in is the key with its points loaded into an engine, which close frees.
-func (k *key[P1, J1, P2, J2, S]) in(ctx context.Context, e *msm.Engine) (*key[P1, J1, P2, J2, S], error) {
+func (k *key[P1, P2, S]) in(ctx context.Context, e *msm.Engine) (*key[P1, P2, S], error) {
 	loaded := *k
 	loaded.engine = e
 	loaded.commit, loaded.know = slices.Clone(k.commit), slices.Clone(k.know)
@@ -221,8 +221,8 @@ func (k *key[P1, J1, P2, J2, S]) in(ctx context.Context, e *msm.Engine) (*key[P1
 }
 
 // inG1 is all bases but b2.
-func (k *key[P1, J1, P2, J2, S]) inG1() []*bases[P1, J1, S] {
-	all := []*bases[P1, J1, S]{&k.a, &k.b, &k.k, &k.z}
+func (k *key[P1, P2, S]) inG1() []*bases[P1, S] {
+	all := []*bases[P1, S]{&k.a, &k.b, &k.k, &k.z}
 	for i := range k.commit {
 		all = append(all, &k.commit[i], &k.know[i])
 	}
@@ -230,7 +230,7 @@ func (k *key[P1, J1, P2, J2, S]) inG1() []*bases[P1, J1, S] {
 }
 
 // Close frees the loaded points after the proofs in flight.
-func (k *key[P1, J1, P2, J2, S]) Close() error {
+func (k *key[P1, P2, S]) Close() error {
 	errs := []error{k.b2.table.Close()}
 	for _, b := range k.inG1() {
 		errs = append(errs, b.table.Close())

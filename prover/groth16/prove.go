@@ -19,14 +19,14 @@ import (
 )
 
 // prover is a scheme with its types as parameters.
-type prover[P1, J1, P2, J2 any, S comparable] struct {
-	*key[P1, J1, P2, J2, S]
+type prover[P1, P2 any, S comparable] struct {
+	*key[P1, P2, S]
 	overlap overlap
 	place   place
 	choice  *resident.Vectors[S, *choice[S]]
 }
 
-func (p *prover[P1, J1, P2, J2, S]) In(ctx context.Context, e *msm.Engine) (scheme, error) {
+func (p *prover[P1, P2, S]) In(ctx context.Context, e *msm.Engine) (scheme, error) {
 	k, err := p.key.in(ctx, e)
 	if err != nil {
 		return nil, err
@@ -34,12 +34,12 @@ func (p *prover[P1, J1, P2, J2, S]) In(ctx context.Context, e *msm.Engine) (sche
 	return newProver(k, p.overlap, p.place), nil
 }
 
-func newProver[P1, J1, P2, J2 any, S comparable](k *key[P1, J1, P2, J2, S], o overlap, at place) *prover[P1, J1, P2, J2, S] {
-	return &prover[P1, J1, P2, J2, S]{k, o, at, resident.NewVectors[S, *choice[S]]()}
+func newProver[P1, P2 any, S comparable](k *key[P1, P2, S], o overlap, at place) *prover[P1, P2, S] {
+	return &prover[P1, P2, S]{k, o, at, resident.NewVectors[S, *choice[S]]()}
 }
 
 // Close frees what is resident after the proofs in flight.
-func (p *prover[P1, J1, P2, J2, S]) Close() error {
+func (p *prover[P1, P2, S]) Close() error {
 	return errors.Join(p.choice.Close(), p.key.Close())
 }
 
@@ -75,7 +75,7 @@ type blinding[P1, P2, S any] struct {
 	sDelta2                 P2
 }
 
-func (p *prover[P1, J1, P2, J2, S]) blind(b *blinding[P1, P2, S]) error {
+func (p *prover[P1, P2, S]) blind(b *blinding[P1, P2, S]) error {
 	if err := p.fr.Random(b.rs[:2]); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (p *prover[P1, J1, P2, J2, S]) blind(b *blinding[P1, P2, S]) error {
 }
 
 // mask makes the multiples of delta, for which it needs none of the sums.
-func (p *prover[P1, J1, P2, J2, S]) mask(b *blinding[P1, P2, S]) {
+func (p *prover[P1, P2, S]) mask(b *blinding[P1, P2, S]) {
 	r, s, minusRS := p.fr.Big(&b.rs[0]), p.fr.Big(&b.rs[1]), p.fr.Big(&b.rs[2])
 	defer wipeInts(r, s, minusRS)
 	b.rDelta = p.g1.Sum(group.Term[P1]{Point: p.delta, K: r})
@@ -100,7 +100,7 @@ func wipeInts(ks ...*big.Int) {
 	}
 }
 
-func (p *prover[P1, J1, P2, J2, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (Proof, error) {
+func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (Proof, error) {
 	sys, err := p.systemOf(ccs)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (p *prover[P1, J1, P2, J2, S]) Prove(ctx context.Context, ccs constraint.Co
 }
 
 // tell writes what gnark's prover writes to gnark's log.
-func (p *prover[P1, J1, P2, J2, S]) tell(proof Proof, took time.Duration) {
+func (p *prover[P1, P2, S]) tell(proof Proof, took time.Duration) {
 	log := logger.Logger()
 	log.Debug().Str("curve", proof.CurveID().String()).Str("acceleration", "pippin "+p.engine.Backend()).Int("nbConstraints", p.shape.constraints).
 		Str("backend", "groth16").Dur("took", took).Msg("prover done")
@@ -177,7 +177,7 @@ func (p *prover[P1, J1, P2, J2, S]) tell(proof Proof, took time.Duration) {
 // two programs, one over the witness and one that ends with the sum over Z.
 // Elsewhere they are one batch, or two where the quotient is computed beside the
 // first. Sessions are closed beside what comes next.
-func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memory, own *sessions[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {
+func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own *sessions[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {
 	defer func() {
 		if err != nil {
 			own.cancel()
@@ -241,13 +241,13 @@ func (p *prover[P1, J1, P2, J2, S]) msms(ctx context.Context, mem *resident.Memo
 }
 
 // add puts the MSM of some of the values into a batch.
-func (p *prover[P1, J1, P2, J2, S]) add(ctx context.Context, batch *resident.Batch, mem *resident.Memory, b *bases[P1, J1, S], values []S, m Merging, out *P1) {
+func (p *prover[P1, P2, S]) add(ctx context.Context, batch *resident.Batch, mem *resident.Memory, b *bases[P1, S], values []S, m Merging, out *P1) {
 	resident.Add(ctx, batch, b.table, p.pick(ctx, mem, b, values), m, out)
 }
 
 // pick is the scalars of an MSM: sums of selected values, or the values
 // themselves where all are taken as they are.
-func (p *prover[P1, J1, P2, J2, S]) pick(ctx context.Context, mem *resident.Memory, b *bases[P1, J1, S], values []S) []S {
+func (p *prover[P1, P2, S]) pick(ctx context.Context, mem *resident.Memory, b *bases[P1, S], values []S) []S {
 	if b.sel.All() {
 		return values
 	}
@@ -257,7 +257,7 @@ func (p *prover[P1, J1, P2, J2, S]) pick(ctx context.Context, mem *resident.Memo
 }
 
 // sumOf is one MSM.
-func (p *prover[P1, J1, P2, J2, S]) sumOf(ctx context.Context, b *bases[P1, J1, S], values []S, merging Merging, out *P1) error {
+func (p *prover[P1, P2, S]) sumOf(ctx context.Context, b *bases[P1, S], values []S, merging Merging, out *P1) error {
 	var mem resident.Memory
 	defer mem.Free()
 	batch := resident.NewBatch(p.engine)
@@ -267,7 +267,7 @@ func (p *prover[P1, J1, P2, J2, S]) sumOf(ctx context.Context, b *bases[P1, J1, 
 
 // workspace is the values of A, with zeros up to the domain's size, in memory
 // that the backend reads without a copy.
-func (p *prover[P1, J1, P2, J2, S]) workspace(ctx context.Context, mem *resident.Memory, sol *solution[S]) []S {
+func (p *prover[P1, P2, S]) workspace(ctx context.Context, mem *resident.Memory, sol *solution[S]) []S {
 	if p.engine.Info().InProcess {
 		sol.a = padded(sol.a, p.domain.Size)
 		return sol.a
@@ -282,7 +282,7 @@ func (p *prover[P1, J1, P2, J2, S]) workspace(ctx context.Context, mem *resident
 // zero, A and B are multiplied; interpolating there gives A*B modulo
 // X^n - shift^n, in which C, of degree below n, is what it is everywhere and
 // needs no transform to the coset.
-func (p *prover[P1, J1, P2, J2, S]) quotient(a []S, sol *solution[S]) []S {
+func (p *prover[P1, P2, S]) quotient(a []S, sol *solution[S]) []S {
 	d := p.domain
 	sol.b, sol.c = padded(sol.b, d.Size), padded(sol.c, d.Size)
 	// The three at the same time: one transform leaves processors idle.
@@ -320,7 +320,7 @@ func padded[S any](v []S, n int) []S {
 //	A = alpha + sum a + r delta
 //	B = beta + sum b + s delta, in G2 and, as B1, in G1
 //	C = sum k + sum h z + s A + r B1 - r s delta
-func (p *prover[P1, J1, P2, J2, S]) assemble(t *sums[P1, P2], b *blinding[P1, P2, S]) *proof[P1, P2] {
+func (p *prover[P1, P2, S]) assemble(t *sums[P1, P2], b *blinding[P1, P2, S]) *proof[P1, P2] {
 	r, s := p.fr.Big(&b.rs[0]), p.fr.Big(&b.rs[1])
 	defer wipeInts(r, s)
 	term := func(point P1, k *big.Int) group.Term[P1] { return group.Term[P1]{Point: point, K: k} }
@@ -337,7 +337,7 @@ const foldingDst = "G16-BSB22"
 
 // fold joins the commitments' proofs of knowledge into one, with powers of a
 // challenge made of the commitments' hashes, which are values of wires.
-func (p *prover[P1, J1, P2, J2, S]) fold(wires []S, knowledge []P1) (sum P1, err error) {
+func (p *prover[P1, P2, S]) fold(wires []S, knowledge []P1) (sum P1, err error) {
 	if len(knowledge) == 0 {
 		return sum, nil
 	}

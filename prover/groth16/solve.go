@@ -22,7 +22,7 @@ type committed[P1, S any] struct {
 // number, the public values and earlier commitments that are hashed with it, and the
 // values to commit to; its output is the hash, a challenge that the circuit goes on
 // with.
-func (p *prover[P1, J1, P2, J2, S]) commitment(ctx context.Context, hashed solve.Challenge, out *committed[P1, S]) assignment.Commit[S] {
+func (p *prover[P1, P2, S]) commitment(ctx context.Context, hashed solve.Challenge, out *committed[P1, S]) assignment.Commit[S] {
 	return func(in []S) (hash S, err error) {
 		i := -1
 		if len(in) > 0 {

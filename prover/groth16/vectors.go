@@ -35,7 +35,7 @@ func (p place) on(e *msm.Engine, c backend.Curve) bool {
 
 // there tells whether the quotient is computed on the engine's backend, and whether
 // the sums over wires take their values there.
-func (p *prover[P1, J1, P2, J2, S]) there() (quotient, wires bool) {
+func (p *prover[P1, P2, S]) there() (quotient, wires bool) {
 	there := p.place.on(p.engine, p.vectors.Curve())
 	return there && p.z.sel.All(), there && p.chosen()
 }
@@ -54,7 +54,7 @@ type sessions[S comparable] struct {
 const mostAhead = 256 << 20
 
 // open opens a proof's sessions in the background, and returns the proof's context.
-func (p *prover[P1, J1, P2, J2, S]) open(ctx context.Context) (context.Context, *sessions[S]) {
+func (p *prover[P1, P2, S]) open(ctx context.Context) (context.Context, *sessions[S]) {
 	own := new(sessions[S])
 	ctx, own.cancel = context.WithCancel(ctx)
 	own.beside, ctx = errgroup.WithContext(ctx)
@@ -122,7 +122,7 @@ func (own *sessions[S]) close() {
 }
 
 // repeat is Repeat of a session that was opened ahead, or of a new one.
-func (p *prover[P1, J1, P2, J2, S]) repeat(ctx context.Context, ahead *vector.Session[S], elements int, run func(context.Context, *vector.Session[S]) error) (err error) {
+func (p *prover[P1, P2, S]) repeat(ctx context.Context, ahead *vector.Session[S], elements int, run func(context.Context, *vector.Session[S]) error) (err error) {
 	if ahead != nil {
 		_, err = ahead.Repeat(ctx, run)
 	} else {
@@ -133,7 +133,7 @@ func (p *prover[P1, J1, P2, J2, S]) repeat(ctx context.Context, ahead *vector.Se
 
 // sumOverZ is the sum over Z with the coefficients of the quotient, which never
 // leave the backend. there is told it before the session is closed.
-func (p *prover[P1, J1, P2, J2, S]) sumOverZ(ctx context.Context, ahead *vector.Session[S], sol *solution[S], there func(z P1)) error {
+func (p *prover[P1, P2, S]) sumOverZ(ctx context.Context, ahead *vector.Session[S], sol *solution[S], there func(z P1)) error {
 	n := p.domain.Size
 	return p.repeat(ctx, ahead, 3*n, func(ctx context.Context, s *vector.Session[S]) error {
 		program := s.Program()
@@ -150,7 +150,7 @@ func (p *prover[P1, J1, P2, J2, S]) sumOverZ(ctx context.Context, ahead *vector.
 // quotientOn has a program compute what quotient computes, in 3 n elements. The
 // coefficients are at the places where a transform from natural order leaves them,
 // as Z's points are.
-func (p *prover[P1, J1, P2, J2, S]) quotientOn(s *vector.Session[S], program *vector.Program[S], sol *solution[S]) vector.Vector[S] {
+func (p *prover[P1, P2, S]) quotientOn(s *vector.Session[S], program *vector.Program[S], sol *solution[S]) vector.Vector[S] {
 	n, shift := p.domain.Size, p.domain.Shift
 	a, b, c := s.New(n), s.New(n), s.New(n)
 	fromValues := vector.Transform[S]{Inverse: true, To: backend.Reversed}
@@ -177,13 +177,13 @@ type choice[S comparable] struct{ a, b, k vector.Indices[S] }
 
 // chosen tells whether all scalars but Z's are values of the witness and nothing
 // else: no sums for merged bases, and no equal ones to be merged.
-func (p *prover[P1, J1, P2, J2, S]) chosen() bool {
-	plain := func(b bases[P1, J1, S]) bool { return b.sel.Classes == nil }
-	return p.scalars != resident.Always && plain(p.a) && plain(p.b) && plain(p.k) && !slices.ContainsFunc(p.know, func(b bases[P1, J1, S]) bool { return !plain(b) })
+func (p *prover[P1, P2, S]) chosen() bool {
+	plain := func(b bases[P1, S]) bool { return b.sel.Classes == nil }
+	return p.scalars != resident.Always && plain(p.a) && plain(p.b) && plain(p.k) && !slices.ContainsFunc(p.know, func(b bases[P1, S]) bool { return !plain(b) })
 }
 
 // mostChosen is the most values that a sum over wires takes.
-func (p *prover[P1, J1, P2, J2, S]) mostChosen() int {
+func (p *prover[P1, P2, S]) mostChosen() int {
 	most := max(len(p.a.sel.From), len(p.b.sel.From), len(p.k.sel.From))
 	for _, c := range p.shape.commitments {
 		most = max(most, len(c.PrivateCommitted))
@@ -192,12 +192,12 @@ func (p *prover[P1, J1, P2, J2, S]) mostChosen() int {
 }
 
 // wireElements is the elements of the session of sumsOverWires.
-func (p *prover[P1, J1, P2, J2, S]) wireElements() int { return p.shape.wires + p.mostChosen() }
+func (p *prover[P1, P2, S]) wireElements() int { return p.shape.wires + p.mostChosen() }
 
 // sumsOverWires is the sums over A, B in both groups, K and the commitments' second
 // bases: the witness is sent once, and each takes its values from it there. there is
 // told when out has them, before the session is closed.
-func (p *prover[P1, J1, P2, J2, S]) sumsOverWires(ctx context.Context, ahead *vector.Session[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2], there func()) error {
+func (p *prover[P1, P2, S]) sumsOverWires(ctx context.Context, ahead *vector.Session[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2], there func()) error {
 	return p.repeat(ctx, ahead, p.wireElements(), func(ctx context.Context, s *vector.Session[S]) error {
 		if err := p.sumsIn(ctx, s, sol, com, out); err != nil {
 			return err
@@ -207,7 +207,7 @@ func (p *prover[P1, J1, P2, J2, S]) sumsOverWires(ctx context.Context, ahead *ve
 	})
 }
 
-func (p *prover[P1, J1, P2, J2, S]) sumsIn(ctx context.Context, s *vector.Session[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {
+func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {
 	c, release, err := p.choice.Beside(ctx, s, p.loadChoice)
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func (p *prover[P1, J1, P2, J2, S]) sumsIn(ctx context.Context, s *vector.Sessio
 }
 
 // commit is a sum over the points of a table: a key may have none.
-func commit[P, J any, S comparable](p *vector.Program[S], t *resident.Table[P, J, S], v vector.Vector[S]) *vector.Answer[P] {
+func commit[P any, S comparable](p *vector.Program[S], t *resident.Table[P, S], v vector.Vector[S]) *vector.Answer[P] {
 	if t.Len() == 0 {
 		return &vector.Answer[P]{} // infinity
 	}
@@ -253,7 +253,7 @@ func commit[P, J any, S comparable](p *vector.Program[S], t *resident.Table[P, J
 }
 
 // loadChoice is the tables in a session beside another.
-func (p *prover[P1, J1, P2, J2, S]) loadChoice(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *choice[S], error) {
+func (p *prover[P1, P2, S]) loadChoice(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *choice[S], error) {
 	count := 0
 	for _, from := range [][]uint32{p.a.sel.From, p.b.sel.From, p.k.sel.From} {
 		count += p.vectors.IndexElements(len(from))

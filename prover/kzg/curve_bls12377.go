@@ -14,7 +14,7 @@ import (
 )
 
 // BLS12377 is a key on BLS12-377.
-type BLS12377 = Key[bls12377.G1Affine, bls12377.G1Jac, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
+type BLS12377 = Key[bls12377.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
 
 // LoadBLS12377 loads a key on BLS12-377 into the engine; a nil engine is one in
 // this process. The points must not change until Close.
@@ -22,7 +22,7 @@ func LoadBLS12377(ctx context.Context, e *msm.Engine, pk stock.ProvingKey) (*BLS
 	return load(ctx, e, &bls12377Types, pk.G1)
 }
 
-var bls12377Types = types[bls12377.G1Affine, bls12377.G1Jac, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
+var bls12377Types = types[bls12377.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
 	g1: group.BLS12377G1, fr: group.BLS12377Fr,
 	proof: func(h bls12377.G1Affine, claimed fr.Element) stock.OpeningProof {
 		return stock.OpeningProof{H: h, ClaimedValue: claimed}

@@ -14,7 +14,7 @@ import (
 )
 
 // BLS12381 is a key on BLS12-381.
-type BLS12381 = Key[bls12381.G1Affine, bls12381.G1Jac, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
+type BLS12381 = Key[bls12381.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
 
 // LoadBLS12381 loads a key on BLS12-381 into the engine; a nil engine is one in
 // this process. The points must not change until Close.
@@ -22,7 +22,7 @@ func LoadBLS12381(ctx context.Context, e *msm.Engine, pk stock.ProvingKey) (*BLS
 	return load(ctx, e, &bls12381Types, pk.G1)
 }
 
-var bls12381Types = types[bls12381.G1Affine, bls12381.G1Jac, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
+var bls12381Types = types[bls12381.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
 	g1: group.BLS12381G1, fr: group.BLS12381Fr,
 	proof: func(h bls12381.G1Affine, claimed fr.Element) stock.OpeningProof {
 		return stock.OpeningProof{H: h, ClaimedValue: claimed}

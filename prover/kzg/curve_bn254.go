@@ -14,7 +14,7 @@ import (
 )
 
 // BN254 is a key on BN254.
-type BN254 = Key[bn254.G1Affine, bn254.G1Jac, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
+type BN254 = Key[bn254.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
 
 // LoadBN254 loads a key on BN254 into the engine; a nil engine is one in
 // this process. The points must not change until Close.
@@ -22,7 +22,7 @@ func LoadBN254(ctx context.Context, e *msm.Engine, pk stock.ProvingKey) (*BN254,
 	return load(ctx, e, &bn254Types, pk.G1)
 }
 
-var bn254Types = types[bn254.G1Affine, bn254.G1Jac, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
+var bn254Types = types[bn254.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
 	g1: group.BN254G1, fr: group.BN254Fr,
 	proof: func(h bn254.G1Affine, claimed fr.Element) stock.OpeningProof {
 		return stock.OpeningProof{H: h, ClaimedValue: claimed}

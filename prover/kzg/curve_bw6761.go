@@ -14,7 +14,7 @@ import (
 )
 
 // BW6761 is a key on BW6-761.
-type BW6761 = Key[bw6761.G1Affine, bw6761.G1Jac, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
+type BW6761 = Key[bw6761.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
 
 // LoadBW6761 loads a key on BW6-761 into the engine; a nil engine is one in
 // this process. The points must not change until Close.
@@ -22,7 +22,7 @@ func LoadBW6761(ctx context.Context, e *msm.Engine, pk stock.ProvingKey) (*BW676
 	return load(ctx, e, &bw6761Types, pk.G1)
 }
 
-var bw6761Types = types[bw6761.G1Affine, bw6761.G1Jac, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
+var bw6761Types = types[bw6761.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{
 	g1: group.BW6761G1, fr: group.BW6761Fr,
 	proof: func(h bw6761.G1Affine, claimed fr.Element) stock.OpeningProof {
 		return stock.OpeningProof{H: h, ClaimedValue: claimed}

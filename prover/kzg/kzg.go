@@ -26,8 +26,8 @@ import (
 
 // types ties gnark-crypto's types of one curve to the algorithm: O is its
 // OpeningProof, B its BatchOpeningProof.
-type types[P, J, S, O, B any] struct {
-	g1         *group.Ops[P, J, S]
+type types[P, S, O, B any] struct {
+	g1         *group.Ops[P, S]
 	fr         *group.Field[S]
 	proof      func(h P, claimed S) O
 	batchProof func(h P, claimed []S) B
@@ -38,13 +38,13 @@ type types[P, J, S, O, B any] struct {
 // Key is a KZG proving key, in canonical or Lagrange form, resident in an
 // engine. Safe for concurrent use. The types are gnark-crypto's: P the digest,
 // S the coefficient, O the OpeningProof, B the BatchOpeningProof.
-type Key[P, J, S, O, B any] struct {
-	*types[P, J, S, O, B]
-	table *resident.Table[P, J, S]
+type Key[P, S, O, B any] struct {
+	*types[P, S, O, B]
+	table *resident.Table[P, S]
 	end   func() error // of an engine of its own
 }
 
-func load[P, J, S, O, B any](ctx context.Context, e *msm.Engine, t *types[P, J, S, O, B], points []P) (*Key[P, J, S, O, B], error) {
+func load[P, S, O, B any](ctx context.Context, e *msm.Engine, t *types[P, S, O, B], points []P) (*Key[P, S, O, B], error) {
 	e, end, err := resident.Or(ctx, e)
 	if err != nil {
 		return nil, err
@@ -53,18 +53,18 @@ func load[P, J, S, O, B any](ctx context.Context, e *msm.Engine, t *types[P, J, 
 	if err != nil {
 		return nil, errors.Join(err, end())
 	}
-	return &Key[P, J, S, O, B]{t, table, end}, nil
+	return &Key[P, S, O, B]{t, table, end}, nil
 }
 
 // Close frees the points after the calls in flight. Closing twice is no error.
-func (k *Key[P, J, S, O, B]) Close() error { return errors.Join(k.table.Close(), k.end()) }
+func (k *Key[P, S, O, B]) Close() error { return errors.Join(k.table.Close(), k.end()) }
 
 // Len is the number of points, which bounds the coefficients of a polynomial.
-func (k *Key[P, J, S, O, B]) Len() int { return k.table.Len() }
+func (k *Key[P, S, O, B]) Len() int { return k.table.Len() }
 
 // Commit is the commitment to a polynomial. nbTasks is there for
 // gnark-crypto's signature: the backend decides how it computes.
-func (k *Key[P, J, S, O, B]) Commit(ctx context.Context, p []S, nbTasks ...int) (P, error) {
+func (k *Key[P, S, O, B]) Commit(ctx context.Context, p []S, nbTasks ...int) (P, error) {
 	if len(p) > k.Len() {
 		var zero P
 		return zero, k.tooLong(len(p))
@@ -81,7 +81,7 @@ type Committer[P, S any] interface {
 // Committer is the key for gnark-crypto's functions that take a Committer, such
 // as OpenWithCommitter and BatchOpenSinglePointWithCommitter. It commits until
 // the context ends or the key is closed.
-func (k *Key[P, J, S, O, B]) Committer(ctx context.Context) Committer[P, S] {
+func (k *Key[P, S, O, B]) Committer(ctx context.Context) Committer[P, S] {
 	return committer[P, S](func(p []S) (P, error) { return k.Commit(ctx, p) })
 }
 
@@ -89,12 +89,12 @@ type committer[P, S any] func([]S) (P, error)
 
 func (c committer[P, S]) Commit(p []S) (P, error) { return c(p) }
 
-func (k *Key[P, J, S, O, B]) tooLong(n int) error {
+func (k *Key[P, S, O, B]) tooLong(n int) error {
 	return fmt.Errorf("%w: %w: %d coefficients, %d points", backend.ErrInvalidInput, k.errSize, n, k.Len())
 }
 
 // Open proves the value of a polynomial at a point.
-func (k *Key[P, J, S, O, B]) Open(ctx context.Context, p []S, point S) (O, error) {
+func (k *Key[P, S, O, B]) Open(ctx context.Context, p []S, point S) (O, error) {
 	var none O
 	if len(p) > k.Len() {
 		return none, k.tooLong(len(p))
@@ -109,7 +109,7 @@ func (k *Key[P, J, S, O, B]) Open(ctx context.Context, p []S, point S) (O, error
 }
 
 // quotient is p(z) and the commitment to (p - p(z))/(X - z). p is used up.
-func (k *Key[P, J, S, O, B]) quotient(ctx context.Context, p []S, z S) (value S, h P, err error) {
+func (k *Key[P, S, O, B]) quotient(ctx context.Context, p []S, z S) (value S, h P, err error) {
 	if len(p) == 0 {
 		return value, h, nil
 	}
@@ -120,7 +120,7 @@ func (k *Key[P, J, S, O, B]) quotient(ctx context.Context, p []S, z S) (value S,
 
 // BatchOpenSinglePoint proves the values of several polynomials at one point.
 // hf and dataTranscript go into the challenge that folds them.
-func (k *Key[P, J, S, O, B]) BatchOpenSinglePoint(ctx context.Context, polynomials [][]S, digests []P, point S, hf hash.Hash, dataTranscript ...[]byte) (B, error) {
+func (k *Key[P, S, O, B]) BatchOpenSinglePoint(ctx context.Context, polynomials [][]S, digests []P, point S, hf hash.Hash, dataTranscript ...[]byte) (B, error) {
 	var none B
 	switch {
 	case len(digests) != len(polynomials):

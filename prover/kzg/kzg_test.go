@@ -30,7 +30,7 @@ type stock[P, S, O, B any] struct {
 
 // compare wants the same answers of both sides for polynomials of many
 // lengths, and the same errors.
-func compare[P, J, S, O, B any](t *testing.T, k *kzg.Key[P, J, S, O, B], s stock[P, S, O, B]) {
+func compare[P, S, O, B any](t *testing.T, k *kzg.Key[P, S, O, B], s stock[P, S, O, B]) {
 	t.Helper()
 	ctx, n := t.Context(), k.Len()
 	point := s.random(1)[0]

@@ -14,7 +14,7 @@ import (
 )
 
 // BLS12377 is a key on BLS12-377.
-type BLS12377 = Key[bls12377.G1Affine, bls12377.G1Jac, fr.Element]
+type BLS12377 = Key[bls12377.G1Affine, fr.Element]
 
 // LoadBLS12377 loads a key on BLS12-377 into the engine; a nil engine is one in
 // this process. The points must not change until Close.

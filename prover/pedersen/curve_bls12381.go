@@ -14,7 +14,7 @@ import (
 )
 
 // BLS12381 is a key on BLS12-381.
-type BLS12381 = Key[bls12381.G1Affine, bls12381.G1Jac, fr.Element]
+type BLS12381 = Key[bls12381.G1Affine, fr.Element]
 
 // LoadBLS12381 loads a key on BLS12-381 into the engine; a nil engine is one in
 // this process. The points must not change until Close.

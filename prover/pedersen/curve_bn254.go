@@ -14,7 +14,7 @@ import (
 )
 
 // BN254 is a key on BN254.
-type BN254 = Key[bn254.G1Affine, bn254.G1Jac, fr.Element]
+type BN254 = Key[bn254.G1Affine, fr.Element]
 
 // LoadBN254 loads a key on BN254 into the engine; a nil engine is one in
 // this process. The points must not change until Close.

@@ -14,7 +14,7 @@ import (
 )
 
 // BW6761 is a key on BW6-761.
-type BW6761 = Key[bw6761.G1Affine, bw6761.G1Jac, fr.Element]
+type BW6761 = Key[bw6761.G1Affine, fr.Element]
 
 // LoadBW6761 loads a key on BW6-761 into the engine; a nil engine is one in
 // this process. The points must not change until Close.

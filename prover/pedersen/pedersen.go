@@ -23,16 +23,16 @@ import (
 
 // Key is a Pedersen proving key resident in an engine: P is gnark-crypto's
 // point in G1, S its scalar. Safe for concurrent use.
-type Key[P, J, S any] struct {
-	basis, sigma *resident.Table[P, J, S]
+type Key[P, S any] struct {
+	basis, sigma *resident.Table[P, S]
 	end          func() error // of an engine of its own
 }
 
-func load[P, J, S any](ctx context.Context, e *msm.Engine, g *group.Ops[P, J, S], basis, sigma []P) (_ *Key[P, J, S], err error) {
+func load[P, S any](ctx context.Context, e *msm.Engine, g *group.Ops[P, S], basis, sigma []P) (_ *Key[P, S], err error) {
 	if len(basis) != len(sigma) {
 		return nil, fmt.Errorf("%w: a Pedersen key of %d and %d points", backend.ErrInvalidInput, len(basis), len(sigma))
 	}
-	k := &Key[P, J, S]{}
+	k := &Key[P, S]{}
 	if e, k.end, err = resident.Or(ctx, e); err != nil {
 		return nil, err
 	}
@@ -46,24 +46,24 @@ func load[P, J, S any](ctx context.Context, e *msm.Engine, g *group.Ops[P, J, S]
 }
 
 // Close frees the points after the calls in flight. Closing twice is no error.
-func (k *Key[P, J, S]) Close() error {
+func (k *Key[P, S]) Close() error {
 	return errors.Join(k.basis.Close(), k.sigma.Close(), k.end())
 }
 
 // Len is the number of values that a commitment is to.
-func (k *Key[P, J, S]) Len() int { return k.basis.Len() }
+func (k *Key[P, S]) Len() int { return k.basis.Len() }
 
 // Commit is the commitment to Len values.
-func (k *Key[P, J, S]) Commit(ctx context.Context, values []S) (P, error) {
+func (k *Key[P, S]) Commit(ctx context.Context, values []S) (P, error) {
 	return k.sum(ctx, k.basis, values)
 }
 
 // ProveKnowledge proves that the values of a commitment are known.
-func (k *Key[P, J, S]) ProveKnowledge(ctx context.Context, values []S) (P, error) {
+func (k *Key[P, S]) ProveKnowledge(ctx context.Context, values []S) (P, error) {
 	return k.sum(ctx, k.sigma, values)
 }
 
-func (k *Key[P, J, S]) sum(ctx context.Context, t *resident.Table[P, J, S], values []S) (P, error) {
+func (k *Key[P, S]) sum(ctx context.Context, t *resident.Table[P, S], values []S) (P, error) {
 	if len(values) != t.Len() {
 		var zero P
 		return zero, fmt.Errorf("%w: %d values for %d points", backend.ErrInvalidInput, len(values), t.Len())

@@ -17,15 +17,15 @@ import (
 // accelerator computes for gnark's own prover what it needs of one proving key, on an
 // engine. The exported types that have it, one for each curve, have gnark-crypto's
 // types.
-type accelerator[P, J any, S comparable] struct {
-	*curve[P, J, S]
+type accelerator[P any, S comparable] struct {
+	*curve[P, S]
 	engine              *msm.Engine
 	sums                msm.DropIn[P, S]
-	canonical, lagrange *resident.Table[P, J, S]
+	canonical, lagrange *resident.Table[P, S]
 	end                 func() error
 }
 
-func newAccelerator[P, J any, S comparable](c *curve[P, J, S], e *msm.Engine, pk ProvingKey) (_ *accelerator[P, J, S], err error) {
+func newAccelerator[P any, S comparable](c *curve[P, S], e *msm.Engine, pk ProvingKey) (_ *accelerator[P, S], err error) {
 	ctx := context.Background()
 	p, err := c.partsOf(pk)
 	if err != nil {
@@ -35,7 +35,7 @@ func newAccelerator[P, J any, S comparable](c *curve[P, J, S], e *msm.Engine, pk
 	if err != nil {
 		return nil, err
 	}
-	a := &accelerator[P, J, S]{curve: c, engine: e, sums: c.g1.Group.On(e), end: end}
+	a := &accelerator[P, S]{curve: c, engine: e, sums: c.g1.Group.On(e), end: end}
 	if a.canonical, err = resident.Load(ctx, e, c.g1, p.canonical); err == nil {
 		a.lagrange, err = resident.Load(ctx, e, c.g1, p.lagrange)
 	}
@@ -45,25 +45,25 @@ func newAccelerator[P, J any, S comparable](c *curve[P, J, S], e *msm.Engine, pk
 	return a, nil
 }
 
-func (a *accelerator[P, J, S]) close() error {
+func (a *accelerator[P, S]) close() error {
 	return errors.Join(a.canonical.Close(), a.lagrange.Close(), a.end())
 }
 
-func (a *accelerator[P, J, S]) sum(points []P, scalars []S) (sum P, err error) {
+func (a *accelerator[P, S]) sum(points []P, scalars []S) (sum P, err error) {
 	_, err = a.sums.MultiExp(&sum, points, scalars, ecc.MultiExpConfig{})
 	return sum, err
 }
 
 // transforms tells whether the engine's backend computes transforms that come alone.
 // In this process they are gnark-crypto's in any case.
-func (a *accelerator[P, J, S]) transforms() bool {
+func (a *accelerator[P, S]) transforms() bool {
 	i := a.engine.Info()
 	return !i.InProcess && i.Can.HasVectors(a.vectors.Curve())
 }
 
 // toCanonical turns n values on a domain, or on its coset with a shift, into
 // coefficients in order, in place.
-func (a *accelerator[P, J, S]) toCanonical(v []S, reversed bool, shift []S) error {
+func (a *accelerator[P, S]) toCanonical(v []S, reversed bool, shift []S) error {
 	t := vector.Transform[S]{Inverse: true}
 	if reversed {
 		t.From = backend.Reversed
@@ -148,7 +148,7 @@ func (in *numeratorInput[S]) polynomials() [][]S {
 // domain's, bit-reversed, and turns every polynomial into coefficients in order. It
 // is one program after the one that brings what a key has: gnark keeps none of it
 // from proof to proof.
-func (a *accelerator[P, J, S]) numerator(in *numeratorInput[S]) (values []S, err error) {
+func (a *accelerator[P, S]) numerator(in *numeratorInput[S]) (values []S, err error) {
 	s, err := in.check()
 	if err != nil {
 		return nil, err
@@ -170,9 +170,9 @@ func (a *accelerator[P, J, S]) numerator(in *numeratorInput[S]) (values []S, err
 		if err := d.load(ctx, session, k, &trace[S]{columns: in.columns, fixed: in.constant, commitment: in.selects}); err != nil {
 			return err
 		}
-		r := &rounds[P, J, S]{
-			key:    &key[P, J, S]{curve: a.curve, domain: d},
-			device: &device[P, J, S]{session: session, key: k, vectors: v},
+		r := &rounds[P, S]{
+			key:    &key[P, S]{curve: a.curve, domain: d},
+			device: &device[P, S]{session: session, key: k, vectors: v},
 			st:     st, alpha: in.alpha, beta: in.beta, gamma: in.gamma,
 		}
 		p := session.Program()
@@ -210,7 +210,7 @@ func (a *accelerator[P, J, S]) numerator(in *numeratorInput[S]) (values []S, err
 
 // numerator computes all constraints on every coset from the coefficients of the
 // proof's polynomials, to which it adds what hides them there.
-func (r *rounds[P, J, S]) numerator(p *vector.Program[S], commitments int) {
+func (r *rounds[P, S]) numerator(p *vector.Program[S], commitments int) {
 	for i := range r.cosets {
 		r.onCoset(p, i, commitments)
 		p.MapTo(r.vectors.part(i).Reversed(), r.n, r.constraints(i))

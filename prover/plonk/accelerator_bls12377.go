@@ -22,7 +22,7 @@ import (
 // concurrently. Scalars and polynomials are the caller's secrets; an engine in
 // another process gets them.
 type BLS12377Accelerator struct {
-	a *accelerator[bls12377.G1Affine, bls12377.G1Jac, fr.Element]
+	a *accelerator[bls12377.G1Affine, fr.Element]
 }
 
 // BLS12377NumeratorInput has the fields of gnark's NumeratorInput on BLS12-377.

@@ -22,7 +22,7 @@ import (
 // concurrently. Scalars and polynomials are the caller's secrets; an engine in
 // another process gets them.
 type BN254Accelerator struct {
-	a *accelerator[bn254.G1Affine, bn254.G1Jac, fr.Element]
+	a *accelerator[bn254.G1Affine, fr.Element]
 }
 
 // BN254NumeratorInput has the fields of gnark's NumeratorInput on BN254.

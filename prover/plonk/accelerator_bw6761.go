@@ -22,7 +22,7 @@ import (
 // concurrently. Scalars and polynomials are the caller's secrets; an engine in
 // another process gets them.
 type BW6761Accelerator struct {
-	a *accelerator[bw6761.G1Affine, bw6761.G1Jac, fr.Element]
+	a *accelerator[bw6761.G1Affine, fr.Element]
 }
 
 // BW6761NumeratorInput has the fields of gnark's NumeratorInput on BW6-761.

@@ -154,7 +154,7 @@ func proveBy(t *testing.T, e *msm.Engine, sample samples.Sample) {
 		t.Fatal(err)
 	}
 	defer loaded.Close()
-	p := loaded.(*prover[bn254.G1Affine, bn254.G1Jac, fr.Element])
+	p := loaded.(*prover[bn254.G1Affine, fr.Element])
 	sys, err := p.systemOf(ccs)
 	if err != nil {
 		t.Fatal(err)
@@ -177,9 +177,9 @@ func proveBy(t *testing.T, e *msm.Engine, sample samples.Sample) {
 			return err
 		}
 		defer func() { err = errors.Join(err, release()) }()
-		d := &device[bn254.G1Affine, bn254.G1Jac, fr.Element]{session: s, key: k, canonical: p.canonical.Bases(), lagrange: p.lagrange.Bases()}
+		d := &device[bn254.G1Affine, fr.Element]{session: s, key: k, canonical: p.canonical.Bases(), lagrange: p.lagrange.Bases()}
 		d.vectors, _ = planProof(p.size, s.New(count))
-		r := &rounds[bn254.G1Affine, bn254.G1Jac, fr.Element]{key: p.key, device: d, st: st,
+		r := &rounds[bn254.G1Affine, fr.Element]{key: p.key, device: d, st: st,
 			tr: transcript.New(p.g1, p.fr, st.cfg.ChallengeHash, &solve.Hashing, gamma, beta, alpha, zeta)}
 		r.commitments = st.commitments
 		for _, round := range []func(context.Context) error{r.wire, r.permute, func(ctx context.Context) error { return divideBy(ctx, t, r, a, pk, ccs.(*cs.SparseR1CS)) }, r.open} {
@@ -200,7 +200,7 @@ func proveBy(t *testing.T, e *msm.Engine, sample samples.Sample) {
 
 // divideBy is the round divide as gnark's prover has it with an accelerator. It leaves
 // on the device what the next round wants there.
-func divideBy(ctx context.Context, t *testing.T, r *rounds[bn254.G1Affine, bn254.G1Jac, fr.Element], a adapter, pk *stock.ProvingKey, ccs *cs.SparseR1CS) error {
+func divideBy(ctx context.Context, t *testing.T, r *rounds[bn254.G1Affine, fr.Element], a adapter, pk *stock.ProvingKey, ccs *cs.SparseR1CS) error {
 	v, n := r.vectors, r.n
 	p := r.session.Program()
 	read := p.Read(v.polynomials)

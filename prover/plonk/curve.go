@@ -19,8 +19,8 @@ import (
 
 // curve ties gnark's types of one curve to the algorithm, which is written once
 // for all of them. The generated files have one value each.
-type curve[P, J any, S comparable] struct {
-	g1 *group.Ops[P, J, S]
+type curve[P any, S comparable] struct {
+	g1 *group.Ops[P, S]
 	fr *group.Field[S]
 
 	// vectors is the same field where a backend computes.
@@ -73,7 +73,7 @@ func bindingOf(ccs constraint.ConstraintSystem) (binding, *shape, error) {
 	return b, s, nil
 }
 
-func (c *curve[P, J, S]) partsOf(pk ProvingKey) (*parts[P, S], error) {
+func (c *curve[P, S]) partsOf(pk ProvingKey) (*parts[P, S], error) {
 	p, ok := c.parts(pk)
 	if !ok {
 		return nil, fmt.Errorf("%w: a proving key of type %T with a constraint system of another curve, or an empty one", backend.ErrInvalidInput, pk)
@@ -81,7 +81,7 @@ func (c *curve[P, J, S]) partsOf(pk ProvingKey) (*parts[P, S], error) {
 	return p, nil
 }
 
-func (c *curve[P, J, S]) systemOf(ccs constraint.ConstraintSystem) (solve.System[S], error) {
+func (c *curve[P, S]) systemOf(ccs constraint.ConstraintSystem) (solve.System[S], error) {
 	sys, ok := c.system(ccs)
 	if !ok {
 		return sys, fmt.Errorf("%w: a constraint system of type %T with a key of another curve", backend.ErrInvalidInput, ccs)
@@ -89,7 +89,7 @@ func (c *curve[P, J, S]) systemOf(ccs constraint.ConstraintSystem) (solve.System
 	return sys, nil
 }
 
-func (c *curve[P, J, S]) check(ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) error {
+func (c *curve[P, S]) check(ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) error {
 	p, err := c.partsOf(pk)
 	if err != nil {
 		return err
@@ -100,16 +100,16 @@ func (c *curve[P, J, S]) check(ccs constraint.ConstraintSystem, s *shape, pk Pro
 	return p.check(s)
 }
 
-func (c *curve[P, J, S]) belongs(vk VerifyingKey, pk ProvingKey) bool {
+func (c *curve[P, S]) belongs(vk VerifyingKey, pk ProvingKey) bool {
 	p, ok := c.parts(pk)
 	return ok && c.verifies(vk, p)
 }
 
-func (c *curve[P, J, S]) handle(pk ProvingKey) keycache.Handle { return c.handleOf(pk) }
+func (c *curve[P, S]) handle(pk ProvingKey) keycache.Handle { return c.handleOf(pk) }
 
 // fingerprint differs for keys that differ, as far as that can be told in
 // microseconds.
-func (c *curve[P, J, S]) fingerprint(pk ProvingKey) (uint64, error) {
+func (c *curve[P, S]) fingerprint(pk ProvingKey) (uint64, error) {
 	p, err := c.partsOf(pk)
 	if err != nil {
 		return 0, err

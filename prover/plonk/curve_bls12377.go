@@ -23,7 +23,7 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-var bls12377Curve = &curve[bls12377.G1Affine, bls12377.G1Jac, fr.Element]{
+var bls12377Curve = &curve[bls12377.G1Affine, fr.Element]{
 	g1:      group.BLS12377G1,
 	fr:      group.BLS12377Fr,
 	vectors: vector.BLS12377,

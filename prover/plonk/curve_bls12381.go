@@ -23,7 +23,7 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-var bls12381Curve = &curve[bls12381.G1Affine, bls12381.G1Jac, fr.Element]{
+var bls12381Curve = &curve[bls12381.G1Affine, fr.Element]{
 	g1:      group.BLS12381G1,
 	fr:      group.BLS12381Fr,
 	vectors: vector.BLS12381,

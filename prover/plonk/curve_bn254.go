@@ -23,7 +23,7 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-var bn254Curve = &curve[bn254.G1Affine, bn254.G1Jac, fr.Element]{
+var bn254Curve = &curve[bn254.G1Affine, fr.Element]{
 	g1:      group.BN254G1,
 	fr:      group.BN254Fr,
 	vectors: vector.BN254,

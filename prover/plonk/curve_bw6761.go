@@ -23,7 +23,7 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-var bw6761Curve = &curve[bw6761.G1Affine, bw6761.G1Jac, fr.Element]{
+var bw6761Curve = &curve[bw6761.G1Affine, fr.Element]{
 	g1:      group.BW6761G1,
 	fr:      group.BW6761Fr,
 	vectors: vector.BW6761,

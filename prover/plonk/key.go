@@ -80,8 +80,8 @@ func errShape(what string, got, want int) error {
 }
 
 // key is a proving key as proofs need it.
-type key[P, J any, S comparable] struct {
-	*curve[P, J, S]
+type key[P any, S comparable] struct {
+	*curve[P, S]
 	*domain[S]
 	*shape
 	columns     []P
@@ -91,13 +91,13 @@ type key[P, J any, S comparable] struct {
 }
 
 // newKey is all but the padding.
-func newKey[P, J any, S comparable](c *curve[P, J, S], p *parts[P, S], s *shape) (*key[P, J, S], error) {
+func newKey[P any, S comparable](c *curve[P, S], p *parts[P, S], s *shape) (*key[P, S], error) {
 	size := sizeOf(p.n, len(s.info))
 	all, err := c.generator(uint64(size.pieces * size.n))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
 	}
-	k := &key[P, J, S]{
+	k := &key[P, S]{
 		curve:  c,
 		domain: newDomain(c.fr, size, p.root, all, p.shift),
 		shape:  s, columns: p.columns,
@@ -110,12 +110,12 @@ func newKey[P, J any, S comparable](c *curve[P, J, S], p *parts[P, S], s *shape)
 }
 
 // plus is p and a secret multiple of q.
-func (k *key[P, J, S]) plus(p, q P, factor *S) P {
+func (k *key[P, S]) plus(p, q P, factor *S) P {
 	return k.sum([]group.Term[P]{{Point: p}, {Point: q, K: k.fr.Big(factor)}})
 }
 
 // hidden is p and the commitment to b (X^n - 1).
-func (k *key[P, J, S]) hidden(p P, b []S) P {
+func (k *key[P, S]) hidden(p P, b []S) P {
 	terms := []group.Term[P]{{Point: p}}
 	for i := range b {
 		terms = append(terms, group.Term[P]{Point: k.differences[i], K: k.fr.Big(&b[i])})
@@ -124,7 +124,7 @@ func (k *key[P, J, S]) hidden(p P, b []S) P {
 }
 
 // sum wipes the factors.
-func (k *key[P, J, S]) sum(terms []group.Term[P]) P {
+func (k *key[P, S]) sum(terms []group.Term[P]) P {
 	defer func() {
 		for _, t := range terms {
 			if t.K != nil {

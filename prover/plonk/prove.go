@@ -18,17 +18,17 @@ import (
 )
 
 // prover is a scheme with its types as parameters.
-type prover[P, J any, S comparable] struct {
-	*key[P, J, S]
+type prover[P any, S comparable] struct {
+	*key[P, S]
 	ccs    constraint.ConstraintSystem
 	parts  *parts[P, S]
 	engine *msm.Engine
 
-	canonical, lagrange *resident.Table[P, J, S]
+	canonical, lagrange *resident.Table[P, S]
 	polynomials         *resident.Vectors[S, *keyVectors[S]]
 }
 
-func (c *curve[P, J, S]) load(ctx context.Context, e *msm.Engine, ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) (scheme, error) {
+func (c *curve[P, S]) load(ctx context.Context, e *msm.Engine, ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) (scheme, error) {
 	parts, err := c.partsOf(pk)
 	if err != nil {
 		return nil, err
@@ -37,13 +37,13 @@ func (c *curve[P, J, S]) load(ctx context.Context, e *msm.Engine, ccs constraint
 	if err != nil {
 		return nil, err
 	}
-	return (&prover[P, J, S]{key: k, ccs: ccs, parts: parts}).In(ctx, e)
+	return (&prover[P, S]{key: k, ccs: ccs, parts: parts}).In(ctx, e)
 }
 
 // In is the key with its points loaded into an engine. Its polynomials follow with
 // the first proof.
-func (p *prover[P, J, S]) In(ctx context.Context, e *msm.Engine) (scheme, error) {
-	loaded := &prover[P, J, S]{key: p.key, ccs: p.ccs, parts: p.parts, engine: e, polynomials: resident.NewVectors[S, *keyVectors[S]]()}
+func (p *prover[P, S]) In(ctx context.Context, e *msm.Engine) (scheme, error) {
+	loaded := &prover[P, S]{key: p.key, ccs: p.ccs, parts: p.parts, engine: e, polynomials: resident.NewVectors[S, *keyVectors[S]]()}
 	err := func() (err error) {
 		if loaded.canonical, err = resident.Load(ctx, e, p.g1, p.parts.canonical[:p.n+3]); err != nil {
 			return err
@@ -61,7 +61,7 @@ func (p *prover[P, J, S]) In(ctx context.Context, e *msm.Engine) (scheme, error)
 
 // pad computes the sum of the Lagrange points of rows that are not used. In these
 // rows stands one and the same value.
-func (p *prover[P, J, S]) pad(ctx context.Context) error {
+func (p *prover[P, S]) pad(ctx context.Context) error {
 	rest, err := p.lagrange.Bases().Slice(p.used(), p.n)
 	if err != nil {
 		return err
@@ -77,11 +77,11 @@ func (p *prover[P, J, S]) pad(ctx context.Context) error {
 }
 
 // Close frees what is resident after the proofs in flight.
-func (p *prover[P, J, S]) Close() error {
+func (p *prover[P, S]) Close() error {
 	return errors.Join(p.polynomials.Close(), p.canonical.Close(), p.lagrange.Close())
 }
 
-func (p *prover[P, J, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (Proof, error) {
+func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (Proof, error) {
 	sys, err := p.systemOf(ccs)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (p *prover[P, J, S]) Prove(ctx context.Context, ccs constraint.ConstraintSy
 			return err
 		}
 		defer func() { err = errors.Join(err, release()) }()
-		d := &device[P, J, S]{session: s, key: k, canonical: p.canonical.Bases(), lagrange: p.lagrange.Bases()}
+		d := &device[P, S]{session: s, key: k, canonical: p.canonical.Bases(), lagrange: p.lagrange.Bases()}
 		d.vectors, _ = planProof(p.size, s.New(count))
 		made, err = p.prove(ctx, d, st)
 		return err
@@ -125,7 +125,7 @@ func (p *prover[P, J, S]) Prove(ctx context.Context, ccs constraint.ConstraintSy
 }
 
 // load is the key's vectors in a session beside another.
-func (p *prover[P, J, S]) load(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *keyVectors[S], error) {
+func (p *prover[P, S]) load(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *keyVectors[S], error) {
 	_, count := planKey(p.size, vector.Vector[S]{})
 	s, err := beside.Beside(ctx, count)
 	if err != nil {

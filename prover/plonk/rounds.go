@@ -35,7 +35,7 @@ const (
 
 // device is where a proof is computed: a session, and a key's vectors and points in
 // the same backend.
-type device[P, J any, S comparable] struct {
+type device[P any, S comparable] struct {
 	session             *vector.Session[S]
 	key                 *keyVectors[S]
 	vectors             *proofVectors[S]
@@ -44,11 +44,11 @@ type device[P, J any, S comparable] struct {
 
 // rounds is a proof in the making: the rounds of PlonK's section 8.3, each of which
 // ends with what the next one's challenge depends on.
-type rounds[P, J any, S comparable] struct {
-	*key[P, J, S]
-	*device[P, J, S]
+type rounds[P any, S comparable] struct {
+	*key[P, S]
+	*device[P, S]
 	st *statement[P, S]
-	tr *transcript.Transcript[P, J, S]
+	tr *transcript.Transcript[P, S]
 	proof[P, S]
 
 	zero                     S
@@ -57,8 +57,8 @@ type rounds[P, J any, S comparable] struct {
 }
 
 // prove makes the proof of a statement. It is the same on every device.
-func (k *key[P, J, S]) prove(ctx context.Context, d *device[P, J, S], st *statement[P, S]) (*proof[P, S], error) {
-	r := &rounds[P, J, S]{key: k, device: d, st: st,
+func (k *key[P, S]) prove(ctx context.Context, d *device[P, S], st *statement[P, S]) (*proof[P, S], error) {
+	r := &rounds[P, S]{key: k, device: d, st: st,
 		tr: transcript.New(k.g1, k.fr, st.cfg.ChallengeHash, &solve.Hashing, gamma, beta, alpha, zeta)}
 	r.commitments = st.commitments
 	defer func() {
@@ -75,7 +75,7 @@ func (k *key[P, J, S]) prove(ctx context.Context, d *device[P, J, S], st *statem
 }
 
 // wire sends what was solved, and commits to L, R and O.
-func (r *rounds[P, J, S]) wire(ctx context.Context) error {
+func (r *rounds[P, S]) wire(ctx context.Context) error {
 	v, used := r.vectors, r.used()
 	p := r.session.Program()
 	p.Write(v.blinds, r.st.rows)
@@ -116,7 +116,7 @@ func (r *rounds[P, J, S]) wire(ctx context.Context) error {
 }
 
 // say derives a challenge from points.
-func (r *rounds[P, J, S]) say(c *S, name string, points ...P) (err error) {
+func (r *rounds[P, S]) say(c *S, name string, points ...P) (err error) {
 	if err := r.tr.Points(name, points...); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (r *rounds[P, J, S]) say(c *S, name string, points ...P) (err error) {
 //	(L + beta S1 + gamma) (R + beta S2 + gamma) (O + beta S3 + gamma)
 //
 // from 1 to 1, and commits to it.
-func (r *rounds[P, J, S]) permute(ctx context.Context) error {
+func (r *rounds[P, S]) permute(ctx context.Context) error {
 	v, n := r.vectors, r.n
 	ratios := v.on(0)
 	p := r.session.Program()
@@ -151,19 +151,19 @@ func (r *rounds[P, J, S]) permute(ctx context.Context) error {
 }
 
 // links is the product of the three wires, each with its x and gamma added.
-func (r *rounds[P, J, S]) links(wire func(int) vector.Vector[S], x func(wire int) vector.Expr[S]) vector.Expr[S] {
+func (r *rounds[P, S]) links(wire func(int) vector.Vector[S], x func(wire int) vector.Expr[S]) vector.Expr[S] {
 	link := func(i int) vector.Expr[S] { return wire(i).Expr().Add(vector.Const(r.gamma)).Add(x(i)) }
 	return link(wireL).Mul(link(wireR)).Mul(link(wireO))
 }
 
 // moved is beta times where the permutation moves a wire, of which sigma has the
 // values.
-func (r *rounds[P, J, S]) moved(sigma func(wire int) vector.Vector[S]) func(int) vector.Expr[S] {
+func (r *rounds[P, S]) moved(sigma func(wire int) vector.Vector[S]) func(int) vector.Expr[S] {
 	return func(i int) vector.Expr[S] { return sigma(i).Expr().Scale(r.beta) }
 }
 
 // place is beta times where a wire stands, on the coset of shift.
-func (r *rounds[P, J, S]) place(shift S) func(int) vector.Expr[S] {
+func (r *rounds[P, S]) place(shift S) func(int) vector.Expr[S] {
 	return func(i int) vector.Expr[S] {
 		return r.device.key.roots.Expr().Scale(r.fr.Product(r.beta, shift, r.fr.Power(r.shift, i)))
 	}
@@ -171,7 +171,7 @@ func (r *rounds[P, J, S]) place(shift S) func(int) vector.Expr[S] {
 
 // divide computes the quotient of all constraints by X^n - 1 from its values on
 // cosets, and commits to its three parts.
-func (r *rounds[P, J, S]) divide(ctx context.Context) error {
+func (r *rounds[P, S]) divide(ctx context.Context) error {
 	v, n := r.vectors, r.n
 	p := r.session.Program()
 	coefficients(p, v.polynomials, wires+len(r.commitments))
@@ -201,7 +201,7 @@ func (r *rounds[P, J, S]) divide(ctx context.Context) error {
 
 // onCoset computes the values of the proof's polynomials, blinded, on the i-th coset,
 // and adds to Qk's what the circuit commits to.
-func (r *rounds[P, J, S]) onCoset(p *vector.Program[S], i, commitments int) {
+func (r *rounds[P, S]) onCoset(p *vector.Program[S], i, commitments int) {
 	v, n, shift := r.vectors, r.n, r.cosets[i].shift
 	r.blind(p, i)
 	values(p, v.values.Slice(0, wires*n), v.polynomials.Slice(0, wires*n), wires, shift)
@@ -212,7 +212,7 @@ func (r *rounds[P, J, S]) onCoset(p *vector.Program[S], i, commitments int) {
 }
 
 // blind adds a row of what hides the polynomials to their coefficients.
-func (r *rounds[P, J, S]) blind(p *vector.Program[S], row int) {
+func (r *rounds[P, S]) blind(p *vector.Program[S], row int) {
 	for i, count := range blindCounts {
 		at := r.vectors.polynomial(i).Reversed()
 		p.MapTo(at, min(count, r.n), at.Expr().Add(r.vectors.blind(row, i).Expr()))
@@ -221,7 +221,7 @@ func (r *rounds[P, J, S]) blind(p *vector.Program[S], row int) {
 
 // constraints is all constraints on the i-th coset: that gates hold,
 // that Z changes from row to row as it should, and that it begins with 1.
-func (r *rounds[P, J, S]) constraints(i int) vector.Expr[S] {
+func (r *rounds[P, S]) constraints(i int) vector.Expr[S] {
 	v, k := r.vectors, r.device.key
 	w := func(polynomial int) vector.Expr[S] { return v.on(polynomial).Expr() }
 	q := func(column int) vector.Expr[S] { return k.on(i, column).Expr() }
@@ -238,7 +238,7 @@ func (r *rounds[P, J, S]) constraints(i int) vector.Expr[S] {
 
 // open proves the values at zeta of all polynomials but Z, whose value at zeta
 // times the root it proves, and of the linearised one.
-func (r *rounds[P, J, S]) open(ctx context.Context) error {
+func (r *rounds[P, S]) open(ctx context.Context) error {
 	v, n, k := r.vectors, r.n, r.device.key
 	polynomials := []vector.Vector[S]{v.polynomial(wireL), v.polynomial(wireR), v.polynomial(wireO), k.polynomial(sigma1), k.polynomial(sigma2)}
 	for i := range r.commitments {
@@ -296,14 +296,14 @@ type opening[P any, S comparable] struct {
 }
 
 // opening divides a polynomial of n+3 coefficients by X - point.
-func (r *rounds[P, J, S]) opening(p *vector.Program[S], polynomial vector.Vector[S], point S) opening[P, S] {
+func (r *rounds[P, S]) opening(p *vector.Program[S], polynomial vector.Vector[S], point S) opening[P, S] {
 	quotient := polynomial.Slice(0, polynomial.Len()-1)
 	value := p.Divide(quotient, polynomial, point)
 	return opening[P, S]{value, vector.Commit(p, r.canonical, quotient)}
 }
 
 // linearise computes the linearised polynomial in opened.
-func (r *rounds[P, J, S]) linearise(p *vector.Program[S], lin *linear[S], committed []S) {
+func (r *rounds[P, S]) linearise(p *vector.Program[S], lin *linear[S], committed []S) {
 	v, n, k := r.vectors, r.n, r.device.key
 	terms := []vector.Term[S]{
 		v.polynomial(ratio).Times(lin.ratio),
@@ -336,7 +336,7 @@ func (r *rounds[P, J, S]) linearise(p *vector.Program[S], lin *linear[S], commit
 }
 
 // fold adds the other polynomials times powers of a challenge to opened.
-func (r *rounds[P, J, S]) fold(p *vector.Program[S], polynomials []vector.Vector[S], challenge S) {
+func (r *rounds[P, S]) fold(p *vector.Program[S], polynomials []vector.Vector[S], challenge S) {
 	v, n := r.vectors, r.n
 	var terms []vector.Term[S]
 	high := r.secret(2)
@@ -355,14 +355,14 @@ func (r *rounds[P, J, S]) fold(p *vector.Program[S], polynomials []vector.Vector
 }
 
 // addTo adds a few secrets to the first elements of a view.
-func (r *rounds[P, J, S]) addTo(p *vector.Program[S], to vector.View[S], secrets []S) {
+func (r *rounds[P, S]) addTo(p *vector.Program[S], to vector.View[S], secrets []S) {
 	from := r.vectors.blinds.Slice(0, len(secrets)) // which were used
 	p.Write(from, secrets)
 	p.MapTo(to, len(secrets), to.Expr().Add(from.Expr()))
 }
 
 // secret is n zeros, which are wiped with the proof's end.
-func (r *rounds[P, J, S]) secret(n int) []S {
+func (r *rounds[P, S]) secret(n int) []S {
 	s := make([]S, n)
 	r.secrets = append(r.secrets, s)
 	return s
@@ -379,7 +379,7 @@ type linear[S any] struct {
 }
 
 // linear computes them from the values of L, R, O, S1 and S2.
-func (r *rounds[P, J, S]) linear(at []S, zetaN S) *linear[S] {
+func (r *rounds[P, S]) linear(at []S, zetaN S) *linear[S] {
 	fr, u := r.fr, r.shift
 	lz, rz, oz := at[0], at[1], at[2]
 	link := func(wire, x S) S { return fr.Sum(wire, fr.Product(r.beta, x), r.gamma) }
@@ -399,7 +399,7 @@ func (r *rounds[P, J, S]) linear(at []S, zetaN S) *linear[S] {
 
 // linearDigest is the commitment to the linearised polynomial, which is the sum of
 // the commitments to what it is the sum of: an MSM less than without.
-func (r *rounds[P, J, S]) linearDigest(lin *linear[S], committed []S) P {
+func (r *rounds[P, S]) linearDigest(lin *linear[S], committed []S) P {
 	terms := []group.Term[P]{{Point: r.columns[7]}}
 	add := func(p P, k S) { terms = append(terms, group.Term[P]{Point: p, K: r.fr.Big(&k)}) }
 	for i, k := range lin.selectors {

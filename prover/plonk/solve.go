@@ -52,7 +52,7 @@ func (st *statement[P, S]) wipe() {
 
 // state solves for a witness, and draws. The caller wipes the statement, also when
 // there is an error.
-func (p *prover[P, J, S]) state(ctx context.Context, sys solve.System[S], w witness.Witness, values []S, cfg *gnark.ProverConfig) (*statement[P, S], error) {
+func (p *prover[P, S]) state(ctx context.Context, sys solve.System[S], w witness.Witness, values []S, cfg *gnark.ProverConfig) (*statement[P, S], error) {
 	n := len(p.info)
 	st := &statement[P, S]{
 		cfg:         cfg,
@@ -85,7 +85,7 @@ func (p *prover[P, J, S]) state(ctx context.Context, sys solve.System[S], w witn
 //
 // The values stand in their rows; two rows that no constraint reads them from get
 // random values, which hide the others.
-func (p *prover[P, J, S]) commitment(ctx context.Context, st *statement[P, S]) assignment.Commit[S] {
+func (p *prover[P, S]) commitment(ctx context.Context, st *statement[P, S]) assignment.Commit[S] {
 	hashed := solve.ChallengeBy(st.cfg.HashToFieldFn, &solve.Hashing)
 	if st.cfg.HashToFieldFn == nil {
 		hashed = solve.ChallengeBy(p.fr.HashToField([]byte(dst)), new(sync.Mutex))

@@ -14,15 +14,20 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
 
-// Ops computes in one group: P is gnark-crypto's affine point, J its Jacobian
-// point, S its scalar. Its functions are safe for concurrent use.
-type Ops[P, J, S any] struct {
+// Ops computes in one group: P is gnark-crypto's affine point, S its scalar. Its
+// functions are safe for concurrent use.
+type Ops[P, S any] struct {
 	// Group is the same group on an engine.
 	Group *msm.Group[P, S]
 	// Marshal encodes a point as gnark-crypto does by default.
 	Marshal func(*P) []byte
 
-	sum      func([]Term[P]) P
+	sum        func([]Term[P]) P
+	sumClasses func([]P, *merge.Classes) ([]P, error)
+}
+
+// sums adds points up as Jacobian points J.
+type sums[P, J any] struct {
 	start    func(*P) J
 	addMixed func(*J, *P)
 	add      func(*J, *J)
@@ -60,8 +65,14 @@ type coordinate[C any] interface {
 }
 
 // newOps binds the types of one group; C is the type of its coordinates.
-func newOps[C, P, J, S any, PC coordinate[C], AP affine[P, J], PJ jacobian[P, J]](g *msm.Group[P, S]) *Ops[P, J, S] {
-	return &Ops[P, J, S]{
+func newOps[C, P, J, S any, PC coordinate[C], AP affine[P, J], PJ jacobian[P, J]](g *msm.Group[P, S]) *Ops[P, S] {
+	s := sums[P, J]{
+		start:    func(p *P) (j J) { PJ(&j).FromAffine(p); return j },
+		addMixed: func(j *J, p *P) { PJ(j).AddMixed(p) },
+		add:      func(j, q *J) { PJ(j).AddAssign(q) },
+		toAffine: toAffine[C, P, J, PC],
+	}
+	return &Ops[P, S]{
 		Group:   g,
 		Marshal: func(p *P) []byte { return AP(p).Marshal() },
 		sum: func(terms []Term[P]) P {
@@ -76,15 +87,12 @@ func newOps[C, P, J, S any, PC coordinate[C], AP affine[P, J], PJ jacobian[P, J]
 			var p P
 			return *AP(&p).FromJacobian(&total)
 		},
-		start:    func(p *P) (j J) { PJ(&j).FromAffine(p); return j },
-		addMixed: func(j *J, p *P) { PJ(j).AddMixed(p) },
-		add:      func(j, q *J) { PJ(j).AddAssign(q) },
-		toAffine: toAffine[C, P, J, PC],
+		sumClasses: s.ofClasses,
 	}
 }
 
 // Sum is the sum of a few terms.
-func (o *Ops[P, J, S]) Sum(terms ...Term[P]) P { return o.sum(terms) }
+func (o *Ops[P, S]) Sum(terms ...Term[P]) P { return o.sum(terms) }
 
 // toAffine divides by Z with one inversion for all. A Jacobian point is three
 // coordinates in memory (X, Y, Z), an affine one two: x = X/Z^2, y = Y/Z^3.
@@ -126,10 +134,14 @@ func toAffine[C, P, J any, PC coordinate[C]](points []J) ([]P, error) {
 	return out, nil
 }
 
-// SumClasses is the sum of the points of every class, in new memory. The sums
+// SumClasses returns the sum of the points of every class, in new memory. The sums
 // tell what the classes are: where these are secret, the caller wipes the
 // answer. Everything in between is wiped here.
-func (o *Ops[P, J, S]) SumClasses(points []P, c *merge.Classes) ([]P, error) {
+func (o *Ops[P, S]) SumClasses(points []P, c *merge.Classes) ([]P, error) {
+	return o.sumClasses(points, c)
+}
+
+func (o sums[P, J]) ofClasses(points []P, c *merge.Classes) ([]P, error) {
 	// Members are cut into equal parts, whatever classes they belong to, so
 	// that one large class keeps all processors busy.
 	const part = 1 << 11

@@ -44,7 +44,7 @@ func classesOf(n int) ([]uint64, *merge.Classes) {
 // testSumClasses compares with the sum of each class, point by point. Some points
 // are infinity, many are equal, and some are opposite, so that sums meet every
 // case of the addition.
-func testSumClasses[P, J, S any](t *testing.T, ops *Ops[P, J, S], generator P, negative P) {
+func testSumClasses[P, S any](t *testing.T, ops *Ops[P, S], generator P, negative P) {
 	t.Run(ops.Group.String(), func(t *testing.T) {
 		const n = 9000
 		points := make([]P, n)

@@ -39,31 +39,31 @@ func Or(ctx context.Context, e *msm.Engine) (_ *msm.Engine, end func() error, er
 }
 
 // Table is the bases of many MSMs. Safe for concurrent use.
-type Table[P, J, S any] struct {
-	ops    *group.Ops[P, J, S]
+type Table[P, S any] struct {
+	ops    *group.Ops[P, S]
 	points []P
 	bases  *msm.Bases[P, S]
 }
 
 // Load makes points resident in the engine. The points must not change until
 // Close.
-func Load[P, J, S any](ctx context.Context, e *msm.Engine, ops *group.Ops[P, J, S], points []P) (*Table[P, J, S], error) {
+func Load[P, S any](ctx context.Context, e *msm.Engine, ops *group.Ops[P, S], points []P) (*Table[P, S], error) {
 	bases, err := ops.Group.Load(ctx, e, points)
 	if err != nil {
 		return nil, err
 	}
-	return &Table[P, J, S]{ops, points, bases}, nil
+	return &Table[P, S]{ops, points, bases}, nil
 }
 
 // Len returns the number of bases.
-func (t *Table[P, J, S]) Len() int { return len(t.points) }
+func (t *Table[P, S]) Len() int { return len(t.points) }
 
 // Bases returns the points' bases in the engine.
-func (t *Table[P, J, S]) Bases() *msm.Bases[P, S] { return t.bases }
+func (t *Table[P, S]) Bases() *msm.Bases[P, S] { return t.bases }
 
 // Close frees the bases after the MSMs in flight. Closing a nil or closed
 // table does nothing.
-func (t *Table[P, J, S]) Close() error {
+func (t *Table[P, S]) Close() error {
 	if t == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (t *Table[P, J, S]) Close() error {
 
 // Sum computes the MSM of the scalars and the bases. If there are fewer scalars than
 // bases, it takes the first bases.
-func (t *Table[P, J, S]) Sum(ctx context.Context, scalars []S) (P, error) {
+func (t *Table[P, S]) Sum(ctx context.Context, scalars []S) (P, error) {
 	part, err := t.bases.Slice(0, len(scalars))
 	if err != nil {
 		var zero P
@@ -158,7 +158,7 @@ type shorter[S any] struct {
 // Add puts the MSM of t with scalars into the batch; *out is set by Run. m is
 // for equal scalars, the same in every MSM with this slice. The scalars must not
 // change until Run returns. Errors show in Run.
-func Add[P, J, S any](ctx context.Context, b *Batch, t *Table[P, J, S], scalars []S, m Merging, out *P) {
+func Add[P, S any](ctx context.Context, b *Batch, t *Table[P, S], scalars []S, m Merging, out *P) {
 	if b.err != nil {
 		return
 	}
@@ -238,7 +238,7 @@ type Memory struct {
 }
 
 // Scalars returns n zero scalars, valid until m.Free.
-func Scalars[P, J, S any](ctx context.Context, m *Memory, e *msm.Engine, ops *group.Ops[P, J, S], n int) []S {
+func Scalars[P, S any](ctx context.Context, m *Memory, e *msm.Engine, ops *group.Ops[P, S], n int) []S {
 	if s, err := ops.Group.NewScalars(ctx, e, n); err == nil {
 		m.Add(s.Free)
 		return s.Slice()

@@ -14,8 +14,8 @@ import (
 )
 
 // Transcript is what was said. Its errors wrap backend.ErrInvalidInput.
-type Transcript[P, J, S any] struct {
-	g1   *group.Ops[P, J, S]
+type Transcript[P, S any] struct {
+	g1   *group.Ops[P, S]
 	fr   *group.Field[S]
 	fs   *fiatshamir.Transcript
 	lock sync.Locker
@@ -23,12 +23,12 @@ type Transcript[P, J, S any] struct {
 
 // New begins a transcript. names are its challenges in their order. The transcript holds
 // the lock while it uses h.
-func New[P, J, S any](g1 *group.Ops[P, J, S], fr *group.Field[S], h hash.Hash, lock sync.Locker, names ...string) *Transcript[P, J, S] {
-	return &Transcript[P, J, S]{g1, fr, fiatshamir.NewTranscript(h, names...), lock}
+func New[P, S any](g1 *group.Ops[P, S], fr *group.Field[S], h hash.Hash, lock sync.Locker, names ...string) *Transcript[P, S] {
+	return &Transcript[P, S]{g1, fr, fiatshamir.NewTranscript(h, names...), lock}
 }
 
 // Say binds bytes to a challenge.
-func (t *Transcript[P, J, S]) Say(challenge string, b ...[]byte) error {
+func (t *Transcript[P, S]) Say(challenge string, b ...[]byte) error {
 	for _, b := range b {
 		if err := t.fs.Bind(challenge, b); err != nil {
 			return failed(err)
@@ -38,7 +38,7 @@ func (t *Transcript[P, J, S]) Say(challenge string, b ...[]byte) error {
 }
 
 // Points binds points to a challenge.
-func (t *Transcript[P, J, S]) Points(challenge string, points ...P) error {
+func (t *Transcript[P, S]) Points(challenge string, points ...P) error {
 	for i := range points {
 		if err := t.Say(challenge, t.g1.Marshal(&points[i])); err != nil {
 			return err
@@ -48,7 +48,7 @@ func (t *Transcript[P, J, S]) Points(challenge string, points ...P) error {
 }
 
 // Scalars binds scalars to a challenge.
-func (t *Transcript[P, J, S]) Scalars(challenge string, scalars ...S) error {
+func (t *Transcript[P, S]) Scalars(challenge string, scalars ...S) error {
 	for i := range scalars {
 		if err := t.Say(challenge, t.fr.Marshal(&scalars[i])); err != nil {
 			return err
@@ -59,7 +59,7 @@ func (t *Transcript[P, J, S]) Scalars(challenge string, scalars ...S) error {
 
 // Challenge returns the named challenge. It depends on all that was bound to it, and on
 // the challenge before.
-func (t *Transcript[P, J, S]) Challenge(name string) (c S, err error) {
+func (t *Transcript[P, S]) Challenge(name string) (c S, err error) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	b, err := t.fs.ComputeChallenge(name)
@@ -75,7 +75,7 @@ func failed(err error) error {
 
 // Fold returns the challenge by which polynomials opened at one point are folded, as
 // gnark-crypto's KZG verifier computes it.
-func Fold[P, J, S any](g1 *group.Ops[P, J, S], fr *group.Field[S], h hash.Hash, lock sync.Locker, point S, digests []P, claimed []S, data ...[]byte) (c S, err error) {
+func Fold[P, S any](g1 *group.Ops[P, S], fr *group.Field[S], h hash.Hash, lock sync.Locker, point S, digests []P, claimed []S, data ...[]byte) (c S, err error) {
 	const name = "gamma"
 	t := New(g1, fr, h, lock, name)
 	if err := t.Scalars(name, point); err != nil {

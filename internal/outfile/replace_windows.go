@@ -1,4 +1,4 @@
-package main
+package outfile
 
 import (
 	"errors"
@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// replaceFile makes the regular file path have this content. Windows promises
+// Replace makes the regular file path have this content. Windows promises
 // less than "at once or not at all", and renameio leaves it out for that.
-func replaceFile(path string, content []byte) error {
+func Replace(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
 //go:build !windows
 
-package main
+package outfile
 
 import (
 	"path/filepath"
@@ -8,8 +8,8 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// replaceFile makes the regular file path have this content, at once or not at
+// Replace makes the regular file path have this content, at once or not at
 // all. A file that is there keeps its permissions.
-func replaceFile(path string, content []byte) error {
+func Replace(path string, content []byte) error {
 	return renameio.WriteFile(path, content, 0o644, renameio.WithTempDir(filepath.Dir(path)))
 }

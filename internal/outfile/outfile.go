@@ -1,0 +1,157 @@
+// Package outfile writes the results of long work to files, as a whole or not at all.
+package outfile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// File is where a result goes. A regular file is replaced by a whole one or left as it
+// is; a device, a pipe and what a link leads to are written in place. A nil File is
+// none: writing and closing it does nothing.
+type File struct {
+	path string
+	f    *os.File // open when written in place
+}
+
+// Create finds out whether path can be written, so that hours of work are not lost to
+// a folder that is missing or closed. Nothing is changed yet. For a pipe it waits until
+// somebody reads, or returns the context's error. Without a path there is no file.
+func Create(ctx context.Context, path string) (*File, error) {
+	if path == "" {
+		return nil, nil
+	}
+	o := &File{path: path}
+	replace, err := replaceable(path)
+	switch {
+	case err != nil:
+	case replace:
+		err = tryReplace(path)
+	default:
+		o.f, err = openInPlace(ctx, path)
+	}
+	if ctx.Err() != nil {
+		return nil, errors.Join(ctx.Err(), o.Close())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	return o, nil
+}
+
+// replaceable tells whether path is a regular file or nothing.
+func replaceable(path string) (bool, error) {
+	st, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case err != nil:
+		return false, err
+	case st.IsDir():
+		return false, errors.New("it is a folder")
+	}
+	return st.Mode().IsRegular(), nil
+}
+
+// tryReplace fails where Replace would.
+func tryReplace(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0) // a file that may not be written is not replaced either
+	switch {
+	case err == nil:
+		err = f.Close()
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if f, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"); err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// pipePoll is how often is looked for the reader of a pipe.
+const pipePoll = 50 * time.Millisecond
+
+// openInPlace opens what is there, without creating or emptying it.
+func openInPlace(ctx context.Context, path string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if !errors.Is(err, syscall.ENXIO) {
+			return f, err
+		}
+		if st, e := os.Stat(path); e != nil || st.Mode().Type() != fs.ModeNamedPipe {
+			return nil, err
+		}
+		select {
+		case <-time.After(pipePoll):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Write has do write the file. Nothing is written when do fails.
+func (o *File) Write(do func(io.Writer) error) error {
+	if o == nil {
+		return nil
+	}
+	var content bytes.Buffer
+	err := do(&content)
+	if err == nil {
+		err = o.put(content.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", o.path, err)
+	}
+	return nil
+}
+
+func (o *File) put(content []byte) error {
+	if o.f == nil {
+		if replace, err := replaceable(o.path); err != nil || !replace {
+			return errors.Join(errors.New("what is there now is no regular file"), err)
+		}
+		return Replace(o.path, content)
+	}
+	st, err := o.f.Stat()
+	if err == nil && st.Mode().IsRegular() {
+		err = o.f.Truncate(0)
+	}
+	if err == nil {
+		_, err = o.f.Write(content)
+	}
+	return errors.Join(err, o.Close())
+}
+
+// Close lets go of the file. It may be called at any time.
+func (o *File) Close() error {
+	if o == nil || o.f == nil {
+		return nil
+	}
+	f := o.f
+	o.f = nil
+	return f.Close()
+}
+
+// Same tells whether two paths name one file, which need not be there yet.
+func Same(a, b string) bool {
+	same := func(a, b string) bool {
+		x, errX := os.Stat(a)
+		y, errY := os.Stat(b)
+		return errX == nil && errY == nil && os.SameFile(x, y)
+	}
+	return same(a, b) || filepath.Base(a) == filepath.Base(b) && same(filepath.Dir(a), filepath.Dir(b))
+}
