@@ -16,7 +16,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/plugin"
 )
 
@@ -52,7 +52,7 @@ type Options struct {
 
 // Opener opens the backends that New lists. Engines may share one: a plugin's
 // restarts then count together.
-func Opener(o Options) msm.Opener {
+func Opener(o Options) engine.Opener {
 	p := &plugins{options: o, live: map[source]*supervised{}}
 	return func(ctx context.Context, name string) (backend.Backend, error) {
 		switch name {

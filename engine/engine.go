@@ -107,17 +107,16 @@ func (e *Engine) first(ctx context.Context, s *slot, after <-chan struct{}) erro
 // Use with the name of the present backend opens it afresh, and one that was
 // retired for a wrong answer is asked again.
 func (e *Engine) Use(ctx context.Context, name string) error {
+	if err := e.begin(); err != nil {
+		return err
+	}
+	defer e.end()
 	select {
 	case e.using <- struct{}{}:
 	case <-ctx.Done():
 		return backend.Ended(ctx)
 	}
 	defer func() { <-e.using }()
-
-	if err := e.begin(); err != nil {
-		return err
-	}
-	defer e.end()
 	s := e.newSlot(name)
 	e.mu.Lock()
 	e.coming = s
@@ -202,6 +201,9 @@ func (e *Engine) useInstead(ctx context.Context, name string) error {
 // known: one that was never needed has a name only, one that is being repaired
 // no process.
 func (e *Engine) Info() backend.Info {
+	if e.none() {
+		return backend.Info{}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.current()
@@ -217,13 +219,25 @@ func (e *Engine) Info() backend.Info {
 
 // Backend is the name of the backend that a call would be answered by.
 func (e *Engine) Backend() string {
+	if e.none() {
+		return ""
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.current().name
 }
 
-// Config is what the engine was made with, defaults filled in.
-func (e *Engine) Config() Config { return e.cfg }
+// Config returns what the engine was made with, defaults filled in.
+func (e *Engine) Config() Config {
+	if e.none() {
+		return Config{}
+	}
+	return e.cfg
+}
+
+// none tells whether New did not make the engine: a nil one, or a zero value.
+// Both refuse every call.
+func (e *Engine) none() bool { return e == nil || e.using == nil }
 
 // current is the slot that calls go to, or wait for; mu is held.
 func (e *Engine) current() *slot {
@@ -245,6 +259,9 @@ func errClosed() error { return fmt.Errorf("engine: %w", backend.ErrClosed) }
 
 // begin counts a call in, which end counts out.
 func (e *Engine) begin() error {
+	if e.none() {
+		return fmt.Errorf("%w: no engine: a nil one, or one that New did not make", backend.ErrInvalidInput)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -272,6 +289,9 @@ func (e *Engine) Close() error {
 
 // Closed tells whether Close or Shutdown was called.
 func (e *Engine) Closed() bool {
+	if e.none() {
+		return false
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.closed
@@ -282,6 +302,9 @@ func (e *Engine) Closed() bool {
 // Shutdown says so. Bases of the engine become unusable; they need no Close of
 // their own afterwards, though it does no harm.
 func (e *Engine) Shutdown(ctx context.Context) error {
+	if e.none() {
+		return nil
+	}
 	e.mu.Lock()
 	if !e.closed {
 		e.closed = true
@@ -355,6 +378,9 @@ func (e *Engine) count(name string, f func(*BackendStats)) {
 
 // Stats is the state of the engine now.
 func (e *Engine) Stats() Stats {
+	if e.none() {
+		return Stats{}
+	}
 	st, open := e.counted()
 	for i := range st.Backends {
 		if m, ok := backend.As[backend.Metered](open[i]); ok {

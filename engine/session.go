@@ -82,6 +82,9 @@ func (e *Engine) Repeat(ctx context.Context, space Space, f func(context.Context
 // is on the backend that a call gets now: its memory was taken while there was nothing
 // to compute. It closes the session.
 func (s *Session) Repeat(ctx context.Context, f func(context.Context, *Session) error) (by string, err error) {
+	if s.none() {
+		return "", errNoSession()
+	}
 	defer s.Close() // if it was not used
 	return s.e.repeat(ctx, s.space, s, f)
 }
@@ -186,6 +189,13 @@ func (g *generation) contents() string {
 
 func (s *Session) bytes() int64 { return int64(s.space.Count) * int64(s.space.Curve.ScalarBytes()) }
 
+// none tells whether OpenSession did not make the session.
+func (s *Session) none() bool { return s == nil || s.e == nil }
+
+func errNoSession() error {
+	return fmt.Errorf("%w: no session: a nil one, or one that OpenSession did not make", backend.ErrInvalidInput)
+}
+
 // Beside opens another session on the same backend, for programs that use the
 // memory of both. It does not end with s.
 func (s *Session) Beside(ctx context.Context, count int) (*Session, error) {
@@ -218,6 +228,9 @@ func (s *Session) Backend() string { return s.g.slot.name }
 // Err is why the session takes no more programs, nil while it does. It wraps
 // backend.ErrGone when another session is to be opened.
 func (s *Session) Err() error {
+	if s.none() {
+		return errNoSession()
+	}
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
 	return s.over()
@@ -226,6 +239,9 @@ func (s *Session) Err() error {
 // Current tells whether a session that is opened now would be on the same
 // backend: one on another is as good as lost when a better one is ready again.
 func (s *Session) Current() bool {
+	if s.none() {
+		return false
+	}
 	c := s.space.call()
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
@@ -275,6 +291,9 @@ func (s *Session) failure() error {
 
 // enter counts a call on the session's backend in, and leave out.
 func (s *Session) enter() (leave func(), err error) {
+	if s.none() {
+		return nil, errNoSession()
+	}
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
 	if err := s.over(); err != nil {
@@ -355,6 +374,9 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 // Close wipes the memory and gives it back, when the programs that use it have
 // ended. Closing twice is no error.
 func (s *Session) Close() error {
+	if s.none() {
+		return nil
+	}
 	e, g := s.e, s.g
 	e.mu.Lock()
 	_, there := g.sessions[s]

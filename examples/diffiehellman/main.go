@@ -16,7 +16,7 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/arith"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 func main() {
@@ -45,7 +45,7 @@ func prime() *big.Int {
 }
 
 func run(ctx context.Context, name string, count int) (err error) {
-	e, err := pippin.New(ctx, msm.Config{Backend: name})
+	e, err := pippin.New(ctx, engine.Config{Backend: name})
 	if err != nil {
 		return err
 	}

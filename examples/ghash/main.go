@@ -19,7 +19,7 @@ import (
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/arith"
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 func main() {
@@ -35,7 +35,7 @@ func main() {
 const size = 16 // bytes of a block
 
 func run(ctx context.Context, name string, count, blocks int) (err error) {
-	e, err := pippin.New(ctx, msm.Config{Backend: name})
+	e, err := pippin.New(ctx, engine.Config{Backend: name})
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func run(ctx context.Context, name string, count, blocks int) (err error) {
 }
 
 // ghash is the hash of the first blocks of each message and of their length.
-func ghash(ctx context.Context, e *msm.Engine, h []byte, messages [][]byte, blocks int) ([][]byte, error) {
+func ghash(ctx context.Context, e *engine.Engine, h []byte, messages [][]byte, blocks int) ([][]byte, error) {
 	n := len(messages)
 	length := make([]byte, size)
 	binary.BigEndian.PutUint64(length[8:], uint64(8*size*blocks))

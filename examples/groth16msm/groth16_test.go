@@ -23,8 +23,8 @@ import (
 	"github.com/consensys/gnark/std/math/emulated"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/examples/internal/demo"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 func TestMain(m *testing.M) {
@@ -74,7 +74,7 @@ func mustPrepare(t *testing.T, s statement) *task {
 	return p
 }
 
-func inProcess() msm.Opener { return pippin.Opener(pippin.Options{}) }
+func inProcess() engine.Opener { return pippin.Opener(pippin.Options{}) }
 
 func TestSmallCircuits(t *testing.T) {
 	for n := range 3 {
@@ -97,18 +97,18 @@ func TestSmallCircuits(t *testing.T) {
 // the verifier means something.
 func TestEveryMSMCounts(t *testing.T) {
 	p := mustPrepare(t, smallStatement(1))
-	engine, err := pippin.New(t.Context(), msm.Config{Open: inProcess()})
+	e, err := pippin.New(t.Context(), engine.Config{Open: inProcess()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer engine.Close()
-	key, err := loadKey(t.Context(), engine, p.pk)
+	defer e.Close()
+	key, err := loadKey(t.Context(), e, p.pk)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer key.close()
 	r, s := fr.NewElement(7), fr.NewElement(11)
-	right, err := prove(t.Context(), engine, key, p.system, p.pk, p.full, r, s)
+	right, err := prove(t.Context(), e, key, p.system, p.pk, p.full, r, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestRealCircuit(t *testing.T) {
 	})
 }
 
-func testReal(t *testing.T, p *task, open msm.Opener, name string) {
+func testReal(t *testing.T, p *task, open engine.Opener, name string) {
 	var out bytes.Buffer
 	if err := p.run(t.Context(), &out, open, name); err != nil {
 		t.Fatal(err)

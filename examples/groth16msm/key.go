@@ -8,6 +8,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254"
 	groth16 "github.com/consensys/gnark/backend/groth16/bn254"
 
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -31,7 +32,7 @@ type residentKey struct {
 type residentPedersen struct{ commit, knowledge *g1Bases }
 
 // loadKey loads pk, which must not change before close.
-func loadKey(ctx context.Context, engine *msm.Engine, pk *groth16.ProvingKey) (*residentKey, error) {
+func loadKey(ctx context.Context, engine *engine.Engine, pk *groth16.ProvingKey) (*residentKey, error) {
 	r := &residentKey{}
 	var failed error
 	g1 := func(points []bn254.G1Affine) *g1Bases {

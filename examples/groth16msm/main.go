@@ -25,8 +25,8 @@ import (
 	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/examples/internal/demo"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 func main() {
@@ -107,17 +107,17 @@ func prepare(w io.Writer, s statement) (*task, error) {
 }
 
 // run proves the statement on one backend and checks everything.
-func (t *task) run(ctx context.Context, w io.Writer, open msm.Opener, name string) (err error) {
-	engine, err := pippin.New(ctx, msm.Config{
-		Backend:  name,
-		Fallback: "none", // so that it is this backend that answers
-		Open:     open,
+func (t *task) run(ctx context.Context, w io.Writer, open engine.Opener, name string) (err error) {
+	e, err := pippin.New(ctx, engine.Config{
+		Backend:   name,
+		Fallbacks: []string{engine.NoFallback}, // so that it is this backend that answers
+		Open:      open,
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, engine.Close()) }()
-	key, err := loadKey(ctx, engine, t.pk)
+	defer func() { err = errors.Join(err, e.Close()) }()
+	key, err := loadKey(ctx, e, t.pk)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (t *task) run(ctx context.Context, w io.Writer, open msm.Opener, name strin
 
 	// Fixed so that every backend must make the same proof.
 	r, s := fr.NewElement(0xb11d), fr.NewElement(0x5eed)
-	got, err := prove(ctx, engine, key, t.system, t.pk, t.full, r, s)
+	got, err := prove(ctx, e, key, t.system, t.pk, t.full, r, s)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/consensys/gnark/backend/witness"
 	cs "github.com/consensys/gnark/constraint/bn254"
 
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -25,8 +26,8 @@ type sums struct {
 
 // onEngine computes all MSMs of a proof as one batch: the backend may overlap
 // them, and the scalars that two of them share cross to it once.
-func onEngine(ctx context.Context, engine *msm.Engine, key *residentKey, s *solved) (*sums, error) {
-	batch := engine.NewBatch()
+func onEngine(ctx context.Context, engine *engine.Engine, key *residentKey, s *solved) (*sums, error) {
+	batch := msm.NewBatch(engine)
 	a := key.a.Add(batch, s.a)
 	b1 := key.b1.Add(batch, s.b)
 	b2 := key.b2.Add(batch, s.b)
@@ -145,7 +146,7 @@ type result struct {
 
 // prove is a Groth16 prover whose every MSM runs on the engine. r and s hide
 // the witness: a real prover draws them at random for each proof.
-func prove(ctx context.Context, engine *msm.Engine, key *residentKey, system *cs.R1CS, pk *groth16.ProvingKey, full witness.Witness, r, s fr.Element) (*result, error) {
+func prove(ctx context.Context, engine *engine.Engine, key *residentKey, system *cs.R1CS, pk *groth16.ProvingKey, full witness.Witness, r, s fr.Element) (*result, error) {
 	start := time.Now()
 	sol, err := solve(system, pk, full, func(i int, values []fr.Element) (bn254.G1Affine, error) {
 		return key.commitments[i].commit.MSM(ctx, values)

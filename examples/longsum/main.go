@@ -13,7 +13,7 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/arith"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 func main() {
@@ -32,7 +32,7 @@ const (
 )
 
 func run(ctx context.Context, name string, count int, say func(string, ...any)) (err error) {
-	e, err := pippin.New(ctx, msm.Config{Backend: name})
+	e, err := pippin.New(ctx, engine.Config{Backend: name})
 	if err != nil {
 		return err
 	}

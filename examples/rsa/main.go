@@ -18,7 +18,7 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/arith"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 func main() {
@@ -35,7 +35,7 @@ func run(ctx context.Context, name string, count int) (err error) {
 	if err != nil {
 		return err
 	}
-	e, err := pippin.New(ctx, msm.Config{Backend: name})
+	e, err := pippin.New(ctx, engine.Config{Backend: name})
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func run(ctx context.Context, name string, count int) (err error) {
 }
 
 // sign is PKCS #1 v1.5 signatures of SHA-256 digests.
-func sign(ctx context.Context, e *msm.Engine, key *rsa.PrivateKey, digests [][sha256.Size]byte) ([][]byte, error) {
+func sign(ctx context.Context, e *engine.Engine, key *rsa.PrivateKey, digests [][sha256.Size]byte) ([][]byte, error) {
 	bits, half, n := 8*key.Size(), 4*key.Size(), len(digests)
 	messages := arith.Make(bits, n)
 	for i, d := range digests {

@@ -54,11 +54,12 @@ var table = map[string]rule{
 	"observe":                      {inside: []string{"engine"}, never: []string{cu, goPlugin, gnarkCrypto}},
 	"observe/tracing":              {inside: []string{"backend", "engine"}, outside: []string{otel, "google.golang.org/grpc"}, never: []string{cu, goPlugin, gnarkCrypto, prometheus}},
 	"observe/metrics":              {inside: []string{"backend", "engine", "internal/build", "observe"}, outside: []string{prometheus}, never: []string{cu, goPlugin, gnarkCrypto}},
-	"msm":                          {inside: []string{"backend", "engine", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
-	"vector":                       {inside: []string{"backend", "engine", "msm", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
-	"arith":                        {inside: []string{"backend", "engine", "msm", "internal/layout"}, outside: []string{}, never: []string{cu, goPlugin}},
-	"prover":                       {inside: []string{"msm", "vector", "backend", "internal/...", "prover/..."}, never: []string{cu, goPlugin}},
-	"cluster":                      {inside: []string{"backend", "msm", "prover/...", "internal/...", "cluster/..."}, never: []string{cu, goPlugin}},
+	"internal/local":               {inside: []string{"backend", "backend/cpu", "engine", "internal/layout"}, outside: []string{}, never: []string{cu, goPlugin}},
+	"msm":                          {inside: []string{"backend", "engine", "internal/layout", "internal/local"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
+	"vector":                       {inside: []string{"backend", "engine", "msm", "internal/layout", "internal/local"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
+	"arith":                        {inside: []string{"backend", "engine", "internal/layout", "internal/local"}, outside: []string{}, never: []string{cu, goPlugin}},
+	"prover":                       {inside: []string{"engine", "msm", "vector", "backend", "internal/...", "prover/..."}, never: []string{cu, goPlugin}},
+	"cluster":                      {inside: []string{"backend", "engine", "prover/...", "internal/...", "cluster/..."}, never: []string{cu, goPlugin}},
 	"fixtures":                     {inside: []string{"backend", "internal/...", "fixtures/..."}, never: []string{cu, goPlugin}},
 	"internal/gf2":                 {inside: []string{}, outside: []string{"golang.org/x/sys"}},
 	"internal/layout":              {inside: []string{"backend"}, outside: []string{gnarkCrypto}},
@@ -66,9 +67,9 @@ var table = map[string]rule{
 	"internal/bench":               {never: []string{cu}},
 	"weave":                        {inside: []string{}, outside: []string{"golang.org/x/sys", "golang.org/x/mod"}},
 	"weave/auto":                   {inside: []string{"msm", "weave/internal/hook"}, outside: []string{gnarkCrypto}},
-	"weave/internal/hook":          {inside: []string{".", "msm", "backend", "internal/layout"}, outside: []string{gnarkCrypto}},
+	"weave/internal/hook":          {inside: []string{".", "engine", "msm", "backend", "internal/layout"}, outside: []string{gnarkCrypto}},
 
-	"prover/internal/resident": {inside: []string{"msm", "vector", "backend", "backend/cpu", "internal/layout", "prover/internal/..."}, never: []string{cu, goPlugin}},
+	"prover/internal/resident": {inside: []string{"engine", "msm", "vector", "backend", "internal/layout", "internal/local", "prover/internal/..."}, never: []string{cu, goPlugin}},
 	"prover/internal/faulty":   {inside: []string{"backend", "backend/cpu"}, never: []string{cu, goPlugin}},
 }
 
@@ -82,7 +83,7 @@ var onlyImporters = map[string][]string{
 	natsServer:    {"cluster/server"},
 	gnark:         {"prover", "cluster", "examples", "cmd/msm", "internal/bench", gnarkCrypto},
 	"unsafe":      {"internal/layout", "internal/cuda/driver", "backend/cuda/internal/nvml", "plugin/internal/shm", "plugin/internal/proto"},
-	"backend/cpu": {".", "cmd", "backend/backendtest", "examples", "internal/bench", "prover/internal/resident", "prover/internal/faulty"},
+	"backend/cpu": {".", "cmd", "backend/backendtest", "examples", "internal/bench", "internal/local", "prover/internal/faulty"},
 	"plugin":      {".", "cmd", "plugin", "examples"},
 }
 

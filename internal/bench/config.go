@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 // Errors of this package beside those of backend.
@@ -23,7 +23,7 @@ var (
 // distribution, on every backend and path.
 type Config struct {
 	// Open opens backends by name.
-	Open msm.Opener
+	Open engine.Opener
 	// Backends are timed in turn: one MSM on each, then the next on each.
 	Backends []string
 

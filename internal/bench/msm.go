@@ -289,14 +289,14 @@ func (m *measuring) batches(ctx context.Context, lanes []*lane, in *inputs, n in
 }
 
 // pathsOf is the paths that make a difference for a backend.
-func pathsOf(e *engine, paths []Path) []Path {
+func pathsOf(e *single, paths []Path) []Path {
 	if e.shared {
 		return paths
 	}
 	return []Path{Copy}
 }
 
-func measureOf(e *engine) string {
+func measureOf(e *single) string {
 	if isPlugin(e.name) {
 		return EndToEndPlugin
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/consensys/gnark/test/unsafekzg"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
@@ -54,7 +54,7 @@ type keys interface {
 	stock(constraint.ConstraintSystem, witness.Witness) (any, error)
 	verify(proof any, public witness.Witness) error
 	// prover loads the keys into an engine.
-	prover(*msm.Engine, constraint.ConstraintSystem, Merge) (proverOn, error)
+	prover(*engine.Engine, constraint.ConstraintSystem, Merge) (proverOn, error)
 	// transforms is those of one proof; nil when they are not done by themselves.
 	transforms() (func(), error)
 }
@@ -113,7 +113,7 @@ func (k *groth16Keys) verify(proof any, public witness.Witness) error {
 
 func (k *groth16Keys) transforms() (func(), error) { return transformsOf(k.pk) }
 
-func (k *groth16Keys) prover(e *msm.Engine, ccs constraint.ConstraintSystem, m Merge) (proverOn, error) {
+func (k *groth16Keys) prover(e *engine.Engine, ccs constraint.ConstraintSystem, m Merge) (proverOn, error) {
 	p, err := groth16.NewProver(e, ccs, k.pk, m.options()...)
 	return groth16On{p}, err
 }
@@ -162,7 +162,7 @@ func (k *plonkKeys) verify(proof any, public witness.Witness) error {
 
 func (*plonkKeys) transforms() (func(), error) { return nil, nil }
 
-func (k *plonkKeys) prover(e *msm.Engine, ccs constraint.ConstraintSystem, _ Merge) (proverOn, error) {
+func (k *plonkKeys) prover(e *engine.Engine, ccs constraint.ConstraintSystem, _ Merge) (proverOn, error) {
 	p, err := plonk.NewProver(e, ccs, k.pk)
 	return plonkOn{p}, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/vector"
@@ -36,7 +37,7 @@ type Accelerator[P1, P2, S any] interface {
 // NewAccelerator loads a key's points into an engine; a nil engine is one in this
 // process. P1, P2 and S are gnark-crypto's types of the key's curve, or else the
 // error is backend.ErrInvalidInput. The key must not change until Close.
-func NewAccelerator[P1, P2, S any](engine *msm.Engine, pk ProvingKey) (Accelerator[P1, P2, S], error) {
+func NewAccelerator[P1, P2, S any](engine *engine.Engine, pk ProvingKey) (Accelerator[P1, P2, S], error) {
 	b, err := bindingOf(pk)
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ type accelerator[P1, J1, P2, J2 any, S comparable] struct {
 	end   func() error
 }
 
-func (c *curve[P1, J1, P2, J2, S]) accelerate(ctx context.Context, e *msm.Engine, pk ProvingKey) (_ interface{ Close() error }, err error) {
+func (c *curve[P1, J1, P2, J2, S]) accelerate(ctx context.Context, e *engine.Engine, pk ProvingKey) (_ interface{ Close() error }, err error) {
 	p, err := c.partsOf(pk)
 	if err != nil {
 		return nil, err

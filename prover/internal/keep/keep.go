@@ -8,8 +8,8 @@ import (
 	"sync"
 	"weak"
 
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 // Resident is a key in an engine. Close waits for the proofs in flight.
@@ -22,7 +22,7 @@ type Purpose[M any] interface{ Same(M) bool }
 // with. The zero value is ready; it is safe for concurrent use.
 type Keys[O any, M Purpose[M], R Resident] struct {
 	mu     sync.Mutex
-	engine *msm.Engine
+	engine *engine.Engine
 	opts   O
 	keys   map[any]*entry[M, R] // by weak pointer to the key
 }
@@ -44,7 +44,7 @@ func (e *entry[M, R]) close() {
 }
 
 // Use has keys loaded into an engine from now on, and frees those that there are.
-func (k *Keys[O, M, R]) Use(engine *msm.Engine, opts O) {
+func (k *Keys[O, M, R]) Use(engine *engine.Engine, opts O) {
 	k.mu.Lock()
 	old := k.keys
 	k.engine, k.opts, k.keys = engine, opts, nil
@@ -68,7 +68,7 @@ func HandleOf[K any](pk *K) Handle {
 
 // For is what is resident of a key. Concurrent callers share one load. Before it
 // drops what was loaded for another purpose it asks check.
-func (k *Keys[O, M, R]) For(h Handle, purpose M, check func() error, load func(*msm.Engine, O) (R, error)) (R, error) {
+func (k *Keys[O, M, R]) For(h Handle, purpose M, check func() error, load func(*engine.Engine, O) (R, error)) (R, error) {
 	k.mu.Lock()
 	old := k.keys[h.at]
 	if old != nil && old.purpose.Same(purpose) {
