@@ -161,7 +161,7 @@ func (e *Engine) forget(b *Bases) error {
 	}
 	var all []*generation
 	for g := range e.generations {
-		if g.enter() {
+		if g.enterLocked() {
 			all = append(all, g)
 		}
 	}

@@ -81,7 +81,7 @@ func (e *Engine) lineUp(first *slot) []*slot {
 // When that fails, or ctx ends first, the slot is retired.
 func (e *Engine) first(ctx context.Context, s *slot, after <-chan struct{}) error {
 	e.mu.Lock()
-	outcome := s.start(true, after)
+	outcome := s.startLocked(true, after)
 	e.mu.Unlock()
 	var err error
 	select {
@@ -91,7 +91,7 @@ func (e *Engine) first(ctx context.Context, s *slot, after <-chan struct{}) erro
 	}
 	if err != nil {
 		e.mu.Lock()
-		s.retire(err)
+		s.retireLocked(err)
 		e.mu.Unlock()
 	}
 	return err
@@ -158,7 +158,7 @@ func (e *Engine) prefer(s *slot) (closed <-chan struct{}) {
 	if old[0].announced && !slices.Contains(e.slots, old[0]) {
 		s.announced = true // what was told of it is to be taken back
 		if s.state == StateReady {
-			s.back()
+			s.backLocked()
 		}
 	}
 	if g := old[0].gen; g != nil && !slices.Contains(e.slots, old[0]) {
@@ -166,10 +166,10 @@ func (e *Engine) prefer(s *slot) (closed <-chan struct{}) {
 	}
 	for _, o := range old {
 		if !slices.Contains(e.slots, o) {
-			o.retire(errRetired)
+			o.retireLocked(errRetired)
 		}
 	}
-	e.changed()
+	e.changedLocked()
 	return closed
 }
 
@@ -187,7 +187,7 @@ func (e *Engine) useInstead(ctx context.Context, name string) error {
 	back := e.newSlot(old)
 	e.prefer(back)
 	e.mu.Lock()
-	outcome := back.start(false, nil)
+	outcome := back.startLocked(false, nil)
 	e.mu.Unlock()
 	select {
 	case undone := <-outcome:
@@ -206,7 +206,7 @@ func (e *Engine) Info() backend.Info {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := e.current()
+	s := e.currentLocked()
 	if s.info == nil {
 		return backend.Info{Name: s.name}
 	}
@@ -224,7 +224,7 @@ func (e *Engine) Backend() string {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.current().name
+	return e.currentLocked().name
 }
 
 // Config returns what the engine was made with, defaults filled in.
@@ -239,18 +239,18 @@ func (e *Engine) Config() Config {
 // Both refuse every call.
 func (e *Engine) none() bool { return e == nil || e.using == nil }
 
-// current is the slot that calls go to, or wait for; mu is held.
-func (e *Engine) current() *slot {
+// currentLocked returns the slot that calls go to, or wait for.
+func (e *Engine) currentLocked() *slot {
 	for i, s := range e.slots {
-		if s.awaited(i+1 < len(e.slots)) || s.state == StateReady {
+		if s.awaitedLocked(i+1 < len(e.slots)) || s.state == StateReady {
 			return s
 		}
 	}
 	return e.slots[0]
 }
 
-// changed wakes the calls that wait; mu is held.
-func (e *Engine) changed() {
+// changedLocked wakes the calls that wait.
+func (e *Engine) changedLocked() {
 	close(e.moved)
 	e.moved = make(chan struct{})
 }
@@ -334,13 +334,13 @@ func (e *Engine) force() {
 	e.forced = true
 	for _, s := range append(slices.Clone(e.slots), e.coming) {
 		if s != nil {
-			s.retire(errClosed())
+			s.retireLocked(errClosed())
 		}
 	}
 	for g := range e.generations {
 		g.end(errClosed())
 	}
-	e.changed()
+	e.changedLocked()
 }
 
 // finish closes everything after the last call.
@@ -348,7 +348,7 @@ func (e *Engine) finish() {
 	<-e.drained
 	e.mu.Lock()
 	for _, s := range e.slots {
-		s.retire(errClosed())
+		s.retireLocked(errClosed())
 	}
 	e.mu.Unlock()
 	e.work.Wait()
@@ -359,8 +359,8 @@ func (e *Engine) finish() {
 	close(e.ended)
 }
 
-// counters is the statistics of a backend; mu is held.
-func (e *Engine) counters(name string) *BackendStats {
+// countersLocked returns the statistics of a backend.
+func (e *Engine) countersLocked(name string) *BackendStats {
 	c := e.backends[name]
 	if c == nil {
 		c = &BackendStats{Name: name, State: StateRetired}
@@ -373,7 +373,7 @@ func (e *Engine) counters(name string) *BackendStats {
 func (e *Engine) count(name string, f func(*BackendStats)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	f(e.counters(name))
+	f(e.countersLocked(name))
 }
 
 // Stats is the state of the engine now.
@@ -406,7 +406,7 @@ func (e *Engine) counted() (st Stats, open []backend.Backend) {
 	}
 	var names []string
 	for _, s := range e.slots {
-		c := *e.counters(s.name)
+		c := *e.countersLocked(s.name)
 		c.State, c.Err, c.Spaces = s.state, s.err, spaces[s.name]
 		st.Backends, names = append(st.Backends, c), append(names, s.name)
 	}

@@ -93,7 +93,7 @@ func (s *Session) Repeat(ctx context.Context, f func(context.Context, *Session) 
 func (s *Session) hold(g *generation) bool {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	if s.g != g || s.broken != nil || s.over() != nil {
+	if s.g != g || s.broken != nil || s.overLocked() != nil {
 		return false
 	}
 	s.held = true
@@ -180,7 +180,7 @@ func (g *generation) contents() string {
 	for s := range g.sessions {
 		spaces += s.bytes()
 	}
-	has := fmt.Sprintf("%d bytes of bases and %d of vectors", g.e.counters(g.slot.name).Resident, spaces)
+	has := fmt.Sprintf("%d bytes of bases and %d of vectors", g.e.countersLocked(g.slot.name).Resident, spaces)
 	for _, d := range g.info.Devices {
 		has += fmt.Sprintf(" in %s with %d", d.Name, d.Memory)
 	}
@@ -233,7 +233,7 @@ func (s *Session) Err() error {
 	}
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	return s.over()
+	return s.overLocked()
 }
 
 // Current tells whether a session that is opened now would be on the same
@@ -245,19 +245,19 @@ func (s *Session) Current() bool {
 	c := s.space.call()
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	if s.over() != nil {
+	if s.overLocked() != nil {
 		return false
 	}
 	for _, slot := range s.e.slots {
-		if slot.state == StateReady && c.open(slot) {
+		if slot.state == StateReady && c.openLocked(slot) {
 			return slot.gen == s.g
 		}
 	}
 	return true
 }
 
-// over is Err; Engine.mu is held.
-func (s *Session) over() error {
+// overLocked is Err.
+func (s *Session) overLocked() error {
 	gone := func(cause error) error {
 		if errors.Is(cause, backend.ErrGone) {
 			return fmt.Errorf("the vectors of a session are lost: %w", cause)
@@ -296,7 +296,7 @@ func (s *Session) enter() (leave func(), err error) {
 	}
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	if err := s.over(); err != nil {
+	if err := s.overLocked(); err != nil {
 		if s.broken == nil && errors.Is(err, backend.ErrGone) {
 			s.broken = err // another call's failure has ended the backend: Repeat goes on elsewhere
 		}
@@ -304,7 +304,7 @@ func (s *Session) enter() (leave func(), err error) {
 	}
 	s.e.stats.InFlight++
 	s.g.refs++
-	s.e.counters(s.g.slot.name).InFlight++
+	s.e.countersLocked(s.g.slot.name).InFlight++
 	return func() {
 		s.g.exit()
 		s.e.end()
@@ -320,16 +320,9 @@ func (s *Session) settle(ctx context.Context, err error) error {
 		s.broken = err
 	}
 	e.mu.Unlock()
-	_, fate := decide(failure{err: err, ended: ended, allowed: -1})
-	switch fate {
-	case suspect:
-		g.urge()
-	case broken:
-		g.fail(err)
-	case retired:
-		if !s.held { // Repeat does it
-			e.refuse(g, err)
-		}
+	// Repeat refuses the backend itself.
+	if _, cure := decide(failure{err: err, ended: ended, allowed: -1}); cure != refuse || !s.held {
+		g.apply(cure, err)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -367,7 +360,7 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
 	s.g.proven = true
-	s.e.counters(s.g.slot.name).Programs++
+	s.e.countersLocked(s.g.slot.name).Programs++
 	return p.answers, nil
 }
 
@@ -382,7 +375,7 @@ func (s *Session) Close() error {
 	_, there := g.sessions[s]
 	delete(g.sessions, s)
 	s.closed = true
-	there = there && g.ctx.Err() == nil && g.enter()
+	there = there && g.ctx.Err() == nil && g.enterLocked()
 	e.mu.Unlock()
 	if !there {
 		return nil
