@@ -1,4 +1,4 @@
-// Package pippin wires a engine.Engine to the backends that exist: the CPU in
+// Package pippin wires an engine.Engine to the backends that exist: the CPU in
 // process, and plugins found on this machine. It is the one place, beside
 // cmd/, that knows concrete backends.
 package pippin
