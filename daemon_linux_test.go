@@ -15,6 +15,7 @@ import (
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendtest"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/msm"
@@ -78,13 +79,13 @@ func TestDaemonKilledInALoop(t *testing.T) {
 	connected(t, name).Close()
 	points, scalars, want := input(t, 1<<10)
 	type prover struct {
-		e     *msm.Engine
+		e     *engine.Engine
 		bases *msm.BN254G1Bases
 	}
 	var provers []prover
 	for range 2 {
 		open := pippin.Opener(pippin.Options{Restarts: 1000, Backoff: time.Millisecond})
-		e, err := msm.New(t.Context(), msm.Config{Open: open, Backend: "daemon", RetryPause: 10 * time.Millisecond, RetryMax: 100 * time.Millisecond})
+		e, err := engine.New(t.Context(), engine.Config{Open: open, Backend: "daemon", RetryPause: 10 * time.Millisecond, RetryMax: 100 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,8 +167,8 @@ func TestDaemonLoadsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	// prover is one that starts, loads, computes and leaves.
-	prover := func(load func(e *msm.Engine) (*msm.BN254G1Bases, error)) (float64, backend.Digest) {
-		e, err := pippin.New(t.Context(), msm.Config{Backend: name, Fallback: msm.NoFallback})
+	prover := func(load func(e *engine.Engine) (*msm.BN254G1Bases, error)) (float64, backend.Digest) {
+		e, err := pippin.New(t.Context(), engine.Config{Backend: name, Fallbacks: []string{engine.NoFallback}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +188,7 @@ func TestDaemonLoadsAgain(t *testing.T) {
 		}
 		return took.Seconds() * 1e3, digest
 	}
-	fromFile := func(e *msm.Engine) (*msm.BN254G1Bases, error) {
+	fromFile := func(e *engine.Engine) (*msm.BN254G1Bases, error) {
 		return msm.BN254G1.LoadFile(t.Context(), e, f, 0, n)
 	}
 	if *daemonRecord != "" {
@@ -198,13 +199,13 @@ func TestDaemonLoadsAgain(t *testing.T) {
 	taken.Machine.Backends = []record.BackendInfo{served}
 	for _, way := range []struct {
 		points string
-		load   func(e *msm.Engine) (*msm.BN254G1Bases, error)
+		load   func(e *engine.Engine) (*msm.BN254G1Bases, error)
 	}{
 		{"in a file", fromFile},
-		{"in memory, digest known", func(e *msm.Engine) (*msm.BN254G1Bases, error) {
+		{"in memory, digest known", func(e *engine.Engine) (*msm.BN254G1Bases, error) {
 			return msm.BN254G1.Load(t.Context(), e, points, msm.Known(digest))
 		}},
-		{"in memory", func(e *msm.Engine) (*msm.BN254G1Bases, error) { return msm.BN254G1.Load(t.Context(), e, points) }},
+		{"in memory", func(e *engine.Engine) (*msm.BN254G1Bases, error) { return msm.BN254G1.Load(t.Context(), e, points) }},
 	} {
 		run := loadedAgain{Op: "load_again", Curve: "bn254", Group: "g1", N: n, Backend: *backendName, Points: way.points, Count: rounds, First: first, Checked: true}
 		for range rounds {

@@ -9,6 +9,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -16,18 +17,18 @@ import (
 // wants. The backend is swapped meanwhile.
 func Example() {
 	ctx := context.Background()
-	engine, err := pippin.New(ctx, msm.Config{Backend: "cpu"}) // "plugin:cpu" and "cuda" are processes of their own
+	e, err := pippin.New(ctx, engine.Config{Backend: "cpu"}) // "plugin:cpu" and "cuda" are processes of their own
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
+	defer e.Close()
 	_, _, g, _ := bn254.Generators()
-	bases, err := msm.BN254G1.Load(ctx, engine, []bn254.G1Affine{g, g, g})
+	bases, err := msm.BN254G1.Load(ctx, e, []bn254.G1Affine{g, g, g})
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, backend := range []string{"cpu", "reference"} {
-		if err := engine.Use(ctx, backend); err != nil {
+		if err := e.Use(ctx, backend); err != nil {
 			log.Fatal(err)
 		}
 		sum, err := bases.MSM(ctx, []fr.Element{fr.NewElement(1), fr.NewElement(2), fr.NewElement(3)})

@@ -15,8 +15,8 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/arith"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 var (
@@ -77,7 +77,7 @@ func TestNumbersLeaveNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := msm.New(t.Context(), msm.Config{Open: pippin.Opener(pippin.Options{PluginDirs: []string{dir}}), Backend: *backendName, Fallback: "none"})
+	e, err := engine.New(t.Context(), engine.Config{Open: pippin.Opener(pippin.Options{PluginDirs: []string{dir}}), Backend: *backendName, Fallbacks: []string{engine.NoFallback}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/opener"
-	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/plugin"
 )
 
@@ -46,7 +46,7 @@ type Options struct {
 
 // Opener opens the backends that New lists. Engines may share one: a plugin's
 // restarts then count together.
-func Opener(o Options) msm.Opener {
+func Opener(o Options) engine.Opener {
 	inProcess := map[string]func() backend.Backend{
 		"cpu":       func() backend.Backend { return cpu.New(cpu.Options{}) },
 		"reference": cpu.NewReference,

@@ -1,4 +1,4 @@
-// Package pippin wires a msm.Engine to the backends that exist: the CPU in
+// Package pippin wires an engine.Engine to the backends that exist: the CPU in
 // process, and plugins found on this machine. It is the one place, beside
 // cmd/, that knows concrete backends.
 package pippin
@@ -6,7 +6,7 @@ package pippin
 import (
 	"context"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // New opens an engine that knows every backend by name:
@@ -20,10 +20,11 @@ import (
 //	daemon       a session with the daemon that msm serve is, at DaemonSocket
 //	daemon:PATH  one with the daemon at that socket
 //
-// cfg.Open is set here unless the caller did.
-func New(ctx context.Context, cfg msm.Config) (*msm.Engine, error) {
+// It is engine.New with cfg.Open set, unless the caller did: package engine knows
+// no backend, so that a program links only those that it opens.
+func New(ctx context.Context, cfg engine.Config) (*engine.Engine, error) {
 	if cfg.Open == nil {
 		cfg.Open = Opener(Options{Log: cfg.Log})
 	}
-	return msm.New(ctx, cfg)
+	return engine.New(ctx, cfg)
 }

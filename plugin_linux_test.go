@@ -22,6 +22,7 @@ import (
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendtest"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
@@ -67,7 +68,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func opener(t testing.TB) msm.Opener {
+func opener(t testing.TB) engine.Opener {
 	t.Helper()
 	dir, err := pluginDir()
 	if err != nil {
@@ -218,7 +219,7 @@ func TestKilledPlugin(t *testing.T) {
 }
 
 // toBeKilled is an engine for killing, on a plugin alone.
-func toBeKilled(t *testing.T) *msm.Engine {
+func toBeKilled(t *testing.T) *engine.Engine {
 	t.Helper()
 	if testing.Short() {
 		*kills = min(*kills, 10)
@@ -229,7 +230,7 @@ func toBeKilled(t *testing.T) *msm.Engine {
 	}
 	// The point is the repetition, so that restarts must not run out.
 	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Restarts: 1000, Backoff: time.Millisecond})
-	e, err := msm.New(t.Context(), msm.Config{Open: open, Backend: *backendName, Fallback: "none", Restarts: 1000})
+	e, err := engine.New(t.Context(), engine.Config{Open: open, Backend: *backendName, Fallbacks: []string{engine.NoFallback}, Restarts: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +264,7 @@ func TestRestartsRunOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Restarts: 2, Backoff: time.Millisecond})
-	e, err := msm.New(t.Context(), msm.Config{Open: open, Backend: *backendName})
+	e, err := engine.New(t.Context(), engine.Config{Open: open, Backend: *backendName})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +293,7 @@ func TestRestartsRunOut(t *testing.T) {
 // TestSharedScalarsOutliveAKill writes scalars once in shared memory and uses
 // them on a plugin, on its successor and in process.
 func TestSharedScalarsOutliveAKill(t *testing.T) {
-	e, err := msm.New(t.Context(), msm.Config{Open: opener(t), Backend: *backendName})
+	e, err := engine.New(t.Context(), engine.Config{Open: opener(t), Backend: *backendName})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +333,7 @@ func TestTwoEnginesOnOneFolder(t *testing.T) {
 	points, scalars, want := input(t, 1000)
 	var wg sync.WaitGroup
 	for range 2 {
-		e, err := msm.New(t.Context(), msm.Config{Open: opener(t), Backend: *backendName, Fallback: "none"})
+		e, err := engine.New(t.Context(), engine.Config{Open: opener(t), Backend: *backendName, Fallbacks: []string{engine.NoFallback}})
 		if err != nil {
 			t.Fatal(err)
 		}

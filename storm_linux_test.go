@@ -21,6 +21,7 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -44,7 +45,7 @@ func TestStorm(t *testing.T) {
 
 	// The point is the repetition, so that restarts must not run out.
 	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Restarts: 1 << 20, Backoff: time.Millisecond})
-	s.e, err = msm.New(t.Context(), msm.Config{
+	s.e, err = engine.New(t.Context(), engine.Config{
 		Open: open, Backend: *backendName,
 		PingEvery: 200 * time.Millisecond, PingTimeout: 500 * time.Millisecond, PingMisses: 2,
 		OnEvent: s.event,
@@ -133,7 +134,7 @@ func leftovers(t *testing.T) string {
 // stormy is a running TestStorm.
 type stormy struct {
 	t     *testing.T
-	e     *msm.Engine
+	e     *engine.Engine
 	sets  []stormSet
 	bases []*msm.BN254G1Bases
 	over  atomic.Bool
@@ -144,7 +145,7 @@ type stormy struct {
 	uses           sync.WaitGroup
 
 	mu     sync.Mutex
-	events map[msm.EventKind]int
+	events map[engine.EventKind]int
 }
 
 // stormSet is bases and scalars with a known answer.
@@ -155,7 +156,7 @@ type stormSet struct {
 }
 
 func newStorm(t *testing.T) *stormy {
-	s := &stormy{t: t, strikes: map[string]int{}, events: map[msm.EventKind]int{}}
+	s := &stormy{t: t, strikes: map[string]int{}, events: map[engine.EventKind]int{}}
 	for _, n := range []int{3, 50, 300} {
 		var set stormSet
 		set.points, set.scalars, set.want = input(t, n)
@@ -174,7 +175,7 @@ func (s *stormy) load() {
 	}
 }
 
-func (s *stormy) event(ev msm.Event) {
+func (s *stormy) event(ev engine.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events[ev.Kind]++

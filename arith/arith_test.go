@@ -12,12 +12,12 @@ import (
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/arith"
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
-func open(t testing.TB) *msm.Engine {
+func open(t testing.TB) *engine.Engine {
 	t.Helper()
-	e, err := pippin.New(context.Background(), msm.Config{Backend: "cpu"})
+	e, err := pippin.New(context.Background(), engine.Config{Backend: "cpu"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/internal/local"
 )
 
 // Options of a Calculator. The zero value is the default.
@@ -23,12 +23,12 @@ const defaultMemory = 256 << 20
 
 // Calculator computes on an engine, one operation a call. Safe for concurrent use.
 type Calculator struct {
-	e *msm.Engine
+	e *engine.Engine
 	o Options
 }
 
 // On is a Calculator on an engine.
-func On(e *msm.Engine, o Options) *Calculator {
+func On(e *engine.Engine, o Options) *Calculator {
 	if o.Memory <= 0 {
 		o.Memory = defaultMemory
 	}
@@ -68,7 +68,11 @@ func (c *Calculator) compute(ctx context.Context, op backend.NumberOp, degree, w
 		need = append(need, t.adding())
 	}
 	space := engine.Space{Curve: backend.Words, Count: t.place(), Numbers: need}
-	if _, err := c.e.Core().Repeat(ctx, space, t.run); err != nil {
+	e, err := local.Engine(c.e)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := e.Repeat(ctx, space, t.run); err != nil {
 		return nil, nil, err
 	}
 	return t.out, t.carry, nil

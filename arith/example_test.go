@@ -8,18 +8,18 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/arith"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // Three numbers to the power of 65537 modulo the same prime: what all have in common
 // is given once.
 func ExampleCalculator_ExpMod() {
 	ctx := context.Background()
-	engine, err := pippin.New(ctx, msm.Config{Backend: "cpu"}) // or "plugin:cpu", "cuda"
+	e, err := pippin.New(ctx, engine.Config{Backend: "cpu"}) // or "plugin:cpu", "cuda"
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
+	defer e.Close()
 
 	prime := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 127), big.NewInt(1))
 	bases, err := arith.FromBig(127, big.NewInt(2), big.NewInt(3), big.NewInt(5)) // of 127 bits
@@ -34,7 +34,7 @@ func ExampleCalculator_ExpMod() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	powers, err := arith.On(engine, arith.Options{}).ExpMod(ctx, bases, exponent, modulus)
+	powers, err := arith.On(e, arith.Options{}).ExpMod(ctx, bases, exponent, modulus)
 	if err != nil {
 		log.Fatal(err)
 	}

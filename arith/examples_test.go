@@ -20,7 +20,7 @@ import (
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/arith"
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // must returns v, or ends the example.
@@ -35,7 +35,7 @@ func must[T any](v T, err error) T {
 // factors stay where the backend computes; crypto/rsa verifies each signature.
 func ExampleCalculator_ExpModCRT() {
 	ctx := context.Background()
-	engine := must(pippin.New(ctx, msm.Config{Backend: "cpu"}))
+	engine := must(pippin.New(ctx, engine.Config{Backend: "cpu"}))
 	defer engine.Close()
 
 	key := must(rsa.GenerateKey(rand.Reader, 2048))
@@ -76,7 +76,7 @@ func ExampleCalculator_ExpModCRT() {
 // How long a batch takes does not depend on the exponents.
 func ExampleCalculator_ExpMod_diffieHellman() {
 	ctx := context.Background()
-	engine := must(pippin.New(ctx, msm.Config{Backend: "cpu"}))
+	engine := must(pippin.New(ctx, engine.Config{Backend: "cpu"}))
 	defer engine.Close()
 
 	const size, secretSize = 2048, 256 // bits
@@ -114,7 +114,7 @@ func ExampleCalculator_ExpMod_diffieHellman() {
 // in memory that the backend reads where it is. Only the sum of a part is answered.
 func ExampleCalculator_Sum() {
 	ctx := context.Background()
-	engine := must(pippin.New(ctx, msm.Config{Backend: "cpu"}))
+	engine := must(pippin.New(ctx, engine.Config{Backend: "cpu"}))
 	defer engine.Close()
 
 	const size, sumSize, part = 65536, 65536 + 32, 8 // a sum of up to 2^32 integers
@@ -139,7 +139,7 @@ func ExampleCalculator_Sum() {
 // compared with crypto/cipher's.
 func ExampleRepeat() {
 	ctx := context.Background()
-	engine := must(pippin.New(ctx, msm.Config{Backend: "cpu"}))
+	engine := must(pippin.New(ctx, engine.Config{Backend: "cpu"}))
 	defer engine.Close()
 
 	const count, blocks = 20, 3 // messages, blocks of 16 bytes of each

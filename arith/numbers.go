@@ -7,8 +7,9 @@ import (
 	"math/bits"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/internal/local"
 )
 
 // Numbers is a batch of equally wide numbers in memory: Width words of 32 bits each,
@@ -27,10 +28,14 @@ func Make(bits, count int) *Numbers {
 
 // New is Make in memory that the engine's preferred backend reads without a copy,
 // where there is such memory. Free gives it back.
-func New(ctx context.Context, e *msm.Engine, bits, count int) (*Numbers, error) {
+func New(ctx context.Context, e *engine.Engine, bits, count int) (*Numbers, error) {
 	n := Make(bits, 0)
 	size := 4 * n.Width * max(count, 0)
-	buf, err := e.Core().Alloc(ctx, size)
+	e, err := local.Engine(e)
+	if err != nil {
+		return nil, err
+	}
+	buf, err := e.Alloc(ctx, size)
 	if err != nil {
 		return nil, err
 	}

@@ -16,28 +16,28 @@ func (e *Engine) Alloc(ctx context.Context, size int) (backend.Buffer, error) {
 	}
 	defer e.end()
 	c := &call{began: time.Now(), brief: true}
-	for deaths := 0; deaths <= max(e.cfg.Restarts, 0); deaths++ {
+	for deaths := 1; ; deaths++ {
 		g, err := e.pick(ctx, c)
 		if err != nil {
 			return nil, backend.Ended(ctx)
 		}
 		buf, err := g.alloc(ctx, size)
 		g.exit()
-		switch {
-		case err == nil:
+		if err == nil {
 			return buf, nil
+		}
+		act, cure := decide(failure{err: err, ended: ctx.Err() != nil, deaths: deaths, allowed: e.cfg.Restarts})
+		g.apply(cure, err)
+		switch {
 		case ctx.Err() != nil:
-			g.urge()
 			return nil, backend.Ended(ctx)
-		case isGone(err):
-			g.fail(err)
-		case backend.FaultOf(err) == backend.FaultCaller:
+		case act == retry:
+		case backend.FaultOf(err) == backend.FaultCaller && !isGone(err):
 			return nil, err
 		default:
-			return nil, nil
+			return nil, nil // any memory will do
 		}
 	}
-	return nil, nil
 }
 
 func (g *generation) alloc(ctx context.Context, size int) (backend.Buffer, error) {

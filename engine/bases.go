@@ -46,6 +46,10 @@ func (e *Engine) Load(ctx context.Context, src Source) (*Bases, error) {
 	if err := src.Validate(); err != nil {
 		return nil, err
 	}
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
+	defer e.end()
 	if src.ReadOnce && e.cfg.CompareEvery > 0 {
 		return nil, fmt.Errorf("%w: bases to be read once with CompareEvery, which reads them again", backend.ErrInvalidInput)
 	}
@@ -74,6 +78,26 @@ func (e *Engine) keep(b *Bases) error {
 	return nil
 }
 
+// Find returns loaded bases in which at finds what it looks for, and where: at
+// answers with an index, or -1. Bases to be read once are left out. The result is
+// nil if no bases will do; otherwise the caller calls Release.
+func (e *Engine) Find(at func(*backend.Bases) int) (b *Bases, offset int) {
+	if e.none() {
+		return nil, 0
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for b := range e.bases {
+		if b.src.ReadOnce {
+			continue
+		}
+		if offset := at(&b.src.Bases); offset >= 0 && b.Acquire() {
+			return b, offset
+		}
+	}
+	return nil, 0
+}
+
 // Spec is what the bases were loaded from.
 func (b *Bases) Spec() *backend.Bases { return &b.src.Bases }
 
@@ -82,6 +106,9 @@ func (b *Bases) ReadOnce() bool { return b.src.ReadOnce }
 
 // Acquire takes a reference, which Close waits for; false after Close.
 func (b *Bases) Acquire() bool {
+	if b.none() {
+		return false
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -90,6 +117,9 @@ func (b *Bases) Acquire() bool {
 	b.refs++
 	return true
 }
+
+// none tells whether Load did not make the bases.
+func (b *Bases) none() bool { return b == nil || b.e == nil }
 
 // Release gives a reference back.
 func (b *Bases) Release() {
@@ -104,6 +134,9 @@ func (b *Bases) Release() {
 // Close frees the bases in every backend, after the calls in flight that use
 // them. Closing twice is no error.
 func (b *Bases) Close() error {
+	if b.none() {
+		return nil
+	}
 	b.mu.Lock()
 	first := !b.closed
 	b.closed = true
@@ -128,7 +161,7 @@ func (e *Engine) forget(b *Bases) error {
 	}
 	var all []*generation
 	for g := range e.generations {
-		if g.enter() {
+		if g.enterLocked() {
 			all = append(all, g)
 		}
 	}

@@ -58,20 +58,20 @@ func (e *Engine) do(ctx context.Context, c *call, f func(context.Context, *gener
 		if err != nil {
 			return "", err
 		}
-		then, err := e.try(ctx, c, g, f)
+		act, err := e.try(ctx, c, g, f)
 		switch {
 		case err == nil:
 			return g.slot.name, nil
-		case then == fail && ctx.Err() != nil:
+		case act == fail && ctx.Err() != nil:
 			return "", backend.Ended(ctx)
-		case then == fail:
+		case act == fail:
 			return "", c.err()
 		}
 	}
 }
 
 // try computes on g, and says what follows.
-func (e *Engine) try(ctx context.Context, c *call, g *generation, f func(context.Context, *generation) error) (then, error) {
+func (e *Engine) try(ctx context.Context, c *call, g *generation, f func(context.Context, *generation) error) (action, error) {
 	defer g.exit() // also when f panics
 	if err := f(ctx, g); err != nil {
 		return e.settle(ctx, c, g, err), err
@@ -104,42 +104,34 @@ func (e *Engine) answered(g *generation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	g.proven = true
-	e.counters(g.slot.name).Answered++
+	e.countersLocked(g.slot.name).Answered++
 	e.stats.Answered++
 	if slices.Index(e.slots, g.slot) > 0 {
 		e.stats.FallBacks++
 	}
 }
 
-// settle draws the consequences of a call's failure on g.
-func (e *Engine) settle(ctx context.Context, c *call, g *generation, err error) then {
+// settle notes a call's failure on g, has decide say what follows, and applies it.
+func (e *Engine) settle(ctx context.Context, c *call, g *generation, err error) action {
 	e.count(g.slot.name, func(b *BackendStats) { b.Failed++ })
 	c.failures = slices.DeleteFunc(c.failures, func(f failed) bool { return f.slot == g.slot })
 	c.failures = append(c.failures, failed{g.slot, fmt.Errorf("backend %s: %w", g.slot.name, err)})
 	e.mu.Lock()
-	more := slices.ContainsFunc(e.slots, func(s *slot) bool { return s != g.slot && c.open(s) })
+	more := slices.ContainsFunc(e.slots, func(s *slot) bool { return s != g.slot && c.openLocked(s) })
 	ended := e.forced || ctx.Err() != nil
 	e.mu.Unlock()
 	if isGone(err) {
 		c.deaths++
 	}
-	then, fate := decide(failure{err: err, ended: ended, deaths: c.deaths, allowed: e.cfg.Restarts, more: more})
-	switch fate {
-	case suspect:
-		g.urge()
-	case broken:
-		g.fail(err)
-	case retired:
-		e.refuse(g, err)
-	case stays:
-		if then == next {
+	act, cure := decide(failure{err: err, ended: ended, deaths: c.deaths, allowed: e.cfg.Restarts, more: more})
+	g.apply(cure, err)
+	if act == next {
+		if cure == keep {
 			e.events.add(Event{Kind: EventFailed, Backend: g.slot.name, Err: err})
 		}
-	}
-	if then == next {
 		c.passed = append(c.passed, g.slot)
 	}
-	return then
+	return act
 }
 
 // sum changes the engine's own statistics.
@@ -157,24 +149,24 @@ func (e *Engine) refuse(g *generation, err error) {
 	g.refused = err
 	if g.slot.gen == g {
 		e.events.add(Event{Kind: EventWrong, Backend: g.slot.name, Err: err})
-		g.slot.retire(fmt.Errorf("backend %s is not asked any more: %w; Use asks it again", g.slot.name, err))
+		g.slot.retireLocked(fmt.Errorf("backend %s is not asked any more: %w; Use asks it again", g.slot.name, err))
 	}
 }
 
-// wants tells whether the call may still go to a slot; Engine.mu is held.
-func (c *call) wants(s *slot) bool {
+// wantsLocked tells whether the call may still go to a slot.
+func (c *call) wantsLocked(s *slot) bool {
 	// Bases that may not be read again are where they are.
-	return c.open(s) && (c.fits == nil || s.gen != nil && c.fits(s.gen))
+	return c.openLocked(s) && (c.fits == nil || s.gen != nil && c.fits(s.gen))
 }
 
-// open is wants, whatever is loaded there.
-func (c *call) open(s *slot) bool {
-	return s.state != StateRetired && !slices.Contains(c.passed, s) && c.unable(s) == nil
+// openLocked is wantsLocked, whatever is loaded there.
+func (c *call) openLocked(s *slot) bool {
+	return s.state != StateRetired && !slices.Contains(c.passed, s) && c.unableLocked(s) == nil
 }
 
-// unable is why a backend cannot do what is called for, as far as it is known;
+// unableLocked is why a backend cannot do what is called for, as far as it is known;
 // Engine.mu is held.
-func (c *call) unable(s *slot) error {
+func (c *call) unableLocked(s *slot) error {
 	if c.can == nil || s.info == nil {
 		return nil
 	}
@@ -186,9 +178,9 @@ func isGone(err error) bool {
 	return backend.FaultOf(err) == backend.FaultGone || errors.Is(err, backend.ErrClosed)
 }
 
-// awaited tells whether calls wait for the slot, given that there is another
-// one after it; Engine.mu is held.
-func (s *slot) awaited(more bool) bool {
+// awaitedLocked tells whether calls wait for the slot, given that there is another
+// one after it.
+func (s *slot) awaitedLocked(more bool) bool {
 	switch s.state {
 	case StateIdle:
 		return true
@@ -201,7 +193,7 @@ func (s *slot) awaited(more bool) bool {
 // pick takes a reference to the generation that is to answer the call, with
 // exit. It waits for one as Config.Patience has it.
 func (e *Engine) pick(ctx context.Context, c *call) (*generation, error) {
-	g, wake, until, err := e.look(ctx, c)
+	g, wake, until, err := e.reserve(ctx, c)
 	if g != nil || err != nil {
 		return g, err
 	}
@@ -219,15 +211,17 @@ func (e *Engine) pick(ctx context.Context, c *call) (*generation, error) {
 		}
 		t.Stop()
 		if err == nil {
-			g, wake, until, err = e.look(ctx, c)
+			g, wake, until, err = e.reserve(ctx, c)
 		}
 	}
 	return g, err
 }
 
-// look answers a generation, or what to wait for and until when, or why there
-// is nothing to wait for.
-func (e *Engine) look(ctx context.Context, c *call) (g *generation, wake <-chan struct{}, until time.Time, err error) {
+// reserve takes a reference to the generation that is to answer the call. If none
+// is ready it returns what to wait for and until when, or why there is nothing to
+// wait for. It starts the slots that it comes to and nobody needed yet, and tells
+// when another one than the preferred answers.
+func (e *Engine) reserve(ctx context.Context, c *call) (g *generation, wake <-chan struct{}, until time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.forced {
@@ -239,36 +233,36 @@ func (e *Engine) look(ctx context.Context, c *call) (g *generation, wake <-chan 
 	now := time.Now()
 	var before *slot // that would have been better
 	for i, s := range e.slots {
-		if !c.wants(s) {
+		if !c.wantsLocked(s) {
 			if before == nil {
 				before = s
 			}
 			continue
 		}
 		if s.state == StateIdle {
-			s.start(false, nil)
+			s.startLocked(false, nil)
 			s.hope = now.Add(e.cfg.Patience)
 		}
 		if s.state == StateReady {
 			s.gen.refs++
-			e.counters(s.name).InFlight++
-			e.passedOver(c, before, s)
+			e.countersLocked(s.name).InFlight++
+			e.passedOverLocked(c, before, s)
 			return s.gen, nil, until, nil
 		}
-		more := slices.ContainsFunc(e.slots[i+1:], c.wants)
-		if until = c.patience(ctx, s, more); until.After(now) {
+		more := slices.ContainsFunc(e.slots[i+1:], c.wantsLocked)
+		if until = c.patienceLocked(ctx, s, more); until.After(now) {
 			return nil, e.moved, until, nil
 		}
 		if before == nil {
 			before = s
 		}
 	}
-	return nil, nil, until, e.nobody(c)
+	return nil, nil, until, e.nobodyLocked(c)
 }
 
-// patience is until when the call waits for a slot that is not ready; more
-// tells that it could go to another one. Engine.mu is held.
-func (c *call) patience(ctx context.Context, s *slot, more bool) time.Time {
+// patienceLocked is until when the call waits for a slot that is not ready; more
+// tells that it could go to another one.
+func (c *call) patienceLocked(ctx context.Context, s *slot, more bool) time.Time {
 	own := c.began.Add(s.e.cfg.Patience)
 	switch deadline, ok := ctx.Deadline(); {
 	case more && ok:
@@ -288,8 +282,8 @@ func (c *call) patience(ctx context.Context, s *slot, more bool) time.Time {
 	return own
 }
 
-// passedOver tells that s answers instead of a better slot; mu is held.
-func (e *Engine) passedOver(c *call, better, s *slot) {
+// passedOverLocked tells that s answers instead of a better slot.
+func (e *Engine) passedOverLocked(c *call, better, s *slot) {
 	switch {
 	case better == nil:
 	case better.gen != nil: // it cannot answer this call
@@ -302,15 +296,15 @@ func (e *Engine) passedOver(c *call, better, s *slot) {
 	}
 }
 
-// nobody is the error of a call that no backend can answer; mu is held.
-func (e *Engine) nobody(c *call) error {
+// nobodyLocked returns the error of a call that no backend can answer.
+func (e *Engine) nobodyLocked(c *call) error {
 	err := c.err()
 	if c.fits != nil {
 		err = both(err, e.slots[0].lacks())
 	}
 	for _, s := range e.slots {
 		if !slices.Contains(c.passed, s) {
-			err = both(err, both(s.err, c.unable(s)))
+			err = both(err, both(s.err, c.unableLocked(s)))
 		}
 	}
 	if err == nil {

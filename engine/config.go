@@ -37,11 +37,9 @@ type Config struct {
 	Open Opener
 	// Backend is the name of the preferred backend; "" is "cpu".
 	Backend string
-	// Fallback is the name of the backend that takes over calls that the
-	// preferred one cannot answer; "" is "cpu", NoFallback has such calls fail.
-	Fallback string
-	// Fallbacks, when set, is used instead of Fallback: several names, asked
-	// in this order.
+	// Fallbacks are the names of the backends that take over calls that the
+	// preferred one cannot answer, asked in this order; nil is "cpu". With
+	// NoFallback alone such calls fail.
 	Fallbacks []string
 
 	// Patience is how long calls wait for a backend that is being repaired
@@ -91,8 +89,8 @@ type Config struct {
 // begins to pay: below it gnark-crypto needs a few milliseconds.
 const DefaultThreshold = 1 << 12
 
-// NoFallback, as Config.Fallback, has calls fail that the preferred backend
-// cannot answer.
+// NoFallback, as the only one of Config.Fallbacks, has calls fail that the
+// preferred backend cannot answer.
 const NoFallback = "none"
 
 // The defaults of a Config, and the limits of what an engine waits for.
@@ -126,7 +124,7 @@ func (c *Config) setDefaults() error {
 	}
 	c.Backend = cmp.Or(c.Backend, defaultBackend)
 	if c.Fallbacks == nil {
-		c.Fallbacks = []string{cmp.Or(c.Fallback, defaultBackend)}
+		c.Fallbacks = []string{defaultBackend}
 	}
 	c.Fallbacks = slices.DeleteFunc(slices.Clone(c.Fallbacks), func(name string) bool { return name == NoFallback })
 	for i, name := range c.Fallbacks {

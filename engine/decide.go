@@ -15,23 +15,23 @@ var ErrWrongAnswer = errors.New("wrong answer from the backend")
 // them again.
 var ErrBasesLost = errors.New("bases lost with their backend")
 
-// then is what follows for a failed call.
-type then int
+// action is what a failed call does.
+type action int
 
 const (
-	fail  then = iota // the caller gets the error
-	again             // on this backend, when it is repaired
-	next              // on the next backend
+	fail  action = iota // return the error
+	retry               // on this backend, when it is repaired
+	next                // on the next backend
 )
 
-// fate is what follows for the backend of a failed call.
-type fate int
+// remedy is what is done to the backend of a failed call.
+type remedy int
 
 const (
-	stays   fate = iota
-	suspect      // is pinged at once
-	broken       // is closed and opened again
-	retired      // is not asked any more
+	keep   remedy = iota // nothing
+	ping                 // ask at once whether it is there
+	reopen               // close it and open it again
+	refuse               // ask it no more
 )
 
 // failure is all that counts of a failed call.
@@ -43,34 +43,35 @@ type failure struct {
 	more    bool // there is another backend that the call was not on
 }
 
-// decide says what follows a failed call.
-func decide(f failure) (then, fate) {
+// decide says what follows a failed call. It is a function of the failure alone;
+// generation.apply draws the consequences.
+func decide(f failure) (action, remedy) {
 	switch {
 	case errors.Is(f.err, ErrWrongAnswer):
-		return f.move(), retired
+		return f.move(), refuse
 	case errors.Is(f.err, ErrBasesLost):
-		return fail, stays
+		return fail, keep
 	}
 	switch backend.FaultOf(f.err) {
 	case backend.FaultGone:
-		return f.repeat(), broken
+		return f.repeat(), reopen
 	case backend.FaultCaller:
 		// That somebody else closed the backend accuses no caller.
 		if errors.Is(f.err, backend.ErrClosed) {
-			return f.repeat(), broken
+			return f.repeat(), reopen
 		}
-		return fail, stays
+		return fail, keep
 	case backend.FaultContext:
 		// A backend that says so by itself has failed.
 		if f.ended {
-			return fail, suspect
+			return fail, ping
 		}
 	}
-	return f.move(), stays
+	return f.move(), keep
 }
 
 // move is for a call that this backend cannot answer.
-func (f failure) move() then {
+func (f failure) move() action {
 	if f.ended || !f.more {
 		return fail
 	}
@@ -78,9 +79,21 @@ func (f failure) move() then {
 }
 
 // repeat is for a call whose backend is gone.
-func (f failure) repeat() then {
+func (f failure) repeat() action {
 	if !f.ended && f.deaths <= f.allowed {
-		return again
+		return retry
 	}
 	return f.move()
+}
+
+// apply does to the backend what was decided because of err.
+func (g *generation) apply(r remedy, err error) {
+	switch r {
+	case ping:
+		g.urge()
+	case reopen:
+		g.fail(err)
+	case refuse:
+		g.e.refuse(g, err)
+	}
 }

@@ -1,6 +1,19 @@
-// Package engine keeps backends working: it opens them, loads bases, repeats
-// calls that a backend could not answer, and goes back to the preferred one
-// when that is well again. Package msm is its typed face.
+// Package engine answers calls on backends that may die, hang or be swapped.
+//
+//	e, err := pippin.New(ctx, engine.Config{Backend: "cuda", Fallbacks: []string{"cpu"}})
+//	err = e.Use(ctx, "cpu") // swap; calls in flight finish where they began
+//	fmt.Println(e.Stats().Degraded())
+//	err = e.Shutdown(ctx)
+//
+// Packages msm, vector and arith compute on an Engine; a user opens it, swaps its
+// backend with Use, watches it with Stats, Config.OnEvent and Config.Observer, and
+// closes it. Load, MSM, OpenSession, Repeat, Alloc, Find and Observe are for those
+// packages: they take bytes. pippin.New knows every backend by name; New takes
+// whatever Config.Open opens.
+//
+// An engine repeats calls that a backend could not answer, opens a backend that
+// died again and loads its bases, and goes back to the preferred one when that is
+// well again. A nil Engine, or one that New did not make, refuses every call.
 //
 // It knows the contract, bytes and capabilities, but no curve: what it needs
 // of one, to check an answer or to compute it again, comes with the bases.

@@ -81,7 +81,7 @@ func (e *Engine) lineUp(first *slot) []*slot {
 // When that fails, or ctx ends first, the slot is retired.
 func (e *Engine) first(ctx context.Context, s *slot, after <-chan struct{}) error {
 	e.mu.Lock()
-	outcome := s.start(true, after)
+	outcome := s.startLocked(true, after)
 	e.mu.Unlock()
 	var err error
 	select {
@@ -91,7 +91,7 @@ func (e *Engine) first(ctx context.Context, s *slot, after <-chan struct{}) erro
 	}
 	if err != nil {
 		e.mu.Lock()
-		s.retire(err)
+		s.retireLocked(err)
 		e.mu.Unlock()
 	}
 	return err
@@ -107,17 +107,16 @@ func (e *Engine) first(ctx context.Context, s *slot, after <-chan struct{}) erro
 // Use with the name of the present backend opens it afresh, and one that was
 // retired for a wrong answer is asked again.
 func (e *Engine) Use(ctx context.Context, name string) error {
+	if err := e.begin(); err != nil {
+		return err
+	}
+	defer e.end()
 	select {
 	case e.using <- struct{}{}:
 	case <-ctx.Done():
 		return backend.Ended(ctx)
 	}
 	defer func() { <-e.using }()
-
-	if err := e.begin(); err != nil {
-		return err
-	}
-	defer e.end()
 	s := e.newSlot(name)
 	e.mu.Lock()
 	e.coming = s
@@ -159,7 +158,7 @@ func (e *Engine) prefer(s *slot) (closed <-chan struct{}) {
 	if old[0].announced && !slices.Contains(e.slots, old[0]) {
 		s.announced = true // what was told of it is to be taken back
 		if s.state == StateReady {
-			s.back()
+			s.backLocked()
 		}
 	}
 	if g := old[0].gen; g != nil && !slices.Contains(e.slots, old[0]) {
@@ -167,10 +166,10 @@ func (e *Engine) prefer(s *slot) (closed <-chan struct{}) {
 	}
 	for _, o := range old {
 		if !slices.Contains(e.slots, o) {
-			o.retire(errRetired)
+			o.retireLocked(errRetired)
 		}
 	}
-	e.changed()
+	e.changedLocked()
 	return closed
 }
 
@@ -188,7 +187,7 @@ func (e *Engine) useInstead(ctx context.Context, name string) error {
 	back := e.newSlot(old)
 	e.prefer(back)
 	e.mu.Lock()
-	outcome := back.start(false, nil)
+	outcome := back.startLocked(false, nil)
 	e.mu.Unlock()
 	select {
 	case undone := <-outcome:
@@ -202,9 +201,12 @@ func (e *Engine) useInstead(ctx context.Context, name string) error {
 // known: one that was never needed has a name only, one that is being repaired
 // no process.
 func (e *Engine) Info() backend.Info {
+	if e.none() {
+		return backend.Info{}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := e.current()
+	s := e.currentLocked()
 	if s.info == nil {
 		return backend.Info{Name: s.name}
 	}
@@ -217,26 +219,38 @@ func (e *Engine) Info() backend.Info {
 
 // Backend is the name of the backend that a call would be answered by.
 func (e *Engine) Backend() string {
+	if e.none() {
+		return ""
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.current().name
+	return e.currentLocked().name
 }
 
-// Config is what the engine was made with, defaults filled in.
-func (e *Engine) Config() Config { return e.cfg }
+// Config returns what the engine was made with, defaults filled in.
+func (e *Engine) Config() Config {
+	if e.none() {
+		return Config{}
+	}
+	return e.cfg
+}
 
-// current is the slot that calls go to, or wait for; mu is held.
-func (e *Engine) current() *slot {
+// none tells whether New did not make the engine: a nil one, or a zero value.
+// Both refuse every call.
+func (e *Engine) none() bool { return e == nil || e.using == nil }
+
+// currentLocked returns the slot that calls go to, or wait for.
+func (e *Engine) currentLocked() *slot {
 	for i, s := range e.slots {
-		if s.awaited(i+1 < len(e.slots)) || s.state == StateReady {
+		if s.awaitedLocked(i+1 < len(e.slots)) || s.state == StateReady {
 			return s
 		}
 	}
 	return e.slots[0]
 }
 
-// changed wakes the calls that wait; mu is held.
-func (e *Engine) changed() {
+// changedLocked wakes the calls that wait.
+func (e *Engine) changedLocked() {
 	close(e.moved)
 	e.moved = make(chan struct{})
 }
@@ -245,6 +259,9 @@ func errClosed() error { return fmt.Errorf("engine: %w", backend.ErrClosed) }
 
 // begin counts a call in, which end counts out.
 func (e *Engine) begin() error {
+	if e.none() {
+		return fmt.Errorf("%w: no engine: a nil one, or one that New did not make", backend.ErrInvalidInput)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -272,6 +289,9 @@ func (e *Engine) Close() error {
 
 // Closed tells whether Close or Shutdown was called.
 func (e *Engine) Closed() bool {
+	if e.none() {
+		return false
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.closed
@@ -282,6 +302,9 @@ func (e *Engine) Closed() bool {
 // Shutdown says so. Bases of the engine become unusable; they need no Close of
 // their own afterwards, though it does no harm.
 func (e *Engine) Shutdown(ctx context.Context) error {
+	if e.none() {
+		return nil
+	}
 	e.mu.Lock()
 	if !e.closed {
 		e.closed = true
@@ -311,13 +334,13 @@ func (e *Engine) force() {
 	e.forced = true
 	for _, s := range append(slices.Clone(e.slots), e.coming) {
 		if s != nil {
-			s.retire(errClosed())
+			s.retireLocked(errClosed())
 		}
 	}
 	for g := range e.generations {
 		g.end(errClosed())
 	}
-	e.changed()
+	e.changedLocked()
 }
 
 // finish closes everything after the last call.
@@ -325,7 +348,7 @@ func (e *Engine) finish() {
 	<-e.drained
 	e.mu.Lock()
 	for _, s := range e.slots {
-		s.retire(errClosed())
+		s.retireLocked(errClosed())
 	}
 	e.mu.Unlock()
 	e.work.Wait()
@@ -336,8 +359,8 @@ func (e *Engine) finish() {
 	close(e.ended)
 }
 
-// counters is the statistics of a backend; mu is held.
-func (e *Engine) counters(name string) *BackendStats {
+// countersLocked returns the statistics of a backend.
+func (e *Engine) countersLocked(name string) *BackendStats {
 	c := e.backends[name]
 	if c == nil {
 		c = &BackendStats{Name: name, State: StateRetired}
@@ -350,11 +373,14 @@ func (e *Engine) counters(name string) *BackendStats {
 func (e *Engine) count(name string, f func(*BackendStats)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	f(e.counters(name))
+	f(e.countersLocked(name))
 }
 
 // Stats is the state of the engine now.
 func (e *Engine) Stats() Stats {
+	if e.none() {
+		return Stats{}
+	}
 	st, open := e.counted()
 	for i := range st.Backends {
 		if m, ok := backend.As[backend.Metered](open[i]); ok {
@@ -380,7 +406,7 @@ func (e *Engine) counted() (st Stats, open []backend.Backend) {
 	}
 	var names []string
 	for _, s := range e.slots {
-		c := *e.counters(s.name)
+		c := *e.countersLocked(s.name)
 		c.State, c.Err, c.Spaces = s.state, s.err, spaces[s.name]
 		st.Backends, names = append(st.Backends, c), append(names, s.name)
 	}

@@ -62,9 +62,8 @@ func (e *Engine) adopt(s *slot, b backend.Backend) *generation {
 	return g
 }
 
-// enter takes a reference, false when the generation is closed; Engine.mu is
-// held.
-func (g *generation) enter() bool {
+// enterLocked takes a reference, false when the generation is closed.
+func (g *generation) enterLocked() bool {
 	if g.retired && g.refs == 0 {
 		return false
 	}
@@ -82,8 +81,8 @@ func (g *generation) leave() {
 	}
 }
 
-// retire lets no new call in; Engine.mu is held.
-func (g *generation) retire() {
+// retireLocked lets no new call in.
+func (g *generation) retireLocked() {
 	if !g.retired {
 		g.retired = true
 		if g.refs == 0 {
@@ -100,8 +99,8 @@ func (g *generation) fail(cause error) {
 		return
 	}
 	g.end(cause)
-	g.retire()
-	g.slot.lost(g, cause)
+	g.retireLocked()
+	g.slot.lostLocked(g, cause)
 }
 
 // tend watches the backend, and closes it when it is gone, or when it is
@@ -141,7 +140,7 @@ func (g *generation) forgetAll() {
 	var size int64
 	g.mu.Lock()
 	for b := range g.ids {
-		if g.loaded(b) {
+		if g.loadedLocked(b) {
 			size += b.src.Size()
 		}
 	}
@@ -272,11 +271,11 @@ func on[T any](ctx context.Context, g *generation, f func(context.Context, backe
 func (g *generation) holds(b *Bases) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.loaded(b)
+	return g.loadedLocked(b)
 }
 
-// loaded is holds; mu is held.
-func (g *generation) loaded(b *Bases) bool {
+// loadedLocked is holds.
+func (g *generation) loadedLocked(b *Bases) bool {
 	r := g.ids[b]
 	if r == nil {
 		return false

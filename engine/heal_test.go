@@ -68,7 +68,7 @@ func TestPatience(t *testing.T) {
 				}}
 				cfg := Config{Backend: "gpu", Patience: c.patience}
 				if name == "no other" {
-					cfg.Fallback = NoFallback
+					cfg.Fallbacks = []string{NoFallback}
 				}
 				e := w.engine(cfg)
 				defer w.close(e)
@@ -154,7 +154,7 @@ func TestHungBackendIsNamed(t *testing.T) {
 		}
 		w.ping = func(ctx context.Context, _ *fake) error { return hang(ctx) }
 		w.msm = func(ctx context.Context, _ *fake) ([]byte, error) { return nil, hang(ctx) }
-		e := w.engine(Config{Backend: "gpu", Fallback: NoFallback, Restarts: -1, PingEvery: time.Second, PingTimeout: time.Second, PingMisses: 3})
+		e := w.engine(Config{Backend: "gpu", Fallbacks: []string{NoFallback}, Restarts: -1, PingEvery: time.Second, PingTimeout: time.Second, PingMisses: 3})
 		defer w.close(e)
 		_, err := ask(t.Context(), e, load(t, e, source(4)))
 		if !errors.Is(err, backend.ErrGone) || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "answered none of 3 pings") {
@@ -284,7 +284,7 @@ func TestFallbackThatDiesIsOpenedAgain(t *testing.T) {
 			}
 			return nil, nil
 		}}
-		e := w.engine(Config{Backend: "gpu", Fallback: "other"})
+		e := w.engine(Config{Backend: "gpu", Fallbacks: []string{"other"}})
 		defer w.close(e)
 		b := load(t, e, source(4))
 		for nth := 1; nth <= 3; nth++ {

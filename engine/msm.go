@@ -28,7 +28,10 @@ func (e *Engine) MSM(ctx context.Context, reqs []Request) (out [][]byte, by stri
 		}
 	}()
 	c := &call{jobs: len(reqs)}
-	for _, r := range reqs {
+	for i, r := range reqs {
+		if r.Bases.none() || r.Bases.e != e {
+			return nil, "", fmt.Errorf("%w: MSM %d has no bases of this engine", backend.ErrInvalidInput, i)
+		}
 		if !r.Bases.Acquire() {
 			return nil, "", fmt.Errorf("bases: %w", backend.ErrClosed)
 		}

@@ -43,7 +43,7 @@ const (
 // Observe begins a phase, as Observer.Begin does: for what stands on the engine
 // and has phases of its own. The function is never nil.
 func (e *Engine) Observe(ctx context.Context, p Phase) (context.Context, func(error)) {
-	if e.cfg.Observer == nil {
+	if e.none() || e.cfg.Observer == nil {
 		return ctx, func(error) {}
 	}
 	return e.cfg.Observer.Begin(ctx, p)

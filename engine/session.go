@@ -82,6 +82,9 @@ func (e *Engine) Repeat(ctx context.Context, space Space, f func(context.Context
 // is on the backend that a call gets now: its memory was taken while there was nothing
 // to compute. It closes the session.
 func (s *Session) Repeat(ctx context.Context, f func(context.Context, *Session) error) (by string, err error) {
+	if s.none() {
+		return "", errNoSession()
+	}
 	defer s.Close() // if it was not used
 	return s.e.repeat(ctx, s.space, s, f)
 }
@@ -90,7 +93,7 @@ func (s *Session) Repeat(ctx context.Context, f func(context.Context, *Session) 
 func (s *Session) hold(g *generation) bool {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	if s.g != g || s.broken != nil || s.over() != nil {
+	if s.g != g || s.broken != nil || s.overLocked() != nil {
 		return false
 	}
 	s.held = true
@@ -177,7 +180,7 @@ func (g *generation) contents() string {
 	for s := range g.sessions {
 		spaces += s.bytes()
 	}
-	has := fmt.Sprintf("%d bytes of bases and %d of vectors", g.e.counters(g.slot.name).Resident, spaces)
+	has := fmt.Sprintf("%d bytes of bases and %d of vectors", g.e.countersLocked(g.slot.name).Resident, spaces)
 	for _, d := range g.info.Devices {
 		has += fmt.Sprintf(" in %s with %d", d.Name, d.Memory)
 	}
@@ -185,6 +188,13 @@ func (g *generation) contents() string {
 }
 
 func (s *Session) bytes() int64 { return int64(s.space.Count) * int64(s.space.Curve.ScalarBytes()) }
+
+// none tells whether OpenSession did not make the session.
+func (s *Session) none() bool { return s == nil || s.e == nil }
+
+func errNoSession() error {
+	return fmt.Errorf("%w: no session: a nil one, or one that OpenSession did not make", backend.ErrInvalidInput)
+}
 
 // Beside opens another session on the same backend, for programs that use the
 // memory of both. It does not end with s.
@@ -218,30 +228,36 @@ func (s *Session) Backend() string { return s.g.slot.name }
 // Err is why the session takes no more programs, nil while it does. It wraps
 // backend.ErrGone when another session is to be opened.
 func (s *Session) Err() error {
+	if s.none() {
+		return errNoSession()
+	}
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	return s.over()
+	return s.overLocked()
 }
 
 // Current tells whether a session that is opened now would be on the same
 // backend: one on another is as good as lost when a better one is ready again.
 func (s *Session) Current() bool {
+	if s.none() {
+		return false
+	}
 	c := s.space.call()
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	if s.over() != nil {
+	if s.overLocked() != nil {
 		return false
 	}
 	for _, slot := range s.e.slots {
-		if slot.state == StateReady && c.open(slot) {
+		if slot.state == StateReady && c.openLocked(slot) {
 			return slot.gen == s.g
 		}
 	}
 	return true
 }
 
-// over is Err; Engine.mu is held.
-func (s *Session) over() error {
+// overLocked is Err.
+func (s *Session) overLocked() error {
 	gone := func(cause error) error {
 		if errors.Is(cause, backend.ErrGone) {
 			return fmt.Errorf("the vectors of a session are lost: %w", cause)
@@ -275,9 +291,12 @@ func (s *Session) failure() error {
 
 // enter counts a call on the session's backend in, and leave out.
 func (s *Session) enter() (leave func(), err error) {
+	if s.none() {
+		return nil, errNoSession()
+	}
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	if err := s.over(); err != nil {
+	if err := s.overLocked(); err != nil {
 		if s.broken == nil && errors.Is(err, backend.ErrGone) {
 			s.broken = err // another call's failure has ended the backend: Repeat goes on elsewhere
 		}
@@ -285,7 +304,7 @@ func (s *Session) enter() (leave func(), err error) {
 	}
 	s.e.stats.InFlight++
 	s.g.refs++
-	s.e.counters(s.g.slot.name).InFlight++
+	s.e.countersLocked(s.g.slot.name).InFlight++
 	return func() {
 		s.g.exit()
 		s.e.end()
@@ -301,16 +320,9 @@ func (s *Session) settle(ctx context.Context, err error) error {
 		s.broken = err
 	}
 	e.mu.Unlock()
-	_, fate := decide(failure{err: err, ended: ended, allowed: -1})
-	switch fate {
-	case suspect:
-		g.urge()
-	case broken:
-		g.fail(err)
-	case retired:
-		if !s.held { // Repeat does it
-			e.refuse(g, err)
-		}
+	// Repeat refuses the backend itself.
+	if _, cure := decide(failure{err: err, ended: ended, allowed: -1}); cure != refuse || !s.held {
+		g.apply(cure, err)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -348,19 +360,22 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
 	s.g.proven = true
-	s.e.counters(s.g.slot.name).Programs++
+	s.e.countersLocked(s.g.slot.name).Programs++
 	return p.answers, nil
 }
 
 // Close wipes the memory and gives it back, when the programs that use it have
 // ended. Closing twice is no error.
 func (s *Session) Close() error {
+	if s.none() {
+		return nil
+	}
 	e, g := s.e, s.g
 	e.mu.Lock()
 	_, there := g.sessions[s]
 	delete(g.sessions, s)
 	s.closed = true
-	there = there && g.ctx.Err() == nil && g.enter()
+	there = there && g.ctx.Err() == nil && g.enterLocked()
 	e.mu.Unlock()
 	if !there {
 		return nil

@@ -227,7 +227,7 @@ func TestSessionGoesWhereItCan(t *testing.T) {
 		}
 		for _, fallback := range []string{"cpu", NoFallback} {
 			w.space, w.events = full, nil
-			e := w.engine(Config{Backend: "gpu", Fallback: fallback})
+			e := w.engine(Config{Backend: "gpu", Fallbacks: []string{fallback}})
 			s, err := e.OpenSession(t.Context(), space8)
 			if fallback == "cpu" {
 				if err != nil || s.Backend() != "cpu" || s.Current() {
@@ -243,7 +243,7 @@ func TestSessionGoesWhereItCan(t *testing.T) {
 			w.close(e)
 
 			w.space = nil
-			e, err = New(t.Context(), Config{Backend: "gpu", Fallback: fallback, Open: func(ctx context.Context, name string) (backend.Backend, error) {
+			e, err = New(t.Context(), Config{Backend: "gpu", Fallbacks: []string{fallback}, Open: func(ctx context.Context, name string) (backend.Backend, error) {
 				b, err := w.opener(ctx, name)
 				if name == "gpu" && err == nil {
 					return incapable{b}, nil
@@ -452,7 +452,7 @@ func TestRepeatAheadElsewhere(t *testing.T) {
 func TestRepeatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t}
-		e := w.engine(Config{Backend: "gpu", Fallback: NoFallback, Restarts: -1})
+		e := w.engine(Config{Backend: "gpu", Fallbacks: []string{NoFallback}, Restarts: -1})
 		ctx, cancel := context.WithCancel(t.Context())
 		_, err := e.Repeat(ctx, space8, func(ctx context.Context, s *Session) error {
 			cancel()

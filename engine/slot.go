@@ -46,10 +46,10 @@ func (e *Engine) newSlot(name string) *slot {
 	return s
 }
 
-// start gives an idle slot its owner; Engine.mu is held. The result gets the
+// startLocked gives an idle slot its owner. The result gets the
 // outcome of the first opening; with once the slot is retired when that fails.
 // The owner begins after the end of after, when that is set.
-func (s *slot) start(once bool, after <-chan struct{}) <-chan error {
+func (s *slot) startLocked(once bool, after <-chan struct{}) <-chan error {
 	s.state = StateOpening
 	first := make(chan error, 1)
 	s.e.work.Go(func() { s.own(once, after, first) })
@@ -87,7 +87,7 @@ func (s *slot) own(once bool, after <-chan struct{}, first chan<- error) {
 			}
 		case once && tries == 0:
 			s.e.mu.Lock()
-			s.retire(err)
+			s.retireLocked(err)
 			s.e.mu.Unlock()
 			return
 		default:
@@ -118,7 +118,7 @@ func (s *slot) bring(strict bool) (*generation, error) {
 	}
 	if err != nil {
 		s.e.mu.Lock()
-		g.retire()
+		g.retireLocked()
 		s.e.mu.Unlock()
 		return nil, err
 	}
@@ -171,25 +171,25 @@ func (s *slot) install(g *generation) error {
 	s.state, s.gen, s.info, s.err = StateReady, g, &info, nil
 	if s.died != nil {
 		g.fresh = true
-		e.counters(s.name).Restarts++
+		e.countersLocked(s.name).Restarts++
 		e.events.add(Event{Kind: EventRestart, Backend: s.name, Err: s.died})
 		s.died = nil
 	}
-	s.back()
-	e.changed()
+	s.backLocked()
+	e.changedLocked()
 	return nil
 }
 
-// back tells the end of a lasting fall-back, if there was one; Engine.mu is held.
-func (s *slot) back() {
+// backLocked tells the end of a lasting fall-back, if there was one.
+func (s *slot) backLocked() {
 	if s.announced {
 		s.announced = false
 		s.e.events.add(Event{Kind: EventReturned, Backend: s.name})
 	}
 }
 
-// lost is told of the end of a generation; Engine.mu is held.
-func (s *slot) lost(g *generation, cause error) {
+// lostLocked is told of the end of a generation.
+func (s *slot) lostLocked(g *generation, cause error) {
 	if s.gen != g {
 		return // it never answered calls, or does not any more
 	}
@@ -199,12 +199,12 @@ func (s *slot) lost(g *generation, cause error) {
 		s.early = 0
 	}
 	s.state, s.hope = StateBroken, time.Time{}
-	if s.promising() {
+	if s.promisingLocked() {
 		s.state, s.hope = StateOpening, time.Now().Add(s.e.cfg.Patience)
 	}
-	s.e.counters(s.name).Deaths++
+	s.e.countersLocked(s.name).Deaths++
 	s.e.events.add(Event{Kind: EventGone, Backend: s.name, Err: cause})
-	s.e.changed()
+	s.e.changedLocked()
 }
 
 // broke notes a failed opening.
@@ -214,22 +214,22 @@ func (s *slot) broke(err error) {
 	if s.state != StateRetired {
 		s.state, s.hope = StateBroken, time.Time{}
 		s.err = err
-		s.e.changed()
+		s.e.changedLocked()
 	}
 }
 
-// retire ends the slot because of err; Engine.mu is held.
-func (s *slot) retire(err error) {
+// retireLocked ends the slot because of err.
+func (s *slot) retireLocked(err error) {
 	if s.state == StateRetired {
 		return
 	}
 	s.state, s.err = StateRetired, err
 	if s.gen != nil {
-		s.gen.retire()
+		s.gen.retireLocked()
 		s.gen = nil
 	}
 	s.stop()
-	s.e.changed()
+	s.e.changedLocked()
 }
 
 func (s *slot) set(state State) {
@@ -237,7 +237,7 @@ func (s *slot) set(state State) {
 	defer s.e.mu.Unlock()
 	if s.state != StateRetired {
 		s.state = state
-		s.e.changed()
+		s.e.changedLocked()
 	}
 }
 
@@ -247,15 +247,15 @@ func (s *slot) wasBroken() bool {
 	return s.err != nil
 }
 
-// promising tells that a backend that died may well live when it is opened
-// again; Engine.mu is held.
-func (s *slot) promising() bool { return s.early <= 1 }
+// promisingLocked tells that a backend that died may well live when it is opened
+// again.
+func (s *slot) promisingLocked() bool { return s.early <= 1 }
 
 // again tells whether to open the backend without a pause.
 func (s *slot) again() bool {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	return s.promising()
+	return s.promisingLocked()
 }
 
 // reloadable is the bases that a new generation begins with: in the preferred

@@ -203,7 +203,7 @@ func TestSharedLoad(t *testing.T) {
 			}
 			return ctx.Err()
 		}}
-		e := w.engine(Config{Backend: "gpu", Fallback: NoFallback})
+		e := w.engine(Config{Backend: "gpu", Fallbacks: []string{NoFallback}})
 		defer w.close(e)
 		b := &Bases{e: e, src: source(4), idle: make(chan struct{})}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -385,7 +385,7 @@ func TestCompareWithADeadFallback(t *testing.T) {
 			}
 			return nil
 		}}
-		e := w.engine(Config{Backend: "gpu", Fallback: "dead", CompareEvery: 1})
+		e := w.engine(Config{Backend: "gpu", Fallbacks: []string{"dead"}, CompareEvery: 1})
 		defer w.close(e)
 		b := load(t, e, source(4))
 		begin := time.Now()

@@ -9,24 +9,19 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/local"
 )
 
-// points is loaded bases without their type: what the engine keeps.
-type points struct {
-	*engine.Bases
-	lo, hi uintptr // address range of what they were loaded from in memory
-}
-
-// handle is what users hold of points. When nobody holds it any more, the
-// points are freed.
-type handle struct{ p *points }
+// handle is what users hold of loaded bases, so that those that nobody can
+// reach any more are freed.
+type handle struct{ bases *engine.Bases }
 
 // Bases is points of one group, resident in the engine's backend, whichever
 // that is at the moment. Safe for concurrent use. Close it; bases that are
 // forgotten are freed by the garbage collector, with a warning in the log.
 type Bases[P, S any] struct {
 	g          *Group[P, S]
-	e          *Engine
+	e          *engine.Engine
 	h          *handle
 	start, end int // the part that this value stands for
 	whole      bool
@@ -39,28 +34,16 @@ type Bases[P, S any] struct {
 //
 // Points must be in the subgroup of order r, as those of every proving key and
 // setup are: with others a backend answers with a point that differs from
-// gnark-crypto's MultiExp. Config.CheckInput refuses them.
-func (g *Group[P, S]) Load(ctx context.Context, e *Engine, pts []P, hints ...Hint) (*Bases[P, S], error) {
-	b := layout.Bytes(pts)
-	src := engine.Source{Bases: backend.Bases{Bytes: b, Count: len(pts)}}
-	bases, err := g.load(ctx, e, src, hints)
-	if err != nil {
-		return nil, err
-	}
-	p := bases.h.p
-	if p.lo, p.hi = layout.Range(b); !p.ReadOnce() {
-		e.mu.Lock()
-		e.bases[p] = struct{}{}
-		e.mu.Unlock()
-	}
-	return bases, nil
+// gnark-crypto's MultiExp. engine.Config.CheckInput refuses them.
+func (g *Group[P, S]) Load(ctx context.Context, e *engine.Engine, pts []P, hints ...Hint) (*Bases[P, S], error) {
+	return g.load(ctx, e, engine.Source{Bases: backend.Bases{Bytes: layout.Bytes(pts), Count: len(pts)}}, hints)
 }
 
 // LoadFile makes count points resident that stand in f from offset on, in
 // memory layout (the raw part of gnark's WriteDump, not its compressed
 // encodings). f must stay open and unchanged until Close. For the points
 // themselves holds what Load says.
-func (g *Group[P, S]) LoadFile(ctx context.Context, e *Engine, f *os.File, offset int64, count int, hints ...Hint) (*Bases[P, S], error) {
+func (g *Group[P, S]) LoadFile(ctx context.Context, e *engine.Engine, f *os.File, offset int64, count int, hints ...Hint) (*Bases[P, S], error) {
 	return g.load(ctx, e, engine.Source{Bases: backend.Bases{File: f, FileOffset: offset, Count: count}}, hints)
 }
 
@@ -83,13 +66,17 @@ func Known(d backend.Digest) Hint { return func(s *engine.Source) { s.Memo = bac
 // afterwards: their owner may change them or give their memory back. (A backend
 // in this process uses points where they are: it reads those that a call is
 // about, during the call.) Such bases end with the backend that holds them:
-// calls on another one fail with ErrBasesLost, and whoever has the points loads
-// them again. Config.CompareEvery and DropIn cannot use them.
+// calls on another one fail with engine.ErrBasesLost, and whoever has the points loads
+// them again. engine.Config.CompareEvery and DropIn cannot use them.
 func ReadOnce() Hint { return func(s *engine.Source) { s.ReadOnce = true } }
 
-func (g *Group[P, S]) load(ctx context.Context, e *Engine, src engine.Source, hints []Hint) (*Bases[P, S], error) {
+func (g *Group[P, S]) load(ctx context.Context, e *engine.Engine, src engine.Source, hints []Hint) (*Bases[P, S], error) {
+	e, err := local.Engine(e)
+	if err != nil {
+		return nil, err
+	}
 	src.Curve, src.Group = g.curve, g.group
-	src.Hints.Check = e.cfg.CheckInput
+	src.Hints.Check = e.Config().CheckInput
 	src.Memo = backend.NewMemo()
 	for _, h := range hints {
 		h(&src)
@@ -97,7 +84,7 @@ func (g *Group[P, S]) load(ctx context.Context, e *Engine, src engine.Source, hi
 	if err := src.Validate(); err != nil {
 		return nil, err
 	}
-	if e.cfg.CheckInput {
+	if src.Hints.Check {
 		if err := g.checkBases(ctx, &src.Bases); err != nil {
 			return nil, fmt.Errorf("loading %d bases of %v: %w", src.Count, g, err)
 		}
@@ -108,49 +95,66 @@ func (g *Group[P, S]) load(ctx context.Context, e *Engine, src engine.Source, hi
 			return g.sum(ctx, &spec, offset, count, scalars)
 		}
 	}
-	loaded, err := e.core.Load(ctx, src)
+	loaded, err := e.Load(ctx, src)
 	if err != nil {
 		return nil, err
 	}
-	p := &points{Bases: loaded}
-	h := &handle{p}
-	runtime.AddCleanup(h, e.forgotten, p)
+	h := &handle{loaded}
+	runtime.AddCleanup(h, func(b *engine.Bases) { forgotten(e, b) }, loaded)
 	return &Bases[P, S]{g: g, e: e, h: h, end: src.Count, whole: true, memo: src.Memo}, nil
 }
 
-// forgotten frees points that nobody can use any more.
-func (e *Engine) forgotten(p *points) {
-	if p.Closed() || e.core.Closed() {
+// forgotten frees bases that nobody can use any more.
+func forgotten(e *engine.Engine, b *engine.Bases) {
+	if b.Closed() || e.Closed() {
 		return
 	}
-	spec := p.Spec()
-	e.cfg.Log.Warn("bases were forgotten without Close and are freed now", "curve", spec.Curve, "group", spec.Group, "count", spec.Count)
-	go e.free(p) // the garbage collector does not wait for calls
+	spec := b.Spec()
+	e.Config().Log.Warn("bases were forgotten without Close and are freed now", "curve", spec.Curve, "group", spec.Group, "count", spec.Count)
+	go b.Close() // the garbage collector does not wait for calls
 }
 
-// free closes points.
-func (e *Engine) free(p *points) error {
-	e.mu.Lock()
-	delete(e.bases, p)
-	e.mu.Unlock()
-	return p.Close()
+// none tells whether neither Load nor LoadFile made the bases. They have no points
+// and no group, and refuse every call.
+func (b *Bases[P, S]) none() bool { return b == nil || b.h == nil }
+
+func errNoBases() error {
+	return fmt.Errorf("%w: no bases: nil ones, or such as Load did not make", backend.ErrInvalidInput)
 }
 
-// Group is the group of the points.
-func (b *Bases[P, S]) Group() *Group[P, S] { return b.g }
+// Group returns the group of the points.
+func (b *Bases[P, S]) Group() *Group[P, S] {
+	if b.none() {
+		return nil
+	}
+	return b.g
+}
 
 // Core is the bases that Load returned without gnark-crypto's types, and where in
 // them b begins, for packages beside this one. They stay loaded as long as b is
 // reachable and not closed.
-func (b *Bases[P, S]) Core() (bases *engine.Bases, offset int) { return b.h.p.Bases, b.start }
+func (b *Bases[P, S]) Core() (bases *engine.Bases, offset int) {
+	if b.none() {
+		return nil, 0
+	}
+	return b.h.bases, b.start
+}
 
-// Len is the number of points.
-func (b *Bases[P, S]) Len() int { return b.end - b.start }
+// Len returns the number of points.
+func (b *Bases[P, S]) Len() int {
+	if b.none() {
+		return 0
+	}
+	return b.end - b.start
+}
 
 // Slice is points i up to but not including j of b, as with Go's slices.
 // It shares what is resident: closing it does nothing, closing the Bases that
 // Load returned ends it too.
 func (b *Bases[P, S]) Slice(i, j int) (*Bases[P, S], error) {
+	if b.none() {
+		return nil, errNoBases()
+	}
 	if i < 0 || j < i || j > b.Len() {
 		return nil, fmt.Errorf("%w: [%d:%d] of %d bases", backend.ErrInvalidInput, i, j, b.Len())
 	}
@@ -162,18 +166,21 @@ func (b *Bases[P, S]) Slice(i, j int) (*Bases[P, S], error) {
 // Close frees the bases after the calls in flight that use them. Closing
 // twice is no error.
 func (b *Bases[P, S]) Close() error {
-	if !b.whole {
+	if b.none() || !b.whole {
 		return nil
 	}
 	defer runtime.KeepAlive(b.h)
-	return b.e.free(b.h.p)
+	return b.h.bases.Close()
 }
 
 // Digest names the points by curve, group and content, see backend.Digest. It
 // is computed when it is first asked for, by all processors, and remembered; an
 // error is not. Bases that were loaded with ReadOnce cannot be read for it.
 func (b *Bases[P, S]) Digest(ctx context.Context) (backend.Digest, error) {
-	p := b.h.p
+	if b.none() {
+		return backend.Digest{}, errNoBases()
+	}
+	p := b.h.bases
 	defer runtime.KeepAlive(b.h)
 	switch {
 	case p.ReadOnce():
@@ -204,10 +211,13 @@ func cut(b *backend.Bases, offset, count int) backend.Bases {
 // MSM is the sum of scalars[i] * base i. It wants as many scalars as there
 // are bases. An empty sum is infinity.
 func (b *Bases[P, S]) MSM(ctx context.Context, scalars []S) (P, error) {
-	batch := b.e.NewBatch()
+	var zero P
+	if b.none() {
+		return zero, errNoBases()
+	}
+	batch := NewBatch(b.e)
 	a := b.Add(batch, scalars)
 	if err := batch.Run(ctx); err != nil {
-		var zero P
 		return zero, err
 	}
 	return a.Point(), nil

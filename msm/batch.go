@@ -8,13 +8,14 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/local"
 )
 
 // Batch is several MSMs answered together: the backend overlaps them, and
 // scalars used more than once cross to it once. Add to it with Bases.Add; it
 // may mix groups and curves. A batch is used by one goroutine, once.
 type Batch struct {
-	e       *Engine
+	e       *engine.Engine
 	reqs    []engine.Request
 	held    []*handle // keeps bases from being forgotten during Run
 	first   map[scalarKey]int
@@ -36,9 +37,10 @@ type Answer[P any] struct{ p P }
 // Point is the result after Batch.Run returned nil; before, it is infinity.
 func (a *Answer[P]) Point() P { return a.p }
 
-// NewBatch starts an empty batch.
-func (e *Engine) NewBatch() *Batch {
-	return &Batch{e: e, first: map[scalarKey]int{}}
+// NewBatch starts an empty batch on the engine that its bases are loaded into.
+func NewBatch(e *engine.Engine) *Batch {
+	e, err := local.Engine(e)
+	return &Batch{e: e, err: err, first: map[scalarKey]int{}}
 }
 
 // Add puts the MSM of b with scalars into the batch. Scalars that are the
@@ -48,6 +50,11 @@ func (e *Engine) NewBatch() *Batch {
 func (b *Bases[P, S]) Add(batch *Batch, scalars []S) *Answer[P] {
 	a := &Answer[P]{}
 	switch {
+	case batch == nil:
+		return a
+	case b.none():
+		batch.fail(errNoBases())
+		return a
 	case b.e != batch.e:
 		batch.fail(fmt.Errorf("%w: bases and batch belong to different engines", backend.ErrInvalidInput))
 		return a
@@ -55,7 +62,7 @@ func (b *Bases[P, S]) Add(batch *Batch, scalars []S) *Answer[P] {
 		batch.fail(fmt.Errorf("%w: %d scalars for %d bases of %v", backend.ErrInvalidInput, len(scalars), b.Len(), b.g))
 		return a
 	}
-	r := engine.Request{Bases: b.h.p.Bases, Offset: b.start, Count: len(scalars), Scalars: layout.Bytes(scalars)}
+	r := engine.Request{Bases: b.h.bases, Offset: b.start, Count: len(scalars), Scalars: layout.Bytes(scalars)}
 	if len(scalars) > 0 {
 		lo, hi := layout.Range(r.Scalars)
 		key := scalarKey{b.g.curve, lo, hi}
@@ -81,6 +88,9 @@ func (b *Batch) fail(err error) {
 // is set. It returns early when ctx ends, never while the backend still reads
 // the scalars.
 func (b *Batch) Run(ctx context.Context) error {
+	if b == nil || b.first == nil {
+		return fmt.Errorf("%w: no batch: a nil one, or one that NewBatch did not make", backend.ErrInvalidInput)
+	}
 	if b.ran {
 		return fmt.Errorf("%w: a batch runs once", backend.ErrInvalidInput)
 	}
@@ -88,7 +98,7 @@ func (b *Batch) Run(ctx context.Context) error {
 	if b.err != nil || len(b.reqs) == 0 {
 		return b.err
 	}
-	out, by, err := b.e.core.MSM(ctx, b.reqs)
+	out, by, err := b.e.MSM(ctx, b.reqs)
 	runtime.KeepAlive(b.held)
 	if err != nil {
 		return err

@@ -9,20 +9,21 @@ import (
 	"github.com/consensys/gnark-crypto/ecc"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
 // checkAnswer refuses an answer with a coordinate not below q, which is no
 // point of gnark-crypto's, and what level forbids.
-func (g *Group[P, S]) checkAnswer(answer []byte, level Check) (infinite bool, err error) {
+func (g *Group[P, S]) checkAnswer(answer []byte, level engine.Check) (infinite bool, err error) {
 	p := g.point(answer)
 	switch {
 	case layout.FirstNotBelow(layout.Bytes([]P{p}), layout.BaseField(g.curve)) >= 0:
-		return false, fmt.Errorf("%w: a coordinate that is not below q of %v", ErrWrongAnswer, g.curve)
-	case level >= CheckCurve && !g.onCurve(&p):
-		return false, fmt.Errorf("%w: a point off the curve %v", ErrWrongAnswer, g)
-	case level >= CheckSubgroup && !g.inGroup(&p):
-		return false, fmt.Errorf("%w: a point outside the subgroup of %v", ErrWrongAnswer, g)
+		return false, fmt.Errorf("%w: a coordinate that is not below q of %v", engine.ErrWrongAnswer, g.curve)
+	case level >= engine.CheckCurve && !g.onCurve(&p):
+		return false, fmt.Errorf("%w: a point off the curve %v", engine.ErrWrongAnswer, g)
+	case level >= engine.CheckSubgroup && !g.inGroup(&p):
+		return false, fmt.Errorf("%w: a point outside the subgroup of %v", engine.ErrWrongAnswer, g)
 	}
 	return g.infinite(&p), nil
 }

@@ -2,9 +2,9 @@
 // gnark-crypto's own types, computed by a backend that can be swapped while
 // the program runs.
 //
-//	engine, err := pippin.New(ctx, msm.Config{Backend: "cuda"})
-//	bases, err := msm.BN254G1.Load(ctx, engine, points) // once
-//	sum, err := bases.MSM(ctx, scalars)                 // many times
+//	e, err := pippin.New(ctx, engine.Config{Backend: "cuda"})
+//	bases, err := msm.BN254G1.Load(ctx, e, points) // once
+//	sum, err := bases.MSM(ctx, scalars)            // many times
 //
 // A backend that dies is opened again or replaced by the CPU, and the call is
 // repeated: the caller sees a right answer, and the event in the log. Errors

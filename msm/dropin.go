@@ -2,26 +2,41 @@ package msm
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/consensys/gnark-crypto/ecc"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/local"
 )
 
 // DropIn is MultiExp as gnark-crypto has it, on an engine. Points that lie
 // within a slice that was loaded (Group.Load) use the resident bases; others
-// are loaded for the one call. Below Config.Threshold points, gnark-crypto
+// are loaded for the one call. Below engine.Config.Threshold points, gnark-crypto
 // itself computes.
 type DropIn[P, S any] struct {
-	g *Group[P, S]
-	e *Engine
+	g   *Group[P, S]
+	e   *engine.Engine
+	err error // why there is no engine
+
+	threshold int
 }
 
 // On binds the group to an engine.
-func (g *Group[P, S]) On(e *Engine) DropIn[P, S] { return DropIn[P, S]{g, e} }
+func (g *Group[P, S]) On(e *engine.Engine) DropIn[P, S] {
+	e, err := local.Engine(e)
+	return DropIn[P, S]{g: g, e: e, err: err, threshold: e.Config().Threshold}
+}
 
 // MultiExp sets p to the sum of scalars[i]*points[i] and returns it, like the
 // method of that name of gnark-crypto's affine points. config.NbTasks is
 // heeded where gnark-crypto computes.
 func (d DropIn[P, S]) MultiExp(p *P, points []P, scalars []S, config ecc.MultiExpConfig) (*P, error) {
+	if d.g == nil {
+		return nil, errNoDropIn()
+	}
 	if d.small(len(points), len(scalars)) {
 		if err := d.g.multiExp(p, points, scalars, config); err != nil {
 			return nil, err
@@ -46,6 +61,9 @@ type jacobianPoint[P, J, S any] interface {
 // MultiExpJac is d.MultiExp with a Jacobian result, like the method MultiExp of
 // gnark-crypto's Jacobian points.
 func MultiExpJac[P, J, S any, JP jacobianPoint[P, J, S]](d DropIn[P, S], j JP, points []P, scalars []S, config ecc.MultiExpConfig) (JP, error) {
+	if d.g == nil {
+		return nil, errNoDropIn()
+	}
 	if d.small(len(points), len(scalars)) {
 		return j.MultiExp(points, scalars, config)
 	}
@@ -56,16 +74,41 @@ func MultiExpJac[P, J, S any, JP jacobianPoint[P, J, S]](d DropIn[P, S], j JP, p
 	return j.FromAffine(&sum), nil
 }
 
+// within returns which of loaded bases pts begin with, -1 if they are not among
+// them. An address is proof enough: loaded slices do not change, and are kept
+// reachable.
+func (g *Group[P, S]) within(b *backend.Bases, pts []P) int {
+	if b.Curve != g.curve || b.Group != g.group || len(b.Bytes) == 0 {
+		return -1
+	}
+	lo, hi := layout.Range(pts)
+	from, to := layout.Range(b.Bytes)
+	size := uintptr(g.curve.PointBytes(g.group))
+	if lo < from || hi > to || (lo-from)%size != 0 {
+		return -1
+	}
+	return int((lo - from) / size)
+}
+
+func errNoDropIn() error {
+	return fmt.Errorf("%w: a drop-in that Group.On did not make", backend.ErrInvalidInput)
+}
+
 // small tells whether gnark-crypto computes: also for lengths that differ,
 // whose error is its own.
 func (d DropIn[P, S]) small(points, scalars int) bool {
-	return points != scalars || points == 0 || points < d.e.cfg.Threshold
+	return points != scalars || points == 0 || points < d.threshold
 }
 
 func (d DropIn[P, S]) run(pts []P, scalars []S) (P, error) {
 	ctx := context.Background()
-	if b := d.g.resident(d.e, pts); b != nil {
-		defer b.h.p.Release()
+	if d.err != nil {
+		var zero P
+		return zero, d.err
+	}
+	if found, at := d.e.Find(func(b *backend.Bases) int { return d.g.within(b, pts) }); found != nil {
+		defer found.Release()
+		b := &Bases[P, S]{g: d.g, e: d.e, h: &handle{found}, start: at, end: at + len(pts)}
 		return b.MSM(ctx, scalars)
 	}
 	b, err := d.g.Load(ctx, d.e, pts)

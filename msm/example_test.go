@@ -10,6 +10,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -24,19 +25,19 @@ func numbers(n int) ([]fr.Element, []bn254.G1Affine) {
 }
 
 // Two sums over the same scalars are one batch: the scalars cross once.
-func ExampleEngine_NewBatch() {
+func ExampleBatch() {
 	ctx := context.Background()
-	engine, err := pippin.New(ctx, msm.Config{})
+	e, err := pippin.New(ctx, engine.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
+	defer e.Close()
 	scalars, points := numbers(4)
-	bases, err := msm.BN254G1.Load(ctx, engine, points)
+	bases, err := msm.BN254G1.Load(ctx, e, points)
 	if err != nil {
 		log.Fatal(err)
 	}
-	batch := engine.NewBatch()
+	batch := msm.NewBatch(e)
 	one, two := bases.Add(batch, scalars), bases.Add(batch, scalars)
 	if err := batch.Run(ctx); err != nil {
 		log.Fatal(err)
@@ -48,14 +49,14 @@ func ExampleEngine_NewBatch() {
 
 // A program that calls gnark-crypto's MultiExp keeps its call.
 func ExampleGroup_On() {
-	engine, err := pippin.New(context.Background(), msm.Config{Threshold: -1}) // small ones too
+	e, err := pippin.New(context.Background(), engine.Config{Threshold: -1}) // small ones too
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
+	defer e.Close()
 	scalars, points := numbers(4)
 	var sum bn254.G1Affine
-	if _, err := msm.BN254G1.On(engine).MultiExp(&sum, points, scalars, ecc.MultiExpConfig{}); err != nil {
+	if _, err := msm.BN254G1.On(e).MultiExp(&sum, points, scalars, ecc.MultiExpConfig{}); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(sum.Equal(&multiple(30)[0]))

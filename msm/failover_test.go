@@ -14,12 +14,13 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
 func TestSwapUnderLoad(t *testing.T) {
 	w := &world{t: t}
-	e := w.engine(Config{Backend: "a"})
+	e := w.engine(engine.Config{Backend: "a"})
 	points, scalars, want := input(64)
 	b := load(t, e, points)
 	ctx, stop := context.WithCancel(t.Context())
@@ -63,7 +64,7 @@ func TestCallsFinishOnTheOldBackend(t *testing.T) {
 		}
 		return nil
 	}
-	e := w.engine(Config{Backend: "slow"})
+	e := w.engine(engine.Config{Backend: "slow"})
 	points, scalars, want := input(4)
 	b := load(t, e, points)
 	done := make(chan error)
@@ -104,7 +105,7 @@ func TestUseFailsWithoutChange(t *testing.T) {
 		}
 		return nil
 	}
-	e := w.engine(Config{})
+	e := w.engine(engine.Config{})
 	points, scalars, want := input(4)
 	b := load(t, e, points)
 	for name, sentinel := range map[string]error{"missing": backend.ErrUnavailable, "small": backend.ErrOutOfMemory} {
@@ -115,7 +116,7 @@ func TestUseFailsWithoutChange(t *testing.T) {
 			t.Errorf("after a failed Use: %v", err)
 		}
 	}
-	if _, err := New(t.Context(), Config{Open: w.opener, Backend: "missing"}); !errors.Is(err, backend.ErrUnavailable) {
+	if _, err := engine.New(t.Context(), engine.Config{Open: w.opener, Backend: "missing"}); !errors.Is(err, backend.ErrUnavailable) {
 		t.Errorf("New on a missing backend: %v", err)
 	}
 }
@@ -138,7 +139,7 @@ func gone(k int64) func(context.Context, *fake, [][]byte) error {
 
 func TestDeadBackendIsReopened(t *testing.T) {
 	w := &world{t: t, msm: gone(5)}
-	e := w.engine(Config{Backend: "gpu"})
+	e := w.engine(engine.Config{Backend: "gpu"})
 	points, scalars, want := input(8)
 	b := load(t, e, points)
 	var wg sync.WaitGroup
@@ -152,7 +153,7 @@ func TestDeadBackendIsReopened(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if !w.saw(EventRestart) || len(w.opened) < 5 {
+	if !w.saw(engine.EventRestart) || len(w.opened) < 5 {
 		t.Errorf("%d backends, events %v", len(w.opened), w.events)
 	}
 	// One death, one restart: never more openings than deaths allow.
@@ -169,7 +170,7 @@ func TestRestartsUsedUp(t *testing.T) {
 		}
 		return nil
 	}
-	e := w.engine(Config{Backend: "gpu"})
+	e := w.engine(engine.Config{Backend: "gpu"})
 	points, scalars, want := input(8)
 	b := load(t, e, points)
 	for range 6 {
@@ -177,10 +178,10 @@ func TestRestartsUsedUp(t *testing.T) {
 			t.Fatalf("wrong point, %v", err)
 		}
 	}
-	if e.Backend() != "cpu" || !w.saw(EventFallback) {
+	if e.Backend() != "cpu" || !w.saw(engine.EventFallback) {
 		t.Errorf("on %s after %v", e.Backend(), w.events)
 	}
-	if err := e.Use(t.Context(), "cpu"); err != nil || !w.saw(EventSwapped) {
+	if err := e.Use(t.Context(), "cpu"); err != nil || !w.saw(engine.EventSwapped) {
 		t.Errorf("%v, %v", err, w.kinds())
 	}
 }
@@ -193,7 +194,7 @@ func TestWithoutFallback(t *testing.T) {
 		}
 		return nil
 	}
-	e := w.engine(Config{Backend: "gpu", Fallback: "none"})
+	e := w.engine(engine.Config{Backend: "gpu", Fallbacks: []string{engine.NoFallback}})
 	points, scalars, _ := input(8)
 	b := load(t, e, points)
 	_, err := b.MSM(t.Context(), scalars)
@@ -211,12 +212,12 @@ func TestOutOfMemoryGoesToTheFallbackAndIsRemembered(t *testing.T) {
 		}
 		return nil
 	}
-	e := w.engine(Config{Backend: "gpu"})
+	e := w.engine(engine.Config{Backend: "gpu"})
 	points, scalars, want := input(8)
 	small := load(t, e, points[:2])
 	b := load(t, e, points)
 	for range 5 {
-		batch := e.NewBatch()
+		batch := NewBatch(e)
 		a := b.Add(batch, scalars)
 		if err := batch.Run(t.Context()); err != nil || a.Point() != want || batch.Backend() != "cpu" {
 			t.Fatalf("wrong point, %v, from %q", err, batch.Backend())
@@ -243,7 +244,7 @@ func TestInvalidInputIsNotRepeated(t *testing.T) {
 	w.msm = func(_ context.Context, f *fake, _ [][]byte) error {
 		return fmt.Errorf("%w: scalar 3 is not below r", backend.ErrInvalidInput)
 	}
-	e := w.engine(Config{Backend: "gpu"})
+	e := w.engine(engine.Config{Backend: "gpu"})
 	points, scalars, _ := input(4)
 	if _, err := load(t, e, points).MSM(t.Context(), scalars); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("%v", err)
@@ -266,14 +267,14 @@ func TestWrongAnswers(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		cfg   Config
+		cfg   engine.Config
 		wrong []byte
 	}{
-		{"off the curve", Config{Check: CheckCurve}, layout.Bytes([]bn254.G1Affine{off})},
-		{"another point", Config{CompareEvery: 1}, layout.Bytes([]bn254.G1Affine{g1})},
-		{"not below q", Config{}, layout.Bytes([]bn254.G1Affine{large})},
-		{"infinity", Config{Check: CheckCurve}, make([]byte, 64)},
-		{"too short", Config{}, make([]byte, 63)},
+		{"off the curve", engine.Config{Check: engine.CheckCurve}, layout.Bytes([]bn254.G1Affine{off})},
+		{"another point", engine.Config{CompareEvery: 1}, layout.Bytes([]bn254.G1Affine{g1})},
+		{"not below q", engine.Config{}, layout.Bytes([]bn254.G1Affine{large})},
+		{"infinity", engine.Config{Check: engine.CheckCurve}, make([]byte, 64)},
+		{"too short", engine.Config{}, make([]byte, 63)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := &world{t: t}
@@ -290,15 +291,15 @@ func TestWrongAnswers(t *testing.T) {
 			if got, err := b.MSM(t.Context(), scalars); err != nil || got != want {
 				t.Fatalf("wrong point, %v", err)
 			}
-			if e.Backend() != "cpu" || !w.saw(EventWrong) {
+			if e.Backend() != "cpu" || !w.saw(engine.EventWrong) {
 				t.Errorf("on %s after %v", e.Backend(), w.events)
 			}
 			if c.cfg.CompareEvery > 0 {
 				return
 			}
-			c.cfg.Fallback = "none"
+			c.cfg.Fallbacks = []string{engine.NoFallback}
 			e = (&world{t: t, msm: w.msm}).engine(c.cfg)
-			if _, err := load(t, e, points).MSM(t.Context(), scalars); !errors.Is(err, ErrWrongAnswer) {
+			if _, err := load(t, e, points).MSM(t.Context(), scalars); !errors.Is(err, engine.ErrWrongAnswer) {
 				t.Errorf("without a fallback: %v", err)
 			}
 		})
@@ -307,7 +308,7 @@ func TestWrongAnswers(t *testing.T) {
 
 func TestCompareEvery(t *testing.T) {
 	w := &world{t: t}
-	e := w.engine(Config{Backend: "gpu", CompareEvery: 3})
+	e := w.engine(engine.Config{Backend: "gpu", CompareEvery: 3})
 	points, scalars, want := input(6)
 	b := load(t, e, points)
 	for range 9 {
@@ -329,7 +330,7 @@ func TestCancel(t *testing.T) {
 		}
 		return ctx.Err()
 	}
-	e := w.engine(Config{Backend: "gpu"})
+	e := w.engine(engine.Config{Backend: "gpu"})
 	points, scalars, want := input(4)
 	b := load(t, e, points)
 	block.Store(true)
@@ -349,7 +350,7 @@ func TestCancel(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	w := &world{t: t}
-	e := w.engine(Config{})
+	e := w.engine(engine.Config{})
 	points, scalars, _ := input(4)
 	b, c := load(t, e, points), load(t, e, points)
 	if err := b.Close(); err != nil || b.Close() != nil {
@@ -378,16 +379,16 @@ func TestClose(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	w := &world{t: t}
-	for name, cfg := range map[string]Config{
+	for name, cfg := range map[string]engine.Config{
 		"no opener":               {},
 		"negative":                {Open: w.opener, CompareEvery: -1},
-		"nothing to compare with": {Open: w.opener, CompareEvery: 2, Fallback: "none"},
+		"nothing to compare with": {Open: w.opener, CompareEvery: 2, Fallbacks: []string{engine.NoFallback}},
 	} {
-		if _, err := New(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, err := engine.New(t.Context(), cfg); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	ev := Event{Kind: EventFailed, Backend: "gpu", Err: errors.New("boom")}
+	ev := engine.Event{Kind: engine.EventFailed, Backend: "gpu", Err: errors.New("boom")}
 	if s := ev.String(); !strings.Contains(s, "gpu") || !strings.Contains(s, "boom") {
 		t.Error(s)
 	}

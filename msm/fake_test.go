@@ -15,6 +15,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -28,7 +29,7 @@ type world struct {
 	load func(f *fake, b backend.Bases) error
 	msm  func(ctx context.Context, f *fake, out [][]byte) error
 
-	events []Event // under mu
+	events []engine.Event // under mu
 }
 
 func (w *world) opener(ctx context.Context, name string) (backend.Backend, error) {
@@ -53,15 +54,15 @@ func (w *world) opener(ctx context.Context, name string) (backend.Backend, error
 	return f, nil
 }
 
-func (w *world) engine(cfg Config) *Engine {
+func (w *world) engine(cfg engine.Config) *engine.Engine {
 	w.t.Helper()
 	cfg.Open = w.opener
-	cfg.OnEvent = func(ev Event) {
+	cfg.OnEvent = func(ev engine.Event) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.events = append(w.events, ev)
 	}
-	e, err := New(w.t.Context(), cfg)
+	e, err := engine.New(w.t.Context(), cfg)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func (w *world) all() []*fake {
 }
 
 // kinds lists the events so far.
-func (w *world) kinds() (k []EventKind) {
+func (w *world) kinds() (k []engine.EventKind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, ev := range w.events {
@@ -101,7 +102,7 @@ func (w *world) kinds() (k []EventKind) {
 }
 
 // saw waits for an event of a kind.
-func (w *world) saw(kind EventKind) bool {
+func (w *world) saw(kind engine.EventKind) bool {
 	return eventually(func() bool { return slices.Contains(w.kinds(), kind) })
 }
 

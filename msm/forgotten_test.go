@@ -16,6 +16,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
@@ -41,7 +42,7 @@ func (l *book) has(text string) bool {
 func TestForgottenHandles(t *testing.T) {
 	var log book
 	w := &world{t: t}
-	e := w.engine(Config{Backend: "shared", Log: slog.New(slog.NewTextHandler(&log, nil))})
+	e := w.engine(engine.Config{Backend: "shared", Log: slog.New(slog.NewTextHandler(&log, nil))})
 	points, scalars, want := input(8)
 	part := func() *BN254G1Bases {
 		b := load(t, e, points)
@@ -88,7 +89,7 @@ func collected(is func() bool) bool {
 func TestClosedHandlesAreNotForgotten(t *testing.T) {
 	var log book
 	w := &world{t: t}
-	e := w.engine(Config{Backend: "shared", Log: slog.New(slog.NewTextHandler(&log, nil))})
+	e := w.engine(engine.Config{Backend: "shared", Log: slog.New(slog.NewTextHandler(&log, nil))})
 	points, _, _ := input(8)
 	func() {
 		load(t, e, points).Close()
@@ -110,7 +111,7 @@ func TestClosedHandlesAreNotForgotten(t *testing.T) {
 // TestDigest is the contract's digest, of the whole and of parts, wherever the
 // points are, and is computed once.
 func TestDigest(t *testing.T) {
-	e := (&world{t: t}).engine(Config{})
+	e := (&world{t: t}).engine(engine.Config{})
 	points, _, _ := input(8)
 	b := load(t, e, points)
 	want := func(points []bn254.G1Affine) backend.Digest {
@@ -178,7 +179,7 @@ func TestDigest(t *testing.T) {
 // gnark-crypto, in memory and in files, and says which point it is.
 func TestCheckInput(t *testing.T) {
 	w := &world{t: t}
-	e := w.engine(Config{Backend: "gpu", CheckInput: true})
+	e := w.engine(engine.Config{Backend: "gpu", CheckInput: true})
 	_, _, g, _ := bls12381.Generators()
 	off := g
 	off.X.SetUint64(3)

@@ -10,10 +10,11 @@ import (
 	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-func load(t testing.TB, e *Engine, points []bn254.G1Affine) *Bases[bn254.G1Affine, fr254.Element] {
+func load(t testing.TB, e *engine.Engine, points []bn254.G1Affine) *Bases[bn254.G1Affine, fr254.Element] {
 	t.Helper()
 	b, err := BN254G1.Load(t.Context(), e, points)
 	if err != nil {
@@ -23,7 +24,7 @@ func load(t testing.TB, e *Engine, points []bn254.G1Affine) *Bases[bn254.G1Affin
 }
 
 func TestEveryGroup(t *testing.T) {
-	e := (&world{t: t}).engine(Config{Check: CheckSubgroup, CheckInput: true})
+	e := (&world{t: t}).engine(engine.Config{Check: engine.CheckSubgroup, CheckInput: true})
 	t.Run("bn254g1", func(t *testing.T) { one(t, e, BN254G1, 1) })
 	t.Run("bn254g2", func(t *testing.T) { one(t, e, BN254G2, 2) })
 	t.Run("bls12377g1", func(t *testing.T) { one(t, e, BLS12377G1, 3) })
@@ -42,7 +43,7 @@ func generator(c backend.Curve, g backend.Group) []byte {
 
 // one compares (sum of 2^i-ish small scalars) * G by repeated addition with an
 // engine's MSM over copies of G.
-func one[P, S any](t *testing.T, e *Engine, g *Group[P, S], seed byte) {
+func one[P, S any](t *testing.T, e *engine.Engine, g *Group[P, S], seed byte) {
 	gen, err := layout.View[P](generator(g.Curve(), g.Group()))
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,7 @@ func one[P, S any](t *testing.T, e *Engine, g *Group[P, S], seed byte) {
 }
 
 func TestEmptyIsInfinity(t *testing.T) {
-	e := (&world{t: t}).engine(Config{})
+	e := (&world{t: t}).engine(engine.Config{})
 	p, err := load(t, e, nil).MSM(t.Context(), nil)
 	if err != nil || !p.IsInfinity() {
 		t.Errorf("%v, %v", p, err)
@@ -84,7 +85,7 @@ func TestEmptyIsInfinity(t *testing.T) {
 }
 
 func TestSlice(t *testing.T) {
-	e := (&world{t: t}).engine(Config{})
+	e := (&world{t: t}).engine(engine.Config{})
 	points, scalars, _ := input(20)
 	b := load(t, e, points)
 	part, err := b.Slice(3, 17)
@@ -115,10 +116,10 @@ func TestSlice(t *testing.T) {
 
 func TestBatchSendsScalarsOnce(t *testing.T) {
 	w := &world{t: t}
-	e := w.engine(Config{})
+	e := w.engine(engine.Config{})
 	points, scalars, want := input(9)
 	b := load(t, e, points)
-	batch := e.NewBatch()
+	batch := NewBatch(e)
 	a1, a2 := b.Add(batch, scalars), b.Add(batch, scalars)
 	other := append([]fr254.Element(nil), scalars...)
 	a3 := b.Add(batch, other)
@@ -141,22 +142,22 @@ func TestBatchSendsScalarsOnce(t *testing.T) {
 }
 
 func TestBatchRefuses(t *testing.T) {
-	e, e2 := (&world{t: t}).engine(Config{}), (&world{t: t}).engine(Config{})
+	e, e2 := (&world{t: t}).engine(engine.Config{}), (&world{t: t}).engine(engine.Config{})
 	points, scalars, _ := input(3)
 	b := load(t, e, points)
-	batch := e2.NewBatch()
+	batch := NewBatch(e2)
 	b.Add(batch, scalars)
 	if err := batch.Run(t.Context()); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("bases of another engine: %v", err)
 	}
-	if err := e.NewBatch().Run(t.Context()); err != nil {
+	if err := NewBatch(e).Run(t.Context()); err != nil {
 		t.Errorf("empty batch: %v", err)
 	}
 }
 
 func TestScalarsInSharedMemory(t *testing.T) {
 	w := &world{t: t}
-	e := w.engine(Config{Backend: "shared"})
+	e := w.engine(engine.Config{Backend: "shared"})
 	points, scalars, want := input(5)
 	b := load(t, e, points)
 	s, err := BN254G1.NewScalars(t.Context(), e, 5)
@@ -200,7 +201,7 @@ func TestScalarsInSharedMemory(t *testing.T) {
 
 func TestDropIn(t *testing.T) {
 	w := &world{t: t}
-	e := w.engine(Config{Threshold: 8})
+	e := w.engine(engine.Config{Threshold: 8})
 	points, scalars, want := input(16)
 	b := load(t, e, points)
 	d := BN254G1.On(e)
@@ -252,7 +253,7 @@ func TestDropIn(t *testing.T) {
 func BenchmarkDropInOverhead(b *testing.B) { dropInOverhead(b, 1) }
 
 func dropInOverhead(b *testing.B, n int) {
-	e := (&world{t: b}).engine(Config{})
+	e := (&world{t: b}).engine(engine.Config{})
 	g := *BN254G1
 	g.multiExp = func(*bn254.G1Affine, []bn254.G1Affine, []fr254.Element, ecc.MultiExpConfig) error { return nil }
 	points, scalars, _ := input(n)

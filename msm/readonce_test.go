@@ -10,6 +10,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 func loadsOf(w *world) (n int) {
@@ -25,14 +26,14 @@ func loadsOf(w *world) (n int) {
 // takes it away, while others are loaded again.
 func TestReadOnce(t *testing.T) {
 	points, scalars, want := input(8)
-	for name, lose := range map[string]func(*testing.T, *world, *Engine){
-		"swapped": func(t *testing.T, _ *world, e *Engine) {
+	for name, lose := range map[string]func(*testing.T, *world, *engine.Engine){
+		"swapped": func(t *testing.T, _ *world, e *engine.Engine) {
 			if err := e.Use(t.Context(), "other"); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"dead": func(_ *testing.T, w *world, _ *Engine) { w.msm = gone(1) },
-		"dead, fallback": func(_ *testing.T, w *world, _ *Engine) {
+		"dead": func(_ *testing.T, w *world, _ *engine.Engine) { w.msm = gone(1) },
+		"dead, fallback": func(_ *testing.T, w *world, _ *engine.Engine) {
 			w.msm = gone(1)
 			w.open = func(name string, nth int) error {
 				if name == "gpu" && nth > 1 {
@@ -41,7 +42,7 @@ func TestReadOnce(t *testing.T) {
 				return nil
 			}
 		},
-		"failing": func(_ *testing.T, w *world, _ *Engine) {
+		"failing": func(_ *testing.T, w *world, _ *engine.Engine) {
 			w.msm = func(_ context.Context, f *fake, _ [][]byte) error {
 				if f.name == "gpu" {
 					return fmt.Errorf("%w: for a test", backend.ErrOutOfMemory)
@@ -52,7 +53,7 @@ func TestReadOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{t: t}
-			e := w.engine(Config{Backend: "gpu", Restarts: 1})
+			e := w.engine(engine.Config{Backend: "gpu", Restarts: 1})
 			kept := load(t, e, points)
 			b, err := BN254G1.Load(t.Context(), e, points, ReadOnce())
 			if err != nil {
@@ -68,7 +69,7 @@ func TestReadOnce(t *testing.T) {
 			}
 			lose(t, w, e)
 			for range 2 {
-				if _, err := b.MSM(t.Context(), scalars); !errors.Is(err, ErrBasesLost) {
+				if _, err := b.MSM(t.Context(), scalars); !errors.Is(err, engine.ErrBasesLost) {
 					t.Errorf("bases that were read once: %v", err)
 				}
 			}
@@ -98,7 +99,7 @@ func TestReadOnceDuringLoad(t *testing.T) {
 		}
 		return nil
 	}
-	e := w.engine(Config{Backend: "gpu"})
+	e := w.engine(engine.Config{Backend: "gpu"})
 	b, err := BN254G1.Load(t.Context(), e, points, ReadOnce())
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +119,7 @@ func TestReadOnceOutOfMemory(t *testing.T) {
 		}
 		return nil
 	}
-	e := w.engine(Config{Backend: "gpu"})
+	e := w.engine(engine.Config{Backend: "gpu"})
 	b, err := BN254G1.Load(t.Context(), e, points, ReadOnce())
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +138,7 @@ func TestReadOnceOutOfMemory(t *testing.T) {
 // or trusted by their address.
 func TestReadOnceIsNobodyElses(t *testing.T) {
 	points, scalars, want := input(8)
-	e := (&world{t: t}).engine(Config{Backend: "gpu", Threshold: -1})
+	e := (&world{t: t}).engine(engine.Config{Backend: "gpu", Threshold: -1})
 	if _, err := BN254G1.Load(t.Context(), e, points, ReadOnce()); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func TestReadOnceIsNobodyElses(t *testing.T) {
 	if _, err := BN254G1.On(e).MultiExp(&got, points, scalars, ecc.MultiExpConfig{}); err != nil || got != stock || got == want {
 		t.Errorf("wrong point, %v", err)
 	}
-	compares := (&world{t: t}).engine(Config{Backend: "gpu", CompareEvery: 1})
+	compares := (&world{t: t}).engine(engine.Config{Backend: "gpu", CompareEvery: 1})
 	if _, err := BN254G1.Load(t.Context(), compares, points, ReadOnce()); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("with CompareEvery: %v", err)
 	}

@@ -7,7 +7,9 @@ import (
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/local"
 )
 
 // Scalars is a buffer of scalars in memory that a backend reads without a
@@ -15,20 +17,24 @@ import (
 // memory. Free it; a buffer that is forgotten is freed by the garbage collector,
 // with a warning in the log.
 type Scalars[S any] struct {
-	s    []S
+	mu   sync.Mutex
+	s    []S // nil after Free
 	free func()
 }
 
 // NewScalars allocates n zero scalars: in the backend's shared memory if there
 // is any left, else in Go's.
-func (g *Group[P, S]) NewScalars(ctx context.Context, e *Engine, n int) (*Scalars[S], error) {
+func (g *Group[P, S]) NewScalars(ctx context.Context, e *engine.Engine, n int) (*Scalars[S], error) {
 	if n < 0 || n > backend.MaxCount {
 		return nil, fmt.Errorf("%w: a buffer of %d scalars", backend.ErrInvalidInput, n)
 	}
+	e, err := local.Engine(e)
+	if err != nil {
+		return nil, err
+	}
 	var buf backend.Buffer
 	if n > 0 {
-		var err error
-		if buf, err = e.core.Alloc(ctx, n*g.curve.ScalarBytes()); err != nil {
+		if buf, err = e.Alloc(ctx, n*g.curve.ScalarBytes()); err != nil {
 			return nil, err
 		}
 	}
@@ -42,7 +48,7 @@ func (g *Group[P, S]) NewScalars(ctx context.Context, e *Engine, n int) (*Scalar
 		return nil, err
 	}
 	s := &Scalars[S]{s: view, free: sync.OnceFunc(buf.Free)}
-	log, free := e.cfg.Log, s.free
+	log, free := e.Config().Log, s.free
 	cleanup := runtime.AddCleanup(s, func(n int) {
 		log.Warn("a buffer of scalars was forgotten without Free and is freed now", "count", n)
 		go free() // which waits for calls
@@ -55,12 +61,29 @@ func (g *Group[P, S]) NewScalars(ctx context.Context, e *Engine, n int) (*Scalar
 }
 
 // Slice is the scalars, to be written and passed to MSM, whole or in part.
-// It is valid until Free, and as long as s itself is reachable: keep s.
-func (s *Scalars[S]) Slice() []S { return s.s }
+// It is valid until Free, and as long as s itself is reachable: keep s. After
+// Free it is nil.
+func (s *Scalars[S]) Slice() []S {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.s
+}
 
 // Free wipes the scalars and gives the memory back, after the calls that read
 // it. Freeing twice does no harm.
 func (s *Scalars[S]) Free() {
-	s.free()
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	free := s.free
+	s.s, s.free = nil, nil
+	s.mu.Unlock()
+	if free != nil {
+		free()
+	}
 	runtime.KeepAlive(s)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -20,14 +21,14 @@ import (
 // reordering.
 func Example() {
 	ctx := context.Background()
-	engine, err := pippin.New(ctx, msm.Config{Backend: "cpu"}) // or "plugin:cpu", "cuda"
+	e, err := pippin.New(ctx, engine.Config{Backend: "cpu"}) // or "plugin:cpu", "cuda"
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
+	defer e.Close()
 
 	const n = 4
-	session, err := vector.BN254.Open(ctx, engine, 2*2*n+2*n)
+	session, err := vector.BN254.Open(ctx, e, 2*2*n+2*n)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -58,17 +59,17 @@ func Example() {
 // backend die meanwhile.
 func ExampleField_Repeat() {
 	ctx := context.Background()
-	engine, err := pippin.New(ctx, msm.Config{Backend: "cpu"})
+	e, err := pippin.New(ctx, engine.Config{Backend: "cpu"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
+	defer e.Close()
 	const n = 1 << 10
 	srs, err := kzg.NewSRS(n, big.NewInt(42)) // a toy's setup
 	if err != nil {
 		log.Fatal(err)
 	}
-	bases, err := msm.BN254G1.Load(ctx, engine, srs.Pk.G1)
+	bases, err := msm.BN254G1.Load(ctx, e, srs.Pk.G1)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func ExampleField_Repeat() {
 	point := fr.NewElement(7)
 	var digest kzg.Digest
 	var opening kzg.OpeningProof
-	_, err = vector.BN254.Repeat(ctx, engine, 2*n, func(ctx context.Context, session *vector.BN254Session) error {
+	_, err = vector.BN254.Repeat(ctx, e, 2*n, func(ctx context.Context, session *vector.BN254Session) error {
 		f, quotient := session.New(n), session.New(n-1)
 		p := session.Program()
 		p.Write(f, polynomial)
@@ -113,12 +114,12 @@ func ExampleField_Repeat() {
 // once: here the products of a permutation argument, without its division.
 func ExampleProgram_Map() {
 	ctx := context.Background()
-	engine, err := pippin.New(ctx, msm.Config{Backend: "cpu"})
+	e, err := pippin.New(ctx, engine.Config{Backend: "cpu"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
-	session, err := vector.BN254.Open(ctx, engine, 4*4)
+	defer e.Close()
+	session, err := vector.BN254.Open(ctx, e, 4*4)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/internal/local"
 )
 
 // Field is the scalar field of a curve, with gnark-crypto's type of its elements.
@@ -60,8 +60,12 @@ func (f *Field[E]) Curve() backend.Curve { return f.curve }
 // Without room anywhere it is backend.ErrOutOfMemory with what is wanted and what
 // there is. Close the session; one that is forgotten is closed by the garbage
 // collector, with a warning in the log.
-func (f *Field[E]) Open(ctx context.Context, e *msm.Engine, elements int) (*Session[E], error) {
-	core, err := e.Core().OpenSession(ctx, f.space(elements))
+func (f *Field[E]) Open(ctx context.Context, e *engine.Engine, elements int) (*Session[E], error) {
+	e, err := local.Engine(e)
+	if err != nil {
+		return nil, err
+	}
+	core, err := e.OpenSession(ctx, f.space(elements))
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +80,15 @@ func (f *Field[E]) Open(ctx context.Context, e *msm.Engine, elements int) (*Sess
 // the next one, at last the CPU. run begins from its inputs each time; by is the
 // backend of the last session.
 //
-// Any other error of run is Repeat's own, unless it wraps msm.ErrWrongAnswer:
+// Any other error of run is Repeat's own, unless it wraps engine.ErrWrongAnswer:
 // then run has found the backend's answers to be wrong, and that is not asked
 // again. For Use and Shutdown it is one call of the engine: they wait for it.
-func (f *Field[E]) Repeat(ctx context.Context, e *msm.Engine, elements int, run func(context.Context, *Session[E]) error) (by string, err error) {
-	return e.Core().Repeat(ctx, f.space(elements), func(ctx context.Context, core *engine.Session) error {
+func (f *Field[E]) Repeat(ctx context.Context, e *engine.Engine, elements int, run func(context.Context, *Session[E]) error) (by string, err error) {
+	e, err = local.Engine(e)
+	if err != nil {
+		return "", err
+	}
+	return e.Repeat(ctx, f.space(elements), func(ctx context.Context, core *engine.Session) error {
 		return run(ctx, f.session(e, core))
 	})
 }
@@ -88,7 +96,7 @@ func (f *Field[E]) Repeat(ctx context.Context, e *msm.Engine, elements int, run 
 func (f *Field[E]) space(elements int) engine.Space {
 	return engine.Space{Curve: f.curve, Count: elements, Check: func(answer []byte) error {
 		if layout.FirstNotBelow(answer, layout.ScalarField(f.curve)) >= 0 {
-			return fmt.Errorf("%w: an element that is not below r of %v", msm.ErrWrongAnswer, f.curve)
+			return fmt.Errorf("%w: an element that is not below r of %v", engine.ErrWrongAnswer, f.curve)
 		}
 		return nil
 	}}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 // Session is memory for vectors in one opened backend, and programs over it. It is
@@ -17,7 +16,7 @@ import (
 // time write and others use is undefined.
 type Session[E comparable] struct {
 	f    *Field[E]
-	e    *msm.Engine
+	e    *engine.Engine
 	core *engine.Session
 
 	mu   sync.Mutex
@@ -29,7 +28,7 @@ type Session[E comparable] struct {
 // extent is part of the memory.
 type extent struct{ offset, count int }
 
-func (f *Field[E]) session(e *msm.Engine, core *engine.Session) *Session[E] {
+func (f *Field[E]) session(e *engine.Engine, core *engine.Session) *Session[E] {
 	s := &Session[E]{f: f, e: e, core: core, live: map[uint64]extent{}}
 	if n := core.Len(); n > 0 {
 		s.free = []extent{{0, n}}
@@ -39,7 +38,7 @@ func (f *Field[E]) session(e *msm.Engine, core *engine.Session) *Session[E] {
 
 // tend has a session closed that nobody can use any more.
 func (s *Session[E]) tend() {
-	log, curve := s.e.Core().Config().Log, s.f.curve
+	log, curve := s.e.Config().Log, s.f.curve
 	runtime.AddCleanup(s, func(core *engine.Session) {
 		if core.Err() != nil {
 			return // closed, or lost

@@ -20,6 +20,7 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func newEngine(t testing.TB, cfg msm.Config) *msm.Engine {
+func newEngine(t testing.TB, cfg engine.Config) *engine.Engine {
 	t.Helper()
 	e, err := pippin.New(t.Context(), cfg)
 	if err != nil {
@@ -47,7 +48,7 @@ func newEngine(t testing.TB, cfg msm.Config) *msm.Engine {
 	return e
 }
 
-func open(t testing.TB, e *msm.Engine, elements int) *vector.BN254Session {
+func open(t testing.TB, e *engine.Engine, elements int) *vector.BN254Session {
 	t.Helper()
 	s, err := vector.BN254.Open(t.Context(), e, elements)
 	if err != nil {
@@ -87,7 +88,7 @@ func evaluate(c []fr.Element, z fr.Element) (v fr.Element) {
 // TestSteps: every method does what it says, by formulas of gnark-crypto's.
 func TestSteps(t *testing.T) {
 	const n = 64
-	e := newEngine(t, msm.Config{})
+	e := newEngine(t, engine.Config{})
 	s := open(t, e, 20*n)
 	a, b, c := random(n), random(n), random(n)
 	b[5].SetZero()
@@ -273,7 +274,7 @@ func TestSteps(t *testing.T) {
 
 // TestFields: the four are of their curves.
 func TestFields(t *testing.T) {
-	e := newEngine(t, msm.Config{})
+	e := newEngine(t, engine.Config{})
 	testField(t, e, vector.BN254, "bn254")
 	testField(t, e, vector.BLS12377, "bls12-377")
 	testField(t, e, vector.BLS12381, "bls12-381")
@@ -287,7 +288,7 @@ type number[E any] interface {
 	Add(_, _ *E) *E
 }
 
-func testField[E comparable, P number[E]](t *testing.T, e *msm.Engine, f *vector.Field[E], name string) {
+func testField[E comparable, P number[E]](t *testing.T, e *engine.Engine, f *vector.Field[E], name string) {
 	a, b := make([]E, 5), make([]E, 5)
 	for i := range a {
 		P(&a[i]).MustSetRandom()
@@ -318,7 +319,7 @@ func testField[E comparable, P number[E]](t *testing.T, e *msm.Engine, f *vector
 // TestMemory: vectors do not overlap, what is freed is used again, and what does
 // not fit says so.
 func TestMemory(t *testing.T) {
-	s := open(t, newEngine(t, msm.Config{}), 100)
+	s := open(t, newEngine(t, engine.Config{}), 100)
 	a, b, c := s.New(30), s.New(40), s.New(30)
 	if err := errors.Join(a.Err(), b.Err(), c.Err()); err != nil || s.Left() != 0 {
 		t.Fatal(err, s.Left())
@@ -358,10 +359,10 @@ func TestMemory(t *testing.T) {
 	if n := s.New(0); n.Err() != nil || n.Len() != 0 {
 		t.Errorf("of nothing: %v", n.Err())
 	}
-	if _, err := vector.BN254.Open(t.Context(), newEngine(t, msm.Config{}), 1<<50); !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "1125899906842624 elements of bn254") {
+	if _, err := vector.BN254.Open(t.Context(), newEngine(t, engine.Config{}), 1<<50); !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "1125899906842624 elements of bn254") {
 		t.Errorf("a session that does not fit: %v", err)
 	}
-	if _, err := vector.BN254.Open(t.Context(), newEngine(t, msm.Config{}), -1); err == nil {
+	if _, err := vector.BN254.Open(t.Context(), newEngine(t, engine.Config{}), -1); err == nil {
 		t.Error("a negative session")
 	}
 }
@@ -370,8 +371,8 @@ func TestMemory(t *testing.T) {
 // can be used on.
 func TestMisuse(t *testing.T) {
 	ctx := t.Context()
-	e := newEngine(t, msm.Config{})
-	s, other := open(t, e, 200), open(t, newEngine(t, msm.Config{}), 10)
+	e := newEngine(t, engine.Config{})
+	s, other := open(t, e, 200), open(t, newEngine(t, engine.Config{}), 10)
 	_, _, g1, _ := bn254.Generators()
 	bases, err := msm.BN254G1.Load(ctx, e, []bn254.G1Affine{g1, g1})
 	if err != nil {
@@ -449,7 +450,7 @@ func TestMisuse(t *testing.T) {
 
 // TestBeside: programs use the vectors of sessions that are together.
 func TestBeside(t *testing.T) {
-	s := open(t, newEngine(t, msm.Config{}), 8)
+	s := open(t, newEngine(t, engine.Config{}), 8)
 	key, err := s.Beside(t.Context(), 8)
 	if err != nil {
 		t.Fatal(err)
@@ -475,7 +476,7 @@ func TestBeside(t *testing.T) {
 
 // TestWriteWhen: elements are waited for, and the error of what makes them is Run's.
 func TestWriteWhen(t *testing.T) {
-	s := open(t, newEngine(t, msm.Config{}), 1000)
+	s := open(t, newEngine(t, engine.Config{}), 1000)
 	v := s.New(1000)
 	src, made := make(fr.Vector, 1000), random(1000)
 	done := 0
@@ -500,7 +501,7 @@ func TestWriteWhen(t *testing.T) {
 func TestForgottenSession(t *testing.T) {
 	var mu sync.Mutex
 	var log strings.Builder
-	e := newEngine(t, msm.Config{Log: slog.New(slog.NewTextHandler(writer(func(b []byte) {
+	e := newEngine(t, engine.Config{Log: slog.New(slog.NewTextHandler(writer(func(b []byte) {
 		mu.Lock()
 		defer mu.Unlock()
 		log.Write(b)

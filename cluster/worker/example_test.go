@@ -10,7 +10,7 @@ import (
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/worker"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // A worker as a program of one's own, for circuits with hints that msm cluster work
@@ -18,17 +18,17 @@ import (
 func ExampleRun() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	engine, err := pippin.New(ctx, msm.Config{Backend: "cuda", Fallbacks: []string{"cpu"}, Observer: worker.Observe()})
+	e, err := pippin.New(ctx, engine.Config{Backend: "cuda", Fallbacks: []string{"cpu"}, Observer: worker.Observe()})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
+	defer e.Close()
 	ticket, err := cluster.ReadTicket("worker.json")
 	if err != nil {
 		log.Fatal(err)
 	}
 	// Until SIGTERM: then the jobs in hand are ended, or given back.
-	if err := worker.Run(ctx, worker.Config{Ticket: ticket, Open: worker.Gnark(engine), Cache: "keys", Log: slog.Default()}); err != nil {
+	if err := worker.Run(ctx, worker.Config{Ticket: ticket, Open: worker.Gnark(e), Cache: "keys", Log: slog.Default()}); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 // Gnark opens provers of this module on an engine, which stays the caller's. Hints of
@@ -20,7 +20,7 @@ import (
 //
 // For jobs whose proofs take longer than Config.Stall the engine has Observe's
 // observer, so that its phases are progress.
-func Gnark(engine *msm.Engine) Opener {
+func Gnark(engine *engine.Engine) Opener {
 	return func(ctx context.Context, w cluster.Work, f Files) (Prover, error) {
 		scheme, err := wire.SchemeOf(w)
 		if err != nil {
@@ -84,12 +84,12 @@ func (p *gnarkProver) Prove(ctx context.Context, text []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Observe makes the phases of an engine progress of jobs, for msm.Config.Observer.
-func Observe() msm.Observer { return observer{} }
+// Observe makes the phases of an engine progress of jobs, for engine.Config.Observer.
+func Observe() engine.Observer { return observer{} }
 
 type observer struct{}
 
-func (observer) Begin(ctx context.Context, _ msm.Phase) (context.Context, func(error)) {
+func (observer) Begin(ctx context.Context, _ engine.Phase) (context.Context, func(error)) {
 	Progress(ctx)
 	return ctx, func(error) { Progress(ctx) }
 }

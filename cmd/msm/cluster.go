@@ -24,10 +24,10 @@ import (
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 func (a *app) clusterCommand() *cobra.Command {
@@ -224,7 +224,7 @@ func (a *app) work(ctx context.Context, f workFlags) (err error) {
 		cfg.Cache = filepath.Join(dir, "cluster")
 	}
 	logger.Disable() // gnark's, which writes to stdout
-	engine, err := msm.New(ctx, msm.Config{Backend: f.backend, Open: a.opener(), Log: a.events(), Observer: worker.Observe()})
+	engine, err := engine.New(ctx, engine.Config{Backend: f.backend, Open: a.opener(), Log: a.events(), Observer: worker.Observe()})
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/bench"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 // The exit statuses.
@@ -39,7 +39,7 @@ type app struct {
 	saying sync.Mutex                  // of notes
 
 	// open, available, free and discover replace what this machine has, for tests.
-	open      msm.Opener
+	open      engine.Opener
 	available func() (uint64, bool)
 	free      func(dir string) (uint64, bool)
 	discover  func(dirs []string, path string) []found
@@ -171,7 +171,7 @@ func noArguments(c *cobra.Command, args []string) error {
 }
 
 // opener opens backends by name, plugins with more variables in their environment.
-func (a *app) opener(env ...string) msm.Opener {
+func (a *app) opener(env ...string) engine.Opener {
 	if a.open != nil {
 		return a.open
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/observe/metrics"
 )
@@ -23,7 +24,7 @@ import (
 func busyProver(t *testing.T) string {
 	t.Helper()
 	m := metrics.New()
-	e, err := pippin.New(t.Context(), m.Config(msm.Config{}))
+	e, err := pippin.New(t.Context(), m.Config(engine.Config{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/groth16"
 )
 
@@ -32,12 +32,12 @@ func main() {
 
 func run(ctx context.Context, name string, s statement) error {
 	if name != "" {
-		engine, err := pippin.New(ctx, msm.Config{Backend: name})
+		e, err := pippin.New(ctx, engine.Config{Backend: name})
 		if err != nil {
 			return err
 		}
-		defer engine.Close()
-		groth16.Use(engine) // from here on, every Prove of the program
+		defer e.Close()
+		groth16.Use(e) // from here on, every Prove of the program
 		defer groth16.Use(nil)
 	}
 	n, err := prove(s)

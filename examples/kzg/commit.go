@@ -8,6 +8,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	goethkzg "github.com/crate-crypto/go-eth-kzg"
 
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -16,11 +17,11 @@ import (
 type committer struct {
 	setup  *msm.Bases[bls12381.G1Affine, fr.Element]
 	values *msm.Scalars[fr.Element] // where the backend reads without a copy
-	engine *msm.Engine
+	engine *engine.Engine
 }
 
 // newCommitter loads the setup. points must not change before close.
-func newCommitter(ctx context.Context, engine *msm.Engine, points []bls12381.G1Affine, maxBlobs int) (*committer, error) {
+func newCommitter(ctx context.Context, engine *engine.Engine, points []bls12381.G1Affine, maxBlobs int) (*committer, error) {
 	setup, err := msm.BLS12381G1.Load(ctx, engine, points)
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func (c *committer) commit(ctx context.Context, blobs []*namedBlob) ([]goethkzg.
 	if max := len(c.values.Slice()) / n; len(blobs) > max {
 		return nil, fmt.Errorf("%d blobs at once, there is memory for %d", len(blobs), max)
 	}
-	batch := c.engine.NewBatch()
+	batch := msm.NewBatch(c.engine)
 	sums := make([]*msm.Answer[bls12381.G1Affine], len(blobs))
 	for i, b := range blobs {
 		v := c.values.Slice()[i*n:][:n]

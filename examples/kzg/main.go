@@ -16,8 +16,8 @@ import (
 	goethkzg "github.com/crate-crypto/go-eth-kzg"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/examples/internal/demo"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 func main() {
@@ -54,16 +54,16 @@ func run(ctx context.Context, w io.Writer, backends []string, plugins string) er
 	}
 
 	for _, name := range backends {
-		engine, err := pippin.New(ctx, msm.Config{
-			Backend:  name,
-			Fallback: "none", // so that it is this backend that answers
-			Open:     pippin.Opener(pippin.Options{PluginDirs: dirs}),
+		e, err := pippin.New(ctx, engine.Config{
+			Backend:   name,
+			Fallbacks: []string{engine.NoFallback}, // so that it is this backend that answers
+			Open:      pippin.Opener(pippin.Options{PluginDirs: dirs}),
 		})
 		if err != nil {
 			return err
 		}
 		err = func() error {
-			c, err := newCommitter(ctx, engine, points, len(all))
+			c, err := newCommitter(ctx, e, points, len(all))
 			if err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ func run(ctx context.Context, w io.Writer, backends []string, plugins string) er
 			fmt.Fprintf(w, "%s: %d commitments in %v\n", name, len(got), time.Since(start).Round(time.Millisecond))
 			return compare(w, all, got, want)
 		}()
-		if err := closeAfter(engine, err); err != nil {
+		if err := closeAfter(e, err); err != nil {
 			return fmt.Errorf("backend %s: %w", name, err)
 		}
 	}

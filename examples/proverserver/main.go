@@ -18,8 +18,8 @@ import (
 	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/examples/internal/demo"
-	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/observe/metrics"
 	"github.com/pippin-zk/pippin/observe/tracing"
 )
@@ -61,9 +61,9 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	}
 	defer remove()
 	seen := &events{out: w}
-	config := msm.Config{
+	config := engine.Config{
 		Backend: demo.InProcess,
-		OnEvent: func(ev msm.Event) { seen.add(ev) },
+		OnEvent: func(ev engine.Event) { seen.add(ev) },
 		// Proofs wait for the plugin rather than be made on the CPU: the
 		// restarts are counted.
 		Patience: time.Minute,
@@ -79,13 +79,13 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	}
 	config.Open = pippin.Opener(opened)
 	m := metrics.New()
-	engine, err := pippin.New(ctx, m.Config(config))
+	e, err := pippin.New(ctx, m.Config(config))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, engine.Close()) }()
+	defer func() { err = errors.Join(err, e.Close()) }()
 	if o.metrics != "" {
-		m.Watch(engine)
+		m.Watch(e)
 		l, err := metrics.Listen(o.metrics)
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 		fmt.Fprintf(w, "metrics at %v\n", l.Addr())
 	}
 
-	s, err := newServer(engine, o.system, o.links)
+	s, err := newServer(e, o.system, o.links)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	defer stop()
 	done := s.work(work, o.workers)
 
-	use := func(name string) func() error { return func() error { return engine.Use(ctx, name) } }
+	use := func(name string) func() error { return func() error { return e.Use(ctx, name) } }
 	type step struct {
 		what string
 		do   func() error

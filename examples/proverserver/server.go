@@ -15,7 +15,7 @@ import (
 	"github.com/consensys/gnark/frontend"
 	"github.com/consensys/gnark/std/hash/mimc"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // chain says "I know where this chain of hashes begins". It commits to the
@@ -56,7 +56,7 @@ type server struct {
 	err error // the first
 }
 
-func newServer(engine *msm.Engine, system string, links int) (*server, error) {
+func newServer(engine *engine.Engine, system string, links int) (*server, error) {
 	y, err := newSystem(system, engine, &chain{links: links})
 	return &server{links: links, system: y}, err
 }
@@ -148,10 +148,10 @@ type events struct {
 	mu    sync.Mutex
 	out   io.Writer
 	begin time.Time
-	all   []msm.Event
+	all   []engine.Event
 }
 
-func (e *events) add(ev msm.Event) {
+func (e *events) add(ev engine.Event) {
 	e.say("  " + ev.String())
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -173,7 +173,7 @@ func (e *events) restarts() int {
 	defer e.mu.Unlock()
 	n := 0
 	for _, ev := range e.all {
-		if ev.Kind == msm.EventRestart {
+		if ev.Kind == engine.EventRestart {
 			n++
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/consensys/gnark/frontend/cs/scs"
 	"github.com/consensys/gnark/test/unsafekzg"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
@@ -23,7 +23,7 @@ type system struct {
 	close  func() error
 }
 
-func newSystem(name string, e *msm.Engine, circuit frontend.Circuit) (*system, error) {
+func newSystem(name string, e *engine.Engine, circuit frontend.Circuit) (*system, error) {
 	field := ecc.BN254.ScalarField()
 	switch name {
 	case "groth16":

@@ -12,6 +12,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -24,12 +25,12 @@ func main() {
 }
 
 func run(ctx context.Context, points []bn254.G1Affine, scalars []fr.Element, want bn254.G1Affine) error {
-	engine, err := pippin.New(ctx, msm.Config{Backend: "cpu"}) // or "plugin:cpu", "cuda"
+	e, err := pippin.New(ctx, engine.Config{Backend: "cpu"}) // or "plugin:cpu", "cuda"
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
-	bases, err := msm.BN254G1.Load(ctx, engine, points) // once: they stay where the backend computes
+	defer e.Close()
+	bases, err := msm.BN254G1.Load(ctx, e, points) // once: they stay where the backend computes
 	if err != nil {
 		return err
 	}

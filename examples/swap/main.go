@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/examples/internal/demo"
 	"github.com/pippin-zk/pippin/msm"
 )
@@ -67,11 +68,11 @@ func run(ctx context.Context, w io.Writer, o options) error {
 }
 
 // swap does the work of run with the given means to open backends and to kill a plugin.
-func swap(ctx context.Context, w io.Writer, o options, open msm.Opener, kill func(plugin string) (pid int, err error)) (err error) {
+func swap(ctx context.Context, w io.Writer, o options, open engine.Opener, kill func(plugin string) (pid int, err error)) (err error) {
 	work := newWorkload(o.points)
 	t := newTimeline(w)
 	seen := &observer{open: open}
-	engine, err := pippin.New(ctx, msm.Config{
+	e, err := pippin.New(ctx, engine.Config{
 		Backend: demo.InProcess,
 		Open:    seen.Open,
 		OnEvent: t.event,
@@ -79,14 +80,14 @@ func swap(ctx context.Context, w io.Writer, o options, open msm.Opener, kill fun
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, engine.Close()) }()
-	bases, err := msm.BN254G1.Load(ctx, engine, work.points)
+	defer func() { err = errors.Join(err, e.Close()) }()
+	bases, err := msm.BN254G1.Load(ctx, e, work.points)
 	if err != nil {
 		return err
 	}
 
 	stream := startStream(ctx, o.workers, work, bases, t)
-	err = script(ctx, engine, o, t, kill)
+	err = script(ctx, e, o, t, kill)
 	stream.stop()
 	t.summary(seen)
 	if err != nil {
@@ -96,9 +97,9 @@ func swap(ctx context.Context, w io.Writer, o options, open msm.Opener, kill fun
 }
 
 // script does one thing after the other, a quarter of the time each.
-func script(ctx context.Context, engine *msm.Engine, o options, t *timeline, killPlugin func(string) (int, error)) error {
+func script(ctx context.Context, e *engine.Engine, o options, t *timeline, killPlugin func(string) (int, error)) error {
 	use := func(name string) func() error {
-		return func() error { return engine.Use(ctx, name) }
+		return func() error { return e.Use(ctx, name) }
 	}
 	kill := func() error {
 		pid, err := killPlugin(o.plugin)

@@ -7,13 +7,13 @@ import (
 	"sync/atomic"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // An observer opens backends and counts what each of them answers: the engine
 // itself does not say which backend a call went to. Safe for concurrent use.
 type observer struct {
-	open msm.Opener
+	open engine.Opener
 
 	mu  sync.Mutex
 	all []*observed
@@ -27,7 +27,7 @@ type observed struct {
 	answers atomic.Int64
 }
 
-// Open opens a backend and observes its calls. It serves as an msm.Opener.
+// Open opens a backend and observes its calls. It serves as an engine.Opener.
 func (o *observer) Open(ctx context.Context, name string) (backend.Backend, error) {
 	b, err := o.open(ctx, name)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/examples/internal/demo"
 	"github.com/pippin-zk/pippin/msm"
 )
@@ -93,17 +94,17 @@ func checkRun(t *testing.T, run func(io.Writer) error) {
 func TestWrongAnswersAreSeen(t *testing.T) {
 	work := newWorkload(64)
 	work.answers[3].Neg(&work.answers[3])
-	engine, err := pippin.New(t.Context(), msm.Config{})
+	e, err := pippin.New(t.Context(), engine.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer engine.Close()
-	bases, err := msm.BN254G1.Load(t.Context(), engine, work.points)
+	defer e.Close()
+	bases, err := msm.BN254G1.Load(t.Context(), e, work.points)
 	if err != nil {
 		t.Fatal(err)
 	}
 	line := newTimeline(io.Discard)
-	line.event(msm.Event{Kind: msm.EventRestart})
+	line.event(engine.Event{Kind: engine.EventRestart})
 	s := startStream(t.Context(), 1, work, bases, line)
 	for line.made() < 2*vectors {
 		time.Sleep(time.Millisecond)
@@ -118,7 +119,7 @@ func TestWrongAnswersAreSeen(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	restarted := msm.Event{Kind: msm.EventRestart}
+	restarted := engine.Event{Kind: engine.EventRestart}
 	for name, c := range map[string]struct {
 		good bool
 		do   func(*timeline)

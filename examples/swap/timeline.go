@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // A timeline prints what happens as it happens and counts calls. Safe for
@@ -20,7 +20,7 @@ type timeline struct {
 	mu     sync.Mutex
 	w      io.Writer
 	phases []*phase
-	events map[msm.EventKind]int
+	events map[engine.EventKind]int
 	calls  int
 	wrong  int
 	failed []error
@@ -35,7 +35,7 @@ type phase struct {
 
 func newTimeline(w io.Writer) *timeline {
 	fmt.Fprintf(w, "%8s  %7s  %s\n", "time", "calls", "what happened")
-	return &timeline{start: time.Now(), w: w, events: map[msm.EventKind]int{}}
+	return &timeline{start: time.Now(), w: w, events: map[engine.EventKind]int{}}
 }
 
 // begin starts the next phase.
@@ -53,8 +53,8 @@ func (t *timeline) note(text string) {
 	t.line(text)
 }
 
-// event notes an event. It serves as msm.Config.OnEvent.
-func (t *timeline) event(ev msm.Event) {
+// event notes an event. It serves as engine.Config.OnEvent.
+func (t *timeline) event(ev engine.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.events[ev.Kind]++
@@ -77,7 +77,7 @@ func (t *timeline) awaitRestart(ctx context.Context) error {
 func (t *timeline) restarted() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.events[msm.EventRestart] > 0
+	return t.events[engine.EventRestart] > 0
 }
 
 func (t *timeline) line(text string) {
@@ -148,7 +148,7 @@ func (t *timeline) verdict() error {
 	if t.calls == 0 {
 		err = errors.Join(err, errors.New("no call was made"))
 	}
-	if t.events[msm.EventRestart] == 0 {
+	if t.events[engine.EventRestart] == 0 {
 		err = errors.Join(err, errors.New("the plugin was not restarted after its death"))
 	}
 	return err

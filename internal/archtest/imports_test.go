@@ -67,11 +67,12 @@ var table = map[string]rule{
 	"observe":                      {inside: []string{"engine"}, never: []string{cu, goPlugin, gnarkCrypto}},
 	"observe/tracing":              {inside: []string{"backend", "engine"}, outside: []string{otel, "google.golang.org/grpc"}, never: []string{cu, goPlugin, gnarkCrypto, prometheus}},
 	"observe/metrics":              {inside: []string{"backend", "engine", "internal/build", "observe"}, outside: []string{prometheus}, never: []string{cu, goPlugin, gnarkCrypto}},
-	"msm":                          {inside: []string{"backend", "engine", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
-	"vector":                       {inside: []string{"backend", "engine", "msm", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
-	"arith":                        {inside: []string{"backend", "engine", "msm", "internal/layout"}, outside: []string{}, never: []string{cu, goPlugin}},
-	"prover":                       {inside: []string{"msm", "vector", "backend", "internal/...", "prover/..."}, never: []string{cu, goPlugin}},
-	"cluster":                      {inside: []string{"backend", "msm", "prover/...", "internal/...", "cluster/..."}, never: []string{cu, goPlugin}},
+	"internal/local":               {inside: []string{"backend", "backend/cpu", "engine", "internal/layout"}, outside: []string{}, never: []string{cu, goPlugin}},
+	"msm":                          {inside: []string{"backend", "engine", "internal/layout", "internal/local"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
+	"vector":                       {inside: []string{"backend", "engine", "msm", "internal/layout", "internal/local"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
+	"arith":                        {inside: []string{"backend", "engine", "internal/layout", "internal/local"}, outside: []string{}, never: []string{cu, goPlugin}},
+	"prover":                       {inside: []string{"engine", "msm", "vector", "backend", "internal/...", "prover/..."}, never: []string{cu, goPlugin}},
+	"cluster":                      {inside: []string{"backend", "engine", "prover/...", "internal/...", "cluster/..."}, never: []string{cu, goPlugin}},
 	"fixtures":                     {inside: []string{"backend", "internal/...", "fixtures/..."}, never: []string{cu, goPlugin}},
 	"internal/gf2":                 {inside: []string{}, outside: []string{"golang.org/x/sys"}},
 	"internal/layout":              {inside: []string{"backend"}, outside: []string{gnarkCrypto}},
@@ -85,7 +86,7 @@ var table = map[string]rule{
 	"weave/auto":                   {inside: []string{"msm", "weave/internal/hook"}, outside: []string{gnarkCrypto}, never: beyondMSMs},
 	"weave/internal/hook":          {inside: []string{"msm", "backend", "backend/cpu/msm", "internal/layout", "internal/opener", "plugin"}, outside: []string{gnarkCrypto}},
 
-	"prover/internal/resident": {inside: []string{"msm", "vector", "backend", "backend/cpu", "internal/layout", "prover/internal/..."}, never: []string{cu, goPlugin}},
+	"prover/internal/resident": {inside: []string{"engine", "msm", "vector", "backend", "internal/layout", "internal/local", "prover/internal/..."}, never: []string{cu, goPlugin}},
 	"prover/internal/faulty":   {inside: []string{"backend", "backend/cpu"}, never: []string{cu, goPlugin}},
 }
 

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 // Errors of this package beside those of backend.
@@ -39,7 +39,7 @@ func CutBy(ctx context.Context, err error) record.Cut {
 // distribution, on every backend and path.
 type Config struct {
 	// Open opens backends by name.
-	Open msm.Opener
+	Open engine.Opener
 	// Backends are timed in turn: one MSM on each, then the next on each.
 	Backends []string
 

@@ -7,29 +7,29 @@ import (
 	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/build"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/msm"
 )
 
-// engine is one backend behind an engine of its own. It neither falls back nor
+// single is one backend behind an engine of its own. It neither falls back nor
 // restarts: what is measured and verified is that backend and no other.
-type engine struct {
-	*msm.Engine
+type single struct {
+	*engine.Engine
 	only   backend.Backend // that the engine has, and closes
 	name   string
 	info   backend.Info
 	shared bool // has memory of its own for scalars
 }
 
-func openEngine(ctx context.Context, open msm.Opener, name string, observer msm.Observer) (*engine, error) {
-	e := &engine{name: name}
+func openEngine(ctx context.Context, open engine.Opener, name string, observer engine.Observer) (*single, error) {
+	e := &single{name: name}
 	var err error
-	e.Engine, err = msm.New(ctx, msm.Config{
-		Backend:  name,
-		Fallback: msm.NoFallback,
-		Restarts: -1,
-		Observer: observer,
+	e.Engine, err = engine.New(ctx, engine.Config{
+		Backend:   name,
+		Fallbacks: []string{engine.NoFallback},
+		Restarts:  -1,
+		Observer:  observer,
 		Open: func(ctx context.Context, name string) (backend.Backend, error) {
 			b, err := open(ctx, name)
 			if err == nil {
@@ -49,7 +49,7 @@ func openEngine(ctx context.Context, open msm.Opener, name string, observer msm.
 // openEngines opens all or none. note, when it is not nil, hears of plugins that
 // were built from another commit; an engine tells the observer of its name, if any,
 // of its phases.
-func openEngines(ctx context.Context, open msm.Opener, names []string, note func(string), observers map[string]msm.Observer) (engines, error) {
+func openEngines(ctx context.Context, open engine.Opener, names []string, note func(string), observers map[string]engine.Observer) (engines, error) {
 	var all engines
 	for _, name := range names {
 		e, err := openEngine(ctx, open, name, observers[name])
@@ -64,7 +64,7 @@ func openEngines(ctx context.Context, open msm.Opener, names []string, note func
 	return all, nil
 }
 
-type engines []*engine
+type engines []*single
 
 func (all engines) close() error {
 	var errs []error
@@ -84,7 +84,7 @@ func (all engines) describe() []record.BackendInfo {
 
 // with keeps the engines that have a curve, and notes the others.
 func (all engines) with(c backend.Curve, note func(string)) engines {
-	return slices.DeleteFunc(slices.Clone(all), func(e *engine) bool {
+	return slices.DeleteFunc(slices.Clone(all), func(e *single) bool {
 		if slices.Contains(e.info.Can.MSMCurves(), c) {
 			return false
 		}
@@ -97,7 +97,7 @@ func (all engines) with(c backend.Curve, note func(string)) engines {
 
 // energy is the millijoules that the engine's devices have used, 0 where it is not
 // known.
-func (e *engine) energy(ctx context.Context) (sum uint64) {
+func (e *single) energy(ctx context.Context) (sum uint64) {
 	for _, d := range e.usage(ctx).Devices {
 		sum += d.Energy
 	}
@@ -105,7 +105,7 @@ func (e *engine) energy(ctx context.Context) (sum uint64) {
 }
 
 // device is the name of the engine's first device, and how many there are.
-func (e *engine) device() string {
+func (e *single) device() string {
 	switch d := e.info.Devices; len(d) {
 	case 0:
 		return ""

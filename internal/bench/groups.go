@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/msm"
@@ -15,7 +16,7 @@ import (
 // serves them all. Points and scalars are bytes in memory layout.
 type group interface {
 	// load makes points resident in e; they must not change before close.
-	load(ctx context.Context, e *msm.Engine, points []byte, hints ...msm.Hint) (bases, error)
+	load(ctx context.Context, e *engine.Engine, points []byte, hints ...msm.Hint) (bases, error)
 }
 
 // bases is points loaded into an engine.
@@ -52,7 +53,7 @@ func typed[P, S any](g *msm.Group[P, S]) group { return typedGroup[P, S]{g} }
 
 type typedGroup[P, S any] struct{ g *msm.Group[P, S] }
 
-func (t typedGroup[P, S]) load(ctx context.Context, e *msm.Engine, points []byte, hints ...msm.Hint) (bases, error) {
+func (t typedGroup[P, S]) load(ctx context.Context, e *engine.Engine, points []byte, hints ...msm.Hint) (bases, error) {
 	p, err := layout.View[P](points)
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func (t typedGroup[P, S]) load(ctx context.Context, e *msm.Engine, points []byte
 
 type typedBases[P, S any] struct {
 	g *msm.Group[P, S]
-	e *msm.Engine
+	e *engine.Engine
 	b *msm.Bases[P, S]
 }
 
@@ -93,7 +94,7 @@ func (t typedBases[P, S]) scalars(ctx context.Context, offset int, raw []byte, p
 }
 
 func (t typedBases[P, S]) batch(ctx context.Context, in []input) ([][]byte, error) {
-	batch := t.e.NewBatch()
+	batch := msm.NewBatch(t.e)
 	answers := make([]*msm.Answer[P], len(in))
 	for i, x := range in {
 		x := x.(*typedInput[P, S])

@@ -291,14 +291,14 @@ func (m *measuring) batches(ctx context.Context, lanes []*lane, in *inputs, n in
 }
 
 // pathsOf is the paths that make a difference for a backend.
-func pathsOf(e *engine, paths []record.Path) []record.Path {
+func pathsOf(e *single, paths []record.Path) []record.Path {
 	if e.shared {
 		return paths
 	}
 	return []record.Path{record.Copy}
 }
 
-func measureOf(e *engine) string {
+func measureOf(e *single) string {
 	if isPlugin(e.name) {
 		return record.EndToEndPlugin
 	}

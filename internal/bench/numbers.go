@@ -16,13 +16,12 @@ import (
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/cases"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 // NumbersConfig says what Numbers measures: every operation at every width on every
 // backend.
 type NumbersConfig struct {
-	Open     msm.Opener
+	Open     core.Opener
 	Backends []string // timed in turn
 	Ops      []backend.NumberOp
 	Bits     []int
@@ -279,7 +278,7 @@ func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engine
 			}
 			continue
 		}
-		s, err := e.Core().OpenSession(ctx, core.Space{Curve: backend.Words, Count: len(l.memory) / 4, Numbers: []backend.NumberOp{l.op}})
+		s, err := e.OpenSession(ctx, core.Space{Curve: backend.Words, Count: len(l.memory) / 4, Numbers: []backend.NumberOp{l.op}})
 		if err != nil {
 			return nil, err
 		}

@@ -8,13 +8,13 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/cases"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 // VerifyNumbersConfig says what VerifyNumbers tries.
 type VerifyNumbersConfig struct {
-	Open     msm.Opener
+	Open     engine.Opener
 	Backends []string
 	Ops      []backend.NumberOp
 	Cases    int // random programs of each backend

@@ -14,7 +14,7 @@ import (
 // phases collects how long the phases of MSMs took, by what the backend counts. A nil
 // one collects nothing. No other call is running on the backend.
 type phases struct {
-	of    *engine
+	of    *single
 	calls int
 	all   []phase
 }
@@ -84,7 +84,7 @@ func noteWithoutPhases(runs []record.Run, note func(string)) {
 }
 
 // usage is what the engine's backend has counted until now; nothing where it does not.
-func (e *engine) usage(ctx context.Context) backend.Usage {
+func (e *single) usage(ctx context.Context) backend.Usage {
 	m, ok := backend.As[backend.Metered](e.only)
 	if !ok || e.only.Ping(ctx) != nil { // of a plugin it is what it said last
 		return backend.Usage{}

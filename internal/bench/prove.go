@@ -17,17 +17,17 @@ import (
 	"github.com/consensys/gnark/frontend/cs"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 // ProveConfig says what Prove measures: every circuit on every curve, proved
 // by gnark and by prover/groth16 or prover/plonk on every backend.
 type ProveConfig struct {
 	// Open opens backends by name.
-	Open msm.Opener
+	Open engine.Opener
 	// Backends and gnark prove in turn, one proof each; every round begins with
 	// the next of them.
 	Backends []string
@@ -121,7 +121,7 @@ func Prove(ctx context.Context, cfg ProveConfig) (_ []record.ProveRun, _ []recor
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
-	meters, observers := map[string]*meter{}, map[string]msm.Observer{}
+	meters, observers := map[string]*meter{}, map[string]engine.Observer{}
 	for _, name := range cfg.Backends {
 		meters[name] = &meter{}
 		observers[name] = meters[name]
@@ -169,7 +169,7 @@ func Prove(ctx context.Context, cfg ProveConfig) (_ []record.ProveRun, _ []recor
 
 // contender is a prover with what it took. gnark has no engine.
 type contender struct {
-	*engine
+	*single
 	merge   record.Merge
 	meter   *meter
 	prove   func() (proofsystem.Proof, error)
@@ -222,7 +222,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 				return nil, fmt.Errorf("backend %s: %w", e.name, err)
 			}
 			defer func() { err = errors.Join(err, p.Close()) }()
-			ours = append(ours, &contender{engine: e, merge: merge, meter: meters[e.name], load: time.Since(start),
+			ours = append(ours, &contender{single: e, merge: merge, meter: meters[e.name], load: time.Since(start),
 				prove: func() (proofsystem.Proof, error) { return p.Prove(ctx, full) },
 				stream: func() iter.Seq2[proofsystem.Proof, error] {
 					witnesses := slices.Repeat([]witness.Witness{full}, streamLength*cfg.Count)
@@ -307,7 +307,7 @@ func (c *contender) once(timed bool, k *key, public witness.Witness) error {
 	took := end.Sub(start)
 	busy := c.meter.take()
 	if err != nil {
-		if c.engine == nil {
+		if c.single == nil {
 			return fmt.Errorf("gnark: %w", err)
 		}
 		return fmt.Errorf("backend %s: %w", c.name, err)

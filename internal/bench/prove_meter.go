@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // meter adds up the time during which at least one MSM call is running on a
@@ -23,8 +23,8 @@ type meter struct {
 }
 
 // Begin tells when a solver begins and ends.
-func (m *meter) Begin(ctx context.Context, p msm.Phase) (context.Context, func(error)) {
-	if p.Kind != msm.PhaseSolve {
+func (m *meter) Begin(ctx context.Context, p engine.Phase) (context.Context, func(error)) {
+	if p.Kind != engine.PhaseSolve {
 		return ctx, func(error) {}
 	}
 	m.mu.Lock()
@@ -88,7 +88,7 @@ func (m *meter) ownSolve() time.Duration {
 }
 
 // open opens what open does, with the meter in front of MSMs and programs.
-func (m *meter) open(ctx context.Context, open msm.Opener, name string) (backend.Backend, error) {
+func (m *meter) open(ctx context.Context, open engine.Opener, name string) (backend.Backend, error) {
 	b, err := open(ctx, name)
 	if err != nil {
 		return nil, err

@@ -324,14 +324,14 @@ func TestSpeedups(t *testing.T) {
 		}
 		return d
 	}
-	e := &engine{name: "x"}
+	e := &single{name: "x"}
 	gnark := &contender{samples: ms(90, 110, 100)}
-	r := (&contender{engine: e, samples: ms(30, 40, 50), msm: ms(7, 5, 6), solves: ms(20, 10, 30)}).result(gnark, 20*time.Millisecond, time.Millisecond)
+	r := (&contender{single: e, samples: ms(30, 40, 50), msm: ms(7, 5, 6), solves: ms(20, 10, 30)}).result(gnark, 20*time.Millisecond, time.Millisecond)
 	if r.Speedup != 2.5 || r.SpeedupWithoutSolve != 4 || r.Stock != 100 || r.StockMin != 90 || r.Median != 40 || r.MSM != 6 || !r.Verified {
 		t.Errorf("%+v", r)
 	}
 	gnark.refused = 1
-	r = (&contender{engine: e, samples: ms(20), solves: ms(20)}).result(gnark, 20*time.Millisecond, 0)
+	r = (&contender{single: e, samples: ms(20), solves: ms(20)}).result(gnark, 20*time.Millisecond, 0)
 	if r.SpeedupWithoutSolve != 0 || r.Verified {
 		t.Errorf("%+v", r)
 	}

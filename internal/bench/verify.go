@@ -11,17 +11,17 @@ import (
 	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/cases"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 // VerifyConfig says what Verify tries.
 type VerifyConfig struct {
 	// Open opens backends by name; Backends are those to be verified.
-	Open     msm.Opener
+	Open     engine.Opener
 	Backends []string
 	Curves   []backend.Curve
 	Groups   []backend.Group
@@ -111,7 +111,7 @@ func Verify(ctx context.Context, cfg VerifyConfig) (_ []Verified, err error) {
 // verifying is a call of Verify.
 type verifying struct {
 	cfg       VerifyConfig
-	reference *engine
+	reference *single
 	points    map[fixtures.Key]*fixtures.Points // their tables take long to make
 	done      []Verified
 }
@@ -120,7 +120,7 @@ type verifying struct {
 type subject struct {
 	group
 	cfg    VerifyConfig
-	e      *engine
+	e      *single
 	points map[fixtures.Key]*fixtures.Points
 	curve  backend.Curve
 	g      backend.Group
@@ -144,12 +144,12 @@ var kinds = []struct {
 	{"random", tryRandom},
 }
 
-func (v *verifying) group(ctx context.Context, e *engine, c backend.Curve, g backend.Group) error {
+func (v *verifying) group(ctx context.Context, e *single, c backend.Curve, g backend.Group) error {
 	typed, err := groupOf(c, g)
 	if err != nil {
 		return err
 	}
-	try := func(name string, e *engine, do func(context.Context, *subject) error) error {
+	try := func(name string, e *single, do func(context.Context, *subject) error) error {
 		r := Verified{Backend: e.name, Curve: c.String(), Group: g.String(), Cases: name}
 		s := &subject{group: typed, cfg: v.cfg, e: e, points: v.points, curve: c, g: g, result: &r,
 			rng: rand.New(rand.NewPCG(v.cfg.Seed, uint64(c)<<8|uint64(g)))}
@@ -474,14 +474,14 @@ func tryRandom(ctx context.Context, s *subject) error {
 }
 
 // tryReference compares with double-and-add, on a few points of every set.
-func tryReference(ctx context.Context, s *subject, ref *engine) error {
+func tryReference(ctx context.Context, s *subject, ref *single) error {
 	n := min(s.cfg.Size, 24)
 	for _, set := range fixtures.Sets() {
 		scalars, err := fixtures.Scalars(s.curve, fixtures.Witness, s.cfg.Seed, n)
 		if err != nil {
 			return err
 		}
-		answer := func(e *engine) (got []byte, err error) {
+		answer := func(e *single) (got []byte, err error) {
 			other := *s
 			other.e = e
 			err = other.with(ctx, set, n, func(_ *fixtures.Points, b bases) error {
@@ -508,7 +508,7 @@ func tryReference(ctx context.Context, s *subject, ref *engine) error {
 }
 
 // tryPrograms compares with the same programs in numbers of math/big.
-func tryPrograms(ctx context.Context, s *subject, ref *engine) error {
+func tryPrograms(ctx context.Context, s *subject, ref *single) error {
 	const n = 40
 	_, raw, err := s.set(fixtures.Random, n)
 	if err != nil {

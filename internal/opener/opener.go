@@ -15,7 +15,7 @@ import (
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/plugin"
 )
 
@@ -23,7 +23,7 @@ import (
 // plugins and daemons. spec and policy say how plugins are found and treated; a
 // name adds to the spec. Engines may share an opener: a plugin's restarts then
 // count together.
-func New(inProcess map[string]func() backend.Backend, spec plugin.Spec, policy plugin.Policy) msm.Opener {
+func New(inProcess map[string]func() backend.Backend, spec plugin.Spec, policy plugin.Policy) engine.Opener {
 	p := &plugins{spec: spec, policy: policy, live: map[source]*supervised{}}
 	return func(ctx context.Context, name string) (backend.Backend, error) {
 		if open := inProcess[name]; open != nil {

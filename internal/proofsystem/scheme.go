@@ -19,8 +19,8 @@ import (
 	gnarkplonk "github.com/consensys/gnark/backend/plonk"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
@@ -44,7 +44,7 @@ type system[PK, VK written, P Proof] struct {
 	setUp       func(constraint.ConstraintSystem, SRS) (PK, VK, error)
 	prove       func(constraint.ConstraintSystem, PK, witness.Witness, ...gnark.ProverOption) (P, error)
 	verify      func(P, VK, witness.Witness, ...gnark.VerifierOption) error
-	prover      func(*msm.Engine, constraint.ConstraintSystem, PK, Options) (typed[P], error)
+	prover      func(*engine.Engine, constraint.ConstraintSystem, PK, Options) (typed[P], error)
 	sizesOf     func(constraint.ConstraintSystem) (*Sizes, error)
 	// facts returns what a proving key of a curve says, or false for another curve's.
 	facts func(*curve, PK) (keyFacts, bool)
@@ -75,7 +75,7 @@ var schemes = map[System]func(backend.Curve) Scheme{
 			return gnarkgroth16.Setup(ccs)
 		},
 		prove: gnarkgroth16.Prove, verify: gnarkgroth16.Verify,
-		prover: func(e *msm.Engine, ccs constraint.ConstraintSystem, pk gnarkgroth16.ProvingKey, o Options) (typed[gnarkgroth16.Proof], error) {
+		prover: func(e *engine.Engine, ccs constraint.ConstraintSystem, pk gnarkgroth16.ProvingKey, o Options) (typed[gnarkgroth16.Proof], error) {
 			if o.NoMerging {
 				return groth16.NewProver(e, ccs, pk, groth16.MergeBases(groth16.MergeNever), groth16.MergeScalars(groth16.MergeNever))
 			}
@@ -99,7 +99,7 @@ var schemes = map[System]func(backend.Curve) Scheme{
 			return gnarkplonk.Setup(ccs, canonical, lagrange)
 		},
 		prove: gnarkplonk.Prove, verify: gnarkplonk.Verify,
-		prover: func(e *msm.Engine, ccs constraint.ConstraintSystem, pk gnarkplonk.ProvingKey, _ Options) (typed[gnarkplonk.Proof], error) {
+		prover: func(e *engine.Engine, ccs constraint.ConstraintSystem, pk gnarkplonk.ProvingKey, _ Options) (typed[gnarkplonk.Proof], error) {
 			return plonk.NewProver(e, ccs, pk)
 		},
 		sizesOf: plonkSizesOf,
@@ -190,7 +190,7 @@ func (k *keys[PK, VK, P]) Transforms() (func(), error) {
 	return f.transforms(), nil
 }
 
-func (k *keys[PK, VK, P]) NewProver(e *msm.Engine, ccs constraint.ConstraintSystem, o Options) (Prover, error) {
+func (k *keys[PK, VK, P]) NewProver(e *engine.Engine, ccs constraint.ConstraintSystem, o Options) (Prover, error) {
 	p, err := k.prover(e, ccs, k.pk, o)
 	if err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ import (
 	"github.com/consensys/gnark/frontend"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 // System names a proof system, on command lines and in records.
@@ -115,7 +115,7 @@ type Keys interface {
 
 	// NewProver loads the proving key into an engine; a nil engine is one in this
 	// process.
-	NewProver(*msm.Engine, constraint.ConstraintSystem, Options) (Prover, error)
+	NewProver(*engine.Engine, constraint.ConstraintSystem, Options) (Prover, error)
 	// ProveByGnark proves with gnark's own prover.
 	ProveByGnark(constraint.ConstraintSystem, witness.Witness, ...gnark.ProverOption) (Proof, error)
 	// Verify verifies a proof of this system and curve.

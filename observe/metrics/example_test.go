@@ -9,6 +9,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/observe/metrics"
 )
@@ -18,15 +19,15 @@ import (
 func Example() {
 	ctx := context.Background()
 	m := metrics.New()
-	engine, err := pippin.New(ctx, m.Config(msm.Config{Backend: "cpu"}))
+	e, err := pippin.New(ctx, m.Config(engine.Config{Backend: "cpu"}))
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
-	m.Watch(engine)
+	defer e.Close()
+	m.Watch(e)
 
 	_, _, g, _ := bn254.Generators()
-	bases, err := msm.BN254G1.Load(ctx, engine, []bn254.G1Affine{g})
+	bases, err := msm.BN254G1.Load(ctx, e, []bn254.G1Affine{g})
 	if err != nil {
 		log.Fatal(err)
 	}

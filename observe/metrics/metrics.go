@@ -2,11 +2,11 @@
 // Prometheus:
 //
 //	m := metrics.New()
-//	engine, err := pippin.New(ctx, m.Config(msm.Config{Backend: "cuda"}))
+//	e, err := pippin.New(ctx, m.Config(engine.Config{Backend: "cuda"}))
 //	if err != nil {
 //		return err
 //	}
-//	m.Watch(engine)
+//	m.Watch(e)
 //	prometheus.MustRegister(m)
 //
 // docs/howto/observe.md lists the metrics. Of several engines in one program each

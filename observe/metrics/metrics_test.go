@@ -88,10 +88,10 @@ func (w *world) kill(none bool) {
 }
 
 // watched is an engine with its metrics.
-func watched(t *testing.T, cfg msm.Config) (*msm.Engine, *Metrics) {
+func watched(t *testing.T, cfg engine.Config) (*engine.Engine, *Metrics) {
 	t.Helper()
 	m := New()
-	e, err := msm.New(t.Context(), m.Config(cfg))
+	e, err := engine.New(t.Context(), m.Config(cfg))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func watched(t *testing.T, cfg msm.Config) (*msm.Engine, *Metrics) {
 }
 
 // ask has an engine compute one MSM of n points.
-func ask(ctx context.Context, t *testing.T, e *msm.Engine, n int) error {
+func ask(ctx context.Context, t *testing.T, e *engine.Engine, n int) error {
 	t.Helper()
 	_, _, g, _ := bn254.Generators()
 	points, scalars := slices.Repeat([]bn254.G1Affine{g}, n), make([]fr.Element, n)
@@ -163,7 +163,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 // tell one call from a lasting state and the end of that.
 func TestLifeOfABackend(t *testing.T) {
 	var w world
-	e, m := watched(t, msm.Config{Open: w.open, Backend: "mortal", Patience: -1, RetryPause: 10 * time.Millisecond, RetryMax: 10 * time.Millisecond, Check: msm.CheckCurve})
+	e, m := watched(t, engine.Config{Open: w.open, Backend: "mortal", Patience: -1, RetryPause: 10 * time.Millisecond, RetryMax: 10 * time.Millisecond, Check: engine.CheckCurve})
 	is := func(want float64, name string, labels ...string) {
 		t.Helper()
 		if got := value(t, m, name, labels...); got != want {
@@ -226,7 +226,7 @@ func TestLifeOfABackend(t *testing.T) {
 // metric is in the document.
 func TestConventions(t *testing.T) {
 	var w world
-	e, m := watched(t, msm.Config{Open: w.open, Backend: "mortal"})
+	e, m := watched(t, engine.Config{Open: w.open, Backend: "mortal"})
 	if err := ask(t.Context(), t, e, 10); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // TestThroughAPlugin: what only the plugin knows is in the metrics of its host, is
@@ -33,7 +33,7 @@ func TestThroughAPlugin(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	socket := filepath.Join(dir, "s")
-	e, m := watched(t, msm.Config{
+	e, m := watched(t, engine.Config{
 		Open:    pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Env: []string{"PIPPIN_PLUGIN_METRICS=unix:" + socket}}),
 		Backend: "plugin:cpu", PingEvery: 10 * time.Millisecond, Patience: time.Minute,
 	})
@@ -78,7 +78,7 @@ func throughADaemon(t *testing.T, dir string) {
 	defer func() { _ = daemon.Process.Kill(); _ = daemon.Wait() }()
 	eventually(t, "the daemon listens", func() bool { _, err := os.Lstat(socket); return err == nil })
 	name := "daemon:" + socket
-	e, m := watched(t, msm.Config{Backend: name, Open: pippin.Opener(pippin.Options{}), PingEvery: 10 * time.Millisecond})
+	e, m := watched(t, engine.Config{Backend: name, Open: pippin.Opener(pippin.Options{}), PingEvery: 10 * time.Millisecond})
 	if err := ask(t.Context(), t, e, 1000); err != nil {
 		t.Fatal(err)
 	}

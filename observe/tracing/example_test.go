@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/observe/tracing"
 )
@@ -21,14 +22,14 @@ func Example() {
 	ctx := context.Background()
 	kept := tracetest.NewInMemoryExporter()
 	provider := trace.NewTracerProvider(trace.WithSyncer(kept))
-	engine, err := pippin.New(ctx, msm.Config{Backend: "cpu", Observer: tracing.Observer(provider)})
+	e, err := pippin.New(ctx, engine.Config{Backend: "cpu", Observer: tracing.Observer(provider)})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
+	defer e.Close()
 
 	_, _, g, _ := bn254.Generators()
-	bases, err := msm.BN254G1.Load(ctx, engine, []bn254.G1Affine{g})
+	bases, err := msm.BN254G1.Load(ctx, e, []bn254.G1Affine{g})
 	if err != nil {
 		log.Fatal(err)
 	}

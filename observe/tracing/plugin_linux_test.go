@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/pippin-zk/pippin"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/groth16"
 )
 
@@ -79,7 +79,7 @@ func TestProofThroughAPlugin(t *testing.T) {
 	server := httptest.NewServer(r)
 	defer server.Close()
 	to, p := inMemory(t)
-	e, err := pippin.New(t.Context(), msm.Config{
+	e, err := pippin.New(t.Context(), engine.Config{
 		Backend: "plugin:cpu", Observer: Observer(p),
 		Open: pippin.Opener(pippin.Options{
 			PluginDirs: []string{dir}, GRPC: Host(p),

@@ -2,7 +2,7 @@
 // its calls, what each did on which backend, across the boundary to a plugin, and
 // there the stages on a card.
 //
-//	engine, err := pippin.New(ctx, msm.Config{
+//	e, err := pippin.New(ctx, engine.Config{
 //		Backend:  "cuda",
 //		Observer: tracing.Observer(provider),
 //		Open:     pippin.Opener(pippin.Options{GRPC: tracing.Host(provider)}),

@@ -9,6 +9,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/vector"
@@ -25,7 +26,7 @@ type accelerator[P1, P2 any, S comparable] struct {
 }
 
 // newAccelerator loads all points of a key that a prover has sums over.
-func newAccelerator[P1, P2 any, S comparable](c *curve[P1, P2, S], e *msm.Engine, pk ProvingKey) (*accelerator[P1, P2, S], error) {
+func newAccelerator[P1, P2 any, S comparable](c *curve[P1, P2, S], e *engine.Engine, pk ProvingKey) (*accelerator[P1, P2, S], error) {
 	ctx := context.Background()
 	p, err := c.partsOf(pk)
 	if err != nil {

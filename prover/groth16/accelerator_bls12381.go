@@ -3,12 +3,12 @@
 package groth16
 
 import (
-	"github.com/consensys/gnark-crypto/ecc/bls12-381"
+	bls12381 "github.com/consensys/gnark-crypto/ecc/bls12-381"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 	stock "github.com/consensys/gnark/backend/groth16/bls12-381"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // BLS12381Accelerator computes on an engine what gnark's own prover needs of one
@@ -21,7 +21,7 @@ type BLS12381Accelerator struct {
 
 // NewBLS12381Accelerator loads a key's points into an engine; a nil engine is one in
 // this process. The key must not change until Close.
-func NewBLS12381Accelerator(engine *msm.Engine, pk *stock.ProvingKey) (*BLS12381Accelerator, error) {
+func NewBLS12381Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BLS12381Accelerator, error) {
 	a, err := newAccelerator(bls12381Curve, engine, pk)
 	if err != nil {
 		return nil, err

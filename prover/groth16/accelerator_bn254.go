@@ -8,7 +8,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr/fft"
 	stock "github.com/consensys/gnark/backend/groth16/bn254"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // BN254Accelerator computes on an engine what gnark's own prover needs of one
@@ -21,7 +21,7 @@ type BN254Accelerator struct {
 
 // NewBN254Accelerator loads a key's points into an engine; a nil engine is one in
 // this process. The key must not change until Close.
-func NewBN254Accelerator(engine *msm.Engine, pk *stock.ProvingKey) (*BN254Accelerator, error) {
+func NewBN254Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BN254Accelerator, error) {
 	a, err := newAccelerator(bn254Curve, engine, pk)
 	if err != nil {
 		return nil, err

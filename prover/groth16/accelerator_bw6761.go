@@ -3,12 +3,12 @@
 package groth16
 
 import (
-	"github.com/consensys/gnark-crypto/ecc/bw6-761"
+	bw6761 "github.com/consensys/gnark-crypto/ecc/bw6-761"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr/fft"
 	stock "github.com/consensys/gnark/backend/groth16/bw6-761"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // BW6761Accelerator computes on an engine what gnark's own prover needs of one
@@ -21,7 +21,7 @@ type BW6761Accelerator struct {
 
 // NewBW6761Accelerator loads a key's points into an engine; a nil engine is one in
 // this process. The key must not change until Close.
-func NewBW6761Accelerator(engine *msm.Engine, pk *stock.ProvingKey) (*BW6761Accelerator, error) {
+func NewBW6761Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BW6761Accelerator, error) {
 	a, err := newAccelerator(bw6761Curve, engine, pk)
 	if err != nil {
 		return nil, err

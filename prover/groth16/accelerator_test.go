@@ -24,7 +24,7 @@ import (
 	cs "github.com/consensys/gnark/constraint/bn254"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/internal/faulty"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
@@ -53,10 +53,10 @@ func TestAccelerator(t *testing.T) {
 	pk := b.pk.(*bn254stock.ProvingKey)
 	w := b.witness(t, 3)
 	f := faulty.Backends{Elsewhere: true}
-	for name, e := range map[string]*msm.Engine{
+	for name, e := range map[string]*engine.Engine{
 		"no engine":    nil,
-		"this process": newEngine(t, msm.Config{Threshold: 1}),
-		"vectors":      newEngine(t, msm.Config{Open: f.Open, Fallback: msm.NoFallback, Threshold: 1}),
+		"this process": newEngine(t, engine.Config{Threshold: 1}),
+		"vectors":      newEngine(t, engine.Config{Open: f.Open, Fallbacks: []string{engine.NoFallback}, Threshold: 1}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := groth16.NewBN254Accelerator(e, pk)
@@ -128,7 +128,7 @@ func TestAcceleratorHasTheKey(t *testing.T) {
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	pk := b.pk.(*bn254stock.ProvingKey)
 	var f faulty.Backends
-	a, err := groth16.NewBN254Accelerator(newEngine(t, msm.Config{Open: f.Open, Fallback: msm.NoFallback, Threshold: 1}), pk)
+	a, err := groth16.NewBN254Accelerator(newEngine(t, engine.Config{Open: f.Open, Fallbacks: []string{engine.NoFallback}, Threshold: 1}), pk)
 	if err != nil {
 		t.Fatal(err)
 	}

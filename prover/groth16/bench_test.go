@@ -21,7 +21,7 @@ import (
 	"github.com/consensys/gnark/std/math/uints"
 	gnarkecdsa "github.com/consensys/gnark/std/signature/ecdsa"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
@@ -125,7 +125,7 @@ var benchSamples = []samples.Sample{
 // BenchmarkProve has gnark and this package prove in turns, and reports the
 // median time of each, and of the processors, in milliseconds.
 func BenchmarkProve(b *testing.B) {
-	e := newEngine(b, msm.Config{Backend: *backendName})
+	e := newEngine(b, engine.Config{Backend: *backendName})
 	for _, s := range benchSamples {
 		b.Run(s.Name, func(b *testing.B) {
 			c := build(b, ecc.BN254, s)
@@ -137,7 +137,7 @@ func BenchmarkProve(b *testing.B) {
 				took  []time.Duration
 				used  []time.Duration // of all processors
 			}
-			with := func(name string, e *msm.Engine, opts ...groth16.Option) *contender {
+			with := func(name string, e *engine.Engine, opts ...groth16.Option) *contender {
 				start := time.Now()
 				p, err := groth16.NewProver(e, c.ccs, c.pk, opts...)
 				if err != nil {

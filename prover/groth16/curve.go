@@ -8,8 +8,8 @@ import (
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
@@ -82,7 +82,7 @@ type binding interface {
 	// given.
 	check(constraint.ConstraintSystem, *shape, ProvingKey) error
 	// load loads a key for constraint systems of a shape.
-	load(context.Context, *msm.Engine, *options, shape, ProvingKey) (scheme, error)
+	load(context.Context, *engine.Engine, *options, shape, ProvingKey) (scheme, error)
 	belongs(VerifyingKey, ProvingKey) bool
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
@@ -127,7 +127,7 @@ func (c *curve[P1, P2, S]) check(ccs constraint.ConstraintSystem, s *shape, pk P
 	return p.check(s)
 }
 
-func (c *curve[P1, P2, S]) load(ctx context.Context, e *msm.Engine, o *options, s shape, pk ProvingKey) (scheme, error) {
+func (c *curve[P1, P2, S]) load(ctx context.Context, e *engine.Engine, o *options, s shape, pk ProvingKey) (scheme, error) {
 	p, err := c.partsOf(pk)
 	if err != nil {
 		return nil, err

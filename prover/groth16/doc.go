@@ -8,8 +8,8 @@
 // here too, and Prove runs its multi-scalar multiplications on the engine that
 // Use named, or on one in this process when it named none:
 //
-//	engine, err := pippin.New(ctx, msm.Config{Backend: "cuda"})
-//	groth16.Use(engine)
+//	e, err := pippin.New(ctx, engine.Config{Backend: "cuda"})
+//	groth16.Use(e)
 //	proof, err := groth16.Prove(ccs, pk, witness) // as before
 //
 // A server that proves many times makes a Prover: it knows when bases are

@@ -11,7 +11,7 @@ import (
 	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/groth16"
 )
 
@@ -43,12 +43,12 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	engine, err := pippin.New(context.Background(), msm.Config{Backend: "cpu"})
+	e, err := pippin.New(context.Background(), engine.Config{Backend: "cpu"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
-	groth16.Use(engine)
+	defer e.Close()
+	groth16.Use(e)
 	defer groth16.Use(nil)
 	proof, err := groth16.Prove(ccs, pk, witness)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
@@ -122,7 +122,7 @@ func proofBytes(t testing.TB, seed byte, prove func() (stock.Proof, error)) []by
 	return out.Bytes()
 }
 
-func newEngine(t testing.TB, cfg msm.Config) *msm.Engine {
+func newEngine(t testing.TB, cfg engine.Config) *engine.Engine {
 	t.Helper()
 	e, err := pippin.New(context.Background(), cfg)
 	if err != nil {
@@ -133,8 +133,8 @@ func newEngine(t testing.TB, cfg msm.Config) *msm.Engine {
 }
 
 // modes are the ways to prove that must not show in the proof.
-func modes(e *msm.Engine) map[string]func(b *built) (*groth16.Prover, error) {
-	mode := func(e *msm.Engine, opts ...groth16.Option) func(b *built) (*groth16.Prover, error) {
+func modes(e *engine.Engine) map[string]func(b *built) (*groth16.Prover, error) {
+	mode := func(e *engine.Engine, opts ...groth16.Option) func(b *built) (*groth16.Prover, error) {
 		return func(b *built) (*groth16.Prover, error) { return groth16.NewProver(e, b.ccs, b.pk, opts...) }
 	}
 	return map[string]func(b *built) (*groth16.Prover, error){
@@ -153,7 +153,7 @@ func modes(e *msm.Engine) map[string]func(b *built) (*groth16.Prover, error) {
 // TestProofEqualsStock is the main test: with the same randomness every way to
 // prove gives gnark's proof, byte for byte.
 func TestProofEqualsStock(t *testing.T) {
-	e := newEngine(t, msm.Config{Backend: *backendName, Fallback: "none", Check: msm.CheckCurve, CheckInput: true})
+	e := newEngine(t, engine.Config{Backend: *backendName, Fallbacks: []string{engine.NoFallback}, Check: engine.CheckCurve, CheckInput: true})
 	for _, curve := range curves() {
 		for _, s := range samples.On(curve) {
 			t.Run(curve.String()+"/"+s.Name, func(t *testing.T) {

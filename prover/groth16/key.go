@@ -9,7 +9,7 @@ import (
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
@@ -135,7 +135,7 @@ type bases[P, S any] struct {
 }
 
 // load loads the points, unless there was an error before.
-func (b *bases[P, S]) load(ctx context.Context, e *msm.Engine, g *group.Ops[P, S], err *error) {
+func (b *bases[P, S]) load(ctx context.Context, e *engine.Engine, g *group.Ops[P, S], err *error) {
 	b.table = nil
 	if *err == nil {
 		b.table, *err = resident.Load(ctx, e, g, b.points)
@@ -152,7 +152,7 @@ type key[P1, P2 any, S comparable] struct {
 	domain             *group.Domain[S]
 	shape              shape
 
-	engine       *msm.Engine // that the points are in
+	engine       *engine.Engine // that the points are in
 	a, b, k, z   bases[P1, S]
 	b2           bases[P2, S]   // with b's selection
 	commit, know []bases[P1, S] // one of each for a commitment
@@ -205,7 +205,7 @@ func representatives[P any](points []P, sel *group.Selection) []P {
 }
 
 // in is the key with its points loaded into an engine, which close frees.
-func (k *key[P1, P2, S]) in(ctx context.Context, e *msm.Engine) (*key[P1, P2, S], error) {
+func (k *key[P1, P2, S]) in(ctx context.Context, e *engine.Engine) (*key[P1, P2, S], error) {
 	loaded := *k
 	loaded.engine = e
 	loaded.commit, loaded.know = slices.Clone(k.commit), slices.Clone(k.know)

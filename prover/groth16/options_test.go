@@ -21,7 +21,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
@@ -29,7 +29,7 @@ import (
 // TestOptions compares with gnark under every prover option, on a circuit
 // whose commitments make the hash functions count.
 func TestOptions(t *testing.T) {
-	e := newEngine(t, msm.Config{})
+	e := newEngine(t, engine.Config{})
 	type pair struct {
 		name     string
 		curve    ecc.ID
@@ -164,7 +164,7 @@ func TestWrongArguments(t *testing.T) {
 // all bases are merged into one. Such a proof shows nothing but that it is
 // gnark's.
 func TestDummyKeys(t *testing.T) {
-	e := newEngine(t, msm.Config{})
+	e := newEngine(t, engine.Config{})
 	for _, curve := range curves() {
 		for _, name := range []string{"random of 700", "commitments", "public commitment"} {
 			t.Run(curve.String()+"/"+name, func(t *testing.T) {

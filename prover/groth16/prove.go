@@ -12,7 +12,7 @@ import (
 	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/logger"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
@@ -26,7 +26,7 @@ type prover[P1, P2 any, S comparable] struct {
 	choice  *resident.Vectors[S, *choice[S]]
 }
 
-func (p *prover[P1, P2, S]) In(ctx context.Context, e *msm.Engine) (scheme, error) {
+func (p *prover[P1, P2, S]) In(ctx context.Context, e *engine.Engine) (scheme, error) {
 	k, err := p.key.in(ctx, e)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ const (
 	overlapNever
 )
 
-func (o overlap) on(e *msm.Engine) bool {
+func (o overlap) on(e *engine.Engine) bool {
 	return o == overlapAlways || o == overlapAuto && !e.Info().InProcess
 }
 
@@ -134,7 +134,7 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	ctx, own := p.open(ctx)
 	defer own.close()
 
-	solving, end := p.engine.Observe(ctx, msm.Phase{Kind: msm.PhaseSolve})
+	solving, end := p.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseSolve})
 	solved, err := sys.Run(solving, w, cfg.SolverOpts, p.commitment(solving, hashed, com))
 	end(err)
 	if err != nil {

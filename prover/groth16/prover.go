@@ -12,7 +12,7 @@ import (
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/proving"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
@@ -109,11 +109,11 @@ type residentKey = proving.Key[Proof]
 
 // loadKey loads a key for constraint systems of a shape. It keeps the key's
 // points, but not the key: that could not become garbage then.
-func loadKey(ctx context.Context, engine *msm.Engine, o options, b binding, s shape, pk ProvingKey) (*residentKey, error) {
+func loadKey(ctx context.Context, e *engine.Engine, o options, b binding, s shape, pk ProvingKey) (*residentKey, error) {
 	if v := o.verificationFor(b, pk); v != nil {
 		o.Verify = v.check
 	}
-	return proving.Load(ctx, engine, o.Options, func(ctx context.Context, e *msm.Engine) (scheme, error) {
+	return proving.Load(ctx, e, o.Options, func(ctx context.Context, e *engine.Engine) (scheme, error) {
 		return b.load(ctx, e, &o, s, pk)
 	})
 }
@@ -139,7 +139,7 @@ type Prover struct {
 // NewProver loads the key's points into the engine; a nil engine is one in this
 // process. The constraint system and the key must not change until Close. A key
 // that is not for the constraint system is backend.ErrInvalidInput.
-func NewProver(engine *msm.Engine, ccs constraint.ConstraintSystem, pk ProvingKey, opts ...Option) (*Prover, error) {
+func NewProver(engine *engine.Engine, ccs constraint.ConstraintSystem, pk ProvingKey, opts ...Option) (*Prover, error) {
 	o := optionsOf(opts)
 	b, err := bindingOf(pk)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"github.com/consensys/gnark/std/lookup/logderivlookup"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/internal/faulty"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
@@ -41,7 +41,7 @@ var (
 // TestConcurrent proves different witnesses of one circuit at once. Both
 // circuits have blueprints that hold values of the witness.
 func TestConcurrent(t *testing.T) {
-	e := newEngine(t, msm.Config{})
+	e := newEngine(t, engine.Config{})
 	for name, c := range map[string]struct{ callers, each int }{
 		"hints and tables": {4, 3},
 		"GKR":              {2, 2}, // solvers that take turns
@@ -143,7 +143,7 @@ func TestFallbacksAtOnce(t *testing.T) {
 	b, meet := meetings(t)
 	f := faulty.Backends{Lie: func(jobs, _ int) bool { return jobs > 1 }}
 	var events atomic.Int64
-	p, err := groth16.NewProver(newEngine(t, msm.Config{Open: f.Open}), b.ccs, b.pk, groth16.WithVerify(b.vk),
+	p, err := groth16.NewProver(newEngine(t, engine.Config{Open: f.Open}), b.ccs, b.pk, groth16.WithVerify(b.vk),
 		groth16.OnEvent(func(groth16.Event) { events.Add(1) }))
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func ways() map[string]groth16.Option {
 
 func swapAndDie(t *testing.T, opt groth16.Option) {
 	var f faulty.Backends
-	e := newEngine(t, msm.Config{Open: f.Open, Backend: "first"})
+	e := newEngine(t, engine.Config{Open: f.Open, Backend: "first"})
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	p, err := groth16.NewProver(e, b.ccs, b.pk, opt)
 	if err != nil {
@@ -243,7 +243,7 @@ func TestMemory(t *testing.T) {
 
 func proveInARow(t *testing.T, opt groth16.Option) {
 	var f faulty.Backends
-	e := newEngine(t, msm.Config{Open: f.Open})
+	e := newEngine(t, engine.Config{Open: f.Open})
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	p, err := groth16.NewProver(e, b.ccs, b.pk, opt)
 	if err != nil {
@@ -302,7 +302,7 @@ func TestVerify(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var f faulty.Backends
-			e := newEngine(t, msm.Config{Open: f.Open, Backend: "liar"})
+			e := newEngine(t, engine.Config{Open: f.Open, Backend: "liar"})
 			b := build(t, ecc.BN254, samples.ByName("commitments"))
 			var events []groth16.Event
 			p, err := groth16.NewProver(e, b.ccs, b.pk, c.opt, groth16.WithVerify(b.vk), groth16.OnEvent(func(ev groth16.Event) { events = append(events, ev) }))
@@ -370,7 +370,7 @@ func TestFallbackObeysContext(t *testing.T) {
 	f := faulty.Backends{Lie: func(jobs, _ int) bool { return jobs > 1 }}
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	ctx, cancel := context.WithCancel(t.Context())
-	p, err := groth16.NewProver(newEngine(t, msm.Config{Open: f.Open}), b.ccs, b.pk, groth16.WithVerify(b.vk),
+	p, err := groth16.NewProver(newEngine(t, engine.Config{Open: f.Open}), b.ccs, b.pk, groth16.WithVerify(b.vk),
 		groth16.OnEvent(func(groth16.Event) { cancel() }))
 	if err != nil {
 		t.Fatal(err)
@@ -420,7 +420,7 @@ func TestCancelled(t *testing.T) {
 // notices another key in the same place, and frees with the key and with Use.
 func TestProve(t *testing.T) {
 	var f faulty.Backends
-	e := newEngine(t, msm.Config{Open: f.Open})
+	e := newEngine(t, engine.Config{Open: f.Open})
 	groth16.Use(e)
 	defer groth16.Use(nil)
 	b := build(t, ecc.BN254, samples.ByName("cubic"))
@@ -492,7 +492,7 @@ func TestProve(t *testing.T) {
 // TestProveWhileUseChanges calls Prove from several goroutines while another
 // changes the engine.
 func TestProveWhileUseChanges(t *testing.T) {
-	e := newEngine(t, msm.Config{})
+	e := newEngine(t, engine.Config{})
 	defer groth16.Use(nil)
 	b := build(t, ecc.BN254, samples.ByName("tiny"))
 	var stop atomic.Bool
@@ -508,7 +508,7 @@ func TestProveWhileUseChanges(t *testing.T) {
 		})
 	}
 	for i := range 30 {
-		groth16.Use([]*msm.Engine{e, nil}[i%2])
+		groth16.Use([]*engine.Engine{e, nil}[i%2])
 		time.Sleep(5 * time.Millisecond)
 	}
 	stop.Store(true)
@@ -532,7 +532,7 @@ func TestVerifyingKeepsNoKeys(t *testing.T) {
 		keys[i] = pk
 		verifying = append(verifying, groth16.WithVerify(vk))
 	}
-	groth16.Use(newEngine(t, msm.Config{Open: f.Open}), verifying...)
+	groth16.Use(newEngine(t, engine.Config{Open: f.Open}), verifying...)
 	for _, pk := range keys {
 		if _, err := groth16.Prove(b.ccs, pk, w); err != nil {
 			t.Fatal(err)
@@ -561,7 +561,7 @@ func TestVerifyingKeyIsForItsOwnKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := 0
-	groth16.Use(newEngine(t, msm.Config{Open: f.Open}), groth16.WithVerify(b.vk), groth16.OnEvent(func(groth16.Event) { events++ }))
+	groth16.Use(newEngine(t, engine.Config{Open: f.Open}), groth16.WithVerify(b.vk), groth16.OnEvent(func(groth16.Event) { events++ }))
 	w := b.witness(t, 3)
 	if _, err := groth16.Prove(b.ccs, other, w); err != nil || events != 0 {
 		t.Errorf("the other key: %v, %d events", err, events)
@@ -577,7 +577,7 @@ func TestVerifyingKeyIsForItsOwnKey(t *testing.T) {
 // circuit in turns: the key is loaded once.
 func TestOneKeyTwoConstraintSystems(t *testing.T) {
 	var f faulty.Backends
-	groth16.Use(newEngine(t, msm.Config{Open: f.Open}))
+	groth16.Use(newEngine(t, engine.Config{Open: f.Open}))
 	defer groth16.Use(nil)
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	again, err := frontend.Compile(ecc.BN254.ScalarField(), r1cs.NewBuilder, b.Circuit())

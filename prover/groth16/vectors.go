@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -28,7 +28,7 @@ const (
 )
 
 // on tells whether that is on the engine's backend.
-func (p place) on(e *msm.Engine, c backend.Curve) bool {
+func (p place) on(e *engine.Engine, c backend.Curve) bool {
 	i := e.Info()
 	return p == placeBackend || p == placeAuto && !i.InProcess && i.Can.HasVectors(c)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
 	stock "github.com/consensys/gnark-crypto/ecc/bls12-377/kzg"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
@@ -18,7 +18,7 @@ type BLS12377 = Key[bls12377.G1Affine, fr.Element, stock.OpeningProof, stock.Bat
 
 // LoadBLS12377 loads a key on BLS12-377 into the engine; a nil engine is one in
 // this process. The points must not change until Close.
-func LoadBLS12377(ctx context.Context, e *msm.Engine, pk stock.ProvingKey) (*BLS12377, error) {
+func LoadBLS12377(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BLS12377, error) {
 	return load(ctx, e, &bls12377Types, pk.G1)
 }
 

@@ -11,12 +11,12 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
 	gnark "github.com/consensys/gnark-crypto/ecc/bls12-377/kzg"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/kzg"
 )
 
 func init() {
-	each["bls12-377"] = func(t *testing.T, e *msm.Engine, n int, alpha *big.Int) {
+	each["bls12-377"] = func(t *testing.T, e *engine.Engine, n int, alpha *big.Int) {
 		srs, err := gnark.NewSRS(uint64(n), alpha)
 		if err != nil {
 			t.Fatal(err)

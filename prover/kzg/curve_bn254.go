@@ -9,7 +9,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	stock "github.com/consensys/gnark-crypto/ecc/bn254/kzg"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
@@ -18,7 +18,7 @@ type BN254 = Key[bn254.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpen
 
 // LoadBN254 loads a key on BN254 into the engine; a nil engine is one in
 // this process. The points must not change until Close.
-func LoadBN254(ctx context.Context, e *msm.Engine, pk stock.ProvingKey) (*BN254, error) {
+func LoadBN254(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BN254, error) {
 	return load(ctx, e, &bn254Types, pk.G1)
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 	stock "github.com/consensys/gnark-crypto/ecc/bw6-761/kzg"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
@@ -18,7 +18,7 @@ type BW6761 = Key[bw6761.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOp
 
 // LoadBW6761 loads a key on BW6-761 into the engine; a nil engine is one in
 // this process. The points must not change until Close.
-func LoadBW6761(ctx context.Context, e *msm.Engine, pk stock.ProvingKey) (*BW6761, error) {
+func LoadBW6761(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BW6761, error) {
 	return load(ctx, e, &bw6761Types, pk.G1)
 }
 

@@ -11,12 +11,12 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 	gnark "github.com/consensys/gnark-crypto/ecc/bw6-761/kzg"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/kzg"
 )
 
 func init() {
-	each["bw6-761"] = func(t *testing.T, e *msm.Engine, n int, alpha *big.Int) {
+	each["bw6-761"] = func(t *testing.T, e *engine.Engine, n int, alpha *big.Int) {
 		srs, err := gnark.NewSRS(uint64(n), alpha)
 		if err != nil {
 			t.Fatal(err)

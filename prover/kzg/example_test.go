@@ -10,23 +10,23 @@ import (
 	bn254kzg "github.com/consensys/gnark-crypto/ecc/bn254/kzg"
 
 	"github.com/pippin-zk/pippin"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/kzg"
 )
 
 // The key is loaded once; gnark-crypto verifies what is opened.
 func Example() {
 	ctx := context.Background()
-	engine, err := pippin.New(ctx, msm.Config{Backend: "cpu"})
+	e, err := pippin.New(ctx, engine.Config{Backend: "cpu"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
+	defer e.Close()
 	srs, err := bn254kzg.NewSRS(16, big.NewInt(42)) // whose secret is known: for examples only
 	if err != nil {
 		log.Fatal(err)
 	}
-	key, err := kzg.LoadBN254(ctx, engine, srs.Pk)
+	key, err := kzg.LoadBN254(ctx, e, srs.Pk)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/transcript"
@@ -44,7 +44,7 @@ type Key[P, S, O, B any] struct {
 	end   func() error // of an engine of its own
 }
 
-func load[P, S, O, B any](ctx context.Context, e *msm.Engine, t *types[P, S, O, B], points []P) (*Key[P, S, O, B], error) {
+func load[P, S, O, B any](ctx context.Context, e *engine.Engine, t *types[P, S, O, B], points []P) (*Key[P, S, O, B], error) {
 	e, end, err := resident.Or(ctx, e)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/kzg"
 )
 
@@ -103,20 +103,20 @@ func wantError(t *testing.T, what string, err, want error) {
 }
 
 // engines are both ways to compute.
-func engines(t *testing.T) map[string]*msm.Engine {
-	e, err := pippin.New(t.Context(), msm.Config{CheckInput: true})
+func engines(t *testing.T) map[string]*engine.Engine {
+	e, err := pippin.New(t.Context(), engine.Config{CheckInput: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
-	return map[string]*msm.Engine{"engine": e, "no engine": nil}
+	return map[string]*engine.Engine{"engine": e, "no engine": nil}
 }
 
 // srsSize is enough for several buckets, and small.
 const srsSize = 80
 
 // each compares the key of an SRS of n points with gnark-crypto, on one curve.
-var each = map[string]func(t *testing.T, e *msm.Engine, n int, secret *big.Int){}
+var each = map[string]func(t *testing.T, e *engine.Engine, n int, secret *big.Int){}
 
 func TestEqualsGnarkCrypto(t *testing.T) {
 	if len(each) != len(backend.Curves()) {

@@ -9,7 +9,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	stock "github.com/consensys/gnark-crypto/ecc/bls12-381/fr/pedersen"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
@@ -18,6 +18,6 @@ type BLS12381 = Key[bls12381.G1Affine, fr.Element]
 
 // LoadBLS12381 loads a key on BLS12-381 into the engine; a nil engine is one in
 // this process. The points must not change until Close.
-func LoadBLS12381(ctx context.Context, e *msm.Engine, pk stock.ProvingKey) (*BLS12381, error) {
+func LoadBLS12381(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BLS12381, error) {
 	return load(ctx, e, group.BLS12381G1, pk.Basis, pk.BasisExpSigma)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	stock "github.com/consensys/gnark-crypto/ecc/bn254/fr/pedersen"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
@@ -18,6 +18,6 @@ type BN254 = Key[bn254.G1Affine, fr.Element]
 
 // LoadBN254 loads a key on BN254 into the engine; a nil engine is one in
 // this process. The points must not change until Close.
-func LoadBN254(ctx context.Context, e *msm.Engine, pk stock.ProvingKey) (*BN254, error) {
+func LoadBN254(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BN254, error) {
 	return load(ctx, e, group.BN254G1, pk.Basis, pk.BasisExpSigma)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 	gnark "github.com/consensys/gnark-crypto/ecc/bw6-761/fr/pedersen"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/pedersen"
 )
 
 func init() {
-	each["bw6-761"] = func(t *testing.T, e *msm.Engine, n int) {
+	each["bw6-761"] = func(t *testing.T, e *engine.Engine, n int) {
 		values, logs := make(fr.Vector, n), make(fr.Vector, n)
 		values.MustSetRandom()
 		logs.MustSetRandom()

@@ -10,25 +10,25 @@ import (
 	stock "github.com/consensys/gnark-crypto/ecc/bn254/fr/pedersen"
 
 	"github.com/pippin-zk/pippin"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/pedersen"
 )
 
 // A commitment with the proof that the values in it are known.
 func Example() {
 	ctx := context.Background()
-	engine, err := pippin.New(ctx, msm.Config{Backend: "cpu"})
+	e, err := pippin.New(ctx, engine.Config{Backend: "cpu"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
+	defer e.Close()
 	_, _, g, _ := bn254.Generators()
 	bases := bn254.BatchScalarMultiplicationG1(&g, []fr.Element{fr.NewElement(3), fr.NewElement(5)})
 	pks, vk, err := stock.Setup([][]bn254.G1Affine{bases})
 	if err != nil {
 		log.Fatal(err)
 	}
-	key, err := pedersen.LoadBN254(ctx, engine, pks[0])
+	key, err := pedersen.LoadBN254(ctx, e, pks[0])
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"fmt"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
@@ -28,7 +28,7 @@ type Key[P, S any] struct {
 	end          func() error // of an engine of its own
 }
 
-func load[P, S any](ctx context.Context, e *msm.Engine, g *group.Ops[P, S], basis, sigma []P) (_ *Key[P, S], err error) {
+func load[P, S any](ctx context.Context, e *engine.Engine, g *group.Ops[P, S], basis, sigma []P) (_ *Key[P, S], err error) {
 	if len(basis) != len(sigma) {
 		return nil, fmt.Errorf("%w: a Pedersen key of %d and %d points", backend.ErrInvalidInput, len(basis), len(sigma))
 	}

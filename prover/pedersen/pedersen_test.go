@@ -7,7 +7,7 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/pedersen"
 )
 
@@ -41,18 +41,18 @@ func wantInvalid(t *testing.T, what string, err error) {
 }
 
 // each compares a key of n points with gnark-crypto, on one curve.
-var each = map[string]func(t *testing.T, e *msm.Engine, n int){}
+var each = map[string]func(t *testing.T, e *engine.Engine, n int){}
 
 func TestEqualsGnarkCrypto(t *testing.T) {
 	if len(each) != len(backend.Curves()) {
 		t.Fatalf("%d curves", len(each))
 	}
-	e, err := pippin.New(t.Context(), msm.Config{CheckInput: true})
+	e, err := pippin.New(t.Context(), engine.Config{CheckInput: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	for name, e := range map[string]*msm.Engine{"engine": e, "no engine": nil} {
+	for name, e := range map[string]*engine.Engine{"engine": e, "no engine": nil} {
 		for curve, compare := range each {
 			t.Run(name+"/"+curve, func(t *testing.T) { compare(t, e, 50) })
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/vector"
@@ -19,13 +20,13 @@ import (
 // types.
 type accelerator[P any, S comparable] struct {
 	*curve[P, S]
-	engine              *msm.Engine
+	engine              *engine.Engine
 	sums                msm.DropIn[P, S]
 	canonical, lagrange *resident.Table[P, S]
 	end                 func() error
 }
 
-func newAccelerator[P any, S comparable](c *curve[P, S], e *msm.Engine, pk ProvingKey) (_ *accelerator[P, S], err error) {
+func newAccelerator[P any, S comparable](c *curve[P, S], e *engine.Engine, pk ProvingKey) (_ *accelerator[P, S], err error) {
 	ctx := context.Background()
 	p, err := c.partsOf(pk)
 	if err != nil {

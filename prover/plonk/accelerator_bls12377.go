@@ -5,14 +5,14 @@ package plonk
 import (
 	"fmt"
 
-	"github.com/consensys/gnark-crypto/ecc/bls12-377"
+	bls12377 "github.com/consensys/gnark-crypto/ecc/bls12-377"
 	"github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
 	"github.com/consensys/gnark-crypto/ecc/bls12-377/fr/fft"
 	"github.com/consensys/gnark-crypto/ecc/bls12-377/fr/iop"
 	stock "github.com/consensys/gnark/backend/plonk/bls12-377"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // BLS12377Accelerator computes on an engine what gnark's own prover needs of one
@@ -42,7 +42,7 @@ type BLS12377NumeratorInput struct {
 
 // NewBLS12377Accelerator loads a key's points into an engine; a nil engine is one in
 // this process. The key must not change until Close.
-func NewBLS12377Accelerator(engine *msm.Engine, pk *stock.ProvingKey) (*BLS12377Accelerator, error) {
+func NewBLS12377Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BLS12377Accelerator, error) {
 	a, err := newAccelerator(bls12377Curve, engine, pk)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	stock "github.com/consensys/gnark/backend/plonk/bn254"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // BN254Accelerator computes on an engine what gnark's own prover needs of one
@@ -42,7 +42,7 @@ type BN254NumeratorInput struct {
 
 // NewBN254Accelerator loads a key's points into an engine; a nil engine is one in
 // this process. The key must not change until Close.
-func NewBN254Accelerator(engine *msm.Engine, pk *stock.ProvingKey) (*BN254Accelerator, error) {
+func NewBN254Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BN254Accelerator, error) {
 	a, err := newAccelerator(bn254Curve, engine, pk)
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ import (
 	"github.com/consensys/gnark/test/unsafekzg"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/faulty"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
@@ -83,7 +83,7 @@ func (a adapter) ComputeNumerator(in *gnarksNumeratorInput) (*iop.Polynomial, er
 // after the quotient.
 func TestAccelerator(t *testing.T) {
 	f := faulty.Backends{Elsewhere: true}
-	elsewhere, err := msm.New(t.Context(), msm.Config{Open: f.Open, Fallback: msm.NoFallback, Threshold: 1})
+	elsewhere, err := engine.New(t.Context(), engine.Config{Open: f.Open, Fallbacks: []string{engine.NoFallback}, Threshold: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestAccelerator(t *testing.T) {
 	}
 	t.Cleanup(func() { here.Close() })
 	for _, sample := range []string{"cubic", "commitments"} {
-		for name, e := range map[string]*msm.Engine{"this process": here, "vectors": elsewhere} {
+		for name, e := range map[string]*engine.Engine{"this process": here, "vectors": elsewhere} {
 			t.Run(sample+"/"+name, func(t *testing.T) {
 				before := f.Taken.Load()
 				proveBy(t, e, samples.ByName(sample))
@@ -110,7 +110,7 @@ func TestAccelerator(t *testing.T) {
 }
 
 // proveBy proves a sample on BN254, and verifies.
-func proveBy(t *testing.T, e *msm.Engine, sample samples.Sample) {
+func proveBy(t *testing.T, e *engine.Engine, sample samples.Sample) {
 	ctx := t.Context()
 	field := ecc.BN254.ScalarField()
 	ccs, err := frontend.Compile(field, scs.NewBuilder, sample.Circuit())
@@ -299,7 +299,7 @@ func equal(a, b []fr.Element) bool {
 func TestToCanonical(t *testing.T) {
 	const n = 16
 	f := faulty.Backends{Elsewhere: true}
-	e, err := msm.New(t.Context(), msm.Config{Open: f.Open, Fallback: msm.NoFallback})
+	e, err := engine.New(t.Context(), engine.Config{Open: f.Open, Fallbacks: []string{engine.NoFallback}})
 	if err != nil {
 		t.Fatal(err)
 	}

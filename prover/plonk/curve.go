@@ -9,8 +9,8 @@ import (
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
@@ -47,7 +47,7 @@ type binding interface {
 	// check refuses a key that is not for a constraint system, whose shape is given.
 	check(constraint.ConstraintSystem, *shape, ProvingKey) error
 	// load loads a key for a constraint system.
-	load(context.Context, *msm.Engine, constraint.ConstraintSystem, *shape, ProvingKey) (scheme, error)
+	load(context.Context, *engine.Engine, constraint.ConstraintSystem, *shape, ProvingKey) (scheme, error)
 	belongs(VerifyingKey, ProvingKey) bool
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle

@@ -9,7 +9,7 @@ import (
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
 )
 
@@ -28,7 +28,7 @@ func (p purpose) Same(o purpose) bool { return p == o }
 // engine is one in this process, as before the first Use. What Prove had loaded
 // into the engine before is freed after the proofs in flight. The caller keeps
 // the engine open while it is in use, and closes it.
-func Use(engine *msm.Engine, opts ...Option) { kept.Use(engine, optionsOf(opts)) }
+func Use(engine *engine.Engine, opts ...Option) { kept.Use(engine, optionsOf(opts)) }
 
 // Prove is gnark's Prove on the engine of Use. What is resident of a key and its
 // constraint system is loaded by the first call with them, and freed when the key
@@ -64,5 +64,5 @@ func keyFor(ctx context.Context, ccs constraint.ConstraintSystem, pk ProvingKey)
 	}
 	return kept.For(b.handle(pk), purpose{print, ccs},
 		func() error { return b.check(ccs, s, pk) },
-		func(e *msm.Engine, o options) (*residentKey, error) { return loadKey(ctx, e, o, b, ccs, s, pk) })
+		func(e *engine.Engine, o options) (*residentKey, error) { return loadKey(ctx, e, o, b, ccs, s, pk) })
 }

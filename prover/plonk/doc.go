@@ -8,8 +8,8 @@
 // here too, and Prove runs on the engine that Use named, or on one in this process
 // when it named none:
 //
-//	engine, err := pippin.New(ctx, msm.Config{Backend: "plugin:cpu"})
-//	plonk.Use(engine)
+//	e, err := pippin.New(ctx, engine.Config{Backend: "plugin:cpu"})
+//	plonk.Use(e)
 //	proof, err := plonk.Prove(ccs, pk, witness) // as before
 //
 // A server that proves many times makes a Prover: it knows when a key is loaded and

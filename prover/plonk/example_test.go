@@ -12,7 +12,7 @@ import (
 	"github.com/consensys/gnark/test/unsafekzg"
 
 	"github.com/pippin-zk/pippin"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
 
@@ -48,12 +48,12 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	engine, err := pippin.New(context.Background(), msm.Config{Backend: "cpu"})
+	e, err := pippin.New(context.Background(), engine.Config{Backend: "cpu"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
-	plonk.Use(engine)
+	defer e.Close()
+	plonk.Use(e)
 	defer plonk.Use(nil)
 	proof, err := plonk.Prove(ccs, pk, witness)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -22,13 +22,13 @@ type prover[P any, S comparable] struct {
 	*key[P, S]
 	ccs    constraint.ConstraintSystem
 	parts  *parts[P, S]
-	engine *msm.Engine
+	engine *engine.Engine
 
 	canonical, lagrange *resident.Table[P, S]
 	polynomials         *resident.Vectors[S, *keyVectors[S]]
 }
 
-func (c *curve[P, S]) load(ctx context.Context, e *msm.Engine, ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) (scheme, error) {
+func (c *curve[P, S]) load(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) (scheme, error) {
 	parts, err := c.partsOf(pk)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (c *curve[P, S]) load(ctx context.Context, e *msm.Engine, ccs constraint.Co
 
 // In is the key with its points loaded into an engine. Its polynomials follow with
 // the first proof.
-func (p *prover[P, S]) In(ctx context.Context, e *msm.Engine) (scheme, error) {
+func (p *prover[P, S]) In(ctx context.Context, e *engine.Engine) (scheme, error) {
 	loaded := &prover[P, S]{key: p.key, ccs: p.ccs, parts: p.parts, engine: e, polynomials: resident.NewVectors[S, *keyVectors[S]]()}
 	err := func() (err error) {
 		if loaded.canonical, err = resident.Load(ctx, e, p.g1, p.parts.canonical[:p.n+3]); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
@@ -144,7 +145,7 @@ func (r *rounds[P, S]) permute(ctx context.Context) error {
 		return err
 	}
 	if all.Get() != r.fr.One() {
-		return fmt.Errorf("%w: the permutation argument's product is not 1", msm.ErrWrongAnswer)
+		return fmt.Errorf("%w: the permutation argument's product is not 1", engine.ErrWrongAnswer)
 	}
 	r.proof.ratio = r.hidden(sum.Get(), r.st.b[ratio])
 	return r.say(&r.alpha, alpha, append(slices.Clone(r.commitments), r.proof.ratio)...)

@@ -24,7 +24,7 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/faulty"
 	"github.com/pippin-zk/pippin/prover/internal/samples"
 	"github.com/pippin-zk/pippin/prover/plonk"
@@ -35,7 +35,7 @@ var (
 	moments = flag.Int("moments", 12, "swaps and deaths of a backend in the test of them")
 )
 
-func newEngine(t testing.TB, cfg msm.Config) *msm.Engine {
+func newEngine(t testing.TB, cfg engine.Config) *engine.Engine {
 	t.Helper()
 	e, err := pippin.New(context.Background(), cfg)
 	if err != nil {
@@ -49,7 +49,7 @@ func newEngine(t testing.TB, cfg msm.Config) *msm.Engine {
 // blueprints hold values of the witness.
 func TestConcurrent(t *testing.T) {
 	b := build(t, ecc.BN254, samples.ByName("hints and tables"))
-	p, err := plonk.NewProver(newEngine(t, msm.Config{}), b.ccs, b.pk, plonk.WithProverOptions(gnark.WithSolverOptions(samples.Hints)))
+	p, err := plonk.NewProver(newEngine(t, engine.Config{}), b.ccs, b.pk, plonk.WithProverOptions(gnark.WithSolverOptions(samples.Hints)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestConcurrent(t *testing.T) {
 // lost, and nothing is left behind.
 func TestSwapAndDeath(t *testing.T) {
 	var f faulty.Backends
-	e := newEngine(t, msm.Config{Open: f.Open, Backend: "first"})
+	e := newEngine(t, engine.Config{Open: f.Open, Backend: "first"})
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	p, err := plonk.NewProver(e, b.ccs, b.pk)
 	if err != nil {
@@ -135,7 +135,7 @@ func TestSwapAndDeath(t *testing.T) {
 func TestMemory(t *testing.T) {
 	var f faulty.Backends
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
-	p, err := plonk.NewProver(newEngine(t, msm.Config{Open: f.Open}), b.ccs, b.pk)
+	p, err := plonk.NewProver(newEngine(t, engine.Config{Open: f.Open}), b.ccs, b.pk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestMemory(t *testing.T) {
 // the event is told.
 func TestVerify(t *testing.T) {
 	var f faulty.Backends
-	e := newEngine(t, msm.Config{Open: f.Open, Backend: "liar", Fallback: msm.NoFallback})
+	e := newEngine(t, engine.Config{Open: f.Open, Backend: "liar", Fallbacks: []string{engine.NoFallback}})
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	var events []plonk.Event
 	p, err := plonk.NewProver(e, b.ccs, b.pk, plonk.WithVerify(b.vk), plonk.OnEvent(func(ev plonk.Event) { events = append(events, ev) }))
@@ -239,7 +239,7 @@ func TestVerify(t *testing.T) {
 // TestNoRoom wants an error that names what a proof needs, where a backend has not
 // as much.
 func TestNoRoom(t *testing.T) {
-	e := newEngine(t, msm.Config{Fallback: msm.NoFallback, Open: func(ctx context.Context, name string) (backend.Backend, error) {
+	e := newEngine(t, engine.Config{Fallbacks: []string{engine.NoFallback}, Open: func(ctx context.Context, name string) (backend.Backend, error) {
 		b, err := new(faulty.Backends).New(ctx)
 		return &smallBackend{b}, err
 	}})
@@ -264,7 +264,7 @@ func (*smallBackend) NewSpace(context.Context, backend.Curve, int) (backend.Spac
 // variable, one key with two constraint systems, engines that change.
 func TestProve(t *testing.T) {
 	var f faulty.Backends
-	e := newEngine(t, msm.Config{Open: f.Open})
+	e := newEngine(t, engine.Config{Open: f.Open})
 	plonk.Use(e)
 	defer plonk.Use(nil)
 	b := build(t, ecc.BN254, samples.ByName("cubic"))

@@ -9,7 +9,7 @@ import (
 	"github.com/consensys/gnark/backend/witness"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
@@ -58,7 +58,7 @@ func (p *prover[P, S]) state(ctx context.Context, sys solve.System[S], w witness
 		cfg:         cfg,
 		commitments: make([]P, n), committed: make([][]S, n), hashes: make([]S, n),
 	}
-	solving, end := p.engine.Observe(ctx, msm.Phase{Kind: msm.PhaseSolve})
+	solving, end := p.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseSolve})
 	sol, err := sys.Run(solving, w, cfg.SolverOpts, p.commitment(solving, st))
 	if end(err); err != nil {
 		return st, err

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"weak"
 
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/msm"
 )
 
 // Resident is a key in an engine. Close waits for the proofs in flight.
@@ -22,7 +22,7 @@ type Purpose[M any] interface{ Same(M) bool }
 // with. The zero value is ready; it is safe for concurrent use.
 type Keys[O any, M Purpose[M], R Resident] struct {
 	mu     sync.Mutex
-	engine *msm.Engine
+	engine *engine.Engine
 	opts   O
 	keys   map[any]*entry[M, R] // by weak pointer to the key
 }
@@ -45,7 +45,7 @@ func (e *entry[M, R]) close() {
 
 // Use sets the engine that keys are loaded into from now on, and frees those that are
 // loaded.
-func (k *Keys[O, M, R]) Use(engine *msm.Engine, opts O) {
+func (k *Keys[O, M, R]) Use(engine *engine.Engine, opts O) {
 	k.mu.Lock()
 	old := k.keys
 	k.engine, k.opts, k.keys = engine, opts, nil
@@ -69,7 +69,7 @@ func HandleOf[K any](pk *K) Handle {
 
 // For returns what is resident of a key, and loads it first if need be. Concurrent callers
 // share one load. For calls check before it drops what was loaded for another purpose.
-func (k *Keys[O, M, R]) For(h Handle, purpose M, check func() error, load func(*msm.Engine, O) (R, error)) (R, error) {
+func (k *Keys[O, M, R]) For(h Handle, purpose M, check func() error, load func(*engine.Engine, O) (R, error)) (R, error) {
 	k.mu.Lock()
 	old := k.keys[h.at]
 	if old != nil && old.purpose.Same(purpose) {

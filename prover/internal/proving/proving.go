@@ -17,7 +17,8 @@ import (
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/local"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
@@ -70,13 +71,13 @@ type Scheme[P any] interface {
 	// Prove solves and proves.
 	Prove(context.Context, constraint.ConstraintSystem, witness.Witness, *gnark.ProverConfig) (P, error)
 	// In is the key in another engine.
-	In(context.Context, *msm.Engine) (Scheme[P], error)
+	In(context.Context, *engine.Engine) (Scheme[P], error)
 	Close() error
 }
 
 // Key is a key in an engine and how it is used. Safe for concurrent use.
 type Key[P any] struct {
-	engine *msm.Engine
+	engine *engine.Engine
 	end    func() error // of an engine of its own
 	opts   Options[P]
 	scheme Scheme[P]
@@ -87,7 +88,7 @@ type Key[P any] struct {
 }
 
 // Load loads a key into an engine; a nil engine is one in this process.
-func Load[P any](ctx context.Context, engine *msm.Engine, o Options[P], load func(context.Context, *msm.Engine) (Scheme[P], error)) (_ *Key[P], err error) {
+func Load[P any](ctx context.Context, engine *engine.Engine, o Options[P], load func(context.Context, *engine.Engine) (Scheme[P], error)) (_ *Key[P], err error) {
 	k := &Key[P]{opts: o}
 	if k.engine, k.end, err = resident.Or(ctx, engine); err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func (k *Key[P]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w w
 		return none, fmt.Errorf("prover: %w", backend.ErrClosed)
 	}
 	defer k.calls.Done()
-	ctx, end := k.engine.Observe(ctx, msm.Phase{Kind: msm.PhaseProve})
+	ctx, end := k.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseProve})
 	defer func() { end(err) }()
 	cfg, err := gnark.NewProverConfig(append(slices.Clone(k.opts.Prover), opts...)...)
 	if err != nil {
@@ -182,7 +183,7 @@ func (k *Key[P]) ProveAll(ctx context.Context, ccs constraint.ConstraintSystem, 
 
 // again proves in this process.
 func (k *Key[P]) again(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (none P, err error) {
-	e, err := resident.InProcess(ctx)
+	e, err := local.Open(ctx)
 	if err != nil {
 		return none, err
 	}

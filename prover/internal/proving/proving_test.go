@@ -15,7 +15,7 @@ import (
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
 
-	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/engine"
 )
 
 // numbered is a witness that has a number only.
@@ -47,12 +47,12 @@ func (s *scheme) Prove(ctx context.Context, _ constraint.ConstraintSystem, w wit
 	return n, nil
 }
 
-func (s *scheme) In(context.Context, *msm.Engine) (Scheme[int], error) { return s, nil }
-func (s *scheme) Close() error                                         { return nil }
+func (s *scheme) In(context.Context, *engine.Engine) (Scheme[int], error) { return s, nil }
+func (s *scheme) Close() error                                            { return nil }
 
 func key(t *testing.T, s *scheme) *Key[int] {
 	t.Helper()
-	k, err := Load(t.Context(), nil, Options[int]{}, func(context.Context, *msm.Engine) (Scheme[int], error) { return s, nil })
+	k, err := Load(t.Context(), nil, Options[int]{}, func(context.Context, *engine.Engine) (Scheme[int], error) { return s, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

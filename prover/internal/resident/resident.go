@@ -11,27 +11,29 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/local"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
 
 // InProcess opens an engine on gnark-crypto in this process. The caller closes it.
-func InProcess(ctx context.Context) (*msm.Engine, error) {
-	return msm.New(ctx, msm.Config{
-		Open:     func(context.Context, string) (backend.Backend, error) { return cpu.New(cpu.Options{}), nil },
-		Fallback: msm.NoFallback, // there is nothing better
+func InProcess(ctx context.Context) (*engine.Engine, error) {
+	return engine.New(ctx, engine.Config{
+		Open:      func(context.Context, string) (backend.Backend, error) { return cpu.New(cpu.Options{}), nil },
+		Fallbacks: []string{engine.NoFallback}, // there is nothing better
 	})
 }
 
 // Or returns e or, if e is nil, a new engine in this process. end closes the new engine,
 // and does nothing to e.
-func Or(ctx context.Context, e *msm.Engine) (_ *msm.Engine, end func() error, err error) {
+func Or(ctx context.Context, e *engine.Engine) (_ *engine.Engine, end func() error, err error) {
 	if e != nil {
 		return e, func() error { return nil }, nil
 	}
-	e, err = InProcess(ctx)
+	e, err = local.Open(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,7 +49,7 @@ type Table[P, S any] struct {
 
 // Load makes points resident in the engine. The points must not change until
 // Close.
-func Load[P, S any](ctx context.Context, e *msm.Engine, ops *group.Ops[P, S], points []P) (*Table[P, S], error) {
+func Load[P, S any](ctx context.Context, e *engine.Engine, ops *group.Ops[P, S], points []P) (*Table[P, S], error) {
 	bases, err := ops.Group.Load(ctx, e, points)
 	if err != nil {
 		return nil, err
@@ -120,7 +122,7 @@ func (m Merging) Classes(n int, columns ...merge.Column) *merge.Classes {
 // Scalars resolves Auto for the merging of equal scalars, whose bases are
 // added up by this process: that pays only where this process computes the
 // MSMs too.
-func (m Merging) Scalars(e *msm.Engine) Merging {
+func (m Merging) Scalars(e *engine.Engine) Merging {
 	if m == Auto && !e.Info().InProcess {
 		return Never
 	}
@@ -135,7 +137,7 @@ func Columns[T any](s []T) merge.Column {
 
 // Batch is MSMs answered together. It is used by one goroutine, once.
 type Batch struct {
-	e       *msm.Engine
+	e       *engine.Engine
 	batch   *msm.Batch
 	deliver []func()
 	end     []func()
@@ -144,8 +146,8 @@ type Batch struct {
 }
 
 // NewBatch starts a batch on the engine.
-func NewBatch(e *msm.Engine) *Batch {
-	return &Batch{e: e, batch: e.NewBatch(), merged: map[any]any{}}
+func NewBatch(e *engine.Engine) *Batch {
+	return &Batch{e: e, batch: msm.NewBatch(e), merged: map[any]any{}}
 }
 
 // shorter is scalars with every value once, and where each came from; classes
@@ -238,7 +240,7 @@ type Memory struct {
 }
 
 // Scalars returns n zero scalars, valid until m.Free.
-func Scalars[P, S any](ctx context.Context, m *Memory, e *msm.Engine, ops *group.Ops[P, S], n int) []S {
+func Scalars[P, S any](ctx context.Context, m *Memory, e *engine.Engine, ops *group.Ops[P, S], n int) []S {
 	if s, err := ops.Group.NewScalars(ctx, e, n); err == nil {
 		m.Add(s.Free)
 		return s.Slice()

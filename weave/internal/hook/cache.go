@@ -93,7 +93,7 @@ func (h *held[P, S]) end() {
 }
 
 // acquire makes points usable as bases.
-func acquire[P, S any](e *engine, g *msm.Group[P, S], points []P) (*held[P, S], error) {
+func acquire[P, S any](e *opened, g *msm.Group[P, S], points []P) (*held[P, S], error) {
 	c := &e.cache
 	raw := layout.Bytes(points)
 	if int64(len(raw)) > c.limit {
@@ -133,7 +133,7 @@ func acquire[P, S any](e *engine, g *msm.Group[P, S], points []P) (*held[P, S], 
 }
 
 // loadOnce loads bases for one call.
-func loadOnce[P, S any](e *engine, g *msm.Group[P, S], points []P) (*held[P, S], error) {
+func loadOnce[P, S any](e *opened, g *msm.Group[P, S], points []P) (*held[P, S], error) {
 	b, err := g.Load(context.Background(), e.Engine, points, msm.Multiples(1))
 	if err != nil {
 		return nil, err

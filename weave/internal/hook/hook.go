@@ -14,6 +14,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 )
 
@@ -25,16 +26,16 @@ const maxTasks = 1024
 type Runtime struct {
 	o    Options
 	once sync.Once
-	live *engine
+	live *opened
 	err  error // of opening it
 
 	mu     sync.Mutex // for Trace and Report too
 	counts map[string]int
 }
 
-// engine is an opened engine with the bases that are resident in it.
-type engine struct {
-	*msm.Engine
+// opened is an engine with the bases that are resident in it.
+type opened struct {
+	*engine.Engine
 	cache cache
 }
 
@@ -42,7 +43,7 @@ type engine struct {
 // enough.
 func New(o Options) *Runtime {
 	if o.Threshold == 0 {
-		o.Threshold = msm.DefaultThreshold
+		o.Threshold = engine.DefaultThreshold
 	}
 	if o.Backend == "" {
 		o.Backend = "cpu"
@@ -83,16 +84,16 @@ func (r *Runtime) setError(err error) {
 }
 
 // open opens the engine once; what went wrong then stays so.
-func (r *Runtime) open() (*engine, error) {
+func (r *Runtime) open() (*opened, error) {
 	r.once.Do(func() {
-		e := &engine{}
-		fallback := "cpu"
+		e := &opened{}
+		var fallbacks []string
 		if r.o.Strict {
-			fallback = msm.NoFallback
+			fallbacks = []string{engine.NoFallback}
 		}
-		cfg := msm.Config{Open: r.o.Open, Backend: r.o.Backend, Fallback: fallback, OnEvent: func(ev msm.Event) { r.event(e, ev) }}
+		cfg := engine.Config{Open: r.o.Open, Backend: r.o.Backend, Fallbacks: fallbacks, OnEvent: func(ev engine.Event) { r.event(e, ev) }}
 		var err error
-		if e.Engine, err = msm.New(context.Background(), cfg); err != nil {
+		if e.Engine, err = engine.New(context.Background(), cfg); err != nil {
 			r.setError(err)
 			return
 		}
@@ -104,7 +105,7 @@ func (r *Runtime) open() (*engine, error) {
 
 // limit is the most bytes of bases to keep resident. In this process nothing
 // is gained by that: the backend uses bases where they are.
-func (r *Runtime) limit(e *msm.Engine) int64 {
+func (r *Runtime) limit(e *engine.Engine) int64 {
 	switch {
 	case r.o.Backend == "cpu" || r.o.Cache < 0:
 		return 0
@@ -118,8 +119,8 @@ func (r *Runtime) limit(e *msm.Engine) int64 {
 }
 
 // event follows what happens to the backend.
-func (r *Runtime) event(e *engine, ev msm.Event) {
-	if ev.Kind == msm.EventOpened {
+func (r *Runtime) event(e *opened, ev engine.Event) {
+	if ev.Kind == engine.EventOpened {
 		return
 	}
 	if errors.Is(ev.Err, backend.ErrOutOfMemory) {
@@ -174,10 +175,10 @@ func multiExp[P, S any](r *Runtime, g *msm.Group[P, S], points []P, scalars []S)
 	}
 	start := time.Now()
 	sum, l, err := ask(e, g, points, scalars, acquire)
-	if errors.Is(err, msm.ErrBasesLost) {
+	if errors.Is(err, engine.ErrBasesLost) {
 		sum, l, err = ask(e, g, points, scalars, acquire) // which loads them again
 	}
-	if errors.Is(err, msm.ErrBasesLost) {
+	if errors.Is(err, engine.ErrBasesLost) {
 		sum, l, err = ask(e, g, points, scalars, loadOnce) // which the engine may load again
 	}
 	if err != nil {
@@ -193,17 +194,17 @@ func multiExp[P, S any](r *Runtime, g *msm.Group[P, S], points []P, scalars []S)
 }
 
 // ask has the engine compute a sum on the bases that get answers.
-func ask[P, S any](e *engine, g *msm.Group[P, S], points []P, scalars []S,
-	get func(*engine, *msm.Group[P, S], []P) (*held[P, S], error)) (sum P, l line, err error) {
+func ask[P, S any](e *opened, g *msm.Group[P, S], points []P, scalars []S,
+	get func(*opened, *msm.Group[P, S], []P) (*held[P, S], error)) (sum P, l line, err error) {
 	bases, err := get(e, g, points)
 	if err != nil {
 		return sum, l, err
 	}
 	defer bases.end()
-	batch := e.NewBatch()
+	batch := msm.NewBatch(e.Engine)
 	answer := bases.Add(batch, scalars)
 	if err := batch.Run(context.Background()); err != nil {
-		if errors.Is(err, msm.ErrBasesLost) && bases.entry != nil {
+		if errors.Is(err, engine.ErrBasesLost) && bases.entry != nil {
 			e.cache.lost(bases.entry)
 		}
 		return sum, l, err

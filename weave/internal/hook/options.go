@@ -12,8 +12,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	cpu "github.com/pippin-zk/pippin/backend/cpu/msm"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/opener"
-	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/plugin"
 )
 
@@ -22,9 +22,9 @@ type Options struct {
 	// Backend is the engine's; "" is "cpu".
 	Backend string
 	// Open opens backends. It is required.
-	Open msm.Opener
+	Open engine.Opener
 	// Threshold is the number of points below which the hook declines: 0 is
-	// msm.DefaultThreshold, negative declines only empty sums.
+	// engine.DefaultThreshold, negative declines only empty sums.
 	Threshold int
 	// Cache bounds the bytes of resident bases: 0 is half of the memory of the
 	// backend's first device, or 8 GiB where that is not known; negative keeps
