@@ -6,7 +6,6 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
-	"github.com/pippin-zk/pippin/internal/local"
 )
 
 // Options of a Calculator. The zero value is the default.
@@ -68,11 +67,7 @@ func (c *Calculator) compute(ctx context.Context, op backend.NumberOp, degree, w
 		need = append(need, t.adding())
 	}
 	space := engine.Space{Curve: backend.Words, Count: t.place(), Numbers: need}
-	e, err := local.Engine(c.e)
-	if err != nil {
-		return nil, nil, err
-	}
-	if _, err := e.Repeat(ctx, space, t.run); err != nil {
+	if _, err := c.e.Repeat(ctx, space, t.run); err != nil {
 		return nil, nil, err
 	}
 	return t.out, t.carry, nil

@@ -7,28 +7,20 @@ import (
 	"github.com/pippin-zk/pippin/arith"
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
-	"github.com/pippin-zk/pippin/internal/local"
 )
 
-// TestNilEngine computes without an engine, which is one in this process, and
-// with an engine that nothing made.
-func TestNilEngine(t *testing.T) {
-	t.Cleanup(func() { local.Close() })
-	for _, c := range []struct {
-		e    *engine.Engine
-		want error
-	}{{nil, nil}, {&engine.Engine{}, backend.ErrInvalidInput}} {
-		n, err := arith.New(t.Context(), c.e, 64, 1)
-		if !errors.Is(err, c.want) {
+// TestNoEngine computes without an engine, and with one that nothing made.
+func TestNoEngine(t *testing.T) {
+	for _, e := range []*engine.Engine{nil, {}} {
+		if _, err := arith.New(t.Context(), e, 64, 1); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("New: %v", err)
 		}
-		if err == nil {
-			n.Free()
-		}
-		if s, err := arith.Open(t.Context(), c.e); !errors.Is(err, c.want) {
+		if _, err := arith.Open(t.Context(), e); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("Open: %v", err)
-		} else if err == nil {
-			s.Close()
+		}
+		a := arith.Make(64, 1)
+		if _, err := arith.On(e, arith.Options{}).Mul(t.Context(), a, a); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("Mul: %v", err)
 		}
 	}
 }

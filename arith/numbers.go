@@ -9,7 +9,6 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/internal/local"
 )
 
 // Numbers is a batch of equally wide numbers in memory: Width words of 32 bits each,
@@ -31,10 +30,6 @@ func Make(bits, count int) *Numbers {
 func New(ctx context.Context, e *engine.Engine, bits, count int) (*Numbers, error) {
 	n := Make(bits, 0)
 	size := 4 * n.Width * max(count, 0)
-	e, err := local.Engine(e)
-	if err != nil {
-		return nil, err
-	}
 	buf, err := e.Alloc(ctx, size)
 	if err != nil {
 		return nil, err

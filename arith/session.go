@@ -8,7 +8,6 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
-	"github.com/pippin-zk/pippin/internal/local"
 )
 
 // Session has batches in one opened backend, for programs over them. It is lost with
@@ -31,10 +30,6 @@ type Batch struct {
 // Open opens a session on the engine's first backend that is ready and has the
 // operations. Close it.
 func Open(ctx context.Context, e *engine.Engine, ops ...backend.NumberOp) (*Session, error) {
-	e, err := local.Engine(e)
-	if err != nil {
-		return nil, err
-	}
 	core, err := e.OpenSession(ctx, engine.Space{Curve: backend.Words, Numbers: ops})
 	if err != nil {
 		return nil, err
@@ -46,10 +41,6 @@ func Open(ctx context.Context, e *engine.Engine, ops ...backend.NumberOp) (*Sess
 // one when a program failed because of the session's backend. run begins from its
 // inputs each time; its other errors are Repeat's own. by is the last backend.
 func Repeat(ctx context.Context, e *engine.Engine, ops []backend.NumberOp, run func(context.Context, *Session) error) (by string, err error) {
-	e, err = local.Engine(e)
-	if err != nil {
-		return "", err
-	}
 	return e.Repeat(ctx, engine.Space{Curve: backend.Words, Numbers: ops}, func(ctx context.Context, core *engine.Session) error {
 		s := newSession(core)
 		err := run(ctx, s)

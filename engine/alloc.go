@@ -3,41 +3,31 @@ package engine
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Alloc is memory for scalars where the preferred backend reads them, or nil
+// Alloc takes memory for scalars where the preferred backend reads them, or nil
 // when that has none, has no more, or is not there: then any memory will do.
 func (e *Engine) Alloc(ctx context.Context, size int) (backend.Buffer, error) {
 	if err := e.begin(); err != nil {
 		return nil, err
 	}
 	defer e.end()
-	c := &call{began: time.Now(), brief: true}
-	for deaths := 1; ; deaths++ {
-		g, err := e.pick(ctx, c)
-		if err != nil {
-			return nil, backend.Ended(ctx)
-		}
-		buf, err := g.alloc(ctx, size)
-		g.exit()
-		if err == nil {
-			return buf, nil
-		}
-		act, cure := decide(failure{err: err, ended: ctx.Err() != nil, deaths: deaths, allowed: e.cfg.Restarts})
-		g.apply(cure, err)
-		switch {
-		case ctx.Err() != nil:
-			return nil, backend.Ended(ctx)
-		case act == retry:
-		case backend.FaultOf(err) == backend.FaultCaller && !isGone(err):
-			return nil, err
-		default:
-			return nil, nil // any memory will do
-		}
+	var buf backend.Buffer
+	_, err := e.attempt(ctx, &call{brief: true, only: true, restarts: max(e.cfg.Restarts, 0)}, func(ctx context.Context, g *generation) (err error) {
+		buf, err = g.alloc(ctx, size)
+		return err
+	})
+	switch {
+	case err == nil:
+		return buf, nil
+	case ctx.Err() != nil:
+		return nil, backend.Ended(ctx)
+	case backend.FaultOf(err) == backend.FaultCaller && !isGone(err):
+		return nil, err
 	}
+	return nil, nil
 }
 
 func (g *generation) alloc(ctx context.Context, size int) (backend.Buffer, error) {

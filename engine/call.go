@@ -10,7 +10,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// call is one call on its way to an answer.
+// call is one call on its way to an answer: do counts and observes it, attempt has it
+// answered, await and reserve find the backend, settle says what follows a failure.
 type call struct {
 	jobs, points int // for the observer
 	began        time.Time
@@ -23,6 +24,10 @@ type call struct {
 	can func(backend.Info) error
 	// brief: it does without an answer sooner than wait for a repair.
 	brief bool
+	// only: no other backend is asked when one gives no answer.
+	only bool
+	// restarts is how many backends may die of it and be asked again.
+	restarts int
 }
 
 // failed is why a slot gave no answer.
@@ -31,9 +36,9 @@ type failed struct {
 	err  error
 }
 
-// do sees to it that a call gets an answer whatever happens to backends: f
-// computes on the one it is given, and decide says what follows when it fails.
-// The result is the name of the backend that answered.
+// do has a call answered whatever happens to backends, counts it and tells the
+// observer: f computes on the backend that it is given. The result is the name of the
+// backend that answered.
 func (e *Engine) do(ctx context.Context, c *call, f func(context.Context, *generation) error) (by string, err error) {
 	if err := e.begin(); err != nil {
 		return "", err
@@ -52,105 +57,112 @@ func (e *Engine) do(ctx context.Context, c *call, f func(context.Context, *gener
 		}
 		e.end()
 	}()
+	c.restarts = e.cfg.Restarts
+	return e.attempt(ctx, c, func(ctx context.Context, g *generation) error {
+		err := f(ctx, g)
+		e.countOutcome(g, err)
+		return err
+	})
+}
+
+// attempt tries backends until one answers, or nothing is left to try.
+func (e *Engine) attempt(ctx context.Context, c *call, f func(context.Context, *generation) error) (by string, err error) {
 	c.began = time.Now()
 	for {
-		g, err := e.pick(ctx, c)
+		g, err := e.await(ctx, c)
 		if err != nil {
 			return "", err
 		}
-		act, err := e.try(ctx, c, g, f)
-		switch {
+		switch err, course := e.try(ctx, c, g, f); {
 		case err == nil:
 			return g.slot.name, nil
-		case act == fail && ctx.Err() != nil:
+		case course == giveUp && ctx.Err() != nil:
 			return "", backend.Ended(ctx)
-		case act == fail:
+		case course == giveUp:
 			return "", c.err()
 		}
 	}
 }
 
-// try computes on g, and says what follows.
-func (e *Engine) try(ctx context.Context, c *call, g *generation, f func(context.Context, *generation) error) (action, error) {
+// try computes on g, which await reserved, and says how a failed call goes on.
+func (e *Engine) try(ctx context.Context, c *call, g *generation, f func(context.Context, *generation) error) (error, course) {
 	defer g.exit() // also when f panics
-	if err := f(ctx, g); err != nil {
-		return e.settle(ctx, c, g, err), err
+	err := f(ctx, g)
+	if err == nil {
+		return nil, giveUp
 	}
-	e.answered(g)
-	return fail, nil
+	return err, e.settle(ctx, c, g, err)
 }
 
-// err is why the backends that were asked gave no answer.
-func (c *call) err() (err error) {
-	for _, f := range c.failures {
-		err = both(err, f.err)
+// await reserves the generation that is to answer the call; exit ends that. It waits
+// for one as Config.Patience has it.
+func (e *Engine) await(ctx context.Context, c *call) (*generation, error) {
+	g, w, err := e.reserve(ctx, c)
+	if g != nil || err != nil {
+		return g, err
 	}
-	return err
-}
-
-// both is two errors in one line.
-func both(a, b error) error {
-	switch {
-	case a == nil:
-		return b
-	case b == nil || errors.Is(a, b):
-		return a
-	}
-	return fmt.Errorf("%w; %w", a, b)
-}
-
-// answered counts.
-func (e *Engine) answered(g *generation) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	g.proven = true
-	e.countersLocked(g.slot.name).Answered++
-	e.stats.Answered++
-	if slices.Index(e.slots, g.slot) > 0 {
-		e.stats.FallBacks++
-	}
-}
-
-// settle notes a call's failure on g, has decide say what follows, and applies it.
-func (e *Engine) settle(ctx context.Context, c *call, g *generation, err error) action {
-	e.count(g.slot.name, func(b *BackendStats) { b.Failed++ })
-	c.failures = slices.DeleteFunc(c.failures, func(f failed) bool { return f.slot == g.slot })
-	c.failures = append(c.failures, failed{g.slot, fmt.Errorf("backend %s: %w", g.slot.name, err)})
-	e.mu.Lock()
-	more := slices.ContainsFunc(e.slots, func(s *slot) bool { return s != g.slot && c.openLocked(s) })
-	ended := e.forced || ctx.Err() != nil
-	e.mu.Unlock()
-	if isGone(err) {
-		c.deaths++
-	}
-	act, cure := decide(failure{err: err, ended: ended, deaths: c.deaths, allowed: e.cfg.Restarts, more: more})
-	g.apply(cure, err)
-	if act == next {
-		if cure == keep {
-			e.events.add(Event{Kind: EventFailed, Backend: g.slot.name, Err: err})
+	e.sum(func(st *Stats) { st.Waiting++ })
+	defer e.sum(func(st *Stats) { st.Waiting-- })
+	ctx, end := e.Observe(ctx, Phase{Kind: PhaseWait, Jobs: c.jobs, Points: c.points})
+	defer func() { end(err) }()
+	for g == nil && err == nil {
+		t := time.NewTimer(time.Until(w.until))
+		select {
+		case <-w.moved:
+		case <-t.C:
+		case <-ctx.Done():
+			err = both(backend.Ended(ctx), c.err())
 		}
-		c.passed = append(c.passed, g.slot)
+		t.Stop()
+		if err == nil {
+			g, w, err = e.reserve(ctx, c)
+		}
 	}
-	return act
+	return g, err
 }
 
-// sum changes the engine's own statistics.
-func (e *Engine) sum(f func(*Stats)) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	f(&e.stats)
+// waiting is what a call waits for: a slot that changes, but not for ever.
+type waiting struct {
+	moved <-chan struct{}
+	until time.Time
 }
 
-// refuse retires the slot of a backend that answered wrongly.
-func (e *Engine) refuse(g *generation, err error) {
+// reserve takes a reference to the generation that is to answer the call, in the order
+// of preference. It starts a slot that was never needed and tells when a better one is
+// passed over. Without a generation the result is what to wait for, or an error when
+// there is nothing to wait for.
+func (e *Engine) reserve(ctx context.Context, c *call) (*generation, waiting, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.stats.Refused++
-	g.refused = err
-	if g.slot.gen == g {
-		e.events.add(Event{Kind: EventWrong, Backend: g.slot.name, Err: err})
-		g.slot.retireLocked(fmt.Errorf("backend %s is not asked any more: %w; Use asks it again", g.slot.name, err))
+	if e.forced {
+		return nil, waiting{}, errClosed()
 	}
+	if err := backend.Ended(ctx); err != nil {
+		return nil, waiting{}, err
+	}
+	now := time.Now()
+	var better *slot // that cannot answer this call now
+	for i, s := range e.slots {
+		if c.wantsLocked(s) {
+			if s.state == StateIdle {
+				s.startLocked(now.Add(e.cfg.Patience), false, nil)
+			}
+			if s.state == StateReady {
+				s.gen.refs++
+				e.countersLocked(s.name).InFlight++
+				e.passedOverLocked(c, better, s)
+				return s.gen, waiting{}, nil
+			}
+			more := slices.ContainsFunc(e.slots[i+1:], c.wantsLocked)
+			if until := c.patience(ctx, s, more); until.After(now) {
+				return nil, waiting{e.moved, until}, nil
+			}
+		}
+		if better == nil {
+			better = s
+		}
+	}
+	return nil, waiting{}, e.nobodyLocked(c)
 }
 
 // wantsLocked tells whether the call may still go to a slot.
@@ -164,8 +176,7 @@ func (c *call) openLocked(s *slot) bool {
 	return s.state != StateRetired && !slices.Contains(c.passed, s) && c.unableLocked(s) == nil
 }
 
-// unableLocked is why a backend cannot do what is called for, as far as it is known;
-// Engine.mu is held.
+// unableLocked says why a backend cannot do what is called for, as far as it is known.
 func (c *call) unableLocked(s *slot) error {
 	if c.can == nil || s.info == nil {
 		return nil
@@ -173,96 +184,9 @@ func (c *call) unableLocked(s *slot) error {
 	return c.can(*s.info)
 }
 
-// isGone tells that the backend of a failed call is not there any more.
-func isGone(err error) bool {
-	return backend.FaultOf(err) == backend.FaultGone || errors.Is(err, backend.ErrClosed)
-}
-
-// awaitedLocked tells whether calls wait for the slot, given that there is another
-// one after it.
-func (s *slot) awaitedLocked(more bool) bool {
-	switch s.state {
-	case StateIdle:
-		return true
-	case StateOpening:
-		return !more || time.Now().Before(s.hope)
-	}
-	return false
-}
-
-// pick takes a reference to the generation that is to answer the call, with
-// exit. It waits for one as Config.Patience has it.
-func (e *Engine) pick(ctx context.Context, c *call) (*generation, error) {
-	g, wake, until, err := e.reserve(ctx, c)
-	if g != nil || err != nil {
-		return g, err
-	}
-	e.sum(func(st *Stats) { st.Waiting++ })
-	defer e.sum(func(st *Stats) { st.Waiting-- })
-	ctx, end := e.Observe(ctx, Phase{Kind: PhaseWait, Jobs: c.jobs, Points: c.points})
-	defer func() { end(err) }()
-	for g == nil && err == nil {
-		t := time.NewTimer(time.Until(until))
-		select {
-		case <-wake:
-		case <-t.C:
-		case <-ctx.Done():
-			err = both(backend.Ended(ctx), c.err())
-		}
-		t.Stop()
-		if err == nil {
-			g, wake, until, err = e.reserve(ctx, c)
-		}
-	}
-	return g, err
-}
-
-// reserve takes a reference to the generation that is to answer the call. If none
-// is ready it returns what to wait for and until when, or why there is nothing to
-// wait for. It starts the slots that it comes to and nobody needed yet, and tells
-// when another one than the preferred answers.
-func (e *Engine) reserve(ctx context.Context, c *call) (g *generation, wake <-chan struct{}, until time.Time, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.forced {
-		return nil, nil, until, errClosed()
-	}
-	if err := backend.Ended(ctx); err != nil {
-		return nil, nil, until, err
-	}
-	now := time.Now()
-	var before *slot // that would have been better
-	for i, s := range e.slots {
-		if !c.wantsLocked(s) {
-			if before == nil {
-				before = s
-			}
-			continue
-		}
-		if s.state == StateIdle {
-			s.startLocked(false, nil)
-			s.hope = now.Add(e.cfg.Patience)
-		}
-		if s.state == StateReady {
-			s.gen.refs++
-			e.countersLocked(s.name).InFlight++
-			e.passedOverLocked(c, before, s)
-			return s.gen, nil, until, nil
-		}
-		more := slices.ContainsFunc(e.slots[i+1:], c.wantsLocked)
-		if until = c.patienceLocked(ctx, s, more); until.After(now) {
-			return nil, e.moved, until, nil
-		}
-		if before == nil {
-			before = s
-		}
-	}
-	return nil, nil, until, e.nobodyLocked(c)
-}
-
-// patienceLocked is until when the call waits for a slot that is not ready; more
-// tells that it could go to another one.
-func (c *call) patienceLocked(ctx context.Context, s *slot, more bool) time.Time {
+// patience returns until when the call waits for a slot that is not ready; more
+// tells that it could go to another one. Engine.mu is held.
+func (c *call) patience(ctx context.Context, s *slot, more bool) time.Time {
 	own := c.began.Add(s.e.cfg.Patience)
 	switch deadline, ok := ctx.Deadline(); {
 	case more && ok:
@@ -311,6 +235,77 @@ func (e *Engine) nobodyLocked(c *call) error {
 		err = fmt.Errorf("%w: backend %s is not open yet", backend.ErrUnavailable, e.slots[0].name)
 	}
 	return err
+}
+
+// settle notes a failure on g and says how the call goes on.
+func (e *Engine) settle(ctx context.Context, c *call, g *generation, err error) course {
+	c.failures = slices.DeleteFunc(c.failures, func(f failed) bool { return f.slot == g.slot })
+	c.failures = append(c.failures, failed{g.slot, fmt.Errorf("backend %s: %w", g.slot.name, err)})
+	if isGone(err) {
+		c.deaths++
+	}
+	v := e.conclude(ctx, g, failure{err: err, deaths: c.deaths, allowed: c.restarts, more: e.more(c, g)})
+	if v.call == moveOn {
+		c.passed = append(c.passed, g.slot)
+		if v.backend == stays {
+			e.events.add(Event{Kind: EventFailed, Backend: g.slot.name, Err: err})
+		}
+	}
+	return v.call
+}
+
+// more tells whether the call may go to another backend than g.
+func (e *Engine) more(c *call, g *generation) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !c.only && slices.ContainsFunc(e.slots, func(s *slot) bool { return s != g.slot && c.openLocked(s) })
+}
+
+// err returns why the backends that were asked gave no answer.
+func (c *call) err() (err error) {
+	for _, f := range c.failures {
+		err = both(err, f.err)
+	}
+	return err
+}
+
+// both joins two errors in one line.
+func both(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || errors.Is(a, b):
+		return a
+	}
+	return fmt.Errorf("%w; %w", a, b)
+}
+
+// countOutcome counts a call that g answered or, with an error, did not.
+func (e *Engine) countOutcome(g *generation, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err != nil {
+		e.countersLocked(g.slot.name).Failed++
+		return
+	}
+	g.proven = true
+	e.countersLocked(g.slot.name).Answered++
+	e.stats.Answered++
+	if slices.Index(e.slots, g.slot) > 0 {
+		e.stats.FallBacks++
+	}
+}
+
+// refuse retires the slot of a backend that answered wrongly.
+func (e *Engine) refuse(g *generation, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stats.Refused++
+	g.refused = err
+	if g.slot.gen == g {
+		e.events.add(Event{Kind: EventWrong, Backend: g.slot.name, Err: err})
+		g.slot.retireLocked(fmt.Errorf("backend %s is not asked any more: %w; Use asks it again", g.slot.name, err))
+	}
 }
 
 // exit ends a call on g.

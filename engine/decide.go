@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -15,23 +16,29 @@ var ErrWrongAnswer = errors.New("wrong answer from the backend")
 // them again.
 var ErrBasesLost = errors.New("bases lost with their backend")
 
-// action is what a failed call does.
-type action int
+// verdict is what follows from a failure, for the call and for its backend.
+type verdict struct {
+	call    course
+	backend fate
+}
+
+// course is how a failed call goes on.
+type course int
 
 const (
-	fail  action = iota // return the error
-	retry               // on this backend, when it is repaired
-	next                // on the next backend
+	giveUp course = iota // the caller gets the error
+	repeat               // on this backend, when it is repaired
+	moveOn               // to the next backend
 )
 
-// remedy is what is done to the backend of a failed call.
-type remedy int
+// fate is what becomes of the backend of a failed call.
+type fate int
 
 const (
-	keep   remedy = iota // nothing
-	ping                 // ask at once whether it is there
-	reopen               // close it and open it again
-	refuse               // ask it no more
+	stays   fate = iota
+	suspect      // is pinged at once
+	broken       // is closed and opened again
+	refused      // is not asked any more
 )
 
 // failure is all that counts of a failed call.
@@ -43,57 +50,67 @@ type failure struct {
 	more    bool // there is another backend that the call was not on
 }
 
-// decide says what follows a failed call. It is a function of the failure alone;
-// generation.apply draws the consequences.
-func decide(f failure) (action, remedy) {
+// decide says what follows from a failure.
+func decide(f failure) verdict {
 	switch {
 	case errors.Is(f.err, ErrWrongAnswer):
-		return f.move(), refuse
+		return verdict{f.elsewhere(), refused}
 	case errors.Is(f.err, ErrBasesLost):
-		return fail, keep
+		return verdict{giveUp, stays}
 	}
 	switch backend.FaultOf(f.err) {
 	case backend.FaultGone:
-		return f.repeat(), reopen
+		return verdict{f.again(), broken}
 	case backend.FaultCaller:
 		// That somebody else closed the backend accuses no caller.
 		if errors.Is(f.err, backend.ErrClosed) {
-			return f.repeat(), reopen
+			return verdict{f.again(), broken}
 		}
-		return fail, keep
+		return verdict{giveUp, stays}
 	case backend.FaultContext:
 		// A backend that says so by itself has failed.
 		if f.ended {
-			return fail, ping
+			return verdict{giveUp, suspect}
 		}
 	}
-	return f.move(), keep
+	return verdict{f.elsewhere(), stays}
 }
 
-// move is for a call that this backend cannot answer.
-func (f failure) move() action {
+// elsewhere is the course of a call that this backend cannot answer.
+func (f failure) elsewhere() course {
 	if f.ended || !f.more {
-		return fail
+		return giveUp
 	}
-	return next
+	return moveOn
 }
 
-// repeat is for a call whose backend is gone.
-func (f failure) repeat() action {
+// again is the course of a call whose backend is gone.
+func (f failure) again() course {
 	if !f.ended && f.deaths <= f.allowed {
-		return retry
+		return repeat
 	}
-	return f.move()
+	return f.elsewhere()
 }
 
-// apply does to the backend what was decided because of err.
-func (g *generation) apply(r remedy, err error) {
-	switch r {
-	case ping:
+// isGone tells that the backend of a failed call is not there any more.
+func isGone(err error) bool {
+	return backend.FaultOf(err) == backend.FaultGone || errors.Is(err, backend.ErrClosed)
+}
+
+// conclude decides what follows from a failure on g and has it happen to g. Nothing
+// else draws consequences from failed calls.
+func (e *Engine) conclude(ctx context.Context, g *generation, f failure) verdict {
+	e.mu.Lock()
+	f.ended = e.forced || ctx.Err() != nil
+	e.mu.Unlock()
+	v := decide(f)
+	switch v.backend {
+	case suspect:
 		g.urge()
-	case reopen:
-		g.fail(err)
-	case refuse:
-		g.e.refuse(g, err)
+	case broken:
+		g.fail(f.err)
+	case refused:
+		e.refuse(g, f.err)
 	}
+	return v
 }

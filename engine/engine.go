@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 )
@@ -60,7 +61,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// lineUp is the slots with first preferred: those of the fallbacks stay.
+// lineUp returns the slots with first preferred: those of the fallbacks stay.
 func (e *Engine) lineUp(first *slot) []*slot {
 	slots := []*slot{first}
 	for _, name := range e.cfg.Fallbacks {
@@ -81,7 +82,7 @@ func (e *Engine) lineUp(first *slot) []*slot {
 // When that fails, or ctx ends first, the slot is retired.
 func (e *Engine) first(ctx context.Context, s *slot, after <-chan struct{}) error {
 	e.mu.Lock()
-	outcome := s.startLocked(true, after)
+	outcome := s.startLocked(time.Time{}, true, after)
 	e.mu.Unlock()
 	var err error
 	select {
@@ -90,9 +91,7 @@ func (e *Engine) first(ctx context.Context, s *slot, after <-chan struct{}) erro
 		err = fmt.Errorf("opening backend %q: %w", s.name, backend.Ended(ctx))
 	}
 	if err != nil {
-		e.mu.Lock()
-		s.retireLocked(err)
-		e.mu.Unlock()
+		s.retired(err)
 	}
 	return err
 }
@@ -107,16 +106,20 @@ func (e *Engine) first(ctx context.Context, s *slot, after <-chan struct{}) erro
 // Use with the name of the present backend opens it afresh, and one that was
 // retired for a wrong answer is asked again.
 func (e *Engine) Use(ctx context.Context, name string) error {
-	if err := e.begin(); err != nil {
-		return err
+	if e.none() {
+		return errNoEngine()
 	}
-	defer e.end()
 	select {
 	case e.using <- struct{}{}:
 	case <-ctx.Done():
 		return backend.Ended(ctx)
 	}
 	defer func() { <-e.using }()
+
+	if err := e.begin(); err != nil {
+		return err
+	}
+	defer e.end()
 	s := e.newSlot(name)
 	e.mu.Lock()
 	e.coming = s
@@ -158,7 +161,7 @@ func (e *Engine) prefer(s *slot) (closed <-chan struct{}) {
 	if old[0].announced && !slices.Contains(e.slots, old[0]) {
 		s.announced = true // what was told of it is to be taken back
 		if s.state == StateReady {
-			s.backLocked()
+			s.returnedLocked()
 		}
 	}
 	if g := old[0].gen; g != nil && !slices.Contains(e.slots, old[0]) {
@@ -187,7 +190,7 @@ func (e *Engine) useInstead(ctx context.Context, name string) error {
 	back := e.newSlot(old)
 	e.prefer(back)
 	e.mu.Lock()
-	outcome := back.startLocked(false, nil)
+	outcome := back.startLocked(time.Time{}, false, nil)
 	e.mu.Unlock()
 	select {
 	case undone := <-outcome:
@@ -217,7 +220,7 @@ func (e *Engine) Info() backend.Info {
 	return info
 }
 
-// Backend is the name of the backend that a call would be answered by.
+// Backend returns the name of the backend that a call would be answered by.
 func (e *Engine) Backend() string {
 	if e.none() {
 		return ""
@@ -235,14 +238,11 @@ func (e *Engine) Config() Config {
 	return e.cfg
 }
 
-// none tells whether New did not make the engine: a nil one, or a zero value.
-// Both refuse every call.
-func (e *Engine) none() bool { return e == nil || e.using == nil }
-
-// currentLocked returns the slot that calls go to, or wait for.
+// currentLocked finds the slot that calls go to, or wait for.
 func (e *Engine) currentLocked() *slot {
+	now := time.Now()
 	for i, s := range e.slots {
-		if s.awaitedLocked(i+1 < len(e.slots)) || s.state == StateReady {
+		if s.awaited(now, i+1 < len(e.slots)) {
 			return s
 		}
 	}
@@ -257,10 +257,29 @@ func (e *Engine) changedLocked() {
 
 func errClosed() error { return fmt.Errorf("engine: %w", backend.ErrClosed) }
 
+// none tells whether New did not make the engine: a nil one, or a zero value. Both
+// refuse every call.
+func (e *Engine) none() bool { return e == nil || e.using == nil }
+
+func errNoEngine() error {
+	return fmt.Errorf("%w: no engine: pippin.New opens one", backend.ErrInvalidInput)
+}
+
+// Err returns why the engine takes no calls, nil while it does.
+func (e *Engine) Err() error {
+	switch {
+	case e.none():
+		return errNoEngine()
+	case e.Closed():
+		return errClosed()
+	}
+	return nil
+}
+
 // begin counts a call in, which end counts out.
 func (e *Engine) begin() error {
 	if e.none() {
-		return fmt.Errorf("%w: no engine: a nil one, or one that New did not make", backend.ErrInvalidInput)
+		return errNoEngine()
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -359,7 +378,7 @@ func (e *Engine) finish() {
 	close(e.ended)
 }
 
-// countersLocked returns the statistics of a backend.
+// countersLocked finds the statistics of a backend.
 func (e *Engine) countersLocked(name string) *BackendStats {
 	c := e.backends[name]
 	if c == nil {
@@ -369,14 +388,21 @@ func (e *Engine) countersLocked(name string) *BackendStats {
 	return c
 }
 
-// count changes them.
+// sum changes the engine's own statistics.
+func (e *Engine) sum(f func(*Stats)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f(&e.stats)
+}
+
+// count changes the statistics of a backend.
 func (e *Engine) count(name string, f func(*BackendStats)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	f(e.countersLocked(name))
 }
 
-// Stats is the state of the engine now.
+// Stats returns the state of the engine now.
 func (e *Engine) Stats() Stats {
 	if e.none() {
 		return Stats{}
@@ -390,7 +416,7 @@ func (e *Engine) Stats() Stats {
 	return st
 }
 
-// counted is the state without the backends' own Usage, and those that are open
+// counted returns the state without the backends' own Usage, and those that are open
 // as they stand in Stats.Backends.
 func (e *Engine) counted() (st Stats, open []backend.Backend) {
 	e.mu.Lock()

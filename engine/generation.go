@@ -62,7 +62,8 @@ func (e *Engine) adopt(s *slot, b backend.Backend) *generation {
 	return g
 }
 
-// enterLocked takes a reference, false when the generation is closed.
+// enterLocked takes a reference; false when the generation is closed. Engine.mu is
+// held.
 func (g *generation) enterLocked() bool {
 	if g.retired && g.refs == 0 {
 		return false
@@ -81,7 +82,7 @@ func (g *generation) leave() {
 	}
 }
 
-// retireLocked lets no new call in.
+// retireLocked lets no new call in; Engine.mu is held.
 func (g *generation) retireLocked() {
 	if !g.retired {
 		g.retired = true
@@ -124,7 +125,7 @@ func (g *generation) tend() {
 	close(g.closed)
 }
 
-// wanted is what was asked of the backend to keep.
+// wanted lists what the backend was asked to keep.
 func (g *generation) wanted() map[*Bases]struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -221,7 +222,7 @@ func (g *generation) urge() {
 	}
 }
 
-// bind is ctx, ended also by the generation's end.
+// bind returns ctx, ended also by the generation's end.
 func (g *generation) bind(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	undo := context.AfterFunc(g.ctx, func() { cancel(context.Cause(g.ctx)) })
@@ -274,7 +275,7 @@ func (g *generation) holds(b *Bases) bool {
 	return g.loadedLocked(b)
 }
 
-// loadedLocked is holds.
+// loadedLocked is holds with g.mu held.
 func (g *generation) loadedLocked(b *Bases) bool {
 	r := g.ids[b]
 	if r == nil {

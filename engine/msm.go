@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 )
@@ -175,7 +174,7 @@ func (e *Engine) compare(ctx context.Context, g *generation, again []Request, ou
 	if len(again) == 0 {
 		return nil
 	}
-	c := &call{brief: true}
+	c := &call{brief: true, only: true}
 	e.mu.Lock()
 	after := slices.Index(e.slots, g.slot) + 1
 	c.passed = slices.Clone(e.slots[:after])
@@ -186,7 +185,11 @@ func (e *Engine) compare(ctx context.Context, g *generation, again []Request, ou
 	}
 	ctx, end := e.Observe(ctx, Phase{Kind: PhaseCompare, Backend: g.slot.name, Jobs: len(again)})
 	defer func() { end(err) }()
-	want, by, err := e.once(ctx, c, again)
+	var want [][]byte
+	by, err := e.attempt(ctx, c, func(ctx context.Context, g *generation) (err error) {
+		want, err = g.msm(ctx, again)
+		return err
+	})
 	if err != nil {
 		if ended := backend.Ended(ctx); ended != nil {
 			return ended
@@ -221,19 +224,4 @@ func (e *Engine) chosen(g *generation, reqs []Request) (again []Request, at []in
 		}
 	}
 	return again, at
-}
-
-// once computes on one backend, without repetition.
-func (e *Engine) once(ctx context.Context, c *call, reqs []Request) (out [][]byte, by string, err error) {
-	c.began = time.Now()
-	g, err := e.pick(ctx, c)
-	if err != nil {
-		return nil, "", err
-	}
-	defer g.exit()
-	out, err = g.msm(ctx, reqs)
-	if isGone(err) && ctx.Err() == nil {
-		g.fail(err)
-	}
-	return out, g.slot.name, err
 }

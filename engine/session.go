@@ -320,9 +320,8 @@ func (s *Session) settle(ctx context.Context, err error) error {
 		s.broken = err
 	}
 	e.mu.Unlock()
-	// Repeat refuses the backend itself.
-	if _, cure := decide(failure{err: err, ended: ended, allowed: -1}); cure != refuse || !s.held {
-		g.apply(cure, err)
+	if !s.held || !errors.Is(err, ErrWrongAnswer) { // Repeat refuses the backend
+		e.conclude(ctx, g, failure{err: err, allowed: -1})
 	}
 	switch {
 	case ctx.Err() != nil:

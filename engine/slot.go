@@ -25,38 +25,33 @@ type slot struct {
 	stop context.CancelFunc
 
 	// Under Engine.mu:
-	state State
-	gen   *generation   // when ready
-	info  *backend.Info // of the last generation
-	err   error         // why it is broken, retired or being opened again
-	// hope is until when calls wait for it although there is a next slot.
-	hope time.Time
+	lifecycle
+	gen  *generation   // when ready
+	info *backend.Info // of the last generation
 	// announced: that another backend answers from now on was told.
 	announced bool
-	died      error // of what, until it is open again
-	early     int   // deaths in a row before anything was answered
-
-	wanted map[*Bases]struct{} // what the last generation held
+	wanted    map[*Bases]struct{} // what the last generation held
 }
 
-// newSlot is a slot that nobody owns yet.
+// newSlot makes a slot that nobody owns yet.
 func (e *Engine) newSlot(name string) *slot {
-	s := &slot{e: e, name: name, state: StateIdle}
+	s := &slot{e: e, name: name, lifecycle: lifecycle{state: StateIdle}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
-// startLocked gives an idle slot its owner. The result gets the
-// outcome of the first opening; with once the slot is retired when that fails.
-// The owner begins after the end of after, when that is set.
-func (s *slot) startLocked(once bool, after <-chan struct{}) <-chan error {
-	s.state = StateOpening
+// startLocked gives an idle slot its owner; calls wait until hope although there is a
+// next slot. The result gets the outcome of the first opening; with once the slot is
+// retired when that fails. The owner begins after the end of after, when that is set.
+func (s *slot) startLocked(hope time.Time, once bool, after <-chan struct{}) <-chan error {
+	s.start(hope)
 	first := make(chan error, 1)
 	s.e.work.Go(func() { s.own(once, after, first) })
 	return first
 }
 
-// own is the owner.
+// own opens the backend, and opens it again whenever it is gone, until the slot is
+// retired. It is the slot's owner.
 func (s *slot) own(once bool, after <-chan struct{}, first chan<- error) {
 	if after != nil {
 		select {
@@ -80,18 +75,16 @@ func (s *slot) own(once bool, after <-chan struct{}, first chan<- error) {
 			case <-g.ctx.Done():
 			case <-s.ctx.Done():
 			}
-			if s.again() {
+			if s.hasPromise() {
 				pauses.Reset()
 				s.e.events.flush(flushLimit)
 				continue // once more at once
 			}
 		case once && tries == 0:
-			s.e.mu.Lock()
-			s.retireLocked(err)
-			s.e.mu.Unlock()
+			s.retired(err)
 			return
 		default:
-			s.broke(err)
+			s.change(func() { s.failed(err) })
 		}
 		pause(s.ctx, pauses.NextBackOff())
 		s.e.events.flush(flushLimit)
@@ -101,7 +94,7 @@ func (s *slot) own(once bool, after <-chan struct{}, first chan<- error) {
 // bring opens the backend, loads bases and makes it ready. strict refuses a
 // backend that cannot take all bases.
 func (s *slot) bring(strict bool) (*generation, error) {
-	s.set(StateOpening)
+	s.change(s.retry)
 	b, err := within(s.ctx, s.e.cfg.OpenTimeout, func(ctx context.Context) (backend.Backend, error) {
 		return s.e.cfg.Open(ctx, s.name)
 	}, func(late backend.Backend) { late.Close() })
@@ -110,7 +103,7 @@ func (s *slot) bring(strict bool) (*generation, error) {
 	}
 	g := s.e.adopt(s, b)
 	err = s.reload(g, strict)
-	if err == nil && s.wasBroken() {
+	if err == nil && s.repairing() {
 		err = g.ping()
 	}
 	if err == nil {
@@ -168,62 +161,43 @@ func (s *slot) install(g *generation) error {
 		return context.Cause(g.ctx)
 	}
 	info := g.info // which outlives g
-	s.state, s.gen, s.info, s.err = StateReady, g, &info, nil
-	if s.died != nil {
+	s.gen, s.info = g, &info
+	if repaired := s.ready(); repaired != nil {
 		g.fresh = true
 		e.countersLocked(s.name).Restarts++
-		e.events.add(Event{Kind: EventRestart, Backend: s.name, Err: s.died})
-		s.died = nil
+		e.events.add(Event{Kind: EventRestart, Backend: s.name, Err: repaired})
 	}
-	s.backLocked()
+	s.returnedLocked()
 	e.changedLocked()
 	return nil
 }
 
-// backLocked tells the end of a lasting fall-back, if there was one.
-func (s *slot) backLocked() {
+// returnedLocked tells the end of a lasting fall-back, if there was one.
+func (s *slot) returnedLocked() {
 	if s.announced {
 		s.announced = false
 		s.e.events.add(Event{Kind: EventReturned, Backend: s.name})
 	}
 }
 
-// lostLocked is told of the end of a generation.
+// lostLocked notes the end of a generation.
 func (s *slot) lostLocked(g *generation, cause error) {
 	if s.gen != g {
 		return // it never answered calls, or does not any more
 	}
-	s.gen, s.err, s.died = nil, cause, cause
+	s.gen = nil
 	s.wanted = g.wanted()
-	if s.early++; g.proven {
-		s.early = 0
-	}
-	s.state, s.hope = StateBroken, time.Time{}
-	if s.promisingLocked() {
-		s.state, s.hope = StateOpening, time.Now().Add(s.e.cfg.Patience)
-	}
+	s.lost(cause, g.proven, time.Now().Add(s.e.cfg.Patience))
 	s.e.countersLocked(s.name).Deaths++
 	s.e.events.add(Event{Kind: EventGone, Backend: s.name, Err: cause})
 	s.e.changedLocked()
 }
 
-// broke notes a failed opening.
-func (s *slot) broke(err error) {
-	s.e.mu.Lock()
-	defer s.e.mu.Unlock()
-	if s.state != StateRetired {
-		s.state, s.hope = StateBroken, time.Time{}
-		s.err = err
-		s.e.changedLocked()
-	}
-}
-
 // retireLocked ends the slot because of err.
 func (s *slot) retireLocked(err error) {
-	if s.state == StateRetired {
+	if !s.retire(err) {
 		return
 	}
-	s.state, s.err = StateRetired, err
 	if s.gen != nil {
 		s.gen.retireLocked()
 		s.gen = nil
@@ -232,33 +206,36 @@ func (s *slot) retireLocked(err error) {
 	s.e.changedLocked()
 }
 
-func (s *slot) set(state State) {
+// retired is retireLocked without the lock.
+func (s *slot) retired(err error) {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	if s.state != StateRetired {
-		s.state = state
-		s.e.changedLocked()
-	}
+	s.retireLocked(err)
 }
 
-func (s *slot) wasBroken() bool {
+// change has a transition happen and wakes the calls that wait.
+func (s *slot) change(transition func()) {
+	s.e.mu.Lock()
+	defer s.e.mu.Unlock()
+	transition()
+	s.e.changedLocked()
+}
+
+// repairing tells that the backend is opened again after a failure.
+func (s *slot) repairing() bool {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
 	return s.err != nil
 }
 
-// promisingLocked tells that a backend that died may well live when it is opened
-// again.
-func (s *slot) promisingLocked() bool { return s.early <= 1 }
-
-// again tells whether to open the backend without a pause.
-func (s *slot) again() bool {
+// hasPromise tells whether to open the backend without a pause.
+func (s *slot) hasPromise() bool {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	return s.promisingLocked()
+	return s.promising()
 }
 
-// reloadable is the bases that a new generation begins with: in the preferred
+// reloadable lists the bases that a new generation begins with: in the preferred
 // slot all, in another what was there. Large ones come first.
 func (s *slot) reloadable() []*Bases {
 	s.e.mu.Lock()
@@ -277,7 +254,7 @@ func (s *slot) reloadable() []*Bases {
 	return all
 }
 
-// lacks is the error of calls on bases that are not there and may not be read.
+// lacks returns the error of calls on bases that are not there and may not be read.
 func (s *slot) lacks() error {
 	return fmt.Errorf("%w: they are not in backend %s and were to be read once", ErrBasesLost, s.name)
 }
@@ -334,7 +311,7 @@ func within[T any](ctx context.Context, limit time.Duration, f func(context.Cont
 	return none, backend.Ended(ctx)
 }
 
-// limited is within for what has no value.
+// limited is within for a function without a value.
 func limited(limit time.Duration, f func(context.Context) error) error {
 	_, err := within(context.Background(), limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }, nil)
 	return err

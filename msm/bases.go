@@ -9,7 +9,6 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/internal/local"
 )
 
 // handle is what users hold of loaded bases, so that those that nobody can
@@ -70,9 +69,17 @@ func Known(d backend.Digest) Hint { return func(s *engine.Source) { s.Memo = bac
 // them again. engine.Config.CompareEvery and DropIn cannot use them.
 func ReadOnce() Hint { return func(s *engine.Source) { s.ReadOnce = true } }
 
+// usable returns why an engine takes no calls about gnark-crypto's types, nil when it
+// does.
+func usable(e *engine.Engine) error {
+	if err := layout.Check(); err != nil {
+		return err
+	}
+	return e.Err()
+}
+
 func (g *Group[P, S]) load(ctx context.Context, e *engine.Engine, src engine.Source, hints []Hint) (*Bases[P, S], error) {
-	e, err := local.Engine(e)
-	if err != nil {
+	if err := usable(e); err != nil {
 		return nil, err
 	}
 	src.Curve, src.Group = g.curve, g.group

@@ -8,7 +8,6 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/internal/local"
 )
 
 // Batch is several MSMs answered together: the backend overlaps them, and
@@ -39,7 +38,7 @@ func (a *Answer[P]) Point() P { return a.p }
 
 // NewBatch starts an empty batch on the engine that its bases are loaded into.
 func NewBatch(e *engine.Engine) *Batch {
-	e, err := local.Engine(e)
+	err := usable(e)
 	return &Batch{e: e, err: err, first: map[scalarKey]int{}}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/internal/local"
 )
 
 // DropIn is MultiExp as gnark-crypto has it, on an engine. Points that lie
@@ -26,7 +25,7 @@ type DropIn[P, S any] struct {
 
 // On binds the group to an engine.
 func (g *Group[P, S]) On(e *engine.Engine) DropIn[P, S] {
-	e, err := local.Engine(e)
+	err := usable(e)
 	return DropIn[P, S]{g: g, e: e, err: err, threshold: e.Config().Threshold}
 }
 

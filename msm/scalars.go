@@ -9,7 +9,6 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/internal/local"
 )
 
 // Scalars is a buffer of scalars in memory that a backend reads without a
@@ -28,12 +27,12 @@ func (g *Group[P, S]) NewScalars(ctx context.Context, e *engine.Engine, n int) (
 	if n < 0 || n > backend.MaxCount {
 		return nil, fmt.Errorf("%w: a buffer of %d scalars", backend.ErrInvalidInput, n)
 	}
-	e, err := local.Engine(e)
-	if err != nil {
+	if err := usable(e); err != nil {
 		return nil, err
 	}
 	var buf backend.Buffer
 	if n > 0 {
+		var err error
 		if buf, err = e.Alloc(ctx, n*g.curve.ScalarBytes()); err != nil {
 			return nil, err
 		}

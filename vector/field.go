@@ -12,7 +12,6 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/internal/local"
 )
 
 // Field is the scalar field of a curve, with gnark-crypto's type of its elements.
@@ -61,8 +60,7 @@ func (f *Field[E]) Curve() backend.Curve { return f.curve }
 // there is. Close the session; one that is forgotten is closed by the garbage
 // collector, with a warning in the log.
 func (f *Field[E]) Open(ctx context.Context, e *engine.Engine, elements int) (*Session[E], error) {
-	e, err := local.Engine(e)
-	if err != nil {
+	if err := layout.Check(); err != nil {
 		return nil, err
 	}
 	core, err := e.OpenSession(ctx, f.space(elements))
@@ -84,8 +82,7 @@ func (f *Field[E]) Open(ctx context.Context, e *engine.Engine, elements int) (*S
 // then run has found the backend's answers to be wrong, and that is not asked
 // again. For Use and Shutdown it is one call of the engine: they wait for it.
 func (f *Field[E]) Repeat(ctx context.Context, e *engine.Engine, elements int, run func(context.Context, *Session[E]) error) (by string, err error) {
-	e, err = local.Engine(e)
-	if err != nil {
+	if err := layout.Check(); err != nil {
 		return "", err
 	}
 	return e.Repeat(ctx, f.space(elements), func(ctx context.Context, core *engine.Session) error {

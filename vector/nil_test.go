@@ -1,30 +1,26 @@
 package vector_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
+
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
-	"github.com/pippin-zk/pippin/internal/local"
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// TestNilEngine opens a session without an engine, which is one in this process,
-// and with an engine that nothing made.
-func TestNilEngine(t *testing.T) {
-	t.Cleanup(func() { local.Close() })
-	s, err := vector.BN254.Open(t.Context(), nil, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Backend() != "cpu" {
-		t.Errorf("on %s", s.Backend())
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := vector.BN254.Open(t.Context(), &engine.Engine{}, 8); !errors.Is(err, backend.ErrInvalidInput) {
-		t.Errorf("zero engine: %v", err)
+// TestNoEngine asks for sessions without an engine, and with one that nothing made.
+func TestNoEngine(t *testing.T) {
+	for _, e := range []*engine.Engine{nil, {}} {
+		if _, err := vector.BN254.Open(t.Context(), e, 8); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("Open: %v", err)
+		}
+		_, err := vector.BN254.Repeat(t.Context(), e, 8, func(context.Context, *vector.Session[fr.Element]) error { return nil })
+		if !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("Repeat: %v", err)
+		}
 	}
 }

@@ -3,7 +3,7 @@
 package groth16
 
 import (
-	bls12377 "github.com/consensys/gnark-crypto/ecc/bls12-377"
+	"github.com/consensys/gnark-crypto/ecc/bls12-377"
 	"github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
 	"github.com/consensys/gnark-crypto/ecc/bls12-377/fr/fft"
 	stock "github.com/consensys/gnark/backend/groth16/bls12-377"

@@ -3,7 +3,7 @@
 package groth16
 
 import (
-	bls12381 "github.com/consensys/gnark-crypto/ecc/bls12-381"
+	"github.com/consensys/gnark-crypto/ecc/bls12-381"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 	stock "github.com/consensys/gnark/backend/groth16/bls12-381"

@@ -3,7 +3,7 @@
 package groth16
 
 import (
-	bw6761 "github.com/consensys/gnark-crypto/ecc/bw6-761"
+	"github.com/consensys/gnark-crypto/ecc/bw6-761"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr/fft"
 	stock "github.com/consensys/gnark/backend/groth16/bw6-761"

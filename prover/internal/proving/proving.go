@@ -18,7 +18,6 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
-	"github.com/pippin-zk/pippin/internal/local"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
@@ -183,7 +182,7 @@ func (k *Key[P]) ProveAll(ctx context.Context, ccs constraint.ConstraintSystem, 
 
 // again proves in this process.
 func (k *Key[P]) again(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (none P, err error) {
-	e, err := local.Open(ctx)
+	e, err := resident.Open(ctx)
 	if err != nil {
 		return none, err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/internal/local"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
@@ -33,11 +32,20 @@ func Or(ctx context.Context, e *engine.Engine) (_ *engine.Engine, end func() err
 	if e != nil {
 		return e, func() error { return nil }, nil
 	}
-	e, err = local.Open(ctx)
+	e, err = Open(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	return e, e.Close, nil
+}
+
+// Open opens an engine on gnark-crypto in this process, with nothing to fall back to,
+// which the caller closes.
+func Open(ctx context.Context) (*engine.Engine, error) {
+	return engine.New(ctx, engine.Config{
+		Open:      func(context.Context, string) (backend.Backend, error) { return cpu.New(cpu.Options{}), nil },
+		Fallbacks: []string{engine.NoFallback},
+	})
 }
 
 // Table is the bases of many MSMs. Safe for concurrent use.

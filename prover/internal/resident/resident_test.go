@@ -9,7 +9,6 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/internal/local"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/heaptest"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
@@ -35,7 +34,7 @@ func TestMergedScalarsLeaveNothing(t *testing.T) {
 	}
 	_, _, g, _ := bn254.Generators()
 	points := bn254.BatchScalarMultiplicationG1(&g, logs)
-	e, err := local.Open(t.Context())
+	e, err := Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,98 @@
+package engine
+
+import "time"
+
+// lifecycle is the state of a slot, and what it follows from. Its methods are the only
+// transitions; Engine.mu is held for all of them.
+//
+//	from      start    ready   failed   retry     lost                   retire
+//	idle      opening  -       -        -         -                      retired
+//	opening   -        ready   broken   opening   -                      retired
+//	ready     -        -       -        -         opening, or broken     retired
+//	                                              after two in a row
+//	broken    -        -       -        opening   -                      retired
+//	retired   -        -       -        -         -                      -
+//
+// In a row are deaths with no answer between them.
+type lifecycle struct {
+	state State
+	// err is why the slot is broken or retired, or is opened again.
+	err error
+	// hope is until when calls wait for the slot although there is a next one.
+	hope time.Time
+	// died is the death that is being repaired, nil when none is.
+	died   error
+	deaths int // in a row
+}
+
+// start begins the first opening, for which calls wait until hope.
+func (l *lifecycle) start(hope time.Time) {
+	if l.state == StateIdle {
+		l.state, l.hope = StateOpening, hope
+	}
+}
+
+// retry begins another opening.
+func (l *lifecycle) retry() {
+	if l.state == StateBroken {
+		l.state = StateOpening
+	}
+}
+
+// ready ends an opening that succeeded, and returns the death that it repaired.
+func (l *lifecycle) ready() (repaired error) {
+	if l.state != StateOpening {
+		return nil
+	}
+	repaired = l.died
+	l.state, l.err, l.died = StateReady, nil, nil
+	return repaired
+}
+
+// failed ends an opening that did not succeed.
+func (l *lifecycle) failed(err error) {
+	if l.state == StateOpening {
+		l.state, l.err, l.hope = StateBroken, err, time.Time{}
+	}
+}
+
+// lost notes the death of a backend that was ready; proven tells that it had answered
+// something. When opening it again is promising, calls wait for that until hope.
+func (l *lifecycle) lost(cause error, proven bool, hope time.Time) {
+	if l.state != StateReady {
+		return
+	}
+	l.err, l.died = cause, cause
+	if l.deaths++; proven {
+		l.deaths = 0
+	}
+	l.state, l.hope = StateBroken, time.Time{}
+	if l.promising() {
+		l.state, l.hope = StateOpening, hope
+	}
+}
+
+// retire ends the slot, and tells whether it had not ended before.
+func (l *lifecycle) retire(err error) bool {
+	if l.state == StateRetired {
+		return false
+	}
+	l.state, l.err = StateRetired, err
+	return true
+}
+
+// promising tells that a backend that died may well live when it is opened again at
+// once.
+func (l *lifecycle) promising() bool { return l.deaths <= 1 }
+
+// awaited tells whether a call goes to the slot now or waits for it, given that there
+// is another slot after it.
+func (l *lifecycle) awaited(now time.Time, more bool) bool {
+	switch l.state {
+	case StateIdle, StateReady:
+		return true
+	case StateOpening:
+		return !more || now.Before(l.hope)
+	}
+	return false
+}

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// TestLifecycle is every transition from every state: those that the table of lifecycle
+// does not have change nothing.
+func TestLifecycle(t *testing.T) {
+	hope, cause := time.Unix(100, 0), errors.New("cause")
+	in := func(s State) *lifecycle { return &lifecycle{state: s, died: cause, deaths: 0} }
+	transitions := map[string]func(*lifecycle){
+		"start":        func(l *lifecycle) { l.start(hope) },
+		"retry":        func(l *lifecycle) { l.retry() },
+		"ready":        func(l *lifecycle) { l.ready() },
+		"failed":       func(l *lifecycle) { l.failed(cause) },
+		"lost, proven": func(l *lifecycle) { l.lost(cause, true, hope) },
+		"lost":         func(l *lifecycle) { l.lost(cause, false, hope) },
+		"retire":       func(l *lifecycle) { l.retire(cause) },
+	}
+	for from, row := range map[State]map[string]State{
+		StateIdle:    {"start": StateOpening, "retire": StateRetired},
+		StateOpening: {"ready": StateReady, "failed": StateBroken, "retire": StateRetired},
+		StateReady:   {"lost": StateOpening, "lost, proven": StateOpening, "retire": StateRetired},
+		StateBroken:  {"retry": StateOpening, "retire": StateRetired},
+		StateRetired: {},
+	} {
+		for name, transition := range transitions {
+			want, changes := row[name]
+			if !changes {
+				want = from
+			}
+			l := in(from)
+			before := *l
+			transition(l)
+			if l.state != want {
+				t.Errorf("%s: %s to %s, want %s", name, from, l.state, want)
+			}
+			if !changes && *l != before {
+				t.Errorf("%s of %s changes %+v to %+v", name, from, before, *l)
+			}
+		}
+	}
+}
+
+// TestDeathsInARow: after two with no answer between them a slot is broken, and calls
+// do not wait for it.
+func TestDeathsInARow(t *testing.T) {
+	now, cause := time.Unix(100, 0), errors.New("cause")
+	hope := now.Add(time.Second)
+	l := &lifecycle{state: StateIdle}
+	l.start(hope)
+	for nth, want := range []State{StateOpening, StateBroken} {
+		if repaired := l.ready(); (repaired != nil) != (nth > 0) {
+			t.Errorf("opening %d repaired %v", nth, repaired)
+		}
+		if l.lost(cause, false, hope); l.state != want || l.awaited(now, true) != (want == StateOpening) {
+			t.Errorf("death %d: %s, awaited %v", nth, l.state, l.awaited(now, true))
+		}
+	}
+	if l.retry(); l.awaited(now, true) || !l.awaited(now, false) {
+		t.Error("a call waits although there is another slot, or does not although there is none")
+	}
+	l.ready()
+	if l.lost(cause, true, hope); l.state != StateOpening || !l.awaited(now, true) || l.awaited(hope, true) {
+		t.Error("an answer does not end the row of deaths")
+	}
+}
