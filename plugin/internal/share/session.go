@@ -44,7 +44,12 @@ func (s *Shared) Open(user int, quota int64) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions++
-	return &Session{s: s, user: user, quota: quota, kept: backendutil.NewResidents[*entry, space](s.b.Info().Name)}
+	of := s.claims[user]
+	if of == nil {
+		of = &claim{}
+		s.claims[user] = of
+	}
+	return &Session{s: s, user: user, lane: lane{user: of}, quota: quota, kept: backendutil.NewResidents[*entry, space](s.b.Info().Name)}
 }
 
 // Info implements backend.Backend.
@@ -251,7 +256,7 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 			theirs[i] = step
 		}
 	}
-	leave, err := s.s.turns.enter(ctx, &s.lane)
+	ctx, leave, err := s.s.turns.enter(ctx, &s.lane)
 	if err != nil {
 		return nil, err
 	}
@@ -330,12 +335,12 @@ func (s *Session) compute(ctx context.Context, inputs []input, f func(context.Co
 
 // attempt is one turn. stalled tells that f failed because it called stall.
 func (s *Session) attempt(ctx context.Context, f func(ctx context.Context, stall func()) ([][]byte, error)) (answers [][]byte, stalled bool, err error) {
-	leave, err := s.s.turns.enter(ctx, &s.lane)
+	during, leave, err := s.s.turns.enter(ctx, &s.lane)
 	if err != nil {
 		return nil, false, err
 	}
 	defer leave()
-	during, cancel := context.WithCancelCause(ctx)
+	during, cancel := context.WithCancelCause(during)
 	defer cancel(nil)
 	err = s.s.roomy(func() (err error) {
 		answers, err = f(during, func() { cancel(errStalled) })

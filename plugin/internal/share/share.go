@@ -44,7 +44,8 @@ type Shared struct {
 	loading  map[key]*load
 	resident int64 // bytes of kept
 	room     room
-	clock    uint64 // counts releases
+	claims   map[int]*claim // of users, whose time outlives their sessions
+	clock    uint64         // counts releases
 	sessions int
 	hits     uint64
 }
@@ -91,8 +92,9 @@ func New(b backend.Backend, o Options) *Shared {
 	}
 	s := &Shared{
 		b: b, o: o, turns: newTurns(o.Turns), stalled: defaultStall,
-		room: room{users: map[int]int64{}, copyingOf: map[int]int64{}},
-		kept: map[key]*entry{}, files: map[file]backend.Digest{}, loading: map[key]*load{},
+		claims: map[int]*claim{},
+		room:   room{users: map[int]int64{}, copyingOf: map[int]int64{}},
+		kept:   map[key]*entry{}, files: map[file]backend.Digest{}, loading: map[key]*load{},
 	}
 	s.vectors, _ = backend.As[backend.Vectors](b)
 	return s

@@ -287,11 +287,12 @@ func TestApart(t *testing.T) {
 	b.Close()
 }
 
-// TestTurns: a turn goes to who has the fewest, then to who had the least time.
+// TestTurns: a turn goes to who had the least time.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
-		var busy, quiet lane
+		turns.patience = 24 * time.Hour
+		busy, quiet := lane{user: &claim{}}, lane{user: &claim{}}
 		var mu sync.Mutex
 		var order []string
 		took := func() string {
@@ -303,7 +304,7 @@ func TestTurns(t *testing.T) {
 		var wg sync.WaitGroup
 		use := func(name string, l *lane, d time.Duration) {
 			wg.Go(func() {
-				leave, err := turns.enter(ctx, l)
+				_, leave, err := turns.enter(ctx, l)
 				if err != nil {
 					t.Error(err)
 					return
@@ -341,15 +342,104 @@ func TestTurns(t *testing.T) {
 			t.Errorf("after a pause %s", got)
 		}
 		// One that gives up leaves no hole.
-		use("b", &busy, time.Hour)
+		for range 2 {
+			use("q", &quiet, time.Hour)
+		}
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		if _, err := turns.enter(short, &quiet); !errors.Is(err, context.DeadlineExceeded) {
+		if _, _, err := turns.enter(short, &quiet); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 		wg.Wait()
-		if turns.free != 1 || busy.running+quiet.running+busy.waiting+quiet.waiting != 0 {
+		if turns.free != 1 || len(turns.waiting)+len(turns.running)+len(turns.users) != 0 || !busy.idle() || !quiet.idle() || !quiet.user.idle() {
 			t.Errorf("%+v, %+v, %+v", turns, busy, quiet)
+		}
+	})
+}
+
+// TestPatience: who computes nothing has a turn more when the others do not give
+// theirs away, one for each user.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(1)
+		long, other := lane{user: &claim{}}, &claim{}
+		_, leave, err := turns.enter(ctx, &long)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		_, end, err := turns.enter(ctx, &lane{user: other})
+		if took := time.Since(began); err != nil || took != patience {
+			t.Errorf("%v, after %v", err, took)
+		}
+		for _, of := range []*claim{other, long.user} {
+			short, cancel := context.WithTimeout(ctx, time.Hour)
+			if _, _, err := turns.enter(short, &lane{user: of}); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a second one of a user's: %v", err)
+			}
+			cancel()
+		}
+		end()
+		leave()
+		if turns.free != 1 || len(turns.users) != 0 {
+			t.Errorf("%+v", turns)
+		}
+	})
+}
+
+// TestYield: a long call gives its turn away between its parts, all of its goroutines
+// wait meanwhile, and users have the same time, however many sessions and calls one
+// has.
+func TestYield(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const part = time.Millisecond
+		turns := newTurns(1)
+		turns.patience = time.Hour
+		var inside, most, mine, theirs atomic.Int64
+		var wg sync.WaitGroup
+		// long computes in two goroutines until end.
+		end := time.Now().Add(time.Second)
+		long := func(l *lane, parts *atomic.Int64) {
+			wg.Go(func() {
+				during, leave, err := turns.enter(ctx, l)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer leave()
+				var both sync.WaitGroup
+				for range 2 {
+					both.Go(func() {
+						for time.Now().Before(end) && backend.Yield(during) == nil {
+							if n := inside.Add(1); n > most.Load() {
+								most.Store(n)
+							}
+							time.Sleep(part)
+							inside.Add(-1)
+							parts.Add(1)
+						}
+					})
+				}
+				both.Wait()
+			})
+		}
+		one, other := &claim{}, &claim{}
+		for range 3 {
+			long(&lane{user: one}, &mine)
+		}
+		time.Sleep(100 * time.Millisecond)
+		first := mine.Load()
+		long(&lane{user: other}, &theirs)
+		wg.Wait()
+		a, b := mine.Load()-first, theirs.Load()
+		if a+b < 1500 || b < a/2 || a < b/2 {
+			t.Errorf("in the same time one user of three sessions computed %d parts, another of one %d", a, b)
+		}
+		if most.Load() > 4 { // the last parts of one beside the first of the other
+			t.Errorf("%d goroutines computed at a time", most.Load())
+		}
+		if turns.free != 1 || len(turns.users) != 0 {
+			t.Errorf("%+v", turns)
 		}
 	})
 }
@@ -414,9 +504,10 @@ func TestStalledScalars(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		right(t, quick, idQuick, points)
-		if took := time.Since(began); took > defaultStall+time.Second {
+		if took := time.Since(began); took > patience {
 			t.Errorf("waited %v for a session that stands", took)
 		}
+		time.Sleep(2 * defaultStall)
 		began = time.Now()
 		right(t, quick, idQuick, points)
 		if took := time.Since(began); took > 0 {
