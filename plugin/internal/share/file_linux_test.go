@@ -47,6 +47,7 @@ func TestFiles(t *testing.T) {
 	}
 	right(t, a, mustLoad(t, a, in), points)
 	right(t, b, mustLoad(t, b, in), points)
+	s.freeing.Wait()
 	if inner.Bases() != 1 {
 		t.Errorf("%d copies", inner.Bases())
 	}

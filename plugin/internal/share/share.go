@@ -41,13 +41,14 @@ type Shared struct {
 	mu       sync.Mutex
 	kept     map[key]*entry
 	files    map[file]backend.Digest
-	loading  map[key]*load
+	loading  map[offer]*load
 	resident int64 // bytes of kept
 	room     room
 	claims   map[int]*claim // of users, whose time outlives their sessions
 	clock    uint64         // counts releases
 	sessions int
 	hits     uint64
+	freeing  sync.WaitGroup
 }
 
 // key is what makes bases the same: two sessions with other wishes for the same
@@ -57,9 +58,18 @@ type key struct {
 	hints  backend.Hints
 }
 
+// offer is a key that a user says his bases have.
+type offer struct {
+	key
+	user int
+}
+
 // entry is bases that are loaded, under Shared.mu.
 type entry struct {
 	key
+	// readers are the users whose sessions brought the points themselves: to others the
+	// digest is of no use.
+	readers map[int]bool
 	id      backend.BasesID // the backend's
 	size    int64
 	holders map[int]int // users, each as often as his sessions loaded them
@@ -94,7 +104,7 @@ func New(b backend.Backend, o Options) *Shared {
 		b: b, o: o, turns: newTurns(o.Turns), stalled: defaultStall,
 		claims: map[int]*claim{},
 		room:   room{users: map[int]int64{}, copyingOf: map[int]int64{}},
-		kept:   map[key]*entry{}, files: map[file]backend.Digest{}, loading: map[key]*load{},
+		kept:   map[key]*entry{}, files: map[file]backend.Digest{}, loading: map[offer]*load{},
 	}
 	s.vectors, _ = backend.As[backend.Vectors](b)
 	return s
@@ -120,7 +130,8 @@ func (s *Shared) Usage() backend.Usage {
 }
 
 // hold makes bases resident for one more holder, a session of a user's, who releases
-// them.
+// them. Bases that no session of the user has brought are read, whoever holds them:
+// a digest proves nothing, and takes as long as with nobody.
 func (s *Shared) hold(ctx context.Context, b *backend.Bases, user int) (*entry, error) {
 	identity, isFile := identify(b, user)
 	k := key{hints: b.Hints}
@@ -134,7 +145,7 @@ func (s *Shared) hold(ctx context.Context, b *backend.Bases, user int) (*entry, 
 	deadline := time.Now().Add(longestWait)
 	for {
 		s.mu.Lock()
-		if e := s.kept[k]; e != nil {
+		if e := s.kept[k]; e != nil && e.readers[user] {
 			err := s.holdLocked(e, user)
 			s.mu.Unlock()
 			if err != nil {
@@ -142,16 +153,16 @@ func (s *Shared) hold(ctx context.Context, b *backend.Bases, user int) (*entry, 
 			}
 			return e, nil
 		}
-		other := s.loading[k]
+		other := s.loading[offer{k, user}]
 		own := &load{done: make(chan struct{}), moved: time.Now()}
 		if other == nil {
-			s.loading[k] = own
+			s.loading[offer{k, user}] = own
 		}
 		s.mu.Unlock()
 		if other == nil {
 			defer func() {
 				s.mu.Lock()
-				delete(s.loading, k)
+				delete(s.loading, offer{k, user})
 				s.mu.Unlock()
 				close(own.done)
 			}()
@@ -195,9 +206,9 @@ func (l *load) move() {
 	l.moved = time.Now()
 }
 
-// read loads bases from their source. claimed is the digest that they are said to
+// read loads bases from their source. said is the digest that they are said to
 // have; progress is told of their coming. Both may be nil.
-func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, claimed *backend.Digest, progress *load, identity file, isFile bool) (_ *entry, err error) {
+func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, said *backend.Digest, progress *load, identity file, isFile bool) (_ *entry, err error) {
 	size := b.Size()
 	if err := s.reserve(user, size); err != nil {
 		return nil, err
@@ -224,10 +235,10 @@ func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, claimed *
 		return nil, err
 	}
 	k := key{digest: own.hash.Digest(), hints: b.Hints}
-	if claimed != nil && *claimed != k.digest {
+	if said != nil && *said != k.digest {
 		s.free(id)
 		return nil, fmt.Errorf("%w: the digest of %d bases of %v %v is %v, not %v as was said", backend.ErrInvalidInput,
-			b.Count, b.Curve, b.Group, k.digest, *claimed)
+			b.Count, b.Curve, b.Group, k.digest, *said)
 	}
 	s.mu.Lock()
 	if isFile {
@@ -235,7 +246,7 @@ func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, claimed *
 	}
 	e, double := s.kept[k]
 	if !double {
-		e = &entry{key: k, id: id, size: size, holders: map[int]int{}}
+		e = &entry{key: k, id: id, size: size, holders: map[int]int{}, readers: map[int]bool{}}
 		s.kept[k] = e
 		s.resident += size
 	}
@@ -244,8 +255,13 @@ func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, claimed *
 		s.unchargeLocked(user, size) // he held them already
 	}
 	e.holders[user]++
+	another := double && !e.readers[user]
+	e.readers[user] = true
 	s.mu.Unlock()
-	if double {
+	switch {
+	case another: // later, as if there had been nothing to free
+		s.freeing.Go(func() { s.free(id) })
+	case double:
 		s.free(id)
 	}
 	return e, nil

@@ -73,12 +73,12 @@ func right(t testing.TB, s *Session, id backend.BasesID, b backend.Bases) {
 	}
 }
 
-// TestOneCopy: sessions with the same bases hold them once, also when both load
+// TestOneCopy: a user's sessions with the same bases hold them once, also when both load
 // them at the same time; what no session holds is found again.
 func TestOneCopy(t *testing.T) {
 	inner := &fake.Backend{}
 	s := New(inner, Options{Keep: 1 << 30})
-	a, b := s.Open(1, 0), s.Open(2, 0)
+	a, b := s.Open(1, 0), s.Open(1, 0)
 	points := bases(5000, 1)
 	var reads atomic.Int64
 	ids := make([]backend.BasesID, 8)
@@ -109,7 +109,7 @@ func TestOneCopy(t *testing.T) {
 	if st := s.Usage().Daemon; inner.Bases() != 1 || st.Unheld != points.Size() || st.Sessions != 0 {
 		t.Errorf("%d copies, %+v", inner.Bases(), st)
 	}
-	c := s.Open(3, 0)
+	c := s.Open(1, 0)
 	defer c.Close()
 	right(t, c, mustLoad(t, c, claimed(t, points, &reads)), points)
 	// Without a known digest they are read, and then there are not two either.
@@ -162,6 +162,7 @@ func TestLies(t *testing.T) {
 	}
 	right(t, liar, mustLoad(t, liar, pieces), moving)
 	right(t, victim, mustLoad(t, victim, moving), moving)
+	s.freeing.Wait()
 	if inner.Bases() != 2 {
 		t.Errorf("%d sets of bases", inner.Bases())
 	}
@@ -533,7 +534,7 @@ func TestStalledLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &fake.Backend{}
 		s := New(inner, Options{Keep: 1 << 30})
-		standing, waiting := s.Open(1, 0), s.Open(2, 0)
+		standing, waiting := s.Open(1, 0), s.Open(1, 0)
 		points := bases(1000, 1)
 		var reads atomic.Int64
 		stands := claimed(t, points, &reads)
@@ -564,5 +565,78 @@ func TestStalledLoad(t *testing.T) {
 		}
 		standing.Close()
 		waiting.Close()
+	})
+}
+
+// TestDigestIsNoKey: with the digest alone nobody has another user's bases, and with
+// the points he has them only after all has been read and loaded, as with nobody.
+func TestDigestIsNoKey(t *testing.T) {
+	inner := &fake.Backend{}
+	s := New(inner, Options{Keep: 1 << 30})
+	owner, thief := s.Open(1, 0), s.Open(2, 0)
+	defer owner.Close()
+	defer thief.Close()
+	points := bases(5000, 1)
+	var reads atomic.Int64
+	id := mustLoad(t, owner, claimed(t, points, &reads))
+	d, err := points.Digest(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := bases(5000, 2)
+	other.Memo = backend.Known(d)
+	if _, err := thief.LoadBases(ctx, other); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("another user's digest with points of one's own: %v", err)
+	}
+	if st := s.Usage().Daemon; st.Recognised != 0 {
+		t.Errorf("%+v", st)
+	}
+	// The owner of the same points loads them as if nobody had: read once, and given to
+	// the backend once.
+	before, pieces := reads.Load(), inner.Pieces.Load()
+	theirs := mustLoad(t, thief, claimed(t, points, &reads))
+	if reads.Load() != before+1 || inner.Pieces.Load() == pieces {
+		t.Errorf("read %d times, %d pieces for the backend", reads.Load()-before, inner.Pieces.Load()-pieces)
+	}
+	s.freeing.Wait()
+	if inner.Bases() != 1 {
+		t.Errorf("%d copies", inner.Bases())
+	}
+	right(t, thief, theirs, points)
+	// From now on both know them.
+	before = reads.Load()
+	mustLoad(t, thief, claimed(t, points, &reads))
+	mustLoad(t, owner, claimed(t, points, &reads))
+	if reads.Load() != before {
+		t.Error("who brought the points before has them read again")
+	}
+	right(t, owner, id, points)
+}
+
+// TestNobodyWaitsForAnothersLoad: that one user loads a key does not delay, or hasten,
+// another's load of the same key.
+func TestNobodyWaitsForAnothersLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(&fake.Backend{}, Options{Keep: 1 << 30})
+		standing, other := s.Open(1, 0), s.Open(2, 0)
+		points := bases(1000, 1)
+		var reads atomic.Int64
+		stands := claimed(t, points, &reads)
+		goOn := make(chan struct{})
+		whole := stands.Pieces
+		stands.Pieces = func(yield func([]byte, error) bool) { <-goOn; whole(yield) }
+		first := make(chan backend.BasesID, 1)
+		go func() { first <- mustLoad(t, standing, stands) }()
+		synctest.Wait()
+		began := time.Now()
+		right(t, other, mustLoad(t, other, claimed(t, points, &reads)), points)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it waited %v for another user's load", took)
+		}
+		close(goOn)
+		right(t, standing, <-first, points)
+		s.freeing.Wait()
+		standing.Close()
+		other.Close()
 	})
 }
