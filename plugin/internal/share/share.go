@@ -136,8 +136,18 @@ func (s *Shared) hold(ctx context.Context, b *backend.Bases, user int) (*entry, 
 	identity, isFile := identify(b, user)
 	k := key{hints: b.Hints}
 	known := false
-	if k.digest, known = b.KnownDigest(); !known && isFile {
-		k.digest, known = s.seen(identity)
+	k.digest, known = b.KnownDigest()
+	if isFile {
+		d, seen := s.seen(identity)
+		if seen && !known {
+			k.digest, known = d, true
+		}
+		if !seen {
+			// Flushed first, so that what changes while it is read shows.
+			if isFile = flush(b); isFile {
+				identity, isFile = identify(b, user)
+			}
+		}
 	}
 	if !known {
 		return s.read(ctx, b, user, nil, nil, identity, isFile)
