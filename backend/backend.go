@@ -100,6 +100,9 @@ type Device struct {
 	Name   string
 	Memory uint64
 	Detail string // driver, compute capability, kernel digest: for people
+	// Host tells that the device computes in the memory of this process. It is not told
+	// of a plugin's devices.
+	Host bool
 }
 
 // Buffer is scalar memory that a backend can read without a copy. Bytes stays

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"math/big"
 	"math/bits"
+
+	"github.com/pippin-zk/pippin/backend"
 )
 
 // modulus is a modulus with what Montgomery's products by it need. Numbers have n
@@ -181,7 +183,7 @@ func (k *modulus) exp(ctx context.Context, z, x []uint64, e []byte, t []uint64) 
 		k.mul(table[i], table[i-1], table[1], t)
 	}
 	copy(acc, k.one)
-	for i := 2*len(e) - 1; i >= 0 && ctx.Err() == nil; i-- {
+	for i := 2*len(e) - 1; i >= 0 && backend.Yield(ctx) == nil; i-- {
 		for range 4 {
 			k.mul(acc, acc, acc, t)
 		}

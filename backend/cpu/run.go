@@ -138,6 +138,9 @@ func (p *program) sum(ctx context.Context, s backend.Commit) ([]byte, error) {
 	total := b.Kept.Kernel.NewSum()
 	for lo := 0; lo < s.Src.Count; lo += p.Chunk {
 		hi := min(lo+p.Chunk, s.Src.Count)
+		if err := backend.Yield(ctx); err != nil {
+			return nil, err
+		}
 		if err := p.Attempt(ctx, func() error {
 			return total.Add(points[lo*point:hi*point], scalars[lo*scalar:hi*scalar])
 		}); err != nil {
@@ -155,7 +158,7 @@ func (p *program) of(r backend.Range) arithmetic { return p.field(p.used.Spaces[
 
 // step runs one step but Commit.
 func (p *program) step(ctx context.Context, s backend.Step) ([]byte, error) {
-	if err := backend.Ended(ctx); err != nil {
+	if err := backend.Yield(ctx); err != nil {
 		return nil, err
 	}
 	switch s := s.(type) {
@@ -240,7 +243,7 @@ func (p *program) gather(ctx context.Context, s *backend.Gather) error {
 func each(ctx context.Context, n, grain int, work func(parts iter.Seq2[int, int])) error {
 	var next atomic.Int64
 	parts := func(yield func(lo, hi int) bool) {
-		for ctx.Err() == nil {
+		for backend.Yield(ctx) == nil {
 			lo := int(next.Add(1)-1) * grain
 			if lo >= n || !yield(lo, min(lo+grain, n)) {
 				return

@@ -62,6 +62,7 @@ type daemon struct {
 	accounts map[int]*account // of users who are connected
 	ending   bool
 	said     complaints
+	answers  answers
 	work     sync.WaitGroup
 }
 
@@ -121,6 +122,13 @@ func serveDaemon(open Opener, text string, options []grpc.ServerOption) error {
 
 func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, options []grpc.ServerOption) *daemon {
 	half := shm.DefaultBudget()
+	var own int64 // bytes of memory of devices of their own
+	host := false
+	for _, dev := range b.Info().Devices {
+		if host = host || dev.Host; !dev.Host {
+			own += int64(dev.Memory)
+		}
+	}
 	if d.Sessions <= 0 {
 		d.Sessions = defaultSessions
 	}
@@ -128,23 +136,32 @@ func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, op
 		d.Shared = half
 	}
 	if d.Keep == 0 {
-		for _, dev := range b.Info().Devices {
-			d.Keep += int64(dev.Memory / 2)
-		}
-		if d.Keep <= 0 {
-			d.Keep = half
+		d.Keep = half
+		if own > 0 {
+			d.Keep = own / 2
 		}
 	}
-	return &daemon{
+	served := &daemon{
 		Daemon: d, group: group, log: log, options: options, exit: os.Exit, hello: helloLimit, open: openLimit, grace: endLimit,
-		shared:   share.New(b, share.Options{Keep: d.Keep, Turns: d.Turns, Log: log}),
 		sessions: map[*server]serving{}, accounts: map[int]*account{},
 	}
+	served.answers.all = half / 2
+	served.answers.user = served.most(half / 2)
+	o := share.Options{Keep: d.Keep, Turns: d.Turns, Log: log, Copies: half / 4, UserCopies: served.most(half / 4)}
+	if host {
+		o.Room = half // the system ends a process that has no more
+		o.Keep = min(o.Keep, half)
+	}
+	if group >= 0 {
+		o.UserRoom = max(served.most(max(own, o.Room)), d.Memory)
+	}
+	served.shared = share.New(b, o)
+	return served
 }
 
 // most is how much of what there is for all one user may have: half, where others may
 // connect too, so that no user keeps all others out.
-func (d *daemon) most(all int) int {
+func (d *daemon) most(all int64) int64 {
 	if d.group < 0 {
 		return all
 	}
@@ -353,7 +370,7 @@ func (d *daemon) greet(user int) (of *account, refusal string) {
 
 // fullLocked is why a user may not begin a session, or "".
 func (d *daemon) fullLocked(of *account) string {
-	switch most := d.most(d.Sessions); {
+	switch most := int(d.most(int64(d.Sessions))); {
 	case d.ending:
 		return "it is ending"
 	case d.begun >= d.Sessions:
@@ -419,7 +436,7 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer, of 
 	s := newServer(func(context.Context, *slog.Logger) (backend.Backend, error) {
 		return d.shared.Open(peer.User, d.Memory), nil
 	}, log, new(slog.LevelVar), of)
-	s.session, s.exit = &session{shared: d.Shared}, d.exit
+	s.session, s.exit = &session{shared: d.Shared, answers: &d.answers}, d.exit
 	g := grpc.NewServer(slices.Concat(d.options, limits(), []grpc.ServerOption{grpc.ConnectionTimeout(d.hello)})...)
 	s.register(g)
 	d.mu.Lock()

@@ -10,8 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
 	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
@@ -141,5 +143,50 @@ func TestComplaints(t *testing.T) {
 	d.complain("a session was refused", shm.Peer{User: 7}, "why")
 	if !strings.Contains(log.String(), "unlogged=") {
 		t.Errorf("nothing says how many were left out: %s", log)
+	}
+}
+
+// TestAnswersQuota: arenas for answers count in sum, and for each user, because their
+// pages may become the daemon's.
+func TestAnswersQuota(t *testing.T) {
+	const size = 1 << 20
+	d := startDaemon(t, &fake.Backend{}, wire.Daemon{}, func(d *daemon) { d.answers.all, d.answers.user = 3*size, 2*size })
+	attach := func(h *byHandSession) error {
+		a, err := shm.NewAnswerArena(size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(a.Close)
+		if err := h.channel.Send(shm.Message{Kind: shm.KindArena, ID: a.ID(), Size: size}, a.File()); err != nil {
+			t.Fatal(err)
+		}
+		_, err = h.Attach(ctx, &proto.AttachRequest{Arena: a.ID(), Size: size, Answers: true})
+		return err
+	}
+	a, b := dialByHand(t, d.path), dialByHand(t, d.path)
+	for _, h := range []*byHandSession{a, b} {
+		if err := attach(h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if remote, ok := wire.FromStatus(attach(b)); !ok || !remote.Is(backend.ErrOutOfMemory) {
+		t.Errorf("a third of one user: %v", remote)
+	}
+	other := newAccount()
+	if err := d.answers.take(other, size); err != nil {
+		t.Errorf("another user's: %v", err)
+	}
+	if err := d.answers.take(other, size); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("a fourth of all: %v", err)
+	}
+	d.answers.give(other, size)
+	a.Close()
+	plugintest.Eventually(t, 20*time.Second, "what a session had is given back", func() bool {
+		d.answers.mu.Lock()
+		defer d.answers.mu.Unlock()
+		return d.answers.used == size
+	})
+	if err := attach(b); err != nil {
+		t.Errorf("after the other session has ended: %v", err)
 	}
 }

@@ -2,7 +2,9 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
@@ -39,7 +41,8 @@ const (
 // account is what the sessions of one user share.
 type account struct {
 	user                  int
-	connections, sessions int // under daemon.mu, sessions included in connections
+	connections, sessions int   // under daemon.mu, sessions included in connections
+	answers               int64 // bytes of arenas for answers, under answers.mu
 
 	reading *semaphore.Weighted // requests that are received
 	decoded *semaphore.Weighted // bytes of requests that are decoded
@@ -50,6 +53,35 @@ func newAccount() *account {
 	return &account{
 		reading: semaphore.NewWeighted(maxReading), decoded: semaphore.NewWeighted(maxDecoded), waiters: shm.NewWaiters(maxWaiters),
 	}
+}
+
+// answers bounds arenas for answers. Their pages may be this process's: whoever made
+// them can give them back to the system at any time, and they are written here.
+type answers struct {
+	all, user int64 // most bytes, 0 for no limit
+
+	mu   sync.Mutex
+	used int64
+}
+
+// take counts in what give counts out.
+func (a *answers) take(of *account, size int64) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.all > 0 && (size > a.all-a.used || size > a.user-of.answers) {
+		return fmt.Errorf("%w: %d bytes of shared memory for answers, this user has %d of the %d that he may and all have %d of %d",
+			backend.ErrOutOfMemory, size, of.answers, a.user, a.used, a.all)
+	}
+	a.used += size
+	of.answers += size
+	return nil
+}
+
+func (a *answers) give(of *account, size int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.used -= size
+	of.answers -= size
 }
 
 // limits are gRPC's own for a connection of a host.

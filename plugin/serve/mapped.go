@@ -59,7 +59,7 @@ func (s *server) Attach(ctx context.Context, r *proto.AttachRequest) (*proto.Att
 			f.Close()
 			return wire.Refused("arena %d was sent with %d bytes and announced with %d", r.Arena, size, r.Size)
 		}
-		if err := s.roomFor(r.Arena, size); err != nil {
+		if err := s.roomFor(r.Arena, size, r.Answers); err != nil {
 			f.Close()
 			return err
 		}
@@ -67,7 +67,7 @@ func (s *server) Attach(ctx context.Context, r *proto.AttachRequest) (*proto.Att
 		if r.Answers {
 			attach = shm.AttachAnswers
 		}
-		gone := func() { s.unmapped(size) }
+		gone := func() { s.unmapped(size, r.Answers) }
 		mem, err := attach(f, size)
 		if err != nil {
 			gone()
@@ -107,7 +107,7 @@ func (s *server) keep(arena uint64, m *mapped) error {
 
 // roomFor counts in an arena that is about to be mapped, which unmapped counts
 // out.
-func (s *server) roomFor(arena, size uint64) error {
+func (s *server) roomFor(arena, size uint64, answers bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, double := s.arenas[arena]; double {
@@ -120,14 +120,22 @@ func (s *server) roomFor(arena, size uint64) error {
 		return fmt.Errorf("%w: %d bytes of shared memory, and this session has %d of the %d that it may; let it use less, or raise the daemon's --quota-shared",
 			backend.ErrOutOfMemory, size, s.mapped, s.session.shared)
 	}
+	if s.session != nil && answers {
+		if err := s.session.answers.take(s.account, int64(size)); err != nil {
+			return err
+		}
+	}
 	s.mapped += int64(size)
 	return nil
 }
 
 // unmapped counts out an arena.
-func (s *server) unmapped(size uint64) {
+func (s *server) unmapped(size uint64, answers bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.session != nil && answers {
+		s.session.answers.give(s.account, int64(size))
+	}
 	s.mapped -= int64(size)
 }
 

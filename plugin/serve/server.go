@@ -27,7 +27,8 @@ const (
 
 // session is what a daemon grants a session beside its backend.
 type session struct {
-	shared int64 // most bytes of arenas, 0 for no limit
+	shared  int64 // most bytes of arenas, 0 for no limit
+	answers *answers
 }
 
 // server serves one backend to one host. It trusts no number that it is sent.

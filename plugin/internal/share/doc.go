@@ -10,6 +10,7 @@
 //
 //	share.go     the backend, and the bases of all sessions
 //	session.go   one session
+//	room.go      what sessions and users may hold
 //	source.go    reading bases, and their digest
 //	file.go      files whose digest is known
 //	turns.go     whose call computes next

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
 )
 
@@ -42,11 +44,12 @@ func TestFiles(t *testing.T) {
 	}
 	time.Sleep(settled + 50*time.Millisecond) // real time: it is the kernel's that counts
 	right(t, a, mustLoad(t, a, in), points)
-	if !known(1) || known(2) {
+	if known(1) != flush(&in) || known(2) {
 		t.Errorf("known to its user %v, to another %v", known(1), known(2))
 	}
 	right(t, a, mustLoad(t, a, in), points)
 	right(t, b, mustLoad(t, b, in), points)
+	s.freeing.Wait()
 	if inner.Bases() != 1 {
 		t.Errorf("%d copies", inner.Bases())
 	}
@@ -54,5 +57,34 @@ func TestFiles(t *testing.T) {
 	if _, err := f.WriteAt(changed.Bytes, 0); err != nil {
 		t.Fatal(err)
 	}
+	right(t, a, mustLoad(t, a, in), changed)
+}
+
+// TestMappedFile: a file that is changed through a mapping is read again, also where
+// the page was changed before and has not gone to the disk since.
+func TestMappedFile(t *testing.T) {
+	s := New(&fake.Backend{}, Options{Keep: 1 << 30})
+	a := s.Open(1, 0)
+	defer a.Close()
+	points, changed := bases(1000, 1), bases(1000, 2)
+	f, err := os.Create(filepath.Join(t.TempDir(), "points"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(points.Size()); err != nil {
+		t.Fatal(err)
+	}
+	mem, err := unix.Mmap(int(f.Fd()), 0, int(points.Size()), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(mem) }()
+	copy(mem, points.Bytes)
+	time.Sleep(settled + 50*time.Millisecond) // real time: it is the kernel's that counts
+	in := points
+	in.Bytes, in.File = nil, f
+	right(t, a, mustLoad(t, a, in), points)
+	copy(mem, changed.Bytes)
 	right(t, a, mustLoad(t, a, in), changed)
 }

@@ -16,7 +16,7 @@ import (
 // backend.Vectors.
 type Session struct {
 	s     *Shared
-	owner int
+	user  int
 	quota int64
 	lane  lane
 	kept  *backendutil.Residents[*entry, space] // spaces by the backend's ids
@@ -37,14 +37,19 @@ var (
 	_ backend.Metered = (*Session)(nil)
 )
 
-// Open opens a session. owner is its user, whose files are told from others';
+// Open opens a session of a user's, whose files and memory are told from others';
 // quota bounds the bytes of bases and vectors that it holds, each set of bases
 // counted in full however many hold it; 0 is no limit.
-func (s *Shared) Open(owner int, quota int64) *Session {
+func (s *Shared) Open(user int, quota int64) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions++
-	return &Session{s: s, owner: owner, quota: quota, kept: backendutil.NewResidents[*entry, space](s.b.Info().Name)}
+	of := s.claims[user]
+	if of == nil {
+		of = &claim{}
+		s.claims[user] = of
+	}
+	return &Session{s: s, user: user, lane: lane{user: of}, quota: quota, kept: backendutil.NewResidents[*entry, space](s.b.Info().Name)}
 }
 
 // Info implements backend.Backend.
@@ -110,7 +115,7 @@ func (s *Session) LoadBases(ctx context.Context, b backend.Bases) (backend.Bases
 	if err := s.take("bases", b.Size()); err != nil {
 		return 0, err
 	}
-	e, err := s.s.hold(ctx, &b, s.owner)
+	e, err := s.s.hold(ctx, &b, s.user)
 	if err != nil {
 		s.give(b.Size())
 		return 0, err
@@ -130,7 +135,7 @@ func (s *Session) FreeBases(ctx context.Context, id backend.BasesID) error {
 
 func (s *Session) letGo(e *entry) error {
 	s.give(e.size)
-	s.s.release(e)
+	s.s.release(e, s.user)
 	return nil
 }
 
@@ -182,6 +187,10 @@ func (s *Session) NewSpace(ctx context.Context, curve backend.Curve, count int) 
 	if err := s.take("vectors", size); err != nil {
 		return 0, err
 	}
+	if err := s.s.reserve(s.user, size); err != nil {
+		s.give(size)
+		return 0, err
+	}
 	var id backend.SpaceID
 	err = s.s.roomy(func() (err error) {
 		id, err = s.s.vectors.NewSpace(ctx, curve, count)
@@ -189,6 +198,7 @@ func (s *Session) NewSpace(ctx context.Context, curve backend.Curve, count int) 
 	}, always)
 	if err != nil {
 		s.give(size)
+		s.s.unreserve(s.user, size)
 		return 0, err
 	}
 	s.kept.PutSpace(id, backendutil.Loaded{Curve: curve, Count: count}, space{id, size})
@@ -206,6 +216,7 @@ func (s *Session) FreeSpace(ctx context.Context, id backend.SpaceID) error {
 }
 
 func (s *Session) freeSpace(p space) error {
+	defer s.s.unreserve(s.user, p.size)
 	s.give(p.size)
 	return s.s.vectors.FreeSpace(context.Background(), p.id)
 }
@@ -245,7 +256,7 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 			theirs[i] = step
 		}
 	}
-	leave, err := s.s.turns.enter(ctx, &s.lane)
+	ctx, leave, err := s.s.turns.enter(ctx, &s.lane)
 	if err != nil {
 		return nil, err
 	}
@@ -324,12 +335,12 @@ func (s *Session) compute(ctx context.Context, inputs []input, f func(context.Co
 
 // attempt is one turn. stalled tells that f failed because it called stall.
 func (s *Session) attempt(ctx context.Context, f func(ctx context.Context, stall func()) ([][]byte, error)) (answers [][]byte, stalled bool, err error) {
-	leave, err := s.s.turns.enter(ctx, &s.lane)
+	during, leave, err := s.s.turns.enter(ctx, &s.lane)
 	if err != nil {
 		return nil, false, err
 	}
 	defer leave()
-	during, cancel := context.WithCancelCause(ctx)
+	during, cancel := context.WithCancelCause(during)
 	defer cancel(nil)
 	err = s.s.roomy(func() (err error) {
 		answers, err = f(during, func() { cancel(errStalled) })

@@ -17,6 +17,12 @@ type Options struct {
 	// Keep is up to how many bytes of bases there may be for those that no
 	// session holds to be kept; those that were used last stay. 0 keeps none.
 	Keep int64
+	// Room bounds the bytes of bases and vectors that there are, and UserRoom those that
+	// one user's sessions hold; 0 is no limit.
+	Room, UserRoom int64
+	// Copies and UserCopies bound likewise the memory in which bases are hashed on
+	// their way.
+	Copies, UserCopies int64
 	// Turns is how many calls compute at a time; 0 is two for each device, so
 	// that one brings its scalars while another computes.
 	Turns int
@@ -35,11 +41,14 @@ type Shared struct {
 	mu       sync.Mutex
 	kept     map[key]*entry
 	files    map[file]backend.Digest
-	loading  map[key]*load
-	resident int64  // bytes of kept
-	clock    uint64 // counts releases
+	loading  map[offer]*load
+	resident int64 // bytes of kept
+	room     room
+	claims   map[int]*claim // of users, whose time outlives their sessions
+	clock    uint64         // counts releases
 	sessions int
 	hits     uint64
+	freeing  sync.WaitGroup
 }
 
 // key is what makes bases the same: two sessions with other wishes for the same
@@ -49,13 +58,22 @@ type key struct {
 	hints  backend.Hints
 }
 
+// offer is a key that a user says his bases have.
+type offer struct {
+	key
+	user int
+}
+
 // entry is bases that are loaded, under Shared.mu.
 type entry struct {
 	key
+	// readers are the users whose sessions brought the points themselves: to others the
+	// digest is of no use.
+	readers map[int]bool
 	id      backend.BasesID // the backend's
 	size    int64
-	holders int    // sessions, each as often as it loaded them
-	idle    uint64 // when the last one let go, by Shared.clock
+	holders map[int]int // users, each as often as his sessions loaded them
+	idle    uint64      // when the last one let go, by Shared.clock
 }
 
 // load is bases that are on their way, so that a second session can wait for them.
@@ -84,7 +102,9 @@ func New(b backend.Backend, o Options) *Shared {
 	}
 	s := &Shared{
 		b: b, o: o, turns: newTurns(o.Turns), stalled: defaultStall,
-		kept: map[key]*entry{}, files: map[file]backend.Digest{}, loading: map[key]*load{},
+		claims: map[int]*claim{},
+		room:   room{users: map[int]int64{}, copyingOf: map[int]int64{}},
+		kept:   map[key]*entry{}, files: map[file]backend.Digest{}, loading: map[offer]*load{},
 	}
 	s.vectors, _ = backend.As[backend.Vectors](b)
 	return s
@@ -101,7 +121,7 @@ func (s *Shared) Usage() backend.Usage {
 	defer s.mu.Unlock()
 	d.Sessions, d.Resident, d.Recognised = s.sessions, s.resident, s.hits
 	for _, e := range s.kept {
-		if e.holders == 0 {
+		if len(e.holders) == 0 {
 			d.Unheld += e.size
 		}
 	}
@@ -109,47 +129,60 @@ func (s *Shared) Usage() backend.Usage {
 	return u
 }
 
-// hold makes bases resident for one more holder, who releases them. owner is
-// whose files they may be.
-func (s *Shared) hold(ctx context.Context, b *backend.Bases, owner int) (*entry, error) {
-	identity, isFile := identify(b, owner)
+// hold makes bases resident for one more holder, a session of a user's, who releases
+// them. Bases that no session of the user has brought are read, whoever holds them:
+// a digest proves nothing, and takes as long as with nobody.
+func (s *Shared) hold(ctx context.Context, b *backend.Bases, user int) (*entry, error) {
+	identity, isFile := identify(b, user)
 	k := key{hints: b.Hints}
 	known := false
-	if k.digest, known = b.KnownDigest(); !known && isFile {
-		k.digest, known = s.seen(identity)
+	k.digest, known = b.KnownDigest()
+	if isFile {
+		d, seen := s.seen(identity)
+		if seen && !known {
+			k.digest, known = d, true
+		}
+		if !seen {
+			// Flushed first, so that what changes while it is read shows.
+			if isFile = flush(b); isFile {
+				identity, isFile = identify(b, user)
+			}
+		}
 	}
 	if !known {
-		return s.read(ctx, b, nil, nil, identity, isFile)
+		return s.read(ctx, b, user, nil, nil, identity, isFile)
 	}
 	deadline := time.Now().Add(longestWait)
 	for {
 		s.mu.Lock()
-		if e := s.kept[k]; e != nil {
-			e.holders++
-			s.hits++
+		if e := s.kept[k]; e != nil && e.readers[user] {
+			err := s.holdLocked(e, user)
 			s.mu.Unlock()
+			if err != nil {
+				return nil, err
+			}
 			return e, nil
 		}
-		other := s.loading[k]
+		other := s.loading[offer{k, user}]
 		own := &load{done: make(chan struct{}), moved: time.Now()}
 		if other == nil {
-			s.loading[k] = own
+			s.loading[offer{k, user}] = own
 		}
 		s.mu.Unlock()
 		if other == nil {
 			defer func() {
 				s.mu.Lock()
-				delete(s.loading, k)
+				delete(s.loading, offer{k, user})
 				s.mu.Unlock()
 				close(own.done)
 			}()
-			return s.read(ctx, b, &k.digest, own, identity, isFile)
+			return s.read(ctx, b, user, &k.digest, own, identity, isFile)
 		}
 		if !s.await(ctx, other, deadline) {
 			if err := backend.Ended(ctx); err != nil {
 				return nil, err
 			}
-			return s.read(ctx, b, &k.digest, nil, identity, isFile)
+			return s.read(ctx, b, user, &k.digest, nil, identity, isFile)
 		}
 	}
 }
@@ -183,14 +216,28 @@ func (l *load) move() {
 	l.moved = time.Now()
 }
 
-// read loads bases from their source. claimed is the digest that they are said to
+// read loads bases from their source. said is the digest that they are said to
 // have; progress is told of their coming. Both may be nil.
-func (s *Shared) read(ctx context.Context, b *backend.Bases, claimed *backend.Digest, progress *load, identity file, isFile bool) (*entry, error) {
-	s.evict(b.Size())
-	own := &private{b: b, hash: backend.NewHasher(b), progress: progress}
+func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, said *backend.Digest, progress *load, identity file, isFile bool) (_ *entry, err error) {
+	size := b.Size()
+	if err := s.reserve(user, size); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.unreserve(user, size)
+		}
+	}()
+	room, err := s.takeCopy(user, size)
+	if err != nil {
+		return nil, err
+	}
+	defer s.giveCopy(user, room)
+	s.evict(size)
+	own := &private{b: b, hash: backend.NewHasher(b), progress: progress, room: room}
 	from := backend.Bases{Curve: b.Curve, Group: b.Group, Count: b.Count, Hints: b.Hints, Pieces: own.pieces}
 	var id backend.BasesID
-	err := s.roomy(func() (err error) {
+	err = s.roomy(func() (err error) {
 		id, err = s.b.LoadBases(ctx, from)
 		return err
 	}, func() bool { return !own.begun || b.Pieces == nil })
@@ -198,10 +245,10 @@ func (s *Shared) read(ctx context.Context, b *backend.Bases, claimed *backend.Di
 		return nil, err
 	}
 	k := key{digest: own.hash.Digest(), hints: b.Hints}
-	if claimed != nil && *claimed != k.digest {
+	if said != nil && *said != k.digest {
 		s.free(id)
 		return nil, fmt.Errorf("%w: the digest of %d bases of %v %v is %v, not %v as was said", backend.ErrInvalidInput,
-			b.Count, b.Curve, b.Group, k.digest, *claimed)
+			b.Count, b.Curve, b.Group, k.digest, *said)
 	}
 	s.mu.Lock()
 	if isFile {
@@ -209,13 +256,22 @@ func (s *Shared) read(ctx context.Context, b *backend.Bases, claimed *backend.Di
 	}
 	e, double := s.kept[k]
 	if !double {
-		e = &entry{key: k, id: id, size: b.Size()}
+		e = &entry{key: k, id: id, size: size, holders: map[int]int{}, readers: map[int]bool{}}
 		s.kept[k] = e
-		s.resident += e.size
+		s.resident += size
 	}
-	e.holders++
+	s.room.apart -= size
+	if e.holders[user] > 0 {
+		s.unchargeLocked(user, size) // he held them already
+	}
+	e.holders[user]++
+	another := double && !e.readers[user]
+	e.readers[user] = true
 	s.mu.Unlock()
-	if double {
+	switch {
+	case another: // later, as if there had been nothing to free
+		s.freeing.Go(func() { s.free(id) })
+	case double:
 		s.free(id)
 	}
 	return e, nil
@@ -239,11 +295,27 @@ func (s *Shared) roomy(f func() error, again func() bool) error {
 	return err
 }
 
+// holdLocked gives bases that are there one more holder.
+func (s *Shared) holdLocked(e *entry, user int) error {
+	if e.holders[user] == 0 {
+		if err := s.fitsUserLocked(user, e.size); err != nil {
+			return err
+		}
+		s.room.users[user] += e.size
+	}
+	e.holders[user]++
+	s.hits++
+	return nil
+}
+
 // release lets go of bases.
-func (s *Shared) release(e *entry) {
+func (s *Shared) release(e *entry, user int) {
 	s.mu.Lock()
-	e.holders--
-	if e.holders == 0 {
+	if e.holders[user]--; e.holders[user] == 0 {
+		delete(e.holders, user)
+		s.unchargeLocked(user, e.size)
+	}
+	if len(e.holders) == 0 {
 		s.clock++
 		e.idle = s.clock
 	}
@@ -255,24 +327,31 @@ func (s *Shared) release(e *entry) {
 // until there is room for so many bytes beside what stays. It tells whether it
 // freed any.
 func (s *Shared) evict(room int64) (freed bool) {
-	for {
-		s.mu.Lock()
-		var oldest *entry
-		for _, e := range s.kept {
-			if e.holders == 0 && (oldest == nil || e.idle < oldest.idle) {
-				oldest = e
-			}
-		}
-		if oldest == nil || s.resident <= s.o.Keep-room {
-			s.mu.Unlock()
-			return freed
-		}
-		delete(s.kept, oldest.key)
-		s.resident -= oldest.size
-		s.mu.Unlock()
-		s.free(oldest.id)
+	for s.evictOne(func() bool { return s.resident > s.o.Keep-room }) {
 		freed = true
 	}
+	return freed
+}
+
+// evictOne frees the bases that nobody holds and that were let go of first, if there
+// are any and tooMany, called under the lock, says so.
+func (s *Shared) evictOne(tooMany func() bool) bool {
+	s.mu.Lock()
+	var oldest *entry
+	for _, e := range s.kept {
+		if len(e.holders) == 0 && (oldest == nil || e.idle < oldest.idle) {
+			oldest = e
+		}
+	}
+	if oldest == nil || !tooMany() {
+		s.mu.Unlock()
+		return false
+	}
+	delete(s.kept, oldest.key)
+	s.resident -= oldest.size
+	s.mu.Unlock()
+	s.free(oldest.id)
+	return true
 }
 
 // Empty frees all bases that no session holds.

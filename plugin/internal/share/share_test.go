@@ -73,12 +73,12 @@ func right(t testing.TB, s *Session, id backend.BasesID, b backend.Bases) {
 	}
 }
 
-// TestOneCopy: sessions with the same bases hold them once, also when both load
+// TestOneCopy: a user's sessions with the same bases hold them once, also when both load
 // them at the same time; what no session holds is found again.
 func TestOneCopy(t *testing.T) {
 	inner := &fake.Backend{}
 	s := New(inner, Options{Keep: 1 << 30})
-	a, b := s.Open(1, 0), s.Open(2, 0)
+	a, b := s.Open(1, 0), s.Open(1, 0)
 	points := bases(5000, 1)
 	var reads atomic.Int64
 	ids := make([]backend.BasesID, 8)
@@ -109,7 +109,7 @@ func TestOneCopy(t *testing.T) {
 	if st := s.Usage().Daemon; inner.Bases() != 1 || st.Unheld != points.Size() || st.Sessions != 0 {
 		t.Errorf("%d copies, %+v", inner.Bases(), st)
 	}
-	c := s.Open(3, 0)
+	c := s.Open(1, 0)
 	defer c.Close()
 	right(t, c, mustLoad(t, c, claimed(t, points, &reads)), points)
 	// Without a known digest they are read, and then there are not two either.
@@ -162,6 +162,7 @@ func TestLies(t *testing.T) {
 	}
 	right(t, liar, mustLoad(t, liar, pieces), moving)
 	right(t, victim, mustLoad(t, victim, moving), moving)
+	s.freeing.Wait()
 	if inner.Bases() != 2 {
 		t.Errorf("%d sets of bases", inner.Bases())
 	}
@@ -287,11 +288,12 @@ func TestApart(t *testing.T) {
 	b.Close()
 }
 
-// TestTurns: a turn goes to who has the fewest, then to who had the least time.
+// TestTurns: a turn goes to who had the least time.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
-		var busy, quiet lane
+		turns.patience = 24 * time.Hour
+		busy, quiet := lane{user: &claim{}}, lane{user: &claim{}}
 		var mu sync.Mutex
 		var order []string
 		took := func() string {
@@ -303,7 +305,7 @@ func TestTurns(t *testing.T) {
 		var wg sync.WaitGroup
 		use := func(name string, l *lane, d time.Duration) {
 			wg.Go(func() {
-				leave, err := turns.enter(ctx, l)
+				_, leave, err := turns.enter(ctx, l)
 				if err != nil {
 					t.Error(err)
 					return
@@ -341,15 +343,104 @@ func TestTurns(t *testing.T) {
 			t.Errorf("after a pause %s", got)
 		}
 		// One that gives up leaves no hole.
-		use("b", &busy, time.Hour)
+		for range 2 {
+			use("q", &quiet, time.Hour)
+		}
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		if _, err := turns.enter(short, &quiet); !errors.Is(err, context.DeadlineExceeded) {
+		if _, _, err := turns.enter(short, &quiet); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 		wg.Wait()
-		if turns.free != 1 || busy.running+quiet.running+busy.waiting+quiet.waiting != 0 {
+		if turns.free != 1 || len(turns.waiting)+len(turns.running)+len(turns.users) != 0 || !busy.idle() || !quiet.idle() || !quiet.user.idle() {
 			t.Errorf("%+v, %+v, %+v", turns, busy, quiet)
+		}
+	})
+}
+
+// TestPatience: who computes nothing has a turn more when the others do not give
+// theirs away, one for each user.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(1)
+		long, other := lane{user: &claim{}}, &claim{}
+		_, leave, err := turns.enter(ctx, &long)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		_, end, err := turns.enter(ctx, &lane{user: other})
+		if took := time.Since(began); err != nil || took != patience {
+			t.Errorf("%v, after %v", err, took)
+		}
+		for _, of := range []*claim{other, long.user} {
+			short, cancel := context.WithTimeout(ctx, time.Hour)
+			if _, _, err := turns.enter(short, &lane{user: of}); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a second one of a user's: %v", err)
+			}
+			cancel()
+		}
+		end()
+		leave()
+		if turns.free != 1 || len(turns.users) != 0 {
+			t.Errorf("%+v", turns)
+		}
+	})
+}
+
+// TestYield: a long call gives its turn away between its parts, all of its goroutines
+// wait meanwhile, and users have the same time, however many sessions and calls one
+// has.
+func TestYield(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const part = time.Millisecond
+		turns := newTurns(1)
+		turns.patience = time.Hour
+		var inside, most, mine, theirs atomic.Int64
+		var wg sync.WaitGroup
+		// long computes in two goroutines until end.
+		end := time.Now().Add(time.Second)
+		long := func(l *lane, parts *atomic.Int64) {
+			wg.Go(func() {
+				during, leave, err := turns.enter(ctx, l)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer leave()
+				var both sync.WaitGroup
+				for range 2 {
+					both.Go(func() {
+						for time.Now().Before(end) && backend.Yield(during) == nil {
+							if n := inside.Add(1); n > most.Load() {
+								most.Store(n)
+							}
+							time.Sleep(part)
+							inside.Add(-1)
+							parts.Add(1)
+						}
+					})
+				}
+				both.Wait()
+			})
+		}
+		one, other := &claim{}, &claim{}
+		for range 3 {
+			long(&lane{user: one}, &mine)
+		}
+		time.Sleep(100 * time.Millisecond)
+		first := mine.Load()
+		long(&lane{user: other}, &theirs)
+		wg.Wait()
+		a, b := mine.Load()-first, theirs.Load()
+		if a+b < 1500 || b < a/2 || a < b/2 {
+			t.Errorf("in the same time one user of three sessions computed %d parts, another of one %d", a, b)
+		}
+		if most.Load() > 4 { // the last parts of one beside the first of the other
+			t.Errorf("%d goroutines computed at a time", most.Load())
+		}
+		if turns.free != 1 || len(turns.users) != 0 {
+			t.Errorf("%+v", turns)
 		}
 	})
 }
@@ -414,9 +505,10 @@ func TestStalledScalars(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		right(t, quick, idQuick, points)
-		if took := time.Since(began); took > defaultStall+time.Second {
+		if took := time.Since(began); took > patience {
 			t.Errorf("waited %v for a session that stands", took)
 		}
+		time.Sleep(2 * defaultStall)
 		began = time.Now()
 		right(t, quick, idQuick, points)
 		if took := time.Since(began); took > 0 {
@@ -442,7 +534,7 @@ func TestStalledLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &fake.Backend{}
 		s := New(inner, Options{Keep: 1 << 30})
-		standing, waiting := s.Open(1, 0), s.Open(2, 0)
+		standing, waiting := s.Open(1, 0), s.Open(1, 0)
 		points := bases(1000, 1)
 		var reads atomic.Int64
 		stands := claimed(t, points, &reads)
@@ -473,5 +565,78 @@ func TestStalledLoad(t *testing.T) {
 		}
 		standing.Close()
 		waiting.Close()
+	})
+}
+
+// TestDigestIsNoKey: with the digest alone nobody has another user's bases, and with
+// the points he has them only after all has been read and loaded, as with nobody.
+func TestDigestIsNoKey(t *testing.T) {
+	inner := &fake.Backend{}
+	s := New(inner, Options{Keep: 1 << 30})
+	owner, thief := s.Open(1, 0), s.Open(2, 0)
+	defer owner.Close()
+	defer thief.Close()
+	points := bases(5000, 1)
+	var reads atomic.Int64
+	id := mustLoad(t, owner, claimed(t, points, &reads))
+	d, err := points.Digest(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := bases(5000, 2)
+	other.Memo = backend.Known(d)
+	if _, err := thief.LoadBases(ctx, other); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("another user's digest with points of one's own: %v", err)
+	}
+	if st := s.Usage().Daemon; st.Recognised != 0 {
+		t.Errorf("%+v", st)
+	}
+	// The owner of the same points loads them as if nobody had: read once, and given to
+	// the backend once.
+	before, pieces := reads.Load(), inner.Pieces.Load()
+	theirs := mustLoad(t, thief, claimed(t, points, &reads))
+	if reads.Load() != before+1 || inner.Pieces.Load() == pieces {
+		t.Errorf("read %d times, %d pieces for the backend", reads.Load()-before, inner.Pieces.Load()-pieces)
+	}
+	s.freeing.Wait()
+	if inner.Bases() != 1 {
+		t.Errorf("%d copies", inner.Bases())
+	}
+	right(t, thief, theirs, points)
+	// From now on both know them.
+	before = reads.Load()
+	mustLoad(t, thief, claimed(t, points, &reads))
+	mustLoad(t, owner, claimed(t, points, &reads))
+	if reads.Load() != before {
+		t.Error("who brought the points before has them read again")
+	}
+	right(t, owner, id, points)
+}
+
+// TestNobodyWaitsForAnothersLoad: that one user loads a key does not delay, or hasten,
+// another's load of the same key.
+func TestNobodyWaitsForAnothersLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(&fake.Backend{}, Options{Keep: 1 << 30})
+		standing, other := s.Open(1, 0), s.Open(2, 0)
+		points := bases(1000, 1)
+		var reads atomic.Int64
+		stands := claimed(t, points, &reads)
+		goOn := make(chan struct{})
+		whole := stands.Pieces
+		stands.Pieces = func(yield func([]byte, error) bool) { <-goOn; whole(yield) }
+		first := make(chan backend.BasesID, 1)
+		go func() { first <- mustLoad(t, standing, stands) }()
+		synctest.Wait()
+		began := time.Now()
+		right(t, other, mustLoad(t, other, claimed(t, points, &reads)), points)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it waited %v for another user's load", took)
+		}
+		close(goOn)
+		right(t, standing, <-first, points)
+		s.freeing.Wait()
+		standing.Close()
+		other.Close()
 	})
 }

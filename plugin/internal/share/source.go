@@ -5,10 +5,6 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
 
-// pieceBytes is how much of the bases is copied at a time. It is made of whole
-// parts of a digest, which are hashed by all processors.
-const pieceBytes = 16 << 20
-
 // private has bases read into memory of this process before they are hashed and
 // handed on: what another process can still write could be one thing to the
 // hash and another to the backend.
@@ -16,7 +12,8 @@ type private struct {
 	b        *backend.Bases
 	hash     *backend.Hasher
 	progress *load
-	begun    bool // pieces have been asked for
+	begun    bool  // pieces have been asked for
+	room     int64 // bytes that are copied at a time
 }
 
 // pieces is for backend.Bases.Pieces; a second time it begins anew, where the
@@ -26,7 +23,7 @@ func (p *private) pieces(yield func([]byte, error) bool) {
 		p.hash = backend.NewHasher(p.b)
 	}
 	p.begun = true
-	buf := make([]byte, min(p.b.Size(), pieceBytes))
+	buf := make([]byte, p.room)
 	filled, left := 0, p.b.Size()
 	for piece, err := range p.b.All() {
 		if err != nil {

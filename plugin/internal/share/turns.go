@@ -4,97 +4,264 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// turns lets a number of calls compute at a time. A turn that becomes free goes
-// to the session that has the fewest, and of those to the one that has had the
-// least time: many calls, or long ones, of one session do not hold up another's.
+// turns lets a number of calls compute at a time. A turn that becomes free goes to
+// the user who has had the least time, and of his sessions to the one that has: many
+// calls, long ones, or many sessions of one user do not hold up another's. A call that
+// has had its turn for a slice gives it to such a one between two parts of its
+// computation, and waits for another. For a backend that has no parts there is a turn
+// more, for a user who has none and has waited.
 type turns struct {
+	contended atomic.Bool // somebody waits
+	patience  time.Duration
+
 	mu      sync.Mutex
-	free    int
-	waiting []*waiter // in the order in which they came
-	clock   time.Duration
+	free    int // below 0 where there are turns more
+	waiting []*turn
+	running []*turn
+	users   []*claim // who wait or compute
 }
 
-// lane is one session's part, under turns.mu.
-type lane struct {
+const (
+	// slice is how long a call computes before it gives its turn to others.
+	slice = 5 * time.Millisecond
+	// patience is how long a user waits who computes nothing before he has a turn more.
+	patience = 20 * time.Millisecond
+)
+
+// claim is the part of a user, or of one session, under turns.mu.
+type claim struct {
 	running, waiting int
-	// used is the time that its calls had. One that comes back from a pause
-	// begins where the others are: time that was not used is not saved up.
+	// used is the time that its calls had. One that comes back from a pause begins
+	// where the others are: time that was not used is not saved up.
 	used time.Duration
 }
 
-type waiter struct {
-	lane *lane
-	turn chan struct{} // closed when it has the turn
+func (c *claim) idle() bool { return c.running+c.waiting == 0 }
+
+// lane is one session's part, and its user's.
+type lane struct {
+	claim
+	user *claim
 }
 
-func newTurns(n int) *turns { return &turns{free: n} }
+// turn is one call's. A call has one at a time, and gives it away and takes it back.
+type turn struct {
+	t    *turns
+	lane *lane
+	has  chan struct{} // closed when it has the turn
 
-// enter waits for a turn, which leave ends.
-func (t *turns) enter(ctx context.Context, l *lane) (leave func(), err error) {
+	// Under turns.mu.
+	began time.Time // it has it since, and since then its time is counted
+	since time.Time
+	away  chan struct{} // while another has it: closed when that is over
+	over  bool          // the call has ended
+}
+
+func newTurns(n int) *turns { return &turns{free: n, patience: patience} }
+
+// enter waits for a turn, which leave ends. The context that it returns is for what
+// computes: there backend.Yield gives the turn to others.
+func (t *turns) enter(ctx context.Context, l *lane) (during context.Context, leave func(), err error) {
 	if err := backend.Ended(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	w := &waiter{lane: l, turn: make(chan struct{})}
+	u := &turn{t: t, lane: l}
 	t.mu.Lock()
-	if l.running+l.waiting == 0 {
-		l.used = max(l.used, t.clock)
-	}
-	l.waiting++
-	t.waiting = append(t.waiting, w)
+	t.waitLocked(u)
 	t.nextLocked()
 	t.mu.Unlock()
+	if err := t.await(ctx, u); err != nil {
+		return nil, nil, err
+	}
+	return backend.WithYield(ctx, u.pause), u.leave, nil
+}
+
+// waitLocked has a call wait for a turn.
+func (t *turns) waitLocked(u *turn) {
+	l := u.lane
+	if l.user.idle() {
+		t.settleLocked()
+		if len(t.users) > 0 {
+			l.user.used = max(l.user.used, slices.MinFunc(t.users, func(a, b *claim) int { return int(a.used - b.used) }).used)
+		}
+		t.users = append(t.users, l.user)
+	}
+	if l.idle() {
+		l.used = max(l.used, t.leastOfLocked(l.user))
+	}
+	u.has = make(chan struct{})
+	l.waiting++
+	l.user.waiting++
+	t.waiting = append(t.waiting, u)
+}
+
+// leastOfLocked is the least time of a user's sessions that wait or compute.
+func (t *turns) leastOfLocked(user *claim) (least time.Duration) {
+	first := true
+	for _, u := range slices.Concat(t.running, t.waiting) {
+		if u.lane.user == user && (first || u.lane.used < least) {
+			least, first = u.lane.used, false
+		}
+	}
+	return least
+}
+
+// await waits until a call has its turn.
+func (t *turns) await(ctx context.Context, u *turn) error {
+	more := time.AfterFunc(t.patience, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if i := slices.Index(t.waiting, u); i >= 0 && u.lane.user.running == 0 {
+			t.giveLocked(i)
+		}
+	})
+	defer more.Stop()
 	select {
-	case <-w.turn:
+	case <-u.has:
+		return nil
 	case <-ctx.Done():
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if i := slices.Index(t.waiting, w); i >= 0 {
-			t.waiting = slices.Delete(t.waiting, i, i+1)
-			l.waiting--
+		if i := slices.Index(t.waiting, u); i >= 0 {
+			t.dropLocked(i)
 		} else {
-			t.endLocked(l, 0)
+			t.endLocked(u)
 		}
-		return nil, backend.Ended(ctx)
+		t.forgetLocked(u.lane.user)
+		return backend.Ended(ctx)
 	}
-	began := time.Now()
-	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.endLocked(l, time.Since(began))
-	}, nil
 }
 
 // nextLocked gives free turns away.
 func (t *turns) nextLocked() {
 	for t.free > 0 && len(t.waiting) > 0 {
-		first := 0
-		for i, w := range t.waiting {
-			a, b := w.lane, t.waiting[first].lane
-			if a.running < b.running || a.running == b.running && a.used < b.used {
-				first = i
-			}
+		t.giveLocked(t.bestLocked())
+	}
+	t.contended.Store(len(t.waiting) > 0)
+}
+
+// bestLocked is whose turn is next, of those who wait.
+func (t *turns) bestLocked() int {
+	t.settleLocked()
+	best := 0
+	for i, u := range t.waiting {
+		if u.before(t.waiting[best]) {
+			best = i
 		}
-		w := t.waiting[first]
-		t.waiting = slices.Delete(t.waiting, first, first+1)
-		w.lane.waiting--
-		w.lane.running++
-		t.free--
-		t.clock = max(t.clock, w.lane.used)
-		close(w.turn)
+	}
+	return best
+}
+
+// before tells whether a call's user, or of one user its session, has had less time.
+func (u *turn) before(other *turn) bool {
+	a, b := u.lane, other.lane
+	return a.user.used < b.user.used || a.user == b.user && a.used < b.used
+}
+
+// giveLocked gives a turn to one who waits.
+func (t *turns) giveLocked(i int) {
+	u := t.waiting[i]
+	t.dropLocked(i)
+	u.lane.running++
+	u.lane.user.running++
+	t.running = append(t.running, u)
+	t.free--
+	u.began = time.Now()
+	u.since = u.began
+	close(u.has)
+}
+
+// dropLocked has one wait no more.
+func (t *turns) dropLocked(i int) {
+	u := t.waiting[i]
+	t.waiting = slices.Delete(t.waiting, i, i+1)
+	u.lane.waiting--
+	u.lane.user.waiting--
+	t.contended.Store(len(t.waiting) > 0)
+}
+
+// settleLocked counts the time that calls have had until now.
+func (t *turns) settleLocked() {
+	now := time.Now()
+	for _, u := range t.running {
+		d := now.Sub(u.since)
+		u.since = now
+		u.lane.used += d
+		u.lane.user.used += d
 	}
 }
 
-// endLocked gives a turn back.
-func (t *turns) endLocked(l *lane, used time.Duration) {
-	l.running--
-	l.used += used
+// endLocked takes a turn back.
+func (t *turns) endLocked(u *turn) {
+	t.settleLocked()
+	t.running = slices.DeleteFunc(t.running, func(r *turn) bool { return r == u })
+	u.lane.running--
+	u.lane.user.running--
 	t.free++
 	t.nextLocked()
+}
+
+// forgetLocked counts a user out who neither waits nor computes.
+func (t *turns) forgetLocked(user *claim) {
+	if user.idle() {
+		t.users = slices.DeleteFunc(t.users, func(c *claim) bool { return c == user })
+	}
+}
+
+// leave ends the turn of a call.
+func (u *turn) leave() {
+	t := u.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u.over = true
+	if u.away == nil && slices.Contains(t.running, u) {
+		t.endLocked(u)
+	}
+	t.forgetLocked(u.lane.user)
+}
+
+// pause gives the turn to a call that comes before, if there is one and the slice is
+// over, and waits for it to come back. All goroutines of the call wait then that come
+// here.
+func (u *turn) pause(ctx context.Context) error {
+	t := u.t
+	if !t.contended.Load() {
+		return nil
+	}
+	t.mu.Lock()
+	if away := u.away; away != nil {
+		t.mu.Unlock()
+		select {
+		case <-away:
+		case <-ctx.Done():
+		}
+		return backend.Ended(ctx)
+	}
+	if u.over || len(t.waiting) == 0 || time.Since(u.began) < slice || !slices.Contains(t.running, u) || !t.waiting[t.bestLocked()].before(u) {
+		t.mu.Unlock()
+		return nil
+	}
+	away := make(chan struct{})
+	u.away = away
+	t.waitLocked(u)
+	t.endLocked(u)
+	t.mu.Unlock()
+	err := t.await(ctx, u)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u.away = nil
+	close(away)
+	if err == nil && u.over {
+		t.endLocked(u)
+		t.forgetLocked(u.lane.user)
+	}
+	return err
 }
 
 // length is how many calls wait.

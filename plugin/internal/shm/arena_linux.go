@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -67,11 +69,29 @@ func seal(fd int, answers bool) error {
 	return err
 }
 
+// sealsWrites tells whether the kernel knows F_SEAL_FUTURE_WRITE.
+var sealsWrites = sync.OnceValue(func() bool {
+	fd, err := unix.MemfdCreate("pippin-seals", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_FUTURE_WRITE)
+	return err == nil
+})
+
+// attach maps an arena. One that is not written here has no holes and gets none, since
+// that seal forbids to punch any: reading a hole would take memory of this process's
+// and not of whoever sent it.
 func attach(f *os.File, size int, writable bool) ([]byte, error) {
+	want := required
+	if !writable && sealsWrites() {
+		want |= unix.F_SEAL_FUTURE_WRITE
+	}
 	seals, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)
-	if err != nil || seals&required != required {
-		return nil, fmt.Errorf("%w: shared segment is not sealed against a change of size (seals %#x)",
-			backend.ErrInvalidInput, max(seals, 0))
+	if err != nil || seals&want != want {
+		return nil, fmt.Errorf("%w: shared segment is not sealed as it must be (seals %#x, want %#x)",
+			backend.ErrInvalidInput, max(seals, 0), want)
 	}
 	st, err := f.Stat()
 	if err != nil {
@@ -80,6 +100,9 @@ func attach(f *os.File, size int, writable bool) ([]byte, error) {
 	if st.Size() != int64(size) {
 		return nil, fmt.Errorf("%w: shared segment has %d bytes, not the %d announced",
 			backend.ErrInvalidInput, st.Size(), size)
+	}
+	if sys, ok := st.Sys().(*syscall.Stat_t); !writable && (!ok || sys.Blocks*512 < int64(size)) {
+		return nil, fmt.Errorf("%w: shared segment of %d bytes has holes", backend.ErrInvalidInput, size)
 	}
 	prot := unix.PROT_READ
 	if writable {
@@ -91,8 +114,9 @@ func attach(f *os.File, size int, writable bool) ([]byte, error) {
 	}
 	_ = unix.Madvise(mem, unix.MADV_HUGEPAGE)
 	dontDump(mem)
-	// Saves page faults later; the pages exist already.
-	_ = populate(mem, unix.MADV_POPULATE_READ)
+	if !writable { // whose pages exist already; it saves page faults later
+		_ = populate(mem, unix.MADV_POPULATE_READ)
+	}
 	return mem, nil
 }
 

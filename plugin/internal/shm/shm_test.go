@@ -173,12 +173,16 @@ func TestArenaCannotChange(t *testing.T) {
 
 func TestAttachRefuses(t *testing.T) {
 	const size = 1 << 16
-	memfd := func(flags, seals int, length int64) *os.File {
+	const all = required | unix.F_SEAL_FUTURE_WRITE
+	holed := func(flags, seals int, length, there int64) *os.File {
 		fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|flags)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := unix.Ftruncate(fd, length); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Fallocate(fd, 0, 0, there); err != nil {
 			t.Fatal(err)
 		}
 		if seals != 0 {
@@ -188,6 +192,7 @@ func TestAttachRefuses(t *testing.T) {
 		}
 		return os.NewFile(uintptr(fd), "test")
 	}
+	memfd := func(flags, seals int, length int64) *os.File { return holed(flags, seals, length, length) }
 	plain, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -198,10 +203,12 @@ func TestAttachRefuses(t *testing.T) {
 	for name, f := range map[string]*os.File{
 		"unsealed":          memfd(unix.MFD_ALLOW_SEALING, 0, size),
 		"sealing forbidden": memfd(0, 0, size),
-		"may shrink":        memfd(unix.MFD_ALLOW_SEALING, unix.F_SEAL_GROW|unix.F_SEAL_SEAL, size),
-		"may be resealed":   memfd(unix.MFD_ALLOW_SEALING, unix.F_SEAL_GROW|unix.F_SEAL_SHRINK, size),
-		"truncated":         memfd(unix.MFD_ALLOW_SEALING, required, size-PageSize),
-		"longer":            memfd(unix.MFD_ALLOW_SEALING, required, size+PageSize),
+		"may shrink":        memfd(unix.MFD_ALLOW_SEALING, all&^unix.F_SEAL_SHRINK, size),
+		"may be resealed":   memfd(unix.MFD_ALLOW_SEALING, all&^unix.F_SEAL_SEAL, size),
+		"may get holes":     memfd(unix.MFD_ALLOW_SEALING, all&^unix.F_SEAL_FUTURE_WRITE, size),
+		"has a hole":        holed(unix.MFD_ALLOW_SEALING, all, size, size-PageSize),
+		"truncated":         memfd(unix.MFD_ALLOW_SEALING, all, size-PageSize),
+		"longer":            memfd(unix.MFD_ALLOW_SEALING, all, size+PageSize),
 		"ordinary file":     plain,
 	} {
 		if _, err := Attach(f, size); !errors.Is(err, backend.ErrInvalidInput) {
@@ -212,7 +219,7 @@ func TestAttachRefuses(t *testing.T) {
 		}
 	}
 	for _, bad := range []uint64{0, 1 << 62} {
-		if _, err := Attach(memfd(unix.MFD_ALLOW_SEALING, required, size), bad); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, err := Attach(memfd(unix.MFD_ALLOW_SEALING, all, size), bad); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("%d bytes: %v", bad, err)
 		}
 	}

@@ -275,7 +275,7 @@ func (l *Backend[S]) job(ctx context.Context, c *Call, r *resident, j, src *back
 	total := r.Kept.Kernel.NewSum()
 	for lo := 0; lo < j.Count; lo += l.Chunk {
 		hi := min(lo+l.Chunk, j.Count)
-		if err := backend.Ended(ctx); err != nil {
+		if err := backend.Yield(ctx); err != nil {
 			return nil, err
 		}
 		if src == j { // otherwise all scalars were there for the earlier job

@@ -1,0 +1,25 @@
+package backend
+
+import "context"
+
+// yieldKey is the context's key of what WithYield adds.
+type yieldKey struct{}
+
+// WithYield returns a context whose computations call wait between their parts, from
+// any goroutine. Whoever shares one backend among several gives the device to others
+// there: wait returns when the computation may go on, or why ctx has ended.
+func WithYield(ctx context.Context, wait func(ctx context.Context) error) context.Context {
+	return context.WithValue(ctx, yieldKey{}, wait)
+}
+
+// Yield is what a backend calls between the parts of a long computation, while it
+// holds nothing that another call would wait for. It is Ended, after it has waited for
+// others where WithYield says so.
+func Yield(ctx context.Context) error {
+	if ctx.Err() == nil {
+		if wait, ok := ctx.Value(yieldKey{}).(func(context.Context) error); ok {
+			return wait(ctx)
+		}
+	}
+	return Ended(ctx)
+}
