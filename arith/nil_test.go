@@ -25,7 +25,7 @@ func TestNilEngine(t *testing.T) {
 		if err == nil {
 			n.Free()
 		}
-		if s, err := arith.Open(t.Context(), c.e); !errors.Is(err, c.want) {
+		if s, err := arith.Open(t.Context(), c.e, 8); !errors.Is(err, c.want) {
 			t.Errorf("Open: %v", err)
 		} else if err == nil {
 			s.Close()
