@@ -218,9 +218,9 @@ func TestSession(t *testing.T) {
 	m, _ := arith.FromBig(64, big.NewInt(1_000_003))
 	x, _ := arith.FromBig(64, big.NewInt(5), big.NewInt(999))
 	var got *arith.Numbers
-	by, err := arith.Repeat(ctx, e, []backend.NumberOp{backend.NumMulMod}, func(ctx context.Context, s *arith.Session) error {
-		a, err1 := s.New(ctx, 64, 2)
-		k, err2 := s.New(ctx, 64, 1)
+	by, err := arith.Repeat(ctx, e, arith.Words(64, 3), []backend.NumberOp{backend.NumMulMod}, func(ctx context.Context, s *arith.Session) error {
+		a, err1 := s.New(64, 2)
+		k, err2 := s.New(64, 1)
 		if err := errors.Join(err1, err2); err != nil {
 			return err
 		}

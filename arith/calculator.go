@@ -2,7 +2,9 @@ package arith
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
@@ -40,19 +42,11 @@ type task struct {
 	op            backend.NumberOp
 	degree        int
 	a, b, m       *Numbers
-	out, carry    *Numbers // answers; carry may be none
-	all, done     int      // elements
-	part          int      // elements at a time
-	over          bool     // over all elements
-	fixed, moving []operand
-	dst, sum      operand // the answers' places; sum is of a part, over all elements
-	carries       operand
-}
-
-// operand is numbers and where they are.
-type operand struct {
-	n     *Numbers
-	batch backend.Batch
+	out, carry    *Numbers   // answers; carry may be none
+	all, done     int        // elements
+	part          int        // elements at a time
+	over          bool       // over all elements
+	fixed, moving []*Numbers // operands: one number for all elements, and one each
 }
 
 // compute runs an operation whose answers have a width in words; count is how many
@@ -66,8 +60,7 @@ func (c *Calculator) compute(ctx context.Context, op backend.NumberOp, degree, w
 	if t.over && t.part < t.all {
 		need = append(need, t.adding())
 	}
-	space := engine.Space{Curve: backend.Words, Count: t.place(), Numbers: need}
-	if _, err := c.e.Repeat(ctx, space, t.run); err != nil {
+	if _, err := Repeat(ctx, c.e, t.words(), need, t.run); err != nil {
 		return nil, nil, err
 	}
 	return t.out, t.carry, nil
@@ -100,10 +93,10 @@ func (t *task) plan(width, count int, carry bool) error {
 		switch {
 		case o.n == nil:
 		case o.n.Len() == t.all && !(t.over && o.what == "M"):
-			t.moving = append(t.moving, operand{n: o.n})
+			t.moving = append(t.moving, o.n)
 			size += o.n.Width
 		case o.n.Len() == 1 && (!t.over || o.what == "M"):
-			t.fixed = append(t.fixed, operand{n: o.n})
+			t.fixed = append(t.fixed, o.n)
 		default:
 			return fmt.Errorf("%w: %d numbers in %s, of %d elements", backend.ErrInvalidInput, o.n.Len(), o.what, t.all)
 		}
@@ -122,102 +115,95 @@ func (t *task) plan(width, count int, carry bool) error {
 	return nil
 }
 
-// place gives operands their places in the one space, and says how long it is.
-func (t *task) place() (words int) {
-	at := func(width, count int) backend.Batch {
-		b := backend.Batch{Offset: words, Words: width, Count: count}
-		words += width * count
-		return b
+// words is how much memory a session for the operation needs.
+func (t *task) words() (n int) {
+	for _, f := range t.fixed {
+		n += f.Width
 	}
-	for i := range t.fixed {
-		t.fixed[i].batch = at(t.fixed[i].n.Width, 1)
-	}
-	for i := range t.moving {
-		t.moving[i].batch = at(t.moving[i].n.Width, t.part)
+	for _, m := range t.moving {
+		n += m.Width * t.part
 	}
 	if t.over {
-		t.dst.batch = at(t.out.Width, t.out.Len())
-		t.sum.batch = at(t.out.Width, t.out.Len())
+		n += 2 * len(t.out.Words) // the sum of all parts, and of one
 	} else {
-		t.dst.batch = at(t.out.Width, t.part)
+		n += t.out.Width * t.part
 	}
 	if t.carry != nil {
-		t.carries.batch = at(1, t.part)
+		n += t.part
 	}
-	return words
+	return n
 }
 
 // run computes what is left to do, in a session of its own.
-func (t *task) run(ctx context.Context, s *engine.Session) error {
-	in := func(b backend.Batch, count int) backend.Batch {
-		b.Space = s.Space()
-		if count >= 0 {
-			b.Count = count
-		}
-		return b
-	}
-	var steps []backend.Step
-	for _, o := range t.fixed {
-		steps = append(steps, backend.Write{Dst: in(o.batch, -1).Range(), Bytes: o.n.bytes(0, 1)})
-	}
-	if t.over {
-		t.done = 0 // the sum was lost with its session
-	}
+func (t *task) run(ctx context.Context, s *Session) error {
 	if t.all == 0 && !t.over {
 		return nil
 	}
+	var missing error
+	batch := func(n *Numbers, count int) *Batch {
+		b, err := s.New(32*n.Width, count)
+		missing = errors.Join(missing, err)
+		return b
+	}
+	at := map[*Numbers]*Batch{} // operands
+	for _, n := range t.fixed {
+		at[n] = batch(n, 1)
+	}
+	for _, n := range t.moving {
+		at[n] = batch(n, t.part)
+	}
+	var dst, sum, carry *Batch // sum is of a part, over all elements
+	if t.over {
+		t.done = 0 // the sum was lost with its session
+		dst, sum = batch(t.out, t.out.Len()), batch(t.out, t.out.Len())
+	} else if dst = batch(t.out, t.part); t.carry != nil {
+		carry = batch(t.carry, t.part)
+	}
+	if missing != nil {
+		return missing
+	}
+	p := s.Program()
+	for _, n := range t.fixed {
+		p.Write(at[n], n)
+	}
 	for first := true; t.done < t.all || first; first = false {
 		lo, hi := t.done, min(t.done+t.part, t.all)
-		c := backend.Compute{Op: t.op, Degree: t.degree}
-		of := func(n *Numbers) backend.Batch {
-			for _, o := range t.fixed {
-				if o.n == n {
-					return in(o.batch, 1)
-				}
-			}
-			for _, o := range t.moving {
-				if o.n == n {
-					return in(o.batch, hi-lo)
-				}
-			}
-			return backend.Batch{}
+		for _, n := range t.moving {
+			p.Write(at[n].first(hi-lo), n.part(lo, hi))
 		}
-		for _, o := range t.moving {
-			steps = append(steps, backend.Write{Dst: in(o.batch, hi-lo).Range(), Bytes: o.n.bytes(lo, hi)})
+		of := func(n *Numbers) *Batch {
+			if b := at[n]; b != nil && slices.Contains(t.moving, n) {
+				return b.first(hi - lo)
+			}
+			return at[n]
 		}
-		c.A, c.B, c.M = of(t.a), of(t.b), of(t.m)
-		if !t.over {
-			c.Dst = in(t.dst.batch, hi-lo)
-			if t.carry != nil {
-				c.Carry = in(t.carries.batch, hi-lo)
+		o := Operands{A: of(t.a), B: of(t.b), M: of(t.m), Degree: t.degree}
+		switch {
+		case !t.over:
+			to := dst.first(hi - lo)
+			if carry != nil {
+				o.Carry = carry.first(hi - lo)
 			}
-			steps = append(steps, c, backend.Read{Src: c.Dst.Range()})
-			if t.carry != nil {
-				steps = append(steps, backend.Read{Src: c.Carry.Range()})
+			p.Do(t.op, to, o)
+			p.readTo(t.out.part(lo, hi), to)
+			if carry != nil {
+				p.readTo(t.carry.part(lo, hi), o.Carry)
 			}
-		} else {
-			c.Dst = in(t.dst.batch, -1)
-			if lo > 0 {
-				c.Dst = in(t.sum.batch, -1)
-			}
-			steps = append(steps, c)
-			if lo > 0 {
-				total := in(t.dst.batch, -1)
-				steps = append(steps, backend.Compute{Op: t.adding(), Dst: total, A: total, B: c.Dst, M: c.M})
-			}
-			if hi == t.all {
-				steps = append(steps, backend.Read{Src: in(t.dst.batch, -1).Range()})
-			}
+		case lo == 0:
+			p.Do(t.op, dst, o)
+		default:
+			p.Do(t.op, sum, o)
+			p.Do(t.adding(), dst, Operands{A: dst, B: sum, M: o.M})
 		}
-		answers, err := s.Run(ctx, steps)
-		if err != nil {
+		if t.over && hi == t.all {
+			p.readTo(t.out, dst)
+		}
+		if err := p.Run(ctx); err != nil {
 			if lo > 0 {
 				err = fmt.Errorf("elements from %d on: %w", lo, err)
 			}
 			return err
 		}
-		t.take(answers, lo, hi)
-		steps = nil
 		if t.done = hi; t.c.o.Progress != nil {
 			t.c.o.Progress(hi, t.all)
 		}
@@ -231,27 +217,4 @@ func (t *task) adding() backend.NumberOp {
 		return backend.NumAddMod
 	}
 	return backend.NumAdd
-}
-
-// take copies the answers of the elements from lo to before hi.
-func (t *task) take(answers [][]byte, lo, hi int) {
-	var read [][]byte
-	for _, a := range answers {
-		if len(a) > 0 {
-			read = append(read, a)
-		}
-	}
-	if len(read) == 0 {
-		return
-	}
-	if t.over {
-		lo, hi = 0, t.out.Len()
-	}
-	copy(t.out.bytes(lo, hi), read[0])
-	if t.carry != nil {
-		copy(t.carry.bytes(lo, hi), read[1])
-	}
-	for _, r := range read {
-		clear(r)
-	}
 }

@@ -37,10 +37,12 @@ func (c *Calculator) ExpModCRT(ctx context.Context, a *Numbers, k CRT) (*Numbers
 		return nil, fmt.Errorf("%w: A has %d words, want %d, twice as many as P", backend.ErrInvalidInput, a.Width, 2*k.P.Width)
 	}
 	var out *Numbers
-	_, err := Repeat(ctx, c.e, crtOperations, func(ctx context.Context, s *Session) error {
+	// Three batches as wide as A, three of half the width, and the key.
+	words := a.Len()*(3*a.Width+3*k.P.Width) + len(secrets)*k.P.Width
+	_, err := Repeat(ctx, c.e, words, crtOperations, func(ctx context.Context, s *Session) error {
 		var wrong error
 		batch := func(words, count int) *Batch {
-			b, err := s.New(ctx, 32*words, count)
+			b, err := s.New(32*words, count)
 			wrong = errors.Join(wrong, err)
 			return b
 		}

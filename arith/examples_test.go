@@ -168,10 +168,10 @@ func ExampleRepeat() {
 
 	var hashes *arith.Numbers
 	ops := []backend.NumberOp{backend.NumGFAdd, backend.NumGFMul}
-	_, err := arith.Repeat(ctx, engine, ops, func(ctx context.Context, s *arith.Session) error {
-		y, err1 := s.New(ctx, 128, count)
-		x, err2 := s.New(ctx, 128, count)
-		key, err3 := s.New(ctx, 128, 1)
+	_, err := arith.Repeat(ctx, engine, arith.Words(128, 2*count+1), ops, func(ctx context.Context, s *arith.Session) error {
+		y, err1 := s.New(128, count)
+		x, err2 := s.New(128, count)
+		key, err3 := s.New(128, 1)
 		if err := errors.Join(err1, err2, err3); err != nil {
 			return err
 		}

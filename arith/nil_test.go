@@ -15,7 +15,7 @@ func TestNoEngine(t *testing.T) {
 		if _, err := arith.New(t.Context(), e, 64, 1); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("New: %v", err)
 		}
-		if _, err := arith.Open(t.Context(), e); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, err := arith.Open(t.Context(), e, 8); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("Open: %v", err)
 		}
 		a := arith.Make(64, 1)

@@ -21,7 +21,7 @@ type Numbers struct {
 
 // Make is count numbers of as many words as bits take, all zero, in ordinary memory.
 func Make(bits, count int) *Numbers {
-	width := (max(bits, 1) + 31) / 32
+	width := widthOf(bits)
 	return &Numbers{Width: width, Words: make([]uint32, width*max(count, 0))}
 }
 
@@ -108,6 +108,11 @@ func (n *Numbers) valid(what string) error {
 		return fmt.Errorf("%w: %s: %d words are no numbers of %d", backend.ErrInvalidInput, what, len(n.Words), n.Width)
 	}
 	return nil
+}
+
+// part is the numbers from lo to before hi, in the same memory.
+func (n *Numbers) part(lo, hi int) *Numbers {
+	return &Numbers{Width: n.Width, Words: n.Words[lo*n.Width : hi*n.Width]}
 }
 
 // bytes is the words from number lo to before number hi, as they are in memory, which

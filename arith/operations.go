@@ -23,7 +23,7 @@ func (c *Calculator) plain(ctx context.Context, op backend.NumberOp, degree, wid
 // Resize answers a with another width in bits: with zeros above, or modulo 2^bits,
 // bits rounded up to words.
 func (c *Calculator) Resize(ctx context.Context, a *Numbers, bits int) (*Numbers, error) {
-	return c.plain(ctx, backend.NumResize, 0, (max(bits, 1)+31)/32, 0, a, nil, nil)
+	return c.plain(ctx, backend.NumResize, 0, widthOf(bits), 0, a, nil, nil)
 }
 
 // Add answers a + b modulo 2^(32 Width), and the carries, numbers of one word.
@@ -135,13 +135,13 @@ func (c *Calculator) GFInv(ctx context.Context, n int, a *Numbers) (*Numbers, er
 // Sum answers the sum of all of a, one number of some bits, rounded up to words,
 // modulo 2^bits; at least as wide as a.
 func (c *Calculator) Sum(ctx context.Context, a *Numbers, bits int) (*Numbers, error) {
-	return c.plain(ctx, backend.NumSum, 0, (max(bits, 1)+31)/32, 1, a, nil, nil)
+	return c.plain(ctx, backend.NumSum, 0, widthOf(bits), 1, a, nil, nil)
 }
 
 // Dot answers the sum of all a[i] b[i], one number of some bits, rounded up to words,
 // modulo 2^bits; at least as wide as a and b together.
 func (c *Calculator) Dot(ctx context.Context, a, b *Numbers, bits int) (*Numbers, error) {
-	return c.plain(ctx, backend.NumDot, 0, (max(bits, 1)+31)/32, 1, a, b, nil)
+	return c.plain(ctx, backend.NumDot, 0, widthOf(bits), 1, a, b, nil)
 }
 
 // DotMod answers the sum of all a[i] b[i] modulo the one number of m, which is odd.

@@ -4,33 +4,39 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/extent"
 )
 
-// Session has batches in one opened backend, for programs over them. It is lost with
-// that backend: then Run fails with backend.ErrGone. Safe for concurrent use, but what
-// programs at the same time write and others use is undefined.
+// Session is memory for batches in one opened backend, and programs over them. It is
+// lost with that backend: then Run fails with backend.ErrGone. Safe for concurrent use,
+// but what programs at the same time write and others use is undefined.
 type Session struct {
 	core *engine.Session
-
-	mu      sync.Mutex
-	batches map[*Batch]struct{}
+	room *extent.Room // words
 }
 
 // Batch is numbers in a session's memory.
 type Batch struct {
 	s     *Session
-	core  *engine.Session // its own memory
+	id    uint64 // in the session's room
 	batch backend.Batch
 }
 
-// Open opens a session on the engine's first backend that is ready and has the
-// operations. Close it.
-func Open(ctx context.Context, e *engine.Engine, ops ...backend.NumberOp) (*Session, error) {
-	core, err := e.OpenSession(ctx, engine.Space{Curve: backend.Words, Numbers: ops})
+// Words is how many words of a session's memory a batch of count numbers takes, of as
+// many bits each.
+func Words(bits, count int) int { return widthOf(bits) * count }
+
+// widthOf is how many words bits take.
+func widthOf(bits int) int { return (max(bits, 1) + 31) / 32 }
+
+// Open opens a session with memory for so many words, for all batches that will be there
+// at a time, on the engine's first backend that is ready, has the operations and the
+// room. Close it.
+func Open(ctx context.Context, e *engine.Engine, words int, ops ...backend.NumberOp) (*Session, error) {
+	core, err := e.OpenSession(ctx, space(words, ops))
 	if err != nil {
 		return nil, err
 	}
@@ -40,16 +46,18 @@ func Open(ctx context.Context, e *engine.Engine, ops ...backend.NumberOp) (*Sess
 // Repeat calls run with a session, which is closed afterwards, and again with another
 // one when a program failed because of the session's backend. run begins from its
 // inputs each time; its other errors are Repeat's own. by is the last backend.
-func Repeat(ctx context.Context, e *engine.Engine, ops []backend.NumberOp, run func(context.Context, *Session) error) (by string, err error) {
-	return e.Repeat(ctx, engine.Space{Curve: backend.Words, Numbers: ops}, func(ctx context.Context, core *engine.Session) error {
-		s := newSession(core)
-		err := run(ctx, s)
-		return errors.Join(err, s.freeAll())
+func Repeat(ctx context.Context, e *engine.Engine, words int, ops []backend.NumberOp, run func(context.Context, *Session) error) (by string, err error) {
+	return e.Repeat(ctx, space(words, ops), func(ctx context.Context, core *engine.Session) error {
+		return run(ctx, newSession(core))
 	})
 }
 
+func space(words int, ops []backend.NumberOp) engine.Space {
+	return engine.Space{Elements: backend.Elements{Element: backend.Word(), Count: words}, Numbers: ops}
+}
+
 func newSession(core *engine.Session) *Session {
-	return &Session{core: core, batches: map[*Batch]struct{}{}}
+	return &Session{core: core, room: extent.New(core.Len())}
 }
 
 // Backend is the name of the session's backend.
@@ -59,43 +67,36 @@ func (s *Session) Backend() string { return s.core.Backend() }
 func (s *Session) Err() error { return s.core.Err() }
 
 // Close wipes the memory of all batches and gives it back. Closing twice is no error.
-func (s *Session) Close() error { return errors.Join(s.freeAll(), s.core.Close()) }
+func (s *Session) Close() error { return s.core.Close() }
 
-func (s *Session) freeAll() (err error) {
-	s.mu.Lock()
-	all := s.batches
-	s.batches = map[*Batch]struct{}{}
-	s.mu.Unlock()
-	for b := range all {
-		err = errors.Join(err, b.core.Close())
-	}
-	return err
-}
-
-// New is count numbers of as many words as bits take, all zero, until Free or the end
-// of the session.
-func (s *Session) New(ctx context.Context, bits, count int) (*Batch, error) {
-	width := (max(bits, 1) + 31) / 32
+// New is count numbers of as many words as bits take, until Free or the end of the
+// session. They are zero when the memory was never used, else what it held. Without so
+// many words in a row the error wraps backend.ErrOutOfMemory.
+func (s *Session) New(bits, count int) (*Batch, error) {
+	width := widthOf(bits)
 	if count < 0 || count > (1<<62)/width {
 		return nil, fmt.Errorf("%w: a batch of %d numbers", backend.ErrInvalidInput, count)
 	}
-	core, err := s.core.Beside(ctx, width*count)
+	id, part, err := s.room.Take(width * count)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("a batch: %w", err)
 	}
-	b := &Batch{s: s, core: core, batch: backend.Batch{Space: core.Space(), Words: width, Count: count}}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.batches[b] = struct{}{}
-	return b, nil
+	return &Batch{s, id, backend.Batch{Space: s.core.Space(), Offset: part.Offset, Words: width, Count: count}}, nil
 }
 
-// Free wipes the batch and gives its memory back.
-func (b *Batch) Free() error {
-	b.s.mu.Lock()
-	delete(b.s.batches, b)
-	b.s.mu.Unlock()
-	return b.core.Close()
+// Free gives the memory of a batch back to its session, for other batches; it is wiped
+// with the session only. Programs must not use the batch any more. Freeing twice does
+// nothing.
+func (b *Batch) Free() {
+	r := b.batch.Range()
+	b.s.room.Give(b.id, extent.Part{Offset: r.Offset, Count: r.Count})
+}
+
+// first is the first n numbers of the batch.
+func (b *Batch) first(n int) *Batch {
+	part := *b
+	part.batch.Count = n
+	return &part
 }
 
 // Len is how many numbers there are, and Width how many words each has.
@@ -130,19 +131,48 @@ func (p *Program) WriteWhen(dst *Batch, n *Numbers, ready func(ctx context.Conte
 		p.err = errors.Join(p.err, err)
 		return
 	}
+	if !p.ok(dst) {
+		return
+	}
 	if n.Width != dst.Width() || n.Len() != dst.Len() {
 		p.err = errors.Join(p.err, fmt.Errorf("%w: %d numbers of %d words for a batch of %d of %d", backend.ErrInvalidInput,
 			n.Len(), n.Width, dst.Len(), dst.Width()))
 		return
 	}
-	p.steps = append(p.steps, backend.Write{Dst: dst.batch.Range(), Bytes: n.bytes(0, n.Len()), Ready: ready})
+	p.steps = append(p.steps, backend.Write{Dst: dst.batch.Range(), Input: backend.Input{Bytes: n.bytes(0, n.Len()), Ready: ready}})
 }
 
 // Read has Run set the numbers that it returns to those of src.
 func (p *Program) Read(src *Batch) *Numbers {
-	r := &read{step: len(p.steps), to: Make(32*src.Width(), src.Len())}
-	p.steps, p.reads = append(p.steps, backend.Read{Src: src.batch.Range()}), append(p.reads, r)
-	return r.to
+	if !p.ok(src) {
+		return Make(1, 0)
+	}
+	to := Make(32*src.Width(), src.Len())
+	p.readTo(to, src)
+	return to
+}
+
+// readTo is Read to numbers of the same width and length.
+func (p *Program) readTo(to *Numbers, src *Batch) {
+	p.reads = append(p.reads, &read{step: len(p.steps), to: to})
+	p.steps = append(p.steps, backend.Read{Src: src.batch.Range()})
+}
+
+// ok notes an error unless a batch is there for programs of the session.
+func (p *Program) ok(b *Batch) bool {
+	var err error
+	switch {
+	case b == nil:
+		err = errors.New("no batch")
+	case b.s != p.s:
+		err = errors.New("a batch of another session")
+	case !b.s.room.Has(b.id):
+		err = fmt.Errorf("the batch of %d numbers was freed", b.Len())
+	default:
+		return true
+	}
+	p.err = errors.Join(p.err, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err))
+	return false
 }
 
 // Operands of a step; those that an operation does not take are nil.
@@ -154,7 +184,7 @@ type Operands struct {
 // Do adds an operation; backend.NumberOp says what each does and takes.
 func (p *Program) Do(op backend.NumberOp, dst *Batch, o Operands) {
 	of := func(b *Batch) backend.Batch {
-		if b == nil {
+		if b == nil || !p.ok(b) {
 			return backend.Batch{}
 		}
 		return b.batch

@@ -41,12 +41,10 @@ type Backend interface {
 	// Freeing an id that is unknown or being freed is ErrInvalidInput.
 	FreeBases(ctx context.Context, id BasesID) error
 
-	// MSM answers jobs[i] with the affine point sum over k of
-	// scalars[k] * bases[Offset+k], in Curve.PointBytes bytes that belong to
-	// the caller. Bases outside the subgroup of order r give a point on the
-	// curve, and which is the backend's choice. One failing job fails the batch. Scalars are secrets and
-	// belong to the caller: a backend reads them during the call only, and
-	// wipes what it copied.
+	// MSM answers each job with its point, in bytes that belong to the caller:
+	// it is a program of jobs (Programs.Run) over inputs alone. Bases outside the
+	// subgroup of order r give a point on the curve, and which is the backend's
+	// choice. One failing job fails the batch.
 	MSM(ctx context.Context, jobs []Job) ([][]byte, error)
 
 	// Close releases everything. Closing twice is no error.
@@ -55,26 +53,6 @@ type Backend interface {
 
 // BasesID names loaded bases within the backend that returned it. Never zero.
 type BasesID uint64
-
-// Job is one MSM over Count bases from index Offset on.
-type Job struct {
-	Bases         BasesID
-	Offset, Count int
-
-	// Scalars holds Count scalars, Curve.ScalarBytes each, at any address;
-	// where that is no multiple of 8 they may be copied first.
-	Scalars []byte
-	// SameAs, when above zero, takes the scalars of jobs[SameAs-1] of the same
-	// batch instead: an earlier job with the same Count and its own Scalars.
-	SameAs int
-	// Ready, when set, blocks until the first n scalars are written. A backend
-	// calls it, with n never decreasing, before it reads them; those of several
-	// jobs may be called at the same time. Its error fails the batch: MSM's
-	// wraps it and, unless it is the context's, ErrInvalidInput.
-	Ready func(ctx context.Context, n int) error
-	// Check asks the backend to refuse a scalar that is not below r.
-	Check bool
-}
 
 // Info describes an open backend. Name is what the user called it by.
 type Info struct {
@@ -113,7 +91,7 @@ type Buffer interface {
 }
 
 // Allocator is a capability: memory for scalars in the place where the backend
-// reads them. Slices of a buffer's Bytes, used as Job.Scalars, are recognised
+// reads them. Slices of a buffer's Bytes, used as Input.Bytes, are recognised
 // by address. Buffers stay valid when the backend dies or is closed.
 type Allocator interface {
 	Alloc(ctx context.Context, size int) (Buffer, error)

@@ -4,9 +4,9 @@ import "slices"
 
 // Capabilities is what a backend can do, one field for each kind of work.
 type Capabilities struct {
-	MSM     []CurveGroup // groups that MSM and LoadBases take
-	Vectors []Curve      // curves over whose scalar fields it is Vectors
-	Numbers []NumberOp   // operations that its programs have over spaces of Words
+	MSM      []CurveGroup // groups that MSM and LoadBases take
+	Elements []Element    // what it has Programs over
+	Numbers  []NumberOp   // operations that its programs have over Words
 }
 
 // CurveGroup is one group of one curve.
@@ -34,9 +34,18 @@ func (c Capabilities) HasMSM(curve Curve, group Group) bool {
 	return slices.Contains(c.MSM, CurveGroup{curve, group})
 }
 
-// HasVectors tells whether vectors over a curve's scalar field are among the
-// capabilities.
-func (c Capabilities) HasVectors(curve Curve) bool { return slices.Contains(c.Vectors, curve) }
+// HasPrograms tells whether there are programs over spaces of an element.
+func (c Capabilities) HasPrograms(e Element) bool { return slices.Contains(c.Elements, e) }
+
+// HasNumbers tells whether operations on numbers are among the capabilities.
+func (c Capabilities) HasNumbers(ops ...NumberOp) bool {
+	for _, op := range ops {
+		if !slices.Contains(c.Numbers, op) {
+			return false
+		}
+	}
+	return true
+}
 
 // MSMCurves lists the curves with at least one group for MSMs.
 func (c Capabilities) MSMCurves() []Curve {

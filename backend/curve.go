@@ -2,6 +2,8 @@ package backend
 
 import (
 	"fmt"
+	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -31,18 +33,47 @@ const (
 // Groups lists both groups.
 func Groups() []Group { return []Group{G1, G2} }
 
-// curves has the sizes: bytes of an Fp and an Fr element, Fp elements in one
-// coordinate of a G2 point, bits of r. Source: gnark-crypto v0.21.0, checked
-// by internal/layout at start.
-var curves = [...]struct {
-	name                 string
-	fp, fr, twist, rBits int
-}{
-	Words:    {name: "words", fr: 4}, // no curve
-	BN254:    {"bn254", 32, 32, 2, 254},
-	BLS12377: {"bls12-377", 48, 32, 2, 253},
-	BLS12381: {"bls12-381", 48, 32, 2, 255},
-	BW6761:   {"bw6-761", 96, 48, 1, 377},
+// curve is the facts of a curve. Everything that depends on a number of a curve reads
+// it here.
+type curve struct {
+	name  string
+	q, r  *big.Int // the base field's modulus, and the scalar field's: the order of both groups
+	twist int      // Fp elements in one coordinate of a G2 point
+
+	fp, fr     int    // bytes of an Fp and of an Fr element
+	order      []byte // r in the bytes of an element
+	twoAdicity int    // of r - 1
+}
+
+// curves is indexed by Curve. Source: gnark-crypto v0.21.0, which internal/layout
+// compares with this table when a program starts.
+var curves = [...]curve{
+	BN254: newCurve("bn254", 2,
+		"30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47",
+		"30644e72e131a029b85045b68181585d2833e84879b9709143e1f593f0000001"),
+	BLS12377: newCurve("bls12-377", 2,
+		"01ae3a4617c510eac63b05c06ca1493b1a22d9f300f5138f1ef3622fba094800170b5d44300000008508c00000000001",
+		"12ab655e9a2ca55660b44d1e5c37b00159aa76fed00000010a11800000000001"),
+	BLS12381: newCurve("bls12-381", 2,
+		"1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f6241eabfffeb153ffffb9feffffffffaaab",
+		"73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001"),
+	BW6761: newCurve("bw6-761", 1,
+		"0122e824fb83ce0ad187c94004faff3eb926186a81d14688528275ef8087be41707ba638e584e91903cebaff25b42304"+
+			"8689c8ed12f9fd9071dcd3dc73ebff2e98a116c25667a8f8160cf8aeeaf0a437e6913e6870000082f49d00000000008b",
+		"01ae3a4617c510eac63b05c06ca1493b1a22d9f300f5138f1ef3622fba094800170b5d44300000008508c00000000001"),
+}
+
+// newCurve works out what follows from the moduli, which are in hexadecimal.
+func newCurve(name string, twist int, q, r string) curve {
+	c := curve{name: name, q: new(big.Int), r: new(big.Int), twist: twist}
+	c.q.SetString(q, 16)
+	c.r.SetString(r, 16)
+	bytes := func(modulus *big.Int) int { return (modulus.BitLen() + 63) / 64 * 8 }
+	c.fp, c.fr = bytes(c.q), bytes(c.r)
+	c.order = c.r.FillBytes(make([]byte, c.fr))
+	slices.Reverse(c.order)
+	c.twoAdicity = int(new(big.Int).Sub(c.r, big.NewInt(1)).TrailingZeroBits())
+	return c
 }
 
 // Valid tells whether c is one of Curves.
@@ -54,11 +85,31 @@ func (g Group) Valid() bool { return g == G1 || g == G2 }
 // FieldBytes is the size of an element of the base field Fp.
 func (c Curve) FieldBytes() int { return curves[c].fp }
 
-// ScalarBytes is the size of an element of the scalar field Fr, or a word.
+// ScalarBytes is the size of an element of the scalar field Fr.
 func (c Curve) ScalarBytes() int { return curves[c].fr }
 
 // ScalarBits is the bit length of r, the order of both groups.
-func (c Curve) ScalarBits() int { return curves[c].rBits }
+func (c Curve) ScalarBits() int { return curves[c].r.BitLen() }
+
+// BaseField returns q, the modulus of the base field.
+func (c Curve) BaseField() *big.Int { return new(big.Int).Set(curves[c].q) }
+
+// ScalarField returns r, the modulus of the scalar field.
+func (c Curve) ScalarField() *big.Int { return new(big.Int).Set(curves[c].r) }
+
+// TwoAdicity is the k of the longest transforms over the scalar field, of 2^k elements.
+func (c Curve) TwoAdicity() int { return curves[c].twoAdicity }
+
+// has tells whether e, an element's bytes, is below r.
+func (c Curve) has(e []byte) bool {
+	order := curves[c].order
+	for i := len(order) - 1; i >= 0; i-- {
+		if e[i] != order[i] {
+			return e[i] < order[i]
+		}
+	}
+	return false
+}
 
 // PointBytes is the size of an affine point of the group.
 func (c Curve) PointBytes(g Group) int {
@@ -70,7 +121,7 @@ func (c Curve) PointBytes(g Group) int {
 
 // String is the name on command lines and in records, such as "bls12-377".
 func (c Curve) String() string {
-	if int(c) >= len(curves) {
+	if !c.Valid() {
 		return fmt.Sprintf("curve(%d)", uint8(c))
 	}
 	return curves[c].name

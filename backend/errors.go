@@ -71,12 +71,17 @@ func FaultOf(err error) Fault {
 		return FaultGone
 	case is(ErrInternal, ErrOutOfMemory, ErrUnsupported):
 		return FaultBackend
-	case is(context.Canceled, context.DeadlineExceeded):
+	case isEnd(err):
 		return FaultContext
 	case is(ErrInvalidInput, ErrClosed):
 		return FaultCaller
 	}
 	return FaultBackend
+}
+
+// isEnd tells whether an error is a context's.
+func isEnd(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // Ended is why ctx has ended, nil while it has not: its Err and, when that is

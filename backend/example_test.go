@@ -36,7 +36,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	answers, err := b.MSM(ctx, []backend.Job{{Bases: id, Offset: 40, Count: 60, Scalars: scalars}})
+	answers, err := b.MSM(ctx, []backend.Job{{Bases: id, Offset: 40, Count: 60, Input: backend.Input{Bytes: scalars}}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -44,12 +44,12 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, vectors := backend.As[backend.Vectors](b)
-	fmt.Println("right:", bytes.Equal(answers[0], want), "vectors:", vectors)
+	_, programs := backend.As[backend.Programs](b)
+	fmt.Println("right:", bytes.Equal(answers[0], want), "programs:", programs)
 
 	err = b.FreeBases(ctx, id+1)
 	fmt.Println(errors.Is(err, backend.ErrInvalidInput))
 	// Output:
-	// right: true vectors: true
+	// right: true programs: true
 	// true
 }

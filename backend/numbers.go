@@ -2,15 +2,8 @@ package backend
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
-
-// Words, in the place of a curve, is 32-bit words as the elements of a space, for
-// batches of plain numbers: Write and Read carry them, Compute is every operation on
-// them, and Capabilities.Numbers lists those that a backend has. Offsets and counts
-// of ranges are words there, and the Check of a Write has nothing to refuse.
-const Words Curve = 0
 
 // Batch is Count numbers of Words words each, in a space of words from the word
 // Offset on, one after the other; a number's words are little-endian, the lowest
@@ -51,8 +44,6 @@ type Compute struct {
 	// x^n + x^c + x^b + x^a + 1 with the least c, then b, then a.
 	Degree int
 }
-
-func (Compute) step() {}
 
 // NumberOp is what Compute does. Below, w is Dst.Words, and R = 2^(32w).
 //
@@ -148,19 +139,4 @@ func ParseNumberOp(s string) (NumberOp, error) {
 		}
 	}
 	return 0, fmt.Errorf("%w: there is no operation %q, but %s", ErrInvalidInput, s, strings.Join(numberOps[NumResize:], ", "))
-}
-
-// HasSpaces tells whether there are spaces of a curve's elements, or of Words.
-func (c Capabilities) HasSpaces(curve Curve) bool {
-	return curve == Words && len(c.Numbers) > 0 || c.HasVectors(curve)
-}
-
-// HasNumbers tells whether operations on numbers are among the capabilities.
-func (c Capabilities) HasNumbers(ops ...NumberOp) bool {
-	for _, op := range ops {
-		if !slices.Contains(c.Numbers, op) {
-			return false
-		}
-	}
-	return true
 }

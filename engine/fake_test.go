@@ -13,7 +13,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 )
 
 func TestMain(m *testing.M) {
@@ -171,7 +170,7 @@ func (f *fake) resident() int {
 }
 
 func (f *fake) Info() backend.Info {
-	return backend.Info{Name: f.name, InProcess: f.name == "cpu", Can: backend.Capabilities{MSM: backend.CurveGroups(), Vectors: backend.Curves()}}
+	return backend.Info{Name: f.name, InProcess: f.name == "cpu", Can: backend.Capabilities{MSM: backend.CurveGroups(), Elements: backend.SpaceElements()}}
 }
 
 func (f *fake) Done() <-chan struct{} { return f.done }
@@ -251,7 +250,7 @@ func (f *fake) Alloc(ctx context.Context, size int) (backend.Buffer, error) {
 	return buffer(make([]byte, size)), nil
 }
 
-func (f *fake) NewSpace(ctx context.Context, curve backend.Curve, count int) (backend.SpaceID, error) {
+func (f *fake) NewSpace(ctx context.Context, _ backend.Element, count int) (backend.SpaceID, error) {
 	if f.w.space != nil {
 		if err := f.w.space(ctx, f, count); err != nil {
 			return 0, err
@@ -281,22 +280,23 @@ func (f *fake) FreeSpace(ctx context.Context, id backend.SpaceID) error {
 // out.
 func (f *fake) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
 	f.w.mu.Lock()
-	bases := func(id backend.BasesID) (backendutil.Loaded, bool) {
+	bases := func(id backend.BasesID) (backend.Elements, bool) {
 		n, ok := f.ids[id]
-		return backendutil.Loaded{Curve: backend.BN254, Group: backend.G1, Count: n}, ok
+		return backend.Elements{Element: backend.PointOf(backend.BN254, backend.G1), Count: n}, ok
 	}
-	spaces := func(id backend.SpaceID) (backendutil.Loaded, bool) {
+	spaces := func(id backend.SpaceID) (backend.Elements, bool) {
 		n, ok := f.spaces[id]
-		return backendutil.Loaded{Curve: backend.BN254, Count: n}, ok
+		return backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: n}, ok
 	}
-	err := backendutil.CheckSteps(steps, bases, spaces)
+	in := backend.Memory{Bases: bases, Space: spaces}
+	err := backend.Check(steps, in)
 	f.w.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	out := make([][]byte, len(steps))
 	for i, s := range steps {
-		if out[i] = bytes.Repeat([]byte{1}, backendutil.AnswerBytes(s, backend.BN254, backend.G1)); len(out[i]) == len(right) {
+		if out[i] = bytes.Repeat([]byte{1}, backend.AnswerBytes(s, in)); len(out[i]) == len(right) {
 			copy(out[i], right)
 		}
 	}

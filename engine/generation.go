@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/internal/resident"
 )
 
 // generation is one opened backend with what is resident in it. A slot has one
@@ -246,7 +246,7 @@ func on[T any](ctx context.Context, g *generation, f func(context.Context, backe
 	go func() {
 		var r result
 		defer func() { done <- r }()
-		defer backendutil.Caught(&r.err)
+		defer resident.Caught(&r.err)
 		r.v, r.err = f(bound, g.b)
 	}()
 	var r result

@@ -76,7 +76,7 @@ func (g *generation) msm(ctx context.Context, reqs []Request) ([][]byte, error) 
 		if err != nil {
 			return nil, err
 		}
-		jobs[i] = backend.Job{Bases: id, Offset: r.Offset, Count: r.Count, Scalars: r.Scalars, SameAs: r.SameAs, Check: g.e.cfg.CheckInput}
+		jobs[i] = backend.Job{Bases: id, Offset: r.Offset, Count: r.Count, Input: backend.Input{Bytes: r.Scalars, Check: g.e.cfg.CheckInput}, SameAs: r.SameAs}
 		out[i] = make([]byte, r.answerBytes())
 		points += r.Count
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 )
 
 // program is a Run of a session.
@@ -40,8 +39,8 @@ func (p *program) release() {
 func (p *program) take(steps []backend.Step) error {
 	for i, step := range steps {
 		switch c := step.(type) {
-		case backend.Commit:
-			return fmt.Errorf("%w: step %d: a commitment names bases of a backend, here it is engine.Commit", backend.ErrInvalidInput, i)
+		case backend.Job:
+			return fmt.Errorf("%w: step %d: a job names bases of a backend, here it is engine.Commit", backend.ErrInvalidInput, i)
 		case Commit:
 			if c.Bases == nil || c.Bases.e != p.s.e {
 				return fmt.Errorf("%w: step %d: a commitment with no bases of this engine", backend.ErrInvalidInput, i)
@@ -50,7 +49,7 @@ func (p *program) take(steps []backend.Step) error {
 				return fmt.Errorf("step %d: bases: %w", i, backend.ErrClosed)
 			}
 			p.held = append(p.held, c.Bases)
-			p.reqs = append(p.reqs, Request{Bases: c.Bases, Offset: c.Offset, Count: c.Src.Count})
+			p.reqs = append(p.reqs, Request{Bases: c.Bases, Offset: c.Offset, Count: c.Count})
 		}
 	}
 	return nil
@@ -86,30 +85,36 @@ func (p *program) run(ctx context.Context, steps []backend.Step) error {
 // translate makes the backend's steps of the session's: with its own ids of
 // bases, and with the scalars read of those commitments that are to be compared.
 func (p *program) translate(ctx context.Context, steps []backend.Step, compared []int) error {
-	add := func(s backend.Step, group backend.Group) {
+	bases := backend.Elements{}
+	in := backend.Memory{
+		Bases: func(backend.BasesID) (backend.Elements, bool) { return bases, true },
+		Space: func(backend.SpaceID) (backend.Elements, bool) { return p.s.space.Elements, true },
+	}
+	add := func(s backend.Step) {
 		p.steps = append(p.steps, s)
-		p.sizes = append(p.sizes, backendutil.AnswerBytes(s, p.s.space.Curve, group))
+		p.sizes = append(p.sizes, backend.AnswerBytes(s, in))
 	}
 	for _, step := range steps {
 		p.place = append(p.place, len(p.steps))
 		switch s := step.(type) {
 		case backend.Write:
 			s.Check = s.Check || p.s.e.cfg.CheckInput
-			add(s, 0)
+			add(s)
 		case Commit:
 			id, err := p.g.ensure(ctx, s.Bases)
 			if err != nil {
 				return err
 			}
-			s.Commit.Bases = id
+			s.Job.Bases = id
 			p.at = append(p.at, len(p.steps))
-			add(s.Commit, s.Bases.src.Group)
+			bases.Element = backend.PointOf(s.Bases.src.Curve, s.Bases.src.Group)
+			add(s.Job)
 			if len(compared) > 0 && compared[0] == len(p.at)-1 {
 				compared = compared[1:]
-				add(backend.Read{Src: s.Src}, 0)
+				add(backend.Read{Src: s.Src})
 			}
 		default:
-			add(s, 0)
+			add(s)
 		}
 	}
 	return nil
@@ -143,9 +148,9 @@ func (p *program) points() (n int) {
 
 func (p *program) on(ctx context.Context, steps []backend.Step) ([][]byte, error) {
 	return on(ctx, p.g, func(ctx context.Context, b backend.Backend) ([][]byte, error) {
-		v, ok := backend.As[backend.Vectors](b)
+		v, ok := backend.As[backend.Programs](b)
 		if !ok {
-			return nil, fmt.Errorf("%w: no vectors", backend.ErrUnsupported)
+			return nil, fmt.Errorf("%w: no programs", backend.ErrUnsupported)
 		}
 		return v.Run(ctx, steps)
 	})
@@ -175,10 +180,9 @@ func (p *program) check(ctx context.Context, steps []backend.Step) (err error) {
 // when a step has changed them since.
 func (p *program) scalars(ctx context.Context, i int) ([]byte, error) {
 	at := p.at[i]
-	src := p.steps[at].(backend.Commit).Src
+	src := p.steps[at].(backend.Job).Src
 	for _, later := range p.steps[at+1:] {
-		w := backendutil.Written(later)
-		if w.Space == src.Space && w.Offset < src.Offset+src.Count && src.Offset < w.Offset+w.Count {
+		if backend.Writes(later, src) {
 			p.g.e.events.add(Event{Kind: EventUncompared, Backend: p.g.slot.name,
 				Err: errors.New("a commitment is infinity, and its vector was changed since")})
 			return nil, nil
@@ -188,7 +192,7 @@ func (p *program) scalars(ctx context.Context, i int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(out) != 1 || len(out[0]) != src.Count*p.s.space.Curve.ScalarBytes() {
+	if len(out) != 1 || len(out[0]) != src.Count*p.s.space.Bytes() {
 		return nil, fmt.Errorf("%w: a vector of another length", ErrWrongAnswer)
 	}
 	p.secrets = append(p.secrets, out[0])

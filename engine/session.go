@@ -6,13 +6,11 @@ import (
 	"fmt"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 )
 
 // Space says what memory a session has.
 type Space struct {
-	Curve backend.Curve // or backend.Words
-	Count int           // elements of the scalar field, or words; zero at the beginning
+	backend.Elements // zero at the beginning
 	// Numbers is operations that a backend must have, for a session of words.
 	Numbers []backend.NumberOp
 	// Check refuses elements that a program computed and answers; nil refuses
@@ -26,7 +24,7 @@ type Space struct {
 // session and computes them again, or has Repeat do that.
 //
 // A session that no program uses holds nothing up: neither Use nor a repair nor
-// Shutdown waits for it. Safe for concurrent use, with what backend.Vectors says
+// Shutdown waits for it. Safe for concurrent use, with what backend.Programs says
 // of programs at the same time.
 type Session struct {
 	e     *Engine
@@ -43,11 +41,11 @@ type Session struct {
 	broken error // why a program failed through no fault of its own
 }
 
-// Commit is backend.Commit of bases that the engine has loaded, as a step for
-// Session.Run. They are loaded into the session's backend if they are not there.
+// Commit is a job over bases that the engine has loaded, as a step for Session.Run.
+// They are loaded into the session's backend if they are not there.
 type Commit struct {
-	backend.Commit // but for its Bases, which are not used
-	Bases          *Bases
+	backend.Job // but for its Bases, which are not used
+	Bases       *Bases
 }
 
 // OpenSession takes memory in the first backend that is ready, can and has the
@@ -136,9 +134,9 @@ func (e *Engine) repeat(ctx context.Context, space Space, ahead *Session, f func
 func (sp *Space) call() *call {
 	return &call{points: sp.Count, can: func(i backend.Info) error {
 		switch {
-		case sp.Curve != backend.Words && !i.Can.HasVectors(sp.Curve):
-			return fmt.Errorf("%w: backend %s has no vectors over %v", backend.ErrUnsupported, i.Name, sp.Curve)
-		case sp.Curve == backend.Words && !(i.Can.HasSpaces(sp.Curve) && i.Can.HasNumbers(sp.Numbers...)):
+		case !i.Can.HasPrograms(sp.Element):
+			return fmt.Errorf("%w: backend %s has no programs over %v", backend.ErrUnsupported, i.Name, sp.Element)
+		case !i.Can.HasNumbers(sp.Numbers...):
 			return fmt.Errorf("%w: backend %s has not all of the operations %v on numbers", backend.ErrUnsupported, i.Name, sp.Numbers)
 		}
 		return nil
@@ -147,21 +145,21 @@ func (sp *Space) call() *call {
 
 // open opens a session on g.
 func (g *generation) open(ctx context.Context, space Space, held bool) (_ *Session, err error) {
-	if _, err := backendutil.SpaceBytes(space.Curve, space.Count); err != nil {
+	if _, err := space.Size(); err != nil {
 		return nil, err
 	}
 	ctx, end := g.e.Observe(ctx, Phase{Kind: PhaseSpace, Backend: g.slot.name, Points: space.Count})
 	defer func() { end(err) }()
-	v, ok := backend.As[backend.Vectors](g.b)
+	v, ok := backend.As[backend.Programs](g.b)
 	if !ok {
-		return nil, fmt.Errorf("%w: backend %s has no vectors", backend.ErrUnsupported, g.slot.name)
+		return nil, fmt.Errorf("%w: backend %s has no programs", backend.ErrUnsupported, g.slot.name)
 	}
 	s := &Session{e: g.e, g: g, space: space, held: held}
 	s.id, err = on(ctx, g, func(ctx context.Context, _ backend.Backend) (backend.SpaceID, error) {
-		return v.NewSpace(ctx, space.Curve, space.Count)
+		return v.NewSpace(ctx, space.Element, space.Count)
 	})
 	if errors.Is(err, backend.ErrOutOfMemory) {
-		err = fmt.Errorf("%d elements of %v, %d bytes, beside %s: %w", space.Count, space.Curve, s.bytes(), g.contents(), err)
+		err = fmt.Errorf("%d %v, %d bytes, beside %s: %w", space.Count, space.Element, s.bytes(), g.contents(), err)
 	}
 	if err != nil {
 		return nil, err
@@ -187,7 +185,7 @@ func (g *generation) contents() string {
 	return has
 }
 
-func (s *Session) bytes() int64 { return int64(s.space.Count) * int64(s.space.Curve.ScalarBytes()) }
+func (s *Session) bytes() int64 { return int64(s.space.Count) * int64(s.space.Element.Bytes()) }
 
 // none tells whether OpenSession did not make the session.
 func (s *Session) none() bool { return s == nil || s.e == nil }
@@ -335,8 +333,8 @@ func (s *Session) settle(ctx context.Context, err error) error {
 
 // Run runs the steps in the session's backend: those of package backend over the
 // session's memory and that of others that are together with it, but for
-// backend.Commit, whose place Commit takes. Answers are those of
-// backend.Vectors.Run; computed ones are checked as Space.Check and Config.Check
+// backend.Job, whose place Commit takes. Answers are those of
+// backend.Programs.Run; computed ones are checked as Space.Check and Config.Check
 // say, points are compared as Config.CompareEvery says.
 //
 // It is never repeated. Without backend.ErrGone in the error the session can be
@@ -381,7 +379,7 @@ func (s *Session) Close() error {
 	}
 	defer g.leave()
 	defer g.roomier()
-	v, _ := backend.As[backend.Vectors](g.b)
+	v, _ := backend.As[backend.Programs](g.b)
 	err := limited(closeLimit, func(ctx context.Context) error {
 		ctx, stop := g.bind(ctx)
 		defer stop()

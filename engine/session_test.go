@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,7 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-var space8 = Space{Curve: backend.BN254, Count: 8}
+var space8 = Space{Elements: backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: 8}}
 
 func open(t testing.TB, e *Engine) *Session {
 	t.Helper()
@@ -44,7 +45,7 @@ func readAll(ctx context.Context, s *Session) error {
 
 // commit is the commitment to four elements.
 func commit(s *Session, b *Bases) Commit {
-	return Commit{Bases: b, Commit: backend.Commit{Src: part(s, 0, 4)}}
+	return Commit{Bases: b, Job: backend.Job{Count: 4, Src: part(s, 0, 4)}}
 }
 
 func stats(e *Engine, name string) BackendStats {
@@ -81,14 +82,14 @@ func TestSession(t *testing.T) {
 		c := commit(s, b)
 		c.Offset = 2
 		steps := []backend.Step{
-			backend.Write{Dst: part(s, 0, 2), Bytes: make([]byte, 64)}, c,
+			backend.Write{Dst: part(s, 0, 2), Input: backend.Input{Bytes: make([]byte, 64)}}, c,
 			backend.Invert{Dst: other.all(), Src: part(s, 4, 4)}, backend.Evaluate{Src: []backend.Range{s.all()}, Point: make([]byte, 32)},
 		}
 		out, err := s.Run(t.Context(), steps)
 		if err != nil || len(out) != 4 || len(out[0]) != 0 || !bytes.Equal(out[1], right) || len(out[3]) != 32 {
 			t.Errorf("%d answers, %v", len(out), err)
 		}
-		if len(seen) != 4 || !seen[0].(backend.Write).Check || seen[1] != (backend.Commit{Bases: 1, Offset: 2, Src: part(s, 0, 4)}) {
+		if len(seen) != 4 || !seen[0].(backend.Write).Check || !reflect.DeepEqual(seen[1], backend.Job{Bases: 1, Offset: 2, Count: 4, Src: part(s, 0, 4)}) {
 			t.Errorf("the backend saw %+v", seen)
 		}
 		st := e.Stats()
@@ -97,9 +98,9 @@ func TestSession(t *testing.T) {
 		}
 		for what, steps := range map[string][]backend.Step{
 			"a range beyond":           {backend.Read{Src: part(s, 1, 8)}},
-			"the backend's own bases":  {backend.Commit{Bases: 1, Src: part(s, 0, 1)}},
+			"the backend's own bases":  {backend.Job{Bases: 1, Count: 1, Src: part(s, 0, 1)}},
 			"no bases":                 {Commit{}},
-			"more than there are":      {Commit{Bases: b, Commit: backend.Commit{Src: s.all()}}},
+			"more than there are":      {Commit{Bases: b, Job: backend.Job{Count: s.all().Count, Src: s.all()}}},
 			"a step that is not there": {nil},
 		} {
 			if _, err := s.Run(t.Context(), steps); backend.FaultOf(err) != backend.FaultCaller {
@@ -237,7 +238,7 @@ func TestSessionGoesWhereItCan(t *testing.T) {
 					t.Errorf("events %q", k)
 				}
 				s.Close()
-			} else if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "8 elements of bn254, 256 bytes") || !strings.Contains(err.Error(), "5 bytes are left") {
+			} else if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "8 scalars of bn254, 256 bytes") || !strings.Contains(err.Error(), "5 bytes are left") {
 				t.Errorf("no room: %v", err)
 			}
 			w.close(e)
@@ -256,10 +257,10 @@ func TestSessionGoesWhereItCan(t *testing.T) {
 			if s, err = e.OpenSession(t.Context(), space8); fallback == "cpu" && (err != nil || s.Backend() != "cpu" || !s.Current()) {
 				t.Errorf("past one that cannot: %v", err)
 			}
-			if fallback == NoFallback && (!errors.Is(err, backend.ErrUnsupported) || !strings.Contains(err.Error(), "gpu has no vectors over bn254")) {
+			if fallback == NoFallback && (!errors.Is(err, backend.ErrUnsupported) || !strings.Contains(err.Error(), "gpu has no programs over scalars of bn254")) {
 				t.Errorf("nobody can: %v", err)
 			}
-			if _, err := e.OpenSession(t.Context(), Space{Curve: backend.BN254, Count: -1}); backend.FaultOf(err) == backend.FaultNone {
+			if _, err := e.OpenSession(t.Context(), Space{Elements: backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: -1}}); backend.FaultOf(err) == backend.FaultNone {
 				t.Error("a negative space")
 			}
 			w.close(e)
@@ -616,7 +617,7 @@ func TestProgramAnswersAreChecked(t *testing.T) {
 				w.run = func(_ context.Context, f *fake, steps []backend.Step, out [][]byte) error {
 					for i, s := range steps {
 						switch s.(type) {
-						case backend.Commit:
+						case backend.Job:
 							out[i] = bytes.Clone(c.commit)
 						case backend.Read:
 							reads++

@@ -10,7 +10,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/internal/resident"
 )
 
 // slot is the place of one backend in the order of preference. Its owner
@@ -285,7 +285,7 @@ func within[T any](ctx context.Context, limit time.Duration, f func(context.Cont
 	go func() {
 		var r result
 		defer func() { done <- r }()
-		defer backendutil.Caught(&r.err)
+		defer resident.Caught(&r.err)
 		r.v, r.err = f(ctx)
 	}()
 	select {

@@ -15,7 +15,7 @@ func TestNoEngine(t *testing.T) {
 	for name, e := range map[string]*Engine{"nil": nil, "zero": {}} {
 		b := &Bases{}
 		src := Source{Bases: backend.Bases{Curve: backend.BN254, Group: backend.G1, Bytes: make([]byte, 64), Count: 1}}
-		space := Space{Curve: backend.BN254, Count: 1}
+		space := Space{Elements: backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: 1}}
 		for call, f := range map[string]func() error{
 			"Use":         func() error { return e.Use(ctx, "cpu") },
 			"Load":        func() error { _, err := e.Load(ctx, src); return err },

@@ -14,7 +14,6 @@ import (
 	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
@@ -179,17 +178,17 @@ func (f *fake) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
 		f.w.t.Errorf("%s: MSM after Close", f.name)
 	}
 	f.mu.Lock()
-	err := backendutil.CheckJobs(jobs, func(id backend.BasesID) (backendutil.Loaded, bool) {
+	err := backend.Check(backend.Steps(jobs), backend.Memory{Bases: func(id backend.BasesID) (backend.Elements, bool) {
 		b, ok := f.bases[id]
-		return backendutil.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, ok
-	})
+		return b.Elements(), ok
+	}})
 	f.jobs = append(f.jobs, jobs...)
 	out := make([][]byte, len(jobs))
 	for i, j := range jobs {
 		if err == nil {
 			b := f.bases[j.Bases]
 			size := b.Curve.PointBytes(b.Group)
-			out[i], err = compute(b, b.Bytes[j.Offset*size:(j.Offset+j.Count)*size], backendutil.Source(jobs, i).Scalars)
+			out[i], err = compute(b, b.Bytes[j.Offset*size:(j.Offset+j.Count)*size], backend.Source(jobs, i).Bytes)
 		}
 	}
 	f.mu.Unlock()

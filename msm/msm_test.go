@@ -174,7 +174,7 @@ func TestScalarsInSharedMemory(t *testing.T) {
 		}
 	}
 	job := w.opened[0].jobs[len(w.opened[0].jobs)-1]
-	if &job.Scalars[0] != &w.opened[0].allocs[0].b[0] {
+	if &job.Bytes[0] != &w.opened[0].allocs[0].b[0] {
 		t.Error("the scalars were copied")
 	}
 	s.Free()

@@ -23,7 +23,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	defer buf.Free()
 	for name, s := range map[string][]byte{"copied": x.Scalars, "in-place": buf.Bytes()} {
 		b.Run(name, func(b *testing.B) {
-			jobs := []backend.Job{{Bases: id, Count: 1, Scalars: s}}
+			jobs := []backend.Job{{Bases: id, Count: 1, Input: backend.Input{Bytes: s}}}
 			for b.Loop() {
 				if _, err := c.MSM(ctx, jobs); err != nil {
 					b.Fatal(err)

@@ -3,29 +3,25 @@ package plugin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// call is one request, of MSMs or of a program, and the shared memory that it
-// holds.
+// call is one request, and the shared memory that it holds.
 type call struct {
-	c  *Client
-	id uint64
-	// asked is the request as it goes through a lane, and remote makes it through gRPC.
-	// It ends when the plugin has let go of the memory or has exited.
-	asked  *proto.LaneCall
-	remote func() ([][]byte, error)
-	sizes  []int             // bytes of the answers
-	spaces []backend.SpaceID // that a program uses
-	// accept makes of them what the caller gets.
-	accept   func([][]byte) ([][]byte, error)
+	c      *Client
+	caller context.Context // for what instrumentation finds there
+	// req is what is asked. A remote call ends when the plugin has let go of the memory
+	// or has exited.
+	req      *proto.RunRequest
+	sizes    []int             // bytes of the answers
+	spaces   []backend.SpaceID // that it uses
+	inputs   []input
+	reads    []read        // answers in shared memory
 	regions  []*shm.Region // one reference each
 	buffers  []*buffer     // the caller's own, this call being a reader
 	feeds    []feed
@@ -47,63 +43,6 @@ type answer struct {
 	err    error
 }
 
-func (c *Client) newCall() *call { return &call{c: c, id: c.calls.Add(1)} }
-
-// MSM implements backend.Backend. Scalars in a buffer of Alloc are used where
-// they are; others are copied to shared memory, which is wiped afterwards.
-// When ctx ends it returns as soon as no scalars of the caller are read, and
-// the plugin is told to give up.
-func (c *Client) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err error) {
-	run, end, err := c.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end(&err)
-	used, err := c.kept.UseJobs(jobs)
-	if err != nil {
-		return nil, err
-	}
-	defer c.kept.EndJobs(used)
-	if len(jobs) > wire.MaxJobs {
-		return nil, fmt.Errorf("%w: %d jobs in a batch, a plugin takes %d", backend.ErrUnsupported, len(jobs), wire.MaxJobs)
-	}
-	if len(jobs) == 0 {
-		return [][]byte{}, nil
-	}
-	k := c.newCall()
-	req := &proto.MSMRequest{Call: k.id}
-	k.asked = &proto.LaneCall{Call: &proto.LaneCall_Msm{Msm: req}}
-	k.remote = func() ([][]byte, error) {
-		reply, err := c.rpc.MSM(c.remote(ctx), req)
-		return reply.GetPoints(), err
-	}
-	k.accept = func(points [][]byte) ([][]byte, error) { return points, nil }
-	var inputs []input
-	for i := range jobs {
-		j, bases := &jobs[i], used[i].Loaded
-		k.sizes = append(k.sizes, bases.Curve.PointBytes(bases.Group))
-		w := &proto.Job{
-			Bases: uint64(j.Bases), Offset: uint64(j.Offset), Count: uint64(j.Count),
-			SameAs: uint32(j.SameAs), Check: j.Check,
-		}
-		req.Jobs = append(req.Jobs, w)
-		k.checked = k.checked || j.Check
-		if len(j.Scalars) > 0 {
-			inputs = append(inputs, newInput(j, bases.Curve.ScalarBytes(), &w.Scalars, &w.Progress))
-		}
-	}
-	return k.do(run, inputs)
-}
-
-// newInput is the scalars of a job.
-func newInput(j *backend.Job, size int, at, progress **proto.Region) input {
-	in := input{feed: feed{src: j.Scalars, scalar: size}, at: at, progress: progress}
-	if j.Ready != nil {
-		in.ready = func(ctx context.Context, n int) error { return backendutil.Wait(ctx, j, n) }
-	}
-	return in
-}
-
 // lengths refuses answers of other lengths than these.
 func (c *Client) lengths(answers [][]byte, want []int) error {
 	if len(answers) != len(want) {
@@ -118,9 +57,9 @@ func (c *Client) lengths(answers [][]byte, want []int) error {
 }
 
 // do brings the inputs and makes the request.
-func (k *call) do(ctx context.Context, inputs []input) ([][]byte, error) {
+func (k *call) do(ctx context.Context) ([][]byte, error) {
 	defer k.leave()
-	if err := k.prepare(ctx, inputs); err != nil {
+	if err := k.prepare(ctx); err != nil {
 		k.release()
 		return nil, err
 	}
@@ -129,10 +68,10 @@ func (k *call) do(ctx context.Context, inputs []input) ([][]byte, error) {
 
 // prepare says where the inputs are, takes memory for those that are the
 // caller's, and copies what is small. What it took is in k, also on an error.
-func (k *call) prepare(ctx context.Context, inputs []input) error {
+func (k *call) prepare(ctx context.Context) error {
 	var homeless, waiting []input
 	var sizes []int
-	for _, in := range inputs {
+	for _, in := range k.inputs {
 		switch {
 		case !k.inPlace(&in):
 			homeless, sizes = append(homeless, in), append(sizes, len(in.src))
@@ -270,12 +209,12 @@ func (k *call) ask(ctx context.Context) waiting {
 			return
 		}
 		defer k.c.sent.Release(1)
-		values, err := k.remote()
+		reply, err := k.c.rpc.Run(k.c.remote(k.caller), k.req)
 		if err != nil {
 			answered <- answer{err: k.c.failure(err, k.checked)}
 			return
 		}
-		answered <- k.judge(values)
+		answered <- k.judge(reply.GetAnswers())
 	}()
 	return func(ctx context.Context) (answer, bool) {
 		select {
@@ -289,13 +228,10 @@ func (k *call) ask(ctx context.Context) waiting {
 
 // judge looks at what the plugin has answered.
 func (k *call) judge(values [][]byte) answer {
-	err := k.c.lengths(values, k.sizes)
-	if err == nil {
-		values, err = k.accept(values)
-	}
-	if err != nil {
+	if err := k.c.lengths(values, k.sizes); err != nil {
 		return answer{err: err}
 	}
+	k.collect(values)
 	return answer{values: values}
 }
 
@@ -341,7 +277,7 @@ func (k *call) abandon(wait waiting) {
 // it yet, so it asks again.
 func (k *call) cancel(wait waiting) answer {
 	for pause := time.Millisecond; ; pause = min(2*pause, maxCancelWait) {
-		reply, err := k.c.rpc.Cancel(k.c.ctx, &proto.CancelRequest{Call: k.id})
+		reply, err := k.c.rpc.Cancel(k.c.ctx, &proto.CancelRequest{Call: k.req.Call})
 		ctx, stop := k.c.ctx, func() {}
 		if err == nil && !reply.Running {
 			ctx, stop = context.WithTimeout(k.c.ctx, pause)

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
@@ -42,18 +41,18 @@ func TestBatch(t *testing.T) {
 	g2 := backend.Bases{Curve: backend.BLS12381, Group: backend.G2, Count: 9, Bytes: plugintest.Random(9 * 192)}
 	id2 := plugintest.Load(t, c, g2)
 	other := plugintest.BN{
-		Loaded: backendutil.Loaded{Curve: g2.Curve, Group: g2.Group, Count: 9},
+		Loaded: backend.Elements{Element: backend.PointOf(g2.Curve, g2.Group), Count: 9},
 		Points: g2.Bytes, Scalars: plugintest.Random(9 * 32),
 	}
 	s := b.Scalars
 	jobs := []backend.Job{
-		{Bases: id, Count: n, Scalars: s},
-		{Bases: id, Offset: 1, Count: 7, Scalars: s[:7*32]},
-		{Bases: id2, Count: 9, Scalars: other.Scalars},
+		{Bases: id, Count: n, Input: backend.Input{Bytes: s}},
+		{Bases: id, Offset: 1, Count: 7, Input: backend.Input{Bytes: s[:7*32]}},
+		{Bases: id2, Count: 9, Input: backend.Input{Bytes: other.Scalars}},
 		{Bases: id, Count: n, SameAs: 1},
 		{Bases: id, Offset: n, Count: 0},
 		{Bases: id, Offset: 3, Count: 7, SameAs: 2},
-		{Bases: id, Offset: 5, Count: n - 5, Scalars: s[5*32:]},
+		{Bases: id, Offset: 5, Count: n - 5, Input: backend.Input{Bytes: s[5*32:]}},
 	}
 	got, err := c.MSM(ctx, jobs)
 	if err != nil {
@@ -70,18 +69,18 @@ func TestBatch(t *testing.T) {
 		t.Errorf("empty batch: %v, %v", got, err)
 	}
 	for name, job := range map[string]backend.Job{
-		"unknown bases": {Bases: 99, Count: 1, Scalars: s[:32]},
-		"short scalars": {Bases: id, Count: 2, Scalars: s[:32]},
-		"long scalars":  {Bases: id, Count: 1, Scalars: s[:64]},
-		"out of range":  {Bases: id, Offset: n, Count: 1, Scalars: s[:32]},
-		"negative":      {Bases: id, Offset: -1, Count: 1, Scalars: s[:32]},
+		"unknown bases": {Bases: 99, Count: 1, Input: backend.Input{Bytes: s[:32]}},
+		"short scalars": {Bases: id, Count: 2, Input: backend.Input{Bytes: s[:32]}},
+		"long scalars":  {Bases: id, Count: 1, Input: backend.Input{Bytes: s[:64]}},
+		"out of range":  {Bases: id, Offset: n, Count: 1, Input: backend.Input{Bytes: s[:32]}},
+		"negative":      {Bases: id, Offset: -1, Count: 1, Input: backend.Input{Bytes: s[:32]}},
 		"same as none":  {Bases: id, Count: 1, SameAs: 1},
 	} {
 		if _, err := c.MSM(ctx, []backend.Job{job}); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := c.MSM(ctx, make([]backend.Job, wire.MaxJobs+1)); err == nil {
+	if _, err := c.MSM(ctx, make([]backend.Job, wire.MaxSteps+1)); err == nil {
 		t.Error("a huge batch")
 	}
 	if err := c.FreeBases(ctx, id); err != nil {
@@ -114,7 +113,7 @@ func TestZeroCopy(t *testing.T) {
 		starts := strings.Count(log.String(), "started")
 		done := make(chan []byte, 1)
 		go func() {
-			got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: mine}})
+			got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: mine}}})
 			if err != nil {
 				t.Error(err)
 				done <- nil
@@ -134,7 +133,7 @@ func TestZeroCopy(t *testing.T) {
 	}
 	// Not aligned: copied, and right all the same.
 	copy(buf.Bytes()[4:], b.Scalars)
-	got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: buf.Bytes()[4:][:32*n]}})
+	got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: buf.Bytes()[4:][:32*n]}}})
 	if err != nil || !bytes.Equal(got[0], b.Want()) {
 		t.Errorf("unaligned: %v", err)
 	}
@@ -172,7 +171,7 @@ func TestFreeWaits(t *testing.T) {
 	var returned atomic.Bool
 	done := make(chan error, 1)
 	go func() {
-		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Scalars: buf.Bytes()}})
+		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Input: backend.Input{Bytes: buf.Bytes()}}})
 		if err == nil && !bytes.Equal(got[0], b.Want()) {
 			err = errors.New("wrong answer: the buffer was wiped under the call")
 		}
@@ -200,7 +199,7 @@ func TestFreeBasesDoesNotOvertake(t *testing.T) {
 	for range 300 {
 		id := plugintest.Load(t, c, b.Bases())
 		freed := make(chan error, 1)
-		job := backend.Job{Bases: id, Count: 20, Scalars: b.Scalars, Ready: func(context.Context, int) error {
+		job := backend.Job{Bases: id, Count: 20, Input: backend.Input{Bytes: b.Scalars, Ready: func(context.Context, int) error {
 			go func() { freed <- c.FreeBases(ctx, id) }()
 			select {
 			case err := <-freed:
@@ -208,7 +207,7 @@ func TestFreeBasesDoesNotOvertake(t *testing.T) {
 			case <-time.After(time.Millisecond):
 				return nil
 			}
-		}}
+		}}}
 		got, err := c.MSM(ctx, []backend.Job{job})
 		if err != nil || !bytes.Equal(got[0], b.Want()) {
 			t.Fatal(err)
@@ -238,7 +237,7 @@ func TestWiped(t *testing.T) {
 	held := c.pool.InUse()
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: b.Scalars}, {Bases: id, Count: 3, Scalars: b.Scalars[:96]}})
+		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: b.Scalars}}, {Bases: id, Count: 3, Input: backend.Input{Bytes: b.Scalars[:96]}}})
 		done <- err
 	}()
 	plugintest.Eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
@@ -294,7 +293,7 @@ func TestReady(t *testing.T) {
 			}
 			return nil
 		}
-		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: scalars, Ready: ready}})
+		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars, Ready: ready}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,12 +307,12 @@ func TestReady(t *testing.T) {
 	// An error of Ready is the call's, at once.
 	broken := errors.New("the witness failed")
 	for name, scalars := range map[string][]byte{"copied": b.Scalars, "in place": buf.Bytes()} {
-		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: scalars, Ready: func(_ context.Context, k int) error {
+		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars, Ready: func(_ context.Context, k int) error {
 			if k > n/2 {
 				return broken
 			}
 			return nil
-		}}})
+		}}}})
 		if !errors.Is(err, broken) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -329,7 +328,7 @@ func TestCancel(t *testing.T) {
 		id := plugintest.Load(t, c, b.Bases())
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
-		if _, err := c.MSM(ended, []backend.Job{{Bases: id, Count: n, Scalars: b.Scalars}}); err != context.Canceled {
+		if _, err := c.MSM(ended, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: b.Scalars}}}); err != context.Canceled {
 			t.Error(err)
 		}
 		if _, err := c.LoadBases(ended, b.Bases()); err != context.Canceled {
@@ -350,14 +349,14 @@ func TestCancel(t *testing.T) {
 		half := make(chan struct{})
 		done := make(chan error, 1)
 		go func() {
-			_, err := c.MSM(running, []backend.Job{{Bases: id, Count: n, Scalars: scalars, Ready: func(ctx context.Context, k int) error {
+			_, err := c.MSM(running, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars, Ready: func(ctx context.Context, k int) error {
 				if k < n/2 {
 					return nil
 				}
 				close(half)
 				<-ctx.Done()
 				return ctx.Err()
-			}}})
+			}}}})
 			done <- err
 		}()
 		<-half
@@ -375,7 +374,7 @@ func TestCancel(t *testing.T) {
 		scalars := bytes.Clone(b.Scalars)
 		running, cancel := context.WithCancel(ctx)
 		var asking atomic.Int32
-		_, err := c.MSM(running, []backend.Job{{Bases: id, Count: n, Scalars: scalars, Ready: func(_ context.Context, k int) error {
+		_, err := c.MSM(running, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars, Ready: func(_ context.Context, k int) error {
 			if k > n/2 { // and does not look at its context
 				asking.Add(1)
 				cancel()
@@ -383,7 +382,7 @@ func TestCancel(t *testing.T) {
 				asking.Add(-1)
 			}
 			return nil
-		}}})
+		}}}})
 		if err != context.Canceled || asking.Load() != 0 {
 			t.Errorf("%v; %d times still at work", err, asking.Load())
 		}
@@ -400,7 +399,7 @@ func TestCancel(t *testing.T) {
 		running, cancel := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		go func() {
-			_, err := c.MSM(running, []backend.Job{{Bases: id, Count: n, Scalars: scalars}})
+			_, err := c.MSM(running, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars}}})
 			done <- err
 		}()
 		plugintest.Eventually(t, 5*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
@@ -422,7 +421,7 @@ func TestCancel(t *testing.T) {
 		}
 		short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 		defer cancel()
-		jobs := []backend.Job{{Bases: id, Count: 1000, Scalars: b.Scalars[:32000]}, {Bases: id, Count: 10, Scalars: buf.Bytes()}}
+		jobs := []backend.Job{{Bases: id, Count: 1000, Input: backend.Input{Bytes: b.Scalars[:32000]}}, {Bases: id, Count: 10, Input: backend.Input{Bytes: buf.Bytes()}}}
 		begin := time.Now()
 		if _, err := c.MSM(short, jobs); err != context.DeadlineExceeded {
 			t.Error(err)
@@ -510,7 +509,7 @@ func TestLoadBases(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 					return
 				}
-				got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: b.Scalars}})
+				got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: b.Scalars}}})
 				if err != nil || !bytes.Equal(got[0], b.Want()) {
 					t.Errorf("%s: wrong answer (%v)", name, err)
 				}
@@ -607,7 +606,7 @@ func TestConcurrentCalls(t *testing.T) {
 					run, cancel = context.WithTimeout(ctx, time.Millisecond)
 				}
 				got, err := c.MSM(run, []backend.Job{
-					{Bases: id, Count: count, Scalars: b.Scalars[:32*count]},
+					{Bases: id, Count: count, Input: backend.Input{Bytes: b.Scalars[:32*count]}},
 					{Bases: id, Offset: n - count, Count: count, SameAs: 1},
 				})
 				cancel()
@@ -632,13 +631,13 @@ func TestOutOfSharedMemory(t *testing.T) {
 	c := mustOpen(t, s)
 	b := plugintest.NewBN(200_000)
 	id := plugintest.Load(t, c, b.Bases())
-	if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 200_000, Scalars: b.Scalars}}); !errors.Is(err, backend.ErrOutOfMemory) {
+	if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 200_000, Input: backend.Input{Bytes: b.Scalars}}}); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("%v", err)
 	}
 	if _, err := c.Alloc(ctx, 5<<20); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("%v", err)
 	}
-	got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 50_000, Scalars: b.Scalars[:32*50_000]}})
+	got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 50_000, Input: backend.Input{Bytes: b.Scalars[:32*50_000]}}})
 	if err != nil || !bytes.Equal(got[0], b.WantOf(0, 50_000, b.Scalars[:32*50_000])) {
 		t.Errorf("smaller work after it: %v", err)
 	}
@@ -653,7 +652,7 @@ func TestArenasAreGivenUp(t *testing.T) {
 	b := plugintest.NewBN(200_000)
 	id := plugintest.Load(t, c, b.Bases())
 	for _, n := range []int{10, 60_000, 100_000, 200_000} {
-		if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: b.Scalars[:32*n]}}); err != nil {
+		if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: b.Scalars[:32*n]}}}); err != nil {
 			t.Fatal(err)
 		}
 		settled(t, c, 0)
@@ -688,7 +687,7 @@ func TestBackendFails(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			c := mustOpen(t, spec(t, mode))
 			id := plugintest.Load(t, c, b.Bases())
-			_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.Scalars}})
+			_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Input: backend.Input{Bytes: b.Scalars}}})
 			if !errors.Is(err, backend.ErrGone) || !strings.Contains(err.Error(), says) {
 				t.Errorf("want ErrGone that says %q: %v", says, err)
 			}
@@ -722,17 +721,17 @@ func TestNonsense(t *testing.T) {
 			return err
 		}
 	}
-	job := backend.Job{Bases: id, Count: 10, Scalars: b.Scalars}
+	job := backend.Job{Bases: id, Count: 10, Input: backend.Input{Bytes: b.Scalars}}
 	run := func(steps ...backend.Step) func(*Client) error {
 		return func(c *Client) error {
-			if _, err := c.NewSpace(ctx, backend.BN254, 1000); err != nil {
+			if _, err := c.NewSpace(ctx, backend.ScalarOf(backend.BN254), 1000); err != nil {
 				t.Error(err)
 			}
 			_, err := c.Run(ctx, steps)
 			return err
 		}
 	}
-	write := backend.Write{Dst: backend.Range{Space: 3, Count: 1}, Bytes: make([]byte, 32)}
+	write := backend.Write{Dst: backend.Range{Space: 3, Count: 1}, Input: backend.Input{Bytes: make([]byte, 32)}}
 	read := func(n int) backend.Step { return backend.Read{Src: backend.Range{Space: 3, Count: n}} }
 	for name, f := range map[string]func(*Client) error{
 		"short point": call(job),
@@ -750,14 +749,14 @@ func TestNonsense(t *testing.T) {
 			return err
 		},
 		"space of no id": func(c *Client) error {
-			_, err := c.NewSpace(ctx, backend.BN254, 1)
+			_, err := c.NewSpace(ctx, backend.ScalarOf(backend.BN254), 1)
 			return err
 		},
 		"space of an id that there is": func(c *Client) error {
-			if _, err := c.NewSpace(ctx, backend.BN254, 4); err != nil {
+			if _, err := c.NewSpace(ctx, backend.ScalarOf(backend.BN254), 4); err != nil {
 				t.Error(err)
 			}
-			_, err := c.NewSpace(ctx, backend.BN254, 4)
+			_, err := c.NewSpace(ctx, backend.ScalarOf(backend.BN254), 4)
 			return err
 		},
 		"answers to nothing":  run(read(1)),

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/internal/resident"
 	"github.com/pippin-zk/pippin/plugin/internal/process"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
@@ -23,7 +23,7 @@ import (
 // Client is a backend in a plugin's process, or in a daemon. It serves for the
 // life of that process, or of the connection: when it dies, hangs, or answers what it must not, every call fails
 // with backend.ErrGone. It implements backend.Backend, backend.Allocator,
-// backend.Vectors and backend.Metered.
+// backend.Programs and backend.Metered.
 type Client struct {
 	name    string
 	info    backend.Info
@@ -58,7 +58,7 @@ type Client struct {
 
 	// kept is bases and spaces, the plugin's by its own ids, with who uses them:
 	// freeing must not overtake a call on its way to the plugin.
-	kept *backendutil.Residents[struct{}, struct{}]
+	kept *resident.Set[struct{}, struct{}]
 
 	mu       sync.Mutex
 	closed   bool
@@ -80,7 +80,7 @@ const (
 var (
 	_ backend.Backend   = (*Client)(nil)
 	_ backend.Allocator = (*Client)(nil)
-	_ backend.Vectors   = (*Client)(nil)
+	_ backend.Programs  = (*Client)(nil)
 	_ backend.Metered   = (*Client)(nil)
 	_                   = [wire.MaxDescriptors - maxLoads - maxAttaching]struct{}{}
 )
@@ -97,7 +97,7 @@ func newClient(spec Spec, info backend.Info, opened *proto.OpenReply, rpc proto.
 		slot:    max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
 		loads:   semaphore.NewWeighted(maxLoads),
 		sent:    semaphore.NewWeighted(wire.MaxCalls),
-		kept:    backendutil.NewResidents[struct{}, struct{}](spec.Name),
+		kept:    resident.New[struct{}, struct{}](spec.Name),
 		ended:   make(chan struct{}),
 	}
 	if c.pool == nil {

@@ -43,7 +43,7 @@ func hostMain() {
 		return
 	}
 	fmt.Println("plugin", processOf(c).ID())
-	_, err = c.MSM(context.Background(), []backend.Job{{Bases: id, Count: 1000, Scalars: b.Scalars}})
+	_, err = c.MSM(context.Background(), []backend.Job{{Bases: id, Count: 1000, Input: backend.Input{Bytes: b.Scalars}}})
 	fmt.Println("error", err)
 }
 

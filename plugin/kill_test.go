@@ -100,7 +100,7 @@ func once(c *Client, b plugintest.BN, kept []byte) (right bool, err error) {
 	}
 	n := b.Loaded.Count
 	for _, s := range [][]byte{b.Scalars, kept} {
-		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: s}})
+		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: s}}})
 		if err != nil {
 			return false, err
 		}
@@ -132,7 +132,7 @@ func TestSupervisor(t *testing.T) {
 			t.Error("a restart has its own shared memory")
 		}
 		id := plugintest.Load(t, c, b.Bases())
-		if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 4, Scalars: b.Scalars}}); !errors.Is(err, backend.ErrGone) {
+		if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 4, Input: backend.Input{Bytes: b.Scalars}}}); !errors.Is(err, backend.ErrGone) {
 			t.Fatal(err)
 		}
 		c.Close()

@@ -52,10 +52,10 @@ func (l *lanes) take(ctx context.Context, k *call) (*lane, []byte) {
 	for _, n := range k.sizes {
 		answers += n + 8 // as a field of the message
 	}
-	if !l.on || answers > wire.LaneRoom || wireformat.Size(k.asked) > wire.LaneRoom {
+	if !l.on || answers > wire.LaneRoom || wireformat.Size(k.req) > wire.LaneRoom {
 		return nil, nil
 	}
-	message, err := wireformat.Marshal(k.asked)
+	message, err := wireformat.Marshal(k.req)
 	if err != nil {
 		return nil, nil
 	}

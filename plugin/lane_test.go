@@ -29,7 +29,7 @@ func TestLanes(t *testing.T) {
 	id := plugintest.Load(t, c, x.Bases())
 	one := func(from, n int) bool {
 		scalars := x.Scalars[32*from : 32*(from+n)]
-		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Offset: from, Count: n, Scalars: scalars}})
+		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Offset: from, Count: n, Input: backend.Input{Bytes: scalars}}})
 		if err != nil {
 			t.Error(err)
 			return false
@@ -60,14 +60,14 @@ func TestLanes(t *testing.T) {
 	}
 	jobs := make([]backend.Job, wire.LaneRoom/64) // whose answers alone are too long
 	for i := range jobs {
-		jobs[i] = backend.Job{Bases: id, Offset: i, Count: 2, Scalars: x.Scalars[32*i : 32*(i+2)]}
+		jobs[i] = backend.Job{Bases: id, Offset: i, Count: 2, Input: backend.Input{Bytes: x.Scalars[32*i : 32*(i+2)]}}
 	}
 	got, err := c.MSM(ctx, jobs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range jobs {
-		if !bytes.Equal(got[i], x.WantOf(i, 2, jobs[i].Scalars)) {
+		if !bytes.Equal(got[i], x.WantOf(i, 2, jobs[i].Bytes)) {
 			t.Fatalf("answer %d of %d is wrong", i, len(jobs))
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
 	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 	"github.com/pippin-zk/pippin/plugin/internal/process"
@@ -72,11 +71,11 @@ func TestStoppedPlugin(t *testing.T) {
 			"LoadBases": func() error { _, err := c.LoadBases(short, b.Bases()); return err },
 			"Alloc":     func() error { _, err := c.Alloc(short, 100<<20); return err },
 			"MSM": func() error {
-				_, err := c.MSM(short, []backend.Job{{Bases: id, Count: 100, Scalars: b.Scalars}})
+				_, err := c.MSM(short, []backend.Job{{Bases: id, Count: 100, Input: backend.Input{Bytes: b.Scalars}}})
 				return err
 			},
 			"FreeBases": func() error { time.Sleep(50 * time.Millisecond); return c.FreeBases(short, id) },
-			"NewSpace":  func() error { _, err := c.NewSpace(short, backend.BN254, 1); return err },
+			"NewSpace":  func() error { _, err := c.NewSpace(short, backend.ScalarOf(backend.BN254), 1); return err },
 			"Run":       func() error { _, err := c.Run(short, plugintest.WriteRead(space, b.Scalars)); return err },
 		} {
 			if err := f(); !errors.Is(err, context.DeadlineExceeded) {
@@ -99,16 +98,16 @@ func TestCloseEndsCallsOfAStoppedPlugin(t *testing.T) {
 	t.Parallel()
 	c, b, id, space := stopped(t)
 	second := space + 1 // which the plugin need not know: it does not answer
-	c.kept.PutSpace(second, backendutil.Loaded{Curve: backend.BN254, Count: 100}, struct{}{})
+	c.kept.PutSpace(second, backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: 100}, struct{}{})
 	var wg sync.WaitGroup
 	for what, f := range map[string]func() error{
 		"Ping":      func() error { return c.Ping(ctx) },
 		"LoadBases": func() error { _, err := c.LoadBases(ctx, b.Bases()); return err },
 		"MSM": func() error {
-			_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Scalars: b.Scalars}})
+			_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Input: backend.Input{Bytes: b.Scalars}}})
 			return err
 		},
-		"NewSpace":  func() error { _, err := c.NewSpace(ctx, backend.BN254, 1); return err },
+		"NewSpace":  func() error { _, err := c.NewSpace(ctx, backend.ScalarOf(backend.BN254), 1); return err },
 		"FreeSpace": func() error { return c.FreeSpace(ctx, space) },
 		"Run":       func() error { _, err := c.Run(ctx, plugintest.WriteRead(second, b.Scalars)); return err },
 		"FreeBases": func() error {
@@ -150,7 +149,7 @@ func TestCloseWaitsForLongCalls(t *testing.T) {
 	id := plugintest.Load(t, c, b.Bases())
 	done := make(chan error, 1)
 	go func() {
-		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.Scalars}})
+		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Input: backend.Input{Bytes: b.Scalars}}})
 		if err == nil && !bytes.Equal(got[0], b.Want()) {
 			err = errors.New("wrong answer")
 		}
@@ -180,7 +179,7 @@ func TestPing(t *testing.T) {
 	running, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.MSM(running, []backend.Job{{Bases: id, Count: 10, Scalars: b.Scalars}})
+		_, err := c.MSM(running, []backend.Job{{Bases: id, Count: 10, Input: backend.Input{Bytes: b.Scalars}}})
 		done <- err
 	}()
 	plugintest.Eventually(t, 10*time.Second, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
@@ -247,7 +246,7 @@ func TestUnkillable(t *testing.T) {
 	kill := processOf(c).SetSignal(func() error { return nil })
 	called := make(chan error, 1)
 	go func() {
-		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Scalars: b.Scalars}})
+		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Input: backend.Input{Bytes: b.Scalars}}})
 		called <- err
 	}()
 	plugintest.Eventually(t, 5*time.Second, "the call is on its way", func() bool { return c.pool.InUse() > 0 })
@@ -299,7 +298,7 @@ func TestOwnTroubleIsNotInvalidInput(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						_, err = c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.Scalars}})
+						_, err = c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Input: backend.Input{Bytes: b.Scalars}}})
 					}
 					if f := backend.FaultOf(err); f != backend.FaultBackend || errors.Is(err, backend.ErrInvalidInput) ||
 						!strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "plugin test") {
@@ -313,7 +312,7 @@ func TestOwnTroubleIsNotInvalidInput(t *testing.T) {
 	c := mustOpen(t, spec(t, "blames"))
 	b := plugintest.NewBN(10)
 	id := plugintest.Load(t, c, b.Bases())
-	_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: b.Scalars, Check: true}})
+	_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Input: backend.Input{Bytes: b.Scalars, Check: true}}})
 	if backend.FaultOf(err) != backend.FaultCaller {
 		t.Errorf("a scalar not below r: %v", err)
 	}
@@ -340,7 +339,7 @@ func TestSixtyFourLoads(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 200, Scalars: b.Scalars}})
+			got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 200, Input: backend.Input{Bytes: b.Scalars}}})
 			if err != nil || !bytes.Equal(got[0], b.Want()) {
 				t.Errorf("wrong answer (%v)", err)
 			}
@@ -377,7 +376,7 @@ func TestLoadsThatAreGivenUp(t *testing.T) {
 type counted struct{ calls atomic.Int64 }
 
 func (c *counted) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
-	if info.FullMethodName == proto.Backend_MSM_FullMethodName {
+	if info.FullMethodName == proto.Backend_Run_FullMethodName {
 		c.calls.Add(1)
 	}
 	return ctx
@@ -400,6 +399,6 @@ func TestInstrumentation(t *testing.T) {
 		t.Errorf("the host counted %d calls", n)
 	}
 	plugintest.Eventually(t, 10*time.Second, "the plugin counts", func() bool {
-		return strings.Contains(log.String(), "instrumented "+proto.Backend_MSM_FullMethodName)
+		return strings.Contains(log.String(), "instrumented "+proto.Backend_Run_FullMethodName)
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
@@ -115,7 +114,7 @@ func (c *Client) loadedAs(l *load, b *backend.Bases) (backend.BasesID, error) {
 	if l.err != nil {
 		return 0, l.err
 	}
-	if l.id == 0 || !c.kept.PutBases(l.id, backendutil.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, struct{}{}) {
+	if l.id == 0 || !c.kept.PutBases(l.id, b.Elements(), struct{}{}) {
 		return 0, c.nonsense("an id of bases that cannot be: %d", l.id)
 	}
 	return l.id, nil

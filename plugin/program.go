@@ -3,30 +3,31 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
 	wireformat "google.golang.org/protobuf/proto"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// NewSpace implements backend.Vectors.
-func (c *Client) NewSpace(ctx context.Context, curve backend.Curve, count int) (_ backend.SpaceID, err error) {
+// NewSpace implements backend.Programs.
+func (c *Client) NewSpace(ctx context.Context, e backend.Element, count int) (_ backend.SpaceID, err error) {
 	run, end, err := c.begin(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer end(&err)
-	if _, err := backendutil.SpaceBytes(curve, count); err != nil {
+	of := backend.Elements{Element: e, Count: count}
+	if _, err := of.Size(); err != nil {
 		return 0, err
 	}
-	if !c.info.Can.HasSpaces(curve) {
-		return 0, fmt.Errorf("%w: plugin %s has no spaces of %v", backend.ErrUnsupported, c.name, curve)
+	if !c.info.Can.HasPrograms(e) {
+		return 0, fmt.Errorf("%w: plugin %s has no spaces of %v", backend.ErrUnsupported, c.name, e)
 	}
 	type made struct {
 		id  backend.SpaceID
@@ -34,7 +35,7 @@ func (c *Client) NewSpace(ctx context.Context, curve backend.Curve, count int) (
 	}
 	answered := make(chan made, 1)
 	go func() {
-		reply, err := c.rpc.NewSpace(c.remote(ctx), &proto.NewSpaceRequest{Curve: uint32(curve), Count: uint64(count)})
+		reply, err := c.rpc.NewSpace(c.remote(ctx), &proto.NewSpaceRequest{Element: wire.FromElement(e), Count: uint64(count)})
 		answered <- made{backend.SpaceID(reply.GetSpace()), err}
 	}()
 	select {
@@ -42,7 +43,7 @@ func (c *Client) NewSpace(ctx context.Context, curve backend.Curve, count int) (
 		switch {
 		case m.err != nil:
 			return 0, c.failure(m.err, false)
-		case m.id == 0 || !c.kept.PutSpace(m.id, backendutil.Loaded{Curve: curve, Count: count}, struct{}{}):
+		case m.id == 0 || !c.kept.PutSpace(m.id, of, struct{}{}):
 			return 0, c.nonsense("an id of a space that cannot be: %d", m.id)
 		}
 		return m.id, nil
@@ -56,7 +57,7 @@ func (c *Client) NewSpace(ctx context.Context, curve backend.Curve, count int) (
 	}
 }
 
-// FreeSpace implements backend.Vectors.
+// FreeSpace implements backend.Programs.
 func (c *Client) FreeSpace(ctx context.Context, id backend.SpaceID) (err error) {
 	run, end, err := c.begin(ctx)
 	if err != nil {
@@ -73,47 +74,43 @@ func (c *Client) freeSpace(id backend.SpaceID) error {
 	return nil
 }
 
-// Run implements backend.Vectors. What is written crosses as the scalars of an
-// MSM do, what is read through shared memory too, unless it is small; the rest
-// of a program, its constants and points included, is part of a message, which
-// is not wiped. A program is at most 4096 steps and 768 KiB
-// long.
+// MSM implements backend.Backend.
+func (c *Client) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	return c.Run(ctx, backend.Steps(jobs))
+}
+
+// Run implements backend.Programs. Inputs in a buffer of Alloc are used where they are;
+// others are copied to shared memory, which is wiped afterwards. What is read crosses
+// through shared memory too, unless it is small; the rest of a program, its constants
+// and points included, is part of a message, which is not wiped. A program is at most
+// 16384 steps, and its message 1 MiB long. When ctx ends Run returns as soon as no input of the
+// caller is read, and the plugin is told to give up.
 func (c *Client) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err error) {
 	run, end, err := c.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end(&err)
-	used, err := c.kept.UseSteps(steps)
+	used, err := c.kept.Use(steps)
 	if err != nil {
 		return nil, err
 	}
-	defer c.kept.EndSteps(used)
+	defer c.kept.End(used)
 	if len(steps) == 0 {
 		return [][]byte{}, nil
 	}
-	p := &program{call: c.newCall(), req: &proto.RunRequest{}}
-	for id, s := range used.Spaces {
-		p.curve = s.Curve // of all
-		p.spaces = append(p.spaces, id)
-	}
-	if err := c.abandoned.wait(run, p.spaces); err != nil {
+	k := &call{c: c, caller: ctx, req: &proto.RunRequest{Call: c.calls.Add(1)}, spaces: slices.Collect(maps.Keys(used.Spaces))}
+	if err := c.abandoned.wait(run, k.spaces); err != nil {
 		return nil, err
 	}
-	p.req.Call, p.asked = p.id, &proto.LaneCall{Call: &proto.LaneCall_Run{Run: p.req}}
-	p.remote = func() ([][]byte, error) {
-		reply, err := c.rpc.Run(c.remote(ctx), p.req)
-		return reply.GetAnswers(), err
-	}
-	p.accept = p.collect
-	if err := p.translate(steps, func(id backend.BasesID) backend.Group { return used.Bases[id].Group }); err != nil {
+	if err := k.translate(steps, used.Memory()); err != nil {
 		return nil, err
 	}
-	if err := p.makeRoom(run); err != nil {
-		p.release()
+	if err := k.makeRoom(run); err != nil {
+		k.release()
 		return nil, err
 	}
-	return p.do(run, p.inputs)
+	return k.do(run)
 }
 
 // abandoned are programs whose callers have gone and which may not have ended, nor even
@@ -166,15 +163,6 @@ func (a *abandoned) wait(ctx context.Context, spaces []backend.SpaceID) error {
 	return nil
 }
 
-// program is the call of a Run.
-type program struct {
-	*call
-	req    *proto.RunRequest
-	curve  backend.Curve
-	inputs []input
-	reads  []read
-}
-
 // read is an answer in shared memory.
 type read struct {
 	step   int
@@ -183,83 +171,82 @@ type read struct {
 }
 
 // translate makes the request, but for where bytes are.
-func (p *program) translate(steps []backend.Step, group func(backend.BasesID) backend.Group) error {
+func (k *call) translate(steps []backend.Step, in backend.Memory) error {
 	if len(steps) > wire.MaxSteps {
 		return fmt.Errorf("%w: %d steps in a program, a plugin takes %d", backend.ErrUnsupported, len(steps), wire.MaxSteps)
 	}
 	inline := 0
+	k.req.Steps = make([]*proto.Step, 0, len(steps))
 	for i, s := range steps {
 		w := wire.FromStep(s)
-		p.req.Steps = append(p.req.Steps, w)
-		var g backend.Group
-		switch s := s.(type) {
-		case backend.Write:
-			p.checked = p.checked || s.Check
-			to := w.GetWrite()
-			if len(s.Bytes) > 0 {
-				job := &backend.Job{Scalars: s.Bytes}
-				if s.Ready != nil {
-					job.Ready = func(ctx context.Context, n int) error { return backendutil.InStep(i, s, s.Ready(ctx, n)) }
-				}
-				p.inputs = append(p.inputs, newInput(job, p.curve.ScalarBytes(), &to.Bytes, &to.Progress))
-			}
-		case backend.WriteIndices:
-			if len(s.Indices) > 0 {
-				p.inputs = append(p.inputs, input{feed: feed{src: shm.IndexBytes(s.Indices)}, at: &w.GetWriteIndices().Bytes})
-			}
-		case backend.Gather, backend.Compute:
-			p.checked = true // the indices, or values
-		case backend.Commit:
-			g = group(s.Bases)
+		k.req.Steps = append(k.req.Steps, w.Step)
+		k.checked = k.checked || w.Looks
+		if w.Input != nil {
+			backend.WithInput(s, func(in *backend.Input, count int) { k.give(i, s, *in, count, w.Input) })
 		}
-		size := backendutil.AnswerBytes(s, p.curve, g)
-		if _, ok := s.(backend.Read); ok && (size > wire.InlineAnswer || inline+size > wire.MaxInline) {
-			p.reads = append(p.reads, read{step: i, size: size})
+		if s, ok := s.(backend.WriteIndices); ok && len(s.Indices) > 0 {
+			k.inputs = append(k.inputs, input{feed: feed{src: shm.IndexBytes(s.Indices)}, at: w.Indices})
+		}
+		size := backend.AnswerBytes(s, in)
+		if w.GetRead() != nil && (size > wire.InlineAnswer || inline+size > wire.MaxInline) {
+			k.reads = append(k.reads, read{step: i, size: size})
 			size = 0
 		}
 		inline += size
-		p.sizes = append(p.sizes, size)
+		k.sizes = append(k.sizes, size)
 	}
-	if size := wireformat.Size(p.req); size > wire.MaxProgram || inline > wire.MaxReply-wire.MaxInline {
+	size := wireformat.Size(k.req) + wire.RegionBytes*(2*len(k.inputs)+len(k.reads))
+	if size > wire.MaxMessage || inline > wire.MaxReply-wire.MaxInline {
 		return fmt.Errorf("%w: a program of %d bytes that answers %d, a plugin takes %d and %d", backend.ErrUnsupported,
-			size, inline, wire.MaxProgram, wire.MaxReply-wire.MaxInline)
+			size, inline, wire.MaxMessage, wire.MaxReply-wire.MaxInline)
 	}
 	return nil
 }
 
+// give adds the input of a step, of count elements, which to says the place of.
+func (k *call) give(i int, s backend.Step, in backend.Input, count int, to *proto.Input) {
+	if len(in.Bytes) == 0 {
+		return
+	}
+	given := input{feed: feed{src: in.Bytes, scalar: len(in.Bytes) / count}, at: &to.Bytes, progress: &to.Progress}
+	if in.Ready != nil {
+		given.ready = func(ctx context.Context, n int) error { return backend.InStep(i, s, in.Wait(ctx, n)) }
+	}
+	k.inputs = append(k.inputs, given)
+}
+
 // makeRoom takes shared memory for the answers that are read there.
-func (p *program) makeRoom(ctx context.Context) error {
-	if len(p.reads) == 0 {
+func (k *call) makeRoom(ctx context.Context) error {
+	if len(k.reads) == 0 {
 		return nil
 	}
 	var sizes []int
-	for _, r := range p.reads {
+	for _, r := range k.reads {
 		sizes = append(sizes, r.size)
 	}
-	regions, err := p.c.replies.Acquire(ctx, sizes...)
+	regions, err := k.c.replies.Acquire(ctx, sizes...)
 	if err != nil {
 		return err
 	}
-	p.regions = append(p.regions, regions...)
+	k.regions = append(k.regions, regions...)
 	for i, r := range regions {
-		p.reads[i].region = r
-		p.req.Steps[p.reads[i].step].GetRead().Answer = wire.Region(r.Arena(), r.Offset(), p.reads[i].size)
+		k.reads[i].region = r
+		k.req.Steps[k.reads[i].step].GetRead().Answer = wire.Region(r.Arena(), r.Offset(), k.reads[i].size)
 	}
 	return nil
 }
 
 // collect adds what was read in shared memory to the other answers: the regions are
 // wiped.
-func (p *program) collect(answers [][]byte) ([][]byte, error) {
-	for i, size := range p.sizes {
+func (k *call) collect(answers [][]byte) {
+	for i, size := range k.sizes {
 		if size == 0 {
 			answers[i] = nil
 		}
 	}
-	for _, r := range p.reads {
+	for _, r := range k.reads {
 		b := make([]byte, r.size)
 		shm.Copy(b, r.region.Bytes())
 		answers[r.step] = b
 	}
-	return answers, nil
 }

@@ -28,8 +28,8 @@ func everything(a, b backend.SpaceID, bases backend.BasesID, elements []byte) []
 	}
 	n := len(elements) / 32
 	return []backend.Step{
-		backend.Write{Dst: in(a, 0, n), Bytes: elements},
-		backend.Write{Dst: in(b, 100, 3), Bytes: elements[:96], Check: true},
+		backend.Write{Dst: in(a, 0, n), Input: backend.Input{Bytes: elements}},
+		backend.Write{Dst: in(b, 100, 3), Input: backend.Input{Bytes: elements[:96], Check: true}},
 		backend.Write{Dst: in(b, 5, 0)},
 		backend.WriteIndices{Dst: in(b, 200, 2), Indices: []uint32{5, 4, 3, 2, 1, 0, 9, 9, 9}},
 		backend.Gather{Dst: in(b, 300, 9), Src: in(a, 7, 10), Index: in(b, 200, 2)},
@@ -54,7 +54,7 @@ func everything(a, b backend.SpaceID, bases backend.BasesID, elements []byte) []
 		backend.Products{Dst: in(b, 760, 11), Src: in(b, 700, 11)},
 		backend.Evaluate{Src: []backend.Range{in(b, 700, 16), in(a, 50, 2)}, Order: backend.Reversed, Point: plugintest.Element(5)},
 		backend.Divide{Dst: in(b, 780, 10), Src: in(b, 740, 11), Point: plugintest.Element(6)},
-		backend.Commit{Bases: bases, Offset: 2, Src: in(b, 740, 8)},
+		backend.Job{Bases: bases, Offset: 2, Count: 8, Src: in(b, 740, 8)},
 		backend.Read{Src: in(b, 0, 1000)}, // in shared memory
 		backend.Read{Src: in(b, 740, 8)},  // in the reply
 		backend.Read{Src: in(a, 0, n)},
@@ -71,13 +71,13 @@ func TestProgram(t *testing.T) {
 	const n = 200_000 // 6.4 MB: several chunks
 	elements := plugintest.Random(32 * n)
 	type prepared struct {
-		v     backend.Vectors
+		v     backend.Programs
 		steps []backend.Step
 	}
 	var both []prepared
 	for _, v := range []interface {
 		backend.Backend
-		backend.Vectors
+		backend.Programs
 	}{c, here} {
 		both = append(both, prepared{v, everything(plugintest.Space(t, v, n), plugintest.Space(t, v, 1000), plugintest.Load(t, v, b.Bases()), elements)})
 	}
@@ -112,12 +112,12 @@ func TestProgram(t *testing.T) {
 	copy(buf.Bytes(), elements)
 	held := c.pool.InUse()
 	a := backend.Range{Space: 1, Count: n}
-	got, err := c.Run(ctx, []backend.Step{backend.Write{Dst: a, Bytes: buf.Bytes(), Ready: func(context.Context, int) error {
+	got, err := c.Run(ctx, []backend.Step{backend.Write{Dst: a, Input: backend.Input{Bytes: buf.Bytes(), Ready: func(context.Context, int) error {
 		if use := c.pool.InUse(); use != held {
 			t.Errorf("%d bytes more in use for what is in shared memory", use-held)
 		}
 		return nil
-	}}, backend.Read{Src: a}})
+	}}}, backend.Read{Src: a}})
 	if err != nil || !bytes.Equal(got[1], elements) {
 		t.Errorf("from a buffer: %v", err)
 	}
@@ -170,24 +170,24 @@ func TestProgramReady(t *testing.T) {
 	all := backend.Range{Space: id, Count: n}
 	elements := make([]byte, 32*n)
 	var written int
-	got, err := c.Run(ctx, []backend.Step{backend.Write{Dst: all, Bytes: elements, Ready: func(_ context.Context, k int) error {
+	got, err := c.Run(ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: elements, Ready: func(_ context.Context, k int) error {
 		if k < written || k > n {
 			t.Errorf("Ready(%d) after %d, of %d", k, written, n)
 		}
 		copy(elements[32*written:32*k], source[32*written:])
 		written = k
 		return nil
-	}}, backend.Read{Src: all}})
+	}}}, backend.Read{Src: all}})
 	if err != nil || written != n || !bytes.Equal(got[1], source) {
 		t.Errorf("%d of %d, %v", written, n, err)
 	}
 	broken := errors.New("the witness failed")
-	_, err = c.Run(ctx, []backend.Step{backend.Write{Dst: all, Bytes: elements, Ready: func(_ context.Context, k int) error {
+	_, err = c.Run(ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: elements, Ready: func(_ context.Context, k int) error {
 		if k > n/2 {
 			return broken
 		}
 		return nil
-	}}})
+	}}}})
 	if !errors.Is(err, broken) || !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("%v", err)
 	}
@@ -306,14 +306,14 @@ func TestFreeSpaceWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.NewSpace(ctx, backend.BN254, -1); !errors.Is(err, backend.ErrInvalidInput) {
+	if _, err := c.NewSpace(ctx, backend.ScalarOf(backend.BN254), -1); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("a negative space: %v", err)
 	}
-	if _, err := c.NewSpace(ctx, 9, 1); !errors.Is(err, backend.ErrInvalidInput) {
+	if _, err := c.NewSpace(ctx, backend.ScalarOf(9), 1); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("a space of no curve: %v", err)
 	}
 	for _, huge := range []int{1 << 32, 1 << 45, math.MaxInt} {
-		if _, err := c.NewSpace(ctx, backend.BN254, huge); !errors.Is(err, backend.ErrOutOfMemory) {
+		if _, err := c.NewSpace(ctx, backend.ScalarOf(backend.BN254), huge); !errors.Is(err, backend.ErrOutOfMemory) {
 			t.Errorf("a space of %d elements: %v", huge, err)
 		}
 	}
@@ -355,7 +355,7 @@ func TestProgramsOfAKilledPlugin(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if _, err := c.NewSpace(ctx, backend.BN254, 1); !errors.Is(err, backend.ErrGone) {
+		if _, err := c.NewSpace(ctx, backend.ScalarOf(backend.BN254), 1); !errors.Is(err, backend.ErrGone) {
 			t.Errorf("after the death: %v", err)
 		}
 		c.Close()
@@ -407,7 +407,7 @@ func TestProgramsThatFail(t *testing.T) {
 		"too large a read":  {[]backend.Step{backend.Read{Src: backend.Range{Space: id, Count: 1 << 18}}}, backend.ErrOutOfMemory},
 		"too large a write": {plugintest.WriteRead(id, make([]byte, 8<<20)), backend.ErrOutOfMemory},
 		"out of the space":  {plugintest.WriteRead(id, make([]byte, 32<<20)), backend.ErrInvalidInput},
-		"no bases":          {[]backend.Step{backend.Commit{Bases: 1, Src: point}}, backend.ErrInvalidInput},
+		"no bases":          {[]backend.Step{backend.Job{Bases: 1, Count: point.Count, Src: point}}, backend.ErrInvalidInput},
 	} {
 		if what == "too many steps" {
 			for range wire.MaxSteps + 1 {
@@ -440,8 +440,8 @@ func TestNumbersArrive(t *testing.T) {
 	batch := func(space backend.SpaceID, offset, words, count int) backend.Batch {
 		return backend.Batch{Space: space, Offset: offset, Words: words, Count: count}
 	}
-	run := func(v backend.Vectors) [][]byte {
-		id, err := v.NewSpace(t.Context(), backend.Words, 3000)
+	run := func(v backend.Programs) [][]byte {
+		id, err := v.NewSpace(t.Context(), backend.Word(), 3000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -452,7 +452,7 @@ func TestNumbersArrive(t *testing.T) {
 		}
 		a, b, m, dst := batch(id, 3, 4, 9), batch(id, 100, 4, 9), batch(id, 200, 4, 1), batch(id, 300, 4, 9)
 		answers, err := v.Run(t.Context(), []backend.Step{
-			backend.Write{Dst: all, Bytes: words},
+			backend.Write{Dst: all, Input: backend.Input{Bytes: words}},
 			backend.Compute{Op: backend.NumAdd, Dst: dst, A: a, B: b, Carry: batch(id, 900, 1, 9)},
 			backend.Compute{Op: backend.NumExpMod, Dst: batch(id, 400, 4, 9), A: a, B: batch(id, 700, 2, 1), M: m},
 			backend.Compute{Op: backend.NumGFMul, Dst: batch(id, 500, 4, 9), A: a, B: b, Degree: 113},

@@ -24,7 +24,7 @@ func TestFailedStarts(t *testing.T) {
 		{"hang", []string{"no answer within", "killed"}},
 		{"print", []string{"hello, I print to stdout"}},
 		{"cookie", []string{"This binary is a plugin", "exit status 1"}},
-		{"version", []string{"Plugin version: 99", "Client versions: [2]"}},
+		{"version", []string{"Plugin version: 99", "Client versions: [3]"}},
 		{"open-error", []string{"no device of the right colour"}},
 		{"open-panic", []string{"panicked: open"}},
 		{"open-hang", []string{"no answer within"}},
@@ -83,7 +83,7 @@ func TestTwoHosts(t *testing.T) {
 	}
 	x := plugintest.NewBN(5)
 	id := plugintest.Load(t, a, x.Bases())
-	if _, err := b.MSM(context.Background(), []backend.Job{{Bases: id, Count: 5, Scalars: x.Scalars}}); !errors.Is(err, backend.ErrInvalidInput) {
+	if _, err := b.MSM(context.Background(), []backend.Job{{Bases: id, Count: 5, Input: backend.Input{Bytes: x.Scalars}}}); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("the other's bases: %v", err)
 	}
 	_ = processOf(a).Kill(context.Background())

@@ -8,6 +8,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/extent"
 )
 
 // machine has vectors that are three elements long, without a backend: code is run
@@ -103,10 +104,10 @@ func (m *machine) run(t *testing.T, c *compiler[fr.Element], i int) (fr.Element,
 }
 
 func newMachine(vectors int) *machine {
-	m := &machine{s: &Session[fr.Element]{f: BN254, live: map[uint64]extent{}}}
-	for k := range vectors {
-		m.s.live[uint64(k)] = extent{k * length, length}
-		m.vectors = append(m.vectors, Vector[fr.Element]{s: m.s, id: uint64(k), offset: k * length, count: length})
+	m := &machine{s: &Session[fr.Element]{f: BN254, room: extent.New(vectors * length)}}
+	for range vectors {
+		id, part, _ := m.s.room.Take(length)
+		m.vectors = append(m.vectors, Vector[fr.Element]{s: m.s, id: id, offset: part.Offset, count: length})
 		m.values = append(m.values, []fr.Element{random(), random(), random()})
 	}
 	return m

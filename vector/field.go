@@ -91,7 +91,7 @@ func (f *Field[E]) Repeat(ctx context.Context, e *engine.Engine, elements int, r
 }
 
 func (f *Field[E]) space(elements int) engine.Space {
-	return engine.Space{Curve: f.curve, Count: elements, Check: func(answer []byte) error {
+	return engine.Space{Elements: backend.Elements{Element: backend.ScalarOf(f.curve), Count: elements}, Check: func(answer []byte) error {
 		if layout.FirstNotBelow(answer, layout.ScalarField(f.curve)) >= 0 {
 			return fmt.Errorf("%w: an element that is not below r of %v", engine.ErrWrongAnswer, f.curve)
 		}

@@ -91,7 +91,7 @@ func (p *Program[E]) Write(dst Vector[E], src []E) { p.WriteWhen(dst, src, nil) 
 // before compute. Its error, or that of its context, is Run's.
 func (p *Program[E]) WriteWhen(dst Vector[E], src []E, ready func(ctx context.Context, n int) error) {
 	if p.ok(dst) {
-		p.add(backend.Write{Dst: dst.span(), Bytes: layout.Bytes(src), Ready: ready}, nil)
+		p.add(backend.Write{Dst: dst.span(), Input: backend.Input{Bytes: layout.Bytes(src), Ready: ready}}, nil)
 	}
 }
 
@@ -293,7 +293,7 @@ func Commit[P any, E comparable](p *Program[E], bases *msm.Bases[P, E], v Vector
 	}
 	core, offset := bases.Core()
 	p.held = append(p.held, bases)
-	p.add(engine.Commit{Bases: core, Commit: backend.Commit{Offset: offset, Src: v.span()}}, one(a))
+	p.add(engine.Commit{Bases: core, Job: backend.Job{Offset: offset, Count: v.count, Src: v.span()}}, one(a))
 	return a
 }
 

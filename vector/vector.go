@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/extent"
 )
 
 // Vector is a vector in a session's memory, or part of one. It is a name: copies
@@ -26,7 +27,7 @@ func (v Vector[E]) Err() error {
 		return v.err
 	case v.s == nil:
 		return errNone
-	case !v.s.has(v):
+	case !v.s.room.Has(v.id):
 		return fmt.Errorf("%w: the vector of %d elements was freed", backend.ErrInvalidInput, v.count)
 	}
 	return nil
@@ -50,7 +51,7 @@ func (v Vector[E]) Slice(i, j int) Vector[E] {
 // more. Freeing a part, or twice, does nothing.
 func (v Vector[E]) Free() {
 	if v.s != nil && v.err == nil {
-		v.s.release(v)
+		v.s.room.Give(v.id, extent.Part{Offset: v.offset, Count: v.count})
 	}
 }
 

@@ -359,7 +359,7 @@ func TestMemory(t *testing.T) {
 	if n := s.New(0); n.Err() != nil || n.Len() != 0 {
 		t.Errorf("of nothing: %v", n.Err())
 	}
-	if _, err := vector.BN254.Open(t.Context(), newEngine(t, engine.Config{}), 1<<50); !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "1125899906842624 elements of bn254") {
+	if _, err := vector.BN254.Open(t.Context(), newEngine(t, engine.Config{}), 1<<50); !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "1125899906842624 scalars of bn254") {
 		t.Errorf("a session that does not fit: %v", err)
 	}
 	if _, err := vector.BN254.Open(t.Context(), newEngine(t, engine.Config{}), -1); err == nil {

@@ -94,24 +94,34 @@ type differ func(ctx context.Context, a, b backend.Backend, data []byte) error
 
 // programs reads a case: curve, group of the bases, set of points, program.
 func programs(ctx context.Context, a, b backend.Backend, data []byte) error {
+	p, err := program(data, a.Info().Can, b.Info().Can)
+	if p == nil {
+		return err
+	}
+	return p.Differ(ctx, a, b)
+}
+
+// program reads a case (curve, group, set of points; then a program); nil when not all
+// are able to run it.
+func program(data []byte, able ...backend.Capabilities) (*cases.Program, error) {
 	const n = 40
 	r := cases.Read(data)
 	c := backend.Curves()[r.Below(len(backend.Curves()))]
 	g := backend.Groups()[r.Below(2)]
-	for _, can := range []backend.Capabilities{a.Info().Can, b.Info().Can} {
-		if !slices.Contains(can.Vectors, c) || !can.HasMSM(c, g) {
-			return nil
+	for _, can := range able {
+		if !can.HasPrograms(backend.ScalarOf(c)) || !can.HasMSM(c, g) {
+			return nil, nil
 		}
 	}
 	p, err := pointsOf(fixtures.Key{Curve: c, Group: g, Set: fixtures.Sets()[r.Below(len(fixtures.Sets()))]})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	points, err := p.Bytes(n)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.Program(c, backend.Bases{Curve: c, Group: g, Count: n, Bytes: points}, cases.Small).Differ(ctx, a, b)
+	return r.Program(c, backend.Bases{Curve: c, Group: g, Count: n, Bytes: points}, cases.Small), nil
 }
 
 // msms reads a case (curve, group, set of points, how many of them; then up
@@ -141,7 +151,7 @@ func msms(ctx context.Context, a, b backend.Backend, data []byte) error {
 		if len(jobs) > 0 && jobs[0].Count == j.Count && r.Below(2) == 1 {
 			j.SameAs = 1
 		} else {
-			j.Scalars = r.Scalars(c, j.Count)
+			j.Bytes = r.Scalars(c, j.Count)
 		}
 		jobs = append(jobs, j)
 	}

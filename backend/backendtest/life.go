@@ -25,13 +25,13 @@ func info(s *subject) error {
 			return fmt.Errorf("unknown group %v", c)
 		}
 	}
-	for _, c := range i.Can.Vectors {
-		if !c.Valid() {
-			return fmt.Errorf("vectors over the unknown %v", c)
+	for _, e := range i.Can.Elements {
+		if !e.Valid() {
+			return fmt.Errorf("programs over the unknown %v", e)
 		}
 	}
-	if _, ok := backend.As[backend.Vectors](s.b); !ok && len(i.Can.Vectors) > 0 {
-		return fmt.Errorf("vectors over %v, but no backend.Vectors", i.Can.Vectors)
+	if _, ok := backend.As[backend.Programs](s.b); !ok && len(i.Can.Elements) > 0 {
+		return fmt.Errorf("programs over %v, but no backend.Programs", i.Can.Elements)
 	}
 	if i.InProcess != (i.PID == 0) {
 		return fmt.Errorf("in process %v and process %d", i.InProcess, i.PID)
@@ -101,12 +101,12 @@ func invalidJobs(s *subject) error {
 	return s.with(fixtures.Random, n, func(l *loaded) error {
 		k, size := s.scalars(fixtures.Uniform, n, 25), s.curve.ScalarBytes()
 		job := func(offset, count int, scalars []byte) backend.Job {
-			return backend.Job{Bases: l.id, Offset: offset, Count: count, Scalars: scalars}
+			return backend.Job{Bases: l.id, Offset: offset, Count: count, Input: backend.Input{Bytes: scalars}}
 		}
 		same := func(count, as int) backend.Job { return backend.Job{Bases: l.id, Count: count, SameAs: as} }
 		whole := l.job(0, k)
 		withScalars, withReady := same(n, 1), same(n, 1)
-		withScalars.Scalars = k
+		withScalars.Bytes = k
 		withReady.Ready = func(context.Context, int) error { return nil }
 		type batch struct {
 			what string
@@ -134,8 +134,8 @@ func invalidJobs(s *subject) error {
 			{"same with scalars", []backend.Job{whole, withScalars}},
 			{"same with ready", []backend.Job{whole, withReady}},
 			{"second job wrong", []backend.Job{whole, job(1, n, k)}},
-			{"bases that are not loaded", []backend.Job{{Bases: l.id + 1<<40, Count: n, Scalars: k}}},
-			{"bases zero", []backend.Job{{Count: n, Scalars: k}}},
+			{"bases that are not loaded", []backend.Job{{Bases: l.id + 1<<40, Count: n, Input: backend.Input{Bytes: k}}}},
+			{"bases zero", []backend.Job{{Count: n, Input: backend.Input{Bytes: k}}}},
 		}
 		if len(s.curves) > 1 {
 			other := *s
@@ -231,7 +231,7 @@ func freeAndReload(s *subject) error {
 		if err != nil {
 			return in(err, "load %d", i)
 		}
-		got, err := s.one(backend.Job{Bases: id, Count: n, Scalars: k})
+		got, err := s.one(backend.Job{Bases: id, Count: n, Input: backend.Input{Bytes: k}})
 		if err := errors.Join(err, s.b.FreeBases(s.ctx, id)); err != nil {
 			return in(err, "load %d", i)
 		}
@@ -278,7 +278,7 @@ func readyFails(s *subject) error {
 		j := l.job(0, s.scalars(fixtures.Uniform, n, 29))
 		late := errors.New("no scalars will come")
 		j.Ready = func(context.Context, int) error { return late }
-		r, err := s.b.MSM(s.ctx, []backend.Job{l.job(0, j.Scalars), j})
+		r, err := s.b.MSM(s.ctx, []backend.Job{l.job(0, j.Bytes), j})
 		if r != nil {
 			return fmt.Errorf("%d results after Ready failed", len(r))
 		}
@@ -319,7 +319,7 @@ func cancelledWaiting(s *subject) error {
 			return ctx.Err()
 		}
 		_, err := s.b.MSM(ctx, []backend.Job{j})
-		clear(j.Scalars)
+		clear(j.Bytes)
 		return errors.Join(refused(err, context.Canceled), s.alive())
 	})
 }

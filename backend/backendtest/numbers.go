@@ -17,14 +17,15 @@ import (
 	"github.com/pippin-zk/pippin/internal/cases"
 )
 
-// numberChecks are run for a backend that has operations on numbers, with Words in
-// the place of the curve.
+// numberChecks are run for a backend that has operations on numbers, with
+// subjects that have no curve.
 var numberChecks = []check{
 	{"spaces of words", spacesOfWords},
 	{"operations", operations},
 	{"wide numbers", wideNumbers},
 	{"long addition", longAddition},
 	{"random numbers", randomNumbers},
+	{"accesses of numbers", accessesOfNumbers},
 	{"chains", chainsOfNumbers},
 	{"wrong operations", wrongOperations},
 	{"wrong values", wrongValues},
@@ -51,14 +52,14 @@ func spacesOfWords(s *subject) error {
 				lo, hi := n/3, n-n/4
 				want := make([]byte, 4*n)
 				copy(want[4*lo:4*hi], words)
-				_, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: span(id, lo, hi-lo), Bytes: words[:4*(hi-lo)], Check: true}})
+				_, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: span(id, lo, hi-lo), Input: backend.Input{Bytes: words[:4*(hi-lo)], Check: true}}})
 				return errors.Join(err, s.holds(id, want))
 			}); err != nil {
 				return in(err, "%d words", n)
 			}
 		}
 	}
-	_, err := s.vectors().NewSpace(s.ctx, backend.Words, 1<<50)
+	_, err := s.vectors().NewSpace(s.ctx, backend.Word(), 1<<50)
 	return in(refused(err, backend.ErrOutOfMemory), "2^50 words")
 }
 
@@ -159,7 +160,7 @@ func longAddition(s *subject) error {
 				return b
 			}
 			a, b, dst, carry := take(words), take(words), take(words), take(1)
-			p := &cases.Program{Curve: backend.Words, Spaces: [][]byte{make([]byte, 4*at)}}
+			p := &cases.Program{Element: backend.Word(), Spaces: [][]byte{make([]byte, 4*at)}}
 			for i := range count {
 				copy(p.Spaces[0][4*(a.Offset+i*words):], long(kind%4, 4*words, rng))
 				copy(p.Spaces[0][4*(b.Offset+i*words):], long(kind/4, 4*words, rng))
@@ -196,6 +197,18 @@ func randomNumbers(s *subject) error {
 	return nil
 }
 
+// accessesOfNumbers is accesses for operations on numbers.
+func accessesOfNumbers(s *subject) error {
+	rng := rand.New(rand.NewPCG(s.seed, 73))
+	for i := range 12 {
+		p := s.reader(uint64(3000+i), 600).Numbers().Random(s.b.Info().Can.Numbers)
+		if err := s.honest(p, func(n int) []byte { return cases.Bytes(rng, 4*n) }); err != nil {
+			return in(err, "case %d", i)
+		}
+	}
+	return nil
+}
+
 // chainsOfNumbers are identities, whatever the definitions are: 1/x x, the powers of
 // an element whose order is known, and products by Montgomery's method.
 func chainsOfNumbers(s *subject) error {
@@ -212,7 +225,7 @@ func chainsOfNumbers(s *subject) error {
 	m := backend.Batch{Space: 1, Offset: 3 * words * count, Words: words, Count: 1}
 	e := m
 	e.Offset += words
-	p := &cases.Program{Curve: backend.Words, Spaces: [][]byte{make([]byte, 4*words*(3*count+2))}}
+	p := &cases.Program{Element: backend.Word(), Spaces: [][]byte{make([]byte, 4*words*(3*count+2))}}
 	for i := range count {
 		v := new(big.Int).SetBytes(cases.Bytes(rng, 40))
 		copy(p.Spaces[0][4*words*i:], fixtures.Raw(v.Mod(v, r), 4*words))
@@ -250,12 +263,12 @@ func wrongOperations(s *subject) error {
 	words := cases.Bytes(rand.New(rand.NewPCG(s.seed, 72)), 4*n)
 	return s.withSpace(n, func(id backend.SpaceID) error {
 		all := span(id, 0, n)
-		if _, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: all, Bytes: words}}); err != nil {
+		if _, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: words}}}); err != nil {
 			return err
 		}
 		for _, step := range cases.WrongNumbers() {
 			step := cases.Renamed([]backend.Step{step}, []backend.SpaceID{id}, nil)[0]
-			_, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: all, Bytes: make([]byte, 4*n)}, step})
+			_, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: make([]byte, 4*n)}}, step})
 			if err := refused(err, backend.ErrInvalidInput); err != nil {
 				return in(err, "%T%+v", step, step)
 			}
@@ -323,7 +336,7 @@ func wrongValues(s *subject) error {
 				put(&c.M, value(35), w.m)
 			}
 			put(&c.Dst, value(0), nil)
-			p := &cases.Program{Curve: backend.Words, Spaces: [][]byte{memory}, Steps: []backend.Step{c}}
+			p := &cases.Program{Element: backend.Word(), Spaces: [][]byte{memory}, Steps: []backend.Step{c}}
 			_, err := p.Run(s.ctx, s.b)
 			if err := refused(err, backend.ErrInvalidInput); err != nil {
 				return in(err, "%v: want %q", op, w.says)
@@ -370,11 +383,11 @@ func cancelledNumbers(s *subject) error {
 		ctx, cancel := context.WithCancelCause(s.ctx)
 		defer cancel(nil)
 		long := []backend.Step{
-			backend.Write{Dst: batch(0).Range(), Bytes: a}, backend.Write{Dst: batch(2).Range(), Bytes: b},
-			backend.Write{Dst: batch(1).Range(), Bytes: b, Ready: func(context.Context, int) error {
+			backend.Write{Dst: batch(0).Range(), Input: backend.Input{Bytes: a}}, backend.Write{Dst: batch(2).Range(), Input: backend.Input{Bytes: b}},
+			backend.Write{Dst: batch(1).Range(), Input: backend.Input{Bytes: b, Ready: func(context.Context, int) error {
 				go cancel(cause)
 				return nil
-			}},
+			}}},
 		}
 		for range 1000 {
 			long = append(long, backend.Compute{Op: op, Dst: batch(3), A: batch(0), B: batch(1), M: batch(2)})

@@ -16,10 +16,10 @@ func numberFaults() []fault {
 			return &g
 		}
 	}
-	run := func(name string, run func(context.Context, backend.Vectors, []backend.Step) ([][]byte, error), found ...string) fault {
+	run := func(name string, run func(context.Context, backend.Programs, []backend.Step) ([][]byte, error), found ...string) fault {
 		return fault{name, found, with(faultyVectors{run: run})}
 	}
-	instead := func(of, op backend.NumberOp) func(context.Context, backend.Vectors, []backend.Step) ([][]byte, error) {
+	instead := func(of, op backend.NumberOp) func(context.Context, backend.Programs, []backend.Step) ([][]byte, error) {
 		return eachStep(func(c *backend.Compute) {
 			if c.Op == of {
 				c.Op = op
@@ -35,10 +35,10 @@ func numberFaults() []fault {
 	var running atomic.Int32
 	return []fault{
 		{"new words hold something", []string{"spaces of words"}, with(faultyVectors{
-			newSpace: func(ctx context.Context, v backend.Vectors, c backend.Curve, count int) (backend.SpaceID, error) {
-				id, err := v.NewSpace(ctx, c, count)
+			newSpace: func(ctx context.Context, v backend.Programs, e backend.Element, count int) (backend.SpaceID, error) {
+				id, err := v.NewSpace(ctx, e, count)
 				if err == nil && count > 0 {
-					_, err = v.Run(ctx, []backend.Step{backend.Write{Dst: span(id, count-1, 1), Bytes: []byte{0, 0, 0, 1}}})
+					_, err = v.Run(ctx, []backend.Step{backend.Write{Dst: span(id, count-1, 1), Input: backend.Input{Bytes: []byte{0, 0, 0, 1}}}})
 				}
 				return id, err
 			}})},
@@ -51,18 +51,19 @@ func numberFaults() []fault {
 				c.Carry.Count = 1
 			}
 		}), "long addition"),
-		run("wrong operations are passed over", func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+		run("operations write beside their range", besides[backend.Compute](func(s backend.Compute) backend.Range { return s.Dst.Range() }, 4), "accesses of numbers"),
+		run("wrong operations are passed over", func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
 			answers, err := v.Run(ctx, steps)
 			if errors.Is(err, backend.ErrInvalidInput) {
 				return answers, nil
 			}
 			return answers, err
 		}, "wrong operations", "wrong values"),
-		run("errors name no element", func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+		run("errors name no element", func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
 			answers, err := v.Run(ctx, steps)
 			return answers, plain(err)
 		}, "wrong operations", "wrong values"),
-		run("programs on numbers disturb each other", func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+		run("programs on numbers disturb each other", func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
 			n := running.Add(1)
 			defer running.Add(-1)
 			answers, err := v.Run(ctx, steps)
@@ -71,7 +72,7 @@ func numberFaults() []fault {
 			}
 			return answers, err
 		}, "numbers at the same time"),
-		run("contexts of numbers are ignored", func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+		run("contexts of numbers are ignored", func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
 			_, err := v.Run(context.WithoutCancel(ctx), steps[:min(len(steps), 3)])
 			if err == nil && ctx.Err() != nil {
 				err = backend.ErrInternal

@@ -8,7 +8,6 @@ package backendtest
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -71,7 +70,7 @@ func RunVectors(t *testing.T, open func(testing.TB) backend.Backend, o Options) 
 
 func (s *suite) vectors(t *testing.T, b backend.Backend, another func(*testing.T) func() backend.Backend) {
 	for _, curve := range s.curves {
-		if !slices.Contains(b.Info().Can.Vectors, curve) {
+		if !b.Info().Can.HasPrograms(backend.ScalarOf(curve)) {
 			continue
 		}
 		for _, c := range vectorChecks {
@@ -106,7 +105,7 @@ func (s *suite) numbers(t *testing.T, b backend.Backend) {
 	}
 	for _, c := range numberChecks {
 		t.Run("numbers/"+c.name, func(t *testing.T) {
-			s.report(t, c.run, &subject{suite: s, b: b, curve: backend.Words})
+			s.report(t, c.run, &subject{suite: s, b: b})
 		})
 	}
 }
@@ -135,7 +134,7 @@ type suite struct {
 }
 
 // subject is what one check is about: a backend, for vectorChecks a curve with a
-// group for points, for groupChecks a group, and for numberChecks Words.
+// group for points, for groupChecks a group, and for numberChecks neither.
 type subject struct {
 	*suite
 	ctx   context.Context
@@ -246,6 +245,7 @@ var vectorChecks = []check{
 	{"gather", gather},
 	{"commit", commit},
 	{"random programs", randomPrograms},
+	{"accesses", accesses},
 	{"wrong steps", wrongSteps},
 	{"programs at the same time", concurrentPrograms},
 	{"cancelled programs", cancelledPrograms},

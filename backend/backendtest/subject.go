@@ -78,7 +78,7 @@ func (s *subject) load(set fixtures.Set, n int) (*loaded, error) {
 
 // job is an MSM of scalars over l from offset on.
 func (l *loaded) job(offset int, scalars []byte) backend.Job {
-	return backend.Job{Bases: l.id, Offset: offset, Count: len(scalars) / l.curve.ScalarBytes(), Scalars: scalars}
+	return backend.Job{Bases: l.id, Offset: offset, Count: len(scalars) / l.curve.ScalarBytes(), Input: backend.Input{Bytes: scalars}}
 }
 
 // want is the right answer for such a job.

@@ -146,7 +146,7 @@ func infinitiesOnly(s *subject) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.b.FreeBases(s.ctx, id)) }()
-	got, err := s.one(backend.Job{Bases: id, Count: n, Scalars: s.scalars(fixtures.Uniform, n, 6)})
+	got, err := s.one(backend.Job{Bases: id, Count: n, Input: backend.Input{Bytes: s.scalars(fixtures.Uniform, n, 6)}})
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (s *subject) mixed(parts []part) error {
 		}
 		j := p.l.job(p.offset, p.scalars)
 		if p.sameAs > 0 {
-			j.SameAs, j.Scalars = p.sameAs, nil
+			j.SameAs, j.Bytes = p.sameAs, nil
 		}
 		jobs, want = append(jobs, j), append(want, w)
 	}
@@ -267,7 +267,7 @@ func argumentsUntouched(s *subject) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.one(backend.Job{Bases: id, Count: n, Scalars: scalars})
+	_, err = s.one(backend.Job{Bases: id, Count: n, Input: backend.Input{Bytes: scalars}})
 	if err := errors.Join(err, s.b.FreeBases(s.ctx, id)); err != nil {
 		return err
 	}
@@ -325,7 +325,7 @@ func (s *subject) sum(points ...[]byte) (_ []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.b.FreeBases(s.ctx, id)) }()
-	return s.one(backend.Job{Bases: id, Count: len(points), Scalars: s.repeat(big.NewInt(1), len(points))})
+	return s.one(backend.Job{Bases: id, Count: len(points), Input: backend.Input{Bytes: s.repeat(big.NewInt(1), len(points))}})
 }
 
 // linearity: the sums for a and b add up to the sum for a+b.
@@ -387,7 +387,7 @@ func permutation(s *subject) error {
 		if err != nil {
 			return err
 		}
-		got, err := s.one(backend.Job{Bases: id, Count: n, Scalars: scalars})
+		got, err := s.one(backend.Job{Bases: id, Count: n, Input: backend.Input{Bytes: scalars}})
 		if err := errors.Join(err, s.b.FreeBases(s.ctx, id)); err != nil {
 			return err
 		}

@@ -20,23 +20,33 @@ import (
 )
 
 // vectors is the subject's capability.
-func (s *subject) vectors() backend.Vectors {
-	v, ok := backend.As[backend.Vectors](s.b)
+func (s *subject) vectors() backend.Programs {
+	v, ok := backend.As[backend.Programs](s.b)
 	if !ok {
-		return none{errors.New("curves in Can.Vectors, but no backend.Vectors")}
+		return none{errors.New("elements in Can.Elements, but no backend.Programs")}
 	}
 	return v
 }
 
-// none has no vectors, and says so.
+// none has no programs, and says so.
 type none struct{ err error }
 
-func (n none) NewSpace(context.Context, backend.Curve, int) (backend.SpaceID, error) { return 0, n.err }
-func (n none) FreeSpace(context.Context, backend.SpaceID) error                      { return n.err }
-func (n none) Run(context.Context, []backend.Step) ([][]byte, error)                 { return nil, n.err }
+func (n none) NewSpace(context.Context, backend.Element, int) (backend.SpaceID, error) {
+	return 0, n.err
+}
+func (n none) FreeSpace(context.Context, backend.SpaceID) error      { return n.err }
+func (n none) Run(context.Context, []backend.Step) ([][]byte, error) { return nil, n.err }
+
+// element is that of the subject's spaces.
+func (s *subject) element() backend.Element {
+	if s.curve == 0 {
+		return backend.Word()
+	}
+	return backend.ScalarOf(s.curve)
+}
 
 // size is that of an element.
-func (s *subject) size() int { return s.curve.ScalarBytes() }
+func (s *subject) size() int { return s.element().Bytes() }
 
 // span is the range of count elements of a space from offset on.
 func span(space backend.SpaceID, offset, count int) backend.Range {
@@ -71,7 +81,7 @@ func (s *subject) holds(id backend.SpaceID, elements []byte) error {
 
 // withSpace makes a space, calls do and frees it.
 func (s *subject) withSpace(n int, do func(id backend.SpaceID) error) (err error) {
-	id, err := s.vectors().NewSpace(s.ctx, s.curve, n)
+	id, err := s.vectors().NewSpace(s.ctx, s.element(), n)
 	if err != nil {
 		return in(err, "NewSpace")
 	}
@@ -86,11 +96,11 @@ func (s *subject) withSpace(n int, do func(id backend.SpaceID) error) (err error
 func (s *subject) vectorsAlive() error {
 	return in(s.withSpace(9, func(id backend.SpaceID) error {
 		k := make([]byte, 9*s.size())
-		if s.curve != backend.Words {
+		if s.element() != backend.Word() {
 			k = s.scalars(fixtures.Uniform, 9, 50)
 		}
 		k[s.size()] = 1
-		if _, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: span(id, 0, 9), Bytes: k}}); err != nil {
+		if _, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: span(id, 0, 9), Input: backend.Input{Bytes: k}}}); err != nil {
 			return err
 		}
 		return s.holds(id, k)
@@ -114,7 +124,7 @@ func spaces(s *subject) error {
 					want := make([]byte, len(k))
 					copy(want[lo*s.size():hi*s.size()], k)
 					if _, err := s.vectors().Run(s.ctx, []backend.Step{
-						backend.Write{Dst: span(id, lo, hi-lo), Bytes: k[:(hi-lo)*s.size()]},
+						backend.Write{Dst: span(id, lo, hi-lo), Input: backend.Input{Bytes: k[:(hi-lo)*s.size()]}},
 					}); err != nil {
 						return err
 					}
@@ -138,20 +148,23 @@ func spaces(s *subject) error {
 
 func spaceSizes(s *subject) error {
 	for _, c := range []struct {
-		curve backend.Curve
+		of    backend.Element
 		count int
 		want  error
 	}{
-		{99, 1, backend.ErrInvalidInput},
-		{s.curve, -1, backend.ErrInvalidInput},
-		{s.curve, math.MinInt, backend.ErrInvalidInput},
-		{s.curve, math.MaxInt, backend.ErrOutOfMemory},
-		{s.curve, 1 << 48, backend.ErrOutOfMemory},
-		{s.curve, 1 << 40, backend.ErrOutOfMemory},
+		{backend.ScalarOf(99), 1, backend.ErrInvalidInput},
+		{backend.Element{}, 1, backend.ErrInvalidInput},
+		{backend.Element{Kind: backend.Words, Curve: s.curve}, 1, backend.ErrInvalidInput},
+		{backend.PointOf(s.curve, 99), 1, backend.ErrInvalidInput},
+		{s.element(), -1, backend.ErrInvalidInput},
+		{s.element(), math.MinInt, backend.ErrInvalidInput},
+		{s.element(), math.MaxInt, backend.ErrOutOfMemory},
+		{s.element(), 1 << 48, backend.ErrOutOfMemory},
+		{s.element(), 1 << 40, backend.ErrOutOfMemory},
 	} {
-		id, err := s.vectors().NewSpace(s.ctx, c.curve, c.count)
+		id, err := s.vectors().NewSpace(s.ctx, c.of, c.count)
 		if err := refused(err, c.want); err != nil {
-			return errors.Join(in(err, "%d elements of %v", c.count, c.curve), s.vectors().FreeSpace(s.ctx, id))
+			return errors.Join(in(err, "%d %v", c.count, c.of), s.vectors().FreeSpace(s.ctx, id))
 		}
 	}
 	for _, id := range []backend.SpaceID{0, 1 << 50} {
@@ -179,16 +192,16 @@ func writes(s *subject) error {
 	moved := append(make([]byte, 3, 3+len(k)), k...)[3:]
 	late, done := make([]byte, len(k)), 0
 	errs := []error{
-		in(write(backend.Write{Bytes: k, Check: true}), "checked"),
-		in(write(backend.Write{Bytes: moved}), "not aligned"),
-		in(write(backend.Write{Bytes: late, Check: true, Ready: func(_ context.Context, m int) error {
+		in(write(backend.Write{Input: backend.Input{Bytes: k, Check: true}}), "checked"),
+		in(write(backend.Write{Input: backend.Input{Bytes: moved}}), "not aligned"),
+		in(write(backend.Write{Input: backend.Input{Bytes: late, Check: true, Ready: func(_ context.Context, m int) error {
 			if m < done || m > n {
 				return fmt.Errorf("Ready(%d) after Ready(%d), of %d", m, done, n)
 			}
 			done = m
 			copy(late, k[:m*s.size()])
 			return nil
-		}}), "as they are ready"),
+		}}}), "as they are ready"),
 	}
 	if done != n {
 		errs = append(errs, fmt.Errorf("the function Ready was last asked for %d of %d elements", done, n))
@@ -200,9 +213,9 @@ func writes(s *subject) error {
 		}
 		defer buf.Free()
 		copy(buf.Bytes(), k)
-		errs = append(errs, in(write(backend.Write{Bytes: buf.Bytes()[:len(k)]}), "from a buffer"))
+		errs = append(errs, in(write(backend.Write{Input: backend.Input{Bytes: buf.Bytes()[:len(k)]}}), "from a buffer"))
 		copy(buf.Bytes()[3:], k)
-		errs = append(errs, in(write(backend.Write{Bytes: buf.Bytes()[3:], Check: true}), "from a buffer, not aligned"))
+		errs = append(errs, in(write(backend.Write{Input: backend.Input{Bytes: buf.Bytes()[3:], Check: true}}), "from a buffer, not aligned"))
 	}
 	return errors.Join(errs...)
 }
@@ -219,8 +232,8 @@ func brokenWrites(s *subject) error {
 			w    backend.Write
 			want []error
 		}{
-			{"r", backend.Write{Bytes: bad, Check: true}, []error{backend.ErrInvalidInput}},
-			{"Ready fails", backend.Write{Bytes: k, Ready: func(context.Context, int) error { return lost }}, []error{backend.ErrInvalidInput, lost}},
+			{"r", backend.Write{Input: backend.Input{Bytes: bad, Check: true}}, []error{backend.ErrInvalidInput}},
+			{"Ready fails", backend.Write{Input: backend.Input{Bytes: k, Ready: func(context.Context, int) error { return lost }}}, []error{backend.ErrInvalidInput, lost}},
 		} {
 			c.w.Dst = span(id, 0, n)
 			_, err := s.vectors().Run(s.ctx, []backend.Step{backend.Read{Src: c.w.Dst}, c.w})
@@ -247,7 +260,7 @@ func (s *subject) model(p *cases.Program) error {
 
 // program is one over spaces of sizes, full of elements with zeros among them.
 func (s *subject) program(sizes ...int) *cases.Program {
-	p := &cases.Program{Curve: s.curve}
+	p := &cases.Program{Element: s.element()}
 	for i, n := range sizes {
 		k := s.scalars(fixtures.Uniform, n, uint64(60+i))
 		for j := 0; j < n; j += 7 + j/3 {
@@ -562,10 +575,10 @@ func commit(s *subject) error {
 		}
 		if err := own.with(fixtures.Random, n, func(l *loaded) error {
 			return own.withSpace(n+5, func(id backend.SpaceID) error {
-				steps := []backend.Step{backend.Write{Dst: span(id, 5, n), Bytes: k}}
+				steps := []backend.Step{backend.Write{Dst: span(id, 5, n), Input: backend.Input{Bytes: k}}}
 				want := [][]byte{nil}
 				for _, c := range []struct{ offset, from, count int }{{0, 0, n}, {3, 0, n - 3}, {0, 2, n - 2}, {7, 5, 1}, {n, n, 0}, {1, 1, 33}} {
-					steps = append(steps, backend.Commit{Bases: l.id, Offset: c.offset, Src: span(id, 5+c.from, c.count)})
+					steps = append(steps, backend.Job{Bases: l.id, Offset: c.offset, Count: c.count, Src: span(id, 5+c.from, c.count)})
 					point, err := l.want(c.offset, k[c.from*s.size():(c.from+c.count)*s.size()])
 					if err != nil {
 						return err
@@ -597,13 +610,45 @@ func randomPrograms(s *subject) error {
 	if s.full {
 		n = 200
 	}
-	rng := rand.New(rand.NewPCG(s.seed, 22))
+	return s.randomly(22, n, func(data []byte) error { return programs(s.ctx, s.b, ref, data) })
+}
+
+// randomly calls do with n cases of programs over the subject's curve.
+func (s *subject) randomly(seed uint64, n int, do func(data []byte) error) error {
+	rng := rand.New(rand.NewPCG(s.seed, seed))
 	for i := range n {
 		data := cases.Bytes(rng, 400)
 		data[0] = byte(slices.Index(backend.Curves(), s.curve))
 		data[1] = byte(slices.Index(backend.Groups(), s.groups[i%len(s.groups)]))
-		if err := programs(s.ctx, s.b, ref, data); err != nil {
+		if err := do(data); err != nil {
 			return in(err, "case %d (%x)", i, data)
+		}
+	}
+	return nil
+}
+
+// accesses: a step touches what it says (backend.Accesses) and nothing else.
+func accesses(s *subject) error {
+	salt := uint64(80)
+	return s.randomly(23, 8, func(data []byte) error {
+		p, err := program(data, s.b.Info().Can)
+		if p == nil {
+			return err
+		}
+		return s.honest(p, func(n int) []byte {
+			salt++
+			return s.scalars(fixtures.Uniform, n, salt)
+		})
+	})
+}
+
+// honest has each step of a program be the last.
+func (s *subject) honest(p *cases.Program, fill func(n int) []byte) error {
+	for i := range p.Steps {
+		part := *p
+		part.Steps = p.Steps[:i+1]
+		if err := part.Honest(s.ctx, s.b, fill); err != nil {
+			return in(err, "step %d: %T%+v", i, p.Steps[i], p.Steps[i])
 		}
 	}
 	return nil
@@ -614,9 +659,9 @@ func wrongSteps(s *subject) error {
 	const n = 64
 	k := s.scalars(fixtures.Uniform, n, 57)
 	other := s.curve
-	for _, c := range s.b.Info().Can.Vectors {
-		if c != s.curve {
-			other = c
+	for _, e := range s.b.Info().Can.Elements {
+		if e.Kind == backend.Scalars && e.Curve != s.curve {
+			other = e.Curve
 		}
 	}
 	foreign := *s
@@ -626,7 +671,7 @@ func wrongSteps(s *subject) error {
 			return foreign.withSpace(n, func(third backend.SpaceID) error {
 				return s.with(fixtures.Random, 16, func(l *loaded) error {
 					return foreign.with(fixtures.Random, 16, func(m *loaded) error {
-						if _, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: span(first, 0, n), Bytes: k}}); err != nil {
+						if _, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: span(first, 0, n), Input: backend.Input{Bytes: k}}}); err != nil {
 							return err
 						}
 						wrong := cases.Wrong(s.curve)
@@ -655,11 +700,11 @@ func wrongSteps(s *subject) error {
 
 // freed wants spaces and bases that are freed to be unknown.
 func (s *subject) freed(l *loaded) error {
-	id, err := s.vectors().NewSpace(s.ctx, s.curve, 4)
+	id, err := s.vectors().NewSpace(s.ctx, s.element(), 4)
 	if err != nil {
 		return err
 	}
-	step := backend.Commit{Bases: l.id, Src: span(id, 0, 4)}
+	step := backend.Job{Bases: l.id, Count: 4, Src: span(id, 0, 4)}
 	if _, err := s.vectors().Run(s.ctx, []backend.Step{step}); err != nil {
 		return err
 	}
@@ -676,7 +721,7 @@ func (s *subject) freed(l *loaded) error {
 // concurrentPrograms run on parts of one space, while spaces come and go.
 func concurrentPrograms(s *subject) error {
 	const tasks, rounds, n = 4, 5, 256
-	p := &cases.Program{Curve: s.curve, Spaces: [][]byte{s.scalars(fixtures.Uniform, n, 61), make([]byte, n*s.size())}}
+	p := &cases.Program{Element: s.element(), Spaces: [][]byte{s.scalars(fixtures.Uniform, n, 61), make([]byte, n*s.size())}}
 	p.Steps = []backend.Step{
 		backend.Transform{Dst: span(2, 0, n), Src: span(1, 0, n), To: backend.Reversed},
 		backend.Map{Count: n, Dst: operand(span(2, 0, n)), Args: []backend.Operand{operand(span(2, 0, n)), operand(span(1, 0, n))},
@@ -703,7 +748,7 @@ func concurrentPrograms(s *subject) error {
 		m.Dst, m.Args = operand(b), []backend.Operand{operand(b), operand(a)}
 		pr.Dst, pr.Src = b, b
 		u.Dst, u.Src = b, b
-		return []backend.Step{backend.Write{Dst: a, Bytes: p.Spaces[0]}, t, m, pr, u, backend.Read{Src: b}}
+		return []backend.Step{backend.Write{Dst: a, Input: backend.Input{Bytes: p.Spaces[0]}}, t, m, pr, u, backend.Read{Src: b}}
 	}
 	return s.withSpace(2*tasks*n, func(id backend.SpaceID) error {
 		var g errgroup.Group
@@ -737,24 +782,24 @@ func cancelledPrograms(s *subject) error {
 	return s.withSpace(n, func(id backend.SpaceID) error {
 		all := span(id, 0, n)
 		ctx, cancel := context.WithCancelCause(s.ctx)
-		_, err := s.vectors().Run(ctx, []backend.Step{backend.Write{Dst: all, Bytes: k, Ready: func(context.Context, int) error {
+		_, err := s.vectors().Run(ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: k, Ready: func(context.Context, int) error {
 			cancel(cause)
 			return backend.Ended(ctx)
-		}}})
+		}}}})
 		if err := errors.Join(refused(err, context.Canceled), refused(err, cause)); err != nil {
 			return in(err, "while it waits")
 		}
 		_, err = s.vectors().Run(ctx, []backend.Step{backend.Read{Src: all}})
-		_, errNew := s.vectors().NewSpace(ctx, s.curve, 1)
+		_, errNew := s.vectors().NewSpace(ctx, s.element(), 1)
 		if err := errors.Join(refused(err, context.Canceled), refused(errNew, context.Canceled)); err != nil {
 			return in(err, "before it begins")
 		}
 		ctx, cancel = context.WithCancelCause(s.ctx)
 		defer cancel(nil)
-		long := []backend.Step{backend.Write{Dst: all, Bytes: k, Ready: func(context.Context, int) error {
+		long := []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: k, Ready: func(context.Context, int) error {
 			go cancel(cause)
 			return nil
-		}}}
+		}}}}
 		for range 256 {
 			long = append(long, backend.Transform{Dst: all, Src: all, To: backend.Reversed})
 		}
@@ -763,7 +808,7 @@ func cancelledPrograms(s *subject) error {
 				return in(err, "while it computes")
 			}
 		}
-		if _, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: all, Bytes: k}}); err != nil {
+		if _, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: k}}}); err != nil {
 			return err
 		}
 		return errors.Join(in(s.holds(id, k), "after a cancelled program"), s.vectorsAlive())
@@ -774,7 +819,7 @@ func cancelledPrograms(s *subject) error {
 func (s *subject) writing(id backend.SpaceID, k []byte) func(func(context.Context, int) error) error {
 	all := span(id, 0, len(k)/s.size())
 	return func(ready func(context.Context, int) error) error {
-		got, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: all, Bytes: k, Ready: ready}, backend.Read{Src: all}})
+		got, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: k, Ready: ready}}, backend.Read{Src: all}})
 		if err == nil && !bytes.Equal(got[1], k) {
 			err = errors.New("wrong elements")
 		}
@@ -785,14 +830,14 @@ func (s *subject) writing(id backend.SpaceID, k []byte) func(func(context.Contex
 func freeSpaceWaits(s *subject) error {
 	const n = 50
 	k := s.scalars(fixtures.Uniform, n, 59)
-	id, err := s.vectors().NewSpace(s.ctx, s.curve, n)
+	id, err := s.vectors().NewSpace(s.ctx, s.element(), n)
 	if err != nil {
 		return err
 	}
 	if err := s.during(s.writing(id, k), "FreeSpace", func() error { return s.vectors().FreeSpace(s.ctx, id) }); err != nil {
 		return err
 	}
-	if id, err = s.vectors().NewSpace(s.ctx, s.curve, n); err != nil {
+	if id, err = s.vectors().NewSpace(s.ctx, s.element(), n); err != nil {
 		return err
 	}
 	given := make(chan error, 1)
@@ -817,7 +862,7 @@ func closeWaitsForPrograms(s *subject) error {
 	const n = 50
 	own := *s
 	own.b = s.open()
-	id, err := own.vectors().NewSpace(s.ctx, s.curve, n)
+	id, err := own.vectors().NewSpace(s.ctx, s.element(), n)
 	if err != nil {
 		return err
 	}
@@ -827,14 +872,14 @@ func closeWaitsForPrograms(s *subject) error {
 func closedWithVectors(s *subject) error {
 	own := *s
 	own.b = s.open()
-	id, err := own.vectors().NewSpace(s.ctx, s.curve, 3)
+	id, err := own.vectors().NewSpace(s.ctx, s.element(), 3)
 	if err != nil {
 		return err
 	}
 	if err := own.b.Close(); err != nil {
 		return in(err, "Close")
 	}
-	_, errNew := own.vectors().NewSpace(s.ctx, s.curve, 3)
+	_, errNew := own.vectors().NewSpace(s.ctx, s.element(), 3)
 	_, errRun := own.vectors().Run(s.ctx, []backend.Step{backend.Read{Src: span(id, 0, 3)}})
 	_, errEmpty := own.vectors().Run(s.ctx, nil)
 	return errors.Join(

@@ -13,19 +13,19 @@ import (
 // faultyVectors is a backend with faults in its vectors where a field is set.
 type faultyVectors struct {
 	backend.Backend
-	newSpace  func(context.Context, backend.Vectors, backend.Curve, int) (backend.SpaceID, error)
-	freeSpace func(context.Context, backend.Vectors, backend.SpaceID) error
-	run       func(context.Context, backend.Vectors, []backend.Step) ([][]byte, error)
+	newSpace  func(context.Context, backend.Programs, backend.Element, int) (backend.SpaceID, error)
+	freeSpace func(context.Context, backend.Programs, backend.SpaceID) error
+	run       func(context.Context, backend.Programs, []backend.Step) ([][]byte, error)
 	close     func(backend.Backend) error
 }
 
-func (f *faultyVectors) inner() backend.Vectors { return f.Backend.(backend.Vectors) }
+func (f *faultyVectors) inner() backend.Programs { return f.Backend.(backend.Programs) }
 
-func (f *faultyVectors) NewSpace(ctx context.Context, c backend.Curve, count int) (backend.SpaceID, error) {
+func (f *faultyVectors) NewSpace(ctx context.Context, e backend.Element, count int) (backend.SpaceID, error) {
 	if f.newSpace != nil {
-		return f.newSpace(ctx, f.inner(), c, count)
+		return f.newSpace(ctx, f.inner(), e, count)
 	}
-	return f.inner().NewSpace(ctx, c, count)
+	return f.inner().NewSpace(ctx, e, count)
 }
 
 func (f *faultyVectors) FreeSpace(ctx context.Context, id backend.SpaceID) error {
@@ -50,8 +50,8 @@ func (f *faultyVectors) Close() error {
 }
 
 // eachStep changes the steps of type S.
-func eachStep[S backend.Step](change func(*S)) func(context.Context, backend.Vectors, []backend.Step) ([][]byte, error) {
-	return func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+func eachStep[S backend.Step](change func(*S)) func(context.Context, backend.Programs, []backend.Step) ([][]byte, error) {
+	return func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
 		for i := range steps {
 			if s, ok := steps[i].(S); ok {
 				change(&s)
@@ -59,6 +59,30 @@ func eachStep[S backend.Step](change func(*S)) func(context.Context, backend.Vec
 			}
 		}
 		return v.Run(ctx, steps)
+	}
+}
+
+// besides has every step S clear the element before the range that it writes.
+func besides[S backend.Step](dst func(S) backend.Range, size int) func(context.Context, backend.Programs, []backend.Step) ([][]byte, error) {
+	return func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
+		var more []backend.Step
+		var at []int
+		for _, step := range steps {
+			if s, ok := step.(S); ok && dst(s).Offset > 0 {
+				before := backend.Range{Space: dst(s).Space, Offset: dst(s).Offset - 1, Count: 1}
+				more = append(more, backend.Write{Dst: before, Input: backend.Input{Bytes: make([]byte, size)}})
+			}
+			at, more = append(at, len(more)), append(more, step)
+		}
+		all, err := v.Run(ctx, more)
+		if err != nil {
+			return nil, err
+		}
+		answers := make([][]byte, len(steps))
+		for i, k := range at {
+			answers[i] = all[k]
+		}
+		return answers, nil
 	}
 }
 
@@ -70,11 +94,11 @@ func vectorFaults() []fault {
 			return &g
 		}
 	}
-	run := func(name string, run func(context.Context, backend.Vectors, []backend.Step) ([][]byte, error), found ...string) fault {
+	run := func(name string, run func(context.Context, backend.Programs, []backend.Step) ([][]byte, error), found ...string) fault {
 		return fault{name, found, with(faultyVectors{run: run})}
 	}
-	errs := func(change func(error) error) func(context.Context, backend.Vectors, []backend.Step) ([][]byte, error) {
-		return func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+	errs := func(change func(error) error) func(context.Context, backend.Programs, []backend.Step) ([][]byte, error) {
+		return func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
 			answers, err := v.Run(ctx, steps)
 			if err != nil {
 				err = change(err)
@@ -85,16 +109,16 @@ func vectorFaults() []fault {
 	var running atomic.Int32
 	return []fault{
 		{"a new space holds something", []string{"spaces"}, with(faultyVectors{
-			newSpace: func(ctx context.Context, v backend.Vectors, c backend.Curve, count int) (backend.SpaceID, error) {
-				id, err := v.NewSpace(ctx, c, count)
+			newSpace: func(ctx context.Context, v backend.Programs, e backend.Element, count int) (backend.SpaceID, error) {
+				id, err := v.NewSpace(ctx, e, count)
 				if err == nil && count > 0 {
-					_, err = v.Run(ctx, []backend.Step{backend.Write{Dst: span(id, count-1, 1), Bytes: append(make([]byte, c.ScalarBytes()-1), 1)}})
+					_, err = v.Run(ctx, []backend.Step{backend.Write{Dst: span(id, count-1, 1), Input: backend.Input{Bytes: append(make([]byte, e.Bytes()-1), 1)}}})
 				}
 				return id, err
 			}})},
 		{"a space that is too large is trouble", []string{"sizes of spaces"}, with(faultyVectors{
-			newSpace: func(ctx context.Context, v backend.Vectors, c backend.Curve, count int) (backend.SpaceID, error) {
-				id, err := v.NewSpace(ctx, c, count)
+			newSpace: func(ctx context.Context, v backend.Programs, e backend.Element, count int) (backend.SpaceID, error) {
+				id, err := v.NewSpace(ctx, e, count)
 				if err != nil {
 					err = backend.ErrInternal
 				}
@@ -127,7 +151,7 @@ func vectorFaults() []fault {
 		run("powers are of the first element", eachStep(func(p *backend.Powers) { p.Ratio = p.First }), "powers and inverses"),
 		run("products are inclusive", eachStep(func(p *backend.Products) { p.Exclusive = false }), "products"),
 		run("coefficients are in natural order", eachStep(func(e *backend.Evaluate) { e.Order = backend.Natural }), "evaluate and divide"),
-		run("the remainder is not told", func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+		run("the remainder is not told", func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
 			answers, err := v.Run(ctx, steps)
 			for i := range answers {
 				if _, ok := steps[i].(backend.Divide); ok {
@@ -136,13 +160,14 @@ func vectorFaults() []fault {
 			}
 			return answers, err
 		}, "evaluate and divide"),
+		run("steps write beside their range", besides[backend.Map](func(s backend.Map) backend.Range { return s.Dst.Range }, 32), "accesses"),
 		run("indices go round", eachStep(func(w *backend.WriteIndices) {
 			w.Indices = slices.Clone(w.Indices)
 			for i := range w.Indices {
 				w.Indices[i] %= 300
 			}
 		}), "gather"),
-		run("bases are counted from the first", eachStep(func(c *backend.Commit) { c.Offset = 0 }), "commit"),
+		run("bases are counted from the first", eachStep(func(c *backend.Job) { c.Offset = 0 }), "commit"),
 		run("wrong steps are passed over", errs(func(err error) error {
 			if errors.Is(err, backend.ErrInvalidInput) {
 				return nil
@@ -157,14 +182,14 @@ func vectorFaults() []fault {
 			}
 			return err
 		}), "wrong steps", "writes that fail", "gather", "cancelled programs"),
-		run("steps before a wrong one run", func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+		run("steps before a wrong one run", func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
 			answers, err := v.Run(ctx, steps)
 			if len(steps) > 1 && errors.Is(err, backend.ErrInvalidInput) {
 				_, _ = v.Run(ctx, steps[:1])
 			}
 			return answers, err
 		}, "wrong steps"),
-		run("programs share their answers", func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+		run("programs share their answers", func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
 			running.Add(1)
 			defer running.Add(-1)
 			for range 100 {
@@ -176,11 +201,11 @@ func vectorFaults() []fault {
 			}
 			return answers, err
 		}, "programs at the same time"),
-		run("contexts are ignored", func(ctx context.Context, v backend.Vectors, steps []backend.Step) ([][]byte, error) {
+		run("contexts are ignored", func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
 			return v.Run(context.WithoutCancel(ctx), steps)
 		}, "cancelled programs"),
 		{"spaces are freed at once", []string{"spaces are freed when programs have ended"}, with(faultyVectors{
-			freeSpace: func(ctx context.Context, v backend.Vectors, id backend.SpaceID) error {
+			freeSpace: func(ctx context.Context, v backend.Programs, id backend.SpaceID) error {
 				go v.FreeSpace(context.WithoutCancel(ctx), id)
 				return nil
 			}})},

@@ -57,7 +57,7 @@ func BenchmarkMSM(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				if _, err := be.MSM(b.Context(), []backend.Job{{Bases: id, Count: n, Scalars: scalars}}); err != nil {
+				if _, err := be.MSM(b.Context(), []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars}}}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -53,7 +53,7 @@ type inProcess struct {
 }
 
 func newInProcess(b *local.Backend[*space], field func(backend.Curve) arithmetic, operate func(context.Context, *operation) error) *inProcess {
-	b.About.Can.Vectors, b.About.Can.Numbers = backend.Curves(), backend.NumberOps()
+	b.About.Can.Elements, b.About.Can.Numbers = backend.SpaceElements(), backend.NumberOps()
 	return &inProcess{Backend: b, field: field, operate: operate, room: newRoom(b.About.Devices[0].Memory)}
 }
 

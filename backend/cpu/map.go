@@ -6,7 +6,6 @@ import (
 	"math/bits"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 )
 
 // mapped runs the code once for each block of elements, not for each element, so
@@ -40,7 +39,7 @@ func (f vectors[E, V, PE, PV]) mapped(ctx context.Context, m *backend.Map, dst [
 // the Map then goes from place to place, and i is the place reversed. Blocks of
 // other vectors in that order are contiguous so. It is 0 when i itself is counted.
 func turnOf(m *backend.Map) int {
-	if d := backendutil.Places(m.Dst); d.Order == backend.Reversed && d.Count == m.Count && d.Stride == 1 && d.Rotate == 0 {
+	if d := m.Dst.Places(); d.Order == backend.Reversed && d.Count == m.Count && d.Stride == 1 && d.Rotate == 0 {
 		return bits.TrailingZeros(uint(d.Count))
 	}
 	return 0
@@ -56,7 +55,7 @@ type operand[E any, V ~[]E] struct {
 }
 
 func operandOf[E any, V ~[]E](v V, o backend.Operand, turn int) operand[E, V] {
-	o = backendutil.Places(o)
+	o = o.Places()
 	return operand[E, V]{v, uint64(o.Stride), uint64(o.Rotate), o.Order == backend.Reversed, bits.TrailingZeros(uint(len(v))), turn}
 }
 

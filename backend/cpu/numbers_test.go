@@ -62,8 +62,8 @@ func TestCancelNumbers(t *testing.T) {
 	const words = backend.MaxNumber
 	b := New(Options{})
 	defer b.Close()
-	v := b.(backend.Vectors)
-	id, err := v.NewSpace(t.Context(), backend.Words, 4*words)
+	v := b.(backend.Programs)
+	id, err := v.NewSpace(t.Context(), backend.Word(), 4*words)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,8 +76,8 @@ func TestCancelNumbers(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		_, err := v.Run(ctx, []backend.Step{
-			backend.Write{Dst: batch(1).Range(), Bytes: ones},
-			backend.Write{Dst: batch(2).Range(), Bytes: ones, Ready: func(context.Context, int) error { close(started); return nil }},
+			backend.Write{Dst: batch(1).Range(), Input: backend.Input{Bytes: ones}},
+			backend.Write{Dst: batch(2).Range(), Input: backend.Input{Bytes: ones, Ready: func(context.Context, int) error { close(started); return nil }}},
 			// Minutes, if it is not ended.
 			backend.Compute{Op: backend.NumExpMod, Dst: batch(3), A: batch(0), B: batch(1), M: batch(2)},
 		})

@@ -41,7 +41,7 @@ func TestAgainstDiscreteLogs(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						got, err := b.MSM(ctx, []backend.Job{{Bases: id, Offset: offset, Count: n, Scalars: scalars, Check: true}})
+						got, err := b.MSM(ctx, []backend.Job{{Bases: id, Offset: offset, Count: n, Input: backend.Input{Bytes: scalars, Check: true}}})
 						if err != nil {
 							t.Fatal(err)
 						}

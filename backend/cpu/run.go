@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/resident"
 )
 
 // arithmetic computes steps over one scalar field. Vectors come as memory of whole
@@ -31,9 +31,13 @@ type arithmetic interface {
 
 // program is one call of Run.
 type program struct {
+	*local.Program[*space]
 	*inProcess
-	*local.Call
-	used *backendutil.Used[local.Kept, *space]
+}
+
+// MSM implements backend.Backend.
+func (l *inProcess) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	return l.Run(ctx, backend.Steps(jobs))
 }
 
 func (l *inProcess) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err error) {
@@ -41,12 +45,15 @@ func (l *inProcess) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, 
 	if err != nil {
 		return nil, err
 	}
-	used, err := l.Residents.UseSteps(steps)
+	used, err := l.Residents.Use(steps)
 	if err != nil {
 		end()
 		return nil, err
 	}
-	p := &program{inProcess: l, Call: &local.Call{}, used: used}
+	p := &program{inProcess: l, Program: &local.Program[*space]{
+		Backend: l.Backend, Call: local.NewCall(ctx), Used: used, Steps: steps, Answers: make([][]byte, len(steps)),
+	}}
+	p.At = p.at
 	l.Meter.Begin(0)
 	defer func() {
 		ended := make(chan struct{})
@@ -55,108 +62,52 @@ func (l *inProcess) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, 
 				s.Kept.leave(ended)
 			}
 		}
-		p.Ended(func() { close(ended); l.Meter.End(); l.Residents.EndSteps(used); end() })
+		p.Ended(func() { close(ended); l.Meter.End(); l.Residents.End(used); end() })
 	}()
-	defer backendutil.Caught(&err)
+	defer resident.Caught(&err)
 	for _, s := range used.Spaces {
 		if err := s.Kept.settle(ctx); err != nil {
 			return nil, err
 		}
 	}
-	answers := p.answers(steps)
+	var answers int64
+	for _, s := range steps {
+		answers += int64(backend.AnswerBytes(s, used.Memory()))
+	}
 	if err := l.room.take(answers); err != nil {
 		return nil, err
 	}
 	defer l.room.give(answers)
-	return p.run(ctx, steps)
+	return p.run(ctx)
 }
 
-// answers is how many bytes a program reads.
-func (p *program) answers(steps []backend.Step) (sum int64) {
-	for _, s := range steps {
-		if s, ok := s.(backend.Read); ok {
-			sum += int64(len(p.at(s.Src)))
-		}
-	}
-	return sum
-}
-
-func (p *program) run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
-	answers := make([][]byte, len(steps))
-	for i := 0; i < len(steps); {
-		n := commits(steps[i:])
-		if n == 0 { // another step
-			var err error
-			if answers[i], err = p.step(ctx, steps[i]); err != nil {
-				return nil, backendutil.InStep(i, steps[i], err)
-			}
-			i++
-			continue
-		}
-		if err := p.commit(ctx, answers, steps, i, i+n); err != nil {
+func (p *program) run(ctx context.Context) ([][]byte, error) {
+	for i := 0; i < len(p.Steps); {
+		n, err := p.Jobs(ctx, i)
+		if err != nil {
 			return nil, err
 		}
-		i += n
+		if i += n; n > 0 {
+			continue
+		}
+		if p.Answers[i], err = p.step(ctx, p.Steps[i]); err != nil {
+			return nil, backend.InStep(i, p.Steps[i], err)
+		}
+		i++
 	}
 	if err := backend.Ended(ctx); err != nil {
 		return nil, err
 	}
-	return answers, nil
-}
-
-// commits is how many steps from the first on are Commit.
-func commits(steps []backend.Step) int {
-	for i, s := range steps {
-		if _, ok := s.(backend.Commit); !ok {
-			return i
-		}
-	}
-	return len(steps)
-}
-
-// commit runs the steps from first to before end, as MSM does the jobs of a batch.
-func (p *program) commit(ctx context.Context, answers [][]byte, steps []backend.Step, first, end int) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(p.Parallel)
-	for i := first; i < end; i++ {
-		g.Go(func() (err error) {
-			defer func() { err = backendutil.InStep(i, steps[i], err) }()
-			defer backendutil.Caught(&err)
-			answers[i], err = p.sum(ctx, steps[i].(backend.Commit))
-			return err
-		})
-	}
-	return g.Wait()
-}
-
-// sum computes one Commit. Its scalars are the backend's own, so that unlike
-// those of a Job they need no copy when the context can end.
-func (p *program) sum(ctx context.Context, s backend.Commit) ([]byte, error) {
-	b := p.used.Bases[s.Bases]
-	point, scalar := b.Curve.PointBytes(b.Group), b.Curve.ScalarBytes()
-	points, scalars := b.Kept.Points[s.Offset*point:], p.at(s.Src)
-	total := b.Kept.Kernel.NewSum()
-	for lo := 0; lo < s.Src.Count; lo += p.Chunk {
-		hi := min(lo+p.Chunk, s.Src.Count)
-		if err := backend.Yield(ctx); err != nil {
-			return nil, err
-		}
-		if err := p.Attempt(ctx, func() error {
-			return total.Add(points[lo*point:hi*point], scalars[lo*scalar:hi*scalar])
-		}); err != nil {
-			return nil, err
-		}
-	}
-	return total.Affine(), backend.Ended(ctx)
+	return p.Answers, nil
 }
 
 // at is the memory of a range.
-func (p *program) at(r backend.Range) []byte { return p.used.Spaces[r.Space].Kept.at(r) }
+func (p *program) at(r backend.Range) []byte { return p.Used.Spaces[r.Space].Kept.at(r) }
 
 // of is the arithmetic over the field of a range.
-func (p *program) of(r backend.Range) arithmetic { return p.field(p.used.Spaces[r.Space].Curve) }
+func (p *program) of(r backend.Range) arithmetic { return p.field(p.Used.Spaces[r.Space].Curve) }
 
-// step runs one step but Commit.
+// step runs one step but a Job.
 func (p *program) step(ctx context.Context, s backend.Step) ([]byte, error) {
 	if err := backend.Yield(ctx); err != nil {
 		return nil, err
@@ -206,21 +157,20 @@ func (p *program) step(ctx context.Context, s backend.Step) ([]byte, error) {
 // write copies the caller's elements as they come.
 func (p *program) write(ctx context.Context, s *backend.Write) error {
 	const piece = 1 << 18 // elements
-	job := &backend.Job{Ready: s.Ready}
-	curve := p.used.Spaces[s.Dst.Space].Curve
-	dst, size := p.at(s.Dst), curve.ScalarBytes()
+	of := p.Used.Spaces[s.Dst.Space].Element
+	dst, size := p.at(s.Dst), of.Bytes()
 	for lo := 0; lo < s.Dst.Count; lo += piece {
 		hi := min(lo+piece, s.Dst.Count)
-		if err := backendutil.Wait(ctx, job, hi); err != nil {
+		if err := s.Wait(ctx, hi); err != nil {
 			return err
 		}
 		to, from := dst[lo*size:hi*size], s.Bytes[lo*size:hi*size]
 		local.Parts(len(to), func(lo, hi int) { copy(to[lo:hi], from[lo:hi]) })
-		if !s.Check || curve == backend.Words {
+		if !s.Check || of.Kind != backend.Scalars {
 			continue
 		}
-		if i := local.FirstNotBelow(to, layout.ScalarField(curve)); i >= 0 {
-			return fmt.Errorf("%w: element %d is not below the order of %v", backend.ErrInvalidInput, lo+i, curve)
+		if i := local.FirstNotBelow(to, layout.ScalarField(of.Curve)); i >= 0 {
+			return fmt.Errorf("%w: element %d is not below the order of %v", backend.ErrInvalidInput, lo+i, of.Curve)
 		}
 	}
 	return nil
@@ -253,7 +203,7 @@ func each(ctx context.Context, n, grain int, work func(parts iter.Seq2[int, int]
 	var g errgroup.Group
 	for range min(runtime.GOMAXPROCS(0), (n+grain-1)/grain) {
 		g.Go(func() (err error) {
-			defer backendutil.Caught(&err)
+			defer resident.Caught(&err)
 			work(parts)
 			return nil
 		})

@@ -8,14 +8,14 @@ import (
 	"sync/atomic"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/resident"
 )
 
 // space is memory for vectors or numbers.
 type space struct {
-	curve  backend.Curve
+	size   int // of an element
 	memory []byte
 
 	mu sync.Mutex
@@ -51,8 +51,7 @@ func (s *space) leave(ended <-chan struct{}) {
 
 // at is the memory of a range, which lies in the space.
 func (s *space) at(r backend.Range) []byte {
-	size := s.curve.ScalarBytes()
-	return s.memory[r.Offset*size : (r.Offset+r.Count)*size]
+	return s.memory[r.Offset*s.size : (r.Offset+r.Count)*s.size]
 }
 
 // memoryUnknown is how much memory is assumed where the system does not tell.
@@ -87,28 +86,32 @@ func (r *room) take(size int64) error {
 
 func (r *room) give(size int64) { r.used.Add(-size) }
 
-func (l *inProcess) NewSpace(ctx context.Context, curve backend.Curve, count int) (_ backend.SpaceID, err error) {
+func (l *inProcess) NewSpace(ctx context.Context, e backend.Element, count int) (_ backend.SpaceID, err error) {
 	end, err := l.Residents.Begin()
 	if err != nil {
 		return 0, err
 	}
 	defer end()
-	defer backendutil.Caught(&err)
+	defer resident.Caught(&err)
 	if err := backend.Ended(ctx); err != nil {
 		return 0, err
 	}
 	if err := layout.Check(); err != nil {
 		return 0, err
 	}
-	size, err := backendutil.SpaceBytes(curve, count)
+	of := backend.Elements{Element: e, Count: count}
+	size, err := of.Size()
 	if err != nil {
 		return 0, err
+	}
+	if !l.About.Can.HasPrograms(e) {
+		return 0, fmt.Errorf("%w: a space of %v", backend.ErrUnsupported, e)
 	}
 	if err := l.room.take(size); err != nil {
 		return 0, err
 	}
-	s := &space{curve: curve, memory: layout.Bytes(make([]uint64, (size+7)/8))[:size]}
-	return l.Residents.AddSpace(backendutil.Loaded{Curve: curve, Count: count}, s), nil
+	s := &space{size: e.Bytes(), memory: layout.Bytes(make([]uint64, (size+7)/8))[:size]}
+	return l.Residents.AddSpace(of, s), nil
 }
 
 func (l *inProcess) FreeSpace(ctx context.Context, id backend.SpaceID) error {

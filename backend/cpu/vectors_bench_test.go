@@ -20,10 +20,10 @@ func BenchmarkVectors(b *testing.B) {
 	n := 1 << *benchLog
 	be := cpu.New(cpu.Options{}).(interface {
 		backend.Backend
-		backend.Vectors
+		backend.Programs
 	})
 	defer be.Close()
-	id, err := be.NewSpace(b.Context(), backend.BN254, 4*n)
+	id, err := be.NewSpace(b.Context(), backend.ScalarOf(backend.BN254), 4*n)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func BenchmarkVectors(b *testing.B) {
 			}
 		}
 	}
-	run(backend.Write{Dst: backend.Range{Space: id, Count: 4 * n}, Bytes: bytes})(b)
+	run(backend.Write{Dst: backend.Range{Space: id, Count: 4 * n}, Input: backend.Input{Bytes: bytes}})(b)
 	domain := fft.NewDomain(uint64(n))
 	shift := layout.Bytes([]fr.Element{domain.FrMultiplicativeGen})
 	z := v[1][0]

@@ -52,12 +52,12 @@ func with(t *testing.T, elements []byte) (*inProcess, backend.Range) {
 	b := New(Options{}).(*inProcess)
 	t.Cleanup(func() { b.Close() })
 	n := len(elements) / 32
-	id, err := b.NewSpace(t.Context(), backend.BN254, n)
+	id, err := b.NewSpace(t.Context(), backend.ScalarOf(backend.BN254), n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := backend.Range{Space: id, Count: n}
-	if _, err := b.Run(t.Context(), []backend.Step{backend.Write{Dst: all, Bytes: elements}}); err != nil {
+	if _, err := b.Run(t.Context(), []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: elements}}}); err != nil {
 		t.Fatal(err)
 	}
 	return b, all
@@ -89,7 +89,7 @@ func TestTransformIsGnarks(t *testing.T) {
 		{"inverse from reversed", func(v []fr.Element) { domain.FFTInverse(v, fft.DIT, fft.OnCoset()) }, backend.Transform{Inverse: true, From: backend.Reversed}},
 	} {
 		c.step.Dst, c.step.Src, c.step.Shift = all, all, layout.Bytes([]fr.Element{domain.FrMultiplicativeGen})
-		got, err := b.Run(t.Context(), []backend.Step{backend.Write{Dst: all, Bytes: k}, c.step, backend.Read{Src: all}})
+		got, err := b.Run(t.Context(), []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: k}}, c.step, backend.Read{Src: all}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestCancelledTransform(t *testing.T) {
 	}
 	short, cancelShort := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancelShort()
-	write := []backend.Step{backend.Write{Dst: all, Bytes: k}, backend.Read{Src: all}}
+	write := []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: k}}, backend.Read{Src: all}}
 	if _, err := b.Run(short, write); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a program on a space that is being computed on: %v", err)
 	}
@@ -169,19 +169,19 @@ func TestSpacesAreWiped(t *testing.T) {
 	k := uniform(t, 100)
 	b, all := with(t, k)
 	memory := func(r backend.Range) []byte {
-		used, err := b.Residents.UseSteps([]backend.Step{backend.Read{Src: r}})
+		used, err := b.Residents.Use([]backend.Step{backend.Read{Src: r}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer b.Residents.EndSteps(used)
+		defer b.Residents.End(used)
 		return used.Spaces[r.Space].Kept.memory
 	}
-	other, err := b.NewSpace(t.Context(), backend.BN254, 100)
+	other, err := b.NewSpace(t.Context(), backend.ScalarOf(backend.BN254), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
 	second := backend.Range{Space: other, Count: 100}
-	if _, err := b.Run(t.Context(), []backend.Step{backend.Write{Dst: second, Bytes: k}}); err != nil {
+	if _, err := b.Run(t.Context(), []backend.Step{backend.Write{Dst: second, Input: backend.Input{Bytes: k}}}); err != nil {
 		t.Fatal(err)
 	}
 	freed, closed := memory(all), memory(second)
@@ -216,17 +216,17 @@ func TestRoom(t *testing.T) {
 	if _, err := b.Run(t.Context(), []backend.Step{read, read, read}); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("answers for which there is no room: %v", err)
 	}
-	if _, err := b.NewSpace(t.Context(), backend.BN254, 201); !errors.Is(err, backend.ErrOutOfMemory) {
+	if _, err := b.NewSpace(t.Context(), backend.ScalarOf(backend.BN254), 201); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("a space for which there is no room: %v", err)
 	}
-	id, err := b.NewSpace(t.Context(), backend.BN254, 200)
+	id, err := b.NewSpace(t.Context(), backend.ScalarOf(backend.BN254), 200)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := b.FreeSpace(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.NewSpace(t.Context(), backend.BN254, 200); err != nil {
+	if _, err := b.NewSpace(t.Context(), backend.ScalarOf(backend.BN254), 200); err != nil {
 		t.Errorf("room is not given back: %v", err)
 	}
 }

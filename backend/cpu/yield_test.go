@@ -14,14 +14,14 @@ import (
 func TestYields(t *testing.T) {
 	b := cpu.New(cpu.Options{})
 	defer b.Close()
-	v, ok := backend.As[backend.Vectors](b)
+	v, ok := backend.As[backend.Programs](b)
 	if !ok {
-		t.Fatal("no vectors")
+		t.Fatal("no programs")
 	}
 	// asked counts how often a program asks.
 	asked := func(words, count int) int64 {
 		t.Helper()
-		id, err := v.NewSpace(t.Context(), backend.Words, words*(2*count+2))
+		id, err := v.NewSpace(t.Context(), backend.Word(), words*(2*count+2))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestYields(t *testing.T) {
 		var n atomic.Int64
 		ctx := backend.WithYield(t.Context(), func(context.Context) error { n.Add(1); return nil })
 		if _, err := v.Run(ctx, []backend.Step{
-			backend.Write{Dst: backend.Range{Space: id, Count: len(all) / 4}, Bytes: all},
+			backend.Write{Dst: backend.Range{Space: id, Count: len(all) / 4}, Input: backend.Input{Bytes: all}},
 			backend.Compute{Op: backend.NumExpMod, M: batch(0, 1), B: batch(1, 1), A: batch(2, count), Dst: batch(2+count, count)},
 		}); err != nil {
 			t.Fatal(err)

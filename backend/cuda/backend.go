@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/resident"
 	"github.com/pippin-zk/pippin/kernels"
 )
 
@@ -54,7 +54,7 @@ type Backend struct {
 	options Options
 	seats   []*seat
 	info    backend.Info
-	kept    *backendutil.Residents[*bases, *space]
+	kept    *resident.Set[*bases, *space]
 
 	// calls has a unit taken by each call, and all of them while a card comes back.
 	calls *semaphore.Weighted
@@ -79,9 +79,9 @@ type Backend struct {
 }
 
 var (
-	_ backend.Backend = (*Backend)(nil)
-	_ backend.Vectors = (*Backend)(nil)
-	_ backend.Metered = (*Backend)(nil)
+	_ backend.Backend  = (*Backend)(nil)
+	_ backend.Programs = (*Backend)(nil)
+	_ backend.Metered  = (*Backend)(nil)
 )
 
 const everyCall = 1 << 40
@@ -103,11 +103,11 @@ func Open(o Options) (*Backend, error) {
 		return nil, err
 	}
 	b := &Backend{
-		options: o, seats: seats, kept: backendutil.NewResidents[*bases, *space]("cuda"), calls: semaphore.NewWeighted(everyCall), tight: semaphore.NewWeighted(1),
+		options: o, seats: seats, kept: resident.New[*bases, *space]("cuda"), calls: semaphore.NewWeighted(everyCall), tight: semaphore.NewWeighted(1),
 		bases: make(map[*bases]struct{}), spaces: make(map[*space]struct{}), written: make(chan struct{}), arenas: make(map[*arena]struct{}),
 		lost: make(chan struct{}), gone: make(chan struct{}),
 		info: backend.Info{
-			Name: "cuda", Version: "kernels " + kernels.Digest(), InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups(), Vectors: backend.Curves(), Numbers: backend.NumberOps()},
+			Name: "cuda", Version: "kernels " + kernels.Digest(), InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups(), Elements: backend.SpaceElements(), Numbers: backend.NumberOps()},
 		},
 	}
 	b.closing, b.stop = context.WithCancel(context.Background())

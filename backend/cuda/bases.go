@@ -10,14 +10,14 @@ import (
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
+	"github.com/pippin-zk/pippin/internal/resident"
 )
 
 // bases is one set of bases: all of them on every card that has the room, or in
 // parts where none has or parts are better.
 type bases struct {
-	backendutil.Loaded
+	backend.Elements
 	multiples int            // the hint
 	held      map[*card]held // under Backend.mu
 }
@@ -48,7 +48,7 @@ func (b *bases) on(on []*card) bool {
 // copy loads the bases to a card from another that has all of them; nil where none
 // has, or where there is no room. No call is in flight.
 func (b *bases) copy(ctx context.Context, to *card, others []*card) (*msm.Bases, error) {
-	room, err := to.msm.Room(ctx, b.Loaded)
+	room, err := to.msm.Room(ctx, b.Elements)
 	if err != nil || !room {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (b *Backend) LoadBases(ctx context.Context, from backend.Bases) (_ backend.
 		return 0, err
 	}
 	defer end()
-	defer backendutil.Caught(&err)
+	defer resident.Caught(&err)
 	if err := backend.Ended(ctx); err != nil {
 		return 0, err
 	}
@@ -97,7 +97,7 @@ func (b *Backend) LoadBases(ctx context.Context, from backend.Bases) (_ backend.
 	if err != nil {
 		return 0, err
 	}
-	kept := &bases{Loaded: backendutil.Loaded{Curve: from.Curve, Group: from.Group, Count: from.Count}, multiples: from.Hints.Multiples, held: make(map[*card]held)}
+	kept := &bases{Elements: from.Elements(), multiples: from.Hints.Multiples, held: make(map[*card]held)}
 	on, parts, err := b.whereTo(ctx, on, kept)
 	if err != nil {
 		return 0, err
@@ -123,7 +123,7 @@ func (b *Backend) keepBases(loaded *bases) (backend.BasesID, error) {
 		return 0, b.cause
 	}
 	b.bases[loaded] = struct{}{}
-	return b.kept.AddBases(loaded.Loaded, loaded), nil
+	return b.kept.AddBases(loaded.Elements, loaded), nil
 }
 
 // whereTo chooses the cards for bases, and which of them each gets.
@@ -131,7 +131,7 @@ func (b *Backend) whereTo(ctx context.Context, on []*card, of *bases) (_ []*card
 	room := make([]bool, len(on))
 	if len(on) > 1 {
 		err = eachCard(ctx, on, func(ctx context.Context, i int, c *card) (err error) {
-			room[i], err = c.msm.Room(ctx, of.Loaded)
+			room[i], err = c.msm.Room(ctx, of.Elements)
 			return lostIs(c, err, nil)
 		})
 		if err != nil {
@@ -163,13 +163,13 @@ func (b *Backend) whereTo(ctx context.Context, on []*card, of *bases) (_ []*card
 // are taken to be alike.
 func (b *Backend) apart(ctx context.Context, on []*card, of *bases) (bool, error) {
 	rule := cmp.Or(b.options.tests.apart, usualApart)
-	part := of.Loaded
+	part := of.Elements
 	part.Count = of.Count / len(on)
 	if part.Count < rule.least {
 		return false, nil
 	}
 	var cost [2]float64
-	for i, loaded := range []backendutil.Loaded{of.Loaded, part} {
+	for i, loaded := range []backend.Elements{of.Elements, part} {
 		var err error
 		cost[i], err = on[0].msm.CostOf(ctx, loaded, part.Count, of.multiples)
 		switch {

@@ -6,34 +6,9 @@ import (
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
+	"github.com/pippin-zk/pippin/internal/resident"
 )
-
-// MSM computes a batch, spread over the cards as place says. Parts take turns on
-// their cards, first come, first served. What was on a card that is lost is
-// computed again on the others.
-func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err error) {
-	end, err := b.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	defer backendutil.Caught(&err)
-	used, err := b.kept.UseJobs(jobs)
-	if err != nil {
-		return nil, err
-	}
-	defer b.kept.EndJobs(used)
-	if err := backend.Ended(ctx); err != nil {
-		return nil, err
-	}
-	on := make([]*bases, len(jobs))
-	for i, u := range used {
-		on[i] = u.Kept
-	}
-	return b.compute(ctx, jobs, on)
-}
 
 // call is a batch on its way.
 type call struct {
@@ -148,7 +123,7 @@ func (c *call) run(ctx context.Context, loads []*load) (again []work, err error)
 			}
 		})
 	}
-	var group backendutil.Group
+	var group resident.Group
 	for _, l := range loads {
 		if len(l.parts) > 0 {
 			group.Go(func() { compute(l) })
@@ -171,7 +146,7 @@ func (c *call) on(ctx context.Context, l *load) (points [][]byte, err error) {
 			l.tries = 0
 		}
 	}()
-	defer backendutil.Caught(&err)
+	defer resident.Caught(&err)
 	// Jobs with the same scalars share them on the card as well.
 	type scalars struct {
 		job int
@@ -199,7 +174,7 @@ func (c *call) on(ctx context.Context, l *load) (points [][]byte, err error) {
 func (c *call) scalars(part *backend.Job, job int, s span) {
 	of := &c.jobs[job]
 	size := c.bases[job].Curve.ScalarBytes()
-	part.Scalars, part.Check = of.Scalars[s.from*size:s.to*size], of.Check
+	part.Bytes, part.Check = of.Bytes[s.from*size:s.to*size], of.Check
 	if of.Ready != nil {
 		part.Ready = func(ctx context.Context, n int) error { return c.gates[job].wait(ctx, s.from+n) }
 	}

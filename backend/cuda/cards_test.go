@@ -78,14 +78,14 @@ func (l *loaded) check(ctx context.Context, t testing.TB, salt uint64, more bool
 		return s
 	}
 	jobs := []backend.Job{
-		{Bases: l.id, Offset: 2, Count: n, Scalars: scalars(salt, n), Check: true, Ready: func(_ context.Context, n int) error {
+		{Bases: l.id, Offset: 2, Count: n, Input: backend.Input{Bytes: scalars(salt, n), Check: true, Ready: func(_ context.Context, n int) error {
 			if n < most {
 				return fmt.Errorf("asked for %d after %d", n, most)
 			}
 			most = n
 			return nil
-		}},
-		{Bases: l.id, Count: 5, Scalars: scalars(salt+1, 5)},
+		}}},
+		{Bases: l.id, Count: 5, Input: backend.Input{Bytes: scalars(salt+1, 5)}},
 		{Bases: l.id, Offset: 1, Count: n, SameAs: 1},
 		{Bases: l.id},
 	}
@@ -97,9 +97,9 @@ func (l *loaded) check(ctx context.Context, t testing.TB, salt uint64, more bool
 		return err
 	}
 	for i, j := range jobs {
-		of := j.Scalars
+		of := j.Bytes
 		if j.SameAs > 0 {
-			of = jobs[j.SameAs-1].Scalars
+			of = jobs[j.SameAs-1].Bytes
 		}
 		want, err := l.points.Expected(j.Offset, of)
 		if err != nil {
@@ -207,7 +207,7 @@ func several(t testing.TB, o Options) *Backend {
 				if err != nil {
 					return nil, err
 				}
-				sum, err := here.MSM(ctx, []backend.Job{{Bases: id, Offset: j.Offset, Count: j.Count, Scalars: j.Source.Scalars}})
+				sum, err := here.MSM(ctx, []backend.Job{{Bases: id, Offset: j.Offset, Count: j.Count, Input: backend.Input{Bytes: j.Source.Bytes}}})
 				if err := errors.Join(err, here.FreeBases(ctx, id)); err != nil {
 					return nil, err
 				}
@@ -238,7 +238,7 @@ func TestTwoCards(t *testing.T) {
 	}
 	bad := bytes.Repeat([]byte{0xff}, 40*32)
 	copy(bad, make([]byte, 37*32))
-	_, err := b.MSM(t.Context(), []backend.Job{{Bases: l.id, Count: 40, Scalars: bad, Check: true}})
+	_, err := b.MSM(t.Context(), []backend.Job{{Bases: l.id, Count: 40, Input: backend.Input{Bytes: bad, Check: true}}})
 	if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "scalar 37 ") {
 		t.Errorf("scalars 37 to 39 are not below r: %v", err)
 	}
@@ -316,7 +316,7 @@ func TestLostWithWhatItHad(t *testing.T) {
 	}
 	b := several(t, Options{Devices: "0-1", tests: &hooks{rules: tiny}})
 	l := withBases(t, b, 20)
-	id, err := b.NewSpace(t.Context(), backend.BN254, 8)
+	id, err := b.NewSpace(t.Context(), backend.ScalarOf(backend.BN254), 8)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,16 +369,16 @@ func TestBasesInParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := b.NewSpace(t.Context(), backend.BN254, 50)
+	id, err := b.NewSpace(t.Context(), backend.ScalarOf(backend.BN254), 50)
 	if err != nil {
 		t.Fatal(err)
 	}
 	vector := backend.Range{Space: id, Count: 50}
 	got, err := b.Run(t.Context(), []backend.Step{
-		backend.Write{Dst: vector, Bytes: scalars},
-		backend.Commit{Bases: l.id, Offset: 7, Src: vector},
-		backend.Commit{Bases: l.id, Offset: 31, Src: backend.Range{Space: id, Count: 3}},
-		backend.Write{Dst: vector, Bytes: make([]byte, len(scalars))},
+		backend.Write{Dst: vector, Input: backend.Input{Bytes: scalars}},
+		backend.Job{Bases: l.id, Offset: 7, Count: vector.Count, Src: vector},
+		backend.Job{Bases: l.id, Offset: 31, Count: backend.Range{Space: id, Count: 3}.Count, Src: backend.Range{Space: id, Count: 3}},
+		backend.Write{Dst: vector, Input: backend.Input{Bytes: make([]byte, len(scalars))}},
 	})
 	if err != nil {
 		t.Fatal(err)

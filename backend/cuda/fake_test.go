@@ -114,7 +114,7 @@ func small(t *testing.T, b *Backend) (backend.Bases, backend.Job) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bases, backend.Job{Bases: id, Count: n, Scalars: scalars}
+	return bases, backend.Job{Bases: id, Count: n, Input: backend.Input{Bytes: scalars}}
 }
 
 // TestLostDevice: after an error that ends the context every call says that the

@@ -48,7 +48,7 @@ func TestConformance(t *testing.T) {
 func judge(t *testing.T, b backend.Backend, p *fixtures.Points, id backend.BasesID, offset int, scalars []byte, what string) {
 	t.Helper()
 	n := len(scalars) / p.Key().Curve.ScalarBytes()
-	got, err := b.MSM(context.Background(), []backend.Job{{Bases: id, Offset: offset, Count: n, Scalars: scalars}})
+	got, err := b.MSM(context.Background(), []backend.Job{{Bases: id, Offset: offset, Count: n, Input: backend.Input{Bytes: scalars}}})
 	if err != nil {
 		t.Fatalf("%s, seed %d: %v", what, *seed, err)
 	}

@@ -42,7 +42,7 @@ type numbers struct {
 
 func openNumbers(t *testing.T, b *Backend) numbers {
 	t.Helper()
-	space, err := b.NewSpace(t.Context(), backend.Words, 4096)
+	space, err := b.NewSpace(t.Context(), backend.Word(), 4096)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +59,9 @@ func (n numbers) run(t *testing.T) ([][]byte, error) {
 	a, e, dst := batch(0, count), batch(1, count), batch(2, count)
 	m, sum := batch(30, 1), batch(31, 1)
 	return n.Run(t.Context(), []backend.Step{
-		backend.Write{Dst: a.Range(), Bytes: bytes.Repeat([]byte{0x5a}, 4*words*count)},
-		backend.Write{Dst: e.Range(), Bytes: bytes.Repeat([]byte{7}, 4*words*count)},
-		backend.Write{Dst: m.Range(), Bytes: bytes.Repeat([]byte{0xff}, 4*words)},
+		backend.Write{Dst: a.Range(), Input: backend.Input{Bytes: bytes.Repeat([]byte{0x5a}, 4*words*count)}},
+		backend.Write{Dst: e.Range(), Input: backend.Input{Bytes: bytes.Repeat([]byte{7}, 4*words*count)}},
+		backend.Write{Dst: m.Range(), Input: backend.Input{Bytes: bytes.Repeat([]byte{0xff}, 4*words)}},
 		backend.Compute{Op: backend.NumExpMod, Dst: dst, A: a, B: e, M: m},
 		backend.Compute{Op: backend.NumDotMod, Dst: sum, A: dst, B: dst, M: m},
 		backend.Read{Src: sum.Range()},
@@ -95,7 +95,7 @@ func TestNumbersWithoutMemory(t *testing.T) {
 	if _, err := n.run(t); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("no work memory: %v", err)
 	}
-	if _, err := n.NewSpace(t.Context(), backend.Words, 1<<20); !errors.Is(err, backend.ErrOutOfMemory) {
+	if _, err := n.NewSpace(t.Context(), backend.Word(), 1<<20); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("no memory for a space: %v", err)
 	}
 	fakecuda.Reset()

@@ -162,7 +162,7 @@ func TestChoose(t *testing.T) {
 // among those that are there, and is read elsewhere.
 func TestCommits(t *testing.T) {
 	commit := func(bases backend.BasesID, offset int) backend.Step {
-		return backend.Commit{Bases: bases, Offset: offset, Src: backend.Range{Space: 1, Count: 10}}
+		return backend.Job{Bases: bases, Offset: offset, Count: 10, Src: backend.Range{Space: 1, Count: 10}}
 	}
 	here := func(id backend.BasesID) span { return map[backend.BasesID]span{1: {0, 100}, 2: {50, 100}}[id] }
 	given := []backend.Step{commit(1, 90), commit(2, 60), commit(2, 45), commit(3, 0)}
@@ -171,10 +171,10 @@ func TestCommits(t *testing.T) {
 	if want := []backend.Step{commit(1, 90), commit(2, 10), read, read}; !reflect.DeepEqual(steps, want) {
 		t.Errorf("%+v, want %+v", steps, want)
 	}
-	if want := map[int]backend.Commit{2: given[2].(backend.Commit), 3: given[3].(backend.Commit)}; !reflect.DeepEqual(elsewhere, want) {
+	if want := map[int]backend.Job{2: given[2].(backend.Job), 3: given[3].(backend.Job)}; !reflect.DeepEqual(elsewhere, want) {
 		t.Errorf("elsewhere %+v, want %+v", elsewhere, want)
 	}
-	if given[1] != commit(2, 60) {
+	if !reflect.DeepEqual(given[1], commit(2, 60)) {
 		t.Error("the caller's steps have changed")
 	}
 }

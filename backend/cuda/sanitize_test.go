@@ -49,7 +49,7 @@ func TestEveryPhase(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			jobs, want = append(jobs, backend.Job{Bases: id, Offset: 1, Count: in.n, Scalars: scalars}), append(want, answer)
+			jobs, want = append(jobs, backend.Job{Bases: id, Offset: 1, Count: in.n, Input: backend.Input{Bytes: scalars}}), append(want, answer)
 		}
 		got, err := b.MSM(t.Context(), jobs)
 		if err != nil {
@@ -80,7 +80,7 @@ func TestEveryStep(t *testing.T) {
 	defer b.Close()
 	other := cpu.New(cpu.Options{})
 	defer other.Close()
-	host, _ := backend.As[backend.Vectors](other)
+	host, _ := backend.As[backend.Programs](other)
 	for c := range strings.SplitSeq(names, ",") {
 		t.Run(c, func(t *testing.T) {
 			curve, err := backend.ParseCurve(c)
@@ -98,7 +98,7 @@ func TestEveryStep(t *testing.T) {
 }
 
 // everyStep answers a program with steps of all kinds.
-func everyStep(t *testing.T, v backend.Vectors, c backend.Curve) [][]byte {
+func everyStep(t *testing.T, v backend.Programs, c backend.Curve) [][]byte {
 	t.Helper()
 	const n = 1 << 12
 	some, err := fixtures.Scalars(c, fixtures.Uniform, *seed, n)
@@ -111,7 +111,7 @@ func everyStep(t *testing.T, v backend.Vectors, c backend.Curve) [][]byte {
 		indices[i] = uint32(i * 7919 % 3001)
 	}
 	table := backend.IndexElements(c, len(indices))
-	id, err := v.NewSpace(t.Context(), c, 4*n+table)
+	id, err := v.NewSpace(t.Context(), backend.ScalarOf(c), 4*n+table)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func everyStep(t *testing.T, v backend.Vectors, c backend.Curve) [][]byte {
 	all := func(r backend.Range) backend.Operand { return backend.Operand{Range: r, Stride: 1} }
 	turned := backend.Operand{Range: y, Stride: 3, Rotate: 5, Order: backend.Reversed}
 	steps := []backend.Step{
-		backend.Write{Dst: x, Bytes: elements(0, n), Check: true},
+		backend.Write{Dst: x, Input: backend.Input{Bytes: elements(0, n), Check: true}},
 		backend.Powers{Dst: y, First: elements(1, 1), Ratio: elements(2, 1)},
 		backend.Map{Count: n, Dst: all(z), Args: []backend.Operand{all(x), turned, all(w)}, Constants: elements(3, 2), Code: []backend.MapCode{
 			{Op: backend.MapLoad}, {Op: backend.MapLoad, Arg: 1}, {Op: backend.MapMul}, {Op: backend.MapConst, Arg: 1}, {Op: backend.MapConst},

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/vector"
+	"github.com/pippin-zk/pippin/internal/resident"
 )
 
 // space is a space of vectors. It has a copy on each card on which a program has used
@@ -19,7 +19,7 @@ import (
 // write it run on one card at a time, and what they wrote is copied to others when it
 // is wanted there.
 type space struct {
-	backendutil.Loaded
+	backend.Elements
 	copying *semaphore.Weighted // of one unit, for who makes or renews a copy
 
 	// Under Backend.mu:
@@ -38,7 +38,7 @@ type copied struct {
 }
 
 // bytes is the size of the space, on each card.
-func (s *space) bytes() int64 { return int64(s.Count) * int64(s.Curve.ScalarBytes()) }
+func (s *space) bytes() int64 { return int64(s.Count) * int64(s.Element.Bytes()) }
 
 // free gives all copies of a space back, which no program uses any more.
 func (b *Backend) free(s *space) error {
@@ -97,20 +97,20 @@ func (b *Backend) forNew() ([]*card, error) {
 
 // NewSpace takes memory for elements on the card that has the least to do, or where
 // that has no room on another.
-func (b *Backend) NewSpace(ctx context.Context, curve backend.Curve, count int) (_ backend.SpaceID, err error) {
+func (b *Backend) NewSpace(ctx context.Context, e backend.Element, count int) (_ backend.SpaceID, err error) {
 	end, err := b.begin(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer end()
-	defer backendutil.Caught(&err)
+	defer resident.Caught(&err)
 	cards, err := b.forNew()
 	if err != nil {
 		return 0, err
 	}
 	var refused error
 	for _, on := range cards {
-		made, err := on.vectors.NewSpace(ctx, curve, count)
+		made, err := on.vectors.NewSpace(ctx, backend.Elements{Element: e, Count: count})
 		if err == nil {
 			id, err := b.keepSpace(made, on)
 			if err != nil {
@@ -136,9 +136,9 @@ func (b *Backend) keepSpace(made *vector.Space, on *card) (backend.SpaceID, erro
 	if err := cmp.Or(b.cause, on.Driver().Err()); err != nil {
 		return 0, err
 	}
-	s := &space{Loaded: made.Loaded, copying: semaphore.NewWeighted(1), copies: map[*card]*copied{on: {Space: made}}, work: true}
+	s := &space{Elements: made.Elements, copying: semaphore.NewWeighted(1), copies: map[*card]*copied{on: {Space: made}}, work: true}
 	b.spaces[s] = struct{}{}
-	return b.kept.AddSpace(s.Loaded, s), nil
+	return b.kept.AddSpace(s.Elements, s), nil
 }
 
 // FreeSpace wipes a space once the programs that use it have ended.
@@ -159,12 +159,11 @@ type use struct {
 }
 
 // uses is what a program uses.
-func uses(steps []backend.Step, of map[backend.SpaceID]*backendutil.Resident[*space]) []use {
+func uses(steps []backend.Step, of map[backend.SpaceID]*resident.Entry[*space]) []use {
 	writes := make(map[backend.SpaceID]bool)
 	for _, s := range steps {
-		writes[backendutil.Written(s).Space] = true
-		if c, ok := s.(backend.Compute); ok {
-			writes[c.Carry.Space] = true
+		for _, a := range backend.Accesses(s) {
+			writes[a.Space] = writes[a.Space] || a.Writes
 		}
 	}
 	var all []use
@@ -339,7 +338,7 @@ func (b *Backend) renew(ctx context.Context, s *space, on *card) (c *copied, sou
 	b.mu.Unlock()
 	if fresh {
 		if err = b.fits(on); err == nil {
-			c.Space, err = on.vectors.NewSpace(ctx, s.Curve, s.Count)
+			c.Space, err = on.vectors.NewSpace(ctx, s.Elements)
 		}
 	}
 	if err == nil && version > 0 { // else nobody has written: all zero, as new

@@ -27,7 +27,7 @@ const element = 32
 func spaces(t testing.TB, b *Backend, n, count int) (ids []backend.SpaceID) {
 	t.Helper()
 	for range n {
-		id, err := b.NewSpace(t.Context(), backend.BN254, count)
+		id, err := b.NewSpace(t.Context(), backend.ScalarOf(backend.BN254), count)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,11 +39,11 @@ func spaces(t testing.TB, b *Backend, n, count int) (ids []backend.SpaceID) {
 // where is where the valid copies of spaces are: the ordinals of their cards.
 func (b *Backend) where(t testing.TB, id backend.SpaceID) (on []int) {
 	t.Helper()
-	used, err := b.kept.UseSteps([]backend.Step{backend.Read{Src: backend.Range{Space: id}}})
+	used, err := b.kept.Use([]backend.Step{backend.Read{Src: backend.Range{Space: id}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.kept.EndSteps(used)
+	defer b.kept.End(used)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.seats {
@@ -64,7 +64,7 @@ func elements(first uint64, n int) []byte {
 }
 
 func write(id backend.SpaceID, offset int, b []byte) backend.Write {
-	return backend.Write{Dst: backend.Range{Space: id, Offset: offset, Count: len(b) / element}, Bytes: b}
+	return backend.Write{Dst: backend.Range{Space: id, Offset: offset, Count: len(b) / element}, Input: backend.Input{Bytes: b}}
 }
 
 func read(id backend.SpaceID, offset, n int) backend.Read {
@@ -250,13 +250,13 @@ func TestLostWithCopies(t *testing.T) {
 	now := elements(50, 2)
 	asked := 0
 	steps := []backend.Step{
-		backend.Write{Dst: backend.Range{Space: key, Offset: 6, Count: 2}, Bytes: now, Ready: func(_ context.Context, n int) error {
+		backend.Write{Dst: backend.Range{Space: key, Offset: 6, Count: 2}, Input: backend.Input{Bytes: now, Ready: func(_ context.Context, n int) error {
 			if n < asked {
 				return fmt.Errorf("asked for %d after %d", n, asked)
 			}
 			asked = n
 			return nil
-		}},
+		}}},
 		read(key, 0, 8),
 	}
 	runs(t, b, append(slices.Clone(was[:6*element]), now...), steps...)
@@ -379,7 +379,7 @@ func TestCopiesAreSpare(t *testing.T) {
 	}
 	var filled []backend.SpaceID
 	for {
-		id, err := b.NewSpace(t.Context(), backend.BN254, count)
+		id, err := b.NewSpace(t.Context(), backend.ScalarOf(backend.BN254), count)
 		if errors.Is(err, backend.ErrOutOfMemory) {
 			break
 		}

@@ -2,30 +2,45 @@ package cuda
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/vector"
+	"github.com/pippin-zk/pippin/internal/resident"
 )
 
-// Run runs a program on one card, to which it brings the spaces that the program uses.
-// Programs and MSMs take turns there.
+// MSM implements backend.Backend.
+func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	return b.Run(ctx, backend.Steps(jobs))
+}
+
+// Run spreads MSMs that name no space over the cards, as place says: parts take turns
+// on their cards, first come, first served. Any other program it runs on one card, to
+// which it brings the spaces that the program uses. What was on a card that is lost is
+// computed again on the others.
 func (b *Backend) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, err error) {
 	end, err := b.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	defer backendutil.Caught(&err)
-	used, err := b.kept.UseSteps(steps)
+	defer resident.Caught(&err)
+	used, err := b.kept.Use(steps)
 	if err != nil {
 		return nil, err
 	}
-	defer b.kept.EndSteps(used)
-	if len(used.Spaces) == 0 { // it has no steps
-		return make([][]byte, len(steps)), backend.Ended(ctx)
+	defer b.kept.End(used)
+	if err := backend.Ended(ctx); err != nil {
+		return nil, err
+	}
+	if jobs, alone := backend.Jobs(steps); alone {
+		on := make([]*bases, len(jobs))
+		for i, j := range jobs {
+			on[i] = used.Bases[j.Bases].Kept
+		}
+		return b.compute(ctx, jobs, on)
 	}
 	steps = b.repeatable(steps)
 	all := uses(steps, used.Spaces)
@@ -46,16 +61,17 @@ func (b *Backend) repeatable(steps []backend.Step) []backend.Step {
 	}
 	steps = slices.Clone(steps)
 	for i, s := range steps {
-		if w, ok := s.(backend.Write); ok && w.Ready != nil {
-			w.Ready = (&gate{ready: w.Ready}).wait
-			steps[i] = w
-		}
+		steps[i] = backend.WithInput(s, func(in *backend.Input, _ int) {
+			if in.Ready != nil {
+				in.Ready = (&gate{ready: in.Ready}).wait
+			}
+		})
 	}
 	return steps
 }
 
 // runOnce runs a program on one card, and tells whether that was lost.
-func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, all []use, used *backendutil.Used[*bases, *space]) (_ [][]byte, lost bool, err error) {
+func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, all []use, used *resident.Used[*bases, *space]) (_ [][]byte, lost bool, err error) {
 	on, copies, end, err := b.gather(ctx, all)
 	if err != nil {
 		return nil, false, err
@@ -85,22 +101,23 @@ func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, all []use, 
 // runOn runs a program on a card. What panics there is an error, so that its end is
 // noted.
 func (b *Backend) runOn(ctx context.Context, on *card, steps []backend.Step, used vector.Used) (_ [][]byte, err error) {
-	defer backendutil.Caught(&err)
+	defer resident.Caught(&err)
 	return on.vectors.Run(ctx, steps, used)
 }
 
-// commits is a program for a card that has the bases that here says: a commitment
-// to others reads its scalars instead, and is in the second result, by its step.
-func commits(steps []backend.Step, here func(backend.BasesID) span) ([]backend.Step, map[int]backend.Commit) {
-	var elsewhere map[int]backend.Commit
+// commits is a program for a card that has the bases that here says: the second result
+// is the jobs that are computed elsewhere, by their steps. Those that want the scalars
+// of a space read them instead.
+func commits(steps []backend.Step, here func(backend.BasesID) span) ([]backend.Step, map[int]backend.Job) {
+	var elsewhere map[int]backend.Job
 	cloned := false
 	for i, s := range steps {
-		c, ok := s.(backend.Commit)
+		j, ok := s.(backend.Job)
 		if !ok {
 			continue
 		}
-		has := here(c.Bases)
-		covered := has.covers(span{c.Offset, c.Offset + c.Src.Count})
+		has := here(j.Bases)
+		covered := j.Src.Space != 0 && has.covers(span{j.Offset, j.Offset + j.Count})
 		if covered && has.from == 0 {
 			continue
 		}
@@ -108,37 +125,46 @@ func commits(steps []backend.Step, here func(backend.BasesID) span) ([]backend.S
 			steps, cloned = slices.Clone(steps), true
 		}
 		if covered {
-			c.Offset -= has.from
-			steps[i] = c
+			j.Offset -= has.from
+			steps[i] = j
 			continue
 		}
 		if elsewhere == nil {
-			elsewhere = make(map[int]backend.Commit)
+			elsewhere = make(map[int]backend.Job)
 		}
-		elsewhere[i], steps[i] = c, backend.Read{Src: c.Src}
+		if elsewhere[i] = j; j.Src.Space != 0 {
+			steps[i] = backend.Read{Src: j.Src}
+		}
 	}
 	return steps, elsewhere
 }
 
-// commit computes commitments to scalars that were read into the answers, and
-// answers them there.
-func (b *Backend) commit(ctx context.Context, elsewhere map[int]backend.Commit, answers [][]byte, of func(backend.BasesID) *bases) error {
+// commit computes jobs with inputs, and those whose scalars were read into the answers,
+// and answers them there.
+func (b *Backend) commit(ctx context.Context, elsewhere map[int]backend.Job, answers [][]byte, of func(backend.BasesID) *bases) error {
+	if len(elsewhere) == 0 {
+		return nil
+	}
 	var jobs []backend.Job
 	var on []*bases
-	var at []int
-	for i, c := range elsewhere {
-		defer clear(answers[i])
-		jobs = append(jobs, backend.Job{Offset: c.Offset, Count: c.Src.Count, Scalars: answers[i]})
-		on, at = append(on, of(c.Bases)), append(at, i)
-	}
-	if len(jobs) == 0 {
-		return nil
+	steps := slices.Sorted(maps.Keys(elsewhere)) // so that shared scalars come before those who share them
+	for _, i := range steps {
+		j := elsewhere[i]
+		switch {
+		case j.Src.Space != 0:
+			defer clear(answers[i])
+			j.Src, j.Bytes = backend.Range{}, answers[i]
+		case j.SameAs > 0:
+			at, _ := slices.BinarySearch(steps, j.SameAs-1)
+			j.SameAs = at + 1
+		}
+		jobs, on = append(jobs, j), append(on, of(j.Bases))
 	}
 	points, err := b.compute(ctx, jobs, on)
 	if err != nil {
 		return err
 	}
-	for k, i := range at {
+	for k, i := range steps {
 		answers[i] = points[k]
 	}
 	return nil

@@ -103,10 +103,10 @@ func (f *fake) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
 	return out, err
 }
 
-func (f *fake) vectors() backend.Vectors { return f.Backend.(backend.Vectors) }
+func (f *fake) vectors() backend.Programs { return f.Backend.(backend.Programs) }
 
-func (f *fake) NewSpace(ctx context.Context, c backend.Curve, count int) (backend.SpaceID, error) {
-	return f.vectors().NewSpace(ctx, c, count)
+func (f *fake) NewSpace(ctx context.Context, e backend.Element, count int) (backend.SpaceID, error) {
+	return f.vectors().NewSpace(ctx, e, count)
 }
 
 func (f *fake) FreeSpace(ctx context.Context, id backend.SpaceID) error {

@@ -155,7 +155,7 @@ func (l *numberWork) writes(id backend.SpaceID) (steps []backend.Step) {
 	for _, r := range l.inputs {
 		own := l.memory[4*r.Offset : 4*(r.Offset+r.Count)]
 		r.Space = id
-		steps = append(steps, backend.Write{Dst: r, Bytes: own})
+		steps = append(steps, backend.Write{Dst: r, Input: backend.Input{Bytes: own}})
 	}
 	return steps
 }
@@ -193,7 +193,7 @@ func (l *numberWork) oracle(ctx context.Context, all bool) error {
 	}
 	ref := cpu.NewReference()
 	defer ref.Close()
-	out, err := (&cases.Program{Curve: backend.Words, Spaces: [][]byte{l.memory}, Steps: steps}).Run(ctx, ref)
+	out, err := (&cases.Program{Element: backend.Word(), Spaces: [][]byte{l.memory}, Steps: steps}).Run(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engine
 			}
 			continue
 		}
-		s, err := e.OpenSession(ctx, core.Space{Curve: backend.Words, Count: len(l.memory) / 4, Numbers: []backend.NumberOp{l.op}})
+		s, err := e.OpenSession(ctx, core.Space{Elements: backend.Elements{Element: backend.Word(), Count: len(l.memory) / 4}, Numbers: []backend.NumberOp{l.op}})
 		if err != nil {
 			return nil, err
 		}

@@ -15,10 +15,10 @@ import (
 // oddNumbers is a backend of which each product modulo m is wrong.
 type oddNumbers struct{ backend.Backend }
 
-func (b oddNumbers) vectors() backend.Vectors { return b.Backend.(backend.Vectors) }
+func (b oddNumbers) vectors() backend.Programs { return b.Backend.(backend.Programs) }
 
-func (b oddNumbers) NewSpace(ctx context.Context, c backend.Curve, n int) (backend.SpaceID, error) {
-	return b.vectors().NewSpace(ctx, c, n)
+func (b oddNumbers) NewSpace(ctx context.Context, e backend.Element, n int) (backend.SpaceID, error) {
+	return b.vectors().NewSpace(ctx, e, n)
 }
 
 func (b oddNumbers) FreeSpace(ctx context.Context, id backend.SpaceID) error {

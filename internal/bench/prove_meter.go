@@ -93,8 +93,8 @@ func (m *meter) open(ctx context.Context, open engine.Opener, name string) (back
 	if err != nil {
 		return nil, err
 	}
-	if v, ok := backend.As[backend.Vectors](b); ok {
-		return meteredVectors{metered{b, m}, v}, nil
+	if v, ok := backend.As[backend.Programs](b); ok {
+		return meteredPrograms{metered{b, m}, v}, nil
 	}
 	return metered{b, m}, nil
 }
@@ -113,14 +113,14 @@ func (b metered) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) 
 	return b.Backend.MSM(ctx, jobs)
 }
 
-// meteredVectors is for backends with vectors, whose programs have MSMs in them.
-type meteredVectors struct {
+// meteredPrograms is for backends with programs, which have MSMs in them.
+type meteredPrograms struct {
 	metered
-	backend.Vectors
+	backend.Programs
 }
 
-func (b meteredVectors) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+func (b meteredPrograms) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
 	b.m.begin()
 	defer b.m.end()
-	return b.Vectors.Run(ctx, steps)
+	return b.Programs.Run(ctx, steps)
 }

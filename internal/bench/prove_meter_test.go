@@ -17,11 +17,11 @@ func TestMeterHidesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	v, ok := backend.As[backend.Vectors](b)
+	v, ok := backend.As[backend.Programs](b)
 	if !ok {
 		t.Fatal("no vectors")
 	}
-	id, err := v.NewSpace(t.Context(), backend.BN254, 4)
+	id, err := v.NewSpace(t.Context(), backend.ScalarOf(backend.BN254), 4)
 	if err != nil {
 		t.Fatal(err)
 	}

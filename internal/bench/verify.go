@@ -8,7 +8,6 @@ import (
 	"math/big"
 	"math/bits"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
@@ -175,7 +174,7 @@ func (v *verifying) group(ctx context.Context, e *single, c backend.Curve, g bac
 	if err := try("double-and-add", e, func(ctx context.Context, s *subject) error { return tryReference(ctx, s, v.reference) }); err != nil {
 		return err
 	}
-	if _, ok := backend.As[backend.Vectors](e.only); ok && slices.Contains(e.info.Can.Vectors, c) {
+	if _, ok := backend.As[backend.Programs](e.only); ok && e.info.Can.HasPrograms(backend.ScalarOf(c)) {
 		if err := try("programs over vectors", e, func(ctx context.Context, s *subject) error { return tryPrograms(ctx, s, v.reference) }); err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ type Numbers struct {
 
 // Numbers begins a program without steps.
 func (r *Reader) Numbers() *Numbers {
-	return &Numbers{Reader: r, Program: Program{Curve: backend.Words, Spaces: [][]byte{nil}}}
+	return &Numbers{Reader: r, Program: Program{Element: backend.Word(), Spaces: [][]byte{nil}}}
 }
 
 // Random adds up to 6 steps of some operations.

@@ -13,20 +13,20 @@ import (
 // Program is a program with what it works on. In its steps the first space and
 // the first bases have the id 1, the next ones 2 and so on.
 type Program struct {
-	Curve  backend.Curve
-	Spaces [][]byte // their elements before
-	Bases  []backend.Bases
-	Steps  []backend.Step
+	backend.Element          // of its spaces
+	Spaces          [][]byte // what they hold before
+	Bases           []backend.Bases
+	Steps           []backend.Step
 }
 
 // Outcome is what a program answered and what its spaces then hold.
 type Outcome struct{ Answers, Spaces [][]byte }
 
-// Run runs the program on a backend that has spaces of its curve.
+// Run runs the program on a backend that has spaces of its elements.
 func (p *Program) Run(ctx context.Context, b backend.Backend) (_ *Outcome, err error) {
-	v, ok := backend.As[backend.Vectors](b)
+	v, ok := backend.As[backend.Programs](b)
 	if !ok {
-		return nil, fmt.Errorf("%w: no vectors", backend.ErrUnsupported)
+		return nil, fmt.Errorf("%w: no programs", backend.ErrUnsupported)
 	}
 	var spaces []backend.SpaceID
 	var bases []backend.BasesID
@@ -40,14 +40,14 @@ func (p *Program) Run(ctx context.Context, b backend.Backend) (_ *Outcome, err e
 	}()
 	var before, after []backend.Step
 	for k, elements := range p.Spaces {
-		n := len(elements) / p.Curve.ScalarBytes()
-		id, err := v.NewSpace(ctx, p.Curve, n)
+		n := len(elements) / p.Bytes()
+		id, err := v.NewSpace(ctx, p.Element, n)
 		if err != nil {
 			return nil, err
 		}
 		spaces = append(spaces, id)
 		all := backend.Range{Space: backend.SpaceID(k + 1), Count: n}
-		before = append(before, backend.Write{Dst: all, Bytes: elements})
+		before = append(before, backend.Write{Dst: all, Input: backend.Input{Bytes: elements}})
 		after = append(after, backend.Read{Src: all})
 	}
 	for _, s := range p.Bases {
@@ -71,68 +71,19 @@ func (p *Program) Run(ctx context.Context, b backend.Backend) (_ *Outcome, err e
 // Renamed is steps with other ids: spaces[0] for the space 1 and so on, the same
 // for bases. Ids that are not among them stay.
 func Renamed(steps []backend.Step, spaces []backend.SpaceID, bases []backend.BasesID) []backend.Step {
-	of := func(r backend.Range) backend.Range {
-		if r.Space > 0 && r.Space <= backend.SpaceID(len(spaces)) {
-			r.Space = spaces[r.Space-1]
-		}
-		return r
-	}
-	renamed := slices.Clone(steps)
+	renamed := make([]backend.Step, len(steps))
 	for i, s := range steps {
-		switch s := s.(type) {
-		case backend.Write:
-			s.Dst = of(s.Dst)
-			renamed[i] = s
-		case backend.WriteIndices:
-			s.Dst = of(s.Dst)
-			renamed[i] = s
-		case backend.Read:
-			s.Src = of(s.Src)
-			renamed[i] = s
-		case backend.Compute:
-			for _, b := range []*backend.Batch{&s.Dst, &s.A, &s.B, &s.M, &s.Carry} {
-				b.Space = of(backend.Range{Space: b.Space}).Space
-			}
-			renamed[i] = s
-		case backend.Gather:
-			s.Dst, s.Src, s.Index = of(s.Dst), of(s.Src), of(s.Index)
-			renamed[i] = s
-		case backend.Transform:
-			s.Dst, s.Src = of(s.Dst), of(s.Src)
-			renamed[i] = s
-		case backend.Map:
-			s.Dst.Range, s.Args = of(s.Dst.Range), slices.Clone(s.Args)
-			for k := range s.Args {
-				s.Args[k].Range = of(s.Args[k].Range)
-			}
-			renamed[i] = s
-		case backend.Powers:
-			s.Dst = of(s.Dst)
-			renamed[i] = s
-		case backend.Invert:
-			s.Dst, s.Src = of(s.Dst), of(s.Src)
-			renamed[i] = s
-		case backend.Products:
-			s.Dst, s.Src = of(s.Dst), of(s.Src)
-			renamed[i] = s
-		case backend.Evaluate:
-			s.Src = slices.Clone(s.Src)
-			for k := range s.Src {
-				s.Src[k] = of(s.Src[k])
-			}
-			renamed[i] = s
-		case backend.Divide:
-			s.Dst, s.Src = of(s.Dst), of(s.Src)
-			renamed[i] = s
-		case backend.Commit:
-			s.Src = of(s.Src)
-			if s.Bases > 0 && s.Bases <= backend.BasesID(len(bases)) {
-				s.Bases = bases[s.Bases-1]
-			}
-			renamed[i] = s
-		}
+		renamed[i] = backend.Renamed(s, func(id backend.SpaceID) backend.SpaceID { return of(spaces, id) },
+			func(id backend.BasesID) backend.BasesID { return of(bases, id) })
 	}
 	return renamed
+}
+
+func of[ID ~uint64](ids []ID, id ID) ID {
+	if id > 0 && id <= ID(len(ids)) {
+		return ids[id-1]
+	}
+	return id
 }
 
 // Differ says how the outcomes of the program on two backends differ, or nil.
@@ -147,7 +98,7 @@ func (p *Program) Differ(ctx context.Context, a, b backend.Backend) error {
 			return fmt.Errorf("%s: %w\n%s", e.b.Info().Name, e.err, p)
 		}
 	}
-	size := p.Curve.ScalarBytes()
+	size := p.Bytes()
 	differ := func(what string, x, y []byte) error {
 		if len(x) != len(y) {
 			return fmt.Errorf("%s: %d and %d bytes\n%s", what, len(x), len(y), p)
@@ -174,7 +125,7 @@ func (p *Program) Differ(ctx context.Context, a, b backend.Backend) error {
 
 // String lists the steps, in a line each that is not too long.
 func (p *Program) String() string {
-	text := fmt.Sprintf("%v", p.Curve)
+	text := p.Element.String()
 	for i, s := range p.Steps {
 		text += fmt.Sprintf("\n  %d %.1000s", i, fmt.Sprintf("%T%+v", s, s))
 	}

@@ -25,7 +25,7 @@ var Small = Shape{Elements: 100, Transform: 32, Steps: 6}
 
 // Program reads a valid program over a curve that commits to points of bases.
 func (r *Reader) Program(c backend.Curve, bases backend.Bases, shape Shape) *Program {
-	p := &maker{Reader: r, shape: shape, Program: Program{Curve: c, Bases: []backend.Bases{bases}}}
+	p := &maker{Reader: r, shape: shape, Program: Program{Element: backend.ScalarOf(c), Bases: []backend.Bases{bases}}}
 	for _, size := range [3]int{shape.Elements, shape.Elements * 2 / 3, shape.Elements / 2} {
 		size -= r.Below(size/3 + 1)
 		p.Spaces = append(p.Spaces, r.elements(c, size))
@@ -45,6 +45,7 @@ type maker struct {
 	Program
 	shape Shape
 	sizes []int // of Spaces
+	given int   // the last Job with its own input, counted from one
 }
 
 // below is a number below n, however large.
@@ -56,8 +57,8 @@ func (r *Reader) below(n int) int {
 	return v % n
 }
 
-// of is one of some values.
-func of[T any](r *Reader, some ...T) T { return some[r.Below(len(some))] }
+// oneOf is one of some values.
+func oneOf[T any](r *Reader, some ...T) T { return some[r.Below(len(some))] }
 
 // elements is n elements, the first ones as Scalars reads them.
 func (r *Reader) elements(c backend.Curve, n int) []byte {
@@ -96,7 +97,7 @@ func (p *maker) add(s ...backend.Step) { p.Steps = append(p.Steps, s...) }
 func (p *maker) write() {
 	a, _, _ := p.others()
 	n := p.count(a)
-	p.add(backend.Write{Dst: p.span(a, n), Bytes: p.elements(p.Curve, n), Check: p.Below(2) == 1})
+	p.add(backend.Write{Dst: p.span(a, n), Input: backend.Input{Bytes: p.elements(p.Curve, n), Check: p.Below(2) == 1}})
 }
 
 func (p *maker) read() {
@@ -117,7 +118,7 @@ func (p *maker) gather() {
 	p.add(
 		backend.WriteIndices{Dst: index, Indices: indices},
 		backend.Gather{Dst: p.span(c, len(indices)), Src: src, Index: index},
-		backend.Write{Dst: index, Bytes: p.elements(p.Curve, n)},
+		backend.Write{Dst: index, Input: backend.Input{Bytes: p.elements(p.Curve, n)}},
 	)
 }
 
@@ -166,8 +167,8 @@ func (p *maker) operand(space int) backend.Operand {
 	}
 	o := backend.Operand{
 		Range:  p.span(space, m),
-		Stride: of(p.Reader, 1, 1, 1, 0, 2, 3, -1, 5, 8, 255, math.MaxInt, math.MinInt),
-		Rotate: of(p.Reader, 0, 0, 1, 4, -1, 7, 300, math.MaxInt, math.MinInt),
+		Stride: oneOf(p.Reader, 1, 1, 1, 0, 2, 3, -1, 5, 8, 255, math.MaxInt, math.MinInt),
+		Rotate: oneOf(p.Reader, 0, 0, 1, 4, -1, 7, 300, math.MaxInt, math.MinInt),
 	}
 	if m&(m-1) == 0 && p.Below(2) == 1 {
 		o.Order = backend.Reversed
@@ -179,7 +180,7 @@ func (p *maker) mapped() {
 	a, b, c := p.others()
 	m := backend.Map{Dst: p.operand(a), Constants: p.Scalars(p.Curve, p.Below(3))}
 	for range 1 + p.Below(4) {
-		m.Args = append(m.Args, of(p.Reader, p.operand(b), p.operand(c), m.Dst))
+		m.Args = append(m.Args, oneOf(p.Reader, p.operand(b), p.operand(c), m.Dst))
 	}
 	// As many places as Stride reaches before it comes back to the first.
 	x, y := m.Dst.Count, m.Dst.Stride%m.Dst.Count
@@ -216,7 +217,7 @@ func (p *maker) code(args, constants int) (code []backend.MapCode) {
 		}
 	}
 	for depth > 1 {
-		add(of(p.Reader, backend.MapAdd, backend.MapSub, backend.MapMul), 0, -1)
+		add(oneOf(p.Reader, backend.MapAdd, backend.MapSub, backend.MapMul), 0, -1)
 	}
 	return code
 }
@@ -273,5 +274,16 @@ func (p *maker) divide() {
 func (p *maker) commit() {
 	a, _, _ := p.others()
 	n := min(p.count(a), p.Bases[0].Count)
-	p.add(backend.Commit{Bases: 1, Offset: p.below(p.Bases[0].Count - n + 1), Src: p.span(a, n)})
+	j := backend.Job{Bases: 1, Offset: p.below(p.Bases[0].Count - n + 1), Count: n}
+	switch k := p.given; {
+	case p.Below(3) > 0:
+		j.Src = p.span(a, n)
+	case k == 0 || p.Below(2) == 1:
+		j.Input = backend.Input{Bytes: p.elements(p.Curve, n), Check: p.Below(2) == 1}
+		p.given = len(p.Steps) + 1
+	default:
+		j.Count, j.SameAs = p.Steps[k-1].(backend.Job).Count, k
+		j.Offset = min(j.Offset, p.Bases[0].Count-j.Count)
+	}
+	p.add(j)
 }

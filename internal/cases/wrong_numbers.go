@@ -59,7 +59,7 @@ func WrongNumbers() []backend.Step {
 		with(backend.NumSum, func(s *backend.Compute) { s.B = backend.Batch{} }),
 		backend.Gather{Dst: span(1, 0, 1), Src: span(1, 1, 1), Index: span(1, 2, 1)},
 		backend.Invert{Dst: span(1, 0, 1), Src: span(1, 0, 1)},
-		backend.Write{Dst: span(1, 0, 4), Bytes: make([]byte, 15)},
+		backend.Write{Dst: span(1, 0, 4), Input: backend.Input{Bytes: make([]byte, 15)}},
 		backend.Read{Src: span(1, 0, 65)},
 	}
 }

@@ -72,7 +72,7 @@ func (a *Answer) compute(ctx context.Context, b backend.Backend) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.FreeBases(ctx, id)) }()
 	begin := time.Now()
-	got, err := b.MSM(ctx, []backend.Job{{Bases: id, Count: trialPoints, Scalars: scalars}})
+	got, err := b.MSM(ctx, []backend.Job{{Bases: id, Count: trialPoints, Input: backend.Input{Bytes: scalars}}})
 	if a.Time = time.Since(begin); err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ var baseFields, scalarFields [len(curveIDs)]Modulus
 
 func init() {
 	for _, c := range backend.Curves() {
-		baseFields[c] = limbs(CurveID(c).BaseField(), c.FieldBytes())
-		scalarFields[c] = limbs(CurveID(c).ScalarField(), c.ScalarBytes())
+		baseFields[c] = limbs(c.BaseField(), c.FieldBytes())
+		scalarFields[c] = limbs(c.ScalarField(), c.ScalarBytes())
 	}
 }
 

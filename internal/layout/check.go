@@ -46,8 +46,11 @@ var Check = sync.OnceValue(func() error {
 // integer (an array), q the base field's modulus.
 func checkCurve[P1, P2, S any](c backend.Curve, g1 P1, g2 P2, two S, r *big.Int, xBytes any, q *big.Int) error {
 	p1, p2, s := Bytes([]P1{g1}), Bytes([]P2{g2}), Bytes([]S{two})
-	if len(p1) != c.PointBytes(backend.G1) || len(p2) != c.PointBytes(backend.G2) || len(s) != c.ScalarBytes() || r.BitLen() != c.ScalarBits() {
+	if len(p1) != c.PointBytes(backend.G1) || len(p2) != c.PointBytes(backend.G2) || len(s) != c.ScalarBytes() {
 		return fmt.Errorf("%v: sizes %d, %d, %d", c, len(p1), len(p2), len(s))
+	}
+	if q.Cmp(c.BaseField()) != 0 || r.Cmp(c.ScalarField()) != 0 {
+		return fmt.Errorf("%v: gnark-crypto has other moduli", c)
 	}
 	if !inMontgomery(s, big.NewInt(2), r) {
 		return fmt.Errorf("%v: scalars are not little-endian Montgomery limbs", c)

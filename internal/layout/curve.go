@@ -13,6 +13,5 @@ var curveIDs = [...]ecc.ID{
 	backend.BW6761:   ecc.BW6_761,
 }
 
-// CurveID returns gnark-crypto's number of a curve, which knows the moduli. The curve must
-// be valid.
+// CurveID returns gnark-crypto's number of a curve, which must be valid.
 func CurveID(c backend.Curve) ecc.ID { return curveIDs[c] }

@@ -79,7 +79,7 @@ func options(p trace.TracerProvider) []otelgrpc.Option {
 // computes tells requests that take time from those that keep house.
 func computes(method string) bool {
 	switch path.Base(method) {
-	case "MSM", "Run", "LoadBases", "NewSpace":
+	case "Run", "LoadBases", "NewSpace":
 		return true
 	}
 	return false

@@ -108,7 +108,7 @@ func TestDaemonSessions(t *testing.T) {
 		for range 4 {
 			calls.Go(func() {
 				for range 5 {
-					got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: points.Scalars}})
+					got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: points.Scalars}}})
 					if err != nil || !bytes.Equal(got[0], points.Want()) {
 						t.Errorf("wrong answer, or %v", err)
 					}
@@ -162,7 +162,7 @@ func TestDaemonSessions(t *testing.T) {
 	fromFile.Bytes, fromFile.File = nil, f
 	plugintest.Check(t, c, 10)
 	plugintest.Load(t, c, fromFile)
-	if answer, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: points.Scalars}}); err != nil || !bytes.Equal(answer[0], points.Want()) {
+	if answer, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: points.Scalars}}}); err != nil || !bytes.Equal(answer[0], points.Want()) {
 		t.Errorf("wrong answer, or %v", err)
 	}
 }
@@ -183,13 +183,13 @@ func proverMain(socket string) {
 	if err == nil {
 		var id backend.BasesID
 		if id, err = c.LoadBases(context.Background(), own.Bases()); err == nil {
-			_, err = c.NewSpace(context.Background(), backend.BN254, 1<<16)
+			_, err = c.NewSpace(context.Background(), backend.ScalarOf(backend.BN254), 1<<16)
 		}
 		if err == nil {
 			fmt.Println("ready")
-			_, err = c.MSM(context.Background(), []backend.Job{{Bases: id, Count: 1500, Scalars: own.Scalars, Ready: func(ctx context.Context, n int) error {
+			_, err = c.MSM(context.Background(), []backend.Job{{Bases: id, Count: 1500, Input: backend.Input{Bytes: own.Scalars, Ready: func(ctx context.Context, n int) error {
 				select {} // for ever in the middle
-			}}})
+			}}}})
 		}
 	}
 	fmt.Println("error", err)
@@ -248,7 +248,7 @@ func TestDaemonKilledProver(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		for {
-			got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 1000, Scalars: b.Scalars}})
+			got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 1000, Input: backend.Input{Bytes: b.Scalars}}})
 			if err == nil && !bytes.Equal(got[0], b.Want()) {
 				err = errors.New("wrong answer")
 			}
@@ -386,7 +386,7 @@ func TestDaemonKilled(t *testing.T) {
 		id := plugintest.Load(t, c, b.Bases())
 		time.AfterFunc(time.Duration(round)*20*time.Millisecond, func() { _ = cmd.Process.Kill() })
 		for {
-			got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 20_000, Scalars: b.Scalars}})
+			got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 20_000, Input: backend.Input{Bytes: b.Scalars}}})
 			if err != nil {
 				if !errors.Is(err, backend.ErrGone) || !strings.Contains(err.Error(), d.Socket) {
 					t.Errorf("a dead daemon: %v", err)
@@ -417,7 +417,7 @@ func TestDaemonEnds(t *testing.T) {
 	<-began
 	done := make(chan error, 1)
 	go func() {
-		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 1000, Scalars: b.Scalars}})
+		got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 1000, Input: backend.Input{Bytes: b.Scalars}}})
 		if err == nil && !bytes.Equal(got[0], b.Want()) {
 			err = errors.New("wrong answer")
 		}
@@ -433,7 +433,7 @@ func TestDaemonEnds(t *testing.T) {
 	if took := time.Since(begin); took > endLimit/2 {
 		t.Errorf("it ended %v after its last call", took)
 	}
-	if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 1000, Scalars: b.Scalars}}); !errors.Is(err, backend.ErrGone) {
+	if _, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 1000, Input: backend.Input{Bytes: b.Scalars}}}); !errors.Is(err, backend.ErrGone) {
 		t.Errorf("a call after the end: %v", err)
 	}
 	if _, err := os.Lstat(d.path); !errors.Is(err, os.ErrNotExist) {
@@ -585,7 +585,7 @@ func TestDaemonQuota(t *testing.T) {
 	for range 40 { // more than there may be at a time
 		calls.Go(func() {
 			many := bytes.Repeat(b.Scalars, 1)
-			if got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 1 << 13, Scalars: many}}); err != nil || !bytes.Equal(got[0], b.Want()) {
+			if got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 1 << 13, Input: backend.Input{Bytes: many}}}); err != nil || !bytes.Equal(got[0], b.Want()) {
 				t.Errorf("a call within what it may have: %v", err)
 			}
 		})
@@ -790,7 +790,7 @@ func TestDaemonPanics(t *testing.T) {
 	b := mustOpen(t, plugin.Spec{Name: "daemon", Socket: d.Socket})
 	points := plugintest.NewBN(10)
 	id := plugintest.Load(t, a, points.Bases())
-	if _, err := a.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Scalars: points.Scalars}}); !errors.Is(err, backend.ErrGone) {
+	if _, err := a.MSM(ctx, []backend.Job{{Bases: id, Count: 10, Input: backend.Input{Bytes: points.Scalars}}}); !errors.Is(err, backend.ErrGone) {
 		t.Error(err)
 	}
 	select {

@@ -58,20 +58,12 @@ func (s *server) serveLane(ctx context.Context, r *proto.LaneRequest) error {
 
 // inLane answers what was asked in a lane.
 func (s *server) inLane(ctx context.Context, message []byte) []byte {
-	call, answer := &proto.LaneCall{}, &proto.LaneAnswer{}
+	call, answer := &proto.RunRequest{}, &proto.LaneAnswer{}
 	held, err := s.decode(ctx, message, call)
 	if err == nil {
 		defer held()
-	}
-	switch c := call.GetCall().(type) {
-	case *proto.LaneCall_Msm:
-		answer.Answers, err = s.msm(ctx, c.Msm)
-	case *proto.LaneCall_Run:
-		answer.Answers, err = s.run(ctx, c.Run)
-	default:
-		if err == nil {
-			err = errors.New("neither MSMs nor a program")
-		}
+		answer.Answers, err = s.run(ctx, call)
+	} else {
 		err = wire.Refused("a call in a lane: %v", err)
 	}
 	if err != nil {

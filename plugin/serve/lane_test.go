@@ -66,12 +66,16 @@ func TestLaneRefuses(t *testing.T) {
 		_, err := h.Lane(ctx, &proto.LaneRequest{Calls: to, Answers: from})
 		served <- err
 	}()
-	good, err := wireformat.Marshal(&proto.LaneCall{Call: &proto.LaneCall_Msm{Msm: &proto.MSMRequest{Call: 1}}})
+	good, err := wireformat.Marshal(&proto.RunRequest{Call: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad, err := wireformat.Marshal(&proto.RunRequest{Call: 2, Steps: []*proto.Step{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	number := uint32(0)
-	for what, message := range map[string][]byte{"nothing": nil, "nonsense": {1, 2, 3}, "a call": good} {
+	for what, message := range map[string][]byte{"nonsense": {1, 2, 3}, "a step of no kind": bad, "a call": good} {
 		number++
 		shm.Slot(calls.Bytes()).Post(number, message)
 		b, err := shm.Slot(answers.Bytes()).Await(ctx, number)

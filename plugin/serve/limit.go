@@ -134,7 +134,7 @@ func (s *server) register(g *grpc.Server) {
 }
 
 // computes has the methods that wire.MaxCalls counts.
-var computes = map[string]bool{"MSM": true, "Run": true}
+var computes = map[string]bool{"Run": true}
 
 // receive receives a request of gRPC's and decodes it to m. held gives its room back.
 func (s *server) receive(ctx context.Context, dec func(any) error, m wireformat.Message) (held func(), err error) {

@@ -77,13 +77,13 @@ func TestCallsAtOnce(t *testing.T) {
 	if _, err := h.Attach(ctx, &proto.AttachRequest{Arena: counter.ID(), Size: shm.PageSize}); err != nil {
 		t.Fatal(err)
 	}
-	space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Curve: 1, Count: 8})
+	space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1), Count: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
 	waits := func(call int) error {
 		_, err := h.Run(ctx, &proto.RunRequest{Call: uint64(call), Steps: []*proto.Step{{Step: &proto.Step_Write{Write: &proto.Write{
-			Dst: &proto.Range{Space: space.Space, Count: 8}, Bytes: wire.Region(counter, 64, 256), Progress: wire.Region(counter, 0, shm.CounterSize),
+			Dst: &proto.Range{Space: space.Space, Count: 8}, Input: &proto.Input{Bytes: wire.Region(counter, 64, 256), Progress: wire.Region(counter, 0, shm.CounterSize)},
 		}}}}})
 		return err
 	}

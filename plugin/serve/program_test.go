@@ -15,27 +15,32 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
+// scalars is a curve's as an element.
+func scalars(curve uint32) *proto.Element { return &proto.Element{Kind: 1, Curve: curve} }
+
 // TestServerRefusesPrograms: nothing that a host sends is believed.
 func TestServerRefusesPrograms(t *testing.T) {
 	h := newByHand(t)
-	_, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Curve: 1, Count: 10})
+	_, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1), Count: 10})
 	invalid(t, "before Open", err)
 	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	for what, r := range map[string]*proto.NewSpaceRequest{
-		"an unknown curve": {Curve: 5, Count: 1}, "curves that overflow": {Curve: 257, Count: 1}, "no curve but in 8 bits": {Curve: 256, Count: 1},
-		"a count that overflows": {Curve: 1, Count: math.MaxUint64}, "a huge count": {Curve: 1, Count: 1 << 39},
+		"no element": {Count: 1}, "an unknown kind": {Element: &proto.Element{Kind: 99, Curve: 1}, Count: 1},
+		"a kind that overflows": {Element: &proto.Element{Kind: 257, Curve: 1}, Count: 1}, "words of a curve": {Element: &proto.Element{Kind: 2, Curve: 1}, Count: 1},
+		"an unknown curve": {Element: scalars(5), Count: 1}, "curves that overflow": {Element: scalars(257), Count: 1}, "no curve but in 8 bits": {Element: scalars(256), Count: 1},
+		"a count that overflows": {Element: scalars(1), Count: math.MaxUint64}, "a huge count": {Element: scalars(1), Count: 1 << 39},
 	} {
 		_, err := h.NewSpace(ctx, r)
 		invalid(t, what, err)
 	}
-	reply, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Curve: 1, Count: 16})
+	reply, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1), Count: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
 	space := reply.Space
-	other, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Curve: 4, Count: 16})
+	other, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(4), Count: 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +90,7 @@ func TestServerRefusesPrograms(t *testing.T) {
 	}
 	mapped := func(m *proto.Map) *proto.Step { return &proto.Step{Step: &proto.Step_Map{Map: m}} }
 	proper := []*proto.Step{
-		write(&proto.Write{Dst: span(10), Bytes: at(1, 0, 320)}),
+		write(&proto.Write{Dst: span(10), Input: &proto.Input{Bytes: at(1, 0, 320)}}),
 		read(&proto.Read{Src: span(10), Answer: at(2, 0, 320)}), read(&proto.Read{Src: span(1)}),
 	}
 	works := func(when string) {
@@ -102,17 +107,17 @@ func TestServerRefusesPrograms(t *testing.T) {
 		"an empty write":            write(&proto.Write{}),
 		"no write":                  write(nil),
 		"no bytes":                  write(&proto.Write{Dst: span(10)}),
-		"too few bytes":             write(&proto.Write{Dst: span(10), Bytes: at(1, 0, 288)}),
-		"an unknown space":          write(&proto.Write{Dst: &proto.Range{Space: 77, Count: 10}, Bytes: at(1, 0, 320)}),
-		"beyond the space":          write(&proto.Write{Dst: &proto.Range{Space: space, Offset: 7, Count: 10}, Bytes: at(1, 0, 320)}),
-		"an offset that overflows":  write(&proto.Write{Dst: &proto.Range{Space: space, Offset: math.MaxUint64, Count: 10}, Bytes: at(1, 0, 320)}),
-		"a count that overflows":    write(&proto.Write{Dst: span(1<<63 + 10), Bytes: at(1, 0, 320)}),
-		"bytes beyond the arena":    write(&proto.Write{Dst: span(10), Bytes: at(1, size-312, 320)}),
-		"bytes of no arena":         write(&proto.Write{Dst: span(10), Bytes: at(3, 0, 320)}),
-		"bytes among answers":       write(&proto.Write{Dst: span(10), Bytes: at(2, 0, 320)}),
-		"a counter among answers":   write(&proto.Write{Dst: span(10), Bytes: at(1, 0, 320), Progress: at(2, 0, 64)}),
-		"a counter without room":    write(&proto.Write{Dst: span(10), Bytes: at(1, 0, 320), Progress: at(1, 0, 7)}),
-		"a counter without bytes":   write(&proto.Write{Dst: span(0), Progress: at(1, 0, 64)}),
+		"too few bytes":             write(&proto.Write{Dst: span(10), Input: &proto.Input{Bytes: at(1, 0, 288)}}),
+		"an unknown space":          write(&proto.Write{Dst: &proto.Range{Space: 77, Count: 10}, Input: &proto.Input{Bytes: at(1, 0, 320)}}),
+		"beyond the space":          write(&proto.Write{Dst: &proto.Range{Space: space, Offset: 7, Count: 10}, Input: &proto.Input{Bytes: at(1, 0, 320)}}),
+		"an offset that overflows":  write(&proto.Write{Dst: &proto.Range{Space: space, Offset: math.MaxUint64, Count: 10}, Input: &proto.Input{Bytes: at(1, 0, 320)}}),
+		"a count that overflows":    write(&proto.Write{Dst: span(1<<63 + 10), Input: &proto.Input{Bytes: at(1, 0, 320)}}),
+		"bytes beyond the arena":    write(&proto.Write{Dst: span(10), Input: &proto.Input{Bytes: at(1, size-312, 320)}}),
+		"bytes of no arena":         write(&proto.Write{Dst: span(10), Input: &proto.Input{Bytes: at(3, 0, 320)}}),
+		"bytes among answers":       write(&proto.Write{Dst: span(10), Input: &proto.Input{Bytes: at(2, 0, 320)}}),
+		"a counter among answers":   write(&proto.Write{Dst: span(10), Input: &proto.Input{Bytes: at(1, 0, 320), Progress: at(2, 0, 64)}}),
+		"a counter without room":    write(&proto.Write{Dst: span(10), Input: &proto.Input{Bytes: at(1, 0, 320), Progress: at(1, 0, 7)}}),
+		"a counter without bytes":   write(&proto.Write{Dst: span(0), Input: &proto.Input{Progress: at(1, 0, 64)}}),
 		"odd indices":               indices(&proto.WriteIndices{Dst: span(1), Bytes: at(1, 0, 30)}),
 		"indices without room":      indices(&proto.WriteIndices{Dst: span(1), Bytes: at(1, 0, 64)}),
 		"indices among answers":     indices(&proto.WriteIndices{Dst: span(1), Bytes: at(2, 0, 32)}),
@@ -128,7 +133,7 @@ func TestServerRefusesPrograms(t *testing.T) {
 		"a point of no length":      {Step: &proto.Step_Evaluate{Evaluate: &proto.Evaluate{Src: []*proto.Range{span(1)}}}},
 		"nothing to evaluate":       {Step: &proto.Step_Evaluate{Evaluate: &proto.Evaluate{Point: plugintest.Element(1)}}},
 		"two curves":                {Step: &proto.Step_Invert{Invert: &proto.Invert{Dst: span(1), Src: &proto.Range{Space: other.Space, Count: 1}}}},
-		"unknown bases":             {Step: &proto.Step_Commit{Commit: &proto.Commit{Bases: 7, Src: span(1)}}},
+		"unknown bases":             {Step: &proto.Step_Job{Job: &proto.Job{Bases: 7, Count: 1, Src: span(1)}}},
 		"a huge batch":              {Step: &proto.Step_Transform{Transform: &proto.Transform{Dst: span(2), Src: span(2), Batch: math.MaxUint64}}},
 	} {
 		_, err := run(s)
@@ -149,11 +154,11 @@ func TestServerRefusesPrograms(t *testing.T) {
 	// As many spaces as there may be, and all of them freed.
 	before := h.backend.Spaces()
 	for range maxSpaces - before {
-		if _, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Curve: 1}); err != nil {
+		if _, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err = h.NewSpace(ctx, &proto.NewSpaceRequest{Curve: 1})
+	_, err = h.NewSpace(ctx, &proto.NewSpaceRequest{Element: scalars(1)})
 	invalid(t, "one space too many", err)
 	if _, err := h.FreeSpace(ctx, &proto.FreeSpaceRequest{Space: space}); err != nil {
 		t.Error(err)

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
@@ -47,8 +46,6 @@ type server struct {
 	closed  bool
 	broken  error // a panic: the backend's state is unknown
 	arenas  map[uint64]*mapped
-	loaded  map[backend.BasesID]backendutil.Loaded
-	spaces  map[backend.SpaceID]backendutil.Loaded
 	calls   map[uint64]context.CancelFunc
 
 	account   *account     // of the host, shared with his other sessions
@@ -56,6 +53,7 @@ type server struct {
 
 	inbox   inbox
 	loading atomic.Int64
+	spaces  atomic.Int64
 
 	lanes    atomic.Int64
 	inLanes  context.Context // ends when lanes are to be served no more
@@ -74,8 +72,6 @@ func newServer(opener Opener, log *slog.Logger, level *slog.LevelVar, of *accoun
 	s := &server{
 		opener: opener, log: log, level: level, account: of,
 		arenas: map[uint64]*mapped{},
-		loaded: map[backend.BasesID]backendutil.Loaded{},
-		spaces: map[backend.SpaceID]backendutil.Loaded{},
 		calls:  map[uint64]context.CancelFunc{},
 		exit:   os.Exit,
 	}
@@ -233,42 +229,11 @@ func (s *server) shut() error {
 
 // FreeBases frees bases.
 func (s *server) FreeBases(ctx context.Context, r *proto.FreeBasesRequest) (*proto.FreeBasesReply, error) {
-	id := backend.BasesID(r.Bases)
-	err := s.guard(func(b backend.Backend) error {
-		s.mu.Lock()
-		_, ok := s.loaded[id]
-		delete(s.loaded, id)
-		s.mu.Unlock()
-		if !ok {
-			return wire.Refused("bases %d are not loaded", id)
-		}
-		return b.FreeBases(ctx, id)
-	})
+	err := s.guard(func(b backend.Backend) error { return b.FreeBases(ctx, backend.BasesID(r.Bases)) })
 	if err != nil {
 		return nil, err
 	}
 	return &proto.FreeBasesReply{}, nil
-}
-
-// MSM answers a batch.
-func (s *server) MSM(ctx context.Context, r *proto.MSMRequest) (*proto.MSMReply, error) {
-	points, err := s.msm(ctx, r)
-	if err != nil {
-		return nil, wire.ToStatus(err)
-	}
-	return &proto.MSMReply{Points: points}, nil
-}
-
-func (s *server) msm(ctx context.Context, r *proto.MSMRequest) (points [][]byte, err error) {
-	err = s.cancellable(ctx, r.GetCall(), func(ctx context.Context, b backend.Backend, h *held) error {
-		jobs, err := s.jobs(r.GetJobs(), h)
-		if err != nil {
-			return err
-		}
-		points, err = b.MSM(ctx, jobs)
-		return err
-	})
-	return points, err
 }
 
 // cancellable runs f under the id of a call, with the shared memory that it
@@ -337,30 +302,32 @@ func (h *held) region(r *proto.Region, answers bool) ([]byte, error) {
 }
 
 // Input implements wire.Memory.
-func (h *held) Input(bytes, progress *proto.Region, count int) (mem []byte, ready func(context.Context, int) error, err error) {
-	if bytes != nil {
-		if mem, err = h.region(bytes, false); err != nil {
-			return nil, nil, err
+func (h *held) Input(w *proto.Input, count int) (in backend.Input, err error) {
+	in.Check = w.GetCheck()
+	if w.GetBytes() != nil {
+		if in.Bytes, err = h.region(w.GetBytes(), false); err != nil {
+			return in, err
 		}
 	}
-	if progress == nil {
-		return mem, nil, nil
+	if w.GetProgress() == nil {
+		return in, nil
 	}
-	if bytes == nil || progress.Length < 8 {
-		return nil, nil, wire.Refused("a counter without elements or room")
+	if w.GetBytes() == nil || w.GetProgress().GetLength() < 8 {
+		return in, wire.Refused("a counter without elements or room")
 	}
-	counter, err := h.region(progress, false)
+	counter, err := h.region(w.GetProgress(), false)
 	if err != nil {
-		return nil, nil, fmt.Errorf("counter: %w", err)
+		return in, fmt.Errorf("counter: %w", err)
 	}
-	total := len(mem)
+	total := len(in.Bytes)
 	size := max(total/max(count, 1), 1)
-	return mem, func(ctx context.Context, n int) error {
+	in.Ready = func(ctx context.Context, n int) error {
 		if n < 0 || n > total/size {
 			return wire.Refused("waiting for %d of %d elements", n, total/size)
 		}
 		return h.s.account.waiters.Wait(ctx, counter, n*size, total)
-	}, nil
+	}
+	return in, nil
 }
 
 // Indices implements wire.Memory.
@@ -376,39 +343,6 @@ func (h *held) Indices(r *proto.Region) ([]uint32, error) {
 		return nil, err
 	}
 	return shm.Indices(mem), nil
-}
-
-// jobs translates a request, checking everything.
-func (s *server) jobs(in []*proto.Job, h *held) (jobs []backend.Job, err error) {
-	if len(in) > wire.MaxJobs {
-		return nil, wire.Refused("%d jobs in a batch", len(in))
-	}
-	jobs = make([]backend.Job, len(in))
-	for i, w := range in {
-		if w.GetOffset() > backend.MaxCount || w.GetCount() > backend.MaxCount || w.GetSameAs() > wire.MaxJobs {
-			return nil, wire.Refused("job %d: a number is out of range", i)
-		}
-		j := &jobs[i]
-		*j = backend.Job{
-			Bases: backend.BasesID(w.GetBases()), Offset: int(w.GetOffset()), Count: int(w.GetCount()),
-			SameAs: int(w.GetSameAs()), Check: w.GetCheck(),
-		}
-		if j.Scalars, j.Ready, err = h.Input(w.GetScalars(), w.GetProgress(), j.Count); err != nil {
-			return nil, fmt.Errorf("job %d: scalars: %w", i, err)
-		}
-	}
-	if err := backendutil.CheckJobs(jobs, s.basesOf); err != nil {
-		return nil, wire.Refused("%v", err)
-	}
-	return jobs, nil
-}
-
-// basesOf answers for bases that are loaded.
-func (s *server) basesOf(id backend.BasesID) (backendutil.Loaded, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l, ok := s.loaded[id]
-	return l, ok
 }
 
 // LoadBases makes bases resident.
@@ -466,9 +400,6 @@ func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
 		if err != nil {
 			return err
 		}
-		s.mu.Lock()
-		s.loaded[id] = backendutil.Loaded{Curve: bases.Curve, Group: bases.Group, Count: bases.Count}
-		s.mu.Unlock()
 		in.send(&proto.LoadReply{Step: &proto.LoadReply_Bases{Bases: uint64(id)}})
 		return nil
 	})

@@ -20,7 +20,6 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
 	"github.com/pippin-zk/pippin/plugin/internal/plugintest"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
@@ -74,14 +73,23 @@ func invalid(t *testing.T, what string, err error) {
 		t.Errorf("%s: accepted", what)
 		return
 	}
-	if remote, ok := wire.FromStatus(err); !ok || backend.FaultOf(remote) != backend.FaultBackend {
+	remote, ok := wire.FromStatus(err)
+	if fault := backend.FaultOf(remote); !ok || fault != backend.FaultBackend && fault != backend.FaultCaller {
 		t.Errorf("%s: %v", what, err)
 	}
 }
 
+// asSteps is a program of jobs.
+func asSteps(jobs ...*proto.Job) (steps []*proto.Step) {
+	for _, j := range jobs {
+		steps = append(steps, &proto.Step{Step: &proto.Step_Job{Job: j}})
+	}
+	return steps
+}
+
 func TestServerRefuses(t *testing.T) {
 	h := newByHand(t)
-	_, err := h.MSM(ctx, &proto.MSMRequest{})
+	_, err := h.Run(ctx, &proto.RunRequest{})
 	invalid(t, "a call before Open", err)
 	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
 		t.Fatal(err)
@@ -201,58 +209,58 @@ func TestServerRefuses(t *testing.T) {
 	copy(a.Bytes(), b.Scalars)
 	counter := uint64(size - 64)
 	job := func(f func(*proto.Job)) *proto.Job {
-		j := &proto.Job{Bases: id, Count: n, Scalars: at(1, 0, 32*n)}
+		j := &proto.Job{Bases: id, Count: n, Input: &proto.Input{Bytes: at(1, 0, 32*n)}}
 		f(j)
 		return j
 	}
 	call := uint64(0)
-	msm := func(jobs ...*proto.Job) (*proto.MSMReply, error) {
+	msm := func(jobs ...*proto.Job) (*proto.RunReply, error) {
 		call++
-		return h.MSM(ctx, &proto.MSMRequest{Call: call, Jobs: jobs})
+		return h.Run(ctx, &proto.RunRequest{Call: call, Steps: asSteps(jobs...)})
 	}
 	reply, err := msm(job(func(*proto.Job) {}))
-	if err != nil || !bytes.Equal(reply.Points[0], b.Want()) {
+	if err != nil || !bytes.Equal(reply.Answers[0], b.Want()) {
 		t.Fatalf("a proper call: %v", err)
 	}
 	for what, f := range map[string]func(*proto.Job){
 		"unknown bases":              func(j *proto.Job) { j.Bases = 77 },
-		"an unknown arena":           func(j *proto.Job) { j.Scalars.Arena = 2 },
-		"an offset beyond":           func(j *proto.Job) { j.Scalars.Offset = size + 8 },
-		"a length beyond":            func(j *proto.Job) { j.Scalars.Offset = size - 32*n + 8 },
-		"an offset that overflows":   func(j *proto.Job) { j.Scalars.Offset = math.MaxUint64 - 7 },
-		"a length that overflows":    func(j *proto.Job) { j.Scalars.Length = math.MaxUint64 },
-		"an odd offset":              func(j *proto.Job) { j.Scalars.Offset = 4 },
-		"a length that is short":     func(j *proto.Job) { j.Scalars.Length -= 32 },
-		"a length that is long":      func(j *proto.Job) { j.Scalars.Length += 32 },
-		"a count beyond the bases":   func(j *proto.Job) { j.Count, j.Scalars.Length = n+1, 32*(n+1) },
+		"an unknown arena":           func(j *proto.Job) { j.Input.Bytes.Arena = 2 },
+		"an offset beyond":           func(j *proto.Job) { j.Input.Bytes.Offset = size + 8 },
+		"a length beyond":            func(j *proto.Job) { j.Input.Bytes.Offset = size - 32*n + 8 },
+		"an offset that overflows":   func(j *proto.Job) { j.Input.Bytes.Offset = math.MaxUint64 - 7 },
+		"a length that overflows":    func(j *proto.Job) { j.Input.Bytes.Length = math.MaxUint64 },
+		"an odd offset":              func(j *proto.Job) { j.Input.Bytes.Offset = 4 },
+		"a length that is short":     func(j *proto.Job) { j.Input.Bytes.Length -= 32 },
+		"a length that is long":      func(j *proto.Job) { j.Input.Bytes.Length += 32 },
+		"a count beyond the bases":   func(j *proto.Job) { j.Count, j.Input.Bytes.Length = n+1, 32*(n+1) },
 		"an offset beyond the bases": func(j *proto.Job) { j.Offset = 1 },
 		"a huge count":               func(j *proto.Job) { j.Count = math.MaxUint64 },
 		"a huge offset":              func(j *proto.Job) { j.Offset = math.MaxUint64 },
-		"no scalars":                 func(j *proto.Job) { j.Scalars = nil },
-		"scalars of itself":          func(j *proto.Job) { j.Scalars, j.SameAs = nil, 1 },
-		"scalars of nobody":          func(j *proto.Job) { j.Scalars, j.SameAs = nil, math.MaxUint32 },
+		"no scalars":                 func(j *proto.Job) { j.Input = nil },
+		"scalars of itself":          func(j *proto.Job) { j.Input, j.SameAs = nil, 1 },
+		"scalars of nobody":          func(j *proto.Job) { j.Input, j.SameAs = nil, math.MaxUint32 },
 		"two sources":                func(j *proto.Job) { j.SameAs = 1 },
-		"a counter beyond":           func(j *proto.Job) { j.Progress = at(1, size, 8) },
-		"a counter without room":     func(j *proto.Job) { j.Progress = at(1, counter, 7) },
-		"an odd counter":             func(j *proto.Job) { j.Progress = at(1, counter+4, 8) },
-		"a counter of no arena":      func(j *proto.Job) { j.Progress = at(3, counter, 8) },
-		"a counter without scalars":  func(j *proto.Job) { j.Scalars, j.Progress, j.Count = nil, at(1, counter, 8), 0 },
+		"a counter beyond":           func(j *proto.Job) { j.Input.Progress = at(1, size, 8) },
+		"a counter without room":     func(j *proto.Job) { j.Input.Progress = at(1, counter, 7) },
+		"an odd counter":             func(j *proto.Job) { j.Input.Progress = at(1, counter+4, 8) },
+		"a counter of no arena":      func(j *proto.Job) { j.Input.Progress = at(3, counter, 8) },
+		"a counter without scalars":  func(j *proto.Job) { j.Input, j.Count = &proto.Input{Progress: at(1, counter, 8)}, 0 },
 	} {
 		_, err := msm(job(f))
 		invalid(t, what, err)
 	}
-	_, err = msm(make([]*proto.Job, wire.MaxJobs+1)...)
+	_, err = msm(make([]*proto.Job, wire.MaxSteps+1)...)
 	invalid(t, "too many jobs", err)
 	_, err = msm(nil)
 	invalid(t, "an empty job", err)
 	for i := range 8 {
 		a.Bytes()[counter+uint64(i)] = 0x7f
 	}
-	_, err = msm(job(func(j *proto.Job) { j.Progress = at(1, counter, 8) }))
+	_, err = msm(job(func(j *proto.Job) { j.Input.Progress = at(1, counter, 8) }))
 	invalid(t, "a counter that lies", err)
 
 	// All is as it was, and the arena goes when it is detached.
-	if reply, err := msm(job(func(*proto.Job) {})); err != nil || !bytes.Equal(reply.Points[0], b.Want()) {
+	if reply, err := msm(job(func(*proto.Job) {})); err != nil || !bytes.Equal(reply.Answers[0], b.Want()) {
 		t.Errorf("after the refusals: %v", err)
 	}
 	if n := h.backend.Arenas.Load(); n != 1 {
@@ -290,15 +298,13 @@ func TestDetachWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.server.loaded[id] = backendutil.Loaded{Curve: backend.BN254, Group: backend.G1, Count: 10}
 	started := make(chan struct{})
 	h.backend.Started = func() { close(started) }
 	done := make(chan error, 1)
 	go func() {
-		_, err := h.MSM(ctx, &proto.MSMRequest{Call: 5, Jobs: []*proto.Job{{
-			Bases: uint64(id), Count: 10, Scalars: &proto.Region{Arena: 1, Length: 320},
-			Progress: &proto.Region{Arena: 1, Offset: 4096, Length: 64},
-		}}})
+		_, err := h.Run(ctx, &proto.RunRequest{Call: 5, Steps: asSteps(&proto.Job{Bases: uint64(id), Count: 10, Input: &proto.Input{
+			Bytes: &proto.Region{Arena: 1, Length: 320}, Progress: &proto.Region{Arena: 1, Offset: 4096, Length: 64},
+		}})})
 		done <- err
 	}()
 	<-started
@@ -308,7 +314,7 @@ func TestDetachWaits(t *testing.T) {
 	if h.backend.Arenas.Load() != 1 {
 		t.Error("the arena went under the call")
 	}
-	_, err = h.MSM(ctx, &proto.MSMRequest{Call: 5})
+	_, err = h.Run(ctx, &proto.RunRequest{Call: 5})
 	invalid(t, "a call id twice", err)
 	if r, err := h.Cancel(ctx, &proto.CancelRequest{Call: 6}); err != nil || r.Running {
 		t.Errorf("another call: %v, %v", r, err)

@@ -30,7 +30,7 @@ const (
 // on tells whether that is on the engine's backend.
 func (p place) on(e *engine.Engine, c backend.Curve) bool {
 	i := e.Info()
-	return p == placeBackend || p == placeAuto && !i.InProcess && i.Can.HasVectors(c)
+	return p == placeBackend || p == placeAuto && !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(c))
 }
 
 // there tells whether the quotient is computed on the engine's backend, and whether

@@ -59,7 +59,7 @@ func (a *accelerator[P, S]) sum(points []P, scalars []S) (sum P, err error) {
 // In this process they are gnark-crypto's in any case.
 func (a *accelerator[P, S]) transforms() bool {
 	i := a.engine.Info()
-	return !i.InProcess && i.Can.HasVectors(a.vectors.Curve())
+	return !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(a.vectors.Curve()))
 }
 
 // toCanonical turns n values on a domain, or on its coset with a shift, into

@@ -16,10 +16,10 @@ func TestConformance(t *testing.T) {
 func TestMSMsAlone(t *testing.T) {
 	b := msm.New()
 	defer b.Close()
-	if can := b.Info().Can; len(can.MSM) != len(backend.CurveGroups()) || can.Vectors != nil || can.Numbers != nil {
+	if can := b.Info().Can; len(can.MSM) != len(backend.CurveGroups()) || can.Elements != nil || can.Numbers != nil {
 		t.Errorf("%+v", can)
 	}
-	if _, ok := backend.As[backend.Vectors](b); ok {
+	if _, ok := backend.As[backend.Programs](b); ok {
 		t.Error("it has programs")
 	}
 }

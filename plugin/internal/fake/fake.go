@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 )
 
 // Backend keeps copies of its bases. The fields are set before use.
@@ -41,14 +40,14 @@ type Backend struct {
 }
 
 type loaded struct {
-	backendutil.Loaded
+	backend.Elements
 	bytes []byte
 }
 
 // Info implements backend.Backend.
 func (b *Backend) Info() backend.Info {
 	return backend.Info{
-		Name: "fake", Version: "1", InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups(), Vectors: backend.Curves(), Numbers: backend.NumberOps()},
+		Name: "fake", Version: "1", InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups(), Elements: backend.SpaceElements(), Numbers: backend.NumberOps()},
 		Devices: []backend.Device{{Name: "sha256", Memory: 1 << 40, Detail: fmt.Sprintf("%d arenas, %d files, %d pieces",
 			b.Arenas.Load(), b.Files.Load(), b.Pieces.Load())}},
 	}
@@ -80,7 +79,7 @@ func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (backend.B
 	if !b.fits(bases.Size()) {
 		return 0, fmt.Errorf("%w: %d bytes of bases", backend.ErrOutOfMemory, bases.Size())
 	}
-	l := loaded{Loaded: backendutil.Loaded{Curve: bases.Curve, Group: bases.Group, Count: bases.Count}}
+	l := loaded{Elements: bases.Elements()}
 	for p, err := range bases.All() {
 		if err != nil {
 			return 0, err
@@ -131,35 +130,7 @@ func (b *Backend) FreeBases(_ context.Context, id backend.BasesID) error {
 
 // MSM implements backend.Backend.
 func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
-	b.mu.Lock()
-	all := make(map[backend.BasesID]loaded, len(b.bases))
-	for id, l := range b.bases {
-		all[id] = l
-	}
-	b.mu.Unlock()
-	if b.Started != nil {
-		b.Started()
-	}
-	err := backendutil.CheckJobs(jobs, func(id backend.BasesID) (backendutil.Loaded, bool) {
-		l, ok := all[id]
-		return l.Loaded, ok
-	})
-	if err != nil {
-		return nil, err
-	}
-	b.pause(ctx)
-	out := make([][]byte, len(jobs))
-	for i := range jobs {
-		l := all[jobs[i].Bases]
-		src := backendutil.Source(jobs, i)
-		size := l.Curve.ScalarBytes()
-		h := sha256.New()
-		if err := b.read(ctx, src, size, h); err != nil {
-			return nil, err
-		}
-		out[i] = Point(l.Loaded, l.bytes, jobs[i].Offset, jobs[i].Count, h.Sum(nil))
-	}
-	return out, nil
+	return b.Run(ctx, backend.Steps(jobs))
 }
 
 // pause is Delay.
@@ -172,21 +143,22 @@ func (b *Backend) pause(ctx context.Context) {
 	}
 }
 
-// read takes the scalars of a job, of that size, as they come.
-func (b *Backend) read(ctx context.Context, src *backend.Job, size int, to io.Writer) error {
+// read takes an input of count elements as it comes.
+func (b *Backend) read(ctx context.Context, in backend.Input, count int, to io.Writer) error {
 	step := b.Step
 	if step <= 0 {
-		step = max(src.Count, 1)
+		step = max(count, 1)
 	}
-	for at := 0; at < src.Count; at += step {
-		end := min(at+step, src.Count)
-		if err := backendutil.Wait(ctx, src, end); err != nil {
+	size := len(in.Bytes) / max(count, 1)
+	for at := 0; at < count; at += step {
+		end := min(at+step, count)
+		if err := in.Wait(ctx, end); err != nil {
 			if ctx.Err() != nil && b.Cancelled != nil {
 				b.Cancelled()
 			}
 			return err
 		}
-		_, _ = to.Write(src.Scalars[at*size : end*size])
+		_, _ = to.Write(in.Bytes[at*size : end*size])
 	}
 	if err := ctx.Err(); err != nil {
 		if b.Cancelled != nil {
@@ -198,8 +170,8 @@ func (b *Backend) read(ctx context.Context, src *backend.Job, size int, to io.Wr
 }
 
 // Point is the answer for bases and the SHA-256 of the scalars.
-func Point(l backendutil.Loaded, bases []byte, offset, count int, scalars []byte) []byte {
-	size := l.Curve.PointBytes(l.Group)
+func Point(l backend.Elements, bases []byte, offset, count int, scalars []byte) []byte {
+	size := l.Bytes()
 	h := sha256.New()
 	h.Write(bases[offset*size : (offset+count)*size])
 	h.Write(scalars)

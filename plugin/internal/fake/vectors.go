@@ -8,23 +8,23 @@ import (
 	"fmt"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 )
 
 // space is a vector of bytes.
 type space struct {
-	backendutil.Loaded
+	backend.Elements
 	bytes []byte
 }
 
 func (s space) of(r backend.Range) []byte {
-	size := s.Curve.ScalarBytes()
+	size := s.Element.Bytes()
 	return s.bytes[r.Offset*size : (r.Offset+r.Count)*size]
 }
 
-// NewSpace implements backend.Vectors.
-func (b *Backend) NewSpace(ctx context.Context, curve backend.Curve, count int) (backend.SpaceID, error) {
-	size, err := backendutil.SpaceBytes(curve, count)
+// NewSpace implements backend.Programs.
+func (b *Backend) NewSpace(ctx context.Context, e backend.Element, count int) (backend.SpaceID, error) {
+	of := backend.Elements{Element: e, Count: count}
+	size, err := of.Size()
 	if err != nil {
 		return 0, err
 	}
@@ -37,11 +37,11 @@ func (b *Backend) NewSpace(ctx context.Context, curve backend.Curve, count int) 
 		b.spaces = map[backend.SpaceID]space{}
 	}
 	b.lastSpace++
-	b.spaces[b.lastSpace] = space{backendutil.Loaded{Curve: curve, Count: count}, make([]byte, size)}
+	b.spaces[b.lastSpace] = space{of, make([]byte, size)}
 	return b.lastSpace, backend.Ended(ctx)
 }
 
-// FreeSpace implements backend.Vectors.
+// FreeSpace implements backend.Programs.
 func (b *Backend) FreeSpace(_ context.Context, id backend.SpaceID) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,28 +59,40 @@ func (b *Backend) Spaces() int {
 	return len(b.spaces)
 }
 
-// Run implements backend.Vectors. Writes and reads are what they should be; what
+// Run implements backend.Programs. Writes and reads are what they should be; what
 // another step writes or answers is a digest of all that it says and reads.
 func (b *Backend) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
 	if b.Started != nil {
 		b.Started()
 	}
-	b.mu.Lock()
-	bases := func(id backend.BasesID) (backendutil.Loaded, bool) { l, ok := b.bases[id]; return l.Loaded, ok }
-	spaces := func(id backend.SpaceID) (backendutil.Loaded, bool) { s, ok := b.spaces[id]; return s.Loaded, ok }
-	err := backendutil.CheckSteps(steps, bases, spaces)
-	b.mu.Unlock()
-	if err != nil {
+	if err := backend.Check(steps, b.memory()); err != nil {
 		return nil, err
 	}
 	b.pause(ctx)
 	answers := make([][]byte, len(steps))
 	for i, s := range steps {
-		if answers[i], err = b.step(ctx, s); err != nil {
-			return nil, backendutil.InStep(i, s, err)
+		var err error
+		if answers[i], err = b.step(ctx, steps, s); err != nil {
+			return nil, backend.InStep(i, s, err)
 		}
 	}
 	return answers, nil
+}
+
+// memory is what there is.
+func (b *Backend) memory() backend.Memory {
+	return backend.Memory{
+		Bases: func(id backend.BasesID) (backend.Elements, bool) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			l, ok := b.bases[id]
+			return l.Elements, ok
+		},
+		Space: func(id backend.SpaceID) (backend.Elements, bool) {
+			s := b.space(id)
+			return s.Elements, s.Valid()
+		},
+	}
 }
 
 func (b *Backend) space(id backend.SpaceID) space {
@@ -89,15 +101,11 @@ func (b *Backend) space(id backend.SpaceID) space {
 	return b.spaces[id]
 }
 
-func (b *Backend) step(ctx context.Context, s backend.Step) ([]byte, error) {
+func (b *Backend) step(ctx context.Context, steps []backend.Step, s backend.Step) ([]byte, error) {
 	at := func(r backend.Range) []byte { return b.space(r.Space).of(r) }
-	var dst backend.Range
-	var src []backend.Range
 	switch s := s.(type) {
 	case backend.Write:
-		to := at(s.Dst)
-		job := &backend.Job{Scalars: s.Bytes, Count: s.Dst.Count, Ready: s.Ready}
-		return nil, b.read(ctx, job, len(to)/max(s.Dst.Count, 1), bytes.NewBuffer(to[:0]))
+		return nil, b.read(ctx, s.Input, s.Dst.Count, bytes.NewBuffer(at(s.Dst)[:0]))
 	case backend.WriteIndices:
 		to := at(s.Dst)
 		for k, v := range s.Indices {
@@ -108,7 +116,7 @@ func (b *Backend) step(ctx context.Context, s backend.Step) ([]byte, error) {
 		return bytes.Clone(at(s.Src)), backend.Ended(ctx)
 	case backend.Gather:
 		index := at(s.Index)
-		size := b.space(s.Dst.Space).Curve.ScalarBytes()
+		size := b.space(s.Dst.Space).Bytes()
 		for k := range s.Dst.Count {
 			v := int(binary.LittleEndian.Uint32(index[4*k:]))
 			if v >= s.Src.Count {
@@ -117,48 +125,36 @@ func (b *Backend) step(ctx context.Context, s backend.Step) ([]byte, error) {
 			copy(at(s.Dst)[k*size:], at(s.Src)[v*size:(v+1)*size])
 		}
 		return nil, nil
-	case backend.Commit:
+	case backend.Job:
+		in := s.Input
+		switch {
+		case s.Src.Space != 0:
+			in.Bytes = at(s.Src)
+		case s.SameAs > 0:
+			in = steps[s.SameAs-1].(backend.Job).Input
+		}
+		h := sha256.New()
+		if err := b.read(ctx, in, s.Count, h); err != nil {
+			return nil, err
+		}
 		b.mu.Lock()
 		l := b.bases[s.Bases]
 		b.mu.Unlock()
-		sum := sha256.Sum256(at(s.Src))
-		return Point(l.Loaded, l.bytes, s.Offset, s.Src.Count, sum[:]), nil
-	case backend.Transform:
-		dst, src = s.Dst, []backend.Range{s.Src}
-	case backend.Map:
-		dst = s.Dst.Range
-		for _, a := range s.Args {
-			src = append(src, a.Range)
-		}
-	case backend.Powers:
-		dst = s.Dst
-	case backend.Invert:
-		dst, src = s.Dst, []backend.Range{s.Src}
-	case backend.Products:
-		dst, src = s.Dst, []backend.Range{s.Src}
-	case backend.Divide:
-		dst, src = s.Dst, []backend.Range{s.Src}
-	case backend.Evaluate:
-		src = s.Src
-	case backend.Compute:
-		dst = s.Dst.Range()
-		for _, b := range []backend.Batch{s.A, s.B, s.M} {
-			if b != (backend.Batch{}) {
-				src = append(src, b.Range())
-			}
-		}
+		return Point(l.Elements, l.bytes, s.Offset, s.Count, h.Sum(nil)), nil
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%T %+v", s, s)
-	curve := b.space(dst.Space).Curve
-	for _, r := range src {
-		curve = b.space(r.Space).Curve
-		h.Write(at(r))
+	for _, a := range backend.Accesses(s) {
+		if !a.Writes {
+			h.Write(at(a.Range))
+		}
 	}
-	if dst.Space != 0 {
-		copy(at(dst), stretch(h.Sum(nil), len(at(dst))))
+	for _, a := range backend.Accesses(s) {
+		if a.Writes {
+			copy(at(a.Range), stretch(h.Sum(nil), len(at(a.Range))))
+		}
 	}
-	if size := backendutil.AnswerBytes(s, curve, 0); size > 0 {
+	if size := backend.AnswerBytes(s, b.memory()); size > 0 {
 		return stretch(h.Sum([]byte{1}), size), nil
 	}
 	return nil, nil

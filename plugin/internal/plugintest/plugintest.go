@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
 )
 
@@ -65,14 +64,14 @@ func Random(n int) []byte {
 
 // BN is bases of BN254 G1 and as many scalars.
 type BN struct {
-	Loaded  backendutil.Loaded
+	Loaded  backend.Elements
 	Points  []byte
 	Scalars []byte
 }
 
 // NewBN makes n bases and scalars.
 func NewBN(n int) BN {
-	return BN{backendutil.Loaded{Curve: backend.BN254, Group: backend.G1, Count: n}, Random(64 * n), Random(32 * n)}
+	return BN{backend.Elements{Element: backend.PointOf(backend.BN254, backend.G1), Count: n}, Random(64 * n), Random(32 * n)}
 }
 
 // Bases returns the bases, in memory.
@@ -118,7 +117,7 @@ func Check(t testing.TB, c backend.Backend, n int) {
 	t.Helper()
 	b := NewBN(n)
 	id := Load(t, c, b.Bases())
-	got, err := c.MSM(context.Background(), []backend.Job{{Bases: id, Count: n, Scalars: b.Scalars}})
+	got, err := c.MSM(context.Background(), []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: b.Scalars}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,9 +130,9 @@ func Check(t testing.TB, c backend.Backend, n int) {
 }
 
 // Space makes a space of n scalars of BN254.
-func Space(t testing.TB, v backend.Vectors, n int) backend.SpaceID {
+func Space(t testing.TB, v backend.Programs, n int) backend.SpaceID {
 	t.Helper()
-	id, err := v.NewSpace(context.Background(), backend.BN254, n)
+	id, err := v.NewSpace(context.Background(), backend.ScalarOf(backend.BN254), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +142,7 @@ func Space(t testing.TB, v backend.Vectors, n int) backend.SpaceID {
 // WriteRead writes elements to a space and reads them back.
 func WriteRead(space backend.SpaceID, elements []byte) []backend.Step {
 	all := backend.Range{Space: space, Count: len(elements) / 32}
-	return []backend.Step{backend.Write{Dst: all, Bytes: elements}, backend.Read{Src: all}}
+	return []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: elements}}, backend.Read{Src: all}}
 }
 
 // Element is a scalar of BN254.

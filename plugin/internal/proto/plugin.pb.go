@@ -1,4 +1,4 @@
-// The conversation between a host and a backend plugin, version 2.
+// The conversation between a host and a backend plugin, version 3.
 //
 // Points, scalars and vectors never travel here, except for small answers: a
 // message names bytes by the shared arena they lie in. The descriptor
@@ -372,8 +372,8 @@ func (x *Build) GetCommit() string {
 type Capabilities struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Msm   []*CurveGroup          `protobuf:"bytes,1,rep,name=msm,proto3" json:"msm,omitempty"`
-	// Curves over whose scalar fields it runs programs.
-	Vectors []uint32 `protobuf:"varint,2,rep,packed,name=vectors,proto3" json:"vectors,omitempty"`
+	// What it runs programs over.
+	Elements []*Element `protobuf:"bytes,2,rep,name=elements,proto3" json:"elements,omitempty"`
 	// Operations on numbers, by backend.NumberOp, that its programs have.
 	Numbers       []uint32 `protobuf:"varint,3,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -417,9 +417,9 @@ func (x *Capabilities) GetMsm() []*CurveGroup {
 	return nil
 }
 
-func (x *Capabilities) GetVectors() []uint32 {
+func (x *Capabilities) GetElements() []*Element {
 	if x != nil {
-		return x.Vectors
+		return x.Elements
 	}
 	return nil
 }
@@ -484,6 +484,68 @@ func (x *CurveGroup) GetGroup() uint32 {
 	return 0
 }
 
+// Element has the numbers of backend.Kind, backend.Curve and backend.Group; 0 where
+// the kind has none.
+type Element struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          uint32                 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Curve         uint32                 `protobuf:"varint,2,opt,name=curve,proto3" json:"curve,omitempty"`
+	Group         uint32                 `protobuf:"varint,3,opt,name=group,proto3" json:"group,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Element) Reset() {
+	*x = Element{}
+	mi := &file_plugin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Element) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Element) ProtoMessage() {}
+
+func (x *Element) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Element.ProtoReflect.Descriptor instead.
+func (*Element) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Element) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *Element) GetCurve() uint32 {
+	if x != nil {
+		return x.Curve
+	}
+	return 0
+}
+
+func (x *Element) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
 type Device struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -495,7 +557,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_plugin_proto_msgTypes[6]
+	mi := &file_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -507,7 +569,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[6]
+	mi := &file_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -520,7 +582,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{6}
+	return file_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Device) GetName() string {
@@ -552,7 +614,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_plugin_proto_msgTypes[7]
+	mi := &file_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -564,7 +626,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[7]
+	mi := &file_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -577,7 +639,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{7}
+	return file_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 type PingReply struct {
@@ -590,7 +652,7 @@ type PingReply struct {
 
 func (x *PingReply) Reset() {
 	*x = PingReply{}
-	mi := &file_plugin_proto_msgTypes[8]
+	mi := &file_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -602,7 +664,7 @@ func (x *PingReply) String() string {
 func (*PingReply) ProtoMessage() {}
 
 func (x *PingReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[8]
+	mi := &file_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -615,7 +677,7 @@ func (x *PingReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingReply.ProtoReflect.Descriptor instead.
 func (*PingReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{8}
+	return file_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PingReply) GetUsage() *Usage {
@@ -638,7 +700,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -650,7 +712,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -663,7 +725,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{9}
+	return file_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Usage) GetDevices() []*DeviceUsage {
@@ -700,7 +762,7 @@ type DaemonUsage struct {
 
 func (x *DaemonUsage) Reset() {
 	*x = DaemonUsage{}
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -712,7 +774,7 @@ func (x *DaemonUsage) String() string {
 func (*DaemonUsage) ProtoMessage() {}
 
 func (x *DaemonUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -725,7 +787,7 @@ func (x *DaemonUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaemonUsage.ProtoReflect.Descriptor instead.
 func (*DaemonUsage) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{10}
+	return file_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DaemonUsage) GetSessions() uint32 {
@@ -778,7 +840,7 @@ type DeviceUsage struct {
 
 func (x *DeviceUsage) Reset() {
 	*x = DeviceUsage{}
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -790,7 +852,7 @@ func (x *DeviceUsage) String() string {
 func (*DeviceUsage) ProtoMessage() {}
 
 func (x *DeviceUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -803,7 +865,7 @@ func (x *DeviceUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceUsage.ProtoReflect.Descriptor instead.
 func (*DeviceUsage) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{11}
+	return file_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeviceUsage) GetBusy() uint64 {
@@ -851,7 +913,7 @@ type StageUsage struct {
 
 func (x *StageUsage) Reset() {
 	*x = StageUsage{}
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -863,7 +925,7 @@ func (x *StageUsage) String() string {
 func (*StageUsage) ProtoMessage() {}
 
 func (x *StageUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -876,7 +938,7 @@ func (x *StageUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageUsage.ProtoReflect.Descriptor instead.
 func (*StageUsage) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{12}
+	return file_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StageUsage) GetName() string {
@@ -905,7 +967,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +979,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +992,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{13}
+	return file_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AttachRequest) GetArena() uint64 {
@@ -962,7 +1024,7 @@ type AttachReply struct {
 
 func (x *AttachReply) Reset() {
 	*x = AttachReply{}
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1036,7 @@ func (x *AttachReply) String() string {
 func (*AttachReply) ProtoMessage() {}
 
 func (x *AttachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1049,7 @@ func (x *AttachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachReply.ProtoReflect.Descriptor instead.
 func (*AttachReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{14}
+	return file_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 type DetachRequest struct {
@@ -999,7 +1061,7 @@ type DetachRequest struct {
 
 func (x *DetachRequest) Reset() {
 	*x = DetachRequest{}
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1073,7 @@ func (x *DetachRequest) String() string {
 func (*DetachRequest) ProtoMessage() {}
 
 func (x *DetachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1086,7 @@ func (x *DetachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
 func (*DetachRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{15}
+	return file_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DetachRequest) GetArena() uint64 {
@@ -1042,7 +1104,7 @@ type DetachReply struct {
 
 func (x *DetachReply) Reset() {
 	*x = DetachReply{}
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1054,7 +1116,7 @@ func (x *DetachReply) String() string {
 func (*DetachReply) ProtoMessage() {}
 
 func (x *DetachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1067,7 +1129,7 @@ func (x *DetachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachReply.ProtoReflect.Descriptor instead.
 func (*DetachReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{16}
+	return file_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 type LoadRequest struct {
@@ -1084,7 +1146,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1158,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1171,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{17}
+	return file_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LoadRequest) GetStep() isLoadRequest_Step {
@@ -1187,7 +1249,7 @@ type LoadHeader struct {
 
 func (x *LoadHeader) Reset() {
 	*x = LoadHeader{}
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1261,7 @@ func (x *LoadHeader) String() string {
 func (*LoadHeader) ProtoMessage() {}
 
 func (x *LoadHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1274,7 @@ func (x *LoadHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadHeader.ProtoReflect.Descriptor instead.
 func (*LoadHeader) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{18}
+	return file_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LoadHeader) GetCurve() uint32 {
@@ -1275,7 +1337,7 @@ type FileSource struct {
 
 func (x *FileSource) Reset() {
 	*x = FileSource{}
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1287,7 +1349,7 @@ func (x *FileSource) String() string {
 func (*FileSource) ProtoMessage() {}
 
 func (x *FileSource) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1300,7 +1362,7 @@ func (x *FileSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileSource.ProtoReflect.Descriptor instead.
 func (*FileSource) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{19}
+	return file_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *FileSource) GetId() uint64 {
@@ -1325,7 +1387,7 @@ type LoadAbort struct {
 
 func (x *LoadAbort) Reset() {
 	*x = LoadAbort{}
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1337,7 +1399,7 @@ func (x *LoadAbort) String() string {
 func (*LoadAbort) ProtoMessage() {}
 
 func (x *LoadAbort) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1350,7 +1412,7 @@ func (x *LoadAbort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadAbort.ProtoReflect.Descriptor instead.
 func (*LoadAbort) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{20}
+	return file_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 type LoadReply struct {
@@ -1367,7 +1429,7 @@ type LoadReply struct {
 
 func (x *LoadReply) Reset() {
 	*x = LoadReply{}
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1379,7 +1441,7 @@ func (x *LoadReply) String() string {
 func (*LoadReply) ProtoMessage() {}
 
 func (x *LoadReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1392,7 +1454,7 @@ func (x *LoadReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadReply.ProtoReflect.Descriptor instead.
 func (*LoadReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{21}
+	return file_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LoadReply) GetStep() isLoadReply_Step {
@@ -1461,7 +1523,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1473,7 +1535,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1486,7 +1548,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{22}
+	return file_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 type FreeBasesRequest struct {
@@ -1498,7 +1560,7 @@ type FreeBasesRequest struct {
 
 func (x *FreeBasesRequest) Reset() {
 	*x = FreeBasesRequest{}
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1572,7 @@ func (x *FreeBasesRequest) String() string {
 func (*FreeBasesRequest) ProtoMessage() {}
 
 func (x *FreeBasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1585,7 @@ func (x *FreeBasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeBasesRequest.ProtoReflect.Descriptor instead.
 func (*FreeBasesRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{23}
+	return file_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *FreeBasesRequest) GetBases() uint64 {
@@ -1541,7 +1603,7 @@ type FreeBasesReply struct {
 
 func (x *FreeBasesReply) Reset() {
 	*x = FreeBasesReply{}
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +1615,7 @@ func (x *FreeBasesReply) String() string {
 func (*FreeBasesReply) ProtoMessage() {}
 
 func (x *FreeBasesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1566,215 +1628,20 @@ func (x *FreeBasesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeBasesReply.ProtoReflect.Descriptor instead.
 func (*FreeBasesReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{24}
-}
-
-type MSMRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Chosen by the host, unique among its calls.
-	Call          uint64 `protobuf:"varint,1,opt,name=call,proto3" json:"call,omitempty"`
-	Jobs          []*Job `protobuf:"bytes,2,rep,name=jobs,proto3" json:"jobs,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *MSMRequest) Reset() {
-	*x = MSMRequest{}
-	mi := &file_plugin_proto_msgTypes[25]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *MSMRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*MSMRequest) ProtoMessage() {}
-
-func (x *MSMRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[25]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MSMRequest.ProtoReflect.Descriptor instead.
-func (*MSMRequest) Descriptor() ([]byte, []int) {
 	return file_plugin_proto_rawDescGZIP(), []int{25}
 }
 
-func (x *MSMRequest) GetCall() uint64 {
-	if x != nil {
-		return x.Call
-	}
-	return 0
-}
-
-func (x *MSMRequest) GetJobs() []*Job {
-	if x != nil {
-		return x.Jobs
-	}
-	return nil
-}
-
-type Job struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Bases  uint64                 `protobuf:"varint,1,opt,name=bases,proto3" json:"bases,omitempty"`
-	Offset uint64                 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
-	Count  uint64                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
-	// Either the scalars or the number of an earlier job, counted from one.
-	Scalars *Region `protobuf:"bytes,4,opt,name=scalars,proto3" json:"scalars,omitempty"`
-	SameAs  uint32  `protobuf:"varint,5,opt,name=same_as,json=sameAs,proto3" json:"same_as,omitempty"`
-	// Set while the scalars are still being written: a counter of 8 bytes,
-	// little-endian and written atomically, of the scalar bytes that are
-	// complete from the start on. All ones means that the host gave up.
-	Progress      *Region `protobuf:"bytes,6,opt,name=progress,proto3" json:"progress,omitempty"`
-	Check         bool    `protobuf:"varint,7,opt,name=check,proto3" json:"check,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Job) Reset() {
-	*x = Job{}
-	mi := &file_plugin_proto_msgTypes[26]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Job) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Job) ProtoMessage() {}
-
-func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[26]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Job.ProtoReflect.Descriptor instead.
-func (*Job) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{26}
-}
-
-func (x *Job) GetBases() uint64 {
-	if x != nil {
-		return x.Bases
-	}
-	return 0
-}
-
-func (x *Job) GetOffset() uint64 {
-	if x != nil {
-		return x.Offset
-	}
-	return 0
-}
-
-func (x *Job) GetCount() uint64 {
-	if x != nil {
-		return x.Count
-	}
-	return 0
-}
-
-func (x *Job) GetScalars() *Region {
-	if x != nil {
-		return x.Scalars
-	}
-	return nil
-}
-
-func (x *Job) GetSameAs() uint32 {
-	if x != nil {
-		return x.SameAs
-	}
-	return 0
-}
-
-func (x *Job) GetProgress() *Region {
-	if x != nil {
-		return x.Progress
-	}
-	return nil
-}
-
-func (x *Job) GetCheck() bool {
-	if x != nil {
-		return x.Check
-	}
-	return false
-}
-
-type MSMReply struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// One affine point a job.
-	Points        [][]byte `protobuf:"bytes,1,rep,name=points,proto3" json:"points,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *MSMReply) Reset() {
-	*x = MSMReply{}
-	mi := &file_plugin_proto_msgTypes[27]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *MSMReply) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*MSMReply) ProtoMessage() {}
-
-func (x *MSMReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[27]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MSMReply.ProtoReflect.Descriptor instead.
-func (*MSMReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{27}
-}
-
-func (x *MSMReply) GetPoints() [][]byte {
-	if x != nil {
-		return x.Points
-	}
-	return nil
-}
-
 type NewSpaceRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// 0 is words of 32 bits.
-	Curve         uint32 `protobuf:"varint,1,opt,name=curve,proto3" json:"curve,omitempty"`
-	Count         uint64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Element       *Element               `protobuf:"bytes,1,opt,name=element,proto3" json:"element,omitempty"`
+	Count         uint64                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NewSpaceRequest) Reset() {
 	*x = NewSpaceRequest{}
-	mi := &file_plugin_proto_msgTypes[28]
+	mi := &file_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +1653,7 @@ func (x *NewSpaceRequest) String() string {
 func (*NewSpaceRequest) ProtoMessage() {}
 
 func (x *NewSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[28]
+	mi := &file_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,14 +1666,14 @@ func (x *NewSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewSpaceRequest.ProtoReflect.Descriptor instead.
 func (*NewSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{28}
+	return file_plugin_proto_rawDescGZIP(), []int{26}
 }
 
-func (x *NewSpaceRequest) GetCurve() uint32 {
+func (x *NewSpaceRequest) GetElement() *Element {
 	if x != nil {
-		return x.Curve
+		return x.Element
 	}
-	return 0
+	return nil
 }
 
 func (x *NewSpaceRequest) GetCount() uint64 {
@@ -1825,7 +1692,7 @@ type NewSpaceReply struct {
 
 func (x *NewSpaceReply) Reset() {
 	*x = NewSpaceReply{}
-	mi := &file_plugin_proto_msgTypes[29]
+	mi := &file_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1837,7 +1704,7 @@ func (x *NewSpaceReply) String() string {
 func (*NewSpaceReply) ProtoMessage() {}
 
 func (x *NewSpaceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[29]
+	mi := &file_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1850,7 +1717,7 @@ func (x *NewSpaceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewSpaceReply.ProtoReflect.Descriptor instead.
 func (*NewSpaceReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{29}
+	return file_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *NewSpaceReply) GetSpace() uint64 {
@@ -1869,7 +1736,7 @@ type FreeSpaceRequest struct {
 
 func (x *FreeSpaceRequest) Reset() {
 	*x = FreeSpaceRequest{}
-	mi := &file_plugin_proto_msgTypes[30]
+	mi := &file_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1881,7 +1748,7 @@ func (x *FreeSpaceRequest) String() string {
 func (*FreeSpaceRequest) ProtoMessage() {}
 
 func (x *FreeSpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[30]
+	mi := &file_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1894,7 +1761,7 @@ func (x *FreeSpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeSpaceRequest.ProtoReflect.Descriptor instead.
 func (*FreeSpaceRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{30}
+	return file_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *FreeSpaceRequest) GetSpace() uint64 {
@@ -1912,7 +1779,7 @@ type FreeSpaceReply struct {
 
 func (x *FreeSpaceReply) Reset() {
 	*x = FreeSpaceReply{}
-	mi := &file_plugin_proto_msgTypes[31]
+	mi := &file_plugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1924,7 +1791,7 @@ func (x *FreeSpaceReply) String() string {
 func (*FreeSpaceReply) ProtoMessage() {}
 
 func (x *FreeSpaceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[31]
+	mi := &file_plugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1937,7 +1804,7 @@ func (x *FreeSpaceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreeSpaceReply.ProtoReflect.Descriptor instead.
 func (*FreeSpaceReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{31}
+	return file_plugin_proto_rawDescGZIP(), []int{29}
 }
 
 type RunRequest struct {
@@ -1951,7 +1818,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_plugin_proto_msgTypes[32]
+	mi := &file_plugin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1963,7 +1830,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[32]
+	mi := &file_plugin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1976,7 +1843,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{32}
+	return file_plugin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RunRequest) GetCall() uint64 {
@@ -2004,7 +1871,7 @@ type RunReply struct {
 
 func (x *RunReply) Reset() {
 	*x = RunReply{}
-	mi := &file_plugin_proto_msgTypes[33]
+	mi := &file_plugin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +1883,7 @@ func (x *RunReply) String() string {
 func (*RunReply) ProtoMessage() {}
 
 func (x *RunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[33]
+	mi := &file_plugin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +1896,7 @@ func (x *RunReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunReply.ProtoReflect.Descriptor instead.
 func (*RunReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{33}
+	return file_plugin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RunReply) GetAnswers() [][]byte {
@@ -2055,7 +1922,7 @@ type Step struct {
 	//	*Step_Products
 	//	*Step_Evaluate
 	//	*Step_Divide
-	//	*Step_Commit
+	//	*Step_Job
 	//	*Step_Compute
 	Step          isStep_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
@@ -2064,7 +1931,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_plugin_proto_msgTypes[34]
+	mi := &file_plugin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2076,7 +1943,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[34]
+	mi := &file_plugin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2089,7 +1956,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{34}
+	return file_plugin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Step) GetStep() isStep_Step {
@@ -2198,10 +2065,10 @@ func (x *Step) GetDivide() *Divide {
 	return nil
 }
 
-func (x *Step) GetCommit() *Commit {
+func (x *Step) GetJob() *Job {
 	if x != nil {
-		if x, ok := x.Step.(*Step_Commit); ok {
-			return x.Commit
+		if x, ok := x.Step.(*Step_Job); ok {
+			return x.Job
 		}
 	}
 	return nil
@@ -2264,8 +2131,8 @@ type Step_Divide struct {
 	Divide *Divide `protobuf:"bytes,11,opt,name=divide,proto3,oneof"`
 }
 
-type Step_Commit struct {
-	Commit *Commit `protobuf:"bytes,12,opt,name=commit,proto3,oneof"`
+type Step_Job struct {
+	Job *Job `protobuf:"bytes,12,opt,name=job,proto3,oneof"`
 }
 
 type Step_Compute struct {
@@ -2294,7 +2161,7 @@ func (*Step_Evaluate) isStep_Step() {}
 
 func (*Step_Divide) isStep_Step() {}
 
-func (*Step_Commit) isStep_Step() {}
+func (*Step_Job) isStep_Step() {}
 
 func (*Step_Compute) isStep_Step() {}
 
@@ -2310,7 +2177,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_plugin_proto_msgTypes[35]
+	mi := &file_plugin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2322,7 +2189,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[35]
+	mi := &file_plugin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2335,7 +2202,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{35}
+	return file_plugin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Range) GetSpace() uint64 {
@@ -2359,20 +2226,81 @@ func (x *Range) GetCount() uint64 {
 	return 0
 }
 
-type Write struct {
+// Input is elements that the host gives.
+type Input struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Dst   *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
-	Bytes *Region                `protobuf:"bytes,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// As in Job.
-	Progress      *Region `protobuf:"bytes,3,opt,name=progress,proto3" json:"progress,omitempty"`
-	Check         bool    `protobuf:"varint,4,opt,name=check,proto3" json:"check,omitempty"`
+	Bytes *Region                `protobuf:"bytes,1,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Set while they are still being written: a counter of 8 bytes, little-endian
+	// and written atomically, of the bytes that are complete from the start on.
+	// All ones means that the host gave up.
+	Progress      *Region `protobuf:"bytes,2,opt,name=progress,proto3" json:"progress,omitempty"`
+	Check         bool    `protobuf:"varint,3,opt,name=check,proto3" json:"check,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Input) Reset() {
+	*x = Input{}
+	mi := &file_plugin_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Input) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Input) ProtoMessage() {}
+
+func (x *Input) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Input.ProtoReflect.Descriptor instead.
+func (*Input) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Input) GetBytes() *Region {
+	if x != nil {
+		return x.Bytes
+	}
+	return nil
+}
+
+func (x *Input) GetProgress() *Region {
+	if x != nil {
+		return x.Progress
+	}
+	return nil
+}
+
+func (x *Input) GetCheck() bool {
+	if x != nil {
+		return x.Check
+	}
+	return false
+}
+
+type Write struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
+	Input         *Input                 `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Write) Reset() {
 	*x = Write{}
-	mi := &file_plugin_proto_msgTypes[36]
+	mi := &file_plugin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2384,7 +2312,7 @@ func (x *Write) String() string {
 func (*Write) ProtoMessage() {}
 
 func (x *Write) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[36]
+	mi := &file_plugin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2397,7 +2325,7 @@ func (x *Write) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Write.ProtoReflect.Descriptor instead.
 func (*Write) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{36}
+	return file_plugin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Write) GetDst() *Range {
@@ -2407,25 +2335,97 @@ func (x *Write) GetDst() *Range {
 	return nil
 }
 
-func (x *Write) GetBytes() *Region {
+func (x *Write) GetInput() *Input {
 	if x != nil {
-		return x.Bytes
+		return x.Input
 	}
 	return nil
 }
 
-func (x *Write) GetProgress() *Region {
+// Job is an MSM. Its scalars are its input, or those of an earlier step, counted
+// from one, or those of a space.
+type Job struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bases         uint64                 `protobuf:"varint,1,opt,name=bases,proto3" json:"bases,omitempty"`
+	Offset        uint64                 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Count         uint64                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	Input         *Input                 `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
+	SameAs        uint32                 `protobuf:"varint,5,opt,name=same_as,json=sameAs,proto3" json:"same_as,omitempty"`
+	Src           *Range                 `protobuf:"bytes,6,opt,name=src,proto3" json:"src,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Job) Reset() {
+	*x = Job{}
+	mi := &file_plugin_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Job) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Job) ProtoMessage() {}
+
+func (x *Job) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[36]
 	if x != nil {
-		return x.Progress
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Job.ProtoReflect.Descriptor instead.
+func (*Job) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *Job) GetBases() uint64 {
+	if x != nil {
+		return x.Bases
+	}
+	return 0
+}
+
+func (x *Job) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *Job) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Job) GetInput() *Input {
+	if x != nil {
+		return x.Input
 	}
 	return nil
 }
 
-func (x *Write) GetCheck() bool {
+func (x *Job) GetSameAs() uint32 {
 	if x != nil {
-		return x.Check
+		return x.SameAs
 	}
-	return false
+	return 0
+}
+
+func (x *Job) GetSrc() *Range {
+	if x != nil {
+		return x.Src
+	}
+	return nil
 }
 
 // WriteIndices takes 4 bytes an index, little-endian, complete before the call.
@@ -3125,66 +3125,6 @@ func (x *Divide) GetPoint() []byte {
 	return nil
 }
 
-type Commit struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Bases         uint64                 `protobuf:"varint,1,opt,name=bases,proto3" json:"bases,omitempty"`
-	Offset        uint64                 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
-	Src           *Range                 `protobuf:"bytes,3,opt,name=src,proto3" json:"src,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Commit) Reset() {
-	*x = Commit{}
-	mi := &file_plugin_proto_msgTypes[48]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Commit) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Commit) ProtoMessage() {}
-
-func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[48]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Commit.ProtoReflect.Descriptor instead.
-func (*Commit) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{48}
-}
-
-func (x *Commit) GetBases() uint64 {
-	if x != nil {
-		return x.Bases
-	}
-	return 0
-}
-
-func (x *Commit) GetOffset() uint64 {
-	if x != nil {
-		return x.Offset
-	}
-	return 0
-}
-
-func (x *Commit) GetSrc() *Range {
-	if x != nil {
-		return x.Src
-	}
-	return nil
-}
-
 // Batch is count numbers of some words each, unset where there is none.
 type Batch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3198,7 +3138,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_plugin_proto_msgTypes[49]
+	mi := &file_plugin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3210,7 +3150,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[49]
+	mi := &file_plugin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3223,7 +3163,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{49}
+	return file_plugin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Batch) GetSpace() uint64 {
@@ -3270,7 +3210,7 @@ type Compute struct {
 
 func (x *Compute) Reset() {
 	*x = Compute{}
-	mi := &file_plugin_proto_msgTypes[50]
+	mi := &file_plugin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3282,7 +3222,7 @@ func (x *Compute) String() string {
 func (*Compute) ProtoMessage() {}
 
 func (x *Compute) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[50]
+	mi := &file_plugin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3295,7 +3235,7 @@ func (x *Compute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compute.ProtoReflect.Descriptor instead.
 func (*Compute) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{50}
+	return file_plugin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Compute) GetOp() uint32 {
@@ -3356,7 +3296,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_plugin_proto_msgTypes[51]
+	mi := &file_plugin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3368,7 +3308,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[51]
+	mi := &file_plugin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3381,7 +3321,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{51}
+	return file_plugin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CancelRequest) GetCall() uint64 {
@@ -3400,7 +3340,7 @@ type CancelReply struct {
 
 func (x *CancelReply) Reset() {
 	*x = CancelReply{}
-	mi := &file_plugin_proto_msgTypes[52]
+	mi := &file_plugin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3412,7 +3352,7 @@ func (x *CancelReply) String() string {
 func (*CancelReply) ProtoMessage() {}
 
 func (x *CancelReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[52]
+	mi := &file_plugin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3425,7 +3365,7 @@ func (x *CancelReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReply.ProtoReflect.Descriptor instead.
 func (*CancelReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{52}
+	return file_plugin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CancelReply) GetRunning() bool {
@@ -3443,7 +3383,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_plugin_proto_msgTypes[53]
+	mi := &file_plugin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3455,7 +3395,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[53]
+	mi := &file_plugin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3468,7 +3408,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{53}
+	return file_plugin_proto_rawDescGZIP(), []int{52}
 }
 
 type CloseReply struct {
@@ -3479,7 +3419,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_plugin_proto_msgTypes[54]
+	mi := &file_plugin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3491,7 +3431,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[54]
+	mi := &file_plugin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3504,12 +3444,12 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{54}
+	return file_plugin_proto_rawDescGZIP(), []int{53}
 }
 
 type LaneRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where the host writes what it asks, a LaneCall at a time, and the plugin
+	// Where the host writes what it asks, a RunRequest at a time, and the plugin
 	// what it answers, a LaneAnswer; docs/protocol.md says how.
 	Calls         *Region `protobuf:"bytes,1,opt,name=calls,proto3" json:"calls,omitempty"`
 	Answers       *Region `protobuf:"bytes,2,opt,name=answers,proto3" json:"answers,omitempty"`
@@ -3519,7 +3459,7 @@ type LaneRequest struct {
 
 func (x *LaneRequest) Reset() {
 	*x = LaneRequest{}
-	mi := &file_plugin_proto_msgTypes[55]
+	mi := &file_plugin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3531,7 +3471,7 @@ func (x *LaneRequest) String() string {
 func (*LaneRequest) ProtoMessage() {}
 
 func (x *LaneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[55]
+	mi := &file_plugin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3544,7 +3484,7 @@ func (x *LaneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneRequest.ProtoReflect.Descriptor instead.
 func (*LaneRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{55}
+	return file_plugin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *LaneRequest) GetCalls() *Region {
@@ -3569,7 +3509,7 @@ type LaneReply struct {
 
 func (x *LaneReply) Reset() {
 	*x = LaneReply{}
-	mi := &file_plugin_proto_msgTypes[56]
+	mi := &file_plugin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3581,7 +3521,7 @@ func (x *LaneReply) String() string {
 func (*LaneReply) ProtoMessage() {}
 
 func (x *LaneReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[56]
+	mi := &file_plugin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3594,94 +3534,12 @@ func (x *LaneReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneReply.ProtoReflect.Descriptor instead.
 func (*LaneReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{56}
+	return file_plugin_proto_rawDescGZIP(), []int{55}
 }
-
-type LaneCall struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Types that are valid to be assigned to Call:
-	//
-	//	*LaneCall_Msm
-	//	*LaneCall_Run
-	Call          isLaneCall_Call `protobuf_oneof:"call"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LaneCall) Reset() {
-	*x = LaneCall{}
-	mi := &file_plugin_proto_msgTypes[57]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LaneCall) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LaneCall) ProtoMessage() {}
-
-func (x *LaneCall) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[57]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LaneCall.ProtoReflect.Descriptor instead.
-func (*LaneCall) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{57}
-}
-
-func (x *LaneCall) GetCall() isLaneCall_Call {
-	if x != nil {
-		return x.Call
-	}
-	return nil
-}
-
-func (x *LaneCall) GetMsm() *MSMRequest {
-	if x != nil {
-		if x, ok := x.Call.(*LaneCall_Msm); ok {
-			return x.Msm
-		}
-	}
-	return nil
-}
-
-func (x *LaneCall) GetRun() *RunRequest {
-	if x != nil {
-		if x, ok := x.Call.(*LaneCall_Run); ok {
-			return x.Run
-		}
-	}
-	return nil
-}
-
-type isLaneCall_Call interface {
-	isLaneCall_Call()
-}
-
-type LaneCall_Msm struct {
-	Msm *MSMRequest `protobuf:"bytes,1,opt,name=msm,proto3,oneof"`
-}
-
-type LaneCall_Run struct {
-	Run *RunRequest `protobuf:"bytes,2,opt,name=run,proto3,oneof"`
-}
-
-func (*LaneCall_Msm) isLaneCall_Call() {}
-
-func (*LaneCall_Run) isLaneCall_Call() {}
 
 type LaneAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Those of the MSMReply or RunReply.
+	// Those of the RunReply.
 	Answers [][]byte `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
 	// Set when there is none.
 	Failure       *Failure `protobuf:"bytes,2,opt,name=failure,proto3" json:"failure,omitempty"`
@@ -3691,7 +3549,7 @@ type LaneAnswer struct {
 
 func (x *LaneAnswer) Reset() {
 	*x = LaneAnswer{}
-	mi := &file_plugin_proto_msgTypes[58]
+	mi := &file_plugin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3703,7 +3561,7 @@ func (x *LaneAnswer) String() string {
 func (*LaneAnswer) ProtoMessage() {}
 
 func (x *LaneAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[58]
+	mi := &file_plugin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3716,7 +3574,7 @@ func (x *LaneAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneAnswer.ProtoReflect.Descriptor instead.
 func (*LaneAnswer) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{58}
+	return file_plugin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *LaneAnswer) GetAnswers() [][]byte {
@@ -3737,7 +3595,7 @@ func (x *LaneAnswer) GetFailure() *Failure {
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the error is, in the sense of errors.Is; usually one.
-	Kinds         []Kind `protobuf:"varint,1,rep,packed,name=kinds,proto3,enum=pippin.plugin.v2.Kind" json:"kinds,omitempty"`
+	Kinds         []Kind `protobuf:"varint,1,rep,packed,name=kinds,proto3,enum=pippin.plugin.v3.Kind" json:"kinds,omitempty"`
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3745,7 +3603,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_plugin_proto_msgTypes[59]
+	mi := &file_plugin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3757,7 +3615,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[59]
+	mi := &file_plugin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3770,7 +3628,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{59}
+	return file_plugin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Failure) GetKinds() []Kind {
@@ -3791,7 +3649,7 @@ var File_plugin_proto protoreflect.FileDescriptor
 
 const file_plugin_proto_rawDesc = "" +
 	"\n" +
-	"\fplugin.proto\x12\x10pippin.plugin.v2\"N\n" +
+	"\fplugin.proto\x12\x10pippin.plugin.v3\"N\n" +
 	"\x06Region\x12\x14\n" +
 	"\x05arena\x18\x01 \x01(\x04R\x05arena\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x16\n" +
@@ -3801,35 +3659,39 @@ const file_plugin_proto_rawDesc = "" +
 	"\tOpenReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x122\n" +
-	"\adevices\x18\x03 \x03(\v2\x18.pippin.plugin.v2.DeviceR\adevices\x120\n" +
-	"\x03can\x18\x04 \x01(\v2\x1e.pippin.plugin.v2.CapabilitiesR\x03can\x12-\n" +
-	"\x05build\x18\x05 \x01(\v2\x17.pippin.plugin.v2.BuildR\x05build\x12\x18\n" +
+	"\adevices\x18\x03 \x03(\v2\x18.pippin.plugin.v3.DeviceR\adevices\x120\n" +
+	"\x03can\x18\x04 \x01(\v2\x1e.pippin.plugin.v3.CapabilitiesR\x03can\x12-\n" +
+	"\x05build\x18\x05 \x01(\v2\x17.pippin.plugin.v3.BuildR\x05build\x12\x18\n" +
 	"\adigests\x18\x06 \x01(\bR\adigests\x12#\n" +
 	"\rshared_memory\x18\a \x01(\x04R\fsharedMemory\x12\x14\n" +
 	"\x05lanes\x18\b \x01(\bR\x05lanes\"Q\n" +
 	"\x05Build\x12\x16\n" +
 	"\x06module\x18\x01 \x01(\tR\x06module\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x16\n" +
-	"\x06commit\x18\x03 \x01(\tR\x06commit\"r\n" +
+	"\x06commit\x18\x03 \x01(\tR\x06commit\"\x8f\x01\n" +
 	"\fCapabilities\x12.\n" +
-	"\x03msm\x18\x01 \x03(\v2\x1c.pippin.plugin.v2.CurveGroupR\x03msm\x12\x18\n" +
-	"\avectors\x18\x02 \x03(\rR\avectors\x12\x18\n" +
+	"\x03msm\x18\x01 \x03(\v2\x1c.pippin.plugin.v3.CurveGroupR\x03msm\x125\n" +
+	"\belements\x18\x02 \x03(\v2\x19.pippin.plugin.v3.ElementR\belements\x12\x18\n" +
 	"\anumbers\x18\x03 \x03(\rR\anumbers\"8\n" +
 	"\n" +
 	"CurveGroup\x12\x14\n" +
 	"\x05curve\x18\x01 \x01(\rR\x05curve\x12\x14\n" +
-	"\x05group\x18\x02 \x01(\rR\x05group\"L\n" +
+	"\x05group\x18\x02 \x01(\rR\x05group\"I\n" +
+	"\aElement\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x14\n" +
+	"\x05curve\x18\x02 \x01(\rR\x05curve\x12\x14\n" +
+	"\x05group\x18\x03 \x01(\rR\x05group\"L\n" +
 	"\x06Device\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06memory\x18\x02 \x01(\x04R\x06memory\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\"\r\n" +
 	"\vPingRequest\":\n" +
 	"\tPingReply\x12-\n" +
-	"\x05usage\x18\x01 \x01(\v2\x17.pippin.plugin.v2.UsageR\x05usage\"\xad\x01\n" +
+	"\x05usage\x18\x01 \x01(\v2\x17.pippin.plugin.v3.UsageR\x05usage\"\xad\x01\n" +
 	"\x05Usage\x127\n" +
-	"\adevices\x18\x01 \x03(\v2\x1d.pippin.plugin.v2.DeviceUsageR\adevices\x124\n" +
-	"\x06stages\x18\x02 \x03(\v2\x1c.pippin.plugin.v2.StageUsageR\x06stages\x125\n" +
-	"\x06daemon\x18\x03 \x01(\v2\x1d.pippin.plugin.v2.DaemonUsageR\x06daemon\"\x97\x01\n" +
+	"\adevices\x18\x01 \x03(\v2\x1d.pippin.plugin.v3.DeviceUsageR\adevices\x124\n" +
+	"\x06stages\x18\x02 \x03(\v2\x1c.pippin.plugin.v3.StageUsageR\x06stages\x125\n" +
+	"\x06daemon\x18\x03 \x01(\v2\x1d.pippin.plugin.v3.DaemonUsageR\x06daemon\"\x97\x01\n" +
 	"\vDaemonUsage\x12\x1a\n" +
 	"\bsessions\x18\x01 \x01(\rR\bsessions\x12\x1a\n" +
 	"\bresident\x18\x02 \x01(\x04R\bresident\x12\x16\n" +
@@ -3857,9 +3719,9 @@ const file_plugin_proto_rawDesc = "" +
 	"\x05arena\x18\x01 \x01(\x04R\x05arena\"\r\n" +
 	"\vDetachReply\"\xb4\x01\n" +
 	"\vLoadRequest\x126\n" +
-	"\x06header\x18\x01 \x01(\v2\x1c.pippin.plugin.v2.LoadHeaderH\x00R\x06header\x120\n" +
-	"\x05chunk\x18\x02 \x01(\v2\x18.pippin.plugin.v2.RegionH\x00R\x05chunk\x123\n" +
-	"\x05abort\x18\x03 \x01(\v2\x1b.pippin.plugin.v2.LoadAbortH\x00R\x05abortB\x06\n" +
+	"\x06header\x18\x01 \x01(\v2\x1c.pippin.plugin.v3.LoadHeaderH\x00R\x06header\x120\n" +
+	"\x05chunk\x18\x02 \x01(\v2\x18.pippin.plugin.v3.RegionH\x00R\x05chunk\x123\n" +
+	"\x05abort\x18\x03 \x01(\v2\x1b.pippin.plugin.v3.LoadAbortH\x00R\x05abortB\x06\n" +
 	"\x04step\"\xcc\x01\n" +
 	"\n" +
 	"LoadHeader\x12\x14\n" +
@@ -3868,7 +3730,7 @@ const file_plugin_proto_rawDesc = "" +
 	"\x05count\x18\x03 \x01(\x04R\x05count\x12\x14\n" +
 	"\x05check\x18\x04 \x01(\bR\x05check\x12\x1c\n" +
 	"\tmultiples\x18\x05 \x01(\rR\tmultiples\x120\n" +
-	"\x04file\x18\x06 \x01(\v2\x1c.pippin.plugin.v2.FileSourceR\x04file\x12\x16\n" +
+	"\x04file\x18\x06 \x01(\v2\x1c.pippin.plugin.v3.FileSourceR\x04file\x12\x16\n" +
 	"\x06digest\x18\a \x01(\fR\x06digest\"4\n" +
 	"\n" +
 	"FileSource\x12\x0e\n" +
@@ -3878,28 +3740,14 @@ const file_plugin_proto_rawDesc = "" +
 	"\tLoadReply\x12\x1c\n" +
 	"\bconsumed\x18\x01 \x01(\x04H\x00R\bconsumed\x12\x16\n" +
 	"\x05bases\x18\x02 \x01(\x04H\x00R\x05bases\x122\n" +
-	"\x06wanted\x18\x03 \x01(\v2\x18.pippin.plugin.v2.WantedH\x00R\x06wantedB\x06\n" +
+	"\x06wanted\x18\x03 \x01(\v2\x18.pippin.plugin.v3.WantedH\x00R\x06wantedB\x06\n" +
 	"\x04step\"\b\n" +
 	"\x06Wanted\"(\n" +
 	"\x10FreeBasesRequest\x12\x14\n" +
 	"\x05bases\x18\x01 \x01(\x04R\x05bases\"\x10\n" +
-	"\x0eFreeBasesReply\"K\n" +
-	"\n" +
-	"MSMRequest\x12\x12\n" +
-	"\x04call\x18\x01 \x01(\x04R\x04call\x12)\n" +
-	"\x04jobs\x18\x02 \x03(\v2\x15.pippin.plugin.v2.JobR\x04jobs\"\xe2\x01\n" +
-	"\x03Job\x12\x14\n" +
-	"\x05bases\x18\x01 \x01(\x04R\x05bases\x12\x16\n" +
-	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
-	"\x05count\x18\x03 \x01(\x04R\x05count\x122\n" +
-	"\ascalars\x18\x04 \x01(\v2\x18.pippin.plugin.v2.RegionR\ascalars\x12\x17\n" +
-	"\asame_as\x18\x05 \x01(\rR\x06sameAs\x124\n" +
-	"\bprogress\x18\x06 \x01(\v2\x18.pippin.plugin.v2.RegionR\bprogress\x12\x14\n" +
-	"\x05check\x18\a \x01(\bR\x05check\"\"\n" +
-	"\bMSMReply\x12\x16\n" +
-	"\x06points\x18\x01 \x03(\fR\x06points\"=\n" +
-	"\x0fNewSpaceRequest\x12\x14\n" +
-	"\x05curve\x18\x01 \x01(\rR\x05curve\x12\x14\n" +
+	"\x0eFreeBasesReply\"\\\n" +
+	"\x0fNewSpaceRequest\x123\n" +
+	"\aelement\x18\x01 \x01(\v2\x19.pippin.plugin.v3.ElementR\aelement\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x04R\x05count\"%\n" +
 	"\rNewSpaceReply\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\x04R\x05space\"(\n" +
@@ -3909,86 +3757,91 @@ const file_plugin_proto_rawDesc = "" +
 	"\n" +
 	"RunRequest\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\x04R\x04call\x12,\n" +
-	"\x05steps\x18\x02 \x03(\v2\x16.pippin.plugin.v2.StepR\x05steps\"$\n" +
+	"\x05steps\x18\x02 \x03(\v2\x16.pippin.plugin.v3.StepR\x05steps\"$\n" +
 	"\bRunReply\x12\x18\n" +
-	"\aanswers\x18\x01 \x03(\fR\aanswers\"\xcb\x05\n" +
+	"\aanswers\x18\x01 \x03(\fR\aanswers\"\xc2\x05\n" +
 	"\x04Step\x12/\n" +
-	"\x05write\x18\x01 \x01(\v2\x17.pippin.plugin.v2.WriteH\x00R\x05write\x12E\n" +
-	"\rwrite_indices\x18\x02 \x01(\v2\x1e.pippin.plugin.v2.WriteIndicesH\x00R\fwriteIndices\x12,\n" +
-	"\x04read\x18\x03 \x01(\v2\x16.pippin.plugin.v2.ReadH\x00R\x04read\x122\n" +
-	"\x06gather\x18\x04 \x01(\v2\x18.pippin.plugin.v2.GatherH\x00R\x06gather\x12;\n" +
-	"\ttransform\x18\x05 \x01(\v2\x1b.pippin.plugin.v2.TransformH\x00R\ttransform\x12)\n" +
-	"\x03map\x18\x06 \x01(\v2\x15.pippin.plugin.v2.MapH\x00R\x03map\x122\n" +
-	"\x06powers\x18\a \x01(\v2\x18.pippin.plugin.v2.PowersH\x00R\x06powers\x122\n" +
-	"\x06invert\x18\b \x01(\v2\x18.pippin.plugin.v2.InvertH\x00R\x06invert\x128\n" +
-	"\bproducts\x18\t \x01(\v2\x1a.pippin.plugin.v2.ProductsH\x00R\bproducts\x128\n" +
+	"\x05write\x18\x01 \x01(\v2\x17.pippin.plugin.v3.WriteH\x00R\x05write\x12E\n" +
+	"\rwrite_indices\x18\x02 \x01(\v2\x1e.pippin.plugin.v3.WriteIndicesH\x00R\fwriteIndices\x12,\n" +
+	"\x04read\x18\x03 \x01(\v2\x16.pippin.plugin.v3.ReadH\x00R\x04read\x122\n" +
+	"\x06gather\x18\x04 \x01(\v2\x18.pippin.plugin.v3.GatherH\x00R\x06gather\x12;\n" +
+	"\ttransform\x18\x05 \x01(\v2\x1b.pippin.plugin.v3.TransformH\x00R\ttransform\x12)\n" +
+	"\x03map\x18\x06 \x01(\v2\x15.pippin.plugin.v3.MapH\x00R\x03map\x122\n" +
+	"\x06powers\x18\a \x01(\v2\x18.pippin.plugin.v3.PowersH\x00R\x06powers\x122\n" +
+	"\x06invert\x18\b \x01(\v2\x18.pippin.plugin.v3.InvertH\x00R\x06invert\x128\n" +
+	"\bproducts\x18\t \x01(\v2\x1a.pippin.plugin.v3.ProductsH\x00R\bproducts\x128\n" +
 	"\bevaluate\x18\n" +
-	" \x01(\v2\x1a.pippin.plugin.v2.EvaluateH\x00R\bevaluate\x122\n" +
-	"\x06divide\x18\v \x01(\v2\x18.pippin.plugin.v2.DivideH\x00R\x06divide\x122\n" +
-	"\x06commit\x18\f \x01(\v2\x18.pippin.plugin.v2.CommitH\x00R\x06commit\x125\n" +
-	"\acompute\x18\r \x01(\v2\x19.pippin.plugin.v2.ComputeH\x00R\acomputeB\x06\n" +
+	" \x01(\v2\x1a.pippin.plugin.v3.EvaluateH\x00R\bevaluate\x122\n" +
+	"\x06divide\x18\v \x01(\v2\x18.pippin.plugin.v3.DivideH\x00R\x06divide\x12)\n" +
+	"\x03job\x18\f \x01(\v2\x15.pippin.plugin.v3.JobH\x00R\x03job\x125\n" +
+	"\acompute\x18\r \x01(\v2\x19.pippin.plugin.v3.ComputeH\x00R\acomputeB\x06\n" +
 	"\x04step\"K\n" +
 	"\x05Range\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\x04R\x05space\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
-	"\x05count\x18\x03 \x01(\x04R\x05count\"\xae\x01\n" +
+	"\x05count\x18\x03 \x01(\x04R\x05count\"\x83\x01\n" +
+	"\x05Input\x12.\n" +
+	"\x05bytes\x18\x01 \x01(\v2\x18.pippin.plugin.v3.RegionR\x05bytes\x124\n" +
+	"\bprogress\x18\x02 \x01(\v2\x18.pippin.plugin.v3.RegionR\bprogress\x12\x14\n" +
+	"\x05check\x18\x03 \x01(\bR\x05check\"a\n" +
 	"\x05Write\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12.\n" +
-	"\x05bytes\x18\x02 \x01(\v2\x18.pippin.plugin.v2.RegionR\x05bytes\x124\n" +
-	"\bprogress\x18\x03 \x01(\v2\x18.pippin.plugin.v2.RegionR\bprogress\x12\x14\n" +
-	"\x05check\x18\x04 \x01(\bR\x05check\"i\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12-\n" +
+	"\x05input\x18\x02 \x01(\v2\x17.pippin.plugin.v3.InputR\x05input\"\xbc\x01\n" +
+	"\x03Job\x12\x14\n" +
+	"\x05bases\x18\x01 \x01(\x04R\x05bases\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\x04R\x05count\x12-\n" +
+	"\x05input\x18\x04 \x01(\v2\x17.pippin.plugin.v3.InputR\x05input\x12\x17\n" +
+	"\asame_as\x18\x05 \x01(\rR\x06sameAs\x12)\n" +
+	"\x03src\x18\x06 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\"i\n" +
 	"\fWriteIndices\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12.\n" +
-	"\x05bytes\x18\x02 \x01(\v2\x18.pippin.plugin.v2.RegionR\x05bytes\"c\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12.\n" +
+	"\x05bytes\x18\x02 \x01(\v2\x18.pippin.plugin.v3.RegionR\x05bytes\"c\n" +
 	"\x04Read\x12)\n" +
-	"\x03src\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\x120\n" +
-	"\x06answer\x18\x02 \x01(\v2\x18.pippin.plugin.v2.RegionR\x06answer\"\x8d\x01\n" +
+	"\x03src\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x120\n" +
+	"\x06answer\x18\x02 \x01(\v2\x18.pippin.plugin.v3.RegionR\x06answer\"\x8d\x01\n" +
 	"\x06Gather\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12)\n" +
-	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\x12-\n" +
-	"\x05index\x18\x03 \x01(\v2\x17.pippin.plugin.v2.RangeR\x05index\"\xcb\x01\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12)\n" +
+	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x12-\n" +
+	"\x05index\x18\x03 \x01(\v2\x17.pippin.plugin.v3.RangeR\x05index\"\xcb\x01\n" +
 	"\tTransform\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12)\n" +
-	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\x12\x14\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12)\n" +
+	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x12\x14\n" +
 	"\x05batch\x18\x03 \x01(\x04R\x05batch\x12\x18\n" +
 	"\ainverse\x18\x04 \x01(\bR\ainverse\x12\x12\n" +
 	"\x04from\x18\x05 \x01(\rR\x04from\x12\x0e\n" +
 	"\x02to\x18\x06 \x01(\rR\x02to\x12\x14\n" +
 	"\x05shift\x18\a \x01(\fR\x05shift\"~\n" +
 	"\aOperand\x12-\n" +
-	"\x05range\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x05range\x12\x16\n" +
+	"\x05range\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x05range\x12\x16\n" +
 	"\x06stride\x18\x02 \x01(\x12R\x06stride\x12\x16\n" +
 	"\x06rotate\x18\x03 \x01(\x12R\x06rotate\x12\x14\n" +
 	"\x05order\x18\x04 \x01(\rR\x05order\"\xa9\x01\n" +
 	"\x03Map\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x04R\x05count\x12+\n" +
-	"\x03dst\x18\x02 \x01(\v2\x19.pippin.plugin.v2.OperandR\x03dst\x12-\n" +
-	"\x04args\x18\x03 \x03(\v2\x19.pippin.plugin.v2.OperandR\x04args\x12\x1c\n" +
+	"\x03dst\x18\x02 \x01(\v2\x19.pippin.plugin.v3.OperandR\x03dst\x12-\n" +
+	"\x04args\x18\x03 \x03(\v2\x19.pippin.plugin.v3.OperandR\x04args\x12\x1c\n" +
 	"\tconstants\x18\x04 \x01(\fR\tconstants\x12\x12\n" +
 	"\x04code\x18\x05 \x03(\rR\x04code\"_\n" +
 	"\x06Powers\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12\x14\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12\x14\n" +
 	"\x05first\x18\x02 \x01(\fR\x05first\x12\x14\n" +
 	"\x05ratio\x18\x03 \x01(\fR\x05ratio\"^\n" +
 	"\x06Invert\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12)\n" +
-	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\"~\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12)\n" +
+	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\"~\n" +
 	"\bProducts\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12)\n" +
-	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\x12\x1c\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12)\n" +
+	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x12\x1c\n" +
 	"\texclusive\x18\x03 \x01(\bR\texclusive\"a\n" +
 	"\bEvaluate\x12)\n" +
-	"\x03src\x18\x01 \x03(\v2\x17.pippin.plugin.v2.RangeR\x03src\x12\x14\n" +
+	"\x03src\x18\x01 \x03(\v2\x17.pippin.plugin.v3.RangeR\x03src\x12\x14\n" +
 	"\x05order\x18\x02 \x01(\rR\x05order\x12\x14\n" +
 	"\x05point\x18\x03 \x01(\fR\x05point\"t\n" +
 	"\x06Divide\x12)\n" +
-	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03dst\x12)\n" +
-	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\x12\x14\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12)\n" +
+	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x12\x14\n" +
 	"\x05point\x18\x03 \x01(\fR\x05point\"a\n" +
-	"\x06Commit\x12\x14\n" +
-	"\x05bases\x18\x01 \x01(\x04R\x05bases\x12\x16\n" +
-	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12)\n" +
-	"\x03src\x18\x03 \x01(\v2\x17.pippin.plugin.v2.RangeR\x03src\"a\n" +
 	"\x05Batch\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\x04R\x05space\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
@@ -3996,11 +3849,11 @@ const file_plugin_proto_rawDesc = "" +
 	"\x05count\x18\x04 \x01(\x04R\x05count\"\x80\x02\n" +
 	"\aCompute\x12\x0e\n" +
 	"\x02op\x18\x01 \x01(\rR\x02op\x12)\n" +
-	"\x03dst\x18\x02 \x01(\v2\x17.pippin.plugin.v2.BatchR\x03dst\x12%\n" +
-	"\x01a\x18\x03 \x01(\v2\x17.pippin.plugin.v2.BatchR\x01a\x12%\n" +
-	"\x01b\x18\x04 \x01(\v2\x17.pippin.plugin.v2.BatchR\x01b\x12%\n" +
-	"\x01m\x18\x05 \x01(\v2\x17.pippin.plugin.v2.BatchR\x01m\x12-\n" +
-	"\x05carry\x18\x06 \x01(\v2\x17.pippin.plugin.v2.BatchR\x05carry\x12\x16\n" +
+	"\x03dst\x18\x02 \x01(\v2\x17.pippin.plugin.v3.BatchR\x03dst\x12%\n" +
+	"\x01a\x18\x03 \x01(\v2\x17.pippin.plugin.v3.BatchR\x01a\x12%\n" +
+	"\x01b\x18\x04 \x01(\v2\x17.pippin.plugin.v3.BatchR\x01b\x12%\n" +
+	"\x01m\x18\x05 \x01(\v2\x17.pippin.plugin.v3.BatchR\x01m\x12-\n" +
+	"\x05carry\x18\x06 \x01(\v2\x17.pippin.plugin.v3.BatchR\x05carry\x12\x16\n" +
 	"\x06degree\x18\a \x01(\rR\x06degree\"#\n" +
 	"\rCancelRequest\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\x04R\x04call\"'\n" +
@@ -4010,19 +3863,15 @@ const file_plugin_proto_rawDesc = "" +
 	"\n" +
 	"CloseReply\"q\n" +
 	"\vLaneRequest\x12.\n" +
-	"\x05calls\x18\x01 \x01(\v2\x18.pippin.plugin.v2.RegionR\x05calls\x122\n" +
-	"\aanswers\x18\x02 \x01(\v2\x18.pippin.plugin.v2.RegionR\aanswers\"\v\n" +
-	"\tLaneReply\"v\n" +
-	"\bLaneCall\x120\n" +
-	"\x03msm\x18\x01 \x01(\v2\x1c.pippin.plugin.v2.MSMRequestH\x00R\x03msm\x120\n" +
-	"\x03run\x18\x02 \x01(\v2\x1c.pippin.plugin.v2.RunRequestH\x00R\x03runB\x06\n" +
-	"\x04call\"[\n" +
+	"\x05calls\x18\x01 \x01(\v2\x18.pippin.plugin.v3.RegionR\x05calls\x122\n" +
+	"\aanswers\x18\x02 \x01(\v2\x18.pippin.plugin.v3.RegionR\aanswers\"\v\n" +
+	"\tLaneReply\"[\n" +
 	"\n" +
 	"LaneAnswer\x12\x18\n" +
 	"\aanswers\x18\x01 \x03(\fR\aanswers\x123\n" +
-	"\afailure\x18\x02 \x01(\v2\x19.pippin.plugin.v2.FailureR\afailure\"K\n" +
+	"\afailure\x18\x02 \x01(\v2\x19.pippin.plugin.v3.FailureR\afailure\"K\n" +
 	"\aFailure\x12,\n" +
-	"\x05kinds\x18\x01 \x03(\x0e2\x16.pippin.plugin.v2.KindR\x05kinds\x12\x12\n" +
+	"\x05kinds\x18\x01 \x03(\x0e2\x16.pippin.plugin.v3.KindR\x05kinds\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text*\xda\x01\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -4034,21 +3883,20 @@ const file_plugin_proto_rawDesc = "" +
 	"\x12KIND_INVALID_INPUT\x10\x06\x12\x11\n" +
 	"\rKIND_CANCELED\x10\a\x12\x1a\n" +
 	"\x16KIND_DEADLINE_EXCEEDED\x10\b\x12\x11\n" +
-	"\rKIND_INTERNAL\x10\t2\xbf\a\n" +
+	"\rKIND_INTERNAL\x10\t2\xfe\x06\n" +
 	"\aBackend\x12B\n" +
-	"\x04Open\x12\x1d.pippin.plugin.v2.OpenRequest\x1a\x1b.pippin.plugin.v2.OpenReply\x12B\n" +
-	"\x04Ping\x12\x1d.pippin.plugin.v2.PingRequest\x1a\x1b.pippin.plugin.v2.PingReply\x12H\n" +
-	"\x06Attach\x12\x1f.pippin.plugin.v2.AttachRequest\x1a\x1d.pippin.plugin.v2.AttachReply\x12H\n" +
-	"\x06Detach\x12\x1f.pippin.plugin.v2.DetachRequest\x1a\x1d.pippin.plugin.v2.DetachReply\x12K\n" +
-	"\tLoadBases\x12\x1d.pippin.plugin.v2.LoadRequest\x1a\x1b.pippin.plugin.v2.LoadReply(\x010\x01\x12Q\n" +
-	"\tFreeBases\x12\".pippin.plugin.v2.FreeBasesRequest\x1a .pippin.plugin.v2.FreeBasesReply\x12?\n" +
-	"\x03MSM\x12\x1c.pippin.plugin.v2.MSMRequest\x1a\x1a.pippin.plugin.v2.MSMReply\x12N\n" +
-	"\bNewSpace\x12!.pippin.plugin.v2.NewSpaceRequest\x1a\x1f.pippin.plugin.v2.NewSpaceReply\x12Q\n" +
-	"\tFreeSpace\x12\".pippin.plugin.v2.FreeSpaceRequest\x1a .pippin.plugin.v2.FreeSpaceReply\x12?\n" +
-	"\x03Run\x12\x1c.pippin.plugin.v2.RunRequest\x1a\x1a.pippin.plugin.v2.RunReply\x12H\n" +
-	"\x06Cancel\x12\x1f.pippin.plugin.v2.CancelRequest\x1a\x1d.pippin.plugin.v2.CancelReply\x12B\n" +
-	"\x04Lane\x12\x1d.pippin.plugin.v2.LaneRequest\x1a\x1b.pippin.plugin.v2.LaneReply\x12E\n" +
-	"\x05Close\x12\x1e.pippin.plugin.v2.CloseRequest\x1a\x1c.pippin.plugin.v2.CloseReplyB*Z(github.com/pippin-zk/pippin/plugin/protob\x06proto3"
+	"\x04Open\x12\x1d.pippin.plugin.v3.OpenRequest\x1a\x1b.pippin.plugin.v3.OpenReply\x12B\n" +
+	"\x04Ping\x12\x1d.pippin.plugin.v3.PingRequest\x1a\x1b.pippin.plugin.v3.PingReply\x12H\n" +
+	"\x06Attach\x12\x1f.pippin.plugin.v3.AttachRequest\x1a\x1d.pippin.plugin.v3.AttachReply\x12H\n" +
+	"\x06Detach\x12\x1f.pippin.plugin.v3.DetachRequest\x1a\x1d.pippin.plugin.v3.DetachReply\x12K\n" +
+	"\tLoadBases\x12\x1d.pippin.plugin.v3.LoadRequest\x1a\x1b.pippin.plugin.v3.LoadReply(\x010\x01\x12Q\n" +
+	"\tFreeBases\x12\".pippin.plugin.v3.FreeBasesRequest\x1a .pippin.plugin.v3.FreeBasesReply\x12N\n" +
+	"\bNewSpace\x12!.pippin.plugin.v3.NewSpaceRequest\x1a\x1f.pippin.plugin.v3.NewSpaceReply\x12Q\n" +
+	"\tFreeSpace\x12\".pippin.plugin.v3.FreeSpaceRequest\x1a .pippin.plugin.v3.FreeSpaceReply\x12?\n" +
+	"\x03Run\x12\x1c.pippin.plugin.v3.RunRequest\x1a\x1a.pippin.plugin.v3.RunReply\x12H\n" +
+	"\x06Cancel\x12\x1f.pippin.plugin.v3.CancelRequest\x1a\x1d.pippin.plugin.v3.CancelReply\x12B\n" +
+	"\x04Lane\x12\x1d.pippin.plugin.v3.LaneRequest\x1a\x1b.pippin.plugin.v3.LaneReply\x12E\n" +
+	"\x05Close\x12\x1e.pippin.plugin.v3.CloseRequest\x1a\x1c.pippin.plugin.v3.CloseReplyB3Z1github.com/pippin-zk/pippin/plugin/internal/protob\x06proto3"
 
 var (
 	file_plugin_proto_rawDescOnce sync.Once
@@ -4063,167 +3911,162 @@ func file_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_plugin_proto_goTypes = []any{
-	(Kind)(0),                // 0: pippin.plugin.v2.Kind
-	(*Region)(nil),           // 1: pippin.plugin.v2.Region
-	(*OpenRequest)(nil),      // 2: pippin.plugin.v2.OpenRequest
-	(*OpenReply)(nil),        // 3: pippin.plugin.v2.OpenReply
-	(*Build)(nil),            // 4: pippin.plugin.v2.Build
-	(*Capabilities)(nil),     // 5: pippin.plugin.v2.Capabilities
-	(*CurveGroup)(nil),       // 6: pippin.plugin.v2.CurveGroup
-	(*Device)(nil),           // 7: pippin.plugin.v2.Device
-	(*PingRequest)(nil),      // 8: pippin.plugin.v2.PingRequest
-	(*PingReply)(nil),        // 9: pippin.plugin.v2.PingReply
-	(*Usage)(nil),            // 10: pippin.plugin.v2.Usage
-	(*DaemonUsage)(nil),      // 11: pippin.plugin.v2.DaemonUsage
-	(*DeviceUsage)(nil),      // 12: pippin.plugin.v2.DeviceUsage
-	(*StageUsage)(nil),       // 13: pippin.plugin.v2.StageUsage
-	(*AttachRequest)(nil),    // 14: pippin.plugin.v2.AttachRequest
-	(*AttachReply)(nil),      // 15: pippin.plugin.v2.AttachReply
-	(*DetachRequest)(nil),    // 16: pippin.plugin.v2.DetachRequest
-	(*DetachReply)(nil),      // 17: pippin.plugin.v2.DetachReply
-	(*LoadRequest)(nil),      // 18: pippin.plugin.v2.LoadRequest
-	(*LoadHeader)(nil),       // 19: pippin.plugin.v2.LoadHeader
-	(*FileSource)(nil),       // 20: pippin.plugin.v2.FileSource
-	(*LoadAbort)(nil),        // 21: pippin.plugin.v2.LoadAbort
-	(*LoadReply)(nil),        // 22: pippin.plugin.v2.LoadReply
-	(*Wanted)(nil),           // 23: pippin.plugin.v2.Wanted
-	(*FreeBasesRequest)(nil), // 24: pippin.plugin.v2.FreeBasesRequest
-	(*FreeBasesReply)(nil),   // 25: pippin.plugin.v2.FreeBasesReply
-	(*MSMRequest)(nil),       // 26: pippin.plugin.v2.MSMRequest
-	(*Job)(nil),              // 27: pippin.plugin.v2.Job
-	(*MSMReply)(nil),         // 28: pippin.plugin.v2.MSMReply
-	(*NewSpaceRequest)(nil),  // 29: pippin.plugin.v2.NewSpaceRequest
-	(*NewSpaceReply)(nil),    // 30: pippin.plugin.v2.NewSpaceReply
-	(*FreeSpaceRequest)(nil), // 31: pippin.plugin.v2.FreeSpaceRequest
-	(*FreeSpaceReply)(nil),   // 32: pippin.plugin.v2.FreeSpaceReply
-	(*RunRequest)(nil),       // 33: pippin.plugin.v2.RunRequest
-	(*RunReply)(nil),         // 34: pippin.plugin.v2.RunReply
-	(*Step)(nil),             // 35: pippin.plugin.v2.Step
-	(*Range)(nil),            // 36: pippin.plugin.v2.Range
-	(*Write)(nil),            // 37: pippin.plugin.v2.Write
-	(*WriteIndices)(nil),     // 38: pippin.plugin.v2.WriteIndices
-	(*Read)(nil),             // 39: pippin.plugin.v2.Read
-	(*Gather)(nil),           // 40: pippin.plugin.v2.Gather
-	(*Transform)(nil),        // 41: pippin.plugin.v2.Transform
-	(*Operand)(nil),          // 42: pippin.plugin.v2.Operand
-	(*Map)(nil),              // 43: pippin.plugin.v2.Map
-	(*Powers)(nil),           // 44: pippin.plugin.v2.Powers
-	(*Invert)(nil),           // 45: pippin.plugin.v2.Invert
-	(*Products)(nil),         // 46: pippin.plugin.v2.Products
-	(*Evaluate)(nil),         // 47: pippin.plugin.v2.Evaluate
-	(*Divide)(nil),           // 48: pippin.plugin.v2.Divide
-	(*Commit)(nil),           // 49: pippin.plugin.v2.Commit
-	(*Batch)(nil),            // 50: pippin.plugin.v2.Batch
-	(*Compute)(nil),          // 51: pippin.plugin.v2.Compute
-	(*CancelRequest)(nil),    // 52: pippin.plugin.v2.CancelRequest
-	(*CancelReply)(nil),      // 53: pippin.plugin.v2.CancelReply
-	(*CloseRequest)(nil),     // 54: pippin.plugin.v2.CloseRequest
-	(*CloseReply)(nil),       // 55: pippin.plugin.v2.CloseReply
-	(*LaneRequest)(nil),      // 56: pippin.plugin.v2.LaneRequest
-	(*LaneReply)(nil),        // 57: pippin.plugin.v2.LaneReply
-	(*LaneCall)(nil),         // 58: pippin.plugin.v2.LaneCall
-	(*LaneAnswer)(nil),       // 59: pippin.plugin.v2.LaneAnswer
-	(*Failure)(nil),          // 60: pippin.plugin.v2.Failure
+	(Kind)(0),                // 0: pippin.plugin.v3.Kind
+	(*Region)(nil),           // 1: pippin.plugin.v3.Region
+	(*OpenRequest)(nil),      // 2: pippin.plugin.v3.OpenRequest
+	(*OpenReply)(nil),        // 3: pippin.plugin.v3.OpenReply
+	(*Build)(nil),            // 4: pippin.plugin.v3.Build
+	(*Capabilities)(nil),     // 5: pippin.plugin.v3.Capabilities
+	(*CurveGroup)(nil),       // 6: pippin.plugin.v3.CurveGroup
+	(*Element)(nil),          // 7: pippin.plugin.v3.Element
+	(*Device)(nil),           // 8: pippin.plugin.v3.Device
+	(*PingRequest)(nil),      // 9: pippin.plugin.v3.PingRequest
+	(*PingReply)(nil),        // 10: pippin.plugin.v3.PingReply
+	(*Usage)(nil),            // 11: pippin.plugin.v3.Usage
+	(*DaemonUsage)(nil),      // 12: pippin.plugin.v3.DaemonUsage
+	(*DeviceUsage)(nil),      // 13: pippin.plugin.v3.DeviceUsage
+	(*StageUsage)(nil),       // 14: pippin.plugin.v3.StageUsage
+	(*AttachRequest)(nil),    // 15: pippin.plugin.v3.AttachRequest
+	(*AttachReply)(nil),      // 16: pippin.plugin.v3.AttachReply
+	(*DetachRequest)(nil),    // 17: pippin.plugin.v3.DetachRequest
+	(*DetachReply)(nil),      // 18: pippin.plugin.v3.DetachReply
+	(*LoadRequest)(nil),      // 19: pippin.plugin.v3.LoadRequest
+	(*LoadHeader)(nil),       // 20: pippin.plugin.v3.LoadHeader
+	(*FileSource)(nil),       // 21: pippin.plugin.v3.FileSource
+	(*LoadAbort)(nil),        // 22: pippin.plugin.v3.LoadAbort
+	(*LoadReply)(nil),        // 23: pippin.plugin.v3.LoadReply
+	(*Wanted)(nil),           // 24: pippin.plugin.v3.Wanted
+	(*FreeBasesRequest)(nil), // 25: pippin.plugin.v3.FreeBasesRequest
+	(*FreeBasesReply)(nil),   // 26: pippin.plugin.v3.FreeBasesReply
+	(*NewSpaceRequest)(nil),  // 27: pippin.plugin.v3.NewSpaceRequest
+	(*NewSpaceReply)(nil),    // 28: pippin.plugin.v3.NewSpaceReply
+	(*FreeSpaceRequest)(nil), // 29: pippin.plugin.v3.FreeSpaceRequest
+	(*FreeSpaceReply)(nil),   // 30: pippin.plugin.v3.FreeSpaceReply
+	(*RunRequest)(nil),       // 31: pippin.plugin.v3.RunRequest
+	(*RunReply)(nil),         // 32: pippin.plugin.v3.RunReply
+	(*Step)(nil),             // 33: pippin.plugin.v3.Step
+	(*Range)(nil),            // 34: pippin.plugin.v3.Range
+	(*Input)(nil),            // 35: pippin.plugin.v3.Input
+	(*Write)(nil),            // 36: pippin.plugin.v3.Write
+	(*Job)(nil),              // 37: pippin.plugin.v3.Job
+	(*WriteIndices)(nil),     // 38: pippin.plugin.v3.WriteIndices
+	(*Read)(nil),             // 39: pippin.plugin.v3.Read
+	(*Gather)(nil),           // 40: pippin.plugin.v3.Gather
+	(*Transform)(nil),        // 41: pippin.plugin.v3.Transform
+	(*Operand)(nil),          // 42: pippin.plugin.v3.Operand
+	(*Map)(nil),              // 43: pippin.plugin.v3.Map
+	(*Powers)(nil),           // 44: pippin.plugin.v3.Powers
+	(*Invert)(nil),           // 45: pippin.plugin.v3.Invert
+	(*Products)(nil),         // 46: pippin.plugin.v3.Products
+	(*Evaluate)(nil),         // 47: pippin.plugin.v3.Evaluate
+	(*Divide)(nil),           // 48: pippin.plugin.v3.Divide
+	(*Batch)(nil),            // 49: pippin.plugin.v3.Batch
+	(*Compute)(nil),          // 50: pippin.plugin.v3.Compute
+	(*CancelRequest)(nil),    // 51: pippin.plugin.v3.CancelRequest
+	(*CancelReply)(nil),      // 52: pippin.plugin.v3.CancelReply
+	(*CloseRequest)(nil),     // 53: pippin.plugin.v3.CloseRequest
+	(*CloseReply)(nil),       // 54: pippin.plugin.v3.CloseReply
+	(*LaneRequest)(nil),      // 55: pippin.plugin.v3.LaneRequest
+	(*LaneReply)(nil),        // 56: pippin.plugin.v3.LaneReply
+	(*LaneAnswer)(nil),       // 57: pippin.plugin.v3.LaneAnswer
+	(*Failure)(nil),          // 58: pippin.plugin.v3.Failure
 }
 var file_plugin_proto_depIdxs = []int32{
-	7,  // 0: pippin.plugin.v2.OpenReply.devices:type_name -> pippin.plugin.v2.Device
-	5,  // 1: pippin.plugin.v2.OpenReply.can:type_name -> pippin.plugin.v2.Capabilities
-	4,  // 2: pippin.plugin.v2.OpenReply.build:type_name -> pippin.plugin.v2.Build
-	6,  // 3: pippin.plugin.v2.Capabilities.msm:type_name -> pippin.plugin.v2.CurveGroup
-	10, // 4: pippin.plugin.v2.PingReply.usage:type_name -> pippin.plugin.v2.Usage
-	12, // 5: pippin.plugin.v2.Usage.devices:type_name -> pippin.plugin.v2.DeviceUsage
-	13, // 6: pippin.plugin.v2.Usage.stages:type_name -> pippin.plugin.v2.StageUsage
-	11, // 7: pippin.plugin.v2.Usage.daemon:type_name -> pippin.plugin.v2.DaemonUsage
-	19, // 8: pippin.plugin.v2.LoadRequest.header:type_name -> pippin.plugin.v2.LoadHeader
-	1,  // 9: pippin.plugin.v2.LoadRequest.chunk:type_name -> pippin.plugin.v2.Region
-	21, // 10: pippin.plugin.v2.LoadRequest.abort:type_name -> pippin.plugin.v2.LoadAbort
-	20, // 11: pippin.plugin.v2.LoadHeader.file:type_name -> pippin.plugin.v2.FileSource
-	23, // 12: pippin.plugin.v2.LoadReply.wanted:type_name -> pippin.plugin.v2.Wanted
-	27, // 13: pippin.plugin.v2.MSMRequest.jobs:type_name -> pippin.plugin.v2.Job
-	1,  // 14: pippin.plugin.v2.Job.scalars:type_name -> pippin.plugin.v2.Region
-	1,  // 15: pippin.plugin.v2.Job.progress:type_name -> pippin.plugin.v2.Region
-	35, // 16: pippin.plugin.v2.RunRequest.steps:type_name -> pippin.plugin.v2.Step
-	37, // 17: pippin.plugin.v2.Step.write:type_name -> pippin.plugin.v2.Write
-	38, // 18: pippin.plugin.v2.Step.write_indices:type_name -> pippin.plugin.v2.WriteIndices
-	39, // 19: pippin.plugin.v2.Step.read:type_name -> pippin.plugin.v2.Read
-	40, // 20: pippin.plugin.v2.Step.gather:type_name -> pippin.plugin.v2.Gather
-	41, // 21: pippin.plugin.v2.Step.transform:type_name -> pippin.plugin.v2.Transform
-	43, // 22: pippin.plugin.v2.Step.map:type_name -> pippin.plugin.v2.Map
-	44, // 23: pippin.plugin.v2.Step.powers:type_name -> pippin.plugin.v2.Powers
-	45, // 24: pippin.plugin.v2.Step.invert:type_name -> pippin.plugin.v2.Invert
-	46, // 25: pippin.plugin.v2.Step.products:type_name -> pippin.plugin.v2.Products
-	47, // 26: pippin.plugin.v2.Step.evaluate:type_name -> pippin.plugin.v2.Evaluate
-	48, // 27: pippin.plugin.v2.Step.divide:type_name -> pippin.plugin.v2.Divide
-	49, // 28: pippin.plugin.v2.Step.commit:type_name -> pippin.plugin.v2.Commit
-	51, // 29: pippin.plugin.v2.Step.compute:type_name -> pippin.plugin.v2.Compute
-	36, // 30: pippin.plugin.v2.Write.dst:type_name -> pippin.plugin.v2.Range
-	1,  // 31: pippin.plugin.v2.Write.bytes:type_name -> pippin.plugin.v2.Region
-	1,  // 32: pippin.plugin.v2.Write.progress:type_name -> pippin.plugin.v2.Region
-	36, // 33: pippin.plugin.v2.WriteIndices.dst:type_name -> pippin.plugin.v2.Range
-	1,  // 34: pippin.plugin.v2.WriteIndices.bytes:type_name -> pippin.plugin.v2.Region
-	36, // 35: pippin.plugin.v2.Read.src:type_name -> pippin.plugin.v2.Range
-	1,  // 36: pippin.plugin.v2.Read.answer:type_name -> pippin.plugin.v2.Region
-	36, // 37: pippin.plugin.v2.Gather.dst:type_name -> pippin.plugin.v2.Range
-	36, // 38: pippin.plugin.v2.Gather.src:type_name -> pippin.plugin.v2.Range
-	36, // 39: pippin.plugin.v2.Gather.index:type_name -> pippin.plugin.v2.Range
-	36, // 40: pippin.plugin.v2.Transform.dst:type_name -> pippin.plugin.v2.Range
-	36, // 41: pippin.plugin.v2.Transform.src:type_name -> pippin.plugin.v2.Range
-	36, // 42: pippin.plugin.v2.Operand.range:type_name -> pippin.plugin.v2.Range
-	42, // 43: pippin.plugin.v2.Map.dst:type_name -> pippin.plugin.v2.Operand
-	42, // 44: pippin.plugin.v2.Map.args:type_name -> pippin.plugin.v2.Operand
-	36, // 45: pippin.plugin.v2.Powers.dst:type_name -> pippin.plugin.v2.Range
-	36, // 46: pippin.plugin.v2.Invert.dst:type_name -> pippin.plugin.v2.Range
-	36, // 47: pippin.plugin.v2.Invert.src:type_name -> pippin.plugin.v2.Range
-	36, // 48: pippin.plugin.v2.Products.dst:type_name -> pippin.plugin.v2.Range
-	36, // 49: pippin.plugin.v2.Products.src:type_name -> pippin.plugin.v2.Range
-	36, // 50: pippin.plugin.v2.Evaluate.src:type_name -> pippin.plugin.v2.Range
-	36, // 51: pippin.plugin.v2.Divide.dst:type_name -> pippin.plugin.v2.Range
-	36, // 52: pippin.plugin.v2.Divide.src:type_name -> pippin.plugin.v2.Range
-	36, // 53: pippin.plugin.v2.Commit.src:type_name -> pippin.plugin.v2.Range
-	50, // 54: pippin.plugin.v2.Compute.dst:type_name -> pippin.plugin.v2.Batch
-	50, // 55: pippin.plugin.v2.Compute.a:type_name -> pippin.plugin.v2.Batch
-	50, // 56: pippin.plugin.v2.Compute.b:type_name -> pippin.plugin.v2.Batch
-	50, // 57: pippin.plugin.v2.Compute.m:type_name -> pippin.plugin.v2.Batch
-	50, // 58: pippin.plugin.v2.Compute.carry:type_name -> pippin.plugin.v2.Batch
-	1,  // 59: pippin.plugin.v2.LaneRequest.calls:type_name -> pippin.plugin.v2.Region
-	1,  // 60: pippin.plugin.v2.LaneRequest.answers:type_name -> pippin.plugin.v2.Region
-	26, // 61: pippin.plugin.v2.LaneCall.msm:type_name -> pippin.plugin.v2.MSMRequest
-	33, // 62: pippin.plugin.v2.LaneCall.run:type_name -> pippin.plugin.v2.RunRequest
-	60, // 63: pippin.plugin.v2.LaneAnswer.failure:type_name -> pippin.plugin.v2.Failure
-	0,  // 64: pippin.plugin.v2.Failure.kinds:type_name -> pippin.plugin.v2.Kind
-	2,  // 65: pippin.plugin.v2.Backend.Open:input_type -> pippin.plugin.v2.OpenRequest
-	8,  // 66: pippin.plugin.v2.Backend.Ping:input_type -> pippin.plugin.v2.PingRequest
-	14, // 67: pippin.plugin.v2.Backend.Attach:input_type -> pippin.plugin.v2.AttachRequest
-	16, // 68: pippin.plugin.v2.Backend.Detach:input_type -> pippin.plugin.v2.DetachRequest
-	18, // 69: pippin.plugin.v2.Backend.LoadBases:input_type -> pippin.plugin.v2.LoadRequest
-	24, // 70: pippin.plugin.v2.Backend.FreeBases:input_type -> pippin.plugin.v2.FreeBasesRequest
-	26, // 71: pippin.plugin.v2.Backend.MSM:input_type -> pippin.plugin.v2.MSMRequest
-	29, // 72: pippin.plugin.v2.Backend.NewSpace:input_type -> pippin.plugin.v2.NewSpaceRequest
-	31, // 73: pippin.plugin.v2.Backend.FreeSpace:input_type -> pippin.plugin.v2.FreeSpaceRequest
-	33, // 74: pippin.plugin.v2.Backend.Run:input_type -> pippin.plugin.v2.RunRequest
-	52, // 75: pippin.plugin.v2.Backend.Cancel:input_type -> pippin.plugin.v2.CancelRequest
-	56, // 76: pippin.plugin.v2.Backend.Lane:input_type -> pippin.plugin.v2.LaneRequest
-	54, // 77: pippin.plugin.v2.Backend.Close:input_type -> pippin.plugin.v2.CloseRequest
-	3,  // 78: pippin.plugin.v2.Backend.Open:output_type -> pippin.plugin.v2.OpenReply
-	9,  // 79: pippin.plugin.v2.Backend.Ping:output_type -> pippin.plugin.v2.PingReply
-	15, // 80: pippin.plugin.v2.Backend.Attach:output_type -> pippin.plugin.v2.AttachReply
-	17, // 81: pippin.plugin.v2.Backend.Detach:output_type -> pippin.plugin.v2.DetachReply
-	22, // 82: pippin.plugin.v2.Backend.LoadBases:output_type -> pippin.plugin.v2.LoadReply
-	25, // 83: pippin.plugin.v2.Backend.FreeBases:output_type -> pippin.plugin.v2.FreeBasesReply
-	28, // 84: pippin.plugin.v2.Backend.MSM:output_type -> pippin.plugin.v2.MSMReply
-	30, // 85: pippin.plugin.v2.Backend.NewSpace:output_type -> pippin.plugin.v2.NewSpaceReply
-	32, // 86: pippin.plugin.v2.Backend.FreeSpace:output_type -> pippin.plugin.v2.FreeSpaceReply
-	34, // 87: pippin.plugin.v2.Backend.Run:output_type -> pippin.plugin.v2.RunReply
-	53, // 88: pippin.plugin.v2.Backend.Cancel:output_type -> pippin.plugin.v2.CancelReply
-	57, // 89: pippin.plugin.v2.Backend.Lane:output_type -> pippin.plugin.v2.LaneReply
-	55, // 90: pippin.plugin.v2.Backend.Close:output_type -> pippin.plugin.v2.CloseReply
-	78, // [78:91] is the sub-list for method output_type
-	65, // [65:78] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	8,  // 0: pippin.plugin.v3.OpenReply.devices:type_name -> pippin.plugin.v3.Device
+	5,  // 1: pippin.plugin.v3.OpenReply.can:type_name -> pippin.plugin.v3.Capabilities
+	4,  // 2: pippin.plugin.v3.OpenReply.build:type_name -> pippin.plugin.v3.Build
+	6,  // 3: pippin.plugin.v3.Capabilities.msm:type_name -> pippin.plugin.v3.CurveGroup
+	7,  // 4: pippin.plugin.v3.Capabilities.elements:type_name -> pippin.plugin.v3.Element
+	11, // 5: pippin.plugin.v3.PingReply.usage:type_name -> pippin.plugin.v3.Usage
+	13, // 6: pippin.plugin.v3.Usage.devices:type_name -> pippin.plugin.v3.DeviceUsage
+	14, // 7: pippin.plugin.v3.Usage.stages:type_name -> pippin.plugin.v3.StageUsage
+	12, // 8: pippin.plugin.v3.Usage.daemon:type_name -> pippin.plugin.v3.DaemonUsage
+	20, // 9: pippin.plugin.v3.LoadRequest.header:type_name -> pippin.plugin.v3.LoadHeader
+	1,  // 10: pippin.plugin.v3.LoadRequest.chunk:type_name -> pippin.plugin.v3.Region
+	22, // 11: pippin.plugin.v3.LoadRequest.abort:type_name -> pippin.plugin.v3.LoadAbort
+	21, // 12: pippin.plugin.v3.LoadHeader.file:type_name -> pippin.plugin.v3.FileSource
+	24, // 13: pippin.plugin.v3.LoadReply.wanted:type_name -> pippin.plugin.v3.Wanted
+	7,  // 14: pippin.plugin.v3.NewSpaceRequest.element:type_name -> pippin.plugin.v3.Element
+	33, // 15: pippin.plugin.v3.RunRequest.steps:type_name -> pippin.plugin.v3.Step
+	36, // 16: pippin.plugin.v3.Step.write:type_name -> pippin.plugin.v3.Write
+	38, // 17: pippin.plugin.v3.Step.write_indices:type_name -> pippin.plugin.v3.WriteIndices
+	39, // 18: pippin.plugin.v3.Step.read:type_name -> pippin.plugin.v3.Read
+	40, // 19: pippin.plugin.v3.Step.gather:type_name -> pippin.plugin.v3.Gather
+	41, // 20: pippin.plugin.v3.Step.transform:type_name -> pippin.plugin.v3.Transform
+	43, // 21: pippin.plugin.v3.Step.map:type_name -> pippin.plugin.v3.Map
+	44, // 22: pippin.plugin.v3.Step.powers:type_name -> pippin.plugin.v3.Powers
+	45, // 23: pippin.plugin.v3.Step.invert:type_name -> pippin.plugin.v3.Invert
+	46, // 24: pippin.plugin.v3.Step.products:type_name -> pippin.plugin.v3.Products
+	47, // 25: pippin.plugin.v3.Step.evaluate:type_name -> pippin.plugin.v3.Evaluate
+	48, // 26: pippin.plugin.v3.Step.divide:type_name -> pippin.plugin.v3.Divide
+	37, // 27: pippin.plugin.v3.Step.job:type_name -> pippin.plugin.v3.Job
+	50, // 28: pippin.plugin.v3.Step.compute:type_name -> pippin.plugin.v3.Compute
+	1,  // 29: pippin.plugin.v3.Input.bytes:type_name -> pippin.plugin.v3.Region
+	1,  // 30: pippin.plugin.v3.Input.progress:type_name -> pippin.plugin.v3.Region
+	34, // 31: pippin.plugin.v3.Write.dst:type_name -> pippin.plugin.v3.Range
+	35, // 32: pippin.plugin.v3.Write.input:type_name -> pippin.plugin.v3.Input
+	35, // 33: pippin.plugin.v3.Job.input:type_name -> pippin.plugin.v3.Input
+	34, // 34: pippin.plugin.v3.Job.src:type_name -> pippin.plugin.v3.Range
+	34, // 35: pippin.plugin.v3.WriteIndices.dst:type_name -> pippin.plugin.v3.Range
+	1,  // 36: pippin.plugin.v3.WriteIndices.bytes:type_name -> pippin.plugin.v3.Region
+	34, // 37: pippin.plugin.v3.Read.src:type_name -> pippin.plugin.v3.Range
+	1,  // 38: pippin.plugin.v3.Read.answer:type_name -> pippin.plugin.v3.Region
+	34, // 39: pippin.plugin.v3.Gather.dst:type_name -> pippin.plugin.v3.Range
+	34, // 40: pippin.plugin.v3.Gather.src:type_name -> pippin.plugin.v3.Range
+	34, // 41: pippin.plugin.v3.Gather.index:type_name -> pippin.plugin.v3.Range
+	34, // 42: pippin.plugin.v3.Transform.dst:type_name -> pippin.plugin.v3.Range
+	34, // 43: pippin.plugin.v3.Transform.src:type_name -> pippin.plugin.v3.Range
+	34, // 44: pippin.plugin.v3.Operand.range:type_name -> pippin.plugin.v3.Range
+	42, // 45: pippin.plugin.v3.Map.dst:type_name -> pippin.plugin.v3.Operand
+	42, // 46: pippin.plugin.v3.Map.args:type_name -> pippin.plugin.v3.Operand
+	34, // 47: pippin.plugin.v3.Powers.dst:type_name -> pippin.plugin.v3.Range
+	34, // 48: pippin.plugin.v3.Invert.dst:type_name -> pippin.plugin.v3.Range
+	34, // 49: pippin.plugin.v3.Invert.src:type_name -> pippin.plugin.v3.Range
+	34, // 50: pippin.plugin.v3.Products.dst:type_name -> pippin.plugin.v3.Range
+	34, // 51: pippin.plugin.v3.Products.src:type_name -> pippin.plugin.v3.Range
+	34, // 52: pippin.plugin.v3.Evaluate.src:type_name -> pippin.plugin.v3.Range
+	34, // 53: pippin.plugin.v3.Divide.dst:type_name -> pippin.plugin.v3.Range
+	34, // 54: pippin.plugin.v3.Divide.src:type_name -> pippin.plugin.v3.Range
+	49, // 55: pippin.plugin.v3.Compute.dst:type_name -> pippin.plugin.v3.Batch
+	49, // 56: pippin.plugin.v3.Compute.a:type_name -> pippin.plugin.v3.Batch
+	49, // 57: pippin.plugin.v3.Compute.b:type_name -> pippin.plugin.v3.Batch
+	49, // 58: pippin.plugin.v3.Compute.m:type_name -> pippin.plugin.v3.Batch
+	49, // 59: pippin.plugin.v3.Compute.carry:type_name -> pippin.plugin.v3.Batch
+	1,  // 60: pippin.plugin.v3.LaneRequest.calls:type_name -> pippin.plugin.v3.Region
+	1,  // 61: pippin.plugin.v3.LaneRequest.answers:type_name -> pippin.plugin.v3.Region
+	58, // 62: pippin.plugin.v3.LaneAnswer.failure:type_name -> pippin.plugin.v3.Failure
+	0,  // 63: pippin.plugin.v3.Failure.kinds:type_name -> pippin.plugin.v3.Kind
+	2,  // 64: pippin.plugin.v3.Backend.Open:input_type -> pippin.plugin.v3.OpenRequest
+	9,  // 65: pippin.plugin.v3.Backend.Ping:input_type -> pippin.plugin.v3.PingRequest
+	15, // 66: pippin.plugin.v3.Backend.Attach:input_type -> pippin.plugin.v3.AttachRequest
+	17, // 67: pippin.plugin.v3.Backend.Detach:input_type -> pippin.plugin.v3.DetachRequest
+	19, // 68: pippin.plugin.v3.Backend.LoadBases:input_type -> pippin.plugin.v3.LoadRequest
+	25, // 69: pippin.plugin.v3.Backend.FreeBases:input_type -> pippin.plugin.v3.FreeBasesRequest
+	27, // 70: pippin.plugin.v3.Backend.NewSpace:input_type -> pippin.plugin.v3.NewSpaceRequest
+	29, // 71: pippin.plugin.v3.Backend.FreeSpace:input_type -> pippin.plugin.v3.FreeSpaceRequest
+	31, // 72: pippin.plugin.v3.Backend.Run:input_type -> pippin.plugin.v3.RunRequest
+	51, // 73: pippin.plugin.v3.Backend.Cancel:input_type -> pippin.plugin.v3.CancelRequest
+	55, // 74: pippin.plugin.v3.Backend.Lane:input_type -> pippin.plugin.v3.LaneRequest
+	53, // 75: pippin.plugin.v3.Backend.Close:input_type -> pippin.plugin.v3.CloseRequest
+	3,  // 76: pippin.plugin.v3.Backend.Open:output_type -> pippin.plugin.v3.OpenReply
+	10, // 77: pippin.plugin.v3.Backend.Ping:output_type -> pippin.plugin.v3.PingReply
+	16, // 78: pippin.plugin.v3.Backend.Attach:output_type -> pippin.plugin.v3.AttachReply
+	18, // 79: pippin.plugin.v3.Backend.Detach:output_type -> pippin.plugin.v3.DetachReply
+	23, // 80: pippin.plugin.v3.Backend.LoadBases:output_type -> pippin.plugin.v3.LoadReply
+	26, // 81: pippin.plugin.v3.Backend.FreeBases:output_type -> pippin.plugin.v3.FreeBasesReply
+	28, // 82: pippin.plugin.v3.Backend.NewSpace:output_type -> pippin.plugin.v3.NewSpaceReply
+	30, // 83: pippin.plugin.v3.Backend.FreeSpace:output_type -> pippin.plugin.v3.FreeSpaceReply
+	32, // 84: pippin.plugin.v3.Backend.Run:output_type -> pippin.plugin.v3.RunReply
+	52, // 85: pippin.plugin.v3.Backend.Cancel:output_type -> pippin.plugin.v3.CancelReply
+	56, // 86: pippin.plugin.v3.Backend.Lane:output_type -> pippin.plugin.v3.LaneReply
+	54, // 87: pippin.plugin.v3.Backend.Close:output_type -> pippin.plugin.v3.CloseReply
+	76, // [76:88] is the sub-list for method output_type
+	64, // [64:76] is the sub-list for method input_type
+	64, // [64:64] is the sub-list for extension type_name
+	64, // [64:64] is the sub-list for extension extendee
+	0,  // [0:64] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -4231,17 +4074,17 @@ func file_plugin_proto_init() {
 	if File_plugin_proto != nil {
 		return
 	}
-	file_plugin_proto_msgTypes[17].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[18].OneofWrappers = []any{
 		(*LoadRequest_Header)(nil),
 		(*LoadRequest_Chunk)(nil),
 		(*LoadRequest_Abort)(nil),
 	}
-	file_plugin_proto_msgTypes[21].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[22].OneofWrappers = []any{
 		(*LoadReply_Consumed)(nil),
 		(*LoadReply_Bases)(nil),
 		(*LoadReply_Wanted)(nil),
 	}
-	file_plugin_proto_msgTypes[34].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[32].OneofWrappers = []any{
 		(*Step_Write)(nil),
 		(*Step_WriteIndices)(nil),
 		(*Step_Read)(nil),
@@ -4253,12 +4096,8 @@ func file_plugin_proto_init() {
 		(*Step_Products)(nil),
 		(*Step_Evaluate)(nil),
 		(*Step_Divide)(nil),
-		(*Step_Commit)(nil),
+		(*Step_Job)(nil),
 		(*Step_Compute)(nil),
-	}
-	file_plugin_proto_msgTypes[57].OneofWrappers = []any{
-		(*LaneCall_Msm)(nil),
-		(*LaneCall_Run)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4266,7 +4105,7 @@ func file_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   60,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

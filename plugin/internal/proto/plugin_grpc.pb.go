@@ -1,4 +1,4 @@
-// The conversation between a host and a backend plugin, version 2.
+// The conversation between a host and a backend plugin, version 3.
 //
 // Points, scalars and vectors never travel here, except for small answers: a
 // message names bytes by the shared arena they lie in. The descriptor
@@ -26,19 +26,18 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Backend_Open_FullMethodName      = "/pippin.plugin.v2.Backend/Open"
-	Backend_Ping_FullMethodName      = "/pippin.plugin.v2.Backend/Ping"
-	Backend_Attach_FullMethodName    = "/pippin.plugin.v2.Backend/Attach"
-	Backend_Detach_FullMethodName    = "/pippin.plugin.v2.Backend/Detach"
-	Backend_LoadBases_FullMethodName = "/pippin.plugin.v2.Backend/LoadBases"
-	Backend_FreeBases_FullMethodName = "/pippin.plugin.v2.Backend/FreeBases"
-	Backend_MSM_FullMethodName       = "/pippin.plugin.v2.Backend/MSM"
-	Backend_NewSpace_FullMethodName  = "/pippin.plugin.v2.Backend/NewSpace"
-	Backend_FreeSpace_FullMethodName = "/pippin.plugin.v2.Backend/FreeSpace"
-	Backend_Run_FullMethodName       = "/pippin.plugin.v2.Backend/Run"
-	Backend_Cancel_FullMethodName    = "/pippin.plugin.v2.Backend/Cancel"
-	Backend_Lane_FullMethodName      = "/pippin.plugin.v2.Backend/Lane"
-	Backend_Close_FullMethodName     = "/pippin.plugin.v2.Backend/Close"
+	Backend_Open_FullMethodName      = "/pippin.plugin.v3.Backend/Open"
+	Backend_Ping_FullMethodName      = "/pippin.plugin.v3.Backend/Ping"
+	Backend_Attach_FullMethodName    = "/pippin.plugin.v3.Backend/Attach"
+	Backend_Detach_FullMethodName    = "/pippin.plugin.v3.Backend/Detach"
+	Backend_LoadBases_FullMethodName = "/pippin.plugin.v3.Backend/LoadBases"
+	Backend_FreeBases_FullMethodName = "/pippin.plugin.v3.Backend/FreeBases"
+	Backend_NewSpace_FullMethodName  = "/pippin.plugin.v3.Backend/NewSpace"
+	Backend_FreeSpace_FullMethodName = "/pippin.plugin.v3.Backend/FreeSpace"
+	Backend_Run_FullMethodName       = "/pippin.plugin.v3.Backend/Run"
+	Backend_Cancel_FullMethodName    = "/pippin.plugin.v3.Backend/Cancel"
+	Backend_Lane_FullMethodName      = "/pippin.plugin.v3.Backend/Lane"
+	Backend_Close_FullMethodName     = "/pippin.plugin.v3.Backend/Close"
 )
 
 // BackendClient is the client API for Backend service.
@@ -61,16 +60,14 @@ type BackendClient interface {
 	// After a header with a digest the host sends chunks only when they are wanted.
 	LoadBases(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[LoadRequest, LoadReply], error)
 	FreeBases(ctx context.Context, in *FreeBasesRequest, opts ...grpc.CallOption) (*FreeBasesReply, error)
-	// MSM answers a batch. It goes on when the transport's call is given up;
-	// only Cancel stops it early.
-	MSM(ctx context.Context, in *MSMRequest, opts ...grpc.CallOption) (*MSMReply, error)
-	// NewSpace takes memory for a vector of zeros, where the backend computes.
+	// NewSpace takes memory for elements, all zero, where the backend computes.
 	NewSpace(ctx context.Context, in *NewSpaceRequest, opts ...grpc.CallOption) (*NewSpaceReply, error)
 	// FreeSpace gives it back, once the programs that use it have ended.
 	FreeSpace(ctx context.Context, in *FreeSpaceRequest, opts ...grpc.CallOption) (*FreeSpaceReply, error)
-	// Run runs a program over spaces. It goes on and is cancelled as MSM is.
+	// Run runs a program; MSMs are programs of jobs. It goes on when the transport's
+	// call is given up: only Cancel stops it early.
 	Run(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (*RunReply, error)
-	// Cancel cancels the MSM or program of that id and says whether it was running.
+	// Cancel cancels the program of that id and says whether it was running.
 	Cancel(ctx context.Context, in *CancelRequest, opts ...grpc.CallOption) (*CancelReply, error)
 	// Lane serves calls through shared memory, one at a time, until the host or the
 	// plugin ends it: it is answered then.
@@ -144,16 +141,6 @@ func (c *backendClient) FreeBases(ctx context.Context, in *FreeBasesRequest, opt
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(FreeBasesReply)
 	err := c.cc.Invoke(ctx, Backend_FreeBases_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *backendClient) MSM(ctx context.Context, in *MSMRequest, opts ...grpc.CallOption) (*MSMReply, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(MSMReply)
-	err := c.cc.Invoke(ctx, Backend_MSM_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -240,16 +227,14 @@ type BackendServer interface {
 	// After a header with a digest the host sends chunks only when they are wanted.
 	LoadBases(grpc.BidiStreamingServer[LoadRequest, LoadReply]) error
 	FreeBases(context.Context, *FreeBasesRequest) (*FreeBasesReply, error)
-	// MSM answers a batch. It goes on when the transport's call is given up;
-	// only Cancel stops it early.
-	MSM(context.Context, *MSMRequest) (*MSMReply, error)
-	// NewSpace takes memory for a vector of zeros, where the backend computes.
+	// NewSpace takes memory for elements, all zero, where the backend computes.
 	NewSpace(context.Context, *NewSpaceRequest) (*NewSpaceReply, error)
 	// FreeSpace gives it back, once the programs that use it have ended.
 	FreeSpace(context.Context, *FreeSpaceRequest) (*FreeSpaceReply, error)
-	// Run runs a program over spaces. It goes on and is cancelled as MSM is.
+	// Run runs a program; MSMs are programs of jobs. It goes on when the transport's
+	// call is given up: only Cancel stops it early.
 	Run(context.Context, *RunRequest) (*RunReply, error)
-	// Cancel cancels the MSM or program of that id and says whether it was running.
+	// Cancel cancels the program of that id and says whether it was running.
 	Cancel(context.Context, *CancelRequest) (*CancelReply, error)
 	// Lane serves calls through shared memory, one at a time, until the host or the
 	// plugin ends it: it is answered then.
@@ -283,9 +268,6 @@ func (UnimplementedBackendServer) LoadBases(grpc.BidiStreamingServer[LoadRequest
 }
 func (UnimplementedBackendServer) FreeBases(context.Context, *FreeBasesRequest) (*FreeBasesReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method FreeBases not implemented")
-}
-func (UnimplementedBackendServer) MSM(context.Context, *MSMRequest) (*MSMReply, error) {
-	return nil, status.Error(codes.Unimplemented, "method MSM not implemented")
 }
 func (UnimplementedBackendServer) NewSpace(context.Context, *NewSpaceRequest) (*NewSpaceReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method NewSpace not implemented")
@@ -423,24 +405,6 @@ func _Backend_FreeBases_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Backend_MSM_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(MSMRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(BackendServer).MSM(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Backend_MSM_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(BackendServer).MSM(ctx, req.(*MSMRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 func _Backend_NewSpace_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(NewSpaceRequest)
 	if err := dec(in); err != nil {
@@ -553,7 +517,7 @@ func _Backend_Close_Handler(srv interface{}, ctx context.Context, dec func(inter
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var Backend_ServiceDesc = grpc.ServiceDesc{
-	ServiceName: "pippin.plugin.v2.Backend",
+	ServiceName: "pippin.plugin.v3.Backend",
 	HandlerType: (*BackendServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{
@@ -575,10 +539,6 @@ var Backend_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "FreeBases",
 			Handler:    _Backend_FreeBases_Handler,
-		},
-		{
-			MethodName: "MSM",
-			Handler:    _Backend_MSM_Handler,
 		},
 		{
 			MethodName: "NewSpace",

@@ -48,11 +48,11 @@ func TestRoom(t *testing.T) {
 	}
 	known.Memo = backend.Known(d)
 	mustLoad(t, a, known) // held by another session of his
-	if _, err := again.NewSpace(ctx, backend.BN254, 1); !errors.Is(err, backend.ErrOutOfMemory) {
+	if _, err := again.NewSpace(ctx, backend.ScalarOf(backend.BN254), 1); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("vectors of user 1: %v", err)
 	}
 	mustLoad(t, b, load(3))
-	space, err := b.NewSpace(ctx, backend.BN254, one/32)
+	space, err := b.NewSpace(ctx, backend.ScalarOf(backend.BN254), one/32)
 	if err != nil {
 		t.Fatal(err)
 	}

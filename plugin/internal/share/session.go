@@ -4,22 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
+	"github.com/pippin-zk/pippin/internal/resident"
 )
 
 // Session is the backend of one of those who share. It implements
 // backend.Backend, backend.Metered and, as far as the backend that is shared does,
-// backend.Vectors.
+// backend.Programs.
 type Session struct {
 	s     *Shared
 	user  int
 	quota int64
 	lane  lane
-	kept  *backendutil.Residents[*entry, space] // spaces by the backend's ids
+	kept  *resident.Set[*entry, space] // spaces by the backend's ids
 
 	mu   sync.Mutex
 	held int64 // bytes of bases and spaces
@@ -32,9 +33,9 @@ type space struct {
 }
 
 var (
-	_ backend.Backend = (*Session)(nil)
-	_ backend.Vectors = (*Session)(nil)
-	_ backend.Metered = (*Session)(nil)
+	_ backend.Backend  = (*Session)(nil)
+	_ backend.Programs = (*Session)(nil)
+	_ backend.Metered  = (*Session)(nil)
 )
 
 // Open opens a session of a user's, whose files and memory are told from others';
@@ -49,7 +50,7 @@ func (s *Shared) Open(user int, quota int64) *Session {
 		of = &claim{}
 		s.claims[user] = of
 	}
-	return &Session{s: s, user: user, lane: lane{user: of}, quota: quota, kept: backendutil.NewResidents[*entry, space](s.b.Info().Name)}
+	return &Session{s: s, user: user, lane: lane{user: of}, quota: quota, kept: resident.New[*entry, space](s.b.Info().Name)}
 }
 
 // Info implements backend.Backend.
@@ -120,7 +121,7 @@ func (s *Session) LoadBases(ctx context.Context, b backend.Bases) (backend.Bases
 		s.give(b.Size())
 		return 0, err
 	}
-	return s.kept.AddBases(loaded(&b), e), nil
+	return s.kept.AddBases(b.Elements(), e), nil
 }
 
 // FreeBases implements backend.Backend.
@@ -141,46 +142,24 @@ func (s *Session) letGo(e *entry) error {
 
 // MSM implements backend.Backend.
 func (s *Session) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
-	end, err := s.kept.Begin()
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	used, err := s.kept.UseJobs(jobs)
-	if err != nil {
-		return nil, err
-	}
-	defer s.kept.EndJobs(used)
-	var inputs []input
-	for i := range jobs {
-		if jobs[i].Ready != nil {
-			inputs = append(inputs, input{jobs[i].Ready, jobs[i].Count})
-		}
-	}
-	return s.compute(ctx, inputs, func(ctx context.Context, ready func(ready) ready) ([][]byte, error) {
-		theirs := make([]backend.Job, len(jobs))
-		for i, j := range jobs {
-			j.Bases, j.Ready = used[i].Kept.id, ready(j.Ready)
-			theirs[i] = j
-		}
-		return s.s.b.MSM(ctx, theirs)
-	})
+	return s.Run(ctx, backend.Steps(jobs))
 }
 
-// errNoVectors is of a backend that has none.
-var errNoVectors = fmt.Errorf("%w: vectors", backend.ErrUnsupported)
+// errNoPrograms is of a backend that has none.
+var errNoPrograms = fmt.Errorf("%w: programs", backend.ErrUnsupported)
 
-// NewSpace implements backend.Vectors.
-func (s *Session) NewSpace(ctx context.Context, curve backend.Curve, count int) (backend.SpaceID, error) {
+// NewSpace implements backend.Programs.
+func (s *Session) NewSpace(ctx context.Context, e backend.Element, count int) (backend.SpaceID, error) {
 	end, err := s.kept.Begin()
 	if err != nil {
 		return 0, err
 	}
 	defer end()
-	if s.s.vectors == nil {
-		return 0, errNoVectors
+	if s.s.programs == nil {
+		return 0, errNoPrograms
 	}
-	size, err := backendutil.SpaceBytes(curve, count)
+	of := backend.Elements{Element: e, Count: count}
+	size, err := of.Size()
 	if err != nil {
 		return 0, err
 	}
@@ -193,7 +172,7 @@ func (s *Session) NewSpace(ctx context.Context, curve backend.Curve, count int) 
 	}
 	var id backend.SpaceID
 	err = s.s.roomy(func() (err error) {
-		id, err = s.s.vectors.NewSpace(ctx, curve, count)
+		id, err = s.s.programs.NewSpace(ctx, e, count)
 		return err
 	}, always)
 	if err != nil {
@@ -201,11 +180,11 @@ func (s *Session) NewSpace(ctx context.Context, curve backend.Curve, count int) 
 		s.s.unreserve(s.user, size)
 		return 0, err
 	}
-	s.kept.PutSpace(id, backendutil.Loaded{Curve: curve, Count: count}, space{id, size})
+	s.kept.PutSpace(id, of, space{id, size})
 	return id, nil
 }
 
-// FreeSpace implements backend.Vectors.
+// FreeSpace implements backend.Programs.
 func (s *Session) FreeSpace(ctx context.Context, id backend.SpaceID) error {
 	end, err := s.kept.Begin()
 	if err != nil {
@@ -218,54 +197,40 @@ func (s *Session) FreeSpace(ctx context.Context, id backend.SpaceID) error {
 func (s *Session) freeSpace(p space) error {
 	defer s.s.unreserve(s.user, p.size)
 	s.give(p.size)
-	return s.s.vectors.FreeSpace(context.Background(), p.id)
+	return s.s.programs.FreeSpace(context.Background(), p.id)
 }
 
-// Run implements backend.Vectors.
+// Run implements backend.Programs. It leaves it to the backend to check the steps: here
+// they get the backend's ids.
 func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
 	end, err := s.kept.Begin()
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	if s.s.vectors == nil {
-		return nil, errNoVectors
-	}
-	used, err := s.kept.UseSteps(steps)
+	used, err := s.kept.Find(steps)
 	if err != nil {
 		return nil, err
 	}
-	defer s.kept.EndSteps(used)
-	// A program that has begun cannot begin again, so it begins with all that it
-	// is to be given.
+	defer s.kept.End(used)
 	theirs := make([]backend.Step, len(steps))
+	var late []input // of the session's, that are not there yet
+	again := true    // nothing is written, so that a program that has begun can begin again
 	for i, step := range steps {
-		switch step := step.(type) {
-		case backend.Write:
-			if step.Ready != nil {
-				if err := step.Ready(ctx, step.Dst.Count); err != nil {
-					return nil, backendutil.InStep(i, step, err)
-				}
-				step.Ready = nil
+		theirs[i] = backend.Renamed(step, nil, func(id backend.BasesID) backend.BasesID { return used.Bases[id].Kept.id })
+		backend.WithInput(step, func(in *backend.Input, count int) {
+			if in.Ready != nil {
+				late = append(late, input{i, *in, count})
 			}
-			theirs[i] = step
-		case backend.Commit:
-			step.Bases = used.Bases[step.Bases].Kept.id
-			theirs[i] = step
-		default:
-			theirs[i] = step
-		}
+		})
+		again = again && !writes(step)
 	}
-	ctx, leave, err := s.s.turns.enter(ctx, &s.lane)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	answers, err := s.s.vectors.Run(ctx, theirs)
-	if errors.Is(err, backend.ErrOutOfMemory) {
-		s.s.Empty() // for the next one
-	}
-	return answers, err
+	return s.compute(ctx, theirs, late, again)
+}
+
+// writes tells whether a step changes a space.
+func writes(step backend.Step) bool {
+	return slices.ContainsFunc(backend.Accesses(step), func(a backend.Access) bool { return a.Writes })
 }
 
 // Close implements backend.Backend: it waits for the calls in flight, and gives
@@ -288,53 +253,40 @@ func (s *Session) Close() error {
 	return failed
 }
 
-// ready is backend.Job.Ready, and input such a wait for all.
-type (
-	ready func(ctx context.Context, n int) error
-	input struct {
-		ready ready
-		count int
-	}
-)
+// input is the input of a step that comes while its program computes.
+type input struct {
+	step  int
+	of    backend.Input
+	count int // elements
+}
 
-// errStalled ends a computation whose scalars do not come.
-var errStalled = fmt.Errorf("%w: scalars did not come", backend.ErrInternal)
+// errStalled ends a computation whose input does not come.
+var errStalled = fmt.Errorf("%w: input did not come", backend.ErrInternal)
 
-func always() bool { return true }
-
-// compute calls f in a turn of the session's. A call whose scalars fail to come
-// for a while, of a prover that stands or is slow, would keep the turn from
-// others: it is cancelled, waits for all its scalars without a turn, and
-// computes from the start.
-func (s *Session) compute(ctx context.Context, inputs []input, f func(context.Context, func(ready) ready) ([][]byte, error)) ([][]byte, error) {
-	answers, stalled, err := s.attempt(ctx, func(ctx context.Context, stall func()) ([][]byte, error) {
-		return f(ctx, func(r ready) ready {
-			if r == nil {
-				return nil
-			}
-			return func(ctx context.Context, n int) error {
-				t := time.AfterFunc(s.s.stalled, stall)
-				defer t.Stop()
-				return r(ctx, n)
-			}
-		})
-	})
-	if !stalled {
-		return answers, err
-	}
-	for _, in := range inputs {
-		if err := in.ready(ctx, in.count); err != nil {
-			return nil, err
+// compute runs a program in a turn of the session's. One whose input fails to come for a
+// while, of a prover that stands or is slow, would keep the turn from others. It is
+// cancelled then, waits for all of its input without a turn, and computes from the
+// start. A program that cannot begin again begins with all that it is to be given.
+func (s *Session) compute(ctx context.Context, steps []backend.Step, late []input, again bool) ([][]byte, error) {
+	if again {
+		answers, stalled, err := s.attempt(ctx, steps, again)
+		if !stalled {
+			return answers, err
 		}
 	}
-	answers, _, err = s.attempt(ctx, func(ctx context.Context, _ func()) ([][]byte, error) {
-		return f(ctx, func(ready) ready { return nil }) // what is there now is what counts
-	})
+	for _, in := range late {
+		if err := in.of.Wait(ctx, in.count); err != nil {
+			return nil, backend.InStep(in.step, steps[in.step], err)
+		}
+		steps[in.step] = backend.WithInput(steps[in.step], func(in *backend.Input, _ int) { in.Ready = nil })
+	}
+	answers, _, err := s.attempt(ctx, steps, again)
 	return answers, err
 }
 
-// attempt is one turn. stalled tells that f failed because it called stall.
-func (s *Session) attempt(ctx context.Context, f func(ctx context.Context, stall func()) ([][]byte, error)) (answers [][]byte, stalled bool, err error) {
+// attempt is one turn. stalled tells that the program failed because its input did not
+// come.
+func (s *Session) attempt(ctx context.Context, steps []backend.Step, again bool) (answers [][]byte, stalled bool, err error) {
 	during, leave, err := s.s.turns.enter(ctx, &s.lane)
 	if err != nil {
 		return nil, false, err
@@ -342,9 +294,24 @@ func (s *Session) attempt(ctx context.Context, f func(ctx context.Context, stall
 	defer leave()
 	during, cancel := context.WithCancelCause(during)
 	defer cancel(nil)
+	watched := make([]backend.Step, len(steps))
+	for i, step := range steps {
+		watched[i] = backend.WithInput(step, func(in *backend.Input, _ int) {
+			if ready := in.Ready; ready != nil {
+				in.Ready = func(ctx context.Context, n int) error {
+					t := time.AfterFunc(s.s.stalled, func() { cancel(errStalled) })
+					defer t.Stop()
+					return ready(ctx, n)
+				}
+			}
+		})
+	}
 	err = s.s.roomy(func() (err error) {
-		answers, err = f(during, func() { cancel(errStalled) })
+		answers, err = backend.Run(during, s.s.b, watched)
 		return err
-	}, always)
+	}, func() bool { return again })
 	return answers, err != nil && ctx.Err() == nil && context.Cause(during) == errStalled, err
 }
+
+// always agrees to make room, however often.
+func always() bool { return true }

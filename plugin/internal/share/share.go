@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 )
 
 // Options of a Shared. The zero value is the default.
@@ -32,11 +31,11 @@ type Options struct {
 
 // Shared is a backend with its sessions. The methods may be called concurrently.
 type Shared struct {
-	b       backend.Backend
-	vectors backend.Vectors // nil when it has none
-	o       Options
-	turns   *turns
-	stalled time.Duration // how long scalars may fail to come during a turn
+	b        backend.Backend
+	programs backend.Programs // nil when it has none
+	o        Options
+	turns    *turns
+	stalled  time.Duration // how long scalars may fail to come during a turn
 
 	mu       sync.Mutex
 	kept     map[key]*entry
@@ -106,7 +105,7 @@ func New(b backend.Backend, o Options) *Shared {
 		room:   room{users: map[int]int64{}, copyingOf: map[int]int64{}},
 		kept:   map[key]*entry{}, files: map[file]backend.Digest{}, loading: map[offer]*load{},
 	}
-	s.vectors, _ = backend.As[backend.Vectors](b)
+	s.programs, _ = backend.As[backend.Programs](b)
 	return s
 }
 
@@ -289,7 +288,7 @@ func (s *Shared) free(id backend.BasesID) {
 // bases that nobody holds, if again says that it can.
 func (s *Shared) roomy(f func() error, again func() bool) error {
 	err := f()
-	if errors.Is(err, backend.ErrOutOfMemory) && again() && s.evict(1<<62) {
+	if errors.Is(err, backend.ErrOutOfMemory) && s.evict(1<<62) && again() {
 		err = f()
 	}
 	return err
@@ -356,8 +355,3 @@ func (s *Shared) evictOne(tooMany func() bool) bool {
 
 // Empty frees all bases that no session holds.
 func (s *Shared) Empty() { s.evict(1 << 62) }
-
-// loaded is bases as calls see them.
-func loaded(b *backend.Bases) backendutil.Loaded {
-	return backendutil.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}
-}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
 )
 
@@ -62,12 +61,12 @@ func right(t testing.TB, s *Session, id backend.BasesID, b backend.Bases) {
 	t.Helper()
 	scalars := make([]byte, 32*b.Count)
 	_, _ = rand.NewChaCha8([32]byte{99}).Read(scalars)
-	got, err := s.MSM(ctx, []backend.Job{{Bases: id, Count: b.Count, Scalars: scalars}})
+	got, err := s.MSM(ctx, []backend.Job{{Bases: id, Count: b.Count, Input: backend.Input{Bytes: scalars}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(scalars)
-	l := backendutil.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}
+	l := b.Elements()
 	if !bytes.Equal(got[0], fake.Point(l, b.Bytes, 0, b.Count, sum[:])) {
 		t.Error("wrong answer")
 	}
@@ -225,11 +224,11 @@ func TestQuota(t *testing.T) {
 	if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "12800 bytes") || !strings.Contains(err.Error(), "20000") {
 		t.Errorf("bases beyond the quota: %v", err)
 	}
-	space, err := a.NewSpace(ctx, backend.BN254, 225) // 7200 bytes
+	space, err := a.NewSpace(ctx, backend.ScalarOf(backend.BN254), 225) // 7200 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.NewSpace(ctx, backend.BN254, 1); !errors.Is(err, backend.ErrOutOfMemory) {
+	if _, err := a.NewSpace(ctx, backend.ScalarOf(backend.BN254), 1); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("a space beyond the quota: %v", err)
 	}
 	if err := a.FreeSpace(ctx, space); err != nil {
@@ -252,23 +251,26 @@ func TestApart(t *testing.T) {
 	inner := &fake.Backend{}
 	s := New(inner, Options{})
 	a, b := s.Open(1, 0), s.Open(1, 0)
-	space, err := a.NewSpace(ctx, backend.BN254, 4)
+	space, err := a.NewSpace(ctx, backend.ScalarOf(backend.BN254), 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	secret := make([]byte, 4*32)
 	secret[0] = 42
 	all := backend.Range{Space: space, Count: 4}
-	if _, err := a.Run(ctx, []backend.Step{backend.Write{Dst: all, Bytes: secret}}); err != nil {
+	if _, err := a.Run(ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: secret}}}); err != nil {
 		t.Fatal(err)
 	}
 	id := mustLoad(t, a, bases(4, 1))
 	for what, f := range map[string]func() error{
-		"read a vector":  func() error { _, err := b.Run(ctx, []backend.Step{backend.Read{Src: all}}); return err },
-		"write a vector": func() error { _, err := b.Run(ctx, []backend.Step{backend.Write{Dst: all, Bytes: secret}}); return err },
-		"free a vector":  func() error { return b.FreeSpace(ctx, space) },
-		"use bases":      func() error { _, err := b.MSM(ctx, []backend.Job{{Bases: id, Count: 0}}); return err },
-		"free bases":     func() error { return b.FreeBases(ctx, id) },
+		"read a vector": func() error { _, err := b.Run(ctx, []backend.Step{backend.Read{Src: all}}); return err },
+		"write a vector": func() error {
+			_, err := b.Run(ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: secret}}})
+			return err
+		},
+		"free a vector": func() error { return b.FreeSpace(ctx, space) },
+		"use bases":     func() error { _, err := b.MSM(ctx, []backend.Job{{Bases: id, Count: 0}}); return err },
+		"free bases":    func() error { return b.FreeBases(ctx, id) },
 	} {
 		if err := f(); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Errorf("another session could %s: %v", what, err)
@@ -495,9 +497,9 @@ func TestStalledScalars(t *testing.T) {
 		there.Store(50)
 		done := make(chan error, 1)
 		go func() {
-			got, err := slow.MSM(ctx, []backend.Job{{Bases: idSlow, Count: 100, Scalars: scalars, Ready: ready}})
+			got, err := slow.MSM(ctx, []backend.Job{{Bases: idSlow, Count: 100, Input: backend.Input{Bytes: scalars, Ready: ready}}})
 			sum := sha256.Sum256(scalars)
-			if err == nil && !bytes.Equal(got[0], fake.Point(loaded(&points), points.Bytes, 0, 100, sum[:])) {
+			if err == nil && !bytes.Equal(got[0], fake.Point(points.Elements(), points.Bytes, 0, 100, sum[:])) {
 				err = errors.New("wrong answer")
 			}
 			done <- err
@@ -520,7 +522,7 @@ func TestStalledScalars(t *testing.T) {
 		}
 		// The caller's own errors are the call's.
 		failing := func(context.Context, int) error { return fmt.Errorf("%w: no witness", backend.ErrInvalidInput) }
-		if _, err := slow.MSM(ctx, []backend.Job{{Bases: idSlow, Count: 100, Scalars: scalars, Ready: failing}}); !errors.Is(err, backend.ErrInvalidInput) {
+		if _, err := slow.MSM(ctx, []backend.Job{{Bases: idSlow, Count: 100, Input: backend.Input{Bytes: scalars, Ready: failing}}}); !errors.Is(err, backend.ErrInvalidInput) {
 			t.Error(err)
 		}
 		slow.Close()

@@ -46,7 +46,7 @@ type nonsense struct {
 }
 
 func (nonsense) Open(context.Context, *proto.OpenRequest) (*proto.OpenReply, error) {
-	return &proto.OpenReply{Name: "nonsense", Can: &proto.Capabilities{Vectors: []uint32{1}}}, nil
+	return &proto.OpenReply{Name: "nonsense", Can: &proto.Capabilities{Elements: []*proto.Element{{Kind: 1, Curve: 1}}}}, nil
 }
 
 func (nonsense) Attach(context.Context, *proto.AttachRequest) (*proto.AttachReply, error) {
@@ -67,13 +67,6 @@ func (nonsense) LoadBases(s proto.Backend_LoadBasesServer) error {
 	return s.Send(&proto.LoadReply{Step: &proto.LoadReply_Bases{Bases: 7}})
 }
 
-func (nonsense) MSM(_ context.Context, r *proto.MSMRequest) (*proto.MSMReply, error) {
-	if len(r.Jobs) == 2 {
-		return &proto.MSMReply{}, nil
-	}
-	return &proto.MSMReply{Points: [][]byte{{1, 2, 3}}}, nil
-}
-
 func (nonsense) NewSpace(_ context.Context, r *proto.NewSpaceRequest) (*proto.NewSpaceReply, error) {
 	if r.Count == 1 {
 		return &proto.NewSpaceReply{}, nil
@@ -81,9 +74,13 @@ func (nonsense) NewSpace(_ context.Context, r *proto.NewSpaceRequest) (*proto.Ne
 	return &proto.NewSpaceReply{Space: 3}, nil
 }
 
-// Run answers too many, too few, or the last with a byte too many or too few.
+// Run answers too many, too few, or the last with a byte too many or too few; to one
+// job 3 bytes, to two nothing.
 func (nonsense) Run(_ context.Context, r *proto.RunRequest) (*proto.RunReply, error) {
 	n := len(r.Steps)
+	if r.Steps[0].GetJob() != nil {
+		return &proto.RunReply{Answers: [][]byte{{1, 2, 3}}[:2-n]}, nil
+	}
 	switch n {
 	case 1:
 		return &proto.RunReply{Answers: [][]byte{make([]byte, 32), make([]byte, 32)}}, nil

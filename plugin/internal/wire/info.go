@@ -25,8 +25,8 @@ func FromInfo(info backend.Info) *proto.OpenReply {
 	for _, g := range info.Can.MSM {
 		r.Can.Msm = append(r.Can.Msm, &proto.CurveGroup{Curve: uint32(g.Curve), Group: uint32(g.Group)})
 	}
-	for _, c := range info.Can.Vectors {
-		r.Can.Vectors = append(r.Can.Vectors, uint32(c))
+	for _, e := range info.Can.Elements {
+		r.Can.Elements = append(r.Can.Elements, FromElement(e))
 	}
 	for _, op := range info.Can.Numbers {
 		r.Can.Numbers = append(r.Can.Numbers, uint32(op))
@@ -68,13 +68,13 @@ func ToInfo(r *proto.OpenReply) (backend.Info, error) {
 		}
 		info.Can.MSM = append(info.Can.MSM, of)
 	}
-	curves := r.GetCan().GetVectors()
-	if len(curves) > maxGroups {
-		return info, fmt.Errorf("the plugin offers vectors over %d curves, more than %d", len(curves), maxGroups)
+	elements := r.GetCan().GetElements()
+	if len(elements) > maxGroups {
+		return info, fmt.Errorf("the plugin offers programs over %d elements, more than %d", len(elements), maxGroups)
 	}
-	for _, c := range curves {
-		if c <= math.MaxUint8 && backend.Curve(c).Valid() {
-			info.Can.Vectors = append(info.Can.Vectors, backend.Curve(c))
+	for _, e := range elements {
+		if e, ok := ToElement(e); ok {
+			info.Can.Elements = append(info.Can.Elements, e)
 		}
 	}
 	ops := r.GetCan().GetNumbers()
@@ -87,4 +87,19 @@ func ToInfo(r *proto.OpenReply) (backend.Info, error) {
 		}
 	}
 	return info, nil
+}
+
+// FromElement makes a message of an element.
+func FromElement(e backend.Element) *proto.Element {
+	return &proto.Element{Kind: uint32(e.Kind), Curve: uint32(e.Curve), Group: uint32(e.Group)}
+}
+
+// ToElement returns the element that a message names; false when there is none, as of
+// a newer version of the protocol.
+func ToElement(m *proto.Element) (backend.Element, bool) {
+	if max(m.GetKind(), m.GetCurve(), m.GetGroup()) > math.MaxUint8 {
+		return backend.Element{}, false
+	}
+	e := backend.Element{Kind: backend.Kind(m.GetKind()), Curve: backend.Curve(m.GetCurve()), Group: backend.Group(m.GetGroup())}
+	return e, e.Valid()
 }

@@ -8,17 +8,15 @@ import (
 
 // What both sides let a request be.
 const (
-	// MaxJobs bounds a batch, so that a request stays small.
-	MaxJobs = 1 << 14
 	// MaxSteps bounds the steps of a program.
-	MaxSteps = 1 << 12
+	MaxSteps = 1 << 14
 	// MaxMessage bounds a request in bytes, and MaxParts the messages and elements of
 	// lists in it, which a plugin counts before it decodes it.
 	MaxMessage = 1 << 20
 	MaxParts   = 1 << 17
-	// MaxProgram bounds a program's request without its regions, of which each step
-	// has at most two.
-	MaxProgram = MaxMessage - MaxSteps*64
+	// RegionBytes is what a region takes in a request, at most, with ids and sizes as
+	// they are in practice.
+	RegionBytes = 24
 	// MaxCalls is how many MSMs and programs a host has at a plugin at a time beside
 	// those in lanes, those included that it gave up. Others wait at the host.
 	MaxCalls = 64

@@ -1,18 +1,44 @@
 package wire
 
 import (
-	"context"
-
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 )
 
-// FromStep makes a message of a step of a valid program, but for where its bytes
-// are and whether they are still being written.
-func FromStep(s backend.Step) *proto.Step {
+// Encoded is the message of a step, but for where its bytes are and whether they are
+// still being written.
+type Encoded struct {
+	*proto.Step
+	// Input is the place for that in the message; nil where the step has no input.
+	Input *proto.Input
+	// Indices is the place for a table of indices, which is complete.
+	Indices **proto.Region
+	// Looks tells that values decide whether the step fails: ones that the host has
+	// not seen.
+	Looks bool
+}
+
+// FromStep makes a message of a step of a valid program.
+func FromStep(s backend.Step) (e Encoded) {
+	e.Step = fromStep(s)
+	switch w := e.GetStep().(type) {
+	case *proto.Step_Write:
+		e.Input = w.Write.Input
+	case *proto.Step_Job:
+		e.Input = w.Job.Input
+	case *proto.Step_WriteIndices:
+		e.Indices = &w.WriteIndices.Bytes
+	case *proto.Step_Gather, *proto.Step_Compute:
+		e.Looks = true
+	}
+	e.Looks = e.Looks || e.Input.GetCheck()
+	return e
+}
+
+func fromStep(s backend.Step) *proto.Step {
 	switch s := s.(type) {
 	case backend.Write:
-		return &proto.Step{Step: &proto.Step_Write{Write: &proto.Write{Dst: toRange(s.Dst), Check: s.Check}}}
+		return &proto.Step{Step: &proto.Step_Write{Write: &proto.Write{Dst: toRange(s.Dst), Input: &proto.Input{Check: s.Check}}}}
 	case backend.WriteIndices:
 		return &proto.Step{Step: &proto.Step_WriteIndices{WriteIndices: &proto.WriteIndices{Dst: toRange(s.Dst)}}}
 	case backend.Read:
@@ -51,10 +77,15 @@ func FromStep(s backend.Step) *proto.Step {
 		return &proto.Step{Step: &proto.Step_Evaluate{Evaluate: e}}
 	case backend.Divide:
 		return &proto.Step{Step: &proto.Step_Divide{Divide: &proto.Divide{Dst: toRange(s.Dst), Src: toRange(s.Src), Point: s.Point}}}
-	case backend.Commit:
-		return &proto.Step{Step: &proto.Step_Commit{Commit: &proto.Commit{
-			Bases: uint64(s.Bases), Offset: uint64(s.Offset), Src: toRange(s.Src),
-		}}}
+	case backend.Job:
+		j := &proto.Job{
+			Bases: uint64(s.Bases), Offset: uint64(s.Offset), Count: uint64(s.Count),
+			Input: &proto.Input{Check: s.Check}, SameAs: uint32(s.SameAs),
+		}
+		if s.Src != (backend.Range{}) {
+			j.Src = toRange(s.Src)
+		}
+		return &proto.Step{Step: &proto.Step_Job{Job: j}}
 	case backend.Compute:
 		return &proto.Step{Step: &proto.Step_Compute{Compute: &proto.Compute{
 			Op: uint32(s.Op), Dst: toBatch(s.Dst), A: toBatch(s.A), B: toBatch(s.B), M: toBatch(s.M), Carry: toBatch(s.Carry),
@@ -81,9 +112,8 @@ func toOperand(o backend.Operand) *proto.Operand {
 
 // Memory is the shared memory that a request names.
 type Memory interface {
-	// Input returns the bytes of count elements and, when progress is set, the wait
-	// for the first n of them that backend.Job.Ready is.
-	Input(bytes, progress *proto.Region, count int) ([]byte, func(context.Context, int) error, error)
+	// Input returns an input of count elements.
+	Input(in *proto.Input, count int) (backend.Input, error)
 	// Indices returns the indices in a region, none for nil.
 	Indices(r *proto.Region) ([]uint32, error)
 }
@@ -96,8 +126,8 @@ func ToStep(w *proto.Step, mem Memory) (backend.Step, error) {
 	var err error
 	switch w := w.GetStep().(type) {
 	case *proto.Step_Write:
-		s := backend.Write{Dst: n.span(w.Write.GetDst()), Check: w.Write.GetCheck()}
-		s.Bytes, s.Ready, err = mem.Input(w.Write.GetBytes(), w.Write.GetProgress(), s.Dst.Count)
+		s := backend.Write{Dst: n.span(w.Write.GetDst())}
+		s.Input, err = mem.Input(w.Write.GetInput(), s.Dst.Count)
 		step = s
 	case *proto.Step_WriteIndices:
 		s := backend.WriteIndices{Dst: n.span(w.WriteIndices.GetDst())}
@@ -142,9 +172,14 @@ func ToStep(w *proto.Step, mem Memory) (backend.Step, error) {
 		step = e
 	case *proto.Step_Divide:
 		step = backend.Divide{Dst: n.span(w.Divide.GetDst()), Src: n.span(w.Divide.GetSrc()), Point: w.Divide.GetPoint()}
-	case *proto.Step_Commit:
-		c := w.Commit
-		step = backend.Commit{Bases: backend.BasesID(c.GetBases()), Offset: n.of(c.GetOffset()), Src: n.span(c.GetSrc())}
+	case *proto.Step_Job:
+		j := w.Job
+		s := backend.Job{
+			Bases: backend.BasesID(j.GetBases()), Offset: n.of(j.GetOffset()), Count: n.of(j.GetCount()),
+			SameAs: n.of(uint64(j.GetSameAs())), Src: n.span(j.GetSrc()),
+		}
+		s.Input, err = mem.Input(j.GetInput(), s.Count)
+		step = s
 	case *proto.Step_Compute:
 		c := w.Compute
 		step = backend.Compute{

@@ -34,17 +34,17 @@ func (f *Backends) Open(ctx context.Context, _ string) (backend.Backend, error) 
 // New opens a backend.
 func (f *Backends) New(ctx context.Context) (*Backend, error) {
 	b := cpu.New(cpu.Options{})
-	v, ok := backend.As[backend.Vectors](b)
+	v, ok := backend.As[backend.Programs](b)
 	if !ok {
-		return nil, fmt.Errorf("%w: the CPU has no vectors", backend.ErrUnsupported)
+		return nil, fmt.Errorf("%w: the CPU has no programs", backend.ErrUnsupported)
 	}
-	return &Backend{Backend: b, vectors: v, all: f}, nil
+	return &Backend{Backend: b, programs: v, all: f}, nil
 }
 
 // Backend is one backend.
 type Backend struct {
 	backend.Backend
-	vectors       backend.Vectors
+	programs      backend.Programs
 	all           *Backends
 	bases, spaces atomic.Int64
 	dead          atomic.Bool
@@ -109,17 +109,17 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error)
 	return out, err
 }
 
-func (b *Backend) NewSpace(ctx context.Context, c backend.Curve, n int) (backend.SpaceID, error) {
+func (b *Backend) NewSpace(ctx context.Context, e backend.Element, n int) (backend.SpaceID, error) {
 	if err := b.gone(); err != nil {
 		return 0, err
 	}
-	id, err := b.vectors.NewSpace(ctx, c, n)
+	id, err := b.programs.NewSpace(ctx, e, n)
 	count(err, 1, &b.spaces, &b.all.Spaces, &b.all.Taken)
 	return id, err
 }
 
 func (b *Backend) FreeSpace(ctx context.Context, id backend.SpaceID) error {
-	err := b.vectors.FreeSpace(ctx, id)
+	err := b.programs.FreeSpace(ctx, id)
 	count(err, -1, &b.spaces, &b.all.Spaces)
 	return err
 }
@@ -128,7 +128,7 @@ func (b *Backend) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 	if err := b.compute(); err != nil {
 		return nil, err
 	}
-	out, err := b.vectors.Run(ctx, steps)
+	out, err := b.programs.Run(ctx, steps)
 	if err == nil && len(out) > 0 && b.lies(0, len(steps)) {
 		clear(out[len(out)-1]) // infinity, or zero
 	}

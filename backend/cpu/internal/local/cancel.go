@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/resident"
 )
 
 // gnark-crypto's MultiExp cannot be cancelled. A call whose context can end
@@ -29,9 +29,12 @@ type Call struct {
 	// GivenUp says that a computation that the call began may outlast it.
 	GivenUp atomic.Bool
 
-	copies bool           // its context can end
+	mayEnd bool           // its context can end
 	begun  sync.WaitGroup // computations that were begun
 }
+
+// NewCall begins a call with a context.
+func NewCall(ctx context.Context) *Call { return &Call{mayEnd: ctx.Done() != nil} }
 
 // Ended calls release once nothing of the call runs any more. It does not wait.
 func (c *Call) Ended(release func()) {
@@ -51,7 +54,7 @@ func (c *Call) Attempt(ctx context.Context, do func() error) error {
 	c.begun.Go(func() {
 		var err error
 		defer func() { done <- err }()
-		defer backendutil.Caught(&err)
+		defer resident.Caught(&err)
 		err = do()
 	})
 	select {

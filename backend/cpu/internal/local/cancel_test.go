@@ -47,7 +47,7 @@ func TestCancelledCallWaitedForItsChunk(t *testing.T) {
 	cause := errors.New("not worth the wait")
 	answered := make(chan error)
 	go func() {
-		_, err := b.MSM(ctx, []backend.Job{{Bases: id, Count: n, Scalars: scalars}})
+		_, err := b.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars}}})
 		answered <- err
 	}()
 	copied := <-begun
@@ -96,7 +96,7 @@ func TestCallsGivenUpDoNotPileUp(t *testing.T) {
 	if !b.copies.left.TryAcquire(mostCopied - n + 1) {
 		t.Fatal("there is no room")
 	}
-	job := []backend.Job{{Bases: id, Count: n, Scalars: scalars}}
+	job := []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars}}}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	if _, err := b.MSM(ctx, job); !errors.Is(err, context.DeadlineExceeded) {

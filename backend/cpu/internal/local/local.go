@@ -5,15 +5,14 @@ package local
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/resident"
 )
 
 // Kernel computes over one group. Points and scalars come as bytes that are
@@ -40,8 +39,8 @@ type Backend[S any] struct {
 	About     backend.Info
 	Chunk     int // points that are computed at a time, at most
 	Parallel  int // jobs computed at the same time, at most
-	Residents *backendutil.Residents[Kept, S]
-	Meter     backendutil.Meter
+	Residents *resident.Set[Kept, S]
+	Meter     resident.Meter
 
 	group  func(backend.Curve, backend.Group) Kernel
 	copies copies
@@ -52,8 +51,6 @@ type Kept struct {
 	Kernel Kernel
 	Points []byte
 }
-
-type resident = backendutil.Resident[Kept]
 
 // New makes a backend of MSMs. A chunk of 0 points is DefaultChunk, parallel of 0
 // jobs DefaultParallel.
@@ -74,7 +71,7 @@ func New[S any](name string, chunk, parallel int, group func(backend.Curve, back
 		},
 		Chunk:     chunk,
 		Parallel:  parallel,
-		Residents: backendutil.NewResidents[Kept, S](name),
+		Residents: resident.New[Kept, S](name),
 		group:     group,
 		copies:    newCopies(),
 	}
@@ -115,7 +112,7 @@ func (l *Backend[S]) LoadBases(ctx context.Context, b backend.Bases) (_ backend.
 		return 0, err
 	}
 	defer end()
-	defer backendutil.Caught(&err)
+	defer resident.Caught(&err)
 	if err := backend.Ended(ctx); err != nil {
 		return 0, err
 	}
@@ -135,7 +132,7 @@ func (l *Backend[S]) LoadBases(ctx context.Context, b backend.Bases) (_ backend.
 			return 0, err
 		}
 	}
-	return l.Residents.AddBases(backendutil.Loaded{Curve: b.Curve, Group: b.Group, Count: b.Count}, k), nil
+	return l.Residents.AddBases(b.Elements(), k), nil
 }
 
 // own is the points of b in memory: b.Bytes itself, or a copy of anything else.
@@ -196,111 +193,124 @@ func (l *Backend[S]) Usage() backend.Usage {
 	return backend.Usage{Devices: []backend.DeviceUsage{l.Meter.Usage()}}
 }
 
+// MSM implements backend.Backend, for a backend without spaces.
 func (l *Backend[S]) MSM(ctx context.Context, jobs []backend.Job) (_ [][]byte, err error) {
 	end, err := l.Residents.Begin()
 	if err != nil {
 		return nil, err
 	}
-	bases, err := l.Residents.UseJobs(jobs)
-	if err != nil {
+	p := &Program[S]{Backend: l, Call: NewCall(ctx), Steps: backend.Steps(jobs), Answers: make([][]byte, len(jobs))}
+	if p.Used, err = l.Residents.Use(p.Steps); err != nil {
 		end()
 		return nil, err
 	}
-	c := &Call{copies: ctx.Done() != nil}
 	l.Meter.Begin(0)
-	defer c.Ended(func() { l.Meter.End(); l.Residents.EndJobs(bases); end() })
-	defer backendutil.Caught(&err)
-	results := make([][]byte, len(jobs))
-	if err := inTurns(ctx, chains(jobs), l.Parallel, func(ctx context.Context, i int) (err error) {
-		defer backendutil.Caught(&err)
-		results[i], err = l.job(ctx, c, bases[i], &jobs[i], backendutil.Source(jobs, i))
-		return err
-	}); err != nil {
+	defer p.Ended(func() { l.Meter.End(); l.Residents.End(p.Used); end() })
+	defer resident.Caught(&err)
+	if _, err := p.Jobs(ctx, 0); err != nil {
 		return nil, err
 	}
 	if err := backend.Ended(ctx); err != nil {
 		return nil, err
 	}
-	return results, nil
+	return p.Answers, nil
 }
 
-// chains groups jobs by whose scalars they use: those of one chain are computed
-// one after the other, since only the first of them waits for scalars.
-func chains(jobs []backend.Job) [][]int {
-	var list [][]int
-	at := make([]int, len(jobs)) // the chain of each job
-	for i := range jobs {
-		if s := jobs[i].SameAs; s > 0 {
-			at[i] = at[s-1]
-			list[at[i]] = append(list[at[i]], i)
-			continue
-		}
-		at[i] = len(list)
-		list = append(list, []int{i})
-	}
-	return list
+// Program is a valid program that is run.
+type Program[S any] struct {
+	*Backend[S]
+	*Call
+	Used    *resident.Used[Kept, S]
+	Steps   []backend.Step
+	Answers [][]byte
+	// At is the memory of a range; nil where there are no spaces.
+	At func(backend.Range) []byte
 }
 
-// inTurns calls do for the jobs of every chain, for at most n chains at a time.
-// The first error is the answer, and ends the others early.
-func inTurns(ctx context.Context, chains [][]int, n int, do func(context.Context, int) error) error {
+// Jobs computes the jobs that follow one another from step first on, some chains of them
+// at a time, and tells how many they are. The first error ends the others early.
+func (p *Program[S]) Jobs(ctx context.Context, first int) (n int, err error) {
+	chains := p.chains(first)
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(n)
+	g.SetLimit(p.Parallel)
 	for _, chain := range chains {
-		g.Go(func() error {
+		n += len(chain)
+		g.Go(func() (err error) {
 			for _, i := range chain {
-				if err := do(ctx, i); err != nil {
-					return jobError(i, err)
+				if p.Answers[i], err = p.job(ctx, p.Steps[i].(backend.Job)); err != nil {
+					return backend.InStep(i, p.Steps[i], err)
 				}
 			}
 			return nil
 		})
 	}
-	return g.Wait()
+	return n, g.Wait()
 }
 
-// jobError says which job failed, unless the caller ended the call.
-func jobError(i int, err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
+// chains groups those jobs by whose scalars they use: the jobs of one chain are computed
+// one after the other, since only the first of them waits for scalars.
+func (p *Program[S]) chains(first int) [][]int {
+	var list [][]int
+	at := make(map[int]int) // the chain of each job
+	for i := first; i < len(p.Steps); i++ {
+		j, ok := p.Steps[i].(backend.Job)
+		if !ok {
+			break
+		}
+		of, shared := at[j.SameAs-1]
+		if !shared {
+			of = len(list)
+			list = append(list, nil)
+		}
+		at[i] = of
+		list[of] = append(list[of], i)
 	}
-	return fmt.Errorf("job %d: %w", i, err)
+	return list
 }
 
-// job computes one MSM, chunk by chunk. src is the job that has the scalars.
-func (l *Backend[S]) job(ctx context.Context, c *Call, r *resident, j, src *backend.Job) ([]byte, error) {
-	point, scalar := r.Curve.PointBytes(r.Group), r.Curve.ScalarBytes()
-	at, _ := layout.Range(src.Scalars)
-	copied := c.copies || at%8 != 0 // gnark-crypto's type is aligned
-	total := r.Kept.Kernel.NewSum()
-	for lo := 0; lo < j.Count; lo += l.Chunk {
-		hi := min(lo+l.Chunk, j.Count)
+// job computes one MSM, chunk by chunk.
+func (p *Program[S]) job(ctx context.Context, j backend.Job) (_ []byte, err error) {
+	defer resident.Caught(&err)
+	b := p.Used.Bases[j.Bases]
+	point, scalar := b.Bytes(), b.Curve.ScalarBytes()
+	in := j.Input
+	switch {
+	case j.Src.Space != 0:
+		in.Bytes = p.At(j.Src)
+	case j.SameAs > 0: // all scalars were there for the earlier job
+		from := p.Steps[j.SameAs-1].(backend.Job)
+		in.Bytes, in.Check = from.Bytes, j.Check || from.Check
+	}
+	at, _ := layout.Range(in.Bytes)
+	total := b.Kept.Kernel.NewSum()
+	for lo := 0; lo < j.Count; lo += p.Chunk {
+		hi := min(lo+p.Chunk, j.Count)
 		if err := backend.Yield(ctx); err != nil {
 			return nil, err
 		}
-		if src == j { // otherwise all scalars were there for the earlier job
-			if err := backendutil.Wait(ctx, j, hi); err != nil {
-				return nil, err
-			}
+		if err := in.Wait(ctx, hi); err != nil {
+			return nil, err
 		}
-		points, scalars := r.Kept.Points[(j.Offset+lo)*point:(j.Offset+hi)*point], src.Scalars[lo*scalar:hi*scalar]
+		points, scalars := b.Kept.Points[(j.Offset+lo)*point:(j.Offset+hi)*point], in.Bytes[lo*scalar:hi*scalar]
 		add := func(scalars []byte) error {
-			if j.Check || src.Check {
-				if i := FirstNotBelow(scalars, layout.ScalarField(r.Curve)); i >= 0 {
-					return fmt.Errorf("%w: scalar %d is not below the order of %v", backend.ErrInvalidInput, lo+i, r.Curve)
+			if in.Check {
+				if i := FirstNotBelow(scalars, layout.ScalarField(b.Curve)); i >= 0 {
+					return fmt.Errorf("%w: scalar %d is not below the order of %v", backend.ErrInvalidInput, lo+i, b.Curve)
 				}
 			}
 			return total.Add(points, scalars)
 		}
-		var err error
-		if copied {
-			err = l.copies.add(ctx, c, hi-lo, scalars, add)
-		} else {
+		switch {
+		case j.Src.Space != 0: // the backend's own memory
+			err = p.Attempt(ctx, func() error { return add(scalars) })
+		case p.mayEnd || at%8 != 0: // gnark-crypto's type is aligned
+			err = p.copies.add(ctx, p.Call, hi-lo, scalars, add)
+		default:
 			err = add(scalars)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return total.Affine(), nil
+	return total.Affine(), backend.Ended(ctx)
 }

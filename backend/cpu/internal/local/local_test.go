@@ -41,12 +41,12 @@ func given(t *testing.T, chunk, parallel, n int) (*Backend[struct{}], *fixtures.
 // keptBy is what the backend keeps of bases.
 func keptBy(t *testing.T, b *Backend[struct{}], id backend.BasesID) Kept {
 	t.Helper()
-	used, err := b.Residents.UseJobs([]backend.Job{{Bases: id}})
+	used, err := b.Residents.Use([]backend.Step{backend.Job{Bases: id}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Residents.EndJobs(used)
-	return used[0].Kept
+	defer b.Residents.End(used)
+	return used.Bases[id].Kept
 }
 
 func TestBasesInMemoryAreNotCopied(t *testing.T) {
@@ -81,7 +81,7 @@ func TestBasesThatAreNotAligned(t *testing.T) {
 
 func TestPanicsAreErrors(t *testing.T) {
 	b, _, id, scalars := given(t, 0, 0, 10)
-	job := backend.Job{Bases: id, Count: 10, Scalars: scalars, Ready: func(context.Context, int) error { panic("out of order") }}
+	job := backend.Job{Bases: id, Count: 10, Input: backend.Input{Bytes: scalars, Ready: func(context.Context, int) error { panic("out of order") }}}
 	r, err := b.MSM(t.Context(), []backend.Job{job})
 	if r != nil || !errors.Is(err, backend.ErrInternal) || !strings.Contains(err.Error(), "out of order") {
 		t.Errorf("%v, %v", r, err)
@@ -103,7 +103,7 @@ func TestErrorsNameTheFirst(t *testing.T) {
 	for _, i := range []int{71_234, 80_000, 99_999} {
 		copy(scalars[i*32:], bytes.Repeat([]byte{0xff}, 32))
 	}
-	_, err := b.MSM(t.Context(), []backend.Job{{Bases: id, Count: n, Scalars: scalars, Check: true}})
+	_, err := b.MSM(t.Context(), []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars, Check: true}}})
 	if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "scalar 71234 ") {
 		t.Errorf("%v", err)
 	}
@@ -130,12 +130,12 @@ func TestCancelledBetweenChunks(t *testing.T) {
 	b, _, id, scalars := given(t, 10, 0, 100)
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := 0
-	job := backend.Job{Bases: id, Count: 100, Scalars: scalars, Ready: func(_ context.Context, n int) error {
+	job := backend.Job{Bases: id, Count: 100, Input: backend.Input{Bytes: scalars, Ready: func(_ context.Context, n int) error {
 		if asked = n; n == 30 {
 			cancel()
 		}
 		return nil
-	}}
+	}}}
 	if _, err := b.MSM(ctx, []backend.Job{job}); !errors.Is(err, context.Canceled) || asked != 30 {
 		t.Errorf("%v after %d scalars", err, asked)
 	}
@@ -168,8 +168,8 @@ func TestJobsAtTheSameTime(t *testing.T) {
 			}
 		}
 	}
-	one := backend.Job{Bases: id, Count: 10, Scalars: scalars, Ready: meet(first, second)}
-	other := backend.Job{Bases: id, Count: 10, Scalars: scalars, Ready: meet(second, first)}
+	one := backend.Job{Bases: id, Count: 10, Input: backend.Input{Bytes: scalars, Ready: meet(first, second)}}
+	other := backend.Job{Bases: id, Count: 10, Input: backend.Input{Bytes: scalars, Ready: meet(second, first)}}
 	same := backend.Job{Bases: id, Count: 10, SameAs: 1}
 	r, err := b.MSM(t.Context(), []backend.Job{one, same, other})
 	if err != nil || !bytes.Equal(r[0], r[1]) || !bytes.Equal(r[0], r[2]) {
@@ -183,7 +183,7 @@ func TestTheCauseIsTold(t *testing.T) {
 	b, _, id, scalars := given(t, 0, 3, 10)
 	cause := errors.New("no scalars will come")
 	job := func(ready func(context.Context, int) error) backend.Job {
-		return backend.Job{Bases: id, Count: 10, Scalars: scalars, Ready: ready}
+		return backend.Job{Bases: id, Count: 10, Input: backend.Input{Bytes: scalars, Ready: ready}}
 	}
 	var waiting sync.WaitGroup
 	waits := job(func(ctx context.Context, _ int) error { waiting.Done(); <-ctx.Done(); return ctx.Err() })
@@ -191,7 +191,7 @@ func TestTheCauseIsTold(t *testing.T) {
 	for at, jobs := range [][]backend.Job{{fails, waits, waits}, {waits, fails, waits}, {waits, waits, fails}} {
 		waiting.Add(2)
 		r, err := b.MSM(t.Context(), jobs)
-		if r != nil || !errors.Is(err, cause) || !strings.Contains(err.Error(), fmt.Sprintf("job %d:", at)) {
+		if r != nil || !errors.Is(err, cause) || !strings.Contains(err.Error(), fmt.Sprintf("step %d (Job):", at)) {
 			t.Errorf("%d: %v, %v", at, r, err)
 		}
 	}

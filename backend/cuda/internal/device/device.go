@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/nvml"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/resident"
 )
 
 // Options of Open. The zero value is the default.
@@ -36,7 +36,7 @@ type Device struct {
 	code   *code
 	budget budget
 	trace  func(context.Context, []backend.StageUsage)
-	meter  backendutil.Meter
+	meter  resident.Meter
 	stages struct {
 		sync.Mutex
 		sums []backend.StageUsage

@@ -8,7 +8,6 @@ import (
 	"iter"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
@@ -19,7 +18,7 @@ import (
 // Bases is one set of bases: on the card, or in host memory when the card has no
 // room, and then copied there chunk by chunk in every call.
 type Bases struct {
-	backendutil.Loaded
+	backend.Elements
 	dev    *device.Device
 	first  int            // of the bases of which these are a part, for errors
 	memory *device.Memory // nil when there are none, or on the host
@@ -74,7 +73,7 @@ func (c *Computer) Load(ctx context.Context, from *backend.Bases, first int) (*B
 	if _, err := layout.View[uint64](from.Bytes); err != nil {
 		return nil, err
 	}
-	b := &Bases{dev: c.dev, tables: &c.tables, first: first, Loaded: backendutil.Loaded{Curve: from.Curve, Group: from.Group, Count: from.Count}}
+	b := &Bases{dev: c.dev, tables: &c.tables, first: first, Elements: from.Elements()}
 	if b.Count == 0 {
 		return b, nil
 	}
@@ -82,7 +81,7 @@ func (c *Computer) Load(ctx context.Context, from *backend.Bases, first int) (*B
 	if err != nil {
 		return nil, err
 	}
-	b.memory, err = c.keep(ctx, b.Loaded, from.Size())
+	b.memory, err = c.keep(ctx, b.Elements, from.Size())
 	switch {
 	case errors.Is(err, backend.ErrOutOfMemory):
 		err = c.loadOnHost(ctx, b, from, prog)
@@ -105,7 +104,7 @@ func (c *Computer) Load(ctx context.Context, from *backend.Bases, first int) (*B
 }
 
 // Room tells whether bases would be on the card now, and not stay on the host.
-func (c *Computer) Room(ctx context.Context, of backendutil.Loaded) (_ bool, err error) {
+func (c *Computer) Room(ctx context.Context, of backend.Elements) (_ bool, err error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
 		return false, err
@@ -119,7 +118,7 @@ func (c *Computer) Room(ctx context.Context, of backendutil.Loaded) (_ bool, err
 }
 
 // suffices tells whether an MSM over bases has room to work in what is left.
-func (c *Computer) suffices(of backendutil.Loaded) func(left int64) error {
+func (c *Computer) suffices(of backend.Elements) func(left int64) error {
 	return func(left int64) error {
 		_, err := msmplan.New(c.inputFor(of, of.Count, false, left))
 		return err
@@ -127,7 +126,7 @@ func (c *Computer) suffices(of backendutil.Loaded) func(left int64) error {
 }
 
 // keep takes memory for bases, if an MSM over them still has room to work.
-func (c *Computer) keep(ctx context.Context, of backendutil.Loaded, size int64) (_ *device.Memory, err error) {
+func (c *Computer) keep(ctx context.Context, of backend.Elements, size int64) (_ *device.Memory, err error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
 		return nil, err

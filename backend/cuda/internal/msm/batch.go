@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
@@ -130,12 +129,12 @@ func (c *Computer) planAhead(batches []*batch) {
 
 // sideBySide makes fewer batches of small ones, as many as fill the card.
 func (c *Computer) sideBySide(batches []*batch) []*batch {
-	return sideBySide(batches, c.paramsFor(batches[0].Bases.Loaded, batches[0].Count).Together)
+	return sideBySide(batches, c.paramsFor(batches[0].Bases.Elements, batches[0].Count).Together)
 }
 
 // inputOf returns the input of the plan of a batch, without multiples.
 func (c *Computer) inputOf(j *batch, memory int64) msmplan.Input {
-	in := c.inputFor(j.Bases.Loaded, j.Count, j.Bases.host != nil, memory)
+	in := c.inputFor(j.Bases.Elements, j.Count, j.Bases.host != nil, memory)
 	in.Together = len(j.members)
 	in.Fed = slices.ContainsFunc(j.members, func(m member) bool { return m.Source.Ready != nil })
 	return in
@@ -158,7 +157,7 @@ func (c *Computer) planBatch(j *batch, in msmplan.Input) (err error) {
 }
 
 // paramsFor returns what plans of MSMs of so many points over bases are made by.
-func (c *Computer) paramsFor(of backendutil.Loaded, points int) msmplan.Params {
+func (c *Computer) paramsFor(of backend.Elements, points int) msmplan.Params {
 	t := c.tuning.Params(of.Curve, of.Group, points)
 	t.Shared = min(t.Shared, mostShared(c.dev))
 	if c.tune != nil {
@@ -168,6 +167,6 @@ func (c *Computer) paramsFor(of backendutil.Loaded, points int) msmplan.Params {
 }
 
 // inputFor returns the input of a plan for count of the bases, without multiples.
-func (c *Computer) inputFor(of backendutil.Loaded, count int, stream bool, memory int64) msmplan.Input {
+func (c *Computer) inputFor(of backend.Elements, count int, stream bool, memory int64) msmplan.Input {
 	return msmplan.Input{Curve: of.Curve, Group: of.Group, Count: count, Together: 1, Stream: stream, Memory: memory, Params: c.paramsFor(of, count)}
 }

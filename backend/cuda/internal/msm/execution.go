@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 )
@@ -134,11 +133,11 @@ func (x *execution) upload(ctx context.Context, i int) error {
 			}
 			for at := 0; at < s.n; at += most {
 				n := min(most, s.n-at)
-				if err := backendutil.Wait(ctx, m.Source, s.from+at+n); err != nil {
+				if err := m.Source.Wait(ctx, s.from+at+n); err != nil {
 					return err
 				}
 				from := s.from + at
-				if err := x.turn.Send(to.Slice(int64((k*s.n+at)*size), int64(n*size)), m.Source.Scalars[from*size:(from+n)*size]); err != nil {
+				if err := x.turn.Send(to.Slice(int64((k*s.n+at)*size), int64(n*size)), m.Source.Bytes[from*size:(from+n)*size]); err != nil {
 					return m.failed(err)
 				}
 			}

@@ -153,7 +153,7 @@ func TestSideBySide(t *testing.T) {
 		var jobs []Job
 		var want [][]byte
 		add := func(offset int, scalars []byte, source *backend.Job) {
-			j := &backend.Job{Offset: offset, Count: len(scalars) / bases.Curve.ScalarBytes(), Scalars: scalars, Check: true}
+			j := &backend.Job{Offset: offset, Count: len(scalars) / bases.Curve.ScalarBytes(), Input: backend.Input{Bytes: scalars, Check: true}}
 			if source == nil {
 				source = j
 			}
@@ -175,7 +175,7 @@ func TestSideBySide(t *testing.T) {
 			add(n/4, random(100+i, n/2), nil)
 		}
 		add(0, random(7, n), nil)
-		add(0, jobs[12].Scalars, jobs[12].Source)
+		add(0, jobs[12].Bytes, jobs[12].Source)
 		got, err := c.Compute(t.Context(), jobs)
 		if err != nil {
 			t.Fatal(err)
@@ -194,7 +194,7 @@ func TestSideBySide(t *testing.T) {
 		}
 
 		bad := bytes.Repeat([]byte{0xff}, bases.Curve.ScalarBytes())
-		copy(jobs[4].Scalars[5*len(bad):], bad)
+		copy(jobs[4].Bytes[5*len(bad):], bad)
 		if _, err := c.Compute(t.Context(), jobs); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "job 4: ") || !strings.Contains(err.Error(), "scalar 5 ") {
 			t.Errorf("with scalar 5 of job 4 too large: %v", err)
 		}

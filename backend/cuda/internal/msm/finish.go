@@ -12,16 +12,16 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bw6-761"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/resident"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
 // finishAll makes affine points of what came back. Each is put to its place among the
 // answers; that of an OnCard is the first.
 func finishAll(jobs []*batch, came []byte, answers [][]byte) error {
-	var group backendutil.Group
+	var group resident.Group
 	var mu sync.Mutex
 	var failure error
 	for _, j := range jobs {
@@ -47,7 +47,7 @@ func finishAll(jobs []*batch, came []byte, answers [][]byte) error {
 // finish makes an affine point of a member's sums. bad is the number of the first scalar
 // that is not below r, or kernel.NoIndex.
 func (j *batch) finish(m *member, sums []byte, bad uint32) (point []byte, err error) {
-	defer backendutil.Caught(&err)
+	defer resident.Caught(&err)
 	if j.check() && bad != kernel.NoIndex {
 		return nil, m.failed(fmt.Errorf("%w: scalar %d of %v is not below r", backend.ErrInvalidInput, int(bad)+m.First, j.Bases.Curve))
 	}
@@ -124,7 +124,7 @@ func finish[P, J any, PP affine[P, J], PJ jacobian[J]](parts []byte, sets, c, fi
 		return nil, fmt.Errorf("%w: %w", backend.ErrInternal, err)
 	}
 	each := len(all) / sets
-	var group backendutil.Group
+	var group resident.Group
 	for s := range sets {
 		group.Go(func() { weigh[J, PJ](all[s*each:(s+1)*each], first) })
 	}

@@ -84,7 +84,7 @@ func judge(t *testing.T, c *Computer, p *fixtures.Points, bases *Bases, scalars 
 
 // one is a call with one job, over bases from the first on.
 func one(bases *Bases, scalars []byte) []Job {
-	j := &backend.Job{Count: len(scalars) / bases.Curve.ScalarBytes(), Scalars: scalars}
+	j := &backend.Job{Count: len(scalars) / bases.Curve.ScalarBytes(), Input: backend.Input{Bytes: scalars}}
 	return []Job{{Job: j, Source: j, Bases: bases}}
 }
 

@@ -7,10 +7,10 @@ import (
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
+	"github.com/pippin-zk/pippin/internal/resident"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
@@ -198,7 +198,7 @@ func (c *Computer) makeTable(ctx context.Context, b *Bases) (err error) {
 			err = nil
 		}
 	}()
-	defer backendutil.Caught(&err)
+	defer resident.Caught(&err)
 	if err := c.builders.Acquire(ctx, 1); err != nil {
 		return backend.Ended(ctx)
 	}
@@ -238,7 +238,7 @@ func (c *Computer) newTable(ctx context.Context, b *Bases) (*table, error) {
 		return nil, err
 	}
 	end := func(err error) error { return errors.Join(err, turn.End()) }
-	memory, err := turn.Keep(in.TableBytes(m), c.suffices(b.Loaded))
+	memory, err := turn.Keep(in.TableBytes(m), c.suffices(b.Elements))
 	if err != nil {
 		return nil, end(err)
 	}
@@ -260,7 +260,7 @@ func (c *Computer) roomFor(ctx context.Context, b *Bases) (in msmplan.Input, roo
 	if err != nil {
 		return in, 0, err
 	}
-	in = c.inputFor(b.Loaded, b.Count, false, turn.Available())
+	in = c.inputFor(b.Elements, b.Count, false, turn.Available())
 	return in, c.roomIn(in.Memory, b.most), turn.End()
 }
 
@@ -275,7 +275,7 @@ func (c *Computer) roomIn(memory int64, most int) int64 {
 // CostOf is the cost, in the unit of Outline.Cost, of an MSM of count of bases that are
 // not on the card, if all of them were, with as many multiples as would be made of them
 // now: most of each, or what seems right if that is 0.
-func (c *Computer) CostOf(ctx context.Context, of backendutil.Loaded, count, most int) (float64, error) {
+func (c *Computer) CostOf(ctx context.Context, of backend.Elements, count, most int) (float64, error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
 		return 0, err
@@ -306,7 +306,7 @@ func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *grou
 	if err := turn.Mark("start"); err != nil {
 		return false, err
 	}
-	each := max(1, n/(c.paramsFor(b.Loaded, b.Count).Full/2))
+	each := max(1, n/(c.paramsFor(b.Elements, b.Count).Full/2))
 	switch {
 	case t.Edwards && row == 0:
 		each = min(each, kernel.PrepareMost)

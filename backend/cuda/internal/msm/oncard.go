@@ -21,7 +21,7 @@ type OnCard struct {
 // memory bytes. The caller has the turn.
 func (c *Computer) OnCard(b *Bases, offset, count int, memory int64) (*OnCard, error) {
 	j := newBatch(Job{Job: &backend.Job{Offset: offset, Count: count}, Source: &backend.Job{}, Bases: b}, -1)
-	in := c.inputFor(b.Loaded, count, b.host != nil, memory)
+	in := c.inputFor(b.Elements, count, b.host != nil, memory)
 	in.Resident = true
 	if err := c.planBatch(j, in); err != nil {
 		return nil, err

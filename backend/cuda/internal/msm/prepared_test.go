@@ -372,7 +372,7 @@ func TestTablesMakeRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := c.inputFor(older.Loaded, s.bases.Count, false, turn.Available())
+	in := c.inputFor(older.Elements, s.bases.Count, false, turn.Available())
 	least := leastMemory(in)
 	if rest, err = turn.Keep(turn.Available()-2*least-s.bases.Size(), all); err != nil {
 		t.Fatal(err)

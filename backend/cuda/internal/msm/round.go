@@ -159,7 +159,7 @@ func newRound(batches []*batch, memory int64) *round {
 	for _, j := range batches {
 		source := j.members[0].Source
 		same := uses[source]
-		if size := int64(len(source.Scalars)); j == same[0] && len(same) > 1 && at.Size+device.Align(size)+streamed <= memory {
+		if size := int64(len(source.Bytes)); j == same[0] && len(same) > 1 && at.Size+device.Align(size)+streamed <= memory {
 			kept := at.Take(size)
 			for _, s := range same {
 				s.sharedScalars, s.isShared = kept, true

@@ -1,5 +1,5 @@
 // Package vector runs programs over vectors of field elements on one card: the
-// contract's backend.Vectors, on package device, with the transforms of package
+// contract's backend.Programs, on package device, with the transforms of package
 // ntt and the MSMs of package msm.
 //
 // # Words

@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/kernels"
@@ -144,9 +143,9 @@ func overlap(a, b backend.Range) bool {
 	return a.Space == b.Space && a.Offset < b.Offset+b.Count && b.Offset < a.Offset+a.Count
 }
 
-// upload copies b to a range, as far as ready says that it is there, beside the
-// kernels that do not touch it. What b leaves of the range becomes zero.
-func (x *execution) upload(ctx context.Context, to backend.Range, b []byte, ready func(context.Context, int) error) error {
+// upload copies an input to a range, as it comes, beside the kernels that do not touch
+// it. What the input leaves of the range becomes zero.
+func (x *execution) upload(ctx context.Context, to backend.Range, in backend.Input) error {
 	const part = 16 << 20
 	for _, r := range x.touched {
 		if !overlap(r, to) {
@@ -162,17 +161,17 @@ func (x *execution) upload(ctx context.Context, to backend.Range, b []byte, read
 		x.touched = x.touched[:0]
 		break
 	}
-	span, source := x.span(to), &backend.Job{Ready: ready}
-	for from := 0; from < len(b); from += part {
-		piece := b[from:min(from+part, len(b))]
-		if err := backendutil.Wait(ctx, source, (from+len(piece))/int(x.size)); err != nil {
+	span := x.span(to)
+	for from := 0; from < len(in.Bytes); from += part {
+		piece := in.Bytes[from:min(from+part, len(in.Bytes))]
+		if err := in.Wait(ctx, (from+len(piece))/int(x.size)); err != nil {
 			return err
 		}
 		if err := x.turn.Send(span.Slice(int64(from), int64(len(piece))), piece); err != nil {
 			return err
 		}
 	}
-	size := int64(len(b))
+	size := int64(len(in.Bytes))
 	if err := x.turn.Copy.Fill(span.Slice(size, span.Size()-size), 0); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 func (k *card) secrets(x, y backend.Range) []backend.Step {
 	all := func(r backend.Range) backend.Operand { return backend.Operand{Range: r, Stride: 1} }
 	return []backend.Step{
-		backend.Write{Dst: x, Bytes: k.bytes(k.some(x.Count)...)},
+		backend.Write{Dst: x, Input: backend.Input{Bytes: k.bytes(k.some(x.Count)...)}},
 		backend.Map{Count: x.Count, Dst: all(x), Args: []backend.Operand{all(x)}, Constants: k.bytes(k.any(), k.any()), Code: []backend.MapCode{
 			{Op: backend.MapLoad}, {Op: backend.MapConst}, {Op: backend.MapConst, Arg: 1}, {Op: backend.MapAdd}, {Op: backend.MapMul},
 		}},
@@ -85,7 +85,7 @@ func TestLostDevice(t *testing.T) {
 			t.Errorf("a program on a lost card: %v", err)
 		}
 	}
-	if _, err := k.NewSpace(t.Context(), backend.BN254, 10); !errors.Is(err, backend.ErrGone) {
+	if _, err := k.NewSpace(t.Context(), backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: 10}); !errors.Is(err, backend.ErrGone) {
 		t.Errorf("a space on a lost card: %v", err)
 	}
 }
@@ -100,7 +100,7 @@ func TestNoMemory(t *testing.T) {
 	if _, err := k.try(t.Context(), k.secrets(x, y)...); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("no work memory: %v", err)
 	}
-	if _, err := k.NewSpace(t.Context(), backend.BN254, 1<<20); !errors.Is(err, backend.ErrOutOfMemory) {
+	if _, err := k.NewSpace(t.Context(), backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: 1 << 20}); !errors.Is(err, backend.ErrOutOfMemory) {
 		t.Errorf("no memory for a space: %v", err)
 	}
 	fakecuda.Reset()

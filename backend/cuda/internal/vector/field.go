@@ -36,17 +36,22 @@ type field struct {
 	mapped         device.Kernel[kernel.Map]
 }
 
-// newField loads the kernels of a curve's scalar field.
-func newField(t *device.Turn, d *device.Device, curve backend.Curve) (*field, error) {
-	if curve == backend.Words {
-		numbers, err := number.New(d)
-		return &field{size: int64(curve.ScalarBytes()), numbers: numbers}, err
+// newField loads the kernels for elements.
+func newField(t *device.Turn, d *device.Device, e backend.Element) (*field, error) {
+	f := &field{curve: e.Curve, size: int64(e.Bytes())}
+	var ks kernel.Field
+	ok := false
+	switch e.Kind {
+	case backend.Words:
+		var err error
+		f.numbers, err = number.New(d)
+		return f, err
+	case backend.Scalars:
+		ks, ok = kernel.ForField(e.Curve.String())
 	}
-	ks, ok := kernel.ForField(curve.String())
 	if !ok {
-		return nil, fmt.Errorf("%w: no vectors over the scalar field of %v", backend.ErrUnsupported, curve)
+		return nil, fmt.Errorf("%w: no programs over %v", backend.ErrUnsupported, e)
 	}
-	f := &field{curve: curve, size: int64(curve.ScalarBytes())}
 	err := errors.Join(
 		f.sequence.Load(d, ks.Sequence),
 		f.gather.Load(d, ks.Gather),
@@ -66,7 +71,7 @@ func newField(t *device.Turn, d *device.Device, curve backend.Curve) (*field, er
 	if err := f.mapped.SetMaxDynamicShared(f.mapShared(longest, kernel.MapSlots)); err != nil {
 		return nil, err
 	}
-	f.ntt, err = ntt.New(t, d, curve)
+	f.ntt, err = ntt.New(t, d, e.Curve)
 	return f, err
 }
 

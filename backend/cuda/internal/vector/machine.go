@@ -5,7 +5,6 @@ import (
 	"math/bits"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/vector"
 )
 
@@ -101,7 +100,7 @@ func (f *field) program(s *backend.Map, address func(backend.Range) uint64) mapP
 	code, slots := compile(s.Code)
 	p := mapProgram{codes: len(code), slots: slots}
 	for _, o := range append([]backend.Operand{s.Dst}, s.Args...) {
-		o = backendutil.Places(o)
+		o = o.Places()
 		plain, mask, reversal := 0, 0, 32
 		if o.Count&(o.Count-1) == 0 {
 			mask = o.Count - 1

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
@@ -65,7 +64,7 @@ type commit struct {
 // Run runs valid steps, whose spaces and bases nobody frees meanwhile.
 func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) (answers [][]byte, err error) {
 	answers = make([][]byte, len(steps))
-	curve, ok := curveOf(steps, used)
+	element, ok := elementOf(steps, used)
 	if !ok {
 		return answers, backend.Ended(ctx)
 	}
@@ -78,7 +77,7 @@ func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) (an
 			answers = nil
 		}
 	}()
-	f, err := c.field(turn, curve)
+	f, err := c.field(turn, element)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +85,7 @@ func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) (an
 	defer func() { clear(p.frame) }()
 	for i := range steps {
 		if err := p.step(i); err != nil {
-			return nil, backendutil.InStep(i, steps[i], err)
+			return nil, backend.InStep(i, steps[i], err)
 		}
 	}
 	if err := c.planCommits(turn, p); err != nil {
@@ -102,9 +101,9 @@ func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) (an
 			return nil, err
 		}
 		if err := queue(ctx, x); err != nil {
-			return nil, backendutil.InStep(i, steps[i], err)
+			return nil, backend.InStep(i, steps[i], err)
 		}
-		if err := errors.Join(turn.Mark(backendutil.Kind(steps[i])), x.pace()); err != nil {
+		if err := errors.Join(turn.Mark(backend.StepName(steps[i])), x.pace()); err != nil {
 			return nil, err
 		}
 	}
@@ -116,63 +115,30 @@ func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) (an
 			continue
 		}
 		if answers[i], err = finish(x); err != nil {
-			return nil, backendutil.InStep(i, steps[i], err)
+			return nil, backend.InStep(i, steps[i], err)
 		}
 	}
 	return answers, nil
 }
 
-// curveOf is the curve of a program's ranges; false when it has none.
-func curveOf(steps []backend.Step, used Used) (backend.Curve, bool) {
+// elementOf is that of a program's spaces; false when it has none.
+func elementOf(steps []backend.Step, used Used) (backend.Element, bool) {
 	for _, s := range steps {
 		for _, r := range ranges(s) {
-			return used.Space(r.Space).Curve, true
+			return used.Space(r.Space).Element, true
 		}
 	}
-	return 0, false
+	return backend.Element{}, false
 }
 
-// ranges are those that a step touches.
-func ranges(s backend.Step) []backend.Range {
-	switch s := s.(type) {
-	case backend.Write:
-		return []backend.Range{s.Dst}
-	case backend.WriteIndices:
-		return []backend.Range{s.Dst}
-	case backend.Read:
-		return []backend.Range{s.Src}
-	case backend.Gather:
-		return []backend.Range{s.Dst, s.Src, s.Index}
-	case backend.Transform:
-		return []backend.Range{s.Dst, s.Src}
-	case backend.Map:
-		all := []backend.Range{s.Dst.Range}
-		for _, a := range s.Args {
+// ranges are those of spaces that a step touches.
+func ranges(s backend.Step) (all []backend.Range) {
+	for _, a := range backend.Accesses(s) {
+		if a.Space != 0 {
 			all = append(all, a.Range)
 		}
-		return all
-	case backend.Powers:
-		return []backend.Range{s.Dst}
-	case backend.Invert:
-		return []backend.Range{s.Dst, s.Src}
-	case backend.Products:
-		return []backend.Range{s.Dst, s.Src}
-	case backend.Evaluate:
-		return s.Src
-	case backend.Divide:
-		return []backend.Range{s.Dst, s.Src}
-	case backend.Commit:
-		return []backend.Range{s.Src}
-	case backend.Compute:
-		all := []backend.Range{s.Dst.Range(), s.A.Range()}
-		for _, b := range []backend.Batch{s.B, s.M, s.Carry} {
-			if b != (backend.Batch{}) {
-				all = append(all, b.Range())
-			}
-		}
-		return all
 	}
-	return nil
+	return all
 }
 
 // span is where a range is on the card.
@@ -262,7 +228,7 @@ func (c *Computer) planCommits(turn *device.Turn, p *program) error {
 	p.scratchAt = p.layout.Take(p.scratch)
 	var bases []*msm.Bases
 	for k := range p.commits {
-		bases = append(bases, p.used.Bases(p.steps[p.commits[k].step].(backend.Commit).Bases))
+		bases = append(bases, p.used.Bases(p.steps[p.commits[k].step].(backend.Job).Bases))
 	}
 	c.msm.Use(turn, bases...)
 	err := c.planRounds(turn, p)
@@ -284,10 +250,10 @@ func (c *Computer) planRounds(turn *device.Turn, p *program) error {
 	work, results := int64(0), device.Layout{}
 	for k := range p.commits {
 		m := &p.commits[k]
-		s := p.steps[m.step].(backend.Commit)
+		s := p.steps[m.step].(backend.Job)
 		var err error
-		if m.round, err = c.msm.OnCard(p.used.Bases(s.Bases), s.Offset, s.Src.Count, left); err != nil {
-			return backendutil.InStep(m.step, s, err)
+		if m.round, err = c.msm.OnCard(p.used.Bases(s.Bases), s.Offset, s.Count, left); err != nil {
+			return backend.InStep(m.step, s, err)
 		}
 		m.pinned = results.Take(m.round.Results())
 		work = max(work, m.round.Work())

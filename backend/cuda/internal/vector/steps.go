@@ -20,7 +20,7 @@ func (p *program) step(i int) error {
 	case backend.Write:
 		p.write(i, s)
 	case backend.WriteIndices:
-		p.uploaded(s.Dst, layout.Bytes(s.Indices), nil)
+		p.uploaded(s.Dst, backend.Input{Bytes: layout.Bytes(s.Indices)})
 	case backend.Read:
 		p.read(i, s)
 	case backend.Gather:
@@ -39,7 +39,7 @@ func (p *program) step(i int) error {
 		return p.evaluated(i, s)
 	case backend.Divide:
 		return p.divided(i, s)
-	case backend.Commit:
+	case backend.Job:
 		p.committed(i, s)
 	case backend.Compute:
 		return p.computed(i, s)
@@ -63,18 +63,18 @@ func (p *program) launch(i int, f func(x *execution, s *driver.Stream) error) {
 	})
 }
 
-func (p *program) uploaded(to backend.Range, b []byte, ready func(context.Context, int) error) {
-	p.queue(func(ctx context.Context, x *execution) error { return x.upload(ctx, to, b, ready) })
+func (p *program) uploaded(to backend.Range, in backend.Input) {
+	p.queue(func(ctx context.Context, x *execution) error { return x.upload(ctx, to, in) })
 }
 
 func (p *program) write(i int, s backend.Write) {
 	if !s.Check || p.numbers != nil {
-		p.uploaded(s.Dst, s.Bytes, s.Ready)
+		p.uploaded(s.Dst, s.Input)
 		return
 	}
 	bad := p.refusal(i, "element %d is not below the order of %v", p.curve)
 	p.queue(func(ctx context.Context, x *execution) error {
-		if err := x.upload(ctx, s.Dst, s.Bytes, s.Ready); err != nil {
+		if err := x.upload(ctx, s.Dst, s.Input); err != nil {
 			return err
 		}
 		if err := x.touch([]backend.Range{s.Dst}); err != nil {
@@ -383,7 +383,11 @@ func (p *program) computed(i int, s backend.Compute) error {
 	return nil
 }
 
-func (p *program) committed(i int, s backend.Commit) {
+func (p *program) committed(i int, s backend.Job) {
+	if s.Src.Space == 0 { // computed elsewhere
+		p.queue(func(context.Context, *execution) error { return nil })
+		return
+	}
 	b := p.used.Bases(s.Bases)
 	if s.Src.Count == 0 {
 		p.launch(i, func(*execution, *driver.Stream) error { return nil })

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
@@ -106,7 +105,7 @@ func TestTimes(t *testing.T) {
 	}
 	onCPU := cpu.New(cpu.Options{})
 	defer onCPU.Close()
-	host, _ := backend.As[backend.Vectors](onCPU)
+	host, _ := backend.As[backend.Programs](onCPU)
 	var runs []timed
 	var info fmt.Stringer
 	var gpu string
@@ -151,7 +150,7 @@ func TestTimes(t *testing.T) {
 				var all []float64
 				for range r.Count {
 					k.run(slices.Repeat([]backend.Step{s.step}, r.Repeats)...)
-					all = append(all, float64(phases[backendutil.Kind(s.step)])/float64(r.Repeats)/float64(time.Millisecond))
+					all = append(all, float64(phases[backend.StepName(s.step)])/float64(r.Repeats)/float64(time.Millisecond))
 				}
 				slices.Sort(all)
 				r.MinMS, r.MedianMS = all[0], all[len(all)/2]
@@ -187,16 +186,16 @@ func TestTimes(t *testing.T) {
 }
 
 // onHost copies ranges, whole spaces, to spaces of a host, the last of them indices.
-func (k *card) onHost(t *testing.T, host backend.Vectors, rs []backend.Range, indices []uint32) map[backend.SpaceID]backend.SpaceID {
+func (k *card) onHost(t *testing.T, host backend.Programs, rs []backend.Range, indices []uint32) map[backend.SpaceID]backend.SpaceID {
 	t.Helper()
 	there := make(map[backend.SpaceID]backend.SpaceID)
 	for i, r := range rs {
-		id, err := host.NewSpace(t.Context(), k.curve, r.Count)
+		id, err := host.NewSpace(t.Context(), backend.ScalarOf(k.curve), r.Count)
 		k.must(err)
 		there[r.Space] = id
 		var step backend.Step = backend.WriteIndices{Dst: elsewhereRange(r, there), Indices: indices}
 		if i < len(rs)-1 {
-			step = backend.Write{Dst: elsewhereRange(r, there), Bytes: k.run(backend.Read{Src: r})[0]}
+			step = backend.Write{Dst: elsewhereRange(r, there), Input: backend.Input{Bytes: k.run(backend.Read{Src: r})[0]}}
 		}
 		_, err = host.Run(t.Context(), []backend.Step{step})
 		k.must(err)
@@ -206,38 +205,7 @@ func (k *card) onHost(t *testing.T, host backend.Vectors, rs []backend.Range, in
 
 // elsewhere is a step over spaces of another backend.
 func elsewhere(s backend.Step, there map[backend.SpaceID]backend.SpaceID) backend.Step {
-	at := func(r backend.Range) backend.Range { return elsewhereRange(r, there) }
-	switch s := s.(type) {
-	case backend.Map:
-		s.Dst.Range = at(s.Dst.Range)
-		s.Args = slices.Clone(s.Args)
-		for i := range s.Args {
-			s.Args[i].Range = at(s.Args[i].Range)
-		}
-		return s
-	case backend.Powers:
-		s.Dst = at(s.Dst)
-		return s
-	case backend.Gather:
-		s.Dst, s.Src, s.Index = at(s.Dst), at(s.Src), at(s.Index)
-		return s
-	case backend.Invert:
-		s.Dst, s.Src = at(s.Dst), at(s.Src)
-		return s
-	case backend.Products:
-		s.Dst, s.Src = at(s.Dst), at(s.Src)
-		return s
-	case backend.Divide:
-		s.Dst, s.Src = at(s.Dst), at(s.Src)
-		return s
-	case backend.Evaluate:
-		s.Src = slices.Clone(s.Src)
-		for i := range s.Src {
-			s.Src[i] = at(s.Src[i])
-		}
-		return s
-	}
-	panic(backendutil.Kind(s))
+	return backend.Renamed(s, func(id backend.SpaceID) backend.SpaceID { return there[id] }, nil)
 }
 
 func elsewhereRange(r backend.Range, there map[backend.SpaceID]backend.SpaceID) backend.Range {

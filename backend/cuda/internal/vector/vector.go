@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
 )
@@ -19,13 +18,13 @@ type Computer struct {
 	msm *msm.Computer
 
 	// Under the turn:
-	fields map[backend.Curve]*field
+	fields map[backend.Element]*field
 }
 
 // New makes a computer on a card, whose MSMs are m's. Both stay the caller's and
 // outlive it.
 func New(d *device.Device, m *msm.Computer) *Computer {
-	return &Computer{dev: d, msm: m, fields: make(map[backend.Curve]*field)}
+	return &Computer{dev: d, msm: m, fields: make(map[backend.Element]*field)}
 }
 
 // Close gives back what programs share. None is in flight.
@@ -39,20 +38,20 @@ func (c *Computer) Close() error {
 
 // Space is memory for elements of a curve's scalar field, or for words.
 type Space struct {
-	backendutil.Loaded
+	backend.Elements
 	memory *device.Memory // nil when there are none
 }
 
-// NewSpace takes memory for count elements, all zero.
-func (c *Computer) NewSpace(ctx context.Context, curve backend.Curve, count int) (_ *Space, err error) {
-	size, err := backendutil.SpaceBytes(curve, count)
+// NewSpace takes memory for elements, all zero.
+func (c *Computer) NewSpace(ctx context.Context, of backend.Elements) (_ *Space, err error) {
+	size, err := of.Size()
 	if err != nil {
 		return nil, err
 	}
-	if count > math.MaxUint32 {
-		return nil, fmt.Errorf("%w: a space of %d elements, a card's have less than 2^32", backend.ErrOutOfMemory, count)
+	if of.Count > math.MaxUint32 {
+		return nil, fmt.Errorf("%w: a space of %d elements, a card's have less than 2^32", backend.ErrOutOfMemory, of.Count)
 	}
-	s := &Space{Loaded: backendutil.Loaded{Curve: curve, Count: count}}
+	s := &Space{Elements: of}
 	if size == 0 {
 		return s, nil
 	}
@@ -62,12 +61,12 @@ func (c *Computer) NewSpace(ctx context.Context, curve backend.Curve, count int)
 	}
 	defer func() { err = errors.Join(err, turn.End()) }()
 	// Its field is loaded now, so that a space is one that programs can use.
-	if _, err := c.field(turn, curve); err != nil {
+	if _, err := c.field(turn, of.Element); err != nil {
 		return nil, err
 	}
 	s.memory, err = turn.Keep(size, func(int64) error { return nil })
 	if err != nil {
-		return nil, fmt.Errorf("a space of %d elements of %v: %w", count, curve, err)
+		return nil, fmt.Errorf("a space of %d %v: %w", of.Count, of.Element, err)
 	}
 	if err := errors.Join(turn.Compute.Fill(s.memory.Span(), 0), turn.Compute.Synchronize()); err != nil {
 		return nil, errors.Join(err, s.Free())
@@ -93,15 +92,15 @@ func (s *Space) Free() error {
 	return s.memory.Free()
 }
 
-// field is a curve's field, loaded once. The caller has the turn.
-func (c *Computer) field(t *device.Turn, curve backend.Curve) (*field, error) {
-	if f, ok := c.fields[curve]; ok {
+// field is what computes over elements, loaded once. The caller has the turn.
+func (c *Computer) field(t *device.Turn, e backend.Element) (*field, error) {
+	if f, ok := c.fields[e]; ok {
 		return f, nil
 	}
-	f, err := newField(t, c.dev, curve)
+	f, err := newField(t, c.dev, e)
 	if err != nil {
 		return nil, err
 	}
-	c.fields[curve] = f
+	c.fields[e] = f
 	return f, nil
 }

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
@@ -84,7 +83,7 @@ func (k *card) must(err error) {
 // space is a new one, as a range.
 func (k *card) space(n int) backend.Range {
 	k.Helper()
-	s, err := k.NewSpace(k.Context(), k.curve, n)
+	s, err := k.NewSpace(k.Context(), backend.Elements{Element: backend.ScalarOf(k.curve), Count: n})
 	k.must(err)
 	id := backend.SpaceID(len(k.spaces) + 1)
 	k.spaces[id] = s
@@ -94,13 +93,13 @@ func (k *card) space(n int) backend.Range {
 // try runs a program as the backend does.
 func (k *card) try(ctx context.Context, steps ...backend.Step) ([][]byte, error) {
 	k.Helper()
-	err := backendutil.CheckSteps(steps, func(id backend.BasesID) (backendutil.Loaded, bool) {
+	err := backend.Check(steps, backend.Memory{Bases: func(id backend.BasesID) (backend.Elements, bool) {
 		b, ok := k.bases[id]
-		return b.Loaded, ok
-	}, func(id backend.SpaceID) (backendutil.Loaded, bool) {
+		return b.Elements, ok
+	}, Space: func(id backend.SpaceID) (backend.Elements, bool) {
 		s, ok := k.spaces[id]
-		return s.Loaded, ok
-	})
+		return s.Elements, ok
+	}})
 	k.must(err)
 	return k.Run(ctx, steps, Used{
 		Space: func(id backend.SpaceID) *Space { return k.spaces[id] },
@@ -256,7 +255,7 @@ func TestProducts(t *testing.T) {
 			}
 			src, dst := k.space(n), k.space(n)
 			got := k.run(
-				backend.Write{Dst: src, Bytes: k.bytes(x...)},
+				backend.Write{Dst: src, Input: backend.Input{Bytes: k.bytes(x...)}},
 				backend.Products{Dst: dst, Src: src},
 				backend.Read{Src: dst},
 				backend.Products{Dst: src, Src: src, Exclusive: true},
@@ -287,7 +286,7 @@ func TestInvert(t *testing.T) {
 			x := k.some(n)
 			src, dst := k.space(n), k.space(n)
 			got := k.run(
-				backend.Write{Dst: src, Bytes: k.bytes(x...)},
+				backend.Write{Dst: src, Input: backend.Input{Bytes: k.bytes(x...)}},
 				backend.Invert{Dst: dst, Src: src},
 				backend.Invert{Dst: src, Src: src},
 				backend.Read{Src: dst},
@@ -315,7 +314,7 @@ func TestDivide(t *testing.T) {
 				x := k.some(n)
 				src, dst := k.space(n), k.space(n)
 				got := k.run(
-					backend.Write{Dst: src, Bytes: k.bytes(x...)},
+					backend.Write{Dst: src, Input: backend.Input{Bytes: k.bytes(x...)}},
 					backend.Divide{Dst: part(dst, 0, n-1), Src: src, Point: k.bytes(z)},
 					backend.Read{Src: dst},
 					backend.Divide{Dst: part(src, 0, n-1), Src: src, Point: k.bytes(z)},
@@ -361,7 +360,7 @@ func TestEvaluate(t *testing.T) {
 					at = reversed(x)
 				}
 				got := k.run(
-					backend.Write{Dst: space, Bytes: k.bytes(at...)},
+					backend.Write{Dst: space, Input: backend.Input{Bytes: k.bytes(at...)}},
 					backend.Evaluate{Src: []backend.Range{space, space, part(space, 0, n/2+n%2)}, Order: order, Point: k.bytes(z)},
 				)
 				v := k.value(x, z)
@@ -375,7 +374,7 @@ func TestEvaluate(t *testing.T) {
 			if order == backend.Natural {
 				x := k.some(3001)
 				space := k.space(3001)
-				k.run(backend.Write{Dst: space, Bytes: k.bytes(x...)})
+				k.run(backend.Write{Dst: space, Input: backend.Input{Bytes: k.bytes(x...)}})
 				every, all = append(every, space, part(space, 0, 0), part(space, 0, 1023)), append(all, k.value(x, z), new(big.Int), k.value(x[:1023], z))
 			}
 			got := k.run(backend.Evaluate{Src: every, Order: order, Point: k.bytes(z)})
@@ -536,13 +535,13 @@ func TestMap(t *testing.T) {
 				r := k.space([]int{1, 5, 64, 700, 1 << 10}[k.rand.IntN(5)])
 				v := k.some(r.Count)
 				values = append(values, v)
-				steps = append(steps, backend.Write{Dst: r, Bytes: k.bytes(v...)})
+				steps = append(steps, backend.Write{Dst: r, Input: backend.Input{Bytes: k.bytes(v...)}})
 				m.Args = append(m.Args, k.operand(r))
 			}
 			old := k.some(dst.Count)
 			values = append(values, old)
 			m.Args = append(m.Args, m.Dst) // the same places
-			steps = append(steps, backend.Write{Dst: dst, Bytes: k.bytes(old...)}, m, backend.Read{Src: dst})
+			steps = append(steps, backend.Write{Dst: dst, Input: backend.Input{Bytes: k.bytes(old...)}}, m, backend.Read{Src: dst})
 			got := k.run(steps...)
 			want := slices.Clone(old)
 			for i := range count {
@@ -578,7 +577,7 @@ func TestLargestMap(t *testing.T) {
 		for len(m.Code) < backend.MapCodes {
 			m.Code = append(m.Code, backend.MapCode{Op: backend.MapSquare})
 		}
-		got := k.run(backend.Write{Dst: src, Bytes: k.bytes(x...)}, m, backend.Read{Src: dst})
+		got := k.run(backend.Write{Dst: src, Input: backend.Input{Bytes: k.bytes(x...)}}, m, backend.Read{Src: dst})
 		want := make([]*big.Int, 300)
 		for i := range want {
 			want[i] = k.compute(m.Code, func(a int) *big.Int { return x[(i+a)%300] }, func(c int) *big.Int { return constants[c] })
@@ -612,12 +611,12 @@ func TestCommit(t *testing.T) {
 				twice[i] = k.mod(new(big.Int).Lsh(v[i], 1))
 			}
 			got := k.run(
-				backend.Write{Dst: x, Bytes: k.bytes(v...)},
-				backend.Commit{Bases: id, Offset: 3, Src: part(x, 40, 50)},
+				backend.Write{Dst: x, Input: backend.Input{Bytes: k.bytes(v...)}},
+				backend.Job{Bases: id, Offset: 3, Count: 50, Src: part(x, 40, 50)},
 				backend.Map{Count: 100, Dst: backend.Operand{Range: x, Stride: 1}, Args: []backend.Operand{{Range: x, Stride: 1}},
 					Code: []backend.MapCode{{Op: backend.MapLoad}, {Op: backend.MapDouble}}},
-				backend.Commit{Bases: id, Src: part(x, 0, n)},
-				backend.Commit{Bases: id, Src: part(x, 7, 0)},
+				backend.Job{Bases: id, Count: n, Src: part(x, 0, n)},
+				backend.Job{Bases: id, Count: 0, Src: part(x, 7, 0)},
 				backend.Read{Src: x},
 			)
 			for i, want := range [][]byte{k.expected(p, 3, v[40:90]), k.expected(p, 0, twice[:n]), make([]byte, k.curve.PointBytes(group))} {
@@ -650,14 +649,14 @@ func TestUploads(t *testing.T) {
 			Args: []backend.Operand{{Range: x, Stride: 1}, {Range: y, Stride: 1}},
 			Code: []backend.MapCode{{Op: backend.MapLoad}, {Op: backend.MapLoad, Arg: 1}, {Op: backend.MapAdd}}}
 		got := k.run(
-			backend.Write{Dst: y, Bytes: k.bytes(a...), Check: true},
-			backend.Write{Dst: x, Bytes: k.bytes(b...)},
+			backend.Write{Dst: y, Input: backend.Input{Bytes: k.bytes(a...), Check: true}},
+			backend.Write{Dst: x, Input: backend.Input{Bytes: k.bytes(b...)}},
 			add,
-			backend.Write{Dst: x, Bytes: late, Check: true, Ready: func(_ context.Context, n int) error {
+			backend.Write{Dst: x, Input: backend.Input{Bytes: late, Check: true, Ready: func(_ context.Context, n int) error {
 				asked = append(asked, n)
 				copy(late, k.bytes(c...))
 				return nil
-			}},
+			}}},
 			add,
 			backend.Read{Src: y},
 		)
@@ -671,7 +670,7 @@ func TestUploads(t *testing.T) {
 		}
 
 		never := errors.New("never")
-		if _, err := k.try(k.Context(), backend.Write{Dst: x, Bytes: late, Ready: func(context.Context, int) error { return never }}); !errors.Is(err, never) || !errors.Is(err, backend.ErrInvalidInput) {
+		if _, err := k.try(k.Context(), backend.Write{Dst: x, Input: backend.Input{Bytes: late, Ready: func(context.Context, int) error { return never }}}); !errors.Is(err, never) || !errors.Is(err, backend.ErrInvalidInput) {
 			k.Errorf("bytes that do not come: %v", err)
 		}
 		bad := k.bytes(a...)
@@ -679,11 +678,11 @@ func TestUploads(t *testing.T) {
 		slices.Reverse(e)
 		copy(bad[17*len(e):], e)
 		copy(bad[4000*len(e):], e)
-		_, err := k.try(k.Context(), backend.Write{Dst: y, Bytes: k.bytes(a...), Check: true}, backend.Write{Dst: x, Bytes: bad, Check: true})
+		_, err := k.try(k.Context(), backend.Write{Dst: y, Input: backend.Input{Bytes: k.bytes(a...), Check: true}}, backend.Write{Dst: x, Input: backend.Input{Bytes: bad, Check: true}})
 		if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "step 1 (Write)") || !strings.Contains(err.Error(), "element 17 ") {
 			k.Errorf("an element that is not below r: %v", err)
 		}
-		k.run(backend.Write{Dst: x, Bytes: bad})
+		k.run(backend.Write{Dst: x, Input: backend.Input{Bytes: bad}})
 	})
 }
 
@@ -707,7 +706,7 @@ func TestNoRoom(t *testing.T) {
 	k := open(t, backend.BLS12381, device.Options{Memory: 64 << 20})
 	kept := k.space(1 << 20) // 32 MiB
 	for _, n := range []int{1 << 21, 1 << 40, 1 << 60} {
-		if _, err := k.NewSpace(t.Context(), k.curve, n); !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), fmt.Sprint(n, " elements")) {
+		if _, err := k.NewSpace(t.Context(), backend.Elements{Element: backend.ScalarOf(k.curve), Count: n}); !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), fmt.Sprint(n, " scalars")) {
 			t.Errorf("a space of %d elements: %v", n, err)
 		}
 	}
@@ -725,10 +724,10 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	_, err := k.try(ctx,
 		backend.Powers{Dst: x, First: k.bytes(big.NewInt(3)), Ratio: k.bytes(big.NewInt(1))},
-		backend.Write{Dst: x, Bytes: k.bytes(k.some(1000)...), Ready: func(ctx context.Context, _ int) error {
+		backend.Write{Dst: x, Input: backend.Input{Bytes: k.bytes(k.some(1000)...), Ready: func(ctx context.Context, _ int) error {
 			cancel(cause)
 			return ctx.Err()
-		}},
+		}}},
 		backend.Read{Src: x},
 	)
 	if !errors.Is(err, context.Canceled) {

@@ -1,4 +1,4 @@
-package backendutil_test
+package backend_test
 
 import (
 	"errors"
@@ -7,18 +7,15 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 )
 
-// checkNumbers is CheckSteps where there are the spaces 1 of 256 words, 2 of 2^29
-// words that nothing holds, and 3 of elements of BN254.
+// checkNumbers is Check where there are the spaces 1 of 256 words, 2 of 2^29
+// words that nothing holds, and 3 of scalars of BN254.
 func checkNumbers(steps ...backend.Step) error {
-	spaces := map[backend.SpaceID]backendutil.Loaded{
-		1: {Count: 256}, 2: {Count: 1 << 29}, 3: {Curve: backend.BN254, Count: 64},
-	}
-	return backendutil.CheckSteps(steps,
-		func(backend.BasesID) (backendutil.Loaded, bool) { return backendutil.Loaded{}, false },
-		func(id backend.SpaceID) (backendutil.Loaded, bool) { l, ok := spaces[id]; return l, ok })
+	return backend.Check(steps, memory(nil, map[backend.SpaceID]backend.Elements{
+		1: {Element: backend.Word(), Count: 256}, 2: {Element: backend.Word(), Count: 1 << 29},
+		3: {Element: backend.ScalarOf(backend.BN254), Count: 64},
+	}))
 }
 
 func batch(offset, words, count int) backend.Batch {
@@ -86,7 +83,7 @@ func TestWrongComputes(t *testing.T) {
 		{backend.Compute{Op: backend.NumAdd, Dst: batch(0, 4, 65), A: a, B: b}, "range of 260"},
 		{backend.Compute{Op: backend.NumAdd, Dst: batch(0, 4, math.MaxInt), A: a, B: b}, "numbers"},
 		{backend.Compute{Op: backend.NumAdd, Dst: batch(0, 4, -1), A: a, B: b}, "-1 numbers"},
-		{backend.Compute{Op: backend.NumAdd, Dst: backend.Batch{Space: 3, Words: 4, Count: 1}, A: a, B: b}, "are of bn254"},
+		{backend.Compute{Op: backend.NumAdd, Dst: backend.Batch{Space: 3, Words: 4, Count: 1}, A: a, B: b}, "are scalars of bn254"},
 		{backend.Compute{Op: backend.NumGFMul, Dst: dst, A: a, B: b}, "the Degree is 0"},
 		{backend.Compute{Op: backend.NumGFMul, Dst: dst, A: a, B: b, Degree: 96}, "as many words"},
 		{backend.Compute{Op: backend.NumAdd, Dst: dst, A: a, B: b, Degree: 96}, "where no field is"},
@@ -95,8 +92,8 @@ func TestWrongComputes(t *testing.T) {
 		{backend.Compute{Op: backend.NumPowerSums, Dst: batch(200, 4, 0), A: a, M: m}, "0 numbers in Dst"},
 		{backend.Invert{Dst: span(1, 0, 1), Src: span(1, 0, 1)}, "are words"},
 		{backend.Transform{Dst: span(1, 0, 1), Src: span(1, 0, 1)}, "are words"},
-		{backend.Powers{Dst: span(1, 0, 1), First: two, Ratio: two}, "of words in 32 bytes"},
-		{backend.Write{Dst: span(1, 0, 3), Bytes: make([]byte, 13)}, "13 bytes"},
+		{backend.Powers{Dst: span(1, 0, 1), First: two, Ratio: two}, "are words"},
+		{backend.Write{Dst: span(1, 0, 3), Input: backend.Input{Bytes: make([]byte, 13)}}, "13 bytes"},
 	} {
 		err := checkNumbers(c.s)
 		if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "step 0") {

@@ -1,4 +1,4 @@
-package backendutil
+package resident
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 // TestFreeGivenUpGoesOn: when its context ends FreeBases returns, the bases
 // take no new call, and they are freed once, after the last use; Close waits.
 func TestFreeGivenUpGoesOn(t *testing.T) {
-	s := NewResidents[string, struct{}]("test")
-	id := s.AddBases(Loaded{Curve: backend.BN254, Group: backend.G1, Count: 4}, "kept")
-	job := []backend.Job{{Bases: id}}
-	used, err := s.UseJobs(job)
+	s := New[string, struct{}]("test")
+	id := s.AddBases(backend.Elements{Element: backend.PointOf(backend.BN254, backend.G1), Count: 4}, "kept")
+	job := []backend.Step{backend.Job{Bases: id}}
+	used, err := s.Use(job)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestFreeGivenUpGoesOn(t *testing.T) {
 		t.Errorf("FreeBases: %v", err)
 	}
 	end()
-	if _, err := s.UseJobs(job); !errors.Is(err, backend.ErrInvalidInput) {
+	if _, err := s.Use(job); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("a use of bases being freed: %v", err)
 	}
 	if err := s.FreeBases(t.Context(), id, free); !errors.Is(err, backend.ErrInvalidInput) {
@@ -53,7 +53,7 @@ func TestFreeGivenUpGoesOn(t *testing.T) {
 		t.Error("done during a use")
 	case <-time.After(20 * time.Millisecond):
 	}
-	s.EndJobs(used)
+	s.End(used)
 	if kept := <-closed; len(kept) != 0 {
 		t.Errorf("Close found %v, which Free was to free", kept)
 	}
@@ -64,7 +64,7 @@ func TestFreeGivenUpGoesOn(t *testing.T) {
 }
 
 func TestPing(t *testing.T) {
-	s := NewResidents[string, struct{}]("test")
+	s := New[string, struct{}]("test")
 	if err := s.Ping(t.Context()); err != nil {
 		t.Error(err)
 	}

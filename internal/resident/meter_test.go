@@ -1,4 +1,4 @@
-package backendutil
+package resident
 
 import (
 	"testing"

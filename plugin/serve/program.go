@@ -2,60 +2,48 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/backendutil"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// spaceOf answers for spaces that there are.
-func (s *server) spaceOf(id backend.SpaceID) (backendutil.Loaded, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l, ok := s.spaces[id]
-	return l, ok
-}
-
-// vectors finds the capability in a backend that a host asks for it.
-func vectors(b backend.Backend) (backend.Vectors, error) {
-	v, ok := backend.As[backend.Vectors](b)
+// programs finds the capability in a backend that a host asks for it.
+func programs(b backend.Backend) (backend.Programs, error) {
+	p, ok := backend.As[backend.Programs](b)
 	if !ok {
-		return nil, wire.Refused("the backend has no vectors")
+		return nil, wire.Refused("the backend has no programs")
 	}
-	return v, nil
+	return p, nil
 }
 
-// NewSpace takes memory for vectors.
+// NewSpace takes memory for elements.
 func (s *server) NewSpace(ctx context.Context, r *proto.NewSpaceRequest) (*proto.NewSpaceReply, error) {
 	reply := &proto.NewSpaceReply{}
 	err := s.guard(func(b backend.Backend) error {
-		v, err := vectors(b)
+		p, err := programs(b)
 		if err != nil {
 			return err
 		}
-		l := backendutil.Loaded{Curve: backend.Curve(r.GetCurve()), Count: int(r.GetCount())}
-		if r.GetCurve() != uint32(l.Curve) || l.Curve != backend.Words && !l.Curve.Valid() {
-			return wire.Refused("a space over curve %d", r.GetCurve())
+		e, ok := wire.ToElement(r.GetElement())
+		if !ok {
+			return wire.Refused("a space of %v", r.GetElement())
 		}
 		if r.GetCount() > wire.MaxNumber {
-			return fmt.Errorf("%w: a space of %d elements of %v", backend.ErrOutOfMemory, r.GetCount(), l.Curve)
+			return fmt.Errorf("%w: a space of %d %v", backend.ErrOutOfMemory, r.GetCount(), e)
 		}
-		s.mu.Lock()
-		full := len(s.spaces) >= maxSpaces
-		s.mu.Unlock()
-		if full {
+		if s.spaces.Add(1) > maxSpaces {
+			s.spaces.Add(-1)
 			return wire.Refused("more than %d spaces", maxSpaces)
 		}
-		id, err := v.NewSpace(ctx, l.Curve, l.Count)
+		id, err := p.NewSpace(ctx, e, int(r.GetCount()))
 		if err != nil {
+			s.spaces.Add(-1)
 			return err
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.spaces[id] = l
 		reply.Space = uint64(id)
 		return nil
 	})
@@ -67,20 +55,16 @@ func (s *server) NewSpace(ctx context.Context, r *proto.NewSpaceRequest) (*proto
 
 // FreeSpace frees a space.
 func (s *server) FreeSpace(ctx context.Context, r *proto.FreeSpaceRequest) (*proto.FreeSpaceReply, error) {
-	id := backend.SpaceID(r.GetSpace())
 	err := s.guard(func(b backend.Backend) error {
-		v, err := vectors(b)
+		p, err := programs(b)
 		if err != nil {
 			return err
 		}
-		s.mu.Lock()
-		_, ok := s.spaces[id]
-		delete(s.spaces, id)
-		s.mu.Unlock()
-		if !ok {
-			return wire.Refused("there is no space %d", id)
+		err = p.FreeSpace(ctx, backend.SpaceID(r.GetSpace()))
+		if !errors.Is(err, backend.ErrInvalidInput) { // there was such a space
+			s.spaces.Add(-1)
 		}
-		return v.FreeSpace(ctx, id)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -99,10 +83,6 @@ func (s *server) Run(ctx context.Context, r *proto.RunRequest) (*proto.RunReply,
 
 func (s *server) run(ctx context.Context, r *proto.RunRequest) (answers [][]byte, err error) {
 	err = s.cancellable(ctx, r.GetCall(), func(ctx context.Context, b backend.Backend, h *held) error {
-		v, err := vectors(b)
-		if err != nil {
-			return err
-		}
 		steps, regions, err := s.steps(r.GetSteps(), h)
 		if err != nil {
 			return err
@@ -116,7 +96,7 @@ func (s *server) run(ctx context.Context, r *proto.RunRequest) (answers [][]byte
 				return fmt.Errorf("step %d: answer: %w", i, err)
 			}
 		}
-		if answers, err = v.Run(ctx, steps); err != nil {
+		if answers, err = backend.Run(ctx, b, steps); err != nil {
 			return err
 		}
 		for i, place := range places {
@@ -133,8 +113,8 @@ func (s *server) run(ctx context.Context, r *proto.RunRequest) (answers [][]byte
 	return answers, err
 }
 
-// steps translates a program. What it says is the backend's to check, and was
-// the host's; here only what cannot be expressed or reached is refused.
+// steps translates a program. What it says is the backend's to check, as it was the
+// host's; here only what cannot be expressed or reached is refused.
 func (s *server) steps(in []*proto.Step, h *held) (steps []backend.Step, answers []*proto.Region, err error) {
 	if len(in) > wire.MaxSteps {
 		return nil, nil, wire.Refused("%d steps in a program", len(in))
@@ -147,9 +127,6 @@ func (s *server) steps(in []*proto.Step, h *held) (steps []backend.Step, answers
 		}
 		steps = append(steps, step)
 		answers[i] = w.GetRead().GetAnswer()
-	}
-	if err := backendutil.CheckSteps(steps, s.basesOf, s.spaceOf); err != nil {
-		return nil, nil, wire.Refused("%v", err)
 	}
 	return steps, answers, nil
 }

@@ -1,6 +1,11 @@
-package backendutil
+package resident
 
-import "sync"
+import (
+	"fmt"
+	"sync"
+
+	"github.com/pippin-zk/pippin/backend"
+)
 
 // Group runs functions, which do not panic, at the same time: the last one on the
 // goroutine that waits for them all, so that where there is one nobody need be
@@ -25,4 +30,12 @@ func (g *Group) Wait() {
 	}
 	g.others.Wait()
 	g.last = nil
+}
+
+// Caught turns a panic of this goroutine into an error that wraps
+// backend.ErrInternal. It is to be deferred.
+func Caught(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%w: panic: %v", backend.ErrInternal, p)
+	}
 }

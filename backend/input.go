@@ -1,0 +1,193 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Input is elements that a caller gives with a call: the scalars of a Job, or what a
+// Write writes. They may be secret and belong to the caller: a backend reads them
+// during the call only, and wipes what it copied.
+type Input struct {
+	// Bytes holds the elements, at any address; where that is no multiple of 8 they
+	// may be copied first. Memory of an Allocator is recognised by its address.
+	Bytes []byte
+	// Ready, when set, blocks until the first n elements are written. A backend
+	// calls it, with n never decreasing, before it reads them; those of several
+	// inputs may be called at the same time. Its error fails the call, whose error
+	// wraps it and, unless it is the context's, ErrInvalidInput.
+	Ready func(ctx context.Context, n int) error
+	// Check asks the backend to refuse a scalar that is not below r. Words have
+	// nothing to refuse.
+	Check bool
+}
+
+// Wait waits for the first n elements, and makes of Ready's error what a call answers.
+func (in *Input) Wait(ctx context.Context, n int) error {
+	if in.Ready == nil {
+		return Ended(ctx)
+	}
+	err := in.Ready(ctx, n)
+	if err == nil || isEnd(err) {
+		return err
+	}
+	return fmt.Errorf("%w: input that does not come: %w", ErrInvalidInput, err)
+}
+
+// has wants the bytes of some elements.
+func (in *Input) has(e Elements) error {
+	if n, size := len(in.Bytes), e.Bytes(); n%size != 0 || n/size != e.Count {
+		return fmt.Errorf("%d bytes for %d %v, %d bytes each", n, e.Count, e.Element, size)
+	}
+	return nil
+}
+
+// Job is one MSM: the sum over k below Count of scalar k times base Offset+k, which it
+// answers as an affine point in Curve.PointBytes bytes. It is what Backend.MSM takes,
+// and a step of programs.
+type Job struct {
+	Bases         BasesID
+	Offset, Count int
+
+	// Input holds Count scalars, Curve.ScalarBytes each, unless SameAs or Src says
+	// where they are.
+	Input
+	// SameAs, when above zero, takes the scalars of job SameAs-1 of the same batch, or
+	// of the step of that number: an earlier Job with the same Count and its own Input.
+	SameAs int
+	// Src, when it names a space, is the Count scalars there: in programs only.
+	Src Range
+}
+
+// Steps is a batch of MSMs as a program, of which each job is a step.
+func Steps(jobs []Job) []Step {
+	steps := make([]Step, len(jobs))
+	for i, j := range jobs {
+		steps[i] = j
+	}
+	return steps
+}
+
+// Jobs is a program of MSMs alone, none of which names a space, as a batch for
+// Backend.MSM; false for any other program.
+func Jobs(steps []Step) ([]Job, bool) {
+	jobs := make([]Job, len(steps))
+	for i, s := range steps {
+		j, ok := s.(Job)
+		if !ok || j.Src.Space != 0 {
+			return nil, false
+		}
+		jobs[i] = j
+	}
+	return jobs, true
+}
+
+// Run runs a program on a backend: by MSM when it is a batch of MSMs, which every
+// backend has, else by its Programs.
+func Run(ctx context.Context, b Backend, steps []Step) ([][]byte, error) {
+	if jobs, ok := Jobs(steps); ok {
+		return b.MSM(ctx, jobs)
+	}
+	p, ok := As[Programs](b)
+	if !ok {
+		return nil, fmt.Errorf("%w: programs", ErrUnsupported)
+	}
+	return p.Run(ctx, steps)
+}
+
+// Source is the job whose scalars jobs[i] uses: itself, or what SameAs names.
+func Source(jobs []Job, i int) *Job {
+	if s := jobs[i].SameAs; s > 0 {
+		return &jobs[s-1]
+	}
+	return &jobs[i]
+}
+
+func (s Job) visit(v visitor) Step {
+	if v.access != nil {
+		bases := Access{Range: Range{Offset: s.Offset, Count: s.Count}, Bases: s.Bases}
+		v.access(&bases)
+		s.Bases = bases.Bases
+		if s.Src.Space != 0 {
+			v.reads(&s.Src)
+		}
+	}
+	if s.Src.Space == 0 && s.SameAs == 0 {
+		v.given(&s.Input, s.Count)
+	}
+	return s
+}
+
+func (s Job) answer(in Memory) Elements {
+	bases, _ := in.Bases(s.Bases)
+	return Elements{bases.Element, 1}
+}
+
+func (s Job) check(c *checker) error {
+	b, ok := c.in.Bases(s.Bases)
+	if !ok {
+		return fmt.Errorf("bases %d are not loaded", s.Bases)
+	}
+	if err := c.within("Bases", Range{Offset: s.Offset, Count: s.Count}, b.Count); err != nil {
+		return err
+	}
+	given := s.Bytes != nil || s.Ready != nil
+	switch {
+	case s.Src != (Range{}):
+		if given || s.SameAs != 0 {
+			return errors.New("scalars of a space, and others")
+		}
+		if s.Src.Count != s.Count {
+			return fmt.Errorf("Src: %d scalars for %d bases", s.Src.Count, s.Count)
+		}
+		return first(c.scalars("Src", s.Src), c.use("Bases", b.Element))
+	case s.SameAs == 0:
+		return s.has(Elements{ScalarOf(b.Curve), s.Count})
+	case s.SameAs < 0 || s.SameAs > c.at || given:
+		return fmt.Errorf("scalars of step %d: must be an earlier one's, with none given here", s.SameAs-1)
+	}
+	from, ok := c.steps[s.SameAs-1].(Job)
+	if ok {
+		var of Elements
+		of, ok = c.in.Bases(from.Bases)
+		ok = ok && of.Curve == b.Curve && from.SameAs == 0 && from.Src == Range{} && from.Count == s.Count
+	}
+	if !ok {
+		return fmt.Errorf("scalars of step %d: its curve, count and own scalars must fit", s.SameAs-1)
+	}
+	return nil
+}
+
+// Write copies an input to Dst.
+type Write struct {
+	Dst Range
+	Input
+}
+
+func (s Write) visit(v visitor) Step {
+	v.writes(&s.Dst)
+	v.given(&s.Input, s.Dst.Count)
+	return s
+}
+
+func (s Write) answer(Memory) Elements { return Elements{} }
+
+func (s Write) check(c *checker) error {
+	if err := c.inside("Dst", s.Dst, 0); err != nil {
+		return err
+	}
+	return s.has(Elements{c.in.element(s.Dst.Space), s.Dst.Count})
+}
+
+// Read answers the elements of Src.
+type Read struct{ Src Range }
+
+func (s Read) visit(v visitor) Step {
+	v.reads(&s.Src)
+	return s
+}
+
+func (s Read) answer(in Memory) Elements { return Elements{in.element(s.Src.Space), s.Src.Count} }
+
+func (s Read) check(c *checker) error { return c.inside("Src", s.Src, 0) }

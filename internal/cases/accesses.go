@@ -1,0 +1,99 @@
+package cases
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Honest tells whether the program's last step touches what it says and nothing else: on
+// a backend, and where other memory holds something else, which is fill. What the step
+// does not say it writes stays as it was; what it does not say it reads changes neither
+// what it writes nor what it answers; its answer has the length that it says.
+func (p *Program) Honest(ctx context.Context, b backend.Backend, fill func(n int) []byte) error {
+	step := p.Steps[len(p.Steps)-1]
+	if j, ok := step.(backend.Job); ok && j.SameAs > 0 {
+		return nil // it is nothing without the earlier one
+	}
+	before, err := p.without(1).Run(ctx, b)
+	if err != nil {
+		return fmt.Errorf("the steps before: %w", err)
+	}
+	alone := *p
+	alone.Spaces, alone.Steps = before.Spaces, []backend.Step{step}
+	named := func(writes bool) [][]bool { // by space, the elements that the step reads or writes
+		all := make([][]bool, len(p.Spaces))
+		for k := range all {
+			all[k] = make([]bool, len(p.Spaces[k])/p.Bytes())
+		}
+		for _, a := range backend.Accesses(step) {
+			if a.Space != 0 && a.Writes == writes {
+				for i := range a.Count {
+					all[a.Space-1][a.Offset+i] = true
+				}
+			}
+		}
+		return all
+	}
+	reads, writes := named(false), named(true)
+	other := alone
+	other.Spaces = make([][]byte, len(alone.Spaces))
+	for k, space := range alone.Spaces {
+		other.Spaces[k] = fill(len(space) / p.Bytes())
+		for i, read := range reads[k] {
+			if read {
+				copy(p.at(other.Spaces[k], i), p.at(space, i))
+			}
+		}
+	}
+	x, err := alone.Run(ctx, b)
+	if err != nil {
+		return err
+	}
+	y, err := other.Run(ctx, b)
+	if err != nil {
+		return err
+	}
+	if want := backend.AnswerBytes(step, p.memory()); len(x.Answers[0]) != want {
+		return fmt.Errorf("it answers %d bytes, and says %d", len(x.Answers[0]), want)
+	}
+	if !bytes.Equal(x.Answers[0], y.Answers[0]) {
+		return fmt.Errorf("its answer depends on what it does not say it reads")
+	}
+	for k := range alone.Spaces {
+		for i, written := range writes[k] {
+			got, again := p.at(x.Spaces[k], i), p.at(y.Spaces[k], i)
+			switch {
+			case !written && !(bytes.Equal(got, p.at(alone.Spaces[k], i)) && bytes.Equal(again, p.at(other.Spaces[k], i))):
+				return fmt.Errorf("space %d, element %d is changed, which it does not say it writes", k+1, i)
+			case written && !bytes.Equal(got, again) && !(bytes.Equal(got, p.at(alone.Spaces[k], i)) && bytes.Equal(again, p.at(other.Spaces[k], i))):
+				// A Map may leave elements of its range as they were.
+				return fmt.Errorf("space %d, element %d depends on what it does not say it reads", k+1, i)
+			}
+		}
+	}
+	return nil
+}
+
+// at is element i of a space.
+func (p *Program) at(space []byte, i int) []byte { return space[i*p.Bytes() : (i+1)*p.Bytes()] }
+
+// without is the program without its last n steps.
+func (p *Program) without(n int) *Program {
+	q := *p
+	q.Steps = slices.Clone(p.Steps[:len(p.Steps)-n])
+	return &q
+}
+
+// memory is what the program's ids name.
+func (p *Program) memory() backend.Memory {
+	return backend.Memory{
+		Bases: func(id backend.BasesID) (backend.Elements, bool) { return p.Bases[id-1].Elements(), true },
+		Space: func(id backend.SpaceID) (backend.Elements, bool) {
+			return backend.Elements{Element: p.Element, Count: len(p.Spaces[id-1]) / p.Bytes()}, true
+		},
+	}
+}
