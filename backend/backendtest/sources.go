@@ -130,7 +130,7 @@ func (s *subject) newLate(right, decoy []byte) *late {
 	return &late{size: s.curve.ScalarBytes(), dst: slices.Clone(decoy), src: right}
 }
 
-// ready is a Job.Ready that takes its time.
+// ready is an Input.Ready that takes its time.
 func (l *late) ready(_ context.Context, n int) error {
 	time.Sleep(2 * time.Millisecond)
 	l.mu.Lock()

@@ -49,7 +49,7 @@ func (c *Computer) NewSpace(ctx context.Context, of backend.Elements) (_ *Space,
 		return nil, err
 	}
 	if of.Count > math.MaxUint32 {
-		return nil, fmt.Errorf("%w: a space of %d elements, a card's have less than 2^32", backend.ErrOutOfMemory, of.Count)
+		return nil, fmt.Errorf("%w: a space of %d %v, a card's have less than 2^32", backend.ErrOutOfMemory, of.Count, of.Element)
 	}
 	s := &Space{Elements: of}
 	if size == 0 {
