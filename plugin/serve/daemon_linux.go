@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"os/user"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -90,6 +91,10 @@ func serveDaemon(open Opener, text string, options []grpc.ServerOption) error {
 		return err
 	}
 	defer release()
+	if os.Getenv("GOMEMLIMIT") == "" {
+		// What loads that came and went leave behind is collected in time.
+		debug.SetMemoryLimit(shm.DefaultBudget() / 2 * 3)
+	}
 	b, err := open(ctx, log)
 	if err != nil {
 		l.Close()

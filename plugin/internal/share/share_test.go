@@ -642,3 +642,50 @@ func TestNobodyWaitsForAnothersLoad(t *testing.T) {
 		other.Close()
 	})
 }
+
+// TestHeavyWaits: while a user computes who has had less time, the long calls of
+// another wait, also where there is a turn for them.
+func TestHeavyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(2)
+		heavy, light := &claim{}, &claim{}
+		var parts atomic.Int64
+		var wg sync.WaitGroup
+		end := time.Now().Add(time.Second)
+		for range 2 {
+			wg.Go(func() {
+				during, leave, err := turns.enter(ctx, &lane{user: heavy})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer leave()
+				for time.Now().Before(end) && backend.Yield(during) == nil {
+					time.Sleep(time.Millisecond)
+					parts.Add(1)
+				}
+			})
+		}
+		time.Sleep(100 * time.Millisecond)
+		began := time.Now()
+		_, leave, err := turns.enter(ctx, &lane{user: light})
+		if took := time.Since(began); err != nil || took > slice+time.Millisecond {
+			t.Errorf("%v, after %v", err, took)
+		}
+		time.Sleep(5 * time.Millisecond) // they come to the end of their parts
+		before := parts.Load()
+		time.Sleep(30 * time.Millisecond)
+		if n := parts.Load() - before; n > 0 {
+			t.Errorf("%d parts beside another user's call", n)
+		}
+		leave()
+		time.Sleep(10 * time.Millisecond)
+		if parts.Load() == before {
+			t.Error("they do not go on")
+		}
+		wg.Wait()
+		if turns.free != 2 || len(turns.users) != 0 {
+			t.Errorf("%+v", turns)
+		}
+	})
+}

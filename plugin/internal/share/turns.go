@@ -14,10 +14,10 @@ import (
 // the user who has had the least time, and of his sessions to the one that has: many
 // calls, long ones, or many sessions of one user do not hold up another's. A call that
 // has had its turn for a slice gives it to such a one between two parts of its
-// computation, and waits for another. For a backend that has no parts there is a turn
+// computation, and waits until no such one waits or computes. For a backend that has no parts there is a turn
 // more, for a user who has none and has waited.
 type turns struct {
-	contended atomic.Bool // somebody waits
+	contended atomic.Bool // somebody waits, or two users compute
 	patience  time.Duration
 
 	mu      sync.Mutex
@@ -29,7 +29,7 @@ type turns struct {
 
 const (
 	// slice is how long a call computes before it gives its turn to others.
-	slice = 5 * time.Millisecond
+	slice = 2 * time.Millisecond
 	// patience is how long a user waits who computes nothing before he has a turn more.
 	patience = 20 * time.Millisecond
 )
@@ -38,7 +38,8 @@ const (
 type claim struct {
 	running, waiting int
 	// used is the time that its calls had. One that comes back from a pause begins
-	// where the others are: time that was not used is not saved up.
+	// where the others are: time that was not used is not saved up, and a user with
+	// short calls does not wait long because he has had many.
 	used time.Duration
 }
 
@@ -59,7 +60,7 @@ type turn struct {
 	// Under turns.mu.
 	began time.Time // it has it since, and since then its time is counted
 	since time.Time
-	away  chan struct{} // while another has it: closed when that is over
+	away  chan struct{} // while it has given it away: closed when that is over
 	over  bool          // the call has ended
 }
 
@@ -88,7 +89,8 @@ func (t *turns) waitLocked(u *turn) {
 	if l.user.idle() {
 		t.settleLocked()
 		if len(t.users) > 0 {
-			l.user.used = max(l.user.used, slices.MinFunc(t.users, func(a, b *claim) int { return int(a.used - b.used) }).used)
+			least := slices.MinFunc(t.users, func(a, b *claim) int { return int(a.used - b.used) }).used
+			l.user.used = min(max(l.user.used, least), least+slice)
 		}
 		t.users = append(t.users, l.user)
 	}
@@ -117,7 +119,7 @@ func (t *turns) await(ctx context.Context, u *turn) error {
 	more := time.AfterFunc(t.patience, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if i := slices.Index(t.waiting, u); i >= 0 && u.lane.user.running == 0 {
+		if i := slices.Index(t.waiting, u); i >= 0 && u.away == nil && u.lane.user.running == 0 {
 			t.giveLocked(i)
 		}
 	})
@@ -140,22 +142,35 @@ func (t *turns) await(ctx context.Context, u *turn) error {
 
 // nextLocked gives free turns away.
 func (t *turns) nextLocked() {
-	for t.free > 0 && len(t.waiting) > 0 {
-		t.giveLocked(t.bestLocked())
+	for t.free > 0 {
+		next := t.bestLocked()
+		if next < 0 {
+			break
+		}
+		t.giveLocked(next)
 	}
-	t.contended.Store(len(t.waiting) > 0)
+	t.noteLocked()
 }
 
-// bestLocked is whose turn is next, of those who wait.
+// noteLocked has those who compute look at who else does.
+func (t *turns) noteLocked() { t.contended.Store(len(t.waiting) > 0 || len(t.users) > 1) }
+
+// bestLocked is whose turn is next, of those who wait, or -1.
 func (t *turns) bestLocked() int {
 	t.settleLocked()
-	best := 0
+	best := -1
 	for i, u := range t.waiting {
-		if u.before(t.waiting[best]) {
+		if (best < 0 || u.before(t.waiting[best])) && (u.away == nil || !t.yieldsLocked(u)) {
 			best = i
 		}
 	}
 	return best
+}
+
+// yieldsLocked tells whether a user computes who comes before that of a call which has
+// given its turn away: on processors they would slow each other.
+func (t *turns) yieldsLocked(u *turn) bool {
+	return slices.ContainsFunc(t.running, func(r *turn) bool { return r.lane.user.used < u.lane.user.used })
 }
 
 // before tells whether a call's user, or of one user its session, has had less time.
@@ -183,7 +198,7 @@ func (t *turns) dropLocked(i int) {
 	t.waiting = slices.Delete(t.waiting, i, i+1)
 	u.lane.waiting--
 	u.lane.user.waiting--
-	t.contended.Store(len(t.waiting) > 0)
+	t.noteLocked()
 }
 
 // settleLocked counts the time that calls have had until now.
@@ -211,6 +226,7 @@ func (t *turns) endLocked(u *turn) {
 func (t *turns) forgetLocked(user *claim) {
 	if user.idle() {
 		t.users = slices.DeleteFunc(t.users, func(c *claim) bool { return c == user })
+		t.noteLocked()
 	}
 }
 
@@ -243,7 +259,8 @@ func (u *turn) pause(ctx context.Context) error {
 		}
 		return backend.Ended(ctx)
 	}
-	if u.over || len(t.waiting) == 0 || time.Since(u.began) < slice || !slices.Contains(t.running, u) || !t.waiting[t.bestLocked()].before(u) {
+	if next := t.bestLocked(); u.over || time.Since(u.began) < slice || !slices.Contains(t.running, u) ||
+		(next < 0 || !t.waiting[next].before(u)) && !t.yieldsLocked(u) {
 		t.mu.Unlock()
 		return nil
 	}
