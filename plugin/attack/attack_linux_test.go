@@ -236,7 +236,7 @@ func load(t *testing.T, b backend.Backend, bases backend.Bases) backend.BasesID 
 
 func sum(t *testing.T, b backend.Backend, id backend.BasesID, scalars []byte) []byte {
 	t.Helper()
-	got, err := b.MSM(ctx, []backend.Job{{Bases: id, Count: points, Scalars: scalars}})
+	got, err := b.MSM(ctx, []backend.Job{{Bases: id, Count: points, Input: backend.Input{Bytes: scalars}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +301,7 @@ func (d *daemon) under(t *testing.T, dir, name string, bases backend.Bases, scal
 			t.Fatalf("the daemon has ended: %v\n%s", d.cmd.ProcessState, d.log.String())
 		case <-time.After(2 * time.Millisecond):
 			at := time.Now()
-			got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: points, Scalars: scalars}})
+			got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: points, Input: backend.Input{Bytes: scalars}}})
 			if err != nil {
 				t.Fatalf("%v; the daemon said\n%s", err, d.log.String())
 			}

@@ -93,7 +93,7 @@ func waitingInputs(ctx context.Context, path string, _ int) error {
 	if err != nil {
 		return err
 	}
-	space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Curve: 1, Count: 1 << 10})
+	space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 1, Curve: 1}, Count: 1 << 10})
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func waitingInputs(ctx context.Context, path string, _ int) error {
 	many(ctx, 20_000, func(int) {
 		_, _ = h.Run(ctx, &proto.RunRequest{Call: call.Add(1), Steps: []*proto.Step{{Step: &proto.Step_Write{Write: &proto.Write{
 			Dst:   &proto.Range{Space: space.Space, Count: 1 << 10},
-			Bytes: wire.Region(a, 4096, 32<<10), Progress: wire.Region(a, 0, shm.CounterSize),
+			Input: &proto.Input{Bytes: wire.Region(a, 4096, 32<<10), Progress: wire.Region(a, 0, shm.CounterSize)},
 		}}}}})
 		pause(ctx, 100*time.Millisecond)
 	})
@@ -189,7 +189,7 @@ func longTurns(ctx context.Context, path string, _ int) error {
 	}
 	var call atomic.Uint64
 	many(ctx, 2, func(int) {
-		space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Count: words * (2*count + 2)})
+		space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 2}, Count: words * (2*count + 2)})
 		if err != nil {
 			pause(ctx, time.Second)
 			return
@@ -198,7 +198,7 @@ func longTurns(ctx context.Context, path string, _ int) error {
 			return &proto.Batch{Space: space.Space, Offset: from * words, Words: words, Count: n}
 		}
 		_, _ = h.Run(ctx, &proto.RunRequest{Call: call.Add(1), Steps: []*proto.Step{
-			{Step: &proto.Step_Write{Write: &proto.Write{Dst: &proto.Range{Space: space.Space, Count: words * (count + 2)}, Bytes: wire.Region(a, 0, len(memory))}}},
+			{Step: &proto.Step_Write{Write: &proto.Write{Dst: &proto.Range{Space: space.Space, Count: words * (count + 2)}, Input: &proto.Input{Bytes: wire.Region(a, 0, len(memory))}}}},
 			{Step: &proto.Step_Compute{Compute: &proto.Compute{Op: uint32(backend.NumExpMod), M: batch(0, 1), B: batch(1, 1), A: batch(2, count), Dst: batch(2+count, count)}}},
 		}})
 	})
@@ -315,7 +315,7 @@ func silences(ctx context.Context, path string, _ int) error {
 func seed(space uint64, a *shm.Arena) *proto.RunRequest {
 	r := &proto.Range{Space: space, Count: 16}
 	return &proto.RunRequest{Call: rand.Uint64(), Steps: []*proto.Step{
-		{Step: &proto.Step_Write{Write: &proto.Write{Dst: r, Bytes: wire.Region(a, 4096, 512), Progress: wire.Region(a, 0, 64)}}},
+		{Step: &proto.Step_Write{Write: &proto.Write{Dst: r, Input: &proto.Input{Bytes: wire.Region(a, 4096, 512), Progress: wire.Region(a, 0, 64)}}}},
 		{Step: &proto.Step_Invert{Invert: &proto.Invert{Dst: r, Src: r}}},
 		{Step: &proto.Step_Read{Read: &proto.Read{Src: r}}},
 	}}
@@ -375,7 +375,7 @@ func nonsense(ctx context.Context, path string, requests int) error {
 			return
 		}
 		go scribble(during, a.Bytes())
-		space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Curve: 1, Count: 64})
+		space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 1, Curve: 1}, Count: 64})
 		if err != nil {
 			return
 		}
@@ -433,7 +433,7 @@ func restlessLanes(ctx context.Context, path string, requests int) error {
 		if err != nil {
 			return
 		}
-		space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Curve: 1, Count: 64})
+		space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 1, Curve: 1}, Count: 64})
 		if err != nil {
 			return
 		}

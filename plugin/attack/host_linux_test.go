@@ -133,7 +133,7 @@ func (h *host) arena(size int, answers bool) (a *shm.Arena, err error) {
 
 // laneCall is a program as it is in a lane.
 func laneCall(r *proto.RunRequest) []byte {
-	b, err := wireformat.Marshal(&proto.LaneCall{Call: &proto.LaneCall_Run{Run: r}})
+	b, err := wireformat.Marshal(r)
 	if err != nil {
 		panic(err)
 	}
