@@ -139,7 +139,7 @@ func (s Job) check(c *checker) error {
 			return errors.New("scalars of a space, and others")
 		}
 		if s.Src.Count != s.Count {
-			return fmt.Errorf("Src: %d scalars for %d bases", s.Src.Count, s.Count)
+			return fmt.Errorf("%d scalars in Src for %d bases", s.Src.Count, s.Count)
 		}
 		return first(c.scalars("Src", s.Src), c.use("Bases", b.Element))
 	case s.SameAs == 0:

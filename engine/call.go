@@ -73,7 +73,7 @@ func (e *Engine) attempt(ctx context.Context, c *call, f func(context.Context, *
 		if err != nil {
 			return "", err
 		}
-		switch err, course := e.try(ctx, c, g, f); {
+		switch course, err := e.try(ctx, c, g, f); {
 		case err == nil:
 			return g.slot.name, nil
 		case course == giveUp && ctx.Err() != nil:
@@ -85,13 +85,13 @@ func (e *Engine) attempt(ctx context.Context, c *call, f func(context.Context, *
 }
 
 // try computes on g, which await reserved, and says how a failed call goes on.
-func (e *Engine) try(ctx context.Context, c *call, g *generation, f func(context.Context, *generation) error) (error, course) {
+func (e *Engine) try(ctx context.Context, c *call, g *generation, f func(context.Context, *generation) error) (course, error) {
 	defer g.exit() // also when f panics
 	err := f(ctx, g)
 	if err == nil {
-		return nil, giveUp
+		return giveUp, nil
 	}
-	return err, e.settle(ctx, c, g, err)
+	return e.settle(ctx, c, g, err), err
 }
 
 // await reserves the generation that is to answer the call; exit ends that. It waits
