@@ -256,7 +256,7 @@ func TestNoRoom(t *testing.T) {
 
 type smallBackend struct{ *faulty.Backend }
 
-func (*smallBackend) NewSpace(context.Context, backend.Curve, int) (backend.SpaceID, error) {
+func (*smallBackend) NewSpace(context.Context, backend.Element, int) (backend.SpaceID, error) {
 	return 0, backend.ErrOutOfMemory
 }
 
