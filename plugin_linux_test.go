@@ -290,6 +290,63 @@ func TestRestartsRunOut(t *testing.T) {
 	}
 }
 
+// TestStoppedPlugin: with the defaults calls that have 500 ms are answered by the CPU
+// while the plugin is stopped, with scalars in memory that it may still read, and by the
+// plugin when it goes on.
+func TestStoppedPlugin(t *testing.T) {
+	e, err := engine.New(t.Context(), engine.Config{Open: opener(t), Backend: *backendName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	points, scalars, want := input(t, 3000)
+	bases, err := msm.BN254G1.Load(t.Context(), e, points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func() (took time.Duration) {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		begin := time.Now()
+		s, err := msm.BN254G1.NewScalars(ctx, e, len(scalars))
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(s.Slice(), scalars)
+		if got, err := bases.MSM(ctx, s.Slice()); err != nil || got != want {
+			t.Fatalf("wrong point or error after %v: %v", time.Since(begin), err)
+		}
+		clear(s.Slice()) // nobody reads them any more, whatever the plugin does
+		s.Free()
+		return time.Since(begin)
+	}
+	call()
+	pid := e.Info().PID
+	defer syscall.Kill(pid, syscall.SIGCONT)
+	for range 2 {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		var slowest time.Duration
+		for range 5 {
+			slowest = max(slowest, call())
+		}
+		t.Logf("the slowest call while it is stopped took %v", slowest)
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(20 * time.Second); e.Stats().Backends[0].State != engine.StateReady; call() {
+			if time.Now().After(end) {
+				t.Fatalf("it is %+v", e.Stats().Backends[0])
+			}
+		}
+		call()
+	}
+	if st := e.Stats().Backends[0]; st.Deaths != 0 || st.Answered == 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
 // TestSharedScalarsOutliveAKill writes scalars once in shared memory and uses
 // them on a plugin, on its successor and in process.
 func TestSharedScalarsOutliveAKill(t *testing.T) {

@@ -32,6 +32,7 @@ type generation struct {
 	idle    chan struct{} // closed when it is retired and refs is 0
 	proven  bool          // has answered a call
 	fresh   bool          // after a repair, until an answer was compared
+	pinged  time.Time     // when the ping was sent that is not answered yet, or zero
 	refused error         // a wrong answer of its own
 	// sessions have memory in it.
 	sessions map[*Session]struct{}
@@ -185,7 +186,7 @@ func (g *generation) watch() {
 			return
 		default:
 			missed++
-			g.e.count(g.slot.name, func(c *BackendStats) { c.Missed++ })
+			g.missed(err)
 			g.e.cfg.Log.Warn("a backend does not answer a ping", "backend", g.slot.name, "in a row", missed, "cause", err)
 			if missed >= g.e.cfg.PingMisses {
 				g.fail(fmt.Errorf("%w: backend %s answered none of %d pings, each within %v: it hangs and is ended",
@@ -200,6 +201,8 @@ func (g *generation) watch() {
 
 // ping asks whether the backend is there.
 func (g *generation) ping() error {
+	g.setPinged(time.Now())
+	defer g.setPinged(time.Time{})
 	return limited(g.e.cfg.PingTimeout, func(ctx context.Context) error {
 		ctx, stop := g.bind(ctx)
 		defer stop()
@@ -207,11 +210,30 @@ func (g *generation) ping() error {
 	})
 }
 
+func (g *generation) setPinged(t time.Time) {
+	g.e.mu.Lock()
+	defer g.e.mu.Unlock()
+	g.pinged = t
+}
+
 // prove notes that the backend works.
 func (g *generation) prove() {
 	g.e.mu.Lock()
 	defer g.e.mu.Unlock()
+	g.provedLocked()
+}
+
+func (g *generation) provedLocked() {
 	g.proven = true
+	g.slot.trustLocked(g)
+}
+
+// missed notes that the backend has not answered a ping.
+func (g *generation) missed(err error) {
+	g.e.mu.Lock()
+	defer g.e.mu.Unlock()
+	g.e.countersLocked(g.slot.name).Missed++
+	g.slot.suspectLocked(g, fmt.Errorf("a ping is not answered: %w", err))
 }
 
 // urge has the backend pinged soon.

@@ -5,13 +5,14 @@ import "time"
 // lifecycle is the state of a slot, and what it follows from. Its methods are the only
 // transitions; Engine.mu is held for all of them.
 //
-//	from      start    ready   failed   retry     lost                   retire
-//	idle      opening  -       -        -         -                      retired
-//	opening   -        ready   broken   opening   -                      retired
-//	ready     -        -       -        -         opening, or broken     retired
-//	                                              after two in a row
-//	broken    -        -       -        opening   -                      retired
-//	retired   -        -       -        -         -                      -
+//	from      start    ready   failed   retry     suspect  trust   lost                 retire
+//	idle      opening  -       -        -         -        -       -                    retired
+//	opening   -        ready   broken   opening   -        -       -                    retired
+//	ready     -        -       -        -         suspect  -       opening, or broken   retired
+//	                                                               after two in a row
+//	suspect   -        -       -        -         -        ready   as ready             retired
+//	broken    -        -       -        opening   -        -       -                    retired
+//	retired   -        -       -        -         -        -       -                    -
 //
 // In a row are deaths with no answer between them.
 type lifecycle struct {
@@ -56,10 +57,29 @@ func (l *lifecycle) failed(err error) {
 	}
 }
 
-// lost notes the death of a backend that was ready; proven tells that it had answered
+// suspect notes that a backend does not answer, and reports whether that is new; calls
+// that could go elsewhere wait until hope for its answer.
+func (l *lifecycle) suspect(err error, hope time.Time) bool {
+	if l.state != StateReady {
+		return false
+	}
+	l.state, l.err, l.hope = StateSuspect, err, hope
+	return true
+}
+
+// trust notes that a backend answers, and reports whether it was suspect.
+func (l *lifecycle) trust() bool {
+	if l.state != StateSuspect {
+		return false
+	}
+	l.state, l.err = StateReady, nil
+	return true
+}
+
+// lost notes the death of a backend that was ready or suspect; proven tells that it had answered
 // something. When opening it again is promising, calls wait for that until hope.
 func (l *lifecycle) lost(cause error, proven bool, hope time.Time) {
-	if l.state != StateReady {
+	if l.state != StateReady && l.state != StateSuspect {
 		return
 	}
 	l.err, l.died = cause, cause
@@ -91,7 +111,7 @@ func (l *lifecycle) awaited(now time.Time, more bool) bool {
 	switch l.state {
 	case StateIdle, StateReady:
 		return true
-	case StateOpening:
+	case StateOpening, StateSuspect:
 		return !more || now.Before(l.hope)
 	}
 	return false

@@ -16,6 +16,8 @@ func TestLifecycle(t *testing.T) {
 		"retry":        func(l *lifecycle) { l.retry() },
 		"ready":        func(l *lifecycle) { l.ready() },
 		"failed":       func(l *lifecycle) { l.failed(cause) },
+		"suspect":      func(l *lifecycle) { l.suspect(cause, hope) },
+		"trust":        func(l *lifecycle) { l.trust() },
 		"lost, proven": func(l *lifecycle) { l.lost(cause, true, hope) },
 		"lost":         func(l *lifecycle) { l.lost(cause, false, hope) },
 		"retire":       func(l *lifecycle) { l.retire(cause) },
@@ -23,7 +25,8 @@ func TestLifecycle(t *testing.T) {
 	for from, row := range map[State]map[string]State{
 		StateIdle:    {"start": StateOpening, "retire": StateRetired},
 		StateOpening: {"ready": StateReady, "failed": StateBroken, "retire": StateRetired},
-		StateReady:   {"lost": StateOpening, "lost, proven": StateOpening, "retire": StateRetired},
+		StateReady:   {"suspect": StateSuspect, "lost": StateOpening, "lost, proven": StateOpening, "retire": StateRetired},
+		StateSuspect: {"trust": StateReady, "lost": StateOpening, "lost, proven": StateOpening, "retire": StateRetired},
 		StateBroken:  {"retry": StateOpening, "retire": StateRetired},
 		StateRetired: {},
 	} {
