@@ -347,6 +347,43 @@ func TestStoppedPlugin(t *testing.T) {
 	}
 }
 
+// TestGivenUpPluginIsKilled: a stopped plugin that was given up lived on for 6 s beside its
+// replacement, and the engine's Close waited for it.
+func TestGivenUpPluginIsKilled(t *testing.T) {
+	gone := make(chan struct{})
+	e, err := engine.New(t.Context(), engine.Config{
+		Open: opener(t), Backend: *backendName, PingEvery: 50 * time.Millisecond, PingTimeout: 500 * time.Millisecond,
+		OnEvent: func(ev engine.Event) {
+			if ev.Kind == engine.EventGone {
+				close(gone)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	pid := e.Info().PID
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	<-gone
+	begin := time.Now()
+	for end := begin.Add(4 * time.Second); slices.Contains(children(t, program()), pid); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it lives on")
+		}
+	}
+	t.Logf("it ended after %v", time.Since(begin))
+	begin = time.Now()
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took > 4*time.Second {
+		t.Errorf("Close took %v", took)
+	}
+}
+
 // TestSharedScalarsOutliveAKill writes scalars once in shared memory and uses
 // them on a plugin, on its successor and in process.
 func TestSharedScalarsOutliveAKill(t *testing.T) {

@@ -110,6 +110,7 @@ func (g *generation) fail(cause error) {
 func (g *generation) tend() {
 	g.watch()
 	if g.ctx.Err() != nil {
+		g.kill()
 		// Its calls were told to return. Close ends those that do not.
 		wait(g.idle, letGo)
 	}
@@ -124,6 +125,20 @@ func (g *generation) tend() {
 	g.e.mu.Unlock()
 	g.forgetAll()
 	close(g.closed)
+}
+
+// kill ends a backend that was given up. Asking it to close would only tell, some seconds
+// later, that it does not answer, while it holds a device's memory beside its replacement.
+func (g *generation) kill() {
+	cause := context.Cause(g.ctx)
+	k, ok := backend.As[backend.Killer](g.b)
+	if !ok || errors.Is(cause, backend.ErrClosed) { // the engine's end, which asks
+		return
+	}
+	_ = limited(closeLimit, func(context.Context) error {
+		k.Kill(cause)
+		return nil
+	})
 }
 
 // wanted lists what the backend was asked to keep.

@@ -143,6 +143,56 @@ func TestHungBackend(t *testing.T) {
 	}
 }
 
+// deaf is a backend in another process that does not close before it is killed.
+type deaf struct {
+	*fake
+	killed chan struct{}
+}
+
+func (d deaf) Kill(error) {
+	close(d.killed)
+	d.die()
+}
+
+func (d deaf) Close() error {
+	<-d.killed
+	return d.fake.Close()
+}
+
+// TestGivenUpIsKilled: a stopped plugin that was given up was asked to close, for 6 s in
+// which it lived beside its replacement and held up Close.
+func TestGivenUpIsKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stopped atomic.Bool
+		w := &world{t: t}
+		w.hangs(&stopped)
+		first := make(chan struct{})
+		e, err := New(t.Context(), Config{Backend: "gpu", Open: func(ctx context.Context, name string) (backend.Backend, error) {
+			b, err := w.opener(ctx, name)
+			if f, ok := b.(*fake); ok && name == "gpu" && f.nth == 1 {
+				return deaf{f, first}, nil
+			}
+			return b, err
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stopped.Store(true)
+		time.Sleep(30 * time.Second)
+		if w.times("gpu") != 2 {
+			t.Errorf("opened %d times", w.times("gpu"))
+		}
+		if f := w.last("gpu"); f == nil || w.opened[0].closes != 1 {
+			t.Error("what was given up is still open")
+		}
+		begin := time.Now()
+		w.close(e)
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("Close took %v", took)
+		}
+	})
+}
+
 // TestHungBackendIsNamed: where nothing else answers, the error of a call on a
 // backend that hangs is the hang, not the call's context, which has not ended.
 func TestHungBackendIsNamed(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 // Client is a backend in a plugin's process, or in a daemon. It serves for the
 // life of that process, or of the connection: when it dies, hangs, or answers what it must not, every call fails
 // with backend.ErrGone. It implements backend.Backend, backend.Allocator,
-// backend.Programs and backend.Metered.
+// backend.Programs, backend.Metered and backend.Killer.
 type Client struct {
 	name    string
 	info    backend.Info
@@ -82,6 +82,7 @@ var (
 	_ backend.Allocator = (*Client)(nil)
 	_ backend.Programs  = (*Client)(nil)
 	_ backend.Metered   = (*Client)(nil)
+	_ backend.Killer    = (*Client)(nil)
 	_                   = [wire.MaxDescriptors - maxLoads - maxAttaching]struct{}{}
 )
 
@@ -182,15 +183,20 @@ func (c *Client) background(f func()) { c.outside.Go(f) }
 // error of a plugin that is lost. When it returns the process has exited,
 // unless not even SIGKILL ends it.
 func (c *Client) lost(cause error) error {
-	c.mu.Lock()
-	if c.verdict == nil {
-		c.verdict, c.lostAt = cause, time.Now()
-	}
-	cause = c.verdict
-	c.mu.Unlock()
+	cause = c.accuse(cause)
 	c.peer.End(process.ExitGrace)
 	c.die(fmt.Errorf("%w: plugin %s: %w; %s", backend.ErrGone, c.name, text.Error{Err: cause}, c.peer.Obituary()))
 	return context.Cause(c.life)
+}
+
+// accuse notes why the plugin is given up, and returns the first reason.
+func (c *Client) accuse(cause error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.verdict == nil {
+		c.verdict, c.lostAt = cause, time.Now()
+	}
+	return c.verdict
 }
 
 // afterExit calls f when the plugin reads our memory no more after a call that
@@ -314,6 +320,14 @@ func (c *Client) Close() error {
 	case <-c.peer.Stuck():
 		return fmt.Errorf("%w: plugin %s cannot be killed; %s", backend.ErrInternal, c.name, c.peer.Obituary())
 	}
+}
+
+// Kill implements backend.Killer: the plugin is killed, or the connection to the daemon
+// ended.
+func (c *Client) Kill(cause error) {
+	c.accuse(cause)
+	_ = c.peer.Kill(c.ctx)
+	c.lost(cause)
 }
 
 // shutDown is Close; nothing begins any more.
