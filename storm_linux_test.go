@@ -43,11 +43,11 @@ func TestStorm(t *testing.T) {
 	before := leftovers(t)
 	goroutines := goleak.IgnoreCurrent()
 
-	// The point is the repetition, so that restarts must not run out.
-	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Restarts: 1 << 20, Backoff: time.Millisecond})
+	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}})
 	s.e, err = engine.New(t.Context(), engine.Config{
 		Open: open, Backend: *backendName,
 		PingEvery: 200 * time.Millisecond, PingTimeout: 500 * time.Millisecond, PingMisses: 2,
+		RetryPause: time.Millisecond, RetryMax: time.Millisecond, // the point is the repetition
 		OnEvent: s.event,
 	})
 	if err != nil {

@@ -18,6 +18,7 @@ type generation struct {
 	slot *slot
 	b    backend.Backend
 	info backend.Info
+	born time.Time
 
 	// ctx ends, with the reason as its cause, when the backend is gone or
 	// given up. Every call on the backend ends with it.
@@ -51,7 +52,7 @@ type residence struct {
 // adopt makes a generation of an opened backend and has it tended.
 func (e *Engine) adopt(s *slot, b backend.Backend) *generation {
 	g := &generation{
-		e: e, slot: s, b: b, info: b.Info(),
+		e: e, slot: s, b: b, info: b.Info(), born: time.Now(),
 		hurry: make(chan struct{}, 1), closed: make(chan struct{}), idle: make(chan struct{}),
 		ids: map[*Bases]*residence{}, sessions: map[*Session]struct{}{},
 	}
@@ -103,6 +104,17 @@ func (g *generation) fail(cause error) {
 	g.end(cause)
 	g.retireLocked()
 	g.slot.lostLocked(g, cause)
+}
+
+// lifeLocked returns how the backend has lived.
+func (g *generation) lifeLocked() life {
+	switch {
+	case !g.proven:
+		return useless
+	case time.Since(g.born) < g.e.cfg.RetryMax:
+		return short
+	}
+	return long
 }
 
 // tend watches the backend, and closes it when it is gone, or when it is

@@ -9,12 +9,12 @@ import "time"
 //	idle      opening  -       -        -         -        -       -                    retired
 //	opening   -        ready   broken   opening   -        -       -                    retired
 //	ready     -        -       -        -         suspect  -       opening, or broken   retired
-//	                                                               after two in a row
+//	                                                               after many in a row
 //	suspect   -        -       -        -         -        ready   as ready             retired
 //	broken    -        -       -        opening   -        -       -                    retired
 //	retired   -        -       -        -         -        -       -                    -
 //
-// In a row are deaths with no answer between them.
+// In a row are deaths without a long life between them.
 type lifecycle struct {
 	state State
 	// err is why the slot is broken or retired, or is opened again.
@@ -23,8 +23,12 @@ type lifecycle struct {
 	hope time.Time
 	// died is the death that is being repaired, nil when none is.
 	died   error
-	deaths int // in a row
+	deaths int // in a row, those without an answer counted three times
 }
+
+// mostDeaths is how many deaths in a row are repaired at once: after more there are
+// pauses, in which calls go elsewhere.
+const mostDeaths = 5
 
 // start begins the first opening, for which calls wait until hope.
 func (l *lifecycle) start(hope time.Time) {
@@ -76,14 +80,28 @@ func (l *lifecycle) trust() bool {
 	return true
 }
 
-// lost notes the death of a backend that was ready or suspect; proven tells that it had answered
-// something. When opening it again is promising, calls wait for that until hope.
-func (l *lifecycle) lost(cause error, proven bool, hope time.Time) {
+// life is how a backend lived that died.
+type life int
+
+const (
+	useless life = iota // it answered nothing
+	short               // it answered something
+	long                // and lived for Config.RetryMax
+)
+
+// lost notes the death of a backend that was ready or suspect. When opening it again is
+// promising, calls wait for that until hope.
+func (l *lifecycle) lost(cause error, lived life, hope time.Time) {
 	if l.state != StateReady && l.state != StateSuspect {
 		return
 	}
 	l.err, l.died = cause, cause
-	if l.deaths++; proven {
+	switch lived {
+	case useless:
+		l.deaths += 3
+	case short:
+		l.deaths++
+	case long:
 		l.deaths = 0
 	}
 	l.state, l.hope = StateBroken, time.Time{}
@@ -101,9 +119,9 @@ func (l *lifecycle) retire(err error) bool {
 	return true
 }
 
-// promising tells that a backend that died may well live when it is opened again at
+// promising reports whether a backend that died may well live when it is opened again at
 // once.
-func (l *lifecycle) promising() bool { return l.deaths <= 1 }
+func (l *lifecycle) promising() bool { return l.deaths <= mostDeaths }
 
 // awaited tells whether a call goes to the slot now or waits for it, given that there
 // is another slot after it.

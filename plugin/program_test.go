@@ -327,16 +327,16 @@ func TestProgramsOfAKilledPlugin(t *testing.T) {
 	if testing.Short() {
 		rounds = 4
 	}
-	sup := NewSupervisor(spec(t, ""), Policy{Restarts: 10 * rounds, Backoff: time.Microsecond, MaxBackoff: time.Microsecond})
-	defer sup.Close()
+	spec := spec(t, "")
+	spec.Memory = NewMemory(0)
+	defer spec.Memory.Close()
 	const n = 30_000
 	elements := plugintest.Random(32 * n)
 	for range rounds {
-		opened, err := sup.Open(ctx)
+		c, err := Open(ctx, spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := opened.(*Client)
 		id := plugintest.Space(t, c, n)
 		time.AfterFunc(rand.N(20*time.Millisecond), func() { _ = processOf(c).Kill(ctx) })
 		var wg sync.WaitGroup
@@ -361,7 +361,7 @@ func TestProgramsOfAKilledPlugin(t *testing.T) {
 		c.Close()
 		plugintest.Eventually(t, 10*time.Second, "answers are given back", func() bool { return c.replies.InUse() == 0 })
 	}
-	plugintest.Eventually(t, 10*time.Second, "shared memory is given back", func() bool { return sup.spec.pool.InUse() == 0 })
+	plugintest.Eventually(t, 10*time.Second, "shared memory is given back", func() bool { return spec.Memory.pool.InUse() == 0 })
 }
 
 // TestProgramsThatFail: the plugin's own trouble accuses nobody, what only it can
