@@ -9,8 +9,8 @@ import (
 
 // The widest numbers are right too: a product's second operand was once a word wider than a number may be.
 func TestWidestNumbersAreRight(t *testing.T) {
-	for seed := range uint64(300) {
-		for _, op := range []backend.NumberOp{backend.NumMul, backend.NumDot, backend.NumAdd, backend.NumResize, backend.NumSum} {
+	for seed := range uint64(4000) {
+		for _, op := range []backend.NumberOp{backend.NumMul, backend.NumDot} {
 			p := Read(Bytes(rand.New(rand.NewPCG(seed, uint64(op))), 40)).Numbers()
 			p.Step(op, backend.MaxNumber, 1)
 			if err := backend.Check(p.Steps, p.memory()); err != nil {
