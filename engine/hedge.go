@@ -18,8 +18,9 @@ const shortestHedge = 100 * time.Millisecond
 // hedge watches a try of a call that has a deadline and could be answered elsewhere. A
 // quarter of the call's time after the beginning it has the backend pinged, and after
 // half of it the try ends if the ping is not answered either; the backend is suspect
-// from then on. While pings are answered it does so again with the time that is left. The
-// caller calls stop at the end of the try.
+// from then on. While pings are answered it does so again with the time that is left. A
+// call that has failed before has its backend pinged at once. The caller calls stop at
+// the end of the try.
 //
 // The try's context ends with errSilent as its cause. The backend returns as after any
 // cancellation, when it reads nothing of the caller's any more: a plugin's client keeps
@@ -30,8 +31,12 @@ func (e *Engine) hedge(ctx context.Context, c *call, g *generation) (try context
 	if !ok || g.info.InProcess || left < shortestHedge {
 		return ctx, func() {}
 	}
+	first := left / 4
+	if len(c.failures) > 0 {
+		first = 0 // the call has lost time already
+	}
 	try, end := context.WithCancelCause(ctx)
-	late := time.AfterFunc(left/4, func() {
+	late := time.AfterFunc(first, func() {
 		for try.Err() == nil {
 			g.urge()
 			pause(try, left/4)
@@ -51,15 +56,17 @@ func (e *Engine) hedge(ctx context.Context, c *call, g *generation) (try context
 	}
 }
 
-// suspectSilent reports whether a ping of g has had no answer for so long and the call
-// need not wait for g. Then g is suspect.
+// suspectSilent reports whether g is suspect, or a ping of it has had no answer for so
+// long, and the call need not wait for it. Then g is suspect.
 func (e *Engine) suspectSilent(c *call, g *generation, silence time.Duration) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if g.pinged.IsZero() || time.Since(g.pinged) < silence {
-		return false
+	if known := g.slot.gen == g && g.slot.state == StateSuspect; !known {
+		if g.pinged.IsZero() || time.Since(g.pinged) < silence {
+			return false
+		}
+		g.slot.suspectLocked(g, errSilent)
 	}
-	g.slot.suspectLocked(g, errSilent)
 	return c.brief || slices.ContainsFunc(e.slots, func(s *slot) bool {
 		return s != g.slot && s.state != StateBroken && c.wantsLocked(s)
 	})
