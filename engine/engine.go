@@ -24,8 +24,9 @@ type Engine struct {
 	asked atomic.Uint64 // answers, for CompareEvery
 
 	mu          sync.Mutex
-	slots       []*slot // in the order of preference
-	coming      *slot   // Use is loading it
+	slots       []*slot                 // in the order of preference
+	coming      *slot                   // Use is loading it
+	supersede   context.CancelCauseFunc // ends the last Use that began, if it has not ended
 	generations map[*generation]struct{}
 	bases       map[*Bases]struct{}
 	moved       chan struct{} // closed and replaced when a slot has changed
@@ -105,10 +106,21 @@ func (e *Engine) first(ctx context.Context, s *slot, after <-chan struct{}) erro
 //
 // Use with the name of the present backend opens it afresh, and one that was
 // retired for a wrong answer is asked again.
+//
+// The last Use counts: one that is still opening or loading its backend when another is
+// called ends with ErrSuperseded.
 func (e *Engine) Use(ctx context.Context, name string) error {
 	if e.none() {
 		return errNoEngine()
 	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	e.mu.Lock()
+	if e.supersede != nil {
+		e.supersede(ErrSuperseded)
+	}
+	e.supersede = end
+	e.mu.Unlock()
 	select {
 	case e.using <- struct{}{}:
 	case <-ctx.Done():
@@ -142,7 +154,10 @@ func (e *Engine) Use(ctx context.Context, name string) error {
 	return nil
 }
 
-// outside tells whether the preferred backend has memory of its own, which
+// ErrSuperseded is wrapped by the error of a Use that a newer one has ended.
+var ErrSuperseded = errors.New("a newer Use took over")
+
+// outside reports whether the preferred backend has memory of its own, which
 // closing it would free.
 func (e *Engine) outside() bool {
 	e.mu.Lock()

@@ -247,7 +247,7 @@ func (s *Session) Current() bool {
 		return false
 	}
 	for _, slot := range s.e.slots {
-		if slot.state == StateReady && c.openLocked(slot) {
+		if slot.gen != nil && (slot.gen == s.g || slot.state == StateReady && c.openLocked(slot)) {
 			return slot.gen == s.g
 		}
 	}
@@ -356,7 +356,7 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 	}
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	s.g.proven = true
+	s.g.provedLocked()
 	s.e.countersLocked(s.g.slot.name).Programs++
 	return p.answers, nil
 }

@@ -187,7 +187,7 @@ func (s *slot) lostLocked(g *generation, cause error) {
 	}
 	s.gen = nil
 	s.wanted = g.wanted()
-	s.lost(cause, g.proven, time.Now().Add(s.e.cfg.Patience))
+	s.lost(cause, g.lifeLocked(), time.Now().Add(s.e.cfg.Patience))
 	s.e.countersLocked(s.name).Deaths++
 	s.e.events.add(Event{Kind: EventGone, Backend: s.name, Err: cause})
 	s.e.changedLocked()

@@ -36,8 +36,7 @@ func dial(ctx context.Context, spec Spec) (*Client, error) {
 	defer cancel()
 	channel, pid, err := connectTo(limited, spec.Socket)
 	if err != nil {
-		_, err = fail(err)
-		return nil, notStarted{err}
+		return fail(err)
 	}
 	ours, theirs, err := streams()
 	if err != nil {

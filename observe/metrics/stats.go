@@ -61,7 +61,7 @@ var (
 )
 
 // states is every state of a slot.
-var states = []engine.State{engine.StateIdle, engine.StateOpening, engine.StateReady, engine.StateBroken, engine.StateRetired}
+var states = []engine.State{engine.StateIdle, engine.StateOpening, engine.StateReady, engine.StateSuspect, engine.StateBroken, engine.StateRetired}
 
 func gauge(to chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {
 	to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
@@ -34,6 +35,10 @@ const (
 	// no less. headerBytes bounds the metadata of a call.
 	windowBytes = 64 << 10
 	headerBytes = 16 << 10
+	// refusalPause is how long a call waits for its refusal that is one more than
+	// wire.MaxCalls. No host of ours makes one, and one that tries again at once is
+	// slowed down.
+	refusalPause = 100 * time.Millisecond
 	// maxWaiters is how many threads of one user's calls sleep until their inputs come.
 	maxWaiters = 128
 )
@@ -118,6 +123,7 @@ func (s *server) register(g *grpc.Server) {
 			if computes[m.MethodName] {
 				if s.computing.Add(1) > wire.MaxCalls {
 					s.computing.Add(-1)
+					shm.SleepUntil(ctx, refusalPause)
 					return nil, wire.ToStatus(wire.Refused("more than %d calls at once", wire.MaxCalls))
 				}
 				defer s.computing.Add(-1)

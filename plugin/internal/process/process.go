@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
@@ -143,8 +142,7 @@ func (p *Process) Kill(context.Context) error {
 	if !p.started {
 		return nil
 	}
-	// Whose signal ended it decides what follows: one that is dead already
-	// and not yet waited for was not ended by this one.
+	// One that is dead already and not yet waited for was not ended by this signal.
 	if p.ExitedWithin(reapGrace) {
 		return nil
 	}
@@ -169,20 +167,6 @@ func (p *Process) SetSignal(f func() error) (before func() error) {
 	defer p.mu.Unlock()
 	before, p.signal = p.signal, f
 	return before
-}
-
-// killedByOthers tells that a signal has ended the process, and not Kill's.
-func (p *Process) killedByOthers() bool {
-	if !p.HasExited() {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.started || p.killed {
-		return false
-	}
-	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled()
 }
 
 // Wait is told of the exit by go-plugin's own reading of the pipes, too.

@@ -154,7 +154,7 @@ func (l *Waiters) Wait(ctx context.Context, b []byte, need, total int) error {
 		}
 	}
 	for pause := time.Millisecond; !l.room.TryAcquire(1); pause = min(2*pause, mostPause) {
-		sleepUntil(ctx, pause)
+		SleepUntil(ctx, pause)
 		if _, over, err := look(); over {
 			return err
 		}
@@ -167,14 +167,14 @@ func (l *Waiters) Wait(ctx context.Context, b []byte, need, total int) error {
 			return err
 		}
 		if wakes > mostWakes {
-			sleepUntil(ctx, wakePause)
+			SleepUntil(ctx, wakePause)
 		}
 		futexWait(half(b), uint32(v), relook)
 	}
 }
 
-// sleepUntil sleeps for d, or until ctx ends.
-func sleepUntil(ctx context.Context, d time.Duration) {
+// SleepUntil sleeps for d, or until ctx ends.
+func SleepUntil(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
