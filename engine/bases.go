@@ -101,7 +101,7 @@ func (e *Engine) Find(at func(*backend.Bases) int) (b *Bases, offset int) {
 // Spec is what the bases were loaded from.
 func (b *Bases) Spec() *backend.Bases { return &b.src.Bases }
 
-// ReadOnce tells whether the bases were loaded to be read once.
+// ReadOnce reports whether the bases were loaded to be read once.
 func (b *Bases) ReadOnce() bool { return b.src.ReadOnce }
 
 // Acquire takes a reference, which Close waits for; false after Close.
@@ -118,7 +118,7 @@ func (b *Bases) Acquire() bool {
 	return true
 }
 
-// none tells whether Load did not make the bases.
+// none reports whether Load did not make the bases.
 func (b *Bases) none() bool { return b == nil || b.e == nil }
 
 // Release gives a reference back.
@@ -178,7 +178,7 @@ func (e *Engine) forget(b *Bases) error {
 	return first
 }
 
-// Closed tells whether Close was called.
+// Closed reports whether Close was called.
 func (b *Bases) Closed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -170,7 +170,7 @@ func (e *Engine) reserve(ctx context.Context, c *call) (*generation, waiting, er
 	return nil, waiting{}, e.nobodyLocked(c)
 }
 
-// wantsLocked tells whether the call may still go to a slot.
+// wantsLocked reports whether the call may still go to a slot.
 func (c *call) wantsLocked(s *slot) bool {
 	// Bases that may not be read again are where they are.
 	return c.openLocked(s) && (c.fits == nil || s.gen != nil && c.fits(s.gen))
@@ -219,7 +219,7 @@ func earliest(a, b time.Time) time.Time {
 	return b
 }
 
-// passedOverLocked tells that s answers instead of a better slot.
+// passedOverLocked reports whether s answers instead of a better slot.
 func (e *Engine) passedOverLocked(c *call, better, s *slot) {
 	switch {
 	case better == nil:
@@ -267,7 +267,7 @@ func (e *Engine) settle(ctx context.Context, c *call, g *generation, err error) 
 	return v.call
 }
 
-// more tells whether the call may go to another backend than g.
+// more reports whether the call may go to another backend than g.
 func (e *Engine) more(c *call, g *generation) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

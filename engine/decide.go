@@ -92,7 +92,7 @@ func (f failure) again() course {
 	return f.elsewhere()
 }
 
-// isGone tells that the backend of a failed call is not there any more.
+// isGone reports whether the backend of a failed call is not there any more.
 func isGone(err error) bool {
 	return backend.FaultOf(err) == backend.FaultGone || errors.Is(err, backend.ErrClosed)
 }

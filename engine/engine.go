@@ -16,10 +16,10 @@ import (
 // Engine answers calls on the first of its backends that can. All methods may
 // be called concurrently.
 type Engine struct {
-	cfg    Config
-	events events
-	work   sync.WaitGroup // owners and what tends generations
-	using  chan struct{}  // one Use at a time
+	cfg        Config
+	events     events
+	background sync.WaitGroup // owners and what tends generations
+	using      chan struct{}  // one Use at a time
 
 	asked atomic.Uint64 // answers, for CompareEvery
 
@@ -272,7 +272,7 @@ func (e *Engine) changedLocked() {
 
 func errClosed() error { return fmt.Errorf("engine: %w", backend.ErrClosed) }
 
-// none tells whether New did not make the engine: a nil one, or a zero value. Both
+// none reports whether New did not make the engine: a nil one, or a zero value. Both
 // refuse every call.
 func (e *Engine) none() bool { return e == nil || e.using == nil }
 
@@ -321,7 +321,7 @@ func (e *Engine) Close() error {
 	return e.Shutdown(ctx)
 }
 
-// Closed tells whether Close or Shutdown was called.
+// Closed reports whether Close or Shutdown was called.
 func (e *Engine) Closed() bool {
 	if e.none() {
 		return false
@@ -385,7 +385,7 @@ func (e *Engine) finish() {
 		s.retireLocked(errClosed())
 	}
 	e.mu.Unlock()
-	e.work.Wait()
+	e.background.Wait()
 	e.mu.Lock()
 	clear(e.bases)
 	e.mu.Unlock()

@@ -60,7 +60,7 @@ func (e *Engine) adopt(s *slot, b backend.Backend) *generation {
 	e.mu.Lock()
 	e.generations[g] = struct{}{}
 	e.mu.Unlock()
-	e.work.Go(g.tend)
+	e.background.Go(g.tend)
 	return g
 }
 
@@ -317,7 +317,7 @@ func on[T any](ctx context.Context, g *generation, f func(context.Context, backe
 	return r.v, r.err
 }
 
-// holds tells whether bases are loaded.
+// holds reports whether bases are loaded.
 func (g *generation) holds(b *Bases) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -60,7 +60,7 @@ func (e *Engine) MSM(ctx context.Context, reqs []Request) (out [][]byte, by stri
 	return out, by, nil
 }
 
-// holdsAll tells whether the bases that may not be read again are loaded.
+// holdsAll reports whether the bases that may not be read again are loaded.
 func (g *generation) holdsAll(reqs []Request) bool {
 	return !slices.ContainsFunc(reqs, func(r Request) bool { return r.Bases.src.ReadOnce && !g.holds(r.Bases) })
 }

@@ -187,7 +187,7 @@ func (g *generation) contents() string {
 
 func (s *Session) bytes() int64 { return int64(s.space.Count) * int64(s.space.Element.Bytes()) }
 
-// none tells whether OpenSession did not make the session.
+// none reports whether OpenSession did not make the session.
 func (s *Session) none() bool { return s == nil || s.e == nil }
 
 func errNoSession() error {
@@ -211,7 +211,7 @@ func (s *Session) Beside(ctx context.Context, count int) (*Session, error) {
 	return other, nil
 }
 
-// Together tells whether programs may use the memory of both sessions.
+// Together reports whether programs may use the memory of both sessions.
 func (s *Session) Together(other *Session) bool { return s.g == other.g }
 
 // Space names the session's memory in ranges, from 0 to Len.
@@ -234,7 +234,7 @@ func (s *Session) Err() error {
 	return s.overLocked()
 }
 
-// Current tells whether a session that is opened now would be on the same
+// Current reports whether a session that is opened now would be on the same
 // backend: one on another is as good as lost when a better one is ready again.
 func (s *Session) Current() bool {
 	if s.none() {

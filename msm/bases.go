@@ -121,7 +121,7 @@ func forgotten(e *engine.Engine, b *engine.Bases) {
 	go b.Close() // the garbage collector does not wait for calls
 }
 
-// none tells whether neither Load nor LoadFile made the bases. They have no points
+// none reports whether neither Load nor LoadFile made the bases. They have no points
 // and no group, and refuse every call.
 func (b *Bases[P, S]) none() bool { return b == nil || b.h == nil }
 

@@ -93,7 +93,7 @@ func errNoDropIn() error {
 	return fmt.Errorf("%w: a drop-in that Group.On did not make", backend.ErrInvalidInput)
 }
 
-// small tells whether gnark-crypto computes: also for lengths that differ,
+// small reports whether gnark-crypto computes: also for lengths that differ,
 // whose error is its own.
 func (d DropIn[P, S]) small(points, scalars int) bool {
 	return points != scalars || points == 0 || points < d.threshold

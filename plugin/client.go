@@ -46,7 +46,7 @@ type Client struct {
 	ownPool   bool
 	staging   *shm.Pool
 	replies   *shm.Pool // which the plugin writes
-	slot      int       // bytes of one chunk of bases
+	chunk     int       // bytes of one chunk of bases
 	counters  *shm.Counters
 	lanes     lanes
 	abandoned abandoned
@@ -92,7 +92,7 @@ func newClient(spec Spec, info backend.Info, opened *proto.OpenReply, rpc proto.
 		ctx: ctx, life: life, die: die,
 		staging: shm.NewPool(shm.PoolOptions{Budget: int64(spec.StagingBytes), MaxArenas: 8, Public: true}),
 		replies: shm.NewPool(shm.PoolOptions{Budget: cmp.Or(spec.answers, spec.Budget), MaxArenas: 8, Answers: true}),
-		slot:    max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
+		chunk:   max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
 		loads:   semaphore.NewWeighted(maxLoads),
 		sent:    semaphore.NewWeighted(wire.MaxCalls),
 		kept:    resident.New[struct{}, struct{}](spec.Name),

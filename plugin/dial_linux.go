@@ -77,7 +77,7 @@ func dial(ctx context.Context, spec Spec) (*Client, error) {
 // connectTo connects to a socket, and reads what the daemon says first. pid is its
 // process, 0 when it is not to be seen from here.
 func connectTo(ctx context.Context, path string) (_ *shm.Channel, pid int, err error) {
-	owner, err := placed(path)
+	owner, err := socketOwner(path)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -146,12 +146,12 @@ func senderOf(oob []byte) (*unix.Ucred, error) {
 	return nil, errors.New("the kernel does not say who listens there")
 }
 
-// placed refuses a socket that somebody could have put there who is neither root
+// socketOwner returns who may listen at a socket, and refuses a socket that somebody could have put there who is neither root
 // nor this user nor of theirs: whoever listens is shown scalars. The folder may
 // belong to a user of the daemon's, the answer then, if root or this user has
 // made him a place that only he can write to, as in /run. Without such a user it
 // is whoever the socket belongs to.
-func placed(path string) (owner int, err error) {
+func socketOwner(path string) (owner int, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return 0, err
 	}

@@ -147,7 +147,7 @@ func (l *lanes) end() {
 	l.free = nil
 	l.mu.Unlock()
 	for _, f := range free {
-		shm.Slot(f.call.Bytes()).End(f.number)
+		shm.Mailbox(f.call.Bytes()).End(f.number)
 	}
 	l.served.Wait()
 	for _, f := range free {
@@ -171,18 +171,18 @@ func (l *lane) release() {
 // ask posts a call.
 func (l *lane) ask(message []byte) {
 	l.number++
-	shm.Slot(l.call.Bytes()).Post(l.number, message)
+	shm.Mailbox(l.call.Bytes()).Post(l.number, message)
 }
 
 // await waits for the answer to what was asked.
 func (l *lane) await(ctx context.Context) (*proto.LaneAnswer, error) {
-	message, err := shm.Slot(l.answer.Bytes()).Await(ctx, l.number)
+	message, err := shm.Mailbox(l.answer.Bytes()).Await(ctx, l.number)
 	if err != nil {
 		return nil, err
 	}
 	answer := &proto.LaneAnswer{}
 	err = wireformat.Unmarshal(message, answer)
-	for _, b := range [][]byte{message, l.answer.Bytes()[shm.SlotHead:][:len(message)]} {
+	for _, b := range [][]byte{message, l.answer.Bytes()[shm.MailboxHead:][:len(message)]} {
 		clear(b) // it may be what was read of vectors
 	}
 	return answer, err

@@ -194,7 +194,7 @@ func CheckTemp(tmp string) error {
 	return nil
 }
 
-// overdue tells whether a remote call failed because ctx ended. The plugin
+// overdue reports whether a remote call failed because ctx ended. The plugin
 // knows the deadline too, and its own clock may be a little ahead.
 func overdue(ctx context.Context, err error) bool {
 	if status.Code(err) == codes.DeadlineExceeded {

@@ -21,8 +21,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/plugin/internal/share"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/tenancy"
 	"github.com/pippin-zk/pippin/plugin/internal/text"
 	"github.com/pippin-zk/pippin/plugin/internal/trust"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
@@ -51,7 +51,7 @@ type daemon struct {
 	group   int // -1 for none
 	log     *slog.Logger
 	options []grpc.ServerOption
-	shared  *share.Shared
+	shared  *tenancy.Shared
 	exit    func(code int)
 	hello   time.Duration // how long a host may take to say what it has to say first
 	open    time.Duration // and then to call Open
@@ -152,7 +152,7 @@ func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, op
 	}
 	served.answers.all = half / 2
 	served.answers.user = served.most(half / 2)
-	o := share.Options{Keep: d.Keep, Turns: d.Turns, Log: log, Copies: half / 4, UserCopies: served.most(half / 4)}
+	o := tenancy.Options{Keep: d.Keep, Turns: d.Turns, Log: log, Copies: half / 4, UserCopies: served.most(half / 4)}
 	if host {
 		o.Room = half // the system ends a process that has no more
 		o.Keep = min(o.Keep, half)
@@ -160,7 +160,7 @@ func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, op
 	if group >= 0 {
 		o.UserRoom = max(served.most(max(own, o.Room)), d.Memory)
 	}
-	served.shared = share.New(b, o)
+	served.shared = tenancy.New(b, o)
 	return served
 }
 
@@ -260,14 +260,14 @@ func (d *daemon) end() {
 	}
 }
 
-// wasOpened tells whether the host has called Open.
+// wasOpened reports whether the host has called Open.
 func (s *server) wasOpened() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.opening
 }
 
-// busy tells whether calls compute.
+// busy reports whether calls compute.
 func (s *server) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -100,7 +100,7 @@ func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (backend.B
 	return b.last, nil
 }
 
-// fits tells whether there is room for more bases.
+// fits reports whether there is room for more bases.
 func (b *Backend) fits(size int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

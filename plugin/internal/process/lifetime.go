@@ -24,7 +24,7 @@ func (l Lifetime) Exited() <-chan struct{} { return l.exited }
 // Stuck is closed when it cannot be made to exit.
 func (l Lifetime) Stuck() <-chan struct{} { return l.stuck }
 
-// HasExited tells whether it has exited.
+// HasExited reports whether it has exited.
 func (l Lifetime) HasExited() bool {
 	select {
 	case <-l.exited:

@@ -57,7 +57,7 @@ func (a *Arena) Bytes() []byte { return a.mem }
 // File is the descriptor to send; it belongs to the arena.
 func (a *Arena) File() *os.File { return a.file }
 
-// Answers tells that NewAnswerArena made it.
+// Answers reports whether NewAnswerArena made it.
 func (a *Arena) Answers() bool { return a.answers }
 
 // Close unmaps the memory; whoever attached it keeps it.

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// This file, slot_linux.go and peer_linux.go are all of the package's unsafe: here addresses and
+// This file, futex_linux.go and peer_linux.go are all of the package's unsafe: here addresses and
 // atomic counters in mapped memory, which is never on the Go heap and never moves.
 
 // PageSize is the unit of regions. Systems with larger pages map whole
@@ -17,7 +17,7 @@ const PageSize = 4096
 // address is where b starts.
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// Aligned tells whether b starts at a multiple of 8 bytes, as backends want.
+// Aligned reports whether b starts at a multiple of 8 bytes, as backends want.
 func Aligned(b []byte) bool { return address(b)%8 == 0 }
 
 // IndexBytes is the memory of indices.

@@ -307,7 +307,7 @@ func (p *Pool) unplaceLocked(got []*Region) {
 	}
 }
 
-// wipedSoonLocked tells whether a region that is being wiped will make the room: a
+// wipedSoonLocked reports whether a region that is being wiped will make the room: a
 // wipe is many times faster than touching new memory.
 func (p *Pool) wipedSoonLocked(size int) bool {
 	for _, a := range p.arenas {
@@ -320,7 +320,7 @@ func (p *Pool) wipedSoonLocked(size int) bool {
 	return false
 }
 
-// canGrowLocked tells whether an arena of that size may be made, after giving up
+// canGrowLocked reports whether an arena of that size may be made, after giving up
 // arenas that nobody uses if that makes the room.
 func (p *Pool) canGrowLocked(size int) bool {
 	if p.fitsLocked(size) {
@@ -339,7 +339,7 @@ func (p *Pool) canGrowLocked(size int) bool {
 	return p.fitsLocked(size)
 }
 
-// fitsLocked tells whether an arena of that size may be made beside the others.
+// fitsLocked reports whether an arena of that size may be made beside the others.
 func (p *Pool) fitsLocked(size int) bool {
 	return p.total+int64(size) <= p.budget && len(p.arenas)+p.making < p.maxArenas
 }

@@ -16,7 +16,7 @@ import (
 // ExeSuffix ends the name of an executable.
 const ExeSuffix = ""
 
-// Executable tells whether somebody may execute a file.
+// Executable reports whether somebody may execute a file.
 func Executable(st fs.FileInfo) bool { return st.Mode()&0o111 != 0 }
 
 // maxLinks bounds the links on the way to a file, as the kernel does.
@@ -118,7 +118,7 @@ func private(path string, sticky bool) error {
 // UsersFile and GroupsFile say who is in which group. Tests name others.
 var UsersFile, GroupsFile = "/etc/passwd", "/etc/group"
 
-// privateGroup tells whether a group is a user's own, as these files have it: the
+// privateGroup reports whether a group is a user's own, as these files have it: the
 // user's first group, nobody else's, and without other members. Users and groups
 // from elsewhere (LDAP) are not seen, and then the answer is false.
 func privateGroup(uid, gid uint32) bool {

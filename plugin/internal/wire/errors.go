@@ -76,7 +76,7 @@ type RemoteError struct {
 func (e *RemoteError) Error() string   { return e.Text }
 func (e *RemoteError) Unwrap() []error { return e.Kinds }
 
-// Is tells whether the error is of a kind.
+// Is reports whether the error is of a kind.
 func (e *RemoteError) Is(kind error) bool { return slices.Contains(e.Kinds, kind) }
 
 // FromStatus finds what ToStatus has sent. false is a failure of the transport.

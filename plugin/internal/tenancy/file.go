@@ -1,4 +1,4 @@
-package share
+package tenancy
 
 import "github.com/pippin-zk/pippin/backend"
 
