@@ -98,7 +98,7 @@ func (e *Engine) Find(at func(*backend.Bases) int) (b *Bases, offset int) {
 	return nil, 0
 }
 
-// Spec is what the bases were loaded from.
+// Spec returns what the bases were loaded from.
 func (b *Bases) Spec() *backend.Bases { return &b.src.Bases }
 
 // ReadOnce reports whether the bases were loaded to be read once.

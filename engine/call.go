@@ -176,7 +176,7 @@ func (c *call) wantsLocked(s *slot) bool {
 	return c.openLocked(s) && (c.fits == nil || s.gen != nil && c.fits(s.gen))
 }
 
-// openLocked is wantsLocked, whatever is loaded there.
+// openLocked reports whether the call may still go to a slot, whatever is loaded there.
 func (c *call) openLocked(s *slot) bool {
 	return s.state != StateRetired && !slices.Contains(c.passed, s) && c.unableLocked(s) == nil
 }

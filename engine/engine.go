@@ -313,7 +313,7 @@ func (e *Engine) end() {
 	}
 }
 
-// Close is Shutdown that waits 30 seconds for the calls in flight. Scalar
+// Close shuts down as Shutdown does and waits 30 seconds for the calls in flight. Scalar
 // buffers stay valid until their Free. Closing twice is no error.
 func (e *Engine) Close() error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), drainLimit, errors.New("calls were still in flight"))

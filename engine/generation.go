@@ -324,7 +324,7 @@ func (g *generation) holds(b *Bases) bool {
 	return g.loadedLocked(b)
 }
 
-// loadedLocked is holds with g.mu held.
+// loadedLocked reports whether bases are loaded. g.mu is held.
 func (g *generation) loadedLocked(b *Bases) bool {
 	r := g.ids[b]
 	if r == nil {

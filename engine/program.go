@@ -138,7 +138,7 @@ func (p *program) compute(ctx context.Context) (err error) {
 	return nil
 }
 
-// points is those of the program's commitments.
+// points returns those of the program's commitments.
 func (p *program) points() (n int) {
 	for _, r := range p.reqs {
 		n += r.Count
@@ -176,7 +176,7 @@ func (p *program) check(ctx context.Context, steps []backend.Step) (err error) {
 	return nil
 }
 
-// scalars is those of the commitment reqs[i], as they are after the program; nil
+// scalars returns those of the commitment reqs[i], as they are after the program; nil
 // when a step has changed them since.
 func (p *program) scalars(ctx context.Context, i int) ([]byte, error) {
 	at := p.jobOf[i]

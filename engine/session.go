@@ -76,7 +76,7 @@ func (e *Engine) Repeat(ctx context.Context, space Space, f func(context.Context
 	return e.repeat(ctx, space, nil, f)
 }
 
-// Repeat is Engine.Repeat that begins with this session, which nobody uses yet, when it
+// Repeat does what Engine.Repeat does and begins with this session, which nobody uses yet, when it
 // is on the backend that a call gets now: its memory was taken while there was nothing
 // to compute. It closes the session.
 func (s *Session) Repeat(ctx context.Context, f func(context.Context, *Session) error) (by string, err error) {
@@ -98,7 +98,7 @@ func (s *Session) hold(g *generation) bool {
 	return true
 }
 
-// repeat is Repeat, first with the session ahead, if there is one.
+// repeat does what Repeat does, first with the session ahead, if there is one.
 func (e *Engine) repeat(ctx context.Context, space Space, ahead *Session, f func(context.Context, *Session) error) (by string, err error) {
 	var own error // of f
 	by, err = e.do(ctx, space.call(), func(ctx context.Context, g *generation) (err error) {
@@ -130,7 +130,7 @@ func (e *Engine) repeat(ctx context.Context, space Space, ahead *Session, f func
 	return by, own
 }
 
-// call is one for which a session is opened.
+// call makes the call for which a session is opened.
 func (sp *Space) call() *call {
 	return &call{points: sp.Count, can: func(i backend.Info) error {
 		switch {
@@ -217,13 +217,13 @@ func (s *Session) Together(other *Session) bool { return s.g == other.g }
 // Space names the session's memory in ranges, from 0 to Len.
 func (s *Session) Space() backend.SpaceID { return s.id }
 
-// Len is how many elements the memory has.
+// Len returns how many elements the memory has.
 func (s *Session) Len() int { return s.space.Count }
 
-// Backend is the name of the session's backend.
+// Backend returns the name of the session's backend.
 func (s *Session) Backend() string { return s.g.slot.name }
 
-// Err is why the session takes no more programs, nil while it does. It wraps
+// Err returns why the session takes no more programs, nil while it does. It wraps
 // backend.ErrGone when another session is to be opened.
 func (s *Session) Err() error {
 	if s.none() {
@@ -254,7 +254,7 @@ func (s *Session) Current() bool {
 	return true
 }
 
-// overLocked is Err.
+// overLocked does what Err does.
 func (s *Session) overLocked() error {
 	gone := func(cause error) error {
 		if errors.Is(cause, backend.ErrGone) {
@@ -280,7 +280,7 @@ func (s *Session) overLocked() error {
 	return nil
 }
 
-// failure is why a program failed through no fault of its own.
+// failure returns why a program failed through no fault of its own.
 func (s *Session) failure() error {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()

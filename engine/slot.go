@@ -206,7 +206,7 @@ func (s *slot) retireLocked(err error) {
 	s.e.changedLocked()
 }
 
-// retired is retireLocked without the lock.
+// retired takes the lock and calls retireLocked.
 func (s *slot) retired(err error) {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
@@ -311,7 +311,7 @@ func within[T any](ctx context.Context, limit time.Duration, f func(context.Cont
 	return none, backend.Ended(ctx)
 }
 
-// limited is within for a function without a value.
+// limited calls within for a function without a value.
 func limited(limit time.Duration, f func(context.Context) error) error {
 	_, err := within(context.Background(), limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }, nil)
 	return err

@@ -57,7 +57,7 @@ type jacobianPoint[P, J, S any] interface {
 	MultiExp([]P, []S, ecc.MultiExpConfig) (*J, error)
 }
 
-// MultiExpJac is d.MultiExp with a Jacobian result, like the method MultiExp of
+// MultiExpJac calls d.MultiExp and gives a Jacobian result, like the method MultiExp of
 // gnark-crypto's Jacobian points.
 func MultiExpJac[P, J, S any, JP jacobianPoint[P, J, S]](d DropIn[P, S], j JP, points []P, scalars []S, config ecc.MultiExpConfig) (JP, error) {
 	if d.g == nil {

@@ -235,7 +235,7 @@ func (k *call) judge(values [][]byte) answer {
 	return answer{values: values}
 }
 
-// throughLane is ask in a lane.
+// throughLane asks in a lane.
 func (k *call) throughLane(l *lane, message []byte) waiting {
 	l.ask(message)
 	return func(ctx context.Context) (answer, bool) {

@@ -132,7 +132,7 @@ func unreached(err error) error {
 	return err
 }
 
-// senderOf is who sent a message, as the kernel says.
+// senderOf returns who sent a message, as the kernel says.
 func senderOf(oob []byte) (*unix.Ucred, error) {
 	msgs, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
@@ -186,7 +186,7 @@ func socketOwner(path string) (owner int, err error) {
 	return owner, nil
 }
 
-// streams are the two ends of the connection for calls.
+// streams returns the two ends of the connection for calls.
 func streams() (ours net.Conn, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -202,7 +202,7 @@ func streams() (ours net.Conn, theirs *os.File, err error) {
 	return ours, theirs, nil
 }
 
-// dialled is a dialer of a connection that is there.
+// dialled returns a dialer of a connection that is there.
 func dialled(c net.Conn) func(context.Context, string) (net.Conn, error) {
 	var used sync.Once
 	return func(context.Context, string) (conn net.Conn, err error) {

@@ -120,7 +120,7 @@ func (c *Client) loadedAs(l *load, b *backend.Bases) (backend.BasesID, error) {
 	return l.id, nil
 }
 
-// digestOf is what bases are recognised by, nothing for those that can be read
+// digestOf returns what bases are recognised by, nothing for those that can be read
 // only once, or that the plugin reads from a file by itself.
 func digestOf(ctx context.Context, b *backend.Bases) ([]byte, error) {
 	d, known := b.KnownDigest()
@@ -150,7 +150,7 @@ func (l *load) asked(ctx context.Context, digest []byte) bool {
 	}
 }
 
-// send is an error only when the stream has ended, and then receive knows why.
+// send sends a message. It fails only when the stream has ended, and then receive knows why.
 func (l *load) send(m *proto.LoadRequest) {
 	l.sending.Lock()
 	defer l.sending.Unlock()

@@ -164,7 +164,7 @@ func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, op
 	return served
 }
 
-// most is how much of what there is for all one user may have: half, where others may
+// most returns how much of what there is for all one user may have: half, where others may
 // connect too, so that no user keeps all others out.
 func (d *daemon) most(all int64) int64 {
 	if d.group < 0 {
@@ -173,7 +173,7 @@ func (d *daemon) most(all int64) int64 {
 	return (all + 1) / 2
 }
 
-// groupID is the number of the group, -1 for none.
+// groupID returns the number of the group, -1 for none.
 func groupID(d *wire.Daemon) (int, error) {
 	if d.Group == "" {
 		return -1, nil
@@ -222,7 +222,7 @@ func (d *daemon) serve(ctx context.Context, l *net.UnixListener) {
 	}
 }
 
-// end is what remains of serve.
+// end does what remains of serve.
 func (d *daemon) end() {
 	notify("STOPPING=1")
 	over := time.Now().Add(d.grace)
@@ -341,7 +341,7 @@ func (d *daemon) complain(what string, peer shm.Peer, cause string) {
 	}
 }
 
-// refusal is why a peer may not connect, or "".
+// refusal returns why a peer may not connect, or "".
 func (d *daemon) refusal(p shm.Peer) string {
 	if p.User == os.Geteuid() || d.group >= 0 && p.Has(d.group) {
 		return ""
@@ -373,7 +373,7 @@ func (d *daemon) greet(user int) (of *account, refusal string) {
 	return of, ""
 }
 
-// fullLocked is why a user may not begin a session, or "".
+// fullLocked returns why a user may not begin a session, or "".
 func (d *daemon) fullLocked(of *account) string {
 	switch most := int(d.most(int64(d.Sessions))); {
 	case d.ending:
@@ -414,7 +414,7 @@ func (d *daemon) leave(of *account) {
 	}
 }
 
-// stream is the connection that the host sends for its calls.
+// stream returns the connection that the host sends for its calls.
 func (d *daemon) stream(conn *net.UnixConn) (net.Conn, error) {
 	m, f, err := shm.ChannelOf(conn).Receive()
 	if err != nil {
@@ -575,7 +575,7 @@ func listen(d *wire.Daemon, group int) (l *net.UnixListener, release func(), err
 	return l, unlock, nil
 }
 
-// inherited is the socket of a service manager.
+// inherited returns the socket of a service manager.
 func inherited() (*net.UnixListener, error) {
 	if n := os.Getenv("LISTEN_FDS"); n != "1" {
 		return nil, fmt.Errorf("%w: %s sockets were passed, want 1", backend.ErrUnavailable, n)

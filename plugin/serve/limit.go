@@ -89,7 +89,7 @@ func (a *answers) give(of *account, size int64) {
 	of.answers -= size
 }
 
-// limits are gRPC's own for a connection of a host.
+// limits returns gRPC's own for a connection of a host.
 func limits() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(headerBytes),

@@ -284,7 +284,7 @@ func (s *Session) compute(ctx context.Context, steps []backend.Step, late []inpu
 	return answers, err
 }
 
-// attempt is one turn. stalled tells that the program failed because its input did not
+// attempt computes in one turn. stalled tells that the program failed because its input did not
 // come.
 func (s *Session) attempt(ctx context.Context, steps []backend.Step, again bool) (answers [][]byte, stalled bool, err error) {
 	during, leave, err := s.s.turns.enter(ctx, &s.queue)

@@ -103,7 +103,7 @@ func (t *turns) waitLocked(u *turn) {
 	t.waiting = append(t.waiting, u)
 }
 
-// leastOfLocked is the least time of a user's sessions that wait or compute.
+// leastOfLocked returns the least time of a user's sessions that wait or compute.
 func (t *turns) leastOfLocked(user *claim) (least time.Duration) {
 	first := true
 	for _, u := range slices.Concat(t.running, t.waiting) {
@@ -155,7 +155,7 @@ func (t *turns) nextLocked() {
 // noteLocked has those who compute look at who else does.
 func (t *turns) noteLocked() { t.contended.Store(len(t.waiting) > 0 || len(t.users) > 1) }
 
-// bestLocked is whose turn is next, of those who wait, or -1.
+// bestLocked returns whose turn is next, of those who wait, or -1.
 func (t *turns) bestLocked() int {
 	t.settleLocked()
 	best := -1
@@ -281,7 +281,7 @@ func (u *turn) pause(ctx context.Context) error {
 	return err
 }
 
-// length is how many calls wait.
+// length returns how many calls wait.
 func (t *turns) length() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

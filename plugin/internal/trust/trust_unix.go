@@ -76,7 +76,7 @@ func walk(path string, sticky bool) (real string, err error) {
 	return at, private(at, false)
 }
 
-// names are the steps of a path. ".." stays: after a link it is not the step
+// names returns the steps of a path. ".." stays: after a link it is not the step
 // that was before.
 func names(path string) (steps []string) {
 	for _, n := range strings.Split(path, string(filepath.Separator)) {
@@ -147,7 +147,7 @@ func privateGroup(uid, gid uint32) bool {
 	return found
 }
 
-// table is the lines of a file with at least so many fields.
+// table returns the lines of a file with at least so many fields.
 func table(path string, fields int) (lines [][]string) {
 	b, err := os.ReadFile(path)
 	if err != nil {

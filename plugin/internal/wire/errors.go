@@ -104,7 +104,7 @@ func FromFailure(f *proto.Failure) (*RemoteError, bool) {
 	return e, len(e.Kinds) > 0
 }
 
-// Refused is the error for a request that no correct host sends, or that this
+// Refused returns the error for a request that no correct host sends, or that this
 // process cannot serve: whoever asked the host has done nothing wrong.
 func Refused(format string, a ...any) error {
 	return fmt.Errorf("%w: the plugin refused: "+format, append([]any{backend.ErrInternal}, a...)...)
