@@ -99,10 +99,15 @@ func (e *Engine) Find(at func(*backend.Bases) int) (b *Bases, offset int) {
 }
 
 // Spec returns what the bases were loaded from.
-func (b *Bases) Spec() *backend.Bases { return &b.src.Bases }
+func (b *Bases) Spec() *backend.Bases {
+	if b.none() {
+		return &backend.Bases{}
+	}
+	return &b.src.Bases
+}
 
 // ReadOnce reports whether the bases were loaded to be read once.
-func (b *Bases) ReadOnce() bool { return b.src.ReadOnce }
+func (b *Bases) ReadOnce() bool { return !b.none() && b.src.ReadOnce }
 
 // Acquire takes a reference, which Close waits for; false after Close.
 func (b *Bases) Acquire() bool {
@@ -180,6 +185,9 @@ func (e *Engine) forget(b *Bases) error {
 
 // Closed reports whether Close was called.
 func (b *Bases) Closed() bool {
+	if b.none() {
+		return false
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.closed

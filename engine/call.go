@@ -159,7 +159,7 @@ func (e *Engine) reserve(ctx context.Context, c *call) (*generation, waiting, er
 				e.passedOverLocked(c, better, s)
 				return s.gen, waiting{}, nil
 			}
-			if until := c.patience(ctx, s, more); until.After(now) {
+			if until := c.patienceLocked(ctx, s, more); until.After(now) {
 				return nil, waiting{e.moved, until}, nil
 			}
 		}
@@ -189,9 +189,9 @@ func (c *call) unableLocked(s *slot) error {
 	return c.can(*s.info)
 }
 
-// patience returns until when the call waits for a slot that is not ready; more
-// tells that it could go to another one. Engine.mu is held.
-func (c *call) patience(ctx context.Context, s *slot, more bool) time.Time {
+// patienceLocked returns until when the call waits for a slot that is not ready; more
+// tells that it could go to another one.
+func (c *call) patienceLocked(ctx context.Context, s *slot, more bool) time.Time {
 	own := c.began.Add(s.e.cfg.Patience)
 	switch deadline, ok := ctx.Deadline(); {
 	case s.state == StateSuspect && c.brief:

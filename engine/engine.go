@@ -53,7 +53,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		backends: map[string]*BackendStats{},
 	}
 	first := e.newSlot(cfg.Backend)
-	e.slots = e.lineUp(first)
+	e.slots = e.lineUpLocked(first)
 	if err := e.first(ctx, first, nil); err != nil {
 		e.Close()
 		return nil, err
@@ -62,8 +62,8 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// lineUp returns the slots with first preferred: those of the fallbacks stay.
-func (e *Engine) lineUp(first *slot) []*slot {
+// lineUpLocked returns the slots with first preferred: those of the fallbacks stay.
+func (e *Engine) lineUpLocked(first *slot) []*slot {
 	slots := []*slot{first}
 	for _, name := range e.cfg.Fallbacks {
 		if name == first.name {
@@ -172,7 +172,7 @@ func (e *Engine) prefer(s *slot) (closed <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	old := e.slots
-	e.slots = e.lineUp(s)
+	e.slots = e.lineUpLocked(s)
 	if old[0].announced && !slices.Contains(e.slots, old[0]) {
 		s.announced = true // what was told of it is to be taken back
 		if s.state == StateReady {

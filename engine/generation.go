@@ -64,8 +64,7 @@ func (e *Engine) adopt(s *slot, b backend.Backend) *generation {
 	return g
 }
 
-// enterLocked takes a reference; false when the generation is closed. Engine.mu is
-// held.
+// enterLocked takes a reference; false when the generation is closed.
 func (g *generation) enterLocked() bool {
 	if g.retired && g.refs == 0 {
 		return false

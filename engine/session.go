@@ -212,16 +212,33 @@ func (s *Session) Beside(ctx context.Context, count int) (*Session, error) {
 }
 
 // Together reports whether programs may use the memory of both sessions.
-func (s *Session) Together(other *Session) bool { return s.g == other.g }
+func (s *Session) Together(other *Session) bool {
+	return !s.none() && !other.none() && s.g == other.g
+}
 
 // Space names the session's memory in ranges, from 0 to Len.
-func (s *Session) Space() backend.SpaceID { return s.id }
+func (s *Session) Space() backend.SpaceID {
+	if s.none() {
+		return 0
+	}
+	return s.id
+}
 
 // Len returns how many elements the memory has.
-func (s *Session) Len() int { return s.space.Count }
+func (s *Session) Len() int {
+	if s.none() {
+		return 0
+	}
+	return s.space.Count
+}
 
 // Backend returns the name of the session's backend.
-func (s *Session) Backend() string { return s.g.slot.name }
+func (s *Session) Backend() string {
+	if s.none() {
+		return ""
+	}
+	return s.g.slot.name
+}
 
 // Err returns why the session takes no more programs, nil while it does. It wraps
 // backend.ErrGone when another session is to be opened.
