@@ -83,7 +83,7 @@ func (s *Session) Repeat(ctx context.Context, f func(context.Context, *Session) 
 	if s.none() {
 		return "", errNoSession()
 	}
-	defer s.Close() // if it was not used
+	defer s.shut(false) // if it was not used
 	return s.e.repeat(ctx, s.space, s, f)
 }
 
@@ -104,7 +104,7 @@ func (e *Engine) repeat(ctx context.Context, space Space, ahead *Session, f func
 	by, err = e.do(ctx, space.call(), func(ctx context.Context, g *generation) (err error) {
 		s := ahead
 		if ahead = nil; s != nil && !s.hold(g) {
-			s.Close()
+			s.shut(false) // it may be where nothing is answered
 			s = nil
 		}
 		if s == nil {
@@ -112,11 +112,7 @@ func (e *Engine) repeat(ctx context.Context, space Space, ahead *Session, f func
 				return err
 			}
 		}
-		defer func() {
-			if err := s.Close(); err != nil {
-				e.cfg.Log.Warn("closing a session", "cause", err)
-			}
-		}()
+		defer func() { s.shut(ctx.Err() == nil) }() // or else the call has no more time
 		own = f(ctx, s)
 		broken := s.failure()
 		if own == nil || broken == nil && ctx.Err() == nil && !errors.Is(own, ErrWrongAnswer) {
@@ -381,19 +377,43 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 // Close wipes the memory and gives it back, when the programs that use it have
 // ended. Closing twice is no error.
 func (s *Session) Close() error {
-	if s.none() {
+	if s.none() || !s.end() {
 		return nil
 	}
+	return s.free()
+}
+
+// shut closes the session, and waits for that or not.
+func (s *Session) shut(wait bool) {
+	if !s.end() {
+		return
+	}
+	free := func() {
+		if err := s.free(); err != nil {
+			s.e.cfg.Log.Warn("closing a session", "cause", err)
+		}
+	}
+	if wait {
+		free()
+	} else {
+		s.e.background.Go(free)
+	}
+}
+
+// end closes the session to programs, and reports whether free is to be called.
+func (s *Session) end() bool {
 	e, g := s.e, s.g
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	_, there := g.sessions[s]
 	delete(g.sessions, s)
 	s.closed = true
-	there = there && g.ctx.Err() == nil && g.enterLocked()
-	e.mu.Unlock()
-	if !there {
-		return nil
-	}
+	return there && g.ctx.Err() == nil && g.enterLocked()
+}
+
+// free wipes the memory and gives it back.
+func (s *Session) free() error {
+	g := s.g
 	defer g.leave()
 	defer g.roomier()
 	v, _ := backend.As[backend.Programs](g.b)
