@@ -18,10 +18,10 @@ type Space struct {
 	Check func(elements []byte) error
 }
 
-// Session is memory for vectors, or for words of numbers, in one opened backend, and programs over it.
-// When that backend dies or is replaced the vectors are lost: Run and Err say so
-// with backend.ErrGone, and whoever has what they were computed from opens another
-// session and computes them again, or has Repeat do that.
+// Session is memory for vectors, or for words of numbers, in one opened backend, and
+// programs over it. When that backend dies or is replaced the vectors are lost: Run and
+// Err say so with backend.ErrGone, and whoever has what they were computed from opens
+// another session and computes them again, or has Repeat do that.
 //
 // A session that no program uses holds nothing up: neither Use nor a repair nor
 // Shutdown waits for it. Safe for concurrent use, with what backend.Programs says
@@ -76,9 +76,9 @@ func (e *Engine) Repeat(ctx context.Context, space Space, f func(context.Context
 	return e.repeat(ctx, space, nil, f)
 }
 
-// Repeat does what Engine.Repeat does and begins with this session, which nobody uses yet, when it
-// is on the backend that a call gets now: its memory was taken while there was nothing
-// to compute. It closes the session.
+// Repeat does what Engine.Repeat does and begins with this session, which nobody uses yet,
+// when it is on the backend that a call gets now: its memory was taken while there was
+// nothing to compute. It closes the session.
 func (s *Session) Repeat(ctx context.Context, f func(context.Context, *Session) error) (by string, err error) {
 	if s.none() {
 		return "", errNoSession()

@@ -20,9 +20,9 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// Client is a backend in a plugin's process, or in a daemon. It serves for the
-// life of that process, or of the connection: when it dies, hangs, or answers what it must not, every call fails
-// with backend.ErrGone. It implements backend.Backend, backend.Allocator,
+// Client is a backend in a plugin's process, or in a daemon. It serves for the life of
+// that process, or of the connection: when it dies, hangs, or answers what it must not,
+// every call fails with backend.ErrGone. It implements backend.Backend, backend.Allocator,
 // backend.Programs, backend.Metered and backend.Killer.
 type Client struct {
 	name    string

@@ -10,12 +10,12 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// turns lets a number of calls compute at a time. A turn that becomes free goes to
-// the user who has had the least time, and of his sessions to the one that has: many
-// calls, long ones, or many sessions of one user do not hold up another's. A call that
-// has had its turn for a slice gives it to such a one between two parts of its
-// computation, and waits until no such one waits or computes. For a backend that has no parts there is a turn
-// more, for a user who has none and has waited.
+// turns lets a number of calls compute at a time. A turn that becomes free goes to the
+// user who has had the least time, and of his sessions to the one that has: many calls,
+// long ones, or many sessions of one user do not hold up another's. A call that has had
+// its turn for a slice gives it to such a one between two parts of its computation, and
+// waits until no such one waits or computes. For a backend that has no parts there is a
+// turn more, for a user who has none and has waited.
 type turns struct {
 	contended atomic.Bool // somebody waits, or two users compute
 	patience  time.Duration
