@@ -35,7 +35,7 @@ const stormCallers = 64
 // processors, that is not the engine's fault, if it has left the CPU cpuShare of the time.
 const (
 	enoughTime = 500 * time.Millisecond
-	cpuShare   = 5
+	cpuShare   = 10
 )
 
 // asked is when the CPU was asked in a call, with which its context is marked.

@@ -159,7 +159,7 @@ func (e *Engine) reserve(ctx context.Context, c *call) (*generation, waiting, er
 				e.passedOverLocked(c, better, s)
 				return s.gen, waiting{}, nil
 			}
-			if until := c.patience(ctx, s, more); until.After(now) {
+			if until := c.patienceLocked(ctx, s, more); until.After(now) {
 				return nil, waiting{e.moved, until}, nil
 			}
 		}
@@ -170,13 +170,13 @@ func (e *Engine) reserve(ctx context.Context, c *call) (*generation, waiting, er
 	return nil, waiting{}, e.nobodyLocked(c)
 }
 
-// wantsLocked tells whether the call may still go to a slot.
+// wantsLocked reports whether the call may still go to a slot.
 func (c *call) wantsLocked(s *slot) bool {
 	// Bases that may not be read again are where they are.
 	return c.openLocked(s) && (c.fits == nil || s.gen != nil && c.fits(s.gen))
 }
 
-// openLocked is wantsLocked, whatever is loaded there.
+// openLocked reports whether the call may still go to a slot, whatever is loaded there.
 func (c *call) openLocked(s *slot) bool {
 	return s.state != StateRetired && !slices.Contains(c.passed, s) && c.unableLocked(s) == nil
 }
@@ -189,9 +189,9 @@ func (c *call) unableLocked(s *slot) error {
 	return c.can(*s.info)
 }
 
-// patience returns until when the call waits for a slot that is not ready; more
-// tells that it could go to another one. Engine.mu is held.
-func (c *call) patience(ctx context.Context, s *slot, more bool) time.Time {
+// patienceLocked returns until when the call waits for a slot that is not ready; more
+// tells that it could go to another one.
+func (c *call) patienceLocked(ctx context.Context, s *slot, more bool) time.Time {
 	own := c.began.Add(s.e.cfg.Patience)
 	switch deadline, ok := ctx.Deadline(); {
 	case s.state == StateSuspect && c.brief:
@@ -219,7 +219,7 @@ func earliest(a, b time.Time) time.Time {
 	return b
 }
 
-// passedOverLocked tells that s answers instead of a better slot.
+// passedOverLocked reports whether s answers instead of a better slot.
 func (e *Engine) passedOverLocked(c *call, better, s *slot) {
 	switch {
 	case better == nil:
@@ -267,7 +267,7 @@ func (e *Engine) settle(ctx context.Context, c *call, g *generation, err error) 
 	return v.call
 }
 
-// more tells whether the call may go to another backend than g.
+// more reports whether the call may go to another backend than g.
 func (e *Engine) more(c *call, g *generation) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -44,7 +44,8 @@ type Config struct {
 	// Patience is how long calls wait for a backend that is being repaired
 	// before the next one answers, and at most half of the time that a call
 	// has: 0 is 2 s, negative is not at all. Without a next one calls wait at
-	// least that long, and on while the backend is being opened.
+	// least that long, and on while the backend is being opened. For one that is
+	// suspect (StateSuspect) they wait as long, and at most an eighth of their time.
 	Patience time.Duration
 	// Restarts is how often one call may be repeated on a backend that died of
 	// it before the next one takes it: 0 is 3, negative is none.

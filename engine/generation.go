@@ -60,12 +60,11 @@ func (e *Engine) adopt(s *slot, b backend.Backend) *generation {
 	e.mu.Lock()
 	e.generations[g] = struct{}{}
 	e.mu.Unlock()
-	e.work.Go(g.tend)
+	e.background.Go(g.tend)
 	return g
 }
 
-// enterLocked takes a reference; false when the generation is closed. Engine.mu is
-// held.
+// enterLocked takes a reference; false when the generation is closed.
 func (g *generation) enterLocked() bool {
 	if g.retired && g.refs == 0 {
 		return false
@@ -317,14 +316,14 @@ func on[T any](ctx context.Context, g *generation, f func(context.Context, backe
 	return r.v, r.err
 }
 
-// holds tells whether bases are loaded.
+// holds reports whether bases are loaded.
 func (g *generation) holds(b *Bases) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.loadedLocked(b)
 }
 
-// loadedLocked is holds with g.mu held.
+// loadedLocked reports whether bases are loaded. g.mu is held.
 func (g *generation) loadedLocked(b *Bases) bool {
 	r := g.ids[b]
 	if r == nil {

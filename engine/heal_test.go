@@ -260,6 +260,8 @@ func (w *world) hangs(stopped *atomic.Bool) {
 	w.msm = func(ctx context.Context, f *fake) ([]byte, error) { return nil, hang(ctx, f) }
 	w.alloc = hang
 	w.space = func(ctx context.Context, f *fake, _ int) error { return hang(ctx, f) }
+	w.free = hang
+	w.run = func(ctx context.Context, f *fake, _ []backend.Step, _ [][]byte) error { return hang(ctx, f) }
 }
 
 // TestHedge: with defaults every call with a deadline of 500 ms failed for 10.3 s after
@@ -340,6 +342,47 @@ func TestSuspicionEnds(t *testing.T) {
 			t.Errorf("opened %d times", n)
 		}
 	})
+}
+
+// TestHedgedRepeat: what Repeat does is a call, also where its session on the stopped
+// backend is to be closed.
+func TestHedgedRepeat(t *testing.T) {
+	for _, ahead := range []bool{false, true} {
+		for _, suspect := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				var stopped atomic.Bool
+				w := &world{t: t}
+				w.hangs(&stopped)
+				e := w.engine(Config{Backend: "gpu"})
+				defer w.close(e)
+				b := load(t, e, source(4))
+				repeat := func(ctx context.Context, f func(context.Context, *Session) error) (string, error) {
+					return e.Repeat(ctx, space8, f)
+				}
+				if ahead {
+					repeat = open(t, e).Repeat
+				}
+				if suspect {
+					stopped.Store(true)
+					limited, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+					defer cancel()
+					if by, err := ask(limited, e, b); err != nil || by != "cpu" {
+						t.Errorf("answered by %q, %v", by, err)
+					}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+				defer cancel()
+				begin := time.Now()
+				by, err := repeat(ctx, func(ctx context.Context, s *Session) error {
+					stopped.Store(true)
+					return readAll(ctx, s)
+				})
+				if took := time.Since(begin); err != nil || by != "cpu" || took > 300*time.Millisecond {
+					t.Errorf("ahead %v, suspect %v: answered by %q after %v, %v", ahead, suspect, by, took, err)
+				}
+			})
+		}
+	}
 }
 
 // TestHedgedMemory: a call for memory that a stopped backend does not answer does

@@ -123,7 +123,7 @@ func (l *lifecycle) retire(err error) bool {
 // once.
 func (l *lifecycle) promising() bool { return l.deaths <= mostDeaths }
 
-// awaited tells whether a call goes to the slot now or waits for it, given that there
+// awaited reports whether a call goes to the slot now or waits for it, given that there
 // is another slot after it.
 func (l *lifecycle) awaited(now time.Time, more bool) bool {
 	switch l.state {

@@ -20,9 +20,9 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// Client is a backend in a plugin's process, or in a daemon. It serves for the
-// life of that process, or of the connection: when it dies, hangs, or answers what it must not, every call fails
-// with backend.ErrGone. It implements backend.Backend, backend.Allocator,
+// Client is a backend in a plugin's process, or in a daemon. It serves for the life of
+// that process, or of the connection: when it dies, hangs, or answers what it must not,
+// every call fails with backend.ErrGone. It implements backend.Backend, backend.Allocator,
 // backend.Programs, backend.Metered and backend.Killer.
 type Client struct {
 	name    string
@@ -46,7 +46,7 @@ type Client struct {
 	ownPool   bool
 	staging   *shm.Pool
 	replies   *shm.Pool // which the plugin writes
-	slot      int       // bytes of one chunk of bases
+	chunk     int       // bytes of one chunk of bases
 	counters  *shm.Counters
 	lanes     lanes
 	abandoned abandoned
@@ -92,7 +92,7 @@ func newClient(spec Spec, info backend.Info, opened *proto.OpenReply, rpc proto.
 		ctx: ctx, life: life, die: die,
 		staging: shm.NewPool(shm.PoolOptions{Budget: int64(spec.StagingBytes), MaxArenas: 8, Public: true}),
 		replies: shm.NewPool(shm.PoolOptions{Budget: cmp.Or(spec.answers, spec.Budget), MaxArenas: 8, Answers: true}),
-		slot:    max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
+		chunk:   max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
 		loads:   semaphore.NewWeighted(maxLoads),
 		sent:    semaphore.NewWeighted(wire.MaxCalls),
 		kept:    resident.New[struct{}, struct{}](spec.Name),
@@ -119,7 +119,7 @@ func newClient(spec Spec, info backend.Info, opened *proto.OpenReply, rpc proto.
 // Info describes the backend as the plugin did when it was opened.
 func (c *Client) Info() backend.Info { return c.info }
 
-// Done is closed when the plugin's process has exited, for whatever reason, or
+// Done returns a channel that is closed when the plugin's process has exited, for whatever reason, or
 // was given up and killed.
 func (c *Client) Done() <-chan struct{} { return c.life.Done() }
 
@@ -150,7 +150,7 @@ func (c *Client) begin(ctx context.Context) (run context.Context, end func(*erro
 	}, nil
 }
 
-// remote is the context of a remote call: it ends with the process and has the
+// remote returns the context of a remote call: it ends with the process and has the
 // values of the caller's context, such as the span of a trace.
 func (c *Client) remote(caller context.Context) context.Context { return remote{c.ctx, caller} }
 
@@ -203,7 +203,7 @@ func (c *Client) afterExit(err error, f func()) {
 	})
 }
 
-// failure is what the caller gets for the error of a remote call. checked
+// failure returns what the caller gets for the error of a remote call. checked
 // tells that the plugin was asked to look at bytes that only it has looked at;
 // all other arguments were found right here, so that a plugin that calls them
 // invalid has a trouble of its own.
@@ -220,7 +220,7 @@ func (c *Client) failure(err error, checked bool) error {
 	return c.told(remote, checked)
 }
 
-// told is failure for an error that the plugin has returned on purpose.
+// told returns what the caller gets for an error that the plugin has returned on purpose.
 func (c *Client) told(remote *wire.RemoteError, checked bool) error {
 	switch {
 	case remote.Is(backend.ErrGone), remote.Is(backend.ErrClosed), remote.Is(backend.ErrUnavailable):
@@ -232,7 +232,7 @@ func (c *Client) told(remote *wire.RemoteError, checked bool) error {
 	return fmt.Errorf("plugin %s: %w", c.name, remote)
 }
 
-// nonsense is for an answer that no correct plugin gives.
+// nonsense gives the plugin up for an answer that no correct plugin gives.
 func (c *Client) nonsense(format string, a ...any) error {
 	return c.lost(fmt.Errorf("it broke the protocol: "+format, a...))
 }
@@ -321,7 +321,7 @@ func (c *Client) Kill(cause error) {
 	c.lost(cause)
 }
 
-// shutDown is Close; nothing begins any more.
+// shutDown does the work of Close; nothing begins any more.
 func (c *Client) shutDown() {
 	defer close(c.ended)
 	c.patiently(c.inside.Wait, 0)

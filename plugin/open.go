@@ -93,11 +93,11 @@ func (s Spec) withDefaults() (Spec, error) {
 	return s, nil
 }
 
-// Open finds and starts a plugin and opens the backend in it. The client owns
-// the process: Close ends it, and when this process dies the plugin ends
-// itself. With Spec.Socket it connects to a daemon, and owns the session. A plugin that cannot be found, trusted or started, or whose backend
-// cannot be opened, is backend.ErrUnavailable with what the plugin said; a
-// system without sealed shared memory is backend.ErrUnsupported.
+// Open finds and starts a plugin and opens the backend in it. The client owns the process:
+// Close ends it, and when this process dies the plugin ends itself. With Spec.Socket it
+// connects to a daemon, and owns the session. A plugin that cannot be found, trusted or
+// started, or whose backend cannot be opened, is backend.ErrUnavailable with what the
+// plugin said; a system without sealed shared memory is backend.ErrUnsupported.
 func Open(ctx context.Context, spec Spec) (*Client, error) {
 	spec, err := spec.withDefaults()
 	if err != nil {
@@ -194,7 +194,7 @@ func CheckTemp(tmp string) error {
 	return nil
 }
 
-// overdue tells whether a remote call failed because ctx ended. The plugin
+// overdue reports whether a remote call failed because ctx ended. The plugin
 // knows the deadline too, and its own clock may be a little ahead.
 func overdue(ctx context.Context, err error) bool {
 	if status.Code(err) == codes.DeadlineExceeded {

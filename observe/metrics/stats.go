@@ -78,7 +78,7 @@ func one(b bool) float64 {
 	return 0
 }
 
-// collectStats is the state of an engine.
+// collectStats sends the state of an engine.
 func collectStats(to chan<- prometheus.Metric, st engine.Stats) {
 	counter(to, calls, float64(st.Answered), "answered")
 	counter(to, calls, float64(st.Failed-st.Canceled), "failed")
@@ -113,7 +113,7 @@ func collectStats(to chan<- prometheus.Metric, st engine.Stats) {
 	}
 }
 
-// collectUsage is what a backend counts itself. A plugin may name a stage twice.
+// collectUsage sends what a backend counts itself. A plugin may name a stage twice.
 func collectUsage(to chan<- prometheus.Metric, name string, u backend.Usage) {
 	for i, d := range u.Devices {
 		at := strconv.Itoa(i)

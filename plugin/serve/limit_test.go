@@ -48,8 +48,12 @@ func TestSmallMessagesLargeMemory(t *testing.T) {
 	send := func(size int) error {
 		return h.conn.Invoke(ctx, proto.Backend_Run_FullMethodName, bytes.Repeat([]byte{2<<3 | 2, 0}, size/2), &proto.RunReply{}, grpc.ForceCodecV2(raw))
 	}
+	began := time.Now()
 	if took := allocated(func() { invalid(t, "empty steps", send(wire.MaxMessage)) }); took > 16*wire.MaxMessage {
 		t.Errorf("a request of %d bytes took %d bytes of memory", wire.MaxMessage, took)
+	}
+	if took := time.Since(began); took < wire.MaxMessage*refusalPerByte {
+		t.Errorf("it was refused after %v", took)
 	}
 	if err := send(wire.MaxMessage + 2); err == nil {
 		t.Error("a longer request is accepted")

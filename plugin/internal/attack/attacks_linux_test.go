@@ -71,7 +71,7 @@ func smallMessages(ctx context.Context, path string, _ int) error {
 	many(ctx, 8, func(i int) {
 		switch {
 		case i == 0:
-			shm.Slot(calls.Bytes()).Post(1, append(binary.AppendUvarint([]byte{2<<3 | 2}, long-100), empty[:long-100-shm.SlotHead]...))
+			shm.Mailbox(calls.Bytes()).Post(1, append(binary.AppendUvarint([]byte{2<<3 | 2}, long-100), empty[:long-100-shm.MailboxHead]...))
 			_, _ = h.Lane(ctx, &proto.LaneRequest{Calls: wire.Region(calls, 0, long), Answers: wire.Region(answers, 0, wire.LaneBytes)})
 		case i%2 == 1:
 			_ = h.send(ctx, "Run", empty[:4<<20])
@@ -447,10 +447,10 @@ func restlessLanes(ctx context.Context, path string, requests int) error {
 				return
 			}
 			message := mutate(laneCall(seed(space.Space, a)))
-			shm.Slot(to.Bytes()).Post(number, message)
-			to.Bytes()[shm.SlotHead+rand.IntN(len(message)+1)]++ // while it is copied
+			shm.Mailbox(to.Bytes()).Post(number, message)
+			to.Bytes()[shm.MailboxHead+rand.IntN(len(message)+1)]++ // while it is copied
 			limited, cancel := context.WithTimeout(during, 100*time.Millisecond)
-			_, err := shm.Slot(from.Bytes()).Await(limited, number)
+			_, err := shm.Mailbox(from.Bytes()).Await(limited, number)
 			cancel()
 			if err != nil {
 				return // it waits for scalars, or the lane has ended

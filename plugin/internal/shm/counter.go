@@ -36,14 +36,14 @@ func (c *Counter) publish(v uint64) {
 	futexWake(half(c.bytes()))
 }
 
-// Region is what the counter lies in; Arena and Offset say where the other
+// Region returns what the counter lies in; Arena and Offset say where the other
 // process finds it.
 func (c *Counter) Region() *Region { return c.region }
 
-// Arena is the region's arena.
+// Arena returns the region's arena.
 func (c *Counter) Arena() *Arena { return c.region.Arena() }
 
-// Offset is the counter's place in its arena.
+// Offset returns the counter's place in its arena.
 func (c *Counter) Offset() int { return c.region.Offset() + c.offset }
 
 func (c *Counter) bytes() []byte { return c.region.Bytes()[c.offset:] }

@@ -43,7 +43,7 @@ func (w *wrapped) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 	return w.Backend.Run(ctx, steps)
 }
 
-// misbehave is in the middle of a call.
+// misbehave does what the mode says, in the middle of a call.
 func (w *wrapped) misbehave() error {
 	switch w.mode {
 	case "panic":

@@ -1,4 +1,4 @@
-package share
+package tenancy
 
 import (
 	"context"
@@ -109,7 +109,7 @@ func New(b backend.Backend, o Options) *Shared {
 	return s
 }
 
-// Usage is what the backend counts, and what there is of all sessions.
+// Usage returns what the backend counts, and what there is of all sessions.
 func (s *Shared) Usage() backend.Usage {
 	var u backend.Usage
 	if m, ok := backend.As[backend.Metered](s.b); ok {

@@ -1,4 +1,4 @@
-// Package share has one backend serve several sessions, which are backends
+// Package tenancy has one backend serve several sessions, which are backends
 // themselves: what a daemon gives each prover that connects.
 //
 // Bases are recognised by their digest (backend.Digest), which is always computed
@@ -8,10 +8,10 @@
 // another's. Calls take turns (turns.go), so that none waits for all of another
 // session's. What a session may hold has a limit.
 //
-//	share.go     the backend, and the bases of all sessions
+//	tenancy.go   the backend, and the bases of all sessions
 //	session.go   one session
 //	room.go      what sessions and users may hold
 //	source.go    reading bases, and their digest
 //	file.go      files whose digest is known
 //	turns.go     whose call computes next
-package share
+package tenancy

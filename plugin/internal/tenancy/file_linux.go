@@ -1,4 +1,4 @@
-package share
+package tenancy
 
 import (
 	"syscall"
@@ -55,7 +55,7 @@ func flush(b *backend.Bases) bool {
 // maxFiles bounds the files that are remembered.
 const maxFiles = 1 << 10
 
-// identify is what bases in a regular file are known by.
+// identify returns what bases in a regular file are known by.
 func identify(b *backend.Bases, user int) (file, bool) {
 	if b.File == nil {
 		return file{}, false

@@ -14,8 +14,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// slots is a slot as its writer has it, and as its reader, who may not write.
-func slots(t *testing.T, size int) (to, from Slot) {
+// mailboxes returns a mailbox as its writer has it, and as its reader, who may not write.
+func mailboxes(t *testing.T, size int) (to, from Mailbox) {
 	t.Helper()
 	a, err := NewArena(size)
 	if err != nil {
@@ -29,12 +29,12 @@ func slots(t *testing.T, size int) (to, from Slot) {
 	return a.Bytes(), m.Bytes()
 }
 
-// TestSlot has messages of all lengths go there and back, past the last number.
-func TestSlot(t *testing.T) {
+// TestMailbox has messages of all lengths go there and back, past the last number.
+func TestMailbox(t *testing.T) {
 	const size = 2 * PageSize
 	const first = math.MaxUint32 - 1000
-	askTo, askFrom := slots(t, size)
-	answerTo, answerFrom := slots(t, size)
+	askTo, askFrom := mailboxes(t, size)
+	answerTo, answerFrom := mailboxes(t, size)
 	half(askTo).Store(first)
 	half(answerTo).Store(first)
 	done := make(chan error, 1)
@@ -51,7 +51,7 @@ func TestSlot(t *testing.T) {
 	number := uint32(first)
 	for i := range 3000 {
 		number++
-		want := bytes.Repeat([]byte{byte(i)}, i*3%(size-SlotHead+1))
+		want := bytes.Repeat([]byte{byte(i)}, i*3%(size-MailboxHead+1))
 		askTo.Post(number, want)
 		got, err := answerFrom.Await(ctx, number)
 		if err != nil || !bytes.Equal(got, want) {
@@ -64,9 +64,9 @@ func TestSlot(t *testing.T) {
 	}
 }
 
-// TestSlotSleeps: the kernel lets who may only read sleep there until he is woken.
-func TestSlotSleeps(t *testing.T) {
-	to, from := slots(t, PageSize)
+// TestMailboxSleeps: the kernel lets who may only read sleep there until he is woken.
+func TestMailboxSleeps(t *testing.T) {
+	to, from := mailboxes(t, PageSize)
 	limit := unix.NsecToTimespec((20 * time.Millisecond).Nanoseconds())
 	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(half(from))), opWait, 0, uintptr(unsafe.Pointer(&limit)), 0, 0)
 	if errno != unix.ETIMEDOUT {
@@ -88,10 +88,10 @@ func TestSlotSleeps(t *testing.T) {
 	}
 }
 
-// TestSlotEnds: the end of a context ends a wait, whenever it comes, and nothing
+// TestMailboxEnds: the end of a context ends a wait, whenever it comes, and nothing
 // that a broken writer leaves is believed.
-func TestSlotEnds(t *testing.T) {
-	to, from := slots(t, PageSize)
+func TestMailboxEnds(t *testing.T) {
+	to, from := mailboxes(t, PageSize)
 	for i := range 200 {
 		ctx, cancel := context.WithCancel(ctx)
 		go func() {
@@ -107,7 +107,7 @@ func TestSlotEnds(t *testing.T) {
 	for what, leave := range map[string]func(){
 		"a number too many": func() { to.publish(3) },
 		"one before":        func() { to.publish(math.MaxUint32) },
-		"a length beyond":   func() { half(to[4:]).Store(PageSize - SlotHead + 1); to.publish(1) },
+		"a length beyond":   func() { half(to[4:]).Store(PageSize - MailboxHead + 1); to.publish(1) },
 		"a huge length":     func() { half(to[4:]).Store(math.MaxUint32); to.publish(1) },
 	} {
 		leave()

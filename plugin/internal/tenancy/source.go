@@ -1,4 +1,4 @@
-package share
+package tenancy
 
 import (
 	"github.com/pippin-zk/pippin/backend"
@@ -16,7 +16,7 @@ type private struct {
 	room     int64 // bytes that are copied at a time
 }
 
-// pieces is for backend.Bases.Pieces; a second time it begins anew, where the
+// pieces returns a source for backend.Bases.Pieces; a second time it begins anew, where the
 // source can.
 func (p *private) pieces(yield func([]byte, error) bool) {
 	if p.begun {

@@ -1,4 +1,4 @@
-package share
+package tenancy
 
 import (
 	"fmt"
@@ -39,7 +39,7 @@ func (s *Shared) reserve(user int, size int64) error {
 	}
 }
 
-// fitsUserLocked is an error when a user may not have so much more.
+// fitsUserLocked returns an error when a user may not have so much more.
 func (s *Shared) fitsUserLocked(user int, size int64) error {
 	if held := s.room.users[user]; s.o.UserRoom > 0 && size > s.o.UserRoom-held {
 		return fmt.Errorf("%w: %d bytes, and this user's sessions hold %d of the %d bytes of bases and vectors that one user may; free some, or raise the daemon's --quota-memory",

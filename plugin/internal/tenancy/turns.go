@@ -1,4 +1,4 @@
-package share
+package tenancy
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// turns lets a number of calls compute at a time. A turn that becomes free goes to
-// the user who has had the least time, and of his sessions to the one that has: many
-// calls, long ones, or many sessions of one user do not hold up another's. A call that
-// has had its turn for a slice gives it to such a one between two parts of its
-// computation, and waits until no such one waits or computes. For a backend that has no parts there is a turn
-// more, for a user who has none and has waited.
+// turns lets a number of calls compute at a time. A turn that becomes free goes to the
+// user who has had the least time, and of his sessions to the one that has: many calls,
+// long ones, or many sessions of one user do not hold up another's. A call that has had
+// its turn for a slice gives it to such a one between two parts of its computation, and
+// waits until no such one waits or computes. For a backend that has no parts there is a
+// turn more, for a user who has none and has waited.
 type turns struct {
 	contended atomic.Bool // somebody waits, or two users compute
 	patience  time.Duration
@@ -45,17 +45,17 @@ type claim struct {
 
 func (c *claim) idle() bool { return c.running+c.waiting == 0 }
 
-// lane is one session's part, and its user's.
-type lane struct {
+// queue is one session's part, and its user's.
+type queue struct {
 	claim
 	user *claim
 }
 
 // turn is one call's. A call has one at a time, and gives it away and takes it back.
 type turn struct {
-	t    *turns
-	lane *lane
-	has  chan struct{} // closed when it has the turn
+	t     *turns
+	queue *queue
+	has   chan struct{} // closed when it has the turn
 
 	// Under turns.mu.
 	began time.Time // it has it since, and since then its time is counted
@@ -68,11 +68,11 @@ func newTurns(n int) *turns { return &turns{free: n, patience: patience} }
 
 // enter waits for a turn, which leave ends. The context that it returns is for what
 // computes: there backend.Yield gives the turn to others.
-func (t *turns) enter(ctx context.Context, l *lane) (during context.Context, leave func(), err error) {
+func (t *turns) enter(ctx context.Context, l *queue) (during context.Context, leave func(), err error) {
 	if err := backend.Ended(ctx); err != nil {
 		return nil, nil, err
 	}
-	u := &turn{t: t, lane: l}
+	u := &turn{t: t, queue: l}
 	t.mu.Lock()
 	t.waitLocked(u)
 	t.nextLocked()
@@ -85,7 +85,7 @@ func (t *turns) enter(ctx context.Context, l *lane) (during context.Context, lea
 
 // waitLocked has a call wait for a turn.
 func (t *turns) waitLocked(u *turn) {
-	l := u.lane
+	l := u.queue
 	if l.user.idle() {
 		t.settleLocked()
 		if len(t.users) > 0 {
@@ -103,12 +103,12 @@ func (t *turns) waitLocked(u *turn) {
 	t.waiting = append(t.waiting, u)
 }
 
-// leastOfLocked is the least time of a user's sessions that wait or compute.
+// leastOfLocked returns the least time of a user's sessions that wait or compute.
 func (t *turns) leastOfLocked(user *claim) (least time.Duration) {
 	first := true
 	for _, u := range slices.Concat(t.running, t.waiting) {
-		if u.lane.user == user && (first || u.lane.used < least) {
-			least, first = u.lane.used, false
+		if u.queue.user == user && (first || u.queue.used < least) {
+			least, first = u.queue.used, false
 		}
 	}
 	return least
@@ -119,7 +119,7 @@ func (t *turns) await(ctx context.Context, u *turn) error {
 	more := time.AfterFunc(t.patience, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if i := slices.Index(t.waiting, u); i >= 0 && u.away == nil && u.lane.user.running == 0 {
+		if i := slices.Index(t.waiting, u); i >= 0 && u.away == nil && u.queue.user.running == 0 {
 			t.giveLocked(i)
 		}
 	})
@@ -135,7 +135,7 @@ func (t *turns) await(ctx context.Context, u *turn) error {
 		} else {
 			t.endLocked(u)
 		}
-		t.forgetLocked(u.lane.user)
+		t.forgetLocked(u.queue.user)
 		return backend.Ended(ctx)
 	}
 }
@@ -155,7 +155,7 @@ func (t *turns) nextLocked() {
 // noteLocked has those who compute look at who else does.
 func (t *turns) noteLocked() { t.contended.Store(len(t.waiting) > 0 || len(t.users) > 1) }
 
-// bestLocked is whose turn is next, of those who wait, or -1.
+// bestLocked returns whose turn is next, of those who wait, or -1.
 func (t *turns) bestLocked() int {
 	t.settleLocked()
 	best := -1
@@ -167,15 +167,15 @@ func (t *turns) bestLocked() int {
 	return best
 }
 
-// yieldsLocked tells whether a user computes who comes before that of a call which has
+// yieldsLocked reports whether a user computes who comes before that of a call which has
 // given its turn away: on processors they would slow each other.
 func (t *turns) yieldsLocked(u *turn) bool {
-	return slices.ContainsFunc(t.running, func(r *turn) bool { return r.lane.user.used < u.lane.user.used })
+	return slices.ContainsFunc(t.running, func(r *turn) bool { return r.queue.user.used < u.queue.user.used })
 }
 
-// before tells whether a call's user, or of one user its session, has had less time.
+// before reports whether a call's user, or of one user its session, has had less time.
 func (u *turn) before(other *turn) bool {
-	a, b := u.lane, other.lane
+	a, b := u.queue, other.queue
 	return a.user.used < b.user.used || a.user == b.user && a.used < b.used
 }
 
@@ -183,8 +183,8 @@ func (u *turn) before(other *turn) bool {
 func (t *turns) giveLocked(i int) {
 	u := t.waiting[i]
 	t.dropLocked(i)
-	u.lane.running++
-	u.lane.user.running++
+	u.queue.running++
+	u.queue.user.running++
 	t.running = append(t.running, u)
 	t.free--
 	u.began = time.Now()
@@ -196,8 +196,8 @@ func (t *turns) giveLocked(i int) {
 func (t *turns) dropLocked(i int) {
 	u := t.waiting[i]
 	t.waiting = slices.Delete(t.waiting, i, i+1)
-	u.lane.waiting--
-	u.lane.user.waiting--
+	u.queue.waiting--
+	u.queue.user.waiting--
 	t.noteLocked()
 }
 
@@ -207,8 +207,8 @@ func (t *turns) settleLocked() {
 	for _, u := range t.running {
 		d := now.Sub(u.since)
 		u.since = now
-		u.lane.used += d
-		u.lane.user.used += d
+		u.queue.used += d
+		u.queue.user.used += d
 	}
 }
 
@@ -216,8 +216,8 @@ func (t *turns) settleLocked() {
 func (t *turns) endLocked(u *turn) {
 	t.settleLocked()
 	t.running = slices.DeleteFunc(t.running, func(r *turn) bool { return r == u })
-	u.lane.running--
-	u.lane.user.running--
+	u.queue.running--
+	u.queue.user.running--
 	t.free++
 	t.nextLocked()
 }
@@ -239,7 +239,7 @@ func (u *turn) leave() {
 	if u.away == nil && slices.Contains(t.running, u) {
 		t.endLocked(u)
 	}
-	t.forgetLocked(u.lane.user)
+	t.forgetLocked(u.queue.user)
 }
 
 // pause gives the turn to a call that comes before, if there is one and the slice is
@@ -276,12 +276,12 @@ func (u *turn) pause(ctx context.Context) error {
 	close(away)
 	if err == nil && u.over {
 		t.endLocked(u)
-		t.forgetLocked(u.lane.user)
+		t.forgetLocked(u.queue.user)
 	}
 	return err
 }
 
-// length is how many calls wait.
+// length returns how many calls wait.
 func (t *turns) length() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

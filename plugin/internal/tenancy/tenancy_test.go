@@ -1,4 +1,4 @@
-package share
+package tenancy
 
 import (
 	"bytes"
@@ -295,7 +295,7 @@ func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
 		turns.patience = 24 * time.Hour
-		busy, quiet := lane{user: &claim{}}, lane{user: &claim{}}
+		busy, quiet := queue{user: &claim{}}, queue{user: &claim{}}
 		var mu sync.Mutex
 		var order []string
 		took := func() string {
@@ -305,7 +305,7 @@ func TestTurns(t *testing.T) {
 			return strings.Join(order, "")
 		}
 		var wg sync.WaitGroup
-		use := func(name string, l *lane, d time.Duration) {
+		use := func(name string, l *queue, d time.Duration) {
 			wg.Go(func() {
 				_, leave, err := turns.enter(ctx, l)
 				if err != nil {
@@ -365,19 +365,19 @@ func TestTurns(t *testing.T) {
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
-		long, other := lane{user: &claim{}}, &claim{}
+		long, other := queue{user: &claim{}}, &claim{}
 		_, leave, err := turns.enter(ctx, &long)
 		if err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		_, end, err := turns.enter(ctx, &lane{user: other})
+		_, end, err := turns.enter(ctx, &queue{user: other})
 		if took := time.Since(began); err != nil || took != patience {
 			t.Errorf("%v, after %v", err, took)
 		}
 		for _, of := range []*claim{other, long.user} {
 			short, cancel := context.WithTimeout(ctx, time.Hour)
-			if _, _, err := turns.enter(short, &lane{user: of}); !errors.Is(err, context.DeadlineExceeded) {
+			if _, _, err := turns.enter(short, &queue{user: of}); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("a second one of a user's: %v", err)
 			}
 			cancel()
@@ -402,7 +402,7 @@ func TestYield(t *testing.T) {
 		var wg sync.WaitGroup
 		// long computes in two goroutines until end.
 		end := time.Now().Add(time.Second)
-		long := func(l *lane, parts *atomic.Int64) {
+		long := func(l *queue, parts *atomic.Int64) {
 			wg.Go(func() {
 				during, leave, err := turns.enter(ctx, l)
 				if err != nil {
@@ -428,11 +428,11 @@ func TestYield(t *testing.T) {
 		}
 		one, other := &claim{}, &claim{}
 		for range 3 {
-			long(&lane{user: one}, &mine)
+			long(&queue{user: one}, &mine)
 		}
 		time.Sleep(100 * time.Millisecond)
 		first := mine.Load()
-		long(&lane{user: other}, &theirs)
+		long(&queue{user: other}, &theirs)
 		wg.Wait()
 		a, b := mine.Load()-first, theirs.Load()
 		if a+b < 1500 || b < a/2 || a < b/2 {
@@ -654,7 +654,7 @@ func TestHeavyWaits(t *testing.T) {
 		end := time.Now().Add(time.Second)
 		for range 2 {
 			wg.Go(func() {
-				during, leave, err := turns.enter(ctx, &lane{user: heavy})
+				during, leave, err := turns.enter(ctx, &queue{user: heavy})
 				if err != nil {
 					t.Error(err)
 					return
@@ -668,7 +668,7 @@ func TestHeavyWaits(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 		began := time.Now()
-		_, leave, err := turns.enter(ctx, &lane{user: light})
+		_, leave, err := turns.enter(ctx, &queue{user: light})
 		if took := time.Since(began); err != nil || took > slice+time.Millisecond {
 			t.Errorf("%v, after %v", err, took)
 		}

@@ -1,4 +1,4 @@
-package share
+package tenancy
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type Session struct {
 	s     *Shared
 	user  int
 	quota int64
-	lane  lane
+	queue queue
 	kept  *resident.Set[*entry, space] // spaces by the backend's ids
 
 	mu   sync.Mutex
@@ -50,7 +50,7 @@ func (s *Shared) Open(user int, quota int64) *Session {
 		of = &claim{}
 		s.claims[user] = of
 	}
-	return &Session{s: s, user: user, lane: lane{user: of}, quota: quota, kept: resident.New[*entry, space](s.b.Info().Name)}
+	return &Session{s: s, user: user, queue: queue{user: of}, quota: quota, kept: resident.New[*entry, space](s.b.Info().Name)}
 }
 
 // Info implements backend.Backend.
@@ -228,7 +228,7 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 	return s.compute(ctx, theirs, late, again)
 }
 
-// writes tells whether a step changes a space.
+// writes reports whether a step changes a space.
 func writes(step backend.Step) bool {
 	return slices.ContainsFunc(backend.Accesses(step), func(a backend.Access) bool { return a.Writes })
 }
@@ -284,10 +284,10 @@ func (s *Session) compute(ctx context.Context, steps []backend.Step, late []inpu
 	return answers, err
 }
 
-// attempt is one turn. stalled tells that the program failed because its input did not
+// attempt computes in one turn. stalled tells that the program failed because its input did not
 // come.
 func (s *Session) attempt(ctx context.Context, steps []backend.Step, again bool) (answers [][]byte, stalled bool, err error) {
-	during, leave, err := s.s.turns.enter(ctx, &s.lane)
+	during, leave, err := s.s.turns.enter(ctx, &s.queue)
 	if err != nil {
 		return nil, false, err
 	}

@@ -1,8 +1,8 @@
-package share
+package tenancy
 
 import "github.com/pippin-zk/pippin/backend"
 
-// seen is the digest of a file's part that has been read before and not changed.
+// seen returns the digest of a file's part that has been read before and not changed.
 func (s *Shared) seen(f file) (backend.Digest, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

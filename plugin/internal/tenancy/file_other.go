@@ -1,6 +1,6 @@
 //go:build !linux
 
-package share
+package tenancy
 
 import "github.com/pippin-zk/pippin/backend"
 
