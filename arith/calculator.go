@@ -28,7 +28,7 @@ type Calculator struct {
 	o Options
 }
 
-// On is a Calculator on an engine.
+// On returns a Calculator on an engine.
 func On(e *engine.Engine, o Options) *Calculator {
 	if o.Memory <= 0 {
 		o.Memory = defaultMemory
@@ -115,7 +115,7 @@ func (t *task) plan(width, count int, carry bool) error {
 	return nil
 }
 
-// words is how much memory a session for the operation needs.
+// words returns how much memory a session for the operation needs.
 func (t *task) words() (n int) {
 	for _, f := range t.fixed {
 		n += f.Width
@@ -211,7 +211,7 @@ func (t *task) run(ctx context.Context, s *Session) error {
 	return nil
 }
 
-// adding is the operation that adds up the answers of parts.
+// adding returns the operation that adds up the answers of parts.
 func (t *task) adding() backend.NumberOp {
 	if t.m != nil {
 		return backend.NumAddMod

@@ -14,7 +14,7 @@ func width(n *Numbers) int {
 	return n.Width
 }
 
-// plain is an operation without carries.
+// plain computes an operation without carries.
 func (c *Calculator) plain(ctx context.Context, op backend.NumberOp, degree, width, count int, a, b, m *Numbers) (*Numbers, error) {
 	out, _, err := c.compute(ctx, op, degree, width, count, false, a, b, m)
 	return out, err

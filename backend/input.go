@@ -60,7 +60,7 @@ type Job struct {
 	Src Range
 }
 
-// Steps is a batch of MSMs as a program, of which each job is a step.
+// Steps returns a batch of MSMs as a program, of which each job is a step.
 func Steps(jobs []Job) []Step {
 	steps := make([]Step, len(jobs))
 	for i, j := range jobs {
@@ -69,7 +69,7 @@ func Steps(jobs []Job) []Step {
 	return steps
 }
 
-// Jobs is a program of MSMs alone, none of which names a space, as a batch for
+// Jobs returns a program of MSMs alone, none of which names a space, as a batch for
 // Backend.MSM; false for any other program.
 func Jobs(steps []Step) ([]Job, bool) {
 	jobs := make([]Job, len(steps))
@@ -96,7 +96,7 @@ func Run(ctx context.Context, b Backend, steps []Step) ([][]byte, error) {
 	return p.Run(ctx, steps)
 }
 
-// Source is the job whose scalars jobs[i] uses: itself, or what SameAs names.
+// Source returns the job whose scalars jobs[i] uses: itself, or what SameAs names.
 func Source(jobs []Job, i int) *Job {
 	if s := jobs[i].SameAs; s > 0 {
 		return &jobs[s-1]

@@ -45,7 +45,7 @@ func (s WriteIndices) check(c *checker) error {
 	return c.indices("Dst", s.Dst, len(s.Indices))
 }
 
-// IndexElements is how many elements of a curve's scalar field n indices take.
+// IndexElements returns how many elements of a curve's scalar field n indices take.
 func IndexElements(curve Curve, n int) int {
 	return (4*n + curve.ScalarBytes() - 1) / curve.ScalarBytes()
 }
@@ -154,8 +154,8 @@ type Operand struct {
 	Order          Order
 }
 
-// Places is o with Stride and Rotate from 0 to below its Count. Check has found nothing
-// wrong with it.
+// Places returns o with Stride and Rotate from 0 to below its Count. Check has found
+// nothing wrong with it.
 func (o Operand) Places() Operand {
 	if o.Count == 0 {
 		o.Stride, o.Rotate = 0, 0

@@ -221,7 +221,7 @@ func eachPoint(change func(all [][]byte)) func(context.Context, backend.Backend,
 	}
 }
 
-// negate is minus a point of faultGroup.
+// negate returns minus a point of faultGroup.
 func negate(p []byte) []byte {
 	n := faultCurve.FieldBytes()
 	y := fixtures.FromRaw(p[n:])

@@ -101,7 +101,7 @@ func (p *program) run(ctx context.Context) ([][]byte, error) {
 	return p.Answers, nil
 }
 
-// at is the memory of a range.
+// at returns the memory of a range.
 func (p *program) at(r backend.Range) []byte { return p.Used.Spaces[r.Space].Kept.at(r) }
 
 // of is the arithmetic over the field of a range.

@@ -143,7 +143,7 @@ func (f vectors[E, V, PE, PV]) evaluate(ctx context.Context, src [][]byte, o bac
 	return layout.Bytes(values), nil
 }
 
-// sum is the sum of coefficients times powers, from the powers' block b on.
+// sum returns the sum of coefficients times powers, from the powers' block b on.
 func (f vectors[E, V, PE, PV]) sum(src V, p *powers[E, V, PE], b int) (sum E) {
 	for ; len(src) > 0; b++ {
 		part := src[:min(block, len(src))]

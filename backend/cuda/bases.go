@@ -28,7 +28,7 @@ type held struct {
 	*msm.Bases
 }
 
-// on tells whether cards together have all bases.
+// on reports whether cards together have all bases.
 func (b *bases) on(on []*card) bool {
 	for at := 0; at < b.Count; {
 		to := at
@@ -159,8 +159,8 @@ func (b *Backend) whereTo(ctx context.Context, on []*card, of *bases) (_ []*card
 	return whole, parts, err
 }
 
-// apart tells whether each card better has a part of bases than all of them. The cards
-// are taken to be alike.
+// apart reports whether it is better that each card has a part of bases than all of them.
+// The cards are taken to be alike.
 func (b *Backend) apart(ctx context.Context, on []*card, of *bases) (bool, error) {
 	rule := cmp.Or(b.options.tests.apart, usualApart)
 	part := of.Elements
@@ -182,7 +182,7 @@ func (b *Backend) apart(ctx context.Context, on []*card, of *bases) (bool, error
 	return cost[0] >= rule.gain*cost[1], nil
 }
 
-// lostIs is instead for the error of a card that is lost, and err for any other.
+// lostIs returns instead for the error of a card that is lost, and err for any other.
 func lostIs(c *card, err, instead error) error {
 	if err != nil && c.Driver().Err() != nil {
 		return instead
@@ -212,9 +212,9 @@ func (b *bases) load(ctx context.Context, from *backend.Bases, on []*card, parts
 	})
 }
 
-// cut is the parts of bases as sources of their own, which are to be read at the
-// same time. done says that one of them is not read any more; end, after all of
-// them are done, waits until nothing reads from.
+// cut returns the parts of bases as sources of their own, which are to be read at the
+// same time. done says that one of them is not read any more; end, after all of them are
+// done, waits until nothing reads from.
 func cut(from *backend.Bases, parts []span) (sources []backend.Bases, done func(i int), end func()) {
 	size := from.Curve.PointBytes(from.Group)
 	done, end = func(int) {}, func() {}
@@ -263,7 +263,7 @@ func newReader(want span) *reader {
 	return r
 }
 
-// pieces is what the reader gets. It leaves when it has had enough.
+// pieces yields what the reader gets. It leaves when it has had enough.
 func (r *reader) pieces(yield func([]byte, error) bool) {
 	defer r.leave()
 	for p := range r.next {

@@ -100,7 +100,8 @@ func (c *call) place(left []work) ([]*load, error) {
 	return loads, nil
 }
 
-// run has every card compute its load, and answers what was on a card that was lost.
+// run makes every card compute its load, and returns the jobs that were on a card that
+// was lost.
 func (c *call) run(ctx context.Context, loads []*load) (again []work, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -73,7 +73,7 @@ func (c *card) close() error {
 	return errors.Join(c.vectors.Close(), c.msm.Close(), c.Device.Close())
 }
 
-// describe is the card for people.
+// describe describes the card for people.
 func (c *card) describe() backend.Device {
 	info, memory := c.Driver().Info(), c.Budget()
 	return backend.Device{
@@ -113,7 +113,7 @@ func (u *usage) add(c *card) {
 	u.stages = addStages(u.stages, stages)
 }
 
-// addStages is a new list of the sums by name.
+// addStages returns a new list of the sums by name.
 func addStages(to, more []backend.StageUsage) []backend.StageUsage {
 	to = slices.Clone(to)
 	for _, m := range more {
@@ -186,7 +186,7 @@ func (b *Backend) live() (seats []*seat, on []*card) {
 	return seats, on
 }
 
-// cards is the cards that are there; none is b.err.
+// cards returns the cards that are there; if there are none, it returns b.err.
 func (b *Backend) cards() ([]*card, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -197,7 +197,7 @@ func (b *Backend) cards() ([]*card, error) {
 	return on, nil
 }
 
-// err is why the backend is gone, or nil.
+// err returns why the backend is gone, or nil.
 func (b *Backend) err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -368,7 +368,7 @@ func (b *Backend) copies(ctx context.Context, to *card) (map[*bases]*msm.Bases, 
 	return copies, cause
 }
 
-// pause is how long a lost card is left alone before it is tried again: longer with
+// pause returns how long a lost card is left alone before it is tried again: longer with
 // every time.
 func (h *hooks) pause(tries int) time.Duration {
 	least := h.retry

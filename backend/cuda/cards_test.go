@@ -228,7 +228,7 @@ func several(t testing.TB, o Options) *Backend {
 	return b
 }
 
-// TestTwoCards has two cards share MSMs with the kernels.
+// TestTwoCards shares MSMs between two cards, with the kernels.
 func TestTwoCards(t *testing.T) {
 	b := fake(t, Options{Devices: "0-1", tests: &hooks{rules: tiny}})
 	defer b.Close()
@@ -244,7 +244,7 @@ func TestTwoCards(t *testing.T) {
 	}
 }
 
-// TestCards has one to eight cards share MSMs.
+// TestCards shares MSMs between one to eight cards.
 func TestCards(t *testing.T) {
 	if !quickly(t) {
 		return
@@ -329,7 +329,7 @@ func TestLostWithWhatItHad(t *testing.T) {
 	}
 }
 
-// TestBasesInParts has bases that no card has room for alone, for MSMs and for
+// TestBasesInParts loads bases that no card has room for alone. MSMs use them, and
 // commitments, which need them elsewhere than the vectors are.
 func TestBasesInParts(t *testing.T) {
 	if !quickly(t) {
@@ -396,7 +396,7 @@ func TestBasesInParts(t *testing.T) {
 	}
 }
 
-// TestBasesApart has bases that every card has room for, in parts where that is
+// TestBasesApart loads bases that every card has room for, in parts where that is
 // quicker.
 func TestBasesApart(t *testing.T) {
 	if !quickly(t) {
@@ -426,7 +426,7 @@ func TestBasesApart(t *testing.T) {
 	}
 }
 
-// TestCallers has many callers at the same time while cards are lost and come back.
+// TestCallers runs many callers at the same time while cards are lost and come back.
 func TestCallers(t *testing.T) {
 	if !quickly(t) {
 		return

@@ -56,8 +56,8 @@ func parseDevices(list string) ([]wanted, error) {
 	return all, nil
 }
 
-// choose is the ordinals of the cards that a list names among those that there
-// are, in its order; all of them for an empty one.
+// choose returns the ordinals of the cards that a list names among those that there are,
+// in its order. An empty list names all of them.
 func choose(list string, there []driver.Info) ([]int, error) {
 	parts, err := parseDevices(list)
 	if err != nil {

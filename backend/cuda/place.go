@@ -69,10 +69,10 @@ type task struct {
 	has   []span // by card: those that are there; empty for none
 }
 
-// each is what a point of the task takes on a card of speed 1, in nanoseconds.
+// each returns what a point of the task takes on a card of speed 1, in nanoseconds.
 func (t *task) each() float64 { return perPoint[t.curve][t.group-backend.G1] }
 
-// cost is what n of them take.
+// cost returns what n of them take.
 func (r rules) cost(t *task, n int) float64 {
 	if n == 0 {
 		return 0
@@ -127,7 +127,7 @@ func place(tasks []task, c cards) (parts []part, missing []int) {
 	return parts, missing
 }
 
-// having is the cards with all bases of a task, those that end first before the
+// having returns the cards with all bases of a task, those that end first before the
 // others.
 func (c *cards) having(t *task) []int {
 	var able []int
@@ -208,8 +208,8 @@ func (c *cards) split(i int, t *task, able []int, left float64) []part {
 	return parts
 }
 
-// even is when cards that share n points so that they end together end; false
-// when one of them has more to do than that already.
+// even returns when cards end that share n points so that they end together; false when
+// one of them has more to do than that already.
 func (c *cards) even(on []int, each float64, n int) (end float64, ok bool) {
 	points, speed := float64(n), 0.0
 	for _, k := range on {

@@ -13,7 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 )
 
-// everywhere is a task of n points of BN254 whose bases all cards have.
+// everywhere returns a task of n points of BN254 whose bases all cards have.
 func everywhere(n, cards int, group backend.Group) task {
 	has := make([]span, cards)
 	for k := range has {
@@ -30,7 +30,7 @@ func idle(n int) cards {
 	return c
 }
 
-// shape is parts as card:points, by task.
+// shape returns parts as card:points, by task.
 func shape(tasks int, parts []part) string {
 	by := make([][]string, tasks)
 	for _, p := range parts {

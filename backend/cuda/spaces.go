@@ -37,7 +37,7 @@ type copied struct {
 	users   int // who must find it: programs, and copies of it
 }
 
-// bytes is the size of the space, on each card.
+// bytes returns the size of the space, on each card.
 func (s *space) bytes() int64 { return int64(s.Count) * int64(s.Element.Bytes()) }
 
 // free gives all copies of a space back, which no program uses any more.
@@ -65,11 +65,11 @@ func (b *Backend) valid(s *space) (on []*card) {
 	return on
 }
 
-// has tells whether a card has a valid copy. The caller holds Backend.mu.
+// has reports whether a card has a valid copy. The caller holds Backend.mu.
 func (s *space) has(c *card) bool { return s.copies[c] != nil && s.copies[c].version == s.version }
 
-// forNew is the cards for a new space, the best first: on which the fewest spaces are
-// at work, then the one that has the least to do. A key's vectors, which proofs only
+// forNew returns the cards for a new space, the best first: on which the fewest spaces
+// are at work, then the one that has the least to do. A key's vectors, which proofs only
 // read, are not at work.
 func (b *Backend) forNew() ([]*card, error) {
 	b.mu.Lock()
@@ -158,7 +158,7 @@ type use struct {
 	writes bool
 }
 
-// uses is what a program uses.
+// uses returns what a program uses.
 func uses(steps []backend.Step, of map[backend.SpaceID]*resident.Entry[*space]) []use {
 	writes := make(map[backend.SpaceID]bool)
 	for _, s := range steps {
@@ -248,7 +248,7 @@ func (b *Backend) gather(ctx context.Context, all []use) (on *card, copies map[b
 	}
 }
 
-// choose is the card for a program: where others write what it writes, or else where
+// choose picks the card for a program: where others write what it writes, or else where
 // the least is to be copied, of what it writes first. Without a card the program is to
 // wait until others have written, or there is none. The caller holds mu.
 func (b *Backend) choose(all []use, full map[*card]bool) (on *card, wait bool) {
@@ -390,7 +390,7 @@ func (b *Backend) fits(on *card) error {
 	}
 }
 
-// found is the valid copy on a card with a use more, or nil.
+// found returns the valid copy on a card with a use more, or nil.
 func (b *Backend) found(s *space, on *card) *copied {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -442,7 +442,7 @@ type copiesOn struct {
 	card *card
 }
 
-// spare is copies of all spaces that can be dropped. The caller holds mu.
+// spare yields the copies of all spaces that can be dropped. The caller holds mu.
 func (c copiesOn) spare(yield func(*space, *copied) bool) {
 	for s := range c.spaces {
 		d := s.copies[c.card]
@@ -459,7 +459,7 @@ func (c copiesOn) spare(yield func(*space, *copied) bool) {
 	}
 }
 
-// Held is the bytes of what can be dropped.
+// Held returns the bytes of what can be dropped.
 func (c copiesOn) Held() (bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -469,7 +469,7 @@ func (c copiesOn) Held() (bytes int64) {
 	return bytes
 }
 
-// share has a card's copies be spare, where there are others.
+// share makes a card's copies spare, where there are others.
 func (b *Backend) share(c *card) error {
 	if len(b.seats) == 1 {
 		return nil

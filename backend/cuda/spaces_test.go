@@ -36,7 +36,7 @@ func spaces(t testing.TB, b *Backend, n, count int) (ids []backend.SpaceID) {
 	return ids
 }
 
-// where is where the valid copies of spaces are: the ordinals of their cards.
+// where returns where the valid copies of spaces are: the ordinals of their cards.
 func (b *Backend) where(t testing.TB, id backend.SpaceID) (on []int) {
 	t.Helper()
 	used, err := b.kept.Use([]backend.Step{backend.Read{Src: backend.Range{Space: id}}})
@@ -54,7 +54,7 @@ func (b *Backend) where(t testing.TB, id backend.SpaceID) (on []int) {
 	return on
 }
 
-// elements are different for different first ones.
+// elements returns elements that are different for different first ones.
 func elements(first uint64, n int) []byte {
 	b := make([]byte, n*element)
 	for i := range n {
@@ -83,7 +83,7 @@ func runs(t testing.TB, b *Backend, want []byte, steps ...backend.Step) {
 	}
 }
 
-// TestFakeVectors is the suite's part about vectors on three cards, with the kernels.
+// TestFakeVectors runs the suite's part about vectors on three cards, with the kernels.
 func TestFakeVectors(t *testing.T) {
 	fake(t, Options{}).Close()
 	backendtest.RunVectors(t, func(t testing.TB) backend.Backend { return fake(t, Options{Devices: "0-2"}) }, backendtest.Options{
@@ -91,7 +91,7 @@ func TestFakeVectors(t *testing.T) {
 	})
 }
 
-// TestProofsOnCards has what provers do: a key's vectors are written once and read by
+// TestProofsOnCards does what provers do: a key's vectors are written once and read by
 // proofs, each of which has a space of its own.
 func TestProofsOnCards(t *testing.T) {
 	if !quickly(t) {
@@ -134,9 +134,8 @@ func TestProofsOnCards(t *testing.T) {
 	}
 }
 
-// TestSharedSpaces has many callers whose programs use the same spaces in any
-// combination, each writing ranges of its own: every program reads what was written
-// last.
+// TestSharedSpaces runs many callers whose programs use the same spaces in any
+// combination, each writing ranges of its own: every program reads what was written last.
 func TestSharedSpaces(t *testing.T) {
 	if !quickly(t) {
 		return

@@ -41,7 +41,7 @@ type Entry[R any] struct {
 	freed chan struct{}
 }
 
-// New is nothing kept yet; name is the backend's, for errors.
+// New returns a Set of nothing kept yet; name is the backend's, for errors.
 func New[B, S any](name string) *Set[B, S] {
 	return &Set[B, S]{
 		name:   name,
@@ -51,10 +51,10 @@ func New[B, S any](name string) *Set[B, S] {
 	}
 }
 
-// Done is closed when Close has waited for the last call.
+// Done returns a channel that is closed when Close has waited for the last call.
 func (s *Set[B, S]) Done() <-chan struct{} { return s.done }
 
-// Ping is Backend.Ping of a backend that is there as long as it is open.
+// Ping does what Backend.Ping does for a backend that is there as long as it is open.
 func (s *Set[B, S]) Ping(ctx context.Context) error {
 	end, err := s.Begin()
 	if err != nil {
@@ -95,15 +95,15 @@ func (h *shelf[ID, R]) add(l backend.Elements, kept R) ID {
 	return h.last
 }
 
-// PutBases is AddBases with an id that somebody else gave; false when it is
-// taken. Only one of the two is used.
+// PutBases does what AddBases does, with an id that somebody else gave; it returns false
+// when that is taken. Only one of the two is used.
 func (s *Set[B, S]) PutBases(id backend.BasesID, l backend.Elements, kept B) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.bases.put(id, l, kept)
 }
 
-// PutSpace is to AddSpace what PutBases is to AddBases.
+// PutSpace does what PutBases does, for a space.
 func (s *Set[B, S]) PutSpace(id backend.SpaceID, l backend.Elements, kept S) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +142,8 @@ func (s *Set[B, S]) Use(steps []backend.Step) (*Used[B, S], error) {
 	return u, nil
 }
 
-// Find is Use of a program that somebody else validates: only its ids are looked at.
+// Find does what Use does for a program that somebody else validates: it looks at the ids
+// only.
 func (s *Set[B, S]) Find(steps []backend.Step) (*Used[B, S], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +173,7 @@ func newUsed[B, S any]() *Used[B, S] {
 	return &Used[B, S]{Bases: make(map[backend.BasesID]*Entry[B]), Spaces: make(map[backend.SpaceID]*Entry[S])}
 }
 
-// Memory tells what the ids of a program name.
+// Memory returns what the ids of a program name.
 func (u *Used[B, S]) Memory() backend.Memory {
 	return backend.Memory{
 		Bases: func(id backend.BasesID) (backend.Elements, bool) { return elements(u.Bases, id) },
@@ -229,7 +230,7 @@ func (s *Set[B, S]) FreeBases(ctx context.Context, id backend.BasesID, free func
 	return freeFrom(ctx, s, &s.bases, id, free)
 }
 
-// FreeSpace is FreeBases for a space.
+// FreeSpace does what FreeBases does, for a space.
 func (s *Set[B, S]) FreeSpace(ctx context.Context, id backend.SpaceID, free func(S) error) error {
 	return freeFrom(ctx, s, &s.spaces, id, free)
 }

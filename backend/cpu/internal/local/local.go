@@ -20,7 +20,7 @@ import (
 type Kernel interface {
 	// NewSum starts a sum at infinity.
 	NewSum() Sum
-	// FirstOffCurve is the index of a point off the curve, or -1.
+	// FirstOffCurve returns the index of a point off the curve, or -1.
 	FirstOffCurve(points []byte) (int, error)
 }
 
@@ -28,7 +28,7 @@ type Kernel interface {
 type Sum interface {
 	// Add adds the sum of scalars[i] * points[i].
 	Add(points, scalars []byte) error
-	// Affine is the sum as a point in new memory.
+	// Affine returns the sum as a point in new memory.
 	Affine() []byte
 }
 
@@ -88,7 +88,7 @@ const (
 	DefaultParallel = 4
 )
 
-// gnarkVersion is the version of gnark-crypto in this program, or "unknown".
+// gnarkVersion returns the version of gnark-crypto in this program, or "unknown".
 func gnarkVersion() string {
 	if b, ok := debug.ReadBuildInfo(); ok {
 		for _, d := range b.Deps {
@@ -135,7 +135,7 @@ func (l *Backend[S]) LoadBases(ctx context.Context, b backend.Bases) (_ backend.
 	return l.Residents.AddBases(b.Elements(), k), nil
 }
 
-// own is the points of b in memory: b.Bytes itself, or a copy of anything else.
+// own returns the points of b in memory: b.Bytes itself, or a copy of anything else.
 func (l *Backend[S]) own(ctx context.Context, b *backend.Bases) ([]byte, error) {
 	if b.File == nil && b.Pieces == nil {
 		_, err := layout.View[uint64](b.Bytes)

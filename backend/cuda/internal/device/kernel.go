@@ -125,5 +125,5 @@ func (k *Kernel[P]) LaunchShaped(s *driver.Stream, l driver.Launch, p P) error {
 	return k.Function.Launch(s, l, params...)
 }
 
-// Address is where memory begins, for a kernel.
+// Address returns where memory begins, for a kernel.
 func Address(s driver.Span) kernels.Pointer { return kernels.Pointer(s.Param()) }

@@ -41,7 +41,7 @@ func (c *Computer) Compute(ctx context.Context, jobs []Job) (results [][]byte, e
 	return results, nil
 }
 
-// inTurn has the card compute batches, and returns the rounds with what came back.
+// inTurn makes the card compute batches, and returns the rounds with what came back.
 func (c *Computer) inTurn(ctx context.Context, batches []*batch) (rounds []*round, err error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {

@@ -57,7 +57,7 @@ type held struct {
 	grouped *grouped
 }
 
-// held is the kernels of an engine for so many words, nil where it is none of these.
+// held returns the kernels of an engine for so many words, nil where it is none of these.
 func (c *Computer) held(words int, of engine) (*held, error) {
 	switch of {
 	case byThread:
@@ -94,7 +94,7 @@ func (c *Computer) grouped(words, threads int) (*grouped, error) {
 	return g, nil
 }
 
-// threads are those of a number.
+// threads returns the threads of a number.
 func (k *held) threads() int {
 	if k.grouped != nil {
 		return k.grouped.threads
@@ -110,7 +110,7 @@ func (k *held) residues(x *queue, n int, p kernel.NarrowResidue) error {
 	return launch(x, &k.narrow.residue, n, p)
 }
 
-// ofPowers is the kernel of powers, and the threads of its blocks.
+// ofPowers returns the kernel of powers, and the threads of its blocks.
 func (k *held) ofPowers() (*driver.Function, int) {
 	if k.grouped != nil {
 		return k.grouped.power.Function, k.grouped.power.Threads

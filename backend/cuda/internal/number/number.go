@@ -93,10 +93,10 @@ func New(d *device.Device) (*Computer, error) {
 	return c, nil
 }
 
-// sharedFor is the shared memory of a block, in bytes.
+// sharedFor returns the shared memory of a block, in bytes.
 func sharedFor(arrays, words int) int { return 4 * (kernel.WideRoom + arrays*words) }
 
-// field is the kernels for GF(2^degree), nil where there are none.
+// field returns the kernels for GF(2^degree), nil where there are none.
 func (c *Computer) field(degree int) (*field, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,8 +123,8 @@ func (c *Computer) field(degree int) (*field, error) {
 	return f, nil
 }
 
-// rows is the shared memory for so many elements a thread of those kernels, in bytes;
-// those of degrees from `staged` on are there.
+// rows returns the shared memory for so many elements a thread of those kernels, in
+// bytes; those of degrees from `staged` on are there.
 func rows(n, degree, staged int) int {
 	if degree < staged {
 		return 0
@@ -132,7 +132,7 @@ func rows(n, degree, staged int) int {
 	return n * 4 * kernel.BinaryThreads * (degree/32 + kernel.BinaryPad)
 }
 
-// narrow is the kernels for numbers of so many words, nil where there are none.
+// narrow returns the kernels for numbers of so many words, nil where there are none.
 func (c *Computer) narrow(words int) (*narrow, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +152,7 @@ func (c *Computer) narrow(words int) (*narrow, error) {
 	return n, nil
 }
 
-// powers is the kernel for moduli of so many words.
+// powers returns the kernel for moduli of so many words.
 func (c *Computer) powers(words int) (*powers, error) {
 	s := shapes[words]
 	c.mu.Lock()
@@ -191,8 +191,8 @@ type Place struct {
 // RefusedBytes is the size of what an operation notes about elements that it refuses.
 const RefusedBytes = 4 * kernel.NumberReasons
 
-// Refusal is what an operation noted, as an error that wraps backend.ErrInvalidInput,
-// or nil.
+// Refusal returns what an operation noted, as an error that wraps
+// backend.ErrInvalidInput, or nil.
 func Refusal(s *backend.Compute, noted []byte) error {
 	least, reason := uint32(kernel.NumberNoElement), 0
 	for k := range kernel.NumberReasons {
@@ -213,8 +213,8 @@ func Refusal(s *backend.Compute, noted []byte) error {
 	return fmt.Errorf("%w: element %d: %s", backend.ErrInvalidInput, least, what)
 }
 
-// Scratch is the bytes of scratch memory that an operation takes. What the card cannot
-// compute is backend.ErrUnsupported.
+// Scratch returns the bytes of scratch memory that an operation takes. What the card
+// cannot compute is backend.ErrUnsupported.
 func (c *Computer) Scratch(s *Step) (int64, error) {
 	x := &queue{Computer: c, rehearsal: true}
 	if err := x.operation(s); err != nil {

@@ -52,8 +52,8 @@ func compile(code []backend.MapCode) (instructions []uint32, slots int) {
 	return instructions, slots
 }
 
-// source is where the element is that c pushes on a stack of some depth; nothing
-// when it is the top itself, or when c pushes none.
+// source returns where the element is that c pushes on a stack of some depth. It returns
+// nothing when that is the top itself, or when c pushes none.
 func source(c backend.MapCode, depth int) (from, index int) {
 	switch {
 	case c.Op == backend.MapLoad:
@@ -70,7 +70,7 @@ func isBinary(op backend.MapOp) bool {
 	return op == backend.MapAdd || op == backend.MapSub || op == backend.MapMul
 }
 
-// operation is an operation of the machine on x, which is a, and y, which is b.
+// operation returns the machine's number for an operation.
 func operation(op backend.MapOp) int {
 	switch op {
 	case backend.MapAdd:
@@ -125,7 +125,7 @@ func (f *field) program(s *backend.Map, address func(backend.Range) uint64) mapP
 	return p
 }
 
-// mapEach is how many elements a thread of a map has at a time.
+// mapEach returns how many elements a thread of a map has at a time.
 func (f *field) mapEach() int {
 	if f.size > 32 {
 		return kernel.MapEachLong
@@ -133,8 +133,8 @@ func (f *field) mapEach() int {
 	return kernel.MapEachShort
 }
 
-// mapShared is the bytes of shared memory for a program of so many bytes and its
-// slots.
+// mapShared returns the bytes of shared memory for code of so many bytes and its
+// registers.
 func (f *field) mapShared(program, slots int) int {
 	return program + slots*f.mapEach()*kernel.ScanThreads*int(f.size)
 }

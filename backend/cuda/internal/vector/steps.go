@@ -47,12 +47,12 @@ func (p *program) step(i int) error {
 	return nil
 }
 
-// queue has f called in the step's turn.
+// queue makes the execution call f in the step's turn.
 func (p *program) queue(f func(ctx context.Context, x *execution) error) {
 	p.queues = append(p.queues, f)
 }
 
-// launch has f called when step i may touch its ranges.
+// launch makes the execution call f when step i may touch its ranges.
 func (p *program) launch(i int, f func(x *execution, s *driver.Stream) error) {
 	touched := ranges(p.steps[i])
 	p.queue(func(_ context.Context, x *execution) error {
@@ -187,7 +187,7 @@ type level struct {
 	from int64
 }
 
-// levels are the elements, what their tiles make, and so on as far as one tile.
+// levels returns the elements, what their tiles make, and so on as far as one tile.
 func (p *program) levels(n int) []level {
 	ls := []level{{n: n}}
 	end := int64(0)
@@ -202,9 +202,8 @@ func (p *program) levels(n int) []level {
 
 func tiles(n int) int { return (n + 1<<kernel.LogScanTile - 1) >> kernel.LogScanTile }
 
-// scan has every level but the last reduced to the next, and then each scanned
-// after the one above it: before is what is before its tiles. src is where the
-// first level is.
+// scan reduces every level but the last to the next, and then scans each after the one
+// above it: before is what is before its tiles. src is where the first level is.
 func scan(x *execution, ls []level, src kernels.Pointer, reduce func(k int, in, out kernels.Pointer) error, tiles func(k int, in, before kernels.Pointer) error) error {
 	at := func(k int) kernels.Pointer {
 		if k == 0 {
@@ -344,7 +343,7 @@ func (p *program) evaluated(i int, s backend.Evaluate) error {
 	return nil
 }
 
-// computed is an operation on numbers.
+// computed queues an operation on numbers.
 func (p *program) computed(i int, s backend.Compute) error {
 	op := &number.Step{Compute: s}
 	for _, b := range []struct {
