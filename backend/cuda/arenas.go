@@ -55,7 +55,7 @@ func (b *Backend) AttachArena(memory []byte) (detach func(), err error) {
 	defer end()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_, on := b.live()
+	_, on := b.liveLocked()
 	if b.cause != nil {
 		return nil, b.cause
 	}

@@ -113,7 +113,7 @@ func Open(o Options) (*Backend, error) {
 	b.closing, b.stop = context.WithCancel(context.Background())
 	for _, s := range seats {
 		b.info.Devices = append(b.info.Devices, s.card.describe())
-		if err := b.share(s.card); err != nil {
+		if err := b.spareCopies(s.card); err != nil {
 			return nil, errors.Join(err, b.Close())
 		}
 		go b.watch(s.card)

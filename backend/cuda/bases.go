@@ -116,8 +116,8 @@ func (b *Backend) LoadBases(ctx context.Context, from backend.Bases) (_ backend.
 func (b *Backend) keepBases(loaded *bases) (backend.BasesID, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, on := b.live(); b.cause == nil && !loaded.on(on) {
-		b.end(fmt.Errorf("%w: a GPU was lost while bases were loaded to it alone", backend.ErrGone))
+	if _, on := b.liveLocked(); b.cause == nil && !loaded.on(on) {
+		b.endLocked(fmt.Errorf("%w: a GPU was lost while bases were loaded to it alone", backend.ErrGone))
 	}
 	if b.cause != nil {
 		return 0, b.cause
@@ -148,13 +148,13 @@ func (b *Backend) whereTo(ctx context.Context, on []*card, of *bases) (_ []*card
 	}
 	switch {
 	case whole == nil:
-		return on, shares(of.Count, memory), nil
+		return on, splitByMemory(of.Count, memory), nil
 	case len(whole) == 1 || len(whole) < len(on):
 		return whole, parts, nil
 	}
 	apart, err := b.apart(ctx, on, of)
 	if apart {
-		parts = shares(of.Count, slices.Repeat([]int64{1}, len(on)))
+		parts = splitByMemory(of.Count, slices.Repeat([]int64{1}, len(on)))
 	}
 	return whole, parts, err
 }

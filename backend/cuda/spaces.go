@@ -53,20 +53,22 @@ func (b *Backend) free(s *space) error {
 	return errors.Join(errs...)
 }
 
-// valid is the copies of a space, on cards that are there, that hold what programs
-// wrote. The caller holds mu.
-func (b *Backend) valid(s *space) (on []*card) {
-	_, cards := b.live()
+// validLocked returns the cards, of those that are there, whose copy of a space holds
+// what programs wrote. The caller holds mu.
+func (b *Backend) validLocked(s *space) (on []*card) {
+	_, cards := b.liveLocked()
 	for _, c := range cards {
-		if s.has(c) {
+		if s.hasLocked(c) {
 			on = append(on, c)
 		}
 	}
 	return on
 }
 
-// has reports whether a card has a valid copy. The caller holds Backend.mu.
-func (s *space) has(c *card) bool { return s.copies[c] != nil && s.copies[c].version == s.version }
+// hasLocked reports whether a card has a valid copy. The caller holds Backend.mu.
+func (s *space) hasLocked(c *card) bool {
+	return s.copies[c] != nil && s.copies[c].version == s.version
+}
 
 // forNew returns the cards for a new space, the best first: on which the fewest spaces
 // are at work, then the one that has the least to do. A key's vectors, which proofs only
@@ -77,17 +79,17 @@ func (b *Backend) forNew() ([]*card, error) {
 	if b.cause != nil {
 		return nil, b.cause
 	}
-	seats, on := b.live()
+	seats, on := b.liveLocked()
 	spaces := make(map[*card]int)
 	for s := range b.spaces {
 		if s.work {
-			for _, c := range b.valid(s) {
+			for _, c := range b.validLocked(s) {
 				spaces[c]++
 			}
 		}
 	}
 	slices.SortStableFunc(seats, func(a, b *seat) int {
-		return cmp.Or(cmp.Compare(spaces[a.card], spaces[b.card]), cmp.Compare(a.load, b.load))
+		return cmp.Or(cmp.Compare(spaces[a.card], spaces[b.card]), cmp.Compare(a.queued, b.queued))
 	})
 	for i, s := range seats {
 		on[i] = s.card
@@ -188,7 +190,7 @@ func (b *Backend) gather(ctx context.Context, all []use) (on *card, copies map[b
 			b.mu.Unlock()
 			return nil, nil, nil, b.cause
 		}
-		on, wait := b.choose(all, full)
+		on, wait := b.chooseLocked(all, full)
 		if on == nil {
 			written, others := b.written, b.programs > 0
 			b.mu.Unlock()
@@ -248,10 +250,10 @@ func (b *Backend) gather(ctx context.Context, all []use) (on *card, copies map[b
 	}
 }
 
-// choose picks the card for a program: where others write what it writes, or else where
-// the least is to be copied, of what it writes first. Without a card the program is to
-// wait until others have written, or there is none. The caller holds mu.
-func (b *Backend) choose(all []use, full map[*card]bool) (on *card, wait bool) {
+// chooseLocked picks the card for a program: where others write what it writes, or else
+// where the least is to be copied, of what it writes first. Without a card the program
+// is to wait until others have written, or there is none. The caller holds mu.
+func (b *Backend) chooseLocked(all []use, full map[*card]bool) (on *card, wait bool) {
 	for _, u := range all {
 		if !u.writes || u.writers == 0 {
 			continue
@@ -261,7 +263,7 @@ func (b *Backend) choose(all []use, full map[*card]bool) (on *card, wait bool) {
 		}
 		on = u.at
 	}
-	seats, _ := b.live()
+	seats, _ := b.liveLocked()
 	if on != nil {
 		there := slices.ContainsFunc(seats, func(s *seat) bool { return s.card == on })
 		if !there {
@@ -274,10 +276,10 @@ func (b *Backend) choose(all []use, full map[*card]bool) (on *card, wait bool) {
 		if full[s.card] {
 			continue
 		}
-		cost := [3]float64{2: s.load}
+		cost := [3]float64{2: s.queued}
 		for _, u := range all {
 			switch {
-			case u.has(s.card):
+			case u.hasLocked(s.card):
 			case u.writes:
 				cost[0] += float64(u.bytes())
 			default:
@@ -320,7 +322,7 @@ const leftToWork = 8
 // a use. The caller has the space's copying.
 func (b *Backend) renew(ctx context.Context, s *space, on *card) (c *copied, source *card, err error) {
 	b.mu.Lock()
-	valid := b.valid(s)
+	valid := b.validLocked(s)
 	if len(valid) == 0 {
 		defer b.mu.Unlock()
 		return nil, nil, cmp.Or(b.cause, fmt.Errorf("%w: no GPU has the vectors", backend.ErrInternal))
@@ -394,7 +396,7 @@ func (b *Backend) fits(on *card) error {
 func (b *Backend) found(s *space, on *card) *copied {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !s.has(on) {
+	if !s.hasLocked(on) {
 		return nil
 	}
 	s.copies[on].users++
@@ -428,8 +430,8 @@ func (b *Backend) leave(all []use, copies map[backend.SpaceID]*copied, on *card,
 	b.written = make(chan struct{})
 	if ran && !lost && on.Driver().Err() != nil && b.cause == nil {
 		// It was lost after the program, and lose did not know yet what it had.
-		if err := b.complete(); err != nil {
-			b.end(err)
+		if err := b.completeLocked(); err != nil {
+			b.endLocked(err)
 		}
 	}
 	return b.begun
@@ -442,14 +444,14 @@ type copiesOn struct {
 	card *card
 }
 
-// spare yields the copies of all spaces that can be dropped. The caller holds mu.
-func (c copiesOn) spare(yield func(*space, *copied) bool) {
+// spareLocked yields the copies of all spaces that can be dropped. The caller holds mu.
+func (c copiesOn) spareLocked(yield func(*space, *copied) bool) {
 	for s := range c.spaces {
 		d := s.copies[c.card]
 		if d == nil || d.users > 0 {
 			continue
 		}
-		valid := c.valid(s)
+		valid := c.validLocked(s)
 		if len(valid) == 0 || len(valid) == 1 && valid[0] == c.card {
 			continue
 		}
@@ -463,14 +465,14 @@ func (c copiesOn) spare(yield func(*space, *copied) bool) {
 func (c copiesOn) Held() (bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for s := range c.spare {
+	for s := range c.spareLocked {
 		bytes += s.bytes()
 	}
 	return bytes
 }
 
-// share makes a card's copies spare, where there are others.
-func (b *Backend) share(c *card) error {
+// spareCopies makes a card's copies spare, where there are others.
+func (b *Backend) spareCopies(c *card) error {
 	if len(b.seats) == 1 {
 		return nil
 	}
@@ -486,7 +488,7 @@ func (b *Backend) share(c *card) error {
 func (c copiesOn) Drop() error {
 	c.mu.Lock()
 	var dropped *copied
-	for s, d := range c.spare {
+	for s, d := range c.spareLocked {
 		delete(s.copies, c.card)
 		dropped = d
 		break

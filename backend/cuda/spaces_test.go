@@ -47,7 +47,7 @@ func (b *Backend) where(t testing.TB, id backend.SpaceID) (on []int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.seats {
-		if s.card != nil && used.Spaces[id].Kept.has(s.card) {
+		if s.card != nil && used.Spaces[id].Kept.hasLocked(s.card) {
 			on = append(on, s.ordinal)
 		}
 	}
@@ -298,7 +298,7 @@ func TestBackWithoutCopies(t *testing.T) {
 		cudatest.Fail(t, fmt.Sprintf("cuMemcpyDtoHAsync#%d@1=%s", on[0], launchFails))
 		b.mu.Lock()
 		for _, s := range b.seats {
-			s.load = float64((s.ordinal - on[0] + 2) % 2) // a program that only reads runs on that card
+			s.queued = float64((s.ordinal - on[0] + 2) % 2) // a program that only reads runs on that card
 		}
 		b.mu.Unlock()
 		runs(t, b, was, read(key, 0, 8))
@@ -335,7 +335,7 @@ func TestLostWhileCopied(t *testing.T) {
 		runs(t, b, data, write(id, 0, data), read(id, 0, 4))
 	}
 	b.mu.Lock()
-	b.seats[2].load = -1 // where programs that write nothing go
+	b.seats[2].queued = -1 // where programs that write nothing go
 	b.mu.Unlock()
 	cudatest.Fail(t, "cuMemcpyPeerAsync#1@1="+launchFails)
 	runs(t, b, data, read(ids[0], 0, 4))

@@ -10,7 +10,7 @@ import (
 
 // compile makes of valid stack code the instructions of kernels/grid/vector's
 // machine, whose register is the top of the stack: what lies below it is in
-// slots, from the bottom on. It tells how many slots it needs.
+// slots of the stack, from the bottom on. It also returns how many slots there are.
 //
 // An element that is pushed only to be the second operand of what follows is that
 // instruction's y.
@@ -87,18 +87,18 @@ func operation(op backend.MapOp) int {
 	return kernel.MapNeg
 }
 
-// mapProgram is what a map's machine reads in shared memory: operands and, from a
+// mapCode is what a map's machine reads in shared memory: operands and, from a
 // word on, its instructions.
-type mapProgram struct {
+type mapCode struct {
 	bytes               []byte
 	instructions, codes int
 	slots               int
 }
 
-// program makes a valid map's program. address is where a range begins.
-func (f *field) program(s *backend.Map, address func(backend.Range) uint64) mapProgram {
+// mapCode makes the code of a valid map. address is where a range begins.
+func (f *field) mapCode(s *backend.Map, address func(backend.Range) uint64) mapCode {
 	code, slots := compile(s.Code)
-	p := mapProgram{codes: len(code), slots: slots}
+	p := mapCode{codes: len(code), slots: slots}
 	for _, o := range append([]backend.Operand{s.Dst}, s.Args...) {
 		o = o.Places()
 		plain, mask, reversal := 0, 0, 32
@@ -133,8 +133,8 @@ func (f *field) mapEach() int {
 	return kernel.MapEachShort
 }
 
-// mapShared returns the bytes of shared memory for code of so many bytes and its
-// registers.
-func (f *field) mapShared(program, slots int) int {
-	return program + slots*f.mapEach()*kernel.ScanThreads*int(f.size)
+// mapShared returns the bytes of shared memory for code of so many bytes and its slots
+// of the stack.
+func (f *field) mapShared(code, slots int) int {
+	return code + slots*f.mapEach()*kernel.ScanThreads*int(f.size)
 }

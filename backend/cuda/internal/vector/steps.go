@@ -131,13 +131,13 @@ func (p *program) transform(i int, s backend.Transform) {
 }
 
 func (p *program) mapOf(i int, s backend.Map) {
-	m := p.program(&s, func(r backend.Range) uint64 { return uint64(p.at(r)) })
+	m := p.mapCode(&s, func(r backend.Range) uint64 { return uint64(p.at(r)) })
 	at, constants := p.put(m.bytes), p.put(s.Constants)
 	p.launch(i, func(x *execution, on *driver.Stream) error {
 		if s.Count == 0 {
 			return nil
 		}
-		// As many blocks as run at a time: each reads the program once.
+		// As many blocks as run at a time: each reads the code once.
 		shared := p.mapShared(len(m.bytes), m.slots)
 		resident, err := p.mapped.Occupancy(p.mapped.Threads, shared)
 		if err != nil {
