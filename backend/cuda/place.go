@@ -7,8 +7,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Where MSMs are computed is decided here, by functions of what is known before:
-// what a job costs, which card has its bases, what the cards have to do already.
+// Functions of this file decide where MSMs are computed. They know what a job costs,
+// which card has its bases, and what the cards have to do already.
 
 // perPoint is what a point of an MSM costs on one card, by group, and fixedPoints
 // how many points cost as much as what an MSM costs beside its points. Only the
@@ -46,7 +46,7 @@ var usual = rules{fixedPoints, leastPart}
 // gets so many at least, and MSMs of all of them are this much quicker with the multiples
 // that a card has room for of its part. Parts of usualApart are longer than what a proof
 // commits to from vectors on one card, which is best computed there. What splitting
-// costs: a card has no job of these bases to itself, and no other takes its work over
+// costs: a card has no job of these bases to itself, and no other computes them instead
 // when it is lost.
 type apart struct {
 	least int
@@ -61,7 +61,7 @@ type span struct{ from, to int }
 func (s span) count() int             { return s.to - s.from }
 func (s span) covers(other span) bool { return s.from <= other.from && other.to <= s.to }
 
-// task is an MSM, or what is left of one, to be placed.
+// pending is an MSM, or what is left of one, that no card has yet.
 type pending struct {
 	curve backend.Curve
 	group backend.Group
@@ -69,7 +69,7 @@ type pending struct {
 	has   []span // by card: those that are there; empty for none
 }
 
-// each returns what a point of the task takes on a card of speed 1, in nanoseconds.
+// each returns what a point of the MSM takes on a card of speed 1, in nanoseconds.
 func (t *pending) each() float64 { return perPoint[t.curve][t.group-backend.G1] }
 
 // cost returns what n of them take.
@@ -80,8 +80,8 @@ func (r rules) cost(t *pending, n int) float64 {
 	return t.each() * float64(n+r.fixed)
 }
 
-// part is a part of a task on a card: the task's bases from, to below which,
-// counted as task.bases counts them.
+// part is a part of an MSM on a card: its bases from, to below which, counted as
+// pending.bases counts them. of is the MSM's number.
 type part struct {
 	of, card int
 	span
@@ -96,10 +96,10 @@ type cards struct {
 	busy   bool      // others have calls in flight
 }
 
-// place spreads waiting over cards: whole ones first, the longest before the others,
+// place spreads MSMs over cards: whole ones first, the longest before the others,
 // each to the card that ends first; one that would take longer than its share of
 // everything is split by points. Bases that no card has are left over: the second
-// result has the task's number. The load of c is raised by what was placed.
+// result has the MSM's number. What was placed is added to what the cards have queued.
 func place(waiting []pending, c cards) (parts []part, missing []int) {
 	order := make([]int, len(waiting))
 	left := 0.0
@@ -127,7 +127,7 @@ func place(waiting []pending, c cards) (parts []part, missing []int) {
 	return parts, missing
 }
 
-// having returns the cards with all bases of a task, those that end first before the
+// having returns the cards with all bases of an MSM, those that end first before the
 // others.
 func (c *cards) having(t *pending) []int {
 	var able []int
@@ -150,7 +150,7 @@ func (c *cards) add(i int, t *pending, card int, s span) part {
 	return p
 }
 
-// cover places a task whose bases lie on several cards.
+// cover places an MSM whose bases lie on several cards.
 func (c *cards) cover(i int, t *pending) (parts []part, ok bool) {
 	for at := t.bases.from; at < t.bases.to; {
 		best, to := -1, 0
@@ -168,9 +168,9 @@ func (c *cards) cover(i int, t *pending) (parts []part, ok bool) {
 	return parts, true
 }
 
-// split places a task on the fewest of the cards that are able to with which it
+// split places an MSM on the fewest of the cards that are able to with which it
 // ends in time, or else on those with which it ends first. left is the cost of all
-// waiting from this one on.
+// MSMs from this one on.
 func (c *cards) split(i int, t *pending, able []int, left float64) []part {
 	n, each := t.bases.count(), t.each()
 	before, speed := 0.0, 0.0

@@ -13,7 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 )
 
-// everywhere returns a task of n points of BN254 whose bases all cards have.
+// everywhere returns an MSM of n points of BN254 whose bases all cards have.
 func everywhere(n, cards int, group backend.Group) pending {
 	has := make([]span, cards)
 	for k := range has {
@@ -30,7 +30,7 @@ func idle(n int) cards {
 	return c
 }
 
-// shape returns parts as card:points, by task.
+// shape returns parts as card:points, by MSM.
 func shape(waiting int, parts []part) string {
 	by := make([][]string, waiting)
 	for _, p := range parts {
@@ -87,8 +87,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestPlaceIsWhole: whatever the waiting and the cards, every point is placed once,
-// where its base is, and the load is what was placed.
+// TestPlaceIsWhole: whatever the MSMs and the cards, every point is placed once,
+// where its base is, and what cards have queued is what was placed.
 func TestPlaceIsWhole(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -126,21 +126,21 @@ func TestPlaceIsWhole(t *testing.T) {
 		slices.SortFunc(parts, func(a, b part) int { return a.from - b.from })
 		for _, p := range parts {
 			if p.from != next[p.of] || !waiting[p.of].has[p.card].covers(p.span) {
-				t.Fatalf("part %+v of task %+v, after %d", p, waiting[p.of], next[p.of])
+				t.Fatalf("part %+v of MSM %+v, after %d", p, waiting[p.of], next[p.of])
 			}
 			next[p.of] = p.to
 			sum += p.cost
 		}
 		for i := range waiting {
 			if next[i] != waiting[i].bases.to {
-				t.Fatalf("task %+v placed up to %d", waiting[i], next[i])
+				t.Fatalf("MSM %+v placed up to %d", waiting[i], next[i])
 			}
 		}
 		for _, l := range c.queued {
 			sum -= l
 		}
 		if math.Abs(sum) > 1 {
-			t.Fatalf("the loads are %f less than what was placed", sum)
+			t.Fatalf("the cards have %f less than what was placed", sum)
 		}
 	}
 }

@@ -27,7 +27,7 @@ type space struct {
 	version int   // how many programs wrote it
 	writers int   // programs that write it now
 	at      *card // where they do
-	work    bool  // the program before wrote it, or none has used it yet
+	active  bool  // the program before wrote it, or none has used it yet
 }
 
 // copied is a space on a card.
@@ -71,8 +71,8 @@ func (s *space) hasLocked(c *card) bool {
 }
 
 // forNew returns the cards for a new space, the best first: on which the fewest spaces
-// are at work, then the one that has the least to do. A key's vectors, which proofs only
-// read, are not at work.
+// are active, then the one that has the least to do. A key's vectors, which proofs only
+// read, are not active.
 func (b *Backend) forNew() ([]*card, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +82,7 @@ func (b *Backend) forNew() ([]*card, error) {
 	seats, on := b.liveLocked()
 	spaces := make(map[*card]int)
 	for s := range b.spaces {
-		if s.work {
+		if s.active {
 			for _, c := range b.validLocked(s) {
 				spaces[c]++
 			}
@@ -138,7 +138,7 @@ func (b *Backend) keepSpace(made *vector.Space, on *card) (backend.SpaceID, erro
 	if err := cmp.Or(b.cause, on.Driver().Err()); err != nil {
 		return 0, err
 	}
-	s := &space{Elements: made.Elements, copying: semaphore.NewWeighted(1), copies: map[*card]*copied{on: {Space: made}}, work: true}
+	s := &space{Elements: made.Elements, copying: semaphore.NewWeighted(1), copies: map[*card]*copied{on: {Space: made}}, active: true}
 	b.spaces[s] = struct{}{}
 	return b.kept.AddSpace(s.Elements, s), nil
 }
@@ -420,7 +420,7 @@ func (b *Backend) leave(all []use, copies map[backend.SpaceID]*copied, on *card,
 		if !ran {
 			continue
 		}
-		u.work = u.writes
+		u.active = u.writes
 		if u.writes && !lost {
 			u.version++
 			c.version = u.version

@@ -113,7 +113,7 @@ func TestProofsOnCards(t *testing.T) {
 		order = append(order, on[0])
 		proofs = append(proofs, spaces(t, b, 1, 8)[0])
 	}
-	// The key was written on card 0, and is not at work once a proof has read it.
+	// The key was written on card 0, and is not active once a proof has read it.
 	if fmt.Sprint(order) != "[1 0 2 3]" || len(b.where(t, key)) != 4 {
 		t.Errorf("four proofs on cards %v, the key on %v", order, b.where(t, key))
 	}

@@ -105,14 +105,14 @@ func (x *queue) compared(dst, a, b batch) error {
 	if parts > 1 {
 		verdicts = x.take(parts, dst.count)
 	}
-	const lanes = 32
-	err := launch(x, &x.compare, lanes*parts*dst.count, kernel.WordsCompare{
+	const warp = 32 // threads
+	err := launch(x, &x.compare, warp*parts*dst.count, kernel.WordsCompare{
 		A: a.at, AStep: a.step(), B: b.at, BStep: b.step(), Length: a.words, Verdicts: verdicts.at, N: dst.count,
 	})
 	if err != nil || parts == 1 {
 		return err
 	}
-	return launch(x, &x.verdict, lanes*dst.count, kernel.WordsVerdict{Verdicts: verdicts.at, Parts: parts, R: dst.at, N: dst.count})
+	return launch(x, &x.verdict, warp*dst.count, kernel.WordsVerdict{Verdicts: verdicts.at, Parts: parts, R: dst.at, N: dst.count})
 }
 
 // product queues whole products.
