@@ -96,14 +96,6 @@ func Run(ctx context.Context, b Backend, steps []Step) ([][]byte, error) {
 	return p.Run(ctx, steps)
 }
 
-// Source returns the job whose scalars jobs[i] uses: itself, or what SameAs names.
-func Source(jobs []Job, i int) *Job {
-	if s := jobs[i].SameAs; s > 0 {
-		return &jobs[s-1]
-	}
-	return &jobs[i]
-}
-
 func (s Job) visit(v visitor) Step {
 	if v.access != nil {
 		bases := Access{Range: Range{Offset: s.Offset, Count: s.Count}, Bases: s.Bases}

@@ -115,11 +115,6 @@ func (l *inProcess) NewSpace(ctx context.Context, e backend.Element, count int) 
 }
 
 func (l *inProcess) FreeSpace(ctx context.Context, id backend.SpaceID) error {
-	end, err := l.Residents.Begin()
-	if err != nil {
-		return err
-	}
-	defer end()
 	return l.Residents.FreeSpace(ctx, id, l.wipe)
 }
 

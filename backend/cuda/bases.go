@@ -323,11 +323,6 @@ func tee(pieces iter.Seq2[[]byte, error], readers []*reader) {
 
 // FreeBases releases bases once the calls that use them have ended.
 func (b *Backend) FreeBases(ctx context.Context, id backend.BasesID) error {
-	end, err := b.kept.Begin()
-	if err != nil {
-		return err
-	}
-	defer end()
 	return b.kept.FreeBases(ctx, id, func(kept *bases) error { return drop(b, b.bases, kept, kept.free) })
 }
 

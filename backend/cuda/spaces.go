@@ -145,11 +145,6 @@ func (b *Backend) keepSpace(made *vector.Space, on *card) (backend.SpaceID, erro
 
 // FreeSpace wipes a space once the programs that use it have ended.
 func (b *Backend) FreeSpace(ctx context.Context, id backend.SpaceID) error {
-	end, err := b.kept.Begin()
-	if err != nil {
-		return err
-	}
-	defer end()
 	return b.kept.FreeSpace(ctx, id, func(s *space) error { return drop(b, b.spaces, s, func() error { return b.free(s) }) })
 }
 

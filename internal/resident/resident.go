@@ -226,7 +226,7 @@ func (r *Entry[R]) releaseLocked(uses int) {
 
 // FreeBases takes bases away from new calls, waits for their uses and then calls
 // free, once. When ctx ends first it returns, and the rest happens later; Close
-// waits for it. The caller is between Begin and its end.
+// waits for it. It is a call of its own, as between Begin and its end.
 func (s *Set[B, S]) FreeBases(ctx context.Context, id backend.BasesID, free func(B) error) error {
 	return freeFrom(ctx, s, &s.bases, id, free)
 }
@@ -237,6 +237,11 @@ func (s *Set[B, S]) FreeSpace(ctx context.Context, id backend.SpaceID, free func
 }
 
 func freeFrom[ID ~uint64, B, S, R any](ctx context.Context, s *Set[B, S], h *shelf[ID, R], id ID, free func(R) error) error {
+	end, err := s.Begin()
+	if err != nil {
+		return err
+	}
+	defer end()
 	s.mu.Lock()
 	r, ok := h.findLocked(id)
 	if !ok {

@@ -174,11 +174,6 @@ func (k *Kept) check(ctx context.Context, b *backend.Bases) error {
 }
 
 func (l *Backend[S]) FreeBases(ctx context.Context, id backend.BasesID) error {
-	end, err := l.Residents.Begin()
-	if err != nil {
-		return err
-	}
-	defer end()
 	return l.Residents.FreeBases(ctx, id, func(Kept) error { return nil })
 }
 

@@ -77,21 +77,14 @@ func (c *Computer) held(words int, of engine) (*held, error) {
 }
 
 func (c *Computer) grouped(words, threads int) (*grouped, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if g, ok := c.groups[words]; ok {
-		return g, nil
-	}
-	k, ok := kernel.ForGrouped("g"+strconv.Itoa(words), strconv.Itoa(threads))
-	if !ok {
-		return nil, fmt.Errorf("%w: no kernels for numbers of %d words by %d threads", backend.ErrInternal, words, threads)
-	}
-	g := &grouped{threads: threads}
-	if err := errors.Join(g.residue.Load(c.dev, k.GroupedResidue), g.power.Load(c.dev, k.GroupedPower)); err != nil {
-		return nil, err
-	}
-	c.groups[words] = g
-	return g, nil
+	return once(c, c.groups, words, func() (*grouped, error) {
+		k, ok := kernel.ForGrouped("g"+strconv.Itoa(words), strconv.Itoa(threads))
+		if !ok {
+			return nil, fmt.Errorf("%w: no kernels for numbers of %d words by %d threads", backend.ErrInternal, words, threads)
+		}
+		g := &grouped{threads: threads}
+		return g, errors.Join(g.residue.Load(c.dev, k.GroupedResidue), g.power.Load(c.dev, k.GroupedPower))
+	})
 }
 
 // threads returns the threads of a number.
