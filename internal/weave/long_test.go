@@ -121,7 +121,7 @@ func main() { _ = bn254.G1Affine{} }
 func (w *workshop) snarkModule(t *testing.T) (dir string) {
 	t.Helper()
 	dir = w.module(t)
-	for to, from := range map[string]string{"snark.go": "weave/testdata/prover/snark.go", "go.mod": "go.mod"} {
+	for to, from := range map[string]string{"snark.go": "internal/weave/testdata/prover/snark.go", "go.mod": "go.mod"} {
 		b, err := os.ReadFile(filepath.Join(w.root, from))
 		if err != nil {
 			t.Fatal(err)
@@ -199,7 +199,7 @@ func TestPippinChanges(t *testing.T) {
 	}
 
 	// Another weaver than msm's is refused.
-	w.write(t, filepath.Join(pippin, "weave", "text.go"), "package weave\n")
+	w.write(t, filepath.Join(pippin, "internal", "weave", "text.go"), "package weave\n")
 	if err := w.goCommand(module, "build", w.toolexec(), "-o", os.DevNull, "."); err == nil || !strings.Contains(err.Error(), "was not built from the pippin in") {
 		t.Errorf("%v", err)
 	}

@@ -2,12 +2,12 @@
 // travel as raw representatives, except in the two operations named after load
 // and store.
 #pragma once
-#include "../curves/bls12_377.cuh"
-#include "../curves/bls12_381.cuh"
-#include "../curves/bn254.cuh"
-#include "../curves/bw6_761.cuh"
-#include "../thread/fixed.cuh"
-#include "../thread/fp2.cuh"
+#include "../../curves/bls12_377.cuh"
+#include "../../curves/bls12_381.cuh"
+#include "../../curves/bn254.cuh"
+#include "../../curves/bw6_761.cuh"
+#include "../../thread/fixed.cuh"
+#include "../../thread/fp2.cuh"
 #include "ops_mp.cuh"
 
 namespace pippin::probe {

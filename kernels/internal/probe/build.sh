@@ -2,7 +2,7 @@
 # Builds the programs of this folder for a GPU. The host's probe is built by the
 # test itself.
 #
-#   kernels/probe/build.sh OUT        writes OUT/probe, OUT/throughput and OUT/tables
+#   kernels/internal/probe/build.sh OUT        writes OUT/probe, OUT/throughput and OUT/tables
 #
 # CUDA_HOME names the toolkit, ARCH the architecture (sm_90), JOBS how many
 # compilers run at once (2).
@@ -17,7 +17,7 @@ mkdir -p "$out"
 
 cd "$here"
 # What the measurements are of.
-digest=$(cat ../thread/*.cuh ../curves/*.cuh measure.cuh throughput.cu tables.cu | sha256sum | cut -c1-16)
+digest=$(cat ../../thread/*.cuh ../../curves/*.cuh measure.cuh throughput.cu tables.cu | sha256sum | cut -c1-16)
 flags+=(-DPIPPIN_SOURCE_DIGEST="\"$digest\"")
 printf '%s\n' main.cu part_*.cu throughput.cu tables.cu |
   xargs -P "${JOBS:-2}" -I{} "$nvcc" "${flags[@]}" -c -o "$out/{}.o" {}

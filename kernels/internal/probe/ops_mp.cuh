@@ -1,7 +1,7 @@
 // Operations of ptx.cuh, carry.cuh and mp.cuh for the probe. The comment on an
 // operation says what its results are when that is not the function's own.
 #pragma once
-#include "../thread/mp.cuh"
+#include "../../thread/mp.cuh"
 #include "probe.cuh"
 
 namespace pippin::probe {

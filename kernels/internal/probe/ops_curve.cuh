@@ -2,8 +2,8 @@
 // points travel in gnark-crypto's layout, other operands as raw representatives;
 // results are canonical.
 #pragma once
-#include "../thread/edwards.cuh"
-#include "../thread/law.cuh"
+#include "../../thread/edwards.cuh"
+#include "../../thread/law.cuh"
 #include "ops_field.cuh"
 
 namespace pippin::probe {

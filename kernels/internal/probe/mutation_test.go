@@ -25,7 +25,7 @@ const sampled = 50
 // seen is how many items show every mutant.
 const seen = 200
 
-const headers = "../thread"
+const headers = "../../thread"
 
 // TestMutants puts faults into copies of the headers and demands that the models
 // see each of them. A fault whose place is gone is a failure.
@@ -106,15 +106,15 @@ func (m mutant) try(cxx, main, dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, folder := range []string{"thread", "curves", "probe"} {
-		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(filepath.Join("..", folder))); err != nil {
+	for _, folder := range []string{"thread", "curves", filepath.Join("internal", "probe")} {
+		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(filepath.Join("..", "..", folder))); err != nil {
 			return err
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "thread", m.file), []byte(mutated), 0o600); err != nil {
 		return err
 	}
-	source := filepath.Join(dir, "probe", "mutant.cu")
+	source := filepath.Join(dir, "internal", "probe", "mutant.cu")
 	if err := os.WriteFile(source, []byte(m.source()), 0o600); err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 // Operations of mont.cuh and fixed.cuh for the probe. N is the bits of the modulus,
 // which is the first operand.
 #pragma once
-#include "../thread/fixed.cuh"
+#include "../../thread/fixed.cuh"
 #include "ops_mp.cuh"
 
 namespace pippin::probe {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "../thread/ptx.cuh"
+#include "../../thread/ptx.cuh"
 
 namespace pippin::probe {
 

@@ -5,13 +5,13 @@
 // the host; a difference ends the program with status 1.
 //
 //   throughput [PREFIX]     only operations whose name begins so
-#include "../curves/bls12_377.cuh"
-#include "../curves/bls12_381.cuh"
-#include "../curves/bn254.cuh"
-#include "../curves/bw6_761.cuh"
-#include "../thread/binary.cuh"
-#include "../thread/edwards.cuh"
-#include "../thread/fixed.cuh"
+#include "../../curves/bls12_377.cuh"
+#include "../../curves/bls12_381.cuh"
+#include "../../curves/bn254.cuh"
+#include "../../curves/bw6_761.cuh"
+#include "../../thread/binary.cuh"
+#include "../../thread/edwards.cuh"
+#include "../../thread/fixed.cuh"
 #include "measure.cuh"
 
 namespace pippin::throughput {

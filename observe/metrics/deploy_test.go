@@ -1,6 +1,4 @@
-// Package deploy holds the test of what an operator loads into Prometheus and
-// Grafana. It has no code of its own.
-package deploy
+package metrics
 
 import (
 	"encoding/json"
@@ -11,29 +9,29 @@ import (
 	"testing"
 )
 
-// metric is the name of a metric in an expression.
-var metric = regexp.MustCompile(`\bpippin_[a-z_]+`)
+// metricName is the name of a metric in an expression.
+var metricName = regexp.MustCompile(`\bpippin_[a-z_]+`)
 
-// known returns the metrics that docs/howto/observe.md lists. The test of observe/metrics
+// documentedMetrics returns the metrics that docs/howto/observe.md lists. TestConventions
 // checks that it lists all that there are.
-func known(t *testing.T) map[string]bool {
+func documentedMetrics(t *testing.T) map[string]bool {
 	t.Helper()
-	doc, err := os.ReadFile("../docs/howto/observe.md")
+	doc, err := os.ReadFile("../../docs/howto/observe.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
-	for _, n := range metric.FindAllString(string(doc), -1) {
+	for _, n := range metricName.FindAllString(string(doc), -1) {
 		names[n] = true
 	}
 	return names
 }
 
-// check fails the test unless all metrics of an expression are known. It returns their
+// checkMetrics fails the test unless all metrics of an expression are known. It returns their
 // number.
-func check(t *testing.T, known map[string]bool, where, expr string) int {
+func checkMetrics(t *testing.T, known map[string]bool, where, expr string) int {
 	t.Helper()
-	all := metric.FindAllString(expr, -1)
+	all := metricName.FindAllString(expr, -1)
 	for _, n := range all {
 		if n = strings.TrimSuffix(n, "_bucket"); !known[n] {
 			t.Errorf("%s: there is no metric %s", where, n)
@@ -42,10 +40,10 @@ func check(t *testing.T, known map[string]bool, where, expr string) int {
 	return len(all)
 }
 
-// TestDashboard: every panel asks for metrics that there are, has a unit, and lies
-// over no other.
+// TestDashboard checks deploy/grafana: every panel asks for metrics that there are, has a
+// unit, and lies over no other.
 func TestDashboard(t *testing.T) {
-	b, err := os.ReadFile("grafana/pippin.json")
+	b, err := os.ReadFile("../../deploy/grafana/pippin.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +59,7 @@ func TestDashboard(t *testing.T) {
 	if err := json.Unmarshal(b, &board); err != nil {
 		t.Fatal(err)
 	}
-	names := known(t)
+	names := documentedMetrics(t)
 	if board.UID == "" || len(board.Panels) < 10 || len(names) < 25 {
 		t.Fatalf("%d panels, %d metrics", len(board.Panels), len(names))
 	}
@@ -71,7 +69,7 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("%s: %d targets, unit %q", p.Title, len(p.Targets), p.Field.Defaults.Unit)
 		}
 		for _, target := range p.Targets {
-			if check(t, names, p.Title, target.Expr) != 1 || !strings.Contains(target.Expr, `instance=~"$instance"`) {
+			if checkMetrics(t, names, p.Title, target.Expr) != 1 || !strings.Contains(target.Expr, `instance=~"$instance"`) {
 				t.Errorf("%s: %s", p.Title, target.Expr)
 			}
 		}
@@ -90,10 +88,10 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestRules: alerts ask for metrics that there are, and where promtool is they
+// TestRules checks deploy/prometheus: alerts ask for metrics that there are, and where promtool is they
 // fire when they should and not before.
 func TestRules(t *testing.T) {
-	b, err := os.ReadFile("prometheus/pippin.rules.yml")
+	b, err := os.ReadFile("../../deploy/prometheus/pippin.rules.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +100,7 @@ func TestRules(t *testing.T) {
 		t.Fatalf("%d expressions", len(exprs))
 	}
 	for _, e := range exprs {
-		if check(t, known(t), "rule", e[1]) == 0 {
+		if checkMetrics(t, documentedMetrics(t), "rule", e[1]) == 0 {
 			t.Errorf("no metric in %s", e[1])
 		}
 	}
@@ -114,7 +112,7 @@ func TestRules(t *testing.T) {
 		{"check", "rules", "pippin.rules.yml"}, {"test", "rules", "pippin.rules.test.yml"}, {"check", "config", "prometheus.yml"},
 	} {
 		cmd := exec.Command(promtool, args...)
-		cmd.Dir = "prometheus"
+		cmd.Dir = "../../deploy/prometheus"
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("promtool %v: %v\n%s", args, err, out)
 		}

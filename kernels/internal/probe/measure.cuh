@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "../thread/mont.cuh"
+#include "../../thread/mont.cuh"
 
 #if !defined(PIPPIN_SOURCE_DIGEST)
 #define PIPPIN_SOURCE_DIGEST "unknown"

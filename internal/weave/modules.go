@@ -208,7 +208,7 @@ func (t *tool) sourceRoot() (string, error) {
 		return root, fits(root)
 	}
 	_, file, _, _ := runtime.Caller(0)
-	if root := filepath.Dir(filepath.Dir(file)); filepath.IsAbs(root) && fits(root) == nil {
+	if root := filepath.Dir(filepath.Dir(filepath.Dir(file))); filepath.IsAbs(root) && fits(root) == nil {
 		return root, nil
 	}
 	version := ""
@@ -241,7 +241,7 @@ func fits(root string) error {
 		if err != nil {
 			return err
 		}
-		theirs, err := os.ReadFile(filepath.Join(root, "weave", e.Name()))
+		theirs, err := os.ReadFile(filepath.Join(root, "internal", "weave", e.Name()))
 		if err != nil || !bytes.Equal(ours, theirs) {
 			return fmt.Errorf("msm was not built from the pippin in %s: build it from there (go install ./cmd/msm)", root)
 		}
