@@ -23,7 +23,7 @@ const (
 
 var errArchive = errors.New("not a Go archive")
 
-// marked tells whether an archive is marked.
+// marked reports whether an archive is marked.
 func marked(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {

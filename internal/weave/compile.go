@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// inner tells whether this is the build of weave/auto that another run of this
+// inner reports whether this is the build of weave/auto that another run of this
 // program began: no package main in it, and no build within the build.
 func (t *tool) inner() bool { return t.getenv(innerVariable) != "" }
 

@@ -149,7 +149,7 @@ func packages(command string, rest []string) []string {
 	return rest[:min(max(n, 1), len(rest))]
 }
 
-// isGo tells whether a program is the go command.
+// isGo reports whether a program is the go command.
 func isGo(path string) bool {
 	return strings.TrimSuffix(filepath.Base(path), ".exe") == "go"
 }

@@ -36,7 +36,7 @@ func readImportcfg(path string) (*importcfg, error) {
 	return c, nil
 }
 
-// has tells whether every path is there.
+// has reports whether every path is there.
 func (c *importcfg) has(paths ...string) bool {
 	return !slices.ContainsFunc(paths, func(p string) bool { return c.files[p] == "" })
 }
@@ -54,7 +54,7 @@ func (c *importcfg) add(path, file string) {
 	c.paths = append(c.paths, path)
 }
 
-// anyMarked tells whether one of the archives is marked.
+// anyMarked reports whether one of the archives is marked.
 func (c *importcfg) anyMarked() (bool, error) {
 	for _, p := range c.paths {
 		if m, err := marked(c.files[p]); m || err != nil {

@@ -194,7 +194,7 @@ func readModule(path string) (*modfile.File, []byte, error) {
 	return f, sum, err
 }
 
-// vendors tells whether the go command takes packages from the module's folder
+// vendors reports whether the go command takes packages from the module's folder
 // vendor.
 func vendors(o outer, goflags, root string) bool {
 	inherited := outer{flags: strings.Fields(goflags)}
@@ -229,7 +229,7 @@ func (t *tool) sourceRoot() (string, error) {
 	return "", fmt.Errorf("the sources of pippin that msm was built from are not there any more: build it again, or set %s to their folder", sourcesVariable)
 }
 
-// fits tells whether a folder has the sources of pippin that this program was
+// fits reports whether a folder has the sources of pippin that this program was
 // built from.
 func fits(root string) error {
 	entries, err := sources.ReadDir(".")

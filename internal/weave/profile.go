@@ -30,7 +30,7 @@ func (t *tool) checkProfiles(o outer) error {
 	return nil
 }
 
-// hasCurves tells whether the package in a folder depends on one of a curve.
+// hasCurves reports whether the package in a folder depends on one of a curve.
 func (t *tool) hasCurves(o outer, dir string) bool {
 	out, err := t.goList(o, "-deps", "-f", "{{.ImportPath}}", "--", dir)
 	if err != nil {
@@ -44,7 +44,7 @@ func (t *tool) hasCurves(o outer, dir string) bool {
 	return false
 }
 
-// foundProfile tells whether the compiler was given such a profile.
+// foundProfile reports whether the compiler was given such a profile.
 func (t *tool) foundProfile(o outer) bool {
 	return t.flag("-pgoprofile") != "" && cmp.Or(o.value("pgo"), "auto") == "auto"
 }
