@@ -356,11 +356,11 @@ func wrongValues(s *subject) error {
 // concurrentNumbers run programs at the same time, each on its own space.
 func concurrentNumbers(s *subject) error {
 	var g errgroup.Group
-	for task := range 4 {
+	for caller := range 4 {
 		g.Go(func() error {
 			for round := range 4 {
-				p := s.reader(uint64(2000+task*10+round), 500).Numbers().Random(s.b.Info().Can.Numbers)
-				if err := in(s.model(p), "task %d, round %d", task, round); err != nil {
+				p := s.reader(uint64(2000+caller*10+round), 500).Numbers().Random(s.b.Info().Can.Numbers)
+				if err := in(s.model(p), "caller %d, round %d", caller, round); err != nil {
 					return err
 				}
 			}

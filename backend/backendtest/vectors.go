@@ -721,7 +721,7 @@ func (s *subject) freed(l *loaded) error {
 
 // concurrentPrograms run on parts of one space, while spaces come and go.
 func concurrentPrograms(s *subject) error {
-	const tasks, rounds, n = 4, 5, 256
+	const callers, rounds, n = 4, 5, 256
 	p := &cases.Program{Element: s.element(), Spaces: [][]byte{s.scalars(fixtures.Uniform, n, 61), make([]byte, n*s.size())}}
 	p.Steps = []backend.Step{
 		backend.Transform{Dst: span(2, 0, n), Src: span(1, 0, n), To: backend.Reversed},
@@ -751,17 +751,17 @@ func concurrentPrograms(s *subject) error {
 		u.Dst, u.Src = b, b
 		return []backend.Step{backend.Write{Dst: a, Input: backend.Input{Bytes: p.Spaces[0]}}, t, m, pr, u, backend.Read{Src: b}}
 	}
-	return s.withSpace(2*tasks*n, func(id backend.SpaceID) error {
+	return s.withSpace(2*callers*n, func(id backend.SpaceID) error {
 		var g errgroup.Group
-		for task := range tasks {
+		for caller := range callers {
 			g.Go(func() error {
 				for range rounds {
-					got, err := s.vectors().Run(s.ctx, moved(id, task))
+					got, err := s.vectors().Run(s.ctx, moved(id, caller))
 					if err != nil {
 						return err
 					}
 					if !bytes.Equal(got[5], want.Answers[4]) {
-						return fmt.Errorf("task %d: wrong answer", task)
+						return fmt.Errorf("caller %d: wrong answer", caller)
 					}
 					if err := s.withSpace(n, func(id backend.SpaceID) error { return s.holds(id, make([]byte, n*s.size())) }); err != nil {
 						return err

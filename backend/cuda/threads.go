@@ -71,16 +71,16 @@ func (t *threads) run(f func()) {
 	case worker = <-t.idle:
 	default:
 		worker = make(chan func())
-		go t.work(worker)
+		go t.serve(worker)
 	}
 	done := make(chan struct{})
 	worker <- func() { defer close(done); f() }
 	<-done
 }
 
-// work pins the goroutine's thread and calls what next brings. The thread ends with the
+// serve pins the goroutine's thread and calls what next brings. The thread ends with the
 // goroutine, so that nothing else runs on those processors only.
-func (t *threads) work(next chan func()) {
+func (t *threads) serve(next chan func()) {
 	pin(t.near)
 	for f := range next {
 		f()
