@@ -88,6 +88,8 @@ func (f vectors[E, V, PE, PV]) scan(ctx context.Context, n int, backwards bool, 
 	})
 }
 
+// products sets dst[i] to the product of src[0] to src[i], or to src[i-1] when exclusive,
+// and returns the product of all.
 func (f vectors[E, V, PE, PV]) products(ctx context.Context, dst, src []byte, exclusive bool) ([]byte, error) {
 	to, from := f.view(dst), f.view(src)
 	all, err := f.scan(ctx, len(from), false, f.one(), func(lo, hi int) E {

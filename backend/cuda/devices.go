@@ -25,6 +25,8 @@ type wanted struct {
 
 const uuidPrefix = "GPU-"
 
+// parseDevices reads a list of devices; an empty one has no parts. The error wraps
+// backend.ErrUnavailable.
 func parseDevices(list string) ([]wanted, error) {
 	bad := func(part string) error {
 		return fmt.Errorf("%w: %q in the list of GPUs %q: 0, 0,2, 0-3 or GPU-UUID are possible (msm devices lists them)",

@@ -236,6 +236,7 @@ func (s *Set[B, S]) FreeSpace(ctx context.Context, id backend.SpaceID, free func
 	return freeFrom(ctx, s, &s.spaces, id, free)
 }
 
+// freeFrom does what FreeBases says, for what a shelf has.
 func freeFrom[ID ~uint64, B, S, R any](ctx context.Context, s *Set[B, S], h *shelf[ID, R], id ID, free func(R) error) error {
 	end, err := s.Begin()
 	if err != nil {

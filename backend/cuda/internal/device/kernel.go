@@ -60,6 +60,8 @@ type loaded struct {
 	stack int64
 }
 
+// kernel returns the function of an entry. It loads the module for this card when the
+// entry is the first of its unit.
 func (c *code) kernel(e kernels.Entry) (loaded, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -358,6 +358,8 @@ func (f *Field) tableRows(logNodes int) int {
 	return 1<<logRows + 1 + 1<<(logNodes-logRows) + 1
 }
 
+// makeRows queues the making of the table of roots of unity for nodes below 2^logNodes,
+// in place of a shorter one.
 func (f *Field) makeRows(t *device.Turn, logNodes int) error {
 	f.mu.Lock()
 	old := f.table

@@ -246,6 +246,7 @@ func (p *program) products(i int, s backend.Products) {
 	})
 }
 
+// divided plans step i, which divides a polynomial by X - Point and answers the rest.
 func (p *program) divided(i int, s backend.Divide) error {
 	table, err := p.powersOf(s.Point)
 	if err != nil {
@@ -281,6 +282,8 @@ func (p *program) item(items []byte, src uint64, count, log, powers int) []byte 
 	return binary.LittleEndian.AppendUint64(items, 0)
 }
 
+// evaluated plans step i, which computes the values of polynomials at one point: blocks
+// sum up parts of each, and then their sums.
 func (p *program) evaluated(i int, s backend.Evaluate) error {
 	const logThreads = 7 // of a block
 	longest := 0
@@ -382,6 +385,7 @@ func (p *program) computed(i int, s backend.Compute) error {
 	return nil
 }
 
+// committed plans step i, an MSM: on this card when its scalars lie in a space.
 func (p *program) committed(i int, s backend.Job) {
 	if s.Src.Space == 0 { // computed elsewhere
 		p.queue(func(context.Context, *execution) error { return nil })
