@@ -282,6 +282,10 @@ func (p *program) item(items []byte, src uint64, count, log, powers int) []byte 
 	return binary.LittleEndian.AppendUint64(items, 0)
 }
 
+// mostEvaluated is how many polynomials one launch evaluates; a grid may have 2^16-1 in y.
+// Tests lower it.
+var mostEvaluated = 1 << 15
+
 // evaluated plans step i, which computes the values of polynomials at one point: blocks
 // sum up parts of each, and then their sums.
 func (p *program) evaluated(i int, s backend.Evaluate) error {
@@ -322,9 +326,8 @@ func (p *program) evaluated(i int, s backend.Evaluate) error {
 		}
 	}
 	p.launch(i, func(x *execution, on *driver.Stream) error {
-		const most = 1 << 15 // vectors a launch
-		for from := 0; from < len(s.Src); from += most {
-			n, skip := min(most, len(s.Src)-from), from*4*kernel.ItemWords
+		for from := 0; from < len(s.Src); from += mostEvaluated {
+			n, skip := min(mostEvaluated, len(s.Src)-from), from*4*kernel.ItemWords
 			to := x.inAnswers(out + int64(from)*p.size)
 			first := kernel.Evaluate{
 				Items: x.inFrame(itemsAt + skip), Table: x.inFrame(table), LogBlocks: logBlocks, Turned: turned, Out: to,
@@ -332,8 +335,11 @@ func (p *program) evaluated(i int, s backend.Evaluate) error {
 			if logBlocks > 0 {
 				first.Out = x.scratchFrom(int64(from) * blockBytes)
 			}
-			if err := p.evaluate.Launch(on, 1<<(logThreads+logBlocks), n, first); err != nil || logBlocks == 0 {
+			if err := p.evaluate.Launch(on, 1<<(logThreads+logBlocks), n, first); err != nil {
 				return err
+			}
+			if logBlocks == 0 {
+				continue
 			}
 			if err := p.evaluate.Launch(on, 1<<logThreads, n, kernel.Evaluate{
 				Items: x.inFrame(sumsAt + skip), Table: x.inFrame(table), Turned: turned, Out: to,

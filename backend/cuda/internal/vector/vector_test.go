@@ -383,6 +383,30 @@ func TestEvaluate(t *testing.T) {
 	})
 }
 
+// TestManyEvaluations evaluates more polynomials than one launch takes, short ones and
+// long ones.
+func TestManyEvaluations(t *testing.T) {
+	defer func(n int) { mostEvaluated = n }(mostEvaluated)
+	mostEvaluated = 2
+	eachCurve(t, func(k *card) {
+		z := k.any()
+		for _, n := range []int{3, 1 << 12} {
+			x := k.some(n)
+			space := k.space(n)
+			var every []backend.Range
+			var want []*big.Int
+			for i := range 5 {
+				every, want = append(every, part(space, 0, n-i%3)), append(want, k.value(x[:n-i%3], z))
+			}
+			got := k.run(
+				backend.Write{Dst: space, Input: backend.Input{Bytes: k.bytes(x...)}},
+				backend.Evaluate{Src: every, Point: k.bytes(z)},
+			)
+			k.same(fmt.Sprintf("5 values of about %d coefficients", n), got[1], want...)
+		}
+	})
+}
+
 // TestPowersAndGather: sequences, and elements by indices; one out of range is
 // refused, with its step and place.
 func TestPowersAndGather(t *testing.T) {
