@@ -84,7 +84,7 @@ func TestDaemonKilledInALoop(t *testing.T) {
 	}
 	var provers []prover
 	for range 2 {
-		open := pippin.Opener(pippin.Options{Restarts: 1000, Backoff: time.Millisecond})
+		open := pippin.Opener(pippin.Options{})
 		e, err := engine.New(t.Context(), engine.Config{Open: open, Backend: "daemon", RetryPause: 10 * time.Millisecond, RetryMax: 100 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)

@@ -3,7 +3,6 @@ package pippin
 import (
 	"log/slog"
 	"os"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -24,12 +23,6 @@ type Options struct {
 	// RequireChecksum refuses a plugin without a file NAME.sha256 beside it.
 	// Where the file is, it is always compared.
 	RequireChecksum bool
-	// Restarts is how often a plugin may die within ten minutes and still be
-	// started again: 0 is 5, negative is never.
-	Restarts int
-	// Backoff is the pause before the first restart, doubled with every
-	// death up to a hundred times as much: 0 is 100 ms.
-	Backoff time.Duration
 	// SharedMemory bounds the memory that scalars go through, in bytes for
 	// each plugin: 0 is half of what this process may have.
 	SharedMemory int64
@@ -45,7 +38,7 @@ type Options struct {
 }
 
 // Opener opens the backends that New lists. Engines may share one: a plugin's
-// restarts then count together.
+// clients then share memory for scalars.
 func Opener(o Options) engine.Opener {
 	inProcess := map[string]func() backend.Backend{
 		"cpu":       func() backend.Backend { return cpu.New(cpu.Options{}) },
@@ -57,7 +50,7 @@ func Opener(o Options) engine.Opener {
 		GRPC:   o.GRPC,
 		Logger: o.Log,
 		Budget: o.SharedMemory,
-	}, plugin.Policy{Restarts: o.Restarts, Backoff: o.Backoff, MaxBackoff: 100 * o.Backoff})
+	})
 }
 
 // DaemonSocket is where the backend daemon connects, and msm serve listens: the path

@@ -228,9 +228,10 @@ func toBeKilled(t *testing.T) *engine.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The point is the repetition, so that restarts must not run out.
-	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Restarts: 1000, Backoff: time.Millisecond})
-	e, err := engine.New(t.Context(), engine.Config{Open: open, Backend: *backendName, Fallbacks: []string{engine.NoFallback}, Restarts: 1000})
+	e, err := engine.New(t.Context(), engine.Config{
+		Open: pippin.Opener(pippin.Options{PluginDirs: []string{dir}}), Backend: *backendName, Fallbacks: []string{engine.NoFallback},
+		Restarts: 1000, RetryPause: time.Millisecond, RetryMax: time.Millisecond, // the point is the repetition
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,14 +258,9 @@ func killing(t *testing.T, f func(context.Context)) {
 	}
 }
 
-// TestRestartsRunOut has the CPU take over from a plugin that keeps dying.
-func TestRestartsRunOut(t *testing.T) {
-	dir, err := pluginDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	open := pippin.Opener(pippin.Options{PluginDirs: []string{dir}, Restarts: 2, Backoff: time.Millisecond})
-	e, err := engine.New(t.Context(), engine.Config{Open: open, Backend: *backendName})
+// TestPluginThatKeepsDying has the CPU take over from it.
+func TestPluginThatKeepsDying(t *testing.T) {
+	e, err := engine.New(t.Context(), engine.Config{Open: opener(t), Backend: *backendName, RetryPause: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +272,7 @@ func TestRestartsRunOut(t *testing.T) {
 	}
 	for i := 0; e.Backend() == *backendName; i++ {
 		if i > 10 {
-			t.Fatal("restarts do not run out")
+			t.Fatal("it is opened again at once for ever")
 		}
 		for _, pid := range children(t, program()) {
 			syscall.Kill(pid, syscall.SIGKILL)
@@ -287,6 +283,100 @@ func TestRestartsRunOut(t *testing.T) {
 	}
 	if e.Backend() != "cpu" {
 		t.Errorf("on %s", e.Backend())
+	}
+}
+
+// TestStoppedPlugin: with the defaults calls that have 500 ms are answered by the CPU
+// while the plugin is stopped, with scalars in memory that it may still read, and by the
+// plugin when it goes on.
+func TestStoppedPlugin(t *testing.T) {
+	e, err := engine.New(t.Context(), engine.Config{Open: opener(t), Backend: *backendName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	points, scalars, want := input(t, 50) // the CPU needs a millisecond, also on a busy machine
+	bases, err := msm.BN254G1.Load(t.Context(), e, points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func() (took time.Duration) {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		begin := time.Now()
+		s, err := msm.BN254G1.NewScalars(ctx, e, len(scalars))
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(s.Slice(), scalars)
+		if got, err := bases.MSM(ctx, s.Slice()); err != nil || got != want {
+			t.Fatalf("wrong point or error after %v: %v", time.Since(begin), err)
+		}
+		clear(s.Slice()) // nobody reads them any more, whatever the plugin does
+		s.Free()
+		return time.Since(begin)
+	}
+	call()
+	pid := e.Info().PID
+	defer syscall.Kill(pid, syscall.SIGCONT)
+	for range 2 {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		var slowest time.Duration
+		for range 5 {
+			slowest = max(slowest, call())
+		}
+		t.Logf("the slowest call while it is stopped took %v", slowest)
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(20 * time.Second); e.Stats().Backends[0].State != engine.StateReady; call() {
+			if time.Now().After(end) {
+				t.Fatalf("it is %+v", e.Stats().Backends[0])
+			}
+		}
+		call()
+	}
+	if st := e.Stats().Backends[0]; st.Deaths != 0 || st.Answered == 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestGivenUpPluginIsKilled: a stopped plugin that was given up lived on for 6 s beside its
+// replacement, and the engine's Close waited for it.
+func TestGivenUpPluginIsKilled(t *testing.T) {
+	gone := make(chan struct{}, 100)
+	e, err := engine.New(t.Context(), engine.Config{
+		Open: opener(t), Backend: *backendName, PingEvery: 50 * time.Millisecond, PingTimeout: time.Second,
+		OnEvent: func(ev engine.Event) {
+			if ev.Kind == engine.EventGone {
+				gone <- struct{}{}
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	pid := e.Info().PID
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	<-gone
+	begin := time.Now()
+	for end := begin.Add(4 * time.Second); slices.Contains(children(t, program()), pid); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it lives on")
+		}
+	}
+	t.Logf("it ended after %v", time.Since(begin))
+	begin = time.Now()
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took > 4*time.Second {
+		t.Errorf("Close took %v", took)
 	}
 }
 

@@ -98,11 +98,16 @@ func (e *Engine) Find(at func(*backend.Bases) int) (b *Bases, offset int) {
 	return nil, 0
 }
 
-// Spec is what the bases were loaded from.
-func (b *Bases) Spec() *backend.Bases { return &b.src.Bases }
+// Spec returns what the bases were loaded from.
+func (b *Bases) Spec() *backend.Bases {
+	if b.none() {
+		return &backend.Bases{}
+	}
+	return &b.src.Bases
+}
 
-// ReadOnce tells whether the bases were loaded to be read once.
-func (b *Bases) ReadOnce() bool { return b.src.ReadOnce }
+// ReadOnce reports whether the bases were loaded to be read once.
+func (b *Bases) ReadOnce() bool { return !b.none() && b.src.ReadOnce }
 
 // Acquire takes a reference, which Close waits for; false after Close.
 func (b *Bases) Acquire() bool {
@@ -118,7 +123,7 @@ func (b *Bases) Acquire() bool {
 	return true
 }
 
-// none tells whether Load did not make the bases.
+// none reports whether Load did not make the bases.
 func (b *Bases) none() bool { return b == nil || b.e == nil }
 
 // Release gives a reference back.
@@ -178,8 +183,11 @@ func (e *Engine) forget(b *Bases) error {
 	return first
 }
 
-// Closed tells whether Close was called.
+// Closed reports whether Close was called.
 func (b *Bases) Closed() bool {
+	if b.none() {
+		return false
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.closed

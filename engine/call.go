@@ -87,9 +87,14 @@ func (e *Engine) attempt(ctx context.Context, c *call, f func(context.Context, *
 // try computes on g, which await reserved, and says how a failed call goes on.
 func (e *Engine) try(ctx context.Context, c *call, g *generation, f func(context.Context, *generation) error) (course, error) {
 	defer g.exit() // also when f panics
-	err := f(ctx, g)
+	hedged, stop := e.hedge(ctx, c, g)
+	defer stop()
+	err := f(hedged, g)
 	if err == nil {
 		return giveUp, nil
+	}
+	if context.Cause(hedged) == errSilent && backend.FaultOf(err) == backend.FaultContext {
+		err = errSilent
 	}
 	return e.settle(ctx, c, g, err), err
 }
@@ -147,14 +152,14 @@ func (e *Engine) reserve(ctx context.Context, c *call) (*generation, waiting, er
 			if s.state == StateIdle {
 				s.startLocked(now.Add(e.cfg.Patience), false, nil)
 			}
-			if s.state == StateReady {
+			more := slices.ContainsFunc(e.slots[i+1:], c.wantsLocked)
+			if s.state == StateReady || s.state == StateSuspect && !more && !c.brief {
 				s.gen.refs++
 				e.countersLocked(s.name).InFlight++
 				e.passedOverLocked(c, better, s)
 				return s.gen, waiting{}, nil
 			}
-			more := slices.ContainsFunc(e.slots[i+1:], c.wantsLocked)
-			if until := c.patience(ctx, s, more); until.After(now) {
+			if until := c.patienceLocked(ctx, s, more); until.After(now) {
 				return nil, waiting{e.moved, until}, nil
 			}
 		}
@@ -165,13 +170,13 @@ func (e *Engine) reserve(ctx context.Context, c *call) (*generation, waiting, er
 	return nil, waiting{}, e.nobodyLocked(c)
 }
 
-// wantsLocked tells whether the call may still go to a slot.
+// wantsLocked reports whether the call may still go to a slot.
 func (c *call) wantsLocked(s *slot) bool {
 	// Bases that may not be read again are where they are.
 	return c.openLocked(s) && (c.fits == nil || s.gen != nil && c.fits(s.gen))
 }
 
-// openLocked is wantsLocked, whatever is loaded there.
+// openLocked reports whether the call may still go to a slot, whatever is loaded there.
 func (c *call) openLocked(s *slot) bool {
 	return s.state != StateRetired && !slices.Contains(c.passed, s) && c.unableLocked(s) == nil
 }
@@ -184,18 +189,19 @@ func (c *call) unableLocked(s *slot) error {
 	return c.can(*s.info)
 }
 
-// patience returns until when the call waits for a slot that is not ready; more
-// tells that it could go to another one. Engine.mu is held.
-func (c *call) patience(ctx context.Context, s *slot, more bool) time.Time {
+// patienceLocked returns until when the call waits for a slot that is not ready; more
+// tells that it could go to another one.
+func (c *call) patienceLocked(ctx context.Context, s *slot, more bool) time.Time {
 	own := c.began.Add(s.e.cfg.Patience)
 	switch deadline, ok := ctx.Deadline(); {
+	case s.state == StateSuspect && c.brief:
+		return time.Time{}
+	case s.state == StateSuspect && ok:
+		// It lives on more often than not, but waiting for that is not worth a call.
+		return earliest(s.hope, c.began.Add(deadline.Sub(c.began)/8))
 	case more && ok:
 		// The other one needs time too.
-		half := c.began.Add(deadline.Sub(c.began) / 2)
-		if half.Before(s.hope) {
-			return half
-		}
-		return s.hope
+		return earliest(s.hope, c.began.Add(deadline.Sub(c.began)/2))
 	case more:
 		return s.hope
 	case c.brief && s.state == StateBroken:
@@ -206,11 +212,18 @@ func (c *call) patience(ctx context.Context, s *slot, more bool) time.Time {
 	return own
 }
 
-// passedOverLocked tells that s answers instead of a better slot.
+func earliest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// passedOverLocked reports whether s answers instead of a better slot.
 func (e *Engine) passedOverLocked(c *call, better, s *slot) {
 	switch {
 	case better == nil:
-	case better.gen != nil: // it cannot answer this call
+	case better.state == StateReady: // it cannot answer this call
 		if slices.Contains(c.passed, better) {
 			e.events.add(Event{Kind: EventFallback, Backend: s.name, Err: c.err()})
 		}
@@ -254,7 +267,7 @@ func (e *Engine) settle(ctx context.Context, c *call, g *generation, err error) 
 	return v.call
 }
 
-// more tells whether the call may go to another backend than g.
+// more reports whether the call may go to another backend than g.
 func (e *Engine) more(c *call, g *generation) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -288,7 +301,7 @@ func (e *Engine) countOutcome(g *generation, err error) {
 		e.countersLocked(g.slot.name).Failed++
 		return
 	}
-	g.proven = true
+	g.provedLocked()
 	e.countersLocked(g.slot.name).Answered++
 	e.stats.Answered++
 	if slices.Index(e.slots, g.slot) > 0 {

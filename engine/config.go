@@ -11,9 +11,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Opener opens the backend called name. It is called again with the same name
-// to replace a backend that died, and bounds such restarts itself: when they
-// are used up it fails with backend.ErrUnavailable, and is asked again later.
+// Opener opens the backend called name. It is called again with the same name to
+// replace a backend that died.
 type Opener func(ctx context.Context, name string) (backend.Backend, error)
 
 // Check says what an engine does with every answer before it returns it.
@@ -45,15 +44,17 @@ type Config struct {
 	// Patience is how long calls wait for a backend that is being repaired
 	// before the next one answers, and at most half of the time that a call
 	// has: 0 is 2 s, negative is not at all. Without a next one calls wait at
-	// least that long, and on while the backend is being opened.
+	// least that long, and on while the backend is being opened. For one that is
+	// suspect (StateSuspect) they wait as long, and at most an eighth of their time.
 	Patience time.Duration
 	// Restarts is how often one call may be repeated on a backend that died of
 	// it before the next one takes it: 0 is 3, negative is none.
 	Restarts int
 	// OpenTimeout bounds the opening of a backend: 0 is 2 minutes.
 	OpenTimeout time.Duration
-	// RetryPause is the pause after the first failed repair of a backend; it
-	// grows up to RetryMax. 0 is 100 ms and 1 minute.
+	// RetryPause is the pause after the first failed repair of a backend, and after
+	// the sixth death in a row: it doubles up to RetryMax. Deaths are in a row when no
+	// life between them was as long as RetryMax. 0 is 100 ms and 1 minute.
 	RetryPause, RetryMax time.Duration
 	// PingEvery is the time between two pings of a backend outside of this
 	// process, each of which may take PingTimeout. PingMisses in a row without

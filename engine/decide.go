@@ -76,7 +76,7 @@ func decide(f failure) verdict {
 	return verdict{f.elsewhere(), stays}
 }
 
-// elsewhere is the course of a call that this backend cannot answer.
+// elsewhere returns the course of a call that this backend cannot answer.
 func (f failure) elsewhere() course {
 	if f.ended || !f.more {
 		return giveUp
@@ -84,7 +84,7 @@ func (f failure) elsewhere() course {
 	return moveOn
 }
 
-// again is the course of a call whose backend is gone.
+// again returns the course of a call whose backend is gone.
 func (f failure) again() course {
 	if !f.ended && f.deaths <= f.allowed {
 		return repeat
@@ -92,7 +92,7 @@ func (f failure) again() course {
 	return f.elsewhere()
 }
 
-// isGone tells that the backend of a failed call is not there any more.
+// isGone reports whether the backend of a failed call is not there any more.
 func isGone(err error) bool {
 	return backend.FaultOf(err) == backend.FaultGone || errors.Is(err, backend.ErrClosed)
 }

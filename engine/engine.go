@@ -16,16 +16,17 @@ import (
 // Engine answers calls on the first of its backends that can. All methods may
 // be called concurrently.
 type Engine struct {
-	cfg    Config
-	events events
-	work   sync.WaitGroup // owners and what tends generations
-	using  chan struct{}  // one Use at a time
+	cfg        Config
+	events     events
+	background sync.WaitGroup // owners and what tends generations
+	using      chan struct{}  // one Use at a time
 
 	asked atomic.Uint64 // answers, for CompareEvery
 
 	mu          sync.Mutex
-	slots       []*slot // in the order of preference
-	coming      *slot   // Use is loading it
+	slots       []*slot                 // in the order of preference
+	coming      *slot                   // Use is loading it
+	supersede   context.CancelCauseFunc // ends the last Use that began, if it has not ended
 	generations map[*generation]struct{}
 	bases       map[*Bases]struct{}
 	moved       chan struct{} // closed and replaced when a slot has changed
@@ -52,7 +53,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		backends: map[string]*BackendStats{},
 	}
 	first := e.newSlot(cfg.Backend)
-	e.slots = e.lineUp(first)
+	e.slots = e.lineUpLocked(first)
 	if err := e.first(ctx, first, nil); err != nil {
 		e.Close()
 		return nil, err
@@ -61,8 +62,8 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// lineUp returns the slots with first preferred: those of the fallbacks stay.
-func (e *Engine) lineUp(first *slot) []*slot {
+// lineUpLocked returns the slots with first preferred: those of the fallbacks stay.
+func (e *Engine) lineUpLocked(first *slot) []*slot {
 	slots := []*slot{first}
 	for _, name := range e.cfg.Fallbacks {
 		if name == first.name {
@@ -105,10 +106,21 @@ func (e *Engine) first(ctx context.Context, s *slot, after <-chan struct{}) erro
 //
 // Use with the name of the present backend opens it afresh, and one that was
 // retired for a wrong answer is asked again.
+//
+// The last Use counts: one that is still opening or loading its backend when another is
+// called ends with ErrSuperseded.
 func (e *Engine) Use(ctx context.Context, name string) error {
 	if e.none() {
 		return errNoEngine()
 	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	e.mu.Lock()
+	if e.supersede != nil {
+		e.supersede(ErrSuperseded)
+	}
+	e.supersede = end
+	e.mu.Unlock()
 	select {
 	case e.using <- struct{}{}:
 	case <-ctx.Done():
@@ -142,7 +154,10 @@ func (e *Engine) Use(ctx context.Context, name string) error {
 	return nil
 }
 
-// outside tells whether the preferred backend has memory of its own, which
+// ErrSuperseded is wrapped by the error of a Use that a newer one has ended.
+var ErrSuperseded = errors.New("a newer Use took over")
+
+// outside reports whether the preferred backend has memory of its own, which
 // closing it would free.
 func (e *Engine) outside() bool {
 	e.mu.Lock()
@@ -157,7 +172,7 @@ func (e *Engine) prefer(s *slot) (closed <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	old := e.slots
-	e.slots = e.lineUp(s)
+	e.slots = e.lineUpLocked(s)
 	if old[0].announced && !slices.Contains(e.slots, old[0]) {
 		s.announced = true // what was told of it is to be taken back
 		if s.state == StateReady {
@@ -257,7 +272,7 @@ func (e *Engine) changedLocked() {
 
 func errClosed() error { return fmt.Errorf("engine: %w", backend.ErrClosed) }
 
-// none tells whether New did not make the engine: a nil one, or a zero value. Both
+// none reports whether New did not make the engine: a nil one, or a zero value. Both
 // refuse every call.
 func (e *Engine) none() bool { return e == nil || e.using == nil }
 
@@ -298,7 +313,7 @@ func (e *Engine) end() {
 	}
 }
 
-// Close is Shutdown that waits 30 seconds for the calls in flight. Scalar
+// Close shuts down as Shutdown does and waits 30 seconds for the calls in flight. Scalar
 // buffers stay valid until their Free. Closing twice is no error.
 func (e *Engine) Close() error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), drainLimit, errors.New("calls were still in flight"))
@@ -306,7 +321,7 @@ func (e *Engine) Close() error {
 	return e.Shutdown(ctx)
 }
 
-// Closed tells whether Close or Shutdown was called.
+// Closed reports whether Close or Shutdown was called.
 func (e *Engine) Closed() bool {
 	if e.none() {
 		return false
@@ -370,7 +385,7 @@ func (e *Engine) finish() {
 		s.retireLocked(errClosed())
 	}
 	e.mu.Unlock()
-	e.work.Wait()
+	e.background.Wait()
 	e.mu.Lock()
 	clear(e.bases)
 	e.mu.Unlock()

@@ -34,7 +34,7 @@ type Event struct {
 	Err     error // the cause, if there is one
 }
 
-// String is one line for people.
+// String returns one line for people.
 func (ev Event) String() string {
 	kind := string(ev.Kind)
 	if ev.Kind == EventFallback {

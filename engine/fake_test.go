@@ -37,6 +37,7 @@ type world struct {
 	msm   func(ctx context.Context, f *fake) ([]byte, error)
 	alloc func(ctx context.Context, f *fake) error
 	space func(ctx context.Context, f *fake, count int) error
+	free  func(ctx context.Context, f *fake) error // of a space
 	run   func(ctx context.Context, f *fake, steps []backend.Step, out [][]byte) error
 
 	mu     sync.Mutex
@@ -267,6 +268,11 @@ func (f *fake) NewSpace(ctx context.Context, _ backend.Element, count int) (back
 }
 
 func (f *fake) FreeSpace(ctx context.Context, id backend.SpaceID) error {
+	if f.w.free != nil {
+		if err := f.w.free(ctx, f); err != nil {
+			return err
+		}
+	}
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
 	if _, ok := f.spaces[id]; !ok {

@@ -18,6 +18,7 @@ type generation struct {
 	slot *slot
 	b    backend.Backend
 	info backend.Info
+	born time.Time
 
 	// ctx ends, with the reason as its cause, when the backend is gone or
 	// given up. Every call on the backend ends with it.
@@ -32,6 +33,7 @@ type generation struct {
 	idle    chan struct{} // closed when it is retired and refs is 0
 	proven  bool          // has answered a call
 	fresh   bool          // after a repair, until an answer was compared
+	pinged  time.Time     // when the ping was sent that is not answered yet, or zero
 	refused error         // a wrong answer of its own
 	// sessions have memory in it.
 	sessions map[*Session]struct{}
@@ -50,7 +52,7 @@ type residence struct {
 // adopt makes a generation of an opened backend and has it tended.
 func (e *Engine) adopt(s *slot, b backend.Backend) *generation {
 	g := &generation{
-		e: e, slot: s, b: b, info: b.Info(),
+		e: e, slot: s, b: b, info: b.Info(), born: time.Now(),
 		hurry: make(chan struct{}, 1), closed: make(chan struct{}), idle: make(chan struct{}),
 		ids: map[*Bases]*residence{}, sessions: map[*Session]struct{}{},
 	}
@@ -58,12 +60,11 @@ func (e *Engine) adopt(s *slot, b backend.Backend) *generation {
 	e.mu.Lock()
 	e.generations[g] = struct{}{}
 	e.mu.Unlock()
-	e.work.Go(g.tend)
+	e.background.Go(g.tend)
 	return g
 }
 
-// enterLocked takes a reference; false when the generation is closed. Engine.mu is
-// held.
+// enterLocked takes a reference; false when the generation is closed.
 func (g *generation) enterLocked() bool {
 	if g.retired && g.refs == 0 {
 		return false
@@ -104,11 +105,23 @@ func (g *generation) fail(cause error) {
 	g.slot.lostLocked(g, cause)
 }
 
+// lifeLocked returns how the backend has lived.
+func (g *generation) lifeLocked() life {
+	switch {
+	case !g.proven:
+		return useless
+	case time.Since(g.born) < g.e.cfg.RetryMax:
+		return short
+	}
+	return long
+}
+
 // tend watches the backend, and closes it when it is gone, or when it is
 // retired and its calls have ended.
 func (g *generation) tend() {
 	g.watch()
 	if g.ctx.Err() != nil {
+		g.kill()
 		// Its calls were told to return. Close ends those that do not.
 		wait(g.idle, letGo)
 	}
@@ -123,6 +136,20 @@ func (g *generation) tend() {
 	g.e.mu.Unlock()
 	g.forgetAll()
 	close(g.closed)
+}
+
+// kill ends a backend that was given up. Asking it to close would only tell, some seconds
+// later, that it does not answer, while it holds a device's memory beside its replacement.
+func (g *generation) kill() {
+	cause := context.Cause(g.ctx)
+	k, ok := backend.As[backend.Killer](g.b)
+	if !ok || errors.Is(cause, backend.ErrClosed) { // the engine's end, which asks
+		return
+	}
+	_ = limited(closeLimit, func(context.Context) error {
+		k.Kill(cause)
+		return nil
+	})
 }
 
 // wanted lists what the backend was asked to keep.
@@ -185,7 +212,7 @@ func (g *generation) watch() {
 			return
 		default:
 			missed++
-			g.e.count(g.slot.name, func(c *BackendStats) { c.Missed++ })
+			g.missed(err)
 			g.e.cfg.Log.Warn("a backend does not answer a ping", "backend", g.slot.name, "in a row", missed, "cause", err)
 			if missed >= g.e.cfg.PingMisses {
 				g.fail(fmt.Errorf("%w: backend %s answered none of %d pings, each within %v: it hangs and is ended",
@@ -200,6 +227,8 @@ func (g *generation) watch() {
 
 // ping asks whether the backend is there.
 func (g *generation) ping() error {
+	g.setPinged(time.Now())
+	defer g.setPinged(time.Time{})
 	return limited(g.e.cfg.PingTimeout, func(ctx context.Context) error {
 		ctx, stop := g.bind(ctx)
 		defer stop()
@@ -207,11 +236,30 @@ func (g *generation) ping() error {
 	})
 }
 
+func (g *generation) setPinged(t time.Time) {
+	g.e.mu.Lock()
+	defer g.e.mu.Unlock()
+	g.pinged = t
+}
+
 // prove notes that the backend works.
 func (g *generation) prove() {
 	g.e.mu.Lock()
 	defer g.e.mu.Unlock()
+	g.provedLocked()
+}
+
+func (g *generation) provedLocked() {
 	g.proven = true
+	g.slot.trustLocked(g)
+}
+
+// missed notes that the backend has not answered a ping.
+func (g *generation) missed(err error) {
+	g.e.mu.Lock()
+	defer g.e.mu.Unlock()
+	g.e.countersLocked(g.slot.name).Missed++
+	g.slot.suspectLocked(g, fmt.Errorf("a ping is not answered: %w", err))
 }
 
 // urge has the backend pinged soon.
@@ -268,14 +316,14 @@ func on[T any](ctx context.Context, g *generation, f func(context.Context, backe
 	return r.v, r.err
 }
 
-// holds tells whether bases are loaded.
+// holds reports whether bases are loaded.
 func (g *generation) holds(b *Bases) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.loadedLocked(b)
 }
 
-// loadedLocked is holds with g.mu held.
+// loadedLocked reports whether bases are loaded. g.mu is held.
 func (g *generation) loadedLocked(b *Bases) bool {
 	r := g.ids[b]
 	if r == nil {

@@ -143,6 +143,56 @@ func TestHungBackend(t *testing.T) {
 	}
 }
 
+// deaf is a backend in another process that does not close before it is killed.
+type deaf struct {
+	*fake
+	killed chan struct{}
+}
+
+func (d deaf) Kill(error) {
+	close(d.killed)
+	d.die()
+}
+
+func (d deaf) Close() error {
+	<-d.killed
+	return d.fake.Close()
+}
+
+// TestGivenUpIsKilled: a stopped plugin that was given up was asked to close, for 6 s in
+// which it lived beside its replacement and held up Close.
+func TestGivenUpIsKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stopped atomic.Bool
+		w := &world{t: t}
+		w.hangs(&stopped)
+		first := make(chan struct{})
+		e, err := New(t.Context(), Config{Backend: "gpu", Open: func(ctx context.Context, name string) (backend.Backend, error) {
+			b, err := w.opener(ctx, name)
+			if f, ok := b.(*fake); ok && name == "gpu" && f.nth == 1 {
+				return deaf{f, first}, nil
+			}
+			return b, err
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stopped.Store(true)
+		time.Sleep(30 * time.Second)
+		if w.times("gpu") != 2 {
+			t.Errorf("opened %d times", w.times("gpu"))
+		}
+		if f := w.last("gpu"); f == nil || w.opened[0].closes != 1 {
+			t.Error("what was given up is still open")
+		}
+		begin := time.Now()
+		w.close(e)
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("Close took %v", took)
+		}
+	})
+}
+
 // TestHungBackendIsNamed: where nothing else answers, the error of a call on a
 // backend that hangs is the hang, not the call's context, which has not ended.
 func TestHungBackendIsNamed(t *testing.T) {
@@ -180,7 +230,7 @@ func TestDeadlineOnAHungBackend(t *testing.T) {
 		e := w.engine(Config{Backend: "gpu", PingEvery: time.Hour, PingTimeout: time.Second})
 		defer w.close(e)
 		b := load(t, e, source(4))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // too short for the next one to be asked
 		defer cancel()
 		if _, err := ask(ctx, e, b); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
@@ -188,6 +238,203 @@ func TestDeadlineOnAHungBackend(t *testing.T) {
 		begin := time.Now()
 		if by, err := ask(t.Context(), e, b); err != nil || by != "gpu" || time.Since(begin) > 10*time.Second {
 			t.Errorf("answered by %q after %v, %v", by, time.Since(begin), err)
+		}
+	})
+}
+
+// hangs stops the first "gpu" of a world as SIGSTOP does, while stopped is set. Its calls
+// and pings obey their contexts, and go on when it goes on.
+func (w *world) hangs(stopped *atomic.Bool) {
+	hang := func(ctx context.Context, f *fake) error {
+		for f.name == "gpu" && f.nth == 1 && stopped.Load() {
+			if pause(ctx, 10*time.Millisecond); ctx.Err() != nil {
+				return backend.Ended(ctx)
+			}
+			if err := f.alive(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w.ping = hang
+	w.msm = func(ctx context.Context, f *fake) ([]byte, error) { return nil, hang(ctx, f) }
+	w.alloc = hang
+	w.space = func(ctx context.Context, f *fake, _ int) error { return hang(ctx, f) }
+	w.free = hang
+	w.run = func(ctx context.Context, f *fake, _ []backend.Step, _ [][]byte) error { return hang(ctx, f) }
+}
+
+// TestHedge: with defaults every call with a deadline of 500 ms failed for 10.3 s after
+// its backend was stopped, although "cpu" was there.
+func TestHedge(t *testing.T) {
+	for _, limit := range []time.Duration{200 * time.Millisecond, 500 * time.Millisecond, 5 * time.Second, time.Minute} {
+		t.Run(limit.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var stopped atomic.Bool
+				w := &world{t: t}
+				w.hangs(&stopped)
+				e := w.engine(Config{Backend: "gpu"})
+				defer w.close(e)
+				b := load(t, e, source(4))
+				stopped.Store(true)
+				begin := time.Now()
+				for nth := 0; time.Since(begin) < 15*time.Second; nth++ {
+					ctx, cancel := context.WithTimeout(t.Context(), limit)
+					at := time.Now()
+					by, err := ask(ctx, e, b)
+					cancel()
+					if err != nil {
+						t.Fatalf("after %v: %v", time.Since(begin), err)
+					}
+					took := time.Since(at)
+					if nth == 0 && took != limit/2 && limit < time.Minute {
+						t.Errorf("the first call took %v", took)
+					}
+					if nth > 0 && by == "cpu" && took > limit/8 {
+						t.Errorf("call %d took %v, the backend was suspect before", nth, took)
+					}
+					time.Sleep(50 * time.Millisecond)
+				}
+				if by, err := ask(t.Context(), e, b); err != nil || by != "gpu" {
+					t.Errorf("in the end answered by %q, %v", by, err)
+				}
+				if n := w.times("gpu"); n != 2 {
+					t.Errorf("opened %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// TestSuspicionEnds when the backend goes on: it is asked again, and was not opened
+// again.
+func TestSuspicionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stopped atomic.Bool
+		w := &world{t: t}
+		w.hangs(&stopped)
+		e := w.engine(Config{Backend: "gpu"})
+		defer w.close(e)
+		b := load(t, e, source(4))
+		stopped.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if by, err := ask(ctx, e, b); err != nil || by != "cpu" {
+			t.Errorf("answered by %q, %v", by, err)
+		}
+		if st := e.Stats(); st.Backends[0].State != StateSuspect || !st.Degraded() {
+			t.Errorf("%+v", st.Backends[0])
+		}
+		// Memory for scalars is to be had at once, elsewhere.
+		begin := time.Now()
+		if _, err := e.Alloc(t.Context(), 64); err != nil || time.Since(begin) != 0 {
+			t.Errorf("after %v: %v", time.Since(begin), err)
+		}
+		stopped.Store(false)
+		time.Sleep(50 * time.Millisecond)
+		if by, err := ask(t.Context(), e, b); err != nil || by != "gpu" {
+			t.Errorf("answered by %q, %v", by, err)
+		}
+		if k := w.kinds(); !slices.Equal(k, []string{"failed gpu", "fell back cpu lasting", "returned gpu"}) {
+			t.Errorf("events %q", k)
+		}
+		if n := w.times("gpu"); n != 1 {
+			t.Errorf("opened %d times", n)
+		}
+	})
+}
+
+// TestHedgedRepeat: what Repeat does is a call, also where its session on the stopped
+// backend is to be closed.
+func TestHedgedRepeat(t *testing.T) {
+	for _, ahead := range []bool{false, true} {
+		for _, suspect := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				var stopped atomic.Bool
+				w := &world{t: t}
+				w.hangs(&stopped)
+				e := w.engine(Config{Backend: "gpu"})
+				defer w.close(e)
+				b := load(t, e, source(4))
+				repeat := func(ctx context.Context, f func(context.Context, *Session) error) (string, error) {
+					return e.Repeat(ctx, space8, f)
+				}
+				if ahead {
+					repeat = open(t, e).Repeat
+				}
+				if suspect {
+					stopped.Store(true)
+					limited, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+					defer cancel()
+					if by, err := ask(limited, e, b); err != nil || by != "cpu" {
+						t.Errorf("answered by %q, %v", by, err)
+					}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+				defer cancel()
+				begin := time.Now()
+				by, err := repeat(ctx, func(ctx context.Context, s *Session) error {
+					stopped.Store(true)
+					return readAll(ctx, s)
+				})
+				if took := time.Since(begin); err != nil || by != "cpu" || took > 300*time.Millisecond {
+					t.Errorf("ahead %v, suspect %v: answered by %q after %v, %v", ahead, suspect, by, took, err)
+				}
+			})
+		}
+	}
+}
+
+// TestHedgedMemory: a call for memory that a stopped backend does not answer does
+// without.
+func TestHedgedMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stopped atomic.Bool
+		w := &world{t: t}
+		w.hangs(&stopped)
+		e := w.engine(Config{Backend: "gpu", Fallbacks: []string{NoFallback}})
+		defer w.close(e)
+		stopped.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if buf, err := e.Alloc(ctx, 64); buf != nil || err != nil {
+			t.Errorf("%v, %v", buf, err)
+		}
+	})
+}
+
+// TestLateButAlive: a call that is late with a backend that answers pings stays there,
+// and so does one that no other backend could answer.
+func TestLateButAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, msm: func(ctx context.Context, f *fake) ([]byte, error) {
+			if f.name == "gpu" {
+				pause(ctx, 450*time.Millisecond)
+			}
+			return nil, backend.Ended(ctx)
+		}}
+		e := w.engine(Config{Backend: "gpu"})
+		defer w.close(e)
+		b := load(t, e, source(4))
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if by, err := ask(ctx, e, b); err != nil || by != "gpu" {
+			t.Errorf("answered by %q, %v", by, err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var stopped atomic.Bool
+		w := &world{t: t}
+		w.hangs(&stopped)
+		e := w.engine(Config{Backend: "gpu", Fallbacks: []string{NoFallback}})
+		defer w.close(e)
+		b := load(t, e, source(4))
+		stopped.Store(true)
+		time.AfterFunc(400*time.Millisecond, func() { stopped.Store(false) })
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if by, err := ask(ctx, e, b); err != nil || by != "gpu" {
+			t.Errorf("answered by %q, %v", by, err)
 		}
 	})
 }

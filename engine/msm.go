@@ -60,7 +60,7 @@ func (e *Engine) MSM(ctx context.Context, reqs []Request) (out [][]byte, by stri
 	return out, by, nil
 }
 
-// holdsAll tells whether the bases that may not be read again are loaded.
+// holdsAll reports whether the bases that may not be read again are loaded.
 func (g *generation) holdsAll(reqs []Request) bool {
 	return !slices.ContainsFunc(reqs, func(r Request) bool { return r.Bases.src.ReadOnce && !g.holds(r.Bases) })
 }
@@ -102,7 +102,7 @@ func (g *generation) msm(ctx context.Context, reqs []Request) ([][]byte, error) 
 
 func (r *Request) answerBytes() int { return r.Bases.src.Curve.PointBytes(r.Bases.src.Group) }
 
-// scalars is those of reqs[i], wherever in the batch they stand.
+// scalars returns those of reqs[i], wherever in the batch they stand.
 func scalars(reqs []Request, i int) []byte {
 	if s := reqs[i].SameAs; s > 0 {
 		return reqs[s-1].Scalars
@@ -110,7 +110,7 @@ func scalars(reqs []Request, i int) []byte {
 	return reqs[i].Scalars
 }
 
-// pick is the elements at these places.
+// pick returns the elements at these places.
 func pick[T any](from []T, at []int) []T {
 	some := make([]T, len(at))
 	for k, i := range at {
@@ -207,7 +207,7 @@ func (e *Engine) compare(ctx context.Context, g *generation, again []Request, ou
 	return nil
 }
 
-// chosen is the MSMs of a batch that are to be compared, and where they stand in
+// chosen returns the MSMs of a batch that are to be compared, and where they stand in
 // it.
 func (e *Engine) chosen(g *generation, reqs []Request) (again []Request, at []int) {
 	every := uint64(e.cfg.CompareEvery)

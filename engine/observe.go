@@ -72,7 +72,7 @@ type Stats struct {
 	Backends []BackendStats
 }
 
-// Degraded tells that the preferred backend does not answer: it died and is not
+// Degraded reports whether the preferred backend does not answer: it is suspect, died and is not
 // open again, could not be opened, or was refused. Calls wait, or go to another.
 func (s Stats) Degraded() bool {
 	return len(s.Backends) > 0 && s.Backends[0].State != StateReady && s.Backends[0].State != StateIdle
@@ -106,6 +106,7 @@ const (
 	StateIdle    State = "idle"    // not needed until now
 	StateOpening State = "opening" // being opened, its bases being loaded
 	StateReady   State = "ready"   // answers calls
+	StateSuspect State = "suspect" // late with a call or a ping; calls go to the next one until it answers
 	StateBroken  State = "broken"  // could not be opened, will be tried again
 	StateRetired State = "retired" // gave a wrong answer or was replaced, will not be asked
 )

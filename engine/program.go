@@ -13,13 +13,13 @@ type program struct {
 	s *Session
 	g *generation
 
-	held  []*Bases
-	reqs  []Request // the Commits as MSMs, without scalars
-	steps []backend.Step
-	sizes []int    // of the answers to steps
-	place []int    // where in steps each of the caller's is
-	at    []int    // where in steps each of reqs is
-	out   [][]byte // the answers to steps
+	held   []*Bases
+	reqs   []Request // the Commits as MSMs, without scalars
+	steps  []backend.Step
+	sizes  []int    // of the answers to steps
+	stepOf []int    // where in steps each of the caller's is
+	jobOf  []int    // where in steps each of reqs is
+	out    [][]byte // the answers to steps
 
 	answers [][]byte
 	secrets [][]byte // read for checks
@@ -65,20 +65,20 @@ func (p *program) run(ctx context.Context, steps []backend.Step) error {
 		return err
 	}
 	for k, i := range compared {
-		again[k].Scalars = p.out[p.at[i]+1]
+		again[k].Scalars = p.out[p.jobOf[i]+1]
 		p.secrets = append(p.secrets, again[k].Scalars)
 	}
 	if err := p.check(ctx, steps); err != nil {
 		return err
 	}
-	points := pick(p.out, p.at)
+	points := pick(p.out, p.jobOf)
 	if err := p.s.e.check(ctx, p.g, p.reqs, points, p.scalars); err != nil {
 		return err
 	}
 	if err := p.s.e.compare(ctx, p.g, again, pick(points, compared)); err != nil {
 		return err
 	}
-	p.answers = pick(p.out, p.place)
+	p.answers = pick(p.out, p.stepOf)
 	return nil
 }
 
@@ -95,7 +95,7 @@ func (p *program) translate(ctx context.Context, steps []backend.Step, compared 
 		p.sizes = append(p.sizes, backend.AnswerBytes(s, in))
 	}
 	for _, step := range steps {
-		p.place = append(p.place, len(p.steps))
+		p.stepOf = append(p.stepOf, len(p.steps))
 		switch s := step.(type) {
 		case backend.Write:
 			s.Check = s.Check || p.s.e.cfg.CheckInput
@@ -106,10 +106,10 @@ func (p *program) translate(ctx context.Context, steps []backend.Step, compared 
 				return err
 			}
 			s.Job.Bases = id
-			p.at = append(p.at, len(p.steps))
+			p.jobOf = append(p.jobOf, len(p.steps))
 			bases.Element = backend.PointOf(s.Bases.src.Curve, s.Bases.src.Group)
 			add(s.Job)
-			if len(compared) > 0 && compared[0] == len(p.at)-1 {
+			if len(compared) > 0 && compared[0] == len(p.jobOf)-1 {
 				compared = compared[1:]
 				add(backend.Read{Src: s.Src})
 			}
@@ -138,7 +138,7 @@ func (p *program) compute(ctx context.Context) (err error) {
 	return nil
 }
 
-// points is those of the program's commitments.
+// points returns those of the program's commitments.
 func (p *program) points() (n int) {
 	for _, r := range p.reqs {
 		n += r.Count
@@ -168,7 +168,7 @@ func (p *program) check(ctx context.Context, steps []backend.Step) (err error) {
 		switch step.(type) {
 		case backend.Products, backend.Evaluate, backend.Divide:
 			p.g.e.sum(func(st *Stats) { st.Checked++ })
-			if err = p.s.space.Check(p.out[p.place[i]]); err != nil {
+			if err = p.s.space.Check(p.out[p.stepOf[i]]); err != nil {
 				return fmt.Errorf("step %d (%T): %w", i, step, err)
 			}
 		}
@@ -176,10 +176,10 @@ func (p *program) check(ctx context.Context, steps []backend.Step) (err error) {
 	return nil
 }
 
-// scalars is those of the commitment reqs[i], as they are after the program; nil
+// scalars returns those of the commitment reqs[i], as they are after the program; nil
 // when a step has changed them since.
 func (p *program) scalars(ctx context.Context, i int) ([]byte, error) {
-	at := p.at[i]
+	at := p.jobOf[i]
 	src := p.steps[at].(backend.Job).Src
 	for _, later := range p.steps[at+1:] {
 		if backend.Writes(later, src) {

@@ -18,10 +18,10 @@ type Space struct {
 	Check func(elements []byte) error
 }
 
-// Session is memory for vectors, or for words of numbers, in one opened backend, and programs over it.
-// When that backend dies or is replaced the vectors are lost: Run and Err say so
-// with backend.ErrGone, and whoever has what they were computed from opens another
-// session and computes them again, or has Repeat do that.
+// Session is memory for vectors, or for words of numbers, in one opened backend, and
+// programs over it. When that backend dies or is replaced the vectors are lost: Run and
+// Err say so with backend.ErrGone, and whoever has what they were computed from opens
+// another session and computes them again, or has Repeat do that.
 //
 // A session that no program uses holds nothing up: neither Use nor a repair nor
 // Shutdown waits for it. Safe for concurrent use, with what backend.Programs says
@@ -76,14 +76,14 @@ func (e *Engine) Repeat(ctx context.Context, space Space, f func(context.Context
 	return e.repeat(ctx, space, nil, f)
 }
 
-// Repeat is Engine.Repeat that begins with this session, which nobody uses yet, when it
-// is on the backend that a call gets now: its memory was taken while there was nothing
-// to compute. It closes the session.
+// Repeat does what Engine.Repeat does and begins with this session, which nobody uses yet,
+// when it is on the backend that a call gets now: its memory was taken while there was
+// nothing to compute. It closes the session.
 func (s *Session) Repeat(ctx context.Context, f func(context.Context, *Session) error) (by string, err error) {
 	if s.none() {
 		return "", errNoSession()
 	}
-	defer s.Close() // if it was not used
+	defer s.shut(false) // if it was not used
 	return s.e.repeat(ctx, s.space, s, f)
 }
 
@@ -98,13 +98,13 @@ func (s *Session) hold(g *generation) bool {
 	return true
 }
 
-// repeat is Repeat, first with the session ahead, if there is one.
+// repeat does what Repeat does, first with the session ahead, if there is one.
 func (e *Engine) repeat(ctx context.Context, space Space, ahead *Session, f func(context.Context, *Session) error) (by string, err error) {
 	var own error // of f
 	by, err = e.do(ctx, space.call(), func(ctx context.Context, g *generation) (err error) {
 		s := ahead
 		if ahead = nil; s != nil && !s.hold(g) {
-			s.Close()
+			s.shut(false) // it may be where nothing is answered
 			s = nil
 		}
 		if s == nil {
@@ -112,11 +112,7 @@ func (e *Engine) repeat(ctx context.Context, space Space, ahead *Session, f func
 				return err
 			}
 		}
-		defer func() {
-			if err := s.Close(); err != nil {
-				e.cfg.Log.Warn("closing a session", "cause", err)
-			}
-		}()
+		defer func() { s.shut(ctx.Err() == nil) }() // or else the call has no more time
 		own = f(ctx, s)
 		broken := s.failure()
 		if own == nil || broken == nil && ctx.Err() == nil && !errors.Is(own, ErrWrongAnswer) {
@@ -130,7 +126,7 @@ func (e *Engine) repeat(ctx context.Context, space Space, ahead *Session, f func
 	return by, own
 }
 
-// call is one for which a session is opened.
+// call makes the call for which a session is opened.
 func (sp *Space) call() *call {
 	return &call{points: sp.Count, can: func(i backend.Info) error {
 		switch {
@@ -187,7 +183,7 @@ func (g *generation) contents() string {
 
 func (s *Session) bytes() int64 { return int64(s.space.Count) * int64(s.space.Element.Bytes()) }
 
-// none tells whether OpenSession did not make the session.
+// none reports whether OpenSession did not make the session.
 func (s *Session) none() bool { return s == nil || s.e == nil }
 
 func errNoSession() error {
@@ -211,19 +207,36 @@ func (s *Session) Beside(ctx context.Context, count int) (*Session, error) {
 	return other, nil
 }
 
-// Together tells whether programs may use the memory of both sessions.
-func (s *Session) Together(other *Session) bool { return s.g == other.g }
+// Together reports whether programs may use the memory of both sessions.
+func (s *Session) Together(other *Session) bool {
+	return !s.none() && !other.none() && s.g == other.g
+}
 
 // Space names the session's memory in ranges, from 0 to Len.
-func (s *Session) Space() backend.SpaceID { return s.id }
+func (s *Session) Space() backend.SpaceID {
+	if s.none() {
+		return 0
+	}
+	return s.id
+}
 
-// Len is how many elements the memory has.
-func (s *Session) Len() int { return s.space.Count }
+// Len returns how many elements the memory has.
+func (s *Session) Len() int {
+	if s.none() {
+		return 0
+	}
+	return s.space.Count
+}
 
-// Backend is the name of the session's backend.
-func (s *Session) Backend() string { return s.g.slot.name }
+// Backend returns the name of the session's backend.
+func (s *Session) Backend() string {
+	if s.none() {
+		return ""
+	}
+	return s.g.slot.name
+}
 
-// Err is why the session takes no more programs, nil while it does. It wraps
+// Err returns why the session takes no more programs, nil while it does. It wraps
 // backend.ErrGone when another session is to be opened.
 func (s *Session) Err() error {
 	if s.none() {
@@ -234,7 +247,7 @@ func (s *Session) Err() error {
 	return s.overLocked()
 }
 
-// Current tells whether a session that is opened now would be on the same
+// Current reports whether a session that is opened now would be on the same
 // backend: one on another is as good as lost when a better one is ready again.
 func (s *Session) Current() bool {
 	if s.none() {
@@ -247,14 +260,14 @@ func (s *Session) Current() bool {
 		return false
 	}
 	for _, slot := range s.e.slots {
-		if slot.state == StateReady && c.openLocked(slot) {
+		if slot.gen != nil && (slot.gen == s.g || slot.state == StateReady && c.openLocked(slot)) {
 			return slot.gen == s.g
 		}
 	}
 	return true
 }
 
-// overLocked is Err.
+// overLocked does what Err does.
 func (s *Session) overLocked() error {
 	gone := func(cause error) error {
 		if errors.Is(cause, backend.ErrGone) {
@@ -280,7 +293,7 @@ func (s *Session) overLocked() error {
 	return nil
 }
 
-// failure is why a program failed through no fault of its own.
+// failure returns why a program failed through no fault of its own.
 func (s *Session) failure() error {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
@@ -356,7 +369,7 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 	}
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
-	s.g.proven = true
+	s.g.provedLocked()
 	s.e.countersLocked(s.g.slot.name).Programs++
 	return p.answers, nil
 }
@@ -364,19 +377,43 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 // Close wipes the memory and gives it back, when the programs that use it have
 // ended. Closing twice is no error.
 func (s *Session) Close() error {
-	if s.none() {
+	if s.none() || !s.end() {
 		return nil
 	}
+	return s.free()
+}
+
+// shut closes the session, and waits for that or not.
+func (s *Session) shut(wait bool) {
+	if !s.end() {
+		return
+	}
+	free := func() {
+		if err := s.free(); err != nil {
+			s.e.cfg.Log.Warn("closing a session", "cause", err)
+		}
+	}
+	if wait {
+		free()
+	} else {
+		s.e.background.Go(free)
+	}
+}
+
+// end closes the session to programs, and reports whether free is to be called.
+func (s *Session) end() bool {
 	e, g := s.e, s.g
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	_, there := g.sessions[s]
 	delete(g.sessions, s)
 	s.closed = true
-	there = there && g.ctx.Err() == nil && g.enterLocked()
-	e.mu.Unlock()
-	if !there {
-		return nil
-	}
+	return there && g.ctx.Err() == nil && g.enterLocked()
+}
+
+// free wipes the memory and gives it back.
+func (s *Session) free() error {
+	g := s.g
 	defer g.leave()
 	defer g.roomier()
 	v, _ := backend.As[backend.Programs](g.b)

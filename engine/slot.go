@@ -13,7 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/resident"
 )
 
-// slot is the place of one backend in the order of preference. Its owner
+// slot is the position of one backend in the order of preference. Its owner
 // opens, reloads and gives up one generation after the other; calls only look
 // whether there is one.
 type slot struct {
@@ -46,7 +46,7 @@ func (e *Engine) newSlot(name string) *slot {
 func (s *slot) startLocked(hope time.Time, once bool, after <-chan struct{}) <-chan error {
 	s.start(hope)
 	first := make(chan error, 1)
-	s.e.work.Go(func() { s.own(once, after, first) })
+	s.e.background.Go(func() { s.own(once, after, first) })
 	return first
 }
 
@@ -187,7 +187,7 @@ func (s *slot) lostLocked(g *generation, cause error) {
 	}
 	s.gen = nil
 	s.wanted = g.wanted()
-	s.lost(cause, g.proven, time.Now().Add(s.e.cfg.Patience))
+	s.lost(cause, g.lifeLocked(), time.Now().Add(s.e.cfg.Patience))
 	s.e.countersLocked(s.name).Deaths++
 	s.e.events.add(Event{Kind: EventGone, Backend: s.name, Err: cause})
 	s.e.changedLocked()
@@ -206,7 +206,7 @@ func (s *slot) retireLocked(err error) {
 	s.e.changedLocked()
 }
 
-// retired is retireLocked without the lock.
+// retired takes the lock and calls retireLocked.
 func (s *slot) retired(err error) {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
@@ -221,14 +221,14 @@ func (s *slot) change(transition func()) {
 	s.e.changedLocked()
 }
 
-// repairing tells that the backend is opened again after a failure.
+// repairing reports whether the backend is opened again after a failure.
 func (s *slot) repairing() bool {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
 	return s.err != nil
 }
 
-// hasPromise tells whether to open the backend without a pause.
+// hasPromise reports whether to open the backend without a pause.
 func (s *slot) hasPromise() bool {
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
@@ -311,7 +311,7 @@ func within[T any](ctx context.Context, limit time.Duration, f func(context.Cont
 	return none, backend.Ended(ctx)
 }
 
-// limited is within for a function without a value.
+// limited calls within for a function without a value.
 func limited(limit time.Duration, f func(context.Context) error) error {
 	_, err := within(context.Background(), limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }, nil)
 	return err

@@ -16,14 +16,17 @@ func TestLifecycle(t *testing.T) {
 		"retry":        func(l *lifecycle) { l.retry() },
 		"ready":        func(l *lifecycle) { l.ready() },
 		"failed":       func(l *lifecycle) { l.failed(cause) },
-		"lost, proven": func(l *lifecycle) { l.lost(cause, true, hope) },
-		"lost":         func(l *lifecycle) { l.lost(cause, false, hope) },
+		"suspect":      func(l *lifecycle) { l.suspect(cause, hope) },
+		"trust":        func(l *lifecycle) { l.trust() },
+		"lost, proven": func(l *lifecycle) { l.lost(cause, long, hope) },
+		"lost":         func(l *lifecycle) { l.lost(cause, useless, hope) },
 		"retire":       func(l *lifecycle) { l.retire(cause) },
 	}
 	for from, row := range map[State]map[string]State{
 		StateIdle:    {"start": StateOpening, "retire": StateRetired},
 		StateOpening: {"ready": StateReady, "failed": StateBroken, "retire": StateRetired},
-		StateReady:   {"lost": StateOpening, "lost, proven": StateOpening, "retire": StateRetired},
+		StateReady:   {"suspect": StateSuspect, "lost": StateOpening, "lost, proven": StateOpening, "retire": StateRetired},
+		StateSuspect: {"trust": StateReady, "lost": StateOpening, "lost, proven": StateOpening, "retire": StateRetired},
 		StateBroken:  {"retry": StateOpening, "retire": StateRetired},
 		StateRetired: {},
 	} {
@@ -45,8 +48,8 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-// TestDeathsInARow: after two with no answer between them a slot is broken, and calls
-// do not wait for it.
+// TestDeathsInARow: after two with no answer between them, or six after short lives, a
+// slot is broken, and calls do not wait for it.
 func TestDeathsInARow(t *testing.T) {
 	now, cause := time.Unix(100, 0), errors.New("cause")
 	hope := now.Add(time.Second)
@@ -56,7 +59,7 @@ func TestDeathsInARow(t *testing.T) {
 		if repaired := l.ready(); (repaired != nil) != (nth > 0) {
 			t.Errorf("opening %d repaired %v", nth, repaired)
 		}
-		if l.lost(cause, false, hope); l.state != want || l.awaited(now, true) != (want == StateOpening) {
+		if l.lost(cause, useless, hope); l.state != want || l.awaited(now, true) != (want == StateOpening) {
 			t.Errorf("death %d: %s, awaited %v", nth, l.state, l.awaited(now, true))
 		}
 	}
@@ -64,7 +67,17 @@ func TestDeathsInARow(t *testing.T) {
 		t.Error("a call waits although there is another slot, or does not although there is none")
 	}
 	l.ready()
-	if l.lost(cause, true, hope); l.state != StateOpening || !l.awaited(now, true) || l.awaited(hope, true) {
-		t.Error("an answer does not end the row of deaths")
+	if l.lost(cause, long, hope); l.state != StateOpening || !l.awaited(now, true) || l.awaited(hope, true) {
+		t.Error("a long life does not end the row of deaths")
+	}
+	for nth := range mostDeaths + 1 {
+		l.ready()
+		want := StateOpening
+		if nth == mostDeaths {
+			want = StateBroken
+		}
+		if l.lost(cause, short, hope); l.state != want {
+			t.Errorf("short life %d: %s", nth, l.state)
+		}
 	}
 }

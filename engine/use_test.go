@@ -192,6 +192,40 @@ func TestCancelledUse(t *testing.T) {
 	})
 }
 
+// TestNewerUse: a second Use waited behind one whose backend hangs at its start.
+func TestNewerUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, open: func(ctx context.Context, name string, _ int) error {
+			if name == "hangs" {
+				<-ctx.Done()
+			}
+			return backend.Ended(ctx)
+		}}
+		e := w.engine(Config{Backend: "old"})
+		defer w.close(e)
+		var used sync.WaitGroup
+		for range 2 {
+			used.Go(func() {
+				if err := e.Use(t.Context(), "hangs"); !errors.Is(err, ErrSuperseded) {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		begin := time.Now()
+		if err := e.Use(t.Context(), "new"); err != nil || e.Backend() != "new" {
+			t.Errorf("on %q, %v", e.Backend(), err)
+		}
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("took %v", took)
+		}
+		used.Wait()
+		if e.Backend() != "new" {
+			t.Errorf("on %q", e.Backend())
+		}
+	})
+}
+
 // TestSharedLoad has two calls wait for one load whose first caller gives up:
 // the other one loads.
 func TestSharedLoad(t *testing.T) {

@@ -60,6 +60,9 @@ func TestNoBasesNoSession(t *testing.T) {
 		if b.Acquire() || b.Close() != nil {
 			t.Error("no bases are in use")
 		}
+		if b.Closed() || b.ReadOnce() || b.Spec().Count != 0 {
+			t.Error("bases that nothing loaded have something")
+		}
 	}
 	for _, s := range []*Session{nil, {}} {
 		_, run := s.Run(ctx, nil)
@@ -72,6 +75,9 @@ func TestNoBasesNoSession(t *testing.T) {
 		}
 		if s.Current() || s.Close() != nil {
 			t.Error("no session is open")
+		}
+		if s.Together(s) || s.Space() != 0 || s.Len() != 0 || s.Backend() != "" {
+			t.Error("no session has something")
 		}
 	}
 }

@@ -121,7 +121,7 @@ func forgotten(e *engine.Engine, b *engine.Bases) {
 	go b.Close() // the garbage collector does not wait for calls
 }
 
-// none tells whether neither Load nor LoadFile made the bases. They have no points
+// none reports whether neither Load nor LoadFile made the bases. They have no points
 // and no group, and refuse every call.
 func (b *Bases[P, S]) none() bool { return b == nil || b.h == nil }
 
@@ -137,7 +137,7 @@ func (b *Bases[P, S]) Group() *Group[P, S] {
 	return b.g
 }
 
-// Core is the bases that Load returned without gnark-crypto's types, and where in
+// Core returns the bases that Load returned without gnark-crypto's types, and where in
 // them b begins, for packages beside this one. They stay loaded as long as b is
 // reachable and not closed.
 func (b *Bases[P, S]) Core() (bases *engine.Bases, offset int) {
@@ -155,7 +155,7 @@ func (b *Bases[P, S]) Len() int {
 	return b.end - b.start
 }
 
-// Slice is points i up to but not including j of b, as with Go's slices.
+// Slice returns points i up to but not including j of b, as with Go's slices.
 // It shares what is resident: closing it does nothing, closing the Bases that
 // Load returned ends it too.
 func (b *Bases[P, S]) Slice(i, j int) (*Bases[P, S], error) {
@@ -201,7 +201,7 @@ func (b *Bases[P, S]) Digest(ctx context.Context) (backend.Digest, error) {
 	return part.Digest(ctx)
 }
 
-// cut is count of the points from offset on.
+// cut returns count of the points from offset on.
 func cut(b *backend.Bases, offset, count int) backend.Bases {
 	part := *b
 	part.Memo = nil
@@ -215,7 +215,7 @@ func cut(b *backend.Bases, offset, count int) backend.Bases {
 	return part
 }
 
-// MSM is the sum of scalars[i] * base i. It wants as many scalars as there
+// MSM computes the sum of scalars[i] * base i. It wants as many scalars as there
 // are bases. An empty sum is infinity.
 func (b *Bases[P, S]) MSM(ctx context.Context, scalars []S) (P, error) {
 	var zero P

@@ -33,7 +33,7 @@ type scalarKey struct {
 // Answer is the place of one MSM's result.
 type Answer[P any] struct{ p P }
 
-// Point is the result after Batch.Run returned nil; before, it is infinity.
+// Point returns the result after Batch.Run returned nil; before, it is infinity.
 func (a *Answer[P]) Point() P { return a.p }
 
 // NewBatch starts an empty batch on the engine that its bases are loaded into.
@@ -109,6 +109,6 @@ func (b *Batch) Run(ctx context.Context) error {
 	return nil
 }
 
-// Backend is the name of the backend that answered, "" before Run succeeded.
+// Backend returns the name of the backend that answered, "" before Run succeeded.
 // It is not the engine's current one when that failed or was swapped.
 func (b *Batch) Backend() string { return b.by }

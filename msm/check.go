@@ -72,7 +72,7 @@ func (g *Group[P, S]) checkFrom(ctx context.Context, b *backend.Bases, at int) e
 	return nil
 }
 
-// read is count points from at on.
+// read returns count points from at on.
 func (g *Group[P, S]) read(ctx context.Context, b *backend.Bases, at, count int) ([]P, error) {
 	part := cut(b, at, count)
 	if part.File == nil {
@@ -82,7 +82,7 @@ func (g *Group[P, S]) read(ctx context.Context, b *backend.Bases, at, count int)
 	return pts, part.Read(ctx, layout.Bytes(pts))
 }
 
-// sum is an MSM by gnark-crypto in this process.
+// sum computes an MSM by gnark-crypto in this process.
 func (g *Group[P, S]) sum(ctx context.Context, b *backend.Bases, offset, count int, scalars []byte) ([]byte, error) {
 	// One at a time: parts large enough for MultiExp, small enough to cancel.
 	const part = 16 * checkPart

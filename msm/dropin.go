@@ -57,7 +57,7 @@ type jacobianPoint[P, J, S any] interface {
 	MultiExp([]P, []S, ecc.MultiExpConfig) (*J, error)
 }
 
-// MultiExpJac is d.MultiExp with a Jacobian result, like the method MultiExp of
+// MultiExpJac calls d.MultiExp and gives a Jacobian result, like the method MultiExp of
 // gnark-crypto's Jacobian points.
 func MultiExpJac[P, J, S any, JP jacobianPoint[P, J, S]](d DropIn[P, S], j JP, points []P, scalars []S, config ecc.MultiExpConfig) (JP, error) {
 	if d.g == nil {
@@ -93,7 +93,7 @@ func errNoDropIn() error {
 	return fmt.Errorf("%w: a drop-in that Group.On did not make", backend.ErrInvalidInput)
 }
 
-// small tells whether gnark-crypto computes: also for lengths that differ,
+// small reports whether gnark-crypto computes: also for lengths that differ,
 // whose error is its own.
 func (d DropIn[P, S]) small(points, scalars int) bool {
 	return points != scalars || points == 0 || points < d.threshold

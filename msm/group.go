@@ -66,13 +66,13 @@ func newGroup[P, S any, AP affinePoint[P, S]](c backend.Curve, g backend.Group) 
 	}
 }
 
-// Curve is the curve of the group.
+// Curve returns the curve of the group.
 func (g *Group[P, S]) Curve() backend.Curve { return g.curve }
 
 // Group tells G1 from G2.
 func (g *Group[P, S]) Group() backend.Group { return g.group }
 
-// String is such as "bn254 g1".
+// String returns a name such as "bn254 g1".
 func (g *Group[P, S]) String() string { return g.curve.String() + " " + g.group.String() }
 
 // point copies an answer's bytes into a typed point.

@@ -59,7 +59,7 @@ func (g *Group[P, S]) NewScalars(ctx context.Context, e *engine.Engine, n int) (
 	return s, nil
 }
 
-// Slice is the scalars, to be written and passed to MSM, whole or in part.
+// Slice returns the scalars, to be written and passed to MSM, whole or in part.
 // It is valid until Free, and as long as s itself is reachable: keep s. After
 // Free it is nil.
 func (s *Scalars[S]) Slice() []S {

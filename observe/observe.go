@@ -9,7 +9,7 @@ import (
 	"github.com/pippin-zk/pippin/engine"
 )
 
-// All is an observer that tells each of these, in order, nil ones left out.
+// All returns an observer that tells each of these, in order, nil ones left out.
 // Phases end in the opposite order.
 func All(observers ...engine.Observer) engine.Observer {
 	var a all

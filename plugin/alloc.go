@@ -54,7 +54,7 @@ type emptyBuffer struct{ *buffer }
 
 func (emptyBuffer) Bytes() []byte { return nil }
 
-// Bytes is the memory until Free.
+// Bytes returns the memory until Free.
 func (b *buffer) Bytes() []byte { return b.region.Bytes() }
 
 // Free waits for the calls that read the buffer. What a cancelled call left

@@ -102,7 +102,7 @@ func TestTMPDIRThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// control tells whether a terminal would obey something in s.
+// control reports whether a terminal would obey something in s.
 func control(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }) >= 0
 }

@@ -102,7 +102,7 @@ func (k *call) prepare(ctx context.Context) error {
 	return k.attach(ctx)
 }
 
-// inPlace tells whether an input is in a buffer of ours where the plugin can
+// inPlace reports whether an input is in a buffer of ours where the plugin can
 // read it, and then where.
 func (k *call) inPlace(in *input) bool {
 	r, off, ok := k.c.pool.Find(in.src)
@@ -235,7 +235,7 @@ func (k *call) judge(values [][]byte) answer {
 	return answer{values: values}
 }
 
-// throughLane is ask in a lane.
+// throughLane asks in a lane.
 func (k *call) throughLane(l *lane, message []byte) waiting {
 	l.ask(message)
 	return func(ctx context.Context) (answer, bool) {

@@ -701,7 +701,7 @@ func TestBackendFails(t *testing.T) {
 			if _, err := c.LoadBases(ctx, b.Bases()); !errors.Is(err, backend.ErrGone) {
 				t.Errorf("afterwards: %v", err)
 			}
-			if d := time.Since(begin); d > 100*time.Millisecond {
+			if d := time.Since(begin); d > 5*time.Second { // nobody waits for an answer
 				t.Errorf("ErrGone took %v", d)
 			}
 			settled(t, c, 0)

@@ -20,10 +20,10 @@ import (
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
 )
 
-// Client is a backend in a plugin's process, or in a daemon. It serves for the
-// life of that process, or of the connection: when it dies, hangs, or answers what it must not, every call fails
-// with backend.ErrGone. It implements backend.Backend, backend.Allocator,
-// backend.Programs and backend.Metered.
+// Client is a backend in a plugin's process, or in a daemon. It serves for the life of
+// that process, or of the connection: when it dies, hangs, or answers what it must not,
+// every call fails with backend.ErrGone. It implements backend.Backend, backend.Allocator,
+// backend.Programs, backend.Metered and backend.Killer.
 type Client struct {
 	name    string
 	info    backend.Info
@@ -46,7 +46,7 @@ type Client struct {
 	ownPool   bool
 	staging   *shm.Pool
 	replies   *shm.Pool // which the plugin writes
-	slot      int       // bytes of one chunk of bases
+	chunk     int       // bytes of one chunk of bases
 	counters  *shm.Counters
 	lanes     lanes
 	abandoned abandoned
@@ -60,14 +60,12 @@ type Client struct {
 	// freeing must not overtake a call on its way to the plugin.
 	kept *resident.Set[struct{}, struct{}]
 
-	mu       sync.Mutex
-	closed   bool
-	verdict  error         // the first reason to give it up
-	lostAt   time.Time     // when that was; valid after life
-	peaceful bool          // it was alive and well when it was told to end
-	ended    chan struct{} // closed when Close is done
-	inside   sync.WaitGroup
-	outside  sync.WaitGroup // what cancelled calls left running
+	mu      sync.Mutex
+	closed  bool
+	verdict error         // the first reason to give it up
+	ended   chan struct{} // closed when Close is done
+	inside  sync.WaitGroup
+	outside sync.WaitGroup // what cancelled calls left running
 }
 
 // What may be at a plugin at the same time. Each has at most one descriptor on
@@ -82,6 +80,7 @@ var (
 	_ backend.Allocator = (*Client)(nil)
 	_ backend.Programs  = (*Client)(nil)
 	_ backend.Metered   = (*Client)(nil)
+	_ backend.Killer    = (*Client)(nil)
 	_                   = [wire.MaxDescriptors - maxLoads - maxAttaching]struct{}{}
 )
 
@@ -91,18 +90,19 @@ func newClient(spec Spec, info backend.Info, opened *proto.OpenReply, rpc proto.
 	c := &Client{
 		name: spec.Name, info: info, rpc: rpc, channel: ch, peer: peer, graces: defaultGraces,
 		ctx: ctx, life: life, die: die,
-		pool:    spec.pool,
 		staging: shm.NewPool(shm.PoolOptions{Budget: int64(spec.StagingBytes), MaxArenas: 8, Public: true}),
 		replies: shm.NewPool(shm.PoolOptions{Budget: cmp.Or(spec.answers, spec.Budget), MaxArenas: 8, Answers: true}),
-		slot:    max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
+		chunk:   max(spec.StagingBytes/3/shm.PageSize, 1) * shm.PageSize,
 		loads:   semaphore.NewWeighted(maxLoads),
 		sent:    semaphore.NewWeighted(wire.MaxCalls),
 		kept:    resident.New[struct{}, struct{}](spec.Name),
 		ended:   make(chan struct{}),
 	}
-	if c.pool == nil {
-		c.pool, c.ownPool = shm.NewPool(shm.PoolOptions{Budget: spec.Budget}), true
+	memory := spec.Memory
+	if memory == nil {
+		memory, c.ownPool = NewMemory(spec.Budget), true
 	}
+	c.pool = memory.pool
 	c.counters = shm.NewCounters()
 	c.arenas.init(c)
 	c.digests = opened.GetDigests()
@@ -119,7 +119,7 @@ func newClient(spec Spec, info backend.Info, opened *proto.OpenReply, rpc proto.
 // Info describes the backend as the plugin did when it was opened.
 func (c *Client) Info() backend.Info { return c.info }
 
-// Done is closed when the plugin's process has exited, for whatever reason, or
+// Done returns a channel that is closed when the plugin's process has exited, for whatever reason, or
 // was given up and killed.
 func (c *Client) Done() <-chan struct{} { return c.life.Done() }
 
@@ -150,7 +150,7 @@ func (c *Client) begin(ctx context.Context) (run context.Context, end func(*erro
 	}, nil
 }
 
-// remote is the context of a remote call: it ends with the process and has the
+// remote returns the context of a remote call: it ends with the process and has the
 // values of the caller's context, such as the span of a trace.
 func (c *Client) remote(caller context.Context) context.Context { return remote{c.ctx, caller} }
 
@@ -166,14 +166,6 @@ func (r remote) Value(key any) any {
 	return r.caller.Value(key)
 }
 
-// closedInLife tells that the owner closed the client before anything was
-// wrong with the plugin.
-func (c *Client) closedInLife() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.peaceful
-}
-
 // background runs what is left of a cancelled call; Close waits for it, but
 // not for ever.
 func (c *Client) background(f func()) { c.outside.Go(f) }
@@ -182,15 +174,20 @@ func (c *Client) background(f func()) { c.outside.Go(f) }
 // error of a plugin that is lost. When it returns the process has exited,
 // unless not even SIGKILL ends it.
 func (c *Client) lost(cause error) error {
-	c.mu.Lock()
-	if c.verdict == nil {
-		c.verdict, c.lostAt = cause, time.Now()
-	}
-	cause = c.verdict
-	c.mu.Unlock()
+	cause = c.accuse(cause)
 	c.peer.End(process.ExitGrace)
 	c.die(fmt.Errorf("%w: plugin %s: %w; %s", backend.ErrGone, c.name, text.Error{Err: cause}, c.peer.Obituary()))
 	return context.Cause(c.life)
+}
+
+// accuse notes why the plugin is given up, and returns the first reason.
+func (c *Client) accuse(cause error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.verdict == nil {
+		c.verdict = cause
+	}
+	return c.verdict
 }
 
 // afterExit calls f when the plugin reads our memory no more after a call that
@@ -206,7 +203,7 @@ func (c *Client) afterExit(err error, f func()) {
 	})
 }
 
-// failure is what the caller gets for the error of a remote call. checked
+// failure returns what the caller gets for the error of a remote call. checked
 // tells that the plugin was asked to look at bytes that only it has looked at;
 // all other arguments were found right here, so that a plugin that calls them
 // invalid has a trouble of its own.
@@ -223,7 +220,7 @@ func (c *Client) failure(err error, checked bool) error {
 	return c.told(remote, checked)
 }
 
-// told is failure for an error that the plugin has returned on purpose.
+// told returns what the caller gets for an error that the plugin has returned on purpose.
 func (c *Client) told(remote *wire.RemoteError, checked bool) error {
 	switch {
 	case remote.Is(backend.ErrGone), remote.Is(backend.ErrClosed), remote.Is(backend.ErrUnavailable):
@@ -235,7 +232,7 @@ func (c *Client) told(remote *wire.RemoteError, checked bool) error {
 	return fmt.Errorf("plugin %s: %w", c.name, remote)
 }
 
-// nonsense is for an answer that no correct plugin gives.
+// nonsense gives the plugin up for an answer that no correct plugin gives.
 func (c *Client) nonsense(format string, a ...any) error {
 	return c.lost(fmt.Errorf("it broke the protocol: "+format, a...))
 }
@@ -316,7 +313,15 @@ func (c *Client) Close() error {
 	}
 }
 
-// shutDown is Close; nothing begins any more.
+// Kill implements backend.Killer: the plugin is killed, or the connection to the daemon
+// ended.
+func (c *Client) Kill(cause error) {
+	c.accuse(cause)
+	_ = c.peer.Kill(c.ctx)
+	c.lost(cause)
+}
+
+// shutDown does the work of Close; nothing begins any more.
 func (c *Client) shutDown() {
 	defer close(c.ended)
 	c.patiently(c.inside.Wait, 0)
@@ -333,7 +338,6 @@ func (c *Client) shutDown() {
 			c.kill()
 		}
 	}, 0)
-	c.inPeace()
 	<-c.patiently(c.peer.Leave, c.graces.exit)
 	<-abandoned
 	c.channel.Close()
@@ -375,19 +379,8 @@ func (c *Client) patiently(f func(), limit time.Duration) <-chan struct{} {
 	}
 }
 
-// inPeace notes that the plugin is told to end; that is no death unless
-// something was wrong before.
-func (c *Client) inPeace() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.peaceful = c.peaceful || c.verdict == nil
-}
-
 // kill ends a plugin that takes too long to end.
-func (c *Client) kill() {
-	c.inPeace()
-	_ = c.peer.Kill(c.ctx)
-}
+func (c *Client) kill() { _ = c.peer.Kill(c.ctx) }
 
 // answers pings, whatever the answer is.
 func (c *Client) answers() bool {

@@ -36,8 +36,7 @@ func dial(ctx context.Context, spec Spec) (*Client, error) {
 	defer cancel()
 	channel, pid, err := connectTo(limited, spec.Socket)
 	if err != nil {
-		_, err = fail(err)
-		return nil, notStarted{err}
+		return fail(err)
 	}
 	ours, theirs, err := streams()
 	if err != nil {
@@ -78,7 +77,7 @@ func dial(ctx context.Context, spec Spec) (*Client, error) {
 // connectTo connects to a socket, and reads what the daemon says first. pid is its
 // process, 0 when it is not to be seen from here.
 func connectTo(ctx context.Context, path string) (_ *shm.Channel, pid int, err error) {
-	owner, err := placed(path)
+	owner, err := socketOwner(path)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -133,7 +132,7 @@ func unreached(err error) error {
 	return err
 }
 
-// senderOf is who sent a message, as the kernel says.
+// senderOf returns who sent a message, as the kernel says.
 func senderOf(oob []byte) (*unix.Ucred, error) {
 	msgs, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
@@ -147,12 +146,12 @@ func senderOf(oob []byte) (*unix.Ucred, error) {
 	return nil, errors.New("the kernel does not say who listens there")
 }
 
-// placed refuses a socket that somebody could have put there who is neither root
-// nor this user nor of theirs: whoever listens is shown scalars. The folder may
-// belong to a user of the daemon's, the answer then, if root or this user has
-// made him a place that only he can write to, as in /run. Without such a user it
-// is whoever the socket belongs to.
-func placed(path string) (owner int, err error) {
+// socketOwner returns who may listen at a socket, and refuses a socket that somebody could
+// have put there who is neither root nor this user nor of theirs: whoever listens is shown
+// scalars. The folder may belong to a user of the daemon's, the answer then, if root or
+// this user has made him a place that only he can write to, as in /run. Without such a
+// user it is whoever the socket belongs to.
+func socketOwner(path string) (owner int, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return 0, err
 	}
@@ -187,7 +186,7 @@ func placed(path string) (owner int, err error) {
 	return owner, nil
 }
 
-// streams are the two ends of the connection for calls.
+// streams returns the two ends of the connection for calls.
 func streams() (ours net.Conn, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -203,7 +202,7 @@ func streams() (ours net.Conn, theirs *os.File, err error) {
 	return ours, theirs, nil
 }
 
-// dialled is a dialer of a connection that is there.
+// dialled returns a dialer of a connection that is there.
 func dialled(c net.Conn) func(context.Context, string) (net.Conn, error) {
 	var used sync.Once
 	return func(context.Context, string) (conn net.Conn, err error) {

@@ -16,7 +16,7 @@ func TestSocketsThatOthersCouldPutThere(t *testing.T) {
 	if err := os.Chmod(open, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := placed(filepath.Join(open, "s")); err == nil {
+	if _, err := socketOwner(filepath.Join(open, "s")); err == nil {
 		t.Error("a prover would trust a socket in a folder that anybody can write to")
 	}
 	// Like /tmp: in a folder of one's own there.
@@ -30,7 +30,7 @@ func TestSocketsThatOthersCouldPutThere(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(own, "s"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := placed(filepath.Join(own, "s")); err != nil {
+	if _, err := socketOwner(filepath.Join(own, "s")); err != nil {
 		t.Errorf("a prover does not trust a folder of its own user's: %v", err)
 	}
 	if os.Geteuid() != 0 {
@@ -61,7 +61,7 @@ func TestSocketsThatOthersCouldPutThere(t *testing.T) {
 		if err := os.Chown(path, nobody, nobody); err != nil {
 			t.Fatal(err)
 		}
-		owner, err := placed(filepath.Join(path, "s"))
+		owner, err := socketOwner(filepath.Join(path, "s"))
 		if want != (err == nil) || want && owner != nobody {
 			t.Errorf("%s: owner %d, %v", path, owner, err)
 		}

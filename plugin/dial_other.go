@@ -11,7 +11,7 @@ import (
 )
 
 // dial refuses.
-func dial(context.Context, Spec) (*Client, error) { return nil, notStarted{noDaemon()} }
+func dial(context.Context, Spec) (*Client, error) { return nil, noDaemon() }
 
 // Exec makes this process a daemon, on Linux.
 func Exec(Spec, Daemon) error { return noDaemon() }

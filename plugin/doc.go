@@ -1,7 +1,7 @@
 // Package plugin runs a backend in a process of its own. A host finds a
-// plugin's executable (Find, List), starts it (Open, or a Supervisor that
-// starts it again after a crash) and gets a backend.Backend. The plugin's own
-// side is package serve.
+// plugin's executable (Find, List), starts it (Open) and gets a
+// backend.Backend. Package engine starts it again after a crash. The plugin's own side
+// is package serve.
 //
 // Points and scalars go through sealed shared memory (package shm), messages
 // through gRPC (package proto). docs/protocol.md describes the protocol.
@@ -9,7 +9,7 @@
 // Plugins need Linux. Elsewhere Open fails with backend.ErrUnsupported.
 //
 //	find.go                     executables, and which of them may be started
-//	open.go, supervisor.go      starting a plugin, and again after a death
+//	open.go, memory.go          starting a plugin, and what the next one takes over
 //	daemon.go, dial_linux.go    a daemon's settings; connecting to one
 //	exec_linux.go               becoming a daemon
 //	client.go, peer.go          the backend, its life and its end

@@ -82,7 +82,7 @@ func (e *NotFoundError) Error() string {
 // Unwrap returns backend.ErrUnavailable.
 func (e *NotFoundError) Unwrap() error { return backend.ErrUnavailable }
 
-// Details is a line for each place where there was none.
+// Details returns a line for each place where there was none.
 func (e *NotFoundError) Details() []string {
 	var lines []string
 	if len(e.Looked)+len(e.Unusable) == 1 {
@@ -164,7 +164,7 @@ func List(s Search) []Found {
 	return all
 }
 
-// candidates are the paths where an executable may be.
+// candidates returns the paths where an executable may be.
 func (s *Search) candidates(file string) []string {
 	if s.File != "" {
 		return []string{s.File}
@@ -176,7 +176,7 @@ func (s *Search) candidates(file string) []string {
 	return paths
 }
 
-// dirs are the folders to look in, each once. A relative entry of PATH would
+// dirs returns the folders to look in, each once. A relative entry of PATH would
 // make what is executed depend on where one stands, so it is left out.
 func (s *Search) dirs() []string {
 	dirs := slices.Clone(s.Dirs)
@@ -228,7 +228,7 @@ func (s *Search) examine(name, path string) (Found, error) {
 	return Found{Name: name, Path: real, Verified: want != "", want: want}, nil
 }
 
-// wanted is the checksum that the file must have, or "" when none is given.
+// wanted returns the checksum that the file must have, or "" when none is given.
 func (s *Search) wanted(abs, real string) (string, error) {
 	if s.Checksum != "" {
 		sum, err := parseSum(s.Checksum)

@@ -151,7 +151,7 @@ func TestChildrenEndWithThePlugin(t *testing.T) {
 	}
 }
 
-// alive tells whether a process runs; one that nobody waited for does not.
+// alive reports whether a process runs; one that nobody waited for does not.
 func alive(pid string) bool {
 	s := state(pid)
 	return s != "" && s != "Z"

@@ -45,7 +45,7 @@ func (l *lanes) init(c *Client, on bool) {
 	l.calls, l.answers = pool(false), pool(true)
 }
 
-// take is a lane for a call, until give, and the message to post there, or nil: the
+// take returns a lane for a call, until give, and the message to post there, or nil: the
 // call goes through gRPC.
 func (l *lanes) take(ctx context.Context, k *call) (*lane, []byte) {
 	answers := 0
@@ -62,7 +62,7 @@ func (l *lanes) take(ctx context.Context, k *call) (*lane, []byte) {
 	return l.idle(ctx), message
 }
 
-// idle is a lane that nobody uses, or nil.
+// idle returns a lane that nobody uses, or nil.
 func (l *lanes) idle(ctx context.Context) *lane {
 	l.mu.Lock()
 	if n := len(l.free); n > 0 {
@@ -114,7 +114,7 @@ func (l *lanes) makeRoom(ctx context.Context, made *lane) (err error) {
 	return errors.Join(l.c.arenas.attach(ctx, made.call), l.c.arenas.attach(ctx, made.answer))
 }
 
-// left is told that the plugin serves a lane no more.
+// left notes that the plugin serves a lane no more.
 func (l *lanes) left(err error) {
 	l.mu.Lock()
 	ending := l.ending
@@ -147,7 +147,7 @@ func (l *lanes) end() {
 	l.free = nil
 	l.mu.Unlock()
 	for _, f := range free {
-		shm.Slot(f.call.Bytes()).End(f.number)
+		shm.Mailbox(f.call.Bytes()).End(f.number)
 	}
 	l.served.Wait()
 	for _, f := range free {
@@ -171,18 +171,18 @@ func (l *lane) release() {
 // ask posts a call.
 func (l *lane) ask(message []byte) {
 	l.number++
-	shm.Slot(l.call.Bytes()).Post(l.number, message)
+	shm.Mailbox(l.call.Bytes()).Post(l.number, message)
 }
 
 // await waits for the answer to what was asked.
 func (l *lane) await(ctx context.Context) (*proto.LaneAnswer, error) {
-	message, err := shm.Slot(l.answer.Bytes()).Await(ctx, l.number)
+	message, err := shm.Mailbox(l.answer.Bytes()).Await(ctx, l.number)
 	if err != nil {
 		return nil, err
 	}
 	answer := &proto.LaneAnswer{}
 	err = wireformat.Unmarshal(message, answer)
-	for _, b := range [][]byte{message, l.answer.Bytes()[shm.SlotHead:][:len(message)]} {
+	for _, b := range [][]byte{message, l.answer.Bytes()[shm.MailboxHead:][:len(message)]} {
 		clear(b) // it may be what was read of vectors
 	}
 	return answer, err

@@ -21,6 +21,13 @@ func (l *lanes) count() int {
 	return l.opened
 }
 
+// busy is how many of them a call uses.
+func (l *lanes) busy() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.opened - len(l.free)
+}
+
 // TestLanes: a caller has one lane, many have no more than there may be, and all
 // get their own answers; a request without room goes the other way.
 func TestLanes(t *testing.T) {

@@ -131,9 +131,6 @@ func TestCloseEndsCallsOfAStoppedPlugin(t *testing.T) {
 	default:
 		t.Error("Done is open")
 	}
-	if c.closedInLife() {
-		t.Error("a plugin that hung counts as one that was closed")
-	}
 }
 
 // TestCloseWaitsForLongCalls: a call may last as long as it needs while the

@@ -19,7 +19,7 @@ import (
 type load struct {
 	c       *Client
 	stream  grpc.BidiStreamingClient[proto.LoadRequest, proto.LoadReply]
-	slots   chan *shm.Region // sent and not yet acknowledged, in order
+	sent    chan *shm.Region // sent and not yet acknowledged, in order
 	wanted  chan struct{}    // closed when the plugin does not know the digest
 	ended   chan struct{}    // closed when the plugin has answered or is gone
 	checked bool             // the plugin looks at the points
@@ -29,8 +29,8 @@ type load struct {
 	sending sync.Mutex // gRPC allows one Send or CloseSend at a time
 }
 
-// maxSlots bounds the chunks on the way, however small they are.
-const maxSlots = 16
+// maxChunks bounds the chunks on the way, however small they are.
+const maxChunks = 16
 
 // LoadBases implements backend.Backend. The plugin reads a regular file by
 // itself; anything else goes through a bounded piece of shared memory, chunk
@@ -59,7 +59,7 @@ func (c *Client) LoadBases(ctx context.Context, b backend.Bases) (_ backend.Base
 	feeding, stop := context.WithCancelCause(run)
 	defer stop(nil)
 	l := &load{
-		c: c, checked: b.Hints.Check, slots: make(chan *shm.Region, maxSlots),
+		c: c, checked: b.Hints.Check, sent: make(chan *shm.Region, maxChunks),
 		wanted: make(chan struct{}), ended: make(chan struct{}),
 	}
 	if l.stream, header.File, err = c.openLoad(ctx, &b); err != nil {
@@ -120,7 +120,7 @@ func (c *Client) loadedAs(l *load, b *backend.Bases) (backend.BasesID, error) {
 	return l.id, nil
 }
 
-// digestOf is what bases are recognised by, nothing for those that can be read
+// digestOf returns what bases are recognised by, nothing for those that can be read
 // only once, or that the plugin reads from a file by itself.
 func digestOf(ctx context.Context, b *backend.Bases) ([]byte, error) {
 	d, known := b.KnownDigest()
@@ -150,7 +150,7 @@ func (l *load) asked(ctx context.Context, digest []byte) bool {
 	}
 }
 
-// send is an error only when the stream has ended, and then receive knows why.
+// send sends a message. It fails only when the stream has ended, and then receive knows why.
 func (l *load) send(m *proto.LoadRequest) {
 	l.sending.Lock()
 	defer l.sending.Unlock()
@@ -167,16 +167,16 @@ func (l *load) closeSend() {
 // errEnded stops the feeding of a load that the plugin has ended.
 var errEnded = errors.New("the plugin ended the load")
 
-// feed copies the bases to slots of shared memory and sends them, the last
+// feed copies the bases to buffers in shared memory and sends them, the last
 // when the source has ended: the plugin answers when it has them all, and a
 // source that is too long must be found before.
 func (l *load) feed(ctx context.Context, b *backend.Bases) error {
-	var slot *shm.Region
+	var buf *shm.Region
 	filled := 0
 	left := b.Size()
 	defer func() {
-		if slot != nil {
-			slot.Release()
+		if buf != nil {
+			buf.Release()
 		}
 	}()
 	for piece, err := range b.All() {
@@ -184,47 +184,47 @@ func (l *load) feed(ctx context.Context, b *backend.Bases) error {
 			return err
 		}
 		for len(piece) > 0 {
-			if slot == nil {
-				if slot, err = l.slot(ctx, int(min(left, int64(l.c.slot)))); err != nil {
+			if buf == nil {
+				if buf, err = l.buffer(ctx, int(min(left, int64(l.c.chunk)))); err != nil {
 					return err
 				}
 			}
-			n := min(len(piece), len(slot.Bytes())-filled)
-			shm.Copy(slot.Bytes()[filled:], piece[:n])
+			n := min(len(piece), len(buf.Bytes())-filled)
+			shm.Copy(buf.Bytes()[filled:], piece[:n])
 			piece, filled, left = piece[n:], filled+n, left-int64(n)
-			if filled < len(slot.Bytes()) || left == 0 {
+			if filled < len(buf.Bytes()) || left == 0 {
 				continue
 			}
-			if err = l.sendChunk(ctx, slot, filled); err != nil {
+			if err = l.sendChunk(ctx, buf, filled); err != nil {
 				return err
 			}
-			slot, filled = nil, 0
+			buf, filled = nil, 0
 		}
 	}
-	if slot == nil {
+	if buf == nil {
 		return nil
 	}
-	if err := l.sendChunk(ctx, slot, filled); err != nil {
+	if err := l.sendChunk(ctx, buf, filled); err != nil {
 		return err
 	}
-	slot = nil
+	buf = nil
 	return nil
 }
 
-// sendChunk sends the filled bytes of a slot. After an error the slot is the
+// sendChunk sends the filled bytes of a buffer. After an error it is the
 // caller's still.
-func (l *load) sendChunk(ctx context.Context, slot *shm.Region, filled int) error {
+func (l *load) sendChunk(ctx context.Context, buf *shm.Region, filled int) error {
 	select {
-	case l.slots <- slot:
+	case l.sent <- buf:
 	case <-ctx.Done():
 		return backend.Ended(ctx)
 	}
-	l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Chunk{Chunk: wire.Region(slot.Arena(), slot.Offset(), filled)}})
+	l.send(&proto.LoadRequest{Step: &proto.LoadRequest_Chunk{Chunk: wire.Region(buf.Arena(), buf.Offset(), filled)}})
 	return nil
 }
 
-// slot waits for room in the staging memory.
-func (l *load) slot(ctx context.Context, size int) (*shm.Region, error) {
+// buffer waits for room in the staging memory.
+func (l *load) buffer(ctx context.Context, size int) (*shm.Region, error) {
 	rs, err := l.c.staging.Acquire(ctx, size)
 	if err != nil {
 		return nil, err
@@ -263,7 +263,7 @@ func (l *load) receive() {
 		n := m.GetConsumed()
 		for ; consumed < n && l.err == nil; consumed++ {
 			select {
-			case r := <-l.slots:
+			case r := <-l.sent:
 				r.Release()
 			default:
 				l.err = l.c.nonsense("%d chunks of bases acknowledged, %d were sent", n, consumed)
@@ -280,12 +280,12 @@ func (l *load) receive() {
 	}
 }
 
-// drain gives the slots back that were never acknowledged. For after both
+// drain gives the buffers back that were never acknowledged. For after both
 // feed and receive.
 func (l *load) drain() {
 	for {
 		select {
-		case r := <-l.slots:
+		case r := <-l.sent:
 			r.Release()
 		default:
 			return

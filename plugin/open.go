@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -49,12 +48,14 @@ type Spec struct {
 	// Budget bounds the shared memory for scalars, in bytes, and that for
 	// vectors that are read: 0 is half of the memory that this process may have.
 	Budget int64
+	// Memory is where scalars go; nil is memory of the client's own. It must outlive the
+	// client.
+	Memory *Memory
 	// StagingBytes bounds the shared memory that bases go through: 0 is
 	// 96 MiB, in chunks of a third.
 	StagingBytes int
 
-	pool    *shm.Pool // a supervisor's, used by its clients one after another
-	answers int64     // bounds the shared memory for vectors that are read, 0 as Budget
+	answers int64 // bounds the shared memory for vectors that are read, 0 as Budget
 }
 
 // limit keeps to what a daemon lets a session have of shared memory.
@@ -65,8 +66,8 @@ func (s *Spec) limit(most uint64) {
 	}
 	s.Budget, s.answers = min(s.Budget, inputs), min(s.Budget, answers)
 	s.StagingBytes = int(min(int64(s.StagingBytes), staging))
-	if s.pool != nil {
-		s.pool.Limit(inputs)
+	if s.Memory != nil {
+		s.Memory.pool.Limit(inputs)
 	}
 }
 
@@ -92,11 +93,11 @@ func (s Spec) withDefaults() (Spec, error) {
 	return s, nil
 }
 
-// Open finds and starts a plugin and opens the backend in it. The client owns
-// the process: Close ends it, and when this process dies the plugin ends
-// itself. With Spec.Socket it connects to a daemon, and owns the session. A plugin that cannot be found, trusted or started, or whose backend
-// cannot be opened, is backend.ErrUnavailable with what the plugin said; a
-// system without sealed shared memory is backend.ErrUnsupported.
+// Open finds and starts a plugin and opens the backend in it. The client owns the process:
+// Close ends it, and when this process dies the plugin ends itself. With Spec.Socket it
+// connects to a daemon, and owns the session. A plugin that cannot be found, trusted or
+// started, or whose backend cannot be opened, is backend.ErrUnavailable with what the
+// plugin said; a system without sealed shared memory is backend.ErrUnsupported.
 func Open(ctx context.Context, spec Spec) (*Client, error) {
 	spec, err := spec.withDefaults()
 	if err != nil {
@@ -106,30 +107,14 @@ func Open(ctx context.Context, spec Spec) (*Client, error) {
 		return nil, fmt.Errorf("%w: plugins need Linux's sealed memory files, this is %s; use a backend in process",
 			backend.ErrUnsupported, runtime.GOOS)
 	}
-	c, err := spec.open(ctx)
-	var none notStarted
-	if errors.As(err, &none) {
-		err = none.error
+	if spec.Socket != "" {
+		return dial(ctx, spec)
 	}
-	return c, err
-}
-
-// notStarted is the error of an opening that found nothing to start or to connect
-// to: nothing has died.
-type notStarted struct{ error }
-
-func (n notStarted) Unwrap() error { return n.error }
-
-// open starts the plugin, or connects to the daemon.
-func (s Spec) open(ctx context.Context) (*Client, error) {
-	if s.Socket != "" {
-		return dial(ctx, s)
-	}
-	found, err := Find(s.Name, s.Search)
+	found, err := Find(spec.Name, spec.Search)
 	if err != nil {
-		return nil, notStarted{err}
+		return nil, err
 	}
-	return start(ctx, s, found)
+	return start(ctx, spec, found)
 }
 
 // start launches what was found and opens the backend in it.
@@ -209,7 +194,7 @@ func CheckTemp(tmp string) error {
 	return nil
 }
 
-// overdue tells whether a remote call failed because ctx ended. The plugin
+// overdue reports whether a remote call failed because ctx ended. The plugin
 // knows the deadline too, and its own clock may be a little ahead.
 func overdue(ctx context.Context, err error) bool {
 	if status.Code(err) == codes.DeadlineExceeded {

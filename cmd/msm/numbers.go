@@ -62,7 +62,7 @@ backend. Of several backends, every round has one batch on each.`,
 	flags.StringVar(&f.format, "format", "table", "table, json")
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
-	flags.StringVar(&f.tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by kernels/probe/tables.cu")
+	flags.StringVar(&f.tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by kernels/internal/probe/tables.cu")
 	flags.StringVar(&f.plot, "plot", "", "file for a plot of elements a second against width, or with --tables of the table, .svg or .png")
 	completes(c, "op", backend.NumberOps(), "all")
 	completes(c, "backend", backendNames)

@@ -21,15 +21,16 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/internal/planning"
 	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
 
 // plans runs msm plan.
-func plans(t *testing.T, a *app, args ...string) []planned {
+func plans(t *testing.T, a *app, args ...string) []planning.Plan {
 	t.Helper()
 	status, out, errs := cli(t, a, append([]string{"plan", "--format", "json"}, args...)...)
-	var all []planned
+	var all []planning.Plan
 	if err := json.Unmarshal([]byte(out), &all); status != exitOK || errs != "" || err != nil {
 		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
 	}

@@ -66,9 +66,9 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 		OnEvent: func(ev engine.Event) { seen.add(ev) },
 		// Proofs wait for the plugin rather than be made on the CPU: the
 		// restarts are counted.
-		Patience: time.Minute,
+		Patience: time.Minute, RetryPause: 10 * time.Millisecond, RetryMax: 10 * time.Millisecond,
 	}
-	opened := pippin.Options{PluginDirs: dirs, Restarts: max(o.kills, 1), Backoff: 10 * time.Millisecond}
+	opened := pippin.Options{PluginDirs: dirs}
 	provider, err := traces(ctx)
 	if err != nil {
 		return err

@@ -119,7 +119,7 @@ func TestDocumentedEnvironment(t *testing.T) {
 			documented.WriteString(text)
 		}
 	})
-	list := exec.Command("go", "list", "-f", `{{range .GoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}`, "./cmd/...", "./plugin", "./weave/...", ".")
+	list := exec.Command("go", "list", "-f", `{{range .GoFiles}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}`, "./cmd/...", "./plugin", "./internal/weave", "./weave/...", ".")
 	list.Dir = filepath.Join("..", "..")
 	out, err := list.Output()
 	if err != nil {

@@ -338,7 +338,7 @@ func alternate(lanes []*lane, rounds int, progress func(done, total int), run fu
 	return nil
 }
 
-// settled tells whether every median is known to a share of it.
+// settled reports whether every median is known to a share of it.
 func settled(lanes []*lane, share float64) bool {
 	return !slices.ContainsFunc(lanes, func(l *lane) bool { return !(record.Uncertainty(record.AllMillis(l.samples)) <= share) })
 }

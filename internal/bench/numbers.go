@@ -211,7 +211,7 @@ func (l *numberWork) compared() (n int) {
 	return n
 }
 
-// right tells whether an answer is what is wanted.
+// right reports whether an answer is what is wanted.
 func (l *numberWork) right(answer []byte) bool {
 	for _, p := range l.want {
 		if !bytes.Equal(answer[p.at:p.at+len(p.bytes)], p.bytes) {

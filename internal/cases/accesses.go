@@ -9,7 +9,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Honest tells whether the program's last step touches what it says and nothing else: on
+// Honest reports whether the program's last step touches what it says and nothing else: on
 // a backend, and where other memory holds something else, which is fill. What the step
 // does not say it writes stays as it was; what it does not say it reads changes neither
 // what it writes nor what it answers; its answer has the length that it says.

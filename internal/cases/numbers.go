@@ -54,7 +54,7 @@ func (p *Numbers) Step(op backend.NumberOp, words, count int) {
 		}
 		s.Dst = p.room(1, count)
 	case backend.NumMul:
-		s.A, s.B = p.any(words, count), p.any(1+p.below(words+1), count)
+		s.A, s.B = p.any(words, count), p.any(p.another(words), count)
 		s.Dst = p.room(s.A.Words+s.B.Words, count)
 	case backend.NumSqr:
 		s.A = p.any(words, count)
@@ -76,7 +76,7 @@ func (p *Numbers) Step(op backend.NumberOp, words, count int) {
 		s.A = p.numbers(words, count, p.whole)
 		s.Dst = p.room(words+p.Below(3), 1)
 	case backend.NumDot:
-		s.A, s.B = p.numbers(words, count, p.whole), p.numbers(1+p.below(words+1), count, p.whole)
+		s.A, s.B = p.numbers(words, count, p.whole), p.numbers(p.another(words), count, p.whole)
 		s.Dst = p.room(s.A.Words+s.B.Words+p.Below(2), 1)
 	default:
 		p.residues(&s, words, count)
@@ -151,6 +151,9 @@ func (p *Numbers) numbers(words, count int, value func(i, words int) *big.Int) b
 	}
 	return b
 }
+
+// another returns a width for the second operand of a product: at most one word more than the first's.
+func (p *Numbers) another(words int) int { return min(1+p.below(words+1), backend.MaxNumber) }
 
 // operand is numbers, or one for all elements.
 func (p *Numbers) operand(words, count int, value func(i, words int) *big.Int) backend.Batch {

@@ -66,7 +66,14 @@ func (p *Program) Run(ctx context.Context, b backend.Backend) (_ *Outcome, err e
 		}
 		bases = append(bases, id)
 	}
-	answers, err := v.Run(ctx, Renamed(slices.Concat(before, p.Steps, after), spaces, bases))
+	steps := slices.Clone(p.Steps)
+	for i, s := range steps {
+		if j, ok := s.(backend.Job); ok && j.SameAs > 0 {
+			j.SameAs += len(before)
+			steps[i] = j
+		}
+	}
+	answers, err := v.Run(ctx, Renamed(slices.Concat(before, steps, after), spaces, bases))
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func TestIncludesGoDown(t *testing.T) {
 		file := filepath.ToSlash(rel)
 		room := strings.SplitN(file, "/", 2)[0]
 		if !slices.Contains(rooms, room) {
-			return nil // probe: a program of its own
+			return nil // internal/probe: a program of its own
 		}
 		seen[room] = true
 		text, err := os.ReadFile(name)
@@ -79,7 +79,7 @@ func TestIncludesUpAreRefused(t *testing.T) {
 		{"thread/field.cuh", "warp/lanes.cuh"},
 		{"warp/lanes.cuh", "block/scan.cuh"},
 		{"block/scan.cuh", "grid/kernel.cuh"},
-		{"thread/field.cuh", "curves/../probe/probe.cuh"},
+		{"thread/field.cuh", "curves/../internal/probe/probe.cuh"},
 		{"grid/ntt/ntt.cu", "grid/msm/layout.cuh"},
 		{"curves/bn254.cuh", "thread/field.cuh"},
 	} {

@@ -70,7 +70,7 @@ func checkCurve[P1, P2, S any](c backend.Curve, g1 P1, g2 P2, two S, r *big.Int,
 	return nil
 }
 
-// inMontgomery tells whether b holds v * 2^(8 len(b)) mod m, little-endian.
+// inMontgomery reports whether b holds v * 2^(8 len(b)) mod m, little-endian.
 func inMontgomery(b []byte, v, m *big.Int) bool {
 	got := new(big.Int)
 	for i := len(b) - 8; i >= 0; i -= 8 {

@@ -20,11 +20,10 @@ import (
 )
 
 // New makes an opener of the backends in this process, by their names, and of
-// plugins and daemons. spec and policy say how plugins are found and treated; a
-// name adds to the spec. Engines may share an opener: a plugin's restarts then
-// count together.
-func New(inProcess map[string]func() backend.Backend, spec plugin.Spec, policy plugin.Policy) engine.Opener {
-	p := &plugins{spec: spec, policy: policy, live: map[source]*supervised{}}
+// plugins and daemons. spec says how plugins are found and treated; a name adds to
+// it. Engines may share an opener: a plugin's clients then share memory.
+func New(inProcess map[string]func() backend.Backend, spec plugin.Spec) engine.Opener {
+	p := &plugins{spec: spec, live: map[source]*shared{}}
 	return func(ctx context.Context, name string) (backend.Backend, error) {
 		if open := inProcess[name]; open != nil {
 			return open(), nil
@@ -71,32 +70,29 @@ func DaemonSocket() (path string, there bool) {
 	return paths[0], false
 }
 
-// plugins has a supervisor for every plugin in use.
+// plugins has the memory of every plugin in use.
 type plugins struct {
-	spec   plugin.Spec
-	policy plugin.Policy
+	spec plugin.Spec
 
 	mu   sync.Mutex
-	live map[source]*supervised
+	live map[source]*shared
 }
 
 // source is a plugin, by its name or path, with a variable of its own or none; or
 // a daemon, by its socket.
 type source struct{ at, env, socket string }
 
-// supervised is a supervisor and the number of its users: clients and
-// openings. It lives as long as there are any, so that a restart, which opens
-// the new client before it closes the dead one, keeps the count of deaths and
-// the shared memory.
-type supervised struct {
-	*plugin.Supervisor
+// shared is how a plugin is opened, with memory for all of its clients, and the number
+// of its users: clients and openings. It lives as long as there are any, so that a
+// restart, which opens the new client before it closes the dead one, keeps the memory.
+type shared struct {
+	spec  plugin.Spec
 	users int
 }
 
 // open starts a plugin.
 func (p *plugins) open(ctx context.Context, name string, from source) (backend.Backend, error) {
-	s := p.enter(from)
-	b, err := s.Open(ctx)
+	client, err := plugin.Open(ctx, p.enter(from))
 	if err != nil {
 		p.leave(from)
 		var none *plugin.NotFoundError
@@ -104,12 +100,6 @@ func (p *plugins) open(ctx context.Context, name string, from source) (backend.B
 			err = fmt.Errorf("%w; %sits place is beside this program, in PATH or in a folder that is named for plugins", err, builtBy[from.at])
 		}
 		return nil, err
-	}
-	client, ok := b.(*plugin.Client)
-	if !ok {
-		p.leave(from)
-		b.Close()
-		return nil, fmt.Errorf("%w: plugin %s: not a plugin's client", backend.ErrUnavailable, from.at)
 	}
 	return &named{Client: client, name: name, left: sync.OnceFunc(func() { p.leave(from) })}, nil
 }
@@ -120,7 +110,8 @@ var builtBy = map[string]string{
 	"cuda": "\"make plugin-cuda\" in the sources of pippin builds it, ",
 }
 
-func (p *plugins) enter(from source) *supervised {
+// enter counts a user of a plugin in and returns how to open it; leave counts it out.
+func (p *plugins) enter(from source) plugin.Spec {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.live[from]
@@ -135,11 +126,12 @@ func (p *plugins) enter(from source) *supervised {
 		if from.env != "" {
 			spec.Env = append(slices.Clip(spec.Env), from.env)
 		}
-		s = &supervised{Supervisor: plugin.NewSupervisor(spec, p.policy)}
+		spec.Memory = plugin.NewMemory(spec.Budget)
+		s = &shared{spec: spec}
 		p.live[from] = s
 	}
 	s.users++
-	return s
+	return s.spec
 }
 
 func (p *plugins) leave(from source) {
@@ -148,7 +140,7 @@ func (p *plugins) leave(from source) {
 	s := p.live[from]
 	if s.users--; s.users == 0 {
 		delete(p.live, from)
-		s.Close()
+		s.spec.Memory.Close()
 	}
 }
 

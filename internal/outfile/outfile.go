@@ -47,7 +47,7 @@ func Create(ctx context.Context, path string) (*File, error) {
 	return o, nil
 }
 
-// replaceable tells whether path is a regular file or nothing.
+// replaceable reports whether path is a regular file or nothing.
 func replaceable(path string) (bool, error) {
 	st, err := os.Lstat(path)
 	switch {
@@ -146,7 +146,7 @@ func (o *File) Close() error {
 	return f.Close()
 }
 
-// Same tells whether two paths name one file, which need not be there yet.
+// Same reports whether two paths name one file, which need not be there yet.
 func Same(a, b string) bool {
 	same := func(a, b string) bool {
 		x, errX := os.Stat(a)

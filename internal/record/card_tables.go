@@ -14,7 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/table"
 )
 
-// CardTable is a record of kernels/probe/tables.cu: one of the measurements of a card that
+// CardTable is a record of kernels/internal/probe/tables.cu: one of the measurements of a card that
 // seed 000 has.
 type CardTable struct {
 	Machine struct {
@@ -45,7 +45,7 @@ var tables = map[string]struct{ title, x string }{
 }
 
 // ErrNoCardTable: a text is no record of a table. It is backend.ErrInvalidInput.
-var ErrNoCardTable = fmt.Errorf("%w: no record of kernels/probe/tables.cu", backend.ErrInvalidInput)
+var ErrNoCardTable = fmt.Errorf("%w: no record of kernels/internal/probe/tables.cu", backend.ErrInvalidInput)
 
 // ReadCardTable reads a record; its error wraps ErrNoCardTable where it is none.
 func ReadCardTable(r io.Reader) (CardTable, error) {

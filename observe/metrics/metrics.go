@@ -47,7 +47,7 @@ var (
 	_ engine.Observer      = (*Metrics)(nil)
 )
 
-// New is for one engine that is not there yet: see Config and Watch.
+// New makes metrics for one engine that is not there yet: see Config and Watch.
 func New() *Metrics {
 	return &Metrics{
 		phases: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -67,7 +67,7 @@ func New() *Metrics {
 	}
 }
 
-// Config is cfg with m told of phases and events, beside whom cfg tells.
+// Config returns cfg with m told of phases and events, beside whom cfg tells.
 func (m *Metrics) Config(cfg engine.Config) engine.Config {
 	cfg.Observer = observe.All(cfg.Observer, m)
 	on := cfg.OnEvent

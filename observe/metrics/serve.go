@@ -131,7 +131,7 @@ func (w *served) Unwrap() backend.Backend { return w.Backend }
 // WatchUsage implements serve.UsageWatcher.
 func (w *served) WatchUsage(f func() backend.Usage) { w.usage.Store(&f) }
 
-// counted is what is known, false where nothing is counted.
+// counted returns what is known, false where nothing is counted.
 func (w *served) counted() (backend.Usage, bool) {
 	if f := w.usage.Load(); f != nil {
 		return (*f)(), true

@@ -61,7 +61,7 @@ var (
 )
 
 // states is every state of a slot.
-var states = []engine.State{engine.StateIdle, engine.StateOpening, engine.StateReady, engine.StateBroken, engine.StateRetired}
+var states = []engine.State{engine.StateIdle, engine.StateOpening, engine.StateReady, engine.StateSuspect, engine.StateBroken, engine.StateRetired}
 
 func gauge(to chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {
 	to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
@@ -78,7 +78,7 @@ func one(b bool) float64 {
 	return 0
 }
 
-// collectStats is the state of an engine.
+// collectStats sends the state of an engine.
 func collectStats(to chan<- prometheus.Metric, st engine.Stats) {
 	counter(to, calls, float64(st.Answered), "answered")
 	counter(to, calls, float64(st.Failed-st.Canceled), "failed")
@@ -113,7 +113,7 @@ func collectStats(to chan<- prometheus.Metric, st engine.Stats) {
 	}
 }
 
-// collectUsage is what a backend counts itself. A plugin may name a stage twice.
+// collectUsage sends what a backend counts itself. A plugin may name a stage twice.
 func collectUsage(to chan<- prometheus.Metric, name string, u backend.Usage) {
 	for i, d := range u.Devices {
 		at := strconv.Itoa(i)

@@ -57,13 +57,13 @@ func (o observer) Begin(ctx context.Context, p engine.Phase) (context.Context, f
 	}
 }
 
-// Host is for the host's side of plugins' connections, pippin.Options.GRPC: a span
+// Host traces the host's side of plugins' connections, pippin.Options.GRPC: a span
 // of every request that computes, whose plugin continues the trace.
 func Host(p trace.TracerProvider) []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithStatsHandler(otelgrpc.NewClientHandler(options(p)...))}
 }
 
-// Plugin is for a plugin's side, an argument of serve.Plugin.
+// Plugin traces a plugin's side, an argument of serve.Plugin.
 func Plugin(p trace.TracerProvider) grpc.ServerOption {
 	return grpc.StatsHandler(otelgrpc.NewServerHandler(options(p)...))
 }
@@ -88,7 +88,7 @@ func computes(method string) bool {
 // mostStages is the most spans that one turn of a device may make.
 const mostStages = 128
 
-// Stages is cuda.Options.Trace: it makes spans of what a device has just done,
+// Stages makes cuda.Options.Trace: spans of what a device has just done,
 // one after the other until now, below the span of ctx.
 func Stages(ctx context.Context, stages []backend.StageUsage) {
 	parent := trace.SpanFromContext(ctx)

@@ -21,8 +21,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/plugin/internal/share"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/tenancy"
 	"github.com/pippin-zk/pippin/plugin/internal/text"
 	"github.com/pippin-zk/pippin/plugin/internal/trust"
 	"github.com/pippin-zk/pippin/plugin/internal/wire"
@@ -51,7 +51,7 @@ type daemon struct {
 	group   int // -1 for none
 	log     *slog.Logger
 	options []grpc.ServerOption
-	shared  *share.Shared
+	shared  *tenancy.Shared
 	exit    func(code int)
 	hello   time.Duration // how long a host may take to say what it has to say first
 	open    time.Duration // and then to call Open
@@ -152,7 +152,7 @@ func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, op
 	}
 	served.answers.all = half / 2
 	served.answers.user = served.most(half / 2)
-	o := share.Options{Keep: d.Keep, Turns: d.Turns, Log: log, Copies: half / 4, UserCopies: served.most(half / 4)}
+	o := tenancy.Options{Keep: d.Keep, Turns: d.Turns, Log: log, Copies: half / 4, UserCopies: served.most(half / 4)}
 	if host {
 		o.Room = half // the system ends a process that has no more
 		o.Keep = min(o.Keep, half)
@@ -160,11 +160,11 @@ func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, op
 	if group >= 0 {
 		o.UserRoom = max(served.most(max(own, o.Room)), d.Memory)
 	}
-	served.shared = share.New(b, o)
+	served.shared = tenancy.New(b, o)
 	return served
 }
 
-// most is how much of what there is for all one user may have: half, where others may
+// most returns how much of what there is for all one user may have: half, where others may
 // connect too, so that no user keeps all others out.
 func (d *daemon) most(all int64) int64 {
 	if d.group < 0 {
@@ -173,7 +173,7 @@ func (d *daemon) most(all int64) int64 {
 	return (all + 1) / 2
 }
 
-// groupID is the number of the group, -1 for none.
+// groupID returns the number of the group, -1 for none.
 func groupID(d *wire.Daemon) (int, error) {
 	if d.Group == "" {
 		return -1, nil
@@ -222,7 +222,7 @@ func (d *daemon) serve(ctx context.Context, l *net.UnixListener) {
 	}
 }
 
-// end is what remains of serve.
+// end does what remains of serve.
 func (d *daemon) end() {
 	notify("STOPPING=1")
 	over := time.Now().Add(d.grace)
@@ -260,14 +260,14 @@ func (d *daemon) end() {
 	}
 }
 
-// wasOpened tells whether the host has called Open.
+// wasOpened reports whether the host has called Open.
 func (s *server) wasOpened() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.opening
 }
 
-// busy tells whether calls compute.
+// busy reports whether calls compute.
 func (s *server) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -341,7 +341,7 @@ func (d *daemon) complain(what string, peer shm.Peer, cause string) {
 	}
 }
 
-// refusal is why a peer may not connect, or "".
+// refusal returns why a peer may not connect, or "".
 func (d *daemon) refusal(p shm.Peer) string {
 	if p.User == os.Geteuid() || d.group >= 0 && p.Has(d.group) {
 		return ""
@@ -373,7 +373,7 @@ func (d *daemon) greet(user int) (of *account, refusal string) {
 	return of, ""
 }
 
-// fullLocked is why a user may not begin a session, or "".
+// fullLocked returns why a user may not begin a session, or "".
 func (d *daemon) fullLocked(of *account) string {
 	switch most := int(d.most(int64(d.Sessions))); {
 	case d.ending:
@@ -414,7 +414,7 @@ func (d *daemon) leave(of *account) {
 	}
 }
 
-// stream is the connection that the host sends for its calls.
+// stream returns the connection that the host sends for its calls.
 func (d *daemon) stream(conn *net.UnixConn) (net.Conn, error) {
 	m, f, err := shm.ChannelOf(conn).Receive()
 	if err != nil {
@@ -575,7 +575,7 @@ func listen(d *wire.Daemon, group int) (l *net.UnixListener, release func(), err
 	return l, unlock, nil
 }
 
-// inherited is the socket of a service manager.
+// inherited returns the socket of a service manager.
 func inherited() (*net.UnixListener, error) {
 	if n := os.Getenv("LISTEN_FDS"); n != "1" {
 		return nil, fmt.Errorf("%w: %s sockets were passed, want 1", backend.ErrUnavailable, n)

@@ -364,9 +364,9 @@ func TestDaemonOfAServiceManager(t *testing.T) {
 // its successor, at the socket that it left behind, answers.
 func TestDaemonKilled(t *testing.T) {
 	d := wire.Daemon{Socket: filepath.Join(t.TempDir(), "d.sock")}
-	sup := plugin.NewSupervisor(plugin.Spec{Name: "daemon", Socket: d.Socket}, plugin.Policy{Restarts: 100, Backoff: time.Microsecond, MaxBackoff: time.Millisecond})
-	defer sup.Close()
-	if _, err := sup.Open(ctx); !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), "msm serve") {
+	spec := plugin.Spec{Name: "daemon", Socket: d.Socket, Memory: plugin.NewMemory(0)}
+	defer spec.Memory.Close()
+	if _, err := plugin.Open(ctx, spec); !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), "msm serve") {
 		t.Errorf("without a daemon: %v", err)
 	}
 	b := plugintest.NewBN(20_000)
@@ -374,10 +374,8 @@ func TestDaemonKilled(t *testing.T) {
 		cmd := daemonProcess(t, d, "")
 		var c *plugin.Client
 		plugintest.Eventually(t, 30*time.Second, "the daemon answers", func() bool {
-			opened, err := sup.Open(ctx)
-			if err == nil {
-				c = opened.(*plugin.Client)
-			}
+			var err error
+			c, err = plugin.Open(ctx, spec)
 			return err == nil
 		})
 		if c.Info().PID != cmd.Process.Pid {

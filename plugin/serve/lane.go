@@ -45,14 +45,14 @@ func (s *server) serveLane(ctx context.Context, r *proto.LaneRequest) error {
 	defer cancel()
 	defer context.AfterFunc(s.inLanes, cancel)()
 	for number := uint32(1); ; number++ {
-		message, err := shm.Slot(calls).Await(more, number)
+		message, err := shm.Mailbox(calls).Await(more, number)
 		switch {
 		case errors.Is(err, backend.ErrClosed), err != nil && s.inLanes.Err() != nil:
 			return nil
 		case err != nil:
 			return err
 		}
-		shm.Slot(answers).Post(number, s.inLane(ctx, message))
+		shm.Mailbox(answers).Post(number, s.inLane(ctx, message))
 	}
 }
 

@@ -77,8 +77,8 @@ func TestLaneRefuses(t *testing.T) {
 	number := uint32(0)
 	for what, message := range map[string][]byte{"nonsense": {1, 2, 3}, "a step of no kind": bad, "a call": good} {
 		number++
-		shm.Slot(calls.Bytes()).Post(number, message)
-		b, err := shm.Slot(answers.Bytes()).Await(ctx, number)
+		shm.Mailbox(calls.Bytes()).Post(number, message)
+		b, err := shm.Mailbox(answers.Bytes()).Await(ctx, number)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,14 +91,14 @@ func TestLaneRefuses(t *testing.T) {
 			t.Errorf("%s: %v", what, told)
 		}
 	}
-	shm.Slot(calls.Bytes()).Post(number+2, nil) // one is missing
+	shm.Mailbox(calls.Bytes()).Post(number+2, nil) // one is missing
 	invalid(t, "a number too many", <-served)
 	clear(calls.Bytes())
 	go func() {
 		_, err := h.Lane(ctx, &proto.LaneRequest{Calls: to, Answers: from})
 		served <- err
 	}()
-	shm.Slot(calls.Bytes()).End(0)
+	shm.Mailbox(calls.Bytes()).End(0)
 	if err := <-served; err != nil {
 		t.Errorf("after its end: %v", err)
 	}

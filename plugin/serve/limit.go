@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
@@ -34,6 +35,13 @@ const (
 	// no less. headerBytes bounds the metadata of a call.
 	windowBytes = 64 << 10
 	headerBytes = 16 << 10
+	// refusalPause is how long a call waits for its refusal that is one more than
+	// wire.MaxCalls. No host of ours makes one, and one that tries again at once is
+	// slowed down.
+	refusalPause = 100 * time.Millisecond
+	// refusalPerByte is how long a request that cannot be decoded waits for its refusal,
+	// a tenth of a second for one of wire.MaxMessage: looking at it took time.
+	refusalPerByte = 100 * time.Nanosecond
 	// maxWaiters is how many threads of one user's calls sleep until their inputs come.
 	maxWaiters = 128
 )
@@ -84,7 +92,7 @@ func (a *answers) give(of *account, size int64) {
 	of.answers -= size
 }
 
-// limits are gRPC's own for a connection of a host.
+// limits returns gRPC's own for a connection of a host.
 func limits() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(headerBytes),
@@ -118,6 +126,7 @@ func (s *server) register(g *grpc.Server) {
 			if computes[m.MethodName] {
 				if s.computing.Add(1) > wire.MaxCalls {
 					s.computing.Add(-1)
+					shm.SleepUntil(ctx, refusalPause)
 					return nil, wire.ToStatus(wire.Refused("more than %d calls at once", wire.MaxCalls))
 				}
 				defer s.computing.Add(-1)
@@ -155,6 +164,11 @@ func (s *server) receive(ctx context.Context, dec func(any) error, m wireformat.
 
 // decode decodes a request to m when there is room for it, which held gives back.
 func (s *server) decode(ctx context.Context, b []byte, m wireformat.Message) (held func(), err error) {
+	defer func() {
+		if err != nil {
+			shm.SleepUntil(ctx, time.Duration(len(b))*refusalPerByte)
+		}
+	}()
 	weight, err := wire.Weigh(m, b)
 	if err != nil {
 		return nil, err

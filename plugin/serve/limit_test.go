@@ -48,8 +48,12 @@ func TestSmallMessagesLargeMemory(t *testing.T) {
 	send := func(size int) error {
 		return h.conn.Invoke(ctx, proto.Backend_Run_FullMethodName, bytes.Repeat([]byte{2<<3 | 2, 0}, size/2), &proto.RunReply{}, grpc.ForceCodecV2(raw))
 	}
+	began := time.Now()
 	if took := allocated(func() { invalid(t, "empty steps", send(wire.MaxMessage)) }); took > 16*wire.MaxMessage {
 		t.Errorf("a request of %d bytes took %d bytes of memory", wire.MaxMessage, took)
+	}
+	if took := time.Since(began); took < wire.MaxMessage*refusalPerByte {
+		t.Errorf("it was refused after %v", took)
 	}
 	if err := send(wire.MaxMessage + 2); err == nil {
 		t.Error("a longer request is accepted")
@@ -59,8 +63,9 @@ func TestSmallMessagesLargeMemory(t *testing.T) {
 	}
 }
 
-// TestCallsAtOnce: beyond a number of calls at a time a session is refused, at once,
-// and those that compute are answered.
+// TestCallsAtOnce: beyond a number of calls at a time a session is refused, after a pause
+// without which one that tries again and again keeps a processor busy, and those that
+// compute are answered.
 func TestCallsAtOnce(t *testing.T) {
 	h := newByHand(t)
 	if _, err := h.Open(ctx, &proto.OpenRequest{}); err != nil {
@@ -98,7 +103,7 @@ func TestCallsAtOnce(t *testing.T) {
 	plugintest.Eventually(t, 20*time.Second, "all calls wait", func() bool { return h.server.computing.Load() == wire.MaxCalls })
 	began := time.Now()
 	invalid(t, "one call more", waits(1000))
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took < refusalPause || took > 5*time.Second {
 		t.Errorf("it was refused after %v", took)
 	}
 	if _, err := h.Ping(ctx, &proto.PingRequest{}); err != nil {

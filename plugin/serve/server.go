@@ -81,7 +81,7 @@ func newServer(opener Opener, log *slog.Logger, level *slog.LevelVar, of *accoun
 	return s
 }
 
-// guard is guarded for gRPC.
+// guard calls guarded and makes its error gRPC's.
 func (s *server) guard(f func(b backend.Backend) error) error { return wire.ToStatus(s.guarded(f)) }
 
 // guarded runs f on the backend and turns a panic into an error. After a panic
@@ -185,7 +185,7 @@ func (s *server) watch(gone <-chan struct{}) {
 	}
 }
 
-// Ping is answered outside of the backend's computations.
+// Ping answers outside of the backend's computations.
 func (s *server) Ping(ctx context.Context, _ *proto.PingRequest) (*proto.PingReply, error) {
 	reply := &proto.PingReply{}
 	err := s.guard(func(b backend.Backend) error {
@@ -292,7 +292,7 @@ func (h *held) release() {
 	}
 }
 
-// region is server.region until release.
+// region does what server.region does, until release.
 func (h *held) region(r *proto.Region, answers bool) ([]byte, error) {
 	mem, m, err := h.s.region(r, answers)
 	if err == nil {
@@ -436,7 +436,7 @@ func (in *incoming) read(cancel context.CancelFunc) {
 	}
 }
 
-// pieces is the backend's view: chunks where they lie in shared memory, each
+// pieces returns the backend's view: chunks where they lie in shared memory, each
 // acknowledged when the backend asks for the next.
 func (in *incoming) pieces(yield func([]byte, error) bool) {
 	if in.ask {

@@ -28,7 +28,7 @@ import (
 // flushLimit is how long the last spans may take to be sent.
 const flushLimit = time.Second
 
-// traced tells whether spans are wanted.
+// traced reports whether spans are wanted.
 func traced() bool {
 	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }

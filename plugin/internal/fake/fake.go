@@ -100,7 +100,7 @@ func (b *Backend) LoadBases(ctx context.Context, bases backend.Bases) (backend.B
 	return b.last, nil
 }
 
-// fits tells whether there is room for more bases.
+// fits reports whether there is room for more bases.
 func (b *Backend) fits(size int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,7 +110,7 @@ func (b *Backend) fits(size int64) bool {
 	return b.Room == 0 || size <= b.Room
 }
 
-// Bases is how many sets of bases there are.
+// Bases returns how many sets of bases there are.
 func (b *Backend) Bases() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -133,7 +133,7 @@ func (b *Backend) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error)
 	return b.Run(ctx, backend.Steps(jobs))
 }
 
-// pause is Delay.
+// pause waits for Delay.
 func (b *Backend) pause(ctx context.Context) {
 	if b.Delay > 0 {
 		select {
@@ -169,7 +169,7 @@ func (b *Backend) read(ctx context.Context, in backend.Input, count int, to io.W
 	return nil
 }
 
-// Point is the answer for bases and the SHA-256 of the scalars.
+// Point returns the answer for bases and the SHA-256 of the scalars.
 func Point(l backend.Elements, bases []byte, offset, count int, scalars []byte) []byte {
 	size := l.Bytes()
 	h := sha256.New()
@@ -178,7 +178,7 @@ func Point(l backend.Elements, bases []byte, offset, count int, scalars []byte) 
 	return stretch(h.Sum(nil), size)
 }
 
-// stretch is size bytes that follow from a digest.
+// stretch returns size bytes that follow from a digest.
 func stretch(sum []byte, size int) []byte {
 	out := make([]byte, 0, size+32)
 	for i := uint32(0); len(out) < size; i++ {

@@ -52,7 +52,7 @@ func (b *Backend) FreeSpace(_ context.Context, id backend.SpaceID) error {
 	return nil
 }
 
-// Spaces is how many there are.
+// Spaces returns how many there are.
 func (b *Backend) Spaces() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,7 +79,7 @@ func (b *Backend) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 	return answers, nil
 }
 
-// memory is what there is.
+// memory returns what there is.
 func (b *Backend) memory() backend.Memory {
 	return backend.Memory{
 		Bases: func(id backend.BasesID) (backend.Elements, bool) {

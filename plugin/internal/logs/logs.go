@@ -267,7 +267,7 @@ func (p *Plugin) Words() string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// cleanValue is text.Line for whatever a line of a log has.
+// cleanValue applies text.Line to whatever a line of a log has.
 func cleanValue(v any) any {
 	switch v := v.(type) {
 	case string:

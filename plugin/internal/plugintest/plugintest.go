@@ -145,7 +145,7 @@ func WriteRead(space backend.SpaceID, elements []byte) []backend.Step {
 	return []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: elements}}, backend.Read{Src: all}}
 }
 
-// Element is a scalar of BN254.
+// Element returns a scalar of BN254.
 func Element(v byte) []byte { return append(make([]byte, 30), v, 0) }
 
 // Capture is a log to look at.

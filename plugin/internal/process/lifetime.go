@@ -18,13 +18,13 @@ func NewLifetime() (l Lifetime, exit func()) {
 	return l, func() { close(l.exited) }
 }
 
-// Exited is closed when it has exited.
+// Exited returns a channel that is closed when it has exited.
 func (l Lifetime) Exited() <-chan struct{} { return l.exited }
 
-// Stuck is closed when it cannot be made to exit.
+// Stuck returns a channel that is closed when it cannot be made to exit.
 func (l Lifetime) Stuck() <-chan struct{} { return l.stuck }
 
-// HasExited tells whether it has exited.
+// HasExited reports whether it has exited.
 func (l Lifetime) HasExited() bool {
 	select {
 	case <-l.exited:

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
@@ -143,8 +142,7 @@ func (p *Process) Kill(context.Context) error {
 	if !p.started {
 		return nil
 	}
-	// Whose signal ended it decides what follows: one that is dead already
-	// and not yet waited for was not ended by this one.
+	// One that is dead already and not yet waited for was not ended by this signal.
 	if p.ExitedWithin(reapGrace) {
 		return nil
 	}
@@ -171,21 +169,7 @@ func (p *Process) SetSignal(f func() error) (before func() error) {
 	return before
 }
 
-// killedByOthers tells that a signal has ended the process, and not Kill's.
-func (p *Process) killedByOthers() bool {
-	if !p.HasExited() {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.started || p.killed {
-		return false
-	}
-	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled()
-}
-
-// Wait is told of the exit by go-plugin's own reading of the pipes, too.
+// Wait waits for the exit, of which go-plugin's own reading of the pipes tells, too.
 func (p *Process) Wait(context.Context) error {
 	<-p.exited
 	return nil
@@ -217,7 +201,7 @@ func (p *Process) Obituary() string {
 	return fmt.Sprintf("process %s (%s): %s", p.ID(), p.cmd.Path, how)
 }
 
-// Stdout is for go-plugin's handshake.
+// Stdout returns the pipe of go-plugin's handshake.
 func (p *Process) Stdout() io.ReadCloser { return untilEnd{p.stdout} }
 
 // untilEnd closes a pipe that has been read to its end: go-plugin does not.
@@ -233,13 +217,13 @@ func (u untilEnd) Read(b []byte) (int, error) {
 
 func (u untilEnd) Close() error { return u.f.Close() }
 
-// Stderr is silent: log reads the real one.
+// Stderr returns a pipe in which nothing comes: log reads the real one.
 func (p *Process) Stderr() io.ReadCloser { return p.silent }
 
 func (p *Process) Name() string                    { return p.cmd.Path }
 func (p *Process) Diagnose(context.Context) string { return "" }
 
-// ID is the process number, or 0 before the start; never empty, so that
+// ID returns the process number, or 0 before the start; never empty, so that
 // go-plugin cleans up in any case.
 func (p *Process) ID() string { return strconv.Itoa(p.PID()) }
 

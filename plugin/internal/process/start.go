@@ -52,13 +52,6 @@ type Started struct {
 // ever, unless it dies.
 func (s Started) Leave() { s.gp.Kill() }
 
-// KilledAtStart is the error of a start that a signal ended, sent by neither
-// the plugin nor this package: another try may succeed.
-type KilledAtStart struct{ Err error }
-
-func (k KilledAtStart) Error() string { return k.Err.Error() }
-func (k KilledAtStart) Unwrap() error { return k.Err }
-
 // Start launches a plugin and does the handshake. open is called when the connection
 // stands, with the time that is left; when it fails the start has failed. Of a failed
 // start nothing is left, unless SIGKILL does not end the process.
@@ -101,9 +94,7 @@ func Start(ctx context.Context, c Command, open func(context.Context, proto.Back
 		} else {
 			stuck = proc.Stuck()
 			proc.End(ExitGrace)
-			if err = fmt.Errorf("%w; %s", err, proc.Obituary()); proc.killedByOthers() {
-				err = KilledAtStart{err}
-			}
+			err = fmt.Errorf("%w; %s", err, proc.Obituary())
 		}
 		channel.Close()
 		cleaned := make(chan struct{})

@@ -33,7 +33,7 @@ type Arena struct {
 // backend.ErrUnsupported where the system has no sealed memory files.
 func NewArena(size int) (*Arena, error) { return newArena(size, false) }
 
-// NewAnswerArena is NewArena for memory that whoever attaches it writes too,
+// NewAnswerArena makes memory as NewArena does that whoever attaches it writes too,
 // whenever he likes.
 func NewAnswerArena(size int) (*Arena, error) { return newArena(size, true) }
 
@@ -51,13 +51,13 @@ func newArena(size int, answers bool) (*Arena, error) {
 // ID names the arena among all of this process. Never zero.
 func (a *Arena) ID() uint64 { return a.id }
 
-// Bytes is the memory, writable, valid until Close.
+// Bytes returns the memory, writable, valid until Close.
 func (a *Arena) Bytes() []byte { return a.mem }
 
-// File is the descriptor to send; it belongs to the arena.
+// File returns the descriptor to send; it belongs to the arena.
 func (a *Arena) File() *os.File { return a.file }
 
-// Answers tells that NewAnswerArena made it.
+// Answers reports whether NewAnswerArena made it.
 func (a *Arena) Answers() bool { return a.answers }
 
 // Close unmaps the memory; whoever attached it keeps it.
@@ -79,7 +79,7 @@ type Mapping struct {
 // shrink under the reader, is backend.ErrInvalidInput.
 func Attach(f *os.File, size uint64) (*Mapping, error) { return newMapping(f, size, false) }
 
-// AttachAnswers is Attach for an arena of NewAnswerArena, mapped writable. On any
+// AttachAnswers attaches an arena of NewAnswerArena, mapped writable. On any
 // other it fails with backend.ErrUnsupported.
 func AttachAnswers(f *os.File, size uint64) (*Mapping, error) { return newMapping(f, size, true) }
 
@@ -95,7 +95,7 @@ func newMapping(f *os.File, size uint64, writable bool) (*Mapping, error) {
 	return &Mapping{mem: mem}, nil
 }
 
-// Bytes is the memory, valid until Close. Writing to it is a fault, unless
+// Bytes returns the memory, valid until Close. Writing to it is a fault, unless
 // AttachAnswers made the mapping.
 func (m *Mapping) Bytes() []byte { return m.mem }
 

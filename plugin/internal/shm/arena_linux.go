@@ -69,7 +69,7 @@ func seal(fd int, answers bool) error {
 	return err
 }
 
-// sealsWrites tells whether the kernel knows F_SEAL_FUTURE_WRITE.
+// sealsWrites reports whether the kernel knows F_SEAL_FUTURE_WRITE.
 var sealsWrites = sync.OnceValue(func() bool {
 	fd, err := unix.MemfdCreate("pippin-seals", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DefaultBudget is half of the memory that this process may have: the
+// DefaultBudget returns half of the memory that this process may have: the
 // machine's, or what its control groups allow.
 func DefaultBudget() int64 {
 	limit := groupLimit(os.DirFS("/"))
@@ -24,7 +24,7 @@ func DefaultBudget() int64 {
 	return int64(limit / 2)
 }
 
-// groupLimit is the least memory limit of this process's control groups and
+// groupLimit returns the least memory limit of this process's control groups and
 // those above them, of both versions; math.MaxUint64 when there is none.
 func groupLimit(root fs.FS) uint64 {
 	limit := uint64(math.MaxUint64)

@@ -7,36 +7,36 @@ import (
 	"unsafe"
 )
 
-// This file, slot_linux.go and peer_linux.go are all of the package's unsafe: here addresses and
+// This file, futex_linux.go and peer_linux.go are all of the package's unsafe: here addresses and
 // atomic counters in mapped memory, which is never on the Go heap and never moves.
 
 // PageSize is the unit of regions. Systems with larger pages map whole
 // arenas, so nothing depends on it being the system's own.
 const PageSize = 4096
 
-// address is where b starts.
+// address returns where b starts.
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// Aligned tells whether b starts at a multiple of 8 bytes, as backends want.
+// Aligned reports whether b starts at a multiple of 8 bytes, as backends want.
 func Aligned(b []byte) bool { return address(b)%8 == 0 }
 
-// IndexBytes is the memory of indices.
+// IndexBytes returns the memory of indices.
 func IndexBytes(x []uint32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
 }
 
-// Indices is b, Aligned and of a length that is a multiple of 4, as indices.
+// Indices returns b, Aligned and of a length that is a multiple of 4, as indices.
 func Indices(b []byte) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
-// word is the counter in the first 8 bytes of b, which must be Aligned.
+// word returns the counter in the first 8 bytes of b, which must be Aligned.
 func word(b []byte) *atomic.Uint64 {
 	_ = b[7]
 	return (*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(b)))
 }
 
-// half is the number in the first 4 bytes of b, at a multiple of 4.
+// half returns the number in the first 4 bytes of b, at a multiple of 4.
 func half(b []byte) *atomic.Uint32 {
 	_ = b[3]
 	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(b)))
@@ -50,7 +50,7 @@ const parallelGrain = 1 << 20
 // the plugin, which has to send what comes, and calls take longer.
 const maxWorkers = 8
 
-// Workers is how many goroutines should move size bytes.
+// Workers returns how many goroutines should move size bytes.
 func Workers(size int) int {
 	return max(1, min(runtime.GOMAXPROCS(0), maxWorkers, size/parallelGrain))
 }

@@ -36,14 +36,14 @@ func (c *Counter) publish(v uint64) {
 	futexWake(half(c.bytes()))
 }
 
-// Region is what the counter lies in; Arena and Offset say where the other
+// Region returns what the counter lies in; Arena and Offset say where the other
 // process finds it.
 func (c *Counter) Region() *Region { return c.region }
 
-// Arena is the region's arena.
+// Arena returns the region's arena.
 func (c *Counter) Arena() *Arena { return c.region.Arena() }
 
-// Offset is the counter's place in its arena.
+// Offset returns the counter's place in its arena.
 func (c *Counter) Offset() int { return c.region.Offset() + c.offset }
 
 func (c *Counter) bytes() []byte { return c.region.Bytes()[c.offset:] }
@@ -154,7 +154,7 @@ func (l *Waiters) Wait(ctx context.Context, b []byte, need, total int) error {
 		}
 	}
 	for pause := time.Millisecond; !l.room.TryAcquire(1); pause = min(2*pause, mostPause) {
-		sleepUntil(ctx, pause)
+		SleepUntil(ctx, pause)
 		if _, over, err := look(); over {
 			return err
 		}
@@ -167,14 +167,14 @@ func (l *Waiters) Wait(ctx context.Context, b []byte, need, total int) error {
 			return err
 		}
 		if wakes > mostWakes {
-			sleepUntil(ctx, wakePause)
+			SleepUntil(ctx, wakePause)
 		}
 		futexWait(half(b), uint32(v), relook)
 	}
 }
 
-// sleepUntil sleeps for d, or until ctx ends.
-func sleepUntil(ctx context.Context, d time.Duration) {
+// SleepUntil sleeps for d, or until ctx ends.
+func SleepUntil(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -14,7 +14,7 @@
 //	arena.go       memory to share, and how the other side maps it
 //	pool.go        regions of arenas
 //	counter.go     how far a region is written
-//	slot.go        one message after the other, in shared memory
+//	mailbox.go     one message after the other, in shared memory
 //	channel.go     sending descriptors
 //	peer_linux.go  who is at the other end of a socket
 //	bytes.go       copying and wiping with several processors

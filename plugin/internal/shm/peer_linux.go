@@ -19,7 +19,7 @@ type Peer struct {
 	Groups           []int // beside Group
 }
 
-// Has tells whether the peer is in a group.
+// Has reports whether the peer is in a group.
 func (p Peer) Has(group int) bool { return p.Group == group || slices.Contains(p.Groups, group) }
 
 // PeerOf asks the kernel who is at the other end of a unix socket.

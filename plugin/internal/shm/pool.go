@@ -119,14 +119,14 @@ func (p *Pool) Acquire(ctx context.Context, sizes ...int) ([]*Region, error) {
 	return p.acquire(ctx, use{}, sizes)
 }
 
-// Overwrite is Acquire for regions of which the caller writes every byte before anybody
+// Overwrite acquires regions of which the caller writes every byte before anybody
 // reads it: calls one after the other do not wait for wiping, nor share the memory's
 // bandwidth with it.
 func (p *Pool) Overwrite(ctx context.Context, sizes ...int) ([]*Region, error) {
 	return p.acquire(ctx, use{over: true}, sizes)
 }
 
-// Keep is Acquire for one region that its owner holds for as long as he
+// Keep acquires one region that its owner holds for as long as he
 // likes, so that nobody waits for it.
 func (p *Pool) Keep(ctx context.Context, size int) (*Region, error) {
 	rs, err := p.acquire(ctx, use{keep: true}, []int{size})
@@ -307,7 +307,7 @@ func (p *Pool) unplaceLocked(got []*Region) {
 	}
 }
 
-// wipedSoonLocked tells whether a region that is being wiped will make the room: a
+// wipedSoonLocked reports whether a region that is being wiped will make the room: a
 // wipe is many times faster than touching new memory.
 func (p *Pool) wipedSoonLocked(size int) bool {
 	for _, a := range p.arenas {
@@ -320,7 +320,7 @@ func (p *Pool) wipedSoonLocked(size int) bool {
 	return false
 }
 
-// canGrowLocked tells whether an arena of that size may be made, after giving up
+// canGrowLocked reports whether an arena of that size may be made, after giving up
 // arenas that nobody uses if that makes the room.
 func (p *Pool) canGrowLocked(size int) bool {
 	if p.fitsLocked(size) {
@@ -339,7 +339,7 @@ func (p *Pool) canGrowLocked(size int) bool {
 	return p.fitsLocked(size)
 }
 
-// fitsLocked tells whether an arena of that size may be made beside the others.
+// fitsLocked reports whether an arena of that size may be made beside the others.
 func (p *Pool) fitsLocked(size int) bool {
 	return p.total+int64(size) <= p.budget && len(p.arenas)+p.making < p.maxArenas
 }
@@ -449,7 +449,7 @@ func (p *Pool) Limit(budget int64) {
 	p.budget = min(p.budget, budget)
 }
 
-// InUse is the bytes of regions that are handed out or still being wiped.
+// InUse returns the bytes of regions that are handed out or still being wiped.
 func (p *Pool) InUse() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -530,15 +530,15 @@ func (p *Pool) Close() {
 	}
 }
 
-// Bytes is the region's memory, valid until its last Release.
+// Bytes returns the region's memory, valid until its last Release.
 func (r *Region) Bytes() []byte {
 	return r.arena.mem[r.ext.off : r.ext.off+r.size : r.ext.off+r.size]
 }
 
-// Arena is where the region lies.
+// Arena returns where the region lies.
 func (r *Region) Arena() *Arena { return r.arena.Arena }
 
-// Offset is where in the arena.
+// Offset returns where in the arena.
 func (r *Region) Offset() int { return r.ext.off }
 
 // Retain adds a reference.

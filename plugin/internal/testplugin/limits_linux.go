@@ -6,13 +6,13 @@ import (
 	"syscall"
 )
 
-// noMoreDescriptors is as under ulimit -n: what is open stays, nothing can be
+// noMoreDescriptors limits this process as ulimit -n: what is open stays, nothing can be
 // added.
 func noMoreDescriptors() error {
 	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 3, Max: 3})
 }
 
-// littleMore is as under ulimit -v: this many bytes can be mapped, and no large
+// littleMore limits this process as ulimit -v: this many bytes can be mapped, and no large
 // arena.
 func littleMore(size uint64) error {
 	statm, err := os.ReadFile("/proc/self/statm")

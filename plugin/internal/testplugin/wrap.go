@@ -33,7 +33,8 @@ func (w *wrapped) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error)
 
 func (w *wrapped) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
 	if first, ok := steps[0].(backend.Write); ok && w.mode == "late" && first.Bytes[0] == 1 {
-		time.Sleep(20 * time.Millisecond) // and its context is not looked at before
+		<-ctx.Done()
+		time.Sleep(20 * time.Millisecond) // it is cancelled and runs on
 		return w.Backend.Run(context.WithoutCancel(ctx), steps)
 	}
 	if err := w.misbehave(); err != nil {
@@ -42,7 +43,7 @@ func (w *wrapped) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 	return w.Backend.Run(ctx, steps)
 }
 
-// misbehave is in the middle of a call.
+// misbehave does what the mode says, in the middle of a call.
 func (w *wrapped) misbehave() error {
 	switch w.mode {
 	case "panic":

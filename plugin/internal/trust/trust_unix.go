@@ -16,7 +16,7 @@ import (
 // ExeSuffix ends the name of an executable.
 const ExeSuffix = ""
 
-// Executable tells whether somebody may execute a file.
+// Executable reports whether somebody may execute a file.
 func Executable(st fs.FileInfo) bool { return st.Mode()&0o111 != 0 }
 
 // maxLinks bounds the links on the way to a file, as the kernel does.
@@ -76,7 +76,7 @@ func walk(path string, sticky bool) (real string, err error) {
 	return at, private(at, false)
 }
 
-// names are the steps of a path. ".." stays: after a link it is not the step
+// names returns the steps of a path. ".." stays: after a link it is not the step
 // that was before.
 func names(path string) (steps []string) {
 	for _, n := range strings.Split(path, string(filepath.Separator)) {
@@ -118,7 +118,7 @@ func private(path string, sticky bool) error {
 // UsersFile and GroupsFile say who is in which group. Tests name others.
 var UsersFile, GroupsFile = "/etc/passwd", "/etc/group"
 
-// privateGroup tells whether a group is a user's own, as these files have it: the
+// privateGroup reports whether a group is a user's own, as these files have it: the
 // user's first group, nobody else's, and without other members. Users and groups
 // from elsewhere (LDAP) are not seen, and then the answer is false.
 func privateGroup(uid, gid uint32) bool {
@@ -147,7 +147,7 @@ func privateGroup(uid, gid uint32) bool {
 	return found
 }
 
-// table is the lines of a file with at least so many fields.
+// table returns the lines of a file with at least so many fields.
 func table(path string, fields int) (lines [][]string) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -76,7 +76,7 @@ type RemoteError struct {
 func (e *RemoteError) Error() string   { return e.Text }
 func (e *RemoteError) Unwrap() []error { return e.Kinds }
 
-// Is tells whether the error is of a kind.
+// Is reports whether the error is of a kind.
 func (e *RemoteError) Is(kind error) bool { return slices.Contains(e.Kinds, kind) }
 
 // FromStatus finds what ToStatus has sent. false is a failure of the transport.
@@ -104,7 +104,7 @@ func FromFailure(f *proto.Failure) (*RemoteError, bool) {
 	return e, len(e.Kinds) > 0
 }
 
-// Refused is the error for a request that no correct host sends, or that this
+// Refused returns the error for a request that no correct host sends, or that this
 // process cannot serve: whoever asked the host has done nothing wrong.
 func Refused(format string, a ...any) error {
 	return fmt.Errorf("%w: the plugin refused: "+format, append([]any{backend.ErrInternal}, a...)...)

@@ -38,8 +38,8 @@ const (
 // nothing to do must be woken for. One call at a time is in a lane. Those for which
 // none is free, and those that are long, go through gRPC.
 const (
-	LaneBytes = 16 << 10 // of each slot
-	LaneRoom  = LaneBytes - shm.SlotHead
+	LaneBytes = 16 << 10 // of each mailbox
+	LaneRoom  = LaneBytes - shm.MailboxHead
 	MaxLanes  = 16 // that a plugin serves
 )
 

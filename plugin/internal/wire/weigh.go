@@ -4,6 +4,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	wireformat "google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
 )
 
 // What a decoded request takes in memory, with what the server makes of it: bytes of
@@ -16,7 +18,7 @@ const (
 // Weigh bounds the bytes of memory that decoding b as a message of m's type takes. It
 // reads the wire format and decodes nothing, so that a list of a million empty
 // messages costs nobody a million messages. More than MaxParts messages and elements
-// of lists are refused.
+// of lists, or MaxSteps steps, are refused.
 func Weigh(m wireformat.Message, b []byte) (int64, error) {
 	s := scale{left: MaxParts, bytes: int64(len(b))}
 	if err := s.message(m.ProtoReflect().Descriptor(), b); err != nil {
@@ -25,9 +27,13 @@ func Weigh(m wireformat.Message, b []byte) (int64, error) {
 	return s.bytes, nil
 }
 
+// step is the type of a program's steps.
+var step = (*proto.Step)(nil).ProtoReflect().Descriptor()
+
 // scale adds up what one request takes.
 type scale struct {
 	left  int // parts that it may still have
+	steps int
 	bytes int64
 }
 
@@ -77,6 +83,11 @@ func (s *scale) field(f protoreflect.FieldDescriptor, kind protowire.Type, value
 	inner, _ := protowire.ConsumeBytes(value)
 	switch {
 	case f.Kind() == protoreflect.MessageKind:
+		if f.Message() == step {
+			if s.steps++; s.steps > MaxSteps {
+				return Refused("more than %d steps in a program", MaxSteps)
+			}
+		}
 		return s.message(f.Message(), inner)
 	case f.Kind() == protoreflect.BytesKind || f.Kind() == protoreflect.StringKind:
 		if f.IsList() {

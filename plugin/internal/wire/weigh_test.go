@@ -25,9 +25,13 @@ func TestWeigh(t *testing.T) {
 	if least := int64(MaxSteps * 5 * partBytes); err != nil || weight < least || weight > 2*least {
 		t.Errorf("a full program of %d bytes: %d, %v", len(b), weight, err)
 	}
-	empty := bytes.Repeat([]byte{2<<3 | 2, 0}, MaxMessage/2) // empty steps
+	empty := bytes.Repeat([]byte{2<<3 | 2, 0}, MaxSteps+1) // empty steps
 	if _, err := Weigh(&proto.RunRequest{}, empty); err == nil {
-		t.Errorf("%d bytes of empty messages are accepted", len(empty))
+		t.Errorf("%d bytes of empty steps are accepted", len(empty))
+	}
+	devices := bytes.Repeat([]byte{3<<3 | 2, 0}, MaxMessage/2)
+	if _, err := Weigh(&proto.OpenReply{}, devices); err == nil {
+		t.Errorf("%d bytes of empty devices are accepted", len(devices))
 	}
 	// Packed numbers: one byte each on the wire.
 	code := make([]byte, 1000)

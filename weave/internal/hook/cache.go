@@ -27,7 +27,7 @@ type memory struct {
 	lo, hi uintptr
 }
 
-// holds tells whether m has all points of o, whole points apart.
+// holds reports whether m has all points of o, whole points apart.
 func (m memory) holds(o memory, size uintptr) bool {
 	return m.group == o.group && m.lo <= o.lo && o.hi <= m.hi && (o.lo-m.lo)%size == 0
 }

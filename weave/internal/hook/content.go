@@ -45,7 +45,7 @@ func (n *entry) sum(i int) uint64 {
 	return maphash.Bytes(seed, n.bytes[max(at, 0):min(at+block, len(n.bytes))])
 }
 
-// unchanged tells whether the blocks that m lies in still hold what they held.
+// unchanged reports whether the blocks that m lies in still hold what they held.
 func (n *entry) unchanged(m memory) bool {
 	from, to := n.blocks(m)
 	return inParallel(from, to, func(i int) bool { return n.sum(i) == n.sums[i] })
@@ -115,7 +115,7 @@ type noted struct {
 	next int
 }
 
-// before tells whether n was noted before, and notes it.
+// before reports whether n was noted before, and notes it.
 func (s *noted) before(n note) bool {
 	if _, ok := s.set[n]; ok {
 		return true

@@ -1,0 +1,479 @@
+package attack
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+	wireformat "google.golang.org/protobuf/proto"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/proto"
+	"github.com/pippin-zk/pippin/plugin/internal/shm"
+	"github.com/pippin-zk/pippin/plugin/internal/wire"
+)
+
+// attacks are what a hostile user does until ctx ends, or until it has made so many
+// requests. Refusals are no errors: an error is that the attack could not be made, or
+// that it had what it must not have.
+var attacks = map[string]func(ctx context.Context, path string, requests int) error{
+	"messages":  smallMessages,
+	"waiting":   waitingInputs,
+	"holes":     holes,
+	"turns":     longTurns,
+	"digest":    digestOnly,
+	"mapping":   mappedFile,
+	"silence":   silences,
+	"nonsense":  nonsense,
+	"lanenoise": restlessLanes,
+}
+
+// many runs f in n goroutines until ctx ends.
+func many(ctx context.Context, n int, f func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				f(i)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// smallMessages: requests that are short on the wire and long in memory.
+func smallMessages(ctx context.Context, path string, _ int) error {
+	h, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	const long = 16 << 20
+	calls, err := h.arena(long, false)
+	if err != nil {
+		return err
+	}
+	answers, err := h.arena(wire.LaneBytes, true)
+	if err != nil {
+		return err
+	}
+	empty := bytes.Repeat([]byte{2<<3 | 2, 0}, long/2)
+	many(ctx, 8, func(i int) {
+		switch {
+		case i == 0:
+			shm.Mailbox(calls.Bytes()).Post(1, append(binary.AppendUvarint([]byte{2<<3 | 2}, long-100), empty[:long-100-shm.MailboxHead]...))
+			_, _ = h.Lane(ctx, &proto.LaneRequest{Calls: wire.Region(calls, 0, long), Answers: wire.Region(answers, 0, wire.LaneBytes)})
+		case i%2 == 1:
+			_ = h.send(ctx, "Run", empty[:4<<20])
+		default:
+			_ = h.send(ctx, "Run", empty[:2*60_000])
+		}
+	})
+	return nil
+}
+
+// waitingInputs: programs whose scalars never come.
+func waitingInputs(ctx context.Context, path string, _ int) error {
+	h, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	a, err := h.arena(1<<20, false)
+	if err != nil {
+		return err
+	}
+	space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 1, Curve: 1}, Count: 1 << 10})
+	if err != nil {
+		return err
+	}
+	var call atomic.Uint64
+	many(ctx, 20_000, func(int) {
+		_, _ = h.Run(ctx, &proto.RunRequest{Call: call.Add(1), Steps: []*proto.Step{{Step: &proto.Step_Write{Write: &proto.Write{
+			Dst:   &proto.Range{Space: space.Space, Count: 1 << 10},
+			Input: &proto.Input{Bytes: wire.Region(a, 4096, 32<<10), Progress: wire.Region(a, 0, shm.CounterSize)},
+		}}}}})
+		pause(ctx, 100*time.Millisecond)
+	})
+	return nil
+}
+
+// pause sleeps, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// holes: shared memory and files that cost the host nothing.
+func holes(ctx context.Context, path string, _ int) error {
+	const size = 250 << 20
+	sparse, err := os.CreateTemp("", "sparse")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(sparse.Name())
+	defer sparse.Close()
+	if err := sparse.Truncate(size); err != nil {
+		return err
+	}
+	var id atomic.Uint64
+	id.Store(1 << 30)
+	many(ctx, 6, func(i int) {
+		h, err := open(path)
+		if err != nil {
+			pause(ctx, 100*time.Millisecond)
+			return
+		}
+		defer h.close()
+		for range 4 {
+			seals := unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
+			if i%2 == 0 {
+				seals |= unix.F_SEAL_FUTURE_WRITE
+			}
+			if fd, err := unix.MemfdCreate("holes", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING); err == nil {
+				f := os.NewFile(uintptr(fd), "holes")
+				_ = f.Truncate(size)
+				_, _ = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals)
+				_ = h.attach(id.Add(1), size, i%3 == 1, f)
+				f.Close()
+			}
+			from := id.Add(1)
+			if h.channel.Send(shm.Message{Kind: shm.KindFile, ID: from}, sparse) != nil {
+				return
+			}
+			s, err := h.LoadBases(ctx)
+			if err != nil {
+				return
+			}
+			// Of other multiples each time: other bases.
+			_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{
+				Curve: 1, Group: 1, Count: size / 64, Multiples: uint32(from % 1000), File: &proto.FileSource{Id: from},
+			}}})
+			_, _ = s.Recv()
+		}
+		pause(ctx, 200*time.Millisecond)
+	})
+	return nil
+}
+
+// longTurns: exponentiations that take minutes.
+func longTurns(ctx context.Context, path string, _ int) error {
+	h, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	const words, count = 64, 1<<14 - 2
+	a, err := h.arena(4*words*(count+2), false)
+	if err != nil {
+		return err
+	}
+	memory := a.Bytes()
+	for i := range 8 * words { // the modulus and the exponent
+		memory[i] = 0xff
+	}
+	for i := 8 * words; i < len(memory); i += 4 * words {
+		memory[i] = byte(i >> 8)
+	}
+	var call atomic.Uint64
+	many(ctx, 2, func(int) {
+		space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 2}, Count: words * (2*count + 2)})
+		if err != nil {
+			pause(ctx, time.Second)
+			return
+		}
+		batch := func(from, n uint64) *proto.Batch {
+			return &proto.Batch{Space: space.Space, Offset: from * words, Words: words, Count: n}
+		}
+		_, _ = h.Run(ctx, &proto.RunRequest{Call: call.Add(1), Steps: []*proto.Step{
+			{Step: &proto.Step_Write{Write: &proto.Write{Dst: &proto.Range{Space: space.Space, Count: words * (count + 2)}, Input: &proto.Input{Bytes: wire.Region(a, 0, len(memory))}}}},
+			{Step: &proto.Step_Compute{Compute: &proto.Compute{Op: uint32(backend.NumExpMod), M: batch(0, 1), B: batch(1, 1), A: batch(2, count), Dst: batch(2+count, count)}}},
+		}})
+	})
+	return nil
+}
+
+// digestOnly: another user's key for its digest, which the environment has.
+func digestOnly(ctx context.Context, path string, _ int) error {
+	digest, err := os.ReadFile(os.Getenv(digestEnv))
+	if err != nil {
+		return err
+	}
+	h, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	for ctx.Err() == nil {
+		s, err := h.LoadBases(ctx)
+		if err != nil {
+			return nil // the end
+		}
+		_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{Curve: 1, Group: 1, Count: points, Digest: digest}}})
+		m, err := s.Recv()
+		if err == nil && m.GetBases() != 0 {
+			return errors.New("another user's bases are given for their digest")
+		}
+		if err == nil && m.GetWanted() != nil {
+			_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Abort{Abort: &proto.LoadAbort{}}})
+			_, _ = s.Recv()
+		}
+		_ = s.CloseSend()
+	}
+	return nil
+}
+
+// mappedFile: a file of bases that changes while it is read.
+func mappedFile(ctx context.Context, path string, _ int) error {
+	h, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	const size = 8 << 20
+	f, err := os.CreateTemp("", "mapped")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if err := f.Truncate(size); err != nil {
+		return err
+	}
+	memory, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	var id atomic.Uint64
+	many(ctx, 2, func(i int) {
+		if i == 1 {
+			memory[rand.IntN(size)]++
+			pause(ctx, time.Millisecond)
+			return
+		}
+		if h.channel.Send(shm.Message{Kind: shm.KindFile, ID: id.Add(1)}, f) != nil {
+			pause(ctx, time.Second)
+			return
+		}
+		s, err := h.LoadBases(ctx)
+		if err != nil {
+			return
+		}
+		_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{Curve: 1, Group: 1, Count: size / 64, File: &proto.FileSource{Id: id.Load()}}}})
+		if m, err := s.Recv(); err == nil {
+			_, _ = h.FreeBases(ctx, &proto.FreeBasesRequest{Bases: m.GetBases()})
+		}
+	})
+	return nil
+}
+
+// silences: connections that say nothing, and calls that wait for what does not come.
+func silences(ctx context.Context, path string, _ int) error {
+	h, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	var id atomic.Uint64
+	many(ctx, 5000, func(i int) {
+		switch {
+		case i >= 128:
+			_, _ = h.Attach(ctx, &proto.AttachRequest{Arena: id.Add(1), Size: 1 << 20})
+			pause(ctx, 100*time.Millisecond)
+		case i%2 == 0:
+			c, err := silent(path)
+			if err == nil {
+				_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+				_, _ = c.Read(make([]byte, 1))
+				c.Close()
+			}
+			pause(ctx, 50*time.Millisecond)
+		default:
+			if c, err := connect(path); err == nil { // and never Open
+				pause(ctx, time.Second)
+				c.close()
+			}
+			pause(ctx, 50*time.Millisecond)
+		}
+	})
+	return nil
+}
+
+// seed is a program to change at random.
+func seed(space uint64, a *shm.Arena) *proto.RunRequest {
+	r := &proto.Range{Space: space, Count: 16}
+	return &proto.RunRequest{Call: rand.Uint64(), Steps: []*proto.Step{
+		{Step: &proto.Step_Write{Write: &proto.Write{Dst: r, Input: &proto.Input{Bytes: wire.Region(a, 4096, 512), Progress: wire.Region(a, 0, 64)}}}},
+		{Step: &proto.Step_Invert{Invert: &proto.Invert{Dst: r, Src: r}}},
+		{Step: &proto.Step_Read{Read: &proto.Read{Src: r}}},
+	}}
+}
+
+// mutate changes a few bytes.
+func mutate(b []byte) []byte {
+	for range rand.IntN(4) {
+		switch at := rand.IntN(len(b) + 1); {
+		case at == len(b):
+			b = append(b, byte(rand.Uint32()))
+		case rand.IntN(3) == 0:
+			b = append(b[:at], b[at+rand.IntN(len(b)-at):]...)
+		default:
+			b[at] = byte(rand.Uint32())
+		}
+		if len(b) == 0 {
+			return b
+		}
+	}
+	return b
+}
+
+// scribble changes the first bytes of shared memory until ctx ends.
+func scribble(ctx context.Context, b []byte) {
+	for ctx.Err() == nil {
+		for range 64 {
+			b[rand.IntN(min(len(b), 8192))] = byte(rand.Uint32())
+		}
+		clear(b[:8])
+		b[1] = 2 // a counter that is done, now and then
+		time.Sleep(50 * time.Microsecond)
+	}
+}
+
+// nonsense: requests of all methods, changed at random, over shared memory that
+// changes meanwhile.
+func nonsense(ctx context.Context, path string, requests int) error {
+	var methods []string
+	for _, m := range proto.Backend_ServiceDesc.Methods {
+		methods = append(methods, m.MethodName)
+	}
+	var sent atomic.Int64
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	many(ctx, 4, func(int) {
+		h, err := open(path)
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		defer h.close()
+		during, stop := context.WithCancel(ctx)
+		defer stop()
+		a, err := h.arena(1<<20, false)
+		if err != nil {
+			return
+		}
+		go scribble(during, a.Bytes())
+		space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 1, Curve: 1}, Count: 64})
+		if err != nil {
+			return
+		}
+		for range 500 {
+			if n := sent.Add(1); ctx.Err() != nil || requests > 0 && n > int64(requests) {
+				enough()
+				return
+			}
+			method := "Run"
+			var b []byte
+			if rand.IntN(4) == 0 {
+				if method = methods[rand.IntN(len(methods))]; method == "Lane" {
+					continue
+				}
+				b = make([]byte, rand.IntN(64))
+				for i := range b {
+					b[i] = byte(rand.Uint32())
+				}
+			} else if b, err = wireformat.Marshal(seed(space.Space, a)); err == nil {
+				b = mutate(b)
+			}
+			limited, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+			_ = h.send(limited, method, b)
+			cancel()
+		}
+	})
+	fmt.Println("requests", sent.Load())
+	return nil
+}
+
+// restlessLanes: messages in lanes, changed at random, in shared memory that changes
+// while it is read.
+func restlessLanes(ctx context.Context, path string, requests int) error {
+	var sent atomic.Int64
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	many(ctx, 2, func(int) {
+		h, err := open(path)
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		defer h.close()
+		during, stop := context.WithCancel(ctx)
+		defer stop()
+		a, err := h.arena(1<<20, false)
+		if err != nil {
+			return
+		}
+		to, err := h.arena(wire.LaneBytes, false)
+		if err != nil {
+			return
+		}
+		from, err := h.arena(wire.LaneBytes, true)
+		if err != nil {
+			return
+		}
+		space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 1, Curve: 1}, Count: 64})
+		if err != nil {
+			return
+		}
+		go func() {
+			_, _ = h.Lane(during, &proto.LaneRequest{Calls: wire.Region(to, 0, wire.LaneBytes), Answers: wire.Region(from, 0, wire.LaneBytes)})
+		}()
+		go scribble(during, a.Bytes())
+		for number := uint32(1); number < 20_000; number++ {
+			if n := sent.Add(1); ctx.Err() != nil || requests > 0 && n > int64(requests) {
+				enough()
+				return
+			}
+			message := mutate(laneCall(seed(space.Space, a)))
+			shm.Mailbox(to.Bytes()).Post(number, message)
+			to.Bytes()[shm.MailboxHead+rand.IntN(len(message)+1)]++ // while it is copied
+			limited, cancel := context.WithTimeout(during, 100*time.Millisecond)
+			_, err := shm.Mailbox(from.Bytes()).Await(limited, number)
+			cancel()
+			if err != nil {
+				return // it waits for scalars, or the lane has ended
+			}
+		}
+	})
+	fmt.Println("requests", sent.Load())
+	return nil
+}
+
+// attackMain makes this process one attack, by the environment.
+func attackMain() {
+	name, path := os.Getenv(attackEnv), os.Getenv(socketEnv)
+	limit, err := time.ParseDuration(os.Getenv(durationEnv))
+	if err != nil {
+		fmt.Println("error", err)
+		return
+	}
+	requests, _ := strconv.Atoi(os.Getenv(requestsEnv))
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	go func() { _, _ = io.Copy(io.Discard, os.Stdin); os.Exit(2) }() // ends with the test
+	if err := attacks[name](ctx, path, requests); err != nil {
+		fmt.Println("error", err)
+	}
+}

@@ -1,0 +1,100 @@
+package tenancy
+
+import (
+	"fmt"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// room is the memory that sessions hold, under Shared.mu. Bases count once, and once
+// for each user who holds them, however many sessions do.
+type room struct {
+	// apart is the bytes of vectors, and of bases on their way, which Shared.resident
+	// does not have yet.
+	apart int64
+	users map[int]int64
+	// copying is the bytes of the copies that bases are hashed in.
+	copying   int64
+	copyingOf map[int]int64
+}
+
+// reserve counts in memory that a user is to have, which unreserve counts out. Bases
+// that nobody holds make place for it.
+func (s *Shared) reserve(user int, size int64) error {
+	for {
+		s.mu.Lock()
+		err := s.fitsUserLocked(user, size)
+		if used := s.resident + s.room.apart; err == nil && s.o.Room > 0 && size > s.o.Room-used {
+			err = fmt.Errorf("%w: %d bytes, and bases and vectors of all sessions are %d of the %d that there may be", backend.ErrOutOfMemory, size, used, s.o.Room)
+		}
+		if err == nil {
+			s.room.apart += size
+			s.room.users[user] += size
+		}
+		full := err != nil && s.fitsUserLocked(user, size) == nil
+		s.mu.Unlock()
+		if !full || !s.evictOne(always) {
+			return err
+		}
+	}
+}
+
+// fitsUserLocked returns an error when a user may not have so much more.
+func (s *Shared) fitsUserLocked(user int, size int64) error {
+	if held := s.room.users[user]; s.o.UserRoom > 0 && size > s.o.UserRoom-held {
+		return fmt.Errorf("%w: %d bytes, and this user's sessions hold %d of the %d bytes of bases and vectors that one user may; free some, or raise the daemon's --quota-memory",
+			backend.ErrOutOfMemory, size, held, s.o.UserRoom)
+	}
+	return nil
+}
+
+func (s *Shared) unreserve(user int, size int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.room.apart -= size
+	s.unchargeLocked(user, size)
+}
+
+func (s *Shared) unchargeLocked(user int, size int64) {
+	if s.room.users[user] -= size; s.room.users[user] == 0 {
+		delete(s.room.users, user)
+	}
+}
+
+// Sizes of the copies that bases are hashed in: whole parts of a digest, which are
+// hashed by all processors.
+const (
+	mostCopy  = 16 << 20
+	leastCopy = 1 << 20
+)
+
+// takeCopy counts in memory to copy bases of that size to, a quarter at most of what
+// is left of the user's.
+func (s *Shared) takeCopy(user int, size int64) (int64, error) {
+	n := min(size, mostCopy)
+	if s.o.Copies == 0 {
+		return n, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := min(s.o.Copies-s.room.copying, s.o.UserCopies-s.room.copyingOf[user])
+	n = min(n, max(leastCopy, left/4/leastCopy*leastCopy))
+	if n > left {
+		return 0, fmt.Errorf("%w: %d bytes to hash bases in, and loads use %d of %d", backend.ErrOutOfMemory, n, s.room.copying, s.o.Copies)
+	}
+	s.room.copying += n
+	s.room.copyingOf[user] += n
+	return n, nil
+}
+
+func (s *Shared) giveCopy(user int, size int64) {
+	if s.o.Copies == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.room.copying -= size
+	if s.room.copyingOf[user] -= size; s.room.copyingOf[user] == 0 {
+		delete(s.room.copyingOf, user)
+	}
+}

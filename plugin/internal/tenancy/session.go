@@ -1,0 +1,317 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/resident"
+)
+
+// Session is the backend of one of those who share. It implements
+// backend.Backend, backend.Metered and, as far as the backend that is shared does,
+// backend.Programs.
+type Session struct {
+	s     *Shared
+	user  int
+	quota int64
+	queue queue
+	kept  *resident.Set[*entry, space] // spaces by the backend's ids
+
+	mu   sync.Mutex
+	held int64 // bytes of bases and spaces
+}
+
+// space is a space of the backend's.
+type space struct {
+	id   backend.SpaceID
+	size int64
+}
+
+var (
+	_ backend.Backend  = (*Session)(nil)
+	_ backend.Programs = (*Session)(nil)
+	_ backend.Metered  = (*Session)(nil)
+)
+
+// Open opens a session of a user's, whose files and memory are told from others';
+// quota bounds the bytes of bases and vectors that it holds, each set of bases
+// counted in full however many hold it; 0 is no limit.
+func (s *Shared) Open(user int, quota int64) *Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessions++
+	of := s.claims[user]
+	if of == nil {
+		of = &claim{}
+		s.claims[user] = of
+	}
+	return &Session{s: s, user: user, queue: queue{user: of}, quota: quota, kept: resident.New[*entry, space](s.b.Info().Name)}
+}
+
+// Info implements backend.Backend.
+func (s *Session) Info() backend.Info { return s.s.b.Info() }
+
+// Ping implements backend.Backend.
+func (s *Session) Ping(ctx context.Context) error {
+	if err := s.kept.Ping(ctx); err != nil {
+		return err
+	}
+	return s.s.b.Ping(ctx)
+}
+
+// Done implements backend.Backend: it is closed after Close. The end of the
+// backend that is shared is for whoever owns that to see.
+func (s *Session) Done() <-chan struct{} { return s.kept.Done() }
+
+// Usage implements backend.Metered, with what all sessions did.
+func (s *Session) Usage() backend.Usage { return s.s.Usage() }
+
+// AttachArena shows shared memory to the backend, if it wants to see it; see
+// plugin.ArenaUser.
+func (s *Session) AttachArena(b []byte) (detach func(), err error) {
+	type user interface {
+		AttachArena(b []byte) (detach func(), err error)
+	}
+	if u, ok := backend.As[user](s.s.b); ok {
+		return u.AttachArena(b)
+	}
+	return nil, nil
+}
+
+// take counts memory that the session is to hold; give ends that.
+func (s *Session) take(what string, size int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.quota > 0 && size > s.quota-s.held {
+		return fmt.Errorf("%w: %s of %d bytes, and this session holds %d of the %d bytes of bases and vectors that it may; free some, or raise the daemon's --quota-memory",
+			backend.ErrOutOfMemory, what, size, s.held, s.quota)
+	}
+	s.held += size
+	return nil
+}
+
+func (s *Session) give(size int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held -= size
+}
+
+// LoadBases implements backend.Backend. Bases whose digest is known (Bases.Memo),
+// or that lie in a file that has been read before, are not read when they are
+// loaded already.
+func (s *Session) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesID, error) {
+	end, err := s.kept.Begin()
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	if err := b.Validate(); err != nil {
+		return 0, err
+	}
+	if err := s.take("bases", b.Size()); err != nil {
+		return 0, err
+	}
+	e, err := s.s.hold(ctx, &b, s.user)
+	if err != nil {
+		s.give(b.Size())
+		return 0, err
+	}
+	return s.kept.AddBases(b.Elements(), e), nil
+}
+
+// FreeBases implements backend.Backend.
+func (s *Session) FreeBases(ctx context.Context, id backend.BasesID) error {
+	end, err := s.kept.Begin()
+	if err != nil {
+		return err
+	}
+	defer end()
+	return s.kept.FreeBases(ctx, id, s.letGo)
+}
+
+func (s *Session) letGo(e *entry) error {
+	s.give(e.size)
+	s.s.release(e, s.user)
+	return nil
+}
+
+// MSM implements backend.Backend.
+func (s *Session) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
+	return s.Run(ctx, backend.Steps(jobs))
+}
+
+// errNoPrograms is of a backend that has none.
+var errNoPrograms = fmt.Errorf("%w: programs", backend.ErrUnsupported)
+
+// NewSpace implements backend.Programs.
+func (s *Session) NewSpace(ctx context.Context, e backend.Element, count int) (backend.SpaceID, error) {
+	end, err := s.kept.Begin()
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	if s.s.programs == nil {
+		return 0, errNoPrograms
+	}
+	of := backend.Elements{Element: e, Count: count}
+	size, err := of.Size()
+	if err != nil {
+		return 0, err
+	}
+	if err := s.take("vectors", size); err != nil {
+		return 0, err
+	}
+	if err := s.s.reserve(s.user, size); err != nil {
+		s.give(size)
+		return 0, err
+	}
+	var id backend.SpaceID
+	err = s.s.roomy(func() (err error) {
+		id, err = s.s.programs.NewSpace(ctx, e, count)
+		return err
+	}, always)
+	if err != nil {
+		s.give(size)
+		s.s.unreserve(s.user, size)
+		return 0, err
+	}
+	s.kept.PutSpace(id, of, space{id, size})
+	return id, nil
+}
+
+// FreeSpace implements backend.Programs.
+func (s *Session) FreeSpace(ctx context.Context, id backend.SpaceID) error {
+	end, err := s.kept.Begin()
+	if err != nil {
+		return err
+	}
+	defer end()
+	return s.kept.FreeSpace(ctx, id, s.freeSpace)
+}
+
+func (s *Session) freeSpace(p space) error {
+	defer s.s.unreserve(s.user, p.size)
+	s.give(p.size)
+	return s.s.programs.FreeSpace(context.Background(), p.id)
+}
+
+// Run implements backend.Programs. It leaves it to the backend to check the steps: here
+// they get the backend's ids.
+func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	end, err := s.kept.Begin()
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	used, err := s.kept.Find(steps)
+	if err != nil {
+		return nil, err
+	}
+	defer s.kept.End(used)
+	theirs := make([]backend.Step, len(steps))
+	var late []input // of the session's, that are not there yet
+	again := true    // nothing is written, so that a program that has begun can begin again
+	for i, step := range steps {
+		theirs[i] = backend.Renamed(step, nil, func(id backend.BasesID) backend.BasesID { return used.Bases[id].Kept.id })
+		backend.WithInput(step, func(in *backend.Input, count int) {
+			if in.Ready != nil {
+				late = append(late, input{i, *in, count})
+			}
+		})
+		again = again && !writes(step)
+	}
+	return s.compute(ctx, theirs, late, again)
+}
+
+// writes reports whether a step changes a space.
+func writes(step backend.Step) bool {
+	return slices.ContainsFunc(backend.Accesses(step), func(a backend.Access) bool { return a.Writes })
+}
+
+// Close implements backend.Backend: it waits for the calls in flight, and gives
+// everything back. The backend that is shared stays.
+func (s *Session) Close() error {
+	bases, spaces, first := s.kept.Close()
+	if !first {
+		return nil
+	}
+	var failed error
+	for _, p := range spaces {
+		failed = errors.Join(failed, s.freeSpace(p))
+	}
+	for _, e := range bases {
+		_ = s.letGo(e)
+	}
+	s.s.mu.Lock()
+	defer s.s.mu.Unlock()
+	s.s.sessions--
+	return failed
+}
+
+// input is the input of a step that comes while its program computes.
+type input struct {
+	step  int
+	of    backend.Input
+	count int // elements
+}
+
+// errStalled ends a computation whose input does not come.
+var errStalled = fmt.Errorf("%w: input did not come", backend.ErrInternal)
+
+// compute runs a program in a turn of the session's. One whose input fails to come for a
+// while, of a prover that stands or is slow, would keep the turn from others. It is
+// cancelled then, waits for all of its input without a turn, and computes from the
+// start. A program that cannot begin again begins with all that it is to be given.
+func (s *Session) compute(ctx context.Context, steps []backend.Step, late []input, again bool) ([][]byte, error) {
+	if again {
+		answers, stalled, err := s.attempt(ctx, steps, again)
+		if !stalled {
+			return answers, err
+		}
+	}
+	for _, in := range late {
+		if err := in.of.Wait(ctx, in.count); err != nil {
+			return nil, backend.InStep(in.step, steps[in.step], err)
+		}
+		steps[in.step] = backend.WithInput(steps[in.step], func(in *backend.Input, _ int) { in.Ready = nil })
+	}
+	answers, _, err := s.attempt(ctx, steps, again)
+	return answers, err
+}
+
+// attempt computes in one turn. stalled tells that the program failed because its input did not
+// come.
+func (s *Session) attempt(ctx context.Context, steps []backend.Step, again bool) (answers [][]byte, stalled bool, err error) {
+	during, leave, err := s.s.turns.enter(ctx, &s.queue)
+	if err != nil {
+		return nil, false, err
+	}
+	defer leave()
+	during, cancel := context.WithCancelCause(during)
+	defer cancel(nil)
+	watched := make([]backend.Step, len(steps))
+	for i, step := range steps {
+		watched[i] = backend.WithInput(step, func(in *backend.Input, _ int) {
+			if ready := in.Ready; ready != nil {
+				in.Ready = func(ctx context.Context, n int) error {
+					t := time.AfterFunc(s.s.stalled, func() { cancel(errStalled) })
+					defer t.Stop()
+					return ready(ctx, n)
+				}
+			}
+		})
+	}
+	err = s.s.roomy(func() (err error) {
+		answers, err = backend.Run(during, s.s.b, watched)
+		return err
+	}, func() bool { return again })
+	return answers, err != nil && ctx.Err() == nil && context.Cause(during) == errStalled, err
+}
+
+// always agrees to make room, however often.
+func always() bool { return true }

@@ -1,0 +1,357 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// Options of a Shared. The zero value is the default.
+type Options struct {
+	// Keep is up to how many bytes of bases there may be for those that no
+	// session holds to be kept; those that were used last stay. 0 keeps none.
+	Keep int64
+	// Room bounds the bytes of bases and vectors that there are, and UserRoom those that
+	// one user's sessions hold; 0 is no limit.
+	Room, UserRoom int64
+	// Copies and UserCopies bound likewise the memory in which bases are hashed on
+	// their way.
+	Copies, UserCopies int64
+	// Turns is how many calls compute at a time; 0 is two for each device, so
+	// that one brings its scalars while another computes.
+	Turns int
+	// Log takes what sessions are not told; nil discards it.
+	Log *slog.Logger
+}
+
+// Shared is a backend with its sessions. The methods may be called concurrently.
+type Shared struct {
+	b        backend.Backend
+	programs backend.Programs // nil when it has none
+	o        Options
+	turns    *turns
+	stalled  time.Duration // how long scalars may fail to come during a turn
+
+	mu       sync.Mutex
+	kept     map[key]*entry
+	files    map[file]backend.Digest
+	loading  map[offer]*load
+	resident int64 // bytes of kept
+	room     room
+	claims   map[int]*claim // of users, whose time outlives their sessions
+	clock    uint64         // counts releases
+	sessions int
+	hits     uint64
+	freeing  sync.WaitGroup
+}
+
+// key is what makes bases the same: two sessions with other wishes for the same
+// points hold them twice.
+type key struct {
+	digest backend.Digest // of curve, group, count and content
+	hints  backend.Hints
+}
+
+// offer is a key that a user says his bases have.
+type offer struct {
+	key
+	user int
+}
+
+// entry is bases that are loaded, under Shared.mu.
+type entry struct {
+	key
+	// readers are the users whose sessions brought the points themselves: to others the
+	// digest is of no use.
+	readers map[int]bool
+	id      backend.BasesID // the backend's
+	size    int64
+	holders map[int]int // users, each as often as his sessions loaded them
+	idle    uint64      // when the last one let go, by Shared.clock
+}
+
+// load is bases that are on their way, so that a second session can wait for them.
+type load struct {
+	done chan struct{}
+
+	mu    sync.Mutex
+	moved time.Time // when the last of their bytes came
+}
+
+const (
+	// defaultStall is how long the scalars of a call, or the bases that another
+	// session is loading too, may fail to come before nobody waits for them.
+	defaultStall = 2 * time.Second
+	// longestWait bounds the wait for another session's load however it moves.
+	longestWait = time.Minute
+)
+
+// New shares a backend. Its owner closes it when the sessions are closed.
+func New(b backend.Backend, o Options) *Shared {
+	if o.Turns <= 0 {
+		o.Turns = 2 * max(1, len(b.Info().Devices))
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Shared{
+		b: b, o: o, turns: newTurns(o.Turns), stalled: defaultStall,
+		claims: map[int]*claim{},
+		room:   room{users: map[int]int64{}, copyingOf: map[int]int64{}},
+		kept:   map[key]*entry{}, files: map[file]backend.Digest{}, loading: map[offer]*load{},
+	}
+	s.programs, _ = backend.As[backend.Programs](b)
+	return s
+}
+
+// Usage returns what the backend counts, and what there is of all sessions.
+func (s *Shared) Usage() backend.Usage {
+	var u backend.Usage
+	if m, ok := backend.As[backend.Metered](s.b); ok {
+		u = m.Usage()
+	}
+	d := &backend.DaemonUsage{Waiting: s.turns.length()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.Sessions, d.Resident, d.Recognised = s.sessions, s.resident, s.hits
+	for _, e := range s.kept {
+		if len(e.holders) == 0 {
+			d.Unheld += e.size
+		}
+	}
+	u.Daemon = d
+	return u
+}
+
+// hold makes bases resident for one more holder, a session of a user's, who releases
+// them. Bases that no session of the user has brought are read, whoever holds them:
+// a digest proves nothing, and takes as long as with nobody.
+func (s *Shared) hold(ctx context.Context, b *backend.Bases, user int) (*entry, error) {
+	identity, isFile := identify(b, user)
+	k := key{hints: b.Hints}
+	known := false
+	k.digest, known = b.KnownDigest()
+	if isFile {
+		d, seen := s.seen(identity)
+		if seen && !known {
+			k.digest, known = d, true
+		}
+		if !seen {
+			// Flushed first, so that what changes while it is read shows.
+			if isFile = flush(b); isFile {
+				identity, isFile = identify(b, user)
+			}
+		}
+	}
+	if !known {
+		return s.read(ctx, b, user, nil, nil, identity, isFile)
+	}
+	deadline := time.Now().Add(longestWait)
+	for {
+		s.mu.Lock()
+		if e := s.kept[k]; e != nil && e.readers[user] {
+			err := s.holdLocked(e, user)
+			s.mu.Unlock()
+			if err != nil {
+				return nil, err
+			}
+			return e, nil
+		}
+		other := s.loading[offer{k, user}]
+		own := &load{done: make(chan struct{}), moved: time.Now()}
+		if other == nil {
+			s.loading[offer{k, user}] = own
+		}
+		s.mu.Unlock()
+		if other == nil {
+			defer func() {
+				s.mu.Lock()
+				delete(s.loading, offer{k, user})
+				s.mu.Unlock()
+				close(own.done)
+			}()
+			return s.read(ctx, b, user, &k.digest, own, identity, isFile)
+		}
+		if !s.await(ctx, other, deadline) {
+			if err := backend.Ended(ctx); err != nil {
+				return nil, err
+			}
+			return s.read(ctx, b, user, &k.digest, nil, identity, isFile)
+		}
+	}
+}
+
+// await waits for another session's load to end; false when it does not move, or
+// when ctx ends.
+func (s *Shared) await(ctx context.Context, l *load, deadline time.Time) bool {
+	t := time.NewTicker(s.stalled / 4)
+	defer t.Stop()
+	for {
+		select {
+		case <-l.done:
+			return true
+		case <-ctx.Done():
+			return false
+		case now := <-t.C:
+			l.mu.Lock()
+			still := now.Sub(l.moved)
+			l.mu.Unlock()
+			if still > s.stalled || now.After(deadline) {
+				return false
+			}
+		}
+	}
+}
+
+// move notes that bytes have come.
+func (l *load) move() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.moved = time.Now()
+}
+
+// read loads bases from their source. said is the digest that they are said to
+// have; progress is told of their coming. Both may be nil.
+func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, said *backend.Digest, progress *load, identity file, isFile bool) (_ *entry, err error) {
+	size := b.Size()
+	if err := s.reserve(user, size); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.unreserve(user, size)
+		}
+	}()
+	room, err := s.takeCopy(user, size)
+	if err != nil {
+		return nil, err
+	}
+	defer s.giveCopy(user, room)
+	s.evict(size)
+	own := &private{b: b, hash: backend.NewHasher(b), progress: progress, room: room}
+	from := backend.Bases{Curve: b.Curve, Group: b.Group, Count: b.Count, Hints: b.Hints, Pieces: own.pieces}
+	var id backend.BasesID
+	err = s.roomy(func() (err error) {
+		id, err = s.b.LoadBases(ctx, from)
+		return err
+	}, func() bool { return !own.begun || b.Pieces == nil })
+	if err != nil {
+		return nil, err
+	}
+	k := key{digest: own.hash.Digest(), hints: b.Hints}
+	if said != nil && *said != k.digest {
+		s.free(id)
+		return nil, fmt.Errorf("%w: the digest of %d bases of %v %v is %v, not %v as was said", backend.ErrInvalidInput,
+			b.Count, b.Curve, b.Group, k.digest, *said)
+	}
+	s.mu.Lock()
+	if isFile {
+		s.learnLocked(identity, b, k.digest)
+	}
+	e, double := s.kept[k]
+	if !double {
+		e = &entry{key: k, id: id, size: size, holders: map[int]int{}, readers: map[int]bool{}}
+		s.kept[k] = e
+		s.resident += size
+	}
+	s.room.apart -= size
+	if e.holders[user] > 0 {
+		s.unchargeLocked(user, size) // he held them already
+	}
+	e.holders[user]++
+	another := double && !e.readers[user]
+	e.readers[user] = true
+	s.mu.Unlock()
+	switch {
+	case another: // later, as if there had been nothing to free
+		s.freeing.Go(func() { s.free(id) })
+	case double:
+		s.free(id)
+	}
+	return e, nil
+}
+
+// free gives bases of the backend back. That one that is dying keeps them costs
+// nobody anything.
+func (s *Shared) free(id backend.BasesID) {
+	if err := s.b.FreeBases(context.Background(), id); err != nil {
+		s.o.Log.Warn("freeing bases", "cause", err)
+	}
+}
+
+// roomy calls f, and once more after it has run out of memory while there were
+// bases that nobody holds, if again says that it can.
+func (s *Shared) roomy(f func() error, again func() bool) error {
+	err := f()
+	if errors.Is(err, backend.ErrOutOfMemory) && s.evict(1<<62) && again() {
+		err = f()
+	}
+	return err
+}
+
+// holdLocked gives bases that are there one more holder.
+func (s *Shared) holdLocked(e *entry, user int) error {
+	if e.holders[user] == 0 {
+		if err := s.fitsUserLocked(user, e.size); err != nil {
+			return err
+		}
+		s.room.users[user] += e.size
+	}
+	e.holders[user]++
+	s.hits++
+	return nil
+}
+
+// release lets go of bases.
+func (s *Shared) release(e *entry, user int) {
+	s.mu.Lock()
+	if e.holders[user]--; e.holders[user] == 0 {
+		delete(e.holders, user)
+		s.unchargeLocked(user, e.size)
+	}
+	if len(e.holders) == 0 {
+		s.clock++
+		e.idle = s.clock
+	}
+	s.mu.Unlock()
+	s.evict(0)
+}
+
+// evict frees bases that nobody holds, those first that were let go of first,
+// until there is room for so many bytes beside what stays. It tells whether it
+// freed any.
+func (s *Shared) evict(room int64) (freed bool) {
+	for s.evictOne(func() bool { return s.resident > s.o.Keep-room }) {
+		freed = true
+	}
+	return freed
+}
+
+// evictOne frees the bases that nobody holds and that were let go of first, if there
+// are any and tooMany, called under the lock, says so.
+func (s *Shared) evictOne(tooMany func() bool) bool {
+	s.mu.Lock()
+	var oldest *entry
+	for _, e := range s.kept {
+		if len(e.holders) == 0 && (oldest == nil || e.idle < oldest.idle) {
+			oldest = e
+		}
+	}
+	if oldest == nil || !tooMany() {
+		s.mu.Unlock()
+		return false
+	}
+	delete(s.kept, oldest.key)
+	s.resident -= oldest.size
+	s.mu.Unlock()
+	s.free(oldest.id)
+	return true
+}
+
+// Empty frees all bases that no session holds.
+func (s *Shared) Empty() { s.evict(1 << 62) }

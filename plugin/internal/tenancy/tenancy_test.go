@@ -1,0 +1,691 @@
+package tenancy
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/plugin/internal/fake"
+)
+
+var ctx = context.Background()
+
+// bases are n points of BN254 G1, other ones for each seed.
+func bases(n int, seed byte) backend.Bases {
+	b := backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: n, Bytes: make([]byte, 64*n)}
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(b.Bytes)
+	return b
+}
+
+// claimed is b, to be read piece by piece if its digest is not known.
+func claimed(t testing.TB, b backend.Bases, reads *atomic.Int64) backend.Bases {
+	t.Helper()
+	d, err := b.Digest(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points := b.Bytes
+	b.Bytes, b.Memo = nil, backend.Known(d)
+	b.Pieces = func(yield func([]byte, error) bool) {
+		reads.Add(1)
+		for at := 0; at < len(points); at += 1000 {
+			if !yield(points[at:min(at+1000, len(points))], nil) {
+				return
+			}
+		}
+	}
+	return b
+}
+
+func mustLoad(t testing.TB, s *Session, b backend.Bases) backend.BasesID {
+	t.Helper()
+	id, err := s.LoadBases(ctx, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// right computes one MSM and compares.
+func right(t testing.TB, s *Session, id backend.BasesID, b backend.Bases) {
+	t.Helper()
+	scalars := make([]byte, 32*b.Count)
+	_, _ = rand.NewChaCha8([32]byte{99}).Read(scalars)
+	got, err := s.MSM(ctx, []backend.Job{{Bases: id, Count: b.Count, Input: backend.Input{Bytes: scalars}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(scalars)
+	l := b.Elements()
+	if !bytes.Equal(got[0], fake.Point(l, b.Bytes, 0, b.Count, sum[:])) {
+		t.Error("wrong answer")
+	}
+}
+
+// TestOneCopy: a user's sessions with the same bases hold them once, also when both load
+// them at the same time; what no session holds is found again.
+func TestOneCopy(t *testing.T) {
+	inner := &fake.Backend{}
+	s := New(inner, Options{Keep: 1 << 30})
+	a, b := s.Open(1, 0), s.Open(1, 0)
+	points := bases(5000, 1)
+	var reads atomic.Int64
+	ids := make([]backend.BasesID, 8)
+	var wg sync.WaitGroup
+	for i, of := range []*Session{a, b, a, b, a, b, a, b} {
+		wg.Go(func() { ids[i] = mustLoad(t, of, claimed(t, points, &reads)) })
+	}
+	wg.Wait()
+	if inner.Bases() != 1 || reads.Load() != 1 {
+		t.Errorf("%d copies, read %d times", inner.Bases(), reads.Load())
+	}
+	if st := s.Usage().Daemon; st.Resident != points.Size() || st.Unheld != 0 || st.Sessions != 2 || st.Recognised != 7 {
+		t.Errorf("%+v", st)
+	}
+	right(t, a, ids[0], points)
+	if err := a.FreeBases(ctx, ids[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.MSM(ctx, []backend.Job{{Bases: ids[0]}}); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("freed bases: %v", err)
+	}
+	right(t, a, ids[2], points) // loaded another time, and still there
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	right(t, b, ids[1], points)
+	b.Close()
+	if st := s.Usage().Daemon; inner.Bases() != 1 || st.Unheld != points.Size() || st.Sessions != 0 {
+		t.Errorf("%d copies, %+v", inner.Bases(), st)
+	}
+	c := s.Open(1, 0)
+	defer c.Close()
+	right(t, c, mustLoad(t, c, claimed(t, points, &reads)), points)
+	// Without a known digest they are read, and then there are not two either.
+	right(t, c, mustLoad(t, c, points), points)
+	if reads.Load() != 1 || inner.Bases() != 1 {
+		t.Errorf("read %d times, %d copies", reads.Load(), inner.Bases())
+	}
+	// Other wishes are other bases.
+	other := points
+	other.Hints.Multiples = 1
+	mustLoad(t, c, other)
+	if inner.Bases() != 2 {
+		t.Errorf("%d copies with two wishes", inner.Bases())
+	}
+}
+
+// TestLies: bases are known by the digest of what came, whatever was said.
+func TestLies(t *testing.T) {
+	inner := &fake.Backend{}
+	s := New(inner, Options{Keep: 1 << 30})
+	liar, victim := s.Open(1, 0), s.Open(2, 0)
+	defer liar.Close()
+	defer victim.Close()
+	evil, good := bases(100, 1), bases(100, 2)
+	d, err := good.Digest(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	evil.Memo = backend.Known(d)
+	if _, err := liar.LoadBases(ctx, evil); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("a lie: %v", err)
+	}
+	if inner.Bases() != 0 || s.Usage().Daemon.Resident != 0 {
+		t.Errorf("a lie left %d sets of bases", inner.Bases())
+	}
+	right(t, victim, mustLoad(t, victim, good), good)
+
+	// What changes while it is read is hashed as the backend sees it.
+	moving := bases(1000, 3)
+	first := bytes.Clone(moving.Bytes)
+	pieces := moving
+	pieces.Bytes = nil
+	pieces.Pieces = func(yield func([]byte, error) bool) {
+		shared := bytes.Clone(first[:32000])
+		if !yield(shared, nil) {
+			return
+		}
+		clear(shared)
+		yield(first[32000:], nil)
+	}
+	right(t, liar, mustLoad(t, liar, pieces), moving)
+	right(t, victim, mustLoad(t, victim, moving), moving)
+	s.freeing.Wait()
+	if inner.Bases() != 2 {
+		t.Errorf("%d sets of bases", inner.Bases())
+	}
+}
+
+// TestLeastRecentlyUsed: what nobody holds is kept up to the limit, and goes when
+// the backend has no more room.
+func TestLeastRecentlyUsed(t *testing.T) {
+	inner := &fake.Backend{}
+	one := int64(6400)
+	s := New(inner, Options{Keep: 3 * one})
+	a := s.Open(1, 0)
+	defer a.Close()
+	var reads atomic.Int64
+	use := func(seeds ...byte) (read int64) {
+		before := reads.Load()
+		for _, seed := range seeds {
+			if err := a.FreeBases(ctx, mustLoad(t, a, claimed(t, bases(100, seed), &reads))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return reads.Load() - before
+	}
+	if n := use(1, 2, 3, 1, 2, 3); n != 3 {
+		t.Errorf("three sets that fit were read %d times", n)
+	}
+	if n := use(1, 4); n != 1 { // and 2 goes
+		t.Errorf("a fourth one: %d read", n)
+	}
+	if n := use(3, 1, 4); n != 0 {
+		t.Errorf("those used last: %d read", n)
+	}
+	if n := use(2); n != 1 {
+		t.Errorf("the one used least: %d read", n)
+	}
+	if st := s.Usage().Daemon; st.Resident > 3*one || inner.Bases() != 3 {
+		t.Errorf("%+v", st)
+	}
+	inner.Room = 3*one + 1
+	held := mustLoad(t, a, bases(300, 5)) // needs all of it
+	right(t, a, held, bases(300, 5))
+	if inner.Bases() != 1 {
+		t.Errorf("%d sets of bases beside one that needs all room", inner.Bases())
+	}
+	if _, err := a.LoadBases(ctx, bases(100, 6)); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("no room: %v", err)
+	}
+	right(t, a, held, bases(300, 5))
+}
+
+// TestQuota: the error has what was wanted and what there is.
+func TestQuota(t *testing.T) {
+	s := New(&fake.Backend{}, Options{Keep: 1 << 30})
+	a, b := s.Open(1, 20000), s.Open(2, 0)
+	defer b.Close()
+	points := bases(200, 1) // 12800 bytes
+	mustLoad(t, b, points)
+	id := mustLoad(t, a, points)
+	_, err := a.LoadBases(ctx, bases(200, 2))
+	if !errors.Is(err, backend.ErrOutOfMemory) || !strings.Contains(err.Error(), "12800 bytes") || !strings.Contains(err.Error(), "20000") {
+		t.Errorf("bases beyond the quota: %v", err)
+	}
+	space, err := a.NewSpace(ctx, backend.ScalarOf(backend.BN254), 225) // 7200 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.NewSpace(ctx, backend.ScalarOf(backend.BN254), 1); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("a space beyond the quota: %v", err)
+	}
+	if err := a.FreeSpace(ctx, space); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.FreeBases(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.LoadBases(ctx, bases(312, 2)); err != nil { // 19968
+		t.Errorf("after all was given back: %v", err)
+	}
+	a.Close()
+	if a.held != 0 {
+		t.Errorf("%d bytes are counted after the end", a.held)
+	}
+}
+
+// TestApart: no session can name what another has.
+func TestApart(t *testing.T) {
+	inner := &fake.Backend{}
+	s := New(inner, Options{})
+	a, b := s.Open(1, 0), s.Open(1, 0)
+	space, err := a.NewSpace(ctx, backend.ScalarOf(backend.BN254), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := make([]byte, 4*32)
+	secret[0] = 42
+	all := backend.Range{Space: space, Count: 4}
+	if _, err := a.Run(ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: secret}}}); err != nil {
+		t.Fatal(err)
+	}
+	id := mustLoad(t, a, bases(4, 1))
+	for what, f := range map[string]func() error{
+		"read a vector": func() error { _, err := b.Run(ctx, []backend.Step{backend.Read{Src: all}}); return err },
+		"write a vector": func() error {
+			_, err := b.Run(ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: secret}}})
+			return err
+		},
+		"free a vector": func() error { return b.FreeSpace(ctx, space) },
+		"use bases":     func() error { _, err := b.MSM(ctx, []backend.Job{{Bases: id, Count: 0}}); return err },
+		"free bases":    func() error { return b.FreeBases(ctx, id) },
+	} {
+		if err := f(); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("another session could %s: %v", what, err)
+		}
+	}
+	got, err := a.Run(ctx, []backend.Step{backend.Read{Src: all}})
+	if err != nil || !bytes.Equal(got[0], secret) {
+		t.Errorf("its own vector: %v", err)
+	}
+	a.Close()
+	if inner.Spaces() != 0 || inner.Bases() != 0 {
+		t.Errorf("%d spaces and %d bases after the end of their session", inner.Spaces(), inner.Bases())
+	}
+	if _, err := a.MSM(ctx, nil); !errors.Is(err, backend.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	b.Close()
+}
+
+// TestTurns: a turn goes to who had the least time.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(1)
+		turns.patience = 24 * time.Hour
+		busy, quiet := queue{user: &claim{}}, queue{user: &claim{}}
+		var mu sync.Mutex
+		var order []string
+		took := func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			defer func() { order = nil }()
+			return strings.Join(order, "")
+		}
+		var wg sync.WaitGroup
+		use := func(name string, l *queue, d time.Duration) {
+			wg.Go(func() {
+				_, leave, err := turns.enter(ctx, l)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, name)
+				mu.Unlock()
+				time.Sleep(d)
+				leave()
+			})
+			synctest.Wait()
+		}
+		for range 6 {
+			use("b", &busy, 10*time.Millisecond)
+		}
+		use("q", &quiet, time.Millisecond)
+		use("q", &quiet, time.Millisecond)
+		if turns.length() != 7 {
+			t.Errorf("%d wait", turns.length())
+		}
+		wg.Wait()
+		// busy has had a turn before quiet came; quiet's two are short.
+		if got := took(); got != "bqqbbbbb" {
+			t.Errorf("order %s", got)
+		}
+		// Who pauses saves nothing up.
+		use("b", &busy, 10*time.Millisecond)
+		for range 3 {
+			use("q", &quiet, 10*time.Millisecond)
+			use("b", &busy, 10*time.Millisecond)
+		}
+		took()
+		wg.Wait()
+		if got := took(); got != "qbqbqb" && got != "qbqbbq" {
+			t.Errorf("after a pause %s", got)
+		}
+		// One that gives up leaves no hole.
+		for range 2 {
+			use("q", &quiet, time.Hour)
+		}
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if _, _, err := turns.enter(short, &quiet); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		wg.Wait()
+		if turns.free != 1 || len(turns.waiting)+len(turns.running)+len(turns.users) != 0 || !busy.idle() || !quiet.idle() || !quiet.user.idle() {
+			t.Errorf("%+v, %+v, %+v", turns, busy, quiet)
+		}
+	})
+}
+
+// TestPatience: who computes nothing has a turn more when the others do not give
+// theirs away, one for each user.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(1)
+		long, other := queue{user: &claim{}}, &claim{}
+		_, leave, err := turns.enter(ctx, &long)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		_, end, err := turns.enter(ctx, &queue{user: other})
+		if took := time.Since(began); err != nil || took != patience {
+			t.Errorf("%v, after %v", err, took)
+		}
+		for _, of := range []*claim{other, long.user} {
+			short, cancel := context.WithTimeout(ctx, time.Hour)
+			if _, _, err := turns.enter(short, &queue{user: of}); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a second one of a user's: %v", err)
+			}
+			cancel()
+		}
+		end()
+		leave()
+		if turns.free != 1 || len(turns.users) != 0 {
+			t.Errorf("%+v", turns)
+		}
+	})
+}
+
+// TestYield: a long call gives its turn away between its parts, all of its goroutines
+// wait meanwhile, and users have the same time, however many sessions and calls one
+// has.
+func TestYield(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const part = time.Millisecond
+		turns := newTurns(1)
+		turns.patience = time.Hour
+		var inside, most, mine, theirs atomic.Int64
+		var wg sync.WaitGroup
+		// long computes in two goroutines until end.
+		end := time.Now().Add(time.Second)
+		long := func(l *queue, parts *atomic.Int64) {
+			wg.Go(func() {
+				during, leave, err := turns.enter(ctx, l)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer leave()
+				var both sync.WaitGroup
+				for range 2 {
+					both.Go(func() {
+						for time.Now().Before(end) && backend.Yield(during) == nil {
+							if n := inside.Add(1); n > most.Load() {
+								most.Store(n)
+							}
+							time.Sleep(part)
+							inside.Add(-1)
+							parts.Add(1)
+						}
+					})
+				}
+				both.Wait()
+			})
+		}
+		one, other := &claim{}, &claim{}
+		for range 3 {
+			long(&queue{user: one}, &mine)
+		}
+		time.Sleep(100 * time.Millisecond)
+		first := mine.Load()
+		long(&queue{user: other}, &theirs)
+		wg.Wait()
+		a, b := mine.Load()-first, theirs.Load()
+		if a+b < 1500 || b < a/2 || a < b/2 {
+			t.Errorf("in the same time one user of three sessions computed %d parts, another of one %d", a, b)
+		}
+		if most.Load() > 4 { // the last parts of one beside the first of the other
+			t.Errorf("%d goroutines computed at a time", most.Load())
+		}
+		if turns.free != 1 || len(turns.users) != 0 {
+			t.Errorf("%+v", turns)
+		}
+	})
+}
+
+// TestNoneStarves: a call of one session is answered soon while another has many
+// on their way.
+func TestNoneStarves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(&fake.Backend{Delay: time.Second}, Options{Turns: 2})
+		greedy, modest := s.Open(1, 0), s.Open(2, 0)
+		points := bases(10, 1)
+		g, m := mustLoad(t, greedy, points), mustLoad(t, modest, points)
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() { right(t, greedy, g, points) })
+		}
+		time.Sleep(1500 * time.Millisecond)
+		for range 3 {
+			began := time.Now()
+			right(t, modest, m, points)
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("a call of a second took %v beside 50 of another session", took)
+			}
+		}
+		wg.Wait()
+		greedy.Close()
+		modest.Close()
+	})
+}
+
+// TestStalledScalars: a session whose scalars do not come does not keep others
+// from computing, and is answered when they have come.
+func TestStalledScalars(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(&fake.Backend{Step: 10}, Options{Turns: 1})
+		slow, quick := s.Open(1, 0), s.Open(2, 0)
+		points := bases(100, 1)
+		idSlow, idQuick := mustLoad(t, slow, points), mustLoad(t, quick, points)
+		scalars := make([]byte, 3200)
+		_, _ = rand.NewChaCha8([32]byte{7}).Read(scalars)
+		var there atomic.Int64
+		ready := func(ctx context.Context, n int) error {
+			for there.Load() < int64(n) {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+			return nil
+		}
+		there.Store(50)
+		done := make(chan error, 1)
+		go func() {
+			got, err := slow.MSM(ctx, []backend.Job{{Bases: idSlow, Count: 100, Input: backend.Input{Bytes: scalars, Ready: ready}}})
+			sum := sha256.Sum256(scalars)
+			if err == nil && !bytes.Equal(got[0], fake.Point(points.Elements(), points.Bytes, 0, 100, sum[:])) {
+				err = errors.New("wrong answer")
+			}
+			done <- err
+		}()
+		synctest.Wait()
+		began := time.Now()
+		right(t, quick, idQuick, points)
+		if took := time.Since(began); took > patience {
+			t.Errorf("waited %v for a session that stands", took)
+		}
+		time.Sleep(2 * defaultStall)
+		began = time.Now()
+		right(t, quick, idQuick, points)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it has the turn again for %v", took)
+		}
+		there.Store(100)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		// The caller's own errors are the call's.
+		failing := func(context.Context, int) error { return fmt.Errorf("%w: no witness", backend.ErrInvalidInput) }
+		if _, err := slow.MSM(ctx, []backend.Job{{Bases: idSlow, Count: 100, Input: backend.Input{Bytes: scalars, Ready: failing}}}); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Error(err)
+		}
+		slow.Close()
+		quick.Close()
+	})
+}
+
+// TestStalledLoad: who loads what another session loads waits for it, but not for
+// one that stands.
+func TestStalledLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &fake.Backend{}
+		s := New(inner, Options{Keep: 1 << 30})
+		standing, waiting := s.Open(1, 0), s.Open(1, 0)
+		points := bases(1000, 1)
+		var reads atomic.Int64
+		stands := claimed(t, points, &reads)
+		goOn := make(chan struct{})
+		whole := stands.Pieces
+		stands.Pieces = func(yield func([]byte, error) bool) {
+			at := 0
+			whole(func(p []byte, err error) bool {
+				if at++; at == 2 {
+					<-goOn
+				}
+				return yield(p, err)
+			})
+		}
+		first := make(chan backend.BasesID, 1)
+		go func() { first <- mustLoad(t, standing, stands) }()
+		synctest.Wait()
+		began := time.Now()
+		id := mustLoad(t, waiting, claimed(t, points, &reads))
+		if took := time.Since(began); took < defaultStall || took > 2*defaultStall {
+			t.Errorf("it waited %v for a load that stands", took)
+		}
+		right(t, waiting, id, points)
+		close(goOn)
+		right(t, standing, <-first, points)
+		if inner.Bases() != 1 {
+			t.Errorf("%d copies in the end", inner.Bases())
+		}
+		standing.Close()
+		waiting.Close()
+	})
+}
+
+// TestDigestIsNoKey: with the digest alone nobody has another user's bases, and with
+// the points he has them only after all has been read and loaded, as with nobody.
+func TestDigestIsNoKey(t *testing.T) {
+	inner := &fake.Backend{}
+	s := New(inner, Options{Keep: 1 << 30})
+	owner, thief := s.Open(1, 0), s.Open(2, 0)
+	defer owner.Close()
+	defer thief.Close()
+	points := bases(5000, 1)
+	var reads atomic.Int64
+	id := mustLoad(t, owner, claimed(t, points, &reads))
+	d, err := points.Digest(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := bases(5000, 2)
+	other.Memo = backend.Known(d)
+	if _, err := thief.LoadBases(ctx, other); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("another user's digest with points of one's own: %v", err)
+	}
+	if st := s.Usage().Daemon; st.Recognised != 0 {
+		t.Errorf("%+v", st)
+	}
+	// The owner of the same points loads them as if nobody had: read once, and given to
+	// the backend once.
+	before, pieces := reads.Load(), inner.Pieces.Load()
+	theirs := mustLoad(t, thief, claimed(t, points, &reads))
+	if reads.Load() != before+1 || inner.Pieces.Load() == pieces {
+		t.Errorf("read %d times, %d pieces for the backend", reads.Load()-before, inner.Pieces.Load()-pieces)
+	}
+	s.freeing.Wait()
+	if inner.Bases() != 1 {
+		t.Errorf("%d copies", inner.Bases())
+	}
+	right(t, thief, theirs, points)
+	// From now on both know them.
+	before = reads.Load()
+	mustLoad(t, thief, claimed(t, points, &reads))
+	mustLoad(t, owner, claimed(t, points, &reads))
+	if reads.Load() != before {
+		t.Error("who brought the points before has them read again")
+	}
+	right(t, owner, id, points)
+}
+
+// TestNobodyWaitsForAnothersLoad: that one user loads a key does not delay, or hasten,
+// another's load of the same key.
+func TestNobodyWaitsForAnothersLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(&fake.Backend{}, Options{Keep: 1 << 30})
+		standing, other := s.Open(1, 0), s.Open(2, 0)
+		points := bases(1000, 1)
+		var reads atomic.Int64
+		stands := claimed(t, points, &reads)
+		goOn := make(chan struct{})
+		whole := stands.Pieces
+		stands.Pieces = func(yield func([]byte, error) bool) { <-goOn; whole(yield) }
+		first := make(chan backend.BasesID, 1)
+		go func() { first <- mustLoad(t, standing, stands) }()
+		synctest.Wait()
+		began := time.Now()
+		right(t, other, mustLoad(t, other, claimed(t, points, &reads)), points)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it waited %v for another user's load", took)
+		}
+		close(goOn)
+		right(t, standing, <-first, points)
+		s.freeing.Wait()
+		standing.Close()
+		other.Close()
+	})
+}
+
+// TestHeavyWaits: while a user computes who has had less time, the long calls of
+// another wait, also where there is a turn for them.
+func TestHeavyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(2)
+		heavy, light := &claim{}, &claim{}
+		var parts atomic.Int64
+		var wg sync.WaitGroup
+		end := time.Now().Add(time.Second)
+		for range 2 {
+			wg.Go(func() {
+				during, leave, err := turns.enter(ctx, &queue{user: heavy})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer leave()
+				for time.Now().Before(end) && backend.Yield(during) == nil {
+					time.Sleep(time.Millisecond)
+					parts.Add(1)
+				}
+			})
+		}
+		time.Sleep(100 * time.Millisecond)
+		began := time.Now()
+		_, leave, err := turns.enter(ctx, &queue{user: light})
+		if took := time.Since(began); err != nil || took > slice+time.Millisecond {
+			t.Errorf("%v, after %v", err, took)
+		}
+		time.Sleep(5 * time.Millisecond) // they come to the end of their parts
+		before := parts.Load()
+		time.Sleep(30 * time.Millisecond)
+		if n := parts.Load() - before; n > 0 {
+			t.Errorf("%d parts beside another user's call", n)
+		}
+		leave()
+		time.Sleep(10 * time.Millisecond)
+		if parts.Load() == before {
+			t.Error("they do not go on")
+		}
+		wg.Wait()
+		if turns.free != 2 || len(turns.users) != 0 {
+			t.Errorf("%+v", turns)
+		}
+	})
+}
