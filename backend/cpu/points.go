@@ -29,7 +29,7 @@ import (
 )
 
 // group computes steps over the points of one group. Points and scalars come as
-// memory of whole elements, aligned to 8 bytes, of steps that CheckSteps has found to be
+// memory of whole elements, aligned to 8 bytes, of steps that Check has found to be
 // right; encoded points are at any address.
 type group interface {
 	// multiply takes no scalars as ones.
