@@ -50,8 +50,8 @@ func Word() Element { return Element{Kind: Words} }
 // PointOf returns the element for affine points of a group.
 func PointOf(c Curve, g Group) Element { return Element{Points, c, g} }
 
-// SpaceElements lists the elements that programs have steps over: scalars of every
-// curve, and words.
+// SpaceElements lists the elements that every backend with programs has them over:
+// scalars of every curve, and words. PointElements are those that some have beside.
 func SpaceElements() []Element {
 	var all []Element
 	for _, c := range Curves() {

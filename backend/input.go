@@ -18,8 +18,8 @@ type Input struct {
 	// inputs may be called at the same time. Its error fails the call, whose error
 	// wraps it and, unless it is the context's, ErrInvalidInput.
 	Ready func(ctx context.Context, n int) error
-	// Check asks the backend to refuse a scalar that is not below r. Words have
-	// nothing to refuse.
+	// Check asks the backend to refuse a scalar that is not below r, and a point with a
+	// coordinate that is not below q. Words have nothing to refuse.
 	Check bool
 }
 
@@ -35,9 +35,9 @@ func (in *Input) Wait(ctx context.Context, n int) error {
 	return fmt.Errorf("%w: input that does not come: %w", ErrInvalidInput, err)
 }
 
-// has wants the bytes of some elements.
-func (in *Input) has(e Elements) error {
-	if n, size := len(in.Bytes), e.Bytes(); n%size != 0 || n/size != e.Count {
+// has wants the bytes of some elements in an encoding.
+func (in *Input) has(e Elements, c Encoding) error {
+	if n, size := len(in.Bytes), c.Bytes(e.Element); n%size != 0 || n/size != e.Count {
 		return fmt.Errorf("%d bytes for %d %v, %d bytes each", n, e.Count, e.Element, size)
 	}
 	return nil
@@ -58,6 +58,9 @@ type Job struct {
 	SameAs int
 	// Src, when it names a space, is the Count scalars there: in programs only.
 	Src Range
+	// Dst, when it names a space, is where the job writes its point: one point of the
+	// bases' group. The job answers nothing then. In programs only.
+	Dst Range
 }
 
 // Steps returns a batch of MSMs as a program, of which each job is a step.
@@ -75,7 +78,7 @@ func Jobs(steps []Step) ([]Job, bool) {
 	jobs := make([]Job, len(steps))
 	for i, s := range steps {
 		j, ok := s.(Job)
-		if !ok || j.Src.Space != 0 {
+		if !ok || j.Src.Space != 0 || j.Dst.Space != 0 {
 			return nil, false
 		}
 		jobs[i] = j
@@ -104,6 +107,9 @@ func (s Job) visit(v visitor) Step {
 		if s.Src.Space != 0 {
 			v.reads(&s.Src)
 		}
+		if s.Dst.Space != 0 {
+			v.writes(&s.Dst)
+		}
 	}
 	if s.Src.Space == 0 && s.SameAs == 0 {
 		v.given(&s.Input, s.Count)
@@ -112,6 +118,9 @@ func (s Job) visit(v visitor) Step {
 }
 
 func (s Job) answer(in Memory) Elements {
+	if s.Dst.Space != 0 {
+		return Elements{}
+	}
 	bases, _ := in.Bases(s.Bases)
 	return Elements{bases.Element, 1}
 }
@@ -122,6 +131,9 @@ func (s Job) check(c *checker) error {
 		return fmt.Errorf("bases %d are not loaded", s.Bases)
 	}
 	if err := c.within("Bases", Range{Offset: s.Offset, Count: s.Count}, b.Count); err != nil {
+		return err
+	}
+	if err := c.toPoint(s.Dst, b.Element); err != nil {
 		return err
 	}
 	given := s.Bytes != nil || s.Ready != nil
@@ -135,7 +147,7 @@ func (s Job) check(c *checker) error {
 		}
 		return first(c.scalars("Src", s.Src), c.use("Bases", b.Element))
 	case s.SameAs == 0:
-		return s.has(Elements{ScalarOf(b.Curve), s.Count})
+		return s.has(Elements{ScalarOf(b.Curve), s.Count}, AsInSpaces)
 	case s.SameAs < 0 || s.SameAs > c.at || given:
 		return fmt.Errorf("scalars of step %d: must be an earlier one's, with none given here", s.SameAs-1)
 	}
@@ -151,10 +163,13 @@ func (s Job) check(c *checker) error {
 	return nil
 }
 
-// Write copies an input to Dst.
+// Write copies an input to Dst. Points may be encoded: what is no encoding of a point of
+// the curve is ErrInvalidInput, which names the first. Uncompressed ones may be off the
+// curve, and all may be outside the group of order r; CheckPoints tells.
 type Write struct {
 	Dst Range
 	Input
+	Encoding Encoding
 }
 
 func (s Write) visit(v visitor) Step {
@@ -169,17 +184,31 @@ func (s Write) check(c *checker) error {
 	if err := c.inside("Dst", s.Dst, 0); err != nil {
 		return err
 	}
-	return s.has(Elements{c.in.element(s.Dst.Space), s.Dst.Count})
+	e := c.in.element(s.Dst.Space)
+	if err := s.Encoding.check(e); err != nil {
+		return err
+	}
+	return s.has(Elements{e, s.Dst.Count}, s.Encoding)
 }
 
-// Read answers the elements of Src.
-type Read struct{ Src Range }
+// Read answers the elements of Src, points in an encoding.
+type Read struct {
+	Src      Range
+	Encoding Encoding
+}
 
 func (s Read) visit(v visitor) Step {
 	v.reads(&s.Src)
 	return s
 }
 
-func (s Read) answer(in Memory) Elements { return Elements{in.element(s.Src.Space), s.Src.Count} }
+func (s Read) answer(in Memory) Elements {
+	return s.Encoding.of(Elements{in.element(s.Src.Space), s.Src.Count})
+}
 
-func (s Read) check(c *checker) error { return c.inside("Src", s.Src, 0) }
+func (s Read) check(c *checker) error {
+	if err := c.inside("Src", s.Src, 0); err != nil {
+		return err
+	}
+	return s.Encoding.check(c.in.element(s.Src.Space))
+}

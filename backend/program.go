@@ -45,11 +45,12 @@ func (r Range) overlaps(other Range) bool {
 		r.Offset < other.Offset+other.Count && other.Offset < r.Offset+r.Count
 }
 
-// Step is one of Write, Read, Job, of the steps over scalars (steps.go) and Compute,
-// which is over words. A step describes itself: Accesses, AnswerBytes and Check ask it. Who
+// Step is one of Write, Read, Job, of the steps over scalars (steps.go), of those over
+// points (points.go) and Compute, which is over words. A step describes itself: Accesses, AnswerBytes and Check ask it. Who
 // computes steps, or sends them, switches over their types; nobody else needs to.
 //
-// All spaces of a program are of elements of one curve, or all are of words. Ranges of
+// All spaces of a program are of elements of one curve, which may be scalars and points
+// of both groups, or all are of words. Ranges of
 // one step must not overlap where one of them is written, but for a range that is
 // written at the very place where it is read, where the step says so.
 type Step interface {

@@ -85,6 +85,8 @@ func (s Gather) check(c *checker) error {
 //
 // Src may be Dst. A forward transform from natural order may have Src.Count / Batch
 // from 1 to below n: the coefficients missing are zero.
+//
+// Dst and Src are scalars, or points, for which products are those of points by scalars.
 type Transform struct {
 	Dst, Src Range
 	Batch    int // 0 is 1
@@ -102,7 +104,7 @@ func (s Transform) visit(v visitor) Step {
 func (s Transform) answer(Memory) Elements { return Elements{} }
 
 func (s Transform) check(c *checker) error {
-	if err := first(c.scalars("Dst", s.Dst), c.scalars("Src", s.Src), s.From.check("From"), s.To.check("To")); err != nil {
+	if err := first(c.transformed("Dst", s.Dst), c.same("Src", s.Src, s.Dst), s.From.check("From"), s.To.check("To")); err != nil {
 		return err
 	}
 	batch := max(s.Batch, 1)

@@ -21,7 +21,7 @@ import (
 const mostAtATime = 8
 
 // Difference runs a number of small random cases on both backends, MSMs, programs
-// over vectors and operations on numbers, and fails where they differ; the seed gives the same
+// over vectors and points and operations on numbers, and fails where they differ; the seed gives the same
 // cases again. Cases are of the curves that both have. Some run at a time, as callers do.
 func Difference(t testing.TB, a, b backend.Backend, seed uint64, n int) {
 	t.Helper()
@@ -29,7 +29,7 @@ func Difference(t testing.TB, a, b backend.Backend, seed uint64, n int) {
 	for _, kind := range []struct {
 		size   int
 		differ differ
-	}{{96, msms}, {400, programs}, {400, numbers}} {
+	}{{96, msms}, {400, programs}, {400, numbers}, {400, pointPrograms}} {
 		g, ctx := errgroup.WithContext(t.Context())
 		g.SetLimit(min(runtime.GOMAXPROCS(0), mostAtATime))
 		for i := range n {

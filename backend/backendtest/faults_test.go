@@ -73,7 +73,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 			found[name] = true
 		}
 	}
-	for _, c := range slices.Concat(groupChecks, backendChecks, vectorChecks, numberChecks) {
+	for _, c := range slices.Concat(groupChecks, backendChecks, vectorChecks, pointChecks, numberChecks) {
 		if !found[c.name] {
 			t.Errorf("no fault shows that the check %q can fail", c.name)
 		}
@@ -91,7 +91,7 @@ func TestDifferenceIsFound(t *testing.T) {
 }
 
 func checkNamed(t *testing.T, name string) check {
-	for _, c := range slices.Concat(groupChecks, backendChecks, vectorChecks, numberChecks) {
+	for _, c := range slices.Concat(groupChecks, backendChecks, vectorChecks, pointChecks, numberChecks) {
 		if c.name == name {
 			return c
 		}
@@ -265,7 +265,7 @@ func faults() []fault {
 			return &g
 		}
 	}
-	return slices.Concat(arithmeticFaults(with), sourceFaults(with), jobFaults(with), lifeFaults(with), vectorFaults(), numberFaults())
+	return slices.Concat(arithmeticFaults(with), sourceFaults(with), jobFaults(with), lifeFaults(with), vectorFaults(), pointFaults(), numberFaults())
 }
 
 type maker = func(faulty) func(backend.Backend) backend.Backend

@@ -204,7 +204,7 @@ func accessesOfNumbers(s *subject) error {
 	rng := rand.New(rand.NewPCG(s.seed, 73))
 	for i := range 12 {
 		p := s.reader(uint64(3000+i), 600).Numbers().Random(s.b.Info().Can.Numbers)
-		if err := s.honest(p, func(n int) []byte { return cases.Bytes(rng, 4*n) }); err != nil {
+		if err := s.honest(p, func(_ backend.Element, n int) []byte { return cases.Bytes(rng, 4*n) }); err != nil {
 			return in(err, "case %d", i)
 		}
 	}

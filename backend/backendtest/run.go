@@ -59,6 +59,7 @@ func Run(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 		}
 	}
 	s.vectors(t, shared, another)
+	s.points(t, shared)
 }
 
 // RunVectors runs the part of Run that is about vectors.

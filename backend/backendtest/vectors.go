@@ -635,7 +635,7 @@ func accesses(s *subject) error {
 		if p == nil {
 			return err
 		}
-		return s.honest(p, func(n int) []byte {
+		return s.honest(p, func(_ backend.Element, n int) []byte {
 			salt++
 			return s.scalars(fixtures.Uniform, n, salt)
 		})
@@ -643,7 +643,7 @@ func accesses(s *subject) error {
 }
 
 // honest has each step of a program be the last.
-func (s *subject) honest(p *cases.Program, fill func(n int) []byte) error {
+func (s *subject) honest(p *cases.Program, fill func(e backend.Element, n int) []byte) error {
 	for i := range p.Steps {
 		part := *p
 		part.Steps = p.Steps[:i+1]

@@ -97,11 +97,11 @@ func (f numbers) gather(_ context.Context, dst, src []byte, index []uint32) (int
 }
 
 // natural changes values of one order to the other, or not.
-func natural(v []*big.Int, o backend.Order) []*big.Int {
+func natural[T any](v []T, o backend.Order) []T {
 	if o == backend.Natural {
 		return v
 	}
-	turned := make([]*big.Int, len(v))
+	turned := make([]T, len(v))
 	for i := range v {
 		at := 0
 		for bit := 1; bit < len(v); bit *= 2 {

@@ -239,7 +239,14 @@ func (p *Program[S]) Jobs(ctx context.Context, first int) (n int, err error) {
 			return nil
 		})
 	}
-	return n, g.Wait()
+	err = g.Wait()
+	for i := first; err == nil && i < first+n; i++ { // in order, the last one of a place stays
+		if dst := p.Steps[i].(backend.Job).Dst; dst.Space != 0 {
+			copy(p.At(dst), p.Answers[i])
+			p.Answers[i] = nil
+		}
+	}
+	return n, err
 }
 
 // chains groups those jobs by whose scalars they use: the jobs of one chain are computed
