@@ -82,12 +82,12 @@ func h200() msmplan.Tuning {
 	return t
 }
 
-// inputOf is the input of a plan for an MSM of n points.
+// inputOf returns the input of a plan for an MSM of n points.
 func inputOf(c backend.Curve, g backend.Group, n int, memory int64) msmplan.Input {
 	return msmplan.Input{Curve: c, Group: g, Count: n, Memory: memory, Params: h200().Params(c, g, n)}
 }
 
-// leastMemory is what a plan needs at least.
+// leastMemory returns what a plan needs at least.
 func leastMemory(in msmplan.Input) int64 {
 	return int64(sort.Search(1<<30, func(memory int) bool {
 		in.Memory = int64(memory)

@@ -10,7 +10,7 @@ import (
 	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
-// program is the kernels of one group.
+// groupKernels holds the kernels of one group.
 type groupKernels struct {
 	binsCount   device.Kernel[kernel.BinsCount]
 	binsScatter device.Kernel[kernel.BinsScatter]
@@ -36,7 +36,7 @@ type groupKernels struct {
 	preparedMultiples device.Kernel[kernel.PreparedMultiples]
 }
 
-// newProgram loads the kernels of a group, for bases in Edwards form or not.
+// loadKernels loads the kernels of a group, for bases in Edwards form or not.
 func loadKernels(d *device.Device, curve backend.Curve, group backend.Group, edwards bool) (*groupKernels, error) {
 	name := group.String()
 	if edwards {
@@ -78,6 +78,6 @@ func loadKernels(d *device.Device, curve backend.Curve, group backend.Group, edw
 	return p, errors.Join(p.binsScatter.SetMaxDynamicShared(most), p.restScatter.SetMaxDynamicShared(most))
 }
 
-// mostShared is the dynamic shared memory that a block of the sort may have on a card,
+// mostShared returns the dynamic shared memory that a block of the sort may have on a card,
 // in bytes: beside it there is a little that kernels declare.
 func mostShared(d *device.Device) int { return d.Driver().Info().SharedPerBlock - 1<<10 }

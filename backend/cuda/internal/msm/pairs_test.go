@@ -42,7 +42,7 @@ func withPairs(levels int, chunks bool) func(*msmplan.Params) {
 	}
 }
 
-// usedPairs tells whether all plans of the computer had pairs, and some several chunks,
+// usedPairs reports whether all plans of the computer had pairs, and some several chunks,
 // since the last time.
 func usedPairs(c *Computer) (pairs, chunks bool) {
 	defer forget(c)
