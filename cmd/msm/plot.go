@@ -27,7 +27,7 @@ on one device: medians of uniform scalars, which plugins find in shared memory. 
 of other libraries' times ("op": "peer") adds a line for each.`,
 		Example: `  msm bench plot --curve bn254 --plot bn254.svg record.json
   msm bench plot --curve bls12-381 --group g2 --from 2^20 --plot g2.png \
-    bench/results/2026-11-22-h200-msm-g2.json bench/results/2026-11-22-h200-peers.json`,
+    bench/results/h200/msm-g2.json bench/results/h200/peers.json`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{fmt.Errorf("no record is named, see %s --help", c.CommandPath())}

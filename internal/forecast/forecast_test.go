@@ -55,7 +55,7 @@ func (p *point) outline(t *testing.T, card *Card) msmplan.Outline {
 func measured(t *testing.T) (points map[string]map[point]float64, memory map[string]uint64) {
 	t.Helper()
 	points, memory = map[string]map[point]float64{}, map[string]uint64{}
-	files, err := filepath.Glob("../../bench/results/*.json")
+	files, err := filepath.Glob("../../bench/results/*/*.json")
 	if err != nil {
 		t.Fatal(err)
 	}

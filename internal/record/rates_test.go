@@ -104,7 +104,7 @@ func TestPlotRates(t *testing.T) {
 
 // The command of docs/bench-protocol.md that makes the plots of every curve, as far as
 // its records and flags go.
-var plotCommand = regexp.MustCompile(`msm bench plot --curve \$curve --from (\S+) --plot (bench/results/\S+-peers-)\$curve\.svg \\\n\s+(bench/results/\S+-)\{(\S+)\}\.json\n`)
+var plotCommand = regexp.MustCompile(`msm bench plot --curve \$curve --from (\S+) --plot (bench/results/\S+/peers-)\$curve\.svg \\\n\s+(bench/results/\S+/)\{(\S+)\}\.json\n`)
 
 // TestCommittedPlots: plots are what their records give, those with other libraries by
 // the command that the documents have.
@@ -139,7 +139,7 @@ func TestCommittedPlots(t *testing.T) {
 	for _, c := range backend.Curves() {
 		plots[fmt.Sprintf("../../%s%v.svg", command[2], c)] = func() ([]byte, error) { return rates(Rates{c, backend.G1, from}, records...) }
 	}
-	tables, err := filepath.Glob("../../bench/results/*-table-*.json")
+	tables, err := filepath.Glob("../../bench/results/*/table-*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestCommittedPlots(t *testing.T) {
 			return b.Bytes(), err
 		}
 	}
-	committed, err := filepath.Glob("../../bench/results/*.svg")
+	committed, err := filepath.Glob("../../bench/results/*/*.svg")
 	if err != nil || len(committed) != len(plots) {
 		t.Errorf("%d plots, want %d (%v)", len(committed), len(plots), err)
 	}
