@@ -39,8 +39,8 @@ var (
 	circuits   = map[string]string{"ECDSA": "ecdsa", "SHA-256": "sha256-2k", "recursion": "recursion", "a BLS12-377 proof": "recursion", "594 MiMC": "mimc-594"}
 )
 
-// TestDocumentsAgreeWithRecords looks up the numbers in the tables of README.md and
-// the ADRs in the records that the table's paragraph or row links to: tables
+// TestDocumentsAgreeWithRecords looks up the numbers in the tables of README.md,
+// docs/results.md and the ADRs in the records that the table's paragraph or row links to: tables
 // of MSMs and transforms, with a column a size and the fastest of other libraries in
 // brackets, of steps over vectors, with one for each curve and size, and of proofs, with
 // a column "gnark".
@@ -50,7 +50,7 @@ func TestDocumentsAgreeWithRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	compared := 0
-	for _, path := range append(documents, "../../README.md") {
+	for _, path := range append(documents, "../../README.md", "../../docs/results.md") {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
