@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -60,6 +61,9 @@ func measured(t *testing.T) (points map[string]map[point]float64, memory map[str
 		t.Fatal(err)
 	}
 	for _, name := range files {
+		if strings.Contains(name, "h200-memory") { // forecasts are of whole cards
+			continue
+		}
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
