@@ -368,7 +368,7 @@ func (r *run[S, PS]) all(ctx context.Context) (err error) {
 			err = fmt.Errorf("%w: %v", ErrUndecided, p)
 		}
 	}()
-	for i, level := range r.sys.Levels {
+	for i, level := range r.levels() {
 		if i%breath == 0 {
 			if err := ctx.Err(); err != nil {
 				return err

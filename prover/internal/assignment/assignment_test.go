@@ -308,12 +308,15 @@ func both(t *testing.T, s solvers, c constraint.ConstraintSystem, w witness.Witn
 	if err != nil {
 		t.Fatalf("gnark's solver: %v", err)
 	}
-	got, err := s.ours(t.Context(), c, w, opts...)
-	if err != nil {
-		t.Fatalf("ours: %v", err)
-	}
-	if err := got.differs(want); err != nil {
-		t.Error(err)
+	for _, by := range []string{"gnark's levels", "a schedule"} {
+		got, err := s.ours(t.Context(), c, w, opts...)
+		if err != nil {
+			t.Fatalf("ours, by %s: %v", by, err)
+		}
+		if err := got.differs(want); err != nil {
+			t.Errorf("by %s: %v", by, err)
+		}
+		assignment.AwaitSchedules()
 	}
 }
 
