@@ -25,7 +25,7 @@ func open(t testing.TB) *engine.Engine {
 	return e
 }
 
-// random is count numbers below a limit.
+// random returns count numbers below a limit.
 func random(rng *rand.Rand, limit *big.Int, bits, count int) *arith.Numbers {
 	n := arith.Make(bits, count)
 	for i := range count {

@@ -28,7 +28,7 @@ type Calculator struct {
 	o Options
 }
 
-// On is a Calculator on an engine.
+// On returns a Calculator on an engine.
 func On(e *engine.Engine, o Options) *Calculator {
 	if o.Memory <= 0 {
 		o.Memory = defaultMemory
@@ -36,8 +36,8 @@ func On(e *engine.Engine, o Options) *Calculator {
 	return &Calculator{e, o}
 }
 
-// task is one operation on numbers in memory.
-type task struct {
+// operation is a call of a Calculator: what it computes, and how far it is.
+type operation struct {
 	c             *Calculator
 	op            backend.NumberOp
 	degree        int
@@ -52,26 +52,26 @@ type task struct {
 // compute runs an operation whose answers have a width in words; count is how many
 // there are of one over all elements, and otherwise 0.
 func (c *Calculator) compute(ctx context.Context, op backend.NumberOp, degree, width, count int, carry bool, a, b, m *Numbers) (out, carries *Numbers, err error) {
-	t := &task{c: c, op: op, degree: degree, a: a, b: b, m: m, over: count > 0}
-	if err := t.plan(width, count, carry); err != nil {
+	x := &operation{c: c, op: op, degree: degree, a: a, b: b, m: m, over: count > 0}
+	if err := x.plan(width, count, carry); err != nil {
 		return nil, nil, fmt.Errorf("%v: %w", op, err)
 	}
 	need := []backend.NumberOp{op}
-	if t.over && t.part < t.all {
-		need = append(need, t.adding())
+	if x.over && x.part < x.all {
+		need = append(need, x.adding())
 	}
-	if _, err := Repeat(ctx, c.e, t.words(), need, t.run); err != nil {
+	if _, err := Repeat(ctx, c.e, x.words(), need, x.run); err != nil {
 		return nil, nil, err
 	}
-	return t.out, t.carry, nil
+	return x.out, x.carry, nil
 }
 
 // plan checks lengths and makes room for the answers.
-func (t *task) plan(width, count int, carry bool) error {
+func (x *operation) plan(width, count int, carry bool) error {
 	operands := []struct {
 		what string
 		n    *Numbers
-	}{{"A", t.a}, {"B", t.b}, {"M", t.m}}
+	}{{"A", x.a}, {"B", x.b}, {"M", x.m}}
 	for _, o := range operands {
 		if o.n == nil && o.what != "A" {
 			continue // the backend says whether it is missing
@@ -80,11 +80,11 @@ func (t *task) plan(width, count int, carry bool) error {
 			return err
 		}
 	}
-	t.all = t.a.Len()
-	if !t.over {
+	x.all = x.a.Len()
+	if !x.over {
 		for _, o := range operands {
-			if o.n != nil && t.all == 1 {
-				t.all = o.n.Len()
+			if o.n != nil && x.all == 1 {
+				x.all = o.n.Len()
 			}
 		}
 	}
@@ -92,51 +92,51 @@ func (t *task) plan(width, count int, carry bool) error {
 	for _, o := range operands {
 		switch {
 		case o.n == nil:
-		case o.n.Len() == t.all && !(t.over && o.what == "M"):
-			t.moving = append(t.moving, o.n)
+		case o.n.Len() == x.all && !(x.over && o.what == "M"):
+			x.moving = append(x.moving, o.n)
 			size += o.n.Width
-		case o.n.Len() == 1 && (!t.over || o.what == "M"):
-			t.fixed = append(t.fixed, o.n)
+		case o.n.Len() == 1 && (!x.over || o.what == "M"):
+			x.fixed = append(x.fixed, o.n)
 		default:
-			return fmt.Errorf("%w: %d numbers in %s, of %d elements", backend.ErrInvalidInput, o.n.Len(), o.what, t.all)
+			return fmt.Errorf("%w: %d numbers in %s, of %d elements", backend.ErrInvalidInput, o.n.Len(), o.what, x.all)
 		}
 	}
-	if t.over {
-		t.out = Make(32*width, count)
+	if x.over {
+		x.out = Make(32*width, count)
 	} else {
-		t.out = Make(32*width, t.all)
+		x.out = Make(32*width, x.all)
 		size += width
 	}
 	if carry {
-		t.carry = Make(32, t.all)
+		x.carry = Make(32, x.all)
 		size++
 	}
-	t.part = min(t.all, max(1, t.c.o.Memory/4/max(size, 1)))
+	x.part = min(x.all, max(1, x.c.o.Memory/4/max(size, 1)))
 	return nil
 }
 
-// words is how much memory a session for the operation needs.
-func (t *task) words() (n int) {
-	for _, f := range t.fixed {
+// words returns how much memory a session for the operation needs.
+func (x *operation) words() (n int) {
+	for _, f := range x.fixed {
 		n += f.Width
 	}
-	for _, m := range t.moving {
-		n += m.Width * t.part
+	for _, m := range x.moving {
+		n += m.Width * x.part
 	}
-	if t.over {
-		n += 2 * len(t.out.Words) // the sum of all parts, and of one
+	if x.over {
+		n += 2 * len(x.out.Words) // the sum of all parts, and of one
 	} else {
-		n += t.out.Width * t.part
+		n += x.out.Width * x.part
 	}
-	if t.carry != nil {
-		n += t.part
+	if x.carry != nil {
+		n += x.part
 	}
 	return n
 }
 
 // run computes what is left to do, in a session of its own.
-func (t *task) run(ctx context.Context, s *Session) error {
-	if t.all == 0 && !t.over {
+func (x *operation) run(ctx context.Context, s *Session) error {
+	if x.all == 0 && !x.over {
 		return nil
 	}
 	var missing error
@@ -146,57 +146,57 @@ func (t *task) run(ctx context.Context, s *Session) error {
 		return b
 	}
 	at := map[*Numbers]*Batch{} // operands
-	for _, n := range t.fixed {
+	for _, n := range x.fixed {
 		at[n] = batch(n, 1)
 	}
-	for _, n := range t.moving {
-		at[n] = batch(n, t.part)
+	for _, n := range x.moving {
+		at[n] = batch(n, x.part)
 	}
 	var dst, sum, carry *Batch // sum is of a part, over all elements
-	if t.over {
-		t.done = 0 // the sum was lost with its session
-		dst, sum = batch(t.out, t.out.Len()), batch(t.out, t.out.Len())
-	} else if dst = batch(t.out, t.part); t.carry != nil {
-		carry = batch(t.carry, t.part)
+	if x.over {
+		x.done = 0 // the sum was lost with its session
+		dst, sum = batch(x.out, x.out.Len()), batch(x.out, x.out.Len())
+	} else if dst = batch(x.out, x.part); x.carry != nil {
+		carry = batch(x.carry, x.part)
 	}
 	if missing != nil {
 		return missing
 	}
 	p := s.Program()
-	for _, n := range t.fixed {
+	for _, n := range x.fixed {
 		p.Write(at[n], n)
 	}
-	for first := true; t.done < t.all || first; first = false {
-		lo, hi := t.done, min(t.done+t.part, t.all)
-		for _, n := range t.moving {
+	for first := true; x.done < x.all || first; first = false {
+		lo, hi := x.done, min(x.done+x.part, x.all)
+		for _, n := range x.moving {
 			p.Write(at[n].first(hi-lo), n.part(lo, hi))
 		}
 		of := func(n *Numbers) *Batch {
-			if b := at[n]; b != nil && slices.Contains(t.moving, n) {
+			if b := at[n]; b != nil && slices.Contains(x.moving, n) {
 				return b.first(hi - lo)
 			}
 			return at[n]
 		}
-		o := Operands{A: of(t.a), B: of(t.b), M: of(t.m), Degree: t.degree}
+		o := Operands{A: of(x.a), B: of(x.b), M: of(x.m), Degree: x.degree}
 		switch {
-		case !t.over:
+		case !x.over:
 			to := dst.first(hi - lo)
 			if carry != nil {
 				o.Carry = carry.first(hi - lo)
 			}
-			p.Do(t.op, to, o)
-			p.readTo(t.out.part(lo, hi), to)
+			p.Do(x.op, to, o)
+			p.readTo(x.out.part(lo, hi), to)
 			if carry != nil {
-				p.readTo(t.carry.part(lo, hi), o.Carry)
+				p.readTo(x.carry.part(lo, hi), o.Carry)
 			}
 		case lo == 0:
-			p.Do(t.op, dst, o)
+			p.Do(x.op, dst, o)
 		default:
-			p.Do(t.op, sum, o)
-			p.Do(t.adding(), dst, Operands{A: dst, B: sum, M: o.M})
+			p.Do(x.op, sum, o)
+			p.Do(x.adding(), dst, Operands{A: dst, B: sum, M: o.M})
 		}
-		if t.over && hi == t.all {
-			p.readTo(t.out, dst)
+		if x.over && hi == x.all {
+			p.readTo(x.out, dst)
 		}
 		if err := p.Run(ctx); err != nil {
 			if lo > 0 {
@@ -204,16 +204,16 @@ func (t *task) run(ctx context.Context, s *Session) error {
 			}
 			return err
 		}
-		if t.done = hi; t.c.o.Progress != nil {
-			t.c.o.Progress(hi, t.all)
+		if x.done = hi; x.c.o.Progress != nil {
+			x.c.o.Progress(hi, x.all)
 		}
 	}
 	return nil
 }
 
-// adding is the operation that adds up the answers of parts.
-func (t *task) adding() backend.NumberOp {
-	if t.m != nil {
+// adding returns the operation that adds up the answers of parts.
+func (x *operation) adding() backend.NumberOp {
+	if x.m != nil {
 		return backend.NumAddMod
 	}
 	return backend.NumAdd

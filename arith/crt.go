@@ -17,7 +17,7 @@ type CRT struct{ P, Q, DP, DQ, QInv *Numbers }
 var crtOperations = []backend.NumberOp{backend.NumReduce, backend.NumExpMod, backend.NumSubMod, backend.NumMulMod,
 	backend.NumMul, backend.NumResize, backend.NumAdd}
 
-// ExpModCRT answers a^d modulo P Q, with a below P Q and twice as wide as P, by one
+// ExpModCRT returns a^d modulo P Q, with a below P Q and twice as wide as P, by one
 // request of two powers of half the width: a quarter of ExpMod's products. The whole
 // batch is on the backend at once. What a, d and 1/Q are shows as little as in ExpMod.
 func (c *Calculator) ExpModCRT(ctx context.Context, a *Numbers, k CRT) (*Numbers, error) {

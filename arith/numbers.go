@@ -19,14 +19,14 @@ type Numbers struct {
 	buf   backend.Buffer // of New, where the backend shares it
 }
 
-// Make is count numbers of as many words as bits take, all zero, in ordinary memory.
+// Make returns count numbers of as many words as bits take, all zero, in ordinary memory.
 func Make(bits, count int) *Numbers {
 	width := widthOf(bits)
 	return &Numbers{Width: width, Words: make([]uint32, width*max(count, 0))}
 }
 
-// New is Make in memory that the engine's preferred backend reads without a copy,
-// where there is such memory. Free gives it back.
+// New does what Make does, in memory that the engine's preferred backend reads without a
+// copy, where there is such memory. Free gives it back.
 func New(ctx context.Context, e *engine.Engine, bits, count int) (*Numbers, error) {
 	n := Make(bits, 0)
 	size := 4 * n.Width * max(count, 0)
@@ -59,7 +59,7 @@ func (n *Numbers) Free() {
 	n.Words = nil
 }
 
-// FromBig is numbers of some bits, which none may be longer than, nor below zero.
+// FromBig returns numbers of some bits. No value may be longer than that, nor below zero.
 func FromBig(width int, values ...*big.Int) (*Numbers, error) {
 	n := Make(width, len(values))
 	for i, v := range values {
@@ -71,10 +71,10 @@ func FromBig(width int, values ...*big.Int) (*Numbers, error) {
 	return n, nil
 }
 
-// Len is how many numbers there are.
+// Len returns how many numbers there are.
 func (n *Numbers) Len() int { return len(n.Words) / max(n.Width, 1) }
 
-// At is the words of number i.
+// At returns the words of number i.
 func (n *Numbers) At(i int) []uint32 { return n.Words[i*n.Width : (i+1)*n.Width] }
 
 // Set sets number i to v, modulo 2^(32 Width). v is not below zero.
@@ -89,7 +89,7 @@ func (n *Numbers) Set(i int, v *big.Int) {
 	}
 }
 
-// Big is number i.
+// Big returns number i.
 func (n *Numbers) Big(i int) *big.Int {
 	const per = bits.UintSize / 32
 	words := make([]big.Word, (n.Width+per-1)/per)
@@ -110,11 +110,11 @@ func (n *Numbers) valid(what string) error {
 	return nil
 }
 
-// part is the numbers from lo to before hi, in the same memory.
+// part returns the numbers from lo to before hi, in the same memory.
 func (n *Numbers) part(lo, hi int) *Numbers {
 	return &Numbers{Width: n.Width, Words: n.Words[lo*n.Width : hi*n.Width]}
 }
 
-// bytes is the words from number lo to before number hi, as they are in memory, which
-// is little-endian on every system that Go has a plugin or a card on.
+// bytes returns the words from number lo to before number hi, as they are in memory,
+// which is little-endian on every system that Go has a plugin or a card on.
 func (n *Numbers) bytes(lo, hi int) []byte { return layout.Bytes(n.Words[lo*n.Width : hi*n.Width]) }

@@ -14,30 +14,30 @@ func width(n *Numbers) int {
 	return n.Width
 }
 
-// plain is an operation without carries.
+// plain computes an operation without carries.
 func (c *Calculator) plain(ctx context.Context, op backend.NumberOp, degree, width, count int, a, b, m *Numbers) (*Numbers, error) {
 	out, _, err := c.compute(ctx, op, degree, width, count, false, a, b, m)
 	return out, err
 }
 
-// Resize answers a with another width in bits: with zeros above, or modulo 2^bits,
+// Resize returns a with another width in bits: with zeros above, or modulo 2^bits,
 // bits rounded up to words.
 func (c *Calculator) Resize(ctx context.Context, a *Numbers, bits int) (*Numbers, error) {
 	return c.plain(ctx, backend.NumResize, 0, widthOf(bits), 0, a, nil, nil)
 }
 
-// Add answers a + b modulo 2^(32 Width), and the carries, numbers of one word.
+// Add returns a + b modulo 2^(32 Width), and the carries, numbers of one word.
 // Widths are up to 2^28 words.
 func (c *Calculator) Add(ctx context.Context, a, b *Numbers) (sum, carries *Numbers, err error) {
 	return c.compute(ctx, backend.NumAdd, 0, width(a), 0, true, a, b, nil)
 }
 
-// Sub answers a - b modulo 2^(32 Width), and the borrows.
+// Sub returns a - b modulo 2^(32 Width), and the borrows.
 func (c *Calculator) Sub(ctx context.Context, a, b *Numbers) (difference, borrows *Numbers, err error) {
 	return c.compute(ctx, backend.NumSub, 0, width(a), 0, true, a, b, nil)
 }
 
-// Compare answers -1, 0 or 1 for each element: a below b, equal, or above.
+// Compare returns -1, 0 or 1 for each element: a below b, equal, or above.
 func (c *Calculator) Compare(ctx context.Context, a, b *Numbers) ([]int, error) {
 	n, err := c.plain(ctx, backend.NumCompare, 0, 1, 0, a, b, nil)
 	if err != nil {
@@ -50,106 +50,106 @@ func (c *Calculator) Compare(ctx context.Context, a, b *Numbers) ([]int, error) 
 	return signs, nil
 }
 
-// Mul answers a b, exactly, as wide as both together. Which method computes it,
+// Mul returns a b, exactly, as wide as both together. Which method computes it,
 // Karatsuba's for wide ones, is the backend's choice.
 func (c *Calculator) Mul(ctx context.Context, a, b *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumMul, 0, width(a)+width(b), 0, a, b, nil)
 }
 
-// Sqr answers a^2, exactly, twice as wide.
+// Sqr returns a^2, exactly, twice as wide.
 func (c *Calculator) Sqr(ctx context.Context, a *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumSqr, 0, 2*width(a), 0, a, nil, nil)
 }
 
-// AddMod answers a + b modulo m, with a and b below m.
+// AddMod returns a + b modulo m, with a and b below m.
 func (c *Calculator) AddMod(ctx context.Context, a, b, m *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumAddMod, 0, width(m), 0, a, b, m)
 }
 
-// SubMod answers a - b modulo m, with a and b below m.
+// SubMod returns a - b modulo m, with a and b below m.
 func (c *Calculator) SubMod(ctx context.Context, a, b, m *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumSubMod, 0, width(m), 0, a, b, m)
 }
 
-// Reduce answers a modulo m, a of up to 131,072 bits, m odd.
+// Reduce returns a modulo m, a of up to 131,072 bits, m odd.
 func (c *Calculator) Reduce(ctx context.Context, a, m *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumReduce, 0, width(m), 0, a, nil, m)
 }
 
-// MulMod answers a b modulo m, with a and b below m, which is odd.
+// MulMod returns a b modulo m, with a and b below m, which is odd.
 func (c *Calculator) MulMod(ctx context.Context, a, b, m *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumMulMod, 0, width(m), 0, a, b, m)
 }
 
-// MontMul answers a b / R modulo m, with R = 2^(32 Width).
+// MontMul returns a b / R modulo m, with R = 2^(32 Width).
 func (c *Calculator) MontMul(ctx context.Context, a, b, m *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumMontMul, 0, width(m), 0, a, b, m)
 }
 
-// MontSqr answers a^2 / R modulo m.
+// MontSqr returns a^2 / R modulo m.
 func (c *Calculator) MontSqr(ctx context.Context, a, m *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumMontSqr, 0, width(m), 0, a, nil, m)
 }
 
-// ToMont answers a R modulo m.
+// ToMont returns a R modulo m.
 func (c *Calculator) ToMont(ctx context.Context, a, m *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumToMont, 0, width(m), 0, a, nil, m)
 }
 
-// FromMont answers a / R modulo m.
+// FromMont returns a / R modulo m.
 func (c *Calculator) FromMont(ctx context.Context, a, m *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumFromMont, 0, width(m), 0, a, nil, m)
 }
 
-// ExpMod answers a^e modulo m, with a below m, which is odd, and e of any width.
+// ExpMod returns a^e modulo m, with a below m, which is odd, and e of any width.
 func (c *Calculator) ExpMod(ctx context.Context, a, e, m *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumExpMod, 0, width(m), 0, a, e, m)
 }
 
-// InvMod answers 1/a modulo m, and 0 where there is none. m is odd.
+// InvMod returns 1/a modulo m, and 0 where there is none. m is odd.
 func (c *Calculator) InvMod(ctx context.Context, a, m *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumInvMod, 0, width(m), 0, a, nil, m)
 }
 
-// GFAdd answers a + b in GF(2^n): bit i is the coefficient of x^i, and the polynomial
+// GFAdd returns a + b in GF(2^n): bit i is the coefficient of x^i, and the polynomial
 // is the sparsest irreducible one, as NTL's is and that of GCM for n = 128.
 func (c *Calculator) GFAdd(ctx context.Context, n int, a, b *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumGFAdd, n, width(a), 0, a, b, nil)
 }
 
-// GFMul answers a b in GF(2^n).
+// GFMul returns a b in GF(2^n).
 func (c *Calculator) GFMul(ctx context.Context, n int, a, b *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumGFMul, n, width(a), 0, a, b, nil)
 }
 
-// GFSqr answers a^2 in GF(2^n).
+// GFSqr returns a^2 in GF(2^n).
 func (c *Calculator) GFSqr(ctx context.Context, n int, a *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumGFSqr, n, width(a), 0, a, nil, nil)
 }
 
-// GFInv answers 1/a in GF(2^n), and 0 for 0.
+// GFInv returns 1/a in GF(2^n), and 0 for 0.
 func (c *Calculator) GFInv(ctx context.Context, n int, a *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumGFInv, n, width(a), 0, a, nil, nil)
 }
 
-// Sum answers the sum of all of a, one number of some bits, rounded up to words,
+// Sum returns the sum of all of a, one number of some bits, rounded up to words,
 // modulo 2^bits; at least as wide as a.
 func (c *Calculator) Sum(ctx context.Context, a *Numbers, bits int) (*Numbers, error) {
 	return c.plain(ctx, backend.NumSum, 0, widthOf(bits), 1, a, nil, nil)
 }
 
-// Dot answers the sum of all a[i] b[i], one number of some bits, rounded up to words,
+// Dot returns the sum of all a[i] b[i], one number of some bits, rounded up to words,
 // modulo 2^bits; at least as wide as a and b together.
 func (c *Calculator) Dot(ctx context.Context, a, b *Numbers, bits int) (*Numbers, error) {
 	return c.plain(ctx, backend.NumDot, 0, widthOf(bits), 1, a, b, nil)
 }
 
-// DotMod answers the sum of all a[i] b[i] modulo the one number of m, which is odd.
+// DotMod returns the sum of all a[i] b[i] modulo the one number of m, which is odd.
 func (c *Calculator) DotMod(ctx context.Context, a, b, m *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumDotMod, 0, width(m), 1, a, b, m)
 }
 
-// PowerSums answers count numbers, the sums of all a[i]^k modulo the one number of m,
+// PowerSums returns count numbers, the sums of all a[i]^k modulo the one number of m,
 // which is odd, for k from 1 to count.
 func (c *Calculator) PowerSums(ctx context.Context, a, m *Numbers, count int) (*Numbers, error) {
 	return c.plain(ctx, backend.NumPowerSums, 0, width(m), max(count, 1), a, nil, m)

@@ -25,11 +25,11 @@ type Batch struct {
 	batch backend.Batch
 }
 
-// Words is how many words of a session's memory a batch of count numbers takes, of as
-// many bits each.
+// Words returns how many words of a session's memory a batch of count numbers takes, of
+// as many bits each.
 func Words(bits, count int) int { return widthOf(bits) * count }
 
-// widthOf is how many words bits take.
+// widthOf returns how many words bits take.
 func widthOf(bits int) int { return (max(bits, 1) + 31) / 32 }
 
 // Open opens a session with memory for so many words, for all batches that will be there
@@ -60,18 +60,18 @@ func newSession(core *engine.Session) *Session {
 	return &Session{core: core, room: extent.New(core.Len())}
 }
 
-// Backend is the name of the session's backend.
+// Backend returns the name of the session's backend.
 func (s *Session) Backend() string { return s.core.Backend() }
 
-// Err is why the session takes no more programs, nil while it does.
+// Err returns why the session takes no more programs, nil while it does.
 func (s *Session) Err() error { return s.core.Err() }
 
 // Close wipes the memory of all batches and gives it back. Closing twice is no error.
 func (s *Session) Close() error { return s.core.Close() }
 
-// New is count numbers of as many words as bits take, until Free or the end of the
-// session. They are zero when the memory was never used, else what it held. Without so
-// many words in a row the error wraps backend.ErrOutOfMemory.
+// New returns a batch of count numbers of as many words as bits take, until Free or the
+// end of the session. They are zero when the memory was never used, else what it held.
+// Without so many words in a row the error wraps backend.ErrOutOfMemory.
 func (s *Session) New(bits, count int) (*Batch, error) {
 	width := widthOf(bits)
 	if count < 0 || count > (1<<62)/width {
@@ -92,14 +92,14 @@ func (b *Batch) Free() {
 	b.s.room.Give(b.id, extent.Part{Offset: r.Offset, Count: r.Count})
 }
 
-// first is the first n numbers of the batch.
+// first returns the first n numbers of the batch.
 func (b *Batch) first(n int) *Batch {
 	part := *b
 	part.batch.Count = n
 	return &part
 }
 
-// Len is how many numbers there are, and Width how many words each has.
+// Len returns how many numbers there are, and Width how many words each has.
 func (b *Batch) Len() int   { return b.batch.Count }
 func (b *Batch) Width() int { return b.batch.Words }
 
@@ -124,8 +124,8 @@ func (s *Session) Program() *Program { return &Program{s: s} }
 // until Run returns; those of New are read where they are.
 func (p *Program) Write(dst *Batch, n *Numbers) { p.WriteWhen(dst, n, nil) }
 
-// WriteWhen is Write of numbers that are still being made: ready returns when the
-// first n words are there.
+// WriteWhen writes numbers that are still being made, as Write does: ready returns when
+// the first n words are there.
 func (p *Program) WriteWhen(dst *Batch, n *Numbers, ready func(ctx context.Context, words int) error) {
 	if err := n.valid("a write"); err != nil {
 		p.err = errors.Join(p.err, err)
@@ -142,7 +142,7 @@ func (p *Program) WriteWhen(dst *Batch, n *Numbers, ready func(ctx context.Conte
 	p.steps = append(p.steps, backend.Write{Dst: dst.batch.Range(), Input: backend.Input{Bytes: n.bytes(0, n.Len()), Ready: ready}})
 }
 
-// Read has Run set the numbers that it returns to those of src.
+// Read returns numbers that Run sets to those of src.
 func (p *Program) Read(src *Batch) *Numbers {
 	if !p.ok(src) {
 		return Make(1, 0)
@@ -152,7 +152,7 @@ func (p *Program) Read(src *Batch) *Numbers {
 	return to
 }
 
-// readTo is Read to numbers of the same width and length.
+// readTo does what Read does, to numbers of the same width and length.
 func (p *Program) readTo(to *Numbers, src *Batch) {
 	p.reads = append(p.reads, &read{step: len(p.steps), to: to})
 	p.steps = append(p.steps, backend.Read{Src: src.batch.Range()})

@@ -27,8 +27,8 @@ type Backend interface {
 	// for computations: its silence means that the backend hangs.
 	Ping(ctx context.Context) error
 
-	// Done is closed when the backend is gone, by itself or after Close. Its
-	// bases are lost then and its calls fail.
+	// Done returns a channel that is closed when the backend is gone, by itself or after
+	// Close. Its bases are lost then and its calls fail.
 	Done() <-chan struct{}
 
 	// LoadBases makes bases resident. A backend may keep referring to

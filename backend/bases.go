@@ -45,10 +45,10 @@ type Hints struct {
 	Multiples int
 }
 
-// Elements is the points, as what is loaded.
+// Elements returns the points as what is loaded.
 func (b *Bases) Elements() Elements { return Elements{PointOf(b.Curve, b.Group), b.Count} }
 
-// Size is the length of the points in bytes.
+// Size returns the length of the points in bytes.
 func (b *Bases) Size() int64 { return int64(b.Count) * int64(b.Curve.PointBytes(b.Group)) }
 
 // Validate checks everything that can be checked without reading the points.

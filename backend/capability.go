@@ -15,7 +15,7 @@ type CurveGroup struct {
 	Group Group
 }
 
-// String is such as "bn254 g1".
+// String returns the names of both, such as "bn254 g1".
 func (c CurveGroup) String() string { return c.Curve.String() + " " + c.Group.String() }
 
 // CurveGroups lists every group of every curve.
@@ -29,15 +29,15 @@ func CurveGroups() []CurveGroup {
 	return all
 }
 
-// HasMSM tells whether MSMs over the group are among the capabilities.
+// HasMSM reports whether MSMs over the group are among the capabilities.
 func (c Capabilities) HasMSM(curve Curve, group Group) bool {
 	return slices.Contains(c.MSM, CurveGroup{curve, group})
 }
 
-// HasPrograms tells whether there are programs over spaces of an element.
+// HasPrograms reports whether there are programs over spaces of an element.
 func (c Capabilities) HasPrograms(e Element) bool { return slices.Contains(c.Elements, e) }
 
-// HasNumbers tells whether operations on numbers are among the capabilities.
+// HasNumbers reports whether operations on numbers are among the capabilities.
 func (c Capabilities) HasNumbers(ops ...NumberOp) bool {
 	for _, op := range ops {
 		if !slices.Contains(c.Numbers, op) {

@@ -98,7 +98,7 @@ func TestEndedKeepsTheCause(t *testing.T) {
 	}
 }
 
-// slowDigest is the definition of a digest, read aloud.
+// slowDigest computes a digest by its definition.
 func slowDigest(b Bases, points []byte) Digest {
 	var all []byte
 	all = append(all, "pippin bases 1\x00"...)

@@ -76,19 +76,19 @@ func newCurve(name string, twist int, q, r string) curve {
 	return c
 }
 
-// Valid tells whether c is one of Curves.
+// Valid reports whether c is one of Curves.
 func (c Curve) Valid() bool { return c >= BN254 && int(c) < len(curves) }
 
-// Valid tells whether g is G1 or G2.
+// Valid reports whether g is G1 or G2.
 func (g Group) Valid() bool { return g == G1 || g == G2 }
 
-// FieldBytes is the size of an element of the base field Fp.
+// FieldBytes returns the size of an element of the base field Fp.
 func (c Curve) FieldBytes() int { return curves[c].fp }
 
-// ScalarBytes is the size of an element of the scalar field Fr.
+// ScalarBytes returns the size of an element of the scalar field Fr.
 func (c Curve) ScalarBytes() int { return curves[c].fr }
 
-// ScalarBits is the bit length of r, the order of both groups.
+// ScalarBits returns the bit length of r, the order of both groups.
 func (c Curve) ScalarBits() int { return curves[c].r.BitLen() }
 
 // BaseField returns q, the modulus of the base field.
@@ -97,10 +97,11 @@ func (c Curve) BaseField() *big.Int { return new(big.Int).Set(curves[c].q) }
 // ScalarField returns r, the modulus of the scalar field.
 func (c Curve) ScalarField() *big.Int { return new(big.Int).Set(curves[c].r) }
 
-// TwoAdicity is the k of the longest transforms over the scalar field, of 2^k elements.
+// TwoAdicity returns the k of the longest transforms over the scalar field, of 2^k
+// elements.
 func (c Curve) TwoAdicity() int { return curves[c].twoAdicity }
 
-// has tells whether e, an element's bytes, is below r.
+// has reports whether e, an element's bytes, is below r.
 func (c Curve) has(e []byte) bool {
 	order := curves[c].order
 	for i := len(order) - 1; i >= 0; i-- {
@@ -111,7 +112,7 @@ func (c Curve) has(e []byte) bool {
 	return false
 }
 
-// PointBytes is the size of an affine point of the group.
+// PointBytes returns the size of an affine point of the group.
 func (c Curve) PointBytes(g Group) int {
 	if g == G2 {
 		return 2 * curves[c].twist * curves[c].fp
@@ -119,7 +120,7 @@ func (c Curve) PointBytes(g Group) int {
 	return 2 * curves[c].fp
 }
 
-// String is the name on command lines and in records, such as "bls12-377".
+// String returns the name on command lines and in records, such as "bls12-377".
 func (c Curve) String() string {
 	if !c.Valid() {
 		return fmt.Sprintf("curve(%d)", uint8(c))
@@ -127,7 +128,7 @@ func (c Curve) String() string {
 	return curves[c].name
 }
 
-// String is "g1" or "g2".
+// String returns "g1" or "g2".
 func (g Group) String() string {
 	if !g.Valid() {
 		return fmt.Sprintf("group(%d)", uint8(g))

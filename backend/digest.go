@@ -16,7 +16,7 @@ import (
 // Digest identifies bases by curve, group and content, wherever they lie.
 type Digest [sha256.Size]byte
 
-// String is the digest in hexadecimal.
+// String returns the digest in hexadecimal.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
 // digestPart is what is hashed as one leaf of a digest. It is part of the
@@ -34,15 +34,15 @@ type Memo struct {
 // NewMemo remembers the digest when it is first asked for.
 func NewMemo() *Memo { return &Memo{turn: make(chan struct{}, 1)} }
 
-// Known is the memo of bases whose digest the caller knows, and vouches for: a
+// Known returns the memo of bases whose digest the caller knows and vouches for. A
 // backend that has bases of that digest takes those.
 func Known(d Digest) *Memo { return &Memo{turn: make(chan struct{}, 1), known: true, value: d} }
 
-// Digest is the SHA-256 of a header (the text "pippin bases 1", a zero byte,
-// curve, group, and the count in 8 bytes, little-endian) and of the SHA-256 of
-// every MiB of the points, the last of which may be shorter. Memory and files
-// are hashed by all processors; Pieces are used up. It is computed anew every
-// time, unless there is a Memo, which forgets errors.
+// Digest returns the SHA-256 of a header (the text "pippin bases 1", a zero byte, curve,
+// group, and the count in 8 bytes, little-endian) and of the SHA-256 of every MiB of the
+// points, the last of which may be shorter. Memory and files are hashed by all
+// processors; Pieces are used up. It is computed anew every time, unless there is a Memo,
+// which forgets errors.
 func (b *Bases) Digest(ctx context.Context) (Digest, error) {
 	if err := b.Validate(); err != nil {
 		return Digest{}, err
@@ -67,7 +67,7 @@ func (b *Bases) Digest(ctx context.Context) (Digest, error) {
 	return m.value, nil
 }
 
-// KnownDigest is the digest if it is known without reading the points.
+// KnownDigest returns the digest if it is known without reading the points.
 func (b *Bases) KnownDigest() (d Digest, known bool) {
 	m := b.Memo
 	if m == nil {
@@ -103,7 +103,7 @@ func (b *Bases) compute(ctx context.Context) (Digest, error) {
 	return b.top(leaves), nil
 }
 
-// top is the digest made of those of the parts.
+// top returns the digest made of those of the parts.
 func (b *Bases) top(leaves [][sha256.Size]byte) Digest {
 	h := sha256.New()
 	h.Write(append([]byte("pippin bases 1\x00"), byte(b.Curve), byte(b.Group)))
@@ -146,7 +146,7 @@ func hashParts(ctx context.Context, leaves [][sha256.Size]byte, part func(i int6
 	return failed
 }
 
-// part is the bytes that make one leaf.
+// part returns the bytes that make one leaf.
 func (b *Bases) part(i int64, buf *[]byte) ([]byte, error) {
 	at := i * digestPart
 	n := min(digestPart, b.Size()-at)
@@ -172,7 +172,8 @@ type Hasher struct {
 	leaves [][sha256.Size]byte
 }
 
-// NewHasher is for points of b's curve, group and count, whatever their source.
+// NewHasher returns a Hasher for points of b's curve, group and count, whatever their
+// source.
 func NewHasher(b *Bases) *Hasher {
 	return &Hasher{bases: Bases{Curve: b.Curve, Group: b.Group, Count: b.Count}, part: sha256.New()}
 }
@@ -205,7 +206,7 @@ func (h *Hasher) endPart() {
 	h.filled = 0
 }
 
-// Digest is that of all points, when they were written.
+// Digest returns the digest of all points, when they were written.
 func (h *Hasher) Digest() Digest {
 	if h.filled > 0 {
 		h.endPart()

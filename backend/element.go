@@ -26,7 +26,7 @@ var kinds = [...]struct {
 	Points:  {"points", true, true, func(e Element) int { return e.Curve.PointBytes(e.Group) }},
 }
 
-// String is such as "scalars".
+// String returns the name, such as "scalars".
 func (k Kind) String() string {
 	if k == 0 || int(k) >= len(kinds) {
 		return fmt.Sprintf("kind(%d)", uint8(k))
@@ -41,17 +41,17 @@ type Element struct {
 	Group Group
 }
 
-// ScalarOf is an element of a curve's scalar field.
+// ScalarOf returns the element for scalars of a curve.
 func ScalarOf(c Curve) Element { return Element{Kind: Scalars, Curve: c} }
 
-// Word is 32 bits.
+// Word returns the element for words of 32 bits.
 func Word() Element { return Element{Kind: Words} }
 
-// PointOf is an affine point of a group.
+// PointOf returns the element for affine points of a group.
 func PointOf(c Curve, g Group) Element { return Element{Points, c, g} }
 
-// SpaceElements lists the elements that programs have steps over: scalars of every
-// curve, and words.
+// SpaceElements lists the elements that every backend with programs has them over:
+// scalars of every curve, and words. PointElements are those that some have beside.
 func SpaceElements() []Element {
 	var all []Element
 	for _, c := range Curves() {
@@ -60,7 +60,7 @@ func SpaceElements() []Element {
 	return append(all, Word())
 }
 
-// Valid tells whether e is an element that there is.
+// Valid reports whether e is an element that there is.
 func (e Element) Valid() bool {
 	if e.Kind == 0 || int(e.Kind) >= len(kinds) {
 		return false
@@ -70,10 +70,10 @@ func (e Element) Valid() bool {
 		(e.Curve == 0 || e.Curve.Valid()) && (e.Group == 0 || e.Group.Valid())
 }
 
-// Bytes is the size of an element in memory. The element is valid.
+// Bytes returns the size of an element in memory. The element is valid.
 func (e Element) Bytes() int { return kinds[e.Kind].bytes(e) }
 
-// String is such as "scalars of bn254", "words" or "points of bn254 g1".
+// String returns the name, such as "scalars of bn254", "words" or "points of bn254 g1".
 func (e Element) String() string {
 	s := e.Kind.String()
 	if e.Curve != 0 {
@@ -91,8 +91,8 @@ type Elements struct {
 	Count int
 }
 
-// Size is the length in bytes. An element that there is not and a count below zero are
-// ErrInvalidInput, a count that no memory could hold ErrOutOfMemory.
+// Size returns the length in bytes. An element that there is not and a count below zero
+// are ErrInvalidInput, a count that no memory could hold ErrOutOfMemory.
 func (e Elements) Size() (int64, error) {
 	if !e.Valid() || e.Count < 0 {
 		return 0, fmt.Errorf("%w: %d %v", ErrInvalidInput, e.Count, e.Element)

@@ -47,7 +47,7 @@ const (
 	FaultGone
 )
 
-// String is a word for logs.
+// String returns a word for logs.
 func (f Fault) String() string {
 	return [...]string{"none", "context", "caller", "backend", "gone"}[f]
 }
@@ -79,12 +79,12 @@ func FaultOf(err error) Fault {
 	return FaultBackend
 }
 
-// isEnd tells whether an error is a context's.
+// isEnd reports whether an error is a context's.
 func isEnd(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Ended is why ctx has ended, nil while it has not: its Err and, when that is
+// Ended returns why ctx has ended, nil while it has not: its Err and, when that is
 // another error, its Cause.
 func Ended(ctx context.Context) error {
 	err := ctx.Err()

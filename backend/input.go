@@ -18,8 +18,8 @@ type Input struct {
 	// inputs may be called at the same time. Its error fails the call, whose error
 	// wraps it and, unless it is the context's, ErrInvalidInput.
 	Ready func(ctx context.Context, n int) error
-	// Check asks the backend to refuse a scalar that is not below r. Words have
-	// nothing to refuse.
+	// Check asks the backend to refuse a scalar that is not below r, and a point with a
+	// coordinate that is not below q. Words have nothing to refuse.
 	Check bool
 }
 
@@ -35,9 +35,9 @@ func (in *Input) Wait(ctx context.Context, n int) error {
 	return fmt.Errorf("%w: input that does not come: %w", ErrInvalidInput, err)
 }
 
-// has wants the bytes of some elements.
-func (in *Input) has(e Elements) error {
-	if n, size := len(in.Bytes), e.Bytes(); n%size != 0 || n/size != e.Count {
+// has wants the bytes of some elements in an encoding.
+func (in *Input) has(e Elements, c Encoding) error {
+	if n, size := len(in.Bytes), c.Bytes(e.Element); n%size != 0 || n/size != e.Count {
 		return fmt.Errorf("%d bytes for %d %v, %d bytes each", n, e.Count, e.Element, size)
 	}
 	return nil
@@ -58,9 +58,12 @@ type Job struct {
 	SameAs int
 	// Src, when it names a space, is the Count scalars there: in programs only.
 	Src Range
+	// Dst, when it names a space, is where the job writes its point: one point of the
+	// bases' group. The job answers nothing then. In programs only.
+	Dst Range
 }
 
-// Steps is a batch of MSMs as a program, of which each job is a step.
+// Steps returns a batch of MSMs as a program, of which each job is a step.
 func Steps(jobs []Job) []Step {
 	steps := make([]Step, len(jobs))
 	for i, j := range jobs {
@@ -69,13 +72,13 @@ func Steps(jobs []Job) []Step {
 	return steps
 }
 
-// Jobs is a program of MSMs alone, none of which names a space, as a batch for
+// Jobs returns a program of MSMs alone, none of which names a space, as a batch for
 // Backend.MSM; false for any other program.
 func Jobs(steps []Step) ([]Job, bool) {
 	jobs := make([]Job, len(steps))
 	for i, s := range steps {
 		j, ok := s.(Job)
-		if !ok || j.Src.Space != 0 {
+		if !ok || j.Src.Space != 0 || j.Dst.Space != 0 {
 			return nil, false
 		}
 		jobs[i] = j
@@ -96,14 +99,6 @@ func Run(ctx context.Context, b Backend, steps []Step) ([][]byte, error) {
 	return p.Run(ctx, steps)
 }
 
-// Source is the job whose scalars jobs[i] uses: itself, or what SameAs names.
-func Source(jobs []Job, i int) *Job {
-	if s := jobs[i].SameAs; s > 0 {
-		return &jobs[s-1]
-	}
-	return &jobs[i]
-}
-
 func (s Job) visit(v visitor) Step {
 	if v.access != nil {
 		bases := Access{Range: Range{Offset: s.Offset, Count: s.Count}, Bases: s.Bases}
@@ -111,6 +106,9 @@ func (s Job) visit(v visitor) Step {
 		s.Bases = bases.Bases
 		if s.Src.Space != 0 {
 			v.reads(&s.Src)
+		}
+		if s.Dst.Space != 0 {
+			v.writes(&s.Dst)
 		}
 	}
 	if s.Src.Space == 0 && s.SameAs == 0 {
@@ -120,6 +118,9 @@ func (s Job) visit(v visitor) Step {
 }
 
 func (s Job) answer(in Memory) Elements {
+	if s.Dst.Space != 0 {
+		return Elements{}
+	}
 	bases, _ := in.Bases(s.Bases)
 	return Elements{bases.Element, 1}
 }
@@ -130,6 +131,9 @@ func (s Job) check(c *checker) error {
 		return fmt.Errorf("bases %d are not loaded", s.Bases)
 	}
 	if err := c.within("Bases", Range{Offset: s.Offset, Count: s.Count}, b.Count); err != nil {
+		return err
+	}
+	if err := c.toPoint(s.Dst, b.Element); err != nil {
 		return err
 	}
 	given := s.Bytes != nil || s.Ready != nil
@@ -143,7 +147,7 @@ func (s Job) check(c *checker) error {
 		}
 		return first(c.scalars("Src", s.Src), c.use("Bases", b.Element))
 	case s.SameAs == 0:
-		return s.has(Elements{ScalarOf(b.Curve), s.Count})
+		return s.has(Elements{ScalarOf(b.Curve), s.Count}, AsInSpaces)
 	case s.SameAs < 0 || s.SameAs > c.at || given:
 		return fmt.Errorf("scalars of step %d: must be an earlier one's, with none given here", s.SameAs-1)
 	}
@@ -159,10 +163,13 @@ func (s Job) check(c *checker) error {
 	return nil
 }
 
-// Write copies an input to Dst.
+// Write copies an input to Dst. Points may be encoded: what is no encoding of a point of
+// the curve is ErrInvalidInput, which names the first. Uncompressed ones may be off the
+// curve, and all may be outside the group of order r; CheckPoints tells.
 type Write struct {
 	Dst Range
 	Input
+	Encoding Encoding
 }
 
 func (s Write) visit(v visitor) Step {
@@ -177,17 +184,31 @@ func (s Write) check(c *checker) error {
 	if err := c.inside("Dst", s.Dst, 0); err != nil {
 		return err
 	}
-	return s.has(Elements{c.in.element(s.Dst.Space), s.Dst.Count})
+	e := c.in.element(s.Dst.Space)
+	if err := s.Encoding.check(e); err != nil {
+		return err
+	}
+	return s.has(Elements{e, s.Dst.Count}, s.Encoding)
 }
 
-// Read answers the elements of Src.
-type Read struct{ Src Range }
+// Read answers the elements of Src, points in an encoding.
+type Read struct {
+	Src      Range
+	Encoding Encoding
+}
 
 func (s Read) visit(v visitor) Step {
 	v.reads(&s.Src)
 	return s
 }
 
-func (s Read) answer(in Memory) Elements { return Elements{in.element(s.Src.Space), s.Src.Count} }
+func (s Read) answer(in Memory) Elements {
+	return s.Encoding.of(Elements{in.element(s.Src.Space), s.Src.Count})
+}
 
-func (s Read) check(c *checker) error { return c.inside("Src", s.Src, 0) }
+func (s Read) check(c *checker) error {
+	if err := c.inside("Src", s.Src, 0); err != nil {
+		return err
+	}
+	return s.Encoding.check(c.in.element(s.Src.Space))
+}

@@ -17,7 +17,7 @@ type Batch struct {
 	Words, Count int
 }
 
-// Range is the words of the batch. Their number must fit an int.
+// Range returns the words of the batch. Their number must fit an int.
 func (b Batch) Range() Range {
 	return Range{Space: b.Space, Offset: b.Offset, Count: b.Words * b.Count}
 }
@@ -120,10 +120,10 @@ func NumberOps() []NumberOp {
 	return all
 }
 
-// Valid tells whether op is one of NumberOps.
+// Valid reports whether op is one of NumberOps.
 func (op NumberOp) Valid() bool { return op >= NumResize && int(op) < len(numberOps) }
 
-// String is the name on command lines and in records, such as "expmod".
+// String returns the name on command lines and in records, such as "expmod".
 func (op NumberOp) String() string {
 	if !op.Valid() {
 		return fmt.Sprintf("operation(%d)", int(op))

@@ -39,24 +39,25 @@ type Range struct {
 	Offset, Count int
 }
 
-// overlaps tells whether two ranges have an element in common.
+// overlaps reports whether two ranges have an element in common.
 func (r Range) overlaps(other Range) bool {
 	return r.Space == other.Space && r.Count > 0 && other.Count > 0 &&
 		r.Offset < other.Offset+other.Count && other.Offset < r.Offset+r.Count
 }
 
-// Step is one of Write, Read, Job, of the steps over scalars (steps.go) and Compute,
-// which is over words. A step describes itself: Accesses, AnswerBytes and Check ask it. Who
+// Step is one of Write, Read, Job, of the steps over scalars (steps.go), of those over
+// points (points.go) and Compute, which is over words. A step describes itself: Accesses, AnswerBytes and Check ask it. Who
 // computes steps, or sends them, switches over their types; nobody else needs to.
 //
-// All spaces of a program are of elements of one curve, or all are of words. Ranges of
+// All spaces of a program are of elements of one curve, which may be scalars and points
+// of both groups, or all are of words. Ranges of
 // one step must not overlap where one of them is written, but for a range that is
 // written at the very place where it is read, where the step says so.
 type Step interface {
 	// visit calls v for all that the step names, and returns the step with what v has
 	// changed.
 	visit(v visitor) Step
-	// answer is what the step answers; nothing for most.
+	// answer returns what the step answers; nothing for most.
 	answer(in Memory) Elements
 	// check says what is wrong with the step.
 	check(c *checker) error
@@ -101,7 +102,7 @@ func (v visitor) given(in *Input, count int) {
 	}
 }
 
-// visit has v see a step; what is no step stays as it is.
+// visit shows v a step and returns what v makes of it. What is no step stays as it is.
 func visit(s Step, v visitor) Step {
 	if !isStep(s) {
 		return s
@@ -115,7 +116,7 @@ func Accesses(s Step) (all []Access) {
 	return all
 }
 
-// Writes tells whether a step writes one of the elements of a range.
+// Writes reports whether a step writes one of the elements of a range.
 func Writes(s Step, r Range) bool {
 	for _, a := range Accesses(s) {
 		if a.Writes && a.overlaps(r) {
@@ -147,13 +148,14 @@ type Memory struct {
 	Space func(SpaceID) (Elements, bool)
 }
 
-// element is that of a space that is there.
+// element returns the element of a space that is there.
 func (k Memory) element(id SpaceID) Element {
 	e, _ := k.Space(id)
 	return e.Element
 }
 
-// AnswerBytes is the length of what a step answers, 0 for nothing and for what is wrong.
+// AnswerBytes returns the length of what a step answers, 0 for nothing and for what is
+// wrong.
 func AnswerBytes(s Step, in Memory) int {
 	if !isStep(s) {
 		return 0
@@ -189,7 +191,7 @@ var (
 	ownPath   = reflect.TypeFor[Access]().PkgPath()
 )
 
-// isStep tells whether s is of one of this package's types: not a pointer to one, nor
+// isStep reports whether s is of one of this package's types: not a pointer to one, nor
 // of a type that has one inside.
 func isStep(s Step) bool {
 	t := reflect.TypeOf(s)
@@ -204,7 +206,7 @@ func InStep(i int, s Step, err error) error {
 	return fmt.Errorf("step %d (%s): %w", i, StepName(s), err)
 }
 
-// StepName is the name of a step's type, such as "Map", or "Compute expmod".
+// StepName returns the name of a step's type, such as "Map", or "Compute expmod".
 func StepName(s Step) string {
 	if s, ok := s.(Compute); ok {
 		return "Compute " + s.Op.String()
@@ -253,7 +255,7 @@ func (c *checker) within(what string, r Range, count int) error {
 	return nil
 }
 
-// scalars is inside for a range of scalars.
+// scalars calls inside for a range of scalars.
 func (c *checker) scalars(what string, r Range) error { return c.inside(what, r, Scalars) }
 
 // apart wants ranges, which are inside their spaces, that do not overlap.
@@ -286,7 +288,7 @@ func (c *checker) scalar(what string, b []byte) error {
 	return nil
 }
 
-// first is the first error.
+// first returns the first error.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

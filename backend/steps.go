@@ -45,7 +45,7 @@ func (s WriteIndices) check(c *checker) error {
 	return c.indices("Dst", s.Dst, len(s.Indices))
 }
 
-// IndexElements is how many elements of a curve's scalar field n indices take.
+// IndexElements returns how many elements of a curve's scalar field n indices take.
 func IndexElements(curve Curve, n int) int {
 	return (4*n + curve.ScalarBytes() - 1) / curve.ScalarBytes()
 }
@@ -85,6 +85,8 @@ func (s Gather) check(c *checker) error {
 //
 // Src may be Dst. A forward transform from natural order may have Src.Count / Batch
 // from 1 to below n: the coefficients missing are zero.
+//
+// Dst and Src are scalars, or points, for which products are those of points by scalars.
 type Transform struct {
 	Dst, Src Range
 	Batch    int // 0 is 1
@@ -102,7 +104,7 @@ func (s Transform) visit(v visitor) Step {
 func (s Transform) answer(Memory) Elements { return Elements{} }
 
 func (s Transform) check(c *checker) error {
-	if err := first(c.scalars("Dst", s.Dst), c.scalars("Src", s.Src), s.From.check("From"), s.To.check("To")); err != nil {
+	if err := first(c.transformed("Dst", s.Dst), c.same("Src", s.Src, s.Dst), s.From.check("From"), s.To.check("To")); err != nil {
 		return err
 	}
 	batch := max(s.Batch, 1)
@@ -154,8 +156,8 @@ type Operand struct {
 	Order          Order
 }
 
-// Places is o with Stride and Rotate from 0 to below its Count. Check has found nothing
-// wrong with it.
+// Places returns o with Stride and Rotate from 0 to below its Count. Check has found
+// nothing wrong with it.
 func (o Operand) Places() Operand {
 	if o.Count == 0 {
 		o.Stride, o.Rotate = 0, 0

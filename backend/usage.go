@@ -5,8 +5,8 @@ import "time"
 // Metered is a capability: counters of what a backend has done since it was
 // opened, for its operator.
 type Metered interface {
-	// Usage is quick and waits for no computation. That of a backend in another
-	// process is what it said at the last Ping.
+	// Usage returns the usage. It is quick and waits for no computation. That of a backend in
+	// another process is what it said at the last Ping.
 	Usage() Usage
 }
 

@@ -12,9 +12,9 @@ func WithYield(ctx context.Context, wait func(ctx context.Context) error) contex
 	return context.WithValue(ctx, yieldKey{}, wait)
 }
 
-// Yield is what a backend calls between the parts of a long computation, while it
-// holds nothing that another call would wait for. It is Ended, after it has waited for
-// others where WithYield says so.
+// Yield lets other calls run. A backend calls it between the parts of a long computation,
+// while it holds nothing that another call would wait for. It waits for
+// others where WithYield says so, and returns Ended.
 func Yield(ctx context.Context) error {
 	if ctx.Err() == nil {
 		if wait, ok := ctx.Value(yieldKey{}).(func(context.Context) error); ok {

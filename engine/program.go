@@ -42,6 +42,9 @@ func (p *program) take(steps []backend.Step) error {
 		case backend.Job:
 			return fmt.Errorf("%w: step %d: a job names bases of a backend, here it is engine.Commit", backend.ErrInvalidInput, i)
 		case Commit:
+			if c.Dst.Space != 0 {
+				return fmt.Errorf("%w: step %d: a commitment answers its point and writes none", backend.ErrInvalidInput, i)
+			}
 			if c.Bases == nil || c.Bases.e != p.s.e {
 				return fmt.Errorf("%w: step %d: a commitment with no bases of this engine", backend.ErrInvalidInput, i)
 			}

@@ -188,7 +188,11 @@ func (f *fake) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
 		if err == nil {
 			b := f.bases[j.Bases]
 			size := b.Curve.PointBytes(b.Group)
-			out[i], err = compute(b, b.Bytes[j.Offset*size:(j.Offset+j.Count)*size], backend.Source(jobs, i).Bytes)
+			scalars := j.Bytes
+			if j.SameAs > 0 {
+				scalars = jobs[j.SameAs-1].Bytes
+			}
+			out[i], err = compute(b, b.Bytes[j.Offset*size:(j.Offset+j.Count)*size], scalars)
 		}
 	}
 	f.mu.Unlock()

@@ -74,7 +74,7 @@ func compile[E comparable](x Expr[E]) (*compiler[E], error) {
 	return compileWith(x, View[E].operand)
 }
 
-// compileWith is compile with another way from views to operands.
+// compileWith does what compile does, with another way from views to operands.
 func compileWith[E comparable](x Expr[E], operand func(View[E]) backend.Operand) (*compiler[E], error) {
 	c := &compiler[E]{operand: operand, seen: map[*node[E]]int{}, known: map[graphKey]int{}, at: map[int]int{}}
 	root, err := c.add(x.node())
@@ -195,7 +195,7 @@ func (c *compiler[E]) analyse() {
 	}
 }
 
-// gain is what sharing a node saves.
+// gain returns what sharing a node saves.
 func (c *compiler[E]) gain(i int) int {
 	n := &c.nodes[i]
 	return (n.users-1)*(n.cost-costCopy) - costShare
@@ -272,9 +272,8 @@ func (c *compiler[E]) emit(i int) {
 	}
 }
 
-// sharedBy is the shared nodes that are computed before node i, those that others
-// of them need first. direct is the last of them when it is an operand of i, else
-// -1.
+// sharedBy returns the shared nodes that are computed before node i, those that others of
+// them need first. direct is the last of them when it is an operand of i, else -1.
 func (c *compiler[E]) sharedBy(i int) (shared []int, direct int) {
 	for s := range i {
 		if n := &c.nodes[s]; n.share && n.dom == i {
@@ -303,7 +302,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// reaches tells whether node s is below t.
+// reaches reports whether node s is below t.
 func (c *compiler[E]) reaches(t, s int) bool {
 	below := map[int]bool{t: true}
 	for i := t; i > s; i-- { // operands stand before
@@ -316,7 +315,7 @@ func (c *compiler[E]) reaches(t, s int) bool {
 	return below[s]
 }
 
-// step is the code as a Map to dst.
+// step returns the code as a Map to dst.
 func (c *compiler[E]) step(dst backend.Operand, count int) backend.Map {
 	return backend.Map{
 		Count: count, Dst: dst, Args: c.args, Constants: layout.Bytes(c.constants), Code: slices.Clone(c.code),

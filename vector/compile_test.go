@@ -23,7 +23,7 @@ const length = 3
 
 func random() (e fr.Element) { e.MustSetRandom(); return e }
 
-// value is element i of an expression, by its definition.
+// value computes element i of an expression by its definition.
 func (m *machine) value(t *testing.T, n *node[fr.Element], i int, known map[*node[fr.Element]]fr.Element) (v fr.Element) {
 	if v, ok := known[n]; ok {
 		return v
@@ -59,7 +59,7 @@ func (m *machine) value(t *testing.T, n *node[fr.Element], i int, known map[*nod
 	return v
 }
 
-// run is element i of what code leaves, and how many products it took.
+// run computes element i of what code leaves, and returns how many products it took.
 func (m *machine) run(t *testing.T, c *compiler[fr.Element], i int) (fr.Element, int) {
 	var stack []fr.Element
 	products := 0
@@ -131,7 +131,7 @@ func (m *machine) check(t *testing.T, x Expr[fr.Element]) int {
 	return products
 }
 
-// compileHere is compile of vectors in no backend.
+// compileHere compiles an expression of vectors in no backend.
 func compileHere(x Expr[fr.Element]) (*compiler[fr.Element], error) {
 	return compileWith(x, func(w View[fr.Element]) backend.Operand {
 		return backend.Operand{Range: backend.Range{Offset: w.v.offset, Count: w.v.count}, Stride: w.stride, Rotate: w.rotate}

@@ -15,10 +15,10 @@ type node[E comparable] struct {
 	constant    E       // of MapConst
 }
 
-// Const is the same element everywhere.
+// Const returns an expression that is the same element everywhere.
 func Const[E comparable](e E) Expr[E] { return Expr[E]{&node[E]{op: backend.MapConst, constant: e}} }
 
-// node is that of x.
+// node returns the node of x.
 func (x Expr[E]) node() *node[E] {
 	if x.n == nil {
 		return &node[E]{op: backend.MapConst}
@@ -34,13 +34,13 @@ func (x Expr[E]) binary(op backend.MapOp, y Expr[E]) Expr[E] {
 	return Expr[E]{&node[E]{op: op, left: x.node(), right: y.node()}}
 }
 
-// Add is x + y.
+// Add returns x + y.
 func (x Expr[E]) Add(y Expr[E]) Expr[E] { return x.binary(backend.MapAdd, y) }
 
-// Sub is x - y.
+// Sub returns x - y.
 func (x Expr[E]) Sub(y Expr[E]) Expr[E] { return x.binary(backend.MapSub, y) }
 
-// Mul is x y.
+// Mul returns x y.
 func (x Expr[E]) Mul(y Expr[E]) Expr[E] {
 	if x.n != nil && x.n == y.n {
 		return x.Square()
@@ -48,14 +48,14 @@ func (x Expr[E]) Mul(y Expr[E]) Expr[E] {
 	return x.binary(backend.MapMul, y)
 }
 
-// Scale is k x.
+// Scale returns k x.
 func (x Expr[E]) Scale(k E) Expr[E] { return x.Mul(Const(k)) }
 
-// Square is x^2.
+// Square returns x^2.
 func (x Expr[E]) Square() Expr[E] { return x.unary(backend.MapSquare) }
 
-// Double is 2 x.
+// Double returns 2 x.
 func (x Expr[E]) Double() Expr[E] { return x.unary(backend.MapDouble) }
 
-// Neg is -x.
+// Neg returns -x.
 func (x Expr[E]) Neg() Expr[E] { return x.unary(backend.MapNeg) }

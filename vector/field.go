@@ -51,7 +51,7 @@ func newField[E comparable, P element[E]](curve backend.Curve) *Field[E] {
 	return f
 }
 
-// Curve is the curve whose scalar field it is.
+// Curve returns the curve whose scalar field it is.
 func (f *Field[E]) Curve() backend.Curve { return f.curve }
 
 // Open opens a session: memory for that many elements, for all that will be there

@@ -28,7 +28,7 @@ type Program[E comparable] struct {
 // Answer is the place of what a step answers.
 type Answer[T any] struct{ v T }
 
-// Get is the answer after Program.Run returned nil; before, it is zero.
+// Get returns the answer after Program.Run returned nil; before, it returns zero.
 func (a *Answer[T]) Get() T { return a.v }
 
 // Program starts an empty program.
@@ -40,7 +40,7 @@ func (p *Program[E]) fail(format string, a ...any) {
 	}
 }
 
-// ok tells whether a step can be added that uses these vectors.
+// ok reports whether a step can be added that uses these vectors.
 func (p *Program[E]) ok(vs ...Vector[E]) bool {
 	for _, v := range vs {
 		if p.err != nil {
@@ -53,7 +53,7 @@ func (p *Program[E]) ok(vs ...Vector[E]) bool {
 	return p.err == nil
 }
 
-// same is ok for vectors of one length.
+// same does what ok does, for vectors of one length.
 func (p *Program[E]) same(vs ...Vector[E]) bool {
 	for _, v := range vs {
 		if p.ok(v) && v.count != vs[0].count {
@@ -68,7 +68,7 @@ func (p *Program[E]) add(step backend.Step, fill func([]byte)) {
 	p.fill = append(p.fill, fill)
 }
 
-// all is an answer's elements or points, which it wipes in b.
+// all returns an answer's elements or points, which it wipes in b.
 func all[T any](b []byte, n int) []T {
 	v := make([]T, n)
 	copy(layout.Bytes(v), b)
@@ -76,18 +76,18 @@ func all[T any](b []byte, n int) []T {
 	return v
 }
 
-// one is where an answer of one element or point goes.
+// one returns where an answer of one element or point goes.
 func one[T any](a *Answer[T]) func([]byte) { return func(b []byte) { a.v = all[T](b, 1)[0] } }
 
-// bytes is an element as backends have it.
+// bytes returns an element as backends have it.
 func bytes[E any](e E) []byte { return layout.Bytes([]E{e}) }
 
 // Write copies src to dst, of the same length. src must not change until Run
 // returns; scalars of msm's NewScalars are read where they are.
 func (p *Program[E]) Write(dst Vector[E], src []E) { p.WriteWhen(dst, src, nil) }
 
-// WriteWhen is Write of elements that are still being computed: ready returns when
-// the first n are there. It is called with n never decreasing, also while the steps
+// WriteWhen writes elements that are still being computed, as Write does: ready returns
+// when the first n are there. It is called with n never decreasing, also while the steps
 // before compute. Its error, or that of its context, is Run's.
 func (p *Program[E]) WriteWhen(dst Vector[E], src []E, ready func(ctx context.Context, n int) error) {
 	if p.ok(dst) {
@@ -154,8 +154,8 @@ func (p *Program[E]) Transform(dst, src Vector[E], t Transform[E]) {
 // used again and again. dst may be one of them, as it is.
 func (p *Program[E]) Map(dst Vector[E], x Expr[E]) { p.MapTo(dst.View(), dst.count, x) }
 
-// MapTo is Map that puts its first n elements to the places of a view, which must be
-// different ones.
+// MapTo does what Map does, and puts the first n elements to the places of a view, which
+// must be different ones.
 func (p *Program[E]) MapTo(dst View[E], n int, x Expr[E]) {
 	if !p.ok(dst.v) {
 		return
@@ -236,7 +236,8 @@ func (p *Program[E]) Invert(dst, src Vector[E]) {
 // the same length, may be src.
 func (p *Program[E]) Products(dst, src Vector[E]) *Answer[E] { return p.products(dst, src, false) }
 
-// ProductsBefore is Products with dst[i] = src[0] ... src[i-1], so that dst[0] = 1.
+// ProductsBefore does what Products does, with dst[i] = src[0] ... src[i-1], so that
+// dst[0] = 1.
 func (p *Program[E]) ProductsBefore(dst, src Vector[E]) *Answer[E] {
 	return p.products(dst, src, true)
 }
@@ -255,7 +256,7 @@ func (p *Program[E]) Evaluate(point E, polynomials ...Vector[E]) *Answer[[]E] {
 	return p.EvaluateIn(backend.Natural, point, polynomials...)
 }
 
-// EvaluateIn is Evaluate of coefficients in some order.
+// EvaluateIn does what Evaluate does, with coefficients in some order.
 func (p *Program[E]) EvaluateIn(order backend.Order, point E, polynomials ...Vector[E]) *Answer[[]E] {
 	a := &Answer[[]E]{}
 	if p.ok(polynomials...) {

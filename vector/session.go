@@ -23,7 +23,7 @@ func (f *Field[E]) session(e *engine.Engine, core *engine.Session) *Session[E] {
 	return &Session[E]{f: f, e: e, core: core, room: extent.New(core.Len())}
 }
 
-// tend has a session closed that nobody can use any more.
+// tend closes a session that nobody can use any more, when the garbage collector finds it.
 func (s *Session[E]) tend() {
 	log, curve := s.e.Config().Log, s.f.curve
 	runtime.AddCleanup(s, func(core *engine.Session) {
@@ -48,22 +48,22 @@ func (s *Session[E]) Beside(ctx context.Context, elements int) (*Session[E], err
 	return other, nil
 }
 
-// Together tells whether programs may use the vectors of both sessions.
+// Together reports whether programs may use the vectors of both sessions.
 func (s *Session[E]) Together(other *Session[E]) bool { return s.core.Together(other.core) }
 
-// Backend is the name of the session's backend.
+// Backend returns the name of the session's backend.
 func (s *Session[E]) Backend() string { return s.core.Backend() }
 
-// Current tells whether a session that is opened now would be on the same
-// backend: one on another is as good as lost when a better one is ready again.
+// Current reports whether a session that is opened now would be on the same backend. A
+// session on another one is as good as lost when a better one is ready again.
 func (s *Session[E]) Current() bool { return s.core.Current() }
 
-// Err is why the session takes no more programs, nil while it does. It wraps
+// Err returns why the session takes no more programs, nil while it does. It wraps
 // backend.ErrGone when another session is to be opened.
 func (s *Session[E]) Err() error { return s.core.Err() }
 
-// Repeat is Field.Repeat with as many elements, which begins with this session, if that
-// is as good as one that is opened now: it was opened while there was nothing to
+// Repeat does what Field.Repeat does with as many elements, and begins with this session,
+// if that is as good as one that is opened now: it was opened while there was nothing to
 // compute. Nobody uses it yet; it is closed.
 func (s *Session[E]) Repeat(ctx context.Context, run func(context.Context, *Session[E]) error) (by string, err error) {
 	defer runtime.KeepAlive(s) // who forgets it has it closed
@@ -76,12 +76,12 @@ func (s *Session[E]) Repeat(ctx context.Context, run func(context.Context, *Sess
 // ended. Closing twice is no error.
 func (s *Session[E]) Close() error { return s.core.Close() }
 
-// Left is how many elements of the memory no vector has.
+// Left returns how many elements of the memory no vector has.
 func (s *Session[E]) Left() int { return s.room.Left() }
 
-// New is a vector of n elements in the session's memory, until Free. They are zero
-// when the memory was never used, else what it held. Without n elements in a row
-// the vector has an error that wraps backend.ErrOutOfMemory.
+// New returns a vector of n elements in the session's memory, until Free. They are zero
+// when the memory was never used, else what it held. Without n elements in a row the
+// vector has an error that wraps backend.ErrOutOfMemory.
 func (s *Session[E]) New(n int) Vector[E] {
 	v := Vector[E]{s: s, count: n}
 	id, part, err := s.room.Take(n)

@@ -12,7 +12,7 @@ type Term[E comparable] struct {
 	By     E
 }
 
-// Times is k v, as a term of a Sum.
+// Times returns k v, as a term of a Sum.
 func (v Vector[E]) Times(k E) Term[E] { return Term[E]{v, k} }
 
 // Sum sets dst to a linear combination of vectors, each as if it were filled up with
@@ -39,7 +39,7 @@ func (p *Program[E]) Sum(dst Vector[E], terms ...Term[E]) {
 	}
 }
 
-// sumPart is Sum of the elements from one to before the other.
+// sumPart adds a Sum of the elements from one to before the other.
 func (p *Program[E]) sumPart(dst Vector[E], terms []Term[E], from, to int) {
 	part := dst.Slice(from, to)
 	var own, others []Term[E]
@@ -66,7 +66,7 @@ func (p *Program[E]) sumPart(dst Vector[E], terms []Term[E], from, to int) {
 	}
 }
 
-// combine is a sum as an expression.
+// combine returns a sum as an expression.
 func (p *Program[E]) combine(terms []Term[E]) (x Expr[E]) {
 	for i, t := range terms {
 		v := t.Vector.Expr()

@@ -17,10 +17,10 @@ type Vector[E comparable] struct {
 	err           error
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (v Vector[E]) Len() int { return v.count }
 
-// Err is why it is no vector, nil if it is one.
+// Err returns why it is no vector, nil if it is one.
 func (v Vector[E]) Err() error {
 	switch {
 	case v.err != nil:
@@ -35,7 +35,7 @@ func (v Vector[E]) Err() error {
 
 var errNone = fmt.Errorf("%w: a vector that was not made by Session.New", backend.ErrInvalidInput)
 
-// Slice is elements i up to but not including j of v, as with Go's slices.
+// Slice returns elements i up to but not including j of v, as Go's slices do.
 func (v Vector[E]) Slice(i, j int) Vector[E] {
 	if v.err == nil && (i < 0 || j < i || j > v.count) {
 		v.err = fmt.Errorf("%w: [%d:%d] of a vector of %d elements", backend.ErrInvalidInput, i, j, v.count)
@@ -68,34 +68,34 @@ type View[E comparable] struct {
 	order          backend.Order
 }
 
-// View is the elements of v as they are.
+// View returns the elements of v as they are.
 func (v Vector[E]) View() View[E] { return View[E]{v: v, stride: 1} }
 
-// Every is each stride-th element of v; with 0 its first, always.
+// Every returns each stride-th element of v; with 0 its first, always.
 func (v Vector[E]) Every(stride int) View[E] { return v.View().Every(stride) }
 
-// Rotate is v from element k on; k may be negative.
+// Rotate returns v from element k on; k may be negative.
 func (v Vector[E]) Rotate(k int) View[E] { return v.View().Rotate(k) }
 
-// Reversed is v, of a power of two elements, with the bits of indices reversed.
+// Reversed returns v, of a power of two elements, with the bits of indices reversed.
 func (v Vector[E]) Reversed() View[E] { return v.View().Reversed() }
 
-// Expr is the elements of v as an expression.
+// Expr returns the elements of v as an expression.
 func (v Vector[E]) Expr() Expr[E] { return v.View().Expr() }
 
-// Every is each stride-th element of w, counted from its first.
+// Every returns each stride-th element of w, counted from its first.
 func (w View[E]) Every(stride int) View[E] {
 	w.stride = w.wrap(w.wrap(w.stride) * w.wrap(stride))
 	return w
 }
 
-// Rotate is w from element k on: its k-th is the first.
+// Rotate returns w from element k on: its k-th is the first.
 func (w View[E]) Rotate(k int) View[E] {
 	w.rotate = w.wrap(w.rotate + w.wrap(w.wrap(k)*w.wrap(w.stride)))
 	return w
 }
 
-// wrap is a place modulo the length of the vector.
+// wrap returns a place modulo the length of the vector.
 func (w View[E]) wrap(place int) int {
 	if w.v.count == 0 {
 		return 0
@@ -103,7 +103,7 @@ func (w View[E]) wrap(place int) int {
 	return place % w.v.count
 }
 
-// Reversed has the bits of places reversed; twice, it is w.
+// Reversed returns w with the bits of places reversed; twice, it is w.
 func (w View[E]) Reversed() View[E] {
 	if w.order == backend.Natural {
 		w.order = backend.Reversed
@@ -113,7 +113,7 @@ func (w View[E]) Reversed() View[E] {
 	return w
 }
 
-// Expr is the elements of w as an expression.
+// Expr returns the elements of w as an expression.
 func (w View[E]) Expr() Expr[E] { return Expr[E]{&node[E]{op: backend.MapLoad, view: w}} }
 
 func (w View[E]) operand() backend.Operand {
@@ -126,7 +126,7 @@ type Indices[E comparable] struct {
 	count int
 }
 
-// NewIndices is a table of n indices, which takes as much memory as a vector of
+// NewIndices returns a table of n indices, which takes as much memory as a vector of
 // IndexElements(n).
 func (s *Session[E]) NewIndices(n int) Indices[E] {
 	if n < 0 {
@@ -135,11 +135,11 @@ func (s *Session[E]) NewIndices(n int) Indices[E] {
 	return Indices[E]{v: s.New(s.f.IndexElements(n)), count: n}
 }
 
-// IndexElements is how many elements' memory n indices take.
+// IndexElements returns how many elements' memory n indices take.
 func (f *Field[E]) IndexElements(n int) int { return backend.IndexElements(f.curve, n) }
 
-// Len is the number of indices.
+// Len returns the number of indices.
 func (x Indices[E]) Len() int { return x.count }
 
-// Free is Vector.Free.
+// Free gives the memory back, as Vector.Free does.
 func (x Indices[E]) Free() { x.v.Free() }

@@ -68,7 +68,7 @@ func random(n int) fr.Vector {
 	return v
 }
 
-// of is a vector by a formula.
+// of returns a vector by a formula.
 func of(n int, f func(i int) fr.Element) fr.Vector {
 	v := make(fr.Vector, n)
 	for i := range v {
@@ -77,7 +77,7 @@ func of(n int, f func(i int) fr.Element) fr.Vector {
 	return v
 }
 
-// evaluate is Horner's rule.
+// evaluate computes a value by Horner's rule.
 func evaluate(c []fr.Element, z fr.Element) (v fr.Element) {
 	for _, e := range slices.Backward(c) {
 		v.Mul(&v, &z).Add(&v, &e)
@@ -497,7 +497,7 @@ func TestWriteWhen(t *testing.T) {
 	}
 }
 
-// TestForgottenSession is closed, with a warning.
+// TestForgottenSession checks that a forgotten session is closed, with a warning.
 func TestForgottenSession(t *testing.T) {
 	var mu sync.Mutex
 	var log strings.Builder

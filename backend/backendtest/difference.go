@@ -21,7 +21,7 @@ import (
 const mostAtATime = 8
 
 // Difference runs a number of small random cases on both backends, MSMs, programs
-// over vectors and operations on numbers, and fails where they differ; the seed gives the same
+// over vectors and points and operations on numbers, and fails where they differ; the seed gives the same
 // cases again. Cases are of the curves that both have. Some run at a time, as callers do.
 func Difference(t testing.TB, a, b backend.Backend, seed uint64, n int) {
 	t.Helper()
@@ -29,7 +29,7 @@ func Difference(t testing.TB, a, b backend.Backend, seed uint64, n int) {
 	for _, kind := range []struct {
 		size   int
 		differ differ
-	}{{96, msms}, {400, programs}, {400, numbers}} {
+	}{{96, msms}, {400, programs}, {400, numbers}, {400, pointPrograms}} {
 		g, ctx := errgroup.WithContext(t.Context())
 		g.SetLimit(min(runtime.GOMAXPROCS(0), mostAtATime))
 		for i := range n {
@@ -50,8 +50,8 @@ func Difference(t testing.TB, a, b backend.Backend, seed uint64, n int) {
 	}
 }
 
-// DifferenceOf is the body of a fuzz target: it reads one case of MSMs from data,
-// of which every value is a case, and fails where the backends differ.
+// DifferenceOf reads one case of MSMs from data and fails where the backends differ. It
+// is the body of a fuzz target: any data is a case.
 func DifferenceOf(t testing.TB, a, b backend.Backend, data []byte) {
 	t.Helper()
 	if err := msms(t.Context(), a, b, data); err != nil {
@@ -59,7 +59,7 @@ func DifferenceOf(t testing.TB, a, b backend.Backend, data []byte) {
 	}
 }
 
-// DifferenceOfPrograms is DifferenceOf for a program over vectors.
+// DifferenceOfPrograms does for a program over vectors what DifferenceOf does for MSMs.
 func DifferenceOfPrograms(t testing.TB, a, b backend.Backend, data []byte) {
 	t.Helper()
 	if err := programs(t.Context(), a, b, data); err != nil {
@@ -67,7 +67,8 @@ func DifferenceOfPrograms(t testing.TB, a, b backend.Backend, data []byte) {
 	}
 }
 
-// DifferenceOfNumbers is DifferenceOf for a program of operations on numbers.
+// DifferenceOfNumbers does for a program of operations on numbers what DifferenceOf does
+// for MSMs.
 func DifferenceOfNumbers(t testing.TB, a, b backend.Backend, data []byte) {
 	t.Helper()
 	if err := numbers(t.Context(), a, b, data); err != nil {

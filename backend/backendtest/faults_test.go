@@ -73,7 +73,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 			found[name] = true
 		}
 	}
-	for _, c := range slices.Concat(groupChecks, backendChecks, vectorChecks, numberChecks) {
+	for _, c := range slices.Concat(groupChecks, backendChecks, vectorChecks, pointChecks, numberChecks) {
 		if !found[c.name] {
 			t.Errorf("no fault shows that the check %q can fail", c.name)
 		}
@@ -91,7 +91,7 @@ func TestDifferenceIsFound(t *testing.T) {
 }
 
 func checkNamed(t *testing.T, name string) check {
-	for _, c := range slices.Concat(groupChecks, backendChecks, vectorChecks, numberChecks) {
+	for _, c := range slices.Concat(groupChecks, backendChecks, vectorChecks, pointChecks, numberChecks) {
 		if c.name == name {
 			return c
 		}
@@ -221,7 +221,7 @@ func eachPoint(change func(all [][]byte)) func(context.Context, backend.Backend,
 	}
 }
 
-// negate is minus a point of faultGroup.
+// negate returns minus a point of faultGroup.
 func negate(p []byte) []byte {
 	n := faultCurve.FieldBytes()
 	y := fixtures.FromRaw(p[n:])
@@ -265,7 +265,7 @@ func faults() []fault {
 			return &g
 		}
 	}
-	return slices.Concat(arithmeticFaults(with), sourceFaults(with), jobFaults(with), lifeFaults(with), vectorFaults(), numberFaults())
+	return slices.Concat(arithmeticFaults(with), sourceFaults(with), jobFaults(with), lifeFaults(with), vectorFaults(), pointFaults(), numberFaults())
 }
 
 type maker = func(faulty) func(backend.Backend) backend.Backend

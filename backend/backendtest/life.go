@@ -364,7 +364,7 @@ func (s *subject) whileComputing(l *loaded, scalars []byte, what string, do func
 	}, what, do)
 }
 
-// during is whileComputing for any call that waits with ready.
+// during does what whileComputing does, for any call that waits with ready.
 func (s *subject) during(call func(ready func(context.Context, int) error) error, what string, do func() error) (err error) {
 	entered, release := make(chan struct{}, 16), make(chan struct{})
 	ready := func(ctx context.Context, n int) error {
@@ -560,7 +560,7 @@ func closed(s *subject) error {
 	return errors.Join(errs...)
 }
 
-// scalarBuffers is for backends that are Allocators; others need not be.
+// scalarBuffers checks backends that are Allocators; others pass.
 func scalarBuffers(s *subject) error {
 	a, ok := backend.As[backend.Allocator](s.b)
 	if !ok {
@@ -597,8 +597,8 @@ func scalarBuffers(s *subject) error {
 	})
 }
 
-// usage is for backends that are Metered: an MSM shows in what they count after
-// the next Ping.
+// usage checks backends that are Metered: an MSM shows in what they count after the next
+// Ping.
 func usage(s *subject) error {
 	m, ok := backend.As[backend.Metered](s.b)
 	if !ok {

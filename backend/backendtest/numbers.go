@@ -33,7 +33,7 @@ var numberChecks = []check{
 	{"cancelled numbers", cancelledNumbers},
 }
 
-// has tells whether the backend has the operations.
+// has reports whether the backend has the operations.
 func (s *subject) has(ops ...backend.NumberOp) bool { return s.b.Info().Can.HasNumbers(ops...) }
 
 // reader reads random cases of n bytes.
@@ -71,7 +71,7 @@ func (s *suite) widths() []int {
 	return []int{1, 2, 3, 4, 8, 9, 32, 33, 64}
 }
 
-// operations are compared with their definitions.
+// operations compares operations with their definitions.
 func operations(s *subject) error {
 	for _, op := range s.b.Info().Can.Numbers {
 		for _, words := range s.widths() {
@@ -88,7 +88,8 @@ func operations(s *subject) error {
 	return nil
 }
 
-// wideNumbers are up to 65,536 bits where the definition is quick.
+// wideNumbers compares operations on numbers of up to 65,536 bits, where the definition
+// is quick.
 func wideNumbers(s *subject) error {
 	for _, op := range s.b.Info().Can.Numbers {
 		widths := []int{backend.MaxNumber}
@@ -116,8 +117,8 @@ func wideNumbers(s *subject) error {
 	return nil
 }
 
-// long is a number of some bytes: all ones, zero but for the lowest bit, runs of
-// ones and zeros, or random.
+// long makes a number of some bytes: all ones, zero but for the lowest bit, runs of ones
+// and zeros, or random.
 func long(kind, size int, rng *rand.Rand) []byte {
 	b := make([]byte, size)
 	switch kind {
@@ -137,7 +138,7 @@ func long(kind, size int, rng *rand.Rand) []byte {
 	return b
 }
 
-// longAddition has carries that go through whole numbers.
+// longAddition checks carries that go through whole numbers.
 func longAddition(s *subject) error {
 	if !s.has(backend.NumAdd, backend.NumSub) {
 		return nil
@@ -197,20 +198,21 @@ func randomNumbers(s *subject) error {
 	return nil
 }
 
-// accessesOfNumbers is accesses for operations on numbers.
+// accessesOfNumbers does for operations on numbers what accesses does for steps over
+// vectors.
 func accessesOfNumbers(s *subject) error {
 	rng := rand.New(rand.NewPCG(s.seed, 73))
 	for i := range 12 {
 		p := s.reader(uint64(3000+i), 600).Numbers().Random(s.b.Info().Can.Numbers)
-		if err := s.honest(p, func(n int) []byte { return cases.Bytes(rng, 4*n) }); err != nil {
+		if err := s.honest(p, func(_ backend.Element, n int) []byte { return cases.Bytes(rng, 4*n) }); err != nil {
 			return in(err, "case %d", i)
 		}
 	}
 	return nil
 }
 
-// chainsOfNumbers are identities, whatever the definitions are: 1/x x, the powers of
-// an element whose order is known, and products by Montgomery's method.
+// chainsOfNumbers checks identities that hold whatever the definitions are: 1/x x, the
+// powers of an element whose order is known, and products by Montgomery's method.
 func chainsOfNumbers(s *subject) error {
 	const words, count = 8, 5
 	if !s.has(backend.NumInvMod, backend.NumMulMod, backend.NumExpMod, backend.NumToMont, backend.NumMontMul, backend.NumFromMont) {
@@ -257,7 +259,7 @@ func chainsOfNumbers(s *subject) error {
 	return nil
 }
 
-// wrongOperations are refused before anything is written.
+// wrongOperations checks that wrong operations are refused before anything is written.
 func wrongOperations(s *subject) error {
 	const n = 64
 	words := cases.Bytes(rand.New(rand.NewPCG(s.seed, 72)), 4*n)
@@ -280,7 +282,7 @@ func wrongOperations(s *subject) error {
 	})
 }
 
-// wrongValues are refused, with the element and the reason.
+// wrongValues checks that wrong values are refused, with the element and the reason.
 func wrongValues(s *subject) error {
 	const words, count, bad = 4, 9, 6
 	value := func(v int64) []byte { return fixtures.Raw(big.NewInt(v), 4*words) }
@@ -354,11 +356,11 @@ func wrongValues(s *subject) error {
 // concurrentNumbers run programs at the same time, each on its own space.
 func concurrentNumbers(s *subject) error {
 	var g errgroup.Group
-	for task := range 4 {
+	for caller := range 4 {
 		g.Go(func() error {
 			for round := range 4 {
-				p := s.reader(uint64(2000+task*10+round), 500).Numbers().Random(s.b.Info().Can.Numbers)
-				if err := in(s.model(p), "task %d, round %d", task, round); err != nil {
+				p := s.reader(uint64(2000+caller*10+round), 500).Numbers().Random(s.b.Info().Can.Numbers)
+				if err := in(s.model(p), "caller %d, round %d", caller, round); err != nil {
 					return err
 				}
 			}

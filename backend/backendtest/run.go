@@ -59,9 +59,10 @@ func Run(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 		}
 	}
 	s.vectors(t, shared, another)
+	s.points(t, shared)
 }
 
-// RunVectors is the part of Run that is about vectors.
+// RunVectors runs the part of Run that is about vectors.
 func RunVectors(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 	b := open(t)
 	t.Cleanup(func() { closeQuietly(t, b) })
@@ -92,7 +93,7 @@ func anotherOf(open func(testing.TB) backend.Backend) func(*testing.T) func() ba
 	}
 }
 
-// RunNumbers is the part of Run that is about operations on numbers.
+// RunNumbers runs the part of Run that is about operations on numbers.
 func RunNumbers(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
 	b := open(t)
 	t.Cleanup(func() { closeQuietly(t, b) })

@@ -130,7 +130,7 @@ func (s *subject) newLate(right, decoy []byte) *late {
 	return &late{size: s.curve.ScalarBytes(), dst: slices.Clone(decoy), src: right}
 }
 
-// ready is an Input.Ready that takes its time.
+// ready takes its time, as an Input.Ready may.
 func (l *late) ready(_ context.Context, n int) error {
 	time.Sleep(2 * time.Millisecond)
 	l.mu.Lock()
@@ -190,7 +190,7 @@ type bad struct {
 	b    []byte
 }
 
-// badElements is values that are not below m, in place of the element at p.
+// badElements returns values that are not below m, in place of the element at p.
 func badElements(p []byte, m *big.Int) []bad {
 	limit := new(big.Int).Lsh(big.NewInt(1), uint(8*len(p)))
 	list := []bad{
@@ -204,7 +204,7 @@ func badElements(p []byte, m *big.Int) []bad {
 	return list
 }
 
-// put is b with the bytes at offset at replaced.
+// put returns b with the bytes at offset at replaced.
 func put(b []byte, at int, v []byte) []byte {
 	b = slices.Clone(b)
 	copy(b[at:], v)

@@ -37,7 +37,7 @@ func pointsOf(k fixtures.Key) (*fixtures.Points, error) {
 	return kept.(*fixtures.Points), nil
 }
 
-// set is the points of a kind in the subject's group.
+// set returns the points of a kind in the subject's group.
 func (s *subject) set(set fixtures.Set) (*fixtures.Points, error) {
 	return pointsOf(fixtures.Key{Curve: s.curve, Group: s.group, Set: set, Seed: s.seed})
 }
@@ -76,12 +76,12 @@ func (s *subject) load(set fixtures.Set, n int) (*loaded, error) {
 	return &loaded{id, s.curve, s.group, p, b, n}, nil
 }
 
-// job is an MSM of scalars over l from offset on.
+// job returns an MSM of scalars over l from offset on.
 func (l *loaded) job(offset int, scalars []byte) backend.Job {
 	return backend.Job{Bases: l.id, Offset: offset, Count: len(scalars) / l.curve.ScalarBytes(), Input: backend.Input{Bytes: scalars}}
 }
 
-// want is the right answer for such a job.
+// want returns the right answer for such a job.
 func (l *loaded) want(offset int, scalars []byte) ([]byte, error) {
 	return l.points.Expected(offset, scalars)
 }
@@ -143,7 +143,7 @@ func in(err error, format string, a ...any) error {
 	return fmt.Errorf(format+": %w", append(a, err)...)
 }
 
-// scalars is n scalars of a distribution; salt tells apart those of one check.
+// scalars returns n scalars of a distribution; salt tells apart those of one check.
 func (s *subject) scalars(d fixtures.Distribution, n int, salt uint64) []byte {
 	b, err := fixtures.Scalars(s.curve, d, s.seed+salt<<32, n)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *subject) scalars(d fixtures.Distribution, n int, salt uint64) []byte {
 	return b
 }
 
-// numbers is scalars with the given values, modulo r.
+// numbers returns scalars with the given values, modulo r.
 func (s *subject) numbers(v ...*big.Int) []byte {
 	var b []byte
 	for _, x := range v {
@@ -161,7 +161,7 @@ func (s *subject) numbers(v ...*big.Int) []byte {
 	return b
 }
 
-// repeat is n times the same scalar.
+// repeat returns n times the same scalar.
 func (s *subject) repeat(v *big.Int, n int) []byte {
 	return bytes.Repeat(fixtures.Scalar(s.curve, v), n)
 }
@@ -184,7 +184,7 @@ func (s *subject) alive() error {
 	}), "afterwards")
 }
 
-// any is the subject with the first curve and group of the run.
+// any returns the subject with the first curve and group of the run.
 func (s *subject) any() *subject {
 	a := *s
 	a.curve, a.group = s.curves[0], s.groups[0]

@@ -14,7 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/cases"
 )
 
-// some is the size of checks that are not about size.
+// some returns the size of checks that are not about size.
 func (s *suite) some() int {
 	if s.full {
 		return 5003
@@ -49,7 +49,7 @@ func distributions(s *subject) error {
 	})
 }
 
-// edges is numbers at which digits, carries and sign rules change.
+// edges returns numbers at which digits, carries and sign rules change.
 func (s *subject) edges() []*big.Int {
 	r, one := fixtures.Order(s.curve), big.NewInt(1)
 	minus := func(k int64) *big.Int { return new(big.Int).Sub(r, big.NewInt(k)) }
@@ -205,7 +205,7 @@ func (s *subject) mixed(parts []part) error {
 	return errors.Join(s.all(jobs, want), in(s.all(nil, nil), "empty batch"))
 }
 
-// groupsTogether is a batch over all curves and groups; both groups of a curve
+// groupsTogether computes a batch over all curves and groups; both groups of a curve
 // share scalars.
 func groupsTogether(s *subject) error {
 	const n = 70

@@ -19,7 +19,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/cases"
 )
 
-// vectors is the subject's capability.
+// vectors returns the subject's capability.
 func (s *subject) vectors() backend.Programs {
 	v, ok := backend.As[backend.Programs](s.b)
 	if !ok {
@@ -37,7 +37,7 @@ func (n none) NewSpace(context.Context, backend.Element, int) (backend.SpaceID, 
 func (n none) FreeSpace(context.Context, backend.SpaceID) error      { return n.err }
 func (n none) Run(context.Context, []backend.Step) ([][]byte, error) { return nil, n.err }
 
-// element is that of the subject's spaces.
+// element returns the element of the subject's spaces.
 func (s *subject) element() backend.Element {
 	if s.curve == 0 {
 		return backend.Word()
@@ -45,15 +45,15 @@ func (s *subject) element() backend.Element {
 	return backend.ScalarOf(s.curve)
 }
 
-// size is that of an element.
+// size returns the size of an element in bytes.
 func (s *subject) size() int { return s.element().Bytes() }
 
-// span is the range of count elements of a space from offset on.
+// span returns the range of count elements of a space from offset on.
 func span(space backend.SpaceID, offset, count int) backend.Range {
 	return backend.Range{Space: space, Offset: offset, Count: count}
 }
 
-// read is the first n elements of a space.
+// read returns the first n elements of a space.
 func (s *subject) read(id backend.SpaceID, n int) ([]byte, error) {
 	answers, err := s.vectors().Run(s.ctx, []backend.Step{backend.Read{Src: span(id, 0, n)}})
 	if err != nil {
@@ -258,7 +258,7 @@ func (s *subject) model(p *cases.Program) error {
 	return p.Differ(s.ctx, s.b, ref)
 }
 
-// program is one over spaces of sizes, full of elements with zeros among them.
+// program makes a program over spaces of sizes, full of elements with zeros among them.
 func (s *subject) program(sizes ...int) *cases.Program {
 	p := &cases.Program{Element: s.element()}
 	for i, n := range sizes {
@@ -279,8 +279,8 @@ func (s *subject) shifts() [][]byte {
 // orders that a transform has.
 var orders = [][2]backend.Order{{backend.Natural, backend.Reversed}, {backend.Reversed, backend.Natural}, {backend.Natural, backend.Natural}}
 
-// transformsOf is every kind of transform of 2^k elements, batches of a length.
-// The spaces 1 and 2 have 3 batches' elements and one more.
+// transformsOf returns every kind of transform of 2^k elements, batches of a length. The
+// spaces 1 and 2 have 3 batches' elements and one more.
 func (s *subject) transformsOf(k, batch int) (steps []backend.Step) {
 	n := batch << k
 	dst, src := span(2, 1, n), span(1, 0, n)
@@ -323,7 +323,7 @@ func transforms(s *subject) error {
 	return nil
 }
 
-// largeTransforms are compared with the CPU's, which are gnark-crypto's.
+// largeTransforms compares large transforms with the CPU's, which are gnark-crypto's.
 func largeTransforms(s *subject) error {
 	own := cpu.New(cpu.Options{})
 	defer own.Close()
@@ -339,7 +339,7 @@ func largeTransforms(s *subject) error {
 	return nil
 }
 
-// ops is code with arguments zero.
+// ops returns code with arguments zero.
 func ops(op ...backend.MapOp) (code []backend.MapCode) {
 	for _, o := range op {
 		code = append(code, backend.MapCode{Op: o})
@@ -347,12 +347,12 @@ func ops(op ...backend.MapOp) (code []backend.MapCode) {
 	return code
 }
 
-// arg is an operation with its argument.
+// arg returns an operation with its argument.
 func arg(op backend.MapOp, k int) backend.MapCode { return backend.MapCode{Op: op, Arg: k} }
 
 func operand(r backend.Range) backend.Operand { return backend.Operand{Range: r, Stride: 1} }
 
-// codes are expressions of three operands and two constants.
+// codes returns expressions of three operands and two constants.
 func codes() [][]backend.MapCode {
 	a, b, c := arg(backend.MapLoad, 0), arg(backend.MapLoad, 1), arg(backend.MapLoad, 2)
 	one, two := arg(backend.MapConst, 0), arg(backend.MapConst, 1)
@@ -370,7 +370,7 @@ func codes() [][]backend.MapCode {
 	}
 }
 
-// longCode is a sum of products, as long as code may be.
+// longCode returns a sum of products, as long as code may be.
 func longCode() []backend.MapCode {
 	code := []backend.MapCode{arg(backend.MapLoad, 0)}
 	for len(code)+4 <= backend.MapCodes {
@@ -413,8 +413,8 @@ func maps(s *subject) error {
 	return s.model(p)
 }
 
-// reversedMaps have vectors in reversed order, among them those that begin with
-// others, as the quotient of PLONK on a coset has.
+// reversedMaps checks maps of vectors in reversed order. Some of these vectors begin with
+// others, as the quotient of PLONK on a coset does.
 func reversedMaps(s *subject) error {
 	logs := []int{0, 1, 3, 10}
 	if s.full {
@@ -443,7 +443,7 @@ func reversedMaps(s *subject) error {
 	return nil
 }
 
-// counts are lengths at which parts of scans and grids end.
+// counts returns lengths at which parts of scans and grids end.
 func (s *suite) counts() []int {
 	some := []int{0, 1, 2, 3, 31, 32, 33, 257, 1025}
 	if s.full {
@@ -635,7 +635,7 @@ func accesses(s *subject) error {
 		if p == nil {
 			return err
 		}
-		return s.honest(p, func(n int) []byte {
+		return s.honest(p, func(_ backend.Element, n int) []byte {
 			salt++
 			return s.scalars(fixtures.Uniform, n, salt)
 		})
@@ -643,7 +643,7 @@ func accesses(s *subject) error {
 }
 
 // honest has each step of a program be the last.
-func (s *subject) honest(p *cases.Program, fill func(n int) []byte) error {
+func (s *subject) honest(p *cases.Program, fill func(e backend.Element, n int) []byte) error {
 	for i := range p.Steps {
 		part := *p
 		part.Steps = p.Steps[:i+1]
@@ -654,7 +654,8 @@ func (s *subject) honest(p *cases.Program, fill func(n int) []byte) error {
 	return nil
 }
 
-// wrongSteps are refused by name, and nothing is written before.
+// wrongSteps checks that wrong steps are refused by name, and that nothing is written
+// before.
 func wrongSteps(s *subject) error {
 	const n = 64
 	k := s.scalars(fixtures.Uniform, n, 57)
@@ -720,7 +721,7 @@ func (s *subject) freed(l *loaded) error {
 
 // concurrentPrograms run on parts of one space, while spaces come and go.
 func concurrentPrograms(s *subject) error {
-	const tasks, rounds, n = 4, 5, 256
+	const callers, rounds, n = 4, 5, 256
 	p := &cases.Program{Element: s.element(), Spaces: [][]byte{s.scalars(fixtures.Uniform, n, 61), make([]byte, n*s.size())}}
 	p.Steps = []backend.Step{
 		backend.Transform{Dst: span(2, 0, n), Src: span(1, 0, n), To: backend.Reversed},
@@ -750,17 +751,17 @@ func concurrentPrograms(s *subject) error {
 		u.Dst, u.Src = b, b
 		return []backend.Step{backend.Write{Dst: a, Input: backend.Input{Bytes: p.Spaces[0]}}, t, m, pr, u, backend.Read{Src: b}}
 	}
-	return s.withSpace(2*tasks*n, func(id backend.SpaceID) error {
+	return s.withSpace(2*callers*n, func(id backend.SpaceID) error {
 		var g errgroup.Group
-		for task := range tasks {
+		for caller := range callers {
 			g.Go(func() error {
 				for range rounds {
-					got, err := s.vectors().Run(s.ctx, moved(id, task))
+					got, err := s.vectors().Run(s.ctx, moved(id, caller))
 					if err != nil {
 						return err
 					}
 					if !bytes.Equal(got[5], want.Answers[4]) {
-						return fmt.Errorf("task %d: wrong answer", task)
+						return fmt.Errorf("caller %d: wrong answer", caller)
 					}
 					if err := s.withSpace(n, func(id backend.SpaceID) error { return s.holds(id, make([]byte, n*s.size())) }); err != nil {
 						return err

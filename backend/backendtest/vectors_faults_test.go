@@ -62,7 +62,7 @@ func eachStep[S backend.Step](change func(*S)) func(context.Context, backend.Pro
 	}
 }
 
-// besides has every step S clear the element before the range that it writes.
+// besides makes every step S clear the element before the range that it writes.
 func besides[S backend.Step](dst func(S) backend.Range, size int) func(context.Context, backend.Programs, []backend.Step) ([][]byte, error) {
 	return func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
 		var more []backend.Step

@@ -50,6 +50,14 @@ func FuzzNoDifferenceOfPrograms(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { backendtest.DifferenceOfPrograms(t, a, b, data) })
 }
 
+func FuzzNoDifferenceOfPoints(f *testing.F) {
+	a, b := cpu.New(cpu.Options{}), cpu.NewReference()
+	f.Cleanup(func() { a.Close(); b.Close() })
+	f.Add([]byte{})
+	f.Add([]byte{2, 1, 3, 7, 7, 1, 4, 9, 3, 2, 1, 6, 6, 5, 2, 0, 8, 200, 31})
+	f.Fuzz(func(t *testing.T, data []byte) { backendtest.DifferenceOfPoints(t, a, b, data) })
+}
+
 func FuzzNoDifferenceOfNumbers(f *testing.F) {
 	a, b := cpu.New(cpu.Options{}), cpu.NewReference()
 	f.Cleanup(func() { a.Close(); b.Close() })

@@ -1,4 +1,4 @@
-// Package cpu computes MSMs, programs over vectors and programs over numbers in
+// Package cpu computes MSMs and programs over vectors, points and numbers in
 // this process; package msm below it computes MSMs alone. New is the production
 // path on gnark-crypto, and NewReference adds point by point: an oracle for tests
 // of small sizes.
@@ -33,7 +33,7 @@ type Options struct {
 // gnark-crypto holds digits of the scalars in Go memory while it computes, and
 // that memory is not wiped.
 func New(o Options) backend.Backend {
-	return newInProcess(local.New[*space]("cpu", o.Chunk, o.Jobs, local.Fast(o.Tasks)), fastFields(), fastNumbers)
+	return newInProcess(local.New[*space]("cpu", o.Chunk, o.Jobs, local.Fast(o.Tasks)), fastFields(), fastPoints, fastNumbers)
 }
 
 // NewReference makes the backend "reference", which adds every point once for
@@ -41,20 +41,21 @@ func New(o Options) backend.Backend {
 // point on one processor.
 func NewReference() backend.Backend {
 	const chunk = 16 // a context is looked at every few milliseconds
-	return newInProcess(local.New[*space]("reference", chunk, 1, reference), referenceField, referenceNumbers)
+	return newInProcess(local.New[*space]("reference", chunk, 1, reference), referenceField, referencePoints, referenceNumbers)
 }
 
-// inProcess adds vectors and numbers to MSMs.
+// inProcess adds vectors, points and numbers to MSMs.
 type inProcess struct {
 	*local.Backend[*space]
 	field   func(backend.Curve) arithmetic
+	points  func(backend.Element) group
 	operate func(context.Context, *operation) error // on numbers
 	room    *room
 }
 
-func newInProcess(b *local.Backend[*space], field func(backend.Curve) arithmetic, operate func(context.Context, *operation) error) *inProcess {
-	b.About.Can.Elements, b.About.Can.Numbers = backend.SpaceElements(), backend.NumberOps()
-	return &inProcess{Backend: b, field: field, operate: operate, room: newRoom(b.About.Devices[0].Memory)}
+func newInProcess(b *local.Backend[*space], field func(backend.Curve) arithmetic, points func(backend.Element) group, operate func(context.Context, *operation) error) *inProcess {
+	b.About.Can.Elements, b.About.Can.Numbers = append(backend.SpaceElements(), backend.PointElements()...), backend.NumberOps()
+	return &inProcess{Backend: b, field: field, points: points, operate: operate, room: newRoom(b.About.Devices[0].Memory)}
 }
 
 // Close implements backend.Backend.

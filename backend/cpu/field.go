@@ -78,7 +78,7 @@ const (
 	grain    = 16 * block
 )
 
-// view is memory as a vector. Its alignment and length are right, see arithmetic.
+// view returns memory as a vector. Its alignment and length are right, see arithmetic.
 func (f vectors[E, V, PE, PV]) view(b []byte) V {
 	v, err := layout.View[E](b)
 	if err != nil {
@@ -87,14 +87,14 @@ func (f vectors[E, V, PE, PV]) view(b []byte) V {
 	return v
 }
 
-// copied is elements at any address in memory of their own.
+// copied copies elements at any address into memory of their own.
 func (f vectors[E, V, PE, PV]) copied(b []byte) V {
 	v := make(V, len(b)/len(layout.Bytes(make([]E, 1))))
 	copy(layout.Bytes(v), b)
 	return v
 }
 
-// element is one element at any address.
+// element returns one element at any address.
 func (f vectors[E, V, PE, PV]) element(b []byte) E { return f.copied(b)[0] }
 
 func (f vectors[E, V, PE, PV]) one() (one E) {
@@ -151,7 +151,7 @@ func (f vectors[E, V, PE, PV]) powersOf(z E, n int, o backend.Order) *powers[E, 
 	return p
 }
 
-// factor is z to the least exponent of a block.
+// factor returns z to the least exponent of a block.
 func (p *powers[E, V, PE]) factor(b int) (z E) {
 	e := uint64(b) << logBlock
 	if p.reverse {

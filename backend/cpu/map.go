@@ -35,9 +35,9 @@ func (f vectors[E, V, PE, PV]) mapped(ctx context.Context, m *backend.Map, dst [
 	})
 }
 
-// turnOf is the bits of a place in Dst when it is a whole vector in reversed order:
-// the Map then goes from place to place, and i is the place reversed. Blocks of
-// other vectors in that order are contiguous so. It is 0 when i itself is counted.
+// turnOf returns the bits of a place in Dst when it is a whole vector in reversed order:
+// the Map then goes from place to place, and i is the place reversed. Blocks of other
+// vectors in that order are contiguous so. It is 0 when i itself is counted.
 func turnOf(m *backend.Map) int {
 	if d := m.Dst.Places(); d.Order == backend.Reversed && d.Count == m.Count && d.Stride == 1 && d.Rotate == 0 {
 		return bits.TrailingZeros(uint(d.Count))
@@ -59,10 +59,10 @@ func operandOf[E any, V ~[]E](v V, o backend.Operand, turn int) operand[E, V] {
 	return operand[E, V]{v, uint64(o.Stride), uint64(o.Rotate), o.Order == backend.Reversed, bits.TrailingZeros(uint(len(v))), turn}
 }
 
-// reverse is the last n bits of i in reverse.
+// reverse returns the last n bits of i in reverse.
 func reverse(i uint64, n int) uint64 { return bits.Reverse64(i) >> (64 - n) }
 
-// place is where the element that the Map counts as k lies.
+// place returns where the element that the Map counts as k lies.
 func (o *operand[E, V]) place(k uint64) (at uint64) {
 	if o.turn > 0 {
 		k = reverse(k, o.turn)
@@ -80,7 +80,7 @@ func (o *operand[E, V]) place(k uint64) (at uint64) {
 	return at
 }
 
-// one is the operand's only element, if it has but one.
+// one returns the operand's only element, or nil if there are more.
 func (o *operand[E, V]) one() *E {
 	if o.stride == 0 {
 		return &o.v[o.place(0)]
@@ -88,7 +88,7 @@ func (o *operand[E, V]) one() *E {
 	return nil
 }
 
-// side is n elements from k on where they lie side by side, otherwise nil.
+// side returns n elements from k on where they lie side by side, otherwise nil.
 func (o *operand[E, V]) side(k uint64, n int) V {
 	var at uint64
 	switch m := uint64(len(o.v)); {
@@ -126,7 +126,7 @@ func (o *operand[E, V]) load(to V, k uint64) {
 	}
 }
 
-// store is the reverse of load.
+// store does the reverse of load.
 func (o *operand[E, V]) store(from V, k uint64) {
 	for i := range from {
 		o.v[o.place(k+uint64(i))] = from[i]
@@ -190,7 +190,7 @@ func (s *stack[E, V, PE, PV]) run(code []backend.MapCode, to *operand[E, V], k u
 	}
 }
 
-// block is the entry at depth d as a block.
+// block returns the entry at depth d as a block.
 func (s *stack[E, V, PE, PV]) block(d, n int) V {
 	e := &s.at[d]
 	if e.one != nil {

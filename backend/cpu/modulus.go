@@ -87,7 +87,7 @@ func newModulus(b []byte, products bool) (*modulus, error) {
 	return k, nil
 }
 
-// power is 2^e modulo m.
+// power returns 2^e modulo m.
 func (k *modulus) power(m *big.Int, e int) []uint64 {
 	v := new(big.Int).Lsh(big.NewInt(1), uint(e))
 	b := make([]byte, 8*k.n)
@@ -104,7 +104,7 @@ func or(x []uint64) (all uint64) {
 	return all
 }
 
-// has tells whether x is below the modulus.
+// has reports whether x is below the modulus.
 func (k *modulus) has(x []uint64) bool {
 	var borrow uint64
 	for i, m := range k.m {
@@ -275,8 +275,8 @@ func (k *modulus) invert(z, x, t []uint64) {
 	}
 }
 
-// divisionSteps is 62 steps on the lowest 64 bits of f and g, and the matrix that
-// they are, times 2^62.
+// divisionSteps does 62 steps on the lowest 64 bits of f and g. It returns the new delta
+// and the matrix of these steps, times 2^62.
 func divisionSteps(delta int64, f, g uint64) (int64, [4]int64) {
 	u, v, q, r := uint64(1), uint64(0), uint64(0), uint64(1)
 	for range 62 {

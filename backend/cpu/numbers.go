@@ -39,7 +39,7 @@ func (p *program) compute(ctx context.Context, s *backend.Compute) error {
 	return p.operate(ctx, o)
 }
 
-// number is number i of a batch in its memory; a batch of one is all of them.
+// number returns number i of a batch in its memory; a batch of one is all of them.
 func number(memory []byte, b backend.Batch, i int) []byte {
 	if b.Count == 1 {
 		i = 0
@@ -48,7 +48,7 @@ func number(memory []byte, b backend.Batch, i int) []byte {
 	return memory[i*size : (i+1)*size]
 }
 
-// wrong is what is wrong with an element.
+// wrong returns the error of an element.
 func wrong(i int, format string, a ...any) error {
 	return fmt.Errorf("%w: element %d: %s", backend.ErrInvalidInput, i, fmt.Sprintf(format, a...))
 }
@@ -77,9 +77,10 @@ func (f *earliest) any() bool {
 // longBytes is from which size of a number on all processors work on one.
 const longBytes = 1 << 20
 
-// fastNumbers is the production path. Whole numbers are math/big's where there are
-// products; residues and binary fields are computed without branches or addresses
-// that depend on values, exponentiations where that is fast by filippo.io/bigmod.
+// fastNumbers computes an operation on the production path. Whole numbers are math/big's
+// where there are products; residues and binary fields are computed without branches or
+// addresses that depend on values, exponentiations where that is fast by
+// filippo.io/bigmod.
 func fastNumbers(ctx context.Context, o *operation) error {
 	switch o.Op {
 	case backend.NumAdd, backend.NumSub:
@@ -101,7 +102,7 @@ func fastNumbers(ctx context.Context, o *operation) error {
 	return o.elements(ctx)
 }
 
-// grain is how many elements a worker takes at a time: cheap ones together.
+// grain returns how many elements a worker takes at a time: cheap ones together.
 func (o *operation) grain() int {
 	widest := max(o.Dst.Words, o.A.Words, o.B.Words, 1)
 	switch o.Op {
@@ -201,7 +202,7 @@ func (f *fixed) set(o *operation, i int) (err error) {
 	return nil
 }
 
-// quick tells whether one exponentiation takes well below half a second, so that it
+// quick reports whether one exponentiation takes well below half a second, so that it
 // need not be ended early.
 func (o *operation) quick() bool {
 	n := (o.M.Words + 1) / 2
@@ -339,7 +340,7 @@ func (w *worker) member(x []uint64, b []byte, i int, what string) error {
 	return nil
 }
 
-// modulus is that of element i.
+// modulus returns the modulus of element i.
 func (w *worker) modulus(i int) (*modulus, error) {
 	if w.shared.m == nil {
 		if err := w.k.set(w.operation, i); err != nil {
@@ -413,7 +414,7 @@ func (w *worker) residue(i int, dst, a []byte) error {
 	return nil
 }
 
-// exp is an exponentiation by bigmod. a is below the modulus.
+// exp computes a power by bigmod. a is below the modulus.
 func (w *worker) exp(dst, a, e []byte) error {
 	m := w.k.exp
 	w.bytes[0] = bigEndian(w.bytes[0], a[:m.Size()])
@@ -493,10 +494,10 @@ func (w *worker) addResidues() {
 	}
 }
 
-// wordsOf is how many of math/big's words a number of a batch has.
+// wordsOf returns how many of math/big's words a number of a batch has.
 func wordsOf(b backend.Batch) int { return (32*b.Words + bits.UintSize - 1) / bits.UintSize }
 
-// value is v with the value of b, in the worker's memory.
+// value sets v, in the worker's memory, to the value of b.
 func (w *worker) value(v *big.Int, which int, b []byte) *big.Int {
 	return v.SetBits(wordsInto(w.words[which], b))
 }
@@ -511,7 +512,7 @@ func wordsInto(x []big.Word, b []byte) []big.Word {
 	return x
 }
 
-// whole is the number b, little-endian.
+// whole returns the number b, little-endian.
 func whole(b []byte) *big.Int {
 	return new(big.Int).SetBits(wordsInto(make([]big.Word, (8*len(b)+bits.UintSize-1)/bits.UintSize), b))
 }
@@ -547,7 +548,7 @@ func add(z, x, y []byte, carry uint64) uint64 {
 	return carry
 }
 
-// sub is add for x - y - borrow.
+// sub sets z to x - y - borrow and returns the new borrow, as add does for sums.
 func sub(z, x, y []byte, borrow uint64) uint64 {
 	x, y = x[:len(z)], y[:len(z)]
 	for len(z) >= 8 {
@@ -564,7 +565,7 @@ func sub(z, x, y []byte, borrow uint64) uint64 {
 	return borrow
 }
 
-// compare is -1, 0 or 1.
+// compare returns -1, 0 or 1.
 func compare(x, y []byte) int {
 	for i := len(x) - 4; i >= 0; i -= 4 {
 		if a, b := binary.LittleEndian.Uint32(x[i:]), binary.LittleEndian.Uint32(y[i:]); a != b {
@@ -610,7 +611,7 @@ func (o *operation) long(ctx context.Context) error {
 	return nil
 }
 
-// longAdd is add, or sub, on all processors.
+// longAdd does what add does, or sub, on all processors.
 func longAdd(ctx context.Context, z, x, y []byte, borrow bool) (uint64, error) {
 	const chunk = 1 << 16
 	do := add

@@ -13,8 +13,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/cases"
 )
 
-// TestOperations has every operation at widths where code differs: of half limbs,
-// of bigmod's own sizes and others.
+// TestOperations runs every operation at widths where code differs: of half limbs, of
+// bigmod's own sizes and others.
 func TestOperations(t *testing.T) {
 	a, b := New(Options{}), NewReference()
 	defer a.Close()
@@ -33,7 +33,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestSlowExponentiation has exponentiations that end early with their context.
+// TestSlowExponentiation runs exponentiations that end early with their context.
 func TestSlowExponentiation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 9))
 	for _, words := range []int{1, 2, 3, 64} {

@@ -10,8 +10,8 @@ import (
 	"github.com/pippin-zk/pippin/fixtures"
 )
 
-// TestAgainstDiscreteLogs is the first test to look at when all others fail:
-// three ways to the same sums, of which one has no point addition.
+// TestAgainstDiscreteLogs computes the same sums in three ways, of which one has no point
+// addition. When all others fail too, look at this test first.
 func TestAgainstDiscreteLogs(t *testing.T) {
 	const n, offset = 37, 3
 	ctx := context.Background()

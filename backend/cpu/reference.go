@@ -19,7 +19,7 @@ type adder[P, J any] interface {
 	DoubleAssign() *J
 }
 
-// reference is the table of groups for NewReference.
+// reference returns the table of groups for NewReference.
 func reference(c backend.Curve, g backend.Group) local.Kernel {
 	f := numbersOf(c)
 	return [...][2]local.Kernel{

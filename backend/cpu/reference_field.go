@@ -51,7 +51,7 @@ func rootOf[E any, PE interface {
 	}
 }
 
-// number is the value of an element in Montgomery form: b/R mod r, b little-endian.
+// number returns the value of an element in Montgomery form: b/R mod r, b little-endian.
 func (f numbers) number(b []byte) *big.Int {
 	b = slices.Clone(b)
 	slices.Reverse(b)
@@ -74,7 +74,7 @@ func (f numbers) bytes(v ...*big.Int) []byte {
 	return b
 }
 
-// list is the values of a vector.
+// list returns the values of a vector.
 func (f numbers) list(b []byte) []*big.Int {
 	var v []*big.Int
 	for e := range slices.Chunk(b, f.size) {
@@ -97,11 +97,11 @@ func (f numbers) gather(_ context.Context, dst, src []byte, index []uint32) (int
 }
 
 // natural changes values of one order to the other, or not.
-func natural(v []*big.Int, o backend.Order) []*big.Int {
+func natural[T any](v []T, o backend.Order) []T {
 	if o == backend.Natural {
 		return v
 	}
-	turned := make([]*big.Int, len(v))
+	turned := make([]T, len(v))
 	for i := range v {
 		at := 0
 		for bit := 1; bit < len(v); bit *= 2 {
@@ -155,12 +155,12 @@ func (f numbers) transform(ctx context.Context, _ *local.Call, dst, src []byte, 
 	return nil
 }
 
-// chunks is n lists of the same length.
+// chunks cuts v into n lists of the same length.
 func chunks(v []*big.Int, n int) [][]*big.Int {
 	return slices.Collect(slices.Chunk(v, len(v)/n))
 }
 
-// value is the value of a polynomial at z.
+// value returns the value of a polynomial at z.
 func (f numbers) value(coefficients []*big.Int, z *big.Int) *big.Int {
 	v := new(big.Int)
 	for _, c := range slices.Backward(coefficients) {
@@ -169,7 +169,7 @@ func (f numbers) value(coefficients []*big.Int, z *big.Int) *big.Int {
 	return v
 }
 
-// placeOf is where the element i of an operand lies.
+// placeOf returns where the element i of an operand lies.
 func placeOf(o backend.Operand, i int) int {
 	m := big.NewInt(int64(o.Count))
 	at := new(big.Int).Mul(big.NewInt(int64(o.Stride)), big.NewInt(int64(i)))
@@ -276,7 +276,7 @@ func (f numbers) evaluate(_ context.Context, src [][]byte, o backend.Order, poin
 	return f.bytes(values...), nil
 }
 
-// divide is long division.
+// divide does long division.
 func (f numbers) divide(_ context.Context, dst, src, point []byte) ([]byte, error) {
 	rest, z := f.list(src), f.number(point)
 	for i := len(rest) - 1; i > 0; i-- { // rest[i] X^i is rest[i] X^(i-1) (X - z), and z rest[i] X^(i-1)

@@ -8,7 +8,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/gf2"
 )
 
-// referenceNumbers is operations on numbers by definition, in math/big.
+// referenceNumbers computes operations on numbers by definition, in math/big.
 func referenceNumbers(ctx context.Context, o *operation) error {
 	of := func(memory []byte, b backend.Batch, i int) *big.Int {
 		if memory == nil {
@@ -91,7 +91,7 @@ func residues(i int, m *big.Int, odd bool, operands ...*big.Int) error {
 	return nil
 }
 
-// defined is element i of an operation on numbers that are looked at one by one.
+// defined computes element i of an operation on numbers that are looked at one by one.
 func (o *operation) defined(i int, a, b, m *big.Int) (v, carry *big.Int, err error) {
 	width := uint(32 * o.Dst.Words)
 	radix := new(big.Int).Lsh(big.NewInt(1), width)
@@ -158,7 +158,8 @@ func (o *operation) defined(i int, a, b, m *big.Int) (v, carry *big.Int, err err
 	return v.Mod(v, m), nil, nil
 }
 
-// inField is an operation on polynomials over GF(2), whose coefficients are bits.
+// inField computes element i of an operation on polynomials over GF(2), whose
+// coefficients are bits.
 func (o *operation) inField(i int, a, b *big.Int) (*big.Int, error) {
 	n := o.Degree
 	for k, v := range []*big.Int{a, b} {

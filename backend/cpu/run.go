@@ -101,8 +101,20 @@ func (p *program) run(ctx context.Context) ([][]byte, error) {
 	return p.Answers, nil
 }
 
-// at is the memory of a range.
+// at returns the memory of a range.
 func (p *program) at(r backend.Range) []byte { return p.Used.Spaces[r.Space].Kept.at(r) }
+
+// all is the memory of some ranges.
+func (p *program) all(ranges []backend.Range) [][]byte {
+	at := make([][]byte, len(ranges))
+	for i, r := range ranges {
+		at[i] = p.at(r)
+	}
+	return at
+}
+
+// over is the arithmetic of the group that the points of a range are of.
+func (p *program) over(r backend.Range) group { return p.points(p.Used.Spaces[r.Space].Element) }
 
 // of is the arithmetic over the field of a range.
 func (p *program) of(r backend.Range) arithmetic { return p.field(p.Used.Spaces[r.Space].Curve) }
@@ -120,6 +132,9 @@ func (p *program) step(ctx context.Context, s backend.Step) ([]byte, error) {
 		clear(dst[copy(dst, layout.Bytes(s.Indices)):])
 		return nil, nil
 	case backend.Read:
+		if s.Encoding != backend.AsInSpaces {
+			return p.encoded(ctx, &s)
+		}
 		src := p.at(s.Src)
 		answer := make([]byte, len(src))
 		local.Parts(len(src), func(lo, hi int) { copy(answer[lo:hi], src[lo:hi]) })
@@ -128,7 +143,21 @@ func (p *program) step(ctx context.Context, s backend.Step) ([]byte, error) {
 		return nil, p.compute(ctx, &s)
 	case backend.Gather:
 		return nil, p.gather(ctx, &s)
+	case backend.MultiplyPoints:
+		var scalars []byte
+		if s.Scalars != (backend.Range{}) {
+			scalars = p.at(s.Scalars)
+		}
+		return nil, p.over(s.Dst).multiply(ctx, p.Call, p.at(s.Dst), p.at(s.Src), scalars, s.Terms)
+	case backend.AddPoints:
+		return nil, p.over(s.Dst).add(ctx, p.at(s.Dst), p.all(s.Plus), p.all(s.Minus))
+	case backend.CheckPoints:
+		bad, first, err := p.over(s.Src).check(ctx, p.at(s.Src), s.Subgroup)
+		return backend.CheckedAnswer(bad, first), err
 	case backend.Transform:
+		if p.Used.Spaces[s.Dst.Space].Kind == backend.Points {
+			return nil, p.over(s.Dst).transform(ctx, p.Call, p.at(s.Dst), p.at(s.Src), &s)
+		}
 		return nil, p.of(s.Dst).transform(ctx, p.Call, p.at(s.Dst), p.at(s.Src), &s)
 	case backend.Map:
 		args := make([][]byte, len(s.Args))
@@ -143,11 +172,7 @@ func (p *program) step(ctx context.Context, s backend.Step) ([]byte, error) {
 	case backend.Products:
 		return p.of(s.Dst).products(ctx, p.at(s.Dst), p.at(s.Src), s.Exclusive)
 	case backend.Evaluate:
-		src := make([][]byte, len(s.Src))
-		for i, r := range s.Src {
-			src[i] = p.at(r)
-		}
-		return p.of(s.Src[0]).evaluate(ctx, src, s.Order, s.Point)
+		return p.of(s.Src[0]).evaluate(ctx, p.all(s.Src), s.Order, s.Point)
 	case backend.Divide:
 		return p.of(s.Dst).divide(ctx, p.at(s.Dst), p.at(s.Src), s.Point)
 	}
@@ -158,22 +183,45 @@ func (p *program) step(ctx context.Context, s backend.Step) ([]byte, error) {
 func (p *program) write(ctx context.Context, s *backend.Write) error {
 	const piece = 1 << 18 // elements
 	of := p.Used.Spaces[s.Dst.Space].Element
-	dst, size := p.at(s.Dst), of.Bytes()
+	dst, size, given := p.at(s.Dst), of.Bytes(), s.Encoding.Bytes(of)
 	for lo := 0; lo < s.Dst.Count; lo += piece {
 		hi := min(lo+piece, s.Dst.Count)
 		if err := s.Wait(ctx, hi); err != nil {
 			return err
 		}
-		to, from := dst[lo*size:hi*size], s.Bytes[lo*size:hi*size]
-		local.Parts(len(to), func(lo, hi int) { copy(to[lo:hi], from[lo:hi]) })
-		if !s.Check || of.Kind != backend.Scalars {
+		to, from := dst[lo*size:hi*size], s.Bytes[lo*given:hi*given]
+		if s.Encoding != backend.AsInSpaces {
+			i, err := p.over(s.Dst).decode(ctx, to, from, s.Encoding)
+			if err != nil {
+				return err
+			}
+			if i >= 0 {
+				return fmt.Errorf("%w: element %d is no encoding of one of the %v", backend.ErrInvalidInput, lo+i, of)
+			}
 			continue
 		}
-		if i := local.FirstNotBelow(to, layout.ScalarField(of.Curve)); i >= 0 {
-			return fmt.Errorf("%w: element %d is not below the order of %v", backend.ErrInvalidInput, lo+i, of.Curve)
+		local.Parts(len(to), func(lo, hi int) { copy(to[lo:hi], from[lo:hi]) })
+		if !s.Check {
+			continue
+		}
+		switch of.Kind {
+		case backend.Scalars:
+			if i := local.FirstNotBelow(to, layout.ScalarField(of.Curve)); i >= 0 {
+				return fmt.Errorf("%w: element %d is not below the order of %v", backend.ErrInvalidInput, lo+i, of.Curve)
+			}
+		case backend.Points:
+			if i := local.FirstNotBelow(to, layout.BaseField(of.Curve)); i >= 0 {
+				return fmt.Errorf("%w: element %d has a coordinate that is not below q of %v", backend.ErrInvalidInput, lo+i*of.Curve.FieldBytes()/size, of.Curve)
+			}
 		}
 	}
 	return nil
+}
+
+// encoded answers points in an encoding.
+func (p *program) encoded(ctx context.Context, s *backend.Read) ([]byte, error) {
+	answer := make([]byte, s.Src.Count*s.Encoding.Bytes(p.Used.Spaces[s.Src.Space].Element))
+	return answer, p.over(s.Src).encode(ctx, answer, p.at(s.Src), s.Encoding)
 }
 
 func (p *program) gather(ctx context.Context, s *backend.Gather) error {

@@ -88,6 +88,8 @@ func (f vectors[E, V, PE, PV]) scan(ctx context.Context, n int, backwards bool, 
 	})
 }
 
+// products sets dst[i] to the product of src[0] to src[i], or to src[i-1] when exclusive,
+// and returns the product of all.
 func (f vectors[E, V, PE, PV]) products(ctx context.Context, dst, src []byte, exclusive bool) ([]byte, error) {
 	to, from := f.view(dst), f.view(src)
 	all, err := f.scan(ctx, len(from), false, f.one(), func(lo, hi int) E {
@@ -143,7 +145,7 @@ func (f vectors[E, V, PE, PV]) evaluate(ctx context.Context, src [][]byte, o bac
 	return layout.Bytes(values), nil
 }
 
-// sum is the sum of coefficients times powers, from the powers' block b on.
+// sum returns the sum of coefficients times powers, from the powers' block b on.
 func (f vectors[E, V, PE, PV]) sum(src V, p *powers[E, V, PE], b int) (sum E) {
 	for ; len(src) > 0; b++ {
 		part := src[:min(block, len(src))]

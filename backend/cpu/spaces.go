@@ -49,7 +49,7 @@ func (s *space) leave(ended <-chan struct{}) {
 	s.left = append(s.left, ended)
 }
 
-// at is the memory of a range, which lies in the space.
+// at returns the memory of a range, which lies in the space.
 func (s *space) at(r backend.Range) []byte {
 	return s.memory[r.Offset*s.size : (r.Offset+r.Count)*s.size]
 }
@@ -115,11 +115,6 @@ func (l *inProcess) NewSpace(ctx context.Context, e backend.Element, count int) 
 }
 
 func (l *inProcess) FreeSpace(ctx context.Context, id backend.SpaceID) error {
-	end, err := l.Residents.Begin()
-	if err != nil {
-		return err
-	}
-	defer end()
 	return l.Residents.FreeSpace(ctx, id, l.wipe)
 }
 

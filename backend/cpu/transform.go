@@ -53,7 +53,7 @@ type keptDomain[E any] struct {
 	made func() butterflies[E]
 }
 
-// of is the transforms of n elements. For a new size it may take seconds.
+// of returns the transforms of n elements. For a new size it may take seconds.
 func (d *domains[E]) of(n int) butterflies[E] { return d.find(n).made() }
 
 func (d *domains[E]) find(n int) *keptDomain[E] {
@@ -76,8 +76,8 @@ func (d *domains[E]) find(n int) *keptDomain[E] {
 	return found
 }
 
-// transform may outlast the call when ctx ends, since gnark-crypto's butterflies
-// cannot be stopped.
+// transform computes a transform. It may outlast the call when ctx ends, since
+// gnark-crypto's butterflies cannot be stopped.
 func (f vectors[E, V, PE, PV]) transform(ctx context.Context, c *local.Call, dst, src []byte, t *backend.Transform) error {
 	to, from := f.view(dst), f.view(src)
 	batch := max(t.Batch, 1)

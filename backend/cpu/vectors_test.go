@@ -46,7 +46,7 @@ func TestManyProcessors(t *testing.T) {
 	}
 }
 
-// with is a backend with a space of BN254 that holds elements.
+// with returns a backend with a space of BN254 that holds elements.
 func with(t *testing.T, elements []byte) (*inProcess, backend.Range) {
 	t.Helper()
 	b := New(Options{}).(*inProcess)

@@ -13,8 +13,8 @@ type arena struct {
 	hosts  []*driver.Host // the one that registered it first; under Backend.mu
 }
 
-// register has the cards read the memory, by the first that can register it. A card
-// that was lost has taken its registration with it.
+// register registers the memory with the first card that can do so, for all of them. A
+// card that was lost has taken its registration with it.
 func (a *arena) register(on []*card) error {
 	a.free()
 	var errs []error
@@ -55,7 +55,7 @@ func (b *Backend) AttachArena(memory []byte) (detach func(), err error) {
 	defer end()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_, on := b.live()
+	_, on := b.liveLocked()
 	if b.cause != nil {
 		return nil, b.cause
 	}

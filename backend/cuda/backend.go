@@ -113,7 +113,7 @@ func Open(o Options) (*Backend, error) {
 	b.closing, b.stop = context.WithCancel(context.Background())
 	for _, s := range seats {
 		b.info.Devices = append(b.info.Devices, s.card.describe())
-		if err := b.share(s.card); err != nil {
+		if err := b.spareCopies(s.card); err != nil {
 			return nil, errors.Join(err, b.Close())
 		}
 		go b.watch(s.card)
@@ -131,7 +131,7 @@ func Open(o Options) (*Backend, error) {
 // Info describes the devices; Memory is what may be used of each.
 func (b *Backend) Info() backend.Info { return b.info }
 
-// Usage is how long calls had the devices, and waited for them.
+// Usage returns how long calls had the devices, and waited for them.
 func (b *Backend) Usage() backend.Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -149,8 +149,8 @@ func (b *Backend) Usage() backend.Usage {
 	return all
 }
 
-// Done is closed when the devices, or what was on one of them alone, are lost to
-// this process, which only a new process mends, or by Close.
+// Done returns a channel that Close closes, and that is closed when the devices, or what
+// was on one of them alone, are lost to this process. Only a new process mends that.
 func (b *Backend) Done() <-chan struct{} { return b.gone }
 
 // Ping asks for nothing of the devices: it says whether the backend is gone.

@@ -28,7 +28,7 @@ type held struct {
 	*msm.Bases
 }
 
-// on tells whether cards together have all bases.
+// on reports whether cards together have all bases.
 func (b *bases) on(on []*card) bool {
 	for at := 0; at < b.Count; {
 		to := at
@@ -116,8 +116,8 @@ func (b *Backend) LoadBases(ctx context.Context, from backend.Bases) (_ backend.
 func (b *Backend) keepBases(loaded *bases) (backend.BasesID, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, on := b.live(); b.cause == nil && !loaded.on(on) {
-		b.end(fmt.Errorf("%w: a GPU was lost while bases were loaded to it alone", backend.ErrGone))
+	if _, on := b.liveLocked(); b.cause == nil && !loaded.on(on) {
+		b.endLocked(fmt.Errorf("%w: a GPU was lost while bases were loaded to it alone", backend.ErrGone))
 	}
 	if b.cause != nil {
 		return 0, b.cause
@@ -148,19 +148,19 @@ func (b *Backend) whereTo(ctx context.Context, on []*card, of *bases) (_ []*card
 	}
 	switch {
 	case whole == nil:
-		return on, shares(of.Count, memory), nil
+		return on, splitByMemory(of.Count, memory), nil
 	case len(whole) == 1 || len(whole) < len(on):
 		return whole, parts, nil
 	}
 	apart, err := b.apart(ctx, on, of)
 	if apart {
-		parts = shares(of.Count, slices.Repeat([]int64{1}, len(on)))
+		parts = splitByMemory(of.Count, slices.Repeat([]int64{1}, len(on)))
 	}
 	return whole, parts, err
 }
 
-// apart tells whether each card better has a part of bases than all of them. The cards
-// are taken to be alike.
+// apart reports whether it is better that each card has a part of bases than all of them.
+// The cards are taken to be alike.
 func (b *Backend) apart(ctx context.Context, on []*card, of *bases) (bool, error) {
 	rule := cmp.Or(b.options.tests.apart, usualApart)
 	part := of.Elements
@@ -182,7 +182,7 @@ func (b *Backend) apart(ctx context.Context, on []*card, of *bases) (bool, error
 	return cost[0] >= rule.gain*cost[1], nil
 }
 
-// lostIs is instead for the error of a card that is lost, and err for any other.
+// lostIs returns instead for the error of a card that is lost, and err for any other.
 func lostIs(c *card, err, instead error) error {
 	if err != nil && c.Driver().Err() != nil {
 		return instead
@@ -212,9 +212,9 @@ func (b *bases) load(ctx context.Context, from *backend.Bases, on []*card, parts
 	})
 }
 
-// cut is the parts of bases as sources of their own, which are to be read at the
-// same time. done says that one of them is not read any more; end, after all of
-// them are done, waits until nothing reads from.
+// cut returns the parts of bases as sources of their own, which are to be read at the
+// same time. done says that one of them is not read any more; end, after all of them are
+// done, waits until nothing reads from.
 func cut(from *backend.Bases, parts []span) (sources []backend.Bases, done func(i int), end func()) {
 	size := from.Curve.PointBytes(from.Group)
 	done, end = func(int) {}, func() {}
@@ -263,7 +263,7 @@ func newReader(want span) *reader {
 	return r
 }
 
-// pieces is what the reader gets. It leaves when it has had enough.
+// pieces yields what the reader gets. It leaves when it has had enough.
 func (r *reader) pieces(yield func([]byte, error) bool) {
 	defer r.leave()
 	for p := range r.next {
@@ -323,11 +323,6 @@ func tee(pieces iter.Seq2[[]byte, error], readers []*reader) {
 
 // FreeBases releases bases once the calls that use them have ended.
 func (b *Backend) FreeBases(ctx context.Context, id backend.BasesID) error {
-	end, err := b.kept.Begin()
-	if err != nil {
-		return err
-	}
-	defer end()
 	return b.kept.FreeBases(ctx, id, func(kept *bases) error { return drop(b, b.bases, kept, kept.free) })
 }
 

@@ -22,17 +22,17 @@ type call struct {
 // compute computes valid jobs, whose bases nobody frees meanwhile.
 func (b *Backend) compute(ctx context.Context, jobs []backend.Job, on []*bases) ([][]byte, error) {
 	c := &call{Backend: b, jobs: jobs, bases: on, gates: make([]*gate, len(jobs)), points: make([][][]byte, len(jobs))}
-	var left []work
+	var left []jobPart
 	for i := range jobs {
 		c.gates[i] = &gate{ready: jobs[i].Ready}
-		left = append(left, work{i, span{jobs[i].Offset, jobs[i].Offset + jobs[i].Count}})
+		left = append(left, jobPart{i, span{jobs[i].Offset, jobs[i].Offset + jobs[i].Count}})
 	}
 	for len(left) > 0 {
-		loads, err := c.place(left)
+		todo, err := c.assign(left)
 		if err != nil {
 			return nil, err
 		}
-		if left, err = c.run(ctx, loads); err != nil {
+		if left, err = c.run(ctx, todo); err != nil {
 			return nil, err
 		}
 	}
@@ -46,66 +46,67 @@ func (b *Backend) compute(ctx context.Context, jobs []backend.Job, on []*bases) 
 	return answers, nil
 }
 
-// work is a part of a job: the range of its bases.
-type work struct {
+// jobPart is a part of a job: the range of its bases.
+type jobPart struct {
 	job int
 	span
 }
 
-// load is what one card is to do for a call.
-type load struct {
+// cardJobs is what one card is to compute for a call.
+type cardJobs struct {
 	*seat
 	card  *card
-	parts []work
+	parts []jobPart
 	held  []held // by part
 	cost  float64
 }
 
-// place gives work to cards, and counts it as theirs.
-func (c *call) place(left []work) ([]*load, error) {
+// assign gives parts of jobs to cards, and counts what they cost as queued there.
+func (c *call) assign(left []jobPart) ([]*cardJobs, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cause != nil {
 		return nil, c.cause
 	}
-	seats, on := c.live()
+	seats, on := c.liveLocked()
 	known := cards{rules: c.options.tests.rules, busy: c.inFlight > 1}
 	for _, s := range seats {
-		known.load, known.speed = append(known.load, s.load), append(known.speed, s.speed)
+		known.queued, known.speed = append(known.queued, s.queued), append(known.speed, s.speed)
 	}
-	tasks := make([]task, len(left))
+	waiting := make([]pending, len(left))
 	for i, w := range left {
 		of := c.bases[w.job]
-		tasks[i] = task{curve: of.Curve, group: of.Group, bases: w.span, has: make([]span, len(on))}
+		waiting[i] = pending{curve: of.Curve, group: of.Group, bases: w.span, has: make([]span, len(on))}
 		for k, card := range on {
 			if h, ok := of.held[card]; ok {
-				tasks[i].has[k] = h.span
+				waiting[i].has[k] = h.span
 			}
 		}
 	}
-	parts, missing := place(tasks, known)
+	parts, missing := place(waiting, known)
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("%w: no GPU has the bases of job %d", backend.ErrInternal, left[missing[0]].job)
 	}
-	loads := make([]*load, len(on))
+	todo := make([]*cardJobs, len(on))
 	for k := range on {
-		loads[k] = &load{seat: seats[k], card: on[k]}
+		todo[k] = &cardJobs{seat: seats[k], card: on[k]}
 	}
 	for _, p := range parts {
-		l, w := loads[p.card], work{left[p.task].job, p.span}
+		l, w := todo[p.card], jobPart{left[p.of].job, p.span}
 		l.parts, l.held = append(l.parts, w), append(l.held, c.bases[w.job].held[l.card])
 		l.cost += p.cost
-		l.seat.load += p.cost
+		l.seat.queued += p.cost
 	}
-	return loads, nil
+	return todo, nil
 }
 
-// run has every card compute its load, and answers what was on a card that was lost.
-func (c *call) run(ctx context.Context, loads []*load) (again []work, err error) {
+// run makes every card compute its parts, and returns those that were on a card that was
+// lost.
+func (c *call) run(ctx context.Context, todo []*cardJobs) (again []jobPart, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var mu sync.Mutex
-	compute := func(l *load) {
+	compute := func(l *cardJobs) {
 		l.threads.run(func() {
 			points, failed := c.on(ctx, l)
 			mu.Lock()
@@ -124,7 +125,7 @@ func (c *call) run(ctx context.Context, loads []*load) (again []work, err error)
 		})
 	}
 	var group resident.Group
-	for _, l := range loads {
+	for _, l := range todo {
 		if len(l.parts) > 0 {
 			group.Go(func() { compute(l) })
 		}
@@ -133,15 +134,15 @@ func (c *call) run(ctx context.Context, loads []*load) (again []work, err error)
 	return again, err
 }
 
-// on computes the load of one card.
-func (c *call) on(ctx context.Context, l *load) (points [][]byte, err error) {
+// on computes the parts of one card.
+func (c *call) on(ctx context.Context, l *cardJobs) (points [][]byte, err error) {
 	defer func() {
 		if err != nil && l.card.Driver().Err() != nil {
 			c.lose(l.card)
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		l.seat.load -= l.cost
+		l.seat.queued -= l.cost
 		if err == nil {
 			l.tries = 0
 		}

@@ -73,7 +73,7 @@ func (c *card) close() error {
 	return errors.Join(c.vectors.Close(), c.msm.Close(), c.Device.Close())
 }
 
-// describe is the card for people.
+// describe describes the card for people.
 func (c *card) describe() backend.Device {
 	info, memory := c.Driver().Info(), c.Budget()
 	return backend.Device{
@@ -92,7 +92,7 @@ type seat struct {
 	card   *card // nil while it is lost
 	broken *card // what was lost, to be reset
 	tries  int   // of getting it back since it last answered
-	load   float64
+	queued float64
 	before usage // of cards that were there before
 }
 
@@ -113,7 +113,7 @@ func (u *usage) add(c *card) {
 	u.stages = addStages(u.stages, stages)
 }
 
-// addStages is a new list of the sums by name.
+// addStages returns a new list of the sums by name.
 func addStages(to, more []backend.StageUsage) []backend.StageUsage {
 	to = slices.Clone(to)
 	for _, m := range more {
@@ -176,8 +176,8 @@ func openSeats(o Options) ([]*seat, error) {
 	return open, nil
 }
 
-// live is the seats whose cards are there, with these. The caller holds mu.
-func (b *Backend) live() (seats []*seat, on []*card) {
+// liveLocked returns the seats whose cards are there, and the cards. The caller holds mu.
+func (b *Backend) liveLocked() (seats []*seat, on []*card) {
 	for _, s := range b.seats {
 		if s.card != nil {
 			seats, on = append(seats, s), append(on, s.card)
@@ -186,18 +186,18 @@ func (b *Backend) live() (seats []*seat, on []*card) {
 	return seats, on
 }
 
-// cards is the cards that are there; none is b.err.
+// cards returns the cards that are there; if there are none, it returns b.err.
 func (b *Backend) cards() ([]*card, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_, on := b.live()
+	_, on := b.liveLocked()
 	if b.cause != nil {
 		return nil, b.cause
 	}
 	return on, nil
 }
 
-// err is why the backend is gone, or nil.
+// err returns why the backend is gone, or nil.
 func (b *Backend) err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -230,26 +230,26 @@ func (b *Backend) lose(c *card) {
 		return
 	}
 	s.card, s.broken = nil, c
-	if err := b.complete(); err != nil {
-		b.end(fmt.Errorf("%w, and %w", cause, err))
+	if err := b.completeLocked(); err != nil {
+		b.endLocked(fmt.Errorf("%w, and %w", cause, err))
 		return
 	}
 	b.options.Log.Warn("a GPU was lost, the others go on", "ordinal", s.ordinal, "reason", cause)
 	b.healing.Go(func() { b.heal(s) })
 }
 
-// end makes the backend one that is gone. The caller holds mu.
-func (b *Backend) end(cause error) {
+// endLocked makes the backend one that is gone. The caller holds mu.
+func (b *Backend) endLocked(cause error) {
 	if b.cause == nil {
 		b.cause = cause
 		close(b.lost)
 	}
 }
 
-// complete tells whether the cards that are there have all that is kept. The caller
-// holds mu.
-func (b *Backend) complete() error {
-	_, on := b.live()
+// completeLocked returns nil when the cards that are there have all that is kept, or
+// else what is lost. The caller holds mu.
+func (b *Backend) completeLocked() error {
+	_, on := b.liveLocked()
 	if len(on) == 0 {
 		return fmt.Errorf("%w: there is no other GPU", backend.ErrGone)
 	}
@@ -259,7 +259,7 @@ func (b *Backend) complete() error {
 		}
 	}
 	for s := range b.spaces {
-		if len(b.valid(s)) == 0 {
+		if len(b.validLocked(s)) == 0 {
 			return fmt.Errorf("%w: vectors were on it alone", backend.ErrGone)
 		}
 	}
@@ -329,7 +329,7 @@ func (b *Backend) reopen(s *seat) error {
 	}
 	copies, err := b.copies(ctx, c)
 	if err == nil {
-		err = b.share(c)
+		err = b.spareCopies(c)
 	}
 	if err != nil {
 		return errors.Join(err, c.close()) // which gives back what was copied
@@ -339,7 +339,7 @@ func (b *Backend) reopen(s *seat) error {
 	for of, loaded := range copies {
 		of.held[c] = held{span{0, of.Count}, loaded}
 	}
-	_, others := b.live()
+	_, others := b.liveLocked()
 	s.card = c
 	for a := range b.arenas {
 		_ = a.register(append(others, c)) // else it is read the slow way
@@ -351,7 +351,7 @@ func (b *Backend) reopen(s *seat) error {
 // copies loads to a card what of the kept bases it can have.
 func (b *Backend) copies(ctx context.Context, to *card) (map[*bases]*msm.Bases, error) {
 	b.mu.Lock()
-	_, others := b.live()
+	_, others := b.liveLocked()
 	kept := slices.Collect(maps.Keys(b.bases))
 	cause := b.cause
 	b.mu.Unlock()
@@ -368,7 +368,7 @@ func (b *Backend) copies(ctx context.Context, to *card) (map[*bases]*msm.Bases, 
 	return copies, cause
 }
 
-// pause is how long a lost card is left alone before it is tried again: longer with
+// pause returns how long a lost card is left alone before it is tried again: longer with
 // every time.
 func (h *hooks) pause(tries int) time.Duration {
 	least := h.retry

@@ -228,7 +228,7 @@ func several(t testing.TB, o Options) *Backend {
 	return b
 }
 
-// TestTwoCards has two cards share MSMs with the kernels.
+// TestTwoCards shares MSMs between two cards, with the kernels.
 func TestTwoCards(t *testing.T) {
 	b := fake(t, Options{Devices: "0-1", tests: &hooks{rules: tiny}})
 	defer b.Close()
@@ -244,7 +244,7 @@ func TestTwoCards(t *testing.T) {
 	}
 }
 
-// TestCards has one to eight cards share MSMs.
+// TestCards shares MSMs between one to eight cards.
 func TestCards(t *testing.T) {
 	if !quickly(t) {
 		return
@@ -259,8 +259,8 @@ func TestCards(t *testing.T) {
 			t.Errorf("%d cards: %v", n, err)
 		}
 		for _, s := range b.seats {
-			if s.load != 0 {
-				t.Errorf("card %d has %v left to do", s.ordinal, s.load)
+			if s.queued != 0 {
+				t.Errorf("card %d has %v left to do", s.ordinal, s.queued)
 			}
 		}
 		if err := b.FreeBases(t.Context(), l.id); err != nil {
@@ -295,7 +295,7 @@ func TestLostCard(t *testing.T) {
 			t.Fatalf("cards %v are back: %v", victims, err)
 		}
 	}
-	if _, on := b.live(); len(on) != 3 {
+	if _, on := b.liveLocked(); len(on) != 3 {
 		t.Errorf("%d cards are there", len(on))
 	}
 	cudatest.Fail(t, "cuLaunchKernel@1+="+launchFails+",cuDevicePrimaryCtxRetain@1+=100")
@@ -329,7 +329,7 @@ func TestLostWithWhatItHad(t *testing.T) {
 	}
 }
 
-// TestBasesInParts has bases that no card has room for alone, for MSMs and for
+// TestBasesInParts loads bases that no card has room for alone. MSMs use them, and
 // commitments, which need them elsewhere than the vectors are.
 func TestBasesInParts(t *testing.T) {
 	if !quickly(t) {
@@ -338,7 +338,7 @@ func TestBasesInParts(t *testing.T) {
 	b := several(t, Options{Devices: "0-2"})
 	l := withBases(t, b, 60)
 	// As if no card had had the room.
-	_, on := b.live()
+	_, on := b.liveLocked()
 	all, err := l.points.Bytes(l.count)
 	if err != nil {
 		t.Fatal(err)
@@ -356,7 +356,7 @@ func TestBasesInParts(t *testing.T) {
 	from := backend.Bases{Curve: backend.BN254, Group: backend.G1, Count: l.count, Pieces: func(yield func([]byte, error) bool) {
 		_ = yield(all[:100], nil) && yield(all[100:2000], nil) && yield(all[2000:], nil)
 	}}
-	if err := kept.load(t.Context(), &from, on, shares(l.count, []int64{3, 2, 1})); err != nil {
+	if err := kept.load(t.Context(), &from, on, splitByMemory(l.count, []int64{3, 2, 1})); err != nil {
 		t.Fatal(err)
 	}
 	if !kept.on(on) || kept.on(on[:2]) {
@@ -396,7 +396,7 @@ func TestBasesInParts(t *testing.T) {
 	}
 }
 
-// TestBasesApart has bases that every card has room for, in parts where that is
+// TestBasesApart loads bases that every card has room for, in parts where that is
 // quicker.
 func TestBasesApart(t *testing.T) {
 	if !quickly(t) {
@@ -426,7 +426,7 @@ func TestBasesApart(t *testing.T) {
 	}
 }
 
-// TestCallers has many callers at the same time while cards are lost and come back.
+// TestCallers runs many callers at the same time while cards are lost and come back.
 func TestCallers(t *testing.T) {
 	if !quickly(t) {
 		return

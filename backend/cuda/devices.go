@@ -25,6 +25,8 @@ type wanted struct {
 
 const uuidPrefix = "GPU-"
 
+// parseDevices reads a list of devices; an empty one has no parts. The error wraps
+// backend.ErrUnavailable.
 func parseDevices(list string) ([]wanted, error) {
 	bad := func(part string) error {
 		return fmt.Errorf("%w: %q in the list of GPUs %q: 0, 0,2, 0-3 or GPU-UUID are possible (msm devices lists them)",
@@ -56,8 +58,8 @@ func parseDevices(list string) ([]wanted, error) {
 	return all, nil
 }
 
-// choose is the ordinals of the cards that a list names among those that there
-// are, in its order; all of them for an empty one.
+// choose returns the ordinals of the cards that a list names among those that there are,
+// in its order. An empty list names all of them.
 func choose(list string, there []driver.Info) ([]int, error) {
 	parts, err := parseDevices(list)
 	if err != nil {

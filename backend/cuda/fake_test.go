@@ -81,8 +81,8 @@ func TestFake(t *testing.T) {
 	}
 }
 
-// TestFakeConformance is the suite on one group, which takes minutes: it is for
-// a change that no GPU is at hand for.
+// TestFakeConformance runs the suite on one group, which takes minutes: it is for a
+// change that no GPU is at hand for.
 func TestFakeConformance(t *testing.T) {
 	if !*full {
 		t.Skip("-full runs this test")
@@ -93,7 +93,7 @@ func TestFakeConformance(t *testing.T) {
 	})
 }
 
-// small is bases and a job over them.
+// small returns bases and a job over them.
 func small(t *testing.T, b *Backend) (backend.Bases, backend.Job) {
 	t.Helper()
 	const n = 20

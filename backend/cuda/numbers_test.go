@@ -15,7 +15,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
 )
 
-// TestFakeNumbers is the suite's part on numbers, and random programs beside the
+// TestFakeNumbers runs the suite's part on numbers, and random programs beside the
 // backend cpu.
 func TestFakeNumbers(t *testing.T) {
 	fake(t, Options{}).Close()

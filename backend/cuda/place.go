@@ -7,8 +7,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Where MSMs are computed is decided here, by functions of what is known before:
-// what a job costs, which card has its bases, what the cards have to do already.
+// Functions of this file decide where MSMs are computed. They know what a job costs,
+// which card has its bases, and what the cards have to do already.
 
 // perPoint is what a point of an MSM costs on one card, by group, and fixedPoints
 // how many points cost as much as what an MSM costs beside its points. Only the
@@ -46,7 +46,7 @@ var usual = rules{fixedPoints, leastPart}
 // gets so many at least, and MSMs of all of them are this much quicker with the multiples
 // that a card has room for of its part. Parts of usualApart are longer than what a proof
 // commits to from vectors on one card, which is best computed there. What splitting
-// costs: a card has no job of these bases to itself, and no other takes its work over
+// costs: a card has no job of these bases to itself, and no other computes them instead
 // when it is lost.
 type apart struct {
 	least int
@@ -61,29 +61,29 @@ type span struct{ from, to int }
 func (s span) count() int             { return s.to - s.from }
 func (s span) covers(other span) bool { return s.from <= other.from && other.to <= s.to }
 
-// task is an MSM, or what is left of one, to be placed.
-type task struct {
+// pending is an MSM, or what is left of one, that no card has yet.
+type pending struct {
 	curve backend.Curve
 	group backend.Group
 	bases span   // those that it uses
 	has   []span // by card: those that are there; empty for none
 }
 
-// each is what a point of the task takes on a card of speed 1, in nanoseconds.
-func (t *task) each() float64 { return perPoint[t.curve][t.group-backend.G1] }
+// each returns what a point of the MSM takes on a card of speed 1, in nanoseconds.
+func (t *pending) each() float64 { return perPoint[t.curve][t.group-backend.G1] }
 
-// cost is what n of them take.
-func (r rules) cost(t *task, n int) float64 {
+// cost returns what n of them take.
+func (r rules) cost(t *pending, n int) float64 {
 	if n == 0 {
 		return 0
 	}
 	return t.each() * float64(n+r.fixed)
 }
 
-// part is a part of a task on a card: the task's bases from, to below which,
-// counted as task.bases counts them.
+// part is a part of an MSM on a card: its bases from, to below which, counted as
+// pending.bases counts them. of is the MSM's number.
 type part struct {
-	task, card int
+	of, card int
 	span
 	cost float64 // on that card
 }
@@ -91,27 +91,27 @@ type part struct {
 // cards is what placing knows of the cards that are there.
 type cards struct {
 	rules
-	load  []float64 // by card: what it has to do already, in nanoseconds
-	speed []float64 // by card: 1 is the fastest
-	busy  bool      // others have calls in flight
+	queued []float64 // by card: what it has to do already, in nanoseconds
+	speed  []float64 // by card: 1 is the fastest
+	busy   bool      // others have calls in flight
 }
 
-// place spreads tasks over cards: whole ones first, the longest before the others,
+// place spreads MSMs over cards: whole ones first, the longest before the others,
 // each to the card that ends first; one that would take longer than its share of
 // everything is split by points. Bases that no card has are left over: the second
-// result has the task's number. The load of c is raised by what was placed.
-func place(tasks []task, c cards) (parts []part, missing []int) {
-	order := make([]int, len(tasks))
+// result has the MSM's number. What was placed is added to what the cards have queued.
+func place(waiting []pending, c cards) (parts []part, missing []int) {
+	order := make([]int, len(waiting))
 	left := 0.0
-	for i := range tasks {
+	for i := range waiting {
 		order[i] = i
-		left += c.cost(&tasks[i], tasks[i].bases.count())
+		left += c.cost(&waiting[i], waiting[i].bases.count())
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(c.cost(&tasks[b], tasks[b].bases.count()), c.cost(&tasks[a], tasks[a].bases.count()))
+		return cmp.Compare(c.cost(&waiting[b], waiting[b].bases.count()), c.cost(&waiting[a], waiting[a].bases.count()))
 	})
 	for _, i := range order {
-		t := &tasks[i]
+		t := &waiting[i]
 		able := c.having(t)
 		if len(able) == 0 {
 			spread, ok := c.cover(i, t)
@@ -127,9 +127,9 @@ func place(tasks []task, c cards) (parts []part, missing []int) {
 	return parts, missing
 }
 
-// having is the cards with all bases of a task, those that end first before the
+// having returns the cards with all bases of an MSM, those that end first before the
 // others.
-func (c *cards) having(t *task) []int {
+func (c *cards) having(t *pending) []int {
 	var able []int
 	for k, h := range t.has {
 		if h.covers(t.bases) {
@@ -138,24 +138,24 @@ func (c *cards) having(t *task) []int {
 	}
 	all := c.cost(t, t.bases.count())
 	slices.SortStableFunc(able, func(a, b int) int {
-		return cmp.Compare(c.load[a]+all/c.speed[a], c.load[b]+all/c.speed[b])
+		return cmp.Compare(c.queued[a]+all/c.speed[a], c.queued[b]+all/c.speed[b])
 	})
 	return able
 }
 
 // add notes a part.
-func (c *cards) add(i int, t *task, card int, s span) part {
+func (c *cards) add(i int, t *pending, card int, s span) part {
 	p := part{i, card, s, c.cost(t, s.count()) / c.speed[card]}
-	c.load[card] += p.cost
+	c.queued[card] += p.cost
 	return p
 }
 
-// cover places a task whose bases lie on several cards.
-func (c *cards) cover(i int, t *task) (parts []part, ok bool) {
+// cover places an MSM whose bases lie on several cards.
+func (c *cards) cover(i int, t *pending) (parts []part, ok bool) {
 	for at := t.bases.from; at < t.bases.to; {
 		best, to := -1, 0
 		for k, h := range t.has {
-			if h.from <= at && at < h.to && (best < 0 || c.load[k] < c.load[best]) {
+			if h.from <= at && at < h.to && (best < 0 || c.queued[k] < c.queued[best]) {
 				best, to = k, min(h.to, t.bases.to)
 			}
 		}
@@ -168,23 +168,23 @@ func (c *cards) cover(i int, t *task) (parts []part, ok bool) {
 	return parts, true
 }
 
-// split places a task on the fewest of the cards that are able to with which it
+// split places an MSM on the fewest of the cards that are able to with which it
 // ends in time, or else on those with which it ends first. left is the cost of all
-// tasks from this one on.
-func (c *cards) split(i int, t *task, able []int, left float64) []part {
+// MSMs from this one on.
+func (c *cards) split(i int, t *pending, able []int, left float64) []part {
 	n, each := t.bases.count(), t.each()
-	queued, speed := 0.0, 0.0
-	for k := range c.load {
-		queued += c.load[k] * c.speed[k]
+	before, speed := 0.0, 0.0
+	for k := range c.queued {
+		before += c.queued[k] * c.speed[k]
 		speed += c.speed[k]
 	}
-	share := slack * (queued + left) / speed
+	limit := slack * (before + left) / speed
 	most := min(len(able), max(1, n/c.least))
 	if c.busy {
 		most = min(most, 1+int(busyShare*float64(n)/float64(c.fixed)))
 	}
-	best, end := 1, c.load[able[0]]+c.cost(t, n)/c.speed[able[0]]
-	for k := 2; k <= most && end > share; k++ {
+	best, end := 1, c.queued[able[0]]+c.cost(t, n)/c.speed[able[0]]
+	for k := 2; k <= most && end > limit; k++ {
 		if e, ok := c.even(able[:k], each, n); ok && e < gain*end {
 			best, end = k, e
 		}
@@ -195,7 +195,7 @@ func (c *cards) split(i int, t *task, able []int, left float64) []part {
 	var parts []part
 	at := t.bases.from
 	for j, card := range able[:best] {
-		points := int((end-c.load[card])*c.speed[card]/each) - c.fixed
+		points := int((end-c.queued[card])*c.speed[card]/each) - c.fixed
 		to := min(at+max(points, 0), t.bases.to)
 		if j == best-1 {
 			to = t.bases.to
@@ -208,25 +208,25 @@ func (c *cards) split(i int, t *task, able []int, left float64) []part {
 	return parts
 }
 
-// even is when cards that share n points so that they end together end; false
-// when one of them has more to do than that already.
+// even returns when cards end that share n points so that they end together; false when
+// one of them has more to do than that already.
 func (c *cards) even(on []int, each float64, n int) (end float64, ok bool) {
 	points, speed := float64(n), 0.0
 	for _, k := range on {
-		points += float64(c.fixed) + c.load[k]*c.speed[k]/each
+		points += float64(c.fixed) + c.queued[k]*c.speed[k]/each
 		speed += c.speed[k]
 	}
 	end = each * points / speed
 	for _, k := range on {
-		if end < c.load[k]+each*float64(c.fixed+c.least)/c.speed[k] {
+		if end < c.queued[k]+each*float64(c.fixed+c.least)/c.speed[k] {
 			return 0, false
 		}
 	}
 	return end, true
 }
 
-// shares cuts n bases in a part for each card, by the memory that each has.
-func shares(n int, memory []int64) []span {
+// splitByMemory cuts n bases in a part for each card, by the memory that each has.
+func splitByMemory(n int, memory []int64) []span {
 	var total float64
 	for _, m := range memory {
 		total += float64(m)

@@ -13,28 +13,28 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 )
 
-// everywhere is a task of n points of BN254 whose bases all cards have.
-func everywhere(n, cards int, group backend.Group) task {
+// everywhere returns an MSM of n points of BN254 whose bases all cards have.
+func everywhere(n, cards int, group backend.Group) pending {
 	has := make([]span, cards)
 	for k := range has {
 		has[k] = span{0, n}
 	}
-	return task{curve: backend.BN254, group: group, bases: span{0, n}, has: has}
+	return pending{curve: backend.BN254, group: group, bases: span{0, n}, has: has}
 }
 
 func idle(n int) cards {
-	c := cards{rules: usual, load: make([]float64, n), speed: make([]float64, n)}
+	c := cards{rules: usual, queued: make([]float64, n), speed: make([]float64, n)}
 	for k := range c.speed {
 		c.speed[k] = 1
 	}
 	return c
 }
 
-// shape is parts as card:points, by task.
-func shape(tasks int, parts []part) string {
-	by := make([][]string, tasks)
+// shape returns parts as card:points, by MSM.
+func shape(waiting int, parts []part) string {
+	by := make([][]string, waiting)
 	for _, p := range parts {
-		by[p.task] = append(by[p.task], fmt.Sprintf("%d:%d", p.card, p.count()))
+		by[p.of] = append(by[p.of], fmt.Sprintf("%d:%d", p.card, p.count()))
 	}
 	var all []string
 	for _, s := range by {
@@ -44,10 +44,10 @@ func shape(tasks int, parts []part) string {
 }
 
 func TestPlace(t *testing.T) {
-	g1 := func(n, cards int) task { return everywhere(n, cards, backend.G1) }
-	g2 := func(n, cards int) task { return everywhere(n, cards, backend.G2) }
-	only := func(n, cards int, has map[int]span) task {
-		t := task{curve: backend.BN254, group: backend.G1, bases: span{0, n}, has: make([]span, cards)}
+	g1 := func(n, cards int) pending { return everywhere(n, cards, backend.G1) }
+	g2 := func(n, cards int) pending { return everywhere(n, cards, backend.G2) }
+	only := func(n, cards int, has map[int]span) pending {
+		t := pending{curve: backend.BN254, group: backend.G1, bases: span{0, n}, has: make([]span, cards)}
 		for k, s := range has {
 			t.has[k] = s
 		}
@@ -55,92 +55,92 @@ func TestPlace(t *testing.T) {
 	}
 	const m = 1 << 20
 	for name, c := range map[string]struct {
-		tasks []task
-		cards cards
-		want  string
+		waiting []pending
+		cards   cards
+		want    string
 	}{
 		"nothing":                       {nil, idle(4), ""},
-		"one card":                      {[]task{g1(m, 1), g1(64*m, 1)}, idle(1), "0:1048576 0:67108864"},
-		"a small one stays whole":       {[]task{g1(1<<14, 4)}, idle(4), "0:16384"},
-		"no scalars":                    {[]task{g1(0, 2)}, idle(2), "0:0"},
-		"a large one is split":          {[]task{g1(64*m, 4)}, idle(4), "0:16777216+1:16777216+2:16777216+3:16777216"},
-		"whole ones to different cards": {[]task{g1(m, 4), g1(m, 4), g1(m, 4), g1(m, 4)}, idle(4), "0:1048576 1:1048576 2:1048576 3:1048576"},
+		"one card":                      {[]pending{g1(m, 1), g1(64*m, 1)}, idle(1), "0:1048576 0:67108864"},
+		"a small one stays whole":       {[]pending{g1(1<<14, 4)}, idle(4), "0:16384"},
+		"no scalars":                    {[]pending{g1(0, 2)}, idle(2), "0:0"},
+		"a large one is split":          {[]pending{g1(64*m, 4)}, idle(4), "0:16777216+1:16777216+2:16777216+3:16777216"},
+		"whole ones to different cards": {[]pending{g1(m, 4), g1(m, 4), g1(m, 4), g1(m, 4)}, idle(4), "0:1048576 1:1048576 2:1048576 3:1048576"},
 		// Groth16: A, B, K, Z in G1, and B in G2, which costs as much as three.
-		"Groth16 on two":                 {[]task{g1(m, 2), g1(m, 2), g1(m, 2), g1(m, 2), g2(m, 2)}, idle(2), "1:1048576 1:1048576 1:1048576 1:1048576 0:1048576"},
-		"five on two":                    {[]task{g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2)}, idle(2), "0:4194304 1:4194304 0:4194304 1:4194304 0:2097152+1:2097152"},
-		"to the idle one":                {[]task{g1(m, 2)}, cards{rules: usual, load: []float64{1e9, 0}, speed: []float64{1, 1}}, "1:1048576"},
-		"others wait: medium whole":      {[]task{g1(m, 4)}, cards{rules: usual, load: []float64{4e6, 0, 4e6, 4e6}, speed: []float64{1, 1, 1, 1}, busy: true}, "1:1048576"},
-		"others wait: a large one split": {[]task{g1(64*m, 2)}, cards{rules: usual, load: make([]float64, 2), speed: []float64{1, 1}, busy: true}, "0:33554432+1:33554432"},
-		"where its bases are":            {[]task{only(m, 3, map[int]span{2: {0, m}})}, idle(3), "2:1048576"},
-		"bases in parts":                 {[]task{only(m, 3, map[int]span{0: {0, m / 2}, 2: {m / 2, m}})}, idle(3), "0:524288+2:524288"},
-		"parts that overlap":             {[]task{only(m, 2, map[int]span{0: {0, 3 * m / 4}, 1: {m / 2, m}})}, idle(2), "0:786432+1:262144"},
-		"a slow card gets less":          {[]task{g1(96*m, 2)}, cards{rules: usual, load: make([]float64, 2), speed: []float64{1, 0.5}}, "0:67283626+1:33379670"},
+		"Groth16 on two":                 {[]pending{g1(m, 2), g1(m, 2), g1(m, 2), g1(m, 2), g2(m, 2)}, idle(2), "1:1048576 1:1048576 1:1048576 1:1048576 0:1048576"},
+		"five on two":                    {[]pending{g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2), g1(4*m, 2)}, idle(2), "0:4194304 1:4194304 0:4194304 1:4194304 0:2097152+1:2097152"},
+		"to the idle one":                {[]pending{g1(m, 2)}, cards{rules: usual, queued: []float64{1e9, 0}, speed: []float64{1, 1}}, "1:1048576"},
+		"others wait: medium whole":      {[]pending{g1(m, 4)}, cards{rules: usual, queued: []float64{4e6, 0, 4e6, 4e6}, speed: []float64{1, 1, 1, 1}, busy: true}, "1:1048576"},
+		"others wait: a large one split": {[]pending{g1(64*m, 2)}, cards{rules: usual, queued: make([]float64, 2), speed: []float64{1, 1}, busy: true}, "0:33554432+1:33554432"},
+		"where its bases are":            {[]pending{only(m, 3, map[int]span{2: {0, m}})}, idle(3), "2:1048576"},
+		"bases in parts":                 {[]pending{only(m, 3, map[int]span{0: {0, m / 2}, 2: {m / 2, m}})}, idle(3), "0:524288+2:524288"},
+		"parts that overlap":             {[]pending{only(m, 2, map[int]span{0: {0, 3 * m / 4}, 1: {m / 2, m}})}, idle(2), "0:786432+1:262144"},
+		"a slow card gets less":          {[]pending{g1(96*m, 2)}, cards{rules: usual, queued: make([]float64, 2), speed: []float64{1, 0.5}}, "0:67283626+1:33379670"},
 	} {
-		parts, missing := place(c.tasks, c.cards)
-		if got := shape(len(c.tasks), parts); got != c.want || missing != nil {
+		parts, missing := place(c.waiting, c.cards)
+		if got := shape(len(c.waiting), parts); got != c.want || missing != nil {
 			t.Errorf("%s: %s, want %s; missing %v", name, got, c.want, missing)
 		}
 	}
-	_, missing := place([]task{g1(m, 2), only(m, 2, map[int]span{0: {0, m - 1}})}, idle(2))
+	_, missing := place([]pending{g1(m, 2), only(m, 2, map[int]span{0: {0, m - 1}})}, idle(2))
 	if !slices.Equal(missing, []int{1}) {
 		t.Errorf("a base that no card has: missing %v", missing)
 	}
 }
 
-// TestPlaceIsWhole: whatever the tasks and the cards, every point is placed once,
-// where its base is, and the load is what was placed.
+// TestPlaceIsWhole: whatever the MSMs and the cards, every point is placed once,
+// where its base is, and what cards have queued is what was placed.
 func TestPlaceIsWhole(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		n := 1 + r.IntN(8)
 		c := idle(n)
 		for k := range n {
-			c.load[k], c.speed[k] = r.Float64()*1e8*float64(r.IntN(2)), 1-0.6*r.Float64()*float64(r.IntN(2))
+			c.queued[k], c.speed[k] = r.Float64()*1e8*float64(r.IntN(2)), 1-0.6*r.Float64()*float64(r.IntN(2))
 		}
 		c.busy = r.IntN(2) == 0
 		sum := 0.0
-		for _, l := range c.load {
+		for _, l := range c.queued {
 			sum += l
 		}
-		tasks := make([]task, r.IntN(6))
-		for i := range tasks {
+		waiting := make([]pending, r.IntN(6))
+		for i := range waiting {
 			count := 1 << r.IntN(27)
-			tasks[i] = everywhere(count, n, backend.Groups()[r.IntN(2)])
-			tasks[i].bases = span{r.IntN(count), count}
+			waiting[i] = everywhere(count, n, backend.Groups()[r.IntN(2)])
+			waiting[i].bases = span{r.IntN(count), count}
 			if r.IntN(3) == 0 { // in parts instead
 				memory := make([]int64, n)
 				for k := range memory {
 					memory[k] = 1 + r.Int64N(1e9)
 				}
-				copy(tasks[i].has, shares(count, memory))
+				copy(waiting[i].has, splitByMemory(count, memory))
 			}
 		}
-		parts, missing := place(tasks, c)
+		parts, missing := place(waiting, c)
 		if missing != nil {
 			t.Fatalf("missing %v", missing)
 		}
-		next := make([]int, len(tasks))
-		for i := range tasks {
-			next[i] = tasks[i].bases.from
+		next := make([]int, len(waiting))
+		for i := range waiting {
+			next[i] = waiting[i].bases.from
 		}
 		slices.SortFunc(parts, func(a, b part) int { return a.from - b.from })
 		for _, p := range parts {
-			if p.from != next[p.task] || !tasks[p.task].has[p.card].covers(p.span) {
-				t.Fatalf("part %+v of task %+v, after %d", p, tasks[p.task], next[p.task])
+			if p.from != next[p.of] || !waiting[p.of].has[p.card].covers(p.span) {
+				t.Fatalf("part %+v of MSM %+v, after %d", p, waiting[p.of], next[p.of])
 			}
-			next[p.task] = p.to
+			next[p.of] = p.to
 			sum += p.cost
 		}
-		for i := range tasks {
-			if next[i] != tasks[i].bases.to {
-				t.Fatalf("task %+v placed up to %d", tasks[i], next[i])
+		for i := range waiting {
+			if next[i] != waiting[i].bases.to {
+				t.Fatalf("MSM %+v placed up to %d", waiting[i], next[i])
 			}
 		}
-		for _, l := range c.load {
+		for _, l := range c.queued {
 			sum -= l
 		}
 		if math.Abs(sum) > 1 {
-			t.Fatalf("the loads are %f less than what was placed", sum)
+			t.Fatalf("the cards have %f less than what was placed", sum)
 		}
 	}
 }

@@ -27,7 +27,7 @@ type space struct {
 	version int   // how many programs wrote it
 	writers int   // programs that write it now
 	at      *card // where they do
-	work    bool  // the program before wrote it, or none has used it yet
+	active  bool  // the program before wrote it, or none has used it yet
 }
 
 // copied is a space on a card.
@@ -37,7 +37,7 @@ type copied struct {
 	users   int // who must find it: programs, and copies of it
 }
 
-// bytes is the size of the space, on each card.
+// bytes returns the size of the space, on each card.
 func (s *space) bytes() int64 { return int64(s.Count) * int64(s.Element.Bytes()) }
 
 // free gives all copies of a space back, which no program uses any more.
@@ -53,41 +53,43 @@ func (b *Backend) free(s *space) error {
 	return errors.Join(errs...)
 }
 
-// valid is the copies of a space, on cards that are there, that hold what programs
-// wrote. The caller holds mu.
-func (b *Backend) valid(s *space) (on []*card) {
-	_, cards := b.live()
+// validLocked returns the cards, of those that are there, whose copy of a space holds
+// what programs wrote. The caller holds mu.
+func (b *Backend) validLocked(s *space) (on []*card) {
+	_, cards := b.liveLocked()
 	for _, c := range cards {
-		if s.has(c) {
+		if s.hasLocked(c) {
 			on = append(on, c)
 		}
 	}
 	return on
 }
 
-// has tells whether a card has a valid copy. The caller holds Backend.mu.
-func (s *space) has(c *card) bool { return s.copies[c] != nil && s.copies[c].version == s.version }
+// hasLocked reports whether a card has a valid copy. The caller holds Backend.mu.
+func (s *space) hasLocked(c *card) bool {
+	return s.copies[c] != nil && s.copies[c].version == s.version
+}
 
-// forNew is the cards for a new space, the best first: on which the fewest spaces are
-// at work, then the one that has the least to do. A key's vectors, which proofs only
-// read, are not at work.
+// forNew returns the cards for a new space, the best first: on which the fewest spaces
+// are active, then the one that has the least to do. A key's vectors, which proofs only
+// read, are not active.
 func (b *Backend) forNew() ([]*card, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cause != nil {
 		return nil, b.cause
 	}
-	seats, on := b.live()
+	seats, on := b.liveLocked()
 	spaces := make(map[*card]int)
 	for s := range b.spaces {
-		if s.work {
-			for _, c := range b.valid(s) {
+		if s.active {
+			for _, c := range b.validLocked(s) {
 				spaces[c]++
 			}
 		}
 	}
 	slices.SortStableFunc(seats, func(a, b *seat) int {
-		return cmp.Or(cmp.Compare(spaces[a.card], spaces[b.card]), cmp.Compare(a.load, b.load))
+		return cmp.Or(cmp.Compare(spaces[a.card], spaces[b.card]), cmp.Compare(a.queued, b.queued))
 	})
 	for i, s := range seats {
 		on[i] = s.card
@@ -136,18 +138,13 @@ func (b *Backend) keepSpace(made *vector.Space, on *card) (backend.SpaceID, erro
 	if err := cmp.Or(b.cause, on.Driver().Err()); err != nil {
 		return 0, err
 	}
-	s := &space{Elements: made.Elements, copying: semaphore.NewWeighted(1), copies: map[*card]*copied{on: {Space: made}}, work: true}
+	s := &space{Elements: made.Elements, copying: semaphore.NewWeighted(1), copies: map[*card]*copied{on: {Space: made}}, active: true}
 	b.spaces[s] = struct{}{}
 	return b.kept.AddSpace(s.Elements, s), nil
 }
 
 // FreeSpace wipes a space once the programs that use it have ended.
 func (b *Backend) FreeSpace(ctx context.Context, id backend.SpaceID) error {
-	end, err := b.kept.Begin()
-	if err != nil {
-		return err
-	}
-	defer end()
 	return b.kept.FreeSpace(ctx, id, func(s *space) error { return drop(b, b.spaces, s, func() error { return b.free(s) }) })
 }
 
@@ -158,7 +155,7 @@ type use struct {
 	writes bool
 }
 
-// uses is what a program uses.
+// uses returns what a program uses.
 func uses(steps []backend.Step, of map[backend.SpaceID]*resident.Entry[*space]) []use {
 	writes := make(map[backend.SpaceID]bool)
 	for _, s := range steps {
@@ -188,7 +185,7 @@ func (b *Backend) gather(ctx context.Context, all []use) (on *card, copies map[b
 			b.mu.Unlock()
 			return nil, nil, nil, b.cause
 		}
-		on, wait := b.choose(all, full)
+		on, wait := b.chooseLocked(all, full)
 		if on == nil {
 			written, others := b.written, b.programs > 0
 			b.mu.Unlock()
@@ -248,10 +245,10 @@ func (b *Backend) gather(ctx context.Context, all []use) (on *card, copies map[b
 	}
 }
 
-// choose is the card for a program: where others write what it writes, or else where
-// the least is to be copied, of what it writes first. Without a card the program is to
-// wait until others have written, or there is none. The caller holds mu.
-func (b *Backend) choose(all []use, full map[*card]bool) (on *card, wait bool) {
+// chooseLocked picks the card for a program: where others write what it writes, or else
+// where the least is to be copied, of what it writes first. Without a card the program
+// is to wait until others have written, or there is none. The caller holds mu.
+func (b *Backend) chooseLocked(all []use, full map[*card]bool) (on *card, wait bool) {
 	for _, u := range all {
 		if !u.writes || u.writers == 0 {
 			continue
@@ -261,7 +258,7 @@ func (b *Backend) choose(all []use, full map[*card]bool) (on *card, wait bool) {
 		}
 		on = u.at
 	}
-	seats, _ := b.live()
+	seats, _ := b.liveLocked()
 	if on != nil {
 		there := slices.ContainsFunc(seats, func(s *seat) bool { return s.card == on })
 		if !there {
@@ -274,10 +271,10 @@ func (b *Backend) choose(all []use, full map[*card]bool) (on *card, wait bool) {
 		if full[s.card] {
 			continue
 		}
-		cost := [3]float64{2: s.load}
+		cost := [3]float64{2: s.queued}
 		for _, u := range all {
 			switch {
-			case u.has(s.card):
+			case u.hasLocked(s.card):
 			case u.writes:
 				cost[0] += float64(u.bytes())
 			default:
@@ -320,7 +317,7 @@ const leftToWork = 8
 // a use. The caller has the space's copying.
 func (b *Backend) renew(ctx context.Context, s *space, on *card) (c *copied, source *card, err error) {
 	b.mu.Lock()
-	valid := b.valid(s)
+	valid := b.validLocked(s)
 	if len(valid) == 0 {
 		defer b.mu.Unlock()
 		return nil, nil, cmp.Or(b.cause, fmt.Errorf("%w: no GPU has the vectors", backend.ErrInternal))
@@ -390,11 +387,11 @@ func (b *Backend) fits(on *card) error {
 	}
 }
 
-// found is the valid copy on a card with a use more, or nil.
+// found returns the valid copy on a card with a use more, or nil.
 func (b *Backend) found(s *space, on *card) *copied {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !s.has(on) {
+	if !s.hasLocked(on) {
 		return nil
 	}
 	s.copies[on].users++
@@ -418,7 +415,7 @@ func (b *Backend) leave(all []use, copies map[backend.SpaceID]*copied, on *card,
 		if !ran {
 			continue
 		}
-		u.work = u.writes
+		u.active = u.writes
 		if u.writes && !lost {
 			u.version++
 			c.version = u.version
@@ -428,8 +425,8 @@ func (b *Backend) leave(all []use, copies map[backend.SpaceID]*copied, on *card,
 	b.written = make(chan struct{})
 	if ran && !lost && on.Driver().Err() != nil && b.cause == nil {
 		// It was lost after the program, and lose did not know yet what it had.
-		if err := b.complete(); err != nil {
-			b.end(err)
+		if err := b.completeLocked(); err != nil {
+			b.endLocked(err)
 		}
 	}
 	return b.begun
@@ -442,14 +439,14 @@ type copiesOn struct {
 	card *card
 }
 
-// spare is copies of all spaces that can be dropped. The caller holds mu.
-func (c copiesOn) spare(yield func(*space, *copied) bool) {
+// spareLocked yields the copies of all spaces that can be dropped. The caller holds mu.
+func (c copiesOn) spareLocked(yield func(*space, *copied) bool) {
 	for s := range c.spaces {
 		d := s.copies[c.card]
 		if d == nil || d.users > 0 {
 			continue
 		}
-		valid := c.valid(s)
+		valid := c.validLocked(s)
 		if len(valid) == 0 || len(valid) == 1 && valid[0] == c.card {
 			continue
 		}
@@ -459,18 +456,18 @@ func (c copiesOn) spare(yield func(*space, *copied) bool) {
 	}
 }
 
-// Held is the bytes of what can be dropped.
+// Held returns the bytes of what can be dropped.
 func (c copiesOn) Held() (bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for s := range c.spare {
+	for s := range c.spareLocked {
 		bytes += s.bytes()
 	}
 	return bytes
 }
 
-// share has a card's copies be spare, where there are others.
-func (b *Backend) share(c *card) error {
+// spareCopies makes a card's copies spare, where there are others.
+func (b *Backend) spareCopies(c *card) error {
 	if len(b.seats) == 1 {
 		return nil
 	}
@@ -486,7 +483,7 @@ func (b *Backend) share(c *card) error {
 func (c copiesOn) Drop() error {
 	c.mu.Lock()
 	var dropped *copied
-	for s, d := range c.spare {
+	for s, d := range c.spareLocked {
 		delete(s.copies, c.card)
 		dropped = d
 		break

@@ -36,7 +36,7 @@ func spaces(t testing.TB, b *Backend, n, count int) (ids []backend.SpaceID) {
 	return ids
 }
 
-// where is where the valid copies of spaces are: the ordinals of their cards.
+// where returns where the valid copies of spaces are: the ordinals of their cards.
 func (b *Backend) where(t testing.TB, id backend.SpaceID) (on []int) {
 	t.Helper()
 	used, err := b.kept.Use([]backend.Step{backend.Read{Src: backend.Range{Space: id}}})
@@ -47,14 +47,14 @@ func (b *Backend) where(t testing.TB, id backend.SpaceID) (on []int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.seats {
-		if s.card != nil && used.Spaces[id].Kept.has(s.card) {
+		if s.card != nil && used.Spaces[id].Kept.hasLocked(s.card) {
 			on = append(on, s.ordinal)
 		}
 	}
 	return on
 }
 
-// elements are different for different first ones.
+// elements returns elements that are different for different first ones.
 func elements(first uint64, n int) []byte {
 	b := make([]byte, n*element)
 	for i := range n {
@@ -83,7 +83,7 @@ func runs(t testing.TB, b *Backend, want []byte, steps ...backend.Step) {
 	}
 }
 
-// TestFakeVectors is the suite's part about vectors on three cards, with the kernels.
+// TestFakeVectors runs the suite's part about vectors on three cards, with the kernels.
 func TestFakeVectors(t *testing.T) {
 	fake(t, Options{}).Close()
 	backendtest.RunVectors(t, func(t testing.TB) backend.Backend { return fake(t, Options{Devices: "0-2"}) }, backendtest.Options{
@@ -91,7 +91,7 @@ func TestFakeVectors(t *testing.T) {
 	})
 }
 
-// TestProofsOnCards has what provers do: a key's vectors are written once and read by
+// TestProofsOnCards does what provers do: a key's vectors are written once and read by
 // proofs, each of which has a space of its own.
 func TestProofsOnCards(t *testing.T) {
 	if !quickly(t) {
@@ -113,7 +113,7 @@ func TestProofsOnCards(t *testing.T) {
 		order = append(order, on[0])
 		proofs = append(proofs, spaces(t, b, 1, 8)[0])
 	}
-	// The key was written on card 0, and is not at work once a proof has read it.
+	// The key was written on card 0, and is not active once a proof has read it.
 	if fmt.Sprint(order) != "[1 0 2 3]" || len(b.where(t, key)) != 4 {
 		t.Errorf("four proofs on cards %v, the key on %v", order, b.where(t, key))
 	}
@@ -134,9 +134,8 @@ func TestProofsOnCards(t *testing.T) {
 	}
 }
 
-// TestSharedSpaces has many callers whose programs use the same spaces in any
-// combination, each writing ranges of its own: every program reads what was written
-// last.
+// TestSharedSpaces runs many callers whose programs use the same spaces in any
+// combination, each writing ranges of its own: every program reads what was written last.
 func TestSharedSpaces(t *testing.T) {
 	if !quickly(t) {
 		return
@@ -299,7 +298,7 @@ func TestBackWithoutCopies(t *testing.T) {
 		cudatest.Fail(t, fmt.Sprintf("cuMemcpyDtoHAsync#%d@1=%s", on[0], launchFails))
 		b.mu.Lock()
 		for _, s := range b.seats {
-			s.load = float64((s.ordinal - on[0] + 2) % 2) // a program that only reads runs on that card
+			s.queued = float64((s.ordinal - on[0] + 2) % 2) // a program that only reads runs on that card
 		}
 		b.mu.Unlock()
 		runs(t, b, was, read(key, 0, 8))
@@ -336,7 +335,7 @@ func TestLostWhileCopied(t *testing.T) {
 		runs(t, b, data, write(id, 0, data), read(id, 0, 4))
 	}
 	b.mu.Lock()
-	b.seats[2].load = -1 // where programs that write nothing go
+	b.seats[2].queued = -1 // where programs that write nothing go
 	b.mu.Unlock()
 	cudatest.Fail(t, "cuMemcpyPeerAsync#1@1="+launchFails)
 	runs(t, b, data, read(ids[0], 0, 4))

@@ -19,13 +19,13 @@ type threads struct {
 // mostIdle bounds the threads that wait for work.
 const mostIdle = 16
 
-// threadsNear is those for the card at a PCI address. Where the system does not
-// say where the card is, or has one node only, nothing is pinned.
+// threadsNear returns the threads for the card at a PCI address. Where the system does
+// not say where the card is, or has one node only, nothing is pinned.
 func threadsNear(pci string) *threads {
 	return &threads{near: processorsNear("/sys", pci), idle: make(chan chan func(), mostIdle)}
 }
 
-// processorsNear is the processors of a card's NUMA node, as sysfs has them.
+// processorsNear returns the processors of a card's NUMA node, as sysfs has them.
 func processorsNear(sysfs, pci string) []int {
 	read := func(path ...string) string {
 		b, err := os.ReadFile(filepath.Join(append([]string{sysfs}, path...)...))
@@ -71,16 +71,16 @@ func (t *threads) run(f func()) {
 	case worker = <-t.idle:
 	default:
 		worker = make(chan func())
-		go t.work(worker)
+		go t.serve(worker)
 	}
 	done := make(chan struct{})
 	worker <- func() { defer close(done); f() }
 	<-done
 }
 
-// work is a thread's life. It ends with its goroutine, so that nothing else runs on
-// those processors only.
-func (t *threads) work(next chan func()) {
+// serve pins the goroutine's thread and calls what next brings. The thread ends with the
+// goroutine, so that nothing else runs on those processors only.
+func (t *threads) serve(next chan func()) {
 	pin(t.near)
 	for f := range next {
 		f()

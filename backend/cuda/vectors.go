@@ -53,7 +53,7 @@ func (b *Backend) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, er
 	}
 }
 
-// repeatable is steps whose Ready is asked for no less than before when they are run
+// repeatable returns steps whose Ready is asked for no less than before when they are run
 // again, on another card.
 func (b *Backend) repeatable(steps []backend.Step) []backend.Step {
 	if len(b.seats) == 1 {
@@ -105,9 +105,9 @@ func (b *Backend) runOn(ctx context.Context, on *card, steps []backend.Step, use
 	return on.vectors.Run(ctx, steps, used)
 }
 
-// commits is a program for a card that has the bases that here says: the second result
-// is the jobs that are computed elsewhere, by their steps. Those that want the scalars
-// of a space read them instead.
+// commits returns a program for a card that has the bases that here says. The second
+// result is the jobs that are computed elsewhere, by their steps. Those that want the
+// scalars of a space read them instead.
 func commits(steps []backend.Step, here func(backend.BasesID) span) ([]backend.Step, map[int]backend.Job) {
 	var elsewhere map[int]backend.Job
 	cloned := false

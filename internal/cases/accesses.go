@@ -13,7 +13,7 @@ import (
 // a backend, and where other memory holds something else, which is fill. What the step
 // does not say it writes stays as it was; what it does not say it reads changes neither
 // what it writes nor what it answers; its answer has the length that it says.
-func (p *Program) Honest(ctx context.Context, b backend.Backend, fill func(n int) []byte) error {
+func (p *Program) Honest(ctx context.Context, b backend.Backend, fill func(e backend.Element, n int) []byte) error {
 	step := p.Steps[len(p.Steps)-1]
 	if j, ok := step.(backend.Job); ok && j.SameAs > 0 {
 		return nil // it is nothing without the earlier one
@@ -27,7 +27,7 @@ func (p *Program) Honest(ctx context.Context, b backend.Backend, fill func(n int
 	named := func(writes bool) [][]bool { // by space, the elements that the step reads or writes
 		all := make([][]bool, len(p.Spaces))
 		for k := range all {
-			all[k] = make([]bool, len(p.Spaces[k])/p.Bytes())
+			all[k] = make([]bool, len(p.Spaces[k])/p.of(k).Bytes())
 		}
 		for _, a := range backend.Accesses(step) {
 			if a.Space != 0 && a.Writes == writes {
@@ -42,10 +42,10 @@ func (p *Program) Honest(ctx context.Context, b backend.Backend, fill func(n int
 	other := alone
 	other.Spaces = make([][]byte, len(alone.Spaces))
 	for k, space := range alone.Spaces {
-		other.Spaces[k] = fill(len(space) / p.Bytes())
+		other.Spaces[k] = fill(p.of(k), len(space)/p.of(k).Bytes())
 		for i, read := range reads[k] {
 			if read {
-				copy(p.at(other.Spaces[k], i), p.at(space, i))
+				copy(p.at(k, other.Spaces[k], i), p.at(k, space, i))
 			}
 		}
 	}
@@ -65,11 +65,11 @@ func (p *Program) Honest(ctx context.Context, b backend.Backend, fill func(n int
 	}
 	for k := range alone.Spaces {
 		for i, written := range writes[k] {
-			got, again := p.at(x.Spaces[k], i), p.at(y.Spaces[k], i)
+			got, again := p.at(k, x.Spaces[k], i), p.at(k, y.Spaces[k], i)
 			switch {
-			case !written && !(bytes.Equal(got, p.at(alone.Spaces[k], i)) && bytes.Equal(again, p.at(other.Spaces[k], i))):
+			case !written && !(bytes.Equal(got, p.at(k, alone.Spaces[k], i)) && bytes.Equal(again, p.at(k, other.Spaces[k], i))):
 				return fmt.Errorf("space %d, element %d is changed, which it does not say it writes", k+1, i)
-			case written && !bytes.Equal(got, again) && !(bytes.Equal(got, p.at(alone.Spaces[k], i)) && bytes.Equal(again, p.at(other.Spaces[k], i))):
+			case written && !bytes.Equal(got, again) && !(bytes.Equal(got, p.at(k, alone.Spaces[k], i)) && bytes.Equal(again, p.at(k, other.Spaces[k], i))):
 				// A Map may leave elements of its range as they were.
 				return fmt.Errorf("space %d, element %d depends on what it does not say it reads", k+1, i)
 			}
@@ -78,8 +78,11 @@ func (p *Program) Honest(ctx context.Context, b backend.Backend, fill func(n int
 	return nil
 }
 
-// at is element i of a space.
-func (p *Program) at(space []byte, i int) []byte { return space[i*p.Bytes() : (i+1)*p.Bytes()] }
+// at is element i of what space k holds.
+func (p *Program) at(k int, space []byte, i int) []byte {
+	size := p.of(k).Bytes()
+	return space[i*size : (i+1)*size]
+}
 
 // without is the program without its last n steps.
 func (p *Program) without(n int) *Program {
@@ -93,7 +96,7 @@ func (p *Program) memory() backend.Memory {
 	return backend.Memory{
 		Bases: func(id backend.BasesID) (backend.Elements, bool) { return p.Bases[id-1].Elements(), true },
 		Space: func(id backend.SpaceID) (backend.Elements, bool) {
-			return backend.Elements{Element: p.Element, Count: len(p.Spaces[id-1]) / p.Bytes()}, true
+			return backend.Elements{Element: p.of(int(id - 1)), Count: len(p.Spaces[id-1]) / p.of(int(id-1)).Bytes()}, true
 		},
 	}
 }

@@ -13,14 +13,23 @@ import (
 // Program is a program with what it works on. In its steps the first space and
 // the first bases have the id 1, the next ones 2 and so on.
 type Program struct {
-	backend.Element          // of its spaces
-	Spaces          [][]byte // what they hold before
+	backend.Element                   // of its spaces
+	Of              []backend.Element // of each of them, where they differ
+	Spaces          [][]byte          // what they hold before
 	Bases           []backend.Bases
 	Steps           []backend.Step
 }
 
 // Outcome is what a program answered and what its spaces then hold.
 type Outcome struct{ Answers, Spaces [][]byte }
+
+// of is the element of space k, from zero.
+func (p *Program) of(k int) backend.Element {
+	if p.Of != nil {
+		return p.Of[k]
+	}
+	return p.Element
+}
 
 // Run runs the program on a backend that has spaces of its elements.
 func (p *Program) Run(ctx context.Context, b backend.Backend) (_ *Outcome, err error) {
@@ -40,8 +49,8 @@ func (p *Program) Run(ctx context.Context, b backend.Backend) (_ *Outcome, err e
 	}()
 	var before, after []backend.Step
 	for k, elements := range p.Spaces {
-		n := len(elements) / p.Bytes()
-		id, err := v.NewSpace(ctx, p.Element, n)
+		n := len(elements) / p.of(k).Bytes()
+		id, err := v.NewSpace(ctx, p.of(k), n)
 		if err != nil {
 			return nil, err
 		}
@@ -80,13 +89,13 @@ func (p *Program) Run(ctx context.Context, b backend.Backend) (_ *Outcome, err e
 func Renamed(steps []backend.Step, spaces []backend.SpaceID, bases []backend.BasesID) []backend.Step {
 	renamed := make([]backend.Step, len(steps))
 	for i, s := range steps {
-		renamed[i] = backend.Renamed(s, func(id backend.SpaceID) backend.SpaceID { return of(spaces, id) },
-			func(id backend.BasesID) backend.BasesID { return of(bases, id) })
+		renamed[i] = backend.Renamed(s, func(id backend.SpaceID) backend.SpaceID { return named(spaces, id) },
+			func(id backend.BasesID) backend.BasesID { return named(bases, id) })
 	}
 	return renamed
 }
 
-func of[ID ~uint64](ids []ID, id ID) ID {
+func named[ID ~uint64](ids []ID, id ID) ID {
 	if id > 0 && id <= ID(len(ids)) {
 		return ids[id-1]
 	}

@@ -124,6 +124,11 @@ func (p *maker) gather() {
 
 func (p *maker) transform() {
 	a, b, _ := p.others()
+	p.transformed(a, b)
+}
+
+// transformed transforms elements of the space b to the space a.
+func (p *maker) transformed(a, b int) {
 	room := min(p.sizes[a], p.sizes[b])
 	n := 1 << p.Below(bits.Len(uint(min(room, p.shape.Transform))))
 	batch := 1 + p.Below(min(room/n, 3))

@@ -31,7 +31,7 @@ func New(size int) *Room {
 	return r
 }
 
-// Left is how many elements are free.
+// Left returns how many elements are free.
 func (r *Room) Left() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +98,7 @@ func (r *Room) Give(id uint64, p Part) {
 	}
 }
 
-// Has tells whether what was taken under an id was not given back.
+// Has reports whether what was taken under an id was not given back.
 func (r *Room) Has(id uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -37,7 +37,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// goroutine is the name of the one that calls it, such as "goroutine 7".
+// goroutine returns the name of the goroutine that calls it, such as "goroutine 7".
 func goroutine() string {
 	b := make([]byte, 64)
 	name, _, _ := strings.Cut(string(b[:runtime.Stack(b, false)]), " [")

@@ -28,7 +28,7 @@ func (m *Meter) Begin(waited time.Duration) {
 	}
 }
 
-// End is the end of what Begin began.
+// End ends what Begin began.
 func (m *Meter) End() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -37,7 +37,7 @@ func (m *Meter) End() {
 	}
 }
 
-// Usage is what was counted until now.
+// Usage returns what was counted until now.
 func (m *Meter) Usage() backend.DeviceUsage {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -24,7 +24,7 @@ type Set[B, S any] struct {
 	done   chan struct{}  // closed by Close, after the last call
 }
 
-// shelf is all residents of a kind, under Set.mu.
+// shelf is all residents of a kind. Callers of its methods hold Set.mu.
 type shelf[ID ~uint64, R any] struct {
 	kind string // for errors
 	kept map[ID]*Entry[R]
@@ -41,7 +41,7 @@ type Entry[R any] struct {
 	freed chan struct{}
 }
 
-// New is nothing kept yet; name is the backend's, for errors.
+// New returns a Set of nothing kept yet; name is the backend's, for errors.
 func New[B, S any](name string) *Set[B, S] {
 	return &Set[B, S]{
 		name:   name,
@@ -51,10 +51,10 @@ func New[B, S any](name string) *Set[B, S] {
 	}
 }
 
-// Done is closed when Close has waited for the last call.
+// Done returns a channel that is closed when Close has waited for the last call.
 func (s *Set[B, S]) Done() <-chan struct{} { return s.done }
 
-// Ping is Backend.Ping of a backend that is there as long as it is open.
+// Ping does what Backend.Ping does for a backend that is there as long as it is open.
 func (s *Set[B, S]) Ping(ctx context.Context) error {
 	end, err := s.Begin()
 	if err != nil {
@@ -79,38 +79,38 @@ func (s *Set[B, S]) Begin() (end func(), err error) {
 func (s *Set[B, S]) AddBases(l backend.Elements, kept B) backend.BasesID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.bases.add(l, kept)
+	return s.bases.addLocked(l, kept)
 }
 
 // AddSpace gives a space an id.
 func (s *Set[B, S]) AddSpace(l backend.Elements, kept S) backend.SpaceID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.spaces.add(l, kept)
+	return s.spaces.addLocked(l, kept)
 }
 
-func (h *shelf[ID, R]) add(l backend.Elements, kept R) ID {
+func (h *shelf[ID, R]) addLocked(l backend.Elements, kept R) ID {
 	h.last++
 	h.kept[h.last] = &Entry[R]{Elements: l, Kept: kept}
 	return h.last
 }
 
-// PutBases is AddBases with an id that somebody else gave; false when it is
-// taken. Only one of the two is used.
+// PutBases does what AddBases does, with an id that somebody else gave; it returns false
+// when that is taken. Only one of the two is used.
 func (s *Set[B, S]) PutBases(id backend.BasesID, l backend.Elements, kept B) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.bases.put(id, l, kept)
+	return s.bases.putLocked(id, l, kept)
 }
 
-// PutSpace is to AddSpace what PutBases is to AddBases.
+// PutSpace does what PutBases does, for a space.
 func (s *Set[B, S]) PutSpace(id backend.SpaceID, l backend.Elements, kept S) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.spaces.put(id, l, kept)
+	return s.spaces.putLocked(id, l, kept)
 }
 
-func (h *shelf[ID, R]) put(id ID, l backend.Elements, kept R) bool {
+func (h *shelf[ID, R]) putLocked(id ID, l backend.Elements, kept R) bool {
 	if _, taken := h.kept[id]; taken {
 		return false
 	}
@@ -118,8 +118,8 @@ func (h *shelf[ID, R]) put(id ID, l backend.Elements, kept R) bool {
 	return true
 }
 
-// find answers for what is kept and not being freed.
-func (h *shelf[ID, R]) find(id ID) (*Entry[R], bool) {
+// findLocked returns what is kept and not being freed.
+func (h *shelf[ID, R]) findLocked(id ID) (*Entry[R], bool) {
 	r, ok := h.kept[id]
 	return r, ok && r.freed == nil
 }
@@ -135,35 +135,36 @@ func (s *Set[B, S]) Use(steps []backend.Step) (*Used[B, S], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := newUsed[B, S]()
-	if err := backend.Check(steps, backend.Memory{Bases: s.bases.noting(u.Bases), Space: s.spaces.noting(u.Spaces)}); err != nil {
+	if err := backend.Check(steps, backend.Memory{Bases: s.bases.notingLocked(u.Bases), Space: s.spaces.notingLocked(u.Spaces)}); err != nil {
 		return nil, err
 	}
-	u.count(1)
+	u.countLocked(1)
 	return u, nil
 }
 
-// Find is Use of a program that somebody else validates: only its ids are looked at.
+// Find does what Use does for a program that somebody else validates: it looks at the ids
+// only.
 func (s *Set[B, S]) Find(steps []backend.Step) (*Used[B, S], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := newUsed[B, S]()
 	for i, step := range steps {
 		for _, a := range backend.Accesses(step) {
-			if !u.note(s, a) {
+			if !u.noteLocked(s, a) {
 				return nil, backend.InStep(i, step, fmt.Errorf("%w: there is no space %d, or no bases %d", backend.ErrInvalidInput, a.Space, a.Bases))
 			}
 		}
 	}
-	u.count(1)
+	u.countLocked(1)
 	return u, nil
 }
 
-// note notes what an access names; false when there is none.
-func (u *Used[B, S]) note(s *Set[B, S], a backend.Access) (ok bool) {
+// noteLocked notes what an access names; false when there is none.
+func (u *Used[B, S]) noteLocked(s *Set[B, S], a backend.Access) (ok bool) {
 	if a.Bases != 0 {
-		_, ok = s.bases.noting(u.Bases)(a.Bases)
+		_, ok = s.bases.notingLocked(u.Bases)(a.Bases)
 	} else {
-		_, ok = s.spaces.noting(u.Spaces)(a.Space)
+		_, ok = s.spaces.notingLocked(u.Spaces)(a.Space)
 	}
 	return ok
 }
@@ -172,7 +173,7 @@ func newUsed[B, S any]() *Used[B, S] {
 	return &Used[B, S]{Bases: make(map[backend.BasesID]*Entry[B]), Spaces: make(map[backend.SpaceID]*Entry[S])}
 }
 
-// Memory tells what the ids of a program name.
+// Memory returns what the ids of a program name.
 func (u *Used[B, S]) Memory() backend.Memory {
 	return backend.Memory{
 		Bases: func(id backend.BasesID) (backend.Elements, bool) { return elements(u.Bases, id) },
@@ -188,10 +189,10 @@ func elements[ID comparable, R any](of map[ID]*Entry[R], id ID) (backend.Element
 	return e.Elements, true
 }
 
-// noting returns a function that finds what is kept, and notes it in used.
-func (h *shelf[ID, R]) noting(used map[ID]*Entry[R]) func(ID) (backend.Elements, bool) {
+// notingLocked returns a function that finds what is kept, and notes it in used.
+func (h *shelf[ID, R]) notingLocked(used map[ID]*Entry[R]) func(ID) (backend.Elements, bool) {
 	return func(id ID) (backend.Elements, bool) {
-		if r, ok := h.find(id); ok {
+		if r, ok := h.findLocked(id); ok {
 			used[id] = r
 		}
 		return elements(used, id)
@@ -202,20 +203,21 @@ func (h *shelf[ID, R]) noting(used map[ID]*Entry[R]) func(ID) (backend.Elements,
 func (s *Set[B, S]) End(u *Used[B, S]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u.count(-1)
+	u.countLocked(-1)
 }
 
-func (u *Used[B, S]) count(uses int) {
+// countLocked adds uses to what a program names. The caller holds the set's mu.
+func (u *Used[B, S]) countLocked(uses int) {
 	for _, r := range u.Bases {
-		r.release(-uses)
+		r.releaseLocked(-uses)
 	}
 	for _, r := range u.Spaces {
-		r.release(-uses)
+		r.releaseLocked(-uses)
 	}
 }
 
-// release ends some uses; the caller holds mu.
-func (r *Entry[R]) release(uses int) {
+// releaseLocked ends some uses. The caller holds the set's mu.
+func (r *Entry[R]) releaseLocked(uses int) {
 	r.uses -= uses
 	if r.uses == 0 && r.freed != nil {
 		close(r.freed)
@@ -224,25 +226,31 @@ func (r *Entry[R]) release(uses int) {
 
 // FreeBases takes bases away from new calls, waits for their uses and then calls
 // free, once. When ctx ends first it returns, and the rest happens later; Close
-// waits for it. The caller is between Begin and its end.
+// waits for it. It is a call of its own, as between Begin and its end.
 func (s *Set[B, S]) FreeBases(ctx context.Context, id backend.BasesID, free func(B) error) error {
 	return freeFrom(ctx, s, &s.bases, id, free)
 }
 
-// FreeSpace is FreeBases for a space.
+// FreeSpace does what FreeBases does, for a space.
 func (s *Set[B, S]) FreeSpace(ctx context.Context, id backend.SpaceID, free func(S) error) error {
 	return freeFrom(ctx, s, &s.spaces, id, free)
 }
 
+// freeFrom does what FreeBases says, for what a shelf has.
 func freeFrom[ID ~uint64, B, S, R any](ctx context.Context, s *Set[B, S], h *shelf[ID, R], id ID, free func(R) error) error {
+	end, err := s.Begin()
+	if err != nil {
+		return err
+	}
+	defer end()
 	s.mu.Lock()
-	r, ok := h.find(id)
+	r, ok := h.findLocked(id)
 	if !ok {
 		s.mu.Unlock()
 		return fmt.Errorf("%w: there is no %s %d here", backend.ErrInvalidInput, h.kind, id)
 	}
 	r.freed = make(chan struct{})
-	r.release(0)
+	r.releaseLocked(0)
 	s.mu.Unlock()
 	done := make(chan error, 1)
 	s.calls.Go(func() {
@@ -273,12 +281,12 @@ func (s *Set[B, S]) Close() (bases []B, spaces []S, first bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	bases, spaces = s.bases.clear(), s.spaces.clear()
+	bases, spaces = s.bases.clearLocked(), s.spaces.clearLocked()
 	close(s.done)
 	return bases, spaces, true
 }
 
-func (h *shelf[ID, R]) clear() (kept []R) {
+func (h *shelf[ID, R]) clearLocked() (kept []R) {
 	for _, r := range h.kept {
 		kept = append(kept, r.Kept)
 	}

@@ -22,17 +22,12 @@ func TestFreeGivenUpGoesOn(t *testing.T) {
 	freed := make(chan string, 2)
 	free := func(kept string) error { freed <- kept; return nil }
 
-	end, err := s.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("not worth the wait")
 	cancel(cause)
 	if err := s.FreeBases(ctx, id, free); !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 		t.Errorf("FreeBases: %v", err)
 	}
-	end()
 	if _, err := s.Use(job); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("a use of bases being freed: %v", err)
 	}

@@ -49,7 +49,7 @@ func load(libraries ...string) (api, error) {
 // that cu lacks.
 type library struct{}
 
-// code is the number in an error of cu, whose type has no name outside it.
+// code returns the number in an error of cu, whose type has no name outside it.
 func code(err error) Result {
 	if err == nil {
 		return Success
@@ -60,13 +60,13 @@ func code(err error) Result {
 	return Unknown
 }
 
-// wrapped is the cu object around a handle: cu's are structs of one pointer,
+// wrapped returns the cu object around a handle: cu's are structs of one pointer,
 // which only cu itself can make.
 func wrapped[T cu.CUContext | cu.Stream | cu.Event | cu.Module | cu.Function](h handle) T {
 	return *(*T)(unsafe.Pointer(&h))
 }
 
-// unwrapped is the handle in a cu object.
+// unwrapped returns the handle in a cu object.
 func unwrapped[T cu.CUContext | cu.Stream | cu.Event | cu.Module | cu.Function](o T) handle {
 	return *(*handle)(unsafe.Pointer(&o))
 }
@@ -75,7 +75,7 @@ func unwrapped[T cu.CUContext | cu.Stream | cu.Event | cu.Module | cu.Function](
 var _ = [1]struct{}{}[unsafe.Sizeof(cu.CUContext{})|unsafe.Sizeof(cu.Stream{})|unsafe.Sizeof(cu.Event{})|
 	unsafe.Sizeof(cu.Module{})|unsafe.Sizeof(cu.Function{})-unsafe.Sizeof(handle(0))]
 
-// opaque is a handle as one of CUDA's pointer types.
+// opaque returns a handle as one of CUDA's pointer types.
 func opaque[T C.CUstream | C.CUfunction | C.CUmemoryPool](h handle) T {
 	return *(*T)(unsafe.Pointer(&h))
 }

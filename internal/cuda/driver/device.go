@@ -144,13 +144,13 @@ func (d *Device) Attribute(a Attribute) (v int, err error) {
 	return v, err
 }
 
-// Lost is closed when the device is lost to this process.
+// Lost returns a channel that is closed when the device is lost to this process.
 func (d *Device) Lost() <-chan struct{} { return d.lost }
 
-// Err is the error that lost the device, or nil.
+// Err returns the error that lost the device, or nil.
 func (d *Device) Err() error { return d.gone() }
 
-// gone is Err as an error that is nil when there is none.
+// gone returns what Err does, as an error that is nil when there is none.
 func (d *Device) gone() error {
 	if first := d.lostErr.Load(); first != nil {
 		return fmt.Errorf("device %d was lost: %w", d.info.Ordinal, first)
@@ -158,7 +158,7 @@ func (d *Device) gone() error {
 	return nil
 }
 
-// MemInfo is the device's free memory and all of it, in bytes.
+// MemInfo returns the device's free memory and all of it, in bytes.
 func (d *Device) MemInfo() (free, total int64, err error) {
 	err = d.do("cuMemGetInfo", func() (r Result) { free, total, r = d.sys.memInfo(); return r })
 	return free, total, err
@@ -198,7 +198,7 @@ func (d *Device) enter(f func() error) error {
 	return f()
 }
 
-// release is do for calls that give something back: nothing is left to give
+// release does what do does, for calls that give something back: nothing is left to give
 // when the device is closed or lost, and that is no error.
 func (d *Device) release(call string, f func() Result) error {
 	err := d.do(call, f)
@@ -220,7 +220,7 @@ func (d *Device) failed(call string, r Result) *Error {
 	return e
 }
 
-// allocate is do for calls that take memory. Memory of the device, unlike the
+// allocate does what do does, for calls that take memory. Memory of the device, unlike the
 // host's, is measured for the error's text.
 func (d *Device) allocate(call string, size int64, onDevice bool, f func() Result) error {
 	if size <= 0 {
@@ -254,7 +254,7 @@ type Live struct {
 	Objects     int64 // streams, events, modules, pools
 }
 
-// Live is what this Device has given out and not got back: all zero when
+// Live returns what this Device has given out and not got back: all zero when
 // everything was freed. The staging memory of Read and Write is not counted.
 func (d *Device) Live() Live {
 	l := Live{
@@ -292,7 +292,7 @@ func (o *object) set(d *Device, h handle) {
 	atomic.AddInt64(&d.live.Objects, 1)
 }
 
-// get is the handle, or an error when the object was closed.
+// get returns the handle, or an error when the object was closed.
 func (o *object) get(what string) (handle, error) {
 	if h := o.h.Load(); h != 0 {
 		return handle(h), nil

@@ -30,13 +30,13 @@ var (
 	hostMemory = flag.Int("host-memory", 8<<20, "bytes to register and copy")
 )
 
-// open is openAs with the usual options.
+// open does what openAs does, with the usual options.
 func open(t *testing.T) *Device {
 	t.Helper()
 	return openAs(t, Options{})
 }
 
-// openAs is device 0. At the end of the test nothing may be left on it.
+// openAs returns device 0. At the end of the test nothing may be left on it.
 func openAs(t *testing.T, o Options) *Device {
 	t.Helper()
 	if _, err := Devices(); err != nil {
@@ -78,7 +78,7 @@ func try(t *testing.T, err error) {
 	}
 }
 
-// got is try for a call with a result.
+// got does what try does, for a call with a result.
 func got[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()

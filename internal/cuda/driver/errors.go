@@ -30,7 +30,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap is the sentinel of package backend.
+// Unwrap returns the sentinel of package backend.
 func (e *Error) Unwrap() error { return e.kind }
 
 // newError makes the error of a call; text asks the driver and may be nil.
@@ -43,7 +43,7 @@ func newError(call string, r Result, text func(Result) string) *Error {
 	return e
 }
 
-// startError is newError for the calls that start the driver: whatever fails
+// startError does what newError does, for the calls that start the driver: whatever fails
 // there, the device is unavailable.
 func startError(call string, r Result, text func(Result) string) *Error {
 	e := newError(call, r, text)
@@ -72,10 +72,10 @@ func (e *MemoryError) Error() string {
 	return fmt.Sprintf("%v: %d bytes asked for, %d free of %d on the device: %s", e.Cause, e.Asked, e.Free, e.Total, hintMemory)
 }
 
-// Unwrap is the driver's error.
+// Unwrap returns the driver's error.
 func (e *MemoryError) Unwrap() error { return e.Cause }
 
-// invalid is for arguments that are wrong. They come from the layers above, and
+// invalid returns an error for arguments that are wrong. They come from the layers above, and
 // not from the backend's caller: whose fault it is must not look like his.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{backend.ErrInternal}, args...)...)

@@ -70,7 +70,7 @@ func (d *Device) ShareHost(h *Host) *Host {
 	return s
 }
 
-// Bytes is the memory, nil once freed. The device writes it while a Download
+// Bytes returns the memory, nil once freed. The device writes it while a Download
 // is under way, and reads it while an Upload is.
 func (h *Host) Bytes() []byte {
 	h.mu.Lock()
@@ -85,7 +85,7 @@ func (h *Host) Wipe() {
 	}
 }
 
-// Span is all of the memory.
+// Span returns all of the memory.
 func (h *Host) Span() HostSpan { return HostSpan{host: h, bytes: h.Bytes()} }
 
 // Free gives pinned memory back, wiped, or ends the registration. No copy from
@@ -129,13 +129,13 @@ type HostSpan struct {
 	bad   bool
 }
 
-// Size is in bytes.
+// Size returns the size in bytes.
 func (s HostSpan) Size() int64 { return int64(len(s.bytes)) }
 
-// Bytes is the memory.
+// Bytes returns the memory.
 func (s HostSpan) Bytes() []byte { return s.bytes }
 
-// Slice is the size bytes from off on. When they are not all inside s, the
+// Slice returns the size bytes from off on. When they are not all inside s, the
 // result is a span that every call refuses.
 func (s HostSpan) Slice(off, size int64) HostSpan {
 	if off < 0 || size < 0 || off > s.Size() || size > s.Size()-off {
@@ -145,7 +145,7 @@ func (s HostSpan) Slice(off, size int64) HostSpan {
 	return s
 }
 
-// on is the span's address for a call on a device.
+// on returns the span's address for a call on a device.
 func (s HostSpan) on(d *Device) (unsafe.Pointer, error) {
 	switch {
 	case s.bad:
@@ -160,7 +160,7 @@ func (s HostSpan) on(d *Device) (unsafe.Pointer, error) {
 	return unsafe.Pointer(unsafe.SliceData(s.bytes)), nil
 }
 
-// ends are the addresses of a copy between the device and the host.
+// ends returns the addresses of a copy between the device and the host.
 func (s *Stream) ends(dev Span, host HostSpan) (address, unsafe.Pointer, error) {
 	a, err := dev.on(s.dev)
 	if err != nil {
@@ -176,7 +176,7 @@ func (s *Stream) ends(dev Span, host HostSpan) (address, unsafe.Pointer, error) 
 	return a, p, nil
 }
 
-// FindHost is the span of b when all of b lies in one Host of the device, as a
+// FindHost returns the span of b when all of b lies in one Host of the device, as a
 // slice of its Bytes does.
 func (d *Device) FindHost(b []byte) (HostSpan, bool) {
 	if len(b) == 0 {
@@ -217,7 +217,7 @@ func (l *hosts) find(b []byte) (HostSpan, bool) {
 	return HostSpan{}, false
 }
 
-// String is for people.
+// String returns text for people.
 func (h *Host) String() string {
 	kind := "registered"
 	if h.owned {

@@ -30,7 +30,7 @@ func Init() error {
 	return err
 }
 
-// InitLibrary is Init with the file of the driver's library, to be called
+// InitLibrary does what Init does, with the file of the driver's library, to be called
 // before anything else starts the driver. Calling it later is
 // backend.ErrInternal.
 func InitLibrary(file string) error {
@@ -44,7 +44,7 @@ func InitLibrary(file string) error {
 	return err
 }
 
-// begin is the driver ready for use.
+// begin loads the driver and returns it, ready for use.
 func begin(libraries ...string) (api, error) {
 	system.Lock()
 	defer system.Unlock()
@@ -58,7 +58,7 @@ func begin(libraries ...string) (api, error) {
 	return system.sys, system.err
 }
 
-// start is cuInit with what must hold afterwards: a version and a device.
+// start calls cuInit and checks what must hold afterwards: a version and a device.
 func start(sys api) (Version, int, error) {
 	fail := func(call string, r Result) (Version, int, error) {
 		return 0, 0, startError(call, r, sys.text)
@@ -83,13 +83,13 @@ func start(sys api) (Version, int, error) {
 // Version is a version of CUDA as the driver writes it: 13020 is 13.2.
 type Version int
 
-// String is "13.2".
+// String returns "13.2".
 func (v Version) String() string { return fmt.Sprintf("%d.%d", int(v)/1000, int(v)%1000/10) }
 
 // Compute is a compute capability.
 type Compute struct{ Major, Minor int }
 
-// String is "9.0".
+// String returns "9.0".
 func (c Compute) String() string { return fmt.Sprintf("%d.%d", c.Major, c.Minor) }
 
 // Info describes a device. Sizes are in bytes.
@@ -118,7 +118,7 @@ type Info struct {
 	Overlap                    bool // Launch.Overlap has an effect
 }
 
-// String is for people: "NVIDIA H200, 139 GiB, compute capability 9.0, driver for CUDA 13.0".
+// String returns text for people: "NVIDIA H200, 139 GiB, compute capability 9.0, driver for CUDA 13.0".
 func (i Info) String() string {
 	return fmt.Sprintf("%s, %d GiB, compute capability %v, driver for CUDA %v", i.Name, i.Memory>>30, i.Compute, i.Driver)
 }
@@ -225,7 +225,7 @@ func describe(sys api, dev, ordinal int, v Version) (Info, error) {
 	return info, nil
 }
 
-// pick is the device of an ordinal.
+// pick returns the device of an ordinal.
 func pick(sys api, ordinal int) (dev int, err error) {
 	if ordinal < 0 || ordinal >= system.devices {
 		return 0, fmt.Errorf("%w: no CUDA device %d, there are %d", backend.ErrUnavailable, ordinal, system.devices)

@@ -7,7 +7,7 @@ type Layout struct{ Size int64 }
 // Region is a part of a layout, in bytes.
 type Region struct{ Off, Size int64 }
 
-// Align is size up to the alignment of everything in device memory.
+// Align returns size up to the alignment of everything in device memory.
 func Align(size int64) int64 {
 	const align = 256
 	return (size + align - 1) / align * align
@@ -20,5 +20,5 @@ func (l *Layout) Take(size int64) Region {
 	return at
 }
 
-// In is the region's part of the memory that was laid out.
+// In returns the region's part of the memory that was laid out.
 func (r Region) In(m Span) Span { return m.Slice(r.Off, r.Size) }

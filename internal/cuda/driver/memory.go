@@ -59,10 +59,10 @@ func (m *Memory) take() address {
 	return a
 }
 
-// Size is in bytes.
+// Size returns the size in bytes.
 func (m *Memory) Size() int64 { return m.size }
 
-// Span is all of the memory.
+// Span returns all of the memory.
 func (m *Memory) Span() Span { return Span{mem: m, size: m.size} }
 
 // Span is a part of a Memory: an address with bounds, which every call checks.
@@ -74,10 +74,10 @@ type Span struct {
 	bad       bool
 }
 
-// Size is in bytes.
+// Size returns the size in bytes.
 func (s Span) Size() int64 { return s.size }
 
-// Slice is the size bytes from off on. When they are not all inside s, the
+// Slice returns the size bytes from off on. When they are not all inside s, the
 // result is a span that every call refuses.
 func (s Span) Slice(off, size int64) Span {
 	if off < 0 || size < 0 || off > s.size || size > s.size-off {
@@ -88,7 +88,7 @@ func (s Span) Slice(off, size int64) Span {
 	return s
 }
 
-// Param is the span's address as a kernel's parameter: 0, which no kernel can
+// Param returns the span's address as a kernel's parameter: 0, which no kernel can
 // follow, when the memory was freed or the span is out of bounds.
 func (s Span) Param() Param {
 	if s.bad || s.mem == nil {
@@ -100,7 +100,7 @@ func (s Span) Param() Param {
 	return 0
 }
 
-// on is the span's address for a call on a device.
+// on returns the span's address for a call on a device.
 func (s Span) on(d *Device) (address, error) {
 	switch {
 	case s.bad:
@@ -174,7 +174,7 @@ func (p *Pool) Trim(keep int64) error {
 	return p.do("memory pool", "cuMemPoolTrimTo", func(h handle) Result { return p.dev.sys.poolTrim(h, keep) })
 }
 
-// Usage is the bytes given out and the bytes taken from the system.
+// Usage returns the bytes given out and the bytes taken from the system.
 func (p *Pool) Usage() (used, reserved int64, err error) {
 	err = p.do("memory pool", "cuMemPoolGetAttribute", func(h handle) Result {
 		u, r := p.dev.sys.poolGet(h, poolUsed)

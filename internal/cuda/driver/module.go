@@ -89,7 +89,7 @@ func (f *Function) countParams() (int, error) {
 	}
 }
 
-// Name is the kernel's symbol.
+// Name returns the kernel's symbol.
 func (f *Function) Name() string { return f.name }
 
 // Attributes is what the compiler used for a kernel. Sizes are in bytes.
@@ -138,7 +138,7 @@ func (f *Function) SetSharedCarveout(percent int) error {
 	return f.do("cuFuncSetAttribute", func(sys api) Result { return sys.functionSet(f.h, funcSharedCarveout, percent) })
 }
 
-// Occupancy is how many blocks of so many threads, with so many bytes of
+// Occupancy returns how many blocks of so many threads, with so many bytes of
 // dynamic shared memory, run on one multiprocessor at a time.
 func (f *Function) Occupancy(threads, shared int) (blocks int, err error) {
 	err = f.do("cuOccupancyMaxActiveBlocksPerMultiprocessor", func(sys api) (r Result) {
@@ -148,7 +148,7 @@ func (f *Function) Occupancy(threads, shared int) (blocks int, err error) {
 	return blocks, err
 }
 
-// BestBlock is the block size with the highest occupancy, and the number of
+// BestBlock returns the block size with the highest occupancy, and the number of
 // such blocks that fills the device.
 func (f *Function) BestBlock(shared int) (threads, blocks int, err error) {
 	err = f.do("cuOccupancyMaxPotentialBlockSize", func(sys api) (r Result) {
@@ -190,14 +190,14 @@ type Launch struct {
 // an address, Value and Float of numbers.
 type Param uint64
 
-// Value is an integer as a parameter; a negative one keeps its value in a
+// Value returns an integer as a parameter; a negative one keeps its value in a
 // signed 64-bit parameter.
 func Value[T ~int | ~int32 | ~int64 | ~uint | ~uint32 | ~uint64](v T) Param { return Param(v) }
 
-// Float is a parameter of type double.
+// Float returns a parameter of type double.
 func Float(v float64) Param { return Param(math.Float64bits(v)) }
 
-// norm is the shape with every 0 as 1, checked against CUDA's limits.
+// norm returns the shape with every 0 as 1, checked against CUDA's limits.
 func (l Launch) norm() (Launch, error) {
 	for _, v := range []struct {
 		n   *int

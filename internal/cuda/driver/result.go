@@ -62,7 +62,7 @@ const (
 	Unknown                Result = 999
 )
 
-// String is CUDA's name, such as "CUDA_ERROR_ILLEGAL_ADDRESS".
+// String returns CUDA's name, such as "CUDA_ERROR_ILLEGAL_ADDRESS".
 func (r Result) String() string {
 	if name, ok := resultNames[r]; ok {
 		return name
@@ -132,7 +132,7 @@ var meanings = map[Result]meaning{
 	Unknown:             {backend.ErrGone, hintGone},
 }
 
-// meaning is ErrUnsupported for a result that no rule names: it comes from a
+// meaning returns ErrUnsupported for a result that no rule names: it comes from a
 // call that this driver or device refused, and another backend may do the work.
 func (r Result) meaning() meaning {
 	if m, ok := meanings[r]; ok {
@@ -141,5 +141,5 @@ func (r Result) meaning() meaning {
 	return meaning{kind: backend.ErrUnsupported}
 }
 
-// Sticky tells whether the device answers nothing else after this result.
+// Sticky reports whether the device answers nothing else after this result.
 func (r Result) Sticky() bool { return r.meaning().kind == backend.ErrGone }

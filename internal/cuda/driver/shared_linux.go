@@ -22,7 +22,7 @@ func checkShared(b []byte) error {
 	return nil
 }
 
-// coversShared tells whether the shared mappings in a process's list of
+// coversShared reports whether the shared mappings in a process's list of
 // mappings, which is in the order of addresses, hold all of [from, to).
 func coversShared(maps []byte, from, to uint64) bool {
 	lines := bufio.NewScanner(bytes.NewReader(maps))

@@ -10,7 +10,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// sharedMemory is a mapping of a new memfd.
+// sharedMemory returns a mapping of a new memfd.
 func sharedMemory(t *testing.T, size, prot int) []byte {
 	t.Helper()
 	fd, err := unix.MemfdCreate("driver-test", unix.MFD_CLOEXEC)

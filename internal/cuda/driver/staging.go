@@ -91,7 +91,7 @@ func (s *stage) close() error {
 	return err
 }
 
-// half is the first size bytes of a half, once no copy uses it.
+// half returns the first size bytes of a half, once no copy uses it.
 func (s *stage) half(i int, size int64) (HostSpan, error) {
 	if s.busy[i] {
 		if err := s.done[i].Synchronize(); err != nil {

@@ -31,7 +31,7 @@ func (d *Device) newStream(call string, urgent bool) (*Stream, error) {
 // Close gives the stream back when its work has ended; it does not wait.
 func (s *Stream) Close() error { return s.drop("cuStreamDestroy", s.dev.sys.streamDestroy) }
 
-// Device is the device of the stream.
+// Device returns the device of the stream.
 func (s *Stream) Device() *Device { return s.dev }
 
 // Synchronize waits until everything on the stream is done. An error of a
@@ -40,7 +40,7 @@ func (s *Stream) Synchronize() error {
 	return s.do("cuStreamSynchronize", s.dev.sys.streamSynchronize)
 }
 
-// Done tells whether everything on the stream is done, without waiting.
+// Done reports whether everything on the stream is done, without waiting.
 func (s *Stream) Done() (bool, error) {
 	return pending(s.do("cuStreamQuery", s.dev.sys.streamQuery))
 }
@@ -117,7 +117,7 @@ func (s *Stream) CopyFrom(dst, src Span) error {
 	return s.do("cuMemcpyPeerAsync", func(h handle) Result { return s.dev.sys.copyFrom(to, s.dev.ctx, from, other.ctx, src.Size(), h) })
 }
 
-// copies is the addresses for a copy to the stream's device from a device's memory.
+// copies returns the addresses for a copy to the stream's device from a device's memory.
 func (s *Stream) copies(dst, src Span, of *Device) (to, from address, err error) {
 	if to, err = dst.on(s.dev); err != nil {
 		return 0, 0, err
@@ -145,7 +145,7 @@ func (s *Stream) do(call string, f func(handle) Result) error {
 	return s.object.do("stream", call, f)
 }
 
-// on is the stream's handle for a call on a device.
+// on returns the stream's handle for a call on a device.
 func (s *Stream) on(d *Device) (handle, error) {
 	if s.dev != d {
 		return 0, invalid("stream of another device")
@@ -197,10 +197,10 @@ func (e *Event) Close() error { return e.drop("cuEventDestroy", e.dev.sys.eventD
 // recorded.
 func (e *Event) Synchronize() error { return e.do("cuEventSynchronize", e.dev.sys.eventSynchronize) }
 
-// Done tells whether the event has happened, without waiting.
+// Done reports whether the event has happened, without waiting.
 func (e *Event) Done() (bool, error) { return pending(e.do("cuEventQuery", e.dev.sys.eventQuery)) }
 
-// Elapsed is the time on the device from one event to a later one, to half a
+// Elapsed returns the time on the device from one event to a later one, to half a
 // microsecond. Both have timing and must have happened.
 func (e *Event) Elapsed(from *Event) (time.Duration, error) {
 	if !e.timing || !from.timing || e.dev != from.dev {

@@ -22,7 +22,7 @@ type Outline struct {
 	Shape           string // all that a plan decides: MSMs of one shape are computed alike
 }
 
-// Device is the memory that is used on the card.
+// Device returns the memory that is used on the card.
 func (o *Outline) Device() int64 {
 	if o.Resident {
 		return o.Work + o.Bases + o.Multiples

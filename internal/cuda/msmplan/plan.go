@@ -48,7 +48,7 @@ func (p *Plan) Need() int64 {
 	return p.Work.Size + inputs*(driver.Align(p.ScalarBytes)+driver.Align(p.StreamBytes))
 }
 
-// Overlaps tells whether a step's entries are sorted while the step before it is
+// Overlaps reports whether a step's entries are sorted while the step before it is
 // accumulated.
 func (p *Plan) Overlaps() bool { return len(p.Chunks) > 1 && !p.Params.InTurn }
 

@@ -15,7 +15,7 @@ func inputOf(c backend.Curve, g backend.Group, n int, memory int64) Input {
 	return Input{Curve: c, Group: g, Count: n, Memory: memory, Params: h200().Params(c, g, n)}
 }
 
-// h200 is the tuning for a card that there is a table of.
+// h200 returns the tuning for a card that there is a table of.
 func h200() Tuning {
 	t, err := TuningFor("NVIDIA H200", "9.0", 132, nil)
 	if err != nil {

@@ -85,7 +85,7 @@ type Params struct {
 	InTurn            bool // nothing runs beside the accumulation
 }
 
-// tuning is that of so many multiprocessors.
+// params returns what plans go by on a card of so many multiprocessors.
 func (c *Costs) params(multiprocessors int) Params {
 	const blocksOfPairs, threads = 4, 512 // of a multiprocessor
 	unit := c.Addition
@@ -110,7 +110,7 @@ func (c *Costs) params(multiprocessors int) Params {
 	return t
 }
 
-// edwardsOf is the name of the kernels of a group for bases in Edwards form.
+// EdwardsForm returns the name of the kernels of a group for bases in Edwards form.
 func EdwardsForm(group string) string { return group + "-edwards" }
 
 // check refuses what is no measurement, and what plans or kernels have no room for.
@@ -142,7 +142,7 @@ const (
 	MostPairLevels = 4        // that the kernels are tested with
 )
 
-// costsOf is those that count for so many points, nil where the table has none.
+// costsOf returns those that count for so many points, nil where the table has none.
 func (t *Table) costsOf(curve, group string, points int) *Costs {
 	var best *Costs
 	for i := range t.Groups {
@@ -233,13 +233,13 @@ func (t Tuning) String() string {
 	return s
 }
 
-// Exact tells that plans are of such a card, and not of one that is like it.
+// Exact reports whether plans are of such a card, and not of one that is like it.
 func (t Tuning) Exact() bool { return t.exact }
 
-// Own tells that there is a table of the card's own.
+// Own reports whether there is a table of the card's own.
 func (t Tuning) Own() bool { return t.own != nil }
 
-// Costs is what counts for so many points of a group.
+// Costs returns what counts for so many points of a group.
 func (t Tuning) Costs(curve backend.Curve, group backend.Group, points int) Costs {
 	if t.own != nil {
 		if c := t.own.costsOf(curve.String(), group.String(), points); c != nil {
@@ -277,7 +277,7 @@ func ParseTable(text []byte) (*Table, error) {
 	return &t, nil
 }
 
-// Bytes is the text of a table's file; its error is that of ParseTable.
+// Bytes returns the text of a table's file; its error is that of ParseTable.
 func (t *Table) Bytes() ([]byte, error) {
 	text, err := json.MarshalIndent(t, "", "  ")
 	if err == nil {
@@ -312,7 +312,7 @@ func ReadTable(path string) (*Table, error) {
 	return t, nil
 }
 
-// OwnFile is the file of a card's own table, "" where none is to be used: the one that
+// OwnFile returns the file of a card's own table, "" where none is to be used: the one that
 // setting names, TableFile's where it names none, and none where that has no folder or
 // the setting is "none".
 func OwnFile(setting, card string) string {
@@ -326,7 +326,7 @@ func OwnFile(setting, card string) string {
 	return setting
 }
 
-// TableFile is where the table of a card of the user's own is: in pippin/tuning of the
+// TableFile returns where the table of a card of the user's own is: in pippin/tuning of the
 // folder for settings, which XDG_CONFIG_HOME names on Linux or else is ~/.config.
 func TableFile(card string) (string, error) {
 	dir, err := os.UserConfigDir()

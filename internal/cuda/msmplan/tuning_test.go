@@ -56,7 +56,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// ownOf is a table of a card's own, of one group, by sizes.
+// ownOf returns a table of a card's own, of one group, by sizes.
 func ownOf(c backend.Curve, g backend.Group, upTo ...int) *Table {
 	t := &Table{Card: "NVIDIA H200", file: "/some/file"}
 	for i, n := range upTo {
@@ -134,7 +134,7 @@ func TestTablesAreChecked(t *testing.T) {
 	}
 }
 
-// extreme is costs within their bounds, and often at them.
+// extreme returns costs within their bounds, and often at them.
 func extreme(r *rand.Rand, of backend.CurveGroup) Costs {
 	pick := func(least, most float64) float64 { // the ends often
 		switch r.IntN(3) {

@@ -1924,6 +1924,9 @@ type Step struct {
 	//	*Step_Divide
 	//	*Step_Job
 	//	*Step_Compute
+	//	*Step_MultiplyPoints
+	//	*Step_AddPoints
+	//	*Step_CheckPoints
 	Step          isStep_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2083,6 +2086,33 @@ func (x *Step) GetCompute() *Compute {
 	return nil
 }
 
+func (x *Step) GetMultiplyPoints() *MultiplyPoints {
+	if x != nil {
+		if x, ok := x.Step.(*Step_MultiplyPoints); ok {
+			return x.MultiplyPoints
+		}
+	}
+	return nil
+}
+
+func (x *Step) GetAddPoints() *AddPoints {
+	if x != nil {
+		if x, ok := x.Step.(*Step_AddPoints); ok {
+			return x.AddPoints
+		}
+	}
+	return nil
+}
+
+func (x *Step) GetCheckPoints() *CheckPoints {
+	if x != nil {
+		if x, ok := x.Step.(*Step_CheckPoints); ok {
+			return x.CheckPoints
+		}
+	}
+	return nil
+}
+
 type isStep_Step interface {
 	isStep_Step()
 }
@@ -2139,6 +2169,18 @@ type Step_Compute struct {
 	Compute *Compute `protobuf:"bytes,13,opt,name=compute,proto3,oneof"`
 }
 
+type Step_MultiplyPoints struct {
+	MultiplyPoints *MultiplyPoints `protobuf:"bytes,14,opt,name=multiply_points,json=multiplyPoints,proto3,oneof"`
+}
+
+type Step_AddPoints struct {
+	AddPoints *AddPoints `protobuf:"bytes,15,opt,name=add_points,json=addPoints,proto3,oneof"`
+}
+
+type Step_CheckPoints struct {
+	CheckPoints *CheckPoints `protobuf:"bytes,16,opt,name=check_points,json=checkPoints,proto3,oneof"`
+}
+
 func (*Step_Write) isStep_Step() {}
 
 func (*Step_WriteIndices) isStep_Step() {}
@@ -2164,6 +2206,12 @@ func (*Step_Divide) isStep_Step() {}
 func (*Step_Job) isStep_Step() {}
 
 func (*Step_Compute) isStep_Step() {}
+
+func (*Step_MultiplyPoints) isStep_Step() {}
+
+func (*Step_AddPoints) isStep_Step() {}
+
+func (*Step_CheckPoints) isStep_Step() {}
 
 // Range is count elements of a space.
 type Range struct {
@@ -2290,10 +2338,12 @@ func (x *Input) GetCheck() bool {
 	return false
 }
 
+// Encoding has the numbers of backend.Encoding.
 type Write struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
 	Input         *Input                 `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
+	Encoding      uint32                 `protobuf:"varint,3,opt,name=encoding,proto3" json:"encoding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2342,8 +2392,15 @@ func (x *Write) GetInput() *Input {
 	return nil
 }
 
+func (x *Write) GetEncoding() uint32 {
+	if x != nil {
+		return x.Encoding
+	}
+	return 0
+}
+
 // Job is an MSM. Its scalars are its input, or those of an earlier step, counted
-// from one, or those of a space.
+// from one, or those of a space. Its point is answered, unless dst says where it goes.
 type Job struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Bases         uint64                 `protobuf:"varint,1,opt,name=bases,proto3" json:"bases,omitempty"`
@@ -2352,6 +2409,7 @@ type Job struct {
 	Input         *Input                 `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
 	SameAs        uint32                 `protobuf:"varint,5,opt,name=same_as,json=sameAs,proto3" json:"same_as,omitempty"`
 	Src           *Range                 `protobuf:"bytes,6,opt,name=src,proto3" json:"src,omitempty"`
+	Dst           *Range                 `protobuf:"bytes,7,opt,name=dst,proto3" json:"dst,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2428,6 +2486,13 @@ func (x *Job) GetSrc() *Range {
 	return nil
 }
 
+func (x *Job) GetDst() *Range {
+	if x != nil {
+		return x.Dst
+	}
+	return nil
+}
+
 // WriteIndices takes 4 bytes an index, little-endian, complete before the call.
 type WriteIndices struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2487,6 +2552,7 @@ type Read struct {
 	// Where the plugin writes the answer, in an arena for answers; unset, the
 	// answer is in the reply.
 	Answer        *Region `protobuf:"bytes,2,opt,name=answer,proto3" json:"answer,omitempty"`
+	Encoding      uint32  `protobuf:"varint,3,opt,name=encoding,proto3" json:"encoding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2533,6 +2599,13 @@ func (x *Read) GetAnswer() *Region {
 		return x.Answer
 	}
 	return nil
+}
+
+func (x *Read) GetEncoding() uint32 {
+	if x != nil {
+		return x.Encoding
+	}
+	return 0
 }
 
 type Gather struct {
@@ -3287,6 +3360,187 @@ func (x *Compute) GetDegree() uint32 {
 	return 0
 }
 
+// MultiplyPoints has no scalars where all are one.
+type MultiplyPoints struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
+	Src           *Range                 `protobuf:"bytes,2,opt,name=src,proto3" json:"src,omitempty"`
+	Scalars       *Range                 `protobuf:"bytes,3,opt,name=scalars,proto3" json:"scalars,omitempty"`
+	Terms         uint64                 `protobuf:"varint,4,opt,name=terms,proto3" json:"terms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MultiplyPoints) Reset() {
+	*x = MultiplyPoints{}
+	mi := &file_plugin_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MultiplyPoints) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MultiplyPoints) ProtoMessage() {}
+
+func (x *MultiplyPoints) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MultiplyPoints.ProtoReflect.Descriptor instead.
+func (*MultiplyPoints) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *MultiplyPoints) GetDst() *Range {
+	if x != nil {
+		return x.Dst
+	}
+	return nil
+}
+
+func (x *MultiplyPoints) GetSrc() *Range {
+	if x != nil {
+		return x.Src
+	}
+	return nil
+}
+
+func (x *MultiplyPoints) GetScalars() *Range {
+	if x != nil {
+		return x.Scalars
+	}
+	return nil
+}
+
+func (x *MultiplyPoints) GetTerms() uint64 {
+	if x != nil {
+		return x.Terms
+	}
+	return 0
+}
+
+type AddPoints struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dst           *Range                 `protobuf:"bytes,1,opt,name=dst,proto3" json:"dst,omitempty"`
+	Plus          []*Range               `protobuf:"bytes,2,rep,name=plus,proto3" json:"plus,omitempty"`
+	Minus         []*Range               `protobuf:"bytes,3,rep,name=minus,proto3" json:"minus,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddPoints) Reset() {
+	*x = AddPoints{}
+	mi := &file_plugin_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddPoints) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddPoints) ProtoMessage() {}
+
+func (x *AddPoints) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddPoints.ProtoReflect.Descriptor instead.
+func (*AddPoints) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *AddPoints) GetDst() *Range {
+	if x != nil {
+		return x.Dst
+	}
+	return nil
+}
+
+func (x *AddPoints) GetPlus() []*Range {
+	if x != nil {
+		return x.Plus
+	}
+	return nil
+}
+
+func (x *AddPoints) GetMinus() []*Range {
+	if x != nil {
+		return x.Minus
+	}
+	return nil
+}
+
+type CheckPoints struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Src           *Range                 `protobuf:"bytes,1,opt,name=src,proto3" json:"src,omitempty"`
+	Subgroup      bool                   `protobuf:"varint,2,opt,name=subgroup,proto3" json:"subgroup,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckPoints) Reset() {
+	*x = CheckPoints{}
+	mi := &file_plugin_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckPoints) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckPoints) ProtoMessage() {}
+
+func (x *CheckPoints) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckPoints.ProtoReflect.Descriptor instead.
+func (*CheckPoints) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *CheckPoints) GetSrc() *Range {
+	if x != nil {
+		return x.Src
+	}
+	return nil
+}
+
+func (x *CheckPoints) GetSubgroup() bool {
+	if x != nil {
+		return x.Subgroup
+	}
+	return false
+}
+
 type CancelRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Call          uint64                 `protobuf:"varint,1,opt,name=call,proto3" json:"call,omitempty"`
@@ -3296,7 +3550,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_plugin_proto_msgTypes[50]
+	mi := &file_plugin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3308,7 +3562,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[50]
+	mi := &file_plugin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3321,7 +3575,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{50}
+	return file_plugin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CancelRequest) GetCall() uint64 {
@@ -3340,7 +3594,7 @@ type CancelReply struct {
 
 func (x *CancelReply) Reset() {
 	*x = CancelReply{}
-	mi := &file_plugin_proto_msgTypes[51]
+	mi := &file_plugin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3352,7 +3606,7 @@ func (x *CancelReply) String() string {
 func (*CancelReply) ProtoMessage() {}
 
 func (x *CancelReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[51]
+	mi := &file_plugin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3365,7 +3619,7 @@ func (x *CancelReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReply.ProtoReflect.Descriptor instead.
 func (*CancelReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{51}
+	return file_plugin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CancelReply) GetRunning() bool {
@@ -3383,7 +3637,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_plugin_proto_msgTypes[52]
+	mi := &file_plugin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3395,7 +3649,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[52]
+	mi := &file_plugin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3408,7 +3662,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{52}
+	return file_plugin_proto_rawDescGZIP(), []int{55}
 }
 
 type CloseReply struct {
@@ -3419,7 +3673,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_plugin_proto_msgTypes[53]
+	mi := &file_plugin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3431,7 +3685,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[53]
+	mi := &file_plugin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3444,7 +3698,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{53}
+	return file_plugin_proto_rawDescGZIP(), []int{56}
 }
 
 type LaneRequest struct {
@@ -3459,7 +3713,7 @@ type LaneRequest struct {
 
 func (x *LaneRequest) Reset() {
 	*x = LaneRequest{}
-	mi := &file_plugin_proto_msgTypes[54]
+	mi := &file_plugin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3471,7 +3725,7 @@ func (x *LaneRequest) String() string {
 func (*LaneRequest) ProtoMessage() {}
 
 func (x *LaneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[54]
+	mi := &file_plugin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3484,7 +3738,7 @@ func (x *LaneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneRequest.ProtoReflect.Descriptor instead.
 func (*LaneRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{54}
+	return file_plugin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *LaneRequest) GetCalls() *Region {
@@ -3509,7 +3763,7 @@ type LaneReply struct {
 
 func (x *LaneReply) Reset() {
 	*x = LaneReply{}
-	mi := &file_plugin_proto_msgTypes[55]
+	mi := &file_plugin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +3775,7 @@ func (x *LaneReply) String() string {
 func (*LaneReply) ProtoMessage() {}
 
 func (x *LaneReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[55]
+	mi := &file_plugin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3534,7 +3788,7 @@ func (x *LaneReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneReply.ProtoReflect.Descriptor instead.
 func (*LaneReply) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{55}
+	return file_plugin_proto_rawDescGZIP(), []int{58}
 }
 
 type LaneAnswer struct {
@@ -3549,7 +3803,7 @@ type LaneAnswer struct {
 
 func (x *LaneAnswer) Reset() {
 	*x = LaneAnswer{}
-	mi := &file_plugin_proto_msgTypes[56]
+	mi := &file_plugin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3561,7 +3815,7 @@ func (x *LaneAnswer) String() string {
 func (*LaneAnswer) ProtoMessage() {}
 
 func (x *LaneAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[56]
+	mi := &file_plugin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3574,7 +3828,7 @@ func (x *LaneAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneAnswer.ProtoReflect.Descriptor instead.
 func (*LaneAnswer) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{56}
+	return file_plugin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *LaneAnswer) GetAnswers() [][]byte {
@@ -3603,7 +3857,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_plugin_proto_msgTypes[57]
+	mi := &file_plugin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3615,7 +3869,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[57]
+	mi := &file_plugin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3628,7 +3882,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{57}
+	return file_plugin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Failure) GetKinds() []Kind {
@@ -3759,7 +4013,7 @@ const file_plugin_proto_rawDesc = "" +
 	"\x04call\x18\x01 \x01(\x04R\x04call\x12,\n" +
 	"\x05steps\x18\x02 \x03(\v2\x16.pippin.plugin.v3.StepR\x05steps\"$\n" +
 	"\bRunReply\x12\x18\n" +
-	"\aanswers\x18\x01 \x03(\fR\aanswers\"\xc2\x05\n" +
+	"\aanswers\x18\x01 \x03(\fR\aanswers\"\x91\a\n" +
 	"\x04Step\x12/\n" +
 	"\x05write\x18\x01 \x01(\v2\x17.pippin.plugin.v3.WriteH\x00R\x05write\x12E\n" +
 	"\rwrite_indices\x18\x02 \x01(\v2\x1e.pippin.plugin.v3.WriteIndicesH\x00R\fwriteIndices\x12,\n" +
@@ -3774,7 +4028,11 @@ const file_plugin_proto_rawDesc = "" +
 	" \x01(\v2\x1a.pippin.plugin.v3.EvaluateH\x00R\bevaluate\x122\n" +
 	"\x06divide\x18\v \x01(\v2\x18.pippin.plugin.v3.DivideH\x00R\x06divide\x12)\n" +
 	"\x03job\x18\f \x01(\v2\x15.pippin.plugin.v3.JobH\x00R\x03job\x125\n" +
-	"\acompute\x18\r \x01(\v2\x19.pippin.plugin.v3.ComputeH\x00R\acomputeB\x06\n" +
+	"\acompute\x18\r \x01(\v2\x19.pippin.plugin.v3.ComputeH\x00R\acompute\x12K\n" +
+	"\x0fmultiply_points\x18\x0e \x01(\v2 .pippin.plugin.v3.MultiplyPointsH\x00R\x0emultiplyPoints\x12<\n" +
+	"\n" +
+	"add_points\x18\x0f \x01(\v2\x1b.pippin.plugin.v3.AddPointsH\x00R\taddPoints\x12B\n" +
+	"\fcheck_points\x18\x10 \x01(\v2\x1d.pippin.plugin.v3.CheckPointsH\x00R\vcheckPointsB\x06\n" +
 	"\x04step\"K\n" +
 	"\x05Range\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\x04R\x05space\x12\x16\n" +
@@ -3783,23 +4041,26 @@ const file_plugin_proto_rawDesc = "" +
 	"\x05Input\x12.\n" +
 	"\x05bytes\x18\x01 \x01(\v2\x18.pippin.plugin.v3.RegionR\x05bytes\x124\n" +
 	"\bprogress\x18\x02 \x01(\v2\x18.pippin.plugin.v3.RegionR\bprogress\x12\x14\n" +
-	"\x05check\x18\x03 \x01(\bR\x05check\"a\n" +
+	"\x05check\x18\x03 \x01(\bR\x05check\"}\n" +
 	"\x05Write\x12)\n" +
 	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12-\n" +
-	"\x05input\x18\x02 \x01(\v2\x17.pippin.plugin.v3.InputR\x05input\"\xbc\x01\n" +
+	"\x05input\x18\x02 \x01(\v2\x17.pippin.plugin.v3.InputR\x05input\x12\x1a\n" +
+	"\bencoding\x18\x03 \x01(\rR\bencoding\"\xe7\x01\n" +
 	"\x03Job\x12\x14\n" +
 	"\x05bases\x18\x01 \x01(\x04R\x05bases\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\x04R\x05count\x12-\n" +
 	"\x05input\x18\x04 \x01(\v2\x17.pippin.plugin.v3.InputR\x05input\x12\x17\n" +
 	"\asame_as\x18\x05 \x01(\rR\x06sameAs\x12)\n" +
-	"\x03src\x18\x06 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\"i\n" +
+	"\x03src\x18\x06 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x12)\n" +
+	"\x03dst\x18\a \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\"i\n" +
 	"\fWriteIndices\x12)\n" +
 	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12.\n" +
-	"\x05bytes\x18\x02 \x01(\v2\x18.pippin.plugin.v3.RegionR\x05bytes\"c\n" +
+	"\x05bytes\x18\x02 \x01(\v2\x18.pippin.plugin.v3.RegionR\x05bytes\"\x7f\n" +
 	"\x04Read\x12)\n" +
 	"\x03src\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x120\n" +
-	"\x06answer\x18\x02 \x01(\v2\x18.pippin.plugin.v3.RegionR\x06answer\"\x8d\x01\n" +
+	"\x06answer\x18\x02 \x01(\v2\x18.pippin.plugin.v3.RegionR\x06answer\x12\x1a\n" +
+	"\bencoding\x18\x03 \x01(\rR\bencoding\"\x8d\x01\n" +
 	"\x06Gather\x12)\n" +
 	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12)\n" +
 	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x12-\n" +
@@ -3854,7 +4115,19 @@ const file_plugin_proto_rawDesc = "" +
 	"\x01b\x18\x04 \x01(\v2\x17.pippin.plugin.v3.BatchR\x01b\x12%\n" +
 	"\x01m\x18\x05 \x01(\v2\x17.pippin.plugin.v3.BatchR\x01m\x12-\n" +
 	"\x05carry\x18\x06 \x01(\v2\x17.pippin.plugin.v3.BatchR\x05carry\x12\x16\n" +
-	"\x06degree\x18\a \x01(\rR\x06degree\"#\n" +
+	"\x06degree\x18\a \x01(\rR\x06degree\"\xaf\x01\n" +
+	"\x0eMultiplyPoints\x12)\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12)\n" +
+	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x121\n" +
+	"\ascalars\x18\x03 \x01(\v2\x17.pippin.plugin.v3.RangeR\ascalars\x12\x14\n" +
+	"\x05terms\x18\x04 \x01(\x04R\x05terms\"\x92\x01\n" +
+	"\tAddPoints\x12)\n" +
+	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12+\n" +
+	"\x04plus\x18\x02 \x03(\v2\x17.pippin.plugin.v3.RangeR\x04plus\x12-\n" +
+	"\x05minus\x18\x03 \x03(\v2\x17.pippin.plugin.v3.RangeR\x05minus\"T\n" +
+	"\vCheckPoints\x12)\n" +
+	"\x03src\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x12\x1a\n" +
+	"\bsubgroup\x18\x02 \x01(\bR\bsubgroup\"#\n" +
 	"\rCancelRequest\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\x04R\x04call\"'\n" +
 	"\vCancelReply\x12\x18\n" +
@@ -3911,7 +4184,7 @@ func file_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_plugin_proto_goTypes = []any{
 	(Kind)(0),                // 0: pippin.plugin.v3.Kind
 	(*Region)(nil),           // 1: pippin.plugin.v3.Region
@@ -3964,14 +4237,17 @@ var file_plugin_proto_goTypes = []any{
 	(*Divide)(nil),           // 48: pippin.plugin.v3.Divide
 	(*Batch)(nil),            // 49: pippin.plugin.v3.Batch
 	(*Compute)(nil),          // 50: pippin.plugin.v3.Compute
-	(*CancelRequest)(nil),    // 51: pippin.plugin.v3.CancelRequest
-	(*CancelReply)(nil),      // 52: pippin.plugin.v3.CancelReply
-	(*CloseRequest)(nil),     // 53: pippin.plugin.v3.CloseRequest
-	(*CloseReply)(nil),       // 54: pippin.plugin.v3.CloseReply
-	(*LaneRequest)(nil),      // 55: pippin.plugin.v3.LaneRequest
-	(*LaneReply)(nil),        // 56: pippin.plugin.v3.LaneReply
-	(*LaneAnswer)(nil),       // 57: pippin.plugin.v3.LaneAnswer
-	(*Failure)(nil),          // 58: pippin.plugin.v3.Failure
+	(*MultiplyPoints)(nil),   // 51: pippin.plugin.v3.MultiplyPoints
+	(*AddPoints)(nil),        // 52: pippin.plugin.v3.AddPoints
+	(*CheckPoints)(nil),      // 53: pippin.plugin.v3.CheckPoints
+	(*CancelRequest)(nil),    // 54: pippin.plugin.v3.CancelRequest
+	(*CancelReply)(nil),      // 55: pippin.plugin.v3.CancelReply
+	(*CloseRequest)(nil),     // 56: pippin.plugin.v3.CloseRequest
+	(*CloseReply)(nil),       // 57: pippin.plugin.v3.CloseReply
+	(*LaneRequest)(nil),      // 58: pippin.plugin.v3.LaneRequest
+	(*LaneReply)(nil),        // 59: pippin.plugin.v3.LaneReply
+	(*LaneAnswer)(nil),       // 60: pippin.plugin.v3.LaneAnswer
+	(*Failure)(nil),          // 61: pippin.plugin.v3.Failure
 }
 var file_plugin_proto_depIdxs = []int32{
 	8,  // 0: pippin.plugin.v3.OpenReply.devices:type_name -> pippin.plugin.v3.Device
@@ -4003,70 +4279,81 @@ var file_plugin_proto_depIdxs = []int32{
 	48, // 26: pippin.plugin.v3.Step.divide:type_name -> pippin.plugin.v3.Divide
 	37, // 27: pippin.plugin.v3.Step.job:type_name -> pippin.plugin.v3.Job
 	50, // 28: pippin.plugin.v3.Step.compute:type_name -> pippin.plugin.v3.Compute
-	1,  // 29: pippin.plugin.v3.Input.bytes:type_name -> pippin.plugin.v3.Region
-	1,  // 30: pippin.plugin.v3.Input.progress:type_name -> pippin.plugin.v3.Region
-	34, // 31: pippin.plugin.v3.Write.dst:type_name -> pippin.plugin.v3.Range
-	35, // 32: pippin.plugin.v3.Write.input:type_name -> pippin.plugin.v3.Input
-	35, // 33: pippin.plugin.v3.Job.input:type_name -> pippin.plugin.v3.Input
-	34, // 34: pippin.plugin.v3.Job.src:type_name -> pippin.plugin.v3.Range
-	34, // 35: pippin.plugin.v3.WriteIndices.dst:type_name -> pippin.plugin.v3.Range
-	1,  // 36: pippin.plugin.v3.WriteIndices.bytes:type_name -> pippin.plugin.v3.Region
-	34, // 37: pippin.plugin.v3.Read.src:type_name -> pippin.plugin.v3.Range
-	1,  // 38: pippin.plugin.v3.Read.answer:type_name -> pippin.plugin.v3.Region
-	34, // 39: pippin.plugin.v3.Gather.dst:type_name -> pippin.plugin.v3.Range
-	34, // 40: pippin.plugin.v3.Gather.src:type_name -> pippin.plugin.v3.Range
-	34, // 41: pippin.plugin.v3.Gather.index:type_name -> pippin.plugin.v3.Range
-	34, // 42: pippin.plugin.v3.Transform.dst:type_name -> pippin.plugin.v3.Range
-	34, // 43: pippin.plugin.v3.Transform.src:type_name -> pippin.plugin.v3.Range
-	34, // 44: pippin.plugin.v3.Operand.range:type_name -> pippin.plugin.v3.Range
-	42, // 45: pippin.plugin.v3.Map.dst:type_name -> pippin.plugin.v3.Operand
-	42, // 46: pippin.plugin.v3.Map.args:type_name -> pippin.plugin.v3.Operand
-	34, // 47: pippin.plugin.v3.Powers.dst:type_name -> pippin.plugin.v3.Range
-	34, // 48: pippin.plugin.v3.Invert.dst:type_name -> pippin.plugin.v3.Range
-	34, // 49: pippin.plugin.v3.Invert.src:type_name -> pippin.plugin.v3.Range
-	34, // 50: pippin.plugin.v3.Products.dst:type_name -> pippin.plugin.v3.Range
-	34, // 51: pippin.plugin.v3.Products.src:type_name -> pippin.plugin.v3.Range
-	34, // 52: pippin.plugin.v3.Evaluate.src:type_name -> pippin.plugin.v3.Range
-	34, // 53: pippin.plugin.v3.Divide.dst:type_name -> pippin.plugin.v3.Range
-	34, // 54: pippin.plugin.v3.Divide.src:type_name -> pippin.plugin.v3.Range
-	49, // 55: pippin.plugin.v3.Compute.dst:type_name -> pippin.plugin.v3.Batch
-	49, // 56: pippin.plugin.v3.Compute.a:type_name -> pippin.plugin.v3.Batch
-	49, // 57: pippin.plugin.v3.Compute.b:type_name -> pippin.plugin.v3.Batch
-	49, // 58: pippin.plugin.v3.Compute.m:type_name -> pippin.plugin.v3.Batch
-	49, // 59: pippin.plugin.v3.Compute.carry:type_name -> pippin.plugin.v3.Batch
-	1,  // 60: pippin.plugin.v3.LaneRequest.calls:type_name -> pippin.plugin.v3.Region
-	1,  // 61: pippin.plugin.v3.LaneRequest.answers:type_name -> pippin.plugin.v3.Region
-	58, // 62: pippin.plugin.v3.LaneAnswer.failure:type_name -> pippin.plugin.v3.Failure
-	0,  // 63: pippin.plugin.v3.Failure.kinds:type_name -> pippin.plugin.v3.Kind
-	2,  // 64: pippin.plugin.v3.Backend.Open:input_type -> pippin.plugin.v3.OpenRequest
-	9,  // 65: pippin.plugin.v3.Backend.Ping:input_type -> pippin.plugin.v3.PingRequest
-	15, // 66: pippin.plugin.v3.Backend.Attach:input_type -> pippin.plugin.v3.AttachRequest
-	17, // 67: pippin.plugin.v3.Backend.Detach:input_type -> pippin.plugin.v3.DetachRequest
-	19, // 68: pippin.plugin.v3.Backend.LoadBases:input_type -> pippin.plugin.v3.LoadRequest
-	25, // 69: pippin.plugin.v3.Backend.FreeBases:input_type -> pippin.plugin.v3.FreeBasesRequest
-	27, // 70: pippin.plugin.v3.Backend.NewSpace:input_type -> pippin.plugin.v3.NewSpaceRequest
-	29, // 71: pippin.plugin.v3.Backend.FreeSpace:input_type -> pippin.plugin.v3.FreeSpaceRequest
-	31, // 72: pippin.plugin.v3.Backend.Run:input_type -> pippin.plugin.v3.RunRequest
-	51, // 73: pippin.plugin.v3.Backend.Cancel:input_type -> pippin.plugin.v3.CancelRequest
-	55, // 74: pippin.plugin.v3.Backend.Lane:input_type -> pippin.plugin.v3.LaneRequest
-	53, // 75: pippin.plugin.v3.Backend.Close:input_type -> pippin.plugin.v3.CloseRequest
-	3,  // 76: pippin.plugin.v3.Backend.Open:output_type -> pippin.plugin.v3.OpenReply
-	10, // 77: pippin.plugin.v3.Backend.Ping:output_type -> pippin.plugin.v3.PingReply
-	16, // 78: pippin.plugin.v3.Backend.Attach:output_type -> pippin.plugin.v3.AttachReply
-	18, // 79: pippin.plugin.v3.Backend.Detach:output_type -> pippin.plugin.v3.DetachReply
-	23, // 80: pippin.plugin.v3.Backend.LoadBases:output_type -> pippin.plugin.v3.LoadReply
-	26, // 81: pippin.plugin.v3.Backend.FreeBases:output_type -> pippin.plugin.v3.FreeBasesReply
-	28, // 82: pippin.plugin.v3.Backend.NewSpace:output_type -> pippin.plugin.v3.NewSpaceReply
-	30, // 83: pippin.plugin.v3.Backend.FreeSpace:output_type -> pippin.plugin.v3.FreeSpaceReply
-	32, // 84: pippin.plugin.v3.Backend.Run:output_type -> pippin.plugin.v3.RunReply
-	52, // 85: pippin.plugin.v3.Backend.Cancel:output_type -> pippin.plugin.v3.CancelReply
-	56, // 86: pippin.plugin.v3.Backend.Lane:output_type -> pippin.plugin.v3.LaneReply
-	54, // 87: pippin.plugin.v3.Backend.Close:output_type -> pippin.plugin.v3.CloseReply
-	76, // [76:88] is the sub-list for method output_type
-	64, // [64:76] is the sub-list for method input_type
-	64, // [64:64] is the sub-list for extension type_name
-	64, // [64:64] is the sub-list for extension extendee
-	0,  // [0:64] is the sub-list for field type_name
+	51, // 29: pippin.plugin.v3.Step.multiply_points:type_name -> pippin.plugin.v3.MultiplyPoints
+	52, // 30: pippin.plugin.v3.Step.add_points:type_name -> pippin.plugin.v3.AddPoints
+	53, // 31: pippin.plugin.v3.Step.check_points:type_name -> pippin.plugin.v3.CheckPoints
+	1,  // 32: pippin.plugin.v3.Input.bytes:type_name -> pippin.plugin.v3.Region
+	1,  // 33: pippin.plugin.v3.Input.progress:type_name -> pippin.plugin.v3.Region
+	34, // 34: pippin.plugin.v3.Write.dst:type_name -> pippin.plugin.v3.Range
+	35, // 35: pippin.plugin.v3.Write.input:type_name -> pippin.plugin.v3.Input
+	35, // 36: pippin.plugin.v3.Job.input:type_name -> pippin.plugin.v3.Input
+	34, // 37: pippin.plugin.v3.Job.src:type_name -> pippin.plugin.v3.Range
+	34, // 38: pippin.plugin.v3.Job.dst:type_name -> pippin.plugin.v3.Range
+	34, // 39: pippin.plugin.v3.WriteIndices.dst:type_name -> pippin.plugin.v3.Range
+	1,  // 40: pippin.plugin.v3.WriteIndices.bytes:type_name -> pippin.plugin.v3.Region
+	34, // 41: pippin.plugin.v3.Read.src:type_name -> pippin.plugin.v3.Range
+	1,  // 42: pippin.plugin.v3.Read.answer:type_name -> pippin.plugin.v3.Region
+	34, // 43: pippin.plugin.v3.Gather.dst:type_name -> pippin.plugin.v3.Range
+	34, // 44: pippin.plugin.v3.Gather.src:type_name -> pippin.plugin.v3.Range
+	34, // 45: pippin.plugin.v3.Gather.index:type_name -> pippin.plugin.v3.Range
+	34, // 46: pippin.plugin.v3.Transform.dst:type_name -> pippin.plugin.v3.Range
+	34, // 47: pippin.plugin.v3.Transform.src:type_name -> pippin.plugin.v3.Range
+	34, // 48: pippin.plugin.v3.Operand.range:type_name -> pippin.plugin.v3.Range
+	42, // 49: pippin.plugin.v3.Map.dst:type_name -> pippin.plugin.v3.Operand
+	42, // 50: pippin.plugin.v3.Map.args:type_name -> pippin.plugin.v3.Operand
+	34, // 51: pippin.plugin.v3.Powers.dst:type_name -> pippin.plugin.v3.Range
+	34, // 52: pippin.plugin.v3.Invert.dst:type_name -> pippin.plugin.v3.Range
+	34, // 53: pippin.plugin.v3.Invert.src:type_name -> pippin.plugin.v3.Range
+	34, // 54: pippin.plugin.v3.Products.dst:type_name -> pippin.plugin.v3.Range
+	34, // 55: pippin.plugin.v3.Products.src:type_name -> pippin.plugin.v3.Range
+	34, // 56: pippin.plugin.v3.Evaluate.src:type_name -> pippin.plugin.v3.Range
+	34, // 57: pippin.plugin.v3.Divide.dst:type_name -> pippin.plugin.v3.Range
+	34, // 58: pippin.plugin.v3.Divide.src:type_name -> pippin.plugin.v3.Range
+	49, // 59: pippin.plugin.v3.Compute.dst:type_name -> pippin.plugin.v3.Batch
+	49, // 60: pippin.plugin.v3.Compute.a:type_name -> pippin.plugin.v3.Batch
+	49, // 61: pippin.plugin.v3.Compute.b:type_name -> pippin.plugin.v3.Batch
+	49, // 62: pippin.plugin.v3.Compute.m:type_name -> pippin.plugin.v3.Batch
+	49, // 63: pippin.plugin.v3.Compute.carry:type_name -> pippin.plugin.v3.Batch
+	34, // 64: pippin.plugin.v3.MultiplyPoints.dst:type_name -> pippin.plugin.v3.Range
+	34, // 65: pippin.plugin.v3.MultiplyPoints.src:type_name -> pippin.plugin.v3.Range
+	34, // 66: pippin.plugin.v3.MultiplyPoints.scalars:type_name -> pippin.plugin.v3.Range
+	34, // 67: pippin.plugin.v3.AddPoints.dst:type_name -> pippin.plugin.v3.Range
+	34, // 68: pippin.plugin.v3.AddPoints.plus:type_name -> pippin.plugin.v3.Range
+	34, // 69: pippin.plugin.v3.AddPoints.minus:type_name -> pippin.plugin.v3.Range
+	34, // 70: pippin.plugin.v3.CheckPoints.src:type_name -> pippin.plugin.v3.Range
+	1,  // 71: pippin.plugin.v3.LaneRequest.calls:type_name -> pippin.plugin.v3.Region
+	1,  // 72: pippin.plugin.v3.LaneRequest.answers:type_name -> pippin.plugin.v3.Region
+	61, // 73: pippin.plugin.v3.LaneAnswer.failure:type_name -> pippin.plugin.v3.Failure
+	0,  // 74: pippin.plugin.v3.Failure.kinds:type_name -> pippin.plugin.v3.Kind
+	2,  // 75: pippin.plugin.v3.Backend.Open:input_type -> pippin.plugin.v3.OpenRequest
+	9,  // 76: pippin.plugin.v3.Backend.Ping:input_type -> pippin.plugin.v3.PingRequest
+	15, // 77: pippin.plugin.v3.Backend.Attach:input_type -> pippin.plugin.v3.AttachRequest
+	17, // 78: pippin.plugin.v3.Backend.Detach:input_type -> pippin.plugin.v3.DetachRequest
+	19, // 79: pippin.plugin.v3.Backend.LoadBases:input_type -> pippin.plugin.v3.LoadRequest
+	25, // 80: pippin.plugin.v3.Backend.FreeBases:input_type -> pippin.plugin.v3.FreeBasesRequest
+	27, // 81: pippin.plugin.v3.Backend.NewSpace:input_type -> pippin.plugin.v3.NewSpaceRequest
+	29, // 82: pippin.plugin.v3.Backend.FreeSpace:input_type -> pippin.plugin.v3.FreeSpaceRequest
+	31, // 83: pippin.plugin.v3.Backend.Run:input_type -> pippin.plugin.v3.RunRequest
+	54, // 84: pippin.plugin.v3.Backend.Cancel:input_type -> pippin.plugin.v3.CancelRequest
+	58, // 85: pippin.plugin.v3.Backend.Lane:input_type -> pippin.plugin.v3.LaneRequest
+	56, // 86: pippin.plugin.v3.Backend.Close:input_type -> pippin.plugin.v3.CloseRequest
+	3,  // 87: pippin.plugin.v3.Backend.Open:output_type -> pippin.plugin.v3.OpenReply
+	10, // 88: pippin.plugin.v3.Backend.Ping:output_type -> pippin.plugin.v3.PingReply
+	16, // 89: pippin.plugin.v3.Backend.Attach:output_type -> pippin.plugin.v3.AttachReply
+	18, // 90: pippin.plugin.v3.Backend.Detach:output_type -> pippin.plugin.v3.DetachReply
+	23, // 91: pippin.plugin.v3.Backend.LoadBases:output_type -> pippin.plugin.v3.LoadReply
+	26, // 92: pippin.plugin.v3.Backend.FreeBases:output_type -> pippin.plugin.v3.FreeBasesReply
+	28, // 93: pippin.plugin.v3.Backend.NewSpace:output_type -> pippin.plugin.v3.NewSpaceReply
+	30, // 94: pippin.plugin.v3.Backend.FreeSpace:output_type -> pippin.plugin.v3.FreeSpaceReply
+	32, // 95: pippin.plugin.v3.Backend.Run:output_type -> pippin.plugin.v3.RunReply
+	55, // 96: pippin.plugin.v3.Backend.Cancel:output_type -> pippin.plugin.v3.CancelReply
+	59, // 97: pippin.plugin.v3.Backend.Lane:output_type -> pippin.plugin.v3.LaneReply
+	57, // 98: pippin.plugin.v3.Backend.Close:output_type -> pippin.plugin.v3.CloseReply
+	87, // [87:99] is the sub-list for method output_type
+	75, // [75:87] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -4098,6 +4385,9 @@ func file_plugin_proto_init() {
 		(*Step_Divide)(nil),
 		(*Step_Job)(nil),
 		(*Step_Compute)(nil),
+		(*Step_MultiplyPoints)(nil),
+		(*Step_AddPoints)(nil),
+		(*Step_CheckPoints)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4105,7 +4395,7 @@ func file_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   58,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

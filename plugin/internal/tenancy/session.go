@@ -126,11 +126,6 @@ func (s *Session) LoadBases(ctx context.Context, b backend.Bases) (backend.Bases
 
 // FreeBases implements backend.Backend.
 func (s *Session) FreeBases(ctx context.Context, id backend.BasesID) error {
-	end, err := s.kept.Begin()
-	if err != nil {
-		return err
-	}
-	defer end()
 	return s.kept.FreeBases(ctx, id, s.letGo)
 }
 
@@ -186,11 +181,6 @@ func (s *Session) NewSpace(ctx context.Context, e backend.Element, count int) (b
 
 // FreeSpace implements backend.Programs.
 func (s *Session) FreeSpace(ctx context.Context, id backend.SpaceID) error {
-	end, err := s.kept.Begin()
-	if err != nil {
-		return err
-	}
-	defer end()
 	return s.kept.FreeSpace(ctx, id, s.freeSpace)
 }
 

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"math"
+
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
 )
@@ -31,18 +33,18 @@ func FromStep(s backend.Step) (e Encoded) {
 	case *proto.Step_Gather, *proto.Step_Compute:
 		e.Looks = true
 	}
-	e.Looks = e.Looks || e.Input.GetCheck()
+	e.Looks = e.Looks || e.Input.GetCheck() || e.GetWrite().GetEncoding() != 0
 	return e
 }
 
 func fromStep(s backend.Step) *proto.Step {
 	switch s := s.(type) {
 	case backend.Write:
-		return &proto.Step{Step: &proto.Step_Write{Write: &proto.Write{Dst: toRange(s.Dst), Input: &proto.Input{Check: s.Check}}}}
+		return &proto.Step{Step: &proto.Step_Write{Write: &proto.Write{Dst: toRange(s.Dst), Input: &proto.Input{Check: s.Check}, Encoding: uint32(s.Encoding)}}}
 	case backend.WriteIndices:
 		return &proto.Step{Step: &proto.Step_WriteIndices{WriteIndices: &proto.WriteIndices{Dst: toRange(s.Dst)}}}
 	case backend.Read:
-		return &proto.Step{Step: &proto.Step_Read{Read: &proto.Read{Src: toRange(s.Src)}}}
+		return &proto.Step{Step: &proto.Step_Read{Read: &proto.Read{Src: toRange(s.Src), Encoding: uint32(s.Encoding)}}}
 	case backend.Gather:
 		return &proto.Step{Step: &proto.Step_Gather{Gather: &proto.Gather{
 			Dst: toRange(s.Dst), Src: toRange(s.Src), Index: toRange(s.Index),
@@ -70,11 +72,7 @@ func fromStep(s backend.Step) *proto.Step {
 			Dst: toRange(s.Dst), Src: toRange(s.Src), Exclusive: s.Exclusive,
 		}}}
 	case backend.Evaluate:
-		e := &proto.Evaluate{Order: uint32(s.Order), Point: s.Point}
-		for _, r := range s.Src {
-			e.Src = append(e.Src, toRange(r))
-		}
-		return &proto.Step{Step: &proto.Step_Evaluate{Evaluate: e}}
+		return &proto.Step{Step: &proto.Step_Evaluate{Evaluate: &proto.Evaluate{Src: toRanges(s.Src), Order: uint32(s.Order), Point: s.Point}}}
 	case backend.Divide:
 		return &proto.Step{Step: &proto.Step_Divide{Divide: &proto.Divide{Dst: toRange(s.Dst), Src: toRange(s.Src), Point: s.Point}}}
 	case backend.Job:
@@ -82,17 +80,40 @@ func fromStep(s backend.Step) *proto.Step {
 			Bases: uint64(s.Bases), Offset: uint64(s.Offset), Count: uint64(s.Count),
 			Input: &proto.Input{Check: s.Check}, SameAs: uint32(s.SameAs),
 		}
-		if s.Src != (backend.Range{}) {
-			j.Src = toRange(s.Src)
-		}
+		j.Src, j.Dst = toOptional(s.Src), toOptional(s.Dst)
 		return &proto.Step{Step: &proto.Step_Job{Job: j}}
 	case backend.Compute:
 		return &proto.Step{Step: &proto.Step_Compute{Compute: &proto.Compute{
 			Op: uint32(s.Op), Dst: toBatch(s.Dst), A: toBatch(s.A), B: toBatch(s.B), M: toBatch(s.M), Carry: toBatch(s.Carry),
 			Degree: uint32(s.Degree),
 		}}}
+	case backend.MultiplyPoints:
+		return &proto.Step{Step: &proto.Step_MultiplyPoints{MultiplyPoints: &proto.MultiplyPoints{
+			Dst: toRange(s.Dst), Src: toRange(s.Src), Scalars: toOptional(s.Scalars), Terms: uint64(s.Terms),
+		}}}
+	case backend.AddPoints:
+		return &proto.Step{Step: &proto.Step_AddPoints{AddPoints: &proto.AddPoints{
+			Dst: toRange(s.Dst), Plus: toRanges(s.Plus), Minus: toRanges(s.Minus),
+		}}}
+	case backend.CheckPoints:
+		return &proto.Step{Step: &proto.Step_CheckPoints{CheckPoints: &proto.CheckPoints{Src: toRange(s.Src), Subgroup: s.Subgroup}}}
 	}
 	return &proto.Step{}
+}
+
+func toRanges(all []backend.Range) (w []*proto.Range) {
+	for _, r := range all {
+		w = append(w, toRange(r))
+	}
+	return w
+}
+
+// toOptional is a range, unset where there is none.
+func toOptional(r backend.Range) *proto.Range {
+	if r == (backend.Range{}) {
+		return nil
+	}
+	return toRange(r)
 }
 
 func toBatch(b backend.Batch) *proto.Batch {
@@ -126,7 +147,7 @@ func ToStep(w *proto.Step, mem Memory) (backend.Step, error) {
 	var err error
 	switch w := w.GetStep().(type) {
 	case *proto.Step_Write:
-		s := backend.Write{Dst: n.span(w.Write.GetDst())}
+		s := backend.Write{Dst: n.span(w.Write.GetDst()), Encoding: n.encoding(w.Write.GetEncoding())}
 		s.Input, err = mem.Input(w.Write.GetInput(), s.Dst.Count)
 		step = s
 	case *proto.Step_WriteIndices:
@@ -134,7 +155,7 @@ func ToStep(w *proto.Step, mem Memory) (backend.Step, error) {
 		s.Indices, err = mem.Indices(w.WriteIndices.GetBytes())
 		step = s
 	case *proto.Step_Read:
-		step = backend.Read{Src: n.span(w.Read.GetSrc())}
+		step = backend.Read{Src: n.span(w.Read.GetSrc()), Encoding: n.encoding(w.Read.GetEncoding())}
 	case *proto.Step_Gather:
 		g := w.Gather
 		step = backend.Gather{Dst: n.span(g.GetDst()), Src: n.span(g.GetSrc()), Index: n.span(g.GetIndex())}
@@ -165,18 +186,14 @@ func ToStep(w *proto.Step, mem Memory) (backend.Step, error) {
 		p := w.Products
 		step = backend.Products{Dst: n.span(p.GetDst()), Src: n.span(p.GetSrc()), Exclusive: p.GetExclusive()}
 	case *proto.Step_Evaluate:
-		e := backend.Evaluate{Order: n.order(w.Evaluate.GetOrder()), Point: w.Evaluate.GetPoint()}
-		for _, r := range w.Evaluate.GetSrc() {
-			e.Src = append(e.Src, n.span(r))
-		}
-		step = e
+		step = backend.Evaluate{Src: n.spans(w.Evaluate.GetSrc()), Order: n.order(w.Evaluate.GetOrder()), Point: w.Evaluate.GetPoint()}
 	case *proto.Step_Divide:
 		step = backend.Divide{Dst: n.span(w.Divide.GetDst()), Src: n.span(w.Divide.GetSrc()), Point: w.Divide.GetPoint()}
 	case *proto.Step_Job:
 		j := w.Job
 		s := backend.Job{
 			Bases: backend.BasesID(j.GetBases()), Offset: n.of(j.GetOffset()), Count: n.of(j.GetCount()),
-			SameAs: n.of(uint64(j.GetSameAs())), Src: n.span(j.GetSrc()),
+			SameAs: n.of(uint64(j.GetSameAs())), Src: n.span(j.GetSrc()), Dst: n.span(j.GetDst()),
 		}
 		s.Input, err = mem.Input(j.GetInput(), s.Count)
 		step = s
@@ -186,6 +203,15 @@ func ToStep(w *proto.Step, mem Memory) (backend.Step, error) {
 			Op: backend.NumberOp(n.of(uint64(c.GetOp()))), Dst: n.batch(c.GetDst()), A: n.batch(c.GetA()), B: n.batch(c.GetB()),
 			M: n.batch(c.GetM()), Carry: n.batch(c.GetCarry()), Degree: n.of(uint64(c.GetDegree())),
 		}
+	case *proto.Step_MultiplyPoints:
+		m := w.MultiplyPoints
+		step = backend.MultiplyPoints{
+			Dst: n.span(m.GetDst()), Src: n.span(m.GetSrc()), Scalars: n.span(m.GetScalars()), Terms: n.of(m.GetTerms()),
+		}
+	case *proto.Step_AddPoints:
+		step = backend.AddPoints{Dst: n.span(w.AddPoints.GetDst()), Plus: n.spans(w.AddPoints.GetPlus()), Minus: n.spans(w.AddPoints.GetMinus())}
+	case *proto.Step_CheckPoints:
+		step = backend.CheckPoints{Src: n.span(w.CheckPoints.GetSrc()), Subgroup: w.CheckPoints.GetSubgroup()}
 	default:
 		return nil, Refused("a step of no known kind")
 	}
@@ -213,6 +239,20 @@ func (n *numbers) order(v uint32) backend.Order { return backend.Order(n.of(uint
 
 func (n *numbers) span(r *proto.Range) backend.Range {
 	return backend.Range{Space: backend.SpaceID(r.GetSpace()), Offset: n.of(r.GetOffset()), Count: n.of(r.GetCount())}
+}
+
+func (n *numbers) spans(all []*proto.Range) (r []backend.Range) {
+	for _, w := range all {
+		r = append(r, n.span(w))
+	}
+	return r
+}
+
+func (n *numbers) encoding(v uint32) backend.Encoding {
+	if v > math.MaxUint8 {
+		n.large = true
+	}
+	return backend.Encoding(v)
 }
 
 func (n *numbers) batch(b *proto.Batch) backend.Batch {

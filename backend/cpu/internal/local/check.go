@@ -8,13 +8,13 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// FirstNotBelow is the index of the first element that is not below m, or -1.
+// FirstNotBelow returns the index of the first element that is not below m, or -1.
 func FirstNotBelow(elements []byte, m layout.Modulus) int {
 	size := 8 * len(m)
 	return first(len(elements)/size, func(i int) bool { return layout.FirstNotBelow(elements[i*size:(i+1)*size], m) >= 0 })
 }
 
-// first is the smallest i below n with bad(i), or -1, looked for on all
+// first returns the smallest i below n with bad(i), or -1. It looks for it on all
 // processors.
 func first(n int, bad func(int) bool) int {
 	parts := min(runtime.GOMAXPROCS(0), n/256+1)

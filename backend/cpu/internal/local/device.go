@@ -20,7 +20,7 @@ func device() backend.Device {
 	return backend.Device{Name: name, Memory: memory(), Detail: fmt.Sprintf("%d processors, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH), Host: true}
 }
 
-// memory is the machine's memory in bytes, or 0 when not known.
+// memory returns the machine's memory in bytes, or 0 when not known.
 func memory() uint64 {
 	kib, err := strconv.ParseUint(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 10, 64)
 	if err != nil {
@@ -29,7 +29,7 @@ func memory() uint64 {
 	return kib << 10
 }
 
-// field is the value of the first "key : value" line of a file, or "".
+// field returns the value of the first "key : value" line of a file, or "".
 func field(path, key string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {

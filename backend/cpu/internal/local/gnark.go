@@ -32,8 +32,8 @@ type jacobian[P, J, S any] interface {
 	MultiExp([]P, []S, ecc.MultiExpConfig) (*J, error)
 }
 
-// Fast is the table of groups on gnark-crypto's MultiExp, of which one uses at most
-// tasks goroutines, and never more than 1024; 0 lets gnark-crypto choose.
+// Fast returns the table of groups on gnark-crypto's MultiExp. An MSM uses at most tasks
+// goroutines, and never more than 1024; 0 lets gnark-crypto choose.
 func Fast(tasks int) func(backend.Curve, backend.Group) Kernel {
 	config := ecc.MultiExpConfig{NbTasks: min(max(tasks, 0), maxTasks)}
 	table := [...][2]Kernel{

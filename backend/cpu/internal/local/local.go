@@ -20,7 +20,7 @@ import (
 type Kernel interface {
 	// NewSum starts a sum at infinity.
 	NewSum() Sum
-	// FirstOffCurve is the index of a point off the curve, or -1.
+	// FirstOffCurve returns the index of a point off the curve, or -1.
 	FirstOffCurve(points []byte) (int, error)
 }
 
@@ -28,7 +28,7 @@ type Kernel interface {
 type Sum interface {
 	// Add adds the sum of scalars[i] * points[i].
 	Add(points, scalars []byte) error
-	// Affine is the sum as a point in new memory.
+	// Affine returns the sum as a point in new memory.
 	Affine() []byte
 }
 
@@ -88,7 +88,7 @@ const (
 	DefaultParallel = 4
 )
 
-// gnarkVersion is the version of gnark-crypto in this program, or "unknown".
+// gnarkVersion returns the version of gnark-crypto in this program, or "unknown".
 func gnarkVersion() string {
 	if b, ok := debug.ReadBuildInfo(); ok {
 		for _, d := range b.Deps {
@@ -135,7 +135,7 @@ func (l *Backend[S]) LoadBases(ctx context.Context, b backend.Bases) (_ backend.
 	return l.Residents.AddBases(b.Elements(), k), nil
 }
 
-// own is the points of b in memory: b.Bytes itself, or a copy of anything else.
+// own returns the points of b in memory: b.Bytes itself, or a copy of anything else.
 func (l *Backend[S]) own(ctx context.Context, b *backend.Bases) ([]byte, error) {
 	if b.File == nil && b.Pieces == nil {
 		_, err := layout.View[uint64](b.Bytes)
@@ -174,11 +174,6 @@ func (k *Kept) check(ctx context.Context, b *backend.Bases) error {
 }
 
 func (l *Backend[S]) FreeBases(ctx context.Context, id backend.BasesID) error {
-	end, err := l.Residents.Begin()
-	if err != nil {
-		return err
-	}
-	defer end()
 	return l.Residents.FreeBases(ctx, id, func(Kept) error { return nil })
 }
 
@@ -244,7 +239,14 @@ func (p *Program[S]) Jobs(ctx context.Context, first int) (n int, err error) {
 			return nil
 		})
 	}
-	return n, g.Wait()
+	err = g.Wait()
+	for i := first; err == nil && i < first+n; i++ { // in order, the last one of a place stays
+		if dst := p.Steps[i].(backend.Job).Dst; dst.Space != 0 {
+			copy(p.At(dst), p.Answers[i])
+			p.Answers[i] = nil
+		}
+	}
+	return n, err
 }
 
 // chains groups those jobs by whose scalars they use: the jobs of one chain are computed

@@ -14,7 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// given is a backend with n bases of BN254 G1 and as many scalars.
+// given returns a backend with n bases of BN254 G1 and as many scalars.
 func given(t *testing.T, chunk, parallel, n int) (*Backend[struct{}], *fixtures.Points, backend.BasesID, []byte) {
 	t.Helper()
 	b := New[struct{}]("cpu", chunk, parallel, Fast(0))
@@ -38,7 +38,7 @@ func given(t *testing.T, chunk, parallel, n int) (*Backend[struct{}], *fixtures.
 	return b, p, id, scalars
 }
 
-// keptBy is what the backend keeps of bases.
+// keptBy returns what the backend keeps of bases.
 func keptBy(t *testing.T, b *Backend[struct{}], id backend.BasesID) Kept {
 	t.Helper()
 	used, err := b.Residents.Use([]backend.Step{backend.Job{Bases: id}})
@@ -152,8 +152,8 @@ func TestTooLargeForTheMachine(t *testing.T) {
 	}
 }
 
-// TestJobsAtTheSameTime has jobs whose scalars come only when the other's are
-// asked for.
+// TestJobsAtTheSameTime computes jobs whose scalars come only when the other's are asked
+// for.
 func TestJobsAtTheSameTime(t *testing.T) {
 	b, _, id, scalars := given(t, 0, 2, 10)
 	first, second := make(chan struct{}), make(chan struct{})

@@ -46,10 +46,10 @@ func WithKernels() {
 	os.Setenv("FAKECUDA_MEMORY", "3G")
 }
 
-// Slow tells whether kernels run on the host, so that tests should be small.
+// Slow reports whether kernels run on the host, so that tests should be small.
 func Slow() bool { return os.Getenv(kernels) != "" }
 
-// Phases is a device's Trace that sums the phases of the last turn up in m.
+// Phases returns a Trace for a device that sums up the phases of the last turn in m.
 func Phases(m map[string]time.Duration) func(context.Context, []backend.StageUsage) {
 	return func(_ context.Context, phases []backend.StageUsage) {
 		clear(m)

@@ -86,11 +86,11 @@ func Open(ordinal int, o Options) (_ *Device, err error) {
 	return d, nil
 }
 
-// Driver is the card for what needs no turn: events, streams of one's own,
+// Driver returns the card for what needs no turn: events, streams of one's own,
 // registered memory. Memory on the card is taken by Turn.
 func (d *Device) Driver() *driver.Device { return d.driver }
 
-// Budget is the bytes that may be used of the card's memory.
+// Budget returns the bytes that may be used of the card's memory.
 func (d *Device) Budget() int64 { return d.budget.limit }
 
 // Turn waits for the turn to use the card, which its End passes on.
@@ -112,8 +112,8 @@ func (d *Device) Turn(ctx context.Context) (*Turn, error) {
 	}
 }
 
-// Usage is how long turns had the card, and waited for it, and with a trace how
-// long their phases took on it; and the energy that the card has used.
+// Usage returns how long turns had the card and waited for it, and the energy that the
+// card has used. With a trace it also returns how long phases took on it.
 func (d *Device) Usage() (backend.DeviceUsage, []backend.StageUsage) {
 	used := d.meter.Usage()
 	used.Energy, _ = nvml.Energy(d.driver.Info().UUID) // turns do not wait for it

@@ -66,7 +66,7 @@ func end(t *testing.T, turn *Turn) {
 	}
 }
 
-// all is enough for everybody.
+// all accepts any room.
 func all(int64) error { return nil }
 
 // content reads what is on the device.
@@ -436,7 +436,8 @@ func TestBudget(t *testing.T) {
 	end(t, turn)
 }
 
-// TestMemoryOfALostDevice is given back without an error, and counted.
+// TestMemoryOfALostDevice checks that memory of a lost device is given back without an
+// error, and counted.
 func TestMemoryOfALostDevice(t *testing.T) {
 	const illegalAddress = "700"
 	cudatest.OnFake(t)

@@ -60,6 +60,8 @@ type loaded struct {
 	stack int64
 }
 
+// kernel returns the function of an entry. It loads the module for this card when the
+// entry is the first of its unit.
 func (c *code) kernel(e kernels.Entry) (loaded, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,5 +127,5 @@ func (k *Kernel[P]) LaunchShaped(s *driver.Stream, l driver.Launch, p P) error {
 	return k.Function.Launch(s, l, params...)
 }
 
-// Address is where memory begins, for a kernel.
+// Address returns where memory begins, for a kernel.
 func Address(s driver.Span) kernels.Pointer { return kernels.Pointer(s.Param()) }

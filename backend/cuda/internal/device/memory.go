@@ -23,14 +23,14 @@ type budget struct {
 
 // Spare is memory that its owner can do without, because it can make it again.
 type Spare interface {
-	// Held is the bytes that Drop would give back.
+	// Held returns the bytes that Drop would give back.
 	Held() int64
 	// Drop gives some of them back, when there are any: all, or as few as it can.
 	// Both are called in somebody's turn.
 	Drop() error
 }
 
-// left is the bytes that are free, or would be without what is spare.
+// left returns the bytes that are free, or would be without what is spare.
 func (b *budget) left() int64 {
 	b.mu.Lock()
 	left := b.limit - b.used
@@ -97,10 +97,10 @@ type Memory struct {
 	mem *driver.Memory
 }
 
-// Span is all of the memory.
+// Span returns all of the memory.
 func (m *Memory) Span() driver.Span { return m.mem.Span() }
 
-// Size is in bytes.
+// Size returns the size in bytes.
 func (m *Memory) Size() int64 { return m.mem.Size() }
 
 // Free overwrites the memory, which nobody uses any more, and gives it back. It

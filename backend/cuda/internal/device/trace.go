@@ -29,7 +29,7 @@ func (t *Turn) Mark(phase string) error {
 	return t.Compute.Record(e)
 }
 
-// report tells the times of a turn that ends.
+// report passes on the times of a turn that ends.
 func (t *tracer) report() {
 	if len(t.events) == 0 {
 		return

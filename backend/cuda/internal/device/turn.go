@@ -53,14 +53,14 @@ func newTurn(d *Device) (_ *Turn, err error) {
 	return t, nil
 }
 
-// Available is the bytes that Work or Keep could have.
+// Available returns the bytes that Work or Keep could have.
 func (t *Turn) Available() int64 { return t.dev.budget.left() }
 
-// Work is size bytes of work memory, until the next Work or End. What they hold
-// at first is undefined. The first secret bytes are overwritten once nobody has had a
-// turn for a while (see End), and the others, which hold what everybody may know, are
-// not. When there are not as many, the error wraps backend.ErrOutOfMemory and no work
-// memory is left.
+// Work returns size bytes of work memory, until the next Work or End. What they hold at
+// first is undefined. The first secret bytes are overwritten once nobody has had a turn
+// for a while (see End), and the others, which hold what everybody may know, are not.
+// When there are not as many, the error wraps backend.ErrOutOfMemory and no work memory
+// is left.
 func (t *Turn) Work(size, secret int64) (driver.Span, error) {
 	if t.work == nil || t.work.Size() < size {
 		if err := t.Drop(); err != nil {
@@ -80,8 +80,8 @@ func (t *Turn) Work(size, secret int64) (driver.Span, error) {
 	return t.work.Span().Slice(0, size), nil
 }
 
-// Results is size bytes of pinned memory for what comes back, until the next
-// Results or End.
+// Results returns size bytes of pinned memory for what comes back, until the next Results
+// or End.
 func (t *Turn) Results(size int64) (*driver.Host, error) {
 	if t.results != nil && t.results.Span().Size() >= size {
 		return t.results, nil
@@ -117,7 +117,7 @@ func (t *Turn) Keep(size int64, suffices func(left int64) error) (*Memory, error
 // Spare registers memory of Keep that its owner can make again.
 func (t *Turn) Spare(s Spare) { t.dev.budget.spares = append(t.dev.budget.spares, s) }
 
-// OnEnd has f called when the turn ends, before anybody else has it.
+// OnEnd makes the turn call f when it ends, before anybody else has it.
 func (t *Turn) OnEnd(f func()) { t.ends = append(t.ends, f) }
 
 // Send copies to the card on the stream Copy: memory that the card can read by
@@ -223,7 +223,7 @@ func (t *Turn) settle() error {
 	return errors.Join(t.Copy.Synchronize(), t.Beside.Synchronize(), t.Compute.Synchronize())
 }
 
-// Held is the bytes of work memory that nobody has: Turn is Spare.
+// Held returns the bytes of work memory that nobody has: Turn is Spare.
 func (t *Turn) Held() int64 {
 	if t.work == nil || t.lent {
 		return 0

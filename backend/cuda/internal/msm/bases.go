@@ -28,7 +28,7 @@ type Bases struct {
 	tables *tables
 }
 
-// Pieces are the points as they were loaded, in order: to load them elsewhere. A
+// Pieces returns the points as they were loaded, in order: to load them elsewhere. A
 // piece is valid until the next.
 func (b *Bases) Pieces() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
@@ -103,7 +103,7 @@ func (c *Computer) Load(ctx context.Context, from *backend.Bases, first int) (*B
 	return b, nil
 }
 
-// Room tells whether bases would be on the card now, and not stay on the host.
+// Room reports whether bases would be on the card now, and not stay on the host.
 func (c *Computer) Room(ctx context.Context, of backend.Elements) (_ bool, err error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
@@ -117,7 +117,8 @@ func (c *Computer) Room(ctx context.Context, of backend.Elements) (_ bool, err e
 	return err == nil, err
 }
 
-// suffices tells whether an MSM over bases has room to work in what is left.
+// suffices returns a function that checks whether an MSM over bases has room to work in
+// what is left.
 func (c *Computer) suffices(of backend.Elements) func(left int64) error {
 	return func(left int64) error {
 		_, err := msmplan.New(c.inputFor(of, of.Count, false, left))

@@ -56,7 +56,7 @@ func newBatch(j Job, at int) *batch {
 	return &batch{members: []member{{j, at}}, Bases: j.Bases, Offset: j.Offset, Count: j.Count}
 }
 
-// check tells whether scalars are checked; it is the same for all members.
+// check reports whether scalars are checked; it is the same for all members.
 func (j *batch) check() bool { return j.members[0].Source.Check }
 
 // sideBySide makes one batch of small ones over the same bases, as long as it has no more

@@ -56,7 +56,7 @@ func New(d *device.Device) (*Computer, error) {
 	return c, nil
 }
 
-// Tune has plans made by a table of the card's own, nil for none. It is called before the
+// Tune makes plans by a table of the card's own, nil for none. It is called before the
 // first MSM; its error is that of msmplan.TuningFor.
 func (c *Computer) Tune(own *msmplan.Table) error {
 	info := c.dev.Driver().Info()

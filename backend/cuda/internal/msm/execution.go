@@ -153,7 +153,7 @@ func (x *execution) upload(ctx context.Context, i int) error {
 	return x.turn.Copy.Record(x.copied[i%2])
 }
 
-// uploads tells whether a step reads something from the host.
+// uploads reports whether a step reads something from the host.
 func (s *step) uploads() bool { return !s.plan.Resident || s.Bases.host != nil }
 
 // step launches the phases for one chunk.

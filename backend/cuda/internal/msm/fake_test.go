@@ -82,12 +82,12 @@ func h200() msmplan.Tuning {
 	return t
 }
 
-// inputOf is the input of a plan for an MSM of n points.
+// inputOf returns the input of a plan for an MSM of n points.
 func inputOf(c backend.Curve, g backend.Group, n int, memory int64) msmplan.Input {
 	return msmplan.Input{Curve: c, Group: g, Count: n, Memory: memory, Params: h200().Params(c, g, n)}
 }
 
-// leastMemory is what a plan needs at least.
+// leastMemory returns the memory that a plan needs at least.
 func leastMemory(in msmplan.Input) int64 {
 	return int64(sort.Search(1<<30, func(memory int) bool {
 		in.Memory = int64(memory)
@@ -96,8 +96,8 @@ func leastMemory(in msmplan.Input) int64 {
 	}))
 }
 
-// TestStreams has memory for a part of the points only: they are cut into chunks,
-// and the bases stay on the host.
+// TestStreams gives memory for a part of the points only: they are cut into chunks, and
+// the bases stay on the host.
 func TestStreams(t *testing.T) {
 	cudatest.OnFake(t)
 	s := newSmall(t, 128)
@@ -128,10 +128,10 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestSideBySide has a batch of MSMs over the same bases computed as few: over two
-// ranges of them, more than one job may have of each, and two with scalars in
-// common, which stay alone; with and without multiples. A bad scalar is found in the
-// job that has it.
+// TestSideBySide computes a batch of MSMs over the same bases as few. The jobs are over
+// two ranges of the bases, more than one job may have of each. Two have scalars in common
+// and stay alone. All this is done with and without multiples. A bad scalar is found in
+// the job that has it.
 func TestSideBySide(t *testing.T) {
 	cudatest.OnFake(t)
 	const n = 64
@@ -287,7 +287,7 @@ func TestOnCard(t *testing.T) {
 	}
 }
 
-// TestManyTiles has bins of several tiles; the runs of repeated scalars are cut into
+// TestManyTiles sorts bins of several tiles; the runs of repeated scalars are cut into
 // tasks.
 func TestManyTiles(t *testing.T) {
 	cudatest.OnFake(t)

@@ -69,8 +69,8 @@ var finishers = [...][2]finisher{
 	backend.BW6761:   {finish[bw6761.G1Affine, bw6761.G1Jac], finish[bw6761.G2Affine, bw6761.G2Jac]},
 }
 
-// Sum is the sum of affine points of a group, one at least, in new memory: what
-// several cards have computed of one MSM.
+// Sum returns the sum of affine points of a group, one at least, in new memory. It adds
+// up what several cards have computed of one MSM.
 func Sum(curve backend.Curve, group backend.Group, points [][]byte) ([]byte, error) {
 	if len(points) == 1 {
 		return points[0], nil

@@ -82,7 +82,7 @@ func judge(t *testing.T, c *Computer, p *fixtures.Points, bases *Bases, scalars 
 	}
 }
 
-// one is a call with one job, over bases from the first on.
+// one returns a call with one job, over bases from the first on.
 func one(bases *Bases, scalars []byte) []Job {
 	j := &backend.Job{Count: len(scalars) / bases.Curve.ScalarBytes(), Input: backend.Input{Bytes: scalars}}
 	return []Job{{Job: j, Source: j, Bases: bases}}
@@ -183,7 +183,7 @@ func timesOf(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multi
 	}
 }
 
-// tries are the changes of the tuning that the flags ask for, none first.
+// tries returns the changes of the tuning that the flags ask for, none first.
 func tries() []func(*msmplan.Params) {
 	all := []func(*msmplan.Params){nil}
 	for _, w := range strings.Split(*window, ",") {

@@ -78,6 +78,6 @@ func loadKernels(d *device.Device, curve backend.Curve, group backend.Group, edw
 	return p, errors.Join(p.binsScatter.SetMaxDynamicShared(most), p.restScatter.SetMaxDynamicShared(most))
 }
 
-// mostShared is the dynamic shared memory that a block of the sort may have on a card,
-// in bytes: beside it there is a little that kernels declare.
+// mostShared returns the dynamic shared memory that a block of the sort may have on a
+// card, in bytes. Kernels declare a little beside it.
 func mostShared(d *device.Device) int { return d.Driver().Info().SharedPerBlock - 1<<10 }

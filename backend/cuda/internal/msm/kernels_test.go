@@ -15,7 +15,7 @@ func eachGroup(f func(c backend.Curve, g backend.Group)) {
 	}
 }
 
-// TestKernels has an entry for every phase of every group.
+// TestKernels checks that every phase of every group has an entry.
 func TestKernels(t *testing.T) {
 	eachGroup(func(c backend.Curve, g backend.Group) {
 		curve, ok1 := kernel.ForCurve(c.String())

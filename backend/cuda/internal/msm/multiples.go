@@ -47,7 +47,7 @@ type tables struct {
 	kept  []*table // the longest unused first
 }
 
-// Held is the bytes of the tables that this turn does not use.
+// Held returns the bytes of the tables that this turn does not use.
 func (s *tables) Held() (size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *tables) Held() (size int64) {
 	return size
 }
 
-// Multiples is the bytes of the multiples of bases that there are.
+// Multiples returns the bytes of the multiples of bases that there are.
 func (c *Computer) Multiples() (size int64) {
 	c.tables.mu.Lock()
 	defer c.tables.mu.Unlock()
@@ -253,7 +253,7 @@ func (c *Computer) newTable(ctx context.Context, b *Bases) (*table, error) {
 	return t, end(nil)
 }
 
-// roomFor is the input for the plan of all bases, and the bytes that their multiples
+// roomFor returns the input for the plan of all bases, and the bytes that their multiples
 // may take.
 func (c *Computer) roomFor(ctx context.Context, b *Bases) (in msmplan.Input, room int64, err error) {
 	turn, err := c.dev.Turn(ctx)
@@ -264,7 +264,7 @@ func (c *Computer) roomFor(ctx context.Context, b *Bases) (in msmplan.Input, roo
 	return in, c.roomIn(in.Memory, b.most), turn.End()
 }
 
-// roomIn is how much of memory multiples may take.
+// roomIn returns how much of memory multiples may take.
 func (c *Computer) roomIn(memory int64, most int) int64 {
 	if most == 0 {
 		return int64(msmplan.FreeShare * float64(memory-c.tables.Held()))
@@ -272,9 +272,9 @@ func (c *Computer) roomIn(memory int64, most int) int64 {
 	return memory
 }
 
-// CostOf is the cost, in the unit of Outline.Cost, of an MSM of count of bases that are
-// not on the card, if all of them were, with as many multiples as would be made of them
-// now: most of each, or what seems right if that is 0.
+// CostOf returns the cost, in the unit of Outline.Cost, of an MSM of count of bases that
+// are not on the card, as if all of them were. They have as many multiples as would be
+// made of them now: most of each, or what seems right if that is 0.
 func (c *Computer) CostOf(ctx context.Context, of backend.Elements, count, most int) (float64, error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
@@ -333,7 +333,7 @@ func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *grou
 	return true, errors.Join(err, turn.Mark("multiples"), turn.Compute.Synchronize())
 }
 
-// Use has MSMs over bases use their multiples, where there are some, until the turn
+// Use makes MSMs over bases use their multiples, where there are some, until the turn
 // ends: that memory is not spare meanwhile.
 func (c *Computer) Use(turn *device.Turn, bases ...*Bases) {
 	for _, b := range bases {
@@ -343,8 +343,8 @@ func (c *Computer) Use(turn *device.Turn, bases ...*Bases) {
 	}
 }
 
-// Forgo has MSMs over bases that Use was called for do without multiples; false when
-// they do so already.
+// Forgo makes MSMs over bases that Use was called for do without multiples. It returns
+// false when they do so already.
 func (c *Computer) Forgo(bases ...*Bases) (changed bool) {
 	for _, b := range bases {
 		if t := c.tables.used(b); t != nil {
@@ -373,7 +373,7 @@ func (s *tables) of(b *Bases) *table {
 	return b.table
 }
 
-// used is the table of bases if this turn uses it, else nil.
+// used returns the table of bases if this turn uses it, else nil.
 func (s *tables) used(b *Bases) *table {
 	s.mu.Lock()
 	defer s.mu.Unlock()

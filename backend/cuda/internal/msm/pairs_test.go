@@ -29,8 +29,8 @@ func eachWithPairs(f func(c backend.Curve, g backend.Group)) {
 	})
 }
 
-// withPairs has so many levels of pairs, few tasks at a time, windows of few bits, for
-// long runs, and several chunks or one.
+// withPairs returns a change to so many levels of pairs, few tasks at a time, windows of
+// few bits, for long runs, and several chunks or one.
 func withPairs(levels int, chunks bool) func(*msmplan.Params) {
 	return func(t *msmplan.Params) {
 		t.Edwards = 0
@@ -42,7 +42,7 @@ func withPairs(levels int, chunks bool) func(*msmplan.Params) {
 	}
 }
 
-// usedPairs tells whether all plans of the computer had pairs, and some several chunks,
+// usedPairs reports whether all plans of the computer had pairs, and some several chunks,
 // since the last time.
 func usedPairs(c *Computer) (pairs, chunks bool) {
 	defer forget(c)

@@ -45,7 +45,7 @@ func prepared(t *testing.T, c *Computer, of backend.Bases, most int) *Bases {
 	return b
 }
 
-// usedMultiples tells whether a plan of the computer used some, since the last time.
+// usedMultiples reports whether a plan of the computer used some, since the last time.
 func usedMultiples(c *Computer) bool {
 	defer forget(c)
 	for _, p := range plansOf[c] {
@@ -56,7 +56,7 @@ func usedMultiples(c *Computer) bool {
 	return false
 }
 
-// scalarBytes are values modulo r as scalars in memory.
+// scalarBytes returns values modulo r as scalars in memory.
 func scalarBytes(c backend.Curve, values ...*big.Int) []byte {
 	r, size := layout.CurveID(c).ScalarField(), c.ScalarBytes()
 	var all []byte
@@ -247,7 +247,7 @@ func TestPreparedOutsideTheSubgroup(t *testing.T) {
 	}
 }
 
-// withoutForm are the points that are at infinity in Edwards form: those of u = -1,
+// withoutForm returns the points that are at infinity in Edwards form: those of u = -1,
 // where u = (x + 1)/sqrt(3).
 func withoutForm(t *testing.T) (points []bls12377.G1Affine) {
 	var root, one fp.Element

@@ -10,7 +10,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// Compute answers the jobs of a call, in one turn. They are queued on the card one after
+// Compute computes the jobs of a call, in one turn. They are queued on the card one after
 // the other; each step's input is copied while the step before it is computed.
 func (c *Computer) Compute(ctx context.Context, jobs []Job) (results [][]byte, err error) {
 	results = make([][]byte, len(jobs))
@@ -41,7 +41,7 @@ func (c *Computer) Compute(ctx context.Context, jobs []Job) (results [][]byte, e
 	return results, nil
 }
 
-// inTurn has the card compute batches, and returns the rounds with what came back.
+// inTurn makes the card compute batches, and returns the rounds with what came back.
 func (c *Computer) inTurn(ctx context.Context, batches []*batch) (rounds []*round, err error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {

@@ -129,7 +129,7 @@ func New(t *device.Turn, d *device.Device, curve backend.Curve) (*Field, error) 
 // Close gives the tables back. The card must be open, and no transform queued.
 func (f *Field) Close() error { return f.Drop() }
 
-// Held is the bytes of the tables: Field is device.Spare.
+// Held returns the bytes of the tables: Field is device.Spare.
 func (f *Field) Held() (size int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -238,7 +238,8 @@ func pass[P kernels.Params](k *device.Kernel[P], s *driver.Stream, threads int, 
 	return k.LaunchShaped(s, driver.Launch{Grid: driver.Dim{X: threads / k.Threads}, Block: driver.Dim{X: k.Threads}, Overlap: early}, p)
 }
 
-// check is the number of elements of out, and of each input vector.
+// check checks a transform and returns the number of elements of out, and of each input
+// vector.
 func (f *Field) check(out, in driver.Span, x Transform) (all, given int, err error) {
 	bad := func(format string, args ...any) (int, int, error) {
 		return 0, 0, fmt.Errorf("%w: a transform of 2^%d elements: "+format, append([]any{backend.ErrInvalidInput, x.LogN}, args...)...)
@@ -272,12 +273,12 @@ func (f *Field) check(out, in driver.Span, x Transform) (all, given int, err err
 
 var plan = split // a variable for tests
 
-// split is the logarithm of the elements of a thread, and the levels of each pass,
+// split returns the logarithm of the elements of a thread, and the levels of each pass,
 // in the order of down, for transforms of `all` elements together. Fewer elements a
-// thread are more threads, where there would be too few for the card. A pass of b
-// levels reads a tile's neighbours in 2^b rows, so that few levels are quicker in
-// memory and many need fewer passes; a number of levels that a step does not divide
-// costs least in the first pass. Fastest of those tried on an H200.
+// thread are more threads, where there would be too few for the card. A pass of b levels
+// reads a tile's neighbours in 2^b rows, so that few levels are quicker in memory and
+// many need fewer passes; a number of levels that a step does not divide costs least in
+// the first pass. Fastest of those tried on an H200.
 func split(size, logN, all int) (logEach int, passes []int) {
 	few, some := 1<<16, 1<<17
 	if size > 32 {
@@ -309,7 +310,7 @@ func split(size, logN, all int) (logEach int, passes []int) {
 	return logEach, passes
 }
 
-// coset is what a transform's shift asks for.
+// coset returns what a transform's shift asks for.
 func (f *Field) coset(x Transform) (c coset, err error) {
 	if x.Shift == nil {
 		return c, nil
@@ -330,7 +331,7 @@ func (f *Field) coset(x Transform) (c coset, err error) {
 	return c, nil
 }
 
-// backwards is the bytes of a number in the other order.
+// backwards returns the bytes of a number in the other order.
 func backwards(b []byte) []byte {
 	b = slices.Clone(b)
 	slices.Reverse(b)
@@ -348,15 +349,17 @@ func (f *Field) rowsFor(t *device.Turn, logNodes int) (rows, high kernels.Pointe
 	return device.Address(s), device.Address(s.Slice(f.rowBytes(1<<f.logRows+1), 0)), nil
 }
 
-// rowBytes is the bytes of rows: an element's factor is two numbers.
+// rowBytes returns the bytes of rows: an element's factor is two numbers.
 func (f *Field) rowBytes(rows int) int64 { return int64(2*rows*f.size) << kernel.LogRow }
 
-// tableRows is the rows of a table for nodes below 2^logNodes.
+// tableRows returns the rows of a table for nodes below 2^logNodes.
 func (f *Field) tableRows(logNodes int) int {
 	logRows := min(logNodes, mostLogRows)
 	return 1<<logRows + 1 + 1<<(logNodes-logRows) + 1
 }
 
+// makeRows queues the making of the table of roots of unity for nodes below 2^logNodes,
+// in place of a shorter one.
 func (f *Field) makeRows(t *device.Turn, logNodes int) error {
 	f.mu.Lock()
 	old := f.table
@@ -389,9 +392,9 @@ func (f *Field) makeRows(t *device.Turn, logNodes int) error {
 	return nil
 }
 
-// shiftFor is the powers of a coset, and its rows, 0 for those that there are none
-// of: made if they are not there, in the place of the oldest if they would be too
-// many.
+// shiftFor returns the powers of a coset, and its rows, 0 for those that there are none
+// of. It makes them if they are not there, in the place of the oldest if they would be
+// too many.
 func (f *Field) shiftFor(t *device.Turn, c coset) (powers, rows kernels.Pointer, err error) {
 	if c.base == "" {
 		return 0, 0, nil

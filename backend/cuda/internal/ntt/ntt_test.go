@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// domain is gnark-crypto's transform of vectors, its tables made: in place, to
+// domain returns gnark-crypto's transform of vectors, its tables made: in place, to
 // reversed order from natural and the other way.
 func domain(t testing.TB, c backend.Curve, x Transform) func(b []byte) {
 	t.Helper()
@@ -99,7 +99,7 @@ func pick[T any](first bool, a, b T) T {
 	return b
 }
 
-// one is an element as gnark-crypto has it.
+// one returns an element as gnark-crypto has it.
 func one[T any](t testing.TB, b []byte) T {
 	t.Helper()
 	a, err := layout.View[T](b)
@@ -119,7 +119,7 @@ func onElements[T, D, O any](t testing.TB, inverse bool, d D, options []O, forwa
 	}
 }
 
-// oracle is what gnark-crypto makes of a batch of vectors, each of which lacks the
+// oracle returns what gnark-crypto makes of a batch of vectors, each of which lacks the
 // zeros at its end.
 func oracle(t testing.TB, c backend.Curve, b []byte, x Transform) []byte {
 	t.Helper()
@@ -192,7 +192,7 @@ func (c *card) must(err error) {
 	}
 }
 
-// memory is device memory with these bytes, until it is freed.
+// memory copies bytes into device memory, until it is freed.
 func (c *card) memory(b []byte) (_ driver.Span, free func()) {
 	c.Helper()
 	m, err := c.Keep(int64(len(b)), func(int64) error { return nil })
@@ -208,7 +208,7 @@ func (c *card) read(s driver.Span) []byte {
 	return b
 }
 
-// elements is n random ones, in memory for gnark-crypto's types.
+// elements returns n random elements, in memory for gnark-crypto's types.
 func (c *card) elements(n int, salt uint64) []byte {
 	c.Helper()
 	s, err := fixtures.Scalars(c.curve, fixtures.Uniform, *seed+salt, n)
@@ -239,7 +239,7 @@ var ways = []Transform{
 
 func (x Transform) String() string { return fmt.Sprintf("2^%d %s", x.LogN, x.way()) }
 
-// way is the transform without its size.
+// way describes the transform without its size.
 func (x Transform) way() string {
 	text := orders[x.From] + " to " + orders[x.To]
 	if x.Inverse {
@@ -354,8 +354,8 @@ func TestEachPlan(t *testing.T) {
 	})
 }
 
-// fits tells whether passes of these levels are possible: a whole step in each but
-// the last, and columns that are in memory.
+// fits reports whether passes of these levels are possible: a whole step in each but the
+// last, and columns that are in memory.
 func fits(logN, tile int, passes []int) bool {
 	level := 0
 	for i, bits := range passes {
@@ -624,7 +624,7 @@ func TestPlans(t *testing.T) {
 	})
 }
 
-// compositions are the lists of levels that fit tiles of 2^tile elements, in as few
+// compositions returns the lists of levels that fit tiles of 2^tile elements, in as few
 // passes as possible or one more.
 func compositions(logN, tile int) (all [][]int) {
 	var grow func(passes []int, left, count int)
@@ -704,7 +704,7 @@ func (c *card) timed(t *testing.T, in []byte, x Transform, batch, inARow int) ti
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// time is the shortest and the median time of one of many runs, after others for a
+// time returns the shortest and the median time of one of many runs, after others for a
 // while.
 func (c *card) time(count int, warm time.Duration, f func() error) (least, median time.Duration) {
 	c.Helper()

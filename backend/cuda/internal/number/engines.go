@@ -57,7 +57,7 @@ type held struct {
 	grouped *grouped
 }
 
-// held is the kernels of an engine for so many words, nil where it is none of these.
+// held returns the kernels of an engine for so many words, nil where it is none of these.
 func (c *Computer) held(words int, of engine) (*held, error) {
 	switch of {
 	case byThread:
@@ -77,24 +77,17 @@ func (c *Computer) held(words int, of engine) (*held, error) {
 }
 
 func (c *Computer) grouped(words, threads int) (*grouped, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if g, ok := c.groups[words]; ok {
-		return g, nil
-	}
-	k, ok := kernel.ForGrouped("g"+strconv.Itoa(words), strconv.Itoa(threads))
-	if !ok {
-		return nil, fmt.Errorf("%w: no kernels for numbers of %d words by %d threads", backend.ErrInternal, words, threads)
-	}
-	g := &grouped{threads: threads}
-	if err := errors.Join(g.residue.Load(c.dev, k.GroupedResidue), g.power.Load(c.dev, k.GroupedPower)); err != nil {
-		return nil, err
-	}
-	c.groups[words] = g
-	return g, nil
+	return once(c, c.groups, words, func() (*grouped, error) {
+		k, ok := kernel.ForGrouped("g"+strconv.Itoa(words), strconv.Itoa(threads))
+		if !ok {
+			return nil, fmt.Errorf("%w: no kernels for numbers of %d words by %d threads", backend.ErrInternal, words, threads)
+		}
+		g := &grouped{threads: threads}
+		return g, errors.Join(g.residue.Load(c.dev, k.GroupedResidue), g.power.Load(c.dev, k.GroupedPower))
+	})
 }
 
-// threads are those of a number.
+// threads returns the threads of a number.
 func (k *held) threads() int {
 	if k.grouped != nil {
 		return k.grouped.threads
@@ -110,7 +103,7 @@ func (k *held) residues(x *queue, n int, p kernel.NarrowResidue) error {
 	return launch(x, &k.narrow.residue, n, p)
 }
 
-// ofPowers is the kernel of powers, and the threads of its blocks.
+// ofPowers returns the kernel of powers, and the threads of its blocks.
 func (k *held) ofPowers() (*driver.Function, int) {
 	if k.grouped != nil {
 		return k.grouped.power.Function, k.grouped.power.Threads

@@ -58,7 +58,7 @@ func (c *card) must(err error) {
 	}
 }
 
-// memory is device memory with these bytes, until the test ends.
+// memory copies bytes into device memory, until the test ends.
 func (c *card) memory(b []byte) driver.Span {
 	c.Helper()
 	m, err := c.Keep(int64(len(b)), func(int64) error { return nil })
@@ -72,7 +72,7 @@ func (c *card) memory(b []byte) driver.Span {
 	return m.Span()
 }
 
-// numbers are the bytes of a batch, little-endian.
+// numbers returns the bytes of a batch, little-endian.
 func numbers(words int, xs ...*big.Int) []byte {
 	var all []byte
 	for _, x := range xs {

@@ -93,38 +93,45 @@ func New(d *device.Device) (*Computer, error) {
 	return c, nil
 }
 
-// sharedFor is the shared memory of a block, in bytes.
+// sharedFor returns the shared memory of a block, in bytes.
 func sharedFor(arrays, words int) int { return 4 * (kernel.WideRoom + arrays*words) }
 
-// field is the kernels for GF(2^degree), nil where there are none.
+// field returns the kernels for GF(2^degree), nil where there are none.
 func (c *Computer) field(degree int) (*field, error) {
+	return once(c, c.fields, degree, func() (*field, error) {
+		k, ok := kernel.ForBinary(strconv.Itoa(degree))
+		if !ok {
+			return nil, nil
+		}
+		f := &field{}
+		if err := errors.Join(f.mul.Load(c.dev, k.BinaryMul), f.sqr.Load(c.dev, k.BinarySqr), f.inverse.Load(c.dev, k.BinaryInverse)); err != nil {
+			return nil, err
+		}
+		return f, errors.Join(
+			f.mul.SetMaxDynamicShared(rows(2, degree, kernel.BinaryStaged)), f.sqr.SetMaxDynamicShared(rows(1, degree, kernel.BinarySquares)),
+			f.inverse.SetMaxDynamicShared(rows(3, degree, kernel.BinaryStaged)),
+		)
+	})
+}
+
+// once returns what kept has for a key. It calls load for what it has not, and keeps the
+// result unless there is an error.
+func once[T any](c *Computer, kept map[int]*T, key int, load func() (*T, error)) (*T, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f, ok := c.fields[degree]; ok {
-		return f, nil
+	if v, ok := kept[key]; ok {
+		return v, nil
 	}
-	k, ok := kernel.ForBinary(strconv.Itoa(degree))
-	if !ok {
-		c.fields[degree] = nil
-		return nil, nil
-	}
-	f := &field{}
-	if err := errors.Join(f.mul.Load(c.dev, k.BinaryMul), f.sqr.Load(c.dev, k.BinarySqr), f.inverse.Load(c.dev, k.BinaryInverse)); err != nil {
-		return nil, err
-	}
-	err := errors.Join(
-		f.mul.SetMaxDynamicShared(rows(2, degree, kernel.BinaryStaged)), f.sqr.SetMaxDynamicShared(rows(1, degree, kernel.BinarySquares)),
-		f.inverse.SetMaxDynamicShared(rows(3, degree, kernel.BinaryStaged)),
-	)
+	v, err := load()
 	if err != nil {
 		return nil, err
 	}
-	c.fields[degree] = f
-	return f, nil
+	kept[key] = v
+	return v, nil
 }
 
-// rows is the shared memory for so many elements a thread of those kernels, in bytes;
-// those of degrees from `staged` on are there.
+// rows returns the shared memory for so many elements a thread of those kernels, in
+// bytes; those of degrees from `staged` on are there.
 func rows(n, degree, staged int) int {
 	if degree < staged {
 		return 0
@@ -132,44 +139,29 @@ func rows(n, degree, staged int) int {
 	return n * 4 * kernel.BinaryThreads * (degree/32 + kernel.BinaryPad)
 }
 
-// narrow is the kernels for numbers of so many words, nil where there are none.
+// narrow returns the kernels for numbers of so many words, nil where there are none.
 func (c *Computer) narrow(words int) (*narrow, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n, ok := c.narrows[words]; ok {
-		return n, nil
-	}
-	k, ok := kernel.ForNarrow("n" + strconv.Itoa(words))
-	if !ok {
-		c.narrows[words] = nil
-		return nil, nil
-	}
-	n := &narrow{}
-	if err := errors.Join(n.mul.Load(c.dev, k.NarrowMul), n.residue.Load(c.dev, k.NarrowResidue), n.power.Load(c.dev, k.NarrowPower)); err != nil {
-		return nil, err
-	}
-	c.narrows[words] = n
-	return n, nil
+	return once(c, c.narrows, words, func() (*narrow, error) {
+		k, ok := kernel.ForNarrow("n" + strconv.Itoa(words))
+		if !ok {
+			return nil, nil
+		}
+		n := &narrow{}
+		return n, errors.Join(n.mul.Load(c.dev, k.NarrowMul), n.residue.Load(c.dev, k.NarrowResidue), n.power.Load(c.dev, k.NarrowPower))
+	})
 }
 
-// powers is the kernel for moduli of so many words.
+// powers returns the kernel for moduli of so many words.
 func (c *Computer) powers(words int) (*powers, error) {
-	s := shapes[words]
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p, ok := c.sizes[words]; ok {
-		return p, nil
-	}
-	k, ok := kernel.ForModulus(strconv.Itoa(32*words), strconv.Itoa(s.threads))
-	if !ok {
-		return nil, fmt.Errorf("%w: no kernel of powers modulo %d words, by %d threads", backend.ErrInternal, words, s.threads)
-	}
-	p := &powers{shape: s}
-	if err := p.Load(c.dev, k.Power); err != nil {
-		return nil, err
-	}
-	c.sizes[words] = p
-	return p, nil
+	return once(c, c.sizes, words, func() (*powers, error) {
+		s := shapes[words]
+		k, ok := kernel.ForModulus(strconv.Itoa(32*words), strconv.Itoa(s.threads))
+		if !ok {
+			return nil, fmt.Errorf("%w: no kernel of powers modulo %d words, by %d threads", backend.ErrInternal, words, s.threads)
+		}
+		p := &powers{shape: s}
+		return p, p.Load(c.dev, k.Power)
+	})
 }
 
 // Step is an operation whose check has found nothing wrong, with where its batches are.
@@ -191,8 +183,8 @@ type Place struct {
 // RefusedBytes is the size of what an operation notes about elements that it refuses.
 const RefusedBytes = 4 * kernel.NumberReasons
 
-// Refusal is what an operation noted, as an error that wraps backend.ErrInvalidInput,
-// or nil.
+// Refusal returns what an operation noted, as an error that wraps
+// backend.ErrInvalidInput, or nil.
 func Refusal(s *backend.Compute, noted []byte) error {
 	least, reason := uint32(kernel.NumberNoElement), 0
 	for k := range kernel.NumberReasons {
@@ -213,8 +205,8 @@ func Refusal(s *backend.Compute, noted []byte) error {
 	return fmt.Errorf("%w: element %d: %s", backend.ErrInvalidInput, least, what)
 }
 
-// Scratch is the bytes of scratch memory that an operation takes. What the card cannot
-// compute is backend.ErrUnsupported.
+// Scratch returns the bytes of scratch memory that an operation takes. What the card
+// cannot compute is backend.ErrUnsupported.
 func (c *Computer) Scratch(s *Step) (int64, error) {
 	x := &queue{Computer: c, rehearsal: true}
 	if err := x.operation(s); err != nil {

@@ -74,7 +74,7 @@ func (x *queue) operation(s *Step) error {
 	return fmt.Errorf("%w: no operation %v on the card, but %v", backend.ErrUnsupported, s.Op, backend.NumberOps())
 }
 
-// added is sums, or differences, with what leaves them where carry is given.
+// added queues sums, or differences. carry, where it is given, gets what leaves them.
 func (x *queue) added(dst, a, b, carry batch, subtract bool) error {
 	a, err := x.plain(a, dst.count)
 	if err != nil {
@@ -105,17 +105,17 @@ func (x *queue) compared(dst, a, b batch) error {
 	if parts > 1 {
 		verdicts = x.take(parts, dst.count)
 	}
-	const lanes = 32
-	err := launch(x, &x.compare, lanes*parts*dst.count, kernel.WordsCompare{
+	const warp = 32 // threads
+	err := launch(x, &x.compare, warp*parts*dst.count, kernel.WordsCompare{
 		A: a.at, AStep: a.step(), B: b.at, BStep: b.step(), Length: a.words, Verdicts: verdicts.at, N: dst.count,
 	})
 	if err != nil || parts == 1 {
 		return err
 	}
-	return launch(x, &x.verdict, lanes*dst.count, kernel.WordsVerdict{Verdicts: verdicts.at, Parts: parts, R: dst.at, N: dst.count})
+	return launch(x, &x.verdict, warp*dst.count, kernel.WordsVerdict{Verdicts: verdicts.at, Parts: parts, R: dst.at, N: dst.count})
 }
 
-// product is whole products.
+// product queues whole products.
 func (x *queue) product(dst, a, b batch) error {
 	if a.words == b.words {
 		n, err := x.narrow(a.words)
@@ -136,7 +136,7 @@ func (x *queue) product(dst, a, b batch) error {
 	})
 }
 
-// residues is an operation modulo numbers; `element` is the number of the first, for
+// residues queues an operation modulo numbers; `element` is the number of the first, for
 // what is refused.
 func (x *queue) residues(op int, dst, a, b, m batch, element int) error {
 	k, err := x.held(dst.words, x.engines[dst.words].residues)
@@ -152,7 +152,7 @@ func (x *queue) residues(op int, dst, a, b, m batch, element int) error {
 	return x.wideResidues(op, dst, a, b, m, element)
 }
 
-// heldResidues is residues, a thread a number or several.
+// heldResidues queues residues, a thread a number or several.
 func (x *queue) heldResidues(k *held, op int, factor bool, dst, a, b, m batch, element int) error {
 	if err := x.straight(&a, &b, &m); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (x *queue) heldResidues(k *held, op int, factor bool, dst, a, b, m batch, e
 	})
 }
 
-// factors is R^2 modulo each number, R = 2^(32 words): 1 times R, and that times R.
+// factors queues R^2 modulo each number, R = 2^(32 words): 1 times R, and that times R.
 func (x *queue) factors(m batch, element int) (batch, error) {
 	once, twice := x.take(m.words, m.count), x.take(m.words, m.count)
 	if err := x.wideResidues(kernel.NumberToMontgomery, once, batch{}, batch{}, m, element); err != nil {
@@ -181,7 +181,7 @@ func (x *queue) factors(m batch, element int) (batch, error) {
 	return twice, x.wideResidues(kernel.NumberToMontgomery, twice, once, batch{}, m, element)
 }
 
-// wideResidues is residues, a block a number.
+// wideResidues queues residues, a block a number.
 func (x *queue) wideResidues(op int, dst, a, b, m batch, element int) error {
 	return wide(x, &x.residue, dst.count, dst.words, sharedFor(kernel.WideArrays, dst.words), kernel.WideResidue{
 		Op: op, A: a.at, AWords: a.words, AStep: a.step(), B: b.at, BStep: b.step(), Moduli: m.at, ModulusStep: m.step(),
@@ -189,7 +189,7 @@ func (x *queue) wideResidues(op int, dst, a, b, m batch, element int) error {
 	})
 }
 
-// inverses is inverses modulo numbers. A launch is of so many that a program which is
+// inverses queues inverses modulo numbers. A launch is of so many that a program which is
 // cancelled ends soon.
 func (x *queue) inverses(dst, a, m batch) error {
 	each := x.info.Multiprocessors * max(1, backend.MaxNumber/dst.words)
@@ -208,7 +208,7 @@ func (x *queue) inverses(dst, a, m batch) error {
 	return nil
 }
 
-// binary is an operation in GF(2^degree).
+// binary queues an operation in GF(2^degree).
 func (x *queue) binary(op, degree int, dst, a, b batch) error {
 	f, err := x.field(degree)
 	if err != nil {

@@ -11,7 +11,7 @@ const (
 	perElement = 1 << 10 // that take as long as an element of a vector
 )
 
-// powered is powers modulo numbers, by the engine of their width.
+// powered queues powers modulo numbers, by the engine of their width.
 func (x *queue) powered(dst, a, e, m batch) error {
 	by := x.engines[dst.words].slow
 	if x.quickDoubles() {
@@ -34,14 +34,14 @@ func (x *queue) powered(dst, a, e, m batch) error {
 	return x.widePowers(dst, a, e, m)
 }
 
-// quickDoubles tells whether the card has as many units for double precision as half
-// of those for integers: cards for data centres have, others one for 32 or 64.
+// quickDoubles reports whether the card has at least half as many units for double
+// precision as for integers: cards for data centres have, others one for 32 or 64.
 func (c *Computer) quickDoubles() bool {
 	on := c.info.Compute
 	return on.Minor == 0 && on.Major >= 8 && on.Major <= 10
 }
 
-// doublePowers is powers in double precision.
+// doublePowers queues powers in double precision.
 func (x *queue) doublePowers(p *powers, dst, a, e, m batch) (err error) {
 	if a, err = x.plain(a, dst.count); err != nil { // a number each
 		return err
@@ -73,7 +73,7 @@ func (x *queue) doublePowers(p *powers, dst, a, e, m batch) (err error) {
 	})
 }
 
-// waves has f queue powers, of some times as many numbers as the card computes at a
+// waves calls f to queue powers, of some times as many numbers as the card computes at a
 // time.
 func (x *queue) waves(dst, e batch, wave int, f func(from, n int) error) error {
 	const waves = 4
@@ -89,7 +89,7 @@ func (x *queue) waves(dst, e batch, wave int, f func(from, n int) error) error {
 	return nil
 }
 
-// heldPowers is powers, a thread a number or several.
+// heldPowers queues powers, a thread a number or several.
 func (x *queue) heldPowers(k *held, dst, a, e, m batch) error {
 	if err := x.straight(&a, &m); err != nil {
 		return err
@@ -117,15 +117,15 @@ func (x *queue) heldPowers(k *held, dst, a, e, m batch) error {
 	})
 }
 
-// products is those of words that a power takes, about.
+// products returns about how many products of words a power takes.
 func products(exponent, words int) float64 {
 	return float64(windows(exponent)) * (kernel.PowerWindow + 1) * 2.5 * float64(words) * float64(words)
 }
 
-// windows is how many windows an exponent of so many words has.
+// windows returns how many windows an exponent of so many words has.
 func windows(words int) int { return words * (32 / kernel.PowerWindow) }
 
-// widePowers is powers of any width. A launch goes through some windows of some
+// widePowers queues powers of any width. A launch goes through some windows of some
 // numbers, whose state stays in scratch.
 func (x *queue) widePowers(dst, a, e, m batch) error {
 	shared := sharedFor(kernel.WideArrays, dst.words)

@@ -28,7 +28,7 @@ type batch struct {
 
 func (b batch) size() int64 { return 4 * int64(b.words) * int64(b.count) }
 
-// step is the words from one of its numbers to the next, 0 where one is all.
+// step returns the words from one of its numbers to the next, 0 where one is all.
 func (b batch) step() int {
 	if b.count == 1 {
 		return 0
@@ -36,7 +36,7 @@ func (b batch) step() int {
 	return b.words
 }
 
-// from is the batch from number i on, n of them; one number is all.
+// from returns the batch of n numbers from number i on; one number is all.
 func (b batch) from(i, n int) batch {
 	if b.count == 1 {
 		return b
@@ -67,7 +67,7 @@ func (x *queue) zero(b batch) error {
 	return x.Stream.Fill(x.Work.Slice(int64(b.at-device.Address(x.Work)), b.size()), 0)
 }
 
-// pace is Pace, but in a rehearsal.
+// pace calls Pace, but not in a rehearsal.
 func (x *queue) pace(elements int) error {
 	if x.rehearsal {
 		return nil
@@ -111,10 +111,10 @@ func (x *queue) copyTo(dst, a batch) error {
 	return launch(x, &x.resize, dst.words*dst.count, kernel.WordsResize{A: a.at, AWords: a.words, AStep: a.step(), R: dst.at, Length: dst.words, N: dst.count})
 }
 
-// aligned is what kernels that read 16 bytes at a time want.
+// aligned reports whether kernels can read the batch 16 bytes at a time.
 func aligned(b batch) bool { return b.at%16 == 0 }
 
-// plain is n numbers of b's, one after the other and aligned: itself, or a copy.
+// plain returns n numbers of b's, one after the other and aligned: itself, or a copy.
 func (x *queue) plain(b batch, n int) (batch, error) {
 	if b.count == n && aligned(b) {
 		return b, nil
@@ -133,7 +133,7 @@ func (x *queue) straight(bs ...*batch) (err error) {
 	return err
 }
 
-// into has f write to dst, or to aligned scratch that is copied there.
+// into makes f write to dst, or to aligned scratch that is copied there.
 func (x *queue) into(dst batch, f func(dst batch) error) error {
 	if aligned(dst) {
 		return f(dst)

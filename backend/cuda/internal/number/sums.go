@@ -36,7 +36,7 @@ func (x *queue) total(dst batch, c columns) error {
 	return x.added(dst, low, high, batch{}, false)
 }
 
-// totalMod is total modulo m.
+// totalMod queues total modulo m.
 func (x *queue) totalMod(dst batch, c columns, m batch) error {
 	sum := x.take(c.words+1, 1)
 	if err := x.total(sum, c); err != nil {
@@ -75,7 +75,7 @@ func (x *queue) dot(dst, a, b batch) error {
 	return x.total(dst, c)
 }
 
-// part is n numbers of a batch from number `from` on, of which one is not all.
+// part returns n numbers of a batch from number `from` on, of which one is not all.
 func part(b batch, from, n int) batch {
 	b.at += kernels.Pointer(4 * b.words * from)
 	b.count = n

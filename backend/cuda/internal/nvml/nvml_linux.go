@@ -38,9 +38,9 @@ import (
 // started tells whether the library can be asked. It stays loaded.
 var started = sync.OnceValue(func() bool { return C.start() == 0 })
 
-// Energy is what the GPU of a UUID ("GPU-...") has used since its driver was loaded,
-// for whatever it did. The library counts it in steps of some milliseconds, on GPUs
-// from Volta on.
+// Energy returns what the GPU of a UUID ("GPU-...") has used since its driver was loaded,
+// for whatever it did. The library counts it in steps of some milliseconds, on GPUs from
+// Volta on.
 func Energy(uuid string) (millijoules uint64, ok bool) {
 	if !started() {
 		return 0, false

@@ -2,5 +2,5 @@
 
 package nvml
 
-// Energy answers that nothing is known.
+// Energy returns false: nothing is known.
 func Energy(string) (millijoules uint64, ok bool) { return 0, false }

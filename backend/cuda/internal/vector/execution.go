@@ -63,18 +63,18 @@ func (p *program) begin(c *Computer, turn *device.Turn) (_ *execution, err error
 	return x, nil
 }
 
-// msmPinned is where the MSMs' results begin in pinned memory, behind the frame and
+// msmPinned returns where the MSMs' results begin in pinned memory, behind the frame and
 // the answers.
 func (p *program) msmPinned() int64 {
 	return device.Align(int64(len(p.frame))) + device.Align(p.answers)
 }
 
-// answerSpan is where the answers come back.
+// answerSpan returns the memory where the answers come back.
 func (x *execution) answerSpan() driver.HostSpan {
 	return x.pinned.Span().Slice(device.Align(int64(len(x.frame))), x.answers)
 }
 
-// answered is an answer that came back.
+// answered returns an answer that came back.
 func (x *execution) answered(at, size int64) []byte { return x.answerSpan().Slice(at, size).Bytes() }
 
 // end waits for everything, answers included.
@@ -119,7 +119,7 @@ func (x *execution) event() (*driver.Event, error) {
 	return e, err
 }
 
-// touch has the kernels wait for uploads to ranges that they are about to touch.
+// touch makes the kernels wait for uploads to ranges that they are about to touch.
 func (x *execution) touch(rs []backend.Range) error {
 	for _, r := range rs {
 		x.queued += r.Count

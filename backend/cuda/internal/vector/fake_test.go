@@ -14,7 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
 )
 
-// secrets is a program whose elements, constants and answers are secret.
+// secrets returns a program whose elements, constants and answers are secret.
 func (k *card) secrets(x, y backend.Range) []backend.Step {
 	all := func(r backend.Range) backend.Operand { return backend.Operand{Range: r, Stride: 1} }
 	return []backend.Step{

@@ -10,7 +10,7 @@ import (
 
 // compile makes of valid stack code the instructions of kernels/grid/vector's
 // machine, whose register is the top of the stack: what lies below it is in
-// slots, from the bottom on. It tells how many slots it needs.
+// slots of the stack, from the bottom on. It also returns how many slots there are.
 //
 // An element that is pushed only to be the second operand of what follows is that
 // instruction's y.
@@ -52,8 +52,8 @@ func compile(code []backend.MapCode) (instructions []uint32, slots int) {
 	return instructions, slots
 }
 
-// source is where the element is that c pushes on a stack of some depth; nothing
-// when it is the top itself, or when c pushes none.
+// source returns where the element is that c pushes on a stack of some depth. It returns
+// nothing when that is the top itself, or when c pushes none.
 func source(c backend.MapCode, depth int) (from, index int) {
 	switch {
 	case c.Op == backend.MapLoad:
@@ -70,7 +70,7 @@ func isBinary(op backend.MapOp) bool {
 	return op == backend.MapAdd || op == backend.MapSub || op == backend.MapMul
 }
 
-// operation is an operation of the machine on x, which is a, and y, which is b.
+// operation returns the machine's number for an operation.
 func operation(op backend.MapOp) int {
 	switch op {
 	case backend.MapAdd:
@@ -87,18 +87,18 @@ func operation(op backend.MapOp) int {
 	return kernel.MapNeg
 }
 
-// mapProgram is what a map's machine reads in shared memory: operands and, from a
+// mapCode is what a map's machine reads in shared memory: operands and, from a
 // word on, its instructions.
-type mapProgram struct {
+type mapCode struct {
 	bytes               []byte
 	instructions, codes int
 	slots               int
 }
 
-// program makes a valid map's program. address is where a range begins.
-func (f *field) program(s *backend.Map, address func(backend.Range) uint64) mapProgram {
+// mapCode makes the code of a valid map. address is where a range begins.
+func (f *field) mapCode(s *backend.Map, address func(backend.Range) uint64) mapCode {
 	code, slots := compile(s.Code)
-	p := mapProgram{codes: len(code), slots: slots}
+	p := mapCode{codes: len(code), slots: slots}
 	for _, o := range append([]backend.Operand{s.Dst}, s.Args...) {
 		o = o.Places()
 		plain, mask, reversal := 0, 0, 32
@@ -125,7 +125,7 @@ func (f *field) program(s *backend.Map, address func(backend.Range) uint64) mapP
 	return p
 }
 
-// mapEach is how many elements a thread of a map has at a time.
+// mapEach returns how many elements a thread of a map has at a time.
 func (f *field) mapEach() int {
 	if f.size > 32 {
 		return kernel.MapEachLong
@@ -133,8 +133,8 @@ func (f *field) mapEach() int {
 	return kernel.MapEachShort
 }
 
-// mapShared is the bytes of shared memory for a program of so many bytes and its
-// slots.
-func (f *field) mapShared(program, slots int) int {
-	return program + slots*f.mapEach()*kernel.ScanThreads*int(f.size)
+// mapShared returns the bytes of shared memory for code of so many bytes and its slots
+// of the stack.
+func (f *field) mapShared(code, slots int) int {
+	return code + slots*f.mapEach()*kernel.ScanThreads*int(f.size)
 }

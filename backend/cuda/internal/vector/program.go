@@ -121,7 +121,7 @@ func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) (an
 	return answers, nil
 }
 
-// elementOf is that of a program's spaces; false when it has none.
+// elementOf returns the element of a program's spaces; false when it has none.
 func elementOf(steps []backend.Step, used Used) (backend.Element, bool) {
 	for _, s := range steps {
 		for _, r := range ranges(s) {
@@ -131,7 +131,7 @@ func elementOf(steps []backend.Step, used Used) (backend.Element, bool) {
 	return backend.Element{}, false
 }
 
-// ranges are those of spaces that a step touches.
+// ranges returns the ranges of spaces that a step touches.
 func ranges(s backend.Step) (all []backend.Range) {
 	for _, a := range backend.Accesses(s) {
 		if a.Space != 0 {
@@ -141,7 +141,7 @@ func ranges(s backend.Step) (all []backend.Range) {
 	return all
 }
 
-// span is where a range is on the card.
+// span returns where a range is on the card.
 func (p *program) span(r backend.Range) driver.Span {
 	m := p.used.Space(r.Space).memory
 	if m == nil {
@@ -150,7 +150,7 @@ func (p *program) span(r backend.Range) driver.Span {
 	return m.Span().Slice(int64(r.Offset)*p.size, int64(r.Count)*p.size)
 }
 
-// at is where a range begins, for a kernel.
+// at returns where a range begins, for a kernel.
 func (p *program) at(r backend.Range) kernels.Pointer { return device.Address(p.span(r)) }
 
 // put adds to the frame and tells where. What the frame was before it grew is wiped.
@@ -165,7 +165,7 @@ func (p *program) put(b []byte) int {
 	return at
 }
 
-// powersOf is a table of powers of z in the frame.
+// powersOf puts a table of powers of z into the frame and returns where it is.
 func (p *program) powersOf(z []byte) (int, error) {
 	for _, at := range p.tables {
 		if bytes.Equal(p.frame[at:at+len(z)], z) {
@@ -194,7 +194,7 @@ func (p *program) answer(i int, size int64) int64 {
 	return at
 }
 
-// answerBytes is memory for an answer, as gnark-crypto's types want it.
+// answerBytes returns memory for an answer, as gnark-crypto's types want it.
 func answerBytes(size int64) []byte { return layout.Bytes(make([]uint64, (size+7)/8))[:size] }
 
 // room takes room among the answers.
@@ -207,7 +207,7 @@ func (p *program) room(size int64) int64 {
 // needs makes scratch at least so large.
 func (p *program) needs(size int64) { p.scratch = max(p.scratch, size) }
 
-// refusal is a word among the answers that a kernel lowers to the index of what it
+// refusal puts a word among the answers that a kernel lowers to the index of what it
 // refuses; format says what that is.
 func (p *program) refusal(i int, format string, a ...any) int64 {
 	at := p.room(4)
@@ -238,7 +238,7 @@ func (c *Computer) planCommits(turn *device.Turn, p *program) error {
 	return err
 }
 
-// planRounds is planCommits with the multiples of bases that the turn uses.
+// planRounds does what planCommits does, with the multiples of bases that the turn uses.
 func (c *Computer) planRounds(turn *device.Turn, p *program) error {
 	// Rounded, so that plans are found again.
 	const unit = 64 << 20

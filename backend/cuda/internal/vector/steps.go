@@ -47,12 +47,12 @@ func (p *program) step(i int) error {
 	return nil
 }
 
-// queue has f called in the step's turn.
+// queue makes the execution call f in the step's turn.
 func (p *program) queue(f func(ctx context.Context, x *execution) error) {
 	p.queues = append(p.queues, f)
 }
 
-// launch has f called when step i may touch its ranges.
+// launch makes the execution call f when step i may touch its ranges.
 func (p *program) launch(i int, f func(x *execution, s *driver.Stream) error) {
 	touched := ranges(p.steps[i])
 	p.queue(func(_ context.Context, x *execution) error {
@@ -131,13 +131,13 @@ func (p *program) transform(i int, s backend.Transform) {
 }
 
 func (p *program) mapOf(i int, s backend.Map) {
-	m := p.program(&s, func(r backend.Range) uint64 { return uint64(p.at(r)) })
+	m := p.mapCode(&s, func(r backend.Range) uint64 { return uint64(p.at(r)) })
 	at, constants := p.put(m.bytes), p.put(s.Constants)
 	p.launch(i, func(x *execution, on *driver.Stream) error {
 		if s.Count == 0 {
 			return nil
 		}
-		// As many blocks as run at a time: each reads the program once.
+		// As many blocks as run at a time: each reads the code once.
 		shared := p.mapShared(len(m.bytes), m.slots)
 		resident, err := p.mapped.Occupancy(p.mapped.Threads, shared)
 		if err != nil {
@@ -187,7 +187,7 @@ type level struct {
 	from int64
 }
 
-// levels are the elements, what their tiles make, and so on as far as one tile.
+// levels returns the elements, what their tiles make, and so on as far as one tile.
 func (p *program) levels(n int) []level {
 	ls := []level{{n: n}}
 	end := int64(0)
@@ -202,9 +202,8 @@ func (p *program) levels(n int) []level {
 
 func tiles(n int) int { return (n + 1<<kernel.LogScanTile - 1) >> kernel.LogScanTile }
 
-// scan has every level but the last reduced to the next, and then each scanned
-// after the one above it: before is what is before its tiles. src is where the
-// first level is.
+// scan reduces every level but the last to the next, and then scans each after the one
+// above it: before is what is before its tiles. src is where the first level is.
 func scan(x *execution, ls []level, src kernels.Pointer, reduce func(k int, in, out kernels.Pointer) error, tiles func(k int, in, before kernels.Pointer) error) error {
 	at := func(k int) kernels.Pointer {
 		if k == 0 {
@@ -247,6 +246,7 @@ func (p *program) products(i int, s backend.Products) {
 	})
 }
 
+// divided plans step i, which divides a polynomial by X - Point and answers the rest.
 func (p *program) divided(i int, s backend.Divide) error {
 	table, err := p.powersOf(s.Point)
 	if err != nil {
@@ -282,6 +282,12 @@ func (p *program) item(items []byte, src uint64, count, log, powers int) []byte 
 	return binary.LittleEndian.AppendUint64(items, 0)
 }
 
+// mostEvaluated is how many polynomials one launch evaluates; a grid may have 2^16-1 in y.
+// Tests lower it.
+var mostEvaluated = 1 << 15
+
+// evaluated plans step i, which computes the values of polynomials at one point: blocks
+// sum up parts of each, and then their sums.
 func (p *program) evaluated(i int, s backend.Evaluate) error {
 	const logThreads = 7 // of a block
 	longest := 0
@@ -320,9 +326,8 @@ func (p *program) evaluated(i int, s backend.Evaluate) error {
 		}
 	}
 	p.launch(i, func(x *execution, on *driver.Stream) error {
-		const most = 1 << 15 // vectors a launch
-		for from := 0; from < len(s.Src); from += most {
-			n, skip := min(most, len(s.Src)-from), from*4*kernel.ItemWords
+		for from := 0; from < len(s.Src); from += mostEvaluated {
+			n, skip := min(mostEvaluated, len(s.Src)-from), from*4*kernel.ItemWords
 			to := x.inAnswers(out + int64(from)*p.size)
 			first := kernel.Evaluate{
 				Items: x.inFrame(itemsAt + skip), Table: x.inFrame(table), LogBlocks: logBlocks, Turned: turned, Out: to,
@@ -330,8 +335,11 @@ func (p *program) evaluated(i int, s backend.Evaluate) error {
 			if logBlocks > 0 {
 				first.Out = x.scratchFrom(int64(from) * blockBytes)
 			}
-			if err := p.evaluate.Launch(on, 1<<(logThreads+logBlocks), n, first); err != nil || logBlocks == 0 {
+			if err := p.evaluate.Launch(on, 1<<(logThreads+logBlocks), n, first); err != nil {
 				return err
+			}
+			if logBlocks == 0 {
+				continue
 			}
 			if err := p.evaluate.Launch(on, 1<<logThreads, n, kernel.Evaluate{
 				Items: x.inFrame(sumsAt + skip), Table: x.inFrame(table), Turned: turned, Out: to,
@@ -344,7 +352,7 @@ func (p *program) evaluated(i int, s backend.Evaluate) error {
 	return nil
 }
 
-// computed is an operation on numbers.
+// computed queues an operation on numbers.
 func (p *program) computed(i int, s backend.Compute) error {
 	op := &number.Step{Compute: s}
 	for _, b := range []struct {
@@ -383,6 +391,7 @@ func (p *program) computed(i int, s backend.Compute) error {
 	return nil
 }
 
+// committed plans step i, an MSM: on this card when its scalars lie in a space.
 func (p *program) committed(i int, s backend.Job) {
 	if s.Src.Space == 0 { // computed elsewhere
 		p.queue(func(context.Context, *execution) error { return nil })

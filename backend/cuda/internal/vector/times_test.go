@@ -55,8 +55,8 @@ type clocked struct {
 	moved, products float64
 }
 
-// clocked are the steps over vectors v of n elements with an index; the last of
-// v is what they write.
+// clocked returns the steps over vectors v of n elements with an index; the last of v is
+// what they write.
 func (k *card) clocked(v []backend.Range, index backend.Range) []clocked {
 	all := func(r backend.Range) backend.Operand { return backend.Operand{Range: r, Stride: 1} }
 	dst, args, n := v[len(v)-1], []backend.Operand{all(v[0]), all(v[1]), all(v[2]), all(v[3])}, v[0].Count
@@ -203,7 +203,7 @@ func (k *card) onHost(t *testing.T, host backend.Programs, rs []backend.Range, i
 	return there
 }
 
-// elsewhere is a step over spaces of another backend.
+// elsewhere returns a step over spaces of another backend.
 func elsewhere(s backend.Step, there map[backend.SpaceID]backend.SpaceID) backend.Step {
 	return backend.Renamed(s, func(id backend.SpaceID) backend.SpaceID { return there[id] }, nil)
 }

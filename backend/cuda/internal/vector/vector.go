@@ -92,7 +92,7 @@ func (s *Space) Free() error {
 	return s.memory.Free()
 }
 
-// field is what computes over elements, loaded once. The caller has the turn.
+// field returns what computes over elements, loaded once. The caller has the turn.
 func (c *Computer) field(t *device.Turn, e backend.Element) (*field, error) {
 	if f, ok := c.fields[e]; ok {
 		return f, nil

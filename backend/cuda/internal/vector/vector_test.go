@@ -31,7 +31,7 @@ var (
 	long  = flag.Bool("long", false, "also scans of three levels")
 )
 
-// little tells whether kernels are slow, so that tests should be small.
+// little reports whether kernels are slow, so that tests should be small.
 func little() bool { return *small || cudatest.Slow() }
 
 func TestMain(m *testing.M) {
@@ -80,7 +80,7 @@ func (k *card) must(err error) {
 	}
 }
 
-// space is a new one, as a range.
+// space makes a new space and returns it as a range.
 func (k *card) space(n int) backend.Range {
 	k.Helper()
 	s, err := k.NewSpace(k.Context(), backend.Elements{Element: backend.ScalarOf(k.curve), Count: n})
@@ -134,7 +134,7 @@ func newModel(c backend.Curve) *model {
 	return m
 }
 
-// bytes are elements, in memory for gnark-crypto's types.
+// bytes returns elements, in memory for gnark-crypto's types.
 func (m *model) bytes(vs ...*big.Int) []byte {
 	size := m.curve.ScalarBytes()
 	b := layout.Bytes(make([]uint64, len(vs)*size/8))
@@ -146,7 +146,7 @@ func (m *model) bytes(vs ...*big.Int) []byte {
 	return b
 }
 
-// numbers are what bytes were made of; all must be canonical.
+// numbers returns what bytes were made of; all must be canonical.
 func (m *model) numbers(t testing.TB, b []byte) []*big.Int {
 	t.Helper()
 	size := m.curve.ScalarBytes()
@@ -163,7 +163,7 @@ func (m *model) numbers(t testing.TB, b []byte) []*big.Int {
 	return vs
 }
 
-// some is n elements: 0, 1, r-1 and random ones.
+// some returns n elements: 0, 1, r-1 and random ones.
 func (m *model) some(n int) []*big.Int {
 	vs := make([]*big.Int, n)
 	for i := range vs {
@@ -181,7 +181,7 @@ func (m *model) some(n int) []*big.Int {
 	return vs
 }
 
-// any is one random element.
+// any returns one random element.
 func (m *model) any() *big.Int {
 	v := new(big.Int)
 	for range 7 {
@@ -192,7 +192,7 @@ func (m *model) any() *big.Int {
 
 func (m *model) mod(v *big.Int) *big.Int { return v.Mod(v, m.r) }
 
-// value is that of a polynomial at z.
+// value returns the value of a polynomial at z.
 func (m *model) value(coefficients []*big.Int, z *big.Int) *big.Int {
 	v := new(big.Int)
 	for _, c := range slices.Backward(coefficients) {
@@ -201,7 +201,7 @@ func (m *model) value(coefficients []*big.Int, z *big.Int) *big.Int {
 	return v
 }
 
-// reversed has element i at the place of i's bits reversed.
+// reversed returns a list with element i at the place of i's bits reversed.
 func reversed[T any](in []T) []T {
 	out := make([]T, len(in))
 	for i, v := range in {
@@ -229,8 +229,8 @@ func eachCurve(t *testing.T, f func(k *card)) {
 	}
 }
 
-// lengths are those around which scans change what they do: threads, tiles, two
-// and three levels of them.
+// lengths returns lengths around which scans change what they do: threads, tiles, two and
+// three levels of them.
 func (k *card) lengths() []int {
 	ns := []int{1, 2, 7, 9, 127, 1000, 1024, 1025, 3000}
 	if !little() {
@@ -383,6 +383,30 @@ func TestEvaluate(t *testing.T) {
 	})
 }
 
+// TestManyEvaluations evaluates more polynomials than one launch takes, short ones and
+// long ones.
+func TestManyEvaluations(t *testing.T) {
+	defer func(n int) { mostEvaluated = n }(mostEvaluated)
+	mostEvaluated = 2
+	eachCurve(t, func(k *card) {
+		z := k.any()
+		for _, n := range []int{3, 1 << 12} {
+			x := k.some(n)
+			space := k.space(n)
+			var every []backend.Range
+			var want []*big.Int
+			for i := range 5 {
+				every, want = append(every, part(space, 0, n-i%3)), append(want, k.value(x[:n-i%3], z))
+			}
+			got := k.run(
+				backend.Write{Dst: space, Input: backend.Input{Bytes: k.bytes(x...)}},
+				backend.Evaluate{Src: every, Point: k.bytes(z)},
+			)
+			k.same(fmt.Sprintf("5 values of about %d coefficients", n), got[1], want...)
+		}
+	})
+}
+
 // TestPowersAndGather: sequences, and elements by indices; one out of range is
 // refused, with its step and place.
 func TestPowersAndGather(t *testing.T) {
@@ -426,8 +450,8 @@ func TestPowersAndGather(t *testing.T) {
 	})
 }
 
-// expression is random valid stack code, of a few more than so many operations and
-// on a stack of at most some depth, which it reaches if it is long.
+// expression makes random valid stack code, of a few more than so many operations and on
+// a stack of at most some depth, which it reaches if it is long.
 func (m *model) expression(most, deepest, args, constants int) []backend.MapCode {
 	var code []backend.MapCode
 	depth := 0
@@ -452,7 +476,7 @@ func (m *model) expression(most, deepest, args, constants int) []backend.MapCode
 	return code
 }
 
-// compute is what code leaves on its stack.
+// compute returns what code leaves on its stack.
 func (m *model) compute(code []backend.MapCode, arg, constant func(int) *big.Int) *big.Int {
 	var s []*big.Int
 	for _, c := range code {
@@ -489,7 +513,7 @@ func (m *model) compute(code []backend.MapCode, arg, constant func(int) *big.Int
 	return s[0]
 }
 
-// operand is a random one over a range.
+// operand makes a random operand over a range.
 func (m *model) operand(r backend.Range) backend.Operand {
 	o := backend.Operand{Range: r}
 	switch m.rand.IntN(4) {
@@ -506,7 +530,7 @@ func (m *model) operand(r backend.Range) backend.Operand {
 	return o
 }
 
-// place is where an operand's element i is, by the contract's words.
+// place returns where an operand's element i is, by the contract's words.
 func place(o backend.Operand, i int) int {
 	p := ((o.Stride*i+o.Rotate)%o.Count + o.Count) % o.Count
 	if o.Order == backend.Reversed && o.Count > 1 {
