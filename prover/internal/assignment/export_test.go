@@ -1,15 +1,14 @@
 package assignment
 
-import "runtime"
-
 // AwaitSchedules waits until no schedule is being made.
 func AwaitSchedules() {
-	for making := true; making; runtime.Gosched() {
-		making = false
-		schedules.Lock()
-		for _, levels := range schedules.of {
-			making = making || levels == nil
-		}
-		schedules.Unlock()
+	schedules.Lock()
+	all := make([]*scheduled, 0, len(schedules.of))
+	for _, s := range schedules.of {
+		all = append(all, s)
+	}
+	schedules.Unlock()
+	for _, s := range all {
+		<-s.made
 	}
 }

@@ -5,52 +5,147 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"github.com/consensys/gnark/constraint"
+	"github.com/consensys/gnark/constraint/solver"
 )
 
 // gnark puts an instruction into the first level that is possible, so that a circuit of a
-// chain of hashes has thousands of levels, most too short to share. A schedule is another
-// order in levels, in which what an instruction reads is set before its level too:
-//   - An instruction that sets no wire only checks. It comes after all others.
-//   - An instruction whose outputs are not needed before the next of every stride levels
-//     waits until then, and is solved beside all that wait.
-//
-// What is left, the chain of instructions that wait for each other, is short enough for
-// one goroutine, and the rest are levels long enough for all processors.
+// chain of hashes has thousands of levels, most too short to share. A schedule is a plan
+// that tells apart
+//   - the levels, of instructions that others soon wait for, in gnark's order. What is
+//     left of a level is often so short that one goroutine does it,
+//   - instructions that wait: whose outputs no level needs before the step after the next,
+//     a step being so many of gnark's levels. They are solved beside the levels of the
+//     next step, and
+//   - checks: instructions that set no wire. They are solved whenever a processor has
+//     nothing else to do.
+
 const (
-	stride     = 96      // of gnark's levels
-	checkLevel = 1 << 16 // checks a level, after which a solver looks whether it is to stop
+	stride    = 32  // of gnark's levels, a step
+	slack     = 128 // levels between an instruction that waits and who needs it, at least
+	shareSize = 64  // everyday instructions that are solved at a time beside the levels
+
+	gnarks = "github.com/consensys/gnark/" // its hints have names that begin so
+	lists  = std + "internal/logderivarg." // hints over long lists
 )
 
-// schedules has the levels of the systems that were solved, as long as those live, or nil
-// while they are being made.
-var schedules struct {
-	sync.Mutex
-	of map[weak.Pointer[constraint.System]][][]uint32
+// gnark puts an instruction into the first level that is possible, so that a circuit of a
+// chain of hashes has thousands of levels, most too short to share. A schedule is a plan
+// that tells apart
+//   - the levels, of instructions that others soon wait for, in gnark's order. What is
+//     left of a level is often so short that one goroutine does it,
+//   - instructions that wait: nothing needs their outputs in the next slack levels. They
+//     are solved beside the levels, and awaited where they are needed, and
+//   - checks: instructions that set no wire. They are solved whenever a processor has
+//     nothing else to do.
+
+// plan is an order in which to solve a system. It is only read.
+type plan struct {
+	steps   []step
+	waiting []part // one may read what an earlier one sets
+	checks  []uint32
+	share   int // checks that are solved at a time
 }
 
-// levels returns the levels by which to solve the system: the first time gnark's, beside
-// which a schedule is made. A schedule has four bytes for each instruction; making it
-// takes one processor about as long as solving, and sixteen bytes for each wire.
-func (r *run[S, PS]) levels() [][]uint32 {
+// step is some levels, and where the plan stands before and after them.
+type step struct {
+	levels []level
+	needs  int // parts of waiting instructions that have to be done before
+	// waiting parts can be solved after the levels, and checks when those parts are done.
+	waiting int
+	checks  int
+}
+
+// level is instructions that do not depend on each other.
+type level struct {
+	list  []uint32
+	worth int // everyday instructions
+	// alone says that one goroutine solves them in turn, as gnark does.
+	alone bool
+}
+
+// part is instructions that do not depend on each other, solved in so many shares.
+type part struct {
+	list   []uint32
+	shares int
+}
+
+// shareOf returns the instructions of a share.
+func (p *part) shareOf(i int) []uint32 {
+	n := len(p.list)
+	return p.list[i*n/p.shares : (i+1)*n/p.shares]
+}
+
+// byLevels returns the plan of gnark's levels.
+func (r *run[S, PS]) byLevels() *plan {
+	foreign := foreignHints(r.sys)
+	levels := make([]level, len(r.sys.Levels))
+	for i, l := range r.sys.Levels {
+		levels[i] = level{list: l, worth: len(l) * r.weight}
+		if len(foreign) > 0 && len(l) <= inTurn {
+			levels[i].alone = slices.ContainsFunc(l, func(k uint32) bool {
+				in := &r.sys.Instructions[k]
+				return r.kinds[in.BlueprintID] == kindHint && foreign[readCall(r.sys.CallData[in.StartCallData:]).hint]
+			})
+		}
+	}
+	return &plan{steps: []step{{levels: levels}}, share: 1}
+}
+
+// inTurn is the length up to which gnark's solver does a level by one goroutine, so that
+// hints in it may share variables. Hints that are not gnark's own keep that.
+const inTurn = 50
+
+// foreignHints returns the hints of a system that are not of gnark's library.
+func foreignHints(sys *constraint.System) map[solver.HintID]bool {
+	foreign := make(map[solver.HintID]bool)
+	for id, name := range sys.MHintsDependencies {
+		if id != commitment && !strings.HasPrefix(name, gnarks) {
+			foreign[id] = true
+		}
+	}
+	return foreign
+}
+
+// scheduled is a system's schedule, or that it is being made.
+type scheduled struct {
+	plan atomic.Pointer[plan]
+	made chan struct{} // closed when there is one
+}
+
+// schedules has those of the systems that were solved, as long as those live.
+var schedules struct {
+	sync.Mutex
+	of map[weak.Pointer[constraint.System]]*scheduled
+}
+
+// planned returns the plan by which to solve the system: the first time gnark's levels,
+// beside which a schedule is made. A schedule has four bytes for each instruction and 40
+// for each level; making it takes one processor about as long as solving, and 12 bytes
+// for each wire. One goroutine without helpers needs none.
+func (r *run[S, PS]) planned() *plan {
 	key := weak.Make(r.sys)
 	schedules.Lock()
 	defer schedules.Unlock()
-	made, known := schedules.of[key]
-	switch {
-	case made != nil:
-		return made
-	case !known:
+	s := schedules.of[key]
+	if s == nil && r.Workers() > 1 {
 		if schedules.of == nil {
-			schedules.of = make(map[weak.Pointer[constraint.System]][][]uint32)
+			schedules.of = make(map[weak.Pointer[constraint.System]]*scheduled)
 		}
-		schedules.of[key] = nil
+		s = &scheduled{made: make(chan struct{})}
+		schedules.of[key] = s
 		runtime.AddCleanup(r.sys, forgetSchedule, key)
-		go keepSchedule(key, &planner{sys: r.sys, kinds: r.kinds, tables: r.tables})
+		go s.make(newPlanner(r))
 	}
-	return r.sys.Levels
+	if s != nil {
+		if p := s.plan.Load(); p != nil {
+			return p
+		}
+	}
+	return r.byLevels()
 }
 
 func forgetSchedule(key weak.Pointer[constraint.System]) {
@@ -59,32 +154,28 @@ func forgetSchedule(key weak.Pointer[constraint.System]) {
 	delete(schedules.of, key)
 }
 
-// keepSchedule makes a schedule. A system that makes it panic is not as it should be, and
-// goes on by gnark's levels, where the solver says what is wrong.
-func keepSchedule(key weak.Pointer[constraint.System], p *planner) {
-	made := p.sys.Levels
-	defer func() {
-		_ = recover()
-		schedules.Lock()
-		defer schedules.Unlock()
-		if _, known := schedules.of[key]; known {
-			schedules.of[key] = made
-		}
-	}()
-	made = p.schedule()
+// make makes the schedule. A system that makes the planner panic is not as it should be,
+// and goes on by gnark's levels, where the solver says what is wrong.
+func (s *scheduled) make(p *planner) {
+	defer close(s.made)
+	defer func() { _ = recover() }()
+	s.plan.Store(p.schedule())
 }
 
 // planner makes the schedule of a system.
 type planner struct {
-	sys    *constraint.System
-	kinds  []kind
-	tables []*table
+	sys     *constraint.System
+	kinds   []kind
+	tables  []*table
+	own     map[solver.HintID]bool // hints that are computed without big integers
+	foreign map[solver.HintID]bool // hints that are not of gnark's library
+	square  int                    // of an element's length, in that of four words
 
 	inputs uint32
+	end    int32   // the number of levels: when what only checks read is needed
 	set    []int32 // by wire: the level that sets it; -1 is none
-	needed []int32 // by wire: the last level in which the first that reads it can be solved
-	batch  []int32 // by wire: the level before which the waiting instruction that sets it is solved; 0 is none
-	part   []int32 // by wire: which part of that batch
+	needed []int32 // by wire: the first level that needs it
+	part   []int32 // by wire: the part of waiting instructions that sets it; -1 is none
 
 	entries map[uint32][]int // by wire: the tables that it is an entry of
 	of      []entries        // by table
@@ -92,36 +183,77 @@ type planner struct {
 
 // entries is what a planner knows of the entries of a table, as one.
 type entries struct {
-	needed      int32 // by the lookups seen so far
-	batch, part int32 // the last
+	needed int32 // by the lookups seen so far
+	part   int32 // the last that sets one
 }
 
-// schedule returns the levels. It goes through the instructions three times: to see who
-// sets a wire; backwards, to see when a wire is needed; and forwards, to say who waits.
+func newPlanner[S limbs, PS element[S]](r *run[S, PS]) *planner {
+	var e S
+	p := &planner{sys: r.sys, kinds: r.kinds, tables: r.tables, square: len(e) * len(e) / 16, own: make(map[solver.HintID]bool), foreign: foreignHints(r.sys)}
+	for _, h := range r.hints {
+		p.own[h.id] = h.own != nil
+	}
+	return p
+}
+
+// worth returns how many everyday instructions, of 0.1 us, one is worth. The figures are
+// rough: of a multiplication in an emulated field, for the hints.
+func (p *planner) worth(in *constraint.PackedInstruction) int {
+	data := p.sys.CallData[in.StartCallData:]
+	const inverse = 16
+	switch p.kinds[in.BlueprintID] {
+	case kindHint:
+		c := readCall(data)
+		if !p.own[c.hint] {
+			return 32 + 2*(c.n+int(c.to-c.from))
+		}
+		return 1 + int(data[0])/everyday
+	case kindLookup:
+		return int(data[2])
+	case kindInverses:
+		return inverse + int(data[1])
+	case kindR1C:
+		return 1 + int(data[0])*p.square/(everyday/2)
+	}
+	return 1
+}
+
+// role says when an instruction is solved.
+type role uint8
+
+const (
+	inLevel role = iota
+	waits
+	checks
+)
+
+// schedule returns the plan. It goes through the instructions three times: to see who
+// sets a wire; backwards, to see when a wire is needed; and forwards, to put them in
+// order.
 //
-// An instruction of level l may wait for c, the next multiple of stride, if nobody needs
-// its wires before level c. It runs before level c then, as do those who read its wires
-// in levels before c: for they wait too, since what reads is needed later than what is
-// read.
-func (p *planner) schedule() [][]uint32 {
+// An instruction may wait if nothing needs its wires in the next slack levels: no level,
+// and nothing that waits and has to be solved by then in turn. Those who read them and
+// wait too, or check, are solved after it: in a later part, or when the parts of its
+// step are done.
+func (p *planner) schedule() *plan {
 	p.begin()
-	checks := p.setters()
-	waits := p.needs(checks)
-	return p.order(checks, waits)
+	roles := p.setters()
+	p.needs(roles)
+	return p.order(roles)
 }
 
 func (p *planner) begin() {
+	p.end = int32(len(p.sys.Levels))
 	p.inputs = uint32(len(p.sys.Public) + len(p.sys.Secret))
 	wires := int(p.inputs) + p.sys.NbInternalVariables
-	p.set, p.needed = make([]int32, wires), make([]int32, wires)
-	p.batch, p.part = make([]int32, wires), make([]int32, wires)
+	p.set, p.needed, p.part = make([]int32, wires), make([]int32, wires), make([]int32, wires)
 	for i := range p.set {
-		p.set[i], p.needed[i] = -1, int32(len(p.sys.Levels))
+		p.set[i], p.needed[i], p.part[i] = -1, p.end, -1
 	}
 	p.entries = make(map[uint32][]int)
 	p.of = make([]entries, len(p.tables))
 	for i, t := range p.tables {
-		p.of[i].needed = int32(len(p.sys.Levels))
+		p.of[i] = entries{p.end, -1}
 		if t == nil {
 			continue
 		}
@@ -193,24 +325,24 @@ func (p *planner) visit(in *constraint.PackedInstruction, f func(wire uint32, ou
 }
 
 // setters notes which level sets a wire, and returns which instructions set none.
-func (p *planner) setters() (checks []bool) {
-	checks = make([]bool, len(p.sys.Instructions))
+func (p *planner) setters() (roles []role) {
+	roles = make([]role, len(p.sys.Instructions))
 	for l, level := range p.sys.Levels {
 		for _, i := range level {
 			in := &p.sys.Instructions[i]
-			checks[i] = true
 			if p.commits(in) {
 				continue
 			}
+			roles[i] = checks
 			p.visit(in, func(wire uint32, out bool) {
 				if p.set[wire] < 0 {
 					p.set[wire] = int32(l)
-					checks[i] = false
+					roles[i] = inLevel
 				}
 			})
 		}
 	}
-	return checks
+	return roles
 }
 
 // commits reports whether an instruction is the row of a commitment, which leaves a wire
@@ -221,31 +353,28 @@ func (p *planner) commits(in *constraint.PackedInstruction) bool {
 }
 
 // stays reports whether an instruction keeps its level: hints of users, which may rely on
-// gnark's order, and commitments, for which a prover computes.
+// gnark's order, and what is work for all processors.
 func (p *planner) stays(in *constraint.PackedInstruction) bool {
-	if p.kinds[in.BlueprintID] != kindHint {
-		return p.commits(in)
+	data := p.sys.CallData[in.StartCallData:]
+	switch p.kinds[in.BlueprintID] {
+	case kindHint:
+		id := readCall(data).hint
+		return id == commitment || p.foreign[id] || strings.HasPrefix(p.sys.MHintsDependencies[id], lists)
+	case kindInverses:
+		return data[1] > batch
 	}
-	id := readCall(p.sys.CallData[in.StartCallData:]).hint
-	return id == commitment || !strings.HasPrefix(p.sys.MHintsDependencies[id], "github.com/consensys/gnark/")
+	return p.commits(in)
 }
 
-// next returns the level before which what waits in level l is solved.
-func (p *planner) next(l int) int32 {
-	return int32(min((l/stride+1)*stride, len(p.sys.Levels)))
-}
-
-// needs notes when wires are needed, and returns which instructions wait.
-func (p *planner) needs(checks []bool) (waits []bool) {
-	waits = make([]bool, len(p.sys.Instructions))
+// needs notes when wires are needed, and which instructions wait.
+func (p *planner) needs(roles []role) {
 	for l, level := range slices.Backward(p.sys.Levels) {
 		for _, i := range level {
 			in := &p.sys.Instructions[i]
-			if checks[i] && !p.stays(in) {
+			if roles[i] == checks {
 				continue
 			}
-			// The first level that needs what the instruction sets.
-			first := int32(len(p.sys.Levels))
+			first := p.end // the first level that needs what the instruction sets
 			p.visit(in, func(wire uint32, _ bool) {
 				if p.set[wire] != int32(l) {
 					return
@@ -255,23 +384,21 @@ func (p *planner) needs(checks []bool) (waits []bool) {
 					first = min(first, p.of[t].needed)
 				}
 			})
-			own := first - 1 // the last level in which it can be solved
-			if p.stays(in) {
-				own = int32(l)
-			} else {
-				waits[i] = first >= p.next(l)
+			last := int32(l) // in which it could be solved
+			if int(first) >= l+slack && !p.stays(in) {
+				roles[i] = waits
+				last = first - 1
 			}
 			p.visit(in, func(wire uint32, _ bool) {
 				if p.set[wire] != int32(l) {
-					p.needed[wire] = min(p.needed[wire], own)
+					p.needed[wire] = min(p.needed[wire], last)
 				}
 			})
 			if t := p.table(in); t != nil {
-				t.needed = min(t.needed, own)
+				t.needed = min(t.needed, last)
 			}
 		}
 	}
-	return waits
 }
 
 // table returns the table that an instruction reads, or nil.
@@ -282,79 +409,124 @@ func (p *planner) table(in *constraint.PackedInstruction) *entries {
 	return &p.of[in.BlueprintID]
 }
 
-// order makes the levels.
-func (p *planner) order(checks, waits []bool) (levels [][]uint32) {
-	room := make([]uint32, 0, len(p.sys.Instructions)) // of all levels
-	add := func(level []uint32) {
-		if len(level) > 0 {
-			from := len(room)
-			room = append(room, level...)
-			levels = append(levels, room[from:len(room):len(room)])
-		}
+// order makes the plan.
+func (p *planner) order(roles []role) *plan {
+	made := new(plan)
+	steps := (len(p.sys.Levels) + stride - 1) / stride
+	needs := make([]int, steps+1)         // by step: the parts that it needs, those of earlier ones left out
+	room := make([]uint32, 0, len(roles)) // of all lists
+	keep := func(list []uint32) []uint32 {
+		from := len(room)
+		room = append(room, list...)
+		return room[from:len(room):len(room)]
 	}
-	var last []uint32
-	var parts [][]uint32 // of the batch before the next multiple of stride
-	flush := func() {
-		for i, part := range parts {
-			add(part)
-			parts[i] = part[:0]
-		}
+	type open struct {
+		list   []uint32
+		worth  int
+		needed int // the first step
 	}
-	var own []uint32
+	var own, last []uint32
+	var parts []open // of the step
+	var s step
+	checking := 0
 	for l, level := range p.sys.Levels {
-		if l%stride == 0 {
-			flush()
-		}
 		own = own[:0]
 		for _, i := range level {
-			switch {
-			case checks[i] && p.stays(&p.sys.Instructions[i]):
-				own = append(own, i)
-			case checks[i]:
+			in := &p.sys.Instructions[i]
+			switch roles[i] {
+			case checks:
 				last = append(last, i)
-			case waits[i]:
-				k := p.wait(&p.sys.Instructions[i], l)
+				checking += p.worth(in)
+			case waits:
+				k, needed := p.wait(in, l, len(made.waiting))
 				for len(parts) <= k {
-					parts = append(parts, nil)
+					parts = append(parts, open{needed: steps})
 				}
-				parts[k] = append(parts[k], i)
+				o := &parts[k]
+				o.list, o.worth, o.needed = append(o.list, i), o.worth+p.worth(in), min(o.needed, needed/stride)
 			default:
 				own = append(own, i)
 			}
 		}
-		add(own)
+		if len(own) > 0 {
+			s.levels = append(s.levels, p.levelOf(keep(own), len(level)))
+		}
+		if (l+1)%stride == 0 || l == len(p.sys.Levels)-1 {
+			for _, o := range parts {
+				made.waiting = append(made.waiting, part{keep(o.list), max(min(o.worth/shareSize, len(o.list)), 1)})
+				needs[o.needed] = len(made.waiting)
+			}
+			parts = parts[:0]
+			s.waiting, s.checks = len(made.waiting), len(last)
+			s.levels = slices.Clip(s.levels)
+			made.steps = append(made.steps, s)
+			s = step{}
+		}
 	}
-	flush()
-	for part := range slices.Chunk(last, checkLevel) {
-		add(part)
+	sofar := 0
+	for i := range made.steps {
+		sofar = max(sofar, needs[i])
+		made.steps[i].needs = sofar
 	}
-	return levels
+	made.checks = keep(last)
+	made.share = max(shareSize*len(last)/max(checking, 1), 1)
+	return made
 }
 
-// wait returns the part of its batch in which a waiting instruction of level l is solved:
-// one after those of the wires that it reads.
-func (p *planner) wait(in *constraint.PackedInstruction, l int) int {
-	before, part := p.next(l), int32(0)
+// levelOf returns a level of instructions of one of gnark's, which had so many. Those that
+// take long are dealt out, so that equal shares of the list take about as long.
+func (p *planner) levelOf(list []uint32, of int) level {
+	const piles = 8
+	worths := make([]int, len(list))
+	l := level{list: list}
+	for i, k := range list {
+		in := &p.sys.Instructions[k]
+		worths[i] = p.worth(in)
+		l.worth += worths[i]
+		if of <= inTurn && p.kinds[in.BlueprintID] == kindHint && p.foreign[readCall(p.sys.CallData[in.StartCallData:]).hint] {
+			l.alone = true
+		}
+	}
+	if !l.alone && len(list) > 2 && slices.Max(worths) > 4*slices.Min(worths) {
+		order := make([]int, len(list))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return worths[b] - worths[a] })
+		dealt := make([]uint32, 0, len(list))
+		for pile := range piles {
+			for i := pile; i < len(order); i += piles {
+				dealt = append(dealt, list[order[i]])
+			}
+		}
+		copy(list, dealt)
+	}
+	return l
+}
+
+// wait returns the part of its step in which a waiting instruction of level l is solved,
+// one after those of the wires that it reads, and the level that needs it. before is how
+// many parts there were before the step.
+func (p *planner) wait(in *constraint.PackedInstruction, l, before int) (after, needed int) {
+	part, first := int32(before), p.end
 	p.visit(in, func(wire uint32, _ bool) {
-		if p.set[wire] != int32(l) && p.batch[wire] == before {
+		if p.set[wire] != int32(l) {
 			part = max(part, p.part[wire]+1)
 		}
 	})
-	if t := p.table(in); t != nil && t.batch == before {
+	if t := p.table(in); t != nil {
 		part = max(part, t.part+1)
 	}
 	p.visit(in, func(wire uint32, _ bool) {
 		if p.set[wire] != int32(l) {
 			return
 		}
-		p.batch[wire], p.part[wire] = before, part
+		p.part[wire] = part
+		first = min(first, p.needed[wire])
 		for _, k := range p.entries[wire] {
-			t := &p.of[k]
-			if t.batch != before {
-				t.batch, t.part = before, 0
-			}
-			t.part = max(t.part, part)
+			p.of[k].part = max(p.of[k].part, part)
+			first = min(first, p.of[k].needed)
 		}
 	})
-	return int(part)
+	return int(part) - before, int(first)
 }
