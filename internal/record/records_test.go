@@ -3,8 +3,12 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -176,7 +180,7 @@ func checkRecord(text []byte) (problems []string) {
 }
 
 func TestCommittedRecords(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("../../bench/results", "*.json"))
+	files, err := filepath.Glob("../../bench/results/*/*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,6 +194,88 @@ func TestCommittedRecords(t *testing.T) {
 		}
 	}
 	t.Logf("%d records", len(files))
+}
+
+// TestRecordsAreCited: every record and plot is named by a document or by a source, and
+// every one that they name is there. What nobody cites is in git's history.
+func TestRecordsAreCited(t *testing.T) {
+	const results = "bench/results/"
+	cited := map[string]string{} // a record: who names it
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir():
+			if strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".." || entry.Name() == "bin" {
+				return fs.SkipDir
+			}
+			return nil
+		case !slices.Contains([]string{".md", ".go", ".cu", ".cuh", ".json"}, filepath.Ext(path)), strings.Contains(filepath.ToSlash(path), results):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, m := range namedRecord.FindAllStringSubmatch(string(text), -1) {
+			for _, name := range alternatives(m[1]) {
+				cited[name] = path
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, by := range cited {
+		if files, err := filepath.Glob("../../" + results + name); err != nil || len(files) == 0 {
+			t.Errorf("%s names %s, which is not there", by, name)
+		}
+	}
+	files, err := filepath.Glob("../../" + results + "*/*")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no records", err)
+	}
+	for _, f := range files {
+		name, err := filepath.Rel("../../"+results, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name = filepath.ToSlash(name)
+		if !cites(cited, name) {
+			t.Errorf("nobody cites %s%s: cite it or remove it", results, name)
+		}
+	}
+	if cites(cited, "h200/nothing") || !cites(map[string]string{"h200/msm-*.json": ""}, "h200/msm-g1.json") {
+		t.Error("a record that nobody names is cited, or one that is named is not")
+	}
+}
+
+// namedRecord finds the name of a record in a text, with the machine's folder, perhaps
+// as a pattern of the shell. Sources in test name it by its folder alone.
+var namedRecord = regexp.MustCompile(`\b((?:h200|h200-memory|h200x2|h200x4|xeon16|xeon2|epyc2)/[\w.*{},-]+\.(?:json|svg))`)
+
+// alternatives returns the names that a name with one pair of braces stands for.
+func alternatives(name string) []string {
+	before, rest, ok := strings.Cut(name, "{")
+	if !ok {
+		return []string{name}
+	}
+	inside, after, _ := strings.Cut(rest, "}")
+	var all []string
+	for one := range strings.SplitSeq(inside, ",") {
+		all = append(all, before+one+after)
+	}
+	return all
+}
+
+func cites(cited map[string]string, name string) bool {
+	for pattern := range cited {
+		if ok, err := path.Match(pattern, name); err == nil && ok {
+			return true
+		}
+	}
+	return false
 }
 
 // TestCheckRecordRefuses shows that the check can fail, defect by defect.
