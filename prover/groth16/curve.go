@@ -137,8 +137,11 @@ func (c *curve[P1, P2, S]) load(ctx context.Context, e *engine.Engine, o *option
 		plain.mergeBases = MergeNever // there a wire's value is taken, not added up
 		o = &plain
 	}
-	k, err := newKey(c, o, p, s).in(ctx, e)
+	k, err := newKey(ctx, c, o, p, s)
 	if err != nil {
+		return nil, err
+	}
+	if k, err = k.in(ctx, e); err != nil {
 		return nil, err
 	}
 	return newProver(k, o.overlap, o.place), nil
