@@ -166,8 +166,9 @@ func NewProver(engine *engine.Engine, ccs constraint.ConstraintSystem, pk Provin
 // witness that does not satisfy the circuit is gnark's error; other errors
 // wrap a sentinel of package backend, or are the context's.
 //
-// The context is looked at between the steps, while a circuit is solved, and within
-// MSMs; not while gnark's solver runs, which is asked when ours cannot tell.
+// When the context ends, Prove returns within some milliseconds, also in the middle of
+// transforms and MSMs; but gnark's solver, which is asked when ours cannot tell, does
+// not look at it. An MSM in this process runs on behind the call.
 func (p *Prover) Prove(ctx context.Context, w witness.Witness, opts ...gnark.ProverOption) (Proof, error) {
 	return p.key.Prove(ctx, p.ccs, w, opts)
 }

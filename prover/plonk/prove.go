@@ -96,6 +96,9 @@ func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSyste
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	_, count := planProof(p.size, vector.Vector[S]{})
+	session := resident.OpenAhead(ctx, p.vectors, p.engine, count)
+	defer session.Close()
 	st, err := p.state(ctx, sys, w, values, cfg)
 	defer st.wipe()
 	if err != nil {
@@ -103,8 +106,7 @@ func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSyste
 	}
 	solved := time.Now()
 	var made *proof[P, S]
-	_, count := planProof(p.size, vector.Vector[S]{})
-	by, err := p.vectors.Repeat(ctx, p.engine, count, func(ctx context.Context, s *vector.Session[S]) (err error) {
+	by, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) (err error) {
 		k, release, err := p.polynomials.Beside(ctx, s, p.load)
 		if err != nil {
 			return err
@@ -133,10 +135,23 @@ func (p *prover[P, S]) load(ctx context.Context, beside *vector.Session[S]) (*ve
 	}
 	k, _ := planKey(p.size, s.New(count))
 	// A failure is that of the session beside, which is Repeat's.
-	if err := p.domain.load(ctx, beside, k, p.trace(p.ccs, p.n)); err != nil {
+	if err := p.fill(ctx, beside, k); err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
 	return s, k, nil
+}
+
+// fill computes the key's vectors. gnark makes the trace of a constraint system without a
+// look at a context, so a proof that is cancelled leaves it behind.
+func (p *prover[P, S]) fill(ctx context.Context, s *vector.Session[S], k *keyVectors[S]) error {
+	made := make(chan *trace[S], 1)
+	go func() { made <- p.trace(p.ccs, p.n) }()
+	select {
+	case t := <-made:
+		return p.domain.load(ctx, s, k, t)
+	case <-ctx.Done():
+		return backend.Ended(ctx)
+	}
 }
 
 // errWitness is the error of a witness over another field.
