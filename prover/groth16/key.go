@@ -12,6 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
+	"github.com/pippin-zk/pippin/prover/internal/proving"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
 
@@ -91,40 +92,25 @@ func falses(v []bool, from int) []uint32 {
 
 // check refuses a key that is not for the shape.
 func (p *parts[P1, P2, S]) check(s *shape) error {
-	own := len(s.own())
-	for _, c := range []struct {
-		what      string
-		got, want int
-	}{
-		{"wires in InfinityA", len(p.infiniteA), s.wires},
-		{"wires in InfinityB", len(p.infiniteB), s.wires},
-		{"points in G1.A", len(p.a), len(falses(p.infiniteA, 0))},
-		{"points in G1.B", len(p.b), len(falses(p.infiniteB, 0))},
-		{"points in G2.B", len(p.b2), len(falses(p.infiniteB, 0))},
-		{"points in G1.K", len(p.k), own},
-		{"points in G1.Z", len(p.z), p.size - 1},
-		{"commitment keys", len(p.pedersen), len(s.commitments)},
-	} {
-		if c.got != c.want {
-			return errShape(c.what, c.got, c.want)
+	counts := []proving.Count{
+		{What: "wires in InfinityA", Got: len(p.infiniteA), Want: s.wires},
+		{What: "wires in InfinityB", Got: len(p.infiniteB), Want: s.wires},
+		{What: "points in G1.A", Got: len(p.a), Want: len(falses(p.infiniteA, 0))},
+		{What: "points in G1.B", Got: len(p.b), Want: len(falses(p.infiniteB, 0))},
+		{What: "points in G2.B", Got: len(p.b2), Want: len(falses(p.infiniteB, 0))},
+		{What: "points in G1.K", Got: len(p.k), Want: len(s.own())},
+		{What: "points in G1.Z", Got: len(p.z), Want: p.size - 1},
+		{What: "elements in its domain", Got: p.size, Want: s.constraints, OrMore: true},
+		{What: "commitment keys", Got: len(p.pedersen), Want: len(s.commitments)},
+	}
+	for i := range min(len(p.pedersen), len(s.commitments)) {
+		for _, points := range [][]P1{p.pedersen[i].basis, p.pedersen[i].sigma} {
+			counts = append(counts, proving.Count{
+				What: fmt.Sprintf("points in commitment key %d", i), Got: len(points), Want: len(s.commitments[i].PrivateCommitted),
+			})
 		}
 	}
-	if p.size < s.constraints {
-		return errShape("elements in its domain", p.size, s.constraints)
-	}
-	for i, k := range p.pedersen {
-		want := len(s.commitments[i].PrivateCommitted)
-		for _, got := range []int{len(k.basis), len(k.sigma)} {
-			if got != want {
-				return errShape(fmt.Sprintf("points in commitment key %d", i), got, want)
-			}
-		}
-	}
-	return nil
-}
-
-func errShape(what string, got, want int) error {
-	return fmt.Errorf("%w: the key has %d %s, the constraint system needs %d: it is for another circuit", backend.ErrInvalidInput, got, what, want)
+	return proving.CheckCounts(counts...)
 }
 
 // bases is some of a key's points, and which sums of which values their scalars

@@ -4,18 +4,16 @@ import (
 	"context"
 	"errors"
 	"math/big"
-	"sync"
 	"time"
 
 	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
-	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/proving"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
-	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
 // prover is a scheme with its types as parameters.
@@ -105,15 +103,8 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	if err != nil {
 		return nil, err
 	}
-	if w == nil {
-		return nil, errWitness(w)
-	}
-	if _, ok := sys.Inputs(w); !ok {
-		return nil, errWitness(w)
-	}
-	hashed := solve.ChallengeBy(cfg.HashToFieldFn, &solve.Hashing)
-	if cfg.HashToFieldFn == nil {
-		hashed = solve.ChallengeBy(p.fr.HashToField([]byte(constraint.CommitmentDst)), new(sync.Mutex))
+	if _, err := proving.Inputs(sys, w); err != nil {
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -135,7 +126,7 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	defer own.close()
 
 	solving, end := p.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseSolve})
-	solved, err := sys.Run(solving, w, cfg.SolverOpts, p.commitment(solving, hashed, com))
+	solved, err := sys.Run(solving, w, cfg.SolverOpts, p.commitment(solving, cfg, com))
 	end(err)
 	if err != nil {
 		return nil, err
@@ -162,15 +153,8 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 		return nil, err
 	}
 	proof := p.proof(pr)
-	p.tell(proof, time.Since(since))
+	proving.Log("groth16", proof.CurveID(), p.engine.Backend(), p.shape.constraints, since)
 	return proof, nil
-}
-
-// tell writes what gnark's prover writes to gnark's log.
-func (p *prover[P1, P2, S]) tell(proof Proof, took time.Duration) {
-	log := logger.Logger()
-	log.Debug().Str("curve", proof.CurveID().String()).Str("acceleration", "pippin "+p.engine.Backend()).Int("nbConstraints", p.shape.constraints).
-		Str("backend", "groth16").Dur("took", took).Msg("prover done")
 }
 
 // msms computes all sums over the key's points. On a backend with vectors these are

@@ -3,16 +3,15 @@ package plonk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
-	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/prover/internal/proving"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -86,12 +85,9 @@ func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSyste
 	if err != nil {
 		return nil, err
 	}
-	if w == nil {
-		return nil, errWitness(w)
-	}
-	values, ok := sys.Inputs(w)
-	if !ok {
-		return nil, errWitness(w)
+	values, err := proving.Inputs(sys, w)
+	if err != nil {
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -120,9 +116,7 @@ func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSyste
 	if err != nil {
 		return nil, err
 	}
-	log := logger.Logger()
-	log.Debug().Str("curve", p.g1.Group.Curve().String()).Str("acceleration", "pippin "+by).Int("nbConstraints", p.constraints).
-		Str("backend", "plonk").Dur("took", time.Since(solved)).Msg("prover done")
+	proving.Log("plonk", p.g1.Group.Curve(), by, p.constraints, solved)
 	return p.proof(made), nil
 }
 
@@ -152,12 +146,4 @@ func (p *prover[P, S]) fill(ctx context.Context, s *vector.Session[S], k *keyVec
 	case <-ctx.Done():
 		return backend.Ended(ctx)
 	}
-}
-
-// errWitness is the error of a witness over another field.
-func errWitness(w witness.Witness) error {
-	if w == nil {
-		return fmt.Errorf("%w: %w: none given", backend.ErrInvalidInput, witness.ErrInvalidWitness)
-	}
-	return fmt.Errorf("%w: %w: it is over another curve's field (%T)", backend.ErrInvalidInput, witness.ErrInvalidWitness, w.Vector())
 }
