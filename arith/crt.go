@@ -20,7 +20,7 @@ type CRT struct {
 
 // crtOperations are what ExpModCRT needs of a backend.
 var crtOperations = []backend.NumberOp{backend.NumReduce, backend.NumExpMod, backend.NumSubMod, backend.NumMulMod,
-	backend.NumMul, backend.NumResize, backend.NumAdd}
+	backend.NumResize, backend.NumAddMod}
 
 // ExpModCRT returns a^d modulo P Q, with a below P Q and twice as wide as P, by one
 // request of two powers of half the width: a quarter of ExpMod's products. The whole
@@ -56,8 +56,12 @@ func (c *Calculator) ExpModCRT(ctx context.Context, a *Numbers, k CRT) (*Numbers
 		return nil, err
 	}
 	var out *Numbers
-	// Three batches as wide as A, three of half the width, and the key.
-	words := a.Len()*(3*a.Width+3*k.P.Width) + len(secrets)*k.P.Width
+	public, err := FromBytes(32*a.Width, check.m.Nat().Bytes(check.m))
+	if err != nil {
+		return nil, err
+	}
+	// Two batches as wide as A and three of half the width; P Q, Q and the key.
+	words := a.Len()*(2*a.Width+3*k.P.Width) + 2*a.Width + len(secrets)*k.P.Width
 	_, err = Repeat(ctx, c.e, words, crtOperations, func(ctx context.Context, s *Session) error {
 		var wrong error
 		batch := func(words, count int) *Batch {
@@ -66,7 +70,7 @@ func (c *Calculator) ExpModCRT(ctx context.Context, a *Numbers, k CRT) (*Numbers
 			return b
 		}
 		n, half := a.Len(), k.P.Width
-		whole, wide, product := batch(2*half, n), batch(2*half, n), batch(2*half, n)
+		whole, wide, factor, modulus := batch(2*half, n), batch(2*half, n), batch(2*half, 1), batch(2*half, 1)
 		m1, m2, t := batch(half, n), batch(half, n), batch(half, n)
 		key := make([]*Batch, len(secrets))
 		for i := range key {
@@ -78,6 +82,7 @@ func (c *Calculator) ExpModCRT(ctx context.Context, a *Numbers, k CRT) (*Numbers
 		p, q, dp, dq, inverse := key[0], key[1], key[2], key[3], key[4]
 		run := s.Program()
 		run.Write(whole, a)
+		run.Write(modulus, public)
 		for i, b := range key {
 			run.Write(b, secrets[i])
 		}
@@ -85,14 +90,17 @@ func (c *Calculator) ExpModCRT(ctx context.Context, a *Numbers, k CRT) (*Numbers
 		run.Do(backend.NumExpMod, m1, Operands{A: m1, B: dp, M: p})
 		run.Do(backend.NumReduce, m2, Operands{A: whole, M: q})
 		run.Do(backend.NumExpMod, m2, Operands{A: m2, B: dq, M: q})
-		// m2 + q ((m1 - m2) / q modulo p)
+		// m2 + q ((m1 - m2) / q modulo p), which is below p q: by residues, which take the
+		// same time for all values.
 		run.Do(backend.NumReduce, t, Operands{A: m2, M: p})
 		run.Do(backend.NumSubMod, m1, Operands{A: m1, B: t, M: p})
 		run.Do(backend.NumMulMod, m1, Operands{A: m1, B: inverse, M: p})
-		run.Do(backend.NumMul, product, Operands{A: m1, B: q})
+		run.Do(backend.NumResize, whole, Operands{A: m1})
+		run.Do(backend.NumResize, factor, Operands{A: q})
+		run.Do(backend.NumMulMod, whole, Operands{A: whole, B: factor, M: modulus})
 		run.Do(backend.NumResize, wide, Operands{A: m2})
-		run.Do(backend.NumAdd, product, Operands{A: product, B: wide})
-		out = run.Read(product)
+		run.Do(backend.NumAddMod, whole, Operands{A: whole, B: wide, M: modulus})
+		out = run.Read(whole)
 		if err := run.Run(ctx); err != nil {
 			return check.refused(err)
 		}

@@ -2,7 +2,6 @@ package arith
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -33,7 +32,7 @@ func newSigned(a *Numbers, k CRT) (*signed, error) {
 			return nil, fmt.Errorf("%w: %s of the key is even", backend.ErrInvalidInput, name)
 		}
 	}
-	p, q := bytesOf(k.P, 0), bytesOf(k.Q, 0)
+	p, q := k.P.Bytes(0), k.Q.Bytes(0)
 	defer clear(p)
 	defer clear(q)
 	m, err := bigmod.NewModulusProduct(p, q)
@@ -49,19 +48,9 @@ func newSigned(a *Numbers, k CRT) (*signed, error) {
 	return s, nil
 }
 
-// bytesOf returns number i, big-endian.
-func bytesOf(n *Numbers, i int) []byte {
-	words := n.At(i)
-	b := make([]byte, 0, 4*len(words))
-	for k := range words {
-		b = binary.BigEndian.AppendUint32(b, words[len(words)-1-k])
-	}
-	return b
-}
-
 // residue returns number i if it is below the modulus.
 func (s *signed) residue(n *Numbers, i int) (*bigmod.Nat, bool) {
-	b := bytesOf(n, i)
+	b := n.Bytes(i)
 	defer clear(b)
 	return residue(b, s.m)
 }
@@ -140,7 +129,7 @@ func (s *signed) right(ctx context.Context, powers *Numbers) error {
 // is not below its modulus.
 func (s *signed) power(a *bigmod.Nat) (*bigmod.Nat, bool) {
 	half := func(prime, exponent *Numbers) (*bigmod.Modulus, *bigmod.Nat) {
-		p, e := bytesOf(prime, 0), bytesOf(exponent, 0)
+		p, e := prime.Bytes(0), exponent.Bytes(0)
 		defer clear(p)
 		defer clear(e)
 		m, err := bigmod.NewModulus(p)
@@ -154,7 +143,7 @@ func (s *signed) power(a *bigmod.Nat) (*bigmod.Nat, bool) {
 	if p == nil || q == nil {
 		return nil, false
 	}
-	inverse := bytesOf(s.k.QInv, 0)
+	inverse := s.k.QInv.Bytes(0)
 	defer clear(inverse)
 	h, ok := residue(inverse, p)
 	if !ok {
