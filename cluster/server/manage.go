@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,9 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 	if err := k.ensure(ctx); err != nil {
 		return err
 	}
+	if _, err := nc.Subscribe(wire.ForgetPrefix+">", func(msg *nats.Msg) { k.forget(ctx, msg.Subject) }); err != nil {
+		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
 	ready()
 	tick := time.NewTicker(m.Every)
 	defer tick.Stop()
@@ -91,9 +95,39 @@ type seen struct {
 }
 
 // ensure makes the streams and the consumer that are not there, as after a restart
-// of the server, which keeps Tries in memory only.
+// of the server, which keeps Tries in memory only. Streams that have another share of the
+// room than before get theirs, but none less than it holds. Those that shrink go first,
+// since together they may never reserve more than the server has.
 func (k *keeper) ensure(ctx context.Context) error {
-	for _, cfg := range wire.Streams(k.Room) {
+	streams := wire.Streams(k.Room)
+	growth := map[string]int64{}
+	for i := range streams {
+		cfg := &streams[i]
+		has, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.StreamInfo, error) {
+			s, err := k.js.Stream(ctx, cfg.Name)
+			if err != nil {
+				if errors.Is(err, jetstream.ErrStreamNotFound) {
+					err = nil
+				}
+				return jetstream.StreamInfo{}, err
+			}
+			return *s.CachedInfo(), nil
+		})
+		if err != nil {
+			return err
+		}
+		if cfg.MaxBytes > 0 {
+			cfg.MaxBytes = max(cfg.MaxBytes, int64(has.State.Bytes))
+		}
+		growth[cfg.Name] = cfg.MaxBytes - has.Config.MaxBytes
+		if cfg.Name == wire.Witnesses {
+			if old := wire.SetFingerprint(cfg, has.Config.Metadata, k.Ticket.Fingerprint); old != "" && old != k.Ticket.Fingerprint && k.Ticket.Fingerprint != "" {
+				k.Log.Warn("cluster: witnesses are sealed with another key from now on: clients and workers need their tickets again")
+			}
+		}
+	}
+	slices.SortStableFunc(streams, func(a, b jetstream.StreamConfig) int { return cmp.Compare(growth[a.Name], growth[b.Name]) })
+	for _, cfg := range streams {
 		_, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return k.js.CreateOrUpdateStream(ctx, cfg) })
 		if err != nil {
 			return fmt.Errorf("%w: the stream %s: %w", backend.ErrUnavailable, cfg.Name, err)
@@ -183,6 +217,25 @@ func (k *keeper) look(ctx context.Context) error {
 	return nil
 }
 
+// forget removes what a client began to store. Its subject is ForgetPrefix, the stream's
+// name for people, the tenant, which the server has compared with the client's, and what
+// is removed.
+func (k *keeper) forget(ctx context.Context, subject string) {
+	what := "pippin." + strings.TrimPrefix(subject, wire.ForgetPrefix)
+	for name, prefix := range map[string]string{wire.Witnesses: wire.WitnessesPrefix, wire.Keys: wire.KeysPrefix} {
+		if !strings.HasPrefix(what, prefix) {
+			continue
+		}
+		s, err := k.js.Stream(ctx, name)
+		if err == nil {
+			err = wire.Object{Subject: what}.Delete(ctx, s)
+		}
+		if err != nil {
+			k.Log.Warn("cluster: not removed", "what", what, "problem", err)
+		}
+	}
+}
+
 // sweep removes witnesses whose job is not there: those of clients that died before
 // they had a job, and of workers that died after its end.
 func (k *keeper) sweep(ctx context.Context, now time.Time) error {
@@ -226,7 +279,7 @@ func (k *keeper) sweep(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// subjects returns the tokens that follow a prefix in the subjects of a stream.
+// subjects returns the jobs' IDs that follow a prefix in the subjects of a stream.
 func subjects(ctx context.Context, s jetstream.Stream, prefix string) (map[string]bool, error) {
 	info, err := s.Info(ctx, jetstream.WithSubjectFilter(prefix+">"))
 	if err != nil {
@@ -234,7 +287,8 @@ func subjects(ctx context.Context, s jetstream.Stream, prefix string) (map[strin
 	}
 	ids := map[string]bool{}
 	for subject := range info.State.Subjects {
-		ids[strings.Split(strings.TrimPrefix(subject, prefix), ".")[0]] = true
+		tokens := strings.SplitN(strings.TrimPrefix(subject, prefix), ".", 3)
+		ids[strings.Join(tokens[:min(2, len(tokens))], ".")] = true
 	}
 	return ids, nil
 }

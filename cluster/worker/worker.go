@@ -76,6 +76,10 @@ type Prover interface {
 	Close() error
 }
 
+// Sized is a Prover that knows how many bytes its circuit's witnesses have, as gnark
+// marshals them. Others are refused before they are unpacked.
+type Sized interface{ WitnessBytes() int }
+
 // ErrJob is wrapped by errors that are the job's fault.
 var ErrJob = errors.New("the job's own fault")
 
@@ -120,7 +124,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	cfg.Stall, cfg.Drain = cmp.Or(cfg.Stall, 5*time.Minute), cmp.Or(cfg.Drain, 30*time.Second)
 	cfg.Ends = cmp.Or(cfg.Ends, 10*time.Second)
 	switch {
-	case !wire.ID.MatchString(cfg.Name):
+	case !wire.Name.MatchString(cfg.Name):
 		return fmt.Errorf("%w: %q is no worker's name: letters, digits, - and _, at most 64", backend.ErrInvalidInput, cfg.Name)
 	case cfg.Open == nil || cfg.Slots < 0 || cfg.Circuits < 0:
 		return fmt.Errorf("%w: a worker needs an Open, and numbers above 0", backend.ErrInvalidInput)
@@ -143,9 +147,14 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	defer cancel()
 	var keys, counts jetstream.Stream
 	for name, s := range map[string]*jetstream.Stream{wire.Keys: &keys, wire.Tries: &counts, wire.Ends: &w.ends, wire.Witnesses: &w.witnesses} {
-		if *s, err = wire.Stream(starting, w.js, name); err != nil {
+		if *s, err = wire.Stream(starting, w.js, name); ctx.Err() != nil {
+			return nil
+		} else if err != nil {
 			return err
 		}
+	}
+	if err := wire.CheckFingerprint(w.witnesses, w.key.Fingerprint()); err != nil {
+		return err
 	}
 	w.tries = &tries{w.js, counts}
 	cache, err := newCache(cfg.Cache, cfg.CacheBytes, keys)

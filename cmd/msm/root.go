@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/consensys/gnark/logger"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -52,6 +53,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 // run executes a command line and returns the exit status.
 func run(ctx context.Context, a *app, args []string) int {
+	logger.Disable() // gnark's, which writes to stdout
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(a.stdout)
