@@ -366,7 +366,7 @@ func (a *app) clusterStatus() *cobra.Command {
 		Short: "Show a cluster's jobs and workers, and the last jobs that ended without a proof",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := oneOf("format", format, "table", "json"); err != nil {
+			if err := oneOf("format", format, formats...); err != nil {
 				return err
 			}
 			var s cluster.Status
@@ -381,8 +381,7 @@ func (a *app) clusterStatus() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&path, "ticket", "", ticketHelp)
-	c.Flags().StringVar(&format, "format", "table", "table, json")
-	completes(c, "format", []string{"table", "json"})
+	addFormat(c, &format, formats)
 	return c
 }
 
@@ -414,7 +413,7 @@ func writeCluster(w io.Writer, s cluster.Status) error {
 	for _, name := range s.Silent {
 		rows = append(rows, []string{name + " (does not answer)", "", "", "", "", ""})
 	}
-	if err := section(w, width(w), []table.Column{
+	if err := section(w, fit(w), []table.Column{
 		{Head: "worker", Keep: table.Never}, {Head: "in hand", Keep: table.Never}, {Head: "done", Keep: table.Never}, {Head: "failed", Keep: 3}, {Head: "returned", Keep: 2}, {Head: "last problem", Keep: 1},
 	}, rows); err != nil {
 		return err
@@ -423,7 +422,7 @@ func writeCluster(w io.Writer, s cluster.Status) error {
 	for _, d := range s.Dead {
 		rows = append(rows, []string{d.ID, ago(time.Since(d.At)), d.Reason})
 	}
-	return section(w, width(w), []table.Column{{Head: "dead job", Keep: table.Never}, {Head: "when", Keep: 1}, {Head: "reason", Keep: table.Never}}, rows)
+	return section(w, fit(w), []table.Column{{Head: "dead job", Keep: table.Never}, {Head: "when", Keep: 1}, {Head: "reason", Keep: table.Never}}, rows)
 }
 
 func (a *app) clusterDrain() *cobra.Command {

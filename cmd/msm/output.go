@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/pippin-zk/pippin/internal/outfile"
 	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/table"
 )
 
 // createOutput is outfile.Create for a file that a flag names.
@@ -66,6 +68,36 @@ func tableOr(format string, table, json func(io.Writer) error) func(io.Writer) e
 	}
 	return table
 }
+
+// formats are those of most commands, reports those of what is measured.
+var (
+	formats = []string{"table", "json"}
+	reports = []string{"table", "json", "markdown", "csv"}
+)
+
+// addFormat adds the flag --format, table when it is not given.
+func addFormat(c *cobra.Command, format *string, choices []string) {
+	c.Flags().StringVar(format, "format", "table", strings.Join(choices, ", "))
+	completes(c, "format", choices)
+}
+
+// reporter returns what writes a measurement as a table for people, and in the format
+// that was asked for.
+func reporter(format string, write func(io.Writer, table.Form) error, json func(io.Writer) error) (text, wanted func(io.Writer) error) {
+	text = func(w io.Writer) error { return write(w, fit(w)) }
+	switch format {
+	case "json":
+		return text, json
+	case "markdown":
+		return text, func(w io.Writer) error { return write(w, table.Form{Style: table.Markdown}) }
+	case "csv":
+		return text, func(w io.Writer) error { return write(w, table.Form{Style: table.CSV}) }
+	}
+	return text, text
+}
+
+// fit is text as wide as the terminal, if w is one.
+func fit(w io.Writer) table.Form { return table.Form{Width: width(w)} }
 
 // width is the characters in a line of a terminal, 0 where w is none.
 func width(w io.Writer) int {

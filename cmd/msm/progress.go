@@ -15,10 +15,11 @@ import (
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
-// progressBar draws one line that is drawn over and over, for work that takes
-// longer than progressAfter. On anything but a terminal it draws nothing.
+// progressBar draws one line that is drawn over and over, for work that takes longer than
+// progressAfter. On anything but a terminal it writes a line now and then.
 type progressBar struct {
-	w     io.Writer // nil draws nothing
+	w     io.Writer // nil writes nothing
+	lines bool      // w is no terminal
 	start time.Time
 	stop  chan struct{}
 	ended sync.WaitGroup
@@ -34,20 +35,20 @@ const (
 	progressAfter = 2 * time.Second
 	progressEvery = 200 * time.Millisecond
 	progressCells = 20
+	progressLine  = 30 * time.Second // between lines in a pipe or a file
 )
 
 func newProgress(w io.Writer) *progressBar {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return &progressBar{}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return startProgress(w, progressEvery, false)
 	}
-	return startProgress(w)
+	return startProgress(w, progressLine, true)
 }
 
-func startProgress(w io.Writer) *progressBar {
-	p := &progressBar{w: w, start: time.Now(), stop: make(chan struct{})}
+func startProgress(w io.Writer, every time.Duration, lines bool) *progressBar {
+	p := &progressBar{w: w, lines: lines, start: time.Now(), stop: make(chan struct{})}
 	p.ended.Go(func() {
-		tick := time.NewTicker(progressEvery)
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
 			select {
@@ -78,6 +79,10 @@ func (p *progressBar) draw(now time.Time) {
 		return
 	}
 	line := barLine(p.stage, p.done, p.total, now.Sub(p.since))
+	if p.lines {
+		fmt.Fprintln(p.w, "msm:", line)
+		return
+	}
 	if n := width(p.w); n > 1 {
 		line = line[:min(len(line), n-1)] // a line that wraps cannot be drawn over
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pippin-zk/pippin/plugin"
 	"golang.org/x/sys/unix"
 )
 
@@ -65,7 +66,7 @@ func TestNarrowTerminal(t *testing.T) {
 			"backends": "backends",
 		} {
 			tty, text := terminal(t, columns)
-			a := &app{stdout: tty, stderr: io.Discard, getenv: func(string) string { return "" }, discover: func([]string, string) []found { return nil }}
+			a := &app{stdout: tty, stderr: io.Discard, getenv: func(string) string { return "" }, discover: func(plugin.Search) []plugin.Found { return nil }}
 			if status := run(t.Context(), a, strings.Fields(args)); status != exitOK {
 				t.Errorf("%s: status %d", name, status)
 			}

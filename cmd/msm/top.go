@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -38,7 +39,12 @@ func (a *app) topCommand() *cobra.Command {
 The default address is ` + topAddress + `. Rates are those of the time between two
 looks. With --once, and where the output is no terminal, there are two looks and
 one table, without control characters.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError{errors.New("one address at most")}
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if every <= 0 {
 				return usageError{fmt.Errorf("--every %v: it must be above 0", every)}
@@ -271,7 +277,7 @@ func writeTop(w io.Writer, width int, address string, before, now *look) error {
 		rows = append(rows, []string{name, state, per("backend_calls_total", of, "outcome=answered"), per("msm_points_total", of),
 			is("backend_calls_in_flight", of), size("backend_resident_bytes", of), is("backend_deaths_total", of), is("backend_calls_total", of, "outcome=failed")})
 	}
-	if err := section(w, width, []table.Column{
+	if err := section(w, table.Form{Width: width}, []table.Column{
 		{Head: "backend", Keep: table.Never}, {Head: "state", Keep: table.Never}, {Head: "calls/s", Keep: 6}, {Head: "points/s", Keep: 5},
 		{Head: "in flight", Keep: 3}, {Head: "bases", Keep: 2}, {Head: "deaths", Keep: 4}, {Head: "failed", Keep: 1},
 	}, rows); err != nil {
@@ -286,7 +292,7 @@ func writeTop(w io.Writer, width int, address string, before, now *look) error {
 				per("device_wait_seconds_total", of...), per("device_calls_total", of...)})
 		}
 	}
-	if err := section(w, width, []table.Column{
+	if err := section(w, table.Form{Width: width}, []table.Column{
 		{Head: "device", Keep: table.Never}, {Head: "busy", Keep: table.Never}, {Head: "calls waiting", Keep: 1}, {Head: "calls/s", Keep: 2},
 	}, rows); err != nil {
 		return err
@@ -302,18 +308,18 @@ func writeTop(w io.Writer, width int, address string, before, now *look) error {
 			rows = append(rows, []string{p, orDash(b), number(d.count / max(now.at.Sub(before.at).Seconds(), 1e-9)), seconds(d.quantile(0.5)), seconds(d.quantile(0.99))})
 		}
 	}
-	return section(w, width, []table.Column{
+	return section(w, table.Form{Width: width}, []table.Column{
 		{Head: "phase", Keep: table.Never}, {Head: "backend", Keep: 2}, {Head: "times/s", Keep: 1}, {Head: "median", Keep: table.Never}, {Head: "99 %", Keep: 3},
 	}, rows)
 }
 
 // section is a table below an empty line, if it has rows.
-func section(w io.Writer, width int, columns []table.Column, rows [][]string) error {
+func section(w io.Writer, form table.Form, columns []table.Column, rows [][]string) error {
 	if len(rows) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w)
-	return table.Write(w, width, false, columns, rows)
+	return table.Write(w, form, false, columns, rows)
 }
 
 // durations is a histogram of what happened between two looks: how many took no

@@ -13,6 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
@@ -221,7 +222,7 @@ func TestEnergy(t *testing.T) {
 		t.Errorf("%g J of a backend that does not count", e)
 	}
 	var text bytes.Buffer
-	if err := record.WriteTable(&text, 0, record.Record[record.Run]{Machine: record.ThisMachine(""), Runs: runs}); err != nil || !strings.Contains(text.String(), "J a call") {
+	if err := record.WriteTable(&text, table.Form{}, record.Record[record.Run]{Machine: record.ThisMachine(""), Runs: runs}); err != nil || !strings.Contains(text.String(), "J a call") {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }
