@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "71a6f16431cf111e5fd576ffb33e96f0033b2298b25ac4efca3920d55a5535a3"
+const digest = "04c2a7a28729d034c0b0c206830b77220dd7205a231df31af3fbb133083de58c"
