@@ -370,7 +370,7 @@ func TestTenants(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	r.work(func(c *worker.Config) { c.Slots = 8 })
+	r.work(func(c *worker.Config) { c.Jobs = 8 })
 	a, e := r.clientOf(alice), r.clientOf(eve)
 	w := cluster.Work{System: "fake", Circuit: digest, ProvingKey: digest, VerifyingKey: digest}
 	if _, err := one(t, e, w, number(0)); !errors.Is(err, cluster.ErrDead) || !strings.Contains(err.Error(), "damaged") {

@@ -105,7 +105,7 @@ func TestFirstAnswerWins(t *testing.T) {
 	r := newRig(t)
 	begun, release := make(chan struct{}, 2), make(chan struct{})
 	slow := r.work(func(c *worker.Config) {
-		c.Name, c.Slots = "slow", 1 // another slot would know that its worker has the job
+		c.Name, c.Jobs = "slow", 1 // a second job would know that its worker has the first
 		c.Open = fakes(func(context.Context, []byte) ([]byte, error) {
 			begun <- struct{}{}
 			<-release
@@ -152,7 +152,7 @@ func TestInfrastructureCostsNoTry(t *testing.T) {
 	r := newRig(t)
 	var calls atomic.Int32
 	r.work(func(c *worker.Config) {
-		c.Slots = 8 // a slot pauses after such a failure, the others do not
+		c.Jobs = 8 // only the one that failed pauses
 		c.Open = fakes(func(_ context.Context, witness []byte) ([]byte, error) {
 			if calls.Add(1) <= 7 {
 				return nil, fmt.Errorf("the card: %w", backend.ErrGone)
@@ -389,7 +389,7 @@ func TestStuckProverEndsTheWorker(t *testing.T) {
 	}
 }
 
-// TestConsumer: as many jobs may be in hand as the workers have slots, and a consumer
+// TestConsumer: as many jobs may be in hand as the workers take at a time, and a consumer
 // that hands out nothing is made anew.
 func TestConsumer(t *testing.T) {
 	t.Parallel()
@@ -399,9 +399,9 @@ func TestConsumer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer js.Conn().Close()
-	r.work(func(c *worker.Config) { c.Name, c.Slots = "two", 2 })
-	r.work(func(c *worker.Config) { c.Name, c.Slots = "three", 3 })
-	eventually(t, "MaxAckPending follows the slots", func() bool {
+	r.work(func(c *worker.Config) { c.Name, c.Jobs = "two", 2 })
+	r.work(func(c *worker.Config) { c.Name, c.Jobs = "three", 3 })
+	eventually(t, "MaxAckPending follows the workers", func() bool {
 		c, err := js.Consumer(t.Context(), wire.Jobs, wire.Workers)
 		return err == nil && c.CachedInfo().Config.MaxAckPending == 5
 	})
@@ -578,7 +578,7 @@ func TestDamagedObject(t *testing.T) {
 	if err := wire.PutKey(t.Context(), js, r.tenant(server.ClientTicket), w.Circuit, func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }); err != nil {
 		t.Fatal(err)
 	}
-	r.work(func(c *worker.Config) { c.Slots = 8 })
+	r.work(func(c *worker.Config) { c.Jobs = 8 })
 	if _, err := one(t, r.client(), w, number(1)); !errors.Is(err, cluster.ErrDead) || !strings.Contains(err.Error(), "damaged") {
 		t.Error(err)
 	}
@@ -589,11 +589,11 @@ func TestBadWorker(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.work(func(c *worker.Config) {
-		c.Name, c.Slots = "bad", 4
+		c.Name, c.Jobs = "bad", 4
 		c.Open = fakes(func(context.Context, []byte) ([]byte, error) { return nil, errTest })
 	})
 	r.work(func(c *worker.Config) {
-		c.Name, c.Slots = "good", 1
+		c.Name, c.Jobs = "good", 1
 		c.Open = fakes(func(_ context.Context, witness []byte) ([]byte, error) {
 			time.Sleep(200 * time.Millisecond)
 			return fakeProof(witness), nil
@@ -659,7 +659,7 @@ func TestForeignKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.work(func(c *worker.Config) { c.Slots = 8 })
+	r.work(func(c *worker.Config) { c.Jobs = 8 })
 	seal, err := wire.ReadSealing(foreign.Seal)
 	if err != nil {
 		t.Fatal(err)

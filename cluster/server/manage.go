@@ -53,7 +53,7 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 	if _, err := js.AccountInfo(ctx); errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		return fmt.Errorf("%w: the server at %s has no JetStream for this user: enable it there", backend.ErrUnavailable, m.Ticket.URL)
 	}
-	k := &keeper{Manager: m, nc: nc, js: js, seen: map[string]time.Time{}, slots: map[string]seen{}}
+	k := &keeper{Manager: m, nc: nc, js: js, seen: map[string]time.Time{}, workers: map[string]seen{}}
 	if err := k.ensure(ctx); err != nil {
 		return err
 	}
@@ -79,10 +79,10 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 // clock: a wall clock that jumps changes nothing.
 type keeper struct {
 	Manager
-	nc    *nats.Conn
-	js    jetstream.JetStream
-	slots map[string]seen      // of workers
-	seen  map[string]time.Time // witnesses without a job, since when
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	workers map[string]seen      // by name
+	seen    map[string]time.Time // witnesses without a job, since when
 
 	handedOut uint64    // deliveries at the last look
 	moved     time.Time // when that changed, or nothing had to
@@ -90,8 +90,8 @@ type keeper struct {
 }
 
 type seen struct {
-	slots int
-	at    time.Time
+	jobs int // at a time
+	at   time.Time
 }
 
 // ensure makes the streams and the consumer that are not there, as after a restart
@@ -172,27 +172,27 @@ func (k *keeper) look(ctx context.Context) error {
 	now := time.Now()
 	free, inHand := 0, 0
 	for _, s := range states {
-		k.slots[s.Name] = seen{s.Slots, now}
+		k.workers[s.Name] = seen{s.Jobs, now}
 		inHand += len(s.InHand)
 		if !s.Draining {
-			free += s.Slots - len(s.InHand)
+			free += s.Jobs - len(s.InHand)
 		}
 	}
 	for _, name := range silent {
-		if s, known := k.slots[name]; known {
-			k.slots[name] = seen{s.slots, now}
+		if s, known := k.workers[name]; known {
+			k.workers[name] = seen{s.jobs, now}
 		}
 	}
-	slots := 0
-	for name, s := range k.slots {
+	jobs := 0
+	for name, s := range k.workers {
 		if now.Sub(s.at) > slack {
-			delete(k.slots, name)
+			delete(k.workers, name)
 			continue
 		}
-		slots += s.slots
+		jobs += s.jobs
 	}
 	info := c.CachedInfo()
-	if want := max(1, slots); info.Config.MaxAckPending != want || info.Config.AckWait != wire.AckWait {
+	if want := max(1, jobs); info.Config.MaxAckPending != want || info.Config.AckWait != wire.AckWait {
 		if err := k.consumer(ctx, want); err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func (k *keeper) look(ctx context.Context) error {
 			return err
 		}
 		k.moved = now
-		return k.consumer(ctx, slots)
+		return k.consumer(ctx, jobs)
 	}
 	if now.Sub(k.swept) > min(k.Orphan, time.Minute) {
 		k.swept = now

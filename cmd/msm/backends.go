@@ -107,7 +107,7 @@ func writeBackends(w io.Writer, states []inventory.Backend) error {
 		}
 		rows = append(rows, []string{s.Name, orDash(s.Version), orDash(strings.Join(s.Curves, " ")), state, checksum, orDash(s.Path)})
 	}
-	if err := table.Write(w, fit(w), false, columns, rows); err != nil {
+	if err := table.Write(w, table.Fit(w), false, columns, rows); err != nil {
 		return err
 	}
 	for _, s := range states {
@@ -130,7 +130,7 @@ func writeDevices(w io.Writer, states []inventory.Backend) error {
 		}
 		rows = append(rows, []string{d.Backend, orDash(d.Name), memory, orDash(d.Detail)})
 	}
-	return table.Write(w, fit(w), false, columns, rows)
+	return table.Write(w, table.Fit(w), false, columns, rows)
 }
 
 func orDash(s string) string {

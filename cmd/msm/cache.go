@@ -104,7 +104,7 @@ func writeCache(w io.Writer, s cacheState, now time.Time) error {
 		rows = append(rows, []string{e.Name, e.What, units.FormatBytes(e.Bytes), ago(now.Sub(e.Used))})
 	}
 	if len(rows) > 0 {
-		if err := table.Write(w, fit(w), false, columns, rows); err != nil {
+		if err := table.Write(w, table.Fit(w), false, columns, rows); err != nil {
 			return err
 		}
 		fmt.Fprintln(w)

@@ -526,44 +526,6 @@ func TestCacheDir(t *testing.T) {
 	}
 }
 
-func TestProgressBar(t *testing.T) {
-	var b bytes.Buffer
-	p := &progressBar{w: &b, start: time.Now()}
-	p.set("a stage", 1, 4)
-	p.draw(p.start.Add(progressAfter - time.Millisecond))
-	if b.Len() != 0 {
-		t.Errorf("drawn too early: %q", b.String())
-	}
-	p.draw(p.start.Add(progressAfter))
-	if got := b.String(); !strings.Contains(got, "[#####...............]  25 % a stage") {
-		t.Errorf("drawn %q", got)
-	}
-	b.Reset()
-	p.clear()
-	p.clear()
-	if b.String() != "\r\x1b[K" {
-		t.Errorf("cleared with %q", b.String())
-	}
-	for _, at := range [][2]int{{0, 0}, {5, 4}, {-1, 4}} {
-		if s := barLine("x", at[0], at[1], 0); len(s) < progressCells {
-			t.Errorf("%v: %q", at, s)
-		}
-	}
-	b.Reset()
-	q := newProgress(&b) // no terminal
-	q.set("x", 1, 2)
-	q.draw(time.Now().Add(time.Hour))
-	q.clear()
-	q.close()
-	if got := b.String(); !strings.HasPrefix(got, "msm: [##########..........]  50 % x (") || strings.Count(got, "\n") != 1 || strings.Contains(got, "\x1b") {
-		t.Errorf("a pipe gets %q", got)
-	}
-	r := startProgress(&b, progressEvery, false)
-	r.set("x", 1, 2)
-	r.close()
-	r.close()
-}
-
 // TestStatusOfMistakes: what was mistyped has one status, whichever command it was given.
 func TestStatusOfMistakes(t *testing.T) {
 	for _, line := range []string{

@@ -179,7 +179,7 @@ func bytesOf(flag, s string) (int64, error) {
 // workFlags is the command line of msm cluster work.
 type workFlags struct {
 	ticket, backend, name, cache, cacheRoom string
-	slots, circuits                         int
+	jobs, circuits                          int
 	stall, drain                            time.Duration
 	own                                     cluster.Ticket // of a server in this process, in place of a file
 }
@@ -190,7 +190,7 @@ func (f *workFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.name, "name", "", "of the worker (default: of the host and the process)")
 	flags.StringVar(&f.cache, "cache", "", "folder for keys (default: cluster in msm's cache folder)")
 	flags.StringVar(&f.cacheRoom, "cache-room", "64GiB", "most bytes of keys there")
-	flags.IntVar(&f.slots, "slots", 2, "proofs at a time; two for each card")
+	flags.IntVar(&f.jobs, "jobs", 2, "proofs at a time; two for each card")
 	flags.IntVar(&f.circuits, "circuits", 4, "circuits whose keys stay in memory")
 	flags.DurationVar(&f.stall, "stall", 5*time.Minute, "without progress a proof has failed then")
 	flags.DurationVar(&f.drain, "drain", 30*time.Second, "for proofs that have begun when it is to end")
@@ -214,9 +214,9 @@ long as --drain says; then they are another worker's.`,
 }
 
 func (a *app) work(ctx context.Context, f workFlags) (err error) {
-	cfg := worker.Config{Name: f.name, Slots: f.slots, Circuits: f.circuits, Stall: f.stall, Drain: f.drain, Log: a.events()}
-	if f.slots < 1 || f.circuits < 1 {
-		return usageError{errors.New("--slots and --circuits must be at least 1")}
+	cfg := worker.Config{Name: f.name, Jobs: f.jobs, Circuits: f.circuits, Stall: f.stall, Drain: f.drain, Log: a.events()}
+	if f.jobs < 1 || f.circuits < 1 {
+		return usageError{errors.New("--jobs and --circuits must be at least 1")}
 	}
 	if cfg.Ticket = f.own; cfg.Ticket.URL == "" {
 		if cfg.Ticket, err = a.ticket(f.ticket, server.WorkerTicket); err != nil {
@@ -408,12 +408,12 @@ func writeCluster(w io.Writer, s cluster.Status) error {
 		if k.Draining {
 			name += " (draining)"
 		}
-		rows = append(rows, []string{name, fmt.Sprintf("%d of %d", len(k.InHand), k.Slots), fmt.Sprint(k.Done), fmt.Sprint(k.Failed), fmt.Sprint(k.Returned), k.LastError})
+		rows = append(rows, []string{name, fmt.Sprintf("%d of %d", len(k.InHand), k.Jobs), fmt.Sprint(k.Done), fmt.Sprint(k.Failed), fmt.Sprint(k.Returned), k.LastError})
 	}
 	for _, name := range s.Silent {
 		rows = append(rows, []string{name + " (does not answer)", "", "", "", "", ""})
 	}
-	if err := section(w, fit(w), []table.Column{
+	if err := section(w, table.Fit(w), []table.Column{
 		{Head: "worker", Keep: table.Never}, {Head: "in hand", Keep: table.Never}, {Head: "done", Keep: table.Never}, {Head: "failed", Keep: 3}, {Head: "returned", Keep: 2}, {Head: "last problem", Keep: 1},
 	}, rows); err != nil {
 		return err
@@ -422,7 +422,7 @@ func writeCluster(w io.Writer, s cluster.Status) error {
 	for _, d := range s.Dead {
 		rows = append(rows, []string{d.ID, ago(time.Since(d.At)), d.Reason})
 	}
-	return section(w, fit(w), []table.Column{{Head: "dead job", Keep: table.Never}, {Head: "when", Keep: 1}, {Head: "reason", Keep: table.Never}}, rows)
+	return section(w, table.Fit(w), []table.Column{{Head: "dead job", Keep: table.Never}, {Head: "when", Keep: 1}, {Head: "reason", Keep: table.Never}}, rows)
 }
 
 func (a *app) clusterDrain() *cobra.Command {

@@ -160,7 +160,7 @@ func proveByCluster(t *testing.T, dir string) {
 // TestClusterNamesTheSilent: who is connected and does not answer is in the table.
 func TestClusterNamesTheSilent(t *testing.T) {
 	var out strings.Builder
-	if err := writeCluster(&out, cluster.Status{Workers: []cluster.Worker{{Name: "near", Slots: 2}}, Silent: []string{"far"}}); err != nil {
+	if err := writeCluster(&out, cluster.Status{Workers: []cluster.Worker{{Name: "near", Jobs: 2}}, Silent: []string{"far"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"near", "0 of 2", "far (does not answer)", "done", "returned", "handed out"} {
@@ -217,7 +217,7 @@ func TestClusterRefuses(t *testing.T) {
 		{"up --room much --dir " + t.TempDir(), exitUsage, "--room"},
 		{"up --listen 0.0.0.0:0 --dir " + t.TempDir(), exitFailed, "say by which names"},
 		{"up --join /nowhere --dir " + t.TempDir(), exitUsage, "no ticket /nowhere"},
-		{"work --slots 0", exitUsage, "--slots"},
+		{"work --jobs 0", exitUsage, "--jobs"},
 		{"work --ticket /nowhere", exitUsage, "no ticket /nowhere"},
 		{"work --backend cpu --cache " + t.TempDir() + " --ticket " + ticket, exitFailed, "only tls:// is spoken there"},
 		{"prove", exitUsage, "no witness"},

@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/pippin-zk/pippin/internal/outfile"
 	"github.com/pippin-zk/pippin/internal/record"
@@ -84,7 +82,7 @@ func addFormat(c *cobra.Command, format *string, choices []string) {
 // reporter returns what writes a measurement as a table for people, and in the format
 // that was asked for.
 func reporter(format string, write func(io.Writer, table.Form) error, json func(io.Writer) error) (text, wanted func(io.Writer) error) {
-	text = func(w io.Writer) error { return write(w, fit(w)) }
+	text = func(w io.Writer) error { return write(w, table.Fit(w)) }
 	switch format {
 	case "json":
 		return text, json
@@ -94,22 +92,6 @@ func reporter(format string, write func(io.Writer, table.Form) error, json func(
 		return text, func(w io.Writer) error { return write(w, table.Form{Style: table.CSV}) }
 	}
 	return text, text
-}
-
-// fit is text as wide as the terminal, if w is one.
-func fit(w io.Writer) table.Form { return table.Form{Width: width(w)} }
-
-// width is the characters in a line of a terminal, 0 where w is none.
-func width(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok {
-		return 0
-	}
-	n, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // writeJSON writes v for people and programs.

@@ -263,7 +263,7 @@ func writePlans(w io.Writer, all []planning.Plan, proof bool) error {
 		rows = append(rows, []string{p.Card, of, units.FormatSize(p.Points), fmt.Sprintf("%d of %d bits", p.Windows, p.Window), fmt.Sprint(p.Buckets),
 			fmt.Sprint(p.Steps), bases, prepared(&p), size(p.Work), size(p.Host), planTime(&p)})
 	}
-	if err := table.Write(w, fit(w), false, columns, rows); err != nil {
+	if err := table.Write(w, table.Fit(w), false, columns, rows); err != nil {
 		return err
 	}
 	if err := writeTunings(w, all); err != nil || !proof {

@@ -44,15 +44,15 @@ func TestThroughThePlugin(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
-	var lanes []string
+	var series []string
 	for _, run := range r.Runs {
 		if !run.Checked {
 			t.Errorf("%+v", run)
 		}
-		lanes = append(lanes, run.Backend+" "+string(run.Path)+" "+run.Measure)
+		series = append(series, run.Backend+" "+string(run.Path)+" "+run.Measure)
 	}
 	one := "cpu copy end-to-end, plugin:cpu copy end-to-end through the plugin, plugin:cpu arena end-to-end through the plugin"
-	if got := strings.Join(lanes, ", "); got != one+", "+one {
+	if got := strings.Join(series, ", "); got != one+", "+one {
 		t.Errorf("runs %s", got)
 	}
 

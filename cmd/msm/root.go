@@ -24,6 +24,7 @@ import (
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/opener"
+	"github.com/pippin-zk/pippin/internal/progress"
 	"github.com/pippin-zk/pippin/plugin"
 )
 
@@ -43,8 +44,8 @@ type app struct {
 	pluginDirs []string
 	verbose    bool
 
-	bar    atomic.Pointer[progressBar] // of the command; nil where there is none
-	saying sync.Mutex                  // of notes
+	bar    atomic.Pointer[progress.Bar] // of the command; nil where there is none
+	saying sync.Mutex                   // of notes
 
 	// open, available, free and discover replace what this machine has, for tests.
 	open      engine.Opener
@@ -243,7 +244,7 @@ func (a *app) logger() *slog.Logger {
 func (a *app) note(s string) {
 	a.saying.Lock()
 	defer a.saying.Unlock()
-	a.bar.Load().clear()
+	a.bar.Load().Clear()
 	fmt.Fprintln(a.stderr, "msm:", s)
 }
 
@@ -265,7 +266,7 @@ func (a *app) sayWhy(ctx context.Context, done <-chan struct{}) {
 		return
 	}
 	what := "what has begun"
-	if stage := a.bar.Load().doing(); stage != "" {
+	if stage := a.bar.Load().Doing(); stage != "" {
 		what = stage
 	}
 	a.note(fmt.Sprintf("ending, and waiting for %s; a second signal ends at once", what))

@@ -194,5 +194,5 @@ func writeTuned(w io.Writer, all []tuning.Found) error {
 		}
 		rows = append(rows, []string{s.Curve.String(), s.Group.String(), units.FormatSize(s.N), now, best, cmp.Or(s.Change, "none")})
 	}
-	return table.Write(w, fit(w), false, columns, rows)
+	return table.Write(w, table.Fit(w), false, columns, rows)
 }

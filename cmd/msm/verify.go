@@ -104,7 +104,7 @@ func writeVerified(w io.Writer, results []bench.Verified) error {
 		tried += r.Tried
 		rows = append(rows, []string{r.Backend, r.Curve, r.Group, r.Cases, fmt.Sprint(r.Tried), verdict})
 	}
-	if err := table.Write(w, fit(w), false, columns, rows); err != nil {
+	if err := table.Write(w, table.Fit(w), false, columns, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n%d answers compared\n", tried)

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
+
+	"golang.org/x/term"
 )
 
 // Column is a column's head and how long it stays: where not all columns fit,
@@ -38,6 +41,19 @@ const (
 type Form struct {
 	Style Style
 	Width int // characters that text has room for, 0 for any number
+}
+
+// Fit returns text as wide as the terminal, or as wide as it gets if w is none.
+func Fit(w io.Writer) Form {
+	f, ok := w.(*os.File)
+	if !ok {
+		return Form{}
+	}
+	n, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return Form{}
+	}
+	return Form{Width: n}
 }
 
 // Write writes rows, a cell for each column, below their heads. Cells lie to the

@@ -168,7 +168,7 @@ type End struct {
 // State is what a worker says of itself.
 type State struct {
 	Name      string   `json:"name"`
-	Slots     int      `json:"slots"`
+	Jobs      int      `json:"jobs"`    // at a time
 	InHand    []string `json:"in_hand"` // IDs of jobs
 	Circuits  int      `json:"circuits"`
 	Done      uint64   `json:"done"`
