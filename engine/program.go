@@ -133,10 +133,19 @@ func (p *program) translate(ctx context.Context, steps []backend.Step, compared 
 func (p *program) add(s backend.Step) {
 	in := backend.Memory{
 		Bases: func(backend.BasesID) (backend.Elements, bool) { return backend.Elements{Element: p.point}, true },
-		Space: func(backend.SpaceID) (backend.Elements, bool) { return p.s.space.Elements, true },
+		Space: p.space,
 	}
 	p.steps = append(p.steps, s)
 	p.sizes = append(p.sizes, backend.AnswerBytes(s, in))
+}
+
+// space returns what a space has. One that no session has is taken for the session's own:
+// the backend refuses it.
+func (p *program) space(id backend.SpaceID) (backend.Elements, bool) {
+	if e, ok := p.elements(id); ok {
+		return e, true
+	}
+	return p.s.space.Elements, true
 }
 
 // compute has the backend run the steps.
@@ -211,7 +220,8 @@ func (p *program) scalars(ctx context.Context, i int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(out) != 1 || len(out[0]) != src.Count*p.s.space.Bytes() {
+	of, _ := p.space(src.Space)
+	if len(out) != 1 || len(out[0]) != src.Count*of.Bytes() {
 		return nil, fmt.Errorf("%w: a vector of another length", ErrWrongAnswer)
 	}
 	p.secrets = append(p.secrets, out[0])

@@ -186,6 +186,9 @@ func (f *Field[S]) InverseOfPowerMinusOne(g S, n int) S {
 // One is 1.
 func (f *Field[S]) One() (z S) { f.one(&z); return z }
 
+// FromBig returns an integer modulo r.
+func (f *Field[S]) FromBig(n *big.Int) (z S) { f.fromBig(&z, n); return z }
+
 // Number is n, not negative, as a scalar.
 func (f *Field[S]) Number(n int) (z S) { f.fromBig(&z, big.NewInt(int64(n))); return z }
 
