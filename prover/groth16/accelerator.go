@@ -37,7 +37,7 @@ func newAccelerator[P1, P2 any, S comparable](c *curve[P1, P2, S], e *engine.Eng
 		return nil, err
 	}
 	k := &key[P1, P2, S]{curve: c, domain: p.domain(), engine: e}
-	a := &accelerator[P1, P2, S]{newProver(k, overlapAuto, placeAuto), c.g1.Group.On(e), c.g2.Group.On(e), end}
+	a := &accelerator[P1, P2, S]{newProver(k, overlapAuto, whereAuto), c.g1.Group.On(e), c.g2.Group.On(e), end}
 	load := func(points []P1) (b bases[P1, S]) {
 		b.points = points
 		b.load(ctx, e, c.g1, &err)
@@ -79,7 +79,7 @@ func (a *accelerator[P1, P2, S]) quotientOver(va, vb, vc []S, size uint64, shift
 	}
 	// What follows a slice in its memory may be the next one.
 	sol := &solution[S]{a: slices.Clip(va), b: slices.Clip(vb), c: slices.Clip(vc)}
-	if !a.place.on(a.engine, a.vectors.Curve()) {
+	if !a.where.onBackend(a.engine, a.vectors.Curve()) {
 		h, err := a.quotient(context.Background(), padded(sol.a, n), sol)
 		return h[:n], err
 	}

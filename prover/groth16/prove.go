@@ -20,7 +20,7 @@ import (
 type prover[P1, P2 any, S comparable] struct {
 	*key[P1, P2, S]
 	overlap overlap
-	place   place
+	where   where
 	choice  *resident.Vectors[S, *choice[S]]
 }
 
@@ -29,10 +29,11 @@ func (p *prover[P1, P2, S]) In(ctx context.Context, e *engine.Engine) (scheme, e
 	if err != nil {
 		return nil, err
 	}
-	return newProver(k, p.overlap, p.place), nil
+	return newProver(k, p.overlap, p.where), nil
 }
 
-func newProver[P1, P2 any, S comparable](k *key[P1, P2, S], o overlap, at place) *prover[P1, P2, S] {
+// newProver binds a loaded key to the way its proofs are made.
+func newProver[P1, P2 any, S comparable](k *key[P1, P2, S], o overlap, at where) *prover[P1, P2, S] {
 	return &prover[P1, P2, S]{k, o, at, resident.NewVectors[S, *choice[S]]()}
 }
 
@@ -53,6 +54,7 @@ const (
 	overlapNever
 )
 
+// on reports whether the transforms run beside the witness's MSMs on an engine.
 func (o overlap) on(e *engine.Engine) bool {
 	return o == overlapAlways || o == overlapAuto && !e.Info().InProcess
 }
@@ -73,6 +75,7 @@ type blinding[P1, P2, S any] struct {
 	sDelta2                 P2
 }
 
+// blind draws r and s.
 func (p *prover[P1, P2, S]) blind(b *blinding[P1, P2, S]) error {
 	if err := p.fr.Random(b.rs[:2]); err != nil {
 		return err
@@ -92,12 +95,15 @@ func (p *prover[P1, P2, S]) mask(b *blinding[P1, P2, S]) {
 	b.sDelta2 = p.g2.Sum(group.Term[P2]{Point: p.delta2, K: s})
 }
 
+// wipeInts clears the memory of numbers.
 func wipeInts(ks ...*big.Int) {
 	for _, k := range ks {
 		group.WipeInt(k)
 	}
 }
 
+// Prove solves the constraint system and proves. It wipes everything secret before it
+// returns.
 func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (Proof, error) {
 	sys, err := p.systemOf(ccs)
 	if err != nil {
@@ -178,21 +184,21 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 	}
 	var h []S
 	var started []<-chan struct{}
-	quotientThere, wiresThere := p.there()
-	transforms := !quotientThere && p.overlap.on(p.engine)
+	quotientOn, wiresOn := p.onBackend()
+	transforms := !quotientOn && p.overlap.on(p.engine)
 	switch {
-	case quotientThere:
-		started = append(started, own.start(func(there func()) error {
+	case quotientOn:
+		started = append(started, own.start(func(ready func()) error {
 			return p.sumOverZ(ctx, own.quotient, sol, func(z P1) {
 				out.z = z
 				own.beside.Go(func() error { sol.wipeFactors(); return nil })
-				there()
+				ready()
 			})
 		}))
 	case transforms:
-		started = append(started, own.start(func(there func()) (err error) {
+		started = append(started, own.start(func(ready func()) (err error) {
 			if h, err = p.quotient(ctx, p.workspace(ctx, mem, sol), sol); err == nil {
-				there()
+				ready()
 			}
 			return err
 		}))
@@ -202,12 +208,12 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 		}
 		addZ(h)
 	}
-	run := func(there func()) error { return p.sumsOverWires(ctx, own.wires, sol, com, out, there) }
-	if !wiresThere {
+	run := func(ready func()) error { return p.sumsOverWires(ctx, own.wires, sol, com, out, ready) }
+	if !wiresOn {
 		p.add(ctx, batch, mem, &p.a, sol.w, p.scalars, &out.a)
 		b, err := p.pick(ctx, mem, &p.b, sol.w)
 		if err != nil {
-			return err
+			batch.Fail(err)
 		}
 		resident.Add(ctx, batch, p.b.table, b, p.scalars, &out.b)
 		resident.Add(ctx, batch, p.b2.table, b, p.scalars, &out.b2)
@@ -215,10 +221,10 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 		for i := range p.know {
 			p.add(ctx, batch, mem, &p.know[i], com.values[i], p.scalars, &out.knowledge[i])
 		}
-		run = func(there func()) error {
+		run = func(ready func()) error {
 			err := batch.Run(ctx)
 			if err == nil {
-				there()
+				ready()
 			}
 			return err
 		}
@@ -251,7 +257,7 @@ func (p *prover[P1, P2, S]) pick(ctx context.Context, mem *resident.Memory, b *b
 	return s, p.fr.Select(ctx, s, values, &b.sel)
 }
 
-// sumOf is one MSM.
+// sumOf computes one MSM.
 func (p *prover[P1, P2, S]) sumOf(ctx context.Context, b *bases[P1, S], values []S, merging Merging, out *P1) error {
 	var mem resident.Memory
 	defer mem.Free()
@@ -260,8 +266,8 @@ func (p *prover[P1, P2, S]) sumOf(ctx context.Context, b *bases[P1, S], values [
 	return batch.Run(ctx)
 }
 
-// workspace is the values of A, with zeros up to the domain's size, in memory
-// that the backend reads without a copy.
+// workspace returns the values of A, with zeros up to the domain's size, in memory that
+// the backend reads without a copy.
 func (p *prover[P1, P2, S]) workspace(ctx context.Context, mem *resident.Memory, sol *solution[S]) []S {
 	if p.engine.Info().InProcess {
 		sol.a = padded(sol.a, p.domain.Size)
@@ -281,7 +287,7 @@ func (p *prover[P1, P2, S]) quotient(ctx context.Context, a []S, sol *solution[S
 	return a[:n-1], p.domain.Quotient(ctx, a, sol.b, sol.c)
 }
 
-// padded is v with zeros up to n; v's memory is wiped when it is left.
+// padded returns v with zeros up to n. If that needs new memory, v is wiped.
 func padded[S any](v []S, n int) []S {
 	if cap(v) < n {
 		longer := make([]S, n)
@@ -295,7 +301,7 @@ func padded[S any](v []S, n int) []S {
 	return v
 }
 
-// assemble is the proof's three points:
+// assemble makes the proof's three points:
 //
 //	A = alpha + sum a + r delta
 //	B = beta + sum b + s delta, in G2 and, as B1, in G1

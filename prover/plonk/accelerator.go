@@ -26,6 +26,7 @@ type accelerator[P any, S comparable] struct {
 	end                 func() error
 }
 
+// newAccelerator loads a key's points.
 func newAccelerator[P any, S comparable](c *curve[P, S], e *engine.Engine, pk ProvingKey) (_ *accelerator[P, S], err error) {
 	ctx := context.Background()
 	p, err := c.partsOf(pk)
@@ -55,8 +56,8 @@ func (a *accelerator[P, S]) sum(points []P, scalars []S) (sum P, err error) {
 	return sum, err
 }
 
-// transforms tells whether the engine's backend computes transforms that come alone.
-// In this process they are gnark-crypto's in any case.
+// transforms reports whether the engine's backend computes transforms that come alone. In
+// this process they are gnark-crypto's in any case.
 func (a *accelerator[P, S]) transforms() bool {
 	i := a.engine.Info()
 	return !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(a.vectors.Curve()))
@@ -112,7 +113,8 @@ type grid[S any] struct {
 // less than 6 rows, and else 4.
 const most = 8
 
-// check refuses what has not the shape that gnark's prover gives it, and returns it.
+// check returns the size of what gnark's prover gives, or an error when the shape is not
+// gnark's.
 func (in *numeratorInput[S]) check() (size, error) {
 	n := int(in.small.size)
 	s := size{n: n, commitments: len(in.selects)}
@@ -137,8 +139,8 @@ func (in *numeratorInput[S]) check() (size, error) {
 	return s, nil
 }
 
-// polynomials is all but the blinding ones: those of a proof as they lie there, then
-// those of a key.
+// polynomials returns all but the blinding ones: those of a proof in the order in which
+// they lie, then those of a key.
 func (in *numeratorInput[S]) polynomials() [][]S {
 	all := append([][]S{}, in.wires[:]...)
 	all = append(append(all, in.ratio, in.constant), in.committed...)

@@ -18,7 +18,7 @@ type blinding[S comparable] struct {
 	shards, less []S
 }
 
-// draw draws what a proof needs.
+// draw draws what a proof needs at random.
 func (f *blinding[S]) draw(d *domain[S], statistical bool) error {
 	all := make([]S, blindElements)
 	for i, n := range blindCounts {
@@ -44,6 +44,7 @@ func (f *blinding[S]) shard(fr *group.Field[S]) error {
 	return nil
 }
 
+// wipe clears everything.
 func (f *blinding[S]) wipe() {
 	for _, v := range append(f.b[:], f.rows, f.shards, f.less) {
 		clear(v)
@@ -83,7 +84,7 @@ func (f *blinding[S]) spread(d *domain[S]) {
 	}
 }
 
-// high is the coefficients from n on of a blinded polynomial.
+// high returns the coefficients from n on of a blinded polynomial.
 func (f *blinding[S]) high(polynomial int) []S {
 	at := len(f.rows) - blindElements
 	for _, c := range blindCounts[:polynomial] {
@@ -92,6 +93,7 @@ func (f *blinding[S]) high(polynomial int) []S {
 	return f.rows[at : at+blindCounts[polynomial]]
 }
 
+// minusOne returns -1.
 func minusOne[S any](fr *group.Field[S]) S {
 	var zero S
 	return fr.Minus(zero, fr.One())

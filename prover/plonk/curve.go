@@ -27,7 +27,7 @@ type curve[P any, S comparable] struct {
 	vectors *vector.Field[S]
 	// parts views a key, and answers false for one of another curve.
 	parts func(ProvingKey) (*parts[P, S], bool)
-	// verifies tells whether a verifying key is for the proofs of a key.
+	// verifies reports whether a verifying key is for the proofs of a key.
 	verifies func(VerifyingKey, *parts[P, S]) bool
 	// generator is the root of unity of an order.
 	generator func(order uint64) (S, error)
@@ -55,10 +55,10 @@ type binding interface {
 	handle(ProvingKey) keycache.Handle
 }
 
-// curveOf tells the curve of a constraint system, since a key does not.
+// curveOf is a constraint system that knows its curve; a PLONK key does not.
 type curveOf interface{ CurveID() ecc.ID }
 
-// bindingOf is the binding for a constraint system, and its shape.
+// bindingOf returns the binding of a constraint system's curve, and the system's shape.
 func bindingOf(ccs constraint.ConstraintSystem) (binding, *shape, error) {
 	s, err := shapeOf(ccs)
 	if err != nil {
@@ -109,8 +109,9 @@ func (c *curve[P, S]) belongs(pk ProvingKey) func(VerifyingKey) bool {
 
 func (c *curve[P, S]) handle(pk ProvingKey) keycache.Handle { return c.handleOf(pk) }
 
-// fingerprint differs for keys that differ, as far as that can be told in
-// microseconds.
+// fingerprint returns a hash of the addresses and lengths of a key's slices and of some of
+// its points. It takes microseconds. Two keys differ in nearly all points, and so in their
+// fingerprints.
 func (c *curve[P, S]) fingerprint(pk ProvingKey) (uint64, error) {
 	p, err := c.partsOf(pk)
 	if err != nil {

@@ -21,7 +21,8 @@ type domain[S comparable] struct {
 // coset is shift times the n-th roots of unity. X^n - 1 is vanishing there.
 type coset[S any] struct{ shift, vanishing S }
 
-// newDomain takes all, the root of unity that generates the points of all cosets.
+// newDomain makes a domain. root generates its points, all those of all cosets, and shift is
+// the first coset's.
 func newDomain[S comparable](field *group.Field[S], s size, root, all, shift S) *domain[S] {
 	d := &domain[S]{size: s, field: field, root: root, shift: shift}
 	at := shift

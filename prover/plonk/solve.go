@@ -35,6 +35,7 @@ type statement[P any, S comparable] struct {
 	cfg *gnark.ProverConfig
 }
 
+// wipe clears what is secret, and gives the solution's memory back to the solver.
 func (st *statement[P, S]) wipe() {
 	for _, v := range st.committed {
 		clear(v)
@@ -79,12 +80,12 @@ func (p *prover[P, S]) state(ctx context.Context, sys solve.System[S], w witness
 	return st, st.draw(p.domain, cfg.StatisticalZK)
 }
 
-// commitment is what a circuit's commitments call: its inputs are the commitment's
-// number and the values to commit to; its output is the hash, a challenge that the
-// circuit goes on with.
+// commitment returns what a circuit's commitments call. The inputs are the commitment's
+// number and the values to commit to. The output is the hash, a challenge with which the
+// circuit goes on.
 //
-// The values stand in their rows; two rows that no constraint reads them from get
-// random values, which hide the others.
+// The values stand in their rows. Two rows from which no constraint reads them get random
+// values, which hide the others.
 func (p *prover[P, S]) commitment(ctx context.Context, st *statement[P, S]) assignment.Commit[S] {
 	hashed := proving.Challenge(st.cfg, p.fr, dst)
 	count := func(i int) int { return len(p.info[i].Committed) }

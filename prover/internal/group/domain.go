@@ -191,6 +191,7 @@ type powers[S any] struct {
 	high    int // bits of b
 }
 
+// powersOf makes the powers of z.
 func (f *Field[S]) powersOf(z S, n int) *powers[S] {
 	const mostLow = 9
 	logN := bits.TrailingZeros(uint(n))

@@ -59,8 +59,8 @@ type verification[P, VK any] struct {
 	check Check[P]
 }
 
-// VerifyBy has proofs verified that a key is for. The options of verify can only be hash
-// functions.
+// VerifyBy adds a verifying key: proofs that it is for are verified. The options of verify
+// can only be hash functions.
 func (s *Settings[P, VK]) VerifyBy(vk VK, verify func(p P, public witness.Witness) error, opts []gnark.VerifierOption) {
 	s.verifications = append(s.verifications, verification[P, VK]{vk, checkBy(verify, opts)})
 }
@@ -232,7 +232,7 @@ func (k *Key[P]) ProveAll(ctx context.Context, ccs constraint.ConstraintSystem, 
 	}
 }
 
-// again proves in this process.
+// again makes a proof again, in this process.
 func (k *Key[P]) again(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (none P, err error) {
 	e, err := resident.Open(ctx)
 	if err != nil {

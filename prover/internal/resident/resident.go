@@ -196,7 +196,7 @@ func Add[P, S any](ctx context.Context, b *Batch, t *Table[P, S], scalars []S, m
 	b.deliver = append(b.deliver, func() { *out = a.Point() })
 }
 
-// Fail has Run return err, unless there was an error before.
+// Fail makes Run return err, unless there was an error before.
 func (b *Batch) Fail(err error) {
 	if b.err == nil {
 		b.err = err
