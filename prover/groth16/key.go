@@ -80,7 +80,7 @@ func (s *shape) private() []uint32 {
 	return falses(elsewhere, s.public)
 }
 
-// falses lists the places, from one on, where v is false.
+// falses lists the indices, from a first one on, at which v is false.
 func falses(v []bool, from int) []uint32 {
 	at := []uint32{} // not nil, which would mean all
 	for i := from; i < len(v); i++ {
@@ -114,8 +114,7 @@ func (p *parts[P1, P2, S]) check(s *shape) error {
 	return proving.CheckCounts(counts...)
 }
 
-// bases is some of a key's points, and which sums of which values their scalars
-// are.
+// bases are some of a key's points. Their scalars are sums of values: sel says of which.
 type bases[P, S any] struct {
 	points []P // the key's own, or one of every class
 	sel    group.Selection
@@ -143,7 +142,7 @@ type key[P1, P2 any, S comparable] struct {
 	engine       *engine.Engine // that the points are in
 	a, b, k, z   bases[P1, S]
 	b2           bases[P2, S]   // with b's selection
-	commit, know []bases[P1, S] // one of each for a commitment
+	commit, know []bases[P1, S] // for each commitment, and its proof of knowledge
 }
 
 // newKey merges what is to be merged. Nothing is loaded yet.

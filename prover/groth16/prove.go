@@ -42,13 +42,13 @@ func (p *prover[P1, P2, S]) Close() error {
 	return errors.Join(p.choice.Close(), p.key.Close())
 }
 
-// overlap says whether the transforms run beside the witness's MSMs.
+// overlap sets whether the transforms run beside the witness's MSMs.
 type overlap int
 
 const (
-	// overlapAuto is beside them where another backend computes, since the
-	// transforms then cost no time. In one process each of the two keeps all
-	// processors busy by itself, and one batch with everything is best.
+	// overlapAuto runs them beside the MSMs of another process, where they cost no
+	// time. In one process either keeps all processors busy by itself, and one batch
+	// with all MSMs is best.
 	overlapAuto overlap = iota
 	overlapAlways
 	overlapNever
@@ -59,16 +59,16 @@ func (o overlap) on(e *engine.Engine) bool {
 	return o == overlapAlways || o == overlapAuto && !e.Info().InProcess
 }
 
-// sums is the results of a proof's MSMs. They are secret: a witness that was
-// guessed could be compared with them.
+// sums are the results of a proof's MSMs. They are secret, since a guess of the witness
+// could be checked against them.
 type sums[P1, P2 any] struct {
 	a, b, k, z P1
 	b2         P2
 	knowledge  []P1 // one for each commitment
 }
 
-// blinding is the randomness that hides the witness, secret as well: r, s and -rs,
-// and delta times each.
+// blinding is the randomness that hides the witness: r, s and -rs, and delta times each.
+// It is secret too.
 type blinding[P1, P2, S any] struct {
 	rs                      [3]S
 	rDelta, sDelta, rsDelta P1
@@ -85,7 +85,7 @@ func (p *prover[P1, P2, S]) blind(b *blinding[P1, P2, S]) error {
 	return nil
 }
 
-// mask makes the multiples of delta, for which it needs none of the sums.
+// mask makes the multiples of delta. It needs no sum, and runs beside the MSMs.
 func (p *prover[P1, P2, S]) mask(b *blinding[P1, P2, S]) {
 	r, s, minusRS := p.fr.Big(&b.rs[0]), p.fr.Big(&b.rs[1]), p.fr.Big(&b.rs[2])
 	defer wipeInts(r, s, minusRS)
@@ -165,8 +165,8 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 
 // msms computes all sums over the key's points. On a backend with vectors these are
 // two programs, one over the witness and one that ends with the sum over Z.
-// Elsewhere they are one batch, or two where the quotient is computed beside the
-// first. Sessions are closed beside what comes next.
+// Elsewhere they are one batch, or two if the quotient is computed beside the first.
+// Sessions are closed while the proof goes on.
 func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own *sessions[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {
 	defer func() {
 		if err != nil {
@@ -279,8 +279,8 @@ func (p *prover[P1, P2, S]) workspace(ctx context.Context, mem *resident.Memory,
 }
 
 // quotient computes the coefficients of H = (A*B-C)/(X^n-1), all n-1 of them, in a,
-// which has the values of A. It uses the solution's memory too, and leaves something
-// there when ctx ends.
+// which has the values of A. It overwrites the solution's memory too. When ctx ends, it
+// returns its error.
 func (p *prover[P1, P2, S]) quotient(ctx context.Context, a []S, sol *solution[S]) ([]S, error) {
 	n := p.domain.Size
 	sol.b, sol.c = padded(sol.b, n), padded(sol.c, n)
@@ -318,11 +318,12 @@ func (p *prover[P1, P2, S]) assemble(t *sums[P1, P2], b *blinding[P1, P2, S]) *p
 	return &pr
 }
 
-// foldingDst separates the hash that the proofs of knowledge are folded with.
+// foldingDst is the domain separator of the hash that folds the proofs of knowledge.
 const foldingDst = "G16-BSB22"
 
-// fold joins the commitments' proofs of knowledge into one, with powers of a
-// challenge made of the commitments' hashes, which are values of wires.
+// fold joins the commitments' proofs of knowledge into one: it adds them up, each times a
+// power of a challenge. The challenge is a hash of the commitments' hashes, which are
+// values of wires.
 func (p *prover[P1, P2, S]) fold(wires []S, knowledge []P1) (sum P1, err error) {
 	if len(knowledge) == 0 {
 		return sum, nil

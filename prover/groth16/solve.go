@@ -11,10 +11,10 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/proving"
 )
 
-// committed is what a proof says about the values a circuit commits to.
+// committed are a circuit's commitments, and the values to which it commits.
 type committed[P1, S any] struct {
 	points []P1
-	values [][]S // as the keys' bases need them
+	values [][]S // in the order of the keys' bases
 }
 
 // commitment returns what a circuit's commitments call. The inputs are the commitment's

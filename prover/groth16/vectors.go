@@ -15,7 +15,8 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// where says who computes the quotient and takes the scalars of sums from the witness.
+// where sets whether the engine's backend or this process computes the quotient, and
+// takes the scalars of the sums from the witness.
 type where int
 
 const (
@@ -27,7 +28,7 @@ const (
 	whereHere
 )
 
-// onBackend reports whether the engine's backend does it.
+// onBackend reports whether that is the engine's backend.
 func (w where) onBackend(e *engine.Engine, c backend.Curve) bool {
 	i := e.Info()
 	return w == whereBackend || w == whereAuto && !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(c))
@@ -62,8 +63,8 @@ func (p *prover[P1, P2, S]) open(ctx context.Context) (context.Context, *session
 	return ctx, own
 }
 
-// start runs f beside what comes next. The channel is closed when f calls ready. From then
-// on f's error is ignored: what is left to do is to close a session, while the proof goes on.
+// start runs f in the background. The channel is closed when f calls ready. An error that
+// f returns after that is ignored: all that is left to f then is to close a session.
 func (own *sessions[S]) start(f func(ready func()) error) (ready <-chan struct{}) {
 	done := make(chan struct{})
 	own.beside.Go(func() error {
@@ -91,7 +92,8 @@ func (own *sessions[S]) until(ctx context.Context, started ...<-chan struct{}) e
 	return nil
 }
 
-// close waits for what is beside, and closes the sessions that were not used.
+// close waits for everything in the background, and closes the sessions that were not
+// used.
 func (own *sessions[S]) close() {
 	_ = own.beside.Wait() // the proof's error, if there was one
 	own.cancel()
@@ -138,8 +140,8 @@ func (p *prover[P1, P2, S]) quotientOn(s *vector.Session[S], program *vector.Pro
 	return a
 }
 
-// choice is which wires A, B and K have points for, where a backend computes. Its
-// tables are empty where that is all of them.
+// choice has tables of the wires that A, B and K have points for, in a backend's memory.
+// A table is empty if that is all wires.
 type choice[S comparable] struct{ a, b, k vector.Indices[S] }
 
 // chosen reports whether all scalars but Z's are values of the witness and nothing else: no
@@ -231,7 +233,7 @@ func (p *prover[P1, P2, S]) loadChoice(ctx context.Context, beside *vector.Sessi
 	if err != nil {
 		return nil, nil, err
 	}
-	// A failure is that of the session beside, which is Repeat's.
+	// The program runs in the session beside, so that Repeat sees its failure.
 	program := beside.Program()
 	table := func(from []uint32) vector.Indices[S] {
 		x := s.NewIndices(len(from))

@@ -23,20 +23,20 @@ type curve[P any, S comparable] struct {
 	g1 *group.Ops[P, S]
 	fr *group.Field[S]
 
-	// vectors is the same field where a backend computes.
+	// vectors computes over the same field on a backend.
 	vectors *vector.Field[S]
-	// parts views a key, and answers false for one of another curve.
+	// parts returns a view of a key, and false for a key of another curve.
 	parts func(ProvingKey) (*parts[P, S], bool)
 	// verifies reports whether a verifying key is for the proofs of a key.
 	verifies func(VerifyingKey, *parts[P, S]) bool
-	// generator is the root of unity of an order.
+	// generator returns a root of unity of an order.
 	generator func(order uint64) (S, error)
-	// handleOf is the handle of a key of this curve.
+	// handleOf returns the handle of a key of this curve.
 	handleOf func(ProvingKey) keycache.Handle
-	// system is a constraint system as package solve wants it, or false for one of
-	// another curve.
+	// system returns a constraint system as package solve wants it, and false for one
+	// of another curve.
 	system func(constraint.ConstraintSystem) (solve.System[S], bool)
-	// trace is the columns, of n rows, of a constraint system of this curve.
+	// trace returns the columns, of n rows, of a constraint system of this curve.
 	trace func(ccs constraint.ConstraintSystem, n int) *trace[S]
 	// proof makes gnark's proof.
 	proof func(*proof[P, S]) Proof

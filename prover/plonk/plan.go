@@ -48,9 +48,9 @@ func (p *plan[S]) take(n int) vector.Vector[S] {
 // cut returns the i-th of the vectors of n elements that follow one another in v.
 func cut[S comparable](v vector.Vector[S], i, n int) vector.Vector[S] { return v.Slice(i*n, (i+1)*n) }
 
-// The polynomials of a key, in the order in which they lie. After the last come
-// those of the commitments, before the first is Qk: without a proof's public values
-// it is not complete, and has no values on cosets.
+// The polynomials of a key, in their order in memory. Those of the commitments follow.
+// Qk comes first: it is not complete without a proof's public values, and so has no
+// values on cosets.
 const (
 	left = iota
 	right
@@ -74,7 +74,7 @@ type keyVectors[S comparable] struct {
 	roots        vector.Vector[S]   // all n-th roots of unity, in order
 }
 
-// planKey cuts all, and counts what it needs.
+// planKey cuts a key's vectors from all, and counts the elements that they need.
 func planKey[S comparable](s size, all vector.Vector[S]) (k *keyVectors[S], count int) {
 	p := plan[S]{all: all}
 	k = &keyVectors[S]{size: s}
@@ -95,8 +95,8 @@ func (k *keyVectors[S]) polynomial(i int) vector.Vector[S] { return cut(k.coeffi
 // on returns the values of one of the key's polynomials on a coset.
 func (k *keyVectors[S]) on(coset, i int) vector.Vector[S] { return cut(k.values[coset], i, k.n) }
 
-// The polynomials of a proof, in the order in which they lie. After the last come
-// those that the circuit commits to.
+// The polynomials of a proof, in their order in memory. Those that the circuit commits to
+// follow.
 const (
 	wireL = iota
 	wireR
@@ -106,7 +106,7 @@ const (
 	wires
 )
 
-// proofVectors are what a proof needs beside them.
+// proofVectors are a proof's vectors, beside the key's.
 type proofVectors[S comparable] struct {
 	size
 	polynomials vector.Vector[S] // values, then coefficients, reversed
@@ -126,7 +126,7 @@ var blindCounts = [...]int{wireL: 2, wireR: 2, wireO: 2, ratio: 3}
 // blindElements is their sum.
 const blindElements = 9
 
-// planProof cuts all, and counts what it needs.
+// planProof cuts a proof's vectors from all, and counts the elements that they need.
 func planProof[S comparable](s size, all vector.Vector[S]) (v *proofVectors[S], count int) {
 	p := plan[S]{all: all}
 	v = &proofVectors[S]{size: s}

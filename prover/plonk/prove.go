@@ -59,8 +59,8 @@ func (p *prover[P, S]) In(ctx context.Context, e *engine.Engine) (scheme, error)
 	return loaded, nil
 }
 
-// pad computes the sum of the Lagrange points of rows that are not used. In these
-// rows stands one and the same value.
+// pad computes the sum of the Lagrange points of the rows that are not used. All of these
+// rows have the same value.
 func (p *prover[P, S]) pad(ctx context.Context) error {
 	rest, err := p.lagrange.Bases().Slice(p.used(), p.n)
 	if err != nil {
@@ -131,7 +131,7 @@ func (p *prover[P, S]) load(ctx context.Context, beside *vector.Session[S]) (*ve
 		return nil, nil, err
 	}
 	k, _ := planKey(p.size, s.New(count))
-	// A failure is that of the session beside, which is Repeat's.
+	// The program runs in the session beside, so that Repeat sees its failure.
 	if err := p.fill(ctx, beside, k); err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}

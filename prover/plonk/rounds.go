@@ -43,8 +43,8 @@ type device[P any, S comparable] struct {
 	canonical, lagrange *msm.Bases[P, S]
 }
 
-// rounds is a proof in the making: the rounds of PlonK's section 8.3, each of which
-// ends with what the next one's challenge depends on.
+// rounds makes a proof in the rounds of PlonK's section 8.3. Each round ends with the
+// challenge for the next.
 type rounds[P any, S comparable] struct {
 	*key[P, S]
 	*device[P, S]
@@ -200,8 +200,8 @@ func (r *rounds[P, S]) divide(ctx context.Context) error {
 	return r.derive(&r.zeta, zeta, r.quotient[:]...)
 }
 
-// onCoset computes the values of the proof's polynomials, blinded, on the i-th coset,
-// and adds to Qk's what the circuit commits to.
+// onCoset computes the values of the proof's blinded polynomials on the i-th coset, and
+// adds the circuit's commitments to those of Qk.
 func (r *rounds[P, S]) onCoset(p *vector.Program[S], i, commitments int) {
 	v, n, shift := r.vectors, r.n, r.cosets[i].shift
 	r.blind(p, i)
@@ -212,7 +212,7 @@ func (r *rounds[P, S]) onCoset(p *vector.Program[S], i, commitments int) {
 	}
 }
 
-// blind adds a row of what hides the polynomials to their coefficients.
+// blind adds a row of the blinding to the polynomials' coefficients.
 func (r *rounds[P, S]) blind(p *vector.Program[S], row int) {
 	for i, count := range blindCounts {
 		at := r.vectors.polynomial(i).Reversed()
@@ -237,8 +237,8 @@ func (r *rounds[P, S]) constraints(i int) vector.Expr[S] {
 	return begins.Scale(r.alpha).Add(changes).Scale(r.alpha).Add(gates)
 }
 
-// open proves the values at zeta of all polynomials but Z, whose value at zeta
-// times the root it proves, and of the linearised one.
+// open proves the value of Z at zeta times the root, and the values at zeta of all other
+// polynomials and of the linearised one.
 func (r *rounds[P, S]) open(ctx context.Context) error {
 	v, n, k := r.vectors, r.n, r.device.key
 	polynomials := []vector.Vector[S]{v.polynomial(wireL), v.polynomial(wireR), v.polynomial(wireO), k.polynomial(sigma1), k.polynomial(sigma2)}
@@ -369,9 +369,8 @@ func (r *rounds[P, S]) secret(n int) []S {
 	return s
 }
 
-// linear is the factors of the linearised polynomial, which is the sum of all
-// constraints with values at zeta in place of all polynomials but one of each
-// product.
+// linear has the factors of the linearised polynomial. That is the sum of all constraints,
+// where in each product all polynomials but one are replaced by their values at zeta.
 type linear[S any] struct {
 	selectors [4]S
 	sigma     S // of S3

@@ -15,11 +15,11 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
-// dst separates the hash of commitments.
+// dst is the domain separator of the hash of commitments.
 const dst = "BSB22-Plonk"
 
-// statement is all that a proof is made from but the key: what was solved, and what
-// was drawn. It is secret but for public and the commitments.
+// statement is what a proof is made from beside the key: the solution, and random numbers.
+// All of it is secret but public and the commitments.
 type statement[P any, S comparable] struct {
 	public []S
 	wires  [3][]S // L, R and O, n values each
@@ -51,8 +51,8 @@ func (st *statement[P, S]) wipe() {
 	st.solution = nil
 }
 
-// state solves for a witness, and draws. The caller wipes the statement, also when
-// there is an error.
+// state solves for a witness and draws the random numbers. The caller wipes the
+// statement, also when there is an error.
 func (p *prover[P, S]) state(ctx context.Context, sys solve.System[S], w witness.Witness, values []S, cfg *gnark.ProverConfig) (*statement[P, S], error) {
 	n := len(p.info)
 	st := &statement[P, S]{

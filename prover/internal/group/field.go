@@ -316,8 +316,7 @@ func (f *Field[S]) power(x, z *S, n int) {
 	}
 }
 
-// Selection says which elements of a slice each scalar of an MSM is the sum
-// of.
+// Selection has, for each scalar of an MSM, the elements of a slice whose sum it is.
 type Selection struct {
 	// From has one element for each scalar; nil is all elements in order.
 	From []uint32

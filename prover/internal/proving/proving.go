@@ -1,6 +1,5 @@
-// Package proving is how a proving key that is resident in an engine is used: with
-// options, by concurrent calls, with proofs that are verified before they are
-// returned.
+// Package proving has what both provers do around a proof: options, checks of keys and
+// witnesses, calls at the same time, verification before a proof is returned.
 package proving
 
 import (
@@ -109,7 +108,7 @@ type Scheme[P any] interface {
 	Close() error
 }
 
-// Key is a key in an engine and how it is used. Safe for concurrent use.
+// Key is a key in an engine, with the options for its proofs. Safe for concurrent use.
 type Key[P any] struct {
 	engine *engine.Engine
 	end    func() error // of an engine of its own
