@@ -51,7 +51,7 @@ func (c *NumbersConfig) Validate() error {
 	return nil
 }
 
-// elements is how many a batch has where the configuration does not say.
+// elements returns how many elements a batch has where the configuration does not say.
 func (c *NumbersConfig) elements(op backend.NumberOp, bits int) int {
 	switch {
 	case c.N > 0:
@@ -145,7 +145,7 @@ func newNumberWork(op backend.NumberOp, bits, n int, seed uint64) *numberWork {
 	return l
 }
 
-// on is the workload's step in a space of a backend.
+// on returns the workload's step in a space of a backend.
 func (l *numberWork) on(id backend.SpaceID) backend.Compute {
 	return cases.Renamed([]backend.Step{l.step}, []backend.SpaceID{id}, nil)[0].(backend.Compute)
 }
@@ -203,7 +203,7 @@ func (l *numberWork) oracle(ctx context.Context, all bool) error {
 	return nil
 }
 
-// compared is how many elements of an answer want has.
+// compared returns how many elements of an answer want has.
 func (l *numberWork) compared() (n int) {
 	for _, p := range l.want {
 		n += p.elements
