@@ -70,7 +70,7 @@ var table = map[string]rule{
 	"observe/metrics":              {inside: []string{"backend", "engine", "internal/build", "observe"}, outside: []string{prometheus}, never: []string{cu, goPlugin, gnarkCrypto}},
 	"msm":                          {inside: []string{"backend", "engine", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
 	"vector":                       {inside: []string{"backend", "engine", "msm", "internal/extent", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
-	"arith":                        {inside: []string{"backend", "engine", "internal/extent", "internal/layout"}, outside: []string{}, never: []string{cu, goPlugin}},
+	"arith":                        {inside: []string{"backend", "engine", "internal/extent", "internal/layout"}, outside: []string{"filippo.io/bigmod"}, never: []string{cu, goPlugin}},
 	"prover":                       {inside: []string{"engine", "msm", "vector", "backend", "internal/...", "prover/..."}, never: []string{cu, goPlugin}},
 	"cluster":                      {inside: []string{"backend", "engine", "prover/...", "internal/...", "cluster/..."}, never: []string{cu, goPlugin}},
 	"fixtures":                     {inside: []string{"backend", "internal/...", "fixtures/..."}, never: []string{cu, goPlugin}},
