@@ -14,7 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cpu"
 	core "github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/cases"
+	"github.com/pippin-zk/pippin/internal/randprog"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -147,7 +147,7 @@ func newNumberWork(op backend.NumberOp, bits, n int, seed uint64) *numberWork {
 
 // on returns the workload's step in a space of a backend.
 func (l *numberWork) on(id backend.SpaceID) backend.Compute {
-	return cases.Renamed([]backend.Step{l.step}, []backend.SpaceID{id}, nil)[0].(backend.Compute)
+	return randprog.Renamed([]backend.Step{l.step}, []backend.SpaceID{id}, nil)[0].(backend.Compute)
 }
 
 // writes puts the operands into a space.
@@ -193,7 +193,7 @@ func (l *numberWork) oracle(ctx context.Context, all bool) error {
 	}
 	ref := cpu.NewReference()
 	defer ref.Close()
-	out, err := (&cases.Program{Element: backend.Word(), Spaces: [][]byte{l.memory}, Steps: steps}).Run(ctx, ref)
+	out, err := (&randprog.Program{Element: backend.Word(), Spaces: [][]byte{l.memory}, Steps: steps}).Run(ctx, ref)
 	if err != nil {
 		return err
 	}

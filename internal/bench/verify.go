@@ -12,8 +12,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/cases"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/randprog"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -514,7 +514,7 @@ func tryPrograms(ctx context.Context, s *subject, ref *single) error {
 		return err
 	}
 	for i := range s.cfg.Cases {
-		p := cases.Read(cases.Bytes(s.rng, 400)).Program(s.curve, backend.Bases{Curve: s.curve, Group: s.g, Count: n, Bytes: raw}, cases.Small)
+		p := randprog.Read(randprog.Bytes(s.rng, 400)).Program(s.curve, backend.Bases{Curve: s.curve, Group: s.g, Count: n, Bytes: raw}, randprog.Small)
 		s.result.Tried++
 		if err := p.Differ(ctx, s.e.only, ref.only); err != nil {
 			s.fail(fmt.Sprintf("case %d: %v", i, err))

@@ -1,6 +1,6 @@
-// Package cases makes cases for backends out of bytes, of which every value is a
+// Package randprog makes random programs and inputs for backends out of bytes, of which every value is a
 // case, and runs programs over vectors on two backends to compare them.
-package cases
+package randprog
 
 import (
 	"math/big"
