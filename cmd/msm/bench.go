@@ -162,7 +162,7 @@ func (a *app) report(r record.Record[record.Run], f benchFlags, out, plot *outfi
 	return errors.Join(a.deliver(out, text, wanted), plot.Write(func(w io.Writer) error { return record.WritePlot(w, plotFormat(f.plot), r) }))
 }
 
-// memory is the bytes that are available.
+// memory returns the bytes that are available.
 func (a *app) memory() (uint64, bool) {
 	if a.available != nil {
 		return a.available()

@@ -120,7 +120,7 @@ func gcd(a, b []uint64) []uint64 {
 	}
 }
 
-// degree of a polynomial, -1 of 0.
+// degree returns the degree of a polynomial, -1 for 0.
 func degree(p []uint64) int {
 	for i := len(p) - 1; i >= 0; i-- {
 		if p[i] != 0 {

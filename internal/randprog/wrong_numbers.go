@@ -1,4 +1,4 @@
-package cases
+package randprog
 
 import (
 	"math"
@@ -10,7 +10,7 @@ func batch(offset, words, count int) backend.Batch {
 	return backend.Batch{Space: 1, Offset: offset, Words: words, Count: count}
 }
 
-// WrongNumbers is steps of which each is invalid input where the space 1 has 64
+// WrongNumbers returns steps of which each is invalid input where the space 1 has 64
 // words.
 func WrongNumbers() []backend.Step {
 	a, b, dst, m := batch(0, 2, 4), batch(8, 2, 4), batch(16, 2, 4), batch(24, 2, 1)

@@ -1,6 +1,6 @@
-// Package cases makes cases for backends out of bytes, of which every value is a
+// Package randprog makes random programs and inputs for backends out of bytes, of which every value is a
 // case, and runs programs over vectors on two backends to compare them.
-package cases
+package randprog
 
 import (
 	"math/big"
@@ -16,7 +16,7 @@ type Reader struct{ data []byte }
 // Read reads the case that data is.
 func Read(data []byte) *Reader { return &Reader{data} }
 
-// Bytes is n random bytes.
+// Bytes returns n random bytes.
 func Bytes(rng *rand.Rand, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -25,7 +25,7 @@ func Bytes(rng *rand.Rand, n int) []byte {
 	return b
 }
 
-// Next is the next byte.
+// Next returns the next byte.
 func (r *Reader) Next() byte {
 	if len(r.data) == 0 {
 		return 0
@@ -35,10 +35,10 @@ func (r *Reader) Next() byte {
 	return b
 }
 
-// Below is a number below n, which is at most 256.
+// Below returns a number below n, which is at most 256.
 func (r *Reader) Below(n int) int { return int(r.Next()) % n }
 
-// Scalars is n scalars of which edges are likely.
+// Scalars returns n scalars of which edges are likely.
 func (r *Reader) Scalars(c backend.Curve, n int) []byte {
 	order, one := fixtures.Order(c), big.NewInt(1)
 	var out []byte

@@ -1,4 +1,4 @@
-package cases
+package randprog
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// WrongPoints is steps of which each is invalid input where there are the spaces 1 of 16
+// WrongPoints returns steps of which each is invalid input where there are the spaces 1 of 16
 // points of e, 2 of 16 scalars of its curve, 3 of 16 points of the other group, and the
 // bases 1 of 8 points of e.
 func WrongPoints(e backend.Element) []backend.Step {

@@ -1,4 +1,4 @@
-package cases
+package randprog
 
 import (
 	"bytes"
@@ -78,20 +78,20 @@ func (p *Program) Honest(ctx context.Context, b backend.Backend, fill func(e bac
 	return nil
 }
 
-// at is element i of what space k holds.
+// at returns element i of what space k holds.
 func (p *Program) at(k int, space []byte, i int) []byte {
 	size := p.of(k).Bytes()
 	return space[i*size : (i+1)*size]
 }
 
-// without is the program without its last n steps.
+// without returns the program without its last n steps.
 func (p *Program) without(n int) *Program {
 	q := *p
 	q.Steps = slices.Clone(p.Steps[:len(p.Steps)-n])
 	return &q
 }
 
-// memory is what the program's ids name.
+// memory returns what the program's ids name.
 func (p *Program) memory() backend.Memory {
 	return backend.Memory{
 		Bases: func(id backend.BasesID) (backend.Elements, bool) { return p.Bases[id-1].Elements(), true },

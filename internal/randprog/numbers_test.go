@@ -1,4 +1,4 @@
-package cases
+package randprog
 
 import (
 	"math/rand/v2"

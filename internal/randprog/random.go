@@ -1,4 +1,4 @@
-package cases
+package randprog
 
 import (
 	"bytes"
@@ -48,7 +48,7 @@ type maker struct {
 	given int   // the last Job with its own input, counted from one
 }
 
-// below is a number below n, however large.
+// below returns a number below n, however large.
 func (r *Reader) below(n int) int {
 	v := int(r.Next())
 	for m := n; m > 256; m >>= 8 {
@@ -57,10 +57,10 @@ func (r *Reader) below(n int) int {
 	return v % n
 }
 
-// oneOf is one of some values.
+// oneOf returns one of some values.
 func oneOf[T any](r *Reader, some ...T) T { return some[r.Below(len(some))] }
 
-// elements is n elements, the first ones as Scalars reads them.
+// elements returns n elements, the first ones as Scalars reads them.
 func (r *Reader) elements(c backend.Curve, n int) []byte {
 	const edges = 8
 	all, err := fixtures.Scalars(c, fixtures.Uniform, uint64(r.Next()), n)
@@ -71,19 +71,19 @@ func (r *Reader) elements(c backend.Curve, n int) []byte {
 	return all
 }
 
-// others are the three spaces, in an order that begins with any of them.
+// others returns the three spaces, in an order that begins with any of them.
 func (p *maker) others() (a, b, c int) {
 	a = p.Below(3)
 	b = (a + 1 + p.Below(2)) % 3
 	return a, b, 3 - a - b
 }
 
-// span is a range of count elements of a space.
+// span returns a range of count elements of a space.
 func (p *maker) span(space, count int) backend.Range {
 	return backend.Range{Space: backend.SpaceID(space + 1), Offset: p.below(p.sizes[space] - count + 1), Count: count}
 }
 
-// count is a number of elements that fit into spaces.
+// count returns a number of elements that fit into spaces.
 func (p *maker) count(spaces ...int) int {
 	least := p.sizes[spaces[0]]
 	for _, k := range spaces {
@@ -155,7 +155,7 @@ func (p *maker) transformed(a, b int) {
 	p.add(t)
 }
 
-// nonzero is an element that is not zero.
+// nonzero returns an element that is not zero.
 func (p *maker) nonzero() []byte {
 	e := p.Scalars(p.Curve, 1)
 	if bytes.Equal(e, make([]byte, len(e))) {
@@ -164,7 +164,7 @@ func (p *maker) nonzero() []byte {
 	return e
 }
 
-// operand is a vector of a space, a power of two of elements as often as not.
+// operand returns a vector of a space, a power of two of elements as often as not.
 func (p *maker) operand(space int) backend.Operand {
 	m := 1 + p.below(p.sizes[space])
 	if p.Below(2) == 1 {
@@ -232,7 +232,7 @@ func (p *maker) powers() {
 	p.add(backend.Powers{Dst: p.span(a, p.count(a)), First: p.Scalars(p.Curve, 1), Ratio: p.Scalars(p.Curve, 1)})
 }
 
-// pair is two ranges of one length, apart or the same.
+// pair returns two ranges of one length, apart or the same.
 func (p *maker) pair() (dst, src backend.Range) {
 	a, b, _ := p.others()
 	n := p.count(a, b)

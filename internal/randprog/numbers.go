@@ -1,4 +1,4 @@
-package cases
+package randprog
 
 import (
 	"math/big"
@@ -155,7 +155,7 @@ func (p *Numbers) numbers(words, count int, value func(i, words int) *big.Int) b
 // another returns a width for the second operand of a product: at most one word more than the first's.
 func (p *Numbers) another(words int) int { return min(1+p.below(words+1), backend.MaxNumber) }
 
-// operand is numbers, or one for all elements.
+// operand returns numbers, or one for all elements.
 func (p *Numbers) operand(words, count int, value func(i, words int) *big.Int) backend.Batch {
 	if p.Below(4) == 0 {
 		count = 1
@@ -163,7 +163,7 @@ func (p *Numbers) operand(words, count int, value func(i, words int) *big.Int) b
 	return p.numbers(words, count, value)
 }
 
-// any is an operand that may be any number, also what a step has made.
+// any returns an operand that may be any number, also what a step has made.
 func (p *Numbers) any(words, count int) backend.Batch {
 	if p.last.Words == words && p.last.Count == count && p.Below(2) == 1 {
 		return p.last
@@ -171,7 +171,7 @@ func (p *Numbers) any(words, count int) backend.Batch {
 	return p.operand(words, count, p.whole)
 }
 
-// copied is a batch again.
+// copied returns a copy of a batch.
 func (p *Numbers) copied(b backend.Batch) backend.Batch {
 	r := b.Range()
 	own := p.Spaces[0][4*r.Offset : 4*(r.Offset+r.Count)]
@@ -180,12 +180,12 @@ func (p *Numbers) copied(b backend.Batch) backend.Batch {
 	return b
 }
 
-// room is for count numbers, with something in it.
+// room returns memory for count numbers, with something in it.
 func (p *Numbers) room(words, count int) backend.Batch {
 	return p.numbers(words, count, p.whole)
 }
 
-// result is room, or the place of an operand.
+// result returns room, or the place of an operand.
 func (p *Numbers) result(s *backend.Compute, words, count int) backend.Batch {
 	for _, b := range []backend.Batch{s.A, s.B} {
 		if b.Count == count && b.Words == words && p.Below(4) == 0 {
@@ -195,12 +195,12 @@ func (p *Numbers) result(s *backend.Compute, words, count int) backend.Batch {
 	return p.room(words, count)
 }
 
-// whole is a number of some words.
+// whole returns a number of some words.
 func (p *Numbers) whole(_, words int) *big.Int {
 	return p.lessThan(new(big.Int).Lsh(big.NewInt(1), uint(32*words)))
 }
 
-// lessThan is a number below a limit above 0, with extreme ones likely.
+// lessThan returns a number below a limit above 0, with extreme ones likely.
 func (p *Numbers) lessThan(limit *big.Int) *big.Int {
 	v, one := new(big.Int), big.NewInt(1)
 	n := limit.BitLen()

@@ -1,4 +1,4 @@
-package cases
+package randprog
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ type Program struct {
 // Outcome is what a program answered and what its spaces then hold.
 type Outcome struct{ Answers, Spaces [][]byte }
 
-// of is the element of space k, from zero.
+// of returns the element of space k, from zero.
 func (p *Program) of(k int) backend.Element {
 	if p.Of != nil {
 		return p.Of[k]
@@ -84,7 +84,7 @@ func (p *Program) Run(ctx context.Context, b backend.Backend) (_ *Outcome, err e
 	return &Outcome{answers[len(before):last], answers[last:]}, nil
 }
 
-// Renamed is steps with other ids: spaces[0] for the space 1 and so on, the same
+// Renamed returns steps with other ids: spaces[0] for the space 1 and so on, the same
 // for bases. Ids that are not among them stay.
 func Renamed(steps []backend.Step, spaces []backend.SpaceID, bases []backend.BasesID) []backend.Step {
 	renamed := make([]backend.Step, len(steps))

@@ -1,4 +1,4 @@
-package cases
+package randprog
 
 import (
 	"math"
@@ -30,7 +30,7 @@ var (
 // unknown is an id that no backend gets to.
 const unknown = 1 << 40
 
-// Wrong is steps of which each is invalid input where there are the spaces 1 and
+// Wrong returns steps of which each is invalid input where there are the spaces 1 and
 // 2 of 64 elements of a curve, 3 of 64 of another one, and 16 bases of each curve
 // with the ids 1 and 2.
 func Wrong(c backend.Curve) []backend.Step {

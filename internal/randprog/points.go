@@ -1,4 +1,4 @@
-package cases
+package randprog
 
 import "github.com/pippin-zk/pippin/backend"
 
