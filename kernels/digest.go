@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "71a6f16431cf111e5fd576ffb33e96f0033b2298b25ac4efca3920d55a5535a3"
+const digest = "cd990ceb0425db9cbc0d4250c64578299070fd5d16204230e8808139dc26f217"

@@ -254,9 +254,13 @@ func (c counting) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error)
 }
 
 func TestBenchMemory(t *testing.T) {
+	status, out, errs := cli(t, &app{}, "bench", "numbers", "--op", "mul", "--bits", "65536", "--n", "100000000000")
+	if status != exitUsage || out != "" || !strings.Contains(errs, "available") || !strings.Contains(errs, "--n") {
+		t.Errorf("numbers: status %d, %s%s", status, out, errs)
+	}
 	little := func() (uint64, bool) { return 300 << 20, true }
 	args := tiny(t, "--size", "2^26", "--backend", "cpu")
-	status, out, errs := cli(t, &app{available: little}, args...)
+	status, out, errs = cli(t, &app{available: little}, args...)
 	if status != exitUsage || out != "" || !strings.Contains(errs, "300.0 MiB available") || !strings.Contains(errs, "--force") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}

@@ -112,6 +112,11 @@ func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
+	if have, known := a.memory(); known {
+		if err := cfg.CheckMemory(have); err != nil {
+			return fmt.Errorf("%w: choose a smaller --n or --bits, or fewer backends", err)
+		}
+	}
 	out, plot, err := createOutputs(ctx, f.out, f.plot)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/cases"
 	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // NumbersConfig says what Numbers measures: every operation at every width on every
@@ -62,6 +63,28 @@ func (c *NumbersConfig) elements(op backend.NumberOp, bits int) int {
 		return max(4, 1<<20/bits)
 	}
 	return max(1, 1<<23/bits)
+}
+
+// CheckMemory refuses, with ErrMemory, what does not fit into available bytes: operands and
+// answers, here and in each backend of this machine, and what is compared.
+func (c *NumbersConfig) CheckMemory(available uint64) error {
+	most, what := 0.0, ""
+	for _, op := range c.Ops {
+		for _, bits := range c.Bits {
+			n, width := float64(c.elements(op, bits)), float64((bits+31)/32)
+			needs := 4 * n * 4 * width * float64(1+len(c.Backends)) // A, B and an answer of at most two
+			if c.Check {
+				needs *= 2
+			}
+			if needs > most {
+				most, what = needs, fmt.Sprintf("%v, %.0f elements of %d bits", op, n, bits)
+			}
+		}
+	}
+	if most <= float64(available) {
+		return nil
+	}
+	return fmt.Errorf("%w: about %s needed, %s available (%s)", ErrMemory, units.FormatBytes(uint64(min(most, 1<<62))), units.FormatBytes(available), what)
 }
 
 // numberWork is one operation at one width: a space's words before, and the step over

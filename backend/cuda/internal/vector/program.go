@@ -10,6 +10,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/number"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/kernels"
@@ -67,6 +68,13 @@ func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) (an
 	element, ok := elementOf(steps, used)
 	if !ok {
 		return answers, backend.Ended(ctx)
+	}
+	for i, s := range steps {
+		if s, ok := s.(backend.Compute); ok {
+			if err := number.Prepare(ctx, &s); err != nil {
+				return nil, backend.InStep(i, s, err)
+			}
+		}
 	}
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
