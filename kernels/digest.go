@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "cd990ceb0425db9cbc0d4250c64578299070fd5d16204230e8808139dc26f217"
+const digest = "a23945a66477c5ffbea40ebaf5aeb55561111700b9593ca74ea60e8ab486bdf6"

@@ -36,6 +36,11 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"constraints", "median_ms", "stock_ms"},
 		bools:   []string{"verified"},
 	},
+	"solve": { // our solver by number of processors
+		texts:   []string{"system", "circuit", "curve"},
+		numbers: []string{"constraints", "tasks", "count", "min_ms", "median_ms"},
+		bools:   []string{"checked"},
+	},
 	"ntt": { // transforms of vectors on a card
 		texts:   []string{"curve", "order"},
 		numbers: []string{"n", "count", "min_ms", "median_ms", "cpu_ms"},
@@ -280,6 +285,7 @@ func TestCheckRecordRefuses(t *testing.T) {
 		 "count": 2, "min_ms": 1.5, "median_ms": 2, "samples_ms": [1.5, 2.5], "checked": true, "back_to_back": {"calls": 9, "median_ms": 3, "samples_ms": [3]}},
 		{"op": "msm-phase", "phase": "sort", "curve": "bn254", "group": "g1", "n": 8, "backend": "cpu", "distribution": "uniform", "path": "copy",
 		 "count": 1, "min_ms": 1.25, "median_ms": 1.25, "samples_ms": [1.25], "checked": true},
+		{"op": "solve", "system": "plonk", "circuit": "d", "curve": "bn254", "constraints": 11, "tasks": 16, "count": 3, "min_ms": 0.75, "median_ms": 0.875, "checked": true},
 		{"op": "ntt", "curve": "bn254", "order": "natural to reversed", "n": 16, "count": 2, "min_ms": 0.5, "median_ms": 0.6, "cpu_ms": 7, "checked": true},
 		{"op": "vector", "curve": "bn254", "step": "a - b", "n": 32, "count": 5, "repeats": 20, "bytes": 3072, "products": 0, "min_ms": 0.25, "median_ms": 0.375, "cpu_ms": 11, "checked": true},
 		{"op": "mulmod", "bits": 256, "gops": 12.5},
@@ -297,6 +303,7 @@ func TestCheckRecordRefuses(t *testing.T) {
 		{`"count": 2`, `"count": 3`}, {`"min_ms": 1.5`, `"min_ms": 0`}, {`"min_ms": 1.5`, `"min_ms": 9`}, {`"median_ms": 2,`, `"median_ms": "2",`},
 		{`, "checked": true`, ``}, {`"checked": true`, `"checked": true, "wrong": 1`}, {`"calls": 9`, `"calls": 0`}, {`"median_ms": 3`, `"median_ms": 0`},
 		{`"phase": "sort"`, `"phase": ""`}, {`"median_ms": 1.25`, `"median_ms": 0`}, {`[1.25]`, `[1.25, 2]`},
+		{`"system": "plonk"`, `"system": ""`}, {`"constraints": 11`, `"constraints": 0`}, {`"tasks": 16`, `"tasks": 0`}, {`0.875, "checked": true`, `0.875`},
 		{`"order": "natural to reversed"`, `"order": ""`}, {`"n": 16`, `"n": 0`}, {`"cpu_ms": 7`, `"cpu_ms": 0`}, {`7, "checked": true`, `7`},
 		{`"step": "a - b"`, `"step": ""`}, {`"n": 32`, `"n": 0`}, {`"repeats": 20`, `"repeats": 0`}, {`"bytes": 3072`, `"bytes": 0`},
 		{`"min_ms": 0.25`, `"min_ms": 0`}, {`"cpu_ms": 11`, `"cpu_ms": 0`}, {`11, "checked": true`, `11`},
