@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "04c2a7a28729d034c0b0c206830b77220dd7205a231df31af3fbb133083de58c"
+const digest = "a23945a66477c5ffbea40ebaf5aeb55561111700b9593ca74ea60e8ab486bdf6"

@@ -210,9 +210,16 @@ var families = []family{
 			{name: "narrow", per: narrow},
 			{name: "grouped", per: grouped, waits: true},
 			{name: "binary", per: binary, waits: true},
-			{name: "sliced", per: binary, waits: true},
 			{name: "one", per: once},
 			{name: "power", per: powers, waits: true},
+		},
+	},
+	{
+		// Only programs with the tag measured have their code.
+		path: "kernels/grid/measured", doc: "kernels that are kept to be measured beside those in use: the parameters\n// of each, and tables of them.",
+		sources: []source{
+			{name: "reference", per: once, waits: true},
+			{name: "sliced", per: binary, waits: true},
 		},
 	},
 	{

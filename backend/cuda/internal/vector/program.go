@@ -10,6 +10,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/number"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/kernels"
@@ -70,6 +71,13 @@ func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) ([]
 	element, ok := elementOf(steps, used)
 	if !ok {
 		return answers, backend.Ended(ctx)
+	}
+	for i, s := range steps {
+		if s, ok := s.(backend.Compute); ok {
+			if err := number.Prepare(ctx, &s); err != nil {
+				return nil, backend.InStep(i, s, err)
+			}
+		}
 	}
 	for from := 0; ; {
 		n, err := c.run(ctx, element, steps, from, used, answers)

@@ -11,7 +11,7 @@
 #include "../../thread/binary.cuh"
 #include "../../thread/field.cuh"
 #include "../../warp/sliced.cuh"
-#include "layout.cuh"
+#include "../number/layout.cuh"
 
 namespace pippin::grid {
 
