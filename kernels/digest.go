@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "71a6f16431cf111e5fd576ffb33e96f0033b2298b25ac4efca3920d55a5535a3"
+const digest = "dc0a4e77a1875f74cf54c5abaa181359b92fa297af05b420f0031255f217e1c3"

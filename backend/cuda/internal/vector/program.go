@@ -10,6 +10,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/point"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/kernels"
@@ -30,6 +31,10 @@ type program struct {
 	*field
 	used  Used
 	steps []backend.Step
+
+	computer *Computer
+	turn     *device.Turn
+	facts    map[*point.Group]int // in the frame
 
 	frame     []byte
 	addresses []address // to be written into the frame
@@ -61,7 +66,8 @@ type commit struct {
 	pinned device.Region
 }
 
-// Run runs valid steps, whose spaces and bases nobody frees meanwhile.
+// Run runs valid steps, whose spaces and bases nobody frees meanwhile. A step that is nil
+// was run before.
 func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) (answers [][]byte, err error) {
 	answers = make([][]byte, len(steps))
 	element, ok := elementOf(steps, used)
@@ -81,7 +87,7 @@ func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) (an
 	if err != nil {
 		return nil, err
 	}
-	p := &program{field: f, used: used, steps: steps, finish: make([]func(*execution) ([]byte, error), len(steps))}
+	p := &program{field: f, used: used, steps: steps, computer: c, turn: turn, facts: make(map[*point.Group]int), finish: make([]func(*execution) ([]byte, error), len(steps))}
 	defer func() { clear(p.frame) }()
 	for i := range steps {
 		if err := p.step(i); err != nil {
@@ -103,6 +109,9 @@ func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) (an
 		if err := queue(ctx, x); err != nil {
 			return nil, backend.InStep(i, steps[i], err)
 		}
+		if steps[i] == nil {
+			continue
+		}
 		if err := errors.Join(turn.Mark(backend.StepName(steps[i])), x.pace()); err != nil {
 			return nil, err
 		}
@@ -121,11 +130,11 @@ func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) (an
 	return answers, nil
 }
 
-// elementOf returns the element of a program's spaces; false when it has none.
+// elementOf returns the element whose field a program has; false when it has no space.
 func elementOf(steps []backend.Step, used Used) (backend.Element, bool) {
 	for _, s := range steps {
 		for _, r := range ranges(s) {
-			return used.Space(r.Space).Element, true
+			return scalarsOf(used.Space(r.Space).Element), true
 		}
 	}
 	return backend.Element{}, false
@@ -147,8 +156,15 @@ func (p *program) span(r backend.Range) driver.Span {
 	if m == nil {
 		return driver.Span{}
 	}
-	return m.Span().Slice(int64(r.Offset)*p.size, int64(r.Count)*p.size)
+	size := p.bytesOf(r)
+	return m.Span().Slice(int64(r.Offset)*size, int64(r.Count)*size)
 }
+
+// bytesOf returns the bytes of each element of a range.
+func (p *program) bytesOf(r backend.Range) int64 { return int64(p.used.Space(r.Space).Element.Bytes()) }
+
+// kindOf returns the kind of a range's elements.
+func (p *program) kindOf(r backend.Range) backend.Kind { return p.used.Space(r.Space).Kind }
 
 // at returns where a range begins, for a kernel.
 func (p *program) at(r backend.Range) kernels.Pointer { return device.Address(p.span(r)) }
