@@ -15,15 +15,15 @@ type Multiply struct {
 	Memory            int64 // that it may take
 }
 
-// Sizes of multiplications, as variables for tests.
-var (
-	// mostProducts is how many products are computed at a time.
-	mostProducts = 1 << 20
-	// manyOfBase is how many products of one point are worth a table.
-	manyOfBase = 256
-	// manyOfWindow is from how many products on half a window has so many bits.
-	manyOfWindow = []struct{ products, half int }{{1 << 18, 8}, {1 << 13, 6}, {0, 4}}
-)
+// mostProducts is how many products are computed at a time, and leastProducts how many
+// even if they take more memory than they may.
+const mostProducts, leastProducts = 1 << 20, 1 << 10
+
+// manyOfBase is how many products of one point are worth a table.
+const manyOfBase = 256
+
+// halfWindows has from how many products on half a window has so many bits.
+var halfWindows = []struct{ products, bits int }{{1 << 18, 8}, {1 << 13, 6}, {0, 4}}
 
 func (s *Multiply) queue(x *queue) error {
 	if s.Dst.Count == 0 {
@@ -42,7 +42,7 @@ func (s *Multiply) queue(x *queue) error {
 	// A product takes its point, digits, and room for sums and for becoming affine.
 	each := 6*x.coordinate + int64(2*x.facts.nafs)
 	chunk := mostProducts
-	for chunk > 1<<10 && int64(chunk)*each > s.Memory/2 {
+	for chunk > leastProducts && int64(chunk)*each > s.Memory/2 {
 		chunk /= 2
 	}
 	of, err := s.products(x, chunk)
@@ -149,8 +149,8 @@ func (s *Multiply) products(x *queue, chunk int) (func(first, n int) (kernels.Po
 // fixed makes the table of a fixed base and returns what computes its products.
 func (s *Multiply) fixed(x *queue, all int) (func(first, n int) (kernels.Pointer, error), error) {
 	half := 0
-	for _, w := range manyOfWindow {
-		half = w.half
+	for _, w := range halfWindows {
+		half = w.bits
 		windows, entries := x.windows(half)
 		if all >= w.products && int64(windows*entries)*8*x.coordinate < s.Memory/2 {
 			break
