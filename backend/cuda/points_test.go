@@ -79,8 +79,8 @@ func pointCase(t testing.TB, e backend.Element, n int, seed uint64) *programs.Pr
 	}
 }
 
-// TestEveryPointStep compares every step with gnark-crypto, over every group, on several
-// cards where there are some. scripts/sanitize runs it under tools that make kernels slow.
+// TestEveryPointStep compares every step with gnark-crypto, over every group, on all cards
+// that there are.
 func TestEveryPointStep(t *testing.T) {
 	b := open(t, Options{})
 	defer b.Close()
