@@ -348,7 +348,7 @@ func (s *Session) settle(ctx context.Context, err error) error {
 // session's memory and that of others that are together with it, but for
 // backend.Job, whose place Commit takes. Answers are those of
 // backend.Programs.Run; computed ones are checked as Space.Check and Config.Check
-// say, points are compared as Config.CompareEvery says.
+// say, and compared as Config.CompareEvery says.
 //
 // It is never repeated. Without backend.ErrGone in the error the session can be
 // used on, but the ranges that the steps were to write have undefined elements.

@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "dc0a4e77a1875f74cf54c5abaa181359b92fa297af05b420f0031255f217e1c3"
+const digest = "2020052c65fe9d5dea495e68e33e08269e45f9a8a2be11572e16c59f7d857863"

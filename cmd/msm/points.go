@@ -10,6 +10,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
@@ -44,23 +45,22 @@ gnark-crypto's: all points of checks and encodings, a sample of products.`,
 	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
 	flags.StringVar(&f.groups, "group", "g1", names(backend.Groups()))
 	flags.StringVar(&f.sizes, "size", "2^16", "points, powers of two"+several)
-	flags.IntVar(&f.count, "count", 5, "timed runs, after one to warm up")
+	flags.IntVar(&f.count, "count", record.Enough, "timed runs, after one to warm up")
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses the base and the scalars")
 	flags.BoolVar(&f.stock, "stock", false, "time gnark-crypto's own functions as well, once, on all processors")
-	flags.StringVar(&f.format, "format", "table", "table, json")
+	addFormat(c, &f.format, reports)
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
 	completes(c, "step", bench.PointSteps(), "all")
 	completes(c, "curve", backend.Curves(), "all")
 	completes(c, "group", backend.Groups(), "all")
 	completes(c, "backend", backendNames)
-	completes(c, "format", []string{"table", "json"})
 	return c
 }
 
 func (a *app) benchPoints(ctx context.Context, f pointsFlags) error {
-	if err := oneOf("format", f.format, "table", "json"); err != nil {
+	if err := oneOf("format", f.format, reports...); err != nil {
 		return err
 	}
 	cfg := bench.PointsConfig{Open: a.opener(), Count: f.count, Seed: f.seed, Stock: f.stock}
@@ -97,6 +97,6 @@ func (a *app) benchPoints(ctx context.Context, f pointsFlags) error {
 	if len(taken.Runs) == 0 {
 		return err
 	}
-	table := func(w io.Writer) error { return record.WritePointsTable(w, width(w), taken) }
-	return errors.Join(err, a.deliver(out, table, tableOr(f.format, table, taken.WriteJSON)))
+	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WritePointsTable(w, form, taken) }, taken.WriteJSON)
+	return errors.Join(err, a.deliver(out, text, wanted))
 }

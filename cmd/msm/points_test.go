@@ -23,7 +23,7 @@ func TestBenchPoints(t *testing.T) {
 	if status, out, errs = cli(t, &app{}, "bench", "points", "--step", "subgroup", "--size", "2^4", "--count", "1"); status != exitOK || !strings.Contains(out, "16 right") {
 		t.Errorf("status %d, %s%s", status, errs, out)
 	}
-	for _, args := range [][]string{{"--step", "sum"}, {"--size", "20"}, {"--size", "2^2"}, {"--count", "0"}, {"--curve", "p256"}, {"--format", "csv"}} {
+	for _, args := range [][]string{{"--step", "sum"}, {"--size", "20"}, {"--size", "2^2"}, {"--count", "0"}, {"--curve", "p256"}, {"--format", "gobench"}} {
 		if status, out, errs := cli(t, &app{open: nothingOpens(t)}, append([]string{"bench", "points"}, args...)...); status != exitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}

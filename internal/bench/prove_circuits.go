@@ -50,11 +50,29 @@ func ParseCircuit(s string) (string, error) {
 	return "", fmt.Errorf("%w: unknown circuit %q (%s)", backend.ErrInvalidInput, s, strings.Join(Circuits(), ", "))
 }
 
+// curvesOf returns the curves that a circuit is measured on where none are named.
+func curvesOf(circuit string) []backend.Curve {
+	if circuit == circuitRecursion {
+		return []backend.Curve{backend.BW6761} // whose scalars are BLS12-377's coordinates
+	}
+	return []backend.Curve{backend.BN254}
+}
+
 // statement is a circuit with an assignment that satisfies it. The name says
 // all that the circuit depends on but the curve.
 type statement struct {
 	name                string
 	circuit, assignment frontend.Circuit
+}
+
+// Statement returns one of the Circuits for a curve, with an assignment that satisfies
+// it. A curve that it cannot be made for is backend.ErrUnsupported.
+func Statement(name string, curve backend.Curve) (circuit, assignment frontend.Circuit, err error) {
+	s, err := newStatement(name, curve, 256)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.circuit, s.assignment, nil
 }
 
 // newStatement makes the circuit for a curve. A curve that it cannot be made

@@ -3,7 +3,6 @@ package record
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
@@ -33,11 +32,8 @@ type PointRun struct {
 	Oracle   string `json:"oracle,omitempty"`
 }
 
-// WritePointsTable writes the machine and a line for each run, in width characters; 0 is as
-// wide as it gets.
-func WritePointsTable(w io.Writer, width int, r Record[PointRun]) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", r.Machine)
+// WritePointsTable writes the machine and a line for each run.
+func WritePointsTable(w io.Writer, form table.Form, r Record[PointRun]) error {
 	columns := []table.Column{
 		{Head: "step", Keep: table.Never}, {Head: "curve", Keep: table.Never}, {Head: "group", Keep: 6}, {Head: "points", Keep: 5},
 		{Head: "backend", Keep: 4}, {Head: "runs", Keep: 0}, {Head: "min ms", Keep: 1}, {Head: "median ms", Keep: table.Never},
@@ -55,10 +51,6 @@ func WritePointsTable(w io.Writer, width int, r Record[PointRun]) error {
 		rows = append(rows, []string{run.What, run.Curve, run.Group, units.FormatSize(run.N), run.Backend, fmt.Sprint(run.Count),
 			formatMillis(run.Min), formatMillis(run.Median), stock, verdict})
 	}
-	if err := table.Write(&b, width, true, columns, rows); err != nil {
-		return err
-	}
-	b.WriteString("\nPoints and scalars are in the backend's memory, encodings in the caller's.\n" + r.Cut.note())
-	_, err := io.WriteString(w, b.String())
-	return err
+	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", r.Machine), columns, rows,
+		"\nPoints and scalars are in the backend's memory, encodings in the caller's.\n"+r.Cut.note())
 }

@@ -35,7 +35,7 @@ func (x *execution) place(ctx context.Context, g *point.Group) point.Place {
 			}
 			// As long as so many elements of other steps.
 			x.queued += 1 << 10 * products
-			return x.pace()
+			return x.pace(ctx)
 		},
 	}
 }
