@@ -57,6 +57,8 @@ var (
 	groups  = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
 	// pairs are the groups for which additions of affine points won: all but BN254's.
 	pairs = axis{name: "Pairs", doc: "one group with affine additions", key: []string{"curve", "group"}, instances: perGroup()[2 : 2*len(curves)]}
+	// affine are the groups whose points spaces have.
+	affine = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()[:2*len(curves)]}
 	// forms are the groups that have bases in another form than gnark-crypto's.
 	forms = axis{name: "Form", doc: "one form of bases", key: []string{"curve", "group"}, instances: []instance{edwards}}
 )
@@ -197,6 +199,18 @@ var families = []family{
 			{name: "elements", per: fields},
 			{name: "scan", per: fields, waits: true},
 			{name: "map", per: fields, waits: true},
+		},
+	},
+	{
+		path: "kernels/grid/point", doc: "the kernels over points of spaces: the parameters of each, and tables of them.",
+		layout: "layout.cuh",
+		sources: []source{
+			{name: "scalars", per: curve},
+			{name: "product", per: affine, twins: bothOverFp},
+			{name: "fixed", per: affine, twins: bothOverFp},
+			{name: "sums", per: affine, twins: bothOverFp},
+			{name: "check", per: affine},
+			{name: "encode", per: affine},
 		},
 	},
 	{
