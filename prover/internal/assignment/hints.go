@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/consensys/gnark"
 	"github.com/consensys/gnark/constraint/solver"
@@ -16,9 +17,10 @@ import (
 // hint is a hint function of a circuit, with a way of our own to the same values where
 // there is one.
 type hint[S limbs, PS element[S]] struct {
-	id  solver.HintID
-	f   solver.Hint
-	own func(w *worker[S, PS], c *call) (done bool, err error)
+	id      solver.HintID
+	f       solver.Hint
+	library bool // of gnark's, by its name
+	own     func(w *worker[S, PS], c *call) (done bool, err error)
 }
 
 // call is what an instruction says of a call of a hint: its number of inputs, each a
@@ -41,15 +43,16 @@ func readCall(data []uint32) call {
 // may call another function by the same name.
 var tested = []string{"0.16.3"}
 
-// Knows tells whether a hint is gnark's own function of that name, in a version of gnark
-// whose hints have been compared with ours.
-func Knows(f solver.Hint, name string) bool {
-	return slices.Contains(tested, gnark.Version.String()) && solver.GetHintName(f) == name
-}
+// Compared reports whether gnark has a version whose hints have been compared with ours.
+func Compared() bool { return slices.Contains(tested, gnark.Version.String()) }
+
+// Knows reports whether a hint is gnark's own function of that name, in a version of
+// gnark whose hints have been compared with ours.
+func Knows(f solver.Hint, name string) bool { return Compared() && solver.GetHintName(f) == name }
 
 // newHint takes our way to the values of a hint that it knows.
 func newHint[S limbs, PS element[S]](id solver.HintID, name string, f solver.Hint) hint[S, PS] {
-	h := hint[S, PS]{id: id, f: f}
+	h := hint[S, PS]{id: id, f: f, library: strings.HasPrefix(name, gnarks)}
 	if Knows(f, name) {
 		h.own = ownHint[S, PS](name)
 	}
@@ -98,14 +101,14 @@ func (w *worker[S, PS]) hint(data []uint32) error {
 	}
 	h := w.hintOf(c.hint)
 	if h == nil {
-		return fmt.Errorf("%w: hint %d is not in the system's list", ErrUndecided, c.hint)
+		return fmt.Errorf("%w: hint %d is not in the system's list", ErrDefect, c.hint)
 	}
 	if h.own != nil {
 		if done, err := h.own(w, c); done || err != nil {
 			return err
 		}
 	}
-	return w.integers(h.f, c)
+	return w.integers(h, c)
 }
 
 // hintOf is a hint of the system, or nil.
@@ -132,7 +135,7 @@ func (w *worker[S, PS]) commits(c *call) {
 	own := *c
 	w.put(func() error {
 		if own.to-own.from != 1 {
-			return ErrUndecided
+			return fmt.Errorf("%w: a commitment with %d outputs", ErrUnsupported, own.to-own.from)
 		}
 		inputs, at := make([]S, own.n), starts(own.data, own.n)
 		err := w.ranges(own.n, batch, func(w *worker[S, PS], lo, hi int) error {
@@ -176,7 +179,9 @@ func (b *integers[S]) wipe() {
 
 // integers calls a hint with big integers. Integer i of a worker has the i-th part of
 // its words, or storage of its own, so that outputs never share storage with inputs.
-func (w *worker[S, PS]) integers(f solver.Hint, c *call) (err error) {
+// An error of a hint of gnark's library is for gnark's solver to tell: it has other words
+// for some.
+func (w *worker[S, PS]) integers(h *hint[S, PS], c *call) (err error) {
 	b := &w.big
 	var zero S
 	size := len(zero) * 64 / strconv.IntSize
@@ -208,7 +213,10 @@ func (w *worker[S, PS]) integers(f solver.Hint, c *call) (err error) {
 	for _, v := range out {
 		v.SetUint64(0)
 	}
-	if err := w.called(f, in, out); err != nil {
+	if err := w.called(h.f, in, out); err != nil {
+		if h.library {
+			err = fmt.Errorf("%w: %v", ErrUnsatisfied, err)
+		}
 		return err
 	}
 	for i, v := range out {
@@ -452,7 +460,7 @@ func (w *worker[S, PS]) count(c *call) (bool, error) {
 		if ok || err != nil {
 			return err
 		}
-		return w.workers[0].integers(w.hintOf(own.hint).f, &own)
+		return w.workers[0].integers(w.hintOf(own.hint), &own)
 	})
 	return true, nil
 }
@@ -626,7 +634,7 @@ func (w *worker[S, PS]) quotients(c *call) (bool, error) {
 				}
 				w.u = x
 				if PS(to).Sub(&w.u, &w.t); PS(to).IsZero() {
-					return errUnsatisfied
+					return ErrUnsatisfied
 				}
 				return nil
 			}, func(i int, inverse *S) error {
@@ -723,7 +731,7 @@ func (w *worker[S, PS]) lookup(t *table, data []uint32, from uint32) error {
 		}
 		data = data[k:]
 		if !ok || entry >= entries || entry >= uint64(t.entries) {
-			return errUnsatisfied
+			return ErrUnsatisfied
 		}
 		if _, err := w.sum(&w.t, t.data[t.at.of(int(entry)):]); err != nil {
 			return err
