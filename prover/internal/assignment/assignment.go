@@ -32,10 +32,21 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
 
-// ErrUndecided is returned for what gnark's solver has to decide: a system with
-// blueprints that are not gnark's everyday ones, one that prints, inputs of a wrong
-// number, missing hints, and constraints that do not hold.
+// ErrUndecided is wrapped by the errors of what gnark's solver has to decide.
 var ErrUndecided = errors.New("assignment: for gnark's solver to decide")
+
+// The errors that wrap ErrUndecided, and whose fault each is.
+var (
+	// ErrUnsupported is what this solver does not know: a system with blueprints that are
+	// not gnark's everyday ones, inputs of a wrong number, missing hints.
+	ErrUnsupported = fmt.Errorf("%w: not supported", ErrUndecided)
+	// ErrUnsatisfied is a constraint that does not hold, or a hint of gnark's that fails:
+	// a witness that is wrong.
+	ErrUnsatisfied = fmt.Errorf("%w: not satisfied", ErrUndecided)
+	// ErrDefect is a fault of this solver, or of a system that no frontend made: a panic,
+	// a wire that is solved twice, or read before it is solved.
+	ErrDefect = fmt.Errorf("%w: a defect", ErrUndecided)
+)
 
 // ErrNotCanonical is wrapped by the error of inputs of which one is not below the
 // field's modulus: arithmetic would read it as another number than the verifier does.
@@ -64,6 +75,8 @@ type Solver[S any] struct {
 	Solve func(ctx context.Context, sys System[S], inputs []S, cfg solver.Config, commit Commit[S]) (*Solution[S], error)
 	// Hint is a commit for gnark's solver.
 	Hint func(Commit[S]) solver.Hint
+	// Print prints what the circuit does, as gnark's solver prints it.
+	Print func(sys System[S], wires []S, log zerolog.Logger)
 
 	mu   sync.Mutex
 	room []*kept[S]
@@ -80,7 +93,7 @@ const keepFor = 10 * time.Second
 
 // Over is a solver for a field.
 func Over[S limbs, PS element[S]]() *Solver[S] {
-	s := &Solver[S]{Hint: asHint[S, PS]}
+	s := &Solver[S]{Hint: asHint[S, PS], Print: prints[S, PS]}
 	s.Solve = func(ctx context.Context, sys System[S], inputs []S, cfg solver.Config, commit Commit[S]) (*Solution[S], error) {
 		return solve[S, PS](ctx, s, sys, inputs, cfg, commit)
 	}
@@ -153,6 +166,7 @@ type element[S limbs] interface {
 	SetUint64(x uint64) *S
 	SetBigInt(x *big.Int) *S
 	BigInt(x *big.Int) *big.Int
+	String() string
 }
 
 // none is the highest word of a wire without a value. No element below the modulus has
@@ -233,9 +247,11 @@ func kindOf(b constraint.Blueprint, sparse bool) (k kind, ok bool) {
 
 // solve finds the values of all wires from those of the inputs, public ones first (in
 // a rank-1 system without the one that is 1). cfg is what gnark's solver options say.
-// Hints are called as gnark calls them, several at a time; an error of theirs is
-// returned as it is, and a panic of theirs is an error. When ctx ends that is an
-// error too. Whoever gets a solution wipes it.
+// Hints of gnark's library are called several at a time, others only where gnark's solver
+// does so, in levels of more than 50 instructions. An error of another one is returned
+// as it is, and a panic of it is an error. With a wrong witness gnark's solver calls
+// hints again, so that those with side effects have them twice. When ctx ends that is
+// an error too. Whoever gets a solution wipes it.
 func solve[S limbs, PS element[S]](ctx context.Context, own *Solver[S], sys System[S], inputs []S, cfg solver.Config, commit Commit[S]) (*Solution[S], error) {
 	r, err := begin[S, PS](sys, inputs, cfg)
 	if err != nil {
@@ -265,20 +281,17 @@ func begin[S limbs, PS element[S]](sys System[S], inputs []S, cfg solver.Config)
 		given-- // the wire that is 1
 	}
 	if sys.Type == constraint.SystemUnknown || len(inputs) != given {
-		return nil, ErrUndecided
+		return nil, fmt.Errorf("%w: %d inputs of %d", ErrUnsupported, len(inputs), given)
 	}
 	if i := firstNotBelow(inputs, r.q); i >= 0 {
 		return nil, fmt.Errorf("%w: element %d of the witness", ErrNotCanonical, i)
-	}
-	if len(sys.Logs) > 0 && cfg.Logger.GetLevel() != zerolog.Disabled {
-		return nil, ErrUndecided
 	}
 	r.kinds = make([]kind, len(sys.Blueprints))
 	r.tables = make([]*table, len(sys.Blueprints))
 	for i, b := range sys.Blueprints {
 		k, ok := kindOf(b, r.sparse)
 		if !ok {
-			return nil, ErrUndecided
+			return nil, fmt.Errorf("%w: blueprint %T", ErrUnsupported, b)
 		}
 		r.kinds[i] = k
 		if l, ok := b.(*constraint.BlueprintLookupHint[constraint.U64]); ok {
@@ -288,7 +301,7 @@ func begin[S limbs, PS element[S]](sys System[S], inputs []S, cfg solver.Config)
 	for id, name := range sys.MHintsDependencies {
 		f, ok := cfg.HintFunctions[id]
 		if !ok {
-			return nil, ErrUndecided
+			return nil, fmt.Errorf("%w: hint %s is missing", ErrUnsupported, name)
 		}
 		r.hints = append(r.hints, newHint[S, PS](id, name, f))
 	}
@@ -435,7 +448,7 @@ func (r *run[S, PS]) all(ctx context.Context) (err error) {
 			err = &crew.Panic{Value: p}
 		}
 		if p := (*crew.Panic)(nil); errors.As(err, &p) {
-			err = fmt.Errorf("%w: %v", ErrUndecided, err)
+			err = fmt.Errorf("%w: %v", ErrDefect, err)
 		}
 	}()
 	r.plan = r.planned()
@@ -544,7 +557,7 @@ func (w *worker[S, PS]) instruction(in *constraint.PackedInstruction) error {
 func (w *worker[S, PS]) set(wire uint32, v *S) error {
 	to := &w.values[wire]
 	if !unknown(to) {
-		return fmt.Errorf("%w: wire %d is solved twice", ErrUndecided, wire)
+		return fmt.Errorf("%w: wire %d is solved twice", ErrDefect, wire)
 	}
 	*to = *v
 	return nil
@@ -606,10 +619,7 @@ func (w *worker[S, PS]) sum(to *S, data []uint32) (int, error) {
 }
 
 // errEarly is a wire that is read before it has a value.
-var errEarly = fmt.Errorf("%w: a wire is used before it is solved", ErrUndecided)
-
-// errUnsatisfied is a constraint that does not hold.
-var errUnsatisfied = fmt.Errorf("%w: a constraint is not satisfied", ErrUndecided)
+var errEarly = fmt.Errorf("%w: a wire is used before it is solved", ErrDefect)
 
 // complete looks whether all wires have values.
 func (r *run[S, PS]) complete() error {

@@ -81,7 +81,7 @@ func (w *worker[S, PS]) r1c(id uint32, data []uint32) error {
 		if PS(by).IsZero() {
 			// Any value would do, or none.
 			if PS(&w.t).Mul(a, b); !PS(c).Equal(&w.t) {
-				return errUnsatisfied
+				return ErrUnsatisfied
 			}
 			var zero S
 			w.t = zero
@@ -96,7 +96,7 @@ func (w *worker[S, PS]) r1c(id uint32, data []uint32) error {
 		return w.give(coefficient, wire, &w.u)
 	}
 	if w.multiply(&w.t, a, b); !PS(c).Equal(&w.t) {
-		return errUnsatisfied
+		return ErrUnsatisfied
 	}
 	return nil
 }
@@ -247,7 +247,7 @@ func (w *worker[S, PS]) sparseBool(id uint32, data []uint32) error {
 	PS(&w.t).Mul(&w.t, a)
 	w.times(&w.t, data[1], a)
 	if !PS(&w.t).IsZero() {
-		return errUnsatisfied
+		return ErrUnsatisfied
 	}
 	w.row(id, data[0], data[0], 0)
 	return nil
@@ -285,7 +285,7 @@ func (w *worker[S, PS]) sparse1(id uint32, data []uint32) error {
 			return err
 		}
 		if !PS(&w.t).IsZero() {
-			return errUnsatisfied
+			return ErrUnsatisfied
 		}
 		w.row(id, data[placeA], data[placeB], data[placeC])
 		return nil
@@ -313,7 +313,7 @@ func (w *worker[S, PS]) sparse1(id uint32, data []uint32) error {
 	}
 	w.rowDenominator(&d, &w.t)
 	if PS(&w.t).IsZero() {
-		return errUnsatisfied
+		return ErrUnsatisfied
 	}
 	w.divisions = append(w.divisions, d)
 	return nil

@@ -27,9 +27,6 @@ const (
 	stride    = 32  // of gnark's levels, a step
 	slack     = 128 // levels between an instruction that waits and who needs it, at least
 	shareSize = 64  // everyday instructions that are solved at a time beside the levels
-
-	gnarks = "github.com/consensys/gnark/" // its hints have names that begin so
-	lists  = std + "internal/logderivarg." // hints over long lists
 )
 
 // gnark puts an instruction into the first level that is possible, so that a circuit of a
@@ -98,17 +95,6 @@ func (r *run[S, PS]) byLevels() *plan {
 // inTurn is the length up to which gnark's solver does a level by one goroutine, so that
 // hints in it may share variables. Hints that are not gnark's own keep that.
 const inTurn = 50
-
-// foreignHints returns the hints of a system that are not of gnark's library.
-func foreignHints(sys *constraint.System) map[solver.HintID]bool {
-	foreign := make(map[solver.HintID]bool)
-	for id, name := range sys.MHintsDependencies {
-		if id != commitment && !strings.HasPrefix(name, gnarks) {
-			foreign[id] = true
-		}
-	}
-	return foreign
-}
 
 // scheduled is a system's schedule, or that it is being made.
 type scheduled struct {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/consensys/gnark"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/constraint/solver"
@@ -46,25 +47,38 @@ func TakeTurn(ctx context.Context) (release func(), err error) {
 }
 
 // Run solves for one witness; commit is what the circuit's commitments call. What our
-// own solver does not decide gnark's does: circuits with GKR, ones that print, and
-// witnesses with which a constraint does not hold, of which it says what is wrong. The
-// caller wipes the solution, and gives it back.
+// own solver does not decide gnark's does: circuits with GKR, and witnesses with which a
+// constraint does not hold, of which it says what is wrong. Hints are called twice then.
+// A defect of our own solver is a warning, once in a process. The caller wipes the
+// solution, and gives it back.
 func (s System[S]) Run(ctx context.Context, w witness.Witness, opts []solver.Option, commit assignment.Commit[S]) (*assignment.Solution[S], error) {
 	opts = append(slices.Clone(opts), solver.OverrideHint(solver.GetHintID(cs.Bsb22CommitmentComputePlaceholder), s.Solver.Hint(commit)))
 	cfg, err := solver.NewConfig(opts...)
 	log := logger.Logger()
 	if inputs, ok := s.Inputs(w); ok && err == nil {
 		start := time.Now()
+		if !assignment.Compared() {
+			warnHints.Do(func() {
+				log.Warn().Str("gnark", gnark.Version.String()).Msg("the hints of this version of gnark have not been compared with pippin's, so that gnark's are called: solving takes longer")
+			})
+		}
 		quicker(cfg.HintFunctions, s.MHintsDependencies)
 		sol, err := s.Solver.Solve(ctx, s.System, inputs, cfg, commit)
 		if err == nil {
 			// As gnark's solver says it.
 			log.Debug().Int("nbConstraints", s.NbConstraints).Dur("took", time.Since(start)).Msg("constraint system solver done")
+			s.Solver.Print(s.System, sol.Wires, cfg.Logger)
 		}
 		if !errors.Is(err, assignment.ErrUndecided) {
 			return sol, err
 		}
 		log.Debug().Err(err).Msg("gnark's solver is asked")
+		if errors.Is(err, assignment.ErrDefect) {
+			defects.Add(1)
+			warnDefect.Do(func() {
+				log.Warn().Err(err).Msg("a defect of pippin's solver: gnark's solves in its place, which takes longer")
+			})
+		}
 	}
 	sol, err := s.gnark(ctx, w, opts)
 	if err == nil {
@@ -73,7 +87,13 @@ func (s System[S]) Run(ctx context.Context, w witness.Witness, opts []solver.Opt
 	return sol, err
 }
 
-var leftToGnark atomic.Int64
+var (
+	leftToGnark, defects  atomic.Int64
+	warnDefect, warnHints sync.Once
+)
+
+// Defects returns how often our solver failed by a fault of its own.
+func Defects() int64 { return defects.Load() }
 
 // LeftToGnark is how many solutions were found by gnark's solver and not by ours.
 func LeftToGnark() int64 { return leftToGnark.Load() }

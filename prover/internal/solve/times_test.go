@@ -152,15 +152,19 @@ func fixed(hints map[solver.HintID]string) (opts []solver.Option) {
 	return opts
 }
 
+func over254(ccs *cs254.R1CS) solve.System[fr254.Element] {
+	return solve.System[fr254.Element]{
+		System: assignment.System[fr254.Element]{System: &ccs.System, Coefficients: ccs.Coefficients}, Solver: assignment.Over[fr254.Element](),
+		Inputs: func(w witness.Witness) ([]fr254.Element, bool) { return w.Vector().(fr254.Vector), true },
+	}
+}
+
 // solution returns what solves once and says how many milliseconds that took. Each
 // solution is compared with gnark's.
 func solution(t *testing.T, ccs constraint.ConstraintSystem, w witness.Witness) func() float64 {
 	switch ccs := ccs.(type) {
 	case *cs254.R1CS:
-		return solutionOf(t, solve.System[fr254.Element]{
-			System: assignment.System[fr254.Element]{System: &ccs.System, Coefficients: ccs.Coefficients}, Solver: assignment.Over[fr254.Element](),
-			Inputs: func(w witness.Witness) ([]fr254.Element, bool) { return w.Vector().(fr254.Vector), true },
-		}, w, *new(fr254.Element).SetBigInt(answer), func(opts ...solver.Option) (s [3]fr254.Vector, err error) {
+		return solutionOf(t, over254(ccs), w, *new(fr254.Element).SetBigInt(answer), func(opts ...solver.Option) (s [3]fr254.Vector, err error) {
 			sol, err := ccs.Solve(w, opts...)
 			switch sol := sol.(type) {
 			case *cs254.R1CSSolution:

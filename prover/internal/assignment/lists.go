@@ -1,0 +1,128 @@
+package assignment
+
+// places says where linear expressions begin that follow each other. Most lists have
+// one term each, so that nothing has to be kept.
+type places []uint32
+
+func starts(data []uint32, n int) places {
+	const term = 3 // words of an expression of one term
+	if len(data) >= term*n {
+		i := 0
+		for i < n && data[term*i] == 1 {
+			i++
+		}
+		if i == n {
+			return nil
+		}
+	}
+	at := make(places, n)
+	next := uint32(0)
+	for i := range at {
+		at[i] = next
+		next += 1 + 2*data[next]
+	}
+	return at
+}
+
+func (p places) of(i int) int {
+	if p == nil {
+		return 3 * i
+	}
+	return int(p[i])
+}
+
+// batch is how many elements are a share of work over a list.
+const batch = 1 << 11
+
+// quotients has n_i / (x - t_i): its inputs are x, all n_i, and all t_i. A zero divisor is left to
+// the hint, which says so.
+func (w *worker[S, PS]) quotients(c *call) (bool, error) {
+	n := int(c.to - c.from)
+	if c.n != 1+2*n {
+		return false, nil
+	}
+	own := *c
+	w.put(func() error {
+		data := own.data
+		at := starts(data, own.n)
+		var x S
+		first := w.workers[0]
+		if _, err := first.sum(&first.t, data); err != nil {
+			return err
+		}
+		x = first.t
+		return w.ranges(n, batch, func(w *worker[S, PS], lo, hi int) error {
+			return w.invertAll(lo, hi, func(i int, to *S) error {
+				if _, err := w.sum(&w.t, data[at.of(1+n+i):]); err != nil {
+					return err
+				}
+				w.u = x
+				if PS(to).Sub(&w.u, &w.t); PS(to).IsZero() {
+					return ErrUnsatisfied
+				}
+				return nil
+			}, func(i int, inverse *S) error {
+				if _, err := w.sum(&w.t, data[at.of(1+i):]); err != nil {
+					return err
+				}
+				PS(&w.t).Mul(&w.t, inverse)
+				return w.set(own.from+uint32(i), &w.t)
+			})
+		})
+	})
+	return true, nil
+}
+
+// inverses is a blueprint's list of inverses, 0 for 0: data is its length, the number of them, and linear
+// expressions.
+func (w *worker[S, PS]) inverses(data []uint32, from uint32) error {
+	n := int(data[1])
+	at := starts(data[2:], n)
+	one := func(w *worker[S, PS], lo, hi int) error {
+		return w.invertAll(lo, hi, func(i int, to *S) error {
+			_, err := w.sum(to, data[2+at.of(i):])
+			return err
+		}, func(i int, inverse *S) error { return w.set(from+uint32(i), inverse) })
+	}
+	if n <= batch {
+		return one(w, 0, n)
+	}
+	w.put(func() error { return w.ranges(n, batch, one) })
+	return nil
+}
+
+// invertAll gives the inverses of what get says for lo <= i < hi to set, 0 for 0, with
+// one inversion. Both may use t and u.
+func (w *worker[S, PS]) invertAll(lo, hi int, get, set func(i int, x *S) error) error {
+	n := hi - lo
+	if cap(w.prefix) < 2*n {
+		clear(w.prefix[:cap(w.prefix)])
+		w.prefix = make([]S, 2*n)
+	}
+	values, prefix := w.prefix[:n], w.prefix[n:2*n:2*n]
+	w.v = w.small[1]
+	for i := range values {
+		if err := get(lo+i, &values[i]); err != nil {
+			return err
+		}
+		prefix[i] = w.v
+		if !PS(&values[i]).IsZero() {
+			PS(&w.v).Mul(&w.v, &values[i])
+		}
+	}
+	PS(&w.v).Inverse(&w.v)
+	for i := n - 1; i >= 0; i-- {
+		if PS(&values[i]).IsZero() {
+			if err := set(lo+i, &values[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		PS(&prefix[i]).Mul(&prefix[i], &w.v)
+		PS(&w.v).Mul(&w.v, &values[i])
+		if err := set(lo+i, &prefix[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

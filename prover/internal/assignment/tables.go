@@ -1,0 +1,221 @@
+package assignment
+
+import (
+	"errors"
+	"math/bits"
+	"slices"
+)
+
+// count counts how often each row of a table is asked for: its inputs are the number
+// of rows, their length, the rows, and the questions, each of a row's length. Rows are
+// told apart by one word, into which the entries must fit.
+func (w *worker[S, PS]) count(c *call) (bool, error) {
+	rows, n, ok1, err := w.word(c.data)
+	if err != nil {
+		return false, err
+	}
+	length, m, ok2, err := w.word(c.data[n:])
+	if err != nil {
+		return false, err
+	}
+	inputs := uint64(c.n - 2)
+	if !ok1 || !ok2 || rows == 0 || length == 0 || length > 8 || rows > inputs/length || inputs%length != 0 || inputs == rows*length || uint64(c.to-c.from) != rows {
+		return false, nil
+	}
+	table := &counted{rows: int(rows), length: int(length), width: 64 / int(length), inputs: c.n - 2, data: c.data[n+m:]}
+	table.at = starts(table.data, c.n-2)
+	own := *c
+	w.put(func() error {
+		ok, err := w.counts(table, own.from)
+		if ok || err != nil {
+			return err
+		}
+		return w.workers[0].integers(w.hintOf(own.hint), &own)
+	})
+	return true, nil
+}
+
+// counted is a table that is counted.
+type counted struct {
+	rows, length, width int
+	inputs              int // entries of rows and questions
+	data                []uint32
+	at                  places
+}
+
+// key is the i-th row or question as one word; ok is false when an entry does not fit.
+func (w *worker[S, PS]) key(t *counted, i int) (key uint64, ok bool, err error) {
+	for k := range t.length {
+		v, _, fits, err := w.word(t.data[t.at.of(i*t.length+k):])
+		if err != nil {
+			return 0, false, err
+		}
+		if !fits || bits.Len64(v) > t.width {
+			return 0, false, nil
+		}
+		key = key<<t.width | v
+	}
+	return key, true, nil
+}
+
+// errForeign is a row or a question that does not fit into a word, or a question that is in
+// no row: the hint itself is called.
+var errForeign = errors.New("assignment: not a table of words")
+
+// counts counts on all processors.
+func (w *worker[S, PS]) counts(t *counted, from uint32) (ok bool, err error) {
+	keys := make([]uint64, t.rows)
+	defer clear(keys)
+	err = w.ranges(t.rows, batch, func(w *worker[S, PS], lo, hi int) error {
+		for i := lo; i < hi; i++ {
+			key, ok, err := w.key(t, i)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return errForeign
+			}
+			keys[i] = key
+		}
+		return nil
+	})
+	if err != nil {
+		return w.foreign(err)
+	}
+	rows := newRows(keys)
+	if rows == nil {
+		return false, nil // a row twice
+	}
+	questions := t.inputs/t.length - t.rows
+	// Each worker counts for itself: there are as many counts as workers times rows.
+	own := make([][]uint32, len(w.workers))
+	err = w.ranges(questions, batch, func(v *worker[S, PS], lo, hi int) error {
+		me := slices.Index(w.workers, v)
+		if own[me] == nil {
+			own[me] = make([]uint32, t.rows)
+		}
+		for i := lo; i < hi; i++ {
+			key, ok, err := v.key(t, t.rows+i)
+			if err != nil {
+				return err
+			}
+			row := rows.find(key)
+			if !ok || row < 0 {
+				return errForeign
+			}
+			own[me][row]++
+		}
+		return nil
+	})
+	defer func() {
+		for _, c := range own {
+			clear(c)
+		}
+	}()
+	if err != nil {
+		return w.foreign(err)
+	}
+	return true, w.ranges(t.rows, batch, func(w *worker[S, PS], lo, hi int) error {
+		for i := lo; i < hi; i++ {
+			n := uint64(0)
+			for _, c := range own {
+				if c != nil {
+					n += uint64(c[i])
+				}
+			}
+			if err := w.setWord(from+uint32(i), n); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// rows finds the number of a row by its key: the slots of a hash table with room for
+// twice as many and more, which is probed in order. An empty slot is -1.
+type rows struct {
+	keys  []uint64
+	slots []int32
+	shift int
+}
+
+// newRows is nil when two keys are equal.
+func newRows(keys []uint64) *rows {
+	size := nextPowerOfTwo(2 * len(keys))
+	r := &rows{keys, make([]int32, size), 64 - bits.Len(uint(size-1))}
+	for i := range r.slots {
+		r.slots[i] = -1
+	}
+	for i, k := range keys {
+		at := r.hash(k)
+		for r.slots[at] >= 0 {
+			if keys[r.slots[at]] == k {
+				return nil
+			}
+			at = (at + 1) & (size - 1)
+		}
+		r.slots[at] = int32(i)
+	}
+	return r
+}
+
+// hash is Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4).
+func (r *rows) hash(k uint64) int { return int(k * 0x9e3779b97f4a7c15 >> r.shift) }
+
+// find is -1 for a key that no row has.
+func (r *rows) find(k uint64) int32 {
+	for at := r.hash(k); ; at = (at + 1) & (len(r.slots) - 1) {
+		i := r.slots[at]
+		if i < 0 || r.keys[i] == k {
+			return i
+		}
+	}
+}
+
+// foreign clears an error that only means that the hint has to be called.
+func (w *worker[S, PS]) foreign(err error) (bool, error) {
+	if !errors.Is(err, errForeign) {
+		return false, err
+	}
+	return false, nil
+}
+
+// table is a lookup table: linear expressions, one an entry.
+type table struct {
+	entries int
+	data    []uint32
+	at      places
+}
+
+func newTable(data []uint32) *table {
+	n := 0
+	for i := 0; i < len(data); i += 1 + 2*int(data[i]) {
+		n++
+	}
+	return &table{n, data, starts(data, n)}
+}
+
+// lookup sets wires to entries: data is its length, the number of entries that there
+// were when it was made, the number of questions, and linear expressions for the
+// entries' numbers.
+func (w *worker[S, PS]) lookup(t *table, data []uint32, from uint32) error {
+	entries, n := uint64(data[1]), data[2]
+	data = data[3:]
+	for i := range n {
+		entry, k, ok, err := w.word(data)
+		if err != nil {
+			return err
+		}
+		data = data[k:]
+		if !ok || entry >= entries || entry >= uint64(t.entries) {
+			return ErrUnsatisfied
+		}
+		if _, err := w.sum(&w.t, t.data[t.at.of(int(entry)):]); err != nil {
+			return err
+		}
+		if err := w.set(from+i, &w.t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
