@@ -10,11 +10,11 @@
 // of one number stands for as many equal ones: a modulus that all have is given once.
 //
 // What is computed in several steps can stay where the backend is: a Session has
-// Batches, and a Program of steps over them is one request.
+// Batches, and a Program of steps over them is one request. docs/numbers.md says more.
 //
 // What the values of operands are shows neither in the time nor in the addresses of
 // operations on residues and on GF(2^n), but for the moduli: exponents and what is
-// inverted may be secret. This is not so for whole numbers. Copies of operands that
+// inverted may be secret. ExpModCRT says what is secret of an RSA key. This is not so for whole numbers. Copies of operands that
 // this package makes are wiped; what it answers is the caller's.
 //
 // Errors wrap those of package backend and name the element and the reason: an even

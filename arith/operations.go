@@ -52,8 +52,7 @@ func (c *Calculator) Compare(ctx context.Context, a, b *Numbers) ([]int, error) 
 	return signs, nil
 }
 
-// Mul returns a b, exactly, as wide as both together. Which method computes it,
-// Karatsuba's for wide ones, is the backend's choice.
+// Mul returns a b, exactly, as wide as both together.
 func (c *Calculator) Mul(ctx context.Context, a, b *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumMul, 0, width(a)+width(b), 0, a, b, nil)
 }

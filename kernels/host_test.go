@@ -45,3 +45,28 @@ func TestPowerShifts(t *testing.T) {
 	hosted(t, "../scripts/testdata/constant_time.cc", `-DPIPPIN_SOURCE="grid/number/power.cu"`, "-DPIPPIN_CASE_power", "-DPIPPIN_FOR=c", "-DPIPPIN_BITS=1024",
 		"-DPIPPIN_THREADS=2", "-DPIPPIN_SAMPLES=16", "-DPIPPIN_STEPS=2", "-DPIPPIN_BLOCKS=1", "-fsanitize=shift", "-fno-sanitize-recover=all")
 }
+
+// TestOwnKernel compiles the kernel of docs/howto/kernel.md, where there is an nvcc.
+func TestOwnKernel(t *testing.T) {
+	text, err := os.ReadFile("testdata/own.cu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../docs/howto/kernel.md")
+	if err != nil || !strings.Contains(string(page), "```cuda\n"+string(text)+"```") {
+		t.Errorf("docs/howto/kernel.md has another kernel: %v", err)
+	}
+	nvcc := filepath.Join(os.Getenv("CUDA_HOME"), "bin/nvcc")
+	if os.Getenv("CUDA_HOME") == "" {
+		if nvcc, err = filepath.Abs("../.cache/cuda/nvidia/cu13/bin/nvcc"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(nvcc); err != nil {
+		t.Skip("no nvcc: make tools installs one")
+	}
+	out, err := exec.Command(nvcc, "-std=c++20", "-arch=sm_90", "-cubin", "-I.", "testdata/own.cu", "-o", filepath.Join(t.TempDir(), "own.cubin")).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

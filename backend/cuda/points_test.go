@@ -12,7 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/fixtures"
-	programs "github.com/pippin-zk/pippin/internal/cases"
+	programs "github.com/pippin-zk/pippin/internal/randprog"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 

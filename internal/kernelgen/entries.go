@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"go/format"
@@ -37,7 +38,7 @@ func tables(root string) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if files[f.path+"/kernels.go"], err = format.Source(text); err != nil {
+		if files[cmp.Or(f.goPath, f.path)+"/kernels.go"], err = format.Source(text); err != nil {
 			return nil, fmt.Errorf("%s: %w\n%s", f.path, err, text)
 		}
 	}

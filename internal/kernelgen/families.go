@@ -9,6 +9,7 @@ import (
 // into units, and a Go package with their launch structs, written beside them.
 type family struct {
 	path    string // of the sources from the root; its last element names the Go package and the units
+	goPath  string // of the Go package where it does not lie beside the sources, with the same last element
 	doc     string // of the Go package: "Package msm is .."
 	layout  string // the header whose constants Go gets; "" when there is none
 	sources []source
@@ -230,7 +231,7 @@ var families = []family{
 	},
 	{
 		// Only programs with the tag measured have their code.
-		path: "kernels/grid/measured", doc: "kernels that are kept to be measured beside those in use: the parameters\n// of each, and tables of them.",
+		path: "kernels/grid/measured", goPath: "kernels/internal/measured", doc: "kernels that are kept to be measured beside those in use: the parameters\n// of each, and tables of them.",
 		sources: []source{
 			{name: "reference", per: once, waits: true},
 			{name: "sliced", per: binary, waits: true},

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/kernels"
-	"github.com/pippin-zk/pippin/kernels/grid/measured"
 	"github.com/pippin-zk/pippin/kernels/grid/number"
+	"github.com/pippin-zk/pippin/kernels/internal/measured"
 )
 
 // TestSliced compares seed 001's products, in both forms, with the definition: for all

@@ -20,8 +20,8 @@ import (
 
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/kernels"
-	"github.com/pippin-zk/pippin/kernels/grid/measured"
 	"github.com/pippin-zk/pippin/kernels/grid/number"
+	"github.com/pippin-zk/pippin/kernels/internal/measured"
 )
 
 var (
