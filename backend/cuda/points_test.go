@@ -12,8 +12,8 @@ import (
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/fixtures"
-	programs "github.com/pippin-zk/pippin/internal/randprog"
 	"github.com/pippin-zk/pippin/internal/layout"
+	programs "github.com/pippin-zk/pippin/internal/randprog"
 )
 
 // pointCase returns a program with every step over points and every kernel: products one
