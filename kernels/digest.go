@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "71a6f16431cf111e5fd576ffb33e96f0033b2298b25ac4efca3920d55a5535a3"
+const digest = "3b3e8e2b24c79b91724e0c0de10f808589acb198480ab86d505b531eec1cf0ea"

@@ -1,6 +1,7 @@
 package msmplan
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -84,9 +85,33 @@ func (p *Plan) PairTasks() int { return int(min(p.MaxPairTasks(), int64(p.Params
 // PairBatches returns how many times PairTasks tasks of pairs are added up for a chunk of
 // n points.
 func (p *Plan) PairBatches(n int) int {
+	batch := int64(p.PairTasks())
+	return int((p.affineTasks(n) + batch - 1) / batch)
+}
+
+// affineTasks bounds the tasks of affine additions of a chunk of n points.
+func (p *Plan) affineTasks(n int) int64 {
 	entries := int64(p.AllSets()) * int64(n) * int64(rowsOf(p.Windows, p.Sets))
-	tasks, batch := p.tasksOf(entries, 1<<p.Levels), int64(p.PairTasks())
-	return int((tasks + batch - 1) / batch)
+	return p.tasksOf(entries, 1<<p.Levels)
+}
+
+// AffinePlaces returns how many blocks add up tasks one entry after the other at a time.
+func (p *Plan) AffinePlaces() int { return p.Params.AffinePlaces }
+
+// AffineThreads returns the threads that do so for a chunk of n points: those of whole
+// waves of blocks.
+func (p *Plan) AffineThreads(n int) int {
+	wave := int64(p.AffinePlaces()) * kernel.AffineThreads
+	waves := (p.affineTasks(n)-1)/(wave*kernel.AffineRows) + 1
+	return int(waves * wave)
+}
+
+// affineSteps estimates the steps of such blocks, one wave after the other, for so many
+// tasks of runs of an average length.
+func (p *Plan) affineSteps(tasks, run float64) float64 {
+	wave := float64(p.AffinePlaces()) * kernel.AffineThreads * kernel.AffineRows
+	longest := min(float64(int(1)<<p.Levels), run+2*math.Sqrt(run)+1)
+	return math.Ceil(tasks/wave) * longest
 }
 
 // PairThreads returns the threads that add them up: whole blocks.

@@ -23,6 +23,9 @@ const (
 	ResultElements  = 3          // a sum of a set
 	PrepareMost     = 8          // points a thread of prepare and prepared_multiples
 	InvertEach      = 4          // products a thread of pairs_invert
+	AffineThreads   = 128        // of a block of affine_sums
+	AffineRows      = 32         // tasks a thread of it, at most
+	AffineAhead     = 4          // entries of a task that it reads at a time
 	NoIndex         = 0xffffffff // in bad: nothing was found
 )
 
@@ -215,6 +218,24 @@ type PairsBack struct {
 // Words are the parameters in the kernel's order.
 func (p PairsBack) Words() []uint64 {
 	return []uint64{uint64(p.Work), uint64(p.Tasks), uint64(p.Values), uint64(p.Points), uint64(p.Sums), uint64(p.Before), uint64(p.Products), uint64(p.From), uint64(p.Room), uint64(p.Level), kernels.Flag(p.Last), uint64(p.Slots), uint64(p.Numbers)}
+}
+
+// AffineSums is the parameters of the kernel affine_sums of affine.cu.
+type AffineSums struct {
+	Work    kernels.Pointer // const uint32_t*
+	Tasks   kernels.Pointer // const uint32_t*
+	Values  kernels.Pointer // const uint32_t*
+	Points  kernels.Pointer // const uint32_t*
+	Room    kernels.Pointer // uint32_t*
+	Taken   kernels.Pointer // uint32_t*
+	Places  int             // uint64_t
+	Slots   kernels.Pointer // uint32_t*
+	Numbers kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p AffineSums) Words() []uint64 {
+	return []uint64{uint64(p.Work), uint64(p.Tasks), uint64(p.Values), uint64(p.Points), uint64(p.Room), uint64(p.Taken), uint64(p.Places), uint64(p.Slots), uint64(p.Numbers)}
 }
 
 // Fold is the parameters of the kernel fold of reduce.cu.
@@ -490,7 +511,7 @@ var allPairs = map[string]Pairs{
 	"bls12_381_g2": {
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_pairs", Symbol: "pippin_bls12_381_g2_pairs_there", Threads: 128}},
 		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_pairs", Symbol: "pippin_bls12_381_g2_pairs_invert", Threads: 128, Stack: 208}},
-		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_pairs", Symbol: "pippin_bls12_381_g2_pairs_back", Threads: 128, Stack: 192}},
+		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_pairs", Symbol: "pippin_bls12_381_g2_pairs_back", Threads: 128, Stack: 224}},
 	},
 	"bw6_761_g1": {
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_there", Threads: 128}},
@@ -501,6 +522,29 @@ var allPairs = map[string]Pairs{
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_there", Threads: 128}},
 		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_invert", Threads: 128, Stack: 216}},
 		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_back", Threads: 128, Stack: 96}},
+	},
+}
+
+// Affine is the kernels for one group with affine sums of tasks.
+type Affine struct {
+	AffineSums kernels.Kernel[AffineSums]
+}
+
+// ForAffine finds them by name; false when there are none.
+func ForAffine(curve, group string) (Affine, bool) {
+	k, ok := allAffine[kernels.Key(curve, group)]
+	return k, ok
+}
+
+var allAffine = map[string]Affine{
+	"bn254_g2": {
+		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bn254_g2_affine", Symbol: "pippin_bn254_g2_affine_sums", Threads: 128}},
+	},
+	"bls12_381_g1": {
+		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_affine", Symbol: "pippin_bls12_381_g1_affine_sums", Threads: 128, Stack: 16}},
+	},
+	"bls12_381_g2": {
+		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_affine", Symbol: "pippin_bls12_381_g2_affine_sums", Threads: 128, Stack: 160}},
 	},
 }
 
