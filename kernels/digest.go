@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "3b3e8e2b24c79b91724e0c0de10f808589acb198480ab86d505b531eec1cf0ea"
+const digest = "53500281f03b05fdcec4e977f0a92b7af7c7a0a25fa70960069106e54977016c"

@@ -98,12 +98,11 @@ func (p *Plan) affineTasks(n int) int64 {
 // AffinePlaces returns how many blocks add up tasks one entry after the other at a time.
 func (p *Plan) AffinePlaces() int { return p.Params.AffinePlaces }
 
-// AffineThreads returns the threads that do so for a chunk of n points: those of whole
-// waves of blocks.
-func (p *Plan) AffineThreads(n int) int {
-	wave := int64(p.AffinePlaces()) * kernel.AffineThreads
-	waves := (p.affineTasks(n)-1)/(wave*kernel.AffineRows) + 1
-	return int(waves * wave)
+// AffineBlocks returns how many do so for a chunk of n points, in whole waves.
+func (p *Plan) AffineBlocks(n int) int {
+	places := int64(p.AffinePlaces())
+	waves := (p.affineTasks(n)-1)/(places*kernel.AffineThreads*kernel.AffineRows) + 1
+	return int(waves * places)
 }
 
 // affineSteps estimates the steps of such blocks, one wave after the other, for so many

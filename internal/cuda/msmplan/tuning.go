@@ -90,7 +90,7 @@ type Params struct {
 
 // params returns what plans go by on a card of so many multiprocessors.
 func (c *Costs) params(multiprocessors int) Params {
-	const blocksOfPairs, blocksOfAffine, threads = 4, 4, 512 // of a multiprocessor
+	const blocksOfPairs, blocksOfAffine, threads = 4, 3, 512 // of a multiprocessor
 	unit := c.Addition
 	t := Params{
 		Entry: c.Entry / unit, Reduce: c.Reduce, Bucket: c.Bucket / unit, Launch: c.Launch / unit, Beside: c.Beside, Copy: c.Copy / unit,

@@ -538,13 +538,13 @@ func ForAffine(curve, group string) (Affine, bool) {
 
 var allAffine = map[string]Affine{
 	"bn254_g2": {
-		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bn254_g2_affine", Symbol: "pippin_bn254_g2_affine_sums", Threads: 128}},
+		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bn254_g2_affine", Symbol: "pippin_bn254_g2_affine_sums", Threads: 160, Stack: 48}},
 	},
 	"bls12_381_g1": {
-		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_affine", Symbol: "pippin_bls12_381_g1_affine_sums", Threads: 128, Stack: 16}},
+		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_affine", Symbol: "pippin_bls12_381_g1_affine_sums", Threads: 160}},
 	},
 	"bls12_381_g2": {
-		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_affine", Symbol: "pippin_bls12_381_g2_affine_sums", Threads: 128, Stack: 160}},
+		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_affine", Symbol: "pippin_bls12_381_g2_affine_sums", Threads: 160, Stack: 448}},
 	},
 }
 

@@ -29,6 +29,7 @@ var (
 	levels  = flag.String("levels", "", "levels of the reduction that TestTimes tries beside the plan's: first/other, such as 3/2,4/2")
 	over    = flag.String("overlap", "", "sizes from which TestTimes tries to hide the copy, as logarithms, such as 20")
 	pairs   = flag.String("pairs", "", "levels of pairs that TestTimes tries beside the plan's choice, 0 for none, such as 0,3")
+	blocks  = flag.Int("blocks", 0, "trial")
 	running = flag.String("affine", "", "levels of affine additions one entry after the other that TestTimes tries beside the plan's choice, 0 for none, such as 0,4")
 	inTurn  = flag.Bool("in-turn", false, "TestTimes tries to have nothing run beside the accumulation")
 	seed    = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
@@ -211,6 +212,9 @@ func tries() []func(*msmplan.Params) {
 					u.Affine = 0
 				} else {
 					u.Affine, u.Invert = 0.5, 0
+					if *blocks > 0 {
+						u.AffinePlaces = 132 * *blocks
+					}
 				}
 			})
 		}

@@ -170,7 +170,7 @@ func (p *phases) addPairs(points kernels.Pointer) (left, values kernels.Pointer,
 	}
 	left, numbers := p.address(r.Slots), p.address(r.Numbers)
 	if p.Affine {
-		if err := p.affineSums.Launch(p.stream, p.AffineThreads(p.points), 1, kernel.AffineSums{
+		if err := p.affineSums.Launch(p.stream, p.AffineBlocks(p.points)*p.affineSums.Threads, 1, kernel.AffineSums{
 			Work: p.address(p.TaskLists.PairTally), Tasks: p.address(p.TaskLists.PairTaskList), Values: values, Points: points,
 			Room: p.address(r.Room), Taken: p.address(r.Taken), Places: p.AffinePlaces(), Slots: left, Numbers: numbers,
 		}); err != nil {
