@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "53500281f03b05fdcec4e977f0a92b7af7c7a0a25fa70960069106e54977016c"
+const digest = "04c2a7a28729d034c0b0c206830b77220dd7205a231df31af3fbb133083de58c"

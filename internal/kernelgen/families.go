@@ -58,7 +58,7 @@ var (
 	// pairs are the groups for which additions of affine points won: all but BN254's.
 	pairs = axis{name: "Pairs", doc: "one group with affine additions", key: []string{"curve", "group"}, instances: perGroup()[2 : 2*len(curves)]}
 	// sums are the groups for which affine sums of tasks won over pairs, or over XYZZ sums.
-	sums = axis{name: "Affine", doc: "one group with affine sums of tasks", key: []string{"curve", "group"}, instances: []instance{perGroup()[1], perGroup()[4], perGroup()[5]}}
+	sums = axis{name: "Affine", doc: "one group with affine sums of tasks", key: []string{"curve", "group"}, instances: []instance{perGroup()[1], perGroup()[4]}}
 	// forms are the groups that have bases in another form than gnark-crypto's.
 	forms = axis{name: "Form", doc: "one form of bases", key: []string{"curve", "group"}, instances: []instance{edwards}}
 )

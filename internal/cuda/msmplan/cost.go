@@ -21,7 +21,7 @@ func (p *Plan) Cost() float64 {
 		// What is left of a bucket in a chunk is half a task more.
 		summed = min(all, all/float64(int(1)<<p.Levels)+buckets*steps/2)
 		if p.Affine {
-			cost += (all-summed)*t.Affine + p.affineSteps(summed/steps, all/steps/buckets)*t.Invert*steps
+			cost += (all-summed)*t.Affine + p.affineSteps(summed/steps, all/steps/buckets)*t.Step*steps
 		} else {
 			cost += (all - summed) * t.Pair
 			batches := math.Ceil(summed / steps / float64(t.PairTasks))

@@ -112,7 +112,7 @@ func (p *Plan) layOutPairs(l *driver.Layout) PairLayout {
 	r := PairLayout{Slots: l.Take(affine * p.MaxPairTasks()), Numbers: l.Take(4 * p.MaxPairTasks())}
 	if p.Affine {
 		blocks := int64(p.AffinePlaces())
-		r.Room, r.Taken = l.Take(blocks*kernel.AffineRows*kernel.AffineThreads*(affine+element+4*kernel.AffineAhead)), l.Take(4*blocks)
+		r.Room, r.Taken = l.Take(blocks*AffineRows*affineThreads*(affine+element+4*affineAhead)), l.Take(4*blocks)
 		return r
 	}
 	places := int64(p.PairTasks()) << (p.Levels - 1)

@@ -120,17 +120,14 @@ type affineFirst struct {
 // affineAdditions lists those that New chooses from.
 func (in *Input) affineAdditions() []affineFirst {
 	all := []affineFirst{{}}
-	switch t := &in.Params; {
-	case in.Multiples.Edwards:
-	case t.Affine > 0:
-		if t.AffineLevels > 0 {
-			return append(all, affineFirst{t.AffineLevels, true})
-		}
-		for levels := leastAffineLevels; levels <= mostAffineLevels; levels++ {
-			all = append(all, affineFirst{levels, true})
-		}
-	case t.Pair > 0:
-		all = append(all, affineFirst{t.PairLevels, false})
+	if in.Multiples.Edwards {
+		return all
+	}
+	if in.Params.Pair > 0 {
+		all = append(all, affineFirst{in.Params.PairLevels, false})
+	}
+	if in.Params.Affine > 0 {
+		all = append(all, affineFirst{in.Params.AffineLevels, true})
 	}
 	return all
 }

@@ -52,8 +52,9 @@ type Costs struct {
 	Beside   float64 `json:"beside"`                     // what runs beside the accumulation, as a part of its own time
 	Edwards  float64 `json:"edwards_ns,omitempty"`       // an addition in Edwards form; 0 where there is none, or it loses
 	Pair     float64 `json:"pair_additions,omitempty"`   // an addition of affine points, in pairs, in additions; 0 where that loses
-	Affine   float64 `json:"affine_additions,omitempty"` // the same, one entry of a task after the other: then there are no pairs
-	Invert   float64 `json:"invert_ns,omitempty"`        // what a level of pairs takes beside, or a step of affine additions: inverses and launches
+	Affine   float64 `json:"affine_additions,omitempty"` // the same, one entry of a task after the other; 0 where that loses
+	Invert   float64 `json:"invert_ns,omitempty"`        // what a level of pairs takes beside, inverses and launches
+	Step     float64 `json:"step_ns,omitempty"`          // what a step of affine sums takes beside: an inverse that a block waits for
 
 	Overlap    int `json:"overlap_points"`  // from which the copy is worth hiding
 	Piece      int `json:"piece_entries"`   // the shortest limit for tasks
@@ -70,12 +71,12 @@ type Costs struct {
 // point to a bucket with the device full; Costs says what they are.
 type Params struct {
 	Entry, Reduce, Bucket, Launch, Beside, Copy float64
-	Edwards, Pair, Affine, Invert               float64
+	Edwards, Pair, Affine, Invert, Step         float64
 
 	Overlap, Piece, Chunk, Shared int
 	Together                      int
 	PairLevels, PairTasks         int
-	AffineLevels                  int // chosen beforehand; 0 is the best
+	AffineLevels                  int
 
 	Adding       int // threads that accumulate at a time
 	Full         int // threads that keep the device busy
@@ -90,11 +91,11 @@ type Params struct {
 
 // params returns what plans go by on a card of so many multiprocessors.
 func (c *Costs) params(multiprocessors int) Params {
-	const blocksOfPairs, blocksOfAffine, threads = 4, 3, 512 // of a multiprocessor
+	const blocksOfPairs, threads = 4, 512 // of a multiprocessor
 	unit := c.Addition
 	t := Params{
 		Entry: c.Entry / unit, Reduce: c.Reduce, Bucket: c.Bucket / unit, Launch: c.Launch / unit, Beside: c.Beside, Copy: c.Copy / unit,
-		Edwards: c.Edwards / unit, Pair: c.Pair, Affine: c.Affine, Invert: c.Invert / unit,
+		Edwards: c.Edwards / unit, Pair: c.Pair, Affine: c.Affine, Invert: c.Invert / unit, Step: c.Step / unit,
 		Overlap: c.Overlap, Piece: c.Piece, Chunk: c.Chunk, Shared: c.Shared, Together: c.Together,
 		PairLevels: c.PairLevels, PairTasks: c.PairTasks,
 		Adding: multiprocessors * c.Threads, Full: 1 << (bits.Len(uint(multiprocessors*threads)) - 1),
@@ -108,7 +109,7 @@ func (c *Costs) params(multiprocessors int) Params {
 		t.Pair = 0
 	}
 	if _, ok := kernel.ForAffine(c.Curve, c.Group); ok {
-		t.AffinePlaces = multiprocessors * blocksOfAffine
+		t.AffineLevels, t.AffinePlaces = affineLevels, multiprocessors*blocksOfAffine(c.Curve, c.Group)
 	} else {
 		t.Affine = 0
 	}
@@ -116,6 +117,16 @@ func (c *Costs) params(multiprocessors int) Params {
 		t.Edwards = 0
 	}
 	return t
+}
+
+// blocksOfAffine returns how many blocks of affine.cu a multiprocessor has at a time.
+func blocksOfAffine(curve, group string) int {
+	c, err1 := backend.ParseCurve(curve)
+	g, err2 := backend.ParseGroup(group)
+	if err1 == nil && err2 == nil && ElementBytes(c, g) <= 48 {
+		return 4
+	}
+	return 2 // as registers allow
 }
 
 // EdwardsForm returns the name of the kernels of a group for bases in Edwards form.
@@ -132,7 +143,7 @@ func (c *Costs) check() error {
 		"up_to_points": {float64(c.UpTo), 0, backend.MaxCount},
 		"addition_ns":  {c.Addition, 1e-4, 1e6}, "threads": {float64(c.Threads), 32, 2048}, "entry_ns": {c.Entry, 0, 1e6}, "bucket_ns": {c.Bucket, 0, 1e6}, "reduce": {c.Reduce, 0, 1e6},
 		"launch_ns": {c.Launch, 0, 1e9}, "copy_ns": {c.Copy, 0, 1e6}, "beside": {c.Beside, 0, 10}, "edwards_ns": {c.Edwards, 0, 1e6},
-		"pair_additions": {c.Pair, 0, 1e3}, "affine_additions": {c.Affine, 0, 1e3}, "invert_ns": {c.Invert, 0, 1e9},
+		"pair_additions": {c.Pair, 0, 1e3}, "affine_additions": {c.Affine, 0, 1e3}, "step_ns": {c.Step, 0, 1e9}, "invert_ns": {c.Invert, 0, 1e9},
 		"overlap_points": {float64(c.Overlap), 1 << 10, backend.MaxCount}, "piece_entries": {float64(c.Piece), LeastPiece, kernel.LongestTask},
 		"chunk_points": {float64(c.Chunk), 1 << 10, backend.MaxCount}, "shared_bytes": {float64(c.Shared), LeastShared, 1 << 20},
 		"together_points": {float64(c.Together), 1, 1 << 24}, "pair_levels": {float64(c.PairLevels), 1, MostPairLevels},
@@ -149,7 +160,7 @@ const (
 	LeastShared    = 98 << 10 // bytes that a block may have on the smallest cards
 	MostPairLevels = 4        // that the kernels are tested with
 
-	leastAffineLevels, mostAffineLevels = 4, 6 // of affine additions, one entry after the other
+	affineLevels = 4 // of affine additions one entry after the other: longer tasks lost
 )
 
 // costsOf returns those that count for so many points, nil where the table has none.

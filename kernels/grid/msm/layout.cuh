@@ -34,9 +34,6 @@ constexpr uint32_t sum_elements = 4;             // a bucket or slot,
 constexpr uint32_t result_elements = 3;          // a sum of a set
 constexpr uint32_t prepare_most = 8;             // points a thread of prepare and prepared_multiples
 constexpr uint32_t invert_each = 4;              // products a thread of pairs_invert
-constexpr uint32_t affine_threads = 128;         // of a block of affine_sums
-constexpr uint32_t affine_rows = 32;             // tasks a thread of it, at most
-constexpr uint32_t affine_ahead = 4;             // entries of a task that it reads at a time
 constexpr uint32_t no_index = 0xffffffff;        // in bad: nothing was found
 
 // Entries.

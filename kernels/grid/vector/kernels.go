@@ -79,14 +79,15 @@ func (p Below) Words() []uint64 {
 
 // ProductsReduce is the parameters of the kernel products_reduce of scan.cu.
 type ProductsReduce struct {
-	In  kernels.Pointer // const uint32_t*
-	N   int             // uint64_t
-	Out kernels.Pointer // uint32_t*
+	In    kernels.Pointer // const uint32_t*
+	N     int             // uint64_t
+	Parts kernels.Pointer // uint32_t*
+	Out   kernels.Pointer // uint32_t*
 }
 
 // Words are the parameters in the kernel's order.
 func (p ProductsReduce) Words() []uint64 {
-	return []uint64{uint64(p.In), uint64(p.N), uint64(p.Out)}
+	return []uint64{uint64(p.In), uint64(p.N), uint64(p.Parts), uint64(p.Out)}
 }
 
 // ProductsScan is the parameters of the kernel products_scan of scan.cu.
@@ -94,6 +95,7 @@ type ProductsScan struct {
 	In        kernels.Pointer // const uint32_t*
 	Out       kernels.Pointer // uint32_t*
 	N         int             // uint64_t
+	Parts     kernels.Pointer // const uint32_t*
 	Before    kernels.Pointer // const uint32_t*
 	Exclusive bool            // flag
 	All       kernels.Pointer // uint32_t*
@@ -101,7 +103,7 @@ type ProductsScan struct {
 
 // Words are the parameters in the kernel's order.
 func (p ProductsScan) Words() []uint64 {
-	return []uint64{uint64(p.In), uint64(p.Out), uint64(p.N), uint64(p.Before), kernels.Flag(p.Exclusive), uint64(p.All)}
+	return []uint64{uint64(p.In), uint64(p.Out), uint64(p.N), uint64(p.Parts), uint64(p.Before), kernels.Flag(p.Exclusive), uint64(p.All)}
 }
 
 // DivideReduce is the parameters of the kernel divide_reduce of scan.cu.
@@ -110,12 +112,13 @@ type DivideReduce struct {
 	N         int             // uint64_t
 	Backwards bool            // flag
 	Powers    kernels.Pointer // const uint32_t*
+	Parts     kernels.Pointer // uint32_t*
 	Out       kernels.Pointer // uint32_t*
 }
 
 // Words are the parameters in the kernel's order.
 func (p DivideReduce) Words() []uint64 {
-	return []uint64{uint64(p.In), uint64(p.N), kernels.Flag(p.Backwards), uint64(p.Powers), uint64(p.Out)}
+	return []uint64{uint64(p.In), uint64(p.N), kernels.Flag(p.Backwards), uint64(p.Powers), uint64(p.Parts), uint64(p.Out)}
 }
 
 // DivideScan is the parameters of the kernel divide_scan of scan.cu.
@@ -125,13 +128,14 @@ type DivideScan struct {
 	N         int             // uint64_t
 	Backwards bool            // flag
 	Powers    kernels.Pointer // const uint32_t*
+	Parts     kernels.Pointer // const uint32_t*
 	Before    kernels.Pointer // const uint32_t*
 	All       kernels.Pointer // uint32_t*
 }
 
 // Words are the parameters in the kernel's order.
 func (p DivideScan) Words() []uint64 {
-	return []uint64{uint64(p.In), uint64(p.Out), uint64(p.N), kernels.Flag(p.Backwards), uint64(p.Powers), uint64(p.Before), uint64(p.All)}
+	return []uint64{uint64(p.In), uint64(p.Out), uint64(p.N), kernels.Flag(p.Backwards), uint64(p.Powers), uint64(p.Parts), uint64(p.Before), uint64(p.All)}
 }
 
 // Evaluate is the parameters of the kernel evaluate of scan.cu.
@@ -150,14 +154,16 @@ func (p Evaluate) Words() []uint64 {
 
 // Invert is the parameters of the kernel invert of scan.cu.
 type Invert struct {
-	In  kernels.Pointer // const uint32_t*
-	Out kernels.Pointer // uint32_t*
-	N   int             // uint64_t
+	In     kernels.Pointer // const uint32_t*
+	Out    kernels.Pointer // uint32_t*
+	Before kernels.Pointer // uint32_t*
+	N      int             // uint64_t
+	Each   int             // uint64_t
 }
 
 // Words are the parameters in the kernel's order.
 func (p Invert) Words() []uint64 {
-	return []uint64{uint64(p.In), uint64(p.Out), uint64(p.N)}
+	return []uint64{uint64(p.In), uint64(p.Out), uint64(p.Before), uint64(p.N), uint64(p.Each)}
 }
 
 // Map is the parameters of the kernel map of map.cu.

@@ -55,15 +55,31 @@ struct positions {
 
 }  // namespace places
 
-// A block's tile to one element. A tile with fewer elements than others gets
-// something: it is the last, which nobody needs. Thread t takes elements t,
-// t + scan_threads, ..
+// Makes one element of what a thread takes: scan_each elements that follow one another,
+// fewer where the n of `at` end.
 template <Field F, class Op>
-__device__ __forceinline__ void reduce_tile(const Op& op, const uint32_t* in, const places::positions& at, uint32_t* out, uint32_t* shared) {
-  const uint64_t first = (uint64_t)blockIdx.x * scan_tile + threadIdx.x;
+__device__ __forceinline__ typename F::elem taken(const Op& op, const uint32_t* in, const places::positions& at) {
+  const uint64_t first = (uint64_t)blockIdx.x * scan_tile + threadIdx.x * scan_each;
+  const uint64_t end = first + scan_each < at.n ? first + scan_each : at.n;
   typename F::elem x = Op::identity();
+  if (first >= end) return x;
+  typename F::elem next = F::load(in + at.place(first) * F::words);
 #pragma unroll 1
-  for (uint64_t j = first; j < first + scan_tile && j < at.n; j += scan_threads) x = op.take(x, F::load(in + at.place(j) * F::words));
+  for (uint64_t j = first; j < end; j++) {
+    const typename F::elem element = next;  // the one after it is on its way while this is taken
+    if (j + 1 < end) next = F::load(in + at.place(j + 1) * F::words);
+    x = op.take(x, element);
+  }
+  return x;
+}
+
+// Makes one element of a block's tile, and keeps what each thread made in parts, which
+// has scan_threads elements for each tile. A tile with fewer elements than others gets
+// something: it is the last, which nobody needs.
+template <Field F, class Op>
+__device__ __forceinline__ void reduce_tile(const Op& op, const uint32_t* in, const places::positions& at, uint32_t* parts, uint32_t* out, uint32_t* shared) {
+  typename F::elem x = taken<F>(op, in, at);
+  F::store(parts + ((uint64_t)blockIdx.x * scan_threads + threadIdx.x) * F::words, x);
   x = block::fold<scan_threads>(x, block::elements<F, scan_threads>{shared}, op);
   if (threadIdx.x == 0) F::store(out + blockIdx.x * F::words, x);
 }
@@ -71,55 +87,62 @@ __device__ __forceinline__ void reduce_tile(const Op& op, const uint32_t* in, co
 // A block's tile scanned: position j gets what it and those before it make, or
 // those before it alone when exclusive; what is before tile b is before[b] unless
 // before is null. all, unless it is null, gets what all n make. Backwards, the
-// first position gets nothing. in and out may be the same. Thread t takes scan_each
-// elements that follow one another.
+// first position gets nothing. in and out may be the same. parts has what reduce_tile
+// kept; null: nobody reduced.
 template <Field F, class Op>
-__device__ __forceinline__ void scan_tile_of(const Op& op, const uint32_t* in, uint32_t* out, const places::positions& at, const uint32_t* before,
-                                             bool exclusive, uint32_t* all, uint32_t* shared) {
+__device__ __forceinline__ void scan_tile_of(const Op& op, const uint32_t* in, uint32_t* out, const places::positions& at, const uint32_t* parts,
+                                             const uint32_t* before, bool exclusive, uint32_t* all, uint32_t* shared) {
   const uint64_t first = (uint64_t)blockIdx.x * scan_tile + threadIdx.x * scan_each;
   const uint64_t end = first + scan_each < at.n ? first + scan_each : at.n;
-  typename F::elem x = Op::identity();
-#pragma unroll 1
-  for (uint64_t j = first; j < end; j++) x = op.take(x, F::load(in + at.place(j) * F::words));
+  typename F::elem x;
+  if (parts) {
+    x = F::load(parts + ((uint64_t)blockIdx.x * scan_threads + threadIdx.x) * F::words);
+  } else {
+    x = taken<F>(op, in, at);
+  }
   const typename F::elem start = before ? F::load(before + blockIdx.x * F::words) : Op::identity();
   x = block::scan<scan_threads>(x, start, block::elements<F, scan_threads>{shared}, op);
+  if (first >= end) return;
+  typename F::elem next = F::load(in + at.place(first) * F::words);
 #pragma unroll 1
   for (uint64_t j = first; j < end; j++) {
-    const typename F::elem with = op.take(x, F::load(in + at.place(j) * F::words));
+    const typename F::elem element = next;
+    if (j + 1 < end) next = F::load(in + at.place(j + 1) * F::words);
+    const typename F::elem with = op.take(x, element);
     if (!at.backwards || j > 0) F::store(out + at.place(j) * F::words, F::select(exclusive, x, with));
     if (all && j == at.n - 1) F::store(all, with);
     x = with;
   }
 }
 
-// out[b] = the product of tile b of n elements.
-PIPPIN_KERNEL((128), products_reduce)(const uint32_t* in, uint64_t n, uint32_t* out) {
+// out[b] = the product of tile b of n elements; see reduce_tile.
+PIPPIN_KERNEL((128), products_reduce)(const uint32_t* in, uint64_t n, uint32_t* parts, uint32_t* out) {
   alignas(16) __shared__ uint32_t shared[block::elements<field, scan_threads>::words];
-  reduce_tile<field>(product<field>{}, in, places::positions{n, false}, out, shared);
+  reduce_tile<field>(product<field>{}, in, places::positions{n, false}, parts, out, shared);
 }
 
 // out[i] = in[0] .. in[i], or in[i-1] when exclusive; see scan_tile_of.
 PIPPIN_KERNEL((128), products_scan)
-(const uint32_t* in, uint32_t* out, uint64_t n, const uint32_t* before, flag exclusive, uint32_t* all) {
+(const uint32_t* in, uint32_t* out, uint64_t n, const uint32_t* parts, const uint32_t* before, flag exclusive, uint32_t* all) {
   alignas(16) __shared__ uint32_t shared[block::elements<field, scan_threads>::words];
-  scan_tile_of<field>(product<field>{}, in, out, places::positions{n, false}, before, exclusive, all, shared);
+  scan_tile_of<field>(product<field>{}, in, out, places::positions{n, false}, parts, before, exclusive, all, shared);
 }
 
 // out[b] = the value of tile b at z: positions are coefficients, the highest
 // first; backwards, position j is place n-1-j. powers begins with z.
-PIPPIN_KERNEL((128), divide_reduce)(const uint32_t* in, uint64_t n, flag backwards, const uint32_t* powers, uint32_t* out) {
+PIPPIN_KERNEL((128), divide_reduce)(const uint32_t* in, uint64_t n, flag backwards, const uint32_t* powers, uint32_t* parts, uint32_t* out) {
   alignas(16) __shared__ uint32_t shared[block::elements<field, scan_threads>::words];
-  const horner<field> op = {field::load(powers + block::log2(scan_threads) * words), powers};
-  reduce_tile<field>(op, in, places::positions{n, backwards != 0}, out, shared);
+  const horner<field> op = {field::load(powers), powers + block::log2(scan_each) * words};
+  reduce_tile<field>(op, in, places::positions{n, backwards != 0}, parts, out, shared);
 }
 
 // Exclusively: position j gets the value at z of the positions before it, which is
 // a coefficient of the quotient by X - z; all gets the value, the remainder.
 PIPPIN_KERNEL((128), divide_scan)
-(const uint32_t* in, uint32_t* out, uint64_t n, flag backwards, const uint32_t* powers, const uint32_t* before, uint32_t* all) {
+(const uint32_t* in, uint32_t* out, uint64_t n, flag backwards, const uint32_t* powers, const uint32_t* parts, const uint32_t* before, uint32_t* all) {
   alignas(16) __shared__ uint32_t shared[block::elements<field, scan_threads>::words];
   const horner<field> op = {field::load(powers), powers + block::log2(scan_each) * words};
-  scan_tile_of<field>(op, in, out, places::positions{n, backwards != 0}, before, true, all, shared);
+  scan_tile_of<field>(op, in, out, places::positions{n, backwards != 0}, parts, before, true, all, shared);
 }
 
 // Sums of threads' values, each bit of their number weighing.
@@ -156,33 +179,30 @@ PIPPIN_KERNEL((128), evaluate)(const uint32_t* items, const uint32_t* table, uin
   if (threadIdx.x == 0) field::store(out + (((uint64_t)blockIdx.y << log_blocks) + blockIdx.x) * words, x);
 }
 
-// What a thread of invert takes at a time: room for it is in shared memory.
-constexpr uint32_t invert_each = words > 8 ? 4 : 8;
-
 // out[i] = 1/in[i], or 0 for 0. in and out may be the same. A block's threads
-// multiply up invert_each elements each, one warp has all products inverted, in
-// lanes of four, and they go back: three products an element, and one inversion's
-// time for 128 invert_each of them.
-PIPPIN_KERNEL((128), invert)(const uint32_t* in, uint32_t* out, uint64_t n) {
-  constexpr uint32_t lanes = warp::size, tile = scan_threads * invert_each;
-  using many = block::elements<field, tile>;
+// multiply up `each` elements each, one warp has all products inverted, in lanes of
+// four, and they go back: three products an element, and one inversion's time for
+// 128 each of them. before has room for n elements, what a thread's product was when it
+// came to each: it may be out where that is not in, and never in.
+PIPPIN_KERNEL((128), invert)(const uint32_t* in, uint32_t* out, uint32_t* before, uint64_t n, uint64_t each) {
+  constexpr uint32_t lanes = warp::size;
   using one_each = block::elements<field, scan_threads>;
-  alignas(16) __shared__ uint32_t shared[many::words + 2 * one_each::words];
-  const many before = {shared};
-  const one_each products = {shared + many::words}, below = {shared + many::words + one_each::words};
+  alignas(16) __shared__ uint32_t shared[2 * one_each::words];
+  const one_each products = {shared}, below = {shared + one_each::words};
   const uint32_t t = threadIdx.x;
-  const auto load = [&](uint64_t i, bool& zero) {
-    const field::elem x = i < n ? field::load(in + i * words) : field::zero();
-    zero = field::is_zero(x);
-    return field::select(zero, field::one(), x);
-  };
+  const uint64_t tile = scan_threads * each;
+  const auto read = [&](const uint32_t* from, uint64_t i) { return field::load(from + i * words); };
   for (uint64_t first = (uint64_t)blockIdx.x * tile; first < n; first += (uint64_t)gridDim.x * tile) {
-    bool zero;
-    field::elem x = field::one();
+    const uint64_t end = first + tile < n ? first + tile : n;
+    field::elem x = field::one(), next = x;
+    uint64_t i = first + t;
+    if (i < end) next = read(in, i);
 #pragma unroll 1
-    for (uint32_t e = 0; e < invert_each; e++) {
-      before.put(e * scan_threads + t, x);
-      x = field::mul(x, load(first + e * scan_threads + t, zero));
+    for (; i < end; i += scan_threads) {
+      const field::elem y = field::select(field::is_zero(next), field::one(), next);
+      if (i + scan_threads < end) next = read(in, i + scan_threads);
+      field::store(before + i * words, x);
+      x = field::mul(x, y);
     }
     products.put(t, x);
     __syncthreads();
@@ -204,12 +224,21 @@ PIPPIN_KERNEL((128), invert)(const uint32_t* in, uint32_t* out, uint64_t n) {
     }
     __syncthreads();
     x = products.get(t);
+    field::elem below_it = x;
+    if (i > first + t) {
+      next = read(in, i - scan_threads);
+      below_it = read(before, i - scan_threads);
+    }
 #pragma unroll 1
-    for (uint32_t e = invert_each; e-- > 0;) {
-      const uint64_t i = first + e * scan_threads + t;
-      const field::elem y = load(i, zero);
-      const field::elem inverse = field::mul(x, before.get(e * scan_threads + t));
-      if (i < n) field::store(out + i * words, field::select(zero, field::zero(), inverse));
+    while (i > first + t) {
+      i -= scan_threads;
+      const bool zero = field::is_zero(next);
+      const field::elem y = field::select(zero, field::one(), next), p = below_it;
+      if (i > first + t) {
+        next = read(in, i - scan_threads);
+        below_it = read(before, i - scan_threads);
+      }
+      field::store(out + i * words, field::select(zero, field::zero(), field::mul(x, p)));
       x = field::mul(x, y);
     }
     __syncthreads();

@@ -29,7 +29,6 @@ var (
 	levels  = flag.String("levels", "", "levels of the reduction that TestTimes tries beside the plan's: first/other, such as 3/2,4/2")
 	over    = flag.String("overlap", "", "sizes from which TestTimes tries to hide the copy, as logarithms, such as 20")
 	pairs   = flag.String("pairs", "", "levels of pairs that TestTimes tries beside the plan's choice, 0 for none, such as 0,3")
-	blocks  = flag.Int("blocks", 0, "trial")
 	running = flag.String("affine", "", "levels of affine additions one entry after the other that TestTimes tries beside the plan's choice, 0 for none, such as 0,4")
 	inTurn  = flag.Bool("in-turn", false, "TestTimes tries to have nothing run beside the accumulation")
 	seed    = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
@@ -206,17 +205,12 @@ func tries() []func(*msmplan.Params) {
 		}
 	}
 	for _, k := range strings.Split(*running, ",") {
-		if k, err := strconv.Atoi(k); err == nil {
-			all = append(all, func(u *msmplan.Params) {
-				if u.AffineLevels = k; k == 0 {
-					u.Affine = 0
-				} else {
-					u.Affine, u.Invert = 0.5, 0
-					if *blocks > 0 {
-						u.AffinePlaces = 132 * *blocks
-					}
-				}
-			})
+		switch k, err := strconv.Atoi(k); {
+		case err != nil:
+		case k == 0:
+			all = append(all, func(u *msmplan.Params) { u.Affine = 0 })
+		default:
+			all = append(all, func(u *msmplan.Params) { u.Affine, u.Pair, u.AffineLevels = 0.66, 0, k })
 		}
 	}
 	if k, err := strconv.Atoi(*over); err == nil {

@@ -102,7 +102,7 @@ func TestPairs(t *testing.T) {
 func withAffine(levels, places int, chunks bool) func(*msmplan.Params) {
 	return func(t *msmplan.Params) {
 		withPairs(levels, chunks)(t)
-		t.Affine, t.AffineLevels, t.AffinePlaces = 1e-6, levels, places
+		t.Pair, t.Affine, t.Step, t.AffineLevels, t.AffinePlaces = 0, 1e-6, 0, levels, places
 	}
 }
 
@@ -146,7 +146,7 @@ func TestAffineSums(t *testing.T) {
 						judge(t, c, p, b, all[name])
 					}
 					for _, used := range plansOf[c] {
-						rows := used.Params.AffinePlaces * kernel.AffineRows * kernel.AffineThreads
+						rows := used.Params.AffinePlaces * msmplan.AffineRows * 128
 						if waves := int(used.MaxPairTasks()) > rows; !used.Affine || used.Levels != of.levels || len(used.Chunks) > 1 != of.chunks || waves != of.waves {
 							t.Errorf("affine: %v, %d levels, chunks %v, at most %d tasks: not what this test is for", used.Affine, used.Levels, used.Chunks, used.MaxPairTasks())
 						}

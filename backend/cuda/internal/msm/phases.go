@@ -172,7 +172,7 @@ func (p *phases) addPairs(points kernels.Pointer) (left, values kernels.Pointer,
 	if p.Affine {
 		if err := p.affineSums.Launch(p.stream, p.AffineBlocks(p.points)*p.affineSums.Threads, 1, kernel.AffineSums{
 			Work: p.address(p.TaskLists.PairTally), Tasks: p.address(p.TaskLists.PairTaskList), Values: values, Points: points,
-			Room: p.address(r.Room), Taken: p.address(r.Taken), Places: p.AffinePlaces(), Slots: left, Numbers: numbers,
+			Room: p.address(r.Room), Taken: p.address(r.Taken), Places: p.AffinePlaces(), Most: msmplan.AffineRows, Slots: left, Numbers: numbers,
 		}); err != nil {
 			return 0, 0, err
 		}
