@@ -219,7 +219,7 @@ func (c *checker) toPoint(r Range, e Element) error {
 		return err
 	}
 	if of := c.in.element(r.Space); of != e || r.Count != 1 {
-		return fmt.Errorf("Dst: %d %v for one of %v", r.Count, of, e)
+		return fmt.Errorf("%d %v as Dst for one of %v", r.Count, of, e)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ backend. Of several backends, every round has one batch on each.`,
 		Example: `  msm bench numbers --op expmod --bits 1024,2048 --backend cpu,plugin:cpu --check
   msm bench numbers --op add,sub --bits 67108864 --n 1 --backend cpu
   msm bench numbers --op mulmod --bits 256,512,1024,2048 --backend cpu,cuda --plot mulmod.svg
-  msm bench numbers --tables bench/results/2026-11-22-h200-table-karatsuba.json --plot k.svg`,
+  msm bench numbers --tables bench/results/h200/table-karatsuba.json --plot k.svg`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.tables != "" {

@@ -13,9 +13,9 @@ import (
 
 // A committed record of a table, its plot, and a record without tables.
 const (
-	tableRecord = "../../bench/results/2026-11-22-h200-table-karatsuba.json"
-	tablePlot   = "../../bench/results/2026-11-22-h200-table-karatsuba.svg"
-	otherRecord = "../../bench/results/2026-11-22-h200-msm-g1.json"
+	tableRecord = "../../bench/results/h200/table-karatsuba.json"
+	tablePlot   = "../../bench/results/h200/table-karatsuba.svg"
+	otherRecord = "../../bench/results/h200/msm-g1.json"
 )
 
 func TestBenchNumbers(t *testing.T) {

@@ -15,19 +15,26 @@ import (
 )
 
 // plotFlags is the command line of msm bench plot.
-type plotFlags struct{ curve, group, from, plot string }
+type plotFlags struct {
+	curve, group, from, plot string
+	proofs                   bool
+}
 
 func (a *app) plotCommand() *cobra.Command {
 	var f plotFlags
 	c := &cobra.Command{
 		Use:   "plot RECORD...",
-		Short: "Draw the MSMs of records, and other libraries' beside them",
+		Short: "Draw the MSMs of records, other libraries' beside them, or proofs beside gnark's",
 		Long: `Draw points a second against size, for the MSMs of one group in records of msm bench
 on one device: medians of uniform scalars, which plugins find in shared memory. A record
-of other libraries' times ("op": "peer") adds a line for each.`,
+of other libraries' times ("op": "peer") adds a line for each.
+
+With --proofs it draws how many times as fast as gnark's prover the proofs are in records
+of msm bench prove.`,
 		Example: `  msm bench plot --curve bn254 --plot bn254.svg record.json
   msm bench plot --curve bls12-381 --group g2 --from 2^20 --plot g2.png \
-    bench/results/2026-11-22-h200-msm-g2.json bench/results/2026-11-22-h200-peers.json`,
+    bench/results/h200/msm-g2.json bench/results/h200/peers.json
+  msm bench plot --proofs --plot proofs.svg prove-groth16.json prove-plonk.json`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{fmt.Errorf("no record is named, see %s --help", c.CommandPath())}
@@ -40,6 +47,7 @@ of other libraries' times ("op": "peer") adds a line for each.`,
 	flags.StringVar(&f.curve, "curve", "bn254", "one of them")
 	flags.StringVar(&f.group, "group", "g1", "one of them")
 	flags.StringVar(&f.from, "from", "1", "fewest points that are drawn")
+	flags.BoolVar(&f.proofs, "proofs", false, "draw proofs beside gnark's, in place of MSMs")
 	flags.StringVar(&f.plot, "plot", "", "file for the plot, .svg or .png, instead of stdout")
 	completes(c, "curve", backend.Curves())
 	completes(c, "group", backend.Groups())
@@ -77,6 +85,9 @@ func (a *app) plotRecords(ctx context.Context, f plotFlags, records []string) er
 	}
 	defer out.Close()
 	draw := func(w io.Writer) error {
+		if f.proofs {
+			return record.PlotProofs(w, plotFormat(f.plot), read...)
+		}
 		return record.PlotRates(w, plotFormat(f.plot), record.Rates{Curve: curves[0], Group: groups[0], From: from}, read...)
 	}
 	if out == nil {

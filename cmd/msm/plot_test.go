@@ -10,8 +10,8 @@ import (
 // TestBenchPlot: records are drawn as they are committed, into a file and to stdout.
 func TestBenchPlot(t *testing.T) {
 	const results = "../../bench/results/"
-	records := []string{results + "2026-11-23-h200-msm-fold-g1.json", results + "2026-11-23-h200-msm-fold-26-bn254.json", results + "2026-11-22-h200-peers.json"}
-	want, err := os.ReadFile(results + "2026-11-22-h200-peers-bn254.svg")
+	records := []string{results + "h200/msm-g1.json", results + "h200/msm-g1-26-bn254.json", results + "h200/peers.json"}
+	want, err := os.ReadFile(results + "h200/peers-bn254.svg")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestBenchPlot(t *testing.T) {
 		{[]string{records[0], "--from", "much"}, "--from: "},
 		{[]string{records[0], "--plot", filepath.Join(dir, "p.gif")}, "choose one of svg, png"},
 		{[]string{records[0], "--plot", dir}, "it is a folder"},
-		{[]string{records[0], results + "2026-11-22-h200-msm-cpu.json"}, "draw records of one device"},
+		{[]string{records[0], results + "h200/msm-cpu.json"}, "draw records of one device"},
 	} {
 		status, out, errs := cli(t, &app{}, append([]string{"bench", "plot"}, c.args...)...)
 		if status != exitUsage || out != "" || !strings.Contains(errs, c.says) || strings.Count(errs, "\n") != 1 {

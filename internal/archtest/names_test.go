@@ -111,11 +111,11 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 }
 
 // TestDocumentedEnvironment: what programs read of their environment is in the
-// README or in a how-to, and begins alike.
+// list or in a how-to, and begins alike.
 func TestDocumentedEnvironment(t *testing.T) {
 	var documented strings.Builder
 	files(t, ".md", func(path, text string) {
-		if path == "README.md" || strings.HasPrefix(path, "docs/howto/") {
+		if path == "docs/environment.md" || strings.HasPrefix(path, "docs/howto/") {
 			documented.WriteString(text)
 		}
 	})
@@ -138,7 +138,7 @@ func TestDocumentedEnvironment(t *testing.T) {
 	inner := []string{"PIPPIN_BACKEND_PLUGIN", "PIPPIN_WEAVE_INNER"} // one program's words to another
 	for _, v := range read {
 		if !slices.Contains(inner, v) && !strings.Contains(documented.String(), v) {
-			t.Errorf("%s is read, and neither in README.md nor in docs/howto", v)
+			t.Errorf("%s is read, and neither in docs/environment.md nor in docs/howto", v)
 		}
 	}
 	if len(read) < 10 {

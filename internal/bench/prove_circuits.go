@@ -57,6 +57,16 @@ type statement struct {
 	circuit, assignment frontend.Circuit
 }
 
+// Statement returns one of the Circuits for a curve, with an assignment that satisfies
+// it. A curve that it cannot be made for is backend.ErrUnsupported.
+func Statement(name string, curve backend.Curve) (circuit, assignment frontend.Circuit, err error) {
+	s, err := newStatement(name, curve, 256)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.circuit, s.assignment, nil
+}
+
 // newStatement makes the circuit for a curve. A curve that it cannot be made
 // for is backend.ErrUnsupported.
 func newStatement(name string, curve backend.Curve, hashes int) (*statement, error) {

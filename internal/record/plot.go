@@ -99,15 +99,9 @@ type figure struct {
 }
 
 func (f figure) write(w io.Writer, format string) error {
-	height := max(plotHeight, legendLine*vg.Length(len(f.lines)+4))
-	var canvas vg.CanvasWriterTo
-	switch format {
-	case "svg":
-		canvas = vgsvg.New(plotWidth, height)
-	case "png":
-		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(plotWidth, height), vgimg.UseDPI(144))}
-	default:
-		return fmt.Errorf("plots are %s, not %q", strings.Join(PlotFormats, " or "), format)
+	canvas, err := newCanvas(format, plotWidth, max(plotHeight, legendLine*vg.Length(len(f.lines)+4)))
+	if err != nil {
+		return err
 	}
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.title, f.x, f.y
@@ -152,8 +146,19 @@ func (f figure) write(w io.Writer, format string) error {
 	side := widerFont*legend.Rectangle(all).Size().X + 2*plotMargin
 	p.Draw(draw.Crop(all, 0, -side, 0, 0))
 	legend.Draw(draw.Crop(all, all.Size().X-side+2*plotMargin, 0, 0, 0))
-	_, err := canvas.WriteTo(w)
+	_, err = canvas.WriteTo(w)
 	return err
+}
+
+// newCanvas returns what a plot in one of PlotFormats is drawn on.
+func newCanvas(format string, width, height vg.Length) (vg.CanvasWriterTo, error) {
+	switch format {
+	case "svg":
+		return vgsvg.New(width, height), nil
+	case "png":
+		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}, nil
+	}
+	return nil, fmt.Errorf("plots are %s, not %q", strings.Join(PlotFormats, " or "), format)
 }
 
 // round returns the nearest of 1, 2 and 5 times powers of ten, in the direction of to.

@@ -104,7 +104,40 @@ func TestPlotRates(t *testing.T) {
 
 // The command of docs/bench-protocol.md that makes the plots of every curve, as far as
 // its records and flags go.
-var plotCommand = regexp.MustCompile(`msm bench plot --curve \$curve --from (\S+) --plot (bench/results/\S+-peers-)\$curve\.svg \\\n\s+(bench/results/\S+-)\{(\S+)\}\.json\n`)
+var plotCommand = regexp.MustCompile(`msm bench plot --curve \$curve --from (\S+) --plot (bench/results/\S+/peers-)\$curve\.svg \\\n\s+(bench/results/\S+/)\{(\S+)\}\.json\n`)
+
+var proofsCommand = regexp.MustCompile(`msm bench plot --proofs --plot (\S+\.svg) (bench/results/\S+/)\{(\S+)\}\.json\n`)
+
+// TestPlotProofs: what is no proof, or of another device, is refused by name.
+func TestPlotProofs(t *testing.T) {
+	const one = `{"runs": [{"op": "groth16", "circuit": "ecdsa", "backend": "cuda", "device": "A", "median_ms": 1, "stock_ms": 2, "speedup": 2},
+		{"op": "groth16", "circuit": "ecdsa", "backend": "cuda", "device": "A", "merge": "never", "median_ms": 3, "stock_ms": 9, "speedup": 3},
+		{"op": "msm", "backend": "cuda", "device": "B"}]}`
+	var svg bytes.Buffer
+	if err := PlotProofs(&svg, "svg", strings.NewReader(one)); err != nil || strings.Count(svg.String(), "ECDSA, Groth16, cuda: 1.0 ms for 2.0 ms") != 1 || strings.Contains(svg.String(), "9.0 ms") {
+		t.Errorf("%v: %s", err, svg.String())
+	}
+	other := strings.NewReplacer(`"A"`, `"B"`).Replace(one)
+	for _, c := range []struct {
+		records []string
+		is      error
+	}{
+		{nil, ErrNoRuns}, {[]string{`{"runs": []}`}, ErrNoRuns}, {[]string{one, "x"}, backend.ErrInvalidInput}, {[]string{one, other}, backend.ErrInvalidInput},
+	} {
+		var read []io.Reader
+		for _, r := range c.records {
+			read = append(read, strings.NewReader(r))
+		}
+		if err := PlotProofs(io.Discard, "svg", read...); !errors.Is(err, c.is) {
+			t.Errorf("%v, want %v", err, c.is)
+		}
+	}
+	for ms, want := range map[float64]string{0.25: "0.2 ms", 9.96: "10 ms", 999.4: "999 ms", 1871: "1.9 s", 30556: "31 s"} {
+		if got := proofTime(ms); got != want {
+			t.Errorf("%g ms: %q, want %q", ms, got, want)
+		}
+	}
+}
 
 // TestCommittedPlots: plots are what their records give, those with other libraries by
 // the command that the documents have.
@@ -139,7 +172,25 @@ func TestCommittedPlots(t *testing.T) {
 	for _, c := range backend.Curves() {
 		plots[fmt.Sprintf("../../%s%v.svg", command[2], c)] = func() ([]byte, error) { return rates(Rates{c, backend.G1, from}, records...) }
 	}
-	tables, err := filepath.Glob("../../bench/results/*-table-*.json")
+	proofs := proofsCommand.FindStringSubmatch(string(text))
+	if proofs == nil {
+		t.Fatal("docs/bench-protocol.md has no command for the plot of proofs")
+	}
+	plots["../../"+proofs[1]] = func() ([]byte, error) {
+		var read []io.Reader
+		for name := range strings.SplitSeq(proofs[3], ",") {
+			f, err := os.Open("../../" + proofs[2] + name + ".json")
+			if err != nil {
+				return nil, err
+			}
+			defer f.Close()
+			read = append(read, f)
+		}
+		var b bytes.Buffer
+		err := PlotProofs(&b, "svg", read...)
+		return b.Bytes(), err
+	}
+	tables, err := filepath.Glob("../../bench/results/*/table-*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +210,7 @@ func TestCommittedPlots(t *testing.T) {
 			return b.Bytes(), err
 		}
 	}
-	committed, err := filepath.Glob("../../bench/results/*.svg")
+	committed, err := filepath.Glob("../../bench/results/*/*.svg")
 	if err != nil || len(committed) != len(plots) {
 		t.Errorf("%d plots, want %d (%v)", len(committed), len(plots), err)
 	}

@@ -3,8 +3,12 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,6 +35,11 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		texts:   []string{"circuit", "backend"},
 		numbers: []string{"constraints", "median_ms", "stock_ms"},
 		bools:   []string{"verified"},
+	},
+	"solve": { // our solver by number of processors
+		texts:   []string{"system", "circuit", "curve"},
+		numbers: []string{"constraints", "tasks", "count", "min_ms", "median_ms"},
+		bools:   []string{"checked"},
 	},
 	"ntt": { // transforms of vectors on a card
 		texts:   []string{"curve", "order"},
@@ -171,7 +180,7 @@ func checkRecord(text []byte) (problems []string) {
 }
 
 func TestCommittedRecords(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("../../bench/results", "*.json"))
+	files, err := filepath.Glob("../../bench/results/*/*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,6 +196,88 @@ func TestCommittedRecords(t *testing.T) {
 	t.Logf("%d records", len(files))
 }
 
+// TestRecordsAreCited: every record and plot is named by a document or by a source, and
+// every one that they name is there. What nobody cites is in git's history.
+func TestRecordsAreCited(t *testing.T) {
+	const results = "bench/results/"
+	cited := map[string]string{} // a record: who names it
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir():
+			if strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".." || entry.Name() == "bin" {
+				return fs.SkipDir
+			}
+			return nil
+		case !slices.Contains([]string{".md", ".go", ".cu", ".cuh", ".json"}, filepath.Ext(path)), strings.Contains(filepath.ToSlash(path), results):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, m := range namedRecord.FindAllStringSubmatch(string(text), -1) {
+			for _, name := range alternatives(m[1]) {
+				cited[name] = path
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, by := range cited {
+		if files, err := filepath.Glob("../../" + results + name); err != nil || len(files) == 0 {
+			t.Errorf("%s names %s, which is not there", by, name)
+		}
+	}
+	files, err := filepath.Glob("../../" + results + "*/*")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no records", err)
+	}
+	for _, f := range files {
+		name, err := filepath.Rel("../../"+results, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name = filepath.ToSlash(name)
+		if !cites(cited, name) {
+			t.Errorf("nobody cites %s%s: cite it or remove it", results, name)
+		}
+	}
+	if cites(cited, "h200/nothing") || !cites(map[string]string{"h200/msm-*.json": ""}, "h200/msm-g1.json") {
+		t.Error("a record that nobody names is cited, or one that is named is not")
+	}
+}
+
+// namedRecord finds the name of a record in a text, with the machine's folder, perhaps
+// as a pattern of the shell. Sources in test name it by its folder alone.
+var namedRecord = regexp.MustCompile(`\b((?:h200|h200-memory|h200x2|h200x4|xeon16|xeon2|epyc2)/[\w.*{},-]+\.(?:json|svg))`)
+
+// alternatives returns the names that a name with one pair of braces stands for.
+func alternatives(name string) []string {
+	before, rest, ok := strings.Cut(name, "{")
+	if !ok {
+		return []string{name}
+	}
+	inside, after, _ := strings.Cut(rest, "}")
+	var all []string
+	for one := range strings.SplitSeq(inside, ",") {
+		all = append(all, before+one+after)
+	}
+	return all
+}
+
+func cites(cited map[string]string, name string) bool {
+	for pattern := range cited {
+		if ok, err := path.Match(pattern, name); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}
+
 // TestCheckRecordRefuses shows that the check can fail, defect by defect.
 func TestCheckRecordRefuses(t *testing.T) {
 	const good = `{"machine": {"cpu": "x"}, "runs": [
@@ -194,6 +285,7 @@ func TestCheckRecordRefuses(t *testing.T) {
 		 "count": 2, "min_ms": 1.5, "median_ms": 2, "samples_ms": [1.5, 2.5], "checked": true, "back_to_back": {"calls": 9, "median_ms": 3, "samples_ms": [3]}},
 		{"op": "msm-phase", "phase": "sort", "curve": "bn254", "group": "g1", "n": 8, "backend": "cpu", "distribution": "uniform", "path": "copy",
 		 "count": 1, "min_ms": 1.25, "median_ms": 1.25, "samples_ms": [1.25], "checked": true},
+		{"op": "solve", "system": "plonk", "circuit": "d", "curve": "bn254", "constraints": 11, "tasks": 16, "count": 3, "min_ms": 0.75, "median_ms": 0.875, "checked": true},
 		{"op": "ntt", "curve": "bn254", "order": "natural to reversed", "n": 16, "count": 2, "min_ms": 0.5, "median_ms": 0.6, "cpu_ms": 7, "checked": true},
 		{"op": "vector", "curve": "bn254", "step": "a - b", "n": 32, "count": 5, "repeats": 20, "bytes": 3072, "products": 0, "min_ms": 0.25, "median_ms": 0.375, "cpu_ms": 11, "checked": true},
 		{"op": "mulmod", "bits": 256, "gops": 12.5},
@@ -211,6 +303,7 @@ func TestCheckRecordRefuses(t *testing.T) {
 		{`"count": 2`, `"count": 3`}, {`"min_ms": 1.5`, `"min_ms": 0`}, {`"min_ms": 1.5`, `"min_ms": 9`}, {`"median_ms": 2,`, `"median_ms": "2",`},
 		{`, "checked": true`, ``}, {`"checked": true`, `"checked": true, "wrong": 1`}, {`"calls": 9`, `"calls": 0`}, {`"median_ms": 3`, `"median_ms": 0`},
 		{`"phase": "sort"`, `"phase": ""`}, {`"median_ms": 1.25`, `"median_ms": 0`}, {`[1.25]`, `[1.25, 2]`},
+		{`"system": "plonk"`, `"system": ""`}, {`"constraints": 11`, `"constraints": 0`}, {`"tasks": 16`, `"tasks": 0`}, {`0.875, "checked": true`, `0.875`},
 		{`"order": "natural to reversed"`, `"order": ""`}, {`"n": 16`, `"n": 0`}, {`"cpu_ms": 7`, `"cpu_ms": 0`}, {`7, "checked": true`, `7`},
 		{`"step": "a - b"`, `"step": ""`}, {`"n": 32`, `"n": 0`}, {`"repeats": 20`, `"repeats": 0`}, {`"bytes": 3072`, `"bytes": 0`},
 		{`"min_ms": 0.25`, `"min_ms": 0`}, {`"cpu_ms": 11`, `"cpu_ms": 0`}, {`11, "checked": true`, `11`},

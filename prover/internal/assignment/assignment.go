@@ -28,6 +28,7 @@ import (
 	"github.com/consensys/gnark/constraint/solver"
 	"github.com/rs/zerolog"
 
+	"github.com/pippin-zk/pippin/prover/internal/crew"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
 
@@ -167,7 +168,9 @@ const constant = ^uint32(0)
 
 // run is one system being solved.
 type run[S limbs, PS element[S]] struct {
-	*crew[S, PS]
+	*crew.Crew
+	workers      []*worker[S, PS]
+	weight       int // how many everyday instructions one of the system is worth, by its terms
 	sys          *constraint.System
 	coefficients []S
 	values       []S
@@ -177,10 +180,18 @@ type run[S limbs, PS element[S]] struct {
 	tables       []*table // by blueprint, of those that are lookups
 	hints        []hint[S, PS]
 	q            *big.Int
-	raw          S      // 1, not in Montgomery form: multiplied by it, an element leaves that form
-	small        [256]S // the first integers
-	level        []uint32
+	raw          S                    // 1, not in Montgomery form: multiplied by it, an element leaves that form
+	small        [256]S               // the first integers
+	bytes        [1 << byteBits]uint8 // which of them an element may be, by byteSlot
 	commit       Commit[S]
+
+	plan  *plan
+	level []uint32 // of a plan that is being solved
+	share func(worker, lo, hi int) error
+
+	mu sync.Mutex
+	// later is work for all processors that was met in a level.
+	later []func() error
 }
 
 // kind says how an instruction is solved, by its blueprint.
@@ -231,10 +242,11 @@ func solve[S limbs, PS element[S]](ctx context.Context, own *Solver[S], sys Syst
 		return nil, err
 	}
 	r.commit = commit
-	r.crew = newCrew[S, PS](r, cfg.NbTasks)
-	defer r.dismiss()
+	r.hire(cfg.NbTasks)
 	sol := r.fill(own, sys, inputs)
-	if err := r.all(ctx); err != nil {
+	err = r.all(ctx)
+	r.dismiss()
+	if err != nil {
 		for _, v := range append(sol.Sides[:], sol.Wires) {
 			merge.Wipe(v)
 		}
@@ -305,6 +317,7 @@ func (r *run[S, PS]) fill(own *Solver[S], sys System[S], inputs []S) *Solution[S
 	r.raw[0] = 1
 	for i := range r.small {
 		PS(&r.small[i]).SetUint64(uint64(i))
+		r.bytes[byteSlot(r.small[i][0])] = uint8(i)
 	}
 	known := len(sys.Public) + len(sys.Secret)
 	rows := sys.NbConstraints
@@ -360,35 +373,133 @@ func (r *run[S, PS]) parts(v []S, do func(part []S)) {
 
 func nextPowerOfTwo(n int) int { return int(ecc.NextPowerOfTwo(uint64(n))) }
 
-// all solves level after level. A panic, of a blueprint's data that is not what it
-// should be, is an error for gnark's solver to look at.
-func (r *run[S, PS]) all(ctx context.Context) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", ErrUndecided, p)
-		}
-	}()
-	for i, level := range r.sys.Levels {
-		if i%breath == 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			r.share()
-		}
-		if len(level)*r.weight < alone {
-			err = r.workers[0].list(level)
-		} else {
-			r.level = level
-			err = r.shares(len(level))
-		}
-		if err == nil && len(r.later) > 0 {
-			err = r.long()
-		}
-		if err != nil {
+const (
+	worthHelp = 2048 // everyday instructions of a system, a helper
+	everyday  = 32   // words of an instruction
+)
+
+// hire makes a crew for a system, no larger than tasks, and of one for what one goroutine
+// solves in less than a millisecond.
+func (r *run[S, PS]) hire(tasks int) {
+	count := len(r.sys.Instructions)
+	var e S
+	r.weight = 1 + len(r.sys.CallData)*len(e)*len(e)/max(everyday*16*count, 1)
+	r.Crew = crew.New(min(max(tasks, 1), 1+count*r.weight/worthHelp))
+	for range r.Workers() {
+		r.workers = append(r.workers, &worker[S, PS]{run: r})
+	}
+	r.share = func(worker, lo, hi int) error { return r.workers[worker].list(r.level[lo:hi]) }
+}
+
+// dismiss ends the crew, and wipes what workers kept.
+func (r *run[S, PS]) dismiss() {
+	r.Dismiss()
+	for _, w := range r.workers {
+		w.wipe()
+	}
+}
+
+// ranges does 0 to n-1 in shares of size, with all helpers that may be called.
+func (r *run[S, PS]) ranges(n, size int, do func(w *worker[S, PS], lo, hi int) error) error {
+	return r.Ranges(n, size, func(worker, lo, hi int) error { return do(r.workers[worker], lo, hi) })
+}
+
+// put keeps work for all processors until the level's other instructions are solved.
+func (r *run[S, PS]) put(f func() error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.later = append(r.later, f)
+}
+
+// long does what was put.
+func (r *run[S, PS]) long() error {
+	for len(r.later) > 0 {
+		f := r.later[0]
+		r.later = r.later[1:]
+		if err := f(); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// breath is how many levels are solved until the solver looks whether it is to stop, and
+// how many processors it may have.
+const breath = 64
+
+// all solves step after step of a plan. A panic, of a blueprint's data that is not what
+// it should be, is an error for gnark's solver to look at.
+func (r *run[S, PS]) all(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &crew.Panic{Value: p}
+		}
+		if p := (*crew.Panic)(nil); errors.As(err, &p) {
+			err = fmt.Errorf("%w: %v", ErrUndecided, err)
+		}
+	}()
+	r.plan = r.planned()
+	r.background()
+	solved, past, checks := 0, 0, 0
+	for i := range r.plan.steps {
+		s := &r.plan.steps[i]
+		if err := r.Await(s.needs); err != nil {
+			return err
+		}
+		for k := range s.levels {
+			if solved++; solved%breath == 1 {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				r.Share()
+			}
+			if err := r.solveLevel(&s.levels[k]); err != nil {
+				return err
+			}
+		}
+		// The checks of a step read what waits in it.
+		for done := r.Ended(); past <= i && r.plan.steps[past].waiting <= done; past++ {
+			checks = r.plan.steps[past].checks
+		}
+		r.Release(s.waiting, checks/r.plan.share)
+	}
+	waiting, n := len(r.plan.waiting), len(r.plan.checks)
+	if err := r.Await(waiting); err != nil {
+		return err
+	}
+	r.Release(waiting, (n+r.plan.share-1)/r.plan.share)
+	if err := r.Finish(); err != nil {
+		return err
+	}
 	return r.complete()
+}
+
+// background hands the crew what of the plan is solved beside the levels.
+func (r *run[S, PS]) background() {
+	p := r.plan
+	sizes := make([]int32, len(p.waiting))
+	for i := range p.waiting {
+		sizes[i] = int32(p.waiting[i].shares)
+	}
+	r.Begin(sizes,
+		func(worker, part, share int) error { return r.workers[worker].list(p.waiting[part].shareOf(share)) },
+		func(worker, share int) error {
+			return r.workers[worker].list(p.checks[share*p.share : min((share+1)*p.share, len(p.checks))])
+		})
+}
+
+// solveLevel solves one level by all workers that it is worth.
+func (r *run[S, PS]) solveLevel(l *level) (err error) {
+	if l.alone {
+		err = r.workers[0].list(l.list)
+	} else {
+		r.level = l.list
+		err = r.Level(len(l.list), l.worth, r.share)
+	}
+	if err == nil && len(r.later) > 0 {
+		err = r.long()
+	}
+	return err
 }
 
 // list solves instructions of a level, which do not depend on each other.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -308,12 +309,15 @@ func both(t *testing.T, s solvers, c constraint.ConstraintSystem, w witness.Witn
 	if err != nil {
 		t.Fatalf("gnark's solver: %v", err)
 	}
-	got, err := s.ours(t.Context(), c, w, opts...)
-	if err != nil {
-		t.Fatalf("ours: %v", err)
-	}
-	if err := got.differs(want); err != nil {
-		t.Error(err)
+	for _, by := range []string{"gnark's levels", "a schedule"} {
+		got, err := s.ours(t.Context(), c, w, opts...)
+		if err != nil {
+			t.Fatalf("ours, by %s: %v", by, err)
+		}
+		if err := got.differs(want); err != nil {
+			t.Errorf("by %s: %v", by, err)
+		}
+		assignment.AwaitSchedules()
 	}
 }
 
@@ -516,6 +520,54 @@ func TestHintsThatFail(t *testing.T) {
 	}
 	if _, err := s.ours(ctx, c, w, samples.Hints); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v when the context has ended", err)
+	}
+}
+
+// neighbours has hints of a user in one level, fewer than gnark solves by more than one
+// goroutine, and enough constraints for helpers.
+type neighbours struct {
+	X []frontend.Variable
+}
+
+func (c *neighbours) Define(api frontend.API) error {
+	for _, x := range c.X {
+		y, err := api.Compiler().NewHint(samples.HalfHint, 1, x)
+		if err != nil {
+			return err
+		}
+		for range 100 {
+			y[0] = api.Mul(y[0], x)
+		}
+		api.AssertIsDifferent(y[0], 0)
+	}
+	return nil
+}
+
+// TestHintsOfUsersComeInTurn: hints of users may share variables without a lock as long
+// as their level has no more than 50 instructions, as with gnark's solver. Many such
+func TestHintsOfUsersComeInTurn(t *testing.T) {
+	s := curves()[0]
+	a := &neighbours{}
+	for i := range 45 {
+		a.X = append(a.X, 2*i+2)
+	}
+	for _, b := range builders {
+		c := compile(t, s.id, b.make, &neighbours{make([]frontend.Variable, len(a.X))})
+		w := witnessOf(t, s.id, a)
+		var now, calls atomic.Int32
+		opt := solver.OverrideHint(solver.GetHintID(samples.HalfHint), func(q *big.Int, in, out []*big.Int) error {
+			if now.Add(1) > 1 {
+				t.Errorf("%s: two hints at the same time", b.name)
+			}
+			defer now.Add(-1)
+			calls.Add(1)
+			time.Sleep(2 * time.Millisecond)
+			return samples.HalfHint(q, in, out)
+		})
+		both(t, s, c, w, opt)
+		if n := int(calls.Load()); n != 3*len(a.X) {
+			t.Errorf("%s: %d calls for %d", b.name, n, 3*len(a.X))
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ type worker[S limbs, PS element[S]] struct {
 	*run[S, PS]
 	product, t, u, v S
 
+	call      call // the hint's that is being computed
 	divisions []division
 	prefix    []S
 
@@ -89,15 +90,24 @@ func (w *worker[S, PS]) r1c(id uint32, data []uint32) error {
 		w.divisions = append(w.divisions, division{ofProduct, id, uint8(where), coefficient, wire, nil})
 		return nil
 	case 2:
-		PS(&w.t).Mul(a, b)
+		w.multiply(&w.t, a, b)
 		PS(&w.u).Sub(&w.t, c)
 		*c = w.t
 		return w.give(coefficient, wire, &w.u)
 	}
-	if PS(&w.t).Mul(a, b); !PS(c).Equal(&w.t) {
+	if w.multiply(&w.t, a, b); !PS(c).Equal(&w.t) {
 		return errUnsatisfied
 	}
 	return nil
+}
+
+// multiply sets to to a b. In linear constraints b is 1.
+func (w *worker[S, PS]) multiply(to, a, b *S) {
+	if *b == w.small[1] {
+		*to = *a
+		return
+	}
+	PS(to).Mul(a, b)
 }
 
 // give sets a wire such that its term is v, which is overwritten.

@@ -90,9 +90,10 @@ func ownHint[S limbs, PS element[S]](name string) func(w *worker[S, PS], c *call
 
 // hint computes the outputs of a call.
 func (w *worker[S, PS]) hint(data []uint32) error {
-	c := readCall(data)
+	w.call = readCall(data)
+	c := &w.call
 	if c.hint == commitment && w.commit != nil {
-		w.commits(&c)
+		w.commits(c)
 		return nil
 	}
 	h := w.hintOf(c.hint)
@@ -100,11 +101,11 @@ func (w *worker[S, PS]) hint(data []uint32) error {
 		return fmt.Errorf("%w: hint %d is not in the system's list", ErrUndecided, c.hint)
 	}
 	if h.own != nil {
-		if done, err := h.own(w, &c); done || err != nil {
+		if done, err := h.own(w, c); done || err != nil {
 			return err
 		}
 	}
-	return w.integers(h.f, &c)
+	return w.integers(h.f, c)
 }
 
 // hintOf is a hint of the system, or nil.
@@ -238,8 +239,11 @@ func (w *worker[S, PS]) word(data []uint32) (v uint64, n int, ok bool, err error
 	return v, n, ok, nil
 }
 
-// small64 is the value of an element below 2^64.
+// small64 returns the value of an element below 2^64.
 func (w *worker[S, PS]) small64(e *S) (v uint64, ok bool) {
+	if i := w.bytes[byteSlot((*e)[0])]; w.small[i] == *e {
+		return uint64(i), true
+	}
 	PS(&w.u).Mul(e, &w.raw)
 	rest := uint64(0)
 	for i := 1; i < len(w.u); i++ {
@@ -247,6 +251,13 @@ func (w *worker[S, PS]) small64(e *S) (v uint64, ok bool) {
 	}
 	return w.u[0], rest == 0
 }
+
+// byteSlot is the slot of w.bytes of an element with this lowest word: Fibonacci
+// hashing, as in rows.
+func byteSlot(low uint64) uint64 { return low * 0x9e3779b97f4a7c15 >> (64 - byteBits) }
+
+// byteBits is such that few of the first 256 integers share a slot.
+const byteBits = 12
 
 // setWord gives a wire a value of 64 bits.
 func (w *worker[S, PS]) setWord(wire uint32, v uint64) error {
@@ -588,8 +599,6 @@ func (w *worker[S, PS]) foreign(err error) (bool, error) {
 	if !errors.Is(err, errForeign) {
 		return false, err
 	}
-	w.crew.err = nil
-	w.failed.Store(false)
 	return false, nil
 }
 

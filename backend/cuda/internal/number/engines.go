@@ -30,7 +30,7 @@ type engines struct {
 }
 
 // chosen are the engines by words, from what each computes a second on an H200
-// (bench/results/2026-11-22-h200-numbers-engines.json, by scripts/bench-numbers-cuda);
+// (bench/results/h200/numbers-engines.json, by scripts/bench-numbers-cuda);
 // other widths are computed by block.
 var chosen = map[int]engines{
 	4:   {residues: byThread, powers: byThread, slow: byThread},

@@ -174,17 +174,33 @@ func (p *program) powersFrom(i int, s backend.Powers) error {
 	return nil
 }
 
+// inverted plans step i. A thread takes few elements of a short vector, so that there are
+// blocks for all of a card, and up to 32 of a long one: they share an inversion.
 func (p *program) inverted(i int, s backend.Invert) {
 	const most = 1 << 13 // blocks, each for tiles that are as far apart
+	n := s.Src.Count
+	each := min(max(n>>16, 8), 32)
+	inPlace := s.Src == s.Dst
+	if inPlace {
+		p.needs(int64(n) * p.size)
+	}
 	p.launch(i, func(x *execution, on *driver.Stream) error {
-		return p.invert.Launch(on, min(tiles(s.Src.Count), most)*p.invert.Threads, 1, kernel.Invert{In: p.at(s.Src), Out: p.at(s.Dst), N: s.Src.Count})
+		before := p.at(s.Dst)
+		if inPlace {
+			before = x.scratchFrom(0)
+		}
+		tile := each * p.invert.Threads
+		return p.invert.Launch(on, min((n+tile-1)/tile, most)*p.invert.Threads, 1, kernel.Invert{
+			In: p.at(s.Src), Out: p.at(s.Dst), Before: before, N: n, Each: each,
+		})
 	})
 }
 
-// level is one level of a scan: its elements, in scratch but for the first.
+// level is one level of a scan: its elements, in scratch but for the first, and what
+// threads keep of them when they are reduced, which the last level's are not.
 type level struct {
-	n    int
-	from int64
+	n           int
+	from, parts int64
 }
 
 // levels returns the elements, what their tiles make, and so on as far as one tile.
@@ -193,7 +209,9 @@ func (p *program) levels(n int) []level {
 	end := int64(0)
 	for n > 1<<kernel.LogScanTile {
 		n = tiles(n)
-		ls = append(ls, level{n, end})
+		ls[len(ls)-1].parts = end
+		end += int64(n) * kernel.ScanThreads * p.size
+		ls = append(ls, level{n: n, from: end})
 		end += int64(n) * p.size
 	}
 	p.needs(end)
@@ -204,7 +222,7 @@ func tiles(n int) int { return (n + 1<<kernel.LogScanTile - 1) >> kernel.LogScan
 
 // scan reduces every level but the last to the next, and then scans each after the one
 // above it: before is what is before its tiles. src is where the first level is.
-func scan(x *execution, ls []level, src kernels.Pointer, reduce func(k int, in, out kernels.Pointer) error, tiles func(k int, in, before kernels.Pointer) error) error {
+func scan(x *execution, ls []level, src kernels.Pointer, reduce func(k int, in, parts, out kernels.Pointer) error, tiles func(k int, in, parts, before kernels.Pointer) error) error {
 	at := func(k int) kernels.Pointer {
 		if k == 0 {
 			return src
@@ -212,16 +230,19 @@ func scan(x *execution, ls []level, src kernels.Pointer, reduce func(k int, in, 
 		return x.scratchFrom(ls[k].from)
 	}
 	for k := range len(ls) - 1 {
-		if err := reduce(k, at(k), at(k+1)); err != nil {
+		if err := reduce(k, at(k), x.scratchFrom(ls[k].parts), at(k+1)); err != nil {
 			return err
 		}
 	}
-	before := kernels.Pointer(0)
+	before, parts := kernels.Pointer(0), kernels.Pointer(0)
 	for k := len(ls) - 1; k >= 0; k-- {
-		if err := tiles(k, at(k), before); err != nil {
+		if err := tiles(k, at(k), parts, before); err != nil {
 			return err
 		}
 		before = at(k)
+		if k > 0 {
+			parts = x.scratchFrom(ls[k-1].parts)
+		}
 	}
 	return nil
 }
@@ -234,10 +255,10 @@ func (p *program) products(i int, s backend.Products) {
 	}
 	all, ls := p.answer(i, p.size), p.levels(s.Src.Count)
 	p.launch(i, func(x *execution, on *driver.Stream) error {
-		return scan(x, ls, p.at(s.Src), func(k int, in, out kernels.Pointer) error {
-			return p.productsReduce.Launch(on, tiles(ls[k].n)*p.productsReduce.Threads, 1, kernel.ProductsReduce{In: in, N: ls[k].n, Out: out})
-		}, func(k int, in, before kernels.Pointer) error {
-			l := kernel.ProductsScan{In: in, Out: in, N: ls[k].n, Before: before, Exclusive: true}
+		return scan(x, ls, p.at(s.Src), func(k int, in, parts, out kernels.Pointer) error {
+			return p.productsReduce.Launch(on, tiles(ls[k].n)*p.productsReduce.Threads, 1, kernel.ProductsReduce{In: in, N: ls[k].n, Parts: parts, Out: out})
+		}, func(k int, in, parts, before kernels.Pointer) error {
+			l := kernel.ProductsScan{In: in, Out: in, N: ls[k].n, Parts: parts, Before: before, Exclusive: true}
 			if k == 0 {
 				l.Out, l.Exclusive, l.All = p.at(s.Dst), s.Exclusive, x.inAnswers(all)
 			}
@@ -257,12 +278,12 @@ func (p *program) divided(i int, s backend.Divide) error {
 		// An element of level k is worth 2^(10 k) coefficients. Those are scanned
 		// backwards: the highest first.
 		powers := func(k int) kernels.Pointer { return x.inFrame(table + k*kernel.LogScanTile*int(p.size)) }
-		return scan(x, ls, p.at(s.Src), func(k int, in, out kernels.Pointer) error {
+		return scan(x, ls, p.at(s.Src), func(k int, in, parts, out kernels.Pointer) error {
 			return p.divideReduce.Launch(on, tiles(ls[k].n)*p.divideReduce.Threads, 1, kernel.DivideReduce{
-				In: in, N: ls[k].n, Backwards: k == 0, Powers: powers(k), Out: out,
+				In: in, N: ls[k].n, Backwards: k == 0, Powers: powers(k), Parts: parts, Out: out,
 			})
-		}, func(k int, in, before kernels.Pointer) error {
-			l := kernel.DivideScan{In: in, Out: in, N: ls[k].n, Backwards: k == 0, Powers: powers(k), Before: before}
+		}, func(k int, in, parts, before kernels.Pointer) error {
+			l := kernel.DivideScan{In: in, Out: in, N: ls[k].n, Backwards: k == 0, Powers: powers(k), Parts: parts, Before: before}
 			if k == 0 {
 				l.Out, l.All = p.at(s.Dst), x.inAnswers(all)
 			}

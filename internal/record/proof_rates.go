@@ -1,0 +1,155 @@
+package record
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"image/color"
+	"io"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// The measures of a plot of proofs, which is read at half of a page's width, too.
+const (
+	proofsWidth = 7 * vg.Inch
+	proofsEdge  = 1.1 * vg.Inch // title and axis
+	proofsRow   = 0.38 * vg.Inch
+	proofsFont  = 13
+)
+
+// PlotProofs draws how many times as fast as gnark's own prover proofs are, in one of
+// PlotFormats: a bar for each circuit and backend of the records, which WriteJSON wrote of
+// ProveRuns, in their order. A bar's text has both times. Of runs that merge and runs that
+// never do, the former are drawn.
+//
+// Figures of different devices do not belong beside each other: they are
+// backend.ErrInvalidInput, as is what is no record. Without anything to draw it is ErrNoRuns.
+func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
+	var runs []ProveRun
+	device := map[string]string{} // by backend
+	for _, from := range records {
+		var r Record[ProveRun]
+		if err := json.NewDecoder(from).Decode(&r); err != nil {
+			return fmt.Errorf("%w: no record: %w", backend.ErrInvalidInput, err)
+		}
+		for _, run := range r.Runs {
+			if run.Op != "groth16" && run.Op != "plonk" || run.Merge == MergeNever || run.Speedup <= 0 {
+				continue
+			}
+			if first := cmp.Or(device[run.Backend], run.Device); first != run.Device {
+				return fmt.Errorf("%w: %s was measured on %s and on %s: draw records of one device", backend.ErrInvalidInput, run.Backend, first, run.Device)
+			}
+			device[run.Backend] = run.Device
+			runs = append(runs, run)
+		}
+	}
+	if len(runs) == 0 {
+		return ErrNoRuns
+	}
+
+	p := plot.New()
+	p.Title.Text = "Proofs: times as fast as gnark's own prover on the same machine"
+	p.Title.TextStyle.Font.Variant, p.Title.TextStyle.Font.Size = "Sans", proofsFont+1
+	p.Title.Padding = 0.1 * vg.Inch
+	p.HideY()
+	p.X.Min, p.X.Tick.Marker = 0, plot.TickerFunc(timesTicks)
+	p.X.Tick.Label.Font.Variant, p.X.Tick.Label.Font.Size = "Sans", proofsFont-2
+	var labels plotter.XYLabels
+	slices.Reverse(runs) // the first bar is the highest
+	for i, run := range runs {
+		bar, err := plotter.NewBarChart(plotter.Values{run.Speedup}, 0.7*proofsRow)
+		if err != nil {
+			return err
+		}
+		bar.Horizontal, bar.XMin, bar.LineStyle.Width = true, float64(i), 0
+		bar.Color = plotColors[0]
+		if run.Device == "" || run.Backend == "cpu" {
+			bar.Color = plotColors[4]
+		}
+		p.Add(bar)
+		p.X.Max = max(p.X.Max, run.Speedup)
+		labels.XYs = append(labels.XYs, plotter.XY{X: run.Speedup, Y: float64(i)})
+		labels.Labels = append(labels.Labels, fmt.Sprintf("  %s, %s, %s: %s for %s", circuitTitle(run.Circuit), systemTitle(run.Op), run.Backend, proofTime(run.Median), proofTime(run.Stock)))
+	}
+	text, err := plotter.NewLabels(labels)
+	if err != nil {
+		return err
+	}
+	for i := range text.TextStyle {
+		text.TextStyle[i].Font.Variant, text.TextStyle[i].Font.Size = "Sans", proofsFont
+		text.TextStyle[i].YAlign = draw.YCenter
+	}
+	p.Add(text)
+	p.X.Max *= 1.05
+	p.Y.Min, p.Y.Max = -0.7, float64(len(runs))-0.3
+
+	canvas, err := newCanvas(format, proofsWidth, proofsEdge+proofsRow*vg.Length(len(runs)))
+	if err != nil {
+		return err
+	}
+	all := draw.New(canvas)
+	all.SetColor(color.White)
+	all.Fill(all.Rectangle.Path())
+	p.Draw(draw.Crop(all, plotMargin, -plotMargin, plotMargin, -plotMargin))
+	_, err = canvas.WriteTo(w)
+	return err
+}
+
+// proofTime returns a time with two or three digits.
+func proofTime(ms float64) string {
+	switch {
+	case ms >= 9950:
+		return fmt.Sprintf("%.0f s", ms/1e3)
+	case ms >= 999.5:
+		return fmt.Sprintf("%.1f s", ms/1e3)
+	case ms >= 9.95:
+		return fmt.Sprintf("%.0f ms", ms)
+	}
+	return fmt.Sprintf("%.1f ms", ms)
+}
+
+// timesTicks returns ticks from 0 to hi such as "x 20".
+func timesTicks(_, hi float64) (ticks []plot.Tick) {
+	step := 1.0
+	for hi/step > 8 {
+		step *= 2
+		if hi/step > 8 {
+			step *= 2.5
+		}
+	}
+	for v := 0.0; v <= hi; v += step {
+		ticks = append(ticks, plot.Tick{Value: v, Label: fmt.Sprintf("x %g", v)})
+	}
+	return ticks
+}
+
+func systemTitle(op string) string {
+	if op == "plonk" {
+		return "PLONK"
+	}
+	return "Groth16"
+}
+
+// circuitTitle returns a circuit's name as documents have it.
+func circuitTitle(circuit string) string {
+	switch {
+	case circuit == "ecdsa":
+		return "ECDSA"
+	case circuit == "sha256-2k":
+		return "SHA-256 of 2 KB"
+	case circuit == "recursion":
+		return "a proof verified"
+	}
+	if n, ok := strings.CutPrefix(circuit, "mimc-"); ok {
+		return n + " MiMC hashes"
+	}
+	return circuit
+}

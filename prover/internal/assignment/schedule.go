@@ -1,0 +1,532 @@
+package assignment
+
+import (
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"weak"
+
+	"github.com/consensys/gnark/constraint"
+	"github.com/consensys/gnark/constraint/solver"
+)
+
+// gnark puts an instruction into the first level that is possible, so that a circuit of a
+// chain of hashes has thousands of levels, most too short to share. A schedule is a plan
+// that tells apart
+//   - the levels, of instructions that others soon wait for, in gnark's order. What is
+//     left of a level is often so short that one goroutine does it,
+//   - instructions that wait: whose outputs no level needs before the step after the next,
+//     a step being so many of gnark's levels. They are solved beside the levels of the
+//     next step, and
+//   - checks: instructions that set no wire. They are solved whenever a processor has
+//     nothing else to do.
+
+const (
+	stride    = 32  // of gnark's levels, a step
+	slack     = 128 // levels between an instruction that waits and who needs it, at least
+	shareSize = 64  // everyday instructions that are solved at a time beside the levels
+
+	gnarks = "github.com/consensys/gnark/" // its hints have names that begin so
+	lists  = std + "internal/logderivarg." // hints over long lists
+)
+
+// gnark puts an instruction into the first level that is possible, so that a circuit of a
+// chain of hashes has thousands of levels, most too short to share. A schedule is a plan
+// that tells apart
+//   - the levels, of instructions that others soon wait for, in gnark's order. What is
+//     left of a level is often so short that one goroutine does it,
+//   - instructions that wait: nothing needs their outputs in the next slack levels. They
+//     are solved beside the levels, and awaited where they are needed, and
+//   - checks: instructions that set no wire. They are solved whenever a processor has
+//     nothing else to do.
+
+// plan is an order in which to solve a system. It is only read.
+type plan struct {
+	steps   []step
+	waiting []part // one may read what an earlier one sets
+	checks  []uint32
+	share   int // checks that are solved at a time
+}
+
+// step is some levels, and where the plan stands before and after them.
+type step struct {
+	levels []level
+	needs  int // parts of waiting instructions that have to be done before
+	// waiting parts can be solved after the levels, and checks when those parts are done.
+	waiting int
+	checks  int
+}
+
+// level is instructions that do not depend on each other.
+type level struct {
+	list  []uint32
+	worth int // everyday instructions
+	// alone says that one goroutine solves them in turn, as gnark does.
+	alone bool
+}
+
+// part is instructions that do not depend on each other, solved in so many shares.
+type part struct {
+	list   []uint32
+	shares int
+}
+
+// shareOf returns the instructions of a share.
+func (p *part) shareOf(i int) []uint32 {
+	n := len(p.list)
+	return p.list[i*n/p.shares : (i+1)*n/p.shares]
+}
+
+// byLevels returns the plan of gnark's levels.
+func (r *run[S, PS]) byLevels() *plan {
+	foreign := foreignHints(r.sys)
+	levels := make([]level, len(r.sys.Levels))
+	for i, l := range r.sys.Levels {
+		levels[i] = level{list: l, worth: len(l) * r.weight}
+		if len(foreign) > 0 && len(l) <= inTurn {
+			levels[i].alone = slices.ContainsFunc(l, func(k uint32) bool {
+				in := &r.sys.Instructions[k]
+				return r.kinds[in.BlueprintID] == kindHint && foreign[readCall(r.sys.CallData[in.StartCallData:]).hint]
+			})
+		}
+	}
+	return &plan{steps: []step{{levels: levels}}, share: 1}
+}
+
+// inTurn is the length up to which gnark's solver does a level by one goroutine, so that
+// hints in it may share variables. Hints that are not gnark's own keep that.
+const inTurn = 50
+
+// foreignHints returns the hints of a system that are not of gnark's library.
+func foreignHints(sys *constraint.System) map[solver.HintID]bool {
+	foreign := make(map[solver.HintID]bool)
+	for id, name := range sys.MHintsDependencies {
+		if id != commitment && !strings.HasPrefix(name, gnarks) {
+			foreign[id] = true
+		}
+	}
+	return foreign
+}
+
+// scheduled is a system's schedule, or that it is being made.
+type scheduled struct {
+	plan atomic.Pointer[plan]
+	made chan struct{} // closed when there is one
+}
+
+// schedules has those of the systems that were solved, as long as those live.
+var schedules struct {
+	sync.Mutex
+	of map[weak.Pointer[constraint.System]]*scheduled
+}
+
+// planned returns the plan by which to solve the system: the first time gnark's levels,
+// beside which a schedule is made. A schedule has four bytes for each instruction and 40
+// for each level; making it takes one processor about as long as solving, and 12 bytes
+// for each wire. One goroutine without helpers needs none.
+func (r *run[S, PS]) planned() *plan {
+	key := weak.Make(r.sys)
+	schedules.Lock()
+	defer schedules.Unlock()
+	s := schedules.of[key]
+	if s == nil && r.Workers() > 1 {
+		if schedules.of == nil {
+			schedules.of = make(map[weak.Pointer[constraint.System]]*scheduled)
+		}
+		s = &scheduled{made: make(chan struct{})}
+		schedules.of[key] = s
+		runtime.AddCleanup(r.sys, forgetSchedule, key)
+		go s.make(newPlanner(r))
+	}
+	if s != nil {
+		if p := s.plan.Load(); p != nil {
+			return p
+		}
+	}
+	return r.byLevels()
+}
+
+func forgetSchedule(key weak.Pointer[constraint.System]) {
+	schedules.Lock()
+	defer schedules.Unlock()
+	delete(schedules.of, key)
+}
+
+// make makes the schedule. A system that makes the planner panic is not as it should be,
+// and goes on by gnark's levels, where the solver says what is wrong.
+func (s *scheduled) make(p *planner) {
+	defer close(s.made)
+	defer func() { _ = recover() }()
+	s.plan.Store(p.schedule())
+}
+
+// planner makes the schedule of a system.
+type planner struct {
+	sys     *constraint.System
+	kinds   []kind
+	tables  []*table
+	own     map[solver.HintID]bool // hints that are computed without big integers
+	foreign map[solver.HintID]bool // hints that are not of gnark's library
+	square  int                    // of an element's length, in that of four words
+
+	inputs uint32
+	end    int32   // the number of levels: when what only checks read is needed
+	set    []int32 // by wire: the level that sets it; -1 is none
+	needed []int32 // by wire: the first level that needs it
+	part   []int32 // by wire: the part of waiting instructions that sets it; -1 is none
+
+	entries map[uint32][]int // by wire: the tables that it is an entry of
+	of      []entries        // by table
+}
+
+// entries is what a planner knows of the entries of a table, as one.
+type entries struct {
+	needed int32 // by the lookups seen so far
+	part   int32 // the last that sets one
+}
+
+func newPlanner[S limbs, PS element[S]](r *run[S, PS]) *planner {
+	var e S
+	p := &planner{sys: r.sys, kinds: r.kinds, tables: r.tables, square: len(e) * len(e) / 16, own: make(map[solver.HintID]bool), foreign: foreignHints(r.sys)}
+	for _, h := range r.hints {
+		p.own[h.id] = h.own != nil
+	}
+	return p
+}
+
+// worth returns how many everyday instructions, of 0.1 us, one is worth. The figures are
+// rough: of a multiplication in an emulated field, for the hints.
+func (p *planner) worth(in *constraint.PackedInstruction) int {
+	data := p.sys.CallData[in.StartCallData:]
+	const inverse = 16
+	switch p.kinds[in.BlueprintID] {
+	case kindHint:
+		c := readCall(data)
+		if !p.own[c.hint] {
+			return 32 + 2*(c.n+int(c.to-c.from))
+		}
+		return 1 + int(data[0])/everyday
+	case kindLookup:
+		return int(data[2])
+	case kindInverses:
+		return inverse + int(data[1])
+	case kindR1C:
+		return 1 + int(data[0])*p.square/(everyday/2)
+	}
+	return 1
+}
+
+// role says when an instruction is solved.
+type role uint8
+
+const (
+	inLevel role = iota
+	waits
+	checks
+)
+
+// schedule returns the plan. It goes through the instructions three times: to see who
+// sets a wire; backwards, to see when a wire is needed; and forwards, to put them in
+// order.
+//
+// An instruction may wait if nothing needs its wires in the next slack levels: no level,
+// and nothing that waits and has to be solved by then in turn. Those who read them and
+// wait too, or check, are solved after it: in a later part, or when the parts of its
+// step are done.
+func (p *planner) schedule() *plan {
+	p.begin()
+	roles := p.setters()
+	p.needs(roles)
+	return p.order(roles)
+}
+
+func (p *planner) begin() {
+	p.end = int32(len(p.sys.Levels))
+	p.inputs = uint32(len(p.sys.Public) + len(p.sys.Secret))
+	wires := int(p.inputs) + p.sys.NbInternalVariables
+	p.set, p.needed, p.part = make([]int32, wires), make([]int32, wires), make([]int32, wires)
+	for i := range p.set {
+		p.set[i], p.needed[i], p.part[i] = -1, p.end, -1
+	}
+	p.entries = make(map[uint32][]int)
+	p.of = make([]entries, len(p.tables))
+	for i, t := range p.tables {
+		p.of[i] = entries{p.end, -1}
+		if t == nil {
+			continue
+		}
+		for data := t.data; len(data) > 0; {
+			data = p.terms(data, func(wire uint32) {
+				if in := p.entries[wire]; !slices.Contains(in, i) {
+					p.entries[wire] = append(in, i)
+				}
+			})
+		}
+	}
+}
+
+// terms calls f for the wires of a linear expression that are no inputs, and returns what
+// follows it.
+func (p *planner) terms(data []uint32, f func(wire uint32)) []uint32 {
+	end := 1 + 2*int(data[0])
+	for i := 2; i < end; i += 2 {
+		p.wire(data[i], f)
+	}
+	return data[end:]
+}
+
+func (p *planner) wire(wire uint32, f func(wire uint32)) {
+	if wire != constant && wire >= p.inputs {
+		f(wire)
+	}
+}
+
+// visit calls f for the wires that an instruction reads or sets, but for the entries of
+// tables. out tells that the wire is set for sure; a constraint sets the one that has
+// no value.
+func (p *planner) visit(in *constraint.PackedInstruction, f func(wire uint32, out bool)) {
+	data := p.sys.CallData[in.StartCallData:]
+	reads := func(wire uint32) { f(wire, false) }
+	lists := func(data []uint32, n int) {
+		for range n {
+			data = p.terms(data, reads)
+		}
+	}
+	outputs := func(from, to uint32) {
+		for wire := from; wire < to; wire++ {
+			f(wire, true)
+		}
+	}
+	switch k := p.kinds[in.BlueprintID]; k {
+	case kindHint:
+		c := readCall(data)
+		lists(c.data, c.n)
+		outputs(c.from, c.to)
+	case kindLookup:
+		lists(data[3:], int(data[2]))
+		outputs(in.WireOffset, in.WireOffset+data[2])
+	case kindInverses:
+		lists(data[2:], int(data[1]))
+		outputs(in.WireOffset, in.WireOffset+data[1])
+	case kindR1C:
+		terms := int(data[1] + data[2] + data[3])
+		for i := range terms {
+			p.wire(data[5+2*i], reads)
+		}
+	case kindSparseBool:
+		p.wire(data[0], reads)
+	default:
+		for _, wire := range data[:3] {
+			p.wire(wire, reads)
+		}
+	}
+}
+
+// setters notes which level sets a wire, and returns which instructions set none.
+func (p *planner) setters() (roles []role) {
+	roles = make([]role, len(p.sys.Instructions))
+	for l, level := range p.sys.Levels {
+		for _, i := range level {
+			in := &p.sys.Instructions[i]
+			if p.commits(in) {
+				continue
+			}
+			roles[i] = checks
+			p.visit(in, func(wire uint32, out bool) {
+				if p.set[wire] < 0 {
+					p.set[wire] = int32(l)
+					roles[i] = inLevel
+				}
+			})
+		}
+	}
+	return roles
+}
+
+// commits reports whether an instruction is the row of a commitment, which leaves a wire
+// without a value as it is.
+func (p *planner) commits(in *constraint.PackedInstruction) bool {
+	data := p.sys.CallData[in.StartCallData:]
+	return p.kinds[in.BlueprintID] == kindSparse && constraint.CommitmentConstraint(data[placeCommitment]) != constraint.NOT
+}
+
+// stays reports whether an instruction keeps its level: hints of users, which may rely on
+// gnark's order, and what is work for all processors.
+func (p *planner) stays(in *constraint.PackedInstruction) bool {
+	data := p.sys.CallData[in.StartCallData:]
+	switch p.kinds[in.BlueprintID] {
+	case kindHint:
+		id := readCall(data).hint
+		return id == commitment || p.foreign[id] || strings.HasPrefix(p.sys.MHintsDependencies[id], lists)
+	case kindInverses:
+		return data[1] > batch
+	}
+	return p.commits(in)
+}
+
+// needs notes when wires are needed, and which instructions wait.
+func (p *planner) needs(roles []role) {
+	for l, level := range slices.Backward(p.sys.Levels) {
+		for _, i := range level {
+			in := &p.sys.Instructions[i]
+			if roles[i] == checks {
+				continue
+			}
+			first := p.end // the first level that needs what the instruction sets
+			p.visit(in, func(wire uint32, _ bool) {
+				if p.set[wire] != int32(l) {
+					return
+				}
+				first = min(first, p.needed[wire])
+				for _, t := range p.entries[wire] {
+					first = min(first, p.of[t].needed)
+				}
+			})
+			last := int32(l) // in which it could be solved
+			if int(first) >= l+slack && !p.stays(in) {
+				roles[i] = waits
+				last = first - 1
+			}
+			p.visit(in, func(wire uint32, _ bool) {
+				if p.set[wire] != int32(l) {
+					p.needed[wire] = min(p.needed[wire], last)
+				}
+			})
+			if t := p.table(in); t != nil {
+				t.needed = min(t.needed, last)
+			}
+		}
+	}
+}
+
+// table returns the table that an instruction reads, or nil.
+func (p *planner) table(in *constraint.PackedInstruction) *entries {
+	if p.kinds[in.BlueprintID] != kindLookup {
+		return nil
+	}
+	return &p.of[in.BlueprintID]
+}
+
+// order makes the plan.
+func (p *planner) order(roles []role) *plan {
+	made := new(plan)
+	steps := (len(p.sys.Levels) + stride - 1) / stride
+	needs := make([]int, steps+1)         // by step: the parts that it needs, those of earlier ones left out
+	room := make([]uint32, 0, len(roles)) // of all lists
+	keep := func(list []uint32) []uint32 {
+		from := len(room)
+		room = append(room, list...)
+		return room[from:len(room):len(room)]
+	}
+	type open struct {
+		list   []uint32
+		worth  int
+		needed int // the first step
+	}
+	var own, last []uint32
+	var parts []open // of the step
+	var s step
+	checking := 0
+	for l, level := range p.sys.Levels {
+		own = own[:0]
+		for _, i := range level {
+			in := &p.sys.Instructions[i]
+			switch roles[i] {
+			case checks:
+				last = append(last, i)
+				checking += p.worth(in)
+			case waits:
+				k, needed := p.wait(in, l, len(made.waiting))
+				for len(parts) <= k {
+					parts = append(parts, open{needed: steps})
+				}
+				o := &parts[k]
+				o.list, o.worth, o.needed = append(o.list, i), o.worth+p.worth(in), min(o.needed, needed/stride)
+			default:
+				own = append(own, i)
+			}
+		}
+		if len(own) > 0 {
+			s.levels = append(s.levels, p.levelOf(keep(own), len(level)))
+		}
+		if (l+1)%stride == 0 || l == len(p.sys.Levels)-1 {
+			for _, o := range parts {
+				made.waiting = append(made.waiting, part{keep(o.list), max(min(o.worth/shareSize, len(o.list)), 1)})
+				needs[o.needed] = len(made.waiting)
+			}
+			parts = parts[:0]
+			s.waiting, s.checks = len(made.waiting), len(last)
+			s.levels = slices.Clip(s.levels)
+			made.steps = append(made.steps, s)
+			s = step{}
+		}
+	}
+	sofar := 0
+	for i := range made.steps {
+		sofar = max(sofar, needs[i])
+		made.steps[i].needs = sofar
+	}
+	made.checks = keep(last)
+	made.share = max(shareSize*len(last)/max(checking, 1), 1)
+	return made
+}
+
+// levelOf returns a level of instructions of one of gnark's, which had so many. Those that
+// take long are dealt out, so that equal shares of the list take about as long.
+func (p *planner) levelOf(list []uint32, of int) level {
+	const piles = 8
+	worths := make([]int, len(list))
+	l := level{list: list}
+	for i, k := range list {
+		in := &p.sys.Instructions[k]
+		worths[i] = p.worth(in)
+		l.worth += worths[i]
+		if of <= inTurn && p.kinds[in.BlueprintID] == kindHint && p.foreign[readCall(p.sys.CallData[in.StartCallData:]).hint] {
+			l.alone = true
+		}
+	}
+	if !l.alone && len(list) > 2 && slices.Max(worths) > 4*slices.Min(worths) {
+		order := make([]int, len(list))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return worths[b] - worths[a] })
+		dealt := make([]uint32, 0, len(list))
+		for pile := range piles {
+			for i := pile; i < len(order); i += piles {
+				dealt = append(dealt, list[order[i]])
+			}
+		}
+		copy(list, dealt)
+	}
+	return l
+}
+
+// wait returns the part of its step in which a waiting instruction of level l is solved,
+// one after those of the wires that it reads, and the level that needs it. before is how
+// many parts there were before the step.
+func (p *planner) wait(in *constraint.PackedInstruction, l, before int) (after, needed int) {
+	part, first := int32(before), p.end
+	p.visit(in, func(wire uint32, _ bool) {
+		if p.set[wire] != int32(l) {
+			part = max(part, p.part[wire]+1)
+		}
+	})
+	if t := p.table(in); t != nil {
+		part = max(part, t.part+1)
+	}
+	p.visit(in, func(wire uint32, _ bool) {
+		if p.set[wire] != int32(l) {
+			return
+		}
+		p.part[wire] = part
+		first = min(first, p.needed[wire])
+		for _, k := range p.entries[wire] {
+			p.of[k].part = max(p.of[k].part, part)
+			first = min(first, p.of[k].needed)
+		}
+	})
+	return int(part) - before, int(first)
+}

@@ -1,0 +1,213 @@
+package solve_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"math/big"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
+	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/constraint"
+	cs254 "github.com/consensys/gnark/constraint/bn254"
+	cs761 "github.com/consensys/gnark/constraint/bw6-761"
+	"github.com/consensys/gnark/constraint/solver"
+	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/frontend/cs"
+	"github.com/consensys/gnark/frontend/cs/r1cs"
+	"github.com/consensys/gnark/frontend/cs/scs"
+	"github.com/consensys/gnark/logger"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/prover/internal/assignment"
+	"github.com/pippin-zk/pippin/prover/internal/solve"
+)
+
+var (
+	times  = flag.String("times", "", "numbers of processors, such as 1,2,4, to time our solver with")
+	out    = flag.String("record", "", "file for a record of -times")
+	commit = flag.String("commit", "", "pippin's commit, for the record")
+	rounds = flag.Int("rounds", 9, "solutions timed with each number of processors")
+)
+
+// timed is the solutions of one circuit by so many processors.
+type timed struct {
+	Op          string    `json:"op"`
+	System      string    `json:"system"`
+	Circuit     string    `json:"circuit"`
+	Curve       string    `json:"curve"`
+	Constraints int       `json:"constraints"`
+	Tasks       int       `json:"tasks"` // processors
+	Count       int       `json:"count"`
+	MinMS       float64   `json:"min_ms"`
+	MedianMS    float64   `json:"median_ms"`
+	Samples     []float64 `json:"samples_ms"`
+	FirstMS     float64   `json:"first_ms,omitempty"` // by gnark's levels, with a schedule being made beside, and new memory
+	Checked     bool      `json:"checked"`
+}
+
+// TestTimes prints what solving circuits takes, each solution compared with gnark's, and
+// writes a record.
+func TestTimes(t *testing.T) {
+	if *times == "" {
+		t.Skip("no -times given")
+	}
+	logger.Disable()
+	var processors []int
+	for s := range strings.SplitSeq(*times, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		processors = append(processors, n)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var runs []timed
+	for _, c := range []struct {
+		circuit, system string
+		curve           backend.Curve
+	}{
+		{"ecdsa", "groth16", backend.BN254}, {"sha256-2k", "groth16", backend.BN254}, {"recursion", "groth16", backend.BW6761},
+		{"ecdsa", "plonk", backend.BN254}, {"sha256-2k", "plonk", backend.BN254},
+	} {
+		runtime.GOMAXPROCS(slices.Max(processors))
+		circuit, assigned, err := bench.Statement(c.circuit, c.curve)
+		if err != nil {
+			t.Fatal(err)
+		}
+		build := frontend.NewBuilder(r1cs.NewBuilder[constraint.U64])
+		if c.system == "plonk" {
+			build = scs.NewBuilder[constraint.U64]
+		}
+		field := layout.CurveID(c.curve).ScalarField()
+		ccs, err := frontend.Compile(field, build, circuit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := frontend.NewWitness(assigned, field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := timed{Op: "solve", System: c.system, Circuit: c.circuit, Curve: c.curve.String(), Constraints: ccs.GetNbConstraints()}
+		once := solution(t, ccs, w)
+		first.FirstMS = once()
+		for i, n := range processors {
+			runtime.GOMAXPROCS(n)
+			r := first
+			if i > 0 {
+				r.FirstMS = 0
+			}
+			r.Tasks, r.Count, r.Checked = n, *rounds, true
+			once()
+			for range r.Count {
+				runtime.GC()
+				r.Samples = append(r.Samples, once())
+			}
+			sorted := slices.Sorted(slices.Values(r.Samples))
+			r.MinMS, r.MedianMS = sorted[0], sorted[len(sorted)/2]
+			t.Logf("%s %s: %d processors: %.1f to %.1f ms, median %.1f, first %.1f", r.System, r.Circuit, n, r.MinMS, sorted[len(sorted)-1], r.MedianMS, r.FirstMS)
+			runs = append(runs, r)
+		}
+	}
+	if *out == "" {
+		return
+	}
+	text, err := json.MarshalIndent(map[string]any{"machine": record.ThisMachine(*commit), "runs": runs}, "", "  ")
+	if err == nil {
+		err = os.WriteFile(*out, append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answer is what commitments and hints that draw at random say.
+var answer = new(big.Int).Exp(big.NewInt(3), big.NewInt(250), nil)
+
+// fixed has those hints of a circuit say it to gnark's solver too.
+func fixed(hints map[solver.HintID]string) (opts []solver.Option) {
+	say := func(_ *big.Int, _, out []*big.Int) error {
+		for _, v := range out {
+			v.Set(answer)
+		}
+		return nil
+	}
+	for id, name := range hints {
+		if id == solver.GetHintID(cs.Bsb22CommitmentComputePlaceholder) || strings.HasSuffix(name, "hints.Randomize") {
+			opts = append(opts, solver.OverrideHint(id, say))
+		}
+	}
+	return opts
+}
+
+// solution returns what solves once and says how many milliseconds that took. Each
+// solution is compared with gnark's.
+func solution(t *testing.T, ccs constraint.ConstraintSystem, w witness.Witness) func() float64 {
+	switch ccs := ccs.(type) {
+	case *cs254.R1CS:
+		return solutionOf(t, solve.System[fr254.Element]{
+			System: assignment.System[fr254.Element]{System: &ccs.System, Coefficients: ccs.Coefficients}, Solver: assignment.Over[fr254.Element](),
+			Inputs: func(w witness.Witness) ([]fr254.Element, bool) { return w.Vector().(fr254.Vector), true },
+		}, w, *new(fr254.Element).SetBigInt(answer), func(opts ...solver.Option) (s [3]fr254.Vector, err error) {
+			sol, err := ccs.Solve(w, opts...)
+			switch sol := sol.(type) {
+			case *cs254.R1CSSolution:
+				s = [3]fr254.Vector{sol.A, sol.B, sol.C}
+			case *cs254.SparseR1CSSolution:
+				s = [3]fr254.Vector{sol.L, sol.R, sol.O}
+			}
+			return s, err
+		})
+	case *cs761.R1CS:
+		return solutionOf(t, solve.System[fr761.Element]{
+			System: assignment.System[fr761.Element]{System: &ccs.System, Coefficients: ccs.Coefficients}, Solver: assignment.Over[fr761.Element](),
+			Inputs: func(w witness.Witness) ([]fr761.Element, bool) { return w.Vector().(fr761.Vector), true },
+		}, w, *new(fr761.Element).SetBigInt(answer), func(opts ...solver.Option) (s [3]fr761.Vector, err error) {
+			sol, err := ccs.Solve(w, opts...)
+			if sol, ok := sol.(*cs761.R1CSSolution); ok {
+				s = [3]fr761.Vector{sol.A, sol.B, sol.C}
+			}
+			return s, err
+		})
+	}
+	t.Fatalf("%T", ccs)
+	return nil
+}
+
+func solutionOf[S comparable, V ~[]S](t *testing.T, sys solve.System[S], w witness.Witness, answer S, gnark func(...solver.Option) ([3]V, error)) func() float64 {
+	opts := fixed(sys.MHintsDependencies)
+	want, err := gnark(opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := solve.LeftToGnark()
+	return func() float64 {
+		start := time.Now()
+		sol, err := sys.Run(context.Background(), w, opts, func([]S) (S, error) { return answer, nil })
+		took := time.Since(start)
+		if err != nil || solve.LeftToGnark() != before {
+			t.Fatal("not solved by our solver: ", err)
+		}
+		for i, s := range sol.Sides {
+			if !slices.Equal(s, want[i]) {
+				t.Fatal("not gnark's solution")
+			}
+		}
+		for _, s := range append(sol.Sides[:], sol.Wires) {
+			clear(s[:cap(s)])
+		}
+		sys.Solver.Free(sol)
+		return float64(took.Microseconds()) / 1000
+	}
+}
