@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "04c2a7a28729d034c0b0c206830b77220dd7205a231df31af3fbb133083de58c"
+const digest = "dd652e7810c63195c12c2a9b1d6b040f2ca652b17b5ef9f1c240d7f3a5cc0edc"

@@ -23,9 +23,6 @@ const (
 	ResultElements  = 3          // a sum of a set
 	PrepareMost     = 8          // points a thread of prepare and prepared_multiples
 	InvertEach      = 4          // products a thread of pairs_invert
-	AffineThreads   = 128        // of a block of affine_sums
-	AffineRows      = 32         // tasks a thread of it, at most
-	AffineAhead     = 4          // entries of a task that it reads at a time
 	NoIndex         = 0xffffffff // in bad: nothing was found
 )
 
@@ -229,13 +226,14 @@ type AffineSums struct {
 	Room    kernels.Pointer // uint32_t*
 	Taken   kernels.Pointer // uint32_t*
 	Places  int             // uint64_t
+	Most    int             // uint64_t
 	Slots   kernels.Pointer // uint32_t*
 	Numbers kernels.Pointer // uint32_t*
 }
 
 // Words are the parameters in the kernel's order.
 func (p AffineSums) Words() []uint64 {
-	return []uint64{uint64(p.Work), uint64(p.Tasks), uint64(p.Values), uint64(p.Points), uint64(p.Room), uint64(p.Taken), uint64(p.Places), uint64(p.Slots), uint64(p.Numbers)}
+	return []uint64{uint64(p.Work), uint64(p.Tasks), uint64(p.Values), uint64(p.Points), uint64(p.Room), uint64(p.Taken), uint64(p.Places), uint64(p.Most), uint64(p.Slots), uint64(p.Numbers)}
 }
 
 // Fold is the parameters of the kernel fold of reduce.cu.
@@ -501,7 +499,7 @@ var allPairs = map[string]Pairs{
 	"bls12_377_g2": {
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_pairs", Symbol: "pippin_bls12_377_g2_pairs_there", Threads: 128}},
 		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_pairs", Symbol: "pippin_bls12_377_g2_pairs_invert", Threads: 128, Stack: 200}},
-		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_pairs", Symbol: "pippin_bls12_377_g2_pairs_back", Threads: 128, Stack: 224}},
+		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_pairs", Symbol: "pippin_bls12_377_g2_pairs_back", Threads: 128, Stack: 264}},
 	},
 	"bls12_381_g1": {
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_pairs", Symbol: "pippin_bls12_381_g1_pairs_there", Threads: 128}},
@@ -538,13 +536,10 @@ func ForAffine(curve, group string) (Affine, bool) {
 
 var allAffine = map[string]Affine{
 	"bn254_g2": {
-		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bn254_g2_affine", Symbol: "pippin_bn254_g2_affine_sums", Threads: 160, Stack: 48}},
+		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bn254_g2_affine", Symbol: "pippin_bn254_g2_affine_sums", Threads: 128}},
 	},
 	"bls12_381_g1": {
-		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_affine", Symbol: "pippin_bls12_381_g1_affine_sums", Threads: 160}},
-	},
-	"bls12_381_g2": {
-		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_affine", Symbol: "pippin_bls12_381_g2_affine_sums", Threads: 160, Stack: 448}},
+		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_affine", Symbol: "pippin_bls12_381_g1_affine_sums", Threads: 128, Stack: 8}},
 	},
 }
 

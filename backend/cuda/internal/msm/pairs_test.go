@@ -110,7 +110,6 @@ func withAffine(levels, places int, chunks bool) func(*msmplan.Params) {
 // entries are added to the sum of their task one after the other: by a wave of blocks and
 // by several, by more blocks than rows and by one, with tasks of every length.
 func TestAffineSums(t *testing.T) {
-	cudatest.OnFake(t)
 	eachGroup(func(curve backend.Curve, group backend.Group) {
 		if _, ok := kernel.ForAffine(curve.String(), group.String()); !ok {
 			return
@@ -119,7 +118,7 @@ func TestAffineSums(t *testing.T) {
 			t.Run(fmt.Sprintf("%v %v %v", curve, group, set), func(t *testing.T) {
 				n := 60
 				if set == fixtures.Repeated && group == backend.G1 {
-					n = 220
+					n = 360
 				}
 				_, c := open(t, device.Options{})
 				p, err := fixtures.New(fixtures.Key{Curve: curve, Group: group, Set: set, Seed: *seed})
