@@ -252,7 +252,8 @@ func TestExpModCRT(t *testing.T) {
 	c := arith.On(open(t), arith.Options{})
 	p, q := big.NewInt(0xfffffffb), big.NewInt(0xffffffef) // primes
 	one := big.NewInt(1)
-	m, d := new(big.Int).Mul(p, q), big.NewInt(0x123456789)
+	m := new(big.Int).Mul(p, q)
+	d := new(big.Int).ModInverse(big.NewInt(65537), new(big.Int).Mul(new(big.Int).Sub(p, one), new(big.Int).Sub(q, one)))
 	number := func(v *big.Int) *arith.Numbers {
 		n, err := arith.FromBig(32, v)
 		if err != nil {
@@ -262,7 +263,7 @@ func TestExpModCRT(t *testing.T) {
 	}
 	key := arith.CRT{
 		P: number(p), Q: number(q), DP: number(new(big.Int).Mod(d, new(big.Int).Sub(p, one))), DQ: number(new(big.Int).Mod(d, new(big.Int).Sub(q, one))),
-		QInv: number(new(big.Int).ModInverse(q, p)),
+		QInv: number(new(big.Int).ModInverse(q, p)), E: 65537,
 	}
 	values := []*big.Int{new(big.Int), one, new(big.Int).Sub(m, one), p, new(big.Int).Mul(q, big.NewInt(77)), big.NewInt(0xdeadbeefcafe)}
 	a, err := arith.FromBig(64, values...)
@@ -280,6 +281,29 @@ func TestExpModCRT(t *testing.T) {
 	}
 	if _, err := c.ExpModCRT(t.Context(), arith.Make(32, 1), key); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("a narrow number: %v", err)
+	}
+	for says, wrong := range map[string]func(k *arith.CRT){
+		"do not belong together": func(k *arith.CRT) { k.DP = number(big.NewInt(12345)) },
+		"public exponent E is 0": func(k *arith.CRT) { k.E = 0 },
+		"public exponent E is 4": func(k *arith.CRT) { k.E = 4 },
+		"Q of the key is even":   func(k *arith.CRT) { k.Q = number(big.NewInt(16)) },
+	} {
+		k := key
+		wrong(&k)
+		e := open(t)
+		if _, err := arith.On(e, arith.Options{}).ExpModCRT(t.Context(), a, k); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+		if n := e.Stats().Refused; n != 0 {
+			t.Errorf("%s: a backend was refused for a wrong key", says)
+		}
+	}
+	big3, err := arith.FromBig(64, one, m, one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ExpModCRT(t.Context(), big3, key); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "element 1: A is not below P Q") {
+		t.Errorf("a number that is too large: %v", err)
 	}
 	key.DQ = arith.Make(64, 1)
 	if _, err := c.ExpModCRT(t.Context(), a, key); !errors.Is(err, backend.ErrInvalidInput) {

@@ -54,6 +54,7 @@ func ExampleCalculator_ExpModCRT() {
 	crt := arith.CRT{
 		P: secret(key.Primes[0]), Q: secret(key.Primes[1]),
 		DP: secret(key.Precomputed.Dp), DQ: secret(key.Precomputed.Dq), QInv: secret(key.Precomputed.Qinv),
+		E: uint32(key.E), // each signature is checked before it is answered
 	}
 	for _, n := range []*arith.Numbers{crt.P, crt.Q, crt.DP, crt.DQ, crt.QInv} {
 		defer n.Free() // wipes it

@@ -2,9 +2,11 @@ package arith
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math/big"
 	"math/bits"
+	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
@@ -60,13 +62,28 @@ func (n *Numbers) Free() {
 }
 
 // FromBig returns numbers of some bits. No value may be longer than that, nor below zero.
-func FromBig(width int, values ...*big.Int) (*Numbers, error) {
-	n := Make(width, len(values))
+// big.Int hides no values: for secrets there is FromBytes.
+func FromBig(bits int, values ...*big.Int) (*Numbers, error) {
+	n := Make(bits, len(values))
 	for i, v := range values {
-		if v == nil || v.Sign() < 0 || v.BitLen() > width {
-			return nil, fmt.Errorf("%w: element %d is not from 0 to below 2^%d", backend.ErrInvalidInput, i, width)
+		if v == nil || v.Sign() < 0 || v.BitLen() > bits {
+			return nil, fmt.Errorf("%w: element %d is not from 0 to below 2^%d", backend.ErrInvalidInput, i, bits)
 		}
-		n.Set(i, v)
+		if err := n.Set(i, v); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// FromBytes returns numbers of some bits, rounded up to words, from big-endian bytes, as
+// big.Int.Bytes and crypto/rsa have them. Only zeros may be above that width.
+func FromBytes(bits int, values ...[]byte) (*Numbers, error) {
+	n := Make(bits, len(values))
+	for i, v := range values {
+		if err := n.SetBytes(i, v); err != nil {
+			return nil, err
+		}
 	}
 	return n, nil
 }
@@ -77,9 +94,12 @@ func (n *Numbers) Len() int { return len(n.Words) / max(n.Width, 1) }
 // At returns the words of number i.
 func (n *Numbers) At(i int) []uint32 { return n.Words[i*n.Width : (i+1)*n.Width] }
 
-// Set sets number i to v, modulo 2^(32 Width). v is not below zero.
-func (n *Numbers) Set(i int, v *big.Int) {
+// Set sets number i to v, which is from 0 to below 2^(32 Width).
+func (n *Numbers) Set(i int, v *big.Int) error {
 	const per = bits.UintSize / 32
+	if v == nil || v.Sign() < 0 || v.BitLen() > 32*n.Width {
+		return fmt.Errorf("%w: element %d is not from 0 to below 2^%d", backend.ErrInvalidInput, i, 32*n.Width)
+	}
 	words := v.Bits()
 	for k := range n.At(i) {
 		n.At(i)[k] = 0
@@ -87,6 +107,39 @@ func (n *Numbers) Set(i int, v *big.Int) {
 			n.At(i)[k] = uint32(words[k/per] >> (32 * (k % per)))
 		}
 	}
+	return nil
+}
+
+// SetBytes sets number i to big-endian bytes, in a time that does not depend on them. Only
+// zeros may be above its width.
+func (n *Numbers) SetBytes(i int, b []byte) error {
+	words := n.At(i)
+	over := max(len(b)-4*len(words), 0)
+	var above byte
+	for _, v := range b[:over] {
+		above |= v
+	}
+	if above != 0 {
+		return fmt.Errorf("%w: element %d is not below 2^%d", backend.ErrInvalidInput, i, 32*n.Width)
+	}
+	clear(words)
+	for k, v := range b[over:] {
+		at := len(b) - over - 1 - k
+		words[at/4] |= uint32(v) << (8 * (at % 4))
+	}
+	return nil
+}
+
+// Bytes returns number i as 4 Width big-endian bytes, in a time that does not depend on
+// its value.
+func (n *Numbers) Bytes(i int) []byte { return n.AppendBytes(make([]byte, 0, 4*n.Width), i) }
+
+// AppendBytes appends number i to b as Bytes returns it.
+func (n *Numbers) AppendBytes(b []byte, i int) []byte {
+	for _, w := range slices.Backward(n.At(i)) {
+		b = binary.BigEndian.AppendUint32(b, w)
+	}
+	return b
 }
 
 // Big returns number i.

@@ -46,7 +46,9 @@ type Client struct {
 	ends      jetstream.Stream
 	witnesses jetstream.Stream
 	seal      func() (*wire.SealingKey, error)
-	id        string
+	tenant    string
+	admin     bool   // it sees all tenants'
+	id        string // of its jobs, before their number
 	submitted atomic.Uint64
 }
 
@@ -54,19 +56,29 @@ type Client struct {
 const connectWithin = 15 * time.Second
 
 // Connect connects to a cluster that is up, with a client's ticket. Errors wrap
-// backend.ErrInvalidInput or backend.ErrUnavailable. A connection that breaks later is
+// backend.ErrInvalidInput, as for a ticket of another cluster, or backend.ErrUnavailable. A connection that breaks later is
 // made again; calls wait meanwhile.
 func Connect(t Ticket) (*Client, error) {
+	tenant, err := t.Tenant()
+	if err != nil {
+		return nil, err
+	}
 	nc, js, err := t.Connect("pippin client")
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{nc: nc, js: js, id: nuid.Next()}
+	c := &Client{nc: nc, js: js, tenant: tenant, admin: t.Seal == "", id: tenant + "." + nuid.Next()}
 	c.seal = sync.OnceValues(func() (*wire.SealingKey, error) { return wire.ReadSealing(t.Seal) })
 	ctx, cancel := context.WithTimeout(context.Background(), connectWithin)
 	defer cancel()
 	for name, s := range map[string]*jetstream.Stream{wire.Keys: &c.keys, wire.Ends: &c.ends, wire.Witnesses: &c.witnesses} {
 		if *s, err = wire.Stream(ctx, js, name); err != nil {
+			nc.Close()
+			return nil, err
+		}
+	}
+	if !c.admin {
+		if err := wire.CheckFingerprint(c.witnesses, wire.Fingerprint(t.Seal)); err != nil {
 			nc.Close()
 			return nil, err
 		}
@@ -98,7 +110,7 @@ func (c *Client) prepare(ctx context.Context, w Work, witness []byte) (job wire.
 	if err != nil {
 		return job, err
 	}
-	job.Witness, err = wire.Put(ctx, c.js, c.witnesses, wire.WitnessesPrefix+job.ID, bytes.NewReader(sealed))
+	job.Witness, err = wire.Put(ctx, c.js, wire.WitnessesPrefix+job.ID, bytes.NewReader(sealed))
 	return job, refusal(ctx, err)
 }
 
@@ -111,7 +123,7 @@ func (c *Client) publish(ctx context.Context, job wire.Job) error {
 		return c.js.Publish(ctx, wire.JobsPrefix+job.ID, text, jetstream.WithMsgID(job.ID))
 	})
 	if err != nil {
-		err = errors.Join(refusal(ctx, err), job.Witness.Delete(context.WithoutCancel(ctx), c.witnesses))
+		err = errors.Join(refusal(ctx, err), job.Witness.Forget(c.nc))
 	}
 	return err
 }
@@ -131,8 +143,8 @@ func refusal(ctx context.Context, err error) error {
 // have been down just then.
 const lookAgain = 2 * time.Second
 
-// Wait waits for a job, of this client or another, and returns its proof as gnark writes
-// it. It does not verify the proof. If the job ended without one, the error is ErrDead.
+// Wait waits for a job, of this client or another with the same ticket, and returns its
+// proof as gnark writes it. It does not verify the proof. If the job ended without one, the error is ErrDead.
 // The server keeps a job's end until the store needs the room.
 func (c *Client) Wait(ctx context.Context, id string) ([]byte, error) {
 	told, stop, err := c.listen(id)
@@ -160,6 +172,9 @@ func (c *Client) Wait(ctx context.Context, id string) ([]byte, error) {
 func (c *Client) listen(id string) (<-chan *nats.Msg, func(), error) {
 	if !wire.ID.MatchString(id) {
 		return nil, nil, fmt.Errorf("%w: %q is no job's ID", backend.ErrInvalidInput, id)
+	}
+	if !c.admin && wire.TenantOfJob(id) != c.tenant {
+		return nil, nil, fmt.Errorf("%w: job %s was submitted with another ticket", backend.ErrInvalidInput, id)
 	}
 	told := make(chan *nats.Msg, 1)
 	sub, err := c.nc.ChanSubscribe(wire.EndedPrefix+id, told)

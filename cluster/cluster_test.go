@@ -3,11 +3,14 @@ package cluster_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +23,7 @@ import (
 	"github.com/consensys/gnark/logger"
 	"github.com/consensys/gnark/std/hash/mimc"
 	"github.com/consensys/gnark/test/unsafekzg"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -27,6 +31,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
+	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
@@ -86,6 +91,16 @@ func setOf(t *testing.T, system string, curve ecc.ID) (s set) {
 	return s
 }
 
+// known returns the name that the project has for a curve.
+func known(id ecc.ID) string {
+	for _, c := range backend.Curves() {
+		if layout.CurveID(c) == id {
+			return c.String()
+		}
+	}
+	return ""
+}
+
 // TestProofs makes real proofs in both systems.
 func TestProofs(t *testing.T) {
 	t.Parallel()
@@ -108,6 +123,9 @@ func TestProofs(t *testing.T) {
 			before, err := c.Status(t.Context())
 			if err != nil {
 				t.Fatal(err)
+			}
+			if name := p.Work().Curve; name != known(k.curve) {
+				t.Errorf("a curve is called %s", name)
 			}
 			again, err := c.Add(t.Context(), s.ccs, s.pk, s.vk, k.o)
 			if err != nil || again.Work() != p.Work() {
@@ -267,6 +285,7 @@ func TestTLS(t *testing.T) {
 		t.Skip(err)
 	}
 	r := newRig(t, func(c *server.Config, _ *server.Manager) { c.Hosts = []string{host, "127.0.0.1"} })
+	r.cfg.Ticket.Dial = "" // by its name
 	if k := r.ticket(server.ClientTicket); !strings.HasPrefix(k.URL, "tls://"+host+":") || k.Roots == "" {
 		t.Fatal(k.URL)
 	}
@@ -277,5 +296,173 @@ func TestTLS(t *testing.T) {
 	k.Roots = ""
 	if _, err := cluster.Connect(k); !errors.Is(err, backend.ErrUnavailable) {
 		t.Error("a certificate that nobody vouches for:", err)
+	}
+}
+
+// TestHostThatDoesNotResolve: the name by which others reach the server need not resolve on
+// the server's machine.
+func TestHostThatDoesNotResolve(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *server.Config, _ *server.Manager) { c.Hosts = []string{"prover0.invalid"} })
+	if k := r.ticket(server.ClientTicket); !strings.HasPrefix(k.URL, "tls://prover0.invalid:") {
+		t.Fatal(k.URL)
+	}
+	r.work(nil)
+	c := r.client()
+	waitAll(t, c, submitAll(t, c, r.fakeWork("name"), 1))
+}
+
+// TestTenants: a client neither hears nor reads what another one's jobs are, nor harms them,
+// and is not let in when it is not listed any more.
+func TestTenants(t *testing.T) {
+	t.Parallel()
+	var cfg server.Config
+	r := newRig(t, func(c *server.Config, _ *server.Manager) { c.Clients = []string{"alice", "eve"}; cfg = *c })
+	alice, eve := server.TicketOf("alice"), server.TicketOf("eve")
+	nc, js, err := r.ticket(eve).Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	var heard atomic.Uint64
+	for _, subject := range []string{">", "_INBOX.>", wire.EndedPrefix + ">", wire.EndsPrefix + ">", wire.JobsPrefix + ">", wire.WitnessesPrefix + ">"} {
+		if _, err := nc.Subscribe(subject, func(m *nats.Msg) { heard.Add(1) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+
+	// Eve stores other bytes under the digest of Alice's key, and asks for its removal.
+	write := func(text string) func(io.Writer) error {
+		return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
+	}
+	digest, err := wire.Digest(write("alice's key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wire.PutKey(t.Context(), js, r.tenant(eve), digest, write("poison")); err != nil {
+		t.Fatal(err)
+	}
+	_, admin, err := r.cfg.Ticket.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Conn().Close()
+	if err := wire.PutKey(t.Context(), admin, r.tenant(alice), digest, write("alice's key")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tenant := range []string{r.tenant(alice), r.tenant(eve)} {
+		if err := nc.Publish(wire.ForgetPrefix+"keys."+tenant+"."+digest, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys, err := wire.Stream(t.Context(), admin, wire.Keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "Eve's own key is forgotten", func() bool {
+		_, has, err := wire.HasKey(t.Context(), keys, r.tenant(eve), digest)
+		return err == nil && !has
+	})
+	if err := wire.PutKey(t.Context(), js, r.tenant(eve), digest, write("poison")); err != nil {
+		t.Fatal(err)
+	}
+
+	r.work(func(c *worker.Config) { c.Jobs = 8 })
+	a, e := r.clientOf(alice), r.clientOf(eve)
+	w := cluster.Work{System: "fake", Circuit: digest, ProvingKey: digest, VerifyingKey: digest}
+	if _, err := one(t, e, w, number(0)); !errors.Is(err, cluster.ErrDead) || !strings.Contains(err.Error(), "damaged") {
+		t.Error("a key that is none:", err)
+	}
+	ids := submitAll(t, a, w, 5)
+	waitAll(t, a, ids)
+	if s, err := a.Status(t.Context()); err != nil || len(s.Dead) != 0 {
+		t.Errorf("another client's dead jobs: %+v, %v", s.Dead, err)
+	}
+	if s, err := e.Status(t.Context()); err != nil || len(s.Dead) != 1 {
+		t.Errorf("a client's own dead job: %+v, %v", s.Dead, err)
+	}
+	if _, err := e.Wait(t.Context(), ids[0]); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error("another client's end:", err)
+	}
+	ends, err := wire.Stream(t.Context(), js, wire.Ends)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, do := range map[string]func(context.Context) error{
+		"read an end": func(ctx context.Context) error {
+			_, err := ends.GetLastMsgForSubject(ctx, wire.EndsPrefix+ids[0])
+			return err
+		},
+		"read an end by number": func(ctx context.Context) error { _, err := ends.GetMsg(ctx, 1); return err },
+		"submitted a job": func(ctx context.Context) error {
+			_, err := js.Publish(ctx, wire.JobsPrefix+ids[0]+"x", []byte("{}"))
+			return err
+		},
+		"stored a key": func(ctx context.Context) error {
+			return wire.PutKey(ctx, js, r.tenant(alice), strings.Repeat("ab", 32), write("poison"))
+		},
+		"removed keys": func(ctx context.Context) error { return keysOf(ctx, js).Purge(ctx) },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		if err := do(ctx); err == nil {
+			t.Error("a client " + what + " as another one")
+		}
+		cancel()
+	}
+	if n := heard.Load(); n != 0 {
+		t.Errorf("a client heard %d messages of others", n)
+	}
+
+	r.down()
+	cfg.Listen, cfg.Clients = r.listen, []string{"alice"}
+	r.start(cfg)
+	if _, err := cluster.Connect(r.ticket(eve)); !errors.Is(err, backend.ErrUnavailable) {
+		t.Error("who is not listed any more is let in:", err)
+	}
+	if _, err := cluster.Connect(r.ticket(alice)); err != nil {
+		t.Error(err)
+	}
+}
+
+// keysOf returns the stream of keys, without more than its name.
+func keysOf(ctx context.Context, js jetstream.JetStream) jetstream.Stream {
+	s, err := js.Stream(ctx, wire.Keys)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// TestWitnessesThatClaimMuch: a witness that says it has more values than its circuit is
+// refused before it is unpacked.
+func TestWitnessesThatClaimMuch(t *testing.T) {
+	t.Parallel()
+	logger.Disable()
+	r := newRig(t)
+	r.work(func(c *worker.Config) { c.Open = worker.Gnark(nil) })
+	c := r.client()
+	for _, system := range []string{cluster.Groth16, cluster.Plonk} {
+		s := setOf(t, system, ecc.BN254)
+		p, err := c.Add(t.Context(), s.ccs, s.pk, s.vk, cluster.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		right, err := witnessOf(t, ecc.BN254, 3, 9).MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := one(t, c, p.Work(), right); err != nil {
+			t.Error(err)
+		}
+		header := bytes.Clone(right)
+		binary.BigEndian.PutUint32(header[8:], 1<<27)
+		for what, witness := range map[string][]byte{"a header": header, "a length": make([]byte, 64<<20)} {
+			if _, err := one(t, c, p.Work(), witness); !errors.Is(err, cluster.ErrDead) || !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "circuit") {
+				t.Errorf("%s, %s: %v", system, what, err)
+			}
+		}
 	}
 }

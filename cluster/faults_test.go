@@ -105,7 +105,7 @@ func TestFirstAnswerWins(t *testing.T) {
 	r := newRig(t)
 	begun, release := make(chan struct{}, 2), make(chan struct{})
 	slow := r.work(func(c *worker.Config) {
-		c.Name, c.Slots = "slow", 1 // another slot would know that its worker has the job
+		c.Name, c.Jobs = "slow", 1 // a second job would know that its worker has the first
 		c.Open = fakes(func(context.Context, []byte) ([]byte, error) {
 			begun <- struct{}{}
 			<-release
@@ -152,7 +152,7 @@ func TestInfrastructureCostsNoTry(t *testing.T) {
 	r := newRig(t)
 	var calls atomic.Int32
 	r.work(func(c *worker.Config) {
-		c.Slots = 8 // a slot pauses after such a failure, the others do not
+		c.Jobs = 8 // only the one that failed pauses
 		c.Open = fakes(func(_ context.Context, witness []byte) ([]byte, error) {
 			if calls.Add(1) <= 7 {
 				return nil, fmt.Errorf("the card: %w", backend.ErrGone)
@@ -389,7 +389,7 @@ func TestStuckProverEndsTheWorker(t *testing.T) {
 	}
 }
 
-// TestConsumer: as many jobs may be in hand as the workers have slots, and a consumer
+// TestConsumer: as many jobs may be in hand as the workers take at a time, and a consumer
 // that hands out nothing is made anew.
 func TestConsumer(t *testing.T) {
 	t.Parallel()
@@ -399,9 +399,9 @@ func TestConsumer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer js.Conn().Close()
-	r.work(func(c *worker.Config) { c.Name, c.Slots = "two", 2 })
-	r.work(func(c *worker.Config) { c.Name, c.Slots = "three", 3 })
-	eventually(t, "MaxAckPending follows the slots", func() bool {
+	r.work(func(c *worker.Config) { c.Name, c.Jobs = "two", 2 })
+	r.work(func(c *worker.Config) { c.Name, c.Jobs = "three", 3 })
+	eventually(t, "MaxAckPending follows the workers", func() bool {
 		c, err := js.Consumer(t.Context(), wire.Jobs, wire.Workers)
 		return err == nil && c.CachedInfo().Config.MaxAckPending == 5
 	})
@@ -476,14 +476,14 @@ func TestOrphans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := wire.Put(t.Context(), js, s, wire.WitnessesPrefix+"orphan", bytes.NewReader(number(1))); err != nil {
+	if _, err := wire.Put(t.Context(), js, wire.WitnessesPrefix+"x.orphan", bytes.NewReader(number(1))); err != nil {
 		t.Fatal(err)
 	}
 	has := func(id string) bool {
 		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(wire.WitnessesPrefix+id+".>"))
 		return err == nil && len(info.State.Subjects) > 0
 	}
-	eventually(t, "the orphan goes", func() bool { return !has("orphan") })
+	eventually(t, "the orphan goes", func() bool { return !has("x.orphan") })
 	for _, id := range ids {
 		if !has(id) {
 			t.Error("a witness is gone whose job waits")
@@ -573,24 +573,44 @@ func TestDamagedObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer js.Conn().Close()
-	keys, err := wire.Stream(t.Context(), js, wire.Keys)
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := r.fakeWork("damaged")
 	w.Circuit = strings.Repeat("ab", 32)
-	if err := wire.PutKey(t.Context(), js, keys, w.Circuit, func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }); err != nil {
+	if err := wire.PutKey(t.Context(), js, r.tenant(server.ClientTicket), w.Circuit, func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }); err != nil {
 		t.Fatal(err)
 	}
-	r.work(func(c *worker.Config) { c.Slots = 8 })
+	r.work(func(c *worker.Config) { c.Jobs = 8 })
 	if _, err := one(t, r.client(), w, number(1)); !errors.Is(err, cluster.ErrDead) || !strings.Contains(err.Error(), "damaged") {
 		t.Error(err)
 	}
 }
 
-// TestForeignKeys: witnesses that were sealed for another cluster's workers end their
-// jobs, a key that is none ends the worker, and a job that names another one's witness
-// is thrown away with that left alone.
+// TestBadWorker: a worker that fails faster than others work ends no job alone.
+func TestBadWorker(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work(func(c *worker.Config) {
+		c.Name, c.Jobs = "bad", 4
+		c.Open = fakes(func(context.Context, []byte) ([]byte, error) { return nil, errTest })
+	})
+	r.work(func(c *worker.Config) {
+		c.Name, c.Jobs = "good", 1
+		c.Open = fakes(func(_ context.Context, witness []byte) ([]byte, error) {
+			time.Sleep(200 * time.Millisecond)
+			return fakeProof(witness), nil
+		})
+	})
+	c := r.client()
+	eventually(t, "both are there", func() bool {
+		s, err := c.Status(t.Context())
+		return err == nil && len(s.Workers) == 2
+	})
+	waitAll(t, c, submitAll(t, c, r.fakeWork("bad"), 10))
+	r.settled(c, 10)
+}
+
+// TestForeignKeys: a key for witnesses that is another cluster's, or none, ends a worker
+// and refuses a client at the start; a witness that was sealed with one anyway ends its
+// job, and a job that names another one's witness is thrown away with that left alone.
 func TestForeignKeys(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -606,11 +626,15 @@ func TestForeignKeys(t *testing.T) {
 	if foreign.Seal, _, err = wire.NewSealing(); err != nil {
 		t.Fatal(err)
 	}
-	c, err := cluster.Connect(foreign)
-	if err != nil {
+	if _, err := cluster.Connect(foreign); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "another cluster's") {
+		t.Error("another cluster's key to seal with:", err)
+	}
+	if _, k.Open, err = wire.NewSealing(); err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	if err := worker.Run(within, worker.Config{Ticket: k, Open: fakes(nil), Cache: t.TempDir()}); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "another cluster's") {
+		t.Error("another cluster's key to open with:", err)
+	}
 	own, w := r.client(), r.fakeWork("foreign")
 	id, err := own.Submit(t.Context(), w, number(0))
 	if err != nil {
@@ -628,15 +652,33 @@ func TestForeignKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(wire.Job{ID: "thief", Work: w, Witness: wire.Object{Subject: wire.WitnessesPrefix + id, Chunks: 1}})
+	text, err := json.Marshal(wire.Job{ID: "x.thief", Work: w, Witness: wire.Object{Subject: wire.WitnessesPrefix + id, Chunks: 1}})
 	if err == nil {
-		_, err = js.Publish(t.Context(), wire.JobsPrefix+"thief", text)
+		_, err = js.Publish(t.Context(), wire.JobsPrefix+"x.thief", text)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.work(func(c *worker.Config) { c.Slots = 8 })
-	if _, err := one(t, c, w, number(1)); !errors.Is(err, cluster.ErrDead) || !strings.Contains(err.Error(), "of one cluster") {
+	r.work(func(c *worker.Config) { c.Jobs = 8 })
+	seal, err := wire.ReadSealing(foreign.Seal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := wire.Job{ID: r.tenant(server.ClientTicket) + ".stranger", Work: w}
+	sealed, err := seal.Seal(stranger.ID, w, number(1))
+	if err == nil {
+		stranger.Witness, err = wire.Put(t.Context(), js, wire.WitnessesPrefix+stranger.ID, bytes.NewReader(sealed))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err = json.Marshal(stranger); err == nil {
+		_, err = js.Publish(t.Context(), wire.JobsPrefix+stranger.ID, text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := own.Wait(within, stranger.ID); !errors.Is(err, cluster.ErrDead) || !strings.Contains(err.Error(), "of one cluster") {
 		t.Error("sealed for others:", err)
 	}
 	witnesses, err := wire.Stream(t.Context(), js, wire.Witnesses)

@@ -58,8 +58,8 @@ func TestOverhead(t *testing.T) {
 
 // TestThroughput compares workers with as many provers that nobody has to tell what
 // to do. Provers sleep: what is measured is the cluster, on few processors too. Each
-// makes one proof at a time, as a card does; the worker's second slot fetches the next
-// job meanwhile.
+// makes one proof at a time, as a card does; the worker's second job is fetched
+// meanwhile.
 func TestThroughput(t *testing.T) {
 	type row struct {
 		workers, jobs int
@@ -161,7 +161,7 @@ func (c *chain) Define(api frontend.API) error {
 // TestRealThroughput compares workers that make real proofs, by Groth16 on the CPU,
 // with as many provers that make and verify the same ones alone, in turns. The
 // processors are shared by all, so that what the cluster costs them counts too; a second
-// slot would only have more proofs share them.
+// job would only have more proofs share them.
 func TestRealThroughput(t *testing.T) {
 	logger.Disable()
 	const workers = 4
@@ -224,7 +224,7 @@ func TestRealThroughput(t *testing.T) {
 	var ends []func() error
 	for i := range workers {
 		ends = append(ends, r.work(func(c *worker.Config) {
-			c.Name, c.Log, c.Open, c.Slots = fmt.Sprint("worker", i), nil, worker.Gnark(nil), 1
+			c.Name, c.Log, c.Open, c.Jobs = fmt.Sprint("worker", i), nil, worker.Gnark(nil), 1
 		}))
 	}
 	p, err := r.client().Add(t.Context(), ccs, pk, vk, cluster.Options{})

@@ -37,7 +37,7 @@ func workerProcess(ticket string) error {
 		time.Sleep(20 * time.Millisecond)
 		return fakeProof(witness), nil
 	})
-	cfg := worker.Config{Ticket: t, Open: open, Cache: filepath.Join(filepath.Dir(ticket), "cache", fmt.Sprint(os.Getpid())), Slots: 2}
+	cfg := worker.Config{Ticket: t, Open: open, Cache: filepath.Join(filepath.Dir(ticket), "cache", fmt.Sprint(os.Getpid())), Jobs: 2}
 	return worker.Run(context.Background(), cfg)
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
-	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 )
 
@@ -52,7 +51,7 @@ func (c *Client) Add(ctx context.Context, ccs constraint.ConstraintSystem, pk, v
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
 	}
-	w := Work{System: string(system), Curve: layout.CurveID(curve).String(), Solidity: o.Solidity}
+	w := Work{System: string(system), Curve: curve.String(), Solidity: o.Solidity}
 	return c.AddFrom(ctx, w, to(ccs.WriteTo), to(pk.WriteRawTo), to(vk.WriteRawTo))
 }
 
@@ -75,9 +74,9 @@ func (c *Client) AddFrom(ctx context.Context, w Work, circuit, proving, verifyin
 		if *o.digest, err = wire.Digest(o.write); err != nil {
 			return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
 		}
-		_, has, err := wire.HasKey(ctx, c.keys, *o.digest)
+		_, has, err := wire.HasKey(ctx, c.keys, c.tenant, *o.digest)
 		if err == nil && !has {
-			err = wire.PutKey(ctx, c.js, c.keys, *o.digest, o.write)
+			err = wire.PutKey(ctx, c.js, c.tenant, *o.digest, o.write)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("uploading: %w", refusal(ctx, err))

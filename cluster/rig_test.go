@@ -19,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
@@ -142,7 +140,10 @@ func (r *rig) start(cfg server.Config) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.server, r.cfg.Ticket = s, r.ticket(server.AdminTicket)
+	r.server = s
+	if r.cfg.Ticket, err = s.Ticket(server.AdminTicket); err != nil {
+		r.t.Fatal(err)
+	}
 	r.listen = strings.TrimPrefix(r.cfg.Ticket.URL, "nats://")
 	r.manage()
 }
@@ -176,6 +177,7 @@ func (r *rig) ticket(name string) cluster.Ticket {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	t.Dial = r.cfg.Ticket.Dial
 	return t
 }
 
@@ -208,6 +210,16 @@ func (r *rig) work(change func(*worker.Config)) (end func() error) {
 	return end
 }
 
+// tenant returns the tenant of a ticket.
+func (r *rig) tenant(ticket string) string {
+	r.t.Helper()
+	tenant, err := r.ticket(ticket).Tenant()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return tenant
+}
+
 // fakeWork returns a work whose objects are stored and whose provers are fakes.
 func (r *rig) fakeWork(name string) cluster.Work {
 	r.t.Helper()
@@ -219,10 +231,7 @@ func (r *rig) fakeWork(name string) cluster.Work {
 	write := func(w io.Writer) error { _, err := io.WriteString(w, name); return err }
 	digest, err := wire.Digest(write)
 	if err == nil {
-		var keys jetstream.Stream
-		if keys, err = wire.Stream(r.t.Context(), js, wire.Keys); err == nil {
-			err = wire.PutKey(r.t.Context(), js, keys, digest, write)
-		}
+		err = wire.PutKey(r.t.Context(), js, r.tenant(server.ClientTicket), digest, write)
 	}
 	if err != nil {
 		r.t.Fatal(err)

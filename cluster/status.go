@@ -113,7 +113,8 @@ func round(ctx context.Context, nc *nats.Conn, inbox string, answers <-chan *nat
 	}
 }
 
-// Status returns what the cluster does now, with the last dead jobs first.
+// Status returns what the cluster does now, with the last dead jobs first. A client's
+// ticket shows the dead jobs that were submitted with it, an administrator's all.
 func (c *Client) Status(ctx context.Context) (s Status, err error) {
 	if s.Workers, s.Silent, err = Workers(ctx, c.nc); err != nil {
 		return s, err
@@ -137,31 +138,56 @@ func (c *Client) Status(ctx context.Context) (s Status, err error) {
 // shown is how many dead jobs a status has.
 const shown = 20
 
+// dead returns the last dead jobs. An administrator may read any message by its number; a
+// client asks for the messages of its own subjects.
 func (c *Client) dead(ctx context.Context) ([]Dead, error) {
 	stream, err := wire.Stream(ctx, c.js, wire.Dead)
 	if err != nil {
 		return nil, err
 	}
 	all := []Dead{}
-	state := stream.CachedInfo().State
-	for seq := state.LastSeq; seq >= max(1, state.FirstSeq) && len(all) < shown; seq-- {
-		m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return stream.GetMsg(ctx, seq) })
+	add := func(get func(ctx context.Context) (*jetstream.RawStreamMsg, error)) error {
+		m, err := wire.Ask(ctx, get)
 		if wire.Missing(err) {
-			continue
+			return nil
 		}
 		if err != nil {
-			return nil, refusal(ctx, err)
+			return refusal(ctx, err)
 		}
 		var d struct {
 			wire.Job
 			wire.End
 		}
 		if err := json.Unmarshal(m.Data, &d); err != nil {
-			return nil, fmt.Errorf("%w: a dead job: %w", backend.ErrInternal, err)
+			return fmt.Errorf("%w: a dead job: %w", backend.ErrInternal, err)
 		}
 		all = append(all, Dead{d.ID, d.Work, d.Reason, d.Worker, m.Time})
+		return nil
 	}
-	return all, nil
+	if c.admin {
+		state := stream.CachedInfo().State
+		for seq := state.LastSeq; seq >= max(1, state.FirstSeq) && len(all) < shown; seq-- {
+			if err := add(func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return stream.GetMsg(ctx, seq) }); err != nil {
+				return nil, err
+			}
+		}
+		return all, nil
+	}
+	info, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) {
+		return stream.Info(ctx, jetstream.WithSubjectFilter(wire.DeadPrefix+c.tenant+".>"))
+	})
+	if err != nil {
+		return nil, refusal(ctx, err)
+	}
+	for subject := range info.State.Subjects {
+		if err := add(func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+			return stream.GetLastMsgForSubject(ctx, subject)
+		}); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(all, func(a, b Dead) int { return b.At.Compare(a.At) })
+	return all[:min(shown, len(all))], nil
 }
 
 // Drain tells a worker to take no more jobs, to give back after within those that it has
@@ -171,7 +197,7 @@ func (c *Client) dead(ctx context.Context) ([]Dead, error) {
 func (c *Client) Drain(ctx context.Context, name string, within time.Duration) error {
 	subject := wire.Drain
 	if name != "" {
-		if !wire.ID.MatchString(name) {
+		if !wire.Name.MatchString(name) {
 			return fmt.Errorf("%w: %q is no worker's name", backend.ErrInvalidInput, name)
 		}
 		subject += "." + name

@@ -23,7 +23,9 @@ const (
 	// modulus.
 	CheckNone Check = iota
 	// CheckCurve wants every answer on the curve: microseconds a call. An
-	// answer of infinity is computed again in this process.
+	// answer of infinity is computed again in this process. What programs compute
+	// and read must be canonical: scalars below r, residues below a modulus that
+	// the program writes, elements of GF(2^n) without bits from x^n on.
 	CheckCurve
 	// CheckSubgroup wants it in the subgroup of order r as well: up to a
 	// millisecond a call.
@@ -65,7 +67,9 @@ type Config struct {
 	// Check is applied to every answer, whoever gave it.
 	Check Check
 	// CompareEvery has every k-th answer of a backend computed again on the
-	// next one and compared, and the first after a repair; 0 is never.
+	// next one and compared, and the first after a repair; 0 is never. Of programs
+	// over vectors or numbers every k-th is computed again as a whole, from what it
+	// finds in memory: its answers and what it leaves there are compared.
 	CompareEvery int
 	// CheckInput refuses bases that are not in the subgroup of order r, which
 	// takes up to some 100 microseconds a point, and scalars not below r.

@@ -21,7 +21,8 @@ type Engine struct {
 	background sync.WaitGroup // owners and what tends generations
 	using      chan struct{}  // one Use at a time
 
-	asked atomic.Uint64 // answers, for CompareEvery
+	asked    atomic.Uint64 // answers, for CompareEvery
+	programs atomic.Uint64 // programs that compute, for CompareEvery
 
 	mu          sync.Mutex
 	slots       []*slot                 // in the order of preference

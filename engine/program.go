@@ -16,10 +16,11 @@ type program struct {
 	held   []*Bases
 	reqs   []Request // the Commits as MSMs, without scalars
 	steps  []backend.Step
-	sizes  []int    // of the answers to steps
-	stepOf []int    // where in steps each of the caller's is
-	jobOf  []int    // where in steps each of reqs is
-	out    [][]byte // the answers to steps
+	sizes  []int           // of the answers to steps
+	stepOf []int           // where in steps each of the caller's is
+	point  backend.Element // of the last commitment's bases
+	jobOf  []int           // where in steps each of reqs is
+	out    [][]byte        // the answers to steps
 
 	answers [][]byte
 	secrets [][]byte // read for checks
@@ -60,9 +61,17 @@ func (p *program) take(steps []backend.Step) error {
 
 // run loads what is missing, computes and checks.
 func (p *program) run(ctx context.Context, steps []backend.Step) error {
+	twin := p.replayed(steps)
 	again, compared := p.s.e.chosen(p.g, p.reqs)
+	for _, s := range twin.before() {
+		p.add(s)
+	}
 	if err := p.translate(ctx, steps, compared); err != nil {
 		return err
+	}
+	finals := len(p.steps)
+	for _, s := range twin.after() {
+		p.add(s)
 	}
 	if err := p.compute(ctx); err != nil {
 		return err
@@ -72,6 +81,12 @@ func (p *program) run(ctx context.Context, steps []backend.Step) error {
 		p.secrets = append(p.secrets, again[k].Scalars)
 	}
 	if err := p.check(ctx, steps); err != nil {
+		return err
+	}
+	if err := p.checkReads(steps); err != nil {
+		return err
+	}
+	if err := twin.run(ctx, p, finals); err != nil {
 		return err
 	}
 	points := pick(p.out, p.jobOf)
@@ -88,21 +103,12 @@ func (p *program) run(ctx context.Context, steps []backend.Step) error {
 // translate makes the backend's steps of the session's: with its own ids of
 // bases, and with the scalars read of those commitments that are to be compared.
 func (p *program) translate(ctx context.Context, steps []backend.Step, compared []int) error {
-	bases := backend.Elements{}
-	in := backend.Memory{
-		Bases: func(backend.BasesID) (backend.Elements, bool) { return bases, true },
-		Space: func(backend.SpaceID) (backend.Elements, bool) { return p.s.space.Elements, true },
-	}
-	add := func(s backend.Step) {
-		p.steps = append(p.steps, s)
-		p.sizes = append(p.sizes, backend.AnswerBytes(s, in))
-	}
 	for _, step := range steps {
 		p.stepOf = append(p.stepOf, len(p.steps))
 		switch s := step.(type) {
 		case backend.Write:
 			s.Check = s.Check || p.s.e.cfg.CheckInput
-			add(s)
+			p.add(s)
 		case Commit:
 			id, err := p.g.ensure(ctx, s.Bases)
 			if err != nil {
@@ -110,17 +116,36 @@ func (p *program) translate(ctx context.Context, steps []backend.Step, compared 
 			}
 			s.Job.Bases = id
 			p.jobOf = append(p.jobOf, len(p.steps))
-			bases.Element = backend.PointOf(s.Bases.src.Curve, s.Bases.src.Group)
-			add(s.Job)
+			p.point = backend.PointOf(s.Bases.src.Curve, s.Bases.src.Group)
+			p.add(s.Job)
 			if len(compared) > 0 && compared[0] == len(p.jobOf)-1 {
 				compared = compared[1:]
-				add(backend.Read{Src: s.Src})
+				p.add(backend.Read{Src: s.Src})
 			}
 		default:
-			add(s)
+			p.add(s)
 		}
 	}
 	return nil
+}
+
+// add adds a step for the backend.
+func (p *program) add(s backend.Step) {
+	in := backend.Memory{
+		Bases: func(backend.BasesID) (backend.Elements, bool) { return backend.Elements{Element: p.point}, true },
+		Space: p.space,
+	}
+	p.steps = append(p.steps, s)
+	p.sizes = append(p.sizes, backend.AnswerBytes(s, in))
+}
+
+// space returns what a space has. One that no session has is taken for the session's own:
+// the backend refuses it.
+func (p *program) space(id backend.SpaceID) (backend.Elements, bool) {
+	if e, ok := p.elements(id); ok {
+		return e, true
+	}
+	return p.s.space.Elements, true
 }
 
 // compute has the backend run the steps.
@@ -195,7 +220,8 @@ func (p *program) scalars(ctx context.Context, i int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(out) != 1 || len(out[0]) != src.Count*p.s.space.Bytes() {
+	of, _ := p.space(src.Space)
+	if len(out) != 1 || len(out[0]) != src.Count*of.Bytes() {
 		return nil, fmt.Errorf("%w: a vector of another length", ErrWrongAnswer)
 	}
 	p.secrets = append(p.secrets, out[0])

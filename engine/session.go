@@ -190,16 +190,25 @@ func errNoSession() error {
 	return fmt.Errorf("%w: no session: a nil one, or one that OpenSession did not make", backend.ErrInvalidInput)
 }
 
-// Beside opens another session on the same backend, for programs that use the
-// memory of both. It does not end with s.
+// Beside opens another session on the same backend, of as many of the same elements, for
+// programs that use the memory of both. It does not end with s.
 func (s *Session) Beside(ctx context.Context, count int) (*Session, error) {
+	if s.none() {
+		return nil, errNoSession()
+	}
+	return s.BesideOf(ctx, backend.Elements{Element: s.space.Element, Count: count})
+}
+
+// BesideOf does what Beside does with elements of another kind or group, of the same curve:
+// scalars beside points.
+func (s *Session) BesideOf(ctx context.Context, elements backend.Elements) (*Session, error) {
 	leave, err := s.enter()
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	space := s.space
-	space.Count = count
+	space.Elements = elements
 	other, err := s.g.open(ctx, space, false)
 	if err != nil {
 		return nil, s.settle(ctx, err)
@@ -348,7 +357,7 @@ func (s *Session) settle(ctx context.Context, err error) error {
 // session's memory and that of others that are together with it, but for
 // backend.Job, whose place Commit takes. Answers are those of
 // backend.Programs.Run; computed ones are checked as Space.Check and Config.Check
-// say, points are compared as Config.CompareEvery says.
+// say, and compared as Config.CompareEvery says.
 //
 // It is never repeated. Without backend.ErrGone in the error the session can be
 // used on, but the ranges that the steps were to write have undefined elements.

@@ -18,6 +18,7 @@ type call struct {
 	// req is what is asked. A remote call ends when the plugin has let go of the memory
 	// or has exited.
 	req      *proto.RunRequest
+	size     int               // most bytes of req, once it says where everything is
 	sizes    []int             // bytes of the answers
 	spaces   []backend.SpaceID // that it uses
 	inputs   []input

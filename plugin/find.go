@@ -54,6 +54,9 @@ type Found struct {
 	Verified bool
 	// Problem is why Open would refuse it, or nil. Only List sets it.
 	Problem error
+	// HiddenBy is the path of the one of this name at which Find ends, if that is
+	// another. Only List sets it.
+	HiddenBy string
 
 	want string
 }
@@ -97,10 +100,19 @@ func (e *NotFoundError) Details() []string {
 // errChecksum is that a checksum that was given for a file cannot be read.
 var errChecksum = errors.New("checksum")
 
-// Find returns the executable that Open would start: the first of that name
-// which nobody but root and this user can replace. None is a *NotFoundError;
-// one whose checksum is malformed or cannot be read hides those after it, as
-// backend.ErrUnavailable.
+// untrusted is that others than root and this user can replace a file.
+type untrusted struct{ error }
+
+// ends reports whether Find looks no further after an executable that it refuses: one that
+// others can replace or whose checksum is malformed. Another one in its place would not be
+// what the user has installed.
+func ends(problem error) bool {
+	return errors.Is(problem, errChecksum) || errors.As(problem, &untrusted{})
+}
+
+// Find returns the executable that Open would start: the first of that name. None is a
+// *NotFoundError. One that others than root and this user can replace, or whose checksum
+// is malformed or cannot be read, is refused with backend.ErrUnavailable.
 func Find(name string, s Search) (Found, error) {
 	if name == "" || strings.ContainsAny(name, `/\`+string(filepath.ListSeparator)) {
 		return Found{}, fmt.Errorf("%w: plugin name %q", backend.ErrInvalidInput, name)
@@ -111,7 +123,7 @@ func Find(name string, s Search) (Found, error) {
 		switch {
 		case err == nil:
 			return f, nil
-		case errors.Is(err, errChecksum):
+		case ends(err):
 			return Found{}, fmt.Errorf("%w: plugin %s: %w", backend.ErrUnavailable, path, err)
 		case errors.Is(err, fs.ErrNotExist):
 			none.Looked = append(none.Looked, path)
@@ -122,8 +134,8 @@ func Find(name string, s Search) (Found, error) {
 	return Found{}, none
 }
 
-// List returns every executable with a plugin's name in the places of s, in
-// the order of Find, the ones that Find would refuse or not reach included.
+// List returns every executable with a plugin's name in the places of s, in the order of
+// Find, the ones that Find would refuse or not reach included.
 // It reads the files to compute their checksums.
 func List(s Search) []Found {
 	var paths []string
@@ -139,6 +151,7 @@ func List(s Search) []Found {
 		}
 	}
 	var all []Found
+	first := map[string]string{}
 	for _, path := range paths {
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), Prefix), ".exe")
 		st, err := os.Stat(path)
@@ -158,6 +171,10 @@ func List(s Search) []Found {
 		if f.want != "" && f.Checksum != f.want {
 			f.Verified = false
 			f.Problem = fmt.Errorf("%w: SHA-256 is not %s", backend.ErrUnavailable, f.want)
+		}
+		f.HiddenBy = first[name]
+		if f.HiddenBy == "" && (err == nil || ends(err)) {
+			first[name] = f.Path
 		}
 		all = append(all, f)
 	}
@@ -219,7 +236,7 @@ func (s *Search) examine(name, path string) (Found, error) {
 	}
 	real, err := trust.File(abs)
 	if err != nil {
-		return Found{}, err
+		return Found{}, untrusted{err}
 	}
 	want, err := s.wanted(abs, real)
 	if err != nil {

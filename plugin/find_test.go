@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -401,5 +402,38 @@ func TestList(t *testing.T) {
 	}
 	if !slices.Equal(names, []string{"bad", "one", "open", "two"}) {
 		t.Errorf("%v", names)
+	}
+}
+
+// TestRefusedHidesOthers: one that others can replace is not passed over in silence for
+// another of its name, and a list says which are hidden by it.
+func TestRefusedHidesOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("nothing is executed on such a system")
+	}
+	open, inOpen := place(t, "x")
+	good, inGood := place(t, "x")
+	if err := os.Remove(inOpen); err != nil { // it may be a link to what others use
+		t.Fatal(err)
+	}
+	write(t, inOpen, "#!/bin/sh\n", 0o777)
+	s := Search{Dirs: []string{open, good}, NotBeside: true}
+	var none *NotFoundError
+	if f, err := Find("x", s); !errors.Is(err, backend.ErrUnavailable) || errors.As(err, &none) || !strings.Contains(err.Error(), "others can write to "+inOpen) {
+		t.Errorf("%+v, %v", f, err)
+	}
+	all := List(s)
+	if len(all) != 2 || all[0].Problem == nil || all[0].HiddenBy != "" || all[1].Problem != nil || all[1].Path != inGood || all[1].HiddenBy != all[0].Path {
+		t.Errorf("%+v", all)
+	}
+	// One that nobody may execute is none, as in PATH.
+	if err := os.Chmod(inOpen, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := Find("x", s); err != nil || f.Path != inGood {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if all := List(s); len(all) != 2 || all[0].Problem == nil || all[1].HiddenBy != "" {
+		t.Errorf("%+v", all)
 	}
 }

@@ -52,11 +52,11 @@ func (l *lanes) take(ctx context.Context, k *call) (*lane, []byte) {
 	for _, n := range k.sizes {
 		answers += n + 8 // as a field of the message
 	}
-	if !l.on || answers > wire.LaneRoom || wireformat.Size(k.req) > wire.LaneRoom {
+	if !l.on || answers > wire.LaneRoom || k.size > wire.LaneRoom {
 		return nil, nil
 	}
 	message, err := wireformat.Marshal(k.req)
-	if err != nil {
+	if err != nil || len(message) > wire.LaneRoom {
 		return nil, nil
 	}
 	return l.idle(ctx), message

@@ -195,10 +195,10 @@ func (k *call) translate(steps []backend.Step, in backend.Memory) error {
 		inline += size
 		k.sizes = append(k.sizes, size)
 	}
-	size := wireformat.Size(k.req) + wire.RegionBytes*(2*len(k.inputs)+len(k.reads))
-	if size > wire.MaxMessage || inline > wire.MaxReply-wire.MaxInline {
+	k.size = wireformat.Size(k.req) + wire.RegionBytes*(2*len(k.inputs)+len(k.reads))
+	if k.size > wire.MaxMessage || inline > wire.MaxReply-wire.MaxInline {
 		return fmt.Errorf("%w: a program of %d bytes that answers %d, a plugin takes %d and %d", backend.ErrUnsupported,
-			size, inline, wire.MaxMessage, wire.MaxReply-wire.MaxInline)
+			k.size, inline, wire.MaxMessage, wire.MaxReply-wire.MaxInline)
 	}
 	return nil
 }

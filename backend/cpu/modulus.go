@@ -6,13 +6,14 @@ import (
 	"errors"
 	"math/big"
 	"math/bits"
+	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
 )
 
 // modulus is a modulus with what Montgomery's products by it need. Numbers have n
-// limbs of 64 bits, R = 2^(64n). Its methods depend in time and addresses on the
-// modulus, not on other values. Read only: it is used by many goroutines.
+// limbs of 64 bits, R = 2^(64n). Its methods depend in time and addresses on no values:
+// TestConstantTime looks for branches and addresses that do. Read only: it is used by many goroutines.
 type modulus struct {
 	n     int
 	m     []uint64
@@ -59,8 +60,9 @@ func store(b []byte, x []uint64) {
 	}
 }
 
-// newModulus prepares a modulus of some bytes; products are possible by an odd one.
-func newModulus(b []byte, products bool) (*modulus, error) {
+// newModulus prepares a modulus of some bytes; products are possible by an odd one. A
+// secret modulus shows its length in bits, and nothing else; a public one takes less time.
+func newModulus(b []byte, products, secret bool) (*modulus, error) {
 	k := &modulus{n: limbs(len(b))}
 	k.m = make([]uint64, k.n)
 	load(k.m, b)
@@ -79,16 +81,60 @@ func newModulus(b []byte, products bool) (*modulus, error) {
 		inverse *= 2 - k.m[0]*inverse
 	}
 	k.minus = -inverse
-	m := whole(b)
-	k.one, k.rr = k.power(m, 64*k.n), k.power(m, 128*k.n)
+	power := k.power
+	if secret {
+		k.one = k.radix()
+	} else {
+		m := whole(b)
+		power = func(e int) []uint64 { return k.divided(m, 64*k.n+e) }
+		k.one = power(0)
+	}
+	k.rr = power(64 * k.n)
 	if k.rR = k.rr; len(b)%8 != 0 {
-		k.narrow, k.rR = k.power(m, 64*k.n+32), k.power(m, 128*k.n-32)
+		k.narrow, k.rR = power(32), power(64*k.n-32)
 	}
 	return k, nil
 }
 
-// power returns 2^e modulo m.
-func (k *modulus) power(m *big.Int, e int) []uint64 {
+// radix returns R modulo m: twice the highest power of 2 below m, as often as it takes.
+func (k *modulus) radix() []uint64 {
+	x, top := make([]uint64, k.n), k.bits()-1
+	x[top/64] = 1 << (top % 64)
+	k.double(x, 64*k.n-top)
+	return x
+}
+
+// bits returns how many bits the modulus has.
+func (k *modulus) bits() int {
+	i := k.n - 1
+	for i > 0 && k.m[i] == 0 {
+		i--
+	}
+	return 64*i + bits.Len64(k.m[i])
+}
+
+// double doubles x some times, modulo m.
+func (k *modulus) double(x []uint64, times int) {
+	for range times {
+		k.add(x, x, x)
+	}
+}
+
+// power returns 2^log R modulo m, log from 0 on, by doubling and by squares: the square of
+// 2^i R by mul is 2^(2i) R.
+func (k *modulus) power(log int) []uint64 {
+	x, t := slices.Clone(k.one), make([]uint64, 2*k.n)
+	shift := max(bits.Len(uint(log))-bits.Len(uint(k.n/4)), 0) // doubling is faster up to about n/4
+	k.double(x, log>>shift)
+	for shift--; shift >= 0; shift-- {
+		k.mul(x, x, x, t)
+		k.double(x, log>>shift&1)
+	}
+	return x
+}
+
+// divided returns 2^e modulo m, by a division.
+func (k *modulus) divided(m *big.Int, e int) []uint64 {
 	v := new(big.Int).Lsh(big.NewInt(1), uint(e))
 	b := make([]byte, 8*k.n)
 	put(b, v.Mod(v, m))

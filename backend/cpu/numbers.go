@@ -191,7 +191,7 @@ func (o *operation) prepare() (*fixed, error) {
 // set takes the modulus of element i.
 func (f *fixed) set(o *operation, i int) (err error) {
 	b := number(o.m, o.M, i)
-	if f.m, err = newModulus(b, o.Op != backend.NumAddMod && o.Op != backend.NumSubMod); err != nil {
+	if f.m, err = newModulus(b, o.Op != backend.NumAddMod && o.Op != backend.NumSubMod, o.secretModulus()); err != nil {
 		return wrong(i, "%v", err)
 	}
 	if o.Op == backend.NumExpMod && o.quick() {
@@ -200,6 +200,12 @@ func (f *fixed) set(o *operation, i int) (err error) {
 		}
 	}
 	return nil
+}
+
+// secretModulus reports whether the modulus must not show: that of all elements, and those
+// of powers and inverses, which take far longer than to prepare it.
+func (o *operation) secretModulus() bool {
+	return o.M.Count == 1 || o.Op == backend.NumExpMod || o.Op == backend.NumInvMod
 }
 
 // quick reports whether one exponentiation takes well below half a second, so that it

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/big"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"time"
 
@@ -41,7 +42,7 @@ func TestSlowExponentiation(t *testing.T) {
 		m.SetBit(m, 0, 1)
 		b := make([]byte, 4*words)
 		put(b, m)
-		k, err := newModulus(b, true)
+		k, err := newModulus(b, true, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,6 +54,31 @@ func TestSlowExponentiation(t *testing.T) {
 		store(b, z)
 		if want := new(big.Int).Exp(x, whole(e), m); whole(b).Cmp(want) != 0 {
 			t.Errorf("%d words: %x to the power %x modulo %x is %x, want %x", words, x, whole(e), m, whole(b), want)
+		}
+	}
+}
+
+// TestSecretModulus prepares moduli in both ways: of all widths, and short ones in wide
+// numbers.
+func TestSecretModulus(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 9))
+	for words := 1; words < 70; words++ {
+		for _, bits := range []int{2, 33, 32*words - 63, 32*words - 1, 32 * words} {
+			if bits < 2 || bits > 32*words {
+				continue
+			}
+			m := whole(cases.Bytes(rng, 4*words))
+			m.Rsh(m, uint(32*words-bits)).SetBit(m, bits-1, 1).SetBit(m, 0, 1)
+			b := make([]byte, 4*words)
+			put(b, m)
+			secret, err1 := newModulus(b, true, true)
+			public, err2 := newModulus(b, true, false)
+			if err := errors.Join(err1, err2); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(secret, public) {
+				t.Fatalf("modulo %x of %d words: %x, want %x", m, words, secret, public)
+			}
 		}
 	}
 }

@@ -33,11 +33,15 @@ const (
 	WorkerTicket = "worker.json"
 )
 
+// TicketOf returns the name of the ticket of a client in Config.Clients.
+func TicketOf(client string) string { return "client-" + client + ".json" }
+
 // identity is what makes a cluster the same one after a restart, in a file of the
 // user's alone.
 type identity struct {
-	Admin, Client, Worker string // seeds of nkeys
-	Seal, Open            string // of witnesses
+	Admin, Client, Worker string            // seeds of nkeys
+	Clients               map[string]string // seeds of the clients that have a ticket of their own
+	Seal, Open            string            // of witnesses
 	Hosts                 []string
 	Certificate, Key      string // in PEM, for Hosts
 }
@@ -45,10 +49,10 @@ type identity struct {
 // validity is that of certificates. They begin a day early, for clocks that go wrong.
 const validity = 5 * 365 * 24 * time.Hour
 
-// loadIdentity reads the identity of a folder, or makes one. The certificate is made
+// loadIdentity reads the identity of a folder, or makes one, with seeds for all clients. The certificate is made
 // anew when it is for other hosts, or will not be valid for a month; without hosts
 // there is none.
-func loadIdentity(dir string, hosts []string) (*identity, error) {
+func loadIdentity(dir string, hosts, clients []string) (*identity, error) {
 	path := filepath.Join(dir, "identity.json")
 	id := new(identity)
 	text, err := os.ReadFile(path)
@@ -67,6 +71,21 @@ func loadIdentity(dir string, hosts []string) (*identity, error) {
 	default:
 		if err := json.Unmarshal(text, id); err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", backend.ErrInvalidInput, path, err)
+		}
+	}
+	for _, name := range clients {
+		if !wire.Name.MatchString(name) {
+			return nil, fmt.Errorf("%w: %q is no client's name: letters, digits, - and _, at most 64", backend.ErrInvalidInput, name)
+		}
+		if id.Clients[name] == "" {
+			seed, err := newSeed()
+			if err != nil {
+				return nil, err
+			}
+			if id.Clients == nil {
+				id.Clients = map[string]string{}
+			}
+			id.Clients[name] = seed
 		}
 	}
 	if len(hosts) > 0 && (!slices.Equal(id.Hosts, hosts) || !id.lasts(time.Now().AddDate(0, 1, 0))) {
@@ -154,21 +173,25 @@ func Join(dir string, admin cluster.Ticket) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	id, err := loadIdentity(dir, nil)
+	id, err := loadIdentity(dir, nil, nil)
 	if err != nil {
 		return fmt.Errorf("the cluster's identity: %w", err)
 	}
 	id.Admin, id.Client, id.Worker, id.Certificate = admin.Seed, admin.Seed, admin.Seed, admin.Roots
-	return id.writeTickets(dir, admin.URL, admin.Roots != "")
+	return id.writeTickets(dir, admin.URL, admin.Roots != "", nil)
 }
 
 // writeTickets writes what clients, workers and administrators need to come here.
-func (id *identity) writeTickets(dir, url string, secure bool) error {
-	for name, t := range map[string]wire.Ticket{
-		AdminTicket:  {Seed: id.Admin},
+func (id *identity) writeTickets(dir, url string, secure bool, clients []string) error {
+	tickets := map[string]wire.Ticket{
+		AdminTicket:  {Seed: id.Admin, Fingerprint: wire.Fingerprint(id.Seal)},
 		ClientTicket: {Seed: id.Client, Seal: id.Seal},
 		WorkerTicket: {Seed: id.Worker, Open: id.Open},
-	} {
+	}
+	for _, name := range clients {
+		tickets[TicketOf(name)] = wire.Ticket{Seed: id.Clients[name], Seal: id.Seal}
+	}
+	for name, t := range tickets {
 		t.URL = url
 		if secure {
 			t.Roots = id.Certificate

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,9 +53,12 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 	if _, err := js.AccountInfo(ctx); errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		return fmt.Errorf("%w: the server at %s has no JetStream for this user: enable it there", backend.ErrUnavailable, m.Ticket.URL)
 	}
-	k := &keeper{Manager: m, nc: nc, js: js, seen: map[string]time.Time{}, slots: map[string]seen{}}
+	k := &keeper{Manager: m, nc: nc, js: js, seen: map[string]time.Time{}, workers: map[string]seen{}}
 	if err := k.ensure(ctx); err != nil {
 		return err
+	}
+	if _, err := nc.Subscribe(wire.ForgetPrefix+">", func(msg *nats.Msg) { k.forget(ctx, msg.Subject) }); err != nil {
+		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	ready()
 	tick := time.NewTicker(m.Every)
@@ -75,10 +79,10 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 // clock: a wall clock that jumps changes nothing.
 type keeper struct {
 	Manager
-	nc    *nats.Conn
-	js    jetstream.JetStream
-	slots map[string]seen      // of workers
-	seen  map[string]time.Time // witnesses without a job, since when
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	workers map[string]seen      // by name
+	seen    map[string]time.Time // witnesses without a job, since when
 
 	handedOut uint64    // deliveries at the last look
 	moved     time.Time // when that changed, or nothing had to
@@ -86,14 +90,44 @@ type keeper struct {
 }
 
 type seen struct {
-	slots int
-	at    time.Time
+	jobs int // at a time
+	at   time.Time
 }
 
 // ensure makes the streams and the consumer that are not there, as after a restart
-// of the server, which keeps Tries in memory only.
+// of the server, which keeps Tries in memory only. Streams that have another share of the
+// room than before get theirs, but none less than it holds. Those that shrink go first,
+// since together they may never reserve more than the server has.
 func (k *keeper) ensure(ctx context.Context) error {
-	for _, cfg := range wire.Streams(k.Room) {
+	streams := wire.Streams(k.Room)
+	growth := map[string]int64{}
+	for i := range streams {
+		cfg := &streams[i]
+		has, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.StreamInfo, error) {
+			s, err := k.js.Stream(ctx, cfg.Name)
+			if err != nil {
+				if errors.Is(err, jetstream.ErrStreamNotFound) {
+					err = nil
+				}
+				return jetstream.StreamInfo{}, err
+			}
+			return *s.CachedInfo(), nil
+		})
+		if err != nil {
+			return err
+		}
+		if cfg.MaxBytes > 0 {
+			cfg.MaxBytes = max(cfg.MaxBytes, int64(has.State.Bytes))
+		}
+		growth[cfg.Name] = cfg.MaxBytes - has.Config.MaxBytes
+		if cfg.Name == wire.Witnesses {
+			if old := wire.SetFingerprint(cfg, has.Config.Metadata, k.Ticket.Fingerprint); old != "" && old != k.Ticket.Fingerprint && k.Ticket.Fingerprint != "" {
+				k.Log.Warn("cluster: witnesses are sealed with another key from now on: clients and workers need their tickets again")
+			}
+		}
+	}
+	slices.SortStableFunc(streams, func(a, b jetstream.StreamConfig) int { return cmp.Compare(growth[a.Name], growth[b.Name]) })
+	for _, cfg := range streams {
 		_, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.Stream, error) { return k.js.CreateOrUpdateStream(ctx, cfg) })
 		if err != nil {
 			return fmt.Errorf("%w: the stream %s: %w", backend.ErrUnavailable, cfg.Name, err)
@@ -138,27 +172,27 @@ func (k *keeper) look(ctx context.Context) error {
 	now := time.Now()
 	free, inHand := 0, 0
 	for _, s := range states {
-		k.slots[s.Name] = seen{s.Slots, now}
+		k.workers[s.Name] = seen{s.Jobs, now}
 		inHand += len(s.InHand)
 		if !s.Draining {
-			free += s.Slots - len(s.InHand)
+			free += s.Jobs - len(s.InHand)
 		}
 	}
 	for _, name := range silent {
-		if s, known := k.slots[name]; known {
-			k.slots[name] = seen{s.slots, now}
+		if s, known := k.workers[name]; known {
+			k.workers[name] = seen{s.jobs, now}
 		}
 	}
-	slots := 0
-	for name, s := range k.slots {
+	jobs := 0
+	for name, s := range k.workers {
 		if now.Sub(s.at) > slack {
-			delete(k.slots, name)
+			delete(k.workers, name)
 			continue
 		}
-		slots += s.slots
+		jobs += s.jobs
 	}
 	info := c.CachedInfo()
-	if want := max(1, slots); info.Config.MaxAckPending != want || info.Config.AckWait != wire.AckWait {
+	if want := max(1, jobs); info.Config.MaxAckPending != want || info.Config.AckWait != wire.AckWait {
 		if err := k.consumer(ctx, want); err != nil {
 			return err
 		}
@@ -174,13 +208,32 @@ func (k *keeper) look(ctx context.Context) error {
 			return err
 		}
 		k.moved = now
-		return k.consumer(ctx, slots)
+		return k.consumer(ctx, jobs)
 	}
 	if now.Sub(k.swept) > min(k.Orphan, time.Minute) {
 		k.swept = now
 		return k.sweep(ctx, now)
 	}
 	return nil
+}
+
+// forget removes what a client began to store. Its subject is ForgetPrefix, the stream's
+// name for people, the tenant, which the server has compared with the client's, and what
+// is removed.
+func (k *keeper) forget(ctx context.Context, subject string) {
+	what := "pippin." + strings.TrimPrefix(subject, wire.ForgetPrefix)
+	for name, prefix := range map[string]string{wire.Witnesses: wire.WitnessesPrefix, wire.Keys: wire.KeysPrefix} {
+		if !strings.HasPrefix(what, prefix) {
+			continue
+		}
+		s, err := k.js.Stream(ctx, name)
+		if err == nil {
+			err = wire.Object{Subject: what}.Delete(ctx, s)
+		}
+		if err != nil {
+			k.Log.Warn("cluster: not removed", "what", what, "problem", err)
+		}
+	}
 }
 
 // sweep removes witnesses whose job is not there: those of clients that died before
@@ -226,7 +279,7 @@ func (k *keeper) sweep(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// subjects returns the tokens that follow a prefix in the subjects of a stream.
+// subjects returns the jobs' IDs that follow a prefix in the subjects of a stream.
 func subjects(ctx context.Context, s jetstream.Stream, prefix string) (map[string]bool, error) {
 	info, err := s.Info(ctx, jetstream.WithSubjectFilter(prefix+">"))
 	if err != nil {
@@ -234,7 +287,8 @@ func subjects(ctx context.Context, s jetstream.Stream, prefix string) (map[strin
 	}
 	ids := map[string]bool{}
 	for subject := range info.State.Subjects {
-		ids[strings.Split(strings.TrimPrefix(subject, prefix), ".")[0]] = true
+		tokens := strings.SplitN(strings.TrimPrefix(subject, prefix), ".", 3)
+		ids[strings.Join(tokens[:min(2, len(tokens))], ".")] = true
 	}
 	return ids, nil
 }

@@ -20,7 +20,6 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
-	"github.com/pippin-zk/pippin/internal/disk"
 )
 
 // Config configures a server. Its zero value but for Dir is one on loopback.
@@ -34,7 +33,12 @@ type Config struct {
 	// certificate and the tickets. The first one is the tickets'. Listen's host
 	// when there are none.
 	Hosts []string
-	// Room is the most bytes on disk, half of what is free at the start when it is 0.
+	// Clients are the names of clients with tickets of their own, in files that TicketOf
+	// names. None sees the jobs, keys or proofs of another. Whoever is not listed any
+	// more is not let in.
+	Clients []string
+	// Room is the most bytes on disk, and is kept in Dir. When it is 0 it is the one
+	// kept there; a new folder gets half of what is free.
 	Room int64
 	// Log has what the server says; nil is nowhere.
 	Log *slog.Logger
@@ -42,9 +46,10 @@ type Config struct {
 
 // Server is a NATS server in this process.
 type Server struct {
-	nats *nats.Server
-	room int64
-	dir  string
+	nats   *nats.Server
+	room   int64
+	dir    string
+	listen string // address at which this machine reaches it
 }
 
 // Start starts a server, which has recovered its streams and written its tickets when
@@ -75,25 +80,20 @@ func Start(cfg Config) (*Server, error) {
 	if err := os.Chmod(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	id, err := loadIdentity(cfg.Dir, cfg.Hosts)
+	id, err := loadIdentity(cfg.Dir, cfg.Hosts, cfg.Clients)
 	if err != nil {
 		return nil, fmt.Errorf("the cluster's identity: %w", err)
 	}
 	store := filepath.Join(cfg.Dir, "jetstream")
-	if cfg.Room == 0 {
-		if free, ok := disk.Free(store); ok {
-			cfg.Room = int64(min(free/2, 1<<50))
-		}
-	}
 	opts := &nats.Options{
 		ServerName: "pippin", Host: host, Port: int(number), NoSigs: true, NoLog: cfg.Log == nil,
-		JetStream: true, StoreDir: store, SyncAlways: true, JetStreamMaxStore: cfg.Room,
+		JetStream: true, StoreDir: store, SyncAlways: true, JetStreamMaxStore: unbounded,
 		MaxPayload: 1 << 20, PingInterval: 5 * time.Second, MaxPingsOut: 2,
 	}
 	if number == 0 {
 		opts.Port = nats.RANDOM_PORT
 	}
-	if opts.Nkeys, err = id.users(); err != nil {
+	if opts.Nkeys, err = id.users(cfg.Clients); err != nil {
 		return nil, err
 	}
 	scheme := "nats"
@@ -111,24 +111,33 @@ func Start(cfg Config) (*Server, error) {
 	if cfg.Log != nil {
 		n.SetLoggerV2(logger{cfg.Log}, false, false, false)
 	}
-	s := &Server{n, cfg.Room, cfg.Dir}
+	s := &Server{nats: n, dir: cfg.Dir}
 	n.Start()
 	if n.Addr() == nil || !n.JetStreamEnabled() {
 		s.Stop()
 		return nil, fmt.Errorf("%w: the server at %s does not come up: is the address taken, can %s be written?", backend.ErrUnavailable, cfg.Listen, store)
 	}
-	url := fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(cfg.Hosts[0], strconv.Itoa(n.Addr().(*net.TCPAddr).Port)))
-	if err := id.writeTickets(cfg.Dir, url, secure); err != nil {
+	at := n.Addr().(*net.TCPAddr)
+	s.listen = at.String()
+	if at.IP.IsUnspecified() {
+		s.listen = net.JoinHostPort("localhost", strconv.Itoa(at.Port))
+	}
+	url := fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(cfg.Hosts[0], strconv.Itoa(at.Port)))
+	err = s.makeRoom(cfg, store)
+	if err == nil {
+		err = id.writeTickets(cfg.Dir, url, secure, cfg.Clients)
+	}
+	if err != nil {
 		s.Stop()
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	return s, nil
 }
 
-// users returns who may log in, and what each may send. They may send nothing else:
-// clients cannot end jobs, take them or dismiss workers; neither clients nor workers
-// can change streams.
-func (id *identity) users() ([]*nats.NkeyUser, error) {
+// users returns who may log in, and what each may send and hear. They may do nothing
+// else: a client has its own jobs, keys and ends, and cannot end jobs, take them or
+// dismiss workers; neither clients nor workers can change streams.
+func (id *identity) users(clients []string) ([]*nats.NkeyUser, error) {
 	api := func(of string, streams ...string) (subjects []string) {
 		for _, s := range streams {
 			subjects = append(subjects, "$JS.API."+of+"."+s)
@@ -136,20 +145,32 @@ func (id *identity) users() ([]*nats.NkeyUser, error) {
 		return subjects
 	}
 	both := slices.Concat(
-		[]string{"$JS.API.DIRECT.GET.>", wire.Who, wire.Connections},
-		api("STREAM.INFO", "*"), api("STREAM.MSG.GET", "*"), api("STREAM.PURGE", wire.Witnesses),
-		api("CONSUMER.INFO", wire.Jobs+"."+wire.Workers),
+		[]string{wire.Who, wire.Connections},
+		api("STREAM.INFO", "*"), api("CONSUMER.INFO", wire.Jobs+"."+wire.Workers),
 	)
-	client := slices.Concat(both, api("STREAM.PURGE", wire.Keys), []string{wire.JobsPrefix + ">", wire.KeysPrefix + ">", wire.WitnessesPrefix + ">"})
-	worker := slices.Concat(both, api("STREAM.PURGE", wire.Tries), api("CONSUMER.MSG.NEXT", wire.Jobs+"."+wire.Workers),
-		[]string{"$JS.ACK.>", wire.EndsPrefix + ">", wire.DeadPrefix + ">", wire.TriesPrefix + ">", "_INBOX.>"})
-	var users []*nats.NkeyUser
-	for _, u := range []struct {
+	admin := func(string) (send, hear []string) { return []string{">"}, []string{">"} }
+	worker := func(tenant string) (send, hear []string) {
+		return slices.Concat(both, api("STREAM.PURGE", wire.Witnesses, wire.Tries), api("CONSUMER.MSG.NEXT", wire.Jobs+"."+wire.Workers),
+				[]string{"$JS.API.DIRECT.GET.>", "$JS.ACK.>", wire.EndsPrefix + ">", wire.DeadPrefix + ">", wire.TriesPrefix + ">", "_INBOX.>"}),
+			[]string{wire.Inbox(tenant) + ".>", wire.Who, wire.Drain, wire.Drain + ".*"}
+	}
+	client := func(tenant string) (send, hear []string) {
+		own := tenant + ".>"
+		return slices.Concat(both,
+				api("DIRECT.GET", wire.Ends+"."+wire.EndsPrefix+own, wire.Keys+"."+wire.KeysPrefix+own, wire.Dead+"."+wire.DeadPrefix+own),
+				[]string{wire.JobsPrefix + own, wire.KeysPrefix + own, wire.WitnessesPrefix + own, wire.ForgetPrefix + "*." + own}),
+			[]string{wire.Inbox(tenant) + ".>", wire.EndedPrefix + own}
+	}
+	type user struct {
 		seed string
-		may  []string
-	}{
-		{id.Admin, []string{">"}}, {id.Worker, worker}, {id.Client, client},
-	} {
+		may  func(tenant string) (send, hear []string)
+	}
+	all := []user{{id.Admin, admin}, {id.Worker, worker}, {id.Client, client}}
+	for _, name := range clients {
+		all = append(all, user{id.Clients[name], client})
+	}
+	var users []*nats.NkeyUser
+	for _, u := range all {
 		key, err := nkeys.FromSeed([]byte(u.seed))
 		if err != nil {
 			return nil, err
@@ -158,14 +179,20 @@ func (id *identity) users() ([]*nats.NkeyUser, error) {
 		if err != nil {
 			return nil, err
 		}
-		users = append(users, &nats.NkeyUser{Nkey: public, Permissions: &nats.Permissions{Publish: &nats.SubjectPermission{Allow: u.may}}})
+		send, hear := u.may(wire.TenantOf(public))
+		users = append(users, &nats.NkeyUser{Nkey: public, Permissions: &nats.Permissions{
+			Publish: &nats.SubjectPermission{Allow: send}, Subscribe: &nats.SubjectPermission{Allow: hear},
+		}})
 	}
 	return users, nil
 }
 
-// Ticket returns the ticket of a name: AdminTicket, ClientTicket or WorkerTicket.
+// Ticket returns the ticket of a name, such as AdminTicket, for this machine: it reaches
+// the server where it listens, whether or not its host's name resolves here.
 func (s *Server) Ticket(name string) (wire.Ticket, error) {
-	return wire.ReadTicket(filepath.Join(s.dir, name))
+	t, err := wire.ReadTicket(filepath.Join(s.dir, name))
+	t.Dial = s.listen
+	return t, err
 }
 
 // Room returns how many bytes the server may take on disk.

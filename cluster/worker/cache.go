@@ -39,9 +39,9 @@ func newCache(dir string, limit int64, keys jetstream.Stream) (*cache, error) {
 	return &cache{dir: dir, limit: limit, keys: keys}, nil
 }
 
-// get returns the path of an object, and fetches it if it is not there. To make room it
-// removes other objects, but none in keep.
-func (c *cache) get(ctx context.Context, digest string, keep []string) (string, error) {
+// get returns the path of an object, and fetches a tenant's if it is not there: objects of
+// one digest are equal. To make room it removes other objects, but none in keep.
+func (c *cache) get(ctx context.Context, tenant, digest string, keep []string) (string, error) {
 	goesOn := waits(ctx)
 	c.one.Lock()
 	defer c.one.Unlock()
@@ -56,7 +56,7 @@ func (c *cache) get(ctx context.Context, digest string, keep []string) (string, 
 	}
 	defer os.Remove(f.Name()) // where it did not come whole
 	defer f.Close()
-	if err := wire.GetKey(ctx, c.keys, digest, f, func() { Progress(ctx) }); err != nil {
+	if err := wire.GetKey(ctx, c.keys, tenant, digest, f, func() { Progress(ctx) }); err != nil {
 		if errors.Is(err, backend.ErrInvalidInput) || errors.Is(err, wire.ErrDigest) || wire.Missing(err) {
 			return "", err // it would be so again
 		}
@@ -100,10 +100,10 @@ func (c *cache) evict(keep []string) error {
 	return nil
 }
 
-// files returns the files of a work.
-func (c *cache) files(ctx context.Context, w wire.Work) (f Files, err error) {
+// files returns the files of a tenant's work.
+func (c *cache) files(ctx context.Context, tenant string, w wire.Work) (f Files, err error) {
 	for i, path := range []*string{&f.Circuit, &f.ProvingKey, &f.VerifyingKey} {
-		if *path, err = c.get(ctx, w.Digests()[i], w.Digests()); err != nil {
+		if *path, err = c.get(ctx, tenant, w.Digests()[i], w.Digests()); err != nil {
 			return f, err
 		}
 	}

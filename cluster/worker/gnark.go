@@ -44,6 +44,9 @@ func Gnark(engine *engine.Engine) Opener {
 			return nil, err
 		}
 		Progress(ctx)
+		if p.shape, err = wire.ShapeOf(w, ccs); err != nil {
+			return nil, err
+		}
 		if p.Prover, err = keys.NewProver(engine, ccs, proofsystem.Options{}); err != nil {
 			return nil, err
 		}
@@ -55,10 +58,17 @@ type gnarkProver struct {
 	proofsystem.Prover
 	work   wire.Work
 	scheme proofsystem.Scheme
+	shape  wire.Shape
 	verify wire.Verifier
 }
 
+// WitnessBytes returns how many bytes the circuit's witnesses have.
+func (p *gnarkProver) WitnessBytes() int { return p.shape.Bytes() }
+
 func (p *gnarkProver) Prove(ctx context.Context, text []byte) ([]byte, error) {
+	if err := p.shape.Check(text); err != nil { // gnark takes memory for what the header says
+		return nil, fmt.Errorf("%w: %w", ErrJob, err)
+	}
 	full, err := p.scheme.NewWitness()
 	if err != nil {
 		return nil, err

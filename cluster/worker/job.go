@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 )
 
@@ -121,14 +123,33 @@ func (w *Worker) failed(ctx context.Context, h *inHand, err error, stalled bool)
 	}
 	w.count(func(s *wire.State) { s.Failed++; s.LastError = err.Error() })
 	w.log.Warn("cluster: a try failed", "job", h.job.ID, "problem", err)
-	guilty, e := w.tries.failed(ctx, h.job.ID, err)
-	switch {
-	case e != nil:
+	r, e := w.tries.failed(ctx, h.job.ID, w.cfg.Name, err)
+	if e != nil {
 		return w.giveBack(h, e)
-	case guilty != "":
+	}
+	guilty := r.guilty()
+	if guilty == "" && r.Failed > 1 && len(r.Workers) == 1 {
+		others, e := w.others(ctx)
+		switch {
+		case e != nil:
+			return w.giveBack(h, e)
+		case others: // the fault may be this worker's, which lets them try
+			return errors.Join(fmt.Errorf("it failed %d times here and nowhere else: %w", r.Failed, err), h.message().NakWithDelay(pauseBetweenTries))
+		case r.Failed >= maxFailed:
+			guilty = r.failed()
+		}
+	}
+	if guilty != "" {
 		return w.settle(ctx, h, w.end(ctx, h, wire.End{Reason: guilty}))
 	}
 	return h.message().NakWithDelay(pauseBetweenTries)
+}
+
+// others reports whether there is another worker that takes jobs.
+func (w *Worker) others(ctx context.Context) (bool, error) {
+	there, silent, err := cluster.Workers(ctx, w.nc)
+	takes := slices.ContainsFunc(there, func(o cluster.Worker) bool { return o.Name != w.cfg.Name && !o.Draining })
+	return takes || slices.ContainsFunc(silent, func(name string) bool { return name != w.cfg.Name }), err
 }
 
 // blameless reports whether a prover's error is not the job's fault: a backend is gone,
@@ -324,7 +345,7 @@ func (w *Worker) prove(ctx context.Context, h *inHand, witness func() ([]byte, e
 	if err := h.job.Work.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrJob, err)
 	}
-	p, release, err := w.provers.get(ctx, h.job.Work)
+	p, release, err := w.provers.get(ctx, wire.TenantOfJob(h.job.ID), h.job.Work)
 	if err != nil {
 		return nil, err
 	}
@@ -333,7 +354,11 @@ func (w *Worker) prove(ctx context.Context, h *inHand, witness func() ([]byte, e
 	if err != nil {
 		return nil, fmt.Errorf("%w: the witness: %w", errInfrastructure, err)
 	}
-	plain, err := w.key.Open(h.job.ID, h.job.Work, sealed)
+	size := -1
+	if s, ok := p.(Sized); ok {
+		size = s.WitnessBytes()
+	}
+	plain, err := w.key.Open(h.job.ID, h.job.Work, sealed, size)
 	if err != nil {
 		return nil, err
 	}

@@ -25,11 +25,12 @@ type provers struct {
 
 // opened is a prover that is being opened, or is open, or failed to.
 type opened struct {
-	ready chan struct{}
-	p     Prover
-	err   error
-	users int
-	used  uint64
+	ready  chan struct{}
+	p      Prover
+	err    error
+	tenant string // whose files it is opened from
+	users  int
+	used   uint64
 }
 
 func newProvers(c *cache, open Opener, limit int, log *slog.Logger) *provers {
@@ -43,8 +44,8 @@ func (ps *provers) len() int {
 }
 
 // get returns the prover of a work. It stays open until release. The first caller opens
-// it, with its own context; others wait for that.
-func (ps *provers) get(ctx context.Context, w wire.Work) (p Prover, release func(), err error) {
+// it, with its own context and its tenant's files; others wait for that.
+func (ps *provers) get(ctx context.Context, tenant string, w wire.Work) (p Prover, release func(), err error) {
 	for {
 		ps.mu.Lock()
 		if ps.closed {
@@ -53,7 +54,7 @@ func (ps *provers) get(ctx context.Context, w wire.Work) (p Prover, release func
 		}
 		o, there := ps.all[w]
 		if !there {
-			o = &opened{ready: make(chan struct{})}
+			o = &opened{ready: make(chan struct{}), tenant: tenant}
 			ps.all[w] = o
 		}
 		o.users++
@@ -62,7 +63,7 @@ func (ps *provers) get(ctx context.Context, w wire.Work) (p Prover, release func
 		ps.mu.Unlock()
 		release = func() { ps.release(w, o) }
 		if !there {
-			p, err := ps.openOne(ctx, w)
+			p, err := ps.openOne(ctx, tenant, w)
 			ps.mu.Lock()
 			o.p, o.err = p, err
 			ps.mu.Unlock()
@@ -80,8 +81,8 @@ func (ps *provers) get(ctx context.Context, w wire.Work) (p Prover, release func
 			return o.p, release, nil
 		}
 		release()
-		if there && ctx.Err() == nil && errors.Is(o.err, errOpening) {
-			continue // it was the other job that ended, not the opening
+		if there && ctx.Err() == nil && (errors.Is(o.err, errOpening) || o.tenant != tenant) {
+			continue // the other job ended, or another tenant's files are damaged
 		}
 		return nil, nil, o.err
 	}
@@ -90,14 +91,14 @@ func (ps *provers) get(ctx context.Context, w wire.Work) (p Prover, release func
 // errOpening marks that the context ended of the job that opened a prover.
 var errOpening = errors.New("the job that opened the prover was cancelled")
 
-func (ps *provers) openOne(ctx context.Context, w wire.Work) (p Prover, err error) {
+func (ps *provers) openOne(ctx context.Context, tenant string, w wire.Work) (p Prover, err error) {
 	defer func() {
 		if err != nil && ctx.Err() != nil {
 			err = errors.Join(errOpening, err)
 		}
 	}()
 	defer noPanic(ps.log, &err)
-	files, err := ps.cache.files(ctx, w)
+	files, err := ps.cache.files(ctx, tenant, w)
 	if err != nil {
 		return nil, err
 	}

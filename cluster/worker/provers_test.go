@@ -51,14 +51,14 @@ func TestProverGivenUp(t *testing.T) {
 	}, 1, slog.New(slog.DiscardHandler))
 	var first sync.WaitGroup
 	first.Go(func() {
-		if _, _, err := ps.get(t.Context(), w); !errors.Is(err, backend.ErrGone) {
+		if _, _, err := ps.get(t.Context(), "x", w); !errors.Is(err, backend.ErrGone) {
 			t.Error(err)
 		}
 	})
 	<-opening
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := ps.get(ctx, w); !errors.Is(err, context.Canceled) {
+	if _, _, err := ps.get(ctx, "x", w); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	close(fail)
@@ -73,7 +73,7 @@ func TestOpenerPanics(t *testing.T) {
 	c, w := stocked(t)
 	var log strings.Builder
 	ps := newProvers(c, func(context.Context, wire.Work, Files) (Prover, error) { panic("a secret") }, 1, slog.New(slog.NewTextHandler(&log, nil)))
-	if _, _, err := ps.get(t.Context(), w); !errors.Is(err, backend.ErrInternal) || strings.Contains(err.Error()+log.String(), "a secret") || !strings.Contains(log.String(), "TestOpenerPanics") {
+	if _, _, err := ps.get(t.Context(), "x", w); !errors.Is(err, backend.ErrInternal) || strings.Contains(err.Error()+log.String(), "a secret") || !strings.Contains(log.String(), "TestOpenerPanics") {
 		t.Error(err, log.String())
 	}
 	if ps.len() != 0 {
@@ -93,7 +93,7 @@ func TestWaitingIsNoStall(t *testing.T) {
 	}, 1, slog.New(slog.DiscardHandler))
 	var all sync.WaitGroup
 	defer all.Wait()
-	all.Go(func() { _, _, _ = ps.get(t.Context(), w) })
+	all.Go(func() { _, _, _ = ps.get(t.Context(), "x", w) })
 	<-opening
 
 	wait := func(what string, f func(ctx context.Context), end func()) {
@@ -108,7 +108,7 @@ func TestWaitingIsNoStall(t *testing.T) {
 			t.Error("it does not have to get on after it has waited for " + what)
 		}
 	}
-	wait("a prover", func(ctx context.Context) { _, _, _ = ps.get(ctx, w) }, func() { close(goOn) })
+	wait("a prover", func(ctx context.Context) { _, _, _ = ps.get(ctx, "x", w) }, func() { close(goOn) })
 	c.one.Lock()
-	wait("the cache", func(ctx context.Context) { _, _ = c.get(ctx, w.Circuit, nil) }, c.one.Unlock)
+	wait("the cache", func(ctx context.Context) { _, _ = c.get(ctx, "x", w.Circuit, nil) }, c.one.Unlock)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -21,13 +22,21 @@ type record struct {
 	Begun  int    `json:"begun"` // and neither failed nor returned
 	Failed int    `json:"failed"`
 	Last   string `json:"last,omitempty"` // failure
+	// Workers are the names of those that failed.
+	Workers []string `json:"workers,omitempty"`
 }
 
-// guilty returns why a job is not tried again, or "" while it may be.
+// failed returns the reason of a job that ends because of its failures.
+func (r record) failed() string {
+	return fmt.Sprintf("%d tries failed, the last one: %s", r.Failed, r.Last)
+}
+
+// guilty returns why a job is not tried again, or "" while it may be. Failures of one
+// worker alone may be the worker's fault.
 func (r record) guilty() string {
 	switch {
-	case r.Failed >= maxFailed:
-		return fmt.Sprintf("%d tries failed, the last one: %s", r.Failed, r.Last)
+	case r.Failed >= maxFailed && len(r.Workers) > 1:
+		return r.failed()
 	case r.Begun > maxLost:
 		return fmt.Sprintf("%d workers began it and were not heard of again", r.Begun-1)
 	}
@@ -53,9 +62,14 @@ func (t *tries) returned(ctx context.Context, id string) error {
 	return err
 }
 
-func (t *tries) failed(ctx context.Context, id string, why error) (guilty string, err error) {
-	r, err := t.change(ctx, id, func(r *record) { r.Begun, r.Failed, r.Last = max(0, r.Begun-1), r.Failed+1, why.Error() })
-	return r.guilty(), err
+// failed counts a failure of a worker.
+func (t *tries) failed(ctx context.Context, id, worker string, why error) (record, error) {
+	return t.change(ctx, id, func(r *record) {
+		r.Begun, r.Failed, r.Last = max(0, r.Begun-1), r.Failed+1, why.Error()
+		if !slices.Contains(r.Workers, worker) {
+			r.Workers = append(slices.Clip(r.Workers), worker)
+		}
+	})
 }
 
 // change replaces a record, whoever else does so at the time. A record that nobody

@@ -1,5 +1,5 @@
-// Package worker proves the jobs of a cluster. A worker takes as many jobs as it has
-// slots, keeps circuits and keys on its disk, and ends when its context does, after
+// Package worker proves the jobs of a cluster. A worker takes several jobs at a
+// time, keeps circuits and keys on its disk, and ends when its context does, after
 // the jobs that it has. Jobs of a worker that dies are another one's within seconds.
 package worker
 
@@ -38,9 +38,9 @@ type Config struct {
 	// Name is the worker's, of letters, digits, - and _; the host's and the
 	// process's when it is empty. No two workers have one name.
 	Name string
-	// Slots is how many jobs it has at a time; 2 when it is 0, so that one is solved
+	// Jobs is how many it has at a time; 2 when it is 0, so that one is solved
 	// while a card computes another one.
-	Slots int
+	Jobs int
 	// Circuits is how many provers stay open, 4 when it is 0.
 	Circuits int
 	// Stall is how long a job may go without progress, 5 minutes when it is 0: a
@@ -75,6 +75,10 @@ type Prover interface {
 	Prove(ctx context.Context, witness []byte) ([]byte, error)
 	Close() error
 }
+
+// Sized is a Prover that knows how many bytes its circuit's witnesses have, as gnark
+// marshals them. Others are refused before they are unpacked.
+type Sized interface{ WitnessBytes() int }
 
 // ErrJob is wrapped by errors that are the job's fault.
 var ErrJob = errors.New("the job's own fault")
@@ -116,13 +120,13 @@ const startWithin = 30 * time.Second
 func Run(ctx context.Context, cfg Config) (err error) {
 	host, _ := os.Hostname()
 	cfg.Name = cmp.Or(cfg.Name, fmt.Sprintf("%.40s-%d", notWord.ReplaceAllString(host, "-"), os.Getpid()))
-	cfg.Slots, cfg.Circuits, cfg.CacheBytes = cmp.Or(cfg.Slots, 2), cmp.Or(cfg.Circuits, 4), cmp.Or(cfg.CacheBytes, 64<<30)
+	cfg.Jobs, cfg.Circuits, cfg.CacheBytes = cmp.Or(cfg.Jobs, 2), cmp.Or(cfg.Circuits, 4), cmp.Or(cfg.CacheBytes, 64<<30)
 	cfg.Stall, cfg.Drain = cmp.Or(cfg.Stall, 5*time.Minute), cmp.Or(cfg.Drain, 30*time.Second)
 	cfg.Ends = cmp.Or(cfg.Ends, 10*time.Second)
 	switch {
-	case !wire.ID.MatchString(cfg.Name):
+	case !wire.Name.MatchString(cfg.Name):
 		return fmt.Errorf("%w: %q is no worker's name: letters, digits, - and _, at most 64", backend.ErrInvalidInput, cfg.Name)
-	case cfg.Open == nil || cfg.Slots < 0 || cfg.Circuits < 0:
+	case cfg.Open == nil || cfg.Jobs < 0 || cfg.Circuits < 0:
 		return fmt.Errorf("%w: a worker needs an Open, and numbers above 0", backend.ErrInvalidInput)
 	case cfg.Ticket.Open == "":
 		return fmt.Errorf("%w: the ticket is no worker's", backend.ErrInvalidInput)
@@ -131,7 +135,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	w := &Worker{cfg: cfg, inHand: map[string]*inHand{}, log: cfg.Log.With("worker", cfg.Name), drainIn: cfg.Drain,
-		state: wire.State{Name: cfg.Name, Slots: cfg.Slots}}
+		state: wire.State{Name: cfg.Name, Jobs: cfg.Jobs}}
 	if w.nc, w.js, err = cfg.Ticket.Connect(wire.WorkerPrefix + cfg.Name); err != nil {
 		return err
 	}
@@ -143,9 +147,14 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	defer cancel()
 	var keys, counts jetstream.Stream
 	for name, s := range map[string]*jetstream.Stream{wire.Keys: &keys, wire.Tries: &counts, wire.Ends: &w.ends, wire.Witnesses: &w.witnesses} {
-		if *s, err = wire.Stream(starting, w.js, name); err != nil {
+		if *s, err = wire.Stream(starting, w.js, name); ctx.Err() != nil {
+			return nil
+		} else if err != nil {
 			return err
 		}
+	}
+	if err := wire.CheckFingerprint(w.witnesses, w.key.Fingerprint()); err != nil {
+		return err
 	}
 	w.tries = &tries{w.js, counts}
 	cache, err := newCache(cfg.Cache, cfg.CacheBytes, keys)
@@ -167,11 +176,11 @@ func (w *Worker) run(ctx context.Context) error {
 		return err
 	}
 	ended := make(chan struct{})
-	var slots sync.WaitGroup
-	for range w.cfg.Slots {
-		slots.Go(func() { w.takeJobs(taking, working) })
+	var takers sync.WaitGroup
+	for range w.cfg.Jobs {
+		takers.Go(func() { w.takeJobs(taking, working) })
 	}
-	go func() { slots.Wait(); close(ended) }()
+	go func() { takers.Wait(); close(ended) }()
 
 	<-taking.Done()
 	w.mu.Lock()
@@ -240,7 +249,7 @@ func (w *Worker) listen() error {
 	return nil
 }
 
-// How a slot asks for a job. The server says every beat that it is there, so that a
+// How takeJobs asks for a job. The server says every beat that it is there, so that a
 // stream that has fallen silent is noticed after two.
 const (
 	asksFor = 10 * time.Second
@@ -254,7 +263,7 @@ func (w *Worker) takeJobs(taking, working context.Context) {
 	const first, longest = 250 * time.Millisecond, 30 * time.Second
 	pause := first
 	wait := func(why error) {
-		w.log.Warn("cluster: a slot pauses", "for", pause, "problem", why)
+		w.log.Warn("cluster: one job at a time less for a while", "for", pause, "problem", why)
 		select {
 		case <-taking.Done():
 		case <-time.After(pause):

@@ -14,6 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/outfile"
 	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/table"
 )
 
 // benchFlags is the command line of msm bench.
@@ -59,7 +60,7 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, reference, cuda, cuda:0-1, plugin:NAME, plugin:PATH"+several)
 	flags.StringVar(&f.distributions, "distribution", "uniform", "scalars: "+names(fixtures.Distributions()))
 	flags.StringVar(&f.paths, "path", "copy", "where a plugin's scalars are: copy (a Go slice), arena (shared memory), both")
-	flags.IntVar(&f.count, "count", 5, "timed runs, after one to warm up")
+	flags.IntVar(&f.count, "count", record.Enough, "timed runs, after one to warm up")
 	flags.StringVar(&f.until, "until", "", "go on after --count runs until all medians are known to this share, such as 1%, at 95 % confidence")
 	flags.DurationVar(&f.within, "within", time.Minute, "how long --until may go on for each input")
 	flags.IntVar(&f.rows, "back-to-back", 0, "also time that many runs in a row without a pause, --count times (20 when no number is given)")
@@ -70,7 +71,7 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	flags.BoolVar(&f.phases, "phases", false, "also record what a GPU took for each phase of the same runs, which timing them delays by some 0.2 ms")
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses points and scalars")
 	flags.BoolVar(&f.check, "check", false, "compare every answer with the one known from discrete logarithms, and those with double-and-add")
-	flags.StringVar(&f.format, "format", "table", "table, json, gobench")
+	addFormat(c, &f.format, append(reports, "gobench"))
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.plot, "plot", "", "file for a plot of time against size, .svg or .png")
 	flags.StringVar(&f.cache, "cache", "", cacheHelp)
@@ -81,14 +82,13 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	completes(c, "backend", backendNames)
 	completes(c, "distribution", fixtures.Distributions(), "all")
 	completes(c, "path", pathNames)
-	completes(c, "format", []string{"table", "json", "gobench"})
 	c.AddCommand(a.proveCommand(), a.benchNumbersCommand(), a.compareCommand(), a.plotCommand())
 	return c
 }
 
 // config turns flags into a configuration.
 func (f *benchFlags) config() (c bench.Config, err error) {
-	if err := oneOf("format", f.format, "table", "json", "gobench"); err != nil {
+	if err := oneOf("format", f.format, append(reports, "gobench")...); err != nil {
 		return c, err
 	}
 	c.Batch, c.Phases = f.batch, f.phases
@@ -130,7 +130,7 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	if err := a.checkMemory(&cfg, f.force); err != nil {
+	if err := a.checkMemory(&cfg, f.force, "choose a smaller --size or fewer backends"); err != nil {
 		return err
 	}
 	if err := a.checkDisk(&cfg); err != nil {
@@ -155,15 +155,11 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 
 // report writes the record wherever it is wanted.
 func (a *app) report(r record.Record[record.Run], f benchFlags, out, plot *outfile.File) error {
-	table := func(w io.Writer) error { return record.WriteTable(w, width(w), r) }
-	format := table
-	switch f.format {
-	case "json":
-		format = r.WriteJSON
-	case "gobench":
-		format = func(w io.Writer) error { return record.WriteGobench(w, r) }
+	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WriteTable(w, form, r) }, r.WriteJSON)
+	if f.format == "gobench" {
+		wanted = func(w io.Writer) error { return record.WriteGobench(w, r) }
 	}
-	return errors.Join(a.deliver(out, table, format), plot.Write(func(w io.Writer) error { return record.WritePlot(w, plotFormat(f.plot), r) }))
+	return errors.Join(a.deliver(out, text, wanted), plot.Write(func(w io.Writer) error { return record.WritePlot(w, plotFormat(f.plot), r) }))
 }
 
 // memory is the bytes that are available.
@@ -174,8 +170,8 @@ func (a *app) memory() (uint64, bool) {
 	return record.AvailableMemory()
 }
 
-// checkMemory refuses what does not fit, unless forced.
-func (a *app) checkMemory(cfg *bench.Config, force bool) error {
+// checkMemory refuses what does not fit, unless forced; advice says how to need less.
+func (a *app) checkMemory(cfg interface{ CheckMemory(available uint64) error }, force bool, advice string) error {
 	have, known := a.memory()
 	if !known {
 		return nil
@@ -185,7 +181,7 @@ func (a *app) checkMemory(cfg *bench.Config, force bool) error {
 		return nil
 	}
 	if !force {
-		return fmt.Errorf("%w: choose a smaller --size or fewer backends, or try with --force", err)
+		return fmt.Errorf("%w: %s, or try with --force", err, advice)
 	}
 	fmt.Fprintf(a.stderr, "msm: starting nevertheless: %s\n", oneLine(err))
 	return nil

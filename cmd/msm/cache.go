@@ -44,12 +44,12 @@ when, and how much room they take. What is cleared is made again when it is need
 		Use:   "clear",
 		Short: "Remove what bench keeps between runs",
 		Args:  noArguments,
-		RunE:  func(*cobra.Command, []string) error { return a.clearCache(dir, older) },
+		RunE:  func(*cobra.Command, []string) error { return a.clearCache(dir, older, format) },
 	}
 	c.PersistentFlags().StringVar(&dir, "cache", "", cacheHelp)
-	c.Flags().StringVar(&format, "format", "table", "table, json")
+	addFormat(c, &format, formats)
+	addFormat(clear, &format, formats)
 	clear.Flags().StringVar(&older, "older", "0s", "only what was not used for so long: 30d, 12h")
-	completes(c, "format", []string{"table", "json"})
 	c.AddCommand(clear)
 	return c
 }
@@ -73,7 +73,7 @@ func (a *app) cacheDir(flag string) (string, error) {
 }
 
 func (a *app) listCache(flag, format string) error {
-	if err := oneOf("format", format, "table", "json"); err != nil {
+	if err := oneOf("format", format, formats...); err != nil {
 		return err
 	}
 	var s cacheState
@@ -104,7 +104,7 @@ func writeCache(w io.Writer, s cacheState, now time.Time) error {
 		rows = append(rows, []string{e.Name, e.What, units.FormatBytes(e.Bytes), ago(now.Sub(e.Used))})
 	}
 	if len(rows) > 0 {
-		if err := table.Write(w, width(w), false, columns, rows); err != nil {
+		if err := table.Write(w, table.Fit(w), false, columns, rows); err != nil {
 			return err
 		}
 		fmt.Fprintln(w)
@@ -130,7 +130,18 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }
 
-func (a *app) clearCache(flag, older string) error {
+// cleared is what msm cache clear writes as JSON.
+type cleared struct {
+	Folder  string `json:"folder"`
+	Removed int    `json:"removed"`
+	Kept    int    `json:"kept"`
+	Freed   uint64 `json:"freed_bytes"`
+}
+
+func (a *app) clearCache(flag, older, format string) error {
+	if err := oneOf("format", format, formats...); err != nil {
+		return err
+	}
 	age, err := parseAge(older)
 	if err != nil {
 		return usageError{fmt.Errorf("--older: %w", err)}
@@ -153,8 +164,13 @@ func (a *app) clearCache(flag, older string) error {
 		freed += e.Bytes
 		removed++
 	}
-	fmt.Fprintf(a.stdout, "%d of %d removed from %s, %s\n", removed, len(all), dir, units.FormatBytes(freed))
-	return err
+	text := func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%d of %d removed from %s, %s\n", removed, len(all), dir, units.FormatBytes(freed))
+		return err
+	}
+	return errors.Join(err, tableOr(format, text, func(w io.Writer) error {
+		return writeJSON(w, cleared{dir, removed, len(all) - removed, freed})
+	})(a.stdout))
 }
 
 // parseAge reads a time, also in days.

@@ -3,14 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,7 +23,9 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/inventory"
 	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/plugin"
 )
 
 // cli runs one command line in this process.
@@ -317,13 +321,13 @@ func TestVerify(t *testing.T) {
 
 func TestBackendsAndDevices(t *testing.T) {
 	a := &app{
-		discover: func(dirs []string, path string) []found {
-			if len(dirs) != 2 || dirs[0] != "/a" || dirs[1] != "/b" || path != "/usr/bin" {
-				t.Errorf("folders %q, path %q", dirs, path)
+		discover: func(s plugin.Search) []plugin.Found {
+			if !slices.Equal(s.Dirs, []string{"/a", "/b"}) || s.Path != "/usr/bin" {
+				t.Errorf("folders %q, path %q", s.Dirs, s.Path)
 			}
-			return []found{
-				{name: "x", path: "/p/msm-backend-x", checksum: strings.Repeat("ab", 32), verified: true},
-				{name: "y", path: "/p/msm-backend-y", checksum: strings.Repeat("cd", 32), problem: errors.New("anyone may write to /p")},
+			return []plugin.Found{
+				{Name: "x", Path: "/p/msm-backend-x", Checksum: strings.Repeat("ab", 32), Verified: true},
+				{Name: "y", Path: "/p/msm-backend-y", Checksum: strings.Repeat("cd", 32), Problem: errors.New("anyone may write to /p")},
 			}
 		},
 		open: func(ctx context.Context, name string) (backend.Backend, error) {
@@ -349,7 +353,7 @@ func TestBackendsAndDevices(t *testing.T) {
 		}
 	}
 	status, out, errs = cli(t, a, "backends", "--format", "json")
-	var states []backendState
+	var states []inventory.Backend
 	if err := json.Unmarshal([]byte(out), &states); status != exitFailed || err != nil || len(states) != 5 {
 		t.Fatalf("status %d, %v, %s", status, err, errs)
 	}
@@ -366,7 +370,7 @@ func TestBackendsAndDevices(t *testing.T) {
 	if want := "msm: plugin:y does not open: anyone may write to /p\n"; errs != want {
 		t.Errorf("%q, want %q", errs, want)
 	}
-	var devices []deviceLine
+	var devices []inventory.Device
 	if err := json.Unmarshal([]byte(out), &devices); status != exitFailed || err != nil || len(devices) != 3 || devices[0].Name == "" {
 		t.Errorf("status %d, %v, %s", status, err, out)
 	}
@@ -390,9 +394,10 @@ func TestDiscoverPlugins(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var got []found
-	for _, f := range discoverPlugins([]string{one}, two) {
-		if dir := filepath.Base(filepath.Dir(f.path)); dir == filepath.Base(one) || dir == filepath.Base(two) {
+	a := &app{pluginDirs: []string{one}, getenv: func(string) string { return two }}
+	var got []plugin.Found
+	for _, f := range a.plugins() {
+		if dir := filepath.Base(filepath.Dir(f.Path)); dir == filepath.Base(one) || dir == filepath.Base(two) {
 			got = append(got, f)
 		}
 	}
@@ -400,14 +405,14 @@ func TestDiscoverPlugins(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	for _, f := range got {
-		if len(f.checksum) != 64 || f.verified {
+		if len(f.Checksum) != 64 || f.Verified {
 			t.Errorf("%+v", f)
 		}
 	}
 	if runtime.GOOS == "windows" {
 		return // whom a folder belongs to is not known there
 	}
-	if got[0].problem != nil || got[1].problem != nil || got[2].problem != nil || got[0].hiddenBy != "" || got[1].hiddenBy != got[0].path || got[2].hiddenBy != "" {
+	if got[0].Problem != nil || got[1].Problem != nil || got[2].Problem != nil || got[0].HiddenBy != "" || got[1].HiddenBy != got[0].Path || got[2].HiddenBy != "" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -476,7 +481,7 @@ func TestWeaveHelp(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if status, out, errs := cli(t, &app{}, "--version"); status != exitOK || errs != "" || out != versionText()+"\n" {
+	if status, out, errs := cli(t, &app{}, "--version"); status != exitOK || errs != "" || out != versions().String()+"\n" {
 		t.Errorf("status %d, %q, %q", status, out, errs)
 	}
 	if status, out, errs := cli(t, &app{}, "version"); status != exitOK || errs != "" || !strings.HasPrefix(out, "msm ") || strings.Count(out, "\n") != 1 {
@@ -521,35 +526,84 @@ func TestCacheDir(t *testing.T) {
 	}
 }
 
-func TestProgressBar(t *testing.T) {
-	var b bytes.Buffer
-	p := &progressBar{w: &b, start: time.Now()}
-	p.set("a stage", 1, 4)
-	p.draw(p.start.Add(progressAfter - time.Millisecond))
-	if b.Len() != 0 {
-		t.Errorf("drawn too early: %q", b.String())
-	}
-	p.draw(p.start.Add(progressAfter))
-	if got := b.String(); !strings.Contains(got, "[#####...............]  25 % a stage") {
-		t.Errorf("drawn %q", got)
-	}
-	b.Reset()
-	p.clear()
-	p.clear()
-	if b.String() != "\r\x1b[K" {
-		t.Errorf("cleared with %q", b.String())
-	}
-	for _, at := range [][2]int{{0, 0}, {5, 4}, {-1, 4}} {
-		if s := barLine("x", at[0], at[1], 0); len(s) < progressCells {
-			t.Errorf("%v: %q", at, s)
+// TestStatusOfMistakes: what was mistyped has one status, whichever command it was given.
+func TestStatusOfMistakes(t *testing.T) {
+	for _, line := range []string{
+		"bench --backend nonsense", "bench prove --backend nonsense --hashes 1", "bench numbers --backend nonsense", "verify --backend nonsense", "verify numbers --backend nonsense",
+		"tune --backend nonsense", "doctor --backend nonsense", "serve --backend nonsense",
+		"completion tcsh", "help nonsense", "help bench nonsense", "top a b", "version extra", "version --format xml",
+	} {
+		if status, out, errs := cli(t, &app{}, strings.Fields(line)...); status != exitUsage || out != "" || !strings.HasPrefix(errs, "msm: ") {
+			t.Errorf("%s: status %d, %s%s", line, status, errs, out)
 		}
 	}
-	q := newProgress(io.Discard)
-	q.set("x", 1, 2)
-	q.draw(time.Now().Add(time.Hour)) // not a terminal: nothing happens
-	q.close()
-	r := startProgress(&b)
-	r.set("x", 1, 2)
-	r.close()
-	r.close()
+	for _, line := range []string{"help", "help bench", "help bench prove", "completion bash", "completion"} {
+		if status, out, errs := cli(t, &app{}, strings.Fields(line)...); status != exitOK || out == "" || errs != "" {
+			t.Errorf("%s: status %d, %s", line, status, errs)
+		}
+	}
+}
+
+// TestNumbersCheckMemory: what does not fit is refused before a backend is opened.
+func TestNumbersCheckMemory(t *testing.T) {
+	little := func() (uint64, bool) { return 1 << 30, true }
+	args := []string{"bench", "numbers", "--op", "add", "--bits", "1024", "--n", "100000000", "--check"}
+	status, _, errs := cli(t, &app{open: nothingOpens(t), available: little}, args...)
+	if status != exitUsage || !strings.Contains(errs, "not enough memory") || !strings.Contains(errs, "--n") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	a := &app{open: wrongOpener, available: func() (uint64, bool) { return 1, true }}
+	if status, _, errs := cli(t, a, "bench", "numbers", "--n", "4", "--count", "1", "--force"); status != exitOK || !strings.Contains(errs, "starting nevertheless") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}
+
+// TestFormats: results as Markdown and CSV, on stdout and in files, and versions as JSON.
+func TestFormats(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.csv")
+	for _, line := range [][]string{
+		tiny(t), {"bench", "numbers", "--n", "4", "--count", "1"},
+	} {
+		status, out, errs := cli(t, &app{}, append(line, "--format", "markdown")...)
+		if status != exitOK || errs != "" || !strings.Contains(out, " median ms |") || !strings.Contains(out, "| ---: |") {
+			t.Errorf("%s: status %d, %s\n%s", line, status, errs, out)
+		}
+		status, out, errs = cli(t, &app{}, append(line, "--format", "csv", "--out", file)...)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+		if status != exitOK || errs != "" || err != nil || len(all) < 2 || !slices.Contains(all[0], "median ms") || !strings.Contains(out, "median ms") {
+			t.Errorf("%s: status %d, %s, %v\n%s", line, status, errs, err, text)
+		}
+	}
+	var v version
+	if status, out, _ := cli(t, &app{}, "version", "--format", "json"); status != exitOK || json.Unmarshal([]byte(out), &v) != nil || v.Go != runtime.Version() || v.OS != runtime.GOOS {
+		t.Errorf("%+v", v)
+	}
+	if status, out, _ := cli(t, &app{}, "cache", "clear", "--cache", t.TempDir(), "--format", "json"); status != exitOK || !strings.Contains(out, `"removed": 0`) {
+		t.Error(out)
+	}
+}
+
+// TestCountIsEnough: a record by the defaults has what compare needs.
+func TestCountIsEnough(t *testing.T) {
+	var samples []float64
+	for i := range record.Enough {
+		samples = append(samples, float64(100+i))
+	}
+	if u := record.Uncertainty(samples); math.IsInf(u, 0) {
+		t.Error("the range of a median is not known by", record.Enough)
+	}
+	if u := record.Uncertainty(samples[1:]); !math.IsInf(u, 0) {
+		t.Error("fewer would do")
+	}
+	root := (&app{getenv: func(string) string { return "" }}).root()
+	for _, line := range []string{"bench", "bench prove", "bench numbers"} {
+		c, _, err := root.Find(strings.Fields(line))
+		if err != nil || c.Flag("count").DefValue != fmt.Sprint(record.Enough) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
 }

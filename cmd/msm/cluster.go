@@ -14,7 +14,6 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/backend/witness"
-	"github.com/consensys/gnark/logger"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
@@ -28,6 +27,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
+	"github.com/pippin-zk/pippin/internal/userdir"
 )
 
 func (a *app) clusterCommand() *cobra.Command {
@@ -48,22 +48,22 @@ them. docs/howto/cluster.md says how to set one up.`,
 }
 
 // clusterDir is the folder of a cluster's server, and of its tickets on that machine.
-func clusterDir(flag string) (string, error) {
+func (a *app) clusterDir(flag string) (string, error) {
 	if flag != "" {
 		return flag, nil
 	}
-	dir, err := os.UserConfigDir()
+	dir, err := userdir.Cluster(a.getenv("XDG_DATA_HOME"))
 	if err != nil {
-		return "", usageError{fmt.Errorf("no folder for the cluster: %w; name one", err)}
+		return "", usageError{fmt.Errorf("no folder for the cluster: %w; or name one", err)}
 	}
-	return filepath.Join(dir, "pippin", "cluster"), nil
+	return dir, nil
 }
 
 // ticket reads the ticket of a flag, or the one of that name which a server on this
 // machine has written.
-func ticket(flag, name string) (t cluster.Ticket, err error) {
+func (a *app) ticket(flag, name string) (t cluster.Ticket, err error) {
 	if flag == "" {
-		dir, err := clusterDir("")
+		dir, err := a.clusterDir("")
 		if err != nil {
 			return t, err
 		}
@@ -80,7 +80,7 @@ const ticketHelp = "file that msm cluster up wrote (default: the one of a cluste
 // upFlags is the command line of msm cluster up.
 type upFlags struct {
 	dir, listen, room, join string
-	hosts                   []string
+	hosts, clients          []string
 	work                    bool
 	worker                  workFlags
 }
@@ -100,10 +100,11 @@ Addresses other than loopback are served by TLS, to holders of tickets.`,
 		RunE: func(c *cobra.Command, _ []string) error { return a.up(c.Context(), f) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.dir, "dir", "", "folder for jobs, keys and tickets (default: pippin/cluster in the user's configuration folder)")
+	flags.StringVar(&f.dir, "dir", "", "folder for jobs, keys and tickets (default: pippin/cluster in $XDG_DATA_HOME, ~/.local/share)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:4222", "address")
 	flags.StringSliceVar(&f.hosts, "host", nil, "names and addresses by which others reach it, the one for tickets first")
-	flags.StringVar(&f.room, "room", "", "most bytes on disk, such as 100GiB (default: half of what is free)")
+	flags.StringSliceVar(&f.clients, "client", nil, "names of clients that get a ticket of their own, client-NAME.json, and see nothing of each other's")
+	flags.StringVar(&f.room, "room", "", "most bytes on disk, such as 100GiB (default: as before in this folder, in a new one half of what is free)")
 	flags.StringVar(&f.join, "join", "", "an administrator's ticket for a NATS server that is there, instead of one in this process")
 	flags.BoolVar(&f.work, "work", false, "be a worker too")
 	f.worker.add(flags)
@@ -111,7 +112,7 @@ Addresses other than loopback are served by TLS, to holders of tickets.`,
 }
 
 func (a *app) up(ctx context.Context, f upFlags) (err error) {
-	if f.dir, err = clusterDir(f.dir); err != nil {
+	if f.dir, err = a.clusterDir(f.dir); err != nil {
 		return err
 	}
 	m := server.Manager{Log: a.events()}
@@ -122,19 +123,26 @@ func (a *app) up(ctx context.Context, f upFlags) (err error) {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	if f.join != "" {
-		if m.Ticket, err = ticket(f.join, ""); err != nil {
+		if m.Ticket, err = a.ticket(f.join, ""); err != nil {
 			return err
 		}
 		if err := server.Join(f.dir, m.Ticket); err != nil {
 			return err
 		}
+		if m.Ticket, err = cluster.ReadTicket(filepath.Join(f.dir, server.AdminTicket)); err != nil {
+			return err
+		}
+		f.worker.ticket = filepath.Join(f.dir, server.WorkerTicket)
 	} else {
-		s, err := server.Start(server.Config{Dir: f.dir, Listen: f.listen, Hosts: f.hosts, Room: m.Room, Log: a.events()})
+		s, err := server.Start(server.Config{Dir: f.dir, Listen: f.listen, Hosts: f.hosts, Clients: f.clients, Room: m.Room, Log: a.events()})
 		if err != nil {
 			return err
 		}
 		defer s.Stop()
-		if m.Ticket, err = cluster.ReadTicket(filepath.Join(f.dir, server.AdminTicket)); err != nil {
+		if m.Ticket, err = s.Ticket(server.AdminTicket); err != nil {
+			return err
+		}
+		if f.worker.own, err = s.Ticket(server.WorkerTicket); err != nil {
 			return err
 		}
 		m.Room = s.Room()
@@ -144,7 +152,6 @@ func (a *app) up(ctx context.Context, f upFlags) (err error) {
 		return m.Run(ctx, func() {
 			fmt.Fprintf(a.stdout, "the cluster is up at %s, tickets are in %s\n", m.Ticket.URL, f.dir)
 			if f.work {
-				f.worker.ticket = filepath.Join(f.dir, server.WorkerTicket)
 				group.Go(func() error { return a.work(ctx, f.worker) })
 			}
 		})
@@ -172,8 +179,9 @@ func bytesOf(flag, s string) (int64, error) {
 // workFlags is the command line of msm cluster work.
 type workFlags struct {
 	ticket, backend, name, cache, cacheRoom string
-	slots, circuits                         int
+	jobs, circuits                          int
 	stall, drain                            time.Duration
+	own                                     cluster.Ticket // of a server in this process, in place of a file
 }
 
 // add adds the flags but for the ticket's.
@@ -182,7 +190,7 @@ func (f *workFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.name, "name", "", "of the worker (default: of the host and the process)")
 	flags.StringVar(&f.cache, "cache", "", "folder for keys (default: cluster in msm's cache folder)")
 	flags.StringVar(&f.cacheRoom, "cache-room", "64GiB", "most bytes of keys there")
-	flags.IntVar(&f.slots, "slots", 2, "proofs at a time; two for each card")
+	flags.IntVar(&f.jobs, "jobs", 2, "proofs at a time; two for each card")
 	flags.IntVar(&f.circuits, "circuits", 4, "circuits whose keys stay in memory")
 	flags.DurationVar(&f.stall, "stall", 5*time.Minute, "without progress a proof has failed then")
 	flags.DurationVar(&f.drain, "drain", 30*time.Second, "for proofs that have begun when it is to end")
@@ -206,12 +214,14 @@ long as --drain says; then they are another worker's.`,
 }
 
 func (a *app) work(ctx context.Context, f workFlags) (err error) {
-	cfg := worker.Config{Name: f.name, Slots: f.slots, Circuits: f.circuits, Stall: f.stall, Drain: f.drain, Log: a.events()}
-	if f.slots < 1 || f.circuits < 1 {
-		return usageError{errors.New("--slots and --circuits must be at least 1")}
+	cfg := worker.Config{Name: f.name, Jobs: f.jobs, Circuits: f.circuits, Stall: f.stall, Drain: f.drain, Log: a.events()}
+	if f.jobs < 1 || f.circuits < 1 {
+		return usageError{errors.New("--jobs and --circuits must be at least 1")}
 	}
-	if cfg.Ticket, err = ticket(f.ticket, server.WorkerTicket); err != nil {
-		return err
+	if cfg.Ticket = f.own; cfg.Ticket.URL == "" {
+		if cfg.Ticket, err = a.ticket(f.ticket, server.WorkerTicket); err != nil {
+			return err
+		}
 	}
 	if cfg.CacheBytes, err = bytesOf("cache-room", f.cacheRoom); err != nil {
 		return err
@@ -223,7 +233,6 @@ func (a *app) work(ctx context.Context, f workFlags) (err error) {
 		}
 		cfg.Cache = filepath.Join(dir, "cluster")
 	}
-	logger.Disable() // gnark's, which writes to stdout
 	engine, err := engine.New(ctx, engine.Config{Backend: f.backend, Open: a.opener(), Log: a.events(), Observer: worker.Observe()})
 	if err != nil {
 		return err
@@ -276,12 +285,11 @@ func (a *app) clusterProofs(ctx context.Context, f clusterProveFlags, files []st
 			return usageError{errors.New("--circuit, --proving-key and --verifying-key are needed")}
 		}
 	}
-	known, err := backend.ParseCurve(f.curve)
+	curve, err := backend.ParseCurve(f.curve)
 	if err != nil || f.flying < 1 {
 		return usageError{errors.Join(err, errors.New("see --curve and --in-flight"))}
 	}
-	curve := layout.CurveID(known)
-	t, err := ticket(f.ticket, server.ClientTicket)
+	t, err := a.ticket(f.ticket, server.ClientTicket)
 	if err != nil {
 		return err
 	}
@@ -300,7 +308,7 @@ func (a *app) clusterProofs(ctx context.Context, f clusterProveFlags, files []st
 	for _, file := range files {
 		group.Go(func() error {
 			began := time.Now()
-			if err := proveFile(ctx, p, curve, file); err != nil {
+			if err := proveFile(ctx, p, layout.CurveID(curve), file); err != nil {
 				return fmt.Errorf("%s: %w", file, err)
 			}
 			saying.Lock()
@@ -358,7 +366,7 @@ func (a *app) clusterStatus() *cobra.Command {
 		Short: "Show a cluster's jobs and workers, and the last jobs that ended without a proof",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := oneOf("format", format, "table", "json"); err != nil {
+			if err := oneOf("format", format, formats...); err != nil {
 				return err
 			}
 			var s cluster.Status
@@ -373,14 +381,13 @@ func (a *app) clusterStatus() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&path, "ticket", "", ticketHelp)
-	c.Flags().StringVar(&format, "format", "table", "table, json")
-	completes(c, "format", []string{"table", "json"})
+	addFormat(c, &format, formats)
 	return c
 }
 
 // asAdmin does something with a cluster.
 func (a *app) asAdmin(path string, do func(*cluster.Client) error) error {
-	t, err := ticket(path, server.AdminTicket)
+	t, err := a.ticket(path, server.AdminTicket)
 	if err != nil {
 		return err
 	}
@@ -393,7 +400,7 @@ func (a *app) asAdmin(path string, do func(*cluster.Client) error) error {
 }
 
 func writeCluster(w io.Writer, s cluster.Status) error {
-	fmt.Fprintf(w, "jobs      %d waiting, %d with workers\n", s.Waiting, s.HandedOut)
+	fmt.Fprintf(w, "jobs      %d waiting, %d handed out\n", s.Waiting, s.HandedOut)
 	fmt.Fprintf(w, "stored    %s\n", units.FormatBytes(s.Bytes))
 	var rows [][]string
 	for _, k := range s.Workers {
@@ -401,13 +408,13 @@ func writeCluster(w io.Writer, s cluster.Status) error {
 		if k.Draining {
 			name += " (draining)"
 		}
-		rows = append(rows, []string{name, fmt.Sprintf("%d of %d", len(k.InHand), k.Slots), fmt.Sprint(k.Done), fmt.Sprint(k.Failed), fmt.Sprint(k.Returned), k.LastError})
+		rows = append(rows, []string{name, fmt.Sprintf("%d of %d", len(k.InHand), k.Jobs), fmt.Sprint(k.Done), fmt.Sprint(k.Failed), fmt.Sprint(k.Returned), k.LastError})
 	}
 	for _, name := range s.Silent {
 		rows = append(rows, []string{name + " (does not answer)", "", "", "", "", ""})
 	}
-	if err := section(w, width(w), []table.Column{
-		{Head: "worker", Keep: table.Never}, {Head: "in hand", Keep: table.Never}, {Head: "ended", Keep: table.Never}, {Head: "failed", Keep: 3}, {Head: "given back", Keep: 2}, {Head: "last problem", Keep: 1},
+	if err := section(w, table.Fit(w), []table.Column{
+		{Head: "worker", Keep: table.Never}, {Head: "in hand", Keep: table.Never}, {Head: "done", Keep: table.Never}, {Head: "failed", Keep: 3}, {Head: "returned", Keep: 2}, {Head: "last problem", Keep: 1},
 	}, rows); err != nil {
 		return err
 	}
@@ -415,7 +422,7 @@ func writeCluster(w io.Writer, s cluster.Status) error {
 	for _, d := range s.Dead {
 		rows = append(rows, []string{d.ID, ago(time.Since(d.At)), d.Reason})
 	}
-	return section(w, width(w), []table.Column{{Head: "dead job", Keep: table.Never}, {Head: "when", Keep: 1}, {Head: "reason", Keep: table.Never}}, rows)
+	return section(w, table.Fit(w), []table.Column{{Head: "dead job", Keep: table.Never}, {Head: "when", Keep: 1}, {Head: "reason", Keep: table.Never}}, rows)
 }
 
 func (a *app) clusterDrain() *cobra.Command {

@@ -15,6 +15,8 @@ import (
 	"github.com/consensys/gnark/backend/groth16"
 	"github.com/consensys/gnark/frontend"
 	"github.com/consensys/gnark/frontend/cs/r1cs"
+	"github.com/consensys/gnark/logger"
+	"github.com/rs/zerolog"
 
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/server"
@@ -95,7 +97,9 @@ func clusterUp(t *testing.T, args ...string) {
 		ended <- run(ctx, a, append([]string{"cluster", "up", "--work", "--cache", t.TempDir()}, args...))
 		in.Close()
 	}()
-	said, _ := bufio.NewReader(out).ReadString('\n')
+	lines := bufio.NewReader(out)
+	said, _ := lines.ReadString('\n')
+	works, _ := lines.ReadString('\n')
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	t.Cleanup(func() {
 		stop()
@@ -103,8 +107,8 @@ func clusterUp(t *testing.T, args ...string) {
 			t.Errorf("msm cluster up: status %d", status)
 		}
 	})
-	if !strings.HasPrefix(said, "the cluster is up at ") {
-		t.Fatalf("%q", said)
+	if !strings.HasPrefix(said, "the cluster is up at ") || !strings.HasPrefix(works, "working for ") {
+		t.Fatalf("%q, %q", said, works)
 	}
 }
 
@@ -114,6 +118,13 @@ func proveByCluster(t *testing.T, dir string) {
 	ticket := func(name string) string { return "--ticket=" + filepath.Join(dir, name) }
 	flags, right, wrong, verify := clusterFiles(t, t.TempDir())
 	prove := append([]string{"cluster", "prove", ticket(server.ClientTicket)}, flags...)
+	var said strings.Builder
+	logger.Set(zerolog.New(&said))
+	defer func() {
+		if said.Len() > 0 {
+			t.Errorf("gnark's log goes to stdout: %s", said.String())
+		}
+	}()
 	status, out, errs := cli(t, &app{}, append(prove, right)...)
 	if status != exitOK || !strings.HasPrefix(out, right+".proof after ") {
 		t.Fatalf("status %d, %s, %s", status, out, errs)
@@ -149,10 +160,10 @@ func proveByCluster(t *testing.T, dir string) {
 // TestClusterNamesTheSilent: who is connected and does not answer is in the table.
 func TestClusterNamesTheSilent(t *testing.T) {
 	var out strings.Builder
-	if err := writeCluster(&out, cluster.Status{Workers: []cluster.Worker{{Name: "near", Slots: 2}}, Silent: []string{"far"}}); err != nil {
+	if err := writeCluster(&out, cluster.Status{Workers: []cluster.Worker{{Name: "near", Jobs: 2}}, Silent: []string{"far"}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"near", "0 of 2", "far (does not answer)"} {
+	for _, want := range []string{"near", "0 of 2", "far (does not answer)", "done", "returned", "handed out"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in %s", want, out.String())
 		}
@@ -162,8 +173,22 @@ func TestClusterNamesTheSilent(t *testing.T) {
 // TestCluster is a cluster on this machine, by command lines.
 func TestCluster(t *testing.T) {
 	dir := t.TempDir()
-	clusterUp(t, "--dir", dir, "--listen", "127.0.0.1:0", "--room", "1GiB")
+	clusterUp(t, "--dir", dir, "--listen", "127.0.0.1:0", "--room", "1GiB", "--client", "alice")
+	if _, err := os.Stat(filepath.Join(dir, server.TicketOf("alice"))); err != nil {
+		t.Error(err)
+	}
 	proveByCluster(t, dir)
+}
+
+// TestClusterUpByName: the name by which others reach the server need not resolve here, and
+// the server starts again without --room when others have taken the disk's room.
+func TestClusterUpByName(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		t.Run("up", func(t *testing.T) {
+			clusterUp(t, "--dir", dir, "--listen", "127.0.0.1:0", "--host", "prover0.invalid")
+		})
+	}
 }
 
 // TestClusterJoins is a cluster on a NATS server that is there.
@@ -192,7 +217,7 @@ func TestClusterRefuses(t *testing.T) {
 		{"up --room much --dir " + t.TempDir(), exitUsage, "--room"},
 		{"up --listen 0.0.0.0:0 --dir " + t.TempDir(), exitFailed, "say by which names"},
 		{"up --join /nowhere --dir " + t.TempDir(), exitUsage, "no ticket /nowhere"},
-		{"work --slots 0", exitUsage, "--slots"},
+		{"work --jobs 0", exitUsage, "--jobs"},
 		{"work --ticket /nowhere", exitUsage, "no ticket /nowhere"},
 		{"work --backend cpu --cache " + t.TempDir() + " --ticket " + ticket, exitFailed, "only tls:// is spoken there"},
 		{"prove", exitUsage, "no witness"},

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/table"
 )
 
 func (a *app) compareCommand() *cobra.Command {
@@ -32,13 +34,12 @@ took significantly longer, by more than that.`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.compare(args[0], args[1], limit, format) },
 	}
 	c.Flags().StringVar(&limit, "limit", "", "how much longer a run may take: 3%")
-	c.Flags().StringVar(&format, "format", "table", "table, json")
-	completes(c, "format", []string{"table", "json"})
+	addFormat(c, &format, reports)
 	return c
 }
 
 func (a *app) compare(old, new, limit, format string) error {
-	if err := oneOf("format", format, "table", "json"); err != nil {
+	if err := oneOf("format", format, reports...); err != nil {
 		return err
 	}
 	most, err := parsePercent("limit", limit)
@@ -65,11 +66,9 @@ func (a *app) compare(old, new, limit, format string) error {
 	if err != nil {
 		return err
 	}
-	if format == "json" {
-		err = writeJSON(a.stdout, all)
-	} else {
-		err = record.WriteDifferences(a.stdout, width(a.stdout), all)
-	}
+	_, wanted := reporter(format, func(w io.Writer, form table.Form) error { return record.WriteDifferences(w, form, all) },
+		func(w io.Writer) error { return writeJSON(w, all) })
+	err = wanted(a.stdout)
 	if limit == "" {
 		return err
 	}

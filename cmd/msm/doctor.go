@@ -15,6 +15,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/build"
 	"github.com/pippin-zk/pippin/internal/doctor"
+	"github.com/pippin-zk/pippin/internal/opener"
 	"github.com/pippin-zk/pippin/kernels"
 	"github.com/pippin-zk/pippin/plugin"
 )
@@ -23,8 +24,9 @@ import (
 type doctorFlags struct {
 	backends, curves, groups string
 
-	timeout     time.Duration
-	json, quiet bool
+	timeout time.Duration
+	format  string
+	quiet   bool
 }
 
 // diagnosis is what msm doctor writes as JSON.
@@ -57,7 +59,7 @@ is ready, with exit status 0, when they do. A container's probe uses it so:
 	flags.StringVar(&f.curves, "curve", "all", "of the small MSMs: "+names(backend.Curves()))
 	flags.StringVar(&f.groups, "group", "all", "of the small MSMs: "+names(backend.Groups()))
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "for everything; what has not answered then has failed")
-	flags.BoolVar(&f.json, "json", false, "write JSON")
+	addFormat(c, &f.format, formats)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "write what failed, and nothing when all works")
 	completes(c, "backend", backendNames)
 	completes(c, "curve", backend.Curves(), "all")
@@ -66,8 +68,11 @@ is ready, with exit status 0, when they do. A container's probe uses it so:
 }
 
 func (a *app) doctor(ctx context.Context, f doctorFlags) error {
-	if f.json && f.quiet {
-		return usageError{errors.New("--json and --quiet exclude each other")}
+	if err := oneOf("format", f.format, formats...); err != nil {
+		return err
+	}
+	if f.format == "json" && f.quiet {
+		return usageError{errors.New("--format json and --quiet exclude each other")}
 	}
 	var asked []string
 	var err error
@@ -96,9 +101,14 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	if ctx.Err() != nil {
 		return backend.Ended(ctx)
 	}
+	for _, t := range w.Trials {
+		if errors.Is(t.Problem, opener.ErrUnknown) {
+			return t.Problem
+		}
+	}
 	findings := w.Examine()
 	ready := doctor.Ready(findings)
-	if f.json {
+	if f.format == "json" {
 		err = writeJSON(a.stdout, diagnosis{ready, findings})
 	} else {
 		err = writeFindings(a.stdout, findings, f.quiet)
@@ -111,7 +121,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 
 // world gathers all facts.
 func (a *app) world(ctx context.Context, asked []string, tried []backend.CurveGroup) *doctor.World {
-	w := &doctor.World{Asked: asked, Program: versionText(), Build: build.This(), Kernels: kernels.Digest(), Temp: doctor.Folder{Path: os.TempDir()}}
+	w := &doctor.World{Asked: asked, Program: versions().String(), Build: build.This(), Kernels: kernels.Digest(), Temp: doctor.Folder{Path: os.TempDir()}}
 	w.System, w.NVIDIA = doctor.Look(a.getenv)
 	memory, known := a.memory()
 	w.System.Available, w.System.Unknown = memory, !known
@@ -123,7 +133,7 @@ func (a *app) world(ctx context.Context, asked []string, tried []backend.CurveGr
 		w.Cache = doctor.LookAt(dir)
 	}
 	for _, f := range a.plugins() {
-		w.Plugins = append(w.Plugins, doctor.Plugin{Name: f.name, Path: f.path, Checksum: f.checksum, Verified: f.verified, HiddenBy: f.hiddenBy, Problem: f.problem})
+		w.Plugins = append(w.Plugins, doctor.Plugin{Name: f.Name, Path: f.Path, Checksum: f.Checksum, Verified: f.Verified, HiddenBy: f.HiddenBy, Problem: f.Problem})
 	}
 	names := asked
 	if len(names) == 0 {

@@ -10,11 +10,12 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/doctor"
+	"github.com/pippin-zk/pippin/plugin"
 )
 
 func diagnose(t *testing.T, a *app, args ...string) (int, diagnosis) {
 	t.Helper()
-	status, out, errs := cli(t, a, append([]string{"doctor", "--json", "--curve", "bn254", "--group", "g1"}, args...)...)
+	status, out, errs := cli(t, a, append([]string{"doctor", "--format", "json", "--curve", "bn254", "--group", "g1"}, args...)...)
 	var d diagnosis
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		t.Fatalf("status %d, %v: %s%s", status, err, out, errs)
@@ -36,9 +37,9 @@ func (d diagnosis) finding(check string, s doctor.State) string {
 }
 
 func TestDoctor(t *testing.T) {
-	nothing := func([]string, string) []found { return nil }
+	nothing := func(plugin.Search) []plugin.Found { return nil }
 	a := &app{open: wrongOpener, discover: nothing}
-	if status, d := diagnose(t, a); status != exitOK || !strings.HasPrefix(d.finding("backend cpu", doctor.OK), "opens: gnark-crypto") || d.finding("program", doctor.OK) != versionText() {
+	if status, d := diagnose(t, a); status != exitOK || !strings.HasPrefix(d.finding("backend cpu", doctor.OK), "opens: gnark-crypto") || d.finding("program", doctor.OK) != versions().String() {
 		t.Errorf("status %d, %+v", status, d)
 	}
 	if status, d := diagnose(t, a, "--backend", "cpu,wrong"); status != exitFailed || !strings.Contains(d.finding("backend wrong", doctor.Failed), "WRONG") {
@@ -48,8 +49,8 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("status %d, %+v", status, d)
 	}
 	// A plugin that must not be started has failed, if it is wanted.
-	bad := func([]string, string) []found {
-		return []found{{name: "cuda", path: "/x/msm-backend-cuda", problem: errors.New("others can write")}}
+	bad := func(plugin.Search) []plugin.Found {
+		return []plugin.Found{{Name: "cuda", Path: "/x/msm-backend-cuda", Problem: errors.New("others can write")}}
 	}
 	if status, d := diagnose(t, &app{open: wrongOpener, discover: bad}); status != exitFailed || d.finding("plugin cuda", doctor.Failed) == "" {
 		t.Errorf("status %d, %+v", status, d)
@@ -64,7 +65,7 @@ func TestDoctor(t *testing.T) {
 }
 
 func TestDoctorText(t *testing.T) {
-	nothing := func([]string, string) []found { return nil }
+	nothing := func(plugin.Search) []plugin.Found { return nil }
 	a := &app{open: wrongOpener, discover: nothing}
 	status, out, errs := cli(t, a, "doctor", "--curve", "bn254", "--group", "g1")
 	if status != exitOK || errs != "" || !strings.HasSuffix(out, "\nReady.\n") || !strings.Contains(out, "-> nothing but the backend cuda needs") {
@@ -77,7 +78,7 @@ func TestDoctorText(t *testing.T) {
 	if status != exitFailed || strings.Count(out, "\n") != 2 || errs != "msm: not ready\n" {
 		t.Errorf("quiet: status %d, %s%s", status, errs, out)
 	}
-	for _, args := range [][]string{{"--curve", "bn255"}, {"--json", "--quiet"}, {"--timeout", "soon"}, {"more"}} {
+	for _, args := range [][]string{{"--curve", "bn255"}, {"--format", "json", "--quiet"}, {"--format", "xml"}, {"--timeout", "soon"}, {"more"}} {
 		if status, _, _ := cli(t, a, append([]string{"doctor"}, args...)...); status != exitUsage {
 			t.Errorf("%v: status %d", args, status)
 		}
@@ -91,7 +92,7 @@ func TestDoctorEnds(t *testing.T) {
 		return nil, backend.Ended(ctx)
 	}
 	begin := time.Now()
-	status, d := diagnose(t, &app{open: hangs, discover: func([]string, string) []found { return nil }}, "--timeout", "10ms", "--backend", "cpu")
+	status, d := diagnose(t, &app{open: hangs, discover: func(plugin.Search) []plugin.Found { return nil }}, "--timeout", "10ms", "--backend", "cpu")
 	if status != exitFailed || !strings.Contains(d.finding("backend cpu", doctor.Failed), "no answer within 10ms (--timeout)") || time.Since(begin) > 20*time.Second {
 		t.Errorf("status %d after %v, %+v", status, time.Since(begin), d)
 	}

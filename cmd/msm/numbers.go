@@ -13,6 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/table"
 )
 
 // numbersFlags is the command line of msm bench numbers and msm verify numbers.
@@ -22,6 +23,7 @@ type numbersFlags struct {
 	n, count int
 	seed     uint64
 	check    bool
+	force    bool
 	long     bool
 	cases    int
 	format   string
@@ -55,24 +57,24 @@ backend. Of several backends, every round has one batch on each.`,
 	flags.StringVar(&f.ops, "op", "mulmod", names(backend.NumberOps()))
 	flags.StringVar(&f.bits, "bits", "1024", "widths in bits; of GF(2^n), n"+several)
 	flags.IntVar(&f.n, "n", 0, "elements of a batch; 0 chooses by the operation and width")
-	flags.IntVar(&f.count, "count", 5, "timed runs, after one to warm up")
+	flags.IntVar(&f.count, "count", record.Enough, "timed runs, after one to warm up")
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, reference, cuda, plugin:NAME, plugin:PATH"+several)
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses operands")
 	flags.BoolVar(&f.check, "check", false, "compare every answer with math/big's, not 16 of a batch")
-	flags.StringVar(&f.format, "format", "table", "table, json")
+	addFormat(c, &f.format, reports)
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
+	flags.BoolVar(&f.force, "force", false, "start even if memory seems not to suffice")
 	flags.StringVar(&f.tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by kernels/internal/probe/tables.cu")
 	flags.StringVar(&f.plot, "plot", "", "file for a plot of elements a second against width, or with --tables of the table, .svg or .png")
 	completes(c, "op", backend.NumberOps(), "all")
 	completes(c, "backend", backendNames)
-	completes(c, "format", []string{"table", "json"})
 	return c
 }
 
 // showTable writes the table of a record, and its plot.
 func (a *app) showTable(ctx context.Context, f numbersFlags) error {
-	if err := oneOf("format", f.format, "table"); err != nil {
+	if err := oneOf("format", f.format, "table", "markdown", "csv"); err != nil {
 		return fmt.Errorf("%w: the record of --tables is JSON", err)
 	}
 	file, err := os.Open(f.tables)
@@ -90,12 +92,12 @@ func (a *app) showTable(ctx context.Context, f numbersFlags) error {
 	}
 	defer out.Close()
 	defer plot.Close()
-	table := func(w io.Writer) error { return record.WriteCardTable(w, width(w), t) }
-	return errors.Join(a.deliver(out, table, table), plot.Write(func(w io.Writer) error { return record.PlotCardTable(w, plotFormat(f.plot), t) }))
+	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WriteCardTable(w, form, t) }, nil)
+	return errors.Join(a.deliver(out, text, wanted), plot.Write(func(w io.Writer) error { return record.PlotCardTable(w, plotFormat(f.plot), t) }))
 }
 
 func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
-	if err := oneOf("format", f.format, "table", "json"); err != nil {
+	if err := oneOf("format", f.format, reports...); err != nil {
 		return err
 	}
 	cfg := bench.NumbersConfig{Open: a.opener(), N: f.n, Count: f.count, Seed: f.seed, Check: f.check}
@@ -112,6 +114,9 @@ func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
+	if err := a.checkMemory(&cfg, f.force, "choose a smaller --n or fewer --bits"); err != nil {
+		return err
+	}
 	out, plot, err := createOutputs(ctx, f.out, f.plot)
 	if err != nil {
 		return err
@@ -125,8 +130,8 @@ func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
 	if len(taken.Runs) == 0 {
 		return err
 	}
-	table := func(w io.Writer) error { return record.WriteNumbersTable(w, width(w), taken) }
-	return errors.Join(err, a.deliver(out, table, tableOr(f.format, table, taken.WriteJSON)),
+	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WriteNumbersTable(w, form, taken) }, taken.WriteJSON)
+	return errors.Join(err, a.deliver(out, text, wanted),
 		plot.Write(func(w io.Writer) error { return record.PlotNumbers(w, plotFormat(f.plot), taken) }))
 }
 
@@ -144,15 +149,14 @@ func (a *app) verifyNumbersCommand() *cobra.Command {
 	flags.IntVar(&f.cases, "cases", 100, "random programs of operations")
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses operands and programs")
 	flags.BoolVar(&f.long, "long", false, "also more widths")
-	flags.StringVar(&f.format, "format", "table", "table, json")
+	addFormat(c, &f.format, formats)
 	completes(c, "op", backend.NumberOps(), "all")
 	completes(c, "backend", backendNames)
-	completes(c, "format", []string{"table", "json"})
 	return c
 }
 
 func (a *app) verifyNumbers(ctx context.Context, f numbersFlags) error {
-	if err := oneOf("format", f.format, "table", "json"); err != nil {
+	if err := oneOf("format", f.format, formats...); err != nil {
 		return err
 	}
 	cfg := bench.VerifyNumbersConfig{Open: a.opener(), Cases: f.cases, Seed: f.seed, Long: f.long}

@@ -7,14 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/term"
+	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/internal/outfile"
 	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/table"
 )
 
 // createOutput is outfile.Create for a file that a flag names.
@@ -67,17 +67,31 @@ func tableOr(format string, table, json func(io.Writer) error) func(io.Writer) e
 	return table
 }
 
-// width is the characters in a line of a terminal, 0 where w is none.
-func width(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok {
-		return 0
+// formats are those of most commands, reports those of what is measured.
+var (
+	formats = []string{"table", "json"}
+	reports = []string{"table", "json", "markdown", "csv"}
+)
+
+// addFormat adds the flag --format, table when it is not given.
+func addFormat(c *cobra.Command, format *string, choices []string) {
+	c.Flags().StringVar(format, "format", "table", strings.Join(choices, ", "))
+	completes(c, "format", choices)
+}
+
+// reporter returns what writes a measurement as a table for people, and in the format
+// that was asked for.
+func reporter(format string, write func(io.Writer, table.Form) error, json func(io.Writer) error) (text, wanted func(io.Writer) error) {
+	text = func(w io.Writer) error { return write(w, table.Fit(w)) }
+	switch format {
+	case "json":
+		return text, json
+	case "markdown":
+		return text, func(w io.Writer) error { return write(w, table.Form{Style: table.Markdown}) }
+	case "csv":
+		return text, func(w io.Writer) error { return write(w, table.Form{Style: table.CSV}) }
 	}
-	n, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return n
+	return text, text
 }
 
 // writeJSON writes v for people and programs.

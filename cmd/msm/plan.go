@@ -17,6 +17,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cuda"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/internal/forecast"
+	"github.com/pippin-zk/pippin/internal/inventory"
 	"github.com/pippin-zk/pippin/internal/planning"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 	"github.com/pippin-zk/pippin/internal/table"
@@ -83,10 +84,9 @@ Groth16's, which is less than its bases', is not.`,
 	flags.StringVar(&f.cards, "card", "", "measured cards by name, such as h200"+several+" (default those of the backend cuda)")
 	flags.StringVar(&f.memory, "memory", "", "memory of the card that may be used, such as 24GiB; alone, a card without records")
 	flags.IntVar(&f.most, "multiples", 0, "how many multiples of each base may be made beforehand, itself included: 1 is none, 0 what the backend chooses")
-	flags.StringVar(&f.format, "format", "table", "table, json")
+	addFormat(c, &f.format, formats)
 	completes(c, "curve", backend.Curves(), "all")
 	completes(c, "group", backend.Groups(), "all")
-	completes(c, "format", []string{"table", "json"})
 	completes(c, "system", proofsystem.Systems())
 	c.MarkFlagFilename("key")
 	c.MarkFlagFilename("constraints")
@@ -94,7 +94,7 @@ Groth16's, which is less than its bases', is not.`,
 }
 
 func (a *app) plan(ctx context.Context, f planFlags) error {
-	if err := oneOf("format", f.format, "table", "json"); err != nil {
+	if err := oneOf("format", f.format, formats...); err != nil {
 		return err
 	}
 	todo, err := f.work()
@@ -183,7 +183,7 @@ func (a *app) planCards(ctx context.Context, f planFlags) (cards []planning.Card
 		return []planning.Card{c}, err
 	}
 	if f.cards == "" {
-		open, cancel := context.WithTimeout(ctx, openTimeout)
+		open, cancel := context.WithTimeout(ctx, inventory.OpenTimeout)
 		defer cancel()
 		b, err := a.opener()(open, "cuda")
 		if err != nil {
@@ -263,7 +263,7 @@ func writePlans(w io.Writer, all []planning.Plan, proof bool) error {
 		rows = append(rows, []string{p.Card, of, units.FormatSize(p.Points), fmt.Sprintf("%d of %d bits", p.Windows, p.Window), fmt.Sprint(p.Buckets),
 			fmt.Sprint(p.Steps), bases, prepared(&p), size(p.Work), size(p.Host), planTime(&p)})
 	}
-	if err := table.Write(w, width(w), false, columns, rows); err != nil {
+	if err := table.Write(w, table.Fit(w), false, columns, rows); err != nil {
 		return err
 	}
 	if err := writeTunings(w, all); err != nil || !proof {

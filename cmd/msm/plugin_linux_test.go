@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pippin-zk/pippin/internal/inventory"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -43,15 +44,15 @@ func TestThroughThePlugin(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
-	var lanes []string
+	var series []string
 	for _, run := range r.Runs {
 		if !run.Checked {
 			t.Errorf("%+v", run)
 		}
-		lanes = append(lanes, run.Backend+" "+string(run.Path)+" "+run.Measure)
+		series = append(series, run.Backend+" "+string(run.Path)+" "+run.Measure)
 	}
 	one := "cpu copy end-to-end, plugin:cpu copy end-to-end through the plugin, plugin:cpu arena end-to-end through the plugin"
-	if got := strings.Join(lanes, ", "); got != one+", "+one {
+	if got := strings.Join(series, ", "); got != one+", "+one {
 		t.Errorf("runs %s", got)
 	}
 
@@ -66,7 +67,7 @@ func TestThroughThePlugin(t *testing.T) {
 	}
 
 	status, out, errs = cli(t, &app{}, "backends", "--plugin-dir", dir, "--format", "json")
-	var states []backendState
+	var states []inventory.Backend
 	if err := json.Unmarshal([]byte(out), &states); status != exitOK || err != nil {
 		t.Fatalf("status %d, %v, %s", status, err, errs)
 	}
@@ -76,5 +77,37 @@ func TestThroughThePlugin(t *testing.T) {
 	}
 	if !found {
 		t.Errorf("%s is not listed as opening: %+v", path, states)
+	}
+}
+
+// TestOpenPlugin: a plugin that others can replace stops every command alike, though there is
+// a good one of its name in a later place.
+func TestOpenPlugin(t *testing.T) {
+	good, open := buildPlugin(t), t.TempDir()
+	if err := os.Chmod(open, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(open, "msm-backend-cpu")
+	text, err := os.ReadFile(filepath.Join(good, "msm-backend-cpu"))
+	if err == nil {
+		err = os.WriteFile(path, text, 0o700)
+	}
+	if err == nil {
+		err = os.Chmod(path, 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range [][]string{
+		tiny(t, "--backend", "plugin:cpu"), {"verify", "--backend", "plugin:cpu", "--cases", "1"}, {"bench", "numbers", "--backend", "plugin:cpu"},
+		{"doctor", "--backend", "plugin:cpu"}, {"backends"}, {"devices"},
+	} {
+		status, out, errs := cli(t, &app{}, append(line, "--plugin-dir", open+","+good)...)
+		if status != exitFailed || !strings.Contains(errs+out, "others can write to "+path) {
+			t.Errorf("%s: status %d, %s%s", line, status, errs, out)
+		}
+		if line[0] == "backends" && (!strings.Contains(out, "plugin:"+good) || strings.Count(out, "does not open") != 1) {
+			t.Errorf("the good one:\n%s", out)
+		}
 	}
 }

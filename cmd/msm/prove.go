@@ -6,13 +6,13 @@ import (
 	"io"
 	"strings"
 
-	"github.com/consensys/gnark/logger"
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/table"
 )
 
 // proveFlags is the command line of msm bench prove.
@@ -39,7 +39,7 @@ backend, in turns; all of them are verified, outside of the time. Keys are set u
 circuit is proved for the first time, which can take minutes, and kept in files.`,
 		Example: `  msm bench prove --circuit mimc --hashes 100
   msm bench prove --circuit ecdsa,sha256-2k --backend cpu,cuda --format json --out record.json
-  msm bench prove --circuit recursion --curve bw6-761 --backend cuda
+  msm bench prove --circuit recursion --backend cuda
   msm bench prove --system plonk --circuit ecdsa --backend cpu,cuda`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return a.prove(c.Context(), f) },
@@ -47,13 +47,13 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	flags := c.Flags()
 	flags.StringVar(&f.system, "system", string(proofsystem.Groth16), strings.Join(texts(proofsystem.Systems()), ", "))
 	flags.StringVar(&f.circuits, "circuit", "mimc", names(bench.Circuits()))
-	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
+	flags.StringVar(&f.curves, "curve", "", names(backend.Curves())+" (default bn254, and the only one that recursion has)")
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
 	flags.StringVar(&f.merge, "merge", "auto", "Groth16's merging of equal bases and scalars: auto (where it pays), never"+several)
 	flags.IntVar(&f.hashes, "hashes", 256, "length of the chain of hashes that the circuit mimc is")
-	flags.IntVar(&f.count, "count", 5, "timed proofs, after one to warm up")
+	flags.IntVar(&f.count, "count", record.Enough, "timed proofs, after one to warm up")
 	flags.IntVar(&f.flying, "in-flight", 0, "from 2 on: also a stream of proofs, that many at a time")
-	flags.StringVar(&f.format, "format", "table", "table, json")
+	addFormat(c, &f.format, reports)
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.cache, "cache", "", cacheHelp)
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
@@ -62,13 +62,12 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	completes(c, "circuit", bench.Circuits(), "all")
 	completes(c, "backend", backendNames)
 	completes(c, "merge", record.Merges())
-	completes(c, "format", []string{"table", "json"})
 	return c
 }
 
 // config turns flags into a configuration.
 func (f *proveFlags) config() (c bench.ProveConfig, err error) {
-	if err := oneOf("format", f.format, "table", "json"); err != nil {
+	if err := oneOf("format", f.format, reports...); err != nil {
 		return c, err
 	}
 	c.Hashes, c.Count, c.InFlight = f.hashes, f.count, f.flying
@@ -79,8 +78,10 @@ func (f *proveFlags) config() (c bench.ProveConfig, err error) {
 	if c.Circuits, err = parseList("circuit", f.circuits, bench.Circuits(), bench.ParseCircuit); err != nil {
 		return c, err
 	}
-	if c.Curves, err = parseCurves(f.curves); err != nil {
-		return c, err
+	if f.curves != "" {
+		if c.Curves, err = parseCurves(f.curves); err != nil {
+			return c, err
+		}
 	}
 	if c.Merge, err = parseList("merge", f.merge, record.Merges(), record.ParseMerge); err != nil {
 		return c, err
@@ -106,7 +107,6 @@ func (a *app) prove(ctx context.Context, f proveFlags) error {
 		return err
 	}
 	defer out.Close()
-	logger.Disable() // gnark's, which writes to stdout
 
 	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.ProveRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
@@ -115,6 +115,6 @@ func (a *app) prove(ctx context.Context, f proveFlags) error {
 	if len(taken.Runs) == 0 {
 		return err
 	}
-	table := func(w io.Writer) error { return record.WriteProveTable(w, width(w), taken) }
-	return errors.Join(err, a.deliver(out, table, tableOr(f.format, table, taken.WriteJSON)))
+	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WriteProveTable(w, form, taken) }, taken.WriteJSON)
+	return errors.Join(err, a.deliver(out, text, wanted))
 }

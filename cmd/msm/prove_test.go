@@ -67,7 +67,7 @@ func TestProveUsage(t *testing.T) {
 		}
 	}
 	// The circuit exists, but not on this curve.
-	if status, _, errs := cli(t, &app{}, tinyProof(t, "--circuit", "recursion")...); status != exitFailed || !strings.Contains(errs, "bw6-761") {
+	if status, _, errs := cli(t, &app{}, tinyProof(t, "--circuit", "recursion", "--curve", "bn254")...); status != exitFailed || !strings.Contains(errs, "bw6-761") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }

@@ -5,26 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"github.com/consensys/gnark/logger"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/opener"
+	"github.com/pippin-zk/pippin/internal/progress"
+	"github.com/pippin-zk/pippin/plugin"
 )
 
 // The exit statuses.
 const (
 	exitOK     = 0
 	exitFailed = 1
-	exitUsage  = 2 // after a signal: ended.status
+	exitUsage  = 2                          // after a signal: ended.status
+	exitPipe   = 128 + int(syscall.SIGPIPE) // nobody reads the results
 )
 
 // app is what the commands have of the world.
@@ -35,14 +44,14 @@ type app struct {
 	pluginDirs []string
 	verbose    bool
 
-	bar    atomic.Pointer[progressBar] // of the command; nil where there is none
-	saying sync.Mutex                  // of notes
+	bar    atomic.Pointer[progress.Bar] // of the command; nil where there is none
+	saying sync.Mutex                   // of notes
 
 	// open, available, free and discover replace what this machine has, for tests.
 	open      engine.Opener
 	available func() (uint64, bool)
 	free      func(dir string) (uint64, bool)
-	discover  func(dirs []string, path string) []found
+	discover  func(plugin.Search) []plugin.Found
 }
 
 // usageError is a mistake on the command line.
@@ -52,10 +61,9 @@ func (e usageError) Unwrap() error { return e.error }
 
 // run executes a command line and returns the exit status.
 func run(ctx context.Context, a *app, args []string) int {
+	logger.Disable() // gnark's, which writes to stdout
 	root := a.root()
 	root.SetArgs(args)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
 	done := make(chan struct{})
 	var waiting sync.WaitGroup
 	waiting.Go(func() { a.sayWhy(ctx, done) })
@@ -64,6 +72,9 @@ func run(ctx context.Context, a *app, args []string) int {
 	waiting.Wait()
 	if err == nil {
 		return exitOK
+	}
+	if onlyPipe(err) {
+		return exitPipe
 	}
 	a.complain(err)
 	var signal ended
@@ -97,7 +108,21 @@ func (a *app) complain(err error) {
 
 func isUsage(err error) bool {
 	var u usageError
-	return errors.As(err, &u) || errors.Is(err, bench.ErrMemory)
+	return errors.As(err, &u) || errors.Is(err, bench.ErrMemory) || errors.Is(err, opener.ErrUnknown)
+}
+
+// onlyPipe reports whether an error is no more than that nobody reads stdout any more, as
+// head does not after some lines.
+func onlyPipe(err error) bool {
+	switch e := err.(type) {
+	case *fs.PathError:
+		return e.Path == os.Stdout.Name() && errors.Is(e, syscall.EPIPE)
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(e.Unwrap(), func(err error) bool { return !onlyPipe(err) })
+	case interface{ Unwrap() error }:
+		return onlyPipe(e.Unwrap())
+	}
+	return false
 }
 
 // oneLine is an error without line breaks, joined errors one after another.
@@ -109,21 +134,14 @@ func (a *app) root() *cobra.Command {
 	c := &cobra.Command{
 		Use:           "msm",
 		Short:         "Measure and verify backends for multi-scalar multiplication",
-		Version:       versionText(),
+		Version:       versions().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				var commands []string
-				for _, sub := range c.Commands() {
-					commands = append(commands, sub.Name())
-				}
-				return usageError{fmt.Errorf("unknown command %q, see msm help%s", args[0], meant(args[0], commands))}
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args:          ofTheCommands,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	c.SetOut(a.stdout)
+	c.SetErr(a.stderr)
 	c.CompletionOptions.HiddenDefaultCmd = true
 	c.SetVersionTemplate("{{.Version}}\n")
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -141,9 +159,46 @@ func (a *app) root() *cobra.Command {
 		"folders searched for msm-backend-NAME before the command's own folder and PATH (default $PIPPIN_PLUGIN_DIR)")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what backends and plugins do to stderr")
 	c.AddCommand(a.benchCommand(), a.verifyCommand(), a.backendsCommand(), a.devicesCommand(), a.doctorCommand(), a.planCommand(), a.tuneCommand(), a.cacheCommand(), a.topCommand(), a.serveCommand(), a.clusterCommand(), a.versionCommand())
+	c.SetHelpCommand(helpCommand())
+	c.InitDefaultHelpCmd()
+	c.InitDefaultCompletionCmd()
+	for _, sub := range c.Commands() {
+		if sub.Name() == "completion" {
+			sub.Args = ofTheCommands // such as another shell
+			sub.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+		}
+	}
 	explainStatus(c)
 	c.AddCommand(a.weaveCommand())
 	return c
+}
+
+// ofTheCommands refuses arguments of a command that only has commands.
+func ofTheCommands(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var commands []string
+	for _, sub := range c.Commands() {
+		commands = append(commands, sub.Name())
+	}
+	return usageError{fmt.Errorf("unknown command %q, see msm help%s", args[0], meant(args[0], commands))}
+}
+
+// helpCommand is cobra's, with an error where there is no such command.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usageError{fmt.Errorf("no help for %q, see msm help", strings.Join(args, " "))}
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
 }
 
 // explainStatus puts what the exit status means into the help of every command.
@@ -189,7 +244,7 @@ func (a *app) logger() *slog.Logger {
 func (a *app) note(s string) {
 	a.saying.Lock()
 	defer a.saying.Unlock()
-	a.bar.Load().clear()
+	a.bar.Load().Clear()
 	fmt.Fprintln(a.stderr, "msm:", s)
 }
 
@@ -211,7 +266,7 @@ func (a *app) sayWhy(ctx context.Context, done <-chan struct{}) {
 		return
 	}
 	what := "what has begun"
-	if stage := a.bar.Load().doing(); stage != "" {
+	if stage := a.bar.Load().Doing(); stage != "" {
 		what = stage
 	}
 	a.note(fmt.Sprintf("ending, and waiting for %s; a second signal ends at once", what))

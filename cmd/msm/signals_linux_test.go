@@ -83,3 +83,24 @@ func endedBy(t *testing.T, plugins string, s syscall.Signal, lines int) {
 		}
 	}
 }
+
+// TestClosedPipe: a command whose results nobody reads ends in silence, as others do.
+func TestClosedPipe(t *testing.T) {
+	for _, line := range []string{"version", "backends --format json", "cache", "doctor --backend cpu"} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		var errs strings.Builder
+		c := exec.Command(os.Args[0], strings.Fields(line)...)
+		c.Env = append(os.Environ(), runAsMsm+"=1", "PIPPIN_CACHE="+t.TempDir())
+		c.Stdout, c.Stderr = w, &errs
+		err = c.Run()
+		w.Close()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != exitPipe || errs.Len() > 0 {
+			t.Errorf("%s: %v, %s", line, err, errs.String())
+		}
+	}
+}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pippin-zk/pippin/internal/progress"
+	"github.com/pippin-zk/pippin/plugin"
 	"golang.org/x/sys/unix"
 )
 
@@ -58,6 +60,10 @@ func cut(lines []string, at string) (before, after []string) {
 // TestNarrowTerminal: tables were 150 characters wide wherever they went, and
 // lines of progress wrapped, so that each was a new one.
 func TestNarrowTerminal(t *testing.T) {
+	narrow, drawn := terminal(t, 40)
+	bar := progress.New(narrow)
+	bar.Set("bls12-377 g2 2^26 plonk-l, back to back", 3, 10)
+	began := time.Now()
 	for _, columns := range []int{60, 80, 200} {
 		for name, args := range map[string]string{
 			"bench":    "bench --size 10,20 --count 1 --backend cpu,reference --cache " + t.TempDir(),
@@ -65,7 +71,7 @@ func TestNarrowTerminal(t *testing.T) {
 			"backends": "backends",
 		} {
 			tty, text := terminal(t, columns)
-			a := &app{stdout: tty, stderr: io.Discard, getenv: func(string) string { return "" }, discover: func([]string, string) []found { return nil }}
+			a := &app{stdout: tty, stderr: io.Discard, getenv: func(string) string { return "" }, discover: func(plugin.Search) []plugin.Found { return nil }}
 			if status := run(t.Context(), a, strings.Fields(args)); status != exitOK {
 				t.Errorf("%s: status %d", name, status)
 			}
@@ -85,11 +91,11 @@ func TestNarrowTerminal(t *testing.T) {
 			}
 		}
 	}
-	tty, text := terminal(t, 40)
-	bar := &progressBar{w: tty, start: time.Now().Add(-time.Minute)}
-	bar.set("bls12-377 g2 2^26 plonk-l, back to back", 3, 10)
-	bar.draw(time.Now())
-	if _, line, ok := strings.Cut(text(), "\x1b[K"); !ok || len(line) != 39 {
+	time.Sleep(time.Until(began.Add(2500 * time.Millisecond))) // a bar is not drawn before
+	_, line, ok := strings.Cut(drawn(), "\x1b[K")
+	line, _, _ = strings.Cut(line, "\r")
+	if !ok || len(line) != 39 {
 		t.Errorf("%q", line)
 	}
+	bar.Close()
 }

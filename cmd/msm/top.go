@@ -4,22 +4,19 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
-	"net"
-	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/scrape"
 	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 )
@@ -38,12 +35,17 @@ func (a *app) topCommand() *cobra.Command {
 The default address is ` + topAddress + `. Rates are those of the time between two
 looks. With --once, and where the output is no terminal, there are two looks and
 one table, without control characters.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError{errors.New("one address at most")}
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if every <= 0 {
 				return usageError{fmt.Errorf("--every %v: it must be above 0", every)}
 			}
-			from := newScraper(append(args, topAddress)[0])
+			from := scrape.New(append(args, topAddress)[0])
 			f, ok := a.stdout.(*os.File)
 			if once || !ok || !term.IsTerminal(int(f.Fd())) {
 				return topOnce(c.Context(), a.stdout, from, every)
@@ -58,8 +60,11 @@ one table, without control characters.`,
 }
 
 // topOnce writes one table of what happened between two looks.
-func topOnce(ctx context.Context, w io.Writer, from *scraper, every time.Duration) error {
-	before, err := from.look(ctx)
+func topOnce(ctx context.Context, w io.Writer, from *scrape.Source, every time.Duration) error {
+	before, err := from.Look(ctx)
+	if errors.Is(err, backend.ErrInvalidInput) {
+		return usageError{err}
+	}
 	if err != nil {
 		return err
 	}
@@ -68,29 +73,29 @@ func topOnce(ctx context.Context, w io.Writer, from *scraper, every time.Duratio
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	now, err := from.look(ctx)
+	now, err := from.Look(ctx)
 	if err != nil {
 		return err
 	}
-	return writeTop(w, width(w), from.address, before, now)
+	return writeTop(w, table.Fit(w).Width, from.Address, before, now)
 }
 
 // topLive draws a screen over and over until ctx ends.
-func topLive(ctx context.Context, w io.Writer, from *scraper, every time.Duration) {
+func topLive(ctx context.Context, w io.Writer, from *scrape.Source, every time.Duration) {
 	fmt.Fprint(w, "\x1b[?1049h\x1b[?25l")       // another screen, no cursor
 	defer fmt.Fprint(w, "\x1b[?25h\x1b[?1049l") // as it was
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	var before *look
+	var before *scrape.Look
 	for {
 		var screen bytes.Buffer
-		now, err := from.look(ctx)
+		now, err := from.Look(ctx)
 		if err == nil {
-			err = writeTop(&screen, width(w), from.address, cmp.Or(before, now), now)
+			err = writeTop(&screen, table.Fit(w).Width, from.Address, cmp.Or(before, now), now)
 			before = now
 		}
 		if err != nil {
-			fmt.Fprintf(&screen, "%s\n%s\n", from.address, oneLine(err))
+			fmt.Fprintf(&screen, "%s\n%s\n", from.Address, oneLine(err))
 		}
 		draw(w, screen.String())
 		select {
@@ -104,7 +109,7 @@ func topLive(ctx context.Context, w io.Writer, from *scraper, every time.Duratio
 // draw replaces what is on the screen by lines, as many as it has.
 func draw(w io.Writer, text string) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	columns := width(w)
+	columns := table.Fit(w).Width
 	if f, ok := w.(*os.File); ok {
 		if _, rows, err := term.GetSize(int(f.Fd())); err == nil && rows > 0 {
 			lines = lines[:min(len(lines), rows)]
@@ -118,128 +123,16 @@ func draw(w io.Writer, text string) {
 	fmt.Fprint(w, "\x1b[H"+strings.Join(lines, "\x1b[K\r\n")+"\x1b[K\x1b[J")
 }
 
-// scraper reads metrics at an address.
-type scraper struct {
-	address, url string
-	client       *http.Client
-}
-
-func newScraper(address string) *scraper {
-	s := &scraper{address: address, url: address, client: &http.Client{Timeout: 10 * time.Second}}
-	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		s.url = "http://unix/metrics"
-		s.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", path)
-		}}
-	} else if !strings.Contains(address, "://") {
-		if strings.HasPrefix(address, ":") {
-			address = "127.0.0.1" + address
-		}
-		s.url = "http://" + address + "/metrics"
-	}
-	return s
-}
-
-// mostMetrics is the most that is read of an answer, in bytes.
-const mostMetrics = 16 << 20
-
-// look reads the metrics as they are now.
-func (s *scraper) look(ctx context.Context) (*look, error) {
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	r, err := s.client.Do(q)
-	if err != nil {
-		return nil, fmt.Errorf("nobody serves metrics at %s (docs/howto/observe.md says how): %w", s.address, err)
-	}
-	defer r.Body.Close()
-	if r.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s", s.url, r.Status)
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(io.LimitReader(r.Body, mostMetrics))
-	if err != nil {
-		return nil, fmt.Errorf("%s: no metrics: %w", s.url, err)
-	}
-	l := &look{at: time.Now(), families: families}
-	if len(l.metrics("build_info")) == 0 {
-		return nil, fmt.Errorf("%s serves metrics, and none of pippin", s.url)
-	}
-	return l, nil
-}
-
-// look is metrics at one moment.
-type look struct {
-	at       time.Time
-	families map[string]*dto.MetricFamily
-}
-
-// metrics is those of a name that have these labels, as NAME=VALUE.
-func (l *look) metrics(name string, labels ...string) (found []*dto.Metric) {
-	for _, m := range l.families["pippin_"+name].GetMetric() {
-		if !slices.ContainsFunc(labels, func(want string) bool {
-			name, value, _ := strings.Cut(want, "=")
-			return labelOf(m, name) != value
-		}) {
-			found = append(found, m)
-		}
-	}
-	return found
-}
-
-func labelOf(m *dto.Metric, name string) string {
-	for _, l := range m.GetLabel() {
-		if l.GetName() == name {
-			return l.GetValue()
-		}
-	}
-	return ""
-}
-
-// sum adds metrics up.
-func (l *look) sum(name string, labels ...string) (v float64) {
-	for _, m := range l.metrics(name, labels...) {
-		v += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-	}
-	return v
-}
-
-// values lists those that a label has, in order.
-func (l *look) values(name, label string) (all []string) {
-	for _, m := range l.metrics(name) {
-		if v := labelOf(m, label); !slices.Contains(all, v) {
-			all = append(all, v)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-// rate is the growth of a counter in a second; one that is less than before began
-// anew.
-func rate(before, now *look, name string, labels ...string) float64 {
-	grown := now.sum(name, labels...)
-	if was := before.sum(name, labels...); was <= grown {
-		grown -= was
-	}
-	seconds := now.at.Sub(before.at).Seconds()
-	if seconds <= 0 {
-		return 0
-	}
-	return grown / seconds
-}
-
 // writeTop writes what happened between two looks.
-func writeTop(w io.Writer, width int, address string, before, now *look) error {
-	per := func(name string, labels ...string) string { return number(rate(before, now, name, labels...)) }
-	is := func(name string, labels ...string) string { return number(now.sum(name, labels...)) }
-	size := func(name string, labels ...string) string { return units.FormatBytes(uint64(now.sum(name, labels...))) }
-	build := now.metrics("build_info")[0]
-	fmt.Fprintf(w, "pippin %s at %s, %s\n", labelOf(build, "version"), address, now.at.Format(time.TimeOnly))
+func writeTop(w io.Writer, width int, address string, before, now *scrape.Look) error {
+	per := func(name string, labels ...string) string { return number(scrape.Rate(before, now, name, labels...)) }
+	is := func(name string, labels ...string) string { return number(now.Sum(name, labels...)) }
+	size := func(name string, labels ...string) string { return units.FormatBytes(uint64(now.Sum(name, labels...))) }
+	build := now.Metrics("build_info")[0]
+	fmt.Fprintf(w, "pippin %s at %s, %s\n", scrape.LabelOf(build, "version"), address, now.At.Format(time.TimeOnly))
 
-	if len(now.metrics("calls_total")) > 0 { // an engine's
-		if now.sum("degraded") > 0 {
+	if len(now.Metrics("calls_total")) > 0 { // an engine's
+		if now.Sum("degraded") > 0 {
 			fmt.Fprintln(w, "DEGRADED: the preferred backend does not answer")
 		}
 		fmt.Fprintf(w, "calls/s   %s answered, %s failed, %s canceled, %s fell back\n", per("calls_total", "outcome=answered"),
@@ -249,29 +142,29 @@ func writeTop(w io.Writer, width int, address string, before, now *look) error {
 		fmt.Fprintf(w, "answers   %s checked, %s compared, %s refused\n", is("answers_checked_total"), is("answers_compared_total"), is("answers_refused_total"))
 	}
 
-	for _, b := range now.values("daemon_sessions", "backend") {
+	for _, b := range now.Values("daemon_sessions", "backend") {
 		of := "backend=" + b
 		fmt.Fprintf(w, "daemon    %s: %s sessions, %s of bases, %s of them held by none, %s calls waiting for a turn\n", b,
 			is("daemon_sessions", of), size("daemon_resident_bytes", of), size("daemon_unheld_bytes", of), is("daemon_calls_waiting", of))
 	}
 
 	var rows [][]string
-	for _, b := range now.values("backend_state", "backend") {
+	for _, b := range now.Values("backend_state", "backend") {
 		of := "backend=" + b
 		state := ""
-		for _, m := range now.metrics("backend_state", of) {
+		for _, m := range now.Metrics("backend_state", of) {
 			if m.GetGauge().GetValue() == 1 {
-				state = labelOf(m, "state")
+				state = scrape.LabelOf(m, "state")
 			}
 		}
 		name := b
-		if now.sum("backend_preferred", of) == 1 {
+		if now.Sum("backend_preferred", of) == 1 {
 			name += " *"
 		}
 		rows = append(rows, []string{name, state, per("backend_calls_total", of, "outcome=answered"), per("msm_points_total", of),
 			is("backend_calls_in_flight", of), size("backend_resident_bytes", of), is("backend_deaths_total", of), is("backend_calls_total", of, "outcome=failed")})
 	}
-	if err := section(w, width, []table.Column{
+	if err := section(w, table.Form{Width: width}, []table.Column{
 		{Head: "backend", Keep: table.Never}, {Head: "state", Keep: table.Never}, {Head: "calls/s", Keep: 6}, {Head: "points/s", Keep: 5},
 		{Head: "in flight", Keep: 3}, {Head: "bases", Keep: 2}, {Head: "deaths", Keep: 4}, {Head: "failed", Keep: 1},
 	}, rows); err != nil {
@@ -279,89 +172,41 @@ func writeTop(w io.Writer, width int, address string, before, now *look) error {
 	}
 
 	rows = nil
-	for _, b := range now.values("device_busy_seconds_total", "backend") {
-		for _, m := range now.metrics("device_busy_seconds_total", "backend="+b) {
-			of := []string{"backend=" + b, "device=" + labelOf(m, "device")}
-			rows = append(rows, []string{b + " " + labelOf(m, "device"), fmt.Sprintf("%.0f %%", 100*min(1, rate(before, now, "device_busy_seconds_total", of...))),
+	for _, b := range now.Values("device_busy_seconds_total", "backend") {
+		for _, m := range now.Metrics("device_busy_seconds_total", "backend="+b) {
+			of := []string{"backend=" + b, "device=" + scrape.LabelOf(m, "device")}
+			rows = append(rows, []string{b + " " + scrape.LabelOf(m, "device"), fmt.Sprintf("%.0f %%", 100*min(1, scrape.Rate(before, now, "device_busy_seconds_total", of...))),
 				per("device_wait_seconds_total", of...), per("device_calls_total", of...)})
 		}
 	}
-	if err := section(w, width, []table.Column{
+	if err := section(w, table.Form{Width: width}, []table.Column{
 		{Head: "device", Keep: table.Never}, {Head: "busy", Keep: table.Never}, {Head: "calls waiting", Keep: 1}, {Head: "calls/s", Keep: 2},
 	}, rows); err != nil {
 		return err
 	}
 
 	rows = nil
-	for _, p := range now.values("phase_duration_seconds", "phase") {
-		for _, b := range now.values("phase_duration_seconds", "backend") {
-			d := between(before, now, "phase="+p, "backend="+b, "outcome=ok")
-			if d.count == 0 {
+	for _, p := range now.Values("phase_duration_seconds", "phase") {
+		for _, b := range now.Values("phase_duration_seconds", "backend") {
+			d := scrape.Between(before, now, "phase="+p, "backend="+b, "outcome=ok")
+			if d.Count == 0 {
 				continue
 			}
-			rows = append(rows, []string{p, orDash(b), number(d.count / max(now.at.Sub(before.at).Seconds(), 1e-9)), seconds(d.quantile(0.5)), seconds(d.quantile(0.99))})
+			rows = append(rows, []string{p, orDash(b), number(d.Count / max(now.At.Sub(before.At).Seconds(), 1e-9)), seconds(d.Quantile(0.5)), seconds(d.Quantile(0.99))})
 		}
 	}
-	return section(w, width, []table.Column{
+	return section(w, table.Form{Width: width}, []table.Column{
 		{Head: "phase", Keep: table.Never}, {Head: "backend", Keep: 2}, {Head: "times/s", Keep: 1}, {Head: "median", Keep: table.Never}, {Head: "99 %", Keep: 3},
 	}, rows)
 }
 
 // section is a table below an empty line, if it has rows.
-func section(w io.Writer, width int, columns []table.Column, rows [][]string) error {
+func section(w io.Writer, form table.Form, columns []table.Column, rows [][]string) error {
 	if len(rows) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w)
-	return table.Write(w, width, false, columns, rows)
-}
-
-// durations is a histogram of what happened between two looks: how many took no
-// longer than each bound.
-type durations struct {
-	bounds, upTo []float64
-	count        float64
-}
-
-func between(before, now *look, labels ...string) (d durations) {
-	counts := func(l *look) (upTo map[float64]float64, n float64) {
-		upTo = map[float64]float64{}
-		for _, m := range l.metrics("phase_duration_seconds", labels...) {
-			for _, b := range m.GetHistogram().GetBucket() {
-				upTo[b.GetUpperBound()] += float64(b.GetCumulativeCount())
-			}
-			n += float64(m.GetHistogram().GetSampleCount())
-		}
-		return upTo, n
-	}
-	then, was := counts(before)
-	upTo, n := counts(now)
-	if n < was { // began anew
-		then, was = nil, 0
-	}
-	d.count = n - was
-	for b := range upTo {
-		if !math.IsInf(b, 1) {
-			d.bounds = append(d.bounds, b)
-		}
-	}
-	slices.Sort(d.bounds)
-	for _, b := range d.bounds {
-		d.upTo = append(d.upTo, upTo[b]-then[b])
-	}
-	return d
-}
-
-// quantile is estimated within the bucket that it falls into.
-func (d durations) quantile(q float64) float64 {
-	want, low, below := q*d.count, 0.0, 0.0
-	for i, n := range d.upTo {
-		if n >= want && n > below {
-			return low + (d.bounds[i]-low)*(want-below)/(n-below)
-		}
-		low, below = d.bounds[i], n
-	}
-	return low
+	return table.Write(w, form, false, columns, rows)
 }
 
 // number is short: 12, 3.4, 1.2 M.

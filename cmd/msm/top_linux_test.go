@@ -144,8 +144,4 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%v is %q, want %q", v, got, want)
 		}
 	}
-	d := durations{bounds: []float64{1, 2, 4}, upTo: []float64{10, 10, 20}, count: 20}
-	if a, b, c := d.quantile(0.25), d.quantile(0.75), (durations{}).quantile(0.5); a != 0.5 || b != 3 || c != 0 {
-		t.Errorf("%v, %v, %v", a, b, c)
-	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
+	"github.com/pippin-zk/pippin/internal/inventory"
 	"github.com/pippin-zk/pippin/internal/outfile"
 	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/internal/table"
@@ -145,7 +146,7 @@ func (f *tuneFlags) config() (c bench.Config, err error) {
 
 // newSearch finds the card, the file for its table, and the table in it, nil for none.
 func (a *app) newSearch(ctx context.Context, f tuneFlags) (s tuning.Search, out string, own *msmplan.Table, err error) {
-	open, cancel := context.WithTimeout(ctx, openTimeout)
+	open, cancel := context.WithTimeout(ctx, inventory.OpenTimeout)
 	defer cancel()
 	b, err := a.opener("PIPPIN_GPU_TUNING=none")(open, f.backend)
 	if err != nil {
@@ -193,5 +194,5 @@ func writeTuned(w io.Writer, all []tuning.Found) error {
 		}
 		rows = append(rows, []string{s.Curve.String(), s.Group.String(), units.FormatSize(s.N), now, best, cmp.Or(s.Change, "none")})
 	}
-	return table.Write(w, width(w), false, columns, rows)
+	return table.Write(w, table.Fit(w), false, columns, rows)
 }

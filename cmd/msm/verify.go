@@ -43,17 +43,16 @@ known from discrete logarithms, and tiny ones with double-and-add too.`,
 	flags.IntVar(&f.cases, "cases", 20, "random cases for every curve and group")
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses points, scalars and cases")
 	flags.BoolVar(&f.long, "long", false, "also the sizes around every power of two, and every edge scalar alone")
-	flags.StringVar(&f.format, "format", "table", "table, json")
+	addFormat(c, &f.format, formats)
 	completes(c, "curve", backend.Curves(), "all")
 	completes(c, "group", backend.Groups(), "all")
 	completes(c, "backend", backendNames)
-	completes(c, "format", []string{"table", "json"})
 	c.AddCommand(a.verifyNumbersCommand())
 	return c
 }
 
 func (a *app) verify(ctx context.Context, f verifyFlags) error {
-	if err := oneOf("format", f.format, "table", "json"); err != nil {
+	if err := oneOf("format", f.format, formats...); err != nil {
 		return err
 	}
 	cfg := bench.VerifyConfig{Open: a.opener(), Cases: f.cases, Seed: f.seed, Long: f.long}
@@ -105,7 +104,7 @@ func writeVerified(w io.Writer, results []bench.Verified) error {
 		tried += r.Tried
 		rows = append(rows, []string{r.Backend, r.Curve, r.Group, r.Cases, fmt.Sprint(r.Tried), verdict})
 	}
-	if err := table.Write(w, width(w), false, columns, rows); err != nil {
+	if err := table.Write(w, table.Fit(w), false, columns, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n%d answers compared\n", tried)

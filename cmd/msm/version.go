@@ -1,35 +1,50 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"runtime/debug"
+	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pippin-zk/pippin/internal/build"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
 func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var format string
+	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of this program and of what it is made of",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(a.stdout, versionText())
-			return err
+			if err := oneOf("format", format, formats...); err != nil {
+				return err
+			}
+			v := versions()
+			return tableOr(format, func(w io.Writer) error { _, err := fmt.Fprintln(w, v); return err }, func(w io.Writer) error { return writeJSON(w, v) })(a.stdout)
 		},
 	}
+	addFormat(c, &format, formats)
+	return c
 }
 
-// versionText is one line for the command and for the flag.
-func versionText() string {
-	version, commit := "(devel)", "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		version = info.Main.Version
-	}
+// version is what msm version writes as JSON.
+type version struct {
+	Version     string `json:"version"`
+	Commit      string `json:"commit,omitempty"`
+	GnarkCrypto string `json:"gnark_crypto"`
+	Go          string `json:"go"`
+	OS          string `json:"os"`
+	Arch        string `json:"arch"`
+}
+
+func versions() version {
 	m := record.ThisMachine("")
-	if m.Commit != "" {
-		commit = m.Commit
-	}
-	return fmt.Sprintf("msm %s, commit %s, gnark-crypto %s, %s %s/%s", version, commit, m.GnarkCrypto, m.Go, m.OS, m.Arch)
+	return version{cmp.Or(build.This().Version, "(devel)"), m.Commit, m.GnarkCrypto, m.Go, m.OS, m.Arch}
+}
+
+// String returns one line, for the command and for the flag.
+func (v version) String() string {
+	return fmt.Sprintf("msm %s, commit %s, gnark-crypto %s, %s %s/%s", v.Version, cmp.Or(v.Commit, "unknown"), v.GnarkCrypto, v.Go, v.OS, v.Arch)
 }

@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/internal/userdir"
 	"github.com/pippin-zk/pippin/prover/groth16"
 )
 
@@ -34,11 +35,11 @@ func main() {
 	flag.Parse()
 	logger.Disable() // gnark's own
 	if *path == "" {
-		dir, err := os.UserConfigDir()
+		dir, err := userdir.Cluster(os.Getenv("XDG_DATA_HOME"))
 		if err != nil {
 			log.Fatal(err)
 		}
-		*path = filepath.Join(dir, "pippin", "cluster", "client.json")
+		*path = filepath.Join(dir, "client.json")
 	}
 	ticket, err := cluster.ReadTicket(*path)
 	if err != nil {

@@ -70,7 +70,7 @@ var table = map[string]rule{
 	"observe/metrics":              {inside: []string{"backend", "engine", "internal/build", "observe"}, outside: []string{prometheus}, never: []string{cu, goPlugin, gnarkCrypto}},
 	"msm":                          {inside: []string{"backend", "engine", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
 	"vector":                       {inside: []string{"backend", "engine", "msm", "internal/extent", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
-	"arith":                        {inside: []string{"backend", "engine", "internal/extent", "internal/layout"}, outside: []string{}, never: []string{cu, goPlugin}},
+	"arith":                        {inside: []string{"backend", "engine", "internal/extent", "internal/layout"}, outside: []string{"filippo.io/bigmod"}, never: []string{cu, goPlugin}},
 	"prover":                       {inside: []string{"engine", "msm", "vector", "backend", "internal/...", "prover/..."}, never: []string{cu, goPlugin}},
 	"cluster":                      {inside: []string{"backend", "engine", "prover/...", "internal/...", "cluster/..."}, never: []string{cu, goPlugin}},
 	"fixtures":                     {inside: []string{"backend", "internal/...", "fixtures/..."}, never: []string{cu, goPlugin}},
@@ -82,6 +82,7 @@ var table = map[string]rule{
 	"internal/doctor":              {inside: []string{"backend", "fixtures", "internal/build", "internal/disk", "internal/units"}, never: []string{cu, goPlugin}},
 	"internal/proofsystem":         {inside: []string{"engine", "backend", "internal/layout", "prover/groth16", "prover/plonk"}, never: []string{cu, goPlugin}},
 	"internal/weave":               {inside: []string{}, outside: []string{"golang.org/x/sys", "golang.org/x/mod"}},
+	"internal/inventory":           {inside: []string{"engine", "internal/record", "plugin"}, outside: []string{}},
 	"internal/opener":              {inside: []string{"backend", "engine", "plugin"}, outside: []string{}},
 	"weave/auto":                   {inside: []string{"msm", "weave/internal/hook"}, outside: []string{gnarkCrypto}, never: beyondMSMs},
 	"weave/internal/hook":          {inside: []string{"engine", "msm", "backend", "backend/cpu/msm", "internal/layout", "internal/opener", "plugin"}, outside: []string{gnarkCrypto}},
@@ -101,7 +102,7 @@ var onlyImporters = map[string][]string{
 	gnark:         {"prover", "cluster", "examples", "cmd/msm", "internal/bench", "internal/proofsystem", gnarkCrypto},
 	"unsafe":      {"internal/layout", "internal/cuda/driver", "backend/cuda/internal/nvml", "plugin/internal/shm", "plugin/internal/proto"},
 	"backend/cpu": {".", "cmd", "weave/internal/hook", "backend/backendtest", "examples", "internal/bench", "prover/internal/resident", "prover/internal/faulty"},
-	"plugin":      {".", "cmd", "plugin", "examples", "internal/opener", "weave/internal/hook"},
+	"plugin":      {".", "cmd", "plugin", "examples", "internal/inventory", "internal/opener", "weave/internal/hook"},
 }
 
 type pkg struct {

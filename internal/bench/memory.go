@@ -82,8 +82,45 @@ func isCPUPlugin(name string) bool {
 }
 
 // CheckMemory refuses, with ErrMemory, what does not fit into available bytes.
-func (c *Config) CheckMemory(available uint64) error {
-	needs := c.Needs()
+func (c *Config) CheckMemory(available uint64) error { return checkMemory(c.Needs(), available) }
+
+// Needs estimates the host memory of the largest of the configured batches, as
+// Config.Needs does.
+func (c *NumbersConfig) Needs() []Need {
+	var most []Need
+	for _, op := range c.Ops {
+		for _, bits := range c.Bits {
+			if needs := c.needsOf(op, bits); Sum(needs) > Sum(most) {
+				most = needs
+			}
+		}
+	}
+	return most
+}
+
+// CheckMemory refuses, with ErrMemory, what does not fit into available bytes.
+func (c *NumbersConfig) CheckMemory(available uint64) error {
+	return checkMemory(c.Needs(), available)
+}
+
+// needsOf estimates the memory of a batch. An operation has at most two operands of an
+// element and an answer of both their widths, and a backend reads answers into memory of
+// their own.
+func (c *NumbersConfig) needsOf(op backend.NumberOp, bits int) []Need {
+	element := 4 * uint64((bits+31)/32)
+	n := uint64(c.elements(op, bits))
+	what := fmt.Sprintf("%v of %d bits, %d elements", op, bits, n)
+	needs := []Need{{what, 4 * element * n}}
+	for _, b := range c.Backends {
+		needs = append(needs, Need{b + " spaces and answers", 6 * element * n})
+	}
+	if c.Check {
+		needs = append(needs, Need{"math/big's answers", 6 * element * n})
+	}
+	return append(needs, Need{"everything else", fixedNeed})
+}
+
+func checkMemory(needs []Need, available uint64) error {
 	if Sum(needs) <= available {
 		return nil
 	}

@@ -205,9 +205,9 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	var lanes []*lane
+	var all []*series
 	defer func() {
-		for _, l := range lanes {
+		for _, l := range all {
 			l.input.free()
 			for _, in := range l.batch {
 				in.free()
@@ -220,7 +220,7 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 			if err != nil {
 				return fmt.Errorf("backend %s: %w", e.name, err)
 			}
-			l := &lane{input: s, want: want, bases: loaded[i], energy: e.energy, run: record.Run{
+			l := &series{input: s, want: want, bases: loaded[i], energy: e.energy, run: record.Run{
 				Op: "msm", Curve: in.curve.String(), Group: in.points.Key().Group.String(), N: n, Bases: in.digest.String(),
 				Backend: e.name, Version: e.info.Version, Device: e.device(), Devices: len(e.info.Devices),
 				Distribution: d.String(), Seed: m.cfg.Seed, Path: p, Measure: measureOf(e),
@@ -229,11 +229,11 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 			if m.cfg.Phases {
 				l.phases = &phases{of: e}
 			}
-			lanes = append(lanes, l)
+			all = append(all, l)
 		}
 	}
 	if m.cfg.Batch {
-		if err := m.batches(ctx, lanes, in, n, d); err != nil {
+		if err := m.batches(ctx, all, in, n, d); err != nil {
 			return err
 		}
 	}
@@ -241,19 +241,19 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 		return func(done, total int) { m.cfg.Progress.tell(stage, done, total) }
 	}
 	start := time.Now()
-	err = alternate(lanes, 1+m.cfg.Count, progress(what), func(l *lane, round int) error { return l.once(ctx, round > 0) })
-	for err == nil && m.cfg.Until > 0 && time.Since(start) < m.cfg.Within && !settled(lanes, m.cfg.Until) {
-		stage := fmt.Sprintf("%s, run %d", what, 1+len(lanes[0].samples))
-		err = alternate(lanes, 1, progress(stage), func(l *lane, _ int) error { return l.once(ctx, true) })
+	err = alternate(all, 1+m.cfg.Count, progress(what), func(l *series, round int) error { return l.once(ctx, round > 0) })
+	for err == nil && m.cfg.Until > 0 && time.Since(start) < m.cfg.Within && !settled(all, m.cfg.Until) {
+		stage := fmt.Sprintf("%s, run %d", what, 1+len(all[0].samples))
+		err = alternate(all, 1, progress(stage), func(l *series, _ int) error { return l.once(ctx, true) })
 	}
-	if err == nil && m.cfg.Until > 0 && m.cfg.Note != nil && !settled(lanes, m.cfg.Until) {
+	if err == nil && m.cfg.Until > 0 && m.cfg.Note != nil && !settled(all, m.cfg.Until) {
 		m.cfg.Note(fmt.Sprintf("%s: medians are not known to %.3g %% after %v", what, 100*m.cfg.Until, m.cfg.Within))
 	}
 	if calls := m.cfg.BackToBack; err == nil && calls > 0 {
 		row := record.BackToBack{Calls: calls, Callers: m.cfg.Callers, Batch: m.cfg.Batch}
-		err = alternate(lanes, m.cfg.Count, progress(what+", back to back"), func(l *lane, _ int) error { return l.row(ctx, row) })
+		err = alternate(all, m.cfg.Count, progress(what+", back to back"), func(l *series, _ int) error { return l.row(ctx, row) })
 	}
-	for _, l := range lanes {
+	for _, l := range all {
 		if len(l.samples) > 0 {
 			run := l.result()
 			m.runs = append(append(m.runs, run), l.phases.runs(run)...)
@@ -262,9 +262,9 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 	return err
 }
 
-// batches gives every lane the scalars of a batch, different for each MSM, and
+// batches gives every series the scalars of a batch, different for each MSM, and
 // answers to compare with.
-func (m *measuring) batches(ctx context.Context, lanes []*lane, in *inputs, n int, d fixtures.Distribution) error {
+func (m *measuring) batches(ctx context.Context, all []*series, in *inputs, n int, d fixtures.Distribution) error {
 	stage := fmt.Sprintf("%s %s %v: scalars of a batch", in.name, units.FormatSize(n), d)
 	for k := range m.cfg.BackToBack {
 		m.cfg.Progress.tell(stage, k, m.cfg.BackToBack)
@@ -278,7 +278,7 @@ func (m *measuring) batches(ctx context.Context, lanes []*lane, in *inputs, n in
 				return err
 			}
 		}
-		for _, l := range lanes {
+		for _, l := range all {
 			s, err := l.bases.scalars(ctx, 0, scalars, l.run.Path)
 			if err != nil {
 				return fmt.Errorf("backend %s: %w", l.run.Backend, err)
@@ -305,8 +305,8 @@ func measureOf(e *single) string {
 	return record.EndToEnd
 }
 
-// lane is one backend and path on one input.
-type lane struct {
+// series is the runs of one backend and path on one input.
+type series struct {
 	input   input
 	want    []byte // nil when answers are not compared
 	run     record.Run
@@ -321,15 +321,15 @@ type lane struct {
 	phases  *phases   // nil where they are not wanted
 }
 
-// alternate runs every lane in turn, rounds times: a drift of the machine's
-// speed meets all lanes alike. It ends early, with the samples so far, at the
+// alternate runs every series in turn, rounds times: a drift of the machine's
+// speed meets all series alike. It ends early, with the samples so far, at the
 // first error.
-func alternate(lanes []*lane, rounds int, progress func(done, total int), run func(l *lane, round int) error) error {
-	total := rounds * len(lanes)
+func alternate(all []*series, rounds int, progress func(done, total int), run func(s *series, round int) error) error {
+	total := rounds * len(all)
 	for round := range rounds {
-		for i, l := range lanes {
-			progress(round*len(lanes)+i, total)
-			if err := run(l, round); err != nil {
+		for i, s := range all {
+			progress(round*len(all)+i, total)
+			if err := run(s, round); err != nil {
 				return err
 			}
 		}
@@ -339,26 +339,26 @@ func alternate(lanes []*lane, rounds int, progress func(done, total int), run fu
 }
 
 // settled reports whether every median is known to a share of it.
-func settled(lanes []*lane, share float64) bool {
-	return !slices.ContainsFunc(lanes, func(l *lane) bool { return !(record.Uncertainty(record.AllMillis(l.samples)) <= share) })
+func settled(all []*series, share float64) bool {
+	return !slices.ContainsFunc(all, func(s *series) bool { return !(record.Uncertainty(record.AllMillis(s.samples)) <= share) })
 }
 
 // once runs one MSM. Garbage of earlier ones is collected before the clock
 // starts.
-func (l *lane) once(ctx context.Context, timed bool) error {
+func (s *series) once(ctx context.Context, timed bool) error {
 	runtime.GC()
 	var got []byte
 	var took time.Duration
-	err := l.phases.around(ctx, timed, func() (err error) {
-		got, took, err = l.input.msm(ctx)
+	err := s.phases.around(ctx, timed, func() (err error) {
+		got, took, err = s.input.msm(ctx)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	l.judge(got, l.want)
+	s.judge(got, s.want)
 	if timed {
-		l.samples = append(l.samples, took)
+		s.samples = append(s.samples, took)
 	}
 	return nil
 }
@@ -367,44 +367,44 @@ func (l *lane) once(ctx context.Context, timed bool) error {
 // callers, or as one batch. One more before them is not timed: what a backend still
 // does after it is in the time of the row, as what it does after the last is not.
 // Answers are judged afterwards.
-func (l *lane) row(ctx context.Context, of record.BackToBack) error {
+func (s *series) row(ctx context.Context, of record.BackToBack) error {
 	runtime.GC()
-	first, _, err := l.input.msm(ctx)
+	first, _, err := s.input.msm(ctx)
 	if err != nil {
 		return err
 	}
-	l.judge(first, l.want)
-	before := l.energy(ctx)
+	s.judge(first, s.want)
+	before := s.energy(ctx)
 	start := time.Now()
 	var answers, wants [][]byte
 	if of.Batch {
-		answers, err = l.bases.batch(ctx, l.batch)
-		wants = l.wants
+		answers, err = s.bases.batch(ctx, s.batch)
+		wants = s.wants
 	} else {
-		answers, err = l.calls(ctx, of.Calls, of.Callers)
-		wants = slices.Repeat([][]byte{l.want}, of.Calls)
+		answers, err = s.calls(ctx, of.Calls, of.Callers)
+		wants = slices.Repeat([][]byte{s.want}, of.Calls)
 	}
 	if err != nil {
 		return err
 	}
-	l.rows, l.each = append(l.rows, time.Since(start)), of
-	if after := l.energy(ctx); before > 0 && after >= before {
-		l.joules = append(l.joules, float64(after-before)/1e3)
+	s.rows, s.each = append(s.rows, time.Since(start)), of
+	if after := s.energy(ctx); before > 0 && after >= before {
+		s.joules = append(s.joules, float64(after-before)/1e3)
 	}
 	for i, a := range answers {
-		l.judge(a, wants[i])
+		s.judge(a, wants[i])
 	}
 	return nil
 }
 
 // calls has callers share so many calls.
-func (l *lane) calls(ctx context.Context, calls, callers int) ([][]byte, error) {
+func (s *series) calls(ctx context.Context, calls, callers int) ([][]byte, error) {
 	answers := make([][]byte, calls)
 	group, calling := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, callers))
 	for i := range calls {
 		group.Go(func() (err error) {
-			answers[i], _, err = l.input.msm(calling)
+			answers[i], _, err = s.input.msm(calling)
 			return err
 		})
 	}
@@ -412,19 +412,19 @@ func (l *lane) calls(ctx context.Context, calls, callers int) ([][]byte, error) 
 }
 
 // judge counts a wrong answer; want is nil where answers are not compared.
-func (l *lane) judge(got, want []byte) {
+func (s *series) judge(got, want []byte) {
 	if want != nil && !bytes.Equal(got, want) {
-		l.run.Wrong++
+		s.run.Wrong++
 	}
 }
 
-func (l *lane) result() record.Run {
-	r := l.run
-	r.SetSamples(l.samples)
-	if len(l.rows) > 0 {
-		r.SetRows(l.each, l.rows, l.joules)
+func (s *series) result() record.Run {
+	r := s.run
+	r.SetSamples(s.samples)
+	if len(s.rows) > 0 {
+		r.SetRows(s.each, s.rows, s.joules)
 	}
-	if l.want != nil {
+	if s.want != nil {
 		r.Oracle, r.Checked = record.Oracle, r.Wrong == 0
 	}
 	return r

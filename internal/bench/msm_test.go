@@ -13,6 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
@@ -86,15 +87,15 @@ func TestMSMAlternates(t *testing.T) {
 	if got, want := w.recorded(), slices.Repeat(round, 1+cfg.Count); !slices.Equal(got, want) {
 		t.Errorf("order %v\nwant  %v", got, want)
 	}
-	var lanes []string
+	var series []string
 	for _, r := range runs {
-		lanes = append(lanes, r.Backend+" "+string(r.Path))
+		series = append(series, r.Backend+" "+string(r.Path))
 		if r.Count != cfg.Count || len(r.Samples) != cfg.Count {
 			t.Errorf("%d samples of %d: the warm-up must not count", len(r.Samples), cfg.Count)
 		}
 	}
-	if want := []string{"a copy", "arena copy", "arena arena", "c copy"}; !slices.Equal(lanes, want) {
-		t.Errorf("runs %v, want %v", lanes, want)
+	if want := []string{"a copy", "arena copy", "arena arena", "c copy"}; !slices.Equal(series, want) {
+		t.Errorf("runs %v, want %v", series, want)
 	}
 }
 
@@ -221,7 +222,7 @@ func TestEnergy(t *testing.T) {
 		t.Errorf("%g J of a backend that does not count", e)
 	}
 	var text bytes.Buffer
-	if err := record.WriteTable(&text, 0, record.Record[record.Run]{Machine: record.ThisMachine(""), Runs: runs}); err != nil || !strings.Contains(text.String(), "J a call") {
+	if err := record.WriteTable(&text, table.Form{}, record.Record[record.Run]{Machine: record.ThisMachine(""), Runs: runs}); err != nil || !strings.Contains(text.String(), "J a call") {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }

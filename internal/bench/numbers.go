@@ -256,18 +256,18 @@ func Numbers(ctx context.Context, cfg NumbersConfig) (runs []record.NumberRun, i
 	return runs, infos, err
 }
 
-// numberLane is one backend with one workload in its memory.
-type numberLane struct {
+// numberSeries is the runs of one backend with one workload in its memory.
+type numberSeries struct {
 	s    *core.Session
 	runs [2]record.NumberRun // Host, Resident
 }
 
 // measure times one workload on every backend that has the operation, in turns.
 func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engines) (runs []record.NumberRun, err error) {
-	var lanes []*numberLane
+	var timed []*numberSeries
 	defer func() {
-		for _, lane := range lanes {
-			err = errors.Join(err, lane.s.Close())
+		for _, one := range timed {
+			err = errors.Join(err, one.s.Close())
 		}
 	}()
 	n := l.step.A.Count
@@ -282,20 +282,20 @@ func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engine
 		if err != nil {
 			return nil, err
 		}
-		lane := &numberLane{s: s}
+		one := &numberSeries{s: s}
 		for k, where := range []string{record.Host, record.Resident} {
-			lane.runs[k] = record.NumberRun{Op: "numbers", Number: l.op.String(), Bits: l.bits, N: n, Backend: e.name, Version: e.info.Version,
+			one.runs[k] = record.NumberRun{Op: "numbers", Number: l.op.String(), Bits: l.bits, N: n, Backend: e.name, Version: e.info.Version,
 				Device: e.device(), Where: where, Seed: cfg.Seed}
 		}
-		lanes = append(lanes, lane)
+		timed = append(timed, one)
 	}
 	stage := fmt.Sprintf("%v of %d bits, %d elements", l.op, l.bits, n)
-	samples := make([][2][]time.Duration, len(lanes))
+	samples := make([][2][]time.Duration, len(timed))
 	for round := range cfg.Count + 1 {
 		cfg.Progress.tell(stage, round, cfg.Count+1)
-		for i, lane := range lanes {
-			for k := range lane.runs {
-				took, err := l.once(ctx, lane, k)
+		for i, one := range timed {
+			for k := range one.runs {
+				took, err := l.once(ctx, one, k)
 				if err != nil {
 					return nil, err
 				}
@@ -306,9 +306,9 @@ func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engine
 		}
 	}
 	cfg.Progress.tell(stage, cfg.Count+1, cfg.Count+1)
-	for i, lane := range lanes {
-		for k := range lane.runs {
-			r := &lane.runs[k]
+	for i, one := range timed {
+		for k := range one.runs {
+			r := &one.runs[k]
 			r.Count, r.Min, r.Median, r.Samples = cfg.Count, record.Millis(record.Min(samples[i][k])), record.Millis(record.Median(samples[i][k])), record.AllMillis(samples[i][k])
 			if l.want != nil {
 				r.Oracle, r.Compared, r.Checked = "math/big", l.compared(), r.Wrong == 0
@@ -322,25 +322,25 @@ func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engine
 // once times one batch, from the host or resident, and judges the answer. Resident
 // operands are those that the batch before has written; answers are read outside of
 // the time then.
-func (l *numberWork) once(ctx context.Context, lane *numberLane, k int) (time.Duration, error) {
-	step := l.on(lane.s.Space())
+func (l *numberWork) once(ctx context.Context, one *numberSeries, k int) (time.Duration, error) {
+	step := l.on(one.s.Space())
 	read := backend.Read{Src: step.Dst.Range()}
 	steps := []backend.Step{step}
 	if k == 0 {
-		steps = append(append(l.writes(lane.s.Space()), step), read)
+		steps = append(append(l.writes(one.s.Space()), step), read)
 	}
 	runtime.GC()
 	start := time.Now()
-	answers, err := lane.s.Run(ctx, steps)
+	answers, err := one.s.Run(ctx, steps)
 	took := time.Since(start)
 	if err == nil && k == 1 {
-		answers, err = lane.s.Run(ctx, []backend.Step{read})
+		answers, err = one.s.Run(ctx, []backend.Step{read})
 	}
 	if err != nil {
 		return 0, err
 	}
 	if !l.right(answers[len(answers)-1]) {
-		lane.runs[k].Wrong++
+		one.runs[k].Wrong++
 	}
 	return took, nil
 }

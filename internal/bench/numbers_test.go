@@ -10,6 +10,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/table"
 )
 
 // oddNumbers is a backend of which each product modulo m is wrong.
@@ -57,7 +58,7 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := record.WriteNumbersTable(&b, 0, record.Record[record.NumberRun]{Runs: runs}); err != nil || !strings.Contains(b.String(), "expmod") || !strings.Contains(b.String(), "resident") {
+	if err := record.WriteNumbersTable(&b, table.Form{}, record.Record[record.NumberRun]{Runs: runs}); err != nil || !strings.Contains(b.String(), "expmod") || !strings.Contains(b.String(), "resident") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }

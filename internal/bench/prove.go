@@ -38,7 +38,8 @@ type ProveConfig struct {
 	System proofsystem.System
 	// Circuits are names out of Circuits().
 	Circuits []string
-	// Curves are those that the circuits are compiled for.
+	// Curves are those that the circuits are compiled for. Without any, each circuit has
+	// one: BN254, or the only one that it can be compiled for.
 	Curves []backend.Curve
 	// Hashes is the length of the circuit mimc.
 	Hashes int
@@ -67,8 +68,8 @@ func (c *ProveConfig) Validate() error {
 	switch {
 	case c.Open == nil || c.CacheDir == "":
 		return bad("bench needs an opener of backends and a folder for keys")
-	case len(c.Backends) == 0 || len(c.Circuits) == 0 || len(c.Curves) == 0:
-		return bad("nothing to measure: backends, circuits and curves must be given")
+	case len(c.Backends) == 0 || len(c.Circuits) == 0:
+		return bad("nothing to measure: backends and circuits must be given")
 	case c.Count < 1:
 		return bad("a count of %d proofs", c.Count)
 	case c.InFlight < 0:
@@ -135,7 +136,11 @@ func Prove(ctx context.Context, cfg ProveConfig) (_ []record.ProveRun, _ []recor
 	defer func() { err = errors.Join(err, all.close()) }()
 	var runs []record.ProveRun
 	for _, name := range cfg.Circuits {
-		for _, curve := range cfg.Curves {
+		curves := cfg.Curves
+		if len(curves) == 0 {
+			curves = curvesOf(name)
+		}
+		for _, curve := range curves {
 			if len(all.with(curve, nil)) == 0 {
 				cfg.note("no backend has %v: circuit %s left out", curve, name)
 				continue

@@ -50,6 +50,14 @@ func ParseCircuit(s string) (string, error) {
 	return "", fmt.Errorf("%w: unknown circuit %q (%s)", backend.ErrInvalidInput, s, strings.Join(Circuits(), ", "))
 }
 
+// curvesOf returns the curves that a circuit is measured on where none are named.
+func curvesOf(circuit string) []backend.Curve {
+	if circuit == circuitRecursion {
+		return []backend.Curve{backend.BW6761} // whose scalars are BLS12-377's coordinates
+	}
+	return []backend.Curve{backend.BN254}
+}
+
 // statement is a circuit with an assignment that satisfies it. The name says
 // all that the circuit depends on but the curve.
 type statement struct {

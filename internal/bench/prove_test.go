@@ -14,6 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/internal/table"
 )
 
 func proveConfig(t *testing.T, w *world, backends ...string) ProveConfig {
@@ -58,7 +59,7 @@ func TestProve(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	if err := record.WriteProveTable(&text, 0, record.Record[record.ProveRun]{Machine: record.ThisMachine(""), Runs: runs}); err != nil || strings.Count(text.String(), "  yes\n") != 2 {
+	if err := record.WriteProveTable(&text, table.Form{}, record.Record[record.ProveRun]{Machine: record.ThisMachine(""), Runs: runs}); err != nil || strings.Count(text.String(), "  yes\n") != 2 {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }
@@ -147,9 +148,9 @@ func TestProveDetectsBadProofs(t *testing.T) {
 	if r := runs[1]; r.Verified || r.Refused != 1+cfg.Count || r.StockRefused != 0 {
 		t.Errorf("the wrong backend: %+v", r)
 	}
-	var table bytes.Buffer
-	if err := record.WriteProveTable(&table, 0, record.Record[record.ProveRun]{Runs: runs}); err != nil || !strings.Contains(table.String(), "  NO\n") {
-		t.Errorf("%v\n%s", err, &table)
+	var text bytes.Buffer
+	if err := record.WriteProveTable(&text, table.Form{}, record.Record[record.ProveRun]{Runs: runs}); err != nil || !strings.Contains(text.String(), "  NO\n") {
+		t.Errorf("%v\n%s", err, &text)
 	}
 }
 
@@ -294,10 +295,20 @@ func TestProveLeavesOutWhatIsNotThere(t *testing.T) {
 	}
 }
 
+// TestCurvesOf: a circuit has a curve that it can be compiled for when none is named.
+func TestCurvesOf(t *testing.T) {
+	for _, circuit := range Circuits() {
+		for _, curve := range curvesOf(circuit) {
+			if _, err := newStatement(circuit, curve, 1); err != nil {
+				t.Errorf("%s on %v: %v", circuit, curve, err)
+			}
+		}
+	}
+}
+
 func TestProveRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(*ProveConfig){
 		"no backend":  func(c *ProveConfig) { c.Backends = nil },
-		"no curve":    func(c *ProveConfig) { c.Curves = nil },
 		"no circuit":  func(c *ProveConfig) { c.Circuits = nil },
 		"circuit":     func(c *ProveConfig) { c.Circuits = []string{"x"} },
 		"no hashes":   func(c *ProveConfig) { c.Hashes = 0 },

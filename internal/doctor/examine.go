@@ -241,7 +241,7 @@ func (e *examination) trial(t *Trial) {
 	for _, a := range t.Answers {
 		switch {
 		case errors.Is(a.Problem, ErrWrong):
-			e.add(check, Failed, "do not use it: report it with the output of msm doctor --json and msm verify --backend "+t.Backend, "%v: WRONG answer", a.Group)
+			e.add(check, Failed, "do not use it: report it with the output of msm doctor --format json and msm verify --backend "+t.Backend, "%v: WRONG answer", a.Group)
 		case a.Problem != nil:
 			e.add(check, Failed, "msm verify --backend "+t.Backend+" -v says more", "%v: %s", a.Group, line(a.Problem))
 		default:

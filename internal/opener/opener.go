@@ -19,6 +19,10 @@ import (
 	"github.com/pippin-zk/pippin/plugin"
 )
 
+// ErrUnknown is wrapped, beside backend.ErrUnavailable, by the error of a name that is no
+// backend's.
+var ErrUnknown = errors.New("unknown backend")
+
 // New makes an opener of the backends in this process, by their names, and of
 // plugins and daemons. spec says how plugins are found and treated; a name adds to
 // it. Engines may share an opener: a plugin's clients then share memory.
@@ -44,8 +48,8 @@ func New(inProcess map[string]func() backend.Backend, spec plugin.Spec) engine.O
 		if path, ok := strings.CutPrefix(name, "daemon:"); ok && path != "" {
 			return p.open(ctx, name, source{at: "daemon", socket: path})
 		}
-		return nil, fmt.Errorf("%w: unknown backend %q (%s, cuda, cuda:0, cuda:0-3, cuda:GPU-UUID, daemon, daemon:PATH, plugin:NAME, plugin:PATH)",
-			backend.ErrUnavailable, name, strings.Join(slices.Sorted(maps.Keys(inProcess)), ", "))
+		return nil, fmt.Errorf("%w: %w %q (%s, cuda, cuda:0, cuda:0-3, cuda:GPU-UUID, daemon, daemon:PATH, plugin:NAME, plugin:PATH)",
+			backend.ErrUnavailable, ErrUnknown, name, strings.Join(slices.Sorted(maps.Keys(inProcess)), ", "))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -79,7 +78,7 @@ func (t CardTable) lines() (lines []*curveLine) {
 
 // WriteCardTable writes a row for each place of the axis and a column for each method, in
 // 10^9 operations a second.
-func WriteCardTable(w io.Writer, width int, t CardTable) error {
+func WriteCardTable(w io.Writer, form table.Form, t CardTable) error {
 	lines := t.lines()
 	columns := []table.Column{{Head: tables[t.Runs[0].Table].x, Keep: table.Never}}
 	var places []float64
@@ -102,14 +101,7 @@ func WriteCardTable(w io.Writer, width int, t CardTable) error {
 		}
 		rows = append(rows, row)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", t)
-	if err := table.Write(&b, width, true, columns, rows); err != nil {
-		return err
-	}
-	b.WriteString("\n10^9 operations a second.\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", t), columns, rows, "\n10^9 operations a second.\n")
 }
 
 // PlotCardTable draws rates against the axis in one of PlotFormats, both logarithmic.

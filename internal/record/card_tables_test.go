@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/pippin-zk/pippin/internal/table"
 )
 
 const cardTable = `{"machine": {"gpu": "a card", "cuda_driver": "13.0", "toolkit": "13.5"}, "runs": [
@@ -15,12 +17,12 @@ const cardTable = `{"machine": {"gpu": "a card", "cuda_driver": "13.0", "toolkit
 ]}`
 
 func TestCardTable(t *testing.T) {
-	table, err := ReadCardTable(strings.NewReader(cardTable))
+	read, err := ReadCardTable(strings.NewReader(cardTable))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := WriteCardTable(&b, 0, table); err != nil {
+	if err := WriteCardTable(&b, table.Form{}, read); err != nil {
 		t.Fatal(err)
 	}
 	const want = `Whole products, schoolbook and Karatsuba
@@ -36,7 +38,7 @@ a card, CUDA 13.0, compiled by 13.5
 		t.Errorf("the table is\n%s\nnot\n%s", b.String(), want)
 	}
 	b.Reset()
-	if err := PlotCardTable(&b, "svg", table); err != nil {
+	if err := PlotCardTable(&b, "svg", read); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"a card", "schoolbook", "Karatsuba", ">bits<", "10^9 operations a second", ">2^11<"} {

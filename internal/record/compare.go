@@ -61,6 +61,9 @@ func (d *Difference) Slower(limit float64) bool { return d.Significant && d.Rati
 // confidence is that of the ranges of medians.
 const confidence = 0.95
 
+// Enough is the fewest samples whose median has a range at that confidence.
+const Enough = 6
+
 // Compare compares the runs that two records, as WriteJSON writes them, have in common,
 // in the order of the new one. notes is what to think of beside. Records without a
 // common run, or without samples, are backend.ErrInvalidInput.
@@ -98,7 +101,7 @@ func Compare(old, new io.Reader) (all []Difference, notes []string, err error) {
 		})
 	}
 	if few {
-		notes = append(notes, "some runs have too few samples for a range: measure with --count 6 or more")
+		notes = append(notes, fmt.Sprintf("some runs have too few samples for a range: measure with --count %d or more", Enough))
 	}
 	if len(all) == 0 {
 		return nil, notes, fmt.Errorf("%w: the records have no run in common that has samples", backend.ErrInvalidInput)
@@ -121,9 +124,8 @@ func Uncertainty(ms []float64) float64 {
 	return max(s.Hi-s.Center, s.Center-s.Lo) / s.Center
 }
 
-// WriteDifferences writes a line for each difference, in width characters as WriteTable
-// does.
-func WriteDifferences(w io.Writer, width int, all []Difference) error {
+// WriteDifferences writes a line for each difference.
+func WriteDifferences(w io.Writer, form table.Form, all []Difference) error {
 	columns := []table.Column{{Head: "what", Keep: table.Never}, {Head: "old ms", Keep: 1}, {Head: "new ms", Keep: 1}, {Head: "difference", Keep: table.Never}}
 	var rows [][]string
 	logs := 0.0
@@ -131,7 +133,7 @@ func WriteDifferences(w io.Writer, width int, all []Difference) error {
 		rows = append(rows, []string{d.What, d.old, d.new, d.delta})
 		logs += math.Log(d.Ratio)
 	}
-	if err := table.Write(w, width, false, columns, rows); err != nil {
+	if err := table.Write(w, form, false, columns, rows); err != nil || form.Style == table.CSV {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\nMedians with their ranges at %.0f %% confidence; ~ is no significant difference (U test, p < 0.05).\nGeometric mean of all: %+.1f %%\n",

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/table"
 )
 
 // recordOf has a run a backend, with samples around a median.
@@ -48,13 +49,13 @@ func TestCompareRecords(t *testing.T) {
 	if d := all[2]; d.Significant || d.Slower(0) {
 		t.Errorf("the same: %+v", d)
 	}
-	var table strings.Builder
-	if err := WriteDifferences(&table, 0, all); err != nil {
+	var text strings.Builder
+	if err := WriteDifferences(&text, table.Form{}, all); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"+10.00%", "-20.00%", "~ (p=", "110.0 ± ", "Geometric mean of all: -4.2 %"} {
-		if !strings.Contains(table.String(), want) {
-			t.Errorf("no %q in\n%s", want, &table)
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
 

@@ -3,7 +3,6 @@ package record
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/pippin-zk/pippin/internal/table"
 )
@@ -46,9 +45,7 @@ func (r *NumberRun) Rate() float64 { return float64(r.N) / r.Median * 1e3 }
 
 // WriteNumbersTable writes the machine and a line for each run, in width characters;
 // 0 is as wide as it gets.
-func WriteNumbersTable(w io.Writer, width int, r Record[NumberRun]) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", r.Machine)
+func WriteNumbersTable(w io.Writer, form table.Form, r Record[NumberRun]) error {
 	columns := []table.Column{
 		{Head: "operation", Keep: table.Never}, {Head: "bits", Keep: table.Never}, {Head: "n", Keep: 6}, {Head: "backend", Keep: 8},
 		{Head: "operands", Keep: 7}, {Head: "runs", Keep: 0}, {Head: "min ms", Keep: 1}, {Head: "median ms", Keep: table.Never},
@@ -78,11 +75,7 @@ func WriteNumbersTable(w io.Writer, width int, r Record[NumberRun]) error {
 		rows = append(rows, []string{run.Number, fmt.Sprint(run.Bits), fmt.Sprint(run.N), run.Backend, run.Where, fmt.Sprint(run.Count),
 			formatMillis(run.Min), formatMillis(run.Median), fmt.Sprintf("%.4g", run.Rate()), verdict, against})
 	}
-	if err := table.Write(&b, width, true, columns, rows); err != nil {
-		return err
-	}
-	b.WriteString("\nOperands: host, written before and answers read after, within the time; resident, in the backend's memory.\n" +
-		"One modulus for all elements, exponents of the full width.\n" + r.Cut.note())
-	_, err := io.WriteString(w, b.String())
-	return err
+	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", r.Machine), columns, rows,
+		"\nOperands: host, written before and answers read after, within the time; resident, in the backend's memory.\n"+
+			"One modulus for all elements, exponents of the full width.\n"+r.Cut.note())
 }

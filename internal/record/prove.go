@@ -93,9 +93,7 @@ type ProveRun struct {
 
 // WriteProveTable writes the machine and a line for each run, in width characters
 // as WriteTable does.
-func WriteProveTable(w io.Writer, width int, r Record[ProveRun]) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", r.Machine)
+func WriteProveTable(w io.Writer, form table.Form, r Record[ProveRun]) error {
 	columns := []table.Column{
 		{Head: "system", Keep: 2}, {Head: "circuit", Keep: table.Never}, {Head: "curve", Keep: 7}, {Head: "constraints", Keep: 3}, {Head: "backend", Keep: 8},
 		{Head: "merging", Keep: 2}, {Head: "runs", Keep: 0}, {Head: "min ms", Keep: 1}, {Head: "median ms", Keep: table.Never}, {Head: "spread", Keep: 1},
@@ -109,17 +107,11 @@ func WriteProveTable(w io.Writer, width int, r Record[ProveRun]) error {
 			formatMillis(r.Min), formatMillis(r.Median), formatSpread(r.Spread), formatMillis(r.Stock), formatFactor(r.Speedup), formatFactor(r.SpeedupWithoutSolve),
 			formatKnown(r.OwnSolve), formatMillis(r.Solve), formatKnown(r.AfterSolve), formatMillis(r.MSM), formatKnown(r.FFT), formatInFlight(r.InFlight), formatKnown(r.PerProof), r.verdict()}
 	}
-	if err := table.Write(&b, width, true, columns, rows); err != nil {
-		return err
-	}
-	b.WriteString(`
+	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", r.Machine), columns, rows, `
 Times are of whole proofs, from the witness on, keys loaded before; medians but for the minimum; the spread is the median distance from the median.
 "solve ms" is solving within the proofs, without the sums of commitments. gnark's solver and FFTs were timed alone. "after it" is from the end of the proof's own solving to the proof. MSM is the time with an MSM or a program over vectors on the backend, within the proofs.
 "ms a proof" is a stream's time divided by its proofs, with as many "in flight" at a time.
-`)
-	b.WriteString(noiseNote(spreads) + r.Cut.note())
-	_, err := io.WriteString(w, b.String())
-	return err
+`+noiseNote(spreads)+r.Cut.note())
 }
 
 func (r ProveRun) verdict() string {

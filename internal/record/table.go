@@ -5,21 +5,17 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
-// WriteTable writes the machine and a line for each run, in width characters,
-// columns left out where they do not fit; 0 is as wide as it gets. Calls back to back
+// WriteTable writes the machine and a line for each run. Calls back to back
 // have a column where there are any: the median of the time a call. Where several
 // backends or paths computed the same MSM, the last column compares their
 // medians with the first one's.
-func WriteTable(w io.Writer, width int, r Record[Run]) error {
+func WriteTable(w io.Writer, form table.Form, r Record[Run]) error {
 	runs := r.Runs
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", r.Machine)
 	base := baselines(runs)
 	inRows := slices.ContainsFunc(runs, func(r Run) bool { return r.BackToBack != nil })
 	columns := []table.Column{
@@ -66,12 +62,7 @@ func WriteTable(w io.Writer, width int, r Record[Run]) error {
 	if len(base) < len(runs) {
 		add("against first", func(r Run) string { return against(r, base[keyOf(r)]) })
 	}
-	if err := table.Write(&b, width, true, columns, rows); err != nil {
-		return err
-	}
-	b.WriteString(legend(runs, inRows, inPhases) + noiseNote(spreads) + r.Cut.note())
-	_, err := io.WriteString(w, b.String())
-	return err
+	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", r.Machine), columns, rows, legend(runs, inRows, inPhases)+noiseNote(spreads)+r.Cut.note())
 }
 
 // legend says what the numbers are.

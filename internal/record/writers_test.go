@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pippin-zk/pippin/internal/table"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -62,7 +64,7 @@ func TestWritersGolden(t *testing.T) {
 	r := sample()
 	for name, write := range map[string]func(io.Writer) error{
 		"record.json": r.WriteJSON,
-		"table.txt":   func(w io.Writer) error { return WriteTable(w, 0, r) },
+		"table.txt":   func(w io.Writer) error { return WriteTable(w, table.Form{}, r) },
 		"gobench.txt": func(w io.Writer) error { return WriteGobench(w, r) },
 		"plot.svg":    func(w io.Writer) error { return WritePlot(w, "svg", r) },
 	} {
@@ -127,10 +129,10 @@ func TestCutShort(t *testing.T) {
 	r.Cut = CutByInterrupt
 	for name, write := range map[string]func(io.Writer) error{
 		"json":   r.WriteJSON,
-		"table":  func(w io.Writer) error { return WriteTable(w, 0, r) },
+		"table":  func(w io.Writer) error { return WriteTable(w, table.Form{}, r) },
 		"go":     func(w io.Writer) error { return WriteGobench(w, r) },
 		"plot":   func(w io.Writer) error { return WritePlot(w, "svg", r) },
-		"proofs": func(w io.Writer) error { return WriteProveTable(w, 0, proofs) },
+		"proofs": func(w io.Writer) error { return WriteProveTable(w, table.Form{}, proofs) },
 	} {
 		var b strings.Builder
 		if err := write(&b); err != nil || !strings.Contains(strings.ToLower(b.String()), "cut") || !strings.Contains(b.String(), "interrupt") {

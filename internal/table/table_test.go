@@ -41,7 +41,7 @@ No room for: runs, backend, min ms, µ. Files and pipes get them.
 `},
 	} {
 		var b strings.Builder
-		if err := Write(&b, c.width, c.right, columns, rows); err != nil {
+		if err := Write(&b, Form{Width: c.width}, c.right, columns, rows); err != nil {
 			t.Fatal(err)
 		}
 		var got []string
@@ -58,13 +58,31 @@ No room for: runs, backend, min ms, µ. Files and pipes get them.
 func TestWidth(t *testing.T) {
 	for width := 20; width < 60; width++ {
 		var b strings.Builder
-		if err := Write(&b, width, true, columns, rows); err != nil {
+		if err := Write(&b, Form{Width: width}, true, columns, rows); err != nil {
 			t.Fatal(err)
 		}
 		for l := range strings.Lines(b.String()) {
 			if n := len([]rune(strings.TrimRight(l, "\n"))); n > width && !strings.HasPrefix(l, "No room") {
 				t.Errorf("%d characters in %d: %s", n, width, l)
 			}
+		}
+	}
+}
+
+// TestStyles: files for other programs have every column, and Markdown a row that says how
+// they are aligned.
+func TestStyles(t *testing.T) {
+	odd := [][]string{{"1", "a|b", "c,d", "2.5", `"x"`, ""}}
+	for _, c := range []struct {
+		style Style
+		want  string
+	}{
+		{Markdown, "above\n| n | runs | backend | median ms | min ms | µ |\n| ---: | ---: | ---: | ---: | ---: | ---: |\n| 1 | a\\|b | c,d | 2.5 | \"x\" |  |\nbelow\n"},
+		{CSV, "n,runs,backend,median ms,min ms,µ\n1,a|b,\"c,d\",2.5,\"\"\"x\"\"\",\n"},
+	} {
+		var b strings.Builder
+		if err := WriteWith(&b, Form{Style: c.style, Width: 5}, "above\n", columns, odd, "below\n"); err != nil || b.String() != c.want {
+			t.Errorf("%v, %s", err, b.String())
 		}
 	}
 }

@@ -36,7 +36,7 @@ func newAccelerator[P1, P2 any, S comparable](c *curve[P1, P2, S], e *engine.Eng
 	if err != nil {
 		return nil, err
 	}
-	k := &key[P1, P2, S]{curve: c, domain: p.domain, engine: e}
+	k := &key[P1, P2, S]{curve: c, domain: p.domain(), engine: e}
 	a := &accelerator[P1, P2, S]{newProver(k, overlapAuto, placeAuto), c.g1.Group.On(e), c.g2.Group.On(e), end}
 	load := func(points []P1) (b bases[P1, S]) {
 		b.points = points
@@ -80,7 +80,8 @@ func (a *accelerator[P1, P2, S]) quotientOver(va, vb, vc []S, size uint64, shift
 	// What follows a slice in its memory may be the next one.
 	sol := &solution[S]{a: slices.Clip(va), b: slices.Clip(vb), c: slices.Clip(vc)}
 	if !a.place.on(a.engine, a.vectors.Curve()) {
-		return a.quotient(padded(sol.a, n), sol)[:n], nil
+		h, err := a.quotient(context.Background(), padded(sol.a, n), sol)
+		return h[:n], err
 	}
 	_, err = a.vectors.Repeat(context.Background(), a.engine, 3*n, func(ctx context.Context, s *vector.Session[S]) error {
 		program := s.Program()

@@ -83,7 +83,9 @@ type binding interface {
 	check(constraint.ConstraintSystem, *shape, ProvingKey) error
 	// load loads a key for constraint systems of a shape.
 	load(context.Context, *engine.Engine, *options, shape, ProvingKey) (scheme, error)
-	belongs(VerifyingKey, ProvingKey) bool
+	// belongs returns a function that reports whether a verifying key is for the proofs
+	// of a proving key.
+	belongs(ProvingKey) func(VerifyingKey) bool
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
 }
@@ -137,16 +139,19 @@ func (c *curve[P1, P2, S]) load(ctx context.Context, e *engine.Engine, o *option
 		plain.mergeBases = MergeNever // there a wire's value is taken, not added up
 		o = &plain
 	}
-	k, err := newKey(c, o, p, s).in(ctx, e)
+	k, err := newKey(ctx, c, o, p, s)
 	if err != nil {
+		return nil, err
+	}
+	if k, err = k.in(ctx, e); err != nil {
 		return nil, err
 	}
 	return newProver(k, o.overlap, o.place), nil
 }
 
-func (c *curve[P1, P2, S]) belongs(vk VerifyingKey, pk ProvingKey) bool {
+func (c *curve[P1, P2, S]) belongs(pk ProvingKey) func(VerifyingKey) bool {
 	p, ok := c.parts(pk)
-	return ok && c.verifies(vk, p)
+	return func(vk VerifyingKey) bool { return ok && c.verifies(vk, p) }
 }
 
 func (c *curve[P1, P2, S]) handle(pk ProvingKey) keycache.Handle {

@@ -53,7 +53,11 @@ func bn254Parts(key ProvingKey) (*parts[bn254.G1Affine, bn254.G2Affine, fr.Eleme
 		beta2: pk.G2.Beta, delta2: pk.G2.Delta,
 		a: pk.G1.A, b: pk.G1.B, k: pk.G1.K, z: pk.G1.Z, b2: pk.G2.B,
 		infiniteA: pk.InfinityA, infiniteB: pk.InfinityB,
-		domain: group.NewDomain(&domain, domain.Cardinality, domain.FrMultiplicativeGen, fft.DIT, fft.DIF, fft.OnCoset()),
+		size: int(domain.Cardinality),
+		domain: func() *group.Domain[fr.Element] {
+			part := func(n int) *fft.Domain { return fft.NewDomain(uint64(n), fft.WithCache()) }
+			return group.NewDomain(group.BN254Fr, &domain, domain.Cardinality, domain.FrMultiplicativeGen, part, fft.DIT, fft.DIF, fft.WithNbTasks(1))
+		},
 	}
 	for _, k := range pk.CommitmentKeys {
 		p.pedersen = append(p.pedersen, pedersen[bn254.G1Affine]{k.Basis, k.BasisExpSigma})

@@ -2,15 +2,14 @@ package groth16
 
 import (
 	"context"
-	"errors"
 
 	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
 
-	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
+	"github.com/pippin-zk/pippin/prover/internal/proving"
 )
 
 // kept is what Prove keeps between calls.
@@ -38,18 +37,7 @@ func Use(engine *engine.Engine, opts ...Option) { kept.Use(engine, optionsOf(opt
 // A key must not be changed point by point after its first use; reading
 // another key into the same variable is noticed.
 func Prove(ccs constraint.ConstraintSystem, pk ProvingKey, fullWitness witness.Witness, opts ...gnark.ProverOption) (Proof, error) {
-	ctx := context.Background()
-	for {
-		k, err := keyFor(ctx, ccs, pk)
-		if err != nil {
-			return nil, err
-		}
-		proof, err := k.Prove(ctx, ccs, fullWitness, opts)
-		if errors.Is(err, backend.ErrClosed) && k.Closed() {
-			continue // Use, or another key in the same variable, came between
-		}
-		return proof, err
-	}
+	return proving.Prove(func(ctx context.Context) (*residentKey, error) { return keyFor(ctx, ccs, pk) }, ccs, fullWitness, opts)
 }
 
 // keyFor is what is resident of a key, for a constraint system.

@@ -12,6 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
+	"github.com/pippin-zk/pippin/prover/internal/proving"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
 
@@ -25,7 +26,8 @@ type parts[P1, P2, S any] struct {
 	infiniteA          []bool // wires whose point is not in a
 	infiniteB          []bool // wires whose points are not in b and b2
 	pedersen           []pedersen[P1]
-	domain             *group.Domain[S]
+	size               int // of the domain
+	domain             func() *group.Domain[S]
 }
 
 // pedersen is the key of one commitment.
@@ -90,40 +92,25 @@ func falses(v []bool, from int) []uint32 {
 
 // check refuses a key that is not for the shape.
 func (p *parts[P1, P2, S]) check(s *shape) error {
-	own := len(s.own())
-	for _, c := range []struct {
-		what      string
-		got, want int
-	}{
-		{"wires in InfinityA", len(p.infiniteA), s.wires},
-		{"wires in InfinityB", len(p.infiniteB), s.wires},
-		{"points in G1.A", len(p.a), len(falses(p.infiniteA, 0))},
-		{"points in G1.B", len(p.b), len(falses(p.infiniteB, 0))},
-		{"points in G2.B", len(p.b2), len(falses(p.infiniteB, 0))},
-		{"points in G1.K", len(p.k), own},
-		{"points in G1.Z", len(p.z), p.domain.Size - 1},
-		{"commitment keys", len(p.pedersen), len(s.commitments)},
-	} {
-		if c.got != c.want {
-			return errShape(c.what, c.got, c.want)
+	counts := []proving.Count{
+		{What: "wires in InfinityA", Got: len(p.infiniteA), Want: s.wires},
+		{What: "wires in InfinityB", Got: len(p.infiniteB), Want: s.wires},
+		{What: "points in G1.A", Got: len(p.a), Want: len(falses(p.infiniteA, 0))},
+		{What: "points in G1.B", Got: len(p.b), Want: len(falses(p.infiniteB, 0))},
+		{What: "points in G2.B", Got: len(p.b2), Want: len(falses(p.infiniteB, 0))},
+		{What: "points in G1.K", Got: len(p.k), Want: len(s.own())},
+		{What: "points in G1.Z", Got: len(p.z), Want: p.size - 1},
+		{What: "elements in its domain", Got: p.size, Want: s.constraints, OrMore: true},
+		{What: "commitment keys", Got: len(p.pedersen), Want: len(s.commitments)},
+	}
+	for i := range min(len(p.pedersen), len(s.commitments)) {
+		for _, points := range [][]P1{p.pedersen[i].basis, p.pedersen[i].sigma} {
+			counts = append(counts, proving.Count{
+				What: fmt.Sprintf("points in commitment key %d", i), Got: len(points), Want: len(s.commitments[i].PrivateCommitted),
+			})
 		}
 	}
-	if p.domain.Size < s.constraints {
-		return errShape("elements in its domain", p.domain.Size, s.constraints)
-	}
-	for i, k := range p.pedersen {
-		want := len(s.commitments[i].PrivateCommitted)
-		for _, got := range []int{len(k.basis), len(k.sigma)} {
-			if got != want {
-				return errShape(fmt.Sprintf("points in commitment key %d", i), got, want)
-			}
-		}
-	}
-	return nil
-}
-
-func errShape(what string, got, want int) error {
-	return fmt.Errorf("%w: the key has %d %s, the constraint system needs %d: it is for another circuit", backend.ErrInvalidInput, got, what, want)
+	return proving.CheckCounts(counts...)
 }
 
 // bases is some of a key's points, and which sums of which values their scalars
@@ -159,14 +146,24 @@ type key[P1, P2 any, S comparable] struct {
 }
 
 // newKey merges what is to be merged. Nothing is loaded yet.
-func newKey[P1, P2 any, S comparable](c *curve[P1, P2, S], o *options, p *parts[P1, P2, S], s shape) *key[P1, P2, S] {
+func newKey[P1, P2 any, S comparable](ctx context.Context, c *curve[P1, P2, S], o *options, p *parts[P1, P2, S], s shape) (_ *key[P1, P2, S], err error) {
 	k := &key[P1, P2, S]{
 		curve: c, scalars: o.mergeScalars,
 		alpha: p.alpha, beta: p.beta, delta: p.delta, beta2: p.beta2, delta2: p.delta2,
-		domain: p.domain, shape: s,
+		domain: p.domain(), shape: s,
+	}
+	// selection merges n points whose scalars are the values of some of the wires.
+	selection := func(from []uint32, n int, columns ...merge.Column) (sel group.Selection) {
+		if len(from) < s.wires {
+			sel.From = from // otherwise all of them, in order
+		}
+		if err == nil {
+			sel.Classes, err = o.mergeBases.Classes(ctx, n, columns...)
+		}
+		return sel
 	}
 	one := func(points []P1, from []uint32) (b bases[P1, S]) {
-		b.sel = selection(o, from, s.wires, len(points), resident.Columns(points))
+		b.sel = selection(from, len(points), resident.Columns(points))
 		b.points = representatives(points, &b.sel)
 		return b
 	}
@@ -179,17 +176,9 @@ func newKey[P1, P2 any, S comparable](c *curve[P1, P2, S], o *options, p *parts[
 	}
 	// B in both groups takes the same scalars, so bases are merged only where
 	// they are equal in both.
-	k.b.sel = selection(o, falses(p.infiniteB, 0), s.wires, len(p.b), resident.Columns(p.b), resident.Columns(p.b2))
+	k.b.sel = selection(falses(p.infiniteB, 0), len(p.b), resident.Columns(p.b), resident.Columns(p.b2))
 	k.b.points, k.b2.points = representatives(p.b, &k.b.sel), representatives(p.b2, &k.b.sel)
-	return k
-}
-
-// selection merges n points whose scalars are the values of some of the wires.
-func selection(o *options, from []uint32, wires, n int, columns ...merge.Column) group.Selection {
-	if len(from) == wires {
-		from = nil // all of them, in order
-	}
-	return group.Selection{From: from, Classes: o.mergeBases.Classes(n, columns...)}
+	return k, err
 }
 
 // representatives is one point of every class, or the points themselves.

@@ -4,18 +4,16 @@ import (
 	"context"
 	"errors"
 	"math/big"
-	"sync"
 	"time"
 
 	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
-	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/proving"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
-	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
 // prover is a scheme with its types as parameters.
@@ -105,15 +103,8 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	if err != nil {
 		return nil, err
 	}
-	if w == nil {
-		return nil, errWitness(w)
-	}
-	if _, ok := sys.Inputs(w); !ok {
-		return nil, errWitness(w)
-	}
-	hashed := solve.ChallengeBy(cfg.HashToFieldFn, &solve.Hashing)
-	if cfg.HashToFieldFn == nil {
-		hashed = solve.ChallengeBy(p.fr.HashToField([]byte(constraint.CommitmentDst)), new(sync.Mutex))
+	if _, err := proving.Inputs(sys, w); err != nil {
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -135,7 +126,7 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	defer own.close()
 
 	solving, end := p.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseSolve})
-	solved, err := sys.Run(solving, w, cfg.SolverOpts, p.commitment(solving, hashed, com))
+	solved, err := sys.Run(solving, w, cfg.SolverOpts, p.commitment(solving, cfg, com))
 	end(err)
 	if err != nil {
 		return nil, err
@@ -162,15 +153,8 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 		return nil, err
 	}
 	proof := p.proof(pr)
-	p.tell(proof, time.Since(since))
+	proving.Log("groth16", proof.CurveID(), p.engine.Backend(), p.shape.constraints, since)
 	return proof, nil
-}
-
-// tell writes what gnark's prover writes to gnark's log.
-func (p *prover[P1, P2, S]) tell(proof Proof, took time.Duration) {
-	log := logger.Logger()
-	log.Debug().Str("curve", proof.CurveID().String()).Str("acceleration", "pippin "+p.engine.Backend()).Int("nbConstraints", p.shape.constraints).
-		Str("backend", "groth16").Dur("took", took).Msg("prover done")
 }
 
 // msms computes all sums over the key's points. On a backend with vectors these are
@@ -206,18 +190,25 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 			})
 		}))
 	case transforms:
-		started = append(started, own.start(func(there func()) error {
-			h = p.quotient(p.workspace(ctx, mem, sol), sol)
-			there()
-			return nil
+		started = append(started, own.start(func(there func()) (err error) {
+			if h, err = p.quotient(ctx, p.workspace(ctx, mem, sol), sol); err == nil {
+				there()
+			}
+			return err
 		}))
 	default:
-		addZ(p.quotient(p.workspace(ctx, mem, sol), sol))
+		if h, err = p.quotient(ctx, p.workspace(ctx, mem, sol), sol); err != nil {
+			return err
+		}
+		addZ(h)
 	}
 	run := func(there func()) error { return p.sumsOverWires(ctx, own.wires, sol, com, out, there) }
 	if !wiresThere {
 		p.add(ctx, batch, mem, &p.a, sol.w, p.scalars, &out.a)
-		b := p.pick(ctx, mem, &p.b, sol.w)
+		b, err := p.pick(ctx, mem, &p.b, sol.w)
+		if err != nil {
+			return err
+		}
 		resident.Add(ctx, batch, p.b.table, b, p.scalars, &out.b)
 		resident.Add(ctx, batch, p.b2.table, b, p.scalars, &out.b2)
 		p.add(ctx, batch, mem, &p.k, sol.w, p.scalars, &out.k)
@@ -242,18 +233,22 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 
 // add puts the MSM of some of the values into a batch.
 func (p *prover[P1, P2, S]) add(ctx context.Context, batch *resident.Batch, mem *resident.Memory, b *bases[P1, S], values []S, m Merging, out *P1) {
-	resident.Add(ctx, batch, b.table, p.pick(ctx, mem, b, values), m, out)
+	scalars, err := p.pick(ctx, mem, b, values)
+	if err != nil {
+		batch.Fail(err)
+		return
+	}
+	resident.Add(ctx, batch, b.table, scalars, m, out)
 }
 
-// pick is the scalars of an MSM: sums of selected values, or the values
+// pick returns the scalars of an MSM: sums of selected values, or the values
 // themselves where all are taken as they are.
-func (p *prover[P1, P2, S]) pick(ctx context.Context, mem *resident.Memory, b *bases[P1, S], values []S) []S {
+func (p *prover[P1, P2, S]) pick(ctx context.Context, mem *resident.Memory, b *bases[P1, S], values []S) ([]S, error) {
 	if b.sel.All() {
-		return values
+		return values, nil
 	}
 	s := resident.Scalars(ctx, mem, p.engine, p.g1, b.sel.Len(len(values)))
-	p.fr.Select(s, values, &b.sel)
-	return s
+	return s, p.fr.Select(ctx, s, values, &b.sel)
 }
 
 // sumOf is one MSM.
@@ -277,28 +272,13 @@ func (p *prover[P1, P2, S]) workspace(ctx context.Context, mem *resident.Memory,
 	return a
 }
 
-// quotient is the coefficients of H = (A*B-C)/(X^n-1), all n-1 of them, in a,
-// which has the values of A; the solution's memory is used too. On the coset, where X^n-1 is a constant that is not
-// zero, A and B are multiplied; interpolating there gives A*B modulo
-// X^n - shift^n, in which C, of degree below n, is what it is everywhere and
-// needs no transform to the coset.
-func (p *prover[P1, P2, S]) quotient(a []S, sol *solution[S]) []S {
-	d := p.domain
-	sol.b, sol.c = padded(sol.b, d.Size), padded(sol.c, d.Size)
-	// The three at the same time: one transform leaves processors idle.
-	var wg sync.WaitGroup
-	for _, v := range [][]S{a, sol.b} {
-		wg.Go(func() {
-			d.FromValues(v)
-			d.ToCoset(v)
-		})
-	}
-	d.FromValues(sol.c)
-	wg.Wait()
-	p.fr.MulInto(a, sol.b)
-	d.FromCoset(a)
-	p.fr.SubScaleInto(a, sol.c, p.fr.InverseOfPowerMinusOne(d.Shift, d.Size))
-	return a[:d.Size-1]
+// quotient computes the coefficients of H = (A*B-C)/(X^n-1), all n-1 of them, in a,
+// which has the values of A. It uses the solution's memory too, and leaves something
+// there when ctx ends.
+func (p *prover[P1, P2, S]) quotient(ctx context.Context, a []S, sol *solution[S]) ([]S, error) {
+	n := p.domain.Size
+	sol.b, sol.c = padded(sol.b, n), padded(sol.c, n)
+	return a[:n-1], p.domain.Quotient(ctx, a, sol.b, sol.c)
 }
 
 // padded is v with zeros up to n; v's memory is wiped when it is left.

@@ -2,16 +2,13 @@ package groth16
 
 import (
 	"context"
-	"fmt"
 	"iter"
-	"slices"
 
 	gnark "github.com/consensys/gnark/backend"
 	stock "github.com/consensys/gnark/backend/groth16"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
 
-	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/proving"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
@@ -42,11 +39,9 @@ type Event = proving.Event
 type Option func(*options)
 
 type options struct {
-	proving.Options[Proof] // Verify is chosen of verify when a key is loaded
-
+	proving.Settings[Proof, VerifyingKey]
 	mergeBases   Merging
 	mergeScalars Merging
-	verify       []*verification
 	overlap      overlap
 	place        place
 }
@@ -87,14 +82,8 @@ func MergeScalars(m Merging) Option { return func(o *options) { o.mergeScalars =
 // other keys are not verified then. NewProver refuses verifying keys none of
 // which is its proving key's (backend.ErrInvalidInput).
 func WithVerify(vk VerifyingKey, opts ...gnark.VerifierOption) Option {
-	check := proving.CheckBy(func(p Proof, public witness.Witness) error { return stock.Verify(p, vk, public, opts...) }, opts)
-	return func(o *options) { o.verify = append(o.verify, &verification{vk, check}) }
-}
-
-// verification is how the proofs of a key are verified.
-type verification struct {
-	vk    VerifyingKey
-	check proving.Check[Proof]
+	verify := func(p Proof, public witness.Witness) error { return stock.Verify(p, vk, public, opts...) }
+	return func(o *options) { o.VerifyBy(vk, verify, opts) }
 }
 
 // OnEvent has f called with every event. Calls may be concurrent.
@@ -110,22 +99,10 @@ type residentKey = proving.Key[Proof]
 // loadKey loads a key for constraint systems of a shape. It keeps the key's
 // points, but not the key: that could not become garbage then.
 func loadKey(ctx context.Context, e *engine.Engine, o options, b binding, s shape, pk ProvingKey) (*residentKey, error) {
-	if v := o.verificationFor(b, pk); v != nil {
-		o.Verify = v.check
-	}
-	return proving.Load(ctx, e, o.Options, func(ctx context.Context, e *engine.Engine) (scheme, error) {
+	chosen, _ := o.For(b.belongs(pk)) // Use may have verifying keys for other keys
+	return proving.Load(ctx, e, chosen, func(ctx context.Context, e *engine.Engine) (scheme, error) {
 		return b.load(ctx, e, &o, s, pk)
 	})
-}
-
-// verificationFor is the one for a proving key's proofs, nil when there is
-// none.
-func (o *options) verificationFor(b binding, pk ProvingKey) *verification {
-	i := slices.IndexFunc(o.verify, func(v *verification) bool { return b.belongs(v.vk, pk) })
-	if i < 0 {
-		return nil
-	}
-	return o.verify[i]
 }
 
 // Prover proves statements of one circuit with one key, whose points it keeps
@@ -152,8 +129,8 @@ func NewProver(engine *engine.Engine, ccs constraint.ConstraintSystem, pk Provin
 	if err := b.check(ccs, &s, pk); err != nil {
 		return nil, err
 	}
-	if len(o.verify) > 0 && o.verificationFor(b, pk) == nil {
-		return nil, fmt.Errorf("%w: WithVerify: the verifying key is not the proving key's", backend.ErrInvalidInput)
+	if _, err := o.For(b.belongs(pk)); err != nil {
+		return nil, err
 	}
 	k, err := loadKey(context.Background(), engine, o, b, s, pk)
 	if err != nil {
@@ -166,8 +143,9 @@ func NewProver(engine *engine.Engine, ccs constraint.ConstraintSystem, pk Provin
 // witness that does not satisfy the circuit is gnark's error; other errors
 // wrap a sentinel of package backend, or are the context's.
 //
-// The context is looked at between the steps, while a circuit is solved, and within
-// MSMs; not while gnark's solver runs, which is asked when ours cannot tell.
+// When the context ends, Prove returns within some milliseconds, also in the middle of
+// transforms and MSMs; but gnark's solver, which is asked when ours cannot tell, does
+// not look at it. An MSM in this process runs on behind the call.
 func (p *Prover) Prove(ctx context.Context, w witness.Witness, opts ...gnark.ProverOption) (Proof, error) {
 	return p.key.Prove(ctx, p.ccs, w, opts)
 }
@@ -188,11 +166,3 @@ func (p *Prover) ProveAll(ctx context.Context, witnesses iter.Seq[witness.Witnes
 // Close frees the key's points after the proofs in flight. Closing twice is no
 // error.
 func (p *Prover) Close() error { return p.key.Close() }
-
-// errWitness is the error of a witness over another field.
-func errWitness(w witness.Witness) error {
-	if w == nil {
-		return fmt.Errorf("%w: %w: none given", backend.ErrInvalidInput, witness.ErrInvalidWitness)
-	}
-	return fmt.Errorf("%w: %w: it is over another curve's field (%T)", backend.ErrInvalidInput, witness.ErrInvalidWitness, w.Vector())
-}

@@ -38,6 +38,31 @@ var (
 	moments = flag.Int("moments", 10, "swaps and deaths of a backend in the test of them")
 )
 
+// TestSessionsAreOpenedWhileSolving has the solver wait until the backend has them.
+func TestSessionsAreOpenedWhileSolving(t *testing.T) {
+	f := faulty.Backends{Elsewhere: true}
+	sample, hint := samples.Waiting(func() error {
+		for until := time.Now().Add(time.Minute); f.Taken.Load() < 2; time.Sleep(time.Millisecond) {
+			if time.Now().After(until) {
+				return fmt.Errorf("%d sessions while the circuit is solved", f.Taken.Load())
+			}
+		}
+		return nil
+	})
+	b := build(t, ecc.BN254, sample)
+	p, err := groth16.NewProver(newEngine(t, engine.Config{Open: f.Open}), b.ccs, b.pk, groth16.WithProverOptions(gnark.WithSolverOptions(hint)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	w := b.witness(t, 3)
+	proof, err := p.Prove(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.verify(t, proof, w)
+}
+
 // TestConcurrent proves different witnesses of one circuit at once. Both
 // circuits have blueprints that hold values of the witness.
 func TestConcurrent(t *testing.T) {

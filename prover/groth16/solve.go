@@ -2,14 +2,13 @@ package groth16
 
 import (
 	"context"
-	"fmt"
 	"math/big"
 
+	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/constraint"
 
-	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
-	"github.com/pippin-zk/pippin/prover/internal/solve"
+	"github.com/pippin-zk/pippin/prover/internal/proving"
 )
 
 // committed is what a proof says about the values a circuit commits to.
@@ -22,26 +21,22 @@ type committed[P1, S any] struct {
 // number, the public values and earlier commitments that are hashed with it, and the
 // values to commit to; its output is the hash, a challenge that the circuit goes on
 // with.
-func (p *prover[P1, P2, S]) commitment(ctx context.Context, hashed solve.Challenge, out *committed[P1, S]) assignment.Commit[S] {
+func (p *prover[P1, P2, S]) commitment(ctx context.Context, cfg *gnark.ProverConfig, out *committed[P1, S]) assignment.Commit[S] {
+	hashed := proving.Challenge(cfg, p.fr, constraint.CommitmentDst)
+	count := func(i int) int {
+		c := &p.shape.commitments[i]
+		return len(c.PublicAndCommitmentCommitted) + len(c.PrivateCommitted)
+	}
 	return func(in []S) (hash S, err error) {
-		i := -1
-		if len(in) > 0 {
-			i = p.fr.Index(&in[0])
+		i, values, err := proving.Commitment(p.fr, in, len(out.points), count)
+		if err != nil {
+			return hash, err
 		}
-		if i < 0 || i >= len(out.points) {
-			return hash, fmt.Errorf("%w: a commitment that the constraint system does not list", backend.ErrInvalidInput)
-		}
-		info := &p.shape.commitments[i]
-		public := len(info.PublicAndCommitmentCommitted)
-		if len(in)-1 != public+len(info.PrivateCommitted) {
-			return hash, fmt.Errorf("%w: commitment %d of %d values, the constraint system lists %d", backend.ErrInvalidInput,
-				i, len(in)-1, public+len(info.PrivateCommitted))
-		}
-		known := make([]*big.Int, public)
+		known := make([]*big.Int, len(p.shape.commitments[i].PublicAndCommitmentCommitted))
 		for k := range known {
-			known[k] = p.fr.Big(&in[1+k])
+			known[k] = p.fr.Big(&values[k])
 		}
-		values := in[1+public:]
+		values = values[len(known):]
 		clear(out.values[i]) // when gnark's solver asks again
 		out.values[i] = values
 		if err := p.sumOf(ctx, &p.commit[i], values, p.scalars, &out.points[i]); err != nil {

@@ -40,41 +40,24 @@ func (p *prover[P1, P2, S]) there() (quotient, wires bool) {
 	return there && p.z.sel.All(), there && p.chosen()
 }
 
-// sessions is those of a proof's programs, opened while its constraint system is
-// solved: that takes a millisecond. One that is nil is opened later.
+// sessions is those of a proof's programs, and what runs beside each other in them.
 type sessions[S comparable] struct {
-	quotient, wires *vector.Session[S]
-	opening         sync.WaitGroup
-	beside          *errgroup.Group // what the proof waits for at its end; the first error ends its context
-	cancel          func()          // ends its context
+	quotient, wires *resident.Ahead[S] // nil when this process computes that
+	beside          *errgroup.Group    // what the proof waits for at its end; the first error ends its context
+	cancel          func()             // ends its context
 }
-
-// mostAhead bounds the bytes of a session that is opened ahead, for its memory is the
-// proof's for the time of solving too.
-const mostAhead = 256 << 20
 
 // open opens a proof's sessions in the background, and returns the proof's context.
 func (p *prover[P1, P2, S]) open(ctx context.Context) (context.Context, *sessions[S]) {
 	own := new(sessions[S])
 	ctx, own.cancel = context.WithCancel(ctx)
 	own.beside, ctx = errgroup.WithContext(ctx)
-	open := func(s **vector.Session[S], elements int) {
-		if elements*p.vectors.Curve().ScalarBytes() > mostAhead {
-			return
-		}
-		own.opening.Go(func() {
-			// What is wrong is found again by who needs the session.
-			if opened, err := p.vectors.Open(ctx, p.engine, elements); err == nil {
-				*s = opened
-			}
-		})
-	}
 	quotient, wires := p.there()
 	if quotient {
-		open(&own.quotient, 3*p.domain.Size)
+		own.quotient = resident.OpenAhead(ctx, p.vectors, p.engine, 3*p.domain.Size)
 	}
 	if wires {
-		open(&own.wires, p.wireElements())
+		own.wires = resident.OpenAhead(ctx, p.vectors, p.engine, p.wireElements())
 	}
 	return ctx, own
 }
@@ -84,7 +67,6 @@ func (p *prover[P1, P2, S]) open(ctx context.Context) (context.Context, *session
 func (own *sessions[S]) start(f func(there func()) error) (there <-chan struct{}) {
 	done := make(chan struct{})
 	own.beside.Go(func() error {
-		own.opening.Wait()
 		err := f(sync.OnceFunc(func() { close(done) }))
 		select {
 		case <-done:
@@ -113,38 +95,24 @@ func (own *sessions[S]) until(ctx context.Context, there ...<-chan struct{}) err
 func (own *sessions[S]) close() {
 	_ = own.beside.Wait() // the proof's error, if there was one
 	own.cancel()
-	own.opening.Wait()
-	for _, s := range []*vector.Session[S]{own.quotient, own.wires} {
-		if s != nil {
-			s.Close()
-		}
-	}
-}
-
-// repeat is Repeat of a session that was opened ahead, or of a new one.
-func (p *prover[P1, P2, S]) repeat(ctx context.Context, ahead *vector.Session[S], elements int, run func(context.Context, *vector.Session[S]) error) (err error) {
-	if ahead != nil {
-		_, err = ahead.Repeat(ctx, run)
-	} else {
-		_, err = p.vectors.Repeat(ctx, p.engine, elements, run)
-	}
-	return err
+	own.quotient.Close()
+	own.wires.Close()
 }
 
 // sumOverZ is the sum over Z with the coefficients of the quotient, which never
 // leave the backend. there is told it before the session is closed.
-func (p *prover[P1, P2, S]) sumOverZ(ctx context.Context, ahead *vector.Session[S], sol *solution[S], there func(z P1)) error {
-	n := p.domain.Size
-	return p.repeat(ctx, ahead, 3*n, func(ctx context.Context, s *vector.Session[S]) error {
+func (p *prover[P1, P2, S]) sumOverZ(ctx context.Context, session *resident.Ahead[S], sol *solution[S], there func(z P1)) error {
+	_, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) error {
 		program := s.Program()
 		h := p.quotientOn(s, program, sol)
-		sum := vector.Commit(program, p.z.table.Bases(), h.Slice(0, n-1))
+		sum := vector.Commit(program, p.z.table.Bases(), h.Slice(0, p.domain.Size-1))
 		if err := program.Run(ctx); err != nil {
 			return err
 		}
 		there(sum.Get())
 		return nil
 	})
+	return err
 }
 
 // quotientOn has a program compute what quotient computes, in 3 n elements. The
@@ -197,14 +165,15 @@ func (p *prover[P1, P2, S]) wireElements() int { return p.shape.wires + p.mostCh
 // sumsOverWires is the sums over A, B in both groups, K and the commitments' second
 // bases: the witness is sent once, and each takes its values from it there. there is
 // told when out has them, before the session is closed.
-func (p *prover[P1, P2, S]) sumsOverWires(ctx context.Context, ahead *vector.Session[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2], there func()) error {
-	return p.repeat(ctx, ahead, p.wireElements(), func(ctx context.Context, s *vector.Session[S]) error {
+func (p *prover[P1, P2, S]) sumsOverWires(ctx context.Context, session *resident.Ahead[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2], there func()) error {
+	_, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) error {
 		if err := p.sumsIn(ctx, s, sol, com, out); err != nil {
 			return err
 		}
 		there() // it is not repeated any more
 		return nil
 	})
+	return err
 }
 
 func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {

@@ -4,6 +4,7 @@ package kzg
 
 import (
 	"context"
+	"math/big"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-377"
 	"github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
@@ -20,6 +21,30 @@ type BLS12377 = Key[bls12377.G1Affine, fr.Element, stock.OpeningProof, stock.Bat
 // this process. The points must not change until Close.
 func LoadBLS12377(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BLS12377, error) {
 	return load(ctx, e, &bls12377Types, pk.G1)
+}
+
+// NewSRSBLS12377 makes a key of size points from a secret alpha, as gnark-crypto's NewSRS
+// of BLS12-377 does. Whoever knows alpha can prove what is false: it is for tests and
+// measurements. A nil engine is one in this process.
+func NewSRSBLS12377(ctx context.Context, e *engine.Engine, size uint64, alpha *big.Int) (*stock.SRS, error) {
+	if size < 2 || alpha.Sign() < 0 {
+		return stock.NewSRS(size, alpha) // an error, or what alpha = -1 stands for
+	}
+	srs, err := stock.NewSRS(2, alpha)
+	if err != nil {
+		return nil, err
+	}
+	srs.Pk.G1, err = powers(ctx, e, group.BLS12377G1, group.BLS12377Fr, srs.Pk.G1[0], alpha, size)
+	if err != nil {
+		return nil, err
+	}
+	return srs, nil
+}
+
+// ToLagrangeBLS12377 returns a key in Lagrange form, as gnark-crypto's ToLagrangeG1 of
+// BLS12-377 does: coeffs are a power of two of points. A nil engine is one in this process.
+func ToLagrangeBLS12377(ctx context.Context, e *engine.Engine, coeffs []bls12377.G1Affine) ([]bls12377.G1Affine, error) {
+	return lagrange(ctx, e, group.BLS12377G1, coeffs)
 }
 
 var bls12377Types = types[bls12377.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{

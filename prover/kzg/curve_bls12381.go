@@ -4,6 +4,7 @@ package kzg
 
 import (
 	"context"
+	"math/big"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
@@ -20,6 +21,30 @@ type BLS12381 = Key[bls12381.G1Affine, fr.Element, stock.OpeningProof, stock.Bat
 // this process. The points must not change until Close.
 func LoadBLS12381(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BLS12381, error) {
 	return load(ctx, e, &bls12381Types, pk.G1)
+}
+
+// NewSRSBLS12381 makes a key of size points from a secret alpha, as gnark-crypto's NewSRS
+// of BLS12-381 does. Whoever knows alpha can prove what is false: it is for tests and
+// measurements. A nil engine is one in this process.
+func NewSRSBLS12381(ctx context.Context, e *engine.Engine, size uint64, alpha *big.Int) (*stock.SRS, error) {
+	if size < 2 || alpha.Sign() < 0 {
+		return stock.NewSRS(size, alpha) // an error, or what alpha = -1 stands for
+	}
+	srs, err := stock.NewSRS(2, alpha)
+	if err != nil {
+		return nil, err
+	}
+	srs.Pk.G1, err = powers(ctx, e, group.BLS12381G1, group.BLS12381Fr, srs.Pk.G1[0], alpha, size)
+	if err != nil {
+		return nil, err
+	}
+	return srs, nil
+}
+
+// ToLagrangeBLS12381 returns a key in Lagrange form, as gnark-crypto's ToLagrangeG1 of
+// BLS12-381 does: coeffs are a power of two of points. A nil engine is one in this process.
+func ToLagrangeBLS12381(ctx context.Context, e *engine.Engine, coeffs []bls12381.G1Affine) ([]bls12381.G1Affine, error) {
+	return lagrange(ctx, e, group.BLS12381G1, coeffs)
 }
 
 var bls12381Types = types[bls12381.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{

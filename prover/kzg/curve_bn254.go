@@ -4,6 +4,7 @@ package kzg
 
 import (
 	"context"
+	"math/big"
 
 	"github.com/consensys/gnark-crypto/ecc/bn254"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
@@ -20,6 +21,30 @@ type BN254 = Key[bn254.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpen
 // this process. The points must not change until Close.
 func LoadBN254(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BN254, error) {
 	return load(ctx, e, &bn254Types, pk.G1)
+}
+
+// NewSRSBN254 makes a key of size points from a secret alpha, as gnark-crypto's NewSRS
+// of BN254 does. Whoever knows alpha can prove what is false: it is for tests and
+// measurements. A nil engine is one in this process.
+func NewSRSBN254(ctx context.Context, e *engine.Engine, size uint64, alpha *big.Int) (*stock.SRS, error) {
+	if size < 2 || alpha.Sign() < 0 {
+		return stock.NewSRS(size, alpha) // an error, or what alpha = -1 stands for
+	}
+	srs, err := stock.NewSRS(2, alpha)
+	if err != nil {
+		return nil, err
+	}
+	srs.Pk.G1, err = powers(ctx, e, group.BN254G1, group.BN254Fr, srs.Pk.G1[0], alpha, size)
+	if err != nil {
+		return nil, err
+	}
+	return srs, nil
+}
+
+// ToLagrangeBN254 returns a key in Lagrange form, as gnark-crypto's ToLagrangeG1 of
+// BN254 does: coeffs are a power of two of points. A nil engine is one in this process.
+func ToLagrangeBN254(ctx context.Context, e *engine.Engine, coeffs []bn254.G1Affine) ([]bn254.G1Affine, error) {
+	return lagrange(ctx, e, group.BN254G1, coeffs)
 }
 
 var bn254Types = types[bn254.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{

@@ -4,6 +4,7 @@ package kzg
 
 import (
 	"context"
+	"math/big"
 
 	"github.com/consensys/gnark-crypto/ecc/bw6-761"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
@@ -20,6 +21,30 @@ type BW6761 = Key[bw6761.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOp
 // this process. The points must not change until Close.
 func LoadBW6761(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BW6761, error) {
 	return load(ctx, e, &bw6761Types, pk.G1)
+}
+
+// NewSRSBW6761 makes a key of size points from a secret alpha, as gnark-crypto's NewSRS
+// of BW6-761 does. Whoever knows alpha can prove what is false: it is for tests and
+// measurements. A nil engine is one in this process.
+func NewSRSBW6761(ctx context.Context, e *engine.Engine, size uint64, alpha *big.Int) (*stock.SRS, error) {
+	if size < 2 || alpha.Sign() < 0 {
+		return stock.NewSRS(size, alpha) // an error, or what alpha = -1 stands for
+	}
+	srs, err := stock.NewSRS(2, alpha)
+	if err != nil {
+		return nil, err
+	}
+	srs.Pk.G1, err = powers(ctx, e, group.BW6761G1, group.BW6761Fr, srs.Pk.G1[0], alpha, size)
+	if err != nil {
+		return nil, err
+	}
+	return srs, nil
+}
+
+// ToLagrangeBW6761 returns a key in Lagrange form, as gnark-crypto's ToLagrangeG1 of
+// BW6-761 does: coeffs are a power of two of points. A nil engine is one in this process.
+func ToLagrangeBW6761(ctx context.Context, e *engine.Engine, coeffs []bw6761.G1Affine) ([]bw6761.G1Affine, error) {
+	return lagrange(ctx, e, group.BW6761G1, coeffs)
 }
 
 var bw6761Types = types[bw6761.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{

@@ -3,14 +3,17 @@
 package kzg_test
 
 import (
+	"errors"
 	"hash"
 	"math/big"
+	"reflect"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc/bw6-761"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 	gnark "github.com/consensys/gnark-crypto/ecc/bw6-761/kzg"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/kzg"
 )
@@ -47,5 +50,32 @@ func init() {
 		var _ interface {
 			Commit([]fr.Element) (gnark.Digest, error)
 		} = k.Committer(t.Context())
+	}
+}
+
+func init() {
+	setups["bw6-761"] = func(t *testing.T, e *engine.Engine, n int, alpha *big.Int) {
+		want, err := gnark.NewSRS(uint64(n), alpha)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := kzg.NewSRSBW6761(t.Context(), e, uint64(n), alpha)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("a key of %d points differs from gnark-crypto's: %v", n, err)
+		}
+		form, err := gnark.ToLagrangeG1(want.Pk.G1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		points, err := kzg.ToLagrangeBW6761(t.Context(), e, want.Pk.G1)
+		if err != nil || !reflect.DeepEqual(points, form) {
+			t.Errorf("the Lagrange form of %d points differs from gnark-crypto's: %v", n, err)
+		}
+		if _, err := kzg.ToLagrangeBW6761(t.Context(), e, want.Pk.G1[:n-1]); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("a key of %d points in Lagrange form: %v", n-1, err)
+		}
+		if _, err := kzg.NewSRSBW6761(t.Context(), e, 1, alpha); !errors.Is(err, gnark.ErrMinSRSSize) {
+			t.Errorf("a key of one point: %v", err)
+		}
 	}
 }

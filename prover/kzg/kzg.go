@@ -5,6 +5,9 @@
 //	digest, err := key.Commit(ctx, polynomial)
 //	proof, err := key.Open(ctx, polynomial, point)
 //
+// NewSRSBN254 and ToLagrangeBN254, and their like for the other curves, make keys on the
+// engine, as gnark-crypto's NewSRS and ToLagrangeG1 do in this process.
+//
 // Arguments, results and errors are gnark-crypto's of the same name, with a
 // context; gnark-crypto's package verifies. Polynomials may be secret: they
 // are read during a call only, and every copy is wiped.

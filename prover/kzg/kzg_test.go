@@ -134,3 +134,19 @@ func TestEqualsGnarkCrypto(t *testing.T) {
 		}
 	}
 }
+
+// setups compares keys that the engine makes with gnark-crypto's, on one curve.
+var setups = map[string]func(t *testing.T, e *engine.Engine, n int, secret *big.Int){}
+
+func TestKeysEqualGnarkCrypto(t *testing.T) {
+	if len(setups) != len(backend.Curves()) {
+		t.Fatalf("%d curves", len(setups))
+	}
+	for name, e := range engines(t) {
+		for curve, compare := range setups {
+			for _, alpha := range []int64{123456789, 0, 1, -1} {
+				t.Run(name+"/"+curve, func(t *testing.T) { compare(t, e, 64, big.NewInt(alpha)) })
+			}
+		}
+	}
+}

@@ -88,7 +88,7 @@ func TestAccelerator(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { elsewhere.Close() })
-	here, err := resident.InProcess(t.Context())
+	here, err := resident.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,9 @@ type binding interface {
 	check(constraint.ConstraintSystem, *shape, ProvingKey) error
 	// load loads a key for a constraint system.
 	load(context.Context, *engine.Engine, constraint.ConstraintSystem, *shape, ProvingKey) (scheme, error)
-	belongs(VerifyingKey, ProvingKey) bool
+	// belongs returns a function that reports whether a verifying key is for the proofs
+	// of a proving key.
+	belongs(ProvingKey) func(VerifyingKey) bool
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
 }
@@ -100,9 +102,9 @@ func (c *curve[P, S]) check(ccs constraint.ConstraintSystem, s *shape, pk Provin
 	return p.check(s)
 }
 
-func (c *curve[P, S]) belongs(vk VerifyingKey, pk ProvingKey) bool {
+func (c *curve[P, S]) belongs(pk ProvingKey) func(VerifyingKey) bool {
 	p, ok := c.parts(pk)
-	return ok && c.verifies(vk, p)
+	return func(vk VerifyingKey) bool { return ok && c.verifies(vk, p) }
 }
 
 func (c *curve[P, S]) handle(pk ProvingKey) keycache.Handle { return c.handleOf(pk) }

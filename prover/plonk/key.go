@@ -9,6 +9,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/proving"
 )
 
 // parts is a gnark proving key with its types as parameters. Slices are the key's
@@ -47,22 +48,15 @@ func (p *parts[P, S]) check(s *shape) error {
 	for n < s.used() {
 		n *= 2
 	}
-	for _, c := range []struct {
-		what      string
-		got, want int
-	}{
-		{"rows", p.n, n},
-		{"public values", p.public, s.public},
-		{"points in KzgLagrange", len(p.lagrange), n},
-		{"commitments", len(p.commitments), len(s.info)},
-		{"commitments to columns", len(p.columns), 8 + len(s.info)},
-	} {
-		if c.got != c.want {
-			return errShape(c.what, c.got, c.want)
-		}
-	}
-	if len(p.canonical) < n+3 {
-		return errShape("points in Kzg", len(p.canonical), n+3)
+	if err := proving.CheckCounts([]proving.Count{
+		{What: "rows", Got: p.n, Want: n},
+		{What: "public values", Got: p.public, Want: s.public},
+		{What: "points in KzgLagrange", Got: len(p.lagrange), Want: n},
+		{What: "commitments", Got: len(p.commitments), Want: len(s.info)},
+		{What: "commitments to columns", Got: len(p.columns), Want: 8 + len(s.info)},
+		{What: "points in Kzg", Got: len(p.canonical), Want: n + 3, OrMore: true},
+	}...); err != nil {
+		return err
 	}
 	for i, c := range s.info {
 		if p.commitments[i] != uint64(c.CommitmentIndex) {
@@ -73,10 +67,6 @@ func (p *parts[P, S]) check(s *shape) error {
 		}
 	}
 	return nil
-}
-
-func errShape(what string, got, want int) error {
-	return fmt.Errorf("%w: the key has %d %s, the constraint system needs %d: it is for another circuit", backend.ErrInvalidInput, got, what, want)
 }
 
 // key is a proving key as proofs need it.

@@ -3,16 +3,15 @@ package plonk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
-	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/prover/internal/proving"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -86,16 +85,16 @@ func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSyste
 	if err != nil {
 		return nil, err
 	}
-	if w == nil {
-		return nil, errWitness(w)
-	}
-	values, ok := sys.Inputs(w)
-	if !ok {
-		return nil, errWitness(w)
+	values, err := proving.Inputs(sys, w)
+	if err != nil {
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	_, count := planProof(p.size, vector.Vector[S]{})
+	session := resident.OpenAhead(ctx, p.vectors, p.engine, count)
+	defer session.Close()
 	st, err := p.state(ctx, sys, w, values, cfg)
 	defer st.wipe()
 	if err != nil {
@@ -103,8 +102,7 @@ func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSyste
 	}
 	solved := time.Now()
 	var made *proof[P, S]
-	_, count := planProof(p.size, vector.Vector[S]{})
-	by, err := p.vectors.Repeat(ctx, p.engine, count, func(ctx context.Context, s *vector.Session[S]) (err error) {
+	by, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) (err error) {
 		k, release, err := p.polynomials.Beside(ctx, s, p.load)
 		if err != nil {
 			return err
@@ -118,9 +116,7 @@ func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSyste
 	if err != nil {
 		return nil, err
 	}
-	log := logger.Logger()
-	log.Debug().Str("curve", p.g1.Group.Curve().String()).Str("acceleration", "pippin "+by).Int("nbConstraints", p.constraints).
-		Str("backend", "plonk").Dur("took", time.Since(solved)).Msg("prover done")
+	proving.Log("plonk", p.g1.Group.Curve(), by, p.constraints, solved)
 	return p.proof(made), nil
 }
 
@@ -133,16 +129,21 @@ func (p *prover[P, S]) load(ctx context.Context, beside *vector.Session[S]) (*ve
 	}
 	k, _ := planKey(p.size, s.New(count))
 	// A failure is that of the session beside, which is Repeat's.
-	if err := p.domain.load(ctx, beside, k, p.trace(p.ccs, p.n)); err != nil {
+	if err := p.fill(ctx, beside, k); err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
 	return s, k, nil
 }
 
-// errWitness is the error of a witness over another field.
-func errWitness(w witness.Witness) error {
-	if w == nil {
-		return fmt.Errorf("%w: %w: none given", backend.ErrInvalidInput, witness.ErrInvalidWitness)
+// fill computes the key's vectors. gnark makes the trace of a constraint system without a
+// look at a context, so a proof that is cancelled leaves it behind.
+func (p *prover[P, S]) fill(ctx context.Context, s *vector.Session[S], k *keyVectors[S]) error {
+	made := make(chan *trace[S], 1)
+	go func() { made <- p.trace(p.ccs, p.n) }()
+	select {
+	case t := <-made:
+		return p.domain.load(ctx, s, k, t)
+	case <-ctx.Done():
+		return backend.Ended(ctx)
 	}
-	return fmt.Errorf("%w: %w: it is over another curve's field (%T)", backend.ErrInvalidInput, witness.ErrInvalidWitness, w.Vector())
 }

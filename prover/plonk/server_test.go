@@ -45,6 +45,31 @@ func newEngine(t testing.TB, cfg engine.Config) *engine.Engine {
 	return e
 }
 
+// TestSessionsAreOpenedWhileSolving has the solver wait until the backend has them.
+func TestSessionsAreOpenedWhileSolving(t *testing.T) {
+	f := faulty.Backends{Elsewhere: true}
+	sample, hint := samples.Waiting(func() error {
+		for until := time.Now().Add(time.Minute); f.Taken.Load() < 1; time.Sleep(time.Millisecond) {
+			if time.Now().After(until) {
+				return fmt.Errorf("%d sessions while the circuit is solved", f.Taken.Load())
+			}
+		}
+		return nil
+	})
+	b := build(t, ecc.BN254, sample)
+	p, err := plonk.NewProver(newEngine(t, engine.Config{Open: f.Open}), b.ccs, b.pk, plonk.WithProverOptions(gnark.WithSolverOptions(hint)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	w := b.witness(t, 3)
+	proof, err := p.Prove(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.verify(t, proof, w)
+}
+
 // TestConcurrent proves different witnesses of one circuit at once, whose
 // blueprints hold values of the witness.
 func TestConcurrent(t *testing.T) {

@@ -3,7 +3,6 @@ package plonk
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/backend/witness"
@@ -12,6 +11,7 @@ import (
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
+	"github.com/pippin-zk/pippin/prover/internal/proving"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
@@ -67,8 +67,8 @@ func (p *prover[P, S]) state(ctx context.Context, sys solve.System[S], w witness
 	st.free = func() { sys.Solver.Free(sol) }
 	st.public = values[:p.public] // the solver has seen that there are enough
 	for _, v := range st.wires {
-		if len(v) != p.n {
-			return st, errShape("rows", p.n, len(v))
+		if err := proving.CheckCounts(proving.Count{What: "rows", Got: p.n, Want: len(v)}); err != nil {
+			return st, err
 		}
 	}
 	for i, v := range st.committed {
@@ -86,28 +86,20 @@ func (p *prover[P, S]) state(ctx context.Context, sys solve.System[S], w witness
 // The values stand in their rows; two rows that no constraint reads them from get
 // random values, which hide the others.
 func (p *prover[P, S]) commitment(ctx context.Context, st *statement[P, S]) assignment.Commit[S] {
-	hashed := solve.ChallengeBy(st.cfg.HashToFieldFn, &solve.Hashing)
-	if st.cfg.HashToFieldFn == nil {
-		hashed = solve.ChallengeBy(p.fr.HashToField([]byte(dst)), new(sync.Mutex))
-	}
+	hashed := proving.Challenge(st.cfg, p.fr, dst)
+	count := func(i int) int { return len(p.info[i].Committed) }
 	return func(in []S) (hash S, err error) {
 		defer clear(in)
-		i := -1
-		if len(in) > 0 {
-			i = p.fr.Index(&in[0])
-		}
-		if i < 0 || i >= len(p.info) {
-			return hash, fmt.Errorf("%w: a commitment that the constraint system does not list", backend.ErrInvalidInput)
+		i, committed, err := proving.Commitment(p.fr, in, len(p.info), count)
+		if err != nil {
+			return hash, err
 		}
 		info := &p.info[i]
-		if len(in)-1 != len(info.Committed) {
-			return hash, fmt.Errorf("%w: commitment %d of %d values, the constraint system lists %d", backend.ErrInvalidInput, i, len(in)-1, len(info.Committed))
-		}
 		clear(st.committed[i]) // when gnark's solver asks again
 		values := make([]S, p.n)
 		st.committed[i] = values
 		for k, row := range info.Committed {
-			values[p.public+row] = in[1+k]
+			values[p.public+row] = committed[k]
 		}
 		for _, row := range []int{info.CommitmentIndex, p.constraints - 1} {
 			if err := p.fr.Random(values[p.public+row : p.public+row+1]); err != nil {

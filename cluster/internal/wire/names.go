@@ -28,15 +28,17 @@ const (
 	Witnesses = "pippin_witnesses" // sealed, until their job has ended
 )
 
-// The subjects. What follows the prefix is a job's ID, a digest, or a worker's name.
+// The subjects. What follows the prefix is a job's ID, which begins with its tenant, or
+// a worker's name.
 const (
 	JobsPrefix      = "pippin.jobs."
 	EndsPrefix      = "pippin.ends."
 	EndedPrefix     = "pippin.ended." // an end, told again once it is stored
 	TriesPrefix     = "pippin.tries."
 	DeadPrefix      = "pippin.dead."
-	KeysPrefix      = "pippin.keys."
+	KeysPrefix      = "pippin.keys." // TENANT.DIGEST
 	WitnessesPrefix = "pippin.witnesses."
+	ForgetPrefix    = "pippin.forget." // asks the manager to remove what a client began to store
 
 	Who   = "pippin.who"   // every worker answers with its State
 	Drain = "pippin.drain" // all workers, or with .NAME one
@@ -166,7 +168,7 @@ type End struct {
 // State is what a worker says of itself.
 type State struct {
 	Name      string   `json:"name"`
-	Slots     int      `json:"slots"`
+	Jobs      int      `json:"jobs"`    // at a time
 	InHand    []string `json:"in_hand"` // IDs of jobs
 	Circuits  int      `json:"circuits"`
 	Done      uint64   `json:"done"`
@@ -176,8 +178,17 @@ type State struct {
 	LastError string   `json:"last_error,omitempty"`
 }
 
-// ID is what may be part of a subject: a job's, or a worker's name.
-var ID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+// Name is what a worker may be called.
+var Name = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// ID is the form of a job's ID: TENANT.NAME.
+var ID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9_-]{1,64}$`)
+
+// TenantOfJob returns the tenant of a job's ID.
+func TenantOfJob(id string) string {
+	tenant, _, _ := strings.Cut(id, ".")
+	return tenant
+}
 
 // Refused reports whether the server refused for good: the same request would get the
 // same answer again.

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/klauspost/compress/s2"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
@@ -31,8 +33,9 @@ type Object struct {
 // part returns the subject of a chunk.
 func (o Object) part(i int) string { return o.Subject + "." + strconv.Itoa(i) }
 
-// Put stores what r has in a stream. On an error what was stored is removed as far as possible.
-func Put(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, subject string, r io.Reader) (Object, error) {
+// Put stores what r has as an object. On an error it asks for the removal of what was
+// stored.
+func Put(ctx context.Context, js jetstream.JetStream, subject string, r io.Reader) (Object, error) {
 	o := Object{Subject: subject}
 	size := chunk
 	if known, ok := r.(interface{ Len() int }); ok {
@@ -42,14 +45,14 @@ func Put(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, subjec
 	for {
 		n, err := io.ReadFull(r, buf)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return o, errors.Join(err, o.Delete(context.WithoutCancel(ctx), s))
+			return o, errors.Join(err, o.Forget(js.Conn()))
 		}
 		if n > 0 {
 			_, err := Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
 				return js.Publish(ctx, o.part(o.Chunks), buf[:n], jetstream.WithMsgID(o.part(o.Chunks)))
 			})
 			if err != nil {
-				return o, errors.Join(err, o.Delete(context.WithoutCancel(ctx), s))
+				return o, errors.Join(err, o.Forget(js.Conn()))
 			}
 			o.Chunks++
 		}
@@ -76,6 +79,12 @@ func (o Object) Get(ctx context.Context, s jetstream.Stream, w io.Writer, progre
 	return nil
 }
 
+// Forget asks the cluster's manager to delete the object. A client may not delete by
+// itself: the server cannot tell its objects from others'.
+func (o Object) Forget(nc *nats.Conn) error {
+	return nc.Publish(ForgetPrefix+strings.TrimPrefix(o.Subject, "pippin."), nil)
+}
+
 // Delete removes the object. One try: what stays is swept by the server's side.
 func (o Object) Delete(ctx context.Context, s jetstream.Stream) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -100,12 +109,13 @@ func Digest(write func(io.Writer) error) (string, error) {
 }
 
 // manifest returns the subject of the message that says where a digest's object is.
-func manifest(digest string) string { return KeysPrefix + digest + ".manifest" }
+func manifest(tenant, digest string) string { return KeysPrefix + tenant + "." + digest + ".manifest" }
 
-// HasKey reports whether the object of a digest is there.
-func HasKey(ctx context.Context, keys jetstream.Stream, digest string) (Object, bool, error) {
+// HasKey reports whether a tenant has stored the object of a digest. Each tenant stores
+// its own: one that stores other bytes under a digest harms nobody else.
+func HasKey(ctx context.Context, keys jetstream.Stream, tenant, digest string) (Object, bool, error) {
 	m, err := Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		return keys.GetLastMsgForSubject(ctx, manifest(digest))
+		return keys.GetLastMsgForSubject(ctx, manifest(tenant, digest))
 	})
 	var o Object
 	switch {
@@ -117,9 +127,9 @@ func HasKey(ctx context.Context, keys jetstream.Stream, digest string) (Object, 
 	return o, true, json.Unmarshal(m.Data, &o)
 }
 
-// PutKey stores what write writes, compressed, under its digest. When two do so at a
-// time, the first to end wins.
-func PutKey(ctx context.Context, js jetstream.JetStream, keys jetstream.Stream, digest string, write func(io.Writer) error) error {
+// PutKey stores what write writes, compressed, under its digest. When two of a tenant do
+// so at a time, the first to end wins.
+func PutKey(ctx context.Context, js jetstream.JetStream, tenant, digest string, write func(io.Writer) error) error {
 	r, w := io.Pipe()
 	written := make(chan struct{})
 	go func() {
@@ -127,7 +137,7 @@ func PutKey(ctx context.Context, js jetstream.JetStream, keys jetstream.Stream, 
 		z := s2.NewWriter(w, s2.WriterConcurrency(1))
 		w.CloseWithError(errors.Join(write(z), z.Close()))
 	}()
-	o, err := Put(ctx, js, keys, KeysPrefix+digest+"."+nuid.Next(), r)
+	o, err := Put(ctx, js, KeysPrefix+tenant+"."+digest+"."+nuid.Next(), r)
 	r.Close() // what is still written ends
 	<-written
 	if err != nil {
@@ -138,10 +148,10 @@ func PutKey(ctx context.Context, js jetstream.JetStream, keys jetstream.Stream, 
 		return err
 	}
 	_, err = Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return js.Publish(ctx, manifest(digest), text, jetstream.WithMsgID(o.Subject), jetstream.WithExpectLastSequencePerSubject(0))
+		return js.Publish(ctx, manifest(tenant, digest), text, jetstream.WithMsgID(o.Subject), jetstream.WithExpectLastSequencePerSubject(0))
 	})
 	if err != nil {
-		gone := o.Delete(context.WithoutCancel(ctx), keys)
+		gone := o.Forget(js.Conn())
 		if Conflict(err) {
 			return nil
 		}
@@ -154,10 +164,10 @@ func PutKey(ctx context.Context, js jetstream.JetStream, keys jetstream.Stream, 
 // digest says.
 var ErrDigest = errors.New("the digest differs")
 
-// GetKey writes the object of a digest to w, and fails with ErrDigest when what is
+// GetKey writes a tenant's object of a digest to w, and fails with ErrDigest when what is
 // stored is another one, or damaged. An object that is not there is backend.ErrInvalidInput.
-func GetKey(ctx context.Context, keys jetstream.Stream, digest string, w io.Writer, progress func()) error {
-	o, has, err := HasKey(ctx, keys, digest)
+func GetKey(ctx context.Context, keys jetstream.Stream, tenant, digest string, w io.Writer, progress func()) error {
+	o, has, err := HasKey(ctx, keys, tenant, digest)
 	if err != nil {
 		return err
 	}

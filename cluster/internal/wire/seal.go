@@ -2,12 +2,15 @@ package wire
 
 import (
 	"crypto/hpke"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/klauspost/compress/s2"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pippin-zk/pippin/backend"
 )
@@ -80,14 +83,55 @@ func ReadOpening(key string) (*OpeningKey, error) {
 // ErrSealed is wrapped by the error of a witness that was sealed for others.
 var ErrSealed = errors.New("the witness was not sealed for this job and this worker: are the client's ticket and the worker's of one cluster?")
 
+// fingerprintKey is where the metadata of the stream of witnesses has the fingerprint of
+// the key that they are sealed with.
+const fingerprintKey = "pippin_seal"
+
+// Fingerprint returns the fingerprint of a key to seal with.
+func Fingerprint(seal string) string {
+	sum := sha256.Sum256([]byte(seal))
+	return hex.EncodeToString(sum[:])
+}
+
+// Fingerprint returns the fingerprint of the key to seal with that belongs to o.
+func (o *OpeningKey) Fingerprint() string {
+	return Fingerprint(base64.StdEncoding.EncodeToString(o.k.PublicKey().Bytes()))
+}
+
+// SetFingerprint writes the cluster's fingerprint into the configuration of the stream of
+// witnesses and returns the one that was there, "" if there was none.
+func SetFingerprint(cfg *jetstream.StreamConfig, old map[string]string, fingerprint string) string {
+	if fingerprint == "" {
+		fingerprint = old[fingerprintKey]
+	}
+	if fingerprint != "" {
+		cfg.Metadata = map[string]string{fingerprintKey: fingerprint}
+	}
+	return old[fingerprintKey]
+}
+
+// CheckFingerprint compares the fingerprint of a ticket's key with the cluster's, as far
+// as the cluster has one.
+func CheckFingerprint(witnesses jetstream.Stream, fingerprint string) error {
+	if has := witnesses.CachedInfo().Config.Metadata[fingerprintKey]; has != "" && has != fingerprint {
+		return fmt.Errorf("%w: the ticket's key for witnesses is another cluster's: copy the ticket from the server's folder again", backend.ErrInvalidInput)
+	}
+	return nil
+}
+
 // Open returns the witness that was sealed for the job. The caller wipes it. The error is
-// ErrSealed if the client's or the worker's key belongs to another cluster.
-func (o *OpeningKey) Open(id string, w Work, sealed []byte) ([]byte, error) {
+// ErrSealed if the client's or the worker's key belongs to another cluster. A witness that
+// has other than size bytes is refused before memory is taken for it, unless size is
+// negative.
+func (o *OpeningKey) Open(id string, w Work, sealed []byte, size int) ([]byte, error) {
 	packed, err := hpke.Open(o.k, kdf, aead, info(id, w), sealed)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSealed, err)
 	}
 	defer clear(packed)
+	if n, err := s2.DecodedLen(packed); err == nil && size >= 0 && n != size {
+		return nil, fmt.Errorf("%w: the witness has %d bytes, those of its circuit have %d", backend.ErrInvalidInput, n, size)
+	}
 	plain, err := s2.Decode(nil, packed)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the witness: %w", backend.ErrInvalidInput, err)

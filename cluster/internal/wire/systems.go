@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	gnark "github.com/consensys/gnark/backend"
 	"github.com/consensys/gnark/backend/solidity"
 	"github.com/consensys/gnark/backend/witness"
+	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
@@ -46,6 +48,47 @@ func Fits(work Work, w witness.Witness) error {
 	}
 	if w == nil || reflect.TypeOf(own.Vector()) != reflect.TypeOf(w.Vector()) {
 		return fmt.Errorf("%w: the witness is not over the field of %s", backend.ErrInvalidInput, work.Curve)
+	}
+	return nil
+}
+
+// Shape is how a circuit's full witnesses lie in memory, as gnark marshals them: three
+// numbers of 32 bits (public values, secret ones, all) and the values.
+type Shape struct {
+	public, secret int
+	value          int // bytes
+}
+
+const witnessHeader = 3 * 4 // bytes
+
+// ShapeOf returns the shape of the witnesses of a circuit, compiled for a work.
+func ShapeOf(w Work, ccs constraint.ConstraintSystem) (Shape, error) {
+	curve, err := backend.ParseCurve(w.Curve)
+	if err != nil {
+		return Shape{}, err
+	}
+	s := Shape{ccs.GetNbPublicVariables(), ccs.GetNbSecretVariables(), curve.ScalarBytes()}
+	if system, _, err := proofsystem.Of(ccs); err != nil {
+		return s, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+	} else if system == proofsystem.Groth16 {
+		s.public-- // R1CS count the constant 1, which no witness has
+	}
+	return s, nil
+}
+
+// Bytes returns how many bytes a witness has.
+func (s Shape) Bytes() int { return witnessHeader + (s.public+s.secret)*s.value }
+
+// Check compares a witness with the shape before gnark takes memory for what its header
+// says.
+func (s Shape) Check(witness []byte) error {
+	if len(witness) != s.Bytes() {
+		return fmt.Errorf("%w: the witness has %d bytes, those of its circuit have %d", backend.ErrInvalidInput, len(witness), s.Bytes())
+	}
+	for i, want := range []int{s.public, s.secret, s.public + s.secret} {
+		if n := binary.BigEndian.Uint32(witness[4*i:]); uint64(n) != uint64(want) {
+			return fmt.Errorf("%w: the header of the witness is that of another circuit", backend.ErrInvalidInput)
+		}
 	}
 	return nil
 }

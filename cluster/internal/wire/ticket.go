@@ -34,7 +34,37 @@ type Ticket struct {
 	Seal string `json:"seal,omitempty"`
 	// Open is the key that opens them, for workers.
 	Open string `json:"open,omitempty"`
+	// Fingerprint is that of the key in Seal, for administrators, who make it known
+	// in the cluster.
+	Fingerprint string `json:"fingerprint,omitempty"`
+
+	// Dial is HOST:PORT to connect to in place of URL's, whose name need not resolve
+	// here then. The certificate is still compared with URL's.
+	Dial string `json:"-"`
 }
+
+// Tenant returns what begins the subjects of a ticket's jobs and keys and of the
+// answers to its requests: part of the public nkey. All who have the ticket share it.
+func (t Ticket) Tenant() (string, error) {
+	if t.Seed == "" {
+		return "anyone", nil
+	}
+	key, err := nkeys.FromSeed([]byte(t.Seed))
+	if err != nil {
+		return "", fmt.Errorf("%w: the ticket's nkey: %w", backend.ErrInvalidInput, err)
+	}
+	public, err := key.PublicKey()
+	if err != nil {
+		return "", fmt.Errorf("%w: the ticket's nkey: %w", backend.ErrInvalidInput, err)
+	}
+	return TenantOf(public), nil
+}
+
+// TenantOf returns the tenant of a public nkey.
+func TenantOf(public string) string { return public[:20] }
+
+// Inbox returns the prefix of the subjects at which a tenant gets answers.
+func Inbox(tenant string) string { return "_INBOX." + tenant }
 
 // ReadTicket reads a ticket from a file that others cannot read.
 func ReadTicket(path string) (t Ticket, err error) {
@@ -100,10 +130,22 @@ const (
 	dialsWithin = 5 * time.Second
 )
 
+// dialer is the one address that it connects to.
+type dialer string
+
+// Dial connects, whatever address is asked for.
+func (d dialer) Dial(network, _ string) (net.Conn, error) {
+	return net.DialTimeout(network, string(d), dialsWithin)
+}
+
 // Connect connects, and connects again whenever the connection breaks, until it is
 // closed.
 func (t Ticket) Connect(name string, more ...nats.Option) (*nats.Conn, jetstream.JetStream, error) {
 	u, err := t.check()
+	if err != nil {
+		return nil, nil, err
+	}
+	tenant, err := t.Tenant()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -112,6 +154,10 @@ func (t Ticket) Connect(name string, more ...nats.Option) (*nats.Conn, jetstream
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsLost), nats.IgnoreDiscoveredServers(), nats.NoCallbacksAfterClientClose(),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // requests have errors of their own
 		nats.ReconnectBufSize(-1), // what could not be sent is repeated by whoever asked
+		nats.CustomInboxPrefix(Inbox(tenant)),
+	}
+	if t.Dial != "" {
+		opts = append(opts, nats.SetCustomDialer(dialer(t.Dial)), nats.SkipHostLookup())
 	}
 	if u.Scheme == "tls" {
 		cfg := &tls.Config{MinVersion: tls.VersionTLS13, ServerName: u.Hostname()}

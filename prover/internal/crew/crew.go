@@ -117,6 +117,7 @@ const (
 	alone     = 24    // pieces that are not shared
 	few       = 7     // helpers of short work, at most: each takes time to be told
 	most      = 512   // pieces of short work
+	many      = 32    // parts into which longer work can be cut, at least
 	longest   = 2048  // pieces a share of longer work, so that all end at the same time
 	worthWake = 128   // pieces of short work for which helpers are woken
 	worthMiss = 1024  // pieces of short work after which they are
@@ -225,7 +226,7 @@ func (c *Crew) sleep(h *helper, i int, last uint64) (woken bool) {
 
 // near is how many helpers do nothing of the background while the owner does work of its
 // own, so that they have time for that.
-func (c *Crew) near() int { return int(c.calls.Load()) / 4 }
+func (c *Crew) near() int { return min(int(c.calls.Load())/2, few) }
 
 // beside returns the background if helper i may do some of it now, or nil.
 func (c *Crew) beside(i int) *Background {
@@ -331,14 +332,14 @@ func (c *Crew) Level(n, all int, do func(worker, lo, hi int) error) error {
 	if all < alone {
 		return do(0, 0, n)
 	}
-	if all >= most && calls > 0 {
+	if all >= most && n >= many && calls > 0 {
 		return c.Ranges(n, max(min(max(all/(4*(calls+1)), least), longest)*n/all, 1), do)
 	}
-	most := few
+	told := few
 	if b := c.background.Load(); b != nil && b.any() && c.near() > 0 {
-		most = c.near()
+		told = c.near()
 	}
-	helpers := c.helpers[:max(min(calls, most, all/least-1, n-1), 0)]
+	helpers := c.helpers[:max(min(calls, told, all/least-1, n-1), 0)]
 	c.told = c.told[:0]
 	asleep := false
 	for _, h := range helpers {

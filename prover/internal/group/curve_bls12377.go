@@ -15,5 +15,5 @@ import (
 var (
 	BLS12377G1 = newOps[fp.Element, bls12377.G1Affine, bls12377.G1Jac](msm.BLS12377G1)
 	BLS12377G2 = newOps[bls12377.E2, bls12377.G2Affine, bls12377.G2Jac](msm.BLS12377G2)
-	BLS12377Fr = newField[fr.Element, fr.Vector](fr.Modulus(), fr.Hash, hash_to_field.New)
+	BLS12377Fr = newField[fr.Element, fr.Vector](fr.Modulus(), fr.Butterfly, fr.Hash, hash_to_field.New)
 )

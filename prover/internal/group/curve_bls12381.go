@@ -15,5 +15,5 @@ import (
 var (
 	BLS12381G1 = newOps[fp.Element, bls12381.G1Affine, bls12381.G1Jac](msm.BLS12381G1)
 	BLS12381G2 = newOps[bls12381.E2, bls12381.G2Affine, bls12381.G2Jac](msm.BLS12381G2)
-	BLS12381Fr = newField[fr.Element, fr.Vector](fr.Modulus(), fr.Hash, hash_to_field.New)
+	BLS12381Fr = newField[fr.Element, fr.Vector](fr.Modulus(), fr.Butterfly, fr.Hash, hash_to_field.New)
 )

@@ -15,5 +15,5 @@ import (
 var (
 	BN254G1 = newOps[fp.Element, bn254.G1Affine, bn254.G1Jac](msm.BN254G1)
 	BN254G2 = newOps[bn254.E2, bn254.G2Affine, bn254.G2Jac](msm.BN254G2)
-	BN254Fr = newField[fr.Element, fr.Vector](fr.Modulus(), fr.Hash, hash_to_field.New)
+	BN254Fr = newField[fr.Element, fr.Vector](fr.Modulus(), fr.Butterfly, fr.Hash, hash_to_field.New)
 )

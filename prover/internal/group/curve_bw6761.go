@@ -15,5 +15,5 @@ import (
 var (
 	BW6761G1 = newOps[fp.Element, bw6761.G1Affine, bw6761.G1Jac](msm.BW6761G1)
 	BW6761G2 = newOps[fp.Element, bw6761.G2Affine, bw6761.G2Jac](msm.BW6761G2)
-	BW6761Fr = newField[fr.Element, fr.Vector](fr.Modulus(), fr.Hash, hash_to_field.New)
+	BW6761Fr = newField[fr.Element, fr.Vector](fr.Modulus(), fr.Butterfly, fr.Hash, hash_to_field.New)
 )

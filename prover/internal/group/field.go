@@ -1,6 +1,7 @@
 package group
 
 import (
+	"context"
 	"crypto/rand"
 	"hash"
 	"io"
@@ -36,6 +37,8 @@ type Field[S any] struct {
 	vecSub   func(dst, a, b []S)
 	vecScale func(dst, a []S, k *S)
 
+	butterfly func(a, b *S) // a, b = a+b, a-b
+
 	hash        func(msg, dst []byte, count int) ([]S, error)
 	hashToField func(dst []byte) hash.Hash
 }
@@ -62,9 +65,11 @@ type vector[S, V any] interface {
 }
 
 // newField binds the types of one scalar field: V is gnark-crypto's vector,
-// hashTo and hashToField its functions fr.Hash and hash_to_field.New.
+// butterfly, hashTo and hashToField its functions fr.Butterfly, fr.Hash and
+// hash_to_field.New.
 func newField[S any, V ~[]S, PS element[S], PV vector[S, V]](
 	modulus *big.Int,
+	butterfly func(a, b *S),
 	hashTo func(msg, dst []byte, count int) ([]S, error),
 	hashToField func(dst []byte) hash.Hash,
 ) *Field[S] {
@@ -88,6 +93,8 @@ func newField[S any, V ~[]S, PS element[S], PV vector[S, V]](
 		vecMul:   func(dst, a, b []S) { d := V(dst); PV(&d).Mul(a, b) },
 		vecSub:   func(dst, a, b []S) { d := V(dst); PV(&d).Sub(a, b) },
 		vecScale: func(dst, a []S, k *S) { d := V(dst); PV(&d).ScalarMul(a, k) },
+
+		butterfly: butterfly,
 
 		hash:        hashTo,
 		hashToField: hashToField,
@@ -179,6 +186,9 @@ func (f *Field[S]) InverseOfPowerMinusOne(g S, n int) S {
 // One is 1.
 func (f *Field[S]) One() (z S) { f.one(&z); return z }
 
+// FromBig returns an integer modulo r.
+func (f *Field[S]) FromBig(n *big.Int) (z S) { f.fromBig(&z, n); return z }
+
 // Number is n, not negative, as a scalar.
 func (f *Field[S]) Number(n int) (z S) { f.fromBig(&z, big.NewInt(int64(n))); return z }
 
@@ -213,19 +223,6 @@ func (f *Field[S]) Power(a S, n int) S {
 	var z S
 	f.power(&z, &a, n)
 	return z
-}
-
-// MulInto sets a[i] to a[i]*b[i].
-func (f *Field[S]) MulInto(a, b []S) {
-	merge.Parallel(len(a), func(lo, hi int) { f.vecMul(a[lo:hi], a[lo:hi], b[lo:hi]) })
-}
-
-// SubScaleInto sets a[i] to (a[i]-b[i])*k.
-func (f *Field[S]) SubScaleInto(a, b []S, k S) {
-	merge.Parallel(len(a), func(lo, hi int) {
-		f.vecSub(a[lo:hi], a[lo:hi], b[lo:hi])
-		f.vecScale(a[lo:hi], a[lo:hi], &k)
-	})
 }
 
 // AddScaledInto adds k*b[i] to a[i] for all of b.
@@ -346,32 +343,31 @@ func (s *Selection) Len(n int) int {
 	return n
 }
 
-// Select writes the selected scalars of src. A selection by both fields looks
-// the classes' members up in From.
-func (f *Field[S]) Select(dst, src []S, s *Selection) {
+// Select writes the selected scalars of src, until ctx ends. A selection by both fields
+// looks the classes' members up in From.
+func (f *Field[S]) Select(ctx context.Context, dst, src []S, s *Selection) error {
+	const part = 1 << 12
 	at := func(i uint32) *S { return &src[i] }
 	if s.From != nil {
 		at = func(i uint32) *S { return &src[s.From[i]] }
 	}
 	if s.Classes == nil {
-		merge.Parallel(len(dst), func(lo, hi int) {
+		return merge.Until(ctx, len(dst), part, func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				dst[i] = *at(uint32(i))
 			}
 		})
-		return
 	}
-	const part = 1 << 12
 	type piece struct {
 		class int
 		sum   S
 	}
-	parts := (s.Classes.Total() + part - 1) / part
+	total := s.Classes.Total()
 	var mu sync.Mutex
-	cut := make([]piece, 0, 2*parts) // sums of incomplete classes: the first and last of a part
+	cut := make([]piece, 0, 2*(total/part+1)) // sums of incomplete classes: the first and last of a part
 	defer func() { clear(cut) }()
-	_ = each(parts, func(k int) error {
-		s.Classes.Walk(k*part, (k+1)*part, func(class int, members []uint32, whole bool) {
+	if err := merge.Until(ctx, total, part, func(lo, hi int) {
+		s.Classes.Walk(lo, hi, func(class int, members []uint32, whole bool) {
 			sum := &dst[class]
 			if !whole {
 				mu.Lock()
@@ -384,8 +380,9 @@ func (f *Field[S]) Select(dst, src []S, s *Selection) {
 				f.addTo(sum, at(i))
 			}
 		})
-		return nil
-	})
+	}); err != nil {
+		return err
+	}
 	joined := map[int]bool{}
 	for i := range cut {
 		p := &cut[i]
@@ -396,41 +393,5 @@ func (f *Field[S]) Select(dst, src []S, s *Selection) {
 			f.addTo(&dst[p.class], &p.sum)
 		}
 	}
+	return nil
 }
-
-// Domain is a multiplicative subgroup of Fr with its transforms, in place and
-// on all processors. Coefficients stand in bit-reversed order.
-type Domain[S any] struct {
-	// Size is the number of elements, a power of two.
-	Size int
-	// Shift is the coset's representative.
-	Shift S
-
-	fromValues, toCoset, fromCoset func([]S)
-}
-
-type transformer[S, D, O any] interface {
-	FFT([]S, D, ...O)
-	FFTInverse([]S, D, ...O)
-}
-
-// NewDomain binds a domain of gnark-crypto; dit, dif and onCoset are its
-// package's values of these names.
-func NewDomain[S, D, O any](t transformer[S, D, O], size uint64, shift S, dit, dif D, onCoset O) *Domain[S] {
-	return &Domain[S]{
-		Size:       int(size),
-		Shift:      shift,
-		fromValues: func(a []S) { t.FFTInverse(a, dif) },
-		toCoset:    func(a []S) { t.FFT(a, dit, onCoset) },
-		fromCoset:  func(a []S) { t.FFTInverse(a, dif, onCoset) },
-	}
-}
-
-// FromValues turns values on the subgroup into coefficients.
-func (d *Domain[S]) FromValues(a []S) { d.fromValues(a) }
-
-// ToCoset turns coefficients into values on the coset.
-func (d *Domain[S]) ToCoset(a []S) { d.toCoset(a) }
-
-// FromCoset turns values on the coset into coefficients.
-func (d *Domain[S]) FromCoset(a []S) { d.fromCoset(a) }

@@ -3,11 +3,10 @@
 package group
 
 import (
+	"cmp"
+	"context"
 	"math/big"
-	"runtime"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/msm"
@@ -23,7 +22,7 @@ type Ops[P, S any] struct {
 	Marshal func(*P) []byte
 
 	sum        func([]Term[P]) P
-	sumClasses func([]P, *merge.Classes) ([]P, error)
+	sumClasses func(context.Context, []P, *merge.Classes) ([]P, error)
 }
 
 // sums adds points up as Jacobian points J.
@@ -136,12 +135,13 @@ func toAffine[C, P, J any, PC coordinate[C]](points []J) ([]P, error) {
 
 // SumClasses returns the sum of the points of every class, in new memory. The sums
 // tell what the classes are: where these are secret, the caller wipes the
-// answer. Everything in between is wiped here.
-func (o *Ops[P, S]) SumClasses(points []P, c *merge.Classes) ([]P, error) {
-	return o.sumClasses(points, c)
+// answer. Everything in between is wiped here. When ctx ends, SumClasses returns its
+// error.
+func (o *Ops[P, S]) SumClasses(ctx context.Context, points []P, c *merge.Classes) ([]P, error) {
+	return o.sumClasses(ctx, points, c)
 }
 
-func (o sums[P, J]) ofClasses(points []P, c *merge.Classes) ([]P, error) {
+func (o sums[P, J]) ofClasses(ctx context.Context, points []P, c *merge.Classes) ([]P, error) {
 	// Members are cut into equal parts, whatever classes they belong to, so
 	// that one large class keeps all processors busy.
 	const part = 1 << 11
@@ -149,16 +149,16 @@ func (o sums[P, J]) ofClasses(points []P, c *merge.Classes) ([]P, error) {
 		class int
 		sum   J
 	}
-	parts := (c.Total() + part - 1) / part
 	var mu sync.Mutex
-	cut := make([]piece, 0, 2*parts) // sums of incomplete classes: the first and last of a part
+	var failed error
+	cut := make([]piece, 0, 2*(c.Total()/part+1)) // sums of incomplete classes: the first and last of a part
 	defer func() { clear(cut) }()
 
 	out := make([]P, c.Len())
-	err := each(parts, func(k int) error {
+	err := merge.Until(ctx, c.Total(), part, func(lo, hi int) {
 		sums, classes := make([]J, 0, part), make([]int, 0, part)
 		defer func() { clear(sums) }()
-		c.Walk(k*part, (k+1)*part, func(class int, members []uint32, whole bool) {
+		c.Walk(lo, hi, func(class int, members []uint32, whole bool) {
 			if whole && len(members) == 1 {
 				out[class] = points[members[0]]
 				return
@@ -177,15 +177,17 @@ func (o sums[P, J]) ofClasses(points []P, c *merge.Classes) ([]P, error) {
 		})
 		points, err := o.toAffine(sums)
 		if err != nil {
-			return err
+			mu.Lock()
+			defer mu.Unlock()
+			failed = err
+			return
 		}
 		for i, class := range classes {
 			out[class] = points[i]
 		}
 		clear(points)
-		return nil
 	})
-	if err != nil {
+	if err = cmp.Or(err, failed); err != nil {
 		return nil, err
 	}
 	joined := map[int]*J{}
@@ -204,14 +206,4 @@ func (o sums[P, J]) ofClasses(points []P, c *merge.Classes) ([]P, error) {
 		out[class] = p[0]
 	}
 	return out, nil
-}
-
-// each runs f(0) to f(n-1) on all processors and returns the first error.
-func each(n int, f func(int) error) error {
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range n {
-		g.Go(func() error { return f(i) })
-	}
-	return g.Wait()
 }

@@ -23,7 +23,7 @@ import (
 
 // classesOf is a partition of n elements with one class of a third of them,
 // small classes, single elements and some in none.
-func classesOf(n int) ([]uint64, *merge.Classes) {
+func classesOf(t *testing.T, n int) ([]uint64, *merge.Classes) {
 	rng := rand2.New(rand2.NewPCG(7, uint64(n)))
 	v := make([]uint64, n)
 	for i := range v {
@@ -38,7 +38,15 @@ func classesOf(n int) ([]uint64, *merge.Classes) {
 			v[i] = 1 << 20 * uint64(i+1)
 		}
 	}
-	return v, merge.Hash(n, merge.Column{Bytes: layout.Bytes(v), Size: 8}).Classes()
+	e, err := merge.Hash(t.Context(), n, merge.Column{Bytes: layout.Bytes(v), Size: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := e.Classes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, c
 }
 
 // testSumClasses compares with the sum of each class, point by point. Some points
@@ -57,8 +65,8 @@ func testSumClasses[P, S any](t *testing.T, ops *Ops[P, S], generator P, negativ
 				points[i] = generator
 			}
 		}
-		_, c := classesOf(n)
-		got, err := ops.SumClasses(points, c)
+		_, c := classesOf(t, n)
+		got, err := ops.SumClasses(t.Context(), points, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,14 +113,16 @@ func TestSelect(t *testing.T) {
 	for i := range from {
 		from[i] = uint32(i + i/300)
 	}
-	_, classes := classesOf(n)
+	_, classes := classesOf(t, n)
 	for _, c := range []struct {
 		name string
 		sel  Selection
 	}{{"some", Selection{From: from}}, {"classes", Selection{Classes: classes}}, {"classes of some", Selection{from, classes}}} {
 		t.Run(c.name, func(t *testing.T) {
 			got := make([]fr254.Element, c.sel.Len(n))
-			f.Select(got, src, &c.sel)
+			if err := f.Select(t.Context(), got, src, &c.sel); err != nil {
+				t.Fatal(err)
+			}
 			for i := range got {
 				members := []uint32{uint32(i)}
 				if c.sel.Classes != nil {

@@ -13,12 +13,16 @@ package merge
 
 import (
 	"bytes"
+	"context"
 	"hash/maphash"
 	"math/bits"
 	"runtime"
 	"slices"
 	"sort"
 	"sync"
+	"sync/atomic"
+
+	"github.com/pippin-zk/pippin/backend"
 )
 
 // Column is one part of every element: Size bytes each.
@@ -39,17 +43,20 @@ type Elements struct {
 // seed makes collisions unpredictable to whoever chose the elements.
 var seed = maphash.MakeSeed()
 
-// Hash reads n elements on all processors. The columns are only read, and must
-// not change while the result is in use.
-func Hash(n int, columns ...Column) *Elements {
+// Hash hashes n elements on all processors. The columns are only read, and must
+// not change while the result is in use. When ctx ends, some hashes are missing.
+func Hash(ctx context.Context, n int, columns ...Column) (*Elements, error) {
 	e := &Elements{columns, make([]uint64, n)}
-	Parallel(n, func(lo, hi int) {
+	return e, Until(ctx, n, look, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			e.hash[i] = e.hashOf(i)
 		}
 	})
-	return e
 }
+
+// look is how many elements are worked on between two looks at the context: that takes
+// about a millisecond.
+const look = 1 << 14
 
 func (e *Elements) hashOf(i int) uint64 {
 	var h uint64
@@ -138,17 +145,20 @@ func (c *Classes) Walk(lo, hi int, f func(class int, members []uint32, whole boo
 const none = ^uint32(0)
 
 // Classes partitions the elements exactly: hashes choose candidates, bytes
-// decide.
-func (e *Elements) Classes() *Classes {
+// decide. When ctx ends, it returns its error.
+func (e *Elements) Classes(ctx context.Context) (*Classes, error) {
 	n := len(e.hash)
 	first := make([]uint32, n) // the smallest equal element's number
 	defer clear(first)
 	workers := uint64(runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup
 	for w := range workers {
-		wg.Go(func() { e.link(first, func(h uint64) bool { return h>>32%workers == w }) })
+		wg.Go(func() { e.link(ctx, first, func(h uint64) bool { return h>>32%workers == w }) })
 	}
 	wg.Wait()
+	if err := backend.Ended(ctx); err != nil {
+		return nil, err
+	}
 
 	// Number the classes; then first[i] is the class of element i.
 	count, members := 0, uint32(0)
@@ -186,11 +196,11 @@ func (e *Elements) Classes() *Classes {
 			next[class]++
 		}
 	}
-	return c
+	return c, nil
 }
 
-// link sets first[i] of all elements whose hash is mine.
-func (e *Elements) link(first []uint32, mine func(uint64) bool) {
+// link sets first[i] of all elements whose hash is mine, until ctx ends.
+func (e *Elements) link(ctx context.Context, first []uint32, mine func(uint64) bool) {
 	count := 0
 	for _, h := range e.hash {
 		if h != 0 && mine(h) {
@@ -201,6 +211,9 @@ func (e *Elements) link(first []uint32, mine func(uint64) bool) {
 	table := make([]uint32, size) // element number + 1
 	defer clear(table)
 	for i, h := range e.hash {
+		if i%look == 0 && ctx.Err() != nil {
+			return
+		}
 		if h == 0 || !mine(h) {
 			continue
 		}
@@ -237,6 +250,29 @@ func Parallel(n int, f func(lo, hi int)) {
 	}
 	f(0, n/parts)
 	wg.Wait()
+}
+
+// Until runs f over 0 to n-1 on all processors, which take part of these at a time, until
+// ctx ends. Then it waits for what was begun, and returns the context's error.
+func Until(ctx context.Context, n, part int, f func(lo, hi int)) error {
+	var next atomic.Int64
+	parts := (n + part - 1) / part
+	work := func() {
+		for ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= parts {
+				return
+			}
+			f(i*part, min((i+1)*part, n))
+		}
+	}
+	var others sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), parts) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
+	return backend.Ended(ctx)
 }
 
 // Wipe overwrites what there is in a slice's memory, up to its capacity, on all

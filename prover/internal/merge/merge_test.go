@@ -2,9 +2,13 @@ package merge
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pippin-zk/pippin/prover/internal/heaptest"
@@ -39,6 +43,51 @@ func model(a, b []uint64) [][]uint32 {
 	return out
 }
 
+func hashOf(t *testing.T, n int, columns ...Column) *Elements {
+	t.Helper()
+	e, err := Hash(t.Context(), n, columns...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func classesOf(t *testing.T, e *Elements) *Classes {
+	t.Helper()
+	c, err := e.Classes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestCancelledMergingWentOn to its end. Now each processor ends the part that it is
+// in, and nothing comes after.
+func TestCancelledMergingWentOn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var late atomic.Int64
+	if err := Until(ctx, 1000, 1, func(lo, hi int) {
+		if ctx.Err() != nil {
+			late.Add(1)
+		}
+		if hi != lo+1 {
+			t.Errorf("part from %d to %d", lo, hi)
+		}
+		if lo == 100 {
+			cancel()
+		}
+	}); !errors.Is(err, context.Canceled) || late.Load() > int64(runtime.GOMAXPROCS(0)) {
+		t.Errorf("%v, and %d parts began after the context ended", err, late.Load())
+	}
+	v := column(make([]uint64, 3*look))
+	if _, err := Hash(ctx, 3*look, v); !errors.Is(err, context.Canceled) {
+		t.Errorf("hashing: %v", err)
+	}
+	if _, err := hashOf(t, 3*look, v).Classes(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("classes: %v", err)
+	}
+}
+
 func TestClasses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
@@ -52,7 +101,7 @@ func TestClasses(t *testing.T) {
 				a[i] = rng.Uint64N(c.values)
 				b[i] = a[i] % 3 * rng.Uint64N(2)
 			}
-			got := Hash(c.n, column(a), column(b)).Classes()
+			got := classesOf(t, hashOf(t, c.n, column(a), column(b)))
 			want := model(a, b)
 			if got.Len() != len(want) {
 				t.Fatalf("%d classes, want %d", got.Len(), len(want))
@@ -69,11 +118,11 @@ func TestClasses(t *testing.T) {
 // TestClassesDespiteCollisions gives all elements one hash, so that their bytes decide.
 func TestClassesDespiteCollisions(t *testing.T) {
 	v := []uint64{7, 8, 7, 9, 8, 7}
-	e := Hash(len(v), column(v))
+	e := hashOf(t, len(v), column(v))
 	for i := range e.hash {
 		e.hash[i] = 1
 	}
-	c := e.Classes()
+	c := classesOf(t, e)
 	if c.Len() != 3 || !slices.Equal(c.Members(0), []uint32{0, 2, 5}) || !slices.Equal(c.Members(1), []uint32{1, 4}) {
 		t.Fatalf("wrong classes: %+v", c)
 	}
@@ -103,7 +152,7 @@ func TestRedundancy(t *testing.T) {
 			for i := range v {
 				v[i] = c.next(i)
 			}
-			if got := Hash(n, column(v)).Redundancy(); got < c.want-0.06 || got > c.want+0.06 {
+			if got := hashOf(t, n, column(v)).Redundancy(); got < c.want-0.06 || got > c.want+0.06 {
 				t.Errorf("estimate %.3f, want about %.2f", got, c.want)
 			}
 		})
@@ -112,7 +161,7 @@ func TestRedundancy(t *testing.T) {
 
 func TestWalk(t *testing.T) {
 	v := []uint64{1, 2, 1, 3, 1, 2, 0, 4}
-	c := Hash(len(v), column(v)).Classes()
+	c := classesOf(t, hashOf(t, len(v), column(v)))
 	if c.Total() != 7 {
 		t.Fatalf("%d elements in classes, want 7", c.Total())
 	}
@@ -142,15 +191,15 @@ func TestNothingIsLeft(t *testing.T) {
 		v[i] = uint64(i * i % 500)
 	}
 	func() {
-		e := Hash(n, column(v))
+		e := hashOf(t, n, column(v))
 		e.Redundancy()
-		c := e.Classes()
+		c := classesOf(t, e)
 		e.Wipe()
 		c.Wipe()
 	}()
 	dump := heaptest.Dump(t)
-	e := Hash(n, column(v))
-	c := e.Classes()
+	e := hashOf(t, n, column(v))
+	c := classesOf(t, e)
 	now := heaptest.Dump(t)
 	hashes := make([]byte, 0, 4*n)
 	for _, h := range e.hash[:8] {

@@ -47,11 +47,46 @@ type Options[P any] struct {
 	OnEvent func(Event)          // nil when nobody wants to know
 }
 
+// Settings are the options that a user gave, VK being gnark's verifying key.
+type Settings[P, VK any] struct {
+	Options[P]
+	verifications []verification[P, VK]
+}
+
+// verification is how proofs are verified that a verifying key is for.
+type verification[P, VK any] struct {
+	vk    VK
+	check Check[P]
+}
+
+// VerifyBy has proofs verified that a key is for. The options of verify can only be hash
+// functions.
+func (s *Settings[P, VK]) VerifyBy(vk VK, verify func(p P, public witness.Witness) error, opts []gnark.VerifierOption) {
+	s.verifications = append(s.verifications, verification[P, VK]{vk, checkBy(verify, opts)})
+}
+
+// For returns the options for the proofs of a proving key; belongs reports whether a
+// verifying key is for them. If there are verifying keys and none is, For returns an
+// error too.
+func (s *Settings[P, VK]) For(belongs func(VK) bool) (Options[P], error) {
+	o := s.Options
+	for _, v := range s.verifications {
+		if belongs(v.vk) {
+			o.Verify = v.check
+			return o, nil
+		}
+	}
+	if len(s.verifications) > 0 {
+		return o, fmt.Errorf("%w: WithVerify: the verifying key is not the proving key's", backend.ErrInvalidInput)
+	}
+	return o, nil
+}
+
 // Check is nil for a proof of the public part of a witness.
 type Check[P any] func(P, witness.Witness) error
 
-// CheckBy returns a check by a verifier. Its options can only be hash functions.
-func CheckBy[P any](verify func(p P, public witness.Witness) error, opts []gnark.VerifierOption) Check[P] {
+// checkBy returns a check by a verifier.
+func checkBy[P any](verify func(p P, public witness.Witness) error, opts []gnark.VerifierOption) Check[P] {
 	return func(p P, w witness.Witness) error {
 		public, err := w.Public()
 		if err != nil {
@@ -96,6 +131,23 @@ func Load[P any](ctx context.Context, engine *engine.Engine, o Options[P], load 
 		return nil, errors.Join(err, k.end())
 	}
 	return k, nil
+}
+
+// Prove proves with the key that find returns, once more when that was closed in
+// between.
+func Prove[P any](find func(context.Context) (*Key[P], error), ccs constraint.ConstraintSystem, w witness.Witness, opts []gnark.ProverOption) (P, error) {
+	ctx := context.Background()
+	for {
+		k, err := find(ctx)
+		if err != nil {
+			var none P
+			return none, err
+		}
+		proof, err := k.Prove(ctx, ccs, w, opts)
+		if !errors.Is(err, backend.ErrClosed) || !k.Closed() {
+			return proof, err
+		}
+	}
 }
 
 // Prove returns a proof, verified if that is wanted. A proof that does not verify is made

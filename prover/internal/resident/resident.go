@@ -18,14 +18,6 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 )
 
-// InProcess opens an engine on gnark-crypto in this process. The caller closes it.
-func InProcess(ctx context.Context) (*engine.Engine, error) {
-	return engine.New(ctx, engine.Config{
-		Open:      func(context.Context, string) (backend.Backend, error) { return cpu.New(cpu.Options{}), nil },
-		Fallbacks: []string{engine.NoFallback}, // there is nothing better
-	})
-}
-
 // Or returns e or, if e is nil, a new engine in this process. end closes the new engine,
 // and does nothing to e.
 func Or(ctx context.Context, e *engine.Engine) (_ *engine.Engine, end func() error, err error) {
@@ -110,21 +102,22 @@ const worthwhile = 1.0 / 8
 // least is the number of elements below which Auto does not look.
 const least = 1 << 9
 
-// Classes partitions n elements when m wants them merged; nil when not.
-func (m Merging) Classes(n int, columns ...merge.Column) *merge.Classes {
+// Classes partitions n elements when m wants them merged, and returns nil when not. It
+// ends with ctx.
+func (m Merging) Classes(ctx context.Context, n int, columns ...merge.Column) (*merge.Classes, error) {
 	if m == Never || n == 0 || m == Auto && n < least {
-		return nil
+		return nil, nil
 	}
-	e := merge.Hash(n, columns...)
+	e, err := merge.Hash(ctx, n, columns...)
 	defer e.Wipe()
-	if m == Auto && e.Redundancy() < worthwhile {
-		return nil
+	if err != nil || m == Auto && e.Redundancy() < worthwhile {
+		return nil, err
 	}
-	c := e.Classes()
-	if c.Len() == n {
-		return nil
+	c, err := e.Classes(ctx)
+	if err != nil || c.Len() == n {
+		return nil, err
 	}
-	return c
+	return c, nil
 }
 
 // Scalars resolves Auto for the merging of equal scalars, whose bases are
@@ -179,8 +172,13 @@ func Add[P, S any](ctx context.Context, b *Batch, t *Table[P, S], scalars []S, m
 	if len(scalars) == 0 {
 		return // *out is infinity as it is
 	}
-	if short := shorten(b, scalars, m); short.classes != nil {
-		sums, err := t.ops.SumClasses(t.points, short.classes)
+	short, err := shorten(ctx, b, scalars, m)
+	if err != nil {
+		b.err = err
+		return
+	}
+	if short.classes != nil {
+		sums, err := t.ops.SumClasses(ctx, t.points, short.classes)
 		if err != nil {
 			b.err = err
 			return
@@ -198,16 +196,27 @@ func Add[P, S any](ctx context.Context, b *Batch, t *Table[P, S], scalars []S, m
 	b.deliver = append(b.deliver, func() { *out = a.Point() })
 }
 
+// Fail has Run return err, unless there was an error before.
+func (b *Batch) Fail(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
 // shorten merges equal scalars, once for all MSMs with the same slice.
-func shorten[S any](b *Batch, scalars []S, m Merging) *shorter[S] {
+func shorten[S any](ctx context.Context, b *Batch, scalars []S, m Merging) (*shorter[S], error) {
 	key := any(&scalars[0])
 	if s, ok := b.merged[key].(*shorter[S]); ok {
-		return s
+		return s, nil
 	}
-	s := &shorter[S]{}
+	classes, err := m.Scalars(b.e).Classes(ctx, len(scalars), Columns(scalars))
+	if err != nil {
+		return nil, err
+	}
+	s := &shorter[S]{classes: classes}
 	b.merged[key] = s
-	if s.classes = m.Scalars(b.e).Classes(len(scalars), Columns(scalars)); s.classes == nil {
-		return s
+	if s.classes == nil {
+		return s, nil
 	}
 	s.scalars = make([]S, s.classes.Len())
 	for i := range s.scalars {
@@ -217,7 +226,7 @@ func shorten[S any](b *Batch, scalars []S, m Merging) *shorter[S] {
 		clear(s.scalars)
 		s.classes.Wipe()
 	})
-	return s
+	return s, nil
 }
 
 // Run computes the batch: all of it, or an error. Whatever tells of the

@@ -56,9 +56,15 @@ func TestMergedScalarsLeaveNothing(t *testing.T) {
 	}
 	dump := heaptest.Dump(t)
 
-	hashes := merge.Hash(n, Columns(scalars))
-	classes := hashes.Classes()
-	sums, err := group.BN254G1.SumClasses(points, classes)
+	hashes, err := merge.Hash(t.Context(), n, Columns(scalars))
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes, err := hashes.Classes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := group.BN254G1.SumClasses(t.Context(), points, classes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -227,6 +227,32 @@ func (c *Call) Define(api frontend.API) error {
 	return err
 }
 
+// waiting takes its value from a hint.
+type waiting struct {
+	hint solver.Hint
+	X    frontend.Variable `gnark:",public"`
+}
+
+func (c *waiting) Define(api frontend.API) error {
+	same, err := api.Compiler().NewHint(c.hint, 1, c.X)
+	if err != nil {
+		return err
+	}
+	api.AssertIsEqual(same[0], c.X)
+	return nil
+}
+
+// Waiting returns a sample with a hint that calls wait, and the option by which solvers
+// know the hint.
+func Waiting(wait func() error) (Sample, solver.Option) {
+	hint := func(_ *big.Int, in, out []*big.Int) error {
+		out[0].Set(in[0])
+		return wait()
+	}
+	return Sample{"waiting", func() frontend.Circuit { return &waiting{hint: hint} },
+		func(_ *big.Int, seed int64) frontend.Circuit { return &waiting{X: abs(seed)} }}, solver.WithHints(hint)
+}
+
 // HalfHint halves its input modulo q. It is not registered, so a prover must pass on the
 // solver's options.
 func HalfHint(q *big.Int, in, out []*big.Int) error {

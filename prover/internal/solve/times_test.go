@@ -102,6 +102,7 @@ func TestTimes(t *testing.T) {
 		first := timed{Op: "solve", System: c.system, Circuit: c.circuit, Curve: c.curve.String(), Constraints: ccs.GetNbConstraints()}
 		once := solution(t, ccs, w)
 		first.FirstMS = once()
+		time.Sleep(time.Second) // until there is a schedule
 		for i, n := range processors {
 			runtime.GOMAXPROCS(n)
 			r := first

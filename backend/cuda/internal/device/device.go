@@ -50,8 +50,13 @@ type Device struct {
 
 	// turns holds the turn while nobody has it: it is a channel, so that waiting
 	// ends with a context.
-	turns chan *Turn
-	sweep *time.Timer // wipes when it has gone off
+	turns   chan *Turn
+	waiting atomic.Int64 // calls that wait for the turn
+	sweep   *time.Timer  // wipes when it has gone off
+
+	// Under the turn: turns of LongTurn that nobody has, and how many have not ended.
+	idleLong []*Turn
+	long     int
 }
 
 // Open opens the card of an ordinal. Where there is none, no driver or no
@@ -95,17 +100,56 @@ func (d *Device) Budget() int64 { return d.budget.limit }
 
 // Turn waits for the turn to use the card, which its End passes on.
 func (d *Device) Turn(ctx context.Context) (*Turn, error) {
+	t, err := d.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.ctx = ctx
+	return t, nil
+}
+
+// LongTurn waits for the turn as Turn does. What it returns has streams, work memory and
+// results of its own, which stay while Pause lets others use the card.
+func (d *Device) LongTurn(ctx context.Context) (*Turn, error) {
+	card, err := d.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var t *Turn
+	if n := len(d.idleLong); n > 0 {
+		t, d.idleLong = d.idleLong[n-1], d.idleLong[:n-1]
+	} else if t, err = newTurn(d); err != nil {
+		d.pass(card)
+		return nil, err
+	}
+	d.long++
+	t.ctx, t.card = ctx, card
+	return t, nil
+}
+
+// Contended reports whether a call waits for the turn.
+func (d *Device) Contended() bool { return d.waiting.Load() > 0 }
+
+// pass gives the turn to who waits for it.
+func (d *Device) pass(t *Turn) {
+	d.meter.End()
+	d.turns <- t
+}
+
+// wait waits for the turn.
+func (d *Device) wait(ctx context.Context) (*Turn, error) {
 	if err := backend.Ended(ctx); err != nil {
 		return nil, err
 	}
 	asked := time.Now()
+	d.waiting.Add(1)
+	defer d.waiting.Add(-1)
 	select {
 	case t, open := <-d.turns:
 		if !open {
 			return nil, fmt.Errorf("%w: CUDA device %d", backend.ErrClosed, d.driver.Info().Ordinal)
 		}
 		d.meter.Begin(time.Since(asked))
-		t.ctx = ctx
 		return t, nil
 	case <-ctx.Done():
 		return nil, backend.Ended(ctx)
@@ -125,10 +169,18 @@ func (d *Device) Usage() (backend.DeviceUsage, []backend.StageUsage) {
 // Close waits for the turn and gives everything back. Closing twice is no error.
 func (d *Device) Close() error {
 	t, open := <-d.turns
+	for ; open && d.long > 0; t, open = <-d.turns {
+		d.turns <- t // a long turn is paused
+		time.Sleep(time.Millisecond)
+	}
 	if !open {
 		return nil
 	}
 	d.sweep.Stop()
 	close(d.turns)
-	return errors.Join(t.close(), d.code.close(), d.driver.Close())
+	var errs []error
+	for _, t := range append(d.idleLong, t) {
+		errs = append(errs, t.close())
+	}
+	return errors.Join(append(errs, d.code.close(), d.driver.Close())...)
 }

@@ -7,6 +7,9 @@
 //
 //   - A turn is the exclusive use of a card's two streams, its work memory and
 //     its pinned results, by one call at a time. Calls wait for it in Device.Turn.
+//   - A long turn pauses: others have the card between two of its launches. It keeps
+//     streams, work memory and results of its own meanwhile, and ordinary turns keep
+//     theirs.
 //   - Work memory is one allocation that is kept from turn to turn: a layout says
 //     what is where in it, in regions. It holds nothing from one turn to the next.
 //   - Memory is what stays between turns, such as bases: taken in a turn, given

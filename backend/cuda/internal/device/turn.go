@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 )
 
@@ -17,6 +18,7 @@ type Turn struct {
 	Compute, Copy, Beside *driver.Stream
 
 	dev    *Device
+	card   *Turn           // of LongTurn, while it is not paused: what passes the card on
 	ctx    context.Context // whose turn it is, for the trace
 	order  *driver.Event   // of the wipe and what is on the other stream
 	tracer tracer
@@ -150,13 +152,36 @@ func keeps(secret int64) time.Duration {
 	return min(max(mostKept, time.Duration(share*float64(secret)/bytesPerNanosecond)), longest)
 }
 
+// Pause lets calls use the card that wait for it, in a turn of LongTurn, and waits until
+// it has the card again. It first waits for what was queued. The work memory, the results
+// and the streams stay as they are; what was read under the turn may have changed. An
+// error ends the turn but for End.
+func (t *Turn) Pause(ctx context.Context) error {
+	if t.card == nil || !t.dev.Contended() {
+		return nil
+	}
+	if err := t.settle(); err != nil {
+		return err
+	}
+	t.tracer.report()
+	t.dev.pass(t.card)
+	err := backend.Yield(ctx)
+	// Also after an error: End hands the work memory on, which takes the turn.
+	again, waits := t.dev.wait(context.WithoutCancel(ctx))
+	t.card, t.queued = again, true
+	return errors.Join(err, waits, t.Mark("pause"))
+}
+
 // End passes the turn on. What was queued and not waited for, because the call
 // failed, is waited for first, so that nothing reads the caller's memory any
 // more; and everything is wiped, pinned memory at once and the card as idle has it.
 func (t *Turn) End() error {
+	d := t.dev
 	err := t.settle()
-	if t.secret > 0 && time.Since(t.since) > keeps(t.secret) {
-		err = errors.Join(err, t.wipe())
+	for _, old := range append(d.idleLong, t) {
+		if old.secret > 0 && time.Since(old.since) > keeps(old.secret) {
+			err = errors.Join(err, old.wipe())
+		}
 	}
 	t.tracer.report()
 	if t.results != nil {
@@ -166,11 +191,15 @@ func (t *Turn) End() error {
 		f()
 	}
 	t.lent, t.ctx, t.ends = false, nil, nil
-	t.dev.meter.End()
-	secret := t.secret > 0
-	t.dev.turns <- t
+	secret, card := t.secret > 0, t
+	if t.card != nil {
+		card, t.card = t.card, nil
+		d.idleLong = append(d.idleLong, t)
+		d.long--
+	}
+	d.pass(card)
 	if secret {
-		t.dev.sweep.Reset(idle)
+		d.sweep.Reset(idle)
 	}
 	return err
 }
@@ -182,12 +211,14 @@ func (d *Device) sweepIdle() {
 		if !open {
 			return
 		}
-		if t.secret > 0 {
-			t.ctx = context.Background()
-			// What cannot be wiped is of a card that fails: the next call says so.
-			_ = errors.Join(t.Mark("idle"), t.wipe())
-			t.tracer.report()
-			t.ctx = nil
+		for _, old := range append(d.idleLong, t) {
+			if old.secret > 0 {
+				old.ctx = context.Background()
+				// What cannot be wiped is of a card that fails: the next call says so.
+				_ = errors.Join(old.Mark("idle"), old.wipe())
+				old.tracer.report()
+				old.ctx = nil
+			}
 		}
 		d.turns <- t
 	default:

@@ -23,7 +23,8 @@ type execution struct {
 	uploads []upload        // those that no step has waited for
 	touched []backend.Range // by steps that no upload has waited for
 
-	queued int // elements since the last mark
+	queued int  // elements since the last mark
+	long   bool // there was a mark
 	marks  [2]*driver.Event
 }
 
@@ -187,12 +188,16 @@ func (x *execution) upload(ctx context.Context, to backend.Range, in backend.Inp
 // milliseconds.
 var mostQueued = 1 << 28 // a variable for tests
 
-// pace waits for what was queued long ago, so that a cancelled program ends soon.
-func (x *execution) pace() error {
+// pace waits for what was queued long ago, so that a cancelled program ends soon. A
+// program over numbers lets others use the card there.
+func (x *execution) pace(ctx context.Context) error {
 	if x.queued < mostQueued {
 		return nil
 	}
-	x.queued = 0
+	x.queued, x.long = 0, true
+	if err := x.turn.Pause(ctx); err != nil {
+		return err
+	}
 	if x.marks[0] == nil {
 		for i := range x.marks {
 			var err error
@@ -206,4 +211,10 @@ func (x *execution) pace() error {
 		return err
 	}
 	return x.marks[1].Synchronize() // at once when it was never recorded
+}
+
+// cut reports whether the turn is to end before the next step: it was long, and others
+// wait. Programs over numbers pause instead.
+func (x *execution) cut(d *device.Device) bool {
+	return x.long && x.numbers == nil && d.Contended()
 }

@@ -30,6 +30,7 @@ type program struct {
 	*field
 	used  Used
 	steps []backend.Step
+	first int // number of the first step among those of the call
 
 	frame     []byte
 	addresses []address // to be written into the frame
@@ -61,64 +62,86 @@ type commit struct {
 	pinned device.Region
 }
 
-// Run runs valid steps, whose spaces and bases nobody frees meanwhile.
-func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) (answers [][]byte, err error) {
-	answers = make([][]byte, len(steps))
+// Run runs valid steps, whose spaces and bases nobody frees meanwhile. Other calls may use
+// the card in between: programs over numbers let them at their paces, others end their turn
+// after a step, and run the steps that are left in another.
+func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) ([][]byte, error) {
+	answers := make([][]byte, len(steps))
 	element, ok := elementOf(steps, used)
 	if !ok {
 		return answers, backend.Ended(ctx)
 	}
-	turn, err := c.dev.Turn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err = errors.Join(err, turn.End()); err != nil {
-			answers = nil
+	for from := 0; ; {
+		n, err := c.run(ctx, element, steps, from, used, answers)
+		if err != nil {
+			return nil, err
 		}
-	}()
+		if from += n; from >= len(steps) {
+			return answers, nil
+		}
+		if err := backend.Yield(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// run runs the steps from number `from` on in one turn, all or as many as it may while
+// others wait, and returns how many.
+func (c *Computer) run(ctx context.Context, element backend.Element, all []backend.Step, from int, used Used, answers [][]byte) (ran int, err error) {
+	take := c.dev.Turn
+	if element == backend.Word() {
+		take = c.dev.LongTurn
+	}
+	turn, err := take(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, turn.End()) }()
 	f, err := c.field(turn, element)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	p := &program{field: f, used: used, steps: steps, finish: make([]func(*execution) ([]byte, error), len(steps))}
+	steps := all[from:]
+	in := func(i int, err error) error { return backend.InStep(from+i, steps[i], err) }
+	p := &program{field: f, used: used, steps: steps, first: from, finish: make([]func(*execution) ([]byte, error), len(steps))}
 	defer func() { clear(p.frame) }()
 	for i := range steps {
 		if err := p.step(i); err != nil {
-			return nil, backend.InStep(i, steps[i], err)
+			return 0, in(i, err)
 		}
 	}
 	if err := c.planCommits(turn, p); err != nil {
-		return nil, err
+		return 0, err
 	}
 	x, err := p.begin(c, turn)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer x.close()
-	for i, queue := range p.queues {
+	for ran < len(steps) && !(ran > 0 && x.cut(c.dev)) {
 		if err := backend.Ended(ctx); err != nil {
-			return nil, err
+			return 0, err
 		}
-		if err := queue(ctx, x); err != nil {
-			return nil, backend.InStep(i, steps[i], err)
+		if err := p.queues[ran](ctx, x); err != nil {
+			return 0, in(ran, err)
 		}
-		if err := errors.Join(turn.Mark(backend.StepName(steps[i])), x.pace()); err != nil {
-			return nil, err
+		if err := errors.Join(turn.Mark(backend.StepName(steps[ran])), x.pace(ctx)); err != nil {
+			return 0, err
 		}
+		ran++
 	}
 	if err := x.end(); err != nil {
-		return nil, err
+		return 0, err
 	}
-	for i, finish := range p.finish {
+	for i, finish := range p.finish[:ran] {
 		if finish == nil {
 			continue
 		}
-		if answers[i], err = finish(x); err != nil {
-			return nil, backend.InStep(i, steps[i], err)
+		if answers[from+i], err = finish(x); err != nil {
+			return 0, in(i, err)
 		}
 	}
-	return answers, nil
+	return ran, nil
 }
 
 // elementOf returns the element of a program's spaces; false when it has none.
@@ -253,7 +276,7 @@ func (c *Computer) planRounds(turn *device.Turn, p *program) error {
 		s := p.steps[m.step].(backend.Job)
 		var err error
 		if m.round, err = c.msm.OnCard(p.used.Bases(s.Bases), s.Offset, s.Count, left); err != nil {
-			return backend.InStep(m.step, s, err)
+			return backend.InStep(p.first+m.step, s, err)
 		}
 		m.pinned = results.Take(m.round.Results())
 		work = max(work, m.round.Work())

@@ -405,7 +405,7 @@ func (p *program) computed(i int, s backend.Compute) error {
 					return err
 				}
 				x.queued += elements
-				return x.pace()
+				return x.pace(ctx)
 			},
 		})
 	})

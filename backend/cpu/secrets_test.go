@@ -1,0 +1,324 @@
+package cpu
+
+import (
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// secretCode is functions of a file that get secrets and may depend on them neither in a
+// branch nor in an address.
+type secretCode struct {
+	file string
+	// secret are the parameters whose values, or elements, are secret; a receiver's name
+	// stands for all of its fields but those in public.
+	secret, public []string
+	functions      []string
+	// answers are functions whose result may show.
+	answers []string
+	// plants are faults, each of which must be found: a function, and a line of it that
+	// another one takes the place of.
+	plants [][3]string
+}
+
+var secretCodes = []secretCode{
+	{
+		file: "modulus.go", secret: []string{"k", "x", "y", "z", "t", "e", "f", "g", "b", "a", "carry"}, public: []string{"n"},
+		functions: []string{"modulus.radix", "modulus.double", "modulus.power", "modulus.settle", "modulus.add", "modulus.sub", "modulus.mul", "modulus.montgomery",
+			"modulus.exp", "modulus.reduce", "modulus.invert", "modulus.quotient62", "mulAdd", "divisionSteps", "combine", "addSigned", "shift62", "load", "store"},
+		answers: []string{"bits"}, // a modulus shows its length
+		plants: [][3]string{
+			{"modulus.radix", "x[top/64] = 1 << (top % 64)", "x[k.m[0]%uint64(k.n)] = 1"},
+			{"modulus.double", "k.add(x, x, x)", "if x[0] != 0 {\nk.add(x, x, x)\n}"},
+			{"modulus.power", "k.mul(x, x, x, t)", "if x[0] != 0 {\nk.mul(x, x, x, t)\n}"},
+			{"modulus.settle", "subtract := -(carry | (borrow ^ 1))", "if carry == 0 && borrow == 1 {\nreturn\n}\nsubtract := -(carry | (borrow ^ 1))"},
+			{"modulus.add", "k.settle(z, z, carry)", "if carry != 0 {\nk.settle(z, z, carry)\n}"},
+			{"modulus.sub", "z[i], borrow = bits.Sub64(x[i], y[i], borrow)", "if z[i], borrow = bits.Sub64(x[i], y[i], borrow); borrow != 0 {\ncontinue\n}"},
+			{"modulus.mul", "a := mulAdd(t[i:i+n], x[:n], y[i])", "if y[i] == 0 {\ncontinue\n}\na := mulAdd(t[i:i+n], x[:n], y[i])"},
+			{"modulus.montgomery", "k.mul(z, x, y, t)", "for x[0] != 1 {\nk.mul(z, x, y, t)\n}"},
+			{"modulus.exp", "pick[l] |= v & same", "pick[l] = table[digit][l]"},
+			{"modulus.reduce", "k.add(z, z, part)", "if part[0] != 0 {\nk.add(z, z, part)\n}"},
+			{"modulus.invert", "delta, a = divisionSteps(delta, f[0], g[0])", "if g[0] == 0 {\nbreak\n}\ndelta, a = divisionSteps(delta, f[0], g[0])"},
+			{"modulus.quotient62", "x[k.n+1] += c", "if c != 0 {\nx[k.n+1]++\n}"},
+			{"mulAdd", "hi, lo := bits.Mul64(x[i], y)", "hi, lo := bits.Mul64(x[i]%3, y)"},
+			{"divisionSteps", "odd := -(g & 1)", "odd := -(g & 1)\nif odd == 0 {\ncontinue\n}"},
+			{"combine", "addSigned(z, x, a)", "switch a {\ncase 0:\ndefault:\naddSigned(z, x, a)\n}"},
+			{"addSigned", "above := size & negative", "above := size & negative\nfor range size {\n}"},
+			{"shift62", "z[i] = x[i]>>62 | x[i+1]<<2", "z[i] = x[i]>>62 | x[x[0]]<<2"},
+			{"load", "b = b[8:]", "b = b[b[0]:]"},
+			{"store", "binary.LittleEndian.PutUint64(b, x[i])", "fmt.Sprint(x[i])"},
+		},
+	},
+	{
+		file: "../../internal/gf2/gf2.go", secret: []string{"x", "y", "z", "t", "h", "v", "scratch"}, public: nil,
+		functions: []string{"Field.Mul", "Field.Sqr", "Field.Inv", "Field.reduce", "xorShifted", "spread", "mulAddGeneric", "clmul"},
+		answers:   []string{"Limbs", "residue"},
+		plants: [][3]string{
+			{"Field.Mul", "mulAdd(t[i:i+w+1], x[:w], v)", "if v != 0 {\nmulAdd(t[i:i+w+1], x[:w], v)\n}"},
+			{"Field.Sqr", "t[2*w] = 0", "t[x[0]] = 0"},
+			{"Field.Inv", "copy(base, x)", "if x[0] == 0 {\nreturn\n}\ncopy(base, x)"},
+			{"Field.reduce", "h[i] = v", "if v != 0 {\nh[i] = v\n}"},
+			{"xorShifted", "low = v", "if low = v; low == 0 {\nreturn\n}"},
+			{"spread", "x := uint64(v)", "x := uint64(v)\nif x < 2 {\nreturn x\n}"},
+			{"mulAddGeneric", "hi, lo := clmul(v, y)", "if y == 0 {\nreturn\n}\nhi, lo := clmul(v, y)"},
+			{"clmul", "var h, l uint64", "var h, l uint64\nif xs[k] == 0 {\ncontinue\n}"},
+		},
+	},
+}
+
+// TestConstantTime looks through the Go code that gets secrets, and through copies of it
+// with a leak each.
+func TestConstantTime(t *testing.T) {
+	for _, code := range secretCodes {
+		text, err := os.ReadFile(code.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clean, err := code.leaks(string(text))
+		if err != nil || len(clean) > 0 {
+			t.Errorf("%s: %q, %v", code.file, clean, err)
+		}
+		planted := map[string]bool{}
+		for _, p := range code.plants {
+			where, old, leak := p[0], p[1], p[2]
+			planted[where] = true
+			head := "func " + where + "("
+			if strings.Contains(where, ".") {
+				head = "*" + strings.Replace(where, ".", ") ", 1) + "("
+			}
+			at := strings.Index(string(text), head)
+			if at < 0 || !strings.Contains(string(text[at:]), old) {
+				t.Errorf("%s: the fault in %s does not fit any more: correct this test", code.file, where)
+				continue
+			}
+			found, err := code.leaks(string(text[:at]) + strings.Replace(string(text[at:]), old, leak, 1))
+			if err != nil || !slices.ContainsFunc(found, func(l string) bool { return strings.HasPrefix(l, where+":") }) {
+				t.Errorf("%s: a leak planted in %s was not found: %q, %v", code.file, where, found, err)
+			}
+		}
+		for _, f := range code.functions {
+			if !planted[f] {
+				t.Errorf("%s: no leak is planted in %s", code.file, f)
+			}
+		}
+	}
+}
+
+// leaks lists what depends on a secret in the functions, as "function: what". A variable
+// is secret when anything secret is ever assigned to it.
+func (c *secretCode) leaks(text string) (all []string, err error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, c.file, text, 0)
+	if err != nil {
+		return nil, err
+	}
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
+	// Other files of the package are not there, so that errors are normal.
+	(&types.Config{Error: func(error) {}, Importer: importer.Default()}).Check("p", fset, []*ast.File{file}, info)
+	seen := 0
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		name := f.Name.Name
+		secrets := map[string]bool{}
+		if f.Recv != nil {
+			star := f.Recv.List[0].Type.(*ast.StarExpr)
+			name = star.X.(*ast.Ident).Name + "." + name
+			if n := f.Recv.List[0].Names; len(n) > 0 && slices.Contains(c.secret, n[0].Name) && name != "Field."+f.Name.Name {
+				secrets[n[0].Name] = true
+			}
+		}
+		if !slices.Contains(c.functions, name) {
+			continue
+		}
+		seen++
+		for _, p := range f.Type.Params.List {
+			for _, n := range p.Names {
+				secrets[n.Name] = slices.Contains(c.secret, n.Name)
+			}
+		}
+		w := &taint{code: c, info: info, secrets: secrets}
+		for before := -1; before != w.count(); { // until no more variables are secret
+			before = w.count()
+			w.found = nil
+			w.walk(f.Body)
+		}
+		for _, l := range w.found {
+			all = append(all, name+": "+l)
+		}
+	}
+	if seen != len(c.functions) {
+		err = fmt.Errorf("%d of the %d functions are there", seen, len(c.functions))
+	}
+	return all, err
+}
+
+// taint follows secrets through one function.
+type taint struct {
+	code    *secretCode
+	info    *types.Info
+	secrets map[string]bool
+	found   []string
+}
+
+func (w *taint) count() (n int) {
+	for _, s := range w.secrets {
+		if s {
+			n++
+		}
+	}
+	return n
+}
+
+// want notes a place that depends on a secret.
+func (w *taint) want(public ast.Expr, what string) {
+	if public != nil && w.secret(public) {
+		w.found = append(w.found, what+" "+types.ExprString(public))
+	}
+}
+
+// walk looks at all statements.
+func (w *taint) walk(body ast.Node) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.IfStmt:
+			w.want(n.Cond, "a branch by")
+		case *ast.ForStmt:
+			w.want(n.Cond, "a loop until")
+		case *ast.SwitchStmt:
+			w.want(n.Tag, "a switch by")
+		case *ast.CaseClause:
+			for _, e := range n.List {
+				w.want(e, "a case of")
+			}
+		case *ast.RangeStmt:
+			if t := w.info.Types[n.X].Type; t != nil {
+				if b, ok := t.Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
+					w.want(n.X, "a loop over")
+					break
+				}
+			}
+			if n.Value != nil && w.secret(n.X) {
+				w.taint(n.Value)
+			}
+		case *ast.AssignStmt:
+			for i, to := range n.Lhs {
+				from := n.Rhs[0]
+				if len(n.Rhs) == len(n.Lhs) {
+					from = n.Rhs[i]
+				}
+				if w.secret(from) {
+					w.taint(to)
+				}
+			}
+		case *ast.IndexExpr:
+			w.want(n.Index, "an address by")
+		case *ast.SliceExpr:
+			for _, e := range []ast.Expr{n.Low, n.High, n.Max} {
+				w.want(e, "a slice to")
+			}
+		case *ast.BinaryExpr:
+			switch n.Op {
+			case token.QUO, token.REM:
+				w.want(n, "a division")
+			case token.LAND, token.LOR:
+				w.want(n.X, "a branch by")
+			}
+		case *ast.CallExpr:
+			w.call(n)
+		}
+		return true
+	})
+}
+
+// taint makes the variable secret that an expression writes to.
+func (w *taint) taint(to ast.Expr) {
+	switch to := to.(type) {
+	case *ast.Ident:
+		w.secrets[to.Name] = true
+	case *ast.IndexExpr:
+		w.taint(to.X)
+	case *ast.SliceExpr:
+		w.taint(to.X)
+	case *ast.StarExpr:
+		w.taint(to.X)
+	}
+}
+
+// trusted are functions that take the same time for all values. mulAdd is gf2's, in
+// assembly.
+var trusted = []string{"bits.Mul64", "bits.Add64", "bits.Sub64", "binary.LittleEndian.Uint64", "binary.LittleEndian.Uint32",
+	"binary.LittleEndian.PutUint64", "binary.LittleEndian.PutUint32", "slices.Clone", "clear", "copy", "len", "cap", "make", "max", "min",
+	"uint64", "int64", "uint32", "mulAdd"}
+
+// call wants no function with secrets that is not known, and has the slices that one gets
+// with secrets become secret.
+func (w *taint) call(c *ast.CallExpr) {
+	name := types.ExprString(c.Fun)
+	if strings.HasPrefix(name, "backend.") || name == "len" || name == "cap" {
+		return
+	}
+	if !slices.ContainsFunc(c.Args, w.secret) {
+		return
+	}
+	short := name[strings.LastIndex(name, ".")+1:]
+	known := slices.Contains(trusted, name) || slices.Contains(w.code.answers, short) ||
+		slices.ContainsFunc(w.code.functions, func(f string) bool { return f[strings.LastIndex(f, ".")+1:] == short })
+	if !known {
+		w.found = append(w.found, "a call of "+name)
+	}
+	if short == "copy" || !slices.Contains(trusted, name) || name == "mulAdd" || strings.Contains(name, "Put") {
+		for _, a := range c.Args {
+			if t := w.info.Types[a].Type; t != nil {
+				if _, ok := t.Underlying().(*types.Slice); ok {
+					w.taint(a)
+				}
+			}
+		}
+	}
+}
+
+// secret reports whether an expression has a secret in it.
+func (w *taint) secret(e ast.Expr) bool {
+	switch e := e.(type) {
+	case nil:
+		return false
+	case *ast.Ident:
+		return w.secrets[e.Name]
+	case *ast.ParenExpr:
+		return w.secret(e.X)
+	case *ast.UnaryExpr:
+		return w.secret(e.X)
+	case *ast.StarExpr:
+		return w.secret(e.X)
+	case *ast.BinaryExpr:
+		if types.ExprString(e.Y) == "nil" {
+			return false // whether there is something, not what
+		}
+		return w.secret(e.X) || w.secret(e.Y)
+	case *ast.IndexExpr:
+		return w.secret(e.X)
+	case *ast.SliceExpr:
+		return w.secret(e.X)
+	case *ast.SelectorExpr:
+		return w.secret(e.X) && !slices.Contains(w.code.public, e.Sel.Name)
+	case *ast.CompositeLit:
+		return slices.ContainsFunc(e.Elts, w.secret)
+	case *ast.CallExpr:
+		name := types.ExprString(e.Fun)
+		if s, ok := e.Fun.(*ast.SelectorExpr); ok && slices.Contains(w.code.answers, s.Sel.Name) || name == "len" || name == "cap" || strings.HasPrefix(name, "backend.") {
+			return false
+		}
+		return slices.ContainsFunc(e.Args, w.secret)
+	}
+	return false
+}

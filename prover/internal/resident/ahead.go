@@ -1,0 +1,61 @@
+package resident
+
+import (
+	"context"
+	"sync"
+
+	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/vector"
+)
+
+// Ahead is a session for a proof's programs that is opened while the constraint system is
+// solved: that takes a millisecond.
+type Ahead[S comparable] struct {
+	field    *vector.Field[S]
+	engine   *engine.Engine
+	elements int
+
+	cancel  context.CancelFunc
+	opening sync.WaitGroup
+	session *vector.Session[S] // nil when there is none after opening
+}
+
+// mostAhead bounds the bytes of a session that is opened ahead, for its memory is the
+// proof's for the time of solving too.
+const mostAhead = 256 << 20
+
+// OpenAhead opens a session of so many elements in the background. It opens none that has
+// more than 256 MiB. Close the result.
+func OpenAhead[S comparable](ctx context.Context, f *vector.Field[S], e *engine.Engine, elements int) *Ahead[S] {
+	a := &Ahead[S]{field: f, engine: e, elements: elements}
+	ctx, a.cancel = context.WithCancel(ctx)
+	if elements*f.Curve().ScalarBytes() <= mostAhead {
+		a.opening.Go(func() {
+			// What is wrong is found again by Repeat.
+			if s, err := f.Open(ctx, e, elements); err == nil {
+				a.session = s
+			}
+		})
+	}
+	return a
+}
+
+// Repeat does what vector.Field.Repeat does, first with the session if there is one. Call
+// it once.
+func (a *Ahead[S]) Repeat(ctx context.Context, run func(context.Context, *vector.Session[S]) error) (by string, err error) {
+	if a.opening.Wait(); a.session != nil {
+		return a.session.Repeat(ctx, run)
+	}
+	return a.field.Repeat(ctx, a.engine, a.elements, run)
+}
+
+// Close closes the session if it was not used. It does nothing to nil.
+func (a *Ahead[S]) Close() {
+	if a == nil {
+		return
+	}
+	a.cancel()
+	if a.opening.Wait(); a.session != nil {
+		_ = a.session.Close() // its backend is gone, and the memory with it
+	}
+}

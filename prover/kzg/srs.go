@@ -1,0 +1,44 @@
+package kzg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/resident"
+)
+
+// powers returns size points, the products of g by 1, alpha, alpha^2, ..
+func powers[P, S any](ctx context.Context, e *engine.Engine, g1 *group.Ops[P, S], fr *group.Field[S], g P, alpha *big.Int, size uint64) ([]P, error) {
+	if size > backend.MaxCount-1 {
+		return nil, fmt.Errorf("%w: a key of %d points, at most %d are possible", backend.ErrInvalidInput, size, backend.MaxCount-1)
+	}
+	e, end, err := resident.Or(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	scalars := make([]S, size)
+	defer clear(scalars)
+	scalars[0] = fr.One()
+	a := fr.FromBig(alpha)
+	for i := range scalars[1:] {
+		fr.Mul(&scalars[i+1], &scalars[i], &a)
+	}
+	clear([]S{a})
+	points, err := g1.Group.Multiples(ctx, e, g, scalars)
+	return points, errors.Join(err, end())
+}
+
+// lagrange returns a key in Lagrange form.
+func lagrange[P, S any](ctx context.Context, e *engine.Engine, g1 *group.Ops[P, S], coeffs []P) ([]P, error) {
+	e, end, err := resident.Or(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	points, err := g1.Group.ToLagrange(ctx, e, coeffs)
+	return points, errors.Join(err, end())
+}
