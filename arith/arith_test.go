@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,6 +90,26 @@ func TestCalculator(t *testing.T) {
 			{"ToMont", func() (*arith.Numbers, error) { return c.ToMont(ctx, a, m) }, func(a, _ *big.Int) *big.Int { return mod(mul(a, r)) }},
 			{"FromMont", func() (*arith.Numbers, error) { return c.FromMont(ctx, a, m) }, func(a, _ *big.Int) *big.Int { return mod(mul(a, inverse)) }},
 			{"ExpMod", func() (*arith.Numbers, error) { return c.ExpMod(ctx, a, b, m) }, func(a, b *big.Int) *big.Int { return a.Exp(a, b, modulus) }},
+			{"ExpModShort", func() (*arith.Numbers, error) { return c.ExpModShort(ctx, a, 65537, m) }, func(a, _ *big.Int) *big.Int { return a.Exp(a, big.NewInt(65537), modulus) }},
+			{"ExpModShort of 1", func() (*arith.Numbers, error) { return c.ExpModShort(ctx, a, 1, m) }, func(a, _ *big.Int) *big.Int { return a }},
+			{"Into", func() (*arith.Numbers, error) {
+				dst := arith.Make(bits, count)
+				got, err := c.Into(dst).ExpModShort(ctx, a, 6, m)
+				if got != dst {
+					t.Errorf("Into returns other numbers: %v", got)
+				}
+				return got, err
+			}, func(a, _ *big.Int) *big.Int { return a.Exp(a, big.NewInt(6), modulus) }},
+			{"bytes", func() (*arith.Numbers, error) {
+				dst := arith.Make(bits, count)
+				for i := range count {
+					if err := dst.SetBytes(i, append(make([]byte, 3), a.Bytes(i)...)); err != nil {
+						return nil, err
+					}
+				}
+				last = count
+				return dst, nil
+			}, func(a, _ *big.Int) *big.Int { return a }},
 			{"InvMod", func() (*arith.Numbers, error) { return c.InvMod(ctx, a, m) }, func(a, _ *big.Int) *big.Int {
 				if v := new(big.Int).ModInverse(a, modulus); v != nil {
 					return v
@@ -173,7 +194,8 @@ func fields(t *testing.T, c *arith.Calculator, a, b *arith.Numbers) {
 }
 
 func TestWrong(t *testing.T) {
-	c, ctx := arith.On(open(t), arith.Options{Memory: 300}), t.Context()
+	e, ctx := open(t), t.Context()
+	c := arith.On(e, arith.Options{Memory: 300})
 	numbers := func(bits int, v ...int64) *arith.Numbers {
 		n := arith.Make(bits, len(v))
 		for i, x := range v {
@@ -191,17 +213,56 @@ func TestWrong(t *testing.T) {
 			return err
 		}},
 		{"element 1: A is not below the modulus", func() error { _, err := c.ExpMod(ctx, numbers(64, 1, 7), seven, seven); return err }},
-		{"2 words in Dst, 1 in A", func() error { _, err := c.MulMod(ctx, numbers(32, 1), numbers(32, 1), seven); return err }},
+		{"element 60: A is not below the modulus", func() error { // in a later part
+			a := make([]int64, 70)
+			a[60] = 7
+			_, err := c.ExpMod(ctx, numbers(64, a...), seven, seven)
+			return err
+		}},
+		{"A has 32 bits, M has 64", func() error { _, err := c.MulMod(ctx, numbers(32, 1), numbers(32, 1), seven); return err }},
 		{"2 numbers in B, of 3 elements", func() error { _, _, err := c.Add(ctx, numbers(64, 1, 2, 3), numbers(64, 1, 2)); return err }},
+		{"0 numbers in B, of 1 elements", func() error { _, _, err := c.Add(ctx, seven, numbers(64)); return err }},
+		{"0 numbers in M, of 1 elements", func() error { _, err := c.ExpMod(ctx, seven, seven, numbers(64)); return err }},
+		{"M: no numbers", func() error { _, err := c.ExpMod(ctx, seven, seven, nil); return err }},
+		{"A: the numbers were freed", func() error {
+			a := numbers(64, 1)
+			a.Free()
+			_, err := c.Sqr(ctx, a)
+			return err
+		}},
 		{"A: no numbers", func() error { _, err := c.Sqr(ctx, nil); return err }},
 		{"no numbers of 3", func() error { _, err := c.Sqr(ctx, &arith.Numbers{Width: 3, Words: make([]uint32, 4)}); return err }},
-		{"the Degree is 1", func() error { _, err := c.GFSqr(ctx, 1, numbers(32, 1)); return err }},
+		{"GF(2^1)", func() error { _, err := c.GFSqr(ctx, 1, numbers(32, 1)); return err }},
+		{"A has 64 bits, an element of GF(2^128) takes 128", func() error { _, err := c.GFSqr(ctx, 128, seven); return err }},
+		{"A has 65568 bits, at most 65536", func() error { _, err := c.Sqr(ctx, numbers(65568, 1)); return err }},
+		{"0 sums of powers", func() error { _, err := c.PowerSums(ctx, seven, numbers(64, 9), 0); return err }},
+		{"a sum of 32 bits of numbers of 64", func() error { _, err := c.Sum(ctx, seven, 32); return err }},
+		{"the exponent 0", func() error { _, err := c.ExpModShort(ctx, seven, 0, numbers(64, 9)); return err }},
+		{"a destination of 1 numbers of 64 bits, want 1 of 128", func() error { _, err := c.Into(numbers(64, 0)).Sqr(ctx, seven); return err }},
+		{"the destination is A", func() error { _, err := c.Into(seven).MulMod(ctx, seven, seven, numbers(64, 9)); return err }},
+		{"numbers of 1099511627776 bits", func() error { _, err := arith.New(ctx, e, 1<<40, 1<<40); return err }},
+		{"element 0 is not from 0 to below 2^64", func() error { return numbers(64, 1).Set(0, big.NewInt(-1)) }},
+		{"element 0 is not below 2^64", func() error { return numbers(64, 1).SetBytes(0, []byte{1, 0, 0, 0, 0, 0, 0, 0, 0}) }},
 		{"element 1 is not from 0 to below 2^64", func() error {
 			_, err := arith.FromBig(64, big.NewInt(1), big.NewInt(-1))
 			return err
 		}},
+		{"a write: no numbers", func() error {
+			s, err := arith.Open(ctx, e, 8)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			b, err := s.New(64, 1)
+			if err != nil {
+				return err
+			}
+			p := s.Program()
+			p.Write(b, nil)
+			return p.Run(ctx)
+		}},
 	} {
-		if err := x.do(); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), x.says) {
+		if err := x.do(); !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), x.says) || strings.Contains(err.Error(), "step") {
 			t.Errorf("%v, want %q", err, x.says)
 		}
 	}
@@ -218,7 +279,7 @@ func TestSession(t *testing.T) {
 	m, _ := arith.FromBig(64, big.NewInt(1_000_003))
 	x, _ := arith.FromBig(64, big.NewInt(5), big.NewInt(999))
 	var got *arith.Numbers
-	by, err := arith.Repeat(ctx, e, arith.Words(64, 3), []backend.NumberOp{backend.NumMulMod}, func(ctx context.Context, s *arith.Session) error {
+	by, err := arith.Repeat(ctx, e, arith.Words(64, 3), func(ctx context.Context, s *arith.Session) error {
 		a, err1 := s.New(64, 2)
 		k, err2 := s.New(64, 1)
 		if err := errors.Join(err1, err2); err != nil {
@@ -228,10 +289,18 @@ func TestSession(t *testing.T) {
 		p.Write(a, x)
 		p.Write(k, m)
 		for range 3 {
-			p.Do(backend.NumMulMod, a, arith.Operands{A: a, B: a, M: k})
+			p.MulMod(a, a, a, k)
 		}
 		got = p.Read(a)
-		return p.Run(ctx)
+		if err := p.Run(ctx); err != nil {
+			return err
+		}
+		first := slices.Clone(got.Words)
+		clear(got.Words)
+		if err := p.Run(ctx); err != nil || !slices.Equal(got.Words, first) {
+			return fmt.Errorf("the second run: %v, %x", err, got.Words)
+		}
+		return nil
 	})
 	if err != nil || by != "cpu" {
 		t.Fatal(by, err)

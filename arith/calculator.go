@@ -24,8 +24,9 @@ const defaultMemory = 256 << 20
 
 // Calculator computes on an engine, one operation a call. Safe for concurrent use.
 type Calculator struct {
-	e *engine.Engine
-	o Options
+	e    *engine.Engine
+	o    Options
+	into *Numbers
 }
 
 // On returns a Calculator on an engine.
@@ -33,7 +34,16 @@ func On(e *engine.Engine, o Options) *Calculator {
 	if o.Memory <= 0 {
 		o.Memory = defaultMemory
 	}
-	return &Calculator{e, o}
+	return &Calculator{e: e, o: o}
+}
+
+// Into returns a Calculator whose operations write their answer to dst, and return it, in
+// place of numbers of their own. dst has the width and length of the answer, and is no
+// operand; after an error its numbers are undefined. Carries and signs are still made.
+func (c *Calculator) Into(dst *Numbers) *Calculator {
+	to := *c
+	to.into = dst
+	return &to
 }
 
 // operation is a call of a Calculator: what it computes, and how far it is.
@@ -41,6 +51,7 @@ type operation struct {
 	c             *Calculator
 	op            backend.NumberOp
 	degree        int
+	short         uint64 // the exponent of a power by products; 0 is none
 	a, b, m       *Numbers
 	out, carry    *Numbers   // answers; carry may be none
 	all, done     int        // elements
@@ -53,63 +64,78 @@ type operation struct {
 // there are of one over all elements, and otherwise 0.
 func (c *Calculator) compute(ctx context.Context, op backend.NumberOp, degree, width, count int, carry bool, a, b, m *Numbers) (out, carries *Numbers, err error) {
 	x := &operation{c: c, op: op, degree: degree, a: a, b: b, m: m, over: count > 0}
-	if err := x.plan(width, count, carry); err != nil {
-		return nil, nil, fmt.Errorf("%v: %w", op, err)
-	}
 	need := []backend.NumberOp{op}
-	if x.over && x.part < x.all {
+	if x.over {
 		need = append(need, x.adding())
 	}
-	if _, err := Repeat(ctx, c.e, x.words(), need, x.run); err != nil {
+	return x.do(ctx, need, width, count, carry)
+}
+
+// do plans and runs an operation that needs some of a backend.
+func (x *operation) do(ctx context.Context, need []backend.NumberOp, width, count int, carry bool) (out, carries *Numbers, err error) {
+	if err := x.plan(width, count, carry); err != nil {
+		return nil, nil, fmt.Errorf("%v: %w", x.op, err)
+	}
+	if _, err := repeatWith(ctx, x.c.e, x.words(), need, x.run); err != nil {
 		return nil, nil, err
 	}
 	return x.out, x.carry, nil
 }
 
-// plan checks lengths and makes room for the answers.
+// plan checks shapes and makes room for the answers.
 func (x *operation) plan(width, count int, carry bool) error {
+	r := rules[x.op]
 	operands := []struct {
 		what string
 		n    *Numbers
-	}{{"A", x.a}, {"B", x.b}, {"M", x.m}}
-	for _, o := range operands {
-		if o.n == nil && o.what != "A" {
-			continue // the backend says whether it is missing
+		used bool
+	}{{"A", x.a, true}, {"B", x.b, r.b && x.short == 0}, {"M", x.m, r.m}}
+	var shapes [3]*shape
+	for i, o := range operands {
+		if !o.used {
+			continue
 		}
 		if err := o.n.valid(o.what); err != nil {
 			return err
 		}
+		shapes[i] = &shape{o.n.Width, o.n.Len()}
 	}
-	x.all = x.a.Len()
-	if !x.over {
-		for _, o := range operands {
-			if o.n != nil && x.all == 1 {
-				x.all = o.n.Len()
-			}
-		}
+	var err error
+	if x.all, err = r.elements(x.degree, shapes[0], shapes[1], shapes[2]); err != nil {
+		return err
 	}
 	size := 0 // words of an element
 	for _, o := range operands {
+		if o.used && o.n == x.c.into {
+			return invalid("the destination is %s", o.what)
+		}
 		switch {
-		case o.n == nil:
-		case o.n.Len() == x.all && !(x.over && o.what == "M"):
-			x.moving = append(x.moving, o.n)
-			size += o.n.Width
-		case o.n.Len() == 1 && (!x.over || o.what == "M"):
+		case !o.used:
+		case o.n.Len() == 1 && x.all != 1 || x.over && o.what == "M":
 			x.fixed = append(x.fixed, o.n)
 		default:
-			return fmt.Errorf("%w: %d numbers in %s, of %d elements", backend.ErrInvalidInput, o.n.Len(), o.what, x.all)
+			x.moving = append(x.moving, o.n)
+			size += o.n.Width
 		}
 	}
-	if x.over {
-		x.out = Make(32*width, count)
-	} else {
-		x.out = Make(32*width, x.all)
+	if !x.over {
+		count = x.all
 		size += width
+	}
+	switch into := x.c.into; {
+	case into == nil:
+		x.out = Make(32*width, count)
+	case into.Width != width || into.Len() != count:
+		return invalid("a destination of %d numbers of %d bits, want %d of %d", into.Len(), 32*into.Width, count, 32*width)
+	default:
+		x.out = into
 	}
 	if carry {
 		x.carry = Make(32, x.all)
 		size++
+	}
+	if x.short > 0 {
+		size += 2 * width
 	}
 	x.part = min(x.all, max(1, x.c.o.Memory/4/max(size, 1)))
 	return nil
@@ -130,6 +156,9 @@ func (x *operation) words() (n int) {
 	}
 	if x.carry != nil {
 		n += x.part
+	}
+	if x.short > 0 {
+		n += 2 * x.out.Width * x.part
 	}
 	return n
 }
@@ -152,12 +181,15 @@ func (x *operation) run(ctx context.Context, s *Session) error {
 	for _, n := range x.moving {
 		at[n] = batch(n, x.part)
 	}
-	var dst, sum, carry *Batch // sum is of a part, over all elements
+	var dst, sum, carry, base, power *Batch // sum is of a part, over all elements
 	if x.over {
 		x.done = 0 // the sum was lost with its session
 		dst, sum = batch(x.out, x.out.Len()), batch(x.out, x.out.Len())
 	} else if dst = batch(x.out, x.part); x.carry != nil {
 		carry = batch(x.carry, x.part)
+	}
+	if x.short > 0 {
+		base, power = batch(x.out, x.part), batch(x.out, x.part)
 	}
 	if missing != nil {
 		return missing
@@ -177,33 +209,35 @@ func (x *operation) run(ctx context.Context, s *Session) error {
 			}
 			return at[n]
 		}
-		o := Operands{A: of(x.a), B: of(x.b), M: of(x.m), Degree: x.degree}
+		o := operands{A: of(x.a), B: of(x.b), M: of(x.m), Degree: x.degree}
 		switch {
+		case x.short > 0:
+			to := dst.first(hi - lo)
+			p.powers(to, base.first(hi-lo), power.first(hi-lo), o.A, x.short, o.M)
+			p.readTo(x.out.part(lo, hi), to)
 		case !x.over:
 			to := dst.first(hi - lo)
 			if carry != nil {
 				o.Carry = carry.first(hi - lo)
 			}
-			p.Do(x.op, to, o)
+			p.do(x.op, to, o)
 			p.readTo(x.out.part(lo, hi), to)
 			if carry != nil {
 				p.readTo(x.carry.part(lo, hi), o.Carry)
 			}
 		case lo == 0:
-			p.Do(x.op, dst, o)
+			p.do(x.op, dst, o)
 		default:
-			p.Do(x.op, sum, o)
-			p.Do(x.adding(), dst, Operands{A: dst, B: sum, M: o.M})
+			p.do(x.op, sum, o)
+			p.do(x.adding(), dst, operands{A: dst, B: sum, M: o.M})
 		}
 		if x.over && hi == x.all {
 			p.readTo(x.out, dst)
 		}
 		if err := p.Run(ctx); err != nil {
-			if lo > 0 {
-				err = fmt.Errorf("elements from %d on: %w", lo, err)
-			}
-			return err
+			return inWords(err, lo)
 		}
+		p.Reset()
 		if x.done = hi; x.c.o.Progress != nil {
 			x.c.o.Progress(hi, x.all)
 		}

@@ -55,14 +55,21 @@ func (c *Calculator) ExpModCRT(ctx context.Context, a *Numbers, k CRT) (*Numbers
 	if err != nil {
 		return nil, err
 	}
-	var out *Numbers
+	out := c.into
+	if out == nil {
+		out = Make(32*a.Width, a.Len())
+	} else if out == a {
+		return nil, invalid("the destination is A")
+	} else if out.Width != a.Width || out.Len() != a.Len() {
+		return nil, invalid("a destination of %d numbers of %d bits, want %d of %d", out.Len(), 32*out.Width, a.Len(), 32*a.Width)
+	}
 	public, err := FromBytes(32*a.Width, check.m.Nat().Bytes(check.m))
 	if err != nil {
 		return nil, err
 	}
 	// Two batches as wide as A and three of half the width; P Q, Q and the key.
 	words := a.Len()*(2*a.Width+3*k.P.Width) + 2*a.Width + len(secrets)*k.P.Width
-	_, err = Repeat(ctx, c.e, words, crtOperations, func(ctx context.Context, s *Session) error {
+	_, err = repeatWith(ctx, c.e, words, crtOperations, func(ctx context.Context, s *Session) error {
 		var wrong error
 		batch := func(words, count int) *Batch {
 			b, err := s.New(32*words, count)
@@ -86,31 +93,29 @@ func (c *Calculator) ExpModCRT(ctx context.Context, a *Numbers, k CRT) (*Numbers
 		for i, b := range key {
 			run.Write(b, secrets[i])
 		}
-		run.Do(backend.NumReduce, m1, Operands{A: whole, M: p})
-		run.Do(backend.NumExpMod, m1, Operands{A: m1, B: dp, M: p})
-		run.Do(backend.NumReduce, m2, Operands{A: whole, M: q})
-		run.Do(backend.NumExpMod, m2, Operands{A: m2, B: dq, M: q})
+		run.Reduce(m1, whole, p)
+		run.ExpMod(m1, m1, dp, p)
+		run.Reduce(m2, whole, q)
+		run.ExpMod(m2, m2, dq, q)
 		// m2 + q ((m1 - m2) / q modulo p), which is below p q: by residues, which take the
 		// same time for all values.
-		run.Do(backend.NumReduce, t, Operands{A: m2, M: p})
-		run.Do(backend.NumSubMod, m1, Operands{A: m1, B: t, M: p})
-		run.Do(backend.NumMulMod, m1, Operands{A: m1, B: inverse, M: p})
-		run.Do(backend.NumResize, whole, Operands{A: m1})
-		run.Do(backend.NumResize, factor, Operands{A: q})
-		run.Do(backend.NumMulMod, whole, Operands{A: whole, B: factor, M: modulus})
-		run.Do(backend.NumResize, wide, Operands{A: m2})
-		run.Do(backend.NumAddMod, whole, Operands{A: whole, B: wide, M: modulus})
-		out = run.Read(whole)
+		run.Reduce(t, m2, p)
+		run.SubMod(m1, m1, t, p)
+		run.MulMod(m1, m1, inverse, p)
+		run.Resize(whole, m1)
+		run.Resize(factor, q)
+		run.MulMod(whole, whole, factor, modulus)
+		run.Resize(wide, m2)
+		run.AddMod(whole, whole, wide, modulus)
+		run.readTo(out, whole)
 		if err := run.Run(ctx); err != nil {
 			return check.refused(err)
 		}
 		return check.right(ctx, out)
 	})
 	if err != nil {
-		if out != nil {
-			clear(out.Words)
-		}
-		return nil, err
+		clear(out.Words)
+		return nil, inWords(err, 0)
 	}
 	return out, nil
 }

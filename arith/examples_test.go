@@ -19,7 +19,6 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/arith"
-	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 )
 
@@ -48,9 +47,11 @@ func ExampleCalculator_ExpModCRT() {
 		digests[i] = sha256.Sum256(fmt.Appendf(nil, "message %d", i))
 		end := slices.Concat([]byte{0}, name, digests[i][:])
 		ones := bytes.Repeat([]byte{0xff}, size-2-len(end))
-		padded.Set(i, new(big.Int).SetBytes(slices.Concat([]byte{0, 1}, ones, end)))
+		if err := padded.SetBytes(i, slices.Concat([]byte{0, 1}, ones, end)); err != nil {
+			log.Fatal(err)
+		}
 	}
-	secret := func(v *big.Int) *arith.Numbers { return must(arith.FromBig(half, v)) }
+	secret := func(v *big.Int) *arith.Numbers { return must(arith.FromBytes(half, v.Bytes())) }
 	crt := arith.CRT{
 		P: secret(key.Primes[0]), Q: secret(key.Primes[1]),
 		DP: secret(key.Precomputed.Dp), DQ: secret(key.Precomputed.Dq), QInv: secret(key.Precomputed.Qinv),
@@ -62,8 +63,7 @@ func ExampleCalculator_ExpModCRT() {
 
 	signed := must(arith.On(engine, arith.Options{}).ExpModCRT(ctx, padded, crt))
 	for i, d := range digests {
-		signature := signed.Big(i).FillBytes(make([]byte, size))
-		fmt.Println(rsa.VerifyPKCS1v15(&key.PublicKey, crypto.SHA256, d[:], signature))
+		fmt.Println(rsa.VerifyPKCS1v15(&key.PublicKey, crypto.SHA256, d[:], signed.Bytes(i)))
 	}
 	// Output:
 	// <nil>
@@ -168,8 +168,7 @@ func ExampleRepeat() {
 	}
 
 	var hashes *arith.Numbers
-	ops := []backend.NumberOp{backend.NumGFAdd, backend.NumGFMul}
-	_, err := arith.Repeat(ctx, engine, arith.Words(128, 2*count+1), ops, func(ctx context.Context, s *arith.Session) error {
+	_, err := arith.Repeat(ctx, engine, arith.Words(128, 2*count+1), func(ctx context.Context, s *arith.Session) error {
 		y, err1 := s.New(128, count)
 		x, err2 := s.New(128, count)
 		key, err3 := s.New(128, 1)
@@ -180,8 +179,8 @@ func ExampleRepeat() {
 		p.Write(key, secret)
 		for _, in := range inputs {
 			p.Write(x, in)
-			p.Do(backend.NumGFAdd, y, arith.Operands{A: y, B: x, Degree: 128})
-			p.Do(backend.NumGFMul, y, arith.Operands{A: y, B: key, Degree: 128})
+			p.GFAdd(128, y, y, x)
+			p.GFMul(128, y, y, key)
 		}
 		hashes = p.Read(y)
 		return p.Run(ctx)

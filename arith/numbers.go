@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/big"
 	"math/bits"
 	"slices"
@@ -22,16 +23,23 @@ type Numbers struct {
 }
 
 // Make returns count numbers of as many words as bits take, all zero, in ordinary memory.
+// Like make it panics for a count below zero or more than there can be.
 func Make(bits, count int) *Numbers {
 	width := widthOf(bits)
-	return &Numbers{Width: width, Words: make([]uint32, width*max(count, 0))}
+	if count < 0 || count > math.MaxInt/4/width {
+		panic(fmt.Sprintf("arith: %d numbers of %d bits", count, bits))
+	}
+	return &Numbers{Width: width, Words: make([]uint32, width*count)}
 }
 
 // New does what Make does, in memory that the engine's preferred backend reads without a
 // copy, where there is such memory. Free gives it back.
 func New(ctx context.Context, e *engine.Engine, bits, count int) (*Numbers, error) {
 	n := Make(bits, 0)
-	size := 4 * n.Width * max(count, 0)
+	if count < 0 || count > math.MaxInt/4/n.Width {
+		return nil, invalid("%d numbers of %d bits", count, bits)
+	}
+	size := 4 * n.Width * count
 	buf, err := e.Alloc(ctx, size)
 	if err != nil {
 		return nil, err
@@ -58,7 +66,7 @@ func (n *Numbers) Free() {
 		n.buf.Free()
 		n.buf = nil
 	}
-	n.Words = nil
+	n.Words, n.Width = nil, 0
 }
 
 // FromBig returns numbers of some bits. No value may be longer than that, nor below zero.
@@ -156,6 +164,9 @@ func (n *Numbers) Big(i int) *big.Int {
 func (n *Numbers) valid(what string) error {
 	if n == nil {
 		return fmt.Errorf("%w: %s: no numbers", backend.ErrInvalidInput, what)
+	}
+	if n.Width == 0 && n.Words == nil {
+		return fmt.Errorf("%w: %s: the numbers were freed", backend.ErrInvalidInput, what)
 	}
 	if n.Width < 1 || len(n.Words)%n.Width != 0 {
 		return fmt.Errorf("%w: %s: %d words are no numbers of %d", backend.ErrInvalidInput, what, len(n.Words), n.Width)

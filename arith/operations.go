@@ -39,7 +39,9 @@ func (c *Calculator) Sub(ctx context.Context, a, b *Numbers) (difference, borrow
 
 // Compare returns -1, 0 or 1 for each element: a below b, equal, or above.
 func (c *Calculator) Compare(ctx context.Context, a, b *Numbers) ([]int, error) {
-	n, err := c.plain(ctx, backend.NumCompare, 0, 1, 0, a, b, nil)
+	own := *c
+	own.into = nil
+	n, err := own.plain(ctx, backend.NumCompare, 0, 1, 0, a, b, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +108,18 @@ func (c *Calculator) ExpMod(ctx context.Context, a, e, m *Numbers) (*Numbers, er
 	return c.plain(ctx, backend.NumExpMod, 0, width(m), 0, a, e, m)
 }
 
+// ExpModShort returns a^e modulo m for a public exponent from 1 on, such as RSA's 65537, of
+// which the time depends: by a square a bit and a product for each that is 1, where ExpMod
+// takes 54 products for any exponent of 32 bits.
+func (c *Calculator) ExpModShort(ctx context.Context, a *Numbers, e uint64, m *Numbers) (*Numbers, error) {
+	if e == 0 {
+		return nil, invalid("the exponent 0, from 1 on are possible")
+	}
+	x := &operation{c: c, op: backend.NumMontSqr, short: e, a: a, m: m}
+	out, _, err := x.do(ctx, []backend.NumberOp{backend.NumToMont, backend.NumMontSqr, backend.NumMontMul, backend.NumFromMont}, width(m), 0, false)
+	return out, err
+}
+
 // InvMod returns 1/a modulo m, and 0 where there is none. m is odd.
 func (c *Calculator) InvMod(ctx context.Context, a, m *Numbers) (*Numbers, error) {
 	return c.plain(ctx, backend.NumInvMod, 0, width(m), 0, a, nil, m)
@@ -135,12 +149,18 @@ func (c *Calculator) GFInv(ctx context.Context, n int, a *Numbers) (*Numbers, er
 // Sum returns the sum of all of a, one number of some bits, rounded up to words,
 // modulo 2^bits; at least as wide as a.
 func (c *Calculator) Sum(ctx context.Context, a *Numbers, bits int) (*Numbers, error) {
+	if widthOf(bits) < width(a) {
+		return nil, invalid("a sum of %d bits of numbers of %d", bits, 32*width(a))
+	}
 	return c.plain(ctx, backend.NumSum, 0, widthOf(bits), 1, a, nil, nil)
 }
 
 // Dot returns the sum of all a[i] b[i], one number of some bits, rounded up to words,
 // modulo 2^bits; at least as wide as a and b together.
 func (c *Calculator) Dot(ctx context.Context, a, b *Numbers, bits int) (*Numbers, error) {
+	if widthOf(bits) < width(a)+width(b) {
+		return nil, invalid("a sum of %d bits of products of %d", bits, 32*(width(a)+width(b)))
+	}
 	return c.plain(ctx, backend.NumDot, 0, widthOf(bits), 1, a, b, nil)
 }
 
@@ -152,5 +172,8 @@ func (c *Calculator) DotMod(ctx context.Context, a, b, m *Numbers) (*Numbers, er
 // PowerSums returns count numbers, the sums of all a[i]^k modulo the one number of m,
 // which is odd, for k from 1 to count.
 func (c *Calculator) PowerSums(ctx context.Context, a, m *Numbers, count int) (*Numbers, error) {
-	return c.plain(ctx, backend.NumPowerSums, 0, width(m), max(count, 1), a, nil, m)
+	if count < 1 || count > backend.MaxPowers {
+		return nil, invalid("%d sums of powers, from 1 to %d are possible", count, backend.MaxPowers)
+	}
+	return c.plain(ctx, backend.NumPowerSums, 0, width(m), count, a, nil, m)
 }

@@ -33,10 +33,10 @@ func Words(bits, count int) int { return widthOf(bits) * count }
 func widthOf(bits int) int { return (max(bits, 1) + 31) / 32 }
 
 // Open opens a session with memory for so many words, for all batches that will be there
-// at a time, on the engine's first backend that is ready, has the operations and the
-// room. Close it.
-func Open(ctx context.Context, e *engine.Engine, words int, ops ...backend.NumberOp) (*Session, error) {
-	core, err := e.OpenSession(ctx, space(words, ops))
+// at a time, on the engine's first backend that is ready, has all operations and the room.
+// Close it.
+func Open(ctx context.Context, e *engine.Engine, words int) (*Session, error) {
+	core, err := e.OpenSession(ctx, space(words, backend.NumberOps()))
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,12 @@ func Open(ctx context.Context, e *engine.Engine, words int, ops ...backend.Numbe
 // Repeat calls run with a session, which is closed afterwards, and again with another
 // one when a program failed because of the session's backend. run begins from its
 // inputs each time; its other errors are Repeat's own. by is the last backend.
-func Repeat(ctx context.Context, e *engine.Engine, words int, ops []backend.NumberOp, run func(context.Context, *Session) error) (by string, err error) {
+func Repeat(ctx context.Context, e *engine.Engine, words int, run func(context.Context, *Session) error) (by string, err error) {
+	return repeatWith(ctx, e, words, backend.NumberOps(), run)
+}
+
+// repeatWith does what Repeat does, on a backend that has these operations.
+func repeatWith(ctx context.Context, e *engine.Engine, words int, ops []backend.NumberOp, run func(context.Context, *Session) error) (by string, err error) {
 	return e.Repeat(ctx, space(words, ops), func(ctx context.Context, core *engine.Session) error {
 		return run(ctx, newSession(core))
 	})
@@ -110,6 +115,9 @@ type Program struct {
 	reads []*read
 	err   error
 }
+
+// fail has Run return an error.
+func (p *Program) fail(err error) { p.err = errors.Join(p.err, err) }
 
 // read is numbers that a step answers.
 type read struct {
@@ -175,38 +183,59 @@ func (p *Program) ok(b *Batch) bool {
 	return false
 }
 
-// Operands of a step; those that an operation does not take are nil.
-type Operands struct {
+// Reset empties the program, for other steps.
+func (p *Program) Reset() { p.steps, p.reads, p.err = nil, nil, nil }
+
+// operands of a step; those that an operation does not take are nil.
+type operands struct {
 	A, B, M, Carry *Batch
 	Degree         int
 }
 
-// Do adds an operation; backend.NumberOp says what each does and takes.
-func (p *Program) Do(op backend.NumberOp, dst *Batch, o Operands) {
+// do adds an operation.
+func (p *Program) do(op backend.NumberOp, dst *Batch, o operands) {
 	of := func(b *Batch) backend.Batch {
 		if b == nil || !p.ok(b) {
 			return backend.Batch{}
 		}
 		return b.batch
 	}
+	r, shapes := rules[op], [3]*shape{}
+	for i, b := range []struct {
+		of   *Batch
+		used bool
+	}{{o.A, true}, {o.B, r.b}, {o.M, r.m}} {
+		if b.used {
+			if !p.ok(b.of) {
+				return
+			}
+			shapes[i] = &shape{b.of.Width(), b.of.Len()}
+		}
+	}
+	if !p.ok(dst) {
+		return
+	}
+	if _, err := r.elements(o.Degree, shapes[0], shapes[1], shapes[2]); err != nil {
+		p.fail(fmt.Errorf("%v: %w", op, err))
+		return
+	}
 	p.steps = append(p.steps, backend.Compute{
 		Op: op, Dst: of(dst), A: of(o.A), B: of(o.B), M: of(o.M), Carry: of(o.Carry), Degree: o.Degree,
 	})
 }
 
-// Run runs the steps and leaves the program empty. An error names the first step that
-// is wrong or fails; what the steps were to write is undefined then.
+// Run runs the steps. It may run again: writes then take what their numbers hold, and reads
+// set the same numbers. An error names the first step that is wrong or fails; what the
+// steps were to write is undefined then.
 func (p *Program) Run(ctx context.Context) error {
-	steps, reads, err := p.steps, p.reads, p.err
-	p.steps, p.reads, p.err = nil, nil, nil
-	if err != nil || len(steps) == 0 {
-		return err
+	if p.err != nil || len(p.steps) == 0 {
+		return p.err
 	}
-	answers, err := p.s.core.Run(ctx, steps)
+	answers, err := p.s.core.Run(ctx, p.steps)
 	if err != nil {
 		return err
 	}
-	for _, r := range reads {
+	for _, r := range p.reads {
 		copy(r.to.bytes(0, r.to.Len()), answers[r.step])
 		clear(answers[r.step])
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/cases"
+	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
 // ofPoints has the spaces 1 of 16 points of BN254 G1, 2 of 16 scalars and 3 of 16 points
@@ -75,7 +75,7 @@ func TestRightPointSteps(t *testing.T) {
 }
 
 func TestWrongPointSteps(t *testing.T) {
-	for _, s := range cases.WrongPoints(backend.PointOf(backend.BN254, backend.G1)) {
+	for _, s := range randprog.WrongPoints(backend.PointOf(backend.BN254, backend.G1)) {
 		err := backend.Check([]backend.Step{backend.Read{Src: span(1, 0, 1)}, s}, ofPoints)
 		if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), "step 1 (") {
 			t.Errorf("%T%+v: %v", s, s, err)

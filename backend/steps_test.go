@@ -10,7 +10,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/cases"
+	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
 // memory finds ids in maps.
@@ -101,7 +101,7 @@ func TestRightSteps(t *testing.T) {
 }
 
 func TestWrongSteps(t *testing.T) {
-	for _, s := range slices.Concat(cases.Wrong(backend.BN254), []backend.Step{
+	for _, s := range slices.Concat(randprog.Wrong(backend.BN254), []backend.Step{
 		backend.Transform{Dst: span(4, 0, 1<<29), Src: span(4, 0, 1<<29)}, // BN254 ends at 2^28
 	}) {
 		err := check(backend.Read{Src: span(1, 0, 1)}, s)

@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "dd652e7810c63195c12c2a9b1d6b040f2ca652b17b5ef9f1c240d7f3a5cc0edc"
+const digest = "e76c6f886e3a06107a298626f9002b45053a5e2b23b109a80cbb6520dcc52ecd"

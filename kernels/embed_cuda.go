@@ -1,21 +1,10 @@
-//go:build cuda
+//go:build cuda && !measured
 
 package kernels
 
-import (
-	"embed"
-	"io/fs"
-)
+import "embed"
 
-// What is in the repository, and what was built beside it.
+// What is in the repository, and what was built beside it, but for what is only measured.
 //
-//go:embed fatbin
+//go:embed fatbin/*/manifest.json fatbin/*/memory fatbin/*/msm fatbin/*/ntt fatbin/*/number fatbin/*/vector
 var files embed.FS
-
-func embedded() fs.FS {
-	sub, err := fs.Sub(files, "fatbin")
-	if err != nil {
-		return embed.FS{} // it cannot be: the name is valid
-	}
-	return sub
-}

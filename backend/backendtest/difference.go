@@ -14,7 +14,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/cases"
+	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
 // mostAtATime bounds the cases that run at a time.
@@ -33,7 +33,7 @@ func Difference(t testing.TB, a, b backend.Backend, seed uint64, n int) {
 		g, ctx := errgroup.WithContext(t.Context())
 		g.SetLimit(min(runtime.GOMAXPROCS(0), mostAtATime))
 		for i := range n {
-			data := cases.Bytes(rng, kind.size)
+			data := randprog.Bytes(rng, kind.size)
 			g.Go(func() error {
 				if ctx.Err() != nil {
 					return nil // one has failed, and says why
@@ -87,7 +87,7 @@ func numbers(ctx context.Context, a, b backend.Backend, data []byte) error {
 	if len(both) == 0 {
 		return nil
 	}
-	return cases.Read(data).Numbers().Random(both).Differ(ctx, a, b)
+	return randprog.Read(data).Numbers().Random(both).Differ(ctx, a, b)
 }
 
 // differ runs a case on both backends and says how they differ.
@@ -104,9 +104,9 @@ func programs(ctx context.Context, a, b backend.Backend, data []byte) error {
 
 // program reads a case (curve, group, set of points; then a program); nil when not all
 // are able to run it.
-func program(data []byte, able ...backend.Capabilities) (*cases.Program, error) {
+func program(data []byte, able ...backend.Capabilities) (*randprog.Program, error) {
 	const n = 40
-	r := cases.Read(data)
+	r := randprog.Read(data)
 	c := backend.Curves()[r.Below(len(backend.Curves()))]
 	g := backend.Groups()[r.Below(2)]
 	for _, can := range able {
@@ -122,13 +122,13 @@ func program(data []byte, able ...backend.Capabilities) (*cases.Program, error) 
 	if err != nil {
 		return nil, err
 	}
-	return r.Program(c, backend.Bases{Curve: c, Group: g, Count: n, Bytes: points}, cases.Small), nil
+	return r.Program(c, backend.Bases{Curve: c, Group: g, Count: n, Bytes: points}, randprog.Small), nil
 }
 
 // msms reads a case (curve, group, set of points, how many of them; then up
 // to three jobs: range, scalars or those of the first job) and runs it on both.
 func msms(ctx context.Context, a, b backend.Backend, data []byte) error {
-	r := cases.Read(data)
+	r := randprog.Read(data)
 	c := backend.Curves()[r.Below(len(backend.Curves()))]
 	g := backend.Groups()[r.Below(2)]
 	if !a.Info().Can.HasMSM(c, g) || !b.Info().Can.HasMSM(c, g) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/cases"
+	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
 // numberChecks are run for a backend that has operations on numbers, with
@@ -37,13 +37,13 @@ var numberChecks = []check{
 func (s *subject) has(ops ...backend.NumberOp) bool { return s.b.Info().Can.HasNumbers(ops...) }
 
 // reader reads random cases of n bytes.
-func (s *subject) reader(seed uint64, n int) *cases.Reader {
-	return cases.Read(cases.Bytes(rand.New(rand.NewPCG(s.seed, seed)), n))
+func (s *subject) reader(seed uint64, n int) *randprog.Reader {
+	return randprog.Read(randprog.Bytes(rand.New(rand.NewPCG(s.seed, seed)), n))
 }
 
 func spacesOfWords(s *subject) error {
 	for _, n := range []int{0, 1, 2, 33, 1001} {
-		words := cases.Bytes(rand.New(rand.NewPCG(s.seed, uint64(n))), 4*n)
+		words := randprog.Bytes(rand.New(rand.NewPCG(s.seed, uint64(n))), 4*n)
 		for range 2 { // the second time in memory that the first may have left
 			if err := s.withSpace(n, func(id backend.SpaceID) error {
 				if err := s.holds(id, make([]byte, 4*n)); err != nil {
@@ -133,7 +133,7 @@ func long(kind, size int, rng *rand.Rand) []byte {
 			b[i] = byte(-(i / 52 % 2))
 		}
 	default:
-		copy(b, cases.Bytes(rng, size))
+		copy(b, randprog.Bytes(rng, size))
 	}
 	return b
 }
@@ -161,7 +161,7 @@ func longAddition(s *subject) error {
 				return b
 			}
 			a, b, dst, carry := take(words), take(words), take(words), take(1)
-			p := &cases.Program{Element: backend.Word(), Spaces: [][]byte{make([]byte, 4*at)}}
+			p := &randprog.Program{Element: backend.Word(), Spaces: [][]byte{make([]byte, 4*at)}}
 			for i := range count {
 				copy(p.Spaces[0][4*(a.Offset+i*words):], long(kind%4, 4*words, rng))
 				copy(p.Spaces[0][4*(b.Offset+i*words):], long(kind/4, 4*words, rng))
@@ -204,7 +204,7 @@ func accessesOfNumbers(s *subject) error {
 	rng := rand.New(rand.NewPCG(s.seed, 73))
 	for i := range 12 {
 		p := s.reader(uint64(3000+i), 600).Numbers().Random(s.b.Info().Can.Numbers)
-		if err := s.honest(p, func(_ backend.Element, n int) []byte { return cases.Bytes(rng, 4*n) }); err != nil {
+		if err := s.honest(p, func(_ backend.Element, n int) []byte { return randprog.Bytes(rng, 4*n) }); err != nil {
 			return in(err, "case %d", i)
 		}
 	}
@@ -227,9 +227,9 @@ func chainsOfNumbers(s *subject) error {
 	m := backend.Batch{Space: 1, Offset: 3 * words * count, Words: words, Count: 1}
 	e := m
 	e.Offset += words
-	p := &cases.Program{Element: backend.Word(), Spaces: [][]byte{make([]byte, 4*words*(3*count+2))}}
+	p := &randprog.Program{Element: backend.Word(), Spaces: [][]byte{make([]byte, 4*words*(3*count+2))}}
 	for i := range count {
-		v := new(big.Int).SetBytes(cases.Bytes(rng, 40))
+		v := new(big.Int).SetBytes(randprog.Bytes(rng, 40))
 		copy(p.Spaces[0][4*words*i:], fixtures.Raw(v.Mod(v, r), 4*words))
 	}
 	copy(p.Spaces[0][4*m.Offset:], fixtures.Raw(r, 4*words))
@@ -262,14 +262,14 @@ func chainsOfNumbers(s *subject) error {
 // wrongOperations checks that wrong operations are refused before anything is written.
 func wrongOperations(s *subject) error {
 	const n = 64
-	words := cases.Bytes(rand.New(rand.NewPCG(s.seed, 72)), 4*n)
+	words := randprog.Bytes(rand.New(rand.NewPCG(s.seed, 72)), 4*n)
 	return s.withSpace(n, func(id backend.SpaceID) error {
 		all := span(id, 0, n)
 		if _, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: words}}}); err != nil {
 			return err
 		}
-		for _, step := range cases.WrongNumbers() {
-			step := cases.Renamed([]backend.Step{step}, []backend.SpaceID{id}, nil)[0]
+		for _, step := range randprog.WrongNumbers() {
+			step := randprog.Renamed([]backend.Step{step}, []backend.SpaceID{id}, nil)[0]
 			_, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: all, Input: backend.Input{Bytes: make([]byte, 4*n)}}, step})
 			if err := refused(err, backend.ErrInvalidInput); err != nil {
 				return in(err, "%T%+v", step, step)
@@ -338,7 +338,7 @@ func wrongValues(s *subject) error {
 				put(&c.M, value(35), w.m)
 			}
 			put(&c.Dst, value(0), nil)
-			p := &cases.Program{Element: backend.Word(), Spaces: [][]byte{memory}, Steps: []backend.Step{c}}
+			p := &randprog.Program{Element: backend.Word(), Spaces: [][]byte{memory}, Steps: []backend.Step{c}}
 			_, err := p.Run(s.ctx, s.b)
 			if err := refused(err, backend.ErrInvalidInput); err != nil {
 				return in(err, "%v: want %q", op, w.says)

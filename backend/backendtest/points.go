@@ -13,7 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/cases"
+	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
 // pointChecks are run for every group that a backend has programs over points of.
@@ -57,8 +57,8 @@ func (s *subject) pointsOf(set fixtures.Set, n int) ([]byte, error) {
 }
 
 // overPoints is a program over spaces of points, then scalars.
-func (s *subject) overPoints(points [][]byte, scalars ...[]byte) *cases.Program {
-	p := &cases.Program{Element: s.point(), Spaces: append(slices.Clone(points), scalars...)}
+func (s *subject) overPoints(points [][]byte, scalars ...[]byte) *randprog.Program {
+	p := &randprog.Program{Element: s.point(), Spaces: append(slices.Clone(points), scalars...)}
 	for range points {
 		p.Of = append(p.Of, s.point())
 	}
@@ -127,7 +127,7 @@ func (s *subject) generator() (g, points, dlogs []byte, err error) {
 	return out.Spaces[0], points, dlogs, nil
 }
 
-func (s *subject) overPointsRun(points, scalars [][]byte, steps ...backend.Step) (*cases.Outcome, error) {
+func (s *subject) overPointsRun(points, scalars [][]byte, steps ...backend.Step) (*randprog.Outcome, error) {
 	p := s.overPoints(points, scalars...)
 	p.Steps = steps
 	return p.Run(s.ctx, s.b)
@@ -251,7 +251,7 @@ func encodings(s *subject) error {
 			return err
 		}
 		encoded := out.Answers[0]
-		write := func(b []byte) (*cases.Outcome, error) {
+		write := func(b []byte) (*randprog.Outcome, error) {
 			return s.overPointsRun([][]byte{make([]byte, len(points))}, nil,
 				backend.Write{Dst: span(1, 0, n), Input: backend.Input{Bytes: b}, Encoding: c})
 		}
@@ -334,9 +334,9 @@ func validPoints(s *subject) error {
 
 // pointCase reads a case (curve, group, set of points; then a program); nil when not all
 // are able to run it.
-func pointCase(data []byte, able ...backend.Capabilities) (*cases.Program, error) {
+func pointCase(data []byte, able ...backend.Capabilities) (*randprog.Program, error) {
 	const n = 12
-	r := cases.Read(data)
+	r := randprog.Read(data)
 	c := backend.Curves()[r.Below(len(backend.Curves()))]
 	g := backend.Groups()[r.Below(2)]
 	for _, can := range able {
@@ -352,7 +352,7 @@ func pointCase(data []byte, able ...backend.Capabilities) (*cases.Program, error
 	if err != nil {
 		return nil, err
 	}
-	return r.Points(backend.Bases{Curve: c, Group: g, Count: n, Bytes: points}, cases.SmallPoints), nil
+	return r.Points(backend.Bases{Curve: c, Group: g, Count: n, Bytes: points}, randprog.SmallPoints), nil
 }
 
 // pointPrograms reads a case and runs it on both.
@@ -440,8 +440,8 @@ func wrongPointSteps(s *subject) error {
 		return err
 	}
 	return s.with(fixtures.Random, 8, func(l *loaded) error {
-		for i, step := range cases.WrongPoints(s.point()) {
-			_, err := v.Run(s.ctx, cases.Renamed([]backend.Step{backend.AddPoints{Dst: span(1, 0, n)}, step}, ids, []backend.BasesID{l.id}))
+		for i, step := range randprog.WrongPoints(s.point()) {
+			_, err := v.Run(s.ctx, randprog.Renamed([]backend.Step{backend.AddPoints{Dst: span(1, 0, n)}, step}, ids, []backend.BasesID{l.id}))
 			if err := refused(err, backend.ErrInvalidInput); err != nil {
 				return in(err, "wrong step %d: %T%+v", i, step, step)
 			}
@@ -485,12 +485,12 @@ func cancelledPointPrograms(s *subject) error {
 		}
 		ids = append(ids, id)
 	}
-	_, err = v.Run(ctx, cases.Renamed(p.Steps, ids, nil))
+	_, err = v.Run(ctx, randprog.Renamed(p.Steps, ids, nil))
 	err = in(refused(err, context.Canceled), "cancelled while it waits")
 	later, cancel := context.WithTimeout(s.ctx, s.soon)
 	defer cancel()
 	p.Steps[0] = backend.Write{Dst: all, Input: backend.Input{Bytes: points}}
-	if _, e := v.Run(later, cases.Renamed(p.Steps, ids, nil)); e != nil { // a fast one may be right
+	if _, e := v.Run(later, randprog.Renamed(p.Steps, ids, nil)); e != nil { // a fast one may be right
 		err = errors.Join(err, in(refused(e, context.DeadlineExceeded), "cancelled while it computes"))
 	}
 	for _, id := range ids {

@@ -69,6 +69,13 @@ func RunVectors(t *testing.T, open func(testing.TB) backend.Backend, o Options) 
 	newSuite(o, b.Info()).vectors(t, b, anotherOf(open))
 }
 
+// RunPoints runs the part of Run that is about points.
+func RunPoints(t *testing.T, open func(testing.TB) backend.Backend, o Options) {
+	b := open(t)
+	t.Cleanup(func() { closeQuietly(t, b) })
+	newSuite(o, b.Info()).points(t, b)
+}
+
 func (s *suite) vectors(t *testing.T, b backend.Backend, another func(*testing.T) func() backend.Backend) {
 	for _, curve := range s.curves {
 		if !b.Info().Can.HasPrograms(backend.ScalarOf(curve)) {

@@ -11,7 +11,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/cases"
+	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
 // some returns the size of checks that are not about size.
@@ -405,7 +405,7 @@ func reference(s *subject) error {
 	}
 	rng := rand.New(rand.NewPCG(s.seed, 20))
 	for i := range n {
-		data := cases.Bytes(rng, 64)
+		data := randprog.Bytes(rng, 64)
 		data[0] = byte(slices.Index(backend.Curves(), s.curve))
 		data[1] = byte(slices.Index(backend.Groups(), s.group))
 		if err := msms(s.ctx, s.b, ref, data); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/cases"
+	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
 // vectors returns the subject's capability.
@@ -252,15 +252,15 @@ func brokenWrites(s *subject) error {
 
 // model runs a program on the subject and on the reference, which has nothing in
 // common with any other backend.
-func (s *subject) model(p *cases.Program) error {
+func (s *subject) model(p *randprog.Program) error {
 	ref := cpu.NewReference()
 	defer ref.Close()
 	return p.Differ(s.ctx, s.b, ref)
 }
 
 // program makes a program over spaces of sizes, full of elements with zeros among them.
-func (s *subject) program(sizes ...int) *cases.Program {
-	p := &cases.Program{Element: s.element()}
+func (s *subject) program(sizes ...int) *randprog.Program {
+	p := &randprog.Program{Element: s.element()}
 	for i, n := range sizes {
 		k := s.scalars(fixtures.Uniform, n, uint64(60+i))
 		for j := 0; j < n; j += 7 + j/3 {
@@ -617,7 +617,7 @@ func randomPrograms(s *subject) error {
 func (s *subject) randomly(seed uint64, n int, do func(data []byte) error) error {
 	rng := rand.New(rand.NewPCG(s.seed, seed))
 	for i := range n {
-		data := cases.Bytes(rng, 400)
+		data := randprog.Bytes(rng, 400)
 		data[0] = byte(slices.Index(backend.Curves(), s.curve))
 		data[1] = byte(slices.Index(backend.Groups(), s.groups[i%len(s.groups)]))
 		if err := do(data); err != nil {
@@ -643,7 +643,7 @@ func accesses(s *subject) error {
 }
 
 // honest has each step of a program be the last.
-func (s *subject) honest(p *cases.Program, fill func(e backend.Element, n int) []byte) error {
+func (s *subject) honest(p *randprog.Program, fill func(e backend.Element, n int) []byte) error {
 	for i := range p.Steps {
 		part := *p
 		part.Steps = p.Steps[:i+1]
@@ -675,12 +675,12 @@ func wrongSteps(s *subject) error {
 						if _, err := s.vectors().Run(s.ctx, []backend.Step{backend.Write{Dst: span(first, 0, n), Input: backend.Input{Bytes: k}}}); err != nil {
 							return err
 						}
-						wrong := cases.Wrong(s.curve)
+						wrong := randprog.Wrong(s.curve)
 						if other == s.curve { // what is wrong of the third space and the second bases may be right
 							wrong = wrong[:10]
 						}
 						for i, step := range append(wrong, backend.Read{Src: span(1, 0, n+1)}) {
-							steps := cases.Renamed([]backend.Step{backend.Powers{
+							steps := randprog.Renamed([]backend.Step{backend.Powers{
 								Dst: span(1, 0, n), First: s.numbers(big.NewInt(3)), Ratio: s.numbers(big.NewInt(5)),
 							}, step}, []backend.SpaceID{first, second, third}, []backend.BasesID{l.id, m.id})
 							_, err := s.vectors().Run(s.ctx, steps)
@@ -722,7 +722,7 @@ func (s *subject) freed(l *loaded) error {
 // concurrentPrograms run on parts of one space, while spaces come and go.
 func concurrentPrograms(s *subject) error {
 	const callers, rounds, n = 4, 5, 256
-	p := &cases.Program{Element: s.element(), Spaces: [][]byte{s.scalars(fixtures.Uniform, n, 61), make([]byte, n*s.size())}}
+	p := &randprog.Program{Element: s.element(), Spaces: [][]byte{s.scalars(fixtures.Uniform, n, 61), make([]byte, n*s.size())}}
 	p.Steps = []backend.Step{
 		backend.Transform{Dst: span(2, 0, n), Src: span(1, 0, n), To: backend.Reversed},
 		backend.Map{Count: n, Dst: operand(span(2, 0, n)), Args: []backend.Operand{operand(span(2, 0, n)), operand(span(1, 0, n))},
@@ -738,7 +738,7 @@ func concurrentPrograms(s *subject) error {
 		return err
 	}
 	moved := func(id backend.SpaceID, task int) []backend.Step {
-		steps := cases.Renamed(p.Steps, []backend.SpaceID{id, id}, nil)
+		steps := randprog.Renamed(p.Steps, []backend.SpaceID{id, id}, nil)
 		at := func(r backend.Range, half int) backend.Range {
 			r.Offset = (2*task + half) * n
 			return r

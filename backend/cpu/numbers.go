@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -114,7 +115,7 @@ func (o *operation) grain() int {
 
 // elements computes an operation element by element.
 func (o *operation) elements(ctx context.Context) error {
-	shared, err := o.prepare()
+	shared, err := o.prepare(ctx)
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func (o *operation) elements(ctx context.Context) error {
 // over computes an operation over all elements: with a worker's own results of its
 // elements, which are then added to those of the others.
 func (o *operation) over(ctx context.Context, do func(*worker, int) error, add func(*worker)) error {
-	shared, err := o.prepare()
+	shared, err := o.prepare(ctx)
 	if err != nil {
 		return err
 	}
@@ -174,14 +175,20 @@ func (o *operation) over(ctx context.Context, do func(*worker, int) error, add f
 	return bad.err
 }
 
-// fixed is what all elements share: a modulus that is the same for them.
+// fixed is what all elements share: a field, or a modulus that is the same for them.
 type fixed struct {
-	m   *modulus
-	exp *bigmod.Modulus
+	m     *modulus
+	exp   *bigmod.Modulus
+	field *gf2.Field
 }
 
-func (o *operation) prepare() (*fixed, error) {
+func (o *operation) prepare(ctx context.Context) (_ *fixed, err error) {
 	f := &fixed{}
+	if o.Degree > 0 {
+		if f.field, err = gf2.Find(ctx, o.Degree); err != nil {
+			return nil, cmp.Or(backend.Ended(ctx), err)
+		}
+	}
 	if o.m == nil || o.M.Count != 1 || o.Dst.Count == 0 {
 		return f, nil
 	}
@@ -243,7 +250,7 @@ func newWorker(ctx context.Context, o *operation, shared *fixed) *worker {
 	n := limbs(4 * max(o.Dst.Words, o.A.Words))
 	switch {
 	case o.Degree > 0:
-		w.field = gf2.New(o.Degree)
+		w.field = shared.field
 		w.scratch = make([]uint64, w.field.Scratch())
 	case o.m != nil:
 		w.scratch = make([]uint64, 20*limbs(4*o.M.Words)+12)

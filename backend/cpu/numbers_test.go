@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/cases"
+	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
 // TestOperations runs every operation at widths where code differs: of half limbs, of
@@ -23,7 +23,7 @@ func TestOperations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
 	for _, op := range backend.NumberOps() {
 		for _, words := range []int{1, 2, 3, 4, 8, 17, 32, 33, 64} {
-			p := cases.Read(cases.Bytes(rng, 4000)).Numbers()
+			p := randprog.Read(randprog.Bytes(rng, 4000)).Numbers()
 			for range 4 {
 				p.Step(op, words, rng.IntN(5))
 			}
@@ -38,7 +38,7 @@ func TestOperations(t *testing.T) {
 func TestSlowExponentiation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 9))
 	for _, words := range []int{1, 2, 3, 64} {
-		m := whole(cases.Bytes(rng, 4*words))
+		m := whole(randprog.Bytes(rng, 4*words))
 		m.SetBit(m, 0, 1)
 		b := make([]byte, 4*words)
 		put(b, m)
@@ -46,7 +46,7 @@ func TestSlowExponentiation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, e := new(big.Int).Mod(whole(cases.Bytes(rng, 4*words)), m), cases.Bytes(rng, 40)
+		x, e := new(big.Int).Mod(whole(randprog.Bytes(rng, 4*words)), m), randprog.Bytes(rng, 40)
 		put(b, x)
 		z := make([]uint64, k.n)
 		load(z, b)
@@ -67,7 +67,7 @@ func TestSecretModulus(t *testing.T) {
 			if bits < 2 || bits > 32*words {
 				continue
 			}
-			m := whole(cases.Bytes(rng, 4*words))
+			m := whole(randprog.Bytes(rng, 4*words))
 			m.Rsh(m, uint(32*words-bits)).SetBit(m, bits-1, 1).SetBit(m, 0, 1)
 			b := make([]byte, 4*words)
 			put(b, m)

@@ -15,8 +15,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/cases"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
 // TestManyProcessors computes scans and maps of many parts, as with 8 processors
@@ -38,8 +38,8 @@ func TestManyProcessors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 16 {
 		runtime.GOMAXPROCS(1 + i%2*7)
-		program := cases.Read(cases.Bytes(rng, 1000)).Program(c,
-			backend.Bases{Curve: c, Group: backend.G1, Count: 8, Bytes: points}, cases.Shape{Elements: 3 * grain, Transform: 16, Steps: 6})
+		program := randprog.Read(randprog.Bytes(rng, 1000)).Program(c,
+			backend.Bases{Curve: c, Group: backend.G1, Count: 8, Bytes: points}, randprog.Shape{Elements: 3 * grain, Transform: 16, Steps: 6})
 		if err := program.Differ(t.Context(), a, b); err != nil {
 			t.Fatalf("case %d: %v", i, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -107,7 +108,7 @@ func Open(o Options) (*Backend, error) {
 		bases: make(map[*bases]struct{}), spaces: make(map[*space]struct{}), written: make(chan struct{}), arenas: make(map[*arena]struct{}),
 		lost: make(chan struct{}), gone: make(chan struct{}),
 		info: backend.Info{
-			Name: "cuda", Version: "kernels " + kernels.Digest(), InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups(), Elements: backend.SpaceElements(), Numbers: backend.NumberOps()},
+			Name: "cuda", Version: "kernels " + kernels.Digest(), InProcess: true, Can: backend.Capabilities{MSM: backend.CurveGroups(), Elements: slices.Concat(backend.SpaceElements(), backend.PointElements()), Numbers: backend.NumberOps()},
 		},
 	}
 	b.closing, b.stop = context.WithCancel(context.Background())

@@ -43,14 +43,68 @@ func (b *Backend) Run(ctx context.Context, steps []backend.Step) (_ [][]byte, er
 		return b.compute(ctx, jobs, on)
 	}
 	steps = b.repeatable(steps)
-	all := uses(steps, used.Spaces)
-	for {
-		answers, lost, err := b.runOnce(ctx, steps, all, used)
-		if !lost || b.err() != nil {
-			return answers, err
-		}
-		// Others have all that it uses, as it was before.
+	if steps, err = b.given(ctx, steps, used); err != nil {
+		return nil, err
 	}
+	answers := make([][]byte, len(steps))
+	for steps != nil {
+		some, left, lost, err := b.runOnce(ctx, steps, used)
+		switch {
+		case lost && b.err() == nil:
+			continue // others have all that it uses, as it was before
+		case err != nil:
+			return nil, err
+		}
+		for i, a := range some {
+			if a != nil {
+				answers[i] = a
+			}
+		}
+		steps = left
+	}
+	return answers, nil
+}
+
+// given returns a program in which no job that writes its point to a space has scalars of
+// the caller: these jobs are computed now, and become writes of their points.
+func (b *Backend) given(ctx context.Context, steps []backend.Step, used *resident.Used[*bases, *space]) ([]backend.Step, error) {
+	if !slices.ContainsFunc(steps, func(s backend.Step) bool { j, ok := s.(backend.Job); return ok && j.Dst.Space != 0 }) {
+		return steps, nil
+	}
+	steps = slices.Clone(steps)
+	var jobs []backend.Job
+	var on []*bases
+	var at []int
+	for i, s := range steps {
+		j, ok := s.(backend.Job)
+		if !ok || j.Src.Space != 0 {
+			continue
+		}
+		// Each has its own scalars, since its batch is not that of the program.
+		if j.SameAs > 0 {
+			j.Input, j.SameAs = steps[j.SameAs-1].(backend.Job).Input, 0
+		} else if j.Ready != nil {
+			j.Ready = (&gate{ready: j.Ready}).wait
+		}
+		steps[i] = j
+		if j.Dst.Space != 0 {
+			at, on = append(at, i), append(on, used.Bases[j.Bases].Kept)
+			j.Dst = backend.Range{}
+			jobs = append(jobs, j)
+		}
+	}
+	if len(jobs) == 0 {
+		return steps, nil
+	}
+	points, err := b.compute(ctx, jobs, on)
+	if err != nil {
+		return nil, err
+	}
+	// Later jobs have the scalars of these by now.
+	for k, i := range at {
+		steps[i] = backend.Write{Dst: steps[i].(backend.Job).Dst, Input: backend.Input{Bytes: points[k]}}
+	}
+	return steps, nil
 }
 
 // repeatable returns steps whose Ready is asked for no less than before when they are run
@@ -70,11 +124,13 @@ func (b *Backend) repeatable(steps []backend.Step) []backend.Step {
 	return steps
 }
 
-// runOnce runs a program on one card, and tells whether that was lost.
-func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, all []use, used *resident.Used[*bases, *space]) (_ [][]byte, lost bool, err error) {
-	on, copies, end, err := b.gather(ctx, all)
+// runOnce runs a program on one card, and tells whether that was lost. Where a job is
+// computed elsewhere whose point a space gets, it runs the program up to that job; left is
+// then what is to be run after it, with nil for the steps that are done.
+func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, used *resident.Used[*bases, *space]) (_ [][]byte, left []backend.Step, lost bool, err error) {
+	on, copies, end, err := b.gather(ctx, uses(steps, used.Spaces))
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	here := make(map[backend.BasesID]held)
 	b.mu.Lock()
@@ -82,7 +138,18 @@ func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, all []use, 
 		here[id] = r.Kept.held[on]
 	}
 	b.mu.Unlock()
+	all := steps
 	steps, elsewhere := commits(steps, func(id backend.BasesID) span { return here[id].span })
+	last := -1
+	for _, i := range slices.Sorted(maps.Keys(elsewhere)) {
+		switch {
+		case last >= 0:
+			delete(elsewhere, i)
+		case elsewhere[i].Dst.Space != 0:
+			last = i
+			clear(steps[i+1:]) // commits has cloned them
+		}
+	}
 	answers, err := b.runOn(ctx, on, steps, vector.Used{
 		Space: func(id backend.SpaceID) *vector.Space { return copies[id].Space },
 		Bases: func(id backend.BasesID) *msm.Bases { return here[id].Bases },
@@ -93,9 +160,18 @@ func (b *Backend) runOnce(ctx context.Context, steps []backend.Step, all []use, 
 		b.lose(on)
 	}
 	if err != nil {
-		return nil, lost, err
+		return nil, nil, lost, err
 	}
-	return answers, false, b.commit(ctx, elsewhere, answers, func(id backend.BasesID) *bases { return used.Bases[id].Kept })
+	if err := b.commit(ctx, elsewhere, answers, func(id backend.BasesID) *bases { return used.Bases[id].Kept }); err != nil {
+		return nil, nil, false, err
+	}
+	if last >= 0 {
+		left = slices.Clone(all)
+		clear(left[:last])
+		left[last] = backend.Write{Dst: elsewhere[last].Dst, Input: backend.Input{Bytes: answers[last]}}
+		answers[last] = nil
+	}
+	return answers, left, false, nil
 }
 
 // runOn runs a program on a card. What panics there is an error, so that its end is
@@ -153,7 +229,7 @@ func (b *Backend) commit(ctx context.Context, elsewhere map[int]backend.Job, ans
 		switch {
 		case j.Src.Space != 0:
 			defer clear(answers[i])
-			j.Src, j.Bytes = backend.Range{}, answers[i]
+			j.Src, j.Dst, j.Bytes = backend.Range{}, backend.Range{}, answers[i]
 		case j.SameAs > 0:
 			at, _ := slices.BinarySearch(steps, j.SameAs-1)
 			j.SameAs = at + 1

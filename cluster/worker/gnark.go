@@ -104,7 +104,7 @@ func (observer) Begin(ctx context.Context, _ engine.Phase) (context.Context, fun
 	return ctx, func(error) { Progress(ctx) }
 }
 
-// discreet is an error of a prover without the values of the witness that gnark's
+// discreet returns an error of a prover without the values of the witness that gnark's
 // solver puts into its own: what a job failed of is stored and shown.
 func discreet(err error) error {
 	if n, ok := proofsystem.Unsatisfied(err); ok {

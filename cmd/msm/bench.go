@@ -82,7 +82,7 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	completes(c, "backend", backendNames)
 	completes(c, "distribution", fixtures.Distributions(), "all")
 	completes(c, "path", pathNames)
-	c.AddCommand(a.proveCommand(), a.benchNumbersCommand(), a.compareCommand(), a.plotCommand())
+	c.AddCommand(a.proveCommand(), a.benchNumbersCommand(), a.benchPointsCommand(), a.compareCommand(), a.plotCommand())
 	return c
 }
 
@@ -162,7 +162,7 @@ func (a *app) report(r record.Record[record.Run], f benchFlags, out, plot *outfi
 	return errors.Join(a.deliver(out, text, wanted), plot.Write(func(w io.Writer) error { return record.WritePlot(w, plotFormat(f.plot), r) }))
 }
 
-// memory is the bytes that are available.
+// memory returns the bytes that are available.
 func (a *app) memory() (uint64, bool) {
 	if a.available != nil {
 		return a.available()

@@ -57,7 +57,7 @@ when, and how much room they take. What is cleared is made again when it is need
 // cacheHelp says what the flag --cache is.
 const cacheHelp = "folder that keeps points and keys between runs (default $PIPPIN_CACHE or the user's cache folder)"
 
-// cacheDir is the folder that the flag --cache names, or else the default.
+// cacheDir returns the folder that the flag --cache names, or else the default.
 func (a *app) cacheDir(flag string) (string, error) {
 	if flag != "" {
 		return flag, nil
@@ -117,7 +117,7 @@ func writeCache(w io.Writer, s cacheState, now time.Time) error {
 	return err
 }
 
-// ago is how long ago something was, roughly.
+// ago says how long ago something was, roughly.
 func ago(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -187,7 +187,7 @@ func parseAge(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// room is the bytes that are free for a folder.
+// room returns the bytes that are free for a folder.
 func (a *app) room(dir string) (uint64, bool) {
 	if a.free != nil {
 		return a.free(dir)

@@ -47,7 +47,7 @@ them. docs/howto/cluster.md says how to set one up.`,
 	return c
 }
 
-// clusterDir is the folder of a cluster's server, and of its tickets on that machine.
+// clusterDir returns the folder of a cluster's server, and of its tickets on that machine.
 func (a *app) clusterDir(flag string) (string, error) {
 	if flag != "" {
 		return flag, nil
@@ -159,7 +159,7 @@ func (a *app) up(ctx context.Context, f upFlags) (err error) {
 	return group.Wait()
 }
 
-// events is the log of what runs for long: what went wrong, and with -v everything.
+// events returns the log of what runs for long: what went wrong, and with -v everything.
 func (a *app) events() *slog.Logger {
 	if a.verbose {
 		return a.logger()
@@ -333,7 +333,7 @@ func fileOf(path string) func(io.Writer) error {
 	}
 }
 
-// proveFile has the witness of a file proved.
+// proveFile gets the witness of a file proved.
 func proveFile(ctx context.Context, p *cluster.Prover, curve ecc.ID, file string) error {
 	w, err := witness.New(curve.ScalarField())
 	if err != nil {

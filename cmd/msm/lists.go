@@ -47,7 +47,7 @@ func meant(value string, choices []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// distance is the number of letters to insert, delete or replace.
+// distance returns the number of letters to insert, delete or replace.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -68,7 +68,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// texts is values as the command line has them.
+// texts returns values as the command line has them.
 func texts[T any](all []T) []string {
 	var s []string
 	for _, v := range all {
@@ -80,12 +80,12 @@ func texts[T any](all []T) []string {
 // several is how the help of a flag says that it takes more than one value.
 const several = "; several with commas"
 
-// names is how a flag's help lists its values.
+// names returns the values of a flag as its help lists them.
 func names[T any](all []T) string {
 	return strings.Join(texts(all), ", ") + several + ", or all"
 }
 
-// completes has shells complete the values of flags, given as a flag and its
+// completes lets shells complete the values of flags, given as a flag and its
 // values, which may be in a list.
 func completes[T any](c *cobra.Command, flag string, all []T, more ...string) {
 	choices := append(texts(all), more...)

@@ -17,7 +17,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/table"
 )
 
-// createOutput is outfile.Create for a file that a flag names.
+// createOutput calls outfile.Create for a file that a flag names.
 func createOutput(ctx context.Context, path string) (*outfile.File, error) {
 	o, err := outfile.Create(ctx, path)
 	if err != nil && ctx.Err() == nil {
@@ -26,7 +26,7 @@ func createOutput(ctx context.Context, path string) (*outfile.File, error) {
 	return o, err
 }
 
-// createOutputs is createOutput for a result and for its plot, whose format the
+// createOutputs calls createOutput for a result and for its plot, whose format the
 // ending of its name says.
 func createOutputs(ctx context.Context, out, plot string) (result, picture *outfile.File, err error) {
 	if out != "" && plot != "" && outfile.Same(out, plot) {
@@ -44,7 +44,7 @@ func createOutputs(ctx context.Context, out, plot string) (result, picture *outf
 	return result, picture, nil
 }
 
-// plotFormat is what the name of a plot's file ends with: SVG where that says
+// plotFormat returns what the name of a plot's file ends with: SVG where that says
 // nothing, as of a pipe.
 func plotFormat(path string) string {
 	return cmp.Or(strings.ToLower(strings.TrimPrefix(filepath.Ext(path), ".")), "svg")
@@ -59,7 +59,7 @@ func (a *app) deliver(out *outfile.File, table, format func(io.Writer) error) er
 	return errors.Join(table(a.stdout), out.Write(format))
 }
 
-// tableOr is the writer of the format, json or table.
+// tableOr returns the writer of the format, json or table.
 func tableOr(format string, table, json func(io.Writer) error) func(io.Writer) error {
 	if format == "json" {
 		return json

@@ -125,7 +125,7 @@ func onlyPipe(err error) bool {
 	return false
 }
 
-// oneLine is an error without line breaks, joined errors one after another.
+// oneLine returns an error without line breaks, joined errors one after another.
 func oneLine(err error) string {
 	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 }
@@ -185,7 +185,7 @@ func ofTheCommands(c *cobra.Command, args []string) error {
 	return usageError{fmt.Errorf("unknown command %q, see msm help%s", args[0], meant(args[0], commands))}
 }
 
-// helpCommand is cobra's, with an error where there is no such command.
+// helpCommand returns cobra's help, with an error where there is no such command.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",

@@ -83,7 +83,7 @@ func (a *app) serve(f serveFlags) error {
 	return plugin.Exec(spec, f.daemon)
 }
 
-// servedPlugin is the plugin that a backend's name means, and what it is told.
+// servedPlugin returns the plugin that a backend's name means, and what it is told.
 func servedPlugin(backend string) (name string, env []string, err error) {
 	if list, ok := strings.CutPrefix(backend, "cuda:"); ok && list != "" {
 		return "cuda", []string{"PIPPIN_GPU_DEVICES=" + list}, nil

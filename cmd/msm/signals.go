@@ -16,10 +16,10 @@ type ended struct{ syscall.Signal }
 
 func (e ended) Error() string { return e.String() }
 
-// status is the exit status that shells give to the signal.
+// status returns the exit status that shells give to the signal.
 func (e ended) status() int { return 128 + int(e.Signal) }
 
-// untilSignal is a context that the first of the endings ends; the second ends
+// untilSignal returns a context that the first of the endings ends; the second ends
 // the program as usual. One that is ignored, as SIGHUP under nohup, stays so.
 // Writing to a pipe that nobody reads becomes an error like any other.
 func untilSignal(parent context.Context) context.Context {

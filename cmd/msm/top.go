@@ -200,7 +200,7 @@ func writeTop(w io.Writer, width int, address string, before, now *scrape.Look) 
 	}, rows)
 }
 
-// section is a table below an empty line, if it has rows.
+// section writes a table below an empty line, if it has rows.
 func section(w io.Writer, form table.Form, columns []table.Column, rows [][]string) error {
 	if len(rows) == 0 {
 		return nil
@@ -209,7 +209,7 @@ func section(w io.Writer, form table.Form, columns []table.Column, rows [][]stri
 	return table.Write(w, form, false, columns, rows)
 }
 
-// number is short: 12, 3.4, 1.2 M.
+// number writes a number in few characters: 12, 3.4, 1.2 M.
 func number(v float64) string {
 	switch {
 	case v >= 1e9:
@@ -224,7 +224,7 @@ func number(v float64) string {
 	return fmt.Sprintf("%.2g", v)
 }
 
-// seconds is a duration as people say it.
+// seconds writes a duration as people say it.
 func seconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	switch {

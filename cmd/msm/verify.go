@@ -88,7 +88,7 @@ func (a *app) deliverVerified(format string, results []bench.Verified) error {
 	return tableOr(format, table, func(w io.Writer) error { return writeJSON(w, results) })(a.stdout)
 }
 
-// writeVerified is a line for each kind of cases, and what failed below.
+// writeVerified writes a line for each kind of cases, and what failed below.
 func writeVerified(w io.Writer, results []bench.Verified) error {
 	columns := []table.Column{
 		{Head: "backend", Keep: 3}, {Head: "curve", Keep: 2}, {Head: "group", Keep: 1}, {Head: "cases", Keep: table.Never},

@@ -13,7 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 )
 
-// Writes is how many bytes of points the configured MSMs add to the cache, and
+// Writes returns how many bytes of points the configured MSMs add to the cache, and
 // the folder that they go to.
 func (c *Config) Writes() (bytes uint64, dir string, err error) {
 	cache := fixtures.Cache{Dir: c.CacheDir}
@@ -91,7 +91,7 @@ func Cached(dir string) (all []CacheEntry, err error) {
 	return all, err
 }
 
-// sizeBelow is the bytes of a file, or of the files in a folder.
+// sizeBelow returns the bytes of a file, or of the files in a folder.
 func sizeBelow(path string) (n uint64, err error) {
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return 0, err

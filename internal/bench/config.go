@@ -88,7 +88,7 @@ type Config struct {
 // with 0. It is called by one goroutine at a time.
 type Progress func(stage string, done, total int)
 
-// tell is a call of p where there is one.
+// tell calls p if there is one.
 func (p Progress) tell(stage string, done, total int) {
 	if p != nil {
 		p(stage, done, total)

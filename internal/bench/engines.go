@@ -95,7 +95,7 @@ func (all engines) with(c backend.Curve, note func(string)) engines {
 	})
 }
 
-// energy is the millijoules that the engine's devices have used, 0 where it is not
+// energy returns the millijoules that the engine's devices have used, 0 where it is not
 // known.
 func (e *single) energy(ctx context.Context) (sum uint64) {
 	for _, d := range e.usage(ctx).Devices {
@@ -104,7 +104,7 @@ func (e *single) energy(ctx context.Context) (sum uint64) {
 	return sum
 }
 
-// device is the name of the engine's first device, and how many there are.
+// device returns the name of the engine's first device, and how many there are.
 func (e *single) device() string {
 	switch d := e.info.Devices; len(d) {
 	case 0:

@@ -36,7 +36,7 @@ type input interface {
 	free()
 }
 
-// groupOf is the table of groups.
+// groupOf looks a group up.
 func groupOf(c backend.Curve, g backend.Group) (group, error) {
 	if !c.Valid() || !g.Valid() {
 		return nil, fmt.Errorf("%w: group %v %v", backend.ErrInvalidInput, c, g)
@@ -132,5 +132,5 @@ func (t *typedInput[P, S]) free() {
 	}
 }
 
-// bytesOf is a point's memory.
+// bytesOf returns a point's memory.
 func bytesOf[P any](p P) []byte { return layout.Bytes([]P{p}) }

@@ -14,7 +14,7 @@ type Need struct {
 	Bytes uint64
 }
 
-// Sum is the bytes of all needs.
+// Sum returns the bytes of all needs.
 func Sum(needs []Need) (n uint64) {
 	for _, x := range needs {
 		n += x.Bytes

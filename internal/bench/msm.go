@@ -290,7 +290,7 @@ func (m *measuring) batches(ctx context.Context, all []*series, in *inputs, n in
 	return nil
 }
 
-// pathsOf is the paths that make a difference for a backend.
+// pathsOf returns the paths that make a difference for a backend.
 func pathsOf(e *single, paths []record.Path) []record.Path {
 	if e.shared {
 		return paths
@@ -397,7 +397,7 @@ func (s *series) row(ctx context.Context, of record.BackToBack) error {
 	return nil
 }
 
-// calls has callers share so many calls.
+// calls lets callers share so many calls.
 func (s *series) calls(ctx context.Context, calls, callers int) ([][]byte, error) {
 	answers := make([][]byte, calls)
 	group, calling := errgroup.WithContext(ctx)

@@ -14,7 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cpu"
 	core "github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/cases"
+	"github.com/pippin-zk/pippin/internal/randprog"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -51,7 +51,7 @@ func (c *NumbersConfig) Validate() error {
 	return nil
 }
 
-// elements is how many a batch has where the configuration does not say.
+// elements returns how many elements a batch has where the configuration does not say.
 func (c *NumbersConfig) elements(op backend.NumberOp, bits int) int {
 	switch {
 	case c.N > 0:
@@ -145,9 +145,9 @@ func newNumberWork(op backend.NumberOp, bits, n int, seed uint64) *numberWork {
 	return l
 }
 
-// on is the workload's step in a space of a backend.
+// on returns the workload's step in a space of a backend.
 func (l *numberWork) on(id backend.SpaceID) backend.Compute {
-	return cases.Renamed([]backend.Step{l.step}, []backend.SpaceID{id}, nil)[0].(backend.Compute)
+	return randprog.Renamed([]backend.Step{l.step}, []backend.SpaceID{id}, nil)[0].(backend.Compute)
 }
 
 // writes puts the operands into a space.
@@ -193,7 +193,7 @@ func (l *numberWork) oracle(ctx context.Context, all bool) error {
 	}
 	ref := cpu.NewReference()
 	defer ref.Close()
-	out, err := (&cases.Program{Element: backend.Word(), Spaces: [][]byte{l.memory}, Steps: steps}).Run(ctx, ref)
+	out, err := (&randprog.Program{Element: backend.Word(), Spaces: [][]byte{l.memory}, Steps: steps}).Run(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (l *numberWork) oracle(ctx context.Context, all bool) error {
 	return nil
 }
 
-// compared is how many elements of an answer want has.
+// compared returns how many elements of an answer want has.
 func (l *numberWork) compared() (n int) {
 	for _, p := range l.want {
 		n += p.elements

@@ -9,7 +9,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/engine"
-	"github.com/pippin-zk/pippin/internal/cases"
+	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
 // VerifyNumbersConfig says what VerifyNumbers tries.
@@ -56,7 +56,7 @@ func VerifyNumbers(ctx context.Context, cfg VerifyNumbersConfig) (results []Veri
 			}
 			continue
 		}
-		try := func(name string, tries int, program func(i int) *cases.Program) error {
+		try := func(name string, tries int, program func(i int) *randprog.Program) error {
 			r := Verified{Backend: e.name, Curve: backend.Words.String(), Cases: name}
 			for i := range tries {
 				err := program(i).Differ(ctx, e.only, ref)
@@ -74,12 +74,12 @@ func VerifyNumbers(ctx context.Context, cfg VerifyNumbersConfig) (results []Veri
 			results = append(results, r)
 			return nil
 		}
-		reader := func(seed uint64) *cases.Numbers {
-			return cases.Read(cases.Bytes(rand.New(rand.NewPCG(cfg.Seed, seed)), 4000)).Numbers()
+		reader := func(seed uint64) *randprog.Numbers {
+			return randprog.Read(randprog.Bytes(rand.New(rand.NewPCG(cfg.Seed, seed)), 4000)).Numbers()
 		}
 		for k, op := range ops {
 			cfg.Progress.tell(e.name+": numbers", k, len(ops)+1)
-			if err := try(op.String(), len(widths), func(i int) *cases.Program {
+			if err := try(op.String(), len(widths), func(i int) *randprog.Program {
 				p := reader(uint64(op)<<32 | uint64(widths[i]))
 				for _, count := range []int{1, 2, 7} {
 					p.Step(op, widths[i], count)
@@ -90,7 +90,7 @@ func VerifyNumbers(ctx context.Context, cfg VerifyNumbersConfig) (results []Veri
 			}
 		}
 		cfg.Progress.tell(e.name+": numbers", len(ops), len(ops)+1)
-		if err := try("random programs", cfg.Cases, func(i int) *cases.Program { return reader(uint64(i)).Random(ops) }); err != nil {
+		if err := try("random programs", cfg.Cases, func(i int) *randprog.Program { return reader(uint64(i)).Random(ops) }); err != nil {
 			return results, err
 		}
 		cfg.Progress.tell(e.name+": numbers", len(ops)+1, len(ops)+1)

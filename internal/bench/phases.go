@@ -24,7 +24,7 @@ type phase struct {
 	samples []time.Duration
 }
 
-// around is what do takes of every phase; counted tells whether it is kept.
+// around calls do and counts what it takes of every phase; counted tells whether that is kept.
 func (p *phases) around(ctx context.Context, counted bool, do func() error) error {
 	if p == nil {
 		return do()
@@ -83,7 +83,7 @@ func noteWithoutPhases(runs []record.Run, note func(string)) {
 	}
 }
 
-// usage is what the engine's backend has counted until now; nothing where it does not.
+// usage returns what the engine's backend has counted until now; nothing where it does not.
 func (e *single) usage(ctx context.Context) backend.Usage {
 	m, ok := backend.As[backend.Metered](e.only)
 	if !ok || e.only.Ping(ctx) != nil { // of a plugin it is what it said last

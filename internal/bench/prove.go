@@ -366,7 +366,7 @@ func (c *contender) result(gnark *contender, solve, fft time.Duration) record.Pr
 	return r
 }
 
-// solveAlone is the time that solving takes without the commitments that a
+// solveAlone returns the time that solving takes without the commitments that a
 // circuit asks for on the way: their challenges, which can be any numbers that
 // the witness does not contain, are made up.
 func solveAlone(k *key, full witness.Witness, field *big.Int) (time.Duration, error) {

@@ -37,7 +37,7 @@ const (
 	sha256Message = 2048 // bytes
 )
 
-// Circuits are the names of the circuits that Prove knows, small ones first.
+// Circuits returns the names of the circuits that Prove knows, small ones first.
 func Circuits() []string {
 	return []string{circuitMiMC, circuitRecursion, circuitECDSA, circuitSHA256}
 }

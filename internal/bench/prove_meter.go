@@ -55,7 +55,7 @@ func (m *meter) end() {
 	}
 }
 
-// take is the time since the last call, which no MSM may be running across.
+// take returns the time since the last call, which no MSM may be running across.
 func (m *meter) take() time.Duration {
 	if m == nil {
 		return 0
@@ -67,7 +67,7 @@ func (m *meter) take() time.Duration {
 	return busy
 }
 
-// afterSolve is from the last solver's end to t.
+// afterSolve returns the time from the last solver's end to t.
 func (m *meter) afterSolve(t time.Time) time.Duration {
 	if m == nil {
 		return 0
@@ -77,7 +77,7 @@ func (m *meter) afterSolve(t time.Time) time.Duration {
 	return t.Sub(m.solved)
 }
 
-// ownSolve is what the last solver took.
+// ownSolve returns what the last solver took.
 func (m *meter) ownSolve() time.Duration {
 	if m == nil {
 		return 0
@@ -104,7 +104,7 @@ type metered struct {
 	m *meter
 }
 
-// Unwrap has other capabilities found.
+// Unwrap lets other capabilities be found.
 func (b metered) Unwrap() backend.Backend { return b.Backend }
 
 func (b metered) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {

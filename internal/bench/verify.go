@@ -12,8 +12,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/cases"
 	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/internal/randprog"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -247,7 +247,7 @@ func (s *subject) uniform(n int, salt uint64) ([]byte, error) {
 	return fixtures.Scalars(s.curve, fixtures.Uniform, s.cfg.Seed+salt, n)
 }
 
-// sizes around the powers of two and around a warp's width, up to Size.
+// sizes returns the sizes around the powers of two and around a warp's width, up to Size.
 func (s *subject) sizes() (sizes []int) {
 	list := []int{0, 1, 2, 3, 31, 32, 33}
 	top := bits.Len(uint(s.cfg.Size)) - 1
@@ -280,7 +280,7 @@ func trySizes(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// edges is 0, 1, r-1, r-2, the values about half of r, and 2^j and 2^j - 1 for
+// edges returns 0, 1, r-1, r-2, the values about half of r, and 2^j and 2^j - 1 for
 // every j that gives a value below r.
 func (s *subject) edges() []*big.Int {
 	r, one := fixtures.Order(s.curve), big.NewInt(1)
@@ -296,7 +296,7 @@ func (s *subject) edges() []*big.Int {
 	return list
 }
 
-// join is the scalars in memory that is aligned.
+// join returns the scalars in memory that is aligned.
 func join(curve backend.Curve, values ...*big.Int) []byte {
 	b := layout.Bytes(make([]uint64, len(values)*curve.ScalarBytes()/8))
 	for i, v := range values {
@@ -388,7 +388,7 @@ func tryRanges(ctx context.Context, s *subject) error {
 	})
 }
 
-// tryBatches has several MSMs in one call, some on the same scalars.
+// tryBatches tries several MSMs in one call, some on the same scalars.
 func tryBatches(ctx context.Context, s *subject) error {
 	n := min(s.cfg.Size, 1000)
 	return s.with(ctx, fixtures.Infinities, n, func(p *fixtures.Points, b bases) error {
@@ -514,7 +514,7 @@ func tryPrograms(ctx context.Context, s *subject, ref *single) error {
 		return err
 	}
 	for i := range s.cfg.Cases {
-		p := cases.Read(cases.Bytes(s.rng, 400)).Program(s.curve, backend.Bases{Curve: s.curve, Group: s.g, Count: n, Bytes: raw}, cases.Small)
+		p := randprog.Read(randprog.Bytes(s.rng, 400)).Program(s.curve, backend.Bases{Curve: s.curve, Group: s.g, Count: n, Bytes: raw}, randprog.Small)
 		s.result.Tried++
 		if err := p.Differ(ctx, s.e.only, ref.only); err != nil {
 			s.fail(fmt.Sprintf("case %d: %v", i, err))

@@ -257,7 +257,7 @@ func (e *examination) trial(t *Trial) {
 	}
 }
 
-// worst is Failed where it matters.
+// worst returns Failed where it matters.
 func (e *examination) worst(matters bool) State {
 	if matters {
 		return Failed
@@ -306,7 +306,7 @@ func names(as, plugin string) bool {
 	return first == plugin || strings.TrimPrefix(filepath.Base(as), "msm-backend-") == plugin
 }
 
-// line is an error without line breaks.
+// line returns an error without line breaks.
 func line(err error) string { return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") }
 
 func limitText(n uint64, text string) string {

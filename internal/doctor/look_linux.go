@@ -76,7 +76,7 @@ func nvidia(root string, getenv func(string) string) NVIDIA {
 	return n
 }
 
-// libraryDirs are the folders that the dynamic linker looks in, in its order:
+// libraryDirs returns the folders that the dynamic linker looks in, in its order:
 // those of the variable, of its configuration and its own.
 func libraryDirs(root, path string) []string {
 	dirs := filepath.SplitList(path)
@@ -111,7 +111,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// read is a small file's text without the space around it, or "".
+// read returns a small file's text without the space around it, or "".
 func read(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -47,7 +47,7 @@ func answer(ctx context.Context, b backend.Backend, g backend.CurveGroup) Answer
 	return a
 }
 
-// compute is one MSM whose answer is known from discrete logarithms.
+// compute computes one MSM whose answer is known from discrete logarithms.
 func (a *Answer) compute(ctx context.Context, b backend.Backend) (err error) {
 	g := a.Group
 	points, err := fixtures.New(fixtures.Key{Curve: g.Curve, Group: g.Group, Set: fixtures.Infinities, Seed: seed})

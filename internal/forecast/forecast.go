@@ -52,7 +52,7 @@ var Cards = sync.OnceValue(func() []Card {
 	return cards
 })
 
-// Find is the measured card of a name such as "NVIDIA H200" or "h200", nil where
+// Find returns the measured card of a name such as "NVIDIA H200" or "h200", nil where
 // there is none.
 func Find(name string) *Card {
 	plain := func(s string) string {

@@ -4,6 +4,7 @@
 package gf2
 
 import (
+	"context"
 	"fmt"
 	"math/bits"
 	"sync"
@@ -21,17 +22,30 @@ type Field struct {
 // fields by degree, made when they are first asked for.
 var fields sync.Map
 
-// New returns GF(2^n). It panics for n below 2. It searches once, for up to a second, for
-// the polynomial of a large n that no table has.
+// New returns GF(2^n). It panics for n below 2. It searches once, for up to some seconds,
+// for the polynomial of a large n that no table has.
 func New(n int) *Field {
+	f, err := Find(context.Background(), n)
+	if err != nil {
+		panic(fmt.Sprintf("gf2: %v", err)) // it cannot be: nothing ends the search
+	}
+	return f
+}
+
+// Find does what New does, until ctx ends: then its error is the context's.
+func Find(ctx context.Context, n int) (*Field, error) {
 	if n < 2 {
 		panic(fmt.Sprintf("gf2: a field of degree %d", n))
 	}
 	if f, ok := fields.Load(n); ok {
-		return f.(*Field)
+		return f.(*Field), nil
 	}
-	f, _ := fields.LoadOrStore(n, field(n, Sparse(n)))
-	return f.(*Field)
+	taps, err := sparse(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	f, _ := fields.LoadOrStore(n, field(n, taps))
+	return f.(*Field), nil
 }
 
 func field(n int, taps []int) *Field {

@@ -1,6 +1,8 @@
 package gf2
 
 import (
+	"context"
+	"errors"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -97,6 +99,18 @@ func TestAgainstDefinition(t *testing.T) {
 	}
 }
 
+// TestFindEnds ends the search of a degree that no table has.
+func TestFindEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Find(ctx, 1901); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if f, err := Find(t.Context(), 113); err != nil || f.Degree() != 113 {
+		t.Error(err)
+	}
+}
+
 // TestSparse compares with polynomials of standards (FIPS 186, GCM) and of NTL's table.
 func TestSparse(t *testing.T) {
 	for n, want := range map[int][]int{
@@ -110,8 +124,8 @@ func TestSparse(t *testing.T) {
 		if n > 1000 && testing.Short() {
 			continue
 		}
-		if got := search(n); !slices.Equal(got, taps) {
-			t.Errorf("n %d: %v, want %v", n, got, taps)
+		if got, err := search(t.Context(), n); !slices.Equal(got, taps) {
+			t.Errorf("n %d: %v, %v, want %v", n, got, err, taps)
 		}
 	}
 	for _, c := range []struct {

@@ -1,6 +1,8 @@
 package gf2
 
 import (
+	"context"
+	"fmt"
 	"math/bits"
 	"slices"
 )
@@ -16,31 +18,40 @@ var known = map[int][]int{
 // is none, x^n + x^c + x^b + x^a + 1 with the least c, then b, then a. It returns the
 // exponents without n and 0, the largest first. n must be at least 2.
 func Sparse(n int) []int {
-	if taps, ok := known[n]; ok {
-		return taps
-	}
-	return search(n)
+	taps, _ := sparse(context.Background(), n) // nothing ends the search
+	return taps
 }
 
-// search does what Sparse does, without its table.
-func search(n int) []int {
+// sparse does what Sparse does, until ctx ends.
+func sparse(ctx context.Context, n int) ([]int, error) {
+	if taps, ok := known[n]; ok {
+		return taps, nil
+	}
+	return search(ctx, n)
+}
+
+// search does what sparse does, without the table.
+func search(ctx context.Context, n int) ([]int, error) {
 	if n%8 != 0 { // by Swan's theorem there is none then
-		for k := 1; k <= n/2; k++ { // one with n-k is irreducible too
+		for k := 1; k <= n/2 && ctx.Err() == nil; k++ { // one with n-k is irreducible too
 			if taps := []int{k}; irreducible(n, taps) {
-				return taps
+				return taps, nil
 			}
 		}
 	}
 	for c := 3; c < n; c++ {
 		for b := 2; b < c; b++ {
 			for a := 1; a < b; a++ {
+				if err := ctx.Err(); err != nil {
+					return nil, err // a trial takes some milliseconds
+				}
 				if taps := []int{c, b, a}; irreducible(n, taps) {
-					return taps
+					return taps, nil
 				}
 			}
 		}
 	}
-	return nil // no n is known for which this happens
+	return nil, fmt.Errorf("no sparse irreducible polynomial of degree %d", n) // none is known for which this happens
 }
 
 // irreducible reports whether x^n + .. + 1, with an odd number of taps, is irreducible:
@@ -120,7 +131,7 @@ func gcd(a, b []uint64) []uint64 {
 	}
 }
 
-// degree of a polynomial, -1 of 0.
+// degree returns the degree of a polynomial, -1 for 0.
 func degree(p []uint64) int {
 	for i := len(p) - 1; i >= 0; i-- {
 		if p[i] != 0 {

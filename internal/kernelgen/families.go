@@ -59,6 +59,8 @@ var (
 	pairs = axis{name: "Pairs", doc: "one group with affine additions", key: []string{"curve", "group"}, instances: perGroup()[2 : 2*len(curves)]}
 	// sums are the groups for which affine sums of tasks won over pairs, or over XYZZ sums.
 	sums = axis{name: "Affine", doc: "one group with affine sums of tasks", key: []string{"curve", "group"}, instances: []instance{perGroup()[1], perGroup()[4]}}
+	// affine are the groups whose points spaces have.
+	affine = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()[:2*len(curves)]}
 	// forms are the groups that have bases in another form than gnark-crypto's.
 	forms = axis{name: "Form", doc: "one form of bases", key: []string{"curve", "group"}, instances: []instance{edwards}}
 )
@@ -203,6 +205,18 @@ var families = []family{
 		},
 	},
 	{
+		path: "kernels/grid/point", doc: "the kernels over points of spaces: the parameters of each, and tables of them.",
+		layout: "layout.cuh",
+		sources: []source{
+			{name: "scalars", per: curve},
+			{name: "product", per: affine, twins: bothOverFp},
+			{name: "fixed", per: affine, twins: bothOverFp},
+			{name: "sums", per: affine, twins: bothOverFp},
+			{name: "check", per: affine},
+			{name: "encode", per: affine},
+		},
+	},
+	{
 		path: "kernels/grid/number", doc: "the kernels over batches of numbers: the parameters of each, and tables of\n// them.",
 		layout: "layout.cuh",
 		sources: []source{
@@ -213,9 +227,16 @@ var families = []family{
 			{name: "narrow", per: narrow},
 			{name: "grouped", per: grouped, waits: true},
 			{name: "binary", per: binary, waits: true},
-			{name: "sliced", per: binary, waits: true},
 			{name: "one", per: once},
 			{name: "power", per: powers, waits: true},
+		},
+	},
+	{
+		// Only programs with the tag measured have their code.
+		path: "kernels/grid/measured", doc: "kernels that are kept to be measured beside those in use: the parameters\n// of each, and tables of them.",
+		sources: []source{
+			{name: "reference", per: once, waits: true},
+			{name: "sliced", per: binary, waits: true},
 		},
 	},
 	{

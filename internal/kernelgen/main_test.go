@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 const root = "../.."
 
 // mostBytes is what an architecture may take in the repository; decision 11.
-const mostBytes = 5 << 20
+const mostBytes = 6 << 20
 
 // eachBuilt calls f for the code of every architecture that is there: in the
 // repository, which must be, or built beside it.
@@ -187,5 +188,30 @@ ptxas info    : Used 12 registers
 	}
 	if !slices.Equal(ks, want) {
 		t.Errorf("%+v", ks)
+	}
+}
+
+// TestShipped wants the compiled code of all families in programs with the tag cuda, but
+// for what is only measured.
+func TestShipped(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "kernels/embed_cuda.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^//go:embed (.*)$`).FindStringSubmatch(string(text))
+	if line == nil {
+		t.Fatal("nothing is embedded")
+	}
+	want := []string{"fatbin/*/manifest.json"}
+	for i := range families {
+		if name := families[i].pkg(); name != "measured" {
+			want = append(want, "fatbin/*/"+name)
+		}
+	}
+	got := strings.Fields(line[1])
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("kernels/embed_cuda.go embeds %q, want %q", got, want)
 	}
 }

@@ -53,7 +53,7 @@ func New(inProcess map[string]func() backend.Backend, spec plugin.Spec) engine.O
 	}
 }
 
-// DaemonSocket is pippin.DaemonSocket, which says what it does.
+// DaemonSocket does what pippin.DaemonSocket says.
 func DaemonSocket() (path string, there bool) {
 	const name = "pippin/daemon.sock"
 	paths := []string{"/run/" + name}

@@ -103,7 +103,7 @@ func openInPlace(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// Write has do write the file. Nothing is written when do fails.
+// Write calls do to write the file. Nothing is written when do fails.
 func (o *File) Write(do func(io.Writer) error) error {
 	if o == nil {
 		return nil

@@ -61,6 +61,11 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"bits", "n", "count", "min_ms", "median_ms"},
 		bools:   []string{"checked"},
 	},
+	"points": { // steps over points through the contract
+		texts:   []string{"what", "curve", "group", "backend"},
+		numbers: []string{"n", "count", "min_ms", "median_ms"},
+		bools:   []string{"checked"},
+	},
 	"cluster": { // jobs of a proving cluster
 		texts:   []string{"what"},
 		numbers: []string{"workers", "jobs"},

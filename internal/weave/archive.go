@@ -75,7 +75,7 @@ func mark(path string) error {
 	return err
 }
 
-// unpin has the linker take any build of a package that an archive imports. The
+// unpin lets the linker take any build of a package that an archive imports. The
 // compiler notes a fingerprint of each package that it read, and the linker refuses
 // another; a fingerprint of zeros is one that the linker fills in. It is used for an
 // import for its init function alone, which no build of the package can break. It
@@ -131,7 +131,7 @@ func buildID(path string) (string, error) {
 	}
 }
 
-// contentID is the part of a build ID that names what was made rather than
+// contentID returns the part of a build ID that names what was made rather than
 // what it was made of.
 func contentID(id string) string {
 	return id[strings.LastIndexByte(id, '/')+1:]

@@ -30,7 +30,7 @@ func (b *built) file(path string) string {
 	return ""
 }
 
-// shared is build for all steps of one run of the go command: the first to come
+// shared calls build for all steps of one run of the go command: the first to come
 // asks, the others read its answer in the build's temporary folder, in which
 // every step has a folder of its own.
 func (t *tool) shared(step string) (*built, error) {
@@ -63,7 +63,7 @@ func (t *tool) shared(step string) (*built, error) {
 	return b, nil
 }
 
-// build has the go command that runs this program build weave/auto in the same
+// build lets the go command that runs this program build weave/auto in the same
 // module, with the same flags and through this program, and lists what it needs.
 func (t *tool) build() (*built, error) {
 	c, err := t.closure()
@@ -97,7 +97,7 @@ func (t *tool) build() (*built, error) {
 	return b, nil
 }
 
-// goCommand is the go command beside the tool, or the one in PATH.
+// goCommand returns the go command beside the tool, or the one in PATH.
 func (t *tool) goCommand() string {
 	root := filepath.Join(filepath.Dir(t.path), "..", "..", "..", "bin")
 	for _, name := range []string{"go", "go.exe"} {

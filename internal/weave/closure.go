@@ -142,7 +142,7 @@ func (c *closure) check() error {
 	return nil
 }
 
-// digest is one of all sources, Go's own left out.
+// digest returns a digest of all sources, Go's own left out.
 func (c *closure) digest() (string, error) {
 	replaced, err := c.overlay()
 	if err != nil {
@@ -166,7 +166,7 @@ func (c *closure) digest() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// overlay is the files that the flag -overlay puts others in the place of.
+// overlay returns the files that the flag -overlay puts others in the place of.
 func (o *outer) overlay() (map[string]string, error) {
 	path := o.value("overlay")
 	if path == "" {
@@ -193,13 +193,13 @@ func (o *outer) overlay() (map[string]string, error) {
 	return replaced, nil
 }
 
-// goList is the output of "go list" with the flags of the go command that runs
+// goList returns the output of "go list" with the flags of the go command that runs
 // this program, in its folder.
 func (t *tool) goList(o outer, args ...string) ([]byte, error) {
 	return t.goOutput(o.dir, slices.Concat([]string{"list"}, o.flags, args)...)
 }
 
-// goOutput is the output of a go command in a folder. Its error says what the
+// goOutput returns the output of a go command in a folder. Its error says what the
 // command said.
 func (t *tool) goOutput(dir string, args ...string) ([]byte, error) {
 	cmd := t.goIn(dir, args...)
@@ -215,7 +215,7 @@ func (t *tool) goOutput(dir string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// goIn is a go command, run in a folder as its user would.
+// goIn returns a go command, run in a folder as its user would.
 func (t *tool) goIn(dir string, args ...string) *exec.Cmd {
 	cmd := t.command(t.goCommand(), args...)
 	cmd.Env = slices.DeleteFunc(slices.Clone(t.Env), func(e string) bool {

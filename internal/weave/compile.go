@@ -61,7 +61,7 @@ func (t *tool) compile() error {
 	return mark(output)
 }
 
-// files is the index of the first Go file among the arguments; files come last.
+// files returns the index of the first Go file among the arguments; files come last.
 func (t *tool) files() int {
 	i := len(t.args)
 	for i > 0 && strings.HasSuffix(t.args[i-1], ".go") && !strings.HasPrefix(t.args[i-1], "-") {
@@ -70,7 +70,7 @@ func (t *tool) files() int {
 	return i
 }
 
-// scratch is a folder for files of this compilation. The go command removes it
+// scratch returns a folder for files of this compilation. The go command removes it
 // in the end, and cuts its path off the names of files in what is compiled.
 func (t *tool) scratch() string { return filepath.Join(filepath.Dir(t.flag("-o")), "pippin") }
 
@@ -106,7 +106,7 @@ func (t *tool) addFile(text string) error {
 	return write(at, []byte(text))
 }
 
-// importAuto has package main import weave/auto.
+// importAuto makes package main import weave/auto.
 func (t *tool) importAuto(cfg *importcfg, cfgFile string) error {
 	c, err := t.shared(filepath.Dir(cfgFile))
 	if err != nil {

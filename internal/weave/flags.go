@@ -32,7 +32,7 @@ func (t *tool) outer() (outer, error) {
 	return o, err
 }
 
-// value is a flag's last value, or "".
+// value returns a flag's last value, or "".
 func (o *outer) value(flag string) string {
 	for _, f := range slices.Backward(o.flags) {
 		if v, ok := strings.CutPrefix(f, "-"+flag+"="); ok {
@@ -42,7 +42,7 @@ func (o *outer) value(flag string) string {
 	return ""
 }
 
-// without is the flags but for some.
+// without returns the flags but for some.
 func (o *outer) without(names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(o.flags), func(f string) bool {
 		name, _, _ := strings.Cut(f[1:], "=")
@@ -137,7 +137,7 @@ func parseCommand(args []string) (o outer, err error) {
 	return o, nil
 }
 
-// packages is the packages among what follows the flags.
+// packages returns the packages among what follows the flags.
 func packages(command string, rest []string) []string {
 	if command != "run" {
 		return rest

@@ -24,7 +24,7 @@ const sourcesVariable = "PIPPIN_WEAVE_SOURCES"
 // errNoCurves says that there is nothing to weave.
 var errNoCurves = errors.New("the program's modules have no gnark-crypto")
 
-// modulesWithPippin is a go.mod for the program in which pippin is, and which
+// modulesWithPippin returns a go.mod for the program in which pippin is, and which
 // has the program's own modules in the versions that it has them. The program's
 // own files stay as they are: the file, with a go.sum beside it, lies in the
 // build cache under a digest of all that it is made of.
@@ -202,7 +202,7 @@ func vendors(o outer, goflags, root string) bool {
 	return mode == "vendor" || mode == "" && isFile(filepath.Join(root, "vendor", "modules.txt"))
 }
 
-// sourceRoot is the folder of the sources that this program was built from.
+// sourceRoot returns the folder of the sources that this program was built from.
 func (t *tool) sourceRoot() (string, error) {
 	if root := t.getenv(sourcesVariable); root != "" {
 		return root, fits(root)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// goProcess is the arguments of the go command that is this process's parent,
+// goProcess returns the arguments of the go command that is this process's parent,
 // without its name. The folder it runs in is not known.
 func goProcess() (args []string, dir string, err error) {
 	// The number of arguments, the program's path, zeros, then each argument

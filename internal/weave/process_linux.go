@@ -13,7 +13,7 @@ import (
 // go command and this one.
 const ancestors = 8
 
-// goProcess is the arguments of the go command above this process, without its
+// goProcess returns the arguments of the go command above this process, without its
 // name, and the folder it runs in.
 func goProcess() (args []string, dir string, err error) {
 	pid := os.Getppid()

@@ -80,7 +80,7 @@ func (f *file) renameCalls(n ast.Node) (calls int) {
 	return calls
 }
 
-// changed is the source with its edits, under the name and lines it had.
+// changed returns the source with its edits, under the name and lines it had.
 func (f *file) changed() ([]byte, error) {
 	name, err := filepath.Abs(f.name)
 	if err != nil {
@@ -96,7 +96,7 @@ func (f *file) changed() ([]byte, error) {
 	return append(out, f.source[at:]...), nil
 }
 
-// method is the declaration of MultiExp with the given receiver, as text, or nil.
+// method returns the declaration of MultiExp with the given receiver, as text, or nil.
 func (f *file) method(receiver string) *ast.FuncDecl {
 	for _, d := range f.tree.Decls {
 		fn, ok := d.(*ast.FuncDecl)
@@ -179,7 +179,7 @@ func (f *file) checkSignature(fn *ast.FuncDecl, group string) error {
 	return nil
 }
 
-// weaveCPU has the engine's own CPU backend call the stock MultiExp.
+// weaveCPU makes the engine's own CPU backend call the stock MultiExp.
 func weaveCPU(names []string, _ func(...string) bool) (changed map[int][]byte, added string, err error) {
 	changed = map[int][]byte{}
 	calls, methods := 0, 0
@@ -217,7 +217,7 @@ func weaveCPU(names []string, _ func(...string) bool) (changed map[int][]byte, a
 	return changed, "", nil
 }
 
-// weaveAuto has weave/auto install the hooks.
+// weaveAuto makes weave/auto install the hooks.
 func weaveAuto(names []string, has func(...string) bool) (changed map[int][]byte, added string, err error) {
 	needs := []string{Module + "/msm", Module + "/weave/internal/hook"}
 	for curve := range curves {

@@ -32,7 +32,7 @@ func init() {
 }
 `
 
-// curveText is the hook of a curve's package.
+// curveText returns the hook of a curve's package.
 func curveText(pkg, curve string) string {
 	var b strings.Builder
 	b.WriteString(`package ` + pkg + `
@@ -58,7 +58,7 @@ func PippinWeave(
 		b.WriteString(strings.ReplaceAll(`
 var pippinGROUP atomic.Pointer[func(p *GROUPJac, points []GROUPAffine, scalars []fr.Element, config ecc.MultiExpConfig) (bool, error)]
 
-// MultiExp is the sum of scalars[i]*points[i], from pippin's engine where that
+// MultiExp returns the sum of scalars[i]*points[i], from pippin's engine where that
 // answers and else from PippinStockMultiExp.
 func (p *GROUPJac) MultiExp(points []GROUPAffine, scalars []fr.Element, config ecc.MultiExpConfig) (*GROUPJac, error) {
 	if hook := pippinGROUP.Load(); hook != nil {

@@ -78,7 +78,7 @@ func (t *tool) run() error {
 	return cmd.Run()
 }
 
-// command is a command with this process's environment, its errors shown to
+// command returns a command with this process's environment, its errors shown to
 // the user.
 func (t *tool) command(path string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
@@ -86,7 +86,7 @@ func (t *tool) command(path string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// getenv is the last value of an environment variable, as programs see it.
+// getenv returns the last value of an environment variable, as programs see it.
 func (t *tool) getenv(name string) string {
 	for _, e := range slices.Backward(t.Env) {
 		if v, ok := strings.CutPrefix(e, name+"="); ok {
@@ -96,7 +96,7 @@ func (t *tool) getenv(name string) string {
 	return ""
 }
 
-// value is the index of a flag's value among the arguments: of "-o x", or of
+// value returns the index of a flag's value among the arguments: of "-o x", or of
 // "-o=x" with the value's start within the argument. Flags end where files
 // begin.
 func (t *tool) value(flag string) (index, start int, ok bool) {

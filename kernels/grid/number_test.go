@@ -212,26 +212,3 @@ func TestLongAdditionLooksBack(t *testing.T) {
 		}
 	}
 }
-
-// TestLongReference compares the seed's method with big.Int.
-func TestLongReference(t *testing.T) {
-	d := open(t)
-	k := number.ForCommon()
-	r := rand.New(rand.NewPCG(3, 2))
-	for _, words := range []int{1, 4, 63, 64, 1000, 2047, number.LongReferenceWords} {
-		const count = 3
-		for what, x := range longOperands(r, count*words) {
-			out, sum := d.words(count), d.words(count*words)
-			launch(d, k.LongReference, count, 1, number.LongReference{
-				A: at(d.words(count*words, x[0]...)), B: at(d.words(count*words, x[1]...)), R: at(sum), Length: words, Carries: at(out)})
-			got, carries := d.read(sum), d.read(out)
-			for i := range count {
-				a, b := integer(x[0][i*words:(i+1)*words]), integer(x[1][i*words:(i+1)*words])
-				want := wordsOf(a.Add(a, b), words+1)
-				if !slices.Equal(append(got[i*words:(i+1)*words:(i+1)*words], carries[i]), want) {
-					t.Errorf("%d words, %s: number %d is wrong", words, what, i)
-				}
-			}
-		}
-	}
-}

@@ -1,4 +1,4 @@
-//go:build cuda && cgo && linux && (amd64 || arm64)
+//go:build cuda && measured && cgo && linux && (amd64 || arm64)
 
 package grid_test
 
@@ -20,6 +20,7 @@ import (
 
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/kernels"
+	"github.com/pippin-zk/pippin/kernels/grid/measured"
 	"github.com/pippin-zk/pippin/kernels/grid/number"
 )
 
@@ -224,7 +225,7 @@ func TestNumberTimes(t *testing.T) {
 // addition measures sums of so many words in all, as numbers of several lengths.
 func (b *numberBench) addition(operands string, total int) {
 	k := number.ForCommon()
-	add, reference := function(b.device, k.LongAdd.Entry), function(b.device, k.LongReference.Entry)
+	add, reference := function(b.device, k.LongAdd.Entry), function(b.device, measured.ForCommon().LongReference.Entry)
 	tiles := (total + number.LongTile - 1) / number.LongTile
 	m, err := b.Alloc(4 * int64((tiles+3)/4*4))
 	b.must(err)
@@ -244,7 +245,7 @@ func (b *numberBench) addition(operands string, total int) {
 		if words == number.LongReferenceWords {
 			r.Kernel = "long_reference"
 			run = func() {
-				b.queue(reference, k.LongReference.Threads, n, 0, number.LongReference{A: at(b.a), B: at(b.b), R: at(b.z), Length: words, Carries: at(c.Span())})
+				b.queue(reference, measured.ForCommon().LongReference.Threads, n, 0, measured.LongReference{A: at(b.a), B: at(b.b), R: at(b.z), Length: words, Carries: at(c.Span())})
 			}
 			run()
 			r.Checked = b.sums(n, words)
@@ -331,12 +332,13 @@ func (b *numberBench) binary() {
 		run()
 		r.Checked = check(b.a)
 		b.time(r, run)
-		b.sliced(k, bits, n, check)
+		rows, _ := measured.ForBinary(fmt.Sprint(bits))
+		b.sliced(rows, bits, n, check)
 	}
 }
 
 // sliced measures seed 001's products, operands in registers and in shared memory.
-func (b *numberBench) sliced(k number.Binary, bits, n int, check func(other driver.Span) bool) {
+func (b *numberBench) sliced(k measured.Binary, bits, n int, check func(other driver.Span) bool) {
 	all := 16 * bits * k.SlicedShared.Threads / 32
 	for _, form := range []struct {
 		name string
@@ -351,7 +353,7 @@ func (b *numberBench) sliced(k number.Binary, bits, n int, check func(other driv
 		resident, err := f.Occupancy(form.Threads, form.bytes)
 		b.must(err)
 		run := func() {
-			b.queue(f, form.Threads, resident*b.Info().Multiprocessors, form.bytes, number.SlicedRegisters{A: at(b.a), B: at(b.b), R: at(b.z), N: n})
+			b.queue(f, form.Threads, resident*b.Info().Multiprocessors, form.bytes, measured.SlicedRegisters{A: at(b.a), B: at(b.b), R: at(b.z), N: n})
 		}
 		run()
 		b.time(timedNumbers{Kernel: form.name, Operands: "random", Bits: bits, N: n, Threads: 1, Bytes: 12 * int64(n*bits/32), Checked: check(b.b)}, run)

@@ -80,7 +80,7 @@ func (m *Metrics) Config(cfg engine.Config) engine.Config {
 	return cfg
 }
 
-// Watch has the state of an engine collected from now on. A closed one may be
+// Watch collects the state of an engine from now on. A closed one may be
 // watched.
 func (m *Metrics) Watch(e Engine) { m.engine.Store(&e) }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// Registry has these collectors, and those of Go's runtime and of this process.
+// Registry returns a registry of these collectors, and those of Go's runtime and of this process.
 func Registry(cs ...prometheus.Collector) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -80,7 +80,7 @@ func Serve(ctx context.Context, l net.Listener, g prometheus.Gatherer) error {
 // retry is the pause before an address is tried again.
 const retry = time.Second
 
-// Plugin has a plugin serve metrics of its backend and process at an address, ""
+// Plugin lets a plugin serve metrics of its backend and process at an address, ""
 // for none; see Listen. Two of its processes may live at the same time for a
 // while, and the address may not be had: the plugin works without, and tries
 // again.
@@ -125,7 +125,7 @@ type served struct {
 	usage atomic.Pointer[func() backend.Usage]
 }
 
-// Unwrap has the backend's capabilities found.
+// Unwrap lets the backend's capabilities be found.
 func (w *served) Unwrap() backend.Backend { return w.Backend }
 
 // WatchUsage implements serve.UsageWatcher.

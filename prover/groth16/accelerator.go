@@ -16,8 +16,8 @@ import (
 )
 
 // accelerator computes for gnark's own prover what it needs of one proving key, on an
-// engine. Of the prover of this package it has what the quotient needs. The exported
-// types that embed it, one for each curve, have gnark-crypto's types.
+// engine. It embeds this package's prover, which computes the quotient. The exported
+// types, one for each curve, wrap it in gnark-crypto's types.
 type accelerator[P1, P2 any, S comparable] struct {
 	*prover[P1, P2, S]
 	sums1 msm.DropIn[P1, S]
@@ -37,7 +37,7 @@ func newAccelerator[P1, P2 any, S comparable](c *curve[P1, P2, S], e *engine.Eng
 		return nil, err
 	}
 	k := &key[P1, P2, S]{curve: c, domain: p.domain(), engine: e}
-	a := &accelerator[P1, P2, S]{newProver(k, overlapAuto, placeAuto), c.g1.Group.On(e), c.g2.Group.On(e), end}
+	a := &accelerator[P1, P2, S]{newProver(k, overlapAuto, whereAuto), c.g1.Group.On(e), c.g2.Group.On(e), end}
 	load := func(points []P1) (b bases[P1, S]) {
 		b.points = points
 		b.load(ctx, e, c.g1, &err)
@@ -77,9 +77,9 @@ func (a *accelerator[P1, P2, S]) quotientOver(va, vb, vc []S, size uint64, shift
 	if most := max(len(va), len(vb), len(vc)); most > n {
 		return nil, fmt.Errorf("%w: values at %d constraints, the key's domain has %d", backend.ErrInvalidInput, most, n)
 	}
-	// What follows a slice in its memory may be the next one.
+	// Another slice may follow in the same memory: padding must not write there.
 	sol := &solution[S]{a: slices.Clip(va), b: slices.Clip(vb), c: slices.Clip(vc)}
-	if !a.place.on(a.engine, a.vectors.Curve()) {
+	if !a.where.onBackend(a.engine, a.vectors.Curve()) {
 		h, err := a.quotient(context.Background(), padded(sol.a, n), sol)
 		return h[:n], err
 	}

@@ -29,21 +29,21 @@ func NewBW6761Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BW6761A
 	return &BW6761Accelerator{a}, nil
 }
 
-// MultiExpG1 is the sum of scalars[i] * bases[i]. Slices of the key's points are found
-// by where they lie in memory, and are resident in the engine; others are sent.
+// MultiExpG1 returns the sum of scalars[i] * bases[i]. Slices of the key's points are
+// found by their address, and are resident in the engine; others are sent.
 func (a *BW6761Accelerator) MultiExpG1(bases []bw6761.G1Affine, scalars []fr.Element) (bw6761.G1Affine, error) {
 	return a.a.g1(bases, scalars)
 }
 
-// MultiExpG2 is MultiExpG1 in the other group.
+// MultiExpG2 does what MultiExpG1 does, in the other group.
 func (a *BW6761Accelerator) MultiExpG2(bases []bw6761.G2Affine, scalars []fr.Element) (bw6761.G2Affine, error) {
 	return a.a.g2(bases, scalars)
 }
 
-// ComputeH is the coefficients of (A B - C) / (X^n - 1), n of them of which the last
-// is zero, in the order of the key's Z. x, y and z are the values of A, B and C on
-// the key's domain, at most n of each; the rest is zero. They may be overwritten. The
-// engine's backend computes it where that is another process's with vectors.
+// ComputeH returns the n coefficients of (A B - C) / (X^n - 1), in the order of the key's
+// Z; the last is zero. x, y and z are the values of A, B and C on the key's domain, at
+// most n of each; the rest is zero. They may be overwritten. The engine's backend
+// computes it if that is another process's with vectors, otherwise this process does.
 func (a *BW6761Accelerator) ComputeH(x, y, z []fr.Element, domain *fft.Domain) ([]fr.Element, error) {
 	return a.a.quotientOver(x, y, z, domain.Cardinality, domain.FrMultiplicativeGen)
 }

@@ -24,17 +24,17 @@ type curve[P1, P2 any, S comparable] struct {
 	g1 *group.Ops[P1, S]
 	g2 *group.Ops[P2, S]
 	fr *group.Field[S]
-	// vectors is the same field where a backend computes.
+	// vectors computes over the same field on a backend.
 	vectors *vector.Field[S]
 
-	// parts views a key, and answers false for one of another curve.
+	// parts returns a view of a key, and false for a key of another curve.
 	parts func(ProvingKey) (*parts[P1, P2, S], bool)
-	// verifies tells whether a verifying key is for the proofs of a key.
+	// verifies reports whether a verifying key is for the proofs of a key.
 	verifies func(VerifyingKey, *parts[P1, P2, S]) bool
-	// handleOf is the handle of a key of this curve.
+	// handleOf returns the handle of a key of this curve.
 	handleOf func(ProvingKey) keycache.Handle
-	// system is a constraint system as package solve wants it, or false for one of
-	// another curve.
+	// system returns a constraint system as package solve wants it, and false for one
+	// of another curve.
 	system func(constraint.ConstraintSystem) (solve.System[S], bool)
 	// proof makes gnark's proof.
 	proof func(*proof[P1, P2]) Proof
@@ -60,7 +60,7 @@ func (s *solution[S]) wipe() {
 	}
 }
 
-// wipeFactors wipes all but the wires, which is not used any more.
+// wipeFactors wipes the sides of the constraints, which are not used any more.
 func (s *solution[S]) wipeFactors() {
 	for _, v := range []*[]S{&s.a, &s.b, &s.c} {
 		merge.Wipe(*v)
@@ -90,7 +90,7 @@ type binding interface {
 	handle(ProvingKey) keycache.Handle
 }
 
-// bindingOf is the binding for a key.
+// bindingOf returns the binding of a key's curve.
 func bindingOf(pk ProvingKey) (binding, error) {
 	if pk == nil {
 		return nil, fmt.Errorf("%w: no proving key", backend.ErrInvalidInput)
@@ -134,9 +134,9 @@ func (c *curve[P1, P2, S]) load(ctx context.Context, e *engine.Engine, o *option
 	if err != nil {
 		return nil, err
 	}
-	if o.mergeBases == MergeAuto && o.place.on(e, c.vectors.Curve()) {
+	if o.mergeBases == MergeAuto && o.where.onBackend(e, c.vectors.Curve()) {
 		plain := *o
-		plain.mergeBases = MergeNever // there a wire's value is taken, not added up
+		plain.mergeBases = MergeNever // a backend takes values of wires, and adds none up
 		o = &plain
 	}
 	k, err := newKey(ctx, c, o, p, s)
@@ -146,7 +146,7 @@ func (c *curve[P1, P2, S]) load(ctx context.Context, e *engine.Engine, o *option
 	if k, err = k.in(ctx, e); err != nil {
 		return nil, err
 	}
-	return newProver(k, o.overlap, o.place), nil
+	return newProver(k, o.overlap, o.where), nil
 }
 
 func (c *curve[P1, P2, S]) belongs(pk ProvingKey) func(VerifyingKey) bool {
@@ -158,10 +158,9 @@ func (c *curve[P1, P2, S]) handle(pk ProvingKey) keycache.Handle {
 	return c.handleOf(pk)
 }
 
-// fingerprint differs for keys that differ, as far as that can be told in
-// microseconds: it covers the places and lengths of all slices, the key's own
-// points, and a few dozen points of every slice. Two keys of one circuit
-// differ in nearly all of their points.
+// fingerprint returns a hash of the addresses and lengths of all slices of a key, its own
+// points, and a few dozen points of every slice. It takes microseconds. Two keys of one
+// circuit differ in nearly all of their points, and so in their fingerprints.
 func (c *curve[P1, P2, S]) fingerprint(pk ProvingKey) (uint64, error) {
 	p, err := c.partsOf(pk)
 	if err != nil {

@@ -18,11 +18,12 @@
 // # What runs where
 //
 // One proof is three steps. The circuit is solved in this process, by a solver of
-// our own that leaves to gnark's what it does not know; Pedersen commitments that a circuit makes while it is solved go to the
-// engine. Then one batch has all MSMs over the witness: A, B in both groups
-// (its scalars sent once), K, and the proofs of knowledge of the commitments.
-// While another backend computes it, the transforms that give the quotient H run
-// in this process (otherwise after it), and the MSM of H over Z follows.
+// our own that leaves to gnark's what it does not know. Pedersen commitments that a
+// circuit makes while it is solved go to the engine. Then come the MSMs over the
+// witness: A, B in both groups (its scalars sent once), K, and the proofs of knowledge
+// of the commitments. The quotient H and its MSM over Z are computed at the same time
+// by a backend with vectors in another process. Otherwise this process computes H:
+// beside the MSMs of another process, and before those of its own.
 //
 // Equal bases of a key are merged when it is loaded, and equal scalars of a
 // proof where this process computes the MSMs: see MergeBases and MergeScalars.

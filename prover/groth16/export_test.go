@@ -11,11 +11,11 @@ func Overlap(on bool) Option {
 }
 
 // Quotient has the quotient computed on the engine's backend, or here.
-func Quotient(there bool) Option {
+func Quotient(onBackend bool) Option {
 	return func(o *options) {
-		o.place = placeHere
-		if there {
-			o.place = placeBackend
+		o.where = whereHere
+		if onBackend {
+			o.where = whereBackend
 		}
 	}
 }

@@ -40,6 +40,7 @@ type shape struct {
 	commitments   constraint.Groth16Commitments
 }
 
+// shapeOf returns the shape of an R1CS.
 func shapeOf(ccs constraint.ConstraintSystem) (shape, error) {
 	if ccs == nil {
 		return shape{}, fmt.Errorf("%w: no constraint system", backend.ErrInvalidInput)
@@ -57,7 +58,7 @@ func shapeOf(ccs constraint.ConstraintSystem) (shape, error) {
 	}, nil
 }
 
-// equal tells whether a key for one shape is for the other.
+// equal reports whether a key for one shape is for the other.
 func (s *shape) equal(o *shape) bool {
 	return s.wires == o.wires && s.public == o.public && s.constraints == o.constraints &&
 		slices.EqualFunc(s.commitments, o.commitments, func(c, d constraint.Groth16Commitment) bool {
@@ -66,9 +67,9 @@ func (s *shape) equal(o *shape) bool {
 		})
 }
 
-// own lists the wires that K has points for: all but the public and committed
+// private lists the wires that K has points for: all but the public and committed
 // wires and the commitments.
-func (s *shape) own() []uint32 {
+func (s *shape) private() []uint32 {
 	elsewhere := make([]bool, s.wires)
 	for _, c := range s.commitments {
 		elsewhere[c.CommitmentIndex] = true
@@ -79,7 +80,7 @@ func (s *shape) own() []uint32 {
 	return falses(elsewhere, s.public)
 }
 
-// falses lists the places, from one on, where v is false.
+// falses lists the indices, from a first one on, at which v is false.
 func falses(v []bool, from int) []uint32 {
 	at := []uint32{} // not nil, which would mean all
 	for i := from; i < len(v); i++ {
@@ -98,7 +99,7 @@ func (p *parts[P1, P2, S]) check(s *shape) error {
 		{What: "points in G1.A", Got: len(p.a), Want: len(falses(p.infiniteA, 0))},
 		{What: "points in G1.B", Got: len(p.b), Want: len(falses(p.infiniteB, 0))},
 		{What: "points in G2.B", Got: len(p.b2), Want: len(falses(p.infiniteB, 0))},
-		{What: "points in G1.K", Got: len(p.k), Want: len(s.own())},
+		{What: "points in G1.K", Got: len(p.k), Want: len(s.private())},
 		{What: "points in G1.Z", Got: len(p.z), Want: p.size - 1},
 		{What: "elements in its domain", Got: p.size, Want: s.constraints, OrMore: true},
 		{What: "commitment keys", Got: len(p.pedersen), Want: len(s.commitments)},
@@ -113,8 +114,7 @@ func (p *parts[P1, P2, S]) check(s *shape) error {
 	return proving.CheckCounts(counts...)
 }
 
-// bases is some of a key's points, and which sums of which values their scalars
-// are.
+// bases are some of a key's points. Their scalars are sums of values: sel says of which.
 type bases[P, S any] struct {
 	points []P // the key's own, or one of every class
 	sel    group.Selection
@@ -142,7 +142,7 @@ type key[P1, P2 any, S comparable] struct {
 	engine       *engine.Engine // that the points are in
 	a, b, k, z   bases[P1, S]
 	b2           bases[P2, S]   // with b's selection
-	commit, know []bases[P1, S] // one of each for a commitment
+	commit, know []bases[P1, S] // for each commitment, and its proof of knowledge
 }
 
 // newKey merges what is to be merged. Nothing is loaded yet.
@@ -168,7 +168,7 @@ func newKey[P1, P2 any, S comparable](ctx context.Context, c *curve[P1, P2, S], 
 		return b
 	}
 	k.a = one(p.a, falses(p.infiniteA, 0))
-	k.k = one(p.k, s.own())
+	k.k = one(p.k, s.private())
 	k.z = one(p.z, nil)
 	for _, ped := range p.pedersen {
 		k.commit = append(k.commit, one(ped.basis, nil))
@@ -181,7 +181,7 @@ func newKey[P1, P2 any, S comparable](ctx context.Context, c *curve[P1, P2, S], 
 	return k, err
 }
 
-// representatives is one point of every class, or the points themselves.
+// representatives returns one point of every class, or the points themselves.
 func representatives[P any](points []P, sel *group.Selection) []P {
 	if sel.Classes == nil {
 		return points
@@ -193,7 +193,7 @@ func representatives[P any](points []P, sel *group.Selection) []P {
 	return r
 }
 
-// in is the key with its points loaded into an engine, which close frees.
+// in returns the key with its points loaded into an engine. Close frees them.
 func (k *key[P1, P2, S]) in(ctx context.Context, e *engine.Engine) (*key[P1, P2, S], error) {
 	loaded := *k
 	loaded.engine = e
@@ -209,7 +209,7 @@ func (k *key[P1, P2, S]) in(ctx context.Context, e *engine.Engine) (*key[P1, P2,
 	return &loaded, nil
 }
 
-// inG1 is all bases but b2.
+// inG1 returns all bases but b2.
 func (k *key[P1, P2, S]) inG1() []*bases[P1, S] {
 	all := []*bases[P1, S]{&k.a, &k.b, &k.k, &k.z}
 	for i := range k.commit {

@@ -20,7 +20,7 @@ import (
 type prover[P1, P2 any, S comparable] struct {
 	*key[P1, P2, S]
 	overlap overlap
-	place   place
+	where   where
 	choice  *resident.Vectors[S, *choice[S]]
 }
 
@@ -29,10 +29,11 @@ func (p *prover[P1, P2, S]) In(ctx context.Context, e *engine.Engine) (scheme, e
 	if err != nil {
 		return nil, err
 	}
-	return newProver(k, p.overlap, p.place), nil
+	return newProver(k, p.overlap, p.where), nil
 }
 
-func newProver[P1, P2 any, S comparable](k *key[P1, P2, S], o overlap, at place) *prover[P1, P2, S] {
+// newProver binds a loaded key to the way its proofs are made.
+func newProver[P1, P2 any, S comparable](k *key[P1, P2, S], o overlap, at where) *prover[P1, P2, S] {
 	return &prover[P1, P2, S]{k, o, at, resident.NewVectors[S, *choice[S]]()}
 }
 
@@ -41,38 +42,40 @@ func (p *prover[P1, P2, S]) Close() error {
 	return errors.Join(p.choice.Close(), p.key.Close())
 }
 
-// overlap says whether the transforms run beside the witness's MSMs.
+// overlap sets whether the transforms run beside the witness's MSMs.
 type overlap int
 
 const (
-	// overlapAuto is beside them where another backend computes, since the
-	// transforms then cost no time. In one process each of the two keeps all
-	// processors busy by itself, and one batch with everything is best.
+	// overlapAuto runs them beside the MSMs of another process, where they cost no
+	// time. In one process either keeps all processors busy by itself, and one batch
+	// with all MSMs is best.
 	overlapAuto overlap = iota
 	overlapAlways
 	overlapNever
 )
 
+// on reports whether the transforms run beside the witness's MSMs on an engine.
 func (o overlap) on(e *engine.Engine) bool {
 	return o == overlapAlways || o == overlapAuto && !e.Info().InProcess
 }
 
-// sums is the results of a proof's MSMs. They are secret: a witness that was
-// guessed could be compared with them.
+// sums are the results of a proof's MSMs. They are secret, since a guess of the witness
+// could be checked against them.
 type sums[P1, P2 any] struct {
 	a, b, k, z P1
 	b2         P2
 	knowledge  []P1 // one for each commitment
 }
 
-// blinding is the randomness that hides the witness, secret as well: r, s and -rs,
-// and delta times each.
+// blinding is the randomness that hides the witness: r, s and -rs, and delta times each.
+// It is secret too.
 type blinding[P1, P2, S any] struct {
 	rs                      [3]S
 	rDelta, sDelta, rsDelta P1
 	sDelta2                 P2
 }
 
+// blind draws r and s.
 func (p *prover[P1, P2, S]) blind(b *blinding[P1, P2, S]) error {
 	if err := p.fr.Random(b.rs[:2]); err != nil {
 		return err
@@ -82,7 +85,7 @@ func (p *prover[P1, P2, S]) blind(b *blinding[P1, P2, S]) error {
 	return nil
 }
 
-// mask makes the multiples of delta, for which it needs none of the sums.
+// mask makes the multiples of delta. It needs no sum, and runs beside the MSMs.
 func (p *prover[P1, P2, S]) mask(b *blinding[P1, P2, S]) {
 	r, s, minusRS := p.fr.Big(&b.rs[0]), p.fr.Big(&b.rs[1]), p.fr.Big(&b.rs[2])
 	defer wipeInts(r, s, minusRS)
@@ -92,12 +95,15 @@ func (p *prover[P1, P2, S]) mask(b *blinding[P1, P2, S]) {
 	b.sDelta2 = p.g2.Sum(group.Term[P2]{Point: p.delta2, K: s})
 }
 
+// wipeInts clears the memory of numbers.
 func wipeInts(ks ...*big.Int) {
 	for _, k := range ks {
 		group.WipeInt(k)
 	}
 }
 
+// Prove solves the constraint system and proves. It wipes everything secret before it
+// returns.
 func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (Proof, error) {
 	sys, err := p.systemOf(ccs)
 	if err != nil {
@@ -159,8 +165,8 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 
 // msms computes all sums over the key's points. On a backend with vectors these are
 // two programs, one over the witness and one that ends with the sum over Z.
-// Elsewhere they are one batch, or two where the quotient is computed beside the
-// first. Sessions are closed beside what comes next.
+// Elsewhere they are one batch, or two if the quotient is computed beside the first.
+// Sessions are closed while the proof goes on.
 func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own *sessions[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {
 	defer func() {
 		if err != nil {
@@ -178,21 +184,21 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 	}
 	var h []S
 	var started []<-chan struct{}
-	quotientThere, wiresThere := p.there()
-	transforms := !quotientThere && p.overlap.on(p.engine)
+	quotientOn, wiresOn := p.onBackend()
+	transforms := !quotientOn && p.overlap.on(p.engine)
 	switch {
-	case quotientThere:
-		started = append(started, own.start(func(there func()) error {
+	case quotientOn:
+		started = append(started, own.start(func(ready func()) error {
 			return p.sumOverZ(ctx, own.quotient, sol, func(z P1) {
 				out.z = z
 				own.beside.Go(func() error { sol.wipeFactors(); return nil })
-				there()
+				ready()
 			})
 		}))
 	case transforms:
-		started = append(started, own.start(func(there func()) (err error) {
+		started = append(started, own.start(func(ready func()) (err error) {
 			if h, err = p.quotient(ctx, p.workspace(ctx, mem, sol), sol); err == nil {
-				there()
+				ready()
 			}
 			return err
 		}))
@@ -202,12 +208,12 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 		}
 		addZ(h)
 	}
-	run := func(there func()) error { return p.sumsOverWires(ctx, own.wires, sol, com, out, there) }
-	if !wiresThere {
+	run := func(ready func()) error { return p.sumsOverWires(ctx, own.wires, sol, com, out, ready) }
+	if !wiresOn {
 		p.add(ctx, batch, mem, &p.a, sol.w, p.scalars, &out.a)
 		b, err := p.pick(ctx, mem, &p.b, sol.w)
 		if err != nil {
-			return err
+			batch.Fail(err)
 		}
 		resident.Add(ctx, batch, p.b.table, b, p.scalars, &out.b)
 		resident.Add(ctx, batch, p.b2.table, b, p.scalars, &out.b2)
@@ -215,10 +221,10 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 		for i := range p.know {
 			p.add(ctx, batch, mem, &p.know[i], com.values[i], p.scalars, &out.knowledge[i])
 		}
-		run = func(there func()) error {
+		run = func(ready func()) error {
 			err := batch.Run(ctx)
 			if err == nil {
-				there()
+				ready()
 			}
 			return err
 		}
@@ -251,7 +257,7 @@ func (p *prover[P1, P2, S]) pick(ctx context.Context, mem *resident.Memory, b *b
 	return s, p.fr.Select(ctx, s, values, &b.sel)
 }
 
-// sumOf is one MSM.
+// sumOf computes one MSM.
 func (p *prover[P1, P2, S]) sumOf(ctx context.Context, b *bases[P1, S], values []S, merging Merging, out *P1) error {
 	var mem resident.Memory
 	defer mem.Free()
@@ -260,8 +266,8 @@ func (p *prover[P1, P2, S]) sumOf(ctx context.Context, b *bases[P1, S], values [
 	return batch.Run(ctx)
 }
 
-// workspace is the values of A, with zeros up to the domain's size, in memory
-// that the backend reads without a copy.
+// workspace returns the values of A, with zeros up to the domain's size, in memory that
+// the backend reads without a copy.
 func (p *prover[P1, P2, S]) workspace(ctx context.Context, mem *resident.Memory, sol *solution[S]) []S {
 	if p.engine.Info().InProcess {
 		sol.a = padded(sol.a, p.domain.Size)
@@ -273,15 +279,15 @@ func (p *prover[P1, P2, S]) workspace(ctx context.Context, mem *resident.Memory,
 }
 
 // quotient computes the coefficients of H = (A*B-C)/(X^n-1), all n-1 of them, in a,
-// which has the values of A. It uses the solution's memory too, and leaves something
-// there when ctx ends.
+// which has the values of A. It overwrites the solution's memory too. When ctx ends, it
+// returns its error.
 func (p *prover[P1, P2, S]) quotient(ctx context.Context, a []S, sol *solution[S]) ([]S, error) {
 	n := p.domain.Size
 	sol.b, sol.c = padded(sol.b, n), padded(sol.c, n)
 	return a[:n-1], p.domain.Quotient(ctx, a, sol.b, sol.c)
 }
 
-// padded is v with zeros up to n; v's memory is wiped when it is left.
+// padded returns v with zeros up to n. If that needs new memory, v is wiped.
 func padded[S any](v []S, n int) []S {
 	if cap(v) < n {
 		longer := make([]S, n)
@@ -295,7 +301,7 @@ func padded[S any](v []S, n int) []S {
 	return v
 }
 
-// assemble is the proof's three points:
+// assemble makes the proof's three points:
 //
 //	A = alpha + sum a + r delta
 //	B = beta + sum b + s delta, in G2 and, as B1, in G1
@@ -312,11 +318,12 @@ func (p *prover[P1, P2, S]) assemble(t *sums[P1, P2], b *blinding[P1, P2, S]) *p
 	return &pr
 }
 
-// foldingDst separates the hash that the proofs of knowledge are folded with.
+// foldingDst is the domain separator of the hash that folds the proofs of knowledge.
 const foldingDst = "G16-BSB22"
 
-// fold joins the commitments' proofs of knowledge into one, with powers of a
-// challenge made of the commitments' hashes, which are values of wires.
+// fold joins the commitments' proofs of knowledge into one: it adds them up, each times a
+// power of a challenge. The challenge is a hash of the commitments' hashes, which are
+// values of wires.
 func (p *prover[P1, P2, S]) fold(wires []S, knowledge []P1) (sum P1, err error) {
 	if len(knowledge) == 0 {
 		return sum, nil

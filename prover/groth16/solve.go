@@ -11,16 +11,15 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/proving"
 )
 
-// committed is what a proof says about the values a circuit commits to.
+// committed are a circuit's commitments, and the values to which it commits.
 type committed[P1, S any] struct {
 	points []P1
-	values [][]S // as the keys' bases need them
+	values [][]S // in the order of the keys' bases
 }
 
-// commitment is what a circuit's commitments call: its inputs are the commitment's
+// commitment returns what a circuit's commitments call. The inputs are the commitment's
 // number, the public values and earlier commitments that are hashed with it, and the
-// values to commit to; its output is the hash, a challenge that the circuit goes on
-// with.
+// values to commit to. The output is the hash, a challenge with which the circuit goes on.
 func (p *prover[P1, P2, S]) commitment(ctx context.Context, cfg *gnark.ProverConfig, out *committed[P1, S]) assignment.Commit[S] {
 	hashed := proving.Challenge(cfg, p.fr, constraint.CommitmentDst)
 	count := func(i int) int {

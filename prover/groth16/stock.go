@@ -18,27 +18,27 @@ type (
 	VerifyingKey = stock.VerifyingKey
 )
 
-// Setup is gnark's.
+// Setup calls gnark's.
 func Setup(ccs constraint.ConstraintSystem) (ProvingKey, VerifyingKey, error) {
 	return stock.Setup(ccs)
 }
 
-// DummySetup is gnark's: a key of the right shape, for timing only.
+// DummySetup calls gnark's: it makes a key of the right shape, for timing only.
 func DummySetup(ccs constraint.ConstraintSystem) (ProvingKey, error) { return stock.DummySetup(ccs) }
 
-// Verify is gnark's.
+// Verify calls gnark's.
 func Verify(proof Proof, vk VerifyingKey, publicWitness witness.Witness, opts ...backend.VerifierOption) error {
 	return stock.Verify(proof, vk, publicWitness, opts...)
 }
 
-// NewCS is gnark's.
+// NewCS calls gnark's.
 func NewCS(curve ecc.ID) constraint.ConstraintSystem { return stock.NewCS(curve) }
 
-// NewProof is gnark's.
+// NewProof calls gnark's.
 func NewProof(curve ecc.ID) Proof { return stock.NewProof(curve) }
 
-// NewProvingKey is gnark's.
+// NewProvingKey calls gnark's.
 func NewProvingKey(curve ecc.ID) ProvingKey { return stock.NewProvingKey(curve) }
 
-// NewVerifyingKey is gnark's.
+// NewVerifyingKey calls gnark's.
 func NewVerifyingKey(curve ecc.ID) VerifyingKey { return stock.NewVerifyingKey(curve) }

@@ -15,32 +15,33 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// place is where the quotient is computed, and the witness's values are chosen.
-type place int
+// where sets whether the engine's backend or this process computes the quotient, and
+// takes the scalars of the sums from the witness.
+type where int
 
 const (
-	// placeAuto is on the engine's backend where that is another process's and has
-	// vectors. In this one the transforms are the same, and a session would only
-	// copy the values.
-	placeAuto place = iota
-	placeBackend
-	placeHere
+	// whereAuto chooses the backend if that is another process's and has vectors. In
+	// this process the transforms are the same, and a session would only copy the
+	// values.
+	whereAuto where = iota
+	whereBackend
+	whereHere
 )
 
-// on tells whether that is on the engine's backend.
-func (p place) on(e *engine.Engine, c backend.Curve) bool {
+// onBackend reports whether that is the engine's backend.
+func (w where) onBackend(e *engine.Engine, c backend.Curve) bool {
 	i := e.Info()
-	return p == placeBackend || p == placeAuto && !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(c))
+	return w == whereBackend || w == whereAuto && !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(c))
 }
 
-// there tells whether the quotient is computed on the engine's backend, and whether
-// the sums over wires take their values there.
-func (p *prover[P1, P2, S]) there() (quotient, wires bool) {
-	there := p.place.on(p.engine, p.vectors.Curve())
-	return there && p.z.sel.All(), there && p.chosen()
+// onBackend reports whether the engine's backend computes the quotient, and whether the
+// sums over wires take their scalars from a witness in its memory.
+func (p *prover[P1, P2, S]) onBackend() (quotient, wires bool) {
+	on := p.where.onBackend(p.engine, p.vectors.Curve())
+	return on && p.z.sel.All(), on && p.chosen()
 }
 
-// sessions is those of a proof's programs, and what runs beside each other in them.
+// sessions are those of a proof's programs, which run at the same time.
 type sessions[S comparable] struct {
 	quotient, wires *resident.Ahead[S] // nil when this process computes that
 	beside          *errgroup.Group    // what the proof waits for at its end; the first error ends its context
@@ -52,7 +53,7 @@ func (p *prover[P1, P2, S]) open(ctx context.Context) (context.Context, *session
 	own := new(sessions[S])
 	ctx, own.cancel = context.WithCancel(ctx)
 	own.beside, ctx = errgroup.WithContext(ctx)
-	quotient, wires := p.there()
+	quotient, wires := p.onBackend()
 	if quotient {
 		own.quotient = resident.OpenAhead(ctx, p.vectors, p.engine, 3*p.domain.Size)
 	}
@@ -62,9 +63,9 @@ func (p *prover[P1, P2, S]) open(ctx context.Context) (context.Context, *session
 	return ctx, own
 }
 
-// start runs f beside what comes next. The channel is closed when f calls there, after
-// which its error is ignored: a session is closed beside what is made of its results.
-func (own *sessions[S]) start(f func(there func()) error) (there <-chan struct{}) {
+// start runs f in the background. The channel is closed when f calls ready. An error that
+// f returns after that is ignored: all that is left to f then is to close a session.
+func (own *sessions[S]) start(f func(ready func()) error) (ready <-chan struct{}) {
 	done := make(chan struct{})
 	own.beside.Go(func() error {
 		err := f(sync.OnceFunc(func() { close(done) }))
@@ -78,12 +79,12 @@ func (own *sessions[S]) start(f func(there func()) error) (there <-chan struct{}
 	return done
 }
 
-// until waits until everything that was started is there. When something fails, it
-// waits for all of it and returns the first error.
-func (own *sessions[S]) until(ctx context.Context, there ...<-chan struct{}) error {
-	for _, there := range there {
+// until waits until everything that was started is ready. When something fails, it waits
+// for all of it and returns the first error.
+func (own *sessions[S]) until(ctx context.Context, started ...<-chan struct{}) error {
+	for _, ready := range started {
 		select {
-		case <-there:
+		case <-ready:
 		case <-ctx.Done():
 			return cmp.Or(own.beside.Wait(), backend.Ended(ctx))
 		}
@@ -91,7 +92,8 @@ func (own *sessions[S]) until(ctx context.Context, there ...<-chan struct{}) err
 	return nil
 }
 
-// close waits for what is beside, and closes the sessions that were not used.
+// close waits for everything in the background, and closes the sessions that were not
+// used.
 func (own *sessions[S]) close() {
 	_ = own.beside.Wait() // the proof's error, if there was one
 	own.cancel()
@@ -99,9 +101,9 @@ func (own *sessions[S]) close() {
 	own.wires.Close()
 }
 
-// sumOverZ is the sum over Z with the coefficients of the quotient, which never
-// leave the backend. there is told it before the session is closed.
-func (p *prover[P1, P2, S]) sumOverZ(ctx context.Context, session *resident.Ahead[S], sol *solution[S], there func(z P1)) error {
+// sumOverZ computes the sum over Z with the coefficients of the quotient, which never leave
+// the backend. It calls ready with the sum, before the session is closed.
+func (p *prover[P1, P2, S]) sumOverZ(ctx context.Context, session *resident.Ahead[S], sol *solution[S], ready func(z P1)) error {
 	_, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) error {
 		program := s.Program()
 		h := p.quotientOn(s, program, sol)
@@ -109,15 +111,14 @@ func (p *prover[P1, P2, S]) sumOverZ(ctx context.Context, session *resident.Ahea
 		if err := program.Run(ctx); err != nil {
 			return err
 		}
-		there(sum.Get())
+		ready(sum.Get())
 		return nil
 	})
 	return err
 }
 
-// quotientOn has a program compute what quotient computes, in 3 n elements. The
-// coefficients are at the places where a transform from natural order leaves them,
-// as Z's points are.
+// quotientOn adds to a program what quotient computes, in 3 n elements. The coefficients
+// lie where a transform from natural order leaves them, as Z's points do.
 func (p *prover[P1, P2, S]) quotientOn(s *vector.Session[S], program *vector.Program[S], sol *solution[S]) vector.Vector[S] {
 	n, shift := p.domain.Size, p.domain.Shift
 	a, b, c := s.New(n), s.New(n), s.New(n)
@@ -139,18 +140,18 @@ func (p *prover[P1, P2, S]) quotientOn(s *vector.Session[S], program *vector.Pro
 	return a
 }
 
-// choice is which wires A, B and K have points for, where a backend computes. Its
-// tables are empty where that is all of them.
+// choice has tables of the wires that A, B and K have points for, in a backend's memory.
+// A table is empty if that is all wires.
 type choice[S comparable] struct{ a, b, k vector.Indices[S] }
 
-// chosen tells whether all scalars but Z's are values of the witness and nothing
-// else: no sums for merged bases, and no equal ones to be merged.
+// chosen reports whether all scalars but Z's are values of the witness and nothing else: no
+// sums for merged bases, and no equal scalars to merge.
 func (p *prover[P1, P2, S]) chosen() bool {
 	plain := func(b bases[P1, S]) bool { return b.sel.Classes == nil }
 	return p.scalars != resident.Always && plain(p.a) && plain(p.b) && plain(p.k) && !slices.ContainsFunc(p.know, func(b bases[P1, S]) bool { return !plain(b) })
 }
 
-// mostChosen is the most values that a sum over wires takes.
+// mostChosen returns the most values that a sum over wires takes.
 func (p *prover[P1, P2, S]) mostChosen() int {
 	most := max(len(p.a.sel.From), len(p.b.sel.From), len(p.k.sel.From))
 	for _, c := range p.shape.commitments {
@@ -159,23 +160,24 @@ func (p *prover[P1, P2, S]) mostChosen() int {
 	return most
 }
 
-// wireElements is the elements of the session of sumsOverWires.
+// wireElements returns how many elements the session of sumsOverWires has.
 func (p *prover[P1, P2, S]) wireElements() int { return p.shape.wires + p.mostChosen() }
 
-// sumsOverWires is the sums over A, B in both groups, K and the commitments' second
-// bases: the witness is sent once, and each takes its values from it there. there is
-// told when out has them, before the session is closed.
-func (p *prover[P1, P2, S]) sumsOverWires(ctx context.Context, session *resident.Ahead[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2], there func()) error {
+// sumsOverWires computes the sums over A, B in both groups, K and the commitments' second
+// bases. The backend gets the witness once, and each sum takes its scalars from it there.
+// sumsOverWires calls ready when out is complete, before the session is closed.
+func (p *prover[P1, P2, S]) sumsOverWires(ctx context.Context, session *resident.Ahead[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2], ready func()) error {
 	_, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) error {
 		if err := p.sumsIn(ctx, s, sol, com, out); err != nil {
 			return err
 		}
-		there() // it is not repeated any more
+		ready() // it is not repeated any more
 		return nil
 	})
 	return err
 }
 
+// sumsIn computes the sums in a session.
 func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], sol *solution[S], com *committed[P1, S], out *sums[P1, P2]) (err error) {
 	c, release, err := p.choice.Beside(ctx, s, p.loadChoice)
 	if err != nil {
@@ -213,7 +215,7 @@ func (p *prover[P1, P2, S]) sumsIn(ctx context.Context, s *vector.Session[S], so
 	return nil
 }
 
-// commit is a sum over the points of a table: a key may have none.
+// commit adds the sum over the points of a table to a program. A key may have no points.
 func commit[P any, S comparable](p *vector.Program[S], t *resident.Table[P, S], v vector.Vector[S]) *vector.Answer[P] {
 	if t.Len() == 0 {
 		return &vector.Answer[P]{} // infinity
@@ -221,7 +223,7 @@ func commit[P any, S comparable](p *vector.Program[S], t *resident.Table[P, S], 
 	return vector.Commit(p, t.Bases(), v.Slice(0, t.Len()))
 }
 
-// loadChoice is the tables in a session beside another.
+// loadChoice makes the tables in a session beside another.
 func (p *prover[P1, P2, S]) loadChoice(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *choice[S], error) {
 	count := 0
 	for _, from := range [][]uint32{p.a.sel.From, p.b.sel.From, p.k.sel.From} {
@@ -231,7 +233,7 @@ func (p *prover[P1, P2, S]) loadChoice(ctx context.Context, beside *vector.Sessi
 	if err != nil {
 		return nil, nil, err
 	}
-	// A failure is that of the session beside, which is Repeat's.
+	// The program runs in the session beside, so that Repeat sees its failure.
 	program := beside.Program()
 	table := func(from []uint32) vector.Indices[S] {
 		x := s.NewIndices(len(from))

@@ -9,7 +9,7 @@ import (
 )
 
 // TestFirstErrorOfWhatIsBeside: what fails ends what else was started, whose error is
-// not the proof's. What fails after its results are there does not.
+// not the proof's. What fails after its results are ready does not.
 func TestFirstErrorOfWhatIsBeside(t *testing.T) {
 	begin := func() (context.Context, *sessions[int]) {
 		own := new(sessions[int])
@@ -29,13 +29,13 @@ func TestFirstErrorOfWhatIsBeside(t *testing.T) {
 	}
 
 	ctx, own = begin()
-	first := own.start(func(there func()) error { there(); return wrong })
-	if err := errors.Join(own.until(ctx, first), own.until(ctx, own.start(func(there func()) error { there(); return nil })), ctx.Err()); err != nil {
+	first := own.start(func(ready func()) error { ready(); return wrong })
+	if err := errors.Join(own.until(ctx, first), own.until(ctx, own.start(func(ready func()) error { ready(); return nil })), ctx.Err()); err != nil {
 		t.Error(err)
 	}
 
 	ctx, own = begin()
-	stays := own.start(func(there func()) error { <-ctx.Done(); return nil })
+	stays := own.start(func(ready func()) error { <-ctx.Done(); return nil })
 	own.cancel()
 	if err := own.until(ctx, stays); !errors.Is(err, context.Canceled) {
 		t.Error(err)

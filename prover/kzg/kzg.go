@@ -47,6 +47,7 @@ type Key[P, S, O, B any] struct {
 	end   func() error // of an engine of its own
 }
 
+// load loads the points of a key.
 func load[P, S, O, B any](ctx context.Context, e *engine.Engine, t *types[P, S, O, B], points []P) (*Key[P, S, O, B], error) {
 	e, end, err := resident.Or(ctx, e)
 	if err != nil {
@@ -62,11 +63,11 @@ func load[P, S, O, B any](ctx context.Context, e *engine.Engine, t *types[P, S, 
 // Close frees the points after the calls in flight. Closing twice is no error.
 func (k *Key[P, S, O, B]) Close() error { return errors.Join(k.table.Close(), k.end()) }
 
-// Len is the number of points, which bounds the coefficients of a polynomial.
+// Len returns the number of points, which bounds the coefficients of a polynomial.
 func (k *Key[P, S, O, B]) Len() int { return k.table.Len() }
 
-// Commit is the commitment to a polynomial. nbTasks is there for
-// gnark-crypto's signature: the backend decides how it computes.
+// Commit returns the commitment to a polynomial. nbTasks is there for gnark-crypto's
+// signature: the backend decides how it computes.
 func (k *Key[P, S, O, B]) Commit(ctx context.Context, p []S, nbTasks ...int) (P, error) {
 	if len(p) > k.Len() {
 		var zero P
@@ -81,9 +82,9 @@ type Committer[P, S any] interface {
 	Commit(p []S) (P, error)
 }
 
-// Committer is the key for gnark-crypto's functions that take a Committer, such
-// as OpenWithCommitter and BatchOpenSinglePointWithCommitter. It commits until
-// the context ends or the key is closed.
+// Committer returns the key for gnark-crypto's functions that take a Committer, such as
+// OpenWithCommitter and BatchOpenSinglePointWithCommitter. It commits until the context
+// ends or the key is closed.
 func (k *Key[P, S, O, B]) Committer(ctx context.Context) Committer[P, S] {
 	return committer[P, S](func(p []S) (P, error) { return k.Commit(ctx, p) })
 }
@@ -92,6 +93,7 @@ type committer[P, S any] func([]S) (P, error)
 
 func (c committer[P, S]) Commit(p []S) (P, error) { return c(p) }
 
+// tooLong returns the error of a polynomial of n coefficients.
 func (k *Key[P, S, O, B]) tooLong(n int) error {
 	return fmt.Errorf("%w: %w: %d coefficients, %d points", backend.ErrInvalidInput, k.errSize, n, k.Len())
 }
@@ -111,7 +113,7 @@ func (k *Key[P, S, O, B]) Open(ctx context.Context, p []S, point S) (O, error) {
 	return k.proof(h, value), nil
 }
 
-// quotient is p(z) and the commitment to (p - p(z))/(X - z). p is used up.
+// quotient returns p(z) and the commitment to (p - p(z))/(X - z). It overwrites p.
 func (k *Key[P, S, O, B]) quotient(ctx context.Context, p []S, z S) (value S, h P, err error) {
 	if len(p) == 0 {
 		return value, h, nil

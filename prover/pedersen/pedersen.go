@@ -28,6 +28,7 @@ type Key[P, S any] struct {
 	end          func() error // of an engine of its own
 }
 
+// load loads the points of a key.
 func load[P, S any](ctx context.Context, e *engine.Engine, g *group.Ops[P, S], basis, sigma []P) (_ *Key[P, S], err error) {
 	if len(basis) != len(sigma) {
 		return nil, fmt.Errorf("%w: a Pedersen key of %d and %d points", backend.ErrInvalidInput, len(basis), len(sigma))
@@ -50,10 +51,10 @@ func (k *Key[P, S]) Close() error {
 	return errors.Join(k.basis.Close(), k.sigma.Close(), k.end())
 }
 
-// Len is the number of values that a commitment is to.
+// Len returns how many values a commitment is to.
 func (k *Key[P, S]) Len() int { return k.basis.Len() }
 
-// Commit is the commitment to Len values.
+// Commit returns the commitment to Len values.
 func (k *Key[P, S]) Commit(ctx context.Context, values []S) (P, error) {
 	return k.sum(ctx, k.basis, values)
 }

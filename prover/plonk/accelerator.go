@@ -16,8 +16,7 @@ import (
 )
 
 // accelerator computes for gnark's own prover what it needs of one proving key, on an
-// engine. The exported types that have it, one for each curve, have gnark-crypto's
-// types.
+// engine. The exported types, one for each curve, wrap it in gnark-crypto's types.
 type accelerator[P any, S comparable] struct {
 	*curve[P, S]
 	engine              *engine.Engine
@@ -26,6 +25,7 @@ type accelerator[P any, S comparable] struct {
 	end                 func() error
 }
 
+// newAccelerator loads a key's points.
 func newAccelerator[P any, S comparable](c *curve[P, S], e *engine.Engine, pk ProvingKey) (_ *accelerator[P, S], err error) {
 	ctx := context.Background()
 	p, err := c.partsOf(pk)
@@ -55,8 +55,8 @@ func (a *accelerator[P, S]) sum(points []P, scalars []S) (sum P, err error) {
 	return sum, err
 }
 
-// transforms tells whether the engine's backend computes transforms that come alone.
-// In this process they are gnark-crypto's in any case.
+// transforms reports whether the engine's backend computes transforms that come alone. In
+// this process they are gnark-crypto's in any case.
 func (a *accelerator[P, S]) transforms() bool {
 	i := a.engine.Info()
 	return !i.InProcess && i.Can.HasPrograms(backend.ScalarOf(a.vectors.Curve()))
@@ -89,8 +89,8 @@ func (a *accelerator[P, S]) toCanonical(v []S, reversed bool, shift []S) error {
 	return err
 }
 
-// numeratorInput is what a numerator is computed from: n values in order of each
-// polynomial but the blinding ones, of which it has coefficients.
+// numeratorInput is what a numerator is computed from. Polynomials come as n values in
+// order, the blinding ones as coefficients.
 type numeratorInput[S comparable] struct {
 	small, large       grid[S]
 	wires              [3][]S
@@ -108,11 +108,12 @@ type grid[S any] struct {
 	generator, shift S
 }
 
-// most is the most cosets that a numerator has values on; gnark has 8 for circuits of
-// less than 6 rows, and else 4.
+// most is the most cosets on which a numerator is computed. gnark takes 8 for circuits of
+// less than 6 rows, otherwise 4.
 const most = 8
 
-// check refuses what has not the shape that gnark's prover gives it, and returns it.
+// check returns the size of what gnark's prover gives, or an error when the shape is not
+// gnark's.
 func (in *numeratorInput[S]) check() (size, error) {
 	n := int(in.small.size)
 	s := size{n: n, commitments: len(in.selects)}
@@ -137,18 +138,18 @@ func (in *numeratorInput[S]) check() (size, error) {
 	return s, nil
 }
 
-// polynomials is all but the blinding ones: those of a proof as they lie there, then
-// those of a key.
+// polynomials returns all but the blinding ones: those of a proof in the order in which
+// they lie, then those of a key.
 func (in *numeratorInput[S]) polynomials() [][]S {
 	all := append([][]S{}, in.wires[:]...)
 	all = append(append(all, in.ratio, in.constant), in.committed...)
 	return append(append(all, in.columns[:]...), in.selects...)
 }
 
-// numerator computes all constraints' values on the cosets that make up the large
-// domain's, bit-reversed, and turns every polynomial into coefficients in order. It
-// is one program after the one that brings what a key has: gnark keeps none of it
-// from proof to proof.
+// numerator computes the values of all constraints on the coset of the large domain,
+// bit-reversed, and turns every polynomial into coefficients in order. It runs two
+// programs. The first loads the key's polynomials, since gnark keeps none of them in the
+// backend from proof to proof.
 func (a *accelerator[P, S]) numerator(in *numeratorInput[S]) (values []S, err error) {
 	s, err := in.check()
 	if err != nil {
@@ -184,7 +185,7 @@ func (a *accelerator[P, S]) numerator(in *numeratorInput[S]) (values []S, err er
 		coefficients(p, v.polynomials, wires+s.commitments)
 		var read []*vector.Answer[[]S]
 		inOrder := func(reversed vector.Vector[S]) {
-			room := v.on(0) // which has no values yet
+			room := v.on(0) // not used yet
 			p.Map(room, reversed.Reversed().Expr())
 			read = append(read, p.Read(room))
 		}
@@ -209,8 +210,8 @@ func (a *accelerator[P, S]) numerator(in *numeratorInput[S]) (values []S, err er
 	return values, err
 }
 
-// numerator computes all constraints on every coset from the coefficients of the
-// proof's polynomials, to which it adds what hides them there.
+// numerator computes all constraints on every coset from the coefficients of the proof's
+// polynomials, after it has blinded these for the coset.
 func (r *rounds[P, S]) numerator(p *vector.Program[S], commitments int) {
 	for i := range r.cosets {
 		r.onCoset(p, i, commitments)

@@ -50,15 +50,14 @@ func NewBN254Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BN254Acc
 	return &BN254Accelerator{a}, nil
 }
 
-// MultiExp is the sum of scalars[i] * bases[i]. Slices of the key's points are found by
-// where they lie in memory, and are resident in the engine; others are sent.
+// MultiExp returns the sum of scalars[i] * bases[i]. Slices of the key's points are found
+// by their address, and are resident in the engine; others are sent.
 func (a *BN254Accelerator) MultiExp(bases []bn254.G1Affine, scalars []fr.Element) (bn254.G1Affine, error) {
 	return a.a.sum(bases, scalars)
 }
 
 // ToCanonical turns a polynomial, whatever its form, into coefficients in order, in
-// place. The engine's backend computes it where that is another process's with
-// vectors.
+// place. The engine's backend computes it if that is another process's with vectors.
 func (a *BN254Accelerator) ToCanonical(domain *fft.Domain, p *iop.Polynomial) error {
 	v := p.Coefficients()
 	if p.Basis == iop.Canonical || uint64(len(v)) != domain.Cardinality || !a.a.transforms() {
@@ -76,8 +75,8 @@ func (a *BN254Accelerator) ToCanonical(domain *fft.Domain, p *iop.Polynomial) er
 	return nil
 }
 
-// ComputeNumerator is the numerator of the quotient: all constraints, at the points of
-// the coset of Domain1, bit-reversed. Every polynomial but the blinding ones is left
+// ComputeNumerator returns the numerator of the quotient: the values of all constraints
+// on the coset of Domain1, bit-reversed. It leaves every polynomial but the blinding ones
 // canonical and regular. The engine computes it, as a program over vectors.
 func (a *BN254Accelerator) ComputeNumerator(in *BN254NumeratorInput) (*iop.Polynomial, error) {
 	args := &numeratorInput[fr.Element]{

@@ -280,7 +280,7 @@ func divideBy(ctx context.Context, t *testing.T, r *rounds[bn254.G1Affine, fr.El
 	if err := p.Run(ctx); err != nil {
 		return err
 	}
-	return r.say(&r.zeta, zeta, r.quotient[:]...)
+	return r.derive(&r.zeta, zeta, r.quotient[:]...)
 }
 
 func equal(a, b []fr.Element) bool {

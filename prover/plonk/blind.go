@@ -2,23 +2,25 @@ package plonk
 
 import "github.com/pippin-zk/pippin/prover/internal/group"
 
-// blinding is the random polynomials b that hide L, R, O and Z: each becomes
-// itself plus b (X^n - 1), which changes no value on the domain. All of it is
-// secret, and no copy is made that wipe does not know.
+// blinding has the random polynomials b that hide L, R, O and Z. Each of these becomes
+// itself plus b (X^n - 1), which changes no value on the domain. All of it is secret, and
+// wipe clears every copy.
 type blinding[S comparable] struct {
 	b [len(blindCounts)][]S // one coefficient more than a proof shows values
 
-	// rows is what is added to the coefficients 0, 1 and so on of the polynomials:
-	// for each coset what makes their values there those of the blinded ones, then
-	// what makes them the first n coefficients of the blinded ones. Each row undoes
-	// the one before. The last row is the coefficients that follow the first n.
+	// rows are added, one after the other, to the coefficients 0, 1 and so on of the
+	// polynomials. After row i the values on coset i are those of the blinded
+	// polynomials; after the row behind the cosets' the coefficients are the first n of
+	// the blinded ones. Each row takes back the one before. The last row is not added:
+	// it has the coefficients of the blinded polynomials from n on.
 	rows []S
 
-	// shards hide the quotient's parts, less is minus them; empty, or two.
+	// shards are two random numbers that hide the quotient's parts, and less are their
+	// negatives. Both are empty without statistical zero-knowledge.
 	shards, less []S
 }
 
-// draw draws what a proof needs.
+// draw draws what a proof needs at random.
 func (f *blinding[S]) draw(d *domain[S], statistical bool) error {
 	all := make([]S, blindElements)
 	for i, n := range blindCounts {
@@ -44,6 +46,7 @@ func (f *blinding[S]) shard(fr *group.Field[S]) error {
 	return nil
 }
 
+// wipe clears everything.
 func (f *blinding[S]) wipe() {
 	for _, v := range append(f.b[:], f.rows, f.shards, f.less) {
 		clear(v)
@@ -55,8 +58,8 @@ func (f *blinding[S]) spread(d *domain[S]) {
 	fr := d.field
 	f.rows = make([]S, (d.pieces+2)*blindElements)
 	row := func(i int) []S { return f.rows[i*blindElements : (i+1)*blindElements] }
-	// On a coset X^n is a constant, so that b (X^n - 1) is b times another, where
-	// coefficients from n on, which the smallest domain has, go around.
+	// On a coset X^n is a constant, and so b (X^n - 1) is b times a constant. In the
+	// smallest domain b has more than n coefficients: there X^n is replaced as well.
 	around := func(to, b []S, k, power S) {
 		for i := range b {
 			if i > 0 && i%d.n == 0 {
@@ -83,7 +86,7 @@ func (f *blinding[S]) spread(d *domain[S]) {
 	}
 }
 
-// high is the coefficients from n on of a blinded polynomial.
+// high returns the coefficients from n on of a blinded polynomial.
 func (f *blinding[S]) high(polynomial int) []S {
 	at := len(f.rows) - blindElements
 	for _, c := range blindCounts[:polynomial] {
@@ -92,6 +95,7 @@ func (f *blinding[S]) high(polynomial int) []S {
 	return f.rows[at : at+blindCounts[polynomial]]
 }
 
+// minusOne returns -1.
 func minusOne[S any](fr *group.Field[S]) S {
 	var zero S
 	return fr.Minus(zero, fr.One())

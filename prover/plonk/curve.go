@@ -23,20 +23,20 @@ type curve[P any, S comparable] struct {
 	g1 *group.Ops[P, S]
 	fr *group.Field[S]
 
-	// vectors is the same field where a backend computes.
+	// vectors computes over the same field on a backend.
 	vectors *vector.Field[S]
-	// parts views a key, and answers false for one of another curve.
+	// parts returns a view of a key, and false for a key of another curve.
 	parts func(ProvingKey) (*parts[P, S], bool)
-	// verifies tells whether a verifying key is for the proofs of a key.
+	// verifies reports whether a verifying key is for the proofs of a key.
 	verifies func(VerifyingKey, *parts[P, S]) bool
-	// generator is the root of unity of an order.
+	// generator returns a root of unity of an order.
 	generator func(order uint64) (S, error)
-	// handleOf is the handle of a key of this curve.
+	// handleOf returns the handle of a key of this curve.
 	handleOf func(ProvingKey) keycache.Handle
-	// system is a constraint system as package solve wants it, or false for one of
-	// another curve.
+	// system returns a constraint system as package solve wants it, and false for one
+	// of another curve.
 	system func(constraint.ConstraintSystem) (solve.System[S], bool)
-	// trace is the columns, of n rows, of a constraint system of this curve.
+	// trace returns the columns, of n rows, of a constraint system of this curve.
 	trace func(ccs constraint.ConstraintSystem, n int) *trace[S]
 	// proof makes gnark's proof.
 	proof func(*proof[P, S]) Proof
@@ -55,10 +55,10 @@ type binding interface {
 	handle(ProvingKey) keycache.Handle
 }
 
-// curveOf tells the curve of a constraint system, since a key does not.
+// curveOf is a constraint system that knows its curve; a PLONK key does not.
 type curveOf interface{ CurveID() ecc.ID }
 
-// bindingOf is the binding for a constraint system, and its shape.
+// bindingOf returns the binding of a constraint system's curve, and the system's shape.
 func bindingOf(ccs constraint.ConstraintSystem) (binding, *shape, error) {
 	s, err := shapeOf(ccs)
 	if err != nil {
@@ -109,8 +109,9 @@ func (c *curve[P, S]) belongs(pk ProvingKey) func(VerifyingKey) bool {
 
 func (c *curve[P, S]) handle(pk ProvingKey) keycache.Handle { return c.handleOf(pk) }
 
-// fingerprint differs for keys that differ, as far as that can be told in
-// microseconds.
+// fingerprint returns a hash of the addresses and lengths of a key's slices and of some of
+// its points. It takes microseconds. Two keys differ in nearly all points, and so in their
+// fingerprints.
 func (c *curve[P, S]) fingerprint(pk ProvingKey) (uint64, error) {
 	p, err := c.partsOf(pk)
 	if err != nil {

@@ -23,24 +23,25 @@ type purpose struct {
 
 func (p purpose) Same(o purpose) bool { return p == o }
 
-// Use has Prove run on the engine from now on, with the options given; a nil
-// engine is one in this process, as before the first Use. What Prove had loaded
-// into the engine before is freed after the proofs in flight. The caller keeps
-// the engine open while it is in use, and closes it.
+// Use makes Prove run on an engine from now on, with the options given. A nil engine
+// stands for one in this process, as before the first Use. What Prove had loaded into the
+// engine before is freed after the proofs in flight. The caller keeps the engine open
+// while it is in use, and closes it.
 func Use(engine *engine.Engine, opts ...Option) { kept.Use(engine, optionsOf(opts)) }
 
-// Prove is gnark's Prove on the engine of Use. What is resident of a key and its
-// constraint system is loaded by the first call with them, and freed when the key
-// is garbage, by Use, or by a call with the key and another constraint system. The
-// constraint system is reachable as long.
+// Prove does what gnark's Prove does, on the engine of Use. The first call with a key and
+// its constraint system loads both, and keeps the constraint system reachable. They are
+// freed when the key is garbage, by Use, or by a call with the key and another constraint
+// system.
 //
-// Neither may be changed after its first use; reading another key into the same
-// variable is noticed.
+// Neither may be changed after its first use. Reading another key into the same variable
+// is noticed.
 func Prove(ccs constraint.ConstraintSystem, pk ProvingKey, fullWitness witness.Witness, opts ...gnark.ProverOption) (Proof, error) {
 	return proving.Prove(func(ctx context.Context) (*residentKey, error) { return keyFor(ctx, ccs, pk) }, ccs, fullWitness, opts)
 }
 
-// keyFor is what is resident of a key for a constraint system.
+// keyFor returns what is resident of a key for a constraint system, and loads it first if
+// need be.
 func keyFor(ctx context.Context, ccs constraint.ConstraintSystem, pk ProvingKey) (*residentKey, error) {
 	b, s, err := bindingOf(ccs)
 	if err != nil {

@@ -28,6 +28,7 @@ type shape struct {
 	info                constraint.PlonkCommitments
 }
 
+// shapeOf returns the shape of a sparse R1CS.
 func shapeOf(ccs constraint.ConstraintSystem) (*shape, error) {
 	if ccs == nil {
 		return nil, fmt.Errorf("%w: no constraint system", backend.ErrInvalidInput)
@@ -39,7 +40,7 @@ func shapeOf(ccs constraint.ConstraintSystem) (*shape, error) {
 	return &shape{ccs.GetNbPublicVariables(), ccs.GetNbConstraints(), c}, nil
 }
 
-// used is the number of rows that are not padding: the public values' come first.
+// used returns how many rows are not padding. The public values' rows come first.
 func (s *shape) used() int { return s.public + s.constraints }
 
 // check refuses a key that is not for the shape.
@@ -80,7 +81,7 @@ type key[P any, S comparable] struct {
 	padding     P    // the sum of the Lagrange points of rows that are not used
 }
 
-// newKey is all but the padding.
+// newKey makes a key without the padding.
 func newKey[P any, S comparable](c *curve[P, S], p *parts[P, S], s *shape) (*key[P, S], error) {
 	size := sizeOf(p.n, len(s.info))
 	all, err := c.generator(uint64(size.pieces * size.n))
@@ -99,12 +100,12 @@ func newKey[P any, S comparable](c *curve[P, S], p *parts[P, S], s *shape) (*key
 	return k, nil
 }
 
-// plus is p and a secret multiple of q.
+// plus returns p plus a secret multiple of q.
 func (k *key[P, S]) plus(p, q P, factor *S) P {
 	return k.sum([]group.Term[P]{{Point: p}, {Point: q, K: k.fr.Big(factor)}})
 }
 
-// hidden is p and the commitment to b (X^n - 1).
+// hidden returns p plus the commitment to b (X^n - 1).
 func (k *key[P, S]) hidden(p P, b []S) P {
 	terms := []group.Term[P]{{Point: p}}
 	for i := range b {
@@ -113,7 +114,7 @@ func (k *key[P, S]) hidden(p P, b []S) P {
 	return k.sum(terms)
 }
 
-// sum wipes the factors.
+// sum adds up terms and wipes their factors.
 func (k *key[P, S]) sum(terms []group.Term[P]) P {
 	defer func() {
 		for _, t := range terms {

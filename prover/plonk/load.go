@@ -8,8 +8,7 @@ import (
 	"github.com/pippin-zk/pippin/vector"
 )
 
-// domain is the n-th roots of unity, and the cosets of it that a quotient is
-// computed on.
+// domain has the n-th roots of unity, and the cosets on which a quotient is computed.
 type domain[S comparable] struct {
 	size
 	field  *group.Field[S]
@@ -18,10 +17,11 @@ type domain[S comparable] struct {
 	cosets []coset[S]
 }
 
-// coset is shift times the n-th roots of unity. X^n - 1 is vanishing there.
+// coset is shift times the n-th roots of unity. There, X^n - 1 has the value vanishing.
 type coset[S any] struct{ shift, vanishing S }
 
-// newDomain takes all, the root of unity that generates the points of all cosets.
+// newDomain makes a domain. root generates the n-th roots of unity, all those of order
+// pieces n. shift is the first coset's.
 func newDomain[S comparable](field *group.Field[S], s size, root, all, shift S) *domain[S] {
 	d := &domain[S]{size: s, field: field, root: root, shift: shift}
 	at := shift

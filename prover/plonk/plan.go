@@ -13,8 +13,8 @@ type size struct {
 	commitments int
 }
 
-// sizeOf is for a domain of n rows. The quotient has 3 (n + 2) coefficients, for
-// which four cosets are enough but for the smallest circuits.
+// sizeOf returns the size for n rows. The quotient has 3 (n + 2) coefficients, for which
+// four cosets are enough but for the smallest circuits.
 func sizeOf(n, commitments int) size {
 	s := size{n, 4, commitments}
 	if 3*(n+2) > 4*n {
@@ -23,9 +23,9 @@ func sizeOf(n, commitments int) size {
 	return s
 }
 
-// Elements is how many elements of the scalar field lie where a backend computes,
-// for a circuit of n rows, a power of two, with so many commitments of its own: those
-// that stay with a key and its constraint system, and those of a proof in flight.
+// Elements returns how many elements of the scalar field lie where a backend computes, for
+// a circuit of n rows, a power of two, that makes so many commitments. key stay with a key
+// and its constraint system, proof with each proof in flight.
 func Elements(n, commitments int) (key, proof int) {
 	s := sizeOf(n, commitments)
 	_, key = planKey(s, vector.Vector[struct{}]{})
@@ -39,17 +39,18 @@ type plan[S comparable] struct {
 	at  int
 }
 
+// take cuts the next n elements off.
 func (p *plan[S]) take(n int) vector.Vector[S] {
 	p.at += n
 	return p.all.Slice(p.at-n, p.at)
 }
 
-// cut is the i-th of the vectors of n elements that follow one another in v.
+// cut returns the i-th of the vectors of n elements that follow one another in v.
 func cut[S comparable](v vector.Vector[S], i, n int) vector.Vector[S] { return v.Slice(i*n, (i+1)*n) }
 
-// The polynomials of a key, in the order in which they lie. After the last come
-// those of the commitments, before the first is Qk: without a proof's public values
-// it is not complete, and has no values on cosets.
+// The polynomials of a key, in their order in memory. Those of the commitments follow.
+// Qk comes first: it is not complete without a proof's public values, and so has no
+// values on cosets.
 const (
 	left = iota
 	right
@@ -73,7 +74,7 @@ type keyVectors[S comparable] struct {
 	roots        vector.Vector[S]   // all n-th roots of unity, in order
 }
 
-// planKey cuts all, and counts what it needs.
+// planKey cuts a key's vectors from all, and counts the elements that they need.
 func planKey[S comparable](s size, all vector.Vector[S]) (k *keyVectors[S], count int) {
 	p := plan[S]{all: all}
 	k = &keyVectors[S]{size: s}
@@ -88,14 +89,14 @@ func planKey[S comparable](s size, all vector.Vector[S]) (k *keyVectors[S], coun
 	return k, p.at
 }
 
-// polynomial is the coefficients of one of the key's polynomials.
+// polynomial returns the coefficients of one of the key's polynomials.
 func (k *keyVectors[S]) polynomial(i int) vector.Vector[S] { return cut(k.coefficients, 1+i, k.n) }
 
-// on is the values of one of the key's polynomials on a coset.
+// on returns the values of one of the key's polynomials on a coset.
 func (k *keyVectors[S]) on(coset, i int) vector.Vector[S] { return cut(k.values[coset], i, k.n) }
 
-// The polynomials of a proof, in the order in which they lie. After the last come
-// those that the circuit commits to.
+// The polynomials of a proof, in their order in memory. Those that the circuit commits to
+// follow.
 const (
 	wireL = iota
 	wireR
@@ -105,7 +106,7 @@ const (
 	wires
 )
 
-// proofVectors are what a proof needs beside them.
+// proofVectors are a proof's vectors, beside the key's.
 type proofVectors[S comparable] struct {
 	size
 	polynomials vector.Vector[S] // values, then coefficients, reversed
@@ -125,7 +126,7 @@ var blindCounts = [...]int{wireL: 2, wireR: 2, wireO: 2, ratio: 3}
 // blindElements is their sum.
 const blindElements = 9
 
-// planProof cuts all, and counts what it needs.
+// planProof cuts a proof's vectors from all, and counts the elements that they need.
 func planProof[S comparable](s size, all vector.Vector[S]) (v *proofVectors[S], count int) {
 	p := plan[S]{all: all}
 	v = &proofVectors[S]{size: s}
@@ -137,19 +138,20 @@ func planProof[S comparable](s size, all vector.Vector[S]) (v *proofVectors[S], 
 	return v, p.at
 }
 
+// polynomial returns one of the proof's polynomials.
 func (v *proofVectors[S]) polynomial(i int) vector.Vector[S] { return cut(v.polynomials, i, v.n) }
 
-// on is the values of a polynomial on the coset at hand.
+// on returns the values of a polynomial on the coset that is worked on.
 func (v *proofVectors[S]) on(i int) vector.Vector[S] { return cut(v.values, min(i, wires), v.n) }
 
-// part is the values of the quotient on a coset: of all places, in reversed order,
+// part returns the values of the quotient on a coset. In the reversed order of all values
 // those of a coset follow one another, in reversed order too.
 func (v *proofVectors[S]) part(coset int) vector.Vector[S] {
 	k := bits.TrailingZeros(uint(v.pieces))
 	return cut(v.quotient, int(bits.Reverse64(uint64(coset))>>(64-k)), v.n)
 }
 
-// blind is a row of what is added to a polynomial's coefficients.
+// blind returns a row of what is added to a polynomial's coefficients.
 func (v *proofVectors[S]) blind(row, polynomial int) vector.Vector[S] {
 	at := row * blindElements
 	for _, c := range blindCounts[:polynomial] {

@@ -27,6 +27,7 @@ type prover[P any, S comparable] struct {
 	polynomials         *resident.Vectors[S, *keyVectors[S]]
 }
 
+// load loads the points of a key for a constraint system.
 func (c *curve[P, S]) load(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) (scheme, error) {
 	parts, err := c.partsOf(pk)
 	if err != nil {
@@ -39,8 +40,8 @@ func (c *curve[P, S]) load(ctx context.Context, e *engine.Engine, ccs constraint
 	return (&prover[P, S]{key: k, ccs: ccs, parts: parts}).In(ctx, e)
 }
 
-// In is the key with its points loaded into an engine. Its polynomials follow with
-// the first proof.
+// In returns the key with its points loaded into an engine. Its polynomials follow with the
+// first proof.
 func (p *prover[P, S]) In(ctx context.Context, e *engine.Engine) (scheme, error) {
 	loaded := &prover[P, S]{key: p.key, ccs: p.ccs, parts: p.parts, engine: e, polynomials: resident.NewVectors[S, *keyVectors[S]]()}
 	err := func() (err error) {
@@ -58,8 +59,8 @@ func (p *prover[P, S]) In(ctx context.Context, e *engine.Engine) (scheme, error)
 	return loaded, nil
 }
 
-// pad computes the sum of the Lagrange points of rows that are not used. In these
-// rows stands one and the same value.
+// pad computes the sum of the Lagrange points of the rows that are not used. All of these
+// rows have the same value.
 func (p *prover[P, S]) pad(ctx context.Context) error {
 	rest, err := p.lagrange.Bases().Slice(p.used(), p.n)
 	if err != nil {
@@ -80,6 +81,8 @@ func (p *prover[P, S]) Close() error {
 	return errors.Join(p.polynomials.Close(), p.canonical.Close(), p.lagrange.Close())
 }
 
+// Prove solves the constraint system and proves. It wipes everything secret before it
+// returns.
 func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (Proof, error) {
 	sys, err := p.systemOf(ccs)
 	if err != nil {
@@ -120,7 +123,7 @@ func (p *prover[P, S]) Prove(ctx context.Context, ccs constraint.ConstraintSyste
 	return p.proof(made), nil
 }
 
-// load is the key's vectors in a session beside another.
+// load makes the key's vectors in a session beside another.
 func (p *prover[P, S]) load(ctx context.Context, beside *vector.Session[S]) (*vector.Session[S], *keyVectors[S], error) {
 	_, count := planKey(p.size, vector.Vector[S]{})
 	s, err := beside.Beside(ctx, count)
@@ -128,7 +131,7 @@ func (p *prover[P, S]) load(ctx context.Context, beside *vector.Session[S]) (*ve
 		return nil, nil, err
 	}
 	k, _ := planKey(p.size, s.New(count))
-	// A failure is that of the session beside, which is Repeat's.
+	// The program runs in the session beside, so that Repeat sees its failure.
 	if err := p.fill(ctx, beside, k); err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
@@ -136,7 +139,7 @@ func (p *prover[P, S]) load(ctx context.Context, beside *vector.Session[S]) (*ve
 }
 
 // fill computes the key's vectors. gnark makes the trace of a constraint system without a
-// look at a context, so a proof that is cancelled leaves it behind.
+// look at a context: a proof that is cancelled leaves that running.
 func (p *prover[P, S]) fill(ctx context.Context, s *vector.Session[S], k *keyVectors[S]) error {
 	made := make(chan *trace[S], 1)
 	go func() { made <- p.trace(p.ccs, p.n) }()

@@ -34,26 +34,26 @@ func optionsOf(opts []Option) (o options) {
 	return o
 }
 
-// WithProverOptions has gnark's options apply to every proof, before those
-// that the call gives.
+// WithProverOptions applies gnark's options to every proof, before those that the call
+// gives.
 func WithProverOptions(opts ...gnark.ProverOption) Option {
 	return func(o *options) { o.Prover = append(o.Prover, opts...) }
 }
 
-// WithVerify has every proof made with the verifying key's proving key verified
-// before it is returned. One that does not verify is made again in this process
-// with new randomness, and reported to OnEvent. The options must be those that
-// verifiers of the proofs use.
+// WithVerify verifies every proof before it is returned, if the verifying key is for the
+// proving key. A proof that does not verify is made again in this process with new
+// randomness, and reported to OnEvent. The options must be those that verifiers of the
+// proofs use.
 //
-// Given several times it is for several keys, as Use needs it: proofs with
-// other keys are not verified then. NewProver refuses verifying keys none of
-// which is its proving key's (backend.ErrInvalidInput).
+// Give it several times for several keys, as Use needs it: proofs with other keys are not
+// verified then. NewProver returns backend.ErrInvalidInput if none of the verifying keys
+// is for its proving key.
 func WithVerify(vk VerifyingKey, opts ...gnark.VerifierOption) Option {
 	verify := func(p Proof, public witness.Witness) error { return stock.Verify(p, vk, public, opts...) }
 	return func(o *options) { o.VerifyBy(vk, verify, opts) }
 }
 
-// OnEvent has f called with every event. Calls may be concurrent.
+// OnEvent calls f with every event. Calls may be concurrent.
 func OnEvent(f func(Event)) Option { return func(o *options) { o.OnEvent = f } }
 
 // scheme is a key in an engine, its types hidden.
@@ -102,26 +102,25 @@ func NewProver(engine *engine.Engine, ccs constraint.ConstraintSystem, pk Provin
 	return &Prover{k, ccs}, nil
 }
 
-// Prove is a proof for a full witness. Options add to those of NewProver. A
-// witness that does not satisfy the circuit is gnark's error; other errors
-// wrap a sentinel of package backend, or are the context's.
+// Prove returns a proof for a full witness. Options add to those of NewProver. If the
+// witness does not satisfy the circuit, the error is gnark's. Other errors wrap a sentinel
+// of package backend, or are the context's.
 //
 // When the context ends, Prove returns within some milliseconds, also in the middle of
-// transforms and MSMs; but gnark's solver, which is asked when ours cannot tell, does
-// not look at it. An MSM in this process runs on behind the call.
+// transforms and MSMs. An MSM in this process runs on behind the call. gnark's solver,
+// which is asked when ours cannot tell, does not look at the context.
 func (p *Prover) Prove(ctx context.Context, w witness.Witness, opts ...gnark.ProverOption) (Proof, error) {
 	return p.key.Prove(ctx, p.ccs, w, opts)
 }
 
 // ProveAll yields the proof of each full witness, or its error, in the order of the
-// witnesses. At most inFlight of them, at least one, are worked at or waiting to be
-// yielded: with two, one is solved in this process while the backend proves the one
-// before. A witness that fails ends nothing; when ctx ends, the last error says so
-// for all that are left.
+// witnesses. It works at inFlight of them at a time, at least one; a proof that waits to
+// be yielded counts. With two, this process solves for one while the backend proves the
+// one before. A witness that fails ends nothing. When ctx ends, the last error says so for
+// all that are left.
 //
-// witnesses is ranged over in a goroutine of its own. Whoever leaves the loop over
-// the proofs waits for the proofs in flight, which are cancelled, and until witnesses
-// yields or ends.
+// It ranges over witnesses in a goroutine of its own. Leaving the loop over the proofs
+// cancels those in flight, and waits for them and until witnesses yields or ends.
 func (p *Prover) ProveAll(ctx context.Context, witnesses iter.Seq[witness.Witness], inFlight int, opts ...gnark.ProverOption) iter.Seq2[Proof, error] {
 	return p.key.ProveAll(ctx, p.ccs, witnesses, inFlight, opts)
 }

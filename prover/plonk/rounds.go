@@ -43,8 +43,8 @@ type device[P any, S comparable] struct {
 	canonical, lagrange *msm.Bases[P, S]
 }
 
-// rounds is a proof in the making: the rounds of PlonK's section 8.3, each of which
-// ends with what the next one's challenge depends on.
+// rounds makes a proof in the rounds of PlonK's section 8.3. Each round ends with the
+// challenge for the next.
 type rounds[P any, S comparable] struct {
 	*key[P, S]
 	*device[P, S]
@@ -110,14 +110,14 @@ func (r *rounds[P, S]) wire(ctx context.Context) error {
 	if err := r.tr.Scalars(gamma, r.st.public...); err != nil {
 		return err
 	}
-	if err := r.say(&r.gamma, gamma, r.proof.wires[:]...); err != nil {
+	if err := r.derive(&r.gamma, gamma, r.proof.wires[:]...); err != nil {
 		return err
 	}
-	return r.say(&r.beta, beta)
+	return r.derive(&r.beta, beta)
 }
 
-// say derives a challenge from points.
-func (r *rounds[P, S]) say(c *S, name string, points ...P) (err error) {
+// derive binds points to a challenge and derives it.
+func (r *rounds[P, S]) derive(c *S, name string, points ...P) (err error) {
 	if err := r.tr.Points(name, points...); err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (r *rounds[P, S]) permute(ctx context.Context) error {
 	p := r.session.Program()
 	p.Map(ratios, r.links(v.polynomial, r.moved(func(i int) vector.Vector[S] { return cut(r.device.key.sigma, i, n) })))
 	p.Invert(ratios, ratios)
-	p.Map(ratios, r.links(v.polynomial, r.place(r.fr.One())).Mul(ratios.Expr()))
+	p.Map(ratios, r.links(v.polynomial, r.position(r.fr.One())).Mul(ratios.Expr()))
 	all := p.ProductsBefore(v.polynomial(ratio), ratios)
 	sum := vector.Commit(p, r.lagrange, v.polynomial(ratio))
 	if err := p.Run(ctx); err != nil {
@@ -148,23 +148,23 @@ func (r *rounds[P, S]) permute(ctx context.Context) error {
 		return fmt.Errorf("%w: the permutation argument's product is not 1", engine.ErrWrongAnswer)
 	}
 	r.proof.ratio = r.hidden(sum.Get(), r.st.b[ratio])
-	return r.say(&r.alpha, alpha, append(slices.Clone(r.commitments), r.proof.ratio)...)
+	return r.derive(&r.alpha, alpha, append(slices.Clone(r.commitments), r.proof.ratio)...)
 }
 
-// links is the product of the three wires, each with its x and gamma added.
+// links multiplies the three wires, each with its x and gamma added.
 func (r *rounds[P, S]) links(wire func(int) vector.Vector[S], x func(wire int) vector.Expr[S]) vector.Expr[S] {
 	link := func(i int) vector.Expr[S] { return wire(i).Expr().Add(vector.Const(r.gamma)).Add(x(i)) }
 	return link(wireL).Mul(link(wireR)).Mul(link(wireO))
 }
 
-// moved is beta times where the permutation moves a wire, of which sigma has the
-// values.
+// moved returns beta times the position to which the permutation moves a wire, of which
+// sigma has the values.
 func (r *rounds[P, S]) moved(sigma func(wire int) vector.Vector[S]) func(int) vector.Expr[S] {
 	return func(i int) vector.Expr[S] { return sigma(i).Expr().Scale(r.beta) }
 }
 
-// place is beta times where a wire stands, on the coset of shift.
-func (r *rounds[P, S]) place(shift S) func(int) vector.Expr[S] {
+// position returns beta times the position of a wire, on the coset of shift.
+func (r *rounds[P, S]) position(shift S) func(int) vector.Expr[S] {
 	return func(i int) vector.Expr[S] {
 		return r.device.key.roots.Expr().Scale(r.fr.Product(r.beta, shift, r.fr.Power(r.shift, i)))
 	}
@@ -197,11 +197,11 @@ func (r *rounds[P, S]) divide(ctx context.Context) error {
 		r.quotient[i] = r.plus(r.quotient[i], r.top, &r.st.shards[i])
 		r.quotient[i+1] = r.plus(r.quotient[i+1], r.bottom, &r.st.less[i])
 	}
-	return r.say(&r.zeta, zeta, r.quotient[:]...)
+	return r.derive(&r.zeta, zeta, r.quotient[:]...)
 }
 
-// onCoset computes the values of the proof's polynomials, blinded, on the i-th coset,
-// and adds to Qk's what the circuit commits to.
+// onCoset computes the values of the proof's blinded polynomials on the i-th coset, and
+// adds the circuit's commitments to those of Qk.
 func (r *rounds[P, S]) onCoset(p *vector.Program[S], i, commitments int) {
 	v, n, shift := r.vectors, r.n, r.cosets[i].shift
 	r.blind(p, i)
@@ -212,7 +212,7 @@ func (r *rounds[P, S]) onCoset(p *vector.Program[S], i, commitments int) {
 	}
 }
 
-// blind adds a row of what hides the polynomials to their coefficients.
+// blind adds a row of the blinding to the polynomials' coefficients.
 func (r *rounds[P, S]) blind(p *vector.Program[S], row int) {
 	for i, count := range blindCounts {
 		at := r.vectors.polynomial(i).Reversed()
@@ -220,8 +220,8 @@ func (r *rounds[P, S]) blind(p *vector.Program[S], row int) {
 	}
 }
 
-// constraints is all constraints on the i-th coset: that gates hold,
-// that Z changes from row to row as it should, and that it begins with 1.
+// constraints returns the sum of all constraints on the i-th coset: that gates hold, that Z
+// changes from row to row as it should, and that it begins with 1.
 func (r *rounds[P, S]) constraints(i int) vector.Expr[S] {
 	v, k := r.vectors, r.device.key
 	w := func(polynomial int) vector.Expr[S] { return v.on(polynomial).Expr() }
@@ -231,14 +231,14 @@ func (r *rounds[P, S]) constraints(i int) vector.Expr[S] {
 		Add(q(right).Mul(w(wireR))).Add(q(output).Mul(w(wireO))).Add(w(constant))
 	moved := r.links(v.on, r.moved(func(wire int) vector.Vector[S] { return k.on(i, sigma1+wire) }))
 	changes := moved.Mul(v.on(ratio).Rotate(1).Expr()).
-		Sub(r.links(v.on, r.place(r.cosets[i].shift)).Mul(w(ratio)))
+		Sub(r.links(v.on, r.position(r.cosets[i].shift)).Mul(w(ratio)))
 	begins := w(ratio).Sub(vector.Const(r.fr.One())).Mul(cut(k.first, i, r.n).Expr())
 
 	return begins.Scale(r.alpha).Add(changes).Scale(r.alpha).Add(gates)
 }
 
-// open proves the values at zeta of all polynomials but Z, whose value at zeta
-// times the root it proves, and of the linearised one.
+// open proves the value of Z at zeta times the root, and the values at zeta of all other
+// polynomials and of the linearised one.
 func (r *rounds[P, S]) open(ctx context.Context) error {
 	v, n, k := r.vectors, r.n, r.device.key
 	polynomials := []vector.Vector[S]{v.polynomial(wireL), v.polynomial(wireR), v.polynomial(wireO), k.polynomial(sigma1), k.polynomial(sigma2)}
@@ -362,16 +362,15 @@ func (r *rounds[P, S]) addTo(p *vector.Program[S], to vector.View[S], secrets []
 	p.MapTo(to, len(secrets), to.Expr().Add(from.Expr()))
 }
 
-// secret is n zeros, which are wiped with the proof's end.
+// secret returns n zeros, which are wiped when the proof ends.
 func (r *rounds[P, S]) secret(n int) []S {
 	s := make([]S, n)
 	r.secrets = append(r.secrets, s)
 	return s
 }
 
-// linear is the factors of the linearised polynomial, which is the sum of all
-// constraints with values at zeta in place of all polynomials but one of each
-// product.
+// linear has the factors of the linearised polynomial. That is the sum of all constraints,
+// where in each product all polynomials but one are replaced by their values at zeta.
 type linear[S any] struct {
 	selectors [4]S
 	sigma     S // of S3
@@ -379,13 +378,13 @@ type linear[S any] struct {
 	quotient  [3]S
 }
 
-// linear computes them from the values of L, R, O, S1 and S2.
+// linear computes the factors from the values of L, R, O, S1 and S2.
 func (r *rounds[P, S]) linear(at []S, zetaN S) *linear[S] {
 	fr, u := r.fr, r.shift
 	lz, rz, oz := at[0], at[1], at[2]
 	link := func(wire, x S) S { return fr.Sum(wire, fr.Product(r.beta, x), r.gamma) }
 	moved := fr.Product(link(lz, at[3]), link(rz, at[4]), r.alpha)
-	places := fr.Product(link(lz, r.zeta), link(rz, fr.Product(u, r.zeta)), link(oz, fr.Product(u, u, r.zeta)), r.alpha)
+	positions := fr.Product(link(lz, r.zeta), link(rz, fr.Product(u, r.zeta)), link(oz, fr.Product(u, u, r.zeta)), r.alpha)
 	vanishing := fr.Minus(zetaN, fr.One())
 	first := fr.Product(vanishing, fr.Inverse(fr.Product(fr.Number(r.n), fr.Minus(r.zeta, fr.One()))))
 	apart := fr.Product(zetaN, r.zeta, r.zeta)
@@ -393,13 +392,13 @@ func (r *rounds[P, S]) linear(at []S, zetaN S) *linear[S] {
 	return &linear[S]{
 		selectors: [...]S{left: lz, right: rz, product: fr.Product(lz, rz), output: oz},
 		sigma:     fr.Product(moved, r.beta, r.claimedZ),
-		ratio:     fr.Minus(fr.Product(r.alpha, r.alpha, first), places),
+		ratio:     fr.Minus(fr.Product(r.alpha, r.alpha, first), positions),
 		quotient:  [...]S{minus, fr.Product(minus, apart), fr.Product(minus, apart, apart)},
 	}
 }
 
-// linearDigest is the commitment to the linearised polynomial, which is the sum of
-// the commitments to what it is the sum of: an MSM less than without.
+// linearDigest returns the commitment to the linearised polynomial: the sum of the
+// commitments to its terms, which saves an MSM.
 func (r *rounds[P, S]) linearDigest(lin *linear[S], committed []S) P {
 	terms := []group.Term[P]{{Point: r.columns[7]}}
 	add := func(p P, k S) { terms = append(terms, group.Term[P]{Point: p, K: r.fr.Big(&k)}) }

@@ -15,11 +15,11 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 )
 
-// dst separates the hash of commitments.
+// dst is the domain separator of the hash of commitments.
 const dst = "BSB22-Plonk"
 
-// statement is all that a proof is made from but the key: what was solved, and what
-// was drawn. It is secret but for public and the commitments.
+// statement is what a proof is made from beside the key: the solution, and random numbers.
+// All of it is secret but public and the commitments.
 type statement[P any, S comparable] struct {
 	public []S
 	wires  [3][]S // L, R and O, n values each
@@ -35,6 +35,7 @@ type statement[P any, S comparable] struct {
 	cfg *gnark.ProverConfig
 }
 
+// wipe clears what is secret, and gives the solution's memory back to the solver.
 func (st *statement[P, S]) wipe() {
 	for _, v := range st.committed {
 		clear(v)
@@ -50,8 +51,8 @@ func (st *statement[P, S]) wipe() {
 	st.solution = nil
 }
 
-// state solves for a witness, and draws. The caller wipes the statement, also when
-// there is an error.
+// state solves for a witness and draws the random numbers. The caller wipes the
+// statement, also when there is an error.
 func (p *prover[P, S]) state(ctx context.Context, sys solve.System[S], w witness.Witness, values []S, cfg *gnark.ProverConfig) (*statement[P, S], error) {
 	n := len(p.info)
 	st := &statement[P, S]{
@@ -79,12 +80,12 @@ func (p *prover[P, S]) state(ctx context.Context, sys solve.System[S], w witness
 	return st, st.draw(p.domain, cfg.StatisticalZK)
 }
 
-// commitment is what a circuit's commitments call: its inputs are the commitment's
-// number and the values to commit to; its output is the hash, a challenge that the
-// circuit goes on with.
+// commitment returns what a circuit's commitments call. The inputs are the commitment's
+// number and the values to commit to. The output is the hash, a challenge with which the
+// circuit goes on.
 //
-// The values stand in their rows; two rows that no constraint reads them from get
-// random values, which hide the others.
+// The values stand in their rows. Two rows from which no constraint reads them get random
+// values, which hide the others.
 func (p *prover[P, S]) commitment(ctx context.Context, st *statement[P, S]) assignment.Commit[S] {
 	hashed := proving.Challenge(st.cfg, p.fr, dst)
 	count := func(i int) int { return len(p.info[i].Committed) }

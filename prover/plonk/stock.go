@@ -19,29 +19,29 @@ type (
 	VerifyingKey = stock.VerifyingKey
 )
 
-// Setup is gnark's.
+// Setup calls gnark's.
 func Setup(ccs constraint.ConstraintSystem, srs, srsLagrange kzg.SRS) (ProvingKey, VerifyingKey, error) {
 	return stock.Setup(ccs, srs, srsLagrange)
 }
 
-// SRSSize is gnark's: how many points a setup must have.
+// SRSSize calls gnark's: it returns how many points a setup must have.
 func SRSSize(ccs constraint.ConstraintSystem) (sizeCanonical, sizeLagrange int) {
 	return stock.SRSSize(ccs)
 }
 
-// Verify is gnark's.
+// Verify calls gnark's.
 func Verify(proof Proof, vk VerifyingKey, publicWitness witness.Witness, opts ...backend.VerifierOption) error {
 	return stock.Verify(proof, vk, publicWitness, opts...)
 }
 
-// NewCS is gnark's.
+// NewCS calls gnark's.
 func NewCS(curve ecc.ID) constraint.ConstraintSystem { return stock.NewCS(curve) }
 
-// NewProof is gnark's.
+// NewProof calls gnark's.
 func NewProof(curve ecc.ID) Proof { return stock.NewProof(curve) }
 
-// NewProvingKey is gnark's.
+// NewProvingKey calls gnark's.
 func NewProvingKey(curve ecc.ID) ProvingKey { return stock.NewProvingKey(curve) }
 
-// NewVerifyingKey is gnark's.
+// NewVerifyingKey calls gnark's.
 func NewVerifyingKey(curve ecc.ID) VerifyingKey { return stock.NewVerifyingKey(curve) }

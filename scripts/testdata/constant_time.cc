@@ -3,13 +3,20 @@
 // is compiled in is -DPIPPIN_SOURCE and the macros of its unit; -DPIPPIN_CASE says which
 // kernel of it. scripts/test-constant-time compiles and runs it.
 //
-// Moduli, widths and counts are public. So is whether an operand is below its modulus,
-// which the answer tells: the script knows that comparison by its function.
+// Moduli, widths and counts are public. So is whether an operand is below its modulus or
+// in its field, which the answer tells: the script puts told() around those comparisons
+// and nothing else.
 #include <valgrind/memcheck.h>
 
 #include <cstdio>
 #include <cstring>
 #include <vector>
+
+// What the answer tells in any case is no secret.
+static bool told(bool b) {
+  VALGRIND_MAKE_MEM_DEFINED(&b, sizeof b);
+  return b;
+}
 
 #include PIPPIN_SOURCE
 
@@ -74,12 +81,33 @@ static numbers answers(bool hidden) {
   run(32, wide_room + wide_arrays * length, [&] { PIPPIN_HOST(wide_power_begin)(x.data(), 0, p.data(), 0, length, 1, 0, states.data(), bad.data()); });
   run(32, wide_room + wide_arrays * length,
       [&] { PIPPIN_HOST(wide_power)(e.data(), 1, 0, p.data(), 0, r.data(), length, 1, 32 / power_window, 32 / power_window, 1, states.data()); });
+#elif defined(PIPPIN_CASE_narrow_residue)
+  const numbers x = input(PIPPIN_WORDS, 1), y = input(PIPPIN_WORDS, 2), p = modulus(PIPPIN_WORDS), factor = some(PIPPIN_WORDS, 3);
+  numbers r(PIPPIN_WORDS);
+  run(32, 0, [&] { PIPPIN_HOST(narrow_residue)(PIPPIN_OP, x.data(), 0, y.data(), 0, p.data(), 0, factor.data(), r.data(), 1, 0, bad.data()); });
+#elif defined(PIPPIN_CASE_grouped_residue)
+  const numbers x = input(PIPPIN_WORDS, 1), y = input(PIPPIN_WORDS, 2), p = modulus(PIPPIN_WORDS), factor = some(PIPPIN_WORDS, 3);
+  numbers r(PIPPIN_WORDS);
+  run(32, 0, [&] { PIPPIN_HOST(grouped_residue)(PIPPIN_OP, x.data(), 0, y.data(), 0, p.data(), 0, factor.data(), r.data(), 1, 0, bad.data()); });
 #elif defined(PIPPIN_CASE_wide_residue)
-  constexpr uint32_t length = 5;
-  const numbers x = input(length, 1), p = modulus(length);
+  // A reduction has an A of twice the words, an inverse no B.
+  constexpr uint32_t length = 5, words = PIPPIN_OP == number_reduce ? 2 * length : length;
+  const numbers x = input(words, 1), y = input(length, 2), p = modulus(length);
+  const uint32_t* const b = PIPPIN_OP == number_reduce || PIPPIN_OP == number_inverse ? nullptr : y.data();
   numbers r(length);
   run(32, wide_room + wide_arrays * length,
-      [&] { PIPPIN_HOST(wide_residue)(number_inverse, x.data(), length, 0, nullptr, 0, p.data(), 0, r.data(), length, 1, 0, bad.data()); });
+      [&] { PIPPIN_HOST(wide_residue)(PIPPIN_OP, x.data(), words, 0, b, 0, p.data(), 0, r.data(), length, 1, 0, bad.data()); });
+#elif defined(PIPPIN_CASE_binary)
+  // PIPPIN_OP is binary_mul, binary_sqr or binary_inverse.
+  constexpr uint32_t words = PIPPIN_BITS / 32;
+  const numbers x = input(words, 1), y = input(words, 2);
+  numbers r(words);
+  run(128, 4 * 3 * 32 * (words + binary_pad), [&] { PIPPIN_HOST(PIPPIN_OP)(x.data(), PIPPIN_B r.data(), 1); });
+#elif defined(PIPPIN_CASE_wide_binary)
+  constexpr uint32_t words = 5, degree = 160;  // x^160 + x^5 + x^3 + x^2 + 1
+  const numbers x = input(words, 1), y = input(words, 2);
+  numbers r(words);
+  run(32, 9 * words, [&] { PIPPIN_HOST(wide_binary)(PIPPIN_OP, x.data(), 0, y.data(), 0, r.data(), words, degree, 5, 3, 2, 1, bad.data()); });
 #endif
   VALGRIND_MAKE_MEM_DEFINED(r.data(), 4 * r.size());
   VALGRIND_MAKE_MEM_DEFINED(bad.data(), 4 * bad.size());

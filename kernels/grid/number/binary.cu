@@ -4,8 +4,6 @@
 //   binary_mul       products
 //   binary_sqr       squares
 //   binary_inverse   inverses
-//   binary_sum       a block's sum
-//   binary_dot       a thread's sum of products
 //
 // Elements follow one another in n/32 words each. Up to n = 512 a thread reads its
 // own, 16 bytes at a time where their length allows it, and 16 bytes of several
@@ -188,25 +186,6 @@ struct batch {
       });
     }
   }
-
-  // r[t] = the sum of a[i] b[i] over what thread t of all takes.
-  __device__ __forceinline__ static void dot(const uint32_t* a, const uint32_t* b, uint32_t* r, uint64_t n) {
-    if constexpr (F::bits < binary_staged) {
-      const uint64_t threads = (uint64_t)gridDim.x * blockDim.x, me = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-      uint64_t t[2 * F::words] = {}, s[F::words];
-#pragma unroll 1
-      for (uint64_t i = me; i < n; i += threads) {
-        uint64_t p[F::words], q[F::words];
-        widen(p, load_words<element_words>(a + i * element_words).w);
-        widen(q, load_words<element_words>(b + i * element_words).w);
-        gf2::product<F::words, true>(t, p, q);
-      }
-      F::reduce(s, t);
-      mp::num<element_words> w;
-      narrow(w.w, s);
-      store_words(r + me * element_words, w);
-    }
-  }
 };
 
 using field = gf2::field<PIPPIN_BITS>;
@@ -230,28 +209,5 @@ PIPPIN_KERNEL_SHARED((128), binary_inverse)(const uint32_t* a, uint32_t* r, uint
   PIPPIN_DYNAMIC_SHARED(shared);
   all_of::inverse(a, r, n, shared);
 }
-
-// r[b] = the sum of a[i] over what block b takes: whole elements, a thread a word.
-PIPPIN_KERNEL((128), binary_sum)(const uint32_t* a, uint32_t* r, uint64_t n) {
-  constexpr uint32_t element_words = all_of::element_words;
-  constexpr uint32_t at_once = binary_threads / element_words;
-  __shared__ uint32_t sums[binary_threads];
-  const uint32_t mine = threadIdx.x / element_words;
-  uint32_t s = 0;
-  if (mine < at_once) {
-    for (uint64_t i = (uint64_t)blockIdx.x * at_once + mine; i < n; i += (uint64_t)gridDim.x * at_once) {
-      s ^= a[i * element_words + threadIdx.x % element_words];
-    }
-  }
-  sums[threadIdx.x] = s;
-  __syncthreads();
-  if (mine != 0) return;
-  for (uint32_t k = 1; k < at_once; k++) s ^= sums[k * element_words + threadIdx.x];
-  r[blockIdx.x * element_words + threadIdx.x] = s;
-}
-
-// The sums of products of all threads: products are summed before they are reduced,
-// once. Not for staged widths: there it is binary_mul's sum.
-PIPPIN_KERNEL((128), binary_dot)(const uint32_t* a, const uint32_t* b, uint32_t* r, uint64_t n) { all_of::dot(a, b, r, n); }
 
 }  // namespace pippin::grid

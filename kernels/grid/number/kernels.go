@@ -85,20 +85,6 @@ func (p LongRows) Words() []uint64 {
 	return []uint64{uint64(p.Bounds), uint64(p.Count), uint64(p.N), uint64(p.Ends), uint64(p.Ranks)}
 }
 
-// LongReference is the parameters of the kernel long_reference of long.cu.
-type LongReference struct {
-	A       kernels.Pointer // const uint32_t*
-	B       kernels.Pointer // const uint32_t*
-	R       kernels.Pointer // uint32_t*
-	Length  int             // uint64_t
-	Carries kernels.Pointer // uint32_t*
-}
-
-// Words are the parameters in the kernel's order.
-func (p LongReference) Words() []uint64 {
-	return []uint64{uint64(p.A), uint64(p.B), uint64(p.R), uint64(p.Length), uint64(p.Carries)}
-}
-
 // WordsResize is the parameters of the kernel words_resize of words.cu.
 type WordsResize struct {
 	A      kernels.Pointer // const uint32_t*
@@ -444,57 +430,6 @@ func (p BinaryInverse) Words() []uint64 {
 	return []uint64{uint64(p.A), uint64(p.R), uint64(p.N)}
 }
 
-// BinarySum is the parameters of the kernel binary_sum of binary.cu.
-type BinarySum struct {
-	A kernels.Pointer // const uint32_t*
-	R kernels.Pointer // uint32_t*
-	N int             // uint64_t
-}
-
-// Words are the parameters in the kernel's order.
-func (p BinarySum) Words() []uint64 {
-	return []uint64{uint64(p.A), uint64(p.R), uint64(p.N)}
-}
-
-// BinaryDot is the parameters of the kernel binary_dot of binary.cu.
-type BinaryDot struct {
-	A kernels.Pointer // const uint32_t*
-	B kernels.Pointer // const uint32_t*
-	R kernels.Pointer // uint32_t*
-	N int             // uint64_t
-}
-
-// Words are the parameters in the kernel's order.
-func (p BinaryDot) Words() []uint64 {
-	return []uint64{uint64(p.A), uint64(p.B), uint64(p.R), uint64(p.N)}
-}
-
-// SlicedRegisters is the parameters of the kernel sliced_registers of sliced.cu.
-type SlicedRegisters struct {
-	A kernels.Pointer // const uint32_t*
-	B kernels.Pointer // const uint32_t*
-	R kernels.Pointer // uint32_t*
-	N int             // uint64_t
-}
-
-// Words are the parameters in the kernel's order.
-func (p SlicedRegisters) Words() []uint64 {
-	return []uint64{uint64(p.A), uint64(p.B), uint64(p.R), uint64(p.N)}
-}
-
-// SlicedShared is the parameters of the kernel sliced_shared of sliced.cu.
-type SlicedShared struct {
-	A kernels.Pointer // const uint32_t*
-	B kernels.Pointer // const uint32_t*
-	R kernels.Pointer // uint32_t*
-	N int             // uint64_t
-}
-
-// Words are the parameters in the kernel's order.
-func (p SlicedShared) Words() []uint64 {
-	return []uint64{uint64(p.A), uint64(p.B), uint64(p.R), uint64(p.N)}
-}
-
 // PowerOne is the parameters of the kernel power_one of one.cu.
 type PowerOne struct {
 	P      kernels.Pointer // const uint32_t*
@@ -532,7 +467,6 @@ func (p Power) Words() []uint64 {
 type Common struct {
 	LongAdd        kernels.Kernel[LongAdd]
 	LongRows       kernels.Kernel[LongRows]
-	LongReference  kernels.Kernel[LongReference]
 	WordsResize    kernels.Kernel[WordsResize]
 	WordsCompare   kernels.Kernel[WordsCompare]
 	WordsVerdict   kernels.Kernel[WordsVerdict]
@@ -554,7 +488,6 @@ func ForCommon() Common { return allCommon }
 var allCommon = Common{
 	LongAdd:        kernels.Kernel[LongAdd]{Entry: kernels.Entry{Unit: "number/long", Symbol: "pippin_long_add", Threads: 512}},
 	LongRows:       kernels.Kernel[LongRows]{Entry: kernels.Entry{Unit: "number/long", Symbol: "pippin_long_rows", Threads: 128}},
-	LongReference:  kernels.Kernel[LongReference]{Entry: kernels.Entry{Unit: "number/long", Symbol: "pippin_long_reference", Threads: 512}},
 	WordsResize:    kernels.Kernel[WordsResize]{Entry: kernels.Entry{Unit: "number/words", Symbol: "pippin_words_resize", Threads: 256}},
 	WordsCompare:   kernels.Kernel[WordsCompare]{Entry: kernels.Entry{Unit: "number/words", Symbol: "pippin_words_compare", Threads: 256}},
 	WordsVerdict:   kernels.Kernel[WordsVerdict]{Entry: kernels.Entry{Unit: "number/words", Symbol: "pippin_words_verdict", Threads: 256}},
@@ -562,7 +495,7 @@ var allCommon = Common{
 	WordsSplit:     kernels.Kernel[WordsSplit]{Entry: kernels.Entry{Unit: "number/words", Symbol: "pippin_words_split", Threads: 256}},
 	WordsBelow:     kernels.Kernel[WordsBelow]{Entry: kernels.Entry{Unit: "number/words", Symbol: "pippin_words_below", Threads: 128}},
 	WideMul:        kernels.Kernel[WideMul]{Entry: kernels.Entry{Unit: "number/wide", Symbol: "pippin_wide_mul", Threads: 256, Dynamic: true, Stack: 16}},
-	WideResidue:    kernels.Kernel[WideResidue]{Entry: kernels.Entry{Unit: "number/wide", Symbol: "pippin_wide_residue", Threads: 256, Dynamic: true, Stack: 144}},
+	WideResidue:    kernels.Kernel[WideResidue]{Entry: kernels.Entry{Unit: "number/wide", Symbol: "pippin_wide_residue", Threads: 256, Dynamic: true, Stack: 136}},
 	WidePowerBegin: kernels.Kernel[WidePowerBegin]{Entry: kernels.Entry{Unit: "number/wide", Symbol: "pippin_wide_power_begin", Threads: 256, Dynamic: true, Stack: 152}},
 	WidePower:      kernels.Kernel[WidePower]{Entry: kernels.Entry{Unit: "number/wide", Symbol: "pippin_wide_power", Threads: 256, Dynamic: true, Stack: 160}},
 	WideBinary:     kernels.Kernel[WideBinary]{Entry: kernels.Entry{Unit: "number/field", Symbol: "pippin_wide_binary", Threads: 256, Dynamic: true}},
@@ -651,13 +584,9 @@ var allGrouped = map[string]Grouped{
 
 // Binary is the kernels for one field GF(2^bits).
 type Binary struct {
-	BinaryMul       kernels.Kernel[BinaryMul]
-	BinarySqr       kernels.Kernel[BinarySqr]
-	BinaryInverse   kernels.Kernel[BinaryInverse]
-	BinarySum       kernels.Kernel[BinarySum]
-	BinaryDot       kernels.Kernel[BinaryDot]
-	SlicedRegisters kernels.Kernel[SlicedRegisters]
-	SlicedShared    kernels.Kernel[SlicedShared]
+	BinaryMul     kernels.Kernel[BinaryMul]
+	BinarySqr     kernels.Kernel[BinarySqr]
+	BinaryInverse kernels.Kernel[BinaryInverse]
 }
 
 // ForBinary finds them by name; false when there are none.
@@ -668,85 +597,49 @@ func ForBinary(bits string) (Binary, bool) {
 
 var allBinary = map[string]Binary{
 	"32": {
-		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_sqr", Threads: 128, Dynamic: true}},
-		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_inverse", Threads: 128, Dynamic: true}},
-		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_sum", Threads: 128}},
-		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_dot", Threads: 128}},
-		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/32_sliced", Symbol: "pippin_32_sliced_registers", Threads: 128, Dynamic: true}},
-		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/32_sliced", Symbol: "pippin_32_sliced_shared", Threads: 128, Dynamic: true}},
+		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/32_binary", Symbol: "pippin_32_binary_inverse", Threads: 128, Dynamic: true}},
 	},
 	"64": {
-		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_sqr", Threads: 128, Dynamic: true}},
-		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_inverse", Threads: 128, Dynamic: true}},
-		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_sum", Threads: 128}},
-		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_dot", Threads: 128}},
-		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/64_sliced", Symbol: "pippin_64_sliced_registers", Threads: 128, Dynamic: true}},
-		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/64_sliced", Symbol: "pippin_64_sliced_shared", Threads: 128, Dynamic: true}},
+		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/64_binary", Symbol: "pippin_64_binary_inverse", Threads: 128, Dynamic: true}},
 	},
 	"96": {
-		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_sqr", Threads: 128, Dynamic: true}},
-		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_inverse", Threads: 128, Dynamic: true}},
-		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_sum", Threads: 128}},
-		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_dot", Threads: 128}},
-		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/96_sliced", Symbol: "pippin_96_sliced_registers", Threads: 128, Dynamic: true}},
-		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/96_sliced", Symbol: "pippin_96_sliced_shared", Threads: 128, Dynamic: true}},
+		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/96_binary", Symbol: "pippin_96_binary_inverse", Threads: 128, Dynamic: true}},
 	},
 	"128": {
-		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_sqr", Threads: 128, Dynamic: true}},
-		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_inverse", Threads: 128, Dynamic: true}},
-		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_sum", Threads: 128}},
-		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_dot", Threads: 128}},
-		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/128_sliced", Symbol: "pippin_128_sliced_registers", Threads: 128, Dynamic: true}},
-		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/128_sliced", Symbol: "pippin_128_sliced_shared", Threads: 128, Dynamic: true}},
+		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/128_binary", Symbol: "pippin_128_binary_inverse", Threads: 128, Dynamic: true}},
 	},
 	"192": {
-		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_sqr", Threads: 128, Dynamic: true}},
-		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_inverse", Threads: 128, Dynamic: true}},
-		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_sum", Threads: 128}},
-		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_dot", Threads: 128}},
-		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/192_sliced", Symbol: "pippin_192_sliced_registers", Threads: 128, Dynamic: true}},
-		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/192_sliced", Symbol: "pippin_192_sliced_shared", Threads: 128, Dynamic: true}},
+		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/192_binary", Symbol: "pippin_192_binary_inverse", Threads: 128, Dynamic: true}},
 	},
 	"256": {
-		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_sqr", Threads: 128, Dynamic: true}},
-		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_inverse", Threads: 128, Dynamic: true}},
-		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_sum", Threads: 128}},
-		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_dot", Threads: 128}},
-		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/256_sliced", Symbol: "pippin_256_sliced_registers", Threads: 128, Dynamic: true}},
-		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/256_sliced", Symbol: "pippin_256_sliced_shared", Threads: 128, Dynamic: true}},
+		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/256_binary", Symbol: "pippin_256_binary_inverse", Threads: 128, Dynamic: true}},
 	},
 	"512": {
-		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_sqr", Threads: 128, Dynamic: true}},
-		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_inverse", Threads: 128, Dynamic: true}},
-		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_sum", Threads: 128}},
-		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_dot", Threads: 128}},
-		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/512_sliced", Symbol: "pippin_512_sliced_registers", Threads: 128, Dynamic: true}},
-		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/512_sliced", Symbol: "pippin_512_sliced_shared", Threads: 128, Dynamic: true}},
+		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/512_binary", Symbol: "pippin_512_binary_inverse", Threads: 128, Dynamic: true}},
 	},
 	"1024": {
-		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_mul", Threads: 128, Dynamic: true}},
-		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_sqr", Threads: 128, Dynamic: true}},
-		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_inverse", Threads: 128, Dynamic: true, Stack: 16}},
-		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_sum", Threads: 128}},
-		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_dot", Threads: 128}},
-		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/1024_sliced", Symbol: "pippin_1024_sliced_registers", Threads: 128, Dynamic: true}},
-		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/1024_sliced", Symbol: "pippin_1024_sliced_shared", Threads: 128, Dynamic: true}},
+		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_mul", Threads: 128, Dynamic: true}},
+		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_inverse", Threads: 128, Dynamic: true, Stack: 16}},
 	},
 	"2048": {
-		BinaryMul:       kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_mul", Threads: 128, Dynamic: true, Stack: 192}},
-		BinarySqr:       kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_sqr", Threads: 128, Dynamic: true}},
-		BinaryInverse:   kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_inverse", Threads: 128, Dynamic: true, Stack: 112}},
-		BinarySum:       kernels.Kernel[BinarySum]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_sum", Threads: 128}},
-		BinaryDot:       kernels.Kernel[BinaryDot]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_dot", Threads: 128}},
-		SlicedRegisters: kernels.Kernel[SlicedRegisters]{Entry: kernels.Entry{Unit: "number/2048_sliced", Symbol: "pippin_2048_sliced_registers", Threads: 128, Dynamic: true}},
-		SlicedShared:    kernels.Kernel[SlicedShared]{Entry: kernels.Entry{Unit: "number/2048_sliced", Symbol: "pippin_2048_sliced_shared", Threads: 128, Dynamic: true}},
+		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_mul", Threads: 128, Dynamic: true, Stack: 192}},
+		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_sqr", Threads: 128, Dynamic: true}},
+		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_inverse", Threads: 128, Dynamic: true, Stack: 112}},
 	},
 }
 
@@ -763,7 +656,7 @@ func ForModulus(bits, threads string) (Modulus, bool) {
 
 var allModulus = map[string]Modulus{
 	"1024_1": {
-		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/1024_1_power", Symbol: "pippin_1024_1_power", Threads: 128, Stack: 24}},
+		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/1024_1_power", Symbol: "pippin_1024_1_power", Threads: 128, Stack: 16}},
 	},
 	"1536_2": {
 		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/1536_2_power", Symbol: "pippin_1536_2_power", Threads: 128, Stack: 64}},
@@ -775,6 +668,6 @@ var allModulus = map[string]Modulus{
 		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/3072_4_power", Symbol: "pippin_3072_4_power", Threads: 128}},
 	},
 	"4096_4": {
-		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/4096_4_power", Symbol: "pippin_4096_4_power", Threads: 128, Stack: 160}},
+		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/4096_4_power", Symbol: "pippin_4096_4_power", Threads: 128, Stack: 80}},
 	},
 }

@@ -2,7 +2,6 @@
 //
 //   long_rows       where the numbers of a batch end, for numbers of several lengths
 //   long_add        the sums
-//   long_reference  the same for short numbers, by the method of seed 003
 //
 // A batch is one stream of words. A carry goes from each word to the next, but
 // for those that end a number: there it is an answer, and the next word begins
@@ -123,17 +122,22 @@ __device__ __forceinline__ void find_ends(quad* q, const ends_of& e, uint64_t fi
   }
 }
 
-// What the tiles before `tile` send into it; before the stream is a tile that has
-// `first` leave it. A warp calls. The nearest tile mostly knows: only it is asked at
-// first, and the others where it hands on.
-__device__ __forceinline__ uint32_t look_back(const volatile uint32_t* states, uint64_t tile, uint32_t first) {
+// Returns what the tiles before `tile` send into it; before the stream is a tile that has
+// `first` leave it. A warp calls, and all lanes get the answer. The nearest tile mostly
+// knows: only it is asked at first, and the others where it hands on. One lane asks it,
+// since its state may change between the reads of two lanes, which must go the same way.
+template <class States>
+__device__ __forceinline__ uint32_t look_back(const States& states, uint64_t tile, uint32_t first) {
+  const uint32_t lane = threadIdx.x % warp::size;
   if (tile > 0) {
-    uint32_t nearest;
-    do nearest = states[tile - 1];
-    while (nearest == tile_open);
+    uint32_t nearest = tile_open;
+    if (lane == 0) {
+      do nearest = states[tile - 1];
+      while (nearest == tile_open);
+    }
+    nearest = __shfl_sync(warp::all, nearest, 0);
     if (nearest != tile_hands_on) return nearest == tile_carries;
   }
-  const uint32_t lane = threadIdx.x % warp::size;
   for (uint64_t below = tile;;) {
     const uint32_t state = lane < below ? states[below - 1 - lane] : tile_stops + first;
     const uint32_t open = __ballot_sync(warp::all, state == tile_open);
@@ -238,51 +242,6 @@ PIPPIN_KERNEL((128), long_rows)(const uint32_t* bounds, uint64_t count, uint64_t
     for (; low < count && ends_at[low] <= base + 32; low++) mask |= 1u << (ends_at[low] - 1 - base);
     ends[row * (long_row / 32) + k] = mask;
   }
-}
-
-// One block a number of `length` words, at most long_reference_words: r = a + b with
-// seed 003's trick, to read and to compare with. A word's state is -1 when it hands
-// a carry on, 1 when it generates one, 0 when neither; two neighbours are joined by
-// max and and, since the upper one decides unless it hands on:
-//
-//      join(upper, lower) = max(upper, lower) & upper
-//
-// A thread has four words; the states of threads are scanned as Hillis and Steele do.
-PIPPIN_KERNEL((512), long_reference)(const uint32_t* a, const uint32_t* b, uint32_t* r, uint64_t length, uint32_t* carries) {
-  constexpr uint32_t threads = long_reference_words / 4;
-  __shared__ int32_t states[threads];
-  const uint32_t t = threadIdx.x;
-  const uint64_t base = (uint64_t)blockIdx.x * length;
-  uint32_t s[4], ones = 0xffffffffu, c = 0;
-#pragma unroll
-  for (uint32_t j = 0; j < 4; j++) {
-    const uint64_t at = 4 * t + j;
-    const uint64_t sum = at < length ? (uint64_t)a[base + at] + b[base + at] + c : c;
-    s[j] = ptx::lo32(sum);
-    c = ptx::hi32(sum);
-    ones &= s[j];
-  }
-  int32_t state = ones == 0xffffffffu ? -1 : (int32_t)c;
-  for (uint32_t d = 1; d < threads; d *= 2) {
-    states[t] = state;
-    __syncthreads();
-    const int32_t lower = t >= d ? states[t - d] : -1;
-    state = (state > lower ? state : lower) & state;
-    __syncthreads();
-  }
-  states[t] = state;
-  __syncthreads();
-  c = t > 0 && states[t - 1] > 0;
-#pragma unroll
-  for (uint32_t j = 0; j < 4; j++) {
-    const uint64_t at = 4 * t + j;
-    const uint64_t sum = (uint64_t)s[j] + c;
-    c = ptx::hi32(sum);
-    if (at < length) r[base + at] = ptx::lo32(sum);
-    // What is behind the number is zero, so the carry is the word there.
-    if (at == length) carries[blockIdx.x] = ptx::lo32(sum);
-  }
-  if (t == threads - 1 && length == long_reference_words) carries[blockIdx.x] = state > 0;
 }
 
 }  // namespace pippin::grid

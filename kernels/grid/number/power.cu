@@ -40,9 +40,10 @@ struct powers {
     uint64_t rest = 0, at = 0;
     uint32_t have = 0, borrow = 0;
     const auto put = [&](uint64_t part) {
+      if (at >= length) return;  // what is left of the samples is 0
       rest += part << have;
       have += sampled::sample_bits / 2;
-      if (have < 32 || at >= length) return;
+      if (have < 32) return;
       const uint64_t d = (rest & 0xffffffffu) - p[at] - borrow;
       if (writes) r[at] = ptx::lo32(d);
       borrow = ptx::hi32(d) & 1;

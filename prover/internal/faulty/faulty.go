@@ -20,12 +20,12 @@ type Backends struct {
 	// Die is how many calls that compute are left until a backend dies, when above
 	// zero.
 	Die atomic.Int64
-	// Lie tells whether an answer of a call that computes is to be wrong: the first
+	// Lie reports whether an answer of a call that computes is to be wrong: the first
 	// of so many jobs, or the last of so many steps. Do not change it during calls.
 	Lie func(jobs, steps int) bool
 }
 
-// Held is all that backends hold.
+// Held returns how many bases and spaces all backends hold.
 func (f *Backends) Held() int64 { return f.Bases.Load() + f.Spaces.Load() }
 
 // Open opens a backend, whatever its name.
@@ -63,7 +63,8 @@ func (b *Backend) gone() error {
 	return nil
 }
 
-// compute is gone after as many calls as the test has it.
+// compute counts a call that computes, and returns an error from the call on at which the test has
+// the backend die.
 func (b *Backend) compute() error {
 	if b.all.Die.Add(-1) == 0 {
 		b.dead.Store(true)

@@ -83,19 +83,18 @@ func NewDomain[S, D, O any, T transforms[S, D, O]](f *Field[S], t T, size uint64
 
 // Quotient computes the coefficients of H = (A B - C) / (X^Size - 1), in bit-reversed
 // order, in a. a, b and c are the values of A, B and C on the subgroup, Size of each,
-// and are overwritten. When ctx ends, Quotient returns its error and leaves something
-// in all three.
+// and are overwritten. When ctx ends, Quotient returns its error.
 //
 // On the coset, X^Size - 1 is a constant other than zero, and A and B are multiplied.
 // Interpolation there gives A B modulo X^Size - Shift^Size, in which C, of degree below
 // Size, is what it is everywhere: C needs no transform to the coset.
 func (d *Domain[S]) Quotient(ctx context.Context, a, b, c []S) error {
 	f := d.field
-	// interpolate divides by the elements of a piece; the steps before have to be
-	// divided by 2 each.
+	// An interpolation is divided by Size: interpolate divides by the elements of a
+	// piece, and share does the rest.
 	share := f.Inverse(f.Number(d.Size / d.piece))
 	constant := f.Product(share, f.InverseOfPowerMinusOne(d.Shift, d.Size))
-	for _, part := range []func() error{
+	for _, phase := range []func() error{
 		func() error { return d.split(ctx, a, b, c) },
 		func() error {
 			return d.pieces(ctx, 3, func(i, at, end int) {
@@ -122,15 +121,15 @@ func (d *Domain[S]) Quotient(ctx context.Context, a, b, c []S) error {
 			})
 		},
 	} {
-		if err := part(); err != nil {
+		if err := phase(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// split computes the first steps of interpolations: what is left of each is one in every
-// piece.
+// split computes the first steps of interpolations. The rest of each is an interpolation of
+// every piece.
 func (d *Domain[S]) split(ctx context.Context, all ...[]S) error {
 	for k, roots := range d.inverses {
 		if err := d.step(ctx, all, k, func(upper, lower []S, at int) {
@@ -145,7 +144,7 @@ func (d *Domain[S]) split(ctx context.Context, all ...[]S) error {
 	return nil
 }
 
-// join computes the last steps of evaluations, of which one was done in every piece.
+// join computes the last steps of evaluations, after an evaluation of every piece.
 func (d *Domain[S]) join(ctx context.Context, all ...[]S) error {
 	for k := len(d.roots) - 1; k >= 0; k-- {
 		roots := d.roots[k]
@@ -191,6 +190,7 @@ type powers[S any] struct {
 	high    int // bits of b
 }
 
+// powersOf makes the powers of z.
 func (f *Field[S]) powersOf(z S, n int) *powers[S] {
 	const mostLow = 9
 	logN := bits.TrailingZeros(uint(n))

@@ -121,12 +121,12 @@ func (f *Field[S]) Random(v []S) error {
 	return nil
 }
 
-// bits is the length of the modulus.
+// bits returns the length of the modulus in bits.
 func (f *Field[S]) bits() int {
 	return 8*(f.Bytes-1) + bits.Len8(f.modulus[f.Bytes-1])
 }
 
-// below tells whether b, little-endian, is below the modulus.
+// below reports whether b, little-endian, is below the modulus.
 func (f *Field[S]) below(b []byte) bool {
 	for i := f.Bytes - 1; i >= 0; i-- {
 		if b[i] != f.modulus[i] {
@@ -142,7 +142,7 @@ func (f *Field[S]) Mul(z, a, b *S) { f.mul(z, a, b) }
 // Neg sets z to -a.
 func (f *Field[S]) Neg(z, a *S) { f.neg(z, a) }
 
-// Big is s as a number from 0 to r-1.
+// Big returns s as a number from 0 to r-1.
 func (f *Field[S]) Big(s *S) *big.Int {
 	var b big.Int
 	f.toBig(s, &b)
@@ -156,7 +156,7 @@ func WipeInt(b *big.Int) {
 	b.SetInt64(0)
 }
 
-// Index is s as an index, or -1 when it is too large for one.
+// Index returns s as an index, or -1 when it is too large for one.
 func (f *Field[S]) Index(s *S) int {
 	b := f.Big(s)
 	if !b.IsInt64() || b.Int64() > math.MaxInt {
@@ -165,34 +165,33 @@ func (f *Field[S]) Index(s *S) int {
 	return int(b.Int64())
 }
 
-// FromBytes is the big-endian number in b, modulo r.
+// FromBytes returns the big-endian number in b, modulo r.
 func (f *Field[S]) FromBytes(b []byte) (s S) { f.fromBytes(&s, b); return s }
 
-// Marshal is s in Bytes bytes, big-endian.
+// Marshal returns s in Bytes bytes, big-endian.
 func (f *Field[S]) Marshal(s *S) []byte { return f.marshal(s) }
 
-// Hash is gnark-crypto's fr.Hash: count scalars from a message.
+// Hash makes count scalars from a message, as gnark-crypto's fr.Hash does.
 func (f *Field[S]) Hash(msg, dst []byte, count int) ([]S, error) { return f.hash(msg, dst, count) }
 
-// HashToField is a new hasher of bytes to one scalar (RFC 9380).
+// HashToField returns a new hasher of bytes to one scalar (RFC 9380).
 func (f *Field[S]) HashToField(dst []byte) hash.Hash { return f.hashToField(dst) }
 
-// InverseOfPowerMinusOne is 1/(g^n - 1) for n of at least 1, and 0 when g^n
-// is 1.
+// InverseOfPowerMinusOne returns 1/(g^n - 1) for n of at least 1, and 0 when g^n is 1.
 func (f *Field[S]) InverseOfPowerMinusOne(g S, n int) S {
 	return f.Inverse(f.Minus(f.Power(g, n), f.One()))
 }
 
-// One is 1.
+// One returns 1.
 func (f *Field[S]) One() (z S) { f.one(&z); return z }
 
 // FromBig returns an integer modulo r.
 func (f *Field[S]) FromBig(n *big.Int) (z S) { f.fromBig(&z, n); return z }
 
-// Number is n, not negative, as a scalar.
+// Number returns n, not negative, as a scalar.
 func (f *Field[S]) Number(n int) (z S) { f.fromBig(&z, big.NewInt(int64(n))); return z }
 
-// Sum is the sum of all terms.
+// Sum adds up all terms.
 func (f *Field[S]) Sum(terms ...S) (z S) {
 	for i := range terms {
 		f.addTo(&z, &terms[i])
@@ -200,10 +199,10 @@ func (f *Field[S]) Sum(terms ...S) (z S) {
 	return z
 }
 
-// Minus is a - b.
+// Minus returns a - b.
 func (f *Field[S]) Minus(a, b S) (z S) { f.sub(&z, &a, &b); return z }
 
-// Product is the product of all factors.
+// Product multiplies all factors.
 func (f *Field[S]) Product(factors ...S) S {
 	z := f.One()
 	for i := range factors {
@@ -212,10 +211,10 @@ func (f *Field[S]) Product(factors ...S) S {
 	return z
 }
 
-// Inverse is 1/a, and 0 for 0.
+// Inverse returns 1/a, and 0 for 0.
 func (f *Field[S]) Inverse(a S) (z S) { f.inverse(&z, &a); return z }
 
-// Power is a^n for n of at least 0.
+// Power returns a^n for n of at least 0.
 func (f *Field[S]) Power(a S, n int) S {
 	if n == 0 {
 		return f.One()
@@ -237,7 +236,7 @@ func (f *Field[S]) AddScaledInto(a, b []S, k S) {
 	})
 }
 
-// Eval is the value of the polynomial p, coefficients in ascending order, at z.
+// Eval returns the value of the polynomial p, coefficients in ascending order, at z.
 func (f *Field[S]) Eval(p []S, z S) S {
 	c := f.cut(p, &z, 0)
 	defer clear(c.carry)
@@ -320,8 +319,7 @@ func (f *Field[S]) power(x, z *S, n int) {
 	}
 }
 
-// Selection says which elements of a slice each scalar of an MSM is the sum
-// of.
+// Selection has, for each scalar of an MSM, the elements of a slice whose sum it is.
 type Selection struct {
 	// From has one element for each scalar; nil is all elements in order.
 	From []uint32
@@ -329,10 +327,10 @@ type Selection struct {
 	Classes *merge.Classes
 }
 
-// All tells whether the scalars are the slice itself.
+// All reports whether the scalars are the slice itself.
 func (s *Selection) All() bool { return s.From == nil && s.Classes == nil }
 
-// Len is the number of scalars selected of n elements.
+// Len returns how many scalars are selected of n elements.
 func (s *Selection) Len(n int) int {
 	switch {
 	case s.Classes != nil:

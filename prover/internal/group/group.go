@@ -90,7 +90,7 @@ func newOps[C, P, J, S any, PC coordinate[C], AP affine[P, J], PJ jacobian[P, J]
 	}
 }
 
-// Sum is the sum of a few terms.
+// Sum adds up a few terms.
 func (o *Ops[P, S]) Sum(terms ...Term[P]) P { return o.sum(terms) }
 
 // toAffine divides by Z with one inversion for all. A Jacobian point is three
@@ -141,6 +141,7 @@ func (o *Ops[P, S]) SumClasses(ctx context.Context, points []P, c *merge.Classes
 	return o.sumClasses(ctx, points, c)
 }
 
+// ofClasses does what SumClasses does.
 func (o sums[P, J]) ofClasses(ctx context.Context, points []P, c *merge.Classes) ([]P, error) {
 	// Members are cut into equal parts, whatever classes they belong to, so
 	// that one large class keeps all processors busy.

@@ -1,6 +1,5 @@
-// Package proving is how a proving key that is resident in an engine is used: with
-// options, by concurrent calls, with proofs that are verified before they are
-// returned.
+// Package proving has what both provers do around a proof: options, checks of keys and
+// witnesses, calls at the same time, verification before a proof is returned.
 package proving
 
 import (
@@ -59,8 +58,8 @@ type verification[P, VK any] struct {
 	check Check[P]
 }
 
-// VerifyBy has proofs verified that a key is for. The options of verify can only be hash
-// functions.
+// VerifyBy adds a verifying key: proofs that it is for are verified. The options of verify
+// can only be hash functions.
 func (s *Settings[P, VK]) VerifyBy(vk VK, verify func(p P, public witness.Witness) error, opts []gnark.VerifierOption) {
 	s.verifications = append(s.verifications, verification[P, VK]{vk, checkBy(verify, opts)})
 }
@@ -109,7 +108,7 @@ type Scheme[P any] interface {
 	Close() error
 }
 
-// Key is a key in an engine and how it is used. Safe for concurrent use.
+// Key is a key in an engine, with the options for its proofs. Safe for concurrent use.
 type Key[P any] struct {
 	engine *engine.Engine
 	end    func() error // of an engine of its own
@@ -232,7 +231,7 @@ func (k *Key[P]) ProveAll(ctx context.Context, ccs constraint.ConstraintSystem, 
 	}
 }
 
-// again proves in this process.
+// again makes a proof again, in this process.
 func (k *Key[P]) again(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, cfg *gnark.ProverConfig) (none P, err error) {
 	e, err := resident.Open(ctx)
 	if err != nil {

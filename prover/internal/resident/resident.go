@@ -1,6 +1,6 @@
-// Package resident is what provers need of an engine: bases that stay where
-// the backend computes, batches of MSMs over them, and an engine in this
-// process when the user has none.
+// Package resident has what provers need of an engine: bases that stay in a backend,
+// batches of MSMs over them, sessions, and an engine in this process for users who have
+// none.
 package resident
 
 import (
@@ -83,7 +83,7 @@ func (t *Table[P, S]) Sum(ctx context.Context, scalars []S) (P, error) {
 	return part.MSM(ctx, scalars)
 }
 
-// Merging says whether equal elements are merged.
+// Merging sets whether equal elements are merged.
 type Merging int
 
 const (
@@ -120,9 +120,8 @@ func (m Merging) Classes(ctx context.Context, n int, columns ...merge.Column) (*
 	return c, nil
 }
 
-// Scalars resolves Auto for the merging of equal scalars, whose bases are
-// added up by this process: that pays only where this process computes the
-// MSMs too.
+// Scalars replaces Auto for the merging of equal scalars. This process adds up their bases,
+// which pays only if it computes the MSMs too.
 func (m Merging) Scalars(e *engine.Engine) Merging {
 	if m == Auto && !e.Info().InProcess {
 		return Never
@@ -136,7 +135,7 @@ func Columns[T any](s []T) merge.Column {
 	return merge.Column{Bytes: b, Size: len(b) / max(len(s), 1)}
 }
 
-// Batch is MSMs answered together. It is used by one goroutine, once.
+// Batch has MSMs that are answered together. One goroutine uses it, once.
 type Batch struct {
 	e       *engine.Engine
 	batch   *msm.Batch
@@ -151,16 +150,16 @@ func NewBatch(e *engine.Engine) *Batch {
 	return &Batch{e: e, batch: msm.NewBatch(e), merged: map[any]any{}}
 }
 
-// shorter is scalars with every value once, and where each came from; classes
-// is nil when they were not merged.
+// shorter has every value of some scalars once, and the classes of equal ones. classes is
+// nil when the scalars were not merged.
 type shorter[S any] struct {
 	classes *merge.Classes
 	scalars []S
 }
 
-// Add puts the MSM of t with scalars into the batch; *out is set by Run. m is
-// for equal scalars, the same in every MSM with this slice. The scalars must not
-// change until Run returns. Errors show in Run.
+// Add adds the MSM of t with scalars to the batch. Run sets *out, and returns the error if
+// there is one. m sets whether equal scalars are merged; it is the same for every MSM with
+// this slice. The scalars must not change until Run returns.
 func Add[P, S any](ctx context.Context, b *Batch, t *Table[P, S], scalars []S, m Merging, out *P) {
 	if b.err != nil {
 		return
@@ -196,7 +195,7 @@ func Add[P, S any](ctx context.Context, b *Batch, t *Table[P, S], scalars []S, m
 	b.deliver = append(b.deliver, func() { *out = a.Point() })
 }
 
-// Fail has Run return err, unless there was an error before.
+// Fail makes Run return err, unless there was an error before.
 func (b *Batch) Fail(err error) {
 	if b.err == nil {
 		b.err = err
@@ -229,8 +228,8 @@ func shorten[S any](ctx context.Context, b *Batch, scalars []S, m Merging) (*sho
 	return s, nil
 }
 
-// Run computes the batch: all of it, or an error. Whatever tells of the
-// scalars is wiped.
+// Run computes the whole batch, or returns an error. It wipes everything that was derived
+// from the scalars.
 func (b *Batch) Run(ctx context.Context) error {
 	defer func() {
 		for _, f := range slices.Backward(b.end) { // bases are closed before their points are wiped
@@ -249,8 +248,8 @@ func (b *Batch) Run(ctx context.Context) error {
 	return nil
 }
 
-// Memory is scalars for the time of one proof, in the backend's own memory
-// where it has any. Safe for concurrent use.
+// Memory has the scalars of one proof, in the backend's own memory if it has any. Safe for
+// concurrent use.
 type Memory struct {
 	mu   sync.Mutex
 	free []func()

@@ -67,6 +67,7 @@ func (p *Vectors[S, V]) set(r *residence[S, V]) error {
 	return p.count(was, -1)
 }
 
+// count adds users to a residence, and closes it after the last one.
 func (p *Vectors[S, V]) count(r *residence[S, V], more int) error {
 	p.mu.Lock()
 	r.users += more

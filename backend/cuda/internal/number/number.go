@@ -1,6 +1,8 @@
 package number
 
 import (
+	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,6 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/internal/gf2"
 	"github.com/pippin-zk/pippin/kernels"
 	kernel "github.com/pippin-zk/pippin/kernels/grid/number"
 )
@@ -203,6 +206,20 @@ func Refusal(s *backend.Compute, noted []byte) error {
 		what = fmt.Sprintf("%c has bits from x^%d on: it is no element of GF(2^%d)", 'A'+reason-kernel.NumberANotBelow, s.Degree, s.Degree)
 	}
 	return fmt.Errorf("%w: element %d: %s", backend.ErrInvalidInput, least, what)
+}
+
+// Prepare does what an operation needs before it has a card, until ctx ends: it finds the
+// polynomial of a field, which may take seconds. More elements than a kernel can number
+// are backend.ErrUnsupported.
+func Prepare(ctx context.Context, s *backend.Compute) error {
+	if n := max(s.Dst.Count, s.A.Count); n >= kernel.NumberNoElement {
+		return fmt.Errorf("%w: %d elements, less than %d are possible on a card", backend.ErrUnsupported, n, uint32(kernel.NumberNoElement))
+	}
+	if s.Degree == 0 {
+		return nil
+	}
+	_, err := gf2.Find(ctx, s.Degree)
+	return cmp.Or(backend.Ended(ctx), err)
 }
 
 // Scratch returns the bytes of scratch memory that an operation takes. What the card

@@ -147,7 +147,6 @@ func overlap(a, b backend.Range) bool {
 // upload copies an input to a range, as it comes, beside the kernels that do not touch
 // it. What the input leaves of the range becomes zero.
 func (x *execution) upload(ctx context.Context, to backend.Range, in backend.Input) error {
-	const part = 16 << 20
 	for _, r := range x.touched {
 		if !overlap(r, to) {
 			continue
@@ -163,14 +162,8 @@ func (x *execution) upload(ctx context.Context, to backend.Range, in backend.Inp
 		break
 	}
 	span := x.span(to)
-	for from := 0; from < len(in.Bytes); from += part {
-		piece := in.Bytes[from:min(from+part, len(in.Bytes))]
-		if err := in.Wait(ctx, (from+len(piece))/int(x.size)); err != nil {
-			return err
-		}
-		if err := x.turn.Send(span.Slice(int64(from), int64(len(piece))), piece); err != nil {
-			return err
-		}
+	if err := x.send(ctx, span, in, int(x.bytesOf(to))); err != nil {
+		return err
 	}
 	size := int64(len(in.Bytes))
 	if err := x.turn.Copy.Fill(span.Slice(size, span.Size()-size), 0); err != nil {
@@ -182,6 +175,41 @@ func (x *execution) upload(ctx context.Context, to backend.Range, in backend.Inp
 	}
 	x.uploads = append(x.uploads, upload{to, done})
 	return x.turn.Copy.Record(done)
+}
+
+// send copies an input of elements of so many bytes to the card, as it comes.
+func (x *execution) send(ctx context.Context, to driver.Span, in backend.Input, each int) error {
+	const part = 16 << 20
+	for from := 0; from < len(in.Bytes); from += part {
+		piece := in.Bytes[from:min(from+part, len(in.Bytes))]
+		if err := in.Wait(ctx, (from+len(piece))/each); err != nil {
+			return err
+		}
+		if err := x.turn.Send(to.Slice(int64(from), int64(len(piece))), piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// uploadScratch copies an input of elements of so many bytes to scratch, between the
+// kernels before it and those after it.
+func (x *execution) uploadScratch(ctx context.Context, in backend.Input, each int) error {
+	before, err := x.event()
+	if err != nil {
+		return err
+	}
+	after, err := x.event()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(x.turn.Compute.Record(before), x.turn.Copy.Wait(before)); err != nil {
+		return err
+	}
+	if err := x.send(ctx, x.scratchAt.In(x.work), in, each); err != nil {
+		return err
+	}
+	return errors.Join(x.turn.Copy.Record(after), x.turn.Compute.Wait(after))
 }
 
 // mostQueued is the elements that two marks in the queue are apart: some tens of

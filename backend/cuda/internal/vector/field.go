@@ -3,6 +3,7 @@ package vector
 import (
 	"errors"
 	"fmt"
+	"math/big"
 
 	fr377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
 	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
@@ -87,7 +88,10 @@ func (f *field) close() error {
 type fr[E any] interface {
 	*E
 	SetOne() *E
+	SetUint64(uint64) *E
 	Square(*E) *E
+	Inverse(*E) *E
+	Exp(E, *big.Int) *E
 }
 
 // squares are by curve: the element in the first of b's elements, and in each that
@@ -121,5 +125,57 @@ var ones = [...]func() []byte{
 func one[E any, P fr[E]]() []byte {
 	e := make([]E, 1)
 	P(&e[0]).SetOne()
+	return layout.Bytes(e)
+}
+
+// roots are by curve: the root of unity of order n, or its inverse, to the power step.
+var roots = [...]func(n, step int, inverse bool) ([]byte, error){
+	backend.BN254:    rootOf(fr254.Generator),
+	backend.BLS12377: rootOf(fr377.Generator),
+	backend.BLS12381: rootOf(fr381.Generator),
+	backend.BW6761:   rootOf(fr761.Generator),
+}
+
+func rootOf[E any, P fr[E]](generator func(uint64) (E, error)) func(n, step int, inverse bool) ([]byte, error) {
+	return func(n, step int, inverse bool) ([]byte, error) {
+		w, err := generator(uint64(n))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", backend.ErrInternal, err)
+		}
+		if inverse {
+			P(&w).Inverse(&w)
+		}
+		e := make([]E, 1)
+		P(&e[0]).Exp(w, big.NewInt(int64(step)))
+		return layout.Bytes(e), nil
+	}
+}
+
+// inverses are by curve: 1/x of an element in memory of any address.
+var inverses = [...]func(x []byte) []byte{
+	backend.BN254:    inverse[fr254.Element],
+	backend.BLS12377: inverse[fr377.Element],
+	backend.BLS12381: inverse[fr381.Element],
+	backend.BW6761:   inverse[fr761.Element],
+}
+
+func inverse[E any, P fr[E]](x []byte) []byte {
+	e := make([]E, 1)
+	copy(layout.Bytes(e), x)
+	P(&e[0]).Inverse(&e[0])
+	return layout.Bytes(e)
+}
+
+// shares are by curve: the element 1/n.
+var shares = [...]func(n int) []byte{
+	backend.BN254:    share[fr254.Element],
+	backend.BLS12377: share[fr377.Element],
+	backend.BLS12381: share[fr381.Element],
+	backend.BW6761:   share[fr761.Element],
+}
+
+func share[E any, P fr[E]](n int) []byte {
+	e := make([]E, 1)
+	P(&e[0]).Inverse(P(&e[0]).SetUint64(uint64(n)))
 	return layout.Bytes(e)
 }

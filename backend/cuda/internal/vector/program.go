@@ -10,6 +10,8 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/number"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/point"
 	"github.com/pippin-zk/pippin/internal/cuda/driver"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/kernels"
@@ -31,6 +33,10 @@ type program struct {
 	used  Used
 	steps []backend.Step
 	first int // number of the first step among those of the call
+
+	computer *Computer
+	turn     *device.Turn
+	facts    map[*point.Group]int // in the frame
 
 	frame     []byte
 	addresses []address // to be written into the frame
@@ -64,12 +70,20 @@ type commit struct {
 
 // Run runs valid steps, whose spaces and bases nobody frees meanwhile. Other calls may use
 // the card in between: programs over numbers let them at their paces, others end their turn
-// after a step, and run the steps that are left in another.
+// after a step, and run the steps that are left in another. A step that is nil was run
+// before.
 func (c *Computer) Run(ctx context.Context, steps []backend.Step, used Used) ([][]byte, error) {
 	answers := make([][]byte, len(steps))
 	element, ok := elementOf(steps, used)
 	if !ok {
 		return answers, backend.Ended(ctx)
+	}
+	for i, s := range steps {
+		if s, ok := s.(backend.Compute); ok {
+			if err := number.Prepare(ctx, &s); err != nil {
+				return nil, backend.InStep(i, s, err)
+			}
+		}
 	}
 	for from := 0; ; {
 		n, err := c.run(ctx, element, steps, from, used, answers)
@@ -103,7 +117,7 @@ func (c *Computer) run(ctx context.Context, element backend.Element, all []backe
 	}
 	steps := all[from:]
 	in := func(i int, err error) error { return backend.InStep(from+i, steps[i], err) }
-	p := &program{field: f, used: used, steps: steps, first: from, finish: make([]func(*execution) ([]byte, error), len(steps))}
+	p := &program{field: f, used: used, steps: steps, first: from, computer: c, turn: turn, facts: make(map[*point.Group]int), finish: make([]func(*execution) ([]byte, error), len(steps))}
 	defer func() { clear(p.frame) }()
 	for i := range steps {
 		if err := p.step(i); err != nil {
@@ -125,6 +139,10 @@ func (c *Computer) run(ctx context.Context, element backend.Element, all []backe
 		if err := p.queues[ran](ctx, x); err != nil {
 			return 0, in(ran, err)
 		}
+		if steps[ran] == nil {
+			ran++
+			continue
+		}
 		if err := errors.Join(turn.Mark(backend.StepName(steps[ran])), x.pace(ctx)); err != nil {
 			return 0, err
 		}
@@ -144,11 +162,11 @@ func (c *Computer) run(ctx context.Context, element backend.Element, all []backe
 	return ran, nil
 }
 
-// elementOf returns the element of a program's spaces; false when it has none.
+// elementOf returns the element whose field a program has; false when it has no space.
 func elementOf(steps []backend.Step, used Used) (backend.Element, bool) {
 	for _, s := range steps {
 		for _, r := range ranges(s) {
-			return used.Space(r.Space).Element, true
+			return scalarsOf(used.Space(r.Space).Element), true
 		}
 	}
 	return backend.Element{}, false
@@ -170,8 +188,15 @@ func (p *program) span(r backend.Range) driver.Span {
 	if m == nil {
 		return driver.Span{}
 	}
-	return m.Span().Slice(int64(r.Offset)*p.size, int64(r.Count)*p.size)
+	size := p.bytesOf(r)
+	return m.Span().Slice(int64(r.Offset)*size, int64(r.Count)*size)
 }
+
+// bytesOf returns the bytes of each element of a range.
+func (p *program) bytesOf(r backend.Range) int64 { return int64(p.used.Space(r.Space).Element.Bytes()) }
+
+// kindOf returns the kind of a range's elements.
+func (p *program) kindOf(r backend.Range) backend.Kind { return p.used.Space(r.Space).Kind }
 
 // at returns where a range begins, for a kernel.
 func (p *program) at(r backend.Range) kernels.Pointer { return device.Address(p.span(r)) }

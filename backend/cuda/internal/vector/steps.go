@@ -17,16 +17,33 @@ import (
 // step plans the next step, number i.
 func (p *program) step(i int) error {
 	switch s := p.steps[i].(type) {
+	case nil:
+		p.queue(func(context.Context, *execution) error { return nil })
 	case backend.Write:
+		if p.kindOf(s.Dst) == backend.Points {
+			return p.writePoints(i, s)
+		}
 		p.write(i, s)
 	case backend.WriteIndices:
 		p.uploaded(s.Dst, backend.Input{Bytes: layout.Bytes(s.Indices)})
 	case backend.Read:
+		if s.Encoding != backend.AsInSpaces {
+			return p.encoded(i, s)
+		}
 		p.read(i, s)
 	case backend.Gather:
 		p.gathered(i, s)
 	case backend.Transform:
+		if p.kindOf(s.Dst) == backend.Points {
+			return p.transformPoints(i, s)
+		}
 		p.transform(i, s)
+	case backend.MultiplyPoints:
+		return p.multiplyPoints(i, s)
+	case backend.AddPoints:
+		return p.addPoints(i, s)
+	case backend.CheckPoints:
+		return p.checkPoints(i, s)
 	case backend.Map:
 		p.mapOf(i, s)
 	case backend.Powers:
@@ -84,10 +101,12 @@ func (p *program) write(i int, s backend.Write) {
 	})
 }
 
+// few is the bytes that come back with the answers.
+const few = 1 << 16
+
 // read brings few elements back with the answers, and many at once.
 func (p *program) read(i int, s backend.Read) {
-	const few = 1 << 16
-	size := int64(s.Src.Count) * p.size
+	size := int64(s.Src.Count) * p.bytesOf(s.Src)
 	if size <= few {
 		at := p.answer(i, size)
 		p.launch(i, func(x *execution, on *driver.Stream) error {
@@ -160,18 +179,24 @@ func (p *program) powersFrom(i int, s backend.Powers) error {
 		return err
 	}
 	first := p.put(s.First)
-	// As many threads as keep a card busy, as far as each has some elements: its
-	// first costs more than the others.
-	logThreads := min(max(bits.Len(uint(s.Dst.Count))-5, 7), 17)
 	p.launch(i, func(x *execution, on *driver.Stream) error {
-		if s.Dst.Count == 0 {
-			return nil
-		}
-		return p.sequence.Launch(on, 1<<logThreads, 1, kernel.Sequence{
-			First: x.inFrame(first), Table: x.inFrame(ratio), LogThreads: logThreads, Dst: p.at(s.Dst), N: s.Dst.Count,
-		})
+		return x.sequenceTo(on, first, ratio, p.at(s.Dst), s.Dst.Count)
 	})
 	return nil
+}
+
+// sequenceTo queues n elements: the first times powers of the ratio whose table is in the
+// frame.
+func (x *execution) sequenceTo(on *driver.Stream, first, ratio int, to kernels.Pointer, n int) error {
+	if n == 0 {
+		return nil
+	}
+	// As many threads as keep a card busy, as far as each has some elements: its
+	// first costs more than the others.
+	logThreads := min(max(bits.Len(uint(n))-5, 7), 17)
+	return x.sequence.Launch(on, 1<<logThreads, 1, kernel.Sequence{
+		First: x.inFrame(first), Table: x.inFrame(ratio), LogThreads: logThreads, Dst: to, N: n,
+	})
 }
 
 // inverted plans step i. A thread takes few elements of a short vector, so that there are
@@ -419,6 +444,10 @@ func (p *program) committed(i int, s backend.Job) {
 		return
 	}
 	b := p.used.Bases(s.Bases)
+	if s.Src.Count == 0 && s.Dst.Space != 0 {
+		p.launch(i, func(_ *execution, on *driver.Stream) error { return on.Fill(p.span(s.Dst), 0) })
+		return
+	}
 	if s.Src.Count == 0 {
 		p.launch(i, func(*execution, *driver.Stream) error { return nil })
 		p.finish[i] = func(*execution) ([]byte, error) {
@@ -438,7 +467,22 @@ func (p *program) committed(i int, s backend.Job) {
 			return err
 		}
 		x.queued += 32 * s.Src.Count
-		return p.commits[k].round.Queue(ctx, x.turn, p.span(s.Src), p.msmAt.In(x.work).Slice(0, p.commits[k].round.Work()), pinned(x))
+		round := p.commits[k].round
+		if err := round.Queue(ctx, x.turn, p.span(s.Src), p.msmAt.In(x.work).Slice(0, round.Work()), pinned(x)); err != nil || s.Dst.Space == 0 {
+			return err
+		}
+		// The host adds up what comes back, before anything reads the point.
+		if err := x.turn.Compute.Synchronize(); err != nil {
+			return err
+		}
+		answer, err := round.Answer(pinned(x).Bytes())
+		if err != nil {
+			return err
+		}
+		return x.turn.Compute.Write(p.span(s.Dst), answer)
 	})
+	if s.Dst.Space != 0 {
+		return
+	}
 	p.finish[i] = func(x *execution) ([]byte, error) { return p.commits[k].round.Answer(pinned(x).Bytes()) }
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/msm"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/point"
 )
 
 // Computer runs programs on one card. Its methods may be called concurrently;
@@ -19,12 +20,13 @@ type Computer struct {
 
 	// Under the turn:
 	fields map[backend.Element]*field
+	groups map[backend.Element]*point.Group
 }
 
 // New makes a computer on a card, whose MSMs are m's. Both stay the caller's and
 // outlive it.
 func New(d *device.Device, m *msm.Computer) *Computer {
-	return &Computer{dev: d, msm: m, fields: make(map[backend.Element]*field)}
+	return &Computer{dev: d, msm: m, fields: make(map[backend.Element]*field), groups: make(map[backend.Element]*point.Group)}
 }
 
 // Close gives back what programs share. None is in flight.
@@ -36,7 +38,7 @@ func (c *Computer) Close() error {
 	return errors.Join(errs...)
 }
 
-// Space is memory for elements of a curve's scalar field, or for words.
+// Space is memory for elements of a curve's scalar field, for points, or for words.
 type Space struct {
 	backend.Elements
 	memory *device.Memory // nil when there are none
@@ -60,9 +62,14 @@ func (c *Computer) NewSpace(ctx context.Context, of backend.Elements) (_ *Space,
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, turn.End()) }()
-	// Its field is loaded now, so that a space is one that programs can use.
-	if _, err := c.field(turn, of.Element); err != nil {
+	// What computes over it is loaded now, so that a space is one that programs can use.
+	if _, err := c.field(turn, scalarsOf(of.Element)); err != nil {
 		return nil, err
+	}
+	if of.Kind == backend.Points {
+		if _, err := c.group(of.Element); err != nil {
+			return nil, err
+		}
 	}
 	s.memory, err = turn.Keep(size, func(int64) error { return nil })
 	if err != nil {
@@ -103,4 +110,26 @@ func (c *Computer) field(t *device.Turn, e backend.Element) (*field, error) {
 	}
 	c.fields[e] = f
 	return f, nil
+}
+
+// group returns what computes over points, loaded once. The caller has the turn.
+func (c *Computer) group(e backend.Element) (*point.Group, error) {
+	if g, ok := c.groups[e]; ok {
+		return g, nil
+	}
+	g, err := point.New(c.dev, e)
+	if err != nil {
+		return nil, err
+	}
+	c.groups[e] = g
+	return g, nil
+}
+
+// scalarsOf returns the element whose field a program has that uses elements e: points are
+// multiplied by scalars.
+func scalarsOf(e backend.Element) backend.Element {
+	if e.Kind == backend.Points {
+		return backend.ScalarOf(e.Curve)
+	}
+	return e
 }

@@ -1,0 +1,270 @@
+package point
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"sync"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-377"
+	"github.com/consensys/gnark-crypto/ecc/bls12-381"
+	"github.com/consensys/gnark-crypto/ecc/bn254"
+	"github.com/consensys/gnark-crypto/ecc/bw6-761"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/internal/layout"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/point"
+)
+
+// facts is what kernels read about a group, as one piece of memory.
+type facts struct {
+	bytes []byte
+
+	lattice, beta, roots int // places in bytes: of recode, of the endomorphism, of decode
+	power, powers        int // of the exponent's digits for roots, and how many
+	twos                 int // how often 2 divides q-1
+	check, checks        int // of the digits that tell the subgroup; none where all points are in it
+
+	windows, nafs int // places of digits, in windows and one by one
+}
+
+// factsOf returns the facts of a group, made once.
+func factsOf(e backend.Element) (*facts, error) {
+	f := allFacts[e.Curve][e.Group-backend.G1]()
+	if f.err != nil {
+		return nil, fmt.Errorf("%w: %v: %w", backend.ErrInternal, e, f.err)
+	}
+	return f.facts, nil
+}
+
+type made struct {
+	facts *facts
+	err   error
+}
+
+var allFacts = func() (all [len(multiples)][2]func() made) {
+	for _, g := range backend.CurveGroups() {
+		all[g.Curve][g.Group-backend.G1] = sync.OnceValue(func() made {
+			f, err := newFacts(backend.PointOf(g.Curve, g.Group))
+			return made{f, err}
+		})
+	}
+	return all
+}()
+
+// multiples returns, by group, gnark-crypto's generator times a number, as an affine
+// point.
+var multiples = [...][2]func(*big.Int) []byte{
+	backend.BN254:    {multiple(first(bn254.Generators)), multiple(second(bn254.Generators))},
+	backend.BLS12377: {multiple(first(bls12377.Generators)), multiple(second(bls12377.Generators))},
+	backend.BLS12381: {multiple(first(bls12381.Generators)), multiple(second(bls12381.Generators))},
+	backend.BW6761:   {multiple(first(bw6761.Generators)), multiple(second(bw6761.Generators))},
+}
+
+func first[J1, J2, P1, P2 any](g func() (J1, J2, P1, P2)) func() P1 {
+	return func() P1 { _, _, p, _ := g(); return p }
+}
+
+func second[J1, J2, P1, P2 any](g func() (J1, J2, P1, P2)) func() P2 {
+	return func() P2 { _, _, _, p := g(); return p }
+}
+
+// affine is gnark-crypto's type of an affine point P.
+type affine[P any] interface {
+	*P
+	ScalarMultiplication(*P, *big.Int) *P
+}
+
+func multiple[P any, PP affine[P]](generator func() P) func(*big.Int) []byte {
+	return func(k *big.Int) []byte {
+		g, to := generator(), make([]P, 1)
+		PP(&to[0]).ScalarMultiplication(&g, k)
+		return layout.Bytes(to)
+	}
+}
+
+// number reads the lowest bytes first.
+func number(b []byte) *big.Int {
+	b = slices.Clone(b)
+	slices.Reverse(b)
+	return new(big.Int).SetBytes(b)
+}
+
+// newFacts computes everything from the orders of the fields and the generator.
+func newFacts(e backend.Element) (*facts, error) {
+	q, r := e.Curve.BaseField(), layout.CurveID(e.Curve).ScalarField()
+	f := &facts{}
+	one := big.NewInt(1)
+	put := func(b []byte) int {
+		for len(f.bytes)%16 != 0 {
+			f.bytes = append(f.bytes, 0)
+		}
+		at := len(f.bytes)
+		f.bytes = append(f.bytes, b...)
+		return at
+	}
+	// words writes v modulo 2^(8 size).
+	words := func(v *big.Int, size int) []byte {
+		b := make([]byte, size)
+		new(big.Int).Mod(v, new(big.Int).Lsh(one, uint(8*size))).FillBytes(b)
+		slices.Reverse(b)
+		return b
+	}
+	fp := e.Curve.FieldBytes()
+	radix := new(big.Int).Lsh(one, uint(8*fp))
+	montgomery := func(v *big.Int) []byte { return words(new(big.Int).Mod(new(big.Int).Mul(v, radix), q), fp) }
+
+	// The lattice of (a, b) with a + lambda b = 0 mod r is an ideal of Z[lambda]; its
+	// shortest vector generates it.
+	lambda := cubeRoot(r)
+	a, b := shortest(r, lambda)
+	if norm(a, b).Cmp(r) != 0 {
+		return nil, fmt.Errorf("the endomorphism's lattice has no vector of norm %v", r)
+	}
+	// Of the six that differ by a unit, one has a - b and -b not negative, so that with
+	// (c, d) = lambda (a, b) the quotients of recode are not.
+	for range 6 {
+		if b.Sign() <= 0 && a.Cmp(b) >= 0 {
+			break
+		}
+		// (1 + lambda) (a + lambda b) = a - b + lambda a
+		a, b = new(big.Int).Sub(a, b), a
+	}
+	c, d := new(big.Int).Neg(b), new(big.Int).Sub(a, b)
+	size := e.Curve.ScalarBytes()
+	shift := uint(8*size + 64)
+	quotient := func(v *big.Int) *big.Int { return new(big.Int).Div(new(big.Int).Lsh(v, shift), r) }
+	var lattice []byte
+	for _, v := range []*big.Int{quotient(d), quotient(new(big.Int).Neg(b)), a, b, c, d} {
+		lattice = append(lattice, words(v, size)...)
+	}
+	f.lattice = put(lattice)
+	// Halves are at most (|a| + |c|)/2 and (|b| + |d|)/2, and a little for the quotients.
+	bits := 0
+	for _, v := range [][2]*big.Int{{a, c}, {b, d}} {
+		sum := new(big.Int).Add(new(big.Int).Abs(v[0]), new(big.Int).Abs(v[1]))
+		bits = max(bits, sum.Add(sum.Rsh(sum, 1), big.NewInt(4)).BitLen())
+	}
+	f.windows = bits/kernel.WindowBits + 1
+	f.nafs = bits + 1
+
+	// x of lambda times the generator over x of it.
+	g, lg := multiples[e.Curve][e.Group-backend.G1](one), multiples[e.Curve][e.Group-backend.G1](lambda)
+	beta := new(big.Int).ModInverse(number(g[:fp]), q)
+	beta.Mod(beta.Mul(beta, number(lg[:fp])), q)
+	if cube := new(big.Int).Exp(beta, big.NewInt(3), q); cube.Cmp(one) != 0 || beta.Cmp(one) == 0 {
+		return nil, fmt.Errorf("lambda is no endomorphism")
+	}
+	f.beta = put(extended(montgomery(beta), e))
+
+	if !prime(e) {
+		da, db := naf(a), naf(b)
+		f.checks = max(len(da), len(db))
+		digits := make([]byte, 2*f.checks)
+		for i := range da {
+			digits[2*i] = byte(da[i])
+		}
+		for i := range db {
+			digits[2*i+1] = byte(db[i])
+		}
+		f.check = put(digits)
+	}
+
+	odd := new(big.Int).Sub(q, one)
+	f.twos = int(odd.TrailingZeroBits())
+	odd.Rsh(odd, uint(f.twos))
+	half := new(big.Int).Rsh(new(big.Int).Add(q, one), 1)
+	other := big.NewInt(2)
+	for big.Jacobi(other, q) != -1 {
+		other.Add(other, one)
+	}
+	f.roots = put(append(montgomery(half), montgomery(new(big.Int).Exp(other, odd, q))...))
+	digits := sliding(new(big.Int).Rsh(odd, 1))
+	f.powers = len(digits)
+	f.power = put(digits)
+	return f, nil
+}
+
+// extended writes an element of the base field as one of the coordinates' field.
+func extended(b []byte, e backend.Element) []byte {
+	return append(b, make([]byte, e.Bytes()/2-len(b))...)
+}
+
+// prime reports whether every point of the curve is in the group.
+func prime(e backend.Element) bool { return e.Curve == backend.BN254 && e.Group == backend.G1 }
+
+// cubeRoot returns a number of order 3 mod r.
+func cubeRoot(r *big.Int) *big.Int {
+	third := new(big.Int).Div(new(big.Int).Sub(r, big.NewInt(1)), big.NewInt(3))
+	for g := int64(2); ; g++ {
+		if root := new(big.Int).Exp(big.NewInt(g), third, r); root.Cmp(big.NewInt(1)) != 0 {
+			return root
+		}
+	}
+}
+
+// norm returns a^2 - a b + b^2, the norm of a + lambda b.
+func norm(a, b *big.Int) *big.Int {
+	n := new(big.Int).Sub(a, b)
+	n.Mul(n, a)
+	return n.Add(n, new(big.Int).Mul(b, b))
+}
+
+// shortest returns the vector (a, b) of least norm with a + lambda b = 0 mod r, by Gauss's
+// reduction.
+func shortest(r, lambda *big.Int) (a, b *big.Int) {
+	ux, uy := new(big.Int).Set(r), big.NewInt(0)
+	vx, vy := new(big.Int).Neg(lambda), big.NewInt(1)
+	for {
+		if norm(ux, uy).Cmp(norm(vx, vy)) < 0 {
+			ux, uy, vx, vy = vx, vy, ux, uy
+		}
+		// u less the nearest multiple of v: twice the inner product is 2 ux vx + 2 uy vy -
+		// ux vy - uy vx.
+		product := func(a, b *big.Int) *big.Int { return new(big.Int).Mul(a, b) }
+		twice := new(big.Int).Lsh(new(big.Int).Add(product(ux, vx), product(uy, vy)), 1)
+		twice.Sub(twice, product(ux, vy)).Sub(twice, product(uy, vx))
+		n := norm(vx, vy)
+		m := new(big.Int).Div(new(big.Int).Add(twice, n), new(big.Int).Lsh(n, 1))
+		if m.Sign() == 0 {
+			return vx, vy
+		}
+		ux, uy = new(big.Int).Sub(ux, product(m, vx)), new(big.Int).Sub(uy, product(m, vy))
+	}
+}
+
+// naf returns the digits -1, 0 and 1 of a number, no two that follow one another being
+// other than 0.
+func naf(v *big.Int) (digits []int8) {
+	v = new(big.Int).Set(v)
+	for v.Sign() != 0 {
+		d := int8(0)
+		if v.Bit(0) == 1 {
+			d = 1
+			if new(big.Int).And(v, big.NewInt(3)).Int64() == 3 {
+				d = -1
+			}
+		}
+		v.Sub(v, big.NewInt(int64(d)))
+		v.Rsh(v, 1)
+		digits = append(digits, d)
+	}
+	return digits
+}
+
+// sliding returns the digits of a number, one a bit: 0, or odd below 16 and followed by
+// three zeros.
+func sliding(v *big.Int) []byte {
+	digits := make([]byte, v.BitLen())
+	for i := 0; i < len(digits); {
+		if v.Bit(i) == 0 {
+			i++
+			continue
+		}
+		for k := range 4 {
+			digits[i] |= byte(v.Bit(i+k)) << k
+		}
+		i += 4
+	}
+	return digits
+}

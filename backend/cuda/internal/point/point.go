@@ -1,0 +1,245 @@
+package point
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/internal/cuda/driver"
+	"github.com/pippin-zk/pippin/kernels"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/point"
+)
+
+// Group is a group on one card. Its methods are called in a turn, which says by whom they
+// may be called at a time.
+type Group struct {
+	of            backend.Element
+	facts         *facts
+	coordinate    int64 // bytes
+	scalar        int64
+	scalarBits    int
+	processors    int
+	productBlocks int // as many as run at a time
+
+	recode      device.Kernel[kernel.Recode]
+	product     device.Kernel[kernel.Product]
+	seeds       device.Kernel[kernel.Seeds]
+	table       device.Kernel[kernel.Table]
+	fixed       device.Kernel[kernel.Fixed]
+	addRanges   device.Kernel[kernel.AddRanges]
+	sumRows     device.Kernel[kernel.SumRows]
+	normalise   device.Kernel[kernel.Normalise]
+	spread      device.Kernel[kernel.Spread]
+	combine     device.Kernel[kernel.Combine]
+	coordinates device.Kernel[kernel.Coordinates]
+	checkPoints device.Kernel[kernel.CheckPoints]
+	decode      device.Kernel[kernel.Decode]
+	encode      device.Kernel[kernel.Encode]
+}
+
+// New loads the kernels of a group.
+func New(d *device.Device, e backend.Element) (*Group, error) {
+	ks, ok := kernel.ForGroup(e.Curve.String(), e.Group.String())
+	curve, also := kernel.ForCurve(e.Curve.String())
+	if e.Kind != backend.Points || !ok || !also {
+		return nil, fmt.Errorf("%w: no programs over %v", backend.ErrUnsupported, e)
+	}
+	facts, err := factsOf(e)
+	if err != nil {
+		return nil, err
+	}
+	g := &Group{
+		of: e, facts: facts, coordinate: int64(e.Bytes() / 2), scalar: int64(e.Curve.ScalarBytes()),
+		scalarBits: e.Curve.ScalarBits(), processors: d.Driver().Info().Multiprocessors,
+	}
+	err = errors.Join(
+		g.recode.Load(d, curve.Recode),
+		g.product.Load(d, ks.Product),
+		g.seeds.Load(d, ks.Seeds),
+		g.table.Load(d, ks.Table),
+		g.fixed.Load(d, ks.Fixed),
+		g.addRanges.Load(d, ks.AddRanges),
+		g.sumRows.Load(d, ks.SumRows),
+		g.normalise.Load(d, ks.Normalise),
+		g.spread.Load(d, ks.Spread),
+		g.combine.Load(d, ks.Combine),
+		g.coordinates.Load(d, ks.Coordinates),
+		g.checkPoints.Load(d, ks.CheckPoints),
+		g.decode.Load(d, ks.Decode),
+		g.encode.Load(d, ks.Encode),
+	)
+	if err != nil {
+		return nil, err
+	}
+	resident, err := g.product.Occupancy(g.product.Threads, 0)
+	if err != nil {
+		return nil, err
+	}
+	g.productBlocks = g.processors * max(resident, 1)
+	return g, nil
+}
+
+// Facts returns what the kernels read about the group: Place says where it is.
+func (g *Group) Facts() []byte { return g.facts.bytes }
+
+// Place is where a step is computed.
+type Place struct {
+	Stream *driver.Stream
+	Work   driver.Span     // as much as Scratch says
+	Facts  kernels.Pointer // of the group
+	// Pace is told how many products were queued, and may wait for earlier ones.
+	Pace func(products int) error
+}
+
+// Step is one of Multiply, Add and Transform.
+type Step interface{ queue(x *queue) error }
+
+// Scratch returns the bytes of work memory that a step needs.
+func (g *Group) Scratch(s Step) (int64, error) {
+	x := &queue{Group: g, rehearsal: true}
+	err := s.queue(x)
+	return x.most, err
+}
+
+// Queue queues a step.
+func (g *Group) Queue(s Step, at Place) error { return s.queue(&queue{Group: g, Place: at}) }
+
+// Points is points on the card, affine and in a row.
+type Points struct {
+	At    kernels.Pointer
+	Count int
+}
+
+// Check queues a check of points, whose answer CheckedBytes of memory get that were filled
+// with ones.
+func (g *Group) Check(at Place, src Points, subgroup bool, answer kernels.Pointer) error {
+	p := kernel.CheckPoints{Points: src.At, N: src.Count, Answer: answer}
+	if subgroup {
+		p.Digits, p.Places, p.Beta = g.fact(at, g.facts.check), g.facts.checks, g.fact(at, g.facts.beta)
+	}
+	return g.checkPoints.Launch(at.Stream, src.Count, 1, p)
+}
+
+// CheckedBytes is the size of what Check answers.
+const CheckedBytes = 4 * kernel.CheckedWords
+
+// Coordinates lowers a word to the index of the first point that has a coordinate not
+// below q.
+func (g *Group) Coordinates(at Place, src Points, bad kernels.Pointer) error {
+	return g.coordinates.Launch(at.Stream, src.Count, 1, kernel.Coordinates{Points: src.At, N: src.Count, Bad: bad})
+}
+
+// Decode queues the decoding of as many points as dst has, and lowers a word to the index
+// of the first that is none.
+func (g *Group) Decode(at Place, dst Points, src kernels.Pointer, as backend.Encoding, bad kernels.Pointer) error {
+	f := g.facts
+	return g.decode.Launch(at.Stream, dst.Count, 1, kernel.Decode{
+		From: src, N: dst.Count, Compressed: as == backend.Compressed, To: dst.At, Digits: g.fact(at, f.power), Places: f.powers,
+		S: f.twos, Constants: g.fact(at, f.roots), Bad: bad,
+	})
+}
+
+// Encode queues the encoding of points.
+func (g *Group) Encode(at Place, src Points, dst kernels.Pointer, as backend.Encoding) error {
+	return g.encode.Launch(at.Stream, src.Count, 1, kernel.Encode{From: src.At, N: src.Count, Compressed: as == backend.Compressed, To: dst})
+}
+
+// fact returns where a part of the facts is.
+func (g *Group) fact(at Place, place int) kernels.Pointer { return at.Facts + kernels.Pointer(place) }
+
+// queue is a step on its way to the card, or its rehearsal, in which nothing is launched
+// and addresses in work memory mean nothing.
+type queue struct {
+	*Group
+	Place
+	rehearsal bool
+
+	used, most int64
+}
+
+// take takes work memory, until `used` is what it was before.
+func (x *queue) take(size int64) kernels.Pointer {
+	at := x.used
+	x.used += device.Align(size)
+	x.most = max(x.most, x.used)
+	if x.rehearsal {
+		return 0
+	}
+	return device.Address(x.Work) + kernels.Pointer(at)
+}
+
+// jacobians takes room for n points.
+func (x *queue) jacobians(n int) kernels.Pointer {
+	return x.take(int64(n) * kernel.JacobianElements * x.coordinate)
+}
+
+func launch[P kernels.Params](x *queue, k *device.Kernel[P], items int, p P) error {
+	if x.rehearsal {
+		return nil
+	}
+	return k.Launch(x.Stream, items, 1, p)
+}
+
+// pace calls Pace, but not in a rehearsal.
+func (x *queue) pace(products int) error {
+	if x.rehearsal {
+		return nil
+	}
+	return x.Pace(products)
+}
+
+// affine writes n Jacobian points to a space, of rows in reversed order where logReversed
+// is not 0.
+func (x *queue) affine(from, to kernels.Pointer, n, logReversed int) error {
+	defer func(used int64) { x.used = used }(x.used)
+	// As many to an inversion as leave the card enough threads.
+	const most, threads = 32, 512
+	each := min(max(n/(x.processors*threads), 1), most)
+	return launch(x, &x.normalise, (n+each-1)/each, kernel.Normalise{
+		From: from, To: to, N: n, Each: each, LogReversed: logReversed, Scratch: x.take(int64(n) * x.coordinate),
+	})
+}
+
+// sum adds up rows of points. They are affine, of `all` points from `first` on again and
+// again, or Jacobian. It returns a point a row, Jacobian.
+func (x *queue) sum(from kernels.Pointer, all, first int, projective bool, rows, terms int) (kernels.Pointer, error) {
+	const each, most = 16, 1 << 20
+	for terms > 1 || !projective {
+		parts := min((terms+each-1)/each, max(most/rows, 1))
+		to := x.jacobians(rows * parts)
+		err := launch(x, &x.sumRows, rows*parts, kernel.SumRows{
+			From: from, Points: all, Projective: projective, To: to, First: first, Rows: rows, Terms: terms, Parts: parts,
+		})
+		if err != nil {
+			return 0, err
+		}
+		from, all, first, projective, terms = to, rows*parts, 0, true, parts
+	}
+	return from, nil
+}
+
+// Add is backend.AddPoints. Items are item_words for each range, on the card.
+type Add struct {
+	Dst   Points
+	Items kernels.Pointer
+	N     int
+}
+
+func (s *Add) queue(x *queue) error {
+	const chunk = 1 << 20
+	used := x.used
+	for from := 0; from < s.Dst.Count; from += chunk {
+		n := min(chunk, s.Dst.Count-from)
+		x.used = used
+		sums := x.jacobians(n)
+		if err := errors.Join(
+			launch(x, &x.addRanges, n, kernel.AddRanges{Items: s.Items, N: s.N, To: sums, First: from, Count: n}),
+			x.affine(sums, s.Dst.At+kernels.Pointer(from*x.of.Bytes()), n, 0),
+			x.pace(n),
+		); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+//go:build cuda
+
+package point
+
+import (
+	"bytes"
+	"errors"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
+	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/layout"
+)
+
+func TestMain(m *testing.M) {
+	cudatest.WithKernels()
+	os.Exit(m.Run())
+}
+
+// TestLittleMemory multiplies with so little memory that neither a row's products nor all
+// digits fit it: sums of rows over one table, and products one by one, are right by
+// discrete logarithms.
+func TestLittleMemory(t *testing.T) {
+	const rows, terms, table = 2, leastProducts + 50, 3 // terms is no multiple of a table's points: 6 is of all
+	e := backend.PointOf(backend.BN254, backend.G1)
+	d, err := device.Open(0, device.Options{})
+	cudatest.Opened(t, err)
+	defer d.Close()
+	turn, err := d.Turn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := turn.End(); err != nil {
+			t.Error(err)
+		}
+	}()
+	g, err := New(d, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scalars, err := fixtures.Scalars(e.Curve, fixtures.Uniform, 7, rows*terms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var base []byte
+	var logs []*big.Int
+	for range table {
+		k := big.NewInt(rand.Int64())
+		logs, base = append(logs, k), append(base, multiples[e.Curve][0](k)...)
+	}
+	r := layout.CurveID(e.Curve).ScalarField()
+	scalar := func(i int) *big.Int { return fixtures.ScalarValue(e.Curve, scalars[i*e.Curve.ScalarBytes():]) }
+	product := func(i int) *big.Int { return new(big.Int).Mul(scalar(i), logs[i%table]) }
+	for _, c := range []struct {
+		count, terms int
+		log          func(j int) *big.Int
+	}{
+		{rows, terms / table * table, func(j int) *big.Int {
+			sum, n := new(big.Int), terms/table*table
+			for i := range n {
+				sum.Add(sum, product(j*n+i))
+			}
+			return sum
+		}},
+		{rows * leastProducts / table * table, 1, product},
+	} {
+		n := c.count * c.terms
+		m := &Multiply{Dst: Points{Count: c.count}, Src: Points{Count: table}, Scalars: Points{Count: n}, Terms: c.terms}
+		scratch, err := g.Scratch(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all device.Layout
+		work, facts, src, by, dst := all.Take(scratch), all.Take(int64(len(g.Facts()))), all.Take(int64(len(base))), all.Take(int64(n*e.Curve.ScalarBytes())), all.Take(int64(c.count*e.Bytes()))
+		span, err := turn.Work(all.Size, all.Size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Src.At, m.Scalars.At, m.Dst.At = device.Address(src.In(span)), device.Address(by.In(span)), device.Address(dst.In(span))
+		products := 0
+		got := make([]byte, c.count*e.Bytes())
+		if err := errors.Join(
+			turn.Compute.Write(facts.In(span), g.Facts()),
+			turn.Compute.Write(src.In(span), base),
+			turn.Compute.Write(by.In(span), scalars[:n*e.Curve.ScalarBytes()]),
+			g.Queue(m, Place{Stream: turn.Compute, Work: work.In(span), Facts: device.Address(facts.In(span)), Pace: func(n int) error { products += n; return nil }}),
+			turn.Compute.Read(got, dst.In(span)),
+		); err != nil {
+			t.Fatal(err)
+		}
+		if products != n {
+			t.Errorf("%d products were told of %d", products, n)
+		}
+		for j := range c.count {
+			if c.terms == 1 && j%97 > 0 && j+1 < c.count {
+				continue
+			}
+			log := c.log(j)
+			if want := multiples[e.Curve][0](log.Mod(log, r)); !bytes.Equal(got[j*e.Bytes():(j+1)*e.Bytes()], want) {
+				t.Fatalf("%d sums of %d products: %d is wrong", c.count, c.terms, j)
+			}
+		}
+	}
+}

@@ -1,0 +1,26 @@
+// layout.cuh: what the kernels over points and their host agree on. Go gets the first
+// block of constants.
+//
+// A point in work memory is Jacobian: three elements of the coordinates' field that only
+// kernels read, z = 0 for infinity. Points of spaces are affine, in gnark-crypto's layout.
+#pragma once
+#include "../kernel.cuh"
+
+namespace pippin::grid {
+
+constexpr uint32_t jacobian_elements = 3;
+constexpr uint32_t product_entries = 8;   // multiples of a point in its table: 1 to 8
+constexpr uint32_t entry_elements = 3;    // of each: x, y, and what its denominator grew by
+constexpr uint32_t window_bits = 4;       // of a digit of a product
+constexpr uint32_t lattice_numbers = 6;   // of the division of scalars
+constexpr uint32_t item_words = 4;        // of a range that is added: address, count, sign
+constexpr uint32_t checked_words = 4;     // of an answer: one less than the points that are not valid, 0, the first, 0
+
+// index has the lowest bits of i reversed.
+PIPPIN_HD uint64_t reversed(uint64_t i, uint64_t bits) {
+  uint64_t r = 0;
+  for (uint64_t k = 0; k < bits; k++) r |= (i >> k & 1) << (bits - 1 - k);
+  return r;
+}
+
+}  // namespace pippin::grid
