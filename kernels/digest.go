@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "a23945a66477c5ffbea40ebaf5aeb55561111700b9593ca74ea60e8ab486bdf6"
+const digest = "e76c6f886e3a06107a298626f9002b45053a5e2b23b109a80cbb6520dcc52ecd"

@@ -58,6 +58,8 @@ var (
 	groups  = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
 	// pairs are the groups for which additions of affine points won: all but BN254's.
 	pairs = axis{name: "Pairs", doc: "one group with affine additions", key: []string{"curve", "group"}, instances: perGroup()[2 : 2*len(curves)]}
+	// sums are the groups for which affine sums of tasks won over pairs, or over XYZZ sums.
+	sums = axis{name: "Affine", doc: "one group with affine sums of tasks", key: []string{"curve", "group"}, instances: []instance{perGroup()[1], perGroup()[4]}}
 	// affine are the groups whose points spaces have.
 	affine = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()[:2*len(curves)]}
 	// forms are the groups that have bases in another form than gnark-crypto's.
@@ -178,6 +180,7 @@ var families = []family{
 			{name: "digits", per: curve, waits: true},
 			{name: "accumulate", per: groups, twins: bothOverFp},
 			{name: "pairs", per: pairs, twins: bothOverFp},
+			{name: "affine", per: sums, waits: true},
 			{name: "reduce", per: groups, twins: bothOverFp},
 			{name: "planes", per: groups, twins: bothOverFp, waits: true},
 			{name: "multiples", per: groups, twins: sameCurve},

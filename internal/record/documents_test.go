@@ -149,7 +149,7 @@ func compareCell(runs []measured, row, column, cell string, minimum bool) (compa
 			if r.Order != "" {
 				return r.Curve+", "+r.Order == transform && r.N == 1<<log
 			}
-			return strings.EqualFold(r.Curve+" "+r.Group, row) && r.N == 1<<log && r.Backend == backend && r.Distribution == "uniform"
+			return strings.EqualFold(r.Curve+" "+r.Group, row) && r.N == 1<<log && (r.Backend == backend || backend == "cuda" && r.Backend == "plugin:cuda") && r.Distribution == "uniform"
 		}
 		value = func(r measured) float64 { return r.Median }
 		switch {

@@ -89,6 +89,12 @@ var changes = []change{
 		}
 	}},
 	{"no pairs", func(c *msmplan.Costs) { c.Pair = 0 }},
+	{"affine sums", func(c *msmplan.Costs) {
+		if c.Affine == 0 {
+			c.Affine, c.Step = 0.6, 80_000
+		}
+	}},
+	{"no affine sums", func(c *msmplan.Costs) { c.Affine = 0 }},
 	{"fewer buckets", func(c *msmplan.Costs) { c.Reduce *= 2 }},
 	{"far fewer buckets", func(c *msmplan.Costs) { c.Reduce *= 6 }},
 	{"more buckets", func(c *msmplan.Costs) { c.Reduce /= 2 }},

@@ -20,9 +20,13 @@ func (p *Plan) Cost() float64 {
 	if p.Levels > 0 {
 		// What is left of a bucket in a chunk is half a task more.
 		summed = min(all, all/float64(int(1)<<p.Levels)+buckets*steps/2)
-		cost += (all - summed) * t.Pair
-		batches := math.Ceil(summed / steps / float64(t.PairTasks))
-		cost += t.Invert * float64(p.Levels) * batches * steps
+		if p.Affine {
+			cost += (all-summed)*t.Affine + p.affineSteps(summed/steps, all/steps/buckets)*t.Step*steps
+		} else {
+			cost += (all - summed) * t.Pair
+			batches := math.Ceil(summed / steps / float64(t.PairTasks))
+			cost += t.Invert * float64(p.Levels) * batches * steps
+		}
 	}
 	cost += p.accumulation(summed/steps, buckets) * steps * addition
 	cost += p.reducing() * t.Reduce * addition

@@ -27,8 +27,10 @@ type TaskLists struct {
 	PairTally, PairTaskList              driver.Region
 }
 
-// PairLayout is what additions of pairs need; pairs.cu says what each part holds.
-type PairLayout struct{ Sums, Before, Products, Slots, Numbers driver.Region }
+// PairLayout is what affine additions need: Slots and Numbers, and Sums, Before and Products
+// in pairs, Room and Taken one after the other. pairs.cu and affine.cu say what each part
+// holds.
+type PairLayout struct{ Sums, Before, Products, Slots, Numbers, Room, Taken driver.Region }
 
 // layOut says what is where in work memory, and how much a step reads from the host.
 func (p *Plan) layOut() {
@@ -104,12 +106,16 @@ func (p *Plan) layOutLists(l *driver.Layout) TaskLists {
 	return t
 }
 
-// layOutPairs takes room for the additions of pairs.
+// layOutPairs takes room for affine additions.
 func (p *Plan) layOutPairs(l *driver.Layout) PairLayout {
 	affine, element := kernel.PointElements*p.ElementBytes(), p.ElementBytes()
-	places := int64(p.PairTasks()) << (p.Levels - 1)
-	return PairLayout{
-		Sums: l.Take(affine * places), Before: l.Take(element * places), Products: l.Take(element * int64(p.PairThreads())),
-		Slots: l.Take(affine * p.MaxPairTasks()), Numbers: l.Take(4 * p.MaxPairTasks()),
+	r := PairLayout{Slots: l.Take(affine * p.MaxPairTasks()), Numbers: l.Take(4 * p.MaxPairTasks())}
+	if p.Affine {
+		blocks := int64(p.AffinePlaces())
+		r.Room, r.Taken = l.Take(blocks*AffineRows*affineThreads*(affine+element+4*affineAhead)), l.Take(4*blocks)
+		return r
 	}
+	places := int64(p.PairTasks()) << (p.Levels - 1)
+	r.Sums, r.Before, r.Products = l.Take(affine*places), l.Take(element*places), l.Take(element*int64(p.PairThreads()))
+	return r
 }

@@ -71,5 +71,5 @@ func Outlined(of Tuning, curve backend.Curve, group backend.Group, count, most i
 
 func (p *Plan) shape() string {
 	first, joins := p.Reduction()
-	return fmt.Sprint(p.Width, p.Sharing, p.Multiples, p.Chunks, p.Levels, p.Piece, p.Sort, first, joins)
+	return fmt.Sprint(p.Width, p.Sharing, p.Multiples, p.Chunks, p.Levels, p.Affine, p.Piece, p.Sort, first, joins)
 }

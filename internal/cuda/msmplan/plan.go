@@ -31,7 +31,8 @@ type Plan struct {
 	Windows int   // digits of a scalar
 	Sharing       // of an MSM's sets of buckets; fewer sets than windows where multiples are used
 	Chunks  []int // points of each step, all of them
-	Levels  int   // of pairs: 2^Levels entries of a bucket become one before they are accumulated
+	Levels  int   // 2^Levels entries of a bucket become one, an affine point, before they are accumulated
+	Affine  bool  // they are added one after the other, and not in pairs
 	Piece   int   // entries of the longest task
 	Stride  int   // entries of a set that there is room for
 	Sort    Sorting
@@ -99,8 +100,8 @@ func (in Input) candidates(yield func(*Plan) bool) {
 		count := Windows(in.Curve, c)
 		for _, share := range in.Multiples.sharings(count, c) {
 			for _, chunks := range cuts {
-				for _, levels := range in.pairLevels() {
-					if !yield(&Plan{Input: in, Width: c, Windows: count, Sharing: share, Chunks: chunks, Levels: levels}) {
+				for _, first := range in.affineAdditions() {
+					if !yield(&Plan{Input: in, Width: c, Windows: count, Sharing: share, Chunks: chunks, Levels: first.levels, Affine: first.inTurn}) {
 						return
 					}
 				}
@@ -109,12 +110,26 @@ func (in Input) candidates(yield func(*Plan) bool) {
 	}
 }
 
-// pairLevels lists the levels of pairs that New chooses from.
-func (in *Input) pairLevels() []int {
-	if in.Params.Pair == 0 || in.Multiples.Edwards {
-		return []int{0}
+// affineFirst says how many entries of a bucket become one as affine points, 2^levels, and
+// whether they are added one after the other or in pairs.
+type affineFirst struct {
+	levels int
+	inTurn bool
+}
+
+// affineAdditions lists those that New chooses from.
+func (in *Input) affineAdditions() []affineFirst {
+	all := []affineFirst{{}}
+	if in.Multiples.Edwards {
+		return all
 	}
-	return []int{0, in.Params.PairLevels}
+	if in.Params.Pair > 0 {
+		all = append(all, affineFirst{in.Params.PairLevels, false})
+	}
+	if in.Params.Affine > 0 {
+		all = append(all, affineFirst{in.Params.AffineLevels, true})
+	}
+	return all
 }
 
 // cuts lists the ways to cut the points into chunks that New chooses from. The first

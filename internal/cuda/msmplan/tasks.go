@@ -1,6 +1,7 @@
 package msmplan
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -84,9 +85,38 @@ func (p *Plan) PairTasks() int { return int(min(p.MaxPairTasks(), int64(p.Params
 // PairBatches returns how many times PairTasks tasks of pairs are added up for a chunk of
 // n points.
 func (p *Plan) PairBatches(n int) int {
+	batch := int64(p.PairTasks())
+	return int((p.affineTasks(n) + batch - 1) / batch)
+}
+
+// affineTasks bounds the tasks of affine additions of a chunk of n points.
+func (p *Plan) affineTasks(n int) int64 {
 	entries := int64(p.AllSets()) * int64(n) * int64(rowsOf(p.Windows, p.Sets))
-	tasks, batch := p.tasksOf(entries, 1<<p.Levels), int64(p.PairTasks())
-	return int((tasks + batch - 1) / batch)
+	return p.tasksOf(entries, 1<<p.Levels)
+}
+
+const (
+	AffineRows    = 64  // of tasks that a block of affine.cu takes, at most: a task of each to a thread
+	affineThreads = 128 // of a block: affine.cu's affine_threads
+	affineAhead   = 4   // words that a thread keeps beside three elements a row: affine.cu's affine_ahead
+)
+
+// AffinePlaces returns how many blocks add up tasks one entry after the other at a time.
+func (p *Plan) AffinePlaces() int { return p.Params.AffinePlaces }
+
+// AffineBlocks returns how many do so for a chunk of n points, in whole waves.
+func (p *Plan) AffineBlocks(n int) int {
+	places := int64(p.AffinePlaces())
+	waves := (p.affineTasks(n)-1)/(places*affineThreads*AffineRows) + 1
+	return int(waves * places)
+}
+
+// affineSteps estimates the steps of such blocks, one wave after the other, for so many
+// tasks of runs of an average length.
+func (p *Plan) affineSteps(tasks, run float64) float64 {
+	wave := float64(p.AffinePlaces()) * affineThreads * AffineRows
+	longest := min(float64(int(1)<<p.Levels), run+2*math.Sqrt(run)+1)
+	return math.Ceil(tasks/wave) * longest
 }
 
 // PairThreads returns the threads that add them up: whole blocks.

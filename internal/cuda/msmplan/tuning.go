@@ -42,17 +42,19 @@ type Costs struct {
 	Group string `json:"group"`
 	UpTo  int    `json:"up_to_points,omitempty"` // 0 is any number
 
-	Addition float64 `json:"addition_ns"`              // of a point to a bucket, the card full
-	Threads  int     `json:"threads"`                  // of a multiprocessor, that do it at a time
-	Entry    float64 `json:"entry_ns"`                 // the digit of an entry, and its place in the sort
-	Bucket   float64 `json:"bucket_ns"`                // reading, cutting and writing a bucket, a chunk
-	Reduce   float64 `json:"reduce"`                   // the reduction, as a factor of what its additions should take
-	Launch   float64 `json:"launch_ns"`                // a chunk's fixed time
-	Copy     float64 `json:"copy_ns"`                  // the copy of a scalar
-	Beside   float64 `json:"beside"`                   // what runs beside the accumulation, as a part of its own time
-	Edwards  float64 `json:"edwards_ns,omitempty"`     // an addition in Edwards form; 0 where there is none, or it loses
-	Pair     float64 `json:"pair_additions,omitempty"` // an addition of affine points, in pairs, in additions; 0 where that loses
-	Invert   float64 `json:"invert_ns,omitempty"`      // what a level of pairs takes beside: inverses and launches
+	Addition float64 `json:"addition_ns"`                // of a point to a bucket, the card full
+	Threads  int     `json:"threads"`                    // of a multiprocessor, that do it at a time
+	Entry    float64 `json:"entry_ns"`                   // the digit of an entry, and its place in the sort
+	Bucket   float64 `json:"bucket_ns"`                  // reading, cutting and writing a bucket, a chunk
+	Reduce   float64 `json:"reduce"`                     // the reduction, as a factor of what its additions should take
+	Launch   float64 `json:"launch_ns"`                  // a chunk's fixed time
+	Copy     float64 `json:"copy_ns"`                    // the copy of a scalar
+	Beside   float64 `json:"beside"`                     // what runs beside the accumulation, as a part of its own time
+	Edwards  float64 `json:"edwards_ns,omitempty"`       // an addition in Edwards form; 0 where there is none, or it loses
+	Pair     float64 `json:"pair_additions,omitempty"`   // an addition of affine points, in pairs, in additions; 0 where that loses
+	Affine   float64 `json:"affine_additions,omitempty"` // the same, one entry of a task after the other; 0 where that loses
+	Invert   float64 `json:"invert_ns,omitempty"`        // what a level of pairs takes beside, inverses and launches
+	Step     float64 `json:"step_ns,omitempty"`          // what a step of affine sums takes beside: an inverse that a block waits for
 
 	Overlap    int `json:"overlap_points"`  // from which the copy is worth hiding
 	Piece      int `json:"piece_entries"`   // the shortest limit for tasks
@@ -69,16 +71,18 @@ type Costs struct {
 // point to a bucket with the device full; Costs says what they are.
 type Params struct {
 	Entry, Reduce, Bucket, Launch, Beside, Copy float64
-	Edwards, Pair, Invert                       float64
+	Edwards, Pair, Affine, Invert, Step         float64
 
 	Overlap, Piece, Chunk, Shared int
 	Together                      int
 	PairLevels, PairTasks         int
+	AffineLevels                  int
 
-	Adding      int // threads that accumulate at a time
-	Full        int // threads that keep the device busy
-	PairBlock   int // threads of a block for pairs, and how many the device has at a time
-	PairThreads int
+	Adding       int // threads that accumulate at a time
+	Full         int // threads that keep the device busy
+	PairBlock    int // threads of a block for pairs, and how many the device has at a time
+	PairThreads  int
+	AffinePlaces int // blocks that add up tasks one entry after the other at a time
 
 	FirstLevel, Level int
 	Window            int  // chosen beforehand; 0 is the best
@@ -91,7 +95,7 @@ func (c *Costs) params(multiprocessors int) Params {
 	unit := c.Addition
 	t := Params{
 		Entry: c.Entry / unit, Reduce: c.Reduce, Bucket: c.Bucket / unit, Launch: c.Launch / unit, Beside: c.Beside, Copy: c.Copy / unit,
-		Edwards: c.Edwards / unit, Pair: c.Pair, Invert: c.Invert / unit,
+		Edwards: c.Edwards / unit, Pair: c.Pair, Affine: c.Affine, Invert: c.Invert / unit, Step: c.Step / unit,
 		Overlap: c.Overlap, Piece: c.Piece, Chunk: c.Chunk, Shared: c.Shared, Together: c.Together,
 		PairLevels: c.PairLevels, PairTasks: c.PairTasks,
 		Adding: multiprocessors * c.Threads, Full: 1 << (bits.Len(uint(multiprocessors*threads)) - 1),
@@ -104,10 +108,25 @@ func (c *Costs) params(multiprocessors int) Params {
 	} else {
 		t.Pair = 0
 	}
+	if _, ok := kernel.ForAffine(c.Curve, c.Group); ok {
+		t.AffineLevels, t.AffinePlaces = affineLevels, multiprocessors*blocksOfAffine(c.Curve, c.Group)
+	} else {
+		t.Affine = 0
+	}
 	if _, ok := kernel.ForForm(c.Curve, EdwardsForm(c.Group)); !ok {
 		t.Edwards = 0
 	}
 	return t
+}
+
+// blocksOfAffine returns how many blocks of affine.cu a multiprocessor has at a time.
+func blocksOfAffine(curve, group string) int {
+	c, err1 := backend.ParseCurve(curve)
+	g, err2 := backend.ParseGroup(group)
+	if err1 == nil && err2 == nil && ElementBytes(c, g) <= 48 {
+		return 4
+	}
+	return 2 // as registers allow
 }
 
 // EdwardsForm returns the name of the kernels of a group for bases in Edwards form.
@@ -124,7 +143,7 @@ func (c *Costs) check() error {
 		"up_to_points": {float64(c.UpTo), 0, backend.MaxCount},
 		"addition_ns":  {c.Addition, 1e-4, 1e6}, "threads": {float64(c.Threads), 32, 2048}, "entry_ns": {c.Entry, 0, 1e6}, "bucket_ns": {c.Bucket, 0, 1e6}, "reduce": {c.Reduce, 0, 1e6},
 		"launch_ns": {c.Launch, 0, 1e9}, "copy_ns": {c.Copy, 0, 1e6}, "beside": {c.Beside, 0, 10}, "edwards_ns": {c.Edwards, 0, 1e6},
-		"pair_additions": {c.Pair, 0, 1e3}, "invert_ns": {c.Invert, 0, 1e9},
+		"pair_additions": {c.Pair, 0, 1e3}, "affine_additions": {c.Affine, 0, 1e3}, "step_ns": {c.Step, 0, 1e9}, "invert_ns": {c.Invert, 0, 1e9},
 		"overlap_points": {float64(c.Overlap), 1 << 10, backend.MaxCount}, "piece_entries": {float64(c.Piece), LeastPiece, kernel.LongestTask},
 		"chunk_points": {float64(c.Chunk), 1 << 10, backend.MaxCount}, "shared_bytes": {float64(c.Shared), LeastShared, 1 << 20},
 		"together_points": {float64(c.Together), 1, 1 << 24}, "pair_levels": {float64(c.PairLevels), 1, MostPairLevels},
@@ -140,6 +159,8 @@ func (c *Costs) check() error {
 const (
 	LeastShared    = 98 << 10 // bytes that a block may have on the smallest cards
 	MostPairLevels = 4        // that the kernels are tested with
+
+	affineLevels = 4 // of affine additions one entry after the other: longer tasks lost
 )
 
 // costsOf returns those that count for so many points, nil where the table has none.

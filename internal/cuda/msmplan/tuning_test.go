@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
+	kernel "github.com/pippin-zk/pippin/kernels/grid/msm"
 )
 
 // TestOwnTables: there are costs for every group, and a card that a table is of has
@@ -149,7 +150,7 @@ func extreme(r *rand.Rand, of backend.CurveGroup) Costs {
 	return Costs{
 		Curve: of.Curve.String(), Group: of.Group.String(),
 		Addition: pick(1e-4, 1e6), Threads: whole(32, 2048), Entry: pick(0, 1e6), Bucket: pick(0, 1e6), Reduce: pick(0, 1e6), Launch: pick(0, 1e9), Copy: pick(0, 1e6),
-		Beside: pick(0, 10), Edwards: pick(0, 1e6), Pair: pick(0, 1e3), Invert: pick(0, 1e9),
+		Beside: pick(0, 10), Edwards: pick(0, 1e6), Pair: pick(0, 1e3), Invert: pick(0, 1e9), Affine: pick(0, 1e3), Step: pick(0, 1e9),
 		Overlap: whole(1<<10, backend.MaxCount), Piece: whole(LeastPiece, 1024), Chunk: whole(1<<10, backend.MaxCount), Shared: whole(LeastShared, 1<<20),
 		Together: whole(1, 1<<24), PairLevels: whole(1, MostPairLevels), PairTasks: whole(1<<10, 1<<26), FirstLevel: whole(1, 6), Level: whole(1, 4),
 	}
@@ -179,11 +180,22 @@ func FuzzTables(f *testing.F) {
 			t.Fatalf("%+v: %v", in, err)
 		}
 		checkPlan(t, p)
-		if p.Levels > 0 && (p.PairThreads()%128 != 0 || p.PairThreads() < 128 || p.PairTasks() < 1) {
+		if p.Levels > 0 && !p.Affine && (p.PairThreads()%128 != 0 || p.PairThreads() < 128 || p.PairTasks() < 1) {
 			t.Errorf("%d tasks of pairs by %d threads", p.PairTasks(), p.PairThreads())
+		}
+		if p.Affine && p.AffineBlocks(p.largest())*affineThreads*AffineRows < int(p.MaxPairTasks()) {
+			t.Errorf("%d blocks of affine sums for %d tasks", p.AffineBlocks(p.largest()), p.MaxPairTasks())
 		}
 		if t.Failed() {
 			t.Logf("%+v", in)
 		}
 	})
+}
+
+// TestAffineBlocks: blocks of affine.cu have the threads that plans count with.
+func TestAffineBlocks(t *testing.T) {
+	k, ok := kernel.ForAffine("bls12-381", "g1")
+	if !ok || k.AffineSums.Threads != affineThreads {
+		t.Errorf("blocks of %d threads, plans count with %d", k.AffineSums.Threads, affineThreads)
+	}
 }

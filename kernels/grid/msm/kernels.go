@@ -217,6 +217,25 @@ func (p PairsBack) Words() []uint64 {
 	return []uint64{uint64(p.Work), uint64(p.Tasks), uint64(p.Values), uint64(p.Points), uint64(p.Sums), uint64(p.Before), uint64(p.Products), uint64(p.From), uint64(p.Room), uint64(p.Level), kernels.Flag(p.Last), uint64(p.Slots), uint64(p.Numbers)}
 }
 
+// AffineSums is the parameters of the kernel affine_sums of affine.cu.
+type AffineSums struct {
+	Work    kernels.Pointer // const uint32_t*
+	Tasks   kernels.Pointer // const uint32_t*
+	Values  kernels.Pointer // const uint32_t*
+	Points  kernels.Pointer // const uint32_t*
+	Room    kernels.Pointer // uint32_t*
+	Taken   kernels.Pointer // uint32_t*
+	Places  int             // uint64_t
+	Most    int             // uint64_t
+	Slots   kernels.Pointer // uint32_t*
+	Numbers kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p AffineSums) Words() []uint64 {
+	return []uint64{uint64(p.Work), uint64(p.Tasks), uint64(p.Values), uint64(p.Points), uint64(p.Room), uint64(p.Taken), uint64(p.Places), uint64(p.Most), uint64(p.Slots), uint64(p.Numbers)}
+}
+
 // Fold is the parameters of the kernel fold of reduce.cu.
 type Fold struct {
 	Work    kernels.Pointer // const uint32_t*
@@ -331,7 +350,7 @@ func ForCommon() Common { return allCommon }
 var allCommon = Common{
 	BinsBegin:   kernels.Kernel[BinsBegin]{Entry: kernels.Entry{Unit: "msm/sort", Symbol: "pippin_bins_begin", Threads: 1024}},
 	RestCount:   kernels.Kernel[RestCount]{Entry: kernels.Entry{Unit: "msm/sort", Symbol: "pippin_rest_count", Threads: 512, Dynamic: true}},
-	RestScatter: kernels.Kernel[RestScatter]{Entry: kernels.Entry{Unit: "msm/sort", Symbol: "pippin_rest_scatter", Threads: 512, Dynamic: true, Stack: 16}},
+	RestScatter: kernels.Kernel[RestScatter]{Entry: kernels.Entry{Unit: "msm/sort", Symbol: "pippin_rest_scatter", Threads: 512, Dynamic: true, Stack: 8}},
 	Runs:        kernels.Kernel[Runs]{Entry: kernels.Entry{Unit: "msm/buckets", Symbol: "pippin_runs", Threads: 1024}},
 	TasksPlace:  kernels.Kernel[TasksPlace]{Entry: kernels.Entry{Unit: "msm/buckets", Symbol: "pippin_tasks_place", Threads: 1024}},
 }
@@ -389,7 +408,7 @@ var allGroup = map[string]Group{
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_fold", Threads: 128, Stack: 512}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_reduce", Threads: 128, Stack: 384}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bn254_g1_planes", Symbol: "pippin_bn254_g1_planes", Threads: 128, Stack: 384}},
-		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g1_multiples", Symbol: "pippin_bn254_g1_multiples", Threads: 128, Stack: 16}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g1_multiples", Symbol: "pippin_bn254_g1_multiples", Threads: 128, Stack: 8}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bn254_g1_points", Symbol: "pippin_bn254_g1_check", Threads: 128}},
 	},
 	"bn254_g2": {
@@ -410,9 +429,9 @@ var allGroup = map[string]Group{
 	},
 	"bls12_377_g2": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_accumulate", Symbol: "pippin_bls12_377_g2_accumulate", Threads: 128, Stack: 336}},
-		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_fold", Threads: 128, Stack: 1824}},
+		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_fold", Threads: 128, Stack: 1816}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_reduce", Threads: 128, Stack: 1432}},
-		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_planes", Symbol: "pippin_bls12_377_g2_planes", Threads: 128, Stack: 1576}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_planes", Symbol: "pippin_bls12_377_g2_planes", Threads: 128, Stack: 1496}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_multiples", Symbol: "pippin_bls12_377_g2_multiples", Threads: 128, Stack: 104}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_points", Symbol: "pippin_bls12_377_g2_check", Threads: 128}},
 	},
@@ -428,7 +447,7 @@ var allGroup = map[string]Group{
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_accumulate", Symbol: "pippin_bls12_381_g2_accumulate", Threads: 128, Stack: 360}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_fold", Threads: 128, Stack: 1832}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_reduce", Threads: 128, Stack: 1424}},
-		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_planes", Symbol: "pippin_bls12_381_g2_planes", Threads: 128, Stack: 1560}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_planes", Symbol: "pippin_bls12_381_g2_planes", Threads: 128, Stack: 1504}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_multiples", Symbol: "pippin_bls12_381_g2_multiples", Threads: 128, Stack: 120}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_points", Symbol: "pippin_bls12_381_g2_check", Threads: 128}},
 	},
@@ -436,7 +455,7 @@ var allGroup = map[string]Group{
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_accumulate", Symbol: "pippin_bw6_761_g1_accumulate", Threads: 128, Stack: 216}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold", Threads: 128, Stack: 1744}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1352}},
-		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1408}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1400}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128, Stack: 48}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_points", Symbol: "pippin_bw6_761_g1_check", Threads: 128}},
 	},
@@ -444,7 +463,7 @@ var allGroup = map[string]Group{
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_accumulate", Symbol: "pippin_bw6_761_g1_accumulate", Threads: 128, Stack: 216}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold", Threads: 128, Stack: 1744}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1352}},
-		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1408}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1400}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128, Stack: 48}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bw6_761_g2_points", Symbol: "pippin_bw6_761_g2_check", Threads: 128}},
 	},
@@ -480,7 +499,7 @@ var allPairs = map[string]Pairs{
 	"bls12_377_g2": {
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_pairs", Symbol: "pippin_bls12_377_g2_pairs_there", Threads: 128}},
 		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_pairs", Symbol: "pippin_bls12_377_g2_pairs_invert", Threads: 128, Stack: 200}},
-		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_pairs", Symbol: "pippin_bls12_377_g2_pairs_back", Threads: 128, Stack: 224}},
+		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_pairs", Symbol: "pippin_bls12_377_g2_pairs_back", Threads: 128, Stack: 176}},
 	},
 	"bls12_381_g1": {
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_pairs", Symbol: "pippin_bls12_381_g1_pairs_there", Threads: 128}},
@@ -490,17 +509,37 @@ var allPairs = map[string]Pairs{
 	"bls12_381_g2": {
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_pairs", Symbol: "pippin_bls12_381_g2_pairs_there", Threads: 128}},
 		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_pairs", Symbol: "pippin_bls12_381_g2_pairs_invert", Threads: 128, Stack: 208}},
-		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_pairs", Symbol: "pippin_bls12_381_g2_pairs_back", Threads: 128, Stack: 192}},
+		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_pairs", Symbol: "pippin_bls12_381_g2_pairs_back", Threads: 128, Stack: 224}},
 	},
 	"bw6_761_g1": {
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_there", Threads: 128}},
-		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_invert", Threads: 128, Stack: 216}},
+		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_invert", Threads: 128, Stack: 208}},
 		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_back", Threads: 128, Stack: 96}},
 	},
 	"bw6_761_g2": {
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_there", Threads: 128}},
-		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_invert", Threads: 128, Stack: 216}},
+		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_invert", Threads: 128, Stack: 208}},
 		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_back", Threads: 128, Stack: 96}},
+	},
+}
+
+// Affine is the kernels for one group with affine sums of tasks.
+type Affine struct {
+	AffineSums kernels.Kernel[AffineSums]
+}
+
+// ForAffine finds them by name; false when there are none.
+func ForAffine(curve, group string) (Affine, bool) {
+	k, ok := allAffine[kernels.Key(curve, group)]
+	return k, ok
+}
+
+var allAffine = map[string]Affine{
+	"bn254_g2": {
+		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bn254_g2_affine", Symbol: "pippin_bn254_g2_affine_sums", Threads: 128}},
+	},
+	"bls12_381_g1": {
+		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_affine", Symbol: "pippin_bls12_381_g1_affine_sums", Threads: 128, Stack: 8}},
 	},
 }
 

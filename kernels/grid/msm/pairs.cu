@@ -18,26 +18,28 @@
 //
 // Equal points, opposite ones and infinity take a slow path, and the denominators of
 // others never depend on them.
-#include "group.cuh"
+#include "chords.cuh"
 
 namespace pippin::grid {
-
-constexpr uint32_t pair_words = point_elements * field::words;
 
 // Blocks of pairs_back that a multiprocessor has at least.
 constexpr uint32_t pair_blocks = field::words <= 12 ? 4 : field::words <= 16 ? 3 : 2;
 
-// An operand of an addition: a point in memory, and whether its negative is meant.
+// An operand of an addition: a base, or a sum in raw representatives, in memory; and
+// whether its negative is meant.
 struct operand {
   const uint32_t* src;
-  bool minus;
+  bool minus, is_sum;
 
-  __device__ __forceinline__ affine<hot_field> load() const { return neg_if(minus, load_affine<hot_field>(src)); }
-  __device__ __forceinline__ hot_field::elem x() const { return hot_field::load_raw(src); }
+  __device__ __forceinline__ hot_field::elem get(const uint32_t* at) const {
+    return is_sum ? hot_field::load_raw(at) : hot_field::load(at);
+  }
+  __device__ __forceinline__ hot_field::elem x() const { return get(src); }
   __device__ __forceinline__ hot_field::elem y() const {
-    const hot_field::elem y = hot_field::load_raw(src + hot_field::words);
+    const hot_field::elem y = get(src + hot_field::words);
     return hot_field::select(minus, hot_field::neg(y), y);
   }
+  __device__ __forceinline__ affine<hot_field> load() const { return {x(), y()}; }
 };
 
 // A level of the tasks from, from+1, .. of all, as many as there is room for. Sums and
@@ -64,36 +66,27 @@ struct pairing {
   }
   __device__ __forceinline__ uint64_t place(uint64_t t, uint32_t j) const { return ((uint64_t)j << level) * room + t; }
   __device__ __forceinline__ operand get(uint64_t t, const task& k, uint32_t i) const {
-    if (level > 0) return {sums + (((uint64_t)i << (level - 1)) * room + t) * pair_words, false};
+    if (level > 0) return {sums + (((uint64_t)i << (level - 1)) * room + t) * pair_words, false, true};
     const uint32_t v = values[k.start + i];
-    return {points + (v & ~negative) * (uint64_t)pair_words, (v & negative) != 0};
+    return {points + (v & ~negative) * (uint64_t)pair_words, (v & negative) != 0, false};
   }
 };
 
-__device__ __forceinline__ void store_point(uint32_t* dst, const affine<hot_field>& p) {
+// Stores a sum as gnark-crypto's point where nothing is left to be added to it, raw elsewhere.
+__device__ __forceinline__ void store_point(uint32_t* dst, const affine<hot_field>& p, bool last) {
+  if (last) {
+    store_affine(dst, p);
+    return;
+  }
   hot_field::store_raw(dst, p.x);
   hot_field::store_raw(dst + hot_field::words, p.y);
 }
 
-// Whether all words are 0, as infinity's are in memory.
-__device__ __forceinline__ bool is_blank(const hot_field::elem& a) {
-  uint32_t w[hot_field::words], any = 0;
-  __builtin_memcpy(w, &a, sizeof(w));
-  PIPPIN_UNROLL
-  for (int i = 0; i < hot_field::words; i++) any |= w[i];
-  return any == 0;
-}
-
-// Whether an addition may be one of equal points, opposite ones or infinity: always
-// where it is, and next to never where it is not.
-__device__ __forceinline__ bool is_special(const hot_field::elem& xa, const hot_field::elem& xb, const hot_field::elem& difference) {
-  return hot_field::is_zero(difference) || is_blank(xa) || is_blank(xb);
-}
 PIPPIN_CALLED hot_field::elem special_denominator(const operand a, const operand b) {
   return chord_denominator(a.load(), b.load());
 }
-PIPPIN_CALLED void special_sum(uint32_t* dst, const operand a, const operand b, const hot_field::elem& inverse) {
-  store_point(dst, add_with(a.load(), b.load(), inverse));
+PIPPIN_CALLED void special_sum(uint32_t* dst, const operand a, const operand b, const hot_field::elem& inverse, bool last) {
+  store_point(dst, add_with(a.load(), b.load(), inverse), last);
 }
 
 // products: one a thread. Cost: M an addition.
@@ -162,7 +155,7 @@ PIPPIN_KERNEL((128, pair_blocks), pairs_back)
     if (last) numbers[k.to] = k.to;
     // Without a partner: it is where it must be, but at both ends.
     if (last ? operands == 1 : level == 0 && operands % 2 == 1) {
-      store_point(last ? slot : p.sums + p.place(t, additions) * pair_words, p.get(t, k, operands - 1).load());
+      store_point(last ? slot : p.sums + p.place(t, additions) * pair_words, p.get(t, k, operands - 1).load(), last);
     }
 #pragma unroll 1
     for (uint32_t j = additions; j-- > 0;) {
@@ -175,12 +168,10 @@ PIPPIN_KERNEL((128, pair_blocks), pairs_back)
       if (special) d = special_denominator(a, b);
       rest = F::mul(rest, d);
       if (special) {
-        special_sum(dst, a, b, inverse);
+        special_sum(dst, a, b, inverse, last);
         continue;
       }
-      const auto ya = a.y(), slope = F::mul(F::sub(b.y(), ya), inverse);
-      const auto x = F::sub(F::sub(F::sqr(slope), xa), xb);
-      store_point(dst, {x, F::sub(F::mul(slope, F::sub(xa, x)), ya)});
+      store_point(dst, chord_sum({xa, a.y()}, {xb, b.y()}, inverse), last);
     }
     if (t < threads) break;
   }

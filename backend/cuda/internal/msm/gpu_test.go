@@ -22,17 +22,18 @@ import (
 )
 
 var (
-	sizes  = flag.String("sizes", "", "sizes of TestTimes, such as 2^20,2^22")
-	groups = flag.String("groups", cudatest.AllGroups, "groups of TestTimes")
-	dists  = flag.String("dists", "uniform", "distributions of TestTimes")
-	window = flag.String("windows", "", "windows that TestTimes tries beside the plan's, such as 15,16")
-	levels = flag.String("levels", "", "levels of the reduction that TestTimes tries beside the plan's: first/other, such as 3/2,4/2")
-	over   = flag.String("overlap", "", "sizes from which TestTimes tries to hide the copy, as logarithms, such as 20")
-	pairs  = flag.String("pairs", "", "levels of pairs that TestTimes tries beside the plan's choice, 0 for none, such as 0,3")
-	inTurn = flag.Bool("in-turn", false, "TestTimes tries to have nothing run beside the accumulation")
-	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
-	most   = flag.String("multiples", "1", "the most multiples of a base that TestTimes has made, such as 1,1000")
-	memory = flag.Int64("memory", 0, "bytes of device memory to use")
+	sizes   = flag.String("sizes", "", "sizes of TestTimes, such as 2^20,2^22")
+	groups  = flag.String("groups", cudatest.AllGroups, "groups of TestTimes")
+	dists   = flag.String("dists", "uniform", "distributions of TestTimes")
+	window  = flag.String("windows", "", "windows that TestTimes tries beside the plan's, such as 15,16")
+	levels  = flag.String("levels", "", "levels of the reduction that TestTimes tries beside the plan's: first/other, such as 3/2,4/2")
+	over    = flag.String("overlap", "", "sizes from which TestTimes tries to hide the copy, as logarithms, such as 20")
+	pairs   = flag.String("pairs", "", "levels of pairs that TestTimes tries beside the plan's choice, 0 for none, such as 0,3")
+	running = flag.String("affine", "", "levels of affine additions one entry after the other that TestTimes tries beside the plan's choice, 0 for none, such as 0,4")
+	inTurn  = flag.Bool("in-turn", false, "TestTimes tries to have nothing run beside the accumulation")
+	seed    = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
+	most    = flag.String("multiples", "1", "the most multiples of a base that TestTimes has made, such as 1,1000")
+	memory  = flag.Int64("memory", 0, "bytes of device memory to use")
 )
 
 // plansOf is the plans of what computers computed since their last forget.
@@ -173,8 +174,8 @@ func timesOf(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multi
 		}
 		slices.Sort(times)
 		for _, used := range plansOf[c][len(plansOf[c])-1:] {
-			fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%v pairs=%d piece=%d levels=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), dist,
-				ms(times[0]), ms(times[2]), used.Width, used.Windows, used.Sets, used.Chunks, used.Levels, used.Piece, used.Params.FirstLevel, used.Params.Level, used.Need()>>20, used.Cost())
+			fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%v levels=%d affine=%v piece=%d reduction=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), dist,
+				ms(times[0]), ms(times[2]), used.Width, used.Windows, used.Sets, used.Chunks, used.Levels, used.Affine, used.Piece, used.Params.FirstLevel, used.Params.Level, used.Need()>>20, used.Cost())
 		}
 		for _, k := range slices.Sorted(maps.Keys(phases)) {
 			fmt.Printf(" %s %.2f", k, ms(phases[k]))
@@ -201,6 +202,15 @@ func tries() []func(*msmplan.Params) {
 			all = append(all, func(u *msmplan.Params) { u.Pair = 0 })
 		default:
 			all = append(all, func(u *msmplan.Params) { u.Pair, u.Invert, u.PairLevels = min(u.Pair, 0.6), 0, k })
+		}
+	}
+	for _, k := range strings.Split(*running, ",") {
+		switch k, err := strconv.Atoi(k); {
+		case err != nil:
+		case k == 0:
+			all = append(all, func(u *msmplan.Params) { u.Affine = 0 })
+		default:
+			all = append(all, func(u *msmplan.Params) { u.Affine, u.Pair, u.AffineLevels = 0.66, 0, k })
 		}
 	}
 	if k, err := strconv.Atoi(*over); err == nil {

@@ -31,6 +31,9 @@ type groupKernels struct {
 	pairsInvert device.Kernel[kernel.PairsInvert]
 	pairsBack   device.Kernel[kernel.PairsBack]
 
+	// For affine sums of tasks:
+	affineSums device.Kernel[kernel.AffineSums]
+
 	// For bases in Edwards form:
 	prepare           device.Kernel[kernel.Prepare]
 	preparedMultiples device.Kernel[kernel.PreparedMultiples]
@@ -67,6 +70,9 @@ func loadKernels(d *device.Device, curve backend.Curve, group backend.Group, edw
 	)
 	if k, ok := kernel.ForPairs(curve.String(), name); ok {
 		err = errors.Join(err, p.pairsThere.Load(d, k.PairsThere), p.pairsInvert.Load(d, k.PairsInvert), p.pairsBack.Load(d, k.PairsBack))
+	}
+	if k, ok := kernel.ForAffine(curve.String(), name); ok {
+		err = errors.Join(err, p.affineSums.Load(d, k.AffineSums))
 	}
 	if edwards {
 		err = errors.Join(err, p.prepare.Load(d, forForm.Prepare), p.preparedMultiples.Load(d, forForm.PreparedMultiples))

@@ -97,6 +97,65 @@ func TestPairs(t *testing.T) {
 	})
 }
 
+// withAffine returns a change to affine sums of tasks of 2^levels entries, by so many blocks
+// at a time, with windows of few bits, for long runs, and several chunks or one.
+func withAffine(levels, places int, chunks bool) func(*msmplan.Params) {
+	return func(t *msmplan.Params) {
+		withPairs(levels, chunks)(t)
+		t.Pair, t.Affine, t.Step, t.AffineLevels, t.AffinePlaces = 0, 1e-6, 0, levels, places
+	}
+}
+
+// TestAffineSums meets every case of an addition of affine points, as TestPairs does, where
+// entries are added to the sum of their task one after the other: by a wave of blocks and
+// by several, by more blocks than rows and by one, with tasks of every length.
+func TestAffineSums(t *testing.T) {
+	eachGroup(func(curve backend.Curve, group backend.Group) {
+		if _, ok := kernel.ForAffine(curve.String(), group.String()); !ok {
+			return
+		}
+		for _, set := range fixtures.Sets() {
+			t.Run(fmt.Sprintf("%v %v %v", curve, group, set), func(t *testing.T) {
+				n := 60
+				if set == fixtures.Repeated && group == backend.G1 {
+					n = 360
+				}
+				_, c := open(t, device.Options{})
+				p, err := fixtures.New(fixtures.Key{Curve: curve, Group: group, Set: set, Seed: *seed})
+				if err != nil {
+					t.Fatal(err)
+				}
+				points, err := p.Bytes(n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.tune = withAffine(3, 2, false)
+				b := prepared(t, c, backend.Bases{Curve: curve, Group: group, Count: n, Bytes: points}, everyMultiple)
+				all := hostile(curve, b.table.Shift, n)
+				if all["uniform"], err = fixtures.Scalars(curve, fixtures.Uniform, *seed, n); err != nil {
+					t.Fatal(err)
+				}
+				for _, of := range []struct {
+					levels, places int
+					chunks, waves  bool
+				}{{3, 2, true, false}, {1, 1, false, n > 60}, {6, 20, false, false}, {4, 3, true, false}} {
+					c.tune = withAffine(of.levels, of.places, of.chunks)
+					forget(c)
+					for _, name := range []string{"uniform", "one", "borders"} {
+						judge(t, c, p, b, all[name])
+					}
+					for _, used := range plansOf[c] {
+						rows := used.Params.AffinePlaces * msmplan.AffineRows * 128
+						if waves := int(used.MaxPairTasks()) > rows; !used.Affine || used.Levels != of.levels || len(used.Chunks) > 1 != of.chunks || waves != of.waves {
+							t.Errorf("affine: %v, %d levels, chunks %v, at most %d tasks: not what this test is for", used.Affine, used.Levels, used.Chunks, used.MaxPairTasks())
+						}
+					}
+				}
+			})
+		}
+	})
+}
+
 // TestPairsOutsideTheSubgroup: sums are exact for every point of the curve.
 func TestPairsOutsideTheSubgroup(t *testing.T) {
 	cudatest.OnFake(t)

@@ -36,6 +36,11 @@ func (p *phases) clearSums() error {
 	if err := p.stream.Fill(p.at(p.Work.Buckets), 0); err != nil {
 		return err
 	}
+	if p.Affine {
+		if err := p.stream.Fill(p.at(p.Work.Pairs.Taken), 0); err != nil {
+			return err
+		}
+	}
 	return p.ahead.Fill(p.at(p.Work.Bad), 0xff)
 }
 
@@ -164,6 +169,15 @@ func (p *phases) addPairs(points kernels.Pointer) (left, values kernels.Pointer,
 		return points, values, nil
 	}
 	left, numbers := p.address(r.Slots), p.address(r.Numbers)
+	if p.Affine {
+		if err := p.affineSums.Launch(p.stream, p.AffineBlocks(p.points)*p.affineSums.Threads, 1, kernel.AffineSums{
+			Work: p.address(p.TaskLists.PairTally), Tasks: p.address(p.TaskLists.PairTaskList), Values: values, Points: points,
+			Room: p.address(r.Room), Taken: p.address(r.Taken), Places: p.AffinePlaces(), Most: msmplan.AffineRows, Slots: left, Numbers: numbers,
+		}); err != nil {
+			return 0, 0, err
+		}
+		return left, numbers, p.mark("affine")
+	}
 	room, threads := p.PairTasks(), p.PairThreads()
 	for i := range p.PairBatches(p.points) {
 		from := i * room
