@@ -350,7 +350,7 @@ func ForCommon() Common { return allCommon }
 var allCommon = Common{
 	BinsBegin:   kernels.Kernel[BinsBegin]{Entry: kernels.Entry{Unit: "msm/sort", Symbol: "pippin_bins_begin", Threads: 1024}},
 	RestCount:   kernels.Kernel[RestCount]{Entry: kernels.Entry{Unit: "msm/sort", Symbol: "pippin_rest_count", Threads: 512, Dynamic: true}},
-	RestScatter: kernels.Kernel[RestScatter]{Entry: kernels.Entry{Unit: "msm/sort", Symbol: "pippin_rest_scatter", Threads: 512, Dynamic: true, Stack: 8}},
+	RestScatter: kernels.Kernel[RestScatter]{Entry: kernels.Entry{Unit: "msm/sort", Symbol: "pippin_rest_scatter", Threads: 512, Dynamic: true, Stack: 16}},
 	Runs:        kernels.Kernel[Runs]{Entry: kernels.Entry{Unit: "msm/buckets", Symbol: "pippin_runs", Threads: 1024}},
 	TasksPlace:  kernels.Kernel[TasksPlace]{Entry: kernels.Entry{Unit: "msm/buckets", Symbol: "pippin_tasks_place", Threads: 1024}},
 }
@@ -408,7 +408,7 @@ var allGroup = map[string]Group{
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_fold", Threads: 128, Stack: 512}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_reduce", Threads: 128, Stack: 384}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bn254_g1_planes", Symbol: "pippin_bn254_g1_planes", Threads: 128, Stack: 384}},
-		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g1_multiples", Symbol: "pippin_bn254_g1_multiples", Threads: 128, Stack: 8}},
+		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g1_multiples", Symbol: "pippin_bn254_g1_multiples", Threads: 128, Stack: 16}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bn254_g1_points", Symbol: "pippin_bn254_g1_check", Threads: 128}},
 	},
 	"bn254_g2": {
@@ -429,9 +429,9 @@ var allGroup = map[string]Group{
 	},
 	"bls12_377_g2": {
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_accumulate", Symbol: "pippin_bls12_377_g2_accumulate", Threads: 128, Stack: 336}},
-		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_fold", Threads: 128, Stack: 1816}},
+		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_fold", Threads: 128, Stack: 1824}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_reduce", Threads: 128, Stack: 1432}},
-		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_planes", Symbol: "pippin_bls12_377_g2_planes", Threads: 128, Stack: 1496}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_planes", Symbol: "pippin_bls12_377_g2_planes", Threads: 128, Stack: 1576}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_multiples", Symbol: "pippin_bls12_377_g2_multiples", Threads: 128, Stack: 104}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_points", Symbol: "pippin_bls12_377_g2_check", Threads: 128}},
 	},
@@ -447,7 +447,7 @@ var allGroup = map[string]Group{
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_accumulate", Symbol: "pippin_bls12_381_g2_accumulate", Threads: 128, Stack: 360}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_fold", Threads: 128, Stack: 1832}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_reduce", Threads: 128, Stack: 1424}},
-		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_planes", Symbol: "pippin_bls12_381_g2_planes", Threads: 128, Stack: 1504}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_planes", Symbol: "pippin_bls12_381_g2_planes", Threads: 128, Stack: 1560}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_multiples", Symbol: "pippin_bls12_381_g2_multiples", Threads: 128, Stack: 120}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_points", Symbol: "pippin_bls12_381_g2_check", Threads: 128}},
 	},
@@ -455,7 +455,7 @@ var allGroup = map[string]Group{
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_accumulate", Symbol: "pippin_bw6_761_g1_accumulate", Threads: 128, Stack: 216}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold", Threads: 128, Stack: 1744}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1352}},
-		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1400}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1408}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128, Stack: 48}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_points", Symbol: "pippin_bw6_761_g1_check", Threads: 128}},
 	},
@@ -463,7 +463,7 @@ var allGroup = map[string]Group{
 		Accumulate: kernels.Kernel[Accumulate]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_accumulate", Symbol: "pippin_bw6_761_g1_accumulate", Threads: 128, Stack: 216}},
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold", Threads: 128, Stack: 1744}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1352}},
-		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1400}},
+		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1408}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128, Stack: 48}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bw6_761_g2_points", Symbol: "pippin_bw6_761_g2_check", Threads: 128}},
 	},
@@ -499,7 +499,7 @@ var allPairs = map[string]Pairs{
 	"bls12_377_g2": {
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_pairs", Symbol: "pippin_bls12_377_g2_pairs_there", Threads: 128}},
 		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_pairs", Symbol: "pippin_bls12_377_g2_pairs_invert", Threads: 128, Stack: 200}},
-		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_pairs", Symbol: "pippin_bls12_377_g2_pairs_back", Threads: 128, Stack: 176}},
+		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_pairs", Symbol: "pippin_bls12_377_g2_pairs_back", Threads: 128, Stack: 264}},
 	},
 	"bls12_381_g1": {
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_pairs", Symbol: "pippin_bls12_381_g1_pairs_there", Threads: 128}},
@@ -513,12 +513,12 @@ var allPairs = map[string]Pairs{
 	},
 	"bw6_761_g1": {
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_there", Threads: 128}},
-		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_invert", Threads: 128, Stack: 208}},
+		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_invert", Threads: 128, Stack: 216}},
 		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_back", Threads: 128, Stack: 96}},
 	},
 	"bw6_761_g2": {
 		PairsThere:  kernels.Kernel[PairsThere]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_there", Threads: 128}},
-		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_invert", Threads: 128, Stack: 208}},
+		PairsInvert: kernels.Kernel[PairsInvert]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_invert", Threads: 128, Stack: 216}},
 		PairsBack:   kernels.Kernel[PairsBack]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_pairs", Symbol: "pippin_bw6_761_g1_pairs_back", Threads: 128, Stack: 96}},
 	},
 }

@@ -170,7 +170,7 @@ var allPasses = map[string]Passes{
 	},
 	"bw6_761_8": {
 		Down: kernels.Kernel[Down]{Entry: kernels.Entry{Unit: "ntt/bw6_761_8_transform", Symbol: "pippin_bw6_761_8_down", Threads: 128, Stack: 104}},
-		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_8_transform", Symbol: "pippin_bw6_761_8_up", Threads: 128, Stack: 160}},
+		Up:   kernels.Kernel[Up]{Entry: kernels.Entry{Unit: "ntt/bw6_761_8_transform", Symbol: "pippin_bw6_761_8_up", Threads: 128, Stack: 168}},
 	},
 }
 

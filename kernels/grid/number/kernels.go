@@ -495,7 +495,7 @@ var allCommon = Common{
 	WordsSplit:     kernels.Kernel[WordsSplit]{Entry: kernels.Entry{Unit: "number/words", Symbol: "pippin_words_split", Threads: 256}},
 	WordsBelow:     kernels.Kernel[WordsBelow]{Entry: kernels.Entry{Unit: "number/words", Symbol: "pippin_words_below", Threads: 128}},
 	WideMul:        kernels.Kernel[WideMul]{Entry: kernels.Entry{Unit: "number/wide", Symbol: "pippin_wide_mul", Threads: 256, Dynamic: true, Stack: 16}},
-	WideResidue:    kernels.Kernel[WideResidue]{Entry: kernels.Entry{Unit: "number/wide", Symbol: "pippin_wide_residue", Threads: 256, Dynamic: true, Stack: 136}},
+	WideResidue:    kernels.Kernel[WideResidue]{Entry: kernels.Entry{Unit: "number/wide", Symbol: "pippin_wide_residue", Threads: 256, Dynamic: true, Stack: 144}},
 	WidePowerBegin: kernels.Kernel[WidePowerBegin]{Entry: kernels.Entry{Unit: "number/wide", Symbol: "pippin_wide_power_begin", Threads: 256, Dynamic: true, Stack: 152}},
 	WidePower:      kernels.Kernel[WidePower]{Entry: kernels.Entry{Unit: "number/wide", Symbol: "pippin_wide_power", Threads: 256, Dynamic: true, Stack: 160}},
 	WideBinary:     kernels.Kernel[WideBinary]{Entry: kernels.Entry{Unit: "number/field", Symbol: "pippin_wide_binary", Threads: 256, Dynamic: true}},
@@ -656,7 +656,7 @@ func ForModulus(bits, threads string) (Modulus, bool) {
 
 var allModulus = map[string]Modulus{
 	"1024_1": {
-		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/1024_1_power", Symbol: "pippin_1024_1_power", Threads: 128, Stack: 16}},
+		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/1024_1_power", Symbol: "pippin_1024_1_power", Threads: 128, Stack: 24}},
 	},
 	"1536_2": {
 		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/1536_2_power", Symbol: "pippin_1536_2_power", Threads: 128, Stack: 64}},
@@ -668,6 +668,6 @@ var allModulus = map[string]Modulus{
 		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/3072_4_power", Symbol: "pippin_3072_4_power", Threads: 128}},
 	},
 	"4096_4": {
-		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/4096_4_power", Symbol: "pippin_4096_4_power", Threads: 128, Stack: 80}},
+		Power: kernels.Kernel[Power]{Entry: kernels.Entry{Unit: "number/4096_4_power", Symbol: "pippin_4096_4_power", Threads: 128, Stack: 160}},
 	},
 }
