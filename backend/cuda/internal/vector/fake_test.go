@@ -11,6 +11,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/device"
+	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/cuda/driver/fakecuda"
 )
 
@@ -70,6 +71,45 @@ func TestSecretsAreWiped(t *testing.T) {
 	if n := unwiped() - before; n != 0 {
 		t.Errorf("%d pieces of memory were given back as they were", n)
 	}
+}
+
+// TestPointSecretsAreWiped: digits and tables of products, which tell the scalars, do not
+// stay in work memory.
+func TestPointSecretsAreWiped(t *testing.T) {
+	cudatest.OnFake(t)
+	k := open(t, backend.BN254, device.Options{})
+	const n = 300 // a table of a fixed base as well
+	scalars := k.space(n)
+	s, err := k.NewSpace(t.Context(), backend.Elements{Element: backend.PointOf(backend.BN254, backend.G1), Count: n + 1})
+	k.must(err)
+	k.spaces[scalars.Space+1] = s
+	base := backend.Range{Space: scalars.Space + 1, Count: 1}
+	points := backend.Range{Space: base.Space, Offset: 1, Count: n}
+	fixture, err := fixtures.NewPoints(backend.BN254, backend.G1, *seed)
+	k.must(err)
+	one, err := fixture.Bytes(1)
+	k.must(err)
+	answers := k.run(
+		backend.Write{Dst: base, Input: backend.Input{Bytes: one}},
+		backend.Write{Dst: scalars, Input: backend.Input{Bytes: k.bytes(k.some(n)...)}},
+		backend.MultiplyPoints{Dst: points, Src: base, Scalars: scalars},
+		backend.MultiplyPoints{Dst: points, Src: points, Scalars: scalars},
+		backend.CheckPoints{Src: points, Subgroup: true},
+		backend.Read{Src: part(points, n-1, 1), Encoding: backend.Compressed},
+	)
+	if bad, _, err := backend.CheckedPoints(answers[4]); err != nil || bad != 0 {
+		t.Errorf("%d points are not valid, %v", bad, err)
+	}
+	cudatest.Eventually(t, "nothing is left on an idle card", func() bool {
+		turn, err := k.dev.Turn(t.Context())
+		k.must(err)
+		work, err := turn.Work(turn.Held(), 0)
+		k.must(err)
+		left := make([]byte, work.Size())
+		k.must(turn.Compute.Read(left, work))
+		k.must(turn.End())
+		return len(left) > 0 && bytes.Equal(left, make([]byte, len(left)))
+	})
 }
 
 // TestLostDevice: a program on a card that is lost says so, and so does the next;
