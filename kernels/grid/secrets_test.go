@@ -1,4 +1,4 @@
-//go:build cuda && cgo && linux && (amd64 || arm64)
+//go:build cuda && cgo && linux && (amd64 || arm64) && measured
 
 package grid_test
 
