@@ -309,7 +309,8 @@ func lastWriter(steps []backend.Step, r backend.Range) int {
 // checkNumbers checks numbers that a step computed after other steps, and that were read
 // from src.
 func checkNumbers(c *backend.Compute, before []backend.Step, src backend.Range, answer []byte) error {
-	to, fits := c.Dst, func(int, []byte) bool { return true }
+	to := c.Dst
+	var fits func(i int, element []byte) bool
 	word := func(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) }
 	var what string
 	switch {
