@@ -20,7 +20,6 @@ import (
 	"github.com/consensys/gnark/frontend"
 	"github.com/consensys/gnark/frontend/cs/r1cs"
 	"github.com/consensys/gnark/frontend/cs/scs"
-	"github.com/consensys/gnark/logger"
 	"github.com/consensys/gnark/std/hash/mimc"
 	"github.com/consensys/gnark/test/unsafekzg"
 	"github.com/nats-io/nats.go"
@@ -104,7 +103,6 @@ func known(id ecc.ID) string {
 // TestProofs makes real proofs in both systems.
 func TestProofs(t *testing.T) {
 	t.Parallel()
-	logger.Disable()
 	r := newRig(t)
 	end := r.work(func(c *worker.Config) { c.Open = worker.Gnark(nil) })
 	c := r.client()
@@ -440,7 +438,6 @@ func keysOf(ctx context.Context, js jetstream.JetStream) jetstream.Stream {
 // refused before it is unpacked.
 func TestWitnessesThatClaimMuch(t *testing.T) {
 	t.Parallel()
-	logger.Disable()
 	r := newRig(t)
 	r.work(func(c *worker.Config) { c.Open = worker.Gnark(nil) })
 	c := r.client()

@@ -16,7 +16,6 @@ import (
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/frontend"
 	"github.com/consensys/gnark/frontend/cs/r1cs"
-	"github.com/consensys/gnark/logger"
 	"github.com/consensys/gnark/std/hash/mimc"
 	"golang.org/x/sync/errgroup"
 
@@ -163,7 +162,6 @@ func (c *chain) Define(api frontend.API) error {
 // processors are shared by all, so that what the cluster costs them counts too; a second
 // job would only have more proofs share them.
 func TestRealThroughput(t *testing.T) {
-	logger.Disable()
 	const workers = 4
 	links, jobs := size(1, 4), size(20, 1000)
 	field := ecc.BN254.ScalarField()

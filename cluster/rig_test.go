@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consensys/gnark/logger"
+
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
@@ -89,6 +91,7 @@ func TestMain(m *testing.M) {
 			return
 		}
 	}
+	logger.Disable()
 	// Most tests wait for intervals of the protocol, and can do so together.
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -193,7 +193,13 @@ func TestNumbersAreChecked(t *testing.T) {
 		{op: backend.NumMul, operands: "B", top: 1, unfindable: true},
 	} {
 		for _, check := range []Check{CheckNone, CheckCurve} {
-			e := over(t, Config{Check: check, Fallbacks: []string{NoFallback}})
+			lies := &replaced{honest: newHonest()}
+			e, err := New(t.Context(), Config{Backend: "gpu", Check: check, Fallbacks: []string{NoFallback},
+				Open: func(context.Context, string) (backend.Backend, error) { return lies, nil }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
 			s, err := e.OpenSession(t.Context(), Space{Elements: backend.Elements{Element: backend.Word(), Count: 16}})
 			if err != nil {
 				t.Fatal(err)
@@ -214,12 +220,12 @@ func TestNumbersAreChecked(t *testing.T) {
 				answer = compute.Carry
 			}
 			// The backend computes another thing: too much for what was asked.
-			s.g.b = &replaced{s.g.b.(*lying).honest, answer.Range(), wordsOf(c.top+1, 0)[:4*answer.Words]}
+			lies.at, lies.with = answer.Range(), wordsOf(c.top+1, 0)[:4*answer.Words]
 			if c.degree == 0 && !c.carry && compute.M == (backend.Batch{}) {
-				s.g.b.(*replaced).with = wordsOf(5, 0)[:4*answer.Words]
+				lies.with = wordsOf(5, 0)[:4*answer.Words]
 			}
 			if c.carry {
-				s.g.b.(*replaced).with = wordsOf(2)
+				lies.with = wordsOf(2)
 			}
 			_, err = s.Run(t.Context(), []backend.Step{
 				backend.Write{Dst: backend.Range{Space: s.Space(), Count: 3}, Input: backend.Input{Bytes: wordsOf(c.top, c.top, c.top+1)}},

@@ -184,7 +184,7 @@ func (p *prover[P1, P2, S]) msms(ctx context.Context, mem *resident.Memory, own 
 	}
 	var h []S
 	var started []<-chan struct{}
-	quotientOn, wiresOn := p.onBackend()
+	quotientOn, wiresOn := own.quotient != nil, own.wires != nil
 	transforms := !quotientOn && p.overlap.on(p.engine)
 	switch {
 	case quotientOn:

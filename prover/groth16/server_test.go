@@ -258,6 +258,41 @@ func swapAndDie(t *testing.T, opt groth16.Option) {
 	}
 }
 
+// TestSwapWhileSolving changes from this process to another and back while the constraint
+// system is solved: a proof once asked again where its programs run, and crashed.
+func TestSwapWhileSolving(t *testing.T) {
+	here, there := new(faulty.Backends), &faulty.Backends{Elsewhere: true}
+	solved := new(afterSolving)
+	e := newEngine(t, engine.Config{Backend: "here", Observer: solved, Open: func(ctx context.Context, name string) (backend.Backend, error) {
+		if name == "here" {
+			return here.Open(ctx, name)
+		}
+		return there.Open(ctx, name)
+	}})
+	b := build(t, ecc.BN254, samples.ByName("commitments"))
+	p, err := groth16.NewProver(e, b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for i, to := range []string{"there", "here", "there"} {
+		solved.f = func() {
+			if err := e.Use(t.Context(), to); err != nil {
+				t.Error(err)
+			}
+		}
+		w := b.witness(t, int64(i))
+		proof, err := p.Prove(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.verify(t, proof, w)
+	}
+	if there.Loads.Load() == 0 {
+		t.Error("no proof used the other process")
+	}
+}
+
 // TestMemory makes proofs in a row and wants the heap, the goroutines and what
 // backends hold to stay as they are.
 func TestMemory(t *testing.T) {

@@ -41,7 +41,8 @@ func (p *prover[P1, P2, S]) onBackend() (quotient, wires bool) {
 	return on && p.z.sel.All(), on && p.chosen()
 }
 
-// sessions are those of a proof's programs, which run at the same time.
+// sessions are those of a proof's programs, which run at the same time. A proof asks
+// once where its programs run: the engine's backend may be another when it is solved.
 type sessions[S comparable] struct {
 	quotient, wires *resident.Ahead[S] // nil when this process computes that
 	beside          *errgroup.Group    // what the proof waits for at its end; the first error ends its context
