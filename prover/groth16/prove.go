@@ -14,6 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/proving"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
+	"github.com/pippin-zk/pippin/vector"
 )
 
 // prover is a scheme with its types as parameters.
@@ -21,7 +22,7 @@ type prover[P1, P2 any, S comparable] struct {
 	*key[P1, P2, S]
 	overlap overlap
 	where   where
-	choice  *resident.Vectors[S, *choice[S]]
+	choice  *resident.Vectors[*vector.Session[S], *choice[S]]
 }
 
 func (p *prover[P1, P2, S]) In(ctx context.Context, e *engine.Engine) (scheme, error) {
@@ -34,7 +35,7 @@ func (p *prover[P1, P2, S]) In(ctx context.Context, e *engine.Engine) (scheme, e
 
 // newProver binds a loaded key to the way its proofs are made.
 func newProver[P1, P2 any, S comparable](k *key[P1, P2, S], o overlap, at where) *prover[P1, P2, S] {
-	return &prover[P1, P2, S]{k, o, at, resident.NewVectors[S, *choice[S]]()}
+	return &prover[P1, P2, S]{k, o, at, resident.NewVectors[*vector.Session[S], *choice[S]]()}
 }
 
 // Close frees what is resident after the proofs in flight.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-377"
 	"github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
+	"github.com/consensys/gnark-crypto/ecc/bls12-377/fr/fft"
 	stock "github.com/consensys/gnark-crypto/ecc/bls12-377/kzg"
 
 	"github.com/pippin-zk/pippin/engine"
@@ -57,3 +58,14 @@ var bls12377Types = types[bls12377.G1Affine, fr.Element, stock.OpeningProof, sto
 	},
 	errSize: stock.ErrInvalidPolynomialSize, errCount: stock.ErrInvalidNbDigests, errNone: stock.ErrZeroNbDigests,
 }
+
+// BLS12377Multiproofs proves values at cosets on BLS12-377.
+type BLS12377Multiproofs = Multiproofs[bls12377.G1Affine, fr.Element]
+
+// LoadMultiproofsBLS12377 makes the table of a key, of Coefficients points at least, in
+// canonical form, and loads it into the engine; a nil engine is one in this process.
+func LoadMultiproofsBLS12377(ctx context.Context, e *engine.Engine, pk stock.ProvingKey, c Cosets) (*BLS12377Multiproofs, error) {
+	return loadMulti(ctx, e, &bls12377Multi, pk.G1, c, form{}, fr.One())
+}
+
+var bls12377Multi = multiTypes[bls12377.G1Affine, fr.Element]{group.BLS12377G1, group.BLS12377Fr, fft.Generator}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 	stock "github.com/consensys/gnark-crypto/ecc/bls12-381/kzg"
 
 	"github.com/pippin-zk/pippin/engine"
@@ -57,3 +58,14 @@ var bls12381Types = types[bls12381.G1Affine, fr.Element, stock.OpeningProof, sto
 	},
 	errSize: stock.ErrInvalidPolynomialSize, errCount: stock.ErrInvalidNbDigests, errNone: stock.ErrZeroNbDigests,
 }
+
+// BLS12381Multiproofs proves values at cosets on BLS12-381.
+type BLS12381Multiproofs = Multiproofs[bls12381.G1Affine, fr.Element]
+
+// LoadMultiproofsBLS12381 makes the table of a key, of Coefficients points at least, in
+// canonical form, and loads it into the engine; a nil engine is one in this process.
+func LoadMultiproofsBLS12381(ctx context.Context, e *engine.Engine, pk stock.ProvingKey, c Cosets) (*BLS12381Multiproofs, error) {
+	return loadMulti(ctx, e, &bls12381Multi, pk.G1, c, form{}, fr.One())
+}
+
+var bls12381Multi = multiTypes[bls12381.G1Affine, fr.Element]{group.BLS12381G1, group.BLS12381Fr, fft.Generator}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 	gnark "github.com/consensys/gnark-crypto/ecc/bls12-381/kzg"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -76,6 +77,73 @@ func init() {
 		}
 		if _, err := kzg.NewSRSBLS12381(t.Context(), e, 1, alpha); !errors.Is(err, gnark.ErrMinSRSSize) {
 			t.Errorf("a key of one point: %v", err)
+		}
+	}
+}
+
+func init() {
+	openings["bls12-381"] = func(t *testing.T, e *engine.Engine, c kzg.Cosets, matrix bool, polynomials ...int) {
+		alpha := fr.NewElement(987654321)
+		srs, err := gnark.NewSRS(uint64(c.Coefficients), alpha.BigInt(new(big.Int)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := kzg.LoadMultiproofsBLS12381(t.Context(), e, srs.Pk, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		kzg.ByMatrix(m, matrix)
+		var given [][]fr.Element
+		for _, n := range polynomials {
+			p := make(fr.Vector, n)
+			p.MustSetRandom()
+			given = append(given, p)
+		}
+		all, err := m.Open(t.Context(), given...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := fft.Generator(uint64(c.Domain))
+		if err != nil {
+			t.Fatal(err)
+		}
+		count, value := c.Domain/c.Size, func(p []fr.Element, x fr.Element) (y fr.Element) {
+			for i := len(p) - 1; i >= 0; i-- {
+				y.Mul(&y, &x).Add(&y, &p[i])
+			}
+			return y
+		}
+		for i, p := range given {
+			for j := range count {
+				for k, got := range all[i].Values[j] {
+					var x fr.Element
+					if want := value(p, *x.Exp(w, big.NewInt(int64(j+count*k)))); got != want {
+						t.Fatalf("value %d of coset %d of polynomial %d is wrong", k, j, i)
+					}
+				}
+				// The quotient by X^l - z at alpha, by long division.
+				var z, q fr.Element
+				z.Exp(w, big.NewInt(int64(j*c.Size)))
+				rest := append([]fr.Element(nil), p...)
+				for k := len(rest) - 1; k >= c.Size; k-- {
+					var power, carry fr.Element
+					power.Exp(alpha, big.NewInt(int64(k-c.Size)))
+					q.Add(&q, power.Mul(&power, &rest[k]))
+					rest[k-c.Size].Add(&rest[k-c.Size], carry.Mul(&rest[k], &z))
+				}
+				var want bls12381.G1Affine
+				want.ScalarMultiplication(&srs.Pk.G1[0], q.BigInt(new(big.Int)))
+				if !all[i].Proofs[j].Equal(&want) {
+					t.Fatalf("proof %d of polynomial %d of %d coefficients is wrong", j, i, len(p))
+				}
+			}
+		}
+		if _, err := m.Open(t.Context(), make([]fr.Element, c.Coefficients+1)); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("a polynomial that is too long: %v", err)
+		}
+		if _, err := kzg.LoadMultiproofsBLS12381(t.Context(), e, srs.Pk, kzg.Cosets{Coefficients: 2 * c.Coefficients, Domain: 2 * c.Coefficients, Size: 1}); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("a key that is too short: %v", err)
 		}
 	}
 }

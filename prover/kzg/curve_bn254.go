@@ -8,6 +8,7 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bn254"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr/fft"
 	stock "github.com/consensys/gnark-crypto/ecc/bn254/kzg"
 
 	"github.com/pippin-zk/pippin/engine"
@@ -57,3 +58,14 @@ var bn254Types = types[bn254.G1Affine, fr.Element, stock.OpeningProof, stock.Bat
 	},
 	errSize: stock.ErrInvalidPolynomialSize, errCount: stock.ErrInvalidNbDigests, errNone: stock.ErrZeroNbDigests,
 }
+
+// BN254Multiproofs proves values at cosets on BN254.
+type BN254Multiproofs = Multiproofs[bn254.G1Affine, fr.Element]
+
+// LoadMultiproofsBN254 makes the table of a key, of Coefficients points at least, in
+// canonical form, and loads it into the engine; a nil engine is one in this process.
+func LoadMultiproofsBN254(ctx context.Context, e *engine.Engine, pk stock.ProvingKey, c Cosets) (*BN254Multiproofs, error) {
+	return loadMulti(ctx, e, &bn254Multi, pk.G1, c, form{}, fr.One())
+}
+
+var bn254Multi = multiTypes[bn254.G1Affine, fr.Element]{group.BN254G1, group.BN254Fr, fft.Generator}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bw6-761"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
+	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr/fft"
 	stock "github.com/consensys/gnark-crypto/ecc/bw6-761/kzg"
 
 	"github.com/pippin-zk/pippin/engine"
@@ -57,3 +58,14 @@ var bw6761Types = types[bw6761.G1Affine, fr.Element, stock.OpeningProof, stock.B
 	},
 	errSize: stock.ErrInvalidPolynomialSize, errCount: stock.ErrInvalidNbDigests, errNone: stock.ErrZeroNbDigests,
 }
+
+// BW6761Multiproofs proves values at cosets on BW6-761.
+type BW6761Multiproofs = Multiproofs[bw6761.G1Affine, fr.Element]
+
+// LoadMultiproofsBW6761 makes the table of a key, of Coefficients points at least, in
+// canonical form, and loads it into the engine; a nil engine is one in this process.
+func LoadMultiproofsBW6761(ctx context.Context, e *engine.Engine, pk stock.ProvingKey, c Cosets) (*BW6761Multiproofs, error) {
+	return loadMulti(ctx, e, &bw6761Multi, pk.G1, c, form{}, fr.One())
+}
+
+var bw6761Multi = multiTypes[bw6761.G1Affine, fr.Element]{group.BW6761G1, group.BW6761Fr, fft.Generator}

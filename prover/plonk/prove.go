@@ -24,7 +24,7 @@ type prover[P any, S comparable] struct {
 	engine *engine.Engine
 
 	canonical, lagrange *resident.Table[P, S]
-	polynomials         *resident.Vectors[S, *keyVectors[S]]
+	polynomials         *resident.Vectors[*vector.Session[S], *keyVectors[S]]
 }
 
 // load loads the points of a key for a constraint system.
@@ -43,7 +43,7 @@ func (c *curve[P, S]) load(ctx context.Context, e *engine.Engine, ccs constraint
 // In returns the key with its points loaded into an engine. Its polynomials follow with the
 // first proof.
 func (p *prover[P, S]) In(ctx context.Context, e *engine.Engine) (scheme, error) {
-	loaded := &prover[P, S]{key: p.key, ccs: p.ccs, parts: p.parts, engine: e, polynomials: resident.NewVectors[S, *keyVectors[S]]()}
+	loaded := &prover[P, S]{key: p.key, ccs: p.ccs, parts: p.parts, engine: e, polynomials: resident.NewVectors[*vector.Session[S], *keyVectors[S]]()}
 	err := func() (err error) {
 		if loaded.canonical, err = resident.Load(ctx, e, p.g1, p.parts.canonical[:p.n+3]); err != nil {
 			return err

@@ -5,34 +5,40 @@ import (
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/vector"
 )
 
-// Vectors are a key's vectors V of elements S, in one backend at a time. A proof on
+// Session is the sessions T of one call or of what is resident, such as *vector.Session.
+type Session[T any] interface {
+	Together(T) bool
+	Err() error
+	Close() error
+}
+
+// Vectors are a key's vectors V in sessions T, in one backend at a time. A proof on
 // another, after a death or a swap, moves them; proofs in flight end where they
 // began.
-type Vectors[S comparable, V any] struct {
+type Vectors[T Session[T], V any] struct {
 	turn chan struct{} // of the one who looks, and moves
 
 	mu  sync.Mutex // beside turn, for users
-	now *residence[S, V]
+	now *residence[T, V]
 }
 
 // residence is a key's vectors in a session.
-type residence[S comparable, V any] struct {
-	session *vector.Session[S]
+type residence[T Session[T], V any] struct {
+	session T
 	vectors V
 	users   int // proofs, and Vectors
 }
 
 // NewVectors returns Vectors that no backend has yet.
-func NewVectors[S comparable, V any]() *Vectors[S, V] {
-	return &Vectors[S, V]{turn: make(chan struct{}, 1)}
+func NewVectors[T Session[T], V any]() *Vectors[T, V] {
+	return &Vectors[T, V]{turn: make(chan struct{}, 1)}
 }
 
 // Beside returns the vectors in the backend of a session. They stay until release. If they
 // are not there yet, load brings them, in a session of their own.
-func (p *Vectors[S, V]) Beside(ctx context.Context, s *vector.Session[S], load func(context.Context, *vector.Session[S]) (*vector.Session[S], V, error)) (_ V, release func() error, err error) {
+func (p *Vectors[T, V]) Beside(ctx context.Context, s T, load func(context.Context, T) (T, V, error)) (_ V, release func() error, err error) {
 	var none V
 	select {
 	case p.turn <- struct{}{}:
@@ -46,7 +52,7 @@ func (p *Vectors[S, V]) Beside(ctx context.Context, s *vector.Session[S], load f
 		if err != nil {
 			return none, nil, err
 		}
-		r = &residence[S, V]{session: session, vectors: vectors}
+		r = &residence[T, V]{session: session, vectors: vectors}
 		if err := p.set(r); err != nil {
 			return none, nil, err
 		}
@@ -56,7 +62,7 @@ func (p *Vectors[S, V]) Beside(ctx context.Context, s *vector.Session[S], load f
 }
 
 // set replaces what was there by r. The old one ends with the proofs that use it.
-func (p *Vectors[S, V]) set(r *residence[S, V]) error {
+func (p *Vectors[T, V]) set(r *residence[T, V]) error {
 	was := p.now
 	if p.now = r; r != nil {
 		p.count(r, 1)
@@ -68,7 +74,7 @@ func (p *Vectors[S, V]) set(r *residence[S, V]) error {
 }
 
 // count adds users to a residence, and closes it after the last one.
-func (p *Vectors[S, V]) count(r *residence[S, V], more int) error {
+func (p *Vectors[T, V]) count(r *residence[T, V], more int) error {
 	p.mu.Lock()
 	r.users += more
 	left := r.users
@@ -80,7 +86,7 @@ func (p *Vectors[S, V]) count(r *residence[S, V], more int) error {
 }
 
 // Close ends what is there. No proof begins any more.
-func (p *Vectors[S, V]) Close() error {
+func (p *Vectors[T, V]) Close() error {
 	p.turn <- struct{}{}
 	defer func() { <-p.turn }()
 	return p.set(nil)

@@ -1,0 +1,516 @@
+package kzg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/layout"
+	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/resident"
+)
+
+// Cosets says what Multiproofs open. All three are powers of two.
+type Cosets struct {
+	// Coefficients is the most that a polynomial may have.
+	Coefficients int
+	// Domain is the size of the domain, gnark-crypto's fft.Domain: at least Coefficients.
+	Domain int
+	// Size is the elements of a coset: at most half of Coefficients.
+	Size int
+}
+
+func (c Cosets) check() error {
+	for _, n := range []int{c.Coefficients, c.Domain, c.Size} {
+		if n < 1 || n&(n-1) != 0 {
+			return fmt.Errorf("%w: %d is no power of two, in %+v", backend.ErrInvalidInput, n, c)
+		}
+	}
+	if c.Size > c.Coefficients/2 || c.Domain < c.Coefficients || c.Domain > backend.MaxCount/8 {
+		return fmt.Errorf("%w: %+v: the size of a coset must be at most half of the coefficients, these at most the domain, and that at most 2^%d",
+			backend.ErrInvalidInput, c, bits.Len(backend.MaxCount/8)-1)
+	}
+	return nil
+}
+
+// count is the number of cosets, and of proofs.
+func (c Cosets) count() int { return c.Domain / c.Size }
+
+// parts is how many coefficients of a polynomial have the same exponent modulo Size.
+func (c Cosets) parts() int { return c.Coefficients / c.Size }
+
+// Openings are a polynomial's values at all cosets of a domain and their proofs. With w
+// the root of unity of the domain's size and c cosets, coset j has the elements
+// w^(j + c t) for t from 0 to Cosets.Size - 1.
+type Openings[P, S any] struct {
+	Values [][]S // of coset j, by t
+	// Proofs has the commitment to the quotient of the polynomial by X^Size - w^(j Size),
+	// for each coset j. Whoever has alpha^Size in G2 can check it:
+	// e(proof, [alpha^Size - w^(j Size)]) = e(digest - commitment to the interpolation, [1]).
+	Proofs []P
+}
+
+// Multiproofs computes the proofs of a polynomial's values at all cosets of a domain, by the
+// method of Feist and Khovratovich (FK20, "Fast amortized KZG proofs"). The table that
+// it needs is resident in an engine. Safe for concurrent use.
+type Multiproofs[P, S any] struct {
+	*multiTypes[P, S]
+	Cosets
+	form
+	engine *engine.Engine
+	end    func() error // of an engine of its own
+	// table is 2 Coefficients points for the rows of sums, see build.
+	table []byte
+	// direct tells that a few polynomials are computed without transforms of points.
+	direct func() bool
+	at     *resident.Vectors[*multiSpaces, *multiTable]
+}
+
+// form is in which order, and as what bytes, proofs are answered.
+type form struct {
+	order    backend.Order
+	encoding backend.Encoding
+}
+
+// multiTypes ties gnark-crypto's types of one curve to the algorithm.
+type multiTypes[P, S any] struct {
+	g1   *group.Ops[P, S]
+	fr   *group.Field[S]
+	root func(n uint64) (S, error) // gnark-crypto's fft.Generator
+}
+
+// multiSpaces is memory for points, and for scalars beside it.
+type multiSpaces struct{ points, scalars *engine.Session }
+
+func (s *multiSpaces) Together(other *multiSpaces) bool { return s.points.Together(other.points) }
+func (s *multiSpaces) Err() error                       { return errors.Join(s.points.Err(), s.scalars.Err()) }
+func (s *multiSpaces) Close() error                     { return errors.Join(s.points.Close(), s.scalars.Close()) }
+
+// openBeside opens memory on the backend of a session.
+func openBeside(ctx context.Context, s *engine.Session, points, scalars backend.Elements) (*multiSpaces, error) {
+	p, err := s.BesideOf(ctx, points)
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.BesideOf(ctx, scalars)
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return &multiSpaces{p, f}, nil
+}
+
+// multiTable is what is resident: Multiproofs.table, indices for Gather and the matrix.
+type multiTable struct {
+	points, split, even, odd, matrix backend.Range
+}
+
+// loadMulti makes Multiproofs of a key in canonical form. Proofs are multiplied by factor.
+func loadMulti[P, S any](ctx context.Context, e *engine.Engine, t *multiTypes[P, S], key []P, c Cosets, f form, factor S) (_ *Multiproofs[P, S], err error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if len(key) < c.Coefficients {
+		return nil, fmt.Errorf("%w: a key of %d points for polynomials of %d coefficients", backend.ErrInvalidInput, len(key), c.Coefficients)
+	}
+	if err := layout.Check(); err != nil {
+		return nil, err
+	}
+	e, end, err := resident.Or(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	m := &Multiproofs[P, S]{multiTypes: t, Cosets: c, form: f, engine: e, end: end, at: resident.NewVectors[*multiSpaces, *multiTable]()}
+	m.direct = func() bool { return !e.Info().InProcess }
+	if err := m.build(ctx, key, factor); err != nil {
+		return nil, errors.Join(err, end())
+	}
+	return m, nil
+}
+
+// Close frees the table after the calls in flight. Closing twice is no error.
+func (m *Multiproofs[P, S]) Close() error { return errors.Join(m.at.Close(), m.end()) }
+
+// The method. Let f be the polynomial of n coefficients, l the size of a coset, k = n/l,
+// and z_j = w^(j l), which has the order c = Domain/l. The quotient of f by X^l - z_j is
+// the sum over i below k of z_j^i h_i(X), where h_i is the quotient of f by X^((i+1) l)
+// without remainder. So the proofs are a transform of size c of the commitments
+//
+//	h_i = sum over a below l and b from 1 below k - i of f[a + (b+i) l] [alpha^(a + (b-1) l)]
+//
+// For one a this is a correlation, so a product of transforms of size 2 k:
+// F_a of f[a + t l] for t below k, then zeros, and T_a of infinity, the points
+// [alpha^(a + (t-1) l)] for t from 1 below k, then infinities. With v the root of order 2 k,
+//
+//	h_i = 1/(2k) sum over u below 2 k of v^(u i) X_u
+//	X_u = sum over a below l of F_a(-u) T_a(u)
+//
+// X_u is a row of l products over a table that does not change. The rows of even u are
+// transformed forward, those of odd u by an inverse whose shift is 1/v, so that only
+// the k commitments that are wanted are ever computed, and next to one another:
+//
+//	h_i = sum over x below k of (v^2)^(x i) E_x + 1/k v^i sum over x of (v^2)^(-x i) O_x
+//	E_x = X_(2x) / (2k)    O_x = k X_(1 - 2x) / (2k)
+//
+// since X_(2x'+1) for x' = -x is X_(1-2x). The factors 1/(2k) and 1/2 are in the table.
+// Where few points are transformed on a card, whose turns take long, a matrix does all
+// that follows the rows, see matrix.
+
+// rowOf returns the u of row x of E, or of O.
+func (m *Multiproofs[P, S]) rowOf(x int, odd bool) int {
+	if odd {
+		return (2*m.parts() + 1 - 2*x) % (2 * m.parts())
+	}
+	return 2 * x
+}
+
+// build computes the table: E's rows, then O's, of Size points each.
+func (m *Multiproofs[P, S]) build(ctx context.Context, key []P, factor S) error {
+	k, l := m.parts(), m.Size
+	given := make([]P, m.Coefficients) // T_a, one after the other
+	for a := range l {
+		for t := 1; t < k; t++ {
+			given[a*k+t] = key[a+(t-1)*l]
+		}
+	}
+	factors := []S{m.fr.Product(factor, m.fr.Inverse(m.fr.Number(2*k))), m.fr.Product(factor, m.fr.Inverse(m.fr.Number(2)))}
+	n := 2 * m.Coefficients
+	table := make([]P, n)
+	_, err := m.engine.Repeat(ctx, engine.Space{Elements: backend.Elements{Element: m.point(), Count: m.Coefficients + n}}, func(ctx context.Context, s *engine.Session) error {
+		scalars, err := s.BesideOf(ctx, backend.Elements{Element: m.scalar(), Count: len(factors)})
+		if err != nil {
+			return err
+		}
+		defer scalars.Close()
+		from, to := span(s, 0, m.Coefficients), span(s, m.Coefficients, n)
+		out, err := s.Run(ctx, []backend.Step{
+			write(from, layout.Bytes(given)),
+			backend.Transform{Dst: to, Src: from, Batch: l},
+			backend.Read{Src: to},
+		})
+		if err != nil {
+			return err
+		}
+		transformed, err := layout.View[P](out[2])
+		if err != nil {
+			return err
+		}
+		for x := range k {
+			for a := range l {
+				table[x*l+a] = transformed[a*2*k+m.rowOf(x, false)]
+				table[(k+x)*l+a] = transformed[a*2*k+m.rowOf(x, true)]
+			}
+		}
+		even, odd := span(s, m.Coefficients, n/2), span(s, m.Coefficients+n/2, n/2)
+		out, err = s.Run(ctx, []backend.Step{
+			write(span(scalars, 0, len(factors)), layout.Bytes(factors)),
+			write(to, layout.Bytes(table)),
+			backend.MultiplyPoints{Dst: even, Src: even, Scalars: span(scalars, 0, 1)},
+			backend.MultiplyPoints{Dst: odd, Src: odd, Scalars: span(scalars, 1, 1)},
+			backend.Read{Src: to},
+		})
+		if err == nil {
+			m.table = out[4]
+		}
+		return err
+	})
+	return err
+}
+
+func (m *Multiproofs[P, S]) point() backend.Element {
+	return backend.PointOf(m.g1.Group.Curve(), backend.G1)
+}
+
+func (m *Multiproofs[P, S]) scalar() backend.Element { return backend.ScalarOf(m.g1.Group.Curve()) }
+
+// span is part of a session's memory.
+func span(s *engine.Session, offset, count int) backend.Range {
+	return backend.Range{Space: s.Space(), Offset: offset, Count: count}
+}
+
+func write(dst backend.Range, b []byte) backend.Step {
+	return backend.Write{Dst: dst, Input: backend.Input{Bytes: b}}
+}
+
+// At most so many coefficients are in a program, but for a polynomial alone; memory for a
+// blob of EIP-7594 is 1 MiB of scalars and 25 KB of points.
+const mostTogether = 1 << 18
+
+// together is how many polynomials a program computes at most.
+func (m *Multiproofs[P, S]) together() int { return max(1, mostTogether/m.Coefficients) }
+
+// mostDirect bounds the products of a matrix with points. A card computes so many at a
+// time, a product a thread; a transform has its products in log2 n turns.
+const mostDirect = 1 << 17
+
+// hasMatrix reports whether proofs may be computed from the rows by a matrix.
+func (m *Multiproofs[P, S]) hasMatrix() bool { return 2*m.parts()*m.count() <= mostDirect }
+
+// load makes the table resident on the backend of a call.
+func (m *Multiproofs[P, S]) load(ctx context.Context, call *multiSpaces) (_ *multiSpaces, _ *multiTable, err error) {
+	batch, curve := m.together(), m.g1.Group.Curve()
+	all := batch * m.Coefficients
+	indices := backend.IndexElements(curve, all)
+	scalars := 3 * indices
+	if m.hasMatrix() {
+		scalars += 2 * m.parts() * m.count()
+	}
+	home, err := openBeside(ctx, call.points, backend.Elements{Element: m.point(), Count: 2 * m.Coefficients}, backend.Elements{Element: m.scalar(), Count: scalars})
+	if err != nil {
+		return nil, nil, err
+	}
+	t := &multiTable{
+		points: span(home.points, 0, 2*m.Coefficients),
+		split:  span(home.scalars, 0, indices), even: span(home.scalars, indices, indices), odd: span(home.scalars, 2*indices, indices),
+	}
+	k, l := m.parts(), m.Size
+	index := func(dst backend.Range, of func(p, i int) int) backend.Step {
+		table := make([]uint32, all)
+		for i := range table {
+			table[i] = uint32(of(i/m.Coefficients, i%m.Coefficients))
+		}
+		return backend.WriteIndices{Dst: dst, Indices: table}
+	}
+	rows := func(odd bool) func(p, i int) int {
+		// Row x, term a is F_a(-u), of which a transform of 2 k is.
+		return func(p, i int) int {
+			return p*2*m.Coefficients + i%l*2*k + (2*k-m.rowOf(i/l, odd))%(2*k)
+		}
+	}
+	steps := []backend.Step{
+		write(t.points, m.table),
+		index(t.split, func(p, i int) int { return p*m.Coefficients + i/k + i%k*l }),
+		index(t.even, rows(false)),
+		index(t.odd, rows(true)),
+	}
+	if m.hasMatrix() {
+		matrix, err := m.matrix()
+		if err != nil {
+			return nil, nil, errors.Join(err, home.Close())
+		}
+		t.matrix = span(home.scalars, 3*indices, len(matrix))
+		steps = append(steps, write(t.matrix, layout.Bytes(matrix)))
+	}
+	if _, err := home.points.Run(ctx, steps); err != nil {
+		return nil, nil, errors.Join(err, home.Close())
+	}
+	return home, t, nil
+}
+
+// matrix has the coefficients of E and O in proof j: of E_x the sum over i below k of
+// (z_j v^(2x))^i, of O_x that of (z_j v^(1-2x))^i / k.
+func (m *Multiproofs[P, S]) matrix() ([]S, error) {
+	k := m.parts()
+	v, err := m.root(uint64(2 * k))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+	}
+	z, err := m.root(uint64(m.count()))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+	}
+	one, share := m.fr.One(), m.fr.Inverse(m.fr.Number(k))
+	var all []S
+	for j := range m.count() {
+		if m.order == backend.Reversed {
+			j = reversed(j, m.count())
+		}
+		zj := m.fr.Power(z, j)
+		for _, odd := range []bool{false, true} {
+			for x := range k {
+				u := m.rowOf(x, odd)
+				// The sum is (q^k - 1)/(q - 1), but k where q is 1.
+				q := m.fr.Product(zj, m.fr.Power(v, u))
+				sum := m.fr.Number(k)
+				if less := m.fr.Minus(q, one); !zero(less) {
+					sum = m.fr.Product(m.fr.Minus(m.fr.Power(q, k), one), m.fr.Inverse(less))
+				}
+				if odd {
+					sum = m.fr.Product(sum, share)
+				}
+				all = append(all, sum)
+			}
+		}
+	}
+	return all, nil
+}
+
+// zero reports whether a scalar is 0.
+func zero[S any](s S) bool {
+	return !slices.ContainsFunc(layout.Bytes([]S{s}), func(b byte) bool { return b != 0 })
+}
+
+// multiCall is the steps for some polynomials and where they find and leave what.
+type multiCall struct {
+	steps []backend.Step
+	batch int
+	// The coefficients in natural order, the values in reversed order, room for three steps
+	// of the rows, and the proofs.
+	coefficients, values, parts, transforms, rows, proofs backend.Range
+}
+
+// run computes the values and proofs of some polynomials, at most together(), with a step
+// for each thing that is to be done for all of them. begin adds the steps that write the
+// coefficients; take gets the values in reversed order and the proofs.
+func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*multiCall), take func(values, proofs []byte) error) error {
+	n, k, c := m.Coefficients, m.parts(), m.count()
+	points := backend.Elements{Element: m.point(), Count: batch * (2*k + c)}
+	v, err := m.root(uint64(2 * k))
+	if err != nil {
+		return fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
+	}
+	_, err = m.engine.Repeat(ctx, engine.Space{Elements: points}, func(ctx context.Context, s *engine.Session) (err error) {
+		scalars, err := s.BesideOf(ctx, backend.Elements{Element: m.scalar(), Count: batch * (6*n + m.Domain)})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, scalars.Close()) }()
+		t, release, err := m.at.Beside(ctx, &multiSpaces{s, scalars}, m.load)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, release()) }()
+		at := 0
+		next := func(count int) backend.Range {
+			at += batch * count
+			return span(scalars, at-batch*count, batch*count)
+		}
+		call := &multiCall{batch: batch, coefficients: next(n), values: next(m.Domain), parts: next(n), transforms: next(2 * n), rows: next(2 * n)}
+		begin(call)
+		call.proofs = span(s, batch*2*k, batch*c)
+		call.add(
+			backend.Transform{Dst: call.values, Src: call.coefficients, Batch: batch, To: backend.Reversed},
+			backend.Gather{Dst: call.parts, Src: call.coefficients, Index: m.indices(t.split, batch)},
+			backend.Transform{Dst: call.transforms, Src: call.parts, Batch: batch * m.Size},
+		)
+		if sums := span(s, 0, batch*2*k); m.direct() && batch*2*k*c <= mostDirect {
+			m.byMatrix(call, t, sums)
+		} else {
+			m.byTransforms(call, t, sums, m.fr.Inverse(v))
+		}
+		call.add(backend.Read{Src: call.values}, backend.Read{Src: call.proofs, Encoding: m.encoding})
+		out, err := s.Run(ctx, call.steps)
+		if err != nil {
+			return err
+		}
+		last := len(out) - 1
+		defer clear(out[last-1])
+		return take(out[last-1], out[last])
+	})
+	return err
+}
+
+func (c *multiCall) add(steps ...backend.Step) { c.steps = append(c.steps, steps...) }
+
+// indices is the indices of as many polynomials.
+func (m *Multiproofs[P, S]) indices(r backend.Range, batch int) backend.Range {
+	r.Count = backend.IndexElements(m.g1.Group.Curve(), batch*m.Coefficients)
+	return r
+}
+
+// part is part i of n of a range.
+func part(r backend.Range, i, n int) backend.Range {
+	r.Count /= n
+	r.Offset += i * r.Count
+	return r
+}
+
+// byTransforms adds the steps from the transforms of the parts to the proofs: as many for
+// any number of polynomials. shift is 1/v.
+func (m *Multiproofs[P, S]) byTransforms(call *multiCall, t *multiTable, sums backend.Range, shift S) {
+	even, odd := part(sums, 0, 2), part(sums, 1, 2)
+	evenRows, oddRows := part(call.rows, 0, 2), part(call.rows, 1, 2)
+	call.add(
+		backend.Gather{Dst: evenRows, Src: call.transforms, Index: m.indices(t.even, call.batch)},
+		backend.Gather{Dst: oddRows, Src: call.transforms, Index: m.indices(t.odd, call.batch)},
+		backend.MultiplyPoints{Dst: even, Src: part(t.points, 0, 2), Scalars: evenRows, Terms: m.Size},
+		backend.MultiplyPoints{Dst: odd, Src: part(t.points, 1, 2), Scalars: oddRows, Terms: m.Size},
+		backend.Transform{Dst: even, Src: even, Batch: call.batch},
+		backend.Transform{Dst: odd, Src: odd, Batch: call.batch, Inverse: true, Shift: layout.Bytes([]S{shift})},
+		backend.AddPoints{Dst: even, Plus: []backend.Range{even, odd}},
+		backend.Transform{Dst: call.proofs, Src: even, Batch: call.batch, To: m.order},
+	)
+}
+
+// byMatrix does what byTransforms does, with three steps more for each polynomial, but with
+// two turns of products only.
+func (m *Multiproofs[P, S]) byMatrix(call *multiCall, t *multiTable, sums backend.Range) {
+	n := call.batch
+	for p := range n {
+		rows, from := part(call.rows, p, n), part(call.transforms, p, n)
+		call.add(
+			backend.Gather{Dst: part(rows, 0, 2), Src: from, Index: m.indices(t.even, 1)},
+			backend.Gather{Dst: part(rows, 1, 2), Src: from, Index: m.indices(t.odd, 1)},
+		)
+	}
+	call.add(backend.MultiplyPoints{Dst: sums, Src: t.points, Scalars: call.rows, Terms: m.Size})
+	for p := range n {
+		call.add(backend.MultiplyPoints{Dst: part(call.proofs, p, n), Src: part(sums, p, n), Scalars: t.matrix, Terms: 2 * m.parts()})
+	}
+}
+
+// Open returns the values at all cosets, and the proofs, of each polynomial, given by its
+// coefficients in ascending order. Many at a time are computed together.
+func (m *Multiproofs[P, S]) Open(ctx context.Context, polynomials ...[]S) ([]Openings[P, S], error) {
+	for i, p := range polynomials {
+		if len(p) > m.Coefficients {
+			return nil, fmt.Errorf("%w: polynomial %d has %d coefficients, at most %d are possible", backend.ErrInvalidInput, i, len(p), m.Coefficients)
+		}
+	}
+	all := make([]Openings[P, S], len(polynomials))
+	for at := 0; at < len(all); at += m.together() {
+		some := polynomials[at:min(at+m.together(), len(all))]
+		padded := make([]S, len(some)*m.Coefficients)
+		for i, p := range some {
+			copy(padded[i*m.Coefficients:], p)
+		}
+		err := m.run(ctx, len(some), func(call *multiCall) {
+			call.add(write(call.coefficients, layout.Bytes(padded)))
+		}, func(values, proofs []byte) error {
+			v, err := layout.View[S](values)
+			if err != nil {
+				return err
+			}
+			p, err := layout.View[P](proofs)
+			if err != nil {
+				return err
+			}
+			for i := range some {
+				all[at+i] = m.openings(split(v, i, len(some)), split(p, i, len(some)))
+			}
+			return nil
+		})
+		clear(padded)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// split returns part i of n of a slice.
+func split[T any](s []T, i, n int) []T { return s[i*len(s)/n : (i+1)*len(s)/n] }
+
+// openings makes Openings of values in reversed order and of proofs.
+func (m *Multiproofs[P, S]) openings(values []S, proofs []P) Openings[P, S] {
+	o := Openings[P, S]{Proofs: slices.Clone(proofs)}
+	for j := range m.count() {
+		coset := make([]S, m.Size)
+		for t := range coset {
+			coset[t] = values[reversed(j, m.count())*m.Size+reversed(t, m.Size)]
+		}
+		o.Values = append(o.Values, coset)
+	}
+	return o
+}
+
+// reversed is i, below n = 2^k, with its k bits in reverse.
+func reversed(i, n int) int {
+	if n == 1 {
+		return 0
+	}
+	return int(bits.Reverse64(uint64(i)) >> (64 - bits.TrailingZeros(uint(n))))
+}
