@@ -66,6 +66,22 @@ func TestThroughThePlugin(t *testing.T) {
 		t.Errorf("status %d, %s\n%s", status, errs, out)
 	}
 
+	file := filepath.Join(t.TempDir(), "cells.json")
+	status, out, errs = cli(t, &app{}, "bench", "cells", "--plugin-dir", dir, "--backend", "cpu,plugin:cpu", "--blobs", "1,2", "--count", "1", "--format", "json", "--out", file)
+	text, err := os.ReadFile(file)
+	if status != exitOK || err != nil || strings.Count(out, "1 right") != 2 || strings.Count(out, "2 right") != 2 {
+		t.Errorf("status %d, %v, %s\n%s", status, err, errs, out)
+	}
+	var cells record.Record[record.CellRun]
+	if err := json.Unmarshal(text, &cells); err != nil || len(cells.Runs) != 4 {
+		t.Fatalf("%v, %s", err, text)
+	}
+	for _, run := range cells.Runs {
+		if !run.Checked || run.Compared != run.Blobs || run.Count != 1 || run.Min <= 0 || run.Stock <= 0 || run.Load <= 0 {
+			t.Errorf("%+v", run)
+		}
+	}
+
 	status, out, errs = cli(t, &app{}, "backends", "--plugin-dir", dir, "--format", "json")
 	var states []inventory.Backend
 	if err := json.Unmarshal([]byte(out), &states); status != exitOK || err != nil {

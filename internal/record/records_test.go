@@ -66,6 +66,11 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"n", "count", "min_ms", "median_ms"},
 		bools:   []string{"checked"},
 	},
+	"cells": { // cells and proofs of blobs through the contract
+		texts:   []string{"backend"},
+		numbers: []string{"blobs", "count", "min_ms", "median_ms", "stock_ms"},
+		bools:   []string{"checked"},
+	},
 	"cluster": { // jobs of a proving cluster
 		texts:   []string{"what"},
 		numbers: []string{"workers", "jobs"},

@@ -1,0 +1,241 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-381"
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	goethkzg "github.com/crate-crypto/go-eth-kzg"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pippin-zk/pippin/backend"
+	core "github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/prover/kzg"
+)
+
+// CellsConfig says what Cells measures: every number of blobs on every backend.
+type CellsConfig struct {
+	Open     core.Opener
+	Backends []string
+	Blobs    []int // of one call
+	Count    int   // timed runs, after one that is not
+	Seed     uint64
+
+	Progress Progress
+	Note     func(string)
+}
+
+// mostBlobs bounds the memory of answers: 270 KB a blob.
+const mostBlobs = 1 << 12
+
+// Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
+func (c *CellsConfig) Validate() error {
+	if c.Open == nil || len(c.Backends) == 0 || len(c.Blobs) == 0 || c.Count < 1 {
+		return fmt.Errorf("%w: nothing to measure: backends, blobs and a count must be given", backend.ErrInvalidInput)
+	}
+	for _, n := range c.Blobs {
+		if n < 1 || n > mostBlobs {
+			return fmt.Errorf("%w: %d blobs, from 1 to %d are possible", backend.ErrInvalidInput, n, mostBlobs)
+		}
+	}
+	return nil
+}
+
+// Cells measures what cfg says, and answers as MSM does. Blobs are random, the setup is of a
+// secret that the seed has, and go-eth-kzg computes the same.
+func Cells(ctx context.Context, cfg CellsConfig) (runs []record.CellRun, infos []record.BackendInfo, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, nil, err
+	}
+	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, all.close()) }()
+	infos = all.describe()
+	cfg.Progress.tell("a setup and go-eth-kzg's cells", 0, 1)
+	w, err := newCellWork(ctx, cfg.Blobs, cfg.Seed)
+	if err != nil {
+		return nil, infos, err
+	}
+	cfg.Progress.tell("a setup and go-eth-kzg's cells", 1, 1)
+	for _, e := range all {
+		if !e.info.Can.HasPrograms(backend.PointOf(backend.BLS12381, backend.G1)) {
+			if cfg.Note != nil {
+				cfg.Note(fmt.Sprintf("backend %s has no programs over points of BLS12-381: left out", e.name))
+			}
+			continue
+		}
+		done, err := w.measure(ctx, &cfg, e)
+		runs = append(runs, done...)
+		if err != nil {
+			return runs, infos, err
+		}
+	}
+	if len(runs) == 0 {
+		return nil, infos, fmt.Errorf("%w: no backend has programs over points of BLS12-381", backend.ErrUnsupported)
+	}
+	return runs, infos, nil
+}
+
+// cellWork is a setup, blobs, and go-eth-kzg's answers and times for the first so many.
+type cellWork struct {
+	setup  *kzg.EthereumSetup
+	blobs  []*kzg.Blob
+	cells  [][goethkzg.CellsPerExtBlob]*goethkzg.Cell
+	proofs [][goethkzg.CellsPerExtBlob]goethkzg.KZGProof
+	stock  map[int]time.Duration
+}
+
+func newCellWork(ctx context.Context, counts []int, seed uint64) (*cellWork, error) {
+	text, err := cellSetup(ctx, seed)
+	if err != nil {
+		return nil, err
+	}
+	var theirs goethkzg.JSONTrustedSetup
+	if err := json.Unmarshal(text, &theirs); err != nil {
+		return nil, err
+	}
+	stock, err := goethkzg.NewContext4096(&theirs)
+	if err != nil {
+		return nil, err
+	}
+	w := &cellWork{stock: map[int]time.Duration{}}
+	if w.setup, err = kzg.ReadEthereumSetup(bytes.NewReader(text)); err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(seed, uint64(len(kzg.Blob{}))))
+	n := slices.Max(counts)
+	w.cells, w.proofs = make([][goethkzg.CellsPerExtBlob]*goethkzg.Cell, n), make([][goethkzg.CellsPerExtBlob]goethkzg.KZGProof, n)
+	for range n {
+		w.blobs = append(w.blobs, randomBlob(rng))
+	}
+	for _, n := range counts {
+		if _, ok := w.stock[n]; ok {
+			continue
+		}
+		// Blobs side by side: that is the most of a machine.
+		var g errgroup.Group
+		g.SetLimit(runtime.GOMAXPROCS(0))
+		start := time.Now()
+		for i := range n {
+			g.Go(func() (err error) {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				w.cells[i], w.proofs[i], err = stock.ComputeCellsAndKZGProofs((*goethkzg.Blob)(w.blobs[i]), 0)
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return nil, err
+		}
+		w.stock[n] = time.Since(start)
+	}
+	return w, nil
+}
+
+// cellSetup makes a trusted setup of a secret, in the specification's JSON.
+func cellSetup(ctx context.Context, seed uint64) ([]byte, error) {
+	secret := new(big.Int).SetUint64(seed | 1<<63)
+	srs, err := kzg.NewSRSBLS12381(ctx, nil, goethkzg.ScalarsPerBlob, secret)
+	if err != nil {
+		return nil, err
+	}
+	form, err := kzg.ToLagrangeBLS12381(ctx, nil, srs.Pk.G1)
+	if err != nil {
+		return nil, err
+	}
+	var text struct {
+		G1Monomial []string `json:"g1_monomial"`
+		G1Lagrange []string `json:"g1_lagrange"`
+		G2Monomial []string `json:"g2_monomial"`
+	}
+	encode := func(points []bls12381.G1Affine) (all []string) {
+		for i := range points {
+			b := points[i].Bytes()
+			all = append(all, "0x"+hex.EncodeToString(b[:]))
+		}
+		return all
+	}
+	text.G1Monomial, text.G1Lagrange = encode(srs.Pk.G1), encode(form)
+	p := srs.Vk.G2[0]
+	for range goethkzg.BytesPerCell/goethkzg.SerializedScalarSize + 1 {
+		b := p.Bytes()
+		text.G2Monomial = append(text.G2Monomial, "0x"+hex.EncodeToString(b[:]))
+		p.ScalarMultiplication(&p, secret)
+	}
+	return json.Marshal(text)
+}
+
+func randomBlob(rng *rand.Rand) *kzg.Blob {
+	b := new(kzg.Blob)
+	for i := 0; i < len(b); i += fr.Bytes {
+		for k := range fr.Bytes {
+			b[i+k] = byte(rng.Uint32())
+		}
+		b[i] &= 0x3f // below r
+	}
+	return b
+}
+
+// measure times one backend.
+func (w *cellWork) measure(ctx context.Context, cfg *CellsConfig, e *single) (runs []record.CellRun, err error) {
+	start := time.Now()
+	c, err := kzg.LoadCells(ctx, e.Engine, w.setup)
+	if err != nil {
+		return nil, err
+	}
+	load := time.Since(start)
+	defer func() { err = errors.Join(err, c.Close()) }()
+	for _, n := range cfg.Blobs {
+		run := record.CellRun{Op: "cells", Blobs: n, Backend: e.name, Version: e.info.Version, Device: e.device(), Seed: cfg.Seed,
+			Count: cfg.Count, Load: record.Millis(load), Stock: record.Millis(w.stock[n]), Compared: n, Oracle: "go-eth-kzg"}
+		var samples []time.Duration
+		stage := fmt.Sprintf("cells of %d blobs on %s", n, e.name)
+		for round := range cfg.Count + 1 {
+			cfg.Progress.tell(stage, round, cfg.Count+1)
+			runtime.GC() // not within the time
+			start := time.Now()
+			got, err := c.Compute(ctx, w.blobs[:n]...)
+			took := time.Since(start)
+			if err == nil {
+				err = w.right(got)
+			}
+			if err != nil {
+				return runs, fmt.Errorf("%s: %w", stage, err)
+			}
+			if round > 0 {
+				samples = append(samples, took)
+			}
+		}
+		cfg.Progress.tell(stage, cfg.Count+1, cfg.Count+1)
+		run.Checked = true
+		run.Min, run.Median, run.Samples = record.Millis(record.Min(samples)), record.Millis(record.Median(samples)), record.AllMillis(samples)
+		runs = append(runs, run)
+	}
+	return runs, nil
+}
+
+// right compares every cell and proof with go-eth-kzg's.
+func (w *cellWork) right(got []*kzg.Extended) error {
+	for i, x := range got {
+		for k := range x.Cells {
+			if x.Cells[k] != kzg.Cell(*w.cells[i][k]) || x.Proofs[k] != kzg.Proof(w.proofs[i][k]) {
+				return fmt.Errorf("%w: cell or proof %d of blob %d is not go-eth-kzg's", ErrWrong, k, i)
+			}
+		}
+	}
+	return nil
+}
