@@ -2,6 +2,7 @@ package kzg_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -21,9 +22,7 @@ import (
 	bls12381kzg "github.com/consensys/gnark-crypto/ecc/bls12-381/kzg"
 	goethkzg "github.com/crate-crypto/go-eth-kzg"
 
-	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/kzg"
 )
 
@@ -55,22 +54,21 @@ func setup(t testing.TB) *kzg.EthereumSetup {
 	return s
 }
 
-// cellProver loads the tables into an engine of a backend.
-func cellProver(t testing.TB, name string) *kzg.CellProver {
+// onCPU has the tables in this process, for all tests.
+var onCPU = sync.OnceValues(func() (*kzg.CellProver, error) {
+	s, err := mainnet()
+	if err != nil {
+		return nil, err
+	}
+	return kzg.LoadCells(context.Background(), nil, s)
+})
+
+func cellProver(t testing.TB) *kzg.CellProver {
 	t.Helper()
-	e, err := pippin.New(t.Context(), engine.Config{Backend: name, Fallbacks: []string{engine.NoFallback}})
+	c, err := onCPU()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := kzg.LoadCells(t.Context(), e, setup(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(c.Close(), e.Close()); err != nil {
-			t.Error(err)
-		}
-	})
 	return c
 }
 
@@ -215,7 +213,7 @@ func specification(t *testing.T, c *kzg.CellProver) {
 
 // TestSpecification runs the consensus specification's vectors, right and wrong ones.
 func TestSpecification(t *testing.T) {
-	specification(t, cellProver(t, "cpu"))
+	specification(t, cellProver(t))
 	t.Run("verify", func(t *testing.T) {
 		vectors(t, "verify_cell_kzg_proof_batch", func(t *testing.T, v vector) {
 			commitments, ok1 := read(v, "commitments", commitmentBytes)
@@ -261,7 +259,7 @@ func randomBlob(rng *rand.Rand) *kzg.Blob {
 // TestCellsEqualGoEthKZG compares a batch of random blobs, and one alone by the matrix, and
 // recovers and verifies them.
 func TestCellsEqualGoEthKZG(t *testing.T) {
-	c := cellProver(t, "cpu")
+	c := cellProver(t)
 	theirs, err := goethkzg.NewContext4096Secure()
 	if err != nil {
 		t.Fatal(err)
@@ -401,7 +399,7 @@ func TestSetupIsChecked(t *testing.T) {
 }
 
 func BenchmarkCells(b *testing.B) {
-	c := cellProver(b, "cpu")
+	c := cellProver(b)
 	rng := rand.New(rand.NewPCG(1, 2))
 	var blobs []*kzg.Blob
 	for range 16 {

@@ -8,6 +8,9 @@
 // NewSRSBN254 and ToLagrangeBN254, and their like for the other curves, make keys on the
 // engine, as gnark-crypto's NewSRS and ToLagrangeG1 do in this process.
 //
+// LoadMultiproofsBN254, and its like, prove a polynomial's values at all cosets of a domain
+// at once. LoadCells does that for the blobs of Ethereum by EIP-7594.
+//
 // Arguments, results and errors are gnark-crypto's of the same name, with a
 // context; gnark-crypto's package verifies. Polynomials may be secret: they
 // are read during a call only, and every copy is wiped.

@@ -249,7 +249,8 @@ const mostDirect = 1 << 17
 // hasMatrix reports whether proofs may be computed from the rows by a matrix.
 func (m *Multiproofs[P, S]) hasMatrix() bool { return 2*m.parts()*m.count() <= mostDirect }
 
-// load makes the table resident on the backend of a call.
+// load makes the table resident on the backend of a call, in a program of the call, which
+// is repeated when the backend dies.
 func (m *Multiproofs[P, S]) load(ctx context.Context, call *multiSpaces) (_ *multiSpaces, _ *multiTable, err error) {
 	batch, curve := m.together(), m.g1.Group.Curve()
 	all := batch * m.Coefficients
@@ -294,7 +295,7 @@ func (m *Multiproofs[P, S]) load(ctx context.Context, call *multiSpaces) (_ *mul
 		t.matrix = span(home.scalars, 3*indices, len(matrix))
 		steps = append(steps, write(t.matrix, layout.Bytes(matrix)))
 	}
-	if _, err := home.points.Run(ctx, steps); err != nil {
+	if _, err := call.points.Run(ctx, steps); err != nil {
 		return nil, nil, errors.Join(err, home.Close())
 	}
 	return home, t, nil

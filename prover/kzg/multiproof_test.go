@@ -3,12 +3,17 @@ package kzg_test
 import (
 	"errors"
 	"fmt"
+	"math/big"
+	"reflect"
 	"testing"
+	"time"
 
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	gnark "github.com/consensys/gnark-crypto/ecc/bn254/kzg"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/prover/internal/faulty"
 	"github.com/pippin-zk/pippin/prover/kzg"
 )
 
@@ -37,6 +42,61 @@ func TestOpenings(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestOpeningsElsewhere moves the table to other processes, where few polynomials are
+// computed by a matrix, and has these die.
+func TestOpeningsElsewhere(t *testing.T) {
+	f := faulty.Backends{Elsewhere: true}
+	e, err := engine.New(t.Context(), engine.Config{Open: f.Open, Backend: "first", Fallbacks: []string{engine.NoFallback}, RetryPause: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := kzg.Cosets{Coefficients: 16, Domain: 32, Size: 4}
+	srs, err := gnark.NewSRS(16, big.NewInt(77))
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := kzg.LoadMultiproofsBN254(t.Context(), nil, srs.Pk, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer here.Close()
+	there, err := kzg.LoadMultiproofsBN254(t.Context(), e, srs.Pk, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := make(fr.Vector, 16)
+	p.MustSetRandom()
+	want, err := here.Open(t.Context(), p, p[:9])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, moment := range []int64{0, 1, 2, 3} {
+		if err := e.Use(t.Context(), fmt.Sprint("backend ", i)); err != nil {
+			t.Fatal(err)
+		}
+		before := f.Taken.Load()
+		f.Die.Store(moment) // never, when the table is loaded, when proofs are computed, never
+		got, err := there.Open(t.Context(), p, p[:9])
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("moment %d: %v, proofs are equal: %v", moment, err, reflect.DeepEqual(got, want))
+		}
+		spaces := int64(4) // of the call and of the table
+		if moment == 1 || moment == 2 {
+			spaces *= 2
+		}
+		if n := f.Taken.Load() - before; n != spaces {
+			t.Errorf("moment %d: %d spaces were taken, want %d", moment, n, spaces)
+		}
+		f.Die.Store(0)
+	}
+	if err := errors.Join(there.Close(), there.Close(), e.Close()); err != nil {
+		t.Error(err)
+	}
+	if n := f.Held(); n != 0 {
+		t.Errorf("%d spaces are left", n)
 	}
 }
 

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"math/big"
+	"math/rand/v2"
 	"testing"
 
+	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	gnark "github.com/consensys/gnark-crypto/ecc/bn254/kzg"
 
@@ -54,6 +57,43 @@ func TestQuotientsAreWiped(t *testing.T) {
 		}
 		if !bytes.Contains(now, c) {
 			t.Errorf("coefficient %d of the quotient is not found where it is", i-1)
+		}
+	}
+}
+
+// TestBlobsAreWiped computes the cells of a blob and wants neither its elements nor its
+// coefficients left in memory.
+func TestBlobsAreWiped(t *testing.T) {
+	c := cellProver(t)
+	blob := randomBlob(rand.New(rand.NewPCG(3, 4)))
+	if _, err := c.Compute(t.Context(), blob); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Commit(t.Context(), blob); err != nil {
+		t.Fatal(err)
+	}
+	dump := heaptest.Dump(t)
+
+	const n = len(kzg.Blob{}) / fr381.Bytes
+	values, plain := make(fr381.Vector, n), make(fr381.Vector, n)
+	for i := range values {
+		if err := values[i].SetBytesCanonical(blob[i*fr381.Bytes : (i+1)*fr381.Bytes]); err != nil {
+			t.Fatal(err)
+		}
+		plain[i] = values[i].Bits() // the limbs of what a space has
+	}
+	coefficients := append(fr381.Vector{}, plain...)
+	fft.NewDomain(uint64(n)).FFTInverse(coefficients, fft.DIT)
+	now := heaptest.Dump(t)
+	for what, v := range map[string]fr381.Vector{"value": values, "number": plain, "coefficient": coefficients} {
+		for i := 0; i < n; i += 127 {
+			b := layout.Bytes(v[i : i+1])
+			if bytes.Contains(dump, b) {
+				t.Fatalf("%s %d is still in memory", what, i)
+			}
+			if i == 0 && !bytes.Contains(now, b) {
+				t.Errorf("%s %d is not found where it is", what, i)
+			}
 		}
 	}
 }
