@@ -41,10 +41,10 @@ type CellProver struct {
 	shift fr.Element
 }
 
-// The bytes of a blob, with each number turned to little-endian limbs, are the memory of field elements
-// that are 1/R of what the blob has, for a space has them in Montgomery form with R = 2^256.
-// Transforms and products with what does not depend on the blob keep that factor. So cells
-// come out as they go in, and the table of points has the factor R.
+// A space has a field element x as the limbs of x R, with R = 2^256. So the numbers of a
+// blob, as limbs, are field elements that are 1/R of what the blob has. Transforms, and
+// products with what does not depend on the blob, keep that factor. Cells come out as blobs
+// go in, and the table of points has the factor R.
 
 // LoadCells makes the tables of a setup and loads them into the engine; a nil engine is one
 // in this process. It takes a second or so on a CPU.
@@ -281,8 +281,9 @@ func (c *CellProver) Recover(ctx context.Context, indices []uint64, rows ...[]*C
 	})
 }
 
-// vanishing returns the values, in the order of cells, of the polynomial Z that is zero at the cells that
-// are not in indices, and then those of 1/Z on the coset. Z is a polynomial of X^64, so that a cell has one value.
+// vanishing returns the values, in the order of cells, of the polynomial Z that is zero at the
+// cells that are not in indices, and then those of 1/Z on the coset. Z is a polynomial of
+// X^64, so that all elements of a cell have one value.
 func (c *CellProver) vanishing(indices []uint64) ([]fr.Element, error) {
 	w, err := fft.Generator(CellCount)
 	if err != nil {

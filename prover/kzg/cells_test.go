@@ -256,8 +256,7 @@ func randomBlob(rng *rand.Rand) *kzg.Blob {
 	return b
 }
 
-// TestCellsEqualGoEthKZG compares a batch of random blobs, and one alone by the matrix, and
-// recovers and verifies them.
+// TestCellsEqualGoEthKZG compares a batch of random blobs, recovers and verifies them.
 func TestCellsEqualGoEthKZG(t *testing.T) {
 	c := cellProver(t)
 	theirs, err := goethkzg.NewContext4096Secure()
@@ -288,12 +287,6 @@ func TestCellsEqualGoEthKZG(t *testing.T) {
 			t.Fatalf("commitment %d differs: %v", i, err)
 		}
 	}
-	kzg.CellsByMatrix(c, true)
-	if alone, err := c.Compute(t.Context(), blobs[2]); err != nil || *alone[0] != *all[2] {
-		t.Fatalf("a blob by the matrix differs: %v", err)
-	}
-	kzg.CellsByMatrix(c, false)
-
 	var indices []uint64
 	rows := make([][]*kzg.Cell, len(blobs))
 	var of []kzg.Commitment

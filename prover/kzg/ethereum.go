@@ -14,7 +14,6 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 	stock "github.com/consensys/gnark-crypto/ecc/bls12-381/kzg"
 	"github.com/consensys/gnark-crypto/utils"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
 )
@@ -107,23 +106,16 @@ func decodePoints[P any, PP interface {
 	*P
 	SetBytes([]byte) (int, error)
 }](what string, dst []P, text []string) error {
-	var g errgroup.Group
-	const grain = 256
-	for lo := 0; lo < len(dst); lo += grain {
-		g.Go(func() error {
-			for i := lo; i < min(lo+grain, len(dst)); i++ {
-				b, err := hex.DecodeString(strings.TrimPrefix(text[i], "0x"))
-				if err == nil {
-					_, err = PP(&dst[i]).SetBytes(b)
-				}
-				if err != nil {
-					return fmt.Errorf("%w: point %d of %s: %w", backend.ErrInvalidInput, i, what, err)
-				}
-			}
-			return nil
-		})
-	}
-	return g.Wait()
+	return each(len(dst), func(i int) error {
+		b, err := hex.DecodeString(strings.TrimPrefix(text[i], "0x"))
+		if err == nil {
+			_, err = PP(&dst[i]).SetBytes(b)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: point %d of %s: %w", backend.ErrInvalidInput, i, what, err)
+		}
+		return nil
+	})
 }
 
 // check wants the lists to be of one secret, as far as cells use them: the Lagrange points
@@ -170,13 +162,13 @@ func scalarsOf(dst []fr.Element, b []byte) int {
 
 // VerifyCells checks cells against commitments and proofs: cell k is that of index
 // indices[k] of the blob of commitments[k], and has proofs[k]. A commitment may come
-// several times. It returns nil if all cells are right, gnark-crypto's
-// ErrVerifyOpeningProof of BLS12-381's kzg if one is not, and backend.ErrInvalidInput for what is
-// refused unseen: numbers that differ, an index of no cell, a field element that is
-// not below r, and a point that is not in the group.
+// several times. It returns nil if all cells are right, and ErrVerifyOpeningProof of
+// gnark-crypto's kzg of BLS12-381 if one is not. backend.ErrInvalidInput is for lists of
+// different lengths, an index of no cell, a field element that is not below r, and a
+// point that is not in the group.
 //
-// It is the consensus specification's verify_cell_kzg_proof_batch, in this process, with two pairings
-// for all cells. The factors that join them are random.
+// It is the consensus specification's verify_cell_kzg_proof_batch, computed in this process
+// with two pairings for all cells. The factors that join the cells are random.
 func (s *EthereumSetup) VerifyCells(commitments []Commitment, indices []uint64, cells []*Cell, proofs []Proof) error {
 	n := len(cells)
 	if len(commitments) != n || len(indices) != n || len(proofs) != n {
@@ -187,17 +179,13 @@ func (s *EthereumSetup) VerifyCells(commitments []Commitment, indices []uint64, 
 	}
 	// The factors are powers of a random number.
 	powers := make([]fr.Element, n)
-	for powers[0].SetOne(); ; {
-		var r fr.Element
-		if _, err := r.SetRandom(); err != nil {
-			return err
-		}
-		if !r.IsZero() {
-			for k := 1; k < n; k++ {
-				powers[k].Mul(&powers[k-1], &r)
-			}
-			break
-		}
+	var r fr.Element
+	if _, err := r.SetRandom(); err != nil {
+		return err
+	}
+	powers[0].SetOne()
+	for k := 1; k < n; k++ {
+		powers[k].Mul(&powers[k-1], &r)
 	}
 	// The same commitment is multiplied once, and cells of one index are added up.
 	place := map[Commitment]int{}
@@ -217,18 +205,12 @@ func (s *EthereumSetup) VerifyCells(commitments []Commitment, indices []uint64, 
 		}
 		weights[i].Add(&weights[i], &powers[k])
 	}
-	var g errgroup.Group
-	g.SetLimit(16)
-	for k := range proofs {
-		g.Go(func() error {
-			if _, err := points[k].SetBytes(proofs[k][:]); err != nil {
-				return fmt.Errorf("%w: proof %d: %w", backend.ErrInvalidInput, k, err)
-			}
-			return nil
-		})
-	}
-	err := g.Wait()
-	if err != nil {
+	if err := each(n, func(k int) error {
+		if _, err := points[k].SetBytes(proofs[k][:]); err != nil {
+			return fmt.Errorf("%w: proof %d: %w", backend.ErrInvalidInput, k, err)
+		}
+		return nil
+	}); err != nil {
 		return err
 	}
 	var values [cellScalars]fr.Element
@@ -281,10 +263,10 @@ func (s *EthereumSetup) VerifyCells(commitments []Commitment, indices []uint64, 
 	if _, err := right.MultiExp(all, by, ecc.MultiExpConfig{}); err != nil {
 		return err
 	}
-	var l, r bls12381.G1Affine
-	l.FromJacobian(&left)
-	r.FromJacobian(right.Neg(&right))
-	ok, err := bls12381.PairingCheck([]bls12381.G1Affine{l, r}, []bls12381.G2Affine{s.shifted, s.g2})
+	pair := make([]bls12381.G1Affine, 2)
+	pair[0].FromJacobian(&left)
+	pair[1].FromJacobian(right.Neg(&right))
+	ok, err := bls12381.PairingCheck(pair, []bls12381.G2Affine{s.shifted, s.g2})
 	if err != nil {
 		return err
 	}

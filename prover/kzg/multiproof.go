@@ -246,8 +246,10 @@ func (m *Multiproofs[P, S]) together() int { return max(1, mostTogether/m.Coeffi
 // time, a product a thread; a transform has its products in log2 n turns.
 const mostDirect = 1 << 17
 
-// hasMatrix reports whether proofs may be computed from the rows by a matrix.
-func (m *Multiproofs[P, S]) hasMatrix() bool { return 2*m.parts()*m.count() <= mostDirect }
+// hasMatrix reports whether the proofs of a polynomial are computed by a matrix.
+func (m *Multiproofs[P, S]) hasMatrix() bool {
+	return 2*m.parts()*m.count() <= mostDirect && m.direct()
+}
 
 // load makes the table resident on the backend of a call, in a program of the call, which
 // is repeated when the backend dies.
@@ -256,8 +258,12 @@ func (m *Multiproofs[P, S]) load(ctx context.Context, call *multiSpaces) (_ *mul
 	all := batch * m.Coefficients
 	indices := backend.IndexElements(curve, all)
 	scalars := 3 * indices
+	var matrix []S
 	if m.hasMatrix() {
-		scalars += 2 * m.parts() * m.count()
+		if matrix, err = m.matrix(); err != nil {
+			return nil, nil, err
+		}
+		scalars += len(matrix)
 	}
 	home, err := openBeside(ctx, call.points, backend.Elements{Element: m.point(), Count: 2 * m.Coefficients}, backend.Elements{Element: m.scalar(), Count: scalars})
 	if err != nil {
@@ -287,11 +293,7 @@ func (m *Multiproofs[P, S]) load(ctx context.Context, call *multiSpaces) (_ *mul
 		index(t.even, rows(false)),
 		index(t.odd, rows(true)),
 	}
-	if m.hasMatrix() {
-		matrix, err := m.matrix()
-		if err != nil {
-			return nil, nil, errors.Join(err, home.Close())
-		}
+	if len(matrix) > 0 {
 		t.matrix = span(home.scalars, 3*indices, len(matrix))
 		steps = append(steps, write(t.matrix, layout.Bytes(matrix)))
 	}
@@ -387,7 +389,7 @@ func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*mult
 			backend.Gather{Dst: call.parts, Src: call.coefficients, Index: m.indices(t.split, batch)},
 			backend.Transform{Dst: call.transforms, Src: call.parts, Batch: batch * m.Size},
 		)
-		if sums := span(s, 0, batch*2*k); m.direct() && batch*2*k*c <= mostDirect {
+		if sums := span(s, 0, batch*2*k); t.matrix.Count > 0 && batch*t.matrix.Count <= mostDirect {
 			m.byMatrix(call, t, sums)
 		} else {
 			m.byTransforms(call, t, sums, m.fr.Inverse(v))
