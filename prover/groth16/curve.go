@@ -100,8 +100,6 @@ type binding interface {
 	belongs(ProvingKey) func(VerifyingKey) bool
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
-	// owns reports whether a constraint system is of the curve.
-	owns(constraint.ConstraintSystem) bool
 	// setup makes the keys of a constraint system of the curve, whose shape is given.
 	setup(context.Context, *engine.Engine, constraint.ConstraintSystem, *shape, *setupOptions) (ProvingKey, VerifyingKey, error)
 }

@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/constraint"
 	"golang.org/x/sync/errgroup"
 
@@ -50,22 +51,20 @@ func SetupOn(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSys
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, b := range bindings {
-		if b.owns(ccs) {
-			e, end, err := resident.Or(ctx, e)
-			if err != nil {
-				return nil, nil, err
-			}
-			pk, vk, err := b.setup(ctx, e, ccs, &s, &o)
-			return pk, vk, errors.Join(err, end())
-		}
+	c, ok := ccs.(interface{ CurveID() ecc.ID })
+	if !ok {
+		return nil, nil, fmt.Errorf("%w: a constraint system of type %T", backend.ErrInvalidInput, ccs)
 	}
-	return nil, nil, fmt.Errorf("%w: Groth16 with a constraint system of type %T", backend.ErrUnsupported, ccs)
-}
-
-func (c *curve[P1, P2, S]) owns(ccs constraint.ConstraintSystem) bool {
-	_, ok := c.system(ccs)
-	return ok
+	b, ok := bindings[c.CurveID()]
+	if !ok {
+		return nil, nil, fmt.Errorf("%w: Groth16 on the curve %s", backend.ErrUnsupported, c.CurveID())
+	}
+	e, end, err := resident.Or(ctx, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	pk, vk, err := b.setup(ctx, e, ccs, &s, &o)
+	return pk, vk, errors.Join(err, end())
 }
 
 // keys is what a set-up makes, for a curve to put into gnark's types.
@@ -91,7 +90,10 @@ type toxic[S any] struct {
 // tau, and a wire's K is beta A + alpha B + C, over gamma for the verifier's wires and
 // those that are committed to, over delta for the others.
 func (c *curve[P1, P2, S]) setup(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, s *shape, o *setupOptions) (ProvingKey, VerifyingKey, error) {
-	sys, _ := c.system(ccs)
+	sys, err := c.systemOf(ccs)
+	if err != nil {
+		return nil, nil, err
+	}
 	secret := make([]S, 5)
 	defer clear(secret)
 	var zero S
