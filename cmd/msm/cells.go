@@ -32,7 +32,8 @@ func (a *app) benchCellsCommand() *cobra.Command {
 		Short: "Time EIP-7594's cells and KZG proofs of blobs",
 		Long: `Time the cells and KZG proofs of blobs by EIP-7594 (PeerDAS), a call for all blobs:
 blobs, cells and proofs are bytes in this process, tables are loaded before. go-eth-kzg
-computes the same once, on all processors, and every answer is compared with its own.
+computes the same once, on all processors, and every answer is compared with its own, as
+are recovered blobs and a commitment outside of the time.
 The setup is made of a secret that everybody knows.`,
 		Example: `  msm bench cells --blobs 1,4 --backend cpu
   msm bench cells --blobs 1,64 --backend cuda --format json --out FILE`,

@@ -96,6 +96,8 @@ type cellWork struct {
 	cells  [][goethkzg.CellsPerExtBlob]*goethkzg.Cell
 	proofs [][goethkzg.CellsPerExtBlob]goethkzg.KZGProof
 	stock  map[int]time.Duration
+	// commitment is to the first blob.
+	commitment goethkzg.KZGCommitment
 }
 
 func newCellWork(ctx context.Context, counts []int, seed uint64) (*cellWork, error) {
@@ -120,6 +122,9 @@ func newCellWork(ctx context.Context, counts []int, seed uint64) (*cellWork, err
 	w.cells, w.proofs = make([][goethkzg.CellsPerExtBlob]*goethkzg.Cell, n), make([][goethkzg.CellsPerExtBlob]goethkzg.KZGProof, n)
 	for range n {
 		w.blobs = append(w.blobs, randomBlob(rng))
+	}
+	if w.commitment, err = stock.BlobToKZGCommitment((*goethkzg.Blob)(w.blobs[0]), 0); err != nil {
+		return nil, err
 	}
 	for _, n := range counts {
 		if _, ok := w.stock[n]; ok {
@@ -221,11 +226,42 @@ func (w *cellWork) measure(ctx context.Context, cfg *CellsConfig, e *single) (ru
 			}
 		}
 		cfg.Progress.tell(stage, cfg.Count+1, cfg.Count+1)
+		if err := w.others(ctx, c, n); err != nil {
+			return runs, fmt.Errorf("%s: %w", stage, err)
+		}
 		run.Checked = true
 		run.Min, run.Median, run.Samples = record.Millis(record.Min(samples)), record.Millis(record.Median(samples)), record.AllMillis(samples)
 		runs = append(runs, run)
 	}
 	return runs, nil
+}
+
+// others compares what is not timed: the first n blobs from every second cell, and the
+// commitment to the first.
+func (w *cellWork) others(ctx context.Context, c *kzg.CellProver, n int) error {
+	var indices []uint64
+	rows := make([][]*kzg.Cell, n)
+	for k := uint64(1); k < kzg.CellCount; k += 2 {
+		indices = append(indices, k)
+		for i := range rows {
+			rows[i] = append(rows[i], (*kzg.Cell)(w.cells[i][k]))
+		}
+	}
+	all, err := c.Recover(ctx, indices, rows...)
+	if err != nil {
+		return err
+	}
+	if err := w.right(all); err != nil {
+		return fmt.Errorf("recovered: %w", err)
+	}
+	commitments, err := c.Commit(ctx, w.blobs[0])
+	if err != nil {
+		return err
+	}
+	if commitments[0] != kzg.Commitment(w.commitment) {
+		return fmt.Errorf("%w: the commitment to blob 0 is not go-eth-kzg's", ErrWrong)
+	}
+	return nil
 }
 
 // right compares every cell and proof with go-eth-kzg's.

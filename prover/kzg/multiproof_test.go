@@ -27,11 +27,11 @@ func TestOpenings(t *testing.T) {
 		t.Fatalf("%d curves", len(openings))
 	}
 	for curve, check := range openings {
-		for _, c := range []kzg.Cosets{
+		for i, c := range []kzg.Cosets{
 			{Coefficients: 16, Domain: 32, Size: 4}, {Coefficients: 8, Domain: 8, Size: 1}, {Coefficients: 8, Domain: 8, Size: 4},
 			{Coefficients: 8, Domain: 64, Size: 2}, {Coefficients: 2, Domain: 4, Size: 1},
 		} {
-			if testing.Short() && curve != "bn254" {
+			if curve != "bn254" && (i > 0 || testing.Short()) {
 				continue // the algorithm is written once for all
 			}
 			for _, matrix := range []bool{false, true} {
