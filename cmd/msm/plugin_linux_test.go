@@ -67,13 +67,13 @@ func TestThroughThePlugin(t *testing.T) {
 	}
 
 	file := filepath.Join(t.TempDir(), "cells.json")
-	status, out, errs = cli(t, &app{}, "bench", "cells", "--plugin-dir", dir, "--backend", "cpu,plugin:cpu", "--blobs", "1,2", "--count", "1", "--format", "json", "--out", file)
+	status, out, errs = cli(t, &app{}, "bench", "cells", "--plugin-dir", dir, "--backend", "plugin:cpu", "--blobs", "1,2", "--count", "1", "--format", "json", "--out", file)
 	text, err := os.ReadFile(file)
-	if status != exitOK || err != nil || strings.Count(out, "1 right") != 2 || strings.Count(out, "2 right") != 2 {
+	if status != exitOK || err != nil || !strings.Contains(out, "1 right") || !strings.Contains(out, "2 right") {
 		t.Errorf("status %d, %v, %s\n%s", status, err, errs, out)
 	}
 	var cells record.Record[record.CellRun]
-	if err := json.Unmarshal(text, &cells); err != nil || len(cells.Runs) != 4 {
+	if err := json.Unmarshal(text, &cells); err != nil || len(cells.Runs) != 2 {
 		t.Fatalf("%v, %s", err, text)
 	}
 	for _, run := range cells.Runs {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
@@ -68,6 +69,7 @@ type Multiproofs[P, S any] struct {
 	// direct tells that a few polynomials are computed without transforms of points.
 	direct func() bool
 	at     *resident.Vectors[*multiSpaces, *multiTable]
+	closed atomic.Bool // load makes nothing resident any more
 }
 
 // form is in which order, and as what bytes, proofs are answered.
@@ -131,8 +133,12 @@ func loadMulti[P, S any](ctx context.Context, e *engine.Engine, t *multiTypes[P,
 	return m, nil
 }
 
-// Close frees the table after the calls in flight. Closing twice is no error.
-func (m *Multiproofs[P, S]) Close() error { return errors.Join(m.at.Close(), m.end()) }
+// Close frees the table after the calls in flight; later ones are backend.ErrClosed. Closing
+// twice is no error.
+func (m *Multiproofs[P, S]) Close() error {
+	m.closed.Store(true)
+	return errors.Join(m.at.Close(), m.end())
+}
 
 // The method. Let f be the polynomial of n coefficients, l the size of a coset, k = n/l,
 // and z_j = w^(j l), which has the order c = Domain/l. The quotient of f by X^l - z_j is
@@ -254,6 +260,9 @@ func (m *Multiproofs[P, S]) hasMatrix() bool {
 // load makes the table resident on the backend of a call, in a program of the call, which
 // is repeated when the backend dies.
 func (m *Multiproofs[P, S]) load(ctx context.Context, call *multiSpaces) (_ *multiSpaces, _ *multiTable, err error) {
+	if m.closed.Load() {
+		return nil, nil, fmt.Errorf("multiproofs: %w", backend.ErrClosed)
+	}
 	batch, curve := m.together(), m.g1.Group.Curve()
 	all := batch * m.Coefficients
 	indices := backend.IndexElements(curve, all)

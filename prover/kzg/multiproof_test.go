@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,6 +74,15 @@ func TestOpeningsElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var wg sync.WaitGroup
+	for range 4 { // the table is loaded once
+		wg.Go(func() {
+			if got, err := there.Open(t.Context(), p, p[:9]); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("side by side: %v", err)
+			}
+		})
+	}
+	wg.Wait()
 	for i, moment := range []int64{0, 1, 2, 3} {
 		if err := e.Use(t.Context(), fmt.Sprint("backend ", i)); err != nil {
 			t.Fatal(err)
@@ -92,7 +102,16 @@ func TestOpeningsElsewhere(t *testing.T) {
 		}
 		f.Die.Store(0)
 	}
-	if err := errors.Join(there.Close(), there.Close(), e.Close()); err != nil {
+	if err := errors.Join(there.Close(), there.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, err := there.Open(t.Context(), p); !errors.Is(err, backend.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	if n := f.Held(); n != 0 {
+		t.Errorf("%d spaces are left after Close", n)
+	}
+	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
 	if n := f.Held(); n != 0 {
