@@ -38,6 +38,13 @@ type curve[P1, P2 any, S comparable] struct {
 	system func(constraint.ConstraintSystem) (solve.System[S], bool)
 	// proof makes gnark's proof.
 	proof func(*proof[P1, P2]) Proof
+	// generators returns gnark-crypto's, and random2 a point that it draws.
+	generators func() (P1, P2)
+	random2    func() (P2, error)
+	// domain returns the size of the domain for so many constraints, and a generator.
+	domain func(constraints int) (size int, root S)
+	// keys makes gnark's keys.
+	keys func(*keys[P1, P2, S]) (ProvingKey, VerifyingKey, error)
 }
 
 // solution is what the solver found: the values of all wires, and those of
@@ -86,6 +93,8 @@ type binding interface {
 	// belongs returns a function that reports whether a verifying key is for the proofs
 	// of a proving key.
 	belongs(ProvingKey) func(VerifyingKey) bool
+	// setup makes the keys of a constraint system, whose shape is given.
+	setup(context.Context, *engine.Engine, *shape, constraint.ConstraintSystem) (ProvingKey, VerifyingKey, error)
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
 }
