@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 
 	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark-crypto/kzg"
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -40,6 +41,10 @@ type curve[P any, S comparable] struct {
 	trace func(ccs constraint.ConstraintSystem, n int) *trace[S]
 	// proof makes gnark's proof.
 	proof func(*proof[P, S]) Proof
+	// srsPoints returns the points of a setup of this curve, and false for another.
+	srsPoints func(kzg.SRS) ([]P, bool)
+	// keys makes gnark's keys, with the verifying key of a setup.
+	keys func(*parts[P, S], kzg.SRS) (ProvingKey, VerifyingKey, error)
 }
 
 // binding is what a Prover needs of a curve.
@@ -51,6 +56,8 @@ type binding interface {
 	// belongs returns a function that reports whether a verifying key is for the proofs
 	// of a proving key.
 	belongs(ProvingKey) func(VerifyingKey) bool
+	// setup makes the keys of a constraint system, whose shape is given.
+	setup(ctx context.Context, e *engine.Engine, s *shape, ccs constraint.ConstraintSystem, srs, lagrange kzg.SRS) (ProvingKey, VerifyingKey, error)
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
 }

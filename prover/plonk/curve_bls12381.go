@@ -3,6 +3,7 @@
 package plonk
 
 import (
+	"io"
 	"slices"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
@@ -10,6 +11,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/iop"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/kzg"
+	setups "github.com/consensys/gnark-crypto/kzg"
 	stock "github.com/consensys/gnark/backend/plonk/bls12-381"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
@@ -59,6 +61,33 @@ var bls12381Curve = &curve[bls12381.G1Affine, fr.Element]{
 			ZShiftedOpening: kzg.OpeningProof{H: p.shifted, ClaimedValue: p.claimedZ},
 		}
 	},
+	srsPoints: func(srs setups.SRS) ([]bls12381.G1Affine, bool) {
+		s, ok := srs.(*kzg.SRS)
+		if !ok || s == nil {
+			return nil, false
+		}
+		return s.Pk.G1, true
+	},
+	keys: bls12381Keys,
+}
+
+func bls12381Keys(k *parts[bls12381.G1Affine, fr.Element], srs setups.SRS) (ProvingKey, VerifyingKey, error) {
+	n := uint64(k.n)
+	vk := &stock.VerifyingKey{
+		Size: n, Generator: k.root, NbPublicVariables: uint64(k.public),
+		Kzg:        srs.(*kzg.SRS).Vk,
+		CosetShift: fft.NewDomain(n, fft.WithoutPrecompute()).FrMultiplicativeGen,
+		S:          [3]kzg.Digest(k.columns),
+		Ql:         k.columns[3], Qr: k.columns[4], Qm: k.columns[5], Qo: k.columns[6], Qk: k.columns[7],
+		Qcp:                         k.columns[8:],
+		CommitmentConstraintIndexes: k.commitments,
+	}
+	vk.SizeInv.SetUint64(n).Inverse(&vk.SizeInv)
+	// Only writing it sets the version of a key's encoding, which gnark's Setup sets.
+	if _, err := vk.WriteTo(io.Discard); err != nil {
+		return nil, nil, err
+	}
+	return &stock.ProvingKey{Kzg: kzg.ProvingKey{G1: k.canonical}, KzgLagrange: kzg.ProvingKey{G1: k.lagrange}, Vk: vk}, vk, nil
 }
 
 func bls12381Parts(key ProvingKey) (*parts[bls12381.G1Affine, fr.Element], bool) {

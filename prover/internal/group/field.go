@@ -185,9 +185,6 @@ func (f *Field[S]) InverseOfPowerMinusOne(g S, n int) S {
 // One returns 1.
 func (f *Field[S]) One() (z S) { f.one(&z); return z }
 
-// FromBig returns an integer modulo r.
-func (f *Field[S]) FromBig(n *big.Int) (z S) { f.fromBig(&z, n); return z }
-
 // Number returns n, not negative, as a scalar.
 func (f *Field[S]) Number(n int) (z S) { f.fromBig(&z, big.NewInt(int64(n))); return z }
 
