@@ -22,6 +22,7 @@ type proveFlags struct {
 	hashes int
 	count  int
 	flying int
+	own    bool
 	format string
 	out    string
 	cache  string
@@ -49,6 +50,7 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	flags.StringVar(&f.merge, "merge", "auto", "Groth16's merging of equal bases and scalars: auto (where it pays), never"+several)
 	flags.IntVar(&f.count, "count", record.Enough, "timed proofs, after one to warm up")
 	flags.IntVar(&f.flying, "in-flight", 0, "from 2 on: also a stream of proofs, that many at a time")
+	flags.BoolVar(&f.own, "own-setup", false, "make keys that are not kept yet on the first backend, in place of by gnark")
 	addFormat(c, &f.format, reports)
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.cache, "cache", "", cacheHelp)
@@ -76,7 +78,7 @@ func (f *proveFlags) config() (c bench.ProveConfig, err error) {
 	if err := oneOf("format", f.format, reports...); err != nil {
 		return c, err
 	}
-	c.Hashes, c.Count, c.InFlight = f.hashes, f.count, f.flying
+	c.Hashes, c.Count, c.InFlight, c.OwnSetup = f.hashes, f.count, f.flying, f.own
 	if err := oneOf("system", f.system, texts(proofsystem.Systems())...); err != nil {
 		return c, err
 	}

@@ -49,6 +49,9 @@ type ProveConfig struct {
 	// InFlight, when above one, has as many proofs made again with that many in
 	// flight, for the time a proof then takes of a stream of them.
 	InFlight int
+	// OwnSetup makes keys that are not kept yet on the first backend, in place of by
+	// gnark.
+	OwnSetup bool
 	// CacheDir keeps keys between runs: setting one up can take minutes.
 	CacheDir string
 
@@ -209,7 +212,11 @@ type contender struct {
 
 // proveOn measures one circuit on one curve.
 func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, engines engines, meters map[string]*meter) (_ []record.ProveRun, err error) {
-	k, err := keyFor(ctx, cfg, s, curve)
+	var maker *engine.Engine
+	if cfg.OwnSetup {
+		maker = engines.with(curve, nil)[0].Engine
+	}
+	k, err := keyFor(ctx, cfg, s, curve, maker)
 	if err != nil {
 		return nil, err
 	}

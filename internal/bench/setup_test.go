@@ -29,7 +29,8 @@ func TestSetup(t *testing.T) {
 	}
 }
 
-// oddSums has wrong sums and products of points: its first answer is another point.
+// oddSums has wrong products of points, and the sums of a call of one group in the wrong
+// order.
 type oddSums struct{ oddNumbers }
 
 func (b oddSums) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
@@ -43,7 +44,7 @@ func (b oddSums) Run(ctx context.Context, steps []backend.Step) ([][]byte, error
 
 func (b oddSums) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
 	answers, err := b.oddNumbers.MSM(ctx, jobs)
-	if err == nil {
+	if err == nil && !slices.ContainsFunc(answers, func(a []byte) bool { return len(a) != len(answers[0]) }) {
 		slices.Reverse(answers)
 	}
 	return answers, err
@@ -60,6 +61,26 @@ func TestSetupDetectsBadKeys(t *testing.T) {
 		runs, _, err := Setup(t.Context(), cfg)
 		if !errors.Is(err, ErrWrong) || len(runs) != 1 || runs[0].Verified || runs[0].Refused != 1+cfg.Count {
 			t.Errorf("%s: %+v, %v", system, runs, err)
+		}
+	}
+}
+
+// TestProveWithOwnSetup: the first backend makes the keys. gnark's own proofs with those of
+// a wrong backend are refused.
+func TestProveWithOwnSetup(t *testing.T) {
+	for _, system := range proofsystem.Systems() {
+		for _, odd := range []bool{false, true} {
+			cfg := proveConfig(t, &world{}, "a")
+			cfg.System, cfg.Count, cfg.OwnSetup = system, 1, true
+			if odd {
+				cfg.Open = func(context.Context, string) (backend.Backend, error) {
+					return oddSums{oddNumbers{cpu.New(cpu.Options{})}}, nil
+				}
+			}
+			runs, _, err := Prove(t.Context(), cfg)
+			if len(runs) != 1 || errors.Is(err, ErrWrong) != odd || (runs[0].StockRefused > 0) != odd || !odd && err != nil {
+				t.Errorf("%s, wrong backend %v: %+v, %v", system, odd, runs, err)
+			}
 		}
 	}
 }

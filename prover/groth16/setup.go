@@ -25,7 +25,8 @@ func Setup(ccs constraint.ConstraintSystem) (ProvingKey, VerifyingKey, error) {
 // SetupOn makes the keys of an R1CS as gnark's Setup does. The engine computes their
 // points; a nil engine is one in this process. With the same randomness the keys equal
 // gnark's byte for byte. A constraint system that is no R1CS is backend.ErrInvalidInput,
-// one on a curve without a prover here backend.ErrUnsupported.
+// one on a curve without a prover here backend.ErrUnsupported, and so is an engine of which
+// no backend has programs over points.
 //
 // Whoever knows the numbers that a set-up draws can prove what is false. All copies are
 // wiped, and so is everything that is computed from them but the keys. The time depends on
