@@ -94,7 +94,7 @@ type binding interface {
 	// of a proving key.
 	belongs(ProvingKey) func(VerifyingKey) bool
 	// setup makes the keys of a constraint system, whose shape is given.
-	setup(context.Context, *engine.Engine, *shape, constraint.ConstraintSystem) (ProvingKey, VerifyingKey, error)
+	setup(context.Context, *engine.Engine, *shape, constraint.ConstraintSystem, *setupOptions) (ProvingKey, VerifyingKey, error)
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark-crypto/utils"
 	"github.com/consensys/gnark/constraint"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
@@ -22,6 +24,17 @@ func Setup(ccs constraint.ConstraintSystem) (ProvingKey, VerifyingKey, error) {
 	return SetupOn(context.Background(), kept.Engine(), ccs)
 }
 
+// A SetupOption configures SetupOn.
+type SetupOption func(*setupOptions)
+
+type setupOptions struct{ made func(points, of int) }
+
+// OnPoints calls f with how many points of the keys are made, and how many there will be.
+// Calls do not overlap.
+func OnPoints(f func(points, of int)) SetupOption {
+	return func(o *setupOptions) { o.made = f }
+}
+
 // SetupOn makes the keys of an R1CS as gnark's Setup does. The engine computes their
 // points; a nil engine is one in this process. With the same randomness the keys equal
 // gnark's byte for byte. A constraint system that is no R1CS is backend.ErrInvalidInput,
@@ -33,12 +46,13 @@ func Setup(ccs constraint.ConstraintSystem) (ProvingKey, VerifyingKey, error) {
 // them: inversions and products with points are not constant time, as in gnark. Make the
 // keys where nobody can measure it.
 //
-// An observer of the engine hears of a phase engine.PhaseSetup with the number of points,
+// OnPoints tells how far a set-up is. An observer of the engine hears of a phase engine.PhaseSetup with the number of points,
 // and within it of the programs that compute them. When the context ends, SetupOn returns
 // its error within some milliseconds, or after the program that runs.
-func SetupOn(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem) (ProvingKey, VerifyingKey, error) {
-	if ccs == nil {
-		return nil, nil, fmt.Errorf("%w: no constraint system", backend.ErrInvalidInput)
+func SetupOn(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, opts ...SetupOption) (ProvingKey, VerifyingKey, error) {
+	var o setupOptions
+	for _, set := range opts {
+		set(&o)
 	}
 	s, err := shapeOf(ccs)
 	if err != nil {
@@ -56,7 +70,7 @@ func SetupOn(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSys
 	if err != nil {
 		return nil, nil, err
 	}
-	pk, vk, err := b.setup(ctx, e, &s, ccs)
+	pk, vk, err := b.setup(ctx, e, &s, ccs, &o)
 	if err = errors.Join(err, end()); err != nil {
 		return nil, nil, err
 	}
@@ -89,7 +103,7 @@ const (
 )
 
 // setup makes the keys of a constraint system of a shape.
-func (c *curve[P1, P2, S]) setup(ctx context.Context, e *engine.Engine, s *shape, ccs constraint.ConstraintSystem) (ProvingKey, VerifyingKey, error) {
+func (c *curve[P1, P2, S]) setup(ctx context.Context, e *engine.Engine, s *shape, ccs constraint.ConstraintSystem, o *setupOptions) (ProvingKey, VerifyingKey, error) {
 	sys, err := c.systemOf(ccs)
 	if err != nil {
 		return nil, nil, err
@@ -147,45 +161,37 @@ func (c *curve[P1, P2, S]) setup(ctx context.Context, e *engine.Engine, s *shape
 	defer func() { merge.Wipe(of2) }()
 	of2 = append(append(of2, q.b...), waste[beta], waste[delta], waste[gamma])
 
-	ctx, end := e.Observe(ctx, engine.Phase{Kind: engine.PhaseSetup, Points: len(of1) + len(of2) + len(minus)})
-	err = func() error {
-		g1, g2 := c.generators()
-		points1, err := multiples(ctx, e, c.g1.Group, g1, of1)
-		if err != nil {
-			return err
-		}
-		points2, err := multiples(ctx, e, c.g2.Group, g2, of2)
-		if err != nil {
-			return err
-		}
-		minusSigmas, err := multiples(ctx, e, c.g2.Group, common, minus)
-		if err != nil {
-			return err
-		}
-		k.alpha, k.beta, k.delta = points1[0], points1[1], points1[2]
-		points1 = points1[3:]
-		for _, part := range []struct {
-			of *[]P1
-			n  int
-		}{{&k.a, len(q.a)}, {&k.b, len(q.b)}, {&k.z, len(q.z)}, {&k.public, len(q.public)}, {&k.k, len(q.private)}} {
-			*part.of, points1 = cutOff(points1, part.n)
-		}
-		k.pedersen = make([]pedersen[P1], len(q.committed))
-		for i, v := range q.committed {
-			k.pedersen[i].basis, points1 = cutOff(points1, len(v))
-		}
-		for i, v := range q.committed {
-			k.pedersen[i].sigma, points1 = cutOff(points1, len(v))
-			k.knowledge = append(k.knowledge, knowledge[P2]{common, minusSigmas[i]})
-		}
-		k.b2, points2 = cutOff(points2, len(q.b))
-		k.beta2, k.delta2, k.gamma2 = points2[0], points2[1], points2[2]
-		return nil
-	}()
+	total := len(of1) + len(of2) + len(minus)
+	ctx, end := e.Observe(ctx, engine.Phase{Kind: engine.PhaseSetup, Points: total})
+	g1, g2 := c.generators()
+	var points1 []P1
+	var points2, minusSigmas []P2
+	err = makeAll(ctx, total, o.made, slices.Concat(
+		multiples(e, c.g1.Group, g1, of1, &points1),
+		multiples(e, c.g2.Group, g2, of2, &points2),
+		multiples(e, c.g2.Group, common, minus, &minusSigmas)))
 	end(err)
 	if err != nil {
 		return nil, nil, err
 	}
+	k.alpha, k.beta, k.delta = points1[0], points1[1], points1[2]
+	points1 = points1[3:]
+	for _, part := range []struct {
+		of *[]P1
+		n  int
+	}{{&k.a, len(q.a)}, {&k.b, len(q.b)}, {&k.z, len(q.z)}, {&k.public, len(q.public)}, {&k.k, len(q.private)}} {
+		*part.of, points1 = cutOff(points1, part.n)
+	}
+	k.pedersen = make([]pedersen[P1], len(q.committed))
+	for i, v := range q.committed {
+		k.pedersen[i].basis, points1 = cutOff(points1, len(v))
+	}
+	for i, v := range q.committed {
+		k.pedersen[i].sigma, points1 = cutOff(points1, len(v))
+		k.knowledge = append(k.knowledge, knowledge[P2]{common, minusSigmas[i]})
+	}
+	k.b2, points2 = cutOff(points2, len(q.b))
+	k.beta2, k.delta2, k.gamma2 = points2[0], points2[1], points2[2]
 	k.committed = s.commitments.GetPublicAndCommitmentCommitted(s.commitments.CommitmentIndexes(), s.public)
 	return c.keys(k)
 }
@@ -334,21 +340,62 @@ func withoutZeros[S comparable](v []S) ([]bool, []S) {
 func cutOff[T any](v []T, n int) ([]T, []T) { return v[:n:n], v[n:] }
 
 // mostMultiples is how many products one program computes. It bounds the memory of a
-// backend, and is what a death of it has repeated.
-const mostMultiples = 1 << 22
+// backend, and is what a death of it has repeated. Only tests change it.
+var mostMultiples = 1 << 21
 
-// multiples returns the products of a point by scalars.
-func multiples[P, S any](ctx context.Context, e *engine.Engine, g *msm.Group[P, S], base P, scalars []S) ([]P, error) {
+// mostPrograms is how many programs are on their way at a time: one is computed while the
+// answer of the other is read.
+const mostPrograms = 2
+
+// making is a program that makes some points.
+type making struct {
+	points int
+	run    func(context.Context) error
+}
+
+// multiples returns the programs that set points to the products of a point by scalars.
+func multiples[P, S any](e *engine.Engine, g *msm.Group[P, S], base P, scalars []S, points *[]P) (all []making) {
 	if len(scalars) <= mostMultiples {
-		return g.Multiples(ctx, e, base, scalars)
+		return []making{{len(scalars), func(ctx context.Context) (err error) {
+			*points, err = g.Multiples(ctx, e, base, scalars)
+			return err
+		}}}
 	}
-	points := make([]P, 0, len(scalars))
+	*points = make([]P, len(scalars))
+	left := *points
 	for part := range slices.Chunk(scalars, mostMultiples) {
-		products, err := g.Multiples(ctx, e, base, part)
-		if err != nil {
-			return nil, err
-		}
-		points = append(points, products...)
+		var to []P
+		to, left = cutOff(left, len(part))
+		all = append(all, making{len(part), func(ctx context.Context) error {
+			products, err := g.Multiples(ctx, e, base, part)
+			copy(to, products)
+			return err
+		}})
 	}
-	return points, nil
+	return all
+}
+
+// makeAll runs programs, which make of points, and tells made how far it is.
+func makeAll(ctx context.Context, of int, made func(points, of int), programs []making) error {
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(mostPrograms)
+	var mu sync.Mutex
+	points := 0
+	for _, p := range programs {
+		all.Go(func() error {
+			if err := backend.Ended(ctx); err != nil {
+				return err
+			}
+			if err := p.run(ctx); err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if points += p.points; made != nil {
+				made(points, of)
+			}
+			return nil
+		})
+	}
+	return all.Wait()
 }

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc"
@@ -103,11 +104,12 @@ func TestSetupIsGnarks(t *testing.T) {
 	}
 }
 
-// TestSetupDespiteDeath kills the backend at each call that computes in turn.
+// TestSetupDespiteDeath kills the backend at each call that computes in turn, of a set-up
+// of many programs.
 func TestSetupDespiteDeath(t *testing.T) {
+	defer groth16.MostMultiples(7)()
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	want := setUp(t, 1, func() (stock.ProvingKey, stock.VerifyingKey, error) { return stock.Setup(b.ccs) })
-	died := false
 	for at := int64(1); ; at++ {
 		var f faulty.Backends
 		e := newEngine(t, engine.Config{Open: f.Open})
@@ -119,22 +121,24 @@ func TestSetupDespiteDeath(t *testing.T) {
 			t.Errorf("a death at call %d: other keys", at)
 		}
 		if f.Die.Load() > 0 {
-			break
+			if at < 10 {
+				t.Errorf("%d calls compute", at-1)
+			}
+			return
 		}
-		died = true
-	}
-	if !died {
-		t.Error("no backend died")
 	}
 }
 
 // phases keeps the phases of an engine and calls begun at each.
 type phases struct {
+	mu    sync.Mutex
 	begun func(engine.Phase)
 	all   []engine.Phase
 }
 
 func (p *phases) Begin(ctx context.Context, phase engine.Phase) (context.Context, func(error)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.all = append(p.all, phase)
 	if p.begun != nil {
 		p.begun(phase)
@@ -148,8 +152,17 @@ func TestSetupTellsAndEnds(t *testing.T) {
 	b := build(t, ecc.BN254, samples.ByName("commitments"))
 	seen := &phases{}
 	e := newEngine(t, engine.Config{Open: new(faulty.Backends).Open, Observer: seen})
-	if _, _, err := groth16.SetupOn(t.Context(), e, b.ccs); err != nil {
+	made, of := 0, 0
+	if _, _, err := groth16.SetupOn(t.Context(), e, b.ccs, groth16.OnPoints(func(points, all int) {
+		if points <= made {
+			t.Errorf("%d points after %d", points, made)
+		}
+		made, of = points, all
+	})); err != nil {
 		t.Fatal(err)
+	}
+	if made != of || made < b.ccs.GetNbConstraints() {
+		t.Errorf("told of %d of %d points", made, of)
 	}
 	at := slices.IndexFunc(seen.all, func(p engine.Phase) bool { return p.Kind == engine.PhaseSetup })
 	if at < 0 || seen.all[at].Points < b.ccs.GetNbConstraints() {
