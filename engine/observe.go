@@ -29,6 +29,7 @@ type PhaseKind string
 // The kinds of phases.
 const (
 	PhaseProve   PhaseKind = "prove"   // a whole proof: a prover's, of Engine.Observe
+	PhaseSetup   PhaseKind = "setup"   // of keys; Points is how many they have
 	PhaseSolve   PhaseKind = "solve"   // of a proof's constraint system
 	PhaseCall    PhaseKind = "call"    // a whole call, whatever happened to it; those below are parts of it
 	PhaseWait    PhaseKind = "wait"    // for a backend that is ready

@@ -22,6 +22,7 @@ type proveFlags struct {
 	hashes int
 	count  int
 	flying int
+	own    bool
 	format string
 	out    string
 	cache  string
@@ -45,24 +46,31 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 		RunE: func(c *cobra.Command, _ []string) error { return a.prove(c.Context(), f) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.system, "system", string(proofsystem.Groth16), strings.Join(texts(proofsystem.Systems()), ", "))
-	flags.StringVar(&f.circuits, "circuit", "mimc", names(bench.Circuits()))
-	flags.StringVar(&f.curves, "curve", "", names(backend.Curves())+" (default bn254, and the only one that recursion has)")
-	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
+	f.addStatements(c)
 	flags.StringVar(&f.merge, "merge", "auto", "Groth16's merging of equal bases and scalars: auto (where it pays), never"+several)
-	flags.IntVar(&f.hashes, "hashes", 256, "length of the chain of hashes that the circuit mimc is")
 	flags.IntVar(&f.count, "count", record.Enough, "timed proofs, after one to warm up")
 	flags.IntVar(&f.flying, "in-flight", 0, "from 2 on: also a stream of proofs, that many at a time")
+	flags.BoolVar(&f.own, "own-setup", false, "make keys that are not kept yet on the first backend, in place of by gnark")
 	addFormat(c, &f.format, reports)
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.cache, "cache", "", cacheHelp)
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
+	completes(c, "merge", record.Merges())
+	return c
+}
+
+// addStatements adds the flags that say which circuits, on which curves and backends.
+func (f *proveFlags) addStatements(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&f.system, "system", string(proofsystem.Groth16), strings.Join(texts(proofsystem.Systems()), ", "))
+	flags.StringVar(&f.circuits, "circuit", "mimc", names(bench.Circuits()))
+	flags.StringVar(&f.curves, "curve", "", names(backend.Curves())+" (default bn254, and the only one that recursion has)")
+	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
+	flags.IntVar(&f.hashes, "hashes", 256, "length of the chain of hashes that the circuit mimc is")
 	completes(c, "curve", backend.Curves(), "all")
 	completes(c, "system", proofsystem.Systems())
 	completes(c, "circuit", bench.Circuits(), "all")
 	completes(c, "backend", backendNames)
-	completes(c, "merge", record.Merges())
-	return c
 }
 
 // config turns flags into a configuration.
@@ -70,7 +78,7 @@ func (f *proveFlags) config() (c bench.ProveConfig, err error) {
 	if err := oneOf("format", f.format, reports...); err != nil {
 		return c, err
 	}
-	c.Hashes, c.Count, c.InFlight = f.hashes, f.count, f.flying
+	c.Hashes, c.Count, c.InFlight, c.OwnSetup = f.hashes, f.count, f.flying, f.own
 	if err := oneOf("system", f.system, texts(proofsystem.Systems())...); err != nil {
 		return c, err
 	}

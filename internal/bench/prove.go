@@ -49,6 +49,9 @@ type ProveConfig struct {
 	// InFlight, when above one, has as many proofs made again with that many in
 	// flight, for the time a proof then takes of a stream of them.
 	InFlight int
+	// OwnSetup makes keys that are not kept yet on the first backend, in place of by
+	// gnark.
+	OwnSetup bool
 	// CacheDir keeps keys between runs: setting one up can take minutes.
 	CacheDir string
 
@@ -62,12 +65,20 @@ type ProveConfig struct {
 // Validate refuses an empty or senseless configuration with
 // backend.ErrInvalidInput.
 func (c *ProveConfig) Validate() error {
+	if c.CacheDir == "" {
+		return fmt.Errorf("%w: bench needs a folder for keys", backend.ErrInvalidInput)
+	}
+	return c.validate()
+}
+
+// validate does what Validate does, for who keeps no keys.
+func (c *ProveConfig) validate() error {
 	bad := func(format string, a ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{backend.ErrInvalidInput}, a...)...)
 	}
 	switch {
-	case c.Open == nil || c.CacheDir == "":
-		return bad("bench needs an opener of backends and a folder for keys")
+	case c.Open == nil:
+		return bad("bench needs an opener of backends")
 	case len(c.Backends) == 0 || len(c.Circuits) == 0:
 		return bad("nothing to measure: backends and circuits must be given")
 	case c.Count < 1:
@@ -135,30 +146,12 @@ func Prove(ctx context.Context, cfg ProveConfig) (_ []record.ProveRun, _ []recor
 	}
 	defer func() { err = errors.Join(err, all.close()) }()
 	var runs []record.ProveRun
-	for _, name := range cfg.Circuits {
-		curves := cfg.Curves
-		if len(curves) == 0 {
-			curves = curvesOf(name)
-		}
-		for _, curve := range curves {
-			if len(all.with(curve, nil)) == 0 {
-				cfg.note("no backend has %v: circuit %s left out", curve, name)
-				continue
-			}
-			s, err := newStatement(name, curve, cfg.Hashes)
-			if errors.Is(err, backend.ErrUnsupported) {
-				cfg.note("left out: %v", err)
-				continue
-			}
-			var done []record.ProveRun
-			if err == nil {
-				done, err = proveOn(ctx, &cfg, s, curve, all, meters)
-				runs = append(runs, done...)
-			}
-			if err != nil {
-				return runs, all.describe(), fmt.Errorf("circuit %s on %v: %w", name, curve, err)
-			}
-		}
+	if err := cfg.each(all, func(s *statement, curve backend.Curve) error {
+		done, err := proveOn(ctx, &cfg, s, curve, all, meters)
+		runs = append(runs, done...)
+		return err
+	}); err != nil {
+		return runs, all.describe(), err
 	}
 	if len(runs) == 0 {
 		err = fmt.Errorf("%w: no circuit can be proved on any of the curves and backends", backend.ErrUnsupported)
@@ -170,6 +163,34 @@ func Prove(ctx context.Context, cfg ProveConfig) (_ []record.ProveRun, _ []recor
 		}
 	}
 	return runs, all.describe(), err
+}
+
+// each calls f with every circuit on every curve that a backend has.
+func (c *ProveConfig) each(all engines, f func(*statement, backend.Curve) error) error {
+	for _, name := range c.Circuits {
+		curves := c.Curves
+		if len(curves) == 0 {
+			curves = curvesOf(name)
+		}
+		for _, curve := range curves {
+			if len(all.with(curve, nil)) == 0 {
+				c.note("no backend has %v: circuit %s left out", curve, name)
+				continue
+			}
+			s, err := newStatement(name, curve, c.Hashes)
+			if errors.Is(err, backend.ErrUnsupported) {
+				c.note("left out: %v", err)
+				continue
+			}
+			if err == nil {
+				err = f(s, curve)
+			}
+			if err != nil {
+				return fmt.Errorf("circuit %s on %v: %w", name, curve, err)
+			}
+		}
+	}
+	return nil
 }
 
 // contender is a prover with what it took. gnark has no engine.
@@ -191,7 +212,11 @@ type contender struct {
 
 // proveOn measures one circuit on one curve.
 func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, engines engines, meters map[string]*meter) (_ []record.ProveRun, err error) {
-	k, err := keyFor(ctx, cfg, s, curve)
+	var maker *engine.Engine
+	if cfg.OwnSetup {
+		maker = engines.with(curve, nil)[0].Engine
+	}
+	k, err := keyFor(ctx, cfg, s, curve, maker)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/consensys/gnark/test/unsafekzg"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/disk"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 	"github.com/pippin-zk/pippin/internal/realpath"
@@ -36,8 +37,8 @@ type key struct {
 	proofsystem.Keys
 }
 
-// keyFor reads the key kept for a circuit and curve, or makes and keeps one.
-func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve) (*key, error) {
+// keyFor reads the key kept for a circuit and curve, or makes and keeps one, as setUp does.
+func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, maker *engine.Engine) (*key, error) {
 	what := fmt.Sprintf("%s %v", s.name, curve)
 	dir := filepath.Join(cfg.CacheDir, string(cfg.system()), fmt.Sprintf("%s-%v-gnark-%s-%d", s.name, curve, gnark.Version, keyFormat))
 	cfg.Progress.tell(what+": reading the key", 0, 1)
@@ -56,7 +57,7 @@ func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.C
 		cfg.note("%s: the key in %s is not usable, another one takes its place: %v", what, dir, err)
 	}
 	start := time.Now()
-	if k, err = setUp(ctx, cfg, s, scheme, what); err != nil {
+	if k, err = setUp(ctx, cfg, s, scheme, what, maker); err != nil {
 		return nil, err
 	}
 	cfg.note("%s: set up in %v", what, time.Since(start).Round(time.Second/10))
@@ -89,9 +90,9 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// setUp compiles the circuit and makes keys. gnark cannot be interrupted in
-// that; when ctx ends, nobody waits for it.
-func setUp(ctx context.Context, cfg *ProveConfig, s *statement, scheme proofsystem.Scheme, what string) (*key, error) {
+// setUp compiles the circuit and makes keys on an engine or, if maker is nil, by gnark.
+// gnark cannot be interrupted in that; when ctx ends, nobody waits for it.
+func setUp(ctx context.Context, cfg *ProveConfig, s *statement, scheme proofsystem.Scheme, what string, maker *engine.Engine) (*key, error) {
 	cfg.note("%s: compiling", what)
 	cfg.Progress.tell(what+": compiling", 0, 1)
 	ccs, err := scheme.Compile(s.circuit)
@@ -105,7 +106,13 @@ func setUp(ctx context.Context, cfg *ProveConfig, s *statement, scheme proofsyst
 	}
 	keys := scheme.NewKeys()
 	done := make(chan error, 1)
-	go func() { done <- keys.SetUp(ccs, knownSRS) }()
+	go func() {
+		if maker != nil {
+			done <- keys.SetUpOn(ctx, maker, ccs, knownSRS)
+			return
+		}
+		done <- keys.SetUp(ccs, knownSRS)
+	}()
 	select {
 	case err := <-done:
 		return &key{ccs, keys}, err

@@ -172,7 +172,7 @@ func TestProveDistrustsTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := keyFor(t.Context(), &cfg, s, backend.BN254)
+	k, err := keyFor(t.Context(), &cfg, s, backend.BN254, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestProveDistrustsTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := setUp(t.Context(), &cfg, s, scheme, "another")
+	other, err := setUp(t.Context(), &cfg, s, scheme, "another", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,7 @@ type system[PK, VK written, P Proof] struct {
 	verifying   func(ecc.ID) VK
 	proof       func(ecc.ID) P
 	setUp       func(constraint.ConstraintSystem, SRS) (PK, VK, error)
+	setUpOn     func(context.Context, *engine.Engine, constraint.ConstraintSystem, SRS) (PK, VK, error)
 	prove       func(constraint.ConstraintSystem, PK, witness.Witness, ...gnark.ProverOption) (P, error)
 	verify      func(P, VK, witness.Witness, ...gnark.VerifierOption) error
 	prover      func(*engine.Engine, constraint.ConstraintSystem, PK, Options) (typed[P], error)
@@ -74,6 +75,9 @@ var schemes = map[System]func(backend.Curve) Scheme{
 		setUp: func(ccs constraint.ConstraintSystem, _ SRS) (gnarkgroth16.ProvingKey, gnarkgroth16.VerifyingKey, error) {
 			return gnarkgroth16.Setup(ccs)
 		},
+		setUpOn: func(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, _ SRS) (gnarkgroth16.ProvingKey, gnarkgroth16.VerifyingKey, error) {
+			return groth16.SetupOn(ctx, e, ccs)
+		},
 		prove: gnarkgroth16.Prove, verify: gnarkgroth16.Verify,
 		prover: func(e *engine.Engine, ccs constraint.ConstraintSystem, pk gnarkgroth16.ProvingKey, o Options) (typed[gnarkgroth16.Proof], error) {
 			if o.NoMerging {
@@ -97,6 +101,13 @@ var schemes = map[System]func(backend.Curve) Scheme{
 				return nil, nil, err
 			}
 			return gnarkplonk.Setup(ccs, canonical, lagrange)
+		},
+		setUpOn: func(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, srs SRS) (pk gnarkplonk.ProvingKey, vk gnarkplonk.VerifyingKey, err error) {
+			canonical, lagrange, err := srs(ccs)
+			if err != nil {
+				return nil, nil, err
+			}
+			return plonk.SetupOn(ctx, e, ccs, canonical, lagrange)
 		},
 		prove: gnarkplonk.Prove, verify: gnarkplonk.Verify,
 		prover: func(e *engine.Engine, ccs constraint.ConstraintSystem, pk gnarkplonk.ProvingKey, _ Options) (typed[gnarkplonk.Proof], error) {
@@ -156,6 +167,11 @@ type keys[PK, VK written, P Proof] struct {
 
 func (k *keys[PK, VK, P]) SetUp(ccs constraint.ConstraintSystem, srs SRS) (err error) {
 	k.pk, k.vk, err = k.setUp(ccs, srs)
+	return err
+}
+
+func (k *keys[PK, VK, P]) SetUpOn(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, srs SRS) (err error) {
+	k.pk, k.vk, err = k.setUpOn(ctx, e, ccs, srs)
 	return err
 }
 

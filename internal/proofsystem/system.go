@@ -96,8 +96,10 @@ type SRS func(constraint.ConstraintSystem) (canonical, lagrange kzg.SRS, err err
 // Keys are the proving key and the verifying key of a circuit. What reads and sets up
 // must not be called beside anything else.
 type Keys interface {
-	// SetUp makes both keys. Groth16 does not use the SRS.
+	// SetUp makes both keys with gnark. Groth16 does not use the SRS.
 	SetUp(constraint.ConstraintSystem, SRS) error
+	// SetUpOn makes both keys with this module, on an engine.
+	SetUpOn(context.Context, *engine.Engine, constraint.ConstraintSystem, SRS) error
 	// ReadProving and ReadVerifying read a key that gnark wrote with WriteTo or
 	// WriteRawTo. ReadProving does not check that points are on the curve.
 	ReadProving(io.Reader) error

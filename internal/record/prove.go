@@ -105,7 +105,7 @@ func WriteProveTable(w io.Writer, form table.Form, r Record[ProveRun]) error {
 		spreads[i] = r.Spread
 		rows[i] = []string{string(r.Op), r.Circuit, r.Curve, fmt.Sprint(r.Constraints), r.Backend, string(r.Merge), fmt.Sprint(r.Count),
 			formatMillis(r.Min), formatMillis(r.Median), formatSpread(r.Spread), formatMillis(r.Stock), formatFactor(r.Speedup), formatFactor(r.SpeedupWithoutSolve),
-			formatKnown(r.OwnSolve), formatMillis(r.Solve), formatKnown(r.AfterSolve), formatMillis(r.MSM), formatKnown(r.FFT), formatInFlight(r.InFlight), formatKnown(r.PerProof), r.verdict()}
+			formatKnown(r.OwnSolve), formatMillis(r.Solve), formatKnown(r.AfterSolve), formatMillis(r.MSM), formatKnown(r.FFT), formatInFlight(r.InFlight), formatKnown(r.PerProof), verdict(r.Verified)}
 	}
 	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", r.Machine), columns, rows, `
 Times are of whole proofs, from the witness on, keys loaded before; medians but for the minimum; the spread is the median distance from the median.
@@ -114,8 +114,8 @@ Times are of whole proofs, from the witness on, keys loaded before; medians but 
 `+noiseNote(spreads)+r.Cut.note())
 }
 
-func (r ProveRun) verdict() string {
-	if r.Verified {
+func verdict(verified bool) string {
+	if verified {
 		return "yes"
 	}
 	return "NO"

@@ -71,6 +71,11 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"blobs", "count", "min_ms", "median_ms", "stock_ms"},
 		bools:   []string{"checked"},
 	},
+	"setup": { // keys made
+		texts:   []string{"system", "circuit", "curve", "backend"},
+		numbers: []string{"constraints", "count", "min_ms", "median_ms"},
+		bools:   []string{"verified"},
+	},
 	"cluster": { // jobs of a proving cluster
 		texts:   []string{"what"},
 		numbers: []string{"workers", "jobs"},

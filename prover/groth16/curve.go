@@ -38,16 +38,11 @@ type curve[P1, P2 any, S comparable] struct {
 	system func(constraint.ConstraintSystem) (solve.System[S], bool)
 	// proof makes gnark's proof.
 	proof func(*proof[P1, P2]) Proof
-	// setupOf is what a set-up needs beside.
-	setupOf setupOf[P1, P2, S]
-}
-
-// setupOf is what set-ups need of a curve.
-type setupOf[P1, P2, S any] struct {
+	// generators returns gnark-crypto's, and random2 a point that it draws.
 	generators func() (P1, P2)
-	randomG2   func() (P2, error)
-	// domain returns the size and the generator of the domain for so many constraints.
-	domain func(constraints int) (size int, generator S)
+	random2    func() (P2, error)
+	// domain returns the size of the domain for so many constraints, and a generator.
+	domain func(constraints int) (size int, root S)
 	// keys makes gnark's keys.
 	keys func(*keys[P1, P2, S]) (ProvingKey, VerifyingKey, error)
 }
@@ -98,10 +93,10 @@ type binding interface {
 	// belongs returns a function that reports whether a verifying key is for the proofs
 	// of a proving key.
 	belongs(ProvingKey) func(VerifyingKey) bool
+	// setup makes the keys of a constraint system, whose shape is given.
+	setup(context.Context, *engine.Engine, *shape, constraint.ConstraintSystem, *setupOptions) (ProvingKey, VerifyingKey, error)
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
-	// setup makes the keys of a constraint system of the curve, whose shape is given.
-	setup(context.Context, *engine.Engine, constraint.ConstraintSystem, *shape, *setupOptions) (ProvingKey, VerifyingKey, error)
 }
 
 // bindingOf returns the binding of a key's curve.

@@ -13,7 +13,8 @@
 //	proof, err := groth16.Prove(ccs, pk, witness) // as before
 //
 // A server that proves many times makes a Prover: it knows when bases are
-// loaded and freed, and takes a context.
+// loaded and freed, and takes a context. Setup makes keys on the same engine; SetupOn
+// takes an engine and a context.
 //
 // # What runs where
 //
@@ -28,8 +29,16 @@
 // Equal bases of a key are merged when it is loaded, and equal scalars of a
 // proof where this process computes the MSMs: see MergeBases and MergeScalars.
 //
+// # Keys
+//
+// A set-up is in three steps. This process draws the secret numbers and computes the
+// values of the circuit's polynomials at one of them. The engine multiplies the
+// generators of both groups by these values: that is nearly all of the time. Then gnark's
+// own functions end the verifying key and the domain. The secrets and what is computed
+// from them are wiped; SetupOn says what is not constant time.
+//
 // The algorithm is that of Groth (https://eprint.iacr.org/2016/260) in the
 // notation of DIZK (https://eprint.iacr.org/2018/691, figure 4), with the
 // commitments of https://eprint.iacr.org/2022/1072. Given the same randomness,
-// a proof equals gnark's byte for byte.
+// a proof and a key equal gnark's byte for byte.
 package groth16

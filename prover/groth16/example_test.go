@@ -34,6 +34,13 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	e, err := pippin.New(context.Background(), engine.Config{Backend: "cpu"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer e.Close()
+	groth16.Use(e)
+	defer groth16.Use(nil)
 	pk, vk, err := groth16.Setup(ccs)
 	if err != nil {
 		log.Fatal(err)
@@ -43,13 +50,6 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	e, err := pippin.New(context.Background(), engine.Config{Backend: "cpu"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer e.Close()
-	groth16.Use(e)
-	defer groth16.Use(nil)
 	proof, err := groth16.Prove(ccs, pk, witness)
 	if err != nil {
 		log.Fatal(err)

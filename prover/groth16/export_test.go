@@ -19,3 +19,11 @@ func Quotient(onBackend bool) Option {
 		}
 	}
 }
+
+// MostMultiples has one program of a set-up compute at most n products, until the function
+// returned is called.
+func MostMultiples(n int) (restore func()) {
+	was := mostMultiples
+	mostMultiples = n
+	return func() { mostMultiples = was }
+}

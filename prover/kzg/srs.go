@@ -9,6 +9,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
 
@@ -22,13 +23,13 @@ func powers[P, S any](ctx context.Context, e *engine.Engine, g1 *group.Ops[P, S]
 		return nil, err
 	}
 	scalars := make([]S, size)
-	defer clear(scalars)
-	scalars[0] = fr.One()
-	a := fr.FromBig(alpha)
-	for i := range scalars[1:] {
-		fr.Mul(&scalars[i+1], &scalars[i], &a)
+	defer merge.Wipe(scalars)
+	one, by := fr.One(), make([]S, 1)
+	defer clear(by)
+	fr.SetBig(&by[0], alpha)
+	if err := fr.Powers(ctx, scalars, &one, &by[0]); err != nil {
+		return nil, errors.Join(err, end())
 	}
-	clear([]S{a})
 	points, err := g1.Group.Multiples(ctx, e, g, scalars)
 	return points, errors.Join(err, end())
 }

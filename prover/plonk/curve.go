@@ -41,13 +41,10 @@ type curve[P any, S comparable] struct {
 	trace func(ccs constraint.ConstraintSystem, n int) *trace[S]
 	// proof makes gnark's proof.
 	proof func(*proof[P, S]) Proof
-	// points returns those of a setup, and false for one of another curve.
-	points func(kzg.SRS) ([]P, bool)
-	// rows returns how many rows so many constraints and public values have, with the
-	// root of unity of that order and the shift of gnark's coset.
-	rows func(used int) (n int, root, shift S)
-	// keys makes gnark's keys.
-	keys func(*keys[P, S]) (ProvingKey, VerifyingKey, error)
+	// srsPoints returns the points of a setup of this curve, and false for another.
+	srsPoints func(kzg.SRS) ([]P, bool)
+	// keys makes gnark's keys, with the verifying key of a setup.
+	keys func(*parts[P, S], kzg.SRS) (ProvingKey, VerifyingKey, error)
 }
 
 // binding is what a Prover needs of a curve.
@@ -59,10 +56,10 @@ type binding interface {
 	// belongs returns a function that reports whether a verifying key is for the proofs
 	// of a proving key.
 	belongs(ProvingKey) func(VerifyingKey) bool
+	// setup makes the keys of a constraint system, whose shape is given.
+	setup(ctx context.Context, e *engine.Engine, s *shape, ccs constraint.ConstraintSystem, srs, lagrange kzg.SRS) (ProvingKey, VerifyingKey, error)
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
-	// setup makes the keys of a constraint system, whose shape is given.
-	setup(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, s *shape, srs, srsLagrange kzg.SRS) (ProvingKey, VerifyingKey, error)
 }
 
 // curveOf is a constraint system that knows its curve; a PLONK key does not.

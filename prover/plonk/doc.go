@@ -13,7 +13,8 @@
 //	proof, err := plonk.Prove(ccs, pk, witness) // as before
 //
 // A server that proves many times makes a Prover: it knows when a key is loaded and
-// freed, and takes a context.
+// freed, and takes a context. Setup makes keys on the same engine; SetupOn takes an engine
+// and a context.
 //
 // # What runs where
 //
@@ -35,5 +36,5 @@
 //
 // The algorithm is PlonK (https://eprint.iacr.org/2019/953), with the commitments of
 // https://eprint.iacr.org/2022/1072. Given the same randomness, a proof equals
-// gnark's byte for byte.
+// gnark's byte for byte. So does a key, in which nothing is random.
 package plonk

@@ -39,6 +39,13 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	e, err := pippin.New(context.Background(), engine.Config{Backend: "cpu"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer e.Close()
+	plonk.Use(e)
+	defer plonk.Use(nil)
 	pk, vk, err := plonk.Setup(ccs, srs, lagrange)
 	if err != nil {
 		log.Fatal(err)
@@ -48,13 +55,6 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	e, err := pippin.New(context.Background(), engine.Config{Backend: "cpu"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer e.Close()
-	plonk.Use(e)
-	defer plonk.Use(nil)
 	proof, err := plonk.Prove(ccs, pk, witness)
 	if err != nil {
 		log.Fatal(err)

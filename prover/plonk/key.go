@@ -43,12 +43,18 @@ func shapeOf(ccs constraint.ConstraintSystem) (*shape, error) {
 // used returns how many rows are not padding. The public values' rows come first.
 func (s *shape) used() int { return s.public + s.constraints }
 
-// check refuses a key that is not for the shape.
-func (p *parts[P, S]) check(s *shape) error {
+// rows returns how many rows there are with padding, a power of two.
+func (s *shape) rows() int {
 	n := 1
 	for n < s.used() {
 		n *= 2
 	}
+	return n
+}
+
+// check refuses a key that is not for the shape.
+func (p *parts[P, S]) check(s *shape) error {
+	n := s.rows()
 	if err := proving.CheckCounts([]proving.Count{
 		{What: "rows", Got: p.n, Want: n},
 		{What: "public values", Got: p.public, Want: s.public},

@@ -13,14 +13,23 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
 
-// Setup makes keys as gnark's Setup does, with the engine of Use: they are gnark's byte for
-// byte. If srsLagrange is nil, Setup makes it of srs.
+// Setup does what gnark's Setup does, on the engine of Use: see SetupOn.
 func Setup(ccs constraint.ConstraintSystem, srs, srsLagrange kzg.SRS) (ProvingKey, VerifyingKey, error) {
 	return SetupOn(context.Background(), kept.Engine(), ccs, srs, srsLagrange)
 }
 
-// SetupOn does what Setup does on an engine; a nil engine is one in this process. When ctx
-// ends, SetupOn returns its error.
+// SetupOn makes the keys of a sparse R1CS as gnark's Setup does. The engine commits to
+// the columns of the circuit; a nil engine is one in this process. The keys equal gnark's
+// byte for byte, and share the points of srs and srsLagrange. A nil srsLagrange, with
+// which gnark crashes, is computed from srs on the engine.
+//
+// SRSSize says how many points the two must have. Another number, a setup of another
+// curve and a constraint system that is not sparse are backend.ErrInvalidInput; a curve
+// without a prover here is backend.ErrUnsupported.
+//
+// Nothing in a set-up is secret. An observer of the engine hears of a phase
+// engine.PhaseSetup with the number of points of the key, and within it of the steps that
+// compute. When the context ends, SetupOn returns its error.
 func SetupOn(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, srs, srsLagrange kzg.SRS) (ProvingKey, VerifyingKey, error) {
 	b, s, err := bindingOf(ccs)
 	if err != nil {
@@ -30,77 +39,73 @@ func SetupOn(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSys
 	if err != nil {
 		return nil, nil, err
 	}
-	pk, vk, err := b.setup(ctx, e, ccs, s, srs, srsLagrange)
-	return pk, vk, errors.Join(err, end())
+	pk, vk, err := b.setup(ctx, e, s, ccs, srs, srsLagrange)
+	if err = errors.Join(err, end()); err != nil {
+		return nil, nil, err
+	}
+	return pk, vk, nil
 }
 
-// keys is what a set-up makes, for a curve to put into gnark's types.
-type keys[P, S any] struct {
-	parts[P, S]
-	inverse S // of the number of rows
-	srs     kzg.SRS
-}
-
-func (c *curve[P, S]) setup(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, s *shape, srs, srsLagrange kzg.SRS) (_ ProvingKey, _ VerifyingKey, err error) {
+// setup makes the keys of a constraint system of a shape.
+func (c *curve[P, S]) setup(ctx context.Context, e *engine.Engine, s *shape, ccs constraint.ConstraintSystem, srs, lagrange kzg.SRS) (_ ProvingKey, _ VerifyingKey, err error) {
 	if _, err := c.systemOf(ccs); err != nil {
 		return nil, nil, err
 	}
-	k := &keys[P, S]{srs: srs}
-	k.public = s.public
-	if k.n, k.root, k.shift = c.rows(s.used()); k.n < 2 {
-		return nil, nil, fmt.Errorf("%w: a circuit of %d constraints and public values, PLONK's least is 2", backend.ErrInvalidInput, s.used())
+	k := &parts[P, S]{n: s.rows(), public: s.public}
+	if k.n < 2 {
+		return nil, nil, fmt.Errorf("%w: a circuit of %d rows, PLONK needs two", backend.ErrInvalidInput, s.used())
 	}
-	k.inverse = c.fr.Inverse(c.fr.Number(k.n))
-	for _, i := range s.info.CommitmentIndexes() {
-		k.commitments = append(k.commitments, uint64(i))
+	points, ok := c.srsPoints(srs)
+	if !ok {
+		return nil, nil, fmt.Errorf("%w: a KZG setup of type %T is not of the circuit's curve", backend.ErrInvalidInput, srs)
 	}
-	points := func(srs kzg.SRS, what string, least, most int) ([]P, error) {
-		p, ok := c.points(srs)
-		switch {
-		case !ok:
-			return nil, fmt.Errorf("%w: a %s of type %T with a constraint system of another curve", backend.ErrInvalidInput, what, srs)
-		case len(p) < least || len(p) > most:
-			return nil, fmt.Errorf("%w: a %s of %d points, the circuit needs %d", backend.ErrInvalidInput, what, len(p), least)
+	if len(points) < k.n+3 {
+		return nil, nil, fmt.Errorf("%w: a KZG setup of %d points, the circuit needs %d", backend.ErrInvalidInput, len(points), k.n+3)
+	}
+	k.canonical = points[:k.n+3]
+	if lagrange != nil {
+		if k.lagrange, ok = c.srsPoints(lagrange); !ok {
+			return nil, nil, fmt.Errorf("%w: a Lagrange setup of type %T is not of the circuit's curve", backend.ErrInvalidInput, lagrange)
 		}
-		return p, nil
+		if len(k.lagrange) != k.n {
+			return nil, nil, fmt.Errorf("%w: a Lagrange setup of %d points, the circuit needs %d", backend.ErrInvalidInput, len(k.lagrange), k.n)
+		}
 	}
-	if k.canonical, err = points(srs, "setup", k.n+3, backend.MaxCount); err != nil {
+
+	ctx, end := e.Observe(ctx, engine.Phase{Kind: engine.PhaseSetup, Points: len(k.canonical) + k.n})
+	defer func() { end(err) }()
+	if lagrange == nil {
+		if k.lagrange, err = c.g1.Group.ToLagrange(ctx, e, k.canonical[:k.n]); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := c.commit(ctx, e, k, c.trace(ccs, k.n)); err != nil {
 		return nil, nil, err
 	}
-	k.canonical = k.canonical[:k.n+3]
-	if srsLagrange == nil {
-		k.lagrange, err = c.g1.Group.ToLagrange(ctx, e, k.canonical[:k.n])
-	} else {
-		k.lagrange, err = points(srsLagrange, "setup in Lagrange form", k.n, k.n)
+	if k.root, err = c.generator(uint64(k.n)); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
 	}
-	if err != nil {
-		return nil, nil, err
+	k.commitments = make([]uint64, len(s.info))
+	for i, info := range s.info {
+		k.commitments[i] = uint64(info.CommitmentIndex)
 	}
-	if k.columns, err = c.commitments(ctx, e, k.lagrange, c.trace(ccs, k.n)); err != nil {
-		return nil, nil, err
-	}
-	return c.keys(k)
+	return c.keys(k, srs)
 }
 
-// commitments returns the commitments to a circuit's columns, in the order of parts.
-func (c *curve[P, S]) commitments(ctx context.Context, e *engine.Engine, lagrange []P, t *trace[S]) (_ []P, err error) {
-	table, err := resident.Load(ctx, e, c.g1, lagrange)
+// commit sets the columns of a key: the commitments to a trace.
+func (c *curve[P, S]) commit(ctx context.Context, e *engine.Engine, k *parts[P, S], t *trace[S]) error {
+	table, err := resident.Load(ctx, e, c.g1, k.lagrange)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { err = errors.Join(err, table.Close()) }()
-	columns := [][]S{
+	columns := append([][]S{
 		t.columns[sigma1], t.columns[sigma2], t.columns[sigma3],
 		t.columns[left], t.columns[right], t.columns[product], t.columns[output], t.fixed,
-	}
-	columns = append(columns, t.commitment...)
-	sums := make([]P, len(columns))
+	}, t.commitment...)
+	k.columns = make([]P, len(columns))
 	batch := resident.NewBatch(e)
-	for i, column := range columns {
-		resident.Add(ctx, batch, table, column, resident.Auto, &sums[i])
+	for i, v := range columns {
+		resident.Add(ctx, batch, table, v, resident.Auto, &k.columns[i])
 	}
-	if err := batch.Run(ctx); err != nil {
-		return nil, err
-	}
-	return sums, nil
+	return errors.Join(batch.Run(ctx), table.Close())
 }

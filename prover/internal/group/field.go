@@ -139,19 +139,6 @@ func (f *Field[S]) below(b []byte) bool {
 // Mul sets z to a*b.
 func (f *Field[S]) Mul(z, a, b *S) { f.mul(z, a, b) }
 
-// AddTo adds x to sum.
-func (f *Field[S]) AddTo(sum, x *S) { f.addTo(sum, x) }
-
-// SubFrom subtracts x from from.
-func (f *Field[S]) SubFrom(from, x *S) { f.sub(from, from, x) }
-
-// Modulus returns r.
-func (f *Field[S]) Modulus() *big.Int {
-	b := slices.Clone(f.modulus)
-	slices.Reverse(b)
-	return new(big.Int).SetBytes(b)
-}
-
 // Neg sets z to -a.
 func (f *Field[S]) Neg(z, a *S) { f.neg(z, a) }
 
@@ -197,9 +184,6 @@ func (f *Field[S]) InverseOfPowerMinusOne(g S, n int) S {
 
 // One returns 1.
 func (f *Field[S]) One() (z S) { f.one(&z); return z }
-
-// FromBig returns an integer modulo r.
-func (f *Field[S]) FromBig(n *big.Int) (z S) { f.fromBig(&z, n); return z }
 
 // Number returns n, not negative, as a scalar.
 func (f *Field[S]) Number(n int) (z S) { f.fromBig(&z, big.NewInt(int64(n))); return z }

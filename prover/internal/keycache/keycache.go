@@ -55,7 +55,7 @@ func (k *Keys[O, M, R]) Use(engine *engine.Engine, opts O) {
 	}
 }
 
-// Engine returns the engine of Use, nil for one in this process.
+// Engine returns the engine of Use.
 func (k *Keys[O, M, R]) Engine() *engine.Engine {
 	k.mu.Lock()
 	defer k.mu.Unlock()
