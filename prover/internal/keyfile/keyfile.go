@@ -136,12 +136,17 @@ func Alone[P, S any](r *Reader, g *msm.Group[P, S], what string, n int) []P {
 	return all
 }
 
-// Points reads the length of a slice of points, and the points.
+// Points reads the length of a slice of points, and the points. When no point was read
+// before, the first of them tells the form.
 func Points[P, S any](r *Reader, g *msm.Group[P, S], what string) []P {
 	if r.dump {
 		return points(r, g, what, binary.LittleEndian.Uint64(r.Bytes(what, 8)), backend.AsInSpaces)
 	}
-	return points(r, g, what, uint64(r.Uint32(what)), r.alone)
+	n := r.Uint32(what)
+	if n > 0 && r.alone == backend.AsInSpaces {
+		r.Form()
+	}
+	return points(r, g, what, uint64(n), r.alone)
 }
 
 // points reads, decodes and checks points. The next piece is read meanwhile.
