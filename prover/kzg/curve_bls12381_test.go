@@ -75,7 +75,10 @@ func init() {
 			if err != nil || !reflect.DeepEqual(read, want) || file.Len() != 0 {
 				t.Errorf("a %s key of %d points is not the one that was written: %v", name, n, err)
 			}
-			for at := 0; at < len(written); at += len(written) / 7 {
+			if alpha.Cmp(big.NewInt(1)) <= 0 {
+				continue // one secret is enough for damaged keys
+			}
+			for at := 0; at < len(written); at += len(written) / 5 {
 				if _, err := kzg.ReadSRSBLS12381(t.Context(), e, bytes.NewReader(written[:at])); !errors.Is(err, backend.ErrInvalidInput) {
 					t.Errorf("a %s key cut at %d: %v", name, at, err)
 				}
