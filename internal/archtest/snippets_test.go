@@ -26,7 +26,7 @@ var (
 		"tracing": module + "/observe/tracing", "cluster": module + "/cluster", "groth16": module + "/prover/groth16",
 		"plonk": module + "/prover/plonk", "kzg": module + "/prover/kzg", "vector": module + "/vector", "arith": module + "/arith",
 		"backend": "github.com/consensys/gnark/backend", "stock": module + "/prover/plonk", "iop": "github.com/consensys/gnark-crypto/ecc/bn254/fr/iop",
-		"sdktrace": "go.opentelemetry.io/otel/sdk/trace", "context": "context", "log": "log", "fr": "github.com/consensys/gnark-crypto/ecc/bn254/fr",
+		"sdktrace": "go.opentelemetry.io/otel/sdk/trace", "context": "context", "log": "log", "os": "os", "fr": "github.com/consensys/gnark-crypto/ecc/bn254/fr",
 		"bn254": "github.com/consensys/gnark-crypto/ecc/bn254", "constraint": "github.com/consensys/gnark/constraint", "gnarkwitness": "github.com/consensys/gnark/backend/witness",
 		"io": "io", "stockkzg": "github.com/consensys/gnark-crypto/ecc/bn254/kzg", "bn254groth16": "github.com/consensys/gnark/backend/groth16/bn254",
 	}
@@ -34,7 +34,7 @@ var (
 		"ctx": "context.Context", "e": "*engine.Engine", "ccs": "constraint.ConstraintSystem", "pk": "groth16.ProvingKey", "vk": "groth16.VerifyingKey",
 		"witness": "gnarkwitness.Witness", "points": "[]bn254.G1Affine", "scalars": "[]fr.Element", "srs": "*stockkzg.SRS", "polynomial": "[]fr.Element",
 		"exporter": "sdktrace.SpanExporter", "plonkKey": "plonk.ProvingKey", "key": "*bn254groth16.ProvingKey",
-		"setupFile": "io.Reader", "blobs": "[]*kzg.Blob",
+		"setupFile": "io.Reader", "blobs": "[]*kzg.Blob", "file": "*os.File",
 	}
 	// gnark's names that its releases have and the one in go.mod has not.
 	unreleased = regexp.MustCompile(`\n?.*\.SetAccelerator\(.*|stock\.NumeratorInput`)

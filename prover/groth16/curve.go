@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"io"
 
 	"github.com/consensys/gnark/constraint"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
+	"github.com/pippin-zk/pippin/prover/internal/keyfile"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
@@ -29,6 +31,10 @@ type curve[P1, P2 any, S comparable] struct {
 
 	// parts returns a view of a key, and false for a key of another curve.
 	parts func(ProvingKey) (*parts[P1, P2, S], bool)
+	// keyOf makes a key of its parts, with tables of its domain or without.
+	keyOf func(_ *parts[P1, P2, S], tables bool) (ProvingKey, error)
+	// writeDomain writes gnark-crypto's domain of a size.
+	writeDomain func(_ io.Writer, size uint64, tables bool) error
 	// verifies reports whether a verifying key is for the proofs of a key.
 	verifies func(VerifyingKey, *parts[P1, P2, S]) bool
 	// handleOf returns the handle of a key of this curve.
@@ -97,6 +103,9 @@ type binding interface {
 	setup(context.Context, *engine.Engine, *shape, constraint.ConstraintSystem, *setupOptions) (ProvingKey, VerifyingKey, error)
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
+	// domainBytes and read read a key's file.
+	domainBytes(size uint64) ([]byte, error)
+	read(_ *keyfile.Reader, size uint64, tables bool) (ProvingKey, error)
 }
 
 // bindingOf returns the binding of a key's curve.

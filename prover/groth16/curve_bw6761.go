@@ -3,6 +3,9 @@
 package groth16
 
 import (
+	"bytes"
+	"io"
+
 	"github.com/consensys/gnark-crypto/ecc/bw6-761"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 	"github.com/consensys/gnark-crypto/ecc/bw6-761/fr/fft"
@@ -21,11 +24,13 @@ import (
 )
 
 var bw6761Curve = &curve[bw6761.G1Affine, bw6761.G2Affine, fr.Element]{
-	g1:      group.BW6761G1,
-	g2:      group.BW6761G2,
-	fr:      group.BW6761Fr,
-	vectors: vector.BW6761,
-	parts:   bw6761Parts,
+	g1:          group.BW6761G1,
+	g2:          group.BW6761G2,
+	fr:          group.BW6761Fr,
+	vectors:     vector.BW6761,
+	parts:       bw6761Parts,
+	keyOf:       bw6761Key,
+	writeDomain: bw6761Domain,
 	verifies: func(key VerifyingKey, p *parts[bw6761.G1Affine, bw6761.G2Affine, fr.Element]) bool {
 		vk, ok := key.(*stock.VerifyingKey)
 		return ok && vk != nil && vk.G1.Alpha == p.alpha && vk.G2.Beta == p.beta2 && vk.G2.Delta == p.delta2
@@ -51,6 +56,35 @@ var bw6761Curve = &curve[bw6761.G1Affine, bw6761.G2Affine, fr.Element]{
 		return int(d.Cardinality), d.Generator
 	},
 	keys: bw6761Keys,
+}
+
+func bw6761Domain(to io.Writer, size uint64, tables bool) error {
+	options := []fft.DomainOption{fft.WithoutPrecompute()}
+	if tables {
+		options = nil
+	}
+	_, err := fft.NewDomain(size, options...).WriteTo(to)
+	return err
+}
+
+func bw6761Key(p *parts[bw6761.G1Affine, bw6761.G2Affine, fr.Element], tables bool) (ProvingKey, error) {
+	pk := new(stock.ProvingKey)
+	var domain bytes.Buffer
+	if err := bw6761Domain(&domain, uint64(p.size), tables); err != nil {
+		return nil, err
+	}
+	if _, err := pk.Domain.ReadFrom(&domain); err != nil {
+		return nil, err
+	}
+	pk.G1.Alpha, pk.G1.Beta, pk.G1.Delta = p.alpha, p.beta, p.delta
+	pk.G1.A, pk.G1.B, pk.G1.K, pk.G1.Z = p.a, p.b, p.k, p.z
+	pk.G2.Beta, pk.G2.Delta, pk.G2.B = p.beta2, p.delta2, p.b2
+	pk.InfinityA, pk.InfinityB = p.infiniteA, p.infiniteB
+	pk.NbInfinityA, pk.NbInfinityB = uint64(len(p.infiniteA)-len(p.a)), uint64(len(p.infiniteB)-len(p.b))
+	for _, k := range p.pedersen {
+		pk.CommitmentKeys = append(pk.CommitmentKeys, pedersenOf.ProvingKey{Basis: k.basis, BasisExpSigma: k.sigma})
+	}
+	return pk, nil
 }
 
 func bw6761Parts(key ProvingKey) (*parts[bw6761.G1Affine, bw6761.G2Affine, fr.Element], bool) {

@@ -4,6 +4,7 @@ package kzg
 
 import (
 	"context"
+	"io"
 	"math/big"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
@@ -46,6 +47,27 @@ func NewSRSBLS12381(ctx context.Context, e *engine.Engine, size uint64, alpha *b
 // BLS12-381 does: coeffs are a power of two of points. A nil engine is one in this process.
 func ToLagrangeBLS12381(ctx context.Context, e *engine.Engine, coeffs []bls12381.G1Affine) ([]bls12381.G1Affine, error) {
 	return lagrange(ctx, e, group.BLS12381G1, coeffs)
+}
+
+// ReadSRSBLS12381 reads what WriteTo or WriteRawTo of gnark-crypto's SRS of BLS12-381 has
+// written. The points of its proving key are decompressed and checked on the engine; a nil
+// engine is one in this process. A damaged key is backend.ErrInvalidInput, and the error
+// names the place. No byte behind the key is read.
+func ReadSRSBLS12381(ctx context.Context, e *engine.Engine, from io.Reader) (*stock.SRS, error) {
+	var srs stock.SRS
+	var err error
+	if srs.Pk.G1, err = readPoints(ctx, e, group.BLS12381G1, from); err != nil {
+		return nil, err
+	}
+	if _, err := srs.Vk.ReadFrom(from); err != nil {
+		return nil, badSRS(err)
+	}
+	for i, p := range srs.Vk.G2 {
+		if srs.Vk.Lines[i] != bls12381.PrecomputeLines(p) {
+			return nil, badSRS(errLines)
+		}
+	}
+	return &srs, nil
 }
 
 var bls12381Types = types[bls12381.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{

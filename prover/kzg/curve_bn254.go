@@ -4,6 +4,7 @@ package kzg
 
 import (
 	"context"
+	"io"
 	"math/big"
 
 	"github.com/consensys/gnark-crypto/ecc/bn254"
@@ -46,6 +47,27 @@ func NewSRSBN254(ctx context.Context, e *engine.Engine, size uint64, alpha *big.
 // BN254 does: coeffs are a power of two of points. A nil engine is one in this process.
 func ToLagrangeBN254(ctx context.Context, e *engine.Engine, coeffs []bn254.G1Affine) ([]bn254.G1Affine, error) {
 	return lagrange(ctx, e, group.BN254G1, coeffs)
+}
+
+// ReadSRSBN254 reads what WriteTo or WriteRawTo of gnark-crypto's SRS of BN254 has
+// written. The points of its proving key are decompressed and checked on the engine; a nil
+// engine is one in this process. A damaged key is backend.ErrInvalidInput, and the error
+// names the place. No byte behind the key is read.
+func ReadSRSBN254(ctx context.Context, e *engine.Engine, from io.Reader) (*stock.SRS, error) {
+	var srs stock.SRS
+	var err error
+	if srs.Pk.G1, err = readPoints(ctx, e, group.BN254G1, from); err != nil {
+		return nil, err
+	}
+	if _, err := srs.Vk.ReadFrom(from); err != nil {
+		return nil, badSRS(err)
+	}
+	for i, p := range srs.Vk.G2 {
+		if srs.Vk.Lines[i] != bn254.PrecomputeLines(p) {
+			return nil, badSRS(errLines)
+		}
+	}
+	return &srs, nil
 }
 
 var bn254Types = types[bn254.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]{

@@ -3,8 +3,10 @@
 package kzg_test
 
 import (
+	"bytes"
 	"errors"
 	"hash"
+	"io"
 	"math/big"
 	"reflect"
 	"testing"
@@ -63,6 +65,29 @@ func init() {
 		got, err := kzg.NewSRSBN254(t.Context(), e, uint64(n), alpha)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("a key of %d points differs from gnark-crypto's: %v", n, err)
+		}
+		for name, write := range map[string]func(io.Writer) (int64, error){"compressed": want.WriteTo, "raw": want.WriteRawTo} {
+			var file bytes.Buffer
+			if _, err := write(&file); err != nil {
+				t.Fatal(err)
+			}
+			written := bytes.Clone(file.Bytes())
+			read, err := kzg.ReadSRSBN254(t.Context(), e, &file)
+			if err != nil || !reflect.DeepEqual(read, want) || file.Len() != 0 {
+				t.Errorf("a %s key of %d points is not the one that was written: %v", name, n, err)
+			}
+			if alpha.Cmp(big.NewInt(1)) <= 0 {
+				continue // one secret is enough for damaged keys
+			}
+			for at := 0; at < len(written); at += len(written) / 5 {
+				if _, err := kzg.ReadSRSBN254(t.Context(), e, bytes.NewReader(written[:at])); !errors.Is(err, backend.ErrInvalidInput) {
+					t.Errorf("a %s key cut at %d: %v", name, at, err)
+				}
+			}
+			written[len(written)-5] ^= 1
+			if _, err := kzg.ReadSRSBN254(t.Context(), e, bytes.NewReader(written)); !errors.Is(err, backend.ErrInvalidInput) {
+				t.Errorf("a %s key with wrong lines: %v", name, err)
+			}
 		}
 		form, err := gnark.ToLagrangeG1(want.Pk.G1)
 		if err != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/keyfile"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
@@ -43,3 +45,22 @@ func lagrange[P, S any](ctx context.Context, e *engine.Engine, g1 *group.Ops[P, 
 	points, err := g1.Group.ToLagrange(ctx, e, coeffs)
 	return points, errors.Join(err, end())
 }
+
+// readPoints reads the points of a key, compressed or not.
+func readPoints[P, S any](ctx context.Context, e *engine.Engine, g1 *group.Ops[P, S], from io.Reader) ([]P, error) {
+	e, end, err := resident.Or(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	r := keyfile.New(ctx, e, from, keyfile.Piece)
+	points := keyfile.Points(r, g1.Group, "Pk.G1")
+	if len(points) < 2 {
+		r.Refuse("Pk.G1: %d points", len(points))
+	}
+	return points, errors.Join(r.Err(), end())
+}
+
+// badSRS says that what is behind the points is wrong.
+func badSRS(err error) error { return fmt.Errorf("%w: the key's Vk: %w", backend.ErrInvalidInput, err) }
+
+var errLines = errors.New("its lines are not those of its points")
