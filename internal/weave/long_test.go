@@ -140,7 +140,7 @@ func TestSNARKs(t *testing.T) {
 	program := w.build(t, w.snarkModule(t), w.toolexec())
 	for _, backend := range []string{"cpu", "plugin:cpu"} {
 		t.Run(backend, func(t *testing.T) {
-			w.answers(t, program, backend, "msm errors mutate parts gc concurrent kzg groth16 plonk")
+			w.answers(t, program, backend, "msm errors mutate parts gc concurrent kzg products lagrange groth16 plonk")
 		})
 	}
 }

@@ -142,8 +142,8 @@ func (w *workshop) build(t *testing.T, module string, flags ...string) (program 
 
 // answer is a line of the trace.
 type answer struct {
-	Curve, Group, Backend, Bases string
-	Points                       int
+	Call, Curve, Group, Backend, Bases string
+	Points                             int
 }
 
 // run runs a program on a backend, and answers its trace and the error output.
