@@ -238,10 +238,19 @@ func vendors(o outer, goflags, root string) bool {
 	return mode == "vendor" || mode == "" && isFile(filepath.Join(root, "vendor", "modules.txt"))
 }
 
+// packagedSources is the folder beside msm in which a package has the sources that
+// programs are linked with: scripts/weave-sources makes it.
+const packagedSources = "weave-sources"
+
 // sourceRoot returns the folder of the sources that this program was built from.
 func (t *tool) sourceRoot() (string, error) {
 	if root := t.getenv(sourcesVariable); root != "" {
 		return root, fits(root)
+	}
+	if self, err := filepath.EvalSymlinks(t.Self[0]); err == nil {
+		if root := filepath.Join(filepath.Dir(self), packagedSources); isFile(filepath.Join(root, "go.mod")) {
+			return root, fits(root)
+		}
 	}
 	_, file, _, _ := runtime.Caller(0)
 	if root := filepath.Dir(filepath.Dir(filepath.Dir(file))); filepath.IsAbs(root) && fits(root) == nil {
