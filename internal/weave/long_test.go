@@ -134,7 +134,7 @@ func (w *workshop) snarkModule(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestSNARKs has gnark's provers on the engine.
+// TestSNARKs has gnark's setups and provers on the engine.
 func TestSNARKs(t *testing.T) {
 	w := shop(t)
 	program := w.build(t, w.snarkModule(t), w.toolexec())
