@@ -2,7 +2,7 @@
 // command and its tools and compiles gnark-crypto so that MultiExp asks an
 // engine first.
 //
-//	go build -toolexec="msm weave" ./...
+//	go build -toolexec="msm weave" ./...     or -toolexec=msm-weave
 //
 // What it changes, and nothing else:
 //
