@@ -359,8 +359,8 @@ func TestClose(t *testing.T) {
 	if _, err := b.MSM(t.Context(), scalars); !errors.Is(err, backend.ErrClosed) {
 		t.Errorf("closed bases: %v", err)
 	}
-	if f := w.opened[0]; f.frees != 1 || len(f.bases) != 1 {
-		t.Errorf("%d frees, %d left", f.frees, len(f.bases))
+	if f := w.opened[0]; f.frees != 1 || f.held != 1 {
+		t.Errorf("%d frees, %d left", f.frees, f.held)
 	}
 	e.Close()
 	if _, err := c.MSM(t.Context(), scalars); !errors.Is(err, backend.ErrClosed) {

@@ -2,18 +2,17 @@ package msm
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark-crypto/ecc/bn254"
 	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/layout"
 )
@@ -40,7 +39,7 @@ func (w *world) opener(ctx context.Context, name string) (backend.Backend, error
 			nth++
 		}
 	}
-	f := &fake{w: w, name: name, nth: nth, bases: map[backend.BasesID]backend.Bases{}}
+	f := &fake{Backend: cpu.New(cpu.Options{}), w: w, name: name, nth: nth}
 	w.opened = append(w.opened, f)
 	if w.open != nil {
 		if err := w.open(name, nth); err != nil {
@@ -70,7 +69,7 @@ func (w *world) engine(cfg engine.Config) *engine.Engine {
 			w.t.Error(err)
 		}
 		for _, f := range w.all() {
-			if f.bad == nil && f.closes.Load() != 1 {
+			if f.closes.Load() != 1 {
 				w.t.Errorf("backend %s was closed %d times", f.name, f.closes.Load())
 			}
 		}
@@ -115,17 +114,15 @@ func eventually(is func() bool) bool {
 	return true
 }
 
-// fake is a backend that computes with gnark-crypto and checks how the engine
-// treats it.
+// fake is the CPU backend, which counts and checks how the engine treats it.
 type fake struct {
+	backend.Backend
 	w    *world
 	name string
 	nth  int
-	bad  error
 
 	mu     sync.Mutex
-	next   backend.BasesID
-	bases  map[backend.BasesID]backend.Bases
+	held   int // bases
 	jobs   []backend.Job
 	loads  int
 	frees  int
@@ -139,36 +136,31 @@ func (f *fake) Info() backend.Info {
 	return backend.Info{Name: f.name, InProcess: f.name == "cpu", Can: backend.Capabilities{MSM: backend.CurveGroups()}}
 }
 
-func (f *fake) Ping(ctx context.Context) error { return ctx.Err() }
-
-func (f *fake) Done() <-chan struct{} { return nil }
-
 func (f *fake) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesID, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.loads++
-	if err := b.Validate(); err != nil {
-		return 0, err
-	}
 	if f.w.load != nil {
 		if err := f.w.load(f, b); err != nil {
 			return 0, err
 		}
 	}
-	f.next++
-	f.bases[f.next] = b
-	return f.next, nil
+	id, err := f.Backend.LoadBases(ctx, b)
+	if err == nil {
+		f.held++
+	}
+	return id, err
 }
 
 func (f *fake) FreeBases(ctx context.Context, id backend.BasesID) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, ok := f.bases[id]; !ok {
-		return fmt.Errorf("%w: free of %d", backend.ErrInvalidInput, id)
+	err := f.Backend.FreeBases(ctx, id)
+	if err == nil {
+		f.held--
+		f.frees++
 	}
-	delete(f.bases, id)
-	f.frees++
-	return nil
+	return err
 }
 
 func (f *fake) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
@@ -178,31 +170,14 @@ func (f *fake) MSM(ctx context.Context, jobs []backend.Job) ([][]byte, error) {
 		f.w.t.Errorf("%s: MSM after Close", f.name)
 	}
 	f.mu.Lock()
-	err := backend.Check(backend.Steps(jobs), backend.Memory{Bases: func(id backend.BasesID) (backend.Elements, bool) {
-		b, ok := f.bases[id]
-		return b.Elements(), ok
-	}})
 	f.jobs = append(f.jobs, jobs...)
-	out := make([][]byte, len(jobs))
-	for i, j := range jobs {
-		if err == nil {
-			b := f.bases[j.Bases]
-			size := b.Curve.PointBytes(b.Group)
-			scalars := j.Bytes
-			if j.SameAs > 0 {
-				scalars = jobs[j.SameAs-1].Bytes
-			}
-			out[i], err = compute(b, b.Bytes[j.Offset*size:(j.Offset+j.Count)*size], scalars)
-		}
-	}
 	f.mu.Unlock()
+	out, err := f.Backend.MSM(ctx, jobs)
+	if err == nil && f.w.msm != nil {
+		err = f.w.msm(ctx, f, out)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if f.w.msm != nil {
-		if err := f.w.msm(ctx, f, out); err != nil {
-			return nil, err
-		}
 	}
 	return out, ctx.Err()
 }
@@ -212,7 +187,7 @@ func (f *fake) Close() error {
 		f.w.t.Errorf("%s: Close during a call", f.name)
 	}
 	f.closes.Add(1)
-	return nil
+	return f.Backend.Close()
 }
 
 type fakeBuffer struct {
@@ -232,43 +207,6 @@ func (f sharing) Alloc(ctx context.Context, size int) (backend.Buffer, error) {
 	b := &fakeBuffer{b: layout.Bytes(make([]uint64, size/8))}
 	f.allocs = append(f.allocs, b)
 	return b, nil
-}
-
-// compute is the right answer for any group.
-func compute(b backend.Bases, points, scalars []byte) ([]byte, error) {
-	switch [2]int{int(b.Curve), int(b.Group)} {
-	case [2]int{int(backend.BN254), int(backend.G1)}:
-		return computeIn(BN254G1, points, scalars)
-	case [2]int{int(backend.BN254), int(backend.G2)}:
-		return computeIn(BN254G2, points, scalars)
-	case [2]int{int(backend.BLS12377), int(backend.G1)}:
-		return computeIn(BLS12377G1, points, scalars)
-	case [2]int{int(backend.BLS12377), int(backend.G2)}:
-		return computeIn(BLS12377G2, points, scalars)
-	case [2]int{int(backend.BLS12381), int(backend.G1)}:
-		return computeIn(BLS12381G1, points, scalars)
-	case [2]int{int(backend.BLS12381), int(backend.G2)}:
-		return computeIn(BLS12381G2, points, scalars)
-	case [2]int{int(backend.BW6761), int(backend.G1)}:
-		return computeIn(BW6761G1, points, scalars)
-	}
-	return computeIn(BW6761G2, points, scalars)
-}
-
-func computeIn[P, S any](g *Group[P, S], points, scalars []byte) ([]byte, error) {
-	p, err := layout.View[P](points)
-	if err != nil {
-		return nil, err
-	}
-	s, err := layout.View[S](scalars)
-	if err != nil {
-		return nil, err
-	}
-	sum := make([]P, 1)
-	if err := g.multiExp(&sum[0], p, s, ecc.MultiExpConfig{NbTasks: 1}); err != nil {
-		return nil, err
-	}
-	return layout.Bytes(sum), nil
 }
 
 // input is n points of BN254 G1 with scalars, and their MSM.

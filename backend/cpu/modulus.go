@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu/internal/limbs"
 )
 
 // modulus is a modulus with what Montgomery's products by it need. Numbers have n
@@ -23,6 +24,10 @@ type modulus struct {
 	// The contract has another R, r = 2^(32w) of w words: where n limbs have a word
 	// more, narrow is R^2 / r modulo m, else nil. rR is r R modulo m.
 	narrow, rR []uint64
+	// mu is R^2 / m, rounded down, in n+1 limbs, and over is m and 2m, with a limb above,
+	// where product divides by them.
+	mu   []uint64
+	over [2][]uint64
 }
 
 var (
@@ -31,8 +36,8 @@ var (
 	errZero = errors.New("the modulus is 0")
 )
 
-// limbs of a number of some bytes.
-func limbs(size int) int { return (size + 7) / 8 }
+// limbsOf returns how many limbs a number of some bytes has.
+func limbsOf(size int) int { return (size + 7) / 8 }
 
 // load sets x to a number of 4 bytes or more, little-endian, and zeros above it.
 func load(x []uint64, b []byte) {
@@ -63,7 +68,7 @@ func store(b []byte, x []uint64) {
 // newModulus prepares a modulus of some bytes; products are possible by an odd one. A
 // secret modulus shows its length in bits, and nothing else; a public one takes less time.
 func newModulus(b []byte, products, secret bool) (*modulus, error) {
-	k := &modulus{n: limbs(len(b))}
+	k := &modulus{n: limbsOf(len(b))}
 	k.m = make([]uint64, k.n)
 	load(k.m, b)
 	switch rest := or(k.m[1:]); {
@@ -94,6 +99,36 @@ func newModulus(b []byte, products, secret bool) (*modulus, error) {
 		k.narrow, k.rR = power(32), power(64*k.n-32)
 	}
 	return k, nil
+}
+
+// fewLimbs is below how many limbs two products and reductions take less time than a
+// product and a division.
+const fewLimbs = 12
+
+// divides prepares product to divide by a modulus of full length, for many products.
+func (k *modulus) divides() {
+	if k.n < fewLimbs || k.bits() <= 64*(k.n-1) {
+		return
+	}
+	// R^2 less rr is a multiple of m: -1/m modulo 2^(64(n+1)) times rr is the quotient.
+	n := k.n
+	k.mu = make([]uint64, n+1)
+	t := make([]uint64, 2*n+3)
+	copy(t, k.rr)
+	for i := range k.mu {
+		k.mu[i] = t[i] * k.minus
+		a := limbs.MulAdd(t[i:i+n], k.m, k.mu[i])
+		var c uint64
+		t[n+i], c = bits.Add64(t[n+i], a, 0)
+		t[n+i+1] += c
+	}
+	k.over[0], k.over[1] = make([]uint64, n+1), make([]uint64, n+1)
+	copy(k.over[0], k.m)
+	up := uint64(0)
+	for i, v := range k.over[0] {
+		k.over[1][i] = v<<1 | up
+		up = v >> 63
+	}
 }
 
 // radix returns R modulo m: twice the highest power of 2 below m, as often as it takes.
@@ -127,7 +162,7 @@ func (k *modulus) power(log int) []uint64 {
 	shift := max(bits.Len(uint(log))-bits.Len(uint(k.n/4)), 0) // doubling is faster up to about n/4
 	k.double(x, log>>shift)
 	for shift--; shift >= 0; shift-- {
-		k.mul(x, x, x, t)
+		k.sqr(x, x, t)
 		k.double(x, log>>shift&1)
 	}
 	return x
@@ -159,26 +194,13 @@ func (k *modulus) has(x []uint64) bool {
 	return borrow == 1
 }
 
-// settle sets z to x, with a carry above it and below 2m, modulo m.
-func (k *modulus) settle(z, x []uint64, carry uint64) {
-	var borrow uint64
-	for i, m := range k.m {
-		_, borrow = bits.Sub64(x[i], m, borrow)
-	}
-	subtract := -(carry | (borrow ^ 1))
-	borrow = 0
-	for i, m := range k.m {
-		z[i], borrow = bits.Sub64(x[i], m&subtract, borrow)
-	}
-}
-
 // add sets z = x + y modulo m.
 func (k *modulus) add(z, x, y []uint64) {
 	var carry uint64
 	for i := range k.m {
 		z[i], carry = bits.Add64(x[i], y[i], carry)
 	}
-	k.settle(z, z, carry)
+	limbs.Subtract(z, z, k.m, carry)
 }
 
 // sub sets z = x - y modulo m.
@@ -195,20 +217,69 @@ func (k *modulus) sub(z, x, y []uint64) {
 // mul sets z = x y / R modulo m, with one of x and y below m; t has 2n limbs. z may
 // be x or y.
 func (k *modulus) mul(z, x, y, t []uint64) {
-	n := k.n
-	clear(t[:2*n])
-	var top uint64
-	for i := range n {
-		a := mulAdd(t[i:i+n], x[:n], y[i])
-		b := mulAdd(t[i:i+n], k.m, t[i]*k.minus)
-		t[n+i], top = bits.Add64(a, b, top)
+	t = t[:2*k.n]
+	limbs.Mul(t, x[:k.n], y)
+	k.reduced(z, t)
+}
+
+// sqr sets z = x^2 / R modulo m, as mul does.
+func (k *modulus) sqr(z, x, t []uint64) {
+	t = t[:2*k.n]
+	limbs.Sqr(t, x[:k.n])
+	k.reduced(z, t)
+}
+
+// reduced sets z to t / R modulo m, t below m R and of 2n limbs, which it uses up.
+func (k *modulus) reduced(z, t []uint64) {
+	top := limbs.Reduce(t, k.m, k.minus)
+	limbs.Subtract(z, t[k.n:], k.m, top)
+}
+
+// product sets z = x y modulo m, x and y below m; t has 5n + 4 limbs. z may be x or y.
+//
+// It is Barrett's division (1986), and computes only the columns of its products that
+// matter. The quotient is at most 3 too small: by 2 since R^2/m and x y are rounded down
+// (Handbook of Applied Cryptography, 14.42), by 1 for the columns that are left out.
+func (k *modulus) product(z, x, y, t []uint64) {
+	if k.mu == nil {
+		k.mul(z, x, y, t)
+		k.mul(z, z, k.rr, t)
+		return
 	}
-	k.settle(z, t[n:2*n], top)
+	n := k.n
+	t, u, v := t[:2*n], t[2*n:3*n+3], t[3*n+3:4*n+4]
+	limbs.Mul(t, x[:n], y)
+	clear(u)
+	clear(v)
+	// u is the upper n+1 limbs of x y times mu, from column n-1 on; its upper n+1 limbs
+	// are the quotient.
+	for i, f := range t[n-1:] {
+		from := max(n-1-i, 0)
+		at := i + from - (n - 1)
+		above := at + n + 1 - from
+		u[above] = limbs.MulAdd(u[at:above], k.mu[from:], f)
+	}
+	// v is the quotient times m, in n+1 limbs.
+	for i, f := range u[2:] {
+		limbs.MulAdd(v[i:], k.over[0], f)
+	}
+	var borrow uint64
+	for i, a := range t[:n+1] {
+		v[i], borrow = bits.Sub64(a, v[i], borrow)
+	}
+	limbs.Subtract(v, v, k.over[1], 0)
+	limbs.Subtract(v, v, k.over[0], 0)
+	copy(z, v[:n])
 }
 
 // montgomery sets z = x y / r modulo m, as mul does for R.
 func (k *modulus) montgomery(z, x, y, t []uint64) {
 	k.mul(z, x, y, t)
+	k.toNarrow(z, t)
+}
+
+// toNarrow sets z, divided by R, to what it is divided by r.
+func (k *modulus) toNarrow(z, t []uint64) {
 	if k.narrow != nil {
 		k.mul(z, z, k.narrow, t)
 	}
@@ -231,7 +302,7 @@ func (k *modulus) exp(ctx context.Context, z, x []uint64, e []byte, t []uint64) 
 	copy(acc, k.one)
 	for i := 2*len(e) - 1; i >= 0 && backend.Yield(ctx) == nil; i-- {
 		for range 4 {
-			k.mul(acc, acc, acc, t)
+			k.sqr(acc, acc, t)
 		}
 		digit := uint64(e[i/2]>>(4*(i%2))) & 15
 		clear(pick)
@@ -246,20 +317,6 @@ func (k *modulus) exp(ctx context.Context, z, x []uint64, e []byte, t []uint64) 
 	clear(pick)
 	pick[0] = 1
 	k.mul(z, acc, pick, t)
-}
-
-// mulAdd sets z += x y and returns the limb above.
-func mulAdd(z, x []uint64, y uint64) (above uint64) {
-	x = x[:len(z)]
-	for i := range z {
-		hi, lo := bits.Mul64(x[i], y)
-		var c uint64
-		lo, c = bits.Add64(lo, z[i], 0)
-		hi += c
-		z[i], c = bits.Add64(lo, above, 0)
-		above = hi + c
-	}
-	return above
 }
 
 // reduce sets z to x R modulo m, x of any length; t has 4n limbs.
@@ -379,7 +436,7 @@ func shift62(z, x []uint64) {
 // its size at most 2^62 m.
 func (k *modulus) quotient62(z, x []uint64) {
 	const low = 1<<62 - 1
-	above := mulAdd(x[:k.n], k.m, x[0]*k.minus&low)
+	above := limbs.MulAdd(x[:k.n], k.m, x[0]*k.minus&low)
 	var c uint64
 	x[k.n], c = bits.Add64(x[k.n], above, 0)
 	x[k.n+1] += c
@@ -390,6 +447,6 @@ func (k *modulus) quotient62(z, x []uint64) {
 		z[i], c = bits.Add64(z[i], m&negative, c)
 	}
 	z[k.n] += c // 0, or 1 for a value from 2^(64n) on
-	k.settle(z, z, z[k.n]&1)
+	limbs.Subtract(z, z, k.m, z[k.n]&1)
 	clear(z[k.n:])
 }

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"sync"
 
-	"filippo.io/bigmod"
-
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
 	"github.com/pippin-zk/pippin/internal/gf2"
@@ -80,8 +78,7 @@ const longBytes = 1 << 20
 
 // fastNumbers computes an operation on the production path. Whole numbers are math/big's
 // where there are products; residues and binary fields are computed without branches or
-// addresses that depend on values, exponentiations where that is fast by
-// filippo.io/bigmod.
+// addresses that depend on values.
 func fastNumbers(ctx context.Context, o *operation) error {
 	switch o.Op {
 	case backend.NumAdd, backend.NumSub:
@@ -178,7 +175,6 @@ func (o *operation) over(ctx context.Context, do func(*worker, int) error, add f
 // fixed is what all elements share: a field, or a modulus that is the same for them.
 type fixed struct {
 	m     *modulus
-	exp   *bigmod.Modulus
 	field *gf2.Field
 }
 
@@ -192,7 +188,13 @@ func (o *operation) prepare(ctx context.Context) (_ *fixed, err error) {
 	if o.m == nil || o.M.Count != 1 || o.Dst.Count == 0 {
 		return f, nil
 	}
-	return f, f.set(o, 0)
+	if err := f.set(o, 0); err != nil {
+		return nil, err
+	}
+	if o.Op == backend.NumMulMod && o.Dst.Count > 2 {
+		f.m.divides()
+	}
+	return f, nil
 }
 
 // set takes the modulus of element i.
@@ -201,11 +203,6 @@ func (f *fixed) set(o *operation, i int) (err error) {
 	if f.m, err = newModulus(b, o.Op != backend.NumAddMod && o.Op != backend.NumSubMod, o.secretModulus()); err != nil {
 		return wrong(i, "%v", err)
 	}
-	if o.Op == backend.NumExpMod && o.quick() {
-		if f.exp, err = bigmod.NewModulus(bigEndian(nil, b)); err != nil {
-			return fmt.Errorf("%w: element %d: modulus: %w", backend.ErrInternal, i, err)
-		}
-	}
 	return nil
 }
 
@@ -213,20 +210,6 @@ func (f *fixed) set(o *operation, i int) (err error) {
 // of powers and inverses, which take far longer than to prepare it.
 func (o *operation) secretModulus() bool {
 	return o.M.Count == 1 || o.Op == backend.NumExpMod || o.Op == backend.NumInvMod
-}
-
-// quick reports whether one exponentiation takes well below half a second, so that it
-// need not be ended early.
-func (o *operation) quick() bool {
-	n := (o.M.Words + 1) / 2
-	return n*n*o.B.Words < 64*64*128
-}
-
-// bigEndian appends b in reverse to a slice that is used again.
-func bigEndian(to, b []byte) []byte {
-	to = append(to[:0], b...)
-	slices.Reverse(to)
-	return to
 }
 
 // worker computes elements of an operation, one after the other.
@@ -238,7 +221,6 @@ type worker struct {
 	field   *gf2.Field
 	x, y, z []uint64
 	scratch []uint64
-	bytes   [2][]byte
 	words   [2][]big.Word
 	p, q    big.Int  // operands, in words
 	r, s    big.Int  // a result, and a product that is added to it
@@ -247,15 +229,15 @@ type worker struct {
 
 func newWorker(ctx context.Context, o *operation, shared *fixed) *worker {
 	w := &worker{operation: o, ctx: ctx, shared: shared, k: shared}
-	n := limbs(4 * max(o.Dst.Words, o.A.Words))
+	n := limbsOf(4 * max(o.Dst.Words, o.A.Words))
 	switch {
 	case o.Degree > 0:
 		w.field = shared.field
 		w.scratch = make([]uint64, w.field.Scratch())
 	case o.m != nil:
-		w.scratch = make([]uint64, 20*limbs(4*o.M.Words)+12)
+		w.scratch = make([]uint64, 20*limbsOf(4*o.M.Words)+12)
 		if o.Op == backend.NumDotMod || o.Op == backend.NumPowerSums {
-			w.sums = make([]uint64, limbs(4*o.M.Words)*o.Dst.Count)
+			w.sums = make([]uint64, limbsOf(4*o.M.Words)*o.Dst.Count)
 		}
 	default:
 		w.words = [2][]big.Word{make([]big.Word, wordsOf(o.A)), make([]big.Word, wordsOf(o.B))}
@@ -273,8 +255,7 @@ func (w *worker) wipe() {
 	for _, s := range [][]uint64{w.x, w.y, w.z, w.scratch, w.sums} {
 		clear(s)
 	}
-	for i := range w.bytes {
-		clear(w.bytes[i])
+	for i := range w.words {
 		clear(w.words[i])
 	}
 	for _, v := range []*big.Int{&w.r, &w.s} {
@@ -379,7 +360,7 @@ func (w *worker) residue(i int, dst, a []byte) error {
 	}
 	x, y, z, t := w.x[:k.n], w.y[:k.n], w.z[:k.n], w.scratch
 	if w.Op == backend.NumReduce {
-		long := w.x[:limbs(len(a))]
+		long := w.x[:limbsOf(len(a))]
 		load(long, a)
 		k.reduce(z, long, t)
 		clear(y)
@@ -402,12 +383,12 @@ func (w *worker) residue(i int, dst, a []byte) error {
 	case backend.NumSubMod:
 		k.sub(z, x, y)
 	case backend.NumMulMod:
-		k.mul(z, x, y, t)
-		k.mul(z, z, k.rr, t)
+		k.product(z, x, y, t)
 	case backend.NumMontMul:
 		k.montgomery(z, x, y, t)
 	case backend.NumMontSqr:
-		k.montgomery(z, x, x, t)
+		k.sqr(z, x, t)
+		k.toNarrow(z, t)
 	case backend.NumToMont:
 		k.mul(z, x, k.rR, t)
 	case backend.NumFromMont:
@@ -415,32 +396,11 @@ func (w *worker) residue(i int, dst, a []byte) error {
 		y[0] = 1
 		k.montgomery(z, x, y, t)
 	case backend.NumExpMod:
-		e := number(w.b, w.B, i)
-		if w.k.exp != nil {
-			return w.exp(dst, a, e)
-		}
-		k.exp(w.ctx, z, x, e, t)
+		k.exp(w.ctx, z, x, number(w.b, w.B, i), t)
 	case backend.NumInvMod:
 		k.invert(z, x, t)
 	}
 	store(dst, z)
-	return nil
-}
-
-// exp computes a power by bigmod. a is below the modulus.
-func (w *worker) exp(dst, a, e []byte) error {
-	m := w.k.exp
-	w.bytes[0] = bigEndian(w.bytes[0], a[:m.Size()])
-	w.bytes[1] = bigEndian(w.bytes[1], e)
-	x, err := bigmod.NewNat().SetBytes(w.bytes[0], m)
-	if err != nil {
-		return fmt.Errorf("%w: %w", backend.ErrInternal, err)
-	}
-	out := x.Exp(x, w.bytes[1], m).Bytes(m)
-	slices.Reverse(out)
-	clear(dst[copy(dst, out):])
-	clear(out)
-	clear(x.Bits())
 	return nil
 }
 

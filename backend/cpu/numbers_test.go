@@ -14,8 +14,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
-// TestOperations runs every operation at widths where code differs: of half limbs, of
-// bigmod's own sizes and others.
+// TestOperations runs every operation at widths where code differs: of half limbs,
+// of few and of many.
 func TestOperations(t *testing.T) {
 	a, b := New(Options{}), NewReference()
 	defer a.Close()

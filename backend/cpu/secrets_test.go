@@ -31,29 +31,43 @@ type secretCode struct {
 var secretCodes = []secretCode{
 	{
 		file: "modulus.go", secret: []string{"k", "x", "y", "z", "t", "e", "f", "g", "b", "a", "carry"}, public: []string{"n"},
-		functions: []string{"modulus.radix", "modulus.double", "modulus.power", "modulus.settle", "modulus.add", "modulus.sub", "modulus.mul", "modulus.montgomery",
-			"modulus.exp", "modulus.reduce", "modulus.invert", "modulus.quotient62", "mulAdd", "divisionSteps", "combine", "addSigned", "shift62", "load", "store"},
+		functions: []string{"modulus.radix", "modulus.double", "modulus.power", "modulus.divides", "modulus.product", "modulus.add", "modulus.sub", "modulus.mul", "modulus.sqr", "modulus.reduced",
+			"modulus.montgomery", "modulus.toNarrow", "modulus.exp", "modulus.reduce", "modulus.invert", "modulus.quotient62", "divisionSteps", "combine", "addSigned", "shift62", "load", "store"},
 		answers: []string{"bits"}, // a modulus shows its length
 		plants: [][3]string{
 			{"modulus.radix", "x[top/64] = 1 << (top % 64)", "x[k.m[0]%uint64(k.n)] = 1"},
 			{"modulus.double", "k.add(x, x, x)", "if x[0] != 0 {\nk.add(x, x, x)\n}"},
-			{"modulus.power", "k.mul(x, x, x, t)", "if x[0] != 0 {\nk.mul(x, x, x, t)\n}"},
-			{"modulus.settle", "subtract := -(carry | (borrow ^ 1))", "if carry == 0 && borrow == 1 {\nreturn\n}\nsubtract := -(carry | (borrow ^ 1))"},
-			{"modulus.add", "k.settle(z, z, carry)", "if carry != 0 {\nk.settle(z, z, carry)\n}"},
+			{"modulus.power", "k.sqr(x, x, t)", "if x[0] != 0 {\nk.sqr(x, x, t)\n}"},
+			{"modulus.divides", "t[n+i+1] += c", "if c != 0 {\nt[n+i+1]++\n}"},
+			{"modulus.product", "limbs.Subtract(v, v, k.over[0], 0)", "if v[n] != 0 {\nlimbs.Subtract(v, v, k.over[0], 0)\n}"},
+			{"modulus.add", "limbs.Subtract(z, z, k.m, carry)", "if carry != 0 {\nlimbs.Subtract(z, z, k.m, carry)\n}"},
 			{"modulus.sub", "z[i], borrow = bits.Sub64(x[i], y[i], borrow)", "if z[i], borrow = bits.Sub64(x[i], y[i], borrow); borrow != 0 {\ncontinue\n}"},
-			{"modulus.mul", "a := mulAdd(t[i:i+n], x[:n], y[i])", "if y[i] == 0 {\ncontinue\n}\na := mulAdd(t[i:i+n], x[:n], y[i])"},
+			{"modulus.mul", "limbs.Mul(t, x[:k.n], y)", "if y[0] != 0 {\nlimbs.Mul(t, x[:k.n], y)\n}"},
+			{"modulus.sqr", "limbs.Sqr(t, x[:k.n])", "limbs.Sqr(t, x[:x[0]])"},
+			{"modulus.reduced", "limbs.Subtract(z, t[k.n:], k.m, top)", "if top != 0 {\nlimbs.Subtract(z, t[k.n:], k.m, top)\n}"},
 			{"modulus.montgomery", "k.mul(z, x, y, t)", "for x[0] != 1 {\nk.mul(z, x, y, t)\n}"},
+			{"modulus.toNarrow", "k.mul(z, z, k.narrow, t)", "for z[0] != 1 {\nk.mul(z, z, k.narrow, t)\n}"},
 			{"modulus.exp", "pick[l] |= v & same", "pick[l] = table[digit][l]"},
 			{"modulus.reduce", "k.add(z, z, part)", "if part[0] != 0 {\nk.add(z, z, part)\n}"},
 			{"modulus.invert", "delta, a = divisionSteps(delta, f[0], g[0])", "if g[0] == 0 {\nbreak\n}\ndelta, a = divisionSteps(delta, f[0], g[0])"},
 			{"modulus.quotient62", "x[k.n+1] += c", "if c != 0 {\nx[k.n+1]++\n}"},
-			{"mulAdd", "hi, lo := bits.Mul64(x[i], y)", "hi, lo := bits.Mul64(x[i]%3, y)"},
 			{"divisionSteps", "odd := -(g & 1)", "odd := -(g & 1)\nif odd == 0 {\ncontinue\n}"},
 			{"combine", "addSigned(z, x, a)", "switch a {\ncase 0:\ndefault:\naddSigned(z, x, a)\n}"},
 			{"addSigned", "above := size & negative", "above := size & negative\nfor range size {\n}"},
 			{"shift62", "z[i] = x[i]>>62 | x[i+1]<<2", "z[i] = x[i]>>62 | x[x[0]]<<2"},
 			{"load", "b = b[8:]", "b = b[b[0]:]"},
 			{"store", "binary.LittleEndian.PutUint64(b, x[i])", "fmt.Sprint(x[i])"},
+		},
+	},
+	{
+		file: "internal/limbs/limbs.go", secret: []string{"t", "x", "y", "z", "m", "minus", "above"}, public: nil,
+		functions: []string{"mulAddGeneric", "mulGeneric", "sqrGeneric", "reduceGeneric", "subtractGeneric"},
+		plants: [][3]string{
+			{"mulAddGeneric", "hi, lo := bits.Mul64(x[i], y)", "hi, lo := bits.Mul64(x[i]%3, y)"},
+			{"mulGeneric", "t[n+i] = mulAddGeneric(t[i:i+n], x, v)", "if v != 0 {\nt[n+i] = mulAddGeneric(t[i:i+n], x, v)\n}"},
+			{"sqrGeneric", "up = b >> 63", "if up = b >> 63; up != 0 {\ncontinue\n}"},
+			{"reduceGeneric", "a := mulAddGeneric(t[i:i+n], m, t[i]*minus)", "if t[i] == 0 {\ncontinue\n}\na := mulAddGeneric(t[i:i+n], m, t[i]*minus)"},
+			{"subtractGeneric", "whether := -(above | (borrow ^ 1))", "if above == 0 && borrow == 1 {\nreturn\n}\nwhether := -(above | (borrow ^ 1))"},
 		},
 	},
 	{
@@ -254,11 +268,11 @@ func (w *taint) taint(to ast.Expr) {
 	}
 }
 
-// trusted are functions that take the same time for all values. mulAdd is gf2's, in
-// assembly.
+// trusted are functions that take the same time for all values. mulAdd is gf2's and those
+// of limbs are its own, in assembly.
 var trusted = []string{"bits.Mul64", "bits.Add64", "bits.Sub64", "binary.LittleEndian.Uint64", "binary.LittleEndian.Uint32",
 	"binary.LittleEndian.PutUint64", "binary.LittleEndian.PutUint32", "slices.Clone", "clear", "copy", "len", "cap", "make", "max", "min",
-	"uint64", "int64", "uint32", "mulAdd"}
+	"uint64", "int64", "uint32", "mulAdd", "limbs.MulAdd", "limbs.Mul", "limbs.Sqr", "limbs.Reduce", "limbs.Subtract"}
 
 // call wants no function with secrets that is not known, and has the slices that one gets
 // with secrets become secret.
@@ -276,7 +290,7 @@ func (w *taint) call(c *ast.CallExpr) {
 	if !known {
 		w.found = append(w.found, "a call of "+name)
 	}
-	if short == "copy" || !slices.Contains(trusted, name) || name == "mulAdd" || strings.Contains(name, "Put") {
+	if short == "copy" || !slices.Contains(trusted, name) || name == "mulAdd" || strings.HasPrefix(name, "limbs.") || strings.Contains(name, "Put") {
 		for _, a := range c.Args {
 			if t := w.info.Types[a].Type; t != nil {
 				if _, ok := t.Underlying().(*types.Slice); ok {

@@ -38,6 +38,18 @@ type curve[P1, P2 any, S comparable] struct {
 	system func(constraint.ConstraintSystem) (solve.System[S], bool)
 	// proof makes gnark's proof.
 	proof func(*proof[P1, P2]) Proof
+	// setupOf is what a set-up needs beside.
+	setupOf setupOf[P1, P2, S]
+}
+
+// setupOf is what set-ups need of a curve.
+type setupOf[P1, P2, S any] struct {
+	generators func() (P1, P2)
+	randomG2   func() (P2, error)
+	// domain returns the size and the generator of the domain for so many constraints.
+	domain func(constraints int) (size int, generator S)
+	// keys makes gnark's keys.
+	keys func(*keys[P1, P2, S]) (ProvingKey, VerifyingKey, error)
 }
 
 // solution is what the solver found: the values of all wires, and those of
@@ -88,6 +100,8 @@ type binding interface {
 	belongs(ProvingKey) func(VerifyingKey) bool
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
+	// setup makes the keys of a constraint system of the curve, whose shape is given.
+	setup(context.Context, *engine.Engine, constraint.ConstraintSystem, *shape, *setupOptions) (ProvingKey, VerifyingKey, error)
 }
 
 // bindingOf returns the binding of a key's curve.

@@ -6,6 +6,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
+	stockpedersen "github.com/consensys/gnark-crypto/ecc/bls12-381/fr/pedersen"
 	stock "github.com/consensys/gnark/backend/groth16/bls12-381"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
@@ -40,6 +41,33 @@ var bls12381Curve = &curve[bls12381.G1Affine, bls12381.G2Affine, fr.Element]{
 	proof: func(p *proof[bls12381.G1Affine, bls12381.G2Affine]) Proof {
 		return &stock.Proof{Ar: p.ar, Krs: p.krs, Bs: p.bs, Commitments: p.commitments, CommitmentPok: p.commitmentPok}
 	},
+	setupOf: setupOf[bls12381.G1Affine, bls12381.G2Affine, fr.Element]{
+		generators: func() (bls12381.G1Affine, bls12381.G2Affine) { _, _, g1, g2 := bls12381.Generators(); return g1, g2 },
+		randomG2:   bls12381.RandomOnG2,
+		domain: func(constraints int) (int, fr.Element) {
+			d := fft.NewDomain(uint64(constraints), fft.WithoutPrecompute())
+			return int(d.Cardinality), d.Generator
+		},
+		keys: bls12381Keys,
+	},
+}
+
+func bls12381Keys(k *keys[bls12381.G1Affine, bls12381.G2Affine, fr.Element]) (ProvingKey, VerifyingKey, error) {
+	pk, vk := new(stock.ProvingKey), new(stock.VerifyingKey)
+	pk.Domain = *fft.NewDomain(uint64(k.constraints))
+	pk.G1.Alpha, pk.G1.Beta, pk.G1.Delta = k.alpha, k.beta, k.delta
+	pk.G1.A, pk.G1.B, pk.G1.K, pk.G1.Z = k.a, k.b, k.k, k.z
+	pk.G2.Beta, pk.G2.Delta, pk.G2.B = k.beta2, k.delta2, k.b2
+	pk.InfinityA, pk.NbInfinityA = k.infiniteA, uint64(len(k.infiniteA)-len(k.a))
+	pk.InfinityB, pk.NbInfinityB = k.infiniteB, uint64(len(k.infiniteB)-len(k.b))
+	for i, p := range k.pedersen {
+		pk.CommitmentKeys = append(pk.CommitmentKeys, stockpedersen.ProvingKey{Basis: p.basis, BasisExpSigma: p.sigma})
+		vk.CommitmentKeys = append(vk.CommitmentKeys, stockpedersen.VerifyingKey{G: k.generator, GSigmaNeg: k.minus[i]})
+	}
+	vk.G1.Alpha, vk.G1.Beta, vk.G1.Delta, vk.G1.K = k.alpha, k.beta, k.delta, k.public
+	vk.G2.Beta, vk.G2.Delta, vk.G2.Gamma = k.beta2, k.delta2, k.gamma2
+	vk.PublicAndCommitmentCommitted = k.committed
+	return pk, vk, vk.Precompute()
 }
 
 func bls12381Parts(key ProvingKey) (*parts[bls12381.G1Affine, bls12381.G2Affine, fr.Element], bool) {

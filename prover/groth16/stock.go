@@ -18,11 +18,6 @@ type (
 	VerifyingKey = stock.VerifyingKey
 )
 
-// Setup calls gnark's.
-func Setup(ccs constraint.ConstraintSystem) (ProvingKey, VerifyingKey, error) {
-	return stock.Setup(ccs)
-}
-
 // DummySetup calls gnark's: it makes a key of the right shape, for timing only.
 func DummySetup(ccs constraint.ConstraintSystem) (ProvingKey, error) { return stock.DummySetup(ccs) }
 

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 
 	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark-crypto/kzg"
 	"github.com/consensys/gnark/constraint"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -40,6 +41,13 @@ type curve[P any, S comparable] struct {
 	trace func(ccs constraint.ConstraintSystem, n int) *trace[S]
 	// proof makes gnark's proof.
 	proof func(*proof[P, S]) Proof
+	// points returns those of a setup, and false for one of another curve.
+	points func(kzg.SRS) ([]P, bool)
+	// rows returns how many rows so many constraints and public values have, with the
+	// root of unity of that order and the shift of gnark's coset.
+	rows func(used int) (n int, root, shift S)
+	// keys makes gnark's keys.
+	keys func(*keys[P, S]) (ProvingKey, VerifyingKey, error)
 }
 
 // binding is what a Prover needs of a curve.
@@ -53,6 +61,8 @@ type binding interface {
 	belongs(ProvingKey) func(VerifyingKey) bool
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
+	// setup makes the keys of a constraint system, whose shape is given.
+	setup(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, s *shape, srs, srsLagrange kzg.SRS) (ProvingKey, VerifyingKey, error)
 }
 
 // curveOf is a constraint system that knows its curve; a PLONK key does not.

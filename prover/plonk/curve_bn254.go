@@ -3,6 +3,7 @@
 package plonk
 
 import (
+	"io"
 	"slices"
 
 	"github.com/consensys/gnark-crypto/ecc/bn254"
@@ -10,6 +11,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr/fft"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr/iop"
 	"github.com/consensys/gnark-crypto/ecc/bn254/kzg"
+	anykzg "github.com/consensys/gnark-crypto/kzg"
 	stock "github.com/consensys/gnark/backend/plonk/bn254"
 	"github.com/consensys/gnark/backend/witness"
 	"github.com/consensys/gnark/constraint"
@@ -59,6 +61,35 @@ var bn254Curve = &curve[bn254.G1Affine, fr.Element]{
 			ZShiftedOpening: kzg.OpeningProof{H: p.shifted, ClaimedValue: p.claimedZ},
 		}
 	},
+	points: func(srs anykzg.SRS) ([]bn254.G1Affine, bool) {
+		s, ok := srs.(*kzg.SRS)
+		if !ok || s == nil {
+			return nil, false
+		}
+		return s.Pk.G1, true
+	},
+	rows: func(used int) (int, fr.Element, fr.Element) {
+		d := fft.NewDomain(uint64(used), fft.WithoutPrecompute())
+		return int(d.Cardinality), d.Generator, d.FrMultiplicativeGen
+	},
+	keys: bn254Keys,
+}
+
+func bn254Keys(k *keys[bn254.G1Affine, fr.Element]) (ProvingKey, VerifyingKey, error) {
+	vk := &stock.VerifyingKey{
+		Size: uint64(k.n), SizeInv: k.inverse, Generator: k.root, NbPublicVariables: uint64(k.public),
+		Kzg: k.srs.(*kzg.SRS).Vk, CosetShift: k.shift,
+		S:  [3]kzg.Digest(k.columns[:3]),
+		Ql: k.columns[3], Qr: k.columns[4], Qm: k.columns[5], Qo: k.columns[6], Qk: k.columns[7],
+		Qcp: k.columns[8:], CommitmentConstraintIndexes: k.commitments,
+	}
+	// gnark writes the newest version of its format, and notes it in the key.
+	if _, err := vk.WriteTo(io.Discard); err != nil {
+		return nil, nil, err
+	}
+	pk := &stock.ProvingKey{Vk: vk}
+	pk.Kzg.G1, pk.KzgLagrange.G1 = k.canonical, k.lagrange
+	return pk, vk, nil
 }
 
 func bn254Parts(key ProvingKey) (*parts[bn254.G1Affine, fr.Element], bool) {

@@ -2,7 +2,6 @@ package plonk
 
 import (
 	"github.com/consensys/gnark-crypto/ecc"
-	"github.com/consensys/gnark-crypto/kzg"
 	"github.com/consensys/gnark/backend"
 	stock "github.com/consensys/gnark/backend/plonk"
 	"github.com/consensys/gnark/backend/witness"
@@ -18,11 +17,6 @@ type (
 	// VerifyingKey is gnark's.
 	VerifyingKey = stock.VerifyingKey
 )
-
-// Setup calls gnark's.
-func Setup(ccs constraint.ConstraintSystem, srs, srsLagrange kzg.SRS) (ProvingKey, VerifyingKey, error) {
-	return stock.Setup(ccs, srs, srsLagrange)
-}
 
 // SRSSize calls gnark's: it returns how many points a setup must have.
 func SRSSize(ccs constraint.ConstraintSystem) (sizeCanonical, sizeLagrange int) {

@@ -2,8 +2,8 @@ package driver
 
 import "unsafe"
 
-// handle is an object of the driver: a context, stream, event, module,
-// function or pool. Zero is none.
+// handle is an object of the driver: a context, stream, event, module or
+// function. Zero is none.
 type handle uintptr
 
 // address is a place in a device's memory.
@@ -34,13 +34,6 @@ type api interface {
 
 	alloc(size int64) (address, Result)
 	free(address) Result
-	poolCreate(dev int) (handle, Result)
-	poolDestroy(handle) Result
-	poolTrim(pool handle, keep int64) Result
-	poolGet(pool handle, a poolAttribute) (uint64, Result)
-	poolSet(pool handle, a poolAttribute, v uint64) Result
-	allocAsync(pool handle, size int64, s handle) (address, Result)
-	freeAsync(address, handle) Result
 
 	hostAlloc(size int64) (unsafe.Pointer, Result)
 	hostFree(unsafe.Pointer) Result
@@ -77,14 +70,6 @@ type api interface {
 	occupancyBlock(f handle, shared int64) (grid, threads int, r Result)
 	launch(f handle, l Launch, s handle, params []Param) Result
 }
-
-type poolAttribute int
-
-const (
-	poolReleaseThreshold poolAttribute = 4
-	poolReserved         poolAttribute = 5
-	poolUsed             poolAttribute = 7
-)
 
 type functionAttribute int
 

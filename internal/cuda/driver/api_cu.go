@@ -76,7 +76,7 @@ var _ = [1]struct{}{}[unsafe.Sizeof(cu.CUContext{})|unsafe.Sizeof(cu.Stream{})|u
 	unsafe.Sizeof(cu.Module{})|unsafe.Sizeof(cu.Function{})-unsafe.Sizeof(handle(0))]
 
 // opaque returns a handle as one of CUDA's pointer types.
-func opaque[T C.CUstream | C.CUfunction | C.CUmemoryPool](h handle) T {
+func opaque[T C.CUstream | C.CUfunction](h handle) T {
 	return *(*T)(unsafe.Pointer(&h))
 }
 
@@ -163,47 +163,6 @@ func (library) alloc(size int64) (address, Result) {
 }
 
 func (library) free(a address) Result { return code(cu.MemFree(cu.DevicePtr(a))) }
-
-func (library) poolCreate(dev int) (handle, Result) {
-	props := C.CUmemPoolProps{
-		allocType: C.CU_MEM_ALLOCATION_TYPE_PINNED,
-		location:  C.CUmemLocation{_type: C.CU_MEM_LOCATION_TYPE_DEVICE},
-	}
-	// The number is in a union from CUDA 13.1 on: it is the 4 bytes after the type.
-	*(*C.int)(unsafe.Add(unsafe.Pointer(&props.location), unsafe.Sizeof(props.location._type))) = C.int(dev)
-	var pool C.CUmemoryPool
-	r := C.cuMemPoolCreate(&pool, &props)
-	return handle(uintptr(unsafe.Pointer(pool))), Result(r)
-}
-
-func (library) poolDestroy(pool handle) Result {
-	return Result(C.cuMemPoolDestroy(opaque[C.CUmemoryPool](pool)))
-}
-
-func (library) poolTrim(pool handle, keep int64) Result {
-	return Result(C.cuMemPoolTrimTo(opaque[C.CUmemoryPool](pool), C.size_t(keep)))
-}
-
-func (library) poolGet(pool handle, a poolAttribute) (uint64, Result) {
-	var v C.cuuint64_t
-	r := C.cuMemPoolGetAttribute(opaque[C.CUmemoryPool](pool), C.CUmemPool_attribute(a), unsafe.Pointer(&v))
-	return uint64(v), Result(r)
-}
-
-func (library) poolSet(pool handle, a poolAttribute, v uint64) Result {
-	cv := C.cuuint64_t(v)
-	return Result(C.cuMemPoolSetAttribute(opaque[C.CUmemoryPool](pool), C.CUmemPool_attribute(a), unsafe.Pointer(&cv)))
-}
-
-func (library) allocAsync(pool handle, size int64, s handle) (address, Result) {
-	var p C.CUdeviceptr
-	r := C.cuMemAllocFromPoolAsync(&p, C.size_t(size), opaque[C.CUmemoryPool](pool), opaque[C.CUstream](s))
-	return address(p), Result(r)
-}
-
-func (library) freeAsync(a address, s handle) Result {
-	return Result(C.cuMemFreeAsync(C.CUdeviceptr(a), opaque[C.CUstream](s)))
-}
 
 func (library) hostAlloc(size int64) (unsafe.Pointer, Result) {
 	var p unsafe.Pointer

@@ -247,11 +247,11 @@ func (d *Device) allocate(call string, size int64, onDevice bool, f func() Resul
 
 // Live counts what was taken from a device and not given back.
 type Live struct {
-	Memory      int64 // bytes on the device, pools' included
+	Memory      int64 // bytes on the device
 	Pinned      int64 // bytes allocated on the host
 	Registered  int64 // bytes registered on the host
 	Allocations int64 // of any of these kinds
-	Objects     int64 // streams, events, modules, pools
+	Objects     int64 // streams, events, modules
 }
 
 // Live returns what this Device has given out and not got back: all zero when

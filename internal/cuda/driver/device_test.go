@@ -60,7 +60,7 @@ func openAs(t *testing.T, o Options) *Device {
 			return
 		}
 		for _, name := range []string{"memory", "allocations", "pinned", "registered", "streams", "events", "modules",
-			"pools", "contexts", "pageable", "overruns", "unwiped", "abandoned"} {
+			"contexts", "pageable", "overruns", "unwiped", "abandoned"} {
 			if n := fakecuda.Counter(name); n != 0 {
 				t.Errorf("the fake driver counts %d %s", n, name)
 			}
@@ -403,58 +403,6 @@ func TestEvents(t *testing.T) {
 	try(t, errors.Join(timed.Close(), plain.Close(), last.Close(), last.Close()))
 	if err := a.Record(last); !errors.Is(err, backend.ErrClosed) {
 		t.Errorf("closed event: %v", err)
-	}
-}
-
-func TestPool(t *testing.T) {
-	d := open(t)
-	if !d.Info().Pools {
-		t.Skip("the device has no memory pools")
-	}
-	s := stream(t, d)
-	const size = 32 << 20
-	p := got(d.NewPool(1 << 40))(t)
-	data := random(size)
-	for range 3 {
-		m := got(p.Alloc(s, size))(t)
-		try(t, s.Write(m.Span(), data))
-		back := make([]byte, size)
-		try(t, s.Read(back, m.Span()))
-		if !bytes.Equal(back, data) {
-			t.Fatal("wrong bytes")
-		}
-		if used, reserved, err := p.Usage(); err != nil || used != size || reserved < used {
-			t.Errorf("%d used, %d reserved, %v", used, reserved, err)
-		}
-		try(t, m.FreeAsync(s))
-		try(t, m.FreeAsync(s))
-		try(t, s.Synchronize())
-		if used, reserved, err := p.Usage(); err != nil || used != 0 || reserved < size {
-			t.Errorf("after freeing: %d used, %d reserved, %v", used, reserved, err)
-		}
-	}
-	start := time.Now()
-	const n = 100
-	for range n {
-		m := got(p.Alloc(s, size))(t)
-		try(t, m.FreeAsync(s))
-	}
-	t.Logf("pool: %v for an allocation and its release", time.Since(start)/n)
-	try(t, s.Synchronize())
-	try(t, p.Trim(0))
-	if used, reserved, err := p.Usage(); err != nil || used != 0 || reserved != 0 {
-		t.Errorf("after trimming: %d used, %d reserved, %v", used, reserved, err)
-	}
-	var m *MemoryError
-	if _, err := p.Alloc(s, 2*d.Info().Memory); !errors.As(err, &m) || !errors.Is(err, backend.ErrOutOfMemory) {
-		t.Errorf("too much: %v", err)
-	}
-	mem := got(p.Alloc(s, 1<<20))(t)
-	try(t, s.Synchronize())
-	try(t, mem.Free())
-	try(t, p.Close())
-	if _, err := p.Alloc(s, 1); !errors.Is(err, backend.ErrClosed) {
-		t.Errorf("closed pool: %v", err)
 	}
 }
 

@@ -112,7 +112,6 @@ type Info struct {
 	CopyEngines                int
 	Integrated                 bool // shares its memory with the host
 	ECC                        bool
-	Pools                      bool // NewPool works
 	Register, RegisterReadOnly bool // RegisterHost works, on read-only memory too
 	Cooperative                bool // Launch.Cooperative works
 	Overlap                    bool // Launch.Overlap has an effect
@@ -146,7 +145,6 @@ const (
 	AttrSharedPerBlock             Attribute = 97
 	AttrHostRegister               Attribute = 99
 	AttrHostRegisterReadOnly       Attribute = 113
-	AttrPools                      Attribute = 115
 )
 
 // Devices describes every device that the driver shows. It creates no context.
@@ -201,7 +199,6 @@ func describe(sys api, dev, ordinal int, v Version) (Info, error) {
 		{AttrCopyEngines, &info.CopyEngines, nil},
 		{AttrIntegrated, nil, &info.Integrated},
 		{AttrECC, nil, &info.ECC},
-		{AttrPools, nil, &info.Pools},
 		{AttrHostRegister, nil, &info.Register},
 		{AttrHostRegisterReadOnly, nil, &info.RegisterReadOnly},
 		{AttrCooperative, nil, &info.Cooperative},

@@ -38,19 +38,6 @@ func (m *Memory) Free() error {
 	return m.dev.release("cuMemFree", func() Result { return m.dev.sys.free(a) })
 }
 
-// FreeAsync gives memory of a Pool back in the stream's order, without waiting.
-func (m *Memory) FreeAsync(s *Stream) error {
-	h, err := s.on(m.dev)
-	if err != nil {
-		return err
-	}
-	a := m.take()
-	if a == 0 {
-		return nil
-	}
-	return m.dev.release("cuMemFreeAsync", func() Result { return m.dev.sys.freeAsync(a, h) })
-}
-
 func (m *Memory) take() address {
 	a := address(m.addr.Swap(0))
 	if a != 0 {
@@ -116,77 +103,3 @@ func (s Span) on(d *Device) (address, error) {
 	}
 	return address(a), nil
 }
-
-// Pool hands out device memory in stream order, without waiting for the device
-// and without going to the system for memory that it got back.
-type Pool struct{ object }
-
-// NewPool creates a pool that keeps up to keep bytes of what is freed to it
-// whenever a stream, event or device is synchronised. Where Info.Pools is
-// false, it fails with backend.ErrUnsupported.
-func (d *Device) NewPool(keep int64) (*Pool, error) {
-	if keep < 0 {
-		return nil, invalid("pool that keeps %d bytes", keep)
-	}
-	var h handle
-	err := d.do("cuMemPoolCreate", func() (r Result) { h, r = d.sys.poolCreate(d.dev); return r })
-	if err != nil {
-		return nil, err
-	}
-	p := &Pool{}
-	p.set(d, h)
-	err = d.do("cuMemPoolSetAttribute", func() Result { return d.sys.poolSet(h, poolReleaseThreshold, uint64(keep)) })
-	if err != nil {
-		p.Close()
-		return nil, err
-	}
-	return p, nil
-}
-
-// Alloc takes size bytes, usable in the stream's order from now on. Memory is
-// given back with FreeAsync or, once the device no longer uses it, with Free.
-func (p *Pool) Alloc(s *Stream, size int64) (*Memory, error) {
-	h, err := p.get("memory pool")
-	if err != nil {
-		return nil, err
-	}
-	sh, err := s.on(p.dev)
-	if err != nil {
-		return nil, err
-	}
-	var a address
-	err = p.dev.allocate("cuMemAllocFromPoolAsync", size, true, func() (r Result) {
-		a, r = p.dev.sys.allocAsync(h, size, sh)
-		return r
-	})
-	if err != nil {
-		return nil, err
-	}
-	return p.dev.memory(a, size), nil
-}
-
-// Trim gives memory back to the system, down to keep bytes. What was freed
-// asynchronously counts as in use until its stream is synchronised.
-func (p *Pool) Trim(keep int64) error {
-	if keep < 0 {
-		return invalid("trimming a pool to %d bytes", keep)
-	}
-	return p.do("memory pool", "cuMemPoolTrimTo", func(h handle) Result { return p.dev.sys.poolTrim(h, keep) })
-}
-
-// Usage returns the bytes given out and the bytes taken from the system.
-func (p *Pool) Usage() (used, reserved int64, err error) {
-	err = p.do("memory pool", "cuMemPoolGetAttribute", func(h handle) Result {
-		u, r := p.dev.sys.poolGet(h, poolUsed)
-		if r != Success {
-			return r
-		}
-		v, r := p.dev.sys.poolGet(h, poolReserved)
-		used, reserved = int64(u), int64(v)
-		return r
-	})
-	return used, reserved, err
-}
-
-// Close gives everything back once the allocations from the pool are freed.
-func (p *Pool) Close() error { return p.drop("cuMemPoolDestroy", p.dev.sys.poolDestroy) }

@@ -4,6 +4,7 @@
 // scripts/bench-ntl builds and calls it.
 #include <NTL/GF2E.h>
 #include <NTL/GF2XFactoring.h>
+#include <NTL/HAVE_PCLMUL.h>
 #include <NTL/version.h>
 
 #include <chrono>
@@ -36,7 +37,12 @@ static double rate(int n) {
 }
 
 int main(int argc, char** argv) {
-  std::printf("{\n  \"machine\": {\"cpu\": \"%u processors\", \"library\": \"NTL %s\"},\n  \"runs\": [", std::thread::hardware_concurrency(), NTL_VERSION);
+#ifdef NTL_HAVE_PCLMUL
+  const char* products = "with carry-less multiplication";
+#else
+  const char* products = "without carry-less multiplication";
+#endif
+  std::printf("{\n  \"machine\": {\"cpu\": \"%u processors\", \"library\": \"NTL %s, %s\"},\n  \"runs\": [", std::thread::hardware_concurrency(), NTL_VERSION, products);
   const char* comma = "\n";
   for (int a = 1; a < argc; a++) {
     const int threads = std::atoi(argv[a]);

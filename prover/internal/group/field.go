@@ -139,6 +139,19 @@ func (f *Field[S]) below(b []byte) bool {
 // Mul sets z to a*b.
 func (f *Field[S]) Mul(z, a, b *S) { f.mul(z, a, b) }
 
+// AddTo adds x to sum.
+func (f *Field[S]) AddTo(sum, x *S) { f.addTo(sum, x) }
+
+// SubFrom subtracts x from from.
+func (f *Field[S]) SubFrom(from, x *S) { f.sub(from, from, x) }
+
+// Modulus returns r.
+func (f *Field[S]) Modulus() *big.Int {
+	b := slices.Clone(f.modulus)
+	slices.Reverse(b)
+	return new(big.Int).SetBytes(b)
+}
+
 // Neg sets z to -a.
 func (f *Field[S]) Neg(z, a *S) { f.neg(z, a) }
 

@@ -55,6 +55,13 @@ func (k *Keys[O, M, R]) Use(engine *engine.Engine, opts O) {
 	}
 }
 
+// Engine returns the engine of Use, nil for one in this process.
+func (k *Keys[O, M, R]) Engine() *engine.Engine {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.engine
+}
+
 // Handle names a proving key without keeping it alive.
 type Handle struct {
 	at          any

@@ -62,9 +62,9 @@ static struct {
 } config = {.devices = 1, .major = 9, .minor = 0, .driver = 13000, .multiprocessors = 4, .readonly = 1, .memory = (size_t)1 << 30};
 
 #define COUNTERS(X)                                                           \
-	X(memory) /* bytes allocated on devices, pools' included */           \
+	X(memory) /* bytes allocated on devices */                             \
 	X(allocations) X(pinned) X(registered) X(streams) X(events)           \
-	X(modules) X(pools) X(contexts) /* not given back */                  \
+	X(modules) X(contexts) /* not given back */                           \
 	X(launches)                                                           \
 	X(pageable) /* asynchronous copies of host memory that is not pinned */ \
 	X(overruns) /* allocations written beyond their end */                \
@@ -83,9 +83,9 @@ struct CUctx_st {
 	int device, references;
 	unsigned flags;
 	CUresult dead; /* the sticky error that ended it */
-	size_t used;   /* bytes of the device, what pools keep included */
+	size_t used;   /* bytes of the device */
 	unsigned peers; /* devices whose memory it may read, a bit each */
-	long long streams, events, modules, pools; /* not given back */
+	long long streams, events, modules; /* not given back */
 };
 static struct CUctx_st contexts[MAX_DEVICES];
 static __thread CUcontext current;
@@ -99,14 +99,9 @@ struct block {
 	size_t size;
 	enum kind kind;
 	CUcontext ctx;
-	CUmemoryPool pool;
 };
 static struct block *blocks;
 
-struct CUmemPoolHandle_st {
-	CUcontext ctx;
-	size_t used, reserved, keep;
-};
 struct CUstream_st {
 	CUcontext ctx;
 };
@@ -486,7 +481,6 @@ EXPORT CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute attribute, CUdev
 	case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
 	case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
 	case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
-	case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED: *v = 1; break;
 	case CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED: *v = config.readonly; break;
 	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: *v = dev + 1; break;
 	case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
@@ -632,24 +626,17 @@ static int is_wiped(const struct block *b)
 	return b->size == 0 || (b->start[0] == 0 && !memcmp(b->start, b->start + 1, b->size - 1));
 }
 
-static CUresult device_alloc(CUdeviceptr *out, size_t size, CUmemoryPool pool)
+static CUresult device_alloc(CUdeviceptr *out, size_t size)
 {
-	size_t have = config.memory - current->used;
-	size_t spare = pool ? pool->reserved - pool->used : 0;
 	if (!size)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (size > spare && size - spare > have)
+	if (size > config.memory - current->used)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	char *p = take(size, 256);
 	if (!p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	size_t more = size > spare ? size - spare : 0;
-	current->used += more;
-	if (pool) {
-		pool->reserved += more;
-		pool->used += size;
-	}
-	add(DEVICE, p, size)->pool = pool;
+	current->used += size;
+	add(DEVICE, p, size);
 	counters.memory += (long long)size;
 	counters.allocations++;
 	*out = (CUdeviceptr)(uintptr_t)p;
@@ -678,24 +665,13 @@ static void end(CUcontext ctx)
 	ctx->peers = 0;
 	for (int i = 0; i < MAX_DEVICES; i++)
 		contexts[i].peers &= ~(1u << ctx->device);
-	counters.abandoned += ctx->streams + ctx->events + ctx->modules + ctx->pools;
+	counters.abandoned += ctx->streams + ctx->events + ctx->modules;
 	counters.streams -= ctx->streams;
 	counters.events -= ctx->events;
 	counters.modules -= ctx->modules;
-	counters.pools -= ctx->pools;
-	ctx->streams = ctx->events = ctx->modules = ctx->pools = 0;
+	ctx->streams = ctx->events = ctx->modules = 0;
 	ctx->used = 0;
 	ctx->dead = CUDA_SUCCESS;
-}
-
-/* Pools keep what they got back until the next synchronisation. */
-static void pool_shrink(CUmemoryPool pool, size_t keep)
-{
-	size_t to = pool->used > keep ? pool->used : keep;
-	if (pool->reserved > to) {
-		pool->ctx->used -= pool->reserved - to;
-		pool->reserved = to;
-	}
 }
 
 static CUresult device_free(CUdeviceptr ptr)
@@ -706,12 +682,7 @@ static CUresult device_free(CUdeviceptr ptr)
 	counters.memory -= (long long)b->size;
 	counters.allocations--;
 	counters.unwiped_memory += !is_wiped(b);
-	if (b->pool) {
-		b->pool->used -= b->size;
-		pool_shrink(b->pool, b->pool->keep);
-	} else {
-		current->used -= b->size;
-	}
+	current->used -= b->size;
 	give(b->start, b->size);
 	drop(b);
 	return CUDA_SUCCESS;
@@ -728,80 +699,12 @@ EXPORT CUresult cuMemGetInfo(size_t *available, size_t *total)
 EXPORT CUresult cuMemAlloc(CUdeviceptr *ptr, size_t size)
 {
 	ENTER_CONTEXT("cuMemAlloc");
-	return leave(device_alloc(ptr, size, NULL));
+	return leave(device_alloc(ptr, size));
 }
 
 EXPORT CUresult cuMemFree(CUdeviceptr ptr)
 {
 	ENTER_CONTEXT("cuMemFree");
-	return leave(device_free(ptr));
-}
-
-EXPORT CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
-{
-	ENTER_CONTEXT("cuMemPoolCreate");
-	if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED || props->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-	    props->location.id != current->device)
-		return leave(CUDA_ERROR_INVALID_VALUE);
-	CUmemoryPool p = calloc(1, sizeof *p);
-	p->ctx = current;
-	counters.pools++;
-	current->pools++;
-	*out = p;
-	return leave(CUDA_SUCCESS);
-}
-
-EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
-{
-	ENTER_CONTEXT("cuMemPoolDestroy");
-	pool->keep = 0;
-	pool_shrink(pool, 0);
-	counters.pools--;
-	current->pools--;
-	return leave(CUDA_SUCCESS); /* not freed: its memory may be freed later */
-}
-
-EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
-{
-	ENTER_CONTEXT("cuMemPoolTrimTo");
-	pool_shrink(pool, keep);
-	return leave(CUDA_SUCCESS);
-}
-
-EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute a, void *v)
-{
-	ENTER_CONTEXT("cuMemPoolSetAttribute");
-	if (a != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
-		return leave(CUDA_ERROR_NOT_SUPPORTED);
-	pool->keep = *(cuuint64_t *)v;
-	return leave(CUDA_SUCCESS);
-}
-
-EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute a, void *v)
-{
-	ENTER_CONTEXT("cuMemPoolGetAttribute");
-	switch (a) {
-	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: *(cuuint64_t *)v = pool->keep; break;
-	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: *(cuuint64_t *)v = pool->reserved; break;
-	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: *(cuuint64_t *)v = pool->used; break;
-	default: return leave(CUDA_ERROR_NOT_SUPPORTED);
-	}
-	return leave(CUDA_SUCCESS);
-}
-
-EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t size, CUmemoryPool pool, CUstream stream)
-{
-	ENTER_CONTEXT("cuMemAllocFromPoolAsync");
-	if (!stream || stream->ctx != current || pool->ctx != current)
-		return leave(CUDA_ERROR_INVALID_HANDLE);
-	return leave(device_alloc(ptr, size, pool));
-}
-
-EXPORT CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
-{
-	ENTER_CONTEXT("cuMemFreeAsync");
-	if (!stream || stream->ctx != current)
-		return leave(CUDA_ERROR_INVALID_HANDLE);
 	return leave(device_free(ptr));
 }
 
