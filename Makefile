@@ -4,7 +4,7 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 build: ## the command and the CPU plugin into bin/
-	umask 022 && CGO_ENABLED=0 go build -o bin/ ./cmd/msm ./cmd/msm-backend-cpu # plugins that others can write are refused
+	umask 022 && CGO_ENABLED=0 go build -o bin/ ./cmd/msm ./cmd/msm-weave ./cmd/msm-backend-cpu # plugins that others can write are refused
 
 test: ## everything that needs no GPU
 	go test ./...
@@ -24,8 +24,8 @@ fake: ## the CUDA driver layer on a fake driver (needs a C compiler; fetches cud
 	scripts/test-cuda-fake
 	scripts/test-plugin-fake
 
-weave: ## programs woven with the oldest, go-ethereum's and the newest gnark-crypto (Linux)
-	scripts/test-weave -short -v -run '^TestVersionsOfGnarkCrypto$$'
+weave: ## programs woven with the oldest, go-ethereum's and the newest gnark-crypto, and gnark's setups and provers (Linux)
+	scripts/test-weave -short -v -run '^(TestVersionsOfGnarkCrypto|TestSNARKs)$$'
 
 gnark: ## gnark's own tests through the CPU plugin: the prover woven, all test circuits with a changed import, and with accelerators (Linux)
 	scripts/test-gnark woven plugin:cpu ./backend/groth16/... ./backend/plonk/...

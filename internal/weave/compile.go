@@ -22,10 +22,13 @@ func (t *tool) compile() error {
 		return err
 	}
 	isMarked := false
+	curve, isKeys := keysOf(pkg)
 	switch {
 	case isCurve(pkg):
 		isMarked = true
 		err = t.replace(pkg, cfg, weaveCurve)
+	case isKeys:
+		err = t.replace(pkg, cfg, weaveKeys(curve))
 	case pkg == cpuPackage:
 		err = t.replace(pkg, cfg, weaveCPU)
 	case pkg == autoPackage:

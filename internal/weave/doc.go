@@ -2,7 +2,7 @@
 // command and its tools and compiles gnark-crypto so that MultiExp asks an
 // engine first.
 //
-//	go build -toolexec="msm weave" ./...
+//	go build -toolexec="msm weave" ./...     or -toolexec=msm-weave
 //
 // What it changes, and nothing else:
 //
@@ -10,6 +10,8 @@
 //     PippinStockMultiExp, and a new MultiExp asks a hook before it. The methods
 //     of the affine types call those and are left alone. Without a hook the cost
 //     is one atomic load.
+//   - BatchScalarMultiplicationG1 and G2 there, and ToLagrangeG1 in the packages kzg
+//     of these curves, become pippinStock..., and new ones ask a hook before them.
 //   - In pippin's backend/cpu/internal/local, calls of MultiExp become calls of
 //     PippinStockMultiExp, so that an engine never asks itself.
 //   - Package weave/auto gets an init function that installs the hooks.

@@ -134,13 +134,13 @@ func (w *workshop) snarkModule(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestSNARKs has gnark's provers on the engine.
+// TestSNARKs has gnark's setups and provers on the engine.
 func TestSNARKs(t *testing.T) {
 	w := shop(t)
 	program := w.build(t, w.snarkModule(t), w.toolexec())
 	for _, backend := range []string{"cpu", "plugin:cpu"} {
 		t.Run(backend, func(t *testing.T) {
-			w.answers(t, program, backend, "msm errors mutate parts gc concurrent kzg groth16 plonk")
+			w.answers(t, program, backend, "msm errors mutate parts gc concurrent kzg products lagrange groth16 plonk")
 		})
 	}
 }

@@ -106,14 +106,14 @@ func (t *tool) modulesWithPippin(o outer) (path string, ok bool, err error) {
 	key := hex.EncodeToString(sha256sum(runtime.Version(), string(text), string(sums)))[:32]
 	dir := filepath.Join(env.GOCACHE, "pippin-weave", key)
 	path = filepath.Join(dir, "go.mod")
-	if isFile(path) {
+	if isModule(dir) {
 		return path, true, nil
 	}
 	return path, true, t.writeModules(o, dir, program, has, sums)
 }
 
 // writeModules writes a go.mod whose requirements are the program's and
-// pippin's, and its go.sum, into a folder that appears when they are complete.
+// pippin's, and its go.sum, into a folder. The files appear when they are complete.
 // Every requirement of a module for another version of one that the program has
 // is excluded: then the go command overlooks it.
 func (t *tool) writeModules(o outer, dir string, f *modfile.File, versions map[string]string, sums []byte) error {
@@ -171,10 +171,46 @@ func (t *tool) writeModules(o outer, dir string, f *modfile.File, versions map[s
 			return fmt.Errorf("pippin needs %s %s, and the program has %s", r.Mod.Path, r.Mod.Version, want)
 		}
 	}
-	if err := os.Rename(work, dir); err != nil && !isFile(filepath.Join(dir, "go.mod")) { // another build was first
-		return err
+	return placeModule(work, dir)
+}
+
+// moduleFiles are the files of a module in the build cache, the one that is placed
+// last at the end.
+var moduleFiles = []string{"go.sum", "go.mod"}
+
+// isModule reports whether a folder has all files of a module. Something that
+// removes old files may have left some of them, and a crash empty ones.
+func isModule(dir string) bool {
+	for _, name := range moduleFiles {
+		st, err := os.Stat(filepath.Join(dir, name))
+		if err != nil || !st.Mode().IsRegular() || st.Size() == 0 {
+			return false
+		}
 	}
-	return nil
+	return true
+}
+
+// placeModule moves a module's files into a folder, one by one: what is left of
+// them there is replaced, and a build that reads the folder never finds it gone.
+// Several builds may place the same files at a time. The folder is made again if
+// it is removed meanwhile.
+func placeModule(from, to string) (err error) {
+	for range 3 {
+		if err = os.MkdirAll(to, 0o777); err != nil {
+			return err
+		}
+		for _, name := range moduleFiles {
+			err = os.Rename(filepath.Join(from, name), filepath.Join(to, name))
+			if err != nil && isFile(filepath.Join(from, name)) {
+				break // to is what is missing
+			}
+			err = nil // it was moved, now or before
+		}
+		if err == nil || isModule(to) { // another build was first
+			return nil
+		}
+	}
+	return err
 }
 
 // readModule reads a go.mod and the go.sum beside it, if there is one.
@@ -202,10 +238,19 @@ func vendors(o outer, goflags, root string) bool {
 	return mode == "vendor" || mode == "" && isFile(filepath.Join(root, "vendor", "modules.txt"))
 }
 
+// packagedSources is the folder beside msm in which a package has the sources that
+// programs are linked with: scripts/weave-sources makes it.
+const packagedSources = "weave-sources"
+
 // sourceRoot returns the folder of the sources that this program was built from.
 func (t *tool) sourceRoot() (string, error) {
 	if root := t.getenv(sourcesVariable); root != "" {
 		return root, fits(root)
+	}
+	if self, err := filepath.EvalSymlinks(t.Self[0]); err == nil {
+		if root := filepath.Join(filepath.Dir(self), packagedSources); isFile(filepath.Join(root, "go.mod")) {
+			return root, fits(root)
+		}
 	}
 	_, file, _, _ := runtime.Caller(0)
 	if root := filepath.Dir(filepath.Dir(filepath.Dir(file))); filepath.IsAbs(root) && fits(root) == nil {

@@ -33,7 +33,7 @@ var theWorkshop = sync.OnceValues(func() (*workshop, error) {
 	}
 	workshopDir = dir
 	w := &workshop{root, dir}
-	for _, cmd := range []string{"msm", "msm-backend-cpu"} {
+	for _, cmd := range []string{"msm-weave", "msm-backend-cpu"} {
 		if err := w.goCommand(root, "build", "-o", filepath.Join(dir, "bin")+"/", "./cmd/"+cmd); err != nil {
 			return w, err
 		}
@@ -113,7 +113,7 @@ func (w *workshop) goCommand(dir string, args ...string) error {
 }
 
 func (w *workshop) toolexec() string {
-	return "-toolexec='" + filepath.Join(w.dir, "bin", "msm") + "' weave"
+	return "-toolexec='" + filepath.Join(w.dir, "bin", "msm-weave") + "'"
 }
 
 // build builds a module's program, and sees to it that the module stays as it is.
@@ -142,8 +142,8 @@ func (w *workshop) build(t *testing.T, module string, flags ...string) (program 
 
 // answer is a line of the trace.
 type answer struct {
-	Curve, Group, Backend, Bases string
-	Points                       int
+	Call, Curve, Group, Backend, Bases string
+	Points                             int
 }
 
 // run runs a program on a backend, and answers its trace and the error output.

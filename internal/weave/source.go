@@ -18,6 +18,11 @@ const (
 	multiExp      = "MultiExp"
 	stockMultiExp = "PippinStockMultiExp"
 
+	multiples  = "BatchScalarMultiplication" // and the group
+	toLagrange = "ToLagrangeG1"
+	// stock begins the names that functions get, which stay as they are otherwise.
+	stock = "pippinStock"
+
 	gnarkCryptoModule = "github.com/consensys/gnark-crypto"
 	gnarkCrypto       = gnarkCryptoModule + "/ecc"
 )
@@ -36,6 +41,12 @@ func isCurve(pkg string) bool {
 	return ok && curves[curve] != ""
 }
 
+// keysOf returns the curve whose package kzg a package is.
+func keysOf(pkg string) (curve string, ok bool) {
+	curve, ok = strings.CutSuffix(pkg, "/kzg")
+	return strings.TrimPrefix(curve, gnarkCrypto+"/"), ok && isCurve(curve)
+}
+
 // file is Go source whose names are changed in place.
 type file struct {
 	name   string
@@ -50,10 +61,10 @@ type edit struct {
 	text     string
 }
 
-// parse reads a file if it speaks of MultiExp, else it answers nil.
-func parse(name string) (*file, error) {
+// parse reads a file if it speaks of one of the words, else it answers nil.
+func parse(name string, words ...string) (*file, error) {
 	source, err := os.ReadFile(name)
-	if err != nil || !bytes.Contains(source, []byte(multiExp)) {
+	if err != nil || !slices.ContainsFunc(words, func(w string) bool { return bytes.Contains(source, []byte(w)) }) {
 		return nil, err
 	}
 	f := &file{name: name, source: source, fset: token.NewFileSet()}
@@ -107,13 +118,37 @@ func (f *file) method(receiver string) *ast.FuncDecl {
 	return nil
 }
 
+// function returns the declaration of a function, or nil.
+func (f *file) function(name string) *ast.FuncDecl {
+	for _, d := range f.tree.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == name {
+			return fn
+		}
+	}
+	return nil
+}
+
+// setAside gives a function of a certain type another name, if it is in this file:
+// the hook takes its own.
+func (f *file) setAside(name, signature string) (found bool, err error) {
+	fn := f.function(name)
+	if fn == nil {
+		return false, nil
+	}
+	if err := f.checkType(fn, name, signature); err != nil {
+		return false, err
+	}
+	f.rename(fn.Name, stock+name)
+	return true, nil
+}
+
 // weaveCurve puts the hook into a package of a curve.
 func weaveCurve(names []string, has func(...string) bool) (changed map[int][]byte, added string, err error) {
 	var pkg string
 	found := map[string]bool{}
 	changed = map[int][]byte{}
 	for i, name := range names {
-		f, err := parse(name)
+		f, err := parse(name, multiExp, multiples)
 		if err != nil {
 			return nil, "", err
 		}
@@ -122,6 +157,13 @@ func weaveCurve(names []string, has func(...string) bool) (changed map[int][]byt
 		}
 		pkg = f.tree.Name.Name
 		for _, g := range []string{"G1", "G2"} {
+			aside, err := f.setAside(multiples+g, fmt.Sprintf("func(base *%sAffine, scalars []fr.Element) []%sAffine", g, g))
+			if err != nil {
+				return nil, "", err
+			}
+			if aside {
+				found[g] = true
+			}
 			if fn := f.method("*" + g + "Jac"); fn != nil {
 				if err := f.checkSignature(fn, g); err != nil {
 					return nil, "", err
@@ -152,6 +194,11 @@ func weaveCurve(names []string, has func(...string) bool) (changed map[int][]byt
 	if curve == "" {
 		return nil, "", fmt.Errorf("unexpected package name %s", pkg)
 	}
+	for _, g := range []string{"G1", "G2"} {
+		if !found[g] {
+			return nil, "", fmt.Errorf("this version of gnark-crypto has no function %s%s", multiples, g)
+		}
+	}
 	if !has("sync/atomic", gnarkCrypto, gnarkCrypto+"/"+curve+"/fr") {
 		return nil, "", errors.New("this version of gnark-crypto does not import what the hook needs")
 	}
@@ -173,10 +220,46 @@ func (f *file) at(fn *ast.FuncDecl) token.Position { return f.fset.Position(fn.P
 // that the hook has.
 func (f *file) checkSignature(fn *ast.FuncDecl, group string) error {
 	want := fmt.Sprintf("func(points []%sAffine, scalars []fr.Element, config ecc.MultiExpConfig) (*%sJac, error)", group, group)
+	return f.checkType(fn, "MultiExp of "+group+"Jac", want)
+}
+
+// checkType compares the type of a declaration with the one that the hook has.
+func (f *file) checkType(fn *ast.FuncDecl, name, want string) error {
 	if got := types.ExprString(fn.Type); got != want {
-		return fmt.Errorf("%s: MultiExp of %sJac is %s, not %s as in gnark-crypto %s to %s", f.at(fn), group, got, want, oldestVersion, newestVersion)
+		return fmt.Errorf("%s: %s is %s, not %s as in gnark-crypto %s to %s", f.at(fn), name, got, want, oldestVersion, newestVersion)
 	}
 	return nil
+}
+
+// weaveKeys returns the weaver of a curve's package kzg, which puts the hook into it.
+func weaveKeys(curve string) weaver {
+	return func(names []string, has func(...string) bool) (changed map[int][]byte, added string, err error) {
+		for i, name := range names {
+			f, err := parse(name, toLagrange)
+			if err != nil {
+				return nil, "", err
+			}
+			if f == nil || strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			aside, err := f.setAside(toLagrange, "func(coeffs []curve.G1Affine) ([]curve.G1Affine, error)")
+			if err != nil {
+				return nil, "", err
+			}
+			if !aside {
+				continue
+			}
+			text, err := f.changed()
+			if err != nil {
+				return nil, "", err
+			}
+			changed = map[int][]byte{i: text}
+		}
+		if changed == nil || !has(gnarkCrypto+"/"+curve) {
+			return nil, "", errors.New("this version of gnark-crypto has no function " + toLagrange)
+		}
+		return changed, keysText(curve), nil
+	}
 }
 
 // weaveCPU makes the engine's own CPU backend call the stock MultiExp.
@@ -184,7 +267,7 @@ func weaveCPU(names []string, _ func(...string) bool) (changed map[int][]byte, a
 	changed = map[int][]byte{}
 	calls, methods := 0, 0
 	for i, name := range names {
-		f, err := parse(name)
+		f, err := parse(name, multiExp)
 		if err != nil {
 			return nil, "", err
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -86,6 +87,86 @@ func TestWeaveCurve(t *testing.T) {
 		}
 		if len(got) != 6 {
 			t.Errorf("%s: %v", curve, got)
+		}
+		for _, name := range []string{"BatchScalarMultiplicationG1", "BatchScalarMultiplicationG2"} {
+			setAside(t, name, texts)
+		}
+	}
+}
+
+// setAside has the woven sources of a package declare a function and the stock one, each
+// once.
+func setAside(t *testing.T, name string, texts []string) {
+	t.Helper()
+	all := strings.Join(texts, "\n")
+	for _, declares := range []string{"\nfunc " + name + "(", "\nfunc pippinStock" + name + "("} {
+		if n := strings.Count(all, declares); n != 1 {
+			t.Errorf("%q: %d times", declares, n)
+		}
+	}
+}
+
+// TestWeaveKeys puts the hook into package kzg of each curve, and refuses others than are
+// expected.
+func TestWeaveKeys(t *testing.T) {
+	for curve := range curves {
+		names := filesOf(t, gnarkCrypto+"/"+curve+"/kzg")
+		if got, ok := keysOf(gnarkCrypto + "/" + curve + "/kzg"); !ok || got != curve {
+			t.Errorf("%s: %q, %v", curve, got, ok)
+		}
+		changed, added, err := weaveKeys(curve)(names, all)
+		if err != nil {
+			t.Fatalf("%s: %v", curve, err)
+		}
+		texts := []string{added}
+		for _, b := range changed {
+			texts = append(texts, string(b))
+		}
+		setAside(t, "ToLagrangeG1", texts)
+		if _, _, err := weaveKeys(curve)(nil, all); err == nil {
+			t.Errorf("%s: woven without a function", curve)
+		}
+		if _, _, err := weaveKeys(curve)(names, func(...string) bool { return false }); err == nil {
+			t.Errorf("%s: woven without the import of the hook", curve)
+		}
+	}
+	for _, other := range []string{"bn254", "bw6-633/kzg", "kzg", "bn254/kzg/mpcsetup"} {
+		if _, ok := keysOf(gnarkCrypto + "/" + other); ok {
+			t.Errorf("%s is a package of keys", other)
+		}
+	}
+	at := filepath.Join(t.TempDir(), "utils.go")
+	if err := os.WriteFile(at, []byte("package kzg\n\nfunc ToLagrangeG1(coeffs []int) []int { return nil }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := weaveKeys("bn254")([]string{at}, all); err == nil || !strings.Contains(err.Error(), "ToLagrangeG1 is func(coeffs []int)") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestProducts refuses a BatchScalarMultiplication that is another, and sources without.
+func TestProducts(t *testing.T) {
+	names := filesOf(t, gnarkCrypto+"/bn254")
+	at := slices.IndexFunc(names, func(name string) bool { return filepath.Base(name) == "g2.go" })
+	source, err := os.ReadFile(names[at])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const was = "func BatchScalarMultiplicationG2(base *G2Affine,"
+	if !strings.Contains(string(source), was) {
+		t.Fatalf("%q is not in %s", was, names[at])
+	}
+	for replacement, wants := range map[string]string{
+		"func BatchScalarMultiplicationG2(base G2Affine,": "BatchScalarMultiplicationG2 is func(base G2Affine,",
+		"func Products(base *G2Affine,":                   "no function BatchScalarMultiplicationG2",
+	} {
+		changed := slices.Clone(names)
+		changed[at] = filepath.Join(t.TempDir(), "g2.go")
+		if err := os.WriteFile(changed[at], []byte(strings.Replace(string(source), was, replacement, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := weaveCurve(changed, all); err == nil || !strings.Contains(err.Error(), wants) {
+			t.Errorf("%q: %v, want %q", replacement, err, wants)
 		}
 	}
 }

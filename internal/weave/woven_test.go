@@ -10,7 +10,7 @@ import (
 )
 
 // someCases need no gnark and little time.
-const someCases = "msm mutate parts kzg"
+const someCases = "msm mutate parts kzg products lagrange"
 
 // TestWoven builds a program whose module has gnark-crypto and nothing else,
 // and runs its cases on the engine: in this process, through a plugin, and where
@@ -30,7 +30,8 @@ func TestWoven(t *testing.T) {
 }
 
 // answers runs cases of a program, every MSM of which the backend has to answer, and
-// returns how many there were.
+// returns how many there were. Products and keys, of groups and in Lagrange form, are
+// answered by a plugin; in this process they are gnark-crypto's.
 func (w *workshop) answers(t *testing.T, program, backend, cases string) (msms int) {
 	plugin := strings.HasPrefix(backend, "plugin:")
 	if plugin && runtime.GOOS != "linux" {
@@ -44,11 +45,16 @@ func (w *workshop) answers(t *testing.T, program, backend, cases string) (msms i
 	if err != nil || stderr != "" {
 		t.Fatal(err, stderr)
 	}
-	groups, bases, fewest := map[string]int{}, map[string]int{}, 1<<30
+	groups, bases, calls, fewest := map[string]int{}, map[string]int{}, map[string]int{}, 1<<30
 	for _, a := range trace {
 		if a.Backend != backend {
 			t.Fatalf("answered by %+v", a)
 		}
+		if a.Call != "" {
+			calls[a.Call+" "+a.Curve+" "+a.Group]++
+			continue
+		}
+		msms++
 		groups[a.Curve+" "+a.Group]++
 		bases[a.Bases]++
 		fewest = min(fewest, a.Points)
@@ -59,8 +65,15 @@ func (w *workshop) answers(t *testing.T, program, backend, cases string) (msms i
 	if got := bases["resident"] > 0 && bases["loaded"] > 0; got != plugin || bases["once"] == 0 {
 		t.Errorf("bases %v", bases)
 	}
-	t.Log(groups, bases)
-	return len(trace)
+	wantCalls := 0
+	if plugin && strings.Contains(cases, "products lagrange") {
+		wantCalls = 8 + 2
+	}
+	if len(calls) < wantCalls || !plugin && len(calls) > 0 {
+		t.Errorf("calls %v", calls)
+	}
+	t.Log(groups, bases, calls)
+	return msms
 }
 
 // threshold leaves MSMs below it to gnark-crypto, and all with backend none.

@@ -1,5 +1,5 @@
 // Package auto is what "msm weave" links into programs: it has gnark-crypto's
-// MultiExp ask an engine of pippin. A program imports it through the compiler,
+// MultiExp, BatchScalarMultiplication and ToLagrangeG1 ask an engine of pippin. A program imports it through the compiler,
 // not in its source; compiled without "msm weave" it does nothing.
 //
 // Points have to be in the subgroup of order r: others give another answer than
@@ -15,11 +15,12 @@
 //	PIPPIN_WEAVE_CACHE      most bytes of bases that stay with the backend, such
 //	                        as 512MiB or 8GiB (half of the device's memory)
 //	PIPPIN_WEAVE_IDLE       how long unused bases stay there (10m)
-//	PIPPIN_WEAVE_STRICT     1: MultiExp fails where gnark-crypto would otherwise
-//	                        compute in the engine's place, which also has no
-//	                        fall-back then
+//	PIPPIN_WEAVE_STRICT     1: MultiExp and ToLagrangeG1 fail where gnark-crypto
+//	                        would otherwise compute in the engine's place, which
+//	                        also has no fall-back then; BatchScalarMultiplication,
+//	                        which has no error, panics
 //	PIPPIN_WEAVE_TRACE      a file to which a line of JSON is added for every
-//	                        MSM that was answered; "stderr" is the standard error
+//	                        call that was answered; "stderr" is the standard error
 package auto
 
 import (

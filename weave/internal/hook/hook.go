@@ -1,5 +1,7 @@
 // Package hook is what MultiExp asks first in a woven program: it has the MSM
-// computed by an engine, on bases that stay resident where they are used again.
+// computed by an engine, on bases that stay resident where they are used again. It
+// answers for BatchScalarMultiplication and ToLagrangeG1 too, where the backend has
+// programs over points.
 package hook
 
 import (
@@ -78,7 +80,7 @@ func (r *Runtime) setError(err error) {
 	r.err = err
 	instead := "gnark-crypto computes in this process"
 	if r.o.Strict {
-		instead = "MSMs fail"
+		instead = "calls fail"
 	}
 	r.o.Report(fmt.Sprintf("%s: %s", instead, strings.Join(strings.Fields(err.Error()), " ")))
 }
@@ -188,7 +190,7 @@ func multiExp[P, S any](r *Runtime, g *msm.Group[P, S], points []P, scalars []S)
 	if e.cache.full.Swap(false) {
 		e.cache.shrink()
 	}
-	l.MS = float64(time.Since(start).Microseconds()) / 1000
+	l.MS = milliseconds(start)
 	r.write(l)
 	return sum, nil
 }
@@ -213,13 +215,24 @@ func ask[P, S any](e *opened, g *msm.Group[P, S], points []P, scalars []S,
 	return answer.Point(), l, nil
 }
 
-// line is what Trace gets of an MSM.
+// call names what was asked for, "" MultiExp.
+type call string
+
+const (
+	multiples  call = "BatchScalarMultiplication"
+	toLagrange call = "ToLagrangeG1"
+)
+
+func milliseconds(since time.Time) float64 { return float64(time.Since(since).Microseconds()) / 1000 }
+
+// line is what Trace gets of a call.
 type line struct {
+	Call    call    `json:"call,omitempty"`
 	Curve   string  `json:"curve"`
 	Group   string  `json:"group"`
 	Points  int     `json:"points"`
 	Backend string  `json:"backend"` // which answered
-	Bases   state   `json:"bases"`
+	Bases   state   `json:"bases,omitempty"`
 	MS      float64 `json:"ms"`
 }
 

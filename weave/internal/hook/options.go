@@ -32,10 +32,10 @@ type Options struct {
 	Cache int64
 	// Idle is how long bases stay resident without being used: 0 is ten minutes.
 	Idle time.Duration
-	// Strict has MultiExp fail where the engine does, and the engine fail
-	// rather than fall back.
+	// Strict has MultiExp and ToLagrangeG1 fail where the engine does, and
+	// BatchScalarMultiplication panic. The engine fails rather than fall back.
 	Strict bool
-	// Trace gets a line of JSON for every MSM answered.
+	// Trace gets a line of JSON for every call answered.
 	Trace io.Writer
 	// Report gets what somebody should know, a line at a time: that the engine
 	// does not open, a backend died, calls failed. nil discards it.

@@ -21,6 +21,8 @@ var cases = map[string]func() error{
 	"gc":         gcCase,
 	"concurrent": concurrentCase,
 	"kzg":        kzgCase,
+	"products":   productsCase,
+	"lagrange":   lagrangeCase,
 }
 
 var errWrong = errors.New("wrong result")
