@@ -18,6 +18,11 @@ type Options struct {
 	// Progress, if set, is called with how many elements of how many are done, after
 	// each part, by one goroutine at a time for each operation.
 	Progress func(done, all int)
+	// Public says that the values of all operands, exponents and moduli among them, may show
+	// in the time that an operation takes. The CPU backend then computes inverses, remainders,
+	// sums of products and powers faster; the answers are the same. Without it they are
+	// secret, as docs/numbers.md says. ExpModCRT's key is secret always.
+	Public bool
 }
 
 const defaultMemory = 256 << 20
@@ -209,6 +214,7 @@ func (x *operation) run(ctx context.Context, s *Session) error {
 			}
 			return at[n]
 		}
+		p.Public(x.c.o.Public)
 		o := operands{A: of(x.a), B: of(x.b), M: of(x.m), Degree: x.degree}
 		switch {
 		case x.short > 0:

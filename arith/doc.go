@@ -14,8 +14,9 @@
 //
 // What the values of operands are shows neither in the time nor in the addresses of
 // operations on residues and on GF(2^n), but for the moduli: exponents and what is
-// inverted may be secret. ExpModCRT says what is secret of an RSA key. This is not so for whole numbers. Copies of operands that
-// this package makes are wiped; what it answers is the caller's.
+// inverted may be secret. Options.Public gives that up for speed. ExpModCRT says what is
+// secret of an RSA key. Nothing hides whole numbers. Copies of operands that this package
+// makes are wiped; what it answers is the caller's.
 //
 // Errors wrap those of package backend and name the element and the reason: an even
 // modulus, an operand that is not below its modulus, widths that do not fit.

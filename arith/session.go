@@ -114,6 +114,8 @@ type Program struct {
 	steps []backend.Step
 	reads []*read
 	err   error
+
+	public bool
 }
 
 // fail has Run return an error.
@@ -183,8 +185,12 @@ func (p *Program) ok(b *Batch) bool {
 	return false
 }
 
-// Reset empties the program, for other steps.
-func (p *Program) Reset() { p.steps, p.reads, p.err = nil, nil, nil }
+// Reset empties the program, for other steps, whose operands are secret.
+func (p *Program) Reset() { p.steps, p.reads, p.err, p.public = nil, nil, nil, false }
+
+// Public sets whether the values of the operands of later steps may show in the time that
+// these take, as Options.Public does for a Calculator. They are secret at first.
+func (p *Program) Public(may bool) { p.public = may }
 
 // operands of a step; those that an operation does not take are nil.
 type operands struct {
@@ -220,7 +226,7 @@ func (p *Program) do(op backend.NumberOp, dst *Batch, o operands) {
 		return
 	}
 	p.steps = append(p.steps, backend.Compute{
-		Op: op, Dst: of(dst), A: of(o.A), B: of(o.B), M: of(o.M), Carry: of(o.Carry), Degree: o.Degree,
+		Op: op, Dst: of(dst), A: of(o.A), B: of(o.B), M: of(o.M), Carry: of(o.Carry), Degree: o.Degree, Public: p.public,
 	})
 }
 

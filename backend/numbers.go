@@ -43,13 +43,17 @@ type Compute struct {
 	// x^n + x^k + 1 with the least k, or where there is none irreducible
 	// x^n + x^c + x^b + x^a + 1 with the least c, then b, then a.
 	Degree int
+	// Public says that the values of all operands may show in the time and the addresses,
+	// so that a backend may take a faster way. The answers are the same.
+	Public bool
 }
 
 // NumberOp is what Compute does. Below, w is Dst.Words, and R = 2^(32w).
 //
 // What the values of A and B are shows neither in the time nor in the addresses of
-// an operation on residues or on GF(2^n), so that exponents and what is inverted
-// may be secret; moduli, widths and counts are not, nor is that an input is wrong.
+// an operation on residues or on GF(2^n) that is not Public, so that exponents and what
+// is inverted may be secret; moduli, widths and counts are not, nor is that an input is
+// wrong.
 type NumberOp int
 
 // The numbers are part of the plugin protocol.

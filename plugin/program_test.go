@@ -457,7 +457,7 @@ func TestNumbersArrive(t *testing.T) {
 		answers, err := v.Run(t.Context(), []backend.Step{
 			backend.Write{Dst: all, Input: backend.Input{Bytes: words}},
 			backend.Compute{Op: backend.NumAdd, Dst: dst, A: a, B: b, Carry: batch(id, 900, 1, 9)},
-			backend.Compute{Op: backend.NumExpMod, Dst: batch(id, 400, 4, 9), A: a, B: batch(id, 700, 2, 1), M: m},
+			backend.Compute{Op: backend.NumExpMod, Dst: batch(id, 400, 4, 9), A: a, B: batch(id, 700, 2, 1), M: m, Public: true},
 			backend.Compute{Op: backend.NumGFMul, Dst: batch(id, 500, 4, 9), A: a, B: b, Degree: 113},
 			backend.Compute{Op: backend.NumPowerSums, Dst: batch(id, 600, 4, 3), A: a, M: m},
 			backend.Read{Src: all},

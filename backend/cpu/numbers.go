@@ -14,6 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
 	"github.com/pippin-zk/pippin/internal/gf2"
+	"github.com/pippin-zk/pippin/internal/layout"
 )
 
 // operation is a Compute that CheckSteps has found to be right, with the memory of
@@ -78,7 +79,8 @@ const longBytes = 1 << 20
 
 // fastNumbers computes an operation on the production path. Whole numbers are math/big's
 // where there are products; residues and binary fields are computed without branches or
-// addresses that depend on values.
+// addresses that depend on values; on public operands, math/big's operations where these are
+// faster.
 func fastNumbers(ctx context.Context, o *operation) error {
 	switch o.Op {
 	case backend.NumAdd, backend.NumSub:
@@ -93,6 +95,9 @@ func fastNumbers(ctx context.Context, o *operation) error {
 	case backend.NumDot:
 		return o.over(ctx, (*worker).dot, (*worker).addSum)
 	case backend.NumDotMod:
+		if o.open() {
+			return o.over(ctx, (*worker).publicDot, (*worker).addPublic)
+		}
 		return o.over(ctx, (*worker).dotMod, (*worker).addResidues)
 	case backend.NumPowerSums:
 		return o.over(ctx, (*worker).powerSums, (*worker).addResidues)
@@ -176,6 +181,9 @@ func (o *operation) over(ctx context.Context, do func(*worker, int) error, add f
 type fixed struct {
 	m     *modulus
 	field *gf2.Field
+
+	public *big.Int // the modulus in place of m, where operands may show
+	words  []big.Word
 }
 
 func (o *operation) prepare(ctx context.Context) (_ *fixed, err error) {
@@ -200,6 +208,12 @@ func (o *operation) prepare(ctx context.Context) (_ *fixed, err error) {
 // set takes the modulus of element i.
 func (f *fixed) set(o *operation, i int) (err error) {
 	b := number(o.m, o.M, i)
+	if o.open() {
+		if err := f.setPublic(b); err != nil {
+			return wrong(i, "%v", err)
+		}
+		return nil
+	}
 	if f.m, err = newModulus(b, o.Op != backend.NumAddMod && o.Op != backend.NumSubMod, o.secretModulus()); err != nil {
 		return wrong(i, "%v", err)
 	}
@@ -207,9 +221,9 @@ func (f *fixed) set(o *operation, i int) (err error) {
 }
 
 // secretModulus reports whether the modulus must not show: that of all elements, and those
-// of powers and inverses, which take far longer than to prepare it.
+// of powers and inverses, which take far longer than to prepare it. Public operands' may.
 func (o *operation) secretModulus() bool {
-	return o.M.Count == 1 || o.Op == backend.NumExpMod || o.Op == backend.NumInvMod
+	return !o.Public && (o.M.Count == 1 || o.Op == backend.NumExpMod || o.Op == backend.NumInvMod)
 }
 
 // worker computes elements of an operation, one after the other.
@@ -219,12 +233,15 @@ type worker struct {
 	shared  *fixed
 	k       *fixed // of the element
 	field   *gf2.Field
+	views   *[3][]uint64 // of Dst, A and B, where numbers are whole limbs
 	x, y, z []uint64
 	scratch []uint64
 	words   [2][]big.Word
 	p, q    big.Int  // operands, in words
 	r, s    big.Int  // a result, and a product that is added to it
 	sums    []uint64 // residues
+
+	quotient big.Int // of public operands
 }
 
 func newWorker(ctx context.Context, o *operation, shared *fixed) *worker {
@@ -234,13 +251,20 @@ func newWorker(ctx context.Context, o *operation, shared *fixed) *worker {
 	case o.Degree > 0:
 		w.field = shared.field
 		w.scratch = make([]uint64, w.field.Scratch())
+		w.views = o.views()
+	case o.open():
+		w.words = o.buffers()
+		if shared.public == nil {
+			w.k = &fixed{}
+		}
+		return w
 	case o.m != nil:
 		w.scratch = make([]uint64, 20*limbsOf(4*o.M.Words)+12)
 		if o.Op == backend.NumDotMod || o.Op == backend.NumPowerSums {
 			w.sums = make([]uint64, limbsOf(4*o.M.Words)*o.Dst.Count)
 		}
 	default:
-		w.words = [2][]big.Word{make([]big.Word, wordsOf(o.A)), make([]big.Word, wordsOf(o.B))}
+		w.words = o.buffers()
 		return w
 	}
 	w.x, w.y, w.z = make([]uint64, n), make([]uint64, n), make([]uint64, n)
@@ -258,7 +282,7 @@ func (w *worker) wipe() {
 	for i := range w.words {
 		clear(w.words[i])
 	}
-	for _, v := range []*big.Int{&w.r, &w.s} {
+	for _, v := range []*big.Int{&w.r, &w.s, &w.quotient} {
 		all := v.Bits()
 		clear(all[:cap(all)])
 	}
@@ -295,53 +319,90 @@ func (w *worker) element(i int) error {
 	if w.field != nil {
 		return w.binary(i, dst, a)
 	}
+	if w.open() {
+		return w.publicResidue(i, dst, a)
+	}
 	return w.residue(i, dst, a)
 }
 
 // binary computes element i of an operation on GF(2^n).
 func (w *worker) binary(i int, dst, a []byte) error {
 	n := w.field.Limbs()
-	x, y := w.x[:n], w.y[:n]
-	if err := w.member(x, a, i, "A"); err != nil {
+	x, y, z := w.x[:n], w.y[:n], w.x[:n]
+	if v := w.views; v != nil {
+		x, z = limbsAt(v[1], n, w.A, i), limbsAt(v[0], n, w.Dst, i)
+		if w.b != nil {
+			y = limbsAt(v[2], n, w.B, i)
+		}
+	} else {
+		load(x, a)
+		if w.b != nil {
+			load(y, number(w.b, w.B, i))
+		}
+	}
+	if err := w.member(x, i, "A"); err != nil {
 		return err
 	}
 	if w.b != nil {
-		if err := w.member(y, number(w.b, w.B, i), i, "B"); err != nil {
+		if err := w.member(y, i, "B"); err != nil {
 			return err
 		}
 	}
 	switch w.Op {
 	case backend.NumGFAdd:
-		for k := range x {
-			x[k] ^= y[k]
+		for k := range z {
+			z[k] = x[k] ^ y[k]
 		}
 	case backend.NumGFMul:
-		w.field.Mul(x, x, y, w.scratch)
+		w.field.Mul(z, x, y, w.scratch)
 	case backend.NumGFSqr:
-		w.field.Sqr(x, x, w.scratch)
+		w.field.Sqr(z, x, w.scratch)
 	case backend.NumGFInv:
-		w.field.Inv(x, x, w.scratch)
+		w.field.Inv(z, x, w.scratch)
 	}
-	store(dst, x)
+	if w.views == nil {
+		store(dst, z)
+	}
 	return nil
 }
 
-// member loads an element of the field.
-func (w *worker) member(x []uint64, b []byte, i int, what string) error {
-	if load(x, b); !w.field.Has(x) {
+// views returns the memory of Dst, A and B as limbs, or nil where numbers do not lie so.
+func (o *operation) views() *[3][]uint64 {
+	var v [3][]uint64
+	if o.Dst.Words%2 != 0 {
+		return nil
+	}
+	for i, b := range [][]byte{o.dst, o.a, o.b} {
+		var err error
+		if v[i], err = layout.View[uint64](b); err != nil {
+			return nil
+		}
+	}
+	return &v
+}
+
+// limbsAt returns number i of a batch in its limbs, n each; a batch of one is all of them.
+func limbsAt(v []uint64, n int, b backend.Batch, i int) []uint64 {
+	if b.Count == 1 {
+		i = 0
+	}
+	return v[i*n : (i+1)*n]
+}
+
+// member wants an element of the field.
+func (w *worker) member(x []uint64, i int, what string) error {
+	if !w.field.Has(x) {
 		return wrong(i, "%s has bits from x^%d on: it is no element of GF(2^%d)", what, w.field.Degree(), w.field.Degree())
 	}
 	return nil
 }
 
-// modulus returns the modulus of element i.
-func (w *worker) modulus(i int) (*modulus, error) {
-	if w.shared.m == nil {
-		if err := w.k.set(w.operation, i); err != nil {
-			return nil, err
-		}
+// ownModulus takes the modulus of element i, where not all share one.
+func (w *worker) ownModulus(i int) error {
+	if w.k == w.shared {
+		return nil
 	}
-	return w.k.m, nil
+	return w.k.set(w.operation, i)
 }
 
 // below loads an operand that is below the modulus.
@@ -354,10 +415,10 @@ func (w *worker) below(k *modulus, x []uint64, b []byte, i int, what string) err
 
 // residue computes element i of an operation on residues.
 func (w *worker) residue(i int, dst, a []byte) error {
-	k, err := w.modulus(i)
-	if err != nil {
+	if err := w.ownModulus(i); err != nil {
 		return err
 	}
+	k := w.k.m
 	x, y, z, t := w.x[:k.n], w.y[:k.n], w.z[:k.n], w.scratch
 	if w.Op == backend.NumReduce {
 		long := w.x[:limbsOf(len(a))]
@@ -467,41 +528,33 @@ func (w *worker) addResidues() {
 	}
 }
 
-// wordsOf returns how many of math/big's words a number of a batch has.
-func wordsOf(b backend.Batch) int { return (32*b.Words + bits.UintSize - 1) / bits.UintSize }
+// wordsOf returns how many of math/big's words a number of some bytes has.
+func wordsOf(size int) int { return (8*size + bits.UintSize - 1) / bits.UintSize }
+
+// buffers returns room for an element of A and of B in math/big's words.
+func (o *operation) buffers() [2][]big.Word {
+	return [2][]big.Word{make([]big.Word, wordsOf(4*o.A.Words)), make([]big.Word, wordsOf(4*o.B.Words))}
+}
 
 // value sets v, in the worker's memory, to the value of b.
 func (w *worker) value(v *big.Int, which int, b []byte) *big.Int {
 	return v.SetBits(wordsInto(w.words[which], b))
 }
 
-// wordsInto sets x to the number b, little-endian.
+// wordsInto sets x to the number b, little-endian as words are here (package layout).
 func wordsInto(x []big.Word, b []byte) []big.Word {
-	const per = bits.UintSize / 32
-	clear(x)
-	for i := 0; 4*i < len(b); i++ {
-		x[i/per] |= big.Word(binary.LittleEndian.Uint32(b[4*i:])) << (32 * (i % per))
-	}
+	to := layout.Bytes(x)
+	clear(to[copy(to, b):])
 	return x
 }
 
 // whole returns the number b, little-endian.
 func whole(b []byte) *big.Int {
-	return new(big.Int).SetBits(wordsInto(make([]big.Word, (8*len(b)+bits.UintSize-1)/bits.UintSize), b))
+	return new(big.Int).SetBits(wordsInto(make([]big.Word, wordsOf(len(b))), b))
 }
 
 // put writes v, not negative, to as many bytes as there are.
-func put(b []byte, v *big.Int) {
-	const per = bits.UintSize / 32
-	words := v.Bits()
-	for i := 0; 4*i < len(b); i++ {
-		x := uint32(0)
-		if i/per < len(words) {
-			x = uint32(words[i/per] >> (32 * (i % per)))
-		}
-		binary.LittleEndian.PutUint32(b[4*i:], x)
-	}
-}
+func put(b []byte, v *big.Int) { clear(b[copy(b, layout.Bytes(v.Bits())):]) }
 
 // add sets z = x + y + carry, all of one length, a multiple of 4, and returns the
 // carry. z may be x or y.

@@ -71,14 +71,21 @@ var secretCodes = []secretCode{
 		},
 	},
 	{
-		file: "../../internal/gf2/gf2.go", secret: []string{"x", "y", "z", "t", "h", "v", "scratch"}, public: nil,
-		functions: []string{"Field.Mul", "Field.Sqr", "Field.Inv", "Field.reduce", "xorShifted", "spread", "mulAddGeneric", "clmul"},
-		answers:   []string{"Limbs", "residue"},
+		file: "../../internal/gf2/gf2.go", secret: []string{"x", "y", "z", "t", "l", "h", "v", "top", "scratch", "pad"}, public: nil,
+		functions: []string{"Field.Mul", "Field.Sqr", "Field.Inv", "Field.reduce", "Field.reduceOnce", "foldGeneric", "above", "xorShifted", "spread",
+			"multiplyHalves", "multiplyGeneric", "squareGeneric", "mulAddGeneric", "clmul"},
+		answers: []string{"Limbs", "residue"},
 		plants: [][3]string{
-			{"Field.Mul", "mulAdd(t[i:i+w+1], x[:w], v)", "if v != 0 {\nmulAdd(t[i:i+w+1], x[:w], v)\n}"},
-			{"Field.Sqr", "t[2*w] = 0", "t[x[0]] = 0"},
+			{"Field.Mul", "multiply(t, x, y, rest)", "if y[0] != 0 {\nmultiply(t, x, y, rest)\n}"},
+			{"Field.Sqr", "t[2*w], t[2*w+1] = 0, 0", "t[x[0]] = 0"},
 			{"Field.Inv", "copy(base, x)", "if x[0] == 0 {\nreturn\n}\ncopy(base, x)"},
-			{"Field.reduce", "h[i] = v", "if v != 0 {\nh[i] = v\n}"},
+			{"Field.reduce", "clear(t[limb+1:])", "clear(t[limb+1:])\nif h[0] == 0 {\nbreak\n}"},
+			{"Field.reduceOnce", "above(h, t[limb:], bit)", "for h[0] != t[0] {\nabove(h, t[limb:], bit)\n}"},
+			{"foldGeneric", "hi, lo := clmul(v^before, tail)", "if v == 0 {\ncontinue\n}\nhi, lo := clmul(v^before, tail)"},
+			{"above", "h[i] = t[i]>>bit | t[i+1]<<(64-bit)", "h[i] = t[i]>>bit | t[t[i]]<<(64-bit)"},
+			{"multiplyHalves", "middle[i] ^= z[i] ^ z[n+i]", "if z[i] != 0 {\nmiddle[i] ^= z[i] ^ z[n+i]\n}"},
+			{"multiplyGeneric", "mulAdd(z[i:i+len(x)+1], x, v)", "if v != 0 {\nmulAdd(z[i:i+len(x)+1], x, v)\n}"},
+			{"squareGeneric", "z[2*i], z[2*i+1] = spread(uint32(v)), spread(uint32(v>>32))", "if v != 0 {\nz[2*i], z[2*i+1] = spread(uint32(v)), spread(uint32(v>>32))\n}"},
 			{"xorShifted", "low = v", "if low = v; low == 0 {\nreturn\n}"},
 			{"spread", "x := uint64(v)", "x := uint64(v)\nif x < 2 {\nreturn x\n}"},
 			{"mulAddGeneric", "hi, lo := clmul(v, y)", "if y == 0 {\nreturn\n}\nhi, lo := clmul(v, y)"},
@@ -268,11 +275,11 @@ func (w *taint) taint(to ast.Expr) {
 	}
 }
 
-// trusted are functions that take the same time for all values. mulAdd is gf2's and those
-// of limbs are its own, in assembly.
+// trusted are functions that take the same time for all values. mulAdd, multiply, square and
+// fold are gf2's and those of limbs are its own, in assembly.
 var trusted = []string{"bits.Mul64", "bits.Add64", "bits.Sub64", "binary.LittleEndian.Uint64", "binary.LittleEndian.Uint32",
 	"binary.LittleEndian.PutUint64", "binary.LittleEndian.PutUint32", "slices.Clone", "clear", "copy", "len", "cap", "make", "max", "min",
-	"uint64", "int64", "uint32", "mulAdd", "limbs.MulAdd", "limbs.Mul", "limbs.Sqr", "limbs.Reduce", "limbs.Subtract"}
+	"uint64", "int64", "uint32", "mulAdd", "multiply", "square", "fold", "limbs.MulAdd", "limbs.Mul", "limbs.Sqr", "limbs.Reduce", "limbs.Subtract"}
 
 // call wants no function with secrets that is not known, and has the slices that one gets
 // with secrets become secret.
@@ -290,7 +297,7 @@ func (w *taint) call(c *ast.CallExpr) {
 	if !known {
 		w.found = append(w.found, "a call of "+name)
 	}
-	if short == "copy" || !slices.Contains(trusted, name) || name == "mulAdd" || strings.HasPrefix(name, "limbs.") || strings.Contains(name, "Put") {
+	if short == "copy" || !slices.Contains(trusted, name) || slices.Contains([]string{"mulAdd", "multiply", "square", "fold"}, name) || strings.HasPrefix(name, "limbs.") || strings.Contains(name, "Put") {
 		for _, a := range c.Args {
 			if t := w.info.Types[a].Type; t != nil {
 				if _, ok := t.Underlying().(*types.Slice); ok {

@@ -14,23 +14,25 @@ import (
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // numbersFlags is the command line of msm bench numbers and msm verify numbers.
 type numbersFlags struct {
 	ops, bits, backends string
+	sizes, words, paths string
 
-	n, count int
-	seed     uint64
-	check    bool
-	force    bool
-	long     bool
-	cases    int
-	format   string
-	out      string
-	commit   string
-	tables   string
-	plot     string
+	count, steps int
+	seed         uint64
+	check        bool
+	force        bool
+	long         bool
+	cases        int
+	format       string
+	out          string
+	commit       string
+	tables       string
+	plot         string
 }
 
 func (a *app) benchNumbersCommand() *cobra.Command {
@@ -39,11 +41,14 @@ func (a *app) benchNumbersCommand() *cobra.Command {
 		Use:   "numbers",
 		Short: "Time batches of operations on plain numbers",
 		Long: `Time operations on batches of numbers of equal width: whole numbers, residues,
-GF(2^n), long addition. Each is timed with its operands on the host and resident in the
-backend. Of several backends, every round has one batch on each.`,
+GF(2^n), long addition. Each is timed as a program of package arith, with its operands on
+the host and resident in the backend. Of several backends, every round has one batch on
+each. A plot is against widths, or against sizes of a batch where there are several.`,
 		Example: `  msm bench numbers --op expmod --bits 1024,2048 --backend cpu,plugin:cpu --check
   msm bench numbers --op add,sub --bits 67108864 --n 1 --backend cpu
   msm bench numbers --op mulmod --bits 256,512,1024,2048 --backend cpu,cuda --plot mulmod.svg
+  msm bench numbers --op gfmul --bits 64 --words 2^26 --path resident --steps 8 --backend cuda
+  msm bench numbers --op gfmul --bits 32,64 --n 2^10,2^14,2^18,2^22 --backend cuda --plot gfmul.svg
   msm bench numbers --tables bench/results/h200/table-karatsuba.json --plot k.svg`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -56,7 +61,10 @@ backend. Of several backends, every round has one batch on each.`,
 	flags := c.Flags()
 	flags.StringVar(&f.ops, "op", "mulmod", names(backend.NumberOps()))
 	flags.StringVar(&f.bits, "bits", "1024", "widths in bits; of GF(2^n), n"+several)
-	flags.IntVar(&f.n, "n", 0, "elements of a batch; 0 chooses by the operation and width")
+	flags.StringVar(&f.sizes, "n", "0", "elements of a batch; 0 chooses by the operation and width, or by --words"+several)
+	flags.StringVar(&f.words, "words", "0", "words of 32 bits of an operand, which choose the elements of a batch")
+	flags.StringVar(&f.paths, "path", "all", names(numberPaths))
+	flags.IntVar(&f.steps, "steps", 1, "how many times a resident program has the operation")
 	flags.IntVar(&f.count, "count", record.Enough, "timed runs, after one to warm up")
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, reference, cuda, plugin:NAME, plugin:PATH"+several)
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses operands")
@@ -68,9 +76,13 @@ backend. Of several backends, every round has one batch on each.`,
 	flags.StringVar(&f.tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by kernels/internal/probe/tables.cu")
 	flags.StringVar(&f.plot, "plot", "", "file for a plot of elements a second against width, or with --tables of the table, .svg or .png")
 	completes(c, "op", backend.NumberOps(), "all")
+	completes(c, "path", numberPaths, "all")
 	completes(c, "backend", backendNames)
 	return c
 }
+
+// numberPaths are values of --path.
+var numberPaths = []string{record.Host, record.Resident}
 
 // showTable writes the table of a record, and its plot.
 func (a *app) showTable(ctx context.Context, f numbersFlags) error {
@@ -100,12 +112,24 @@ func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
 	if err := oneOf("format", f.format, reports...); err != nil {
 		return err
 	}
-	cfg := bench.NumbersConfig{Open: a.opener(), N: f.n, Count: f.count, Seed: f.seed, Check: f.check}
+	cfg := bench.NumbersConfig{Open: a.opener(), Count: f.count, Steps: f.steps, Seed: f.seed, Check: f.check}
 	var err error
 	if cfg.Ops, err = parseList("op", f.ops, backend.NumberOps(), backend.ParseNumberOp); err != nil {
 		return err
 	}
 	if cfg.Bits, err = parseList("bits", f.bits, nil, strconv.Atoi); err != nil {
+		return err
+	}
+	if f.sizes != "0" {
+		if cfg.Sizes, err = parseList("n", f.sizes, nil, units.ParseSize); err != nil {
+			return err
+		}
+	}
+	if cfg.Words, err = units.ParseSize(f.words); f.words != "0" && err != nil {
+		return usageError{fmt.Errorf("--words: %w", err)}
+	}
+	path := func(s string) (string, error) { return s, oneOf("path", s, numberPaths...) }
+	if cfg.Paths, err = parseList("path", f.paths, numberPaths, path); err != nil {
 		return err
 	}
 	if cfg.Backends, err = parseBackends(f.backends); err != nil {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -90,7 +91,7 @@ func (c *NumbersConfig) Needs() []Need {
 	var most []Need
 	for _, op := range c.Ops {
 		for _, bits := range c.Bits {
-			if needs := c.needsOf(op, bits); Sum(needs) > Sum(most) {
+			if needs := c.needsOf(op, bits, slices.Max(c.sizes(op, bits))); Sum(needs) > Sum(most) {
 				most = needs
 			}
 		}
@@ -106,9 +107,9 @@ func (c *NumbersConfig) CheckMemory(available uint64) error {
 // needsOf estimates the memory of a batch. An operation has at most two operands of an
 // element and an answer of both their widths, and a backend reads answers into memory of
 // their own.
-func (c *NumbersConfig) needsOf(op backend.NumberOp, bits int) []Need {
+func (c *NumbersConfig) needsOf(op backend.NumberOp, bits, elements int) []Need {
 	element := 4 * uint64((bits+31)/32)
-	n := uint64(c.elements(op, bits))
+	n := uint64(elements)
 	what := fmt.Sprintf("%v of %d bits, %d elements", op, bits, n)
 	needs := []Need{{what, 4 * element * n}}
 	for _, b := range c.Backends {

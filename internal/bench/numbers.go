@@ -3,17 +3,21 @@ package bench
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 
+	"github.com/pippin-zk/pippin/arith"
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	core "github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/randprog"
 	"github.com/pippin-zk/pippin/internal/record"
 )
@@ -25,10 +29,16 @@ type NumbersConfig struct {
 	Backends []string // timed in turn
 	Ops      []backend.NumberOp
 	Bits     []int
-	// N is how many elements a batch has; 0 chooses by the operation and width.
-	N     int
+	// Sizes are how many elements a batch has; none chooses by the operation and width, or
+	// by Words, which is how many words an operand has.
+	Sizes []int
+	Words int
 	Count int // timed runs, after one that is not
 	Seed  uint64
+	// Paths are where operands are, record.Host and record.Resident; none is both. A
+	// resident program has the operation Steps times; 0 is once.
+	Paths []string
+	Steps int
 	// Check compares every answer with math/big's: that of the backend "reference".
 	// Without it a sample is compared, of operations that answer for each element.
 	Check bool
@@ -40,7 +50,7 @@ type NumbersConfig struct {
 // Validate refuses an empty or senseless configuration with
 // backend.ErrInvalidInput.
 func (c *NumbersConfig) Validate() error {
-	if c.Open == nil || len(c.Backends) == 0 || len(c.Ops) == 0 || len(c.Bits) == 0 || c.Count < 1 || c.N < 0 {
+	if c.Open == nil || len(c.Backends) == 0 || len(c.Ops) == 0 || len(c.Bits) == 0 || c.Count < 1 || c.Words < 0 || c.Steps < 0 {
 		return fmt.Errorf("%w: nothing to measure: backends, operations, widths and a count must be given", backend.ErrInvalidInput)
 	}
 	for _, b := range c.Bits {
@@ -48,14 +58,27 @@ func (c *NumbersConfig) Validate() error {
 			return fmt.Errorf("%w: numbers of %d bits", backend.ErrInvalidInput, b)
 		}
 	}
+	for _, n := range c.Sizes {
+		if n < 1 {
+			return fmt.Errorf("%w: a batch of %d elements", backend.ErrInvalidInput, n)
+		}
+	}
 	return nil
 }
 
-// elements returns how many elements a batch has where the configuration does not say.
+// sizes returns how many elements batches have.
+func (c *NumbersConfig) sizes(op backend.NumberOp, bits int) []int {
+	if len(c.Sizes) > 0 {
+		return c.Sizes
+	}
+	return []int{c.elements(op, bits)}
+}
+
+// elements returns how many elements a batch has where no size is given.
 func (c *NumbersConfig) elements(op backend.NumberOp, bits int) int {
 	switch {
-	case c.N > 0:
-		return c.N
+	case c.Words > 0:
+		return max(1, c.Words/((bits+31)/32))
 	case op == backend.NumExpMod:
 		return max(4, 1<<34/(bits*bits*bits))
 	case op == backend.NumInvMod:
@@ -98,11 +121,19 @@ func newNumberWork(op backend.NumberOp, bits, n int, seed uint64) *numberWork {
 		l.inputs = append(l.inputs, b.Range())
 		for i := range count {
 			at := l.memory[4*(b.Offset+i*words) : 4*(b.Offset+(i+1)*words)]
-			for k := range at {
-				at[k] = byte(rng.Uint32())
+			for k := 0; k < len(at); k += 4 {
+				binary.LittleEndian.PutUint32(at[k:], rng.Uint32())
 			}
-			v := fixtures.FromRaw(at)
-			copy(at, fixtures.Raw(v.Mod(v, below), len(at)))
+			if top := bits % 32; top > 0 && words == width {
+				at[len(at)-4+top/8] &= 1<<(top%8) - 1
+				clear(at[len(at)-3+top/8:])
+			}
+			if below == limit {
+				continue
+			}
+			if v := fixtures.FromRaw(at); v.Cmp(below) >= 0 {
+				copy(at, fixtures.Raw(v.Sub(v, below), len(at))) // below has its highest bit set
+			}
 		}
 		return b
 	}
@@ -145,23 +176,22 @@ func newNumberWork(op backend.NumberOp, bits, n int, seed uint64) *numberWork {
 	return l
 }
 
-// on returns the workload's step in a space of a backend.
-func (l *numberWork) on(id backend.SpaceID) backend.Compute {
-	return randprog.Renamed([]backend.Step{l.step}, []backend.SpaceID{id}, nil)[0].(backend.Compute)
-}
-
-// writes puts the operands into a space.
-func (l *numberWork) writes(id backend.SpaceID) (steps []backend.Step) {
-	for _, r := range l.inputs {
-		own := l.memory[4*r.Offset : 4*(r.Offset+r.Count)]
-		r.Space = id
-		steps = append(steps, backend.Write{Dst: r, Input: backend.Input{Bytes: own}})
-	}
-	return steps
-}
-
 // sampled is how many elements are compared where not all are.
 const sampled = 16
+
+// samples are the elements that are compared, of n: the first, the last and others. Cheap
+// operations have more of them.
+func (l *numberWork) samples(n int) []int {
+	many := sampled
+	if l.op != backend.NumExpMod && l.op != backend.NumInvMod && l.op != backend.NumGFInv && l.bits <= 1<<12 {
+		many = min(n, 64*sampled)
+	}
+	at := []int{0, n - 1}
+	for rng := rand.New(rand.NewPCG(uint64(n), uint64(l.bits))); len(at) < many; {
+		at = append(at, rng.IntN(n))
+	}
+	return at
+}
 
 // oracle fills in want: all of the answer, or a sample of it where each element has its
 // own.
@@ -172,12 +202,12 @@ func (l *numberWork) oracle(ctx context.Context, all bool) error {
 		l.want = append(l.want, part{at: 4 * (step.Dst.Offset - l.step.Dst.Offset), elements: step.Dst.Count})
 	}
 	n := l.step.Dst.Count
+	some := l.samples(n)
 	switch {
-	case all || n == l.step.A.Count && n <= sampled:
+	case all || n == l.step.A.Count && n <= len(some):
 		add(l.step)
 	case n == l.step.A.Count:
-		for k := range sampled {
-			i := k * (n - 1) / (sampled - 1)
+		for _, i := range some {
 			only := func(b backend.Batch) backend.Batch {
 				if b.Count > 1 {
 					b.Offset, b.Count = b.Offset+i*b.Words, 1
@@ -234,14 +264,16 @@ func Numbers(ctx context.Context, cfg NumbersConfig) (runs []record.NumberRun, i
 	infos = all.describe()
 	for _, op := range cfg.Ops {
 		for _, bits := range cfg.Bits {
-			l := newNumberWork(op, bits, cfg.elements(op, bits), cfg.Seed)
-			if err := l.oracle(ctx, cfg.Check); err != nil {
-				return runs, infos, err
-			}
-			done, err := l.measure(ctx, &cfg, all)
-			runs = append(runs, done...)
-			if err != nil {
-				return runs, infos, err
+			for _, n := range cfg.sizes(op, bits) {
+				l := newNumberWork(op, bits, n, cfg.Seed)
+				if err := l.oracle(ctx, cfg.Check); err != nil {
+					return runs, infos, err
+				}
+				done, err := l.measure(ctx, &cfg, all)
+				runs = append(runs, done...)
+				if err != nil {
+					return runs, infos, err
+				}
 			}
 		}
 	}
@@ -258,8 +290,14 @@ func Numbers(ctx context.Context, cfg NumbersConfig) (runs []record.NumberRun, i
 
 // numberSeries is the runs of one backend with one workload in its memory.
 type numberSeries struct {
-	s    *core.Session
-	runs [2]record.NumberRun // Host, Resident
+	s              *arith.Session
+	dst, a, b, m   *arith.Batch
+	host, resident *arith.Program
+	answer         *arith.Numbers // of host
+	read           *arith.Program // of a resident answer
+	residentAnswer *arith.Numbers
+	runs           []record.NumberRun
+	samples        [][]time.Duration
 }
 
 // measure times one workload on every backend that has the operation, in turns.
@@ -270,7 +308,7 @@ func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engine
 			err = errors.Join(err, one.s.Close())
 		}
 	}()
-	n := l.step.A.Count
+	n, steps := l.step.A.Count, max(cfg.Steps, 1)
 	for _, e := range all {
 		if !e.info.Can.HasNumbers(l.op) {
 			if cfg.Note != nil {
@@ -278,38 +316,47 @@ func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engine
 			}
 			continue
 		}
-		s, err := e.OpenSession(ctx, core.Space{Elements: backend.Elements{Element: backend.Word(), Count: len(l.memory) / 4}, Numbers: []backend.NumberOp{l.op}})
+		one, err := l.on(ctx, e, steps)
 		if err != nil {
 			return nil, err
 		}
-		one := &numberSeries{s: s}
-		for k, where := range []string{record.Host, record.Resident} {
-			one.runs[k] = record.NumberRun{Op: "numbers", Number: l.op.String(), Bits: l.bits, N: n, Backend: e.name, Version: e.info.Version,
-				Device: e.device(), Where: where, Seed: cfg.Seed}
+		for _, where := range []string{record.Host, record.Resident} {
+			if len(cfg.Paths) > 0 && !slices.Contains(cfg.Paths, where) {
+				continue
+			}
+			run := record.NumberRun{Op: "numbers", Number: l.op.String(), Bits: l.bits, N: n, Backend: e.name, Version: e.info.Version,
+				Device: e.device(), Where: where, Seed: cfg.Seed, Words: l.moved()}
+			if where == record.Resident {
+				run.Steps = steps
+			}
+			one.runs = append(one.runs, run)
 		}
+		one.samples = make([][]time.Duration, len(one.runs))
 		timed = append(timed, one)
+		if err := one.host.Run(ctx); err != nil {
+			return nil, err
+		}
 	}
 	stage := fmt.Sprintf("%v of %d bits, %d elements", l.op, l.bits, n)
-	samples := make([][2][]time.Duration, len(timed))
 	for round := range cfg.Count + 1 {
 		cfg.Progress.tell(stage, round, cfg.Count+1)
-		for i, one := range timed {
+		for _, one := range timed {
 			for k := range one.runs {
-				took, err := l.once(ctx, one, k)
+				took, err := l.once(ctx, one, &one.runs[k])
 				if err != nil {
 					return nil, err
 				}
 				if round > 0 {
-					samples[i][k] = append(samples[i][k], took)
+					one.samples[k] = append(one.samples[k], took)
 				}
 			}
 		}
 	}
 	cfg.Progress.tell(stage, cfg.Count+1, cfg.Count+1)
-	for i, one := range timed {
+	for _, one := range timed {
 		for k := range one.runs {
 			r := &one.runs[k]
-			r.Count, r.Min, r.Median, r.Samples = cfg.Count, record.Millis(record.Min(samples[i][k])), record.Millis(record.Median(samples[i][k])), record.AllMillis(samples[i][k])
+			r.Count, r.Min, r.Median, r.Samples = cfg.Count, record.Millis(record.Min(one.samples[k])), record.Millis(record.Median(one.samples[k])), record.AllMillis(one.samples[k])
 			if l.want != nil {
 				r.Oracle, r.Compared, r.Checked = "math/big", l.compared(), r.Wrong == 0
 			}
@@ -319,28 +366,128 @@ func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engine
 	return runs, nil
 }
 
-// once times one batch, from the host or resident, and judges the answer. Resident
-// operands are those that the batch before has written; answers are read outside of
-// the time then.
-func (l *numberWork) once(ctx context.Context, one *numberSeries, k int) (time.Duration, error) {
-	step := l.on(one.s.Space())
-	read := backend.Read{Src: step.Dst.Range()}
-	steps := []backend.Step{step}
-	if k == 0 {
-		steps = append(append(l.writes(one.s.Space()), step), read)
+// on opens a session of package arith with room for the workload, and makes its programs:
+// one that writes, computes and reads, one that computes some times, and one that reads.
+func (l *numberWork) on(ctx context.Context, e *single, steps int) (*numberSeries, error) {
+	s, err := arith.Open(ctx, e.Engine, len(l.memory)/4)
+	if err != nil {
+		return nil, err
+	}
+	one := &numberSeries{s: s, host: s.Program(), resident: s.Program(), read: s.Program()}
+	for _, o := range []struct {
+		of *backend.Batch
+		to **arith.Batch
+	}{{&l.step.M, &one.m}, {&l.step.A, &one.a}, {&l.step.B, &one.b}, {&l.step.Dst, &one.dst}} {
+		if *o.of == (backend.Batch{}) {
+			continue
+		}
+		batch, err := s.New(32*o.of.Words, o.of.Count)
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		if *o.to = batch; o.of == &l.step.Dst {
+			continue
+		}
+		words, err := layout.View[uint32](l.memory[4*o.of.Offset : 4*(o.of.Offset+o.of.Words*o.of.Count)])
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		one.host.Write(batch, &arith.Numbers{Width: o.of.Words, Words: words})
+	}
+	one.add(l, one.host)
+	one.answer = one.host.Read(one.dst)
+	for range steps {
+		one.add(l, one.resident)
+	}
+	one.residentAnswer = one.read.Read(one.dst)
+	return one, nil
+}
+
+// add adds the operation to a program.
+func (one *numberSeries) add(l *numberWork, p *arith.Program) {
+	dst, a, b, m, n := one.dst, one.a, one.b, one.m, l.step.Degree
+	switch l.op {
+	case backend.NumResize:
+		p.Resize(dst, a)
+	case backend.NumAdd:
+		p.Add(dst, a, b)
+	case backend.NumSub:
+		p.Sub(dst, a, b)
+	case backend.NumCompare:
+		p.Compare(dst, a, b)
+	case backend.NumMul:
+		p.Mul(dst, a, b)
+	case backend.NumSqr:
+		p.Sqr(dst, a)
+	case backend.NumAddMod:
+		p.AddMod(dst, a, b, m)
+	case backend.NumSubMod:
+		p.SubMod(dst, a, b, m)
+	case backend.NumReduce:
+		p.Reduce(dst, a, m)
+	case backend.NumMulMod:
+		p.MulMod(dst, a, b, m)
+	case backend.NumMontMul:
+		p.MontMul(dst, a, b, m)
+	case backend.NumMontSqr:
+		p.MontSqr(dst, a, m)
+	case backend.NumToMont:
+		p.ToMont(dst, a, m)
+	case backend.NumFromMont:
+		p.FromMont(dst, a, m)
+	case backend.NumExpMod:
+		p.ExpMod(dst, a, b, m)
+	case backend.NumInvMod:
+		p.InvMod(dst, a, m)
+	case backend.NumGFAdd:
+		p.GFAdd(n, dst, a, b)
+	case backend.NumGFMul:
+		p.GFMul(n, dst, a, b)
+	case backend.NumGFSqr:
+		p.GFSqr(n, dst, a)
+	case backend.NumGFInv:
+		p.GFInv(n, dst, a)
+	case backend.NumSum:
+		p.Sum(dst, a)
+	case backend.NumDot:
+		p.Dot(dst, a, b)
+	case backend.NumDotMod:
+		p.DotMod(dst, a, b, m)
+	case backend.NumPowerSums:
+		p.PowerSums(dst, a, m)
+	}
+}
+
+// moved returns how many words a batch reads and writes at least.
+func (l *numberWork) moved() int {
+	n := l.step.Dst.Range().Count
+	for _, r := range l.inputs {
+		n += r.Count
+	}
+	return n
+}
+
+// once times one batch, from the host or resident, and judges the answer. Resident operands
+// are those that were loaded; answers are read outside of the time then, and the time is
+// that of a program divided by its steps.
+func (l *numberWork) once(ctx context.Context, one *numberSeries, run *record.NumberRun) (time.Duration, error) {
+	p, answer := one.host, one.answer
+	if run.Where == record.Resident {
+		p, answer = one.resident, one.residentAnswer
 	}
 	runtime.GC()
 	start := time.Now()
-	answers, err := one.s.Run(ctx, steps)
+	err := p.Run(ctx)
 	took := time.Since(start)
-	if err == nil && k == 1 {
-		answers, err = one.s.Run(ctx, []backend.Step{read})
+	if err == nil && run.Where == record.Resident {
+		took /= time.Duration(run.Steps)
+		err = one.read.Run(ctx)
 	}
 	if err != nil {
 		return 0, err
 	}
-	if !l.right(answers[len(answers)-1]) {
-		one.runs[k].Wrong++
+	if !l.right(layout.Bytes(answer.Words)) {
+		run.Wrong++
 	}
 	return took, nil
 }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math/big"
 	"strings"
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/internal/table"
 )
@@ -47,7 +49,7 @@ func numbersOpener(odd bool) func(context.Context, string) (backend.Backend, err
 
 // TestNumbers runs every operation, with two backends in turns, and writes the table.
 func TestNumbers(t *testing.T) {
-	cfg := NumbersConfig{Open: numbersOpener(false), Backends: []string{"a", "b"}, Ops: backend.NumberOps(), Bits: []int{96}, N: 5, Count: 2, Seed: 3, Check: true}
+	cfg := NumbersConfig{Open: numbersOpener(false), Backends: []string{"a", "b"}, Ops: backend.NumberOps(), Bits: []int{96}, Sizes: []int{5}, Count: 2, Seed: 3, Check: true}
 	runs, infos, err := Numbers(t.Context(), cfg)
 	if err != nil || len(runs) != 4*len(cfg.Ops) || len(infos) != 2 {
 		t.Fatalf("%d runs on %d backends: %v", len(runs), len(infos), err)
@@ -65,15 +67,15 @@ func TestNumbers(t *testing.T) {
 
 func TestNumbersThatAreWrong(t *testing.T) {
 	ops := []backend.NumberOp{backend.NumMulMod, backend.NumAddMod}
-	cfg := NumbersConfig{Open: numbersOpener(true), Backends: []string{"odd"}, Ops: ops, Bits: []int{64}, N: 3, Count: 1, Check: true}
+	cfg := NumbersConfig{Open: numbersOpener(true), Backends: []string{"odd"}, Ops: ops, Bits: []int{64}, Sizes: []int{3}, Count: 1, Check: true}
 	runs, _, err := Numbers(t.Context(), cfg)
 	if !errors.Is(err, ErrWrong) || len(runs) != 4 || runs[0].Wrong != 2 || runs[1].Wrong != 2 || runs[2].Wrong != 0 {
 		t.Errorf("%v, %+v", err, runs)
 	}
 	// A sample finds it too, and says how much it compared.
-	cfg.N, cfg.Check = 40, false
+	cfg.Sizes, cfg.Check = []int{40}, false
 	runs, _, err = Numbers(t.Context(), cfg)
-	if !errors.Is(err, ErrWrong) || len(runs) != 4 || runs[0].Wrong != 2 || runs[0].Checked || runs[2].Wrong != 0 || !runs[2].Checked || runs[2].Compared != sampled {
+	if !errors.Is(err, ErrWrong) || len(runs) != 4 || runs[0].Wrong != 2 || runs[0].Checked || runs[2].Wrong != 0 || !runs[2].Checked || runs[2].Compared != 40 {
 		t.Errorf("a sample: %v, %+v", err, runs)
 	}
 	verified, err := VerifyNumbers(t.Context(), VerifyNumbersConfig{Open: numbersOpener(true), Backends: []string{"odd"}, Ops: ops, Cases: 10})
@@ -82,6 +84,50 @@ func TestNumbersThatAreWrong(t *testing.T) {
 	}
 	if err := (&NumbersConfig{}).Validate(); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Error(err)
+	}
+}
+
+// TestNumbersResident times programs of several steps at several sizes, alone, and draws them
+// against the size.
+func TestNumbersResident(t *testing.T) {
+	cfg := NumbersConfig{Open: numbersOpener(false), Backends: []string{"a"}, Ops: []backend.NumberOp{backend.NumGFMul, backend.NumSum}, Bits: []int{64, 113},
+		Sizes: []int{1, 5, 2000}, Count: 1, Paths: []string{record.Resident}, Steps: 3}
+	runs, _, err := Numbers(t.Context(), cfg)
+	if err != nil || len(runs) != 12 {
+		t.Fatalf("%d runs: %v", len(runs), err)
+	}
+	for _, r := range runs {
+		if r.Where != record.Resident || r.Steps != 3 || r.Words < 2*r.N || r.Number == "gfmul" && (!r.Checked || r.Compared != min(r.N, 64*sampled)) {
+			t.Errorf("%+v", r)
+		}
+	}
+	var b bytes.Buffer
+	if err := record.PlotNumbers(&b, "svg", record.Record[record.NumberRun]{Runs: runs}); err != nil || !strings.Contains(b.String(), "elements of a batch") || !strings.Contains(b.String(), "113 bits") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	cfg.Sizes, cfg.Words = nil, 64
+	if runs, _, err = Numbers(t.Context(), cfg); err != nil || runs[0].N != 32 {
+		t.Errorf("%v, %+v", err, runs)
+	}
+}
+
+// TestNumbersOperands: operands are below their modulus, and have bits up to their width and
+// no others.
+func TestNumbersOperands(t *testing.T) {
+	for _, bits := range []int{2, 31, 32, 33, 64, 113} {
+		l := newNumberWork(backend.NumMulMod, bits, 500, 1)
+		m := fixtures.FromRaw(l.memory[:4*l.step.M.Words])
+		seen := new(big.Int)
+		for i := range 500 {
+			at := 4 * (l.step.A.Offset + i*l.step.A.Words)
+			v := fixtures.FromRaw(l.memory[at : at+4*l.step.A.Words])
+			if seen.Or(seen, v); v.Cmp(m) >= 0 {
+				t.Fatalf("%x is not below %x", v, m)
+			}
+		}
+		if m.BitLen() != bits || seen.BitLen() != bits {
+			t.Errorf("%d bits: a modulus of %d, operands of %d", bits, m.BitLen(), seen.BitLen())
+		}
 	}
 }
 

@@ -15,7 +15,10 @@ import (
 type Field struct {
 	n    int
 	taps []int // exponents of the polynomial between n and 0, the largest first
-	// folds is how often the bits from n on are put back before none are left.
+	// tail is the polynomial without x^n, where one fold is enough: where its degree is below
+	// 64 and at most (n+1)/2. Else it is 0, and folds is how often the bits from n on are put
+	// back before none are left.
+	tail  uint64
 	folds int
 }
 
@@ -53,6 +56,12 @@ func field(n int, taps []int) *Field {
 	for degree := 2*n - 2; degree >= n; degree -= n - taps[0] {
 		f.folds++
 	}
+	if taps[0] < 64 && 2*taps[0] <= n+1 {
+		f.tail = 1
+		for _, t := range taps {
+			f.tail |= 1 << t
+		}
+	}
 	return f
 }
 
@@ -72,28 +81,53 @@ func (f *Field) Has(x []uint64) bool {
 }
 
 // Scratch returns how many limbs of scratch memory Mul, Sqr and Inv need.
-func (f *Field) Scratch() int { return 6*f.Limbs() + 2 }
+func (f *Field) Scratch() int { return 8*f.Limbs() + 6 }
 
 // Mul sets z = x y. z may be x or y.
 func (f *Field) Mul(z, x, y, scratch []uint64) {
 	w := f.Limbs()
-	t := scratch[:2*w+1]
-	clear(t)
-	for i, v := range y[:w] {
-		mulAdd(t[i:i+w+1], x[:w], v)
+	t, rest := scratch[:2*w+2], scratch[2*w+2:]
+	if x, y = x[:w], y[:w]; w < karatsuba || w%4 != 0 {
+		multiply(t, x, y, rest)
+	} else {
+		multiplyHalves(t, x, y, rest)
 	}
-	f.reduce(z, t, scratch[2*w+1:])
+	f.reduce(z, t, rest)
+}
+
+// karatsuba is from how many limbs on three products of halves are faster than one.
+const karatsuba = 32
+
+// multiplyHalves does what multiply does by Karatsuba's method, for n limbs, a multiple of 4;
+// pad has n and two more.
+func multiplyHalves(z, x, y, pad []uint64) {
+	n := len(x)
+	half := n / 2
+	sums, middle := z[:n], pad[:n+2]
+	for i := range half {
+		sums[i] = x[i] ^ x[half+i]
+		sums[half+i] = y[i] ^ y[half+i]
+	}
+	multiply(middle, sums[:half], sums[half:], nil)
+	multiply(z[n:], x[half:], y[half:], nil)
+	low, next := z[n], z[n+1] // which a product writes over with the zeros above it
+	multiply(z[:n+2], x[:half], y[:half], nil)
+	z[n], z[n+1] = low, next
+	for i := range n {
+		middle[i] ^= z[i] ^ z[n+i]
+	}
+	for i, v := range middle[:n] {
+		z[half+i] ^= v
+	}
 }
 
 // Sqr sets z = x^2. z may be x.
 func (f *Field) Sqr(z, x, scratch []uint64) {
 	w := f.Limbs()
-	t := scratch[:2*w+1]
-	for i, v := range x[:w] {
-		t[2*i], t[2*i+1] = spread(uint32(v)), spread(uint32(v>>32))
-	}
-	t[2*w] = 0
-	f.reduce(z, t, scratch[2*w+1:])
+	t := scratch[:2*w+2]
+	square(t, x[:w])
+	t[2*w], t[2*w+1] = 0, 0
+	f.reduce(z, t, scratch[2*w+2:])
 }
 
 // Inv sets z = 1/x, 0 for 0, as x^(2^n-2). z may be x.
@@ -121,21 +155,16 @@ func (f *Field) Inv(z, x, scratch []uint64) {
 	clear(base)
 }
 
-// reduce sets z to t, of 2 w + 1 limbs, modulo the polynomial, and uses t up.
+// reduce sets z to t, of 2 w + 2 limbs, modulo the polynomial, and uses t up.
 func (f *Field) reduce(z, t, h []uint64) {
+	if f.tail != 0 {
+		f.reduceOnce(z, t, h)
+		return
+	}
 	w, limb, bit := f.Limbs(), f.n/64, uint(f.n%64)
 	h = h[:w+1]
 	for range f.folds {
-		for i := range h { // the bits from n on
-			v := uint64(0)
-			if limb+i < len(t) {
-				v = t[limb+i] >> bit
-			}
-			if limb+i+1 < len(t) {
-				v |= t[limb+i+1] << (64 - bit)
-			}
-			h[i] = v
-		}
+		above(h, t[limb:], bit)
 		t[limb] &= 1<<bit - 1
 		clear(t[limb+1:])
 		xorShifted(t, h, 0)
@@ -144,6 +173,48 @@ func (f *Field) reduce(z, t, h []uint64) {
 		}
 	}
 	copy(z[:w], t)
+}
+
+// reduceOnce does what reduce does, by one product with the tail r. Of t = l + h x^n, what
+// h r has from x^n on, o, is added to h before: without those bits l + (h + o) r is t modulo
+// the polynomial, since o r has none.
+func (f *Field) reduceOnce(z, t, h []uint64) {
+	w, limb, bit := f.Limbs(), f.n/64, uint(f.n%64)
+	if bit == 0 {
+		h = t[w : 2*w]
+		fold(z[:w], t[:w], h, h[w-1], f.tail)
+		return
+	}
+	h = h[:w]
+	above(h, t[limb:], bit)
+	t[limb] &= 1<<bit - 1
+	top := h[w-1] << (64 - bit) // the 64 bits below x^n
+	if w > 1 {
+		top |= h[w-2] >> bit
+	}
+	fold(z[:w], t[:w], h, top, f.tail)
+	z[w-1] &= 1<<bit - 1
+}
+
+// foldGeneric sets z to l + (h + o) tail without the limb above it, all of as many limbs as h.
+// o is the upper limb of top tail, for the lowest limb of h. z may be l.
+func foldGeneric(z, l, h []uint64, top, tail uint64) {
+	before, _ := clmul(top, tail)
+	var upper uint64
+	for i, v := range h {
+		hi, lo := clmul(v^before, tail)
+		z[i] = l[i] ^ lo ^ upper
+		upper, before = hi, 0
+	}
+}
+
+// above sets h to t, which has a limb more, without its lowest bits, of which there are from
+// 0 to 63.
+func above(h, t []uint64, bit uint) {
+	t = t[:len(h)+1]
+	for i := range h {
+		h[i] = t[i]>>bit | t[i+1]<<(64-bit)
+	}
 }
 
 // xorShifted adds h x^by to t, of whose limbs the product has no more.
@@ -170,6 +241,21 @@ func spread(v uint32) uint64 {
 	x = (x | x<<4) & 0x0f0f0f0f0f0f0f0f
 	x = (x | x<<2) & 0x3333333333333333
 	return (x | x<<1) & 0x5555555555555555
+}
+
+// multiplyGeneric sets z, of 2n limbs and two more, to x y, of n limbs each.
+func multiplyGeneric(z, x, y []uint64) {
+	clear(z)
+	for i, v := range y {
+		mulAdd(z[i:i+len(x)+1], x, v)
+	}
+}
+
+// squareGeneric sets z, of 2n limbs, to x^2, of n limbs.
+func squareGeneric(z, x []uint64) {
+	for i, v := range x {
+		z[2*i], z[2*i+1] = spread(uint32(v)), spread(uint32(v>>32))
+	}
 }
 
 // mulAddGeneric adds x y to z, which has one limb more than x.

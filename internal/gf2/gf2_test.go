@@ -187,6 +187,37 @@ func TestMulAdd(t *testing.T) {
 	}
 }
 
+// TestMultiply holds whole products and squares against products of integers: odd and even
+// numbers of limbs, and by halves.
+func TestMultiply(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for n := 1; n <= 40; n++ {
+		x, y := make([]uint64, n), make([]uint64, n)
+		for i := range x {
+			x[i], y[i] = rng.Uint64(), rng.Uint64()
+			if rng.IntN(4) == 0 {
+				x[i], y[i] = -uint64(rng.IntN(2)), -uint64(rng.IntN(2))
+			}
+		}
+		fresh := func() []uint64 { return slices.Repeat([]uint64{^uint64(0)}, 2*n+2) }
+		z, want, pad := fresh(), fresh(), fresh()
+		multiplyGeneric(want, x, y)
+		if multiply(z, x, y, pad); !slices.Equal(z, want) {
+			t.Errorf("%d limbs: %x times %x is %x, want %x", n, x, y, z, want)
+		}
+		if z = fresh(); n%4 == 0 {
+			if multiplyHalves(z, x, y, fresh()); !slices.Equal(z, want) {
+				t.Errorf("%d limbs by halves: %x times %x is %x, want %x", n, x, y, z, want)
+			}
+		}
+		z, want = fresh(), fresh()
+		square(z, x)
+		if squareGeneric(want, x); !slices.Equal(z, want) {
+			t.Errorf("%d limbs: the square of %x is %x, want %x", n, x, z, want)
+		}
+	}
+}
+
 func BenchmarkMul(b *testing.B) {
 	for _, n := range []int{32, 64, 128, 256, 1024, 2048} {
 		b.Run(big.NewInt(int64(n)).String(), func(b *testing.B) {

@@ -36,7 +36,7 @@ func (p *Numbers) Random(ops []backend.NumberOp) *Program {
 // Step adds a step on numbers of some words, with operands that are right: extreme ones are likely, and so is one
 // for all elements.
 func (p *Numbers) Step(op backend.NumberOp, words, count int) {
-	s := backend.Compute{Op: op}
+	s := backend.Compute{Op: op, Public: p.Below(2) == 1}
 	switch op {
 	case backend.NumResize:
 		s.A = p.any(words, count)

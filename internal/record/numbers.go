@@ -27,7 +27,11 @@ type NumberRun struct {
 	Version string `json:"backend_version"`
 	Device  string `json:"device"`
 	Where   string `json:"where"` // Host or Resident
-	Seed    uint64 `json:"seed"`
+	// Words is how many words of 32 bits a batch reads and writes at least.
+	Words int `json:"words,omitempty"`
+	// Steps is how many times a resident program has the operation; times are of one.
+	Steps int    `json:"steps,omitempty"`
+	Seed  uint64 `json:"seed"`
 
 	Count   int       `json:"count"` // length of Samples
 	Min     float64   `json:"min_ms"`
@@ -49,12 +53,12 @@ func WriteNumbersTable(w io.Writer, form table.Form, r Record[NumberRun]) error 
 	columns := []table.Column{
 		{Head: "operation", Keep: table.Never}, {Head: "bits", Keep: table.Never}, {Head: "n", Keep: 6}, {Head: "backend", Keep: 8},
 		{Head: "operands", Keep: 7}, {Head: "runs", Keep: 0}, {Head: "min ms", Keep: 1}, {Head: "median ms", Keep: table.Never},
-		{Head: "a second", Keep: 5}, {Head: "checked", Keep: 4}, {Head: "against first", Keep: 3},
+		{Head: "a second", Keep: 5}, {Head: "GB/s", Keep: 0}, {Head: "checked", Keep: 4}, {Head: "against first", Keep: 3},
 	}
 	type key struct {
-		op    string
-		bits  int
-		where string
+		op      string
+		bits, n int
+		where   string
 	}
 	first := map[key]float64{}
 	var rows [][]string
@@ -66,16 +70,17 @@ func WriteNumbersTable(w io.Writer, form table.Form, r Record[NumberRun]) error 
 		case run.Checked:
 			verdict = fmt.Sprintf("%d right", run.Compared)
 		}
-		k, against := key{run.Number, run.Bits, run.Where}, ""
+		k, against := key{run.Number, run.Bits, run.N, run.Where}, ""
 		if median, ok := first[k]; ok {
 			against = fmt.Sprintf("%.2f times", median/run.Median)
 		} else {
 			first[k] = run.Median
 		}
 		rows = append(rows, []string{run.Number, fmt.Sprint(run.Bits), fmt.Sprint(run.N), run.Backend, run.Where, fmt.Sprint(run.Count),
-			formatMillis(run.Min), formatMillis(run.Median), fmt.Sprintf("%.4g", run.Rate()), verdict, against})
+			formatMillis(run.Min), formatMillis(run.Median), fmt.Sprintf("%.4g", run.Rate()), fmt.Sprintf("%.4g", 4e-6*float64(run.Words)/run.Median), verdict, against})
 	}
 	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", r.Machine), columns, rows,
-		"\nOperands: host, written before and answers read after, within the time; resident, in the backend's memory.\n"+
+		"\nOperands: host, written before and answers read after, within the time; resident, in the backend's memory;\n"+
+			"of a program with the operation several times the time is of one.\n"+
 			"One modulus for all elements, exponents of the full width.\n"+r.Cut.note())
 }

@@ -63,23 +63,33 @@ func WritePlot(w io.Writer, format string, r Record[Run]) error {
 	return figure{title, "points", "", sizeTicks(r.Runs), plot.TickerFunc(timeTicks), lines}.write(w, format)
 }
 
-// PlotNumbers draws elements a second against their width in one of PlotFormats, both
-// axes logarithmic. A line is one backend, and one operation and place of the operands
+// PlotNumbers draws elements a second against their width, or against the size of a batch
+// where there are several, in one of PlotFormats, both axes logarithmic. A line is one backend, and one operation and place of the operands
 // where the runs have several; the title has what they have in common.
 func PlotNumbers(w io.Writer, format string, r Record[NumberRun]) error {
-	common, parts := shared(r.Runs, func(r NumberRun) string { return r.Backend },
+	of := []func(NumberRun) string{
 		func(r NumberRun) string { return r.Number },
 		func(r NumberRun) string { return "operands " + r.Where },
-	)
+	}
+	bySize := sameWork(r.Runs)
+	x := "bits"
+	if bySize {
+		x, of = "elements of a batch", append(of, func(r NumberRun) string { return fmt.Sprintf("%d bits", r.Bits) })
+	}
+	common, parts := shared(r.Runs, func(r NumberRun) string { return r.Backend }, of...)
 	var lines []*curveLine
-	var widths []int
+	var places []int
 	var devices []string
 	for _, run := range r.Runs {
 		if run.Median <= 0 {
 			continue
 		}
-		lines = withPoint(lines, parts(run), float64(run.Bits), run.Rate())
-		widths, devices = append(widths, run.Bits), append(devices, run.Device)
+		at := run.Bits
+		if bySize {
+			at = run.N
+		}
+		lines = withPoint(lines, parts(run), float64(at), run.Rate())
+		places, devices = append(places, at), append(devices, run.Device)
 	}
 	if len(lines) == 0 {
 		return ErrNoRuns
@@ -88,7 +98,24 @@ func PlotNumbers(w io.Writer, format string, r Record[NumberRun]) error {
 		common = ": " + common
 	}
 	title := "Operations on numbers, elements a second" + common + "\n" + computedOn(r.Machine, devices) + r.Cut.inTitle()
-	return figure{title, "bits", "", widthTicks(widths), plot.TickerFunc(plainTicks), lines}.write(w, format)
+	return figure{title, x, "", widthTicks(places), plot.TickerFunc(plainTicks), lines}.write(w, format)
+}
+
+// sameWork reports whether two runs differ in the size of the batch and in nothing else.
+func sameWork(runs []NumberRun) bool {
+	type work struct {
+		backend, op, where string
+		bits               int
+	}
+	sizes := map[work]int{}
+	for _, r := range runs {
+		w := work{r.Backend, r.Number, r.Where, r.Bits}
+		if n, ok := sizes[w]; ok && n != r.N {
+			return true
+		}
+		sizes[w] = r.N
+	}
+	return false
 }
 
 // figure is lines over two logarithmic axes.

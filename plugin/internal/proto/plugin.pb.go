@@ -3269,14 +3269,16 @@ func (x *Batch) GetCount() uint64 {
 
 // Compute has the numbers of backend.NumberOp.
 type Compute struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Op            uint32                 `protobuf:"varint,1,opt,name=op,proto3" json:"op,omitempty"`
-	Dst           *Batch                 `protobuf:"bytes,2,opt,name=dst,proto3" json:"dst,omitempty"`
-	A             *Batch                 `protobuf:"bytes,3,opt,name=a,proto3" json:"a,omitempty"`
-	B             *Batch                 `protobuf:"bytes,4,opt,name=b,proto3" json:"b,omitempty"`
-	M             *Batch                 `protobuf:"bytes,5,opt,name=m,proto3" json:"m,omitempty"`
-	Carry         *Batch                 `protobuf:"bytes,6,opt,name=carry,proto3" json:"carry,omitempty"`
-	Degree        uint32                 `protobuf:"varint,7,opt,name=degree,proto3" json:"degree,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Op     uint32                 `protobuf:"varint,1,opt,name=op,proto3" json:"op,omitempty"`
+	Dst    *Batch                 `protobuf:"bytes,2,opt,name=dst,proto3" json:"dst,omitempty"`
+	A      *Batch                 `protobuf:"bytes,3,opt,name=a,proto3" json:"a,omitempty"`
+	B      *Batch                 `protobuf:"bytes,4,opt,name=b,proto3" json:"b,omitempty"`
+	M      *Batch                 `protobuf:"bytes,5,opt,name=m,proto3" json:"m,omitempty"`
+	Carry  *Batch                 `protobuf:"bytes,6,opt,name=carry,proto3" json:"carry,omitempty"`
+	Degree uint32                 `protobuf:"varint,7,opt,name=degree,proto3" json:"degree,omitempty"`
+	// Set where the operands' values may show; a plugin that does not know it hides them.
+	Public        bool `protobuf:"varint,8,opt,name=public,proto3" json:"public,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3358,6 +3360,13 @@ func (x *Compute) GetDegree() uint32 {
 		return x.Degree
 	}
 	return 0
+}
+
+func (x *Compute) GetPublic() bool {
+	if x != nil {
+		return x.Public
+	}
+	return false
 }
 
 // MultiplyPoints has no scalars where all are one.
@@ -4107,7 +4116,7 @@ const file_plugin_proto_rawDesc = "" +
 	"\x05space\x18\x01 \x01(\x04R\x05space\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
 	"\x05words\x18\x03 \x01(\x04R\x05words\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\x04R\x05count\"\x80\x02\n" +
+	"\x05count\x18\x04 \x01(\x04R\x05count\"\x98\x02\n" +
 	"\aCompute\x12\x0e\n" +
 	"\x02op\x18\x01 \x01(\rR\x02op\x12)\n" +
 	"\x03dst\x18\x02 \x01(\v2\x17.pippin.plugin.v3.BatchR\x03dst\x12%\n" +
@@ -4115,7 +4124,8 @@ const file_plugin_proto_rawDesc = "" +
 	"\x01b\x18\x04 \x01(\v2\x17.pippin.plugin.v3.BatchR\x01b\x12%\n" +
 	"\x01m\x18\x05 \x01(\v2\x17.pippin.plugin.v3.BatchR\x01m\x12-\n" +
 	"\x05carry\x18\x06 \x01(\v2\x17.pippin.plugin.v3.BatchR\x05carry\x12\x16\n" +
-	"\x06degree\x18\a \x01(\rR\x06degree\"\xaf\x01\n" +
+	"\x06degree\x18\a \x01(\rR\x06degree\x12\x16\n" +
+	"\x06public\x18\b \x01(\bR\x06public\"\xaf\x01\n" +
 	"\x0eMultiplyPoints\x12)\n" +
 	"\x03dst\x18\x01 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03dst\x12)\n" +
 	"\x03src\x18\x02 \x01(\v2\x17.pippin.plugin.v3.RangeR\x03src\x121\n" +

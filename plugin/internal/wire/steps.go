@@ -85,7 +85,7 @@ func fromStep(s backend.Step) *proto.Step {
 	case backend.Compute:
 		return &proto.Step{Step: &proto.Step_Compute{Compute: &proto.Compute{
 			Op: uint32(s.Op), Dst: toBatch(s.Dst), A: toBatch(s.A), B: toBatch(s.B), M: toBatch(s.M), Carry: toBatch(s.Carry),
-			Degree: uint32(s.Degree),
+			Degree: uint32(s.Degree), Public: s.Public,
 		}}}
 	case backend.MultiplyPoints:
 		return &proto.Step{Step: &proto.Step_MultiplyPoints{MultiplyPoints: &proto.MultiplyPoints{
@@ -201,7 +201,7 @@ func ToStep(w *proto.Step, mem Memory) (backend.Step, error) {
 		c := w.Compute
 		step = backend.Compute{
 			Op: backend.NumberOp(n.of(uint64(c.GetOp()))), Dst: n.batch(c.GetDst()), A: n.batch(c.GetA()), B: n.batch(c.GetB()),
-			M: n.batch(c.GetM()), Carry: n.batch(c.GetCarry()), Degree: n.of(uint64(c.GetDegree())),
+			M: n.batch(c.GetM()), Carry: n.batch(c.GetCarry()), Degree: n.of(uint64(c.GetDegree())), Public: c.GetPublic(),
 		}
 	case *proto.Step_MultiplyPoints:
 		m := w.MultiplyPoints

@@ -1,0 +1,69 @@
+package cpu
+
+import (
+	"math/big"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// open reports whether math/big computes an operation on residues: operands are public, and
+// it is faster than what hides them.
+func (o *operation) open() bool {
+	switch o.Op {
+	case backend.NumReduce, backend.NumInvMod, backend.NumDotMod:
+		return o.Public
+	}
+	return false
+}
+
+// setPublic takes a modulus for math/big.
+func (f *fixed) setPublic(b []byte) error {
+	if f.words == nil {
+		f.words, f.public = make([]big.Word, wordsOf(len(b))), new(big.Int)
+	}
+	f.public.SetBits(wordsInto(f.words, b))
+	switch {
+	case f.public.Bit(0) == 0:
+		return errEven
+	case f.public.BitLen() == 1:
+		return errOne
+	}
+	return nil
+}
+
+// publicResidue computes element i of an operation on residues.
+func (w *worker) publicResidue(i int, dst, a []byte) error {
+	if err := w.ownModulus(i); err != nil {
+		return err
+	}
+	x := w.value(&w.p, 0, a)
+	switch {
+	case w.Op == backend.NumReduce:
+		w.quotient.QuoRem(x, w.k.public, &w.r)
+	case x.Cmp(w.k.public) >= 0:
+		return wrong(i, "A is not below the modulus")
+	case w.r.ModInverse(x, w.k.public) == nil:
+		w.r.SetInt64(0)
+	}
+	put(dst, &w.r)
+	return nil
+}
+
+// publicDot adds the product of element i, which is not reduced, to the worker's sum.
+func (w *worker) publicDot(i int) error {
+	x, y := w.value(&w.p, 0, number(w.a, w.A, i)), w.value(&w.q, 1, number(w.b, w.B, i))
+	switch m := w.k.public; {
+	case x.Cmp(m) >= 0:
+		return wrong(i, "A is not below the modulus")
+	case y.Cmp(m) >= 0:
+		return wrong(i, "B is not below the modulus")
+	}
+	w.r.Add(&w.r, w.s.Mul(x, y))
+	return nil
+}
+
+// addPublic adds the worker's sum to Dst.
+func (w *worker) addPublic() {
+	sum := whole(w.dst)
+	put(w.dst, sum.Mod(sum.Add(sum, &w.r), w.k.public))
+}
