@@ -56,6 +56,10 @@ type daemon struct {
 	hello   time.Duration // how long a host may take to say what it has to say first
 	open    time.Duration // and then to call Open
 	grace   time.Duration // what calls that compute get when the daemon is told to end
+	// answers bounds arenas for answers. Their pages may be this process's: whoever made
+	// them can give them back to the system at any time, and they are written here.
+	answers *budget
+	calls   *budget // requests and replies that gRPC holds
 
 	mu       sync.Mutex
 	sessions map[*server]serving
@@ -63,7 +67,6 @@ type daemon struct {
 	accounts map[int]*account // of users who are connected
 	ending   bool
 	said     complaints
-	answers  answers
 	work     sync.WaitGroup
 }
 
@@ -150,8 +153,8 @@ func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, op
 		Daemon: d, group: group, log: log, options: options, exit: os.Exit, hello: helloLimit, open: openLimit, grace: endLimit,
 		sessions: map[*server]serving{}, accounts: map[int]*account{},
 	}
-	served.answers.all = half / 2
-	served.answers.user = served.most(half / 2)
+	served.answers = newBudget("shared memory for answers", half/2, served.most(half/2))
+	served.calls = newBudget("calls and replies that wait", half/4, served.most(half/4))
 	o := tenancy.Options{Keep: d.Keep, Turns: d.Turns, Log: log, Copies: half / 4, UserCopies: served.most(half / 4)}
 	if host {
 		o.Room = half // the system ends a process that has no more
@@ -405,6 +408,13 @@ func (d *daemon) finish(of *account) {
 	d.begun--
 }
 
+// alone reports whether only one user is connected.
+func (d *daemon) alone() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.accounts) <= 1
+}
+
 // leave counts a connection out.
 func (d *daemon) leave(of *account) {
 	d.mu.Lock()
@@ -441,8 +451,8 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer, of 
 	s := newServer(func(context.Context, *slog.Logger) (backend.Backend, error) {
 		return d.shared.Open(peer.User, d.Memory), nil
 	}, log, new(slog.LevelVar), of)
-	s.session, s.exit = &session{shared: d.Shared, answers: &d.answers}, d.exit
-	g := grpc.NewServer(slices.Concat(d.options, limits(), []grpc.ServerOption{grpc.ConnectionTimeout(d.hello)})...)
+	s.session, s.exit = &session{shared: d.Shared, answers: d.answers, calls: d.calls}, d.exit
+	g := grpc.NewServer(slices.Concat(d.options, limits(), []grpc.ServerOption{grpc.ConnectionTimeout(d.hello), grpc.InTapHandle(d.admit(of))})...)
 	s.register(g)
 	d.mu.Lock()
 	if d.sessions != nil {
@@ -473,6 +483,7 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer, of 
 	s.stop()
 	g.Stop()
 	<-served
+	s.dropReplies()
 	if err := s.shut(); err != nil {
 		log.Warn("closing a session", "error", err)
 	}

@@ -33,7 +33,7 @@ func sparse(t *testing.T, count int) func(offset int64) backend.Bases {
 func TestRoom(t *testing.T) {
 	const one = 6400
 	inner := &fake.Backend{}
-	s := New(inner, Options{Keep: 1 << 30, Room: 4 * one, UserRoom: 2 * one})
+	s := New(inner, Options{Keep: 1 << 30, Room: 4 * footprint(one), UserRoom: 2 * footprint(one)})
 	a, again, b, c := s.Open(1, 0), s.Open(1, 0), s.Open(2, 0), s.Open(3, 0)
 	load := sparse(t, one/64)
 	mustLoad(t, a, load(0))

@@ -172,7 +172,7 @@ func TestLies(t *testing.T) {
 func TestLeastRecentlyUsed(t *testing.T) {
 	inner := &fake.Backend{}
 	one := int64(6400)
-	s := New(inner, Options{Keep: 3 * one})
+	s := New(inner, Options{Keep: 3 * footprint(one)})
 	a := s.Open(1, 0)
 	defer a.Close()
 	var reads atomic.Int64
