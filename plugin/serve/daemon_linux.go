@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -65,6 +66,7 @@ type daemon struct {
 	sessions map[*server]serving
 	begun    int              // sessions
 	accounts map[int]*account // of users who are connected
+	users    atomic.Int64     // how many those are
 	ending   bool
 	said     complaints
 	work     sync.WaitGroup
@@ -373,6 +375,7 @@ func (d *daemon) greet(user int) (of *account, refusal string) {
 	}
 	of.connections++
 	d.accounts[user] = of
+	d.users.Store(int64(len(d.accounts)))
 	return of, ""
 }
 
@@ -408,19 +411,13 @@ func (d *daemon) finish(of *account) {
 	d.begun--
 }
 
-// alone reports whether only one user is connected.
-func (d *daemon) alone() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.accounts) <= 1
-}
-
 // leave counts a connection out.
 func (d *daemon) leave(of *account) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if of.connections--; of.connections == 0 {
 		delete(d.accounts, of.user)
+		d.users.Store(int64(len(d.accounts)))
 	}
 }
 
@@ -452,6 +449,8 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer, of 
 		return d.shared.Open(peer.User, d.Memory), nil
 	}, log, new(slog.LevelVar), of)
 	s.session, s.exit = &session{shared: d.Shared, answers: d.answers, calls: d.calls}, d.exit
+	s.session.lane = func(ctx context.Context) { d.slow(ctx, of.inLanes, 1) }
+	stream = &slowConn{stream, func(n int) { d.slow(s.ctx, of.bytes, n) }}
 	g := grpc.NewServer(slices.Concat(d.options, limits(), []grpc.ServerOption{grpc.ConnectionTimeout(d.hello), grpc.InTapHandle(d.admit(of))})...)
 	s.register(g)
 	d.mu.Lock()

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"fmt"
+	"net"
 	"runtime"
 	"slices"
 	"sync"
@@ -52,10 +53,17 @@ const (
 	streamBytes = windowBytes + headerBytes + 16<<10
 	// smallReply is up to where replies are not counted that the host has not read.
 	smallReply = 4 << 10
-	// callRate is how many calls of one user gRPC takes in a second for each processor,
-	// and callBurst how many at once, while other users are connected.
-	callRate  = 2000
+)
+
+// What one user's sessions may ask in a second for each processor, and at once, while
+// other users are connected: it takes time of processors outside of turns.
+const (
+	callRate  = 2000 // calls through gRPC
 	callBurst = 500
+	laneRate  = 5000 // calls in lanes
+	laneBurst = 100
+	byteRate  = 2 << 20 // bytes of calls through gRPC, as frames may have a few bytes
+	byteBurst = 8 << 20
 )
 
 // account is what the sessions of one user share.
@@ -66,14 +74,19 @@ type account struct {
 	reading *semaphore.Weighted // requests that are received
 	decoded *semaphore.Weighted // bytes of requests that are decoded
 	waiters *shm.Waiters        // for inputs
-	rate    *rate.Limiter       // of calls through gRPC
+
+	calls, inLanes, bytes *rate.Limiter // see callRate
 }
 
 func newAccount() *account {
 	return &account{
 		reading: semaphore.NewWeighted(maxReading), decoded: semaphore.NewWeighted(maxDecoded), waiters: shm.NewWaiters(maxWaiters),
-		rate: rate.NewLimiter(rate.Limit(callRate*runtime.GOMAXPROCS(0)), callBurst),
+		calls: limiter(callRate, callBurst), inLanes: limiter(laneRate, laneBurst), bytes: limiter(byteRate, byteBurst),
 	}
+}
+
+func limiter(each rate.Limit, burst int) *rate.Limiter {
+	return rate.NewLimiter(each*rate.Limit(runtime.GOMAXPROCS(0)), burst)
 }
 
 // budget bounds bytes of memory that sessions have, of all users and of each.
@@ -223,13 +236,34 @@ func (s *server) dropReplies() {
 	s.replies.sizes = nil
 }
 
+// slow waits until n more are within a limit of a user's, while others are connected.
+func (d *daemon) slow(ctx context.Context, of *rate.Limiter, n int) {
+	if d.users.Load() > 1 {
+		if wait := of.ReserveN(time.Now(), n).Delay(); wait > 0 {
+			shm.SleepUntil(ctx, wait)
+		}
+	}
+}
+
+// slowConn is a connection whose bytes count.
+type slowConn struct {
+	net.Conn
+	read func(n int)
+}
+
+func (c *slowConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.read(n)
+	}
+	return n, err
+}
+
 // admit implements tap.ServerInHandle: it counts a call before anything of it is
 // received, and holds up the connection of a user who makes too many.
 func (d *daemon) admit(of *account) tap.ServerInHandle {
 	return func(ctx context.Context, info *tap.Info) (context.Context, error) {
-		if !d.alone() {
-			shm.SleepUntil(ctx, of.rate.Reserve().Delay())
-		}
+		d.slow(ctx, of.calls, 1)
 		size := int64(streamBytes)
 		if info.FullMethodName == proto.Backend_LoadBases_FullMethodName {
 			size += wire.MaxMessage // its requests are not received one after the other

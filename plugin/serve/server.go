@@ -29,6 +29,7 @@ type session struct {
 	shared  int64 // most bytes of arenas, 0 for no limit
 	answers *budget
 	calls   *budget
+	lane    func(context.Context) // waits before a call in a lane
 }
 
 // server serves one backend to one host. It trusts no number that it is sent.

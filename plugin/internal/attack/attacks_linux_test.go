@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/http2"
 	"golang.org/x/sys/unix"
 	wireformat "google.golang.org/protobuf/proto"
 
@@ -45,6 +46,8 @@ var attacks = map[string]func(ctx context.Context, path string, requests int) er
 	"loads":     checkedLoads,
 	"pings":     pings,
 	"work":      work,
+	"lanes":     manyLanes,
+	"frames":    frames,
 }
 
 // many runs f in n goroutines until ctx ends.
@@ -668,6 +671,74 @@ func pings(ctx context.Context, path string, _ int) error {
 				pause(ctx, time.Millisecond)
 			}
 		})
+	})
+	return nil
+}
+
+// manyLanes: short programs in as many lanes as there may be.
+func manyLanes(ctx context.Context, path string, _ int) error {
+	many(ctx, 32, func(int) {
+		h, err := open(path)
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		defer h.close()
+		during, stop := context.WithCancel(ctx)
+		defer stop()
+		space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 1, Curve: 1}, Count: 64})
+		if err != nil {
+			return
+		}
+		var all sync.WaitGroup
+		for i := range wire.MaxLanes {
+			to, err := h.arena(wire.LaneBytes, false)
+			if err != nil {
+				break
+			}
+			from, err := h.arena(wire.LaneBytes, true)
+			if err != nil {
+				break
+			}
+			go func() {
+				_, _ = h.Lane(during, &proto.LaneRequest{Calls: wire.Region(to, 0, wire.LaneBytes), Answers: wire.Region(from, 0, wire.LaneBytes)})
+			}()
+			all.Go(func() {
+				r := reads(space.Space+uint64(i%2), 64, 1, nil) // half of them of no space
+				for number := uint32(1); during.Err() == nil; number++ {
+					r.Call = rand.Uint64()
+					shm.Mailbox(to.Bytes()).Post(number, laneCall(r))
+					if _, err := shm.Mailbox(from.Bytes()).Await(during, number); err != nil {
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+	})
+	return nil
+}
+
+// frames: frames of HTTP/2 that ask for nothing.
+func frames(ctx context.Context, path string, _ int) error {
+	many(ctx, 32, func(int) {
+		f, err := openFramed(path, 64<<10)
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		defer f.close()
+		var b bytes.Buffer
+		w := http2.NewFramer(&b, nil)
+		for range 2000 {
+			_ = w.WriteWindowUpdate(0, 1)
+			_ = w.WriteRawFrame(0xfe, 0, 0, nil)
+		}
+		for ctx.Err() == nil {
+			if _, err := f.calls.Write(b.Bytes()); err != nil {
+				return
+			}
+		}
 	})
 	return nil
 }
