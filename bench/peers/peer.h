@@ -88,19 +88,28 @@ inline double timed(const std::function<void()>& call) {
   return milliseconds() - start;
 }
 
+// out is where answers go.
+inline FILE* out = stdout;
+
+// aside has what the library prints on standard output go to standard error.
+inline void aside() {
+  out = fdopen(dup(1), "w");
+  dup2(2, 1);
+}
+
 // serve computes once for every line that it reads. run returns the milliseconds and
 // writes the answer, which is so many bytes.
 inline void serve(const std::string& note, size_t bytes, const std::function<double(uint8_t* answer)>& run) {
-  printf("ready %s\n", note.c_str());
-  fflush(stdout);
+  fprintf(out, "ready %s\n", note.c_str());
+  fflush(out);
   std::vector<uint8_t> answer(bytes);
   char line[16];
   while (fgets(line, sizeof line, stdin)) {
     memset(answer.data(), 0, bytes);
-    printf("%.6f ", run(answer.data()));
-    for (uint8_t b : answer) printf("%02x", b);
-    printf("\n");
-    fflush(stdout);
+    fprintf(out, "%.6f ", run(answer.data()));
+    for (uint8_t b : answer) fprintf(out, "%02x", b);
+    fprintf(out, "\n");
+    fflush(out);
   }
   _exit(0); // libraries that tidy up at the end sometimes do not end
 }

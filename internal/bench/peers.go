@@ -15,10 +15,6 @@ import (
 	"strconv"
 	"time"
 
-	fr377 "github.com/consensys/gnark-crypto/ecc/bls12-377/fr"
-	fr381 "github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
-	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
-	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -202,11 +198,7 @@ func (p *peers) msms(ctx context.Context, c backend.Curve, g backend.Group) (err
 	if err != nil {
 		return err
 	}
-	plain, err := plainScalars(c, scalars)
-	if err != nil {
-		return err
-	}
-	scalarsFile, err := p.file("scalars", plain)
+	scalarsFile, err := p.file("scalars", plainScalars(c, scalars))
 	if err != nil {
 		return err
 	}
@@ -260,6 +252,10 @@ func (p *peers) transforms(ctx context.Context, c backend.Curve) error {
 	if len(programs) == 0 {
 		return nil
 	}
+	typed, err := groupOf(c, backend.G1)
+	if err != nil {
+		return err
+	}
 	for _, n := range p.cfg.Sizes {
 		elements, err := fixtures.Scalars(c, fixtures.Uniform, p.cfg.Seed, n)
 		if err != nil {
@@ -274,17 +270,7 @@ func (p *peers) transforms(ctx context.Context, c backend.Curve) error {
 		}
 		for _, order := range []backend.Order{backend.Reversed, backend.Natural} {
 			t.order = order
-			switch c {
-			case backend.BN254:
-				err = transform(ctx, t, vector.BN254)
-			case backend.BLS12377:
-				err = transform(ctx, t, vector.BLS12377)
-			case backend.BLS12381:
-				err = transform(ctx, t, vector.BLS12381)
-			case backend.BW6761:
-				err = transform(ctx, t, vector.BW6761)
-			}
-			if err != nil {
+			if err := typed.transform(ctx, t); err != nil {
 				return err
 			}
 		}
@@ -431,37 +417,23 @@ func montgomery[E any](c backend.Curve, plain []byte) (e E, err error) {
 }
 
 // plainScalars returns scalars in Montgomery form as plain numbers.
-func plainScalars(c backend.Curve, scalars []byte) ([]byte, error) {
-	switch c {
-	case backend.BN254:
-		return plainElements(scalars, (*fr254.Element).Bits)
-	case backend.BLS12377:
-		return plainElements(scalars, (*fr377.Element).Bits)
-	case backend.BLS12381:
-		return plainElements(scalars, (*fr381.Element).Bits)
-	case backend.BW6761:
-		return plainElements(scalars, (*fr761.Element).Bits)
-	}
-	return nil, fmt.Errorf("%w: curve %v", backend.ErrInvalidInput, c)
-}
-
-func plainElements[E, W any](elements []byte, plain func(*E) W) ([]byte, error) {
-	from, err := layout.View[E](elements)
-	if err != nil {
-		return nil, err
-	}
-	to := make([]W, len(from))
+func plainScalars(c backend.Curve, scalars []byte) []byte {
+	size, whole := c.ScalarBytes(), make([]byte, len(scalars))
+	to := whole
 	var all errgroup.Group
-	const part = 1 << 16
-	for first := 0; first < len(from); first += part {
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	for part := range slices.Chunk(scalars, size<<12) {
+		plain := to[:len(part)]
+		to = to[len(part):]
 		all.Go(func() error {
-			for i := first; i < min(first+part, len(from)); i++ {
-				to[i] = plain(&from[i])
+			for at := 0; at < len(part); at += size {
+				copy(plain[at:], fixtures.Raw(fixtures.ScalarValue(c, part[at:at+size]), size))
 			}
 			return nil
 		})
 	}
-	return layout.Bytes(to), all.Wait()
+	all.Wait()
+	return whole
 }
 
 // turn is a program that computes in turns with pippin.
