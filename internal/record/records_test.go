@@ -104,9 +104,14 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		texts:   []string{"tool", "curve", "group"},
 		numbers: []string{"tests", "seconds"},
 	},
-	"peer": { // MSMs by other libraries
+	OpPeer: { // MSMs by other libraries
 		texts:   []string{"library", "device", "curve", "group", "timed"},
 		numbers: []string{"n", "count", "min_ms"},
+		bools:   []string{"checked"},
+	},
+	OpPeerTransform: { // transforms by other libraries
+		texts:   []string{"library", "device", "curve", "order", "timed"},
+		numbers: []string{"n", "count", "min_ms", "median_ms"},
 		bools:   []string{"checked"},
 	},
 	"soak": { // many batches in a row
