@@ -86,7 +86,7 @@ func rsaKey(t testing.TB, bits int) (k arith.CRT, m, d *big.Int) {
 // signatures: the next backend's right ones are answered, or an error without one, but
 // never a wrong signature, which would give the key away.
 func TestFaultsOfSignatures(t *testing.T) {
-	const bits, batch, faults = 128, 2, 1000
+	const bits, batch, faults = 128, 9, 1000 // eight that are checked together, and one
 	k, m, d := rsaKey(t, bits)
 	a := random(rand.New(rand.NewPCG(7, 7)), m, 2*bits, batch)
 	var want []*big.Int

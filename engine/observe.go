@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
 )
@@ -48,6 +49,33 @@ func (e *Engine) Observe(ctx context.Context, p Phase) (context.Context, func(er
 		return ctx, func(error) {}
 	}
 	return e.cfg.Observer.Begin(ctx, p)
+}
+
+// Observers returns an observer that tells each of these in turn, nil ones left out.
+// It ends their phases in the opposite order.
+func Observers(each ...Observer) Observer {
+	all := observers(slices.DeleteFunc(slices.Clone(each), func(o Observer) bool { return o == nil }))
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return all
+}
+
+type observers []Observer
+
+func (all observers) Begin(ctx context.Context, p Phase) (context.Context, func(error)) {
+	ends := make([]func(error), len(all))
+	for i, o := range all {
+		ctx, ends[i] = o.Begin(ctx, p)
+	}
+	return ctx, func(err error) {
+		for _, end := range slices.Backward(ends) {
+			end(err)
+		}
+	}
 }
 
 // Stats is the state of an engine at one moment.

@@ -173,6 +173,8 @@ func (a *app) verifyNumbersCommand() *cobra.Command {
 	flags.IntVar(&f.cases, "cases", 100, "random programs of operations")
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses operands and programs")
 	flags.BoolVar(&f.long, "long", false, "also more widths")
+	flags.StringVar(&f.out, "out", "", "file for a record of the outcome, beside what stdout has")
+	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
 	addFormat(c, &f.format, formats)
 	completes(c, "op", backend.NumberOps(), "all")
 	completes(c, "backend", backendNames)
@@ -194,9 +196,20 @@ func (a *app) verifyNumbers(ctx context.Context, f numbersFlags) error {
 	if cfg.Cases < 0 {
 		return usageError{fmt.Errorf("%d cases", cfg.Cases)}
 	}
-	results, err := watched(ctx, a, func(progress bench.Progress, note func(string)) ([]bench.Verified, error) {
+	out, err := createOutput(ctx, f.out)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	verified := record.Record[bench.Verified]{Machine: record.ThisMachine(f.commit)}
+	verified.Runs, err = watched(ctx, a, func(progress bench.Progress, note func(string)) ([]bench.Verified, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.VerifyNumbers(ctx, cfg)
 	})
-	return errors.Join(err, a.deliverVerified(f.format, results))
+	verified.Cut = bench.CutBy(ctx, err)
+	err = errors.Join(err, a.deliverVerified(f.format, verified.Runs))
+	if out != nil {
+		err = errors.Join(err, out.Write(verified.WriteJSON))
+	}
+	return err
 }
