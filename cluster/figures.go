@@ -18,6 +18,14 @@ type Usage struct {
 	Card         float64 `json:"card_ms"`
 }
 
+// Outcomes returns how many jobs ended how: proved, dead, cancelled, late.
+func (u Usage) Outcomes() map[string]uint64 {
+	return map[string]uint64{string(wire.Proved): u.Proved, string(wire.Failed): u.Dead, string(wire.Cancelled): u.Cancelled, string(wire.Late): u.Late}
+}
+
+// Cost is what a job cost the worker that ended it.
+type Cost = wire.Cost
+
 // Ledger is what clients have used, by tenant, and when each key was needed last, by
 // TENANT.DIGEST.
 type Ledger struct {

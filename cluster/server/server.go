@@ -273,10 +273,18 @@ func (s *Server) Wait(ctx context.Context) error {
 			return nil
 		case <-time.After(time.Second):
 		}
-		if h := s.nats.Healthz(nil); !s.nats.Running() || h.StatusCode != http.StatusOK {
-			return fmt.Errorf("%w: the server has lost its store, is the disk of %s full? %s", backend.ErrUnavailable, s.dir, h.Error)
+		if err := s.Healthy(); err != nil {
+			return err
 		}
 	}
+}
+
+// Healthy returns an error if the server has ended or has lost its store.
+func (s *Server) Healthy() error {
+	if h := s.nats.Healthz(nil); !s.nats.Running() || h.StatusCode != http.StatusOK {
+		return fmt.Errorf("%w: the server has lost its store, is the disk of %s full? %s", backend.ErrUnavailable, s.dir, h.Error)
+	}
+	return nil
 }
 
 // Stop ends the server and returns when it has ended.

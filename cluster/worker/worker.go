@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -62,7 +63,31 @@ type Config struct {
 	// Span begins a span of a trace for a job, whose client has sent what is carried; it
 	// may be nil. The function that it returns is called at the end.
 	Span func(ctx context.Context, job string, carried map[string]string) (context.Context, func(error))
-	Log  *slog.Logger // nil is nowhere
+	// Health is told of the worker, so that it can be asked; nil is nobody.
+	Health *Health
+	Log    *slog.Logger // nil is nowhere
+}
+
+// Health says whether a worker takes jobs. Its zero value is of one that has not begun;
+// safe for concurrent use.
+type Health struct{ w atomic.Pointer[Worker] }
+
+// Ready returns nil while the worker is connected and takes jobs.
+func (h *Health) Ready() error {
+	w := h.w.Load()
+	if w == nil {
+		return errors.New("the worker has not begun")
+	}
+	w.mu.Lock()
+	draining := w.state.Draining
+	w.mu.Unlock()
+	switch {
+	case draining:
+		return errors.New("the worker is draining")
+	case !w.nc.IsConnected():
+		return errors.New("the worker has no connection to its server")
+	}
+	return nil
 }
 
 // Meter counts what a worker does. Its methods are called by several goroutines.
@@ -71,21 +96,18 @@ type Meter interface {
 	// keys), witness (waiting for it), unseal, prove, store (the end).
 	Phase(phase string, took time.Duration)
 	// Ended tells that a job has ended here: proved, dead, late or cancelled.
-	Ended(outcome string, cost Cost)
+	Ended(outcome string, cost cluster.Cost)
 	// Try tells that a try has not ended a job: failed or returned.
 	Try(outcome string)
 	// Received tells of so many bytes of witnesses and keys from the server.
 	Received(bytes int)
 }
 
-// Cost is what a job cost.
-type Cost = wire.Cost
-
 // noMeter is a Meter that counts nothing.
 type noMeter struct{}
 
 func (noMeter) Phase(string, time.Duration) {}
-func (noMeter) Ended(string, Cost)          {}
+func (noMeter) Ended(string, cluster.Cost)  {}
 func (noMeter) Try(string)                  {}
 func (noMeter) Received(int)                {}
 
@@ -215,6 +237,9 @@ func (w *Worker) run(ctx context.Context) error {
 	w.drain, w.abort = drain, abort
 	if err := w.listen(); err != nil {
 		return err
+	}
+	if w.cfg.Health != nil {
+		w.cfg.Health.w.Store(w)
 	}
 	ended := make(chan struct{})
 	var takers sync.WaitGroup

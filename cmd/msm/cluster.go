@@ -17,6 +17,7 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/backend/witness"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
@@ -26,11 +27,16 @@ import (
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
+	"github.com/pippin-zk/pippin/cmd/internal/telemetry"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/clustermetrics"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/internal/userdir"
+	"github.com/pippin-zk/pippin/observe"
+	"github.com/pippin-zk/pippin/observe/metrics"
+	"github.com/pippin-zk/pippin/observe/tracing"
 )
 
 func (a *app) clusterCommand() *cobra.Command {
@@ -83,6 +89,7 @@ const ticketHelp = "file that msm cluster up wrote (default: the one of a cluste
 // upFlags is the command line of msm cluster up.
 type upFlags struct {
 	dir, listen, room, join string
+	metrics                 string
 	hosts, clients, workers []string
 	rotate, work            bool
 	worker                  workFlags
@@ -91,8 +98,9 @@ type upFlags struct {
 func (a *app) clusterUp() *cobra.Command {
 	var f upFlags
 	c := &cobra.Command{
-		Use:   "up",
-		Short: "Run the server of a cluster",
+		Use:         "up",
+		Annotations: map[string]string{configName: "cluster-up"},
+		Short:       "Run the server of a cluster",
 		Long: `Run the server of a cluster, NATS with JetStream in this process, and keep its streams
 in order. With --join the server is another one, and this keeps the streams in order
 only. Tickets for workers (worker.json), clients (client.json) and administrators
@@ -112,21 +120,46 @@ Addresses other than loopback are served by TLS, to holders of tickets.`,
 	flags.StringVar(&f.room, "room", "", "most bytes on disk, such as 100GiB (default: as before in this folder, in a new one half of what is free)")
 	flags.StringVar(&f.join, "join", "", "an administrator's ticket for a NATS server that is there, instead of one in this process")
 	flags.BoolVar(&f.work, "work", false, "be a worker too")
+	flags.StringVar(&f.metrics, "metrics", "", metricsHelp)
 	f.worker.add(flags)
+	a.configurable(c)
 	return c
+}
+
+const metricsHelp = "address of /metrics, /healthz and /readyz, such as :9465, which is on loopback, or 0.0.0.0:9465 (default none)"
+
+// serveMetrics serves metrics and checks at an address until ctx ends. That it cannot
+// listen there is an error at once.
+func (a *app) serveMetrics(ctx context.Context, group *errgroup.Group, address string, healthy, ready func() error, all ...prometheus.Collector) error {
+	if address == "" {
+		return nil
+	}
+	l, err := metrics.Listen(address)
+	if err != nil {
+		return err
+	}
+	g := metrics.Registry(all...)
+	group.Go(func() error {
+		return metrics.Serve(ctx, l, g, metrics.Check{Path: "/healthz", OK: healthy}, metrics.Check{Path: "/readyz", OK: ready})
+	})
+	return nil
 }
 
 func (a *app) up(ctx context.Context, f upFlags) (err error) {
 	if f.dir, err = a.clusterDir(f.dir); err != nil {
 		return err
 	}
-	m := server.Manager{Log: a.events()}
+	seen := new(clustermetrics.Server)
+	m := server.Manager{Log: a.events(), Figures: seen.Set}
 	if f.room != "" {
 		if m.Room, err = bytesOf("room", f.room); err != nil {
 			return err
 		}
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
+	healthy := func() error { return nil }
 	if f.join != "" {
 		if m.Ticket, err = a.ticket(f.join, ""); err != nil {
 			return err
@@ -161,6 +194,15 @@ func (a *app) up(ctx context.Context, f upFlags) (err error) {
 		m.Names, m.Shares = s.Tenants()
 		m.Room = s.Room()
 		group.Go(func() error { return s.Wait(ctx) })
+		healthy = s.Healthy
+	}
+	collectors := []prometheus.Collector{seen}
+	if f.work {
+		f.worker.meter = clustermetrics.NewWorker()
+		collectors = append(collectors, f.worker.meter)
+	}
+	if err := a.serveMetrics(ctx, group, f.metrics, healthy, seen.Ready, collectors...); err != nil {
+		return errors.Join(err, stopAll(cancel, group))
 	}
 	group.Go(func() error {
 		return m.Run(ctx, func() {
@@ -170,6 +212,12 @@ func (a *app) up(ctx context.Context, f upFlags) (err error) {
 			}
 		})
 	})
+	return group.Wait()
+}
+
+// stopAll ends what a group does.
+func stopAll(cancel context.CancelFunc, group *errgroup.Group) error {
+	cancel()
 	return group.Wait()
 }
 
@@ -196,7 +244,7 @@ func (a *app) events() *slog.Logger {
 	if a.verbose {
 		return a.logger()
 	}
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return a.logTo(slog.LevelWarn)
 }
 
 // bytesOf reads a number of bytes.
@@ -214,6 +262,8 @@ type workFlags struct {
 	jobs, circuits                          int
 	stall, drain                            time.Duration
 	own                                     cluster.Ticket // of a server in this process, in place of a file
+	metrics                                 string
+	meter                                   *clustermetrics.Worker // where somebody else serves it
 }
 
 // add adds the flags but for the ticket's.
@@ -231,8 +281,9 @@ func (f *workFlags) add(flags *pflag.FlagSet) {
 func (a *app) clusterWork() *cobra.Command {
 	var f workFlags
 	c := &cobra.Command{
-		Use:   "work",
-		Short: "Prove the jobs of a cluster",
+		Use:         "work",
+		Annotations: map[string]string{configName: "cluster-work"},
+		Short:       "Prove the jobs of a cluster",
 		Long: `Prove the jobs of a cluster, until a signal or msm cluster drain. Keys are fetched when
 a job needs them, and kept on disk. Proofs that have begun are ended first, for as
 long as --drain says; then they are another worker's. After SIGUSR1, for a machine that
@@ -242,7 +293,9 @@ is about to be taken away, they are so at once.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.ticket, "ticket", "", ticketHelp)
+	flags.StringVar(&f.metrics, "metrics", "", metricsHelp)
 	f.add(flags)
+	a.configurable(c)
 	return c
 }
 
@@ -266,12 +319,34 @@ func (a *app) work(ctx context.Context, f workFlags) (err error) {
 		}
 		cfg.Cache = filepath.Join(dir, "cluster")
 	}
-	engine, err := engine.New(ctx, engine.Config{Backend: f.backend, Open: a.opener(), Log: a.events(), Observer: worker.Observe()})
+	traces, end, err := telemetry.Tracing(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	conf := engine.Config{Backend: f.backend, Open: a.opener(), Log: a.events(), Observer: worker.Observe()}
+	if traces != nil {
+		cfg.Span, conf.Open = tracing.Job(traces), a.openerWith(tracing.Host(traces))
+		conf.Observer = observe.All(conf.Observer, tracing.Observer(traces))
+	}
+	ofEngine := metrics.New()
+	engine, err := engine.New(ctx, ofEngine.Config(conf))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	cfg.Open = worker.Gnark(engine)
+	ofEngine.Watch(engine)
+	cfg.Open, cfg.Health = worker.Gnark(engine), new(worker.Health)
+	if f.meter == nil {
+		f.meter = clustermetrics.NewWorker()
+	}
+	cfg.Meter = f.meter
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx)) // while it drains too
+	group := new(errgroup.Group)
+	defer func() { err = errors.Join(err, stopAll(cancel, group)) }()
+	if err := a.serveMetrics(serving, group, f.metrics, func() error { return nil }, cfg.Health.Ready, ofEngine, f.meter); err != nil {
+		return err
+	}
 	notice, stop := onNotice()
 	defer stop()
 	cfg.HandBack = notice
@@ -318,7 +393,7 @@ is written to a file beside it, with the ending .proof.`,
 	return c
 }
 
-func (a *app) clusterProofs(ctx context.Context, f clusterProveFlags, files []string) error {
+func (a *app) clusterProofs(ctx context.Context, f clusterProveFlags, files []string) (err error) {
 	for _, file := range []string{f.circuit, f.proving, f.verifying} {
 		if file == "" {
 			return usageError{errors.New("--circuit, --proving-key and --verifying-key are needed")}
@@ -337,6 +412,17 @@ func (a *app) clusterProofs(ctx context.Context, f clusterProveFlags, files []st
 		return err
 	}
 	defer c.Close()
+	traces, end, err := telemetry.Tracing(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if traces != nil {
+		c.Trace(tracing.Carried)
+		var over func(error)
+		ctx, over = tracing.Observer(traces).Begin(ctx, engine.Phase{Kind: engine.PhaseProve, Jobs: len(files)})
+		defer func() { over(err) }()
+	}
 	p, err := c.AddFrom(ctx, cluster.Work{System: f.system, Curve: curve.String(), Solidity: f.solidity}, fileOf(f.circuit), fileOf(f.proving), fileOf(f.verifying))
 	if err != nil {
 		return err
