@@ -194,11 +194,14 @@ type run[S limbs, PS element[S]] struct {
 	tables       []*table // by blueprint, of those that are lookups
 	hints        []hint[S, PS]
 	q            *big.Int
-	raw          S                    // 1, not in Montgomery form: multiplied by it, an element leaves that form
-	small        [256]S               // the first integers
-	bytes        [1 << byteBits]uint8 // which of them an element may be, by byteSlot
-	commit       Commit[S]
+	reducer[S]
+	scales []int32              // of coefficients that are small integers, else 0
+	raw    S                    // 1, not in Montgomery form: multiplied by it, an element leaves that form
+	small  [256]S               // the first integers
+	bytes  [1 << byteBits]uint8 // which of them an element may be, by byteSlot
+	commit Commit[S]
 
+	facts *facts
 	plan  *plan
 	level []uint32 // of a plan that is being solved
 	share func(worker, lo, hi int) error
@@ -259,6 +262,7 @@ func solve[S limbs, PS element[S]](ctx context.Context, own *Solver[S], sys Syst
 	}
 	r.commit = commit
 	r.hire(cfg.NbTasks)
+	r.look()
 	sol := r.fill(own, sys, inputs)
 	err = r.all(ctx)
 	r.dismiss()
@@ -274,7 +278,7 @@ func solve[S limbs, PS element[S]](ctx context.Context, own *Solver[S], sys Syst
 
 // begin looks whether this system and these inputs can be solved here.
 func begin[S limbs, PS element[S]](sys System[S], inputs []S, cfg solver.Config) (*run[S, PS], error) {
-	r := &run[S, PS]{sys: sys.System, coefficients: sys.Coefficients, q: sys.Field(), sparse: sys.Type == constraint.SystemSparseR1CS}
+	r := &run[S, PS]{sys: sys.System, coefficients: sys.Coefficients, q: sys.Field(), sparse: sys.Type == constraint.SystemSparseR1CS, reducer: newReducer[S](sys.Field())}
 	known := len(sys.Public) + len(sys.Secret)
 	given := known
 	if !r.sparse {
@@ -310,10 +314,7 @@ func begin[S limbs, PS element[S]](sys System[S], inputs []S, cfg solver.Config)
 
 // firstNotBelow finds the first element that is not below q, limb by limb; -1 is none.
 func firstNotBelow[S limbs](elements []S, q *big.Int) int {
-	var modulus S
-	for i, w := range q.Bits() {
-		modulus[i] = uint64(w)
-	}
+	modulus := wordsOf[S](q)
 	return slices.IndexFunc(elements, func(e S) bool {
 		for i := len(e) - 1; i >= 0; i-- {
 			if e[i] != modulus[i] {
@@ -451,11 +452,11 @@ func (r *run[S, PS]) all(ctx context.Context) (err error) {
 			err = fmt.Errorf("%w: %v", ErrDefect, err)
 		}
 	}()
-	r.plan = r.planned()
 	r.background()
 	solved, past, checks := 0, 0, 0
 	for i := range r.plan.steps {
 		s := &r.plan.steps[i]
+		r.Alone(s.short)
 		if err := r.Await(s.needs); err != nil {
 			return err
 		}
@@ -608,14 +609,17 @@ func (w *worker[S, PS]) sum(to *S, data []uint32) (int, error) {
 		}
 		return n, nil
 	}
-	var zero S
-	*to = zero
-	for i := 1; i < n; i += 2 {
-		if err := w.term(to, data[i], data[i+1]); err != nil {
-			return n, err
+	if n <= 1+2*fewTerms {
+		var zero S
+		*to = zero
+		for i := 1; i < n; i += 2 {
+			if err := w.term(to, data[i], data[i+1]); err != nil {
+				return n, err
+			}
 		}
+		return n, nil
 	}
-	return n, nil
+	return n, w.addAll(to, data[1:n])
 }
 
 // errEarly is a wire that is read before it has a value.
