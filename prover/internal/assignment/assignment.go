@@ -80,6 +80,9 @@ type Solver[S any] struct {
 
 	mu   sync.Mutex
 	room []*kept[S]
+	size int // bytes in room
+	most int
+	of   int // bytes of an element
 }
 
 // kept is a solution's memory, cleared, until its time is over.
@@ -88,12 +91,22 @@ type kept[S any] struct {
 	until *time.Timer
 }
 
-// keepFor is how long memory is kept for the next proof.
-const keepFor = 10 * time.Second
+// keepFor is how long memory is kept for the next proof, and mostKept how many bytes of it,
+// or one solution: eight of a million constraints.
+const (
+	keepFor  = 10 * time.Second
+	mostKept = 1 << 30
+)
+
+// bytes returns how much memory a solution has.
+func (s *Solver[S]) bytes(v *Solution[S]) int {
+	return s.of * (cap(v.Wires) + cap(v.Sides[0]) + cap(v.Sides[1]) + cap(v.Sides[2]))
+}
 
 // Over is a solver for a field.
 func Over[S limbs, PS element[S]]() *Solver[S] {
-	s := &Solver[S]{Hint: asHint[S, PS], Print: prints[S, PS]}
+	var e S
+	s := &Solver[S]{most: mostKept, of: 8 * len(e), Hint: asHint[S, PS], Print: prints[S, PS]}
 	s.Solve = func(ctx context.Context, sys System[S], inputs []S, cfg solver.Config, commit Commit[S]) (*Solution[S], error) {
 		return solve[S, PS](ctx, s, sys, inputs, cfg, commit)
 	}
@@ -101,19 +114,32 @@ func Over[S limbs, PS element[S]]() *Solver[S] {
 }
 
 // Free takes back a solution, whose memory has been cleared up to its capacity.
-// Nothing may refer to it any more.
+// Nothing may refer to it any more. What was given back first is let go where there would be
+// too much.
 func (s *Solver[S]) Free(v *Solution[S]) {
 	k := &kept[S]{Solution: v}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for s.size += s.bytes(v); len(s.room) > 0 && s.size > s.most; {
+		s.drop(0)
+	}
 	s.room = append(s.room, k)
 	k.until = time.AfterFunc(keepFor, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if i := slices.Index(s.room, k); i >= 0 {
-			s.room = slices.Delete(s.room, i, i+1)
+			s.drop(i)
 		}
 	})
+}
+
+// drop takes a solution out of the room, and returns it.
+func (s *Solver[S]) drop(i int) *Solution[S] {
+	k := s.room[i]
+	k.until.Stop()
+	s.room = slices.Delete(s.room, i, i+1)
+	s.size -= s.bytes(k.Solution)
+	return k.Solution
 }
 
 // take has room for a solution: so many wires, and so many rows of so much capacity.
@@ -144,10 +170,7 @@ func (s *Solver[S]) taken(wires, capacity int) *Solution[S] {
 	if i < 0 {
 		return nil
 	}
-	k := s.room[i]
-	s.room = slices.Delete(s.room, i, i+1)
-	k.until.Stop()
-	return k.Solution
+	return s.drop(i)
 }
 
 // limbs are field elements of gnark-crypto, in Montgomery form, the lowest word first.
