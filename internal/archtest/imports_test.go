@@ -69,7 +69,8 @@ var table = map[string]rule{
 	"observe/metrics":              {inside: []string{"backend", "engine", "internal/build"}, outside: []string{prometheus}, never: []string{cu, goPlugin, gnarkCrypto}},
 	"msm":                          {inside: []string{"backend", "engine", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
 	"vector":                       {inside: []string{"backend", "engine", "msm", "internal/extent", "internal/layout"}, outside: []string{gnarkCrypto}, never: []string{cu, goPlugin}},
-	"arith":                        {inside: []string{"backend", "engine", "internal/extent", "internal/layout"}, outside: []string{"filippo.io/bigmod"}, never: []string{cu, goPlugin}},
+	"arith":                        {inside: []string{"arith/internal/mont8", "backend", "engine", "internal/extent", "internal/layout"}, outside: []string{"filippo.io/bigmod"}, never: []string{cu, goPlugin}},
+	"arith/internal/mont8":         {inside: []string{}, outside: []string{"golang.org/x/sys"}},
 	"prover":                       {inside: []string{"engine", "msm", "vector", "backend", "internal/...", "prover/..."}, never: []string{cu, goPlugin}},
 	"cluster":                      {inside: []string{"backend", "engine", "prover/...", "internal/...", "cluster/..."}, never: []string{cu, goPlugin}},
 	"fixtures":                     {inside: []string{"backend", "internal/...", "fixtures/..."}, never: []string{cu, goPlugin}},
@@ -94,7 +95,7 @@ var table = map[string]rule{
 // onlyImporters says which packages of this module may import a prefix.
 var onlyImporters = map[string][]string{
 	cu:            {"internal/cuda/driver"},
-	prometheus:    {"observe/metrics"},
+	prometheus:    {"observe/metrics", "internal/clustermetrics", "cmd/msm"},
 	otel:          {"observe/tracing", "cmd/internal/telemetry", "examples/proverserver"},
 	goPlugin:      {"plugin/internal/process", "plugin/internal/wire", "plugin/internal/testplugin", "plugin/serve"},
 	nats:          {"cluster"},
