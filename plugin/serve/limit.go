@@ -89,10 +89,10 @@ func limiter(each rate.Limit, burst int) *rate.Limiter {
 	return rate.NewLimiter(each*rate.Limit(runtime.GOMAXPROCS(0)), burst)
 }
 
-// budget bounds bytes of memory that sessions have, of all users and of each.
+// budget bounds what sessions have, of all users and of each.
 type budget struct {
 	what      string
-	all, user int64 // most bytes, 0 for no limit
+	all, user int64 // the most, 0 for no limit
 
 	mu   sync.Mutex
 	used int64
@@ -108,7 +108,7 @@ func (a *budget) take(user int, size int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.all > 0 && (size > a.all-a.used || size > a.user-a.of[user]) {
-		return fmt.Errorf("%w: %d bytes of %s, this user has %d of the %d that he may and all have %d of %d",
+		return fmt.Errorf("%w: %d %s more, this user has %d of the %d that he may and all have %d of %d",
 			backend.ErrOutOfMemory, size, a.what, a.of[user], a.user, a.used, a.all)
 	}
 	a.used += size

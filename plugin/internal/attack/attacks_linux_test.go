@@ -48,6 +48,7 @@ var attacks = map[string]func(ctx context.Context, path string, requests int) er
 	"work":      work,
 	"lanes":     manyLanes,
 	"frames":    frames,
+	"files":     openFiles,
 }
 
 // many runs f in n goroutines until ctx ends.
@@ -715,6 +716,31 @@ func manyLanes(ctx context.Context, path string, _ int) error {
 			})
 		}
 		all.Wait()
+	})
+	return nil
+}
+
+// openFiles: descriptors that no call asks for, and connections.
+func openFiles(ctx context.Context, path string, _ int) error {
+	f, err := os.CreateTemp("", "open")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	many(ctx, 64, func(int) {
+		h, err := open(path)
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		defer h.close()
+		for id := range uint64(wire.MaxDescriptors) {
+			if h.channel.Send(shm.Message{Kind: shm.KindFile, ID: id}, f) != nil {
+				return
+			}
+		}
+		pause(ctx, time.Minute)
 	})
 	return nil
 }
