@@ -63,7 +63,7 @@ const (
 	laneRate  = 5000 // calls in lanes
 	laneBurst = 100
 	byteRate  = 2 << 20 // bytes of calls through gRPC, as frames may have a few bytes
-	byteBurst = 8 << 20
+	byteBurst = wire.MaxMessage
 )
 
 // account is what the sessions of one user share.

@@ -55,8 +55,8 @@ const (
 	// anotherLimit is how long a session may take that begins meanwhile, with its first
 	// answer; it is checked with -p99.
 	anotherLimit = 2 * time.Second
-	nobody      = 65534
-	members     = 54321
+	nobody       = 65534
+	members      = 54321
 )
 
 // generators are bases of BN254 G1 that are all the generator.
