@@ -475,7 +475,7 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer, of 
 	s.session, s.exit = &session{shared: d.Shared, answers: d.answers, calls: d.calls}, d.exit
 	s.session.lane = func(ctx context.Context) { d.slow(ctx, of.inLanes, 1) }
 	stream = &slowConn{stream, func(n int) { d.slow(s.ctx, of.bytes, n) }}
-	g := grpc.NewServer(slices.Concat(d.options, limits(), []grpc.ServerOption{grpc.ConnectionTimeout(d.hello), grpc.InTapHandle(d.admit(of))})...)
+	g := grpc.NewServer(slices.Concat(d.options, limits(), []grpc.ServerOption{grpc.ConnectionTimeout(d.hello), grpc.InTapHandle(d.admit(s))})...)
 	s.register(g)
 	d.mu.Lock()
 	if d.sessions != nil {

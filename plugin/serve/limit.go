@@ -261,9 +261,10 @@ func (c *slowConn) Read(b []byte) (int, error) {
 
 // admit implements tap.ServerInHandle: it counts a call before anything of it is
 // received, and holds up the connection of a user who makes too many.
-func (d *daemon) admit(of *account) tap.ServerInHandle {
+func (d *daemon) admit(s *server) tap.ServerInHandle {
+	of := s.account
 	return func(ctx context.Context, info *tap.Info) (context.Context, error) {
-		d.slow(ctx, of.calls, 1)
+		d.slow(s.ctx, of.calls, 1) // a call's own time may be over at once
 		size := int64(streamBytes)
 		if info.FullMethodName == proto.Backend_LoadBases_FullMethodName {
 			size += wire.MaxMessage // its requests are not received one after the other

@@ -745,15 +745,21 @@ func openFiles(ctx context.Context, path string, _ int) error {
 	return nil
 }
 
-// frames: frames of HTTP/2 that ask for nothing.
+// frames: frames of HTTP/2 that ask for nothing, and calls that are refused because there
+// are too many.
 func frames(ctx context.Context, path string, _ int) error {
-	many(ctx, 32, func(int) {
+	many(ctx, 32, func(i int) {
 		f, err := openFramed(ctx, path, 64<<10)
 		if err != nil {
 			pause(ctx, 20*time.Millisecond)
 			return
 		}
 		defer f.close()
+		for i%2 == 0 && ctx.Err() == nil {
+			if _, err := f.call("Ping", &proto.PingRequest{}, 100); err != nil {
+				return
+			}
+		}
 		var b bytes.Buffer
 		w := http2.NewFramer(&b, nil)
 		for range 2000 {
