@@ -83,7 +83,7 @@ type held[P, S any] struct {
 	entry *entry // nil where nothing is kept
 }
 
-// end is to be called after the call.
+// end gives up the bases after the call.
 func (h *held[P, S]) end() {
 	if h.entry == nil {
 		_ = h.Close() // whatever a backend says to this, it will not be asked again
@@ -244,8 +244,8 @@ func (c *cache) unused() (closing []*entry) {
 	return closing
 }
 
-// oldest is the entry used least recently of those still in; mu is held and
-// there is one.
+// oldest returns the entry used least recently of those still in. mu is held, and there
+// is one.
 func (c *cache) oldest() (oldest *entry) {
 	for _, n := range c.entries {
 		if !n.gone && (oldest == nil || n.last.Before(oldest.last)) {
