@@ -73,7 +73,7 @@ each. A plot is against widths, or against sizes of a batch where there are seve
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
 	flags.BoolVar(&f.force, "force", false, "start even if memory seems not to suffice")
-	flags.StringVar(&f.tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by kernels/internal/probe/tables.cu")
+	flags.StringVar(&f.tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by tables.cu and register_cache.cu of kernels/internal/probe")
 	flags.StringVar(&f.plot, "plot", "", "file for a plot of elements a second against width, or with --tables of the table, .svg or .png")
 	completes(c, "op", backend.NumberOps(), "all")
 	completes(c, "path", numberPaths, "all")
