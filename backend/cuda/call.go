@@ -83,7 +83,7 @@ func (c *call) assign(left []jobPart) ([]*cardJobs, error) {
 			}
 		}
 	}
-	parts, missing := place(waiting, known)
+	parts, missing := spread(waiting, known)
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("%w: no GPU has the bases of job %d", backend.ErrInternal, left[missing[0]].job)
 	}

@@ -88,7 +88,7 @@ type part struct {
 	cost float64 // on that card
 }
 
-// cards is what placing knows of the cards that are there.
+// cards is what spread knows of the cards that are there.
 type cards struct {
 	rules
 	queued []float64 // by card: what it has to do already, in nanoseconds
@@ -96,11 +96,11 @@ type cards struct {
 	busy   bool      // others have calls in flight
 }
 
-// place spreads MSMs over cards: whole ones first, the longest before the others,
+// spread spreads MSMs over cards: whole ones first, the longest before the others,
 // each to the card that ends first; one that would take longer than its share of
 // everything is split by points. Bases that no card has are left over: the second
-// result has the MSM's number. What was placed is added to what the cards have queued.
-func place(waiting []pending, c cards) (parts []part, missing []int) {
+// result has the MSM's number. What has a card is added to what the cards have queued.
+func spread(waiting []pending, c cards) (parts []part, missing []int) {
 	order := make([]int, len(waiting))
 	left := 0.0
 	for i := range waiting {
@@ -114,11 +114,11 @@ func place(waiting []pending, c cards) (parts []part, missing []int) {
 		t := &waiting[i]
 		able := c.having(t)
 		if len(able) == 0 {
-			spread, ok := c.cover(i, t)
+			covering, ok := c.cover(i, t)
 			if !ok {
 				missing = append(missing, i)
 			}
-			parts = append(parts, spread...)
+			parts = append(parts, covering...)
 		} else {
 			parts = append(parts, c.split(i, t, able, left)...)
 		}
