@@ -10,10 +10,9 @@ import (
 // Functions of this file decide where MSMs are computed. They know what a job costs,
 // which card has its bases, and what the cards have to do already.
 
-// perPoint is what a point of an MSM costs on one card, by group, and fixedPoints
-// how many points cost as much as what an MSM costs beside its points. Only the
-// proportions count. Both follow from MSMs of 2^20 and more points on an H200 on
-// 21 November 2026.
+// perPoint is the cost of a point of an MSM on one card, by group. What an MSM costs
+// beside its points is as much as fixedPoints of them. Only the proportions count. Both
+// follow from MSMs of 2^20 and more points on an H200 on 21 November 2026.
 var perPoint = [...][2]float64{ // ns: G1, G2
 	backend.BN254:    {2.7, 9.1},
 	backend.BLS12377: {5.5, 22},
@@ -42,12 +41,12 @@ type rules struct{ fixed, least int }
 
 var usual = rules{fixedPoints, leastPart}
 
-// apart is when bases of which each card could have all are split beforehand: when each
-// gets so many at least, and MSMs of all of them are this much quicker with the multiples
-// that a card has room for of its part. Parts of usualApart are longer than what a proof
-// commits to from vectors on one card, which is best computed there. What splitting
-// costs: a card has no job of these bases to itself, and no other computes them instead
-// when it is lost.
+// apart says when bases are split beforehand although each card could have all of them.
+// Each card must get least of them at least, and MSMs must be quicker by gain: a card has
+// room for more multiples of a part. Splitting has a price: a card computes no job of these
+// bases alone, and when it is lost no other card has its part. Parts of usualApart are
+// longer than what a proof commits to from vectors on one card, which is best computed
+// there.
 type apart struct {
 	least int
 	gain  float64
@@ -168,9 +167,8 @@ func (c *cards) cover(i int, t *pending) (parts []part, ok bool) {
 	return parts, true
 }
 
-// split places an MSM on the fewest of the cards that are able to with which it
-// ends in time, or else on those with which it ends first. left is the cost of all
-// MSMs from this one on.
+// split gives an MSM to some of the cards that are able: to as few as make it end in time,
+// or else to those with which it ends first. left is the cost of all MSMs from this one on.
 func (c *cards) split(i int, t *pending, able []int, left float64) []part {
 	n, each := t.bases.count(), t.each()
 	before, speed := 0.0, 0.0

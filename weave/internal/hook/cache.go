@@ -34,13 +34,12 @@ func (m memory) holds(o memory, size uintptr) bool {
 
 // entry is resident bases.
 //
-// What their memory held when it was loaded is known by hashes of its blocks.
-// Bases are used only after the memory that they are wanted for was hashed
-// again, since the program may have changed it, or given it back and put
-// something else there. For the same reason only memory that the program hands
-// over with a call is read, during that call: the engine reads what an entry is
-// loaded from once, and bases that are lost with their backend are loaded again
-// when, and from where, they are wanted.
+// Hashes of its blocks tell what their memory held when they were loaded. The program may
+// have changed that memory since, or given it back and put something else there. So a call
+// hashes the memory that it brings before it uses bases for it, and memory is read only
+// during the call that brings it. The engine reads what an entry is loaded from once. Bases
+// that are lost with their backend are loaded again by the next call that wants them, from
+// the memory that it brings.
 type entry struct {
 	memory
 	bytes []byte // keeps a slice of Go's from being collected
