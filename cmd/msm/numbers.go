@@ -141,22 +141,10 @@ func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
 	if err := a.checkMemory(&cfg, f.force, "choose a smaller --n or fewer --bits"); err != nil {
 		return err
 	}
-	out, plot, err := createOutputs(ctx, f.out, f.plot)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	defer plot.Close()
-	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.NumberRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, f.plot, f.commit}, func(progress bench.Progress, note func(string)) ([]record.NumberRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Numbers(ctx, cfg)
-	})
-	if len(taken.Runs) == 0 {
-		return err
-	}
-	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WriteNumbersTable(w, form, taken) }, taken.WriteJSON)
-	return errors.Join(err, a.deliver(out, text, wanted),
-		plot.Write(func(w io.Writer) error { return record.PlotNumbers(w, plotFormat(f.plot), taken) }))
+	}, record.WriteNumbersTable, record.PlotNumbers)
 }
 
 func (a *app) verifyNumbersCommand() *cobra.Command {
