@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -39,6 +40,23 @@ func TestBenchNumbers(t *testing.T) {
 		if !strings.Contains(string(plot), want) {
 			t.Errorf("%q is not in the plot", want)
 		}
+	}
+}
+
+// TestVerifyNumbersRecord: what was compared is a record, beside the table.
+func TestVerifyNumbersRecord(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "v.json")
+	status, out, errs := cli(t, &app{}, "verify", "numbers", "--op", "mulmod", "--cases", "20", "--out", file, "--commit", "abc")
+	text, err := os.ReadFile(file)
+	if status != exitOK || errs != "" || err != nil || !strings.Contains(out, "random programs") {
+		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
+	}
+	var r record.Record[bench.Verified]
+	if err := json.Unmarshal(text, &r); err != nil || r.Machine.Commit != "abc" || len(r.Runs) != 2 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if last := r.Runs[1]; last.Op != bench.OpVerify || last.Backend != "cpu" || last.Cases != "random programs" || last.Tried != 20 || last.Failed != 0 {
+		t.Errorf("%+v", last)
 	}
 }
 
