@@ -104,9 +104,9 @@ func TestNumbersTablesRefused(t *testing.T) {
 	}{
 		{[]string{"--table", tableRecord}, `did you mean "--tables"?`},
 		{[]string{"--tables", filepath.Join(dir, "none")}, "open " + filepath.Join(dir, "none")},
-		{[]string{"--tables", dir}, "no record of kernels/internal/probe/tables.cu"},
-		{[]string{"--tables", kept}, "no record of kernels/internal/probe/tables.cu"},
-		{[]string{"--tables", otherRecord, "--plot", kept}, "no record of kernels/internal/probe/tables.cu"},
+		{[]string{"--tables", dir}, "no record of a table by kernels/internal/probe"},
+		{[]string{"--tables", kept}, "no record of a table by kernels/internal/probe"},
+		{[]string{"--tables", otherRecord, "--plot", kept}, "no record of a table by kernels/internal/probe"},
 		{[]string{"--tables", tableRecord, "--plot", filepath.Join(dir, "x.gif")}, "choose one of svg, png: the ending of"},
 		{[]string{"--tables", tableRecord, "--plot", filepath.Join(dir, "x.sgv")}, `did you mean "svg"?`},
 		{[]string{"--tables", tableRecord, "--plot", dir}, "it is a folder"},
