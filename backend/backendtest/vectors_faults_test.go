@@ -125,7 +125,7 @@ func vectorFaults() []fault {
 				return id, err
 			}})},
 		run("elements are not waited for", eachStep(func(w *backend.Write) { w.Ready = nil }), "writes", "writes that fail"),
-		run("elements are not checked", eachStep(func(w *backend.Write) { w.Check = false }), "writes that fail"),
+		run("elements are not checked", eachStep(func(w *backend.Write) { w.Check = false }), "elements", "writes that fail"),
 		run("shifts are forgotten", eachStep(func(t *backend.Transform) { t.Shift = nil }), "transforms", "large transforms"),
 		run("a batch is one transform", eachStep(func(t *backend.Transform) {
 			if n := t.Dst.Count; t.Src.Count == n && n&(n-1) == 0 {

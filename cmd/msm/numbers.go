@@ -73,7 +73,7 @@ each. A plot is against widths, or against sizes of a batch where there are seve
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
 	flags.BoolVar(&f.force, "force", false, "start even if memory seems not to suffice")
-	flags.StringVar(&f.tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by kernels/internal/probe/tables.cu")
+	flags.StringVar(&f.tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by tables.cu and register_cache.cu of kernels/internal/probe")
 	flags.StringVar(&f.plot, "plot", "", "file for a plot of elements a second against width, or with --tables of the table, .svg or .png")
 	completes(c, "op", backend.NumberOps(), "all")
 	completes(c, "path", numberPaths, "all")
@@ -141,22 +141,10 @@ func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
 	if err := a.checkMemory(&cfg, f.force, "choose a smaller --n or fewer --bits"); err != nil {
 		return err
 	}
-	out, plot, err := createOutputs(ctx, f.out, f.plot)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	defer plot.Close()
-	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.NumberRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, f.plot, f.commit}, func(progress bench.Progress, note func(string)) ([]record.NumberRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Numbers(ctx, cfg)
-	})
-	if len(taken.Runs) == 0 {
-		return err
-	}
-	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WriteNumbersTable(w, form, taken) }, taken.WriteJSON)
-	return errors.Join(err, a.deliver(out, text, wanted),
-		plot.Write(func(w io.Writer) error { return record.PlotNumbers(w, plotFormat(f.plot), taken) }))
+	}, record.WriteNumbersTable, record.PlotNumbers)
 }
 
 func (a *app) verifyNumbersCommand() *cobra.Command {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"strings"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
@@ -84,22 +82,12 @@ func (a *app) benchPeers(ctx context.Context, f peersFlags) error {
 	if cfg.CacheDir, err = a.cacheDir(f.cache); err != nil {
 		return err
 	}
-	out, plot, err := createOutputs(ctx, f.out, "")
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	defer plot.Close()
-	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.PeerRun, []record.BackendInfo, error) {
+	err = recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.PeerRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Peers(ctx, cfg)
-	})
-	if len(taken.Runs) == 0 {
-		if errors.Is(err, backend.ErrInvalidInput) { // no folder, or not that program
-			return usageError{err}
-		}
-		return err
+	}, record.WritePeersTable, nil)
+	if errors.Is(err, backend.ErrInvalidInput) { // no folder, or not that program
+		return usageError{err}
 	}
-	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WritePeersTable(w, form, taken) }, taken.WriteJSON)
-	return errors.Join(err, a.deliver(out, text, wanted))
+	return err
 }

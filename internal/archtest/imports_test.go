@@ -95,7 +95,7 @@ var table = map[string]rule{
 // onlyImporters says which packages of this module may import a prefix.
 var onlyImporters = map[string][]string{
 	cu:            {"internal/cuda/driver"},
-	prometheus:    {"observe/metrics"},
+	prometheus:    {"observe/metrics", "internal/clustermetrics", "cmd/msm"},
 	otel:          {"observe/tracing", "cmd/internal/telemetry", "examples/proverserver"},
 	goPlugin:      {"plugin/internal/process", "plugin/internal/wire", "plugin/internal/testplugin", "plugin/serve"},
 	nats:          {"cluster"},

@@ -123,16 +123,15 @@ func (p *Powers) Are(w *Work, powers, x []uint32) bool {
 func (p *Powers) load(d []uint64, x []uint32) {
 	for lane := range Lanes {
 		number := x[lane*p.width : (lane+1)*p.width]
-		at := func(i int) uint64 {
-			if i < len(number) {
-				return uint64(number[i])
-			}
-			return 0
-		}
 		for i := range p.n {
 			word, shift := digit*i/32, uint(digit*i%32)
-			low := at(word) | at(word+1)<<32
-			d[Lanes*i+lane] = (low>>shift | at(word+2)<<(64-shift)) & mask
+			var v [3]uint64
+			for k := range v {
+				if word+k < p.width {
+					v[k] = uint64(number[word+k])
+				}
+			}
+			d[Lanes*i+lane] = ((v[0]|v[1]<<32)>>shift | v[2]<<(64-shift)) & mask
 		}
 	}
 }

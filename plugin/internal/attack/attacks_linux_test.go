@@ -477,7 +477,7 @@ func restlessLanes(ctx context.Context, path string, requests int) error {
 func halves(ctx context.Context, path string, _ int) error {
 	part := &proto.RunRequest{Steps: []*proto.Step{{Step: &proto.Step_Map{Map: &proto.Map{Constants: make([]byte, 60<<10)}}}}}
 	many(ctx, 64, func(i int) {
-		f, err := openFramed(path, 64<<10)
+		f, err := openFramed(ctx, path, 64<<10)
 		if err != nil {
 			pause(ctx, 20*time.Millisecond)
 			return
@@ -551,7 +551,7 @@ func unreadAnswers(ctx context.Context, path string, _ int) error {
 	}
 	defer h.close()
 	many(ctx, 24, func(int) {
-		f, err := openFramed(path, 0)
+		f, err := openFramed(ctx, path, 0)
 		if err != nil {
 			pause(ctx, 20*time.Millisecond)
 			return
@@ -722,7 +722,7 @@ func manyLanes(ctx context.Context, path string, _ int) error {
 // frames: frames of HTTP/2 that ask for nothing.
 func frames(ctx context.Context, path string, _ int) error {
 	many(ctx, 32, func(int) {
-		f, err := openFramed(path, 64<<10)
+		f, err := openFramed(ctx, path, 64<<10)
 		if err != nil {
 			pause(ctx, 20*time.Millisecond)
 			return

@@ -2,6 +2,7 @@ package attack
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"io"
 	"net"
@@ -26,12 +27,14 @@ type framed struct {
 	close   func()
 }
 
-// openFramed begins a session that grants the daemon so many bytes of each answer.
-func openFramed(path string, window uint32) (*framed, error) {
+// openFramed begins a session that grants the daemon so many bytes of each answer. It
+// ends with ctx, for the daemon may read so slowly that writing waits.
+func openFramed(ctx context.Context, path string, window uint32) (*framed, error) {
 	channel, calls, hangUp, err := begin(path)
 	if err != nil {
 		return nil, err
 	}
+	context.AfterFunc(ctx, hangUp)
 	f := &framed{channel: channel, calls: calls, frames: http2.NewFramer(calls, nil), next: 1, close: hangUp}
 	f.encoder = hpack.NewEncoder(&f.headers)
 	_, err = io.WriteString(calls, http2.ClientPreface)
