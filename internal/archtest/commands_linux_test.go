@@ -277,7 +277,7 @@ func (r *reader) all(commands []command) {
 				r.t.Logf("%s\n%s", c.text, out)
 				break
 			}
-			if len(running) > 0 && time.Since(tried) < time.Minute {
+			if len(running) > 0 && time.Since(tried) < 5*time.Minute {
 				time.Sleep(time.Second)
 				continue
 			}
