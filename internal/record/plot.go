@@ -133,9 +133,13 @@ func (f figure) write(w io.Writer, format string) error {
 		return err
 	}
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = raised(f.title), raised(f.x), raised(f.y)
+	raise := raised
+	if format != "svg" { // the font of pictures has no superscript zero
+		raise = func(text string) string { return text }
+	}
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = raise(f.title), raise(f.x), raise(f.y)
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = raisedTicks(f.xTicks), raisedTicks(f.yTicks)
+	p.X.Tick.Marker, p.Y.Tick.Marker = labelled(f.xTicks, raise), labelled(f.yTicks, raise)
 	legend := plot.NewLegend()
 	legend.Top, legend.Left, legend.YOffs = true, true, -0.5*vg.Inch
 	legend.Padding = 0.04 * vg.Inch
@@ -223,12 +227,12 @@ func raised(text string) string {
 	})
 }
 
-// raisedTicks returns the ticks of from with exponents as superscripts.
-func raisedTicks(from plot.Ticker) plot.TickerFunc {
+// labelled returns the ticks of from with other labels.
+func labelled(from plot.Ticker, as func(string) string) plot.TickerFunc {
 	return func(lo, hi float64) []plot.Tick {
 		ticks := from.Ticks(lo, hi)
 		for i := range ticks {
-			ticks[i].Label = raised(ticks[i].Label)
+			ticks[i].Label = as(ticks[i].Label)
 		}
 		return ticks
 	}
