@@ -23,4 +23,9 @@
 // who opens another loads them anew.
 //
 // Without the tag cuda, or without cgo, Open fails with backend.ErrUnavailable.
+//
+//	place.go   which card computes what
+//	call.go    has it computed
+//	spaces.go  vectors on the cards where programs want them
+//	cards.go   takes lost cards out and gets them back
 package cuda
