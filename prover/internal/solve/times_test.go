@@ -39,6 +39,7 @@ var (
 	out    = flag.String("record", "", "file for a record of -times")
 	commit = flag.String("commit", "", "pippin's commit, for the record")
 	rounds = flag.Int("rounds", 9, "solutions timed with each number of processors")
+	only   = flag.String("only", "", "circuits that are timed, such as groth16/ecdsa,plonk/sha256-2k, in place of all")
 )
 
 // timed is the solutions of one circuit by so many processors.
@@ -81,6 +82,9 @@ func TestTimes(t *testing.T) {
 		{"ecdsa", "groth16", backend.BN254}, {"sha256-2k", "groth16", backend.BN254}, {"recursion", "groth16", backend.BW6761},
 		{"ecdsa", "plonk", backend.BN254}, {"sha256-2k", "plonk", backend.BN254},
 	} {
+		if *only != "" && !slices.Contains(strings.Split(*only, ","), c.system+"/"+c.circuit) {
+			continue
+		}
 		runtime.GOMAXPROCS(slices.Max(processors))
 		circuit, assigned, err := bench.Statement(c.circuit, c.curve)
 		if err != nil {
