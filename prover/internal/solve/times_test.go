@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consensys/gnark"
 	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 	"github.com/consensys/gnark/backend/witness"
@@ -73,6 +74,7 @@ func TestTimes(t *testing.T) {
 		}
 		processors = append(processors, n)
 	}
+	machine := record.ThisMachine(*commit) // with all its processors
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var runs []timed
 	for _, c := range []struct {
@@ -128,7 +130,7 @@ func TestTimes(t *testing.T) {
 	if *out == "" {
 		return
 	}
-	text, err := json.MarshalIndent(map[string]any{"machine": record.ThisMachine(*commit), "runs": runs}, "", "  ")
+	text, err := json.MarshalIndent(map[string]any{"machine": machine, "gnark": gnark.Version.String(), "runs": runs}, "", "  ")
 	if err == nil {
 		err = os.WriteFile(*out, append(text, '\n'), 0o644)
 	}
