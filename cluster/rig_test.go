@@ -148,6 +148,7 @@ func (r *rig) start(cfg server.Config) {
 		r.t.Fatal(err)
 	}
 	r.cfg.Names, r.cfg.Shares = s.Tenants()
+	r.cfg.Replicas = s.Replicas()
 	r.listen = strings.TrimPrefix(r.cfg.Ticket.URL, "nats://")
 	r.manage()
 }

@@ -28,6 +28,8 @@ type Manager struct {
 	// Room is the most bytes that the streams may have together, 0 as many as the
 	// server has. Each gets its share: keys cannot crowd out proofs.
 	Room int64
+	// Replicas is on how many servers streams are, one when 0.
+	Replicas int
 	// Every is how often is looked, each second when it is 0.
 	Every time.Duration
 	// Stuck is how long jobs may wait beside workers that are free, without any
@@ -74,7 +76,7 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	defer nc.Close()
-	if _, err := js.AccountInfo(ctx); errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+	if _, err := js.AccountInfo(ctx); m.Replicas < 2 && (errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)) {
 		return fmt.Errorf("%w: the server at %s has no JetStream for this user: enable it there", backend.ErrUnavailable, m.Ticket.URL)
 	}
 	k := &keeper{Manager: m, nc: nc, js: js, seen: map[string]time.Time{}, workers: map[string]seen{}, taken: map[string]time.Time{}}
@@ -188,6 +190,7 @@ func (k *keeper) ensure(ctx context.Context) error {
 	growth := map[string]int64{}
 	for i := range streams {
 		cfg := &streams[i]
+		cfg.Replicas = max(1, k.Replicas)
 		has, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.StreamInfo, error) {
 			s, err := k.js.Stream(ctx, cfg.Name)
 			if err != nil {

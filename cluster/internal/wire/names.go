@@ -290,6 +290,29 @@ func isAPI(err error, codes ...jetstream.ErrorCode) bool {
 	return false
 }
 
+// catchUp is how long a replica of a stream may be behind its leader. Any of them answers
+// who asks for a message.
+const catchUp = 3 * time.Second
+
+// LastOf returns the last message of a subject that somebody knows to be there. Where a stream
+// has replicas, one that is behind is given time.
+func LastOf(ctx context.Context, s jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
+	replicas := s.CachedInfo().Config.Replicas
+	for begun := time.Now(); ; {
+		m, err := Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+			return s.GetLastMsgForSubject(ctx, subject)
+		})
+		if !Missing(err) || replicas < 2 || time.Since(begun) > catchUp {
+			return m, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
 // patience is how long one request to the server may take before it is repeated.
 const patience = 4 * time.Second
 

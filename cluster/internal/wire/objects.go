@@ -68,9 +68,7 @@ func Put(ctx context.Context, js jetstream.JetStream, subject string, r io.Reade
 // Get writes the object to w. It calls progress after each chunk.
 func (o Object) Get(ctx context.Context, s jetstream.Stream, w io.Writer, progress func()) error {
 	for i := range o.Chunks {
-		m, err := Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-			return s.GetLastMsgForSubject(ctx, o.part(i))
-		})
+		m, err := LastOf(ctx, s, o.part(i))
 		if err != nil {
 			return fmt.Errorf("chunk %d of %d of %s: %w", i, o.Chunks, o.Subject, err)
 		}
@@ -170,11 +168,15 @@ var ErrDigest = errors.New("the digest differs")
 // GetKey writes a tenant's object of a digest to w, and fails with ErrDigest when what is
 // stored is another one, or damaged. An object that is not there is backend.ErrInvalidInput.
 func GetKey(ctx context.Context, keys jetstream.Stream, tenant, digest string, w io.Writer, progress func()) error {
-	o, has, err := HasKey(ctx, keys, tenant, digest)
-	if err != nil {
+	var o Object
+	m, err := LastOf(ctx, keys, manifest(tenant, digest))
+	if err == nil {
+		err = json.Unmarshal(m.Data, &o)
+	}
+	if err != nil && !Missing(err) {
 		return err
 	}
-	if !has {
+	if err != nil {
 		return fmt.Errorf("%w: the cluster has no object %s; add the circuit again", backend.ErrInvalidInput, digest)
 	}
 	r, pipe := io.Pipe()
