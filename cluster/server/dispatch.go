@@ -334,7 +334,7 @@ func (k *keeper) conclude(ctx context.Context, job wire.Job, kind wire.Kind, rea
 	}
 	m := &nats.Msg{Subject: wire.EndsPrefix + job.ID, Data: text, Header: nats.Header{wire.CostHeader: {string(cost)}}}
 	_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return k.js.PublishMsg(ctx, m, jetstream.WithMsgID(job.MsgID()), jetstream.WithExpectLastSequencePerSubject(0))
+		return k.js.PublishMsg(ctx, m, jetstream.WithMsgID(job.MsgID()+" "+string(kind)+" "+k.Name), jetstream.WithExpectLastSequencePerSubject(0))
 	})
 	if err != nil && !wire.Conflict(err) {
 		return false, err

@@ -79,7 +79,7 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 	if _, err := js.AccountInfo(ctx); m.Replicas < 2 && (errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)) {
 		return fmt.Errorf("%w: the server at %s has no JetStream for this user: enable it there", backend.ErrUnavailable, m.Ticket.URL)
 	}
-	k := &keeper{Manager: m, nc: nc, js: js, seen: map[string]time.Time{}, workers: map[string]seen{}, taken: map[string]time.Time{}}
+	k := &keeper{Manager: m, nc: nc, js: js, whole: time.Now(), seen: map[string]time.Time{}, workers: map[string]seen{}, taken: map[string]time.Time{}}
 	if err := k.ensure(ctx); err != nil {
 		return err
 	}
@@ -124,6 +124,7 @@ type keeper struct {
 
 	handedOut uint64    // deliveries at the last look
 	moved     time.Time // when that changed, or nothing had to
+	whole     time.Time // when the consumer knew of all jobs
 	swept     time.Time
 	leader    struct { // the last note of who leads
 		seq   uint64
@@ -304,12 +305,21 @@ func (k *keeper) look(ctx context.Context) error {
 	if !waits || free <= 0 || info.Delivered.Consumer != k.handedOut {
 		k.handedOut, k.moved = info.Delivered.Consumer, now
 	}
-	if now.Sub(k.moved) > k.Stuck {
+	// After a server was killed a consumer may take jobs for done that are there.
+	if queue, err := k.js.Stream(ctx, wire.Jobs); err != nil {
+		return err
+	} else if queue.CachedInfo().State.Msgs <= info.NumPending+uint64(info.NumAckPending) {
+		k.whole = now
+	}
+	if d == nil { // the manager that leads does so
+		k.moved, k.whole = now, now
+	}
+	if now.Sub(k.moved) > k.Stuck || now.Sub(k.whole) > k.Stuck {
 		k.Log.Warn("cluster: jobs wait and none is handed out; the consumer is made anew", "waiting", info.NumPending, "handed_out", info.NumAckPending, "in_hand", inHand, "free", free)
 		if err := k.js.DeleteConsumer(ctx, wire.Jobs, wire.Workers); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return err
 		}
-		k.moved = now
+		k.moved, k.whole = now, now
 		return k.consumer(ctx, jobs)
 	}
 	if d != nil {

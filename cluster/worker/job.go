@@ -282,7 +282,7 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 	timed := w.timer()
 	m := &nats.Msg{Subject: wire.EndsPrefix + h.job.ID, Data: text, Header: nats.Header{wire.CostHeader: {string(header)}}}
 	_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return w.js.PublishMsg(ctx, m, jetstream.WithMsgID(h.job.MsgID()), jetstream.WithExpectLastSequencePerSubject(0))
+		return w.js.PublishMsg(ctx, m, jetstream.WithMsgID(h.job.MsgID()+" "+w.cfg.Name), jetstream.WithExpectLastSequencePerSubject(0))
 	})
 	timed("store")
 	switch {
