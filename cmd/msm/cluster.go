@@ -34,7 +34,6 @@ import (
 	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/internal/userdir"
-	"github.com/pippin-zk/pippin/observe"
 	"github.com/pippin-zk/pippin/observe/metrics"
 	"github.com/pippin-zk/pippin/observe/tracing"
 )
@@ -341,7 +340,7 @@ func (a *app) work(ctx context.Context, f workFlags) (err error) {
 	conf := engine.Config{Backend: f.backend, Open: a.opener(), Log: a.events(), Observer: worker.Observe()}
 	if traces != nil {
 		cfg.Span, conf.Open = tracing.Job(traces), a.openerWith(tracing.Host(traces))
-		conf.Observer = observe.All(conf.Observer, tracing.Observer(traces))
+		conf.Observer = engine.Observers(conf.Observer, tracing.Observer(traces))
 	}
 	ofEngine := metrics.New()
 	engine, err := engine.New(ctx, ofEngine.Config(conf))
