@@ -289,7 +289,16 @@ func TestStorm(t *testing.T) {
 
 	jobs := f.Jobs
 	msgs := r.messages()
-	eventually(t, "nothing is left", func() bool { return msgs(wire.Queue) == 0 && msgs(wire.Jobs) == 0 })
+	left := func() (queued, handed uint64) { return msgs(wire.Queue), msgs(wire.Jobs) }
+	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		queued, handed := left()
+		if queued == 0 && handed == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d jobs are left in the queue, %d are handed out: %s", queued, handed, where(r, "x.x"))
+		}
+	}
 	if n := msgs(wire.Ends); n != uint64(jobs) {
 		t.Errorf("%d ends of %d jobs", n, jobs)
 	}

@@ -313,6 +313,30 @@ func LastOf(ctx context.Context, s jetstream.Stream, subject string) (*jetstream
 	}
 }
 
+// Once stores a message in a stream, unless one of its subject is there, or elsewhere says that
+// it is not needed any more, and reports whether it did. That the server refuses it for
+// another one means little by itself: where streams have replicas, the other one, an earlier
+// try of this one even, may be on its way and be lost with the server that has it. So Once
+// looks. Repetitions of a message have one id.
+func Once(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, m *nats.Msg, id string, elsewhere func(context.Context) (bool, error)) (first bool, err error) {
+	for {
+		_, err := Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+			return js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(0))
+		})
+		if !Conflict(err) {
+			return err == nil, err
+		}
+		if _, err := LastOf(ctx, s, m.Subject); !Missing(err) {
+			return false, err
+		}
+		if elsewhere != nil {
+			if there, err := elsewhere(ctx); there || err != nil {
+				return false, err
+			}
+		}
+	}
+}
+
 // patience is how long one request to the server may take before it is repeated.
 const patience = 4 * time.Second
 

@@ -148,15 +148,16 @@ func PutKey(ctx context.Context, js jetstream.JetStream, tenant, digest string, 
 	if err != nil {
 		return err
 	}
-	_, err = Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return js.Publish(ctx, manifest(tenant, digest), text, jetstream.WithMsgID(o.Subject), jetstream.WithExpectLastSequencePerSubject(0))
-	})
+	keys, err := Stream(ctx, js, Keys)
 	if err != nil {
-		gone := o.Forget(js.Conn())
-		if Conflict(err) {
-			return nil
-		}
-		return errors.Join(err, gone)
+		return errors.Join(err, o.Forget(js.Conn()))
+	}
+	first, err := Once(ctx, js, keys, &nats.Msg{Subject: manifest(tenant, digest), Data: text}, o.Subject, nil)
+	if err != nil {
+		return errors.Join(err, o.Forget(js.Conn()))
+	}
+	if !first {
+		_ = o.Forget(js.Conn()) // else it stays until the key is removed
 	}
 	return nil
 }
