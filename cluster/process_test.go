@@ -40,8 +40,7 @@ func workerProcess(ticket string) error {
 		time.Sleep(20 * time.Millisecond)
 		return fakeProof(witness), nil
 	})
-	leaves, notice := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(leaves, syscall.SIGUSR1)
+	leaves, notice := noticed(), make(chan struct{})
 	go func() { <-leaves; close(notice) }()
 	cfg := worker.Config{HandBack: notice, Ticket: t, Open: open, Cache: filepath.Join(filepath.Dir(ticket), "cache", fmt.Sprint(os.Getpid())), Jobs: 2}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
