@@ -99,10 +99,10 @@ func (in Input) candidates(yield func(*Plan) bool) {
 			continue
 		}
 		count := Windows(in.Curve, c)
-		for _, share := range in.Multiples.sharings(count, c) {
+		for _, sharing := range in.Multiples.sharings(count, c) {
 			for _, chunks := range cuts {
 				for _, first := range in.affineAdditions() {
-					if !yield(&Plan{Input: in, Width: c, Windows: count, Sharing: share, Chunks: chunks, Levels: first.levels, Affine: first.inTurn}) {
+					if !yield(&Plan{Input: in, Width: c, Windows: count, Sharing: sharing, Chunks: chunks, Levels: first.levels, Affine: first.inTurn}) {
 						return
 					}
 				}

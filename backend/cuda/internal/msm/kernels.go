@@ -40,7 +40,7 @@ type groupKernels struct {
 	preparedMultiples device.Kernel[kernel.PreparedMultiples]
 }
 
-// newProgram loads the kernels of a group, for bases in Edwards form or not.
+// loadKernels loads the kernels of a group, for bases in Edwards form or not.
 func loadKernels(d *device.Device, curve backend.Curve, group backend.Group, edwards bool) (*groupKernels, error) {
 	name := group.String()
 	if edwards {
