@@ -36,4 +36,8 @@
 // The algorithm is PlonK (https://eprint.iacr.org/2019/953), with the commitments of
 // https://eprint.iacr.org/2022/1072. Given the same randomness, a proof equals
 // gnark's byte for byte. So does a key, in which nothing is random.
+//
+//	plan.go    what lies where
+//	rounds.go  the proof
+//	setup.go   keys
 package plonk
