@@ -51,7 +51,7 @@ func (w *worker[S, PS]) words(c *call, outputs int) (x, y uint64, ok bool, err e
 	return x, y, okX && okY, err
 }
 
-// bitwise computes an operation on the bits of two inputs.
+// bitwise returns what solves an operation on the bits of two inputs.
 func bitwise[S limbs, PS element[S]](f func(x, y uint64) uint64) func(w *worker[S, PS], c *call) (bool, error) {
 	return func(w *worker[S, PS], c *call) (bool, error) {
 		x, y, ok, err := w.words(c, 1)
