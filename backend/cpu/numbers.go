@@ -467,12 +467,13 @@ func (w *worker) residue(i int, dst, a []byte) error {
 	return nil
 }
 
-// sum and dot add element i to the worker's sum.
+// sum adds element i of A to the worker's sum.
 func (w *worker) sum(i int) error {
 	w.r.Add(&w.r, w.value(&w.p, 0, number(w.a, w.A, i)))
 	return nil
 }
 
+// dot adds the product of the elements i of A and B to the worker's sum.
 func (w *worker) dot(i int) error {
 	w.r.Add(&w.r, w.s.Mul(w.value(&w.p, 0, number(w.a, w.A, i)), w.value(&w.q, 1, number(w.b, w.B, i))))
 	return nil
