@@ -71,7 +71,7 @@ type ProveRun struct {
 	FFT     float64 `json:"fft_ms,omitempty"`
 	LoadKey float64 `json:"load_key_ms"` // once for all proofs
 
-	// InFlight is how many proofs were in flight in a stream of several times Count,
+	// InFlight is how many proofs were in flight in a stream of several times Count or InFlight,
 	// and PerProof the time that it took, divided by their number.
 	InFlight int     `json:"in_flight,omitempty"`
 	PerProof float64 `json:"per_proof_ms,omitempty"`

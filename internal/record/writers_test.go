@@ -227,7 +227,7 @@ func TestPlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = texts(t, b.Bytes())
-	if !strings.Contains(strings.Join(got, "\n"), "bls12-377 g2 witness arena") || !slices.Contains(got, "2^20") {
+	if !strings.Contains(strings.Join(got, "\n"), "bls12-377 g2 witness arena") || !slices.Contains(got, "2²⁰") {
 		t.Errorf("%q", got)
 	}
 
@@ -237,7 +237,7 @@ func TestPlot(t *testing.T) {
 	if err := WritePlot(&b, "svg", Record[Run]{Machine: r.Machine, Runs: one}); err != nil {
 		t.Fatal(err)
 	}
-	if got = texts(t, b.Bytes()); !slices.Contains(got, "A GPU") || !slices.Contains(got, "1000000") || slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "2^") }) {
+	if got = texts(t, b.Bytes()); !slices.Contains(got, "A GPU") || !slices.Contains(got, "1000000") || slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "2²") }) {
 		t.Errorf("%q", got)
 	}
 	if got, want := computedOn(r.Machine, []string{one[0].Device, r.Machine.CPU, one[0].Device}), "A GPU; Some CPU <4>, 4 cores"; got != want {
