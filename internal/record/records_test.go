@@ -28,7 +28,7 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 	},
 	"groth16": {
 		texts:   []string{"circuit", "backend"},
-		numbers: []string{"constraints", "median_ms", "stock_ms"},
+		numbers: []string{"constraints", "median_ms"},
 		bools:   []string{"verified"},
 	},
 	"plonk": {
@@ -70,6 +70,11 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		texts:   []string{"backend"},
 		numbers: []string{"blobs", "count", "min_ms", "median_ms", "stock_ms"},
 		bools:   []string{"checked"},
+	},
+	"cold": { // first proofs from a compressed key
+		texts:   []string{"system", "circuit", "curve", "backend"},
+		numbers: []string{"constraints", "key_bytes", "count", "min_ms", "median_ms", "read_ms", "load_ms", "prove_ms"},
+		bools:   []string{"verified"},
 	},
 	"setup": { // keys made
 		texts:   []string{"system", "circuit", "curve", "backend"},
