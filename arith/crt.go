@@ -51,7 +51,7 @@ func (c *Calculator) ExpModCRT(ctx context.Context, a *Numbers, k CRT) (*Numbers
 	if a.Width != 2*k.P.Width {
 		return nil, fmt.Errorf("%w: A has %d words, want %d, twice as many as P", backend.ErrInvalidInput, a.Width, 2*k.P.Width)
 	}
-	check, err := newSigned(a, k)
+	check, err := newSigned(ctx, a, k)
 	if err != nil {
 		return nil, err
 	}

@@ -3,9 +3,12 @@ package arith_test
 import (
 	"context"
 	crand "crypto/rand"
+	"encoding/json"
 	"errors"
+	"flag"
 	"math/big"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/record"
 )
 
 // faulty is the CPU backend with one bit of one step flipped: of what the step wrote, or
@@ -82,11 +86,29 @@ func rsaKey(t testing.TB, bits int) (k arith.CRT, m, d *big.Int) {
 	}
 }
 
+// scripts/fault-signatures is the test with keys as they are in use.
+var (
+	faultCount  = flag.Int("faults", 1000, "faults of TestFaultsOfSignatures")
+	faultBits   = flag.Int("fault-bits", 256, "bits of its key")
+	faultRecord = flag.String("fault-record", "", "file for a record of it")
+)
+
+// faulted is the run of that record.
+type faulted struct {
+	Op     string `json:"op"` // "faults"
+	Bits   int    `json:"bits"`
+	N      int    `json:"n"` // signatures of a batch
+	Faults int    `json:"faults"`
+	Found  int    `json:"found"` // the others changed what nothing reads any more
+	Left   int    `json:"left"`  // wrong signatures that were answered
+}
+
 // TestFaultsOfSignatures injects 1,000 random faults into the steps of batches of RSA
 // signatures: the next backend's right ones are answered, or an error without one, but
 // never a wrong signature, which would give the key away.
 func TestFaultsOfSignatures(t *testing.T) {
-	const bits, batch, faults = 128, 2, 1000
+	const batch = 9 // eight that are checked together, and one
+	bits, faults := *faultBits/2, *faultCount
 	k, m, d := rsaKey(t, bits)
 	a := random(rand.New(rand.NewPCG(7, 7)), m, 2*bits, batch)
 	var want []*big.Int
@@ -133,4 +155,14 @@ func TestFaultsOfSignatures(t *testing.T) {
 		t.Errorf("%d of %d faults were found: are they injected?", found, faults)
 	}
 	t.Logf("%d of %d faults were found", found, faults)
+	if *faultRecord == "" || t.Failed() {
+		return
+	}
+	text, err := json.MarshalIndent(record.Record[faulted]{Machine: record.ThisMachine(""), Runs: []faulted{{"faults", 2 * bits, batch, faults, found, 0}}}, "", "  ")
+	if err == nil {
+		err = os.WriteFile(*faultRecord, append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -130,10 +130,18 @@ func (n *Numbers) SetBytes(i int, b []byte) error {
 	if above != 0 {
 		return fmt.Errorf("%w: element %d is not below 2^%d", backend.ErrInvalidInput, i, 32*n.Width)
 	}
-	clear(words)
-	for k, v := range b[over:] {
-		at := len(b) - over - 1 - k
-		words[at/4] |= uint32(v) << (8 * (at % 4))
+	b = b[over:]
+	for k := range words {
+		if len(b) >= 4 {
+			words[k] = binary.BigEndian.Uint32(b[len(b)-4:])
+			b = b[:len(b)-4]
+			continue
+		}
+		words[k] = 0
+		for _, v := range b {
+			words[k] = words[k]<<8 | uint32(v)
+		}
+		b = nil
 	}
 	return nil
 }

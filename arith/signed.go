@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"filippo.io/bigmod"
 
+	"github.com/pippin-zk/pippin/arith/internal/mont8"
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 )
@@ -17,13 +19,14 @@ import (
 // signed checks powers of a by the public exponent of their key, in this process and in
 // constant time but for the lengths of the primes and the exponent.
 type signed struct {
-	a *Numbers
-	k CRT
-	m *bigmod.Modulus // P Q
+	a     *Numbers
+	k     CRT
+	m     *bigmod.Modulus // P Q
+	eight *mont8.Powers   // or nil
 }
 
 // newSigned wants a key whose modulus is possible, and numbers below it.
-func newSigned(a *Numbers, k CRT) (*signed, error) {
+func newSigned(ctx context.Context, a *Numbers, k CRT) (*signed, error) {
 	if k.E < 3 || k.E%2 == 0 {
 		return nil, fmt.Errorf("%w: the key's public exponent E is %d, an odd one from 3 on is wanted", backend.ErrInvalidInput, k.E)
 	}
@@ -39,13 +42,56 @@ func newSigned(a *Numbers, k CRT) (*signed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the key's P Q: %w", backend.ErrInvalidInput, err)
 	}
-	s := &signed{a, k, m}
-	for i := range a.Len() {
-		if _, ok := s.residue(a, i); !ok {
-			return nil, fmt.Errorf("%w: element %d: A is not below P Q", backend.ErrInvalidInput, i)
+	s := &signed{a: a, k: k, m: m}
+	if a.Len() >= mont8.Lanes {
+		s.eight = mont8.New(new(big.Int).SetBytes(m.Nat().Bytes(m)), k.E, a.Width)
+	}
+	wrong, err := s.first(ctx, func(lo, hi int, _ *mont8.Work) int {
+		for ; lo < hi; lo++ {
+			if _, ok := s.residue(a, lo); !ok {
+				break
+			}
 		}
+		return lo
+	})
+	if err != nil {
+		return nil, err
+	}
+	if wrong < a.Len() {
+		return nil, fmt.Errorf("%w: element %d: A is not below P Q", backend.ErrInvalidInput, wrong)
 	}
 	return s, nil
+}
+
+// first returns the first element that is wrong, or how many there are. do looks at those from
+// lo on below hi and returns the first of them that is wrong, or hi; it is called on all
+// processors.
+func (s *signed) first(ctx context.Context, do func(lo, hi int, w *mont8.Work) int) (int, error) {
+	n := s.a.Len()
+	var next, wrong atomic.Int64
+	wrong.Store(int64(n))
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), (n+mont8.Lanes-1)/mont8.Lanes) {
+		workers.Go(func() {
+			var w *mont8.Work
+			if s.eight != nil {
+				w = s.eight.Work()
+				defer w.Wipe()
+			}
+			for ctx.Err() == nil {
+				lo := next.Add(mont8.Lanes) - mont8.Lanes
+				if lo >= wrong.Load() {
+					return
+				}
+				hi := min(lo+mont8.Lanes, int64(n))
+				i := int64(do(int(lo), int(hi), w))
+				for least := wrong.Load(); i < hi && i < least && !wrong.CompareAndSwap(least, i); least = wrong.Load() {
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return int(wrong.Load()), backend.Ended(ctx)
 }
 
 // residue returns number i if it is below the modulus.
@@ -90,31 +136,21 @@ func (s *signed) refused(err error) error {
 // right checks all powers. An error wraps engine.ErrWrongAnswer, or backend.ErrInvalidInput
 // when the key is what is wrong.
 func (s *signed) right(ctx context.Context, powers *Numbers) error {
-	var next atomic.Int64
-	var wrong atomic.Int64 // the least wrong element
-	wrong.Store(int64(powers.Len()))
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), powers.Len()) {
-		workers.Go(func() {
-			for ctx.Err() == nil {
-				i := next.Add(1) - 1
-				if i >= wrong.Load() {
-					return
-				}
-				a, _ := s.residue(s.a, int(i))
-				if x, ok := s.residue(powers, int(i)); ok && s.holds(x, a) {
-					continue
-				}
-				for least := wrong.Load(); i < least && !wrong.CompareAndSwap(least, i); least = wrong.Load() {
-				}
+	i, err := s.first(ctx, func(lo, hi int, w *mont8.Work) int {
+		if w != nil && hi-lo == mont8.Lanes && s.eight.Are(w, s.a.part(lo, hi).Words, powers.part(lo, hi).Words) {
+			return hi
+		}
+		for ; lo < hi; lo++ {
+			a, _ := s.residue(s.a, lo)
+			if x, ok := s.residue(powers, lo); !ok || !s.holds(x, a) {
+				break
 			}
-		})
-	}
-	workers.Wait()
-	if err := backend.Ended(ctx); err != nil {
+		}
+		return lo
+	})
+	if err != nil {
 		return err
 	}
-	i := int(wrong.Load())
 	if i == powers.Len() {
 		return nil
 	}

@@ -46,13 +46,13 @@ func (r Range) overlaps(other Range) bool {
 }
 
 // Step is one of Write, Read, Job, of the steps over scalars (steps.go), of those over
-// points (points.go) and Compute, which is over words. A step describes itself: Accesses, AnswerBytes and Check ask it. Who
-// computes steps, or sends them, switches over their types; nobody else needs to.
+// points (points.go) and Compute, which is over words. A step describes itself:
+// Accesses, Answer and Check ask it. Who computes steps, or sends them, switches over
+// their types; nobody else needs to.
 //
-// All spaces of a program are of elements of one curve, which may be scalars and points
-// of both groups, or all are of words. Ranges of
-// one step must not overlap where one of them is written, but for a range that is
-// written at the very place where it is read, where the step says so.
+// The spaces of a program are of scalars and points of one curve, or all of words. Two
+// ranges of a step must not overlap if the step writes one of them. Where the step says
+// so, a range that it writes may be the very one that it reads.
 type Step interface {
 	// visit calls v for all that the step names, and returns the step with what v has
 	// changed.
@@ -154,17 +154,25 @@ func (k Memory) element(id SpaceID) Element {
 	return e.Element
 }
 
-// AnswerBytes returns the length of what a step answers, 0 for nothing and for what is
-// wrong.
-func AnswerBytes(s Step, in Memory) int {
+// Answer returns what a step answers; no elements for nothing and for what is wrong.
+func Answer(s Step, in Memory) Elements {
 	if !isStep(s) {
+		return Elements{}
+	}
+	answer := s.answer(in)
+	if _, err := answer.Size(); err != nil {
+		return Elements{}
+	}
+	return answer
+}
+
+// AnswerBytes returns the length of what a step answers.
+func AnswerBytes(s Step, in Memory) int {
+	answer := Answer(s, in)
+	if answer.Count == 0 {
 		return 0
 	}
-	size, err := s.answer(in).Size()
-	if err != nil {
-		return 0
-	}
-	return int(size)
+	return answer.Count * answer.Bytes()
 }
 
 // Check validates a program as far as that is possible without the elements: spaces

@@ -36,18 +36,40 @@ var (
 	// backend.ErrInvalidInput when that is the job's own fault, else
 	// backend.ErrInternal.
 	ErrDead = errors.New("the job ended without a proof")
+	// ErrCancelled is wrapped beside ErrDead by the error of a job that was cancelled.
+	ErrCancelled = errors.New("it was cancelled")
+	// ErrLate is wrapped beside ErrDead by the error of a job whose deadline passed before
+	// it was begun.
+	ErrLate = errors.New("it was too late")
 )
+
+// JobOptions are when a job is done.
+type JobOptions struct {
+	// Priority orders the jobs of one client: those with a higher one are begun first,
+	// and among equal ones those with the earlier deadline. Between clients shares decide.
+	Priority int
+	// Deadline is when it is too late to begin the job, by the clocks of the server and
+	// the workers; never if it is zero. Prove takes its context's if that is earlier.
+	Deadline time.Time
+	// Name makes the job's ID, of letters, digits, - and _, at most 40. A second job of
+	// that name is the first one, as long as the cluster has that or its result: whoever
+	// does not know whether a job was submitted submits it again.
+	Name string
+}
 
 // Client has proofs made. It is safe for concurrent use.
 type Client struct {
 	nc        *nats.Conn
 	js        jetstream.JetStream
 	keys      jetstream.Stream
+	queue     jetstream.Stream
+	jobs      jetstream.Stream
 	ends      jetstream.Stream
 	witnesses jetstream.Stream
 	seal      func() (*wire.SealingKey, error)
 	tenant    string
-	admin     bool   // it sees all tenants'
+	admin     bool // it sees all tenants'
+	trace     func(context.Context) map[string]string
 	id        string // of its jobs, before their number
 	submitted atomic.Uint64
 }
@@ -71,7 +93,7 @@ func Connect(t Ticket) (*Client, error) {
 	c.seal = sync.OnceValues(func() (*wire.SealingKey, error) { return wire.ReadSealing(t.Seal) })
 	ctx, cancel := context.WithTimeout(context.Background(), connectWithin)
 	defer cancel()
-	for name, s := range map[string]*jetstream.Stream{wire.Keys: &c.keys, wire.Ends: &c.ends, wire.Witnesses: &c.witnesses} {
+	for name, s := range map[string]*jetstream.Stream{wire.Keys: &c.keys, wire.Queue: &c.queue, wire.Jobs: &c.jobs, wire.Ends: &c.ends, wire.Witnesses: &c.witnesses} {
 		if *s, err = wire.Stream(ctx, js, name); err != nil {
 			nc.Close()
 			return nil, err
@@ -89,29 +111,74 @@ func Connect(t Ticket) (*Client, error) {
 // Close disconnects. Jobs that were submitted go on.
 func (c *Client) Close() { c.nc.Close() }
 
+// Trace has jobs carry what propagate returns for the context of Submit and Prove, such as
+// the fields of W3C's Trace Context: a worker's spans go on from there. Call it before the
+// first job.
+func (c *Client) Trace(propagate func(context.Context) map[string]string) { c.trace = propagate }
+
 // Submit sends a job: a worker will prove the witness, as gnark marshals it. Submit
-// returns the job's ID as soon as the job is on the server's disk.
-func (c *Client) Submit(ctx context.Context, w Work, witness []byte) (id string, err error) {
-	job, err := c.prepare(ctx, w, witness)
-	if err != nil {
-		return "", err
+// returns the job's ID as soon as the job is on the server's disk. At most one of
+// JobOptions is read.
+func (c *Client) Submit(ctx context.Context, w Work, witness []byte, o ...JobOptions) (id string, err error) {
+	opt := JobOptions{}
+	if len(o) > 0 {
+		opt = o[0]
+	}
+	job, known, err := c.prepare(ctx, w, witness, opt)
+	if err != nil || known {
+		return job.ID, err
 	}
 	return job.ID, c.publish(ctx, job)
 }
 
-// prepare uploads a job's witness.
-func (c *Client) prepare(ctx context.Context, w Work, witness []byte) (job wire.Job, err error) {
-	job = wire.Job{ID: c.id + "-" + strconv.FormatUint(c.submitted.Add(1), 10), Work: w}
+// longestName bounds JobOptions.Name.
+const longestName = 40
+
+// prepare makes a job and uploads its witness, unless the cluster has a job of that name.
+func (c *Client) prepare(ctx context.Context, w Work, witness []byte, o JobOptions) (job wire.Job, known bool, err error) {
+	job = wire.Job{ID: c.id + "-" + strconv.FormatUint(c.submitted.Add(1), 10), Work: w, Priority: o.Priority, Deadline: o.Deadline}
+	if c.trace != nil {
+		job.Trace = c.trace(ctx)
+	}
+	if o.Name != "" {
+		job.ID = c.tenant + "." + o.Name
+		if len(o.Name) > longestName || !wire.ID.MatchString(job.ID) {
+			return job, false, fmt.Errorf("%w: %q is no job's name: letters, digits, - and _, at most %d", backend.ErrInvalidInput, o.Name, longestName)
+		}
+		if known, err = c.has(ctx, job.ID); known || err != nil {
+			return job, known, err
+		}
+	}
 	key, err := c.seal()
 	if err != nil {
-		return job, err
+		return job, false, err
 	}
 	sealed, err := key.Seal(job.ID, w, witness)
 	if err != nil {
-		return job, err
+		return job, false, err
 	}
 	job.Witness, err = wire.Put(ctx, c.js, wire.WitnessesPrefix+job.ID, bytes.NewReader(sealed))
-	return job, refusal(ctx, err)
+	return job, false, refusal(ctx, err)
+}
+
+// has reports whether the cluster has a job, or its end. A job moves from the queue to the
+// workers, and from there to the ends.
+func (c *Client) has(ctx context.Context, id string) (bool, error) {
+	for _, s := range []struct {
+		stream jetstream.Stream
+		prefix string
+	}{{c.queue, wire.QueuePrefix}, {c.jobs, wire.JobsPrefix}, {c.ends, wire.EndsPrefix}} { // in this order
+		_, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+			return s.stream.GetLastMsgForSubject(ctx, s.prefix+id)
+		})
+		if err == nil {
+			return true, nil
+		}
+		if !wire.Missing(err) {
+			return false, refusal(ctx, err)
+		}
+	}
+	return false, nil
 }
 
 func (c *Client) publish(ctx context.Context, job wire.Job) error {
@@ -120,12 +187,54 @@ func (c *Client) publish(ctx context.Context, job wire.Job) error {
 		return err
 	}
 	_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return c.js.Publish(ctx, wire.JobsPrefix+job.ID, text, jetstream.WithMsgID(job.ID))
+		return c.js.Publish(ctx, wire.QueuePrefix+job.ID, text, jetstream.WithMsgID(job.MsgID()), jetstream.WithExpectLastSequencePerSubject(0))
 	})
+	if wire.Conflict(err) {
+		return nil // another one of that name came first
+	}
 	if err != nil {
 		err = errors.Join(refusal(ctx, err), job.Witness.Forget(c.nc))
 	}
 	return err
+}
+
+// Cancel ends a job that nobody wants any more, wherever it is: one that waits is not
+// begun, a worker that has it stops. Wait returns ErrCancelled then. Cancel reports whether
+// it was in time.
+func (c *Client) Cancel(ctx context.Context, id string) (bool, error) {
+	if err := c.own(id); err != nil {
+		return false, err
+	}
+	m, err := wire.Ask(ctx, func(ctx context.Context) (*nats.Msg, error) {
+		return c.nc.RequestWithContext(ctx, wire.CancelPrefix+id, nil)
+	})
+	if err != nil {
+		return false, refusal(ctx, err)
+	}
+	return string(m.Data) == string(wire.Cancelled), nil
+}
+
+// Taken tells the cluster that a job's result has been taken, so that it needs not be kept.
+// Prove does so itself.
+func (c *Client) Taken(id string) error {
+	if err := c.own(id); err != nil {
+		return err
+	}
+	if err := (wire.Object{Subject: wire.EndsPrefix + id}).Forget(c.nc); err != nil {
+		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// own refuses what is no ID of this client's jobs.
+func (c *Client) own(id string) error {
+	if !wire.ID.MatchString(id) {
+		return fmt.Errorf("%w: %q is no job's ID", backend.ErrInvalidInput, id)
+	}
+	if !c.admin && wire.TenantOfJob(id) != c.tenant {
+		return fmt.Errorf("%w: job %s was submitted with another ticket", backend.ErrInvalidInput, id)
+	}
+	return nil
 }
 
 // refusal turns the error of a request into the one that a caller gets.
@@ -144,8 +253,9 @@ func refusal(ctx context.Context, err error) error {
 const lookAgain = 2 * time.Second
 
 // Wait waits for a job, of this client or another with the same ticket, and returns its
-// proof as gnark writes it. It does not verify the proof. If the job ended without one, the error is ErrDead.
-// The server keeps a job's end until the store needs the room.
+// proof as gnark writes it. It does not verify the proof. If the job ended without one, the
+// error is ErrDead. The server keeps a result until Taken, or until all of them have a
+// tenth of its room: then the oldest goes.
 func (c *Client) Wait(ctx context.Context, id string) ([]byte, error) {
 	told, stop, err := c.listen(id)
 	if err != nil {
@@ -170,11 +280,8 @@ func (c *Client) Wait(ctx context.Context, id string) ([]byte, error) {
 
 // listen subscribes to the end of a job.
 func (c *Client) listen(id string) (<-chan *nats.Msg, func(), error) {
-	if !wire.ID.MatchString(id) {
-		return nil, nil, fmt.Errorf("%w: %q is no job's ID", backend.ErrInvalidInput, id)
-	}
-	if !c.admin && wire.TenantOfJob(id) != c.tenant {
-		return nil, nil, fmt.Errorf("%w: job %s was submitted with another ticket", backend.ErrInvalidInput, id)
+	if err := c.own(id); err != nil {
+		return nil, nil, err
 	}
 	told := make(chan *nats.Msg, 1)
 	sub, err := c.nc.ChanSubscribe(wire.EndedPrefix+id, told)
@@ -207,28 +314,45 @@ func ended(text []byte) ([]byte, error) {
 		return e.Proof, nil
 	}
 	fault := backend.ErrInternal
-	if e.Caller {
+	switch {
+	case e.Kind == wire.Cancelled:
+		fault = ErrCancelled
+	case e.Kind == wire.Late:
+		fault = ErrLate
+	case e.Caller:
 		fault = backend.ErrInvalidInput
 	}
 	return nil, fmt.Errorf("%w: %w: %s", ErrDead, fault, e.Reason)
 }
 
-// run submits a job with a witness and waits for its proof.
-func (c *Client) run(ctx context.Context, w Work, witness []byte) ([]byte, error) {
-	job, err := c.prepare(ctx, w, witness)
+// run submits a job with a witness and waits for its proof. If ctx ends first, the job is
+// cancelled.
+func (c *Client) run(ctx context.Context, w Work, witness []byte, o JobOptions) (id string, proof []byte, err error) {
+	if until, has := ctx.Deadline(); has && (o.Deadline.IsZero() || until.Before(o.Deadline)) {
+		o.Deadline = until
+	}
+	job, known, err := c.prepare(ctx, w, witness, o)
 	if err != nil {
-		return nil, err
+		return job.ID, nil, err
 	}
 	told, stop, err := c.listen(job.ID)
 	if err != nil {
-		return nil, err
+		return job.ID, nil, err
 	}
 	defer stop()
-	if err := c.publish(ctx, job); err != nil {
-		return nil, err
+	defer func() {
+		if ctx.Err() != nil && o.Name == "" {
+			_ = c.nc.Publish(wire.CancelPrefix+job.ID, nil) // else it is made for nobody
+		}
+	}()
+	if !known {
+		if err := c.publish(ctx, job); err != nil {
+			return job.ID, nil, err
+		}
+		if proof, err, yes := hear(ctx, told); yes {
+			return job.ID, proof, err
+		}
 	}
-	if proof, err, yes := hear(ctx, told); yes {
-		return proof, err
-	}
-	return c.Wait(ctx, job.ID)
+	proof, err = c.Wait(ctx, job.ID)
+	return job.ID, proof, err
 }

@@ -415,9 +415,13 @@ func TestTenants(t *testing.T) {
 	}
 
 	r.down()
+	evil := r.ticket(eve)
 	cfg.Listen, cfg.Clients = r.listen, []string{"alice"}
 	r.start(cfg)
-	if _, err := cluster.Connect(r.ticket(eve)); !errors.Is(err, backend.ErrUnavailable) {
+	if _, err := cluster.ReadTicket(filepath.Join(r.dir, eve)); err == nil {
+		t.Error("the ticket of who is not listed any more is there")
+	}
+	if _, err := cluster.Connect(evil); !errors.Is(err, backend.ErrUnavailable) {
 		t.Error("who is not listed any more is let in:", err)
 	}
 	if _, err := cluster.Connect(r.ticket(alice)); err != nil {

@@ -41,6 +41,14 @@ type Prover struct {
 	client *Client
 	work   Work
 	verify wire.Verifier
+	when   JobOptions
+}
+
+// With returns a prover whose jobs have these options.
+func (p *Prover) With(o JobOptions) *Prover {
+	q := *p
+	q.when = o
+	return &q
 }
 
 // Add makes a circuit and its keys known to the cluster: a groth16.ProvingKey and
@@ -82,7 +90,7 @@ func (c *Client) AddFrom(ctx context.Context, w Work, circuit, proving, verifyin
 			return nil, fmt.Errorf("uploading: %w", refusal(ctx, err))
 		}
 	}
-	return &Prover{c, w, verify}, nil
+	return &Prover{client: c, work: w, verify: verify}, nil
 }
 
 // to forgets how much was written.
@@ -95,7 +103,8 @@ func (p *Prover) Work() Work { return p.work }
 
 // Prove returns a proof for a full witness. A worker makes and verifies it, and Prove
 // verifies it again. Calls may be concurrent. Errors wrap ErrDead, ErrFull or a sentinel
-// of package backend, or are the context's. A cancelled call's job may still be proved.
+// of package backend, or are the context's. When the context ends the job is cancelled, and
+// it is not begun after the context's deadline; a job with a name goes on.
 func (p *Prover) Prove(ctx context.Context, w witness.Witness) (Proof, error) {
 	if err := wire.Fits(p.work, w); err != nil {
 		return nil, err
@@ -109,7 +118,7 @@ func (p *Prover) Prove(ctx context.Context, w witness.Witness) (Proof, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
 	}
-	text, err := p.client.run(ctx, p.work, plain)
+	id, text, err := p.client.run(ctx, p.work, plain, p.when)
 	if err != nil {
 		return nil, err
 	}
@@ -117,5 +126,6 @@ func (p *Prover) Prove(ctx context.Context, w witness.Witness) (Proof, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the proof from the cluster: %w", backend.ErrInternal, err)
 	}
+	_ = p.client.Taken(id) // else it stays until there is no room
 	return proof, nil
 }

@@ -147,6 +147,7 @@ func (r *rig) start(cfg server.Config) {
 	if r.cfg.Ticket, err = s.Ticket(server.AdminTicket); err != nil {
 		r.t.Fatal(err)
 	}
+	r.cfg.Names, r.cfg.Shares = s.Tenants()
 	r.listen = strings.TrimPrefix(r.cfg.Ticket.URL, "nats://")
 	r.manage()
 }
@@ -198,7 +199,10 @@ func (r *rig) clientOf(name string) *cluster.Client {
 
 // work starts a worker, and gives what ends it and waits for that.
 func (r *rig) work(change func(*worker.Config)) (end func() error) {
-	cfg := worker.Config{Ticket: r.ticket(server.WorkerTicket), Open: fakes(nil), Cache: r.t.TempDir(), Log: r.log}
+	cfg := worker.Config{Open: fakes(nil), Cache: r.t.TempDir(), Log: r.log}
+	if _, err := os.Stat(filepath.Join(r.dir, server.WorkerTicket)); err == nil {
+		cfg.Ticket = r.ticket(server.WorkerTicket)
+	}
 	if change != nil {
 		change(&cfg)
 	}
@@ -224,7 +228,10 @@ func (r *rig) tenant(ticket string) string {
 }
 
 // fakeWork returns a work whose objects are stored and whose provers are fakes.
-func (r *rig) fakeWork(name string) cluster.Work {
+func (r *rig) fakeWork(name string) cluster.Work { return r.fakeWorkOf(server.ClientTicket, name) }
+
+// fakeWorkOf does so for the holder of a ticket.
+func (r *rig) fakeWorkOf(ticket, name string) cluster.Work {
 	r.t.Helper()
 	_, js, err := r.cfg.Ticket.Connect("test")
 	if err != nil {
@@ -234,7 +241,7 @@ func (r *rig) fakeWork(name string) cluster.Work {
 	write := func(w io.Writer) error { _, err := io.WriteString(w, name); return err }
 	digest, err := wire.Digest(write)
 	if err == nil {
-		err = wire.PutKey(r.t.Context(), js, r.tenant(server.ClientTicket), digest, write)
+		err = wire.PutKey(r.t.Context(), js, r.tenant(ticket), digest, write)
 	}
 	if err != nil {
 		r.t.Fatal(err)
@@ -310,22 +317,37 @@ func eventually(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// settled waits until nothing of jobs is left, and wants each to have ended once.
-func (r *rig) settled(c *cluster.Client, jobs int) {
+// messages returns a function that counts those of a stream.
+func (r *rig) messages() func(stream string) uint64 {
 	r.t.Helper()
 	_, js, err := r.cfg.Ticket.Connect("test")
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	defer js.Conn().Close()
-	msgs := func(stream string) uint64 {
+	r.t.Cleanup(js.Conn().Close)
+	return func(stream string) uint64 {
+		r.t.Helper()
 		s, err := wire.Stream(r.t.Context(), js, stream)
 		if err != nil {
 			r.t.Fatal(err)
 		}
 		return s.CachedInfo().State.Msgs
 	}
-	eventually(r.t, "jobs and witnesses are gone", func() bool { return msgs(wire.Jobs) == 0 && msgs(wire.Witnesses) == 0 })
+}
+
+// settled waits until nothing of jobs is left, and wants each to have ended once.
+func (r *rig) settled(c *cluster.Client, jobs int) {
+	r.t.Helper()
+	r.settledBut(0, jobs)
+}
+
+// settledBut does so where so many witnesses stay, which are of dead jobs.
+func (r *rig) settledBut(witnesses uint64, jobs int) {
+	r.t.Helper()
+	msgs := r.messages()
+	eventually(r.t, "jobs and witnesses are gone", func() bool {
+		return msgs(wire.Queue) == 0 && msgs(wire.Jobs) == 0 && msgs(wire.Witnesses) == witnesses
+	})
 	if n := msgs(wire.Ends); n != uint64(jobs) {
 		r.t.Errorf("%d ends of %d jobs", n, jobs)
 	}

@@ -28,6 +28,8 @@ type Status struct {
 	Bytes     uint64   `json:"bytes"`      // of all streams
 	Workers   []Worker `json:"workers"`
 	Silent    []string `json:"silent,omitempty"` // workers that are connected and do not answer
+	Results   uint64   `json:"results"`          // ends that nobody has taken
+	Ledger    *Ledger  `json:"ledger,omitempty"` // for administrators
 	Dead      []Dead   `json:"dead"`
 }
 
@@ -124,13 +126,25 @@ func (c *Client) Status(ctx context.Context) (s Status, err error) {
 		if err != nil {
 			return s, err
 		}
-		s.Bytes += stream.CachedInfo().State.Bytes
+		state := stream.CachedInfo().State
+		s.Bytes += state.Bytes
+		switch cfg.Name {
+		case wire.Queue:
+			s.Waiting = state.Msgs
+		case wire.Ends:
+			s.Results = state.Msgs
+		}
 	}
 	consumer, err := c.js.Consumer(ctx, wire.Jobs, wire.Workers)
 	if err != nil {
 		return s, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	s.Waiting, s.HandedOut = consumer.CachedInfo().NumPending, consumer.CachedInfo().NumAckPending
+	s.Waiting, s.HandedOut = s.Waiting+consumer.CachedInfo().NumPending, consumer.CachedInfo().NumAckPending
+	if c.admin {
+		if s.Ledger, err = c.ledger(ctx); err != nil {
+			return s, err
+		}
+	}
 	s.Dead, err = c.dead(ctx)
 	return s, err
 }

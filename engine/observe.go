@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pippin-zk/pippin/backend"
 )
@@ -28,17 +29,19 @@ type PhaseKind string
 
 // The kinds of phases.
 const (
-	PhaseProve   PhaseKind = "prove"   // a whole proof: a prover's, of Engine.Observe
-	PhaseSetup   PhaseKind = "setup"   // of keys; Points is how many they have
-	PhaseSolve   PhaseKind = "solve"   // of a proof's constraint system
-	PhaseCall    PhaseKind = "call"    // a whole call, whatever happened to it; those below are parts of it
-	PhaseWait    PhaseKind = "wait"    // for a backend that is ready
-	PhaseLoad    PhaseKind = "load"    // of bases into a backend
-	PhaseMSM     PhaseKind = "msm"     // on a backend
-	PhaseSpace   PhaseKind = "space"   // is taken for vectors
-	PhaseProgram PhaseKind = "program" // of a session runs
-	PhaseCheck   PhaseKind = "check"   // of the answers
-	PhaseCompare PhaseKind = "compare" // of an answer with that of another backend
+	PhaseProve       PhaseKind = "prove"        // a whole proof: a prover's, of Engine.Observe
+	PhaseSetup       PhaseKind = "setup"        // of keys; Points is how many they have
+	PhaseSolve       PhaseKind = "solve"        // of a proof's constraint system
+	PhaseSolveGnark  PhaseKind = "solve_gnark"  // by gnark's solver, within PhaseSolve: of what pippin's does not solve, or a wrong witness
+	PhaseSolveDefect PhaseKind = "solve_defect" // by gnark's solver, within PhaseSolve: after a fault of pippin's
+	PhaseCall        PhaseKind = "call"         // a whole call, whatever happened to it; those below are parts of it
+	PhaseWait        PhaseKind = "wait"         // for a backend that is ready
+	PhaseLoad        PhaseKind = "load"         // of bases into a backend
+	PhaseMSM         PhaseKind = "msm"          // on a backend
+	PhaseSpace       PhaseKind = "space"        // is taken for vectors
+	PhaseProgram     PhaseKind = "program"      // of a session runs
+	PhaseCheck       PhaseKind = "check"        // of the answers
+	PhaseCompare     PhaseKind = "compare"      // of an answer with that of another backend
 )
 
 // Observe begins a phase, as Observer.Begin does: for what stands on the engine
@@ -48,6 +51,33 @@ func (e *Engine) Observe(ctx context.Context, p Phase) (context.Context, func(er
 		return ctx, func(error) {}
 	}
 	return e.cfg.Observer.Begin(ctx, p)
+}
+
+// Observers returns an observer that tells each of these in turn, nil ones left out.
+// It ends their phases in the opposite order.
+func Observers(each ...Observer) Observer {
+	all := observers(slices.DeleteFunc(slices.Clone(each), func(o Observer) bool { return o == nil }))
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return all
+}
+
+type observers []Observer
+
+func (all observers) Begin(ctx context.Context, p Phase) (context.Context, func(error)) {
+	ends := make([]func(error), len(all))
+	for i, o := range all {
+		ctx, ends[i] = o.Begin(ctx, p)
+	}
+	return ctx, func(err error) {
+		for _, end := range slices.Backward(ends) {
+			end(err)
+		}
+	}
 }
 
 // Stats is the state of an engine at one moment.

@@ -601,3 +601,32 @@ func TestObserver(t *testing.T) {
 		}
 	})
 }
+
+// under is an observer whose phases are in each other's contexts.
+type under struct {
+	*phases
+	name string
+}
+
+func (u under) Begin(ctx context.Context, _ Phase) (context.Context, func(error)) {
+	u.note(fmt.Sprintf("begin %s in %v", u.name, ctx.Value(u)))
+	return context.WithValue(ctx, under{u.phases, "b"}, u.name), func(err error) { u.note(fmt.Sprintf("end %s %v", u.name, err)) }
+}
+
+// TestObservers: each is told in turn, in the context of the one before, and ends in
+// the opposite order.
+func TestObservers(t *testing.T) {
+	if Observers() != nil || Observers(nil, nil) != nil {
+		t.Error("no observer is one")
+	}
+	var p phases
+	if only := Observers(nil, &p); only != Observer(&p) {
+		t.Errorf("of one there is %v", only)
+	}
+	_, end := Observers(under{&p, "a"}, nil, under{&p, "b"}).Begin(t.Context(), Phase{})
+	end(backend.ErrGone)
+	want := []string{"begin a in <nil>", "begin b in a", fmt.Sprintf("end b %v", backend.ErrGone), fmt.Sprintf("end a %v", backend.ErrGone)}
+	if fmt.Sprint(p.all) != fmt.Sprint(want) {
+		t.Errorf("told %q\nwant %q", p.all, want)
+	}
+}

@@ -1,6 +1,7 @@
 package backendtest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -595,6 +596,55 @@ func scalarBuffers(s *subject) error {
 		}
 		return s.whileComputing(l, b[:len(k)], "Free of a buffer", func() error { buf.Free(); return nil })
 	})
+}
+
+// elements checks the spaces of every element that a backend lists: they are zero, hold
+// what is written, and, where a modulus bounds their elements, a checked write refuses
+// one that is above.
+func elements(s *subject) error {
+	for _, e := range s.b.Info().Can.Elements {
+		if err := s.elementsHeld(e); err != nil {
+			return in(err, "%v", e)
+		}
+	}
+	return nil
+}
+
+func (s *subject) elementsHeld(e backend.Element) (err error) {
+	const n = 3
+	v := s.vectors()
+	id, err := v.NewSpace(s.ctx, e, n)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in(v.FreeSpace(s.ctx, id), "FreeSpace")) }()
+	size := e.Bytes()
+	given := make([]byte, (n-1)*size)
+	for i := 0; i < len(given); i += size {
+		given[i] = byte(i/size + 1)
+	}
+	write := func(b []byte) ([]byte, error) {
+		got, err := v.Run(s.ctx, []backend.Step{
+			backend.Write{Dst: span(id, 1, len(b)/size), Input: backend.Input{Bytes: b, Check: true}},
+			backend.Read{Src: span(id, 0, n)},
+		})
+		if err != nil {
+			return nil, err
+		}
+		return got[1], nil
+	}
+	got, err := write(given)
+	if err != nil {
+		return err
+	}
+	if want := slices.Concat(make([]byte, size), given); !bytes.Equal(got, want) {
+		return fmt.Errorf("a space holds %x, want %x", got, want)
+	}
+	_, err = write(bytes.Repeat([]byte{255}, size))
+	if e.Curve == 0 {
+		return err
+	}
+	return in(refused(err, backend.ErrInvalidInput), "all bits set")
 }
 
 // usage checks backends that are Metered: an MSM shows in what they count after the next

@@ -3,7 +3,6 @@ package backendtest
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 
 	"github.com/pippin-zk/pippin/backend"
 )
@@ -32,7 +31,7 @@ func numberFaults() []fault {
 		}
 		return err
 	}
-	var running atomic.Int32
+	var calls crossing
 	return []fault{
 		{"new words hold something", []string{"spaces of words"}, with(faultyVectors{
 			newSpace: func(ctx context.Context, v backend.Programs, e backend.Element, count int) (backend.SpaceID, error) {
@@ -64,13 +63,7 @@ func numberFaults() []fault {
 			return answers, plain(err)
 		}, "wrong operations", "wrong values"),
 		run("programs on numbers disturb each other", func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
-			n := running.Add(1)
-			defer running.Add(-1)
-			answers, err := v.Run(ctx, steps)
-			if err == nil && (n > 1 || running.Load() > 1) {
-				clear(answers[len(answers)-1])
-			}
-			return answers, err
+			return disturbed(ctx, v, steps, &calls)
 		}, "numbers at the same time"),
 		run("contexts of numbers are ignored", func(ctx context.Context, v backend.Programs, steps []backend.Step) ([][]byte, error) {
 			_, err := v.Run(context.WithoutCancel(ctx), steps[:min(len(steps), 3)])

@@ -220,6 +220,7 @@ var backendChecks = []check{
 	{"info", info},
 	{"alive until closed", aliveUntilClosed},
 	{"usage", usage},
+	{"elements", elements},
 	{"groups together", groupsTogether},
 	{"invalid bases", invalidBases},
 	{"invalid jobs", invalidJobs},

@@ -92,6 +92,14 @@ var secretCodes = []secretCode{
 			{"clmul", "var h, l uint64", "var h, l uint64\nif xs[k] == 0 {\ncontinue\n}"},
 		},
 	},
+	{ // what arith checks signatures by
+		file: "../../arith/internal/mont8/mont8.go", secret: []string{"w", "powers", "x", "d"},
+		functions: []string{"Powers.Are", "Powers.load"},
+		plants: [][3]string{
+			{"Powers.Are", "differ |= v ^ y[i]", "if differ |= v ^ y[i]; differ != 0 {\nbreak\n}"},
+			{"Powers.load", "v[k] = uint64(number[word+k])", "if v[k] = uint64(number[word+k]); v[k] == 0 {\ncontinue\n}"},
+		},
+	},
 }
 
 // TestConstantTime looks through the Go code that gets secrets, and through copies of it
@@ -276,10 +284,10 @@ func (w *taint) taint(to ast.Expr) {
 }
 
 // trusted are functions that take the same time for all values. mulAdd, multiply, square and
-// fold are gf2's and those of limbs are its own, in assembly.
+// fold are gf2's, mul is mont8's, and those of limbs are its own, in assembly.
 var trusted = []string{"bits.Mul64", "bits.Add64", "bits.Sub64", "binary.LittleEndian.Uint64", "binary.LittleEndian.Uint32",
 	"binary.LittleEndian.PutUint64", "binary.LittleEndian.PutUint32", "slices.Clone", "clear", "copy", "len", "cap", "make", "max", "min",
-	"uint64", "int64", "uint32", "mulAdd", "multiply", "square", "fold", "limbs.MulAdd", "limbs.Mul", "limbs.Sqr", "limbs.Reduce", "limbs.Subtract"}
+	"uint64", "int64", "uint32", "mulAdd", "multiply", "square", "fold", "mul", "limbs.MulAdd", "limbs.Mul", "limbs.Sqr", "limbs.Reduce", "limbs.Subtract"}
 
 // call wants no function with secrets that is not known, and has the slices that one gets
 // with secrets become secret.
@@ -297,7 +305,7 @@ func (w *taint) call(c *ast.CallExpr) {
 	if !known {
 		w.found = append(w.found, "a call of "+name)
 	}
-	if short == "copy" || !slices.Contains(trusted, name) || slices.Contains([]string{"mulAdd", "multiply", "square", "fold"}, name) || strings.HasPrefix(name, "limbs.") || strings.Contains(name, "Put") {
+	if short == "copy" || !slices.Contains(trusted, name) || slices.Contains([]string{"mulAdd", "multiply", "square", "fold", "mul"}, name) || strings.HasPrefix(name, "limbs.") || strings.Contains(name, "Put") {
 		for _, a := range c.Args {
 			if t := w.info.Types[a].Type; t != nil {
 				if _, ok := t.Underlying().(*types.Slice); ok {

@@ -36,12 +36,17 @@ const (
 // TicketOf returns the name of the ticket of a client in Config.Clients.
 func TicketOf(client string) string { return "client-" + client + ".json" }
 
+// WorkerTicketOf returns the name of the ticket of a worker in Config.Workers.
+func WorkerTicketOf(worker string) string { return "worker-" + worker + ".json" }
+
 // identity is what makes a cluster the same one after a restart, in a file of the
 // user's alone.
 type identity struct {
 	Admin, Client, Worker string            // seeds of nkeys
 	Clients               map[string]string // seeds of the clients that have a ticket of their own
+	Workers               map[string]string // those of workers
 	Seal, Open            string            // of witnesses
+	OpenBefore            []string          // keys that opened them before, the last first
 	Hosts                 []string
 	Certificate, Key      string // in PEM, for Hosts
 }
@@ -49,23 +54,17 @@ type identity struct {
 // validity is that of certificates. They begin a day early, for clocks that go wrong.
 const validity = 5 * 365 * 24 * time.Hour
 
-// loadIdentity reads the identity of a folder, or makes one, with seeds for all clients. The certificate is made
-// anew when it is for other hosts, or will not be valid for a month; without hosts
-// there is none.
-func loadIdentity(dir string, hosts, clients []string) (*identity, error) {
+// loadIdentity reads the identity of a folder, or makes one, with seeds for all clients and
+// workers. Whoever is not listed loses theirs: listed again, they get new ones. The
+// certificate is made anew when it is for other hosts, or will not be valid for a month;
+// without hosts there is none.
+func loadIdentity(dir string, hosts, clients, workers []string, rotate bool) (*identity, error) {
 	path := filepath.Join(dir, "identity.json")
 	id := new(identity)
 	text, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		for _, seed := range []*string{&id.Admin, &id.Client, &id.Worker} {
-			if *seed, err = newSeed(); err != nil {
-				return nil, err
-			}
-		}
-		if id.Seal, id.Open, err = wire.NewSealing(); err != nil {
-			return nil, err
-		}
+		rotate = true
 	case err != nil:
 		return nil, err
 	default:
@@ -73,20 +72,16 @@ func loadIdentity(dir string, hosts, clients []string) (*identity, error) {
 			return nil, fmt.Errorf("%w: %s: %w", backend.ErrInvalidInput, path, err)
 		}
 	}
-	for _, name := range clients {
-		if !wire.Name.MatchString(name) {
-			return nil, fmt.Errorf("%w: %q is no client's name: letters, digits, - and _, at most 64", backend.ErrInvalidInput, name)
+	if rotate {
+		if err := id.rotate(); err != nil {
+			return nil, err
 		}
-		if id.Clients[name] == "" {
-			seed, err := newSeed()
-			if err != nil {
-				return nil, err
-			}
-			if id.Clients == nil {
-				id.Clients = map[string]string{}
-			}
-			id.Clients[name] = seed
-		}
+	}
+	if id.Clients, err = seeds("client", id.Clients, clients); err != nil {
+		return nil, err
+	}
+	if id.Workers, err = seeds("worker", id.Workers, workers); err != nil {
+		return nil, err
 	}
 	if len(hosts) > 0 && (!slices.Equal(id.Hosts, hosts) || !id.lasts(time.Now().AddDate(0, 1, 0))) {
 		if err := id.certify(hosts); err != nil {
@@ -97,6 +92,56 @@ func loadIdentity(dir string, hosts, clients []string) (*identity, error) {
 		return nil, err
 	}
 	return id, maybe.WriteFile(path, text, 0o600)
+}
+
+// keysBefore is how many keys for witnesses are kept that were used before.
+const keysBefore = 2
+
+// rotate makes everything anew that is a secret of those who have tickets. What was sealed
+// with the key before can still be opened. Tenants change their names, so that clients add
+// their circuits again.
+func (id *identity) rotate() (err error) {
+	for _, seed := range []*string{&id.Admin, &id.Client, &id.Worker} {
+		if *seed, err = newSeed(); err != nil {
+			return err
+		}
+	}
+	id.Clients, id.Workers = nil, nil
+	if id.Open != "" {
+		id.OpenBefore = append([]string{id.Open}, id.OpenBefore...)
+		id.OpenBefore = id.OpenBefore[:min(keysBefore, len(id.OpenBefore))]
+	}
+	id.Seal, id.Open, err = wire.NewSealing()
+	return err
+}
+
+// seeds returns the seeds of those who are listed, with new ones for those who had none.
+func seeds(what string, has map[string]string, listed []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, name := range listed {
+		if !wire.Name.MatchString(name) {
+			return nil, fmt.Errorf("%w: %q is no %s's name: letters, digits, - and _, at most 64", backend.ErrInvalidInput, name, what)
+		}
+		all[name] = has[name]
+		if all[name] == "" {
+			seed, err := newSeed()
+			if err != nil {
+				return nil, err
+			}
+			all[name] = seed
+		}
+	}
+	return all, nil
+}
+
+// clientSeeds returns the seeds of all clients by name, that of the ticket for all others
+// as "client".
+func (id *identity) clientSeeds(clients []string) map[string]string {
+	all := map[string]string{"client": id.Client}
+	for _, name := range clients {
+		all[name] = id.Clients[name]
+	}
+	return all
 }
 
 func newSeed() (string, error) {
@@ -173,23 +218,43 @@ func Join(dir string, admin cluster.Ticket) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	id, err := loadIdentity(dir, nil, nil)
+	id, err := loadIdentity(dir, nil, nil, nil, false)
 	if err != nil {
 		return fmt.Errorf("the cluster's identity: %w", err)
 	}
 	id.Admin, id.Client, id.Worker, id.Certificate = admin.Seed, admin.Seed, admin.Seed, admin.Roots
-	return id.writeTickets(dir, admin.URL, admin.Roots != "", nil)
+	return id.writeTickets(dir, admin.URL, admin.Roots != "", nil, nil)
 }
 
 // writeTickets writes what clients, workers and administrators need to come here.
-func (id *identity) writeTickets(dir, url string, secure bool, clients []string) error {
+// Tickets of those who are not listed any more are removed.
+func (id *identity) writeTickets(dir, url string, secure bool, clients, workers []string) error {
 	tickets := map[string]wire.Ticket{
 		AdminTicket:  {Seed: id.Admin, Fingerprint: wire.Fingerprint(id.Seal)},
 		ClientTicket: {Seed: id.Client, Seal: id.Seal},
-		WorkerTicket: {Seed: id.Worker, Open: id.Open},
+		WorkerTicket: {Seed: id.Worker, Open: id.Open, OpenBefore: id.OpenBefore},
 	}
 	for _, name := range clients {
 		tickets[TicketOf(name)] = wire.Ticket{Seed: id.Clients[name], Seal: id.Seal}
+	}
+	if len(workers) > 0 {
+		delete(tickets, WorkerTicket)
+	}
+	for _, name := range workers {
+		tickets[WorkerTicketOf(name)] = wire.Ticket{Seed: id.Workers[name], Open: id.Open, OpenBefore: id.OpenBefore}
+	}
+	for _, pattern := range []string{TicketOf("*"), WorkerTicketOf("*"), WorkerTicket} {
+		old, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range old {
+			if _, listed := tickets[filepath.Base(path)]; !listed {
+				if err := os.Remove(path); err != nil {
+					return err
+				}
+			}
+		}
 	}
 	for name, t := range tickets {
 		t.URL = url

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -32,7 +35,24 @@ type Manager struct {
 	Stuck time.Duration
 	// Orphan is how long a witness may be there without its job, an hour when 0.
 	Orphan time.Duration
-	Log    *slog.Logger // nil is nowhere
+	// KeepDead is how long the sealed witness of a job is kept that failed through no
+	// fault of its own, so that it can be sent again, a day when 0. Such witnesses take
+	// at most half of the room for witnesses.
+	KeepDead time.Duration
+	// Linger is how long the result of a job stays that its client has taken, a minute
+	// when 0: another worker may still be at it.
+	Linger time.Duration
+	// Name is this manager's, the host's when it is empty. Of several with different
+	// names one hands out jobs, and another one when that has been silent for 5 s.
+	Name string
+	// Shares are parts of the cards' time, of 1, that are reserved for tenants; the others
+	// divide the rest. Server.Tenants has them.
+	Shares map[string]float64
+	// Names are those of tenants, for people.
+	Names map[string]string
+	// Figures is called each time that this has looked, nil by nobody.
+	Figures func(cluster.Figures)
+	Log     *slog.Logger // nil is nowhere
 }
 
 // slack is how long a worker that is not heard counts as one that is there.
@@ -42,6 +62,10 @@ const slack = 10 * time.Second
 // fails with backend.ErrUnavailable when the server cannot have them.
 func (m Manager) Run(ctx context.Context, ready func()) error {
 	m.Every, m.Stuck, m.Orphan = cmp.Or(m.Every, time.Second), cmp.Or(m.Stuck, 5*wire.AckWait), cmp.Or(m.Orphan, time.Hour)
+	m.KeepDead, m.Linger = cmp.Or(m.KeepDead, 24*time.Hour), cmp.Or(m.Linger, time.Minute)
+	if m.Name == "" {
+		m.Name, _ = os.Hostname()
+	}
 	if m.Log == nil {
 		m.Log = slog.New(slog.DiscardHandler)
 	}
@@ -53,11 +77,23 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 	if _, err := js.AccountInfo(ctx); errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		return fmt.Errorf("%w: the server at %s has no JetStream for this user: enable it there", backend.ErrUnavailable, m.Ticket.URL)
 	}
-	k := &keeper{Manager: m, nc: nc, js: js, seen: map[string]time.Time{}, workers: map[string]seen{}}
+	k := &keeper{Manager: m, nc: nc, js: js, seen: map[string]time.Time{}, workers: map[string]seen{}, taken: map[string]time.Time{}}
 	if err := k.ensure(ctx); err != nil {
 		return err
 	}
-	if _, err := nc.Subscribe(wire.ForgetPrefix+">", func(msg *nats.Msg) { k.forget(ctx, msg.Subject) }); err != nil {
+	defer k.follow()
+	if err := k.lead(ctx); err != nil {
+		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	_, err = nc.Subscribe(wire.ForgetPrefix+">", func(msg *nats.Msg) { k.forget(ctx, msg.Subject) })
+	if err == nil {
+		_, err = nc.Subscribe(wire.CancelPrefix+">", func(msg *nats.Msg) {
+			if d := k.leading(); d != nil {
+				d.cancel(ctx, msg)
+			}
+		})
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	ready()
@@ -87,6 +123,55 @@ type keeper struct {
 	handedOut uint64    // deliveries at the last look
 	moved     time.Time // when that changed, or nothing had to
 	swept     time.Time
+	leader    struct { // the last note of who leads
+		seq   uint64
+		since time.Time
+	}
+
+	mu         sync.Mutex
+	dispatcher *dispatcher          // while this manager leads
+	taken      map[string]time.Time // results that may go, since when
+}
+
+// leading returns the dispatcher of a manager that leads, else nil.
+func (k *keeper) leading() *dispatcher {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.dispatcher
+}
+
+// lead begins or ends to hand out jobs, as it is this manager's turn or another one's.
+func (k *keeper) lead(ctx context.Context) error {
+	mine, err := k.leads(ctx)
+	if err != nil {
+		return err
+	}
+	if !mine {
+		k.follow()
+		return nil
+	}
+	if k.leading() != nil {
+		return nil
+	}
+	d, err := k.dispatch(ctx)
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.dispatcher = d
+	return nil
+}
+
+// follow hands out no more jobs.
+func (k *keeper) follow() {
+	k.mu.Lock()
+	d := k.dispatcher
+	k.dispatcher = nil
+	k.mu.Unlock()
+	if d != nil {
+		d.end()
+	}
 }
 
 type seen struct {
@@ -154,6 +239,9 @@ func (k *keeper) consumer(ctx context.Context, inHand int) error {
 }
 
 func (k *keeper) look(ctx context.Context) error {
+	if err := k.lead(ctx); err != nil {
+		return err
+	}
 	states, silent, err := cluster.Workers(ctx, k.nc)
 	if err != nil {
 		return err
@@ -165,6 +253,7 @@ func (k *keeper) look(ctx context.Context) error {
 	switch {
 	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
 		k.Log.Warn("cluster: streams are missing and made anew", "problem", err)
+		k.follow() // what it knows may be gone
 		return k.ensure(ctx)
 	case err != nil:
 		return err
@@ -197,6 +286,16 @@ func (k *keeper) look(ctx context.Context) error {
 			return err
 		}
 	}
+	d := k.leading()
+	if d != nil {
+		d.adjust(jobs, inHand, int(info.NumPending), info.NumAckPending, len(silent) == 0)
+		if err := d.store(ctx); err != nil {
+			return err
+		}
+	}
+	if err := k.figure(ctx, d, states, silent, info); err != nil {
+		return err
+	}
 	// What is in the hands of those that do not answer is not known.
 	waits := info.NumPending > 0 || info.NumAckPending > inHand && len(silent) == 0
 	if !waits || free <= 0 || info.Delivered.Consumer != k.handedOut {
@@ -210,10 +309,36 @@ func (k *keeper) look(ctx context.Context) error {
 		k.moved = now
 		return k.consumer(ctx, jobs)
 	}
-	if now.Sub(k.swept) > min(k.Orphan, time.Minute) {
+	if d != nil {
+		if err := k.release(ctx, now); err != nil {
+			return err
+		}
+	}
+	if now.Sub(k.swept) > min(k.Orphan, k.KeepDead, time.Minute) {
 		k.swept = now
 		return k.sweep(ctx, now)
 	}
+	return nil
+}
+
+// figure tells what this manager knows of the cluster.
+func (k *keeper) figure(ctx context.Context, d *dispatcher, states []cluster.Worker, silent []string, jobs *jetstream.ConsumerInfo) error {
+	if k.Figures == nil {
+		return nil
+	}
+	f := cluster.Figures{Leads: d != nil, Ready: jobs.NumPending, InHand: jobs.NumAckPending, Workers: states, Silent: silent, At: time.Now()}
+	if d != nil {
+		f.Queue, f.Ledger = d.queue(), d.ledger()
+	}
+	for _, cfg := range wire.Streams(0) {
+		s, err := k.js.Stream(ctx, cfg.Name)
+		if err != nil {
+			return err
+		}
+		info := s.CachedInfo()
+		f.Streams = append(f.Streams, cluster.Stored{Name: strings.TrimPrefix(cfg.Name, "pippin_"), Messages: info.State.Msgs, Bytes: info.State.Bytes, Room: info.Config.MaxBytes})
+	}
+	k.Figures(f)
 	return nil
 }
 
@@ -222,6 +347,14 @@ func (k *keeper) look(ctx context.Context) error {
 // is removed.
 func (k *keeper) forget(ctx context.Context, subject string) {
 	what := "pippin." + strings.TrimPrefix(subject, wire.ForgetPrefix)
+	if id, is := strings.CutPrefix(what, wire.EndsPrefix); is {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.dispatcher != nil && wire.ID.MatchString(id) {
+			k.taken[id] = time.Now()
+		}
+		return
+	}
 	for name, prefix := range map[string]string{wire.Witnesses: wire.WitnessesPrefix, wire.Keys: wire.KeysPrefix} {
 		if !strings.HasPrefix(what, prefix) {
 			continue
@@ -236,8 +369,57 @@ func (k *keeper) forget(ctx context.Context, subject string) {
 	}
 }
 
+// release removes results that clients have taken, some time ago and with their job gone:
+// as long as a job is there, its end keeps it from being done again.
+func (k *keeper) release(ctx context.Context, now time.Time) error {
+	var ids []string
+	k.mu.Lock()
+	for id, since := range k.taken {
+		if now.Sub(since) > k.Linger {
+			ids = append(ids, id)
+		}
+	}
+	k.mu.Unlock()
+	if len(ids) == 0 {
+		return nil
+	}
+	jobs, err := k.present(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if jobs[id] {
+			continue
+		}
+		if err := k.purge(ctx, wire.Ends, wire.EndsPrefix+id); err != nil {
+			return err
+		}
+		k.mu.Lock()
+		delete(k.taken, id)
+		k.mu.Unlock()
+	}
+	return nil
+}
+
+// present returns the jobs that wait or are handed out.
+func (k *keeper) present(ctx context.Context) (map[string]bool, error) {
+	all := map[string]bool{}
+	for _, from := range wire.WhereJobsAre {
+		s, err := k.js.Stream(ctx, from.Stream)
+		if err != nil {
+			return nil, err
+		}
+		ids, err := subjects(ctx, s, from.Prefix)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, ids)
+	}
+	return all, nil
+}
+
 // sweep removes witnesses whose job is not there: those of clients that died before
-// they had a job, and of workers that died after its end.
+// they had a job, and of workers that died after its end. Those of dead jobs stay longer.
 func (k *keeper) sweep(ctx context.Context, now time.Time) error {
 	store, err := k.js.Stream(ctx, wire.Witnesses)
 	if err != nil {
@@ -248,11 +430,15 @@ func (k *keeper) sweep(ctx context.Context, now time.Time) error {
 		return err
 	}
 	// The jobs come second: one that comes between has its witness already.
-	queue, err := k.js.Stream(ctx, wire.Jobs)
+	jobs, err := k.present(ctx)
 	if err != nil {
 		return err
 	}
-	jobs, err := subjects(ctx, queue, wire.JobsPrefix)
+	letters, err := k.js.Stream(ctx, wire.Dead)
+	if err != nil {
+		return err
+	}
+	dead, err := subjects(ctx, letters, wire.DeadPrefix)
 	if err != nil {
 		return err
 	}
@@ -261,6 +447,8 @@ func (k *keeper) sweep(ctx context.Context, now time.Time) error {
 			delete(k.seen, id)
 		}
 	}
+	info := store.CachedInfo()
+	crowded := info.Config.MaxBytes > 0 && info.State.Bytes > uint64(info.Config.MaxBytes)/2
 	for id := range witnesses {
 		if jobs[id] {
 			continue
@@ -270,7 +458,11 @@ func (k *keeper) sweep(ctx context.Context, now time.Time) error {
 			k.seen[id] = now
 			continue
 		}
-		if now.Sub(since) > k.Orphan {
+		keep := k.Orphan
+		if dead[id] && !crowded {
+			keep = max(keep, k.KeepDead)
+		}
+		if now.Sub(since) > keep {
 			if err := (wire.Object{Subject: wire.WitnessesPrefix + id}).Delete(ctx, store); err != nil {
 				return err
 			}

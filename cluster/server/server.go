@@ -37,6 +37,15 @@ type Config struct {
 	// names. None sees the jobs, keys or proofs of another. Whoever is not listed any
 	// more is not let in.
 	Clients []string
+	// Shares are parts of the cards' time, of 1, that are reserved for clients in
+	// Clients, together at most 1. Clients without one divide what is left.
+	Shares map[string]float64
+	// Workers are the names of workers with tickets of their own, in files that
+	// WorkerTicketOf names. Whoever is not listed any more is not let in.
+	Workers []string
+	// Rotate makes new tickets and a new key for witnesses, and lets in none of the old
+	// tickets. Workers with new ones still open what was sealed before.
+	Rotate bool
 	// Room is the most bytes on disk, and is kept in Dir. When it is 0 it is the one
 	// kept there; a new folder gets half of what is free.
 	Room int64
@@ -50,6 +59,9 @@ type Server struct {
 	room   int64
 	dir    string
 	listen string // address at which this machine reaches it
+
+	names  map[string]string  // of tenants
+	shares map[string]float64 // of tenants
 }
 
 // Start starts a server, which has recovered its streams and written its tickets when
@@ -80,7 +92,10 @@ func Start(cfg Config) (*Server, error) {
 	if err := os.Chmod(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	id, err := loadIdentity(cfg.Dir, cfg.Hosts, cfg.Clients)
+	if err := checkShares(cfg.Clients, cfg.Shares); err != nil {
+		return nil, err
+	}
+	id, err := loadIdentity(cfg.Dir, cfg.Hosts, cfg.Clients, cfg.Workers, cfg.Rotate)
 	if err != nil {
 		return nil, fmt.Errorf("the cluster's identity: %w", err)
 	}
@@ -93,7 +108,7 @@ func Start(cfg Config) (*Server, error) {
 	if number == 0 {
 		opts.Port = nats.RANDOM_PORT
 	}
-	if opts.Nkeys, err = id.users(cfg.Clients); err != nil {
+	if opts.Nkeys, err = id.users(cfg); err != nil {
 		return nil, err
 	}
 	scheme := "nats"
@@ -112,6 +127,9 @@ func Start(cfg Config) (*Server, error) {
 		n.SetLoggerV2(logger{cfg.Log}, false, false, false)
 	}
 	s := &Server{nats: n, dir: cfg.Dir}
+	if s.names, s.shares, err = id.tenants(cfg.Clients, cfg.Shares); err != nil {
+		return nil, err
+	}
 	n.Start()
 	if n.Addr() == nil || !n.JetStreamEnabled() {
 		s.Stop()
@@ -125,7 +143,7 @@ func Start(cfg Config) (*Server, error) {
 	url := fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(cfg.Hosts[0], strconv.Itoa(at.Port)))
 	err = s.makeRoom(cfg, store)
 	if err == nil {
-		err = id.writeTickets(cfg.Dir, url, secure, cfg.Clients)
+		err = id.writeTickets(cfg.Dir, url, secure, cfg.Clients, cfg.Workers)
 	}
 	if err != nil {
 		s.Stop()
@@ -137,7 +155,7 @@ func Start(cfg Config) (*Server, error) {
 // users returns who may log in, and what each may send and hear. They may do nothing
 // else: a client has its own jobs, keys and ends, and cannot end jobs, take them or
 // dismiss workers; neither clients nor workers can change streams.
-func (id *identity) users(clients []string) ([]*nats.NkeyUser, error) {
+func (id *identity) users(cfg Config) ([]*nats.NkeyUser, error) {
 	api := func(of string, streams ...string) (subjects []string) {
 		for _, s := range streams {
 			subjects = append(subjects, "$JS.API."+of+"."+s)
@@ -152,22 +170,32 @@ func (id *identity) users(clients []string) ([]*nats.NkeyUser, error) {
 	worker := func(tenant string) (send, hear []string) {
 		return slices.Concat(both, api("STREAM.PURGE", wire.Witnesses, wire.Tries), api("CONSUMER.MSG.NEXT", wire.Jobs+"."+wire.Workers),
 				[]string{"$JS.API.DIRECT.GET.>", "$JS.ACK.>", wire.EndsPrefix + ">", wire.DeadPrefix + ">", wire.TriesPrefix + ">", "_INBOX.>"}),
-			[]string{wire.Inbox(tenant) + ".>", wire.Who, wire.Drain, wire.Drain + ".*"}
+			[]string{wire.Inbox(tenant) + ".>", wire.Who, wire.Drain, wire.Drain + ".*", wire.CancelPrefix + ">"}
 	}
 	client := func(tenant string) (send, hear []string) {
-		own := tenant + ".>"
+		own, direct := tenant+".>", []string(nil)
+		if len(cfg.Shares) == 0 {
+			direct = []string{wire.JobsPrefix + own} // of the version before, which knows no queue
+		}
 		return slices.Concat(both,
-				api("DIRECT.GET", wire.Ends+"."+wire.EndsPrefix+own, wire.Keys+"."+wire.KeysPrefix+own, wire.Dead+"."+wire.DeadPrefix+own),
-				[]string{wire.JobsPrefix + own, wire.KeysPrefix + own, wire.WitnessesPrefix + own, wire.ForgetPrefix + "*." + own}),
+				api("DIRECT.GET", wire.Ends+"."+wire.EndsPrefix+own, wire.Keys+"."+wire.KeysPrefix+own, wire.Dead+"."+wire.DeadPrefix+own,
+					wire.Queue+"."+wire.QueuePrefix+own, wire.Jobs+"."+wire.JobsPrefix+own),
+				direct, []string{wire.QueuePrefix + own, wire.KeysPrefix + own, wire.WitnessesPrefix + own, wire.ForgetPrefix + "*." + own, wire.CancelPrefix + own}),
 			[]string{wire.Inbox(tenant) + ".>", wire.EndedPrefix + own}
 	}
 	type user struct {
 		seed string
 		may  func(tenant string) (send, hear []string)
 	}
-	all := []user{{id.Admin, admin}, {id.Worker, worker}, {id.Client, client}}
-	for _, name := range clients {
+	all := []user{{id.Admin, admin}, {id.Client, client}}
+	for _, name := range cfg.Clients {
 		all = append(all, user{id.Clients[name], client})
+	}
+	if len(cfg.Workers) == 0 {
+		all = append(all, user{id.Worker, worker})
+	}
+	for _, name := range cfg.Workers {
+		all = append(all, user{id.Workers[name], worker})
 	}
 	var users []*nats.NkeyUser
 	for _, u := range all {
@@ -185,6 +213,43 @@ func (id *identity) users(clients []string) ([]*nats.NkeyUser, error) {
 		}})
 	}
 	return users, nil
+}
+
+// checkShares refuses shares of nobody, and more than there is.
+func checkShares(clients []string, shares map[string]float64) error {
+	sum := 0.0
+	for name, share := range shares {
+		if !slices.Contains(clients, name) || share <= 0 {
+			return fmt.Errorf("%w: a share of %v for %q: want a client with a ticket of its own and a number above 0", backend.ErrInvalidInput, share, name)
+		}
+		sum += share
+	}
+	if sum > 1+1e-9 {
+		return fmt.Errorf("%w: clients have shares of %.0f %% together", backend.ErrInvalidInput, 100*sum)
+	}
+	return nil
+}
+
+// tenants returns the names and shares of the clients that have tickets of their own.
+func (id *identity) tenants(clients []string, shares map[string]float64) (names map[string]string, parts map[string]float64, err error) {
+	names, parts = map[string]string{}, map[string]float64{}
+	for name, seed := range id.clientSeeds(clients) {
+		tenant, err := wire.Ticket{Seed: seed}.Tenant()
+		if err != nil {
+			return nil, nil, err
+		}
+		names[tenant] = name
+		if share, has := shares[name]; has {
+			parts[tenant] = share
+		}
+	}
+	return names, parts, nil
+}
+
+// Tenants returns what clients are called and which shares are theirs, by tenant, for
+// Manager.
+func (s *Server) Tenants() (names map[string]string, shares map[string]float64) {
+	return s.names, s.shares
 }
 
 // Ticket returns the ticket of a name, such as AdminTicket, for this machine: it reaches
@@ -208,10 +273,18 @@ func (s *Server) Wait(ctx context.Context) error {
 			return nil
 		case <-time.After(time.Second):
 		}
-		if h := s.nats.Healthz(nil); !s.nats.Running() || h.StatusCode != http.StatusOK {
-			return fmt.Errorf("%w: the server has lost its store, is the disk of %s full? %s", backend.ErrUnavailable, s.dir, h.Error)
+		if err := s.Healthy(); err != nil {
+			return err
 		}
 	}
+}
+
+// Healthy returns an error if the server has ended or has lost its store.
+func (s *Server) Healthy() error {
+	if h := s.nats.Healthz(nil); !s.nats.Running() || h.StatusCode != http.StatusOK {
+		return fmt.Errorf("%w: the server has lost its store, is the disk of %s full? %s", backend.ErrUnavailable, s.dir, h.Error)
+	}
+	return nil
 }
 
 // Stop ends the server and returns when it has ended.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster"
@@ -94,14 +95,21 @@ func (p *gnarkProver) Prove(ctx context.Context, text []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Observe makes the phases of an engine progress of jobs, for engine.Config.Observer.
+// Observe makes the phases of an engine progress of jobs, for engine.Config.Observer, and
+// charges jobs with the time of calls that backends compute.
 func Observe() engine.Observer { return observer{} }
 
 type observer struct{}
 
-func (observer) Begin(ctx context.Context, _ engine.Phase) (context.Context, func(error)) {
+func (observer) Begin(ctx context.Context, p engine.Phase) (context.Context, func(error)) {
 	Progress(ctx)
-	return ctx, func(error) { Progress(ctx) }
+	began := time.Now()
+	return ctx, func(error) {
+		Progress(ctx)
+		if p.Kind == engine.PhaseMSM || p.Kind == engine.PhaseProgram {
+			charge(ctx, time.Since(began))
+		}
+	}
 }
 
 // discreet returns an error of a prover without the values of the witness that gnark's

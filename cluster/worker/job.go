@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -25,6 +26,10 @@ type inHand struct {
 	job      wire.Job
 	progress atomic.Uint64
 	working  atomic.Bool // a prover has it, which must get on
+	began    time.Time
+	card     atomic.Int64 // nanoseconds that backends were at it
+	cancel   context.CancelCauseFunc
+	spare    bool // it is dead and may be sent again, with its witness
 
 	mu  sync.Mutex
 	msg jetstream.Msg // the last delivery of it, which is the one to acknowledge
@@ -56,30 +61,56 @@ func waits(ctx context.Context) (goesOn func()) {
 	return func() { h.working.Store(true) }
 }
 
+// charge adds the time of a backend to what the job of a context costs.
+func charge(ctx context.Context, took time.Duration) {
+	if h, ok := ctx.Value(progressKey{}).(*inHand); ok {
+		h.card.Add(int64(took))
+	}
+}
+
+// cost returns what the job has cost here until now.
+func (h *inHand) cost(o wire.Outcome) wire.Cost {
+	return wire.Cost{Milliseconds: milliseconds(time.Since(h.began)), Card: milliseconds(time.Duration(h.card.Load())), Outcome: o}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+
+// errCancelled: nobody wants the job any more.
+var errCancelled = errors.New("cancelled by its client")
+
 // errStalled: no progress for Config.Stall.
 var errStalled = errors.New("no progress")
 
 // job does a job. Its error says why this worker could not do it, for reasons that
 // are not the job's.
-func (w *Worker) job(ctx context.Context, msg jetstream.Msg) error {
-	h := &inHand{msg: msg}
+func (w *Worker) job(ctx context.Context, msg jetstream.Msg) (err error) {
+	h := &inHand{msg: msg, began: time.Now()}
 	if err := json.Unmarshal(msg.Data(), &h.job); err != nil || !wire.ID.MatchString(h.job.ID) ||
 		msg.Subject() != wire.JobsPrefix+h.job.ID || h.job.Witness.Subject != wire.WitnessesPrefix+h.job.ID {
 		w.log.Warn("cluster: a message that is no job is thrown away", "subject", msg.Subject())
 		return msg.Term()
 	}
+	mine, cancel := context.WithCancelCause(context.WithValue(ctx, progressKey{}, h))
+	defer cancel(nil)
+	h.cancel = cancel
 	if !w.take(h) {
 		return nil
 	}
 	defer w.release(h)
-	mine, cancel := context.WithCancelCause(context.WithValue(ctx, progressKey{}, h))
-	defer cancel(nil)
 	defer w.keepAlive(h, cancel)()
 
 	if meta, err := msg.Metadata(); err != nil || meta.NumDelivered > 1 {
 		if known, err := w.ended(ctx, h); known || err != nil {
 			return w.settle(ctx, h, err)
 		}
+	}
+	if h.job.Late(time.Now()) {
+		return w.settle(ctx, h, w.end(ctx, h, wire.End{Reason: "its deadline passed before it was begun", Caller: true, Kind: wire.Late}))
+	}
+	if w.cfg.Span != nil {
+		var end func(error)
+		mine, end = w.cfg.Span(mine, h.job.ID, h.job.Trace)
+		defer func() { end(err) }()
 	}
 	witness := w.fetch(mine, h)
 	guilty, err := w.tries.begin(ctx, h.job.ID)
@@ -93,13 +124,13 @@ func (w *Worker) job(ctx context.Context, msg jetstream.Msg) error {
 	proof, err := w.prove(mine, h, witness)
 	h.working.Store(false)
 	if err != nil {
-		return w.failed(ctx, h, err, errors.Is(context.Cause(mine), errStalled))
+		return w.failed(ctx, h, err, context.Cause(mine))
 	}
 	return w.settle(ctx, h, w.end(ctx, h, wire.End{Proof: proof}))
 }
 
 // failed decides what a failure means for the job.
-func (w *Worker) failed(ctx context.Context, h *inHand, err error, stalled bool) error {
+func (w *Worker) failed(ctx context.Context, h *inHand, err error, cause error) error {
 	switch {
 	case wire.Missing(err):
 		// Another worker was first and has removed the witness, or nobody has it.
@@ -108,13 +139,15 @@ func (w *Worker) failed(ctx context.Context, h *inHand, err error, stalled bool)
 			e = w.end(ctx, h, wire.End{Reason: err.Error()})
 		}
 		return w.settle(ctx, h, e)
+	case errors.Is(cause, errCancelled):
+		return w.settle(ctx, h, w.end(ctx, h, wire.End{Reason: err.Error(), Caller: true, Kind: wire.Cancelled}))
 	case ctx.Err() != nil:
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.lastWord())
 		defer cancel()
 		return w.giveBack(h, errors.Join(context.Cause(ctx), w.tries.returned(last, h.job.ID)))
 	case errors.Is(err, errInfrastructure):
 		return w.giveBack(h, errors.Join(err, w.tries.returned(ctx, h.job.ID)))
-	case stalled:
+	case errors.Is(cause, errStalled):
 		err = fmt.Errorf("%w for %v", errStalled, w.cfg.Stall)
 	case errors.Is(err, backend.ErrInvalidInput), errors.Is(err, ErrJob):
 		return w.settle(ctx, h, w.end(ctx, h, wire.End{Reason: err.Error(), Caller: true}))
@@ -122,6 +155,7 @@ func (w *Worker) failed(ctx context.Context, h *inHand, err error, stalled bool)
 		return w.giveBack(h, errors.Join(err, w.tries.returned(ctx, h.job.ID)))
 	}
 	w.count(func(s *wire.State) { s.Failed++; s.LastError = err.Error() })
+	w.cfg.Meter.Try("failed")
 	w.log.Warn("cluster: a try failed", "job", h.job.ID, "problem", err)
 	r, e := w.tries.failed(ctx, h.job.ID, w.cfg.Name, err)
 	if e != nil {
@@ -233,9 +267,24 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 	if err != nil {
 		return err
 	}
+	outcome := wire.Proved
+	switch {
+	case e.Kind != "":
+		outcome = wire.Outcome(e.Kind)
+	case e.Reason != "":
+		outcome = wire.Failed
+	}
+	cost := h.cost(outcome)
+	header, err := json.Marshal(cost)
+	if err != nil {
+		return err
+	}
+	timed := w.timer()
+	m := &nats.Msg{Subject: wire.EndsPrefix + h.job.ID, Data: text, Header: nats.Header{wire.CostHeader: {string(header)}}}
 	_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return w.js.Publish(ctx, wire.EndsPrefix+h.job.ID, text, jetstream.WithMsgID(h.job.ID), jetstream.WithExpectLastSequencePerSubject(0))
+		return w.js.PublishMsg(ctx, m, jetstream.WithMsgID(h.job.MsgID()), jetstream.WithExpectLastSequencePerSubject(0))
 	})
+	timed("store")
 	switch {
 	case wire.Conflict(err): // another worker was first
 		return nil
@@ -247,9 +296,14 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 			s.LastError = e.Reason
 		}
 	})
-	if e.Reason == "" {
+	w.cfg.Meter.Ended(string(outcome), cost)
+	if e.Kind == wire.Cancelled {
+		w.log.Info("cluster: a job was cancelled", "job", h.job.ID)
+	}
+	if e.Reason == "" || e.Kind == wire.Cancelled {
 		return nil
 	}
+	h.spare = !e.Caller
 	w.log.Warn("cluster: a job is dead", "job", h.job.ID, "reason", e.Reason)
 	dead, err := json.Marshal(struct {
 		wire.Job
@@ -282,7 +336,9 @@ func (w *Worker) settle(ctx context.Context, h *inHand, err error) error {
 	if err == nil {
 		forgotten := make(chan error, 1)
 		go func() { forgotten <- w.tries.forget(ctx, h.job.ID) }()
-		err = h.job.Witness.Delete(ctx, w.witnesses)
+		if !h.spare {
+			err = h.job.Witness.Delete(ctx, w.witnesses)
+		}
 		err = errors.Join(err, <-forgotten)
 	}
 	if err == nil {
@@ -298,6 +354,7 @@ func (w *Worker) settle(ctx context.Context, h *inHand, err error) error {
 // count.
 func (w *Worker) giveBack(h *inHand, why error) error {
 	w.count(func(s *wire.State) { s.Returned++; s.LastError = why.Error() })
+	w.cfg.Meter.Try("returned")
 	w.log.Warn("cluster: a job is given back", "job", h.job.ID, "problem", why)
 	if errors.Is(why, errGivenBack) {
 		return errors.Join(h.message().Nak(), w.nc.FlushTimeout(w.lastWord()))
@@ -340,17 +397,41 @@ func (w *Worker) fetch(ctx context.Context, h *inHand) func() ([]byte, error) {
 	}
 }
 
+// timer returns a function that tells what has taken the time since it was called last.
+func (w *Worker) timer() func(phase string) {
+	last := time.Now()
+	return func(phase string) {
+		now := time.Now()
+		w.cfg.Meter.Phase(phase, now.Sub(last))
+		last = now
+	}
+}
+
+// open opens a witness, with the key of before as well where keys were changed while the
+// job waited.
+func (w *Worker) open(h *inHand, sealed []byte, size int) (plain []byte, err error) {
+	for _, key := range w.opening {
+		if plain, err = key.Open(h.job.ID, h.job.Work, sealed, size); !errors.Is(err, wire.ErrSealed) {
+			break
+		}
+	}
+	return plain, err
+}
+
 // prove makes the job's proof.
 func (w *Worker) prove(ctx context.Context, h *inHand, witness func() ([]byte, error)) (proof []byte, err error) {
 	if err := h.job.Work.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrJob, err)
 	}
+	timed := w.timer()
 	p, release, err := w.provers.get(ctx, wire.TenantOfJob(h.job.ID), h.job.Work)
+	timed("open")
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	sealed, err := witness()
+	timed("witness")
 	if err != nil {
 		return nil, fmt.Errorf("%w: the witness: %w", errInfrastructure, err)
 	}
@@ -358,14 +439,17 @@ func (w *Worker) prove(ctx context.Context, h *inHand, witness func() ([]byte, e
 	if s, ok := p.(Sized); ok {
 		size = s.WitnessBytes()
 	}
-	plain, err := w.key.Open(h.job.ID, h.job.Work, sealed, size)
+	w.cfg.Meter.Received(len(sealed))
+	plain, err := w.open(h, sealed, size)
 	if err != nil {
 		return nil, err
 	}
 	Progress(ctx)
 	defer clear(plain)
 	defer noPanic(w.log, &err)
+	timed("unseal")
 	proof, err = p.Prove(ctx, plain)
+	timed("prove")
 	if err == nil && len(proof) > wire.MaxEnd {
 		err = fmt.Errorf("%w: the proof has %d bytes, at most %d travel", ErrJob, len(proof), wire.MaxEnd)
 	}

@@ -14,7 +14,9 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,6 +25,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
+	"github.com/pippin-zk/pippin/internal/build"
 )
 
 // Config configures a worker. Ticket, Open and Cache are needed.
@@ -52,8 +55,61 @@ type Config struct {
 	// Ends is how long a prover may take to end after its context, 10 s when it is
 	// 0. One that takes longer is stuck, and its worker ends.
 	Ends time.Duration
-	Log  *slog.Logger // nil is nowhere
+	// HandBack ends the worker when it is closed, without an end to its jobs: they are
+	// given back at once, as when a machine is about to be taken away.
+	HandBack <-chan struct{}
+	// Meter is told what jobs take; nil is nobody.
+	Meter Meter
+	// Span begins a span of a trace for a job, whose client has sent what is carried; it
+	// may be nil. The function that it returns is called at the end.
+	Span func(ctx context.Context, job string, carried map[string]string) (context.Context, func(error))
+	// Health is told of the worker, so that it can be asked; nil is nobody.
+	Health *Health
+	Log    *slog.Logger // nil is nowhere
 }
+
+// Health says whether a worker takes jobs. Its zero value is of one that has not begun;
+// safe for concurrent use.
+type Health struct{ w atomic.Pointer[Worker] }
+
+// Ready returns nil while the worker is connected and takes jobs.
+func (h *Health) Ready() error {
+	w := h.w.Load()
+	if w == nil {
+		return errors.New("the worker has not begun")
+	}
+	w.mu.Lock()
+	draining := w.state.Draining
+	w.mu.Unlock()
+	switch {
+	case draining:
+		return errors.New("the worker is draining")
+	case !w.nc.IsConnected():
+		return errors.New("the worker has no connection to its server")
+	}
+	return nil
+}
+
+// Meter counts what a worker does. Its methods are called by several goroutines.
+type Meter interface {
+	// Phase tells how long a phase of a job took: open (its prover, with the fetching of
+	// keys), witness (waiting for it), unseal, prove, store (the end).
+	Phase(phase string, took time.Duration)
+	// Ended tells that a job has ended here: proved, dead, late or cancelled.
+	Ended(outcome string, cost cluster.Cost)
+	// Try tells that a try has not ended a job: failed or returned.
+	Try(outcome string)
+	// Received tells of so many bytes of witnesses and keys from the server.
+	Received(bytes int)
+}
+
+// noMeter is a Meter that counts nothing.
+type noMeter struct{}
+
+func (noMeter) Phase(string, time.Duration) {}
+func (noMeter) Ended(string, cluster.Cost)  {}
+func (noMeter) Try(string)                  {}
+func (noMeter) Received(int)                {}
 
 // Opener opens a prover. Errors that wrap backend.ErrInvalidInput are the job's
 // fault.
@@ -94,7 +150,7 @@ type Worker struct {
 	js  jetstream.JetStream
 
 	ends, witnesses jetstream.Stream
-	key             *wire.OpeningKey // of witnesses
+	opening         []*wire.OpeningKey // of witnesses, the cluster's first
 
 	tries   *tries
 	provers *provers
@@ -134,14 +190,21 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Meter == nil {
+		cfg.Meter = noMeter{}
+	}
 	w := &Worker{cfg: cfg, inHand: map[string]*inHand{}, log: cfg.Log.With("worker", cfg.Name), drainIn: cfg.Drain,
-		state: wire.State{Name: cfg.Name, Jobs: cfg.Jobs}}
+		state: wire.State{Name: cfg.Name, Jobs: cfg.Jobs, Version: build.This().Version}}
 	if w.nc, w.js, err = cfg.Ticket.Connect(wire.WorkerPrefix + cfg.Name); err != nil {
 		return err
 	}
 	defer w.nc.Close()
-	if w.key, err = wire.ReadOpening(cfg.Ticket.Open); err != nil {
-		return err
+	for _, text := range append([]string{cfg.Ticket.Open}, cfg.Ticket.OpenBefore...) {
+		key, err := wire.ReadOpening(text)
+		if err != nil {
+			return err
+		}
+		w.opening = append(w.opening, key)
 	}
 	starting, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -153,7 +216,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 			return err
 		}
 	}
-	if err := wire.CheckFingerprint(w.witnesses, w.key.Fingerprint()); err != nil {
+	if err := wire.CheckFingerprint(w.witnesses, w.opening[0].Fingerprint()); err != nil {
 		return err
 	}
 	w.tries = &tries{w.js, counts}
@@ -175,6 +238,9 @@ func (w *Worker) run(ctx context.Context) error {
 	if err := w.listen(); err != nil {
 		return err
 	}
+	if w.cfg.Health != nil {
+		w.cfg.Health.w.Store(w)
+	}
 	ended := make(chan struct{})
 	var takers sync.WaitGroup
 	for range w.cfg.Jobs {
@@ -182,7 +248,16 @@ func (w *Worker) run(ctx context.Context) error {
 	}
 	go func() { takers.Wait(); close(ended) }()
 
-	<-taking.Done()
+	handBack := w.cfg.HandBack
+	select {
+	case <-taking.Done():
+	case <-handBack:
+		drain(errNotice)
+		handBack = nil
+		w.mu.Lock()
+		w.drainIn = 0
+		w.mu.Unlock()
+	}
 	w.mu.Lock()
 	w.state.Draining = true
 	within := w.drainIn
@@ -195,6 +270,7 @@ func (w *Worker) run(ctx context.Context) error {
 	select {
 	case <-ended:
 		return err
+	case <-handBack:
 	case <-time.After(within):
 	}
 	abort(errGivenBack)
@@ -207,6 +283,7 @@ func (w *Worker) run(ctx context.Context) error {
 }
 
 var (
+	errNotice    = errors.New("the machine goes")
 	errDrained   = errors.New("drained by an administrator")
 	errGivenBack = errors.New("given back: the worker ends")
 )
@@ -228,6 +305,15 @@ func (w *Worker) listen() error {
 			w.log.Debug("cluster: not answered who is there", "problem", err)
 		}
 	})
+	if err == nil {
+		_, err = w.nc.Subscribe(wire.CancelPrefix+">", func(m *nats.Msg) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if h := w.inHand[strings.TrimPrefix(m.Subject, wire.CancelPrefix)]; h != nil {
+				h.cancel(errCancelled)
+			}
+		})
+	}
 	for _, subject := range []string{wire.Drain, wire.Drain + "." + w.cfg.Name} {
 		if err == nil {
 			_, err = w.nc.Subscribe(subject, func(m *nats.Msg) {

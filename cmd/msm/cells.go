@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/table"
 )
 
 // cellsFlags is the command line of msm bench cells.
@@ -73,19 +70,8 @@ func (a *app) benchCells(ctx context.Context, f cellsFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	out, plot, err := createOutputs(ctx, f.out, "")
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	defer plot.Close()
-	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.CellRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.CellRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Cells(ctx, cfg)
-	})
-	if len(taken.Runs) == 0 {
-		return err
-	}
-	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WriteCellsTable(w, form, taken) }, taken.WriteJSON)
-	return errors.Join(err, a.deliver(out, text, wanted))
+	}, record.WriteCellsTable, nil)
 }

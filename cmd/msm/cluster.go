@@ -6,14 +6,18 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark/backend/witness"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
@@ -23,11 +27,15 @@ import (
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
+	"github.com/pippin-zk/pippin/cmd/internal/telemetry"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/clustermetrics"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/internal/userdir"
+	"github.com/pippin-zk/pippin/observe/metrics"
+	"github.com/pippin-zk/pippin/observe/tracing"
 )
 
 func (a *app) clusterCommand() *cobra.Command {
@@ -43,7 +51,7 @@ them. docs/howto/cluster.md says how to set one up.`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.clusterUp(), a.clusterWork(), a.clusterProve(), a.clusterStatus(), a.clusterDrain())
+	c.AddCommand(a.clusterUp(), a.clusterWork(), a.clusterProve(), a.clusterStatus(), a.clusterDrain(), a.clusterCancel(), a.clusterRetry(), a.clusterKeys())
 	return c
 }
 
@@ -80,16 +88,18 @@ const ticketHelp = "file that msm cluster up wrote (default: the one of a cluste
 // upFlags is the command line of msm cluster up.
 type upFlags struct {
 	dir, listen, room, join string
-	hosts, clients          []string
-	work                    bool
+	metrics                 string
+	hosts, clients, workers []string
+	rotate, work            bool
 	worker                  workFlags
 }
 
 func (a *app) clusterUp() *cobra.Command {
 	var f upFlags
 	c := &cobra.Command{
-		Use:   "up",
-		Short: "Run the server of a cluster",
+		Use:         "up",
+		Annotations: map[string]string{configName: "cluster-up"},
+		Short:       "Run the server of a cluster",
 		Long: `Run the server of a cluster, NATS with JetStream in this process, and keep its streams
 in order. With --join the server is another one, and this keeps the streams in order
 only. Tickets for workers (worker.json), clients (client.json) and administrators
@@ -103,25 +113,52 @@ Addresses other than loopback are served by TLS, to holders of tickets.`,
 	flags.StringVar(&f.dir, "dir", "", "folder for jobs, keys and tickets (default: pippin/cluster in $XDG_DATA_HOME, ~/.local/share)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:4222", "address")
 	flags.StringSliceVar(&f.hosts, "host", nil, "names and addresses by which others reach it, the one for tickets first")
-	flags.StringSliceVar(&f.clients, "client", nil, "names of clients that get a ticket of their own, client-NAME.json, and see nothing of each other's")
+	flags.StringSliceVar(&f.clients, "client", nil, "clients that get a ticket of their own, client-NAME.json, and see nothing of each other's; NAME=60% reserves that share of the cards' time. Who is not listed any more is not let in")
+	flags.StringSliceVar(&f.workers, "worker", nil, "workers that get a ticket of their own, worker-NAME.json, in place of one for all. Who is not listed any more is not let in")
+	flags.BoolVar(&f.rotate, "rotate", false, "begin with new tickets and a new key for witnesses; the old tickets are refused, jobs that wait are proved")
 	flags.StringVar(&f.room, "room", "", "most bytes on disk, such as 100GiB (default: as before in this folder, in a new one half of what is free)")
 	flags.StringVar(&f.join, "join", "", "an administrator's ticket for a NATS server that is there, instead of one in this process")
 	flags.BoolVar(&f.work, "work", false, "be a worker too")
+	flags.StringVar(&f.metrics, "metrics", "", metricsHelp)
 	f.worker.add(flags)
+	a.configurable(c)
 	return c
+}
+
+const metricsHelp = "address of /metrics, /healthz and /readyz, such as :9465, which is on loopback, or 0.0.0.0:9465 (default none)"
+
+// serveMetrics serves metrics and checks at an address until ctx ends. That it cannot
+// listen there is an error at once.
+func (a *app) serveMetrics(ctx context.Context, group *errgroup.Group, address string, healthy, ready func() error, all ...prometheus.Collector) error {
+	if address == "" {
+		return nil
+	}
+	l, err := metrics.Listen(address)
+	if err != nil {
+		return err
+	}
+	g := metrics.Registry(all...)
+	group.Go(func() error {
+		return metrics.Serve(ctx, l, g, metrics.Check{Path: "/healthz", OK: healthy}, metrics.Check{Path: "/readyz", OK: ready})
+	})
+	return nil
 }
 
 func (a *app) up(ctx context.Context, f upFlags) (err error) {
 	if f.dir, err = a.clusterDir(f.dir); err != nil {
 		return err
 	}
-	m := server.Manager{Log: a.events()}
+	seen := new(clustermetrics.Server)
+	m := server.Manager{Log: a.events(), Figures: seen.Set}
 	if f.room != "" {
 		if m.Room, err = bytesOf("room", f.room); err != nil {
 			return err
 		}
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
+	healthy := func() error { return nil }
 	if f.join != "" {
 		if m.Ticket, err = a.ticket(f.join, ""); err != nil {
 			return err
@@ -134,7 +171,11 @@ func (a *app) up(ctx context.Context, f upFlags) (err error) {
 		}
 		f.worker.ticket = filepath.Join(f.dir, server.WorkerTicket)
 	} else {
-		s, err := server.Start(server.Config{Dir: f.dir, Listen: f.listen, Hosts: f.hosts, Clients: f.clients, Room: m.Room, Log: a.events()})
+		clients, shares, err := sharesOf(f.clients)
+		if err != nil {
+			return err
+		}
+		s, err := server.Start(server.Config{Dir: f.dir, Listen: f.listen, Hosts: f.hosts, Clients: clients, Shares: shares, Workers: f.workers, Rotate: f.rotate, Room: m.Room, Log: a.events()})
 		if err != nil {
 			return err
 		}
@@ -142,11 +183,25 @@ func (a *app) up(ctx context.Context, f upFlags) (err error) {
 		if m.Ticket, err = s.Ticket(server.AdminTicket); err != nil {
 			return err
 		}
-		if f.worker.own, err = s.Ticket(server.WorkerTicket); err != nil {
+		own := server.WorkerTicket
+		if len(f.workers) > 0 {
+			own = server.WorkerTicketOf(f.workers[0])
+		}
+		if f.worker.own, err = s.Ticket(own); err != nil {
 			return err
 		}
+		m.Names, m.Shares = s.Tenants()
 		m.Room = s.Room()
 		group.Go(func() error { return s.Wait(ctx) })
+		healthy = s.Healthy
+	}
+	collectors := []prometheus.Collector{seen}
+	if f.work {
+		f.worker.meter = clustermetrics.NewWorker()
+		collectors = append(collectors, f.worker.meter)
+	}
+	if err := a.serveMetrics(ctx, group, f.metrics, healthy, seen.Ready, collectors...); err != nil {
+		return errors.Join(err, stopAll(cancel, group))
 	}
 	group.Go(func() error {
 		return m.Run(ctx, func() {
@@ -159,12 +214,36 @@ func (a *app) up(ctx context.Context, f upFlags) (err error) {
 	return group.Wait()
 }
 
+// stopAll ends what a group does.
+func stopAll(cancel context.CancelFunc, group *errgroup.Group) error {
+	cancel()
+	return group.Wait()
+}
+
+// sharesOf reads clients as NAME or NAME=PERCENT%.
+func sharesOf(flags []string) (clients []string, shares map[string]float64, err error) {
+	shares = map[string]float64{}
+	for _, text := range flags {
+		name, share, has := strings.Cut(text, "=")
+		clients = append(clients, name)
+		if !has {
+			continue
+		}
+		percent, err := strconv.ParseFloat(strings.TrimSuffix(share, "%"), 64)
+		if err != nil {
+			return nil, nil, usageError{fmt.Errorf("--client %s: want NAME or NAME=60%%", text)}
+		}
+		shares[name] = percent / 100
+	}
+	return clients, shares, nil
+}
+
 // events returns the log of what runs for long: what went wrong, and with -v everything.
 func (a *app) events() *slog.Logger {
 	if a.verbose {
 		return a.logger()
 	}
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return a.logTo(slog.LevelWarn)
 }
 
 // bytesOf reads a number of bytes.
@@ -182,6 +261,8 @@ type workFlags struct {
 	jobs, circuits                          int
 	stall, drain                            time.Duration
 	own                                     cluster.Ticket // of a server in this process, in place of a file
+	metrics                                 string
+	meter                                   *clustermetrics.Worker // where somebody else serves it
 }
 
 // add adds the flags but for the ticket's.
@@ -199,17 +280,21 @@ func (f *workFlags) add(flags *pflag.FlagSet) {
 func (a *app) clusterWork() *cobra.Command {
 	var f workFlags
 	c := &cobra.Command{
-		Use:   "work",
-		Short: "Prove the jobs of a cluster",
+		Use:         "work",
+		Annotations: map[string]string{configName: "cluster-work"},
+		Short:       "Prove the jobs of a cluster",
 		Long: `Prove the jobs of a cluster, until a signal or msm cluster drain. Keys are fetched when
 a job needs them, and kept on disk. Proofs that have begun are ended first, for as
-long as --drain says; then they are another worker's.`,
+long as --drain says; then they are another worker's. After SIGUSR1, for a machine that
+is about to be taken away, they are so at once.`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return a.work(c.Context(), f) },
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.ticket, "ticket", "", ticketHelp)
+	flags.StringVar(&f.metrics, "metrics", "", metricsHelp)
 	f.add(flags)
+	a.configurable(c)
 	return c
 }
 
@@ -233,12 +318,37 @@ func (a *app) work(ctx context.Context, f workFlags) (err error) {
 		}
 		cfg.Cache = filepath.Join(dir, "cluster")
 	}
-	engine, err := engine.New(ctx, engine.Config{Backend: f.backend, Open: a.opener(), Log: a.events(), Observer: worker.Observe()})
+	traces, end, err := telemetry.Tracing(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	conf := engine.Config{Backend: f.backend, Open: a.opener(), Log: a.events(), Observer: worker.Observe()}
+	if traces != nil {
+		cfg.Span, conf.Open = tracing.Job(traces), a.openerWith(tracing.Host(traces))
+		conf.Observer = engine.Observers(conf.Observer, tracing.Observer(traces))
+	}
+	ofEngine := metrics.New()
+	engine, err := engine.New(ctx, ofEngine.Config(conf))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	cfg.Open = worker.Gnark(engine)
+	ofEngine.Watch(engine)
+	cfg.Open, cfg.Health = worker.Gnark(engine), new(worker.Health)
+	if f.meter == nil {
+		f.meter = clustermetrics.NewWorker()
+	}
+	cfg.Meter = f.meter
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx)) // while it drains too
+	group := new(errgroup.Group)
+	defer func() { err = errors.Join(err, stopAll(cancel, group)) }()
+	if err := a.serveMetrics(serving, group, f.metrics, func() error { return nil }, cfg.Health.Ready, ofEngine, f.meter); err != nil {
+		return err
+	}
+	notice, stop := onNotice()
+	defer stop()
+	cfg.HandBack = notice
 	fmt.Fprintf(a.stdout, "working for %s on %s\n", cfg.Ticket.URL, f.backend)
 	return worker.Run(ctx, cfg)
 }
@@ -248,7 +358,8 @@ type clusterProveFlags struct {
 	ticket, system, curve       string
 	circuit, proving, verifying string
 	solidity                    bool
-	flying                      int
+	flying, priority            int
+	within                      time.Duration
 }
 
 func (a *app) clusterProve() *cobra.Command {
@@ -276,10 +387,12 @@ is written to a file beside it, with the ending .proof.`,
 	flags.StringVar(&f.verifying, "verifying-key", "", "file")
 	flags.BoolVar(&f.solidity, "solidity", false, "for verifiers that gnark exports to Solidity")
 	flags.IntVar(&f.flying, "in-flight", 64, "witnesses on their way at a time")
+	flags.IntVar(&f.priority, "priority", 0, "jobs of this client with a higher one are begun first")
+	flags.DurationVar(&f.within, "within", 0, "proofs that are not begun then are not made (default no limit)")
 	return c
 }
 
-func (a *app) clusterProofs(ctx context.Context, f clusterProveFlags, files []string) error {
+func (a *app) clusterProofs(ctx context.Context, f clusterProveFlags, files []string) (err error) {
 	for _, file := range []string{f.circuit, f.proving, f.verifying} {
 		if file == "" {
 			return usageError{errors.New("--circuit, --proving-key and --verifying-key are needed")}
@@ -298,10 +411,26 @@ func (a *app) clusterProofs(ctx context.Context, f clusterProveFlags, files []st
 		return err
 	}
 	defer c.Close()
+	traces, end, err := telemetry.Tracing(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if traces != nil {
+		c.Trace(tracing.Carried)
+		var over func(error)
+		ctx, over = tracing.Observer(traces).Begin(ctx, engine.Phase{Kind: engine.PhaseProve, Jobs: len(files)})
+		defer func() { over(err) }()
+	}
 	p, err := c.AddFrom(ctx, cluster.Work{System: f.system, Curve: curve.String(), Solidity: f.solidity}, fileOf(f.circuit), fileOf(f.proving), fileOf(f.verifying))
 	if err != nil {
 		return err
 	}
+	when := cluster.JobOptions{Priority: f.priority}
+	if f.within > 0 {
+		when.Deadline = time.Now().Add(f.within)
+	}
+	p = p.With(when)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(f.flying)
 	var saying sync.Mutex
@@ -401,7 +530,7 @@ func (a *app) asAdmin(path string, do func(*cluster.Client) error) error {
 
 func writeCluster(w io.Writer, s cluster.Status) error {
 	fmt.Fprintf(w, "jobs      %d waiting, %d handed out\n", s.Waiting, s.HandedOut)
-	fmt.Fprintf(w, "stored    %s\n", units.FormatBytes(s.Bytes))
+	fmt.Fprintf(w, "stored    %s, %d results that nobody has taken\n", units.FormatBytes(s.Bytes), s.Results)
 	var rows [][]string
 	for _, k := range s.Workers {
 		name := k.Name
@@ -417,6 +546,19 @@ func writeCluster(w io.Writer, s cluster.Status) error {
 		{Head: "worker", Keep: table.Never}, {Head: "in hand", Keep: table.Never}, {Head: "done", Keep: table.Never}, {Head: "failed", Keep: 3}, {Head: "returned", Keep: 2}, {Head: "last problem", Keep: 1},
 	}, rows); err != nil {
 		return err
+	}
+	if s.Ledger != nil {
+		rows = nil
+		for _, tenant := range slices.Sorted(maps.Keys(s.Ledger.Clients)) {
+			u := s.Ledger.Clients[tenant]
+			rows = append(rows, []string{s.Ledger.Name(tenant), fmt.Sprint(u.Proved), fmt.Sprint(u.Dead), fmt.Sprint(u.Cancelled), fmt.Sprint(u.Late),
+				fmt.Sprintf("%.0f", u.Card), fmt.Sprintf("%.0f", u.Milliseconds)})
+		}
+		if err := section(w, table.Fit(w), []table.Column{
+			{Head: "client", Keep: table.Never}, {Head: "proved", Keep: table.Never}, {Head: "dead", Keep: 4}, {Head: "cancelled", Keep: 2}, {Head: "late", Keep: 1}, {Head: "backend ms", Keep: table.Never}, {Head: "worker ms", Keep: 3},
+		}, rows); err != nil {
+			return err
+		}
 	}
 	rows = nil
 	for _, d := range s.Dead {
@@ -446,4 +588,134 @@ func (a *app) clusterDrain() *cobra.Command {
 	c.Flags().StringVar(&path, "ticket", "", ticketHelp)
 	c.Flags().DurationVar(&within, "within", 30*time.Second, "what has not ended then is given back to others")
 	return c
+}
+
+func (a *app) clusterCancel() *cobra.Command {
+	var path string
+	c := &cobra.Command{
+		Use:   "cancel JOB...",
+		Short: "End jobs that nobody wants any more",
+		Args:  someArguments("job"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.asAdmin(path, func(cl *cluster.Client) error {
+				for _, id := range args {
+					in, err := cl.Cancel(c.Context(), id)
+					if err != nil {
+						return err
+					}
+					if !in {
+						a.note(id + " had ended before")
+					}
+				}
+				return nil
+			})
+		},
+	}
+	c.Flags().StringVar(&path, "ticket", "", ticketHelp)
+	return c
+}
+
+// someArguments refuses a command line that names nothing.
+func someArguments(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usageError{fmt.Errorf("no %s is named, see %s --help", what, c.CommandPath())}
+		}
+		return nil
+	}
+}
+
+func (a *app) clusterRetry() *cobra.Command {
+	var path string
+	c := &cobra.Command{
+		Use:   "retry [JOB...]",
+		Short: "Send dead jobs again, all if none is named",
+		Long: `Send jobs again that ended without a proof, all if none is named. Those that failed
+through their own fault, such as a wrong witness, cannot be sent again; the witnesses of
+others are kept for a day. msm cluster status lists them.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.asAdmin(path, func(cl *cluster.Client) error {
+				sent, err := cl.Retry(c.Context(), args...)
+				for _, id := range sent {
+					fmt.Fprintln(a.stdout, id)
+				}
+				if err == nil && len(sent) < len(args) {
+					err = fmt.Errorf("%d of %d jobs cannot be sent again: their witnesses are gone", len(args)-len(sent), len(args))
+				}
+				return err
+			})
+		},
+	}
+	c.Flags().StringVar(&path, "ticket", "", ticketHelp)
+	return c
+}
+
+func (a *app) clusterKeys() *cobra.Command {
+	var path, format string
+	var unused time.Duration
+	var remove bool
+	c := &cobra.Command{
+		Use:   "keys",
+		Short: "List the circuits and keys that a cluster has, or remove those that nothing uses",
+		Long: `List the circuits and keys that a cluster has, those first that were not used for
+longest. With --unused only those are listed that no job has needed for so long and none
+needs that waits; --remove removes them. A client that adds its circuit again sends them
+again.`,
+		Example: `  msm cluster keys --unused 720h --remove`,
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := oneOf("format", format, formats...); err != nil {
+				return err
+			}
+			if remove && !c.Flags().Changed("unused") {
+				return usageError{errors.New("--remove needs --unused")}
+			}
+			return a.asAdmin(path, func(cl *cluster.Client) error {
+				all, err := cl.Keys(c.Context())
+				if err != nil {
+					return err
+				}
+				if c.Flags().Changed("unused") {
+					all = slices.DeleteFunc(all, func(k cluster.StoredKey) bool { return k.Waiting || time.Since(k.Used) < unused })
+				}
+				if remove {
+					for _, k := range all {
+						if err := cl.RemoveKey(c.Context(), k); err != nil {
+							return err
+						}
+					}
+				}
+				return tableOr(format, func(w io.Writer) error { return writeKeys(w, all, remove) }, func(w io.Writer) error { return writeJSON(w, all) })(a.stdout)
+			})
+		},
+	}
+	c.Flags().StringVar(&path, "ticket", "", ticketHelp)
+	c.Flags().DurationVar(&unused, "unused", 0, "only those that nothing has used for so long")
+	c.Flags().BoolVar(&remove, "remove", false, "remove what --unused lists")
+	addFormat(c, &format, formats)
+	return c
+}
+
+func writeKeys(w io.Writer, keys []cluster.StoredKey, removed bool) error {
+	var rows [][]string
+	var sum uint64
+	for _, k := range keys {
+		sum += k.Bytes
+		used := ago(time.Since(k.Used))
+		if k.Waiting {
+			used = "in use"
+		}
+		rows = append(rows, []string{k.Client, k.Digest[:16], units.FormatBytes(k.Bytes), used})
+	}
+	if err := section(w, table.Fit(w), []table.Column{
+		{Head: "client", Keep: table.Never}, {Head: "digest", Keep: table.Never}, {Head: "at most", Keep: 1}, {Head: "used", Keep: table.Never},
+	}, rows); err != nil {
+		return err
+	}
+	what := "stored"
+	if removed {
+		what = "removed"
+	}
+	_, err := fmt.Fprintf(w, "%d %s, at most %s\n", len(keys), what, units.FormatBytes(sum))
+	return err
 }

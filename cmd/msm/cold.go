@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/table"
 )
 
 func (a *app) benchColdCommand() *cobra.Command {
@@ -52,19 +49,8 @@ func (a *app) benchCold(ctx context.Context, f proveFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	out, err := createOutput(ctx, f.out)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-
-	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.ColdRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.ColdRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Cold(ctx, cfg)
-	})
-	if len(taken.Runs) == 0 {
-		return err
-	}
-	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WriteColdTable(w, form, taken) }, taken.WriteJSON)
-	return errors.Join(err, a.deliver(out, text, wanted))
+	}, record.WriteColdTable, nil)
 }

@@ -73,7 +73,7 @@ each. A plot is against widths, or against sizes of a batch where there are seve
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
 	flags.BoolVar(&f.force, "force", false, "start even if memory seems not to suffice")
-	flags.StringVar(&f.tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by kernels/internal/probe/tables.cu")
+	flags.StringVar(&f.tables, "tables", "", "times nothing: shows this record of a card's layouts and methods, by tables.cu and register_cache.cu of kernels/internal/probe")
 	flags.StringVar(&f.plot, "plot", "", "file for a plot of elements a second against width, or with --tables of the table, .svg or .png")
 	completes(c, "op", backend.NumberOps(), "all")
 	completes(c, "path", numberPaths, "all")
@@ -141,22 +141,10 @@ func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
 	if err := a.checkMemory(&cfg, f.force, "choose a smaller --n or fewer --bits"); err != nil {
 		return err
 	}
-	out, plot, err := createOutputs(ctx, f.out, f.plot)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	defer plot.Close()
-	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.NumberRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, f.plot, f.commit}, func(progress bench.Progress, note func(string)) ([]record.NumberRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Numbers(ctx, cfg)
-	})
-	if len(taken.Runs) == 0 {
-		return err
-	}
-	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WriteNumbersTable(w, form, taken) }, taken.WriteJSON)
-	return errors.Join(err, a.deliver(out, text, wanted),
-		plot.Write(func(w io.Writer) error { return record.PlotNumbers(w, plotFormat(f.plot), taken) }))
+	}, record.WriteNumbersTable, record.PlotNumbers)
 }
 
 func (a *app) verifyNumbersCommand() *cobra.Command {
@@ -173,6 +161,8 @@ func (a *app) verifyNumbersCommand() *cobra.Command {
 	flags.IntVar(&f.cases, "cases", 100, "random programs of operations")
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses operands and programs")
 	flags.BoolVar(&f.long, "long", false, "also more widths")
+	flags.StringVar(&f.out, "out", "", "file for a record of the outcome, beside what stdout has")
+	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
 	addFormat(c, &f.format, formats)
 	completes(c, "op", backend.NumberOps(), "all")
 	completes(c, "backend", backendNames)
@@ -194,9 +184,20 @@ func (a *app) verifyNumbers(ctx context.Context, f numbersFlags) error {
 	if cfg.Cases < 0 {
 		return usageError{fmt.Errorf("%d cases", cfg.Cases)}
 	}
-	results, err := watched(ctx, a, func(progress bench.Progress, note func(string)) ([]bench.Verified, error) {
+	out, err := createOutput(ctx, f.out)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	verified := record.Record[bench.Verified]{Machine: record.ThisMachine(f.commit)}
+	verified.Runs, err = watched(ctx, a, func(progress bench.Progress, note func(string)) ([]bench.Verified, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.VerifyNumbers(ctx, cfg)
 	})
-	return errors.Join(err, a.deliverVerified(f.format, results))
+	verified.Cut = bench.CutBy(ctx, err)
+	err = errors.Join(err, a.deliverVerified(f.format, verified.Runs))
+	if out != nil {
+		err = errors.Join(err, out.Write(verified.WriteJSON))
+	}
+	return err
 }

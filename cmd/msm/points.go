@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
@@ -84,19 +82,8 @@ func (a *app) benchPoints(ctx context.Context, f pointsFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	out, plot, err := createOutputs(ctx, f.out, "")
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	defer plot.Close()
-	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.PointRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.PointRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Points(ctx, cfg)
-	})
-	if len(taken.Runs) == 0 {
-		return err
-	}
-	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WritePointsTable(w, form, taken) }, taken.WriteJSON)
-	return errors.Join(err, a.deliver(out, text, wanted))
+	}, record.WritePointsTable, nil)
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +10,6 @@ import (
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/table"
 )
 
 // proveFlags is the command line of msm bench prove.
@@ -118,19 +115,8 @@ func (a *app) prove(ctx context.Context, f proveFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	out, err := createOutput(ctx, f.out)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-
-	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.ProveRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.ProveRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Prove(ctx, cfg)
-	})
-	if len(taken.Runs) == 0 {
-		return err
-	}
-	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WriteProveTable(w, form, taken) }, taken.WriteJSON)
-	return errors.Join(err, a.deliver(out, text, wanted))
+	}, record.WriteProveTable, nil)
 }

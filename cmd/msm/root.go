@@ -19,6 +19,7 @@ import (
 	"github.com/consensys/gnark/logger"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc"
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/engine"
@@ -43,6 +44,7 @@ type app struct {
 
 	pluginDirs []string
 	verbose    bool
+	logFormat  string // text, json
 
 	bar    atomic.Pointer[progress.Bar] // of the command; nil where there is none
 	saying sync.Mutex                   // of notes
@@ -158,6 +160,9 @@ func (a *app) root() *cobra.Command {
 	flags.StringSliceVar(&a.pluginDirs, "plugin-dir", filepath.SplitList(a.getenv("PIPPIN_PLUGIN_DIR")),
 		"folders searched for msm-backend-NAME before the command's own folder and PATH (default $PIPPIN_PLUGIN_DIR)")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what backends and plugins do to stderr")
+	flags.StringVar(&a.logFormat, "log-format", "text", "of the log: text, json")
+	completes(c, "log-format", []string{"text", "json"})
+	c.PersistentPreRunE = func(*cobra.Command, []string) error { return oneOf("log-format", a.logFormat, "text", "json") }
 	c.AddCommand(a.benchCommand(), a.verifyCommand(), a.backendsCommand(), a.devicesCommand(), a.doctorCommand(), a.planCommand(), a.tuneCommand(), a.cacheCommand(), a.topCommand(), a.serveCommand(), a.clusterCommand(), a.versionCommand())
 	c.SetHelpCommand(helpCommand())
 	c.InitDefaultHelpCmd()
@@ -226,18 +231,30 @@ func noArguments(c *cobra.Command, args []string) error {
 }
 
 // opener opens backends by name, plugins with more variables in their environment.
-func (a *app) opener(env ...string) engine.Opener {
+func (a *app) opener(env ...string) engine.Opener { return a.openerWith(nil, env...) }
+
+// openerWith does so with options of the plugins' connections.
+func (a *app) openerWith(grpc []grpc.DialOption, env ...string) engine.Opener {
 	if a.open != nil {
 		return a.open
 	}
-	return pippin.Opener(pippin.Options{PluginDirs: a.pluginDirs, Env: env, Log: a.logger()})
+	return pippin.Opener(pippin.Options{PluginDirs: a.pluginDirs, Env: env, GRPC: grpc, Log: a.logger()})
 }
 
 func (a *app) logger() *slog.Logger {
 	if !a.verbose {
 		return slog.New(slog.DiscardHandler)
 	}
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return a.logTo(slog.LevelDebug)
+}
+
+// logTo returns a log of what is at least so important, in the form of --log-format.
+func (a *app) logTo(level slog.Level) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if a.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(a.stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, options))
 }
 
 // note tells the user something on stderr, past the progress bar.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
 	"os/exec"
 	"strconv"
 
@@ -11,7 +9,6 @@ import (
 
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
@@ -75,19 +72,8 @@ func (a *app) benchRSA(ctx context.Context, f rsaFlags) error {
 	if f.openSSL != "" {
 		cfg.OpenSSL, _ = exec.LookPath(f.openSSL)
 	}
-	out, plot, err := createOutputs(ctx, f.out, "")
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	defer plot.Close()
-	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.RSARun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.RSARun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.RSA(ctx, cfg)
-	})
-	if len(taken.Runs) == 0 {
-		return err
-	}
-	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WriteRSATable(w, form, taken) }, taken.WriteJSON)
-	return errors.Join(err, a.deliver(out, text, wanted))
+	}, record.WriteRSATable, nil)
 }

@@ -9,12 +9,13 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend/cuda"
+	"github.com/pippin-zk/pippin/observe/metrics"
 	"github.com/pippin-zk/pippin/plugin"
 )
 
 // serveFlags is the command line of msm serve.
 type serveFlags struct {
-	backend, memory, shared, keep string
+	backend, memory, shared, keep, metrics string
 
 	daemon plugin.Daemon
 }
@@ -22,8 +23,9 @@ type serveFlags struct {
 func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
-		Use:   "serve",
-		Short: "Serve a backend to provers on this machine, as a daemon that keeps bases loaded",
+		Use:         "serve",
+		Annotations: map[string]string{configName: "serve"},
+		Short:       "Serve a backend to provers on this machine, as a daemon that keeps bases loaded",
 		Long: `Serve a plugin's backend on a Unix socket to provers that open the backend daemon,
 or daemon:PATH. Bases that several of them load are held once, and stay loaded
 when a prover ends. The daemon's own user may connect and, with --group, the
@@ -44,7 +46,9 @@ docs/howto/daemon.md has a unit for systemd, and says how it is run in a contain
 	flags.StringVar(&f.shared, "quota-shared", "", "bytes of shared memory that a session may have (default half of what the daemon may have)")
 	flags.StringVar(&f.keep, "keep", "", "bytes of bases up to which those that no session holds are kept, 0 for none (default half of the devices' memory)")
 	flags.IntVar(&f.daemon.Turns, "turns", 0, "calls that compute at a time (default two for each device)")
+	flags.StringVar(&f.metrics, "metrics", "", "address of /metrics, such as :9465, which is on loopback, or 0.0.0.0:9465 (default none)")
 	completes(c, "backend", []string{"cpu", "cuda", "cuda:", "plugin:"})
+	a.configurable(c)
 	return c
 }
 
@@ -75,6 +79,14 @@ func (a *app) serve(f serveFlags) error {
 	}
 	if f.daemon.Socket, err = filepath.Abs(f.daemon.Socket); err != nil {
 		return err
+	}
+	if f.metrics != "" {
+		l, err := metrics.Listen(f.metrics) // the plugin would only say so in its log, and try again
+		if err != nil {
+			return err
+		}
+		l.Close()
+		env = append(env, "PIPPIN_PLUGIN_METRICS="+f.metrics)
 	}
 	spec := plugin.Spec{Name: name, Env: env, Search: plugin.Search{Dirs: a.pluginDirs, Path: a.getenv("PATH")}}
 	if strings.ContainsRune(name, filepath.Separator) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -32,9 +33,18 @@ func untilSignal(parent context.Context) context.Context {
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go func() {
-		s := <-got
-		signal.Stop(got)
-		cancel(ended{s.(syscall.Signal)})
+		for s := range got {
+			if again := hangup.Load(); s == syscall.SIGHUP && again != nil {
+				(*again)()
+				continue
+			}
+			signal.Stop(got)
+			cancel(ended{s.(syscall.Signal)})
+			return
+		}
 	}()
 	return ctx
 }
+
+// hangup is what a command does at SIGHUP that does not end then.
+var hangup atomic.Pointer[func()]

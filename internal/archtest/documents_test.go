@@ -35,7 +35,7 @@ func TestEverydayChangesNameFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, part, found := strings.Cut(string(text), "\n## Ten everyday changes\n")
+	_, part, found := strings.Cut(string(text), "\n## Everyday changes\n")
 	part, _, ends := strings.Cut(part, "\n## ")
 	if !found || !ends {
 		t.Fatal("docs/architecture.md has no part on everyday changes")

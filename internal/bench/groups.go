@@ -10,6 +10,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/msm"
+	"github.com/pippin-zk/pippin/vector"
 )
 
 // group is one of msm's eight groups with its types hidden, so that one loop
@@ -17,6 +18,8 @@ import (
 type group interface {
 	// load makes points resident in e; they must not change before close.
 	load(ctx context.Context, e *engine.Engine, points []byte, hints ...msm.Hint) (bases, error)
+	// transform compares transforms over the scalar field.
+	transform(ctx context.Context, t transforming) error
 }
 
 // bases is points loaded into an engine.
@@ -42,16 +45,25 @@ func groupOf(c backend.Curve, g backend.Group) (group, error) {
 		return nil, fmt.Errorf("%w: group %v %v", backend.ErrInvalidInput, c, g)
 	}
 	return [...][2]group{
-		backend.BN254:    {typed(msm.BN254G1), typed(msm.BN254G2)},
-		backend.BLS12377: {typed(msm.BLS12377G1), typed(msm.BLS12377G2)},
-		backend.BLS12381: {typed(msm.BLS12381G1), typed(msm.BLS12381G2)},
-		backend.BW6761:   {typed(msm.BW6761G1), typed(msm.BW6761G2)},
+		backend.BN254:    {typed(msm.BN254G1, vector.BN254), typed(msm.BN254G2, vector.BN254)},
+		backend.BLS12377: {typed(msm.BLS12377G1, vector.BLS12377), typed(msm.BLS12377G2, vector.BLS12377)},
+		backend.BLS12381: {typed(msm.BLS12381G1, vector.BLS12381), typed(msm.BLS12381G2, vector.BLS12381)},
+		backend.BW6761:   {typed(msm.BW6761G1, vector.BW6761), typed(msm.BW6761G2, vector.BW6761)},
 	}[c][g-backend.G1], nil
 }
 
-func typed[P, S any](g *msm.Group[P, S]) group { return typedGroup[P, S]{g} }
+func typed[P any, S comparable](g *msm.Group[P, S], f *vector.Field[S]) group {
+	return typedGroup[P, S]{g, f}
+}
 
-type typedGroup[P, S any] struct{ g *msm.Group[P, S] }
+type typedGroup[P any, S comparable] struct {
+	g *msm.Group[P, S]
+	f *vector.Field[S]
+}
+
+func (t typedGroup[P, S]) transform(ctx context.Context, of transforming) error {
+	return transform(ctx, of, t.f)
+}
 
 func (t typedGroup[P, S]) load(ctx context.Context, e *engine.Engine, points []byte, hints ...msm.Hint) (bases, error) {
 	p, err := layout.View[P](points)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
@@ -57,12 +59,15 @@ func VerifyNumbers(ctx context.Context, cfg VerifyNumbersConfig) (results []Veri
 			continue
 		}
 		try := func(name string, tries int, program func(i int) *randprog.Program) error {
-			r := Verified{Backend: e.name, Curve: backend.Words.String(), Cases: name}
-			for i := range tries {
+			r := Verified{Op: OpVerify, Backend: e.name, Curve: backend.Words.String(), Cases: name}
+			var mu sync.Mutex
+			err := inFlight(ctx, runtime.GOMAXPROCS(0), tries, func(i int) error {
 				err := program(i).Differ(ctx, e.only, ref)
 				if ctx.Err() != nil {
-					return backend.Ended(ctx)
+					return nil
 				}
+				mu.Lock()
+				defer mu.Unlock()
 				r.Tried++
 				if err != nil {
 					failed = true
@@ -70,9 +75,12 @@ func VerifyNumbers(ctx context.Context, cfg VerifyNumbersConfig) (results []Veri
 						r.Failure = err.Error()
 					}
 				}
+				return nil
+			})
+			if err == nil {
+				results = append(results, r)
 			}
-			results = append(results, r)
-			return nil
+			return err
 		}
 		reader := func(seed uint64) *randprog.Numbers {
 			return randprog.Read(randprog.Bytes(rand.New(rand.NewPCG(cfg.Seed, seed)), 4000)).Numbers()

@@ -236,21 +236,37 @@ func batchSigner(e *core.Engine, key *rsa.PrivateKey) (func(context.Context, [][
 	padded := append(append([]byte{0, 1}, bytes.Repeat([]byte{0xff}, size-3-len(head)-32)...), 0)
 	padded = append(append(padded, head...), make([]byte, 32)...)
 	return func(ctx context.Context, digests [][32]byte) ([][]byte, error) {
-		a := arith.Make(bits, len(digests))
-		message := bytes.Clone(padded)
-		for i, d := range digests {
-			copy(message[size-32:], d[:])
-			if err := a.SetBytes(i, message); err != nil {
-				return nil, err
-			}
+		a, out := arith.Make(bits, len(digests)), make([][]byte, len(digests))
+		// On all processors, as crypto/rsa signs.
+		const each = 64
+		all := func(do func(i int, message []byte) error) error {
+			return inFlight(ctx, runtime.GOMAXPROCS(0), (len(out)+each-1)/each, func(part int) error {
+				message := bytes.Clone(padded)
+				for i := part * each; i < min((part+1)*each, len(out)); i++ {
+					if err := do(i, message); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		err := all(func(i int, message []byte) error {
+			copy(message[size-32:], digests[i][:])
+			return a.SetBytes(i, message)
+		})
+		if err != nil {
+			return nil, err
 		}
 		signed, err := arith.On(e, arith.Options{}).ExpModCRT(ctx, a, k)
 		if err != nil {
 			return nil, err
 		}
-		out := make([][]byte, len(digests))
-		for i := range out {
+		err = all(func(i int, _ []byte) error {
 			out[i] = signed.Bytes(i)
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
 		return out, nil
 	}, nil

@@ -37,8 +37,12 @@ type VerifyConfig struct {
 	Note     func(string)
 }
 
+// OpVerify is what Verified is in a record.
+const OpVerify = "verify"
+
 // Verified is the outcome of one kind of cases on one group.
 type Verified struct {
+	Op      string `json:"op,omitempty"` // OpVerify of numbers
 	Backend string `json:"backend"`
 	Curve   string `json:"curve"`
 	Group   string `json:"group"`

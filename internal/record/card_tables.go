@@ -13,8 +13,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/table"
 )
 
-// CardTable is a record of kernels/internal/probe/tables.cu: one of the measurements of a card that
-// seed 000 has.
+// CardTable is a record of kernels/internal/probe/tables.cu or register_cache.cu: one of the
+// measurements of a card that seeds 000 and 001 have.
 type CardTable struct {
 	Machine struct {
 		GPU     string `json:"gpu"`
@@ -29,7 +29,7 @@ type CardRun struct {
 	Op      string  `json:"op"`    // "table"
 	Table   string  `json:"table"` // which
 	Method  string  `json:"method"`
-	X       float64 `json:"x"`    // bits, or threads
+	X       float64 `json:"x"`    // the place on the axis
 	Rate    float64 `json:"gops"` // 10^9 operations a second
 	Checked bool    `json:"checked"`
 }
@@ -41,6 +41,10 @@ var tables = map[string]struct{ title, x string }{
 	"code":      {"Sums and products in PTX and in C", "bits"},
 	"grid":      {"Products by grid and block", "threads in all"},
 	"karatsuba": {"Whole products, schoolbook and Karatsuba", "bits"},
+
+	"coarsening": {"Stencils by the outputs of a thread", "outputs of a thread"},
+	"reuse":      {"Stencils by their width, eight outputs a thread", "inputs on either side of an output"},
+	"hybrid":     {"Products in GF(2^64) in slices, by where operands are", "bits"},
 }
 
 // ErrNoCardTable: a text is no record of a table. It is backend.ErrInvalidInput.

@@ -5,16 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
-// rated is a run of a record as far as PlotRates reads it: an MSM, or another library's
-// (op "peer"), which has a minimum and no median.
+// rated is a run of a record as far as PlotRates reads it: an MSM, or a library's of a
+// comparison (OpPeer), of which old records have a minimum and no median.
 type rated struct {
 	Run
 	Library string `json:"library"`
@@ -24,8 +26,8 @@ type rated struct {
 // not compared with others: skewed scalars, or those that are copied on the host first.
 func (r *rated) line() (name string, ms float64) {
 	switch {
-	case r.Op == "peer":
-		return r.Library, r.Min
+	case r.Op == OpPeer:
+		return r.Library, cmp.Or(r.Median, r.Min)
 	case r.Op == "msm" && r.Distribution == "uniform" && (r.Path == Arena || r.Measure == EndToEnd):
 		return "pippin, " + r.Backend, r.Median
 	}
@@ -41,8 +43,9 @@ type Rates struct {
 
 // PlotRates draws points a second against size in one of PlotFormats, both axes
 // logarithmic, of the MSMs of records as WriteJSON writes them: of pippin's runs with
-// uniform scalars the medians, through plugins with scalars in their arena, and of other
-// libraries, in records with op "peer", the minima. A line is a backend or a library.
+// uniform scalars the medians, through plugins with scalars in their arena, and of
+// libraries in PeerRuns the medians, or the minima where there are no others. A line is a
+// backend or a library, with its fastest number of multiples at each size.
 //
 // Figures of different devices do not belong beside each other: they are
 // backend.ErrInvalidInput, as is what is no record. Without anything to draw it is ErrNoRuns.
@@ -65,10 +68,13 @@ func PlotRates(w io.Writer, format string, which Rates, records ...io.Reader) er
 				return fmt.Errorf("%w: %s %s was measured on %s and on %s: draw records of one device", backend.ErrInvalidInput,
 					run.Curve, run.Group, runs[0].Device, run.Device)
 			}
-			if run.Op == "peer" {
+			switch {
+			case run.Op == OpPeer && run.Median == 0:
 				times = "median of pippin's times, minimum of the others'"
+			case run.Op == OpPeer:
+				times = "median times"
 			}
-			lines = withPoint(lines, name, float64(run.N), float64(run.N)/ms/1e3)
+			lines = withBest(lines, name, float64(run.N), float64(run.N)/ms/1e3)
 		}
 	}
 	if len(runs) == 0 {
@@ -77,4 +83,15 @@ func PlotRates(w io.Writer, format string, which Rates, records ...io.Reader) er
 	title := fmt.Sprintf("Points a second in MSMs of %s, all on %s%s\n%s; scalars from host memory, bases resident",
 		strings.ToUpper(which.Curve.String()+" "+which.Group.String()), runs[0].Device, cut.inTitle(), times)
 	return figure{title, "points", "million points a second", sizeTicks(runs), plot.TickerFunc(plainTicks), lines}.write(w, format)
+}
+
+// withBest does what withPoint does, and keeps the greater of two values at one x.
+func withBest(lines []*curveLine, name string, x, y float64) []*curveLine {
+	for _, l := range lines {
+		if i := slices.IndexFunc(l.at, func(p plotter.XY) bool { return p.X == x }); l.name == name && i >= 0 {
+			l.at[i].Y = max(l.at[i].Y, y)
+			return lines
+		}
+	}
+	return withPoint(lines, name, x, y)
 }

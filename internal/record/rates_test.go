@@ -71,6 +71,20 @@ func TestPlotRates(t *testing.T) {
 			t.Errorf("%s: %v, the plot is the same: %v", c.new, err, !c.changes)
 		}
 	}
+	// A comparison has medians, pippin's among them, and several multiples: the fastest is drawn.
+	comparison := `{"machine": {"cpu": "x"}, "runs": [
+		{"op": "peer", "library": "pippin", "device": "A card", "curve": "bn254", "group": "g1", "n": 16384, "min_ms": 1, "median_ms": 2},
+		{"op": "peer", "library": "theirs", "device": "A card", "curve": "bn254", "group": "g1", "n": 16384, "multiples": 1, "min_ms": 3, "median_ms": 4},
+		{"op": "peer", "library": "theirs", "device": "A card", "curve": "bn254", "group": "g1", "n": 16384, "multiples": 8, "min_ms": 2, "median_ms": 3}]}`
+	fastest, err := rates(which, comparison)
+	if got := texts(t, fastest); err != nil || !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "median times;") }) || !slices.Contains(got, "pippin") {
+		t.Errorf("%v, %q", err, got)
+	}
+	for change, same := range map[[2]string]bool{{`"median_ms": 4`, `"median_ms": 5`}: true, {`"median_ms": 3`, `"median_ms": 3.1`}: false} {
+		if text, err := rates(which, strings.Replace(comparison, change[0], change[1], 1)); err != nil || bytes.Equal(text, fastest) != same {
+			t.Errorf("%s: %v", change[1], err)
+		}
+	}
 	alone, err := rates(Rates{Curve: backend.BLS12381, Group: backend.G1}, ratesRecord, peersRecord)
 	if got := texts(t, alone); err != nil || !slices.Contains(got, "pippin, cpu") || slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "others") }) {
 		t.Errorf("%v, %q", err, got)

@@ -61,6 +61,18 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"bits", "n", "count", "min_ms", "median_ms"},
 		bools:   []string{"checked"},
 	},
+	"rsa": { // batches of RSA signatures
+		texts:   []string{"backend", "device"},
+		numbers: []string{"bits", "n", "in_flight", "signatures_a_second"},
+		bools:   []string{"checked"},
+	},
+	"faults": { // injected into batches of RSA signatures
+		numbers: []string{"bits", "n", "faults", "found"},
+	},
+	"verify": { // answers compared with math/big's
+		texts:   []string{"backend", "curve", "cases"},
+		numbers: []string{"tried"},
+	},
 	"points": { // steps over points through the contract
 		texts:   []string{"what", "curve", "group", "backend"},
 		numbers: []string{"n", "count", "min_ms", "median_ms"},
@@ -100,9 +112,14 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		texts:   []string{"tool", "curve", "group"},
 		numbers: []string{"tests", "seconds"},
 	},
-	"peer": { // MSMs by other libraries
+	OpPeer: { // MSMs by other libraries
 		texts:   []string{"library", "device", "curve", "group", "timed"},
 		numbers: []string{"n", "count", "min_ms"},
+		bools:   []string{"checked"},
+	},
+	OpPeerTransform: { // transforms by other libraries
+		texts:   []string{"library", "device", "curve", "order", "timed"},
+		numbers: []string{"n", "count", "min_ms", "median_ms"},
 		bools:   []string{"checked"},
 	},
 	"soak": { // many batches in a row
@@ -163,6 +180,9 @@ func checkRecord(text []byte) (problems []string) {
 				bad("run %d (%s): %s is %v", i, op, f, run[f])
 			}
 		}
+		if stock, ok := run["stock_ms"].(float64); ok && stock <= 0 {
+			bad("run %d (%s): stock_ms is %v", i, op, stock)
+		}
 		for _, f := range fields.bools {
 			if _, ok := run[f].(bool); !ok {
 				bad("run %d (%s): %s is %v", i, op, f, run[f])
@@ -170,6 +190,12 @@ func checkRecord(text []byte) (problems []string) {
 		}
 		if errs, ok := run["errors"].(float64); op == "sanitize" && (!ok || errs != 0) {
 			bad("run %d: %v errors", i, run["errors"])
+		}
+		if failed, ok := run["failed"].(float64); op == "verify" && (!ok || failed != 0) {
+			bad("run %d: %v failed", i, run["failed"])
+		}
+		if left, ok := run["left"].(float64); op == "faults" && (!ok || left != 0) {
+			bad("run %d: %v wrong signatures left", i, run["left"])
 		}
 		if op != "msm" && op != OpPhase {
 			continue
@@ -309,6 +335,9 @@ func TestCheckRecordRefuses(t *testing.T) {
 		{"op": "ntt", "curve": "bn254", "order": "natural to reversed", "n": 16, "count": 2, "min_ms": 0.5, "median_ms": 0.6, "cpu_ms": 7, "checked": true},
 		{"op": "vector", "curve": "bn254", "step": "a - b", "n": 32, "count": 5, "repeats": 20, "bytes": 3072, "products": 0, "min_ms": 0.25, "median_ms": 0.375, "cpu_ms": 11, "checked": true},
 		{"op": "mulmod", "bits": 256, "gops": 12.5},
+		{"op": "rsa", "bits": 2048, "n": 48, "backend": "crypto/rsa", "device": "2 processors", "in_flight": 3, "signatures_a_second": 1400.5, "checked": true},
+		{"op": "verify", "backend": "cpu", "curve": "words", "cases": "random programs", "tried": 77, "failed": 0},
+		{"op": "faults", "bits": 512, "n": 6, "faults": 55, "found": 54, "left": 0},
 		{"op": "cluster", "what": "throughput", "workers": 4, "jobs": 1000, "checked": false},
 		{"op": "load_again", "curve": "bn254", "group": "g1", "n": 64, "backend": "plugin:cuda", "points": "in a file", "count": 5, "min_ms": 0.125, "median_ms": 0.5, "first_ms": 13, "checked": true},
 		{"op": "sanitize", "tool": "memcheck", "curve": "bn254", "group": "g2", "tests": 1, "errors": 0, "seconds": 3.5},
@@ -330,6 +359,9 @@ func TestCheckRecordRefuses(t *testing.T) {
 		{`"what": "throughput"`, `"what": ""`}, {`"workers": 4`, `"workers": 0`}, {`"jobs": 1000`, `"jobs": 0`}, {`, "checked": false`, ``},
 		{`"points": "in a file"`, `"points": ""`}, {`"n": 64`, `"n": 0`}, {`"min_ms": 0.125`, `"min_ms": 0`}, {`"first_ms": 13`, `"first_ms": 0`}, {`13, "checked": true`, `13`},
 		{`"bits": 256`, `"bits": 0`}, {`, "gops": 12.5`, ``},
+		{`"bits": 2048`, `"bits": 0`}, {`"n": 48`, `"n": 0`}, {`"crypto/rsa"`, `""`}, {`"2 processors"`, `""`}, {`"in_flight": 3`, `"in_flight": 0`}, {`1400.5`, `0`}, {`1400.5, "checked": true`, `1400.5`},
+		{`"cases": "random programs"`, `"cases": ""`}, {`"tried": 77`, `"tried": 0`}, {`"failed": 0`, `"failed": 1`}, {`, "failed": 0`, ``},
+		{`"bits": 512`, `"bits": 0`}, {`"n": 6`, `"n": 0`}, {`"faults": 55`, `"faults": 0`}, {`"found": 54`, `"found": 0`}, {`"left": 0`, `"left": 1`}, {`, "left": 0`, ``},
 		{`"library": "l"`, `"library": ""`}, {`"device": "d"`, `"device": 1`}, {`"n": 128`, `"n": -1`}, {`"timed": "all"`, `"timed": ""`}, {`"count": 6`, `"count": 0`}, {`"min_ms": 0.75`, `"min_ms": 0`}, {`0.75, "checked": true`, `0.75`},
 		{`"tool": "memcheck"`, `"tool": ""`}, {`"tests": 1`, `"tests": 0`}, {`"errors": 0`, `"errors": 2`}, {`"errors": 0, `, ``},
 		{`"circuit": "c", `, ``}, {`"constraints": 9`, `"constraints": 0`}, {`"stock_ms": 2`, `"stock_ms": 0`}, {`, "verified": true`, ``},

@@ -12,11 +12,16 @@ import (
 // metricName is the name of a metric in an expression.
 var metricName = regexp.MustCompile(`\bpippin_[a-z_]+`)
 
-// documentedMetrics returns the metrics that docs/howto/observe.md lists. TestConventions
-// checks that it lists all that there are.
-func documentedMetrics(t *testing.T) map[string]bool {
+// What is deployed: for provers, and for clusters.
+var deployed = []struct{ board, rules, page string }{
+	{"pippin", "pippin", "observe"}, {"pippin-cluster", "pippin-cluster", "cluster"},
+}
+
+// documentedMetrics returns the metrics that a page lists. TestConventions, and
+// TestDocumented of internal/clustermetrics, check that it lists all that there are.
+func documentedMetrics(t *testing.T, page string) map[string]bool {
 	t.Helper()
-	doc, err := os.ReadFile("../../docs/howto/observe.md")
+	doc, err := os.ReadFile("../../docs/howto/" + page + ".md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +48,13 @@ func checkMetrics(t *testing.T, known map[string]bool, where, expr string) int {
 // TestDashboard checks deploy/grafana: every panel asks for metrics that there are, has a
 // unit, and lies over no other.
 func TestDashboard(t *testing.T) {
-	b, err := os.ReadFile("../../deploy/grafana/pippin.json")
+	for _, d := range deployed {
+		t.Run(d.board, func(t *testing.T) { checkDashboard(t, d.board, d.page) })
+	}
+}
+
+func checkDashboard(t *testing.T, name, page string) {
+	b, err := os.ReadFile("../../deploy/grafana/" + name + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +70,8 @@ func TestDashboard(t *testing.T) {
 	if err := json.Unmarshal(b, &board); err != nil {
 		t.Fatal(err)
 	}
-	names := documentedMetrics(t)
-	if board.UID == "" || len(board.Panels) < 10 || len(names) < 25 {
+	names := documentedMetrics(t, page)
+	if board.UID == "" || len(board.Panels) < 10 || len(names) < 20 {
 		t.Fatalf("%d panels, %d metrics", len(board.Panels), len(names))
 	}
 	taken := map[[2]int]string{}
@@ -69,7 +80,7 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("%s: %d targets, unit %q", p.Title, len(p.Targets), p.Field.Defaults.Unit)
 		}
 		for _, target := range p.Targets {
-			if checkMetrics(t, names, p.Title, target.Expr) != 1 || !strings.Contains(target.Expr, `instance=~"$instance"`) {
+			if checkMetrics(t, names, p.Title, target.Expr) == 0 || !strings.Contains(target.Expr, `instance=~"$instance"`) {
 				t.Errorf("%s: %s", p.Title, target.Expr)
 			}
 		}
@@ -91,7 +102,13 @@ func TestDashboard(t *testing.T) {
 // TestRules checks deploy/prometheus: alerts ask for metrics that there are, and where promtool is they
 // fire when they should and not before.
 func TestRules(t *testing.T) {
-	b, err := os.ReadFile("../../deploy/prometheus/pippin.rules.yml")
+	for _, d := range deployed {
+		t.Run(d.rules, func(t *testing.T) { checkRules(t, d.rules, d.page) })
+	}
+}
+
+func checkRules(t *testing.T, name, page string) {
+	b, err := os.ReadFile("../../deploy/prometheus/" + name + ".rules.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +117,7 @@ func TestRules(t *testing.T) {
 		t.Fatalf("%d expressions", len(exprs))
 	}
 	for _, e := range exprs {
-		if checkMetrics(t, documentedMetrics(t), "rule", e[1]) == 0 {
+		if checkMetrics(t, documentedMetrics(t, page), "rule", e[1]) == 0 {
 			t.Errorf("no metric in %s", e[1])
 		}
 	}
@@ -109,7 +126,7 @@ func TestRules(t *testing.T) {
 		t.Skip("promtool is not here (package prometheus has it): whether the alerts fire was not tried")
 	}
 	for _, args := range [][]string{
-		{"check", "rules", "pippin.rules.yml"}, {"test", "rules", "pippin.rules.test.yml"}, {"check", "config", "prometheus.yml"},
+		{"check", "rules", name + ".rules.yml"}, {"test", "rules", name + ".rules.test.yml"}, {"check", "config", "prometheus.yml"},
 	} {
 		cmd := exec.Command(promtool, args...)
 		cmd.Dir = "../../deploy/prometheus"

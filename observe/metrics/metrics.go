@@ -26,7 +26,6 @@ import (
 
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/build"
-	"github.com/pippin-zk/pippin/observe"
 )
 
 // Metrics collects what one engine counts and how long its phases take. Safe for
@@ -69,7 +68,7 @@ func New() *Metrics {
 
 // Config returns cfg with m told of phases and events, beside whom cfg tells.
 func (m *Metrics) Config(cfg engine.Config) engine.Config {
-	cfg.Observer = observe.All(cfg.Observer, m)
+	cfg.Observer = engine.Observers(cfg.Observer, m)
 	on := cfg.OnEvent
 	cfg.OnEvent = func(ev engine.Event) {
 		m.event(ev)

@@ -64,9 +64,25 @@ func listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// Serve answers GET /metrics with what g gathers until ctx ends, and closes l.
-func Serve(ctx context.Context, l net.Listener, g prometheus.Gatherer) error {
+// Check is a path that answers 200 while OK returns nil, and else 503 with the error, such
+// as /readyz.
+type Check struct {
+	Path string
+	OK   func() error
+}
+
+// Serve answers GET /metrics with what g gathers, and checks, until ctx ends, and closes l.
+func Serve(ctx context.Context, l net.Listener, g prometheus.Gatherer, checks ...Check) error {
 	mux := http.NewServeMux()
+	for _, c := range checks {
+		mux.HandleFunc("GET "+c.Path, func(w http.ResponseWriter, _ *http.Request) {
+			if err := c.OK(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			fmt.Fprintln(w, "ok")
+		})
+	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{MaxRequestsInFlight: 8}))
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	stop := context.AfterFunc(ctx, func() { s.Close() })

@@ -76,6 +76,32 @@ func options(p trace.TracerProvider) []otelgrpc.Option {
 	}
 }
 
+// Carried returns where ctx is in a trace, as the fields of W3C's Trace Context, for
+// cluster.Client.Trace. Nil means in none.
+func Carried(ctx context.Context) map[string]string {
+	fields := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, fields)
+	if len(fields) == 0 {
+		return nil
+	}
+	return fields
+}
+
+// Job begins the span of a cluster's job below that of the client, for worker.Config.Span.
+func Job(p trace.TracerProvider) func(ctx context.Context, job string, carried map[string]string) (context.Context, func(error)) {
+	tracer := p.Tracer(scope)
+	return func(ctx context.Context, job string, carried map[string]string) (context.Context, func(error)) {
+		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier(carried))
+		ctx, span := tracer.Start(ctx, "pippin.job", trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(attribute.String("pippin.job", job)))
+		return ctx, func(err error) {
+			if err != nil {
+				span.SetStatus(codes.Error, err.Error())
+			}
+			span.End()
+		}
+	}
+}
+
 // computes tells requests that take time from those that keep house.
 func computes(method string) bool {
 	switch path.Base(method) {

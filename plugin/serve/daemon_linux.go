@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -56,14 +57,18 @@ type daemon struct {
 	hello   time.Duration // how long a host may take to say what it has to say first
 	open    time.Duration // and then to call Open
 	grace   time.Duration // what calls that compute get when the daemon is told to end
+	// answers bounds arenas for answers. Their pages may be this process's: whoever made
+	// them can give them back to the system at any time, and they are written here.
+	answers *budget
+	calls   *budget // requests and replies that gRPC holds
 
 	mu       sync.Mutex
 	sessions map[*server]serving
 	begun    int              // sessions
 	accounts map[int]*account // of users who are connected
+	users    atomic.Int64     // how many those are
 	ending   bool
 	said     complaints
-	answers  answers
 	work     sync.WaitGroup
 }
 
@@ -150,8 +155,8 @@ func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, op
 		Daemon: d, group: group, log: log, options: options, exit: os.Exit, hello: helloLimit, open: openLimit, grace: endLimit,
 		sessions: map[*server]serving{}, accounts: map[int]*account{},
 	}
-	served.answers.all = half / 2
-	served.answers.user = served.most(half / 2)
+	served.answers = newBudget("shared memory for answers", half/2, served.most(half/2))
+	served.calls = newBudget("calls and replies that wait", half/4, served.most(half/4))
 	o := tenancy.Options{Keep: d.Keep, Turns: d.Turns, Log: log, Copies: half / 4, UserCopies: served.most(half / 4)}
 	if host {
 		o.Room = half // the system ends a process that has no more
@@ -370,6 +375,7 @@ func (d *daemon) greet(user int) (of *account, refusal string) {
 	}
 	of.connections++
 	d.accounts[user] = of
+	d.users.Store(int64(len(d.accounts)))
 	return of, ""
 }
 
@@ -411,6 +417,7 @@ func (d *daemon) leave(of *account) {
 	defer d.mu.Unlock()
 	if of.connections--; of.connections == 0 {
 		delete(d.accounts, of.user)
+		d.users.Store(int64(len(d.accounts)))
 	}
 }
 
@@ -441,8 +448,10 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer, of 
 	s := newServer(func(context.Context, *slog.Logger) (backend.Backend, error) {
 		return d.shared.Open(peer.User, d.Memory), nil
 	}, log, new(slog.LevelVar), of)
-	s.session, s.exit = &session{shared: d.Shared, answers: &d.answers}, d.exit
-	g := grpc.NewServer(slices.Concat(d.options, limits(), []grpc.ServerOption{grpc.ConnectionTimeout(d.hello)})...)
+	s.session, s.exit = &session{shared: d.Shared, answers: d.answers, calls: d.calls}, d.exit
+	s.session.lane = func(ctx context.Context) { d.slow(ctx, of.inLanes, 1) }
+	stream = &slowConn{stream, func(n int) { d.slow(s.ctx, of.bytes, n) }}
+	g := grpc.NewServer(slices.Concat(d.options, limits(), []grpc.ServerOption{grpc.ConnectionTimeout(d.hello), grpc.InTapHandle(d.admit(of))})...)
 	s.register(g)
 	d.mu.Lock()
 	if d.sessions != nil {
@@ -473,6 +482,7 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer, of 
 	s.stop()
 	g.Stop()
 	<-served
+	s.dropReplies()
 	if err := s.shut(); err != nil {
 		log.Warn("closing a session", "error", err)
 	}

@@ -1,9 +1,12 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -172,7 +175,7 @@ func TestAnswersQuota(t *testing.T) {
 	if remote, ok := wire.FromStatus(attach(b)); !ok || !remote.Is(backend.ErrOutOfMemory) {
 		t.Errorf("a third of one user: %v", remote)
 	}
-	other := newAccount()
+	other := os.Geteuid() + 1
 	if err := d.answers.take(other, size); err != nil {
 		t.Errorf("another user's: %v", err)
 	}
@@ -188,5 +191,130 @@ func TestAnswersQuota(t *testing.T) {
 	})
 	if err := attach(b); err != nil {
 		t.Errorf("after the other session has ended: %v", err)
+	}
+}
+
+// TestCallsCount: a call counts from the moment that it begins, whatever has come of it,
+// and a load as its largest message.
+func TestCallsCount(t *testing.T) {
+	d := startDaemon(t, &fake.Backend{}, wire.Daemon{}, func(d *daemon) { d.calls.all, d.calls.user = 3<<20, 3<<20 })
+	a, b := dialByHand(t, d.path), dialByHand(t, d.path)
+	during, end := context.WithCancel(ctx)
+	defer end()
+	load := func(h *byHandSession) proto.Backend_LoadBasesClient {
+		s, err := h.LoadBases(during)
+		if err == nil {
+			err = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{Curve: 1, Group: 1, Count: 1}}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	load(a)
+	load(b)
+	plugintest.Eventually(t, 20*time.Second, "two loads are counted", func() bool { return d.calls.now() == 2*(streamBytes+wire.MaxMessage) })
+	_, err := load(a).Recv()
+	if remote, ok := wire.FromStatus(err); !ok || !remote.Is(backend.ErrOutOfMemory) {
+		t.Errorf("a third load: %v", err)
+	}
+	if _, err := b.Ping(ctx, &proto.PingRequest{}); err != nil {
+		t.Errorf("a ping beside them: %v", err)
+	}
+	end()
+	plugintest.Eventually(t, 20*time.Second, "what has ended is counted no more", func() bool { return d.calls.now() == 0 })
+}
+
+// now is how many bytes are counted in.
+func (a *budget) now() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.used
+}
+
+// TestRepliesCount: a reply counts until its host has read it, or is gone.
+func TestRepliesCount(t *testing.T) {
+	const count = wire.InlineAnswer / 32
+	d := startDaemon(t, &fake.Backend{}, wire.Daemon{})
+	h := dialByHand(t, d.path)
+	space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 1, Curve: 1}, Count: 2 * count})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := func(n int, count uint64) error {
+		r := &proto.RunRequest{Call: rand.Uint64()}
+		for range n {
+			r.Steps = append(r.Steps, &proto.Step{Step: &proto.Step_Read{Read: &proto.Read{Src: &proto.Range{Space: space.Space, Count: count}}}})
+		}
+		reply, err := h.Run(ctx, r)
+		if err == nil && (len(reply.Answers) != n || len(reply.Answers[n-1]) != 32*int(count)) {
+			t.Errorf("%d answers", len(reply.Answers))
+		}
+		return err
+	}
+	limit := func(all int64) {
+		d.calls.mu.Lock()
+		defer d.calls.mu.Unlock()
+		d.calls.all, d.calls.user = all, all
+	}
+	for range 20 {
+		if err := reads(64, count); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plugintest.Eventually(t, 20*time.Second, "replies that were read are counted no more", func() bool { return d.calls.now() == 0 })
+	invalid(t, "an answer that is too large for a reply", reads(1, count+1))
+	limit(3 * streamBytes)
+	if remote, ok := wire.FromStatus(reads(64, count)); !ok || !remote.Is(backend.ErrOutOfMemory) {
+		t.Errorf("a reply that there is no room for: %v", remote)
+	}
+	if err := reads(1, count); err != nil {
+		t.Errorf("a small one: %v", err)
+	}
+	limit(0)
+	s := &server{session: &session{calls: d.calls}, account: &account{user: 7}}
+	for range 3 {
+		if _, err := s.hold(&proto.RunReply{Answers: [][]byte{make([]byte, smallReply)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := d.calls.of[7]; n < 3*smallReply {
+		t.Errorf("three replies are counted as %d bytes", n)
+	}
+	s.dropReplies()
+	if n := d.calls.of[7]; n != 0 {
+		t.Errorf("%d bytes of a session that is over", n)
+	}
+}
+
+// TestFloods: who makes more calls than his share is held up while others are connected.
+func TestFloods(t *testing.T) {
+	d := startDaemon(t, &fake.Backend{}, wire.Daemon{})
+	h := dialByHand(t, d.path)
+	d.mu.Lock()
+	of := d.accounts[os.Geteuid()]
+	d.mu.Unlock()
+	of.calls.SetBurst(1)
+	of.calls.SetLimit(100)
+	twenty := func() time.Duration {
+		began := time.Now()
+		for range 20 {
+			if _, err := h.Ping(ctx, &proto.PingRequest{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return time.Since(began)
+	}
+	other, refusal := d.greet(os.Geteuid() + 1)
+	if refusal != "" {
+		t.Fatal(refusal)
+	}
+	if took := twenty(); took < 180*time.Millisecond {
+		t.Errorf("20 calls of a user who may make 100 in a second took %v", took)
+	}
+	d.leave(other)
+	of.calls.SetLimit(0.01) // which nobody looks at who is alone
+	if took := twenty(); took > 20*time.Second {
+		t.Errorf("20 calls of a user who is alone took %v", took)
 	}
 }

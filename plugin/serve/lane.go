@@ -52,6 +52,9 @@ func (s *server) serveLane(ctx context.Context, r *proto.LaneRequest) error {
 		case err != nil:
 			return err
 		}
+		if s.session != nil {
+			s.session.lane(ctx)
+		}
 		shm.Mailbox(answers).Post(number, s.inLane(ctx, message))
 	}
 }

@@ -3,15 +3,19 @@ package serve
 import (
 	"context"
 	"fmt"
+	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // the codec that frames wraps
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/tap"
 	wireformat "google.golang.org/protobuf/proto"
 
 	"github.com/pippin-zk/pippin/backend"
@@ -44,52 +48,81 @@ const (
 	refusalPerByte = 100 * time.Nanosecond
 	// maxWaiters is how many threads of one user's calls sleep until their inputs come.
 	maxWaiters = 128
+	// streamBytes is what gRPC keeps of a call that nobody has read yet: its window, its
+	// metadata, goroutines.
+	streamBytes = windowBytes + headerBytes + 16<<10
+	// smallReply is up to where replies are not counted that the host has not read.
+	smallReply = 4 << 10
+)
+
+// What one user's sessions may ask in a second for each processor, and at once, while
+// other users are connected: it takes time of processors outside of turns.
+const (
+	callRate  = 2000 // calls through gRPC
+	callBurst = 500
+	laneRate  = 5000 // calls in lanes
+	laneBurst = 100
+	byteRate  = 2 << 20 // bytes of calls through gRPC, as frames may have a few bytes
+	byteBurst = 8 << 20
 )
 
 // account is what the sessions of one user share.
 type account struct {
 	user                  int
-	connections, sessions int   // under daemon.mu, sessions included in connections
-	answers               int64 // bytes of arenas for answers, under answers.mu
+	connections, sessions int // under daemon.mu, sessions included in connections
 
 	reading *semaphore.Weighted // requests that are received
 	decoded *semaphore.Weighted // bytes of requests that are decoded
 	waiters *shm.Waiters        // for inputs
+
+	calls, inLanes, bytes *rate.Limiter // see callRate
 }
 
 func newAccount() *account {
 	return &account{
 		reading: semaphore.NewWeighted(maxReading), decoded: semaphore.NewWeighted(maxDecoded), waiters: shm.NewWaiters(maxWaiters),
+		calls: limiter(callRate, callBurst), inLanes: limiter(laneRate, laneBurst), bytes: limiter(byteRate, byteBurst),
 	}
 }
 
-// answers bounds arenas for answers. Their pages may be this process's: whoever made
-// them can give them back to the system at any time, and they are written here.
-type answers struct {
+func limiter(each rate.Limit, burst int) *rate.Limiter {
+	return rate.NewLimiter(each*rate.Limit(runtime.GOMAXPROCS(0)), burst)
+}
+
+// budget bounds bytes of memory that sessions have, of all users and of each.
+type budget struct {
+	what      string
 	all, user int64 // most bytes, 0 for no limit
 
 	mu   sync.Mutex
 	used int64
+	of   map[int]int64 // users
+}
+
+func newBudget(what string, all, user int64) *budget {
+	return &budget{what: what, all: all, user: user, of: map[int]int64{}}
 }
 
 // take counts in what give counts out.
-func (a *answers) take(of *account, size int64) error {
+func (a *budget) take(user int, size int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.all > 0 && (size > a.all-a.used || size > a.user-of.answers) {
-		return fmt.Errorf("%w: %d bytes of shared memory for answers, this user has %d of the %d that he may and all have %d of %d",
-			backend.ErrOutOfMemory, size, of.answers, a.user, a.used, a.all)
+	if a.all > 0 && (size > a.all-a.used || size > a.user-a.of[user]) {
+		return fmt.Errorf("%w: %d bytes of %s, this user has %d of the %d that he may and all have %d of %d",
+			backend.ErrOutOfMemory, size, a.what, a.of[user], a.user, a.used, a.all)
 	}
 	a.used += size
-	of.answers += size
+	a.of[user] += size
 	return nil
 }
 
-func (a *answers) give(of *account, size int64) {
+func (a *budget) give(user int, size int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.used -= size
-	of.answers -= size
+	if a.of[user] -= size; a.of[user] == 0 {
+		delete(a.of, user)
+	}
 }
 
 // limits returns gRPC's own for a connection of a host.
@@ -106,6 +139,142 @@ type frame []byte
 
 // frames is gRPC's codec, which leaves a frame as it is.
 type frames struct{ encoding.CodecV2 }
+
+// Marshal encodes a reply, and gives back what it is counted as when gRPC has sent it
+// or will not.
+func (c frames) Marshal(v any) (mem.BufferSlice, error) {
+	r, ok := v.(*reply)
+	if !ok {
+		return c.CodecV2.Marshal(v)
+	}
+	b, err := wireformat.Marshal(r.Message)
+	if err != nil {
+		r.release()
+		return nil, err
+	}
+	return mem.BufferSlice{mem.NewBuffer(&b, r)}, nil
+}
+
+// reply is one that is counted until the host has read it. It is the pool that gRPC
+// gives its bytes back to.
+type reply struct {
+	wireformat.Message
+	release func()
+}
+
+// Get implements mem.BufferPool; nobody gets memory here.
+func (r *reply) Get(size int) *[]byte {
+	b := make([]byte, size)
+	return &b
+}
+
+// Put implements mem.BufferPool.
+func (r *reply) Put(*[]byte) { r.release() }
+
+// replies are those of a session that its host has not read.
+type replies struct {
+	mu    sync.Mutex
+	sizes map[*reply]int64 // nil when the session is over
+}
+
+// hold counts a reply in a budget until it is read or the session is over.
+func (s *server) hold(resp any) (any, error) {
+	m, ok := resp.(wireformat.Message)
+	if s.session == nil || !ok {
+		return resp, nil
+	}
+	size := int64(wireformat.Size(m))
+	if size <= smallReply {
+		return resp, nil
+	}
+	if err := s.session.calls.take(s.account.user, size); err != nil {
+		return nil, wire.ToStatus(fmt.Errorf("a reply: %w", err))
+	}
+	r := &reply{Message: m}
+	r.release = func() {
+		s.replies.mu.Lock()
+		size := s.replies.sizes[r]
+		delete(s.replies.sizes, r)
+		s.replies.mu.Unlock()
+		s.session.calls.give(s.account.user, size)
+	}
+	s.replies.mu.Lock()
+	defer s.replies.mu.Unlock()
+	if s.replies.sizes == nil {
+		s.replies.sizes = map[*reply]int64{}
+	}
+	s.replies.sizes[r] = size
+	return r, nil
+}
+
+// roomForReply counts in what a program will answer in its reply, before it computes:
+// from then on hold counts it.
+func (s *server) roomForReply(ctx context.Context, r *proto.RunRequest) (release func(), err error) {
+	size := int64(0)
+	for _, step := range r.GetSteps() {
+		if read := step.GetRead(); read != nil && read.GetAnswer() == nil {
+			size += wire.InlineAnswer
+		}
+	}
+	if s.session == nil || size <= smallReply {
+		return func() {}, nil
+	}
+	if err := s.session.calls.take(s.account.user, size); err != nil {
+		shm.SleepUntil(ctx, refusalPause)
+		return nil, fmt.Errorf("a reply: %w", err)
+	}
+	return func() { s.session.calls.give(s.account.user, size) }, nil
+}
+
+// dropReplies ends what hold has begun. gRPC has ended.
+func (s *server) dropReplies() {
+	s.replies.mu.Lock()
+	defer s.replies.mu.Unlock()
+	for _, size := range s.replies.sizes {
+		s.session.calls.give(s.account.user, size)
+	}
+	s.replies.sizes = nil
+}
+
+// slow waits until n more are within a limit of a user's, while others are connected.
+func (d *daemon) slow(ctx context.Context, of *rate.Limiter, n int) {
+	if d.users.Load() > 1 {
+		if wait := of.ReserveN(time.Now(), n).Delay(); wait > 0 {
+			shm.SleepUntil(ctx, wait)
+		}
+	}
+}
+
+// slowConn is a connection whose bytes count.
+type slowConn struct {
+	net.Conn
+	read func(n int)
+}
+
+func (c *slowConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.read(n)
+	}
+	return n, err
+}
+
+// admit implements tap.ServerInHandle: it counts a call before anything of it is
+// received, and holds up the connection of a user who makes too many.
+func (d *daemon) admit(of *account) tap.ServerInHandle {
+	return func(ctx context.Context, info *tap.Info) (context.Context, error) {
+		d.slow(ctx, of.calls, 1)
+		size := int64(streamBytes)
+		if info.FullMethodName == proto.Backend_LoadBases_FullMethodName {
+			size += wire.MaxMessage // its requests are not received one after the other
+		}
+		if err := d.calls.take(of.user, size); err != nil {
+			return ctx, wire.ToStatus(err)
+		}
+		context.AfterFunc(ctx, func() { d.calls.give(of.user, size) })
+		return ctx, nil
+	}
+}
 
 func (c frames) Unmarshal(data mem.BufferSlice, v any) error {
 	if f, ok := v.(*frame); ok {
@@ -133,10 +302,14 @@ func (s *server) register(g *grpc.Server) {
 			}
 			held := func() {}
 			defer func() { held() }()
-			return serve(srv, ctx, func(v any) (err error) {
+			resp, err := serve(srv, ctx, func(v any) (err error) {
 				held, err = s.receive(ctx, dec, v.(wireformat.Message))
 				return err
 			}, between)
+			if err != nil {
+				return nil, err
+			}
+			return s.hold(resp)
 		}
 	}
 	g.RegisterService(&d, s)

@@ -121,7 +121,7 @@ func (s *server) roomFor(arena, size uint64, answers bool) error {
 			backend.ErrOutOfMemory, size, s.mapped, s.session.shared)
 	}
 	if s.session != nil && answers {
-		if err := s.session.answers.take(s.account, int64(size)); err != nil {
+		if err := s.session.answers.take(s.account.user, int64(size)); err != nil {
 			return err
 		}
 	}
@@ -134,7 +134,7 @@ func (s *server) unmapped(size uint64, answers bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.session != nil && answers {
-		s.session.answers.give(s.account, int64(size))
+		s.session.answers.give(s.account.user, int64(size))
 	}
 	s.mapped -= int64(size)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/internal/proto"
@@ -74,6 +75,11 @@ func (s *server) FreeSpace(ctx context.Context, r *proto.FreeSpaceRequest) (*pro
 
 // Run runs a program.
 func (s *server) Run(ctx context.Context, r *proto.RunRequest) (*proto.RunReply, error) {
+	release, err := s.roomForReply(ctx, r)
+	if err != nil {
+		return nil, wire.ToStatus(err)
+	}
+	defer release()
 	answers, err := s.run(ctx, r)
 	if err != nil {
 		return nil, wire.ToStatus(err)
@@ -96,6 +102,13 @@ func (s *server) run(ctx context.Context, r *proto.RunRequest) (answers [][]byte
 				return fmt.Errorf("step %d: answer: %w", i, err)
 			}
 		}
+		if k, ok := backend.As[answerHolder](b); ok {
+			release, err := k.HoldAnswers(steps)
+			if err != nil {
+				return err
+			}
+			defer release()
+		}
 		if answers, err = backend.Run(ctx, b, steps); err != nil {
 			return err
 		}
@@ -108,9 +121,27 @@ func (s *server) run(ctx context.Context, r *proto.RunRequest) (answers [][]byte
 				answers[i] = nil
 			}
 		}
+		inline := 0
+		for i, a := range answers {
+			inline += len(a)
+			if _, read := steps[i].(backend.Read); read && len(a) > wire.InlineAnswer {
+				inline = math.MaxInt
+				break
+			}
+		}
+		if inline > wire.MaxReply {
+			answers = nil
+			return wire.Refused("answers of more than %d bytes in a reply, or one of more than %d: read them to shared memory", wire.MaxReply, wire.InlineAnswer)
+		}
 		return nil
 	})
 	return answers, err
+}
+
+// answerHolder is a backend that counts the memory of answers, until release, so that no
+// program answers more than there is room for.
+type answerHolder interface {
+	HoldAnswers(steps []backend.Step) (release func(), err error)
 }
 
 // steps translates a program. What it says is the backend's to check, as it was the

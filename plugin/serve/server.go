@@ -27,7 +27,9 @@ const (
 // session is what a daemon grants a session beside its backend.
 type session struct {
 	shared  int64 // most bytes of arenas, 0 for no limit
-	answers *answers
+	answers *budget
+	calls   *budget
+	lane    func(context.Context) // waits before a call in a lane
 }
 
 // server serves one backend to one host. It trusts no number that it is sent.
@@ -50,6 +52,7 @@ type server struct {
 
 	account   *account     // of the host, shared with his other sessions
 	computing atomic.Int64 // calls through gRPC
+	replies   replies
 
 	inbox   inbox
 	loading atomic.Int64

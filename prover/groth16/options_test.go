@@ -220,3 +220,32 @@ func TestLog(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// TestWrongWitnessIsAPhase: an observer hears that gnark's solver was asked, and not for a
+// right witness.
+func TestWrongWitnessIsAPhase(t *testing.T) {
+	b := build(t, ecc.BN254, samples.ByName("cubic"))
+	seen := &phases{}
+	p, err := groth16.NewProver(newEngine(t, engine.Config{Observer: seen}), b.ccs, b.pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	asked := func() (n int) {
+		for _, p := range seen.all {
+			switch p.Kind {
+			case engine.PhaseSolveGnark:
+				n++
+			case engine.PhaseSolveDefect:
+				t.Error("a defect")
+			}
+		}
+		return n
+	}
+	if _, err := p.Prove(t.Context(), b.witness(t, 3)); err != nil || asked() != 0 {
+		t.Fatalf("%v, gnark's solver was asked %d times", err, asked())
+	}
+	if _, err := p.Prove(t.Context(), b.witness(t, -3)); err == nil || asked() != 1 {
+		t.Errorf("%v for a wrong witness, gnark's solver was asked %d times", err, asked())
+	}
+}

@@ -132,6 +132,7 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 	ctx, own := p.open(ctx)
 	defer own.close()
 
+	sys.Engine = p.engine
 	solving, end := p.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseSolve})
 	solved, err := sys.Run(solving, w, cfg.SolverOpts, p.commitment(solving, cfg, com))
 	end(err)

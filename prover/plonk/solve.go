@@ -59,6 +59,7 @@ func (p *prover[P, S]) state(ctx context.Context, sys solve.System[S], w witness
 		cfg:         cfg,
 		commitments: make([]P, n), committed: make([][]S, n), hashes: make([]S, n),
 	}
+	sys.Engine = p.engine
 	solving, end := p.engine.Observe(ctx, engine.Phase{Kind: engine.PhaseSolve})
 	sol, err := sys.Run(solving, w, cfg.SolverOpts, p.commitment(solving, st))
 	if end(err); err != nil {

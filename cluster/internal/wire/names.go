@@ -4,12 +4,14 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -20,17 +22,20 @@ import (
 
 // The streams. Each has the subjects that begin with its prefix.
 const (
-	Jobs      = "pippin_jobs"      // descriptors, until they are acknowledged
+	Queue     = "pippin_queue"     // descriptors of jobs that wait for their turn
+	Jobs      = "pippin_jobs"      // descriptors whose turn it is, until they are acknowledged
 	Ends      = "pippin_ends"      // one message a job: its proof, or why there is none
 	Tries     = "pippin_tries"     // how often jobs were begun and failed
 	Dead      = "pippin_dead"      // jobs that ended without a proof, for people
 	Keys      = "pippin_keys"      // circuits and keys, by digest
 	Witnesses = "pippin_witnesses" // sealed, until their job has ended
+	Notes     = "pippin_notes"     // what managers know: who leads, what clients have used
 )
 
 // The subjects. What follows the prefix is a job's ID, which begins with its tenant, or
 // a worker's name.
 const (
+	QueuePrefix     = "pippin.queue."
 	JobsPrefix      = "pippin.jobs."
 	EndsPrefix      = "pippin.ends."
 	EndedPrefix     = "pippin.ended." // an end, told again once it is stored
@@ -38,11 +43,17 @@ const (
 	DeadPrefix      = "pippin.dead."
 	KeysPrefix      = "pippin.keys." // TENANT.DIGEST
 	WitnessesPrefix = "pippin.witnesses."
-	ForgetPrefix    = "pippin.forget." // asks the manager to remove what a client began to store
+	ForgetPrefix    = "pippin.forget." // asks the manager to remove what a client stored, or has taken
+	CancelPrefix    = "pippin.cancel." // asks managers and workers to end a job; managers answer
+	NotesPrefix     = "pippin.notes."
 
 	Who   = "pippin.who"   // every worker answers with its State
 	Drain = "pippin.drain" // all workers, or with .NAME one
 )
+
+// WhereJobsAre are the streams that a job that has not ended is in. A job moves from the
+// first to the second, so that whoever reads them in this order misses none.
+var WhereJobsAre = []struct{ Stream, Prefix string }{{Queue, QueuePrefix}, {Jobs, JobsPrefix}}
 
 // Connections is where a server answers which connections there are.
 const Connections = "$SYS.REQ.ACCOUNT.PING.CONNZ"
@@ -102,7 +113,7 @@ func Streams(room int64) []jetstream.StreamConfig {
 			MaxBytes: part(percent), Discard: jetstream.DiscardNew, AllowDirect: true, Duplicates: dedup,
 		}
 	}
-	jobs := file(Jobs, JobsPrefix, 5)
+	jobs := file(Jobs, JobsPrefix, 2)
 	jobs.Retention = jetstream.WorkQueuePolicy
 	ends := file(Ends, EndsPrefix, 10)
 	ends.Discard = jetstream.DiscardOld
@@ -112,7 +123,9 @@ func Streams(room int64) []jetstream.StreamConfig {
 	tries := file(Tries, TriesPrefix, 0)
 	tries.Storage, tries.Discard, tries.MaxMsgsPerSubject = jetstream.MemoryStorage, jetstream.DiscardOld, 1
 	tries.MaxBytes = 64 << 20
-	return []jetstream.StreamConfig{jobs, ends, dead, tries, file(Keys, KeysPrefix, 50), file(Witnesses, WitnessesPrefix, 33)}
+	notes := file(Notes, NotesPrefix, 1)
+	notes.MaxMsgsPerSubject, notes.Discard = 1, jetstream.DiscardOld
+	return []jetstream.StreamConfig{file(Queue, QueuePrefix, 2), jobs, ends, dead, tries, notes, file(Keys, KeysPrefix, 50), file(Witnesses, WitnessesPrefix, 33)}
 }
 
 // Consumer returns the workers' consumer, for so many jobs in hand. The server does not
@@ -155,15 +168,67 @@ type Job struct {
 	ID      string `json:"id"`
 	Work    Work   `json:"work"`
 	Witness Object `json:"witness"`
+	// Priority orders the jobs of one client: those with a higher one first.
+	Priority int `json:"priority,omitempty"`
+	// Deadline is when it is too late to begin the job; never if it is zero.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// Retry is how often an administrator has sent it again.
+	Retry int `json:"retry,omitempty"`
+	// Trace is the caller's place in a trace, as W3C's Trace Context writes it.
+	Trace map[string]string `json:"trace,omitempty"`
 }
+
+// MsgID returns what tells one publication for the job from a repeated one.
+func (j Job) MsgID() string {
+	if j.Retry == 0 {
+		return j.ID
+	}
+	return j.ID + "-retry-" + strconv.Itoa(j.Retry)
+}
+
+// Late reports whether it is too late to begin the job.
+func (j Job) Late(now time.Time) bool { return !j.Deadline.IsZero() && now.After(j.Deadline) }
 
 // End is how a job ended: with a proof, or with a reason.
 type End struct {
 	Proof  []byte `json:"proof,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Caller bool   `json:"caller,omitempty"` // the reason is the job's own fault
+	Kind   Kind   `json:"kind,omitempty"`   // of the reason
 	Worker string `json:"worker"`
 }
+
+// Kind is why a job ended without a proof, where it is not a failure.
+type Kind string
+
+// The kinds.
+const (
+	Cancelled Kind = "cancelled"
+	Late      Kind = "late" // its deadline passed before it was begun
+)
+
+// CostHeader is the header of an end with what the job cost.
+const CostHeader = "Pippin-Cost"
+
+// Cost is what a job cost the worker that ended it.
+type Cost struct {
+	Milliseconds float64 `json:"ms"`                // from its beginning to its end
+	Card         float64 `json:"card_ms,omitempty"` // of a backend's time
+	Outcome      Outcome `json:"outcome"`
+}
+
+// Counts returns what the job is charged with: a backend's milliseconds, or those of the
+// whole proof where the prover says nothing of a backend.
+func (c Cost) Counts() float64 { return cmp.Or(c.Card, c.Milliseconds) }
+
+// Outcome is how a job ended, for counting.
+type Outcome string
+
+// The outcomes beside those of Kind.
+const (
+	Proved Outcome = "proved"
+	Failed Outcome = "dead"
+)
 
 // State is what a worker says of itself.
 type State struct {
@@ -176,6 +241,7 @@ type State struct {
 	Returned  uint64   `json:"returned"` // jobs given back for reasons of the worker's
 	Draining  bool     `json:"draining,omitempty"`
 	LastError string   `json:"last_error,omitempty"`
+	Version   string   `json:"version,omitempty"`
 }
 
 // Name is what a worker may be called.

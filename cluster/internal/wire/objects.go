@@ -33,6 +33,9 @@ type Object struct {
 // part returns the subject of a chunk.
 func (o Object) part(i int) string { return o.Subject + "." + strconv.Itoa(i) }
 
+// MostBytes returns the most bytes that the object can have.
+func (o Object) MostBytes() uint64 { return uint64(o.Chunks) * chunk }
+
 // Put stores what r has as an object. On an error it asks for the removal of what was
 // stored.
 func Put(ctx context.Context, js jetstream.JetStream, subject string, r io.Reader) (Object, error) {

@@ -34,6 +34,9 @@ type Ticket struct {
 	Seal string `json:"seal,omitempty"`
 	// Open is the key that opens them, for workers.
 	Open string `json:"open,omitempty"`
+	// OpenBefore are the keys that opened witnesses before Open did, for jobs that waited
+	// while keys were changed.
+	OpenBefore []string `json:"open_before,omitempty"`
 	// Fingerprint is that of the key in Seal, for administrators, who make it known
 	// in the cluster.
 	Fingerprint string `json:"fingerprint,omitempty"`

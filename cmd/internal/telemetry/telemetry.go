@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pippin-zk/pippin/internal/build"
 	"github.com/pippin-zk/pippin/observe/metrics"
@@ -52,6 +53,25 @@ func Serve(open serve.Opener) {
 	if err := p.Shutdown(ctx); err != nil {
 		slog.Warn("the last spans were not sent", "cause", err)
 	}
+}
+
+// Tracing returns what sends spans where the environment says, nil where it says nothing, and
+// a function that sends the last ones.
+func Tracing(ctx context.Context) (p trace.TracerProvider, end func(), err error) {
+	if !traced() {
+		return nil, func() {}, nil
+	}
+	own, err := provider(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return own, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushLimit)
+		defer cancel()
+		if err := own.Shutdown(ctx); err != nil {
+			slog.Warn("the last spans were not sent", "cause", err)
+		}
+	}, nil
 }
 
 // provider sends spans where the environment says.

@@ -7,13 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/http2"
 	"golang.org/x/sys/unix"
 	wireformat "google.golang.org/protobuf/proto"
 
@@ -36,6 +39,15 @@ var attacks = map[string]func(ctx context.Context, path string, requests int) er
 	"silence":   silences,
 	"nonsense":  nonsense,
 	"lanenoise": restlessLanes,
+	"halves":    halves,
+	"answers":   largeAnswers,
+	"unread":    unreadAnswers,
+	"crumbs":    crumbs,
+	"loads":     checkedLoads,
+	"pings":     pings,
+	"work":      work,
+	"lanes":     manyLanes,
+	"frames":    frames,
 }
 
 // many runs f in n goroutines until ctx ends.
@@ -459,6 +471,362 @@ func restlessLanes(ctx context.Context, path string, requests int) error {
 	})
 	fmt.Println("requests", sent.Load())
 	return nil
+}
+
+// halves: requests whose rest never comes, in as many calls as there may be.
+func halves(ctx context.Context, path string, _ int) error {
+	part := &proto.RunRequest{Steps: []*proto.Step{{Step: &proto.Step_Map{Map: &proto.Map{Constants: make([]byte, 60<<10)}}}}}
+	many(ctx, 64, func(i int) {
+		f, err := openFramed(ctx, path, 64<<10)
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		defer f.close()
+		method := "Run"
+		if i%2 == 0 {
+			method = "LoadBases"
+		}
+		for range 250 {
+			if _, err := f.call(method, part, 900<<10); err != nil {
+				return
+			}
+		}
+		pause(ctx, time.Second)
+		for stream := uint32(3); stream < 2*64; stream += 2 { // what is read meanwhile may be more
+			for range 50 {
+				if f.frames.WriteData(stream, false, make([]byte, 16<<10)) != nil {
+					return
+				}
+			}
+		}
+		pause(ctx, 2*time.Second)
+	})
+	return nil
+}
+
+// reads is a program of n reads of a whole space.
+func reads(space, count uint64, n int, answer *proto.Region) *proto.RunRequest {
+	r := &proto.RunRequest{Call: rand.Uint64()}
+	for range n {
+		r.Steps = append(r.Steps, &proto.Step{Step: &proto.Step_Read{Read: &proto.Read{Src: &proto.Range{Space: space, Count: count}, Answer: answer}}})
+	}
+	return r
+}
+
+// largeAnswers: short programs that answer hundreds of megabytes.
+func largeAnswers(ctx context.Context, path string, _ int) error {
+	many(ctx, 8, func(i int) {
+		h, err := open(path)
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		defer h.close()
+		const count = 1 << 12
+		space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 1, Curve: 1}, Count: count})
+		if err != nil {
+			return
+		}
+		a, err := h.arena(32*count, true)
+		if err != nil {
+			return
+		}
+		for n := 4000; ctx.Err() == nil && n > 0; n -= 100 {
+			var answer *proto.Region
+			if i%2 == 0 {
+				answer = wire.Region(a, 0, 32*count)
+			}
+			_, _ = h.Run(ctx, reads(space.Space, count, n, answer))
+		}
+	})
+	return nil
+}
+
+// unreadAnswers: answers that nobody reads.
+func unreadAnswers(ctx context.Context, path string, _ int) error {
+	h, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	many(ctx, 24, func(int) {
+		f, err := openFramed(ctx, path, 0)
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		defer f.close()
+		const count = 1 << 7 // a read answers wire.InlineAnswer
+		// Nobody has read the space's number: it is the first one of the daemon's, or near.
+		_, _ = f.call("NewSpace", &proto.NewSpaceRequest{Element: &proto.Element{Kind: 1, Curve: 1}, Count: count}, 0)
+		for i := range uint64(1 << 10) {
+			if ctx.Err() != nil {
+				return
+			}
+			if _, err := f.call("Run", reads(1+i%32, count, 1<<8, nil), 0); err != nil {
+				return
+			}
+		}
+		pause(ctx, time.Second)
+	})
+	return nil
+}
+
+// crumbs: bases and spaces of one element each, as many as there may be, and more of
+// them kept than held.
+func crumbs(ctx context.Context, path string, _ int) error {
+	var made atomic.Int64
+	many(ctx, 24, func(i int) {
+		h, err := open(path)
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		defer h.close()
+		a, err := h.arena(4<<10, false)
+		if err != nil {
+			return
+		}
+		for range 20_000 {
+			if ctx.Err() != nil {
+				return
+			}
+			if made.Add(1)%4 == 0 {
+				_, _ = h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 1, Curve: 1}, Count: 1})
+				continue
+			}
+			s, err := h.LoadBases(ctx)
+			if err != nil {
+				return
+			}
+			// Of other multiples each time: other bases.
+			_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{Curve: 1, Group: 1, Count: 1, Multiples: rand.Uint32() >> 1}}})
+			_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Chunk{Chunk: wire.Region(a, 0, 64)}})
+			_, _ = s.Recv()
+			m, err := s.Recv()
+			_ = s.CloseSend()
+			if err == nil && i%2 == 0 {
+				_, _ = h.FreeBases(ctx, &proto.FreeBasesRequest{Bases: m.GetBases()})
+			}
+		}
+	})
+	fmt.Println("requests", made.Load())
+	return nil
+}
+
+// checkedLoads: bases whose points are to be checked, from many sessions.
+func checkedLoads(ctx context.Context, path string, _ int) error {
+	const size = 1 << 20
+	many(ctx, 24, func(int) {
+		h, err := open(path)
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		defer h.close()
+		a, err := h.arena(size, false)
+		if err != nil {
+			return
+		}
+		points := generatorOfBLS12381()
+		for at := 0; at+len(points) <= size; at += len(points) {
+			copy(a.Bytes()[at:], points)
+		}
+		many(ctx, 16, func(int) {
+			s, err := h.LoadBases(ctx)
+			if err != nil {
+				pause(ctx, 100*time.Millisecond)
+				return
+			}
+			_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Header{Header: &proto.LoadHeader{Curve: uint32(backend.BLS12381), Group: 1, Count: size / 96, Check: true, Multiples: rand.Uint32() >> 1}}})
+			_ = s.Send(&proto.LoadRequest{Step: &proto.LoadRequest_Chunk{Chunk: wire.Region(a, 0, size/96*96)}})
+			for {
+				m, err := s.Recv()
+				if err != nil {
+					return
+				}
+				if m.GetBases() != 0 {
+					_ = s.CloseSend()
+					_, _ = h.FreeBases(ctx, &proto.FreeBasesRequest{Bases: m.GetBases()})
+					return
+				}
+			}
+		})
+	})
+	return nil
+}
+
+// pings: what is answered at once, as often as possible.
+func pings(ctx context.Context, path string, _ int) error {
+	many(ctx, 32, func(int) {
+		h, err := open(path)
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		defer h.close()
+		many(ctx, 64, func(int) {
+			if _, err := h.Ping(ctx, &proto.PingRequest{}); err != nil {
+				pause(ctx, time.Millisecond)
+			}
+		})
+	})
+	return nil
+}
+
+// manyLanes: short programs in as many lanes as there may be.
+func manyLanes(ctx context.Context, path string, _ int) error {
+	many(ctx, 32, func(int) {
+		h, err := open(path)
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		defer h.close()
+		during, stop := context.WithCancel(ctx)
+		defer stop()
+		space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 1, Curve: 1}, Count: 64})
+		if err != nil {
+			return
+		}
+		var all sync.WaitGroup
+		for i := range wire.MaxLanes {
+			to, err := h.arena(wire.LaneBytes, false)
+			if err != nil {
+				break
+			}
+			from, err := h.arena(wire.LaneBytes, true)
+			if err != nil {
+				break
+			}
+			go func() {
+				_, _ = h.Lane(during, &proto.LaneRequest{Calls: wire.Region(to, 0, wire.LaneBytes), Answers: wire.Region(from, 0, wire.LaneBytes)})
+			}()
+			all.Go(func() {
+				r := reads(space.Space+uint64(i%2), 64, 1, nil) // half of them of no space
+				for number := uint32(1); during.Err() == nil; number++ {
+					r.Call = rand.Uint64()
+					shm.Mailbox(to.Bytes()).Post(number, laneCall(r))
+					if _, err := shm.Mailbox(from.Bytes()).Await(during, number); err != nil {
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+	})
+	return nil
+}
+
+// frames: frames of HTTP/2 that ask for nothing.
+func frames(ctx context.Context, path string, _ int) error {
+	many(ctx, 32, func(int) {
+		f, err := openFramed(ctx, path, 64<<10)
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		defer f.close()
+		var b bytes.Buffer
+		w := http2.NewFramer(&b, nil)
+		for range 2000 {
+			_ = w.WriteWindowUpdate(0, 1)
+			_ = w.WriteRawFrame(0xfe, 0, 0, nil)
+		}
+		for ctx.Err() == nil {
+			if _, err := f.calls.Write(b.Bytes()); err != nil {
+				return
+			}
+		}
+	})
+	return nil
+}
+
+// work: programs of one step that is long and needs much memory beside its spaces.
+func work(ctx context.Context, path string, _ int) error {
+	const count = 1 << 18
+	var kinds atomic.Uint64
+	many(ctx, 4, func(int) {
+		h, err := open(path)
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		defer h.close()
+		space, err := h.NewSpace(ctx, &proto.NewSpaceRequest{Element: &proto.Element{Kind: 1, Curve: 1}, Count: 3 * count})
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		one := make([]byte, 32)
+		one[0] = 7
+		at := func(i int) *proto.Range {
+			return &proto.Range{Space: space.Space, Offset: uint64(i * count), Count: count}
+		}
+		operand := func(i int) *proto.Operand { return &proto.Operand{Range: at(i), Stride: 1} }
+		_, _ = h.Run(ctx, &proto.RunRequest{Call: rand.Uint64(), Steps: []*proto.Step{
+			{Step: &proto.Step_Powers{Powers: &proto.Powers{Dst: &proto.Range{Space: space.Space, Count: 3 * count}, First: one, Ratio: one}}},
+		}})
+		for ctx.Err() == nil {
+			var s []*proto.Step
+			switch kinds.Add(1) % 6 {
+			case 0:
+				m := &proto.Map{Count: count, Dst: operand(0), Args: []*proto.Operand{operand(1)}, Code: []uint32{uint32(backend.MapLoad), 0}}
+				for range backend.MapCodes - 1 {
+					m.Code = append(m.Code, uint32(backend.MapSquare), 0)
+				}
+				for range 100 {
+					s = append(s, &proto.Step{Step: &proto.Step_Map{Map: m}})
+				}
+			case 1:
+				e := &proto.Evaluate{Point: one}
+				for range 10_000 {
+					e.Src = append(e.Src, at(1))
+				}
+				s = append(s, &proto.Step{Step: &proto.Step_Evaluate{Evaluate: e}})
+			case 2:
+				for range 1000 {
+					s = append(s, &proto.Step{Step: &proto.Step_Transform{Transform: &proto.Transform{Dst: at(0), Src: at(1), Batch: 1, To: uint32(backend.Reversed)}}})
+				}
+			case 3:
+				for range 1000 {
+					s = append(s, &proto.Step{Step: &proto.Step_Invert{Invert: &proto.Invert{Dst: at(0), Src: at(1)}}})
+				}
+			case 4:
+				for range 1000 {
+					s = append(s, &proto.Step{Step: &proto.Step_Products{Products: &proto.Products{Dst: at(0), Src: at(1)}}})
+				}
+			case 5:
+				for range 1000 {
+					s = append(s, &proto.Step{Step: &proto.Step_Divide{Divide: &proto.Divide{Dst: &proto.Range{Space: space.Space, Count: count - 1}, Src: at(1), Point: one}}})
+				}
+			}
+			limited, cancel := context.WithTimeout(ctx, 2*time.Second)
+			id := rand.Uint64()
+			if _, err := h.Run(limited, &proto.RunRequest{Call: id, Steps: s}); err != nil && os.Getenv("VERBOSE") != "" && limited.Err() == nil {
+				fmt.Println(s[0].String()[:40], err)
+			}
+			cancel()
+			_, _ = h.Cancel(ctx, &proto.CancelRequest{Call: id})
+		}
+	})
+	return nil
+}
+
+// generatorOfBLS12381 returns that of G1.
+func generatorOfBLS12381() []byte {
+	p, _ := new(big.Int).SetString("1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f6241eabfffeb153ffffb9feffffffffaaab", 16)
+	point := make([]byte, 96)
+	for i, text := range []string{
+		"17f1d3a73197d7942695638c4fa9ac0fc3688c4f9774b905a14e3a3f171bac586c55e83ff97a1aeffb3af00adb22c6bb",
+		"08b3f481e3aaa0f1a09e30ed741d8ae4fcf5e095d5d00af600db18cb2c04b3edd03cc744a2888ae40caa232946c5e7e1",
+	} {
+		v, _ := new(big.Int).SetString(text, 16)
+		v.Lsh(v, 384).Mod(v, p).FillBytes(point[48*i:][:48])
+		slices.Reverse(point[48*i:][:48])
+	}
+	return point
 }
 
 // attackMain makes this process one attack, by the environment.

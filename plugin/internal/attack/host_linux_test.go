@@ -39,35 +39,47 @@ func (c raw) Marshal(v any) (mem.BufferSlice, error) {
 
 // connect begins a session, and stops before Open.
 func connect(path string) (*host, error) {
-	c, err := silent(path)
+	channel, calls, hangUp, err := begin(path)
 	if err != nil {
 		return nil, err
 	}
-	h := &host{channel: shm.ChannelOf(c)}
+	h := &host{channel: channel}
+	h.conn, err = grpc.NewClient("passthrough:x", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return calls, nil }),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(raw{encoding.GetCodecV2("proto")})))
+	if err != nil {
+		hangUp()
+		return nil, err
+	}
+	h.BackendClient = proto.NewBackendClient(h.conn)
+	h.close = func() { h.conn.Close(); hangUp() }
+	return h, nil
+}
+
+// begin connects, and returns what goes for descriptors and for calls.
+func begin(path string) (channel *shm.Channel, calls net.Conn, hangUp func(), err error) {
+	c, err := silent(path)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	channel = shm.ChannelOf(c)
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		c.Close()
-		return nil, err
+		return nil, nil, nil, err
 	}
 	mine, theirs := os.NewFile(uintptr(fds[0]), "calls"), os.NewFile(uintptr(fds[1]), "calls")
 	defer mine.Close()
 	defer theirs.Close()
-	ours, err := net.FileConn(mine)
+	calls, err = net.FileConn(mine)
 	if err == nil {
-		err = h.channel.Send(shm.Message{Kind: shm.KindConnection, ID: wire.ProtocolVersion}, theirs)
-	}
-	if err == nil {
-		h.conn, err = grpc.NewClient("passthrough:x", grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return ours, nil }),
-			grpc.WithDefaultCallOptions(grpc.ForceCodecV2(raw{encoding.GetCodecV2("proto")})))
+		err = channel.Send(shm.Message{Kind: shm.KindConnection, ID: wire.ProtocolVersion}, theirs)
 	}
 	if err != nil {
 		c.Close()
-		return nil, err
+		return nil, nil, nil, err
 	}
-	h.BackendClient = proto.NewBackendClient(h.conn)
-	h.close = func() { h.conn.Close(); ours.Close(); c.Close() }
-	return h, nil
+	return channel, calls, func() { calls.Close(); c.Close() }, nil
 }
 
 // open begins a session.

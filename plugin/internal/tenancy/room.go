@@ -21,6 +21,7 @@ type room struct {
 // reserve counts in memory that a user is to have, which unreserve counts out. Bases
 // that nobody holds make place for it.
 func (s *Shared) reserve(user int, size int64) error {
+	size = footprint(size)
 	for {
 		s.mu.Lock()
 		err := s.fitsUserLocked(user, size)
@@ -51,8 +52,8 @@ func (s *Shared) fitsUserLocked(user int, size int64) error {
 func (s *Shared) unreserve(user int, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.room.apart -= size
-	s.unchargeLocked(user, size)
+	s.room.apart -= footprint(size)
+	s.unchargeLocked(user, footprint(size))
 }
 
 func (s *Shared) unchargeLocked(user int, size int64) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func sparse(t *testing.T, count int) func(offset int64) backend.Bases {
 func TestRoom(t *testing.T) {
 	const one = 6400
 	inner := &fake.Backend{}
-	s := New(inner, Options{Keep: 1 << 30, Room: 4 * one, UserRoom: 2 * one})
+	s := New(inner, Options{Keep: 1 << 30, Room: 4 * footprint(one), UserRoom: 2 * footprint(one)})
 	a, again, b, c := s.Open(1, 0), s.Open(1, 0), s.Open(2, 0), s.Open(3, 0)
 	load := sparse(t, one/64)
 	mustLoad(t, a, load(0))
@@ -115,4 +116,64 @@ func TestCopies(t *testing.T) {
 	a := s.Open(1, 0)
 	defer a.Close()
 	right(t, a, mustLoad(t, a, points), points)
+}
+
+// TestAnswersHaveRoom: a short program may answer a lot; what it answers is counted
+// before it computes.
+func TestAnswersHaveRoom(t *testing.T) {
+	const one = 6400
+	s := New(&fake.Backend{}, Options{Room: 4 * footprint(one), UserRoom: 2 * footprint(one)})
+	a := s.Open(1, 0)
+	defer a.Close()
+	id, err := a.NewSpace(ctx, backend.ScalarOf(backend.BN254), one/32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := backend.Read{Src: backend.Range{Space: id, Count: one / 32}}
+	release, err := a.HoldAnswers([]backend.Step{read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.HoldAnswers([]backend.Step{read}); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("a second answer: %v", err)
+	}
+	release()
+	many := slices.Repeat([]backend.Step{read}, 1000)
+	if _, err := a.HoldAnswers(many); !errors.Is(err, backend.ErrOutOfMemory) {
+		t.Errorf("a thousand answers: %v", err)
+	}
+	read.Src.Count = backend.MaxCount
+	if _, err := a.HoldAnswers([]backend.Step{read}); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("an answer that there is not: %v", err)
+	}
+	read.Src.Space = 7
+	if _, err := a.HoldAnswers([]backend.Step{read}); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Errorf("of no space: %v", err)
+	}
+	if got := s.room.users[1]; got != footprint(one) {
+		t.Errorf("%d bytes are held in the end", got)
+	}
+}
+
+// TestCrumbs: bases of one point each are not kept by the million, and letting go of
+// one does not look at all.
+func TestCrumbs(t *testing.T) {
+	const most = 100
+	inner := &fake.Backend{}
+	s := New(inner, Options{Keep: most * footprint(64)})
+	a := s.Open(1, 0)
+	defer a.Close()
+	b := bases(1, 1)
+	for i := range 10 * most {
+		b.Hints.Multiples = i
+		if err := a.FreeBases(ctx, mustLoad(t, a, b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if inner.Bases() != most || s.idle.Len() != most || len(s.kept) != most {
+		t.Errorf("%d sets of bases are kept, %d, %d", inner.Bases(), s.idle.Len(), len(s.kept))
+	}
+	if st := s.Usage().Daemon; st.Resident != most*64 || st.Unheld != most*64 {
+		t.Errorf("%+v", st)
+	}
 }

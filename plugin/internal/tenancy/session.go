@@ -19,7 +19,8 @@ type Session struct {
 	s     *Shared
 	user  int
 	quota int64
-	queue queue
+	queue *queue                       // of calls
+	loads *queue                       // of loads
 	kept  *resident.Set[*entry, space] // spaces by the backend's ids
 
 	mu   sync.Mutex
@@ -45,12 +46,12 @@ func (s *Shared) Open(user int, quota int64) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions++
-	of := s.claims[user]
-	if of == nil {
-		of = &claim{}
-		s.claims[user] = of
+	o := &Session{s: s, user: user, queue: s.turns.queue(user), quota: quota, kept: resident.New[*entry, space](s.b.Info().Name)}
+	o.loads = o.queue
+	if s.loads != s.turns {
+		o.loads = s.loads.queue(user)
 	}
-	return &Session{s: s, user: user, queue: queue{user: of}, quota: quota, kept: resident.New[*entry, space](s.b.Info().Name)}
+	return o
 }
 
 // Info implements backend.Backend.
@@ -116,7 +117,7 @@ func (s *Session) LoadBases(ctx context.Context, b backend.Bases) (backend.Bases
 	if err := s.take("bases", b.Size()); err != nil {
 		return 0, err
 	}
-	e, err := s.s.hold(ctx, &b, s.user)
+	e, err := s.s.hold(ctx, &b, s.user, s.loads)
 	if err != nil {
 		s.give(b.Size())
 		return 0, err
@@ -218,6 +219,35 @@ func (s *Session) Run(ctx context.Context, steps []backend.Step) ([][]byte, erro
 	return s.compute(ctx, theirs, late, again)
 }
 
+// HoldAnswers counts in the memory of what a program will answer, which release counts
+// out.
+func (s *Session) HoldAnswers(steps []backend.Step) (release func(), err error) {
+	if !slices.ContainsFunc(steps, isRead) {
+		return func() {}, nil // a point or a few elements for each step
+	}
+	used, err := s.kept.Find(steps)
+	if err != nil {
+		return nil, err
+	}
+	defer s.kept.End(used)
+	var size int64
+	for _, step := range steps {
+		size += int64(backend.AnswerBytes(step, used.Memory()))
+	}
+	if err := s.s.reserve(s.user, size); err != nil {
+		if wrong := backend.Check(steps, used.Memory()); wrong != nil {
+			return nil, wrong
+		}
+		return nil, err
+	}
+	return func() { s.s.unreserve(s.user, size) }, nil
+}
+
+func isRead(step backend.Step) bool {
+	_, ok := step.(backend.Read)
+	return ok
+}
+
 // writes reports whether a step changes a space.
 func writes(step backend.Step) bool {
 	return slices.ContainsFunc(backend.Accesses(step), func(a backend.Access) bool { return a.Writes })
@@ -277,7 +307,7 @@ func (s *Session) compute(ctx context.Context, steps []backend.Step, late []inpu
 // attempt computes in one turn. stalled tells that the program failed because its input did not
 // come.
 func (s *Session) attempt(ctx context.Context, steps []backend.Step, again bool) (answers [][]byte, stalled bool, err error) {
-	during, leave, err := s.s.turns.enter(ctx, &s.queue)
+	during, leave, err := s.s.turns.enter(ctx, s.queue)
 	if err != nil {
 		return nil, false, err
 	}

@@ -1,6 +1,9 @@
 package tenancy
 
 import (
+	"context"
+	"sync/atomic"
+
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/internal/shm"
 )
@@ -14,15 +17,48 @@ type private struct {
 	progress *load
 	begun    bool  // pieces have been asked for
 	room     int64 // bytes that are copied at a time
+
+	// Points are hashed and taken by the backend in turns, as calls compute: processors
+	// are everybody's. There is none while the source is waited for.
+	ctx   context.Context
+	turns *turns
+	queue *queue
+	turn  atomic.Pointer[turn]
+}
+
+// takeTurn waits for a turn, which leave ends.
+func (p *private) takeTurn() error {
+	u, err := p.turns.take(p.ctx, p.queue)
+	if err == nil {
+		p.turn.Store(u)
+	}
+	return err
+}
+
+// leave ends the turn, if there is one.
+func (p *private) leave() {
+	if u := p.turn.Swap(nil); u != nil {
+		u.leave()
+	}
+}
+
+// pause gives the turn away for a while when it is somebody else's.
+func (p *private) pause(ctx context.Context) error {
+	if u := p.turn.Load(); u != nil {
+		return u.pause(ctx)
+	}
+	return backend.Ended(ctx)
 }
 
 // pieces returns a source for backend.Bases.Pieces; a second time it begins anew, where the
-// source can.
+// source can. After the last piece there is a turn until leave, for the backend checks
+// points then.
 func (p *private) pieces(yield func([]byte, error) bool) {
 	if p.begun {
 		p.hash = backend.NewHasher(p.b)
 	}
 	p.begun = true
+	p.leave()
 	buf := make([]byte, p.room)
 	filled, left := 0, p.b.Size()
 	for piece, err := range p.b.All() {
@@ -40,8 +76,16 @@ func (p *private) pieces(yield func([]byte, error) bool) {
 			if filled < len(buf) && left > 0 {
 				continue
 			}
+			if err := p.takeTurn(); err != nil {
+				yield(nil, err)
+				return
+			}
 			p.hash.Write(buf[:filled])
-			if !yield(buf[:filled], nil) {
+			more := yield(buf[:filled], nil)
+			if left > 0 {
+				p.leave()
+			}
+			if !more {
 				return
 			}
 			filled = 0

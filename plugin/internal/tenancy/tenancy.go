@@ -1,10 +1,12 @@
 package tenancy
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,16 +37,16 @@ type Shared struct {
 	programs backend.Programs // nil when it has none
 	o        Options
 	turns    *turns
+	loads    *turns        // of what loads have this machine's processors do
 	stalled  time.Duration // how long scalars may fail to come during a turn
 
 	mu       sync.Mutex
 	kept     map[key]*entry
 	files    map[file]backend.Digest
 	loading  map[offer]*load
-	resident int64 // bytes of kept
+	resident int64 // bytes of kept, each by its footprint
 	room     room
-	claims   map[int]*claim // of users, whose time outlives their sessions
-	clock    uint64         // counts releases
+	idle     list.List // of *entry that no session holds, the first to go first
 	sessions int
 	hits     uint64
 	freeing  sync.WaitGroup
@@ -71,8 +73,8 @@ type entry struct {
 	readers map[int]bool
 	id      backend.BasesID // the backend's
 	size    int64
-	holders map[int]int // users, each as often as his sessions loaded them
-	idle    uint64      // when the last one let go, by Shared.clock
+	holders map[int]int   // users, each as often as his sessions loaded them
+	idle    *list.Element // in Shared.idle, when there are none
 }
 
 // load is bases that are on their way, so that a second session can wait for them.
@@ -87,6 +89,11 @@ const (
 	// defaultStall is how long the scalars of a call, or the bases that another
 	// session is loading too, may fail to come before nobody waits for them.
 	defaultStall = 2 * time.Second
+	// loadTurns is how many loads hash points at a time beside calls on a device of its
+	// own: while one does, another copies.
+	loadTurns = 2
+	// entryBytes is what bases or a space take beside their elements.
+	entryBytes = 4 << 10
 	// longestWait bounds the wait for another session's load however it moves.
 	longestWait = time.Minute
 )
@@ -101,11 +108,14 @@ func New(b backend.Backend, o Options) *Shared {
 	}
 	s := &Shared{
 		b: b, o: o, turns: newTurns(o.Turns), stalled: defaultStall,
-		claims: map[int]*claim{},
-		room:   room{users: map[int]int64{}, copyingOf: map[int]int64{}},
-		kept:   map[key]*entry{}, files: map[file]backend.Digest{}, loading: map[offer]*load{},
+		room: room{users: map[int]int64{}, copyingOf: map[int]int64{}},
+		kept: map[key]*entry{}, files: map[file]backend.Digest{}, loading: map[offer]*load{},
 	}
 	s.programs, _ = backend.As[backend.Programs](b)
+	s.loads = s.turns
+	if !slices.ContainsFunc(b.Info().Devices, func(d backend.Device) bool { return d.Host }) {
+		s.loads = newTurns(loadTurns)
+	}
 	return s
 }
 
@@ -118,11 +128,9 @@ func (s *Shared) Usage() backend.Usage {
 	d := &backend.DaemonUsage{Waiting: s.turns.length()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d.Sessions, d.Resident, d.Recognised = s.sessions, s.resident, s.hits
-	for _, e := range s.kept {
-		if len(e.holders) == 0 {
-			d.Unheld += e.size
-		}
+	d.Sessions, d.Resident, d.Recognised = s.sessions, s.resident-entryBytes*int64(len(s.kept)), s.hits
+	for e := s.idle.Front(); e != nil; e = e.Next() {
+		d.Unheld += e.Value.(*entry).size
 	}
 	u.Daemon = d
 	return u
@@ -131,7 +139,7 @@ func (s *Shared) Usage() backend.Usage {
 // hold makes bases resident for one more holder, a session of a user's, who releases
 // them. Bases that no session of the user has brought are read, whoever holds them:
 // a digest proves nothing, and takes as long as with nobody.
-func (s *Shared) hold(ctx context.Context, b *backend.Bases, user int) (*entry, error) {
+func (s *Shared) hold(ctx context.Context, b *backend.Bases, user int, q *queue) (*entry, error) {
 	identity, isFile := identify(b, user)
 	k := key{hints: b.Hints}
 	known := false
@@ -149,7 +157,7 @@ func (s *Shared) hold(ctx context.Context, b *backend.Bases, user int) (*entry, 
 		}
 	}
 	if !known {
-		return s.read(ctx, b, user, nil, nil, identity, isFile)
+		return s.read(ctx, b, user, q, nil, nil, identity, isFile)
 	}
 	deadline := time.Now().Add(longestWait)
 	for {
@@ -175,13 +183,13 @@ func (s *Shared) hold(ctx context.Context, b *backend.Bases, user int) (*entry, 
 				s.mu.Unlock()
 				close(own.done)
 			}()
-			return s.read(ctx, b, user, &k.digest, own, identity, isFile)
+			return s.read(ctx, b, user, q, &k.digest, own, identity, isFile)
 		}
 		if !s.await(ctx, other, deadline) {
 			if err := backend.Ended(ctx); err != nil {
 				return nil, err
 			}
-			return s.read(ctx, b, user, &k.digest, nil, identity, isFile)
+			return s.read(ctx, b, user, q, &k.digest, nil, identity, isFile)
 		}
 	}
 }
@@ -217,7 +225,7 @@ func (l *load) move() {
 
 // read loads bases from their source. said is the digest that they are said to
 // have; progress is told of their coming. Both may be nil.
-func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, said *backend.Digest, progress *load, identity file, isFile bool) (_ *entry, err error) {
+func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, q *queue, said *backend.Digest, progress *load, identity file, isFile bool) (_ *entry, err error) {
 	size := b.Size()
 	if err := s.reserve(user, size); err != nil {
 		return nil, err
@@ -232,12 +240,13 @@ func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, said *bac
 		return nil, err
 	}
 	defer s.giveCopy(user, room)
-	s.evict(size)
-	own := &private{b: b, hash: backend.NewHasher(b), progress: progress, room: room}
+	s.evict(footprint(size))
+	own := &private{b: b, hash: backend.NewHasher(b), progress: progress, room: room, ctx: ctx, turns: s.loads, queue: q}
+	defer own.leave()
 	from := backend.Bases{Curve: b.Curve, Group: b.Group, Count: b.Count, Hints: b.Hints, Pieces: own.pieces}
 	var id backend.BasesID
 	err = s.roomy(func() (err error) {
-		id, err = s.b.LoadBases(ctx, from)
+		id, err = s.b.LoadBases(backend.WithYield(ctx, own.pause), from)
 		return err
 	}, func() bool { return !own.begun || b.Pieces == nil })
 	if err != nil {
@@ -257,13 +266,14 @@ func (s *Shared) read(ctx context.Context, b *backend.Bases, user int, said *bac
 	if !double {
 		e = &entry{key: k, id: id, size: size, holders: map[int]int{}, readers: map[int]bool{}}
 		s.kept[k] = e
-		s.resident += size
+		s.resident += footprint(size)
 	}
-	s.room.apart -= size
+	s.room.apart -= footprint(size)
 	if e.holders[user] > 0 {
-		s.unchargeLocked(user, size) // he held them already
+		s.unchargeLocked(user, footprint(size)) // he held them already
 	}
 	e.holders[user]++
+	s.busyLocked(e)
 	another := double && !e.readers[user]
 	e.readers[user] = true
 	s.mu.Unlock()
@@ -297,26 +307,38 @@ func (s *Shared) roomy(f func() error, again func() bool) error {
 // holdLocked gives bases that are there one more holder.
 func (s *Shared) holdLocked(e *entry, user int) error {
 	if e.holders[user] == 0 {
-		if err := s.fitsUserLocked(user, e.size); err != nil {
+		if err := s.fitsUserLocked(user, footprint(e.size)); err != nil {
 			return err
 		}
-		s.room.users[user] += e.size
+		s.room.users[user] += footprint(e.size)
 	}
 	e.holders[user]++
+	s.busyLocked(e)
 	s.hits++
 	return nil
 }
+
+// busyLocked notes that somebody holds bases.
+func (s *Shared) busyLocked(e *entry) {
+	if e.idle != nil {
+		s.idle.Remove(e.idle)
+		e.idle = nil
+	}
+}
+
+// footprint returns what bases, a space or answers are counted as in room, where those
+// of one element are more than an element. Quotas count elements.
+func footprint(size int64) int64 { return size + entryBytes }
 
 // release lets go of bases.
 func (s *Shared) release(e *entry, user int) {
 	s.mu.Lock()
 	if e.holders[user]--; e.holders[user] == 0 {
 		delete(e.holders, user)
-		s.unchargeLocked(user, e.size)
+		s.unchargeLocked(user, footprint(e.size))
 	}
 	if len(e.holders) == 0 {
-		s.clock++
-		e.idle = s.clock
+		e.idle = s.idle.PushBack(e)
 	}
 	s.mu.Unlock()
 	s.evict(0)
@@ -336,18 +358,14 @@ func (s *Shared) evict(room int64) (freed bool) {
 // are any and tooMany, called under the lock, says so.
 func (s *Shared) evictOne(tooMany func() bool) bool {
 	s.mu.Lock()
-	var oldest *entry
-	for _, e := range s.kept {
-		if len(e.holders) == 0 && (oldest == nil || e.idle < oldest.idle) {
-			oldest = e
-		}
-	}
-	if oldest == nil || !tooMany() {
+	first := s.idle.Front()
+	if first == nil || !tooMany() {
 		s.mu.Unlock()
 		return false
 	}
+	oldest := s.idle.Remove(first).(*entry)
 	delete(s.kept, oldest.key)
-	s.resident -= oldest.size
+	s.resident -= footprint(oldest.size)
 	s.mu.Unlock()
 	s.free(oldest.id)
 	return true

@@ -172,7 +172,7 @@ func TestLies(t *testing.T) {
 func TestLeastRecentlyUsed(t *testing.T) {
 	inner := &fake.Backend{}
 	one := int64(6400)
-	s := New(inner, Options{Keep: 3 * one})
+	s := New(inner, Options{Keep: 3 * footprint(one)})
 	a := s.Open(1, 0)
 	defer a.Close()
 	var reads atomic.Int64
@@ -687,5 +687,72 @@ func TestHeavyWaits(t *testing.T) {
 		if turns.free != 2 || len(turns.users) != 0 {
 			t.Errorf("%+v", turns)
 		}
+	})
+}
+
+// counting is a backend that tells how many loads it has under way.
+type counting struct {
+	*fake.Backend
+	now, most atomic.Int64
+}
+
+func (c *counting) LoadBases(ctx context.Context, b backend.Bases) (backend.BasesID, error) {
+	from := b.Pieces
+	b.Pieces = func(yield func([]byte, error) bool) {
+		for p, err := range from {
+			c.most.Store(max(c.most.Load(), c.now.Add(1)))
+			time.Sleep(time.Millisecond)
+			more := yield(p, err)
+			c.now.Add(-1)
+			if !more {
+				return
+			}
+		}
+	}
+	return c.Backend.LoadBases(ctx, b)
+}
+
+// TestLoadsTakeTurns: points are hashed and taken in turns, and a load whose points do
+// not come has none.
+func TestLoadsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &counting{Backend: &fake.Backend{}}
+		s := New(inner, Options{Keep: 1 << 30})
+		s.loads = newTurns(1)
+		a, other := s.Open(1, 0), s.Open(2, 0)
+		come := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			b := bases(2, 0)
+			points := b.Bytes
+			b.Bytes = nil
+			b.Pieces = func(yield func([]byte, error) bool) {
+				if yield(points[:64], nil) {
+					<-come
+					yield(points[64:], nil)
+				}
+			}
+			mustLoad(t, a, b)
+		})
+		synctest.Wait()
+		for i := range 16 {
+			wg.Go(func() { mustLoad(t, a, bases(100, byte(i+1))) })
+		}
+		began := time.Now()
+		mustLoad(t, other, bases(100, 100))
+		if took := time.Since(began); took > 4*time.Millisecond {
+			t.Errorf("another user's load took %v", took)
+		}
+		time.Sleep(time.Second)
+		close(come)
+		wg.Wait()
+		if n := inner.most.Load(); n != 1 {
+			t.Errorf("%d loads at a time", n)
+		}
+		if s.loads.free != 1 || len(s.loads.users) != 0 {
+			t.Errorf("%+v", s.loads)
+		}
+		a.Close()
+		other.Close()
 	})
 }

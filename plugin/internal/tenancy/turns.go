@@ -24,7 +24,8 @@ type turns struct {
 	free    int // below 0 where there are turns more
 	waiting []*turn
 	running []*turn
-	users   []*claim // who wait or compute
+	users   []*claim       // who wait or compute
+	claims  map[int]*claim // of all users, whose time outlives their sessions
 }
 
 const (
@@ -64,13 +65,34 @@ type turn struct {
 	over  bool          // the call has ended
 }
 
-func newTurns(n int) *turns { return &turns{free: n, patience: patience} }
+func newTurns(n int) *turns { return &turns{free: n, patience: patience, claims: map[int]*claim{}} }
+
+// queue returns the part of a new session of a user's.
+func (t *turns) queue(user int) *queue {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	of := t.claims[user]
+	if of == nil {
+		of = &claim{}
+		t.claims[user] = of
+	}
+	return &queue{user: of}
+}
 
 // enter waits for a turn, which leave ends. The context that it returns is for what
 // computes: there backend.Yield gives the turn to others.
 func (t *turns) enter(ctx context.Context, l *queue) (during context.Context, leave func(), err error) {
-	if err := backend.Ended(ctx); err != nil {
+	u, err := t.take(ctx, l)
+	if err != nil {
 		return nil, nil, err
+	}
+	return backend.WithYield(ctx, u.pause), u.leave, nil
+}
+
+// take waits for a turn.
+func (t *turns) take(ctx context.Context, l *queue) (*turn, error) {
+	if err := backend.Ended(ctx); err != nil {
+		return nil, err
 	}
 	u := &turn{t: t, queue: l}
 	t.mu.Lock()
@@ -78,9 +100,9 @@ func (t *turns) enter(ctx context.Context, l *queue) (during context.Context, le
 	t.nextLocked()
 	t.mu.Unlock()
 	if err := t.await(ctx, u); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return backend.WithYield(ctx, u.pause), u.leave, nil
+	return u, nil
 }
 
 // waitLocked has a call wait for a turn.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -43,6 +45,28 @@ func TestErrorsCross(t *testing.T) {
 	for _, e := range []error{errors.New("x"), grpc.ErrServerStopped, context.Canceled} {
 		if got, ok := FromStatus(e); ok {
 			t.Errorf("%v taken for a plugin's: %v", e, got)
+		}
+	}
+}
+
+// TestEveryKindCrosses reads the kinds of errors in package backend: one that kinds lacks
+// would arrive as the death of its plugin.
+func TestEveryKindCrosses(t *testing.T) {
+	source, err := os.ReadFile("../../../backend/errors.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := regexp.MustCompile(`(?m)^\tErr\w+ += errors\.New\("([^"]+)"\)`).FindAllSubmatch(source, -1)
+	if len(all) < 7 {
+		t.Fatalf("only %d kinds in backend/errors.go", len(all))
+	}
+	known := map[string]bool{}
+	for _, k := range kinds {
+		known[k.err.Error()] = true
+	}
+	for _, m := range all {
+		if !known[string(m[1])] {
+			t.Errorf("no kind of package proto for %q", m[1])
 		}
 	}
 }

@@ -80,6 +80,9 @@ type Solver[S any] struct {
 
 	mu   sync.Mutex
 	room []*kept[S]
+	size int // bytes in room
+	most int
+	of   int // bytes of an element
 }
 
 // kept is a solution's memory, cleared, until its time is over.
@@ -88,12 +91,22 @@ type kept[S any] struct {
 	until *time.Timer
 }
 
-// keepFor is how long memory is kept for the next proof.
-const keepFor = 10 * time.Second
+// keepFor is how long memory is kept for the next proof, and mostKept how many bytes of it,
+// or one solution: eight of a million constraints.
+const (
+	keepFor  = 10 * time.Second
+	mostKept = 1 << 30
+)
+
+// bytes returns how much memory a solution has.
+func (s *Solver[S]) bytes(v *Solution[S]) int {
+	return s.of * (cap(v.Wires) + cap(v.Sides[0]) + cap(v.Sides[1]) + cap(v.Sides[2]))
+}
 
 // Over is a solver for a field.
 func Over[S limbs, PS element[S]]() *Solver[S] {
-	s := &Solver[S]{Hint: asHint[S, PS], Print: prints[S, PS]}
+	var e S
+	s := &Solver[S]{most: mostKept, of: 8 * len(e), Hint: asHint[S, PS], Print: prints[S, PS]}
 	s.Solve = func(ctx context.Context, sys System[S], inputs []S, cfg solver.Config, commit Commit[S]) (*Solution[S], error) {
 		return solve[S, PS](ctx, s, sys, inputs, cfg, commit)
 	}
@@ -101,19 +114,32 @@ func Over[S limbs, PS element[S]]() *Solver[S] {
 }
 
 // Free takes back a solution, whose memory has been cleared up to its capacity.
-// Nothing may refer to it any more.
+// Nothing may refer to it any more. What was given back first is let go where there would be
+// too much.
 func (s *Solver[S]) Free(v *Solution[S]) {
 	k := &kept[S]{Solution: v}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for s.size += s.bytes(v); len(s.room) > 0 && s.size > s.most; {
+		s.drop(0)
+	}
 	s.room = append(s.room, k)
 	k.until = time.AfterFunc(keepFor, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if i := slices.Index(s.room, k); i >= 0 {
-			s.room = slices.Delete(s.room, i, i+1)
+			s.drop(i)
 		}
 	})
+}
+
+// drop takes a solution out of the room, and returns it.
+func (s *Solver[S]) drop(i int) *Solution[S] {
+	k := s.room[i]
+	k.until.Stop()
+	s.room = slices.Delete(s.room, i, i+1)
+	s.size -= s.bytes(k.Solution)
+	return k.Solution
 }
 
 // take has room for a solution: so many wires, and so many rows of so much capacity.
@@ -144,10 +170,7 @@ func (s *Solver[S]) taken(wires, capacity int) *Solution[S] {
 	if i < 0 {
 		return nil
 	}
-	k := s.room[i]
-	s.room = slices.Delete(s.room, i, i+1)
-	k.until.Stop()
-	return k.Solution
+	return s.drop(i)
 }
 
 // limbs are field elements of gnark-crypto, in Montgomery form, the lowest word first.
@@ -194,11 +217,14 @@ type run[S limbs, PS element[S]] struct {
 	tables       []*table // by blueprint, of those that are lookups
 	hints        []hint[S, PS]
 	q            *big.Int
-	raw          S                    // 1, not in Montgomery form: multiplied by it, an element leaves that form
-	small        [256]S               // the first integers
-	bytes        [1 << byteBits]uint8 // which of them an element may be, by byteSlot
-	commit       Commit[S]
+	reducer[S]
+	scales []int32              // of coefficients that are small integers, else 0
+	raw    S                    // 1, not in Montgomery form: multiplied by it, an element leaves that form
+	small  [256]S               // the first integers
+	bytes  [1 << byteBits]uint8 // which of them an element may be, by byteSlot
+	commit Commit[S]
 
+	facts *facts
 	plan  *plan
 	level []uint32 // of a plan that is being solved
 	share func(worker, lo, hi int) error
@@ -259,6 +285,7 @@ func solve[S limbs, PS element[S]](ctx context.Context, own *Solver[S], sys Syst
 	}
 	r.commit = commit
 	r.hire(cfg.NbTasks)
+	r.look()
 	sol := r.fill(own, sys, inputs)
 	err = r.all(ctx)
 	r.dismiss()
@@ -274,7 +301,7 @@ func solve[S limbs, PS element[S]](ctx context.Context, own *Solver[S], sys Syst
 
 // begin looks whether this system and these inputs can be solved here.
 func begin[S limbs, PS element[S]](sys System[S], inputs []S, cfg solver.Config) (*run[S, PS], error) {
-	r := &run[S, PS]{sys: sys.System, coefficients: sys.Coefficients, q: sys.Field(), sparse: sys.Type == constraint.SystemSparseR1CS}
+	r := &run[S, PS]{sys: sys.System, coefficients: sys.Coefficients, q: sys.Field(), sparse: sys.Type == constraint.SystemSparseR1CS, reducer: newReducer[S](sys.Field())}
 	known := len(sys.Public) + len(sys.Secret)
 	given := known
 	if !r.sparse {
@@ -310,10 +337,7 @@ func begin[S limbs, PS element[S]](sys System[S], inputs []S, cfg solver.Config)
 
 // firstNotBelow finds the first element that is not below q, limb by limb; -1 is none.
 func firstNotBelow[S limbs](elements []S, q *big.Int) int {
-	var modulus S
-	for i, w := range q.Bits() {
-		modulus[i] = uint64(w)
-	}
+	modulus := wordsOf[S](q)
 	return slices.IndexFunc(elements, func(e S) bool {
 		for i := len(e) - 1; i >= 0; i-- {
 			if e[i] != modulus[i] {
@@ -451,11 +475,11 @@ func (r *run[S, PS]) all(ctx context.Context) (err error) {
 			err = fmt.Errorf("%w: %v", ErrDefect, err)
 		}
 	}()
-	r.plan = r.planned()
 	r.background()
 	solved, past, checks := 0, 0, 0
 	for i := range r.plan.steps {
 		s := &r.plan.steps[i]
+		r.Alone(s.short)
 		if err := r.Await(s.needs); err != nil {
 			return err
 		}
@@ -608,14 +632,17 @@ func (w *worker[S, PS]) sum(to *S, data []uint32) (int, error) {
 		}
 		return n, nil
 	}
-	var zero S
-	*to = zero
-	for i := 1; i < n; i += 2 {
-		if err := w.term(to, data[i], data[i+1]); err != nil {
-			return n, err
+	if n <= 1+2*fewTerms {
+		var zero S
+		*to = zero
+		for i := 1; i < n; i += 2 {
+			if err := w.term(to, data[i], data[i+1]); err != nil {
+				return n, err
+			}
 		}
+		return n, nil
 	}
-	return n, nil
+	return n, w.addAll(to, data[1:n])
 }
 
 // errEarly is a wire that is read before it has a value.

@@ -548,7 +548,7 @@ func (c *neighbours) Define(api frontend.API) error {
 }
 
 // TestHintsOfUsersComeInTurn: hints of users may share variables without a lock as long
-// as their level has no more than 50 instructions, as with gnark's solver. Many such
+// as their level has no more than 50 instructions, as with gnark's solver.
 func TestHintsOfUsersComeInTurn(t *testing.T) {
 	s := curves()[0]
 	a := &neighbours{}

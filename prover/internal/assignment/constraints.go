@@ -1,6 +1,8 @@
 package assignment
 
 import (
+	"sync"
+
 	"github.com/consensys/gnark/constraint"
 )
 
@@ -13,6 +15,7 @@ type worker[S limbs, PS element[S]] struct {
 	call      call // the hint's that is being computed
 	divisions []division
 	prefix    []S
+	dividends []S // of a part of a list
 
 	big integers[S]
 	_   [64]byte
@@ -23,6 +26,7 @@ func (w *worker[S, PS]) wipe() {
 	var zero S
 	w.product, w.t, w.u, w.v = zero, zero, zero, zero
 	clear(w.prefix[:cap(w.prefix)])
+	clear(w.dividends)
 	w.big.wipe()
 }
 
@@ -49,29 +53,75 @@ const (
 // three sides, and their terms. At most one wire has no value; with what it must be
 // the constraint holds, and without one it is looked at.
 func (w *worker[S, PS]) r1c(id uint32, data []uint32) error {
-	a, b, c := &w.sides[0][id], &w.sides[1][id], &w.sides[2][id]
+	if data[0] > giant && len(w.workers) > 1 {
+		w.put(func() error { return w.giant(id, data) })
+		return nil
+	}
 	where, at := -1, 4
 	var coefficient, wire uint32
 	for side := range 3 {
-		sum := &w.sides[side][id]
-		first := true
-		for end := at + 2*int(data[1+side]); at < end; at += 2 {
-			v := &w.values[data[at+1]]
-			if unknown(v) {
+		end := at + 2*int(data[1+side])
+		open, err := w.addUp(&w.sides[side][id], data[at:end])
+		if err != nil {
+			return err
+		}
+		if open >= 0 {
+			if where >= 0 {
+				return errEarly
+			}
+			where, coefficient, wire = side, data[at+open], data[at+open+1]
+		}
+		at = end
+	}
+	return w.close(id, where, coefficient, wire)
+}
+
+// giant is the length, in words, from which a constraint is work for all processors: the
+// sums over lookups have a term for each.
+const giant = 1 << 14
+
+// giant solves a long constraint after its level, its sums by all processors.
+func (w *worker[S, PS]) giant(id uint32, data []uint32) error {
+	var mu sync.Mutex
+	where, at := -1, 4
+	var coefficient, wire uint32
+	for side := range 3 {
+		terms := data[at : at+2*int(data[1+side])]
+		at += len(terms)
+		var sum S
+		err := w.ranges(len(terms)/2, batch, func(w *worker[S, PS], lo, hi int) error {
+			part := terms[2*lo : 2*hi]
+			open, err := w.addUp(&w.t, part)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if open >= 0 {
 				if where >= 0 {
 					return errEarly
 				}
-				where, coefficient, wire = side, data[at], data[at+1]
-				continue
+				where, coefficient, wire = side, part[open], part[open+1]
 			}
-			if first && data[at] == constraint.CoeffIdOne {
-				*sum = *v
-			} else {
-				w.times(sum, data[at], v)
-			}
-			first = false
+			PS(&sum).Add(&sum, &w.t)
+			return nil
+		})
+		if err != nil {
+			return err
 		}
+		w.sides[side][id] = sum
 	}
+	first := w.workers[0]
+	if err := first.close(id, where, coefficient, wire); err != nil || len(first.divisions) == 0 {
+		return err
+	}
+	return first.divide()
+}
+
+// close ends a rank-1 constraint whose sides are added up, but for the wire without a value,
+// if there is one: its side is where, else -1.
+func (w *worker[S, PS]) close(id uint32, where int, coefficient, wire uint32) error {
+	a, b, c := &w.sides[0][id], &w.sides[1][id], &w.sides[2][id]
 	switch where {
 	case 0, 1:
 		by := b

@@ -1,14 +1,18 @@
 package assignment
 
+import (
+	"maps"
+	"slices"
+)
+
 // AwaitSchedules waits until no schedule is being made.
 func AwaitSchedules() {
-	schedules.Lock()
-	all := make([]*scheduled, 0, len(schedules.of))
-	for _, s := range schedules.of {
-		all = append(all, s)
-	}
-	schedules.Unlock()
-	for _, s := range all {
-		<-s.made
+	known.Lock()
+	all := slices.Collect(maps.Values(known.of))
+	known.Unlock()
+	for _, f := range all {
+		if f.begun.Load() {
+			<-f.made
+		}
 	}
 }

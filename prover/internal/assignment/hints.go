@@ -90,12 +90,15 @@ func (w *worker[S, PS]) commits(c *call) {
 		if own.to-own.from != 1 {
 			return fmt.Errorf("%w: a commitment with %d outputs", ErrUnsupported, own.to-own.from)
 		}
-		inputs, at := make([]S, own.n), starts(own.data, own.n)
+		inputs, all := make([]S, own.n), w.facts.starts(own.data, own.n)
 		err := w.ranges(own.n, batch, func(w *worker[S, PS], lo, hi int) error {
+			data := all.from(lo)
 			for i := lo; i < hi; i++ {
-				if _, err := w.sum(&inputs[i], own.data[at.of(i):]); err != nil {
+				k, err := w.sum(&inputs[i], data)
+				if err != nil {
 					return err
 				}
+				data = data[k:]
 			}
 			return nil
 		})

@@ -1,10 +1,14 @@
 package assignment
 
 // places says where linear expressions begin that follow each other. Most lists have
-// one term each, so that nothing has to be kept.
-type places []uint32
+// one term each, so that nothing has to be kept; of others, where every apart-th begins.
+type places struct {
+	data  []uint32
+	marks []uint32
+	apart int
+}
 
-func starts(data []uint32, n int) places {
+func starts(data []uint32, n, apart int) places {
 	const term = 3 // words of an expression of one term
 	if len(data) >= term*n {
 		i := 0
@@ -12,23 +16,44 @@ func starts(data []uint32, n int) places {
 			i++
 		}
 		if i == n {
-			return nil
+			return places{data, nil, 1}
 		}
 	}
-	at := make(places, n)
+	p := places{data, make([]uint32, 0, n/apart+1), apart}
 	next := uint32(0)
-	for i := range at {
-		at[i] = next
+	for i := range n {
+		if i%apart == 0 {
+			p.marks = append(p.marks, next)
+		}
 		next += 1 + 2*data[next]
 	}
-	return at
+	return p
 }
 
-func (p places) of(i int) int {
-	if p == nil {
-		return 3 * i
+// starts returns the places of a system's list, which are looked for once.
+func (f *facts) starts(data []uint32, n int) places {
+	const apart = 64
+	if n < batch {
+		return starts(data, n, apart)
 	}
-	return int(p[i])
+	if p, ok := f.places.Load(&data[0]); ok {
+		return p.(places)
+	}
+	p := starts(data, n, apart)
+	f.places.Store(&data[0], p)
+	return p
+}
+
+// from returns the data from the i-th expression on.
+func (p places) from(i int) []uint32 {
+	if p.marks == nil {
+		return p.data[3*i:]
+	}
+	at := p.marks[i/p.apart]
+	for range i % p.apart {
+		at += 1 + 2*p.data[at]
+	}
+	return p.data[at:]
 }
 
 // batch is how many elements are a share of work over a list.
@@ -43,29 +68,40 @@ func (w *worker[S, PS]) quotients(c *call) (bool, error) {
 	}
 	own := *c
 	w.put(func() error {
-		data := own.data
-		at := starts(data, own.n)
+		all := w.facts.starts(own.data, own.n)
 		var x S
 		first := w.workers[0]
-		if _, err := first.sum(&first.t, data); err != nil {
+		if _, err := first.sum(&first.t, own.data); err != nil {
 			return err
 		}
 		x = first.t
 		return w.ranges(n, batch, func(w *worker[S, PS], lo, hi int) error {
-			return w.invertAll(lo, hi, func(i int, to *S) error {
-				if _, err := w.sum(&w.t, data[at.of(1+n+i):]); err != nil {
+			// The dividends are read first, in their order.
+			if w.dividends == nil {
+				w.dividends = make([]S, batch)
+			}
+			data := all.from(1 + lo)
+			for i := range hi - lo {
+				k, err := w.sum(&w.dividends[i], data)
+				if err != nil {
 					return err
 				}
+				data = data[k:]
+			}
+			data = all.from(1 + n + lo)
+			return w.invertAll(lo, hi, func(_ int, to *S) error {
+				k, err := w.sum(&w.t, data)
+				if err != nil {
+					return err
+				}
+				data = data[k:]
 				w.u = x
 				if PS(to).Sub(&w.u, &w.t); PS(to).IsZero() {
 					return ErrUnsatisfied
 				}
 				return nil
 			}, func(i int, inverse *S) error {
-				if _, err := w.sum(&w.t, data[at.of(1+i):]); err != nil {
-					return err
-				}
-				PS(&w.t).Mul(&w.t, inverse)
+				PS(&w.t).Mul(&w.dividends[i-lo], inverse)
 				return w.set(own.from+uint32(i), &w.t)
 			})
 		})
@@ -77,10 +113,12 @@ func (w *worker[S, PS]) quotients(c *call) (bool, error) {
 // expressions.
 func (w *worker[S, PS]) inverses(data []uint32, from uint32) error {
 	n := int(data[1])
-	at := starts(data[2:], n)
+	all := w.facts.starts(data[2:], n)
 	one := func(w *worker[S, PS], lo, hi int) error {
-		return w.invertAll(lo, hi, func(i int, to *S) error {
-			_, err := w.sum(to, data[2+at.of(i):])
+		data := all.from(lo)
+		return w.invertAll(lo, hi, func(_ int, to *S) error {
+			k, err := w.sum(to, data)
+			data = data[k:]
 			return err
 		}, func(i int, inverse *S) error { return w.set(from+uint32(i), inverse) })
 	}
@@ -92,7 +130,7 @@ func (w *worker[S, PS]) inverses(data []uint32, from uint32) error {
 }
 
 // invertAll gives the inverses of what get says for lo <= i < hi to set, 0 for 0, with
-// one inversion. Both may use t and u.
+// one inversion: get in order, set from the last one back. Both may use t and u.
 func (w *worker[S, PS]) invertAll(lo, hi int, get, set func(i int, x *S) error) error {
 	n := hi - lo
 	if cap(w.prefix) < 2*n {

@@ -10,18 +10,9 @@ import (
 
 	"github.com/consensys/gnark/constraint"
 	"github.com/consensys/gnark/constraint/solver"
-)
 
-// gnark puts an instruction into the first level that is possible, so that a circuit of a
-// chain of hashes has thousands of levels, most too short to share. A schedule is a plan
-// that tells apart
-//   - the levels, of instructions that others soon wait for, in gnark's order. What is
-//     left of a level is often so short that one goroutine does it,
-//   - instructions that wait: whose outputs no level needs before the step after the next,
-//     a step being so many of gnark's levels. They are solved beside the levels of the
-//     next step, and
-//   - checks: instructions that set no wire. They are solved whenever a processor has
-//     nothing else to do.
+	"github.com/pippin-zk/pippin/prover/internal/crew"
+)
 
 const (
 	stride    = 32  // of gnark's levels, a step
@@ -50,7 +41,8 @@ type plan struct {
 // step is some levels, and where the plan stands before and after them.
 type step struct {
 	levels []level
-	needs  int // parts of waiting instructions that have to be done before
+	short  bool // no level is worth sharing
+	needs  int  // parts of waiting instructions that have to be done before
 	// waiting parts can be solved after the levels, and checks when those parts are done.
 	waiting int
 	checks  int
@@ -96,56 +88,89 @@ func (r *run[S, PS]) byLevels() *plan {
 // hints in it may share variables. Hints that are not gnark's own keep that.
 const inTurn = 50
 
-// scheduled is a system's schedule, or that it is being made.
-type scheduled struct {
-	plan atomic.Pointer[plan]
-	made chan struct{} // closed when there is one
+// facts is what is known of a system that was solved, as long as it lives.
+type facts struct {
+	of identity
+
+	scaled sync.Once
+	scales []int32  // of its coefficients
+	places sync.Map // where long lists have their expressions: *uint32 to places
+
+	begun atomic.Bool // whether a plan is being made
+	plan  atomic.Pointer[plan]
+	made  chan struct{} // closed when there is a plan
 }
 
-// schedules has those of the systems that were solved, as long as those live.
-var schedules struct {
+// identity tells whether a system is still the one that facts are of: another may have been
+// read into the same variable.
+type identity struct {
+	instructions                       *constraint.PackedInstruction
+	data                               *uint32
+	count, words, levels, coefficients int
+}
+
+func identityOf[S any](sys *constraint.System, coefficients []S) identity {
+	id := identity{count: len(sys.Instructions), words: len(sys.CallData), levels: len(sys.Levels), coefficients: len(coefficients)}
+	if id.count > 0 && id.words > 0 {
+		id.instructions, id.data = &sys.Instructions[0], &sys.CallData[0]
+	}
+	return id
+}
+
+// known has the facts of the systems that were solved.
+var known struct {
 	sync.Mutex
-	of map[weak.Pointer[constraint.System]]*scheduled
+	of map[weak.Pointer[constraint.System]]*facts
 }
 
-// planned returns the plan by which to solve the system: the first time gnark's levels,
-// beside which a schedule is made. A schedule has four bytes for each instruction and 40
-// for each level; making it takes one processor about as long as solving, and 12 bytes
-// for each wire. One goroutine without helpers needs none.
-func (r *run[S, PS]) planned() *plan {
-	key := weak.Make(r.sys)
-	schedules.Lock()
-	defer schedules.Unlock()
-	s := schedules.of[key]
-	if s == nil && r.Workers() > 1 {
-		if schedules.of == nil {
-			schedules.of = make(map[weak.Pointer[constraint.System]]*scheduled)
-		}
-		s = &scheduled{made: make(chan struct{})}
-		schedules.of[key] = s
-		runtime.AddCleanup(r.sys, forgetSchedule, key)
-		go s.make(newPlanner(r))
+// factsOf returns what is known of a system, new facts the first time.
+func factsOf(sys *constraint.System, id identity) *facts {
+	key := weak.Make(sys)
+	known.Lock()
+	defer known.Unlock()
+	f, ok := known.of[key]
+	if ok && f.of == id {
+		return f
 	}
-	if s != nil {
-		if p := s.plan.Load(); p != nil {
-			return p
-		}
+	if known.of == nil {
+		known.of = make(map[weak.Pointer[constraint.System]]*facts)
 	}
-	return r.byLevels()
+	f = &facts{of: id, made: make(chan struct{})}
+	known.of[key] = f
+	if !ok {
+		runtime.AddCleanup(sys, forgetFacts, key)
+	}
+	return f
 }
 
-func forgetSchedule(key weak.Pointer[constraint.System]) {
-	schedules.Lock()
-	defer schedules.Unlock()
-	delete(schedules.of, key)
+func forgetFacts(key weak.Pointer[constraint.System]) {
+	known.Lock()
+	defer known.Unlock()
+	delete(known.of, key)
+}
+
+// look takes what is known of the system, and the plan by which to solve it: the first
+// time gnark's levels, beside which a schedule is made. A schedule has four bytes for each
+// instruction and 40 for each level; making it takes one processor about as long as solving,
+// and 12 bytes for each wire. One goroutine without helpers needs none.
+func (r *run[S, PS]) look() {
+	f := factsOf(r.sys, identityOf(r.sys, r.coefficients))
+	f.scaled.Do(func() { f.scales = scalesOf[S, PS](&r.reducer, r.coefficients) })
+	r.facts, r.scales = f, f.scales
+	if r.Workers() > 1 && f.begun.CompareAndSwap(false, true) {
+		go f.make(newPlanner(r))
+	}
+	if r.plan = f.plan.Load(); r.plan == nil {
+		r.plan = r.byLevels()
+	}
 }
 
 // make makes the schedule. A system that makes the planner panic is not as it should be,
 // and goes on by gnark's levels, where the solver says what is wrong.
-func (s *scheduled) make(p *planner) {
-	defer close(s.made)
+func (f *facts) make(p *planner) {
+	defer close(f.made)
 	defer func() { _ = recover() }()
-	s.plan.Store(p.schedule())
+	f.plan.Store(p.schedule())
 }
 
 // planner makes the schedule of a system.
@@ -243,7 +268,7 @@ func (p *planner) begin() {
 		if t == nil {
 			continue
 		}
-		for data := t.data; len(data) > 0; {
+		for data := t.all.data; len(data) > 0; {
 			data = p.terms(data, func(wire uint32) {
 				if in := p.entries[wire]; !slices.Contains(in, i) {
 					p.entries[wire] = append(in, i)
@@ -316,10 +341,13 @@ func (p *planner) setters() (roles []role) {
 	for l, level := range p.sys.Levels {
 		for _, i := range level {
 			in := &p.sys.Instructions[i]
+			roles[i] = checks
 			if p.commits(in) {
 				continue
 			}
-			roles[i] = checks
+			if p.kinds[in.BlueprintID] == kindR1C && p.sys.CallData[in.StartCallData] > giant {
+				roles[i] = inLevel
+			}
 			p.visit(in, func(wire uint32, out bool) {
 				if p.set[wire] < 0 {
 					p.set[wire] = int32(l)
@@ -331,8 +359,8 @@ func (p *planner) setters() (roles []role) {
 	return roles
 }
 
-// commits reports whether an instruction is the row of a commitment, which leaves a wire
-// without a value as it is.
+// commits reports whether an instruction is the row of a commitment, which only reads: it
+// leaves a wire without a value as it is.
 func (p *planner) commits(in *constraint.PackedInstruction) bool {
 	data := p.sys.CallData[in.StartCallData:]
 	return p.kinds[in.BlueprintID] == kindSparse && constraint.CommitmentConstraint(data[placeCommitment]) != constraint.NOT
@@ -348,8 +376,10 @@ func (p *planner) stays(in *constraint.PackedInstruction) bool {
 		return id == commitment || p.foreign[id] || strings.HasPrefix(p.sys.MHintsDependencies[id], lists)
 	case kindInverses:
 		return data[1] > batch
+	case kindR1C:
+		return data[0] > giant
 	}
-	return p.commits(in)
+	return false
 }
 
 // needs notes when wires are needed, and which instructions wait.
@@ -445,6 +475,10 @@ func (p *planner) order(roles []role) *plan {
 			parts = parts[:0]
 			s.waiting, s.checks = len(made.waiting), len(last)
 			s.levels = slices.Clip(s.levels)
+			s.short = true
+			for i := range s.levels {
+				s.short = s.short && s.levels[i].worth < crew.Alone
+			}
 			made.steps = append(made.steps, s)
 			s = step{}
 		}

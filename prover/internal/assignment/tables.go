@@ -22,8 +22,8 @@ func (w *worker[S, PS]) count(c *call) (bool, error) {
 	if !ok1 || !ok2 || rows == 0 || length == 0 || length > 8 || rows > inputs/length || inputs%length != 0 || inputs == rows*length || uint64(c.to-c.from) != rows {
 		return false, nil
 	}
-	table := &counted{rows: int(rows), length: int(length), width: 64 / int(length), inputs: c.n - 2, data: c.data[n+m:]}
-	table.at = starts(table.data, c.n-2)
+	table := &counted{rows: int(rows), length: int(length), width: 64 / int(length), inputs: c.n - 2}
+	table.all = w.facts.starts(c.data[n+m:], c.n-2)
 	own := *c
 	w.put(func() error {
 		ok, err := w.counts(table, own.from)
@@ -39,23 +39,24 @@ func (w *worker[S, PS]) count(c *call) (bool, error) {
 type counted struct {
 	rows, length, width int
 	inputs              int // entries of rows and questions
-	data                []uint32
-	at                  places
+	all                 places
 }
 
-// key is the i-th row or question as one word; ok is false when an entry does not fit.
-func (w *worker[S, PS]) key(t *counted, i int) (key uint64, ok bool, err error) {
-	for k := range t.length {
-		v, _, fits, err := w.word(t.data[t.at.of(i*t.length+k):])
+// key reads a row or question as one word, and says how many words of data that were; ok is
+// false when an entry does not fit.
+func (w *worker[S, PS]) key(t *counted, data []uint32) (key uint64, n int, ok bool, err error) {
+	for range t.length {
+		v, k, fits, err := w.word(data[n:])
 		if err != nil {
-			return 0, false, err
+			return 0, n, false, err
 		}
 		if !fits || bits.Len64(v) > t.width {
-			return 0, false, nil
+			return 0, n, false, nil
 		}
 		key = key<<t.width | v
+		n += k
 	}
-	return key, true, nil
+	return key, n, true, nil
 }
 
 // errForeign is a row or a question that does not fit into a word, or a question that is in
@@ -67,15 +68,16 @@ func (w *worker[S, PS]) counts(t *counted, from uint32) (ok bool, err error) {
 	keys := make([]uint64, t.rows)
 	defer clear(keys)
 	err = w.ranges(t.rows, batch, func(w *worker[S, PS], lo, hi int) error {
+		data := t.all.from(lo * t.length)
 		for i := lo; i < hi; i++ {
-			key, ok, err := w.key(t, i)
+			key, n, ok, err := w.key(t, data)
 			if err != nil {
 				return err
 			}
 			if !ok {
 				return errForeign
 			}
-			keys[i] = key
+			keys[i], data = key, data[n:]
 		}
 		return nil
 	})
@@ -94,8 +96,9 @@ func (w *worker[S, PS]) counts(t *counted, from uint32) (ok bool, err error) {
 		if own[me] == nil {
 			own[me] = make([]uint32, t.rows)
 		}
-		for i := lo; i < hi; i++ {
-			key, ok, err := v.key(t, t.rows+i)
+		data := t.all.from((t.rows + lo) * t.length)
+		for range hi - lo {
+			key, n, ok, err := v.key(t, data)
 			if err != nil {
 				return err
 			}
@@ -104,6 +107,7 @@ func (w *worker[S, PS]) counts(t *counted, from uint32) (ok bool, err error) {
 				return errForeign
 			}
 			own[me][row]++
+			data = data[n:]
 		}
 		return nil
 	})
@@ -183,8 +187,7 @@ func (w *worker[S, PS]) foreign(err error) (bool, error) {
 // table is a lookup table: linear expressions, one an entry.
 type table struct {
 	entries int
-	data    []uint32
-	at      places
+	all     places
 }
 
 func newTable(data []uint32) *table {
@@ -192,7 +195,7 @@ func newTable(data []uint32) *table {
 	for i := 0; i < len(data); i += 1 + 2*int(data[i]) {
 		n++
 	}
-	return &table{n, data, starts(data, n)}
+	return &table{n, starts(data, n, 1)}
 }
 
 // lookup sets wires to entries: data is its length, the number of entries that there
@@ -210,7 +213,7 @@ func (w *worker[S, PS]) lookup(t *table, data []uint32, from uint32) error {
 		if !ok || entry >= entries || entry >= uint64(t.entries) {
 			return ErrUnsatisfied
 		}
-		if _, err := w.sum(&w.t, t.data[t.at.of(int(entry)):]); err != nil {
+		if _, err := w.sum(&w.t, t.all.from(int(entry))); err != nil {
 			return err
 		}
 		if err := w.set(from+i, &w.t); err != nil {

@@ -45,6 +45,7 @@ type Crew struct {
 	helpers []*helper
 	calls   atomic.Int32 // helpers that may be called now
 	waits   atomic.Bool  // whether the owner waits for the background
+	alone   atomic.Bool  // whether the owner does what comes by itself
 	missed  int          // pieces of short work that sleeping helpers had no part in
 	jobs    uint64       // the number of the job, a multiple of 4
 	told    []*helper
@@ -114,7 +115,6 @@ const (
 const (
 	spins     = 20000 // looks before sleeping
 	least     = 6     // everyday pieces of short work that are worth a share
-	alone     = 24    // pieces that are not shared
 	few       = 7     // helpers of short work, at most: each takes time to be told
 	most      = 512   // pieces of short work
 	many      = 32    // parts into which longer work can be cut, at least
@@ -123,6 +123,9 @@ const (
 	worthMiss = 1024  // pieces of short work after which they are
 	breath    = 64    // jobs after which others may have the processor
 )
+
+// Alone is how many everyday pieces of short work are not worth sharing.
+const Alone = 24
 
 // active is how many crews there are in this process: each gets its part of the
 // processors.
@@ -230,15 +233,27 @@ func (c *Crew) near() int { return min(int(c.calls.Load())/2, few) }
 
 // beside returns the background if helper i may do some of it now, or nil.
 func (c *Crew) beside(i int) *Background {
-	if i >= int(c.calls.Load()) || i < c.near() && !c.waits.Load() {
+	if i >= int(c.calls.Load()) || i < c.near() && !c.waits.Load() && !c.alone.Load() {
 		return nil
 	}
 	return c.background.Load()
 }
 
+// Alone tells whether the owner does what comes by itself, so that all helpers have time for
+// the background.
+func (c *Crew) Alone(yes bool) {
+	if c.alone.Load() != yes {
+		c.alone.Store(yes)
+	}
+}
+
 // call wakes a helper for the background that sleeps, if there is one.
 func (c *Crew) call() {
-	for _, h := range c.helpers[c.near():c.calls.Load()] {
+	first := c.near()
+	if c.alone.Load() {
+		first = 0
+	}
+	for _, h := range c.helpers[first:c.calls.Load()] {
 		if h.rouse() {
 			return
 		}
@@ -329,7 +344,7 @@ func (c *Crew) Ranges(n, size int, do func(worker, lo, hi int) error) error {
 // It shares short work, offers longer work, and returns the first error.
 func (c *Crew) Level(n, all int, do func(worker, lo, hi int) error) error {
 	calls := int(c.calls.Load())
-	if all < alone {
+	if all < Alone {
 		return do(0, 0, n)
 	}
 	if all >= most && n >= many && calls > 0 {

@@ -19,12 +19,15 @@ import (
 	"github.com/consensys/gnark/logger"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 )
 
 // System is a constraint system and the ways to solve it.
 type System[S any] struct {
 	assignment.System[S]
+	// Engine, if it is not nil, hears of phases.
+	Engine *engine.Engine
 	// Solver is our own.
 	Solver *assignment.Solver[S]
 	// Inputs are a witness's values, or false for one over another field.
@@ -49,12 +52,13 @@ func TakeTurn(ctx context.Context) (release func(), err error) {
 // Run solves for one witness; commit is what the circuit's commitments call. What our
 // own solver does not decide gnark's does: circuits with GKR, and witnesses with which a
 // constraint does not hold, of which it says what is wrong. Hints are called twice then.
-// A defect of our own solver is a warning, once in a process. The caller wipes the
-// solution, and gives it back.
+// That is a phase of its own, one for defects of our solver, which are a warning too, once in
+// a process. The caller wipes the solution, and gives it back.
 func (s System[S]) Run(ctx context.Context, w witness.Witness, opts []solver.Option, commit assignment.Commit[S]) (*assignment.Solution[S], error) {
 	opts = append(slices.Clone(opts), solver.OverrideHint(solver.GetHintID(cs.Bsb22CommitmentComputePlaceholder), s.Solver.Hint(commit)))
 	cfg, err := solver.NewConfig(opts...)
 	log := logger.Logger()
+	why := engine.PhaseSolveGnark
 	if inputs, ok := s.Inputs(w); ok && err == nil {
 		start := time.Now()
 		if !assignment.Compared() {
@@ -74,13 +78,16 @@ func (s System[S]) Run(ctx context.Context, w witness.Witness, opts []solver.Opt
 		}
 		log.Debug().Err(err).Msg("gnark's solver is asked")
 		if errors.Is(err, assignment.ErrDefect) {
+			why = engine.PhaseSolveDefect
 			defects.Add(1)
 			warnDefect.Do(func() {
 				log.Warn().Err(err).Msg("a defect of pippin's solver: gnark's solves in its place, which takes longer")
 			})
 		}
 	}
+	ctx, end := s.Engine.Observe(ctx, engine.Phase{Kind: why})
 	sol, err := s.gnark(ctx, w, opts)
+	end(err)
 	if err == nil {
 		leftToGnark.Add(1)
 	}

@@ -151,10 +151,10 @@ func (l *Backend[S]) own(ctx context.Context, b *backend.Bases) ([]byte, error) 
 
 // check refuses a coordinate that is not below q and a point off the curve.
 func (k *Kept) check(ctx context.Context, b *backend.Bases) error {
-	const part = 1 << 16
+	const part = 1 << 14
 	size, fp := b.Curve.PointBytes(b.Group), b.Curve.FieldBytes()
 	for lo := 0; lo < b.Count; lo += part {
-		if err := backend.Ended(ctx); err != nil {
+		if err := backend.Yield(ctx); err != nil {
 			return err
 		}
 		points := k.Points[lo*size : min(lo+part, b.Count)*size]

@@ -24,6 +24,7 @@ import (
 var (
 	sizes   = flag.String("sizes", "", "sizes of TestTimes, such as 2^20,2^22")
 	groups  = flag.String("groups", cudatest.AllGroups, "groups of TestTimes")
+	sets    = flag.String("sets", "random", "sets of points of TestTimes, such as random,equal")
 	dists   = flag.String("dists", "uniform", "distributions of TestTimes")
 	window  = flag.String("windows", "", "windows that TestTimes tries beside the plan's, such as 15,16")
 	levels  = flag.String("levels", "", "levels of the reduction that TestTimes tries beside the plan's: first/other, such as 3/2,4/2")
@@ -105,27 +106,32 @@ func TestTimes(t *testing.T) {
 		}
 		ns = append(ns, 1<<k)
 	}
+	of := slices.DeleteFunc(fixtures.Sets(), func(set fixtures.Set) bool {
+		return !slices.Contains(strings.Split(*sets, ","), set.String())
+	})
 	cudatest.EachGroup(t, *groups, func(t *testing.T, curve backend.Curve, group backend.Group) {
-		p, err := fixtures.NewPoints(curve, group, *seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		points, err := p.Bytes(slices.Max(ns))
-		if err != nil {
-			t.Fatal(err)
-		}
 		host, err := d.Driver().AllocHost(int64(slices.Max(ns) * curve.ScalarBytes()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer host.Free()
-		for _, n := range ns {
-			for _, m := range strings.Split(*most, ",") {
-				multiples, err := strconv.Atoi(m)
-				if err != nil {
-					t.Fatal(err)
+		for _, set := range of {
+			p, err := fixtures.New(fixtures.Key{Curve: curve, Group: group, Set: set, Seed: *seed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			points, err := p.Bytes(slices.Max(ns))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range ns {
+				for _, m := range strings.Split(*most, ",") {
+					multiples, err := strconv.Atoi(m)
+					if err != nil {
+						t.Fatal(err)
+					}
+					times(t, c, p, points[:n*p.Size()], multiples, host.Bytes(), phases)
 				}
-				times(t, c, p, points[:n*p.Size()], multiples, host.Bytes(), phases)
 			}
 		}
 	})
@@ -174,7 +180,7 @@ func timesOf(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multi
 		}
 		slices.Sort(times)
 		for _, used := range plansOf[c][len(plansOf[c])-1:] {
-			fmt.Printf("%v %v 2^%d %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%v levels=%d affine=%v piece=%d reduction=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), dist,
+			fmt.Printf("%v %v 2^%d %v %v: min %.2f median %.2f ms; c=%d windows=%d sets=%d chunks=%v levels=%d affine=%v piece=%d reduction=%d/%d %d MiB cost=%.4g;", curve, group, log2(n), p.Key().Set, dist,
 				ms(times[0]), ms(times[2]), used.Width, used.Windows, used.Sets, used.Chunks, used.Levels, used.Affine, used.Piece, used.Params.FirstLevel, used.Params.Level, used.Need()>>20, used.Cost())
 		}
 		for _, k := range slices.Sorted(maps.Keys(phases)) {

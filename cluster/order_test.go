@@ -1,0 +1,558 @@
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/consensys/gnark-crypto/ecc"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+	"github.com/pippin-zk/pippin/cluster/server"
+	"github.com/pippin-zk/pippin/cluster/worker"
+)
+
+// gate is a fake's Prove that notes the order of witnesses and waits to be let go.
+type gate struct {
+	mu    sync.Mutex
+	order []string
+	open  chan struct{}
+}
+
+func newGate() *gate { return &gate{open: make(chan struct{})} }
+
+func (g *gate) prove(ctx context.Context, witness []byte) ([]byte, error) {
+	g.mu.Lock()
+	g.order = append(g.order, string(witness))
+	g.mu.Unlock()
+	select {
+	case <-g.open:
+		return fakeProof(witness), nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (g *gate) begun() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.order)
+}
+
+// busy starts a worker that takes one job at a time, with a first job in its hands and
+// another one that is handed out.
+func (r *rig) busy(c *cluster.Client, w cluster.Work, g *gate, change func(*worker.Config)) (ids []string) {
+	r.t.Helper()
+	r.work(func(cfg *worker.Config) {
+		cfg.Open, cfg.Jobs = fakes(g.prove), 1
+		if change != nil {
+			change(cfg)
+		}
+	})
+	for i := range 2 {
+		id, err := c.Submit(r.t.Context(), w, []byte(fmt.Sprint("first ", i)))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	eventually(r.t, "the first job is begun", func() bool { return len(g.begun()) == 1 })
+	msgs := r.messages()
+	eventually(r.t, "the second job is handed out", func() bool { return msgs(wire.Queue) == 0 && msgs(wire.Jobs) == 2 })
+	return ids
+}
+
+// TestPriorities: of jobs that wait those of a higher priority are begun first, then those
+// with the earlier deadline.
+func TestPriorities(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c, w, g := r.client(), r.fakeWork("priorities"), newGate()
+	ids := r.busy(c, w, g, nil)
+	soon := time.Now().Add(time.Hour)
+	for name, o := range map[string]cluster.JobOptions{
+		"low": {Priority: -1}, "later": {Deadline: soon.Add(time.Hour)}, "soon": {Deadline: soon}, "high": {Priority: 7}, "some time": {},
+	} {
+		id, err := c.Submit(t.Context(), w, []byte(name), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	time.Sleep(200 * time.Millisecond)
+	close(g.open)
+	for _, id := range ids {
+		if _, err := c.Wait(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := g.begun(); !slices.Equal(got[2:], []string{"high", "soon", "later", "some time", "low"}) {
+		t.Errorf("the order was %q", got)
+	}
+	r.settled(c, len(ids))
+}
+
+// TestDeadline: a job whose deadline has passed is not begun, in the queue and where it was
+// handed out already.
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c, w, g := r.client(), r.fakeWork("deadline"), newGate()
+	ids := r.busy(c, w, g, nil)
+	late, err := c.Submit(t.Context(), w, []byte("late"), cluster.JobOptions{Deadline: time.Now().Add(50 * time.Millisecond)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Wait(t.Context(), late); !errors.Is(err, cluster.ErrDead) || !errors.Is(err, cluster.ErrLate) {
+		t.Error("in the queue:", err)
+	}
+	close(g.open)
+	waitFor(t, c, ids)
+	r.settled(c, len(ids)+1)
+	if slices.Contains(g.begun(), "late") {
+		t.Error("it was begun")
+	}
+
+	// Handed out while nobody is there.
+	r2 := newRig(t)
+	c, w = r2.client(), r2.fakeWork("deadline")
+	id, err := c.Submit(t.Context(), w, []byte("late"), cluster.JobOptions{Deadline: time.Now().Add(200 * time.Millisecond)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(300 * time.Millisecond)
+	r2.work(func(cfg *worker.Config) { cfg.Open = fakes(g.prove) })
+	if _, err := c.Wait(t.Context(), id); !errors.Is(err, cluster.ErrLate) {
+		t.Error("handed out:", err)
+	}
+	r2.settled(c, 1)
+}
+
+func waitFor(t *testing.T, c *cluster.Client, ids []string) {
+	t.Helper()
+	for _, id := range ids {
+		if _, err := c.Wait(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCancel: a job that is cancelled is not proved, whether it waits, is handed out or is
+// in the hands of a worker, who goes on with others.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c, w, g := r.client(), r.fakeWork("cancel"), newGate()
+	ids := r.busy(c, w, g, nil)
+	waits, err := c.Submit(t.Context(), w, []byte("waits"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{waits, ids[1], ids[0]} {
+		if in, err := c.Cancel(t.Context(), id); err != nil || !in {
+			t.Error(in, err)
+		}
+		if _, err := c.Wait(t.Context(), id); !errors.Is(err, cluster.ErrDead) || !errors.Is(err, cluster.ErrCancelled) {
+			t.Error(err)
+		}
+	}
+	close(g.open)
+	more, err := c.Submit(t.Context(), w, []byte("more"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, c, []string{more})
+	if in, err := c.Cancel(t.Context(), more); err != nil || in {
+		t.Error("a job that has ended was cancelled in time", err)
+	}
+	r.settled(c, 4)
+	if got := g.begun(); !slices.Equal(got, []string{"first 0", "more"}) {
+		t.Errorf("begun: %q", got)
+	}
+	s, err := r.clientOf(server.AdminTicket).Status(t.Context())
+	if err != nil || len(s.Dead) != 0 {
+		t.Errorf("cancelled jobs are dead letters: %+v, %v", s.Dead, err)
+	}
+	eventually(t, "the ledger has them", func() bool {
+		s, err := r.clientOf(server.AdminTicket).Status(t.Context())
+		u := s.Ledger.Clients[r.tenant(server.ClientTicket)]
+		return err == nil && u.Proved == 1 && u.Cancelled == 3 && u.Milliseconds > 0 && s.Ledger.Name(r.tenant(server.ClientTicket)) == "client"
+	})
+	if _, err := c.Cancel(t.Context(), "nobody.x-1"); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error("another one's job:", err)
+	}
+}
+
+// TestCancelledProve: a Prove whose context ends is not proved.
+func TestCancelledProve(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.client()
+	s := setOf(t, cluster.Groth16, ecc.BN254)
+	p, err := c.Add(t.Context(), s.ccs, s.pk, s.vk, cluster.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { _, err := p.Prove(ctx, witnessOf(t, ecc.BN254, 3, 9)); done <- err }()
+	eventually(t, "the job is there", func() bool { s, err := c.Status(t.Context()); return err == nil && s.Waiting == 1 })
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	r.settled(c, 1)
+	// Its deadline is its context's.
+	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := p.Prove(ctx, witnessOf(t, ecc.BN254, 3, 9)); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, cluster.ErrLate) {
+		t.Error(err)
+	}
+	r.settled(c, 2)
+	r.work(func(c *worker.Config) { c.Open = worker.Gnark(nil) })
+	if _, err := p.With(cluster.JobOptions{Priority: 1}).Prove(t.Context(), witnessOf(t, ecc.BN254, 3, 9)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestClientShares: two clients that always have work get cards by their shares, though one's
+// jobs take longer.
+func TestClientShares(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *server.Config, _ *server.Manager) {
+		c.Clients, c.Shares = []string{"alice", "bob"}, map[string]float64{"alice": 0.7}
+	})
+	takes := map[byte]time.Duration{'a': 30 * time.Millisecond, 'b': 10 * time.Millisecond}
+	for range 2 {
+		r.work(func(cfg *worker.Config) {
+			cfg.Jobs, cfg.Name = 2, fmt.Sprint("w", time.Now().UnixNano())
+			cfg.Open = fakes(func(_ context.Context, witness []byte) ([]byte, error) {
+				time.Sleep(takes[witness[0]])
+				return fakeProof(witness), nil
+			})
+		})
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for _, name := range []string{"alice", "bob"} {
+		c, w := r.clientOf(server.TicketOf(name)), r.fakeWorkOf(server.TicketOf(name), "shares")
+		for i := range 12 { // at a time
+			all.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					witness := []byte(fmt.Sprintf("%s %d %d", name, i, n))
+					id, err := c.Submit(ctx, w, witness)
+					if err != nil {
+						break
+					}
+					if proof, err := c.Wait(ctx, id); err == nil && !bytes.Equal(proof, fakeProof(witness)) {
+						t.Error("a wrong proof")
+					}
+				}
+			})
+		}
+	}
+	used := func() (alice, bob float64) {
+		s, err := r.clientOf(server.AdminTicket).Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Ledger.Clients[r.tenant(server.TicketOf("alice"))].Milliseconds, s.Ledger.Clients[r.tenant(server.TicketOf("bob"))].Milliseconds
+	}
+	time.Sleep(time.Second)
+	a0, b0 := used()
+	time.Sleep(size2(3*time.Second, 30*time.Second))
+	a1, b1 := used()
+	stop()
+	all.Wait()
+	share := (a1 - a0) / (a1 - a0 + b1 - b0)
+	t.Logf("alice has %.3f of %.0f ms", share, a1-a0+b1-b0)
+	if math.Abs(share-0.7) > 0.1 || a1 == a0 {
+		t.Errorf("alice has %.3f, her share is 0.7", share)
+	}
+}
+
+// size2 is size for times.
+func size2(brief, lasting time.Duration) time.Duration {
+	if *long {
+		return lasting
+	}
+	return brief
+}
+
+// TestNamedJobs: a job of a name is one job, whoever submits it again, and however far it is.
+func TestNamedJobs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c, w := r.client(), r.fakeWork("names")
+	o := cluster.JobOptions{Name: "block-17"}
+	first, err := c.Submit(t.Context(), w, number(1), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := func(when string) {
+		if id, err := r.client().Submit(t.Context(), w, number(2), o); err != nil || id != first {
+			t.Error(when, id, err)
+		}
+	}
+	again("while it waits")
+	r.work(nil)
+	if proof, err := c.Wait(t.Context(), first); err != nil || !bytes.Equal(proof, fakeProof(number(1))) {
+		t.Error(proof, err)
+	}
+	r.settled(c, 1)
+	again("when it has ended")
+	r.settled(c, 1)
+	if _, err := c.Submit(t.Context(), w, number(1), cluster.JobOptions{Name: "block.17"}); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error(err)
+	}
+}
+
+// TestTaken: a result is kept until it is taken, and goes then.
+func TestTaken(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Linger = 300 * time.Millisecond })
+	c := r.client()
+	r.work(nil)
+	ids := submitAll(t, c, r.fakeWork("taken"), 3)
+	waitAll(t, c, ids)
+	waitAll(t, c, ids)
+	for _, id := range ids[1:] {
+		if err := c.Taken(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "two results are gone", func() bool { s, err := c.Status(t.Context()); return err == nil && s.Results == 1 })
+	waitAll(t, c, ids[:1])
+	if err := c.Taken("x.y"); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error("another one's result:", err)
+	}
+}
+
+// TestRetry: a dead job is sent again and proved; one whose fault it was has no witness any
+// more.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c, w, admin := r.client(), r.fakeWork("retry"), r.clientOf(server.AdminTicket)
+	end := r.work(func(cfg *worker.Config) {
+		cfg.Open = fakes(func(_ context.Context, witness []byte) ([]byte, error) {
+			if string(witness) == "wrong" {
+				return nil, worker.ErrJob
+			}
+			return nil, errTest
+		})
+	})
+	id, err := c.Submit(t.Context(), w, number(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong, err := c.Submit(t.Context(), w, []byte("wrong"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{id, wrong} {
+		if _, err := c.Wait(t.Context(), id); !errors.Is(err, cluster.ErrDead) {
+			t.Fatal(err)
+		}
+	}
+	if err := end(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Retry(t.Context()); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error("with a client's ticket:", err)
+	}
+	if sent, err := admin.Retry(t.Context()); err != nil || !slices.Equal(sent, []string{id}) {
+		t.Fatal(sent, err)
+	}
+	r.work(nil)
+	waitProof := func() {
+		t.Helper()
+		if proof, err := c.Wait(t.Context(), id); err != nil || !bytes.Equal(proof, fakeProof(number(4))) {
+			t.Error(proof, err)
+		}
+	}
+	waitProof()
+	r.settled(c, 2)
+	if s, err := admin.Status(t.Context()); err != nil || len(s.Dead) != 1 || s.Dead[0].ID != wrong {
+		t.Errorf("%+v, %v", s.Dead, err)
+	}
+	if _, err := admin.Retry(t.Context(), id); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error("a job that is not dead:", err)
+	}
+}
+
+// TestKeysThatNothingUses are told from others, and removed.
+func TestKeysThatNothingUses(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c, admin := r.client(), r.clientOf(server.AdminTicket)
+	old, used := r.fakeWork("old"), r.fakeWork("used")
+	before := time.Now()
+	id, err := c.Submit(t.Context(), used, number(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Keys(t.Context()); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error("with a client's ticket:", err)
+	}
+	keys := func() []cluster.StoredKey {
+		t.Helper()
+		all, err := admin.Keys(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	eventually(t, "clients have names", func() bool { return keys()[0].Client == "client" })
+	if all := keys(); len(all) != 2 || all[0].Digest != old.Circuit || all[0].Waiting || !all[1].Waiting || all[1].Client != "client" || all[1].Bytes == 0 {
+		t.Errorf("%+v", all)
+	}
+	r.work(nil)
+	waitFor(t, c, []string{id})
+	r.settled(c, 1)
+	eventually(t, "the use is noted", func() bool { all := keys(); return len(all) == 2 && all[1].Used.After(before.Add(-time.Second)) })
+	if err := admin.RemoveKey(t.Context(), keys()[0]); err != nil {
+		t.Fatal(err)
+	}
+	if all := keys(); len(all) != 1 || all[0].Digest != used.Circuit || all[0].Waiting {
+		t.Errorf("%+v", all)
+	}
+	if _, err := one(t, c, old, number(1)); !errors.Is(err, cluster.ErrDead) || !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error("a job of a key that was removed:", err)
+	}
+}
+
+// TestHandBack: a worker whose machine goes gives its jobs back at once; another has them
+// before they could be missed.
+func TestHandBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c, w, g := r.client(), r.fakeWork("hand back"), newGate()
+	notice := make(chan struct{})
+	done := make(chan error, 1)
+	cfg := worker.Config{Ticket: r.ticket(server.WorkerTicket), Open: fakes(g.prove), Cache: t.TempDir(), Name: "spot", HandBack: notice, Drain: time.Hour, Log: r.log}
+	go func() { done <- worker.Run(t.Context(), cfg) }()
+	id, err := c.Submit(t.Context(), w, number(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is begun", func() bool { return len(g.begun()) == 1 })
+	began := time.Now()
+	close(notice)
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the worker is still there")
+	}
+	r.work(nil)
+	if proof, err := c.Wait(t.Context(), id); err != nil || !bytes.Equal(proof, fakeProof(number(1))) {
+		t.Error(proof, err)
+	}
+	t.Logf("proved %v after the notice", time.Since(began))
+	r.settled(c, 1)
+}
+
+// TestWorkersTickets: workers have tickets of their own, and one that is not listed any more
+// is not let in.
+func TestWorkersTickets(t *testing.T) {
+	t.Parallel()
+	var cfg server.Config
+	r := newRig(t, func(c *server.Config, _ *server.Manager) { c.Workers = []string{"a", "b"}; cfg = *c })
+	if _, err := cluster.ReadTicket(r.dir + "/" + server.WorkerTicket); err == nil {
+		t.Error("there is a ticket for every worker")
+	}
+	b := r.ticket(server.WorkerTicketOf("b"))
+	r.work(func(c *worker.Config) { c.Ticket = r.ticket(server.WorkerTicketOf("a")) })
+	c := r.client()
+	waitAll(t, c, submitAll(t, c, r.fakeWork("tickets"), 2))
+	r.down()
+	cfg.Listen, cfg.Workers = r.listen, []string{"a"}
+	r.start(cfg)
+	if err := worker.Run(t.Context(), worker.Config{Ticket: b, Open: fakes(nil), Cache: t.TempDir()}); !errors.Is(err, backend.ErrUnavailable) {
+		t.Error("who is not listed any more is let in:", err)
+	}
+	waitAll(t, c, submitAll(t, c, r.fakeWork("tickets"), 2))
+}
+
+// TestTwoManagers: of two managers one hands out jobs, and the other one when that is gone.
+func TestTwoManagers(t *testing.T) {
+	t.Parallel()
+	leads := make(chan string, 100)
+	r := newRig(t, func(_ *server.Config, m *server.Manager) {
+		m.Name = "a"
+		m.Figures = func(f cluster.Figures) { note(leads, "a", f.Leads) }
+	})
+	stopA := r.stop
+	r.cfg.Name, r.cfg.Figures = "b", func(f cluster.Figures) { note(leads, "b", f.Leads) }
+	r.manage()
+	time.Sleep(time.Second)
+	for len(leads) > 0 {
+		if who := <-leads; who != "a" {
+			t.Error("two lead")
+		}
+	}
+	c := r.client()
+	w := r.fakeWork("two")
+	ids := submitAll(t, c, w, 20)
+	stopA()
+	r.work(nil)
+	waitAll(t, c, ids)
+	r.settled(c, 20)
+	if s, err := r.clientOf(server.AdminTicket).Status(t.Context()); err != nil || s.Workers[0].Done != 20 {
+		t.Error("a job was done twice", s.Workers, err)
+	}
+	eventually(t, "the ledger is right", func() bool {
+		s, err := r.clientOf(server.AdminTicket).Status(t.Context())
+		return err == nil && s.Ledger.Clients[r.tenant(server.ClientTicket)].Proved == 20
+	})
+}
+
+func note(to chan<- string, who string, leads bool) {
+	if leads {
+		select {
+		case to <- who:
+		default:
+		}
+	}
+}
+
+// TestRotation: after it the old tickets are refused, and a job that waited is proved by a
+// worker with a new one.
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	var cfg server.Config
+	r := newRig(t, func(c *server.Config, _ *server.Manager) { cfg = *c })
+	old := map[string]cluster.Ticket{server.ClientTicket: r.ticket(server.ClientTicket), server.WorkerTicket: r.ticket(server.WorkerTicket)}
+	before := r.client()
+	id, err := before.Submit(t.Context(), r.fakeWork("rotation"), number(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before.Close()
+	r.down()
+	cfg.Listen, cfg.Rotate = r.listen, true
+	r.start(cfg)
+	for name, ticket := range old {
+		if _, err := cluster.Connect(ticket); !errors.Is(err, backend.ErrUnavailable) {
+			t.Errorf("the old %s is let in: %v", name, err)
+		}
+	}
+	r.work(nil)
+	admin := r.clientOf(server.AdminTicket)
+	if proof, err := admin.Wait(t.Context(), id); err != nil || !bytes.Equal(proof, fakeProof(number(1))) {
+		t.Error(proof, err)
+	}
+	c := r.client()
+	waitAll(t, c, submitAll(t, c, r.fakeWork("rotation"), 2))
+}

@@ -1,0 +1,532 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+)
+
+// dispatcher hands jobs from the queue to the workers' stream, in the order of a schedule.
+// There are never many more jobs in that stream than workers can take, so that one that
+// comes later and is more urgent waits for few others.
+//
+// Nothing depends on there being one dispatcher only: a job is in the workers' stream at
+// most once at a time, and has one end.
+type dispatcher struct {
+	*keeper
+	stop  context.CancelFunc
+	tasks *errgroup.Group // removals, which nobody waits for
+	wake  chan struct{}
+
+	mu       sync.Mutex
+	schedule *schedule
+	before   uint64         // the queue's last message when this began: what is there may have been handed out
+	counted  uint64         // the last end whose cost is in the notes
+	notes    cluster.Ledger // what clients have used
+	changed  bool           // since notes were stored
+	load     int            // jobs in the workers' stream, as far as known
+	room     int            // jobs that may be there
+}
+
+const (
+	ledgerNote = "ledger"
+	leaderNote = "leader"
+)
+
+// lookahead returns how many jobs wait beside those that are in the hands of workers who
+// can have so many, so that none waits for this machine.
+func lookahead(slots int) int { return 1 + slots/8 }
+
+// dispatch begins to hand out jobs.
+func (k *keeper) dispatch(parent context.Context) (*dispatcher, error) {
+	ctx, stop := context.WithCancel(parent)
+	d := &dispatcher{keeper: k, stop: stop, tasks: new(errgroup.Group), wake: make(chan struct{}, 1),
+		schedule: newSchedule(k.Shares), notes: cluster.Ledger{Clients: map[string]cluster.Usage{}, Keys: map[string]time.Time{}}}
+	d.tasks.SetLimit(32)
+	if err := d.begin(ctx); err != nil {
+		stop()
+		return nil, err
+	}
+	d.tasks.Go(func() error { d.run(ctx); return nil })
+	return d, nil
+}
+
+func (d *dispatcher) end() {
+	d.stop()
+	_ = d.tasks.Wait()
+}
+
+// begin reads what there is, and listens to the queue and to ends.
+func (d *dispatcher) begin(ctx context.Context) error {
+	var ledger struct {
+		cluster.Ledger
+		Counted uint64 `json:"counted"`
+	}
+	if text, _, err := d.note(ctx, ledgerNote); err != nil {
+		return err
+	} else if text != nil {
+		if err := json.Unmarshal(text, &ledger); err != nil {
+			return fmt.Errorf("the ledger: %w", err)
+		}
+		d.notes.Add(ledger.Ledger)
+	}
+	d.notes.Names, d.changed = d.Manager.Names, true
+	queue, err := wire.Stream(ctx, d.js, wire.Queue)
+	if err != nil {
+		return err
+	}
+	jobs, err := wire.Stream(ctx, d.js, wire.Jobs)
+	if err != nil {
+		return err
+	}
+	ends, err := wire.Stream(ctx, d.js, wire.Ends)
+	if err != nil {
+		return err
+	}
+	d.before = queue.CachedInfo().State.LastSeq
+	d.counted = min(ledger.Counted, ends.CachedInfo().State.LastSeq)
+	handed, err := subjects(ctx, jobs, wire.JobsPrefix)
+	if err != nil {
+		return err
+	}
+	for id := range handed {
+		d.schedule.begin(d.schedule.client(wire.TenantOfJob(id)), id)
+	}
+	d.load, d.room = len(handed), lookahead(0)
+	waits, err := queue.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{wire.QueuePrefix + ">"}})
+	if err != nil {
+		return err
+	}
+	over, err := ends.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{wire.EndsPrefix + ">"},
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: d.counted + 1, HeadersOnly: true})
+	if err != nil {
+		return err
+	}
+	reading, err := waits.Consume(func(m jetstream.Msg) { d.queued(ctx, m) })
+	if err != nil {
+		return err
+	}
+	counting, err := over.Consume(d.ended)
+	if err != nil {
+		reading.Stop()
+		return err
+	}
+	context.AfterFunc(ctx, func() { reading.Stop(); counting.Stop() })
+	return nil
+}
+
+// queued puts a job into the schedule.
+func (d *dispatcher) queued(ctx context.Context, m jetstream.Msg) {
+	w := &waiting{since: time.Now()}
+	meta, err := m.Metadata()
+	if err == nil {
+		w.seq, w.since = meta.Sequence.Stream, meta.Timestamp
+		err = json.Unmarshal(m.Data(), &w.job)
+	}
+	if err != nil || !wire.ID.MatchString(w.job.ID) || m.Subject() != wire.QueuePrefix+w.job.ID {
+		d.Log.Warn("cluster: a message that is no job is thrown away", "subject", m.Subject())
+		d.unqueue(ctx, w)
+		return
+	}
+	d.mu.Lock()
+	d.schedule.add(w)
+	d.mu.Unlock()
+	d.hurry()
+}
+
+// hurry has run look for jobs that may be handed out.
+func (d *dispatcher) hurry() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// ended counts what a job cost.
+func (d *dispatcher) ended(m jetstream.Msg) {
+	id := strings.TrimPrefix(m.Subject(), wire.EndsPrefix)
+	cost := wire.Cost{Outcome: wire.Proved} // of workers that do not say
+	if text := m.Headers().Get(wire.CostHeader); text != "" {
+		if err := json.Unmarshal([]byte(text), &cost); err != nil {
+			d.Log.Warn("cluster: what a job cost is not known", "job", id, "problem", err)
+		}
+	}
+	meta, err := m.Metadata()
+	if err != nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.counted, d.changed = meta.Sequence.Stream, true
+	d.notes.Count(wire.TenantOfJob(id), cost)
+	_, out := d.schedule.out[id]
+	if out || cost.Counts() > 0 {
+		d.schedule.ended(id, cost.Counts())
+	}
+	if out {
+		d.load = max(0, d.load-1)
+	}
+	d.hurry()
+}
+
+// run hands out jobs until ctx ends.
+func (d *dispatcher) run(ctx context.Context) {
+	late := time.NewTicker(d.Every)
+	defer late.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.wake:
+		case <-late.C:
+			d.mu.Lock()
+			all := d.schedule.late(time.Now())
+			d.mu.Unlock()
+			for _, w := range all {
+				d.finish(ctx, w, wire.Late, "its deadline passed before it was begun")
+			}
+		}
+		for ctx.Err() == nil {
+			d.mu.Lock()
+			var w *waiting
+			if d.load < d.room {
+				if w = d.schedule.next(); w != nil {
+					d.load++
+				}
+			}
+			d.mu.Unlock()
+			if w == nil {
+				break
+			}
+			d.hand(ctx, w)
+		}
+	}
+}
+
+// hand hands out a job and removes it from the queue.
+func (d *dispatcher) hand(ctx context.Context, w *waiting) {
+	id := w.job.ID
+	took := func(cost float64) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.schedule.ended(id, cost)
+		d.load = max(0, d.load-1)
+	}
+	if w.job.Late(time.Now()) {
+		took(0)
+		d.finish(ctx, w, wire.Late, "its deadline passed before it was begun")
+		return
+	}
+	if w.seq <= d.before { // another dispatcher may have been at it
+		known, err := d.hasEnd(ctx, id)
+		if err != nil {
+			return // ctx has ended
+		}
+		if known {
+			took(0)
+			d.unqueue(ctx, w)
+			return
+		}
+	}
+	text, err := json.Marshal(w.job)
+	if err == nil {
+		_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+			return d.js.Publish(ctx, wire.JobsPrefix+id, text, jetstream.WithMsgID(w.job.MsgID()), jetstream.WithExpectLastSequencePerSubject(0))
+		})
+	}
+	switch {
+	case err == nil, wire.Conflict(err): // it is there
+	case ctx.Err() != nil:
+		return
+	default:
+		d.Log.Warn("cluster: a job is not handed out", "job", id, "problem", err)
+		took(0)
+		d.tasks.Go(func() error { // it stays in the queue
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+				d.mu.Lock()
+				d.schedule.add(w)
+				d.mu.Unlock()
+				d.hurry()
+			}
+			return nil
+		})
+		return
+	}
+	d.mu.Lock()
+	for _, digest := range w.job.Work.Digests() {
+		d.notes.Keys[wire.TenantOfJob(id)+"."+digest] = time.Now().UTC().Truncate(time.Second)
+	}
+	d.changed = true
+	d.mu.Unlock()
+	d.unqueue(ctx, w)
+}
+
+// hasEnd reports whether a job has ended.
+func (k *keeper) hasEnd(ctx context.Context, id string) (bool, error) {
+	s, err := wire.Stream(ctx, k.js, wire.Ends)
+	if err != nil {
+		return false, err
+	}
+	_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return s.GetLastMsgForSubject(ctx, wire.EndsPrefix+id)
+	})
+	if wire.Missing(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// unqueue removes a job from the queue, without having anybody wait for that: one that
+// stays is found to have been handed out.
+func (d *dispatcher) unqueue(ctx context.Context, w *waiting) {
+	d.tasks.Go(func() error {
+		_, err := wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
+			s, err := d.js.Stream(ctx, wire.Queue)
+			if err == nil {
+				err = s.DeleteMsg(ctx, w.seq)
+			}
+			if errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
+				err = nil // somebody else has
+			}
+			return struct{}{}, err
+		})
+		if err != nil && ctx.Err() == nil {
+			d.Log.Warn("cluster: not removed from the queue", "job", w.job.ID, "problem", err)
+		}
+		return nil
+	})
+}
+
+// finish ends a job that no worker has begun.
+func (d *dispatcher) finish(ctx context.Context, w *waiting, kind wire.Kind, reason string) {
+	if _, err := d.conclude(ctx, w.job, kind, reason); err != nil {
+		if ctx.Err() == nil {
+			d.Log.Warn("cluster: not ended", "job", w.job.ID, "why", reason, "problem", err)
+		}
+		return
+	}
+	d.unqueue(ctx, w)
+}
+
+// conclude stores that a job has ended, unless it has, and removes its witness.
+func (k *keeper) conclude(ctx context.Context, job wire.Job, kind wire.Kind, reason string) (first bool, err error) {
+	text, err := json.Marshal(wire.End{Reason: reason, Caller: true, Kind: kind, Worker: "the server"})
+	if err != nil {
+		return false, err
+	}
+	cost, err := json.Marshal(wire.Cost{Outcome: wire.Outcome(kind)})
+	if err != nil {
+		return false, err
+	}
+	m := &nats.Msg{Subject: wire.EndsPrefix + job.ID, Data: text, Header: nats.Header{wire.CostHeader: {string(cost)}}}
+	_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return k.js.PublishMsg(ctx, m, jetstream.WithMsgID(job.MsgID()), jetstream.WithExpectLastSequencePerSubject(0))
+	})
+	if err != nil && !wire.Conflict(err) {
+		return false, err
+	}
+	if first = err == nil; first {
+		err = k.purge(ctx, wire.Witnesses, wire.WitnessesPrefix+job.ID+".>")
+	} else {
+		err = nil
+	}
+	return first, err
+}
+
+// purge removes what has a subject.
+func (k *keeper) purge(ctx context.Context, stream, subject string) error {
+	_, err := wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
+		s, err := k.js.Stream(ctx, stream)
+		if err == nil {
+			err = s.Purge(ctx, jetstream.WithPurgeSubject(subject))
+		}
+		return struct{}{}, err
+	})
+	return err
+}
+
+// cancel ends a job that somebody no longer wants, wherever it is. Workers that have it
+// hear of that themselves.
+func (d *dispatcher) cancel(ctx context.Context, m *nats.Msg) {
+	id := strings.TrimPrefix(m.Subject, wire.CancelPrefix)
+	if !wire.ID.MatchString(id) {
+		return
+	}
+	d.mu.Lock()
+	w := d.schedule.remove(id)
+	d.mu.Unlock()
+	first, err := d.conclude(ctx, wire.Job{ID: id}, wire.Cancelled, "its client cancelled it")
+	for _, from := range wire.WhereJobsAre {
+		if err == nil {
+			err = d.purge(ctx, from.Stream, from.Prefix+id)
+		}
+	}
+	if err != nil {
+		d.Log.Warn("cluster: not cancelled", "job", id, "problem", err)
+		if w != nil {
+			d.mu.Lock()
+			d.schedule.add(w)
+			d.mu.Unlock()
+		}
+		return
+	}
+	answer := string(wire.Cancelled)
+	if !first { // its worker has heard it earlier, or it has ended otherwise
+		if answer, err = d.kindOf(ctx, id); err != nil {
+			return
+		}
+	}
+	if m.Reply != "" {
+		_ = m.Respond([]byte(answer)) // who asked asks again
+	}
+}
+
+// kindOf returns the kind of a job's end.
+func (k *keeper) kindOf(ctx context.Context, id string) (string, error) {
+	s, err := wire.Stream(ctx, k.js, wire.Ends)
+	if err != nil {
+		return "", err
+	}
+	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return s.GetLastMsgForSubject(ctx, wire.EndsPrefix+id)
+	})
+	if err != nil {
+		return "", err
+	}
+	var e wire.End
+	err = json.Unmarshal(m.Data, &e)
+	return string(e.Kind), err
+}
+
+// adjust tells how many jobs workers can have, how many are in their hands, and how many
+// of the workers' stream wait and were handed out.
+func (d *dispatcher) adjust(slots, inHand, waiting, handedOut int, known bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.load, d.room = waiting+handedOut, slots+lookahead(slots)
+	if known {
+		d.room += max(0, handedOut-inHand) // given back, and not to be had for a while
+	}
+	d.hurry()
+}
+
+// store stores the ledger, if it has changed.
+func (d *dispatcher) store(ctx context.Context) error {
+	d.mu.Lock()
+	changed := d.changed
+	text, err := json.Marshal(struct {
+		cluster.Ledger
+		Counted uint64 `json:"counted"`
+	}{d.notes, d.counted})
+	d.changed = false
+	d.mu.Unlock()
+	if !changed || err != nil {
+		return err
+	}
+	_, err = d.js.Publish(ctx, wire.NotesPrefix+ledgerNote, text)
+	if err != nil {
+		d.mu.Lock()
+		d.changed = true
+		d.mu.Unlock()
+	}
+	return err
+}
+
+// queue returns how many jobs wait, by tenant and priority, and since when the oldest does.
+func (d *dispatcher) queue() (all []cluster.Waiting) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	type class struct {
+		tenant   string
+		priority int
+	}
+	classes := map[class]cluster.Waiting{}
+	for tenant, c := range d.schedule.clients {
+		for _, w := range c.jobs {
+			k := class{tenant, w.job.Priority}
+			has, known := classes[k]
+			if !known {
+				has = cluster.Waiting{Tenant: tenant, Priority: w.job.Priority, Since: w.since}
+			}
+			has.Jobs++
+			if w.since.Before(has.Since) {
+				has.Since = w.since
+			}
+			classes[k] = has
+		}
+	}
+	for w := range maps.Values(classes) {
+		all = append(all, w)
+	}
+	return all
+}
+
+// ledger returns a copy of what clients have used.
+func (d *dispatcher) ledger() cluster.Ledger {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := cluster.Ledger{Clients: map[string]cluster.Usage{}, Keys: map[string]time.Time{}}
+	l.Add(d.notes)
+	return l
+}
+
+// note returns a note and its sequence number, 0 if there is none.
+func (k *keeper) note(ctx context.Context, name string) ([]byte, uint64, error) {
+	s, err := wire.Stream(ctx, k.js, wire.Notes)
+	if err != nil {
+		return nil, 0, err
+	}
+	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return s.GetLastMsgForSubject(ctx, wire.NotesPrefix+name)
+	})
+	if wire.Missing(err) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return m.Data, m.Sequence, nil
+}
+
+// leadFor is how long a manager leads that is not heard of.
+const leadFor = 5 * time.Second
+
+// leads reports whether this manager is the one that hands out jobs, and says so to the
+// others. Who has written nothing for a while, by the clocks of the others, leads no more.
+func (k *keeper) leads(ctx context.Context) (bool, error) {
+	text, seq, err := k.note(ctx, leaderNote)
+	if err != nil {
+		return false, err
+	}
+	now := time.Now()
+	if seq != k.leader.seq {
+		k.leader.seq, k.leader.since = seq, now
+	}
+	mine := string(text) == k.Name
+	if seq != 0 && (!mine && now.Sub(k.leader.since) < leadFor || mine && k.dispatcher != nil && now.Sub(k.leader.since) < leadFor/5) {
+		return mine, nil
+	}
+	ack, err := k.js.Publish(ctx, wire.NotesPrefix+leaderNote, []byte(k.Name), jetstream.WithExpectLastSequencePerSubject(seq))
+	if wire.Conflict(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	k.leader.seq, k.leader.since = ack.Sequence, now
+	return true, nil
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/record"
+)
+
+// TestBenchPeers: a program's times stand beside the backend's, in a table and in a record.
+func TestBenchPeers(t *testing.T) {
+	scalars, err := fixtures.Scalars(backend.BN254, fixtures.Uniform, 1, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := fixtures.Expected(backend.BN254, backend.G1, 1, 0, scalars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"theirs":     fmt.Sprintf("#!/bin/sh\necho ready\nwhile read -r line; do echo 5 %s; done\n", hex.EncodeToString(answer)),
+		"peers.json": `{"nvcc": "13.0", "flags": "-O3", "programs": [{"name": "theirs", "library": "theirs", "commit": "c0ffee", "op": "msm", "curve": "bn254", "group": "g1", "multiples": [4]}]}`,
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"bench", "peers", "--programs", folder, "--backend", "cpu", "--size", "16", "--count", "3", "--cache", filepath.Join(folder, "cache")}
+	out := filepath.Join(folder, "record.json")
+	status, table, errs := cli(t, &app{}, append(args, "--format", "json", "--out", out)...)
+	text, err := os.ReadFile(out)
+	var r record.Record[record.PeerRun]
+	if err := json.Unmarshal(text, &r); status != exitOK || err != nil || len(r.Runs) != 2 || !strings.Contains(table, "theirs") {
+		t.Fatalf("status %d, %v, %s%s%s", status, err, table, errs, text)
+	}
+	if theirs := r.Runs[1]; theirs.Library != "theirs" || theirs.Median != 5 || !theirs.Checked || theirs.Multiples != 4 || theirs.Commit != "c0ffee" {
+		t.Errorf("%+v", theirs)
+	}
+	for _, change := range [][]string{{"--programs", "/nowhere"}, {"--only", "another"}, {"--size", "12"}, {"--curve", "p256"}, {"--count", "0"}, {"--format", "gobench"}} {
+		if status, out, errs := cli(t, &app{}, append(args, change...)...); status != exitUsage || out != "" || errs == "" {
+			t.Errorf("%q: status %d, %s%s", change, status, errs, out)
+		}
+	}
+}

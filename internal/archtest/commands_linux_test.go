@@ -1,0 +1,283 @@
+package archtest
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var runDocuments = flag.Bool("documents", false, "run the commands of the README and the how-tos (minutes; scripts/test-documents)")
+
+// excused are the commands of documents that scripts/test-documents does not run, and why.
+var excused = []struct {
+	command *regexp.Regexp
+	why     string
+}{
+	{regexp.MustCompile(`cuda`), "it needs a card"},
+	{regexp.MustCompile(`^(docker|install -d|cp packaging|usermod|systemctl)`), "it needs docker or root"},
+	{regexp.MustCompile(`^msm (serve|bench --size 2\^20 --backend daemon)|^msm cluster (up --listen|up --join|work)`), "it needs several machines or users; tests of cmd/msm run it"},
+	{regexp.MustCompile(`^(make (release|build|test|lint)|scripts/|sha256sum|go version -m|go test ./\.\.\.|msm doctor)`), "it is a check of its own, or one of a release"},
+	{regexp.MustCompile(`^go (build|run) -toolexec`), "scripts/test-weave runs it"},
+	{regexp.MustCompile(`^go run ./cmd/msm bench`), "CI runs it by itself"},
+}
+
+// A line of a block that is a command, and not what one prints.
+var typed = regexp.MustCompile(`^(?:\$ )?((?:[A-Z]+=\S+ )*(?:bin/msm|msm|go|make|scripts/\S+|docker|install|cp|usermod|systemctl|sha256sum|curl|cd) .*)$`)
+
+// shellBlock is a block without a language.
+var shellBlock = regexp.MustCompile("(?ms)^ *```(\\w*)\n(.*?)^ *```")
+
+// command is a command of a document with the lines that it prints there.
+type command struct {
+	text   string
+	prints []string
+}
+
+// why returns why the command is not run, or "".
+func (c command) why() string {
+	for _, e := range excused {
+		if e.command.MatchString(c.text) {
+			return e.why
+		}
+	}
+	return ""
+}
+
+// commandsOf returns the commands of a document, in order.
+func commandsOf(text string) (all []command) {
+	for _, block := range shellBlock.FindAllStringSubmatch(text, -1) {
+		if block[1] != "" {
+			continue
+		}
+		transcript := strings.HasPrefix(strings.TrimSpace(block[2]), "$ ")
+		for line := range strings.Lines(strings.ReplaceAll(block[2], "\\\n", " ")) {
+			line = strings.TrimSpace(line)
+			m := typed.FindStringSubmatch(line)
+			switch {
+			case m != nil && (!transcript || strings.HasPrefix(line, "$ ")):
+				text, _, _ := strings.Cut(m[1], " #")
+				all = append(all, command{text: strings.TrimSpace(text)})
+			case transcript && len(all) > 0:
+				all[len(all)-1].prints = append(all[len(all)-1].prints, line)
+			}
+		}
+	}
+	return all
+}
+
+// readerPages are the README and the how-tos.
+func readerPages(t *testing.T) map[string]string {
+	pages := map[string]string{}
+	files(t, ".md", func(path, text string) {
+		if path == "README.md" || strings.HasPrefix(path, "docs/howto/") {
+			pages[path] = text
+		}
+	})
+	return pages
+}
+
+// TestDocumentsCommands: every command of the README and the how-tos is run by
+// scripts/test-documents, or there is a reason why not; with -documents this is what runs
+// them, page by page. Commands go on in the background until their page's end when they
+// serve.
+func TestDocumentsCommands(t *testing.T) {
+	run, not := 0, 0
+	for _, text := range readerPages(t) {
+		for _, c := range commandsOf(text) {
+			if c.why() != "" {
+				not++
+			} else {
+				run++
+			}
+		}
+	}
+	if run < 12 || not < 12 {
+		t.Errorf("%d commands are run, %d are not", run, not)
+	}
+	got := commandsOf("```\n$ go run . # now\nproved 3\n```\n```\nmake test\n```\n```go\ngo run x\n```")
+	if len(got) != 2 || got[0].text != "go run ." || !slices.Equal(got[0].prints, []string{"proved 3"}) || got[1].text != "make test" || got[1].why() == "" {
+		t.Errorf("%+v", got)
+	}
+	if !*runDocuments {
+		return
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("plugins need Linux")
+	}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range readerPages(t) {
+		commands := slices.DeleteFunc(commandsOf(text), func(c command) bool { return c.why() != "" })
+		if len(commands) > 0 {
+			t.Run(path, func(t *testing.T) { newReader(t, root).all(commands) })
+		}
+	}
+}
+
+// reader is somebody who types what a page says.
+type reader struct {
+	t      *testing.T
+	folder string   // where the command is typed
+	env    []string // with programs that were installed in PATH
+}
+
+// newReader returns a reader in the sources, with a program of their own beside them.
+func newReader(t *testing.T, root string) *reader {
+	beside := t.TempDir()
+	if err := os.Symlink(root, filepath.Join(beside, "pippin")); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(beside, "program")
+	if err := os.Mkdir(program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The program is gnark's user after the change of the import, with pippin's versions of
+	// what both need.
+	_, needs, _ := strings.Cut(string(mod), "\n")
+	for name, text := range map[string]string{
+		"go.mod":  "module program\n" + needs,
+		"main.go": readerProgram,
+	} {
+		if err := os.WriteFile(filepath.Join(program, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(program, "go.sum"), sums, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(beside, "bin")
+	return &reader{t, root, append(os.Environ(), "GOBIN="+bin, "XDG_DATA_HOME="+filepath.Join(beside, "data"), "XDG_RUNTIME_DIR="+beside,
+		"PATH="+bin+":"+filepath.Join(root, "bin")+":"+os.Getenv("PATH"), "PROGRAM="+program)}
+}
+
+// readerProgram proves with the changed import.
+const readerProgram = `package main
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/frontend/cs/r1cs"
+
+	"github.com/pippin-zk/pippin/prover/groth16"
+)
+
+type square struct{ X, Y frontend.Variable }
+
+func (c *square) Define(api frontend.API) error {
+	api.AssertIsEqual(api.Mul(c.X, c.X), c.Y)
+	return nil
+}
+
+func main() {
+	ccs, err := frontend.Compile(ecc.BN254.ScalarField(), r1cs.NewBuilder, &square{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	pk, vk, err := groth16.Setup(ccs)
+	if err != nil {
+		log.Fatal(err)
+	}
+	witness, err := frontend.NewWitness(&square{X: 3, Y: 9}, ecc.BN254.ScalarField())
+	if err != nil {
+		log.Fatal(err)
+	}
+	proof, err := groth16.Prove(ccs, pk, witness)
+	if err != nil {
+		log.Fatal(err)
+	}
+	public, err := witness.Public()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("verified:", groth16.Verify(proof, vk, public) == nil)
+}
+`
+
+// serves are the commands that a page leaves running in another terminal.
+var serves = regexp.MustCompile(`^msm cluster up|proverserver`)
+
+// all types the commands and looks at what they print.
+func (r *reader) all(commands []command) {
+	ctx, stop := context.WithCancel(r.t.Context())
+	var running []*exec.Cmd
+	defer func() {
+		for _, c := range running {
+			syscall.Kill(-c.Process.Pid, syscall.SIGINT)
+			c.Wait()
+		}
+		stop()
+	}()
+	for _, c := range commands {
+		folder := r.folder
+		switch {
+		case strings.HasPrefix(c.text, "cd "):
+			continue // to the sources, where a reader of this page is
+		case strings.HasPrefix(c.text, "go mod "), c.text == "go run .":
+			folder = strings.TrimPrefix(r.env[len(r.env)-1], "PROGRAM=")
+		}
+		cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", c.text)
+		cmd.Dir, cmd.Env = folder, r.env
+		if serves.MatchString(c.text) {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				r.t.Fatal(err)
+			}
+			running = append(running, cmd)
+			lines := bufio.NewScanner(out)
+			if !lines.Scan() {
+				r.t.Fatalf("%s: it says nothing", c.text)
+			}
+			r.t.Logf("%s: %s", c.text, lines.Text())
+			go func() {
+				for lines.Scan() {
+				}
+			}()
+			time.Sleep(3 * time.Second)
+			continue
+		}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			r.t.Fatalf("%s: %v\n%s", c.text, err, out)
+		}
+		r.t.Logf("%s\n%s", c.text, out)
+		for _, line := range c.prints {
+			if shape := shapeOf(line); !regexp.MustCompile(`(?m)^\s*` + shape + `\s*$`).Match(out) {
+				r.t.Errorf("%s does not print %q", c.text, line)
+			}
+		}
+	}
+}
+
+// shapeOf returns an expression for a printed line whose numbers may be others.
+func shapeOf(line string) string {
+	text := regexp.QuoteMeta(line)
+	text = regexp.MustCompile(`\d+(\\\.\d+)?(e\\\+\d+)?`).ReplaceAllString(text, `[\d.e+]+`)
+	return regexp.MustCompile(` +`).ReplaceAllString(text, ` +`)
+}
