@@ -1,13 +1,10 @@
 package bench
 
 import (
-	"context"
 	"errors"
 	"os"
 	"testing"
 
-	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 )
 
@@ -35,12 +32,9 @@ func TestCold(t *testing.T) {
 
 // TestColdDetectsBadProofs: a backend with wrong sums makes proofs that gnark refuses.
 func TestColdDetectsBadProofs(t *testing.T) {
-	cfg := ColdConfig{ProveConfig: proveConfig(t, &world{}, "odd")}
+	cfg := ColdConfig{ProveConfig: proveConfig(t, &world{}, "wrong")}
 	cfg.System = proofsystem.PLONK
 	cfg.NoKeep, cfg.Circuits, cfg.Squares = true, []string{circuitSquares}, 20
-	cfg.Open = func(context.Context, string) (backend.Backend, error) {
-		return oddSums{oddNumbers{cpu.New(cpu.Options{})}}, nil
-	}
 	runs, _, err := Cold(t.Context(), cfg)
 	if !errors.Is(err, ErrWrong) || len(runs) != 1 || runs[0].Verified || runs[0].Refused != cfg.Count {
 		t.Errorf("%+v, %v", runs, err)
