@@ -70,6 +70,70 @@ func TestKilledPluginUnderNumbers(t *testing.T) {
 	})
 }
 
+// TestPublicNumbers: on the CPU and through a plugin, answers are the same whether operands
+// are secret or public, and math/big's.
+func TestPublicNumbers(t *testing.T) {
+	dir, err := pluginDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, m := residues(256, 20)
+	b, _ := residues(256, 21)
+	b = &arith.Numbers{Width: b.Width, Words: b.Words[b.Width:]}
+	long, many := arith.Make(1024, 20), arith.Make(256, 20)
+	for i := range 20 {
+		long.Set(i, new(big.Int).Exp(a.Big(i), big.NewInt(4), nil))
+		many.Set(i, new(big.Int).SetBit(b.Big(i), 0, 1))
+	}
+	for _, name := range []string{"cpu", *backendName} {
+		e, err := engine.New(t.Context(), engine.Config{Open: pippin.Opener(pippin.Options{PluginDirs: []string{dir}}), Backend: name, Fallbacks: []string{engine.NoFallback}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		for _, public := range []bool{false, true} {
+			c := arith.On(e, arith.Options{Public: public})
+			for what, op := range map[string]struct {
+				do   func() (*arith.Numbers, error)
+				want func(i int) *big.Int
+			}{
+				"products": {func() (*arith.Numbers, error) { return c.MulMod(t.Context(), a, b, m) }, func(i int) *big.Int {
+					return new(big.Int).Mod(new(big.Int).Mul(a.Big(i), b.Big(i)), m.Big(0))
+				}},
+				"powers": {func() (*arith.Numbers, error) { return c.ExpMod(t.Context(), a, b, m) }, func(i int) *big.Int {
+					return new(big.Int).Exp(a.Big(i), b.Big(i), m.Big(0))
+				}},
+				"inverses": {func() (*arith.Numbers, error) { return c.InvMod(t.Context(), a, m) }, func(i int) *big.Int {
+					if v := new(big.Int).ModInverse(a.Big(i), m.Big(0)); v != nil {
+						return v
+					}
+					return new(big.Int)
+				}},
+				"remainders":         {func() (*arith.Numbers, error) { return c.Reduce(t.Context(), long, m) }, func(i int) *big.Int { return new(big.Int).Mod(long.Big(i), m.Big(0)) }},
+				"remainders by many": {func() (*arith.Numbers, error) { return c.Reduce(t.Context(), a, many) }, func(i int) *big.Int { return new(big.Int).Mod(a.Big(i), many.Big(i)) }},
+				"sum of all products": {func() (*arith.Numbers, error) { return c.DotMod(t.Context(), a, b, m) }, func(int) *big.Int {
+					sum := new(big.Int)
+					for i := range a.Len() {
+						sum.Add(sum, new(big.Int).Mul(a.Big(i), b.Big(i)))
+					}
+					return sum.Mod(sum, m.Big(0))
+				}},
+			} {
+				got, err := op.do()
+				if err != nil {
+					t.Errorf("%s, %s, public %v: %v", name, what, public, err)
+					continue
+				}
+				for i := range got.Len() {
+					if want := op.want(i); got.Big(i).Cmp(want) != 0 {
+						t.Errorf("%s, %s, public %v: element %d is %x, want %x", name, what, public, i, got.Big(i), want)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestNumbersLeaveNothing runs many batches of 1.5 MiB through a plugin, of which no
 // memory is left in either process.
 func TestNumbersLeaveNothing(t *testing.T) {

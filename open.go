@@ -53,7 +53,7 @@ func Opener(o Options) engine.Opener {
 	})
 }
 
-// DaemonSocket is where the backend daemon connects, and msm serve listens: the path
-// in PIPPIN_DAEMON, or else pippin/daemon.sock in XDG_RUNTIME_DIR or /run, the first
-// where there is something. there tells that there is.
+// DaemonSocket returns the path where msm serve listens and the backend "daemon" connects:
+// that in PIPPIN_DAEMON, or else pippin/daemon.sock in XDG_RUNTIME_DIR or /run, whichever
+// exists. there tells whether one does.
 func DaemonSocket() (path string, there bool) { return opener.DaemonSocket() }

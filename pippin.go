@@ -1,6 +1,11 @@
-// Package pippin wires an engine.Engine to the backends that exist: the CPU in
-// process, and plugins found on this machine. It is the one place, beside
-// cmd/, that knows concrete backends.
+// Package pippin opens an engine with every backend that exists: the CPU in process, and
+// plugins found on this machine, of which one has the GPUs.
+//
+//	e, err := pippin.New(ctx, engine.Config{Backend: "cuda"}) // or "cpu", "plugin:cpu", "daemon"
+//	defer e.Close()
+//	groth16.Use(e) // of package prover/groth16: every proof of the program uses it
+//
+// It is the one place, beside cmd/, that knows concrete backends.
 package pippin
 
 import (

@@ -19,9 +19,9 @@ type Options struct {
 	// each part, by one goroutine at a time for each operation.
 	Progress func(done, all int)
 	// Public says that the values of all operands, exponents and moduli among them, may show
-	// in the time that an operation takes. The CPU backend then computes inverses, remainders,
-	// sums of products and powers faster; the answers are the same. Without it they are
-	// secret, as docs/numbers.md says. ExpModCRT's key is secret always.
+	// in the time that an operation takes. The CPU backend then computes inverses and some
+	// remainders faster; the answers are the same. Without it they are secret, as
+	// docs/numbers.md says. ExpModCRT's key is secret always.
 	Public bool
 }
 

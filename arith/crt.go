@@ -32,9 +32,9 @@ var crtOperations = []backend.NumberOp{backend.NumReduce, backend.NumExpMod, bac
 // batch; without one the error wraps engine.ErrWrongAnswer. A key whose numbers do not
 // belong together is backend.ErrInvalidInput.
 //
-// The key and a are secret: neither shows in the time or the addresses of what this
-// process does, but for the lengths of P and Q in bits, nor in those of the CPU backend.
-// Other backends say in docs/numbers.md what they promise of moduli, which P and Q are.
+// The key and a are secret. Neither the time nor the addresses of what this process and the
+// CPU backend do depend on them, but for the lengths of P and Q in bits. P and Q are moduli
+// of operations: docs/numbers.md says what other backends promise of those.
 func (c *Calculator) ExpModCRT(ctx context.Context, a *Numbers, k CRT) (*Numbers, error) {
 	secrets := []*Numbers{k.P, k.Q, k.DP, k.DQ, k.QInv}
 	for i, n := range secrets {

@@ -6,7 +6,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// width of numbers, of none 1: what is wrong with them is told later.
+// width returns the width of numbers, 1 of none. What is wrong with them is told later.
 func width(n *Numbers) int {
 	if n == nil {
 		return 1

@@ -32,9 +32,9 @@ func Words(bits, count int) int { return widthOf(bits) * count }
 // widthOf returns how many words bits take.
 func widthOf(bits int) int { return (max(bits, 1) + 31) / 32 }
 
-// Open opens a session with memory for so many words, for all batches that will be there
-// at a time, on the engine's first backend that is ready, has all operations and the room.
-// Close it.
+// Open opens a session on the engine's first backend that is ready, has all operations
+// and the room. words is the memory for all batches that there are at a time. Close the
+// session.
 func Open(ctx context.Context, e *engine.Engine, words int) (*Session, error) {
 	core, err := e.OpenSession(ctx, space(words, backend.NumberOps()))
 	if err != nil {

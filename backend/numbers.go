@@ -38,9 +38,9 @@ type Compute struct {
 	A, B  Batch
 	M     Batch // moduli
 	Carry Batch // one word an element is written: 1 for a carry or borrow, or 0
-	// Degree is n of GF(2^n), 2 to MaxDegree. Its elements have (n+31)/32 words,
-	// bit i is the coefficient of x^i; the polynomial that it is reduced by is
-	// x^n + x^k + 1 with the least k, or where there is none irreducible
+	// Degree is n of GF(2^n), 2 to MaxDegree. Elements have (n+31)/32 words, and bit i is
+	// the coefficient of x^i. They are reduced by x^n + x^k + 1 with the least k for
+	// which that is irreducible. Where there is none, they are reduced by
 	// x^n + x^c + x^b + x^a + 1 with the least c, then b, then a.
 	Degree int
 	// Public says that the values of all operands may show in the time and the addresses,
@@ -50,10 +50,9 @@ type Compute struct {
 
 // NumberOp is what Compute does. Below, w is Dst.Words, and R = 2^(32w).
 //
-// What the values of A and B are shows neither in the time nor in the addresses of
-// an operation on residues or on GF(2^n) that is not Public, so that exponents and what
-// is inverted may be secret; moduli, widths and counts are not, nor is that an input is
-// wrong.
+// Operations on residues and on GF(2^n) that are not Public hide the values of A and B:
+// neither the time nor the addresses depend on them. So exponents, and what is inverted,
+// may be secret. Moduli, widths and counts may show, and that an input is wrong.
 type NumberOp int
 
 // The numbers are part of the plugin protocol.

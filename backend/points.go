@@ -32,7 +32,7 @@ const (
 	Uncompressed Encoding = 2 // points, as gnark-crypto's method RawBytes has them
 )
 
-// Bytes is the size of an element of a valid kind.
+// Bytes returns the size of an element of a valid kind.
 func (c Encoding) Bytes(e Element) int {
 	if c == Compressed {
 		return e.Bytes() / 2
@@ -51,7 +51,7 @@ func (c Encoding) check(e Element) error {
 	return nil
 }
 
-// of is what an answer of some elements is, in words where it is encoded.
+// of returns what an answer of some elements is: words where it is encoded.
 func (c Encoding) of(e Elements) Elements {
 	if c == AsInSpaces || !e.Valid() {
 		return e
@@ -183,7 +183,7 @@ func CheckedPoints(answer []byte) (bad, first int, err error) {
 	return bad, first, nil
 }
 
-// CheckedAnswer is an answer to CheckPoints. Without bad points first does not count.
+// CheckedAnswer returns an answer to CheckPoints. Without bad points first does not count.
 func CheckedAnswer(bad, first int) []byte {
 	if bad == 0 {
 		first = 0
@@ -191,7 +191,7 @@ func CheckedAnswer(bad, first int) []byte {
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(bad)), uint64(first))
 }
 
-// same is inside for a range of the elements that another, which is right, has.
+// same does what inside does, for a range with the elements of another, which is right.
 func (c *checker) same(what string, r, other Range) error {
 	if err := c.inside(what, r, 0); err != nil {
 		return err

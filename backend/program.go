@@ -175,10 +175,10 @@ func AnswerBytes(s Step, in Memory) int {
 	return answer.Count * answer.Bytes()
 }
 
-// Check validates a program as far as that is possible without the elements: spaces
-// and bases that exist and fit together, ranges inside them that overlap only where
-// they may, lengths, orders and counts that fit, constants below r and code that a
-// stack can run. What is wrong is ErrInvalidInput and names the step.
+// Check validates a program as far as that is possible without its elements. Spaces and
+// bases must exist and fit together; ranges must lie inside them and overlap only where
+// they may; lengths, orders and counts must fit; constants must be below r; a stack must be
+// able to run the code. What is wrong is ErrInvalidInput, and names the step.
 func Check(steps []Step, in Memory) error {
 	c := checker{in: in, steps: steps}
 	for i, s := range steps {

@@ -186,12 +186,9 @@ func (c *Client) publish(ctx context.Context, job wire.Job) error {
 	if err != nil {
 		return err
 	}
-	_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return c.js.Publish(ctx, wire.QueuePrefix+job.ID, text, jetstream.WithMsgID(job.MsgID()), jetstream.WithExpectLastSequencePerSubject(0))
-	})
-	if wire.Conflict(err) {
-		return nil // another one of that name came first
-	}
+	// If it is not the first, another one of that name came first.
+	_, err = wire.Once(ctx, c.js, c.queue, &nats.Msg{Subject: wire.QueuePrefix + job.ID, Data: text}, job.MsgID(),
+		func(ctx context.Context) (bool, error) { return c.has(ctx, job.ID) })
 	if err != nil {
 		err = errors.Join(refusal(ctx, err), job.Witness.Forget(c.nc))
 	}

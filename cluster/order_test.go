@@ -556,3 +556,61 @@ func TestRotation(t *testing.T) {
 	c := r.client()
 	waitAll(t, c, submitAll(t, c, r.fakeWork("rotation"), 2))
 }
+
+// TestTraceIsCarried: what the client's context says of a trace comes to the worker's, with
+// what the job costs to whoever counts.
+func TestTraceIsCarried(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c, w := r.client(), r.fakeWork("trace")
+	type key struct{}
+	c.Trace(func(ctx context.Context) map[string]string {
+		return map[string]string{"traceparent": ctx.Value(key{}).(string)}
+	})
+	begun, ended := make(chan string, 1), make(chan error, 1)
+	m := &meter{phases: map[string]int{}}
+	r.work(func(cfg *worker.Config) {
+		cfg.Meter = m
+		cfg.Span = func(ctx context.Context, job string, carried map[string]string) (context.Context, func(error)) {
+			begun <- job + " " + carried["traceparent"]
+			return context.WithValue(ctx, key{}, "in the job"), func(err error) { ended <- err }
+		}
+		cfg.Open = fakes(func(ctx context.Context, witness []byte) ([]byte, error) {
+			if ctx.Value(key{}) != "in the job" {
+				t.Error("the prover's context is not the span's")
+			}
+			return fakeProof(witness), nil
+		})
+	})
+	id, err := c.Submit(context.WithValue(t.Context(), key{}, "here"), w, number(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, c, []string{id})
+	if said := <-begun; said != id+" here" {
+		t.Error(said)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ended != 1 || m.bytes == 0 || m.phases["prove"] != 1 || m.phases["open"] != 1 || m.phases["witness"] != 1 || m.phases["store"] != 1 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// meter notes what a worker counts.
+type meter struct {
+	mu     sync.Mutex
+	phases map[string]int
+	ended  int
+	bytes  int
+}
+
+func (m *meter) note(f func()) { m.mu.Lock(); defer m.mu.Unlock(); f() }
+
+func (m *meter) Phase(phase string, _ time.Duration) { m.note(func() { m.phases[phase]++ }) }
+func (m *meter) Ended(string, cluster.Cost)          { m.note(func() { m.ended++ }) }
+func (m *meter) Try(string)                          {}
+func (m *meter) Received(n int)                      { m.note(func() { m.bytes += n }) }

@@ -34,11 +34,18 @@ func workerProcess(ticket string) error {
 		if strings.HasPrefix(string(witness), "slow") {
 			time.Sleep(time.Hour) // until somebody kills us; not getting on, but not for long enough
 		}
+		if strings.HasPrefix(string(witness), "alice") {
+			time.Sleep(40 * time.Millisecond) // jobs of the storm that cost more
+		}
 		time.Sleep(20 * time.Millisecond)
 		return fakeProof(witness), nil
 	})
-	cfg := worker.Config{Ticket: t, Open: open, Cache: filepath.Join(filepath.Dir(ticket), "cache", fmt.Sprint(os.Getpid())), Jobs: 2}
-	return worker.Run(context.Background(), cfg)
+	leaves, notice := noticed(), make(chan struct{})
+	go func() { <-leaves; close(notice) }()
+	cfg := worker.Config{HandBack: notice, Ticket: t, Open: open, Cache: filepath.Join(filepath.Dir(ticket), "cache", fmt.Sprint(os.Getpid())), Jobs: 2}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	return worker.Run(ctx, cfg)
 }
 
 // workerIn starts a worker in a process of its own.
@@ -58,6 +65,12 @@ type remote struct {
 	Dir, Listen string
 	Room        int64
 	Stuck       time.Duration
+
+	// Of servers that are peers.
+	Name, ListenPeers string
+	Hosts, Peers      []string
+	Clients           []string
+	Shares            map[string]float64
 }
 
 // serverProcess runs a server and its manager, as msm cluster up does.
@@ -69,7 +82,8 @@ func serverProcess(text string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	s, err := server.Start(server.Config{Dir: cfg.Dir, Listen: cfg.Listen, Room: cfg.Room, Log: log})
+	s, err := server.Start(server.Config{Dir: cfg.Dir, Listen: cfg.Listen, Room: cfg.Room, Log: log,
+		Name: cfg.Name, ListenPeers: cfg.ListenPeers, Hosts: cfg.Hosts, Peers: cfg.Peers, Clients: cfg.Clients, Shares: cfg.Shares})
 	if err != nil {
 		return err
 	}
@@ -81,7 +95,11 @@ func serverProcess(text string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.Wait(ctx) })
 	group.Go(func() error {
-		m := server.Manager{Ticket: k, Room: cfg.Room, Every: 100 * time.Millisecond, Stuck: cfg.Stuck, Log: log}
+		m := server.Manager{Ticket: k, Room: cfg.Room, Every: 100 * time.Millisecond, Stuck: cfg.Stuck, Log: log, Replicas: s.Replicas()}
+		m.Names, m.Shares = s.Tenants()
+		if len(cfg.Peers) > 0 {
+			m.Name = cfg.Name
+		}
 		return m.Run(ctx, func() { fmt.Println("ready") })
 	})
 	return group.Wait()

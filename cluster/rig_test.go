@@ -30,6 +30,7 @@ import (
 
 // What scripts/cluster-storm and scripts/bench-cluster ask for.
 var (
+	storm      = flag.Duration("storm", 0, "how long TestStorm takes")
 	long       = flag.Bool("long", false, "tests take as long as those scripts want")
 	recordFile = flag.String("record", "", "file for what tests have measured")
 )
@@ -57,9 +58,21 @@ type figure struct {
 	Median      float64 `json:"median_ms,omitempty"`
 	Max         float64 `json:"max_ms,omitempty"`
 	Rate        float64 `json:"jobs_a_second,omitempty"`
-	Share       float64 `json:"share,omitempty"` // of the rate of as many provers alone
-	Load        float64 `json:"load"`            // of the machine at the end: processes that want to run, in a minute's mean
-	Checked     bool    `json:"checked"`
+
+	// Of the storm.
+	Servers   int                `json:"servers,omitempty"`
+	Seconds   float64            `json:"seconds,omitempty"`
+	Cancelled int                `json:"cancelled,omitempty"`
+	Late      int                `json:"late,omitempty"`
+	Stops     int                `json:"stops,omitempty"`   // SIGSTOP, for some seconds
+	Notices   int                `json:"notices,omitempty"` // SIGUSR1 to a worker
+	Refused   int                `json:"refused,omitempty"` // workers with a wrong key
+	Shares    map[string]float64 `json:"shares,omitempty"`
+	Waits     map[string]float64 `json:"median_ms_by_priority,omitempty"`
+
+	Share   float64 `json:"share,omitempty"` // of the rate of as many provers alone
+	Load    float64 `json:"load"`            // of the machine at the end: processes that want to run, in a minute's mean
+	Checked bool    `json:"checked"`
 }
 
 // figures are what tests have measured.
@@ -148,6 +161,7 @@ func (r *rig) start(cfg server.Config) {
 		r.t.Fatal(err)
 	}
 	r.cfg.Names, r.cfg.Shares = s.Tenants()
+	r.cfg.Replicas = s.Replicas()
 	r.listen = strings.TrimPrefix(r.cfg.Ticket.URL, "nats://")
 	r.manage()
 }

@@ -43,11 +43,11 @@ type Config struct {
 	// NoFallback alone such calls fail.
 	Fallbacks []string
 
-	// Patience is how long calls wait for a backend that is being repaired
-	// before the next one answers, and at most half of the time that a call
-	// has: 0 is 2 s, negative is not at all. Without a next one calls wait at
-	// least that long, and on while the backend is being opened. For one that is
-	// suspect (StateSuspect) they wait as long, and at most an eighth of their time.
+	// Patience is how long calls wait for a backend that is being repaired, or is
+	// suspect, before the next one answers: 0 is 2 s, negative is not at all. A call
+	// waits for at most half of the time that it has, an eighth if the backend is
+	// suspect (StateSuspect). Without a next backend calls wait at least that long, and
+	// on while the backend is being opened.
 	Patience time.Duration
 	// Restarts is how often one call may be repeated on a backend that died of
 	// it before the next one takes it: 0 is 3, negative is none.

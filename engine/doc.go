@@ -22,4 +22,14 @@
 // a goroutine that alone opens, reloads, pings and closes, in its own time. A
 // call takes the first slot that is ready, waits a while for one that is being
 // repaired, and never repairs anything itself: its deadline ends the call only.
+//
+//	slot.go        slots and their owners
+//	generation.go  one opened backend
+//	call.go        the way of a call
+//	decide.go      what follows a failure
+//	hedge.go       calls that go on elsewhere while their backend is silent
+//	msm.go         MSMs
+//	session.go     memory for vectors
+//	program.go     programs over it
+//	observe.go     statistics and phases
 package engine

@@ -198,7 +198,7 @@ func (r *replay) on(ctx context.Context, g *generation, inputs [][]byte) ([][]by
 	})
 }
 
-// before and after are the ranges that the program's backend reads for the comparison.
+// before returns steps that read what the comparison begins with.
 func (r *replay) before() []backend.Step {
 	if r == nil {
 		return nil
@@ -206,6 +206,7 @@ func (r *replay) before() []backend.Step {
 	return reads(r.inputs)
 }
 
+// after returns steps that read what is compared.
 func (r *replay) after() []backend.Step {
 	if r == nil {
 		return nil

@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "e76c6f886e3a06107a298626f9002b45053a5e2b23b109a80cbb6520dcc52ecd"
+const digest = "05a7562e5cd0d52c95daf0c7c8b22d90cbded30be15d2c35a81a2ead95825cde"

@@ -1,6 +1,5 @@
-// Package msm is the prover's side of pippin: multi-scalar multiplications on
-// gnark-crypto's own types, computed by a backend that can be swapped while
-// the program runs.
+// Package msm computes multi-scalar multiplications of gnark-crypto's own types on a
+// backend that can be swapped while the program runs.
 //
 //	e, err := pippin.New(ctx, engine.Config{Backend: "cuda"})
 //	bases, err := msm.BN254G1.Load(ctx, e, points) // once

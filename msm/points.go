@@ -41,10 +41,10 @@ func (g *Group[P, S]) Multiples(ctx context.Context, e *engine.Engine, base P, s
 	return products, nil
 }
 
-// ToLagrange returns a key in Lagrange form: of the points tau^i G, a power of two of
-// them, the points L_j(tau) G for the roots of unity of gnark-crypto's fft.Domain of that
-// size, as its kzg.ToLagrangeG1 does. It is computed on the engine's first backend with
-// programs over points.
+// ToLagrange returns a key in Lagrange form, as gnark-crypto's kzg.ToLagrangeG1 does: the
+// points L_j(tau) G for powers tau^i G. There are a power of two of them, and L_j belongs to
+// the roots of unity of gnark-crypto's fft.Domain of that size. The engine's first backend
+// with programs over points computes them.
 func (g *Group[P, S]) ToLagrange(ctx context.Context, e *engine.Engine, powers []P) ([]P, error) {
 	n := len(powers)
 	if n == 0 || n&(n-1) != 0 {

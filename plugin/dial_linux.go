@@ -146,11 +146,11 @@ func senderOf(oob []byte) (*unix.Ucred, error) {
 	return nil, errors.New("the kernel does not say who listens there")
 }
 
-// socketOwner returns who may listen at a socket, and refuses a socket that somebody could
-// have put there who is neither root nor this user nor of theirs: whoever listens is shown
-// scalars. The folder may belong to a user of the daemon's, the answer then, if root or
-// this user has made him a place that only he can write to, as in /run. Without such a
-// user it is whoever the socket belongs to.
+// socketOwner returns the user who may listen at a socket. Whoever listens is shown
+// scalars, so it refuses a socket that anybody could have put there but root, this user
+// and a user whom they trust. They trust a user, the daemon's, if they have made a folder
+// that only he can write to, as in /run: he is the answer then. Otherwise the answer is
+// whoever the socket belongs to.
 func socketOwner(path string) (owner int, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return 0, err

@@ -1,7 +1,9 @@
 // Package plugin runs a backend in a process of its own. A host finds a
 // plugin's executable (Find, List), starts it (Open) and gets a
 // backend.Backend. Package engine starts it again after a crash. The plugin's own side
-// is package serve.
+// is package serve. Most programs open plugins by pippin.New, which calls this package.
+//
+//	b, err := plugin.Open(ctx, plugin.Spec{Name: "cuda"})
 //
 // Points and scalars go through sealed shared memory (package shm), messages
 // through gRPC (package proto). docs/protocol.md describes the protocol.

@@ -39,11 +39,11 @@ type graphNode struct {
 	operands []int
 	arg      int // of MapLoad and MapConst
 
-	users int
-	dom   int // the nearest node through which all ways from the root go
-	cost  int // of computing it and all below it
-	depth int // of the stack that this takes, without sharing
-	share bool
+	users  int
+	dom    int // the nearest node through which all ways from the root go
+	cost   int // of computing it and all below it
+	depth  int // of the stack that this takes, without sharing
+	shared bool
 }
 
 // compiler makes the code of one expression.
@@ -109,13 +109,13 @@ func (c *compiler[E]) add(n *node[E]) (int, error) {
 		if err := n.view.v.Err(); err != nil {
 			return 0, err
 		}
-		g.arg = place(&c.args, c.operand(n.view))
+		g.arg = indexIn(&c.args, c.operand(n.view))
 		if g.arg == len(c.views) {
 			c.views = append(c.views, n.view)
 		}
 		g.cost, g.depth = costLoad, 1
 	case backend.MapConst:
-		g.arg = place(&c.constants, n.constant)
+		g.arg = indexIn(&c.constants, n.constant)
 		g.cost, g.depth = costCopy, 1
 	default:
 		left, err := c.add(n.left)
@@ -157,8 +157,8 @@ func (c *compiler[E]) add(n *node[E]) (int, error) {
 	return i, nil
 }
 
-// place finds v in a list, or puts it there.
-func place[T comparable](list *[]T, v T) int {
+// indexIn returns the index of v in a list, at whose end it puts v if it is new.
+func indexIn[T comparable](list *[]T, v T) int {
 	i := slices.Index(*list, v)
 	if i < 0 {
 		i = len(*list)
@@ -191,7 +191,7 @@ func (c *compiler[E]) analyse() {
 	}
 	for i := range c.nodes {
 		n := &c.nodes[i]
-		n.share = c.gain(i) > 0
+		n.shared = c.gain(i) > 0
 	}
 }
 
@@ -205,12 +205,12 @@ func (c *compiler[E]) gain(i int) int {
 func (c *compiler[E]) shareLess() bool {
 	least := -1
 	for i := range c.nodes {
-		if c.nodes[i].share && (least < 0 || c.gain(i) < c.gain(least)) {
+		if c.nodes[i].shared && (least < 0 || c.gain(i) < c.gain(least)) {
 			least = i
 		}
 	}
 	if least >= 0 {
-		c.nodes[least].share = false
+		c.nodes[least].shared = false
 	}
 	return least >= 0
 }
@@ -276,7 +276,7 @@ func (c *compiler[E]) emit(i int) {
 // them need first. direct is the last of them when it is an operand of i, else -1.
 func (c *compiler[E]) sharedBy(i int) (shared []int, direct int) {
 	for s := range i {
-		if n := &c.nodes[s]; n.share && n.dom == i {
+		if n := &c.nodes[s]; n.shared && n.dom == i {
 			shared = append(shared, s)
 		}
 	}

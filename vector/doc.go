@@ -1,5 +1,5 @@
-// Package vector is vectors of gnark-crypto's field elements where a backend
-// computes, and programs over them: what a prover does between its witness and
+// Package vector keeps vectors of gnark-crypto's field elements where a backend
+// computes, and runs programs over them: what a prover does between its witness and
 // the points and values that it must see, without anything crossing on the way.
 //
 //	s, err := vector.BN254.Open(ctx, engine, 3<<20) // memory for so many elements

@@ -29,12 +29,15 @@ var (
 	BW6761   = newField[fr761.Element](backend.BW6761)
 )
 
-// Names for the sessions of each field.
 type (
-	BN254Session    = Session[fr254.Element]
+	// BN254Session is a session of BN254's scalar field.
+	BN254Session = Session[fr254.Element]
+	// BLS12377Session is a session of BLS12-377's scalar field.
 	BLS12377Session = Session[fr377.Element]
+	// BLS12381Session is a session of BLS12-381's scalar field.
 	BLS12381Session = Session[fr381.Element]
-	BW6761Session   = Session[fr761.Element]
+	// BW6761Session is a session of BW6-761's scalar field.
+	BW6761Session = Session[fr761.Element]
 )
 
 // element is what gnark-crypto's field elements share.

@@ -62,9 +62,9 @@ func (s *Session[E]) Current() bool { return s.core.Current() }
 // backend.ErrGone when another session is to be opened.
 func (s *Session[E]) Err() error { return s.core.Err() }
 
-// Repeat does what Field.Repeat does with as many elements, and begins with this session,
-// if that is as good as one that is opened now: it was opened while there was nothing to
-// compute. Nobody uses it yet; it is closed.
+// Repeat does what Field.Repeat does with as many elements, and begins with this session
+// if one that is opened now would be no better. So a session can be opened while there is
+// nothing to compute. Nobody else may use it; Repeat closes it.
 func (s *Session[E]) Repeat(ctx context.Context, run func(context.Context, *Session[E]) error) (by string, err error) {
 	defer runtime.KeepAlive(s) // who forgets it has it closed
 	return s.core.Repeat(ctx, func(ctx context.Context, core *engine.Session) error {

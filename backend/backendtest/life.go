@@ -180,7 +180,7 @@ func unknownBases(s *subject) error {
 	)
 }
 
-// multiples: hints change no answer.
+// multiples checks that hints change no answer.
 func multiples(s *subject) error {
 	const n = 200
 	s = s.any()
@@ -405,7 +405,7 @@ func (s *subject) during(call func(ready func(context.Context, int) error) error
 	return in(<-done, "%s", what)
 }
 
-// causesKept: what ended a context is in the error, beside the context's own.
+// causesKept checks that an error has what ended its context, beside the context's own.
 func causesKept(s *subject) error {
 	const n = 20
 	s = s.any()
@@ -465,8 +465,7 @@ func (s *subject) sleep(d time.Duration) error {
 	}
 }
 
-// aliveUntilClosed: Ping and Done say that a backend is there, and when it is
-// not any more.
+// aliveUntilClosed checks that Ping and Done say whether a backend is there.
 func aliveUntilClosed(s *subject) error {
 	own := s.any()
 	own.b = s.open()

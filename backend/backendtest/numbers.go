@@ -63,7 +63,7 @@ func spacesOfWords(s *subject) error {
 	return in(refused(err, backend.ErrOutOfMemory), "2^50 words")
 }
 
-// widths at which limbs, registers and numbers of threads end.
+// widths returns those at which limbs, registers and numbers of threads end.
 func (s *suite) widths() []int {
 	if s.full {
 		return []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 24, 31, 32, 33, 48, 64, 65, 96, 127, 128, 129}
@@ -353,7 +353,7 @@ func wrongValues(s *subject) error {
 	return s.vectorsAlive()
 }
 
-// concurrentNumbers run programs at the same time, each on its own space.
+// concurrentNumbers runs programs at the same time, each on its own space.
 func concurrentNumbers(s *subject) error {
 	var g errgroup.Group
 	for caller := range 4 {
@@ -370,7 +370,7 @@ func concurrentNumbers(s *subject) error {
 	return g.Wait()
 }
 
-// cancelledNumbers end soon: a number of 65,536 bits to a power of as many would take
+// cancelledNumbers checks that a cancelled program ends soon: a number of 65,536 bits to a power of as many would take
 // minutes.
 func cancelledNumbers(s *subject) error {
 	op, words, a, b := backend.NumExpMod, 256, bytes.Repeat([]byte{0x5a}, 4*256), bytes.Repeat([]byte{0xff}, 4*256)

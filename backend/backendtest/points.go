@@ -44,10 +44,10 @@ func (s *suite) points(t *testing.T, b backend.Backend) {
 	}
 }
 
-// point is the element of the subject's group.
+// point returns the element of the subject's group.
 func (s *subject) point() backend.Element { return backend.PointOf(s.curve, s.group) }
 
-// pointsOf is the first n points of a set.
+// pointsOf returns the first n points of a set.
 func (s *subject) pointsOf(set fixtures.Set, n int) ([]byte, error) {
 	p, err := s.set(set)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *subject) pointsOf(set fixtures.Set, n int) ([]byte, error) {
 	return p.Bytes(n)
 }
 
-// overPoints is a program over spaces of points, then scalars.
+// overPoints returns a program over spaces of points, then scalars.
 func (s *subject) overPoints(points [][]byte, scalars ...[]byte) *randprog.Program {
 	p := &randprog.Program{Element: s.point(), Spaces: append(slices.Clone(points), scalars...)}
 	for range points {
@@ -68,8 +68,8 @@ func (s *subject) overPoints(points [][]byte, scalars ...[]byte) *randprog.Progr
 	return p
 }
 
-// pointSpaces are infinity at first, hold what is written and refuse coordinates that are
-// not below q.
+// pointSpaces checks that spaces are infinity at first, hold what is written and refuse
+// coordinates that are not below q.
 func pointSpaces(s *subject) error {
 	const n = 5
 	points, err := s.pointsOf(fixtures.Random, n)
@@ -104,7 +104,8 @@ func pointSpaces(s *subject) error {
 	return nil
 }
 
-// generator is gnark-crypto's generator, of which the points of fixtures are multiples.
+// generator returns gnark-crypto's generator, with points of fixtures and their discrete
+// logarithms to it.
 func (s *subject) generator() (g, points, dlogs []byte, err error) {
 	n := 300 // more than a table is worth
 	p, err := s.set(fixtures.Random)
@@ -133,8 +134,8 @@ func (s *subject) overPointsRun(points, scalars [][]byte, steps ...backend.Step)
 	return p.Run(s.ctx, s.b)
 }
 
-// pointProducts are right by discrete logarithms: fixed bases, one scalar for all, and sums
-// of rows with one table for all.
+// pointProducts compares products with discrete logarithms: fixed bases, one scalar for
+// all, and sums of rows with one table for all.
 func pointProducts(s *subject) error {
 	g, points, dlogs, err := s.generator()
 	if err != nil {
@@ -195,8 +196,8 @@ func pointProducts(s *subject) error {
 	return nil
 }
 
-// pointTransforms are the multiples of the generator by the transformed discrete
-// logarithms.
+// pointTransforms compares transforms of points with multiples of the generator by the
+// transformed discrete logarithms.
 func pointTransforms(s *subject) error {
 	const n, batch = 16, 2
 	g, points, dlogs, err := s.generator()
@@ -231,7 +232,8 @@ func pointTransforms(s *subject) error {
 	return nil
 }
 
-// encodings are read and written, and what is none is refused by its index.
+// encodings reads and writes points in each encoding. What encodes no point must be refused
+// with its index.
 func encodings(s *subject) error {
 	const n = 9
 	points, err := s.pointsOf(fixtures.Infinities, n)
@@ -280,8 +282,8 @@ func encodings(s *subject) error {
 	return nil
 }
 
-// validPoints are told from those off the curve, outside the group and with coordinates
-// that are not below q.
+// validPoints checks that CheckPoints finds points off the curve, outside the group and
+// with coordinates that are not below q.
 func validPoints(s *subject) error {
 	const n = 9
 	points, err := s.pointsOf(fixtures.Infinities, n)
@@ -364,7 +366,7 @@ func pointPrograms(ctx context.Context, a, b backend.Backend, data []byte) error
 	return p.Differ(ctx, a, b)
 }
 
-// DifferenceOfPoints is DifferenceOf for a program over points.
+// DifferenceOfPoints does what DifferenceOf does, for a program over points.
 func DifferenceOfPoints(t testing.TB, a, b backend.Backend, data []byte) {
 	t.Helper()
 	if err := pointPrograms(t.Context(), a, b, data); err != nil {
@@ -372,7 +374,7 @@ func DifferenceOfPoints(t testing.TB, a, b backend.Backend, data []byte) {
 	}
 }
 
-// randomlyIn is randomly in the subject's group.
+// randomlyIn does what randomly does, in the subject's group.
 func (s *subject) randomlyIn(seed uint64, n int, do func(data []byte) error) error {
 	in := *s
 	own := *s.suite
@@ -391,7 +393,7 @@ func randomPointPrograms(s *subject) error {
 	return s.randomlyIn(92, n, func(data []byte) error { return pointPrograms(s.ctx, s.b, ref, data) })
 }
 
-// pointAccesses: a step touches what it says and nothing else.
+// pointAccesses checks that a step touches what it says and nothing else.
 func pointAccesses(s *subject) error {
 	salt := uint64(93)
 	return s.randomlyIn(93, 3, func(data []byte) error {
@@ -414,7 +416,7 @@ func pointAccesses(s *subject) error {
 	})
 }
 
-// wrongPointSteps are refused by name, and nothing is written before.
+// wrongPointSteps checks that wrong steps are refused by name, before anything is written.
 func wrongPointSteps(s *subject) error {
 	const n = 16
 	points, err := s.pointsOf(fixtures.Random, n)
@@ -457,7 +459,7 @@ func wrongPointSteps(s *subject) error {
 	})
 }
 
-// cancelledPointPrograms end, and leave the backend usable.
+// cancelledPointPrograms checks that cancelled programs end, and leave the backend usable.
 func cancelledPointPrograms(s *subject) error {
 	const n = 64
 	points, err := s.pointsOf(fixtures.Random, n)

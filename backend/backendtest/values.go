@@ -328,7 +328,7 @@ func (s *subject) sum(points ...[]byte) (_ []byte, err error) {
 	return s.one(backend.Job{Bases: id, Count: len(points), Input: backend.Input{Bytes: s.repeat(big.NewInt(1), len(points))}})
 }
 
-// linearity: the sums for a and b add up to the sum for a+b.
+// linearity checks that the sums for a and b add up to the sum for a+b.
 func linearity(s *subject) error {
 	const n = 100
 	return s.with(fixtures.Random, n, func(l *loaded) error {
@@ -368,7 +368,7 @@ func (s *subject) addUp(whole, a, b backend.Job) error {
 	return equal(sum, got[0])
 }
 
-// permutation: points and scalars in another order have the same sum.
+// permutation checks that points and scalars in another order have the same sum.
 func permutation(s *subject) error {
 	n := s.some()
 	return s.with(fixtures.Infinities, n, func(l *loaded) error {

@@ -175,7 +175,7 @@ func spaceSizes(s *subject) error {
 	return s.vectorsAlive()
 }
 
-// writes come from any address, as they are ready, and from buffers.
+// writes checks elements that come from any address, as they are ready, and from buffers.
 func writes(s *subject) error {
 	n := s.some()
 	k := s.scalars(fixtures.Uniform, n, 52)
@@ -271,7 +271,7 @@ func (s *subject) program(sizes ...int) *randprog.Program {
 	return p
 }
 
-// shifts of transforms: none, one, another element.
+// shifts returns shifts of transforms: none, one, another element.
 func (s *subject) shifts() [][]byte {
 	return [][]byte{nil, s.numbers(big.NewInt(1)), s.scalars(fixtures.Uniform, 1, 54)}
 }
@@ -452,8 +452,8 @@ func (s *suite) counts() []int {
 	return append(some, 8200)
 }
 
-// points to evaluate polynomials of n coefficients at: a large one and, with few
-// coefficients, zero, one and minus one.
+// points returns where to evaluate polynomials of n coefficients: at a large one and, with
+// few coefficients, at zero, one and minus one.
 func (s *subject) points(n int) []*big.Int {
 	r := fixtures.Order(s.curve)
 	all := []*big.Int{new(big.Int).Rsh(r, 2), big.NewInt(0), big.NewInt(1), new(big.Int).Sub(r, big.NewInt(1))}
@@ -627,7 +627,7 @@ func (s *subject) randomly(seed uint64, n int, do func(data []byte) error) error
 	return nil
 }
 
-// accesses: a step touches what it says (backend.Accesses) and nothing else.
+// accesses checks that a step touches what it says (backend.Accesses) and nothing else.
 func accesses(s *subject) error {
 	salt := uint64(80)
 	return s.randomly(23, 8, func(data []byte) error {
@@ -719,7 +719,7 @@ func (s *subject) freed(l *loaded) error {
 	)
 }
 
-// concurrentPrograms run on parts of one space, while spaces come and go.
+// concurrentPrograms runs programs on parts of one space, while spaces come and go.
 func concurrentPrograms(s *subject) error {
 	const callers, rounds, n = 4, 5, 256
 	p := &randprog.Program{Element: s.element(), Spaces: [][]byte{s.scalars(fixtures.Uniform, n, 61), make([]byte, n*s.size())}}
@@ -774,8 +774,8 @@ func concurrentPrograms(s *subject) error {
 	})
 }
 
-// cancelledPrograms: before they begin, while they wait for elements, and while
-// they compute; what comes after them on the same space is right.
+// cancelledPrograms cancels programs before they begin, while they wait for elements and
+// while they compute. What comes after them on the same space must be right.
 func cancelledPrograms(s *subject) error {
 	const n = 1 << 12
 	k := s.scalars(fixtures.Uniform, n, 58)

@@ -2,6 +2,12 @@
 // this process; package msm below it computes MSMs alone. New is the production
 // path on gnark-crypto, and NewReference adds point by point: an oracle for tests
 // of small sizes.
+//
+//	field.go      vectors, with map.go, scans.go and transform.go
+//	points.go     points
+//	numbers.go    numbers, with modulus.go and public.go
+//	run.go        programs
+//	reference.go  the oracle, with reference_field.go, reference_points.go and reference_numbers.go
 package cpu
 
 import (

@@ -203,6 +203,15 @@ func (k *modulus) add(z, x, y []uint64) {
 	limbs.Subtract(z, z, k.m, carry)
 }
 
+// accumulate adds the product t, of 2n limbs, to a sum of products, which has one limb more.
+func (k *modulus) accumulate(sum, t []uint64) {
+	var carry uint64
+	for i, v := range t {
+		sum[i], carry = bits.Add64(sum[i], v, carry)
+	}
+	sum[len(t)] += carry
+}
+
 // sub sets z = x - y modulo m.
 func (k *modulus) sub(z, x, y []uint64) {
 	var borrow, carry uint64
@@ -236,10 +245,6 @@ func (k *modulus) reduced(z, t []uint64) {
 }
 
 // product sets z = x y modulo m, x and y below m; t has 5n + 4 limbs. z may be x or y.
-//
-// It is Barrett's division (1986), and computes only the columns of its products that
-// matter. The quotient is at most 3 too small: by 2 since R^2/m and x y are rounded down
-// (Handbook of Applied Cryptography, 14.42), by 1 for the columns that are left out.
 func (k *modulus) product(z, x, y, t []uint64) {
 	if k.mu == nil {
 		k.mul(z, x, y, t)
@@ -247,13 +252,23 @@ func (k *modulus) product(z, x, y, t []uint64) {
 		return
 	}
 	n := k.n
-	t, u, v := t[:2*n], t[2*n:3*n+3], t[3*n+3:4*n+4]
-	limbs.Mul(t, x[:n], y)
+	limbs.Mul(t[:2*n], x[:n], y)
+	k.remainder(z, t[:2*n], t[2*n:])
+}
+
+// remainder sets z to x modulo m, x of 2n limbs, by a modulus that divides; t has 2n + 4.
+//
+// It is Barrett's division (1986), and computes only the columns of its products that
+// matter. The quotient is at most 3 too small: by 2 since R^2/m and x are rounded down
+// (Handbook of Applied Cryptography, 14.42), by 1 for the columns that are left out.
+func (k *modulus) remainder(z, x, t []uint64) {
+	n := k.n
+	u, v := t[:n+3], t[n+3:2*n+4]
 	clear(u)
 	clear(v)
-	// u is the upper n+1 limbs of x y times mu, from column n-1 on; its upper n+1 limbs
-	// are the quotient.
-	for i, f := range t[n-1:] {
+	// u is the upper n+1 limbs of x times mu, from column n-1 on; its upper n+1 limbs are the
+	// quotient.
+	for i, f := range x[n-1:] {
 		from := max(n-1-i, 0)
 		at := i + from - (n - 1)
 		above := at + n + 1 - from
@@ -264,7 +279,7 @@ func (k *modulus) product(z, x, y, t []uint64) {
 		limbs.MulAdd(v[i:], k.over[0], f)
 	}
 	var borrow uint64
-	for i, a := range t[:n+1] {
+	for i, a := range x[:n+1] {
 		v[i], borrow = bits.Sub64(a, v[i], borrow)
 	}
 	limbs.Subtract(v, v, k.over[1], 0)
@@ -319,19 +334,26 @@ func (k *modulus) exp(ctx context.Context, z, x []uint64, e []byte, t []uint64) 
 	k.mul(z, acc, pick, t)
 }
 
-// reduce sets z to x R modulo m, x of any length; t has 4n limbs.
+// reduce sets z to x modulo m, x of any length; t has 4n + 4 limbs.
 func (k *modulus) reduce(z, x, t []uint64) {
 	n := k.n
+	if k.mu != nil && len(x) <= 2*n {
+		clear(t[len(x) : 2*n])
+		copy(t, x)
+		k.remainder(z, t[:2*n], t[2*n:])
+		return
+	}
 	part, t := t[:n], t[n:]
+	lo := (len(x) - 1) / n * n
 	clear(z[:n])
-	for hi := len(x); hi > 0; {
-		lo := (hi - 1) / n * n
-		clear(part)
-		copy(part, x[lo:hi])
-		k.mul(z, z, k.rr, t)
-		k.mul(part, part, k.rr, t)
+	copy(z, x[lo:])
+	if lo == 0 {
+		k.mul(z, z, k.one, t)
+	}
+	for ; lo > 0; lo -= n {
+		k.mul(z, z, k.rr, t) // z R
+		k.mul(part, x[lo-n:lo], k.one, t)
 		k.add(z, z, part)
-		hi = lo
 	}
 }
 

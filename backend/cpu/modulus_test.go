@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestModulus compares products, squares and powers by moduli of every length with
+// TestModulus compares products, squares, remainders and powers by moduli of every length with
 // math/big's: of ones, of zeros but two bits, and random; of operands at both ends too.
 func TestModulus(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -53,7 +53,7 @@ func TestModulus(t *testing.T) {
 			check := func(what string, x, y []uint64, want *big.Int) {
 				t.Helper()
 				if got := whole(bytes(z)); got.Cmp(want) != 0 {
-					t.Fatalf("%d limbs, modulo %x: %s of %x and %x is %x, want %x", n, m, what, x, y, got, want)
+					t.Fatalf("%d limbs, modulo %x: %s of %x (and %x) is %x, want %x", n, m, what, x, y, got, want)
 				}
 			}
 			for _, x := range operands {
@@ -68,6 +68,17 @@ func TestModulus(t *testing.T) {
 				k.sqr(z, x, scratch)
 				k.mul(z, z, k.rr, scratch)
 				check("the square", x, x, new(big.Int).Exp(whole(bytes(x)), big.NewInt(2), modulus))
+			}
+			for _, length := range []int{1, n, n + 1, 2*n - 1, 2 * n, 2*n + 1, 5 * n} {
+				for _, x := range [][]uint64{slices.Repeat([]uint64{^uint64(0)}, length), slices.Repeat(words(), 5)[:length], make([]uint64, length)} {
+					b := make([]byte, 8*length)
+					store(b, x)
+					want := new(big.Int).Mod(whole(b), modulus)
+					k.reduce(z, x, scratch)
+					check("the remainder", x, nil, want)
+					quick.reduce(z, x, scratch)
+					check("the remainder by a division", x, nil, want)
+				}
 			}
 			x, e := below(), bytes(words())[:8*min(n, 2)]
 			k.exp(t.Context(), z, x, e, scratch)

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu/internal/limbs"
 	"github.com/pippin-zk/pippin/backend/cpu/internal/local"
 	"github.com/pippin-zk/pippin/internal/gf2"
 	"github.com/pippin-zk/pippin/internal/layout"
@@ -95,9 +96,6 @@ func fastNumbers(ctx context.Context, o *operation) error {
 	case backend.NumDot:
 		return o.over(ctx, (*worker).dot, (*worker).addSum)
 	case backend.NumDotMod:
-		if o.open() {
-			return o.over(ctx, (*worker).publicDot, (*worker).addPublic)
-		}
 		return o.over(ctx, (*worker).dotMod, (*worker).addResidues)
 	case backend.NumPowerSums:
 		return o.over(ctx, (*worker).powerSums, (*worker).addResidues)
@@ -199,7 +197,7 @@ func (o *operation) prepare(ctx context.Context) (_ *fixed, err error) {
 	if err := f.set(o, 0); err != nil {
 		return nil, err
 	}
-	if o.Op == backend.NumMulMod && o.Dst.Count > 2 {
+	if (o.Op == backend.NumMulMod || o.Op == backend.NumReduce) && f.m != nil && o.Dst.Count > 2 {
 		f.m.divides()
 	}
 	return f, nil
@@ -260,7 +258,10 @@ func newWorker(ctx context.Context, o *operation, shared *fixed) *worker {
 		return w
 	case o.m != nil:
 		w.scratch = make([]uint64, 20*limbsOf(4*o.M.Words)+12)
-		if o.Op == backend.NumDotMod || o.Op == backend.NumPowerSums {
+		switch o.Op {
+		case backend.NumDotMod: // a sum of products
+			w.sums = make([]uint64, 2*limbsOf(4*o.M.Words)+1)
+		case backend.NumPowerSums:
 			w.sums = make([]uint64, limbsOf(4*o.M.Words)*o.Dst.Count)
 		}
 	default:
@@ -407,7 +408,11 @@ func (w *worker) ownModulus(i int) error {
 
 // below loads an operand that is below the modulus.
 func (w *worker) below(k *modulus, x []uint64, b []byte, i int, what string) error {
-	if load(x, b); !k.has(x) {
+	load(x, b)
+	if top := k.n - 1; w.Public && x[top] < k.m[top] {
+		return nil
+	}
+	if !k.has(x) {
 		return wrong(i, "%s is not below the modulus", what)
 	}
 	return nil
@@ -424,9 +429,6 @@ func (w *worker) residue(i int, dst, a []byte) error {
 		long := w.x[:limbsOf(len(a))]
 		load(long, a)
 		k.reduce(z, long, t)
-		clear(y)
-		y[0] = 1
-		k.mul(z, z, y, t)
 		store(dst, z)
 		return nil
 	}
@@ -465,12 +467,13 @@ func (w *worker) residue(i int, dst, a []byte) error {
 	return nil
 }
 
-// sum and dot add element i to the worker's sum.
+// sum adds element i of A to the worker's sum.
 func (w *worker) sum(i int) error {
 	w.r.Add(&w.r, w.value(&w.p, 0, number(w.a, w.A, i)))
 	return nil
 }
 
+// dot adds the product of the elements i of A and B to the worker's sum.
 func (w *worker) dot(i int) error {
 	w.r.Add(&w.r, w.s.Mul(w.value(&w.p, 0, number(w.a, w.A, i)), w.value(&w.q, 1, number(w.b, w.B, i))))
 	return nil
@@ -493,8 +496,9 @@ func (w *worker) dotMod(i int) error {
 	if err := w.below(k, y, number(w.b, w.B, i), i, "B"); err != nil {
 		return err
 	}
-	k.mul(x, x, y, w.scratch)
-	k.add(w.sums, w.sums, x)
+	t := w.scratch[:2*k.n]
+	limbs.Mul(t, x, y)
+	k.accumulate(w.sums, t)
 	return nil
 }
 
@@ -513,15 +517,15 @@ func (w *worker) powerSums(i int) error {
 	return nil
 }
 
-// addResidues adds the worker's sums to Dst; those of products are still to be
-// multiplied by R.
+// addResidues adds the worker's sums to Dst; that of products is still to be reduced.
 func (w *worker) addResidues() {
 	k := w.k.m
+	if w.Op == backend.NumDotMod {
+		k.reduce(w.y[:k.n], w.sums, w.scratch)
+		copy(w.sums, w.y[:k.n])
+	}
 	for i := range w.Dst.Count {
 		sum, dst := w.sums[i*k.n:(i+1)*k.n], number(w.dst, w.Dst, i)
-		if w.Op == backend.NumDotMod {
-			k.mul(sum, sum, k.rr, w.scratch)
-		}
 		load(w.x[:k.n], dst)
 		k.add(sum, sum, w.x[:k.n])
 		store(dst, sum)

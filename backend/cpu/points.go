@@ -81,7 +81,7 @@ type decoder interface {
 	BytesRead() int64
 }
 
-// decode254 and those below read points without a check of their group.
+// decode254 and those below make decoders of points that do not check their group.
 func decode254(r io.Reader) decoder { return bn254.NewDecoder(r, bn254.NoSubgroupChecks()) }
 func decode377(r io.Reader) decoder { return bls12377.NewDecoder(r, bls12377.NoSubgroupChecks()) }
 func decode381(r io.Reader) decoder { return bls12381.NewDecoder(r, bls12381.NoSubgroupChecks()) }
@@ -263,8 +263,8 @@ func (g *points[P, J, S, C, U, PP, PJ, PS]) rows(ctx context.Context, dst []P, s
 	return err
 }
 
-// row is the elements of row j, as many as own has room for, of elements that are
-// repeated: where they lie, or copied to own.
+// row returns row j of elements that are repeated, as many as own has room for: where they
+// lie, or copied to own.
 func row[T any](all, own []T, j int) []T {
 	at := j * len(own) % len(all)
 	if at+len(own) <= len(all) {
@@ -299,8 +299,8 @@ func (g *points[P, J, S, C, U, PP, PJ, PS]) add(ctx context.Context, dst []byte,
 	})
 }
 
-// transform is the radix-2 transform with points in Jacobian form: decimation in
-// frequency from natural order and in time from reversed order.
+// transform computes a radix-2 transform of points in Jacobian form: by decimation in
+// frequency from natural order, and in time from reversed order.
 func (g *points[P, J, S, C, U, PP, PJ, PS]) transform(ctx context.Context, _ *local.Call, dst, src []byte, t *backend.Transform) error {
 	to, from := viewOf[P](dst), viewOf[P](src)
 	batch := max(t.Batch, 1)
@@ -371,7 +371,7 @@ func (g *points[P, J, S, C, U, PP, PJ, PS]) transform(ctx context.Context, _ *lo
 	return nil
 }
 
-// powers is n times first, each times ratio more.
+// powers returns first, first ratio, first ratio^2 and so on, n of them.
 func (g *points[P, J, S, C, U, PP, PJ, PS]) powers(first, ratio *big.Int, n int) []S {
 	all := make([]S, n)
 	var z, by S

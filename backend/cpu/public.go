@@ -7,10 +7,12 @@ import (
 )
 
 // open reports whether math/big computes an operation on residues: operands are public, and
-// it is faster than what hides them.
+// it is faster than what hides them. Remainders of long numbers and by many moduli are.
 func (o *operation) open() bool {
 	switch o.Op {
-	case backend.NumReduce, backend.NumInvMod, backend.NumDotMod:
+	case backend.NumReduce:
+		return o.Public && (o.M.Count > 1 || o.A.Words > 2*o.M.Words)
+	case backend.NumInvMod:
 		return o.Public
 	}
 	return false
@@ -47,23 +49,4 @@ func (w *worker) publicResidue(i int, dst, a []byte) error {
 	}
 	put(dst, &w.r)
 	return nil
-}
-
-// publicDot adds the product of element i, which is not reduced, to the worker's sum.
-func (w *worker) publicDot(i int) error {
-	x, y := w.value(&w.p, 0, number(w.a, w.A, i)), w.value(&w.q, 1, number(w.b, w.B, i))
-	switch m := w.k.public; {
-	case x.Cmp(m) >= 0:
-		return wrong(i, "A is not below the modulus")
-	case y.Cmp(m) >= 0:
-		return wrong(i, "B is not below the modulus")
-	}
-	w.r.Add(&w.r, w.s.Mul(x, y))
-	return nil
-}
-
-// addPublic adds the worker's sum to Dst.
-func (w *worker) addPublic() {
-	sum := whole(w.dst)
-	put(w.dst, sum.Mod(sum.Add(sum, &w.r), w.k.public))
 }

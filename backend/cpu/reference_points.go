@@ -17,7 +17,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 )
 
-// referencePoints is the table of groups for NewReference.
+// referencePoints returns the arithmetic of a group for NewReference.
 func referencePoints(e backend.Element) group {
 	f := numbersOf(e.Curve)
 	return [...][2]group{
@@ -139,8 +139,8 @@ func (g pointByPoint[P, J, PP, PJ]) transform(ctx context.Context, _ *local.Call
 	return nil
 }
 
-// coordinates is the numbers of Fp that a point is made of, not below q if memory has
-// such: X and Y, each with its parts in order.
+// coordinates returns the numbers of Fp that a point is made of: X and Y, each with its
+// parts in order. They are not below q if the memory has such.
 func (g pointByPoint[P, J, PP, PJ]) coordinates(b []byte) (v []*big.Int) {
 	q := g.of.Curve.BaseField()
 	inverse := new(big.Int).ModInverse(new(big.Int).Lsh(big.NewInt(1), uint(8*g.of.Curve.FieldBytes())), q)

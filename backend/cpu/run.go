@@ -104,7 +104,7 @@ func (p *program) run(ctx context.Context) ([][]byte, error) {
 // at returns the memory of a range.
 func (p *program) at(r backend.Range) []byte { return p.Used.Spaces[r.Space].Kept.at(r) }
 
-// all is the memory of some ranges.
+// all returns the memory of some ranges.
 func (p *program) all(ranges []backend.Range) [][]byte {
 	at := make([][]byte, len(ranges))
 	for i, r := range ranges {
@@ -113,10 +113,10 @@ func (p *program) all(ranges []backend.Range) [][]byte {
 	return at
 }
 
-// over is the arithmetic of the group that the points of a range are of.
+// over returns the arithmetic of the group that the points of a range are of.
 func (p *program) over(r backend.Range) group { return p.points(p.Used.Spaces[r.Space].Element) }
 
-// of is the arithmetic over the field of a range.
+// of returns the arithmetic over the field of a range.
 func (p *program) of(r backend.Range) arithmetic { return p.field(p.Used.Spaces[r.Space].Curve) }
 
 // step runs one step but a Job.

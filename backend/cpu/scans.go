@@ -41,12 +41,12 @@ func (f vectors[E, V, PE, PV]) invertPart(dst, src, before V) {
 	}
 }
 
-// scan goes through parts of 0 to n one after the other, or backwards: do takes
-// what those before it made, first start, and makes something of it and of its
-// part. That is the answer after the last one.
+// scan goes through parts of 0 to n one after the other, or backwards. do takes what the
+// parts before have made, start for the first, and makes the next of it and of its part.
+// scan returns what the last part made.
 //
-// With many processors the parts are done at the same time, when alone has said
-// what each makes of start and join has put that together with those before.
+// With many processors, alone says first what each part makes of start, and join puts that
+// together with what the parts before make. Then do has all parts at the same time.
 func (f vectors[E, V, PE, PV]) scan(ctx context.Context, n int, backwards bool, start E,
 	alone func(lo, hi int) E, join func(before, alone *E) E, do func(lo, hi int, before E) E,
 ) (E, error) {

@@ -31,7 +31,7 @@ type secretCode struct {
 var secretCodes = []secretCode{
 	{
 		file: "modulus.go", secret: []string{"k", "x", "y", "z", "t", "e", "f", "g", "b", "a", "carry"}, public: []string{"n"},
-		functions: []string{"modulus.radix", "modulus.double", "modulus.power", "modulus.divides", "modulus.product", "modulus.add", "modulus.sub", "modulus.mul", "modulus.sqr", "modulus.reduced",
+		functions: []string{"modulus.radix", "modulus.double", "modulus.power", "modulus.divides", "modulus.product", "modulus.remainder", "modulus.add", "modulus.accumulate", "modulus.sub", "modulus.mul", "modulus.sqr", "modulus.reduced",
 			"modulus.montgomery", "modulus.toNarrow", "modulus.exp", "modulus.reduce", "modulus.invert", "modulus.quotient62", "divisionSteps", "combine", "addSigned", "shift62", "load", "store"},
 		answers: []string{"bits"}, // a modulus shows its length
 		plants: [][3]string{
@@ -39,8 +39,10 @@ var secretCodes = []secretCode{
 			{"modulus.double", "k.add(x, x, x)", "if x[0] != 0 {\nk.add(x, x, x)\n}"},
 			{"modulus.power", "k.sqr(x, x, t)", "if x[0] != 0 {\nk.sqr(x, x, t)\n}"},
 			{"modulus.divides", "t[n+i+1] += c", "if c != 0 {\nt[n+i+1]++\n}"},
-			{"modulus.product", "limbs.Subtract(v, v, k.over[0], 0)", "if v[n] != 0 {\nlimbs.Subtract(v, v, k.over[0], 0)\n}"},
+			{"modulus.product", "k.mul(z, z, k.rr, t)", "if z[0] != 0 {\nk.mul(z, z, k.rr, t)\n}"},
+			{"modulus.remainder", "limbs.Subtract(v, v, k.over[0], 0)", "if v[n] != 0 {\nlimbs.Subtract(v, v, k.over[0], 0)\n}"},
 			{"modulus.add", "limbs.Subtract(z, z, k.m, carry)", "if carry != 0 {\nlimbs.Subtract(z, z, k.m, carry)\n}"},
+			{"modulus.accumulate", "sum[len(t)] += carry", "if carry != 0 {\nsum[len(t)]++\n}"},
 			{"modulus.sub", "z[i], borrow = bits.Sub64(x[i], y[i], borrow)", "if z[i], borrow = bits.Sub64(x[i], y[i], borrow); borrow != 0 {\ncontinue\n}"},
 			{"modulus.mul", "limbs.Mul(t, x[:k.n], y)", "if y[0] != 0 {\nlimbs.Mul(t, x[:k.n], y)\n}"},
 			{"modulus.sqr", "limbs.Sqr(t, x[:k.n])", "limbs.Sqr(t, x[:x[0]])"},

@@ -20,9 +20,9 @@ import (
 
 // Options of Open. The zero value is the default.
 type Options struct {
-	// Devices lists the cards to use, by number as the driver counts those that
-	// are visible to the process (0, 1,3 or 0-3) or by UUID as nvidia-smi -L
-	// writes it, or its beginning: "" is all of them.
+	// Devices lists the cards to use; "" is all of them. A card is named by its number,
+	// as the driver counts those that the process sees (0, 1,3 or 0-3), or by its UUID,
+	// as nvidia-smi -L writes it, or the beginning of that.
 	Devices string
 	// Memory bounds the memory for bases and work of each card, in bytes: 0 is
 	// what is free when it is opened, less a reserve for code.

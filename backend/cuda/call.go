@@ -83,7 +83,7 @@ func (c *call) assign(left []jobPart) ([]*cardJobs, error) {
 			}
 		}
 	}
-	parts, missing := place(waiting, known)
+	parts, missing := spread(waiting, known)
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("%w: no GPU has the bases of job %d", backend.ErrInternal, left[missing[0]].job)
 	}
@@ -181,9 +181,8 @@ func (c *call) scalars(part *backend.Job, job int, s span) {
 	}
 }
 
-// gate lets several cards wait for the scalars of one job, whose Ready is asked by
-// one of them at a time, for no more than is there soon: who waits for the first
-// must not wait for the last.
+// gate shares one job's Ready between cards. One card calls it at a time, for at most
+// gateStep scalars, so a card that needs the first scalars never waits for the last.
 type gate struct {
 	ready func(ctx context.Context, n int) error
 

@@ -1,7 +1,11 @@
-// Package cuda computes on NVIDIA GPUs: it is the backend, in rooms. Package
-// device is one card, package msm computes MSMs on it, and package driver is the
-// CUDA driver; this package opens them, keeps bases by their ids, spreads work over
-// the cards and answers the contract.
+// Package cuda computes on NVIDIA GPUs. A plugin serves it; a prover does not import it,
+// but opens the backend "cuda", which is that plugin.
+//
+//	b, err := cuda.Open(cuda.Options{})
+//
+// It stands in rooms. Package device is one card, package msm computes MSMs on it, and
+// package driver is the CUDA driver; this package opens them, keeps bases by their ids,
+// spreads work over the cards and answers the contract.
 //
 // # Several cards
 //
@@ -19,4 +23,9 @@
 // who opens another loads them anew.
 //
 // Without the tag cuda, or without cgo, Open fails with backend.ErrUnavailable.
+//
+//	place.go   which card computes what
+//	call.go    has it computed
+//	spaces.go  vectors on the cards where programs want them
+//	cards.go   takes lost cards out and gets them back
 package cuda

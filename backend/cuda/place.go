@@ -10,10 +10,9 @@ import (
 // Functions of this file decide where MSMs are computed. They know what a job costs,
 // which card has its bases, and what the cards have to do already.
 
-// perPoint is what a point of an MSM costs on one card, by group, and fixedPoints
-// how many points cost as much as what an MSM costs beside its points. Only the
-// proportions count. Both follow from MSMs of 2^20 and more points on an H200 on
-// 21 November 2026.
+// perPoint is the cost of a point of an MSM on one card, by group. What an MSM costs
+// beside its points is as much as fixedPoints of them. Only the proportions count. Both
+// follow from MSMs of 2^20 and more points on an H200 on 21 November 2026.
 var perPoint = [...][2]float64{ // ns: G1, G2
 	backend.BN254:    {2.7, 9.1},
 	backend.BLS12377: {5.5, 22},
@@ -42,12 +41,12 @@ type rules struct{ fixed, least int }
 
 var usual = rules{fixedPoints, leastPart}
 
-// apart is when bases of which each card could have all are split beforehand: when each
-// gets so many at least, and MSMs of all of them are this much quicker with the multiples
-// that a card has room for of its part. Parts of usualApart are longer than what a proof
-// commits to from vectors on one card, which is best computed there. What splitting
-// costs: a card has no job of these bases to itself, and no other computes them instead
-// when it is lost.
+// apart says when bases are split beforehand although each card could have all of them.
+// Each card must get least of them at least, and MSMs must be quicker by gain: a card has
+// room for more multiples of a part. Splitting has a price: a card computes no job of these
+// bases alone, and when it is lost no other card has its part. Parts of usualApart are
+// longer than what a proof commits to from vectors on one card, which is best computed
+// there.
 type apart struct {
 	least int
 	gain  float64
@@ -88,7 +87,7 @@ type part struct {
 	cost float64 // on that card
 }
 
-// cards is what placing knows of the cards that are there.
+// cards is what spread knows of the cards that are there.
 type cards struct {
 	rules
 	queued []float64 // by card: what it has to do already, in nanoseconds
@@ -96,11 +95,11 @@ type cards struct {
 	busy   bool      // others have calls in flight
 }
 
-// place spreads MSMs over cards: whole ones first, the longest before the others,
+// spread spreads MSMs over cards: whole ones first, the longest before the others,
 // each to the card that ends first; one that would take longer than its share of
 // everything is split by points. Bases that no card has are left over: the second
-// result has the MSM's number. What was placed is added to what the cards have queued.
-func place(waiting []pending, c cards) (parts []part, missing []int) {
+// result has the MSM's number. What has a card is added to what the cards have queued.
+func spread(waiting []pending, c cards) (parts []part, missing []int) {
 	order := make([]int, len(waiting))
 	left := 0.0
 	for i := range waiting {
@@ -114,11 +113,11 @@ func place(waiting []pending, c cards) (parts []part, missing []int) {
 		t := &waiting[i]
 		able := c.having(t)
 		if len(able) == 0 {
-			spread, ok := c.cover(i, t)
+			covering, ok := c.cover(i, t)
 			if !ok {
 				missing = append(missing, i)
 			}
-			parts = append(parts, spread...)
+			parts = append(parts, covering...)
 		} else {
 			parts = append(parts, c.split(i, t, able, left)...)
 		}
@@ -168,9 +167,8 @@ func (c *cards) cover(i int, t *pending) (parts []part, ok bool) {
 	return parts, true
 }
 
-// split places an MSM on the fewest of the cards that are able to with which it
-// ends in time, or else on those with which it ends first. left is the cost of all
-// MSMs from this one on.
+// split gives an MSM to some of the cards that are able: to as few as make it end in time,
+// or else to those with which it ends first. left is the cost of all MSMs from this one on.
 func (c *cards) split(i int, t *pending, able []int, left float64) []part {
 	n, each := t.bases.count(), t.each()
 	before, speed := 0.0, 0.0

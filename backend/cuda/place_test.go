@@ -76,12 +76,12 @@ func TestPlace(t *testing.T) {
 		"parts that overlap":             {[]pending{only(m, 2, map[int]span{0: {0, 3 * m / 4}, 1: {m / 2, m}})}, idle(2), "0:786432+1:262144"},
 		"a slow card gets less":          {[]pending{g1(96*m, 2)}, cards{rules: usual, queued: make([]float64, 2), speed: []float64{1, 0.5}}, "0:67283626+1:33379670"},
 	} {
-		parts, missing := place(c.waiting, c.cards)
+		parts, missing := spread(c.waiting, c.cards)
 		if got := shape(len(c.waiting), parts); got != c.want || missing != nil {
 			t.Errorf("%s: %s, want %s; missing %v", name, got, c.want, missing)
 		}
 	}
-	_, missing := place([]pending{g1(m, 2), only(m, 2, map[int]span{0: {0, m - 1}})}, idle(2))
+	_, missing := spread([]pending{g1(m, 2), only(m, 2, map[int]span{0: {0, m - 1}})}, idle(2))
 	if !slices.Equal(missing, []int{1}) {
 		t.Errorf("a base that no card has: missing %v", missing)
 	}
@@ -115,7 +115,7 @@ func TestPlaceIsWhole(t *testing.T) {
 				copy(waiting[i].has, splitByMemory(count, memory))
 			}
 		}
-		parts, missing := place(waiting, c)
+		parts, missing := spread(waiting, c)
 		if missing != nil {
 			t.Fatalf("missing %v", missing)
 		}

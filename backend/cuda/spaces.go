@@ -14,10 +14,9 @@ import (
 	"github.com/pippin-zk/pippin/internal/resident"
 )
 
-// space is a space of vectors. It has a copy on each card on which a program has used
-// it since a program wrote it: programs that only read may run anywhere, those that
-// write it run on one card at a time, and what they wrote is copied to others when it
-// is wanted there.
+// space is a space of vectors. Each card that has used it since it was last written has a
+// copy. Programs that only read it may run on any card. Those that write it run on one
+// card at a time; another card copies what they wrote when it needs it.
 type space struct {
 	backend.Elements
 	copying *semaphore.Weighted // of one unit, for who makes or renews a copy

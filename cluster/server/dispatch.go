@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -29,6 +28,7 @@ type dispatcher struct {
 	stop  context.CancelFunc
 	tasks *errgroup.Group // removals, which nobody waits for
 	wake  chan struct{}
+	jobs  jetstream.Stream
 
 	mu       sync.Mutex
 	schedule *schedule
@@ -87,8 +87,7 @@ func (d *dispatcher) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := wire.Stream(ctx, d.js, wire.Jobs)
-	if err != nil {
+	if d.jobs, err = wire.Stream(ctx, d.js, wire.Jobs); err != nil {
 		return err
 	}
 	ends, err := wire.Stream(ctx, d.js, wire.Ends)
@@ -97,7 +96,7 @@ func (d *dispatcher) begin(ctx context.Context) error {
 	}
 	d.before = queue.CachedInfo().State.LastSeq
 	d.counted = min(ledger.Counted, ends.CachedInfo().State.LastSeq)
-	handed, err := subjects(ctx, jobs, wire.JobsPrefix)
+	handed, err := subjects(ctx, d.jobs, wire.JobsPrefix)
 	if err != nil {
 		return err
 	}
@@ -137,7 +136,7 @@ func (d *dispatcher) queued(ctx context.Context, m jetstream.Msg) {
 	}
 	if err != nil || !wire.ID.MatchString(w.job.ID) || m.Subject() != wire.QueuePrefix+w.job.ID {
 		d.Log.Warn("cluster: a message that is no job is thrown away", "subject", m.Subject())
-		d.unqueue(ctx, w)
+		d.unqueue(ctx, w, m.Subject())
 		return
 	}
 	d.mu.Lock()
@@ -236,18 +235,17 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 		}
 		if known {
 			took(0)
-			d.unqueue(ctx, w)
+			d.unqueue(ctx, w, wire.QueuePrefix+w.job.ID)
 			return
 		}
 	}
 	text, err := json.Marshal(w.job)
 	if err == nil {
-		_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-			return d.js.Publish(ctx, wire.JobsPrefix+id, text, jetstream.WithMsgID(w.job.MsgID()), jetstream.WithExpectLastSequencePerSubject(0))
-		})
+		_, err = wire.Once(ctx, d.js, d.jobs, &nats.Msg{Subject: wire.JobsPrefix + id, Data: text}, w.job.MsgID(),
+			func(ctx context.Context) (bool, error) { return d.hasEnd(ctx, id) })
 	}
 	switch {
-	case err == nil, wire.Conflict(err): // it is there
+	case err == nil: // it is there
 	case ctx.Err() != nil:
 		return
 	default:
@@ -272,7 +270,7 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 	}
 	d.changed = true
 	d.mu.Unlock()
-	d.unqueue(ctx, w)
+	d.unqueue(ctx, w, wire.QueuePrefix+w.job.ID)
 }
 
 // hasEnd reports whether a job has ended.
@@ -292,15 +290,12 @@ func (k *keeper) hasEnd(ctx context.Context, id string) (bool, error) {
 
 // unqueue removes a job from the queue, without having anybody wait for that: one that
 // stays is found to have been handed out.
-func (d *dispatcher) unqueue(ctx context.Context, w *waiting) {
+func (d *dispatcher) unqueue(ctx context.Context, w *waiting, subject string) {
 	d.tasks.Go(func() error {
 		_, err := wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
 			s, err := d.js.Stream(ctx, wire.Queue)
 			if err == nil {
-				err = s.DeleteMsg(ctx, w.seq)
-			}
-			if errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
-				err = nil // somebody else has
+				err = s.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(w.seq+1))
 			}
 			return struct{}{}, err
 		})
@@ -319,7 +314,7 @@ func (d *dispatcher) finish(ctx context.Context, w *waiting, kind wire.Kind, rea
 		}
 		return
 	}
-	d.unqueue(ctx, w)
+	d.unqueue(ctx, w, wire.QueuePrefix+w.job.ID)
 }
 
 // conclude stores that a job has ended, unless it has, and removes its witness.
@@ -333,16 +328,13 @@ func (k *keeper) conclude(ctx context.Context, job wire.Job, kind wire.Kind, rea
 		return false, err
 	}
 	m := &nats.Msg{Subject: wire.EndsPrefix + job.ID, Data: text, Header: nats.Header{wire.CostHeader: {string(cost)}}}
-	_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return k.js.PublishMsg(ctx, m, jetstream.WithMsgID(job.MsgID()), jetstream.WithExpectLastSequencePerSubject(0))
-	})
-	if err != nil && !wire.Conflict(err) {
+	ends, err := wire.Stream(ctx, k.js, wire.Ends)
+	if err != nil {
 		return false, err
 	}
-	if first = err == nil; first {
+	first, err = wire.Once(ctx, k.js, ends, m, job.MsgID()+" "+string(kind)+" "+k.Name, nil)
+	if first {
 		err = k.purge(ctx, wire.Witnesses, wire.WitnessesPrefix+job.ID+".>")
-	} else {
-		err = nil
 	}
 	return first, err
 }
@@ -401,9 +393,7 @@ func (k *keeper) kindOf(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		return s.GetLastMsgForSubject(ctx, wire.EndsPrefix+id)
-	})
+	m, err := wire.LastOf(ctx, s, wire.EndsPrefix+id)
 	if err != nil {
 		return "", err
 	}

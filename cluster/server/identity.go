@@ -58,7 +58,8 @@ const validity = 5 * 365 * 24 * time.Hour
 // workers. Whoever is not listed loses theirs: listed again, they get new ones. The
 // certificate is made anew when it is for other hosts, or will not be valid for a month;
 // without hosts there is none.
-func loadIdentity(dir string, hosts, clients, workers []string, rotate bool) (*identity, error) {
+func loadIdentity(cfg Config) (*identity, error) {
+	dir, hosts, rotate := cfg.Dir, cfg.Hosts, cfg.Rotate
 	path := filepath.Join(dir, "identity.json")
 	id := new(identity)
 	text, err := os.ReadFile(path)
@@ -77,13 +78,13 @@ func loadIdentity(dir string, hosts, clients, workers []string, rotate bool) (*i
 			return nil, err
 		}
 	}
-	if id.Clients, err = seeds("client", id.Clients, clients); err != nil {
+	if id.Clients, err = seeds("client", id.Clients, cfg.Clients); err != nil {
 		return nil, err
 	}
-	if id.Workers, err = seeds("worker", id.Workers, workers); err != nil {
+	if id.Workers, err = seeds("worker", id.Workers, cfg.Workers); err != nil {
 		return nil, err
 	}
-	if len(hosts) > 0 && (!slices.Equal(id.Hosts, hosts) || !id.lasts(time.Now().AddDate(0, 1, 0))) {
+	if len(hosts) > 0 && (!slices.Equal(id.Hosts, hosts) || !id.lasts(time.Now().AddDate(0, 1, 0), len(cfg.Peers) > 0)) {
 		if err := id.certify(hosts); err != nil {
 			return nil, err
 		}
@@ -153,14 +154,15 @@ func newSeed() (string, error) {
 	return string(seed), err
 }
 
-// lasts reports whether the certificate is valid until then.
-func (id *identity) lasts(until time.Time) bool {
+// lasts reports whether the certificate is valid until then, also for a server that speaks
+// to peers.
+func (id *identity) lasts(until time.Time, peers bool) bool {
 	block, _ := pem.Decode([]byte(id.Certificate))
 	if block == nil {
 		return false
 	}
 	c, err := x509.ParseCertificate(block.Bytes)
-	return err == nil && until.Before(c.NotAfter)
+	return err == nil && until.Before(c.NotAfter) && (!peers || slices.Contains(c.ExtKeyUsage, x509.ExtKeyUsageClientAuth))
 }
 
 // certify makes a certificate that vouches for itself. Tickets have it, and nothing
@@ -178,10 +180,11 @@ func (id *identity) certify(hosts []string) error {
 	c := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "pippin cluster"},
 		NotBefore: now.AddDate(0, 0, -1), NotAfter: now.Add(validity),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, // servers are clients of each other
 		BasicConstraintsValid: true, IsCA: true,
 	}
 	for _, h := range hosts {
+		h = hostOf(h)
 		if ip := net.ParseIP(h); ip != nil {
 			c.IPAddresses = append(c.IPAddresses, ip)
 		} else {
@@ -218,7 +221,7 @@ func Join(dir string, admin cluster.Ticket) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	id, err := loadIdentity(dir, nil, nil, nil, false)
+	id, err := loadIdentity(Config{Dir: dir})
 	if err != nil {
 		return fmt.Errorf("the cluster's identity: %w", err)
 	}

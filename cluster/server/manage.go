@@ -28,6 +28,8 @@ type Manager struct {
 	// Room is the most bytes that the streams may have together, 0 as many as the
 	// server has. Each gets its share: keys cannot crowd out proofs.
 	Room int64
+	// Replicas is on how many servers streams are, one when 0.
+	Replicas int
 	// Every is how often is looked, each second when it is 0.
 	Every time.Duration
 	// Stuck is how long jobs may wait beside workers that are free, without any
@@ -74,10 +76,10 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	defer nc.Close()
-	if _, err := js.AccountInfo(ctx); errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+	if _, err := js.AccountInfo(ctx); m.Replicas < 2 && (errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)) {
 		return fmt.Errorf("%w: the server at %s has no JetStream for this user: enable it there", backend.ErrUnavailable, m.Ticket.URL)
 	}
-	k := &keeper{Manager: m, nc: nc, js: js, seen: map[string]time.Time{}, workers: map[string]seen{}, taken: map[string]time.Time{}}
+	k := &keeper{Manager: m, nc: nc, js: js, whole: time.Now(), seen: map[string]time.Time{}, workers: map[string]seen{}, taken: map[string]time.Time{}}
 	if err := k.ensure(ctx); err != nil {
 		return err
 	}
@@ -122,6 +124,7 @@ type keeper struct {
 
 	handedOut uint64    // deliveries at the last look
 	moved     time.Time // when that changed, or nothing had to
+	whole     time.Time // when the consumer knew of all jobs
 	swept     time.Time
 	leader    struct { // the last note of who leads
 		seq   uint64
@@ -188,6 +191,7 @@ func (k *keeper) ensure(ctx context.Context) error {
 	growth := map[string]int64{}
 	for i := range streams {
 		cfg := &streams[i]
+		cfg.Replicas = max(1, k.Replicas)
 		has, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.StreamInfo, error) {
 			s, err := k.js.Stream(ctx, cfg.Name)
 			if err != nil {
@@ -301,12 +305,21 @@ func (k *keeper) look(ctx context.Context) error {
 	if !waits || free <= 0 || info.Delivered.Consumer != k.handedOut {
 		k.handedOut, k.moved = info.Delivered.Consumer, now
 	}
-	if now.Sub(k.moved) > k.Stuck {
+	// After a server was killed a consumer may take jobs for done that are there.
+	if queue, err := k.js.Stream(ctx, wire.Jobs); err != nil {
+		return err
+	} else if queue.CachedInfo().State.Msgs <= info.NumPending+uint64(info.NumAckPending) {
+		k.whole = now
+	}
+	if d == nil { // the manager that leads does so
+		k.moved, k.whole = now, now
+	}
+	if now.Sub(k.moved) > k.Stuck || now.Sub(k.whole) > k.Stuck {
 		k.Log.Warn("cluster: jobs wait and none is handed out; the consumer is made anew", "waiting", info.NumPending, "handed_out", info.NumAckPending, "in_hand", inHand, "free", free)
 		if err := k.js.DeleteConsumer(ctx, wire.Jobs, wire.Workers); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return err
 		}
-		k.moved = now
+		k.moved, k.whole = now, now
 		return k.consumer(ctx, jobs)
 	}
 	if d != nil {

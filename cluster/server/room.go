@@ -67,7 +67,8 @@ func (s *Server) makeRoom(cfg Config, store string) error {
 	}
 	// Streams that have more are made smaller by the manager, and may be until then.
 	return s.nats.GlobalAccount().UpdateJetStreamLimits(map[string]nats.JetStreamAccountLimits{"": {
-		MaxStore: max(s.room, reserved), MaxMemory: -1, MaxStreams: -1, MaxConsumers: -1, MaxAckPending: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1,
+		MaxStore:  max(s.room, reserved) * int64(s.replicas), // NATS counts all replicas
+		MaxMemory: -1, MaxStreams: -1, MaxConsumers: -1, MaxAckPending: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1,
 	}})
 }
 

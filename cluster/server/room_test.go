@@ -78,7 +78,7 @@ func TestRoomIsKept(t *testing.T) {
 	want := func(what string, cfg Config, room int64, says string) {
 		t.Helper()
 		got, jobs, said := up(cfg)
-		if got != room || jobs != room/100*5 || strings.Contains(said, "less room") != (says != "") || !strings.Contains(said, says) {
+		if got != room || jobs != room/100*2 || strings.Contains(said, "less room") != (says != "") || !strings.Contains(said, says) {
 			t.Errorf("%s: a room of %d, %d of it for jobs; wanted %d\n%s", what, got, jobs, room, said)
 		}
 	}
@@ -90,7 +90,7 @@ func TestRoomIsKept(t *testing.T) {
 	free = 100 * GiB
 	want("more free disk", Config{}, 5*GiB, "")
 	free = 2 * GiB
-	if got, jobs, said := up(Config{}); got < GiB || got > GiB+8<<20 || jobs != got/100*5 || !strings.Contains(said, "less room") || !strings.Contains(said, "free 3.0 GiB there, or start with --room 1028MiB") {
+	if got, jobs, said := up(Config{}); got < GiB || got > GiB+8<<20 || jobs != got/100*2 || !strings.Contains(said, "less room") || !strings.Contains(said, "free 3.0 GiB there, or start with --room 1028MiB") {
 		t.Errorf("a disk that shrank: a room of %d, %d of it for jobs\n%s", got, jobs, said)
 	}
 	free = 10 * GiB

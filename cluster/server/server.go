@@ -4,15 +4,20 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	nats "github.com/nats-io/nats-server/v2/server"
@@ -43,6 +48,15 @@ type Config struct {
 	// Workers are the names of workers with tickets of their own, in files that
 	// WorkerTicketOf names. Whoever is not listed any more is not let in.
 	Workers []string
+	// Peers are addresses, HOST:PORT, at which the other servers of this cluster listen for
+	// each other; then streams are on three servers, or all if there are fewer, and one may
+	// be away. Each server has a Dir of its own with a copy of the first one's identity.json,
+	// the same Hosts, in which a host may have a port, and a Name.
+	Peers []string
+	// ListenPeers is the address for the others, with Peers.
+	ListenPeers string
+	// Name is this server's among its peers, "pippin" when it is empty.
+	Name string
 	// Rotate makes new tickets and a new key for witnesses, and lets in none of the old
 	// tickets. Workers with new ones still open what was sealed before.
 	Rotate bool
@@ -59,6 +73,9 @@ type Server struct {
 	room   int64
 	dir    string
 	listen string // address at which this machine reaches it
+
+	name     string
+	replicas int
 
 	names  map[string]string  // of tenants
 	shares map[string]float64 // of tenants
@@ -85,7 +102,7 @@ func Start(cfg Config) (*Server, error) {
 		cfg.Hosts = []string{host}
 	}
 	// Whoever is sent to another address than loopback must find TLS there.
-	secure := !wire.Loopback(host) || slices.ContainsFunc(cfg.Hosts, func(h string) bool { return !wire.Loopback(h) })
+	secure := !wire.Loopback(host) || slices.ContainsFunc(cfg.Hosts, func(h string) bool { return !wire.Loopback(hostOf(h)) })
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
@@ -95,13 +112,13 @@ func Start(cfg Config) (*Server, error) {
 	if err := checkShares(cfg.Clients, cfg.Shares); err != nil {
 		return nil, err
 	}
-	id, err := loadIdentity(cfg.Dir, cfg.Hosts, cfg.Clients, cfg.Workers, cfg.Rotate)
+	id, err := loadIdentity(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("the cluster's identity: %w", err)
 	}
 	store := filepath.Join(cfg.Dir, "jetstream")
 	opts := &nats.Options{
-		ServerName: "pippin", Host: host, Port: int(number), NoSigs: true, NoLog: cfg.Log == nil,
+		ServerName: cmp.Or(cfg.Name, "pippin"), Host: host, Port: int(number), NoSigs: true, NoLog: cfg.Log == nil,
 		JetStream: true, StoreDir: store, SyncAlways: true, JetStreamMaxStore: unbounded,
 		MaxPayload: 1 << 20, PingInterval: 5 * time.Second, MaxPingsOut: 2,
 	}
@@ -119,6 +136,11 @@ func Start(cfg Config) (*Server, error) {
 			return nil, err
 		}
 	}
+	if len(cfg.Peers) > 0 {
+		if err := id.routes(opts, cfg); err != nil {
+			return nil, err
+		}
+	}
 	n, err := nats.NewServer(opts)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
@@ -126,7 +148,7 @@ func Start(cfg Config) (*Server, error) {
 	if cfg.Log != nil {
 		n.SetLoggerV2(logger{cfg.Log}, false, false, false)
 	}
-	s := &Server{nats: n, dir: cfg.Dir}
+	s := &Server{nats: n, dir: cfg.Dir, name: opts.ServerName, replicas: min(mostReplicas, len(cfg.Peers)+1)}
 	if s.names, s.shares, err = id.tenants(cfg.Clients, cfg.Shares); err != nil {
 		return nil, err
 	}
@@ -140,16 +162,71 @@ func Start(cfg Config) (*Server, error) {
 	if at.IP.IsUnspecified() {
 		s.listen = net.JoinHostPort("localhost", strconv.Itoa(at.Port))
 	}
-	url := fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(cfg.Hosts[0], strconv.Itoa(at.Port)))
+	reached := addresses(scheme, cfg, at.Port)
 	err = s.makeRoom(cfg, store)
 	if err == nil {
-		err = id.writeTickets(cfg.Dir, url, secure, cfg.Clients, cfg.Workers)
+		err = id.writeTickets(cfg.Dir, reached, secure, cfg.Clients, cfg.Workers)
 	}
 	if err != nil {
 		s.Stop()
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	return s, nil
+}
+
+// mostReplicas is on how many servers a stream is.
+const mostReplicas = 3
+
+// hostOf returns the host of HOST or HOST:PORT.
+func hostOf(s string) string {
+	if host, _, err := net.SplitHostPort(s); err == nil {
+		return host
+	}
+	return s
+}
+
+// addresses returns what is the tickets' URL: the first host, or all where they are servers
+// that are peers.
+func addresses(scheme string, cfg Config, port int) string {
+	var all []string
+	for _, h := range cfg.Hosts {
+		if _, _, err := net.SplitHostPort(h); err != nil {
+			h = net.JoinHostPort(h, strconv.Itoa(port))
+		}
+		all = append(all, scheme+"://"+h)
+	}
+	if len(cfg.Peers) == 0 {
+		return all[0]
+	}
+	return strings.Join(all, ",")
+}
+
+// routes has a server speak with its peers: by TLS, with the cluster's certificate on both
+// sides.
+func (id *identity) routes(opts *nats.Options, cfg Config) error {
+	host, port, err := net.SplitHostPort(cfg.ListenPeers)
+	if err != nil {
+		return fmt.Errorf("%w: %q is no address for peers such as :6222: %w", backend.ErrInvalidInput, cfg.ListenPeers, err)
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return fmt.Errorf("%w: port %q: %w", backend.ErrInvalidInput, port, err)
+	}
+	own, err := id.tls()
+	if err != nil {
+		return err
+	}
+	own.RootCAs = x509.NewCertPool()
+	own.RootCAs.AppendCertsFromPEM([]byte(id.Certificate))
+	own.ClientCAs, own.ClientAuth = own.RootCAs, tls.RequireAndVerifyClientCert
+	opts.Cluster = nats.ClusterOpts{Name: "pippin", Host: host, Port: int(number), TLSConfig: own, TLSTimeout: 5}
+	for _, peer := range cfg.Peers {
+		if _, _, err := net.SplitHostPort(peer); err != nil {
+			return fmt.Errorf("%w: %q is no peer's address such as server2:6222: %w", backend.ErrInvalidInput, peer, err)
+		}
+		opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats-route", Host: peer})
+	}
+	return nil
 }
 
 // users returns who may log in, and what each may send and hear. They may do nothing
@@ -260,28 +337,44 @@ func (s *Server) Ticket(name string) (wire.Ticket, error) {
 	return t, err
 }
 
+// Replicas returns on how many servers streams are, for Manager.
+func (s *Server) Replicas() int { return s.replicas }
+
+// Name returns the server's name, for Manager.
+func (s *Server) Name() string { return s.name }
+
 // Room returns how many bytes the server may take on disk.
 func (s *Server) Room() int64 { return s.room }
+
+// catchesUp is how long a server among peers may be behind them.
+const catchesUp = time.Minute
 
 // Wait returns when ctx ends, or with an error when the server has ended or cannot
 // write a stream any more, as after its disk was full, even when that has room again:
 // it is to be started again then.
 func (s *Server) Wait(ctx context.Context) error {
+	well := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(time.Second):
 		}
-		if err := s.Healthy(); err != nil {
+		err := s.Healthy()
+		switch {
+		case err == nil:
+			well = time.Now()
+		case s.replicas == 1 || !s.nats.Running() || time.Since(well) > catchesUp:
 			return err
 		}
 	}
 }
 
-// Healthy returns an error if the server has ended or has lost its store.
+// Healthy returns an error if the server has ended or has lost its store. Of a server among
+// peers streams may be behind.
 func (s *Server) Healthy() error {
-	if h := s.nats.Healthz(nil); !s.nats.Running() || h.StatusCode != http.StatusOK {
+	h := s.nats.Healthz(&nats.HealthzOptions{JSServerOnly: s.replicas > 1})
+	if !s.nats.Running() || h.StatusCode != http.StatusOK {
 		return fmt.Errorf("%w: the server has lost its store, is the disk of %s full? %s", backend.ErrUnavailable, s.dir, h.Error)
 	}
 	return nil

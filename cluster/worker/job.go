@@ -281,14 +281,9 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 	}
 	timed := w.timer()
 	m := &nats.Msg{Subject: wire.EndsPrefix + h.job.ID, Data: text, Header: nats.Header{wire.CostHeader: {string(header)}}}
-	_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return w.js.PublishMsg(ctx, m, jetstream.WithMsgID(h.job.MsgID()), jetstream.WithExpectLastSequencePerSubject(0))
-	})
+	first, err := wire.Once(ctx, w.js, w.ends, m, h.job.MsgID()+" "+w.cfg.Name, nil)
 	timed("store")
-	switch {
-	case wire.Conflict(err): // another worker was first
-		return nil
-	case err != nil:
+	if err != nil || !first { // another worker was first
 		return err
 	}
 	w.count(func(s *wire.State) {

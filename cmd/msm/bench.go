@@ -24,6 +24,7 @@ type benchFlags struct {
 	until   string
 	within  time.Duration
 	count   int
+	warmup  int
 	rows    int
 	callers int
 	batch   bool
@@ -60,7 +61,8 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, reference, cuda, cuda:0-1, plugin:NAME, plugin:PATH"+several)
 	flags.StringVar(&f.distributions, "distribution", "uniform", "scalars: "+names(fixtures.Distributions()))
 	flags.StringVar(&f.paths, "path", "copy", "where a plugin's scalars are: copy (a Go slice), arena (shared memory), both")
-	flags.IntVar(&f.count, "count", record.Enough, "timed runs, after one to warm up")
+	flags.IntVar(&f.count, "count", record.Enough, "timed runs, after those of --warmup")
+	flags.IntVar(&f.warmup, "warmup", 1, "runs of each backend and input that are not timed, before the others")
 	flags.StringVar(&f.until, "until", "", "go on after --count runs until all medians are known to this share, such as 1%, at 95 % confidence")
 	flags.DurationVar(&f.within, "within", time.Minute, "how long --until may go on for each input")
 	flags.IntVar(&f.rows, "back-to-back", 0, "also time that many runs in a row without a pause, --count times (20 when no number is given)")
@@ -93,6 +95,9 @@ func (f *benchFlags) config() (c bench.Config, err error) {
 	}
 	c.Batch, c.Phases = f.batch, f.phases
 	c.Count, c.BackToBack, c.Callers, c.Multiples, c.Seed, c.Check, c.Within = f.count, f.rows, f.callers, f.most, f.seed, f.check, f.within
+	if c.Warmup = f.warmup; c.Warmup < 1 {
+		return c, usageError{fmt.Errorf("--warmup %d: want a number above 0", f.warmup)}
+	}
 	if c.Until, err = parsePercent("until", f.until); err != nil {
 		return c, err
 	}

@@ -89,6 +89,8 @@ const ticketHelp = "file that msm cluster up wrote (default: the one of a cluste
 type upFlags struct {
 	dir, listen, room, join string
 	metrics                 string
+	name, listenPeers       string
+	peers                   []string
 	hosts, clients, workers []string
 	rotate, work            bool
 	worker                  workFlags
@@ -115,6 +117,9 @@ Addresses other than loopback are served by TLS, to holders of tickets.`,
 	flags.StringSliceVar(&f.hosts, "host", nil, "names and addresses by which others reach it, the one for tickets first")
 	flags.StringSliceVar(&f.clients, "client", nil, "clients that get a ticket of their own, client-NAME.json, and see nothing of each other's; NAME=60% reserves that share of the cards' time. Who is not listed any more is not let in")
 	flags.StringSliceVar(&f.workers, "worker", nil, "workers that get a ticket of their own, worker-NAME.json, in place of one for all. Who is not listed any more is not let in")
+	flags.StringSliceVar(&f.peers, "peer", nil, "addresses of the other servers of this cluster, HOST:PORT of their --listen-peers")
+	flags.StringVar(&f.listenPeers, "listen-peers", ":6222", "address for them")
+	flags.StringVar(&f.name, "name-of-server", "", "among its peers (default the host's)")
 	flags.BoolVar(&f.rotate, "rotate", false, "begin with new tickets and a new key for witnesses; the old tickets are refused, jobs that wait are proved")
 	flags.StringVar(&f.room, "room", "", "most bytes on disk, such as 100GiB (default: as before in this folder, in a new one half of what is free)")
 	flags.StringVar(&f.join, "join", "", "an administrator's ticket for a NATS server that is there, instead of one in this process")
@@ -171,11 +176,16 @@ func (a *app) up(ctx context.Context, f upFlags) (err error) {
 		}
 		f.worker.ticket = filepath.Join(f.dir, server.WorkerTicket)
 	} else {
+		if len(f.peers) > 0 && f.name == "" {
+			if f.name, err = os.Hostname(); err != nil {
+				return err
+			}
+		}
 		clients, shares, err := sharesOf(f.clients)
 		if err != nil {
 			return err
 		}
-		s, err := server.Start(server.Config{Dir: f.dir, Listen: f.listen, Hosts: f.hosts, Clients: clients, Shares: shares, Workers: f.workers, Rotate: f.rotate, Room: m.Room, Log: a.events()})
+		s, err := server.Start(server.Config{Dir: f.dir, Listen: f.listen, Hosts: f.hosts, Clients: clients, Shares: shares, Workers: f.workers, Peers: f.peers, ListenPeers: f.listenPeers, Name: f.name, Rotate: f.rotate, Room: m.Room, Log: a.events()})
 		if err != nil {
 			return err
 		}
@@ -191,6 +201,10 @@ func (a *app) up(ctx context.Context, f upFlags) (err error) {
 			return err
 		}
 		m.Names, m.Shares = s.Tenants()
+		m.Replicas = s.Replicas()
+		if len(f.peers) > 0 {
+			m.Name = s.Name()
+		}
 		m.Room = s.Room()
 		group.Go(func() error { return s.Wait(ctx) })
 		healthy = s.Healthy

@@ -41,7 +41,7 @@ func (a *app) benchCold(ctx context.Context, f proveFlags) error {
 	if err != nil {
 		return err
 	}
-	cfg := bench.ColdConfig{ProveConfig: proofs, Stock: f.stock}
+	cfg := bench.FirstConfig{ProveConfig: proofs, Stock: f.stock}
 	cfg.Open = a.opener()
 	if cfg.CacheDir, err = a.cacheDir(f.cache); err != nil {
 		return err
@@ -49,8 +49,8 @@ func (a *app) benchCold(ctx context.Context, f proveFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.ColdRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.FirstRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
-		return bench.Cold(ctx, cfg)
-	}, record.WriteColdTable, nil)
+		return bench.First(ctx, cfg)
+	}, record.WriteFirstTable, nil)
 }

@@ -17,7 +17,7 @@ import (
 // the file. After SIGHUP the command ends in order and begins again with what they say
 // then.
 func (a *app) configurable(c *cobra.Command) {
-	file := c.Flags().String("config", "", "YAML file of these flags by name, read again after SIGHUP (default $"+variable(c, "config")+")")
+	file := c.Flags().String("config", "", "YAML file of these flags by name (default $"+variable(c, "config")+")")
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		parent := c.Context()

@@ -1,10 +1,12 @@
 // Command msm measures and verifies backends, and lists what is there.
 // "msm help" has the verbs; docs/bench-protocol.md says what bench measures.
 //
-// The exit status is 0 when all went well, 1 when a check failed or something
-// did not work, 2 when the command line was wrong or asked for more than the
-// machine has, and 128 and the signal's number after a signal that ended it in
-// order: 130 after an interrupt.
+// The exit status is
+//
+//	0    all went well
+//	1    a check failed, or something did not work
+//	2    the command line was wrong, or asked for more than the machine has
+//	128  and the number of the signal that ended it in order: 130 after an interrupt
 //
 // Environment: PIPPIN_PLUGIN_DIR is a list of folders that are searched for
 // plugins first, PIPPIN_CACHE the folder that keeps inputs between runs, TMPDIR

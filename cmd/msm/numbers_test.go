@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -39,6 +40,23 @@ func TestBenchNumbers(t *testing.T) {
 		if !strings.Contains(string(plot), want) {
 			t.Errorf("%q is not in the plot", want)
 		}
+	}
+}
+
+// TestVerifyNumbersRecord: what was compared is a record, beside the table.
+func TestVerifyNumbersRecord(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "v.json")
+	status, out, errs := cli(t, &app{}, "verify", "numbers", "--op", "mulmod", "--cases", "20", "--out", file, "--commit", "abc")
+	text, err := os.ReadFile(file)
+	if status != exitOK || errs != "" || err != nil || !strings.Contains(out, "random programs") {
+		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
+	}
+	var r record.Record[bench.Verified]
+	if err := json.Unmarshal(text, &r); err != nil || r.Machine.Commit != "abc" || len(r.Runs) != 2 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if last := r.Runs[1]; last.Op != bench.OpVerify || last.Backend != "cpu" || last.Cases != "random programs" || last.Tried != 20 || last.Failed != 0 {
+		t.Errorf("%+v", last)
 	}
 }
 
@@ -86,9 +104,9 @@ func TestNumbersTablesRefused(t *testing.T) {
 	}{
 		{[]string{"--table", tableRecord}, `did you mean "--tables"?`},
 		{[]string{"--tables", filepath.Join(dir, "none")}, "open " + filepath.Join(dir, "none")},
-		{[]string{"--tables", dir}, "no record of kernels/internal/probe/tables.cu"},
-		{[]string{"--tables", kept}, "no record of kernels/internal/probe/tables.cu"},
-		{[]string{"--tables", otherRecord, "--plot", kept}, "no record of kernels/internal/probe/tables.cu"},
+		{[]string{"--tables", dir}, "no record of a table by kernels/internal/probe"},
+		{[]string{"--tables", kept}, "no record of a table by kernels/internal/probe"},
+		{[]string{"--tables", otherRecord, "--plot", kept}, "no record of a table by kernels/internal/probe"},
 		{[]string{"--tables", tableRecord, "--plot", filepath.Join(dir, "x.gif")}, "choose one of svg, png: the ending of"},
 		{[]string{"--tables", tableRecord, "--plot", filepath.Join(dir, "x.sgv")}, `did you mean "svg"?`},
 		{[]string{"--tables", tableRecord, "--plot", dir}, "it is a folder"},

@@ -22,6 +22,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
+	"github.com/pippin-zk/pippin/plugin"
 )
 
 // planFlags is the command line of msm plan.
@@ -81,7 +82,7 @@ Groth16's, which is less than its bases', is not.`,
 	flags.StringVar(&f.key, "key", "", "file of a gnark proving key of --curve, instead of --size and --group")
 	flags.StringVar(&f.constraints, "constraints", "", "file of a gnark constraint system of --curve, instead of --size and --group: at most so many points")
 	flags.StringVar(&f.system, "system", string(proofsystem.Groth16), "of --key and --constraints: groth16, plonk")
-	flags.StringVar(&f.cards, "card", "", "measured cards by name, such as h200"+several+" (default those of the backend cuda)")
+	flags.StringVar(&f.cards, "card", "", "measured cards by name, such as h200"+several+" (default those of the backend cuda, without its plugin all that were measured)")
 	flags.StringVar(&f.memory, "memory", "", "memory of the card that may be used, such as 24GiB; alone, a card without records")
 	flags.IntVar(&f.most, "multiples", 0, "how many multiples of each base may be made beforehand, itself included: 1 is none, 0 what the backend chooses")
 	addFormat(c, &f.format, formats)
@@ -186,6 +187,18 @@ func (a *app) planCards(ctx context.Context, f planFlags) (cards []planning.Card
 		open, cancel := context.WithTimeout(ctx, inventory.OpenTimeout)
 		defer cancel()
 		b, err := a.opener()(open, "cuda")
+		var none *plugin.NotFoundError
+		if errors.As(err, &none) && len(none.Unusable) == 0 {
+			a.note("there is no plugin for cards; planned for those with records")
+			for _, c := range forecast.Cards() {
+				card, err := a.newPlanCard(c.Name, int64(c.Memory), false)
+				if err != nil {
+					return nil, err
+				}
+				cards = append(cards, card)
+			}
+			return cards, nil
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%w; name a card with --card (measured: %s), or give --memory", err, strings.Join(known, ", "))
 		}

@@ -21,8 +21,10 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/internal/forecast"
 	"github.com/pippin-zk/pippin/internal/planning"
 	"github.com/pippin-zk/pippin/internal/units"
+	"github.com/pippin-zk/pippin/plugin"
 	"github.com/pippin-zk/pippin/prover/plonk"
 )
 
@@ -119,6 +121,12 @@ func TestPlanForCardsThere(t *testing.T) {
 	status, _, errs := cli(t, &app{open: wrongOpener}, "plan")
 	if status != exitFailed || !strings.Contains(errs, "name a card with --card (measured: NVIDIA H200)") {
 		t.Errorf("status %d, %s", status, errs)
+	}
+	none := func(context.Context, string) (backend.Backend, error) { return nil, &plugin.NotFoundError{} }
+	status, out, errs := cli(t, &app{open: none}, "plan", "--format", "json")
+	if err := json.Unmarshal([]byte(out), &all); status != exitOK || err != nil || !strings.Contains(errs, "those with records") ||
+		len(all) != len(forecast.Cards()) || all[0].Millis == nil || all[0].Card != forecast.Cards()[0].Name {
+		t.Errorf("without a plugin: status %d, %v, %s%+v", status, err, errs, all)
 	}
 }
 

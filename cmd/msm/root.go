@@ -132,6 +132,9 @@ func oneLine(err error) string {
 	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 }
 
+// extra are commands of builds with tags.
+var extra []func(*app) *cobra.Command
+
 func (a *app) root() *cobra.Command {
 	c := &cobra.Command{
 		Use:           "msm",
@@ -164,6 +167,9 @@ func (a *app) root() *cobra.Command {
 	completes(c, "log-format", []string{"text", "json"})
 	c.PersistentPreRunE = func(*cobra.Command, []string) error { return oneOf("log-format", a.logFormat, "text", "json") }
 	c.AddCommand(a.benchCommand(), a.verifyCommand(), a.backendsCommand(), a.devicesCommand(), a.doctorCommand(), a.planCommand(), a.tuneCommand(), a.cacheCommand(), a.topCommand(), a.serveCommand(), a.clusterCommand(), a.versionCommand())
+	for _, more := range extra {
+		c.AddCommand(more(a))
+	}
 	c.SetHelpCommand(helpCommand())
 	c.InitDefaultHelpCmd()
 	c.InitDefaultCompletionCmd()

@@ -1,7 +1,7 @@
-// Command proverserver proves, by Groth16 or PLONK, one witness after the other in several
-// goroutines, as a server would, while the backend is changed from the CPU to
-// a plugin and back and the plugin's process is killed in between. Every proof
-// is verified with gnark. It prints what happened when.
+// Command proverserver proves as a server would, by Groth16 or PLONK: one witness after
+// the other, in several goroutines. Meanwhile the backend is changed from the CPU to a
+// plugin and back, and the plugin's process is killed. gnark verifies every proof. The
+// command prints what happened when.
 package main
 
 import (

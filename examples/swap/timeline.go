@@ -43,14 +43,14 @@ func (t *timeline) begin(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.phases = append(t.phases, &phase{name: name})
-	t.line(name)
+	t.lineLocked(name)
 }
 
 // note prints one line.
 func (t *timeline) note(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.line(text)
+	t.lineLocked(text)
 }
 
 // event notes an event. It serves as engine.Config.OnEvent.
@@ -58,7 +58,7 @@ func (t *timeline) event(ev engine.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.events[ev.Kind]++
-	t.line("  engine: " + ev.String())
+	t.lineLocked("  engine: " + ev.String())
 }
 
 // awaitRestart waits for the engine to have opened a dead backend again, but not
@@ -80,7 +80,7 @@ func (t *timeline) restarted() bool {
 	return t.events[engine.EventRestart] > 0
 }
 
-func (t *timeline) line(text string) {
+func (t *timeline) lineLocked(text string) {
 	fmt.Fprintf(t.w, "%7.2fs  %7d  %s\n", time.Since(t.start).Seconds(), t.calls, text)
 }
 
@@ -92,10 +92,10 @@ func (t *timeline) call(took time.Duration, err error, right bool) {
 	switch {
 	case err != nil:
 		t.failed = append(t.failed, err)
-		t.line(fmt.Sprintf("a call FAILED: %v", err))
+		t.lineLocked(fmt.Sprintf("a call FAILED: %v", err))
 	case !right:
 		t.wrong++
-		t.line("an answer is WRONG")
+		t.lineLocked("an answer is WRONG")
 	}
 	if len(t.phases) > 0 {
 		p := t.phases[len(t.phases)-1]

@@ -32,24 +32,30 @@ func TestPublicPackagesAreListed(t *testing.T) {
 			}
 		}
 	}
-	cmd := exec.Command("go", "list", "-e", "-tags", "cuda", "-f", `{{if .GoFiles}}{{.ImportPath}}{{end}}`, "./...")
-	cmd.Dir, cmd.Stderr = filepath.Join("..", ".."), os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var public []string
-	for _, path := range strings.Fields(string(out)) {
-		if path, ok := local(path); ok && !slices.ContainsFunc(strings.Split(path, "/"), func(s string) bool { return s == "internal" || s == "cmd" || s == "examples" }) {
-			public = append(public, path)
-		}
-	}
+	public := publicPackages(t)
 	slices.Sort(listed)
-	slices.Sort(public)
 	if !slices.Equal(listed, public) {
 		t.Errorf("others can import %v, and docs/architecture.md lists %v", public, listed)
 	}
 	if len(public) > mostPublic {
 		t.Errorf("%d packages can be imported, and %d at most should be", len(public), mostPublic)
 	}
+}
+
+// publicPackages returns the packages of this module that others can import, sorted.
+func publicPackages(t *testing.T) (public []string) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-tags", "cuda", "-f", `{{if .GoFiles}}{{.ImportPath}}{{end}}`, "./...")
+	cmd.Dir, cmd.Stderr = filepath.Join("..", ".."), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range strings.Fields(string(out)) {
+		if path, ok := local(path); ok && !slices.ContainsFunc(strings.Split(path, "/"), func(s string) bool { return s == "internal" || s == "cmd" || s == "examples" }) {
+			public = append(public, path)
+		}
+	}
+	slices.Sort(public)
+	return public
 }

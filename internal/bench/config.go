@@ -50,8 +50,8 @@ type Config struct {
 	// Paths apply to backends that have shared memory; others know Copy only.
 	Paths []record.Path
 
-	// Count is the number of timed MSMs after one that is not timed.
-	Count int
+	// Count is the number of timed MSMs, after Warmup that are not, 1 when that is 0.
+	Count, Warmup int
 	// Until, when above 0, adds rounds until the median of every backend and path is
 	// known to this share of it, with confidence 0.95, but none after Within.
 	Until  float64
@@ -107,6 +107,8 @@ func (c *Config) Validate() error {
 	case len(c.Backends) == 0 || len(c.Curves) == 0 || len(c.Groups) == 0 || len(c.Sizes) == 0 ||
 		len(c.Distributions) == 0 || len(c.Paths) == 0:
 		return bad("nothing to measure: backends, curves, groups, sizes, distributions and paths must be given")
+	case c.Warmup < 0:
+		return bad("%d runs to warm up", c.Warmup)
 	case c.Count < 1:
 		return bad("a count of %d runs", c.Count)
 	case c.Until < 0 || c.Within < 0:

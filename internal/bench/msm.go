@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -241,7 +242,8 @@ func (m *measuring) distribution(ctx context.Context, able engines, loaded []bas
 		return func(done, total int) { m.cfg.Progress.tell(stage, done, total) }
 	}
 	start := time.Now()
-	err = alternate(all, 1+m.cfg.Count, progress(what), func(l *series, round int) error { return l.once(ctx, round > 0) })
+	warmup := cmp.Or(m.cfg.Warmup, 1)
+	err = alternate(all, warmup+m.cfg.Count, progress(what), func(l *series, round int) error { return l.once(ctx, round >= warmup) })
 	for err == nil && m.cfg.Until > 0 && time.Since(start) < m.cfg.Within && !settled(all, m.cfg.Until) {
 		stage := fmt.Sprintf("%s, run %d", what, 1+len(all[0].samples))
 		err = alternate(all, 1, progress(stage), func(l *series, _ int) error { return l.once(ctx, true) })

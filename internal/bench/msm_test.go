@@ -78,13 +78,13 @@ func TestMSMAllGroups(t *testing.T) {
 func TestMSMAlternates(t *testing.T) {
 	w := &world{}
 	cfg := config(t, w, "a", "arena", "c")
-	cfg.Paths = []record.Path{record.Copy, record.Arena}
+	cfg.Paths, cfg.Warmup = []record.Path{record.Copy, record.Arena}, 2
 	runs, _, err := MSM(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	round := []string{"a", "arena", "arena", "c"}
-	if got, want := w.recorded(), slices.Repeat(round, 1+cfg.Count); !slices.Equal(got, want) {
+	if got, want := w.recorded(), slices.Repeat(round, 2+cfg.Count); !slices.Equal(got, want) {
 		t.Errorf("order %v\nwant  %v", got, want)
 	}
 	var series []string

@@ -179,7 +179,7 @@ func newNumberWork(op backend.NumberOp, bits, n int, seed uint64) *numberWork {
 // sampled is how many elements are compared where not all are.
 const sampled = 16
 
-// samples are the elements that are compared, of n: the first, the last and others. Cheap
+// samples returns which of n elements are compared: the first, the last and others. Cheap
 // operations have more of them.
 func (l *numberWork) samples(n int) []int {
 	many := sampled

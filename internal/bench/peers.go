@@ -54,7 +54,7 @@ type peerPrograms struct {
 type peerProgram struct {
 	Name, Library, Commit, Op string
 	Curve, Group              string
-	Multiples                 []int
+	Multiples                 []int // to try, each; 0 is as the library chooses
 }
 
 // What is in a PeerRun's times.
@@ -132,7 +132,7 @@ func Peers(ctx context.Context, cfg PeersConfig) (_ []record.PeerRun, _ []record
 		}
 	}
 	if len(p.runs) == 0 {
-		err = fmt.Errorf("%w: no program of %s has any of the curves", backend.ErrUnsupported, cfg.Programs)
+		err = fmt.Errorf("%w: no program of %s has one of the curves and answered", backend.ErrUnsupported, cfg.Programs)
 	}
 	for _, r := range p.runs {
 		if r.Wrong > 0 {

@@ -266,7 +266,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 			ours = append(ours, &contender{single: e, merge: merge, meter: meters[e.name], load: time.Since(start),
 				prove: func() (proofsystem.Proof, error) { return p.Prove(ctx, full) },
 				stream: func() iter.Seq2[proofsystem.Proof, error] {
-					witnesses := slices.Repeat([]witness.Witness{full}, streamLength*cfg.Count)
+					witnesses := slices.Repeat([]witness.Witness{full}, streamLength*max(cfg.Count, cfg.InFlight))
 					return p.ProveAll(ctx, slices.Values(witnesses), cfg.InFlight)
 				}})
 		}
@@ -370,8 +370,8 @@ func (c *contender) once(timed bool, k *key, public witness.Witness) error {
 	return nil
 }
 
-// streamLength is how many times Count proofs a stream has: what its ends lack of
-// proofs in flight should not weigh.
+// streamLength is how many times Count proofs a stream has, or InFlight if that is more:
+// what its ends lack of proofs in flight should not weigh.
 const streamLength = 4
 
 // streamed makes a stream of proofs, and verifies them outside of its time.

@@ -42,7 +42,7 @@ type key struct {
 // keyFor reads the key kept for a circuit and curve, or makes and keeps one, as setUp does.
 func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.Curve, maker *engine.Engine) (*key, error) {
 	what := fmt.Sprintf("%s %v", s.name, curve)
-	dir := filepath.Join(cfg.CacheDir, string(cfg.system()), fmt.Sprintf("%s-%v-gnark-%s-%d", s.name, curve, gnark.Version, keyFormat))
+	dir := cfg.keyDir(s, curve)
 	cfg.Progress.tell(what+": reading the key", 0, 1)
 	scheme, err := cfg.system().On(curve)
 	if err != nil {
@@ -74,6 +74,11 @@ func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.C
 		cfg.note("%s: the key is not kept for the next run: %v", what, err)
 	}
 	return k, ctx.Err()
+}
+
+// keyDir is the folder of a circuit's key.
+func (c *ProveConfig) keyDir(s *statement, curve backend.Curve) string {
+	return filepath.Join(c.CacheDir, string(c.system()), fmt.Sprintf("%s-%v-gnark-%s-%d", s.name, curve, gnark.Version, keyFormat))
 }
 
 // keep writes the key where there is room, and says where and how much before.

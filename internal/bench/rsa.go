@@ -199,7 +199,7 @@ func inFlight(ctx context.Context, lanes, n int, do func(int) error) error {
 	return errors.Join(failed, backend.Ended(ctx))
 }
 
-// stockSignatures are crypto/rsa's, on all processors.
+// stockSignatures signs by crypto/rsa, on all processors.
 func stockSignatures(ctx context.Context, key *rsa.PrivateKey, digests [][32]byte) ([][]byte, error) {
 	out := make([][]byte, len(digests))
 	return out, inFlight(ctx, runtime.GOMAXPROCS(0), len(out), func(i int) (err error) {

@@ -183,6 +183,7 @@ var families = []family{
 			{name: "affine", per: sums, waits: true},
 			{name: "reduce", per: groups, twins: bothOverFp},
 			{name: "planes", per: groups, twins: bothOverFp, waits: true},
+			{name: "joins", per: groups, twins: bothOverFp, waits: true},
 			{name: "multiples", per: groups, twins: sameCurve},
 			{name: "points", per: groups, twins: asLoaded},
 			{name: "prepare", per: forms},

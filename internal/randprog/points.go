@@ -30,7 +30,7 @@ func (r *Reader) Points(bases backend.Bases, shape Shape) *Program {
 // pointMaker makes the steps of a program over points.
 type pointMaker struct{ maker }
 
-// points is n points of the bases.
+// points returns n points of the bases.
 func (p *pointMaker) points(n int) (some []byte) {
 	b, size := p.Bases[0], p.Bytes()
 	for range n {
@@ -40,7 +40,7 @@ func (p *pointMaker) points(n int) (some []byte) {
 	return some
 }
 
-// pair is the two spaces of points, in any order.
+// pair returns the two spaces of points, in any order.
 func (p *pointMaker) pair() (a, b int) {
 	a = p.Below(2)
 	return a, 1 - a
@@ -57,7 +57,7 @@ func (p *pointMaker) read() {
 	p.maker.add(backend.Read{Src: p.span(a, p.count(a)), Encoding: backend.Encoding(p.Below(3))})
 }
 
-// repeated is a range of a space whose elements, again and again, are n.
+// repeated returns a range of a space whose elements, again and again, make n.
 func (p *pointMaker) repeated(space, n int) backend.Range {
 	count := min(n, p.sizes[space])
 	for p.Below(3) == 0 || n%max(count, 1) != 0 {
@@ -114,7 +114,7 @@ func (p *pointMaker) check() {
 	p.maker.add(backend.CheckPoints{Src: p.span(a, p.count(a)), Subgroup: p.Below(2) == 1})
 }
 
-// sum is an MSM whose point a space gets.
+// sum adds an MSM whose point a space gets.
 func (p *pointMaker) sum() {
 	a, _ := p.pair()
 	n := min(p.count(2), p.Bases[0].Count)

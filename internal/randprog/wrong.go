@@ -30,9 +30,11 @@ var (
 // unknown is an id that no backend gets to.
 const unknown = 1 << 40
 
-// Wrong returns steps of which each is invalid input where there are the spaces 1 and
-// 2 of 64 elements of a curve, 3 of 64 of another one, and 16 bases of each curve
-// with the ids 1 and 2.
+// Wrong returns steps each of which is invalid input where there are these:
+//
+//	spaces 1, 2  64 scalars of the curve
+//	space 3      64 scalars of another one
+//	bases 1, 2   16 points of the curve, and of the other one
 func Wrong(c backend.Curve) []backend.Step {
 	size, index := c.ScalarBytes(), backend.IndexElements(c, 32)
 	two, order := fixtures.Scalar(c, big.NewInt(2)), fixtures.Raw(fixtures.Order(c), size) // r is no element

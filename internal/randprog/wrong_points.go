@@ -7,9 +7,12 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
-// WrongPoints returns steps of which each is invalid input where there are the spaces 1 of 16
-// points of e, 2 of 16 scalars of its curve, 3 of 16 points of the other group, and the
-// bases 1 of 8 points of e.
+// WrongPoints returns steps each of which is invalid input where there are these:
+//
+//	space 1  16 points of e
+//	space 2  16 scalars of its curve
+//	space 3  16 points of the other group
+//	bases 1  8 points of e
 func WrongPoints(e backend.Element) []backend.Step {
 	a, b, over := span(1, 0, 8), span(1, 8, 8), span(1, 4, 8)
 	scalars, other := span(2, 0, 8), span(3, 0, 8)

@@ -48,7 +48,7 @@ var tables = map[string]struct{ title, x string }{
 }
 
 // ErrNoCardTable: a text is no record of a table. It is backend.ErrInvalidInput.
-var ErrNoCardTable = fmt.Errorf("%w: no record of kernels/internal/probe/tables.cu", backend.ErrInvalidInput)
+var ErrNoCardTable = fmt.Errorf("%w: no record of a table by kernels/internal/probe", backend.ErrInvalidInput)
 
 // ReadCardTable reads a record; its error wraps ErrNoCardTable where it is none.
 func ReadCardTable(r io.Reader) (CardTable, error) {

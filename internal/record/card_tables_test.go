@@ -41,7 +41,7 @@ a card, CUDA 13.0, compiled by 13.5
 	if err := PlotCardTable(&b, "svg", read); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"a card", "schoolbook", "Karatsuba", ">bits<", "10^9 operations a second", ">2^11<"} {
+	for _, text := range []string{"a card", "schoolbook", "Karatsuba", ">bits<", "10⁹ operations a second", ">2¹¹<"} {
 		if !strings.Contains(b.String(), text) {
 			t.Errorf("the plot does not have %q", text)
 		}

@@ -45,7 +45,7 @@ type PeerRun struct {
 	Wrong   int    `json:"wrong,omitempty"` // answers that were not
 }
 
-// work is what libraries are compared in.
+// work returns what libraries are compared in.
 func (r *PeerRun) work() [4]string {
 	return [4]string{r.Op, r.Curve, r.Group + r.Order, units.FormatSize(r.N)}
 }

@@ -1,12 +1,14 @@
 package record
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"image/color"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,8 +49,8 @@ var ErrNoRuns = errors.New("no runs to plot")
 // PlotFormats are the formats of WritePlot.
 var PlotFormats = []string{"svg", "png"}
 
-// WritePlot draws median time against size in one of PlotFormats, both axes
-// logarithmic. A line is one backend, and one curve, group, distribution and path
+// WritePlot draws median time against size in one of PlotFormats, with bars from the
+// least to the greatest sample, both axes logarithmic. A line is one backend, and one curve, group, distribution and path
 // where the runs have several; the title has what they have in common.
 func WritePlot(w io.Writer, format string, r Record[Run]) error {
 	lines, common := series(r.Runs)
@@ -60,7 +62,7 @@ func WritePlot(w io.Writer, format string, r Record[Run]) error {
 		devices = append(devices, run.Device)
 	}
 	title := "Multi-scalar multiplication, median time: " + common + "\n" + computedOn(r.Machine, devices) + r.Cut.inTitle()
-	return figure{title, "points", "", sizeTicks(r.Runs), plot.TickerFunc(timeTicks), lines}.write(w, format)
+	return figure{title, "points", "time of an MSM", sizeTicks(r.Runs), plot.TickerFunc(timeTicks), lines}.write(w, format)
 }
 
 // PlotNumbers draws elements a second against their width, or against the size of a batch
@@ -98,7 +100,7 @@ func PlotNumbers(w io.Writer, format string, r Record[NumberRun]) error {
 		common = ": " + common
 	}
 	title := "Operations on numbers, elements a second" + common + "\n" + computedOn(r.Machine, devices) + r.Cut.inTitle()
-	return figure{title, x, "", widthTicks(places), plot.TickerFunc(plainTicks), lines}.write(w, format)
+	return figure{title, x, "elements a second", widthTicks(places), plot.TickerFunc(plainTicks), lines}.write(w, format)
 }
 
 // sameWork reports whether two runs differ in the size of the batch and in nothing else.
@@ -131,9 +133,13 @@ func (f figure) write(w io.Writer, format string) error {
 		return err
 	}
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.title, f.x, f.y
+	raise := raised
+	if format != "svg" { // the font of pictures has no superscript zero
+		raise = func(text string) string { return text }
+	}
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = raise(f.title), raise(f.x), raise(f.y)
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = f.xTicks, f.yTicks
+	p.X.Tick.Marker, p.Y.Tick.Marker = labelled(f.xTicks, raise), labelled(f.yTicks, raise)
 	legend := plot.NewLegend()
 	legend.Top, legend.Left, legend.YOffs = true, true, -0.5*vg.Inch
 	legend.Padding = 0.04 * vg.Inch
@@ -158,6 +164,14 @@ func (f figure) write(w io.Writer, format string) error {
 			line.Dashes = []vg.Length{vg.Points(float64(3 * turn)), vg.Points(3)}
 		}
 		points.Shape, points.Radius = plotMarks[i%len(plotMarks)], vg.Points(3)
+		if len(l.ranges) > 0 {
+			bars, err := plotter.NewYErrorBars(l)
+			if err != nil {
+				return err
+			}
+			bars.Color = line.Color
+			p.Add(bars)
+		}
 		p.Add(line, points)
 		legend.Add(l.name, line, points)
 	}
@@ -181,11 +195,47 @@ func (f figure) write(w io.Writer, format string) error {
 func newCanvas(format string, width, height vg.Length) (vg.CanvasWriterTo, error) {
 	switch format {
 	case "svg":
-		return vgsvg.New(width, height), nil
+		return svgCanvas{vgsvg.New(width, height)}, nil
 	case "png":
 		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}, nil
 	}
 	return nil, fmt.Errorf("plots are %s, not %q", strings.Join(PlotFormats, " or "), format)
+}
+
+// svgCanvas is an SVG whose texts have a font where there is no Liberation Sans, too.
+type svgCanvas struct{ *vgsvg.Canvas }
+
+func (c svgCanvas) WriteTo(w io.Writer) (int64, error) {
+	var b bytes.Buffer
+	if _, err := c.Canvas.WriteTo(&b); err != nil {
+		return 0, err
+	}
+	n, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")))
+	return int64(n), err
+}
+
+var power = regexp.MustCompile(`\^\d+`)
+
+// raised returns a text with its exponents as superscripts: 2^20 as 2²⁰.
+func raised(text string) string {
+	return power.ReplaceAllStringFunc(text, func(s string) string {
+		var b strings.Builder
+		for _, digit := range s[1:] {
+			b.WriteRune([]rune("⁰¹²³⁴⁵⁶⁷⁸⁹")[digit-'0'])
+		}
+		return b.String()
+	})
+}
+
+// labelled returns the ticks of from with other labels.
+func labelled(from plot.Ticker, as func(string) string) plot.TickerFunc {
+	return func(lo, hi float64) []plot.Tick {
+		ticks := from.Ticks(lo, hi)
+		for i := range ticks {
+			ticks[i].Label = as(ticks[i].Label)
+		}
+		return ticks
+	}
 }
 
 // round returns the nearest of 1, 2 and 5 times powers of ten, in the direction of to.
@@ -304,15 +354,46 @@ func timeLabel(ms float64) string {
 type curveLine struct {
 	name string
 	at   plotter.XYs // by x
+	// ranges are the least and the greatest of what was measured, by x, where there are
+	// several samples.
+	ranges map[float64][2]float64
+}
+
+// Len, XY and YError make a line what error bars are drawn of.
+func (l *curveLine) Len() int                { return len(l.at) }
+func (l *curveLine) XY(i int) (x, y float64) { return l.at[i].X, l.at[i].Y }
+func (l *curveLine) YError(i int) (lo, hi float64) {
+	r, ok := l.ranges[l.at[i].X]
+	if !ok {
+		return 0, 0
+	}
+	return l.at[i].Y - r[0], r[1] - l.at[i].Y
+}
+
+// withRange adds to a line between what the samples lay at x.
+func (l *curveLine) withRange(x, lo, hi float64) {
+	if l.ranges == nil {
+		l.ranges = map[float64][2]float64{}
+	}
+	l.ranges[x] = [2]float64{lo, hi}
+}
+
+// find returns the line of a name.
+func find(lines []*curveLine, name string) *curveLine {
+	i := slices.IndexFunc(lines, func(l *curveLine) bool { return l.name == name })
+	if i < 0 {
+		return nil
+	}
+	return lines[i]
 }
 
 // withPoint adds a point to the line of a name, which may be a new one.
 func withPoint(lines []*curveLine, name string, x, y float64) []*curveLine {
-	i := slices.IndexFunc(lines, func(l *curveLine) bool { return l.name == name })
-	if i < 0 {
-		i, lines = len(lines), append(lines, &curveLine{name: name})
+	l := find(lines, name)
+	if l == nil {
+		l = &curveLine{name: name}
+		lines = append(lines, l)
 	}
-	l := lines[i]
 	l.at = append(l.at, plotter.XY{X: x, Y: y})
 	slices.SortStableFunc(l.at, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 	return lines
@@ -332,6 +413,9 @@ func series(runs []Run) (lines []*curveLine, common string) {
 			continue
 		}
 		lines = withPoint(lines, parts(r), float64(r.N), r.Median)
+		if len(r.Samples) > 1 {
+			find(lines, parts(r)).withRange(float64(r.N), slices.Min(r.Samples), slices.Max(r.Samples))
+		}
 	}
 	return lines, common
 }

@@ -75,7 +75,7 @@ type ProveRun struct {
 	// absent where they were read from files.
 	Setup float64 `json:"setup_ms,omitempty"`
 
-	// InFlight is how many proofs were in flight in a stream of several times Count,
+	// InFlight is how many proofs were in flight in a stream of several times Count or InFlight,
 	// and PerProof the time that it took, divided by their number.
 	InFlight int     `json:"in_flight,omitempty"`
 	PerProof float64 `json:"per_proof_ms,omitempty"`

@@ -44,7 +44,8 @@ type Rates struct {
 // PlotRates draws points a second against size in one of PlotFormats, both axes
 // logarithmic, of the MSMs of records as WriteJSON writes them: of pippin's runs with
 // uniform scalars the medians, through plugins with scalars in their arena, and of
-// libraries in PeerRuns the medians, or the minima where there are no others. A line is a
+// libraries in PeerRuns the medians, or the minima where there are no others; bars go from
+// the slowest to the fastest sample. A line is a
 // backend or a library, with its fastest number of multiples at each size.
 //
 // Figures of different devices do not belong beside each other: they are
@@ -74,7 +75,11 @@ func PlotRates(w io.Writer, format string, which Rates, records ...io.Reader) er
 			case run.Op == OpPeer:
 				times = "median times"
 			}
-			lines = withBest(lines, name, float64(run.N), float64(run.N)/ms/1e3)
+			rate := func(ms float64) float64 { return float64(run.N) / ms / 1e3 }
+			var best bool
+			if lines, best = withBest(lines, name, float64(run.N), rate(ms)); best && len(run.Samples) > 1 {
+				find(lines, name).withRange(float64(run.N), rate(slices.Max(run.Samples)), rate(slices.Min(run.Samples)))
+			}
 		}
 	}
 	if len(runs) == 0 {
@@ -85,13 +90,15 @@ func PlotRates(w io.Writer, format string, which Rates, records ...io.Reader) er
 	return figure{title, "points", "million points a second", sizeTicks(runs), plot.TickerFunc(plainTicks), lines}.write(w, format)
 }
 
-// withBest does what withPoint does, and keeps the greater of two values at one x.
-func withBest(lines []*curveLine, name string, x, y float64) []*curveLine {
-	for _, l := range lines {
-		if i := slices.IndexFunc(l.at, func(p plotter.XY) bool { return p.X == x }); l.name == name && i >= 0 {
+// withBest does what withPoint does, and keeps the greater of two values at one x. It
+// reports whether that is y.
+func withBest(lines []*curveLine, name string, x, y float64) ([]*curveLine, bool) {
+	if l := find(lines, name); l != nil {
+		if i := slices.IndexFunc(l.at, func(p plotter.XY) bool { return p.X == x }); i >= 0 {
+			best := y > l.at[i].Y
 			l.at[i].Y = max(l.at[i].Y, y)
-			return lines
+			return lines, best
 		}
 	}
-	return withPoint(lines, name, x, y)
+	return withPoint(lines, name, x, y), true
 }

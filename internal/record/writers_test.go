@@ -102,7 +102,7 @@ func TestRecordFields(t *testing.T) {
 		Record[PointRun]{Machine: want.Machine, Runs: []PointRun{{Op: "points", What: "subgroup", Curve: "bn254", Group: "g1", Backend: "cpu", N: 1, Count: 1, Min: 1, Median: 1, Checked: true}}},
 		Record[CellRun]{Machine: want.Machine, Runs: []CellRun{{Op: "cells", Blobs: 1, Backend: "cpu", Count: 1, Min: 1, Median: 1, Stock: 1, Checked: true}}},
 		Record[SetupRun]{Machine: want.Machine, Runs: []SetupRun{{Op: "setup", System: "plonk", Circuit: "x", Curve: "bn254", Backend: "cpu", Constraints: 1, Count: 1, Min: 1, Median: 1, Verified: true}}},
-		Record[ColdRun]{Machine: want.Machine, Runs: []ColdRun{{Op: "cold", System: "plonk", Circuit: "x", Curve: "bn254", Backend: "cpu", Constraints: 1, Bytes: 1, Count: 1, Min: 1, Median: 1, Read: 1, Load: 1, Prove: 1, Verified: true}}},
+		Record[FirstRun]{Machine: want.Machine, Runs: []FirstRun{{Op: "cold", System: "plonk", Circuit: "x", Curve: "bn254", Backend: "cpu", Constraints: 1, Bytes: 1, Count: 1, Min: 1, Median: 1, Read: 1, Load: 1, Prove: 1, Verified: true}}},
 		Record[NumberRun]{Machine: want.Machine, Runs: []NumberRun{{Op: "numbers", Number: "mul", Backend: "cpu", Where: Host, Bits: 64, N: 1, Count: 1, Min: 1, Median: 1, Checked: true}}},
 	} {
 		var b bytes.Buffer
@@ -228,7 +228,7 @@ func TestPlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = texts(t, b.Bytes())
-	if !strings.Contains(strings.Join(got, "\n"), "bls12-377 g2 witness arena") || !slices.Contains(got, "2^20") {
+	if !strings.Contains(strings.Join(got, "\n"), "bls12-377 g2 witness arena") || !slices.Contains(got, "2²⁰") {
 		t.Errorf("%q", got)
 	}
 
@@ -238,7 +238,7 @@ func TestPlot(t *testing.T) {
 	if err := WritePlot(&b, "svg", Record[Run]{Machine: r.Machine, Runs: one}); err != nil {
 		t.Fatal(err)
 	}
-	if got = texts(t, b.Bytes()); !slices.Contains(got, "A GPU") || !slices.Contains(got, "1000000") || slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "2^") }) {
+	if got = texts(t, b.Bytes()); !slices.Contains(got, "A GPU") || !slices.Contains(got, "1000000") || slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "2²") }) {
 		t.Errorf("%q", got)
 	}
 	if got, want := computedOn(r.Machine, []string{one[0].Device, r.Machine.CPU, one[0].Device}), "A GPU; Some CPU <4>, 4 cores"; got != want {

@@ -80,9 +80,9 @@ func (t *tool) modulesWithPippin(o outer) (path string, ok bool, err error) {
 		return "", false, err
 	}
 
-	// What the program has stays. The rest is named as pippin names it, rather
-	// than left to the go command, for old modules of the program's may have
-	// pippin's packages under other names of modules.
+	// What the program has stays. The rest is named as pippin names it. The go command
+	// must not choose: old modules of the program's may have packages that pippin needs
+	// in modules of other names.
 	for _, r := range pippin.Require {
 		if has[r.Mod.Path] == "" && r.Mod.Path != program.Module.Mod.Path {
 			program.AddNewRequire(r.Mod.Path, r.Mod.Version, true)

@@ -16,8 +16,8 @@ import (
 )
 
 // TestPlanes adds up the parts of nodes in every shape of a step: as a tree of lanes,
-// one after the other, and both; nodes that lie apart, more groups than fill a warp,
-// and sums that are infinity, equal, and opposite.
+// one after the other, and both, by one thread a sum and by four; nodes that lie apart,
+// more groups than fill a warp, and sums that are infinity, equal, and opposite.
 func TestPlanes(t *testing.T) {
 	d := open(t)
 	k, ok := msm.ForGroup("bn254", "g1")
@@ -25,29 +25,42 @@ func TestPlanes(t *testing.T) {
 		t.Fatal("no kernels")
 	}
 	r := rand.New(rand.NewPCG(7, 8))
-	for _, c := range []struct{ sets, logNodes, parts, lanes, each, apart int }{
-		{1, 0, 2, 0, 0, 2},
-		{2, 3, 2, 3, 0, 8},
-		{3, 4, 3, 0, 2, 3},
-		{2, 6, 2, 5, 0, 4},
-		{1, 6, 5, 2, 2, 5},
-		{2, 3, 4, 1, 2, 7},
-		{1, 7, 2, 5, 1, 2},
+	for _, c := range []struct {
+		sets, logNodes, parts, lanes, each, apart int
+		quads                                     bool
+	}{
+		{1, 0, 2, 0, 0, 2, false},
+		{2, 3, 2, 3, 0, 8, false},
+		{3, 4, 3, 0, 2, 3, false},
+		{2, 6, 2, 5, 0, 4, false},
+		{1, 6, 5, 2, 2, 5, false},
+		{2, 3, 4, 1, 2, 7, false},
+		{1, 7, 2, 5, 1, 2, false},
+		{1, 0, 2, 0, 0, 2, true},
+		{2, 3, 2, 3, 0, 8, true},
+		{3, 4, 3, 0, 2, 3, true},
+		{2, 6, 5, 3, 2, 6, true},
+		{2, 3, 4, 1, 2, 7, true},
+		{1, 7, 2, 3, 1, 2, true},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			d.T = t
 			nodes := 1 << c.logNodes
 			setStride := nodes*c.apart + 3
-			// Sums are small multiples of the generator, in XYZZ with zz = zzz = 1.
+			// Sums are small multiples of the generator, in XYZZ.
 			logs := make([]int64, c.sets*setStride)
 			sums := make([][4]fp.Element, len(logs))
 			for i := range logs {
 				logs[i] = r.Int64N(9) - 4
 				p := multiple(logs[i])
 				sums[i] = [4]fp.Element{p.X, p.Y}
-				if logs[i] != 0 {
-					sums[i][2].SetOne()
-					sums[i][3].SetOne()
+				if logs[i] != 0 { // x z^2, y z^3, z^2, z^3
+					var z fp.Element
+					z.SetUint64(r.Uint64())
+					sums[i][2].Square(&z)
+					sums[i][3].Mul(&sums[i][2], &z)
+					sums[i][0].Mul(&p.X, &sums[i][2])
+					sums[i][1].Mul(&p.Y, &sums[i][3])
 				}
 			}
 			joined, made := c.lanes+c.each, nodes>>(c.lanes+c.each)
@@ -58,10 +71,15 @@ func TestPlanes(t *testing.T) {
 			}
 			out := d.words(c.sets * made * parts * msm.ResultElements * fp.Limbs * 2)
 			threads := made * parts << c.lanes
-			launch(d, k.Planes, (threads+k.Planes.Threads-1)/k.Planes.Threads, c.sets, msm.Planes{
+			step := msm.Planes{
 				In: at(d.words(len(in), in...)), SetStride: setStride, NodeStride: c.apart, LogNodes: c.logNodes, Parts: c.parts,
 				LogLanes: c.lanes, LogEach: c.each, Last: true, Out: at(out),
-			})
+			}
+			if c.quads {
+				launch(d, k.Joins, (4*threads+k.Joins.Threads-1)/k.Joins.Threads, c.sets, msm.Joins(step))
+			} else {
+				launch(d, k.Planes, (threads+k.Planes.Threads-1)/k.Planes.Threads, c.sets, step)
+			}
 			got, err := layout.View[bn254.G1Jac](layout.Bytes(d.read(out)))
 			if err != nil {
 				t.Fatal(err)

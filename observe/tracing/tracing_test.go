@@ -43,6 +43,27 @@ func TestObserver(t *testing.T) {
 	}
 }
 
+// TestJob: the span of a cluster's job is below its client's, whatever process that is in.
+func TestJob(t *testing.T) {
+	to, p := inMemory(t)
+	if Carried(t.Context()) != nil {
+		t.Error("there is no trace, and something is carried")
+	}
+	ctx, client := p.Tracer("").Start(t.Context(), "client")
+	carried := Carried(ctx)
+	ctx, end := Job(p)(context.Background(), "a.b-1", carried)
+	if !trace.SpanFromContext(ctx).IsRecording() {
+		t.Error("what the job does is not traced")
+	}
+	end(errors.New("lost"))
+	client.End()
+	spans := to.GetSpans()
+	if len(spans) != 2 || spans[0].Name != "pippin.job" || spans[0].Parent.SpanID() != client.SpanContext().SpanID() ||
+		spans[0].SpanContext.TraceID() != client.SpanContext().TraceID() || spans[0].Status.Code != codes.Error {
+		t.Errorf("%+v", spans)
+	}
+}
+
 // TestStages: one after the other until now, no more than a trace can show.
 func TestStages(t *testing.T) {
 	to, p := inMemory(t)

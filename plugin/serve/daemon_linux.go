@@ -43,7 +43,10 @@ const (
 // what they have to say first.
 const maxSilent = 16
 
-// maxComplaints is how many refusals are logged in a second.
+// connectionFiles is how many descriptors a session has: of its socket, and of its calls.
+const connectionFiles = 2
+
+// maxComplaints is how many lines about sessions are logged in a second.
 const maxComplaints = 8
 
 // daemon serves sessions of one backend.
@@ -61,6 +64,7 @@ type daemon struct {
 	// them can give them back to the system at any time, and they are written here.
 	answers *budget
 	calls   *budget // requests and replies that gRPC holds
+	files   *budget // descriptors
 
 	mu       sync.Mutex
 	sessions map[*server]serving
@@ -155,8 +159,16 @@ func newDaemon(d wire.Daemon, group int, b backend.Backend, log *slog.Logger, op
 		Daemon: d, group: group, log: log, options: options, exit: os.Exit, hello: helloLimit, open: openLimit, grace: endLimit,
 		sessions: map[*server]serving{}, accounts: map[int]*account{},
 	}
-	served.answers = newBudget("shared memory for answers", half/2, served.most(half/2))
-	served.calls = newBudget("calls and replies that wait", half/4, served.most(half/4))
+	served.answers = newBudget("bytes of shared memory for answers", half/2, served.most(half/2))
+	served.calls = newBudget("bytes of calls and replies that wait", half/4, served.most(half/4))
+	var open unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &open) == nil {
+		// The rest is for those that come and go, and the backend's own.
+		most := int64(min(open.Cur, 1<<20)) / 2
+		served.files = newBudget("open files", most, served.most(most))
+	} else {
+		served.files = newBudget("open files", 0, 0)
+	}
 	o := tenancy.Options{Keep: d.Keep, Turns: d.Turns, Log: log, Copies: half / 4, UserCopies: served.most(half / 4)}
 	if host {
 		o.Room = half // the system ends a process that has no more
@@ -295,7 +307,13 @@ func (d *daemon) meet(conn *net.UnixConn) {
 	}
 	if hello.Refusal == "" {
 		defer d.leave(of)
-	} else {
+		if err := d.files.take(of.user, connectionFiles); err == nil {
+			defer d.files.give(of.user, connectionFiles)
+		} else {
+			hello.Refusal = err.Error()
+		}
+	}
+	if hello.Refusal != "" {
 		d.complain("a session was refused", peer, hello.Refusal)
 	}
 	_ = conn.SetDeadline(time.Now().Add(d.hello))
@@ -317,7 +335,7 @@ func (d *daemon) meet(conn *net.UnixConn) {
 	d.session(conn, stream, peer, of)
 }
 
-// complaints is what was logged in the last second.
+// complaints is what was logged about sessions in the last second.
 type complaints struct {
 	since   time.Time
 	n, left int // logged, and left out
@@ -325,6 +343,13 @@ type complaints struct {
 
 // complain logs that somebody was refused, but not as often as he likes.
 func (d *daemon) complain(what string, peer shm.Peer, cause string) {
+	if d.mayLog() {
+		d.log.Warn(what, "process", peer.PID, "user", peer.User, "cause", cause)
+	}
+}
+
+// mayLog reports whether another line about sessions is logged in this second.
+func (d *daemon) mayLog() bool {
 	d.mu.Lock()
 	c := &d.said
 	left := 0
@@ -339,11 +364,9 @@ func (d *daemon) complain(what string, peer shm.Peer, cause string) {
 	}
 	d.mu.Unlock()
 	if left > 0 {
-		d.log.Warn("sessions were refused", "unlogged", left)
+		d.log.Warn("sessions came, went or were refused", "unlogged", left)
 	}
-	if !silent {
-		d.log.Warn(what, "process", peer.PID, "user", peer.User, "cause", cause)
-	}
+	return !silent
 }
 
 // refusal returns why a peer may not connect, or "".
@@ -448,10 +471,11 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer, of 
 	s := newServer(func(context.Context, *slog.Logger) (backend.Backend, error) {
 		return d.shared.Open(peer.User, d.Memory), nil
 	}, log, new(slog.LevelVar), of)
+	s.inbox.files, s.inbox.user = d.files, of.user
 	s.session, s.exit = &session{shared: d.Shared, answers: d.answers, calls: d.calls}, d.exit
 	s.session.lane = func(ctx context.Context) { d.slow(ctx, of.inLanes, 1) }
 	stream = &slowConn{stream, func(n int) { d.slow(s.ctx, of.bytes, n) }}
-	g := grpc.NewServer(slices.Concat(d.options, limits(), []grpc.ServerOption{grpc.ConnectionTimeout(d.hello), grpc.InTapHandle(d.admit(of))})...)
+	g := grpc.NewServer(slices.Concat(d.options, limits(), []grpc.ServerOption{grpc.ConnectionTimeout(d.hello), grpc.InTapHandle(d.admit(s))})...)
 	s.register(g)
 	d.mu.Lock()
 	if d.sessions != nil {
@@ -469,7 +493,9 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer, of 
 		}
 	})
 	defer silent.Stop()
-	log.Info("a session begins")
+	if d.mayLog() {
+		log.Info("a session begins")
+	}
 	began := time.Now()
 	served := make(chan struct{})
 	go func() {
@@ -490,7 +516,9 @@ func (d *daemon) session(conn *net.UnixConn, stream net.Conn, peer shm.Peer, of 
 	d.mu.Lock()
 	delete(d.sessions, s)
 	d.mu.Unlock()
-	log.Info("a session has ended", "after", time.Since(began).Round(time.Millisecond))
+	if d.mayLog() {
+		log.Info("a session has ended", "after", time.Since(began).Round(time.Millisecond))
+	}
 }
 
 // lone is a listener of one connection that is there.

@@ -298,6 +298,7 @@ func daemonProcess(t *testing.T, d wire.Daemon, mode string) *exec.Cmd {
 // serves it and not who bound it, and those that connect in between are served by
 // the daemon's successor.
 func TestDaemonOfAServiceManager(t *testing.T) {
+	exe := filepath.Join(plugintest.Dir(t), plugin.Prefix+"test") // built before a host waits
 	path := filepath.Join(t.TempDir(), "d.sock")
 	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
 	if err != nil {
@@ -324,7 +325,7 @@ func TestDaemonOfAServiceManager(t *testing.T) {
 			}
 			opened <- c
 		}()
-		cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec "$0" serve "$1"`, filepath.Join(plugintest.Dir(t), plugin.Prefix+"test"), `{"socket":"`+path+`"}`)
+		cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec "$0" serve "$1"`, exe, `{"socket":"`+path+`"}`)
 		cmd.Env = append(os.Environ(), "LISTEN_FDS=1", "NOTIFY_SOCKET="+path+".notify")
 		cmd.ExtraFiles = []*os.File{f}
 		if err := cmd.Start(); err != nil {

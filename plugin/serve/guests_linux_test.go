@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/tap"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/plugin/internal/fake"
@@ -141,6 +142,9 @@ func TestComplaints(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "refused"); n > 4*maxComplaints {
 		t.Errorf("%d lines", n)
+	}
+	if d.mayLog() {
+		t.Error("sessions that come and go are logged beside them")
 	}
 	d.said.since = time.Time{}
 	d.complain("a session was refused", shm.Peer{User: 7}, "why")
@@ -312,9 +316,44 @@ func TestFloods(t *testing.T) {
 	if took := twenty(); took < 180*time.Millisecond {
 		t.Errorf("20 calls of a user who may make 100 in a second took %v", took)
 	}
+	over, cancel := context.WithTimeout(ctx, time.Nanosecond)
+	defer cancel()
+	began := time.Now()
+	admit := d.admit(&server{ctx: ctx, account: of})
+	for range 20 { // calls whose time is over wait as well
+		_, _ = admit(over, &tap.Info{})
+	}
+	if took := time.Since(began); took < 180*time.Millisecond {
+		t.Errorf("20 calls whose time was over took %v", took)
+	}
 	d.leave(other)
 	of.calls.SetLimit(0.01) // which nobody looks at who is alone
-	if took := twenty(); took > 20*time.Second {
+	if took := twenty(); took > time.Minute {
 		t.Errorf("20 calls of a user who is alone took %v", took)
 	}
+}
+
+// TestFilesCount: descriptors that nobody asks for count for their user, as sessions do.
+func TestFilesCount(t *testing.T) {
+	d := startDaemon(t, &fake.Backend{}, wire.Daemon{}, func(d *daemon) { d.files.all, d.files.user = connectionFiles+2, connectionFiles+2 })
+	h := dialByHand(t, d.path)
+	for id := range uint64(3) {
+		if err := h.channel.Send(shm.Message{Kind: shm.KindArena, ID: id, Size: 1}, os.Stdin); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := h.Attach(ctx, &proto.AttachRequest{Arena: 2, Size: 1})
+	if remote, ok := wire.FromStatus(err); !ok || !remote.Is(backend.ErrOutOfMemory) {
+		t.Errorf("a third descriptor: %v", err)
+	}
+	if _, g := silentConnection(t, d.path); !strings.Contains(g.Refusal, "open files") {
+		t.Errorf("another session: %q", g.Refusal)
+	}
+	_, err = h.Attach(ctx, &proto.AttachRequest{Arena: 1, Size: 1})
+	invalid(t, "no arena", err)
+	if n := d.files.now(); n != connectionFiles+1 {
+		t.Errorf("%d descriptors are counted after one was asked for", n)
+	}
+	h.Close()
+	plugintest.Eventually(t, 20*time.Second, "what a session had is counted no more", func() bool { return d.files.now() == 0 })
 }

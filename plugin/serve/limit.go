@@ -63,7 +63,7 @@ const (
 	laneRate  = 5000 // calls in lanes
 	laneBurst = 100
 	byteRate  = 2 << 20 // bytes of calls through gRPC, as frames may have a few bytes
-	byteBurst = 8 << 20
+	byteBurst = wire.MaxMessage
 )
 
 // account is what the sessions of one user share.
@@ -89,10 +89,10 @@ func limiter(each rate.Limit, burst int) *rate.Limiter {
 	return rate.NewLimiter(each*rate.Limit(runtime.GOMAXPROCS(0)), burst)
 }
 
-// budget bounds bytes of memory that sessions have, of all users and of each.
+// budget bounds what sessions have, of all users and of each.
 type budget struct {
 	what      string
-	all, user int64 // most bytes, 0 for no limit
+	all, user int64 // the most, 0 for no limit
 
 	mu   sync.Mutex
 	used int64
@@ -108,7 +108,7 @@ func (a *budget) take(user int, size int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.all > 0 && (size > a.all-a.used || size > a.user-a.of[user]) {
-		return fmt.Errorf("%w: %d bytes of %s, this user has %d of the %d that he may and all have %d of %d",
+		return fmt.Errorf("%w: %d %s more, this user has %d of the %d that he may and all have %d of %d",
 			backend.ErrOutOfMemory, size, a.what, a.of[user], a.user, a.used, a.all)
 	}
 	a.used += size
@@ -261,9 +261,10 @@ func (c *slowConn) Read(b []byte) (int, error) {
 
 // admit implements tap.ServerInHandle: it counts a call before anything of it is
 // received, and holds up the connection of a user who makes too many.
-func (d *daemon) admit(of *account) tap.ServerInHandle {
+func (d *daemon) admit(s *server) tap.ServerInHandle {
+	of := s.account
 	return func(ctx context.Context, info *tap.Info) (context.Context, error) {
-		d.slow(ctx, of.calls, 1)
+		d.slow(s.ctx, of.calls, 1) // a call's own time may be over at once
 		size := int64(streamBytes)
 		if info.FullMethodName == proto.Backend_LoadBases_FullMethodName {
 			size += wire.MaxMessage // its requests are not received one after the other

@@ -103,7 +103,7 @@ func TestCallsAtOnce(t *testing.T) {
 	plugintest.Eventually(t, 20*time.Second, "all calls wait", func() bool { return h.server.computing.Load() == wire.MaxCalls })
 	began := time.Now()
 	invalid(t, "one call more", waits(1000))
-	if took := time.Since(began); took < refusalPause || took > 5*time.Second {
+	if took := time.Since(began); took < refusalPause {
 		t.Errorf("it was refused after %v", took)
 	}
 	if _, err := h.Ping(ctx, &proto.PingRequest{}); err != nil {

@@ -179,6 +179,28 @@ type inbox struct {
 	letters []letter
 	dropped bool
 	arrived chan struct{} // closed and replaced when one arrives
+
+	// files bounds the descriptors of a user's sessions, where there are several.
+	files *budget
+	user  int
+}
+
+// close closes a descriptor that put has counted in.
+func (in *inbox) close(f *os.File) {
+	f.Close()
+	in.counted(-1)
+}
+
+// counted counts descriptors in, or out.
+func (in *inbox) counted(n int64) error {
+	switch {
+	case in.files == nil:
+	case n < 0:
+		in.files.give(in.user, -n)
+	default:
+		return in.files.take(in.user, n)
+	}
+	return nil
 }
 
 // letter is a descriptor, or why there is none.
@@ -216,7 +238,7 @@ func (in *inbox) drop() {
 	in.dropped = true
 	for _, l := range in.letters {
 		if l.file != nil {
-			l.file.Close()
+			in.close(l.file)
 		}
 	}
 	in.letters = nil
@@ -242,6 +264,12 @@ func (in *inbox) put(l letter) {
 		l.file.Close()
 		l.file, l.refused = nil, wire.Refused("more than %d descriptors wait to be asked for", wire.MaxDescriptors)
 	}
+	if l.file != nil {
+		if err := in.counted(1); err != nil {
+			l.file.Close()
+			l.file, l.refused = nil, err
+		}
+	}
 	if isRefusal(l) && len(in.letters)-files == maxRefused {
 		oldest := slices.IndexFunc(in.letters, isRefusal)
 		in.letters = slices.Delete(in.letters, oldest, oldest+1)
@@ -251,7 +279,7 @@ func (in *inbox) put(l letter) {
 	in.arrived = make(chan struct{})
 }
 
-// take waits for a descriptor, which is the caller's to close.
+// take waits for a descriptor, which is the caller's to close, and to count if he keeps it.
 func (in *inbox) take(ctx context.Context, kind shm.Kind, id uint64) (*os.File, uint64, error) {
 	late := time.NewTimer(wire.DescriptorWait)
 	defer late.Stop()
@@ -260,6 +288,9 @@ func (in *inbox) take(ctx context.Context, kind shm.Kind, id uint64) (*os.File, 
 		for i, l := range in.letters {
 			if l.Kind == kind && l.ID == id {
 				in.letters = slices.Delete(in.letters, i, i+1)
+				if l.file != nil {
+					_ = in.counted(-1)
+				}
 				in.mu.Unlock()
 				return l.file, l.Size, l.refused
 			}

@@ -383,7 +383,11 @@ func (s *server) LoadBases(stream proto.Backend_LoadBasesServer) error {
 			if err != nil {
 				return err
 			}
-			defer f.Close()
+			if err := s.inbox.counted(1); err != nil {
+				f.Close()
+				return err
+			}
+			defer s.inbox.close(f)
 			if h.File.Offset > math.MaxInt64 {
 				return wire.Refused("offset in the file of bases")
 			}

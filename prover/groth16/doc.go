@@ -4,9 +4,9 @@
 //
 //	import "github.com/pippin-zk/pippin/prover/groth16"
 //
-// a program keeps working, since everything that gnark's package exports is
-// here too, and Prove runs its multi-scalar multiplications on the engine that
-// Use named, or on one in this process when it named none:
+// a program keeps working: everything that gnark's package exports is here too.
+// Prove runs its multi-scalar multiplications on the engine that Use named. Without
+// one it runs them in this process:
 //
 //	e, err := pippin.New(ctx, engine.Config{Backend: "cuda"})
 //	groth16.Use(e)

@@ -100,7 +100,7 @@ func turn(dst, src []byte) int {
 	return -1
 }
 
-// turnBack is turn for numbers that are below r.
+// turnBack does what turn does, for numbers that are below r.
 func turnBack(dst, src []byte) {
 	for i := 0; i < len(src); i += 8 {
 		binary.BigEndian.PutUint64(dst[i^(scalarBytes-8):], binary.LittleEndian.Uint64(src[i:]))

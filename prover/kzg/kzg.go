@@ -14,6 +14,10 @@
 // Arguments, results and errors are gnark-crypto's of the same name, with a
 // context; gnark-crypto's package verifies. Polynomials may be secret: they
 // are read during a call only, and every copy is wiped.
+//
+//	multiproof.go  openings at cosets
+//	cells.go       EIP-7594 on them, with ethereum.go
+//	srs.go         keys made and read
 package kzg
 
 import (

@@ -38,10 +38,10 @@ func (c Cosets) check() error {
 	return nil
 }
 
-// count is the number of cosets, and of proofs.
+// count returns the number of cosets, and of proofs.
 func (c Cosets) count() int { return c.Domain / c.Size }
 
-// parts is how many coefficients of a polynomial have the same exponent modulo Size.
+// parts returns how many coefficients of a polynomial have the same exponent modulo Size.
 func (c Cosets) parts() int { return c.Coefficients / c.Size }
 
 // Openings are a polynomial's values at all cosets of a domain and their proofs. With w
@@ -232,7 +232,7 @@ func (m *Multiproofs[P, S]) point() backend.Element {
 
 func (m *Multiproofs[P, S]) scalar() backend.Element { return backend.ScalarOf(m.g1.Group.Curve()) }
 
-// span is part of a session's memory.
+// span returns a part of a session's memory.
 func span(s *engine.Session, offset, count int) backend.Range {
 	return backend.Range{Space: s.Space(), Offset: offset, Count: count}
 }
@@ -245,7 +245,7 @@ func write(dst backend.Range, b []byte) backend.Step {
 // blob of EIP-7594 is 1 MiB of scalars and 25 KB of points.
 const mostTogether = 1 << 18
 
-// together is how many polynomials a program computes at most.
+// together returns how many polynomials a program computes at most.
 func (m *Multiproofs[P, S]) together() int { return max(1, mostTogether/m.Coefficients) }
 
 // mostDirect bounds the products of a matrix with points. A card computes so many at a
@@ -417,13 +417,13 @@ func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*mult
 
 func (c *multiCall) add(steps ...backend.Step) { c.steps = append(c.steps, steps...) }
 
-// indices is the indices of as many polynomials.
+// indices returns those indices of the table r that as many polynomials need.
 func (m *Multiproofs[P, S]) indices(r backend.Range, batch int) backend.Range {
 	r.Count = backend.IndexElements(m.g1.Group.Curve(), batch*m.Coefficients)
 	return r
 }
 
-// part is part i of n of a range.
+// part returns part i of n of a range.
 func part(r backend.Range, i, n int) backend.Range {
 	r.Count /= n
 	r.Offset += i * r.Count
@@ -519,7 +519,7 @@ func (m *Multiproofs[P, S]) openings(values []S, proofs []P) Openings[P, S] {
 	return o
 }
 
-// reversed is i, below n = 2^k, with its k bits in reverse.
+// reversed returns i, below n = 2^k, with its k bits in reverse.
 func reversed(i, n int) int {
 	if n == 1 {
 		return 0

@@ -4,9 +4,8 @@
 //
 //	import "github.com/pippin-zk/pippin/prover/plonk"
 //
-// a program keeps working, since everything that gnark's package exports is
-// here too, and Prove runs on the engine that Use named, or on one in this process
-// when it named none:
+// a program keeps working: everything that gnark's package exports is here too. Prove
+// runs on the engine that Use named. Without one it runs in this process:
 //
 //	e, err := pippin.New(ctx, engine.Config{Backend: "plugin:cpu"})
 //	plonk.Use(e)
@@ -27,14 +26,18 @@
 //
 // # Memory
 //
-// With n rows (constraints and public values, up to the next power of two) and c
-// commitments a key takes 45 + 5 c times n scalars where the backend computes, from
-// the first proof on, beside its 2 n points; each proof in flight takes 15 + c times
-// n more, and n more with any. So a circuit of 2^20 rows on BN254 without
-// commitments takes 1.4 GiB and 0.5 GiB. What does not fit is an error that wraps
+// A circuit has n rows (constraints and public values, up to the next power of two) and c
+// commitments. Where the backend computes, its key takes 2 n points and, from the first
+// proof on, (45 + 5 c) n scalars. Each proof in flight takes at most (15 + c) n scalars, and n
+// more if there are commitments. So a circuit of 2^20 rows on BN254 without commitments takes 1.4 GiB
+// for the key and 0.5 GiB for a proof. What does not fit is an error that wraps
 // backend.ErrOutOfMemory and says how much was wanted.
 //
 // The algorithm is PlonK (https://eprint.iacr.org/2019/953), with the commitments of
 // https://eprint.iacr.org/2022/1072. Given the same randomness, a proof equals
 // gnark's byte for byte. So does a key, in which nothing is random.
+//
+//	plan.go    what lies where
+//	rounds.go  the proof
+//	setup.go   keys
 package plonk

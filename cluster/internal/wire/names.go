@@ -290,6 +290,53 @@ func isAPI(err error, codes ...jetstream.ErrorCode) bool {
 	return false
 }
 
+// catchUp is how long a replica of a stream may be behind its leader. Any of them answers
+// who asks for a message.
+const catchUp = 3 * time.Second
+
+// LastOf returns the last message of a subject that somebody knows to be there. Where a stream
+// has replicas, one that is behind is given time.
+func LastOf(ctx context.Context, s jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
+	replicas := s.CachedInfo().Config.Replicas
+	for begun := time.Now(); ; {
+		m, err := Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+			return s.GetLastMsgForSubject(ctx, subject)
+		})
+		if !Missing(err) || replicas < 2 || time.Since(begun) > catchUp {
+			return m, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// Once stores a message in a stream, unless one of its subject is there, or elsewhere says that
+// it is not needed any more, and reports whether it did. That the server refuses it for
+// another one means little by itself: where streams have replicas, the other one, an earlier
+// try of this one even, may be on its way and be lost with the server that has it. So Once
+// looks. Repetitions of a message have one id.
+func Once(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, m *nats.Msg, id string, elsewhere func(context.Context) (bool, error)) (first bool, err error) {
+	for {
+		_, err := Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+			return js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(0))
+		})
+		if !Conflict(err) {
+			return err == nil, err
+		}
+		if _, err := LastOf(ctx, s, m.Subject); !Missing(err) {
+			return false, err
+		}
+		if elsewhere != nil {
+			if there, err := elsewhere(ctx); there || err != nil {
+				return false, err
+			}
+		}
+	}
+}
+
 // patience is how long one request to the server may take before it is repeated.
 const patience = 4 * time.Second
 

@@ -68,9 +68,7 @@ func Put(ctx context.Context, js jetstream.JetStream, subject string, r io.Reade
 // Get writes the object to w. It calls progress after each chunk.
 func (o Object) Get(ctx context.Context, s jetstream.Stream, w io.Writer, progress func()) error {
 	for i := range o.Chunks {
-		m, err := Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-			return s.GetLastMsgForSubject(ctx, o.part(i))
-		})
+		m, err := LastOf(ctx, s, o.part(i))
 		if err != nil {
 			return fmt.Errorf("chunk %d of %d of %s: %w", i, o.Chunks, o.Subject, err)
 		}
@@ -150,15 +148,16 @@ func PutKey(ctx context.Context, js jetstream.JetStream, tenant, digest string, 
 	if err != nil {
 		return err
 	}
-	_, err = Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return js.Publish(ctx, manifest(tenant, digest), text, jetstream.WithMsgID(o.Subject), jetstream.WithExpectLastSequencePerSubject(0))
-	})
+	keys, err := Stream(ctx, js, Keys)
 	if err != nil {
-		gone := o.Forget(js.Conn())
-		if Conflict(err) {
-			return nil
-		}
-		return errors.Join(err, gone)
+		return errors.Join(err, o.Forget(js.Conn()))
+	}
+	first, err := Once(ctx, js, keys, &nats.Msg{Subject: manifest(tenant, digest), Data: text}, o.Subject, nil)
+	if err != nil {
+		return errors.Join(err, o.Forget(js.Conn()))
+	}
+	if !first {
+		_ = o.Forget(js.Conn()) // else it stays until the key is removed
 	}
 	return nil
 }
@@ -170,11 +169,15 @@ var ErrDigest = errors.New("the digest differs")
 // GetKey writes a tenant's object of a digest to w, and fails with ErrDigest when what is
 // stored is another one, or damaged. An object that is not there is backend.ErrInvalidInput.
 func GetKey(ctx context.Context, keys jetstream.Stream, tenant, digest string, w io.Writer, progress func()) error {
-	o, has, err := HasKey(ctx, keys, tenant, digest)
-	if err != nil {
+	var o Object
+	m, err := LastOf(ctx, keys, manifest(tenant, digest))
+	if err == nil {
+		err = json.Unmarshal(m.Data, &o)
+	}
+	if err != nil && !Missing(err) {
 		return err
 	}
-	if !has {
+	if err != nil {
 		return fmt.Errorf("%w: the cluster has no object %s; add the circuit again", backend.ErrInvalidInput, digest)
 	}
 	r, pipe := io.Pipe()

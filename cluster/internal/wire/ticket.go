@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/google/renameio/v2/maybe"
@@ -23,7 +24,8 @@ import (
 // Ticket is what one needs to take part in a cluster. It is a secret: whoever has a
 // worker's reads every witness.
 type Ticket struct {
-	// URL is nats://HOST:PORT, of a loopback address only, or tls://HOST:PORT.
+	// URL is nats://HOST:PORT, of a loopback address only, or tls://HOST:PORT; several
+	// servers of one cluster with commas.
 	URL string `json:"url"`
 	// Roots are the certificates, in PEM, one of which must have signed the
 	// server's; the system's when it is empty.
@@ -108,21 +110,27 @@ func Loopback(host string) bool {
 
 // check refuses to speak in the clear, or to somebody that anybody can be, where
 // others may listen.
-func (t Ticket) check() (*url.URL, error) {
-	u, err := url.Parse(t.URL)
-	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("%w: %q is no address such as tls://host:4222", backend.ErrInvalidInput, t.URL)
+func (t Ticket) check() (secure bool, err error) {
+	for i, text := range strings.Split(t.URL, ",") {
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" {
+			return false, fmt.Errorf("%w: %q is no address such as tls://host:4222", backend.ErrInvalidInput, text)
+		}
+		if i > 0 && secure != (u.Scheme == "tls") {
+			return false, fmt.Errorf("%w: %s: either all servers speak TLS or none", backend.ErrInvalidInput, t.URL)
+		}
+		secure = u.Scheme == "tls"
+		if Loopback(u.Hostname()) {
+			continue
+		}
+		if !secure {
+			return false, fmt.Errorf("%w: %s is not on this machine: only tls:// is spoken there", backend.ErrInvalidInput, text)
+		}
+		if t.Seed == "" {
+			return false, fmt.Errorf("%w: %s is not on this machine: a ticket with an nkey is needed", backend.ErrInvalidInput, text)
+		}
 	}
-	if Loopback(u.Hostname()) {
-		return u, nil
-	}
-	if u.Scheme != "tls" {
-		return nil, fmt.Errorf("%w: %s is not on this machine: only tls:// is spoken there", backend.ErrInvalidInput, t.URL)
-	}
-	if t.Seed == "" {
-		return nil, fmt.Errorf("%w: %s is not on this machine: a ticket with an nkey is needed", backend.ErrInvalidInput, t.URL)
-	}
-	return u, nil
+	return secure, nil
 }
 
 // How soon a connection that has fallen silent is noticed: after two pings. And how
@@ -144,7 +152,7 @@ func (d dialer) Dial(network, _ string) (net.Conn, error) {
 // Connect connects, and connects again whenever the connection breaks, until it is
 // closed.
 func (t Ticket) Connect(name string, more ...nats.Option) (*nats.Conn, jetstream.JetStream, error) {
-	u, err := t.check()
+	secure, err := t.check()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -162,8 +170,8 @@ func (t Ticket) Connect(name string, more ...nats.Option) (*nats.Conn, jetstream
 	if t.Dial != "" {
 		opts = append(opts, nats.SetCustomDialer(dialer(t.Dial)), nats.SkipHostLookup())
 	}
-	if u.Scheme == "tls" {
-		cfg := &tls.Config{MinVersion: tls.VersionTLS13, ServerName: u.Hostname()}
+	if secure {
+		cfg := &tls.Config{MinVersion: tls.VersionTLS13} // for the name of the server that is tried
 		if t.Roots != "" {
 			cfg.RootCAs = x509.NewCertPool()
 			if !cfg.RootCAs.AppendCertsFromPEM([]byte(t.Roots)) {

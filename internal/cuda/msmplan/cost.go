@@ -89,8 +89,13 @@ func (p *Plan) reducing() float64 {
 	sets := float64(p.AllSets())
 	cost := p.dependent(float64(p.BucketCount()>>first), sumOfBuckets*float64(int(2)<<first-1))
 	for _, j := range joins {
-		threads := sets * math.Exp2(float64(j.NodesAfter()+j.Lanes)) * float64(j.PartsAfter())
-		cost += p.dependent(threads, sumOfSums*float64(j.Lanes+(1<<j.Each)-1))
+		sums := sets * math.Exp2(float64(j.NodesAfter()+j.Lanes)) * float64(j.PartsAfter())
+		additions := sumOfSums * float64(j.Lanes+(1<<j.Each)-1)
+		if j.Quads {
+			cost += max(sums, p.dependent(0, p.Params.Quad)) * additions
+		} else {
+			cost += p.dependent(sums, additions)
+		}
 	}
 	return cost
 }

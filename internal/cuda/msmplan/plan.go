@@ -14,6 +14,7 @@ const (
 	longChunk  = 64        // entries a thread, of a chunk that is not small
 	maxEntries = 1<<32 - 1 // of all sets of a chunk: indices have 32 bits
 	warpBits   = 5         // the logarithm of the lanes of a warp
+	quadBits   = 2         // the logarithm of the lanes of a quad
 	maxPoints  = 1 << 31   // that entries can name, beside the bit for the sign
 	minWindow  = 4
 	maxWindow  = 25
@@ -98,10 +99,10 @@ func (in Input) candidates(yield func(*Plan) bool) {
 			continue
 		}
 		count := Windows(in.Curve, c)
-		for _, share := range in.Multiples.sharings(count, c) {
+		for _, sharing := range in.Multiples.sharings(count, c) {
 			for _, chunks := range cuts {
 				for _, first := range in.affineAdditions() {
-					if !yield(&Plan{Input: in, Width: c, Windows: count, Sharing: share, Chunks: chunks, Levels: first.levels, Affine: first.inTurn}) {
+					if !yield(&Plan{Input: in, Width: c, Windows: count, Sharing: sharing, Chunks: chunks, Levels: first.levels, Affine: first.inTurn}) {
 						return
 					}
 				}

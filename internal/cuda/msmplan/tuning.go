@@ -54,6 +54,7 @@ type Costs struct {
 	Pair     float64 `json:"pair_additions,omitempty"`   // an addition of affine points, in pairs, in additions; 0 where that loses
 	Affine   float64 `json:"affine_additions,omitempty"` // the same, one entry of a task after the other; 0 where that loses
 	Invert   float64 `json:"invert_ns,omitempty"`        // what a level of pairs takes beside, inverses and launches
+	Quad     float64 `json:"quad_additions,omitempty"`   // an addition of sums by four threads, in additions by one, where few wait for it; 0 where that loses
 	Step     float64 `json:"step_ns,omitempty"`          // what a step of affine sums takes beside: an inverse that a block waits for
 
 	Overlap    int `json:"overlap_points"`  // from which the copy is worth hiding
@@ -71,7 +72,7 @@ type Costs struct {
 // point to a bucket with the device full; Costs says what they are.
 type Params struct {
 	Entry, Reduce, Bucket, Launch, Beside, Copy float64
-	Edwards, Pair, Affine, Invert, Step         float64
+	Edwards, Pair, Affine, Invert, Step, Quad   float64
 
 	Overlap, Piece, Chunk, Shared int
 	Together                      int
@@ -95,7 +96,7 @@ func (c *Costs) params(multiprocessors int) Params {
 	unit := c.Addition
 	t := Params{
 		Entry: c.Entry / unit, Reduce: c.Reduce, Bucket: c.Bucket / unit, Launch: c.Launch / unit, Beside: c.Beside, Copy: c.Copy / unit,
-		Edwards: c.Edwards / unit, Pair: c.Pair, Affine: c.Affine, Invert: c.Invert / unit, Step: c.Step / unit,
+		Edwards: c.Edwards / unit, Pair: c.Pair, Affine: c.Affine, Invert: c.Invert / unit, Step: c.Step / unit, Quad: c.Quad,
 		Overlap: c.Overlap, Piece: c.Piece, Chunk: c.Chunk, Shared: c.Shared, Together: c.Together,
 		PairLevels: c.PairLevels, PairTasks: c.PairTasks,
 		Adding: multiprocessors * c.Threads, Full: 1 << (bits.Len(uint(multiprocessors*threads)) - 1),
@@ -143,7 +144,7 @@ func (c *Costs) check() error {
 		"up_to_points": {float64(c.UpTo), 0, backend.MaxCount},
 		"addition_ns":  {c.Addition, 1e-4, 1e6}, "threads": {float64(c.Threads), 32, 2048}, "entry_ns": {c.Entry, 0, 1e6}, "bucket_ns": {c.Bucket, 0, 1e6}, "reduce": {c.Reduce, 0, 1e6},
 		"launch_ns": {c.Launch, 0, 1e9}, "copy_ns": {c.Copy, 0, 1e6}, "beside": {c.Beside, 0, 10}, "edwards_ns": {c.Edwards, 0, 1e6},
-		"pair_additions": {c.Pair, 0, 1e3}, "affine_additions": {c.Affine, 0, 1e3}, "step_ns": {c.Step, 0, 1e9}, "invert_ns": {c.Invert, 0, 1e9},
+		"pair_additions": {c.Pair, 0, 1e3}, "affine_additions": {c.Affine, 0, 1e3}, "step_ns": {c.Step, 0, 1e9}, "quad_additions": {c.Quad, 0, 1e3}, "invert_ns": {c.Invert, 0, 1e9},
 		"overlap_points": {float64(c.Overlap), 1 << 10, backend.MaxCount}, "piece_entries": {float64(c.Piece), LeastPiece, kernel.LongestTask},
 		"chunk_points": {float64(c.Chunk), 1 << 10, backend.MaxCount}, "shared_bytes": {float64(c.Shared), LeastShared, 1 << 20},
 		"together_points": {float64(c.Together), 1, 1 << 24}, "pair_levels": {float64(c.PairLevels), 1, MostPairLevels},

@@ -25,7 +25,7 @@ type curve struct {
 	Twist   string // type of the coordinates of G2
 }
 
-// ID is gnark-crypto's name of the curve's number.
+// ID returns gnark-crypto's name of the curve's number.
 func (c curve) ID() string { return strings.ToUpper(strings.ReplaceAll(c.Path, "-", "_")) }
 
 var curves = []curve{

@@ -280,6 +280,24 @@ func (p Planes) Words() []uint64 {
 	return []uint64{uint64(p.In), uint64(p.SetStride), uint64(p.NodeStride), uint64(p.LogNodes), uint64(p.Parts), uint64(p.LogLanes), uint64(p.LogEach), kernels.Flag(p.Last), uint64(p.Out)}
 }
 
+// Joins is the parameters of the kernel joins of joins.cu.
+type Joins struct {
+	In         kernels.Pointer // const uint32_t*
+	SetStride  int             // uint64_t
+	NodeStride int             // uint64_t
+	LogNodes   int             // uint64_t
+	Parts      int             // uint64_t
+	LogLanes   int             // uint64_t
+	LogEach    int             // uint64_t
+	Last       bool            // flag
+	Out        kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p Joins) Words() []uint64 {
+	return []uint64{uint64(p.In), uint64(p.SetStride), uint64(p.NodeStride), uint64(p.LogNodes), uint64(p.Parts), uint64(p.LogLanes), uint64(p.LogEach), kernels.Flag(p.Last), uint64(p.Out)}
+}
+
 // Multiples is the parameters of the kernel multiples of multiples.cu.
 type Multiples struct {
 	From      kernels.Pointer // const uint32_t*
@@ -392,6 +410,7 @@ type Group struct {
 	Fold       kernels.Kernel[Fold]
 	Reduce     kernels.Kernel[Reduce]
 	Planes     kernels.Kernel[Planes]
+	Joins      kernels.Kernel[Joins]
 	Multiples  kernels.Kernel[Multiples]
 	Check      kernels.Kernel[Check]
 }
@@ -408,6 +427,7 @@ var allGroup = map[string]Group{
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_fold", Threads: 128, Stack: 512}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bn254_g1_reduce", Symbol: "pippin_bn254_g1_reduce", Threads: 128, Stack: 384}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bn254_g1_planes", Symbol: "pippin_bn254_g1_planes", Threads: 128, Stack: 384}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bn254_g1_joins", Symbol: "pippin_bn254_g1_joins", Threads: 128}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g1_multiples", Symbol: "pippin_bn254_g1_multiples", Threads: 128, Stack: 16}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bn254_g1_points", Symbol: "pippin_bn254_g1_check", Threads: 128}},
 	},
@@ -416,6 +436,7 @@ var allGroup = map[string]Group{
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bn254_g2_reduce", Symbol: "pippin_bn254_g2_fold", Threads: 128, Stack: 1024}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bn254_g2_reduce", Symbol: "pippin_bn254_g2_reduce", Threads: 128, Stack: 768}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bn254_g2_planes", Symbol: "pippin_bn254_g2_planes", Threads: 128, Stack: 768}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bn254_g2_joins", Symbol: "pippin_bn254_g2_joins", Threads: 128}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bn254_g2_multiples", Symbol: "pippin_bn254_g2_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bn254_g2_points", Symbol: "pippin_bn254_g2_check", Threads: 128}},
 	},
@@ -424,6 +445,7 @@ var allGroup = map[string]Group{
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_reduce", Symbol: "pippin_bls12_377_g1_fold", Threads: 128, Stack: 768}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_reduce", Symbol: "pippin_bls12_377_g1_reduce", Threads: 128, Stack: 576}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_planes", Symbol: "pippin_bls12_377_g1_planes", Threads: 128, Stack: 576}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_joins", Symbol: "pippin_bls12_377_g1_joins", Threads: 128}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_multiples", Symbol: "pippin_bls12_377_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_points", Symbol: "pippin_bls12_377_g1_check", Threads: 128}},
 	},
@@ -432,6 +454,7 @@ var allGroup = map[string]Group{
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_fold", Threads: 128, Stack: 1824}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_reduce", Symbol: "pippin_bls12_377_g2_reduce", Threads: 128, Stack: 1432}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_planes", Symbol: "pippin_bls12_377_g2_planes", Threads: 128, Stack: 1576}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_joins", Symbol: "pippin_bls12_377_g2_joins", Threads: 128, Stack: 480}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_multiples", Symbol: "pippin_bls12_377_g2_multiples", Threads: 128, Stack: 104}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_377_g2_points", Symbol: "pippin_bls12_377_g2_check", Threads: 128}},
 	},
@@ -440,6 +463,7 @@ var allGroup = map[string]Group{
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_reduce", Symbol: "pippin_bls12_381_g1_fold", Threads: 128, Stack: 768}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_reduce", Symbol: "pippin_bls12_381_g1_reduce", Threads: 128, Stack: 576}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_planes", Symbol: "pippin_bls12_381_g1_planes", Threads: 128, Stack: 576}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_joins", Symbol: "pippin_bls12_381_g1_joins", Threads: 128}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_multiples", Symbol: "pippin_bls12_381_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_points", Symbol: "pippin_bls12_381_g1_check", Threads: 128}},
 	},
@@ -448,6 +472,7 @@ var allGroup = map[string]Group{
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_fold", Threads: 128, Stack: 1832}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_reduce", Symbol: "pippin_bls12_381_g2_reduce", Threads: 128, Stack: 1424}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_planes", Symbol: "pippin_bls12_381_g2_planes", Threads: 128, Stack: 1560}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_joins", Symbol: "pippin_bls12_381_g2_joins", Threads: 128, Stack: 504}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_multiples", Symbol: "pippin_bls12_381_g2_multiples", Threads: 128, Stack: 120}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_381_g2_points", Symbol: "pippin_bls12_381_g2_check", Threads: 128}},
 	},
@@ -456,6 +481,7 @@ var allGroup = map[string]Group{
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold", Threads: 128, Stack: 1744}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1352}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1408}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_joins", Symbol: "pippin_bw6_761_g1_joins", Threads: 128, Stack: 328}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128, Stack: 48}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_points", Symbol: "pippin_bw6_761_g1_check", Threads: 128}},
 	},
@@ -464,6 +490,7 @@ var allGroup = map[string]Group{
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_fold", Threads: 128, Stack: 1744}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_reduce", Symbol: "pippin_bw6_761_g1_reduce", Threads: 128, Stack: 1352}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_planes", Symbol: "pippin_bw6_761_g1_planes", Threads: 128, Stack: 1408}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_joins", Symbol: "pippin_bw6_761_g1_joins", Threads: 128, Stack: 328}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bw6_761_g1_multiples", Symbol: "pippin_bw6_761_g1_multiples", Threads: 128, Stack: 48}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bw6_761_g2_points", Symbol: "pippin_bw6_761_g2_check", Threads: 128}},
 	},
@@ -472,6 +499,7 @@ var allGroup = map[string]Group{
 		Fold:       kernels.Kernel[Fold]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_reduce", Symbol: "pippin_bls12_377_g1_edwards_fold", Threads: 128, Stack: 768}},
 		Reduce:     kernels.Kernel[Reduce]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_reduce", Symbol: "pippin_bls12_377_g1_edwards_reduce", Threads: 128, Stack: 576}},
 		Planes:     kernels.Kernel[Planes]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_planes", Symbol: "pippin_bls12_377_g1_edwards_planes", Threads: 128, Stack: 576}},
+		Joins:      kernels.Kernel[Joins]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_joins", Symbol: "pippin_bls12_377_g1_edwards_joins", Threads: 128}},
 		Multiples:  kernels.Kernel[Multiples]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_multiples", Symbol: "pippin_bls12_377_g1_multiples", Threads: 128}},
 		Check:      kernels.Kernel[Check]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_points", Symbol: "pippin_bls12_377_g1_check", Threads: 128}},
 	},

@@ -52,8 +52,11 @@ func TestMain(m *testing.M) {
 const (
 	memoryLimit = 600 << 20
 	points      = 1 << 10
-	nobody      = 65534
-	members     = 54321
+	// anotherLimit is how long a session may take that begins meanwhile, with its first
+	// answer; it is checked with -p99.
+	anotherLimit = 2 * time.Second
+	nobody       = 65534
+	members      = 54321
 )
 
 // generators are bases of BN254 G1 that are all the generator.
@@ -112,7 +115,7 @@ func start(t *testing.T, exe, dir string) *daemon {
 	if d.group != nil {
 		enter = "echo $$ > " + d.group.dir + "/cgroup.procs && "
 	}
-	d.cmd = exec.Command("/bin/sh", "-c", enter+`exec "$0" serve "$1"`, exe, string(settings))
+	d.cmd = exec.Command("/bin/sh", "-c", enter+`ulimit -n 1024 && exec "$0" serve "$1"`, exe, string(settings))
 	d.cmd.Env = append(os.Environ(), "GOMAXPROCS=2")
 	if d.group == nil {
 		d.cmd.Env = append(d.cmd.Env, "GOMEMLIMIT=500MiB")
@@ -150,6 +153,7 @@ type measured struct {
 	Median   float64 `json:"median_ms"`
 	P99      float64 `json:"p99_ms"`
 	Most     float64 `json:"most_ms"`
+	Another  float64 `json:"another_session_seconds"`
 	Resident int64   `json:"peak_resident_bytes"`
 	Charged  int64   `json:"peak_charged_bytes,omitempty"`
 }
@@ -293,12 +297,26 @@ func (d *daemon) under(t *testing.T, dir, name string, bases backend.Bases, scal
 	m := measured{Attack: name}
 	var took []float64
 	var said string
+	middle := time.After(limit / 2)
 	for done := false; !done; {
 		select {
 		case said = <-over:
 			done = true
 		case <-d.ended:
 			t.Fatalf("the daemon has ended: %v\n%s", d.cmd.ProcessState, d.log.String())
+		case <-middle: // others can begin meanwhile
+			at := time.Now()
+			another, err := plugin.Open(ctx, plugin.Spec{Name: "daemon", Socket: d.path})
+			if err != nil {
+				t.Fatalf("another session: %v; the daemon said\n%s", err, d.log.String())
+			}
+			if got := sum(t, another, load(t, another, bases), scalars); !bytes.Equal(got, want) {
+				t.Fatal("wrong answer in another session")
+			}
+			another.Close()
+			if m.Another = time.Since(at).Seconds(); *p99 > 0 && m.Another > anotherLimit.Seconds() {
+				t.Errorf("another session and its first answer took %.1f s, want %v", m.Another, anotherLimit)
+			}
 		case <-time.After(2 * time.Millisecond):
 			at := time.Now()
 			got, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: points, Input: backend.Input{Bytes: scalars}}})

@@ -48,6 +48,7 @@ var attacks = map[string]func(ctx context.Context, path string, requests int) er
 	"work":      work,
 	"lanes":     manyLanes,
 	"frames":    frames,
+	"files":     openFiles,
 }
 
 // many runs f in n goroutines until ctx ends.
@@ -719,15 +720,46 @@ func manyLanes(ctx context.Context, path string, _ int) error {
 	return nil
 }
 
-// frames: frames of HTTP/2 that ask for nothing.
+// openFiles: descriptors that no call asks for, and connections.
+func openFiles(ctx context.Context, path string, _ int) error {
+	f, err := os.CreateTemp("", "open")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	many(ctx, 64, func(int) {
+		h, err := open(path)
+		if err != nil {
+			pause(ctx, 20*time.Millisecond)
+			return
+		}
+		defer h.close()
+		for id := range uint64(wire.MaxDescriptors) {
+			if h.channel.Send(shm.Message{Kind: shm.KindFile, ID: id}, f) != nil {
+				return
+			}
+		}
+		pause(ctx, time.Minute)
+	})
+	return nil
+}
+
+// frames: frames of HTTP/2 that ask for nothing, and calls that are refused because there
+// are too many.
 func frames(ctx context.Context, path string, _ int) error {
-	many(ctx, 32, func(int) {
+	many(ctx, 32, func(i int) {
 		f, err := openFramed(ctx, path, 64<<10)
 		if err != nil {
 			pause(ctx, 20*time.Millisecond)
 			return
 		}
 		defer f.close()
+		for i%2 == 0 && ctx.Err() == nil {
+			if _, err := f.call("Ping", &proto.PingRequest{}, 100); err != nil {
+				return
+			}
+		}
 		var b bytes.Buffer
 		w := http2.NewFramer(&b, nil)
 		for range 2000 {

@@ -4,7 +4,7 @@ package process
 
 import "os/exec"
 
-// Nothing is executed on such a system, since Open fails there first.
+// ownGroup does nothing: on such a system Open fails before it starts a process.
 func ownGroup(*exec.Cmd) {}
 
 func killChildren(int) {}

@@ -347,8 +347,8 @@ func (p *Pool) fitsLocked(size int) bool {
 // minArena is the size of the first arena; the next ones double the total.
 const minArena = 2 << 20
 
-// growLocked makes an arena of at least missing bytes in the background, which takes
-// long when it is large, and takes from it what got does not have yet.
+// growLocked makes an arena of at least missing bytes, and takes from it what got does not
+// have yet. It does so in the background: a large arena takes long.
 func (p *Pool) growLocked(got []*Region, sizes []int, missing int, of use) <-chan grown {
 	want := max(int64(roundUp(missing, minArena)), p.total, minArena)
 	want = max(int64(missing), min(want, (p.budget-p.total)/PageSize*PageSize))

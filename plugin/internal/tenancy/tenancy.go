@@ -326,8 +326,9 @@ func (s *Shared) busyLocked(e *entry) {
 	}
 }
 
-// footprint returns what bases, a space or answers are counted as in room, where those
-// of one element are more than an element. Quotas count elements.
+// footprint returns what bases, a space or answers of a size take of the memory that the
+// sessions of a user, and all sessions, may have: each takes some beside its elements. The
+// quota of one session counts elements alone.
 func footprint(size int64) int64 { return size + entryBytes }
 
 // release lets go of bases.

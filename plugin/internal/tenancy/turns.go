@@ -11,11 +11,14 @@ import (
 )
 
 // turns lets a number of calls compute at a time. A turn that becomes free goes to the
-// user who has had the least time, and of his sessions to the one that has: many calls,
-// long ones, or many sessions of one user do not hold up another's. A call that has had
-// its turn for a slice gives it to such a one between two parts of its computation, and
-// waits until no such one waits or computes. For a backend that has no parts there is a
-// turn more, for a user who has none and has waited.
+// user who has had the least time, and among his sessions to the one that has had the
+// least. So neither many calls, nor long ones, nor many sessions of one user hold up
+// another's.
+//
+// A call that has had its turn for a slice looks, between two parts of its computation,
+// whether a user with less time waits. If so, it gives the turn away and waits until no
+// such user waits or computes. For a backend that has no parts there is one turn more, for
+// a user who has none and has waited.
 type turns struct {
 	contended atomic.Bool // somebody waits, or two users compute
 	patience  time.Duration

@@ -26,9 +26,10 @@ const maxLinks = 40
 // replace, and returns where it really is. It goes the way that the kernel
 // goes from the root to path, an absolute one: every folder that a name is
 // looked up in, every link on the way and the file at its end belong to one of
-// the two, and nobody else can write to them. In a folder with the sticky bit
-// (/tmp) others can create but not replace, which will do for all folders but
-// the one that the file, or a link in its place, lies in.
+// the two, and nobody else can write to them.
+//
+// In a folder with the sticky bit (/tmp) others can create files but replace none. Such
+// a folder may be on the way. The file itself, or a link in its place, may not lie in one.
 func File(path string) (real string, err error) { return walk(path, false) }
 
 // Folder does so for a folder, which may lie in one with the sticky bit:

@@ -108,7 +108,7 @@ func toRanges(all []backend.Range) (w []*proto.Range) {
 	return w
 }
 
-// toOptional is a range, unset where there is none.
+// toOptional makes a message of a range, none of the zero range.
 func toOptional(r backend.Range) *proto.Range {
 	if r == (backend.Range{}) {
 		return nil

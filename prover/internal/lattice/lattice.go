@@ -19,7 +19,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
-// RationalReconstructExt is x, y, z, t of about r^(1/4), z and t not both 0, with
+// RationalReconstructExt finds x, y, z, t of about r^(1/4), z and t not both 0, with
 // k(z + lambda*t) = x + lambda*y modulo r: what the method of gnark-crypto's
 // Reconstructor finds. For a random k and r of 256 bits it takes about 0.1 ms.
 //
@@ -36,7 +36,7 @@ func RationalReconstructExt(k, r, lambda *big.Int) (v [4]*big.Int, ok bool) {
 	return v, true
 }
 
-// MultiRationalReconstruct is x1, x2, z of about r^(2/3), z not 0, with
+// MultiRationalReconstruct finds x1, x2, z of about r^(2/3), z not 0, with
 // ki*z = xi modulo r.
 func MultiRationalReconstruct(k1, k2, r *big.Int) (v [3]*big.Int, ok bool) {
 	if r.Sign() <= 0 {
@@ -47,7 +47,7 @@ func MultiRationalReconstruct(k1, k2, r *big.Int) (v [3]*big.Int, ok bool) {
 	return v, true
 }
 
-// MultiRationalReconstructExt is x1, y1, x2, y2, z, t of about r^(1/3), z and t
+// MultiRationalReconstructExt finds x1, y1, x2, y2, z, t of about r^(1/3), z and t
 // not both 0, with ki(z + lambda*t) = xi + lambda*yi modulo r. It takes about
 // four times as long as RationalReconstructExt.
 func MultiRationalReconstructExt(k1, k2, r, lambda *big.Int) (v [6]*big.Int, ok bool) {
@@ -99,7 +99,7 @@ var (
 	hundred    = big.NewInt(100)
 )
 
-// cbrt is the integer part of the cube root of n > 0: Newton's method from above.
+// cbrt returns the integer part of the cube root of n > 0, by Newton's method from above.
 func cbrt(n *big.Int) *big.Int {
 	x, y := new(big.Int).Lsh(one, uint(n.BitLen()+2)/3), new(big.Int)
 	for {
@@ -249,8 +249,8 @@ func (b *basis) wipe() {
 	b.exact = integers{}
 }
 
-// reduce is the number of the first row that it finds small, or -1 when the
-// basis is reduced before.
+// reduce reduces the basis until it finds a small row, and returns that row's number; -1
+// when it finds none.
 //
 // Before each round of the loop all rows before k are reduced, with those that
 // are 0 in front; no others of them are dependent. A row is looked at in the
@@ -311,7 +311,7 @@ func (b *basis) isFraction(i int) bool {
 	return !isZero(b.row[i].w[b.den*b.words:])
 }
 
-// smallest is the first of the fractions whose largest entry is smallest. There
+// smallest returns the first of the fractions whose largest entry is smallest. There
 // is a fraction: the rows span all dimensions.
 func (b *basis) smallest() int {
 	best := -1
@@ -543,7 +543,7 @@ func (b *basis) convert(r *line) {
 	r.norm = math.Sqrt(sum) * (1 + 32*u)
 }
 
-// mu is mu(k, j) and a bound on its error, as far as floats tell.
+// mu returns mu(k, j) and a bound on its error, as far as floats tell.
 func (b *basis) mu(k, j int) (m, err float64) {
 	if b.only {
 		return 0, math.Inf(1)
@@ -605,7 +605,7 @@ func square(v *[maxCols]float64) (sq float64) {
 	return sq
 }
 
-// compare is isOrdered, as far as floats tell: v is b*_k + mu(k, k-1) b*_(k-1).
+// compare does what isOrdered does, as far as floats tell: v is b*_k + mu(k, k-1) b*_(k-1).
 func (b *basis) compare(k int) (ordered, ok bool) {
 	v, sq := &b.level[k-1], square(&b.v)
 	err := 1.01 * (8*u*sq + b.verr*(2*math.Sqrt(sq)+b.verr))
@@ -730,7 +730,7 @@ func (x *integers) dot(z *big.Int, v, w *[maxCols]big.Int) {
 	}
 }
 
-// quotient is floor(mu(k, j) + 1/2), or nil if |mu| is at most 1/2.
+// quotient returns floor(mu(k, j) + 1/2), or nil if |mu| is at most 1/2.
 func (b *basis) quotient(k, j int) *big.Int {
 	x := &b.exact
 	b.know(j + 1)
@@ -745,7 +745,7 @@ func (b *basis) quotient(k, j int) *big.Int {
 	return &x.s
 }
 
-// isOrderedExactly is isOrdered. With v of rank k-1 and d of the row before it,
+// isOrderedExactly decides isOrdered. With v of rank k-1 and d of the row before it,
 // |b*_k + mu b*_(k-1)|^2 is |v|^2 / d^2, and |b*_(k-1)|^2 is d_(k-1) / d.
 func (b *basis) isOrderedExactly(k int) bool {
 	x := &b.exact
@@ -758,7 +758,7 @@ func (b *basis) isOrderedExactly(k int) bool {
 	return x.s.Cmp(&x.lambda) >= 0
 }
 
-// isOrthogonalExactly is isOrthogonal.
+// isOrthogonalExactly decides isOrthogonal.
 func (b *basis) isOrthogonalExactly(k int) bool {
 	b.know(k)
 	b.dotExactly(k, k-1)

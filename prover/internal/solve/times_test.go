@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consensys/gnark"
 	fr254 "github.com/consensys/gnark-crypto/ecc/bn254/fr"
 	fr761 "github.com/consensys/gnark-crypto/ecc/bw6-761/fr"
 	"github.com/consensys/gnark/backend/witness"
@@ -39,6 +40,7 @@ var (
 	out    = flag.String("record", "", "file for a record of -times")
 	commit = flag.String("commit", "", "pippin's commit, for the record")
 	rounds = flag.Int("rounds", 9, "solutions timed with each number of processors")
+	only   = flag.String("only", "", "circuits that are timed, such as groth16/ecdsa,plonk/sha256-2k, in place of all")
 )
 
 // timed is the solutions of one circuit by so many processors.
@@ -72,6 +74,7 @@ func TestTimes(t *testing.T) {
 		}
 		processors = append(processors, n)
 	}
+	machine := record.ThisMachine(*commit) // with all its processors
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var runs []timed
 	for _, c := range []struct {
@@ -81,6 +84,9 @@ func TestTimes(t *testing.T) {
 		{"ecdsa", "groth16", backend.BN254}, {"sha256-2k", "groth16", backend.BN254}, {"recursion", "groth16", backend.BW6761},
 		{"ecdsa", "plonk", backend.BN254}, {"sha256-2k", "plonk", backend.BN254},
 	} {
+		if *only != "" && !slices.Contains(strings.Split(*only, ","), c.system+"/"+c.circuit) {
+			continue
+		}
 		runtime.GOMAXPROCS(slices.Max(processors))
 		circuit, assigned, err := bench.Statement(c.circuit, c.curve)
 		if err != nil {
@@ -124,7 +130,7 @@ func TestTimes(t *testing.T) {
 	if *out == "" {
 		return
 	}
-	text, err := json.MarshalIndent(map[string]any{"machine": record.ThisMachine(*commit), "runs": runs}, "", "  ")
+	text, err := json.MarshalIndent(map[string]any{"machine": machine, "gnark": gnark.Version.String(), "runs": runs}, "", "  ")
 	if err == nil {
 		err = os.WriteFile(*out, append(text, '\n'), 0o644)
 	}

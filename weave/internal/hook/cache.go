@@ -34,13 +34,12 @@ func (m memory) holds(o memory, size uintptr) bool {
 
 // entry is resident bases.
 //
-// What their memory held when it was loaded is known by hashes of its blocks.
-// Bases are used only after the memory that they are wanted for was hashed
-// again, since the program may have changed it, or given it back and put
-// something else there. For the same reason only memory that the program hands
-// over with a call is read, during that call: the engine reads what an entry is
-// loaded from once, and bases that are lost with their backend are loaded again
-// when, and from where, they are wanted.
+// Hashes of its blocks tell what their memory held when they were loaded. The program may
+// have changed that memory since, or given it back and put something else there. So a call
+// hashes the memory that it brings before it uses bases for it, and memory is read only
+// during the call that brings it. The engine reads what an entry is loaded from once. Bases
+// that are lost with their backend are loaded again by the next call that wants them, from
+// the memory that it brings.
 type entry struct {
 	memory
 	bytes []byte // keeps a slice of Go's from being collected
@@ -83,7 +82,7 @@ type held[P, S any] struct {
 	entry *entry // nil where nothing is kept
 }
 
-// end is to be called after the call.
+// end gives up the bases after the call.
 func (h *held[P, S]) end() {
 	if h.entry == nil {
 		_ = h.Close() // whatever a backend says to this, it will not be asked again
@@ -200,11 +199,11 @@ func (c *cache) enter(n *entry, size uintptr) outcome {
 	}
 	for _, o := range c.entries {
 		if n.holds(o.memory, size) {
-			c.remove(o)
+			c.removeLocked(o)
 		}
 	}
 	for c.size > 0 && c.size+int64(len(n.bytes)) > c.limit {
-		c.remove(c.oldest())
+		c.removeLocked(c.oldestLocked())
 	}
 	n.last = time.Now()
 	c.entries = append(c.entries, n)
@@ -212,24 +211,24 @@ func (c *cache) enter(n *entry, size uintptr) outcome {
 	if c.timer == nil {
 		c.timer = time.AfterFunc(c.idle, c.expire)
 	}
-	closing := c.unused()
+	closing := c.unusedLocked()
 	c.mu.Unlock()
 	closeAll(closing)
 	return entered
 }
 
-// remove takes an entry out; mu is held. Those without uses are to be closed
+// removeLocked takes an entry out. Those without uses are to be closed
 // by the caller.
-func (c *cache) remove(n *entry) {
+func (c *cache) removeLocked(n *entry) {
 	if !n.gone {
 		n.gone = true
 		c.size -= int64(len(n.bytes))
 	}
 }
 
-// unused drops the removed entries from the list and answers those that nobody
-// uses; mu is held. Those in use are closed by release.
-func (c *cache) unused() (closing []*entry) {
+// unusedLocked drops the removed entries from the list and answers those that nobody
+// uses. Those in use are closed by release.
+func (c *cache) unusedLocked() (closing []*entry) {
 	kept := c.entries[:0]
 	for _, n := range c.entries {
 		switch {
@@ -244,9 +243,9 @@ func (c *cache) unused() (closing []*entry) {
 	return closing
 }
 
-// oldest is the entry used least recently of those still in; mu is held and
-// there is one.
-func (c *cache) oldest() (oldest *entry) {
+// oldestLocked returns the entry used least recently of those still in. There
+// is one.
+func (c *cache) oldestLocked() (oldest *entry) {
 	for _, n := range c.entries {
 		if !n.gone && (oldest == nil || n.last.Before(oldest.last)) {
 			oldest = n
@@ -260,13 +259,13 @@ func (c *cache) oldest() (oldest *entry) {
 func (c *cache) evict(choose func()) {
 	c.mu.Lock()
 	choose()
-	closing := c.unused()
+	closing := c.unusedLocked()
 	c.mu.Unlock()
 	closeAll(closing)
 }
 
 // drop removes an entry, which the caller uses.
-func (c *cache) drop(n *entry) { c.evict(func() { c.remove(n) }) }
+func (c *cache) drop(n *entry) { c.evict(func() { c.removeLocked(n) }) }
 
 // lost removes an entry that was lost with its backend, and with it those that
 // were entered before: the backend had them too.
@@ -274,7 +273,7 @@ func (c *cache) lost(n *entry) {
 	c.evict(func() {
 		if at := slices.Index(c.entries, n); at >= 0 {
 			for _, o := range c.entries[:at+1] {
-				c.remove(o)
+				c.removeLocked(o)
 			}
 		}
 	})
@@ -305,10 +304,10 @@ func (c *cache) expire() {
 	c.mu.Lock()
 	for _, n := range c.entries {
 		if n.uses == 0 && time.Since(n.last) >= c.idle {
-			c.remove(n)
+			c.removeLocked(n)
 		}
 	}
-	closing := c.unused()
+	closing := c.unusedLocked()
 	if len(c.entries) > 0 && !c.closed {
 		c.timer.Reset(c.idle / 2)
 	} else {
@@ -324,7 +323,7 @@ func (c *cache) shrink() {
 	c.evict(func() {
 		half := c.size / 2
 		for left := len(c.entries); left > 1 && c.size > half; left-- {
-			c.remove(c.oldest())
+			c.removeLocked(c.oldestLocked())
 		}
 	})
 }
@@ -334,7 +333,7 @@ func (c *cache) close() {
 	c.evict(func() {
 		c.closed = true
 		for _, n := range c.entries {
-			c.remove(n)
+			c.removeLocked(n)
 		}
 	})
 }

@@ -21,8 +21,8 @@ const block = 1 << 12
 // alone is the number of blocks that one goroutine hashes: some 0.1 ms.
 const alone = 256
 
-// blocks is the numbers of the blocks that m, of n's memory, touches, the last
-// one excluded.
+// blocks returns the numbers of the blocks that m, of n's memory, touches: from the first
+// to the one after the last.
 func (n *entry) blocks(m memory) (from, to int) {
 	first := n.lo / block
 	return int(m.lo/block - first), int((m.hi+block-1)/block - first)
@@ -86,7 +86,7 @@ func inParallel(from, to int, f func(int) bool) bool {
 	return !no.Load()
 }
 
-// sum is a hash of hashes.
+// sum hashes hashes.
 func sum(sums []uint64) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)

@@ -105,8 +105,8 @@ func (r *Runtime) open() (*opened, error) {
 	return r.live, r.err
 }
 
-// limit is the most bytes of bases to keep resident. In this process nothing
-// is gained by that: the backend uses bases where they are.
+// limit returns the most bytes of bases to keep resident: none in this process, where the
+// backend uses bases where they are.
 func (r *Runtime) limit(e *engine.Engine) int64 {
 	switch {
 	case r.o.Backend == "cpu" || r.o.Cache < 0:
@@ -147,8 +147,8 @@ func (r *Runtime) report(kind, what string) {
 	r.o.Report(what)
 }
 
-// Of is the hook of a group, whose Jacobian points J are made of affine ones by
-// fromAffine: it answers true when *p is the sum, an error when
+// Of returns the hook of a group, whose Jacobian points J are made of affine ones by
+// fromAffine. The hook answers true when *p is the sum, an error when
 // MultiExp is to fail with it, and otherwise leaves the MSM to gnark-crypto and
 // *p as it was. Scalars and points are read during the call; points of which
 // bases are kept resident stay reachable as long as those are.

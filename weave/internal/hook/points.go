@@ -9,7 +9,7 @@ import (
 	"github.com/pippin-zk/pippin/msm"
 )
 
-// MultiplesOf is the hook of gnark-crypto's BatchScalarMultiplication of a group: it
+// MultiplesOf returns the hook of gnark-crypto's BatchScalarMultiplication of a group. It
 // answers base times each scalar, or nil to leave that to gnark-crypto. That function
 // has no error: a strict runtime panics with it.
 func MultiplesOf[P, S any](r *Runtime, g *msm.Group[P, S]) func(base *P, scalars []S) []P {
@@ -28,7 +28,7 @@ func MultiplesOf[P, S any](r *Runtime, g *msm.Group[P, S]) func(base *P, scalars
 	}
 }
 
-// ToLagrangeOf is the hook of gnark-crypto's ToLagrangeG1: it answers the key in Lagrange
+// ToLagrangeOf returns the hook of gnark-crypto's ToLagrangeG1. It answers the key in Lagrange
 // form, nil to leave that to gnark-crypto, or an error when ToLagrangeG1 is to fail with
 // it.
 func ToLagrangeOf[P, S any](r *Runtime, g *msm.Group[P, S]) func(powers []P) ([]P, error) {

@@ -4,7 +4,7 @@ package limbs
 
 import "math/bits"
 
-// mulAddGeneric is MulAdd in Go.
+// mulAddGeneric computes MulAdd in Go.
 func mulAddGeneric(z, x []uint64, y uint64) (above uint64) {
 	x = x[:len(z)]
 	for i := range z {
@@ -18,7 +18,7 @@ func mulAddGeneric(z, x []uint64, y uint64) (above uint64) {
 	return above
 }
 
-// mulGeneric is Mul in Go.
+// mulGeneric computes Mul in Go.
 func mulGeneric(t, x, y []uint64) {
 	n := len(x)
 	clear(t[:n])
@@ -27,7 +27,8 @@ func mulGeneric(t, x, y []uint64) {
 	}
 }
 
-// sqrGeneric is Sqr in Go: products of two different limbs are computed once, and doubled.
+// sqrGeneric computes Sqr in Go. It computes products of two different limbs once, and
+// doubles them.
 func sqrGeneric(t, x []uint64) {
 	n := len(x)
 	clear(t[:2*n])
@@ -44,7 +45,7 @@ func sqrGeneric(t, x []uint64) {
 	}
 }
 
-// reduceGeneric is Reduce in Go.
+// reduceGeneric computes Reduce in Go.
 func reduceGeneric(t, m []uint64, minus uint64) (above uint64) {
 	n := len(m)
 	for i := range m {
@@ -54,7 +55,7 @@ func reduceGeneric(t, m []uint64, minus uint64) (above uint64) {
 	return above
 }
 
-// subtractGeneric is Subtract in Go.
+// subtractGeneric computes Subtract in Go.
 func subtractGeneric(z, x, m []uint64, above uint64) {
 	var borrow uint64
 	for i, v := range m {

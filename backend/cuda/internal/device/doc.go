@@ -21,10 +21,10 @@
 // # Secrets
 //
 // Whatever a call leaves on the card may tell its scalars. Work memory, the stacks
-// of threads and shared memory are overwritten once the card has had no turn for 5 ms. A
-// busy card overwrites them at the end of a turn, after 100 ms, or up to a second where
-// there are many gigabytes, so that few calls wait for it; memory is overwritten before it is given back, and pinned memory
-// at the end of a turn.
+// of threads and shared memory are overwritten once the card has had no turn for 5 ms. On
+// a busy card that happens at the end of a turn, 100 ms after the last time, or up to a
+// second after it where there are many gigabytes: so few calls wait for it. Memory is
+// overwritten before it is given back, and pinned memory at the end of a turn.
 //
 // # Errors
 //

@@ -31,6 +31,7 @@ var (
 	over    = flag.String("overlap", "", "sizes from which TestTimes tries to hide the copy, as logarithms, such as 20")
 	pairs   = flag.String("pairs", "", "levels of pairs that TestTimes tries beside the plan's choice, 0 for none, such as 0,3")
 	running = flag.String("affine", "", "levels of affine additions one entry after the other that TestTimes tries beside the plan's choice, 0 for none, such as 0,4")
+	quads   = flag.Float64("quads", -1, "what TestTimes takes an addition by four threads for, in additions by one: 0 has none, a negative number is the table's")
 	inTurn  = flag.Bool("in-turn", false, "TestTimes tries to have nothing run beside the accumulation")
 	seed    = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
 	most    = flag.String("multiples", "1", "the most multiples of a base that TestTimes has made, such as 1,1000")
@@ -139,7 +140,15 @@ func TestTimes(t *testing.T) {
 
 // times prints the times of MSMs over points, by every try, and checks every answer.
 func times(t *testing.T, c *Computer, p *fixtures.Points, points []byte, multiples int, host []byte, phases map[string]time.Duration) {
-	for _, c.tune = range tries() {
+	for _, try := range tries() {
+		c.tune = func(u *msmplan.Params) {
+			if *quads >= 0 {
+				u.Quad = *quads
+			}
+			if try != nil {
+				try(u)
+			}
+		}
 		forget(c)
 		timesOf(t, c, p, points, multiples, host, phases)
 	}

@@ -23,6 +23,7 @@ type groupKernels struct {
 	fold        device.Kernel[kernel.Fold]
 	reduce      device.Kernel[kernel.Reduce]
 	planes      device.Kernel[kernel.Planes]
+	joins       device.Kernel[kernel.Joins]
 	multiples   device.Kernel[kernel.Multiples]
 	check       device.Kernel[kernel.Check]
 
@@ -39,7 +40,7 @@ type groupKernels struct {
 	preparedMultiples device.Kernel[kernel.PreparedMultiples]
 }
 
-// newProgram loads the kernels of a group, for bases in Edwards form or not.
+// loadKernels loads the kernels of a group, for bases in Edwards form or not.
 func loadKernels(d *device.Device, curve backend.Curve, group backend.Group, edwards bool) (*groupKernels, error) {
 	name := group.String()
 	if edwards {
@@ -65,6 +66,7 @@ func loadKernels(d *device.Device, curve backend.Curve, group backend.Group, edw
 		p.fold.Load(d, forGroup.Fold),
 		p.reduce.Load(d, forGroup.Reduce),
 		p.planes.Load(d, forGroup.Planes),
+		p.joins.Load(d, forGroup.Joins),
 		p.multiples.Load(d, forGroup.Multiples),
 		p.check.Load(d, forGroup.Check),
 	)

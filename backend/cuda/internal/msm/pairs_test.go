@@ -30,11 +30,12 @@ func eachWithPairs(f func(c backend.Curve, g backend.Group)) {
 }
 
 // withPairs returns a change to so many levels of pairs, few tasks at a time, windows of
-// few bits, for long runs, and several chunks or one.
+// few bits, for long runs, and several chunks or one. Sums are added up by four threads.
 func withPairs(levels int, chunks bool) func(*msmplan.Params) {
 	return func(t *msmplan.Params) {
 		t.Edwards = 0
 		t.Pair, t.Invert, t.PairLevels, t.PairTasks, t.PairThreads = 1e-6, 0, levels, 50, 256
+		t.Quad = 0.35
 		t.Window, t.Piece, t.Adding = 5, msmplan.LeastPiece/8, 1 // chains of additions cost nothing
 		if chunks {
 			t.Overlap, t.Copy, t.Launch = 16, 1e3, 0

@@ -242,10 +242,15 @@ func (p *phases) reduceBuckets() error {
 		if last {
 			out = m.Sums
 		}
-		if err := p.planes.Launch(p.stream, int(j.SumsAfter())<<j.Lanes, p.AllSets(), kernel.Planes{
+		step := kernel.Planes{
 			In: p.address(in), SetStride: setStride, NodeStride: nodeStride, LogNodes: j.Nodes, Parts: j.Parts,
 			LogLanes: j.Lanes, LogEach: j.Each, Last: last, Out: p.address(out),
-		}); err != nil {
+		}
+		launch := func() error { return p.planes.Launch(p.stream, j.Threads(), p.AllSets(), step) }
+		if j.Quads {
+			launch = func() error { return p.joins.Launch(p.stream, j.Threads(), p.AllSets(), kernel.Joins(step)) }
+		}
+		if err := launch(); err != nil {
 			return err
 		}
 		in, setStride, nodeStride = out, int(j.SumsAfter()), j.PartsAfter()

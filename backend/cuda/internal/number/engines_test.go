@@ -98,7 +98,7 @@ func (c *card) run(op backend.NumberOp, words, count int, a, b, m []*big.Int, ex
 	c.must(err)
 	refused := c.memory(slices.Repeat([]byte{0xff}, RefusedBytes))
 	work := c.memory(make([]byte, max(scratch, 4)))
-	c.must(c.Queue(s, Place{Stream: c.Compute, Work: work, Refused: device.Address(refused), Pace: func(int) error { return nil }}))
+	c.must(c.Queue(s, Resources{Stream: c.Compute, Work: work, Refused: device.Address(refused), Pace: func(int) error { return nil }}))
 	read := func(s driver.Span) []byte {
 		got := make([]byte, s.Size())
 		c.must(c.Compute.Read(got, s))

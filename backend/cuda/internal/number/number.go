@@ -173,8 +173,8 @@ type Step struct {
 	At struct{ Dst, A, B, M, Carry kernels.Pointer } // B, M and Carry 0 where there is none
 }
 
-// Place is what an operation is queued with.
-type Place struct {
+// Resources is what an operation is queued with.
+type Resources struct {
 	Stream  *driver.Stream
 	Work    driver.Span     // as much as Scratch says
 	Refused kernels.Pointer // RefusedBytes, all ones
@@ -233,6 +233,6 @@ func (c *Computer) Scratch(s *Step) (int64, error) {
 }
 
 // Queue queues an operation, and does not wait for it.
-func (c *Computer) Queue(s *Step, on Place) error {
-	return (&queue{Computer: c, Place: on}).operation(s)
+func (c *Computer) Queue(s *Step, with Resources) error {
+	return (&queue{Computer: c, Resources: with}).operation(s)
 }

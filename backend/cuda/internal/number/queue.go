@@ -14,7 +14,7 @@ import (
 // launched and addresses in scratch mean nothing.
 type queue struct {
 	*Computer
-	Place
+	Resources
 	rehearsal bool
 
 	used, most int64 // of scratch

@@ -194,7 +194,7 @@ func (d *digits) recode(scalars kernels.Pointer, all, first, n int) error {
 	places, _ := d.places()
 	d.at, d.scalars = d.x.take(int64(2*places*n)), n
 	return launch(d.x, &d.x.Group.recode, n, kernel.Recode{
-		Scalars: scalars, All: all, First: first, N: n, Lattice: d.x.fact(d.x.Place, d.x.facts.lattice), Digits: d.at, Places: places, Naf: d.naf,
+		Scalars: scalars, All: all, First: first, N: n, Lattice: d.x.fact(d.x.Resources, d.x.facts.lattice), Digits: d.at, Places: places, Naf: d.naf,
 	})
 }
 
@@ -209,7 +209,7 @@ func (d *digits) places() (n, bits int) {
 // product returns the launch of products by these digits, without its points.
 func (d *digits) product() kernel.Product {
 	places, bits := d.places()
-	return kernel.Product{Digits: d.at, Scalars: d.scalars, Places: places, Each: bits, Beta: d.x.fact(d.x.Place, d.x.facts.beta)}
+	return kernel.Product{Digits: d.at, Scalars: d.scalars, Places: places, Each: bits, Beta: d.x.fact(d.x.Resources, d.x.facts.beta)}
 }
 
 // blocks returns how many blocks compute so many products.

@@ -80,11 +80,11 @@ func New(d *device.Device, e backend.Element) (*Group, error) {
 	return g, nil
 }
 
-// Facts returns what the kernels read about the group: Place says where it is.
+// Facts returns what the kernels read about the group: Resources says where it is.
 func (g *Group) Facts() []byte { return g.facts.bytes }
 
-// Place is where a step is computed.
-type Place struct {
+// Resources is what a step is queued with.
+type Resources struct {
 	Stream *driver.Stream
 	Work   driver.Span     // as much as Scratch says
 	Facts  kernels.Pointer // of the group
@@ -103,7 +103,9 @@ func (g *Group) Scratch(s Step) (int64, error) {
 }
 
 // Queue queues a step.
-func (g *Group) Queue(s Step, at Place) error { return s.queue(&queue{Group: g, Place: at}) }
+func (g *Group) Queue(s Step, with Resources) error {
+	return s.queue(&queue{Group: g, Resources: with})
+}
 
 // Points is points on the card, affine and in a row.
 type Points struct {
@@ -113,12 +115,12 @@ type Points struct {
 
 // Check queues a check of points, whose answer CheckedBytes of memory get that were filled
 // with ones.
-func (g *Group) Check(at Place, src Points, subgroup bool, answer kernels.Pointer) error {
+func (g *Group) Check(with Resources, src Points, subgroup bool, answer kernels.Pointer) error {
 	p := kernel.CheckPoints{Points: src.At, N: src.Count, Answer: answer}
 	if subgroup {
-		p.Digits, p.Places, p.Beta = g.fact(at, g.facts.check), g.facts.checks, g.fact(at, g.facts.beta)
+		p.Digits, p.Places, p.Beta = g.fact(with, g.facts.check), g.facts.checks, g.fact(with, g.facts.beta)
 	}
-	return g.checkPoints.Launch(at.Stream, src.Count, 1, p)
+	return g.checkPoints.Launch(with.Stream, src.Count, 1, p)
 }
 
 // CheckedBytes is the size of what Check answers.
@@ -126,33 +128,35 @@ const CheckedBytes = 4 * kernel.CheckedWords
 
 // Coordinates lowers a word to the index of the first point that has a coordinate not
 // below q.
-func (g *Group) Coordinates(at Place, src Points, bad kernels.Pointer) error {
-	return g.coordinates.Launch(at.Stream, src.Count, 1, kernel.Coordinates{Points: src.At, N: src.Count, Bad: bad})
+func (g *Group) Coordinates(with Resources, src Points, bad kernels.Pointer) error {
+	return g.coordinates.Launch(with.Stream, src.Count, 1, kernel.Coordinates{Points: src.At, N: src.Count, Bad: bad})
 }
 
 // Decode queues the decoding of as many points as dst has, and lowers a word to the index
 // of the first that is none.
-func (g *Group) Decode(at Place, dst Points, src kernels.Pointer, as backend.Encoding, bad kernels.Pointer) error {
+func (g *Group) Decode(with Resources, dst Points, src kernels.Pointer, as backend.Encoding, bad kernels.Pointer) error {
 	f := g.facts
-	return g.decode.Launch(at.Stream, dst.Count, 1, kernel.Decode{
-		From: src, N: dst.Count, Compressed: as == backend.Compressed, To: dst.At, Digits: g.fact(at, f.power), Places: f.powers,
-		S: f.twos, Constants: g.fact(at, f.roots), Bad: bad,
+	return g.decode.Launch(with.Stream, dst.Count, 1, kernel.Decode{
+		From: src, N: dst.Count, Compressed: as == backend.Compressed, To: dst.At, Digits: g.fact(with, f.power), Places: f.powers,
+		S: f.twos, Constants: g.fact(with, f.roots), Bad: bad,
 	})
 }
 
 // Encode queues the encoding of points.
-func (g *Group) Encode(at Place, src Points, dst kernels.Pointer, as backend.Encoding) error {
-	return g.encode.Launch(at.Stream, src.Count, 1, kernel.Encode{From: src.At, N: src.Count, Compressed: as == backend.Compressed, To: dst})
+func (g *Group) Encode(with Resources, src Points, dst kernels.Pointer, as backend.Encoding) error {
+	return g.encode.Launch(with.Stream, src.Count, 1, kernel.Encode{From: src.At, N: src.Count, Compressed: as == backend.Compressed, To: dst})
 }
 
 // fact returns where a part of the facts is.
-func (g *Group) fact(at Place, place int) kernels.Pointer { return at.Facts + kernels.Pointer(place) }
+func (g *Group) fact(with Resources, offset int) kernels.Pointer {
+	return with.Facts + kernels.Pointer(offset)
+}
 
 // queue is a step on its way to the card, or its rehearsal, in which nothing is launched
 // and addresses in work memory mean nothing.
 type queue struct {
 	*Group
-	Place
+	Resources
 	rehearsal bool
 
 	used, most int64

@@ -89,7 +89,7 @@ func TestLittleMemory(t *testing.T) {
 			turn.Compute.Write(facts.In(span), g.Facts()),
 			turn.Compute.Write(src.In(span), base),
 			turn.Compute.Write(by.In(span), scalars[:n*e.Curve.ScalarBytes()]),
-			g.Queue(m, Place{Stream: turn.Compute, Work: work.In(span), Facts: device.Address(facts.In(span)), Pace: func(n int) error { products += n; return nil }}),
+			g.Queue(m, Resources{Stream: turn.Compute, Work: work.In(span), Facts: device.Address(facts.In(span)), Pace: func(n int) error { products += n; return nil }}),
 			turn.Compute.Read(got, dst.In(span)),
 		); err != nil {
 			t.Fatal(err)

@@ -166,15 +166,15 @@ func inverse[E any, P fr[E]](x []byte) []byte {
 	return layout.Bytes(e)
 }
 
-// shares are by curve: the element 1/n.
-var shares = [...]func(n int) []byte{
-	backend.BN254:    share[fr254.Element],
-	backend.BLS12377: share[fr377.Element],
-	backend.BLS12381: share[fr381.Element],
-	backend.BW6761:   share[fr761.Element],
+// reciprocals are by curve: the element 1/n.
+var reciprocals = [...]func(n int) []byte{
+	backend.BN254:    reciprocal[fr254.Element],
+	backend.BLS12377: reciprocal[fr377.Element],
+	backend.BLS12381: reciprocal[fr381.Element],
+	backend.BW6761:   reciprocal[fr761.Element],
 }
 
-func share[E any, P fr[E]](n int) []byte {
+func reciprocal[E any, P fr[E]](n int) []byte {
 	e := make([]E, 1)
 	P(&e[0]).Inverse(P(&e[0]).SetUint64(uint64(n)))
 	return layout.Bytes(e)

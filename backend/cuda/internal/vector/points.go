@@ -25,9 +25,9 @@ func (p *program) groupOf(r backend.Range) (*point.Group, error) {
 	return g, nil
 }
 
-// place returns where the steps of a group are computed.
-func (x *execution) place(ctx context.Context, g *point.Group) point.Place {
-	return point.Place{
+// resources returns what the steps of a group are queued with.
+func (x *execution) resources(ctx context.Context, g *point.Group) point.Resources {
+	return point.Resources{
 		Stream: x.turn.Compute, Work: x.scratchAt.In(x.work), Facts: x.inFrame(x.facts[g]),
 		Pace: func(products int) error {
 			if err := backend.Ended(ctx); err != nil {
@@ -59,7 +59,7 @@ func (p *program) overPoints(i int, g *point.Group, s point.Step, begin func(*ex
 			return err
 		}
 		begin(x)
-		return g.Queue(s, x.place(ctx, g))
+		return g.Queue(s, x.resources(ctx, g))
 	})
 	return nil
 }
@@ -107,7 +107,7 @@ func (p *program) checkPoints(i int, s backend.CheckPoints) error {
 		if err := x.touch(touched); err != nil {
 			return err
 		}
-		return g.Check(x.place(ctx, g), p.pointsAt(s.Src), s.Subgroup, x.inAnswers(at))
+		return g.Check(x.resources(ctx, g), p.pointsAt(s.Src), s.Subgroup, x.inAnswers(at))
 	})
 	p.finish[i] = func(x *execution) ([]byte, error) {
 		answer := x.answered(at, point.CheckedBytes)
@@ -149,7 +149,7 @@ func (p *program) transformPoints(i int, s backend.Transform) error {
 	t.Roots = powers(one, func(step int) ([]byte, error) { return roots[p.curve](n, step, s.Inverse) })
 	shift, scale := s.Shift, one
 	if s.Inverse {
-		scale = p.put(shares[p.curve](n))
+		scale = p.put(reciprocals[p.curve](n))
 		if len(shift) > 0 {
 			shift = inverses[p.curve](shift)
 		}
@@ -186,7 +186,7 @@ func (p *program) writePoints(i int, s backend.Write) error {
 			if err := errors.Join(x.upload(ctx, s.Dst, s.Input), x.touch([]backend.Range{s.Dst})); err != nil {
 				return err
 			}
-			return g.Coordinates(x.place(ctx, g), p.pointsAt(s.Dst), x.inAnswers(bad))
+			return g.Coordinates(x.resources(ctx, g), p.pointsAt(s.Dst), x.inAnswers(bad))
 		}
 		if err := x.uploadScratch(ctx, s.Input, s.Encoding.Bytes(p.used.Space(s.Dst.Space).Element)); err != nil {
 			return err
@@ -194,7 +194,7 @@ func (p *program) writePoints(i int, s backend.Write) error {
 		if err := x.touch([]backend.Range{s.Dst}); err != nil {
 			return err
 		}
-		return g.Decode(x.place(ctx, g), p.pointsAt(s.Dst), x.scratchFrom(0), s.Encoding, x.inAnswers(bad))
+		return g.Decode(x.resources(ctx, g), p.pointsAt(s.Dst), x.scratchFrom(0), s.Encoding, x.inAnswers(bad))
 	})
 	return nil
 }
@@ -213,7 +213,7 @@ func (p *program) encoded(i int, s backend.Read) error {
 			if err := x.touch(touched); err != nil {
 				return err
 			}
-			return g.Encode(x.place(ctx, g), p.pointsAt(s.Src), x.inAnswers(at), s.Encoding)
+			return g.Encode(x.resources(ctx, g), p.pointsAt(s.Src), x.inAnswers(at), s.Encoding)
 		})
 		return nil
 	}
@@ -223,7 +223,7 @@ func (p *program) encoded(i int, s backend.Read) error {
 		if err := x.touch(touched); err != nil {
 			return err
 		}
-		if err := g.Encode(x.place(ctx, g), p.pointsAt(s.Src), x.scratchFrom(0), s.Encoding); err != nil {
+		if err := g.Encode(x.resources(ctx, g), p.pointsAt(s.Src), x.scratchFrom(0), s.Encoding); err != nil {
 			return err
 		}
 		return x.turn.Compute.Read(b, x.scratchAt.In(x.work).Slice(0, size))

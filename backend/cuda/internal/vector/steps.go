@@ -423,7 +423,7 @@ func (p *program) computed(i int, s backend.Compute) error {
 		if err := x.touch(touched); err != nil {
 			return err
 		}
-		return p.numbers.Queue(op, number.Place{
+		return p.numbers.Queue(op, number.Resources{
 			Stream: x.turn.Compute, Work: x.scratchAt.In(x.work), Refused: x.inAnswers(noted),
 			Pace: func(elements int) error {
 				if err := backend.Ended(ctx); err != nil {

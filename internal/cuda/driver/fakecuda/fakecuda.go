@@ -45,11 +45,11 @@ func Reset() {
 	}
 }
 
-// Counter is one of the counters in fakecuda.c, such as "allocations" or
+// Counter returns one of the counters in fakecuda.c, such as "allocations" or
 // "launches"; -1 when there is none of that name, or no fake.
 func Counter(name string) int64 { return number("fakecuda_counter", name) }
 
-// Calls is how often a function of the driver was called since Reset, or -1
+// Calls returns how often a function of the driver was called since Reset, or -1
 // without the fake.
 func Calls(name string) int64 { return number("fakecuda_calls", name) }
 

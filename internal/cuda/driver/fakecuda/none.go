@@ -13,8 +13,8 @@ func Fail(string) error { return errors.New("fakecuda: built without the cuda ta
 // Reset does nothing in this build.
 func Reset() {}
 
-// Counter is -1 in this build.
+// Counter returns -1 in this build.
 func Counter(string) int64 { return -1 }
 
-// Calls is -1 in this build.
+// Calls returns -1 in this build.
 func Calls(string) int64 { return -1 }

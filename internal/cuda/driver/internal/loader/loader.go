@@ -48,7 +48,7 @@ func Missing() []string {
 	return names
 }
 
-// Symbol is the address of a symbol of the loaded library, or nil.
+// Symbol returns the address of a symbol of the loaded library, or nil.
 func Symbol(name string) unsafe.Pointer {
 	cname := C.CString(name)
 	defer C.free(unsafe.Pointer(cname))

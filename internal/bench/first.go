@@ -20,22 +20,22 @@ import (
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
-// ColdConfig says what Cold measures: first proofs of every circuit on every curve, with
+// FirstConfig says what First measures: first proofs of every circuit on every curve, with
 // keys that are read from files. Count is of first proofs, each with a key that is read
 // again; none is left out. Merge and InFlight are not used.
-type ColdConfig struct {
+type FirstConfig struct {
 	ProveConfig
 	// Stock times gnark's reader and prover as well, once.
 	Stock bool
 }
 
 // Validate refuses an empty or senseless configuration with backend.ErrInvalidInput.
-func (c *ColdConfig) Validate() error { return c.ProveConfig.Validate() }
+func (c *FirstConfig) Validate() error { return c.ProveConfig.Validate() }
 
-// Cold measures what cfg says: from opening the file of a compressed key, whose bytes are
+// First measures what cfg says: from opening the file of a compressed key, whose bytes are
 // in the page cache, to the first proof. gnark verifies every proof, outside of the time.
 // Results and errors are like those of Prove.
-func Cold(ctx context.Context, cfg ColdConfig) (runs []record.ColdRun, _ []record.BackendInfo, err error) {
+func First(ctx context.Context, cfg FirstConfig) (runs []record.FirstRun, _ []record.BackendInfo, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -45,7 +45,7 @@ func Cold(ctx context.Context, cfg ColdConfig) (runs []record.ColdRun, _ []recor
 	}
 	defer func() { err = errors.Join(err, all.close()) }()
 	err = cfg.each(all, func(s *statement, curve backend.Curve) (err error) {
-		w, err := newColdWork(ctx, &cfg, s, curve, all)
+		w, err := newFirstWork(ctx, &cfg, s, curve, all)
 		if err != nil {
 			return err
 		}
@@ -72,8 +72,8 @@ func Cold(ctx context.Context, cfg ColdConfig) (runs []record.ColdRun, _ []recor
 	return runs, all.describe(), err
 }
 
-// coldWork is a key in a file, its circuit with a witness, and what gnark took.
-type coldWork struct {
+// firstWork is a key in a file, its circuit with a witness, and what gnark took.
+type firstWork struct {
 	*statement
 	*key
 	curve        backend.Curve
@@ -85,8 +85,8 @@ type coldWork struct {
 	stockRead    time.Duration
 }
 
-func newColdWork(ctx context.Context, cfg *ColdConfig, s *statement, curve backend.Curve, all engines) (_ *coldWork, err error) {
-	w := &coldWork{statement: s, curve: curve}
+func newFirstWork(ctx context.Context, cfg *FirstConfig, s *statement, curve backend.Curve, all engines) (_ *firstWork, err error) {
+	w := &firstWork{statement: s, curve: curve}
 	if w.scheme, err = cfg.system().On(curve); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func newColdWork(ctx context.Context, cfg *ColdConfig, s *statement, curve backe
 }
 
 // write writes the compressed key to a file, and leaves its bytes in the page cache.
-func (w *coldWork) write(dir string) (err error) {
+func (w *firstWork) write(dir string) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (w *coldWork) write(dir string) (err error) {
 }
 
 // open opens the key's file.
-func (w *coldWork) open(read func(proofsystem.Keys, io.Reader) error) (_ proofsystem.Keys, err error) {
+func (w *firstWork) open(read func(proofsystem.Keys, io.Reader) error) (_ proofsystem.Keys, err error) {
 	f, err := os.Open(w.path)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (w *coldWork) open(read func(proofsystem.Keys, io.Reader) error) (_ proofsy
 	return k, read(k, bufio.NewReaderSize(f, 1<<20))
 }
 
-func (w *coldWork) byGnark() error {
+func (w *firstWork) byGnark() error {
 	runtime.GC()
 	start := time.Now()
 	k, err := w.open(proofsystem.Keys.ReadProvingChecked)
@@ -165,7 +165,7 @@ func (w *coldWork) byGnark() error {
 
 // measure times first proofs on one backend. With an error the run has those that were
 // made.
-func (w *coldWork) measure(ctx context.Context, cfg *ColdConfig, e *single) (record.ColdRun, error) {
+func (w *firstWork) measure(ctx context.Context, cfg *FirstConfig, e *single) (record.FirstRun, error) {
 	var samples, reads, loads, proves []time.Duration
 	stage, refused := fmt.Sprintf("%s %v: first proofs on %s", w.name, w.curve, e.name), 0
 	once := func() error {
@@ -201,7 +201,7 @@ func (w *coldWork) measure(ctx context.Context, cfg *ColdConfig, e *single) (rec
 	if err == nil {
 		cfg.Progress.tell(stage, cfg.Count, cfg.Count)
 	}
-	run := record.ColdRun{
+	run := record.FirstRun{
 		Op: "cold", System: string(cfg.system()), Circuit: w.name, Curve: w.curve.String(), Constraints: w.ccs.GetNbConstraints(),
 		Backend: e.name, Version: e.info.Version, Device: e.device(), Bytes: w.bytes,
 		Count: len(samples), Stock: record.Millis(w.stock), StockRead: record.Millis(w.stockRead), Verified: refused == 0, Refused: refused,
