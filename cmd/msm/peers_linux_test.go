@@ -37,6 +37,9 @@ func TestBenchPeers(t *testing.T) {
 	out := filepath.Join(folder, "record.json")
 	status, table, errs := cli(t, &app{}, append(args, "--format", "json", "--out", out)...)
 	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatalf("status %d, %v, %s", status, err, errs)
+	}
 	var r record.Record[record.PeerRun]
 	if err := json.Unmarshal(text, &r); status != exitOK || err != nil || len(r.Runs) != 2 || !strings.Contains(table, "theirs") {
 		t.Fatalf("status %d, %v, %s%s%s", status, err, table, errs, text)

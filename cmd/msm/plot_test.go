@@ -10,8 +10,8 @@ import (
 // TestBenchPlot: records are drawn as they are committed, into a file and to stdout.
 func TestBenchPlot(t *testing.T) {
 	const results = "../../bench/results/"
-	records := []string{results + "h200/msm-g1.json", results + "h200/msm-g1-26-bn254.json", results + "h200/peers.json"}
-	want, err := os.ReadFile(results + "h200/peers-bn254.svg")
+	records := []string{results + "h100/peers-g1.json"}
+	want, err := os.ReadFile(results + "h100/peers-bn254.svg")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func (c *PeersConfig) read() (all peerPrograms, err error) {
 }
 
 // Peers measures what cfg says, and answers as MSM does. A program that fails is left out,
-// with a note; one whose answers are wrong is in the result, with ErrWrong.
+// with a note; so is one whose answers are not right, and then the error is ErrWrong.
 func Peers(ctx context.Context, cfg PeersConfig) (_ []record.PeerRun, _ []record.BackendInfo, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
@@ -134,6 +134,9 @@ func Peers(ctx context.Context, cfg PeersConfig) (_ []record.PeerRun, _ []record
 	if len(p.runs) == 0 {
 		err = fmt.Errorf("%w: no program of %s has one of the curves and answered", backend.ErrUnsupported, cfg.Programs)
 	}
+	if p.wrong > 0 {
+		err = errors.Join(err, fmt.Errorf("%w: of %d programs, which are left out", ErrWrong, p.wrong))
+	}
 	for _, r := range p.runs {
 		if r.Wrong > 0 {
 			err = errors.Join(err, fmt.Errorf("%w: %s, %s, %s: %d answers", ErrWrong, r.Library, r.Curve, units.FormatSize(r.N), r.Wrong))
@@ -149,6 +152,7 @@ type peers struct {
 	engine   *single
 	folder   string // for inputs
 	runs     []record.PeerRun
+	wrong    int // programs that were left out because of their answers
 }
 
 // of returns the programs that compute something of a curve.
@@ -479,6 +483,11 @@ func (p *peers) turns(ctx context.Context, run record.PeerRun, own func() (bool,
 		}
 		if err != nil {
 			p.note("%s, %s: left out: %v", t.program.Name, units.FormatSize(run.N), err)
+			continue
+		}
+		if all.wrong > 0 { // by the library or by our program for it
+			p.note("%s, %s: left out: %d of its %d answers are not right", t.program.Name, units.FormatSize(run.N), all.wrong, 1+p.cfg.Count)
+			p.wrong++
 			continue
 		}
 		r := run

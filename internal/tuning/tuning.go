@@ -95,6 +95,12 @@ var changes = []change{
 		}
 	}},
 	{"no affine sums", func(c *msmplan.Costs) { c.Affine = 0 }},
+	{"sums by four threads", func(c *msmplan.Costs) {
+		if c.Quad == 0 {
+			c.Quad = 0.3
+		}
+	}},
+	{"no sums by four threads", func(c *msmplan.Costs) { c.Quad = 0 }},
 	{"fewer buckets", func(c *msmplan.Costs) { c.Reduce *= 2 }},
 	{"far fewer buckets", func(c *msmplan.Costs) { c.Reduce *= 6 }},
 	{"more buckets", func(c *msmplan.Costs) { c.Reduce /= 2 }},

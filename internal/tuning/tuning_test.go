@@ -90,13 +90,16 @@ func TestChanges(t *testing.T) {
 		different := 0
 		for _, of := range backend.CurveGroups() {
 			found := foundFor(t, of.Curve, of.Group, map[int]int{1 << 16: 128})
-			// Tables need not have affine sums, which one of the changes takes away.
-			before, with := found[0].Costs, found[0].Costs
-			with.Affine, with.Step = 0.5, 1
-			changed := with
+			// Tables need not have affine sums and sums by four threads, which changes take
+			// away or add.
+			before, with, without := found[0].Costs, found[0].Costs, found[0].Costs
+			with.Affine, with.Step, with.Quad = 0.5, 1, 0.5
+			without.Affine, without.Step, without.Quad = 0, 0, 0
+			changed, added := with, without
 			change.to(&found[0].Costs)
 			change.to(&changed)
-			if found[0].Costs != before || changed != with {
+			change.to(&added)
+			if found[0].Costs != before || changed != with || added != without {
 				different++
 			}
 			if _, err := Table(nil, "NVIDIA H200", found).Bytes(); err != nil {

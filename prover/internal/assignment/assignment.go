@@ -103,7 +103,7 @@ func (s *Solver[S]) bytes(v *Solution[S]) int {
 	return s.of * (cap(v.Wires) + cap(v.Sides[0]) + cap(v.Sides[1]) + cap(v.Sides[2]))
 }
 
-// Over is a solver for a field.
+// Over returns a solver for a field.
 func Over[S limbs, PS element[S]]() *Solver[S] {
 	var e S
 	s := &Solver[S]{most: mostKept, of: 8 * len(e), Hint: asHint[S, PS], Print: prints[S, PS]}
@@ -162,7 +162,7 @@ func (s *Solver[S]) take(wires, rows, capacity int) *Solution[S] {
 	return v
 }
 
-// taken is a solution that was given back, or nil.
+// taken returns a solution that was given back, or nil.
 func (s *Solver[S]) taken(wires, capacity int) *Solution[S] {
 	s.mu.Lock()
 	defer s.mu.Unlock()

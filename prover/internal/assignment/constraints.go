@@ -176,7 +176,7 @@ func (w *worker[S, PS]) give(coefficient, wire uint32, v *S) error {
 	return w.set(wire, v)
 }
 
-// denominator is what a division divides by, never zero.
+// denominator returns what a division divides by, never zero.
 func (w *worker[S, PS]) denominator(d *division, to *S) {
 	switch {
 	case d.of == ofRow:
@@ -248,7 +248,7 @@ func (w *worker[S, PS]) row(id, a, b, c uint32) {
 	}
 }
 
-// sparseAdd is qL xa + qR xb + qC = xc; data is xa, xb, xc, qL, qR, qC.
+// sparseAdd computes qL xa + qR xb + qC = xc; data is xa, xb, xc, qL, qR, qC.
 func (w *worker[S, PS]) sparseAdd(id uint32, data []uint32) error {
 	var zero S
 	w.t = zero
@@ -268,7 +268,7 @@ func (w *worker[S, PS]) sparseAdd(id uint32, data []uint32) error {
 	return nil
 }
 
-// sparseMul is qM xa xb = xc; data is xa, xb, xc, qM.
+// sparseMul computes qM xa xb = xc; data is xa, xb, xc, qM.
 func (w *worker[S, PS]) sparseMul(id uint32, data []uint32) error {
 	a, b := &w.values[data[0]], &w.values[data[1]]
 	if unknown(a) || unknown(b) {
@@ -369,7 +369,7 @@ func (w *worker[S, PS]) sparse1(id uint32, data []uint32) error {
 	return nil
 }
 
-// rowSum is qL xa + qR xb + qO xc + qM xa xb + qC without the terms of one side.
+// rowSum returns qL xa + qR xb + qO xc + qM xa xb + qC without the terms of one side.
 func (w *worker[S, PS]) rowSum(data []uint32, without int, to *S) error {
 	var zero S
 	*to = zero
@@ -393,7 +393,7 @@ func (w *worker[S, PS]) rowSum(data []uint32, without int, to *S) error {
 	return nil
 }
 
-// rowDenominator is the factor of a row's unknown wire: qL + qM xb, qR + qM xa or qO.
+// rowDenominator returns the factor of a row's unknown wire: qL + qM xb, qR + qM xa or qO.
 func (w *worker[S, PS]) rowDenominator(d *division, to *S) {
 	*to = w.coefficients[d.data[placeL+int(d.side)]]
 	if d.side == 2 || d.data[placeM] == constraint.CoeffIdZero {

@@ -64,7 +64,7 @@ func (w *worker[S, PS]) hint(data []uint32) error {
 	return w.integers(h, c)
 }
 
-// hintOf is a hint of the system, or nil.
+// hintOf returns a hint of the system, or nil.
 func (r *run[S, PS]) hintOf(id solver.HintID) *hint[S, PS] {
 	for i := range r.hints {
 		if r.hints[i].id == id {

@@ -27,7 +27,7 @@ const (
 	lists  = std + "internal/logderivarg." // hints over long lists
 )
 
-// ownHint is our way to the values of gnark's hint of a name, nil without one. It does
+// ownHint returns our way to the values of gnark's hint of a name, nil without one. It does
 // nothing and says so when inputs are not as gnark's circuits have them; then the hint
 // itself is called.
 func ownHint[S limbs, PS element[S]](name string) func(w *worker[S, PS], c *call) (bool, error) {

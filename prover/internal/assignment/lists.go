@@ -109,7 +109,7 @@ func (w *worker[S, PS]) quotients(c *call) (bool, error) {
 	return true, nil
 }
 
-// inverses is a blueprint's list of inverses, 0 for 0: data is its length, the number of them, and linear
+// inverses computes a blueprint's list of inverses, 0 for 0: data is its length, the number of them, and linear
 // expressions.
 func (w *worker[S, PS]) inverses(data []uint32, from uint32) error {
 	n := int(data[1])

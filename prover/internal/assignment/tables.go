@@ -143,7 +143,7 @@ type rows struct {
 	shift int
 }
 
-// newRows is nil when two keys are equal.
+// newRows makes rows, nil when two keys are equal.
 func newRows(keys []uint64) *rows {
 	size := nextPowerOfTwo(2 * len(keys))
 	r := &rows{keys, make([]int32, size), 64 - bits.Len(uint(size-1))}
@@ -163,10 +163,10 @@ func newRows(keys []uint64) *rows {
 	return r
 }
 
-// hash is Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4).
+// hash does Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4).
 func (r *rows) hash(k uint64) int { return int(k * 0x9e3779b97f4a7c15 >> r.shift) }
 
-// find is -1 for a key that no row has.
+// find returns the row of a key, -1 when none has it.
 func (r *rows) find(k uint64) int32 {
 	for at := r.hash(k); ; at = (at + 1) & (len(r.slots) - 1) {
 		i := r.slots[at]

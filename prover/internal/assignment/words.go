@@ -22,7 +22,7 @@ func (w *worker[S, PS]) small64(e *S) (v uint64, ok bool) {
 	return w.u[0], rest == 0
 }
 
-// byteSlot is the slot of w.bytes of an element with this lowest word: Fibonacci
+// byteSlot returns the slot of w.bytes of an element with this lowest word: Fibonacci
 // hashing, as in rows.
 func byteSlot(low uint64) uint64 { return low * 0x9e3779b97f4a7c15 >> (64 - byteBits) }
 
@@ -51,7 +51,7 @@ func (w *worker[S, PS]) words(c *call, outputs int) (x, y uint64, ok bool, err e
 	return x, y, okX && okY, err
 }
 
-// bitwise is an operation on the bits of two inputs.
+// bitwise returns what solves an operation on the bits of two inputs.
 func bitwise[S limbs, PS element[S]](f func(x, y uint64) uint64) func(w *worker[S, PS], c *call) (bool, error) {
 	return func(w *worker[S, PS], c *call) (bool, error) {
 		x, y, ok, err := w.words(c, 1)
@@ -89,7 +89,7 @@ func (w *worker[S, PS]) partition(c *call) (bool, error) {
 	return true, w.setWord(c.from+1, v&(1<<at-1))
 }
 
-// window is n < 64 bits of a number from a bit on.
+// window returns n < 64 bits of a number from a bit on.
 func window[S limbs](v *S, at, n int) uint64 {
 	i, shift := at/64, at%64
 	if i >= len(*v) {
@@ -149,7 +149,7 @@ func (w *worker[S, PS]) decompose(c *call) (bool, error) {
 	return true, nil
 }
 
-// inverseOrZero is 1/x, or 0 for 0.
+// inverseOrZero returns 1/x, or 0 for 0.
 func (w *worker[S, PS]) inverseOrZero(c *call) (bool, error) {
 	if c.n != 1 || c.to-c.from != 1 {
 		return false, nil

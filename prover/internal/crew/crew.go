@@ -178,7 +178,7 @@ func (h *helper) rouse() bool {
 	return false
 }
 
-// help is a helper's life. It sleeps when it finds nothing to begin with.
+// help lives a helper's life. It sleeps when it finds nothing to begin with.
 func (c *Crew) help(i int) {
 	h, worker := c.helpers[i], i+1
 	last, jobs, woken := uint64(0), 0, false
@@ -227,7 +227,7 @@ func (c *Crew) sleep(h *helper, i int, last uint64) (woken bool) {
 	return true
 }
 
-// near is how many helpers do nothing of the background while the owner does work of its
+// near returns how many helpers do nothing of the background while the owner does work of its
 // own, so that they have time for that.
 func (c *Crew) near() int { return min(int(c.calls.Load())/2, few) }
 

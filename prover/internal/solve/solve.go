@@ -102,7 +102,7 @@ var (
 // Defects returns how often our solver failed by a fault of its own.
 func Defects() int64 { return defects.Load() }
 
-// LeftToGnark is how many solutions were found by gnark's solver and not by ours.
+// LeftToGnark returns how many solutions were found by gnark's solver and not by ours.
 func LeftToGnark() int64 { return leftToGnark.Load() }
 
 // gnark has gnark's solver solve, and leaves the system alone so that others may
@@ -145,7 +145,7 @@ var Hashing sync.Mutex
 // It is safe for concurrent use.
 type Challenge func(b []byte, size int) []byte
 
-// ChallengeBy is a challenge by a hash function, which others may use too when
+// ChallengeBy returns a challenge by a hash function, which others may use too when
 // they hold the lock.
 func ChallengeBy(h hash.Hash, lock sync.Locker) Challenge {
 	return func(b []byte, size int) []byte {
