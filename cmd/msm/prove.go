@@ -16,15 +16,18 @@ import (
 type proveFlags struct {
 	system, circuits, curves, backends, merge string
 
-	hashes int
-	count  int
-	flying int
-	own    bool
-	cold   bool
-	format string
-	out    string
-	cache  string
-	commit string
+	hashes  int
+	squares int
+	count   int
+	flying  int
+	own     bool
+	cold    bool
+	stock   bool
+	keep    bool
+	format  string
+	out     string
+	cache   string
+	commit  string
 }
 
 func (a *app) proveCommand() *cobra.Command {
@@ -40,7 +43,9 @@ circuit is proved for the first time, which can take minutes, and kept in files.
   msm bench prove --circuit ecdsa,sha256-2k --backend cpu,cuda --format json --out record.json
   msm bench prove --circuit recursion --backend cuda
   msm bench prove --system plonk --circuit ecdsa --backend cpu,cuda
-  msm bench prove --circuit ecdsa --backend cuda --cold`,
+  msm bench prove --circuit ecdsa --backend cuda --cold
+
+  msm bench prove --circuit squares --squares 16777216 --backend cuda --own-setup --keep=false --stock=false`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return a.prove(c.Context(), f) },
 	}
@@ -50,6 +55,8 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	flags.IntVar(&f.count, "count", record.Enough, "timed proofs, after one to warm up")
 	flags.IntVar(&f.flying, "in-flight", 0, "from 2 on: also a stream of proofs, that many at a time")
 	flags.BoolVar(&f.own, "own-setup", false, "make keys that are not kept yet on the first backend, in place of by gnark")
+	flags.BoolVar(&f.stock, "stock", true, "prove by gnark as well, in the same rounds")
+	flags.BoolVar(&f.keep, "keep", true, "read keys from files, and write those that are set up")
 	flags.BoolVar(&f.cold, "cold", false, "the way to the first proof instead: from this program's start on, with a key that is kept")
 	addFormat(c, &f.format, reports)
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
@@ -67,6 +74,7 @@ func (f *proveFlags) addStatements(c *cobra.Command) {
 	flags.StringVar(&f.curves, "curve", "", names(backend.Curves())+" (default bn254, and the only one that recursion has)")
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
 	flags.IntVar(&f.hashes, "hashes", 256, "length of the chain of hashes that the circuit mimc is")
+	flags.IntVar(&f.squares, "squares", 1<<16, "constraints of the circuit squares")
 	completes(c, "curve", backend.Curves(), "all")
 	completes(c, "system", proofsystem.Systems())
 	completes(c, "circuit", bench.Circuits(), "all")
@@ -78,7 +86,8 @@ func (f *proveFlags) config() (c bench.ProveConfig, err error) {
 	if err := oneOf("format", f.format, reports...); err != nil {
 		return c, err
 	}
-	c.Hashes, c.Count, c.InFlight, c.OwnSetup = f.hashes, f.count, f.flying, f.own
+	c.Hashes, c.Squares, c.Count, c.InFlight, c.OwnSetup = f.hashes, f.squares, f.count, f.flying, f.own
+	c.NoStock, c.NoKeep = !f.stock, !f.keep
 	if err := oneOf("system", f.system, texts(proofsystem.Systems())...); err != nil {
 		return c, err
 	}

@@ -9,14 +9,8 @@ import (
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
-// setupFlags is the command line of msm bench setup.
-type setupFlags struct {
-	proveFlags
-	stock bool
-}
-
 func (a *app) benchSetupCommand() *cobra.Command {
-	f := setupFlags{proveFlags: proveFlags{merge: string(record.MergeAuto)}}
+	f := proveFlags{merge: string(record.MergeAuto)}
 	c := &cobra.Command{
 		Use:   "setup",
 		Short: "Time how long the keys of circuits take to make on one or more backends",
@@ -39,7 +33,7 @@ KZG setup that PLONK needs is made once, before the clock starts. No key is kept
 	return c
 }
 
-func (a *app) benchSetup(ctx context.Context, f setupFlags) error {
+func (a *app) benchSetup(ctx context.Context, f proveFlags) error {
 	proofs, err := f.config()
 	if err != nil {
 		return err

@@ -41,8 +41,9 @@ type ProveConfig struct {
 	// Curves are those that the circuits are compiled for. Without any, each circuit has
 	// one: BN254, or the only one that it can be compiled for.
 	Curves []backend.Curve
-	// Hashes is the length of the circuit mimc.
-	Hashes int
+	// Hashes is the length of the circuit mimc, Squares the constraints of the circuit
+	// squares.
+	Hashes, Squares int
 
 	// Count is the number of timed proofs after one that is not timed.
 	Count int
@@ -52,6 +53,10 @@ type ProveConfig struct {
 	// OwnSetup makes keys that are not kept yet on the first backend, in place of by
 	// gnark.
 	OwnSetup bool
+	// NoStock has gnark neither solve nor prove beside the backends.
+	NoStock bool
+	// NoKeep leaves keys that are set up in memory.
+	NoKeep bool
 	// CacheDir keeps keys between runs: setting one up can take minutes.
 	CacheDir string
 
@@ -65,7 +70,7 @@ type ProveConfig struct {
 // Validate refuses an empty or senseless configuration with
 // backend.ErrInvalidInput.
 func (c *ProveConfig) Validate() error {
-	if c.CacheDir == "" {
+	if c.CacheDir == "" && !c.NoKeep {
 		return fmt.Errorf("%w: bench needs a folder for keys", backend.ErrInvalidInput)
 	}
 	return c.validate()
@@ -108,6 +113,9 @@ func (c *ProveConfig) validate() error {
 		}
 		if name == circuitMiMC && c.Hashes < 1 {
 			return bad("a chain of %d hashes", c.Hashes)
+		}
+		if name == circuitSquares && (c.Squares < 2 || c.Squares > mostSquares) {
+			return bad("%d squares, from 2 to %d are possible", c.Squares, mostSquares)
 		}
 	}
 	return nil
@@ -177,7 +185,7 @@ func (c *ProveConfig) each(all engines, f func(*statement, backend.Curve) error)
 				c.note("no backend has %v: circuit %s left out", curve, name)
 				continue
 			}
-			s, err := newStatement(name, curve, c.Hashes)
+			s, err := newStatement(name, curve, c.Hashes, c.Squares)
 			if errors.Is(err, backend.ErrUnsupported) {
 				c.note("left out: %v", err)
 				continue
@@ -233,6 +241,9 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 	if err != nil {
 		return nil, err
 	}
+	if cfg.NoStock {
+		transforms = nil
+	}
 
 	gnark := &contender{prove: func() (proofsystem.Proof, error) { return k.ProveByGnark(k.ccs, full) }}
 	var ours []*contender
@@ -262,15 +273,21 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 	}
 
 	var solve, fft []time.Duration
-	all := append([]*contender{gnark}, ours...)
+	all := ours
+	if !cfg.NoStock {
+		all = append([]*contender{gnark}, ours...)
+	}
 	stage, steps := fmt.Sprintf("%s %v: proving", s.name, curve), len(all)
 	total := (cfg.Count + 1) * steps
 	rounds := func() error {
 		for round := range cfg.Count + 1 {
 			timed := round > 0
-			took, err := solveAlone(k, full, field)
-			if err != nil {
-				return err
+			var took time.Duration
+			if !cfg.NoStock {
+				var err error
+				if took, err = solveAlone(k, full, field); err != nil {
+					return err
+				}
 			}
 			start := time.Now()
 			if transforms != nil {
@@ -320,6 +337,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 				r.InFlight, r.PerProof = cfg.InFlight, record.Millis(c.perProof)
 			}
 			r.Op, r.Circuit, r.Curve, r.Constraints = string(cfg.system()), s.name, curve.String(), k.ccs.GetNbConstraints()
+			r.Setup = record.Millis(k.setUp)
 			runs = append(runs, r)
 		}
 	}
@@ -380,10 +398,13 @@ func (c *contender) result(gnark *contender, solve, fft time.Duration) record.Pr
 	r := record.ProveRun{
 		Backend: c.name, Version: c.info.Version, Device: c.device(), Merge: c.merge,
 		Count: len(c.samples), Min: record.Millis(record.Min(c.samples)), Median: record.Millis(record.Median(c.samples)), Samples: record.AllMillis(c.samples), Spread: record.Spread(c.samples),
-		Stock: record.Millis(record.Median(gnark.samples)), StockMin: record.Millis(record.Min(gnark.samples)), StockSamples: record.AllMillis(gnark.samples),
 		Solve: record.Millis(solve), OwnSolve: record.Millis(record.Median(c.solves)), AfterSolve: record.Millis(record.Median(c.after)), MSM: record.Millis(record.Median(c.msm)), FFT: record.Millis(fft), LoadKey: record.Millis(c.load),
 		Verified: c.refused == 0 && gnark.refused == 0, Refused: c.refused, StockRefused: gnark.refused,
 	}
+	if len(gnark.samples) == 0 {
+		return r
+	}
+	r.Stock, r.StockMin, r.StockSamples = record.Millis(record.Median(gnark.samples)), record.Millis(record.Min(gnark.samples)), record.AllMillis(gnark.samples)
 	r.Speedup = r.Stock / r.Median
 	if r.Median > r.OwnSolve && r.Stock > r.Solve {
 		r.SpeedupWithoutSolve = (r.Stock - r.Solve) / (r.Median - r.OwnSolve)

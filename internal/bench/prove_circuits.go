@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math/big"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/consensys/gnark/std/math/uints"
 	recursion "github.com/consensys/gnark/std/recursion/groth16"
 	signature "github.com/consensys/gnark/std/signature/ecdsa"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
@@ -33,13 +35,17 @@ const (
 	circuitECDSA     = "ecdsa"
 	circuitSHA256    = "sha256-2k"
 	circuitRecursion = "recursion"
+	circuitSquares   = "squares"
 
 	sha256Message = 2048 // bytes
+	fewChains     = 1 << 8
+	manyChains    = 1 << 12
+	mostSquares   = 1 << 26
 )
 
 // Circuits returns the names of the circuits that Prove knows, small ones first.
 func Circuits() []string {
-	return []string{circuitMiMC, circuitRecursion, circuitECDSA, circuitSHA256}
+	return []string{circuitMiMC, circuitSquares, circuitRecursion, circuitECDSA, circuitSHA256}
 }
 
 // ParseCircuit checks the name of a circuit.
@@ -68,7 +74,7 @@ type statement struct {
 // Statement returns one of the Circuits for a curve, with an assignment that satisfies
 // it. A curve that it cannot be made for is backend.ErrUnsupported.
 func Statement(name string, curve backend.Curve) (circuit, assignment frontend.Circuit, err error) {
-	s, err := newStatement(name, curve, 256)
+	s, err := newStatement(name, curve, 256, 1<<16)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -77,8 +83,10 @@ func Statement(name string, curve backend.Curve) (circuit, assignment frontend.C
 
 // newStatement makes the circuit for a curve. A curve that it cannot be made
 // for is backend.ErrUnsupported.
-func newStatement(name string, curve backend.Curve, hashes int) (*statement, error) {
+func newStatement(name string, curve backend.Curve, hashes, constraints int) (*statement, error) {
 	switch name {
+	case circuitSquares:
+		return squaresStatement(curve, constraints)
 	case circuitMiMC:
 		return mimcStatement(curve, hashes), nil
 	case circuitECDSA:
@@ -125,6 +133,59 @@ func mimcStatement(curve backend.Curve, steps int) *statement {
 	}
 	return &statement{fmt.Sprintf("%s-%d", circuitMiMC, steps), &mimcChain{steps: steps},
 		&mimcChain{X: new(big.Int).SetBytes(x), Y: new(big.Int).SetBytes(y)}}
+}
+
+// squares says: I know numbers X whose squares of squares, a number of them each, have the
+// sum Y. The squares have a constraint each, the sum has one or two, and the chains are
+// independent of each other. So it compiles, and is solved, as fast as a circuit of that
+// many constraints can be. All wires but a few have different values and points, and those
+// in A, B, K and Z are as many as there are constraints: no prover saves any.
+type squares struct {
+	count int
+	X     []frontend.Variable
+	Y     frontend.Variable `gnark:",public"`
+}
+
+func (c *squares) Define(api frontend.API) error {
+	ends := slices.Clone(c.X)
+	for i := range c.count {
+		x := &ends[i%len(ends)]
+		*x = api.Mul(*x, *x)
+	}
+	api.AssertIsEqual(c.Y, api.Add(0, ends[0], ends[1:]...))
+	return nil
+}
+
+func squaresStatement(curve backend.Curve, constraints int) (*statement, error) {
+	q := layout.CurveID(curve).ScalarField()
+	chains, count := min(fewChains, constraints-1), constraints-1
+	if constraints >= 2*manyChains {
+		chains, count = manyChains, constraints-2 // gnark gives a sum of 300 terms a constraint of its own
+	}
+	x, ends := make([]frontend.Variable, chains), make([]*big.Int, chains)
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range x {
+		all.Go(func() error {
+			v, err := rand.Int(rand.Reader, q)
+			if err != nil {
+				return err
+			}
+			steps := (count + chains - 1 - i) / chains
+			x[i] = v
+			ends[i] = new(big.Int).Exp(v, new(big.Int).Lsh(big.NewInt(1), uint(steps)), q)
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return nil, err
+	}
+	sum := new(big.Int)
+	for _, v := range ends {
+		sum.Add(sum, v)
+	}
+	return &statement{fmt.Sprintf("%s-%d", circuitSquares, constraints), &squares{count, make([]frontend.Variable, chains), nil},
+		&squares{count, x, sum.Mod(sum, q)}}, nil
 }
 
 // preimage says: I know a message with this SHA-256 digest.

@@ -43,7 +43,7 @@ func Cold(ctx context.Context, cfg ProveConfig) (_ []record.ColdRun, _ []record.
 	stage(&r.Start)
 
 	// What is proved is no part of the time.
-	s, err := newStatement(cfg.Circuits[0], curves[0], cfg.Hashes)
+	s, err := newStatement(cfg.Circuits[0], curves[0], cfg.Hashes, cfg.Squares)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -60,7 +60,7 @@ func Cold(ctx context.Context, cfg ProveConfig) (_ []record.ColdRun, _ []record.
 		return nil, nil, err
 	}
 	r.Circuit = s.name
-	k := &key{scheme.NewConstraints(), scheme.NewKeys()}
+	k := &key{ccs: scheme.NewConstraints(), Keys: scheme.NewKeys()}
 	dir := cfg.keyDir(s, curves[0])
 	took := map[string]*float64{"system": &r.Constrained, "proving": &r.Key}
 	for _, f := range k.files() {

@@ -35,6 +35,8 @@ const keyFormat = 1
 type key struct {
 	ccs constraint.ConstraintSystem
 	proofsystem.Keys
+	// setUp is how long the keys took to make here, without the circuit's compilation.
+	setUp time.Duration
 }
 
 // keyFor reads the key kept for a circuit and curve, or makes and keeps one, as setUp does.
@@ -46,8 +48,12 @@ func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.C
 	if err != nil {
 		return nil, err
 	}
-	k := &key{scheme.NewConstraints(), scheme.NewKeys()}
-	err = k.read(dir)
+	k := &key{ccs: scheme.NewConstraints(), Keys: scheme.NewKeys()}
+	if cfg.NoKeep {
+		err = fs.ErrNotExist
+	} else {
+		err = k.read(dir)
+	}
 	if err == nil {
 		now := time.Now()
 		_ = os.Chtimes(dir, now, now) // when it was used last; not in a folder that is read only
@@ -61,6 +67,9 @@ func keyFor(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.C
 		return nil, err
 	}
 	cfg.note("%s: set up in %v", what, time.Since(start).Round(time.Second/10))
+	if cfg.NoKeep {
+		return k, ctx.Err()
+	}
 	if err := k.keep(cfg, what, dir); err != nil {
 		cfg.note("%s: the key is not kept for the next run: %v", what, err)
 	}
@@ -111,6 +120,7 @@ func setUp(ctx context.Context, cfg *ProveConfig, s *statement, scheme proofsyst
 	}
 	keys := scheme.NewKeys()
 	done := make(chan error, 1)
+	start := time.Now()
 	go func() {
 		if maker != nil {
 			done <- keys.SetUpOn(ctx, maker, ccs, knownSRS)
@@ -120,7 +130,7 @@ func setUp(ctx context.Context, cfg *ProveConfig, s *statement, scheme proofsyst
 	}()
 	select {
 	case err := <-done:
-		return &key{ccs, keys}, err
+		return &key{ccs, keys, time.Since(start)}, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -168,7 +168,7 @@ func (m mixed) Files() []proofsystem.File {
 // gnark's own proofs are refused too, and no run is verified.
 func TestProveDistrustsTheKey(t *testing.T) {
 	cfg := proveConfig(t, &world{}, "cpu")
-	s, err := newStatement(circuitMiMC, backend.BN254, cfg.Hashes)
+	s, err := newStatement(circuitMiMC, backend.BN254, cfg.Hashes, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestProveDistrustsTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (&key{k.ccs, mixed{k.Keys, other.Keys}}).write(keyDir(t, cfg)); err != nil {
+	if err := (&key{ccs: k.ccs, Keys: mixed{k.Keys, other.Keys}}).write(keyDir(t, cfg)); err != nil {
 		t.Fatal(err)
 	}
 	runs, _, err := Prove(t.Context(), cfg)
@@ -299,7 +299,7 @@ func TestProveLeavesOutWhatIsNotThere(t *testing.T) {
 func TestCurvesOf(t *testing.T) {
 	for _, circuit := range Circuits() {
 		for _, curve := range curvesOf(circuit) {
-			if _, err := newStatement(circuit, curve, 1); err != nil {
+			if _, err := newStatement(circuit, curve, 1, 2); err != nil {
 				t.Errorf("%s on %v: %v", circuit, curve, err)
 			}
 		}

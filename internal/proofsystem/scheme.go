@@ -28,6 +28,7 @@ import (
 // written is what keys have in common.
 type written interface {
 	io.ReaderFrom
+	io.WriterTo
 	UnsafeReadFrom(io.Reader) (int64, error)
 	WriteRawTo(io.Writer) (int64, error)
 }
@@ -49,6 +50,8 @@ type system[PK, VK written, P Proof] struct {
 	sizesOf     func(constraint.ConstraintSystem) (*Sizes, error)
 	// facts returns what a proving key of a curve says, or false for another curve's.
 	facts func(*curve, PK) (keyFacts, bool)
+	// readOn reads a proving key on an engine.
+	readOn func(context.Context, *engine.Engine, ecc.ID, io.Reader) (PK, error)
 	// dump writes and reads a proving key the fast way.
 	write func(PK, io.Writer) error
 	read  func(PK, io.Reader) error
@@ -90,6 +93,9 @@ var schemes = map[System]func(backend.Curve) Scheme{
 			points, transforms, ok := c.groth16(pk)
 			return keyFacts{points.sizes(), transforms}, ok
 		},
+		readOn: func(ctx context.Context, e *engine.Engine, _ ecc.ID, r io.Reader) (gnarkgroth16.ProvingKey, error) {
+			return groth16.ReadProvingKey(ctx, e, r)
+		},
 		write: gnarkgroth16.ProvingKey.WriteDump, read: gnarkgroth16.ProvingKey.ReadDump,
 	}),
 	PLONK: over(system[gnarkplonk.ProvingKey, gnarkplonk.VerifyingKey, gnarkplonk.Proof]{
@@ -121,8 +127,9 @@ var schemes = map[System]func(backend.Curve) Scheme{
 			}
 			return keyFacts{sizes: plonkSizes(rows, rows, commitments)}, true // it does not know how many are used
 		},
-		write: func(pk gnarkplonk.ProvingKey, w io.Writer) error { return only(pk.WriteRawTo(w)) },
-		read:  func(pk gnarkplonk.ProvingKey, r io.Reader) error { return only(pk.UnsafeReadFrom(r)) },
+		readOn: plonk.ReadProvingKey,
+		write:  func(pk gnarkplonk.ProvingKey, w io.Writer) error { return only(pk.WriteRawTo(w)) },
+		read:   func(pk gnarkplonk.ProvingKey, r io.Reader) error { return only(pk.UnsafeReadFrom(r)) },
 	}),
 }
 
@@ -175,8 +182,14 @@ func (k *keys[PK, VK, P]) SetUpOn(ctx context.Context, e *engine.Engine, ccs con
 	return err
 }
 
-func (k *keys[PK, VK, P]) ReadProving(r io.Reader) error   { return only(k.pk.UnsafeReadFrom(r)) }
-func (k *keys[PK, VK, P]) ReadVerifying(r io.Reader) error { return only(k.vk.ReadFrom(r)) }
+func (k *keys[PK, VK, P]) ReadProving(r io.Reader) error { return only(k.pk.UnsafeReadFrom(r)) }
+func (k *keys[PK, VK, P]) ReadProvingOn(ctx context.Context, e *engine.Engine, r io.Reader) (err error) {
+	k.pk, err = k.readOn(ctx, e, k.on, r)
+	return err
+}
+func (k *keys[PK, VK, P]) ReadProvingChecked(r io.Reader) error { return only(k.pk.ReadFrom(r)) }
+func (k *keys[PK, VK, P]) WriteProving(w io.Writer) error       { return only(k.pk.WriteTo(w)) }
+func (k *keys[PK, VK, P]) ReadVerifying(r io.Reader) error      { return only(k.vk.ReadFrom(r)) }
 
 func (k *keys[PK, VK, P]) Files() []File {
 	return []File{

@@ -104,6 +104,14 @@ type Keys interface {
 	// WriteRawTo. ReadProving does not check that points are on the curve.
 	ReadProving(io.Reader) error
 	ReadVerifying(io.Reader) error
+	// ReadProvingOn reads a proving key in any of gnark's forms. Its points are checked on
+	// an engine.
+	ReadProvingOn(context.Context, *engine.Engine, io.Reader) error
+	// ReadProvingChecked reads one that gnark wrote with WriteTo or WriteRawTo, with
+	// gnark's own checks.
+	ReadProvingChecked(io.Reader) error
+	// WriteProving writes the proving key compressed.
+	WriteProving(io.Writer) error
 	// Files lists what to write, and read again, to keep both keys in files that
 	// nobody else changes. Reading checks nothing.
 	Files() []File

@@ -48,13 +48,14 @@ type ProveRun struct {
 	Samples []float64 `json:"samples_ms"` // in the order taken
 	Spread  float64   `json:"spread"`     // the function Spread of them
 
-	// Stock is the median of gnark's own prover.
-	Stock        float64   `json:"stock_ms"`
-	StockMin     float64   `json:"stock_min_ms"`
-	StockSamples []float64 `json:"stock_samples_ms"`
+	// Stock is the median of gnark's own prover. What gnark takes is absent where it did
+	// not prove.
+	Stock        float64   `json:"stock_ms,omitempty"`
+	StockMin     float64   `json:"stock_min_ms,omitempty"`
+	StockSamples []float64 `json:"stock_samples_ms,omitempty"`
 
 	// Solve is the median of gnark's solver alone.
-	Solve float64 `json:"solve_ms"`
+	Solve float64 `json:"solve_ms,omitempty"`
 	// OwnSolve is the median over the proofs of what their own solver took, without
 	// the time of MSMs that commitments inside the circuit made. It is absent from
 	// records of when the solver was gnark's.
@@ -70,6 +71,9 @@ type ProveRun struct {
 	// PLONK's are on the backend.
 	FFT     float64 `json:"fft_ms,omitempty"`
 	LoadKey float64 `json:"load_key_ms"` // once for all proofs
+	// Setup is what the keys took to make, from the compiled constraint system. It is
+	// absent where they were read from files.
+	Setup float64 `json:"setup_ms,omitempty"`
 
 	// InFlight is how many proofs were in flight in a stream of several times Count or InFlight,
 	// and PerProof the time that it took, divided by their number.
@@ -77,7 +81,7 @@ type ProveRun struct {
 	PerProof float64 `json:"per_proof_ms,omitempty"`
 
 	// Speedup is Stock / Median.
-	Speedup float64 `json:"speedup"`
+	Speedup float64 `json:"speedup,omitempty"`
 	// SpeedupWithoutSolve is the same with Solve taken from Stock and OwnSolve from
 	// Median; it is absent when solving was all that took time.
 	SpeedupWithoutSolve float64 `json:"speedup_without_solve,omitempty"`
@@ -104,8 +108,8 @@ func WriteProveTable(w io.Writer, form table.Form, r Record[ProveRun]) error {
 	for i, r := range r.Runs {
 		spreads[i] = r.Spread
 		rows[i] = []string{string(r.Op), r.Circuit, r.Curve, fmt.Sprint(r.Constraints), r.Backend, string(r.Merge), fmt.Sprint(r.Count),
-			formatMillis(r.Min), formatMillis(r.Median), formatSpread(r.Spread), formatMillis(r.Stock), formatFactor(r.Speedup), formatFactor(r.SpeedupWithoutSolve),
-			formatKnown(r.OwnSolve), formatMillis(r.Solve), formatKnown(r.AfterSolve), formatMillis(r.MSM), formatKnown(r.FFT), formatInFlight(r.InFlight), formatKnown(r.PerProof), verdict(r.Verified)}
+			formatMillis(r.Min), formatMillis(r.Median), formatSpread(r.Spread), formatKnown(r.Stock), formatFactor(r.Speedup), formatFactor(r.SpeedupWithoutSolve),
+			formatKnown(r.OwnSolve), formatKnown(r.Solve), formatKnown(r.AfterSolve), formatMillis(r.MSM), formatKnown(r.FFT), formatInFlight(r.InFlight), formatKnown(r.PerProof), verdict(r.Verified)}
 	}
 	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", r.Machine), columns, rows, `
 Times are of whole proofs, from the witness on, keys loaded before; medians but for the minimum; the spread is the median distance from the median.

@@ -28,7 +28,7 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 	},
 	"groth16": {
 		texts:   []string{"circuit", "backend"},
-		numbers: []string{"constraints", "median_ms", "stock_ms"},
+		numbers: []string{"constraints", "median_ms"},
 		bools:   []string{"verified"},
 	},
 	"plonk": {
@@ -82,6 +82,11 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		texts:   []string{"backend"},
 		numbers: []string{"blobs", "count", "min_ms", "median_ms", "stock_ms"},
 		bools:   []string{"checked"},
+	},
+	"cold": { // first proofs, from a compressed key or from a program's start
+		texts:   []string{"system", "circuit", "curve", "backend"},
+		numbers: []string{"constraints"},
+		bools:   []string{"verified"},
 	},
 	"setup": { // keys made
 		texts:   []string{"system", "circuit", "curve", "backend"},
@@ -174,6 +179,9 @@ func checkRecord(text []byte) (problems []string) {
 			if n, _ := run[f].(float64); n <= 0 {
 				bad("run %d (%s): %s is %v", i, op, f, run[f])
 			}
+		}
+		if stock, ok := run["stock_ms"].(float64); ok && stock <= 0 {
+			bad("run %d (%s): stock_ms is %v", i, op, stock)
 		}
 		for _, f := range fields.bools {
 			if _, ok := run[f].(bool); !ok {

@@ -102,6 +102,7 @@ func TestRecordFields(t *testing.T) {
 		Record[PointRun]{Machine: want.Machine, Runs: []PointRun{{Op: "points", What: "subgroup", Curve: "bn254", Group: "g1", Backend: "cpu", N: 1, Count: 1, Min: 1, Median: 1, Checked: true}}},
 		Record[CellRun]{Machine: want.Machine, Runs: []CellRun{{Op: "cells", Blobs: 1, Backend: "cpu", Count: 1, Min: 1, Median: 1, Stock: 1, Checked: true}}},
 		Record[SetupRun]{Machine: want.Machine, Runs: []SetupRun{{Op: "setup", System: "plonk", Circuit: "x", Curve: "bn254", Backend: "cpu", Constraints: 1, Count: 1, Min: 1, Median: 1, Verified: true}}},
+		Record[FirstRun]{Machine: want.Machine, Runs: []FirstRun{{Op: "cold", System: "plonk", Circuit: "x", Curve: "bn254", Backend: "cpu", Constraints: 1, Bytes: 1, Count: 1, Min: 1, Median: 1, Read: 1, Load: 1, Prove: 1, Verified: true}}},
 		Record[NumberRun]{Machine: want.Machine, Runs: []NumberRun{{Op: "numbers", Number: "mul", Backend: "cpu", Where: Host, Bits: 64, N: 1, Count: 1, Min: 1, Median: 1, Checked: true}}},
 	} {
 		var b bytes.Buffer

@@ -14,6 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
+	"github.com/pippin-zk/pippin/prover/internal/keyfile"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -45,6 +46,10 @@ type curve[P any, S comparable] struct {
 	srsPoints func(kzg.SRS) ([]P, bool)
 	// keys makes gnark's keys, with the verifying key of a setup.
 	keys func(*parts[P, S], kzg.SRS) (ProvingKey, VerifyingKey, error)
+	// coset returns what shifts the domain of n elements.
+	coset func(n uint64) S
+	// readSetup reads the verifying key of a setup.
+	readSetup func(*keyfile.Reader) kzg.SRS
 }
 
 // binding is what a Prover needs of a curve.
@@ -60,6 +65,8 @@ type binding interface {
 	setup(ctx context.Context, e *engine.Engine, s *shape, ccs constraint.ConstraintSystem, srs, lagrange kzg.SRS) (ProvingKey, VerifyingKey, error)
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
+	// read reads a key's file.
+	read(*keyfile.Reader) (ProvingKey, error)
 }
 
 // curveOf is a constraint system that knows its curve; a PLONK key does not.

@@ -3,6 +3,7 @@
 package plonk
 
 import (
+	"bytes"
 	"io"
 	"slices"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
+	"github.com/pippin-zk/pippin/prover/internal/keyfile"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -68,7 +70,22 @@ var bls12377Curve = &curve[bls12377.G1Affine, fr.Element]{
 		}
 		return s.Pk.G1, true
 	},
-	keys: bls12377Keys,
+	keys:  bls12377Keys,
+	coset: func(n uint64) fr.Element { return fft.NewDomain(n, fft.WithoutPrecompute()).FrMultiplicativeGen },
+	readSetup: func(r *keyfile.Reader) setups.SRS {
+		var vk kzg.VerifyingKey
+		vk.G1 = keyfile.Alone(r, group.BLS12377G1.Group, "Vk.Kzg.G1", 1)[0]
+		copy(vk.G2[:], keyfile.Alone(r, group.BLS12377G2.Group, "Vk.Kzg.G2", len(vk.G2)))
+		for i, p := range vk.G2 {
+			vk.Lines[i] = bls12377.PrecomputeLines(p)
+		}
+		var lines bytes.Buffer
+		if err := bls12377.NewEncoder(&lines).Encode(&vk.Lines); err != nil {
+			r.Refuse("Vk.Kzg.Lines: %w", err)
+		}
+		r.Expect("Vk.Kzg.Lines", lines.Bytes())
+		return &kzg.SRS{Vk: vk}
+	},
 }
 
 func bls12377Keys(k *parts[bls12377.G1Affine, fr.Element], srs setups.SRS) (ProvingKey, VerifyingKey, error) {

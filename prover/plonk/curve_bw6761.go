@@ -3,6 +3,7 @@
 package plonk
 
 import (
+	"bytes"
 	"io"
 	"slices"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
+	"github.com/pippin-zk/pippin/prover/internal/keyfile"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -68,7 +70,22 @@ var bw6761Curve = &curve[bw6761.G1Affine, fr.Element]{
 		}
 		return s.Pk.G1, true
 	},
-	keys: bw6761Keys,
+	keys:  bw6761Keys,
+	coset: func(n uint64) fr.Element { return fft.NewDomain(n, fft.WithoutPrecompute()).FrMultiplicativeGen },
+	readSetup: func(r *keyfile.Reader) setups.SRS {
+		var vk kzg.VerifyingKey
+		vk.G1 = keyfile.Alone(r, group.BW6761G1.Group, "Vk.Kzg.G1", 1)[0]
+		copy(vk.G2[:], keyfile.Alone(r, group.BW6761G2.Group, "Vk.Kzg.G2", len(vk.G2)))
+		for i, p := range vk.G2 {
+			vk.Lines[i] = bw6761.PrecomputeLines(p)
+		}
+		var lines bytes.Buffer
+		if err := bw6761.NewEncoder(&lines).Encode(&vk.Lines); err != nil {
+			r.Refuse("Vk.Kzg.Lines: %w", err)
+		}
+		r.Expect("Vk.Kzg.Lines", lines.Bytes())
+		return &kzg.SRS{Vk: vk}
+	},
 }
 
 func bw6761Keys(k *parts[bw6761.G1Affine, fr.Element], srs setups.SRS) (ProvingKey, VerifyingKey, error) {

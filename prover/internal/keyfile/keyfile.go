@@ -69,6 +69,13 @@ func (r *Reader) Bytes(what string, n int) []byte {
 	return b
 }
 
+// Expect reads bytes of which all are known.
+func (r *Reader) Expect(what string, want []byte) {
+	if got := r.Bytes(what, len(want)); r.err == nil && !bytes.Equal(got, want) {
+		r.Refuse("%s: not gnark's", what)
+	}
+}
+
 // ended records that reading what is named failed.
 func (r *Reader) ended(err error, format string, args ...any) {
 	what := fmt.Sprintf(format, args...)

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/internal/record"
+)
+
+func TestBenchCold(t *testing.T) {
+	args := []string{"bench", "cold", "--circuit", "squares", "--squares", "20", "--keep=false", "--cache", t.TempDir(), "--count", "1"}
+	status, out, errs := cli(t, &app{}, append(args, "--stock", "--format", "json")...)
+	var r record.Record[record.FirstRun]
+	d := json.NewDecoder(strings.NewReader(out))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil || status != exitOK || len(r.Runs) != 1 {
+		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
+	}
+	if run := r.Runs[0]; run.Op != "cold" || !run.Verified || run.Count != 1 || run.Read <= 0 || run.Stock <= 0 {
+		t.Errorf("%+v", run)
+	}
+	if status, out, errs = cli(t, &app{}, args...); status != exitOK || !strings.Contains(out, "  yes\n") {
+		t.Errorf("status %d, %s%s", status, errs, out)
+	}
+	for _, args := range [][]string{{"--system", "stark"}, {"--count", "0"}, {"--circuit", "x"}, {"--circuit", "squares", "--squares", "1"}} {
+		if status, out, errs := cli(t, &app{open: nothingOpens(t)}, append([]string{"bench", "cold"}, args...)...); status != exitUsage || out != "" || errs == "" {
+			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package plonk_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	stock "github.com/consensys/gnark/backend/plonk"
+	gnark254 "github.com/consensys/gnark/backend/plonk/bn254"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/prover/internal/samples"
+	"github.com/pippin-zk/pippin/prover/plonk"
+)
+
+func provingBytes(t *testing.T, pk stock.ProvingKey, raw bool) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	write := pk.WriteTo
+	if raw {
+		write = pk.WriteRawTo
+	}
+	if _, err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestReadProvingKey reads keys of both forms, with the next bytes left, and refuses them
+// where they are cut or a bit is another one.
+func TestReadProvingKey(t *testing.T) {
+	for _, curve := range curves() {
+		pk := build(t, curve, samples.ByName("commitments")).pk
+		want := provingBytes(t, pk, true)
+		for _, raw := range []bool{false, true} {
+			from := bytes.NewReader(append(provingBytes(t, pk, raw), 1, 2, 3))
+			got, err := plonk.ReadProvingKey(t.Context(), nil, curve, from)
+			if err != nil {
+				t.Errorf("%v, raw %v: %v", curve, raw, err)
+				continue
+			}
+			if !bytes.Equal(provingBytes(t, got, true), want) || from.Len() != 3 {
+				t.Errorf("%v, raw %v: the key is another one, or %d bytes are left", curve, raw, from.Len())
+			}
+		}
+	}
+	if _, err := plonk.ReadProvingKey(t.Context(), nil, ecc.BW6_633, bytes.NewReader(nil)); !errors.Is(err, backend.ErrUnsupported) {
+		t.Errorf("a curve that is not supported: %v", err)
+	}
+}
+
+// TestDamagedKeys changes a bit in every part of a key, and cuts it there.
+func TestDamagedKeys(t *testing.T) {
+	pk := build(t, ecc.BN254, samples.ByName("commitments")).pk
+	b := provingBytes(t, pk, true)
+	vk := len(b) - 2*4 - 64*(len(pk.(*gnark254.ProvingKey).Kzg.G1)+len(pk.(*gnark254.ProvingKey).KzgLagrange.G1))
+	indices := 8 * len(pk.(*gnark254.ProvingKey).Vk.CommitmentConstraintIndexes)
+	free := func(at int) bool { // what no key tells is wrong
+		return at >= 8+8+8+2*32 && at < 8+8+8+2*32+8 || at >= vk-indices && at < vk
+	}
+	for at := 0; at < len(b); at += max(7, len(b)/200) {
+		if _, err := plonk.ReadProvingKey(t.Context(), nil, ecc.BN254, bytes.NewReader(b[:at])); !errors.Is(err, backend.ErrInvalidInput) || !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("cut at %d: %v", at, err)
+		}
+		if free(at) {
+			continue
+		}
+		bad := slices.Clone(b)
+		bad[at] ^= 1 << (at % 8)
+		if _, err := plonk.ReadProvingKey(t.Context(), nil, ecc.BN254, bytes.NewReader(bad)); !errors.Is(err, backend.ErrInvalidInput) {
+			t.Errorf("a bit at %d changed: %v", at, err)
+		}
+	}
+	bad := slices.Clone(b)
+	bad[len(b)-1] ^= 1
+	if _, err := plonk.ReadProvingKey(t.Context(), nil, ecc.BN254, bytes.NewReader(bad)); err == nil || !strings.Contains(err.Error(), "KzgLagrange.G1[") {
+		t.Errorf("the last point: %v does not name it", err)
+	}
+}
