@@ -528,6 +528,3 @@ func (t *tally) fill(r record.PeerRun) record.PeerRun {
 	r.Checked, r.Wrong = t.wrong == 0, t.wrong
 	return r
 }
-
-// peerError is a failure of another library's program.
-type peerError struct{ error }
