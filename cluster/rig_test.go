@@ -324,7 +324,7 @@ func waitAll(t *testing.T, c *cluster.Client, ids []string) {
 // eventually waits until f holds.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !f(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !f(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it did not happen: " + what)
 		}
