@@ -84,7 +84,7 @@ func TestPlanText(t *testing.T) {
 		t.Error(out)
 	}
 	for args, want := range map[string]string{
-		"--card a100":                `unknown card "a100": there are no records of it (of NVIDIA H200 there are)`,
+		"--card a100":                `unknown card "a100": there are no records of it (of NVIDIA H100 80GB HBM3, NVIDIA H200 there are)`,
 		"--card h200 --memory much":  "--memory",
 		"--size 0":                   "--size",
 		"--key a --constraints b":    "exclude each other",
@@ -119,7 +119,7 @@ func TestPlanForCardsThere(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	status, _, errs := cli(t, &app{open: wrongOpener}, "plan")
-	if status != exitFailed || !strings.Contains(errs, "name a card with --card (measured: NVIDIA H200)") {
+	if status != exitFailed || !strings.Contains(errs, "name a card with --card (measured: NVIDIA H100 80GB HBM3, NVIDIA H200)") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	none := func(context.Context, string) (backend.Backend, error) { return nil, &plugin.NotFoundError{} }

@@ -88,14 +88,7 @@ func measured(t *testing.T) (points map[string]map[point]float64, memory map[str
 		if err := json.Unmarshal(text, &r); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		for _, b := range r.Machine.Backends {
-			if b.Name == "cuda" && len(b.Devices) == 1 {
-				d := b.Devices[0]
-				if m := memory[d.Name]; m == 0 || d.Memory < m {
-					memory[d.Name] = d.Memory
-				}
-			}
-		}
+		found := false
 		for _, run := range r.Runs {
 			if run.Op != "msm" || run.Backend != "cuda" || run.Distribution != "uniform" || run.Path != "arena" || !run.Checked {
 				continue
@@ -108,9 +101,18 @@ func measured(t *testing.T) (points map[string]map[point]float64, memory map[str
 			if points[run.Device] == nil {
 				points[run.Device] = map[point]float64{}
 			}
+			found = true
 			at := point{c, g, run.N, max(1, run.Multiples)}
 			if known, ok := points[run.Device][at]; !ok || run.Median < known {
 				points[run.Device][at] = run.Median
+			}
+		}
+		for _, b := range r.Machine.Backends {
+			if found && b.Name == "cuda" && len(b.Devices) == 1 {
+				d := b.Devices[0]
+				if m := memory[d.Name]; m == 0 || d.Memory < m {
+					memory[d.Name] = d.Memory
+				}
 			}
 		}
 	}
