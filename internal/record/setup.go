@@ -9,8 +9,8 @@ import (
 
 // SetupRun is the timed set-ups of one circuit on one backend. Times are milliseconds.
 type SetupRun struct {
-	Op          string `json:"op"`     // "setup"
-	System      string `json:"system"` // groth16, plonk; groth16-phase1, groth16-phase2 of a ceremony
+	Op          string `json:"op"`      // "setup"
+	System      string `json:"system"`  // groth16, plonk; groth16-phase1, groth16-phase2 of a ceremony
 	Circuit     string `json:"circuit"` // of a ceremony the part: contribute, verify, ..
 	Curve       string `json:"curve"`
 	Constraints int    `json:"constraints"`

@@ -124,23 +124,21 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) draw(x []S) error {
 }
 
 // prove returns the proof that a contribution x is known, as gnark-crypto's UpdateValues
-// does: x times the generator, and x times a point that is hashed from it.
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) prove(ctx context.Context, e *engine.Engine, x []S, challenge []byte, dst byte) (u U, err error) {
+// does: x times the generator, and x times a point that is hashed from it. This process
+// computes it: a backend that is wrong makes a contribution that nobody accepts, not one
+// of a number that is known.
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) prove(x *S, challenge []byte, dst byte) (u U, err error) {
+	k := c.fr.Big(x)
+	defer group.WipeInt(k)
 	g1, _ := c.generators()
-	commitment, err := c.g1.Group.Multiples(ctx, e, g1, x)
-	if err != nil {
-		return u, err
-	}
-	encoded := c.g1.Marshal(&commitment[0])
+	commitment := c.g1.Sum(group.Term[P1]{Point: g1, K: k})
+	encoded := c.g1.Marshal(&commitment)
 	base, err := c.hashTo2(append(bytes.Clone(encoded), challenge...), []byte{dst})
 	if err != nil {
 		return u, fmt.Errorf("%w: %w", backend.ErrInternal, err)
 	}
-	knowledge, err := c.g2.Group.Multiples(ctx, e, base, x)
-	if err != nil {
-		return u, err
-	}
-	err = readProof(bytes.NewReader(append(encoded, c.g2.Marshal(&knowledge[0])...)), &u)
+	knowledge := c.g2.Sum(group.Term[P2]{Point: base, K: k})
+	err = readProof(bytes.NewReader(append(encoded, c.g2.Marshal(&knowledge)...)), &u)
 	return u, err
 }
 

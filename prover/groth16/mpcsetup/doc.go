@@ -18,14 +18,14 @@
 //
 // The engine multiplies the points of a contribution, computes the sums of a verification and
 // the Lagrange forms for a circuit, and decompresses and checks the points of a file. This
-// process hashes, adds up the points of a circuit's wires, and checks some pairings. A nil
+// process hashes, proves that it knows its numbers, adds up the points of a circuit's wires,
+// and checks some pairings. A nil
 // engine is one in this process.
 //
 // # Secrets
 //
 // A contribution draws numbers that nobody may know afterwards. All copies of them are wiped,
-// those of the backend too, but for what gnark-crypto's products keep while a backend in this
-// process computes them. Nothing that multiplies points takes a time independent of them,
+// those of the backend too, but for what gnark-crypto's products leave of them. Nothing that multiplies points takes a time independent of them,
 // neither here nor in gnark: contribute where nobody can measure it.
 //
 // # Trust

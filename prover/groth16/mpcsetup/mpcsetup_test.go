@@ -132,7 +132,7 @@ type phase2[Q, C, E, R any] interface {
 // what the other has done; with the same randomness they do the same.
 func TestCeremony(t *testing.T) {
 	t.Run("BN254", func(t *testing.T) {
-		for _, name := range []string{"commitments", "hints and tables", "nothing private"} {
+		for _, name := range []string{"commitments", "random of 60", "nothing private"} {
 			t.Run(name, func(t *testing.T) { testCeremony[bn254mpc.Phase1](t, mpcsetup.BN254, ecc.BN254, name) })
 		}
 	})

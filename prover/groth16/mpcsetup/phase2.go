@@ -106,7 +106,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ContributePhase2(ctx context.Contex
 			if err := c.draw(x[i : i+1]); err != nil {
 				return err
 			}
-			if proofs[i], err = c.prove(ctx, e, x[i:i+1], challenge, byte(ofDelta+i)); err != nil {
+			if proofs[i], err = c.prove(&x[i], challenge, byte(ofDelta+i)); err != nil {
 				return err
 			}
 		}
