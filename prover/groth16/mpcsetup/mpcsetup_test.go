@@ -297,7 +297,7 @@ const small = 8
 func TestWrongPhase1(t *testing.T) {
 	const s1, s2 = bn254.SizeOfG1AffineCompressed, bn254.SizeOfG2AffineCompressed
 	c, ctx := mpcsetup.BN254, t.Context()
-	before, p := c.NewPhase1(small), c.NewPhase1(small)
+	before := c.NewPhase1(small)
 	must(t, c.ContributePhase1(ctx, nil, before))
 	b := written(t, before)
 	p, err := c.ReadPhase1(ctx, nil, bytes.NewReader(b))
