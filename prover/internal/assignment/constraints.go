@@ -17,8 +17,11 @@ type worker[S limbs, PS element[S]] struct {
 	prefix    []S
 	dividends []S // of a part of a list
 
-	big integers[S]
-	_   [64]byte
+	big       integers[S]
+	emulation *emulation[S]
+
+	touched uint64
+	_       [64]byte
 }
 
 // wipe overwrites what was kept.
@@ -28,6 +31,10 @@ func (w *worker[S, PS]) wipe() {
 	clear(w.prefix[:cap(w.prefix)])
 	clear(w.dividends)
 	w.big.wipe()
+	if w.emulation != nil {
+		*w.emulation = emulation[S]{}
+	}
+	w.touched = 0
 }
 
 // division is a wire that stands for a quotient.
