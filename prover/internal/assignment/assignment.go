@@ -224,6 +224,8 @@ type run[S limbs, PS element[S]] struct {
 	bytes  [1 << byteBits]uint8 // which of them an element may be, by byteSlot
 	commit Commit[S]
 
+	multiplyAll func(to, a, b []S)
+
 	facts *facts
 	plan  *plan
 	level []uint32 // of a plan that is being solved
@@ -362,6 +364,7 @@ func (r *run[S, PS]) count() {
 // instruction.
 func (r *run[S, PS]) fill(own *Solver[S], sys System[S], inputs []S) *Solution[S] {
 	r.count()
+	r.multiplyAll = multiplierOf[S, PS]()
 	known := len(sys.Public) + len(sys.Secret)
 	rows := sys.NbConstraints
 	capacity := nextPowerOfTwo(rows)
@@ -589,6 +592,11 @@ func (w *worker[S, PS]) coded(code []uint32) error {
 
 // end solves what was put off to the end of a share.
 func (w *worker[S, PS]) end() error {
+	if w.factors.n > 0 {
+		if err := w.products(); err != nil {
+			return err
+		}
+	}
 	if len(w.divisions) == 0 {
 		return nil
 	}
