@@ -130,6 +130,7 @@ func TestRecordFields(t *testing.T) {
 	for _, other := range []interface{ WriteJSON(io.Writer) error }{
 		Record[ProveRun]{Machine: want.Machine, Runs: []ProveRun{{Op: "plonk", Circuit: "x", Backend: "cpu", Constraints: 1, Median: 1, Stock: 1, Verified: true}}},
 		Record[PointRun]{Machine: want.Machine, Runs: []PointRun{{Op: "points", What: "subgroup", Curve: "bn254", Group: "g1", Backend: "cpu", N: 1, Count: 1, Min: 1, Median: 1, Checked: true}}},
+		Record[TransformRun]{Machine: want.Machine, Runs: []TransformRun{{Op: "ntt", Curve: "bn254", Order: "natural to reversed", Backend: "cpu", N: 2, Batch: 1, Count: 1, Min: 1, Median: 1, CPU: 1, Checked: true}}},
 		Record[CellRun]{Machine: want.Machine, Runs: []CellRun{{Op: "cells", Blobs: 1, Backend: "cpu", Count: 1, Min: 1, Median: 1, Stock: 1, Checked: true}}},
 		Record[SetupRun]{Machine: want.Machine, Runs: []SetupRun{{seriesOf("setup")}}},
 		Record[ColdRun]{Machine: want.Machine, Runs: []ColdRun{{Series: seriesOf("cold"), Bytes: 1, Read: 1, Load: 1, Prove: 1}}},
