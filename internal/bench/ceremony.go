@@ -244,12 +244,12 @@ func (w *ceremonyWork) measure(ctx context.Context, cfg *CeremonyConfig, e *sing
 	refused := groth16.Verify(proof, vk, public)
 	var runs []record.SetupRun
 	for i, part := range ceremonyParts {
-		run := record.SetupRun{
+		run := record.SetupRun{Series: record.Series{
 			Op: "setup", System: part.system, Circuit: part.name, Curve: backend.BN254.String(), Constraints: w.n,
 			Backend: e.name, Version: e.info.Version, Device: e.device(), Verified: refused == nil,
 			Count: len(samples[i]), Samples: record.AllMillis(samples[i]),
 			Min: record.Millis(record.Min(samples[i])), Median: record.Millis(record.Median(samples[i])),
-		}
+		}}
 		if refused != nil {
 			run.Refused = 1
 		}

@@ -37,13 +37,13 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ReadPhase2(ctx context.Context, e *
 	q := new(Q)
 	p := c.phase2(q)
 	err := on(ctx, e, func(e *engine.Engine) (err error) {
-		r := keyfile.New(ctx, e, from, keyfile.Piece)
+		r := keyfile.New(ctx, e, from, keyfile.PieceBytes)
 		n := int(binary.BigEndian.Uint16(r.Bytes("number of commitments", 2)))
 		if n > mostCommitments {
 			r.Refuse("number of commitments: %d, at most %d are possible", n, mostCommitments)
 		}
 		if r.Err() != nil {
-			return r.Err()
+			return r.End()
 		}
 		r.Form()
 		*p.delta1 = keyfile.Alone(r, c.g1.Group, "G1.Delta", 1)[0]
@@ -57,8 +57,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ReadPhase2(ctx context.Context, e *
 		for i := range *p.sigma {
 			(*p.sigma)[i] = keyfile.Alone(r, c.g2.Group, fmt.Sprintf("G2.Sigma[%d]", i), 1)[0]
 		}
-		if r.Err() != nil {
-			return r.Err()
+		if err := r.End(); err != nil {
+			return err
 		}
 		if err := readProof(from, p.proof); err != nil {
 			return err
