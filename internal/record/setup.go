@@ -8,11 +8,9 @@ import (
 )
 
 // SetupRun is the timed set-ups of one circuit on one backend. gnark made a proof with every
-// key, that of the run to warm up included. Of a ceremony the system is groth16-phase1 or
-// groth16-phase2, the circuit a part of it (contribute, verify, ..), and gnark proved with
-// the keys of the last run.
+// key, that of the run to warm up included.
 type SetupRun struct {
-	Series // Op is "setup"
+	Series // Op is "setup"; System is groth16-phase1 or groth16-phase2 of a ceremony, whose Circuit is the part: contribute, verify, ..
 }
 
 // WriteSetupTable writes the machine and a line for each run.

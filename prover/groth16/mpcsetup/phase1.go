@@ -179,15 +179,17 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ReadCommons(ctx context.Context, e 
 // readPowers reads SrsCommons.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) readPowers(ctx context.Context, e *engine.Engine, from io.Reader) (v powers[P1, P2], err error) {
 	r := keyfile.New(ctx, e, from, keyfile.PieceBytes)
+	defer r.End()
 	n := r.Uint64("size of the domain")
 	if r.Err() == nil && (n < 2 || n > largest || bits.OnesCount64(n) != 1) {
 		r.Refuse("size of the domain: %d, a power of two from 2 to %d is possible", n, largest)
 	}
 	if r.Err() != nil {
-		return v, r.End()
+		return v, r.Err()
 	}
 	r.Form()
 	v.beta2 = keyfile.Alone(r, c.g2.Group, "G2.Beta", 1)[0]
+	g1, g2 := c.generators()
 	tau1 := keyfile.Some(r, c.g1.Group, "G1.Tau[1:]", 2*n-2)
 	tau2 := keyfile.Some(r, c.g2.Group, "G2.Tau[1:]", n-1)
 	v.beta = keyfile.Some(r, c.g1.Group, "G1.BetaTau", n)
@@ -195,7 +197,6 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) readPowers(ctx context.Context, e *
 	if err := r.End(); err != nil {
 		return v, err
 	}
-	g1, g2 := c.generators()
 	v.tau1, v.tau2 = behind(g1, tau1), behind(g2, tau2)
 	return v, nil
 }

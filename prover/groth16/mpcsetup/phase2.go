@@ -38,12 +38,13 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ReadPhase2(ctx context.Context, e *
 	p := c.phase2(q)
 	err := on(ctx, e, func(e *engine.Engine) (err error) {
 		r := keyfile.New(ctx, e, from, keyfile.PieceBytes)
+		defer r.End()
 		n := int(binary.BigEndian.Uint16(r.Bytes("number of commitments", 2)))
 		if n > mostCommitments {
 			r.Refuse("number of commitments: %d, at most %d are possible", n, mostCommitments)
 		}
 		if r.Err() != nil {
-			return r.End()
+			return r.Err()
 		}
 		r.Form()
 		*p.delta1 = keyfile.Alone(r, c.g1.Group, "G1.Delta", 1)[0]
