@@ -253,24 +253,45 @@ func (w *worker[S, PS]) row(id, a, b, c uint32) {
 	}
 }
 
-// sparseAdd computes qL xa + qR xb + qC = xc; data is xa, xb, xc, qL, qR, qC.
-func (w *worker[S, PS]) sparseAdd(id uint32, data []uint32) error {
-	var zero S
-	w.t = zero
-	if err := w.term(&w.t, data[3], data[0]); err != nil {
+// solved sets the wire c of a sparse constraint's row, and the row's values. As row does, it
+// leaves a value that is not there zero.
+func (w *worker[S, PS]) solved(id, a, b, c uint32, v *S) error {
+	if err := w.set(c, v); err != nil {
 		return err
 	}
-	if err := w.term(&w.t, data[4], data[1]); err != nil {
-		return err
+	i := len(w.sys.Public) + int(id)
+	if v := &w.values[a]; !unknown(v) {
+		w.sides[0][i] = *v
+	}
+	if v := &w.values[b]; !unknown(v) {
+		w.sides[1][i] = *v
+	}
+	w.sides[2][i] = *v
+	return nil
+}
+
+// sparseAdd computes qL xa + qR xb + qC = xc; data is xa, xb, xc, qL, qR, qC.
+func (w *worker[S, PS]) sparseAdd(id uint32, data []uint32) error {
+	data = data[:6:6]
+	a := &w.values[data[0]]
+	if data[3] == constraint.CoeffIdOne && !unknown(a) {
+		w.t = *a
+	} else {
+		var zero S
+		w.t = zero
+		if err := w.term(&w.t, data[3], data[0]); err != nil {
+			return err
+		}
+	}
+	if data[4] != constraint.CoeffIdZero {
+		if err := w.term(&w.t, data[4], data[1]); err != nil {
+			return err
+		}
 	}
 	if data[5] != constraint.CoeffIdZero {
 		PS(&w.t).Add(&w.t, &w.coefficients[data[5]])
 	}
-	if err := w.set(data[2], &w.t); err != nil {
-		return err
-	}
-	w.row(id, data[0], data[1], data[2])
-	return nil
+	return w.solved(id, data[0], data[1], data[2], &w.t)
 }
 
 // sparseMul computes qM xa xb = xc; data is xa, xb, xc, qM.
@@ -281,13 +302,12 @@ func (w *worker[S, PS]) sparseMul(id uint32, data []uint32) error {
 	}
 	PS(&w.t).Mul(a, b)
 	if data[3] != constraint.CoeffIdOne {
-		PS(&w.t).Mul(&w.t, &w.coefficients[data[3]])
+		w.v = w.t
+		var zero S
+		w.t = zero
+		w.times(&w.t, data[3], &w.v)
 	}
-	if err := w.set(data[2], &w.t); err != nil {
-		return err
-	}
-	w.row(id, data[0], data[1], data[2])
-	return nil
+	return w.solved(id, data[0], data[1], data[2], &w.t)
 }
 
 // sparseBool looks whether qL xa + qM xa xa = 0; data is xa, qL, qM.
@@ -359,11 +379,7 @@ func (w *worker[S, PS]) sparse1(id uint32, data []uint32) error {
 			if data[placeO] == constraint.CoeffIdOne {
 				PS(&w.t).Neg(&w.t)
 			}
-			if err := w.set(d.wire, &w.t); err != nil {
-				return err
-			}
-			w.row(id, data[placeA], data[placeB], data[placeC])
-			return nil
+			return w.solved(id, data[placeA], data[placeB], data[placeC], &w.t)
 		}
 	}
 	w.rowDenominator(&d, &w.t)

@@ -49,10 +49,10 @@ func emulatedHints[S limbs, PS element[S]](t *testing.T, q *big.Int) {
 	var of [2]counts
 	for i := range 2 * rounds {
 		kind := i % 2
-		in, outputs := drawProduct(r, q)
+		in, outputs := drawProduct(r)
 		hint, ours := mul, c.worker.emulatedProduct
 		if kind == 1 {
-			in, outputs = drawPolynomial(r, q)
+			in, outputs = drawPolynomial(r)
 			hint, ours = poly, c.worker.emulatedPolynomial
 		}
 		got, done, err := c.call(in, outputs, ours)
@@ -184,7 +184,7 @@ func ints(v ...int) (out []*big.Int) {
 	return out
 }
 
-func drawProduct(r *rand.Rand, _ *big.Int) (in []*big.Int, outputs int) {
+func drawProduct(r *rand.Rand) (in []*big.Int, outputs int) {
 	sizes := []int{1, 2, 3, 4, 4, 4, 6, 12}
 	nP := sizes[r.IntN(len(sizes))]
 	nA, nB := 1+r.IntN(nP+1), 1+r.IntN(nP+1)
@@ -199,7 +199,7 @@ func drawProduct(r *rand.Rand, _ *big.Int) (in []*big.Int, outputs int) {
 	return in, nQuo + nP + max(nA+nB-1, nQuo+nP-1) - 1
 }
 
-func drawPolynomial(r *rand.Rand, _ *big.Int) (in []*big.Int, outputs int) {
+func drawPolynomial(r *rand.Rand) (in []*big.Int, outputs int) {
 	sizes := []int{1, 2, 4, 4, 4, 6}
 	nP := sizes[r.IntN(len(sizes))]
 	terms, variables := 1+r.IntN(5), 1+r.IntN(4)
