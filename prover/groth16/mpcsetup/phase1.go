@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"hash"
 	"io"
 	"math/bits"
 	"slices"
@@ -133,7 +132,7 @@ func writePoints[P any](w *counting, points []P, size int, compress func([]byte,
 
 // hashOf returns the hash of a contribution as it is written.
 func hashOf(p io.WriterTo) ([]byte, error) {
-	var h hash.Hash = sha256.New()
+	h := sha256.New()
 	if _, err := p.WriteTo(h); err != nil {
 		return nil, fmt.Errorf("%w: the contribution: %w", backend.ErrInvalidInput, err)
 	}
