@@ -1,9 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // A family is a folder of kernels for one purpose: sources that are compiled
 // into units, and a Go package with their launch structs, written beside them.
@@ -22,8 +19,6 @@ type source struct {
 	// twins share the code of another instance: the first is compiled only as
 	// the second.
 	twins map[string]string
-	// only are the architectures that it is for; nil is all.
-	only []int
 	// waits says that threads wait for each other: barriers, shuffles, ballots.
 	// The host then runs them as fibers.
 	waits bool
@@ -247,14 +242,6 @@ var families = []family{
 	},
 }
 
-// headers returns the headers that a macro includes and no #include line names.
-func headers() (hs []string) {
-	for _, c := range curves {
-		hs = append(hs, "kernels/curves/"+c+".cuh", "kernels/curves/"+c+"_roots.cuh")
-	}
-	return hs
-}
-
 // An architecture is the machine code of one compute capability, as a number
 // such as 90; it runs on devices of the same major number and a minor one that
 // is not less.
@@ -282,6 +269,3 @@ func committed() (numbers []int) {
 	}
 	return numbers
 }
-
-// on reports whether a source is compiled for an architecture.
-func (s *source) on(arch int) bool { return s.only == nil || slices.Contains(s.only, arch) }
