@@ -9,10 +9,8 @@ build: ## the command and the CPU plugin into bin/
 test: ## everything that needs no GPU
 	go test ./...
 
-# Without package cluster itself: nats-server 2.15.2 reads a client's number (Connz of an
-# account) while it sets another one's, which is a race of its own.
 race: ## the concurrent packages under the race detector (needs a C compiler)
-	go test -race -short $$(go list ./cluster/... | grep -v '/cluster$$') ./engine/... ./msm/... ./plugin/... ./prover/...
+	go test -race -short ./cluster/... ./engine/... ./msm/... ./plugin/... ./prover/...
 
 lint: ## formatting, modules, vet on three systems, staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "gofmt needed:"; gofmt -l .; exit 1; }

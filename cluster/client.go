@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,9 @@ var (
 	ErrDead = errors.New("the job ended without a proof")
 	// ErrCancelled is wrapped beside ErrDead by the error of a job that was cancelled.
 	ErrCancelled = errors.New("it was cancelled")
+	// ErrBlocked is wrapped beside ErrDead by the error of a job one of whose prerequisites
+	// ended without a proof; the error names it.
+	ErrBlocked = errors.New("a prerequisite was not proved")
 	// ErrLate is wrapped beside ErrDead by the error of a job whose deadline passed before
 	// it was begun.
 	ErrLate = errors.New("it was too late")
@@ -55,6 +59,13 @@ type JobOptions struct {
 	// that name is the first one, as long as the cluster has that or its result: whoever
 	// does not know whether a job was submitted submits it again.
 	Name string
+	// After are names, or IDs, of jobs of the same ticket that must be proved before this one
+	// is begun, as the leaves of a recursion before its node; at most 1000. The cluster must
+	// know them: they are submitted first, so that no two jobs wait for each other, and their
+	// results are kept as long as a job waits for them. Whoever takes a result sooner has a
+	// minute to submit what comes after it. When one of them ends without a proof, this job
+	// ends with ErrBlocked, or with ErrCancelled if that one was cancelled.
+	After []string
 }
 
 // Client has proofs made. It is safe for concurrent use.
@@ -149,6 +160,9 @@ func (c *Client) prepare(ctx context.Context, w Work, witness []byte, o JobOptio
 			return job, known, err
 		}
 	}
+	if job.After, err = c.prerequisites(ctx, job.ID, o.After); err != nil {
+		return job, false, err
+	}
 	key, err := c.seal()
 	if err != nil {
 		return job, false, err
@@ -159,6 +173,38 @@ func (c *Client) prepare(ctx context.Context, w Work, witness []byte, o JobOptio
 	}
 	job.Witness, err = wire.Put(ctx, c.js, wire.WitnessesPrefix+job.ID, bytes.NewReader(sealed))
 	return job, false, refusal(ctx, err)
+}
+
+// mostPrerequisites bounds JobOptions.After.
+const mostPrerequisites = 1000
+
+// prerequisites returns the IDs of the jobs that a job is to wait for, all of which the
+// cluster must know.
+func (c *Client) prerequisites(ctx context.Context, job string, names []string) (ids []string, err error) {
+	if len(names) > mostPrerequisites {
+		return nil, fmt.Errorf("%w: %d jobs are to be proved before, at most %d may", backend.ErrInvalidInput, len(names), mostPrerequisites)
+	}
+	for _, name := range names {
+		id := name
+		if !strings.Contains(name, ".") {
+			id = c.tenant + "." + name
+		}
+		if err := c.own(id); err != nil {
+			return nil, err
+		}
+		if id == job {
+			return nil, fmt.Errorf("%w: job %s would wait for itself", backend.ErrInvalidInput, name)
+		}
+		known, err := wire.Known(ctx, c.queue, c.jobs, c.ends, id)
+		if err != nil {
+			return nil, refusal(ctx, err)
+		}
+		if !known {
+			return nil, fmt.Errorf("%w: the cluster knows no job %s, which is to be proved before: submit it first, and take its result after this job is submitted", backend.ErrInvalidInput, name)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
 }
 
 // has reports whether the cluster has a job, or its end. A job moves from the queue to the
@@ -314,6 +360,8 @@ func ended(text []byte) ([]byte, error) {
 	switch {
 	case e.Kind == wire.Cancelled:
 		fault = ErrCancelled
+	case e.Kind == wire.Blocked:
+		fault = ErrBlocked
 	case e.Kind == wire.Late:
 		fault = ErrLate
 	case e.Caller:

@@ -423,7 +423,10 @@ func TestSilentWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	if _, err := nc.SubscribeSync(wire.Who); err != nil {
+	if _, err := nc.SubscribeSync(wire.Who + ".silent"); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Publish(wire.Here, []byte(`{"name":"silent","jobs":2}`)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.client().Submit(t.Context(), r.fakeWork("silent"), number(1)); err != nil {
@@ -451,7 +454,7 @@ func TestSilentWorker(t *testing.T) {
 
 // TestNothingExpiresByTheClock: a clock that jumps takes nothing along.
 func TestNothingExpiresByTheClock(t *testing.T) {
-	for _, s := range wire.Streams(0) {
+	for _, s := range wire.Streams(0, 1) {
 		if s.MaxAge != 0 {
 			t.Errorf("%s forgets after %v", s.Name, s.MaxAge)
 		}

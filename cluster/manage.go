@@ -106,7 +106,7 @@ func (c *Client) retry(ctx context.Context, letters jetstream.Stream, id string)
 		}
 	}
 	job.Retry++
-	job.Deadline = time.Time{}
+	job.Deadline, job.After = time.Time{}, nil // they were proved
 	// Its end goes first: a job that has one is not done again.
 	for _, o := range []struct {
 		stream jetstream.Stream

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -614,3 +615,116 @@ func (m *meter) Phase(phase string, _ time.Duration) { m.note(func() { m.phases[
 func (m *meter) Ended(string, cluster.Cost)          { m.note(func() { m.ended++ }) }
 func (m *meter) Try(string)                          {}
 func (m *meter) Received(n int)                      { m.note(func() { m.bytes += n }) }
+
+// TestPrerequisites: a job is begun when those are proved that it waits for, also when the
+// manager has begun anew in between; one whose prerequisite fails or is cancelled ends with
+// its name.
+func TestPrerequisites(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Linger = time.Millisecond })
+	c, w, g := r.client(), r.fakeWork("prerequisites"), newGate()
+	prove := func(ctx context.Context, witness []byte) ([]byte, error) {
+		proof, err := g.prove(ctx, witness)
+		if err == nil && strings.HasPrefix(string(witness), "bad") {
+			err = fmt.Errorf("%w: %w", worker.ErrJob, errTest)
+		}
+		return proof, err
+	}
+	r.work(func(cfg *worker.Config) { cfg.Open, cfg.Jobs = fakes(prove), 4 })
+	submit := func(name string, after ...string) string {
+		t.Helper()
+		id, err := c.Submit(t.Context(), w, []byte(name), cluster.JobOptions{Name: name, After: after})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		return id
+	}
+	for _, bad := range [][]string{{"unknown"}, {"self"}, {"no name!"}} {
+		_, err := c.Submit(t.Context(), w, []byte("self"), cluster.JobOptions{Name: "self", After: bad})
+		if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), bad[0]) {
+			t.Errorf("after %s: %v", bad, err)
+		}
+	}
+	leaf := submit("leaf")
+	good := []string{leaf, submit("other-leaf"), submit("node", leaf, "other-leaf"), submit("root", "node")}
+	bad := []string{submit("bad"), submit("after-bad", "bad", "leaf"), submit("after-after-bad", "after-bad")}
+	eventually(t, "the leaves are begun", func() bool { return len(g.begun()) == 3 })
+	gone := []string{submit("held", "root"), submit("after-held", "held")}
+	if in, err := c.Cancel(t.Context(), gone[0]); err != nil || !in {
+		t.Fatal(in, err)
+	}
+	for i, name := range []string{"its client cancelled it", "held"} {
+		if _, err := c.Wait(t.Context(), gone[i]); !errors.Is(err, cluster.ErrCancelled) || !strings.Contains(err.Error(), name) {
+			t.Error(gone[i], err)
+		}
+	}
+	r.stop()
+	r.manage()
+	time.Sleep(3 * r.cfg.Every)
+	if begun := g.begun(); len(begun) != 3 {
+		t.Errorf("begun: %q", begun)
+	}
+	close(g.open)
+	waitFor(t, c, good)
+	order := g.begun()
+	if at := func(name string) int { return slices.Index(order, name) }; at("node") < 2 || at("root") < at("node") {
+		t.Errorf("the order was %q", order)
+	}
+	if _, err := c.Wait(t.Context(), bad[0]); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error(err)
+	}
+	for i, name := range []string{"bad", "after-bad"} {
+		_, err := c.Wait(t.Context(), bad[i+1])
+		if !errors.Is(err, cluster.ErrDead) || !errors.Is(err, cluster.ErrBlocked) || !strings.Contains(err.Error(), "job "+name+",") {
+			t.Error(bad[i+1], err)
+		}
+	}
+	if len(order) != 5 {
+		t.Errorf("begun: %q", order)
+	}
+
+	// What has ended, well or not, when the job after it comes.
+	last := submit("last", "root")
+	if _, err := c.Wait(t.Context(), last); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Wait(t.Context(), submit("last-bad", "bad")); !errors.Is(err, cluster.ErrBlocked) {
+		t.Error(err)
+	}
+	r.settled(c, len(good)+len(bad)+len(gone)+2)
+}
+
+// TestPrerequisiteIsKept: a result that was taken stays as long as a job waits for it and
+// for others.
+func TestPrerequisiteIsKept(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Linger = time.Millisecond })
+	c, w, g := r.client(), r.fakeWork("kept"), newGate()
+	r.work(func(cfg *worker.Config) {
+		cfg.Open = fakes(func(ctx context.Context, witness []byte) ([]byte, error) {
+			if string(witness) == "slow" {
+				return g.prove(ctx, witness)
+			}
+			return fakeProof(witness), nil
+		})
+	})
+	submit := func(name string, after ...string) string {
+		t.Helper()
+		id, err := c.Submit(t.Context(), w, []byte(name), cluster.JobOptions{After: after})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	slow, quick := submit("slow"), submit("quick")
+	both := submit("both", slow, quick)
+	waitFor(t, c, []string{quick})
+	if err := c.Taken(quick); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(5 * r.cfg.Every)
+	r.stop()
+	r.manage() // which has to find it
+	close(g.open)
+	waitFor(t, c, []string{slow, both})
+}

@@ -159,7 +159,7 @@ func TestThreeServers(t *testing.T) {
 		r.up(i)
 		waitAll(t, c, submitAll(t, c, w, 10))
 	}
-	for _, stream := range wire.Streams(0) {
+	for _, stream := range wire.Streams(0, 3) {
 		s, err := wire.Stream(t.Context(), js, stream.Name)
 		if err != nil || s.CachedInfo().Config.Replicas != 3 {
 			t.Error(stream.Name, err)

@@ -49,70 +49,108 @@ const (
 	answersWithin = 3 * time.Second
 )
 
-// Workers asks all workers for their state. It returns as soon as all that the server
-// lists as connected have answered. Busy workers may be slow; silent names those that
-// have not answered within 3 s. If the server does not list its connections, as another
-// party's may be set up, Workers waits 0.3 s for answers.
+// Workers asks all workers for their state. It returns as soon as all have answered that
+// managers have heard of lately and that are connected: the server refuses a question to
+// one that is not. Busy workers may be slow; silent names those that have not answered
+// within 3 s. Where no manager is, Workers waits 0.3 s for answers.
 func Workers(ctx context.Context, nc *nats.Conn) (there []Worker, silent []string, err error) {
-	inbox := nc.NewInbox()
-	answers := make(chan *nats.Msg, nats.DefaultMaxChanLen)
-	sub, err := nc.ChanSubscribe(inbox+".*", answers)
+	a := asking{nc: nc, inbox: nc.NewInbox(), answers: make(chan *nats.Msg, nats.DefaultMaxChanLen), heard: map[string]Worker{}, missing: map[string]bool{}}
+	sub, err := nc.ChanSubscribe(a.inbox+".>", a.answers)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	heard := map[string]Worker{}
 	for begun := time.Now(); ; {
-		connected, known, err := round(ctx, nc, inbox, answers, heard)
-		if err != nil {
+		if err := a.round(ctx); err != nil {
 			return nil, nil, err
 		}
-		silent = slices.DeleteFunc(connected, func(name string) bool { _, ok := heard[name]; return ok })
-		if known && len(silent) == 0 || time.Since(begun) > answersWithin {
+		if a.known && len(a.missing) == 0 || time.Since(begun) > answersWithin {
 			break
 		}
 	}
-	return slices.SortedFunc(maps.Values(heard), func(a, b Worker) int { return strings.Compare(a.Name, b.Name) }), silent, nil
+	return slices.SortedFunc(maps.Values(a.heard), func(a, b Worker) int { return strings.Compare(a.Name, b.Name) }), slices.Sorted(maps.Keys(a.missing)), nil
 }
 
-// round asks once, notes the workers' answers and returns the names of those that are
-// connected. known is false if the server has neither listed them nor said that it does
-// not list them, as a busy server may not within a round. A message without data says
-// that nobody answers such a question.
-func round(ctx context.Context, nc *nats.Conn, inbox string, answers <-chan *nats.Msg, heard map[string]Worker) (connected []string, known bool, err error) {
-	names := inbox + ".names"
-	err = errors.Join(nc.PublishRequest(wire.Connections, names, wire.Listeners()), nc.PublishRequest(wire.Who, inbox+".states", nil))
+// asking is a question to all workers.
+type asking struct {
+	nc      *nats.Conn
+	inbox   string
+	answers chan *nats.Msg
+	known   bool              // a manager has named the workers, or there is none
+	heard   map[string]Worker // the answers, by name
+	missing map[string]bool   // names of those that have not answered and may be connected
+}
+
+// The last parts of the subjects of answers.
+const (
+	namesPart  = ".names"  // of managers
+	statesPart = ".states" // of workers
+	onePart    = ".one."   // of the worker that follows, or the server's, that it is not connected
+)
+
+// round asks once and notes the answers. A message without data is the server's: nobody
+// listens to such a question.
+func (a *asking) round(ctx context.Context) error {
+	err := errors.Join(a.nc.PublishRequest(wire.Roster, a.inbox+namesPart, nil), a.nc.PublishRequest(wire.Who, a.inbox+statesPart, nil))
+	for name := range a.missing {
+		err = errors.Join(err, a.one(name))
+	}
 	if err != nil {
-		return nil, false, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	over := time.After(roundTakes)
 	for {
-		var m *nats.Msg
 		select {
-		case m = <-answers:
+		case m := <-a.answers:
+			if err := a.note(m); err != nil {
+				return err
+			}
 		case <-over:
-			slices.Sort(connected)
-			return slices.Compact(connected), known, nil
+			return nil
 		case <-ctx.Done():
-			return nil, false, backend.Ended(ctx)
-		}
-		known = known || m.Subject == names
-		switch {
-		case len(m.Data) == 0:
-		case m.Subject == names: // one answer a server
-			there, err := wire.WorkersOf(m.Data)
-			if err != nil {
-				return nil, false, fmt.Errorf("%w: the server's connections: %w", backend.ErrInternal, err)
-			}
-			connected = append(connected, there...)
-		default:
-			var s Worker
-			if err := json.Unmarshal(m.Data, &s); err != nil {
-				return nil, false, fmt.Errorf("%w: the state of a worker: %w", backend.ErrInternal, err)
-			}
-			heard[s.Name] = s
+			return backend.Ended(ctx)
 		}
 	}
+}
+
+// one asks one worker.
+func (a *asking) one(name string) error {
+	return a.nc.PublishRequest(wire.Who+"."+name, a.inbox+onePart+name, nil)
+}
+
+// note notes an answer.
+func (a *asking) note(m *nats.Msg) error {
+	kind := strings.TrimPrefix(m.Subject, a.inbox)
+	a.known = a.known || kind == namesPart
+	switch {
+	case len(m.Data) == 0:
+		if name, is := strings.CutPrefix(kind, onePart); is {
+			delete(a.missing, name)
+		}
+		return nil
+	case kind == namesPart: // one answer a manager
+		var names []string
+		if err := json.Unmarshal(m.Data, &names); err != nil {
+			return fmt.Errorf("%w: the names of workers: %w", backend.ErrInternal, err)
+		}
+		for _, name := range names {
+			if _, has := a.heard[name]; has || a.missing[name] || !wire.Name.MatchString(name) {
+				continue
+			}
+			a.missing[name] = true
+			if err := a.one(name); err != nil {
+				return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+			}
+		}
+		return nil
+	}
+	var s Worker
+	if err := json.Unmarshal(m.Data, &s); err != nil {
+		return fmt.Errorf("%w: the state of a worker: %w", backend.ErrInternal, err)
+	}
+	a.heard[s.Name] = s
+	delete(a.missing, s.Name)
+	return nil
 }
 
 // Status returns what the cluster does now, with the last dead jobs first. A client's
@@ -121,7 +159,7 @@ func (c *Client) Status(ctx context.Context) (s Status, err error) {
 	if s.Workers, s.Silent, err = Workers(ctx, c.nc); err != nil {
 		return s, err
 	}
-	for _, cfg := range wire.Streams(0) {
+	for _, cfg := range wire.Streams(0, 1) {
 		stream, err := wire.Stream(ctx, c.js, cfg.Name)
 		if err != nil {
 			return s, err

@@ -27,11 +27,14 @@ type dispatcher struct {
 	*keeper
 	stop  context.CancelFunc
 	tasks *errgroup.Group // removals, which nobody waits for
+	looks *errgroup.Group // at prerequisites; they begin tasks
 	wake  chan struct{}
-	jobs  jetstream.Stream
+
+	queue, jobs, ends jetstream.Stream
 
 	mu       sync.Mutex
 	schedule *schedule
+	graph    *graph         // jobs that wait for others
 	before   uint64         // the queue's last message when this began: what is there may have been handed out
 	counted  uint64         // the last end whose cost is in the notes
 	notes    cluster.Ledger // what clients have used
@@ -49,13 +52,14 @@ const (
 // can have so many, so that none waits for this machine.
 func lookahead(slots int) int { return 1 + slots/8 }
 
-// dispatch begins to hand out jobs.
-func (k *keeper) dispatch(parent context.Context) (*dispatcher, error) {
-	ctx, stop := context.WithCancel(parent)
-	d := &dispatcher{keeper: k, stop: stop, tasks: new(errgroup.Group), wake: make(chan struct{}, 1),
+// dispatch begins to hand out jobs, until run ends. Its first requests end with starting.
+func (k *keeper) dispatch(starting, run context.Context) (*dispatcher, error) {
+	ctx, stop := context.WithCancel(run)
+	d := &dispatcher{keeper: k, stop: stop, tasks: new(errgroup.Group), looks: new(errgroup.Group), graph: newGraph(), wake: make(chan struct{}, 1),
 		schedule: newSchedule(k.Shares), notes: cluster.Ledger{Clients: map[string]cluster.Usage{}, Keys: map[string]time.Time{}}}
 	d.tasks.SetLimit(32)
-	if err := d.begin(ctx); err != nil {
+	d.looks.SetLimit(32)
+	if err := d.begin(starting, ctx); err != nil {
 		stop()
 		return nil, err
 	}
@@ -65,11 +69,15 @@ func (k *keeper) dispatch(parent context.Context) (*dispatcher, error) {
 
 func (d *dispatcher) end() {
 	d.stop()
+	_ = d.looks.Wait()
 	_ = d.tasks.Wait()
 }
 
-// begin reads what there is, and listens to the queue and to ends.
-func (d *dispatcher) begin(ctx context.Context) error {
+// listening has a consumer made anew 4 s after the server that had it is gone.
+const listening = jetstream.PullHeartbeat(2 * time.Second)
+
+// begin reads what there is, and listens to the queue and to ends until run ends.
+func (d *dispatcher) begin(ctx, run context.Context) error {
 	var ledger struct {
 		cluster.Ledger
 		Counted uint64 `json:"counted"`
@@ -83,19 +91,14 @@ func (d *dispatcher) begin(ctx context.Context) error {
 		d.notes.Add(ledger.Ledger)
 	}
 	d.notes.Names, d.changed = d.Manager.Names, true
-	queue, err := wire.Stream(ctx, d.js, wire.Queue)
-	if err != nil {
-		return err
+	for name, s := range map[string]*jetstream.Stream{wire.Queue: &d.queue, wire.Jobs: &d.jobs, wire.Ends: &d.ends} {
+		var err error
+		if *s, err = wire.Stream(ctx, d.js, name); err != nil {
+			return err
+		}
 	}
-	if d.jobs, err = wire.Stream(ctx, d.js, wire.Jobs); err != nil {
-		return err
-	}
-	ends, err := wire.Stream(ctx, d.js, wire.Ends)
-	if err != nil {
-		return err
-	}
-	d.before = queue.CachedInfo().State.LastSeq
-	d.counted = min(ledger.Counted, ends.CachedInfo().State.LastSeq)
+	d.before = d.queue.CachedInfo().State.LastSeq
+	d.counted = min(ledger.Counted, d.ends.CachedInfo().State.LastSeq)
 	handed, err := subjects(ctx, d.jobs, wire.JobsPrefix)
 	if err != nil {
 		return err
@@ -104,25 +107,25 @@ func (d *dispatcher) begin(ctx context.Context) error {
 		d.schedule.begin(d.schedule.client(wire.TenantOfJob(id)), id)
 	}
 	d.load, d.room = len(handed), lookahead(0)
-	waits, err := queue.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{wire.QueuePrefix + ">"}})
+	waits, err := d.queue.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{wire.QueuePrefix + ">"}})
 	if err != nil {
 		return err
 	}
-	over, err := ends.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{wire.EndsPrefix + ">"},
+	over, err := d.ends.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{wire.EndsPrefix + ">"},
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: d.counted + 1, HeadersOnly: true})
 	if err != nil {
 		return err
 	}
-	reading, err := waits.Consume(func(m jetstream.Msg) { d.queued(ctx, m) })
+	reading, err := waits.Consume(func(m jetstream.Msg) { d.queued(run, m) }, listening)
 	if err != nil {
 		return err
 	}
-	counting, err := over.Consume(d.ended)
+	counting, err := over.Consume(func(m jetstream.Msg) { d.ended(run, m) }, listening)
 	if err != nil {
 		reading.Stop()
 		return err
 	}
-	context.AfterFunc(ctx, func() { reading.Stop(); counting.Stop() })
+	context.AfterFunc(run, func() { reading.Stop(); counting.Stop() })
 	return nil
 }
 
@@ -139,10 +142,102 @@ func (d *dispatcher) queued(ctx context.Context, m jetstream.Msg) {
 		d.unqueue(ctx, w, m.Subject())
 		return
 	}
+	d.add(ctx, w)
+}
+
+// add has a job wait for its turn, or first for those that are to be proved before.
+func (d *dispatcher) add(ctx context.Context, w *waiting) {
+	if len(w.job.After) > 0 {
+		d.hold(ctx, w)
+		return
+	}
 	d.mu.Lock()
 	d.schedule.add(w)
 	d.mu.Unlock()
 	d.hurry()
+}
+
+// hold has a job wait until others are proved.
+func (d *dispatcher) hold(ctx context.Context, w *waiting) {
+	d.mu.Lock()
+	cycle := d.graph.add(w)
+	d.mu.Unlock()
+	if cycle != nil {
+		d.looks.Go(func() error {
+			d.finish(ctx, w, wire.Blocked, "jobs wait for each other: "+strings.Join(cycle, " waits for "))
+			return nil
+		})
+		return
+	}
+	for _, id := range w.job.After { // from now on d.ended tells of them
+		d.resolve(ctx, id)
+	}
+}
+
+// resolve looks whether a job that others wait for has ended, and how, and has them go on
+// or end.
+func (d *dispatcher) resolve(ctx context.Context, id string) {
+	d.looks.Go(func() error {
+		known, err := wire.Known(ctx, d.queue, d.jobs, d.ends, id)
+		var end *wire.End
+		if err == nil {
+			end, err = d.endOf(ctx, id)
+		}
+		if err != nil { // they stay in the queue, and are found there
+			if ctx.Err() == nil {
+				d.Log.Warn("cluster: not known whether a prerequisite is proved", "job", id, "problem", err)
+			}
+			return nil
+		}
+		name := strings.TrimPrefix(id, wire.TenantOfJob(id)+".")
+		kind, reason := wire.Blocked, ""
+		switch {
+		case end == nil && known:
+			return nil
+		case end == nil:
+			reason = fmt.Sprintf("the cluster no longer knows job %s, which is to be proved before", name)
+		case end.Kind == wire.Cancelled:
+			kind, reason = wire.Cancelled, fmt.Sprintf("job %s was cancelled, which is to be proved before", name)
+		case end.Reason != "":
+			reason = fmt.Sprintf("job %s, which is to be proved before, ended without a proof: %s", name, end.Reason)
+		}
+		d.mu.Lock()
+		var blocked []*waiting
+		if reason != "" {
+			blocked = d.graph.failed(id)
+		} else {
+			for _, w := range d.graph.proved(id) {
+				d.schedule.add(w)
+			}
+		}
+		d.mu.Unlock()
+		d.hurry()
+		for _, w := range blocked {
+			d.finish(ctx, w, kind, reason)
+		}
+		return nil
+	})
+}
+
+// endOf returns the end of a job, nil if it has none.
+func (k *keeper) endOf(ctx context.Context, id string) (*wire.End, error) {
+	s, err := wire.Stream(ctx, k.js, wire.Ends)
+	if err != nil {
+		return nil, err
+	}
+	there, err := wire.Holds(ctx, s, wire.EndsPrefix+id)
+	if !there || err != nil {
+		return nil, err
+	}
+	m, err := wire.LastOf(ctx, s, wire.EndsPrefix+id)
+	if wire.Missing(err) {
+		return nil, nil // it has gone
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := new(wire.End)
+	return e, json.Unmarshal(m.Data, e)
 }
 
 // hurry has run look for jobs that may be handed out.
@@ -154,7 +249,7 @@ func (d *dispatcher) hurry() {
 }
 
 // ended counts what a job cost.
-func (d *dispatcher) ended(m jetstream.Msg) {
+func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 	id := strings.TrimPrefix(m.Subject(), wire.EndsPrefix)
 	cost := wire.Cost{Outcome: wire.Proved} // of workers that do not say
 	if text := m.Headers().Get(wire.CostHeader); text != "" {
@@ -167,7 +262,13 @@ func (d *dispatcher) ended(m jetstream.Msg) {
 		return
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	waited := d.graph.waitedFor(id)
+	defer func() {
+		d.mu.Unlock()
+		if waited {
+			d.resolve(ctx, id)
+		}
+	}()
 	d.counted, d.changed = meta.Sequence.Stream, true
 	d.notes.Count(wire.TenantOfJob(id), cost)
 	_, out := d.schedule.out[id]
@@ -191,7 +292,8 @@ func (d *dispatcher) run(ctx context.Context) {
 		case <-d.wake:
 		case <-late.C:
 			d.mu.Lock()
-			all := d.schedule.late(time.Now())
+			now := time.Now()
+			all := append(d.schedule.late(now), d.graph.late(now)...)
 			d.mu.Unlock()
 			for _, w := range all {
 				d.finish(ctx, w, wire.Late, "its deadline passed before it was begun")
@@ -360,6 +462,9 @@ func (d *dispatcher) cancel(ctx context.Context, m *nats.Msg) {
 	}
 	d.mu.Lock()
 	w := d.schedule.remove(id)
+	if w == nil {
+		w = d.graph.remove(id)
+	}
 	d.mu.Unlock()
 	first, err := d.conclude(ctx, wire.Job{ID: id}, wire.Cancelled, "its client cancelled it")
 	for _, from := range wire.WhereJobsAre {
@@ -370,36 +475,21 @@ func (d *dispatcher) cancel(ctx context.Context, m *nats.Msg) {
 	if err != nil {
 		d.Log.Warn("cluster: not cancelled", "job", id, "problem", err)
 		if w != nil {
-			d.mu.Lock()
-			d.schedule.add(w)
-			d.mu.Unlock()
+			d.add(ctx, w)
 		}
 		return
 	}
 	answer := string(wire.Cancelled)
 	if !first { // its worker has heard it earlier, or it has ended otherwise
-		if answer, err = d.kindOf(ctx, id); err != nil {
+		end, err := d.endOf(ctx, id)
+		if end == nil || err != nil {
 			return
 		}
+		answer = string(end.Kind)
 	}
 	if m.Reply != "" {
 		_ = m.Respond([]byte(answer)) // who asked asks again
 	}
-}
-
-// kindOf returns the kind of a job's end.
-func (k *keeper) kindOf(ctx context.Context, id string) (string, error) {
-	s, err := wire.Stream(ctx, k.js, wire.Ends)
-	if err != nil {
-		return "", err
-	}
-	m, err := wire.LastOf(ctx, s, wire.EndsPrefix+id)
-	if err != nil {
-		return "", err
-	}
-	var e wire.End
-	err = json.Unmarshal(m.Data, &e)
-	return string(e.Kind), err
 }
 
 // adjust tells how many jobs workers can have, how many are in their hands, and how many
@@ -412,6 +502,21 @@ func (d *dispatcher) adjust(slots, inHand, waiting, handedOut int, known bool) {
 		d.room += max(0, handedOut-inHand) // given back, and not to be had for a while
 	}
 	d.hurry()
+}
+
+// deaf reports whether jobs are in the queue that this has not been told of, while it could
+// hand them out.
+func (d *dispatcher) deaf(queued uint64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.load < d.room && queued > uint64(d.schedule.waits()+len(d.graph.held))
+}
+
+// waitedFor reports whether a job waits for another one.
+func (d *dispatcher) waitedFor(id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.graph.waitedFor(id)
 }
 
 // store stores the ledger, if it has changed.
@@ -436,19 +541,19 @@ func (d *dispatcher) store(ctx context.Context) error {
 	return err
 }
 
-// queue returns how many jobs wait, by tenant and priority, and since when the oldest does.
-func (d *dispatcher) queue() (all []cluster.Waiting) {
+// classes returns how many jobs wait, by tenant and priority, and since when the oldest does.
+func (d *dispatcher) classes() (all []cluster.Waiting) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	type class struct {
 		tenant   string
 		priority int
 	}
-	classes := map[class]cluster.Waiting{}
+	found := map[class]cluster.Waiting{}
 	for tenant, c := range d.schedule.clients {
 		for _, w := range c.jobs {
 			k := class{tenant, w.job.Priority}
-			has, known := classes[k]
+			has, known := found[k]
 			if !known {
 				has = cluster.Waiting{Tenant: tenant, Priority: w.job.Priority, Since: w.since}
 			}
@@ -456,10 +561,10 @@ func (d *dispatcher) queue() (all []cluster.Waiting) {
 			if w.since.Before(has.Since) {
 				has.Since = w.since
 			}
-			classes[k] = has
+			found[k] = has
 		}
 	}
-	for w := range maps.Values(classes) {
+	for w := range maps.Values(found) {
 		all = append(all, w)
 	}
 	return all

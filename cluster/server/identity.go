@@ -1,18 +1,9 @@
 package server
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,16 +42,13 @@ type identity struct {
 	Certificate, Key      string // in PEM, for Hosts
 }
 
-// validity is that of certificates. They begin a day early, for clocks that go wrong.
-const validity = 5 * 365 * 24 * time.Hour
-
 // loadIdentity reads the identity of a folder, or makes one, with seeds for all clients and
 // workers. Whoever is not listed loses theirs: listed again, they get new ones. The
-// certificate is made anew when it is for other hosts, or will not be valid for a month;
-// without hosts there is none.
+// certificate is made anew when it is for other hosts, or not valid for long enough; without
+// hosts there is none.
 func loadIdentity(cfg Config) (*identity, error) {
 	dir, hosts, rotate := cfg.Dir, cfg.Hosts, cfg.Rotate
-	path := filepath.Join(dir, "identity.json")
+	path := filepath.Join(dir, identityFile)
 	id := new(identity)
 	text, err := os.ReadFile(path)
 	switch {
@@ -84,16 +72,25 @@ func loadIdentity(cfg Config) (*identity, error) {
 	if id.Workers, err = seeds("worker", id.Workers, cfg.Workers); err != nil {
 		return nil, err
 	}
-	if len(hosts) > 0 && (!slices.Equal(id.Hosts, hosts) || !id.lasts(time.Now().AddDate(0, 1, 0), len(cfg.Peers) > 0)) {
-		if err := id.certify(hosts); err != nil {
+	if now := time.Now(); len(hosts) > 0 && (!slices.Equal(id.Hosts, hosts) || !id.lasts(now.Add(renewBefore), len(cfg.Peers) > 0)) {
+		if err := id.certify(hosts, now); err != nil {
 			return nil, err
 		}
 	}
-	if text, err = json.MarshalIndent(id, "", "  "); err != nil {
-		return nil, err
-	}
-	return id, maybe.WriteFile(path, text, 0o600)
+	return id, id.write(dir)
 }
+
+// write writes the identity into its folder.
+func (id *identity) write(dir string) error {
+	text, err := json.MarshalIndent(id, "", "  ")
+	if err != nil {
+		return err
+	}
+	return maybe.WriteFile(filepath.Join(dir, identityFile), text, 0o600)
+}
+
+// identityFile is the file of an identity in a server's folder.
+const identityFile = "identity.json"
 
 // keysBefore is how many keys for witnesses are kept that were used before.
 const keysBefore = 2
@@ -152,65 +149,6 @@ func newSeed() (string, error) {
 	}
 	seed, err := k.Seed()
 	return string(seed), err
-}
-
-// lasts reports whether the certificate is valid until then, also for a server that speaks
-// to peers.
-func (id *identity) lasts(until time.Time, peers bool) bool {
-	block, _ := pem.Decode([]byte(id.Certificate))
-	if block == nil {
-		return false
-	}
-	c, err := x509.ParseCertificate(block.Bytes)
-	return err == nil && until.Before(c.NotAfter) && (!peers || slices.Contains(c.ExtKeyUsage, x509.ExtKeyUsageClientAuth))
-}
-
-// certify makes a certificate that vouches for itself. Tickets have it, and nothing
-// else is trusted by their holders.
-func (id *identity) certify(hosts []string) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	c := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "pippin cluster"},
-		NotBefore: now.AddDate(0, 0, -1), NotAfter: now.Add(validity),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, // servers are clients of each other
-		BasicConstraintsValid: true, IsCA: true,
-	}
-	for _, h := range hosts {
-		h = hostOf(h)
-		if ip := net.ParseIP(h); ip != nil {
-			c.IPAddresses = append(c.IPAddresses, ip)
-		} else {
-			c.DNSNames = append(c.DNSNames, h)
-		}
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
-	if err != nil {
-		return err
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	id.Hosts = hosts
-	id.Certificate = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	id.Key = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
-	return nil
-}
-
-func (id *identity) tls() (*tls.Config, error) {
-	c, err := tls.X509KeyPair([]byte(id.Certificate), []byte(id.Key))
-	if err != nil {
-		return nil, err
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{c}}, nil
 }
 
 // Join prepares a folder for a cluster on a server that is somebody else's: it writes

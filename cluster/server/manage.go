@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -79,12 +80,12 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 	if _, err := js.AccountInfo(ctx); m.Replicas < 2 && (errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)) {
 		return fmt.Errorf("%w: the server at %s has no JetStream for this user: enable it there", backend.ErrUnavailable, m.Ticket.URL)
 	}
-	k := &keeper{Manager: m, nc: nc, js: js, whole: time.Now(), seen: map[string]time.Time{}, workers: map[string]seen{}, taken: map[string]time.Time{}}
+	k := &keeper{Manager: m, nc: nc, js: js, whole: time.Now(), heard: time.Now(), seen: map[string]time.Time{}, workers: map[string]seen{}, taken: map[string]time.Time{}}
 	if err := k.ensure(ctx); err != nil {
 		return err
 	}
 	defer k.follow()
-	if err := k.lead(ctx); err != nil {
+	if err := k.lead(ctx, ctx); err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	_, err = nc.Subscribe(wire.ForgetPrefix+">", func(msg *nats.Msg) { k.forget(ctx, msg.Subject) })
@@ -94,6 +95,15 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 				d.cancel(ctx, msg)
 			}
 		})
+	}
+	if err == nil {
+		_, err = nc.Subscribe(wire.Roster, k.roster)
+	}
+	if err == nil {
+		_, err = nc.Subscribe(wire.Here, k.here)
+	}
+	if err == nil {
+		err = nc.Flush()
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
@@ -107,24 +117,32 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 			return nil
 		case <-tick.C:
 		}
-		if err := k.look(ctx); err != nil && ctx.Err() == nil {
+		looking, cancel := context.WithTimeoutCause(ctx, looksFor, errNoAnswer)
+		if err := k.look(looking, ctx); err != nil && ctx.Err() == nil {
 			m.Log.Warn("cluster", "problem", err)
 		}
+		cancel()
 	}
 }
+
+// looksFor bounds one look at the streams, so that a stream without a leader is said to be
+// one.
+const looksFor = 20 * time.Second
+
+var errNoAnswer = fmt.Errorf("%w: the server has not answered for %v", backend.ErrUnavailable, looksFor)
 
 // keeper is a manager at work. All of its times are differences on the monotonic
 // clock: a wall clock that jumps changes nothing.
 type keeper struct {
 	Manager
-	nc      *nats.Conn
-	js      jetstream.JetStream
-	workers map[string]seen      // by name
-	seen    map[string]time.Time // witnesses without a job, since when
+	nc   *nats.Conn
+	js   jetstream.JetStream
+	seen map[string]time.Time // witnesses without a job, since when
 
 	handedOut uint64    // deliveries at the last look
 	moved     time.Time // when that changed, or nothing had to
 	whole     time.Time // when the consumer knew of all jobs
+	heard     time.Time // when the dispatcher knew of all jobs that it could hand out
 	swept     time.Time
 	leader    struct { // the last note of who leads
 		seq   uint64
@@ -133,6 +151,7 @@ type keeper struct {
 
 	mu         sync.Mutex
 	dispatcher *dispatcher          // while this manager leads
+	workers    map[string]seen      // by name, those that were heard of lately
 	taken      map[string]time.Time // results that may go, since when
 }
 
@@ -143,8 +162,9 @@ func (k *keeper) leading() *dispatcher {
 	return k.dispatcher
 }
 
-// lead begins or ends to hand out jobs, as it is this manager's turn or another one's.
-func (k *keeper) lead(ctx context.Context) error {
+// lead begins or ends to hand out jobs, as it is this manager's turn or another one's. What
+// it begins goes on until run ends.
+func (k *keeper) lead(ctx, run context.Context) error {
 	mine, err := k.leads(ctx)
 	if err != nil {
 		return err
@@ -156,7 +176,7 @@ func (k *keeper) lead(ctx context.Context) error {
 	if k.leading() != nil {
 		return nil
 	}
-	d, err := k.dispatch(ctx)
+	d, err := k.dispatch(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -182,16 +202,63 @@ type seen struct {
 	at   time.Time
 }
 
+// roster answers with the names of the workers that were heard of lately.
+func (k *keeper) roster(m *nats.Msg) {
+	k.mu.Lock()
+	names := slices.Sorted(maps.Keys(k.workers))
+	k.mu.Unlock()
+	text, err := json.Marshal(names)
+	if err == nil {
+		err = m.Respond(text)
+	}
+	if err != nil {
+		k.Log.Debug("cluster: not answered which workers there are", "problem", err)
+	}
+}
+
+// here notes a worker that begins.
+func (k *keeper) here(m *nats.Msg) {
+	var s cluster.Worker
+	if err := json.Unmarshal(m.Data, &s); err != nil || !wire.Name.MatchString(s.Name) {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.workers[s.Name] = seen{s.Jobs, time.Now()}
+}
+
+// count notes the workers that have answered and those that are connected, and returns how
+// many jobs all can have at a time that were heard of lately.
+func (k *keeper) count(states []cluster.Worker, silent []string, now time.Time) (slots int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, s := range states {
+		k.workers[s.Name] = seen{s.Jobs, now}
+	}
+	for _, name := range silent {
+		if s, known := k.workers[name]; known {
+			k.workers[name] = seen{s.jobs, now}
+		}
+	}
+	for name, s := range k.workers {
+		if now.Sub(s.at) > slack {
+			delete(k.workers, name)
+			continue
+		}
+		slots += s.jobs
+	}
+	return slots
+}
+
 // ensure makes the streams and the consumer that are not there, as after a restart
 // of the server, which keeps Tries in memory only. Streams that have another share of the
 // room than before get theirs, but none less than it holds. Those that shrink go first,
 // since together they may never reserve more than the server has.
 func (k *keeper) ensure(ctx context.Context) error {
-	streams := wire.Streams(k.Room)
+	streams := wire.Streams(k.Room, max(1, k.Replicas))
 	growth := map[string]int64{}
 	for i := range streams {
 		cfg := &streams[i]
-		cfg.Replicas = max(1, k.Replicas)
 		has, err := wire.Ask(ctx, func(ctx context.Context) (jetstream.StreamInfo, error) {
 			s, err := k.js.Stream(ctx, cfg.Name)
 			if err != nil {
@@ -209,6 +276,18 @@ func (k *keeper) ensure(ctx context.Context) error {
 			cfg.MaxBytes = max(cfg.MaxBytes, int64(has.State.Bytes))
 		}
 		growth[cfg.Name] = cfg.MaxBytes - has.Config.MaxBytes
+		if cfg.Name == wire.Tries && has.Config.Name != "" && has.Config.Storage != cfg.Storage {
+			// One server has become three, or the other way round. Tries are counted anew.
+			if _, err := wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
+				err := k.js.DeleteStream(ctx, cfg.Name)
+				if errors.Is(err, jetstream.ErrStreamNotFound) {
+					err = nil
+				}
+				return struct{}{}, err
+			}); err != nil {
+				return err
+			}
+		}
 		if cfg.Name == wire.Witnesses {
 			if old := wire.SetFingerprint(cfg, has.Config.Metadata, k.Ticket.Fingerprint); old != "" && old != k.Ticket.Fingerprint && k.Ticket.Fingerprint != "" {
 				k.Log.Warn("cluster: witnesses are sealed with another key from now on: clients and workers need their tickets again")
@@ -242,8 +321,8 @@ func (k *keeper) consumer(ctx context.Context, inHand int) error {
 	return err
 }
 
-func (k *keeper) look(ctx context.Context) error {
-	if err := k.lead(ctx); err != nil {
+func (k *keeper) look(ctx, run context.Context) error {
+	if err := k.lead(ctx, run); err != nil {
 		return err
 	}
 	states, silent, err := cluster.Workers(ctx, k.nc)
@@ -265,25 +344,12 @@ func (k *keeper) look(ctx context.Context) error {
 	now := time.Now()
 	free, inHand := 0, 0
 	for _, s := range states {
-		k.workers[s.Name] = seen{s.Jobs, now}
 		inHand += len(s.InHand)
 		if !s.Draining {
 			free += s.Jobs - len(s.InHand)
 		}
 	}
-	for _, name := range silent {
-		if s, known := k.workers[name]; known {
-			k.workers[name] = seen{s.jobs, now}
-		}
-	}
-	jobs := 0
-	for name, s := range k.workers {
-		if now.Sub(s.at) > slack {
-			delete(k.workers, name)
-			continue
-		}
-		jobs += s.jobs
-	}
+	jobs := k.count(states, silent, now)
 	info := c.CachedInfo()
 	if want := max(1, jobs); info.Config.MaxAckPending != want || info.Config.AckWait != wire.AckWait {
 		if err := k.consumer(ctx, want); err != nil {
@@ -310,6 +376,18 @@ func (k *keeper) look(ctx context.Context) error {
 		return err
 	} else if queue.CachedInfo().State.Msgs <= info.NumPending+uint64(info.NumAckPending) {
 		k.whole = now
+	}
+	if d == nil {
+		k.heard = now
+	} else if queue, err := k.js.Stream(ctx, wire.Queue); err != nil {
+		return err
+	} else if msgs := queue.CachedInfo().State.Msgs; !d.deaf(msgs) {
+		k.heard = now
+	} else if now.Sub(k.heard) > k.Stuck {
+		k.Log.Warn("cluster: jobs are in the queue that were not heard of; it is read anew", "jobs", msgs)
+		k.heard = now
+		k.follow()
+		return nil // the next look leads again
 	}
 	if d == nil { // the manager that leads does so
 		k.moved, k.whole = now, now
@@ -341,9 +419,9 @@ func (k *keeper) figure(ctx context.Context, d *dispatcher, states []cluster.Wor
 	}
 	f := cluster.Figures{Leads: d != nil, Ready: jobs.NumPending, InHand: jobs.NumAckPending, Workers: states, Silent: silent, At: time.Now()}
 	if d != nil {
-		f.Queue, f.Ledger = d.queue(), d.ledger()
+		f.Queue, f.Ledger = d.classes(), d.ledger()
 	}
-	for _, cfg := range wire.Streams(0) {
+	for _, cfg := range wire.Streams(0, 1) {
 		s, err := k.js.Stream(ctx, cfg.Name)
 		if err != nil {
 			return err
@@ -401,7 +479,7 @@ func (k *keeper) release(ctx context.Context, now time.Time) error {
 		return err
 	}
 	for _, id := range ids {
-		if jobs[id] {
+		if d := k.leading(); jobs[id] || d != nil && d.waitedFor(id) {
 			continue
 		}
 		if err := k.purge(ctx, wire.Ends, wire.EndsPrefix+id); err != nil {

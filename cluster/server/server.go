@@ -6,7 +6,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"log/slog"
@@ -18,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	nats "github.com/nats-io/nats-server/v2/server"
@@ -79,6 +79,15 @@ type Server struct {
 
 	names  map[string]string  // of tenants
 	shares map[string]float64 // of tenants
+
+	log          *slog.Logger // may be nil
+	id           *identity
+	secure       bool // TLS is spoken
+	certificate  shown
+	writeTickets func() error
+	stopped      chan struct{} // closed by Stop
+	stop         func()
+	renews       sync.WaitGroup
 }
 
 // Start starts a server, which has recovered its streams and written its tickets when
@@ -128,16 +137,18 @@ func Start(cfg Config) (*Server, error) {
 	if opts.Nkeys, err = id.users(cfg); err != nil {
 		return nil, err
 	}
+	s := &Server{dir: cfg.Dir, name: opts.ServerName, replicas: min(mostReplicas, len(cfg.Peers)+1), log: cfg.Log, id: id, secure: secure, stopped: make(chan struct{})}
+	s.stop = sync.OnceFunc(func() { close(s.stopped) })
+	if err := s.certificate.set(id); err != nil {
+		return nil, err
+	}
 	scheme := "nats"
 	if secure {
 		scheme = "tls"
-		opts.TLS, opts.TLSTimeout = true, 5
-		if opts.TLSConfig, err = id.tls(); err != nil {
-			return nil, err
-		}
+		opts.TLS, opts.TLSTimeout, opts.TLSConfig = true, 5, s.certificate.config(nil)
 	}
 	if len(cfg.Peers) > 0 {
-		if err := id.routes(opts, cfg); err != nil {
+		if err := s.routes(opts, cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -148,7 +159,7 @@ func Start(cfg Config) (*Server, error) {
 	if cfg.Log != nil {
 		n.SetLoggerV2(logger{cfg.Log}, false, false, false)
 	}
-	s := &Server{nats: n, dir: cfg.Dir, name: opts.ServerName, replicas: min(mostReplicas, len(cfg.Peers)+1)}
+	s.nats = n
 	if s.names, s.shares, err = id.tenants(cfg.Clients, cfg.Shares); err != nil {
 		return nil, err
 	}
@@ -163,14 +174,16 @@ func Start(cfg Config) (*Server, error) {
 		s.listen = net.JoinHostPort("localhost", strconv.Itoa(at.Port))
 	}
 	reached := addresses(scheme, cfg, at.Port)
+	s.writeTickets = func() error { return s.id.writeTickets(cfg.Dir, reached, secure, cfg.Clients, cfg.Workers) }
 	err = s.makeRoom(cfg, store)
 	if err == nil {
-		err = id.writeTickets(cfg.Dir, reached, secure, cfg.Clients, cfg.Workers)
+		err = s.writeTickets()
 	}
 	if err != nil {
 		s.Stop()
 		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
+	s.renews.Go(s.renewing)
 	return s, nil
 }
 
@@ -203,7 +216,7 @@ func addresses(scheme string, cfg Config, port int) string {
 
 // routes has a server speak with its peers: by TLS, with the cluster's certificate on both
 // sides.
-func (id *identity) routes(opts *nats.Options, cfg Config) error {
+func (s *Server) routes(opts *nats.Options, cfg Config) error {
 	host, port, err := net.SplitHostPort(cfg.ListenPeers)
 	if err != nil {
 		return fmt.Errorf("%w: %q is no address for peers such as :6222: %w", backend.ErrInvalidInput, cfg.ListenPeers, err)
@@ -212,14 +225,9 @@ func (id *identity) routes(opts *nats.Options, cfg Config) error {
 	if err != nil {
 		return fmt.Errorf("%w: port %q: %w", backend.ErrInvalidInput, port, err)
 	}
-	own, err := id.tls()
-	if err != nil {
-		return err
-	}
-	own.RootCAs = x509.NewCertPool()
-	own.RootCAs.AppendCertsFromPEM([]byte(id.Certificate))
-	own.ClientCAs, own.ClientAuth = own.RootCAs, tls.RequireAndVerifyClientCert
-	opts.Cluster = nats.ClusterOpts{Name: "pippin", Host: host, Port: int(number), TLSConfig: own, TLSTimeout: 5}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(s.id.Certificate))
+	opts.Cluster = nats.ClusterOpts{Name: "pippin", Host: host, Port: int(number), TLSConfig: s.certificate.config(roots), TLSTimeout: 5}
 	for _, peer := range cfg.Peers {
 		if _, _, err := net.SplitHostPort(peer); err != nil {
 			return fmt.Errorf("%w: %q is no peer's address such as server2:6222: %w", backend.ErrInvalidInput, peer, err)
@@ -240,14 +248,14 @@ func (id *identity) users(cfg Config) ([]*nats.NkeyUser, error) {
 		return subjects
 	}
 	both := slices.Concat(
-		[]string{wire.Who, wire.Connections},
+		[]string{wire.Who, wire.Who + ".*", wire.Roster},
 		api("STREAM.INFO", "*"), api("CONSUMER.INFO", wire.Jobs+"."+wire.Workers),
 	)
 	admin := func(string) (send, hear []string) { return []string{">"}, []string{">"} }
 	worker := func(tenant string) (send, hear []string) {
 		return slices.Concat(both, api("STREAM.PURGE", wire.Witnesses, wire.Tries), api("CONSUMER.MSG.NEXT", wire.Jobs+"."+wire.Workers),
-				[]string{"$JS.API.DIRECT.GET.>", "$JS.ACK.>", wire.EndsPrefix + ">", wire.DeadPrefix + ">", wire.TriesPrefix + ">", "_INBOX.>"}),
-			[]string{wire.Inbox(tenant) + ".>", wire.Who, wire.Drain, wire.Drain + ".*", wire.CancelPrefix + ">"}
+				[]string{"$JS.API.DIRECT.GET.>", "$JS.ACK.>", wire.EndsPrefix + ">", wire.DeadPrefix + ">", wire.Here, wire.TriesPrefix + ">", "_INBOX.>"}),
+			[]string{wire.Inbox(tenant) + ".>", wire.Who, wire.Who + ".*", wire.Drain, wire.Drain + ".*", wire.CancelPrefix + ">"}
 	}
 	client := func(tenant string) (send, hear []string) {
 		own, direct := tenant+".>", []string(nil)
@@ -380,8 +388,19 @@ func (s *Server) Healthy() error {
 	return nil
 }
 
+// CaughtUp returns an error while streams of this server among peers are behind the others'.
+// The next one may be taken away when it is nil.
+func (s *Server) CaughtUp() error {
+	if h := s.nats.Healthz(nil); h.StatusCode != http.StatusOK {
+		return fmt.Errorf("%w: the server is behind its peers: %s", backend.ErrUnavailable, h.Error)
+	}
+	return nil
+}
+
 // Stop ends the server and returns when it has ended.
 func (s *Server) Stop() {
+	s.stop()
+	s.renews.Wait()
 	s.nats.Shutdown()
 	s.nats.WaitForShutdown()
 }

@@ -291,20 +291,19 @@ var (
 // listen answers requests for the worker's state, and drains when an administrator says
 // so.
 func (w *Worker) listen() error {
-	_, err := w.nc.Subscribe(wire.Who, func(m *nats.Msg) {
-		w.mu.Lock()
-		s := w.state
-		s.InHand = slices.Sorted(maps.Keys(w.inHand))
-		w.mu.Unlock()
-		s.Circuits = w.provers.len()
-		text, err := json.Marshal(s)
+	answer := func(m *nats.Msg) {
+		text, err := w.now()
 		if err == nil {
 			err = m.Respond(text)
 		}
 		if err != nil {
 			w.log.Debug("cluster: not answered who is there", "problem", err)
 		}
-	})
+	}
+	_, err := w.nc.Subscribe(wire.Who, answer)
+	if err == nil {
+		_, err = w.nc.Subscribe(wire.Who+"."+w.cfg.Name, answer)
+	}
 	if err == nil {
 		_, err = w.nc.Subscribe(wire.CancelPrefix+">", func(m *nats.Msg) {
 			w.mu.Lock()
@@ -326,6 +325,13 @@ func (w *Worker) listen() error {
 			})
 		}
 	}
+	var text []byte
+	if err == nil {
+		text, err = w.now()
+	}
+	if err == nil {
+		err = w.nc.Publish(wire.Here, text)
+	}
 	if err == nil {
 		err = w.nc.Flush()
 	}
@@ -333,6 +339,16 @@ func (w *Worker) listen() error {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	return nil
+}
+
+// now returns the worker's state as others read it.
+func (w *Worker) now() ([]byte, error) {
+	w.mu.Lock()
+	s := w.state
+	s.InHand = slices.Sorted(maps.Keys(w.inHand))
+	w.mu.Unlock()
+	s.Circuits = w.provers.len()
+	return json.Marshal(s)
 }
 
 // How takeJobs asks for a job. The server says every beat that it is there, so that a
@@ -344,17 +360,17 @@ const (
 
 // takeJobs takes one job after the other while taking lives. After a job that failed for a
 // reason of this worker's own it pauses, each time longer: a worker without a disk must
-// not take every job there is.
+// not take every job there is. A server that does not answer is asked again soon: it says
+// nothing of the worker.
 func (w *Worker) takeJobs(taking, working context.Context) {
-	const first, longest = 250 * time.Millisecond, 30 * time.Second
-	pause := first
-	wait := func(why error) {
-		w.log.Warn("cluster: one job at a time less for a while", "for", pause, "problem", why)
+	const first, longest, longestAsking = 250 * time.Millisecond, 30 * time.Second, time.Second
+	pause, asking := first, first
+	wait := func(pause time.Duration, said string, why error) {
+		w.log.Warn(said, "for", pause, "problem", why)
 		select {
 		case <-taking.Done():
 		case <-time.After(pause):
 		}
-		pause = min(2*pause, longest)
 	}
 	var jobs jetstream.Consumer
 	for taking.Err() == nil {
@@ -364,13 +380,17 @@ func (w *Worker) takeJobs(taking, working context.Context) {
 			return
 		case err != nil:
 			jobs = nil
-			wait(err)
+			wait(asking, "cluster: the server has no answer when asked for a job", err)
+			asking = min(2*asking, longestAsking)
 			continue
-		case msg == nil:
+		}
+		asking = first
+		if msg == nil {
 			continue // nothing to do
 		}
 		if err := w.job(working, msg); err != nil {
-			wait(err)
+			wait(pause, "cluster: one job at a time less for a while", err)
+			pause = min(2*pause, longest)
 			continue
 		}
 		pause = first

@@ -163,7 +163,7 @@ func (a *app) up(ctx context.Context, f upFlags) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
-	healthy := func() error { return nil }
+	healthy, ready := func() error { return nil }, seen.Ready
 	if f.join != "" {
 		if m.Ticket, err = a.ticket(f.join, ""); err != nil {
 			return err
@@ -208,13 +208,16 @@ func (a *app) up(ctx context.Context, f upFlags) (err error) {
 		m.Room = s.Room()
 		group.Go(func() error { return s.Wait(ctx) })
 		healthy = s.Healthy
+		if len(f.peers) > 0 {
+			ready = func() error { return errors.Join(seen.Ready(), s.CaughtUp()) }
+		}
 	}
 	collectors := []prometheus.Collector{seen}
 	if f.work {
 		f.worker.meter = clustermetrics.NewWorker()
 		collectors = append(collectors, f.worker.meter)
 	}
-	if err := a.serveMetrics(ctx, group, f.metrics, healthy, seen.Ready, collectors...); err != nil {
+	if err := a.serveMetrics(ctx, group, f.metrics, healthy, ready, collectors...); err != nil {
 		return errors.Join(err, stopAll(cancel, group))
 	}
 	group.Go(func() error {
@@ -374,6 +377,8 @@ type clusterProveFlags struct {
 	solidity                    bool
 	flying, priority            int
 	within                      time.Duration
+	name                        string
+	after                       []string
 }
 
 func (a *app) clusterProve() *cobra.Command {
@@ -389,6 +394,9 @@ is written to a file beside it, with the ending .proof.`,
 			if len(args) == 0 {
 				return usageError{errors.New("no witness is named")}
 			}
+			if f.name != "" && len(args) > 1 {
+				return usageError{errors.New("--name is of one job: name one witness")}
+			}
 			return a.clusterProofs(c.Context(), f, args)
 		},
 	}
@@ -402,6 +410,8 @@ is written to a file beside it, with the ending .proof.`,
 	flags.BoolVar(&f.solidity, "solidity", false, "for verifiers that gnark exports to Solidity")
 	flags.IntVar(&f.flying, "in-flight", 64, "witnesses on their way at a time")
 	flags.IntVar(&f.priority, "priority", 0, "jobs of this client with a higher one are begun first")
+	flags.StringVar(&f.name, "name", "", "of the job of one witness: a second job of that name is the first one")
+	flags.StringSliceVar(&f.after, "after", nil, "names of jobs that must be proved before these are begun, submitted by anybody with this ticket")
 	flags.DurationVar(&f.within, "within", 0, "proofs that are not begun then are not made (default no limit)")
 	return c
 }
@@ -440,7 +450,7 @@ func (a *app) clusterProofs(ctx context.Context, f clusterProveFlags, files []st
 	if err != nil {
 		return err
 	}
-	when := cluster.JobOptions{Priority: f.priority}
+	when := cluster.JobOptions{Priority: f.priority, Name: f.name, After: f.after}
 	if f.within > 0 {
 		when.Deadline = time.Now().Add(f.within)
 	}

@@ -132,6 +132,13 @@ func proveByCluster(t *testing.T, dir string) {
 	if err := verify(right + ".proof"); err != nil {
 		t.Error(err)
 	}
+	status, _, errs = cli(t, &app{}, append(prove, "--name", "second", "--after", "first", right)...)
+	if status != exitFailed || !strings.Contains(errs, "knows no job first") {
+		t.Errorf("after a job that is not there: status %d, %s", status, errs)
+	}
+	if status, _, errs = cli(t, &app{}, append(prove, "--name", "both", right, wrong)...); status != exitUsage {
+		t.Errorf("two jobs of one name: status %d, %s", status, errs)
+	}
 	status, _, errs = cli(t, &app{}, append(prove, wrong)...)
 	if _, err := os.Stat(wrong + ".proof"); status != exitFailed || !strings.Contains(errs, "constraint") || err == nil {
 		t.Errorf("a wrong witness: status %d, %s", status, errs)

@@ -11,7 +11,7 @@ import (
 func TestBenchCold(t *testing.T) {
 	args := []string{"bench", "cold", "--circuit", "squares", "--squares", "20", "--keep=false", "--cache", t.TempDir(), "--count", "1"}
 	status, out, errs := cli(t, &app{}, append(args, "--stock", "--format", "json")...)
-	var r record.Record[record.FirstRun]
+	var r record.Record[record.ColdRun]
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil || status != exitOK || len(r.Runs) != 1 {
@@ -23,9 +23,24 @@ func TestBenchCold(t *testing.T) {
 	if status, out, errs = cli(t, &app{}, args...); status != exitOK || !strings.Contains(out, "  yes\n") {
 		t.Errorf("status %d, %s%s", status, errs, out)
 	}
-	for _, args := range [][]string{{"--system", "stark"}, {"--count", "0"}, {"--circuit", "x"}, {"--circuit", "squares", "--squares", "1"}} {
+	for _, args := range [][]string{{"--system", "stark"}, {"--count", "0"}, {"--start", "--circuit", "mimc,ecdsa"}, {"--circuit", "x"}, {"--circuit", "squares", "--squares", "1"}} {
 		if status, out, errs := cli(t, &app{open: nothingOpens(t)}, append([]string{"bench", "cold"}, args...)...); status != exitUsage || out != "" || errs == "" {
 			t.Errorf("%q: status %d, %s%s", args, status, errs, out)
 		}
+	}
+}
+
+// TestBenchColdStart: what a run has kept the next one starts with.
+func TestBenchColdStart(t *testing.T) {
+	args := []string{"bench", "cold", "--circuit", "squares", "--squares", "20", "--cache", t.TempDir(), "--count", "1"}
+	if status, _, errs := cli(t, &app{}, append(args, "--start")...); status == exitOK || !strings.Contains(errs, "without --start") {
+		t.Errorf("status %d, %s", status, errs)
+	}
+	if status, _, errs := cli(t, &app{}, args...); status != exitOK {
+		t.Fatal(errs)
+	}
+	status, out, errs := cli(t, &app{}, append(args, "--start")...)
+	if status != exitOK || !strings.Contains(out, "start ms") || !strings.Contains(out, "  yes\n") {
+		t.Errorf("status %d, %s%s", status, errs, out)
 	}
 }

@@ -21,7 +21,7 @@ type proveFlags struct {
 	count   int
 	flying  int
 	own     bool
-	cold    bool
+	start   bool
 	stock   bool
 	keep    bool
 	format  string
@@ -43,8 +43,6 @@ circuit is proved for the first time, which can take minutes, and kept in files.
   msm bench prove --circuit ecdsa,sha256-2k --backend cpu,cuda --format json --out record.json
   msm bench prove --circuit recursion --backend cuda
   msm bench prove --system plonk --circuit ecdsa --backend cpu,cuda
-  msm bench prove --circuit ecdsa --backend cuda --cold
-
   msm bench prove --circuit squares --squares 16777216 --backend cuda --own-setup --keep=false --stock=false`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return a.prove(c.Context(), f) },
@@ -57,7 +55,6 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	flags.BoolVar(&f.own, "own-setup", false, "make keys that are not kept yet on the first backend, in place of by gnark")
 	flags.BoolVar(&f.stock, "stock", true, "prove by gnark as well, in the same rounds")
 	flags.BoolVar(&f.keep, "keep", true, "read keys from files, and write those that are set up")
-	flags.BoolVar(&f.cold, "cold", false, "the way to the first proof instead: from this program's start on, with a key that is kept")
 	addFormat(c, &f.format, reports)
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.cache, "cache", "", cacheHelp)
@@ -119,14 +116,7 @@ func (a *app) prove(ctx context.Context, f proveFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	to := destination{f.format, f.out, "", f.commit}
-	if f.cold {
-		return recorded(ctx, a, to, func(progress bench.Progress, note func(string)) ([]record.ColdRun, []record.BackendInfo, error) {
-			cfg.Progress, cfg.Note = progress, note
-			return bench.Cold(ctx, cfg)
-		}, record.WriteColdTable, nil)
-	}
-	return recorded(ctx, a, to, func(progress bench.Progress, note func(string)) ([]record.ProveRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.ProveRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Prove(ctx, cfg)
 	}, record.WriteProveTable, nil)

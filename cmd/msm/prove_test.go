@@ -44,38 +44,6 @@ func TestProveJSON(t *testing.T) {
 	}
 }
 
-// TestProveCold: without a key there is no first proof; with one every part of the way to it
-// takes time, and the parts are all of it.
-func TestProveCold(t *testing.T) {
-	args := tinyProof(t, "--format", "json")
-	status, _, errs := cli(t, &app{}, append(args, "--cold")...)
-	if status == exitOK || !strings.Contains(errs, "without --cold") {
-		t.Errorf("status %d, %s", status, errs)
-	}
-	if status, _, errs := cli(t, &app{}, args...); status != exitOK {
-		t.Fatal(errs)
-	}
-	status, out, errs := cli(t, &app{}, append(args, "--cold")...)
-	var r record.Record[record.ColdRun]
-	if err := json.Unmarshal([]byte(out), &r); err != nil || status != exitOK || len(r.Runs) != 1 {
-		t.Fatalf("status %d, %v, %s\n%s", status, err, errs, out)
-	}
-	run := r.Runs[0]
-	sum := 0.0
-	for _, part := range []float64{run.Start, run.Constrained, run.Key, run.Open, run.Load, run.Proof} {
-		if part <= 0 {
-			t.Errorf("a part without time: %+v", run)
-		}
-		sum += part
-	}
-	if d := run.First - sum; !run.Verified || run.Next <= 0 || d > 0.01 || d < -0.01 {
-		t.Errorf("%+v", run)
-	}
-	if status, _, _ := cli(t, &app{}, append(args, "--cold", "--circuit", "mimc,ecdsa")...); status == exitOK {
-		t.Error("two circuits start cold")
-	}
-}
-
 func TestProveBadProof(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.json")
 	status, table, errs := cli(t, &app{open: wrongOpener}, tinyProof(t, "--backend", "cpu,wrong", "--format", "json", "--out", file)...)

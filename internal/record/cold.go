@@ -3,48 +3,54 @@ package record
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/pippin-zk/pippin/internal/table"
 )
 
-// ColdRun is the way from a program's start to its first proof. Times are milliseconds.
+// ColdRun is the first proofs of a circuit on one backend with a proving key in a file, each
+// by a prover of its own.
 type ColdRun struct {
-	Op          string `json:"op"`     // "cold"
-	System      string `json:"system"` // groth16, plonk
-	Circuit     string `json:"circuit"`
-	Curve       string `json:"curve"`
-	Constraints int    `json:"constraints"`
-	Backend     string `json:"backend"`
-	Version     string `json:"backend_version"`
-	Device      string `json:"device"`
+	Series       // Op is "cold"
+	Bytes  int64 `json:"key_bytes"` // of the file
 
-	Start       float64 `json:"start_ms"`       // from the program's initialisation to its work
-	Constrained float64 `json:"read_system_ms"` // the constraint system's file
-	Key         float64 `json:"read_key_ms"`    // the proving key's
-	Open        float64 `json:"open_ms"`        // the backend, which may be a process
-	Load        float64 `json:"load_key_ms"`    // into the backend
-	Proof       float64 `json:"proof_ms"`
-	First       float64 `json:"first_ms"` // all of the above
-	// Next is the second proof.
-	Next float64 `json:"next_ms"`
-
-	Verified bool `json:"verified"` // both proofs, by gnark
+	// The parts of a run, each the median. Start, Constrained and Open are those of a run
+	// from the program's start on.
+	Start       float64 `json:"start_ms,omitempty"`       // from the program's initialisation to its work
+	Constrained float64 `json:"read_system_ms,omitempty"` // the constraint system's file
+	Open        float64 `json:"open_ms,omitempty"`        // the backend, which may be a process
+	Read        float64 `json:"read_ms"`                  // the key, which is checked
+	Load        float64 `json:"load_ms"`                  // into the backend
+	Prove       float64 `json:"prove_ms"`
+	// Next is the second proof, which is not part of the run.
+	Next float64 `json:"next_ms,omitempty"`
+	// StockRead is gnark's ReadFrom, with its checks: a part of Stock.
+	StockRead float64 `json:"stock_read_ms,omitempty"`
 }
 
 // WriteColdTable writes the machine and a line for each run.
 func WriteColdTable(w io.Writer, form table.Form, r Record[ColdRun]) error {
 	columns := []table.Column{
-		{Head: "system", Keep: 6}, {Head: "circuit", Keep: table.Never}, {Head: "curve", Keep: 5}, {Head: "constraints", Keep: 4}, {Head: "backend", Keep: 7},
-		{Head: "start ms", Keep: 1}, {Head: "system ms", Keep: 3}, {Head: "key ms", Keep: 3}, {Head: "open ms", Keep: 3}, {Head: "load ms", Keep: 3}, {Head: "proof ms", Keep: 3},
-		{Head: "first ms", Keep: table.Never}, {Head: "next ms", Keep: 2}, {Head: "verified", Keep: 2},
+		{Head: "system", Keep: 6}, {Head: "circuit", Keep: table.Never}, {Head: "curve", Keep: 5}, {Head: "constraints", Keep: 4},
+		{Head: "backend", Keep: 7}, {Head: "runs", Keep: 0}, {Head: "min ms", Keep: 1}, {Head: "median ms", Keep: table.Never},
 	}
+	started := slices.ContainsFunc(r.Runs, func(run ColdRun) bool { return run.Start > 0 })
+	if started {
+		columns = append(columns, table.Column{Head: "start ms", Keep: 1}, table.Column{Head: "system ms", Keep: 3}, table.Column{Head: "open ms", Keep: 3})
+	}
+	columns = append(columns, table.Column{Head: "read ms", Keep: 3}, table.Column{Head: "load ms", Keep: 3}, table.Column{Head: "prove ms", Keep: 3},
+		table.Column{Head: "next ms", Keep: 2}, table.Column{Head: "gnark ms", Keep: 3}, table.Column{Head: "verified", Keep: 2})
 	var rows [][]string
 	for _, run := range r.Runs {
-		rows = append(rows, []string{run.System, run.Circuit, run.Curve, fmt.Sprint(run.Constraints), run.Backend,
-			formatMillis(run.Start), formatMillis(run.Constrained), formatMillis(run.Key), formatMillis(run.Open), formatMillis(run.Load), formatMillis(run.Proof),
-			formatMillis(run.First), formatMillis(run.Next), verdict(run.Verified)})
+		row := []string{run.System, run.Circuit, run.Curve, fmt.Sprint(run.Constraints), run.Backend, fmt.Sprint(run.Count), formatMillis(run.Min), formatMillis(run.Median)}
+		if started {
+			row = append(row, formatKnown(run.Start), formatKnown(run.Constrained), formatKnown(run.Open))
+		}
+		rows = append(rows, append(row, formatMillis(run.Read), formatMillis(run.Load), formatMillis(run.Prove), formatKnown(run.Next), formatKnown(run.Stock), verdict(run.Verified)))
 	}
-	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", r.Machine), columns, rows, `
-"first ms" is from the program's initialisation to its first proof: reading the constraint system and the proving key from files, which are not compared with their digests, opening the backend, loading the key, and the proof. "next ms" is the second proof.
-`+r.Cut.note())
+	note := "Times are from opening the file of a compressed proving key, which is in the page cache, to the first proof with it. The constraint system and the witness are in memory."
+	if started {
+		note = "Times are from the program's initialisation to its first proof: reading the constraint system from its file, opening the backend, reading and checking the proving key, loading it, and the proof."
+	}
+	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", r.Machine), columns, rows, "\n"+note+" The next proof is not in them.\n"+r.Cut.note())
 }

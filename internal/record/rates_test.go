@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -225,6 +226,25 @@ func TestCommittedPlots(t *testing.T) {
 			}
 			var b bytes.Buffer
 			err = PlotCardTable(&b, "svg", table)
+			return b.Bytes(), err
+		}
+	}
+	numbers, err := filepath.Glob("../../bench/results/*/product-*.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range numbers {
+		plots[path] = func() ([]byte, error) {
+			text, err := os.ReadFile(strings.TrimSuffix(path, ".svg") + ".json")
+			if err != nil {
+				return nil, err
+			}
+			var r Record[NumberRun]
+			if err := json.Unmarshal(text, &r); err != nil {
+				return nil, err
+			}
+			var b bytes.Buffer
+			err = PlotNumbers(&b, "svg", r)
 			return b.Bytes(), err
 		}
 	}

@@ -83,9 +83,9 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		numbers: []string{"blobs", "count", "min_ms", "median_ms", "stock_ms"},
 		bools:   []string{"checked"},
 	},
-	"cold": { // first proofs, from a compressed key or from a program's start
+	"cold": { // first proofs, with a key in a file
 		texts:   []string{"system", "circuit", "curve", "backend"},
-		numbers: []string{"constraints"},
+		numbers: []string{"constraints", "count", "min_ms", "median_ms", "read_ms", "load_ms", "prove_ms"},
 		bools:   []string{"verified"},
 	},
 	"setup": { // keys made

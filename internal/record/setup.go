@@ -7,27 +7,10 @@ import (
 	"github.com/pippin-zk/pippin/internal/table"
 )
 
-// SetupRun is the timed set-ups of one circuit on one backend. Times are milliseconds.
+// SetupRun is the timed set-ups of one circuit on one backend. gnark made a proof with every
+// key, that of the run to warm up included.
 type SetupRun struct {
-	Op          string `json:"op"`     // "setup"
-	System      string `json:"system"` // groth16, plonk
-	Circuit     string `json:"circuit"`
-	Curve       string `json:"curve"`
-	Constraints int    `json:"constraints"`
-	Backend     string `json:"backend"`
-	Version     string `json:"backend_version"`
-	Device      string `json:"device"`
-
-	Count   int       `json:"count"` // length of Samples
-	Min     float64   `json:"min_ms"`
-	Median  float64   `json:"median_ms"`
-	Samples []float64 `json:"samples_ms"`
-	Stock   float64   `json:"stock_ms,omitempty"` // gnark's, once
-
-	// Verified is true only when gnark proved with every key, that of the run to warm up
-	// included, and verified the proofs.
-	Verified bool `json:"verified"`
-	Refused  int  `json:"refused,omitempty"` // proofs that gnark did not accept
+	Series // Op is "setup"
 }
 
 // WriteSetupTable writes the machine and a line for each run.

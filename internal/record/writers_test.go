@@ -88,6 +88,36 @@ func TestWritersGolden(t *testing.T) {
 	}
 }
 
+func seriesOf(op string) Series {
+	return Series{Op: op, System: "plonk", Circuit: "x", Curve: "bn254", Backend: "cpu", Constraints: 1, Count: 1, Min: 1, Median: 1, Verified: true}
+}
+
+// TestCommittedColdRecord reads the record that was made before series.
+func TestCommittedColdRecord(t *testing.T) {
+	b, err := os.ReadFile("../../bench/results/h100/cold-sha256.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r Record[ColdRun]
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil || len(r.Runs) != 1 {
+		t.Fatalf("%d runs, %v", len(r.Runs), err)
+	}
+	if run := r.Runs[0]; run.Constraints < 1<<20 || run.Count != len(run.Samples) || run.Read <= 0 || run.Load <= 0 || run.Prove <= 0 || run.StockRead <= 0 || !run.Verified {
+		t.Errorf("%+v", run)
+	}
+	var text strings.Builder
+	if err := WriteColdTable(&text, table.Form{}, r); err != nil || !strings.Contains(text.String(), "  yes\n") || strings.Contains(text.String(), "start ms") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+	r.Runs[0].Start = 1
+	text.Reset()
+	if err := WriteColdTable(&text, table.Form{}, r); err != nil || !strings.Contains(text.String(), "start ms") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+}
+
 func TestRecordFields(t *testing.T) {
 	var b bytes.Buffer
 	want := sample()
@@ -100,9 +130,10 @@ func TestRecordFields(t *testing.T) {
 	for _, other := range []interface{ WriteJSON(io.Writer) error }{
 		Record[ProveRun]{Machine: want.Machine, Runs: []ProveRun{{Op: "plonk", Circuit: "x", Backend: "cpu", Constraints: 1, Median: 1, Stock: 1, Verified: true}}},
 		Record[PointRun]{Machine: want.Machine, Runs: []PointRun{{Op: "points", What: "subgroup", Curve: "bn254", Group: "g1", Backend: "cpu", N: 1, Count: 1, Min: 1, Median: 1, Checked: true}}},
+		Record[TransformRun]{Machine: want.Machine, Runs: []TransformRun{{Op: "ntt", Curve: "bn254", Order: "natural to reversed", Backend: "cpu", N: 2, Batch: 1, Count: 1, Min: 1, Median: 1, CPU: 1, Checked: true}}},
 		Record[CellRun]{Machine: want.Machine, Runs: []CellRun{{Op: "cells", Blobs: 1, Backend: "cpu", Count: 1, Min: 1, Median: 1, Stock: 1, Checked: true}}},
-		Record[SetupRun]{Machine: want.Machine, Runs: []SetupRun{{Op: "setup", System: "plonk", Circuit: "x", Curve: "bn254", Backend: "cpu", Constraints: 1, Count: 1, Min: 1, Median: 1, Verified: true}}},
-		Record[FirstRun]{Machine: want.Machine, Runs: []FirstRun{{Op: "cold", System: "plonk", Circuit: "x", Curve: "bn254", Backend: "cpu", Constraints: 1, Bytes: 1, Count: 1, Min: 1, Median: 1, Read: 1, Load: 1, Prove: 1, Verified: true}}},
+		Record[SetupRun]{Machine: want.Machine, Runs: []SetupRun{{seriesOf("setup")}}},
+		Record[ColdRun]{Machine: want.Machine, Runs: []ColdRun{{Series: seriesOf("cold"), Bytes: 1, Read: 1, Load: 1, Prove: 1}}},
 		Record[NumberRun]{Machine: want.Machine, Runs: []NumberRun{{Op: "numbers", Number: "mul", Backend: "cpu", Where: Host, Bits: 64, N: 1, Count: 1, Min: 1, Median: 1, Checked: true}}},
 	} {
 		var b bytes.Buffer

@@ -378,3 +378,33 @@ func TestPluginWaitsForItsAddress(t *testing.T) {
 		return err == nil && strings.Contains(body.String(), `pippin_device_calls_total{backend="cpu",device="0"} 0`) && strings.Contains(body.String(), "process_cpu_seconds_total")
 	})
 }
+
+// TestPluginAddress: an address that cannot be listened on is an error before the backend is
+// opened; one that another process has still is not.
+func TestPluginAddress(t *testing.T) {
+	opened := 0
+	open := func(context.Context, *slog.Logger) (backend.Backend, error) {
+		opened++
+		return cpu.New(cpu.Options{}), nil
+	}
+	for _, bad := range []string{"nonsense", "unix:" + filepath.Join(t.TempDir(), "no", "s"), "192.0.2.1:9465"} {
+		if b, err := Plugin(bad, open)(t.Context(), slog.New(slog.DiscardHandler)); !errors.Is(err, backend.ErrUnavailable) || !strings.Contains(err.Error(), bad) {
+			t.Errorf("%s: %v, %v", bad, b, err)
+		}
+	}
+	if opened > 0 {
+		t.Error("a backend was opened")
+	}
+	l, err := Listen(":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	b, err := Plugin(l.Addr().String(), open)(t.Context(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}

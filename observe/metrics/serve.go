@@ -97,27 +97,38 @@ func Serve(ctx context.Context, l net.Listener, g prometheus.Gatherer, checks ..
 const retry = time.Second
 
 // Plugin lets a plugin serve metrics of its backend and process at an address, ""
-// for none; see Listen. Two of its processes may live at the same time for a
-// while, and the address may not be had: the plugin works without, and tries
-// again.
+// for none; see Listen. An address that cannot be listened on is an error of opening it.
+// One that is in use is not: two of its processes may live at the same time for a while.
+// The plugin works without then, and tries again.
 func Plugin(address string, open func(context.Context, *slog.Logger) (backend.Backend, error)) func(context.Context, *slog.Logger) (backend.Backend, error) {
 	if address == "" {
 		return open
 	}
 	return func(ctx context.Context, log *slog.Logger) (backend.Backend, error) {
+		l, err := Listen(address)
+		if err != nil && !errors.Is(err, syscall.EADDRINUSE) {
+			return nil, err
+		}
 		b, err := open(ctx, log)
 		if err != nil {
+			if l != nil {
+				l.Close()
+			}
 			return nil, err
 		}
 		w := &served{Backend: b}
-		go servePlugin(ctx, address, Registry(ofBackend{w}), log)
+		go servePlugin(ctx, l, address, Registry(ofBackend{w}), log)
 		return w, nil
 	}
 }
 
-func servePlugin(ctx context.Context, address string, g prometheus.Gatherer, log *slog.Logger) {
-	for told := false; ctx.Err() == nil; {
-		l, err := Listen(address)
+// servePlugin serves at l, and at the address again where that is nil or has ended.
+func servePlugin(ctx context.Context, l net.Listener, address string, g prometheus.Gatherer, log *slog.Logger) {
+	for told := false; ctx.Err() == nil; l = nil {
+		var err error
+		if l == nil {
+			l, err = Listen(address)
+		}
 		if err == nil {
 			if err = Serve(ctx, l, g); err == nil {
 				return

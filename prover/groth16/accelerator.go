@@ -36,23 +36,15 @@ func newAccelerator[P1, P2 any, S comparable](c *curve[P1, P2, S], e *engine.Eng
 	if err != nil {
 		return nil, err
 	}
-	k := &key[P1, P2, S]{curve: c, domain: p.domain(), engine: e}
-	a := &accelerator[P1, P2, S]{newProver(k, overlapAuto, whereAuto), c.g1.Group.On(e), c.g2.Group.On(e), end}
-	load := func(points []P1) (b bases[P1, S]) {
-		b.points = points
-		b.load(ctx, e, c.g1, &err)
-		return b
-	}
-	k.a, k.b, k.k, k.z = load(p.a), load(p.b), load(p.k), load(p.z)
-	k.b2.points = p.b2
-	k.b2.load(ctx, e, c.g2, &err)
+	k := &key[P1, P2, S]{curve: c, domain: p.domain()}
+	k.a.points, k.b.points, k.k.points, k.z.points, k.b2.points = p.a, p.b, p.k, p.z, p.b2
 	for _, ped := range p.pedersen {
-		k.commit, k.know = append(k.commit, load(ped.basis)), append(k.know, load(ped.sigma))
+		k.commit, k.know = append(k.commit, bases[P1, S]{points: ped.basis}), append(k.know, bases[P1, S]{points: ped.sigma})
 	}
-	if err != nil {
-		return nil, errors.Join(err, a.close())
+	if k, err = k.in(ctx, e); err != nil {
+		return nil, errors.Join(err, end())
 	}
-	return a, nil
+	return &accelerator[P1, P2, S]{newProver(k, overlapAuto, whereAuto), c.g1.Group.On(e), c.g2.Group.On(e), end}, nil
 }
 
 func (a *accelerator[P1, P2, S]) close() error { return errors.Join(a.prover.Close(), a.end()) }

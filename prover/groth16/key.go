@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/consensys/gnark/constraint"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
@@ -121,12 +122,10 @@ type bases[P, S any] struct {
 	table  *resident.Table[P, S] // nil until they are loaded
 }
 
-// load loads the points, unless there was an error before.
-func (b *bases[P, S]) load(ctx context.Context, e *engine.Engine, g *group.Ops[P, S], err *error) {
-	b.table = nil
-	if *err == nil {
-		b.table, *err = resident.Load(ctx, e, g, b.points)
-	}
+// load loads the points.
+func (b *bases[P, S]) load(ctx context.Context, e *engine.Engine, g *group.Ops[P, S]) (err error) {
+	b.table, err = resident.Load(ctx, e, g, b.points)
+	return err
 }
 
 // key is a proving key as proofs need it.
@@ -193,17 +192,20 @@ func representatives[P any](points []P, sel *group.Selection) []P {
 	return r
 }
 
-// in returns the key with its points loaded into an engine. Close frees them.
+// in returns the key with its points loaded into an engine, all parts at a time. Close
+// frees them.
 func (k *key[P1, P2, S]) in(ctx context.Context, e *engine.Engine) (*key[P1, P2, S], error) {
 	loaded := *k
 	loaded.engine = e
 	loaded.commit, loaded.know = slices.Clone(k.commit), slices.Clone(k.know)
-	var err error
+	loads, all := errgroup.WithContext(ctx)
 	for _, b := range loaded.inG1() {
-		b.load(ctx, e, k.g1, &err)
+		b.table = nil
+		loads.Go(func() error { return b.load(all, e, k.g1) })
 	}
-	loaded.b2.load(ctx, e, k.g2, &err)
-	if err != nil {
+	loaded.b2.table = nil
+	loads.Go(func() error { return loaded.b2.load(all, e, k.g2) })
+	if err := loads.Wait(); err != nil {
 		return nil, errors.Join(err, loaded.Close())
 	}
 	return &loaded, nil

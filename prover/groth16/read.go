@@ -32,7 +32,8 @@ func ReadProvingKey(ctx context.Context, engine *engine.Engine, from io.Reader) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	r := keyfile.New(ctx, e, from, keyfile.Piece)
+	r := keyfile.New(ctx, e, from, keyfile.PieceBytes)
+	defer r.End()
 	size := r.Start()
 	if size == 0 || bits.OnesCount64(size) != 1 || size > maxDomain {
 		r.Refuse("Domain: its size is %d", size)
@@ -134,8 +135,8 @@ func (c *curve[P1, P2, S]) read(r *keyfile.Reader, size uint64, tables bool) (Pr
 	if uint64(len(p.k)) > wires {
 		r.Refuse("length of G1.K: %d for %d wires", len(p.k), wires)
 	}
-	if r.Err() != nil {
-		return nil, r.Err()
+	if err := r.End(); err != nil {
+		return nil, err
 	}
 	return c.keyOf(&p, tables)
 }

@@ -49,23 +49,29 @@ func ToLagrangeBN254(ctx context.Context, e *engine.Engine, coeffs []bn254.G1Aff
 	return lagrange(ctx, e, group.BN254G1, coeffs)
 }
 
-// ReadSRSBN254 reads what WriteTo or WriteRawTo of gnark-crypto's SRS of BN254 has
-// written. The points of its proving key are decompressed and checked on the engine; a nil
-// engine is one in this process. A damaged key is backend.ErrInvalidInput, and the error
-// names the place. No byte behind the key is read.
+// ReadSRSBN254 reads what WriteTo, WriteRawTo or WriteDump of gnark-crypto's SRS of
+// BN254 has written; the form is told from the bytes, a dump by the generator of G2 with
+// which it begins. The points of its proving key are decompressed and checked on the engine,
+// those of a dump too; a nil engine is one in this process. A damaged key is
+// backend.ErrInvalidInput, and the error names the place. No byte behind the key is read.
 func ReadSRSBN254(ctx context.Context, e *engine.Engine, from io.Reader) (*stock.SRS, error) {
 	var srs stock.SRS
+	_, _, _, g2 := bn254.Generators()
+	raw := g2.RawBytes()
 	var err error
-	if srs.Pk.G1, err = readPoints(ctx, e, group.BN254G1, from); err != nil {
-		return nil, err
-	}
-	if _, err := srs.Vk.ReadFrom(from); err != nil {
-		return nil, badSRS(err)
-	}
-	for i, p := range srs.Vk.G2 {
-		if srs.Vk.Lines[i] != bn254.PrecomputeLines(p) {
-			return nil, badSRS(errLines)
+	srs.Pk.G1, err = readSRS(ctx, e, group.BN254G1, raw[:], from, func(from io.Reader) error {
+		if _, err := srs.Vk.ReadFrom(from); err != nil {
+			return err
 		}
+		for i, p := range srs.Vk.G2 {
+			if srs.Vk.Lines[i] != bn254.PrecomputeLines(p) {
+				return errLines
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return &srs, nil
 }

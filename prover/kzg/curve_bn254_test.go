@@ -66,14 +66,18 @@ func init() {
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("a key of %d points differs from gnark-crypto's: %v", n, err)
 		}
-		for name, write := range map[string]func(io.Writer) (int64, error){"compressed": want.WriteTo, "raw": want.WriteRawTo} {
+		for name, write := range map[string]func(io.Writer) (int64, error){
+			"compressed": want.WriteTo, "raw": want.WriteRawTo,
+			"dumped": func(w io.Writer) (int64, error) { return 0, want.WriteDump(w) },
+		} {
 			var file bytes.Buffer
 			if _, err := write(&file); err != nil {
 				t.Fatal(err)
 			}
-			written := bytes.Clone(file.Bytes())
+			file.WriteByte(7) // behind the key
+			written := bytes.Clone(file.Bytes()[:file.Len()-1])
 			read, err := kzg.ReadSRSBN254(t.Context(), e, &file)
-			if err != nil || !reflect.DeepEqual(read, want) || file.Len() != 0 {
+			if err != nil || !reflect.DeepEqual(read, want) || file.Len() != 1 {
 				t.Errorf("a %s key of %d points is not the one that was written: %v", name, n, err)
 			}
 			if alpha.Cmp(big.NewInt(1)) <= 0 {

@@ -1,6 +1,7 @@
 package kzg
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -46,21 +47,38 @@ func lagrange[P, S any](ctx context.Context, e *engine.Engine, g1 *group.Ops[P, 
 	return points, errors.Join(err, end())
 }
 
-// readPoints reads the points of a key, compressed or not.
-func readPoints[P, S any](ctx context.Context, e *engine.Engine, g1 *group.Ops[P, S], from io.Reader) ([]P, error) {
+// readSRS reads the points of a key in any form, and has verifying read the rest of it,
+// which is before the points in a dump. A dump begins with the generator of G2.
+func readSRS[P, S any](ctx context.Context, e *engine.Engine, g1 *group.Ops[P, S], g2 []byte, from io.Reader, verifying func(io.Reader) error) ([]P, error) {
 	e, end, err := resident.Or(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	r := keyfile.New(ctx, e, from, keyfile.Piece)
+	// Every key is longer than one point: its lines are.
+	first := make([]byte, len(g2))
+	n, err := io.ReadFull(from, first)
+	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, errors.Join(fmt.Errorf("the key's first bytes: %w", err), end())
+	}
+	from = io.MultiReader(bytes.NewReader(first[:n]), from)
+	r := keyfile.New(ctx, e, from, keyfile.PieceBytes)
+	dump := bytes.Equal(first, g2)
+	if dump {
+		if err := verifying(from); err != nil {
+			r.Refuse("Vk: %w", err)
+		}
+		r.Marker()
+	}
 	points := keyfile.Points(r, g1.Group, "Pk.G1")
 	if len(points) < 2 {
 		r.Refuse("Pk.G1: %d points", len(points))
 	}
-	return points, errors.Join(r.Err(), end())
+	if !dump && r.Err() == nil {
+		if err := verifying(from); err != nil {
+			r.Refuse("Vk: %w", err)
+		}
+	}
+	return points, errors.Join(r.End(), end())
 }
-
-// badSRS says that what is behind the points is wrong.
-func badSRS(err error) error { return fmt.Errorf("%w: the key's Vk: %w", backend.ErrInvalidInput, err) }
 
 var errLines = errors.New("its lines are not those of its points")

@@ -83,7 +83,7 @@ var bls12381Curve = &curve[bls12381.G1Affine, fr.Element]{
 		if err := bls12381.NewEncoder(&lines).Encode(&vk.Lines); err != nil {
 			r.Refuse("Vk.Kzg.Lines: %w", err)
 		}
-		r.Expect("Vk.Kzg.Lines", lines.Bytes())
+		r.Follows("Vk.Kzg.Lines", lines.Bytes())
 		return &kzg.SRS{Vk: vk}
 	},
 }

@@ -83,7 +83,7 @@ var bn254Curve = &curve[bn254.G1Affine, fr.Element]{
 		if err := bn254.NewEncoder(&lines).Encode(&vk.Lines); err != nil {
 			r.Refuse("Vk.Kzg.Lines: %w", err)
 		}
-		r.Expect("Vk.Kzg.Lines", lines.Bytes())
+		r.Follows("Vk.Kzg.Lines", lines.Bytes())
 		return &kzg.SRS{Vk: vk}
 	},
 }

@@ -83,7 +83,7 @@ var bw6761Curve = &curve[bw6761.G1Affine, fr.Element]{
 		if err := bw6761.NewEncoder(&lines).Encode(&vk.Lines); err != nil {
 			r.Refuse("Vk.Kzg.Lines: %w", err)
 		}
-		r.Expect("Vk.Kzg.Lines", lines.Bytes())
+		r.Follows("Vk.Kzg.Lines", lines.Bytes())
 		return &kzg.SRS{Vk: vk}
 	},
 }

@@ -38,7 +38,9 @@ func ReadProvingKey(ctx context.Context, engine *engine.Engine, curve ecc.ID, fr
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	return b.read(keyfile.New(ctx, e, from, keyfile.Piece))
+	r := keyfile.New(ctx, e, from, keyfile.PieceBytes)
+	defer r.End()
+	return b.read(r)
 }
 
 // A key's file begins with the marker and the version; keys of before there were versions
@@ -81,7 +83,6 @@ func (c *curve[P, S]) read(r *keyfile.Reader) (ProvingKey, error) {
 		k.columns = append(k.columns, keyfile.Alone(r, c.g1.Group, "Vk."+name, 1)...)
 	}
 	committed := keyfile.Points(r, c.g1.Group, "Vk.Qcp")
-	k.columns = append(k.columns, committed...)
 	srs := c.readSetup(r)
 	if n := r.Uint32("Vk.CommitmentConstraintIndexes"); int64(n) != int64(len(committed)) {
 		r.Refuse("Vk.CommitmentConstraintIndexes: %d for %d commitments", n, len(committed))
@@ -101,9 +102,10 @@ func (c *curve[P, S]) read(r *keyfile.Reader) (ProvingKey, error) {
 	if r.Err() == nil && len(k.lagrange) != k.n {
 		r.Refuse("KzgLagrange.G1: %d points for %d rows", len(k.lagrange), k.n)
 	}
-	if r.Err() != nil {
-		return nil, r.Err()
+	if err := r.End(); err != nil {
+		return nil, err
 	}
+	k.columns = append(k.columns, committed...)
 	pk, _, err := c.keys(k, srs)
 	return pk, err
 }

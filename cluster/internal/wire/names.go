@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -47,42 +46,18 @@ const (
 	CancelPrefix    = "pippin.cancel." // asks managers and workers to end a job; managers answer
 	NotesPrefix     = "pippin.notes."
 
-	Who   = "pippin.who"   // every worker answers with its State
-	Drain = "pippin.drain" // all workers, or with .NAME one
+	Who    = "pippin.who"    // every worker answers with its State, with .NAME one
+	Here   = "pippin.here"   // a worker that begins says its State
+	Roster = "pippin.roster" // managers answer with the names of the workers they have heard of lately
+	Drain  = "pippin.drain"  // all workers, or with .NAME one
 )
 
 // WhereJobsAre are the streams that a job that has not ended is in. A job moves from the
 // first to the second, so that whoever reads them in this order misses none.
 var WhereJobsAre = []struct{ Stream, Prefix string }{{Queue, QueuePrefix}, {Jobs, JobsPrefix}}
 
-// Connections is where a server answers which connections there are.
-const Connections = "$SYS.REQ.ACCOUNT.PING.CONNZ"
-
 // WorkerPrefix begins the names of workers' connections, which the worker's ends.
 const WorkerPrefix = "pippin worker "
-
-// Listeners returns the request to Connections for all that listen to Who.
-func Listeners() []byte { return []byte(`{"filter_subject":"` + Who + `","limit":65536}`) }
-
-// WorkersOf returns the names of the workers in an answer of Connections.
-func WorkersOf(answer []byte) (names []string, err error) {
-	var a struct {
-		Data struct {
-			Connections []struct {
-				Name string `json:"name"`
-			} `json:"connections"`
-		} `json:"data"`
-	}
-	if err := json.Unmarshal(answer, &a); err != nil {
-		return nil, err
-	}
-	for _, c := range a.Data.Connections {
-		if name, is := strings.CutPrefix(c.Name, WorkerPrefix); is {
-			names = append(names, name)
-		}
-	}
-	return names, nil
-}
 
 // Workers is the consumer of Jobs that all workers share.
 const Workers = "workers"
@@ -99,8 +74,8 @@ const dedup = 2 * time.Minute
 
 // Streams returns the streams' configurations. No message expires by age: a clock that
 // jumps would delete jobs. All streams together may take room bytes, or as many as the
-// server has if room is 0.
-func Streams(room int64) []jetstream.StreamConfig {
+// server has if room is 0. Each is on so many servers as replicas says.
+func Streams(room int64, replicas int) []jetstream.StreamConfig {
 	part := func(percent int64) int64 {
 		if room <= 0 {
 			return -1
@@ -110,7 +85,7 @@ func Streams(room int64) []jetstream.StreamConfig {
 	file := func(name, prefix string, percent int64) jetstream.StreamConfig {
 		return jetstream.StreamConfig{
 			Name: name, Subjects: []string{prefix + ">"}, Storage: jetstream.FileStorage,
-			MaxBytes: part(percent), Discard: jetstream.DiscardNew, AllowDirect: true, Duplicates: dedup,
+			MaxBytes: part(percent), Discard: jetstream.DiscardNew, AllowDirect: true, Duplicates: dedup, Replicas: replicas,
 		}
 	}
 	jobs := file(Jobs, JobsPrefix, 2)
@@ -120,12 +95,16 @@ func Streams(room int64) []jetstream.StreamConfig {
 	ends.RePublish = &jetstream.RePublish{Source: EndsPrefix + ">", Destination: EndedPrefix + ">"}
 	dead := file(Dead, DeadPrefix, 2)
 	dead.Discard, dead.MaxMsgsPerSubject = jetstream.DiscardOld, 1
-	tries := file(Tries, TriesPrefix, 0)
-	tries.Storage, tries.Discard, tries.MaxMsgsPerSubject = jetstream.MemoryStorage, jetstream.DiscardOld, 1
-	tries.MaxBytes = 64 << 20
+	tries := file(Tries, TriesPrefix, 1)
+	tries.Discard, tries.MaxMsgsPerSubject = jetstream.DiscardOld, 1
+	if replicas == 1 {
+		// Of several servers each would begin with an empty log after a restart, and its vote
+		// would count only when it had caught up: with the next one away there was no leader.
+		tries.Storage, tries.MaxBytes = jetstream.MemoryStorage, 64<<20
+	}
 	notes := file(Notes, NotesPrefix, 1)
 	notes.MaxMsgsPerSubject, notes.Discard = 1, jetstream.DiscardOld
-	return []jetstream.StreamConfig{file(Queue, QueuePrefix, 2), jobs, ends, dead, tries, notes, file(Keys, KeysPrefix, 50), file(Witnesses, WitnessesPrefix, 33)}
+	return []jetstream.StreamConfig{file(Queue, QueuePrefix, 2), jobs, ends, dead, tries, notes, file(Keys, KeysPrefix, 50), file(Witnesses, WitnessesPrefix, 32)}
 }
 
 // Consumer returns the workers' consumer, for so many jobs in hand. The server does not
@@ -172,6 +151,8 @@ type Job struct {
 	Priority int `json:"priority,omitempty"`
 	// Deadline is when it is too late to begin the job; never if it is zero.
 	Deadline time.Time `json:"deadline,omitzero"`
+	// After are the IDs of jobs of the same tenant that must be proved before.
+	After []string `json:"after,omitempty"`
 	// Retry is how often an administrator has sent it again.
 	Retry int `json:"retry,omitempty"`
 	// Trace is the caller's place in a trace, as W3C's Trace Context writes it.
@@ -204,7 +185,8 @@ type Kind string
 // The kinds.
 const (
 	Cancelled Kind = "cancelled"
-	Late      Kind = "late" // its deadline passed before it was begun
+	Late      Kind = "late"    // its deadline passed before it was begun
+	Blocked   Kind = "blocked" // a job that was to be proved before will not be
 )
 
 // CostHeader is the header of an end with what the job cost.

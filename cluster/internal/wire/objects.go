@@ -102,6 +102,29 @@ func Stream(ctx context.Context, js jetstream.JetStream, name string) (jetstream
 	return s, nil
 }
 
+// Holds asks the leader of a stream whether it has a message of a subject. Replicas that are
+// behind have no say.
+func Holds(ctx context.Context, s jetstream.Stream, subject string) (bool, error) {
+	info, err := Ask(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) {
+		return s.Info(ctx, jetstream.WithSubjectFilter(subject))
+	})
+	return err == nil && len(info.State.Subjects) > 0, err
+}
+
+// Known reports whether the cluster has a job or its end. A job moves from the queue to the
+// workers' stream and from there to the ends, each time before it leaves the one before.
+func Known(ctx context.Context, queue, jobs, ends jetstream.Stream, id string) (bool, error) {
+	for _, at := range []struct {
+		stream jetstream.Stream
+		prefix string
+	}{{queue, QueuePrefix}, {jobs, JobsPrefix}, {ends, EndsPrefix}} { // in this order
+		if there, err := Holds(ctx, at.stream, at.prefix+id); there || err != nil {
+			return there, err
+		}
+	}
+	return false, nil
+}
+
 // Digest returns the digest of what write writes.
 func Digest(write func(io.Writer) error) (string, error) {
 	h := sha256.New()

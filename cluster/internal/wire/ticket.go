@@ -46,6 +46,8 @@ type Ticket struct {
 	// Dial is HOST:PORT to connect to in place of URL's, whose name need not resolve
 	// here then. The certificate is still compared with URL's.
 	Dial string `json:"-"`
+
+	path string // file that it was read from
 }
 
 // Tenant returns what begins the subjects of a ticket's jobs and keys and of the
@@ -90,7 +92,24 @@ func ReadTicket(path string) (t Ticket, err error) {
 	if err != nil {
 		return t, fmt.Errorf("%w: ticket %s: %w", backend.ErrInvalidInput, path, err)
 	}
+	t.path = path
 	return t, nil
+}
+
+// rootCerts returns the certificates that vouch for the server: those of the ticket's file as
+// it is now, if it still is this ticket.
+func (t Ticket) rootCerts() (*x509.CertPool, error) {
+	roots := t.Roots
+	if t.path != "" {
+		if now, err := ReadTicket(t.path); err == nil && now.Seed == t.Seed && now.Roots != "" {
+			roots = now.Roots
+		}
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM([]byte(roots)) {
+		return nil, fmt.Errorf("%w: the ticket's roots are no certificates", backend.ErrInvalidInput)
+	}
+	return pool, nil
 }
 
 // Write writes the ticket to a file of the user's alone.
@@ -173,10 +192,10 @@ func (t Ticket) Connect(name string, more ...nats.Option) (*nats.Conn, jetstream
 	if secure {
 		cfg := &tls.Config{MinVersion: tls.VersionTLS13} // for the name of the server that is tried
 		if t.Roots != "" {
-			cfg.RootCAs = x509.NewCertPool()
-			if !cfg.RootCAs.AppendCertsFromPEM([]byte(t.Roots)) {
-				return nil, nil, fmt.Errorf("%w: the ticket's roots are no certificates", backend.ErrInvalidInput)
+			if cfg.RootCAs, err = t.rootCerts(); err != nil {
+				return nil, nil, err
 			}
+			opts = append(opts, func(o *nats.Options) error { o.RootCAsCB = t.rootCerts; return nil }) // at each connection
 		}
 		opts = append(opts, nats.Secure(cfg))
 	}

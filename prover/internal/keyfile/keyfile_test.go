@@ -41,11 +41,11 @@ func TestPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 		read := func(b []byte) ([]bn254.G1Affine, error) {
-			r := keyfile.New(t.Context(), e, bytes.NewReader(b), 5)
+			r := keyfile.New(t.Context(), e, bytes.NewReader(b), 5*64)
 			r.Form()
 			keyfile.Alone(r, msm.BN254G1, "G", 1)
 			got := keyfile.Points(r, msm.BN254G1, "P")
-			return got, r.Err()
+			return got, r.End()
 		}
 		got, err := read(b.Bytes())
 		if err != nil || !slices.Equal(got, points) {

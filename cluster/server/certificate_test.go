@@ -1,0 +1,122 @@
+package server
+
+import (
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+)
+
+// TestRenewal: a certificate that ends soon is renewed while the server runs. Connections stay,
+// whoever has the ticket from before connects again, and the tickets have the new one.
+func TestRenewal(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Start(Config{Dir: dir, Listen: "127.0.0.1:0", Hosts: []string{"prover.invalid"}, Room: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	if err := s.renew(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	first := s.id
+	// The same server half a year before its certificate ends.
+	old := *s.id
+	if err := old.certify(old.Hosts, time.Now().Add(-validity+renewBefore/2)); err != nil {
+		t.Fatal(err)
+	}
+	s.id = &old
+	if err := s.certificate.set(&old); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.writeTickets(); err != nil {
+		t.Fatal(err)
+	}
+	ticket := func() wire.Ticket {
+		t.Helper()
+		k, err := s.Ticket(AdminTicket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	file := ticket()
+	text, err := os.ReadFile(filepath.Join(dir, AdminTicket))
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := wire.Ticket{Dial: file.Dial} // one that does not look at its file again
+	if err := json.Unmarshal(text, &memory); err != nil {
+		t.Fatal(err)
+	}
+	var all []*nats.Conn
+	for _, k := range []wire.Ticket{file, memory} {
+		nc, _, err := k.Connect("test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		all = append(all, nc)
+	}
+	if err := s.renew(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if s.id.Certificate == old.Certificate || s.id.Key != first.Key {
+		t.Fatal("no new certificate of the same key")
+	}
+	if ticket().Roots != s.id.Certificate {
+		t.Error("the tickets have another certificate")
+	}
+	written := new(identity)
+	if text, err = os.ReadFile(filepath.Join(dir, identityFile)); err == nil {
+		err = json.Unmarshal(text, written)
+	}
+	if err != nil || written.Certificate != s.id.Certificate {
+		t.Error("the folder has another certificate", err)
+	}
+	for i, nc := range all {
+		if nc.IsClosed() || nc.Stats().Reconnects > 0 {
+			t.Error("a connection broke")
+		}
+		again := make(chan struct{}, 1)
+		nc.SetReconnectHandler(func(*nats.Conn) { again <- struct{}{} })
+		if err := nc.ForceReconnect(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-again:
+		case <-time.After(time.Minute):
+			t.Fatal("not connected again", i, nc.LastError())
+		}
+		state, err := nc.TLSConnectionState()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shown := state.PeerCertificates[0]; !shown.NotAfter.After(time.Now().Add(renewBefore)) {
+			t.Error("the certificate from before is shown")
+		}
+	}
+	// When the one from before has ended its holders take nothing, those of new tickets do.
+	block, _ := pem.Decode([]byte(s.id.Certificate))
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []struct {
+		roots string
+		well  bool
+	}{{old.Certificate, false}, {s.id.Certificate, true}} {
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM([]byte(k.roots))
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "prover.invalid", CurrentTime: time.Now().Add(renewBefore)}); (err == nil) != k.well {
+			t.Error(k.well, err)
+		}
+	}
+}
