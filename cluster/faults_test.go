@@ -413,6 +413,45 @@ func TestConsumer(t *testing.T) {
 	r.settled(c, 10)
 }
 
+// TestTriesMove: the stream of tries is made anew where it lies in other storage than it should,
+// as when one server has become three, or three one.
+func TestTriesMove(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.stop()
+	_, js, err := r.cfg.Ticket.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer js.Conn().Close()
+	for _, cfg := range wire.Streams(r.server.Room(), 3) {
+		if cfg.Name != wire.Tries {
+			continue
+		}
+		if cfg.Storage != jetstream.FileStorage {
+			t.Error("of three servers tries are in memory")
+		}
+		cfg.Replicas = 1
+		if err := js.DeleteStream(t.Context(), cfg.Name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := js.CreateStream(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.manage()
+	s, err := wire.Stream(t.Context(), js, wire.Tries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.CachedInfo().Config.Storage != jetstream.MemoryStorage {
+		t.Error("of one server tries are in files")
+	}
+	r.work(nil)
+	c := r.client()
+	waitAll(t, c, submitAll(t, c, r.fakeWork("tries"), 2))
+}
+
 // TestSilentWorker: that a worker does not answer who is there does not take its job
 // away.
 func TestSilentWorker(t *testing.T) {

@@ -82,6 +82,7 @@ type Waiting struct {
 type Figures struct {
 	Leads   bool      // this manager hands out jobs; else what follows up to Ledger is empty
 	Queue   []Waiting // jobs that wait for their turn
+	Held    int       // jobs that wait until others are proved
 	Ledger  Ledger
 	Ready   uint64 // jobs that are handed out and that no worker has taken
 	InHand  int    // jobs that workers have

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -621,7 +622,10 @@ func (m *meter) Received(n int)                      { m.note(func() { m.bytes +
 // its name.
 func TestPrerequisites(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ *server.Config, m *server.Manager) { m.Linger = time.Millisecond })
+	var held atomic.Int64
+	r := newRig(t, func(_ *server.Config, m *server.Manager) {
+		m.Figures = func(f cluster.Figures) { held.Store(int64(f.Held)) }
+	})
 	c, w, g := r.client(), r.fakeWork("prerequisites"), newGate()
 	prove := func(ctx context.Context, witness []byte) ([]byte, error) {
 		proof, err := g.prove(ctx, witness)
@@ -659,8 +663,9 @@ func TestPrerequisites(t *testing.T) {
 		}
 	}
 	r.stop()
+	held.Store(0)
 	r.manage()
-	time.Sleep(3 * r.cfg.Every)
+	eventually(t, "four jobs are held", func() bool { return held.Load() == 4 })
 	if begun := g.begun(); len(begun) != 3 {
 		t.Errorf("begun: %q", begun)
 	}

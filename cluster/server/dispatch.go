@@ -512,6 +512,13 @@ func (d *dispatcher) deaf(queued uint64) bool {
 	return d.load < d.room && queued > uint64(d.schedule.waits()+len(d.graph.held))
 }
 
+// held returns how many jobs wait until others are proved.
+func (d *dispatcher) held() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.graph.held)
+}
+
 // waitedFor reports whether a job waits for another one.
 func (d *dispatcher) waitedFor(id string) bool {
 	d.mu.Lock()

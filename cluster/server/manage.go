@@ -419,7 +419,7 @@ func (k *keeper) figure(ctx context.Context, d *dispatcher, states []cluster.Wor
 	}
 	f := cluster.Figures{Leads: d != nil, Ready: jobs.NumPending, InHand: jobs.NumAckPending, Workers: states, Silent: silent, At: time.Now()}
 	if d != nil {
-		f.Queue, f.Ledger = d.classes(), d.ledger()
+		f.Queue, f.Held, f.Ledger = d.classes(), d.held(), d.ledger()
 	}
 	for _, cfg := range wire.Streams(0, 1) {
 		s, err := k.js.Stream(ctx, cfg.Name)

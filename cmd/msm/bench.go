@@ -84,7 +84,7 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	completes(c, "backend", backendNames)
 	completes(c, "distribution", fixtures.Distributions(), "all")
 	completes(c, "path", pathNames)
-	c.AddCommand(a.proveCommand(), a.benchSetupCommand(), a.benchColdCommand(), a.benchNumbersCommand(), a.benchPointsCommand(), a.benchNTTCommand(), a.benchCellsCommand(), a.benchRSACommand(), a.benchPeersCommand(), a.compareCommand(), a.plotCommand())
+	c.AddCommand(a.proveCommand(), a.benchSetupCommand(), a.benchCeremonyCommand(), a.benchColdCommand(), a.benchNumbersCommand(), a.benchPointsCommand(), a.benchNTTCommand(), a.benchCellsCommand(), a.benchRSACommand(), a.benchPeersCommand(), a.compareCommand(), a.plotCommand())
 	return c
 }
 

@@ -15,6 +15,7 @@ import (
 type cellsFlags struct {
 	blobs, backends string
 
+	phases bool
 	count  int
 	seed   uint64
 	format string
@@ -40,6 +41,7 @@ The setup is made of a secret that everybody knows.`,
 	flags := c.Flags()
 	flags.StringVar(&f.blobs, "blobs", "1,64", "blobs of a call"+several)
 	flags.IntVar(&f.count, "count", record.Enough, "timed runs, after one to warm up")
+	flags.BoolVar(&f.phases, "phases", false, "show what spaces, programs and the steps on a card take")
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses the blobs and the secret of the setup")
 	addFormat(c, &f.format, reports)
@@ -53,7 +55,10 @@ func (a *app) benchCells(ctx context.Context, f cellsFlags) error {
 	if err := oneOf("format", f.format, reports...); err != nil {
 		return err
 	}
-	cfg := bench.CellsConfig{Open: a.opener(), Count: f.count, Seed: f.seed}
+	cfg := bench.CellsConfig{Open: a.opener(), Count: f.count, Seed: f.seed, Phases: f.phases}
+	if f.phases {
+		cfg.Open = a.opener("PIPPIN_GPU_STAGES=1")
+	}
 	var err, failed error
 	if cfg.Blobs, err = parseList("blobs", f.blobs, nil, func(s string) (int, error) {
 		n, err := strconv.Atoi(s)

@@ -67,7 +67,7 @@ func TestThroughThePlugin(t *testing.T) {
 	}
 
 	file := filepath.Join(t.TempDir(), "cells.json")
-	status, out, errs = cli(t, &app{}, "bench", "cells", "--plugin-dir", dir, "--backend", "plugin:cpu", "--blobs", "1,2", "--count", "1", "--format", "json", "--out", file)
+	status, out, errs = cli(t, &app{}, "bench", "cells", "--plugin-dir", dir, "--backend", "plugin:cpu", "--blobs", "1,2", "--count", "1", "--phases", "--format", "json", "--out", file)
 	text, err := os.ReadFile(file)
 	if status != exitOK || err != nil || !strings.Contains(out, "1 right") || !strings.Contains(out, "2 right") {
 		t.Errorf("status %d, %v, %s\n%s", status, err, errs, out)
@@ -79,6 +79,9 @@ func TestThroughThePlugin(t *testing.T) {
 	for _, run := range cells.Runs {
 		if !run.Checked || run.Compared != run.Blobs || run.Count != 1 || run.Min <= 0 || run.Stock <= 0 || run.Load <= 0 {
 			t.Errorf("%+v", run)
+		}
+		if p := run.Parts; len(p) < 2 || p[0].Name != "space" || p[1].Name != "program" || p[0].Median <= 0 || p[1].Median <= p[0].Median || p[1].Median > run.Median {
+			t.Errorf("parts %+v of %v ms", p, run.Median)
 		}
 	}
 

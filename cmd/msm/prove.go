@@ -51,7 +51,7 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	f.addStatements(c)
 	flags.StringVar(&f.merge, "merge", "auto", "Groth16's merging of equal bases and scalars: auto (where it pays), never"+several)
 	flags.IntVar(&f.count, "count", record.Enough, "timed proofs, after one to warm up")
-	flags.IntVar(&f.flying, "in-flight", 0, "from 2 on: also a stream of proofs, that many at a time")
+	flags.IntVar(&f.flying, "in-flight", 0, "also a stream of proofs, that many at a time; 0 is none")
 	flags.BoolVar(&f.own, "own-setup", false, "make keys that are not kept yet on the first backend, in place of by gnark")
 	flags.BoolVar(&f.stock, "stock", true, "prove by gnark as well, in the same rounds")
 	flags.BoolVar(&f.keep, "keep", true, "read keys from files, and write those that are set up")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,7 +40,7 @@ func TestProveJSON(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	if run := r.Runs[0]; !run.Verified || run.Op != "groth16" || run.Curve != "bls12-381" || run.Count != 2 || run.Stock <= 0 ||
-		run.InFlight != 2 || run.PerProof <= 0 {
+		run.InFlight != 2 || run.PerProof <= 0 || math.Abs(run.Rate*run.PerProof-1000) > 1 {
 		t.Errorf("%+v", run)
 	}
 }

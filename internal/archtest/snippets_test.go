@@ -29,12 +29,15 @@ var (
 		"sdktrace": "go.opentelemetry.io/otel/sdk/trace", "context": "context", "log": "log", "os": "os", "fr": "github.com/consensys/gnark-crypto/ecc/bn254/fr",
 		"bn254": "github.com/consensys/gnark-crypto/ecc/bn254", "constraint": "github.com/consensys/gnark/constraint", "gnarkwitness": "github.com/consensys/gnark/backend/witness",
 		"io": "io", "stockkzg": "github.com/consensys/gnark-crypto/ecc/bn254/kzg", "bn254groth16": "github.com/consensys/gnark/backend/groth16/bn254",
+		"mpcsetup": module + "/prover/groth16/mpcsetup", "bn254mpcsetup": "github.com/consensys/gnark/backend/groth16/bn254/mpcsetup", "cs": "github.com/consensys/gnark/constraint/bn254",
 	}
 	snippetValues = map[string]string{
 		"ctx": "context.Context", "e": "*engine.Engine", "ccs": "constraint.ConstraintSystem", "pk": "groth16.ProvingKey", "vk": "groth16.VerifyingKey",
 		"witness": "gnarkwitness.Witness", "points": "[]bn254.G1Affine", "scalars": "[]fr.Element", "srs": "*stockkzg.SRS", "polynomial": "[]fr.Element",
 		"exporter": "sdktrace.SpanExporter", "plonkKey": "plonk.ProvingKey", "key": "*bn254groth16.ProvingKey",
 		"setupFile": "io.Reader", "blobs": "[]*kzg.Blob", "file": "*os.File",
+		"last": "io.Reader", "next": "io.Writer", "progress": "func(points, of int)", "before": "*mpcsetup.BN254Phase1", "contributions": "[]*mpcsetup.BN254Phase1",
+		"contribution": "*mpcsetup.BN254Phase1", "beacon": "[]byte", "r1cs": "*cs.R1CS", "powers": "*bn254mpcsetup.SrsCommons",
 	}
 	// gnark's names that its releases have and the one in go.mod has not.
 	unreleased = regexp.MustCompile(`\n?.*\.SetAccelerator\(.*|stock\.NumeratorInput`)

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381"
@@ -31,6 +32,9 @@ type CellsConfig struct {
 	Blobs    []int // of one call
 	Count    int   // timed runs, after one that is not
 	Seed     uint64
+	// Phases adds to each run what its parts take: those that the engine has, and the steps
+	// on backends that count them (backend.Usage.Stages).
+	Phases bool
 
 	Progress Progress
 	Note     func(string)
@@ -58,7 +62,14 @@ func Cells(ctx context.Context, cfg CellsConfig) (runs []record.CellRun, infos [
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
-	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note, nil)
+	observers, watched := map[string]core.Observer{}, map[string]*cellParts{}
+	if cfg.Phases {
+		for _, name := range cfg.Backends {
+			watched[name] = new(cellParts)
+			observers[name] = watched[name]
+		}
+	}
+	all, err := openEngines(ctx, cfg.Open, cfg.Backends, cfg.Note, observers)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -77,7 +88,7 @@ func Cells(ctx context.Context, cfg CellsConfig) (runs []record.CellRun, infos [
 			}
 			continue
 		}
-		done, err := w.measure(ctx, &cfg, e)
+		done, err := w.measure(ctx, &cfg, e, watched[e.name])
 		runs = append(runs, done...)
 		if err != nil {
 			return runs, infos, err
@@ -195,8 +206,59 @@ func randomBlob(rng *rand.Rand) *kzg.Blob {
 	return b
 }
 
-// measure times one backend.
-func (w *cellWork) measure(ctx context.Context, cfg *CellsConfig, e *single) (runs []record.CellRun, err error) {
+// cellParts adds up how long an engine's phases take that are within no other: taking
+// spaces, and programs.
+type cellParts struct {
+	mu   sync.Mutex
+	took map[core.PhaseKind]time.Duration
+}
+
+func (p *cellParts) Begin(ctx context.Context, phase core.Phase) (context.Context, func(error)) {
+	if phase.Kind != core.PhaseSpace && phase.Kind != core.PhaseProgram {
+		return ctx, func(error) {}
+	}
+	start := time.Now()
+	return ctx, func(error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.took == nil {
+			p.took = map[core.PhaseKind]time.Duration{}
+		}
+		p.took[phase.Kind] += time.Since(start)
+	}
+}
+
+// since returns what was added, and begins again.
+func (p *cellParts) since() map[core.PhaseKind]time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	took := p.took
+	p.took = nil
+	return took
+}
+
+// parts returns the medians of what the engine and its backend took in some calls.
+func (p *cellParts) parts(calls []map[core.PhaseKind]time.Duration, steps *phases) (all []record.Part) {
+	add := func(name string, samples []time.Duration) {
+		all = append(all, record.Part{Name: name, Median: record.Millis(record.Median(samples))})
+	}
+	for _, kind := range []core.PhaseKind{core.PhaseSpace, core.PhaseProgram} {
+		var samples []time.Duration
+		for _, took := range calls {
+			samples = append(samples, took[kind])
+		}
+		add(string(kind), samples)
+	}
+	for _, s := range steps.all {
+		if len(s.samples) == steps.calls && slices.Max(s.samples) > 0 {
+			add(s.name, s.samples)
+		}
+	}
+	return all
+}
+
+// measure times one backend. watched is told of the engine's phases, or nil.
+func (w *cellWork) measure(ctx context.Context, cfg *CellsConfig, e *single, watched *cellParts) (runs []record.CellRun, err error) {
 	start := time.Now()
 	c, err := kzg.LoadCells(ctx, e.Engine, w.setup)
 	if err != nil {
@@ -208,13 +270,29 @@ func (w *cellWork) measure(ctx context.Context, cfg *CellsConfig, e *single) (ru
 		run := record.CellRun{Op: "cells", Blobs: n, Backend: e.name, Version: e.info.Version, Device: e.device(), Seed: cfg.Seed,
 			Count: cfg.Count, Load: record.Millis(load), Stock: record.Millis(w.stock[n]), Compared: n, Oracle: "go-eth-kzg"}
 		var samples []time.Duration
+		var steps *phases
+		var calls []map[core.PhaseKind]time.Duration
+		if watched != nil {
+			steps = &phases{of: e}
+		}
 		stage := fmt.Sprintf("cells of %d blobs on %s", n, e.name)
 		for round := range cfg.Count + 1 {
 			cfg.Progress.tell(stage, round, cfg.Count+1)
 			runtime.GC() // not within the time
-			start := time.Now()
-			got, err := c.Compute(ctx, w.blobs[:n]...)
-			took := time.Since(start)
+			var got []*kzg.Extended
+			var took time.Duration
+			if watched != nil {
+				watched.since()
+			}
+			err := steps.around(ctx, round > 0, func() (err error) {
+				start := time.Now()
+				got, err = c.Compute(ctx, w.blobs[:n]...)
+				took = time.Since(start)
+				return err
+			})
+			if watched != nil && round > 0 {
+				calls = append(calls, watched.since())
+			}
 			if err == nil {
 				err = w.right(got)
 			}
@@ -230,6 +308,9 @@ func (w *cellWork) measure(ctx context.Context, cfg *CellsConfig, e *single) (ru
 			return runs, fmt.Errorf("%s: %w", stage, err)
 		}
 		run.Checked = true
+		if watched != nil {
+			run.Parts = watched.parts(calls, steps)
+		}
 		run.Min, run.Median, run.Samples = record.Millis(record.Min(samples)), record.Millis(record.Median(samples)), record.AllMillis(samples)
 		runs = append(runs, run)
 	}

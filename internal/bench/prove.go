@@ -47,7 +47,7 @@ type ProveConfig struct {
 
 	// Count is the number of timed proofs after one that is not timed.
 	Count int
-	// InFlight, when above one, has as many proofs made again with that many in
+	// InFlight, when above zero, has as many proofs made again with that many in
 	// flight, for the time a proof then takes of a stream of them.
 	InFlight int
 	// OwnSetup makes keys that are not kept yet on the first backend, in place of by
@@ -308,7 +308,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 			}
 		}
 		cfg.Progress.tell(stage, total, total)
-		if cfg.InFlight < 2 {
+		if cfg.InFlight < 1 {
 			return nil
 		}
 		for i, c := range ours {
@@ -334,7 +334,7 @@ func proveOn(ctx context.Context, cfg *ProveConfig, s *statement, curve backend.
 				r.FFT = 0
 			}
 			if c.perProof > 0 {
-				r.InFlight, r.PerProof = cfg.InFlight, record.Millis(c.perProof)
+				r.InFlight, r.PerProof, r.Rate = cfg.InFlight, record.Millis(c.perProof), 1/c.perProof.Seconds()
 			}
 			r.Op, r.Circuit, r.Curve, r.Constraints = string(cfg.system()), s.name, curve.String(), k.ccs.GetNbConstraints()
 			r.Setup = record.Millis(k.setUp)

@@ -51,6 +51,7 @@ var (
 	looked   = desc("looked_timestamp_seconds", "When the manager looked last.")
 	queued   = desc("queue_jobs", "Jobs that wait for their turn.", "client", "priority")
 	oldest   = desc("queue_oldest_timestamp_seconds", "When the oldest job came that waits for its turn.", "client", "priority")
+	held     = desc("held_jobs", "Jobs that wait until others are proved.")
 	ready    = desc("ready_jobs", "Jobs that are handed out and that no worker has taken.")
 	inHand   = desc("in_hand_jobs", "Jobs that workers have.")
 	ended    = desc("jobs_total", "Jobs that have ended: proved, dead, cancelled or late.", "client", "outcome")
@@ -67,7 +68,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (s *Server) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{leader, looked, queued, oldest, ready, inHand, ended, backend, working, workers, slots, returned, failed, stored, room, messages} {
+	for _, d := range []*prometheus.Desc{leader, looked, queued, oldest, held, ready, inHand, ended, backend, working, workers, slots, returned, failed, stored, room, messages} {
 		to <- d
 	}
 }
@@ -94,6 +95,7 @@ func (s *Server) Collect(to chan<- prometheus.Metric) {
 		gauge(queued, float64(w.Jobs), f.Ledger.Name(w.Tenant), strconv.Itoa(w.Priority))
 		gauge(oldest, seconds(w.Since), f.Ledger.Name(w.Tenant), strconv.Itoa(w.Priority))
 	}
+	gauge(held, float64(f.Held))
 	gauge(ready, float64(f.Ready))
 	gauge(inHand, float64(f.InHand))
 	for tenant, u := range f.Ledger.Clients {

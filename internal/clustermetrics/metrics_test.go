@@ -27,7 +27,7 @@ func TestServer(t *testing.T) {
 		t.Error("it is ready when nobody has looked for long")
 	}
 	s.Set(cluster.Figures{
-		Leads: true, Ready: 2, InHand: 3, At: time.Now(),
+		Leads: true, Held: 8, Ready: 2, InHand: 3, At: time.Now(),
 		Queue:   []cluster.Waiting{{Tenant: "U1", Priority: 5, Jobs: 7, Since: time.UnixMilli(1500)}},
 		Ledger:  cluster.Ledger{Names: map[string]string{"U1": "alice"}, Clients: map[string]cluster.Usage{"U1": {Proved: 9, Dead: 1, Late: 2, Card: 2500, Milliseconds: 4000}}},
 		Workers: []cluster.Worker{{Name: "a", Jobs: 2, Failed: 4}, {Name: "b", Jobs: 2, Draining: true, Returned: 6}},
@@ -44,6 +44,9 @@ pippin_cluster_queue_jobs{client="alice",priority="5"} 7
 # HELP pippin_cluster_queue_oldest_timestamp_seconds When the oldest job came that waits for its turn.
 # TYPE pippin_cluster_queue_oldest_timestamp_seconds gauge
 pippin_cluster_queue_oldest_timestamp_seconds{client="alice",priority="5"} 1.5
+# HELP pippin_cluster_held_jobs Jobs that wait until others are proved.
+# TYPE pippin_cluster_held_jobs gauge
+pippin_cluster_held_jobs 8
 # HELP pippin_cluster_jobs_total Jobs that have ended: proved, dead, cancelled or late.
 # TYPE pippin_cluster_jobs_total counter
 pippin_cluster_jobs_total{client="alice",outcome="cancelled"} 0
@@ -65,7 +68,7 @@ pippin_cluster_slots 2
 # TYPE pippin_cluster_room_bytes gauge
 pippin_cluster_room_bytes{stream="ends"} 13
 `
-	if err := testutil.CollectAndCompare(s, strings.NewReader(want), "pippin_cluster_queue_jobs", "pippin_cluster_queue_oldest_timestamp_seconds", "pippin_cluster_jobs_total",
+	if err := testutil.CollectAndCompare(s, strings.NewReader(want), "pippin_cluster_queue_jobs", "pippin_cluster_queue_oldest_timestamp_seconds", "pippin_cluster_held_jobs", "pippin_cluster_jobs_total",
 		"pippin_cluster_backend_seconds_total", "pippin_cluster_workers", "pippin_cluster_slots", "pippin_cluster_room_bytes"); err != nil {
 		t.Error(err)
 	}

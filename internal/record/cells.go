@@ -21,12 +21,21 @@ type CellRun struct {
 	Min     float64   `json:"min_ms"`
 	Median  float64   `json:"median_ms"` // of all blobs together
 	Samples []float64 `json:"samples_ms"`
-	Load    float64   `json:"load_ms"`  // making the tables and loading them
-	Stock   float64   `json:"stock_ms"` // go-eth-kzg's, of the same blobs on all processors of the machine, once
+	Load    float64   `json:"load_ms"` // making the tables and loading them
+	// Parts are what the engine's phases and the steps on a device took, where that was
+	// measured: programs have the steps within them, and timing these delays a run a little.
+	Parts []Part  `json:"parts,omitempty"`
+	Stock float64 `json:"stock_ms"` // go-eth-kzg's, of the same blobs on all processors of the machine, once
 
 	Checked  bool   `json:"checked"`            // every cell and proof was go-eth-kzg's
 	Compared int    `json:"compared,omitempty"` // blobs
 	Oracle   string `json:"oracle,omitempty"`
+}
+
+// Part is the median of a part of a run, in milliseconds.
+type Part struct {
+	Name   string  `json:"name"`
+	Median float64 `json:"median_ms"`
 }
 
 // WriteCellsTable writes the machine and a line for each run.
@@ -44,6 +53,17 @@ func WriteCellsTable(w io.Writer, form table.Form, r Record[CellRun]) error {
 		rows = append(rows, []string{fmt.Sprint(run.Blobs), run.Backend, fmt.Sprint(run.Count), formatMillis(run.Min), formatMillis(run.Median),
 			formatMillis(run.Median / float64(run.Blobs)), formatMillis(run.Stock), verdict})
 	}
-	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", r.Machine), columns, rows,
-		"\nBlobs, cells and proofs are bytes in the caller's memory; tables are loaded before.\n"+r.Cut.note())
+	note := "\nBlobs, cells and proofs are bytes in the caller's memory; tables are loaded before.\n"
+	for _, run := range r.Runs {
+		for i, p := range run.Parts {
+			if i == 0 {
+				note += fmt.Sprintf("Parts of %d blobs on %s, ms:", run.Blobs, run.Backend)
+			}
+			note += fmt.Sprintf(" %s %s", p.Name, formatMillis(p.Median))
+		}
+		if len(run.Parts) > 0 {
+			note += "\n"
+		}
+	}
+	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", r.Machine), columns, rows, note+r.Cut.note())
 }

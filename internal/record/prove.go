@@ -76,9 +76,11 @@ type ProveRun struct {
 	Setup float64 `json:"setup_ms,omitempty"`
 
 	// InFlight is how many proofs were in flight in a stream of several times Count or InFlight,
-	// and PerProof the time that it took, divided by their number.
+	// PerProof the time that it took, divided by their number, and Rate their number in a
+	// second.
 	InFlight int     `json:"in_flight,omitempty"`
 	PerProof float64 `json:"per_proof_ms,omitempty"`
+	Rate     float64 `json:"proofs_per_s,omitempty"`
 
 	// Speedup is Stock / Median.
 	Speedup float64 `json:"speedup,omitempty"`
@@ -102,14 +104,14 @@ func WriteProveTable(w io.Writer, form table.Form, r Record[ProveRun]) error {
 		{Head: "system", Keep: 2}, {Head: "circuit", Keep: table.Never}, {Head: "curve", Keep: 7}, {Head: "constraints", Keep: 3}, {Head: "backend", Keep: 8},
 		{Head: "merging", Keep: 2}, {Head: "runs", Keep: 0}, {Head: "min ms", Keep: 1}, {Head: "median ms", Keep: table.Never}, {Head: "spread", Keep: 1},
 		{Head: "gnark ms", Keep: 9}, {Head: "faster", Keep: 9}, {Head: "without solving", Keep: 6}, {Head: "solve ms", Keep: 5}, {Head: "gnark's", Keep: 4}, {Head: "after it", Keep: 6},
-		{Head: "MSM ms", Keep: 4}, {Head: "FFT ms", Keep: 4}, {Head: "in flight", Keep: 3}, {Head: "ms a proof", Keep: 3}, {Head: "verified", Keep: 9},
+		{Head: "MSM ms", Keep: 4}, {Head: "FFT ms", Keep: 4}, {Head: "in flight", Keep: 3}, {Head: "ms a proof", Keep: 3}, {Head: "proofs a second", Keep: 3}, {Head: "verified", Keep: 9},
 	}
 	rows, spreads := make([][]string, len(r.Runs)), make([]float64, len(r.Runs))
 	for i, r := range r.Runs {
 		spreads[i] = r.Spread
 		rows[i] = []string{string(r.Op), r.Circuit, r.Curve, fmt.Sprint(r.Constraints), r.Backend, string(r.Merge), fmt.Sprint(r.Count),
 			formatMillis(r.Min), formatMillis(r.Median), formatSpread(r.Spread), formatKnown(r.Stock), formatFactor(r.Speedup), formatFactor(r.SpeedupWithoutSolve),
-			formatKnown(r.OwnSolve), formatKnown(r.Solve), formatKnown(r.AfterSolve), formatMillis(r.MSM), formatKnown(r.FFT), formatInFlight(r.InFlight), formatKnown(r.PerProof), verdict(r.Verified)}
+			formatKnown(r.OwnSolve), formatKnown(r.Solve), formatKnown(r.AfterSolve), formatMillis(r.MSM), formatKnown(r.FFT), formatInFlight(r.InFlight), formatKnown(r.PerProof), formatKnown(r.Rate), verdict(r.Verified)}
 	}
 	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", r.Machine), columns, rows, `
 Times are of whole proofs, from the witness on, keys loaded before; medians but for the minimum; the spread is the median distance from the median.

@@ -10,7 +10,7 @@ import (
 // SetupRun is the timed set-ups of one circuit on one backend. gnark made a proof with every
 // key, that of the run to warm up included.
 type SetupRun struct {
-	Series // Op is "setup"
+	Series // Op is "setup"; System is groth16-phase1 or groth16-phase2 of a ceremony, whose Circuit is the part: contribute, verify, ..
 }
 
 // WriteSetupTable writes the machine and a line for each run.

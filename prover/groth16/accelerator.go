@@ -77,7 +77,7 @@ func (a *accelerator[P1, P2, S]) quotientOver(va, vb, vc []S, size uint64, shift
 	}
 	_, err = a.vectors.Repeat(context.Background(), a.engine, 3*n, func(ctx context.Context, s *vector.Session[S]) error {
 		program := s.Program()
-		read := program.Read(a.quotientOn(s, program, sol))
+		read := program.Read(a.quotientsOn(s, program, sol))
 		if err := program.Run(ctx); err != nil {
 			return err
 		}

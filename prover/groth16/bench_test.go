@@ -157,12 +157,12 @@ func BenchmarkProve(b *testing.B) {
 			for round := 0; b.Loop(); round++ {
 				for i := range all {
 					x := all[(i+round)%len(all)]
-					start, used := time.Now(), cpuTime()
+					start, used := time.Now(), samples.CPUTime()
 					if _, err := x.prove(); err != nil {
 						b.Fatal(err)
 					}
 					x.took = append(x.took, time.Since(start))
-					x.used = append(x.used, cpuTime()-used)
+					x.used = append(x.used, samples.CPUTime()-used)
 				}
 			}
 			b.ReportMetric(float64(c.ccs.GetNbConstraints()), "constraints")

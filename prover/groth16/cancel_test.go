@@ -12,6 +12,7 @@ import (
 
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/groth16"
+	"github.com/pippin-zk/pippin/prover/internal/samples"
 )
 
 // squares squares a value again and again.
@@ -46,7 +47,7 @@ func (a *afterSolving) Begin(ctx context.Context, p engine.Phase) (context.Conte
 // until it returns: the clock says little on a busy machine. The key's points are equal,
 // so that MSMs take no time.
 func TestCancelledProofWentOn(t *testing.T) {
-	if cpuTime() == 0 {
+	if samples.CPUTime() == 0 {
 		t.Skip("the system does not tell the process's time")
 	}
 	const steps = 1<<18 - 10
@@ -73,9 +74,9 @@ func TestCancelledProofWentOn(t *testing.T) {
 		if _, err := p.Prove(ctx, w); err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		return cpuTime()
+		return samples.CPUTime()
 	}
-	solved.f = func() { began = cpuTime() }
+	solved.f = func() { began = samples.CPUTime() }
 	prove(t.Context()) // makes tables
 	all := prove(t.Context()) - began
 	for range 5 {
@@ -83,11 +84,11 @@ func TestCancelledProofWentOn(t *testing.T) {
 		var cancelled time.Duration // 0 when the proof was there before
 		told := make(chan struct{})
 		solved.f = func() {
-			began = cpuTime()
+			began = samples.CPUTime()
 			go func() {
 				defer close(told)
 				for ctx.Err() == nil {
-					if now := cpuTime(); now >= began+all/3 {
+					if now := samples.CPUTime(); now >= began+all/3 {
 						cancelled = now
 						cancel()
 					}

@@ -23,6 +23,7 @@ type prover[P1, P2 any, S comparable] struct {
 	overlap overlap
 	where   where
 	choice  *resident.Vectors[*vector.Session[S], *choice[S]]
+	stream  *stream[P1, P2, S] // of which the proofs are, or nil
 }
 
 func (p *prover[P1, P2, S]) In(ctx context.Context, e *engine.Engine) (scheme, error) {
@@ -35,7 +36,7 @@ func (p *prover[P1, P2, S]) In(ctx context.Context, e *engine.Engine) (scheme, e
 
 // newProver binds a loaded key to the way its proofs are made.
 func newProver[P1, P2 any, S comparable](k *key[P1, P2, S], o overlap, at where) *prover[P1, P2, S] {
-	return &prover[P1, P2, S]{k, o, at, resident.NewVectors[*vector.Session[S], *choice[S]]()}
+	return &prover[P1, P2, S]{key: k, overlap: o, where: at, choice: resident.NewVectors[*vector.Session[S], *choice[S]]()}
 }
 
 // Close frees what is resident after the proofs in flight.
@@ -151,7 +152,12 @@ func (p *prover[P1, P2, S]) Prove(ctx context.Context, ccs constraint.Constraint
 		p.mask(blind)
 		return nil
 	})
-	if err := p.msms(ctx, &mem, own, sol, com, total); err != nil {
+	if p.stream != nil {
+		err = p.stream.msms(ctx, &mem, sol, com, total)
+	} else {
+		err = p.msms(ctx, &mem, own, sol, com, total)
+	}
+	if err != nil {
 		return nil, err
 	}
 	<-masked

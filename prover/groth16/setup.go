@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/consensys/gnark-crypto/ecc"
 	"github.com/consensys/gnark-crypto/utils"
 	"github.com/consensys/gnark/constraint"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/msm"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
+	"github.com/pippin-zk/pippin/prover/internal/programs"
 	"github.com/pippin-zk/pippin/prover/internal/resident"
 )
 
@@ -166,7 +165,7 @@ func (c *curve[P1, P2, S]) setup(ctx context.Context, e *engine.Engine, s *shape
 	g1, g2 := c.generators()
 	var points1 []P1
 	var points2, minusSigmas []P2
-	err = makeAll(ctx, total, o.made, slices.Concat(
+	err = programs.Run(ctx, programs.NewProgress(total, o.made), slices.Concat(
 		multiples(e, c.g1.Group, g1, of1, &points1),
 		multiples(e, c.g2.Group, g2, of2, &points2),
 		multiples(e, c.g2.Group, common, minus, &minusSigmas)))
@@ -343,20 +342,10 @@ func cutOff[T any](v []T, n int) ([]T, []T) { return v[:n:n], v[n:] }
 // backend, and is what a death of it has repeated. Only tests change it.
 var mostMultiples = 1 << 21
 
-// mostPrograms is how many programs are on their way at a time: one is computed while the
-// answer of the other is read.
-const mostPrograms = 2
-
-// making is a program that makes some points.
-type making struct {
-	points int
-	run    func(context.Context) error
-}
-
 // multiples returns the programs that set points to the products of a point by scalars.
-func multiples[P, S any](e *engine.Engine, g *msm.Group[P, S], base P, scalars []S, points *[]P) (all []making) {
+func multiples[P, S any](e *engine.Engine, g *msm.Group[P, S], base P, scalars []S, points *[]P) (all []programs.Program) {
 	if len(scalars) <= mostMultiples {
-		return []making{{len(scalars), func(ctx context.Context) (err error) {
+		return []programs.Program{{Points: len(scalars), Run: func(ctx context.Context) (err error) {
 			*points, err = g.Multiples(ctx, e, base, scalars)
 			return err
 		}}}
@@ -366,36 +355,11 @@ func multiples[P, S any](e *engine.Engine, g *msm.Group[P, S], base P, scalars [
 	for part := range slices.Chunk(scalars, mostMultiples) {
 		var to []P
 		to, left = cutOff(left, len(part))
-		all = append(all, making{len(part), func(ctx context.Context) error {
+		all = append(all, programs.Program{Points: len(part), Run: func(ctx context.Context) error {
 			products, err := g.Multiples(ctx, e, base, part)
 			copy(to, products)
 			return err
 		}})
 	}
 	return all
-}
-
-// makeAll runs programs, which make of points, and tells made how far it is.
-func makeAll(ctx context.Context, of int, made func(points, of int), programs []making) error {
-	all, ctx := errgroup.WithContext(ctx)
-	all.SetLimit(mostPrograms)
-	var mu sync.Mutex
-	points := 0
-	for _, p := range programs {
-		all.Go(func() error {
-			if err := backend.Ended(ctx); err != nil {
-				return err
-			}
-			if err := p.run(ctx); err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if points += p.points; made != nil {
-				made(points, of)
-			}
-			return nil
-		})
-	}
-	return all.Wait()
 }

@@ -55,6 +55,9 @@ func (p *prover[P1, P2, S]) open(ctx context.Context) (context.Context, *session
 	ctx, own.cancel = context.WithCancel(ctx)
 	own.beside, ctx = errgroup.WithContext(ctx)
 	quotient, wires := p.onBackend()
+	if p.stream != nil { // has its own
+		quotient, wires = false, false
+	}
 	if quotient {
 		own.quotient = resident.OpenAhead(ctx, p.vectors, p.engine, 3*p.domain.Size)
 	}
@@ -107,7 +110,7 @@ func (own *sessions[S]) close() {
 func (p *prover[P1, P2, S]) sumOverZ(ctx context.Context, session *resident.Ahead[S], sol *solution[S], ready func(z P1)) error {
 	_, err := session.Repeat(ctx, func(ctx context.Context, s *vector.Session[S]) error {
 		program := s.Program()
-		h := p.quotientOn(s, program, sol)
+		h := p.quotientsOn(s, program, sol)
 		sum := vector.Commit(program, p.z.table.Bases(), h.Slice(0, p.domain.Size-1))
 		if err := program.Run(ctx); err != nil {
 			return err
@@ -118,24 +121,31 @@ func (p *prover[P1, P2, S]) sumOverZ(ctx context.Context, session *resident.Ahea
 	return err
 }
 
-// quotientOn adds to a program what quotient computes, in 3 n elements. The coefficients
-// lie where a transform from natural order leaves them, as Z's points do.
-func (p *prover[P1, P2, S]) quotientOn(s *vector.Session[S], program *vector.Program[S], sol *solution[S]) vector.Vector[S] {
-	n, shift := p.domain.Size, p.domain.Shift
-	a, b, c := s.New(n), s.New(n), s.New(n)
-	fromValues := vector.Transform[S]{Inverse: true, To: backend.Reversed}
-	toCoset := vector.Transform[S]{From: backend.Reversed, Shift: shift}
+// quotientsOn adds to a program what quotient computes for each of the solutions, in 3 n
+// elements of a new session for each: their coefficients come one after the other. They lie
+// where a transform from natural order leaves them, as Z's points do.
+func (p *prover[P1, P2, S]) quotientsOn(s *vector.Session[S], program *vector.Program[S], sols ...*solution[S]) vector.Vector[S] {
+	n, k, shift := p.domain.Size, len(sols), p.domain.Shift
+	a, b, c := s.New(k*n), s.New(k*n), s.New(k*n)
+	write := func(to vector.Vector[S], side func(*solution[S]) []S) {
+		for i, sol := range sols {
+			v := side(sol)
+			program.Write(to.Slice(i*n, i*n+len(v)), v)
+		}
+	}
+	fromValues := vector.Transform[S]{Inverse: true, To: backend.Reversed, Batch: k}
+	toCoset := vector.Transform[S]{From: backend.Reversed, Shift: shift, Batch: k}
 	for _, v := range []struct {
 		to   vector.Vector[S]
-		from []S
-	}{{a, sol.a}, {b, sol.b}} {
-		program.Write(v.to.Slice(0, len(v.from)), v.from)
+		side func(*solution[S]) []S
+	}{{a, func(sol *solution[S]) []S { return sol.a }}, {b, func(sol *solution[S]) []S { return sol.b }}} {
+		write(v.to, v.side)
 		program.Transform(v.to, v.to, fromValues)
 		program.Transform(v.to, v.to, toCoset)
 	}
 	program.Mul(a, a, b)
-	program.Transform(a, a, vector.Transform[S]{Inverse: true, To: backend.Reversed, Shift: shift})
-	program.Write(c.Slice(0, len(sol.c)), sol.c)
+	program.Transform(a, a, vector.Transform[S]{Inverse: true, To: backend.Reversed, Shift: shift, Batch: k})
+	write(c, func(sol *solution[S]) []S { return sol.c })
 	program.Transform(c, c, fromValues)
 	program.Map(a, a.Expr().Sub(c.Expr()).Scale(p.fr.InverseOfPowerMinusOne(shift, n)))
 	return a

@@ -23,6 +23,8 @@ import (
 	goethkzg "github.com/crate-crypto/go-eth-kzg"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/kzg"
 )
 
@@ -418,4 +420,61 @@ func BenchmarkCells(b *testing.B) {
 			}
 		}
 	})
+}
+
+// idle is a CPU that answers zeros to programs with rows, so that what is left of a call
+// is this process's part.
+type idle struct {
+	backend.Backend
+	backend.Programs
+}
+
+func (b idle) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	computes := slices.ContainsFunc(steps, func(s backend.Step) bool { m, ok := s.(backend.MultiplyPoints); return ok && m.Terms > 1 })
+	if !computes {
+		return b.Programs.Run(ctx, steps)
+	}
+	out := make([][]byte, len(steps))
+	for i, s := range steps {
+		if r, ok := s.(backend.Read); ok {
+			size := fr.Bytes
+			if r.Encoding == backend.Compressed {
+				size = len(kzg.Proof{})
+			}
+			out[i] = make([]byte, r.Src.Count*size)
+		}
+	}
+	return out, nil
+}
+
+// BenchmarkCellsHost is what a call takes beside its backend.
+func BenchmarkCellsHost(b *testing.B) {
+	e, err := engine.New(b.Context(), engine.Config{Fallbacks: []string{engine.NoFallback}, Open: func(context.Context, string) (backend.Backend, error) {
+		c := cpu.New(cpu.Options{})
+		p, _ := backend.As[backend.Programs](c)
+		return idle{c, p}, nil
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close()
+	c, err := kzg.LoadCells(b.Context(), e, setup(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	rng := rand.New(rand.NewPCG(1, 2))
+	var blobs []*kzg.Blob
+	for range 64 {
+		blobs = append(blobs, randomBlob(rng))
+	}
+	for _, n := range []int{1, 8, 64} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := c.Compute(b.Context(), blobs[:n]...); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -107,7 +107,9 @@ func openBeside(ctx context.Context, s *engine.Session, points, scalars backend.
 
 // multiTable is what is resident: Multiproofs.table, indices for Gather and the matrix.
 type multiTable struct {
-	points, split, even, odd, matrix backend.Range
+	points, split, even, odd backend.Range
+	// For the matrix: the indices of the rows of E and O of each polynomial together.
+	rows, matrix backend.Range
 }
 
 // loadMulti makes Multiproofs of a key in canonical form. Proofs are multiplied by factor.
@@ -268,11 +270,14 @@ func (m *Multiproofs[P, S]) load(ctx context.Context, call *multiSpaces) (_ *mul
 	indices := backend.IndexElements(curve, all)
 	scalars := 3 * indices
 	var matrix []S
+	few, fewIndices := 0, 0 // polynomials that the matrix is for, and indices of their rows
 	if m.hasMatrix() {
 		if matrix, err = m.matrix(); err != nil {
 			return nil, nil, err
 		}
-		scalars += len(matrix)
+		few = min(batch, mostDirect/len(matrix))
+		fewIndices = backend.IndexElements(curve, few*2*m.Coefficients)
+		scalars += fewIndices + len(matrix)
 	}
 	home, err := openBeside(ctx, call.points, backend.Elements{Element: m.point(), Count: 2 * m.Coefficients}, backend.Elements{Element: m.scalar(), Count: scalars})
 	if err != nil {
@@ -283,28 +288,29 @@ func (m *Multiproofs[P, S]) load(ctx context.Context, call *multiSpaces) (_ *mul
 		split:  span(home.scalars, 0, indices), even: span(home.scalars, indices, indices), odd: span(home.scalars, 2*indices, indices),
 	}
 	k, l := m.parts(), m.Size
-	index := func(dst backend.Range, of func(p, i int) int) backend.Step {
-		table := make([]uint32, all)
+	// index has a table of n places for each of some polynomials.
+	index := func(dst backend.Range, polynomials, n int, of func(p, i int) int) backend.Step {
+		table := make([]uint32, polynomials*n)
 		for i := range table {
-			table[i] = uint32(of(i/m.Coefficients, i%m.Coefficients))
+			table[i] = uint32(of(i/n, i%n))
 		}
 		return backend.WriteIndices{Dst: dst, Indices: table}
 	}
-	rows := func(odd bool) func(p, i int) int {
-		// Row x, term a is F_a(-u), of which a transform of 2 k is.
-		return func(p, i int) int {
-			return p*2*m.Coefficients + i%l*2*k + (2*k-m.rowOf(i/l, odd))%(2*k)
-		}
+	// Row x, term a is F_a(-u), of which a transform of 2 k is.
+	row := func(p, x, a int, odd bool) int {
+		return p*2*m.Coefficients + a*2*k + (2*k-m.rowOf(x, odd))%(2*k)
 	}
 	steps := []backend.Step{
 		write(t.points, m.table),
-		index(t.split, func(p, i int) int { return p*m.Coefficients + i/k + i%k*l }),
-		index(t.even, rows(false)),
-		index(t.odd, rows(true)),
+		index(t.split, batch, m.Coefficients, func(p, i int) int { return p*m.Coefficients + i/k + i%k*l }),
+		index(t.even, batch, m.Coefficients, func(p, i int) int { return row(p, i/l, i%l, false) }),
+		index(t.odd, batch, m.Coefficients, func(p, i int) int { return row(p, i/l, i%l, true) }),
 	}
-	if len(matrix) > 0 {
-		t.matrix = span(home.scalars, 3*indices, len(matrix))
-		steps = append(steps, write(t.matrix, layout.Bytes(matrix)))
+	if few > 0 {
+		t.rows, t.matrix = span(home.scalars, 3*indices, fewIndices), span(home.scalars, 3*indices+fewIndices, len(matrix))
+		steps = append(steps,
+			index(t.rows, few, 2*m.Coefficients, func(p, i int) int { return row(p, i/l%k, i%l, i/l >= k) }),
+			write(t.matrix, layout.Bytes(matrix)))
 	}
 	if _, err := call.points.Run(ctx, steps); err != nil {
 		return nil, nil, errors.Join(err, home.Close())
@@ -374,8 +380,14 @@ func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*mult
 	if err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrInvalidInput, err)
 	}
+	// A few polynomials need room for the matrix of each, and for the indices of these.
+	matrix, size := 0, 2*k*c
+	direct := m.direct() && batch*size <= mostDirect
+	if direct && batch > 1 {
+		matrix = batch*size + backend.IndexElements(m.g1.Group.Curve(), batch*size)
+	}
 	_, err = m.engine.Repeat(ctx, engine.Space{Elements: points}, func(ctx context.Context, s *engine.Session) (err error) {
-		scalars, err := s.BesideOf(ctx, backend.Elements{Element: m.scalar(), Count: batch * (6*n + m.Domain)})
+		scalars, err := s.BesideOf(ctx, backend.Elements{Element: m.scalar(), Count: batch*(6*n+m.Domain) + matrix})
 		if err != nil {
 			return err
 		}
@@ -398,8 +410,10 @@ func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*mult
 			backend.Gather{Dst: call.parts, Src: call.coefficients, Index: m.indices(t.split, batch)},
 			backend.Transform{Dst: call.transforms, Src: call.parts, Batch: batch * m.Size},
 		)
-		if sums := span(s, 0, batch*2*k); t.matrix.Count > 0 && batch*t.matrix.Count <= mostDirect {
-			m.byMatrix(call, t, sums)
+		sums := span(s, 0, batch*2*k)
+		byMatrix := direct && t.matrix.Count > 0
+		if byMatrix {
+			m.byMatrix(call, t, sums, span(scalars, at, matrix))
 		} else {
 			m.byTransforms(call, t, sums, m.fr.Inverse(v))
 		}
@@ -410,7 +424,11 @@ func (m *Multiproofs[P, S]) run(ctx context.Context, batch int, begin func(*mult
 		}
 		last := len(out) - 1
 		defer clear(out[last-1])
-		return take(out[last-1], out[last])
+		proofs := out[last]
+		if byMatrix && batch > 1 {
+			proofs = turned(proofs, c, batch)
+		}
+		return take(out[last-1], proofs)
 	})
 	return err
 }
@@ -447,21 +465,43 @@ func (m *Multiproofs[P, S]) byTransforms(call *multiCall, t *multiTable, sums ba
 	)
 }
 
-// byMatrix does what byTransforms does, with three steps more for each polynomial, but with
-// two turns of products only.
-func (m *Multiproofs[P, S]) byMatrix(call *multiCall, t *multiTable, sums backend.Range) {
-	n := call.batch
-	for p := range n {
-		rows, from := part(call.rows, p, n), part(call.transforms, p, n)
+// byMatrix does what byTransforms does, with two turns of products only. Proof j of
+// polynomial p is written at j batch + p, so that one step has the rows of all: its points
+// are the sums of all polynomials, again for every j. room is for a matrix in which each row
+// is there for every polynomial.
+func (m *Multiproofs[P, S]) byMatrix(call *multiCall, t *multiTable, sums, room backend.Range) {
+	matrix, terms := t.matrix, 2*m.parts()
+	if n := call.batch; n > 1 {
+		indices := room
+		indices.Offset, indices.Count = room.Offset+n*matrix.Count, room.Count-n*matrix.Count
+		room.Count = n * matrix.Count
+		table := make([]uint32, room.Count)
+		for i := range table {
+			table[i] = uint32(i/(n*terms)*terms + i%terms)
+		}
 		call.add(
-			backend.Gather{Dst: part(rows, 0, 2), Src: from, Index: m.indices(t.even, 1)},
-			backend.Gather{Dst: part(rows, 1, 2), Src: from, Index: m.indices(t.odd, 1)},
+			backend.WriteIndices{Dst: indices, Indices: table},
+			backend.Gather{Dst: room, Src: matrix, Index: indices},
 		)
+		matrix = room
 	}
-	call.add(backend.MultiplyPoints{Dst: sums, Src: t.points, Scalars: call.rows, Terms: m.Size})
-	for p := range n {
-		call.add(backend.MultiplyPoints{Dst: part(call.proofs, p, n), Src: part(sums, p, n), Scalars: t.matrix, Terms: 2 * m.parts()})
+	call.add(
+		backend.Gather{Dst: call.rows, Src: call.transforms, Index: m.indices(t.rows, 2*call.batch)},
+		backend.MultiplyPoints{Dst: sums, Src: t.points, Scalars: call.rows, Terms: m.Size},
+		backend.MultiplyPoints{Dst: call.proofs, Src: sums, Scalars: matrix, Terms: terms},
+	)
+}
+
+// turned returns encoded points that lie at j n + p at p count + j, for j below count.
+func turned(points []byte, count, n int) []byte {
+	size := len(points) / (count * n)
+	to := make([]byte, len(points))
+	for j := range count {
+		for p := range n {
+			copy(split(to, p*count+j, count*n), points[(j*n+p)*size:])
+		}
 	}
+	return to
 }
 
 // Open returns the values at all cosets, and the proofs, of each polynomial, given by its

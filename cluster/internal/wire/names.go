@@ -95,16 +95,16 @@ func Streams(room int64, replicas int) []jetstream.StreamConfig {
 	ends.RePublish = &jetstream.RePublish{Source: EndsPrefix + ">", Destination: EndedPrefix + ">"}
 	dead := file(Dead, DeadPrefix, 2)
 	dead.Discard, dead.MaxMsgsPerSubject = jetstream.DiscardOld, 1
-	tries := file(Tries, TriesPrefix, 1)
+	tries, witnesses := file(Tries, TriesPrefix, 1), int64(32)
 	tries.Discard, tries.MaxMsgsPerSubject = jetstream.DiscardOld, 1
 	if replicas == 1 {
 		// Of several servers each would begin with an empty log after a restart, and its vote
 		// would count only when it had caught up: with the next one away there was no leader.
-		tries.Storage, tries.MaxBytes = jetstream.MemoryStorage, 64<<20
+		tries.Storage, tries.MaxBytes, witnesses = jetstream.MemoryStorage, 64<<20, 33
 	}
 	notes := file(Notes, NotesPrefix, 1)
 	notes.MaxMsgsPerSubject, notes.Discard = 1, jetstream.DiscardOld
-	return []jetstream.StreamConfig{file(Queue, QueuePrefix, 2), jobs, ends, dead, tries, notes, file(Keys, KeysPrefix, 50), file(Witnesses, WitnessesPrefix, 32)}
+	return []jetstream.StreamConfig{file(Queue, QueuePrefix, 2), jobs, ends, dead, tries, notes, file(Keys, KeysPrefix, 50), file(Witnesses, WitnessesPrefix, witnesses)}
 }
 
 // Consumer returns the workers' consumer, for so many jobs in hand. The server does not

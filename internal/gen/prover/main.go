@@ -45,6 +45,7 @@ var sources = map[string]string{
 	"group.go.tmpl":               "prover/internal/group/curve_%s.go",
 	"groth16.go.tmpl":             "prover/groth16/curve_%s.go",
 	"groth16_accelerator.go.tmpl": "prover/groth16/accelerator_%s.go",
+	"groth16_mpcsetup.go.tmpl":    "prover/groth16/mpcsetup/curve_%s.go",
 	"plonk_accelerator.go.tmpl":   "prover/plonk/accelerator_%s.go",
 	"kzg.go.tmpl":                 "prover/kzg/curve_%s.go",
 	"kzg_test.go.tmpl":            "prover/kzg/curve_%s_test.go",

@@ -224,6 +224,8 @@ type run[S limbs, PS element[S]] struct {
 	bytes  [1 << byteBits]uint8 // which of them an element may be, by byteSlot
 	commit Commit[S]
 
+	multiplyAll func(to, a, b []S)
+
 	facts *facts
 	plan  *plan
 	level []uint32 // of a plan that is being solved
@@ -246,6 +248,7 @@ const (
 	kindSparseMul
 	kindSparseBool
 	kindSparse
+	kindFar // in code: an instruction of the system by its number
 )
 
 // kindOf knows the blueprints of gnark's frontends.
@@ -348,14 +351,20 @@ func firstNotBelow[S limbs](elements []S, q *big.Int) int {
 	})
 }
 
-// fill takes memory for the solution, and writes what is known before the first
-// instruction.
-func (r *run[S, PS]) fill(own *Solver[S], sys System[S], inputs []S) *Solution[S] {
+// count makes the first integers.
+func (r *run[S, PS]) count() {
 	r.raw[0] = 1
 	for i := range r.small {
 		PS(&r.small[i]).SetUint64(uint64(i))
 		r.bytes[byteSlot(r.small[i][0])] = uint8(i)
 	}
+}
+
+// fill takes memory for the solution, and writes what is known before the first
+// instruction.
+func (r *run[S, PS]) fill(own *Solver[S], sys System[S], inputs []S) *Solution[S] {
+	r.count()
+	r.multiplyAll = multiplierOf[S, PS]()
 	known := len(sys.Public) + len(sys.Secret)
 	rows := sys.NbConstraints
 	capacity := nextPowerOfTwo(rows)
@@ -527,9 +536,13 @@ func (r *run[S, PS]) background() {
 
 // solveLevel solves one level by all workers that it is worth.
 func (r *run[S, PS]) solveLevel(l *level) (err error) {
-	if l.alone {
+	switch {
+	case l.code != nil:
+		r.workers[0].touch(l.touch)
+		err = r.workers[0].coded(l.code)
+	case l.alone:
 		err = r.workers[0].list(l.list)
-	} else {
+	default:
 		r.level = l.list
 		err = r.Level(len(l.list), l.worth, r.share)
 	}
@@ -539,11 +552,48 @@ func (r *run[S, PS]) solveLevel(l *level) (err error) {
 	return err
 }
 
+// touch reads wires, so that they are near when they are needed: these reads do not wait for
+// each other.
+func (w *worker[S, PS]) touch(wires []uint32) {
+	x, values := uint64(0), w.values
+	for _, i := range wires {
+		x |= values[i][0]
+	}
+	w.touched = x
+}
+
 // list solves instructions of a level, which do not depend on each other.
 func (w *worker[S, PS]) list(instructions []uint32) error {
-	all := w.sys.Instructions
 	for _, i := range instructions {
-		if err := w.instruction(&all[i]); err != nil {
+		if err := w.numbered(i); err != nil {
+			return err
+		}
+	}
+	return w.end()
+}
+
+// coded solves the instructions of a level by their code.
+func (w *worker[S, PS]) coded(code []uint32) error {
+	for len(code) > 0 {
+		head, n := code[0], codeHead+int(code[0]>>codeLength&(1<<codeLengthBits-1))
+		var err error
+		if k := kind(head & (1<<codeLength - 1)); k == kindFar {
+			err = w.numbered(code[1])
+		} else {
+			err = w.instruction(k, head>>codeBlueprint, code[1], code[codeHead:n:n])
+		}
+		if err != nil {
+			return err
+		}
+		code = code[n:]
+	}
+	return w.end()
+}
+
+// end solves what was put off to the end of a share.
+func (w *worker[S, PS]) end() error {
+	if w.factors.n > 0 {
+		if err := w.products(); err != nil {
 			return err
 		}
 	}
@@ -553,27 +603,41 @@ func (w *worker[S, PS]) list(instructions []uint32) error {
 	return w.divide()
 }
 
+// numbered solves an instruction of the system.
+func (w *worker[S, PS]) numbered(i uint32) error {
+	in := &w.sys.Instructions[i]
+	k := w.kinds[in.BlueprintID]
+	return w.instruction(k, uint32(in.BlueprintID), offsetOf(k, in), w.sys.CallData[in.StartCallData:])
+}
+
+// offsetOf returns what an instruction is placed by: its first output, or its constraint.
+func offsetOf(k kind, in *constraint.PackedInstruction) uint32 {
+	if k == kindLookup || k == kindInverses {
+		return in.WireOffset
+	}
+	return in.ConstraintOffset
+}
+
 // instruction solves one, or puts it off: a division to the end of the share, work
 // for all processors to the end of the level.
-func (w *worker[S, PS]) instruction(in *constraint.PackedInstruction) error {
-	data := w.sys.CallData[in.StartCallData:]
-	switch w.kinds[in.BlueprintID] {
+func (w *worker[S, PS]) instruction(k kind, blueprint, offset uint32, data []uint32) error {
+	switch k {
 	case kindHint:
 		return w.hint(data)
 	case kindLookup:
-		return w.lookup(w.tables[in.BlueprintID], data, in.WireOffset)
+		return w.lookup(w.tables[blueprint], data, offset)
 	case kindInverses:
-		return w.inverses(data, in.WireOffset)
+		return w.inverses(data, offset)
 	case kindR1C:
-		return w.r1c(in.ConstraintOffset, data)
+		return w.r1c(offset, data)
 	case kindSparseAdd:
-		return w.sparseAdd(in.ConstraintOffset, data)
+		return w.sparseAdd(offset, data)
 	case kindSparseMul:
-		return w.sparseMul(in.ConstraintOffset, data)
+		return w.sparseMul(offset, data)
 	case kindSparseBool:
-		return w.sparseBool(in.ConstraintOffset, data)
+		return w.sparseBool(offset, data)
 	default:
-		return w.sparse1(in.ConstraintOffset, data)
+		return w.sparse1(offset, data)
 	}
 }
 

@@ -14,20 +14,30 @@ type worker[S limbs, PS element[S]] struct {
 
 	call      call // the hint's that is being computed
 	divisions []division
+	factors   factors[S]
 	prefix    []S
+	zeros     []int
 	dividends []S // of a part of a list
 
-	big integers[S]
-	_   [64]byte
+	big       integers[S]
+	emulation *emulation[S]
+
+	touched uint64
+	_       [64]byte
 }
 
 // wipe overwrites what was kept.
 func (w *worker[S, PS]) wipe() {
 	var zero S
 	w.product, w.t, w.u, w.v = zero, zero, zero, zero
+	w.factors = factors[S]{}
 	clear(w.prefix[:cap(w.prefix)])
 	clear(w.dividends)
 	w.big.wipe()
+	if w.emulation != nil {
+		*w.emulation = emulation[S]{}
+	}
+	w.touched = 0
 }
 
 // division is a wire that stands for a quotient.
@@ -112,10 +122,10 @@ func (w *worker[S, PS]) giant(id uint32, data []uint32) error {
 		w.sides[side][id] = sum
 	}
 	first := w.workers[0]
-	if err := first.close(id, where, coefficient, wire); err != nil || len(first.divisions) == 0 {
+	if err := first.close(id, where, coefficient, wire); err != nil {
 		return err
 	}
-	return first.divide()
+	return first.end()
 }
 
 // close ends a rank-1 constraint whose sides are added up, but for the wire without a value,
@@ -139,25 +149,20 @@ func (w *worker[S, PS]) close(id uint32, where int, coefficient, wire uint32) er
 		}
 		w.divisions = append(w.divisions, division{ofProduct, id, uint8(where), coefficient, wire, nil})
 		return nil
-	case 2:
-		w.multiply(&w.t, a, b)
-		PS(&w.u).Sub(&w.t, c)
-		*c = w.t
-		return w.give(coefficient, wire, &w.u)
 	}
-	if w.multiply(&w.t, a, b); !PS(c).Equal(&w.t) {
-		return ErrUnsatisfied
+	if *b != w.small[1] {
+		return w.putOff(product{id, where == 2, coefficient, wire})
 	}
-	return nil
-}
-
-// multiply sets to to a b. In linear constraints b is 1.
-func (w *worker[S, PS]) multiply(to, a, b *S) {
-	if *b == w.small[1] {
-		*to = *a
-		return
+	// A linear constraint.
+	if where < 0 {
+		if *c != *a {
+			return ErrUnsatisfied
+		}
+		return nil
 	}
-	PS(to).Mul(a, b)
+	PS(&w.u).Sub(a, c)
+	*c = *a
+	return w.give(coefficient, wire, &w.u)
 }
 
 // give sets a wire such that its term is v, which is overwritten.

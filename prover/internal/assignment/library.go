@@ -25,6 +25,9 @@ const (
 	gnarks = "github.com/consensys/gnark/"
 	std    = gnarks + "std/"
 	lists  = std + "internal/logderivarg." // hints over long lists
+
+	emulatedMul  = std + "math/emulated.mulHint"
+	emulatedPoly = std + "math/emulated.polyMvHint"
 )
 
 // ownHint returns our way to the values of gnark's hint of a name, nil without one. It does
@@ -51,6 +54,10 @@ func ownHint[S limbs, PS element[S]](name string) func(w *worker[S, PS], c *call
 		return (*own).count
 	case lists + "batchDivBySubHint":
 		return (*own).quotients
+	case emulatedMul:
+		return (*own).emulatedProduct
+	case emulatedPoly:
+		return (*own).emulatedPolynomial
 	case gnarks + "constraint/solver.InvZeroHint":
 		return (*own).inverseOrZero
 	}

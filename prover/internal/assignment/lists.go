@@ -89,7 +89,7 @@ func (w *worker[S, PS]) quotients(c *call) (bool, error) {
 				data = data[k:]
 			}
 			data = all.from(1 + n + lo)
-			return w.invertAll(lo, hi, func(_ int, to *S) error {
+			inverses, err := w.invertAll(hi-lo, func(to *S) error {
 				k, err := w.sum(&w.t, data)
 				if err != nil {
 					return err
@@ -100,10 +100,12 @@ func (w *worker[S, PS]) quotients(c *call) (bool, error) {
 					return ErrUnsatisfied
 				}
 				return nil
-			}, func(i int, inverse *S) error {
-				PS(&w.t).Mul(&w.dividends[i-lo], inverse)
-				return w.set(own.from+uint32(i), &w.t)
 			})
+			if err != nil {
+				return err
+			}
+			w.multiplyAll(inverses, inverses, w.dividends[:hi-lo])
+			return w.setAll(own.from+uint32(lo), inverses)
 		})
 	})
 	return true, nil
@@ -116,11 +118,15 @@ func (w *worker[S, PS]) inverses(data []uint32, from uint32) error {
 	all := w.facts.starts(data[2:], n)
 	one := func(w *worker[S, PS], lo, hi int) error {
 		data := all.from(lo)
-		return w.invertAll(lo, hi, func(_ int, to *S) error {
+		inverses, err := w.invertAll(hi-lo, func(to *S) error {
 			k, err := w.sum(to, data)
 			data = data[k:]
 			return err
-		}, func(i int, inverse *S) error { return w.set(from+uint32(i), inverse) })
+		})
+		if err != nil {
+			return err
+		}
+		return w.setAll(from+uint32(lo), inverses)
 	}
 	if n <= batch {
 		return one(w, 0, n)
@@ -129,38 +135,36 @@ func (w *worker[S, PS]) inverses(data []uint32, from uint32) error {
 	return nil
 }
 
-// invertAll gives the inverses of what get says for lo <= i < hi to set, 0 for 0, with
-// one inversion: get in order, set from the last one back. Both may use t and u.
-func (w *worker[S, PS]) invertAll(lo, hi int, get, set func(i int, x *S) error) error {
-	n := hi - lo
-	if cap(w.prefix) < 2*n {
+// invertAll returns the inverses of n values that get says in order, 0 for 0, in the worker's
+// memory. get may use t and u.
+func (w *worker[S, PS]) invertAll(n int, get func(to *S) error) ([]S, error) {
+	width := widthOf(n)
+	padded := (n + width - 1) / width * width
+	if size := 2*padded + width; cap(w.prefix) < size {
 		clear(w.prefix[:cap(w.prefix)])
-		w.prefix = make([]S, 2*n)
+		w.prefix = make([]S, size)
 	}
-	values, prefix := w.prefix[:n], w.prefix[n:2*n:2*n]
-	w.v = w.small[1]
+	room := w.prefix[:2*padded+width]
+	values, inverses := room[:padded], room[padded:]
+	zeros := w.zeros[:0]
 	for i := range values {
-		if err := get(lo+i, &values[i]); err != nil {
-			return err
-		}
-		prefix[i] = w.v
-		if !PS(&values[i]).IsZero() {
-			PS(&w.v).Mul(&w.v, &values[i])
-		}
-	}
-	PS(&w.v).Inverse(&w.v)
-	for i := n - 1; i >= 0; i-- {
-		if PS(&values[i]).IsZero() {
-			if err := set(lo+i, &values[i]); err != nil {
-				return err
-			}
+		if i >= n {
+			values[i] = w.small[1]
 			continue
 		}
-		PS(&prefix[i]).Mul(&prefix[i], &w.v)
-		PS(&w.v).Mul(&w.v, &values[i])
-		if err := set(lo+i, &prefix[i]); err != nil {
-			return err
+		if err := get(&values[i]); err != nil {
+			return nil, err
+		}
+		if PS(&values[i]).IsZero() {
+			zeros = append(zeros, i)
+			values[i] = w.small[1]
 		}
 	}
-	return nil
+	w.zeros = zeros
+	w.invertEach(values, inverses, width)
+	var zero S
+	for _, i := range zeros {
+		inverses[i] = zero
+	}
+	return inverses[:n], nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/consensys/gnark/frontend"
 	"github.com/consensys/gnark/std/lookup/logderivlookup"
 	gbits "github.com/consensys/gnark/std/math/bits"
+	"github.com/consensys/gnark/std/math/emulated"
 	"github.com/consensys/gnark/std/rangecheck"
 
 	"github.com/pippin-zk/pippin/internal/record"
@@ -183,6 +184,17 @@ func (c *drawn) Define(api frontend.API) error {
 			if r.IntN(40) == 0 {
 				api.Println(pick(), "and", pick())
 			}
+		case 22:
+			if r.IntN(30) > 0 {
+				break
+			}
+			f, err := emulated.NewField[emulated.Secp256k1Fp](api)
+			if err != nil {
+				return err
+			}
+			e := f.FromBits(gbits.ToBinary(api, pick())[:64+r.IntN(128)]...)
+			e = f.Mul(f.Add(e, e), f.Sub(f.NewElement(number(r, q)), e))
+			keep(f.Eval([][]*emulated.Element[emulated.Secp256k1Fp]{{e, e}, {e}}, []int{3, 7}).Limbs[r.IntN(4)])
 		default:
 			keep(api.Add(api.Mul(pick(), r.IntN(1<<16)), api.Mul(pick(), -r.IntN(1<<10)), pick()))
 		}

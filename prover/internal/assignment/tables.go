@@ -42,21 +42,41 @@ type counted struct {
 	all                 places
 }
 
-// key reads a row or question as one word, and says how many words of data that were; ok is
-// false when an entry does not fit.
-func (w *worker[S, PS]) key(t *counted, data []uint32) (key uint64, n int, ok bool, err error) {
-	for range t.length {
-		v, k, fits, err := w.word(data[n:])
-		if err != nil {
-			return 0, n, false, err
+// keys reads rows or questions lo to hi-1 and hands each to f as one word. It returns
+// errForeign when an entry does not fit.
+func (w *worker[S, PS]) keys(t *counted, lo, hi int, f func(i int, key uint64) error) error {
+	data, p := t.all.from(lo*t.length), &w.factors
+	for lo < hi {
+		n := min(together/t.length, hi-lo)
+		for i := range n * t.length {
+			k, err := w.sum(&p.a[i], data)
+			if err != nil {
+				return err
+			}
+			p.b[i], data = w.raw, data[k:]
 		}
-		if !fits || bits.Len64(v) > t.width {
-			return 0, n, false, nil
+		m := n * t.length
+		w.multiplyAll(p.c[:m], p.a[:m], p.b[:m]) // not in Montgomery form any more
+		for i := range n {
+			key := uint64(0)
+			for k := range t.length {
+				v := &p.c[i*t.length+k]
+				rest := (*v)[0] >> (t.width - 1) >> 1
+				for j := 1; j < len(*v); j++ {
+					rest |= (*v)[j]
+				}
+				if rest != 0 {
+					return errForeign
+				}
+				key = key<<t.width | (*v)[0]
+			}
+			if err := f(lo+i, key); err != nil {
+				return err
+			}
 		}
-		key = key<<t.width | v
-		n += k
+		lo += n
 	}
-	return key, n, true, nil
+	return nil
 }
 
 // errForeign is a row or a question that does not fit into a word, or a question that is in
@@ -68,18 +88,10 @@ func (w *worker[S, PS]) counts(t *counted, from uint32) (ok bool, err error) {
 	keys := make([]uint64, t.rows)
 	defer clear(keys)
 	err = w.ranges(t.rows, batch, func(w *worker[S, PS], lo, hi int) error {
-		data := t.all.from(lo * t.length)
-		for i := lo; i < hi; i++ {
-			key, n, ok, err := w.key(t, data)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				return errForeign
-			}
-			keys[i], data = key, data[n:]
-		}
-		return nil
+		return w.keys(t, lo, hi, func(i int, key uint64) error {
+			keys[i] = key
+			return nil
+		})
 	})
 	if err != nil {
 		return w.foreign(err)
@@ -96,20 +108,15 @@ func (w *worker[S, PS]) counts(t *counted, from uint32) (ok bool, err error) {
 		if own[me] == nil {
 			own[me] = make([]uint32, t.rows)
 		}
-		data := t.all.from((t.rows + lo) * t.length)
-		for range hi - lo {
-			key, n, ok, err := v.key(t, data)
-			if err != nil {
-				return err
-			}
+		counts := own[me]
+		return v.keys(t, t.rows+lo, t.rows+hi, func(_ int, key uint64) error {
 			row := rows.find(key)
-			if !ok || row < 0 {
+			if row < 0 {
 				return errForeign
 			}
-			own[me][row]++
-			data = data[n:]
-		}
-		return nil
+			counts[row]++
+			return nil
+		})
 	})
 	defer func() {
 		for _, c := range own {

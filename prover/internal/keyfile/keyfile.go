@@ -239,6 +239,13 @@ func Points[P, S any](r *Reader, g *msm.Group[P, S], what string) []P {
 	return all
 }
 
+// Some reads n points without their number in front. They are there after End, and fewer
+// after an error.
+func Some[P, S any](r *Reader, g *msm.Group[P, S], what string, n uint64) []P {
+	all, _ := points(r, g, what, n, r.alone)
+	return all
+}
+
 // points reads points, and has them decoded and checked, until wait. After an error they are
 // fewer than n.
 func points[P, S any](r *Reader, g *msm.Group[P, S], what string, n uint64, as backend.Encoding) (all []P, wait func()) {

@@ -115,6 +115,10 @@ type Classes struct {
 	member []uint32
 }
 
+// Lists returns classes whose members are given: class c has member[start[c]:start[c+1]].
+// Each has one at least, and a member may be in several classes and several times in one.
+func Lists(start, member []uint32) *Classes { return &Classes{start, member} }
+
 // Len returns the number of classes.
 func (c *Classes) Len() int { return len(c.start) - 1 }
 

@@ -108,6 +108,14 @@ type Scheme[P any] interface {
 	Close() error
 }
 
+// Streamer is a scheme that proves many statements faster than one by one.
+type Streamer[P any] interface {
+	Scheme[P]
+	// Stream returns the scheme for the proofs of a stream that ends with ctx, or nil when
+	// they are no faster.
+	Stream(ctx context.Context) Scheme[P]
+}
+
 // Key is a key in an engine, with the options for its proofs. Safe for concurrent use.
 type Key[P any] struct {
 	engine *engine.Engine
@@ -152,6 +160,10 @@ func Prove[P any](find func(context.Context) (*Key[P], error), ccs constraint.Co
 // Prove returns a proof, verified if that is wanted. A proof that does not verify is made
 // again in this process.
 func (k *Key[P]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w witness.Witness, opts []gnark.ProverOption) (proof P, err error) {
+	return k.prove(ctx, k.scheme, ccs, w, opts)
+}
+
+func (k *Key[P]) prove(ctx context.Context, by Scheme[P], ccs constraint.ConstraintSystem, w witness.Witness, opts []gnark.ProverOption) (proof P, err error) {
 	var none P
 	if !k.begin() {
 		return none, fmt.Errorf("prover: %w", backend.ErrClosed)
@@ -164,7 +176,7 @@ func (k *Key[P]) Prove(ctx context.Context, ccs constraint.ConstraintSystem, w w
 		return none, fmt.Errorf("prover options: %w", err)
 	}
 	on := k.engine.Backend()
-	proof, err = k.scheme.Prove(ctx, ccs, w, &cfg)
+	proof, err = by.Prove(ctx, ccs, w, &cfg)
 	if err != nil || k.opts.Verify == nil {
 		return proof, err
 	}
@@ -198,6 +210,12 @@ func (k *Key[P]) ProveAll(ctx context.Context, ccs constraint.ConstraintSystem, 
 		var cut bool // before the last witness
 		defer all.Wait()
 		defer cancel()
+		by := k.scheme
+		if s, ok := by.(Streamer[P]); ok && inFlight > 1 {
+			if stream := s.Stream(ctx); stream != nil {
+				by = stream
+			}
+		}
 		turns := make(chan struct{}, max(1, inFlight))
 		results := make(chan chan result, cap(turns))
 		all.Go(func() {
@@ -212,7 +230,7 @@ func (k *Key[P]) ProveAll(ctx context.Context, ccs constraint.ConstraintSystem, 
 				r := make(chan result, 1)
 				results <- r // there is room for as many as have a turn
 				all.Go(func() {
-					proof, err := k.Prove(ctx, ccs, w, opts)
+					proof, err := k.prove(ctx, by, ccs, w, opts)
 					r <- result{proof, err}
 				})
 			}

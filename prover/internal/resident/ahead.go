@@ -20,16 +20,16 @@ type Ahead[S comparable] struct {
 	session *vector.Session[S] // nil when there is none after opening
 }
 
-// mostAhead bounds the bytes of a session that is opened ahead, for its memory is the
+// MostAhead bounds the bytes of a session that is opened ahead, for its memory is the
 // proof's for the time of solving too.
-const mostAhead = 256 << 20
+const MostAhead = 256 << 20
 
 // OpenAhead opens a session of so many elements in the background. It opens none that has
 // more than 256 MiB. Close the result.
 func OpenAhead[S comparable](ctx context.Context, f *vector.Field[S], e *engine.Engine, elements int) *Ahead[S] {
 	a := &Ahead[S]{field: f, engine: e, elements: elements}
 	ctx, a.cancel = context.WithCancel(ctx)
-	if elements*f.Curve().ScalarBytes() <= mostAhead {
+	if elements*f.Curve().ScalarBytes() <= MostAhead {
 		a.opening.Go(func() {
 			// What is wrong is found again by Repeat.
 			if s, err := f.Open(ctx, e, elements); err == nil {

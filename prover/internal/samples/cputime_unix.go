@@ -1,15 +1,15 @@
 //go:build unix
 
-package groth16_test
+package samples
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime is the processors' time that this process has used. Unlike the
+// CPUTime is the processors' time that this process has used. Unlike the
 // clock's it says something on a machine that others use too.
-func cpuTime() time.Duration {
+func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -1,0 +1,388 @@
+package mpcsetup
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"io"
+	"math/bits"
+	"slices"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/prover/internal/group"
+	"github.com/pippin-zk/pippin/prover/internal/keyfile"
+	"github.com/pippin-zk/pippin/prover/internal/merge"
+	"github.com/pippin-zk/pippin/prover/internal/programs"
+)
+
+// Phase1 is a contribution to the powers of tau: gnark's Phase1, which shows none of its
+// fields. One goroutine uses it at a time.
+type Phase1[P1, P2, U any] struct {
+	powers    powers[P1, P2]
+	proofs    [3]U // of tau, alpha and beta
+	challenge []byte
+
+	compress1 func([]byte, *P1)
+	compress2 func([]byte, *P2)
+	size1     int // of a compressed point
+	size2     int
+}
+
+// The numbers by which gnark keeps proofs apart: of tau, alpha and beta in phase 1, of delta
+// and the first sigma in phase 2.
+const (
+	ofTau = iota
+	ofAlpha
+	ofBeta
+
+	ofDelta = 0
+	ofSigma = 1
+)
+
+// largest is the size of the largest domain: its 2n-1 powers are in one vector.
+const largest = backend.MaxCount / 2
+
+// NewPhase1 returns what the first participant contributes to, for circuits of n constraints
+// at most. It panics unless n is a power of two from 2 on.
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) NewPhase1(n int) *Phase1[P1, P2, U] {
+	if n < 2 || n > largest || bits.OnesCount(uint(n)) != 1 {
+		panic(fmt.Sprintf("mpcsetup: a domain of %d elements: a power of two from 2 to %d is possible", n, largest))
+	}
+	p := c.emptyPhase1()
+	g1, g2 := c.generators()
+	p.powers = powers[P1, P2]{
+		slices.Repeat([]P1{g1}, 2*n-1), slices.Repeat([]P2{g2}, n),
+		slices.Repeat([]P1{g1}, n), slices.Repeat([]P1{g1}, n), g2,
+	}
+	return p
+}
+
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) emptyPhase1() *Phase1[P1, P2, U] {
+	return &Phase1[P1, P2, U]{
+		compress1: c.compress1, compress2: c.compress2,
+		size1: compressedBytes(c.g1), size2: compressedBytes(c.g2),
+	}
+}
+
+// compressedBytes returns the size of an encoded point.
+func compressedBytes[P, S any](ops *group.Ops[P, S]) int {
+	return backend.Compressed.Bytes(backend.PointOf(ops.Group.Curve(), ops.Group.Group()))
+}
+
+// Len returns the size of the domain: the most constraints of a circuit.
+func (p *Phase1[P1, P2, U]) Len() int { return len(p.powers.tau2) }
+
+// Challenge returns the hash of the contribution before this one, or nothing for the first.
+func (p *Phase1[P1, P2, U]) Challenge() []byte { return bytes.Clone(p.challenge) }
+
+// WriteTo writes what gnark's Phase1 writes. This process compresses the points.
+func (p *Phase1[P1, P2, U]) WriteTo(to io.Writer) (int64, error) {
+	w := &counting{to: to}
+	for i := range p.proofs {
+		if _, err := any(&p.proofs[i]).(io.WriterTo).WriteTo(w); err != nil {
+			return w.n, err
+		}
+	}
+	v := &p.powers
+	w.write(binary.BigEndian.AppendUint64(nil, uint64(len(v.tau2))))
+	writePoints(w, []P2{v.beta2}, p.size2, p.compress2)
+	writePoints(w, v.tau1[1:], p.size1, p.compress1)
+	writePoints(w, v.tau2[1:], p.size2, p.compress2)
+	writePoints(w, v.beta, p.size1, p.compress1)
+	writePoints(w, v.alpha, p.size1, p.compress1)
+	w.write(append([]byte{byte(len(p.challenge))}, p.challenge...))
+	return w.n, w.err
+}
+
+// counting counts what was written, and writes nothing after an error.
+type counting struct {
+	to  io.Writer
+	n   int64
+	err error
+}
+
+func (w *counting) Write(b []byte) (int, error) {
+	w.write(b)
+	return len(b), w.err
+}
+
+func (w *counting) write(b []byte) {
+	if w.err == nil {
+		n, err := w.to.Write(b)
+		w.n, w.err = w.n+int64(n), err
+	}
+}
+
+// writePoints writes compressed points, which all processors make some thousands at a time.
+func writePoints[P any](w *counting, points []P, size int, compress func([]byte, *P)) {
+	const piece = 1 << 16
+	b := make([]byte, min(len(points), piece)*size)
+	for some := range slices.Chunk(points, piece) {
+		merge.Parallel(len(some), func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				compress(b[i*size:(i+1)*size], &some[i])
+			}
+		})
+		w.write(b[:len(some)*size])
+	}
+}
+
+// hashOf returns the hash of a contribution as it is written.
+func hashOf(p io.WriterTo) ([]byte, error) {
+	var h hash.Hash = sha256.New()
+	if _, err := p.WriteTo(h); err != nil {
+		return nil, fmt.Errorf("%w: the contribution: %w", backend.ErrInvalidInput, err)
+	}
+	return h.Sum(nil), nil
+}
+
+// ReadPhase1 reads what WriteTo of gnark's Phase1, or of this, has written. The engine
+// decompresses the points and checks that they are on the curve and in the group of order r.
+// What is damaged is backend.ErrInvalidInput, and the error names the place. Memory is taken
+// as bytes arrive, and no byte behind the contribution is read.
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ReadPhase1(ctx context.Context, e *engine.Engine, from io.Reader) (*Phase1[P1, P2, U], error) {
+	p := c.emptyPhase1()
+	err := on(ctx, e, func(e *engine.Engine) (err error) {
+		for i := range p.proofs {
+			if err := readProof(from, &p.proofs[i]); err != nil {
+				return err
+			}
+		}
+		if p.powers, err = c.readPowers(ctx, e, from); err != nil {
+			return err
+		}
+		p.challenge, err = readChallenge(from)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// ReadCommons reads what WriteTo of gnark's SrsCommons has written, as ReadPhase1 does.
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ReadCommons(ctx context.Context, e *engine.Engine, from io.Reader) (commons *C, err error) {
+	err = on(ctx, e, func(e *engine.Engine) error {
+		v, err := c.readPowers(ctx, e, from)
+		if err == nil {
+			commons = c.commons(&v)
+		}
+		return err
+	})
+	return commons, err
+}
+
+// readPowers reads SrsCommons.
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) readPowers(ctx context.Context, e *engine.Engine, from io.Reader) (v powers[P1, P2], err error) {
+	r := keyfile.New(ctx, e, from, keyfile.PieceBytes)
+	defer r.End()
+	n := r.Uint64("size of the domain")
+	if r.Err() == nil && (n < 2 || n > largest || bits.OnesCount64(n) != 1) {
+		r.Refuse("size of the domain: %d, a power of two from 2 to %d is possible", n, largest)
+	}
+	if r.Err() != nil {
+		return v, r.Err()
+	}
+	r.Form()
+	v.beta2 = keyfile.Alone(r, c.g2.Group, "G2.Beta", 1)[0]
+	g1, g2 := c.generators()
+	tau1 := keyfile.Some(r, c.g1.Group, "G1.Tau[1:]", 2*n-2)
+	tau2 := keyfile.Some(r, c.g2.Group, "G2.Tau[1:]", n-1)
+	v.beta = keyfile.Some(r, c.g1.Group, "G1.BetaTau", n)
+	v.alpha = keyfile.Some(r, c.g1.Group, "G1.AlphaTau", n)
+	if err := r.End(); err != nil {
+		return v, err
+	}
+	v.tau1, v.tau2 = behind(g1, tau1), behind(g2, tau2)
+	return v, nil
+}
+
+// behind puts a point in front of others.
+func behind[P any](first P, others []P) []P { return append([]P{first}, others...) }
+
+// ContributePhase1 adds a contribution to p: it multiplies tau, alpha and beta by random
+// numbers, and proves that it knows them. After an error p is as it was. See the package's
+// documentation for what becomes of the numbers.
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) ContributePhase1(ctx context.Context, e *engine.Engine, p *Phase1[P1, P2, U], opts ...Option) error {
+	return on(ctx, e, func(e *engine.Engine) error {
+		challenge, err := hashOf(p)
+		if err != nil {
+			return err
+		}
+		x := make([]S, 3)
+		defer clear(x)
+		var proofs [3]U
+		for i := range proofs {
+			if err := c.draw(x[i : i+1]); err != nil {
+				return err
+			}
+			if proofs[i], err = c.prove(&x[i], challenge, byte(i)); err != nil {
+				return err
+			}
+		}
+		v, err := c.multiplied(ctx, e, &p.powers, x, opts)
+		if err != nil {
+			return err
+		}
+		p.powers, p.proofs, p.challenge = *v, proofs, challenge
+		return nil
+	})
+}
+
+// multiplied returns powers of tau, alpha and beta times x[0], x[1] and x[2].
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) multiplied(ctx context.Context, e *engine.Engine, v *powers[P1, P2], x []S, opts []Option) (*powers[P1, P2], error) {
+	n := len(v.tau2)
+	scalars := make([]S, 2*n-1+2*n)
+	defer func() { merge.Wipe(scalars) }()
+	tau, alpha, beta := scalars[:2*n-1], scalars[2*n-1:3*n-1], scalars[3*n-1:]
+	one := c.fr.One()
+	for _, p := range []struct {
+		to    []S
+		first *S
+	}{{tau, &one}, {alpha, &x[ofAlpha]}, {beta, &x[ofBeta]}} {
+		if err := c.fr.Powers(ctx, p.to, p.first, &x[ofTau]); err != nil {
+			return nil, err
+		}
+	}
+	var all []programs.Program
+	to := &powers[P1, P2]{
+		tau1: scaled(&all, e, c.g1, v.tau1, tau), tau2: scaled(&all, e, c.g2, v.tau2, tau[:n]),
+		alpha: scaled(&all, e, c.g1, v.alpha, alpha), beta: scaled(&all, e, c.g1, v.beta, beta),
+	}
+	beta2 := scaled(&all, e, c.g2, []P2{v.beta2}, x[ofBeta:ofBeta+1])
+	if err := run(ctx, e, opts, all); err != nil {
+		return nil, err
+	}
+	to.beta2 = beta2[0]
+	return to, nil
+}
+
+// VerifyPhase1Step does what gnark's Phase1.Verify does: it checks that next is a
+// contribution to p, which is correct. What is wrong is backend.ErrInvalidInput. It sets
+// the challenge of next if that has none, as gnark does.
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1Step(ctx context.Context, e *engine.Engine, p, next *Phase1[P1, P2, U]) error {
+	return on(ctx, e, func(e *engine.Engine) error {
+		challenge, err := hashOf(p)
+		if err != nil {
+			return err
+		}
+		if err := follows(next.challenge, challenge); err != nil {
+			return err
+		}
+		v, w := &p.powers, &next.powers
+		if len(v.tau2) != len(w.tau2) {
+			return fmt.Errorf("%w: a domain of %d elements after one of %d", backend.ErrInvalidInput, len(w.tau2), len(v.tau2))
+		}
+		for i, of := range []struct {
+			what string
+			one  update[P1]
+			two  []update[P2]
+		}{
+			{"tau", update[P1]{v.tau1[1], w.tau1[1]}, nil},
+			{"alpha", update[P1]{v.alpha[0], w.alpha[0]}, nil},
+			{"beta", update[P1]{v.beta[0], w.beta[0]}, []update[P2]{{v.beta2, w.beta2}}},
+		} {
+			if err := c.verify(&next.proofs[i], challenge, byte(i), []update[P1]{of.one}, of.two); err != nil {
+				return wrong(of.what, err)
+			}
+		}
+		if err := c.geometric(ctx, e, w); err != nil {
+			return err
+		}
+		next.challenge = challenge
+		return nil
+	})
+}
+
+// geometric checks that each vector is powers of one number, up to a factor. For random r
+// and d, with sums over all vectors k of a group and over i but for the last,
+//
+//	T = sum d_k r^i A_k[i]  and  R = sum d_k r^i A_k[i+1]
+//
+// have the ratio of the other group's. One MSM a vector is enough, since R is T without its
+// first terms, with one more at the end, divided by r.
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) geometric(ctx context.Context, e *engine.Engine, v *powers[P1, P2]) error {
+	by, err := c.random(ctx, len(v.tau1))
+	if err != nil {
+		return err
+	}
+	d, err := c.random(ctx, 3)
+	if err != nil {
+		return err
+	}
+	s := newSums(e)
+	one := [][]P1{v.tau1, v.alpha, v.beta}
+	ts := make([]P1, len(one))
+	for k, points := range one {
+		add(ctx, s, c.g1, points[:len(points)-1], by, &ts[k])
+	}
+	var t2 P2
+	add(ctx, s, c.g2, v.tau2[:len(v.tau2)-1], by, &t2)
+	if err := s.run(ctx); err != nil {
+		return err
+	}
+	t1, shifted1 := ratio(c.g1, c.fr, one, ts, by, d)
+	t2, shifted2 := ratio(c.g2, c.fr, [][]P2{v.tau2}, []P2{t2}, by, d)
+	if err := c.sameRatio([]P1{t1, shifted1}, []P2{t2, shifted2}); err != nil {
+		return wrong("the powers", err)
+	}
+	return nil
+}
+
+// ratio returns T and R of some vectors. sums are those of the vectors' own.
+func ratio[P, S any](ops *group.Ops[P, S], fr *group.Field[S], vectors [][]P, sums []P, by, d []S) (t, shifted P) {
+	inverse := fr.Inverse(by[1])
+	var all, others []group.Term[P]
+	term := func(p P, factors ...S) group.Term[P] {
+		k := fr.Product(factors...)
+		return group.Term[P]{Point: p, K: fr.Big(&k)}
+	}
+	for k, a := range vectors {
+		all = append(all, term(sums[k], d[k]))
+		minus := fr.Product(inverse, d[k])
+		fr.Neg(&minus, &minus)
+		others = append(others, term(a[0], minus), term(a[len(a)-1], d[k], by[len(a)-2]))
+	}
+	t = ops.Sum(all...)
+	return t, ops.Sum(append(others, term(t, inverse))...)
+}
+
+// SealPhase1 returns what phase 2 of all circuits begins with: it multiplies the numbers of
+// the last contribution by those that a beacon gives, as gnark's Phase1.Seal does. p stays
+// as it is. The beacon is of a time after the last contribution, and public.
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) SealPhase1(ctx context.Context, e *engine.Engine, p *Phase1[P1, P2, U], beacon []byte, opts ...Option) (commons *C, err error) {
+	err = on(ctx, e, func(e *engine.Engine) error {
+		h, err := hashOf(p)
+		if err != nil {
+			return err
+		}
+		v, err := c.multiplied(ctx, e, &p.powers, c.beacon(h, []byte("Groth16 MPC Setup - Phase 1"), beacon, 3), opts)
+		if err == nil {
+			commons = c.commons(v)
+		}
+		return err
+	})
+	return commons, err
+}
+
+// VerifyPhase1 does what gnark's VerifyPhase1 does: it checks all contributions to a new
+// phase of a domain of n elements, in their order, and seals the last. OnPoints hears of the
+// seal.
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1(ctx context.Context, e *engine.Engine, n int, beacon []byte, contributions []*Phase1[P1, P2, U], opts ...Option) (commons *C, err error) {
+	err = on(ctx, e, func(e *engine.Engine) error {
+		p := c.NewPhase1(n)
+		for i, next := range contributions {
+			if err := c.VerifyPhase1Step(ctx, e, p, next); err != nil {
+				return fmt.Errorf("contribution %d: %w", i, err)
+			}
+			p = next
+		}
+		commons, err = c.SealPhase1(ctx, e, p, beacon, opts...)
+		return err
+	})
+	return commons, err
+}
