@@ -107,8 +107,11 @@ func oneFile(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// as returns what the flags say of a file.
+// as returns what the flags say of a file. It refuses a format that there is not.
 func (f *keyFlags) as() (as keys.As, err error) {
+	if err := oneOf("format", f.format, formats...); err != nil {
+		return as, err
+	}
 	if f.kind != "" {
 		if err := oneOf("kind", f.kind, texts(keys.Kinds())...); err != nil {
 			return as, err
@@ -126,9 +129,6 @@ func (f *keyFlags) as() (as keys.As, err error) {
 // keyInfo tells what a file is.
 func (a *app) keyInfo(ctx context.Context, f keyFlags, path string) error {
 	as, err := f.as()
-	if err == nil {
-		err = oneOf("format", f.format, formats...)
-	}
 	if err != nil {
 		return err
 	}
@@ -146,9 +146,6 @@ func (a *app) keyInfo(ctx context.Context, f keyFlags, path string) error {
 // keyCheck checks a file's points.
 func (a *app) keyCheck(ctx context.Context, f keyFlags, path string) error {
 	as, err := f.as()
-	if err == nil {
-		err = oneOf("format", f.format, formats...)
-	}
 	if err != nil {
 		return err
 	}

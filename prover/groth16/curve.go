@@ -31,10 +31,11 @@ type curve[P1, P2 any, S comparable] struct {
 
 	// parts returns a view of a key, and false for a key of another curve.
 	parts func(ProvingKey) (*parts[P1, P2, S], bool)
-	// keyOf makes a key of its parts, with tables of its domain or without.
-	keyOf func(_ *parts[P1, P2, S], tables bool) (ProvingKey, error)
-	// writeDomain writes gnark-crypto's domain of a size.
-	writeDomain func(_ io.Writer, size uint64, tables bool) error
+	// keyOf makes a key of gnark-crypto's encoding of its domain, with the tables that this
+	// says, and of its parts. Tables take long.
+	keyOf func(domain io.Reader) (func(*parts[P1, P2, S]) ProvingKey, error)
+	// writeDomain writes gnark-crypto's domain of a size, without tables.
+	writeDomain func(_ io.Writer, size uint64) error
 	// verifies reports whether a verifying key is for the proofs of a key.
 	verifies func(VerifyingKey, *parts[P1, P2, S]) bool
 	// handleOf returns the handle of a key of this curve.
@@ -105,7 +106,7 @@ type binding interface {
 	handle(ProvingKey) keycache.Handle
 	// domainBytes and read read a key's file.
 	domainBytes(size uint64) ([]byte, error)
-	read(_ *keyfile.Reader, size uint64, tables bool) (ProvingKey, error)
+	read(_ *keyfile.Reader, size uint64, domain []byte) (ProvingKey, error)
 }
 
 // bindingOf returns the binding of a key's curve.

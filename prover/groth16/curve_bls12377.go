@@ -3,7 +3,6 @@
 package groth16
 
 import (
-	"bytes"
 	"io"
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-377"
@@ -58,33 +57,27 @@ var bls12377Curve = &curve[bls12377.G1Affine, bls12377.G2Affine, fr.Element]{
 	keys: bls12377Keys,
 }
 
-func bls12377Domain(to io.Writer, size uint64, tables bool) error {
-	options := []fft.DomainOption{fft.WithoutPrecompute()}
-	if tables {
-		options = nil
-	}
-	_, err := fft.NewDomain(size, options...).WriteTo(to)
+func bls12377Domain(to io.Writer, size uint64) error {
+	_, err := fft.NewDomain(size, fft.WithoutPrecompute()).WriteTo(to)
 	return err
 }
 
-func bls12377Key(p *parts[bls12377.G1Affine, bls12377.G2Affine, fr.Element], tables bool) (ProvingKey, error) {
+func bls12377Key(domain io.Reader) (func(*parts[bls12377.G1Affine, bls12377.G2Affine, fr.Element]) ProvingKey, error) {
 	pk := new(stock.ProvingKey)
-	var domain bytes.Buffer
-	if err := bls12377Domain(&domain, uint64(p.size), tables); err != nil {
+	if _, err := pk.Domain.ReadFrom(domain); err != nil {
 		return nil, err
 	}
-	if _, err := pk.Domain.ReadFrom(&domain); err != nil {
-		return nil, err
-	}
-	pk.G1.Alpha, pk.G1.Beta, pk.G1.Delta = p.alpha, p.beta, p.delta
-	pk.G1.A, pk.G1.B, pk.G1.K, pk.G1.Z = p.a, p.b, p.k, p.z
-	pk.G2.Beta, pk.G2.Delta, pk.G2.B = p.beta2, p.delta2, p.b2
-	pk.InfinityA, pk.InfinityB = p.infiniteA, p.infiniteB
-	pk.NbInfinityA, pk.NbInfinityB = uint64(len(p.infiniteA)-len(p.a)), uint64(len(p.infiniteB)-len(p.b))
-	for _, k := range p.pedersen {
-		pk.CommitmentKeys = append(pk.CommitmentKeys, pedersenOf.ProvingKey{Basis: k.basis, BasisExpSigma: k.sigma})
-	}
-	return pk, nil
+	return func(p *parts[bls12377.G1Affine, bls12377.G2Affine, fr.Element]) ProvingKey {
+		pk.G1.Alpha, pk.G1.Beta, pk.G1.Delta = p.alpha, p.beta, p.delta
+		pk.G1.A, pk.G1.B, pk.G1.K, pk.G1.Z = p.a, p.b, p.k, p.z
+		pk.G2.Beta, pk.G2.Delta, pk.G2.B = p.beta2, p.delta2, p.b2
+		pk.InfinityA, pk.InfinityB = p.infiniteA, p.infiniteB
+		pk.NbInfinityA, pk.NbInfinityB = uint64(len(p.infiniteA)-len(p.a)), uint64(len(p.infiniteB)-len(p.b))
+		for _, k := range p.pedersen {
+			pk.CommitmentKeys = append(pk.CommitmentKeys, pedersenOf.ProvingKey{Basis: k.basis, BasisExpSigma: k.sigma})
+		}
+		return pk
+	}, nil
 }
 
 func bls12377Parts(key ProvingKey) (*parts[bls12377.G1Affine, bls12377.G2Affine, fr.Element], bool) {

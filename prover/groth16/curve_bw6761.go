@@ -3,7 +3,6 @@
 package groth16
 
 import (
-	"bytes"
 	"io"
 
 	"github.com/consensys/gnark-crypto/ecc/bw6-761"
@@ -58,33 +57,27 @@ var bw6761Curve = &curve[bw6761.G1Affine, bw6761.G2Affine, fr.Element]{
 	keys: bw6761Keys,
 }
 
-func bw6761Domain(to io.Writer, size uint64, tables bool) error {
-	options := []fft.DomainOption{fft.WithoutPrecompute()}
-	if tables {
-		options = nil
-	}
-	_, err := fft.NewDomain(size, options...).WriteTo(to)
+func bw6761Domain(to io.Writer, size uint64) error {
+	_, err := fft.NewDomain(size, fft.WithoutPrecompute()).WriteTo(to)
 	return err
 }
 
-func bw6761Key(p *parts[bw6761.G1Affine, bw6761.G2Affine, fr.Element], tables bool) (ProvingKey, error) {
+func bw6761Key(domain io.Reader) (func(*parts[bw6761.G1Affine, bw6761.G2Affine, fr.Element]) ProvingKey, error) {
 	pk := new(stock.ProvingKey)
-	var domain bytes.Buffer
-	if err := bw6761Domain(&domain, uint64(p.size), tables); err != nil {
+	if _, err := pk.Domain.ReadFrom(domain); err != nil {
 		return nil, err
 	}
-	if _, err := pk.Domain.ReadFrom(&domain); err != nil {
-		return nil, err
-	}
-	pk.G1.Alpha, pk.G1.Beta, pk.G1.Delta = p.alpha, p.beta, p.delta
-	pk.G1.A, pk.G1.B, pk.G1.K, pk.G1.Z = p.a, p.b, p.k, p.z
-	pk.G2.Beta, pk.G2.Delta, pk.G2.B = p.beta2, p.delta2, p.b2
-	pk.InfinityA, pk.InfinityB = p.infiniteA, p.infiniteB
-	pk.NbInfinityA, pk.NbInfinityB = uint64(len(p.infiniteA)-len(p.a)), uint64(len(p.infiniteB)-len(p.b))
-	for _, k := range p.pedersen {
-		pk.CommitmentKeys = append(pk.CommitmentKeys, pedersenOf.ProvingKey{Basis: k.basis, BasisExpSigma: k.sigma})
-	}
-	return pk, nil
+	return func(p *parts[bw6761.G1Affine, bw6761.G2Affine, fr.Element]) ProvingKey {
+		pk.G1.Alpha, pk.G1.Beta, pk.G1.Delta = p.alpha, p.beta, p.delta
+		pk.G1.A, pk.G1.B, pk.G1.K, pk.G1.Z = p.a, p.b, p.k, p.z
+		pk.G2.Beta, pk.G2.Delta, pk.G2.B = p.beta2, p.delta2, p.b2
+		pk.InfinityA, pk.InfinityB = p.infiniteA, p.infiniteB
+		pk.NbInfinityA, pk.NbInfinityB = uint64(len(p.infiniteA)-len(p.a)), uint64(len(p.infiniteB)-len(p.b))
+		for _, k := range p.pedersen {
+			pk.CommitmentKeys = append(pk.CommitmentKeys, pedersenOf.ProvingKey{Basis: k.basis, BasisExpSigma: k.sigma})
+		}
+		return pk
+	}, nil
 }
 
 func bw6761Parts(key ProvingKey) (*parts[bw6761.G1Affine, bw6761.G2Affine, fr.Element], bool) {

@@ -35,7 +35,8 @@
 // values of the circuit's polynomials at one of them. The engine multiplies the
 // generators of both groups by these values: that is nearly all of the time. Then gnark's
 // own functions end the verifying key and the domain. The secrets and what is computed
-// from them are wiped; SetupOn says what is not constant time.
+// from them are wiped; SetupOn says what is not constant time. Package mpcsetup makes the
+// keys in a ceremony of many, none of whom knows them.
 //
 // The algorithm is that of Groth (https://eprint.iacr.org/2016/260) in the
 // notation of DIZK (https://eprint.iacr.org/2018/691, figure 4), with the

@@ -8,6 +8,8 @@ import (
 	"io"
 	"math/bits"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/prover/internal/keyfile"
@@ -47,16 +49,17 @@ func ReadProvingKey(ctx context.Context, engine *engine.Engine, from io.Reader) 
 		if err != nil {
 			return nil, err
 		}
-		domain, told := bytes.CutPrefix(domain, first)
-		if !told {
+		if !bytes.HasPrefix(domain[8:], first) {
 			continue
 		}
-		rest := r.Bytes("Domain", len(domain))
-		tables := rest[len(rest)-1] // whether it has tables, which is not part of the domain
-		if r.Err() == nil && (tables > 1 || !bytes.Equal(rest[:len(rest)-1], domain[:len(rest)-1])) {
+		rest := r.Bytes("Domain", len(domain)-8-len(first))
+		last := len(domain) - 1 // whether there are tables, which is not part of the domain
+		tables := rest[len(rest)-1]
+		if r.Err() == nil && (tables > 1 || !bytes.HasSuffix(domain[:last], rest[:len(rest)-1])) {
 			r.Refuse("Domain: not gnark's of size %d on its curve", size)
 		}
-		return b.read(r, size, tables == 1)
+		domain[last] = tables
+		return b.read(r, size, domain)
 	}
 	r.Refuse("Domain: not gnark's of size %d on a curve that is supported", size)
 	return nil, r.Err()
@@ -65,23 +68,32 @@ func ReadProvingKey(ctx context.Context, engine *engine.Engine, from io.Reader) 
 // maxDomain is what the smallest of the curves, BN254, has.
 const maxDomain = 1 << 28
 
-// domainBytes returns what gnark-crypto writes of a domain behind its size.
+// domainBytes returns what gnark-crypto writes of a domain.
 func (c *curve[P1, P2, S]) domainBytes(size uint64) ([]byte, error) {
 	var b bytes.Buffer
-	if err := c.writeDomain(&b, size, false); err != nil {
+	if err := c.writeDomain(&b, size); err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrInternal, err)
 	}
-	return b.Bytes()[8:], nil
+	return b.Bytes(), nil
 }
 
 // read reads what is behind the domain.
-func (c *curve[P1, P2, S]) read(r *keyfile.Reader, size uint64, tables bool) (ProvingKey, error) {
+func (c *curve[P1, P2, S]) read(r *keyfile.Reader, size uint64, domain []byte) (ProvingKey, error) {
 	p := parts[P1, P2, S]{size: int(size)}
+	var making errgroup.Group
+	var key func(*parts[P1, P2, S]) ProvingKey
+	defer making.Wait()
 	g1 := func(dst *[]P1, what string) { *dst = keyfile.Points(r, c.g1.Group, what) }
 	slices := func() {
 		g1(&p.a, "G1.A")
 		g1(&p.b, "G1.B")
 		g1(&p.z, "G1.Z")
+		if r.Err() == nil && uint64(len(p.z)) == size-1 && !r.Outline() { // so large a key is there
+			making.Go(func() (err error) {
+				key, err = c.keyOf(bytes.NewReader(domain))
+				return err
+			})
+		}
 		g1(&p.k, "G1.K")
 	}
 	r.Form()
@@ -138,5 +150,8 @@ func (c *curve[P1, P2, S]) read(r *keyfile.Reader, size uint64, tables bool) (Pr
 	if err := r.End(); err != nil {
 		return nil, err
 	}
-	return c.keyOf(&p, tables)
+	if err := making.Wait(); err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrInternal, err)
+	}
+	return key(&p), nil
 }

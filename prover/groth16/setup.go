@@ -42,8 +42,9 @@ func OnPoints(f func(points, of int)) SetupOption {
 //
 // Whoever knows the numbers that a set-up draws can prove what is false. All copies are
 // wiped, and so is everything that is computed from them but the keys. The time depends on
-// them: inversions and products with points are not constant time, as in gnark. Make the
-// keys where nobody can measure it.
+// them: products with points, inversions and sums of scalars are not constant time, as in
+// gnark, products of scalars are (on amd64). Make the keys where nobody can measure it, or
+// with others: package mpcsetup.
 //
 // OnPoints tells how far a set-up is. An observer of the engine hears of a phase engine.PhaseSetup with the number of points,
 // and within it of the programs that compute them. When the context ends, SetupOn returns

@@ -71,8 +71,7 @@ func OnPoints(f func(points, of int)) Option { return func(o *options) { o.made 
 // a death of it has repeated. Only tests change it.
 var part = 1 << 19
 
-// run runs the programs of a contribution over so many points, which an observer of the
-// engine sees as one phase.
+// run runs programs, which an observer of the engine sees as one phase.
 func run(ctx context.Context, e *engine.Engine, opts []Option, all []programs.Program) error {
 	total := 0
 	for _, p := range all {
@@ -188,33 +187,18 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) random(ctx context.Context, n int) 
 	return v, c.fr.Powers(ctx, v, &one, &by[0])
 }
 
-// sums are sums of points times scalars that the engine computes together.
-type sums struct {
-	e     *engine.Engine
-	batch *resident.Batch
-	close []func() error
-}
-
-func newSums(e *engine.Engine) *sums { return &sums{e: e, batch: resident.NewBatch(e)} }
-
-// add has run set out to the sum of points times as many of the first scalars.
-func add[P, S any](ctx context.Context, s *sums, ops *group.Ops[P, S], points []P, scalars []S, out *P) {
-	if len(points) == 0 {
-		return // infinity
-	}
-	t, err := resident.Load(ctx, s.e, ops, points)
-	if err != nil {
-		s.batch.Fail(err)
-		return
-	}
-	s.close = append(s.close, t.Close)
-	resident.Add(ctx, s.batch, t, scalars[:len(points)], resident.Never, out)
-}
-
-func (s *sums) run(ctx context.Context) error {
-	err := s.batch.Run(ctx)
-	for _, f := range s.close {
-		err = errors.Join(err, f())
-	}
-	return err
+// summed returns a program that sets out to the sum of points times as many of the first
+// scalars.
+func summed[P, S any](e *engine.Engine, ops *group.Ops[P, S], points []P, scalars []S, out *P) programs.Program {
+	return programs.Program{Points: len(points), Run: func(ctx context.Context) error {
+		if len(points) == 0 {
+			return nil // infinity
+		}
+		t, err := resident.Load(ctx, e, ops, points)
+		if err != nil {
+			return err
+		}
+		*out, err = t.Sum(ctx, scalars[:len(points)])
+		return errors.Join(err, t.Close())
+	}}
 }

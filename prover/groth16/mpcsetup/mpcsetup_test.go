@@ -535,6 +535,13 @@ func TestDeathAndEnd(t *testing.T) {
 			break
 		}
 	}
+	p, err := c.ReadPhase1(t.Context(), nil, bytes.NewReader(want))
+	must(t, err)
+	made, of = 0, 0
+	must(t, c.VerifyPhase1Step(t.Context(), nil, c.NewPhase1(small), p, mpcsetup.OnPoints(func(points, all int) { made, of = points, all })))
+	if made != of || of != 2*small-2+3*(small-1) {
+		t.Errorf("a verification told of %d of %d points", made, of)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	got, err := contribute(ctx, nil, mpcsetup.OnPoints(func(points, _ int) { cancel() }))
 	if !errors.Is(err, context.Canceled) || !bytes.Equal(got, start) {

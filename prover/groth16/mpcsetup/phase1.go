@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"hash"
 	"io"
 	"math/bits"
 	"slices"
@@ -133,7 +132,7 @@ func writePoints[P any](w *counting, points []P, size int, compress func([]byte,
 
 // hashOf returns the hash of a contribution as it is written.
 func hashOf(p io.WriterTo) ([]byte, error) {
-	var h hash.Hash = sha256.New()
+	h := sha256.New()
 	if _, err := p.WriteTo(h); err != nil {
 		return nil, fmt.Errorf("%w: the contribution: %w", backend.ErrInvalidInput, err)
 	}
@@ -264,7 +263,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) multiplied(ctx context.Context, e *
 // VerifyPhase1Step does what gnark's Phase1.Verify does: it checks that next is a
 // contribution to p, which is correct. What is wrong is backend.ErrInvalidInput. It sets
 // the challenge of next if that has none, as gnark does.
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1Step(ctx context.Context, e *engine.Engine, p, next *Phase1[P1, P2, U]) error {
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1Step(ctx context.Context, e *engine.Engine, p, next *Phase1[P1, P2, U], opts ...Option) error {
 	return on(ctx, e, func(e *engine.Engine) error {
 		challenge, err := hashOf(p)
 		if err != nil {
@@ -290,7 +289,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1Step(ctx context.Contex
 				return wrong(of.what, err)
 			}
 		}
-		if err := c.geometric(ctx, e, w); err != nil {
+		if err := c.geometric(ctx, e, w, opts); err != nil {
 			return err
 		}
 		next.challenge = challenge
@@ -305,7 +304,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1Step(ctx context.Contex
 //
 // have the ratio of the other group's. One MSM a vector is enough, since R is T without its
 // first terms, with one more at the end, divided by r.
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) geometric(ctx context.Context, e *engine.Engine, v *powers[P1, P2]) error {
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) geometric(ctx context.Context, e *engine.Engine, v *powers[P1, P2], opts []Option) error {
 	by, err := c.random(ctx, len(v.tau1))
 	if err != nil {
 		return err
@@ -314,15 +313,15 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) geometric(ctx context.Context, e *e
 	if err != nil {
 		return err
 	}
-	s := newSums(e)
+	var all []programs.Program
 	one := [][]P1{v.tau1, v.alpha, v.beta}
 	ts := make([]P1, len(one))
 	for k, points := range one {
-		add(ctx, s, c.g1, points[:len(points)-1], by, &ts[k])
+		all = append(all, summed(e, c.g1, points[:len(points)-1], by, &ts[k]))
 	}
 	var t2 P2
-	add(ctx, s, c.g2, v.tau2[:len(v.tau2)-1], by, &t2)
-	if err := s.run(ctx); err != nil {
+	all = append(all, summed(e, c.g2, v.tau2[:len(v.tau2)-1], by, &t2))
+	if err := run(ctx, e, opts, all); err != nil {
 		return err
 	}
 	t1, shifted1 := ratio(c.g1, c.fr, one, ts, by, d)
@@ -370,13 +369,13 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) SealPhase1(ctx context.Context, e *
 }
 
 // VerifyPhase1 does what gnark's VerifyPhase1 does: it checks all contributions to a new
-// phase of a domain of n elements, in their order, and seals the last. OnPoints hears of the
-// seal.
+// phase of a domain of n elements, in their order, and seals the last. OnPoints hears of each
+// contribution, and of the seal.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase1(ctx context.Context, e *engine.Engine, n int, beacon []byte, contributions []*Phase1[P1, P2, U], opts ...Option) (commons *C, err error) {
 	err = on(ctx, e, func(e *engine.Engine) error {
 		p := c.NewPhase1(n)
 		for i, next := range contributions {
-			if err := c.VerifyPhase1Step(ctx, e, p, next); err != nil {
+			if err := c.VerifyPhase1Step(ctx, e, p, next, opts...); err != nil {
 				return fmt.Errorf("contribution %d: %w", i, err)
 			}
 			p = next

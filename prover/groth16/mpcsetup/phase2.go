@@ -148,7 +148,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) multiply(ctx context.Context, e *en
 // VerifyPhase2Step does what gnark's Phase2.Verify does: it checks that next is a
 // contribution to q, which is correct. What is wrong is backend.ErrInvalidInput. It sets
 // the challenge of next if that has none, as gnark does.
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase2Step(ctx context.Context, e *engine.Engine, q, next *Q) error {
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase2Step(ctx context.Context, e *engine.Engine, q, next *Q, opts ...Option) error {
 	p, n := c.phase2(q), c.phase2(next)
 	if err := n.consistent(); err != nil {
 		return err
@@ -175,12 +175,12 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase2Step(ctx context.Contex
 		if err != nil {
 			return err
 		}
-		s, sums := newSums(e), make([]update[P1], len(before))
+		var all []programs.Program
+		sums := make([]update[P1], len(before))
 		for k := range before {
-			add(ctx, s, c.g1, before[k], by, &sums[k].before)
-			add(ctx, s, c.g1, after[k], by, &sums[k].after)
+			all = append(all, summed(e, c.g1, before[k], by, &sums[k].before), summed(e, c.g1, after[k], by, &sums[k].after))
 		}
-		if err := s.run(ctx); err != nil {
+		if err := run(ctx, e, opts, all); err != nil {
 			return err
 		}
 		for i := range *p.sigma {
@@ -225,8 +225,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) SealPhase2(ctx context.Context, e *
 }
 
 // VerifyPhase2 does what gnark's VerifyPhase2 does: it checks all contributions for a
-// circuit, in their order, and seals the last. OnPoints hears of the beginning and of the
-// seal.
+// circuit, in their order, and seals the last. OnPoints hears of the beginning, of each
+// contribution and of the seal.
 func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase2(ctx context.Context, e *engine.Engine, r1cs *R, commons *C, beacon []byte, contributions []*Q, opts ...Option) (pk groth16.ProvingKey, vk groth16.VerifyingKey, err error) {
 	err = on(ctx, e, func(e *engine.Engine) error {
 		q, evaluations, err := c.InitializePhase2(ctx, e, r1cs, commons, opts...)
@@ -234,7 +234,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) VerifyPhase2(ctx context.Context, e
 			return err
 		}
 		for i, next := range contributions {
-			if err := c.VerifyPhase2Step(ctx, e, q, next); err != nil {
+			if err := c.VerifyPhase2Step(ctx, e, q, next, opts...); err != nil {
 				return fmt.Errorf("contribution %d: %w", i, err)
 			}
 			q = next

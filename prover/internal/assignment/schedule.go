@@ -98,6 +98,7 @@ type facts struct {
 	scaled sync.Once
 	scales []int32  // of its coefficients
 	places sync.Map // where long lists have their expressions: *uint32 to places
+	tables sync.Map // counted tables of constants: *uint32 to *rows
 
 	begun atomic.Bool // whether a plan is being made
 	plan  atomic.Pointer[plan]

@@ -85,21 +85,14 @@ var errForeign = errors.New("assignment: not a table of words")
 
 // counts counts on all processors.
 func (w *worker[S, PS]) counts(t *counted, from uint32) (ok bool, err error) {
-	keys := make([]uint64, t.rows)
-	defer clear(keys)
-	err = w.ranges(t.rows, batch, func(w *worker[S, PS], lo, hi int) error {
-		return w.keys(t, lo, hi, func(i int, key uint64) error {
-			keys[i] = key
-			return nil
-		})
-	})
+	rows, err := w.rowsOf(t)
 	if err != nil {
 		return w.foreign(err)
 	}
-	rows := newRows(keys)
 	if rows == nil {
 		return false, nil // a row twice
 	}
+	defer rows.wipe()
 	questions := t.inputs/t.length - t.rows
 	// Each worker counts for itself: there are as many counts as workers times rows.
 	own := make([][]uint32, len(w.workers))
@@ -142,18 +135,74 @@ func (w *worker[S, PS]) counts(t *counted, from uint32) (ok bool, err error) {
 	})
 }
 
+// rowsOf returns the rows of a table, nil when there is one twice. Those of a table of
+// constants are kept with the system.
+func (w *worker[S, PS]) rowsOf(t *counted) (*rows, error) {
+	first := &t.all.data[0]
+	if r, ok := w.facts.tables.Load(first); ok {
+		return r.(*rows), nil
+	}
+	keys := make([]uint64, t.rows)
+	err := w.ranges(t.rows, batch, func(w *worker[S, PS], lo, hi int) error {
+		return w.keys(t, lo, hi, func(i int, key uint64) error {
+			keys[i] = key
+			return nil
+		})
+	})
+	if err != nil {
+		clear(keys)
+		return nil, err
+	}
+	r := newRows(keys)
+	if r == nil {
+		clear(keys)
+		return nil, nil
+	}
+	if r.kept = constants(t.all.from(0), t.rows*t.length); r.kept {
+		w.facts.tables.Store(first, r)
+	}
+	return r, nil
+}
+
+// constants reports whether n linear expressions have no wires.
+func constants(data []uint32, n int) bool {
+	for range n {
+		end := 1 + 2*int(data[0])
+		for i := 2; i < end; i += 2 {
+			if data[i] != constant {
+				return false
+			}
+		}
+		data = data[end:]
+	}
+	return true
+}
+
 // rows finds the number of a row by its key: the slots of a hash table with room for
-// twice as many and more, which is probed in order. An empty slot is -1.
+// twice as many and more, which is probed in order. An empty slot is -1. Without slots each
+// row's number is its key.
 type rows struct {
 	keys  []uint64
 	slots []int32
 	shift int
+	kept  bool
+}
+
+// wipe overwrites rows that are not kept.
+func (r *rows) wipe() {
+	if !r.kept {
+		clear(r.keys)
+		clear(r.slots)
+	}
 }
 
 // newRows makes rows, nil when two keys are equal.
 func newRows(keys []uint64) *rows {
+	if numbered(keys) {
+		return &rows{keys: keys}
+	}
 	size := nextPowerOfTwo(2 * len(keys))
-	r := &rows{keys, make([]int32, size), 64 - bits.Len(uint(size-1))}
+	r := &rows{keys: keys, slots: make([]int32, size), shift: 64 - bits.Len(uint(size-1))}
 	for i := range r.slots {
 		r.slots[i] = -1
 	}
@@ -170,11 +219,27 @@ func newRows(keys []uint64) *rows {
 	return r
 }
 
+// numbered reports whether the keys are 0, 1, 2, and so on, as those of range checks are.
+func numbered(keys []uint64) bool {
+	for i, k := range keys {
+		if k != uint64(i) {
+			return false
+		}
+	}
+	return true
+}
+
 // hash does Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4).
 func (r *rows) hash(k uint64) int { return int(k * 0x9e3779b97f4a7c15 >> r.shift) }
 
 // find returns the row of a key, -1 when none has it.
 func (r *rows) find(k uint64) int32 {
+	if r.slots == nil {
+		if k < uint64(len(r.keys)) {
+			return int32(k)
+		}
+		return -1
+	}
 	for at := r.hash(k); ; at = (at + 1) & (len(r.slots) - 1) {
 		i := r.slots[at]
 		if i < 0 || r.keys[i] == k {

@@ -112,6 +112,9 @@ func (r *Reader) fail(place int, err error) {
 // all else.
 func (r *Reader) Dump() bool { return r.dump }
 
+// Outline reports whether points are left out.
+func (r *Reader) Outline() bool { return r.watch.Outline }
+
 // Refuse records that the key is wrong, unless there was an error before.
 func (r *Reader) Refuse(format string, args ...any) { r.fail(r.place, refusal(format, args...)) }
 
