@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "05a7562e5cd0d52c95daf0c7c8b22d90cbded30be15d2c35a81a2ead95825cde"
+const digest = "7d78a488446773113f57ef2395bf16124ff23a68731e069025d47b7dc099de9d"

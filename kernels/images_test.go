@@ -46,7 +46,7 @@ func TestNoImage(t *testing.T) {
 		{"built without the tag", nil, "msm/sort", 9, "make plugin-cuda"},
 		{"stale code", compiled("0123", "90"), "msm/sort", 9, "make kernels ARCH=90"},
 		{"a build that did not end", unfinished, "msm/sort", 9, "make plugin-cuda"},
-		{"a unit for other architectures", compiled(digest, "90"), "msm/tensor", 9, "no msm/tensor for sm_90"},
+		{"a unit that is not there", compiled(digest, "90"), "msm/tensor", 9, "no msm/tensor for sm_90"},
 	} {
 		if b, err := image(c.files, c.unit, c.major, 0); !errors.Is(err, ErrNoCode) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %q, %v", c.name, b, err)

@@ -17,37 +17,44 @@ import (
 	"github.com/pippin-zk/pippin/internal/randprog"
 )
 
-// mostAtATime bounds the cases that run at a time.
-const mostAtATime = 8
+// mostAtATime bounds the cases that run at a time. A backend on a card computes one of
+// them, while the processors compute the answers that others are compared with.
+const mostAtATime = 32
 
-// Difference runs a number of small random cases on both backends, MSMs, programs
+// Difference runs n small random cases of each kind on both backends, MSMs, programs
 // over vectors and points and operations on numbers, and fails where they differ; the seed gives the same
 // cases again. Cases are of the curves that both have. Some run at a time, as callers do.
 func Difference(t testing.TB, a, b backend.Backend, seed uint64, n int) {
 	t.Helper()
+	DifferenceUntil(t, t.Context(), a, b, seed, n)
+}
+
+// DifferenceUntil does what Difference does and begins no case after ctx has ended. It
+// returns how many cases there were.
+func DifferenceUntil(t testing.TB, ctx context.Context, a, b backend.Backend, seed uint64, n int) (cases int) {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
-	for _, kind := range []struct {
-		size   int
-		differ differ
-	}{{96, msms}, {400, programs}, {400, numbers}, {400, pointPrograms}} {
-		g, ctx := errgroup.WithContext(t.Context())
-		g.SetLimit(min(runtime.GOMAXPROCS(0), mostAtATime))
-		for i := range n {
+	g, going := errgroup.WithContext(ctx)
+	g.SetLimit(min(2*runtime.GOMAXPROCS(0), mostAtATime))
+	for i := 0; i < n && going.Err() == nil; i++ {
+		for k, kind := range []struct {
+			size   int
+			differ differ
+		}{{96, msms}, {400, programs}, {400, numbers}, {400, pointPrograms}} {
 			data := randprog.Bytes(rng, kind.size)
+			cases++
 			g.Go(func() error {
-				if ctx.Err() != nil {
-					return nil // one has failed, and says why
-				}
 				if err := kind.differ(t.Context(), a, b, data); err != nil {
-					return fmt.Errorf("seed %d, case %d (%x): %w", seed, i, data, err)
+					return fmt.Errorf("seed %d, case %d of kind %d (%x): %w", seed, i, k, data, err)
 				}
 				return nil
 			})
 		}
-		if err := g.Wait(); err != nil {
-			t.Fatal(err)
-		}
 	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return cases
 }
 
 // DifferenceOf reads one case of MSMs from data and fails where the backends differ. It

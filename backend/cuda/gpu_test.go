@@ -21,7 +21,8 @@ var (
 	groups = flag.String("groups", cudatest.AllGroups, "groups of TestRight")
 	curves = flag.String("curves", "bn254,bls12-377,bls12-381,bw6-761", "curves of TestEveryStep")
 	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of random inputs")
-	cases  = flag.Int("cases", 200, "cases of TestDifference")
+	cases  = flag.Int("cases", 200, "cases of each kind of TestDifference")
+	within = flag.Duration("within", time.Hour, "TestDifference begins no case after this time")
 	full   = flag.Bool("full", false, "the full conformance suite")
 	most   = flag.Int("most", 1<<17, "the largest size of TestRight")
 	memory = flag.Int64("memory", 0, "bytes of device memory to use")
@@ -109,12 +110,17 @@ func TestRight(t *testing.T) {
 	})
 }
 
-// TestDifference compares with gnark-crypto on random small batches.
+// TestDifference compares with gnark-crypto on random small batches. scripts/difference
+// runs it in several processes.
 func TestDifference(t *testing.T) {
 	onGPU(t)
 	b := open(t, Options{})
 	defer b.Close()
 	c := cpu.New(cpu.Options{})
 	defer c.Close()
-	backendtest.Difference(t, b, c, *seed, *cases)
+	ctx, end := context.WithTimeout(t.Context(), *within)
+	defer end()
+	start := time.Now()
+	n := backendtest.DifferenceUntil(t, ctx, b, c, *seed, *cases)
+	t.Logf("%d cases in %.1f s, none differs", n, time.Since(start).Seconds())
 }

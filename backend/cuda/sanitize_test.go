@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
 	"github.com/pippin-zk/pippin/fixtures"
+	programs "github.com/pippin-zk/pippin/internal/randprog"
 )
 
 // TestEveryPhase launches every kernel of a group on little input: checked
@@ -149,4 +151,36 @@ func everyStep(t *testing.T, v backend.Programs, c backend.Curve) [][]byte {
 		t.Fatal(err)
 	}
 	return answers
+}
+
+// TestEveryOperation computes every operation on numbers at the widths of every kernel and
+// between them, and has the answers of the backend cpu. scripts/sanitize runs it too.
+func TestEveryOperation(t *testing.T) {
+	b := open(t, Options{})
+	defer b.Close()
+	other := cpu.New(cpu.Options{})
+	defer other.Close()
+	widths := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 32, 48, 64, 96, 128}
+	if cudatest.Slow() && !*full {
+		widths = []int{1, 2, 3, 5, 8, 16} // -full computes all on the fake driver
+	}
+	random := rand.New(rand.NewPCG(*seed, 3))
+	for _, op := range backend.NumberOps() {
+		for _, words := range widths {
+			step := programs.Read(programs.Bytes(random, 1<<12)).Numbers()
+			step.Step(op, words, 3)
+			if err := step.Differ(t.Context(), b, other); err != nil {
+				t.Errorf("%v of %d words, seed %d: %v", op, words, *seed, err)
+			}
+		}
+	}
+	// Several tiles of words.
+	for _, op := range []backend.NumberOp{backend.NumAdd, backend.NumSub, backend.NumCompare, backend.NumResize, backend.NumSum} {
+		step := programs.Read(programs.Bytes(random, 1<<12)).Numbers()
+		step.Step(op, 2000, 9)
+		step.Step(op, 9000, 2)
+		if err := step.Differ(t.Context(), b, other); err != nil {
+			t.Errorf("%v of several tiles, seed %d: %v", op, *seed, err)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/pippin-zk/pippin/arith"
@@ -108,7 +109,6 @@ type part struct {
 // highest bit set, is one for all.
 func newNumberWork(op backend.NumberOp, bits, n int, seed uint64) *numberWork {
 	l := &numberWork{op: op, bits: bits, step: backend.Compute{Op: op}}
-	rng := rand.New(rand.NewPCG(seed, uint64(op)<<32|uint64(bits)))
 	width := (bits + 31) / 32
 	limit := new(big.Int).Lsh(big.NewInt(1), uint(bits))
 	room := func(words, count int) backend.Batch {
@@ -119,22 +119,31 @@ func newNumberWork(op backend.NumberOp, bits, n int, seed uint64) *numberWork {
 	operand := func(words, count int, below *big.Int) backend.Batch {
 		b := room(words, count)
 		l.inputs = append(l.inputs, b.Range())
-		for i := range count {
-			at := l.memory[4*(b.Offset+i*words) : 4*(b.Offset+(i+1)*words)]
-			for k := 0; k < len(at); k += 4 {
-				binary.LittleEndian.PutUint32(at[k:], rng.Uint32())
-			}
-			if top := bits % 32; top > 0 && words == width {
-				at[len(at)-4+top/8] &= 1<<(top%8) - 1
-				clear(at[len(at)-3+top/8:])
-			}
-			if below == limit {
-				continue
-			}
-			if v := fixtures.FromRaw(at); v.Cmp(below) >= 0 {
-				copy(at, fixtures.Raw(v.Sub(v, below), len(at))) // below has its highest bit set
-			}
+		const piece = 1 << 16 // words that have random numbers of their own
+		each := max(1, piece/words)
+		var pieces sync.WaitGroup
+		for from := 0; from < count; from += each {
+			pieces.Go(func() {
+				rng := rand.New(rand.NewPCG(seed+uint64(b.Offset+from*words), uint64(op)<<32|uint64(bits)))
+				for i := from; i < min(from+each, count); i++ {
+					at := l.memory[4*(b.Offset+i*words) : 4*(b.Offset+(i+1)*words)]
+					for k := 0; k < len(at); k += 4 {
+						binary.LittleEndian.PutUint32(at[k:], rng.Uint32())
+					}
+					if top := bits % 32; top > 0 && words == width {
+						at[len(at)-4+top/8] &= 1<<(top%8) - 1
+						clear(at[len(at)-3+top/8:])
+					}
+					if below == limit {
+						continue
+					}
+					if v := fixtures.FromRaw(at); v.Cmp(below) >= 0 {
+						copy(at, fixtures.Raw(v.Sub(v, below), len(at))) // below has its highest bit set
+					}
+				}
+			})
 		}
+		pieces.Wait()
 		return b
 	}
 	s := &l.step

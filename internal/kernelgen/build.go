@@ -72,7 +72,7 @@ type builder struct {
 // that the folder's manifest has, from the same sources, by the same compiler,
 // is kept.
 func (b *builder) run(arch int) error {
-	files, err := sources(b.root, unitsFor(0))
+	files, err := sources(b.root, allUnits())
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (b *builder) run(arch int) error {
 		return fmt.Errorf("nvcc: %w", err)
 	}
 	out := folder(b.out, arch)
-	us := unitsFor(arch)
+	us := allUnits()
 	m := manifest{Digest: digest(files), Compiler: release(string(version)), Flags: flags,
 		Architecture: arch, Sources: files, Units: make([]unitRecord, len(us))}
 	var old manifest
@@ -171,7 +171,7 @@ func (b *builder) some(archs []int, pattern string) error {
 	var g errgroup.Group
 	g.SetLimit(runtime.NumCPU())
 	for _, arch := range archs {
-		for _, u := range unitsFor(arch) {
+		for _, u := range allUnits() {
 			if !re.MatchString(u.id()) {
 				continue
 			}

@@ -22,7 +22,7 @@ const (
 // A launch names this type, so it no longer compiles when the kernel is renamed or
 // takes other parameters.
 func tables(root string) (map[string][]byte, error) {
-	sources, err := sources(root, unitsFor(0))
+	sources, err := sources(root, allUnits())
 	if err != nil {
 		return nil, err
 	}

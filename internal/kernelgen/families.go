@@ -1,9 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // A family is a folder of kernels for one purpose: sources that are compiled
 // into units, and a Go package with their launch structs, written beside them.
@@ -22,8 +19,6 @@ type source struct {
 	// twins share the code of another instance: the first is compiled only as
 	// the second.
 	twins map[string]string
-	// only are the architectures that it is for; nil is all.
-	only []int
 	// waits says that threads wait for each other: barriers, shuffles, ballots.
 	// The host then runs them as fibers.
 	waits bool
@@ -52,7 +47,8 @@ var (
 	fields  = axis{name: "Field", doc: "one curve's scalar field", key: []string{"curve"}, instances: perField()}
 	passes  = axis{name: "Passes", doc: "one curve's scalar field, so many elements a thread", key: []string{"curve", "elements"}, instances: perPass()}
 	binary  = axis{name: "Binary", doc: "one field GF(2^bits)", key: []string{"bits"}, instances: perBits("32", "64", "96", "128", "192", "256", "512", "1024", "2048")}
-	narrow  = axis{name: "Narrow", doc: "numbers of so many words, such as n8", key: []string{"words"}, instances: perWords("4", "8", "16", "32")}
+	short   = axis{name: "Short", doc: "elements of GF(2^n) of so many words, such as w3", key: []string{"words"}, instances: perWords("w", "1", "2", "3", "4", "5", "6", "7", "8")}
+	narrow  = axis{name: "Narrow", doc: "numbers of so many words, such as n8", key: []string{"words"}, instances: perWords("n", "1", "2", "4", "8", "16", "32")}
 	grouped = axis{name: "Grouped", doc: "numbers of so many words by so many threads each, such as g64 and 4", key: []string{"words", "threads"}, instances: perGroupOfThreads()}
 	powers  = axis{name: "Modulus", doc: "moduli of so many bits, so many threads a number", key: []string{"bits", "threads"}, instances: perPower()}
 	groups  = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()}
@@ -92,9 +88,9 @@ func perPower() (is []instance) {
 	return is
 }
 
-func perWords(words ...string) (is []instance) {
+func perWords(prefix string, words ...string) (is []instance) {
 	for _, w := range words {
-		is = append(is, instance{"n" + w, []string{"PIPPIN_FOR=n" + w, "PIPPIN_WORDS=" + w}})
+		is = append(is, instance{prefix + w, []string{"PIPPIN_FOR=" + prefix + w, "PIPPIN_WORDS=" + w}})
 	}
 	return is
 }
@@ -229,6 +225,7 @@ var families = []family{
 			{name: "narrow", per: narrow},
 			{name: "grouped", per: grouped, waits: true},
 			{name: "binary", per: binary, waits: true},
+			{name: "short", per: short},
 			{name: "one", per: once},
 			{name: "power", per: powers, waits: true},
 		},
@@ -245,14 +242,6 @@ var families = []family{
 		path: "kernels/grid/memory", doc: "the kernels that overwrite what others leave on a device.",
 		sources: []source{{name: "overwrite", per: stacks}},
 	},
-}
-
-// headers returns the headers that a macro includes and no #include line names.
-func headers() (hs []string) {
-	for _, c := range curves {
-		hs = append(hs, "kernels/curves/"+c+".cuh", "kernels/curves/"+c+"_roots.cuh")
-	}
-	return hs
 }
 
 // An architecture is the machine code of one compute capability, as a number
@@ -282,6 +271,3 @@ func committed() (numbers []int) {
 	}
 	return numbers
 }
-
-// on reports whether a source is compiled for an architecture.
-func (s *source) on(arch int) bool { return s.only == nil || slices.Contains(s.only, arch) }

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestNewRows adds a family with units by field, one of which is for some
-// architectures only: it is new rows, and no new code.
+// TestNewRows adds a family with units by field: it is new rows, and no new code.
 func TestNewRows(t *testing.T) {
 	old := families
 	t.Cleanup(func() { families = old })
@@ -17,7 +16,7 @@ func TestNewRows(t *testing.T) {
 		{"bn254_fr", []string{"PIPPIN_FOR=bn254_fr"}}, {"bw6_761_fr", []string{"PIPPIN_FOR=bw6_761_fr"}},
 	}}
 	families = []family{{path: "kernels/grid/ntt", doc: "a test.", layout: "layout.cuh", sources: []source{
-		{name: "pass", per: fields}, {name: "tensor", per: fields, only: []int{100}},
+		{name: "pass", per: fields}, {name: "tensor", per: fields},
 	}}}
 	for name, text := range map[string]string{
 		"pass.cu":    "#include \"layout.cuh\"\nPIPPIN_KERNEL((256), pass)(uint32_t* data, uint64_t log_n, flag inverse) {}\n",
@@ -32,16 +31,8 @@ func TestNewRows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, h := range headers() {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, h)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, h), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n, m := len(unitsFor(90)), len(unitsFor(100)); n != 2 || m != 4 {
-		t.Errorf("%d units for 90 and %d for 100", n, m)
+	if n := len(allUnits()); n != 4 {
+		t.Errorf("%d units", n)
 	}
 	files, err := tables(dir)
 	if err != nil {
@@ -60,7 +51,6 @@ func TestNewRows(t *testing.T) {
 		t.Error("a constant that is not of the first block")
 	}
 	// Two kernels of one symbol are refused.
-	families[0].sources[1].only = nil
 	if err := os.WriteFile(filepath.Join(dir, "kernels/grid/ntt/tensor.cu"), []byte("PIPPIN_KERNEL((128), pass)(uint32_t* data) {}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

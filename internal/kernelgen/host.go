@@ -105,7 +105,7 @@ type hostObject struct {
 // instance its sources and the exports of their kernels.
 func hostObjects(root string) (map[string]hostObject, error) {
 	objects := map[string]hostObject{"launch": {}}
-	for _, u := range unitsFor(0) {
+	for _, u := range allUnits() {
 		ks, err := u.family.kernels(root, u.source)
 		if err != nil {
 			return nil, err

@@ -55,17 +55,13 @@ func (s *source) of(f *family, i instance) unit {
 	return unit{f, s, i}
 }
 
-// unitsFor returns the units of an architecture in a fixed order. With 0 it returns those
-// of all architectures.
-func unitsFor(arch int) []unit {
+// allUnits returns the units in a fixed order.
+func allUnits() []unit {
 	var us []unit
 	for i := range families {
 		f := &families[i]
 		for j := range f.sources {
 			s := &f.sources[j]
-			if arch != 0 && !s.on(arch) {
-				continue
-			}
 			for _, n := range s.per.instances {
 				if u := s.of(f, n); u.name == n.name {
 					us = append(us, u)
@@ -96,8 +92,35 @@ var kinds = map[string]string{
 var (
 	kernelHead = regexp.MustCompile(`PIPPIN_KERNEL(_SHARED)?\(\((\d+)[^)]*\), (\w+)\)\s*\(([^)]*)\)`)
 	parameter  = regexp.MustCompile(`^(.*[ *])(\w+)$`)
-	include    = regexp.MustCompile(`(?m)^#include "([^"]+)"`)
+	// A line names a header, or the value of a definition whose header PIPPIN_HEADER names.
+	// Those in <> are the compiler's.
+	include = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]+(?:"([^"]+)"|<[^>]+>|PIPPIN_HEADER\((\w+)\)|(.*))`)
 )
+
+// curveHeader is what PIPPIN_HEADER makes of a name, from the folder of a family.
+const curveHeader = "../../curves/%s.cuh"
+
+// includes returns the headers that a file of a unit includes, by their paths from the
+// root. Lines that the compiler leaves out by a condition count too.
+func (u unit) includes(file string, text []byte) (paths []string, err error) {
+	for _, m := range include.FindAllStringSubmatch(string(text), -1) {
+		name := m[1]
+		switch {
+		case m[2] != "":
+			i := slices.IndexFunc(u.defines, func(d string) bool { return strings.HasPrefix(d, m[2]+"=") })
+			if i < 0 {
+				return nil, fmt.Errorf("%s: %s includes the header of %s, which is not defined", u.id(), file, m[2])
+			}
+			name = fmt.Sprintf(curveHeader, strings.TrimPrefix(u.defines[i], m[2]+"="))
+		case m[3] != "":
+			return nil, fmt.Errorf("%s: %s is not understood: want a name in quotes, or PIPPIN_HEADER", file, m[0])
+		case name == "":
+			continue
+		}
+		paths = append(paths, path.Join(path.Dir(file), name))
+	}
+	return paths, nil
+}
 
 // kernels reads the entry points of a source.
 func (f *family) kernels(root string, s *source) ([]kernel, error) {
@@ -169,34 +192,38 @@ func code(text []byte) []byte {
 
 // sources returns the digest of every file that units are made from, by its path from the
 // root. These are the sources and what they include, without comments and without the
-// host's part.
+// host's part. Units include different headers by one line, as that of their curve.
 func sources(root string, us []unit) (map[string]string, error) {
 	digests := make(map[string]string)
-	var visit func(path string) error
-	visit = func(path string) error {
-		if _, ok := digests[path]; ok || strings.HasPrefix(path, hostFolder+"/") {
-			return nil
-		}
-		text, err := os.ReadFile(filepath.Join(root, path))
-		if err != nil {
-			return err
-		}
-		sum := sha256.Sum256(code(text))
-		digests[path] = hex.EncodeToString(sum[:])
-		for _, m := range include.FindAllStringSubmatch(string(text), -1) {
-			if err := visit(filepath.ToSlash(filepath.Join(filepath.Dir(path), m[1]))); err != nil {
+	texts := make(map[string][]byte)
+	for _, u := range us {
+		seen := make(map[string]bool)
+		var visit func(file string) error
+		visit = func(file string) error {
+			if seen[file] || strings.HasPrefix(file, hostFolder+"/") {
+				return nil
+			}
+			seen[file] = true
+			if digests[file] == "" {
+				text, err := os.ReadFile(filepath.Join(root, file))
+				if err != nil {
+					return err
+				}
+				texts[file] = code(text)
+				digests[file] = sum(texts[file])
+			}
+			headers, err := u.includes(file, texts[file])
+			if err != nil {
 				return err
 			}
+			for _, h := range headers {
+				if err := visit(h); err != nil {
+					return err
+				}
+			}
+			return nil
 		}
-		return nil
-	}
-	for _, u := range us {
 		if err := visit(u.file()); err != nil {
-			return nil, err
-		}
-	}
-	for _, h := range headers() {
-		if err := visit(h); err != nil {
 			return nil, err
 		}
 	}

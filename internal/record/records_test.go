@@ -109,7 +109,7 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 		bools:   []string{"checked"},
 	},
 	"sanitize": { // compute-sanitizer over the kernels
-		texts:   []string{"tool", "curve", "group"},
+		texts:   []string{"tool"},
 		numbers: []string{"tests", "seconds"},
 	},
 	OpPeer: { // MSMs by other libraries
@@ -340,7 +340,7 @@ func TestCheckRecordRefuses(t *testing.T) {
 		{"op": "faults", "bits": 512, "n": 6, "faults": 55, "found": 54, "left": 0},
 		{"op": "cluster", "what": "throughput", "workers": 4, "jobs": 1000, "checked": false},
 		{"op": "load_again", "curve": "bn254", "group": "g1", "n": 64, "backend": "plugin:cuda", "points": "in a file", "count": 5, "min_ms": 0.125, "median_ms": 0.5, "first_ms": 13, "checked": true},
-		{"op": "sanitize", "tool": "memcheck", "curve": "bn254", "group": "g2", "tests": 1, "errors": 0, "seconds": 3.5},
+		{"op": "sanitize", "tool": "memcheck", "part": "phases bn254/g2", "tests": 1, "errors": 0, "seconds": 3.5},
 		{"op": "peer", "library": "l", "device": "d", "curve": "bn254", "group": "g1", "n": 128, "timed": "all", "count": 6, "min_ms": 0.75, "checked": true},
 		{"op": "groth16", "circuit": "c", "constraints": 9, "backend": "cpu", "median_ms": 1, "stock_ms": 2, "verified": true}]}`
 	if p := checkRecord([]byte(good)); len(p) > 0 {

@@ -1,12 +1,12 @@
-// binary.cuh: polynomials over GF(2), and the fields GF(2^n) of n = 32 to 2048,
-// one thread a product.
+// binary.cuh: polynomials over GF(2), and the fields GF(2^n), one thread a product: of
+// n = 32 to 2048 that are compiled in (field), and of any n up to 256 (short_field).
 //
 // Contract of the whole file
 //   range    any words; elements of a field have degree below n
 //   order    little-endian words of 64 bits: bit i of word w is the coefficient of
 //            x^(64w+i)
-//   modulus  x^n + x^k3 + x^k2 + x^k1 + 1, NTL's default (BuildSparseIrred): all
-//            have k3 < 20, so that one word holds what a reduction overflows by
+//   modulus  x^n + x^k3 + x^k2 + x^k1 + 1, NTL's default (BuildSparseIrred): those of
+//            field have k3 < 20, so that one word holds what a reduction overflows by
 //   aliasing operands and results are different memory, unless a function says
 //   time     no branch and no index depends on data
 //   scope    one thread, arrays indexed by constants after unrolling
@@ -86,6 +86,16 @@ PIPPIN_HD void product(uint64_t* r, const uint64_t* a, const uint64_t* b) {
       r[W + H + i] = Add ? r[W + H + i] ^ high[H + i] : high[H + i];
     }
     product<H, true, Least>(r + H, sa, sb);
+  }
+}
+
+// r = a^2, of 2 W words. Cost: 2 W.
+template <int W>
+PIPPIN_HD void square(uint64_t* r, const uint64_t* a) {
+  PIPPIN_UNROLL
+  for (int i = 0; i < W; i++) {
+    r[2 * i] = clmad_lo(a[i], a[i], 0);
+    r[2 * i + 1] = clmad_hi(a[i], a[i], 0);
   }
 }
 
@@ -241,11 +251,7 @@ struct field {
   // r = a^2; r may be a: no two different coefficients meet. Cost: 2 words and reduce.
   PIPPIN_HD static void sqr(uint64_t* r, const uint64_t* a) {
     uint64_t t[2 * words];
-    PIPPIN_UNROLL
-    for (int i = 0; i < words; i++) {
-      t[2 * i] = clmad_lo(a[i], a[i], 0);
-      t[2 * i + 1] = clmad_hi(a[i], a[i], 0);
-    }
+    gf2::square<words>(t, a);
     reduce(r, t);
   }
 
@@ -302,28 +308,107 @@ struct field {
       below = h;
     }
   }
+};
 
-  // c = 1/x, and 0 for 0, by Itoh and Tsujii: with c(m) = x^(2^m - 1),
-  // c(2m) = c(m)^(2^m) c(m) and c(m+1) = c(m)^2 x, along the bits of N-1 from the top;
-  // the inverse is c(N-1)^2. The caller has c, which is x at first, and knows where
-  // elements are: square(k) squares it k times; multiply(by_x, k) does that and
-  // multiplies by x, or by c as it was.
-  // Cost: N-1 squares, about 1.5 log2 N products.
-  template <class Multiply, class Square>
-  PIPPIN_HD static void inverse(const Multiply& multiply, const Square& square) {
-    int top = 0;
-    while ((N - 1) >> (top + 1)) top++;
-    int m = 1;
-    PIPPIN_LOOP
-    for (int step = 2 * top - 1; step >= 0; step--) {
-      const bool by_x = step % 2 == 0;
-      if (by_x && !((N - 1) >> (step / 2) & 1)) continue;
-      const int squares = by_x ? 1 : m;
-      multiply(by_x, squares);
-      m += squares;
+// short_field is GF(2^n) of any n whose elements have N words of 32 bits, with a modulus
+// x^n + tail, tail of degree k, 2 k <= n + 1. An element has `words` words of 64 bits, the
+// tail `tails`.
+template <int N>
+struct short_field {
+  static constexpr int words = (N + 1) / 2, tails = (words + 1) / 2;
+  uint64_t tail[tails];
+  uint32_t above;  // n - 64 (words - 1), 1 to 64
+
+  // r += a b, of which r has no more than R words.
+  template <int A, int B, int R>
+  PIPPIN_HD static void add_product(uint64_t* r, const uint64_t* a, const uint64_t* b) {
+    PIPPIN_UNROLL
+    for (int i = 0; i < A; i++) {
+      PIPPIN_UNROLL
+      for (int j = 0; j < B; j++) {
+        if (i + j < R) r[i + j] = clmad_lo(a[i], b[j], r[i + j]);
+        if (i + j + 1 < R) r[i + j + 1] = clmad_hi(a[i], b[j], r[i + j + 1]);
+      }
     }
-    square(1);
+  }
+
+  // r = t / x^n, of C words; t has words + C.
+  template <int C>
+  PIPPIN_HD void quotient(uint64_t* r, const uint64_t* t) const {
+    PIPPIN_UNROLL
+    for (int i = 0; i < C; i++) r[i] = t[words - 1 + i] >> (above - 1) >> 1 | t[words + i] << (64 - above);
+  }
+
+  // r = t mod the modulus, t of degree 2n - 2 at most. With t = l + h x^n and
+  // h tail = m + o x^n it is l + m + o tail, where o has degree k - 2: o tail has n - 1.
+  // Cost: 2 words tails, and twice the words of o tail.
+  PIPPIN_HD void reduce(uint64_t* r, const uint64_t* t) const {
+    uint64_t h[words], m[words + tails] = {}, o[tails];
+    quotient<words>(h, t);
+    add_product<words, tails, words + tails>(m, h, tail);
+    quotient<tails>(o, m);
+    PIPPIN_UNROLL
+    for (int i = 0; i < words; i++) r[i] = t[i] ^ m[i];
+    add_product<tails, tails, words>(r, o, tail);
+    r[words - 1] &= ~0ull >> (64 - above);
+  }
+
+  // r = a b; r may be a or b.
+  PIPPIN_HD void mul(uint64_t* r, const uint64_t* a, const uint64_t* b) const {
+    uint64_t t[2 * words];
+    gf2::product<words>(t, a, b);
+    reduce(r, t);
+  }
+
+  // r = a^2; r may be a.
+  PIPPIN_HD void sqr(uint64_t* r, const uint64_t* a) const {
+    uint64_t t[2 * words];
+    gf2::square<words>(t, a);
+    reduce(r, t);
   }
 };
+
+// c = 1/x in GF(2^n), and 0 for 0, by Itoh and Tsujii: with c(m) = x^(2^m - 1),
+// c(2m) = c(m)^(2^m) c(m) and c(m+1) = c(m)^2 x, along the bits of n-1 from the top;
+// the inverse is c(n-1)^2. The caller has c, which is x at first, and knows where
+// elements are: square(k) squares it k times; multiply(by_x, k) does that and
+// multiplies by x, or by c as it was.
+// Cost: n-1 squares, about 1.5 log2 n products.
+template <class Multiply, class Square>
+PIPPIN_HD void inverse(uint32_t n, const Multiply& multiply, const Square& square) {
+  int top = 0;
+  while ((n - 1) >> (top + 1)) top++;
+  uint32_t m = 1;
+  PIPPIN_LOOP
+  for (int step = 2 * top - 1; step >= 0; step--) {
+    const bool by_x = step % 2 == 0;
+    if (by_x && !((n - 1) >> (step / 2) & 1)) continue;
+    const uint32_t squares = by_x ? 1 : m;
+    multiply(by_x, squares);
+    m += squares;
+  }
+  square(1);
+}
+
+// The inverse of a short element: c = 1/x, in registers. F has mul and sqr.
+template <int Words, class F>
+PIPPIN_HD void inverse_in_registers(const F& f, uint32_t n, uint64_t* c) {
+  uint64_t x[Words], was[Words];
+  PIPPIN_UNROLL
+  for (int i = 0; i < Words; i++) x[i] = c[i];
+  const auto square = [&](uint32_t squares) {
+    PIPPIN_LOOP
+    for (uint32_t k = 0; k < squares; k++) f.sqr(c, c);
+  };
+  inverse(
+      n,
+      [&](bool by_x, uint32_t squares) {
+        PIPPIN_UNROLL
+        for (int i = 0; i < Words; i++) was[i] = by_x ? x[i] : c[i];
+        square(squares);
+        f.mul(c, c, was);
+      },
+      square);
+}
 
 }  // namespace pippin::gf2

@@ -34,12 +34,11 @@ concept Law = requires(typename L::sum& s, const typename L::sum& t, const typen
   { L::add(s, p, [] {}) };            // s += p; calls its operand instead where s = p is too rare to be fast
   { L::add_equal(dst, src, minus) };  // then: stores the sum p + p of the point at src
   { L::add(s, t) } -> std::same_as<void>;
-  { L::dbl(s) } -> std::same_as<void>;
 } && L::point_words > 0 && L::sum_words > 0 && L::result_words > 0;
 
 // xyzz_law adds affine points to sums in XYZZ coordinates and gives Jacobian
 // results. Slow is the same field for the slow path. Cost: add 8M + 2S to a sum,
-// 12M + 2S of sums; dbl 6M + 3S.
+// 12M + 2S of sums.
 template <Field F, Field Slow = F>
 struct xyzz_law {
   using point = affine<F>;
@@ -63,12 +62,11 @@ struct xyzz_law {
     store_xyzz_raw(dst, pippin::dbl(pippin::neg_if(minus, load_affine<Slow>(src))));
   }
   PIPPIN_HD static void add(sum& s, const sum& t) { s = pippin::add(s, t); }
-  PIPPIN_HD static void dbl(sum& s) { s = pippin::dbl(s); }
 };
 
 // edwards_law adds points prepared as niels, canonical, to sums in extended
 // coordinates and gives Jacobian results of the Weierstrass curve. Equal points are
-// no case of their own. Cost: add 7M to a sum, 9M of sums; dbl 4M + 4S.
+// no case of their own. Cost: add 7M to a sum, 9M of sums.
 template <class C>
 struct edwards_law {
   using E = edwards<C>;
@@ -110,7 +108,6 @@ struct edwards_law {
   }
   PIPPIN_HD static void add_equal(uint32_t*, const uint32_t*, bool) {}  // never called
   PIPPIN_HD static void add(sum& s, const sum& t) { s = E::add(s, t); }
-  PIPPIN_HD static void dbl(sum& s) { s = E::dbl(s); }
 };
 
 }  // namespace pippin

@@ -8,7 +8,7 @@
 // Contract of the whole file
 //   range    any 32-bit (64-bit where the name says so) words
 //   carry    `_cc` at the end writes the carry, a `c` after the verb (addc,
-//            subc, madc) reads it; a carry is 0 or 1; for sub it is the borrow
+//            subc, madc_wide) reads it; a carry is 0 or 1; for sub it is the borrow
 //   scope    one thread; only carry.cuh calls the functions that take a carry
 //   cost     one instruction; mad and mul: one multiply-add
 //   source   PTX ISA 8.x, "Extended-Precision Integer Arithmetic"
@@ -57,12 +57,6 @@ PIPPIN_HD uint64_t pack(uint32_t lo, uint32_t hi) { return (uint64_t)hi << 32 | 
     asm volatile(op " %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));                         \
     return r;                                                                           \
   }
-#define PIPPIN_PTX_4(name, op)                                                          \
-  PIPPIN_HD uint32_t name(carry&, uint32_t a, uint32_t b, uint32_t c) {                 \
-    uint32_t r;                                                                         \
-    asm volatile(op " %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));             \
-    return r;                                                                           \
-  }
 // The product and the 64-bit addition in one statement: ptxas fuses this form
 // into IMAD.WIDE.U32.X always, a pair mad.lo.cc, madc.hi.cc only sometimes.
 #define PIPPIN_PTX_WIDE(name, op)                                                       \
@@ -87,8 +81,6 @@ PIPPIN_HD uint64_t sum64(carry& f, unsigned __int128 s, bool write) {
   if (write) f.bit = (uint32_t)(s >> 64) & 1;
   return (uint64_t)s;
 }
-PIPPIN_HD uint32_t low(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b); }
-PIPPIN_HD uint32_t high(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b >> 32); }
 // An op's text says what it does: `c` reads the carry, `.cc` writes it.
 constexpr bool has(const char* op, const char* part) {
   for (; *op; ++op) {
@@ -107,12 +99,6 @@ constexpr bool has(const char* op, const char* part) {
     const uint64_t c = in ? f.bit : 0;                                                  \
     return twin::sum(f, twin::has(op, "sub") ? (uint64_t)a - b - c : (uint64_t)a + b + c, out); \
   }
-#define PIPPIN_PTX_4(name, op)                                                          \
-  PIPPIN_HD uint32_t name(carry& f, uint32_t a, uint32_t b, uint32_t c) {               \
-    constexpr bool in = twin::has(op, "madc"), out = twin::has(op, ".cc");              \
-    const uint32_t m = twin::has(op, ".hi") ? twin::high(a, b) : twin::low(a, b);       \
-    return twin::sum(f, (uint64_t)m + c + (in ? f.bit : 0), out);                       \
-  }
 #define PIPPIN_PTX_WIDE(name, op)                                                       \
   PIPPIN_HD uint64_t name(carry& f, uint32_t a, uint32_t b, uint64_t c) {               \
     constexpr bool in = twin::has(op, "addc"), out = twin::has(op, ".cc");              \
@@ -128,20 +114,12 @@ PIPPIN_PTX_3(addc, "addc.u32")
 PIPPIN_PTX_3(sub_cc, "sub.cc.u32")
 PIPPIN_PTX_3(subc_cc, "subc.cc.u32")
 PIPPIN_PTX_3(subc, "subc.u32")
-// The low (lo) or high (hi) word of a*b, plus c, plus the carry.
-PIPPIN_PTX_4(mad_lo_cc, "mad.lo.cc.u32")
-PIPPIN_PTX_4(madc_lo_cc, "madc.lo.cc.u32")
-PIPPIN_PTX_4(madc_lo, "madc.lo.u32")
-PIPPIN_PTX_4(mad_hi_cc, "mad.hi.cc.u32")
-PIPPIN_PTX_4(madc_hi_cc, "madc.hi.cc.u32")
-PIPPIN_PTX_4(madc_hi, "madc.hi.u32")
 // c + a*b on 64 bits, plus the carry.
 PIPPIN_PTX_WIDE(mad_wide_cc, "add.cc.u64")
 PIPPIN_PTX_WIDE(madc_wide_cc, "addc.cc.u64")
 PIPPIN_PTX_WIDE(madc_wide, "addc.u64")
 
 #undef PIPPIN_PTX_3
-#undef PIPPIN_PTX_4
 #undef PIPPIN_PTX_WIDE
 
 // Low word of a*b.
@@ -170,6 +148,20 @@ PIPPIN_HD uint32_t and_b32(uint32_t a, uint32_t b) {
   return a & b;
 #endif
 }
+
+// All bits of v in reverse.
+PIPPIN_HD uint32_t reversed(uint32_t v) {
+#if defined(__CUDA_ARCH__)
+  return __brev(v);
+#else
+  uint32_t r = 0;
+  for (int i = 0; i < 32; i++) r |= (v >> i & 1) << (31 - i);
+  return r;
+#endif
+}
+
+// The lowest `bits` bits of v, 0 to 32 of them, in reverse.
+PIPPIN_HD uint32_t reversed(uint32_t v, uint32_t bits) { return bits == 0 ? 0 : reversed(v) >> (32 - bits); }
 
 // High word of a*b.
 PIPPIN_HD uint32_t mul_hi(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b >> 32); }

@@ -31,18 +31,4 @@ __device__ __forceinline__ uint32_t scan(uint32_t v, uint32_t lane, uint32_t& to
   return s - v;
 }
 
-// The lanes that take part and agree with this one in the low `bits` bits of v,
-// as a mask. A lane that takes no part gets those that agree with it.
-// Cost: bits + 1 ballots.
-template <uint32_t bits>
-__device__ __forceinline__ uint32_t agreeing(uint32_t v, bool takes_part) {
-  uint32_t peers = __ballot_sync(all, takes_part);
-#pragma unroll
-  for (uint32_t b = 0; b < bits; b++) {
-    const uint32_t ones = __ballot_sync(all, v >> b & 1);
-    peers &= v >> b & 1 ? ones : ~ones;
-  }
-  return peers;
-}
-
 }  // namespace pippin::warp

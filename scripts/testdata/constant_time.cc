@@ -108,6 +108,11 @@ static numbers answers(bool hidden) {
   const numbers x = input(words, 1), y = input(words, 2);
   numbers r(words);
   run(32, 9 * words, [&] { PIPPIN_HOST(wide_binary)(PIPPIN_OP, x.data(), 0, y.data(), 0, r.data(), words, degree, 5, 3, 2, 1, bad.data()); });
+#elif defined(PIPPIN_CASE_short_binary)
+  constexpr uint32_t words = 3, degree = 96;  // x^96 + x^10 + x^9 + x^6 + 1
+  const numbers x = input(words, 1), y = input(words, 2);
+  numbers r(words);
+  run(32, 1, [&] { PIPPIN_HOST(short_binary)(PIPPIN_OP, x.data(), 0, y.data(), 0, r.data(), degree, 1 << 10 | 1 << 9 | 1 << 6 | 1, 0, 1, bad.data()); });
 #endif
   VALGRIND_MAKE_MEM_DEFINED(r.data(), 4 * r.size());
   VALGRIND_MAKE_MEM_DEFINED(bad.data(), 4 * bad.size());

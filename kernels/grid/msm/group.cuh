@@ -5,10 +5,9 @@
 // see them through the concepts Field and Law alone.
 #pragma once
 #include "../../thread/law.cuh"
+#include "../curve.cuh"
 #include "layout.cuh"
 
-#define PIPPIN_QUOTE(x) #x
-#define PIPPIN_HEADER(c) PIPPIN_QUOTE(../../curves/c.cuh)
 #include PIPPIN_HEADER(PIPPIN_CURVE)
 
 namespace pippin::grid {

@@ -66,17 +66,6 @@ struct pass_of {
   const uint32_t *shift, *shift_rows;
 };
 
-// The lowest `bits` bits of v, 1 to 32 of them, in reverse.
-PIPPIN_HD uint32_t reversed(uint32_t v, uint32_t bits) {
-#if defined(__CUDA_ARCH__)
-  return __brev(v) >> (32 - bits);
-#else
-  uint32_t r = 0;
-  for (uint32_t i = 0; i < bits; i++) r |= (v >> i & 1) << (bits - 1 - i);
-  return r;
-#endif
-}
-
 // A row's factors in memory, of elements of so many words: each its value, then its
 // quotient.
 template <int Words>
@@ -144,7 +133,7 @@ struct pass {
   // The node, at `level`, of an element of a tile of last levels.
   PIPPIN_HD uint32_t node_at(uint32_t place) const {
     const uint32_t b = node + (place >> p.bits);
-    return gathered ? reversed(b, p.level) : b & ((1u << p.level) - 1);
+    return gathered ? ptx::reversed(b, p.level) : b & ((1u << p.level) - 1);
   }
 
   // Where an element of the tile is in memory.
@@ -454,7 +443,7 @@ struct pass {
     PIPPIN_LOOP
     for (int k = 0; k < each; k++) {
       const uint64_t i = at(apart(k));
-      answer(i, apart(k), reversed(number(i), p.log_n));
+      answer(i, apart(k), ptx::reversed(number(i), p.log_n));
     }
   }
 
@@ -490,14 +479,14 @@ struct pass {
     PIPPIN_UNROLL
     for (int k = 0; k < each; k++) {
       const uint64_t i = at(place(k));
-      x[k] = input(i, natural ? reversed(number(i), p.log_n) : number(i), given);
+      x[k] = input(i, natural ? ptx::reversed(number(i), p.log_n) : number(i), given);
     }
     PIPPIN_UNROLL
     for (int k = 0; k < each; k++) put(slot_of(place(k)), x[k].v);
     if (p.shift == nullptr || p.inverse) return;
     PIPPIN_LOOP
     for (int k = 0; k < each; k++) {
-      const uint32_t n = reversed(number(at(place(k))), p.log_n), slot = slot_of(place(k));
+      const uint32_t n = ptx::reversed(number(at(place(k))), p.log_n), slot = slot_of(place(k));
       put(slot, shifted(trusted(take(slot)), n).v);
     }
   }

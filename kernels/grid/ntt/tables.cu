@@ -26,7 +26,7 @@ PIPPIN_KERNEL((128), rows)
   const uint64_t r = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (r > count) return;
   // 2^28 times the angle of t.
-  const uint32_t angle = r == count ? 1u << (most_log_n - 3) : reversed((uint32_t)(r << shift << log_row), most_log_n);
+  const uint32_t angle = r == count ? 1u << (most_log_n - 3) : ptx::reversed((uint32_t)(r << shift << log_row), most_log_n);
   prime::elem base, t = prime::one();
   PIPPIN_UNROLL
   for (int i = 0; i < words; i++) base.v[i] = roots::root(i);
@@ -87,7 +87,7 @@ PIPPIN_KERNEL((256), reverse)
   const uint64_t first = block >> log_blocks << log_n;
   if (first >= all) return;
   const uint32_t middle = (uint32_t)(block & ((1ull << log_blocks) - 1));
-  const uint32_t i = (threadIdx.x >> 4) << (log_n - 4) | middle << 4 | (threadIdx.x & 15), j = reversed(i, (uint32_t)log_n);
+  const uint32_t i = (threadIdx.x >> 4) << (log_n - 4) | middle << 4 | (threadIdx.x & 15), j = ptx::reversed(i, (uint32_t)log_n);
   if (i >= j) return;
   uint32_t *x = data + (first + i) * words, *y = data + (first + j) * words;
   const mp::num<words> a = load_words<words>(x), b = load_words<words>(y);

@@ -13,42 +13,15 @@
 #include "../../thread/binary.cuh"
 #include "../../thread/field.cuh"
 #include "../../warp/lanes.cuh"
-#include "layout.cuh"
+#include "elements.cuh"
 
 namespace pippin::grid {
 
 // batch is what is done to elements of the field F.
 template <class F>
-struct batch {
-  static constexpr uint32_t element_words = F::bits / 32;
-  static constexpr uint32_t each = element_words < 4 && 4 % element_words == 0 ? 4 / element_words : 1;  // elements a thread
-  static constexpr uint32_t group_words = each * element_words;
-
-  // An element of `element_words` words as 64-bit ones, and back.
-  __device__ __forceinline__ static void widen(uint64_t* r, const uint32_t* w) {
-#pragma unroll
-    for (int i = 0; i < F::words; i++) r[i] = ptx::pack(w[2 * i], 2 * i + 1 < element_words ? w[2 * i + 1] : 0);
-  }
-  __device__ __forceinline__ static void narrow(uint32_t* w, const uint64_t* r) {
-#pragma unroll
-    for (int i = 0; i < element_words; i++) w[i] = i % 2 == 0 ? ptx::lo32(r[i / 2]) : ptx::hi32(r[i / 2]);
-  }
-
-  // The `each` elements from number i on of n: their words, zeros behind the last.
-  __device__ __forceinline__ static mp::num<group_words> load_group(const uint32_t* src, uint64_t i, uint64_t n) {
-    if (each == 1 || i + each <= n) return load_words<group_words>(src + i * element_words);
-    mp::num<group_words> w;
-#pragma unroll
-    for (uint32_t k = 0; k < group_words; k++) w[k] = i + k / element_words < n ? src[i * element_words + k] : 0;
-    return w;
-  }
-  __device__ __forceinline__ static void store_group(uint32_t* dst, const mp::num<group_words>& w, uint64_t i, uint64_t n) {
-    if (each == 1 || i + each <= n) return store_words(dst + i * element_words, w);
-#pragma unroll
-    for (uint32_t k = 0; k < group_words; k++) {
-      if (i + k / element_words < n) dst[i * element_words + k] = w[k];
-    }
-  }
+struct batch : elements<F::bits / 32> {
+  using of = elements<F::bits / 32>;
+  using of::each, of::element_words, of::group_words, of::load_group, of::narrow, of::store_group, of::widen;
 
   // Applies op(r, a, b) to all elements, in words of 64 bits; b is null for what has
   // one operand.
@@ -141,22 +114,8 @@ struct batch {
   __device__ __forceinline__ static void inverse(const uint32_t* a, uint32_t* r, uint64_t n, uint32_t* shared) {
     constexpr int words = F::words;
     if constexpr (F::bits < binary_staged) {
-      map_groups(a, nullptr, r, n, [](uint64_t* c, const uint64_t* x, const uint64_t*) {
-        uint64_t by[words], was[words];
-#pragma unroll
-        for (int i = 0; i < words; i++) by[i] = x[i];
-        const auto square = [&](int squares) {
-#pragma unroll 1
-          for (int k = 0; k < squares; k++) F::sqr(c, c);
-        };
-        F::inverse(
-            [&](bool by_x, int squares) {
-#pragma unroll
-              for (int i = 0; i < words; i++) was[i] = by_x ? by[i] : c[i];
-              square(squares);
-              F::mul(c, c, was);
-            },
-            square);
+      map_groups(a, nullptr, r, n, [](uint64_t* c, const uint64_t*, const uint64_t*) {
+        gf2::inverse_in_registers<words>(F{}, F::bits, c);
       });
     } else {
       map_rows(shared, 3, n, [&](const rows& x, uint64_t i, uint64_t lanes) {
@@ -165,17 +124,18 @@ struct batch {
         uint64_t *const c = x.next().mine(), *const was = x.next().next().mine();
 #pragma unroll
         for (int k = 0; k < words; k++) c[k] = by[k];
-        const auto square = [&](int squares) {
+        const auto square = [&](uint32_t squares) {
           uint64_t z[words];
 #pragma unroll
           for (int k = 0; k < words; k++) z[k] = c[k];
 #pragma unroll 1
-          for (int k = 0; k < squares; k++) F::sqr(z, z);
+          for (uint32_t k = 0; k < squares; k++) F::sqr(z, z);
 #pragma unroll
           for (int k = 0; k < words; k++) c[k] = z[k];
         };
-        F::inverse(
-            [&](bool by_x, int squares) {
+        gf2::inverse(
+            F::bits,
+            [&](bool by_x, uint32_t squares) {
 #pragma unroll
               for (int k = 0; k < words; k++) was[k] = by_x ? by[k] : c[k];
               square(squares);

@@ -1,5 +1,5 @@
-// field.cu: elements of GF(2^n) for any n up to 2048, a block an element, where
-// binary.cu has no kernels for n.
+// field.cu: elements of GF(2^n) for any n up to 2048, a block an element, where neither
+// binary.cu nor short.cu has kernels for n.
 //
 //   wide_binary   products, squares and inverses
 //   binary_add    sums
@@ -98,26 +98,22 @@ PIPPIN_KERNEL_SHARED((256), wide_binary)
       f.square(x);
       f.reduce(y);
     } else {
-      // Itoh and Tsujii, as gf2::field::inverse: y = x^(2^m - 1) along the bits of n-1.
-      uint32_t top = 0;
-      while ((degree - 1) >> (top + 1)) top++;
-      uint32_t m = 1;
-      for (uint32_t step = 2 * top; step-- > 0;) {
-        const bool by_x = step % 2 == 0;
-        if (by_x && !((degree - 1) >> (step / 2) & 1)) continue;
-        for (uint32_t k = threadIdx.x; k < w; k += blockDim.x) was[k] = by_x ? x[k] : y[k];
-        __syncthreads();
-        const uint32_t squares = by_x ? 1 : m;
+      const auto square = [&](uint32_t squares) {
         for (uint32_t k = 0; k < squares; k++) {
           f.square(y);
           f.reduce(y);
         }
-        f.product(y, was);
-        f.reduce(y);
-        m += squares;
-      }
-      f.square(y);
-      f.reduce(y);
+      };
+      gf2::inverse(
+          (uint32_t)degree,
+          [&](bool by_x, uint32_t squares) {
+            for (uint32_t k = threadIdx.x; k < w; k += blockDim.x) was[k] = by_x ? x[k] : y[k];
+            __syncthreads();
+            square(squares);
+            f.product(y, was);
+            f.reduce(y);
+          },
+          square);
     }
     for (uint32_t k = threadIdx.x; k < w; k += blockDim.x) r[i * length + k] = y[k];
     __syncthreads();

@@ -430,6 +430,26 @@ func (p BinaryInverse) Words() []uint64 {
 	return []uint64{uint64(p.A), uint64(p.R), uint64(p.N)}
 }
 
+// ShortBinary is the parameters of the kernel short_binary of short.cu.
+type ShortBinary struct {
+	Op     int             // uint64_t
+	A      kernels.Pointer // const uint32_t*
+	AStep  int             // uint64_t
+	B      kernels.Pointer // const uint32_t*
+	BStep  int             // uint64_t
+	R      kernels.Pointer // uint32_t*
+	Degree int             // uint64_t
+	Tail0  int             // uint64_t
+	Tail1  int             // uint64_t
+	N      int             // uint64_t
+	Bad    kernels.Pointer // uint32_t*
+}
+
+// Words are the parameters in the kernel's order.
+func (p ShortBinary) Words() []uint64 {
+	return []uint64{uint64(p.Op), uint64(p.A), uint64(p.AStep), uint64(p.B), uint64(p.BStep), uint64(p.R), uint64(p.Degree), uint64(p.Tail0), uint64(p.Tail1), uint64(p.N), uint64(p.Bad)}
+}
+
 // PowerOne is the parameters of the kernel power_one of one.cu.
 type PowerOne struct {
 	P      kernels.Pointer // const uint32_t*
@@ -517,6 +537,16 @@ func ForNarrow(words string) (Narrow, bool) {
 }
 
 var allNarrow = map[string]Narrow{
+	"n1": {
+		NarrowMul:     kernels.Kernel[NarrowMul]{Entry: kernels.Entry{Unit: "number/n1_narrow", Symbol: "pippin_n1_narrow_mul", Threads: 128}},
+		NarrowResidue: kernels.Kernel[NarrowResidue]{Entry: kernels.Entry{Unit: "number/n1_narrow", Symbol: "pippin_n1_narrow_residue", Threads: 128}},
+		NarrowPower:   kernels.Kernel[NarrowPower]{Entry: kernels.Entry{Unit: "number/n1_narrow", Symbol: "pippin_n1_narrow_power", Threads: 128}},
+	},
+	"n2": {
+		NarrowMul:     kernels.Kernel[NarrowMul]{Entry: kernels.Entry{Unit: "number/n2_narrow", Symbol: "pippin_n2_narrow_mul", Threads: 128}},
+		NarrowResidue: kernels.Kernel[NarrowResidue]{Entry: kernels.Entry{Unit: "number/n2_narrow", Symbol: "pippin_n2_narrow_residue", Threads: 128}},
+		NarrowPower:   kernels.Kernel[NarrowPower]{Entry: kernels.Entry{Unit: "number/n2_narrow", Symbol: "pippin_n2_narrow_power", Threads: 128}},
+	},
 	"n4": {
 		NarrowMul:     kernels.Kernel[NarrowMul]{Entry: kernels.Entry{Unit: "number/n4_narrow", Symbol: "pippin_n4_narrow_mul", Threads: 128}},
 		NarrowResidue: kernels.Kernel[NarrowResidue]{Entry: kernels.Entry{Unit: "number/n4_narrow", Symbol: "pippin_n4_narrow_residue", Threads: 128}},
@@ -634,12 +664,50 @@ var allBinary = map[string]Binary{
 	"1024": {
 		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_mul", Threads: 128, Dynamic: true}},
 		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_sqr", Threads: 128, Dynamic: true}},
-		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_inverse", Threads: 128, Dynamic: true, Stack: 16}},
+		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/1024_binary", Symbol: "pippin_1024_binary_inverse", Threads: 128, Dynamic: true, Stack: 8}},
 	},
 	"2048": {
 		BinaryMul:     kernels.Kernel[BinaryMul]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_mul", Threads: 128, Dynamic: true, Stack: 192}},
 		BinarySqr:     kernels.Kernel[BinarySqr]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_sqr", Threads: 128, Dynamic: true}},
-		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_inverse", Threads: 128, Dynamic: true, Stack: 112}},
+		BinaryInverse: kernels.Kernel[BinaryInverse]{Entry: kernels.Entry{Unit: "number/2048_binary", Symbol: "pippin_2048_binary_inverse", Threads: 128, Dynamic: true, Stack: 120}},
+	},
+}
+
+// Short is the kernels for elements of GF(2^n) of so many words, such as w3.
+type Short struct {
+	ShortBinary kernels.Kernel[ShortBinary]
+}
+
+// ForShort finds them by name; false when there are none.
+func ForShort(words string) (Short, bool) {
+	k, ok := allShort[kernels.Key(words)]
+	return k, ok
+}
+
+var allShort = map[string]Short{
+	"w1": {
+		ShortBinary: kernels.Kernel[ShortBinary]{Entry: kernels.Entry{Unit: "number/w1_short", Symbol: "pippin_w1_short_binary", Threads: 128}},
+	},
+	"w2": {
+		ShortBinary: kernels.Kernel[ShortBinary]{Entry: kernels.Entry{Unit: "number/w2_short", Symbol: "pippin_w2_short_binary", Threads: 128}},
+	},
+	"w3": {
+		ShortBinary: kernels.Kernel[ShortBinary]{Entry: kernels.Entry{Unit: "number/w3_short", Symbol: "pippin_w3_short_binary", Threads: 128}},
+	},
+	"w4": {
+		ShortBinary: kernels.Kernel[ShortBinary]{Entry: kernels.Entry{Unit: "number/w4_short", Symbol: "pippin_w4_short_binary", Threads: 128}},
+	},
+	"w5": {
+		ShortBinary: kernels.Kernel[ShortBinary]{Entry: kernels.Entry{Unit: "number/w5_short", Symbol: "pippin_w5_short_binary", Threads: 128}},
+	},
+	"w6": {
+		ShortBinary: kernels.Kernel[ShortBinary]{Entry: kernels.Entry{Unit: "number/w6_short", Symbol: "pippin_w6_short_binary", Threads: 128}},
+	},
+	"w7": {
+		ShortBinary: kernels.Kernel[ShortBinary]{Entry: kernels.Entry{Unit: "number/w7_short", Symbol: "pippin_w7_short_binary", Threads: 128}},
+	},
+	"w8": {
+		ShortBinary: kernels.Kernel[ShortBinary]{Entry: kernels.Entry{Unit: "number/w8_short", Symbol: "pippin_w8_short_binary", Threads: 128}},
 	},
 }
 

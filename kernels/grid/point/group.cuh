@@ -3,10 +3,9 @@
 #pragma once
 #include "../../thread/curve.cuh"
 #include "../../thread/outlined.cuh"
+#include "../curve.cuh"
 #include "layout.cuh"
 
-#define PIPPIN_QUOTE(x) #x
-#define PIPPIN_HEADER(c) PIPPIN_QUOTE(../../curves/c.cuh)
 #include PIPPIN_HEADER(PIPPIN_CURVE)
 
 namespace pippin::grid {

@@ -16,11 +16,4 @@ constexpr uint32_t lattice_numbers = 6;   // of the division of scalars
 constexpr uint32_t item_words = 4;        // of a range that is added: address, count, sign
 constexpr uint32_t checked_words = 4;     // of an answer: one less than the points that are not valid, 0, the first, 0
 
-// index has the lowest bits of i reversed.
-PIPPIN_HD uint64_t reversed(uint64_t i, uint64_t bits) {
-  uint64_t r = 0;
-  for (uint64_t k = 0; k < bits; k++) r |= (i >> k & 1) << (bits - 1 - k);
-  return r;
-}
-
 }  // namespace pippin::grid

@@ -65,7 +65,7 @@ PIPPIN_KERNEL((128, loop_blocks), product)
     if (half == 0) {
       at = (first + k) % points;
       by = (first_scalar + k) % scalars;
-      if (log_reversed > 0) by = reversed(by, log_reversed);
+      if (log_reversed > 0) by = ptx::reversed((uint32_t)by, (uint32_t)log_reversed);
     } else {
       const uint64_t j = 1 + k / blocks;
       at = out = k % blocks * 2 * half + half + j;

@@ -75,7 +75,7 @@ PIPPIN_KERNEL((128), normalise)
     uint64_t at = i;
     if (log_reversed > 0) {
       const uint64_t place = i & ((1ull << log_reversed) - 1);
-      at = i - place + reversed(place, log_reversed);
+      at = i - place + ptx::reversed((uint32_t)place, (uint32_t)log_reversed);
     }
     store_affine(to + at * affine_words, result);
   }

@@ -30,7 +30,7 @@ PIPPIN_HD uint64_t of(const operand& o, uint32_t i) {
       if (p >= o.count) p %= o.count;
     }
   }
-  return o.reversal == 32 ? p : all_reversed((uint32_t)p) >> o.reversal;
+  return o.reversal == 32 ? p : ptx::reversed((uint32_t)p) >> o.reversal;
 }
 
 }  // namespace places

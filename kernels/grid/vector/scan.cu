@@ -172,7 +172,7 @@ PIPPIN_KERNEL((128), evaluate)(const uint32_t* items, const uint32_t* table, uin
   field::elem x = field::zero();
 #pragma unroll 1
   for (uint64_t s = g < v.count ? ((v.count - 1 - g) >> log_threads) + 1 : 0; s-- > 0;) {
-    const uint64_t row = turned ? places::reversed((uint32_t)s, levels) : s;
+    const uint64_t row = turned ? ptx::reversed((uint32_t)s, levels) : s;
     x = field::add(field::mul(x, step), field::load(v.src + (g + (row << log_threads)) * words));
   }
   x = block::fold<scan_threads>(x, block::elements<field, scan_threads>{shared}, weighted<field>{powers, v.log, turned != 0});

@@ -387,6 +387,5 @@ var curveOps = []op{
 	pointOp("law_add", []form{xyzzForm, affineForm}, xyzzForm, sum).raw(4),
 	pointOp("law_sub", []form{xyzzForm, affineForm}, xyzzForm, difference).raw(4),
 	pointOp("law_add_sums", []form{xyzzForm, xyzzForm}, xyzzForm, sum).raw(4),
-	pointOp("law_dbl", []form{xyzzForm}, xyzzForm, twice).raw(4),
 	pointOp("law_result", []form{xyzzForm}, jacobianForm, same),
 }

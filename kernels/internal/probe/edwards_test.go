@@ -267,5 +267,4 @@ var edwardsOps = []op{
 	edwardsOp("edwards_law_add", 1, 1, sum),
 	edwardsOp("edwards_law_sub", 1, 1, difference),
 	edwardsOp("edwards_law_add_sums", 2, 0, sum),
-	edwardsOp("edwards_law_dbl", 1, 0, twice),
 }

@@ -15,7 +15,7 @@
       PROBE(jacobian_add, g), PROBE(affine_eq, g), PROBE(xyzz_eq, g),             \
       PROBE(affine_chord_denominator, g), PROBE(affine_add_with, g),              \
       PROBE(field_batch_inverse, g), PROBE(law_zero, g), PROBE(law_add, g),       \
-      PROBE(law_sub, g), PROBE(law_add_sums, g), PROBE(law_dbl, g), PROBE(law_result, g)
+      PROBE(law_sub, g), PROBE(law_add_sums, g), PROBE(law_result, g)
 
 #define EDWARDS_ENTRIES(g)                                                        \
   PROBE(edwards_constants, g), PROBE(edwards_neutral, g), PROBE(edwards_denominator, g), \
@@ -23,4 +23,4 @@
       PROBE(edwards_neg, g), PROBE(edwards_neg_niels, g), PROBE(edwards_add_niels, g), \
       PROBE(edwards_add, g), PROBE(edwards_dbl, g), PROBE(edwards_to_jacobian, g), \
       PROBE(edwards_law_add, g), PROBE(edwards_law_sub, g),                       \
-      PROBE(edwards_law_add_sums, g), PROBE(edwards_law_dbl, g)
+      PROBE(edwards_law_add_sums, g)

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"math/big"
+	"math/bits"
 
 	"github.com/pippin-zk/pippin/internal/oracle"
 )
@@ -107,8 +108,6 @@ var mpOps = []op{
 		func(_ int, x []*big.Int) []*big.Int { return []*big.Int{low(add(x...), 3)} }),
 	limbsOp("ptx_sub", func(int) []operand { return pair(3) }, func(int) []result { return single(3) },
 		func(_ int, x []*big.Int) []*big.Int { return []*big.Int{low(sub(x[0], x[1]), 3)} }),
-	limbsOp("ptx_mad_lo", madOperands, func(int) []result { return single(3) }, madWant(false)),
-	limbsOp("ptx_mad_hi", madOperands, func(int) []result { return single(3) }, madWant(true)),
 	limbsOp("ptx_mad_wide", func(int) []operand { return []operand{words(3), words(1), words(6)} },
 		func(int) []result { return single(6) },
 		func(_ int, x []*big.Int) []*big.Int {
@@ -130,6 +129,12 @@ var mpOps = []op{
 		func(_ int, x []*big.Int) []*big.Int {
 			sum := new(big.Int).Add(mul(x[0], x[1]), x[2])
 			return []*big.Int{split(sum, 1)[0], new(big.Int).And(x[0], x[1])}
+		}),
+	limbsOp("ptx_reversed", func(int) []operand { return []operand{words(1), upTo(1, int64s(32))} },
+		func(int) []result { return []result{exact(1), exact(1)} },
+		func(_ int, x []*big.Int) []*big.Int {
+			v := bits.Reverse32(uint32(x[0].Uint64()))
+			return []*big.Int{big.NewInt(int64(v)), big.NewInt(int64(uint64(v) >> (32 - x[1].Uint64())))}
 		}),
 	limbsOp("ptx_funnel", func(int) []operand { return []operand{words(2), upTo(1, int64s(31))} },
 		func(int) []result { return []result{exact(1), exact(1)} },
@@ -283,24 +288,6 @@ var mpOps = []op{
 	limbsOp("mp_mul_signed", pair, double, func(n int, x []*big.Int) []*big.Int {
 		return []*big.Int{low(mul(signed(x[0], n), signed(x[1], n)), 2*n)}
 	}),
-}
-
-func madOperands(int) []operand { return []operand{words(3), words(1), words(3)} }
-
-// madWant returns the chain of low or high words of products, plus three words.
-func madWant(high bool) func(int, []*big.Int) []*big.Int {
-	return func(_ int, x []*big.Int) []*big.Int {
-		w := oracle.Words(x[0], 3)
-		s := new(big.Int)
-		for i := range w {
-			p := mul(oracle.Int(w[i:i+1]), x[1])
-			if high {
-				p.Rsh(p, 32)
-			}
-			s.Add(s, new(big.Int).Lsh(low(p, 1), uint(32*i)))
-		}
-		return []*big.Int{low(add(s, x[2]), 3)}
-	}
 }
 
 // aboveWant returns the accumulator, the double word above it with the carry in its upper

@@ -99,7 +99,6 @@ OP_T(law_add, 6 * W<T>, 4 * W<T>, law_step<T>(r, x, false);)
 OP_T(law_sub, 6 * W<T>, 4 * W<T>, law_step<T>(r, x, true);)
 OP_T(law_add_sums, 8 * W<T>, 4 * W<T>, auto s = L<T>::load_sum(x);
      L<T>::add(s, L<T>::load_sum(x + 4 * W<T>)); L<T>::store_sum(r, s);)
-OP_T(law_dbl, 4 * W<T>, 4 * W<T>, auto s = L<T>::load_sum(x); L<T>::dbl(s); L<T>::store_sum(r, s);)
 OP_T(law_result, 4 * W<T>, 3 * W<T>, L<T>::store_result(r, L<T>::load_sum(x));)
 
 // Twisted Edwards: operands and results are Weierstrass points where nothing
@@ -164,9 +163,7 @@ PIPPIN_HD void edwards_step(uint32_t* r, const uint32_t* x, bool minus) {
 }
 OP_T(edwards_law_add, 7 * W<T>, 3 * W<T>, edwards_step<T>(r, x, false);)
 OP_T(edwards_law_sub, 7 * W<T>, 3 * W<T>, edwards_step<T>(r, x, true);)
-OP_T(edwards_law_add_sums, 8 * W<T>, 3 * W<T>, auto s = LE<T>::load_sum(x);
+OP_T(edwards_law_add_sums, 8 * W<T>, 3 * W<T>, auto s = LE<T>::zero(); LE<T>::add(s, LE<T>::load_sum(x));
      LE<T>::add(s, LE<T>::load_sum(x + 4 * W<T>)); put_result<T>(r, s);)
-OP_T(edwards_law_dbl, 4 * W<T>, 3 * W<T>, auto s = LE<T>::load_sum(x), t = LE<T>::zero(); LE<T>::dbl(s);
-     LE<T>::add(t, s); put_result<T>(r, t);)
 
 }  // namespace pippin::probe

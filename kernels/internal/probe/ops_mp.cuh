@@ -26,11 +26,6 @@ OP(ptx_add, 6, 3, ptx::carry c; r[0] = ptx::add_cc(c, x[0], x[3]);
    r[1] = ptx::addc_cc(c, x[1], x[4]); r[2] = ptx::addc(c, x[2], x[5]);)
 OP(ptx_sub, 6, 3, ptx::carry c; r[0] = ptx::sub_cc(c, x[0], x[3]);
    r[1] = ptx::subc_cc(c, x[1], x[4]); r[2] = ptx::subc(c, x[2], x[5]);)
-// (x0 x1 x2) the low words of products with x3, plus (x4 x5 x6).
-OP(ptx_mad_lo, 7, 3, ptx::carry c; r[0] = ptx::mad_lo_cc(c, x[0], x[3], x[4]);
-   r[1] = ptx::madc_lo_cc(c, x[1], x[3], x[5]); r[2] = ptx::madc_lo(c, x[2], x[3], x[6]);)
-OP(ptx_mad_hi, 7, 3, ptx::carry c; r[0] = ptx::mad_hi_cc(c, x[0], x[3], x[4]);
-   r[1] = ptx::madc_hi_cc(c, x[1], x[3], x[5]); r[2] = ptx::madc_hi(c, x[2], x[3], x[6]);)
 // Three products with x3 at double words, plus (x4 .. x9).
 OP(ptx_mad_wide, 10, 6, ptx::carry c;
    const uint64_t p = ptx::mad_wide_cc(c, x[0], x[3], ptx::pack(x[4], x[5]));
@@ -43,6 +38,8 @@ OP(ptx_mul, 2, 4, r[0] = ptx::mul_lo(x[0], x[1]); r[1] = ptx::mul_hi(x[0], x[1])
    const uint64_t w = ptx::mul_wide(x[0], x[1]); r[2] = ptx::lo32(w); r[3] = ptx::hi32(w);)
 // mad_lo and and_b32.
 OP(ptx_plain, 3, 2, r[0] = ptx::mad_lo(x[0], x[1], x[2]); r[1] = ptx::and_b32(x[0], x[1]);)
+// All bits of x0, and the lowest x1, in reverse.
+OP(ptx_reversed, 2, 2, r[0] = ptx::reversed(x[0]); r[1] = ptx::reversed(x[0], x[1]);)
 // funnel_l and funnel_r of (x1:x0) by x2.
 OP(ptx_funnel, 3, 2, r[0] = ptx::funnel_l(x[0], x[1], x[2]);
    r[1] = ptx::funnel_r(x[0], x[1], x[2]);)

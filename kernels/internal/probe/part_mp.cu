@@ -26,8 +26,8 @@ namespace pippin::probe {
 
 table part_mp() {
   return {
-      PROBE_N(ptx_add, 0), PROBE_N(ptx_sub, 0), PROBE_N(ptx_mad_lo, 0), PROBE_N(ptx_mad_hi, 0),
-      PROBE_N(ptx_mad_wide, 0), PROBE_N(ptx_mul, 0), PROBE_N(ptx_plain, 0), PROBE_N(ptx_funnel, 0),
+      PROBE_N(ptx_add, 0), PROBE_N(ptx_sub, 0), PROBE_N(ptx_mad_wide, 0), PROBE_N(ptx_mul, 0),
+      PROBE_N(ptx_plain, 0), PROBE_N(ptx_reversed, 0), PROBE_N(ptx_funnel, 0),
       WIDTHS(carry_add), WIDTHS(carry_add_in), WIDTHS(carry_add_fit),
       WIDTHS(carry_sub), WIDTHS(carry_sub_in), WIDTHS(carry_sub_fit),
       WIDTHS(carry_less),

@@ -60,7 +60,6 @@ func usedPairs(c *Computer) (pairs, chunks bool) {
 // they share; with tasks of every length, more than are added up at a time; in one
 // chunk, and in several.
 func TestPairs(t *testing.T) {
-	cudatest.OnFake(t)
 	const n = 60
 	eachWithPairs(func(curve backend.Curve, group backend.Group) {
 		for _, set := range fixtures.Sets() {

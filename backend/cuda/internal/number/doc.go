@@ -8,8 +8,8 @@
 // # Which kernels
 //
 //   - Sums and differences, of any length, are one stream of words (long_add).
-//   - In GF(2^n) elements of the usual n have kernels compiled for them, a thread an
-//     element; any other n is a block an element.
+//   - In GF(2^n) elements of the usual n have kernels compiled for them, and any other n
+//     up to 256 one for its words, a thread an element; of a greater n it is a block.
 //   - Residues and powers of the usual widths are computed by the engine that one table
 //     names for each (engines.go): a thread a number, several threads of a warp, or powers
 //     in double precision. Whole products of some widths are a thread a number.

@@ -33,6 +33,8 @@ type engines struct {
 // (bench/results/h200/numbers-engines.json, by scripts/bench-numbers-cuda);
 // other widths are computed by block.
 var chosen = map[int]engines{
+	1:   {residues: byThread, powers: byThread, slow: byThread},
+	2:   {residues: byThread, powers: byThread, slow: byThread},
 	4:   {residues: byThread, powers: byThread, slow: byThread},
 	8:   {residues: byThread, powers: byThread, slow: byThread},
 	16:  {residues: byThread, powers: byThread, slow: byThread},

@@ -42,6 +42,7 @@ type Computer struct {
 
 	mu      sync.Mutex
 	fields  map[int]*field  // by degree; nil where there are no kernels for it
+	shorts  map[int]*short  // by words of an element; nil where there are none
 	narrows map[int]*narrow // by words; nil where there are none
 	groups  map[int]*grouped
 	sizes   map[int]*powers
@@ -52,6 +53,11 @@ type field struct {
 	mul     device.Kernel[kernel.BinaryMul]
 	sqr     device.Kernel[kernel.BinarySqr]
 	inverse device.Kernel[kernel.BinaryInverse]
+}
+
+// short is the kernel for elements of GF(2^n) of one width that a thread's registers hold.
+type short struct {
+	device.Kernel[kernel.ShortBinary]
 }
 
 // narrow is the kernels for numbers of one width that a thread's registers hold.
@@ -76,7 +82,7 @@ var shapes = map[int]shape{32: {1, 20}, 48: {2, 16}, 64: {4, 10}, 96: {4, 16}, 1
 // New loads the kernels that every program may need. The card stays the caller's.
 func New(d *device.Device) (*Computer, error) {
 	c := &Computer{dev: d, info: d.Driver().Info(), engines: chosen,
-		fields: make(map[int]*field), narrows: make(map[int]*narrow), groups: make(map[int]*grouped), sizes: make(map[int]*powers)}
+		fields: make(map[int]*field), shorts: make(map[int]*short), narrows: make(map[int]*narrow), groups: make(map[int]*grouped), sizes: make(map[int]*powers)}
 	k := kernel.ForCommon()
 	err := errors.Join(
 		c.resize.Load(d, k.WordsResize), c.compare.Load(d, k.WordsCompare), c.verdict.Load(d, k.WordsVerdict),
@@ -140,6 +146,18 @@ func rows(n, degree, staged int) int {
 		return 0
 	}
 	return n * 4 * kernel.BinaryThreads * (degree/32 + kernel.BinaryPad)
+}
+
+// short returns the kernel for elements of so many words, nil where there is none.
+func (c *Computer) short(words int) (*short, error) {
+	return once(c, c.shorts, words, func() (*short, error) {
+		k, ok := kernel.ForShort("w" + strconv.Itoa(words))
+		if !ok {
+			return nil, nil
+		}
+		s := &short{}
+		return s, s.Load(c.dev, k.ShortBinary)
+	})
 }
 
 // narrow returns the kernels for numbers of so many words, nil where there are none.

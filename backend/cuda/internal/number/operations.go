@@ -216,6 +216,13 @@ func (x *queue) binary(op, degree int, dst, a, b batch) error {
 	}
 	if f == nil {
 		taps := gf2.New(degree).Taps()
+		s, err := x.short(dst.words)
+		if err != nil {
+			return err
+		}
+		if s != nil && 2*taps[0] <= degree+1 && taps[0] < 64*((dst.words+3)/4) {
+			return x.shortBinary(s, op, degree, taps, dst, a, b)
+		}
 		if len(taps) == 1 {
 			taps = []int{taps[0], 1, 1} // two equal powers are nothing
 		}
@@ -241,5 +248,22 @@ func (x *queue) binary(op, degree int, dst, a, b batch) error {
 			return shaped(x, &f.sqr, blocks(f.sqr.Threads), f.sqr.Threads, rows(1, degree, kernel.BinarySquares), kernel.BinarySqr{A: a.at, R: dst.at, N: dst.count})
 		}
 		return shaped(x, &f.inverse, blocks(f.inverse.Threads), f.inverse.Threads, rows(3, degree, kernel.BinaryStaged), kernel.BinaryInverse{A: a.at, R: dst.at, N: dst.count})
+	})
+}
+
+// shortBinary queues an operation in a GF(2^degree) whose elements the registers of a thread hold.
+func (x *queue) shortBinary(s *short, op, degree int, taps []int, dst, a, b batch) error {
+	if err := x.straight(&a, &b); err != nil {
+		return err
+	}
+	tail := [2]uint64{1}
+	for _, k := range taps {
+		tail[k/64] |= 1 << (k % 64)
+	}
+	each := max(1, 4/dst.words) // elements a thread
+	return x.into(dst, func(dst batch) error {
+		return launch(x, &s.Kernel, (dst.count+each-1)/each, kernel.ShortBinary{
+			Op: op, A: a.at, AStep: a.step(), B: b.at, BStep: b.step(), R: dst.at, Degree: degree, Tail0: int(tail[0]), Tail1: int(tail[1]), N: dst.count, Bad: x.Refused,
+		})
 	})
 }
