@@ -76,7 +76,14 @@ func throughADaemon(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = daemon.Process.Kill(); _ = daemon.Wait() }()
-	eventually(t, "the daemon listens", func() bool { _, err := os.Lstat(socket); return err == nil })
+	eventually(t, "the daemon listens", func() bool { // its socket is there a little sooner
+		c, err := net.Dial("unixpacket", socket)
+		if err != nil {
+			return false
+		}
+		_ = c.Close()
+		return true
+	})
 	name := "daemon:" + socket
 	e, m := watched(t, engine.Config{Backend: name, Open: pippin.Opener(pippin.Options{}), PingEvery: 10 * time.Millisecond})
 	if err := ask(t.Context(), t, e, 1000); err != nil {
