@@ -129,7 +129,7 @@ func TestProofs(t *testing.T) {
 			if err != nil || again.Work() != p.Work() {
 				t.Fatal(again.Work(), err)
 			}
-			if after, err := c.Status(t.Context()); err != nil || after.Bytes > before.Bytes { // witnesses may go meanwhile
+			if after, err := c.Status(t.Context()); err != nil || after.Bytes > before.Bytes+10_000 { // witnesses may go meanwhile, notes of a few bytes may come
 				t.Error("keys were uploaded twice", before.Bytes, after.Bytes, err)
 			}
 			for i := range 3 {

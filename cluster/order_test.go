@@ -96,7 +96,13 @@ func TestPriorities(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := g.begun(); !slices.Equal(got[2:], []string{"high", "soon", "later", "some time", "low"}) {
+	got, want := g.begun(), []string{"high", "soon", "later", "some time", "low"}
+	order := got[2:]
+	if order[0] != "high" { // a worker that heard nothing for a second has asked once more
+		want = slices.DeleteFunc(want, func(name string) bool { return name == order[0] })
+		order = order[1:]
+	}
+	if !slices.Equal(order, want) {
 		t.Errorf("the order was %q", got)
 	}
 	r.settled(c, len(ids))
