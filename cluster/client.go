@@ -195,9 +195,9 @@ func (c *Client) prerequisites(ctx context.Context, job string, names []string) 
 		if id == job {
 			return nil, fmt.Errorf("%w: job %s would wait for itself", backend.ErrInvalidInput, name)
 		}
-		known, err := wire.Known(ctx, c.queue, c.jobs, c.ends, id)
+		known, err := c.has(ctx, id)
 		if err != nil {
-			return nil, refusal(ctx, err)
+			return nil, err
 		}
 		if !known {
 			return nil, fmt.Errorf("%w: the cluster knows no job %s, which is to be proved before: submit it first, and take its result after this job is submitted", backend.ErrInvalidInput, name)
@@ -207,24 +207,10 @@ func (c *Client) prerequisites(ctx context.Context, job string, names []string) 
 	return ids, nil
 }
 
-// has reports whether the cluster has a job, or its end. A job moves from the queue to the
-// workers, and from there to the ends.
+// has reports whether the cluster has a job, or its end.
 func (c *Client) has(ctx context.Context, id string) (bool, error) {
-	for _, s := range []struct {
-		stream jetstream.Stream
-		prefix string
-	}{{c.queue, wire.QueuePrefix}, {c.jobs, wire.JobsPrefix}, {c.ends, wire.EndsPrefix}} { // in this order
-		_, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-			return s.stream.GetLastMsgForSubject(ctx, s.prefix+id)
-		})
-		if err == nil {
-			return true, nil
-		}
-		if !wire.Missing(err) {
-			return false, refusal(ctx, err)
-		}
-	}
-	return false, nil
+	known, err := wire.Known(ctx, c.queue, c.jobs, c.ends, id)
+	return known, refusal(ctx, err)
 }
 
 func (c *Client) publish(ctx context.Context, job wire.Job) error {

@@ -220,16 +220,12 @@ func (d *dispatcher) resolve(ctx context.Context, id string) {
 }
 
 // endOf returns the end of a job, nil if it has none.
-func (k *keeper) endOf(ctx context.Context, id string) (*wire.End, error) {
-	s, err := wire.Stream(ctx, k.js, wire.Ends)
-	if err != nil {
-		return nil, err
-	}
-	there, err := wire.Holds(ctx, s, wire.EndsPrefix+id)
+func (d *dispatcher) endOf(ctx context.Context, id string) (*wire.End, error) {
+	there, err := wire.Holds(ctx, d.ends, wire.EndsPrefix+id)
 	if !there || err != nil {
 		return nil, err
 	}
-	m, err := wire.LastOf(ctx, s, wire.EndsPrefix+id)
+	m, err := wire.LastOf(ctx, d.ends, wire.EndsPrefix+id)
 	if wire.Missing(err) {
 		return nil, nil // it has gone
 	}

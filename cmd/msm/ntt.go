@@ -9,7 +9,6 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // nttFlags is the command line of msm bench ntt.
@@ -63,17 +62,11 @@ func (a *app) benchNTT(ctx context.Context, f nttFlags) error {
 	}
 	cfg := bench.TransformsConfig{Open: a.opener(), Count: f.count, Batch: f.batch, Seed: f.seed}
 	var err error
-	parse := func(failed error) { err = errors.Join(err, failed) }
 	way := func(s string) (string, error) { return s, oneOf("way", s, bench.TransformWays()...) }
-	var failed error
-	cfg.Ways, failed = parseList("way", f.ways, bench.TransformWays(), way)
-	parse(failed)
-	cfg.Curves, failed = parseList("curve", f.curves, backend.Curves(), backend.ParseCurve)
-	parse(failed)
-	cfg.Sizes, failed = parseList("size", f.sizes, nil, units.ParseSize)
-	parse(failed)
-	cfg.Backends, failed = parseBackends(f.backends)
-	parse(failed)
+	into(&cfg.Ways, &err)(parseList("way", f.ways, bench.TransformWays(), way))
+	into(&cfg.Curves, &err)(parseCurves(f.curves))
+	into(&cfg.Sizes, &err)(parseSizes(f.sizes))
+	into(&cfg.Backends, &err)(parseBackends(f.backends))
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // peersFlags is the command line of msm bench peers.
@@ -70,10 +69,10 @@ func (a *app) benchPeers(ctx context.Context, f peersFlags) error {
 	if f.only != "" {
 		cfg.Only = strings.Split(f.only, ",")
 	}
-	var err, failed error
-	cfg.Curves, err = parseList("curve", f.curves, backend.Curves(), backend.ParseCurve)
-	cfg.Sizes, failed = parseList("size", f.sizes, nil, units.ParseSize)
-	if err := errors.Join(err, failed); err != nil {
+	var err error
+	into(&cfg.Curves, &err)(parseCurves(f.curves))
+	into(&cfg.Sizes, &err)(parseSizes(f.sizes))
+	if err != nil {
 		return err
 	}
 	if err := cfg.Validate(); err != nil {

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/units"
 )
 
 // pointsFlags is the command line of msm bench points.
@@ -63,19 +61,12 @@ func (a *app) benchPoints(ctx context.Context, f pointsFlags) error {
 	}
 	cfg := bench.PointsConfig{Open: a.opener(), Count: f.count, Seed: f.seed, Stock: f.stock}
 	var err error
-	parse := func(failed error) { err = errors.Join(err, failed) }
 	step := func(s string) (string, error) { return s, oneOf("step", s, bench.PointSteps()...) }
-	var failed error
-	cfg.Steps, failed = parseList("step", f.steps, bench.PointSteps(), step)
-	parse(failed)
-	cfg.Curves, failed = parseList("curve", f.curves, backend.Curves(), backend.ParseCurve)
-	parse(failed)
-	cfg.Groups, failed = parseList("group", f.groups, backend.Groups(), backend.ParseGroup)
-	parse(failed)
-	cfg.Sizes, failed = parseList("size", f.sizes, nil, units.ParseSize)
-	parse(failed)
-	cfg.Backends, failed = parseBackends(f.backends)
-	parse(failed)
+	into(&cfg.Steps, &err)(parseList("step", f.steps, bench.PointSteps(), step))
+	into(&cfg.Curves, &err)(parseCurves(f.curves))
+	into(&cfg.Groups, &err)(parseGroups(f.groups))
+	into(&cfg.Sizes, &err)(parseSizes(f.sizes))
+	into(&cfg.Backends, &err)(parseBackends(f.backends))
 	if err != nil {
 		return err
 	}

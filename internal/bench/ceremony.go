@@ -241,25 +241,21 @@ func (w *ceremonyWork) measure(ctx context.Context, cfg *CeremonyConfig, e *sing
 	if err != nil {
 		return nil, fmt.Errorf("gnark with the key: %w", err)
 	}
-	refused := groth16.Verify(proof, vk, public)
+	why, refused := groth16.Verify(proof, vk, public), 0
+	if why != nil {
+		refused = 1
+	}
 	var runs []record.SetupRun
 	for i, part := range ceremonyParts {
-		run := record.SetupRun{Series: record.Series{
-			Op: "setup", System: part.system, Circuit: part.name, Curve: backend.BN254.String(), Constraints: w.n,
-			Backend: e.name, Version: e.info.Version, Device: e.device(), Verified: refused == nil,
-			Count: len(samples[i]), Samples: record.AllMillis(samples[i]),
-			Min: record.Millis(record.Min(samples[i])), Median: record.Millis(record.Median(samples[i])),
-		}}
-		if refused != nil {
-			run.Refused = 1
-		}
+		var stock time.Duration
 		if len(w.stock) > 0 {
-			run.Stock = record.Millis(w.stock[i])
+			stock = w.stock[i]
 		}
-		runs = append(runs, run)
+		s := record.Series{Op: "setup", System: part.system, Circuit: part.name, Curve: backend.BN254.String(), Constraints: w.n}
+		runs = append(runs, record.SetupRun{Series: e.series(s, samples[i], stock, refused)})
 	}
-	if refused != nil {
-		return runs, fmt.Errorf("%w: gnark refused a proof with the key of the ceremony: %w", ErrWrong, refused)
+	if why != nil {
+		return runs, fmt.Errorf("%w: gnark refused a proof with the key of the ceremony: %w", ErrWrong, why)
 	}
 	return runs, nil
 }

@@ -90,11 +90,15 @@ func newTask(cfg *ProveConfig, s *statement, curve backend.Curve) (t task, err e
 
 // series returns what a record has of measurements of which gnark refused some proofs.
 func (t *task) series(op string, e *single, samples []time.Duration, stock time.Duration, refused int) record.Series {
-	s := record.Series{
-		Op: op, System: string(t.system), Circuit: t.name, Curve: t.curve.String(), Constraints: t.ccs.GetNbConstraints(),
-		Backend: e.name, Version: e.info.Version, Device: e.device(),
-		Count: len(samples), Stock: record.Millis(stock), Verified: refused == 0, Refused: refused,
-	}
+	s := record.Series{Op: op, System: string(t.system), Circuit: t.name, Curve: t.curve.String(), Constraints: t.ccs.GetNbConstraints()}
+	return e.series(s, samples, stock, refused)
+}
+
+// series completes what a record has of measurements on a backend, of which gnark refused
+// some proofs.
+func (e *single) series(s record.Series, samples []time.Duration, stock time.Duration, refused int) record.Series {
+	s.Backend, s.Version, s.Device = e.name, e.info.Version, e.device()
+	s.Count, s.Stock, s.Verified, s.Refused = len(samples), record.Millis(stock), refused == 0, refused
 	if len(samples) > 0 {
 		s.Min, s.Median, s.Samples = record.Millis(record.Min(samples)), record.Millis(record.Median(samples)), record.AllMillis(samples)
 	}

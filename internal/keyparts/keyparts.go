@@ -8,6 +8,9 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 )
 
+// Marker is how a dump begins, of gnark-crypto's utils/unsafe on a little-endian machine.
+const Marker = 0xdeadbeef
+
 // Part is some points of a key's file.
 type Part struct {
 	Name     string

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/keyparts"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/prover/groth16"
 	"github.com/pippin-zk/pippin/prover/kzg"
@@ -77,8 +78,7 @@ func identify(head []byte, whole bool) (Kind, backend.Curve) {
 		}
 		return binary.BigEndian.Uint64(head[i:])
 	}
-	const marker = 0xdeadbeef // of a dump
-	if len(head) >= 8 && binary.LittleEndian.Uint64(head) == marker {
+	if len(head) >= 8 && binary.LittleEndian.Uint64(head) == keyparts.Marker {
 		return Groth16Proving, 0
 	}
 	for _, c := range backend.Curves() {

@@ -200,10 +200,8 @@ func (k *key[P1, P2, S]) in(ctx context.Context, e *engine.Engine) (*key[P1, P2,
 	loaded.commit, loaded.know = slices.Clone(k.commit), slices.Clone(k.know)
 	loads, all := errgroup.WithContext(ctx)
 	for _, b := range loaded.inG1() {
-		b.table = nil
 		loads.Go(func() error { return b.load(all, e, k.g1) })
 	}
-	loaded.b2.table = nil
 	loads.Go(func() error { return loaded.b2.load(all, e, k.g2) })
 	if err := loads.Wait(); err != nil {
 		return nil, errors.Join(err, loaded.Close())

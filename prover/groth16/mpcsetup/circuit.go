@@ -48,11 +48,11 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) InitializePhase2(ctx context.Contex
 		committed: commitments.GetPublicAndCommitmentCommitted(commitments.CommitmentIndexes(), sys.GetNbPublicVariables()),
 	}
 	err := on(ctx, e, func(e *engine.Engine) error {
-		w, err := c.wires(ctx, e, sys, coefficients, &v, opts, p.z)
+		w, err := c.wires(ctx, e, sys, coefficients, &v, opts)
 		if err != nil {
 			return err
 		}
-		ev.a, ev.b, ev.b2 = w.a, w.b, w.b2
+		ev.a, ev.b, ev.b2, *p.z = w.a, w.b, w.b2, w.z
 		*p.delta1, *p.delta2 = c.generators()
 		place := make([]int, len(w.k)) // 1 + the commitment that a wire is in
 		for j, info := range commitments {
@@ -91,16 +91,17 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) InitializePhase2(ctx context.Contex
 }
 
 // wires has points for each wire: the values at tau of the polynomials A and B, and
-// K = beta A + alpha B + C.
+// K = beta A + alpha B + C; and Z = tau^i (tau^n - 1) in bit-reversed order.
 type wires[P1, P2 any] struct {
 	a, b, k []P1
 	b2      []P2
+	z       []P1
 }
 
-// wires computes the points of each wire, and Z = tau^i (tau^n - 1) in bit-reversed order.
-func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) wires(ctx context.Context, e *engine.Engine, sys *constraint.System, coefficients []S, v *powers[P1, P2], opts []Option, z *[]P1) (*wires[P1, P2], error) {
+// wires computes the points of each wire, and Z.
+func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) wires(ctx context.Context, e *engine.Engine, sys *constraint.System, coefficients []S, v *powers[P1, P2], opts []Option) (*wires[P1, P2], error) {
 	n := len(v.alpha)
-	*z = make([]P1, n)
+	w := &wires[P1, P2]{z: make([]P1, n)}
 	internal, secret, public := sys.GetNbVariables()
 	// A constraint has one table of points a group: each of tau, alpha tau and beta tau is n
 	// points in Lagrange form.
@@ -146,7 +147,7 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) wires(ctx context.Context, e *engin
 			lagrange(e, c.g1.Group, one.points[beta:], v.beta),
 			lagrange(e, c.g2.Group, two.points[at2:], v.tau2),
 		}
-		all = append(all, programs.Differences(e, c.g1.Group, (*z)[:n-1], v.tau1[n:], v.tau1[:n-1], part)...)
+		all = append(all, programs.Differences(e, c.g1.Group, w.z[:n-1], v.tau1[n:], v.tau1[:n-1], part)...)
 		if err := programs.Run(ctx, progress, all); err != nil {
 			return err
 		}
@@ -155,9 +156,8 @@ func (c *Ceremony[P1, P2, S, U, C, Q, E, R]) wires(ctx context.Context, e *engin
 	if err != nil {
 		return nil, err
 	}
-	utils.BitReverse(*z)
-	*z = (*z)[:n-1] // the last is the last in both orders
-	w := new(wires[P1, P2])
+	utils.BitReverse(w.z)
+	w.z = w.z[:n-1] // the last is the last in both orders
 	for _, s := range []struct {
 		to *[]P1
 		of *list[P1, S]

@@ -22,9 +22,6 @@ import (
 	"github.com/pippin-zk/pippin/msm"
 )
 
-// Marker is how a dump begins, of gnark-crypto's utils/unsafe on a little-endian machine.
-const Marker = 0xdeadbeef
-
 // PieceBytes is the size in memory of the points that are decoded together.
 const PieceBytes = 16 << 20
 
@@ -171,7 +168,7 @@ func (r *Reader) Uint64(what string) uint64 { return binary.BigEndian.Uint64(r.B
 // Start reads the marker of a dump, if there is one, and the size of the domain.
 func (r *Reader) Start() (domain uint64) {
 	first := r.Bytes("first bytes", 8)
-	if r.Err() == nil && binary.LittleEndian.Uint64(first) == Marker {
+	if r.Err() == nil && binary.LittleEndian.Uint64(first) == keyparts.Marker {
 		r.dump = true
 		first = r.Bytes("Domain", 8)
 	}
@@ -180,7 +177,7 @@ func (r *Reader) Start() (domain uint64) {
 
 // Marker reads the marker of a dump.
 func (r *Reader) Marker() {
-	if first := r.Bytes("marker", 8); r.Err() == nil && binary.LittleEndian.Uint64(first) != Marker {
+	if first := r.Bytes("marker", 8); r.Err() == nil && binary.LittleEndian.Uint64(first) != keyparts.Marker {
 		r.Refuse("marker: not that of a dump from a little-endian machine")
 	}
 	r.dump = true
