@@ -344,10 +344,11 @@ func TestRandomCircuits(t *testing.T) {
 	if *randomRecord == "" || t.Failed() {
 		return
 	}
-	text, err := json.MarshalIndent(map[string]any{"machine": record.ThisMachine(*randomCommit), "random_circuits": map[string]any{
+	text, err := json.MarshalIndent(map[string]any{"machine": record.ThisMachine(*randomCommit), "runs": []any{map[string]any{
+		"op": "verify", "backend": "solver", "curve": "all", "cases": "random circuits", "tried": n.solutions.Load() + n.refused.Load(), "failed": 0,
 		"first_seed": first, "circuits": n.circuits.Load(), "instructions": n.instructions.Load(), "same": n.solutions.Load(), "refused": n.refused.Load(),
 		"seconds": int(took.Seconds()), "processors": runtime.GOMAXPROCS(0),
-	}}, "", "  ")
+	}}}, "", "  ")
 	if err == nil {
 		err = os.WriteFile(*randomRecord, append(text, '\n'), 0o644)
 	}
