@@ -351,9 +351,9 @@ func cancelledLoading(s *subject) error {
 }
 
 // whileComputing starts an MSM, and while it waits for its scalars calls do,
-// which must not return before the MSM has its scalars; then the answer must
-// be right and do's error nil.
-func (s *subject) whileComputing(l *loaded, scalars []byte, what string, do func() error) error {
+// which must not return before the MSM has its scalars, when released is closed;
+// then the answer must be right and do's error nil.
+func (s *subject) whileComputing(l *loaded, scalars []byte, what string, do func(released <-chan struct{}) error) error {
 	want, err := l.want(0, scalars)
 	if err != nil {
 		return err
@@ -366,7 +366,7 @@ func (s *subject) whileComputing(l *loaded, scalars []byte, what string, do func
 }
 
 // during does what whileComputing does, for any call that waits with ready.
-func (s *subject) during(call func(ready func(context.Context, int) error) error, what string, do func() error) (err error) {
+func (s *subject) during(call func(ready func(context.Context, int) error) error, what string, do func(released <-chan struct{}) error) (err error) {
 	entered, release := make(chan struct{}, 16), make(chan struct{})
 	ready := func(ctx context.Context, n int) error {
 		select {
@@ -388,7 +388,7 @@ func (s *subject) during(call func(ready func(context.Context, int) error) error
 		close(release)
 		return fmt.Errorf("the call ended before its scalars were there: %w", err)
 	}
-	go func() { done <- do() }()
+	go func() { done <- do(release) }()
 	early := false
 	select {
 	case err = <-done:
@@ -438,7 +438,7 @@ func freeCancelled(s *subject) error {
 	}
 	k := s.scalars(fixtures.Uniform, n, 37)
 	given := make(chan error, 2)
-	if err := s.whileComputing(l, k, "FreeBases that was given up and asked for again", func() error {
+	if err := s.whileComputing(l, k, "FreeBases that was given up and asked for again", func(released <-chan struct{}) error {
 		ctx, cancel := context.WithTimeout(s.ctx, s.soon/3)
 		defer cancel()
 		given <- s.b.FreeBases(ctx, l.id)
@@ -447,22 +447,12 @@ func freeCancelled(s *subject) error {
 			in(refused(err, backend.ErrInvalidInput), "MSM over bases that are being freed"),
 			in(refused(s.b.FreeBases(s.ctx, l.id), backend.ErrInvalidInput), "freeing them again"),
 		)
-		// Nothing else waits for the call.
-		return s.sleep(2 * s.soon)
+		<-released // nothing else waits for the call
+		return nil
 	}); err != nil {
 		return err
 	}
 	return errors.Join(in(refused(<-given, context.DeadlineExceeded), "FreeBases"), <-given, s.alive())
-}
-
-// sleep waits for the check's time, or an error.
-func (s *subject) sleep(d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-s.ctx.Done():
-		return s.ctx.Err()
-	}
 }
 
 // aliveUntilClosed checks that Ping and Done say whether a backend is there.
@@ -511,7 +501,7 @@ func freeWaits(s *subject) error {
 	if err != nil {
 		return err
 	}
-	if err := s.whileComputing(l, s.scalars(fixtures.Uniform, n, 32), "FreeBases", func() error {
+	if err := s.whileComputing(l, s.scalars(fixtures.Uniform, n, 32), "FreeBases", func(<-chan struct{}) error {
 		return s.b.FreeBases(s.ctx, l.id)
 	}); err != nil {
 		return err
@@ -527,7 +517,7 @@ func closeWaits(s *subject) error {
 	if err != nil {
 		return err
 	}
-	return own.whileComputing(l, own.scalars(fixtures.Uniform, n, 33), "Close", own.b.Close)
+	return own.whileComputing(l, own.scalars(fixtures.Uniform, n, 33), "Close", func(<-chan struct{}) error { return own.b.Close() })
 }
 
 func closed(s *subject) error {
@@ -593,7 +583,7 @@ func scalarBuffers(s *subject) error {
 		if err := in(s.all([]backend.Job{l.job(0, b[len(k)+5:])}, [][]byte{want}), "part that is not aligned"); err != nil {
 			return err
 		}
-		return s.whileComputing(l, b[:len(k)], "Free of a buffer", func() error { buf.Free(); return nil })
+		return s.whileComputing(l, b[:len(k)], "Free of a buffer", func(<-chan struct{}) error { buf.Free(); return nil })
 	})
 }
 

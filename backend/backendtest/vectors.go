@@ -835,14 +835,14 @@ func freeSpaceWaits(s *subject) error {
 	if err != nil {
 		return err
 	}
-	if err := s.during(s.writing(id, k), "FreeSpace", func() error { return s.vectors().FreeSpace(s.ctx, id) }); err != nil {
+	if err := s.during(s.writing(id, k), "FreeSpace", func(<-chan struct{}) error { return s.vectors().FreeSpace(s.ctx, id) }); err != nil {
 		return err
 	}
 	if id, err = s.vectors().NewSpace(s.ctx, s.element(), n); err != nil {
 		return err
 	}
 	given := make(chan error, 1)
-	if err := s.during(s.writing(id, k), "FreeSpace that was given up", func() error {
+	if err := s.during(s.writing(id, k), "FreeSpace that was given up", func(released <-chan struct{}) error {
 		ctx, cancel := context.WithTimeout(s.ctx, s.soon/3)
 		defer cancel()
 		err := s.vectors().FreeSpace(ctx, id)
@@ -852,7 +852,8 @@ func freeSpaceWaits(s *subject) error {
 			in(refused(errRun, backend.ErrInvalidInput), "a program on a space that is being freed"),
 			in(refused(s.vectors().FreeSpace(s.ctx, id), backend.ErrInvalidInput), "freeing it again"),
 		)
-		return s.sleep(2 * s.soon) // nothing else waits for the program
+		<-released // nothing else waits for the program
+		return nil
 	}); err != nil {
 		return err
 	}
@@ -867,7 +868,7 @@ func closeWaitsForPrograms(s *subject) error {
 	if err != nil {
 		return err
 	}
-	return own.during(own.writing(id, s.scalars(fixtures.Uniform, n, 59)), "Close", own.b.Close)
+	return own.during(own.writing(id, s.scalars(fixtures.Uniform, n, 59)), "Close", func(<-chan struct{}) error { return own.b.Close() })
 }
 
 func closedWithVectors(s *subject) error {
