@@ -15,11 +15,12 @@ import (
 // A proof of a small circuit does not fill a backend. The proofs of a stream that have been
 // solved share requests: their transforms are the rows of one program, and their sums over
 // the same points one call, which a backend may compute as one. Nobody waits for more of
-// them: a request has what was solved while the ones before it ran.
+// them: a request has what was solved while the ones before it ran. Larger proofs are faster by
+// themselves: their wires then stay in the backend's memory for all sums (ADR 21 has both).
 
 const (
 	// streamDomain is the largest domain of circuits whose proofs share requests.
-	streamDomain = 1 << 18
+	streamDomain = 1 << 14
 	// streamLanes is how many requests there are at a time, so that the backend has work
 	// while this process puts the next ones together.
 	streamLanes = 2

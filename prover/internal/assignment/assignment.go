@@ -248,7 +248,6 @@ const (
 	kindSparseMul
 	kindSparseBool
 	kindSparse
-	kindFar // in code: an instruction of the system by its number
 )
 
 // kindOf knows the blueprints of gnark's frontends.
@@ -536,13 +535,9 @@ func (r *run[S, PS]) background() {
 
 // solveLevel solves one level by all workers that it is worth.
 func (r *run[S, PS]) solveLevel(l *level) (err error) {
-	switch {
-	case l.code != nil:
-		r.workers[0].touch(l.touch)
-		err = r.workers[0].coded(l.code)
-	case l.alone:
+	if l.alone {
 		err = r.workers[0].list(l.list)
-	default:
+	} else {
 		r.level = l.list
 		err = r.Level(len(l.list), l.worth, r.share)
 	}
@@ -552,40 +547,12 @@ func (r *run[S, PS]) solveLevel(l *level) (err error) {
 	return err
 }
 
-// touch reads wires, so that they are near when they are needed: these reads do not wait for
-// each other.
-func (w *worker[S, PS]) touch(wires []uint32) {
-	x, values := uint64(0), w.values
-	for _, i := range wires {
-		x |= values[i][0]
-	}
-	w.touched = x
-}
-
 // list solves instructions of a level, which do not depend on each other.
 func (w *worker[S, PS]) list(instructions []uint32) error {
 	for _, i := range instructions {
-		if err := w.numbered(i); err != nil {
+		if err := w.instruction(i); err != nil {
 			return err
 		}
-	}
-	return w.end()
-}
-
-// coded solves the instructions of a level by their code.
-func (w *worker[S, PS]) coded(code []uint32) error {
-	for len(code) > 0 {
-		head, n := code[0], codeHead+int(code[0]>>codeLength&(1<<codeLengthBits-1))
-		var err error
-		if k := kind(head & (1<<codeLength - 1)); k == kindFar {
-			err = w.numbered(code[1])
-		} else {
-			err = w.instruction(k, head>>codeBlueprint, code[1], code[codeHead:n:n])
-		}
-		if err != nil {
-			return err
-		}
-		code = code[n:]
 	}
 	return w.end()
 }
@@ -603,41 +570,29 @@ func (w *worker[S, PS]) end() error {
 	return w.divide()
 }
 
-// numbered solves an instruction of the system.
-func (w *worker[S, PS]) numbered(i uint32) error {
+// instruction solves one of the system, or puts it off: a division to the end of the share,
+// work for all processors to the end of the level.
+func (w *worker[S, PS]) instruction(i uint32) error {
 	in := &w.sys.Instructions[i]
-	k := w.kinds[in.BlueprintID]
-	return w.instruction(k, uint32(in.BlueprintID), offsetOf(k, in), w.sys.CallData[in.StartCallData:])
-}
-
-// offsetOf returns what an instruction is placed by: its first output, or its constraint.
-func offsetOf(k kind, in *constraint.PackedInstruction) uint32 {
-	if k == kindLookup || k == kindInverses {
-		return in.WireOffset
-	}
-	return in.ConstraintOffset
-}
-
-// instruction solves one, or puts it off: a division to the end of the share, work
-// for all processors to the end of the level.
-func (w *worker[S, PS]) instruction(k kind, blueprint, offset uint32, data []uint32) error {
-	switch k {
+	data := w.sys.CallData[in.StartCallData:]
+	row := in.ConstraintOffset
+	switch w.kinds[in.BlueprintID] {
 	case kindHint:
 		return w.hint(data)
 	case kindLookup:
-		return w.lookup(w.tables[blueprint], data, offset)
+		return w.lookup(w.tables[in.BlueprintID], data, in.WireOffset)
 	case kindInverses:
-		return w.inverses(data, offset)
+		return w.inverses(data, in.WireOffset)
 	case kindR1C:
-		return w.r1c(offset, data)
+		return w.r1c(row, data)
 	case kindSparseAdd:
-		return w.sparseAdd(offset, data)
+		return w.sparseAdd(row, data)
 	case kindSparseMul:
-		return w.sparseMul(offset, data)
+		return w.sparseMul(row, data)
 	case kindSparseBool:
-		return w.sparseBool(offset, data)
+		return w.sparseBool(row, data)
 	default:
-		return w.sparse1(offset, data)
+		return w.sparse1(row, data)
 	}
 }
 

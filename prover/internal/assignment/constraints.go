@@ -22,8 +22,7 @@ type worker[S limbs, PS element[S]] struct {
 	big       integers[S]
 	emulation *emulation[S]
 
-	touched uint64
-	_       [64]byte
+	_ [64]byte
 }
 
 // wipe overwrites what was kept.
@@ -37,7 +36,6 @@ func (w *worker[S, PS]) wipe() {
 	if w.emulation != nil {
 		*w.emulation = emulation[S]{}
 	}
-	w.touched = 0
 }
 
 // division is a wire that stands for a quotient.

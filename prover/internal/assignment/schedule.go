@@ -52,9 +52,6 @@ type step struct {
 type level struct {
 	list  []uint32
 	worth int // everyday instructions
-	// code is the instructions themselves where one goroutine solves them, so that it finds
-	// them in a row, and touch wires that it has not near; list is nil then.
-	code, touch []uint32
 	// alone says that one goroutine solves them in turn, as gnark does.
 	alone bool
 }
@@ -155,8 +152,8 @@ func forgetFacts(key weak.Pointer[constraint.System]) {
 
 // look takes what is known of the system, and the plan by which to solve it: the first
 // time gnark's levels, beside which a schedule is made. A schedule has four bytes for each
-// instruction, 88 for each level, and a copy of those that one goroutine solves; making it takes one processor about as long as solving,
-// and 16 bytes for each wire. One goroutine without helpers needs none.
+// instruction and 40 for each level; making it takes one processor about as long as solving,
+// and 12 bytes for each wire. One goroutine without helpers needs none.
 func (r *run[S, PS]) look() {
 	f := factsOf(r.sys, identityOf(r.sys, r.coefficients))
 	f.scaled.Do(func() { f.scales = scalesOf[S, PS](&r.reducer, r.coefficients) })
@@ -191,8 +188,6 @@ type planner struct {
 	set    []int32 // by wire: the level that sets it; -1 is none
 	needed []int32 // by wire: the first level that needs it
 	part   []int32 // by wire: the part of waiting instructions that sets it; -1 is none
-	near   []int32 // by wire: how many wires had been read or set when it was last; 0 is never
-	reads  int32   // so many wires now
 
 	entries map[uint32][]int // by wire: the tables that it is an entry of
 	of      []entries        // by table
@@ -266,7 +261,7 @@ func (p *planner) begin() {
 	p.end = int32(len(p.sys.Levels))
 	p.inputs = uint32(len(p.sys.Public) + len(p.sys.Secret))
 	wires := int(p.inputs) + p.sys.NbInternalVariables
-	p.set, p.needed, p.part, p.near = make([]int32, wires), make([]int32, wires), make([]int32, wires), make([]int32, wires)
+	p.set, p.needed, p.part = make([]int32, wires), make([]int32, wires), make([]int32, wires)
 	for i := range p.set {
 		p.set[i], p.needed[i], p.part[i] = -1, p.end, -1
 	}
@@ -450,7 +445,7 @@ func (p *planner) order(roles []role) *plan {
 		worth  int
 		needed int // the first step
 	}
-	var own, last, code, touch []uint32
+	var own, last []uint32
 	var parts []open // of the step
 	var s step
 	checking := 0
@@ -475,15 +470,7 @@ func (p *planner) order(roles []role) *plan {
 		}
 		if len(own) > 0 {
 			l := p.levelOf(own, len(level))
-			if l.alone || l.worth < crew.Alone {
-				code, touch = code[:0], touch[:0]
-				for _, i := range own {
-					code, touch = p.code(code, i), p.touched(touch, i)
-				}
-				l.code, l.touch = slices.Clone(code), slices.Clone(touch)
-			} else {
-				l.list = keep(own)
-			}
+			l.list = keep(own)
 			s.levels = append(s.levels, l)
 		}
 		if (l+1)%stride == 0 || l == len(p.sys.Levels)-1 {
@@ -512,57 +499,6 @@ func (p *planner) order(roles []role) *plan {
 	made.checks = keep(last)
 	made.share = max(shareSize*len(last)/max(checking, 1), 1)
 	return made
-}
-
-// The code of an instruction is a word of its kind, its length and its blueprint, its place,
-// and its own words; or that it is far, and its number, where it is long or odd.
-const (
-	codeHead       = 2 // words
-	codeLength     = 4 // the bit where the length begins
-	codeLengthBits = 12
-	codeBlueprint  = codeLength + codeLengthBits
-	farWords       = 1 << 10
-)
-
-// code appends an instruction's code.
-func (p *planner) code(to []uint32, i uint32) []uint32 {
-	in := &p.sys.Instructions[i]
-	data := p.sys.CallData[in.StartCallData:]
-	k := p.kinds[in.BlueprintID]
-	n := 0
-	switch k {
-	case kindSparseBool:
-		n = 3
-	case kindSparseMul:
-		n = 4
-	case kindSparseAdd:
-		n = 6
-	case kindSparse:
-		n = placeCommitment + 1
-	default:
-		n = int(data[0])
-	}
-	if n > farWords || in.BlueprintID >= 1<<(32-codeBlueprint) {
-		return append(to, uint32(kindFar), i)
-	}
-	head := uint32(k) | uint32(n)<<codeLength | uint32(in.BlueprintID)<<codeBlueprint
-	return append(append(to, head, offsetOf(k, in)), data[:n]...)
-}
-
-// nearWires is how many wires are near for who read or set them last.
-const nearWires = 1 << 12
-
-// touched appends the wires of an instruction that were not read or set for long by who
-// solves levels alone.
-func (p *planner) touched(to []uint32, i uint32) []uint32 {
-	p.visit(&p.sys.Instructions[i], func(wire uint32, _ bool) {
-		p.reads++
-		if last := p.near[wire]; last == 0 || p.reads-last > nearWires {
-			to = append(to, wire)
-		}
-		p.near[wire] = p.reads
-	})
-	return to
 }
 
 // levelOf returns a level of instructions of one of gnark's, which had so many. Those that
