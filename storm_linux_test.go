@@ -41,8 +41,9 @@ const (
 
 // lag adds up by how much short sleeps are late: how long this process waits for a processor.
 type lag struct {
-	late  atomic.Int64              // of the sleeps that have ended, in nanoseconds
-	began atomic.Pointer[time.Time] // the one that goes on
+	mu    sync.Mutex
+	late  time.Duration // of the sleeps that have ended
+	began time.Time     // the one that goes on
 }
 
 // lagPause is how long a sleep is; one that is late by less than lagLeast does not count.
@@ -51,28 +52,26 @@ const lagPause, lagLeast = 5 * time.Millisecond, 10 * time.Millisecond
 // watch sleeps until over is true.
 func (l *lag) watch(over *atomic.Bool) {
 	for !over.Load() {
-		began := time.Now()
-		l.began.Store(&began)
+		l.mu.Lock()
+		l.late, l.began = l.sum(), time.Now()
+		l.mu.Unlock()
 		time.Sleep(lagPause)
-		l.late.Add(int64(lateness(began)))
 	}
 }
 
 // total returns what there was since watch began.
 func (l *lag) total() time.Duration {
-	late := time.Duration(l.late.Load())
-	if began := l.began.Load(); began != nil {
-		late += lateness(*began)
-	}
-	return late
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sum()
 }
 
-// lateness returns by how much a sleep that began then is late.
-func lateness(began time.Time) time.Duration {
-	if late := time.Since(began) - lagPause; late >= lagLeast {
-		return late
+// sum returns late and by how much the sleep that goes on is late.
+func (l *lag) sum() time.Duration {
+	if late := time.Since(l.began) - lagPause; late >= lagLeast && !l.began.IsZero() {
+		return l.late + late
 	}
-	return 0
+	return l.late
 }
 
 // asked is when the CPU was asked in a call, with which its context is marked.

@@ -13,6 +13,7 @@ import (
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/arith"
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
 	"github.com/pippin-zk/pippin/engine"
 )
 
@@ -279,7 +280,7 @@ func TestSession(t *testing.T) {
 	m, _ := arith.FromBig(64, big.NewInt(1_000_003))
 	x, _ := arith.FromBig(64, big.NewInt(5), big.NewInt(999))
 	var got *arith.Numbers
-	by, err := arith.Repeat(ctx, e, arith.Words(64, 3), func(ctx context.Context, s *arith.Session) error {
+	by, err := arith.Repeat(ctx, e, arith.Words(64, 2)+arith.Words(64, 1), func(ctx context.Context, s *arith.Session) error {
 		a, err1 := s.New(64, 2)
 		k, err2 := s.New(64, 1)
 		if err := errors.Join(err1, err2); err != nil {
@@ -377,5 +378,62 @@ func TestExpModCRT(t *testing.T) {
 	key.DQ = arith.Make(64, 1)
 	if _, err := c.ExpModCRT(t.Context(), a, key); !errors.Is(err, backend.ErrInvalidInput) {
 		t.Errorf("a wide exponent: %v", err)
+	}
+}
+
+// placed is the CPU backend, which notes where the batches of steps begin.
+type placed struct {
+	backend.Backend
+	backend.Programs
+	at []int
+}
+
+func (p *placed) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	for _, s := range steps {
+		if c, ok := s.(backend.Compute); ok {
+			p.at = append(p.at, c.Dst.Offset, c.A.Offset, c.B.Offset)
+		}
+	}
+	return p.Programs.Run(ctx, steps)
+}
+
+// TestBatchesAreAligned: a session has as much room as its batches say that they take, and
+// all begin at whole 16 bytes, those of a Calculator too.
+func TestBatchesAreAligned(t *testing.T) {
+	b := cpu.New(cpu.Options{})
+	programs, _ := backend.As[backend.Programs](b)
+	seen := &placed{Backend: b, Programs: programs}
+	e, err := engine.New(t.Context(), engine.Config{Backend: "placed", Open: func(context.Context, string) (backend.Backend, error) { return seen, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	s, err := arith.Open(t.Context(), e, 3*arith.Words(96, 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for range 2 {
+		var batches [3]*arith.Batch
+		for i := range batches {
+			if batches[i], err = s.New(96, 5); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := s.Program()
+		p.Add(batches[0], batches[1], batches[2])
+		if err := p.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range batches {
+			b.Free()
+		}
+	}
+	numbers := random(rand.New(rand.NewPCG(8, 8)), big.NewInt(1<<32), 96, 5)
+	if _, err := arith.On(e, arith.Options{}).Mul(t.Context(), numbers, numbers); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen.at) != 9 || slices.ContainsFunc(seen.at, func(at int) bool { return at%4 != 0 }) {
+		t.Errorf("batches at words %v", seen.at)
 	}
 }

@@ -148,22 +148,27 @@ func (x *operation) plan(width, count int, carry bool) error {
 
 // words returns how much memory a session for the operation needs.
 func (x *operation) words() (n int) {
+	of := func(width, count int) { n += roomFor(width * count) }
 	for _, f := range x.fixed {
-		n += f.Width
+		of(f.Width, 1)
 	}
 	for _, m := range x.moving {
-		n += m.Width * x.part
+		of(m.Width, x.part)
 	}
 	if x.over {
-		n += 2 * len(x.out.Words) // the sum of all parts, and of one
+		for range 2 { // the sum of all parts, and of one
+			of(x.out.Width, x.out.Len())
+		}
 	} else {
-		n += x.out.Width * x.part
+		of(x.out.Width, x.part)
 	}
 	if x.carry != nil {
-		n += x.part
+		of(x.carry.Width, x.part)
 	}
 	if x.short > 0 {
-		n += 2 * x.out.Width * x.part
+		for range 2 {
+			of(x.out.Width, x.part)
+		}
 	}
 	return n
 }

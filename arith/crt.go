@@ -68,7 +68,7 @@ func (c *Calculator) ExpModCRT(ctx context.Context, a *Numbers, k CRT) (*Numbers
 		return nil, err
 	}
 	// Two batches as wide as A and three of half the width; P Q, Q and the key.
-	words := a.Len()*(2*a.Width+3*k.P.Width) + 2*a.Width + len(secrets)*k.P.Width
+	words := 2*roomFor(a.Len()*a.Width) + 3*roomFor(a.Len()*k.P.Width) + 2*roomFor(a.Width) + len(secrets)*roomFor(k.P.Width)
 	_, err = repeatWith(ctx, c.e, words, crtOperations, func(ctx context.Context, s *Session) error {
 		var wrong error
 		batch := func(words, count int) *Batch {

@@ -168,7 +168,7 @@ func ExampleRepeat() {
 	}
 
 	var hashes *arith.Numbers
-	_, err := arith.Repeat(ctx, engine, arith.Words(128, 2*count+1), func(ctx context.Context, s *arith.Session) error {
+	_, err := arith.Repeat(ctx, engine, 2*arith.Words(128, count)+arith.Words(128, 1), func(ctx context.Context, s *arith.Session) error {
 		y, err1 := s.New(128, count)
 		x, err2 := s.New(128, count)
 		key, err3 := s.New(128, 1)

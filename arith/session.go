@@ -26,8 +26,11 @@ type Batch struct {
 }
 
 // Words returns how many words of a session's memory a batch of count numbers takes, of
-// as many bits each.
-func Words(bits, count int) int { return widthOf(bits) * count }
+// as many bits each. Batches take whole 16 bytes, which a card reads at a time.
+func Words(bits, count int) int { return roomFor(widthOf(bits) * count) }
+
+// roomFor returns what a batch of so many words takes.
+func roomFor(words int) int { return (words + 3) &^ 3 }
 
 // widthOf returns how many words bits take.
 func widthOf(bits int) int { return (max(bits, 1) + 31) / 32 }
@@ -82,7 +85,7 @@ func (s *Session) New(bits, count int) (*Batch, error) {
 	if count < 0 || count > (1<<62)/width {
 		return nil, fmt.Errorf("%w: a batch of %d numbers", backend.ErrInvalidInput, count)
 	}
-	id, part, err := s.room.Take(width * count)
+	id, part, err := s.room.Take(roomFor(width * count))
 	if err != nil {
 		return nil, fmt.Errorf("a batch: %w", err)
 	}
@@ -94,7 +97,7 @@ func (s *Session) New(bits, count int) (*Batch, error) {
 // nothing.
 func (b *Batch) Free() {
 	r := b.batch.Range()
-	b.s.room.Give(b.id, extent.Part{Offset: r.Offset, Count: r.Count})
+	b.s.room.Give(b.id, extent.Part{Offset: r.Offset, Count: roomFor(r.Count)})
 }
 
 // first returns the first n numbers of the batch.

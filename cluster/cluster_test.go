@@ -389,6 +389,9 @@ func TestTenants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if keys, err = wire.Stream(t.Context(), js, wire.Keys); err != nil {
+		t.Fatal(err)
+	}
 	for what, do := range map[string]func(context.Context) error{
 		"read an end": func(ctx context.Context) error {
 			_, err := ends.GetLastMsgForSubject(ctx, wire.EndsPrefix+ids[0])
@@ -402,7 +405,7 @@ func TestTenants(t *testing.T) {
 		"stored a key": func(ctx context.Context) error {
 			return wire.PutKey(ctx, js, r.tenant(alice), strings.Repeat("ab", 32), write("poison"))
 		},
-		"removed keys": func(ctx context.Context) error { return keysOf(ctx, js).Purge(ctx) },
+		"removed keys": func(ctx context.Context) error { return keys.Purge(ctx) },
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		if err := do(ctx); err == nil {
@@ -427,15 +430,6 @@ func TestTenants(t *testing.T) {
 	if _, err := cluster.Connect(r.ticket(alice)); err != nil {
 		t.Error(err)
 	}
-}
-
-// keysOf returns the stream of keys, without more than its name.
-func keysOf(ctx context.Context, js jetstream.JetStream) jetstream.Stream {
-	s, err := js.Stream(ctx, wire.Keys)
-	if err != nil {
-		panic(err)
-	}
-	return s
 }
 
 // TestWitnessesThatClaimMuch: a witness that says it has more values than its circuit is

@@ -687,12 +687,15 @@ func TestForeignKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer js.Conn().Close()
-	jobs, err := wire.Stream(t.Context(), js, wire.Jobs)
-	if err == nil {
-		err = jobs.Purge(t.Context()) // the witness stays, and nobody but the thief removes it
-	}
-	if err != nil {
-		t.Fatal(err)
+	// The witness stays, and nobody but the thief removes it.
+	var jobs jetstream.Stream
+	for _, from := range wire.WhereJobsAre {
+		if jobs, err = wire.Stream(t.Context(), js, from.Stream); err == nil {
+			err = jobs.Purge(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	text, err := json.Marshal(wire.Job{ID: "x.thief", Work: w, Witness: wire.Object{Subject: wire.WitnessesPrefix + id, Chunks: 1}})
 	if err == nil {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,6 +135,7 @@ type rig struct {
 	stop   func() // the manager
 	cfg    server.Manager
 	log    *slog.Logger
+	looks  atomic.Int64 // of the manager, where nothing else hears of them
 }
 
 // newRig starts a server and its manager, which looks often.
@@ -144,6 +146,9 @@ func newRig(t *testing.T, change ...func(*server.Config, *server.Manager)) *rig 
 	r.cfg = server.Manager{Every: 100 * time.Millisecond, Log: r.log}
 	for _, f := range change {
 		f(&cfg, &r.cfg)
+	}
+	if r.cfg.Figures == nil {
+		r.cfg.Figures = func(cluster.Figures) { r.looks.Add(1) }
 	}
 	r.start(cfg)
 	t.Cleanup(func() { r.down() })

@@ -177,7 +177,8 @@ func (c *Client) Status(ctx context.Context) (s Status, err error) {
 	if err != nil {
 		return s, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
-	s.Waiting, s.HandedOut = s.Waiting+consumer.CachedInfo().NumPending, consumer.CachedInfo().NumAckPending
+	s.HandedOut = consumer.CachedInfo().NumAckPending
+	s.Waiting -= min(s.Waiting, uint64(s.HandedOut)) // those are in the queue too
 	if c.admin {
 		if s.Ledger, err = c.ledger(ctx); err != nil {
 			return s, err

@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "7d78a488446773113f57ef2395bf16124ff23a68731e069025d47b7dc099de9d"
+const digest = "0d4e3080368a3f894d919a11d2e5fca97aaeab4d7216c537e81a9c29efc4eda5"

@@ -351,58 +351,86 @@ func cancelledLoading(s *subject) error {
 }
 
 // whileComputing starts an MSM, and while it waits for its scalars calls do,
-// which must not return before the MSM has its scalars, when released is closed;
-// then the answer must be right and do's error nil.
-func (s *subject) whileComputing(l *loaded, scalars []byte, what string, do func(released <-chan struct{}) error) error {
-	want, err := l.want(0, scalars)
+// which must not return before the MSM has its scalars; then the answer must
+// be right and do's error nil.
+func (s *subject) whileComputing(l *loaded, scalars []byte, what string, do func() error) error {
+	call, err := s.computing(l, scalars)
 	if err != nil {
 		return err
 	}
-	return s.during(func(ready func(context.Context, int) error) error {
+	return s.during(call, what, do)
+}
+
+// computing returns a call for during and beside: an MSM whose answer must be right.
+func (s *subject) computing(l *loaded, scalars []byte) (call waitingCall, err error) {
+	want, err := l.want(0, scalars)
+	return func(ready func(context.Context, int) error) error {
 		j := l.job(0, scalars)
 		j.Ready = ready
 		return s.all([]backend.Job{j}, [][]byte{want})
-	}, what, do)
+	}, err
 }
 
-// during does what whileComputing does, for any call that waits with ready.
-func (s *subject) during(call func(ready func(context.Context, int) error) error, what string, do func(released <-chan struct{}) error) (err error) {
-	entered, release := make(chan struct{}, 16), make(chan struct{})
+// waitingCall is a call of a backend's that waits with ready.
+type waitingCall func(ready func(context.Context, int) error) error
+
+// start starts a call and returns once it waits: release lets it go on, and then returns its error.
+func (s *subject) start(call waitingCall) (release func() error, err error) {
+	entered, goOn := make(chan struct{}, 16), make(chan struct{})
 	ready := func(ctx context.Context, n int) error {
 		select {
 		case entered <- struct{}{}:
 		default:
 		}
 		select {
-		case <-release:
+		case <-goOn:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	computed, done := make(chan error, 1), make(chan error, 1)
+	computed := make(chan error, 1)
 	go func() { computed <- call(ready) }()
 	select {
 	case <-entered:
 	case err := <-computed:
-		close(release)
-		return fmt.Errorf("the call ended before its scalars were there: %w", err)
+		close(goOn)
+		return nil, fmt.Errorf("the call ended before its scalars were there: %w", err)
 	}
-	go func() { done <- do(release) }()
+	return func() error { close(goOn); return <-computed }, nil
+}
+
+// during does what whileComputing does, for any call that waits with ready.
+func (s *subject) during(call waitingCall, what string, do func() error) error {
+	release, err := s.start(call)
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- do() }()
 	early := false
 	select {
 	case err = <-done:
 		early = true
 	case <-time.After(s.soon):
 	}
-	close(release)
-	if err := <-computed; err != nil {
+	if err := release(); err != nil {
 		return in(err, "the call during %s", what)
 	}
 	if early {
 		return fmt.Errorf("%s returned (%v) while a call was in flight", what, err)
 	}
 	return in(<-done, "%s", what)
+}
+
+// beside starts a call, calls do while it waits, and lets it go on once do has returned.
+func (s *subject) beside(call waitingCall, what string, do func() error) error {
+	release, err := s.start(call)
+	if err != nil {
+		return err
+	}
+	err = in(do(), "%s", what)
+	return errors.Join(err, in(release(), "the call during %s", what))
 }
 
 // causesKept checks that an error has what ended its context, beside the context's own.
@@ -437,22 +465,20 @@ func freeCancelled(s *subject) error {
 		return err
 	}
 	k := s.scalars(fixtures.Uniform, n, 37)
-	given := make(chan error, 2)
-	if err := s.whileComputing(l, k, "FreeBases that was given up and asked for again", func(released <-chan struct{}) error {
-		ctx, cancel := context.WithTimeout(s.ctx, s.soon/3)
-		defer cancel()
-		given <- s.b.FreeBases(ctx, l.id)
-		_, err := s.b.MSM(s.ctx, []backend.Job{l.job(0, k)})
-		given <- errors.Join(
-			in(refused(err, backend.ErrInvalidInput), "MSM over bases that are being freed"),
-			in(refused(s.b.FreeBases(s.ctx, l.id), backend.ErrInvalidInput), "freeing them again"),
-		)
-		<-released // nothing else waits for the call
-		return nil
-	}); err != nil {
+	call, err := s.computing(l, k)
+	if err != nil {
 		return err
 	}
-	return errors.Join(in(refused(<-given, context.DeadlineExceeded), "FreeBases"), <-given, s.alive())
+	return errors.Join(s.beside(call, "FreeBases that was given up and asked for again", func() error {
+		ctx, cancel := context.WithTimeout(s.ctx, s.soon/3)
+		defer cancel()
+		err := in(refused(s.b.FreeBases(ctx, l.id), context.DeadlineExceeded), "FreeBases")
+		_, errMSM := s.b.MSM(s.ctx, []backend.Job{l.job(0, k)})
+		return errors.Join(err,
+			in(refused(errMSM, backend.ErrInvalidInput), "MSM over bases that are being freed"),
+			in(refused(s.b.FreeBases(s.ctx, l.id), backend.ErrInvalidInput), "freeing them again"),
+		)
+	}), s.alive())
 }
 
 // aliveUntilClosed checks that Ping and Done say whether a backend is there.
@@ -501,7 +527,7 @@ func freeWaits(s *subject) error {
 	if err != nil {
 		return err
 	}
-	if err := s.whileComputing(l, s.scalars(fixtures.Uniform, n, 32), "FreeBases", func(<-chan struct{}) error {
+	if err := s.whileComputing(l, s.scalars(fixtures.Uniform, n, 32), "FreeBases", func() error {
 		return s.b.FreeBases(s.ctx, l.id)
 	}); err != nil {
 		return err
@@ -517,7 +543,7 @@ func closeWaits(s *subject) error {
 	if err != nil {
 		return err
 	}
-	return own.whileComputing(l, own.scalars(fixtures.Uniform, n, 33), "Close", func(<-chan struct{}) error { return own.b.Close() })
+	return own.whileComputing(l, own.scalars(fixtures.Uniform, n, 33), "Close", own.b.Close)
 }
 
 func closed(s *subject) error {
@@ -583,7 +609,7 @@ func scalarBuffers(s *subject) error {
 		if err := in(s.all([]backend.Job{l.job(0, b[len(k)+5:])}, [][]byte{want}), "part that is not aligned"); err != nil {
 			return err
 		}
-		return s.whileComputing(l, b[:len(k)], "Free of a buffer", func(<-chan struct{}) error { buf.Free(); return nil })
+		return s.whileComputing(l, b[:len(k)], "Free of a buffer", func() error { buf.Free(); return nil })
 	})
 }
 

@@ -835,29 +835,22 @@ func freeSpaceWaits(s *subject) error {
 	if err != nil {
 		return err
 	}
-	if err := s.during(s.writing(id, k), "FreeSpace", func(<-chan struct{}) error { return s.vectors().FreeSpace(s.ctx, id) }); err != nil {
+	if err := s.during(s.writing(id, k), "FreeSpace", func() error { return s.vectors().FreeSpace(s.ctx, id) }); err != nil {
 		return err
 	}
 	if id, err = s.vectors().NewSpace(s.ctx, s.element(), n); err != nil {
 		return err
 	}
-	given := make(chan error, 1)
-	if err := s.during(s.writing(id, k), "FreeSpace that was given up", func(released <-chan struct{}) error {
+	return errors.Join(s.beside(s.writing(id, k), "FreeSpace that was given up", func() error {
 		ctx, cancel := context.WithTimeout(s.ctx, s.soon/3)
 		defer cancel()
-		err := s.vectors().FreeSpace(ctx, id)
+		err := in(refused(s.vectors().FreeSpace(ctx, id), context.DeadlineExceeded), "FreeSpace")
 		_, errRun := s.vectors().Run(s.ctx, []backend.Step{backend.Read{Src: span(id, 0, 1)}})
-		given <- errors.Join(
-			in(refused(err, context.DeadlineExceeded), "FreeSpace"),
+		return errors.Join(err,
 			in(refused(errRun, backend.ErrInvalidInput), "a program on a space that is being freed"),
 			in(refused(s.vectors().FreeSpace(s.ctx, id), backend.ErrInvalidInput), "freeing it again"),
 		)
-		<-released // nothing else waits for the program
-		return nil
-	}); err != nil {
-		return err
-	}
-	return errors.Join(<-given, s.vectorsAlive())
+	}), s.vectorsAlive())
 }
 
 func closeWaitsForPrograms(s *subject) error {
@@ -868,7 +861,7 @@ func closeWaitsForPrograms(s *subject) error {
 	if err != nil {
 		return err
 	}
-	return own.during(own.writing(id, s.scalars(fixtures.Uniform, n, 59)), "Close", func(<-chan struct{}) error { return own.b.Close() })
+	return own.during(own.writing(id, s.scalars(fixtures.Uniform, n, 59)), "Close", own.b.Close)
 }
 
 func closedWithVectors(s *subject) error {

@@ -21,6 +21,9 @@ import (
 // There are never many more jobs in that stream than workers can take, so that one that
 // comes later and is more urgent waits for few others.
 //
+// A job stays in the queue until its end is stored. What the workers' stream should lose,
+// whose messages go when a consumer takes them for acknowledged, is handed out again.
+//
 // Nothing depends on there being one dispatcher only: a job is in the workers' stream at
 // most once at a time, and has one end.
 type dispatcher struct {
@@ -34,13 +37,21 @@ type dispatcher struct {
 
 	mu       sync.Mutex
 	schedule *schedule
-	graph    *graph         // jobs that wait for others
-	before   uint64         // the queue's last message when this began: what is there may have been handed out
-	counted  uint64         // the last end whose cost is in the notes
-	notes    cluster.Ledger // what clients have used
-	changed  bool           // since notes were stored
-	load     int            // jobs in the workers' stream, as far as known
-	room     int            // jobs that may be there
+	graph    *graph             // jobs that wait for others
+	before   uint64             // the queue's last message when this began: what is there may have been handed out
+	counted  uint64             // the last end whose cost is in the notes
+	notes    cluster.Ledger     // what clients have used
+	changed  bool               // since notes were stored
+	room     int                // jobs that may be handed out and not ended
+	idle     int                // jobs that were handed out and that no worker had, at the last look
+	handed   map[string]*handed // jobs that were handed out and are in the queue, by ID
+	leaving  int                // jobs that are being removed from the queue
+}
+
+// handed is a job that was handed out.
+type handed struct {
+	w     *waiting  // nil while its message in the queue is not heard of
+	since time.Time // zero while it is being handed out
 }
 
 const (
@@ -55,7 +66,7 @@ func lookahead(slots int) int { return 1 + slots/8 }
 // dispatch begins to hand out jobs, until run ends. Its first requests end with starting.
 func (k *keeper) dispatch(starting, run context.Context) (*dispatcher, error) {
 	ctx, stop := context.WithCancel(run)
-	d := &dispatcher{keeper: k, stop: stop, tasks: new(errgroup.Group), looks: new(errgroup.Group), graph: newGraph(), wake: make(chan struct{}, 1),
+	d := &dispatcher{keeper: k, stop: stop, tasks: new(errgroup.Group), looks: new(errgroup.Group), graph: newGraph(), wake: make(chan struct{}, 1), handed: map[string]*handed{},
 		schedule: newSchedule(k.Shares), notes: cluster.Ledger{Clients: map[string]cluster.Usage{}, Keys: map[string]time.Time{}}}
 	d.tasks.SetLimit(32)
 	d.looks.SetLimit(32)
@@ -99,14 +110,15 @@ func (d *dispatcher) begin(ctx, run context.Context) error {
 	}
 	d.before = d.queue.CachedInfo().State.LastSeq
 	d.counted = min(ledger.Counted, d.ends.CachedInfo().State.LastSeq)
-	handed, err := subjects(ctx, d.jobs, wire.JobsPrefix)
+	out, err := subjects(ctx, d.jobs, wire.JobsPrefix)
 	if err != nil {
 		return err
 	}
-	for id := range handed {
+	for id := range out {
 		d.schedule.begin(d.schedule.client(wire.TenantOfJob(id)), id)
+		d.handed[id] = &handed{since: time.Now()}
 	}
-	d.load, d.room = len(handed), lookahead(0)
+	d.room = lookahead(0)
 	waits, err := d.queue.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{wire.QueuePrefix + ">"}})
 	if err != nil {
 		return err
@@ -137,12 +149,20 @@ func (d *dispatcher) queued(ctx context.Context, m jetstream.Msg) {
 		w.seq, w.since = meta.Sequence.Stream, meta.Timestamp
 		err = json.Unmarshal(m.Data(), &w.job)
 	}
-	if err != nil || !wire.ID.MatchString(w.job.ID) || m.Subject() != wire.QueuePrefix+w.job.ID {
+	if err != nil || !w.job.Proper(wire.QueuePrefix, m.Subject()) {
 		d.Log.Warn("cluster: a message that is no job is thrown away", "subject", m.Subject())
 		d.unqueue(ctx, w, m.Subject())
 		return
 	}
-	d.add(ctx, w)
+	d.mu.Lock()
+	h := d.handed[w.job.ID]
+	if h != nil && h.w == nil { // by the dispatcher before this one
+		h.w = w
+	}
+	d.mu.Unlock()
+	if h == nil || h.w != w {
+		d.add(ctx, w)
+	}
 }
 
 // add has a job wait for its turn, or first for those that are to be proved before.
@@ -244,7 +264,7 @@ func (d *dispatcher) hurry() {
 	}
 }
 
-// ended counts what a job cost.
+// ended counts what a job cost, and removes the job from the queue.
 func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 	id := strings.TrimPrefix(m.Subject(), wire.EndsPrefix)
 	cost := wire.Cost{Outcome: wire.Proved} // of workers that do not say
@@ -257,24 +277,29 @@ func (d *dispatcher) ended(ctx context.Context, m jetstream.Msg) {
 	if err != nil {
 		return
 	}
+	d.Log.Debug("cluster: a job's end is heard", "job", id, "end", meta.Sequence.Stream)
 	d.mu.Lock()
 	waited := d.graph.waitedFor(id)
-	defer func() {
-		d.mu.Unlock()
-		if waited {
-			d.resolve(ctx, id)
-		}
-	}()
 	d.counted, d.changed = meta.Sequence.Stream, true
 	d.notes.Count(wire.TenantOfJob(id), cost)
-	_, out := d.schedule.out[id]
-	if out || cost.Counts() > 0 {
+	if _, out := d.schedule.out[id]; out || cost.Counts() > 0 {
 		d.schedule.ended(id, cost.Counts())
 	}
-	if out {
-		d.load = max(0, d.load-1)
+	h := d.handed[id]
+	if h != nil && h.w != nil && !strings.HasPrefix(m.Headers().Get(jetstream.MsgIDHeader), h.w.job.MsgID()+" ") {
+		h = nil // it was sent again since
 	}
+	if h != nil {
+		delete(d.handed, id)
+	}
+	d.mu.Unlock()
 	d.hurry()
+	if h != nil && h.w != nil {
+		d.unqueue(ctx, h.w, wire.QueuePrefix+id)
+	}
+	if waited {
+		d.resolve(ctx, id)
+	}
 }
 
 // run hands out jobs until ctx ends.
@@ -296,14 +321,7 @@ func (d *dispatcher) run(ctx context.Context) {
 			}
 		}
 		for ctx.Err() == nil {
-			d.mu.Lock()
-			var w *waiting
-			if d.load < d.room {
-				if w = d.schedule.next(); w != nil {
-					d.load++
-				}
-			}
-			d.mu.Unlock()
+			w := d.next()
 			if w == nil {
 				break
 			}
@@ -312,17 +330,27 @@ func (d *dispatcher) run(ctx context.Context) {
 	}
 }
 
-// hand hands out a job and removes it from the queue.
+// next takes the next job that may be handed out, nil if none may.
+func (d *dispatcher) next() *waiting {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.schedule.out) >= d.room {
+		return nil
+	}
+	return d.schedule.next()
+}
+
+// hand hands out a job.
 func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 	id := w.job.ID
-	took := func(cost float64) {
+	notOut := func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.schedule.ended(id, cost)
-		d.load = max(0, d.load-1)
+		d.schedule.ended(id, 0)
+		delete(d.handed, id)
 	}
 	if w.job.Late(time.Now()) {
-		took(0)
+		notOut()
 		d.finish(ctx, w, wire.Late, "its deadline passed before it was begun")
 		return
 	}
@@ -332,23 +360,19 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 			return // ctx has ended
 		}
 		if known {
-			took(0)
+			notOut()
 			d.unqueue(ctx, w, wire.QueuePrefix+w.job.ID)
 			return
 		}
 	}
-	text, err := json.Marshal(w.job)
-	if err == nil {
-		_, err = wire.Once(ctx, d.js, d.jobs, &nats.Msg{Subject: wire.JobsPrefix + id, Data: text}, w.job.MsgID(),
-			func(ctx context.Context) (bool, error) { return d.hasEnd(ctx, id) })
-	}
+	err := d.publish(ctx, w)
 	switch {
 	case err == nil: // it is there
 	case ctx.Err() != nil:
 		return
 	default:
 		d.Log.Warn("cluster: a job is not handed out", "job", id, "problem", err)
-		took(0)
+		notOut()
 		d.tasks.Go(func() error { // it stays in the queue
 			select {
 			case <-ctx.Done():
@@ -368,28 +392,93 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 	}
 	d.changed = true
 	d.mu.Unlock()
-	d.unqueue(ctx, w, wire.QueuePrefix+w.job.ID)
+}
+
+// publish has the workers' stream have a job, unless it has, or the job has ended.
+func (d *dispatcher) publish(ctx context.Context, w *waiting) error {
+	id := w.job.ID
+	text, err := json.Marshal(w.job)
+	if err != nil {
+		return err
+	}
+	h := &handed{w: w}
+	d.mu.Lock()
+	d.handed[id] = h
+	d.mu.Unlock()
+	first, err := wire.Once(ctx, d.js, d.jobs, &nats.Msg{Subject: wire.JobsPrefix + id, Data: text}, w.job.MsgID(),
+		func(ctx context.Context) (bool, error) { return d.hasEnd(ctx, id) })
+	d.mu.Lock()
+	h.since = time.Now()
+	d.mu.Unlock()
+	d.Log.Debug("cluster: a job is handed out", "job", id, "queued", w.seq, "stored", first, "problem", err)
+	return err
+}
+
+// again hands out what was handed out longer ago than after and is neither with the workers
+// nor ended: the workers' stream has lost it.
+func (d *dispatcher) again(ctx context.Context, after time.Duration) error {
+	old := map[string]*handed{}
+	d.mu.Lock()
+	for id, h := range d.handed {
+		if !h.since.IsZero() && time.Since(h.since) > after {
+			old[id] = h
+		}
+	}
+	d.mu.Unlock()
+	if len(old) == 0 {
+		return nil
+	}
+	there, err := subjects(ctx, d.jobs, wire.JobsPrefix)
+	if err != nil {
+		return err
+	}
+	for id, h := range old {
+		if there[id] {
+			continue
+		}
+		known, err := d.hasEnd(ctx, id)
+		if err != nil {
+			return err
+		}
+		d.mu.Lock()
+		same := d.handed[id] == h // else its end was heard
+		lost := same && h.w != nil && !known
+		if same && !lost {
+			d.schedule.ended(id, 0) // its end says what it cost
+			delete(d.handed, id)
+		}
+		d.mu.Unlock()
+		switch {
+		case lost:
+			d.Log.Warn("cluster: a job was lost on its way to the workers and is handed out again", "job", id, "for", time.Since(h.since))
+			if err := d.publish(ctx, h.w); err != nil {
+				return err
+			}
+		case same && h.w != nil:
+			d.unqueue(ctx, h.w, wire.QueuePrefix+id)
+		}
+	}
+	d.hurry()
+	return nil
 }
 
 // hasEnd reports whether a job has ended.
-func (k *keeper) hasEnd(ctx context.Context, id string) (bool, error) {
-	s, err := wire.Stream(ctx, k.js, wire.Ends)
-	if err != nil {
-		return false, err
-	}
-	_, err = wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		return s.GetLastMsgForSubject(ctx, wire.EndsPrefix+id)
-	})
-	if wire.Missing(err) {
-		return false, nil
-	}
-	return err == nil, err
+func (d *dispatcher) hasEnd(ctx context.Context, id string) (bool, error) {
+	return wire.Holds(ctx, d.ends, wire.EndsPrefix+id)
 }
 
-// unqueue removes a job from the queue, without having anybody wait for that: one that
-// stays is found to have been handed out.
+// unqueue removes a job that has ended from the queue, without having anybody wait for that:
+// one that stays is found to have ended.
 func (d *dispatcher) unqueue(ctx context.Context, w *waiting, subject string) {
+	d.mu.Lock()
+	d.leaving++
+	d.mu.Unlock()
 	d.tasks.Go(func() error {
+		defer func() {
+			d.mu.Lock()
+			d.leaving--
+			d.mu.Unlock()
+		}()
 		_, err := wire.Ask(ctx, func(ctx context.Context) (struct{}, error) {
 			s, err := d.js.Stream(ctx, wire.Queue)
 			if err == nil {
@@ -400,6 +489,7 @@ func (d *dispatcher) unqueue(ctx context.Context, w *waiting, subject string) {
 		if err != nil && ctx.Err() == nil {
 			d.Log.Warn("cluster: not removed from the queue", "job", w.job.ID, "problem", err)
 		}
+		d.Log.Debug("cluster: a job leaves the queue", "job", w.job.ID, "queued", w.seq, "problem", err)
 		return nil
 	})
 }
@@ -489,14 +579,17 @@ func (d *dispatcher) cancel(ctx context.Context, m *nats.Msg) {
 }
 
 // adjust tells how many jobs workers can have, how many are in their hands, and how many
-// of the workers' stream wait and were handed out.
-func (d *dispatcher) adjust(slots, inHand, waiting, handedOut int, known bool) {
+// were handed out to them and not acknowledged, all of which may be a while ago.
+func (d *dispatcher) adjust(slots, inHand, handedOut int, known bool) {
+	idle := 0 // given back, and not to be had for a while
+	if known {
+		idle = max(0, handedOut-inHand)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.load, d.room = waiting+handedOut, slots+lookahead(slots)
-	if known {
-		d.room += max(0, handedOut-inHand) // given back, and not to be had for a while
-	}
+	// One look may have asked a worker before it got a job and the server thereafter.
+	d.room = slots + lookahead(slots) + min(idle, d.idle)
+	d.idle = idle
 	d.hurry()
 }
 
@@ -505,7 +598,7 @@ func (d *dispatcher) adjust(slots, inHand, waiting, handedOut int, known bool) {
 func (d *dispatcher) deaf(queued uint64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.load < d.room && queued > uint64(d.schedule.waits()+len(d.graph.held))
+	return len(d.schedule.out) < d.room && queued > uint64(d.schedule.waits()+len(d.graph.held)+len(d.handed)+d.leaving)
 }
 
 // held returns how many jobs wait until others are proved.

@@ -144,7 +144,8 @@ type keeper struct {
 	whole     time.Time // when the consumer knew of all jobs
 	heard     time.Time // when the dispatcher knew of all jobs that it could hand out
 	swept     time.Time
-	leader    struct { // the last note of who leads
+	compared  time.Time // what was handed out, with what is there
+	leader    struct {  // the last note of who leads
 		seq   uint64
 		since time.Time
 	}
@@ -191,6 +192,7 @@ func (k *keeper) follow() {
 	k.mu.Lock()
 	d := k.dispatcher
 	k.dispatcher = nil
+	clear(k.taken) // results of these names may be others' when this leads again
 	k.mu.Unlock()
 	if d != nil {
 		d.end()
@@ -358,7 +360,7 @@ func (k *keeper) look(ctx, run context.Context) error {
 	}
 	d := k.leading()
 	if d != nil {
-		d.adjust(jobs, inHand, int(info.NumPending), info.NumAckPending, len(silent) == 0)
+		d.adjust(jobs, inHand, info.NumAckPending, len(silent) == 0)
 		if err := d.store(ctx); err != nil {
 			return err
 		}
@@ -403,6 +405,12 @@ func (k *keeper) look(ctx, run context.Context) error {
 	if d != nil {
 		if err := k.release(ctx, now); err != nil {
 			return err
+		}
+		if after := k.Stuck / 3; now.Sub(k.compared) > after {
+			k.compared = now
+			if err := d.again(ctx, after); err != nil {
+				return err
+			}
 		}
 	}
 	if now.Sub(k.swept) > min(k.Orphan, k.KeepDead, time.Minute) {

@@ -361,7 +361,7 @@ const catchesUp = time.Minute
 // write a stream any more, as after its disk was full, even when that has room again:
 // it is to be started again then.
 func (s *Server) Wait(ctx context.Context) error {
-	well := time.Now()
+	well, ill := time.Now(), 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -371,9 +371,13 @@ func (s *Server) Wait(ctx context.Context) error {
 		err := s.Healthy()
 		switch {
 		case err == nil:
-			well = time.Now()
-		case s.replicas == 1 || !s.nats.Running() || time.Since(well) > catchesUp:
+			well, ill = time.Now(), 0
+		case !s.nats.Running() || time.Since(well) > catchesUp:
 			return err
+		case s.replicas == 1:
+			if ill++; ill > 1 { // a stream that is being made has a folder already
+				return err
+			}
 		}
 	}
 }

@@ -85,8 +85,7 @@ var errStalled = errors.New("no progress")
 // are not the job's.
 func (w *Worker) job(ctx context.Context, msg jetstream.Msg) (err error) {
 	h := &inHand{msg: msg, began: time.Now()}
-	if err := json.Unmarshal(msg.Data(), &h.job); err != nil || !wire.ID.MatchString(h.job.ID) ||
-		msg.Subject() != wire.JobsPrefix+h.job.ID || h.job.Witness.Subject != wire.WitnessesPrefix+h.job.ID {
+	if err := json.Unmarshal(msg.Data(), &h.job); err != nil || !h.job.Proper(wire.JobsPrefix, msg.Subject()) {
 		w.log.Warn("cluster: a message that is no job is thrown away", "subject", msg.Subject())
 		return msg.Term()
 	}

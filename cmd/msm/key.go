@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/keys"
+	"github.com/pippin-zk/pippin/internal/outfile"
 	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 )
@@ -191,43 +191,23 @@ func (a *app) keyConvert(ctx context.Context, f keyFlags, path string) error {
 	if err := oneOf("to", f.form, texts(keys.Forms())...); err != nil {
 		return err
 	}
+	out, err := outfile.Create(ctx, f.out)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
 	k, d, err := a.readKey(ctx, f.backend, path, as)
 	if err != nil {
 		return err
 	}
-	size, err := writeWhole(ctx, f.out, func(w io.Writer) error { return keys.Write(k, keys.Form(f.form), w) })
-	if err != nil {
+	var size outfile.Counter
+	if err := out.Write(func(w io.Writer) error {
+		return errors.Join(keys.Write(k, keys.Form(f.form), io.MultiWriter(w, &size)), backend.Ended(ctx))
+	}); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s: %s, %s, from %s (%s) to %s (%s)\n", f.out, d.Kind, d.Curve, d.Form, units.FormatBytes(uint64(d.Bytes)), f.form, units.FormatBytes(uint64(size)))
 	return err
-}
-
-// writeWhole writes a file that appears when it is whole, and returns its size.
-func writeWhole(ctx context.Context, path string, write func(io.Writer) error) (size int64, err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return 0, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	b := bufio.NewWriterSize(f, 1<<20)
-	if err = write(b); err == nil {
-		err = b.Flush()
-	}
-	if err == nil {
-		size, err = f.Seek(0, io.SeekCurrent)
-	}
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err = errors.Join(err, f.Close(), backend.Ended(ctx)); err != nil {
-		return 0, err
-	}
-	return size, os.Rename(f.Name(), path)
 }
 
 // readKey reads and checks a key on a backend.

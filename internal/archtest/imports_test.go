@@ -76,7 +76,7 @@ var table = map[string]rule{
 	"fixtures":                     {inside: []string{"backend", "internal/...", "fixtures/..."}, never: []string{cu, goPlugin}},
 	"internal/gf2":                 {inside: []string{}, outside: []string{"golang.org/x/sys"}},
 	"internal/keyparts":            {inside: []string{"backend"}, outside: []string{}},
-	"internal/keys":                {inside: []string{"engine", "backend", "internal/keyparts", "internal/layout", "prover/groth16", "prover/kzg", "prover/plonk"}, never: []string{cu, goPlugin}},
+	"internal/keys":                {inside: []string{"engine", "backend", "internal/keyparts", "internal/layout", "internal/outfile", "prover/groth16", "prover/kzg", "prover/plonk"}, never: []string{cu, goPlugin}},
 	"internal/layout":              {inside: []string{"backend"}, outside: []string{gnarkCrypto}},
 	"kernels":                      {inside: []string{"kernels/...", "internal/oracle"}, never: []string{cu, goPlugin}},
 	"internal/bench":               {never: []string{cu}},

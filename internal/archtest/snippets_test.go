@@ -60,6 +60,9 @@ func TestSnippetsCompile(t *testing.T) {
 				continue
 			}
 			snippets++
+			for _, p := range idleImports(code) {
+				t.Errorf("%s imports %s, which its code does not use", path, p)
+			}
 			for _, f := range functions(t, path, unreleased.ReplaceAllStringFunc(code, func(s string) string {
 				if strings.Contains(s, "NumeratorInput") {
 					return "stock.BN254NumeratorInput"
@@ -76,9 +79,24 @@ func TestSnippetsCompile(t *testing.T) {
 	if out := compile(t, file.String()); out != "" {
 		t.Errorf("%s", out)
 	}
+	if idle := idleImports("import (\n\t\"a/msm\"\n\t\"a/engine\"\n)\nengine.New()\n"); len(idle) != 1 {
+		t.Errorf("idle imports: %q", idle)
+	}
 	if out := compile(t, functions(t, "", "e.Use(ctx)")[0]); !strings.Contains(out, "not enough arguments") {
 		t.Errorf("a wrong call compiles: %q", out)
 	}
+}
+
+// idleImports returns the packages that a block of code imports and does not use.
+func idleImports(code string) (idle []string) {
+	block := regexp.MustCompile(`(?s)import \(.*?\n\s*\)\n`).FindString(code)
+	rest := strings.Replace(code, block, "", 1)
+	for _, m := range regexp.MustCompile(`"(?:[^"]*/)?([\w.-]+)"`).FindAllStringSubmatch(block, -1) {
+		if !strings.Contains(rest, m[1]+".") {
+			idle = append(idle, m[0])
+		}
+	}
+	return idle
 }
 
 // functions returns a block of code as functions: one that declares a name twice has

@@ -60,7 +60,7 @@ func Ceremony(ctx context.Context, cfg CeremonyConfig) (runs []record.SetupRun, 
 	defer func() { err = errors.Join(err, all.close()) }()
 	infos = all.describe()
 	for _, n := range cfg.Sizes {
-		w, err := newCeremonyWork(&cfg, n)
+		w, err := newCeremonyWork(ctx, &cfg, n)
 		if err != nil {
 			return runs, infos, err
 		}
@@ -108,7 +108,7 @@ func (s *stopwatch) time(f func() error) error {
 	return err
 }
 
-func newCeremonyWork(cfg *CeremonyConfig, n int) (*ceremonyWork, error) {
+func newCeremonyWork(ctx context.Context, cfg *CeremonyConfig, n int) (*ceremonyWork, error) {
 	cfg.Progress.tell(fmt.Sprintf("a circuit of %d constraints", n-2), 0, 1)
 	s, err := squaresStatement(backend.BN254, n-2) // sums may have constraints of their own
 	if err != nil {
@@ -126,7 +126,7 @@ func newCeremonyWork(cfg *CeremonyConfig, n int) (*ceremonyWork, error) {
 	stage := fmt.Sprintf("a ceremony of %d constraints by gnark", n)
 	for i, part := range w.byGnark() {
 		cfg.Progress.tell(stage, i, len(ceremonyParts))
-		if err := watch.time(part); err != nil {
+		if err := watch.time(func() error { return untilEnded(ctx, part) }); err != nil {
 			return nil, fmt.Errorf("gnark: %w", err)
 		}
 	}

@@ -36,3 +36,21 @@ func TestCeremony(t *testing.T) {
 		t.Errorf("wrong products: %d runs, %v", len(runs), err)
 	}
 }
+
+// TestUntilEnded: what does not end is not waited for, an error is returned, and nothing
+// begins after the end.
+func TestUntilEnded(t *testing.T) {
+	never := make(chan error)
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := untilEnded(ctx, func() error { cancel(); return <-never }); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := untilEnded(ctx, func() error { t.Error("begun"); return nil }); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	close(never)
+	wrong := errors.New("wrong")
+	if err := untilEnded(t.Context(), func() error { return wrong }); !errors.Is(err, wrong) {
+		t.Error(err)
+	}
+}

@@ -101,7 +101,7 @@ func newColdWork(ctx context.Context, cfg *ColdConfig, s *statement, curve backe
 	}
 	if cfg.Stock {
 		cfg.Progress.tell(fmt.Sprintf("%s %v: reading and proving with gnark", s.name, curve), 0, 1)
-		if err := w.byGnark(); err != nil {
+		if err := untilEnded(ctx, w.byGnark); err != nil {
 			return nil, errors.Join(fmt.Errorf("gnark: %w", err), w.close())
 		}
 	}

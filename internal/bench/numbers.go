@@ -378,7 +378,11 @@ func (l *numberWork) measure(ctx context.Context, cfg *NumbersConfig, all engine
 // on opens a session of package arith with room for the workload, and makes its programs:
 // one that writes, computes and reads, one that computes some times, and one that reads.
 func (l *numberWork) on(ctx context.Context, e *single, steps int) (*numberSeries, error) {
-	s, err := arith.Open(ctx, e.Engine, len(l.memory)/4)
+	room := 0
+	for _, b := range []backend.Batch{l.step.M, l.step.A, l.step.B, l.step.Dst} {
+		room += arith.Words(32*b.Words, b.Count)
+	}
+	s, err := arith.Open(ctx, e.Engine, room)
 	if err != nil {
 		return nil, err
 	}

@@ -304,8 +304,11 @@ func (w *pointWork) measure(ctx context.Context, cfg *PointsConfig, e *single) (
 		run.Min, run.Median, run.Samples = record.Millis(record.Min(samples)), record.Millis(record.Median(samples)), record.AllMillis(samples)
 		if cfg.Stock {
 			if _, ok := w.stock[what]; !ok {
-				took, err := stockPoints(w.of, what, w.base, w.scalars, multiples, compressed)
-				if err != nil {
+				var took time.Duration
+				if err := untilEnded(ctx, func() (err error) {
+					took, err = stockPoints(w.of, what, w.base, w.scalars, multiples, compressed)
+					return err
+				}); err != nil {
 					return runs, err
 				}
 				w.stock[what] = record.Millis(took)

@@ -21,6 +21,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/disk"
+	"github.com/pippin-zk/pippin/internal/outfile"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 	"github.com/pippin-zk/pippin/internal/realpath"
 	"github.com/pippin-zk/pippin/internal/units"
@@ -83,7 +84,7 @@ func (c *ProveConfig) keyDir(s *statement, curve backend.Curve) string {
 
 // keep writes the key where there is room, and says where and how much before.
 func (k *key) keep(cfg *ProveConfig, what, dir string) error {
-	var size counter
+	var size outfile.Counter
 	for _, f := range k.files() {
 		if err := f.Write(&size); err != nil {
 			return err
@@ -94,14 +95,6 @@ func (k *key) keep(cfg *ProveConfig, what, dir string) error {
 	}
 	cfg.note("%s: keeping %s for the next run in %s", what, units.FormatBytes(uint64(size)), dir)
 	return k.write(dir)
-}
-
-// counter counts what is written.
-type counter uint64
-
-func (c *counter) Write(b []byte) (int, error) {
-	*c += counter(len(b))
-	return len(b), nil
 }
 
 // setUp compiles the circuit and makes keys on an engine or, if maker is nil, by gnark.
@@ -115,24 +108,32 @@ func setUp(ctx context.Context, cfg *ProveConfig, s *statement, scheme proofsyst
 	}
 	cfg.note("%s: setting up keys for %d constraints, which can take minutes", what, ccs.GetNbConstraints())
 	cfg.Progress.tell(what+": setting up keys", 0, 1)
-	if err := ctx.Err(); err != nil {
+	keys := scheme.NewKeys()
+	start := time.Now()
+	if err := untilEnded(ctx, func() error {
+		if maker != nil {
+			return keys.SetUpOn(ctx, maker, ccs, knownSRS)
+		}
+		return keys.SetUp(ccs, knownSRS)
+	}); err != nil {
 		return nil, err
 	}
-	keys := scheme.NewKeys()
+	return &key{ccs, keys, time.Since(start)}, nil
+}
+
+// untilEnded calls f, which does not end with ctx, as gnark's functions. When ctx ends
+// nobody waits for f any more, and what it works on is its own.
+func untilEnded(ctx context.Context, f func() error) error {
+	if err := backend.Ended(ctx); err != nil {
+		return err
+	}
 	done := make(chan error, 1)
-	start := time.Now()
-	go func() {
-		if maker != nil {
-			done <- keys.SetUpOn(ctx, maker, ccs, knownSRS)
-			return
-		}
-		done <- keys.SetUp(ccs, knownSRS)
-	}()
+	go func() { done <- f() }()
 	select {
 	case err := <-done:
-		return &key{ccs, keys, time.Since(start)}, err
+		return err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return backend.Ended(ctx)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/keyparts"
+	"github.com/pippin-zk/pippin/internal/outfile"
 )
 
 // Kind is what a key is for.
@@ -124,7 +125,7 @@ const mostVerifying = 256 << 20
 
 func read(ctx context.Context, e *engine.Engine, from io.Reader, as As, outline bool) (Key, *Description, error) {
 	hash := sha256.New()
-	var size counter
+	var size outfile.Counter
 	b := bufio.NewReaderSize(io.TeeReader(from, io.MultiWriter(hash, &size)), ahead)
 	head, err := b.Peek(ahead)
 	if err != nil && err != io.EOF {
@@ -155,14 +156,6 @@ func read(ctx context.Context, e *engine.Engine, from io.Reader, as As, outline 
 	}
 	d.Curve, d.Bytes, d.SHA256 = curve.String(), int64(size), hex.EncodeToString(hash.Sum(nil))
 	return k, d, nil
-}
-
-// counter counts what is written.
-type counter int64
-
-func (c *counter) Write(b []byte) (int, error) {
-	*c += counter(len(b))
-	return len(b), nil
 }
 
 func formOf(e backend.Encoding) Form {

@@ -2,6 +2,7 @@
 package outfile
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -103,15 +104,20 @@ func openInPlace(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// Write calls do to write the file. Nothing is written when do fails.
+// Write calls do to write the file. Nothing is written when do fails. What is written in
+// place is in memory before.
 func (o *File) Write(do func(io.Writer) error) error {
 	if o == nil {
 		return nil
 	}
-	var content bytes.Buffer
-	err := do(&content)
-	if err == nil {
-		err = o.put(content.Bytes())
+	var err error
+	if o.f == nil {
+		err = o.replace(do)
+	} else {
+		var content bytes.Buffer
+		if err = do(&content); err == nil {
+			err = o.put(content.Bytes())
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", o.path, err)
@@ -119,13 +125,15 @@ func (o *File) Write(do func(io.Writer) error) error {
 	return nil
 }
 
-func (o *File) put(content []byte) error {
-	if o.f == nil {
-		if replace, err := replaceable(o.path); err != nil || !replace {
-			return errors.Join(errors.New("what is there now is no regular file"), err)
-		}
-		return Replace(o.path, content)
+func (o *File) replace(do func(io.Writer) error) error {
+	if replace, err := replaceable(o.path); err != nil || !replace {
+		return errors.Join(errors.New("what is there now is no regular file"), err)
 	}
+	return ReplaceBy(o.path, do)
+}
+
+// put writes in place.
+func (o *File) put(content []byte) error {
 	st, err := o.f.Stat()
 	if err == nil && st.Mode().IsRegular() {
 		err = o.f.Truncate(0)
@@ -134,6 +142,28 @@ func (o *File) put(content []byte) error {
 		_, err = o.f.Write(content)
 	}
 	return errors.Join(err, o.Close())
+}
+
+// Replace makes the regular file path have this content, see ReplaceBy.
+func Replace(path string, content []byte) error {
+	return ReplaceBy(path, func(w io.Writer) error { _, err := w.Write(content); return err })
+}
+
+// buffered calls write with a buffer before f.
+func buffered(f io.Writer, write func(io.Writer) error) error {
+	b := bufio.NewWriterSize(f, 1<<20)
+	if err := write(b); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// Counter counts the bytes that are written to it.
+type Counter int64
+
+func (c *Counter) Write(b []byte) (int, error) {
+	*c += Counter(len(b))
+	return len(b), nil
 }
 
 // Close lets go of the file. It may be called at any time.

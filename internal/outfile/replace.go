@@ -3,13 +3,22 @@
 package outfile
 
 import (
+	"io"
 	"path/filepath"
 
 	"github.com/google/renameio/v2"
 )
 
-// Replace makes the regular file path have this content, at once or not at
-// all. A file that is there keeps its permissions.
-func Replace(path string, content []byte) error {
-	return renameio.WriteFile(path, content, 0o644, renameio.WithTempDir(filepath.Dir(path)))
+// ReplaceBy makes the regular file path have what write writes, at once or, when write
+// fails, not at all. A file that is there keeps its permissions.
+func ReplaceBy(path string, write func(io.Writer) error) error {
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
+	if err != nil {
+		return err
+	}
+	defer f.Cleanup() // of what was not put in place
+	if err := buffered(f, write); err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
 }

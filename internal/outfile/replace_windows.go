@@ -2,19 +2,20 @@ package outfile
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 )
 
-// Replace makes the regular file path have this content. Windows promises
-// less than "at once or not at all", and renameio leaves it out for that.
-func Replace(path string, content []byte) error {
+// ReplaceBy makes the regular file path have what write writes, or, when write fails, what
+// it had. Windows promises less than "at once or not at all", and renameio leaves it out
+// for that.
+func ReplaceBy(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err = errors.Join(buffered(f, write), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {

@@ -319,8 +319,18 @@ func powerTicks(lo, hi float64) (ticks []plot.Tick) {
 }
 
 // plainTicks returns ticks of numbers without a unit.
-func plainTicks(lo, hi float64) []plot.Tick {
-	return roundTicks(lo, hi, func(v float64) string { return fmt.Sprintf("%g", v) })
+func plainTicks(lo, hi float64) []plot.Tick { return roundTicks(lo, hi, plainLabel) }
+
+// plainLabel returns a round number, from a million on with a power of ten.
+func plainLabel(v float64) string {
+	if v < 1e6*(1-1e-9) {
+		return fmt.Sprintf("%g", v)
+	}
+	e := math.Floor(math.Log10(v) + 1e-9)
+	if k := math.Round(v / math.Pow(10, e)); k != 1 {
+		return fmt.Sprintf("%g·10^%g", k, e)
+	}
+	return fmt.Sprintf("10^%g", e)
 }
 
 // timeTicks returns ticks of milliseconds.
@@ -432,7 +442,7 @@ func shared[R any](runs []R, always func(R) string, others ...func(R) string) (c
 			same = append(same, of(runs[0]))
 		}
 	}
-	return strings.Join(same, " "), func(r R) string {
+	return strings.Join(same, ", "), func(r R) string {
 		var parts []string
 		for _, of := range vary {
 			parts = append(parts, of(r))

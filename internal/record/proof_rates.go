@@ -20,15 +20,16 @@ import (
 // The measures of a plot of proofs, which is read at half of a page's width, too.
 const (
 	proofsWidth = 7 * vg.Inch
-	proofsEdge  = 1.1 * vg.Inch // title and axis
+	proofsEdge  = 1.3 * vg.Inch // title and axis
 	proofsRow   = 0.38 * vg.Inch
 	proofsFont  = 13
 )
 
 // PlotProofs draws how many times as fast as gnark's own prover proofs are, in one of
 // PlotFormats: a bar for each circuit and backend of the records, which WriteJSON wrote of
-// ProveRuns, in their order. A bar's text has both times. Of runs that merge and runs that
-// never do, the former are drawn.
+// ProveRuns, in their order. A bar's text has both times; a line at its end goes from the
+// slowest to the fastest proof on the backend. Of runs that merge and runs that never do,
+// the former are drawn.
 //
 // Figures of different devices do not belong beside each other: they are
 // backend.ErrInvalidInput, as is what is no record. Without anything to draw it is ErrNoRuns.
@@ -56,10 +57,12 @@ func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
 	}
 
 	p := plot.New()
-	p.Title.Text = "Proofs: times as fast as gnark's own prover on the same machine"
+	p.Title.Text = "Proofs, and gnark's own prover on the same machine"
 	p.Title.TextStyle.Font.Variant, p.Title.TextStyle.Font.Size = "Sans", proofsFont+1
 	p.Title.Padding = 0.1 * vg.Inch
 	p.HideY()
+	p.X.Label.Text = "times as fast as gnark"
+	p.X.Label.TextStyle.Font.Variant, p.X.Label.TextStyle.Font.Size = "Sans", proofsFont-1
 	p.X.Min, p.X.Tick.Marker = 0, plot.TickerFunc(timesTicks)
 	p.X.Tick.Label.Font.Variant, p.X.Tick.Label.Font.Size = "Sans", proofsFont-2
 	var labels plotter.XYLabels
@@ -75,9 +78,23 @@ func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
 			bar.Color = plotColors[4]
 		}
 		p.Add(bar)
-		p.X.Max = max(p.X.Max, run.Speedup)
-		labels.XYs = append(labels.XYs, plotter.XY{X: run.Speedup, Y: float64(i)})
-		labels.Labels = append(labels.Labels, fmt.Sprintf("  %s, %s, %s: %s for %s", circuitTitle(run.Circuit), systemTitle(run.Op), run.Backend, proofTime(run.Median), proofTime(run.Stock)))
+		end := run.Speedup
+		if len(run.Samples) > 1 {
+			slowest, fastest := run.Stock/slices.Max(run.Samples), run.Stock/slices.Min(run.Samples)
+			spread := proofSpread{
+				XYs:     plotter.XYs{{X: run.Speedup, Y: float64(i)}},
+				XErrors: plotter.XErrors{{Low: run.Speedup - slowest, High: fastest - run.Speedup}},
+			}
+			whisker, err := plotter.NewXErrorBars(spread)
+			if err != nil {
+				return err
+			}
+			p.Add(whisker)
+			end = max(end, fastest)
+		}
+		p.X.Max = max(p.X.Max, end)
+		labels.XYs = append(labels.XYs, plotter.XY{X: end, Y: float64(i)})
+		labels.Labels = append(labels.Labels, fmt.Sprintf("  %s, %s, %s: %s, gnark %s", circuitTitle(run.Circuit), systemTitle(run.Op), processorTitle(run.Backend), proofTime(run.Median), proofTime(run.Stock)))
 	}
 	text, err := plotter.NewLabels(labels)
 	if err != nil {
@@ -87,7 +104,7 @@ func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
 		text.TextStyle[i].Font.Variant, text.TextStyle[i].Font.Size = "Sans", proofsFont
 		text.TextStyle[i].YAlign = draw.YCenter
 	}
-	p.Add(text)
+	p.Add(roomyLabels{text})
 	p.X.Max *= 1.05
 	p.Y.Min, p.Y.Max = -0.7, float64(len(runs))-0.3
 
@@ -103,6 +120,34 @@ func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
 	return err
 }
 
+// proofSpread is one median with what was measured beside it.
+type proofSpread struct {
+	plotter.XYs
+	plotter.XErrors
+}
+
+// roomyLabels have room for a wider font, as the legend of other plots has.
+type roomyLabels struct{ *plotter.Labels }
+
+func (l roomyLabels) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
+	boxes := l.Labels.GlyphBoxes(p)
+	for i := range boxes {
+		boxes[i].Max.X *= widerFont
+	}
+	return boxes
+}
+
+// processorTitle returns what computes, for somebody who knows no names of backends.
+func processorTitle(name string) string {
+	switch strings.TrimPrefix(name, "plugin:") {
+	case "cpu":
+		return "CPU"
+	case "cuda":
+		return "GPU"
+	}
+	return name
+}
+
 // proofTime returns a time with two or three digits.
 func proofTime(ms float64) string {
 	switch {
@@ -116,7 +161,7 @@ func proofTime(ms float64) string {
 	return fmt.Sprintf("%.1f ms", ms)
 }
 
-// timesTicks returns ticks from 0 to hi such as "x 20".
+// timesTicks returns ticks from 0 to hi such as "20".
 func timesTicks(_, hi float64) (ticks []plot.Tick) {
 	step := 1.0
 	for hi/step > 8 {
@@ -126,7 +171,7 @@ func timesTicks(_, hi float64) (ticks []plot.Tick) {
 		}
 	}
 	for v := 0.0; v <= hi; v += step {
-		ticks = append(ticks, plot.Tick{Value: v, Label: fmt.Sprintf("x %g", v)})
+		ticks = append(ticks, plot.Tick{Value: v, Label: fmt.Sprintf("%g", v)})
 	}
 	return ticks
 }

@@ -129,7 +129,7 @@ func TestPlotProofs(t *testing.T) {
 		{"op": "groth16", "circuit": "ecdsa", "backend": "cuda", "device": "A", "merge": "never", "median_ms": 3, "stock_ms": 9, "speedup": 3},
 		{"op": "msm", "backend": "cuda", "device": "B"}]}`
 	var svg bytes.Buffer
-	if err := PlotProofs(&svg, "svg", strings.NewReader(one)); err != nil || strings.Count(svg.String(), "ECDSA, Groth16, cuda: 1.0 ms for 2.0 ms") != 1 || strings.Contains(svg.String(), "9.0 ms") {
+	if err := PlotProofs(&svg, "svg", strings.NewReader(one)); err != nil || strings.Count(svg.String(), "ECDSA, Groth16, GPU: 1.0 ms, gnark 2.0 ms") != 1 || strings.Contains(svg.String(), "9.0 ms") {
 		t.Errorf("%v: %s", err, svg.String())
 	}
 	other := strings.NewReplacer(`"A"`, `"B"`).Replace(one)

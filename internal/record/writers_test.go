@@ -259,7 +259,7 @@ func TestPlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = texts(t, b.Bytes())
-	if !strings.Contains(strings.Join(got, "\n"), "bls12-377 g2 witness arena") || !slices.Contains(got, "2²⁰") {
+	if !strings.Contains(strings.Join(got, "\n"), "bls12-377, g2, witness, arena") || !slices.Contains(got, "2²⁰") {
 		t.Errorf("%q", got)
 	}
 

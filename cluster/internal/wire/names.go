@@ -17,12 +17,13 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 )
 
 // The streams. Each has the subjects that begin with its prefix.
 const (
-	Queue     = "pippin_queue"     // descriptors of jobs that wait for their turn
-	Jobs      = "pippin_jobs"      // descriptors whose turn it is, until they are acknowledged
+	Queue     = "pippin_queue"     // descriptors of jobs that have not ended
+	Jobs      = "pippin_jobs"      // those whose turn it is, until they are acknowledged
 	Ends      = "pippin_ends"      // one message a job: its proof, or why there is none
 	Tries     = "pippin_tries"     // how often jobs were begun and failed
 	Dead      = "pippin_dead"      // jobs that ended without a proof, for people
@@ -52,8 +53,8 @@ const (
 	Drain  = "pippin.drain"  // all workers, or with .NAME one
 )
 
-// WhereJobsAre are the streams that a job that has not ended is in. A job moves from the
-// first to the second, so that whoever reads them in this order misses none.
+// WhereJobsAre are the streams that jobs are in. The first has every job that has not ended.
+// The second has some that have, until their workers say so.
 var WhereJobsAre = []struct{ Stream, Prefix string }{{Queue, QueuePrefix}, {Jobs, JobsPrefix}}
 
 // WorkerPrefix begins the names of workers' connections, which the worker's ends.
@@ -108,11 +109,12 @@ func Streams(room int64, replicas int) []jetstream.StreamConfig {
 }
 
 // Consumer returns the workers' consumer, for so many jobs in hand. The server does not
-// bound how often it delivers a job: workers count the failures that a job causes.
+// bound how often it delivers a job: workers count the failures that a job causes. It has no
+// filter: with one that all subjects pass the server would look into its index of subjects.
 func Consumer(inHand int) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: Workers, AckPolicy: jetstream.AckExplicitPolicy, AckWait: AckWait,
-		MaxDeliver: -1, MaxAckPending: max(1, inHand), FilterSubject: JobsPrefix + ">",
+		MaxDeliver: -1, MaxAckPending: max(1, inHand),
 	}
 }
 
@@ -165,6 +167,12 @@ func (j Job) MsgID() string {
 		return j.ID
 	}
 	return j.ID + "-retry-" + strconv.Itoa(j.Retry)
+}
+
+// Proper reports whether a message of a subject may be this job: it has its ID, and a witness
+// of its own.
+func (j Job) Proper(prefix, subject string) bool {
+	return ID.MatchString(j.ID) && subject == prefix+j.ID && j.Witness.Subject == WitnessesPrefix+j.ID
 }
 
 // Late reports whether it is too late to begin the job.
@@ -299,8 +307,10 @@ func LastOf(ctx context.Context, s jetstream.Stream, subject string) (*jetstream
 // it is not needed any more, and reports whether it did. That the server refuses it for
 // another one means little by itself: where streams have replicas, the other one, an earlier
 // try of this one even, may be on its way and be lost with the server that has it. So Once
-// looks. Repetitions of a message have one id.
-func Once(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, m *nats.Msg, id string, elsewhere func(context.Context) (bool, error)) (first bool, err error) {
+// looks. The message's ID begins with of and is of this call: the server takes a message with
+// an ID that it has seen lately for stored, though it may be gone since.
+func Once(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, m *nats.Msg, of string, elsewhere func(context.Context) (bool, error)) (first bool, err error) {
+	id := of + " " + nuid.Next()
 	for {
 		_, err := Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
 			return js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(0))

@@ -39,7 +39,7 @@ func (o Object) MostBytes() uint64 { return uint64(o.Chunks) * chunk }
 // Put stores what r has as an object. On an error it asks for the removal of what was
 // stored.
 func Put(ctx context.Context, js jetstream.JetStream, subject string, r io.Reader) (Object, error) {
-	o := Object{Subject: subject}
+	o, once := Object{Subject: subject}, nuid.Next() // the subject may have been another's lately
 	size := chunk
 	if known, ok := r.(interface{ Len() int }); ok {
 		size = min(chunk, known.Len()+1) // one more tells that it is all
@@ -52,7 +52,7 @@ func Put(ctx context.Context, js jetstream.JetStream, subject string, r io.Reade
 		}
 		if n > 0 {
 			_, err := Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
-				return js.Publish(ctx, o.part(o.Chunks), buf[:n], jetstream.WithMsgID(o.part(o.Chunks)))
+				return js.Publish(ctx, o.part(o.Chunks), buf[:n], jetstream.WithMsgID(o.part(o.Chunks)+" "+once))
 			})
 			if err != nil {
 				return o, errors.Join(err, o.Forget(js.Conn()))
@@ -111,8 +111,8 @@ func Holds(ctx context.Context, s jetstream.Stream, subject string) (bool, error
 	return err == nil && len(info.State.Subjects) > 0, err
 }
 
-// Known reports whether the cluster has a job or its end. A job moves from the queue to the
-// workers' stream and from there to the ends, each time before it leaves the one before.
+// Known reports whether the cluster has a job or its end. Whatever removes a job from the queue
+// or from the workers' stream does so when the next one has it.
 func Known(ctx context.Context, queue, jobs, ends jetstream.Stream, id string) (bool, error) {
 	for _, at := range []struct {
 		stream jetstream.Stream

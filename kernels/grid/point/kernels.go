@@ -25,12 +25,13 @@ type Recode struct {
 	Lattice kernels.Pointer // const uint32_t*
 	Digits  kernels.Pointer // uint32_t*
 	Places  int             // uint64_t
+	Window  int             // uint64_t
 	Naf     bool            // flag
 }
 
 // Words are the parameters in the kernel's order.
 func (p Recode) Words() []uint64 {
-	return []uint64{uint64(p.Scalars), uint64(p.All), uint64(p.First), uint64(p.N), uint64(p.Lattice), uint64(p.Digits), uint64(p.Places), kernels.Flag(p.Naf)}
+	return []uint64{uint64(p.Scalars), uint64(p.All), uint64(p.First), uint64(p.N), uint64(p.Lattice), uint64(p.Digits), uint64(p.Places), uint64(p.Window), kernels.Flag(p.Naf)}
 }
 
 // Product is the parameters of the kernel product of product.cu.
@@ -101,6 +102,56 @@ type Fixed struct {
 // Words are the parameters in the kernel's order.
 func (p Fixed) Words() []uint64 {
 	return []uint64{uint64(p.Table), uint64(p.Windows), uint64(p.H), uint64(p.Scalars), uint64(p.All), uint64(p.To), uint64(p.First), uint64(p.Count)}
+}
+
+// RowMultiples is the parameters of the kernel row_multiples of rows.cu.
+type RowMultiples struct {
+	Points  kernels.Pointer // const uint32_t*
+	N       int             // uint64_t
+	To      kernels.Pointer // uint32_t*
+	Entries int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p RowMultiples) Words() []uint64 {
+	return []uint64{uint64(p.Points), uint64(p.N), uint64(p.To), uint64(p.Entries)}
+}
+
+// RowWindows is the parameters of the kernel row_windows of rows.cu.
+type RowWindows struct {
+	Table       kernels.Pointer // const uint32_t*
+	Entries     int             // uint64_t
+	Points      int             // uint64_t
+	To          kernels.Pointer // uint32_t*
+	Digits      kernels.Pointer // const uint32_t*
+	Scalars     int             // uint64_t
+	Windows     int             // uint64_t
+	First       int             // uint64_t
+	FirstScalar int             // uint64_t
+	Rows        int             // uint64_t
+	Terms       int             // uint64_t
+	Parts       int             // uint64_t
+	Period      int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p RowWindows) Words() []uint64 {
+	return []uint64{uint64(p.Table), uint64(p.Entries), uint64(p.Points), uint64(p.To), uint64(p.Digits), uint64(p.Scalars), uint64(p.Windows), uint64(p.First), uint64(p.FirstScalar), uint64(p.Rows), uint64(p.Terms), uint64(p.Parts), uint64(p.Period)}
+}
+
+// JoinWindows is the parameters of the kernel join_windows of rows.cu.
+type JoinWindows struct {
+	From    kernels.Pointer // const uint32_t*
+	Windows int             // uint64_t
+	Bits    int             // uint64_t
+	Beta    kernels.Pointer // const uint32_t*
+	To      kernels.Pointer // uint32_t*
+	Rows    int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p JoinWindows) Words() []uint64 {
+	return []uint64{uint64(p.From), uint64(p.Windows), uint64(p.Bits), uint64(p.Beta), uint64(p.To), uint64(p.Rows)}
 }
 
 // AddRanges is the parameters of the kernel add_ranges of sums.cu.
@@ -264,19 +315,22 @@ var allCurve = map[string]Curve{
 
 // Group is the kernels for one group.
 type Group struct {
-	Product     kernels.Kernel[Product]
-	Seeds       kernels.Kernel[Seeds]
-	Table       kernels.Kernel[Table]
-	Fixed       kernels.Kernel[Fixed]
-	AddRanges   kernels.Kernel[AddRanges]
-	SumRows     kernels.Kernel[SumRows]
-	Normalise   kernels.Kernel[Normalise]
-	Spread      kernels.Kernel[Spread]
-	Combine     kernels.Kernel[Combine]
-	Coordinates kernels.Kernel[Coordinates]
-	CheckPoints kernels.Kernel[CheckPoints]
-	Decode      kernels.Kernel[Decode]
-	Encode      kernels.Kernel[Encode]
+	Product      kernels.Kernel[Product]
+	Seeds        kernels.Kernel[Seeds]
+	Table        kernels.Kernel[Table]
+	Fixed        kernels.Kernel[Fixed]
+	RowMultiples kernels.Kernel[RowMultiples]
+	RowWindows   kernels.Kernel[RowWindows]
+	JoinWindows  kernels.Kernel[JoinWindows]
+	AddRanges    kernels.Kernel[AddRanges]
+	SumRows      kernels.Kernel[SumRows]
+	Normalise    kernels.Kernel[Normalise]
+	Spread       kernels.Kernel[Spread]
+	Combine      kernels.Kernel[Combine]
+	Coordinates  kernels.Kernel[Coordinates]
+	CheckPoints  kernels.Kernel[CheckPoints]
+	Decode       kernels.Kernel[Decode]
+	Encode       kernels.Kernel[Encode]
 }
 
 // ForGroup finds them by name; false when there are none.
@@ -287,123 +341,147 @@ func ForGroup(curve, group string) (Group, bool) {
 
 var allGroup = map[string]Group{
 	"bn254_g1": {
-		Product:     kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bn254_g1_product", Symbol: "pippin_bn254_g1_product", Threads: 128, Stack: 264}},
-		Seeds:       kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bn254_g1_fixed", Symbol: "pippin_bn254_g1_seeds", Threads: 128, Stack: 192}},
-		Table:       kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bn254_g1_fixed", Symbol: "pippin_bn254_g1_table", Threads: 128, Stack: 192}},
-		Fixed:       kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bn254_g1_fixed", Symbol: "pippin_bn254_g1_fixed", Threads: 128, Stack: 176}},
-		AddRanges:   kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bn254_g1_sums", Symbol: "pippin_bn254_g1_add_ranges", Threads: 128, Stack: 192}},
-		SumRows:     kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bn254_g1_sums", Symbol: "pippin_bn254_g1_sum_rows", Threads: 128, Stack: 288}},
-		Normalise:   kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bn254_g1_sums", Symbol: "pippin_bn254_g1_normalise", Threads: 128}},
-		Spread:      kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bn254_g1_sums", Symbol: "pippin_bn254_g1_spread", Threads: 128}},
-		Combine:     kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bn254_g1_sums", Symbol: "pippin_bn254_g1_combine", Threads: 128, Stack: 288}},
-		Coordinates: kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bn254_g1_check", Symbol: "pippin_bn254_g1_coordinates", Threads: 128}},
-		CheckPoints: kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bn254_g1_check", Symbol: "pippin_bn254_g1_check_points", Threads: 128, Stack: 160}},
-		Decode:      kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bn254_g1_encode", Symbol: "pippin_bn254_g1_decode", Threads: 128, Stack: 448}},
-		Encode:      kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bn254_g1_encode", Symbol: "pippin_bn254_g1_encode", Threads: 128}},
+		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bn254_g1_product", Symbol: "pippin_bn254_g1_product", Threads: 128, Stack: 264}},
+		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bn254_g1_fixed", Symbol: "pippin_bn254_g1_seeds", Threads: 128, Stack: 192}},
+		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bn254_g1_fixed", Symbol: "pippin_bn254_g1_table", Threads: 128, Stack: 192}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bn254_g1_fixed", Symbol: "pippin_bn254_g1_fixed", Threads: 128, Stack: 176}},
+		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bn254_g1_rows", Symbol: "pippin_bn254_g1_row_multiples", Threads: 128, Stack: 160}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bn254_g1_rows", Symbol: "pippin_bn254_g1_row_windows", Threads: 128, Stack: 160}},
+		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bn254_g1_rows", Symbol: "pippin_bn254_g1_join_windows", Threads: 128, Stack: 192}},
+		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bn254_g1_sums", Symbol: "pippin_bn254_g1_add_ranges", Threads: 128, Stack: 192}},
+		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bn254_g1_sums", Symbol: "pippin_bn254_g1_sum_rows", Threads: 128, Stack: 288}},
+		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bn254_g1_sums", Symbol: "pippin_bn254_g1_normalise", Threads: 128}},
+		Spread:       kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bn254_g1_sums", Symbol: "pippin_bn254_g1_spread", Threads: 128}},
+		Combine:      kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bn254_g1_sums", Symbol: "pippin_bn254_g1_combine", Threads: 128, Stack: 288}},
+		Coordinates:  kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bn254_g1_check", Symbol: "pippin_bn254_g1_coordinates", Threads: 128}},
+		CheckPoints:  kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bn254_g1_check", Symbol: "pippin_bn254_g1_check_points", Threads: 128, Stack: 160}},
+		Decode:       kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bn254_g1_encode", Symbol: "pippin_bn254_g1_decode", Threads: 128, Stack: 448}},
+		Encode:       kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bn254_g1_encode", Symbol: "pippin_bn254_g1_encode", Threads: 128}},
 	},
 	"bn254_g2": {
-		Product:     kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bn254_g2_product", Symbol: "pippin_bn254_g2_product", Threads: 128, Stack: 568}},
-		Seeds:       kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bn254_g2_fixed", Symbol: "pippin_bn254_g2_seeds", Threads: 128, Stack: 384}},
-		Table:       kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bn254_g2_fixed", Symbol: "pippin_bn254_g2_table", Threads: 128, Stack: 384}},
-		Fixed:       kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bn254_g2_fixed", Symbol: "pippin_bn254_g2_fixed", Threads: 128, Stack: 360}},
-		AddRanges:   kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bn254_g2_sums", Symbol: "pippin_bn254_g2_add_ranges", Threads: 128, Stack: 384}},
-		SumRows:     kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bn254_g2_sums", Symbol: "pippin_bn254_g2_sum_rows", Threads: 128, Stack: 576}},
-		Normalise:   kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bn254_g2_sums", Symbol: "pippin_bn254_g2_normalise", Threads: 128}},
-		Spread:      kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bn254_g2_sums", Symbol: "pippin_bn254_g2_spread", Threads: 128}},
-		Combine:     kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bn254_g2_sums", Symbol: "pippin_bn254_g2_combine", Threads: 128, Stack: 632}},
-		Coordinates: kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bn254_g2_check", Symbol: "pippin_bn254_g2_coordinates", Threads: 128}},
-		CheckPoints: kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bn254_g2_check", Symbol: "pippin_bn254_g2_check_points", Threads: 128, Stack: 328}},
-		Decode:      kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bn254_g2_encode", Symbol: "pippin_bn254_g2_decode", Threads: 128, Stack: 576}},
-		Encode:      kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bn254_g2_encode", Symbol: "pippin_bn254_g2_encode", Threads: 128}},
+		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bn254_g2_product", Symbol: "pippin_bn254_g2_product", Threads: 128, Stack: 568}},
+		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bn254_g2_fixed", Symbol: "pippin_bn254_g2_seeds", Threads: 128, Stack: 384}},
+		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bn254_g2_fixed", Symbol: "pippin_bn254_g2_table", Threads: 128, Stack: 384}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bn254_g2_fixed", Symbol: "pippin_bn254_g2_fixed", Threads: 128, Stack: 360}},
+		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bn254_g2_rows", Symbol: "pippin_bn254_g2_row_multiples", Threads: 128, Stack: 320}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bn254_g2_rows", Symbol: "pippin_bn254_g2_row_windows", Threads: 128, Stack: 336}},
+		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bn254_g2_rows", Symbol: "pippin_bn254_g2_join_windows", Threads: 128, Stack: 384}},
+		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bn254_g2_sums", Symbol: "pippin_bn254_g2_add_ranges", Threads: 128, Stack: 384}},
+		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bn254_g2_sums", Symbol: "pippin_bn254_g2_sum_rows", Threads: 128, Stack: 576}},
+		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bn254_g2_sums", Symbol: "pippin_bn254_g2_normalise", Threads: 128}},
+		Spread:       kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bn254_g2_sums", Symbol: "pippin_bn254_g2_spread", Threads: 128}},
+		Combine:      kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bn254_g2_sums", Symbol: "pippin_bn254_g2_combine", Threads: 128, Stack: 632}},
+		Coordinates:  kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bn254_g2_check", Symbol: "pippin_bn254_g2_coordinates", Threads: 128}},
+		CheckPoints:  kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bn254_g2_check", Symbol: "pippin_bn254_g2_check_points", Threads: 128, Stack: 328}},
+		Decode:       kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bn254_g2_encode", Symbol: "pippin_bn254_g2_decode", Threads: 128, Stack: 576}},
+		Encode:       kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bn254_g2_encode", Symbol: "pippin_bn254_g2_encode", Threads: 128}},
 	},
 	"bls12_377_g1": {
-		Product:     kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_product", Symbol: "pippin_bls12_377_g1_product", Threads: 128, Stack: 440}},
-		Seeds:       kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_fixed", Symbol: "pippin_bls12_377_g1_seeds", Threads: 128, Stack: 288}},
-		Table:       kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_fixed", Symbol: "pippin_bls12_377_g1_table", Threads: 128, Stack: 288}},
-		Fixed:       kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_fixed", Symbol: "pippin_bls12_377_g1_fixed", Threads: 128, Stack: 312}},
-		AddRanges:   kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_sums", Symbol: "pippin_bls12_377_g1_add_ranges", Threads: 128, Stack: 288}},
-		SumRows:     kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_sums", Symbol: "pippin_bls12_377_g1_sum_rows", Threads: 128, Stack: 432}},
-		Normalise:   kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_sums", Symbol: "pippin_bls12_377_g1_normalise", Threads: 128}},
-		Spread:      kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_sums", Symbol: "pippin_bls12_377_g1_spread", Threads: 128}},
-		Combine:     kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_sums", Symbol: "pippin_bls12_377_g1_combine", Threads: 128, Stack: 432}},
-		Coordinates: kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_check", Symbol: "pippin_bls12_377_g1_coordinates", Threads: 128}},
-		CheckPoints: kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_check", Symbol: "pippin_bls12_377_g1_check_points", Threads: 128, Stack: 248}},
-		Decode:      kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_encode", Symbol: "pippin_bls12_377_g1_decode", Threads: 128, Stack: 672}},
-		Encode:      kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_encode", Symbol: "pippin_bls12_377_g1_encode", Threads: 128}},
+		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_product", Symbol: "pippin_bls12_377_g1_product", Threads: 128, Stack: 440}},
+		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_fixed", Symbol: "pippin_bls12_377_g1_seeds", Threads: 128, Stack: 288}},
+		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_fixed", Symbol: "pippin_bls12_377_g1_table", Threads: 128, Stack: 288}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_fixed", Symbol: "pippin_bls12_377_g1_fixed", Threads: 128, Stack: 312}},
+		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_rows", Symbol: "pippin_bls12_377_g1_row_multiples", Threads: 128, Stack: 240}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_rows", Symbol: "pippin_bls12_377_g1_row_windows", Threads: 128, Stack: 240}},
+		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_rows", Symbol: "pippin_bls12_377_g1_join_windows", Threads: 128, Stack: 288}},
+		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_sums", Symbol: "pippin_bls12_377_g1_add_ranges", Threads: 128, Stack: 288}},
+		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_sums", Symbol: "pippin_bls12_377_g1_sum_rows", Threads: 128, Stack: 432}},
+		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_sums", Symbol: "pippin_bls12_377_g1_normalise", Threads: 128}},
+		Spread:       kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_sums", Symbol: "pippin_bls12_377_g1_spread", Threads: 128}},
+		Combine:      kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_sums", Symbol: "pippin_bls12_377_g1_combine", Threads: 128, Stack: 432}},
+		Coordinates:  kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_check", Symbol: "pippin_bls12_377_g1_coordinates", Threads: 128}},
+		CheckPoints:  kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_check", Symbol: "pippin_bls12_377_g1_check_points", Threads: 128, Stack: 248}},
+		Decode:       kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_encode", Symbol: "pippin_bls12_377_g1_decode", Threads: 128, Stack: 672}},
+		Encode:       kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bls12_377_g1_encode", Symbol: "pippin_bls12_377_g1_encode", Threads: 128}},
 	},
 	"bls12_377_g2": {
-		Product:     kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_product", Symbol: "pippin_bls12_377_g2_product", Threads: 128, Stack: 1296}},
-		Seeds:       kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_fixed", Symbol: "pippin_bls12_377_g2_seeds", Threads: 128, Stack: 800}},
-		Table:       kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_fixed", Symbol: "pippin_bls12_377_g2_table", Threads: 128, Stack: 768}},
-		Fixed:       kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_fixed", Symbol: "pippin_bls12_377_g2_fixed", Threads: 128, Stack: 1048}},
-		AddRanges:   kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_sums", Symbol: "pippin_bls12_377_g2_add_ranges", Threads: 128, Stack: 760}},
-		SumRows:     kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_sums", Symbol: "pippin_bls12_377_g2_sum_rows", Threads: 128, Stack: 1056}},
-		Normalise:   kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_sums", Symbol: "pippin_bls12_377_g2_normalise", Threads: 128, Stack: 152}},
-		Spread:      kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_sums", Symbol: "pippin_bls12_377_g2_spread", Threads: 128}},
-		Combine:     kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_sums", Symbol: "pippin_bls12_377_g2_combine", Threads: 128, Stack: 1320}},
-		Coordinates: kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_check", Symbol: "pippin_bls12_377_g2_coordinates", Threads: 128}},
-		CheckPoints: kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_check", Symbol: "pippin_bls12_377_g2_check_points", Threads: 128, Stack: 1136}},
-		Decode:      kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_encode", Symbol: "pippin_bls12_377_g2_decode", Threads: 128, Stack: 864}},
-		Encode:      kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_encode", Symbol: "pippin_bls12_377_g2_encode", Threads: 128}},
+		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_product", Symbol: "pippin_bls12_377_g2_product", Threads: 128, Stack: 1296}},
+		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_fixed", Symbol: "pippin_bls12_377_g2_seeds", Threads: 128, Stack: 800}},
+		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_fixed", Symbol: "pippin_bls12_377_g2_table", Threads: 128, Stack: 768}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_fixed", Symbol: "pippin_bls12_377_g2_fixed", Threads: 128, Stack: 1048}},
+		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_rows", Symbol: "pippin_bls12_377_g2_row_multiples", Threads: 128, Stack: 928}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_rows", Symbol: "pippin_bls12_377_g2_row_windows", Threads: 128, Stack: 920}},
+		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_rows", Symbol: "pippin_bls12_377_g2_join_windows", Threads: 128, Stack: 840}},
+		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_sums", Symbol: "pippin_bls12_377_g2_add_ranges", Threads: 128, Stack: 760}},
+		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_sums", Symbol: "pippin_bls12_377_g2_sum_rows", Threads: 128, Stack: 1056}},
+		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_sums", Symbol: "pippin_bls12_377_g2_normalise", Threads: 128, Stack: 152}},
+		Spread:       kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_sums", Symbol: "pippin_bls12_377_g2_spread", Threads: 128}},
+		Combine:      kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_sums", Symbol: "pippin_bls12_377_g2_combine", Threads: 128, Stack: 1320}},
+		Coordinates:  kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_check", Symbol: "pippin_bls12_377_g2_coordinates", Threads: 128}},
+		CheckPoints:  kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_check", Symbol: "pippin_bls12_377_g2_check_points", Threads: 128, Stack: 1136}},
+		Decode:       kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_encode", Symbol: "pippin_bls12_377_g2_decode", Threads: 128, Stack: 864}},
+		Encode:       kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bls12_377_g2_encode", Symbol: "pippin_bls12_377_g2_encode", Threads: 128}},
 	},
 	"bls12_381_g1": {
-		Product:     kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_product", Symbol: "pippin_bls12_381_g1_product", Threads: 128, Stack: 432}},
-		Seeds:       kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_fixed", Symbol: "pippin_bls12_381_g1_seeds", Threads: 128, Stack: 288}},
-		Table:       kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_fixed", Symbol: "pippin_bls12_381_g1_table", Threads: 128, Stack: 288}},
-		Fixed:       kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_fixed", Symbol: "pippin_bls12_381_g1_fixed", Threads: 128, Stack: 304}},
-		AddRanges:   kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_sums", Symbol: "pippin_bls12_381_g1_add_ranges", Threads: 128, Stack: 288}},
-		SumRows:     kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_sums", Symbol: "pippin_bls12_381_g1_sum_rows", Threads: 128, Stack: 432}},
-		Normalise:   kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_sums", Symbol: "pippin_bls12_381_g1_normalise", Threads: 128}},
-		Spread:      kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_sums", Symbol: "pippin_bls12_381_g1_spread", Threads: 128}},
-		Combine:     kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_sums", Symbol: "pippin_bls12_381_g1_combine", Threads: 128, Stack: 432}},
-		Coordinates: kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_check", Symbol: "pippin_bls12_381_g1_coordinates", Threads: 128}},
-		CheckPoints: kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_check", Symbol: "pippin_bls12_381_g1_check_points", Threads: 128, Stack: 240}},
-		Decode:      kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_encode", Symbol: "pippin_bls12_381_g1_decode", Threads: 128, Stack: 672}},
-		Encode:      kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_encode", Symbol: "pippin_bls12_381_g1_encode", Threads: 128}},
+		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_product", Symbol: "pippin_bls12_381_g1_product", Threads: 128, Stack: 432}},
+		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_fixed", Symbol: "pippin_bls12_381_g1_seeds", Threads: 128, Stack: 288}},
+		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_fixed", Symbol: "pippin_bls12_381_g1_table", Threads: 128, Stack: 288}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_fixed", Symbol: "pippin_bls12_381_g1_fixed", Threads: 128, Stack: 304}},
+		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_rows", Symbol: "pippin_bls12_381_g1_row_multiples", Threads: 128, Stack: 240}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_rows", Symbol: "pippin_bls12_381_g1_row_windows", Threads: 128, Stack: 240}},
+		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_rows", Symbol: "pippin_bls12_381_g1_join_windows", Threads: 128, Stack: 288}},
+		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_sums", Symbol: "pippin_bls12_381_g1_add_ranges", Threads: 128, Stack: 288}},
+		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_sums", Symbol: "pippin_bls12_381_g1_sum_rows", Threads: 128, Stack: 432}},
+		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_sums", Symbol: "pippin_bls12_381_g1_normalise", Threads: 128}},
+		Spread:       kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_sums", Symbol: "pippin_bls12_381_g1_spread", Threads: 128}},
+		Combine:      kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_sums", Symbol: "pippin_bls12_381_g1_combine", Threads: 128, Stack: 432}},
+		Coordinates:  kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_check", Symbol: "pippin_bls12_381_g1_coordinates", Threads: 128}},
+		CheckPoints:  kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_check", Symbol: "pippin_bls12_381_g1_check_points", Threads: 128, Stack: 240}},
+		Decode:       kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_encode", Symbol: "pippin_bls12_381_g1_decode", Threads: 128, Stack: 672}},
+		Encode:       kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bls12_381_g1_encode", Symbol: "pippin_bls12_381_g1_encode", Threads: 128}},
 	},
 	"bls12_381_g2": {
-		Product:     kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_product", Symbol: "pippin_bls12_381_g2_product", Threads: 128, Stack: 1296}},
-		Seeds:       kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_fixed", Symbol: "pippin_bls12_381_g2_seeds", Threads: 128, Stack: 784}},
-		Table:       kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_fixed", Symbol: "pippin_bls12_381_g2_table", Threads: 128, Stack: 752}},
-		Fixed:       kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_fixed", Symbol: "pippin_bls12_381_g2_fixed", Threads: 128, Stack: 1048}},
-		AddRanges:   kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_sums", Symbol: "pippin_bls12_381_g2_add_ranges", Threads: 128, Stack: 856}},
-		SumRows:     kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_sums", Symbol: "pippin_bls12_381_g2_sum_rows", Threads: 128, Stack: 1136}},
-		Normalise:   kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_sums", Symbol: "pippin_bls12_381_g2_normalise", Threads: 128, Stack: 184}},
-		Spread:      kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_sums", Symbol: "pippin_bls12_381_g2_spread", Threads: 128}},
-		Combine:     kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_sums", Symbol: "pippin_bls12_381_g2_combine", Threads: 128, Stack: 1296}},
-		Coordinates: kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_check", Symbol: "pippin_bls12_381_g2_coordinates", Threads: 128}},
-		CheckPoints: kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_check", Symbol: "pippin_bls12_381_g2_check_points", Threads: 128, Stack: 1144}},
-		Decode:      kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_encode", Symbol: "pippin_bls12_381_g2_decode", Threads: 128, Stack: 848}},
-		Encode:      kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_encode", Symbol: "pippin_bls12_381_g2_encode", Threads: 128}},
+		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_product", Symbol: "pippin_bls12_381_g2_product", Threads: 128, Stack: 1296}},
+		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_fixed", Symbol: "pippin_bls12_381_g2_seeds", Threads: 128, Stack: 784}},
+		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_fixed", Symbol: "pippin_bls12_381_g2_table", Threads: 128, Stack: 752}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_fixed", Symbol: "pippin_bls12_381_g2_fixed", Threads: 128, Stack: 1048}},
+		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_rows", Symbol: "pippin_bls12_381_g2_row_multiples", Threads: 128, Stack: 936}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_rows", Symbol: "pippin_bls12_381_g2_row_windows", Threads: 128, Stack: 912}},
+		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_rows", Symbol: "pippin_bls12_381_g2_join_windows", Threads: 128, Stack: 840}},
+		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_sums", Symbol: "pippin_bls12_381_g2_add_ranges", Threads: 128, Stack: 856}},
+		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_sums", Symbol: "pippin_bls12_381_g2_sum_rows", Threads: 128, Stack: 1136}},
+		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_sums", Symbol: "pippin_bls12_381_g2_normalise", Threads: 128, Stack: 184}},
+		Spread:       kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_sums", Symbol: "pippin_bls12_381_g2_spread", Threads: 128}},
+		Combine:      kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_sums", Symbol: "pippin_bls12_381_g2_combine", Threads: 128, Stack: 1296}},
+		Coordinates:  kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_check", Symbol: "pippin_bls12_381_g2_coordinates", Threads: 128}},
+		CheckPoints:  kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_check", Symbol: "pippin_bls12_381_g2_check_points", Threads: 128, Stack: 1144}},
+		Decode:       kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_encode", Symbol: "pippin_bls12_381_g2_decode", Threads: 128, Stack: 848}},
+		Encode:       kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bls12_381_g2_encode", Symbol: "pippin_bls12_381_g2_encode", Threads: 128}},
 	},
 	"bw6_761_g1": {
-		Product:     kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_product", Symbol: "pippin_bw6_761_g1_product", Threads: 128, Stack: 1248}},
-		Seeds:       kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_seeds", Threads: 128, Stack: 664}},
-		Table:       kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_table", Threads: 128, Stack: 664}},
-		Fixed:       kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_fixed", Threads: 128, Stack: 936}},
-		AddRanges:   kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_add_ranges", Threads: 128, Stack: 696}},
-		SumRows:     kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_sum_rows", Threads: 128, Stack: 984}},
-		Normalise:   kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_normalise", Threads: 128}},
-		Spread:      kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_spread", Threads: 128}},
-		Combine:     kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_combine", Threads: 128, Stack: 1272}},
-		Coordinates: kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_check", Symbol: "pippin_bw6_761_g1_coordinates", Threads: 128}},
-		CheckPoints: kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_check", Symbol: "pippin_bw6_761_g1_check_points", Threads: 128, Stack: 976}},
-		Decode:      kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_encode", Symbol: "pippin_bw6_761_g1_decode", Threads: 128, Stack: 1280}},
-		Encode:      kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_encode", Symbol: "pippin_bw6_761_g1_encode", Threads: 128}},
+		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_product", Symbol: "pippin_bw6_761_g1_product", Threads: 128, Stack: 1248}},
+		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_seeds", Threads: 128, Stack: 664}},
+		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_table", Threads: 128, Stack: 664}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_fixed", Threads: 128, Stack: 936}},
+		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_row_multiples", Threads: 128, Stack: 824}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_row_windows", Threads: 128, Stack: 792}},
+		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_join_windows", Threads: 128, Stack: 760}},
+		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_add_ranges", Threads: 128, Stack: 696}},
+		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_sum_rows", Threads: 128, Stack: 984}},
+		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_normalise", Threads: 128}},
+		Spread:       kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_spread", Threads: 128}},
+		Combine:      kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_combine", Threads: 128, Stack: 1272}},
+		Coordinates:  kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_check", Symbol: "pippin_bw6_761_g1_coordinates", Threads: 128}},
+		CheckPoints:  kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_check", Symbol: "pippin_bw6_761_g1_check_points", Threads: 128, Stack: 976}},
+		Decode:       kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_encode", Symbol: "pippin_bw6_761_g1_decode", Threads: 128, Stack: 1280}},
+		Encode:       kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_encode", Symbol: "pippin_bw6_761_g1_encode", Threads: 128}},
 	},
 	"bw6_761_g2": {
-		Product:     kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_product", Symbol: "pippin_bw6_761_g1_product", Threads: 128, Stack: 1248}},
-		Seeds:       kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_seeds", Threads: 128, Stack: 664}},
-		Table:       kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_table", Threads: 128, Stack: 664}},
-		Fixed:       kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_fixed", Threads: 128, Stack: 936}},
-		AddRanges:   kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_add_ranges", Threads: 128, Stack: 696}},
-		SumRows:     kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_sum_rows", Threads: 128, Stack: 984}},
-		Normalise:   kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_normalise", Threads: 128}},
-		Spread:      kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_spread", Threads: 128}},
-		Combine:     kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_combine", Threads: 128, Stack: 1272}},
-		Coordinates: kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bw6_761_g2_check", Symbol: "pippin_bw6_761_g2_coordinates", Threads: 128}},
-		CheckPoints: kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bw6_761_g2_check", Symbol: "pippin_bw6_761_g2_check_points", Threads: 128, Stack: 976}},
-		Decode:      kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bw6_761_g2_encode", Symbol: "pippin_bw6_761_g2_decode", Threads: 128, Stack: 1280}},
-		Encode:      kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bw6_761_g2_encode", Symbol: "pippin_bw6_761_g2_encode", Threads: 128}},
+		Product:      kernels.Kernel[Product]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_product", Symbol: "pippin_bw6_761_g1_product", Threads: 128, Stack: 1248}},
+		Seeds:        kernels.Kernel[Seeds]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_seeds", Threads: 128, Stack: 664}},
+		Table:        kernels.Kernel[Table]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_table", Threads: 128, Stack: 664}},
+		Fixed:        kernels.Kernel[Fixed]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_fixed", Symbol: "pippin_bw6_761_g1_fixed", Threads: 128, Stack: 936}},
+		RowMultiples: kernels.Kernel[RowMultiples]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_row_multiples", Threads: 128, Stack: 824}},
+		RowWindows:   kernels.Kernel[RowWindows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_row_windows", Threads: 128, Stack: 792}},
+		JoinWindows:  kernels.Kernel[JoinWindows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_rows", Symbol: "pippin_bw6_761_g1_join_windows", Threads: 128, Stack: 760}},
+		AddRanges:    kernels.Kernel[AddRanges]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_add_ranges", Threads: 128, Stack: 696}},
+		SumRows:      kernels.Kernel[SumRows]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_sum_rows", Threads: 128, Stack: 984}},
+		Normalise:    kernels.Kernel[Normalise]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_normalise", Threads: 128}},
+		Spread:       kernels.Kernel[Spread]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_spread", Threads: 128}},
+		Combine:      kernels.Kernel[Combine]{Entry: kernels.Entry{Unit: "point/bw6_761_g1_sums", Symbol: "pippin_bw6_761_g1_combine", Threads: 128, Stack: 1272}},
+		Coordinates:  kernels.Kernel[Coordinates]{Entry: kernels.Entry{Unit: "point/bw6_761_g2_check", Symbol: "pippin_bw6_761_g2_coordinates", Threads: 128}},
+		CheckPoints:  kernels.Kernel[CheckPoints]{Entry: kernels.Entry{Unit: "point/bw6_761_g2_check", Symbol: "pippin_bw6_761_g2_check_points", Threads: 128, Stack: 976}},
+		Decode:       kernels.Kernel[Decode]{Entry: kernels.Entry{Unit: "point/bw6_761_g2_encode", Symbol: "pippin_bw6_761_g2_decode", Threads: 128, Stack: 1280}},
+		Encode:       kernels.Kernel[Encode]{Entry: kernels.Entry{Unit: "point/bw6_761_g2_encode", Symbol: "pippin_bw6_761_g2_encode", Threads: 128}},
 	},
 }

@@ -13,10 +13,12 @@ namespace pippin::grid {
 // rounded, s = 32 (N + 2). lattice: g, h, a, b, c, d, N words each, the last four in
 // two's complement. digits: bytes [place][k1 or k2][scalar], the sum of digit 2^(bits
 // place) being k1 and k2; with naf bits is 1 and digits are 0 or odd from -7 to 7, four
-// places of five or more 0; else it is window_bits and they are from -7 to 8.
+// places of five or more 0; else it is `window`, at most 7, and they are above -2^(window -
+// 1), at most that.
 // Source: Gallant, Lambert and Vanstone 2001.
 PIPPIN_KERNEL((128), recode)
-(const uint32_t* scalars, uint64_t all, uint64_t first, uint64_t n, const uint32_t* lattice, uint32_t* digits, uint64_t places, flag naf) {
+(const uint32_t* scalars, uint64_t all, uint64_t first, uint64_t n, const uint32_t* lattice, uint32_t* digits, uint64_t places,
+ uint64_t window, flag naf) {
   using F = scalar_field;
   constexpr int N = F::words;
   using num = mp::num<N>;
@@ -41,7 +43,7 @@ PIPPIN_KERNEL((128), recode)
     rest = mp::abs(rest);
 #pragma unroll 1
     for (uint64_t place = 0; place < places; place++) {
-      int digit = (int)(rest[0] & 15);
+      int digit = (int)(rest[0] & (naf ? 15 : (1 << window) - 1));
       if (naf) {
         if (digit % 2 == 0) {
           digit = 0;
@@ -51,9 +53,9 @@ PIPPIN_KERNEL((128), recode)
         rest = digit < 0 ? mp::add(rest, mp::from_word<N>((uint32_t)-digit)) : mp::sub(rest, mp::from_word<N>((uint32_t)digit));
         rest = mp::shr1(rest);
       } else {
-        rest = mp::shr(rest, window_bits);
-        if (digit > 8) {
-          digit -= 16;
+        rest = mp::shr(rest, (uint32_t)window);
+        if (digit > 1 << (window - 1)) {
+          digit -= 1 << window;
           rest = mp::add(rest, mp::from_word<N>(1));
         }
       }

@@ -83,7 +83,7 @@ func (x *queue) added(dst, a, b, carry batch, subtract bool) error {
 	if b, err = x.plain(b, dst.count); err != nil {
 		return err
 	}
-	if carry.at == 0 {
+	if carry.words == 0 {
 		carry = x.take(1, dst.count)
 	}
 	n := dst.words * dst.count
@@ -99,7 +99,15 @@ func (x *queue) added(dst, a, b, carry batch, subtract bool) error {
 	})
 }
 
+// mostBorrowed is how many words numbers have at most that are compared by differences. A
+// warp each, which wider ones have, takes four times as long for numbers of a word.
+const mostBorrowed = 4
+
+// compared queues comparisons.
 func (x *queue) compared(dst, a, b batch) error {
+	if a.words <= mostBorrowed {
+		return x.borrowed(dst, a, b)
+	}
 	parts := (a.words + kernel.CompareTile - 1) / kernel.CompareTile
 	verdicts := dst
 	if parts > 1 {
@@ -113,6 +121,21 @@ func (x *queue) compared(dst, a, b batch) error {
 		return err
 	}
 	return launch(x, &x.verdict, warp*dst.count, kernel.WordsVerdict{Verdicts: verdicts.at, Parts: parts, R: dst.at, N: dst.count})
+}
+
+// borrowed queues comparisons as what b - a borrows less what a - b does.
+func (x *queue) borrowed(dst, a, b batch) error {
+	return x.chunks(dst.count, 4*mostBorrowed, func(from, n int) error {
+		a, b := a.from(from, n), b.from(from, n)
+		rest, above, below := x.take(a.words, n), x.take(1, n), x.take(1, n)
+		if err := x.added(rest, b, a, above, true); err != nil {
+			return err
+		}
+		if err := x.added(rest, a, b, below, true); err != nil {
+			return err
+		}
+		return x.added(part(dst, from, n), above, below, batch{}, true)
+	})
 }
 
 // product queues whole products.

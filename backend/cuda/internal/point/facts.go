@@ -13,7 +13,6 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/internal/layout"
-	kernel "github.com/pippin-zk/pippin/kernels/grid/point"
 )
 
 // facts is what kernels read about a group, as one piece of memory.
@@ -25,7 +24,7 @@ type facts struct {
 	twos                 int // how often 2 divides q-1
 	check, checks        int // of the digits that tell the subgroup; none where all points are in it
 
-	windows, nafs int // places of digits, in windows and one by one
+	nafs int // places of digits of one bit, a sign among them
 }
 
 // factsOf returns the facts of a group, made once.
@@ -36,6 +35,9 @@ func factsOf(e backend.Element) (*facts, error) {
 	}
 	return f.facts, nil
 }
+
+// places returns how many digits of so many bits the half of a scalar has.
+func (f *facts) places(bits int) int { return (f.nafs-1)/bits + 1 }
 
 type made struct {
 	facts *facts
@@ -145,7 +147,6 @@ func newFacts(e backend.Element) (*facts, error) {
 		sum := new(big.Int).Add(new(big.Int).Abs(v[0]), new(big.Int).Abs(v[1]))
 		bits = max(bits, sum.Add(sum.Rsh(sum, 1), big.NewInt(4)).BitLen())
 	}
-	f.windows = bits/kernel.WindowBits + 1
 	f.nafs = bits + 1
 
 	// x of lambda times the generator over x of it.

@@ -62,8 +62,8 @@ func TestFacts(t *testing.T) {
 				most = max(most, k1.BitLen(), k2.BitLen())
 			}
 			// Digits are at most half a window and a carry comes out of none.
-			if f.windows*kernel.WindowBits < most+1 || f.nafs < most+1 || f.nafs > e.Curve.ScalarBits()/2+3 {
-				t.Errorf("%d windows and %d places for halves of %d bits", f.windows, f.nafs, most)
+			if f.places(kernel.WindowBits)*kernel.WindowBits < most+1 || f.nafs < most+1 || f.nafs > e.Curve.ScalarBits()/2+3 {
+				t.Errorf("%d windows and %d places for halves of %d bits", f.places(kernel.WindowBits), f.nafs, most)
 			}
 
 			// x of lambda P is beta times x of P, in Montgomery form.

@@ -45,6 +45,9 @@ func (s *Multiply) queue(x *queue) error {
 	for chunk > leastProducts && int64(chunk)*each > s.Memory/2 {
 		chunk /= 2
 	}
+	if bits := s.shared(x, terms, chunk); bits > 0 {
+		return s.rows(x, bits, terms, chunk)
+	}
 	of, err := s.products(x, chunk)
 	if err != nil {
 		return err
@@ -62,6 +65,85 @@ func (s *Multiply) queue(x *queue) error {
 			return err
 		}
 		return s.store(x, sums, row, n, n*terms)
+	})
+}
+
+// Rows share the multiples of their points from so many terms a row, products a point and
+// products in all on. A row has its doublings one after the other, as long as a product
+// alone: a few products are sooner there without.
+const sharedTerms, sharedUses, sharedProducts = 4, 8, 1 << 15
+
+// shared returns the bits of the digits with which rows share multiples of their points, 0
+// where every product is computed alone. A multiple costs 11 products of the field and 7 to
+// become affine, an addition 11. Digits are bytes, with either sign.
+func (s *Multiply) shared(x *queue, terms, chunk int) (bits int) {
+	products := s.Dst.Count * terms
+	uses := products / s.Src.Count
+	if s.Scalars.Count == 1 || terms < sharedTerms || terms > chunk || uses < sharedUses || products < x.sharedProducts {
+		return 0
+	}
+	const most = 7
+	least := 0
+	for w := kernel.WindowBits; w <= most; w++ {
+		cost := 18<<(w-1) + 11*uses*2*x.facts.places(w)
+		if memory := 6 * x.coordinate * int64(s.Src.Count) << (w - 1); memory <= s.Memory/2 && (bits == 0 || cost < least) {
+			bits, least = w, cost
+		}
+	}
+	return bits
+}
+
+// rows computes rows from a table of multiples of their points: sums of multiples by each
+// digit of the scalars, and a Horner scheme of these for each row.
+func (s *Multiply) rows(x *queue, bits, terms, chunk int) error {
+	entries := 1 << (bits - 1)
+	n := s.Src.Count * entries
+	table := x.take(int64(n) * 2 * x.coordinate)
+	used := x.used
+	sums := x.jacobians(n)
+	if err := errors.Join(
+		launch(x, &x.rowMultiples, s.Src.Count, kernel.RowMultiples{Points: s.Src.At, N: s.Src.Count, To: sums, Entries: entries}),
+		x.affine(sums, table, n, 0),
+	); err != nil {
+		return err
+	}
+	x.used = used
+	by, err := s.recoded(x, bits, chunk)
+	if err != nil {
+		return err
+	}
+	windows := 2 * x.facts.places(bits)
+	// After so many rows the first one's points come again, if they begin with a row.
+	period := max(s.Src.Count/terms, 1)
+	return s.each(x, max(chunk/max(terms, windows), 1), func(row, n int) error {
+		d, firstScalar, err := by(row*terms, n*terms)
+		if err != nil {
+			return err
+		}
+		// Enough threads for the card, each with as many terms as there are.
+		const threads = 1024
+		parts := min(max(x.processors*threads/(n*windows), 1), (terms+sharedTerms-1)/sharedTerms)
+		every := period
+		if n%period != 0 {
+			every = n
+		}
+		sums := x.jacobians(n * windows * parts)
+		if err := launch(x, &x.rowWindows, n*windows*parts, kernel.RowWindows{
+			Table: table, Entries: entries, Points: s.Src.Count, To: sums, Digits: d.at, Scalars: d.scalars, Windows: windows,
+			First: row * terms, FirstScalar: firstScalar, Rows: n, Terms: terms, Parts: parts, Period: every,
+		}); err != nil {
+			return err
+		}
+		if sums, err = x.sum(sums, n*windows*parts, 0, true, n*windows, parts); err != nil {
+			return err
+		}
+		to := x.jacobians(n)
+		if err := launch(x, &x.joinWindows, n, kernel.JoinWindows{
+			From: sums, Windows: windows, Bits: bits, Beta: x.fact(x.Resources, x.facts.beta), To: to, Rows: n,
+		}); err != nil {
+			return err
+		}
+		return s.store(x, to, row, n, n*terms)
 	})
 }
 
@@ -123,26 +205,35 @@ func (s *Multiply) products(x *queue, chunk int) (func(first, n int) (kernels.Po
 	if s.Src.Count == 1 && min(all, s.Scalars.Count) >= manyOfBase {
 		return s.fixed(x, all)
 	}
-	d := digits{x: x, naf: s.Scalars.Count == 1}
-	whole := s.Scalars.Count <= chunk
-	if whole {
-		if err := d.recode(s.Scalars.At, s.Scalars.Count, 0, s.Scalars.Count); err != nil {
-			return nil, err
-		}
+	by, err := s.recoded(x, productBits(s.Scalars.Count), chunk)
+	if err != nil {
+		return nil, err
 	}
 	tables := x.tables(min(all, chunk))
 	return func(first, n int) (kernels.Pointer, error) {
 		to := x.jacobians(n)
-		by, firstScalar := d, first
-		if !whole {
-			by, firstScalar = digits{x: x, naf: d.naf}, 0
-			if err := by.recode(s.Scalars.At, s.Scalars.Count, first, n); err != nil {
-				return 0, err
-			}
+		d, firstScalar, err := by(first, n)
+		if err != nil {
+			return 0, err
 		}
-		p := by.product()
+		p := d.product()
 		p.From, p.Points, p.To, p.Tables, p.First, p.FirstScalar, p.Count = s.Src.At, s.Src.Count, to, tables, first, firstScalar, n
 		return to, x.multiply(p)
+	}, nil
+}
+
+// recoded returns what makes the digits of n scalars from one on, n at most chunk, and tells
+// at which the first of them is.
+func (s *Multiply) recoded(x *queue, bits, chunk int) (func(first, n int) (digits, int, error), error) {
+	whole := digits{x: x, bits: bits}
+	if s.Scalars.Count <= chunk {
+		err := whole.recode(s.Scalars.At, s.Scalars.Count, 0, s.Scalars.Count)
+		return func(first, _ int) (digits, int, error) { return whole, first, nil }, err
+	}
+	return func(first, n int) (digits, int, error) {
+		d := digits{x: x, bits: bits}
+		err := d.recode(s.Scalars.At, s.Scalars.Count, first, n)
+		return d, 0, err
 	}, nil
 }
 
@@ -184,32 +275,35 @@ func (x *queue) windows(half int) (windows, entries int) {
 // digits is those of scalars, on the card.
 type digits struct {
 	x       *queue
-	naf     bool
+	bits    int // of a digit; 1 is a non-adjacent form
 	at      kernels.Pointer
 	scalars int
 }
 
 // recode makes the digits of n scalars from one on, of `all` again and again.
 func (d *digits) recode(scalars kernels.Pointer, all, first, n int) error {
-	places, _ := d.places()
+	places := d.places()
 	d.at, d.scalars = d.x.take(int64(2*places*n)), n
 	return launch(d.x, &d.x.Group.recode, n, kernel.Recode{
-		Scalars: scalars, All: all, First: first, N: n, Lattice: d.x.fact(d.x.Resources, d.x.facts.lattice), Digits: d.at, Places: places, Naf: d.naf,
+		Scalars: scalars, All: all, First: first, N: n, Lattice: d.x.fact(d.x.Resources, d.x.facts.lattice), Digits: d.at, Places: places, Window: d.bits, Naf: d.bits == 1,
 	})
 }
 
-// places returns how many digits a half has, and the bits of each.
-func (d *digits) places() (n, bits int) {
-	if d.naf {
-		return d.x.facts.nafs, 1
+// places returns how many digits a half has.
+func (d *digits) places() int { return d.x.facts.places(d.bits) }
+
+// productBits is the bits of the digits of products by so many scalars: lanes that have one
+// scalar skip the digits that are 0.
+func productBits(scalars int) int {
+	if scalars == 1 {
+		return 1
 	}
-	return d.x.facts.windows, kernel.WindowBits
+	return kernel.WindowBits
 }
 
 // product returns the launch of products by these digits, without its points.
 func (d *digits) product() kernel.Product {
-	places, bits := d.places()
-	return kernel.Product{Digits: d.at, Scalars: d.scalars, Places: places, Each: bits, Beta: d.x.fact(d.x.Resources, d.x.facts.beta)}
+	return kernel.Product{Digits: d.at, Scalars: d.scalars, Places: d.places(), Each: d.bits, Beta: d.x.fact(d.x.Resources, d.x.facts.beta)}
 }
 
 // blocks returns how many blocks compute so many products.

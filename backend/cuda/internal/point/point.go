@@ -14,28 +14,32 @@ import (
 // Group is a group on one card. Its methods are called in a turn, which says by whom they
 // may be called at a time.
 type Group struct {
-	of            backend.Element
-	facts         *facts
-	coordinate    int64 // bytes
-	scalar        int64
-	scalarBits    int
-	processors    int
-	productBlocks int // as many as run at a time
+	of             backend.Element
+	facts          *facts
+	coordinate     int64 // bytes
+	scalar         int64
+	scalarBits     int
+	processors     int
+	productBlocks  int // as many as run at a time
+	sharedProducts int // see shared
 
-	recode      device.Kernel[kernel.Recode]
-	product     device.Kernel[kernel.Product]
-	seeds       device.Kernel[kernel.Seeds]
-	table       device.Kernel[kernel.Table]
-	fixed       device.Kernel[kernel.Fixed]
-	addRanges   device.Kernel[kernel.AddRanges]
-	sumRows     device.Kernel[kernel.SumRows]
-	normalise   device.Kernel[kernel.Normalise]
-	spread      device.Kernel[kernel.Spread]
-	combine     device.Kernel[kernel.Combine]
-	coordinates device.Kernel[kernel.Coordinates]
-	checkPoints device.Kernel[kernel.CheckPoints]
-	decode      device.Kernel[kernel.Decode]
-	encode      device.Kernel[kernel.Encode]
+	recode       device.Kernel[kernel.Recode]
+	product      device.Kernel[kernel.Product]
+	seeds        device.Kernel[kernel.Seeds]
+	table        device.Kernel[kernel.Table]
+	fixed        device.Kernel[kernel.Fixed]
+	rowMultiples device.Kernel[kernel.RowMultiples]
+	rowWindows   device.Kernel[kernel.RowWindows]
+	joinWindows  device.Kernel[kernel.JoinWindows]
+	addRanges    device.Kernel[kernel.AddRanges]
+	sumRows      device.Kernel[kernel.SumRows]
+	normalise    device.Kernel[kernel.Normalise]
+	spread       device.Kernel[kernel.Spread]
+	combine      device.Kernel[kernel.Combine]
+	coordinates  device.Kernel[kernel.Coordinates]
+	checkPoints  device.Kernel[kernel.CheckPoints]
+	decode       device.Kernel[kernel.Decode]
+	encode       device.Kernel[kernel.Encode]
 }
 
 // New loads the kernels of a group.
@@ -52,6 +56,7 @@ func New(d *device.Device, e backend.Element) (*Group, error) {
 	g := &Group{
 		of: e, facts: facts, coordinate: int64(e.Bytes() / 2), scalar: int64(e.Curve.ScalarBytes()),
 		scalarBits: e.Curve.ScalarBits(), processors: d.Driver().Info().Multiprocessors,
+		sharedProducts: sharedProducts,
 	}
 	err = errors.Join(
 		g.recode.Load(d, curve.Recode),
@@ -59,6 +64,9 @@ func New(d *device.Device, e backend.Element) (*Group, error) {
 		g.seeds.Load(d, ks.Seeds),
 		g.table.Load(d, ks.Table),
 		g.fixed.Load(d, ks.Fixed),
+		g.rowMultiples.Load(d, ks.RowMultiples),
+		g.rowWindows.Load(d, ks.RowWindows),
+		g.joinWindows.Load(d, ks.JoinWindows),
 		g.addRanges.Load(d, ks.AddRanges),
 		g.sumRows.Load(d, ks.SumRows),
 		g.normalise.Load(d, ks.Normalise),

@@ -108,3 +108,107 @@ func TestLittleMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedRows sums rows over points that many of them have, by discrete logarithms: on
+// all groups, with rows that have the same points next to each other or not, fewer scalars
+// than products, several digits' widths, points of infinity, equal and opposite ones.
+func TestSharedRows(t *testing.T) {
+	for _, group := range backend.CurveGroups() {
+		e := backend.PointOf(group.Curve, group.Group)
+		t.Run(e.String(), func(t *testing.T) { testSharedRows(t, e) })
+	}
+}
+
+func testSharedRows(t *testing.T, e backend.Element) {
+	d, err := device.Open(0, device.Options{})
+	cudatest.Opened(t, err)
+	defer d.Close()
+	turn, err := d.Turn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := turn.End(); err != nil {
+			t.Error(err)
+		}
+	}()
+	g, err := New(d, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.sharedProducts = 1
+	r := layout.CurveID(e.Curve).ScalarField()
+	for _, c := range []struct{ points, terms, rows, scalars, bits, memory int }{
+		{points: 15, terms: 5, rows: 24, scalars: 120},
+		{points: 6, terms: 12, rows: 40, scalars: 240, bits: 7},
+		{points: 4, terms: 4, rows: 150, scalars: 600, bits: 7},
+		{points: 4, terms: 4, rows: 150, scalars: 600, bits: 4, memory: 20 << 10},
+		{points: 10, terms: 4, rows: 25, scalars: 50, bits: 7}, // no row begins where another does
+	} {
+		memory := int64(1 << 30)
+		if c.memory > 0 {
+			memory = int64(c.memory) * g.coordinate / 32
+		}
+		m := &Multiply{Dst: Points{Count: c.rows}, Src: Points{Count: c.points}, Scalars: Points{Count: c.scalars}, Terms: c.terms, Memory: memory}
+		scratch, err := g.Scratch(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bits := m.shared(&queue{Group: g}, c.terms, mostProducts); bits == 0 || c.bits > 0 && bits != c.bits {
+			t.Errorf("%+v: digits of %d bits", c, bits)
+		}
+		scalars, err := fixtures.Scalars(e.Curve, fixtures.Uniform, 9, c.scalars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := e.Curve.ScalarBytes()
+		clear(scalars[:size])
+		copy(scalars[2*size:3*size], scalars[size:2*size])
+		var base []byte
+		var logs []*big.Int
+		for i := range c.points {
+			k := big.NewInt(rand.Int64())
+			switch i {
+			case 1:
+				k = new(big.Int)
+			case 2:
+				k.Neg(logs[0])
+			case 3:
+				k = logs[0]
+			}
+			k = new(big.Int).Mod(k, r)
+			logs, base = append(logs, k), append(base, multiples[e.Curve][e.Group-backend.G1](k)...)
+		}
+		var all device.Layout
+		work, facts, src, by, dst := all.Take(scratch), all.Take(int64(len(g.Facts()))), all.Take(int64(len(base))), all.Take(int64(len(scalars))), all.Take(int64(c.rows*e.Bytes()))
+		span, err := turn.Work(all.Size, all.Size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Src.At, m.Scalars.At, m.Dst.At = device.Address(src.In(span)), device.Address(by.In(span)), device.Address(dst.In(span))
+		products := 0
+		got := make([]byte, c.rows*e.Bytes())
+		if err := errors.Join(
+			turn.Compute.Write(facts.In(span), g.Facts()),
+			turn.Compute.Write(src.In(span), base),
+			turn.Compute.Write(by.In(span), scalars),
+			g.Queue(m, Resources{Stream: turn.Compute, Work: work.In(span), Facts: device.Address(facts.In(span)), Pace: func(n int) error { products += n; return nil }}),
+			turn.Compute.Read(got, dst.In(span)),
+		); err != nil {
+			t.Fatal(err)
+		}
+		if products != c.rows*c.terms {
+			t.Errorf("%+v: %d products were told", c, products)
+		}
+		for j := range c.rows {
+			log := new(big.Int)
+			for i := j * c.terms; i < (j+1)*c.terms; i++ {
+				s := fixtures.ScalarValue(e.Curve, scalars[i%c.scalars*size:])
+				log.Add(log, s.Mul(s, logs[i%c.points]))
+			}
+			if want := multiples[e.Curve][e.Group-backend.G1](log.Mod(log, r)); !bytes.Equal(got[j*e.Bytes():(j+1)*e.Bytes()], want) {
+				t.Fatalf("%+v: row %d is wrong", c, j)
+			}
+		}
+	}
+}

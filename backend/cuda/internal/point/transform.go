@@ -76,7 +76,7 @@ func (s *Transform) levels(x *queue, data kernels.Pointer) error {
 		}
 	}
 	tables := x.tables(all / 2)
-	uniform.digits.naf = true
+	uniform.digits.bits, mixed.digits.bits = productBits(1), kernel.WindowBits
 	for _, l := range []*level{&uniform, &mixed} {
 		if l.most == 0 {
 			continue
@@ -84,8 +84,7 @@ func (s *Transform) levels(x *queue, data kernels.Pointer) error {
 		used := x.used
 		l.digits.x = x
 		// Digits stay, scalars do not.
-		places, _ := l.digits.places()
-		x.take(int64(2 * places * l.most))
+		x.take(int64(2 * l.digits.places() * l.most))
 		scalars := x.take(int64(l.most) * x.scalar)
 		if err := s.Roots(scalars, n/2/l.most, l.most); err != nil {
 			return err
@@ -145,7 +144,7 @@ func (s *Transform) factors(x *queue, data kernels.Pointer, now bool, order back
 	if s.ManyFactor {
 		n = 1 << s.LogN
 	}
-	d := digits{x: x, naf: n == 1}
+	d := digits{x: x, bits: productBits(n)}
 	scalars := x.take(int64(n) * x.scalar)
 	if err := s.Factors(scalars, 1, n); err != nil {
 		return err

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"testing"
+	"time"
+)
+
+// TestRoom: however old what a look has seen, there are no more jobs out than workers can
+// have and wait beside them. Those that workers gave back are not counted, once two looks
+// say so.
+func TestRoom(t *testing.T) {
+	d := &dispatcher{schedule: newSchedule(nil), graph: newGraph(), wake: make(chan struct{}, 1), handed: map[string]*handed{}}
+	for i := range 10 {
+		add(d.schedule, "a", i, 0, time.Time{})
+	}
+	want := func(n int, when string) {
+		t.Helper()
+		got := 0
+		for d.next() != nil {
+			got++
+		}
+		if got != n {
+			t.Errorf("%d jobs are handed out, not %d, %s", got, n, when)
+		}
+	}
+	d.adjust(1, 0, 0, true)
+	want(2, "to one who can have one")
+	d.adjust(1, 0, 0, true)
+	want(0, "after a look from before that")
+	d.adjust(1, 0, 1, true)
+	want(0, "when the worker was asked before it had the job")
+	d.adjust(1, 1, 1, true)
+	d.adjust(1, 0, 1, true)
+	want(0, "when that is so again")
+	d.adjust(1, 0, 1, true)
+	want(1, "when the job was given back")
+	d.adjust(1, 0, 1, false)
+	want(0, "when it is not known who has it")
+	d.adjust(1, 1, 1, true)
+	d.schedule.ended("a.0", 1)
+	want(0, "when the job was taken again, and one has ended")
+	d.schedule.ended("a.1", 1)
+	want(1, "when two have ended")
+}
