@@ -688,14 +688,8 @@ func TestForeignKeys(t *testing.T) {
 	}
 	defer js.Conn().Close()
 	// The witness stays, and nobody but the thief removes it.
-	var jobs jetstream.Stream
 	for _, from := range wire.WhereJobsAre {
-		if jobs, err = wire.Stream(t.Context(), js, from.Stream); err == nil {
-			err = jobs.Purge(t.Context())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		r.purge(js, from.Stream)
 	}
 	text, err := json.Marshal(wire.Job{ID: "x.thief", Work: w, Witness: wire.Object{Subject: wire.WitnessesPrefix + id, Chunks: 1}})
 	if err == nil {
@@ -730,10 +724,8 @@ func TestForeignKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the thief is gone", func() bool {
-		info, err := jobs.Info(t.Context())
-		return err == nil && info.State.Msgs == 0
-	})
+	msgs := r.messages()
+	eventually(t, "the thief is gone", func() bool { return msgs(wire.Jobs) == 0 })
 	if _, err := witnesses.GetLastMsgForSubject(t.Context(), wire.WitnessesPrefix+id+".0"); err != nil {
 		t.Error("the other job's witness:", err)
 	}

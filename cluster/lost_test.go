@@ -21,13 +21,7 @@ func (r *rig) loses() {
 		r.t.Fatal(err)
 	}
 	defer js.Conn().Close()
-	s, err := wire.Stream(r.t.Context(), js, wire.Jobs)
-	if err == nil {
-		err = s.Purge(r.t.Context())
-	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	r.purge(js, wire.Jobs)
 }
 
 // TestLostJobs: jobs that were handed out and that the workers' stream loses have their

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/consensys/gnark/logger"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
@@ -333,6 +334,18 @@ func eventually(t *testing.T, what string, f func() bool) {
 		if time.Now().After(end) {
 			t.Fatal("it did not happen: " + what)
 		}
+	}
+}
+
+// purge removes all messages of a stream.
+func (r *rig) purge(js jetstream.JetStream, stream string) {
+	r.t.Helper()
+	s, err := wire.Stream(r.t.Context(), js, stream)
+	if err == nil {
+		err = s.Purge(r.t.Context())
+	}
+	if err != nil {
+		r.t.Fatal(err)
 	}
 }
 

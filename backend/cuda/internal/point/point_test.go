@@ -22,28 +22,61 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// opened returns a turn on a card, which ends with the test, and the group.
+func opened(t *testing.T, e backend.Element) (*device.Turn, *Group) {
+	d, err := device.Open(0, device.Options{})
+	cudatest.Opened(t, err)
+	t.Cleanup(func() { d.Close() })
+	turn, err := d.Turn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := turn.End(); err != nil {
+			t.Error(err)
+		}
+	})
+	g, err := New(d, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return turn, g
+}
+
+// compute multiplies points by scalars, and returns what is in Dst and how many products
+// were told.
+func compute(t *testing.T, turn *device.Turn, g *Group, m *Multiply, points, scalars []byte) (got []byte, products int) {
+	scratch, err := g.Scratch(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = make([]byte, m.Dst.Count*g.of.Bytes())
+	var all device.Layout
+	work, facts, src, by, dst := all.Take(scratch), all.Take(int64(len(g.Facts()))), all.Take(int64(len(points))), all.Take(int64(len(scalars))), all.Take(int64(len(got)))
+	span, err := turn.Work(all.Size, all.Size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Src.At, m.Scalars.At, m.Dst.At = device.Address(src.In(span)), device.Address(by.In(span)), device.Address(dst.In(span))
+	if err := errors.Join(
+		turn.Compute.Write(facts.In(span), g.Facts()),
+		turn.Compute.Write(src.In(span), points),
+		turn.Compute.Write(by.In(span), scalars),
+		g.Queue(m, Resources{Stream: turn.Compute, Work: work.In(span), Facts: device.Address(facts.In(span)), Pace: func(n int) error { products += n; return nil }}),
+		turn.Compute.Read(got, dst.In(span)),
+	); err != nil {
+		t.Fatal(err)
+	}
+	return got, products
+}
+
 // TestLittleMemory multiplies with so little memory that neither a row's products nor all
 // digits fit it: sums of rows over one table, and products one by one, are right by
 // discrete logarithms.
 func TestLittleMemory(t *testing.T) {
 	const rows, terms, table = 2, leastProducts + 50, 3 // terms is no multiple of a table's points: 6 is of all
 	e := backend.PointOf(backend.BN254, backend.G1)
-	d, err := device.Open(0, device.Options{})
-	cudatest.Opened(t, err)
-	defer d.Close()
-	turn, err := d.Turn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := turn.End(); err != nil {
-			t.Error(err)
-		}
-	}()
-	g, err := New(d, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	turn, g := opened(t, e)
 	scalars, err := fixtures.Scalars(e.Curve, fixtures.Uniform, 7, rows*terms)
 	if err != nil {
 		t.Fatal(err)
@@ -72,28 +105,7 @@ func TestLittleMemory(t *testing.T) {
 	} {
 		n := c.count * c.terms
 		m := &Multiply{Dst: Points{Count: c.count}, Src: Points{Count: table}, Scalars: Points{Count: n}, Terms: c.terms}
-		scratch, err := g.Scratch(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var all device.Layout
-		work, facts, src, by, dst := all.Take(scratch), all.Take(int64(len(g.Facts()))), all.Take(int64(len(base))), all.Take(int64(n*e.Curve.ScalarBytes())), all.Take(int64(c.count*e.Bytes()))
-		span, err := turn.Work(all.Size, all.Size)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.Src.At, m.Scalars.At, m.Dst.At = device.Address(src.In(span)), device.Address(by.In(span)), device.Address(dst.In(span))
-		products := 0
-		got := make([]byte, c.count*e.Bytes())
-		if err := errors.Join(
-			turn.Compute.Write(facts.In(span), g.Facts()),
-			turn.Compute.Write(src.In(span), base),
-			turn.Compute.Write(by.In(span), scalars[:n*e.Curve.ScalarBytes()]),
-			g.Queue(m, Resources{Stream: turn.Compute, Work: work.In(span), Facts: device.Address(facts.In(span)), Pace: func(n int) error { products += n; return nil }}),
-			turn.Compute.Read(got, dst.In(span)),
-		); err != nil {
-			t.Fatal(err)
-		}
+		got, products := compute(t, turn, g, m, base, scalars[:n*e.Curve.ScalarBytes()])
 		if products != n {
 			t.Errorf("%d products were told of %d", products, n)
 		}
@@ -120,22 +132,7 @@ func TestSharedRows(t *testing.T) {
 }
 
 func testSharedRows(t *testing.T, e backend.Element) {
-	d, err := device.Open(0, device.Options{})
-	cudatest.Opened(t, err)
-	defer d.Close()
-	turn, err := d.Turn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := turn.End(); err != nil {
-			t.Error(err)
-		}
-	}()
-	g, err := New(d, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	turn, g := opened(t, e)
 	g.sharedProducts = 1
 	r := layout.CurveID(e.Curve).ScalarField()
 	for _, c := range []struct{ points, terms, rows, scalars, bits, memory int }{
@@ -150,10 +147,6 @@ func testSharedRows(t *testing.T, e backend.Element) {
 			memory = int64(c.memory) * g.coordinate / 32
 		}
 		m := &Multiply{Dst: Points{Count: c.rows}, Src: Points{Count: c.points}, Scalars: Points{Count: c.scalars}, Terms: c.terms, Memory: memory}
-		scratch, err := g.Scratch(m)
-		if err != nil {
-			t.Fatal(err)
-		}
 		if bits := m.shared(&queue{Group: g}, c.terms, mostProducts); bits == 0 || c.bits > 0 && bits != c.bits {
 			t.Errorf("%+v: digits of %d bits", c, bits)
 		}
@@ -179,24 +172,7 @@ func testSharedRows(t *testing.T, e backend.Element) {
 			k = new(big.Int).Mod(k, r)
 			logs, base = append(logs, k), append(base, multiples[e.Curve][e.Group-backend.G1](k)...)
 		}
-		var all device.Layout
-		work, facts, src, by, dst := all.Take(scratch), all.Take(int64(len(g.Facts()))), all.Take(int64(len(base))), all.Take(int64(len(scalars))), all.Take(int64(c.rows*e.Bytes()))
-		span, err := turn.Work(all.Size, all.Size)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.Src.At, m.Scalars.At, m.Dst.At = device.Address(src.In(span)), device.Address(by.In(span)), device.Address(dst.In(span))
-		products := 0
-		got := make([]byte, c.rows*e.Bytes())
-		if err := errors.Join(
-			turn.Compute.Write(facts.In(span), g.Facts()),
-			turn.Compute.Write(src.In(span), base),
-			turn.Compute.Write(by.In(span), scalars),
-			g.Queue(m, Resources{Stream: turn.Compute, Work: work.In(span), Facts: device.Address(facts.In(span)), Pace: func(n int) error { products += n; return nil }}),
-			turn.Compute.Read(got, dst.In(span)),
-		); err != nil {
-			t.Fatal(err)
-		}
+		got, products := compute(t, turn, g, m, base, scalars)
 		if products != c.rows*c.terms {
 			t.Errorf("%+v: %d products were told", c, products)
 		}
