@@ -354,32 +354,42 @@ func (s *Server) Name() string { return s.name }
 // Room returns how many bytes the server may take on disk.
 func (s *Server) Room() int64 { return s.room }
 
-// catchesUp is how long a server among peers may be behind them.
+// catchesUp is how long a server among peers may be behind them, and how long a server may
+// take to make its streams.
 const catchesUp = time.Minute
 
 // Wait returns when ctx ends, or with an error when the server has ended or cannot
 // write a stream any more, as after its disk was full, even when that has room again:
 // it is to be started again then.
 func (s *Server) Wait(ctx context.Context) error {
-	well, ill := time.Now(), 0
+	well := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(time.Second):
 		}
+		patience := catchesUp
+		if s.replicas == 1 && !s.making() {
+			patience = 2 * time.Second
+		}
 		err := s.Healthy()
-		switch {
-		case err == nil:
-			well, ill = time.Now(), 0
-		case !s.nats.Running() || time.Since(well) > catchesUp:
+		if err == nil {
+			well = time.Now()
+			continue
+		}
+		if !s.nats.Running() || time.Since(well) > patience {
 			return err
-		case s.replicas == 1:
-			if ill++; ill > 1 { // a stream that is being made has a folder already
-				return err
-			}
 		}
 	}
+}
+
+// making tells whether a stream of the cluster is not there. The server calls itself ill while
+// it makes one, since the stream's folder is there first, and a slow disk takes seconds for
+// the rest.
+func (s *Server) making() bool {
+	info, err := s.nats.Jsz(nil)
+	return err == nil && info.Streams < len(wire.Streams(s.room, s.replicas))
 }
 
 // Healthy returns an error if the server has ended or has lost its store. Of a server among

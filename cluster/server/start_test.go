@@ -1,8 +1,11 @@
 package server_test
 
 import (
+	"context"
 	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -24,5 +27,27 @@ func TestAddressIsTaken(t *testing.T) {
 	}
 	if !errors.Is(err, backend.ErrUnavailable) || time.Since(began) > time.Minute {
 		t.Errorf("after %v: %v", time.Since(began), err)
+	}
+}
+
+// TestSlowStreams: a server on a slow disk makes its streams for seconds. Each one's folder is
+// there before it, and the server does not end for that.
+func TestSlowStreams(t *testing.T) {
+	dir := t.TempDir()
+	s, err := server.Start(server.Config{Dir: dir, Listen: "127.0.0.1:0", Room: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	if err := os.MkdirAll(filepath.Join(dir, "jetstream", "jetstream", "$G", "streams", "pippin_witnesses"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Healthy(); err == nil {
+		t.Fatal("the server is well without a stream whose folder is there, and this test checks nothing")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := s.Wait(ctx); err != nil {
+		t.Error(err)
 	}
 }
