@@ -503,16 +503,15 @@ func (r *run[S, PS]) all(ctx context.Context) (err error) {
 			}
 		}
 		// The checks of a step read what waits in it.
-		for done := r.Ended(); past <= i && r.plan.steps[past].waiting <= done; past++ {
+		for ; past <= i && r.Ended(r.plan.steps[past].waiting); past++ {
 			checks = r.plan.steps[past].checks
 		}
 		r.Release(s.waiting, checks/r.plan.share)
 	}
-	waiting, n := len(r.plan.waiting), len(r.plan.checks)
-	if err := r.Await(waiting); err != nil {
+	if err := r.Await(len(r.plan.parts)); err != nil {
 		return err
 	}
-	r.Release(waiting, (n+r.plan.share-1)/r.plan.share)
+	r.Release(nil, (len(r.plan.checks)+r.plan.share-1)/r.plan.share)
 	if err := r.Finish(); err != nil {
 		return err
 	}
@@ -522,12 +521,8 @@ func (r *run[S, PS]) all(ctx context.Context) (err error) {
 // background hands the crew what of the plan is solved beside the levels.
 func (r *run[S, PS]) background() {
 	p := r.plan
-	sizes := make([]int32, len(p.waiting))
-	for i := range p.waiting {
-		sizes[i] = int32(p.waiting[i].shares)
-	}
-	r.Begin(sizes,
-		func(worker, part, share int) error { return r.workers[worker].list(p.waiting[part].shareOf(share)) },
+	r.Begin(p.parts,
+		func(worker, part, share int) error { return r.workers[worker].list(p.shareOf(part, share)) },
 		func(worker, share int) error {
 			return r.workers[worker].list(p.checks[share*p.share : min((share+1)*p.share, len(p.checks))])
 		})
@@ -635,8 +630,8 @@ func (w *worker[S, PS]) times(sum *S, coefficient uint32, v *S) {
 		PS(sum).Add(sum, v)
 		PS(sum).Add(sum, v)
 	default:
-		PS(&w.product).Mul(&w.coefficients[coefficient], v)
-		PS(sum).Add(sum, &w.product)
+		PS(&w.scaled).Mul(&w.coefficients[coefficient], v)
+		PS(sum).Add(sum, &w.scaled)
 	}
 }
 

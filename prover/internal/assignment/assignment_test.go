@@ -397,6 +397,11 @@ func TestHints(t *testing.T) {
 			call{2, []any{2, 2, x, 1, 2, x, x, 1, x, 1, 2, x}},
 			call{2, []any{2, 1, x, x, x}}, call{2, []any{2, 1, 3, 4}}, call{2, []any{3, 1, 3, 4, 3}}, call{1, []any{1, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}})
 	}
+	for _, name := range assignment.HintsOnElements() {
+		if calls[name[strings.LastIndex(name, "/")+1:]] == nil {
+			t.Errorf("%s is computed on elements, and not called here", name)
+		}
+	}
 	for _, s := range curves() {
 		if s.id != ecc.BN254 && s.id != ecc.BW6_761 {
 			continue

@@ -6,11 +6,10 @@ import (
 	"github.com/consensys/gnark/constraint"
 )
 
-// worker is one goroutine's part of a run. What its methods need for a moment stands
-// here, since what is passed to an element's methods would be put on the heap.
+// worker is one goroutine's part of a run.
 type worker[S limbs, PS element[S]] struct {
 	*run[S, PS]
-	product, t, u, v S
+	scratch[S]
 
 	call      call // the hint's that is being computed
 	divisions []division
@@ -25,10 +24,49 @@ type worker[S limbs, PS element[S]] struct {
 	_ [64]byte
 }
 
+// scratch is what a worker's methods need for a moment: what they pass to an element's
+// methods would otherwise be put on the heap. A field belongs to the methods named beside it.
+// None of these calls another one, so that no call spoils what its caller has there.
+type scratch[S limbs] struct {
+	scaled S // times
+	addend S // addTo
+	sofar  S // addAll
+
+	partial    S // giant
+	left       S // close
+	difference S // products
+	factor     S // give
+	chain      S // divide
+	divisor    S // divide
+	inverse    S // divide
+	side       S // quotient
+	result     S // sparseAdd, sparseMul, sparseBool, sparse1
+	unscaled   S // sparseMul
+	cross      S // rowSum
+	rest       S // rowQuotient
+
+	argument S // integers, inverseOrZero
+	input    S // word
+	plain    S // small64
+	output   S // setWord
+	whole    S // nBits, decompose
+	pieces   S // nBits, decompose
+	entry    S // lookup
+
+	point   S // quotients
+	pole    S // quotients
+	running S // invertEach
+	value   S // invertEach
+
+	limb      S // next, putLimbs, signed
+	magnitude S // signed
+
+	shown S // line
+}
+
 // wipe overwrites what was kept.
 func (w *worker[S, PS]) wipe() {
-	var zero S
-	w.product, w.t, w.u, w.v = zero, zero, zero, zero
+	w.scratch = scratch[S]{}
 	w.factors = factors[S]{}
 	clear(w.prefix[:cap(w.prefix)])
 	clear(w.dividends)
@@ -99,7 +137,7 @@ func (w *worker[S, PS]) giant(id uint32, data []uint32) error {
 		var sum S
 		err := w.ranges(len(terms)/2, batch, func(w *worker[S, PS], lo, hi int) error {
 			part := terms[2*lo : 2*hi]
-			open, err := w.addUp(&w.t, part)
+			open, err := w.addUp(&w.partial, part)
 			if err != nil {
 				return err
 			}
@@ -111,7 +149,7 @@ func (w *worker[S, PS]) giant(id uint32, data []uint32) error {
 				}
 				where, coefficient, wire = side, part[open], part[open+1]
 			}
-			PS(&sum).Add(&sum, &w.t)
+			PS(&sum).Add(&sum, &w.partial)
 			return nil
 		})
 		if err != nil {
@@ -138,12 +176,12 @@ func (w *worker[S, PS]) close(id uint32, where int, coefficient, wire uint32) er
 		}
 		if PS(by).IsZero() {
 			// Any value would do, or none.
-			if PS(&w.t).Mul(a, b); !PS(c).Equal(&w.t) {
+			if PS(&w.left).Mul(a, b); !PS(c).Equal(&w.left) {
 				return ErrUnsatisfied
 			}
 			var zero S
-			w.t = zero
-			return w.set(wire, &w.t)
+			w.left = zero
+			return w.set(wire, &w.left)
 		}
 		w.divisions = append(w.divisions, division{ofProduct, id, uint8(where), coefficient, wire, nil})
 		return nil
@@ -158,9 +196,9 @@ func (w *worker[S, PS]) close(id uint32, where int, coefficient, wire uint32) er
 		}
 		return nil
 	}
-	PS(&w.u).Sub(a, c)
+	PS(&w.left).Sub(a, c)
 	*c = *a
-	return w.give(coefficient, wire, &w.u)
+	return w.give(coefficient, wire, &w.left)
 }
 
 // give sets a wire such that its term is v, which is overwritten.
@@ -173,8 +211,8 @@ func (w *worker[S, PS]) give(coefficient, wire uint32, v *S) error {
 		return errEarly
 	default:
 		// gnark's frontends give unknown wires the coefficient 1 or -1.
-		PS(&w.product).Inverse(&w.coefficients[coefficient])
-		PS(v).Mul(v, &w.product)
+		PS(&w.factor).Inverse(&w.coefficients[coefficient])
+		PS(v).Mul(v, &w.factor)
 	}
 	return w.set(wire, v)
 }
@@ -201,19 +239,19 @@ func (w *worker[S, PS]) divide() error {
 		w.prefix = make([]S, n, 2*n)
 	}
 	w.prefix = w.prefix[:n]
-	w.v = w.small[1]
+	w.chain = w.small[1]
 	for i := range w.divisions {
-		w.prefix[i] = w.v
-		w.denominator(&w.divisions[i], &w.t)
-		PS(&w.v).Mul(&w.v, &w.t)
+		w.prefix[i] = w.chain
+		w.denominator(&w.divisions[i], &w.divisor)
+		PS(&w.chain).Mul(&w.chain, &w.divisor)
 	}
-	PS(&w.v).Inverse(&w.v)
+	PS(&w.chain).Inverse(&w.chain)
 	for i := n - 1; i >= 0; i-- {
 		d := &w.divisions[i]
-		w.denominator(d, &w.t)
-		PS(&w.u).Mul(&w.v, &w.prefix[i]) // 1 / denominator
-		PS(&w.v).Mul(&w.v, &w.t)
-		if err := w.quotient(d, &w.u); err != nil {
+		w.denominator(d, &w.divisor)
+		PS(&w.inverse).Mul(&w.chain, &w.prefix[i]) // 1 / denominator
+		PS(&w.chain).Mul(&w.chain, &w.divisor)
+		if err := w.quotient(d, &w.inverse); err != nil {
 			return err
 		}
 	}
@@ -230,9 +268,9 @@ func (w *worker[S, PS]) quotient(d *division, inverse *S) error {
 		return w.set(d.wire, inverse)
 	}
 	side := &w.sides[d.side][d.constraint]
-	PS(&w.t).Mul(&w.sides[2][d.constraint], inverse)
-	PS(inverse).Sub(&w.t, side)
-	*side = w.t
+	PS(&w.side).Mul(&w.sides[2][d.constraint], inverse)
+	PS(inverse).Sub(&w.side, side)
+	*side = w.side
 	return w.give(d.coefficient, d.wire, inverse)
 }
 
@@ -273,23 +311,23 @@ func (w *worker[S, PS]) sparseAdd(id uint32, data []uint32) error {
 	data = data[:6:6]
 	a := &w.values[data[0]]
 	if data[3] == constraint.CoeffIdOne && !unknown(a) {
-		w.t = *a
+		w.result = *a
 	} else {
 		var zero S
-		w.t = zero
-		if err := w.term(&w.t, data[3], data[0]); err != nil {
+		w.result = zero
+		if err := w.term(&w.result, data[3], data[0]); err != nil {
 			return err
 		}
 	}
 	if data[4] != constraint.CoeffIdZero {
-		if err := w.term(&w.t, data[4], data[1]); err != nil {
+		if err := w.term(&w.result, data[4], data[1]); err != nil {
 			return err
 		}
 	}
 	if data[5] != constraint.CoeffIdZero {
-		PS(&w.t).Add(&w.t, &w.coefficients[data[5]])
+		PS(&w.result).Add(&w.result, &w.coefficients[data[5]])
 	}
-	return w.solved(id, data[0], data[1], data[2], &w.t)
+	return w.solved(id, data[0], data[1], data[2], &w.result)
 }
 
 // sparseMul computes qM xa xb = xc; data is xa, xb, xc, qM.
@@ -298,14 +336,14 @@ func (w *worker[S, PS]) sparseMul(id uint32, data []uint32) error {
 	if unknown(a) || unknown(b) {
 		return errEarly
 	}
-	PS(&w.t).Mul(a, b)
+	PS(&w.result).Mul(a, b)
 	if data[3] != constraint.CoeffIdOne {
-		w.v = w.t
+		w.unscaled = w.result
 		var zero S
-		w.t = zero
-		w.times(&w.t, data[3], &w.v)
+		w.result = zero
+		w.times(&w.result, data[3], &w.unscaled)
 	}
-	return w.solved(id, data[0], data[1], data[2], &w.t)
+	return w.solved(id, data[0], data[1], data[2], &w.result)
 }
 
 // sparseBool looks whether qL xa + qM xa xa = 0; data is xa, qL, qM.
@@ -315,11 +353,11 @@ func (w *worker[S, PS]) sparseBool(id uint32, data []uint32) error {
 		return errEarly
 	}
 	var zero S
-	w.t = zero
-	w.times(&w.t, data[2], a)
-	PS(&w.t).Mul(&w.t, a)
-	w.times(&w.t, data[1], a)
-	if !PS(&w.t).IsZero() {
+	w.result = zero
+	w.times(&w.result, data[2], a)
+	PS(&w.result).Mul(&w.result, a)
+	w.times(&w.result, data[1], a)
+	if !PS(&w.result).IsZero() {
 		return ErrUnsatisfied
 	}
 	w.row(id, data[0], data[0], 0)
@@ -354,10 +392,10 @@ func (w *worker[S, PS]) sparse1(id uint32, data []uint32) error {
 		}
 	}
 	if side < 0 {
-		if err := w.rowSum(data, -1, &w.t); err != nil {
+		if err := w.rowSum(data, -1, &w.result); err != nil {
 			return err
 		}
-		if !PS(&w.t).IsZero() {
+		if !PS(&w.result).IsZero() {
 			return ErrUnsatisfied
 		}
 		w.row(id, data[placeA], data[placeB], data[placeC])
@@ -371,17 +409,17 @@ func (w *worker[S, PS]) sparse1(id uint32, data []uint32) error {
 		// Nearly always the coefficient is -1.
 		switch data[placeO] {
 		case constraint.CoeffIdMinusOne, constraint.CoeffIdOne:
-			if err := w.rowSum(data, side, &w.t); err != nil {
+			if err := w.rowSum(data, side, &w.result); err != nil {
 				return err
 			}
 			if data[placeO] == constraint.CoeffIdOne {
-				PS(&w.t).Neg(&w.t)
+				PS(&w.result).Neg(&w.result)
 			}
-			return w.solved(id, data[placeA], data[placeB], data[placeC], &w.t)
+			return w.solved(id, data[placeA], data[placeB], data[placeC], &w.result)
 		}
 	}
-	w.rowDenominator(&d, &w.t)
-	if PS(&w.t).IsZero() {
+	w.rowDenominator(&d, &w.result)
+	if PS(&w.result).IsZero() {
 		return ErrUnsatisfied
 	}
 	w.divisions = append(w.divisions, d)
@@ -405,8 +443,8 @@ func (w *worker[S, PS]) rowSum(data []uint32, without int, to *S) error {
 		if unknown(a) || unknown(b) {
 			return errEarly
 		}
-		PS(&w.u).Mul(a, b)
-		w.times(to, data[placeM], &w.u)
+		PS(&w.cross).Mul(a, b)
+		w.times(to, data[placeM], &w.cross)
 	}
 	PS(to).Add(to, &w.coefficients[data[placeConstant]])
 	return nil
@@ -423,12 +461,12 @@ func (w *worker[S, PS]) rowDenominator(d *division, to *S) {
 
 // rowQuotient sets the wire of a row.
 func (w *worker[S, PS]) rowQuotient(d *division, inverse *S) error {
-	if err := w.rowSum(d.data, int(d.side), &w.t); err != nil {
+	if err := w.rowSum(d.data, int(d.side), &w.rest); err != nil {
 		return err
 	}
-	PS(&w.t).Mul(&w.t, inverse)
-	PS(&w.t).Neg(&w.t)
-	if err := w.set(d.wire, &w.t); err != nil {
+	PS(&w.rest).Mul(&w.rest, inverse)
+	PS(&w.rest).Neg(&w.rest)
+	if err := w.set(d.wire, &w.rest); err != nil {
 		return err
 	}
 	w.row(d.constraint, d.data[placeA], d.data[placeB], d.data[placeC])

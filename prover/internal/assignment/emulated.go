@@ -71,41 +71,40 @@ type inputs[S limbs, PS element[S]] struct {
 	err  error
 }
 
-// next leaves the next input in w.u, not in Montgomery form.
-func (in *inputs[S, PS]) next() bool {
+// next returns the next input, not in Montgomery form.
+func (in *inputs[S, PS]) next() (words S, ok bool) {
 	if in.left == 0 || !in.ok {
 		in.ok = false
-		return false
+		return words, false
 	}
 	in.left--
 	w := in.w
-	n, err := w.sum(&w.t, in.data)
+	n, err := w.sum(&w.limb, in.data)
 	if err != nil {
 		in.ok, in.err = false, err
-		return false
+		return words, false
 	}
 	in.data = in.data[n:]
-	if i := w.bytes[byteSlot(w.t[0])]; w.small[i] == w.t {
-		var zero S
-		w.u = zero
-		w.u[0] = uint64(i)
-		return true
+	if i := w.bytes[byteSlot(w.limb[0])]; w.small[i] == w.limb {
+		words[0] = uint64(i)
+		return words, true
 	}
-	PS(&w.u).Mul(&w.t, &w.raw)
-	return true
+	PS(&w.limb).Mul(&w.limb, &w.raw)
+	return w.limb, true
 }
 
 // word reads an input of 64 bits.
 func (in *inputs[S, PS]) word() uint64 {
-	if !in.next() {
+	u, ok := in.next()
+	if !ok {
 		return 0
 	}
 	rest := uint64(0)
-	for i := 1; i < len(in.w.u); i++ {
-		rest |= in.w.u[i]
+	for i := 1; i < len(u); i++ {
+		rest |= u[i]
 	}
 	in.ok = in.ok && rest == 0
-	return in.w.u[0]
+	return u[0]
 }
 
 // count reads an input of at most most.
@@ -127,10 +126,10 @@ func (in *inputs[S, PS]) number(to *number, n int) {
 	to.n, to.bits = n, 0
 	high := uint64(0)
 	for i := range n {
-		if !in.next() {
+		u, ok := in.next()
+		if !ok {
 			return
 		}
-		u := in.w.u
 		rest := uint64(0)
 		for k := 2; k < len(u); k++ {
 			rest |= u[k]
@@ -610,8 +609,8 @@ func (s *sumOfLimbs) shift() {
 // putLimbs sets elements to words.
 func (w *worker[S, PS]) putLimbs(to []S, words []uint64) {
 	for i := range to {
-		PS(&w.t).SetUint64(words[i])
-		to[i] = w.t
+		PS(&w.limb).SetUint64(words[i])
+		to[i] = w.limb
 	}
 }
 
@@ -623,27 +622,27 @@ func (w *worker[S, PS]) signed(to *S, s *sumOfLimbs) (ok bool) {
 	var rest uint64
 	for i, v := range s {
 		v, c = bits.Add64(v^sign, 0, c)
-		if i < len(w.u) {
-			w.u[i] = v
+		if i < len(w.magnitude) {
+			w.magnitude[i] = v
 		} else {
 			rest |= v
 		}
 	}
-	if rest != 0 || !w.below(&w.u) {
+	if rest != 0 || !w.below(&w.magnitude) {
 		return false
 	}
-	for i := 1; i < len(w.u); i++ {
-		rest |= w.u[i]
+	for i := 1; i < len(w.magnitude); i++ {
+		rest |= w.magnitude[i]
 	}
 	if rest == 0 {
-		PS(&w.t).SetUint64(w.u[0])
+		PS(&w.limb).SetUint64(w.magnitude[0])
 	} else {
-		w.enter(&w.t, &w.u)
+		w.enter(&w.limb, &w.magnitude)
 	}
 	if sign != 0 {
-		PS(&w.t).Neg(&w.t)
+		PS(&w.limb).Neg(&w.limb)
 	}
-	*to = w.t
+	*to = w.limb
 	return true
 }
 

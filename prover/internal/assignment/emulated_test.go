@@ -31,10 +31,10 @@ func emulatedHints[S limbs, PS element[S]](t *testing.T, q *big.Int) {
 	}
 	var mul, poly solver.Hint
 	for _, h := range solver.GetRegisteredHints() {
-		switch solver.GetHintName(h) {
-		case emulatedMul:
+		switch library[solver.GetHintName(h)].way {
+		case wayProduct:
 			mul = h
-		case emulatedPoly:
+		case wayPolynomial:
 			poly = h
 		}
 	}

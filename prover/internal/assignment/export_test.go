@@ -5,6 +5,17 @@ import (
 	"slices"
 )
 
+// HintsOnElements returns the names of the hints that are computed on elements, but for those
+// of emulated numbers, which TestEmulatedHints calls.
+func HintsOnElements() (names []string) {
+	for name, e := range library {
+		if e.way != wayNone && !e.emulated {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // AwaitSchedules waits until no schedule is being made.
 func AwaitSchedules() {
 	known.Lock()

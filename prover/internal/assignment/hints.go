@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"strconv"
-	"strings"
 
 	"github.com/consensys/gnark/constraint/solver"
 	"github.com/consensys/gnark/frontend/cs"
@@ -16,6 +15,7 @@ type hint[S limbs, PS element[S]] struct {
 	id      solver.HintID
 	f       solver.Hint
 	library bool // of gnark's, by its name
+	entry        // of one that is found in another way
 	own     func(w *worker[S, PS], c *call) (done bool, err error)
 }
 
@@ -35,11 +35,16 @@ func readCall(data []uint32) call {
 	return call{solver.HintID(data[1]), int(data[2]), data[3:end], data[end], data[end+1]}
 }
 
-// newHint takes our way to the values of a hint that it knows.
+// newHint takes our way to the values of a hint that is in our library.
 func newHint[S limbs, PS element[S]](id solver.HintID, name string, f solver.Hint) hint[S, PS] {
-	h := hint[S, PS]{id: id, f: f, library: strings.HasPrefix(name, gnarks)}
-	if Knows(f, name) {
-		h.own = ownHint[S, PS](name)
+	h := hint[S, PS]{id: id, f: f, library: ofLibrary(name)}
+	if !Knows(f, name) {
+		return h
+	}
+	h.entry = library[name]
+	h.own = on[S, PS](h.way)
+	if h.quick != nil {
+		h.f = either(h.quick, f)
 	}
 	return h
 }
@@ -153,12 +158,12 @@ func (w *worker[S, PS]) integers(h *hint[S, PS], c *call) (err error) {
 	}
 	data := c.data
 	for i := range c.n {
-		k, err := w.sum(&w.t, data)
+		k, err := w.sum(&w.argument, data)
 		if err != nil {
 			return err
 		}
 		data = data[k:]
-		PS(&b.plain).Mul(&w.t, &w.raw)
+		PS(&b.plain).Mul(&w.argument, &w.raw)
 		words := b.words[i*size : (i+1)*size : (i+1)*size]
 		for j := range words {
 			words[j] = big.Word(b.plain[j*strconv.IntSize/64] >> (j * strconv.IntSize % 64))
@@ -176,8 +181,8 @@ func (w *worker[S, PS]) integers(h *hint[S, PS], c *call) (err error) {
 		return err
 	}
 	for i, v := range out {
-		PS(&w.t).SetBigInt(v)
-		if err := w.set(c.from+uint32(i), &w.t); err != nil {
+		PS(&w.argument).SetBigInt(v)
+		if err := w.set(c.from+uint32(i), &w.argument); err != nil {
 			return err
 		}
 	}

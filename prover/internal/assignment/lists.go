@@ -71,10 +71,10 @@ func (w *worker[S, PS]) quotients(c *call) (bool, error) {
 		all := w.facts.starts(own.data, own.n)
 		var x S
 		first := w.workers[0]
-		if _, err := first.sum(&first.t, own.data); err != nil {
+		if _, err := first.sum(&first.pole, own.data); err != nil {
 			return err
 		}
-		x = first.t
+		x = first.pole
 		return w.ranges(n, batch, func(w *worker[S, PS], lo, hi int) error {
 			// The dividends are read first, in their order.
 			if w.dividends == nil {
@@ -90,13 +90,13 @@ func (w *worker[S, PS]) quotients(c *call) (bool, error) {
 			}
 			data = all.from(1 + n + lo)
 			inverses, err := w.invertAll(hi-lo, func(to *S) error {
-				k, err := w.sum(&w.t, data)
+				k, err := w.sum(&w.pole, data)
 				if err != nil {
 					return err
 				}
 				data = data[k:]
-				w.u = x
-				if PS(to).Sub(&w.u, &w.t); PS(to).IsZero() {
+				w.point = x
+				if PS(to).Sub(&w.point, &w.pole); PS(to).IsZero() {
 					return ErrUnsatisfied
 				}
 				return nil
@@ -136,7 +136,7 @@ func (w *worker[S, PS]) inverses(data []uint32, from uint32) error {
 }
 
 // invertAll returns the inverses of n values that get says in order, 0 for 0, in the worker's
-// memory. get may use t and u.
+// memory.
 func (w *worker[S, PS]) invertAll(n int, get func(to *S) error) ([]S, error) {
 	width := widthOf(n)
 	padded := (n + width - 1) / width * width

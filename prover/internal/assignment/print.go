@@ -27,15 +27,15 @@ func (w *worker[S, PS]) line(l *constraint.LogEntry) string {
 	var values []any
 	for _, sum := range l.ToResolve {
 		var zero S
-		w.t = zero
+		w.shown = zero
 		for _, t := range sum {
 			if t.IsConstant() {
-				PS(&w.t).Add(&w.t, &w.coefficients[t.CoeffID()])
+				PS(&w.shown).Add(&w.shown, &w.coefficients[t.CoeffID()])
 			} else {
-				w.times(&w.t, uint32(t.CoeffID()), &w.values[t.WireID()])
+				w.times(&w.shown, uint32(t.CoeffID()), &w.values[t.WireID()])
 			}
 		}
-		values = append(values, PS(&w.t).String())
+		values = append(values, PS(&w.shown).String())
 	}
 	if len(l.Stack) > 0 {
 		var b strings.Builder

@@ -1,9 +1,10 @@
 package assignment
 
 import (
+	"cmp"
+	"math/bits"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -32,8 +33,11 @@ const (
 
 // plan is an order in which to solve a system. It is only read.
 type plan struct {
-	steps   []step
-	waiting []part // one may read what an earlier one sets
+	steps []step
+	// waiting is instructions that do not depend on each other, part by part, in the order in
+	// which the levels need them. parts says how the crew does them.
+	waiting [][]uint32
+	parts   []crew.Part
 	checks  []uint32
 	share   int // checks that are solved at a time
 }
@@ -42,9 +46,10 @@ type plan struct {
 type step struct {
 	levels []level
 	short  bool // no level is worth sharing
-	needs  int  // parts of waiting instructions that have to be done before
-	// waiting parts can be solved after the levels, and checks when those parts are done.
-	waiting int
+	needs  int  // the first so many parts that wait have to be done before
+	// waiting parts can be solved after the levels, and checks when those of all steps so far
+	// are done.
+	waiting []int32
 	checks  int
 }
 
@@ -56,16 +61,11 @@ type level struct {
 	alone bool
 }
 
-// part is instructions that do not depend on each other, solved in so many shares.
-type part struct {
-	list   []uint32
-	shares int
-}
-
-// shareOf returns the instructions of a share.
-func (p *part) shareOf(i int) []uint32 {
-	n := len(p.list)
-	return p.list[i*n/p.shares : (i+1)*n/p.shares]
+// shareOf returns the instructions of a part's share.
+func (p *plan) shareOf(part, share int) []uint32 {
+	list, shares := p.waiting[part], p.parts[part].Shares
+	n := len(list)
+	return list[share*n/shares : (share+1)*n/shares]
 }
 
 // byLevels returns the plan of gnark's levels.
@@ -179,9 +179,9 @@ type planner struct {
 	sys     *constraint.System
 	kinds   []kind
 	tables  []*table
-	own     map[solver.HintID]bool // hints that are computed without big integers
-	foreign map[solver.HintID]bool // hints that are not of gnark's library
-	square  int                    // of an element's length, in that of four words
+	known   map[solver.HintID]entry // hints that are found in another way
+	foreign map[solver.HintID]bool  // hints that are not of gnark's library
+	square  int                     // of an element's length, in that of four words
 
 	inputs uint32
 	end    int32   // the number of levels: when what only checks read is needed
@@ -191,19 +191,36 @@ type planner struct {
 
 	entries map[uint32][]int // by wire: the tables that it is an entry of
 	of      []entries        // by table
+	parts   []*open
+	reads   []int32 // for a moment
 }
 
 // entries is what a planner knows of the entries of a table, as one.
 type entries struct {
-	needed int32 // by the lookups seen so far
-	part   int32 // the last that sets one
+	needed int32   // by the lookups seen so far
+	parts  []int32 // that set some
+	step   int     // of the last of them
+	depth  int     // of what reads all of them, in that step
+}
+
+// open is a part of waiting instructions that is being made: those of a step, that read as
+// many others of the step one after the other, and are needed about as soon.
+type open struct {
+	list   []uint32
+	worth  int
+	step   int
+	depth  int
+	needed int         // the first step that needs it
+	reads  []int32     // parts
+	asked  map[int]int // by table: how many of its parts are in reads
+	number int32       // in the plan
 }
 
 func newPlanner[S limbs, PS element[S]](r *run[S, PS]) *planner {
 	var e S
-	p := &planner{sys: r.sys, kinds: r.kinds, tables: r.tables, square: len(e) * len(e) / 16, own: make(map[solver.HintID]bool), foreign: foreignHints(r.sys)}
+	p := &planner{sys: r.sys, kinds: r.kinds, tables: r.tables, square: len(e) * len(e) / 16, known: make(map[solver.HintID]entry), foreign: foreignHints(r.sys)}
 	for _, h := range r.hints {
-		p.own[h.id] = h.own != nil
+		p.known[h.id] = h.entry
 	}
 	return p
 }
@@ -216,10 +233,11 @@ func (p *planner) worth(in *constraint.PackedInstruction) int {
 	switch p.kinds[in.BlueprintID] {
 	case kindHint:
 		c := readCall(data)
-		if !p.own[c.hint] {
+		e := p.known[c.hint]
+		if e.way == wayNone {
 			return 32 + 2*(c.n+int(c.to-c.from))
 		}
-		if name := p.sys.MHintsDependencies[c.hint]; name == emulatedMul || name == emulatedPoly {
+		if e.emulated {
 			return 4 + int(data[0])/16
 		}
 		return 1 + int(data[0])/everyday
@@ -268,7 +286,7 @@ func (p *planner) begin() {
 	p.entries = make(map[uint32][]int)
 	p.of = make([]entries, len(p.tables))
 	for i, t := range p.tables {
-		p.of[i] = entries{p.end, -1}
+		p.of[i] = entries{needed: p.end}
 		if t == nil {
 			continue
 		}
@@ -377,7 +395,7 @@ func (p *planner) stays(in *constraint.PackedInstruction) bool {
 	switch p.kinds[in.BlueprintID] {
 	case kindHint:
 		id := readCall(data).hint
-		return id == commitment || p.foreign[id] || strings.HasPrefix(p.sys.MHintsDependencies[id], lists)
+		return id == commitment || p.foreign[id] || p.known[id].list
 	case kindInverses:
 		return data[1] > batch
 	case kindR1C:
@@ -432,23 +450,15 @@ func (p *planner) table(in *constraint.PackedInstruction) *entries {
 // order makes the plan.
 func (p *planner) order(roles []role) *plan {
 	made := new(plan)
-	steps := (len(p.sys.Levels) + stride - 1) / stride
-	needs := make([]int, steps+1)         // by step: the parts that it needs, those of earlier ones left out
 	room := make([]uint32, 0, len(roles)) // of all lists
 	keep := func(list []uint32) []uint32 {
 		from := len(room)
 		room = append(room, list...)
 		return room[from:len(room):len(room)]
 	}
-	type open struct {
-		list   []uint32
-		worth  int
-		needed int // the first step
-	}
 	var own, last []uint32
-	var parts []open // of the step
 	var s step
-	checking := 0
+	checking, before := 0, 0 // parts of earlier steps
 	for l, level := range p.sys.Levels {
 		own = own[:0]
 		for _, i := range level {
@@ -458,12 +468,8 @@ func (p *planner) order(roles []role) *plan {
 				last = append(last, i)
 				checking += p.worth(in)
 			case waits:
-				k, needed := p.wait(in, l, len(made.waiting))
-				for len(parts) <= k {
-					parts = append(parts, open{needed: steps})
-				}
-				o := &parts[k]
-				o.list, o.worth, o.needed = append(o.list, i), o.worth+p.worth(in), min(o.needed, needed/stride)
+				o := p.wait(in, l, before)
+				o.list, o.worth = append(o.list, i), o.worth+p.worth(in)
 			default:
 				own = append(own, i)
 			}
@@ -474,14 +480,15 @@ func (p *planner) order(roles []role) *plan {
 			s.levels = append(s.levels, l)
 		}
 		if (l+1)%stride == 0 || l == len(p.sys.Levels)-1 {
-			for _, o := range parts {
+			for _, o := range p.parts[before:] {
 				slices.Sort(o.list)
-				made.waiting = append(made.waiting, part{keep(o.list), max(min(o.worth/shareSize, len(o.list)), 1)})
-				needs[o.needed] = len(made.waiting)
+				o.list = keep(o.list)
+				slices.Sort(o.reads)
+				o.reads = slices.Compact(o.reads)
 			}
-			parts = parts[:0]
+			before = len(p.parts)
 			slices.Sort(last[s.checks:])
-			s.waiting, s.checks = len(made.waiting), len(last)
+			s.checks = len(last)
 			s.levels = slices.Clip(s.levels)
 			s.short = true
 			for i := range s.levels {
@@ -491,14 +498,42 @@ func (p *planner) order(roles []role) *plan {
 			s = step{checks: s.checks}
 		}
 	}
-	sofar := 0
-	for i := range made.steps {
-		sofar = max(sofar, needs[i])
-		made.steps[i].needs = sofar
-	}
+	p.number(made)
 	made.checks = keep(last)
 	made.share = max(shareSize*len(last)/max(checking, 1), 1)
 	return made
+}
+
+// number numbers the parts in the order in which they are needed.
+func (p *planner) number(made *plan) {
+	// What a part reads comes before it, and is needed when it is, or before.
+	all := slices.Clone(p.parts)
+	slices.SortStableFunc(all, func(a, b *open) int { return cmp.Or(a.step-b.step, a.depth-b.depth) })
+	for _, o := range slices.Backward(all) {
+		for _, r := range o.reads {
+			p.parts[r].needed = min(p.parts[r].needed, o.needed)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *open) int { return a.needed - b.needed })
+	made.waiting, made.parts = make([][]uint32, len(all)), make([]crew.Part, len(all))
+	for i, o := range all {
+		o.number = int32(i)
+		made.waiting[i] = o.list
+		made.parts[i] = crew.Part{Shares: max(min(o.worth/shareSize, len(o.list)), 1), Reads: len(o.reads)}
+		for _, r := range o.reads {
+			read := &made.parts[p.parts[r].number]
+			read.Then = append(read.Then, o.number)
+		}
+		s := &made.steps[o.step]
+		s.waiting = append(s.waiting, o.number)
+	}
+	needs := 0
+	for i := range made.steps {
+		for needs < len(all) && all[needs].needed <= i {
+			needs++
+		}
+		made.steps[i].needs = needs
+	}
 }
 
 // levelOf returns a level of instructions of one of gnark's, which had so many. Those that
@@ -532,29 +567,79 @@ func (p *planner) levelOf(list []uint32, of int) level {
 	return l
 }
 
-// wait returns the part of its step in which a waiting instruction of level l is solved,
-// one after those of the wires that it reads, and the level that needs it. before is how
-// many parts there were before the step.
-func (p *planner) wait(in *constraint.PackedInstruction, l, before int) (after, needed int) {
-	part, first := int32(before), p.end
+// wait returns the part in which a waiting instruction of level l is solved, one after
+// those of the wires that it reads. before is how many parts there were before the step.
+func (p *planner) wait(in *constraint.PackedInstruction, l, before int) *open {
+	depth, first := 0, p.end
+	reads := p.reads[:0]
 	p.visit(in, func(wire uint32, _ bool) {
-		if p.set[wire] != int32(l) {
-			part = max(part, p.part[wire]+1)
+		if p.set[wire] == int32(l) {
+			first = min(first, p.needed[wire])
+			for _, k := range p.entries[wire] {
+				first = min(first, p.of[k].needed)
+			}
+		} else if part := p.part[wire]; part >= 0 {
+			if int(part) >= before {
+				depth = max(depth, p.parts[part].depth+1)
+			}
+			if !slices.Contains(reads, part) {
+				reads = append(reads, part)
+			}
 		}
 	})
-	if t := p.table(in); t != nil {
-		part = max(part, t.part+1)
+	p.reads = reads
+	t, step := p.table(in), l/stride
+	if t != nil && t.step == step {
+		depth = max(depth, t.depth)
+	}
+	needed := int(first) / stride
+	if first == p.end {
+		needed = (len(p.sys.Levels) + stride - 1) / stride
+	}
+	o, number := p.open(before, step, depth, needed)
+	o.reads = append(o.reads, reads...)
+	if t != nil {
+		o.ask(int(in.BlueprintID), t)
 	}
 	p.visit(in, func(wire uint32, _ bool) {
 		if p.set[wire] != int32(l) {
 			return
 		}
-		p.part[wire] = part
-		first = min(first, p.needed[wire])
+		p.part[wire] = number
 		for _, k := range p.entries[wire] {
-			p.of[k].part = max(p.of[k].part, part)
-			first = min(first, p.of[k].needed)
+			t := &p.of[k]
+			if !slices.Contains(t.parts, number) {
+				t.parts = append(t.parts, number)
+			}
+			if t.step != step {
+				t.step, t.depth = step, 0
+			}
+			t.depth = max(t.depth, depth+1)
 		}
 	})
-	return int(part) - before, int(first)
+	return o
+}
+
+// ask notes that a part reads a table.
+func (o *open) ask(table int, t *entries) {
+	if o.asked == nil {
+		o.asked = make(map[int]int)
+	}
+	o.reads = append(o.reads, t.parts[o.asked[table]:]...)
+	o.asked[table] = len(t.parts)
+}
+
+// open returns the part of a step for what reads so many others of the step one after the
+// other, and what a step needs: parts that are needed within twice the time are one.
+func (p *planner) open(before, step, depth, needed int) (*open, int32) {
+	soon := bits.Len(uint(needed - step))
+	for i, o := range p.parts[before:] {
+		if o.depth == depth && bits.Len(uint(o.needed-step)) == soon {
+			o.needed = min(o.needed, needed)
+			return o, int32(before + i)
+		}
+	}
+	o := &open{step: step, depth: depth, needed: needed}
+	p.parts = append(p.parts, o)
+	return o, int32(len(p.parts) - 1)
 }

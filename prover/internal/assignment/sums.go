@@ -220,9 +220,9 @@ func (w *worker[S, PS]) addTo(a *wide, terms []uint32) (open int, err error) {
 			continue
 		}
 		if weight >= 1<<maxWeight-maxScale {
-			w.reduce(&w.product, a)
+			w.reduce(&w.addend, a)
 			*a = wide{}
-			add(a, &w.product)
+			add(a, &w.addend)
 			weight = 1
 		}
 		switch k := scales[terms[i]]; {
@@ -233,16 +233,16 @@ func (w *worker[S, PS]) addTo(a *wide, terms []uint32) (open int, err error) {
 			addTimes(a, v, uint64(k))
 			weight += int64(k)
 		case k == -1:
-			w.minus(&w.product, v)
-			add(a, &w.product)
+			w.minus(&w.addend, v)
+			add(a, &w.addend)
 			weight++
 		case k < 0:
-			w.minus(&w.product, v)
-			addTimes(a, &w.product, uint64(-k))
+			w.minus(&w.addend, v)
+			addTimes(a, &w.addend, uint64(-k))
 			weight -= int64(k)
 		default:
-			PS(&w.product).Mul(&w.coefficients[terms[i]], v)
-			add(a, &w.product)
+			PS(&w.addend).Mul(&w.coefficients[terms[i]], v)
+			add(a, &w.addend)
 			weight++
 		}
 	}
@@ -265,9 +265,9 @@ func (w *worker[S, PS]) addAll(to *S, terms []uint32) error {
 		if open >= 0 && rest[open] != constraint.CoeffIdZero {
 			return errEarly
 		}
-		w.reduce(&w.product, &a)
+		w.reduce(&w.sofar, &a)
 		a = wide{}
-		add(&a, &w.product)
+		add(&a, &w.sofar)
 		if rest = rest[n:]; len(rest) > 0 {
 			add(&a, &w.coefficients[rest[0]])
 			rest = rest[2:]

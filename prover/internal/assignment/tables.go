@@ -285,10 +285,10 @@ func (w *worker[S, PS]) lookup(t *table, data []uint32, from uint32) error {
 		if !ok || entry >= entries || entry >= uint64(t.entries) {
 			return ErrUnsatisfied
 		}
-		if _, err := w.sum(&w.t, t.all.from(int(entry))); err != nil {
+		if _, err := w.sum(&w.entry, t.all.from(int(entry))); err != nil {
 			return err
 		}
-		if err := w.set(from+i, &w.t); err != nil {
+		if err := w.set(from+i, &w.entry); err != nil {
 			return err
 		}
 	}

@@ -74,9 +74,9 @@ func (w *worker[S, PS]) products() error {
 			}
 			continue
 		}
-		PS(&w.u).Sub(&f.c[i], c)
+		PS(&w.difference).Sub(&f.c[i], c)
 		*c = f.c[i]
-		if err := w.give(p.coefficient, p.wire, &w.u); err != nil {
+		if err := w.give(p.coefficient, p.wire, &w.difference); err != nil {
 			return err
 		}
 	}
@@ -108,16 +108,16 @@ func (w *worker[S, PS]) invertEach(values, prefix []S, width int) {
 	}
 	// The last row is the products of all rows: each is replaced by its inverse.
 	all, before := row(prefix, rows), w.factors.c[:width]
-	w.v = w.small[1]
+	w.running = w.small[1]
 	for i := range all {
-		before[i] = w.v
-		PS(&w.v).Mul(&w.v, &all[i])
+		before[i] = w.running
+		PS(&w.running).Mul(&w.running, &all[i])
 	}
-	PS(&w.v).Inverse(&w.v)
+	PS(&w.running).Inverse(&w.running)
 	for i := width - 1; i >= 0; i-- {
-		w.t = all[i]
-		PS(&all[i]).Mul(&w.v, &before[i])
-		PS(&w.v).Mul(&w.v, &w.t)
+		w.value = all[i]
+		PS(&all[i]).Mul(&w.running, &before[i])
+		PS(&w.running).Mul(&w.running, &w.value)
 	}
 	for i := rows - 1; i >= 0; i-- {
 		w.multiplyAll(row(prefix, i), row(prefix, i), all)

@@ -2,10 +2,10 @@ package assignment
 
 // word reads an input that fits into 64 bits.
 func (w *worker[S, PS]) word(data []uint32) (v uint64, n int, ok bool, err error) {
-	if n, err = w.sum(&w.t, data); err != nil {
+	if n, err = w.sum(&w.input, data); err != nil {
 		return 0, n, false, err
 	}
-	v, ok = w.small64(&w.t)
+	v, ok = w.small64(&w.input)
 	return v, n, ok, nil
 }
 
@@ -14,12 +14,12 @@ func (w *worker[S, PS]) small64(e *S) (v uint64, ok bool) {
 	if i := w.bytes[byteSlot((*e)[0])]; w.small[i] == *e {
 		return uint64(i), true
 	}
-	PS(&w.u).Mul(e, &w.raw)
+	PS(&w.plain).Mul(e, &w.raw)
 	rest := uint64(0)
-	for i := 1; i < len(w.u); i++ {
-		rest |= w.u[i]
+	for i := 1; i < len(w.plain); i++ {
+		rest |= w.plain[i]
 	}
-	return w.u[0], rest == 0
+	return w.plain[0], rest == 0
 }
 
 // byteSlot returns the slot of w.bytes of an element with this lowest word: Fibonacci
@@ -34,8 +34,8 @@ func (w *worker[S, PS]) setWord(wire uint32, v uint64) error {
 	if v < uint64(len(w.small)) {
 		return w.set(wire, &w.small[v])
 	}
-	PS(&w.t).SetUint64(v)
-	return w.set(wire, &w.t)
+	PS(&w.output).SetUint64(v)
+	return w.set(wire, &w.output)
 }
 
 // words reads two inputs of 64 bits, for an output.
@@ -107,12 +107,12 @@ func (w *worker[S, PS]) nBits(c *call) (bool, error) {
 	if c.n != 1 {
 		return false, nil
 	}
-	if _, err := w.sum(&w.t, c.data); err != nil {
+	if _, err := w.sum(&w.whole, c.data); err != nil {
 		return false, err
 	}
-	PS(&w.u).Mul(&w.t, &w.raw)
+	PS(&w.pieces).Mul(&w.whole, &w.raw)
 	for i := range c.to - c.from {
-		if err := w.set(c.from+i, &w.small[window(&w.u, int(i), 1)]); err != nil {
+		if err := w.set(c.from+i, &w.small[window(&w.pieces, int(i), 1)]); err != nil {
 			return false, err
 		}
 	}
@@ -137,12 +137,12 @@ func (w *worker[S, PS]) decompose(c *call) (bool, error) {
 	if !ok1 || !ok2 || size == 0 || size >= 64 || length > 1<<16 || (length+size-1)/size != outputs {
 		return false, nil
 	}
-	if _, err := w.sum(&w.t, c.data[n+m:]); err != nil {
+	if _, err := w.sum(&w.whole, c.data[n+m:]); err != nil {
 		return false, err
 	}
-	PS(&w.v).Mul(&w.t, &w.raw)
+	PS(&w.pieces).Mul(&w.whole, &w.raw)
 	for i := range outputs {
-		if err := w.setWord(c.from+uint32(i), window(&w.v, int(i*size), int(size))); err != nil {
+		if err := w.setWord(c.from+uint32(i), window(&w.pieces, int(i*size), int(size))); err != nil {
 			return false, err
 		}
 	}
@@ -154,11 +154,11 @@ func (w *worker[S, PS]) inverseOrZero(c *call) (bool, error) {
 	if c.n != 1 || c.to-c.from != 1 {
 		return false, nil
 	}
-	if _, err := w.sum(&w.t, c.data); err != nil {
+	if _, err := w.sum(&w.argument, c.data); err != nil {
 		return false, err
 	}
-	if PS(&w.t).IsZero() {
-		return true, w.set(c.from, &w.t)
+	if PS(&w.argument).IsZero() {
+		return true, w.set(c.from, &w.argument)
 	}
 	w.divisions = append(w.divisions, division{of: ofOne, wire: c.from, data: c.data})
 	return true, nil

@@ -123,28 +123,65 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// TestBackground: a part begins when it is released and the one before has ended, a
+// chain returns parts of so many shares that follow each other.
+func chain(parts, shares int) []Part {
+	all := make([]Part, parts)
+	for i := range all {
+		all[i].Shares = shares
+		if i > 0 {
+			all[i].Reads, all[i-1].Then = 1, []int32{int32(i)}
+		}
+	}
+	return all
+}
+
+// upTo returns the numbers below n.
+func upTo(n int) []int32 {
+	all := make([]int32, n)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	return all
+}
+
+// drawParts draws parts that wait for some of the few before them, and says for which.
+func drawParts(r *rand.Rand) (parts []Part, reads [][]int) {
+	parts, reads = make([]Part, r.IntN(200)), make([][]int, 200)
+	for i := range parts {
+		parts[i].Shares = 1 + r.IntN(1<<r.IntN(4))
+		for k := max(i-1-r.IntN(70), 0); k < i; k++ {
+			if r.IntN(12) == 0 {
+				parts[k].Then = append(parts[k].Then, int32(i))
+				parts[i].Reads++
+				reads[i] = append(reads[i], k)
+			}
+		}
+	}
+	return parts, reads
+}
+
+// TestBackground: a part begins when it is released and those that it reads have ended, a
 // loose share when it is released, and all is done once when the crew finishes,
 // whatever the owner does meanwhile.
 func TestBackground(t *testing.T) {
 	crews(t, func(t *testing.T, c *Crew) {
 		r := rand.New(rand.NewPCG(6, 6))
 		for range 100 {
-			sizes := make([]int32, r.IntN(60))
-			for i := range sizes {
-				sizes[i] = 1 + r.Int32N(9)
-			}
+			parts, reads := drawParts(r)
 			loose := r.IntN(100)
-			var parts, shares atomic.Int32 // released
-			done := make([]atomic.Int32, len(sizes))
+			released := make([]atomic.Bool, len(parts))
+			done := make([]atomic.Int32, len(parts))
+			var shares atomic.Int32 // released
 			var k counts
 			k.done = make([]atomic.Int32, loose)
-			c.Begin(sizes, func(_, part, share int) error {
-				if part >= int(parts.Load()) {
+			c.Begin(parts, func(_, part, share int) error {
+				if !released[part].Load() {
 					return errors.New("a part begins before it is released")
 				}
-				if part > 0 && done[part-1].Load() != sizes[part-1] {
-					return errors.New("a part begins before the one before it has ended")
+				for _, i := range reads[part] {
+					if int(done[i].Load()) != parts[i].Shares {
+						return errors.New("a part begins before one that it reads has ended")
+					}
 				}
 				done[part].Add(1)
 				return nil
@@ -154,35 +191,86 @@ func TestBackground(t *testing.T) {
 				}
 				return k.do(worker, share, share+1)
 			})
-			for int(parts.Load()) < len(sizes) || int(shares.Load()) < loose {
-				p, s := min(int(parts.Load())+r.IntN(8), len(sizes)), min(int(shares.Load())+r.IntN(8), loose)
-				parts.Store(int32(p))
-				shares.Store(int32(s))
-				c.Release(p, s)
+			// Nearly in the order of their numbers, as steps release them.
+			order := make([]int32, len(parts))
+			for i := range order {
+				order[i] = int32(i)
+			}
+			for i := range order {
+				k := min(i+r.IntN(20), len(order)-1)
+				order[i], order[k] = order[k], order[i]
+			}
+			for len(order) > 0 || int(shares.Load()) < loose {
+				now := order[:min(r.IntN(8), len(order))]
+				order = order[len(now):]
+				for _, i := range now {
+					released[i].Store(true)
+				}
+				shares.Store(int32(min(int(shares.Load())+r.IntN(8), loose)))
+				c.Release(now, int(shares.Load()))
 				if err := c.Level(40, 40, func(_, _, _ int) error { return nil }); err != nil {
 					t.Fatal(err)
 				}
-				if p > 0 && r.IntN(3) == 0 {
-					want := r.IntN(p + 1)
-					if err := c.Await(want); err != nil {
-						t.Fatal(err)
-					}
-					if c.Ended() < want || want > 0 && done[want-1].Load() != sizes[want-1] {
-						t.Fatalf("%d parts are awaited, %d have ended", want, c.Ended())
+				want := 0
+				for want < len(parts) && released[want].Load() {
+					want++
+				}
+				if r.IntN(3) > 0 {
+					continue
+				}
+				want = r.IntN(want + 1)
+				if err := c.Await(want); err != nil {
+					t.Fatal(err)
+				}
+				for i := range want {
+					if int(done[i].Load()) != parts[i].Shares || !c.Ended([]int32{int32(i)}) {
+						t.Fatalf("%d parts are awaited, part %d has not ended", want, i)
 					}
 				}
 			}
 			if err := c.Finish(); err != nil {
 				t.Fatal(err)
 			}
-			for i := range sizes {
-				if done[i].Load() != sizes[i] {
-					t.Fatalf("part %d: %d of %d shares", i, done[i].Load(), sizes[i])
+			for i := range parts {
+				if int(done[i].Load()) != parts[i].Shares {
+					t.Fatalf("part %d: %d of %d shares", i, done[i].Load(), parts[i].Shares)
 				}
 			}
 			k.check(t, "loose")
 		}
 	})
+}
+
+// TestLowestNumberFirst: of the parts that may begin the one with the lowest number does, and
+// loose shares come last.
+func TestLowestNumberFirst(t *testing.T) {
+	c := New(1)
+	defer c.Dismiss()
+	parts := make([]Part, 150)
+	for i := range parts {
+		parts[i].Shares = 1
+	}
+	parts[3].Then = []int32{100}
+	parts[100].Reads = 1
+	var order []int
+	c.Begin(parts, func(_, part, _ int) error {
+		order = append(order, part)
+		return nil
+	}, func(_, share int) error {
+		order = append(order, 1000+share)
+		return nil
+	})
+	c.Release([]int32{140, 100, 70, 64, 63}, 2)
+	if err := c.Await(0); err != nil {
+		t.Fatal(err)
+	}
+	c.Release([]int32{66, 3, 65}, 2)
+	if err := c.Await(0); err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{63, 64, 70, 140, 1000, 1001, 3, 65, 66, 100}; !slices.Equal(order, want) {
+		t.Errorf("%v, want %v", order, want)
+	}
 }
 
 // TestBackgroundFails: an error or a panic beside the owner is told by what waits for
@@ -192,7 +280,7 @@ func TestBackgroundFails(t *testing.T) {
 	crews(t, func(t *testing.T, c *Crew) {
 		for i := range 60 {
 			at := []int{0, 3, 5}[i%3]
-			c.Begin([]int32{2, 2, 2, 2, 2, 2}, func(_, part, _ int) error {
+			c.Begin(chain(6, 2), func(_, part, _ int) error {
 				if part == at {
 					if i%2 == 0 {
 						panic("yes")
@@ -201,7 +289,7 @@ func TestBackgroundFails(t *testing.T) {
 				}
 				return nil
 			}, func(_, _ int) error { return nil })
-			c.Release(6, 0)
+			c.Release(upTo(6), 0)
 			if err := c.Level(40, 40, func(_, _, _ int) error { return nil }); err != nil {
 				t.Fatalf("%v of a level", err)
 			}
@@ -221,13 +309,13 @@ func TestDismissInTheMiddle(t *testing.T) {
 		c := New(4)
 		var gone atomic.Bool
 		var late atomic.Int32
-		c.Begin(slices.Repeat([]int32{3}, 5000), func(_, _, _ int) error {
+		c.Begin(chain(5000, 3), func(_, _, _ int) error {
 			if gone.Load() {
 				late.Add(1)
 			}
 			return nil
 		}, nil)
-		c.Release(5000, 0)
+		c.Release(upTo(5000), 0)
 		c.Dismiss()
 		gone.Store(true)
 		runtime.Gosched()

@@ -37,8 +37,8 @@ func TestWaitingTakesNoProcessor(t *testing.T) {
 			})
 		},
 		"Await": func() error {
-			c.Begin([]int32{4}, func(worker, _, share int) error { return sleep(worker, share) }, nil)
-			c.Release(1, 0)
+			c.Begin(chain(1, 4), func(worker, _, share int) error { return sleep(worker, share) }, nil)
+			c.Release(upTo(1), 0)
 			time.Sleep(20 * time.Millisecond) // so that helpers come
 			return c.Await(1)
 		},

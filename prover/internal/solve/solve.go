@@ -66,7 +66,6 @@ func (s System[S]) Run(ctx context.Context, w witness.Witness, opts []solver.Opt
 				log.Warn().Str("gnark", gnark.Version.String()).Msg("the hints of this version of gnark have not been compared with pippin's, so that gnark's are called: solving takes longer")
 			})
 		}
-		quicker(cfg.HintFunctions, s.MHintsDependencies)
 		sol, err := s.Solver.Solve(ctx, s.System, inputs, cfg, commit)
 		if err == nil {
 			// As gnark's solver says it.

@@ -1,4 +1,4 @@
-package solve
+package assignment
 
 import (
 	"errors"
@@ -6,37 +6,12 @@ import (
 
 	"github.com/consensys/gnark/constraint/solver"
 
-	"github.com/pippin-zk/pippin/prover/internal/assignment"
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/lattice"
 )
 
-const algebra = "github.com/consensys/gnark/std/algebra/"
-
-// slow are hints of gnark that look for short vectors of a lattice, which takes half
-// of a solver's time when a circuit verifies one signature; quick are our ways to the
-// same vectors.
-var slow = map[string]solver.Hint{
-	algebra + "emulated/sw_emulated.rationalReconstructExt":           fraction,
-	algebra + "emulated/sw_bn254.rationalReconstructExtG2":            fraction,
-	algebra + "emulated/sw_bls12381.rationalReconstructExtG2":         fraction,
-	algebra + "emulated/sw_bw6761.rationalReconstructExtG2":           fraction,
-	algebra + "native/twistededwards.multiRationalReconstructHint":    fractions3,
-	algebra + "native/twistededwards.multiRationalReconstructExtHint": fractions6,
-}
-
-// quicker replaces slow hints of a system by ours, where they are gnark's own.
-func quicker(hints map[solver.HintID]solver.Hint, system map[solver.HintID]string) {
-	for id, name := range system {
-		quick, ok := slow[name]
-		if !ok {
-			continue
-		}
-		if f, ok := hints[id]; ok && assignment.Knows(f, name) {
-			hints[id] = either(quick, f)
-		}
-	}
-}
+// Hints of gnark that look for short vectors of a lattice take half of a solver's time when
+// a circuit verifies one signature. Here are quicker ways to the same vectors.
 
 // errOther is what our hints say to inputs that are not as gnark's circuits have them.
 var errOther = errors.New("other inputs than gnark's circuits have")
