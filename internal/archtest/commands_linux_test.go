@@ -16,6 +16,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	"github.com/consensys/gnark/backend/groth16"
+	"github.com/consensys/gnark/frontend"
+	"github.com/consensys/gnark/frontend/cs/r1cs"
 )
 
 var runDocuments = flag.Bool("documents", false, "run the commands of the README and the how-tos (minutes; scripts/test-documents)")
@@ -155,8 +160,9 @@ func newReader(t *testing.T, root string) *reader {
 	// what both need.
 	_, needs, _ := strings.Cut(string(mod), "\n")
 	for name, text := range map[string]string{
-		"go.mod":  "module program\n" + needs,
-		"main.go": readerProgram,
+		"go.mod":      "module program\n" + needs,
+		"main.go":     readerProgram,
+		"proving.key": provingKey(t),
 	} {
 		if err := os.WriteFile(filepath.Join(program, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -172,6 +178,31 @@ func newReader(t *testing.T, root string) *reader {
 	bin := filepath.Join(beside, "bin")
 	return &reader{t, root, append(os.Environ(), "GOBIN="+bin, "XDG_DATA_HOME="+filepath.Join(beside, "data"), "XDG_RUNTIME_DIR="+beside,
 		"PATH="+bin+":"+filepath.Join(root, "bin")+":"+os.Getenv("PATH"), "PROGRAM="+program)}
+}
+
+// provingKey returns a file of gnark's: the key of a circuit.
+func provingKey(t *testing.T) string {
+	ccs, err := frontend.Compile(ecc.BN254.ScalarField(), r1cs.NewBuilder, &product{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pk, _, err := groth16.Setup(ccs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if _, err := pk.WriteTo(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+// product is the circuit of provingKey.
+type product struct{ X, Y frontend.Variable }
+
+func (c *product) Define(api frontend.API) error {
+	api.AssertIsEqual(api.Mul(c.X, c.X), c.Y)
+	return nil
 }
 
 // readerProgram proves with the changed import.
@@ -239,7 +270,7 @@ func (r *reader) all(commands []command) {
 		switch {
 		case strings.HasPrefix(c.text, "cd "):
 			continue // to the sources, where a reader of this page is
-		case strings.HasPrefix(c.text, "go mod "), c.text == "go run .":
+		case strings.HasPrefix(c.text, "go mod "), c.text == "go run .", strings.HasPrefix(c.text, "msm key "):
 			folder = strings.TrimPrefix(r.env[len(r.env)-1], "PROGRAM=")
 		}
 		start := func() *exec.Cmd {
@@ -250,6 +281,8 @@ func (r *reader) all(commands []command) {
 		cmd := start()
 		if serves.MatchString(c.text) {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			var errs strings.Builder
+			cmd.Stderr = &errs
 			out, err := cmd.StdoutPipe()
 			if err != nil {
 				r.t.Fatal(err)
@@ -260,7 +293,9 @@ func (r *reader) all(commands []command) {
 			running = append(running, cmd)
 			lines := bufio.NewScanner(out)
 			if !lines.Scan() {
-				r.t.Fatalf("%s: it says nothing", c.text)
+				cmd.Wait()
+				running = running[:len(running)-1]
+				r.t.Fatalf("%s: it says nothing but %s", c.text, &errs)
 			}
 			r.t.Logf("%s: %s", c.text, lines.Text())
 			go func() {
