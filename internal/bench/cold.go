@@ -147,21 +147,22 @@ func (w *coldWork) byGnark() error {
 }
 
 // coldTimes is what the parts of first proofs took, and the next proofs.
-type coldTimes struct{ read, prove, next []time.Duration }
+type coldTimes struct{ read, load, prove, next []time.Duration }
 
 // first proves once with a key that it reads, and once more, and counts what gnark refuses.
 func (w *coldWork) first(ctx context.Context, e *single, t *coldTimes, refused *int) (err error) {
 	start := time.Now()
-	var p proofsystem.Prover
-	err = readKeyFile(w.path, func(r io.Reader) (err error) {
-		p, err = w.scheme.LoadProver(ctx, e.Engine, w.ccs, r, proofsystem.Options{})
+	k := w.scheme.NewKeys()
+	if err := readKeyFile(w.path, func(r io.Reader) error { return k.ReadProvingOn(ctx, e.Engine, r) }); err != nil {
 		return err
-	})
+	}
+	read := time.Now()
+	p, err := k.NewProver(e.Engine, w.ccs, proofsystem.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	read := time.Now()
+	load := time.Now()
 	first, err := p.Prove(ctx, w.full)
 	if err != nil {
 		return err
@@ -177,7 +178,8 @@ func (w *coldWork) first(ctx context.Context, e *single, t *coldTimes, refused *
 			*refused++
 		}
 	}
-	t.read, t.prove, t.next = append(t.read, read.Sub(start)), append(t.prove, proved.Sub(read)), append(t.next, end.Sub(proved))
+	t.read, t.load = append(t.read, read.Sub(start)), append(t.load, load.Sub(read))
+	t.prove, t.next = append(t.prove, proved.Sub(load)), append(t.next, end.Sub(proved))
 	return nil
 }
 
@@ -202,11 +204,11 @@ func (w *coldWork) measure(ctx context.Context, e *single) (record.ColdRun, erro
 func (w *coldWork) run(e *single, t *coldTimes, before time.Duration, refused int) record.ColdRun {
 	var samples []time.Duration
 	for i := range t.read {
-		samples = append(samples, before+t.read[i]+t.prove[i])
+		samples = append(samples, before+t.read[i]+t.load[i]+t.prove[i])
 	}
 	r := record.ColdRun{Series: w.series("cold", e, samples, w.stock, refused), Bytes: w.bytes, StockRead: record.Millis(w.stockRead)}
 	if len(samples) > 0 {
-		r.Read, r.Prove, r.Next = record.Millis(record.Median(t.read)), record.Millis(record.Median(t.prove)), record.Millis(record.Median(t.next))
+		r.Read, r.Load, r.Prove, r.Next = record.Millis(record.Median(t.read)), record.Millis(record.Median(t.load)), record.Millis(record.Median(t.prove)), record.Millis(record.Median(t.next))
 	}
 	return r
 }

@@ -30,7 +30,7 @@ func TestCold(t *testing.T) {
 		if r.Op != "cold" || r.System != string(system) || r.Circuit != "squares-20" || r.Constraints == 0 || r.Backend != "a" || r.Bytes < 20*32 || !r.Verified || r.Start != 0 {
 			t.Errorf("%+v", r)
 		}
-		if r.Count != 2 || len(r.Samples) != 2 || r.Min <= 0 || r.Median < r.Min || r.Read <= 0 || r.Prove <= 0 || r.Next <= 0 || r.Stock <= r.StockRead || r.StockRead <= 0 {
+		if r.Count != 2 || len(r.Samples) != 2 || r.Min <= 0 || r.Median < r.Min || r.Read <= 0 || r.Load <= 0 || r.Prove <= 0 || r.Next <= 0 || r.Stock <= r.StockRead || r.StockRead <= 0 {
 			t.Errorf("%+v", r)
 		}
 		if left, err := os.ReadDir(cfg.CacheDir); err != nil || len(left) > 0 {
@@ -59,7 +59,7 @@ func TestColdStart(t *testing.T) {
 		}
 		r := runs[0]
 		sum := 0.0
-		for _, part := range []float64{r.Start, r.Constrained, r.Open, r.Read, r.Prove} {
+		for _, part := range []float64{r.Start, r.Constrained, r.Open, r.Read, r.Load, r.Prove} {
 			if part <= 0 {
 				t.Errorf("a part without time: %+v", r)
 			}

@@ -50,8 +50,8 @@ type system[PK, VK written, P Proof] struct {
 	sizesOf     func(constraint.ConstraintSystem) (*Sizes, error)
 	// facts returns what a proving key of a curve says, or false for another curve's.
 	facts func(*curve, PK) (keyFacts, bool)
-	// load makes a prover with the proving key that it reads.
-	load func(context.Context, *engine.Engine, constraint.ConstraintSystem, io.Reader, Options) (typed[P], error)
+	// readOn reads a proving key on an engine.
+	readOn func(context.Context, *engine.Engine, ecc.ID, io.Reader) (PK, error)
 	// dump writes and reads a proving key the fast way.
 	write func(PK, io.Writer) error
 	read  func(PK, io.Reader) error
@@ -83,15 +83,18 @@ var schemes = map[System]func(backend.Curve) Scheme{
 		},
 		prove: gnarkgroth16.Prove, verify: gnarkgroth16.Verify,
 		prover: func(e *engine.Engine, ccs constraint.ConstraintSystem, pk gnarkgroth16.ProvingKey, o Options) (typed[gnarkgroth16.Proof], error) {
-			return groth16.NewProver(e, ccs, pk, o.groth16()...)
-		},
-		load: func(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, r io.Reader, o Options) (typed[gnarkgroth16.Proof], error) {
-			return groth16.LoadProver(ctx, e, ccs, r, o.groth16()...)
+			if o.NoMerging {
+				return groth16.NewProver(e, ccs, pk, groth16.MergeBases(groth16.MergeNever), groth16.MergeScalars(groth16.MergeNever))
+			}
+			return groth16.NewProver(e, ccs, pk)
 		},
 		sizesOf: groth16SizesOf,
 		facts: func(c *curve, pk gnarkgroth16.ProvingKey) (keyFacts, bool) {
 			points, transforms, ok := c.groth16(pk)
 			return keyFacts{points.sizes(), transforms}, ok
+		},
+		readOn: func(ctx context.Context, e *engine.Engine, _ ecc.ID, r io.Reader) (gnarkgroth16.ProvingKey, error) {
+			return groth16.ReadProvingKey(ctx, e, r)
 		},
 		write: gnarkgroth16.ProvingKey.WriteDump, read: gnarkgroth16.ProvingKey.ReadDump,
 	}),
@@ -116,9 +119,6 @@ var schemes = map[System]func(backend.Curve) Scheme{
 		prover: func(e *engine.Engine, ccs constraint.ConstraintSystem, pk gnarkplonk.ProvingKey, _ Options) (typed[gnarkplonk.Proof], error) {
 			return plonk.NewProver(e, ccs, pk)
 		},
-		load: func(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, r io.Reader, _ Options) (typed[gnarkplonk.Proof], error) {
-			return plonk.LoadProver(ctx, e, ccs, r)
-		},
 		sizesOf: plonkSizesOf,
 		facts: func(c *curve, pk gnarkplonk.ProvingKey) (keyFacts, bool) {
 			rows, commitments, ok := c.plonk(pk)
@@ -127,17 +127,10 @@ var schemes = map[System]func(backend.Curve) Scheme{
 			}
 			return keyFacts{sizes: plonkSizes(rows, rows, commitments)}, true // it does not know how many are used
 		},
-		write: func(pk gnarkplonk.ProvingKey, w io.Writer) error { return only(pk.WriteRawTo(w)) },
-		read:  func(pk gnarkplonk.ProvingKey, r io.Reader) error { return only(pk.UnsafeReadFrom(r)) },
+		readOn: plonk.ReadProvingKey,
+		write:  func(pk gnarkplonk.ProvingKey, w io.Writer) error { return only(pk.WriteRawTo(w)) },
+		read:   func(pk gnarkplonk.ProvingKey, r io.Reader) error { return only(pk.UnsafeReadFrom(r)) },
 	}),
-}
-
-// groth16 returns what the options are to Groth16's prover.
-func (o Options) groth16() []groth16.Option {
-	if o.NoMerging {
-		return []groth16.Option{groth16.MergeBases(groth16.MergeNever), groth16.MergeScalars(groth16.MergeNever)}
-	}
-	return nil
 }
 
 // only returns the error of a method that also counts bytes.
@@ -165,14 +158,6 @@ func (s *scheme[PK, VK, P]) NewWitness() (witness.Witness, error) {
 	return witness.New(s.on.ScalarField())
 }
 
-func (s *scheme[PK, VK, P]) LoadProver(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, r io.Reader, o Options) (Prover, error) {
-	p, err := s.load(ctx, e, ccs, r, o)
-	if err != nil {
-		return nil, err
-	}
-	return prover[P]{p}, nil
-}
-
 func (s *scheme[PK, VK, P]) NewKeys() Keys {
 	return &keys[PK, VK, P]{s, s.proving(s.on), s.verifying(s.on)}
 }
@@ -197,7 +182,11 @@ func (k *keys[PK, VK, P]) SetUpOn(ctx context.Context, e *engine.Engine, ccs con
 	return err
 }
 
-func (k *keys[PK, VK, P]) ReadProving(r io.Reader) error        { return only(k.pk.UnsafeReadFrom(r)) }
+func (k *keys[PK, VK, P]) ReadProving(r io.Reader) error { return only(k.pk.UnsafeReadFrom(r)) }
+func (k *keys[PK, VK, P]) ReadProvingOn(ctx context.Context, e *engine.Engine, r io.Reader) (err error) {
+	k.pk, err = k.readOn(ctx, e, k.on, r)
+	return err
+}
 func (k *keys[PK, VK, P]) ReadProvingChecked(r io.Reader) error { return only(k.pk.ReadFrom(r)) }
 func (k *keys[PK, VK, P]) WriteProving(w io.Writer) error       { return only(k.pk.WriteTo(w)) }
 func (k *keys[PK, VK, P]) ReadVerifying(r io.Reader) error      { return only(k.vk.ReadFrom(r)) }

@@ -79,9 +79,6 @@ type Scheme interface {
 	NewWitness() (witness.Witness, error)
 	// NewKeys returns empty keys, to be read or set up.
 	NewKeys() Keys
-	// LoadProver reads a proving key in any of gnark's forms, checks its points on an engine,
-	// and returns a prover for a constraint system.
-	LoadProver(context.Context, *engine.Engine, constraint.ConstraintSystem, io.Reader, Options) (Prover, error)
 	// SizesOf returns what a proof for a constraint system computes. One of another
 	// proof system is backend.ErrInvalidInput.
 	SizesOf(constraint.ConstraintSystem) (*Sizes, error)
@@ -107,6 +104,9 @@ type Keys interface {
 	// WriteRawTo. ReadProving does not check that points are on the curve.
 	ReadProving(io.Reader) error
 	ReadVerifying(io.Reader) error
+	// ReadProvingOn reads a proving key in any of gnark's forms. Its points are checked on
+	// an engine.
+	ReadProvingOn(context.Context, *engine.Engine, io.Reader) error
 	// ReadProvingChecked reads one that gnark wrote with WriteTo or WriteRawTo, with
 	// gnark's own checks.
 	ReadProvingChecked(io.Reader) error

@@ -19,8 +19,8 @@ type ColdRun struct {
 	Start       float64 `json:"start_ms,omitempty"`       // from the program's initialisation to its work
 	Constrained float64 `json:"read_system_ms,omitempty"` // the constraint system's file
 	Open        float64 `json:"open_ms,omitempty"`        // the backend, which may be a process
-	Read        float64 `json:"read_ms"`                  // the key, which is checked, and loaded meanwhile
-	Load        float64 `json:"load_ms,omitempty"`        // behind that, of records from before
+	Read        float64 `json:"read_ms"`                  // the key, which is checked
+	Load        float64 `json:"load_ms"`                  // into the backend
 	Prove       float64 `json:"prove_ms"`
 	// Next is the second proof, which is not part of the run.
 	Next float64 `json:"next_ms,omitempty"`
@@ -38,7 +38,7 @@ func WriteColdTable(w io.Writer, form table.Form, r Record[ColdRun]) error {
 	if started {
 		columns = append(columns, table.Column{Head: "start ms", Keep: 1}, table.Column{Head: "system ms", Keep: 3}, table.Column{Head: "open ms", Keep: 3})
 	}
-	columns = append(columns, table.Column{Head: "read ms", Keep: 3}, table.Column{Head: "prove ms", Keep: 3},
+	columns = append(columns, table.Column{Head: "read ms", Keep: 3}, table.Column{Head: "load ms", Keep: 3}, table.Column{Head: "prove ms", Keep: 3},
 		table.Column{Head: "next ms", Keep: 2}, table.Column{Head: "gnark ms", Keep: 3}, table.Column{Head: "verified", Keep: 2})
 	var rows [][]string
 	for _, run := range r.Runs {
@@ -46,11 +46,11 @@ func WriteColdTable(w io.Writer, form table.Form, r Record[ColdRun]) error {
 		if started {
 			row = append(row, formatKnown(run.Start), formatKnown(run.Constrained), formatKnown(run.Open))
 		}
-		rows = append(rows, append(row, formatMillis(run.Read), formatMillis(run.Prove), formatKnown(run.Next), formatKnown(run.Stock), verdict(run.Verified)))
+		rows = append(rows, append(row, formatMillis(run.Read), formatMillis(run.Load), formatMillis(run.Prove), formatKnown(run.Next), formatKnown(run.Stock), verdict(run.Verified)))
 	}
-	note := "Times are from opening the file of a compressed proving key, which is in the page cache, to the first proof with it; reading is with checks and loading. The constraint system and the witness are in memory."
+	note := "Times are from opening the file of a compressed proving key, which is in the page cache, to the first proof with it. The constraint system and the witness are in memory."
 	if started {
-		note = "Times are from the program's initialisation to its first proof: reading the constraint system from its file, opening the backend, reading, checking and loading the proving key, and the proof."
+		note = "Times are from the program's initialisation to its first proof: reading the constraint system from its file, opening the backend, reading and checking the proving key, loading it, and the proof."
 	}
 	return table.WriteWith(w, form, fmt.Sprintf("%s\n\n", r.Machine), columns, rows, "\n"+note+" The next proof is not in them.\n"+r.Cut.note())
 }

@@ -85,7 +85,7 @@ var required = map[string]struct{ texts, numbers, bools []string }{
 	},
 	"cold": { // first proofs, with a key in a file
 		texts:   []string{"system", "circuit", "curve", "backend"},
-		numbers: []string{"constraints", "count", "min_ms", "median_ms", "read_ms", "prove_ms"},
+		numbers: []string{"constraints", "count", "min_ms", "median_ms", "read_ms", "load_ms", "prove_ms"},
 		bools:   []string{"verified"},
 	},
 	"setup": { // keys made

@@ -41,7 +41,7 @@ func newAccelerator[P1, P2 any, S comparable](c *curve[P1, P2, S], e *engine.Eng
 	for _, ped := range p.pedersen {
 		k.commit, k.know = append(k.commit, bases[P1, S]{points: ped.basis}), append(k.know, bases[P1, S]{points: ped.sigma})
 	}
-	if k, err = k.in(ctx, e, nil); err != nil {
+	if k, err = k.in(ctx, e); err != nil {
 		return nil, errors.Join(err, end())
 	}
 	return &accelerator[P1, P2, S]{newProver(k, overlapAuto, whereAuto), c.g1.Group.On(e), c.g2.Group.On(e), end}, nil

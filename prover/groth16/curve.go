@@ -16,7 +16,6 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
 	"github.com/pippin-zk/pippin/prover/internal/keyfile"
 	"github.com/pippin-zk/pippin/prover/internal/merge"
-	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -96,10 +95,8 @@ type binding interface {
 	// check refuses a key that is not for a constraint system, whose shape is
 	// given.
 	check(constraint.ConstraintSystem, *shape, ProvingKey) error
-	// load loads a key for constraint systems of a shape, but for what was loaded early.
-	load(context.Context, *engine.Engine, *options, shape, ProvingKey, *resident.Early) (scheme, error)
-	// merging returns how equal points are merged in an engine.
-	merging(*engine.Engine, *options) Merging
+	// load loads a key for constraint systems of a shape.
+	load(context.Context, *engine.Engine, *options, shape, ProvingKey) (scheme, error)
 	// belongs returns a function that reports whether a verifying key is for the proofs
 	// of a proving key.
 	belongs(ProvingKey) func(VerifyingKey) bool
@@ -107,9 +104,9 @@ type binding interface {
 	setup(context.Context, *engine.Engine, *shape, constraint.ConstraintSystem, *setupOptions) (ProvingKey, VerifyingKey, error)
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
-	// domainBytes and read read a key's file. If early is not nil, parts are loaded into it.
+	// domainBytes and read read a key's file.
 	domainBytes(size uint64) ([]byte, error)
-	read(_ *keyfile.Reader, size uint64, domain []byte, early *resident.Early) (ProvingKey, error)
+	read(_ *keyfile.Reader, size uint64, domain []byte) (ProvingKey, error)
 }
 
 // bindingOf returns the binding of a key's curve.
@@ -151,25 +148,21 @@ func (c *curve[P1, P2, S]) check(ccs constraint.ConstraintSystem, s *shape, pk P
 	return p.check(s)
 }
 
-func (c *curve[P1, P2, S]) merging(e *engine.Engine, o *options) Merging {
-	if o.mergeBases == MergeAuto && o.where.onBackend(e, c.vectors.Curve()) {
-		return MergeNever // a backend takes values of wires, and adds none up
-	}
-	return o.mergeBases
-}
-
-func (c *curve[P1, P2, S]) load(ctx context.Context, e *engine.Engine, o *options, s shape, pk ProvingKey, early *resident.Early) (scheme, error) {
+func (c *curve[P1, P2, S]) load(ctx context.Context, e *engine.Engine, o *options, s shape, pk ProvingKey) (scheme, error) {
 	p, err := c.partsOf(pk)
 	if err != nil {
 		return nil, err
 	}
-	as := *o
-	as.mergeBases = c.merging(e, o)
-	k, err := newKey(ctx, c, &as, p, s)
+	if o.mergeBases == MergeAuto && o.where.onBackend(e, c.vectors.Curve()) {
+		plain := *o
+		plain.mergeBases = MergeNever // a backend takes values of wires, and adds none up
+		o = &plain
+	}
+	k, err := newKey(ctx, c, o, p, s)
 	if err != nil {
 		return nil, err
 	}
-	if k, err = k.in(ctx, e, early); err != nil {
+	if k, err = k.in(ctx, e); err != nil {
 		return nil, err
 	}
 	return newProver(k, o.overlap, o.where), nil

@@ -122,9 +122,9 @@ type bases[P, S any] struct {
 	table  *resident.Table[P, S] // nil until they are loaded
 }
 
-// load loads the points, unless they were loaded early.
-func (b *bases[P, S]) load(ctx context.Context, early *resident.Early, e *engine.Engine, g *group.Ops[P, S]) (err error) {
-	b.table, err = resident.LoadRest(ctx, early, e, g, b.points)
+// load loads the points.
+func (b *bases[P, S]) load(ctx context.Context, e *engine.Engine, g *group.Ops[P, S]) (err error) {
+	b.table, err = resident.Load(ctx, e, g, b.points)
 	return err
 }
 
@@ -192,17 +192,17 @@ func representatives[P any](points []P, sel *group.Selection) []P {
 	return r
 }
 
-// in returns the key with its points loaded into an engine, all parts at a time but for those
-// that were loaded early. Close frees them.
-func (k *key[P1, P2, S]) in(ctx context.Context, e *engine.Engine, early *resident.Early) (*key[P1, P2, S], error) {
+// in returns the key with its points loaded into an engine, all parts at a time. Close
+// frees them.
+func (k *key[P1, P2, S]) in(ctx context.Context, e *engine.Engine) (*key[P1, P2, S], error) {
 	loaded := *k
 	loaded.engine = e
 	loaded.commit, loaded.know = slices.Clone(k.commit), slices.Clone(k.know)
 	loads, all := errgroup.WithContext(ctx)
 	for _, b := range loaded.inG1() {
-		loads.Go(func() error { return b.load(all, early, e, k.g1) })
+		loads.Go(func() error { return b.load(all, e, k.g1) })
 	}
-	loads.Go(func() error { return loaded.b2.load(all, early, e, k.g2) })
+	loads.Go(func() error { return loaded.b2.load(all, e, k.g2) })
 	if err := loads.Wait(); err != nil {
 		return nil, errors.Join(err, loaded.Close())
 	}

@@ -27,7 +27,7 @@ type prover[P1, P2 any, S comparable] struct {
 }
 
 func (p *prover[P1, P2, S]) In(ctx context.Context, e *engine.Engine) (scheme, error) {
-	k, err := p.key.in(ctx, e, nil)
+	k, err := p.key.in(ctx, e)
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,6 @@ package groth16
 
 import (
 	"context"
-	"errors"
-	"io"
 	"iter"
 
 	gnark "github.com/consensys/gnark/backend"
@@ -103,9 +101,8 @@ type residentKey = proving.Key[Proof]
 // points, but not the key: that could not become garbage then.
 func loadKey(ctx context.Context, e *engine.Engine, o options, b binding, s shape, pk ProvingKey) (*residentKey, error) {
 	chosen, _ := o.For(b.belongs(pk)) // Use may have verifying keys for other keys
-	return proving.Load(ctx, e, func(ctx context.Context, e *engine.Engine) (scheme, proving.Options[Proof], error) {
-		k, err := b.load(ctx, e, &o, s, pk, nil)
-		return k, chosen, err
+	return proving.Load(ctx, e, chosen, func(ctx context.Context, e *engine.Engine) (scheme, error) {
+		return b.load(ctx, e, &o, s, pk)
 	})
 }
 
@@ -141,52 +138,6 @@ func NewProver(engine *engine.Engine, ccs constraint.ConstraintSystem, pk Provin
 		return nil, err
 	}
 	return &Prover{k, ccs}, nil
-}
-
-// LoadProver reads a proving key as ReadProvingKey does and returns what NewProver does with
-// it, in less time: each part of the key is loaded into the engine once its points are
-// checked, while the next are read. It does so where the engine's backend takes the points as
-// they are; with MergeAlways, and where MergeAuto merges, they are loaded at the end.
-//
-// A key that is damaged, or not for the constraint system, is backend.ErrInvalidInput. After
-// an error nothing is loaded. The key's points are kept in this process's memory until Close,
-// so that another backend can load them. ctx ends reading and loading, not the prover.
-func LoadProver(ctx context.Context, engine *engine.Engine, ccs constraint.ConstraintSystem, from io.Reader, opts ...Option) (*Prover, error) {
-	o := optionsOf(opts)
-	s, err := shapeOf(ccs)
-	if err != nil {
-		return nil, err
-	}
-	k, err := proving.Load(ctx, engine, o.reading(ccs, s, from))
-	if err != nil {
-		return nil, err
-	}
-	return &Prover{k, ccs}, nil
-}
-
-// reading returns a function that reads a key for a constraint system, and loads it.
-func (o *options) reading(ccs constraint.ConstraintSystem, s shape, from io.Reader) func(context.Context, *engine.Engine) (scheme, proving.Options[Proof], error) {
-	return func(ctx context.Context, e *engine.Engine) (_ scheme, chosen proving.Options[Proof], err error) {
-		early := resident.NewEarly(e)
-		defer func() { err = errors.Join(err, early.Close()) }()
-		pk, b, err := readKey(ctx, e, from, func(b binding) *resident.Early {
-			if b.merging(e, o) != MergeNever {
-				return nil
-			}
-			return early
-		})
-		if err != nil {
-			return nil, chosen, err
-		}
-		if err := b.check(ccs, &s, pk); err != nil {
-			return nil, chosen, err
-		}
-		if chosen, err = o.For(b.belongs(pk)); err != nil {
-			return nil, chosen, err
-		}
-		k, err := b.load(ctx, e, o, s, pk, early)
-		return k, chosen, err
-	}
 }
 
 // Prove returns a proof for a full witness. Options add to those of NewProver. If the

@@ -34,13 +34,6 @@ func ReadProvingKey(ctx context.Context, engine *engine.Engine, from io.Reader) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	pk, _, err := readKey(ctx, e, from, func(binding) *resident.Early { return nil })
-	return pk, err
-}
-
-// readKey reads a key, loads its parts into what early returns for its curve unless that is
-// nil, and returns the curve's binding too. Nothing is being loaded when it has returned.
-func readKey(ctx context.Context, e *engine.Engine, from io.Reader, early func(binding) *resident.Early) (_ ProvingKey, _ binding, err error) {
 	r := keyfile.New(ctx, e, from, keyfile.PieceBytes)
 	defer r.End()
 	size := r.Start()
@@ -49,12 +42,12 @@ func readKey(ctx context.Context, e *engine.Engine, from io.Reader, early func(b
 	}
 	first := r.Bytes("Domain", 32) // bytes of 1/size tell the curve
 	if r.Err() != nil {
-		return nil, nil, r.Err()
+		return nil, r.Err()
 	}
 	for _, b := range bindings {
 		domain, err := b.domainBytes(size)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if !bytes.HasPrefix(domain[8:], first) {
 			continue
@@ -66,11 +59,10 @@ func readKey(ctx context.Context, e *engine.Engine, from io.Reader, early func(b
 			r.Refuse("Domain: not gnark's of size %d on its curve", size)
 		}
 		domain[last] = tables
-		pk, err := b.read(r, size, domain, early(b))
-		return pk, b, err
+		return b.read(r, size, domain)
 	}
 	r.Refuse("Domain: not gnark's of size %d on a curve that is supported", size)
-	return nil, nil, r.Err()
+	return nil, r.Err()
 }
 
 // maxDomain is what the smallest of the curves, BN254, has.
@@ -85,14 +77,13 @@ func (c *curve[P1, P2, S]) domainBytes(size uint64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// read reads what is behind the domain. Parts that it returns are loaded into early, but for
-// a nil one.
-func (c *curve[P1, P2, S]) read(r *keyfile.Reader, size uint64, domain []byte, early *resident.Early) (ProvingKey, error) {
+// read reads what is behind the domain.
+func (c *curve[P1, P2, S]) read(r *keyfile.Reader, size uint64, domain []byte) (ProvingKey, error) {
 	p := parts[P1, P2, S]{size: int(size)}
 	var making errgroup.Group
 	var key func(*parts[P1, P2, S]) ProvingKey
 	defer making.Wait()
-	g1 := func(dst *[]P1, what string) { *dst = resident.ReadPoints(r, early, c.g1, what) }
+	g1 := func(dst *[]P1, what string) { *dst = keyfile.Points(r, c.g1.Group, what) }
 	slices := func() {
 		g1(&p.a, "G1.A")
 		g1(&p.b, "G1.B")
@@ -118,7 +109,7 @@ func (c *curve[P1, P2, S]) read(r *keyfile.Reader, size uint64, domain []byte, e
 	p.beta2 = keyfile.Alone(r, c.g2.Group, "G2.Beta", 1)[0]
 	p.delta2 = keyfile.Alone(r, c.g2.Group, "G2.Delta", 1)[0]
 	if !r.Dump() {
-		p.b2 = resident.ReadPoints(r, early, c.g2, "G2.B")
+		p.b2 = keyfile.Points(r, c.g2.Group, "G2.B")
 	}
 	wires := r.Uint64("number of wires")
 	noA, noB := r.Uint64("NbInfinityA"), r.Uint64("NbInfinityB")
@@ -126,7 +117,7 @@ func (c *curve[P1, P2, S]) read(r *keyfile.Reader, size uint64, domain []byte, e
 	commitments := r.Uint32("number of commitment keys")
 	if r.Dump() {
 		slices()
-		p.b2 = resident.ReadPoints(r, early, c.g2, "G2.B")
+		p.b2 = keyfile.Points(r, c.g2.Group, "G2.B")
 	}
 	for i := uint32(0); i < commitments && r.Err() == nil; i++ {
 		var k pedersen[P1]

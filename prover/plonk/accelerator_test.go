@@ -149,7 +149,7 @@ func proveBy(t *testing.T, e *engine.Engine, sample samples.Sample) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := bn254Curve.load(ctx, e, ccs, shape, pk, nil)
+	loaded, err := bn254Curve.load(ctx, e, ccs, shape, pk)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/group"
 	"github.com/pippin-zk/pippin/prover/internal/keycache"
 	"github.com/pippin-zk/pippin/prover/internal/keyfile"
-	"github.com/pippin-zk/pippin/prover/internal/resident"
 	"github.com/pippin-zk/pippin/prover/internal/solve"
 	"github.com/pippin-zk/pippin/vector"
 )
@@ -57,8 +56,8 @@ type curve[P any, S comparable] struct {
 type binding interface {
 	// check refuses a key that is not for a constraint system, whose shape is given.
 	check(constraint.ConstraintSystem, *shape, ProvingKey) error
-	// load loads a key for a constraint system, but for what was loaded early.
-	load(context.Context, *engine.Engine, constraint.ConstraintSystem, *shape, ProvingKey, *resident.Early) (scheme, error)
+	// load loads a key for a constraint system.
+	load(context.Context, *engine.Engine, constraint.ConstraintSystem, *shape, ProvingKey) (scheme, error)
 	// belongs returns a function that reports whether a verifying key is for the proofs
 	// of a proving key.
 	belongs(ProvingKey) func(VerifyingKey) bool
@@ -66,8 +65,8 @@ type binding interface {
 	setup(ctx context.Context, e *engine.Engine, s *shape, ccs constraint.ConstraintSystem, srs, lagrange kzg.SRS) (ProvingKey, VerifyingKey, error)
 	fingerprint(ProvingKey) (uint64, error)
 	handle(ProvingKey) keycache.Handle
-	// read reads a key's file. If early is not nil, the setup's points are loaded into it.
-	read(_ *keyfile.Reader, early *resident.Early) (ProvingKey, error)
+	// read reads a key's file.
+	read(*keyfile.Reader) (ProvingKey, error)
 }
 
 // curveOf is a constraint system that knows its curve; a PLONK key does not.

@@ -12,8 +12,8 @@
 //	proof, err := plonk.Prove(ccs, pk, witness) // as before
 //
 // A server that proves many times makes a Prover: it knows when a key is loaded and
-// freed, and takes a context. LoadProver makes one of a key in a file, which it loads while
-// it reads. Setup makes keys on the same engine; SetupOn takes an engine and a context.
+// freed, and takes a context. Setup makes keys on the same engine; SetupOn takes an engine
+// and a context.
 //
 // # What runs where
 //

@@ -28,7 +28,7 @@ type prover[P any, S comparable] struct {
 }
 
 // load loads the points of a key for a constraint system.
-func (c *curve[P, S]) load(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, s *shape, pk ProvingKey, early *resident.Early) (scheme, error) {
+func (c *curve[P, S]) load(ctx context.Context, e *engine.Engine, ccs constraint.ConstraintSystem, s *shape, pk ProvingKey) (scheme, error) {
 	parts, err := c.partsOf(pk)
 	if err != nil {
 		return nil, err
@@ -37,22 +37,18 @@ func (c *curve[P, S]) load(ctx context.Context, e *engine.Engine, ccs constraint
 	if err != nil {
 		return nil, err
 	}
-	return (&prover[P, S]{key: k, ccs: ccs, parts: parts}).in(ctx, e, early)
+	return (&prover[P, S]{key: k, ccs: ccs, parts: parts}).In(ctx, e)
 }
 
+// In returns the key with its points loaded into an engine. Its polynomials follow with the
+// first proof.
 func (p *prover[P, S]) In(ctx context.Context, e *engine.Engine) (scheme, error) {
-	return p.in(ctx, e, nil)
-}
-
-// in returns the key with its points loaded into an engine, but for those that were loaded
-// early. Its polynomials follow with the first proof.
-func (p *prover[P, S]) in(ctx context.Context, e *engine.Engine, early *resident.Early) (scheme, error) {
 	loaded := &prover[P, S]{key: p.key, ccs: p.ccs, parts: p.parts, engine: e, polynomials: resident.NewVectors[*vector.Session[S], *keyVectors[S]]()}
 	err := func() (err error) {
-		if loaded.canonical, err = resident.LoadRest(ctx, early, e, p.g1, p.parts.canonical[:p.n+3]); err != nil {
+		if loaded.canonical, err = resident.Load(ctx, e, p.g1, p.parts.canonical[:p.n+3]); err != nil {
 			return err
 		}
-		if loaded.lagrange, err = resident.LoadRest(ctx, early, e, p.g1, p.parts.lagrange); err != nil {
+		if loaded.lagrange, err = resident.Load(ctx, e, p.g1, p.parts.lagrange); err != nil {
 			return err
 		}
 		return loaded.pad(ctx)

@@ -38,15 +38,9 @@ func ReadProvingKey(ctx context.Context, engine *engine.Engine, curve ecc.ID, fr
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	return readKey(ctx, e, b, from, nil)
-}
-
-// readKey reads a key, and loads the setup's points into early unless that is nil. Nothing is
-// being loaded when it has returned.
-func readKey(ctx context.Context, e *engine.Engine, b binding, from io.Reader, early *resident.Early) (ProvingKey, error) {
 	r := keyfile.New(ctx, e, from, keyfile.PieceBytes)
 	defer r.End()
-	return b.read(r, early)
+	return b.read(r)
 }
 
 // A key's file begins with the marker and the version; keys of before there were versions
@@ -59,7 +53,7 @@ const (
 // columnNames are those of the commitments that all keys have, in a file's order.
 var columnNames = [...]string{"S[0]", "S[1]", "S[2]", "Ql", "Qr", "Qm", "Qo", "Qk"}
 
-func (c *curve[P, S]) read(r *keyfile.Reader, early *resident.Early) (ProvingKey, error) {
+func (c *curve[P, S]) read(r *keyfile.Reader) (ProvingKey, error) {
 	size := r.Uint64("Vk.Size")
 	if size == versionMarker {
 		if v := r.Uint64("Vk's version"); v != version {
@@ -100,11 +94,11 @@ func (c *curve[P, S]) read(r *keyfile.Reader, early *resident.Early) (ProvingKey
 			r.Refuse("%s: %d in %d rows", what, k.commitments[i], size)
 		}
 	}
-	k.canonical = resident.ReadPoints(r, early, c.g1, "Kzg.G1")
+	k.canonical = keyfile.Points(r, c.g1.Group, "Kzg.G1")
 	if r.Err() == nil && len(k.canonical) != k.n+3 {
 		r.Refuse("Kzg.G1: %d points for %d rows", len(k.canonical), k.n)
 	}
-	k.lagrange = resident.ReadPoints(r, early, c.g1, "KzgLagrange.G1")
+	k.lagrange = keyfile.Points(r, c.g1.Group, "KzgLagrange.G1")
 	if r.Err() == nil && len(k.lagrange) != k.n {
 		r.Refuse("KzgLagrange.G1: %d points for %d rows", len(k.lagrange), k.n)
 	}

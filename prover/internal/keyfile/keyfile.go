@@ -46,7 +46,7 @@ type Reader struct {
 
 	place   int            // how many pieces have been read
 	buffers chan *buffer   // for encodings, one for each piece that may be in flight
-	pieces  sync.WaitGroup // in flight, and what uses points that are there
+	pieces  sync.WaitGroup // in flight
 
 	mu     sync.Mutex
 	err    error
@@ -226,40 +226,17 @@ func Alone[P, S any](r *Reader, g *msm.Group[P, S], what string, n int) []P {
 // Points reads the length of a slice of points, and the points. When no point was read
 // before, the first of them tells the form. The points are there after End.
 func Points[P, S any](r *Reader, g *msm.Group[P, S], what string) []P {
-	all, _ := slice(r, g, what)
-	return all
-}
-
-// PointsFor does what Points does, and calls use with the points once all of them are
-// decoded and valid, while the reader goes on. It does not after an error, nor for an
-// outline. End waits for use, and returns its error where that is the first.
-func PointsFor[P, S any](r *Reader, g *msm.Group[P, S], what string, use func(context.Context, []P) error) []P {
-	all, wait := slice(r, g, what)
-	if r.watch.Outline {
-		return all
-	}
-	place := r.place
-	r.pieces.Go(func() {
-		if wait(); r.Err() != nil {
-			return
-		}
-		if err := use(r.ctx, all); err != nil {
-			r.fail(place, fmt.Errorf("the key's %s: %w", what, err))
-		}
-	})
-	return all
-}
-
-// slice reads a slice of points behind its length. They are there after wait.
-func slice[P, S any](r *Reader, g *msm.Group[P, S], what string) (all []P, wait func()) {
+	var all []P
 	if r.dump {
-		return points(r, g, what, binary.LittleEndian.Uint64(r.Bytes(what, 8)), backend.AsInSpaces)
+		all, _ = points(r, g, what, binary.LittleEndian.Uint64(r.Bytes(what, 8)), backend.AsInSpaces)
+		return all
 	}
 	n := r.Uint32(what)
 	if n > 0 && r.alone == backend.AsInSpaces {
 		r.Form()
 	}
-	return points(r, g, what, uint64(n), r.alone)
+	all, _ = points(r, g, what, uint64(n), r.alone)
+	return all
 }
 
 // Some reads n points without their number in front. They are there after End, and fewer

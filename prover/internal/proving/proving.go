@@ -128,14 +128,13 @@ type Key[P any] struct {
 	closed bool
 }
 
-// Load loads a key into an engine, and takes the options for its proofs; a nil engine is one
-// in this process.
-func Load[P any](ctx context.Context, engine *engine.Engine, load func(context.Context, *engine.Engine) (Scheme[P], Options[P], error)) (_ *Key[P], err error) {
-	k := new(Key[P])
+// Load loads a key into an engine; a nil engine is one in this process.
+func Load[P any](ctx context.Context, engine *engine.Engine, o Options[P], load func(context.Context, *engine.Engine) (Scheme[P], error)) (_ *Key[P], err error) {
+	k := &Key[P]{opts: o}
 	if k.engine, k.end, err = resident.Or(ctx, engine); err != nil {
 		return nil, err
 	}
-	if k.scheme, k.opts, err = load(ctx, k.engine); err != nil {
+	if k.scheme, err = load(ctx, k.engine); err != nil {
 		return nil, errors.Join(err, k.end())
 	}
 	return k, nil

@@ -52,7 +52,7 @@ func (s *scheme) Close() error                                            { retu
 
 func key(t *testing.T, s *scheme) *Key[int] {
 	t.Helper()
-	k, err := Load(t.Context(), nil, func(context.Context, *engine.Engine) (Scheme[int], Options[int], error) { return s, Options[int]{}, nil })
+	k, err := Load(t.Context(), nil, Options[int]{}, func(context.Context, *engine.Engine) (Scheme[int], error) { return s, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
