@@ -70,7 +70,10 @@ func (s *shape) equal(o *shape) bool {
 
 // private lists the wires that K has points for: all but the public and committed
 // wires and the commitments.
-func (s *shape) private() []uint32 {
+func (s *shape) private() []uint32 { return falses(s.elsewhere(), s.public) }
+
+// elsewhere says which wires K has no point for, but for the public ones.
+func (s *shape) elsewhere() []bool {
 	elsewhere := make([]bool, s.wires)
 	for _, c := range s.commitments {
 		elsewhere[c.CommitmentIndex] = true
@@ -78,29 +81,44 @@ func (s *shape) private() []uint32 {
 			elsewhere[w] = true
 		}
 	}
-	return falses(elsewhere, s.public)
+	return elsewhere
 }
 
-// falses lists the indices, from a first one on, at which v is false.
-func falses(v []bool, from int) []uint32 {
-	at := []uint32{} // not nil, which would mean all
-	for i := from; i < len(v); i++ {
-		if !v[i] {
-			at = append(at, uint32(i))
+// countFalses returns at how many indices v is false.
+func countFalses(v []bool) (n int) {
+	for _, b := range v {
+		if !b {
+			n++
 		}
 	}
-	return at
+	return n
+}
+
+// falses lists the indices, from a first one on, at which v is false. The list is not nil,
+// which would mean all. A key of a million wires has no pattern that a processor could
+// predict, so that there is no branch on v: each index is written, and the next one over it
+// unless it counts.
+func falses(v []bool, from int) []uint32 {
+	at, n := make([]uint32, countFalses(v[from:])+1), 0
+	for i, b := range v[from:] {
+		at[n] = uint32(from + i)
+		if !b {
+			n++
+		}
+	}
+	return at[:n]
 }
 
 // check refuses a key that is not for the shape.
 func (p *parts[P1, P2, S]) check(s *shape) error {
+	inB := countFalses(p.infiniteB)
 	counts := []proving.Count{
 		{What: "wires in InfinityA", Got: len(p.infiniteA), Want: s.wires},
 		{What: "wires in InfinityB", Got: len(p.infiniteB), Want: s.wires},
-		{What: "points in G1.A", Got: len(p.a), Want: len(falses(p.infiniteA, 0))},
-		{What: "points in G1.B", Got: len(p.b), Want: len(falses(p.infiniteB, 0))},
-		{What: "points in G2.B", Got: len(p.b2), Want: len(falses(p.infiniteB, 0))},
-		{What: "points in G1.K", Got: len(p.k), Want: len(s.private())},
+		{What: "points in G1.A", Got: len(p.a), Want: countFalses(p.infiniteA)},
+		{What: "points in G1.B", Got: len(p.b), Want: inB},
+		{What: "points in G2.B", Got: len(p.b2), Want: inB},
+		{What: "points in G1.K", Got: len(p.k), Want: countFalses(s.elsewhere()[s.public:])},
 		{What: "points in G1.Z", Got: len(p.z), Want: p.size - 1},
 		{What: "elements in its domain", Got: p.size, Want: s.constraints, OrMore: true},
 		{What: "commitment keys", Got: len(p.pedersen), Want: len(s.commitments)},

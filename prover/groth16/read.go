@@ -128,7 +128,7 @@ func (c *curve[P1, P2, S]) read(r *keyfile.Reader, size uint64, domain []byte) (
 		}
 		p.pedersen = append(p.pedersen, k)
 	}
-	withA, withB := len(falses(p.infiniteA, 0)), len(falses(p.infiniteB, 0))
+	withA, withB := countFalses(p.infiniteA), countFalses(p.infiniteB)
 	for _, n := range []struct {
 		what      string
 		got, want uint64
