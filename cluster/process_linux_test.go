@@ -27,9 +27,12 @@ import (
 // command line begins with prefix. Others find its root at path.
 func smallDisk(t *testing.T, dir string, size int) (prefix []string, path string) {
 	t.Helper()
-	script := `mount -t tmpfs -o size="$1" none "$2" && echo mounted && exec sleep 600`
+	script := `mount -t tmpfs -o size="$1" none "$2" && echo mounted && exec cat`
 	cmd := exec.Command("unshare", "-Urm", "sh", "-c", script, "sh", fmt.Sprintf("%dm", size), dir)
 	out, err := cmd.StdoutPipe()
+	if err == nil {
+		_, err = cmd.StdinPipe() // it goes when this process does
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,36 @@ import (
 	"github.com/pippin-zk/pippin/cluster/worker"
 )
 
+// trailing is the variable with which a process says all that happens to jobs.
+const trailing = "PIPPIN_TEST_TRAIL"
+
+// processLog returns the log of a process: warnings, and what happens to jobs if that is
+// asked for.
+func processLog() *slog.Logger {
+	level := slog.LevelWarn
+	if os.Getenv(trailing) != "" {
+		level = slog.LevelDebug
+	}
+	return slog.New(ofJobs{slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})})
+}
+
+// ofJobs passes on what is said of jobs, and warnings.
+type ofJobs struct{ slog.Handler }
+
+func (h ofJobs) Handle(ctx context.Context, r slog.Record) error {
+	keep := r.Level >= slog.LevelWarn
+	r.Attrs(func(a slog.Attr) bool {
+		keep = keep || a.Key == "job"
+		return !keep
+	})
+	if !keep {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h ofJobs) WithAttrs(all []slog.Attr) slog.Handler { return ofJobs{h.Handler.WithAttrs(all)} }
+
 // workerProcess works with fakes until it is killed.
 func workerProcess(ticket string) error {
 	t, err := cluster.ReadTicket(ticket)
@@ -43,6 +73,9 @@ func workerProcess(ticket string) error {
 	leaves, notice := noticed(), make(chan struct{})
 	go func() { <-leaves; close(notice) }()
 	cfg := worker.Config{HandBack: notice, Ticket: t, Open: open, Cache: filepath.Join(filepath.Dir(ticket), "cache", fmt.Sprint(os.Getpid())), Jobs: 2}
+	if os.Getenv(trailing) != "" {
+		cfg.Log = processLog()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	return worker.Run(ctx, cfg)
@@ -81,7 +114,7 @@ func serverProcess(text string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := processLog()
 	s, err := server.Start(server.Config{Dir: cfg.Dir, Listen: cfg.Listen, Room: cfg.Room, Log: log,
 		Name: cfg.Name, ListenPeers: cfg.ListenPeers, Hosts: cfg.Hosts, Peers: cfg.Peers, Clients: cfg.Clients, Shares: cfg.Shares})
 	if err != nil {

@@ -69,6 +69,8 @@ type figure struct {
 	Stops     int                `json:"stops,omitempty"`   // SIGSTOP, for some seconds
 	Notices   int                `json:"notices,omitempty"` // SIGUSR1 to a worker
 	Refused   int                `json:"refused,omitempty"` // workers with a wrong key
+	Fills     int                `json:"disks_filled,omitempty"`
+	Moves     int                `json:"servers_moved,omitempty"`
 	Shares    map[string]float64 `json:"shares,omitempty"`
 	Waits     map[string]float64 `json:"median_ms_by_priority,omitempty"`
 

@@ -154,6 +154,7 @@ func (d *dispatcher) queued(ctx context.Context, m jetstream.Msg) {
 		d.unqueue(ctx, w, m.Subject())
 		return
 	}
+	d.Log.Debug("cluster: a job is queued", "job", w.job.ID, "queued", w.seq)
 	d.mu.Lock()
 	h := d.handed[w.job.ID]
 	if h != nil && h.w == nil { // by the dispatcher before this one

@@ -69,10 +69,11 @@ type Config struct {
 
 // Server is a NATS server in this process.
 type Server struct {
-	nats   *nats.Server
-	room   int64
-	dir    string
-	listen string // address at which this machine reaches it
+	nats     *nats.Server
+	shutdown func() // returns when nats has ended
+	room     int64
+	dir      string
+	listen   string // address at which this machine reaches it
 
 	name     string
 	replicas int
@@ -159,7 +160,7 @@ func Start(cfg Config) (*Server, error) {
 	if cfg.Log != nil {
 		n.SetLoggerV2(logger{cfg.Log}, false, false, false)
 	}
-	s.nats = n
+	s.nats, s.shutdown = n, func() { n.Shutdown(); n.WaitForShutdown() }
 	if s.names, s.shares, err = id.tenants(cfg.Clients, cfg.Shares); err != nil {
 		return nil, err
 	}
@@ -369,35 +370,72 @@ func (s *Server) Wait(ctx context.Context) error {
 			return nil
 		case <-time.After(time.Second):
 		}
-		patience := catchesUp
-		if s.replicas == 1 && !s.making() {
-			patience = 2 * time.Second
-		}
 		err := s.Healthy()
 		if err == nil {
 			well = time.Now()
 			continue
 		}
-		if !s.nats.Running() || time.Since(well) > patience {
+		if !s.hasStore() {
+			return err
+		}
+		patience := catchesUp
+		if s.replicas == 1 && !s.making() {
+			patience = 2 * time.Second
+		}
+		if time.Since(well) > patience {
 			return err
 		}
 	}
 }
 
+// How long NATS may take. When a disk is full its removal of messages from a stream may wait
+// for a lock that it has itself (PurgeEx, flushPendingMsgs and rebuildState of nats-server
+// 2.15.2's filestore), and its end waits for that.
+const (
+	answersWithin  = 10 * time.Second // when it is asked how it is
+	endsWithin     = 30 * time.Second // in order
+	endsWithinLost = 2 * time.Second  // without its store, in which nothing is written any more
+)
+
+// inTime returns what f returns, or false when it has not returned in time.
+func inTime[T any](f func() T, within time.Duration) (v T, in bool) {
+	said := make(chan T, 1)
+	go func() { said <- f() }()
+	select {
+	case v = <-said:
+		return v, true
+	case <-time.After(within):
+		return v, false
+	}
+}
+
+// hasStore reports whether the server runs and has not given up its store.
+func (s *Server) hasStore() bool { return s.nats.Running() && s.nats.JetStreamEnabled() }
+
 // making tells whether a stream of the cluster is not there. The server calls itself ill while
 // it makes one, since the stream's folder is there first, and a slow disk takes seconds for
 // the rest.
 func (s *Server) making() bool {
-	info, err := s.nats.Jsz(nil)
-	return err == nil && info.Streams < len(wire.Streams(s.room, s.replicas))
+	lacks, in := inTime(func() bool {
+		info, err := s.nats.Jsz(nil)
+		return err == nil && info.Streams < len(wire.Streams(s.room, s.replicas))
+	}, answersWithin)
+	return in && lacks
 }
 
 // Healthy returns an error if the server has ended or has lost its store. Of a server among
 // peers streams may be behind.
 func (s *Server) Healthy() error {
-	h := s.nats.Healthz(&nats.HealthzOptions{JSServerOnly: s.replicas > 1})
-	if !s.nats.Running() || h.StatusCode != http.StatusOK {
-		return fmt.Errorf("%w: the server has lost its store, is the disk of %s full? %s", backend.ErrUnavailable, s.dir, h.Error)
+	lost := fmt.Errorf("%w: the server has lost its store, is the disk of %s full?", backend.ErrUnavailable, s.dir)
+	if !s.hasStore() { // the health of the server only does not say so
+		return lost
+	}
+	h, in := inTime(func() *nats.HealthStatus { return s.nats.Healthz(&nats.HealthzOptions{JSServerOnly: s.replicas > 1}) }, answersWithin)
+	switch {
+	case !in:
+		return fmt.Errorf("%w It has not answered for %v", lost, answersWithin)
+	case h.StatusCode != http.StatusOK:
+		return fmt.Errorf("%w %s", lost, h.Error)
 	}
 	return nil
 }
@@ -411,12 +449,18 @@ func (s *Server) CaughtUp() error {
 	return nil
 }
 
-// Stop ends the server and returns when it has ended.
+// Stop ends the server and returns when it has ended, or has not within half a minute: then
+// the process is to end. What was accepted is on the disk.
 func (s *Server) Stop() {
 	s.stop()
 	s.renews.Wait()
-	s.nats.Shutdown()
-	s.nats.WaitForShutdown()
+	within := endsWithin
+	if !s.hasStore() {
+		within = endsWithinLost
+	}
+	if _, in := inTime(func() struct{} { s.shutdown(); return struct{}{} }, within); !in && s.log != nil {
+		s.log.Warn("cluster: the server does not end in order", "for", within)
+	}
 }
 
 // logger has the server's log go to ours.

@@ -98,7 +98,9 @@ func (w *Worker) job(ctx context.Context, msg jetstream.Msg) (err error) {
 	defer w.release(h)
 	defer w.keepAlive(h, cancel)()
 
-	if meta, err := msg.Metadata(); err != nil || meta.NumDelivered > 1 {
+	meta, err := msg.Metadata()
+	w.log.Debug("cluster: a job is in hand", "job", h.job.ID)
+	if err != nil || meta.NumDelivered > 1 {
 		if known, err := w.ended(ctx, h); known || err != nil {
 			return w.settle(ctx, h, err)
 		}
@@ -282,6 +284,7 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 	m := &nats.Msg{Subject: wire.EndsPrefix + h.job.ID, Data: text, Header: nats.Header{wire.CostHeader: {string(header)}}}
 	first, err := wire.Once(ctx, w.js, w.ends, m, h.job.MsgID()+" "+w.cfg.Name, nil)
 	timed("store")
+	w.log.Debug("cluster: a job's end is stored", "job", h.job.ID, "outcome", outcome, "first", first, "problem", err)
 	if err != nil || !first { // another worker was first
 		return err
 	}
@@ -337,6 +340,7 @@ func (w *Worker) settle(ctx context.Context, h *inHand, err error) error {
 	}
 	if err == nil {
 		err = h.message().Ack()
+		w.log.Debug("cluster: a job is acknowledged", "job", h.job.ID, "problem", err)
 	}
 	if err != nil {
 		return w.giveBack(h, err)

@@ -18,6 +18,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
+
+	"github.com/pippin-zk/pippin/backend"
 )
 
 // The streams. Each has the subjects that begin with its prefix.
@@ -280,25 +282,44 @@ func isAPI(err error, codes ...jetstream.ErrorCode) bool {
 	return false
 }
 
-// catchUp is how long a replica of a stream may be behind its leader. Any of them answers
-// who asks for a message.
-const catchUp = 3 * time.Second
+// Any replica of a stream answers who asks for a message, those that are behind their leader
+// too.
+const (
+	catchUp    = 3 * time.Second // how long one may be behind before the leader is asked
+	mostBehind = time.Minute     // how long one is waited for that has not what its leader has
+)
 
-// LastOf returns the last message of a subject that somebody knows to be there. Where a stream
-// has replicas, one that is behind is given time.
+// LastOf returns the last message of a subject that somebody knows to be there. Where the stream
+// has replicas, those that are behind are given time, and that the message is missing is what
+// the leader says. An error that wraps backend.ErrUnavailable says that it is there and was not
+// to be had.
 func LastOf(ctx context.Context, s jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
 	replicas := s.CachedInfo().Config.Replicas
+	pause := 50 * time.Millisecond
 	for begun := time.Now(); ; {
 		m, err := Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 			return s.GetLastMsgForSubject(ctx, subject)
 		})
-		if !Missing(err) || replicas < 2 || time.Since(begun) > catchUp {
+		if !Missing(err) || replicas < 2 {
 			return m, err
+		}
+		if behind := time.Since(begun); behind > catchUp {
+			there, problem := Holds(ctx, s, subject)
+			if problem != nil {
+				return nil, problem
+			}
+			if !there {
+				return nil, err
+			}
+			if behind > mostBehind {
+				return nil, fmt.Errorf("%w: %s is stored, and a server has been behind the others for %v", backend.ErrUnavailable, subject, behind.Round(time.Second))
+			}
+			pause = 500 * time.Millisecond
 		}
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -1,0 +1,71 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pippin-zk/pippin/backend"
+)
+
+// lagging is a stream on three servers, whose leader has a message or has not, and whose
+// replica that answers is behind it until a time.
+type lagging struct {
+	jetstream.Stream
+	there bool
+	until time.Time
+}
+
+func (s lagging) CachedInfo() *jetstream.StreamInfo {
+	return &jetstream.StreamInfo{Config: jetstream.StreamConfig{Replicas: 3}}
+}
+
+func (s lagging) Info(context.Context, ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	info := s.CachedInfo()
+	if s.there {
+		info.State.Subjects = map[string]uint64{"x": 1}
+	}
+	return info, nil
+}
+
+func (s lagging) GetLastMsgForSubject(context.Context, string) (*jetstream.RawStreamMsg, error) {
+	if !s.there || time.Now().Before(s.until) {
+		return nil, jetstream.ErrMsgNotFound
+	}
+	return &jetstream.RawStreamMsg{Subject: "x"}, nil
+}
+
+// TestReplicaBehind: what a replica does not have is missing only if the leader has not got it
+// either. A worker took the witness of a job for missing, and ended the job, when a replica was
+// more than 3 s behind.
+func TestReplicaBehind(t *testing.T) {
+	for name, c := range map[string]struct {
+		there   bool
+		behind  time.Duration
+		atLeast time.Duration
+		want    error
+	}{
+		"none is behind":           {there: true},
+		"one is behind":            {there: true, behind: time.Second, atLeast: time.Second},
+		"one is behind for longer": {there: true, behind: 20 * time.Second, atLeast: 20 * time.Second},
+		"one does not come back":   {there: true, behind: time.Hour, atLeast: mostBehind, want: backend.ErrUnavailable},
+		"it is not there":          {atLeast: catchUp, want: jetstream.ErrMsgNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				m, err := LastOf(t.Context(), lagging{there: c.there, until: begun.Add(c.behind)}, "x")
+				if !errors.Is(err, c.want) || c.want == nil && (err != nil || m == nil) || c.there && Missing(err) {
+					t.Error(m, err)
+				}
+				if took := time.Since(begun); took < c.atLeast || took > c.atLeast+time.Second {
+					t.Errorf("after %v", took)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,48 @@
+package server
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+)
+
+// TestStoreOfPeerIsLost: NATS gives up the store of a server among peers whose disk is full,
+// and does not take it up again: the server ends, so that it is started again. It was there
+// without its store for ever, and did not end when it was told to.
+func TestStoreOfPeerIsLost(t *testing.T) {
+	var ports []string
+	for range 2 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().String())
+	}
+	s, err := Start(Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", ListenPeers: "127.0.0.1:0", Peers: ports, Name: "a", Room: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Healthy(); err != nil {
+		t.Fatal("a server whose peers are away: ", err)
+	}
+	if err := s.nats.ShutdownJetStream(); err != nil { // as it does itself without space
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := s.Wait(ctx); err == nil {
+		t.Error("it goes on without its store")
+	}
+	shutdown := s.shutdown
+	defer shutdown()
+	never := make(chan struct{})
+	defer close(never)
+	s.shutdown = func() { <-never } // as NATS, which then may wait for itself
+	began := time.Now()
+	s.Stop()
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it ends after %v", took)
+	}
+}

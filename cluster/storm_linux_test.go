@@ -1,0 +1,598 @@
+package cluster_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pippin-zk/pippin/cluster"
+	"github.com/pippin-zk/pippin/cluster/internal/wire"
+	"github.com/pippin-zk/pippin/cluster/server"
+)
+
+// party is a process of the storm that is started again whenever it ends.
+type party struct {
+	command func() *exec.Cmd
+	log     string // file for what it says
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	done chan struct{} // closed when cmd has ended
+}
+
+// run starts the process again and again until ctx ends.
+func (p *party) run(ctx context.Context, t *testing.T) {
+	said, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer said.Close()
+	for ctx.Err() == nil {
+		done := make(chan struct{})
+		p.mu.Lock()
+		cmd := p.command()
+		cmd.Stderr = said
+		err := cmd.Start()
+		if err == nil {
+			p.cmd, p.done = cmd, done
+		}
+		p.mu.Unlock()
+		if err == nil {
+			go func() { _ = cmd.Wait(); close(done) }()
+			select {
+			case <-done:
+			case <-ctx.Done():
+				_ = cmd.Process.Kill()
+				<-done
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second): // as RestartSec
+		}
+	}
+}
+
+func (p *party) signal(s os.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd != nil {
+		_ = p.cmd.Process.Signal(s)
+	}
+}
+
+// workerParty is a worker of the storm.
+func workerParty(ticket, log string) *party {
+	return &party{log: log, command: func() *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "PIPPIN_TEST_WORKER="+ticket, trailing+"=1")
+		return cmd
+	}}
+}
+
+// front is an address that stays when what it leads to moves, as a host's name does.
+type front struct {
+	l  net.Listener
+	to atomic.Pointer[string]
+}
+
+func newFront(t *testing.T) *front {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &front{l: l}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go f.pass(c)
+		}
+	}()
+	return f
+}
+
+// pass connects a caller with where the front leads to now, until one of them hangs up.
+func (f *front) pass(c net.Conn) {
+	defer c.Close()
+	out, err := net.Dial("tcp", *f.to.Load())
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	ended := make(chan struct{}, 2)
+	for _, way := range [][2]net.Conn{{c, out}, {out, c}} {
+		go func() {
+			_, _ = io.Copy(way[0], way[1])
+			ended <- struct{}{}
+		}()
+	}
+	<-ended
+}
+
+func (f *front) address() string { return f.l.Addr().String() }
+
+// machine is a server of the storm: its process, which has a disk of its own and moves.
+type machine struct {
+	party
+	t      *testing.T
+	cfg    remote
+	prefix []string // of its command line, so that it sees its disk
+	home   string   // where it sees the disk
+	disk   string   // where this process does
+	places int      // in which it has been
+	client *front
+	peers  *front
+}
+
+// settle has the server be in another place: a folder and ports of its own.
+func (m *machine) settle() {
+	m.places++
+	at := freePorts(m.t, 2)
+	m.cfg.Listen, m.cfg.ListenPeers = at[0], at[1]
+	m.cfg.Dir = filepath.Join(m.home, strconv.Itoa(m.places))
+	m.client.to.Store(&at[0])
+	m.peers.to.Store(&at[1])
+}
+
+// newMachine makes a machine with a disk of 1.25 GiB.
+func newMachine(t *testing.T, name, log string) *machine {
+	t.Helper()
+	m := &machine{t: t, home: t.TempDir(), client: newFront(t), peers: newFront(t)}
+	m.prefix, m.disk = smallDisk(t, m.home, 1280)
+	m.log = log
+	m.cfg = remote{Name: name, Room: 1 << 30}
+	m.settle()
+	m.command = func() *exec.Cmd {
+		text, err := json.Marshal(m.cfg)
+		if err != nil {
+			t.Error(err)
+		}
+		line := append(slices.Clone(m.prefix), os.Args[0])
+		cmd := exec.Command(line[0], line[1:]...)
+		cmd.Env = append(os.Environ(), "PIPPIN_TEST_SERVER="+string(text), trailing+"=1")
+		return cmd
+	}
+	return m
+}
+
+// file returns the path of a file in the server's folder, as this process sees it.
+func (m *machine) file(name string) string {
+	return filepath.Join(m.disk, filepath.Base(m.cfg.Dir), name)
+}
+
+// move kills the server and has it begin elsewhere, with its folder.
+func (m *machine) move() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_ = m.cmd.Process.Kill()
+	<-m.done
+	old := m.file("")
+	m.settle()
+	return os.Rename(old, m.file(""))
+}
+
+// fill fills the server's disk for a while, as others may that have files there.
+func (m *machine) fill(long time.Duration) error {
+	path := filepath.Join(m.disk, "ballast")
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	for size := 1 << 20; size >= 4096; size /= 2 { // the last of it in small pieces
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			return errors.Join(err, f.Close(), os.Remove(path))
+		}
+	}
+	time.Sleep(long)
+	return errors.Join(f.Close(), os.Remove(path))
+}
+
+// trail is what everybody has said of jobs, in files of a folder.
+type trail struct{ dir string }
+
+// of returns what was said of a job, in the order of time.
+func (l trail) of(id string) string {
+	files, err := filepath.Glob(filepath.Join(l.dir, "*.log"))
+	if err != nil {
+		return err.Error()
+	}
+	var all []string
+	for _, path := range files {
+		f, err := os.Open(path)
+		if err != nil {
+			return err.Error()
+		}
+		from := strings.TrimSuffix(filepath.Base(path), ".log")
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			if line := lines.Text(); strings.Contains(line+" ", " job="+id+" ") {
+				all = append(all, line+" by="+from)
+			}
+		}
+		f.Close()
+	}
+	slices.Sort(all) // each begins with its time
+	return "\n\t" + strings.Join(all, "\n\t")
+}
+
+// where says in which streams a job is.
+func where(r *rig, id string) string {
+	_, js, err := r.cfg.Ticket.Connect("where")
+	if err != nil {
+		return err.Error()
+	}
+	defer js.Conn().Close()
+	said := ""
+	for _, from := range wire.WhereJobsAre {
+		s, err := wire.Stream(context.Background(), js, from.Stream)
+		if err == nil {
+			_, err = s.GetLastMsgForSubject(context.Background(), from.Prefix+id)
+		}
+		said += fmt.Sprintf("%s: %v; ", from.Stream, err)
+	}
+	c, err := js.Consumer(context.Background(), wire.Jobs, wire.Workers)
+	if err != nil {
+		return said + err.Error()
+	}
+	return said + fmt.Sprintf("%d wait for workers, %d are in hand", c.CachedInfo().NumPending, c.CachedInfo().NumAckPending)
+}
+
+// lagging returns the stream one of whose servers is away or behind, or that has no leader;
+// "" if there is none.
+func lagging(ctx context.Context, js jetstream.JetStream) string {
+	for _, cfg := range wire.Streams(0, 3) {
+		one, cancel := context.WithTimeout(ctx, 2*time.Second)
+		s, err := js.Stream(one, cfg.Name)
+		cancel()
+		if err != nil {
+			return cfg.Name + ": " + err.Error()
+		}
+		at := s.CachedInfo().Cluster
+		if at == nil || at.Leader == "" || len(at.Replicas) != 2 {
+			return fmt.Sprintf("%s: %+v", cfg.Name, at)
+		}
+		for _, p := range at.Replicas {
+			if !p.Current || p.Offline {
+				return fmt.Sprintf("%s on %s: current %v, offline %v, %d behind", cfg.Name, p.Name, p.Current, p.Offline, p.Lag)
+			}
+		}
+	}
+	return ""
+}
+
+// copyFile copies a file that only its user may read, and makes its folder.
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(to, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStorm runs three servers and four workers as processes that are killed, stopped and
+// told to leave at random, servers whose disks fill and who move to other places, and two
+// clients of different shares whose jobs have priorities, deadlines and cancellations: every
+// job that was neither cancelled nor late has its one right proof, shares are kept within a
+// tenth, and what is more urgent is earlier. scripts/cluster-storm runs it for half an hour.
+// With -artifacts what everybody said of each job is kept.
+func TestStorm(t *testing.T) {
+	if *storm == 0 {
+		t.Skip("-storm says how long; TestThreeServers and TestClientShares are its short forms")
+	}
+	said := trail{t.ArtifactDir()}
+	logOf := func(name string) string { return filepath.Join(said.dir, name+".log") }
+	heard, err := os.Create(logOf("clients"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer heard.Close()
+	note := slog.New(slog.NewTextHandler(heard, nil))
+
+	shares := map[string]float64{"alice": 0.7}
+	ctx, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer end()
+	var servers []*machine
+	var workers []*party
+	for i := range 3 {
+		name := string(rune('a' + i))
+		servers = append(servers, newMachine(t, name, logOf("server-"+name)))
+	}
+	for i, m := range servers {
+		m.cfg.Clients, m.cfg.Shares = []string{"alice", "bob"}, shares
+		for _, other := range servers {
+			m.cfg.Hosts = append(m.cfg.Hosts, other.client.address())
+			if other != m {
+				m.cfg.Peers = append(m.cfg.Peers, other.peers.address())
+			}
+		}
+		if i > 0 {
+			eventually(t, "the first server has made its identity", func() bool { _, err := os.Stat(servers[0].file(server.AdminTicket)); return err == nil })
+			copyFile(t, servers[0].file("identity.json"), m.file("identity.json"))
+		}
+		running.Go(func() { m.run(ctx, t) })
+	}
+	r := &rig{t: t, dir: t.TempDir()}
+	for _, name := range []string{server.AdminTicket, server.WorkerTicket, server.TicketOf("alice"), server.TicketOf("bob")} {
+		copyFile(t, servers[0].file(name), filepath.Join(r.dir, name))
+	}
+	r.cfg.Ticket = r.ticket(server.AdminTicket)
+	var admin *cluster.Client
+	eventually(t, "the streams are there", func() (ok bool) {
+		var err error
+		admin, err = cluster.Connect(r.cfg.Ticket)
+		return err == nil
+	})
+	defer admin.Close()
+	for i := range 4 {
+		p := workerParty(filepath.Join(r.dir, server.WorkerTicket), logOf(fmt.Sprint("worker-", i)))
+		workers = append(workers, p)
+		running.Go(func() { p.run(ctx, t) })
+	}
+	_, js, err := r.cfg.Ticket.Connect("storm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer js.Conn().Close()
+	// caughtUp waits until no server is behind: two of three are needed.
+	caughtUp := func(after string) {
+		var behind string
+		for end := time.Now().Add(3 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+			if behind = lagging(ctx, js); behind == "" {
+				return
+			}
+			if time.Now().After(end) {
+				t.Errorf("the servers do not agree three minutes after %s: %s", after, behind)
+				return
+			}
+		}
+	}
+	f := figure{What: "storm", Servers: 3, Workers: 4, Seconds: storm.Seconds(), Proof: 20, Shares: map[string]float64{}, Waits: map[string]float64{}}
+
+	// A worker of this cluster whose key for witnesses is another one's.
+	foreign := r.ticket(server.WorkerTicket)
+	_, open, err := wire.NewSealing()
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign.Open = open
+	wrong := filepath.Join(t.TempDir(), "wrong.json")
+	if err := foreign.Write(wrong); err != nil {
+		t.Fatal(err)
+	}
+	raging, calm := context.WithTimeout(ctx, *storm)
+	defer calm()
+	var rage sync.WaitGroup
+	rage.Go(func() {
+		for raging.Err() == nil {
+			cmd := exec.CommandContext(raging, os.Args[0])
+			cmd.Env = append(os.Environ(), "PIPPIN_TEST_WORKER="+wrong)
+			if out, err := cmd.CombinedOutput(); raging.Err() == nil && bytes.Contains(out, []byte("another cluster's")) {
+				f.Refused++
+			} else if raging.Err() == nil && err == nil {
+				t.Error("a worker with a wrong key ended well")
+			}
+			select {
+			case <-raging.Done():
+			case <-time.After(5 * time.Second):
+			}
+		}
+	})
+	// What happens to processes. One server at a time: two of three are needed.
+	rage.Go(func() {
+		var fate []string
+		for {
+			select {
+			case <-raging.Done():
+				return
+			case <-time.After(time.Duration(1000+rand.IntN(4000)) * time.Millisecond):
+			}
+			if len(fate) == 0 { // each of these in turn, in another order each time
+				fate = []string{"worker killed", "worker killed", "worker killed", "notice", "notice", "worker leaves", "worker stops",
+					"server stops", "server killed", "server leaves", "disk fills", "server moves"}
+				rand.Shuffle(len(fate), func(i, j int) { fate[i], fate[j] = fate[j], fate[i] })
+			}
+			what := fate[0]
+			fate = fate[1:]
+			w, m := workers[rand.IntN(len(workers))], servers[rand.IntN(len(servers))]
+			note.Info("storm", "what", what, "server", m.cfg.Name)
+			switch what {
+			case "worker killed":
+				w.signal(syscall.SIGKILL)
+				f.Kills++
+			case "notice":
+				w.signal(syscall.SIGUSR1)
+				f.Notices++
+			case "worker leaves":
+				w.signal(syscall.SIGTERM)
+				f.Kills++
+			case "worker stops":
+				w.signal(syscall.SIGSTOP)
+				time.Sleep(5 * time.Second)
+				w.signal(syscall.SIGCONT)
+				f.Stops++
+			case "server stops":
+				m.signal(syscall.SIGSTOP)
+				time.Sleep(time.Duration(rand.IntN(5000)) * time.Millisecond)
+				m.signal(syscall.SIGCONT)
+				f.Stops++
+			case "server killed", "server leaves":
+				m.signal(map[string]os.Signal{"server killed": syscall.SIGKILL, "server leaves": syscall.SIGTERM}[what])
+				f.Restarts++
+				time.Sleep(5 * time.Second) // until it has caught up
+			case "disk fills":
+				caughtUp("what came before a full disk")
+				if err := m.fill(5 * time.Second); err != nil {
+					t.Error(err)
+				}
+				f.Fills++
+				caughtUp("a disk was full")
+			case "server moves":
+				caughtUp("what came before a move")
+				if err := m.move(); err != nil {
+					t.Error(err)
+				}
+				f.Moves++
+				caughtUp("a server moved")
+			}
+		}
+	})
+
+	var mu sync.Mutex
+	waits := map[string][]float64{}
+	count := func(n *int) { mu.Lock(); *n++; mu.Unlock() }
+	job := func(c *cluster.Client, w cluster.Work, name string, i, n int) {
+		witness := fmt.Appendf(nil, "%s %d %d", name, i, n)
+		o := cluster.JobOptions{}
+		kind := rand.IntN(20)
+		switch {
+		case kind < 4:
+			o.Priority = 5
+		case kind == 4:
+			o.Deadline = time.Now().Add(time.Duration(rand.IntN(500)) * time.Millisecond)
+		}
+		began := time.Now()
+		id, err := c.Submit(ctx, w, witness, o)
+		if err != nil {
+			t.Errorf("%s: %v", witness, err)
+			return
+		}
+		note.Info("sent", "job", id, "priority", o.Priority, "deadline", o.Deadline, "began", began)
+		cancelled := false
+		if kind == 5 {
+			time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
+			if cancelled, err = c.Cancel(ctx, id); err != nil {
+				t.Errorf("%s: %v", witness, err)
+			}
+			note.Info("cancelled", "job", id, "in_time", cancelled)
+		}
+		patient, cancel := context.WithTimeout(ctx, 2*time.Minute)
+		defer cancel()
+		proof, err := c.Wait(patient, id)
+		if patient.Err() != nil {
+			t.Errorf("%s: job %s has no end, and is %s%s", witness, id, where(r, id), said.of(id))
+			return
+		}
+		note.Info("heard", "job", id, "problem", err)
+		count(&f.Jobs)
+		switch {
+		case cancelled && errors.Is(err, cluster.ErrCancelled):
+			count(&f.Cancelled)
+		case !o.Deadline.IsZero() && errors.Is(err, cluster.ErrLate):
+			count(&f.Late)
+		case cancelled || err != nil || !bytes.Equal(proof, fakeProof(witness)):
+			t.Errorf("%s, job %s: %x, %v%s", witness, id, proof, err, said.of(id))
+		case kind != 4:
+			mu.Lock()
+			k := fmt.Sprintf("%s, %d", name, o.Priority)
+			waits[k] = append(waits[k], float64(time.Since(began).Microseconds())/1e3)
+			mu.Unlock()
+		}
+	}
+	var clients sync.WaitGroup
+	for _, name := range []string{"alice", "bob"} {
+		c := r.clientOf(server.TicketOf(name))
+		var w cluster.Work
+		eventually(t, "the work is stored", func() bool {
+			w = r.fakeWorkOf(server.TicketOf(name), "storm")
+			return true
+		})
+		for i := range 24 {
+			clients.Go(func() {
+				for n := 0; raging.Err() == nil; n++ {
+					job(c, w, name, i, n)
+				}
+			})
+		}
+	}
+	began := time.Now()
+	rage.Wait()
+	clients.Wait()
+	f.Rate = float64(f.Jobs) / time.Since(began).Seconds()
+
+	jobs := f.Jobs
+	msgs := r.messages()
+	left := func() (queued, handed uint64) { return msgs(wire.Queue), msgs(wire.Jobs) }
+	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		queued, handed := left()
+		if queued == 0 && handed == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d jobs are left in the queue, %d are handed out: %s", queued, handed, where(r, "x.x"))
+		}
+	}
+	if n := msgs(wire.Ends); n != uint64(jobs) {
+		t.Errorf("%d ends of %d jobs", n, jobs)
+	}
+	sum := 0.0
+	eventually(t, "all is counted", func() bool {
+		s, err := admin.Status(t.Context())
+		if err != nil {
+			return false
+		}
+		var ended uint64
+		sum = 0
+		for tenant, u := range s.Ledger.Clients {
+			ended += u.Proved + u.Cancelled + u.Late + u.Dead
+			f.Shares[s.Ledger.Name(tenant)] = u.Milliseconds
+			sum += u.Milliseconds
+		}
+		return ended == uint64(jobs)
+	})
+	for name := range f.Shares {
+		f.Shares[name] = math.Round(1e4*f.Shares[name]/sum) / 1e4
+	}
+	if math.Abs(f.Shares["alice"]-shares["alice"]) > 0.1 {
+		t.Errorf("shares: %v", f.Shares)
+	}
+	for k, all := range waits {
+		slices.Sort(all)
+		f.Waits[k] = all[len(all)/2]
+	}
+	for _, name := range []string{"alice", "bob"} {
+		if f.Waits[name+", 5"] > 0.7*f.Waits[name+", 0"] {
+			t.Errorf("%s's urgent jobs take %v ms, others %v", name, f.Waits[name+", 5"], f.Waits[name+", 0"])
+		}
+	}
+	if f.Refused == 0 || f.Fills == 0 || f.Moves == 0 {
+		t.Errorf("%d workers with a wrong key were refused, %d disks were full, %d servers moved; a storm takes some minutes", f.Refused, f.Fills, f.Moves)
+	}
+	measured(t, f)
+}
