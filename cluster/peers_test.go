@@ -113,12 +113,9 @@ func (r *trio) ticket(name string) cluster.Ticket {
 }
 
 // TestThreeServers: jobs go on while one of three servers after the other is away, the first
-// one included, and each has its one right answer. Servers vote by the clock, so that beside
-// other tests on a machine of few processors they may not agree for minutes: it runs alone.
+// one included, and each has its one right answer. Servers vote by the clock: it runs before
+// the tests of this package that run together.
 func TestThreeServers(t *testing.T) {
-	if !*long {
-		t.Skip("runs alone: -long -run TestThreeServers")
-	}
 	r := newTrio(t)
 	var c *cluster.Client
 	eventually(t, "the streams are there", func() bool {

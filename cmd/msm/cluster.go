@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +31,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster/worker"
 	"github.com/pippin-zk/pippin/cmd/internal/telemetry"
 	"github.com/pippin-zk/pippin/engine"
+	"github.com/pippin-zk/pippin/internal/build"
 	"github.com/pippin-zk/pippin/internal/clustermetrics"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/table"
@@ -214,8 +217,10 @@ func (a *app) up(ctx context.Context, f upFlags) (err error) {
 	}
 	collectors := []prometheus.Collector{seen}
 	if f.work {
-		f.worker.meter = clustermetrics.NewWorker()
-		collectors = append(collectors, f.worker.meter)
+		f.worker.meter, f.worker.engine = clustermetrics.NewWorker(), metrics.New()
+		collectors = append(collectors, f.worker.meter, f.worker.engine)
+	} else {
+		collectors = append(collectors, buildInfo())
 	}
 	if err := a.serveMetrics(ctx, group, f.metrics, healthy, ready, collectors...); err != nil {
 		return errors.Join(err, stopAll(cancel, group))
@@ -229,6 +234,15 @@ func (a *app) up(ctx context.Context, f upFlags) (err error) {
 		})
 	})
 	return group.Wait()
+}
+
+// buildInfo is pippin_build_info of a server, which has no engine that says it.
+func buildInfo() prometheus.Collector {
+	b := build.This()
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "pippin_build_info", Help: "What this program was built from; the value is 1.",
+		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit, "goversion": runtime.Version()}})
+	g.Set(1)
+	return g
 }
 
 // stopAll ends what a group does.
@@ -279,7 +293,8 @@ type workFlags struct {
 	stall, drain                            time.Duration
 	own                                     cluster.Ticket // of a server in this process, in place of a file
 	metrics                                 string
-	meter                                   *clustermetrics.Worker // where somebody else serves it
+	meter                                   *clustermetrics.Worker // where somebody else serves it,
+	engine                                  *metrics.Metrics       // and this
 }
 
 // add adds the flags but for the ticket's.
@@ -345,7 +360,7 @@ func (a *app) work(ctx context.Context, f workFlags) (err error) {
 		cfg.Span, conf.Open = tracing.Job(traces), a.openerWith(tracing.Host(traces))
 		conf.Observer = engine.Observers(conf.Observer, tracing.Observer(traces))
 	}
-	ofEngine := metrics.New()
+	ofEngine := cmp.Or(f.engine, metrics.New())
 	engine, err := engine.New(ctx, ofEngine.Config(conf))
 	if err != nil {
 		return err

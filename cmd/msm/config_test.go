@@ -82,42 +82,55 @@ func TestClusterServesMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	up := func(ctx context.Context, address string) (int, string) {
+	up := func(ctx context.Context, address string, more ...string) (int, string) {
 		var out strings.Builder
-		status := run(ctx, &app{stdout: io.Discard, stderr: &out, getenv: func(string) string { return "" }},
-			[]string{"cluster", "up", "--dir", filepath.Join(t.TempDir(), "c"), "--listen", "127.0.0.1:0", "--work", "--cache", t.TempDir(), "--metrics", address, "--room", "64MiB", "--log-format", "json"})
+		args := []string{"cluster", "up", "--dir", filepath.Join(t.TempDir(), "c"), "--listen", "127.0.0.1:0", "--metrics", address, "--room", "64MiB", "--log-format", "json"}
+		status := run(ctx, &app{stdout: io.Discard, stderr: &out, getenv: func(string) string { return "" }}, append(args, more...))
 		return status, out.String()
 	}
 	if status, said := up(t.Context(), taken.Addr().String()); status != exitFailed || !strings.Contains(said, "in use") {
 		t.Error(status, said)
 	}
-	socket := "unix:" + filepath.Join(t.TempDir(), "m")
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan int, 1)
-	go func() { status, _ := up(ctx, socket); done <- status }()
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", strings.TrimPrefix(socket, "unix:"))
-	}}}
-	get := func(path string) (int, string) {
-		r, err := client.Get("http://x" + path)
-		if err != nil {
-			return 0, err.Error()
-		}
-		defer r.Body.Close()
-		text, _ := io.ReadAll(r.Body)
-		return r.StatusCode, string(text)
-	}
-	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ok", "/metrics": `pippin_cluster_workers{state="working"} 1`} {
-		end := time.Now().Add(30 * time.Second)
-		for {
-			if status, text := get(path); status == http.StatusOK && strings.Contains(text, want) {
-				break
-			} else if time.Now().After(end) {
-				t.Fatal(path, status, text)
+	for _, c := range []struct {
+		name    string
+		flags   []string
+		metrics []string
+	}{
+		{"alone", nil, []string{`pippin_cluster_workers{state="working"} 0`, "\npippin_build_info{"}},
+		{"with a worker", []string{"--work", "--cache", t.TempDir()}, []string{`pippin_cluster_workers{state="working"} 1`, "\npippin_build_info{", "\npippin_backend_preferred{"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			socket := "unix:" + filepath.Join(t.TempDir(), "m")
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan int, 1)
+			go func() { status, _ := up(ctx, socket, c.flags...); done <- status }()
+			client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, "unix", strings.TrimPrefix(socket, "unix:"))
+			}}}
+			get := func(path string) (int, string) {
+				r, err := client.Get("http://x" + path)
+				if err != nil {
+					return 0, err.Error()
+				}
+				defer r.Body.Close()
+				text, _ := io.ReadAll(r.Body)
+				return r.StatusCode, string(text)
 			}
-			time.Sleep(50 * time.Millisecond)
-		}
+			for path, wants := range map[string][]string{"/healthz": {"ok"}, "/readyz": {"ok"}, "/metrics": c.metrics} {
+				for _, want := range wants {
+					end := time.Now().Add(30 * time.Second)
+					for {
+						if status, text := get(path); status == http.StatusOK && strings.Contains(text, want) {
+							break
+						} else if time.Now().After(end) {
+							t.Fatal(path, want, status, text)
+						}
+						time.Sleep(50 * time.Millisecond)
+					}
+				}
+			}
+			cancel()
+			<-done
+		})
 	}
-	cancel()
-	<-done
 }
