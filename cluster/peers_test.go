@@ -116,6 +116,9 @@ func (r *trio) ticket(name string) cluster.Ticket {
 // one included, and each has its one right answer. Servers vote by the clock: it runs before
 // the tests of this package that run together.
 func TestThreeServers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
 	r := newTrio(t)
 	var c *cluster.Client
 	eventually(t, "the streams are there", func() bool {
