@@ -19,6 +19,7 @@ const (
 	stride    = 32  // of gnark's levels, a step
 	slack     = 128 // levels between an instruction that waits and who needs it, at least
 	shareSize = 64  // everyday instructions that are solved at a time beside the levels
+	shareSoon = 16  // if the levels need them: a chain of parts is as long as their shares
 )
 
 // gnark puts an instruction into the first level that is possible, so that a circuit of a
@@ -519,7 +520,11 @@ func (p *planner) number(made *plan) {
 	for i, o := range all {
 		o.number = int32(i)
 		made.waiting[i] = o.list
-		made.parts[i] = crew.Part{Shares: max(min(o.worth/shareSize, len(o.list)), 1), Reads: len(o.reads)}
+		size := shareSize
+		if o.needed < len(made.steps) {
+			size = shareSoon
+		}
+		made.parts[i] = crew.Part{Shares: max(min(o.worth/size, len(o.list)), 1), Reads: len(o.reads)}
 		for _, r := range o.reads {
 			read := &made.parts[p.parts[r].number]
 			read.Then = append(read.Then, o.number)
