@@ -27,7 +27,8 @@ func LoadBLS12377(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*
 
 // NewSRSBLS12377 makes a key of size points from a secret alpha, as gnark-crypto's NewSRS
 // of BLS12-377 does. Whoever knows alpha can prove what is false: it is for tests and
-// measurements. A nil engine is one in this process.
+// measurements. A nil engine is one in this process. A size below 2 is gnark-crypto's
+// ErrMinSRSSize, one of 2^28 and more backend.ErrInvalidInput.
 func NewSRSBLS12377(ctx context.Context, e *engine.Engine, size uint64, alpha *big.Int) (*stock.SRS, error) {
 	if size < 2 || alpha.Sign() < 0 {
 		return stock.NewSRS(size, alpha) // an error, or what alpha = -1 stands for
@@ -44,7 +45,8 @@ func NewSRSBLS12377(ctx context.Context, e *engine.Engine, size uint64, alpha *b
 }
 
 // ToLagrangeBLS12377 returns a key in Lagrange form, as gnark-crypto's ToLagrangeG1 of
-// BLS12-377 does: coeffs are a power of two of points. A nil engine is one in this process.
+// BLS12-377 does: coeffs are a power of two of points, another number is
+// backend.ErrInvalidInput. A nil engine is one in this process.
 func ToLagrangeBLS12377(ctx context.Context, e *engine.Engine, coeffs []bls12377.G1Affine) ([]bls12377.G1Affine, error) {
 	return lagrange(ctx, e, group.BLS12377G1, coeffs)
 }
@@ -91,7 +93,8 @@ var bls12377Types = types[bls12377.G1Affine, fr.Element, stock.OpeningProof, sto
 type BLS12377Multiproofs = Multiproofs[bls12377.G1Affine, fr.Element]
 
 // LoadMultiproofsBLS12377 makes the table of a key, of Coefficients points at least, in
-// canonical form, and loads it into the engine; a nil engine is one in this process.
+// canonical form, and loads it into the engine; a nil engine is one in this process. Fewer
+// points, and cosets that do not fit each other, are backend.ErrInvalidInput.
 func LoadMultiproofsBLS12377(ctx context.Context, e *engine.Engine, pk stock.ProvingKey, c Cosets) (*BLS12377Multiproofs, error) {
 	return loadMulti(ctx, e, &bls12377Multi, pk.G1, c, form{}, fr.One())
 }

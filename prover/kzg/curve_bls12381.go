@@ -27,7 +27,8 @@ func LoadBLS12381(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*
 
 // NewSRSBLS12381 makes a key of size points from a secret alpha, as gnark-crypto's NewSRS
 // of BLS12-381 does. Whoever knows alpha can prove what is false: it is for tests and
-// measurements. A nil engine is one in this process.
+// measurements. A nil engine is one in this process. A size below 2 is gnark-crypto's
+// ErrMinSRSSize, one of 2^28 and more backend.ErrInvalidInput.
 func NewSRSBLS12381(ctx context.Context, e *engine.Engine, size uint64, alpha *big.Int) (*stock.SRS, error) {
 	if size < 2 || alpha.Sign() < 0 {
 		return stock.NewSRS(size, alpha) // an error, or what alpha = -1 stands for
@@ -44,7 +45,8 @@ func NewSRSBLS12381(ctx context.Context, e *engine.Engine, size uint64, alpha *b
 }
 
 // ToLagrangeBLS12381 returns a key in Lagrange form, as gnark-crypto's ToLagrangeG1 of
-// BLS12-381 does: coeffs are a power of two of points. A nil engine is one in this process.
+// BLS12-381 does: coeffs are a power of two of points, another number is
+// backend.ErrInvalidInput. A nil engine is one in this process.
 func ToLagrangeBLS12381(ctx context.Context, e *engine.Engine, coeffs []bls12381.G1Affine) ([]bls12381.G1Affine, error) {
 	return lagrange(ctx, e, group.BLS12381G1, coeffs)
 }
@@ -91,7 +93,8 @@ var bls12381Types = types[bls12381.G1Affine, fr.Element, stock.OpeningProof, sto
 type BLS12381Multiproofs = Multiproofs[bls12381.G1Affine, fr.Element]
 
 // LoadMultiproofsBLS12381 makes the table of a key, of Coefficients points at least, in
-// canonical form, and loads it into the engine; a nil engine is one in this process.
+// canonical form, and loads it into the engine; a nil engine is one in this process. Fewer
+// points, and cosets that do not fit each other, are backend.ErrInvalidInput.
 func LoadMultiproofsBLS12381(ctx context.Context, e *engine.Engine, pk stock.ProvingKey, c Cosets) (*BLS12381Multiproofs, error) {
 	return loadMulti(ctx, e, &bls12381Multi, pk.G1, c, form{}, fr.One())
 }

@@ -27,7 +27,8 @@ func LoadBN254(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BN2
 
 // NewSRSBN254 makes a key of size points from a secret alpha, as gnark-crypto's NewSRS
 // of BN254 does. Whoever knows alpha can prove what is false: it is for tests and
-// measurements. A nil engine is one in this process.
+// measurements. A nil engine is one in this process. A size below 2 is gnark-crypto's
+// ErrMinSRSSize, one of 2^28 and more backend.ErrInvalidInput.
 func NewSRSBN254(ctx context.Context, e *engine.Engine, size uint64, alpha *big.Int) (*stock.SRS, error) {
 	if size < 2 || alpha.Sign() < 0 {
 		return stock.NewSRS(size, alpha) // an error, or what alpha = -1 stands for
@@ -44,7 +45,8 @@ func NewSRSBN254(ctx context.Context, e *engine.Engine, size uint64, alpha *big.
 }
 
 // ToLagrangeBN254 returns a key in Lagrange form, as gnark-crypto's ToLagrangeG1 of
-// BN254 does: coeffs are a power of two of points. A nil engine is one in this process.
+// BN254 does: coeffs are a power of two of points, another number is
+// backend.ErrInvalidInput. A nil engine is one in this process.
 func ToLagrangeBN254(ctx context.Context, e *engine.Engine, coeffs []bn254.G1Affine) ([]bn254.G1Affine, error) {
 	return lagrange(ctx, e, group.BN254G1, coeffs)
 }
@@ -91,7 +93,8 @@ var bn254Types = types[bn254.G1Affine, fr.Element, stock.OpeningProof, stock.Bat
 type BN254Multiproofs = Multiproofs[bn254.G1Affine, fr.Element]
 
 // LoadMultiproofsBN254 makes the table of a key, of Coefficients points at least, in
-// canonical form, and loads it into the engine; a nil engine is one in this process.
+// canonical form, and loads it into the engine; a nil engine is one in this process. Fewer
+// points, and cosets that do not fit each other, are backend.ErrInvalidInput.
 func LoadMultiproofsBN254(ctx context.Context, e *engine.Engine, pk stock.ProvingKey, c Cosets) (*BN254Multiproofs, error) {
 	return loadMulti(ctx, e, &bn254Multi, pk.G1, c, form{}, fr.One())
 }

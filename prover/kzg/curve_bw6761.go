@@ -27,7 +27,8 @@ func LoadBW6761(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BW
 
 // NewSRSBW6761 makes a key of size points from a secret alpha, as gnark-crypto's NewSRS
 // of BW6-761 does. Whoever knows alpha can prove what is false: it is for tests and
-// measurements. A nil engine is one in this process.
+// measurements. A nil engine is one in this process. A size below 2 is gnark-crypto's
+// ErrMinSRSSize, one of 2^28 and more backend.ErrInvalidInput.
 func NewSRSBW6761(ctx context.Context, e *engine.Engine, size uint64, alpha *big.Int) (*stock.SRS, error) {
 	if size < 2 || alpha.Sign() < 0 {
 		return stock.NewSRS(size, alpha) // an error, or what alpha = -1 stands for
@@ -44,7 +45,8 @@ func NewSRSBW6761(ctx context.Context, e *engine.Engine, size uint64, alpha *big
 }
 
 // ToLagrangeBW6761 returns a key in Lagrange form, as gnark-crypto's ToLagrangeG1 of
-// BW6-761 does: coeffs are a power of two of points. A nil engine is one in this process.
+// BW6-761 does: coeffs are a power of two of points, another number is
+// backend.ErrInvalidInput. A nil engine is one in this process.
 func ToLagrangeBW6761(ctx context.Context, e *engine.Engine, coeffs []bw6761.G1Affine) ([]bw6761.G1Affine, error) {
 	return lagrange(ctx, e, group.BW6761G1, coeffs)
 }
@@ -91,7 +93,8 @@ var bw6761Types = types[bw6761.G1Affine, fr.Element, stock.OpeningProof, stock.B
 type BW6761Multiproofs = Multiproofs[bw6761.G1Affine, fr.Element]
 
 // LoadMultiproofsBW6761 makes the table of a key, of Coefficients points at least, in
-// canonical form, and loads it into the engine; a nil engine is one in this process.
+// canonical form, and loads it into the engine; a nil engine is one in this process. Fewer
+// points, and cosets that do not fit each other, are backend.ErrInvalidInput.
 func LoadMultiproofsBW6761(ctx context.Context, e *engine.Engine, pk stock.ProvingKey, c Cosets) (*BW6761Multiproofs, error) {
 	return loadMulti(ctx, e, &bw6761Multi, pk.G1, c, form{}, fr.One())
 }
