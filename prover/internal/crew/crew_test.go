@@ -273,6 +273,30 @@ func TestLowestNumberFirst(t *testing.T) {
 	}
 }
 
+// TestFinishWaitsForHelpers: shares that a helper has begun are ended when Finish returns.
+func TestFinishWaitsForHelpers(t *testing.T) {
+	c := New(4)
+	defer c.Dismiss()
+	var begun, ended atomic.Int32
+	c.Begin(chain(1, 2), func(_, _, _ int) error { return nil }, func(worker, _ int) error {
+		begun.Add(1)
+		if worker > 0 {
+			time.Sleep(50 * time.Millisecond)
+		} else {
+			time.Sleep(time.Millisecond) // so that helpers come
+		}
+		ended.Add(1)
+		return nil
+	})
+	c.Release(upTo(1), 12)
+	if err := c.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if begun.Load() != 12 || ended.Load() != 12 {
+		t.Errorf("of 12 shares %d have begun and %d ended", begun.Load(), ended.Load())
+	}
+}
+
 // TestBackgroundFails: an error or a panic beside the owner is told by what waits for
 // it, and not by the owner's own work.
 func TestBackgroundFails(t *testing.T) {
