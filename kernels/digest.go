@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "0d4e3080368a3f894d919a11d2e5fca97aaeab4d7216c537e81a9c29efc4eda5"
+const digest = "009e40b273c6ebc2fb69ca560ae6c77aa21eacaf726333d686b23681549c3aa5"

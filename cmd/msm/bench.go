@@ -69,7 +69,7 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	flags.Lookup("back-to-back").NoOptDefVal = "20"
 	flags.IntVar(&f.callers, "callers", 0, "how many callers share the runs of --back-to-back, at the same time")
 	flags.BoolVar(&f.batch, "batch", false, "each row of --back-to-back is one batch, of MSMs with scalars of their own")
-	flags.IntVar(&f.most, "multiples", 64, "how many multiples of each base backends may make beforehand, itself included: 1 is none")
+	flags.IntVar(&f.most, "multiples", 512, "how many multiples of each base backends may make beforehand, itself included: 1 is none")
 	flags.BoolVar(&f.phases, "phases", false, "also record what a GPU took for each phase of the same runs, which timing them delays by some 0.2 ms")
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses points and scalars")
 	flags.BoolVar(&f.check, "check", false, "compare every answer with the one known from discrete logarithms, and those with double-and-add")

@@ -68,7 +68,7 @@ Removing it brings back the plans that the program has.`,
 	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
 	flags.StringVar(&f.groups, "group", "g1", names(backend.Groups()))
 	flags.IntVar(&f.count, "count", 7, "timed runs of each plan, after one to warm up")
-	flags.IntVar(&f.most, "multiples", 64, "how many multiples of each base the backend may make beforehand, itself included: 1 is none")
+	flags.IntVar(&f.most, "multiples", 512, "how many multiples of each base the backend may make beforehand, itself included: 1 is none")
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses points and scalars")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would change, and write nothing")
 	flags.StringVar(&f.out, "out", "", "file for the table (default in the user's folder for settings)")

@@ -13,6 +13,9 @@ func (p *Plan) Cost() float64 {
 	if p.Multiples.Edwards {
 		addition = t.Edwards
 	}
+	if p.Direct {
+		return p.arriving(t.Launch*(steps+1) + p.adding()*addition)
+	}
 	points := float64(p.MSMs()) * float64(p.Count)
 	all := points * float64(p.Windows)
 	cost := t.Launch * (steps + 1)

@@ -89,6 +89,9 @@ const LeastPrepared = 1 << 10
 // FreeShare is how much of the free memory such multiples take, at most.
 const FreeShare = 2.0 / 3
 
+// inverseAdditions is how many additions of one thread an inverse takes as long as.
+const inverseAdditions = 6
+
 // expectedUses is after how many MSMs the multiples of their bases should have paid.
 const expectedUses = 1000
 
@@ -101,6 +104,25 @@ func ChooseMultiples(in Input, most int, room int64) (best Multiples) {
 		return best
 	}
 	least := alone.Cost()
+	// consider takes multiples if MSMs by windows of c bits gain by them. The cost of making
+	// them is in additions.
+	consider := func(m Multiples, c int, making float64) {
+		with := in
+		with.Multiples, with.Params.Window = m, c
+		with.Memory -= in.TableBytes(m)
+		p, err := New(with)
+		if err != nil {
+			return
+		}
+		if cost := p.Cost() + making/expectedUses; cost < least {
+			best, least = m, cost
+		}
+	}
+	affordable := func(m Multiples) bool { return in.TableBytes(m) <= room && (most == 0 || m.Rows <= most) }
+	if m, ok := in.directMultiples(); ok && affordable(m) && in.Params.Window <= 1 {
+		// Each row waits for an inverse.
+		consider(m, 1, float64(m.Rows-1)*inverseAdditions*0.65*float64(in.Params.Adding))
+	}
 	for c := minWindow; c <= maxWindow; c++ {
 		if w := in.Params.Window; w != 0 && w != c {
 			continue
@@ -111,22 +133,11 @@ func ChooseMultiples(in Input, most int, room int64) (best Multiples) {
 			if m.Rows == 1 && !m.Edwards {
 				continue // the bases themselves
 			}
-			size := in.TableBytes(m)
-			if size > room || most > 0 && m.Rows > most || sets > 1 && rowsOf(count, sets-1) == m.Rows {
-				continue
-			}
-			with := in
-			with.Multiples, with.Params.Window = m, c
-			with.Memory -= size
-			p, err := New(with)
-			if err != nil {
+			if !affordable(m) || sets > 1 && rowsOf(count, sets-1) == m.Rows {
 				continue
 			}
 			// A doubling is less than an addition to a bucket, which reads its point.
-			making := float64(m.Rows-1) * float64(in.Count) * float64(m.Shift) * 0.7
-			if cost := p.Cost() + making/expectedUses; cost < least {
-				best, least = m, cost
-			}
+			consider(m, c, float64(m.Rows-1)*float64(in.Count)*float64(m.Shift)*0.7)
 		}
 	}
 	return best

@@ -17,7 +17,7 @@ type WorkLayout struct {
 	Slots, Buckets     driver.Region
 	Pairs              PairLayout
 	Nodes              [2]driver.Region // what one step of the reduction leaves to the next
-	Sums, Bad          driver.Region
+	Sums, Bad          driver.Region    // one behind the other
 }
 
 // TaskLists are what a step's entries become before they are accumulated: sorted values,
@@ -61,9 +61,19 @@ func (p *Plan) layOut() {
 			l.Nodes[i%2] = l.Take(nodes)
 		}
 	}
-	l.Sums = l.Take(sets * p.setBytes(first))
-	l.Bad = l.Take(4 * int64(p.MSMs()))
+	l.layOutResults(sets*p.setBytes(first), 4*int64(p.MSMs()))
 	p.Work = l
+}
+
+// layOutResults takes room for what the host gets, in one piece.
+func (l *WorkLayout) layOutResults(sums, bad int64) {
+	at := l.Take(sums + bad)
+	l.Sums, l.Bad = driver.Region{Off: at.Off, Size: sums}, driver.Region{Off: at.Off + sums, Size: bad}
+}
+
+// Results returns Sums and Bad as one.
+func (l *WorkLayout) Results() driver.Region {
+	return driver.Region{Off: l.Sums.Off, Size: l.Sums.Size + l.Bad.Size}
 }
 
 // layOutSort takes room for what the sort keeps of bins and buckets.

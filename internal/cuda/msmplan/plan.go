@@ -34,6 +34,7 @@ type Plan struct {
 	Chunks  []int // points of each step, all of them
 	Levels  int   // 2^Levels entries of a bucket become one, an affine point, before they are accumulated
 	Affine  bool  // they are added one after the other, and not in pairs
+	Direct  bool  // there are no buckets: what is below of them, of tasks and of the sort is 0
 	Piece   int   // entries of the longest task
 	Stride  int   // entries of a set that there is room for
 	Sort    Sorting
@@ -61,7 +62,12 @@ func (p *Plan) RowStride() int { return p.Skip * p.Multiples.Distance }
 func (p *Plan) BucketBits() int { return p.Width - 1 }
 
 // BucketCount returns the buckets of all sets.
-func (p *Plan) BucketCount() int64 { return int64(p.AllSets()) << p.BucketBits() }
+func (p *Plan) BucketCount() int64 {
+	if p.Direct {
+		return 0
+	}
+	return int64(p.AllSets()) << p.BucketBits()
+}
 
 // New finds the cheapest plan that fits the memory. When none does, the error wraps
 // backend.ErrOutOfMemory and names the least need.
@@ -93,6 +99,9 @@ func New(in Input) (*Plan, error) {
 
 // candidates yields the plans that New chooses from, before they are completed.
 func (in Input) candidates(yield func(*Plan) bool) {
+	if w := in.Params.Window; in.direct() && (w == 0 || w == 1) && !yield(in.directPlan()) {
+		return
+	}
 	cuts := cuts(in)
 	for c := minWindow; c <= maxWindow; c++ {
 		if w := in.Params.Window; w != 0 && w != c {
@@ -160,6 +169,10 @@ func cuts(in Input) [][]int {
 func (p *Plan) complete() bool {
 	if !p.withinLimits() {
 		return false
+	}
+	if p.Direct {
+		p.layOutDirect()
+		return true
 	}
 	p.Sort = p.sorting(p.largest())
 	p.limitTasks()

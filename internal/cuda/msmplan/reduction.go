@@ -36,8 +36,12 @@ const (
 // Reduction returns the logarithm of how many buckets a thread takes at first, and the
 // steps after that, one at least. Where threads are few, a step ends when its dependent
 // additions do, and as many threads as possible take part, four to an addition if that is
-// faster. Where there are many, idle lanes cost more than a step.
+// faster. Where there are many, idle lanes cost more than a step. Without buckets there are
+// no steps.
 func (p *Plan) Reduction() (first int, steps []ReductionStep) {
+	if p.Direct {
+		return 0, nil
+	}
 	// Fewer buckets a thread where there are few, so that the device is full.
 	for first = min(p.Params.FirstLevel, p.BucketBits()); first > 1 && p.BucketCount()>>first < int64(p.Params.Full/2); first-- {
 	}

@@ -236,6 +236,26 @@ func (p AffineSums) Words() []uint64 {
 	return []uint64{uint64(p.Work), uint64(p.Tasks), uint64(p.Values), uint64(p.Points), uint64(p.Room), uint64(p.Taken), uint64(p.Places), uint64(p.Most), uint64(p.Slots), uint64(p.Numbers)}
 }
 
+// Direct is the parameters of the kernel direct of direct.cu.
+type Direct struct {
+	Scalars  kernels.Pointer // const uint32_t*
+	N        int             // uint64_t
+	Each     int             // uint64_t
+	Points   kernels.Pointer // const uint32_t*
+	Multiple int             // uint64_t
+	Sums     kernels.Pointer // uint32_t*
+	Come     kernels.Pointer // uint32_t*
+	Out      kernels.Pointer // uint32_t*
+	Check    bool            // flag
+	Bad      kernels.Pointer // uint32_t*
+	Base     int             // uint64_t
+}
+
+// Words are the parameters in the kernel's order.
+func (p Direct) Words() []uint64 {
+	return []uint64{uint64(p.Scalars), uint64(p.N), uint64(p.Each), uint64(p.Points), uint64(p.Multiple), uint64(p.Sums), uint64(p.Come), uint64(p.Out), kernels.Flag(p.Check), uint64(p.Bad), uint64(p.Base)}
+}
+
 // Fold is the parameters of the kernel fold of reduce.cu.
 type Fold struct {
 	Work    kernels.Pointer // const uint32_t*
@@ -568,6 +588,26 @@ var allAffine = map[string]Affine{
 	},
 	"bls12_381_g1": {
 		AffineSums: kernels.Kernel[AffineSums]{Entry: kernels.Entry{Unit: "msm/bls12_381_g1_affine", Symbol: "pippin_bls12_381_g1_affine_sums", Threads: 128, Stack: 8}},
+	},
+}
+
+// Small is the kernels for one group whose small MSMs have a kernel of their own.
+type Small struct {
+	Direct kernels.Kernel[Direct]
+}
+
+// ForSmall finds them by name; false when there are none.
+func ForSmall(curve, group string) (Small, bool) {
+	k, ok := allSmall[kernels.Key(curve, group)]
+	return k, ok
+}
+
+var allSmall = map[string]Small{
+	"bn254_g1": {
+		Direct: kernels.Kernel[Direct]{Entry: kernels.Entry{Unit: "msm/bn254_g1_direct", Symbol: "pippin_bn254_g1_direct", Threads: 128, Stack: 32}},
+	},
+	"bls12_377_g1_edwards": {
+		Direct: kernels.Kernel[Direct]{Entry: kernels.Entry{Unit: "msm/bls12_377_g1_edwards_direct", Symbol: "pippin_bls12_377_g1_edwards_direct", Threads: 128, Stack: 32}},
 	},
 }
 

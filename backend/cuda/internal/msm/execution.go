@@ -186,6 +186,32 @@ func (x *execution) step(i int) error {
 			return err
 		}
 	}
+	compute := x.sortAndAdd
+	if s.plan.Direct {
+		compute = x.addDirectly
+	}
+	if err := compute(i, p); err != nil {
+		return err
+	}
+	if s.last {
+		if err := p.stream.Download(x.pinned.Slice(s.result.Off, s.result.Size), p.at(s.plan.Work.Results())); err != nil {
+			return err
+		}
+	}
+	return p.stream.Record(x.done[i%2])
+}
+
+// addDirectly launches the only phase of an MSM without buckets.
+func (x *execution) addDirectly(i int, p *phases) error {
+	if err := p.addMultiples(x.scalarsOf(i), x.pointsOf(i), x.steps[i].check()); err != nil {
+		return err
+	}
+	return p.stream.Record(x.read[i%2])
+}
+
+// sortAndAdd launches the phases of a chunk with buckets.
+func (x *execution) sortAndAdd(i int, p *phases) error {
+	s := &x.steps[i]
 	if s.first {
 		if err := p.clearSums(); err != nil {
 			return err
@@ -203,18 +229,7 @@ func (x *execution) step(i int) error {
 		return err
 	}
 	if s.last {
-		if err := p.reduceBuckets(); err != nil {
-			return err
-		}
-		sums := p.at(s.plan.Work.Sums)
-		out := x.pinned.Slice(s.result.Off, s.result.Size)
-		if err := p.stream.Download(out.Slice(0, sums.Size()), sums); err != nil {
-			return err
-		}
-		bad := p.at(s.plan.Work.Bad)
-		if err := p.stream.Download(out.Slice(sums.Size(), bad.Size()), bad); err != nil {
-			return err
-		}
+		return p.reduceBuckets()
 	}
-	return p.stream.Record(x.done[i%2])
+	return nil
 }

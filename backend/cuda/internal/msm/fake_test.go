@@ -320,7 +320,7 @@ func TestSecretsAreWiped(t *testing.T) {
 	for what, rules := range map[string]string{
 		"an answer":                  "",
 		"a kernel that is refused":   "cuLaunchKernel@9=" + invalidValue,
-		"a download that is refused": "cuMemcpyDtoHAsync@2=" + invalidValue,
+		"a download that is refused": "cuMemcpyDtoHAsync@1=" + invalidValue,
 	} {
 		cudatest.Fail(t, rules)
 		_, err := c.Compute(t.Context(), one(bases, s.scalars))

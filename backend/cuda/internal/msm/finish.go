@@ -51,15 +51,14 @@ func (j *batch) finish(m *member, sums []byte, bad uint32) (point []byte, err er
 	if j.check() && bad != kernel.NoIndex {
 		return nil, m.failed(fmt.Errorf("%w: scalar %d of %v is not below r", backend.ErrInvalidInput, int(bad)+m.First, j.Bases.Curve))
 	}
-	first, _ := j.plan.Reduction()
-	point, err = finishers[j.Bases.Curve][j.Bases.Group-backend.G1](sums, j.plan.Sets, j.plan.Width, first)
+	point, err = finishers[j.Bases.Curve][j.Bases.Group-backend.G1](sums, j.plan)
 	return point, m.failed(err)
 }
 
 // finisher adds up the parts of sets, lowest set first, each in Jacobian
 // coordinates: sum of 2^(c s) of what the parts of set s make, as an affine point in
-// new memory. The planes of a set begin with bit first.
-type finisher func(parts []byte, sets, c, first int) ([]byte, error)
+// new memory. Without buckets it is the sum of all parts.
+type finisher func(parts []byte, plan *msmplan.Plan) ([]byte, error)
 
 // finishers is the table of groups.
 var finishers = [...][2]finisher{
@@ -118,27 +117,40 @@ type affine[P, J any] interface {
 	FromJacobian(*J) *P
 }
 
-func finish[P, J any, PP affine[P, J], PJ jacobian[J]](parts []byte, sets, c, first int) ([]byte, error) {
+func finish[P, J any, PP affine[P, J], PJ jacobian[J]](parts []byte, plan *msmplan.Plan) ([]byte, error) {
 	all, err := layout.View[J](parts)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrInternal, err)
 	}
-	each := len(all) / sets
-	var group resident.Group
-	for s := range sets {
-		group.Go(func() { weigh[J, PJ](all[s*each:(s+1)*each], first) })
-	}
-	group.Wait()
 	var total J // infinity
-	for s := sets - 1; s >= 0; s-- {
-		for range c {
-			PJ(&total).DoubleAssign()
+	if plan.Direct {
+		for i := range all {
+			PJ(&total).AddAssign(&all[i])
 		}
-		PJ(&total).AddAssign(&all[s*each])
+	} else {
+		total = join[J, PJ](all, plan)
 	}
 	out := make([]P, 1)
 	PP(&out[0]).FromJacobian(&total)
 	return layout.Bytes(out), nil
+}
+
+// join makes the sum of all sets of their parts.
+func join[J any, PJ jacobian[J]](all []J, plan *msmplan.Plan) (total J) {
+	first, _ := plan.Reduction() // the bit with which the planes of a set begin
+	each := len(all) / plan.Sets
+	var group resident.Group
+	for s := range plan.Sets {
+		group.Go(func() { weigh[J, PJ](all[s*each:(s+1)*each], first) })
+	}
+	group.Wait()
+	for s := plan.Sets - 1; s >= 0; s-- {
+		for range plan.Width {
+			PJ(&total).DoubleAssign()
+		}
+		PJ(&total).AddAssign(&all[s*each])
+	}
+	return total
 }
 
 // weigh makes of a set's parts its sum, in the place of the first, which it does not

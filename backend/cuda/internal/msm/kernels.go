@@ -32,6 +32,9 @@ type groupKernels struct {
 	pairsInvert device.Kernel[kernel.PairsInvert]
 	pairsBack   device.Kernel[kernel.PairsBack]
 
+	// Without buckets:
+	direct device.Kernel[kernel.Direct]
+
 	// For affine sums of tasks:
 	affineSums device.Kernel[kernel.AffineSums]
 
@@ -75,6 +78,9 @@ func loadKernels(d *device.Device, curve backend.Curve, group backend.Group, edw
 	}
 	if k, ok := kernel.ForAffine(curve.String(), name); ok {
 		err = errors.Join(err, p.affineSums.Load(d, k.AffineSums))
+	}
+	if k, ok := kernel.ForSmall(curve.String(), name); ok {
+		err = errors.Join(err, p.direct.Load(d, k.Direct))
 	}
 	if edwards {
 		err = errors.Join(err, p.prepare.Load(d, forForm.Prepare), p.preparedMultiples.Load(d, forForm.PreparedMultiples))

@@ -23,6 +23,8 @@ const (
 	// A slice is some milliseconds: so many points, times the square of a
 	// coordinate's words.
 	sliceWork = 1 << 26
+	// mostRows is rows of a slice: of few bases each waits for an inverse, some 0.1 ms.
+	mostRows = 16
 	// mostEach is points that share an inversion.
 	mostEach = 16
 	// firstPause is the MSMs after which it is tried again to make multiples that
@@ -211,10 +213,14 @@ func (c *Computer) makeTable(ctx context.Context, b *Bases) (err error) {
 		return err
 	}
 	words := int(msmplan.ElementBytes(b.Curve, b.Group) / 4)
-	for row := range t.Rows {
+	rows := 1
+	if b.Count <= msmplan.DirectPoints {
+		rows = mostRows
+	}
+	for row := 0; row < t.Rows; row += rows {
 		for from, n := 0, 0; from < b.Count; from += n {
 			n = min(b.Count-from, sliceWork/(words*words))
-			if there, err := c.makeSlice(ctx, b, t, prog, row, from, n); !there || err != nil {
+			if there, err := c.makeSlice(ctx, b, t, prog, row, min(rows, t.Rows-row), from, n); !there || err != nil {
 				return err
 			}
 		}
@@ -287,9 +293,9 @@ func (c *Computer) CostOf(ctx context.Context, of backend.Elements, count, most 
 	return msmplan.CostWith(in, c.inputFor(of, count, false, in.Memory), most, c.roomIn(in.Memory, most))
 }
 
-// makeSlice makes a row of a table from the one before, or the first from the bases,
+// makeSlice makes rows of a table, each from the one before, or the first from the bases,
 // for n points; false when the table was dropped.
-func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *groupKernels, row, from, n int) (there bool, err error) {
+func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *groupKernels, row, rows, from, n int) (there bool, err error) {
 	turn, err := c.dev.Turn(ctx)
 	if err != nil {
 		return false, err
@@ -298,14 +304,24 @@ func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *grou
 	if !c.tables.use(turn, t) {
 		return false, nil
 	}
+	if err := turn.Mark("start"); err != nil {
+		return false, err
+	}
+	for i := range rows {
+		if err := c.makeRow(turn, b, t, prog, row+i, from, n); err != nil {
+			return false, err
+		}
+	}
+	return true, errors.Join(turn.Mark("multiples"), turn.Compute.Synchronize())
+}
+
+// makeRow launches what makes n points of a row.
+func (c *Computer) makeRow(turn *device.Turn, b *Bases, t *table, prog *groupKernels, row, from, n int) (err error) {
 	bases := b.memory.Span()
 	bases = bases.Slice(int64(from)*bases.Size()/int64(b.Count), int64(n)*bases.Size()/int64(b.Count))
 	all := t.memory.Span()
 	size := all.Size() / int64(t.Rows*t.Distance)
 	at := func(row int) driver.Span { return all.Slice(int64(row*t.Distance+from)*size, int64(n)*size) }
-	if err := turn.Mark("start"); err != nil {
-		return false, err
-	}
 	each := max(1, n/(c.paramsFor(b.Elements, b.Count).Full/2))
 	switch {
 	case t.Edwards && row == 0:
@@ -324,13 +340,13 @@ func (c *Computer) makeSlice(ctx context.Context, b *Bases, t *table, prog *grou
 		each = min(each, mostEach)
 		var scratch driver.Span
 		if scratch, err = turn.Work(int64(n)*size, 0); err != nil {
-			return false, err
+			return err
 		}
 		err = prog.multiples.Launch(turn.Compute, (n+each-1)/each, 1, kernel.Multiples{
 			From: device.Address(at(row - 1)), To: device.Address(at(row)), N: n, Doublings: t.Shift, Each: each, Scratch: device.Address(scratch),
 		})
 	}
-	return true, errors.Join(err, turn.Mark("multiples"), turn.Compute.Synchronize())
+	return err
 }
 
 // Use makes MSMs over bases use their multiples, where there are some, until the turn

@@ -112,8 +112,7 @@ func TestMultiples(t *testing.T) {
 	if err := s.Read(sums, r.at(p.Work.Sums)); err != nil {
 		t.Fatal(err)
 	}
-	bits, _ := p.Reduction()
-	got, err := finishers[curve][group-backend.G1](sums, sets, width, bits)
+	got, err := finishers[curve][group-backend.G1](sums, p)
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("wrong sum, or %v", err)
 	}

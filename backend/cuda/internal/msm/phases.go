@@ -44,6 +44,22 @@ func (p *phases) clearSums() error {
 	return p.ahead.Fill(p.at(p.Work.Bad), 0xff)
 }
 
+// addMultiples computes an MSM without buckets: the phase direct.
+func (p *phases) addMultiples(scalars, points driver.Span, check bool) error {
+	m := &p.Work
+	if err := p.stream.Fill(p.at(m.Bad), 0xff); err != nil {
+		return err
+	}
+	bad := p.address(m.Bad)
+	if err := p.direct.Launch(p.stream, p.DirectBlocks()*p.direct.Threads, 1, kernel.Direct{
+		Scalars: device.Address(scalars), N: p.points, Each: p.DirectEach(), Points: device.Address(points), Multiple: p.RowStride(),
+		Sums: p.address(m.Nodes[0]), Come: bad + 4, Out: p.address(m.Sums), Check: check, Bad: bad,
+	}); err != nil {
+		return err
+	}
+	return p.mark("direct")
+}
+
 // makeTasks makes tasks of the chunk's scalars of each MSM. It records read behind the last
 // kernel that needs the scalars. base is the first point's number, for what check finds.
 func (p *phases) makeTasks(scalars driver.Span, check bool, base int, read *driver.Event) error {

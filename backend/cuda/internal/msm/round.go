@@ -166,7 +166,7 @@ func newRound(batches []*batch, memory int64) *round {
 				s.isSent = s != j
 			}
 		}
-		j.result = device.Region{Off: r.resultBytes, Size: j.plan.Work.Sums.Size + device.Align(j.plan.Work.Bad.Size)}
+		j.result = device.Region{Off: r.resultBytes, Size: j.plan.Work.Results().Size}
 		r.resultBytes += device.Align(j.result.Size)
 	}
 	r.secret = at.Size

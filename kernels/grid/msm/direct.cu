@@ -1,0 +1,140 @@
+// direct.cu: an MSM of few points without buckets, from multiples 2^r P of every base P for
+// all bits r of a scalar. What is added up is the non-adjacent form of each scalar, in which
+// a third of the digits are not 0. Compiled for one curve, group and law.
+#include "../../block/scan.cuh"
+#include "../../warp/quads.cuh"
+#include "group.cuh"
+
+namespace pippin::grid {
+
+using direct_scalar = prime_field<curve::fr>;
+// msmplan knows direct_each and direct_joined: scalars of a block, and blocks whose sums are
+// added up.
+constexpr uint32_t direct_each = 4, direct_joined = warp::size;
+constexpr uint32_t direct_threads = 128, direct_bytes = 4 * direct_scalar::words, warp_quads = warp::size / 4;
+// A byte of a scalar a thread, and three times half of r fits the words of r.
+static_assert(direct_each * direct_bytes <= direct_threads && curve::fr::bits < 8 * direct_bytes);
+
+#if defined(PIPPIN_EDWARDS)
+using direct_quad = warp::edwards_quad<curve>;
+#else
+using direct_quad = warp::xyzz_quad<hot_field, cold_field>;
+#endif
+
+// Byte j of s.
+template <int N>
+__device__ __forceinline__ uint32_t byte_of(const mp::num<N>& s, uint32_t j) {
+  uint32_t word = 0;
+  PIPPIN_UNROLL
+  for (int w = 0; w < N; w++) word = j / 4 == (uint32_t)w ? s[w] : word;
+  return word >> j % 4 * 8 & 0xff;
+}
+
+// The sum of 1 to 32 sums, `apart` sums from one to the next, by the quads of a warp: quad
+// 0 has it. Every lane calls.
+// Cost: (count - 1) / 8 + log of min(count, 8) additions, one after the other.
+PIPPIN_CALLED direct_quad::elem sum_of(const uint32_t* from, uint32_t apart, uint32_t count, uint32_t lane) {
+  const uint32_t quad = lane / 4, rounds = (count + warp_quads - 1) / warp_quads;
+  direct_quad::elem sum = direct_quad::zero(lane);
+  // One loop for both, so that the code has one addition.
+#pragma unroll 1
+  for (uint32_t round = 0, d = count > 4 ? 4 : count > 2 ? 2 : count / 2; round < rounds || d > 0; round++) {
+    direct_quad::elem more;
+    bool some;
+    if (round < rounds) {
+      const uint32_t i = round * warp_quads + quad;
+      some = i < count;
+      more = direct_quad::load(from + (some ? i : 0) * apart * (uint64_t)hot_law::sum_words, lane);
+    } else {
+      some = quad < d;
+      more = warp::object_from(sum, some ? lane + 4 * d : lane);
+      d /= 2;
+    }
+    if (!some) more = direct_quad::zero(lane);
+    sum = round == 0 ? more : direct_quad::add(sum, more, lane);
+  }
+  return sum;
+}
+
+// Stores the sum that quad 0 has.
+__device__ __forceinline__ void store_quad(uint32_t* to, const direct_quad::elem& sum, uint32_t lane) {
+  if (lane < 4) hot_field::store_raw(to + lane * field::words, sum);
+}
+
+// scalars: n of them in gnark-crypto's layout, of which a block takes `each`, at most
+// direct_each. points: as the law has them, 2^r times base i is point r multiple + i. sums:
+// room for a sum of the law a block. come: a word for each direct_joined blocks, ~0 before.
+// out: a result of the law for each of these. bad: the least index + base of a scalar that is
+// not below r, when check.
+// Cost: a third of 2 each additions of points and 14 of sums, one after the other.
+PIPPIN_KERNEL((128), direct)
+(const uint32_t* scalars, uint64_t n, uint64_t each, const uint32_t* points, uint64_t multiple, uint32_t* sums, uint32_t* come,
+ uint32_t* out, flag check, uint32_t* bad, uint64_t base) {
+  constexpr int N = direct_scalar::words;
+  __shared__ uint32_t room[direct_threads / warp::size], entries[direct_each * 4 * direct_bytes];
+  alignas(16) __shared__ uint32_t of_threads[direct_threads * hot_law::sum_words];
+  const uint32_t t = threadIdx.x, lane = t % warp::size, byte = t % direct_bytes, k = t / direct_bytes;
+
+  // A scalar s > (r-1)/2 is taken as -(r-s). Bits of s and 3 s differ one place above each
+  // digit that is not 0; it is -1 where s has the bit.
+  const uint64_t i = blockIdx.x * each + k;
+  uint32_t digits = 0, minus = 0;
+  if (k < each && i < n) {
+    const static_modulus<curve::fr> r;
+    const mp::num<N> raw = load_words<N>(scalars + i * N);
+    if (check && byte == 0 && !carry::less<N>(raw, r)) atomicMin(bad, (uint32_t)(base + i));
+    mp::num<N> s = mp::from_mont(raw, r), other;
+    carry::sub_fit<N>(other.w, r, s);
+    const bool flip = carry::less<N>(other, s) != 0;
+    s = mp::select(flip, other, s);
+    const uint32_t of_s = byte_of(s, byte), of_triple = byte_of(mp::add(mp::add(s, s), s), byte);
+    digits = of_s ^ of_triple;
+    minus = flip ? of_triple : of_s;
+  }
+  uint32_t total;
+  uint32_t place = block::scan<direct_threads>((uint32_t)__popc(digits), room, total);
+  for (; digits != 0; digits &= digits - 1) {
+    const uint32_t bit = (uint32_t)__ffs((int)digits) - 1;
+    entries[place++] = (uint32_t)((8 * byte + bit - 1) * multiple + i) | (minus >> bit & 1 ? negative : 0);
+  }
+  __syncthreads();
+
+  uint32_t* const own = of_threads + t * hot_law::sum_words;
+  {
+    hot_law::sum sum = hot_law::zero();
+#pragma unroll 1
+    for (uint32_t e = t; e < total; e += direct_threads) {
+      const uint32_t v = entries[e];
+      const bool is_minus = (v & negative) != 0;
+      const uint32_t* const src = points + (v & ~negative) * (uint64_t)hot_law::point_words;
+      hot_law::add(sum, hot_law::neg_if(is_minus, hot_law::load(src)), [&] {
+        hot_law::add_equal(own, src, is_minus);
+        sum = hot_law::load_sum(own);
+      });
+    }
+    hot_law::store_sum(own, sum);
+  }
+  __syncwarp();
+
+  // Each warp the sums of its threads; the first warp those of all; then that of the block
+  // which comes last of direct_joined, those of these blocks.
+  uint32_t* const first = own - lane * hot_law::sum_words;
+  const auto of_warp = sum_of(first, 1, warp::size, lane);
+  __syncwarp();
+  store_quad(first, of_warp, lane);
+  __syncthreads();
+  if (t >= warp::size) return;
+  store_quad(sums + blockIdx.x * (uint64_t)hot_law::sum_words, sum_of(of_threads, warp::size, direct_threads / warp::size, lane), lane);
+  __threadfence();
+  __syncwarp();
+  const uint32_t group = blockIdx.x / direct_joined, begin = group * direct_joined;
+  const uint32_t blocks = gridDim.x - begin < direct_joined ? gridDim.x - begin : direct_joined;
+  const bool is_last = lane == 0 && atomicAdd(&come[group], 1u) + 2 == blocks;
+  if (__ballot_sync(warp::all, is_last) == 0) return;
+  __threadfence();
+  const auto joined = sum_of(sums + begin * (uint64_t)hot_law::sum_words, 1, blocks, lane);
+  const cold_law::sum whole = direct_quad::whole(joined, lane);
+  if (lane == 0) cold_law::store_result(out + group * (uint64_t)cold_law::result_words, whole);
+}
+
+}  // namespace pippin::grid
