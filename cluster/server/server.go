@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -430,12 +431,20 @@ func (s *Server) Healthy() error {
 	if !s.hasStore() { // the health of the server only does not say so
 		return lost
 	}
-	h, in := inTime(func() *nats.HealthStatus { return s.nats.Healthz(&nats.HealthzOptions{JSServerOnly: s.replicas > 1}) }, answersWithin)
+	if problem := s.health(&nats.HealthzOptions{JSServerOnly: s.replicas > 1}); problem != nil {
+		return fmt.Errorf("%w %w", lost, problem)
+	}
+	return nil
+}
+
+// health returns what NATS says is wrong with the server, or that it does not answer.
+func (s *Server) health(of *nats.HealthzOptions) error {
+	h, in := inTime(func() *nats.HealthStatus { return s.nats.Healthz(of) }, answersWithin)
 	switch {
 	case !in:
-		return fmt.Errorf("%w It has not answered for %v", lost, answersWithin)
+		return fmt.Errorf("no answer for %v", answersWithin)
 	case h.StatusCode != http.StatusOK:
-		return fmt.Errorf("%w %s", lost, h.Error)
+		return errors.New(h.Error)
 	}
 	return nil
 }
@@ -443,8 +452,8 @@ func (s *Server) Healthy() error {
 // CaughtUp returns an error while streams of this server among peers are behind the others'.
 // The next one may be taken away when it is nil.
 func (s *Server) CaughtUp() error {
-	if h := s.nats.Healthz(nil); h.StatusCode != http.StatusOK {
-		return fmt.Errorf("%w: the server is behind its peers: %s", backend.ErrUnavailable, h.Error)
+	if problem := s.health(nil); problem != nil {
+		return fmt.Errorf("%w: the server is behind its peers: %w", backend.ErrUnavailable, problem)
 	}
 	return nil
 }

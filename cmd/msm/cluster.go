@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -360,7 +359,10 @@ func (a *app) work(ctx context.Context, f workFlags) (err error) {
 		cfg.Span, conf.Open = tracing.Job(traces), a.openerWith(tracing.Host(traces))
 		conf.Observer = engine.Observers(conf.Observer, tracing.Observer(traces))
 	}
-	ofEngine := cmp.Or(f.engine, metrics.New())
+	ofEngine := f.engine
+	if ofEngine == nil {
+		ofEngine = metrics.New()
+	}
 	engine, err := engine.New(ctx, ofEngine.Config(conf))
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@
 package msm
 
 import (
-	"bytes"
 	"errors"
 	"math/big"
 	"slices"
@@ -29,19 +28,7 @@ func TestDirect(t *testing.T) {
 	c.tune = func(t *msmplan.Params) { t.Entry = 1e6 } // whatever is sorted
 	check := func(t *testing.T, p *fixtures.Points, b *Bases, offset int, scalars []byte) {
 		t.Helper()
-		jobs := one(b, scalars)
-		jobs[0].Offset = offset
-		got, err := c.Compute(t.Context(), jobs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := p.Expected(offset, scalars)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got[0], want) {
-			t.Errorf("%d scalars from %d on: wrong, seed %d", jobs[0].Count, offset, *seed)
-		}
+		compareSum(t, c, p, b, offset, scalars)
 		for _, plan := range plansOf[c] {
 			if !plan.Direct {
 				t.Errorf("%d scalars: a plan with buckets", plan.Count)
