@@ -40,7 +40,7 @@ var (
 )
 
 // TestDocumentsAgreeWithRecords looks up the numbers in the tables of README.md,
-// docs/results.md, the ADRs and two pages of the laboratory book in the records that the table's paragraph or row links to: tables
+// docs/results.md, the ADRs and three pages of the laboratory book in the records that the table's paragraph or row links to: tables
 // of MSMs and transforms, with a column a size and the fastest of other libraries in
 // brackets, of steps over vectors, with one for each curve and size, and of proofs, with
 // a column "gnark".
@@ -50,7 +50,7 @@ func TestDocumentsAgreeWithRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	compared := 0
-	for _, path := range append(documents, "../../README.md", "../../docs/results.md", "../../docs/lab/boundary.md", "../../docs/lab/vectors.md") {
+	for _, path := range append(documents, "../../README.md", "../../docs/results.md", "../../docs/lab/boundary.md", "../../docs/lab/transforms.md", "../../docs/lab/vectors.md") {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
