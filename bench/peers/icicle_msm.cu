@@ -19,7 +19,23 @@ typedef decltype(A::x) F;
 
 #ifdef ICICLE_GNARK // whose functions are static
 static A to_plain(const A& a) { return A::from_montgomery(a); }
-static A to_memory(P p) { return A::to_montgomery(P::to_affine(p)); }
+// The library's inverse, which its to_affine uses, is wrong on the host when nvcc 13.5
+// compiles it, and right when g++ does. So this is z^(p-2), by the library's products.
+static A to_memory(const P& p) {
+  auto exponent = F::get_modulus();
+  uint64_t borrow = 2;
+  for (uint32_t& limb : exponent.limbs) {
+    const uint64_t less = limb - borrow;
+    limb = (uint32_t)less;
+    borrow = less >> 63;
+  }
+  F inverse = F::one();
+  for (int i = 8 * sizeof exponent.limbs - 1; i >= 0; i--) {
+    inverse = inverse * inverse;
+    if (exponent.limbs[i / 32] >> i % 32 & 1) inverse = inverse * p.z;
+  }
+  return A::to_montgomery(A{p.x * inverse, p.y * inverse});
+}
 #else
 static A to_plain(const A& a) { return a.from_montgomery(); }
 static A to_memory(P p) { return p.to_affine().to_montgomery(); }

@@ -153,17 +153,18 @@ func (f figure) write(w io.Writer, format string) error {
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xdd}, color.Gray{0xdd}
 	p.Add(grid)
+	styles := lineStyles(f.lines)
 	for i, l := range f.lines {
 		line, points, err := plotter.NewLinePoints(l.at)
 		if err != nil {
 			return err
 		}
-		line.Color, points.Color = plotColors[i%len(plotColors)], plotColors[i%len(plotColors)]
+		line.Color, points.Color = plotColors[styles[i].color], plotColors[styles[i].color]
 		line.Width = vg.Points(1.5)
-		if turn := i / len(plotColors); turn > 0 {
+		if turn := styles[i].dashes; turn > 0 {
 			line.Dashes = []vg.Length{vg.Points(float64(3 * turn)), vg.Points(3)}
 		}
-		points.Shape, points.Radius = plotMarks[i%len(plotMarks)], vg.Points(3)
+		points.Shape, points.Radius = plotMarks[styles[i].mark], vg.Points(3)
 		if len(l.ranges) > 0 {
 			bars, err := plotter.NewYErrorBars(l)
 			if err != nil {
@@ -189,6 +190,44 @@ func (f figure) write(w io.Writer, format string) error {
 	legend.Draw(draw.Crop(all, all.Size().X-side+2*plotMargin, 0, 0, 0))
 	_, err = canvas.WriteTo(w)
 	return err
+}
+
+// lineStyle is how a line looks: an index of plotColors, one of plotMarks, and how long its
+// dashes are, 0 for none.
+type lineStyle struct{ color, mark, dashes int }
+
+// lineStyles returns the style of each line. More lines than there are colours are told
+// apart by the parts of their names, where commas divide all of them: the last part has a
+// colour, what stands before it a mark and dashes.
+func lineStyles(lines []*curveLine) []lineStyle {
+	styles := make([]lineStyle, len(lines))
+	var heads, tails []string
+	number := func(all *[]string, s string) int {
+		i := slices.Index(*all, s)
+		if i < 0 {
+			i = len(*all)
+			*all = append(*all, s)
+		}
+		return i
+	}
+	parted := len(lines) > len(plotColors)
+	for i, l := range lines {
+		styles[i] = lineStyle{i % len(plotColors), i % len(plotMarks), i / len(plotColors)}
+		parted = parted && strings.Contains(l.name, ", ")
+	}
+	if !parted {
+		return styles
+	}
+	parts := make([]lineStyle, len(lines))
+	for i, l := range lines {
+		at := strings.LastIndex(l.name, ", ")
+		head := number(&heads, l.name[:at])
+		parts[i] = lineStyle{number(&tails, l.name[at:]), head % len(plotMarks), head}
+	}
+	if len(tails) > len(plotColors) || len(heads) > len(plotMarks) {
+		return styles
+	}
+	return parts
 }
 
 // newCanvas returns what a plot in one of PlotFormats is drawn on.

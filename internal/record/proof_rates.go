@@ -21,15 +21,16 @@ import (
 const (
 	proofsWidth = 7 * vg.Inch
 	proofsEdge  = 1.3 * vg.Inch // title and axis
-	proofsRow   = 0.38 * vg.Inch
+	proofsRow   = 0.5 * vg.Inch // a text above a bar
+	proofsBar   = 0.17 * vg.Inch
 	proofsFont  = 13
 )
 
 // PlotProofs draws how many times as fast as gnark's own prover proofs are, in one of
 // PlotFormats: a bar for each circuit and backend of the records, which WriteJSON wrote of
-// ProveRuns, in their order. A bar's text has both times; a line at its end goes from the
-// slowest to the fastest proof on the backend. Of runs that merge and runs that never do,
-// the former are drawn.
+// ProveRuns, in their order. The text above a bar has both times; a line at the bar's end
+// goes from the slowest to the fastest proof on the backend. Of runs that merge and runs
+// that never do, the former are drawn.
 //
 // Figures of different devices do not belong beside each other: they are
 // backend.ErrInvalidInput, as is what is no record. Without anything to draw it is ErrNoRuns.
@@ -68,7 +69,7 @@ func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
 	var labels plotter.XYLabels
 	slices.Reverse(runs) // the first bar is the highest
 	for i, run := range runs {
-		bar, err := plotter.NewBarChart(plotter.Values{run.Speedup}, 0.7*proofsRow)
+		bar, err := plotter.NewBarChart(plotter.Values{run.Speedup}, proofsBar)
 		if err != nil {
 			return err
 		}
@@ -93,20 +94,21 @@ func PlotProofs(w io.Writer, format string, records ...io.Reader) error {
 			end = max(end, fastest)
 		}
 		p.X.Max = max(p.X.Max, end)
-		labels.XYs = append(labels.XYs, plotter.XY{X: end, Y: float64(i)})
-		labels.Labels = append(labels.Labels, fmt.Sprintf("  %s, %s, %s: %s, gnark %s", circuitTitle(run.Circuit), systemTitle(run.Op), processorTitle(run.Backend), proofTime(run.Median), proofTime(run.Stock)))
+		labels.XYs = append(labels.XYs, plotter.XY{Y: float64(i)})
+		labels.Labels = append(labels.Labels, fmt.Sprintf("%s, %s, %s: %s, gnark %s", circuitTitle(run.Circuit), systemTitle(run.Op), processorTitle(run.Backend), proofTime(run.Median), proofTime(run.Stock)))
 	}
 	text, err := plotter.NewLabels(labels)
 	if err != nil {
 		return err
 	}
+	text.Offset.Y = proofsBar/2 + proofsFont*0.75
 	for i := range text.TextStyle {
 		text.TextStyle[i].Font.Variant, text.TextStyle[i].Font.Size = "Sans", proofsFont
 		text.TextStyle[i].YAlign = draw.YCenter
 	}
 	p.Add(roomyLabels{text})
 	p.X.Max *= 1.05
-	p.Y.Min, p.Y.Max = -0.7, float64(len(runs))-0.3
+	p.Y.Min, p.Y.Max = -0.5, float64(len(runs))-0.5
 
 	canvas, err := newCanvas(format, proofsWidth, proofsEdge+proofsRow*vg.Length(len(runs)))
 	if err != nil {
