@@ -329,7 +329,9 @@ func LastOf(ctx context.Context, s jetstream.Stream, subject string) (*jetstream
 // another one means little by itself: where streams have replicas, the other one, an earlier
 // try of this one even, may be on its way and be lost with the server that has it. So Once
 // looks. The message's ID begins with of and is of this call: the server takes a message with
-// an ID that it has seen lately for stored, though it may be gone since.
+// an ID that it has seen lately for stored, though it may be gone since. And it looks for
+// another message of the subject before it looks at IDs: of a try whose answer came too late the
+// next one is refused, and the ID of what is stored tells that it is this call's.
 func Once(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, m *nats.Msg, of string, elsewhere func(context.Context) (bool, error)) (first bool, err error) {
 	id := of + " " + nuid.Next()
 	for {
@@ -339,7 +341,11 @@ func Once(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, m *na
 		if !Conflict(err) {
 			return err == nil, err
 		}
-		if _, err := LastOf(ctx, s, m.Subject); !Missing(err) {
+		stored, err := LastOf(ctx, s, m.Subject)
+		if err == nil {
+			return stored.Header.Get(jetstream.MsgIDHeader) == id, nil
+		}
+		if !Missing(err) {
 			return false, err
 		}
 		if elsewhere != nil {

@@ -1,0 +1,68 @@
+package wire
+
+import (
+	"context"
+	"testing"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// late is a server whose first answer to a message comes too late.
+type late struct {
+	jetstream.JetStream
+	asked int
+}
+
+func (l *late) PublishMsg(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	ack, err := l.JetStream.PublishMsg(ctx, m, opts...)
+	if l.asked++; l.asked == 1 && err == nil {
+		return nil, context.DeadlineExceeded
+	}
+	return ack, err
+}
+
+// TestAnswerIsLate: of a message that is stored, and whose answer comes too late, the next try is
+// not taken for another one's. The manifest of a key was, so that its parts were deleted: each
+// job of its circuit ended without a proof.
+func TestAnswerIsLate(t *testing.T) {
+	server, err := natsserver.NewServer(&natsserver.Options{JetStream: true, StoreDir: t.TempDir(), DontListen: true, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Start()
+	defer func() {
+		server.Shutdown()
+		server.WaitForShutdown()
+	}()
+	nc, err := nats.Connect("", nats.InProcessServer(server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "s", Subjects: []string{"x.>"}, Storage: jetstream.MemoryStorage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		js      jetstream.JetStream
+		subject string
+		first   bool
+	}{
+		{js, "x.1", true}, {js, "x.1", false}, {&late{JetStream: js}, "x.1", false},
+		{&late{JetStream: js}, "x.2", true}, {js, "x.2", false},
+	} {
+		first, err := Once(t.Context(), c.js, s, &nats.Msg{Subject: c.subject}, "of", nil)
+		if err != nil || first != c.first {
+			t.Errorf("%s: %v, %v", c.subject, first, err)
+		}
+	}
+	if info, err := s.Info(t.Context()); err != nil || info.State.Msgs != 2 {
+		t.Errorf("%+v, %v", info, err)
+	}
+}
