@@ -712,7 +712,9 @@ func (k *keeper) leads(ctx context.Context) (bool, error) {
 	if seq != 0 && (!mine && now.Sub(k.leader.since) < leadFor || mine && k.dispatcher != nil && now.Sub(k.leader.since) < leadFor/5) {
 		return mine, nil
 	}
-	ack, err := k.js.Publish(ctx, wire.NotesPrefix+leaderNote, []byte(k.Name), jetstream.WithExpectLastSequencePerSubject(seq))
+	ack, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return k.js.Publish(ctx, wire.NotesPrefix+leaderNote, []byte(k.Name), jetstream.WithExpectLastSequencePerSubject(seq))
+	})
 	if wire.Conflict(err) {
 		return false, nil
 	}

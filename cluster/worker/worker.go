@@ -400,13 +400,15 @@ func (w *Worker) takeJobs(taking, working context.Context) {
 // next asks for a job. It returns nil if there is none for a while. It looks the consumer
 // up once: one that was made anew has the same name.
 func (w *Worker) next(ctx context.Context, jobs *jetstream.Consumer) (_ jetstream.Msg, err error) {
-	asking, cancel := context.WithTimeout(ctx, asksFor)
-	defer cancel()
 	if *jobs == nil {
-		if *jobs, err = w.js.Consumer(asking, wire.Jobs, wire.Workers); err != nil {
+		looking, cancel := context.WithTimeout(ctx, asksFor)
+		defer cancel()
+		if *jobs, err = w.js.Consumer(looking, wire.Jobs, wire.Workers); err != nil {
 			return nil, err
 		}
 	}
+	asking, cancel := context.WithTimeout(ctx, asksFor) // two heartbeats and more, however long the look was
+	defer cancel()
 	msg, err := (*jobs).Next(jetstream.FetchContext(asking), jetstream.FetchHeartbeat(beat))
 	if err != nil && (asking.Err() != nil || errors.Is(err, nats.ErrTimeout)) {
 		return nil, nil
