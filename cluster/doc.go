@@ -9,6 +9,7 @@
 //
 // A job is one proof. Workers and server may die and come back meanwhile; a job has
 // one answer, the first. A witness leaves this process encrypted for the workers, and
-// is deleted after the answer. docs/howto/cluster.md says how a cluster is run,
-// docs/adr/0025-a-proving-cluster.md what protects whom against whom.
+// is deleted after the answer. docs/howto/cluster.md says how a cluster is run
+// and what protects whom against whom, docs/adr/0025-a-proving-cluster.md why it is
+// made so.
 package cluster

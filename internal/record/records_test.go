@@ -292,7 +292,8 @@ func TestRecordsAreCited(t *testing.T) {
 			t.Errorf("nobody cites %s%s: cite it or remove it", results, name)
 		}
 	}
-	if cites(cited, "h200/nothing") || !cites(map[string]string{"h200/msm-*.json": ""}, "h200/msm-g1.json") {
+	// The pattern is in two pieces: this file would cite every record that it matches.
+	if cites(cited, "h200/nothing") || !cites(map[string]string{"h200/" + "msm-*.json": ""}, "h200/msm-g1.json") {
 		t.Error("a record that nobody names is cited, or one that is named is not")
 	}
 }
