@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "009e40b273c6ebc2fb69ca560ae6c77aa21eacaf726333d686b23681549c3aa5"
+const digest = "67e6876bb106c9e00ca0927576eac995e89fe6fe73944225c52a7dff0cdaa3aa"

@@ -57,7 +57,7 @@ var (
 	// sums are the groups for which affine sums of tasks won over pairs, or over XYZZ sums.
 	sums = axis{name: "Affine", doc: "one group with affine sums of tasks", key: []string{"curve", "group"}, instances: []instance{perGroup()[1], perGroup()[4]}}
 	// small are the groups of which small MSMs have a kernel of their own.
-	small = axis{name: "Small", doc: "one group whose small MSMs have a kernel of their own", key: []string{"curve", "group"}, instances: []instance{perGroup()[0], edwards}}
+	small = axis{name: "Small", doc: "one group whose small MSMs have a kernel of their own", key: []string{"curve", "group"}, instances: []instance{perGroup()[0], perGroup()[4], edwards}}
 	// affine are the groups whose points spaces have.
 	affine = axis{name: "Group", doc: "one group", key: []string{"curve", "group"}, instances: perGroup()[:2*len(curves)]}
 	// forms are the groups that have bases in another form than gnark-crypto's.

@@ -15,10 +15,15 @@ constexpr uint32_t direct_threads = 128, direct_bytes = 4 * direct_scalar::words
 // A byte of a scalar a thread, and three times half of r fits the words of r.
 static_assert(direct_each * direct_bytes <= direct_threads && curve::fr::bits < 8 * direct_bytes);
 
+// XYZZ's products of 12 limbs are calls: in place the code is twice as long, and does not
+// fit what compiled kernels may take (docs/adr/0011-compiled-kernels-in-git.md).
 #if defined(PIPPIN_EDWARDS)
+using direct_law = edwards_law<curve>;
 using direct_quad = warp::edwards_quad<curve>;
 #else
-using direct_quad = warp::xyzz_quad<hot_field, cold_field>;
+using direct_field = std::conditional_t<(field::words > 8), cold_field, hot_field>;
+using direct_law = xyzz_law<direct_field, cold_field>;
+using direct_quad = warp::xyzz_quad<direct_field, cold_field>;
 #endif
 
 // Byte j of s.
@@ -44,7 +49,7 @@ PIPPIN_CALLED direct_quad::elem sum_of(const uint32_t* from, uint32_t apart, uin
     if (round < rounds) {
       const uint32_t i = round * warp_quads + quad;
       some = i < count;
-      more = direct_quad::load(from + (some ? i : 0) * apart * (uint64_t)hot_law::sum_words, lane);
+      more = direct_quad::load(from + (some ? i : 0) * apart * (uint64_t)direct_law::sum_words, lane);
     } else {
       some = quad < d;
       more = warp::object_from(sum, some ? lane + 4 * d : lane);
@@ -58,7 +63,7 @@ PIPPIN_CALLED direct_quad::elem sum_of(const uint32_t* from, uint32_t apart, uin
 
 // Stores the sum that quad 0 has.
 __device__ __forceinline__ void store_quad(uint32_t* to, const direct_quad::elem& sum, uint32_t lane) {
-  if (lane < 4) hot_field::store_raw(to + lane * field::words, sum);
+  if (lane < 4) field::store_raw(to + lane * field::words, sum);
 }
 
 // scalars: n of them in gnark-crypto's layout, of which a block takes `each`, at most
@@ -72,7 +77,7 @@ PIPPIN_KERNEL((128), direct)
  uint32_t* out, flag check, uint32_t* bad, uint64_t base) {
   constexpr int N = direct_scalar::words;
   __shared__ uint32_t room[direct_threads / warp::size], entries[direct_each * 4 * direct_bytes];
-  alignas(16) __shared__ uint32_t of_threads[direct_threads * hot_law::sum_words];
+  alignas(16) __shared__ uint32_t of_threads[direct_threads * direct_law::sum_words];
   const uint32_t t = threadIdx.x, lane = t % warp::size, byte = t % direct_bytes, k = t / direct_bytes;
 
   // A scalar s > (r-1)/2 is taken as -(r-s). Bits of s and 3 s differ one place above each
@@ -99,32 +104,32 @@ PIPPIN_KERNEL((128), direct)
   }
   __syncthreads();
 
-  uint32_t* const own = of_threads + t * hot_law::sum_words;
+  uint32_t* const own = of_threads + t * direct_law::sum_words;
   {
-    hot_law::sum sum = hot_law::zero();
+    direct_law::sum sum = direct_law::zero();
 #pragma unroll 1
     for (uint32_t e = t; e < total; e += direct_threads) {
       const uint32_t v = entries[e];
       const bool is_minus = (v & negative) != 0;
-      const uint32_t* const src = points + (v & ~negative) * (uint64_t)hot_law::point_words;
-      hot_law::add(sum, hot_law::neg_if(is_minus, hot_law::load(src)), [&] {
-        hot_law::add_equal(own, src, is_minus);
-        sum = hot_law::load_sum(own);
+      const uint32_t* const src = points + (v & ~negative) * (uint64_t)direct_law::point_words;
+      direct_law::add(sum, direct_law::neg_if(is_minus, direct_law::load(src)), [&] {
+        direct_law::add_equal(own, src, is_minus);
+        sum = direct_law::load_sum(own);
       });
     }
-    hot_law::store_sum(own, sum);
+    direct_law::store_sum(own, sum);
   }
   __syncwarp();
 
   // Each warp the sums of its threads; the first warp those of all; then that of the block
   // which comes last of direct_joined, those of these blocks.
-  uint32_t* const first = own - lane * hot_law::sum_words;
+  uint32_t* const first = own - lane * direct_law::sum_words;
   const auto of_warp = sum_of(first, 1, warp::size, lane);
   __syncwarp();
   store_quad(first, of_warp, lane);
   __syncthreads();
   if (t >= warp::size) return;
-  store_quad(sums + blockIdx.x * (uint64_t)hot_law::sum_words, sum_of(of_threads, warp::size, direct_threads / warp::size, lane), lane);
+  store_quad(sums + blockIdx.x * (uint64_t)direct_law::sum_words, sum_of(of_threads, warp::size, direct_threads / warp::size, lane), lane);
   __threadfence();
   __syncwarp();
   const uint32_t group = blockIdx.x / direct_joined, begin = group * direct_joined;
@@ -132,7 +137,7 @@ PIPPIN_KERNEL((128), direct)
   const bool is_last = lane == 0 && atomicAdd(&come[group], 1u) + 2 == blocks;
   if (__ballot_sync(warp::all, is_last) == 0) return;
   __threadfence();
-  const auto joined = sum_of(sums + begin * (uint64_t)hot_law::sum_words, 1, blocks, lane);
+  const auto joined = sum_of(sums + begin * (uint64_t)direct_law::sum_words, 1, blocks, lane);
   const cold_law::sum whole = direct_quad::whole(joined, lane);
   if (lane == 0) cold_law::store_result(out + group * (uint64_t)cold_law::result_words, whole);
 }

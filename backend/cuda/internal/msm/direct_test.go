@@ -17,7 +17,7 @@ import (
 )
 
 // directGroups are those with a kernel for MSMs without buckets.
-var directGroups = []backend.Curve{backend.BN254, backend.BLS12377}
+var directGroups = []backend.Curve{backend.BN254, backend.BLS12377, backend.BLS12381}
 
 // TestDirect computes MSMs without buckets in every group that has them: of one scalar and
 // of several blocks of one to four, which are more than one group of blocks; over all bases
