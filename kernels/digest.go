@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "67e6876bb106c9e00ca0927576eac995e89fe6fe73944225c52a7dff0cdaa3aa"
+const digest = "dfd60352c9acede100c50de3125d380b6b7f8cba6b0f7028463685a4fe54cdd9"

@@ -38,18 +38,27 @@ PIPPIN_KERNEL((1024), bins_begin)(uint32_t* next, uint32_t* first, uint32_t* til
   if (threadIdx.x == 0) tiles[bins] = all;
 }
 
-// The entries of a block's tile, and its bin; none where there is no such tile.
+// The entries of a block's tile, and its bin.
 struct bin_tile {
   uint32_t bin, from, n;
 };
 
-// Block x is tile x. next: [bin] the end of its entries. Every thread calls; found is
-// shared memory.
+// Block x is tile x, and there is one. next: [bin] the end of its entries. Every thread
+// calls, and waits for the others; found is shared memory.
+// Cost: one warp log of bins to the base of 32 loads, one after the other.
 __device__ __forceinline__ bin_tile find_tile(const uint32_t* first, const uint32_t* next, const uint32_t* tiles, uint64_t bins, uint32_t* found) {
-  const uint32_t at = blockIdx.x;
-  if (at >= tiles[bins]) return {0, 0, 0};
-  for (uint32_t b = threadIdx.x; b < bins; b += sort_threads)
-    if (tiles[b] <= at && at < tiles[b + 1]) *found = b;
+  const uint32_t at = blockIdx.x, lane = threadIdx.x;
+  if (lane < warp::size) {
+    // The last bin that has at most `at` tiles before it is one of n from b on.
+    uint32_t b = 0, n = (uint32_t)bins;
+    while (n > 1) {
+      const uint32_t each = (n + warp::size - 1) / warp::size, i = lane * each;
+      const uint32_t low = __ballot_sync(warp::all, i < n && tiles[b + i] <= at), skipped = (__popc(low) - 1) * each;
+      b += skipped;
+      n = n - skipped < each ? n - skipped : each;
+    }
+    if (lane == 0) *found = b;
+  }
   __syncthreads();
   const uint32_t bin = *found, from = first[bin] + (at - tiles[bin]) * sort_tile, left = next[bin] - from;
   return {bin, from, left < sort_tile ? left : sort_tile};
@@ -73,12 +82,11 @@ PIPPIN_KERNEL_SHARED((512), rest_count)
   __shared__ uint32_t found;
   PIPPIN_DYNAMIC_SHARED(seen);
   const uint32_t t = threadIdx.x, buckets = 1u << shift;
+  if (blockIdx.x >= tiles[bins]) return;
+  for (uint32_t b = t; b < buckets; b += sort_threads) seen[b] = 0;
   const bin_tile tile = find_tile(first, next, tiles, bins, &found);
-  if (tile.n == 0) return;
   uint32_t rests[per_thread];
   load_rests(rests, keys, tile);
-  for (uint32_t b = t; b < buckets; b += sort_threads) seen[b] = 0;
-  __syncthreads();
 #pragma unroll
   for (uint32_t k = 0; k < per_thread; k++)
     if (rests[k] != ~0u) atomicAdd(&seen[rests[k]], 1u);
@@ -100,12 +108,11 @@ PIPPIN_KERNEL_SHARED((512, 2), rest_scatter)
   uint32_t *const to = places + buckets;  // from the place in the tile to that in memory
   uint32_t *const tile_values = to + buckets;
   uint16_t *const tile_rests = reinterpret_cast<uint16_t*>(tile_values + sort_tile);
+  if (blockIdx.x >= tiles[bins]) return;
+  for (uint32_t b = t; b < buckets; b += sort_threads) places[b] = 0;
   const bin_tile tile = find_tile(first, next, tiles, bins, &found);
-  if (tile.n == 0) return;
   uint32_t ranked[per_thread];  // the bucket, then above it the rank among its entries
   load_rests(ranked, keys, tile);
-  for (uint32_t b = t; b < buckets; b += sort_threads) places[b] = 0;
-  __syncthreads();
 
   values += tile.from;
   ends += (uint64_t)tile.bin << shift;
