@@ -2,4 +2,4 @@
 
 package kernels
 
-const digest = "dfd60352c9acede100c50de3125d380b6b7f8cba6b0f7028463685a4fe54cdd9"
+const digest = "3241fb37bdfa36705c9855ce34aba293025369d7564d4728c014bfcce1d613fd"

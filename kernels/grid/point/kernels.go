@@ -26,12 +26,11 @@ type Recode struct {
 	Digits  kernels.Pointer // uint32_t*
 	Places  int             // uint64_t
 	Window  int             // uint64_t
-	Naf     bool            // flag
 }
 
 // Words are the parameters in the kernel's order.
 func (p Recode) Words() []uint64 {
-	return []uint64{uint64(p.Scalars), uint64(p.All), uint64(p.First), uint64(p.N), uint64(p.Lattice), uint64(p.Digits), uint64(p.Places), uint64(p.Window), kernels.Flag(p.Naf)}
+	return []uint64{uint64(p.Scalars), uint64(p.All), uint64(p.First), uint64(p.N), uint64(p.Lattice), uint64(p.Digits), uint64(p.Places), uint64(p.Window)}
 }
 
 // Product is the parameters of the kernel product of product.cu.

@@ -4,24 +4,25 @@
 
 namespace pippin::grid {
 
-// Digits of n scalars, from the first on and mod all. Of scalar k they are those of k1 and k2, small and k1 + lambda k2 = k mod r, where lambda is what the
-// endomorphism multiplies by. With (a, b) and (c, d) the shortest vectors for which
-// a + lambda b = 0 mod r,
+// Digits of n scalars, from the first on and mod all. Of scalar k they are those of k1 and
+// k2, small and k1 + lambda k2 = k mod r, where lambda is what the endomorphism multiplies
+// by. With (a, b) and (c, d) the shortest vectors for which a + lambda b = 0 mod r,
 //
 //   k1 = k - u a - v c,  k2 = -u b - v d,  u = [k g / 2^s],  v = [k h / 2^s]
 //
 // rounded, s = 32 (N + 2). lattice: g, h, a, b, c, d, N words each, the last four in
 // two's complement. digits: bytes [place][k1 or k2][scalar], the sum of digit 2^(bits
-// place) being k1 and k2; with naf bits is 1 and digits are 0 or odd from -7 to 7, four
-// places of five or more 0; else it is `window`, at most 7, and they are above -2^(window -
-// 1), at most that.
+// place) being k1 and k2, where bits is `window`, at most 7, and digits are above
+// -2^(window - 1), at most that. With a window of 1 they are a non-adjacent form: 0 or odd
+// from -7 to 7, four places of five or more 0.
 // Source: Gallant, Lambert and Vanstone 2001.
 PIPPIN_KERNEL((128), recode)
 (const uint32_t* scalars, uint64_t all, uint64_t first, uint64_t n, const uint32_t* lattice, uint32_t* digits, uint64_t places,
- uint64_t window, flag naf) {
+ uint64_t window) {
   using F = scalar_field;
   constexpr int N = F::words;
   using num = mp::num<N>;
+  const bool naf = window == 1;
   const uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   const num k = F::to_integer(F::load(scalars + (first + i) % all * N));
