@@ -32,7 +32,8 @@ const (
 // (see WithVerify) even when it had been made again.
 var ErrNotVerified = proving.ErrNotVerified
 
-// Event reports that a proof was made again, see WithVerify.
+// Event reports that a proof was refused and made again, see WithVerify. What happens to
+// backends is an engine.Event, of engine.Config.OnEvent.
 type Event = proving.Event
 
 // Option configures a Prover.
@@ -87,7 +88,8 @@ func WithVerify(vk VerifyingKey, opts ...gnark.VerifierOption) Option {
 	return func(o *options) { o.VerifyBy(vk, verify, opts) }
 }
 
-// OnEvent calls f with every event. Calls may be concurrent.
+// OnEvent calls f for every proof that WithVerify refused and that was made again. Calls
+// may be concurrent. It does not tell of backends that die: engine.Config.OnEvent does.
 func OnEvent(f func(Event)) Option { return func(o *options) { o.OnEvent = f } }
 
 // scheme is a key in an engine, its types hidden.
