@@ -146,3 +146,24 @@ func TestDocumentedEnvironment(t *testing.T) {
 		t.Errorf("only %v", read)
 	}
 }
+
+// TestDocumentedEvents: docs/howto/observe.md has every event of an engine.
+func TestDocumentedEvents(t *testing.T) {
+	source, err := os.ReadFile("../../engine/event.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/howto/observe.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := regexp.MustCompile(`EventKind += "([a-z ]+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(kinds) < 9 {
+		t.Errorf("only %d events", len(kinds))
+	}
+	for _, k := range kinds {
+		if name := strings.ReplaceAll(k[1], " ", "_"); !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("docs/howto/observe.md has no event `%s`", name)
+		}
+	}
+}
