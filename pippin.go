@@ -2,10 +2,13 @@
 // plugins found on this machine, of which one has the GPUs.
 //
 //	e, err := pippin.New(ctx, engine.Config{Backend: "cuda"}) // or "cpu", "plugin:cpu", "daemon"
+//	if err != nil {
+//		return err // there is no such backend here: New never opens another one
+//	}
 //	defer e.Close()
 //	groth16.Use(e) // of package prover/groth16: every proof of the program uses it
 //
-// It is the one place, beside cmd/, that knows concrete backends.
+// A program gets all backends here; other packages take an engine.
 package pippin
 
 import (

@@ -18,7 +18,8 @@ type Session struct {
 	room *extent.Room // words
 }
 
-// Batch is numbers in a session's memory.
+// Batch is a number of numbers of one width in a session's memory, on which a Program
+// computes side by side.
 type Batch struct {
 	s     *Session
 	id    uint64 // in the session's room
@@ -107,8 +108,10 @@ func (b *Batch) first(n int) *Batch {
 	return &part
 }
 
-// Len returns how many numbers there are, and Width how many words each has.
-func (b *Batch) Len() int   { return b.batch.Count }
+// Len returns how many numbers there are.
+func (b *Batch) Len() int { return b.batch.Count }
+
+// Width returns how many words of 32 bits each number has.
 func (b *Batch) Width() int { return b.batch.Words }
 
 // Program is steps over the batches of a session, which Run sends as one request.

@@ -12,4 +12,10 @@
 // is deleted after the answer. docs/howto/cluster.md says how a cluster is run
 // and what protects whom against whom, docs/adr/0025-a-proving-cluster.md why it is
 // made so.
+//
+// # For operators
+//
+// A program that wants proofs needs none of these: Status, Ledger, Usage, Cost, Dead, Stored,
+// StoredKey, Waiting, Figures and Workers. The commands msm cluster status and keys show them,
+// and a server's metrics count them.
 package cluster

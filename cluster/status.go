@@ -21,7 +21,8 @@ import (
 // Worker is what a worker says of itself.
 type Worker = wire.State
 
-// Status is what a cluster does.
+// Status is what msm cluster status shows: the jobs that wait and that workers have, the
+// workers, and what ended without a proof.
 type Status struct {
 	Waiting   uint64   `json:"waiting"`    // jobs that nobody has
 	HandedOut int      `json:"handed_out"` // jobs that workers have

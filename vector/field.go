@@ -21,7 +21,7 @@ type Field[E comparable] struct {
 	zero, one, minusOne E
 }
 
-// The scalar fields of the four curves that gnark's provers support.
+// The scalar fields of BN254, BLS12-377, BLS12-381 and BW6-761.
 var (
 	BN254    = newField[fr254.Element](backend.BN254)
 	BLS12377 = newField[fr377.Element](backend.BLS12377)

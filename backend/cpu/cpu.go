@@ -3,6 +3,8 @@
 // path on gnark-crypto, and NewReference adds point by point: an oracle for tests
 // of small sizes.
 //
+// # Files
+//
 //	field.go      vectors, with map.go, scans.go and transform.go
 //	points.go     points
 //	numbers.go    numbers, with modulus.go and public.go

@@ -3,7 +3,7 @@
 //
 //	b, err := cuda.Open(cuda.Options{})
 //
-// It stands in rooms. Package device is one card, package msm computes MSMs on it, and
+// Its parts are packages below it. Package device is one card, package msm computes MSMs on it, and
 // package driver is the CUDA driver; this package opens them, keeps bases by their ids,
 // spreads work over the cards and answers the contract.
 //
@@ -23,6 +23,8 @@
 // who opens another loads them anew.
 //
 // Without the tag cuda, or without cgo, Open fails with backend.ErrUnavailable.
+//
+// # Files
 //
 //	place.go   which card computes what
 //	call.go    has it computed

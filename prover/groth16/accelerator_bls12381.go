@@ -11,16 +11,12 @@ import (
 	"github.com/pippin-zk/pippin/engine"
 )
 
-// BLS12381Accelerator computes on an engine what gnark's own prover needs of one
-// proving key on BLS12-381. It is what SetAccelerator of the key takes since gnark
-// v0.16.4. Its methods may be called concurrently. Scalars and values are the
-// caller's secrets; an engine in another process gets them.
+// BLS12381Accelerator does for a key on BLS12-381 what BN254Accelerator does for one on BN254.
 type BLS12381Accelerator struct {
 	a *accelerator[bls12381.G1Affine, bls12381.G2Affine, fr.Element]
 }
 
-// NewBLS12381Accelerator loads a key's points into an engine; a nil engine is one in
-// this process. The key must not change until Close.
+// NewBLS12381Accelerator does what NewBN254Accelerator does, on BLS12-381.
 func NewBLS12381Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BLS12381Accelerator, error) {
 	a, err := newAccelerator(bls12381Curve, engine, pk)
 	if err != nil {
@@ -29,21 +25,17 @@ func NewBLS12381Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BLS12
 	return &BLS12381Accelerator{a}, nil
 }
 
-// MultiExpG1 returns the sum of scalars[i] * bases[i]. Slices of the key's points are
-// found by their address, and are resident in the engine; others are sent.
+// MultiExpG1 does what BN254Accelerator.MultiExpG1 does.
 func (a *BLS12381Accelerator) MultiExpG1(bases []bls12381.G1Affine, scalars []fr.Element) (bls12381.G1Affine, error) {
 	return a.a.g1(bases, scalars)
 }
 
-// MultiExpG2 does what MultiExpG1 does, in the other group.
+// MultiExpG2 does what BN254Accelerator.MultiExpG2 does.
 func (a *BLS12381Accelerator) MultiExpG2(bases []bls12381.G2Affine, scalars []fr.Element) (bls12381.G2Affine, error) {
 	return a.a.g2(bases, scalars)
 }
 
-// ComputeH returns the n coefficients of (A B - C) / (X^n - 1), in the order of the key's
-// Z; the last is zero. x, y and z are the values of A, B and C on the key's domain, at
-// most n of each; the rest is zero. They may be overwritten. The engine's backend
-// computes it if that is another process's with vectors, otherwise this process does.
+// ComputeH does what BN254Accelerator.ComputeH does.
 func (a *BLS12381Accelerator) ComputeH(x, y, z []fr.Element, domain *fft.Domain) ([]fr.Element, error) {
 	return a.a.quotientOver(x, y, z, domain.Cardinality, domain.FrMultiplicativeGen)
 }

@@ -11,16 +11,12 @@ import (
 	"github.com/pippin-zk/pippin/engine"
 )
 
-// BW6761Accelerator computes on an engine what gnark's own prover needs of one
-// proving key on BW6-761. It is what SetAccelerator of the key takes since gnark
-// v0.16.4. Its methods may be called concurrently. Scalars and values are the
-// caller's secrets; an engine in another process gets them.
+// BW6761Accelerator does for a key on BW6-761 what BN254Accelerator does for one on BN254.
 type BW6761Accelerator struct {
 	a *accelerator[bw6761.G1Affine, bw6761.G2Affine, fr.Element]
 }
 
-// NewBW6761Accelerator loads a key's points into an engine; a nil engine is one in
-// this process. The key must not change until Close.
+// NewBW6761Accelerator does what NewBN254Accelerator does, on BW6-761.
 func NewBW6761Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BW6761Accelerator, error) {
 	a, err := newAccelerator(bw6761Curve, engine, pk)
 	if err != nil {
@@ -29,21 +25,17 @@ func NewBW6761Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BW6761A
 	return &BW6761Accelerator{a}, nil
 }
 
-// MultiExpG1 returns the sum of scalars[i] * bases[i]. Slices of the key's points are
-// found by their address, and are resident in the engine; others are sent.
+// MultiExpG1 does what BN254Accelerator.MultiExpG1 does.
 func (a *BW6761Accelerator) MultiExpG1(bases []bw6761.G1Affine, scalars []fr.Element) (bw6761.G1Affine, error) {
 	return a.a.g1(bases, scalars)
 }
 
-// MultiExpG2 does what MultiExpG1 does, in the other group.
+// MultiExpG2 does what BN254Accelerator.MultiExpG2 does.
 func (a *BW6761Accelerator) MultiExpG2(bases []bw6761.G2Affine, scalars []fr.Element) (bw6761.G2Affine, error) {
 	return a.a.g2(bases, scalars)
 }
 
-// ComputeH returns the n coefficients of (A B - C) / (X^n - 1), in the order of the key's
-// Z; the last is zero. x, y and z are the values of A, B and C on the key's domain, at
-// most n of each; the rest is zero. They may be overwritten. The engine's backend
-// computes it if that is another process's with vectors, otherwise this process does.
+// ComputeH does what BN254Accelerator.ComputeH does.
 func (a *BW6761Accelerator) ComputeH(x, y, z []fr.Element, domain *fft.Domain) ([]fr.Element, error) {
 	return a.a.quotientOver(x, y, z, domain.Cardinality, domain.FrMultiplicativeGen)
 }

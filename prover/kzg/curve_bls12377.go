@@ -16,7 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
-// BLS12377 is a key on BLS12-377.
+// BLS12377 is what LoadBLS12377 returns: a key whose points an engine has loaded.
 type BLS12377 = Key[bls12377.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
 
 // LoadBLS12377 loads a key on BLS12-377 into the engine; a nil engine is one in
@@ -25,10 +25,7 @@ func LoadBLS12377(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*
 	return load(ctx, e, &bls12377Types, pk.G1)
 }
 
-// NewSRSBLS12377 makes a key of size points from a secret alpha, as gnark-crypto's NewSRS
-// of BLS12-377 does. Whoever knows alpha can prove what is false: it is for tests and
-// measurements. A nil engine is one in this process. A size below 2 is gnark-crypto's
-// ErrMinSRSSize, one of 2^28 and more backend.ErrInvalidInput.
+// NewSRSBLS12377 does what NewSRSBN254 does, on BLS12-377.
 func NewSRSBLS12377(ctx context.Context, e *engine.Engine, size uint64, alpha *big.Int) (*stock.SRS, error) {
 	if size < 2 || alpha.Sign() < 0 {
 		return stock.NewSRS(size, alpha) // an error, or what alpha = -1 stands for
@@ -44,18 +41,12 @@ func NewSRSBLS12377(ctx context.Context, e *engine.Engine, size uint64, alpha *b
 	return srs, nil
 }
 
-// ToLagrangeBLS12377 returns a key in Lagrange form, as gnark-crypto's ToLagrangeG1 of
-// BLS12-377 does: coeffs are a power of two of points, another number is
-// backend.ErrInvalidInput. A nil engine is one in this process.
+// ToLagrangeBLS12377 does what ToLagrangeBN254 does, on BLS12-377.
 func ToLagrangeBLS12377(ctx context.Context, e *engine.Engine, coeffs []bls12377.G1Affine) ([]bls12377.G1Affine, error) {
 	return lagrange(ctx, e, group.BLS12377G1, coeffs)
 }
 
-// ReadSRSBLS12377 reads what WriteTo, WriteRawTo or WriteDump of gnark-crypto's SRS of
-// BLS12-377 has written; the form is told from the bytes, a dump by the generator of G2 with
-// which it begins. The points of its proving key are decompressed and checked on the engine,
-// those of a dump too; a nil engine is one in this process. A damaged key is
-// backend.ErrInvalidInput, and the error names the place. No byte behind the key is read.
+// ReadSRSBLS12377 does what ReadSRSBN254 does, on BLS12-377.
 func ReadSRSBLS12377(ctx context.Context, e *engine.Engine, from io.Reader) (*stock.SRS, error) {
 	var srs stock.SRS
 	_, _, _, g2 := bls12377.Generators()
@@ -92,9 +83,7 @@ var bls12377Types = types[bls12377.G1Affine, fr.Element, stock.OpeningProof, sto
 // BLS12377Multiproofs proves values at cosets on BLS12-377.
 type BLS12377Multiproofs = Multiproofs[bls12377.G1Affine, fr.Element]
 
-// LoadMultiproofsBLS12377 makes the table of a key, of Coefficients points at least, in
-// canonical form, and loads it into the engine; a nil engine is one in this process. Fewer
-// points, and cosets that do not fit each other, are backend.ErrInvalidInput.
+// LoadMultiproofsBLS12377 does what LoadMultiproofsBN254 does, on BLS12-377.
 func LoadMultiproofsBLS12377(ctx context.Context, e *engine.Engine, pk stock.ProvingKey, c Cosets) (*BLS12377Multiproofs, error) {
 	return loadMulti(ctx, e, &bls12377Multi, pk.G1, c, form{}, fr.One())
 }

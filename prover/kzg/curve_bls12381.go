@@ -16,7 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
-// BLS12381 is a key on BLS12-381.
+// BLS12381 is what LoadBLS12381 returns: a key whose points an engine has loaded.
 type BLS12381 = Key[bls12381.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
 
 // LoadBLS12381 loads a key on BLS12-381 into the engine; a nil engine is one in
@@ -25,10 +25,7 @@ func LoadBLS12381(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*
 	return load(ctx, e, &bls12381Types, pk.G1)
 }
 
-// NewSRSBLS12381 makes a key of size points from a secret alpha, as gnark-crypto's NewSRS
-// of BLS12-381 does. Whoever knows alpha can prove what is false: it is for tests and
-// measurements. A nil engine is one in this process. A size below 2 is gnark-crypto's
-// ErrMinSRSSize, one of 2^28 and more backend.ErrInvalidInput.
+// NewSRSBLS12381 does what NewSRSBN254 does, on BLS12-381.
 func NewSRSBLS12381(ctx context.Context, e *engine.Engine, size uint64, alpha *big.Int) (*stock.SRS, error) {
 	if size < 2 || alpha.Sign() < 0 {
 		return stock.NewSRS(size, alpha) // an error, or what alpha = -1 stands for
@@ -44,18 +41,12 @@ func NewSRSBLS12381(ctx context.Context, e *engine.Engine, size uint64, alpha *b
 	return srs, nil
 }
 
-// ToLagrangeBLS12381 returns a key in Lagrange form, as gnark-crypto's ToLagrangeG1 of
-// BLS12-381 does: coeffs are a power of two of points, another number is
-// backend.ErrInvalidInput. A nil engine is one in this process.
+// ToLagrangeBLS12381 does what ToLagrangeBN254 does, on BLS12-381.
 func ToLagrangeBLS12381(ctx context.Context, e *engine.Engine, coeffs []bls12381.G1Affine) ([]bls12381.G1Affine, error) {
 	return lagrange(ctx, e, group.BLS12381G1, coeffs)
 }
 
-// ReadSRSBLS12381 reads what WriteTo, WriteRawTo or WriteDump of gnark-crypto's SRS of
-// BLS12-381 has written; the form is told from the bytes, a dump by the generator of G2 with
-// which it begins. The points of its proving key are decompressed and checked on the engine,
-// those of a dump too; a nil engine is one in this process. A damaged key is
-// backend.ErrInvalidInput, and the error names the place. No byte behind the key is read.
+// ReadSRSBLS12381 does what ReadSRSBN254 does, on BLS12-381.
 func ReadSRSBLS12381(ctx context.Context, e *engine.Engine, from io.Reader) (*stock.SRS, error) {
 	var srs stock.SRS
 	_, _, _, g2 := bls12381.Generators()
@@ -92,9 +83,7 @@ var bls12381Types = types[bls12381.G1Affine, fr.Element, stock.OpeningProof, sto
 // BLS12381Multiproofs proves values at cosets on BLS12-381.
 type BLS12381Multiproofs = Multiproofs[bls12381.G1Affine, fr.Element]
 
-// LoadMultiproofsBLS12381 makes the table of a key, of Coefficients points at least, in
-// canonical form, and loads it into the engine; a nil engine is one in this process. Fewer
-// points, and cosets that do not fit each other, are backend.ErrInvalidInput.
+// LoadMultiproofsBLS12381 does what LoadMultiproofsBN254 does, on BLS12-381.
 func LoadMultiproofsBLS12381(ctx context.Context, e *engine.Engine, pk stock.ProvingKey, c Cosets) (*BLS12381Multiproofs, error) {
 	return loadMulti(ctx, e, &bls12381Multi, pk.G1, c, form{}, fr.One())
 }

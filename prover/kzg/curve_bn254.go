@@ -16,7 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
-// BN254 is a key on BN254.
+// BN254 is what LoadBN254 returns: a key whose points an engine has loaded.
 type BN254 = Key[bn254.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
 
 // LoadBN254 loads a key on BN254 into the engine; a nil engine is one in

@@ -16,7 +16,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
-// BW6761 is a key on BW6-761.
+// BW6761 is what LoadBW6761 returns: a key whose points an engine has loaded.
 type BW6761 = Key[bw6761.G1Affine, fr.Element, stock.OpeningProof, stock.BatchOpeningProof]
 
 // LoadBW6761 loads a key on BW6-761 into the engine; a nil engine is one in
@@ -25,10 +25,7 @@ func LoadBW6761(ctx context.Context, e *engine.Engine, pk stock.ProvingKey) (*BW
 	return load(ctx, e, &bw6761Types, pk.G1)
 }
 
-// NewSRSBW6761 makes a key of size points from a secret alpha, as gnark-crypto's NewSRS
-// of BW6-761 does. Whoever knows alpha can prove what is false: it is for tests and
-// measurements. A nil engine is one in this process. A size below 2 is gnark-crypto's
-// ErrMinSRSSize, one of 2^28 and more backend.ErrInvalidInput.
+// NewSRSBW6761 does what NewSRSBN254 does, on BW6-761.
 func NewSRSBW6761(ctx context.Context, e *engine.Engine, size uint64, alpha *big.Int) (*stock.SRS, error) {
 	if size < 2 || alpha.Sign() < 0 {
 		return stock.NewSRS(size, alpha) // an error, or what alpha = -1 stands for
@@ -44,18 +41,12 @@ func NewSRSBW6761(ctx context.Context, e *engine.Engine, size uint64, alpha *big
 	return srs, nil
 }
 
-// ToLagrangeBW6761 returns a key in Lagrange form, as gnark-crypto's ToLagrangeG1 of
-// BW6-761 does: coeffs are a power of two of points, another number is
-// backend.ErrInvalidInput. A nil engine is one in this process.
+// ToLagrangeBW6761 does what ToLagrangeBN254 does, on BW6-761.
 func ToLagrangeBW6761(ctx context.Context, e *engine.Engine, coeffs []bw6761.G1Affine) ([]bw6761.G1Affine, error) {
 	return lagrange(ctx, e, group.BW6761G1, coeffs)
 }
 
-// ReadSRSBW6761 reads what WriteTo, WriteRawTo or WriteDump of gnark-crypto's SRS of
-// BW6-761 has written; the form is told from the bytes, a dump by the generator of G2 with
-// which it begins. The points of its proving key are decompressed and checked on the engine,
-// those of a dump too; a nil engine is one in this process. A damaged key is
-// backend.ErrInvalidInput, and the error names the place. No byte behind the key is read.
+// ReadSRSBW6761 does what ReadSRSBN254 does, on BW6-761.
 func ReadSRSBW6761(ctx context.Context, e *engine.Engine, from io.Reader) (*stock.SRS, error) {
 	var srs stock.SRS
 	_, _, _, g2 := bw6761.Generators()
@@ -92,9 +83,7 @@ var bw6761Types = types[bw6761.G1Affine, fr.Element, stock.OpeningProof, stock.B
 // BW6761Multiproofs proves values at cosets on BW6-761.
 type BW6761Multiproofs = Multiproofs[bw6761.G1Affine, fr.Element]
 
-// LoadMultiproofsBW6761 makes the table of a key, of Coefficients points at least, in
-// canonical form, and loads it into the engine; a nil engine is one in this process. Fewer
-// points, and cosets that do not fit each other, are backend.ErrInvalidInput.
+// LoadMultiproofsBW6761 does what LoadMultiproofsBN254 does, on BW6-761.
 func LoadMultiproofsBW6761(ctx context.Context, e *engine.Engine, pk stock.ProvingKey, c Cosets) (*BW6761Multiproofs, error) {
 	return loadMulti(ctx, e, &bw6761Multi, pk.G1, c, form{}, fr.One())
 }

@@ -15,6 +15,8 @@
 // context; gnark-crypto's package verifies. Polynomials may be secret: they
 // are read during a call only, and every copy is wiped.
 //
+// # Files
+//
 //	multiproof.go  openings at cosets
 //	cells.go       EIP-7594 on them, with ethereum.go
 //	srs.go         keys made and read

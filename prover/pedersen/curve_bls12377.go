@@ -13,7 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
-// BLS12377 is a key on BLS12-377.
+// BLS12377 is what LoadBLS12377 returns: a key whose points an engine has loaded.
 type BLS12377 = Key[bls12377.G1Affine, fr.Element]
 
 // LoadBLS12377 loads a key on BLS12-377 into the engine; a nil engine is one in

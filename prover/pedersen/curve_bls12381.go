@@ -13,7 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
-// BLS12381 is a key on BLS12-381.
+// BLS12381 is what LoadBLS12381 returns: a key whose points an engine has loaded.
 type BLS12381 = Key[bls12381.G1Affine, fr.Element]
 
 // LoadBLS12381 loads a key on BLS12-381 into the engine; a nil engine is one in

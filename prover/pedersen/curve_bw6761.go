@@ -13,7 +13,7 @@ import (
 	"github.com/pippin-zk/pippin/prover/internal/group"
 )
 
-// BW6761 is a key on BW6-761.
+// BW6761 is what LoadBW6761 returns: a key whose points an engine has loaded.
 type BW6761 = Key[bw6761.G1Affine, fr.Element]
 
 // LoadBW6761 loads a key on BW6-761 into the engine; a nil engine is one in

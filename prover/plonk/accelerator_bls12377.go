@@ -15,21 +15,12 @@ import (
 	"github.com/pippin-zk/pippin/engine"
 )
 
-// BLS12377Accelerator computes on an engine what gnark's own prover needs of one
-// proving key on BLS12-377. Its methods are those of the object that SetAccelerator of
-// the key takes since gnark v0.16.4, but for the type of ComputeNumerator's input,
-// which is gnark's there: an adapter copies fields. The methods may be called
-// concurrently. Scalars and polynomials are the caller's secrets; an engine in
-// another process gets them.
+// BLS12377Accelerator does for a key on BLS12-377 what BN254Accelerator does for one on BN254.
 type BLS12377Accelerator struct {
 	a *accelerator[bls12377.G1Affine, fr.Element]
 }
 
-// BLS12377NumeratorInput has the fields of gnark's NumeratorInput on BLS12-377.
-// Domain1 is 4 or 8 times Domain0. The polynomials of the selectors, the wires, Z, the
-// permutation and the commitments (Qcp[i], and Pi[i] that it selects) are in Lagrange
-// form, regular, of Domain0's size; Qk has the proof's public values. Those that hide
-// L, R, O and Z are canonical, of 2, 2, 2 and 3 coefficients.
+// BLS12377NumeratorInput has the fields of gnark's NumeratorInput on BLS12-377, as BN254NumeratorInput says.
 type BLS12377NumeratorInput struct {
 	Domain0, Domain1   *fft.Domain
 	L, R, O, Z         *iop.Polynomial
@@ -40,8 +31,7 @@ type BLS12377NumeratorInput struct {
 	Alpha, Beta, Gamma fr.Element
 }
 
-// NewBLS12377Accelerator loads a key's points into an engine; a nil engine is one in
-// this process. The key must not change until Close.
+// NewBLS12377Accelerator does what NewBN254Accelerator does, on BLS12-377.
 func NewBLS12377Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BLS12377Accelerator, error) {
 	a, err := newAccelerator(bls12377Curve, engine, pk)
 	if err != nil {
@@ -50,14 +40,12 @@ func NewBLS12377Accelerator(engine *engine.Engine, pk *stock.ProvingKey) (*BLS12
 	return &BLS12377Accelerator{a}, nil
 }
 
-// MultiExp returns the sum of scalars[i] * bases[i]. Slices of the key's points are found
-// by their address, and are resident in the engine; others are sent.
+// MultiExp does what BN254Accelerator.MultiExp does.
 func (a *BLS12377Accelerator) MultiExp(bases []bls12377.G1Affine, scalars []fr.Element) (bls12377.G1Affine, error) {
 	return a.a.sum(bases, scalars)
 }
 
-// ToCanonical turns a polynomial, whatever its form, into coefficients in order, in
-// place. The engine's backend computes it if that is another process's with vectors.
+// ToCanonical does what BN254Accelerator.ToCanonical does.
 func (a *BLS12377Accelerator) ToCanonical(domain *fft.Domain, p *iop.Polynomial) error {
 	v := p.Coefficients()
 	if p.Basis == iop.Canonical || uint64(len(v)) != domain.Cardinality || !a.a.transforms() {
@@ -75,9 +63,7 @@ func (a *BLS12377Accelerator) ToCanonical(domain *fft.Domain, p *iop.Polynomial)
 	return nil
 }
 
-// ComputeNumerator returns the numerator of the quotient: the values of all constraints
-// on the coset of Domain1, bit-reversed. It leaves every polynomial but the blinding ones
-// canonical and regular. The engine computes it, as a program over vectors.
+// ComputeNumerator does what BN254Accelerator.ComputeNumerator does.
 func (a *BLS12377Accelerator) ComputeNumerator(in *BLS12377NumeratorInput) (*iop.Polynomial, error) {
 	args := &numeratorInput[fr.Element]{
 		small: grid[fr.Element]{in.Domain0.Cardinality, in.Domain0.Generator, in.Domain0.FrMultiplicativeGen},

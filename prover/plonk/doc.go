@@ -29,13 +29,15 @@
 // A circuit has n rows (constraints and public values, up to the next power of two) and c
 // commitments. Where the backend computes, its key takes 2 n points and, from the first
 // proof on, (45 + 5 c) n scalars. Each proof in flight takes at most (15 + c) n scalars, and n
-// more if there are commitments. So a circuit of 2^20 rows on BN254 without commitments takes 1.4 GiB
+// more if there are commitments. So a circuit of 2^20 rows on BN254 without commitments takes 1.5 GiB
 // for the key and 0.5 GiB for a proof. What does not fit is an error that wraps
 // backend.ErrOutOfMemory and says how much was wanted.
 //
 // The algorithm is PlonK (https://eprint.iacr.org/2019/953), with the commitments of
 // https://eprint.iacr.org/2022/1072. Given the same randomness, a proof equals
 // gnark's byte for byte. So does a key, in which nothing is random.
+//
+// # Files
 //
 //	plan.go    what lies where
 //	rounds.go  the proof
