@@ -236,7 +236,8 @@ func TestClientShares(t *testing.T) {
 	r := newRig(t, func(c *server.Config, _ *server.Manager) {
 		c.Clients, c.Shares = []string{"alice", "bob"}, map[string]float64{"alice": 0.7}
 	})
-	takes := map[byte]time.Duration{'a': 30 * time.Millisecond, 'b': 10 * time.Millisecond}
+	// Long beside what a job costs on a machine that is busy, so that both have jobs that wait.
+	takes := map[byte]time.Duration{'a': 150 * time.Millisecond, 'b': 50 * time.Millisecond}
 	for range 2 {
 		r.work(func(cfg *worker.Config) {
 			cfg.Jobs, cfg.Name = 2, fmt.Sprint("w", time.Now().UnixNano())
@@ -274,7 +275,7 @@ func TestClientShares(t *testing.T) {
 	}
 	time.Sleep(time.Second)
 	a0, b0 := used()
-	time.Sleep(size2(3*time.Second, 30*time.Second))
+	time.Sleep(size2(5*time.Second, 30*time.Second))
 	a1, b1 := used()
 	stop()
 	all.Wait()
