@@ -47,9 +47,9 @@ func Open(ctx context.Context, e *engine.Engine, words int) (*Session, error) {
 	return newSession(core), nil
 }
 
-// Repeat calls run with a session, which is closed afterwards, and again with another
-// one when a program failed because of the session's backend. run begins from its
-// inputs each time; its other errors are Repeat's own. by is the last backend.
+// Repeat calls run with a session, and again with another one when the session's backend
+// failed: [engine.Engine.Repeat] says when, and what its errors are. run begins from its
+// inputs each time. by is the backend of the last session.
 func Repeat(ctx context.Context, e *engine.Engine, words int, run func(context.Context, *Session) error) (by string, err error) {
 	return repeatWith(ctx, e, words, backend.NumberOps(), run)
 }

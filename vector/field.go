@@ -75,15 +75,9 @@ func (f *Field[E]) Open(ctx context.Context, e *engine.Engine, elements int) (*S
 	return s, nil
 }
 
-// Repeat calls run with a session, which is closed afterwards, and again with
-// another one when a program failed because of the session's backend: on that
-// when it is repaired, as often as the engine's Config.Restarts has it, then on
-// the next one, at last the CPU. run begins from its inputs each time; by is the
-// backend of the last session.
-//
-// Any other error of run is Repeat's own, unless it wraps engine.ErrWrongAnswer:
-// then run has found the backend's answers to be wrong, and that is not asked
-// again. For Use and Shutdown it is one call of the engine: they wait for it.
+// Repeat calls run with a session, and again with another one when the session's
+// backend failed: [engine.Engine.Repeat] says when, and what its errors are. run
+// begins from its inputs each time. by is the backend of the last session.
 func (f *Field[E]) Repeat(ctx context.Context, e *engine.Engine, elements int, run func(context.Context, *Session[E]) error) (by string, err error) {
 	if err := layout.Check(); err != nil {
 		return "", err
