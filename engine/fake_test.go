@@ -295,16 +295,18 @@ func (f *fake) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) 
 		return backend.Elements{Element: backend.ScalarOf(backend.BN254), Count: n}, ok
 	}
 	in := backend.Memory{Bases: bases, Space: spaces}
+	out := make([][]byte, len(steps))
 	err := backend.Check(steps, in)
-	f.w.mu.Unlock()
+	if err == nil {
+		for i, s := range steps {
+			if out[i] = bytes.Repeat([]byte{1}, backend.AnswerBytes(s, in)); len(out[i]) == len(right) {
+				copy(out[i], right)
+			}
+		}
+	}
+	f.w.mu.Unlock() // held until here: another session's space is freed beside this
 	if err != nil {
 		return nil, err
-	}
-	out := make([][]byte, len(steps))
-	for i, s := range steps {
-		if out[i] = bytes.Repeat([]byte{1}, backend.AnswerBytes(s, in)); len(out[i]) == len(right) {
-			copy(out[i], right)
-		}
 	}
 	if f.w.run != nil {
 		if err := f.w.run(ctx, f, steps, out); err != nil {

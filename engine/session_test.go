@@ -515,7 +515,9 @@ func TestRepeatIsACall(t *testing.T) {
 		if !used.Load() || !free.Load() || w.last("gpu").closes != 0 {
 			t.Errorf("Use returned: %v; another session of the old backend is lost: %v; closed %d times", used.Load(), free.Load(), w.last("gpu").closes)
 		}
-		if err := e.Shutdown(t.Context()); err != nil || !ended.Load() {
+		err := e.Shutdown(t.Context())
+		synctest.Wait() // for what follows the end of f, which no time passes for
+		if err != nil || !ended.Load() {
 			t.Errorf("Shutdown before the end of f: %v", err)
 		}
 
