@@ -27,6 +27,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
+	"github.com/pippin-zk/pippin/internal/quickdir"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -144,7 +145,7 @@ type rig struct {
 // newRig starts a server and its manager, which looks often.
 func newRig(t *testing.T, change ...func(*server.Config, *server.Manager)) *rig {
 	t.Helper()
-	r := &rig{t: t, dir: t.TempDir(), log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	r := &rig{t: t, dir: quickdir.New(t), log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	cfg := server.Config{Dir: r.dir, Listen: "127.0.0.1:0", Room: 1 << 30}
 	r.cfg = server.Manager{Every: 100 * time.Millisecond, Log: r.log}
 	for _, f := range change {
@@ -221,7 +222,7 @@ func (r *rig) clientOf(name string) *cluster.Client {
 
 // work starts a worker, and gives what ends it and waits for that.
 func (r *rig) work(change func(*worker.Config)) (end func() error) {
-	cfg := worker.Config{Open: fakes(nil), Cache: r.t.TempDir(), Log: r.log}
+	cfg := worker.Config{Open: fakes(nil), Cache: quickdir.New(r.t), Log: r.log}
 	if _, err := os.Stat(filepath.Join(r.dir, server.WorkerTicket)); err == nil {
 		cfg.Ticket = r.ticket(server.WorkerTicket)
 	}

@@ -12,12 +12,13 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
+	"github.com/pippin-zk/pippin/internal/quickdir"
 )
 
 // TestRenewal: a certificate that ends soon is renewed while the server runs. Connections stay,
 // whoever has the ticket from before connects again, and the tickets have the new one.
 func TestRenewal(t *testing.T) {
-	dir := t.TempDir()
+	dir := quickdir.New(t)
 	s, err := Start(Config{Dir: dir, Listen: "127.0.0.1:0", Hosts: []string{"prover.invalid"}, Room: 1 << 30})
 	if err != nil {
 		t.Fatal(err)

@@ -80,7 +80,7 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 	if _, err := js.AccountInfo(ctx); m.Replicas < 2 && (errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)) {
 		return fmt.Errorf("%w: the server at %s has no JetStream for this user: enable it there", backend.ErrUnavailable, m.Ticket.URL)
 	}
-	k := &keeper{Manager: m, nc: nc, js: js, whole: time.Now(), heard: time.Now(), seen: map[string]time.Time{}, workers: map[string]seen{}, taken: map[string]time.Time{}}
+	k := &keeper{Manager: m, nc: nc, js: js, seen: map[string]time.Time{}, workers: map[string]seen{}, taken: map[string]time.Time{}}
 	if err := k.ensure(ctx); err != nil {
 		return err
 	}
@@ -139,10 +139,10 @@ type keeper struct {
 	js   jetstream.JetStream
 	seen map[string]time.Time // witnesses without a job, since when
 
-	handedOut uint64    // deliveries at the last look
-	moved     time.Time // when that changed, or nothing had to
-	whole     time.Time // when the consumer knew of all jobs
-	heard     time.Time // when the dispatcher knew of all jobs that it could hand out
+	handedOut uint64 // deliveries at the last look
+	still     sight  // of jobs that wait beside free workers while that does not change
+	torn      sight  // of jobs that the consumer does not know of
+	deaf      sight  // of jobs that the dispatcher could hand out and does not know of
 	swept     time.Time
 	compared  time.Time // what was handed out, with what is there
 	leader    struct {  // the last note of who leads
@@ -154,6 +154,22 @@ type keeper struct {
 	dispatcher *dispatcher          // while this manager leads
 	workers    map[string]seen      // by name, those that were heard of lately
 	taken      map[string]time.Time // results that may go, since when
+}
+
+// sight is since when each look has seen something. One look is not enough, however long ago
+// the look before was: what it compares is not of one moment.
+type sight struct{ since time.Time }
+
+// look takes what a look has seen, and returns for how long that has been there.
+func (s *sight) look(there bool, now time.Time) time.Duration {
+	switch {
+	case !there:
+		s.since = time.Time{}
+		return 0
+	case s.since.IsZero():
+		s.since = now
+	}
+	return now.Sub(s.since)
 }
 
 // leading returns the dispatcher of a manager that leads, else nil.
@@ -370,36 +386,29 @@ func (k *keeper) look(ctx, run context.Context) error {
 	}
 	// What is in the hands of those that do not answer is not known.
 	waits := info.NumPending > 0 || info.NumAckPending > inHand && len(silent) == 0
-	if !waits || free <= 0 || info.Delivered.Consumer != k.handedOut {
-		k.handedOut, k.moved = info.Delivered.Consumer, now
-	}
+	still := k.still.look(waits && free > 0 && info.Delivered.Consumer == k.handedOut, now)
+	k.handedOut = info.Delivered.Consumer
 	// After a server was killed a consumer may take jobs for done that are there.
-	if queue, err := k.js.Stream(ctx, wire.Jobs); err != nil {
+	queue, err := k.js.Stream(ctx, wire.Jobs)
+	if err != nil {
 		return err
-	} else if queue.CachedInfo().State.Msgs <= info.NumPending+uint64(info.NumAckPending) {
-		k.whole = now
 	}
-	if d == nil {
-		k.heard = now
+	torn := k.torn.look(queue.CachedInfo().State.Msgs > info.NumPending+uint64(info.NumAckPending), now)
+	if d == nil { // the manager that leads does so
+		k.deaf, k.still, k.torn = sight{}, sight{}, sight{}
 	} else if queue, err := k.js.Stream(ctx, wire.Queue); err != nil {
 		return err
-	} else if msgs := queue.CachedInfo().State.Msgs; !d.deaf(msgs) {
-		k.heard = now
-	} else if now.Sub(k.heard) > k.Stuck {
+	} else if msgs := queue.CachedInfo().State.Msgs; k.deaf.look(d.deaf(msgs), now) > k.Stuck {
 		k.Log.Warn("cluster: jobs are in the queue that were not heard of; it is read anew", "jobs", msgs)
-		k.heard = now
+		k.deaf = sight{}
 		k.follow()
 		return nil // the next look leads again
-	}
-	if d == nil { // the manager that leads does so
-		k.moved, k.whole = now, now
-	}
-	if now.Sub(k.moved) > k.Stuck || now.Sub(k.whole) > k.Stuck {
+	} else if max(still, torn) > k.Stuck {
 		k.Log.Warn("cluster: jobs wait and none is handed out; the consumer is made anew", "waiting", info.NumPending, "handed_out", info.NumAckPending, "in_hand", inHand, "free", free)
 		if err := k.js.DeleteConsumer(ctx, wire.Jobs, wire.Workers); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return err
 		}
-		k.moved, k.whole = now, now
+		k.still, k.torn = sight{}, sight{}
 		return k.consumer(ctx, jobs)
 	}
 	if d != nil {

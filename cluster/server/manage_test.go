@@ -14,6 +14,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
+	"github.com/pippin-zk/pippin/internal/quickdir"
 )
 
 // TestServersThatDoNotFit: on a server without JetStream, or with another's streams of
@@ -24,7 +25,7 @@ func TestServersThatDoNotFit(t *testing.T) {
 		jetStream  bool
 	}{{"no JetStream", "no JetStream", false}, {"another's stream", wire.Jobs, true}} {
 		t.Run(k.name, func(t *testing.T) {
-			s, err := nats.NewServer(&nats.Options{Host: "127.0.0.1", Port: nats.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: k.jetStream, StoreDir: t.TempDir()})
+			s, err := nats.NewServer(&nats.Options{Host: "127.0.0.1", Port: nats.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: k.jetStream, StoreDir: quickdir.New(t)})
 			if err != nil {
 				t.Fatal(err)
 			}

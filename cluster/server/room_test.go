@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
+	"github.com/pippin-zk/pippin/internal/quickdir"
 )
 
 // TestRoomIsKept starts a folder's server again and again, with more and less free disk,
 // with another room and without the file that earlier versions did not write.
 func TestRoomIsKept(t *testing.T) {
-	dir := t.TempDir()
+	dir := quickdir.New(t)
 	var free uint64
 	defer func(f func(string) (uint64, bool)) { freeOn = f }(freeOn)
 	freeOn = func(string) (uint64, bool) { return free, true }

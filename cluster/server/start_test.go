@@ -11,6 +11,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster/server"
+	"github.com/pippin-zk/pippin/internal/quickdir"
 )
 
 // TestAddressIsTaken: a second server at an address does not wait for the first to end.
@@ -21,7 +22,7 @@ func TestAddressIsTaken(t *testing.T) {
 	}
 	defer l.Close()
 	began := time.Now()
-	s, err := server.Start(server.Config{Dir: t.TempDir(), Listen: l.Addr().String(), Room: 1 << 30})
+	s, err := server.Start(server.Config{Dir: quickdir.New(t), Listen: l.Addr().String(), Room: 1 << 30})
 	if err == nil {
 		s.Stop()
 	}
@@ -33,7 +34,7 @@ func TestAddressIsTaken(t *testing.T) {
 // TestSlowStreams: a server on a slow disk makes its streams for seconds. Each one's folder is
 // there before it, and the server does not end for that.
 func TestSlowStreams(t *testing.T) {
-	dir := t.TempDir()
+	dir := quickdir.New(t)
 	s, err := server.Start(server.Config{Dir: dir, Listen: "127.0.0.1:0", Room: 1 << 30})
 	if err != nil {
 		t.Fatal(err)

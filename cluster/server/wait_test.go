@@ -5,6 +5,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/pippin-zk/pippin/internal/quickdir"
 )
 
 // TestStoreOfPeerIsLost: NATS gives up the store of a server among peers whose disk is full,
@@ -20,7 +22,7 @@ func TestStoreOfPeerIsLost(t *testing.T) {
 		defer l.Close()
 		ports = append(ports, l.Addr().String())
 	}
-	s, err := Start(Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", ListenPeers: "127.0.0.1:0", Peers: ports, Name: "a", Room: 1 << 30})
+	s, err := Start(Config{Dir: quickdir.New(t), Listen: "127.0.0.1:0", ListenPeers: "127.0.0.1:0", Peers: ports, Name: "a", Room: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/server"
+	"github.com/pippin-zk/pippin/internal/quickdir"
 )
 
 // rooted says "I know a root of this number".
@@ -179,7 +180,7 @@ func TestClusterNamesTheSilent(t *testing.T) {
 
 // TestCluster is a cluster on this machine, by command lines.
 func TestCluster(t *testing.T) {
-	dir := t.TempDir()
+	dir := quickdir.New(t)
 	clusterUp(t, "--dir", dir, "--listen", "127.0.0.1:0", "--room", "1GiB", "--client", "alice")
 	if _, err := os.Stat(filepath.Join(dir, server.TicketOf("alice"))); err != nil {
 		t.Error(err)
@@ -190,7 +191,7 @@ func TestCluster(t *testing.T) {
 // TestClusterUpByName: the name by which others reach the server need not resolve here, and
 // the server starts again without --room when others have taken the disk's room.
 func TestClusterUpByName(t *testing.T) {
-	dir := t.TempDir()
+	dir := quickdir.New(t)
 	for range 2 {
 		t.Run("up", func(t *testing.T) {
 			clusterUp(t, "--dir", dir, "--listen", "127.0.0.1:0", "--host", "prover0.invalid")
@@ -200,7 +201,7 @@ func TestClusterUpByName(t *testing.T) {
 
 // TestClusterJoins is a cluster on a NATS server that is there.
 func TestClusterJoins(t *testing.T) {
-	there, dir := t.TempDir(), t.TempDir()
+	there, dir := quickdir.New(t), quickdir.New(t)
 	s, err := server.Start(server.Config{Dir: there, Listen: "127.0.0.1:0", Room: 1 << 30})
 	if err != nil {
 		t.Fatal(err)

@@ -13,11 +13,12 @@ import (
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
+	"github.com/pippin-zk/pippin/internal/quickdir"
 )
 
 func TestExample(t *testing.T) {
 	logger.Disable()
-	dir := t.TempDir()
+	dir := quickdir.New(t)
 	s, err := server.Start(server.Config{Dir: dir, Listen: "127.0.0.1:0", Room: 1 << 30})
 	if err != nil {
 		t.Fatal(err)

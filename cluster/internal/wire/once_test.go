@@ -7,6 +7,8 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/pippin-zk/pippin/internal/quickdir"
 )
 
 // late is a server whose first answer to a message comes too late.
@@ -27,7 +29,7 @@ func (l *late) PublishMsg(ctx context.Context, m *nats.Msg, opts ...jetstream.Pu
 // not taken for another one's. The manifest of a key was, so that its parts were deleted: each
 // job of its circuit ended without a proof.
 func TestAnswerIsLate(t *testing.T) {
-	server, err := natsserver.NewServer(&natsserver.Options{JetStream: true, StoreDir: t.TempDir(), DontListen: true, NoSigs: true, NoLog: true})
+	server, err := natsserver.NewServer(&natsserver.Options{JetStream: true, StoreDir: quickdir.New(t), DontListen: true, NoSigs: true, NoLog: true})
 	if err != nil {
 		t.Fatal(err)
 	}
