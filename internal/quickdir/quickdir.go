@@ -17,7 +17,8 @@ const shared = "/dev/shm"
 // enough is the room below which the disk is taken: containers often have 64 MiB there.
 const enough = 2 << 30
 
-// New returns a folder that is removed when the test ends. It is t.TempDir's where no
+// New returns a folder that is removed when the test ends; what a killed test leaves is in
+// memory until somebody removes /dev/shm/pippin-test-*. It is t.TempDir's where no
 // memory can be had.
 func New(t testing.TB) string {
 	t.Helper()
