@@ -14,7 +14,6 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
-	"github.com/pippin-zk/pippin/internal/quickdir"
 )
 
 // trio is a cluster of three servers in this process.
@@ -50,7 +49,7 @@ func newTrio(t *testing.T) *trio {
 				peers = append(peers, ports[3+j])
 			}
 		}
-		r.cfg[i] = server.Config{Dir: quickdir.New(t), Listen: ports[i], Hosts: ports[:3], Room: 1 << 30,
+		r.cfg[i] = server.Config{Dir: folder(t), Listen: ports[i], Hosts: ports[:3], Room: 1 << 30,
 			Name: string(rune('a' + i)), Peers: peers, ListenPeers: ports[3+i]}
 	}
 	for i := range r.cfg {

@@ -21,7 +21,6 @@ import (
 
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/server"
-	"github.com/pippin-zk/pippin/internal/quickdir"
 )
 
 // smallDisk mounts a disk of so many MiB where nobody but the processes sees it whose
@@ -52,7 +51,7 @@ func smallDisk(t *testing.T, dir string, size int) (prefix []string, path string
 // when it is started again, as systemd does it, and has room, what was accepted is done.
 func TestNoSpace(t *testing.T) {
 	t.Parallel()
-	a := &away{rig: &rig{t: t, dir: quickdir.New(t), log: slog.New(slog.NewTextHandler(t.Output(), nil))}}
+	a := &away{rig: &rig{t: t, dir: folder(t), log: slog.New(slog.NewTextHandler(t.Output(), nil))}}
 	store := filepath.Join(a.dir, "jetstream")
 	if err := os.Mkdir(store, 0o700); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,6 @@ import (
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
-	"github.com/pippin-zk/pippin/internal/quickdir"
 )
 
 // trailing is the variable with which a process says all that happens to jobs.
@@ -153,7 +152,7 @@ type away struct {
 func newAway(t *testing.T, a *away) *away {
 	t.Helper()
 	if a.rig == nil {
-		a.rig = &rig{t: t, dir: quickdir.New(t), log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+		a.rig = &rig{t: t, dir: folder(t), log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	}
 	a.remote.Dir, a.remote.Listen = a.dir, "127.0.0.1:0"
 	a.remote.Room = 1 << 30

@@ -46,6 +46,15 @@ func size(brief, lasting int) int {
 	return brief
 }
 
+// folder returns a folder of the test's own. What -long measures is on the disk.
+func folder(t *testing.T) string {
+	t.Helper()
+	if *long {
+		return t.TempDir()
+	}
+	return quickdir.New(t)
+}
+
 // figure is a run of the record.
 type figure struct {
 	Op          string  `json:"op"`
@@ -145,7 +154,7 @@ type rig struct {
 // newRig starts a server and its manager, which looks often.
 func newRig(t *testing.T, change ...func(*server.Config, *server.Manager)) *rig {
 	t.Helper()
-	r := &rig{t: t, dir: quickdir.New(t), log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	r := &rig{t: t, dir: folder(t), log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	cfg := server.Config{Dir: r.dir, Listen: "127.0.0.1:0", Room: 1 << 30}
 	r.cfg = server.Manager{Every: 100 * time.Millisecond, Log: r.log}
 	for _, f := range change {
@@ -222,7 +231,7 @@ func (r *rig) clientOf(name string) *cluster.Client {
 
 // work starts a worker, and gives what ends it and waits for that.
 func (r *rig) work(change func(*worker.Config)) (end func() error) {
-	cfg := worker.Config{Open: fakes(nil), Cache: quickdir.New(r.t), Log: r.log}
+	cfg := worker.Config{Open: fakes(nil), Cache: folder(r.t), Log: r.log}
 	if _, err := os.Stat(filepath.Join(r.dir, server.WorkerTicket)); err == nil {
 		cfg.Ticket = r.ticket(server.WorkerTicket)
 	}
