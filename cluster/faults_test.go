@@ -678,20 +678,18 @@ func TestForeignKeys(t *testing.T) {
 		t.Error("another cluster's key to open with:", err)
 	}
 	own, w := r.client(), r.fakeWork("foreign")
-	id, err := own.Submit(t.Context(), w, number(0))
-	if err != nil {
-		t.Fatal(err)
-	}
 	_, js, err := r.cfg.Ticket.Connect("test")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer js.Conn().Close()
-	// The witness stays, and nobody but the thief removes it.
-	for _, from := range wire.WhereJobsAre {
-		r.purge(js, from.Stream)
+	// A witness of no job: nobody but the thief would remove it.
+	id := r.tenant(server.ClientTicket) + ".robbed"
+	given, err := wire.Put(t.Context(), js, wire.WitnessesPrefix+id, bytes.NewReader(number(0)))
+	if err != nil {
+		t.Fatal(err)
 	}
-	text, err := json.Marshal(wire.Job{ID: "x.thief", Work: w, Witness: wire.Object{Subject: wire.WitnessesPrefix + id, Chunks: 1}})
+	text, err := json.Marshal(wire.Job{ID: "x.thief", Work: w, Witness: given})
 	if err == nil {
 		_, err = js.Publish(t.Context(), wire.JobsPrefix+"x.thief", text)
 	}

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
@@ -47,7 +46,7 @@ func runPeers(t *testing.T, folder string, curve backend.Curve, only ...string) 
 	runs, _, err := Peers(t.Context(), PeersConfig{
 		Open:    func(context.Context, string) (backend.Backend, error) { return cpu.New(cpu.Options{}), nil },
 		Backend: "cpu", Programs: folder, Only: only, Curves: []backend.Curve{curve}, Sizes: []int{peerSize}, Count: 2, Seed: peerSeed,
-		CacheDir: filepath.Join(folder, "cache"), Patience: 10 * time.Second, Note: func(s string) { fmt.Fprintln(&notes, s) },
+		CacheDir: filepath.Join(folder, "cache"), Note: func(s string) { fmt.Fprintln(&notes, s) },
 	})
 	return runs, notes.String(), err
 }
