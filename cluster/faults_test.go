@@ -683,13 +683,25 @@ func TestForeignKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer js.Conn().Close()
+	put := func(k cluster.Ticket, id string, n int) wire.Object {
+		t.Helper()
+		seal, err := wire.ReadSealing(k.Seal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sealed, err := seal.Seal(id, w, number(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := wire.Put(t.Context(), js, wire.WitnessesPrefix+id, bytes.NewReader(sealed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
 	// A witness of no job: nobody but the thief would remove it.
 	id := r.tenant(server.ClientTicket) + ".robbed"
-	given, err := wire.Put(t.Context(), js, wire.WitnessesPrefix+id, bytes.NewReader(number(0)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(wire.Job{ID: "x.thief", Work: w, Witness: given})
+	text, err := json.Marshal(wire.Job{ID: "x.thief", Work: w, Witness: put(r.ticket(server.ClientTicket), id, 0)})
 	if err == nil {
 		_, err = js.Publish(t.Context(), wire.JobsPrefix+"x.thief", text)
 	}
@@ -697,18 +709,8 @@ func TestForeignKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.work(func(c *worker.Config) { c.Jobs = 8 })
-	seal, err := wire.ReadSealing(foreign.Seal)
-	if err != nil {
-		t.Fatal(err)
-	}
 	stranger := wire.Job{ID: r.tenant(server.ClientTicket) + ".stranger", Work: w}
-	sealed, err := seal.Seal(stranger.ID, w, number(1))
-	if err == nil {
-		stranger.Witness, err = wire.Put(t.Context(), js, wire.WitnessesPrefix+stranger.ID, bytes.NewReader(sealed))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	stranger.Witness = put(foreign, stranger.ID, 1)
 	if text, err = json.Marshal(stranger); err == nil {
 		_, err = js.Publish(t.Context(), wire.JobsPrefix+stranger.ID, text)
 	}

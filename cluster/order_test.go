@@ -237,29 +237,25 @@ func TestClientShares(t *testing.T) {
 		c.Clients, c.Shares = []string{"alice", "bob"}, map[string]float64{"alice": 0.7}
 	})
 	takes := map[byte]time.Duration{'a': 150 * time.Millisecond, 'b': 50 * time.Millisecond}
-	// Of each client's jobs half are done, or fewer, when the shares are read: both have jobs
-	// that wait until then, however slowly a busy machine hands them in.
-	most := 10_000 * float64(size(1, 6)) // milliseconds
-	jobs := map[string]int{"alice": int(2 * 0.7 * most / 150), "bob": int(2 * 0.3 * most / 50)}
-	var all sync.WaitGroup
-	for _, name := range []string{"alice", "bob"} {
-		c, w := r.clientOf(server.TicketOf(name)), r.fakeWorkOf(server.TicketOf(name), "shares")
-		for i := range jobs[name] {
-			all.Go(func() {
-				if _, err := c.Submit(t.Context(), w, fmt.Appendf(nil, "%s %d", name, i)); err != nil {
-					t.Error(err)
-				}
-			})
-		}
+	most := 10 * time.Second * time.Duration(size(1, 6)) // of the workers' time, until the shares are read
+	type job struct {
+		client  *cluster.Client
+		id      string
+		witness []byte
 	}
-	all.Wait()
-	admin := r.clientOf(server.AdminTicket)
-	used := func() (alice, bob float64) {
-		s, err := admin.Status(t.Context())
-		if err != nil {
-			t.Fatal(err)
+	// All jobs are handed in before the first begins, twice as many of each client as most has
+	// room for: both have jobs that wait, however slow the machine is.
+	var jobs []job
+	for name, share := range map[string]float64{"alice": 0.7, "bob": 0.3} {
+		c, w := r.clientOf(server.TicketOf(name)), r.fakeWorkOf(server.TicketOf(name), "shares")
+		for i := range int(2 * share * float64(most/takes[name[0]])) {
+			witness := fmt.Appendf(nil, "%s %d", name, i)
+			id, err := c.Submit(t.Context(), w, witness)
+			if err != nil {
+				t.Fatal(err)
+			}
+			jobs = append(jobs, job{c, id, witness})
 		}
-		return s.Ledger.Clients[r.tenant(server.TicketOf("alice"))].Milliseconds, s.Ledger.Clients[r.tenant(server.TicketOf("bob"))].Milliseconds
 	}
 	for range 2 {
 		r.work(func(cfg *worker.Config) {
@@ -270,19 +266,29 @@ func TestClientShares(t *testing.T) {
 			})
 		})
 	}
-	at := func(least float64) (alice, bob float64) {
+	admin, alice, bob := r.clientOf(server.AdminTicket), r.tenant(server.TicketOf("alice")), r.tenant(server.TicketOf("bob"))
+	used := func(least time.Duration) (a, b float64) { // milliseconds, once the two together have so much
 		eventually(t, "jobs are done", func() bool {
-			alice, bob = used()
-			return alice+bob >= least
+			s, err := admin.Status(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, b = s.Ledger.Clients[alice].Milliseconds, s.Ledger.Clients[bob].Milliseconds
+			return a+b >= float64(least.Milliseconds())
 		})
-		return alice, bob
+		return a, b
 	}
-	a0, b0 := at(most / 10)
-	a1, b1 := at(most)
+	a0, b0 := used(most / 10)
+	a1, b1 := used(most)
 	share := (a1 - a0) / (a1 - a0 + b1 - b0)
 	t.Logf("alice has %.3f of %.0f ms", share, a1-a0+b1-b0)
-	if math.Abs(share-0.7) > 0.1 {
+	if math.Abs(share-0.7) > 0.1 || a1 == a0 {
 		t.Errorf("alice has %.3f, her share is 0.7", share)
+	}
+	for _, j := range jobs {
+		if proof, err := j.client.Wait(t.Context(), j.id); err != nil || !bytes.Equal(proof, fakeProof(j.witness)) {
+			t.Errorf("%s: a wrong proof, %v", j.witness, err)
+		}
 	}
 }
 

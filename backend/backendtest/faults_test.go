@@ -50,7 +50,7 @@ func TestFaultsAreFound(t *testing.T) {
 				return b
 			}
 			s := newSuite(Options{Curves: []backend.Curve{faultCurve, backend.BLS12377}, Groups: []backend.Group{faultGroup}, Logs: []int{5}}, backend.Info{})
-			s.answer, s.patience = 100*time.Millisecond, 10*time.Second // a fault that lets a call wait for good is found then
+			s.answer, s.patience = 100*time.Millisecond, 20*time.Second // a fault that lets a call wait for good is found then
 			s.soon = time.Second                                        // for what returns at once on a busy machine
 			for _, name := range f.found {
 				c := checkNamed(t, name)

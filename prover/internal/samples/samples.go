@@ -372,21 +372,12 @@ var All = []Sample{
 // Hints are the options that the samples need.
 var Hints = solver.WithHints(HalfHint)
 
-var everywhere = flag.Bool("everywhere", false, "prove the largest circuits on all curves: they take a minute and more to set up")
+var everywhere = flag.Bool("gkr", false, "prove the circuit with GKR on all curves: it takes a minute to set up")
 
-// On returns the samples to prove on a curve. Without -everywhere the largest are left out
-// where their set-up takes long: GKR on all curves but BN254, two more on BW6-761, whose
-// solver sees them in prover/internal/assignment.
+// On returns the samples to prove on a curve.
 func On(curve ecc.ID) (on []Sample) {
 	for _, s := range All {
-		small := true
-		switch s.Name {
-		case "GKR":
-			small = curve == ecc.BN254
-		case "random of 700", "hints and tables":
-			small = curve != ecc.BW6_761
-		}
-		if small || *everywhere {
+		if s.Name != "GKR" || curve == ecc.BN254 || *everywhere {
 			on = append(on, s)
 		}
 	}
