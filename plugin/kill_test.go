@@ -73,18 +73,17 @@ func TestKilledAnytime(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		begin := time.Now()
-		if _, err := c.MSM(ctx, nil); !errors.Is(err, backend.ErrGone) || time.Since(begin) > time.Second {
-			t.Fatalf("after the death: %v in %v", err, time.Since(begin))
+		if _, err := c.MSM(ctx, nil); !errors.Is(err, backend.ErrGone) {
+			t.Fatalf("after the death: %v", err)
 		}
 		c.Close()
 		if _, err := c.MSM(ctx, nil); !errors.Is(err, backend.ErrClosed) {
 			t.Fatalf("closed: %v", err)
 		}
-		plugintest.Eventually(t, 10*time.Second, "staging is given back", func() bool { return c.staging.InUse() == 0 })
+		plugintest.Eventually(t, "staging is given back", func() bool { return c.staging.InUse() == 0 })
 	}
 	kept.Free()
-	plugintest.Eventually(t, 10*time.Second, "shared memory is given back", func() bool { return spec.Memory.pool.InUse() == 0 })
+	plugintest.Eventually(t, "shared memory is given back", func() bool { return spec.Memory.pool.InUse() == 0 })
 	t.Logf("%d right answers, %d times ErrGone", right, gone)
 	if gone < rounds {
 		t.Errorf("ErrGone %d times in %d rounds", gone, rounds)

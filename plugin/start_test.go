@@ -49,7 +49,7 @@ func TestFailedStarts(t *testing.T) {
 					t.Errorf("the error does not say %q: %v", want, err)
 				}
 			}
-			if d := time.Since(begin); d > 10*time.Second {
+			if d := time.Since(begin); d > 20*time.Second {
 				t.Errorf("took %v", d)
 			}
 		})
@@ -65,7 +65,7 @@ func TestOpenCancelled(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", mode, err)
 		}
-		if d := time.Since(begin); d > 5*time.Second {
+		if d := time.Since(begin); d > 20*time.Second {
 			t.Errorf("%s: took %v", mode, d)
 		}
 	}
@@ -108,7 +108,7 @@ func TestOutput(t *testing.T) {
 		c := mustOpen(t, s)
 		plugintest.Check(t, c, 10)
 		for _, w := range want {
-			plugintest.Eventually(t, 5*time.Second, mode+": "+w[:min(len(w), 40)], func() bool { return strings.Contains(log.String(), w) })
+			plugintest.Eventually(t, mode+": "+w[:min(len(w), 40)], func() bool { return strings.Contains(log.String(), w) })
 		}
 		c.Close()
 	}
