@@ -2,9 +2,12 @@ package cluster_test
 
 import (
 	"context"
+	"encoding/json"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pippin-zk/pippin/cluster"
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
@@ -73,4 +76,75 @@ func TestNameAgain(t *testing.T) {
 			return msgs(wire.Ends) == 0 && msgs(wire.Queue) == 0 && msgs(wire.Witnesses) == 0
 		})
 	}
+}
+
+// ends stores how a job ended, as somebody does who ends thereafter.
+func (r *rig) ends(id string, e wire.End) {
+	r.t.Helper()
+	_, js, err := r.cfg.Ticket.Connect("test")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer js.Conn().Close()
+	check := func(err error) {
+		r.t.Helper()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	queue, err := wire.Stream(r.t.Context(), js, wire.Queue)
+	check(err)
+	m, err := wire.LastOf(r.t.Context(), queue, wire.QueuePrefix+id)
+	check(err)
+	var job wire.Job
+	check(json.Unmarshal(m.Data, &job))
+	text, err := json.Marshal(e)
+	check(err)
+	_, err = js.Publish(r.t.Context(), wire.EndsPrefix+id, text, jetstream.WithMsgID(job.MsgID()+" "+e.Worker))
+	check(err)
+}
+
+// TestEndedWithItsManager: when a manager ends between a job's end and the removal of its
+// witness the next one removes it, but not those that jobs are sent again with. They stayed
+// until they were swept, an hour later.
+func TestEndedWithItsManager(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c, w := r.client(), r.fakeWork("ended")
+	submit := func(name string, after ...string) string {
+		t.Helper()
+		id, err := c.Submit(t.Context(), w, number(0), cluster.JobOptions{Name: name, After: after})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		return id
+	}
+	first := submit("first")
+	ends := map[string]wire.End{
+		first:                  {Reason: "its client cancelled it", Caller: true, Kind: wire.Cancelled, Worker: "the server"},
+		submit("after", first): {Reason: "job first was cancelled", Caller: true, Kind: wire.Cancelled, Worker: "the server"},
+		submit("late"):         {Reason: "its deadline passed", Caller: true, Kind: wire.Late, Worker: "the server"},
+		submit("proved"):       {Proof: fakeProof(number(0)), Worker: "one"},
+		submit("dead"):         {Reason: "3 tries failed", Worker: "one"},
+	}
+	r.stop()
+	r.loses()
+	for id, e := range ends {
+		r.ends(id, e)
+	}
+	r.manage()
+	r.settledBut(1, len(ends))
+}
+
+// TestDeadOnce: a job that another worker has found dead keeps its witness, with which it can
+// be sent again.
+func TestDeadOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c, w, msgs := r.client(), r.fakeWork("dead"), r.messages()
+	ids := submitAll(t, c, w, 1)
+	eventually(t, "the job is handed out", func() bool { return msgs(wire.Jobs) == 1 })
+	r.ends(ids[0], wire.End{Reason: "3 tries failed", Worker: "another"})
+	r.work(nil)
+	r.settledBut(1, 1)
 }

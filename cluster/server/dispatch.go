@@ -356,11 +356,14 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 		return
 	}
 	if w.seq <= d.before { // another dispatcher may have been at it
-		known, err := d.hasEnd(ctx, id)
+		end, err := d.endOf(ctx, id)
+		if err == nil && end != nil {
+			err = d.spend(ctx, id, end)
+		}
 		if err != nil {
 			return // ctx has ended
 		}
-		if known {
+		if end != nil {
 			notOut()
 			d.unqueue(ctx, w, wire.QueuePrefix+w.job.ID)
 			return
@@ -507,8 +510,9 @@ func (d *dispatcher) finish(ctx context.Context, w *waiting, kind wire.Kind, rea
 }
 
 // conclude stores that a job has ended, unless it has, and removes its witness.
-func (k *keeper) conclude(ctx context.Context, job wire.Job, kind wire.Kind, reason string) (first bool, err error) {
-	text, err := json.Marshal(wire.End{Reason: reason, Caller: true, Kind: kind, Worker: "the server"})
+func (d *dispatcher) conclude(ctx context.Context, job wire.Job, kind wire.Kind, reason string) (first bool, err error) {
+	end := &wire.End{Reason: reason, Caller: true, Kind: kind, Worker: "the server"}
+	text, err := json.Marshal(end)
 	if err != nil {
 		return false, err
 	}
@@ -517,15 +521,23 @@ func (k *keeper) conclude(ctx context.Context, job wire.Job, kind wire.Kind, rea
 		return false, err
 	}
 	m := &nats.Msg{Subject: wire.EndsPrefix + job.ID, Data: text, Header: nats.Header{wire.CostHeader: {string(cost)}}}
-	ends, err := wire.Stream(ctx, k.js, wire.Ends)
-	if err != nil {
-		return false, err
+	first, err = wire.Once(ctx, d.js, d.ends, m, job.MsgID()+" "+string(kind)+" "+d.Name, nil)
+	if err == nil && !first {
+		end, err = d.endOf(ctx, job.ID)
 	}
-	first, err = wire.Once(ctx, k.js, ends, m, job.MsgID()+" "+string(kind)+" "+k.Name, nil)
-	if first {
-		err = k.purge(ctx, wire.Witnesses, wire.WitnessesPrefix+job.ID+".>")
+	if err == nil && end != nil {
+		err = d.spend(ctx, job.ID, end)
 	}
 	return first, err
+}
+
+// spend removes the witness of a job that has ended, unless the job may be sent again with it.
+// Whoever stored the end may itself have ended before it could.
+func (d *dispatcher) spend(ctx context.Context, id string, end *wire.End) error {
+	if end.Spare() {
+		return nil
+	}
+	return d.purge(ctx, wire.Witnesses, wire.WitnessesPrefix+id+".>")
 }
 
 // purge removes what has a subject.

@@ -285,8 +285,12 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 	first, err := wire.Once(ctx, w.js, w.ends, m, h.job.MsgID()+" "+w.cfg.Name, nil)
 	timed("store")
 	w.log.Debug("cluster: a job's end is stored", "job", h.job.ID, "outcome", outcome, "first", first, "problem", err)
-	if err != nil || !first { // another worker was first
+	if err != nil {
 		return err
+	}
+	if !first { // somebody else was
+		m, err := wire.LastOf(ctx, w.ends, m.Subject)
+		return h.otherwise(m, err)
 	}
 	w.count(func(s *wire.State) {
 		if s.Done++; e.Reason != "" {
@@ -300,7 +304,7 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 	if e.Reason == "" || e.Kind == wire.Cancelled {
 		return nil
 	}
-	h.spare = !e.Caller
+	h.spare = e.Spare()
 	w.log.Warn("cluster: a job is dead", "job", h.job.ID, "reason", e.Reason)
 	dead, err := json.Marshal(struct {
 		wire.Job
@@ -317,13 +321,23 @@ func (w *Worker) end(ctx context.Context, h *inHand, e wire.End) error {
 
 // ended reports whether the job has an end already.
 func (w *Worker) ended(ctx context.Context, h *inHand) (bool, error) {
-	_, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+	m, err := wire.Ask(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		return w.ends.GetLastMsgForSubject(ctx, wire.EndsPrefix+h.job.ID)
 	})
-	if wire.Missing(err) {
-		return false, nil
+	return err == nil, h.otherwise(m, err)
+}
+
+// otherwise notes the end that somebody else has stored, or that there is none.
+func (h *inHand) otherwise(m *jetstream.RawStreamMsg, err error) error {
+	if err != nil {
+		if wire.Missing(err) {
+			return nil
+		}
+		return err
 	}
-	return err == nil, err
+	var e wire.End
+	h.spare = json.Unmarshal(m.Data, &e) == nil && e.Spare()
+	return nil
 }
 
 // settle removes what a job that ended has left, and acknowledges it, without waiting

@@ -189,6 +189,10 @@ type End struct {
 	Worker string `json:"worker"`
 }
 
+// Spare reports whether the job's witness is kept, so that the job can be sent again: it has
+// no proof, through no fault of its own.
+func (e End) Spare() bool { return e.Reason != "" && !e.Caller }
+
 // Kind is why a job ended without a proof, where it is not a failure.
 type Kind string
 
