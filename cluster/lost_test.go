@@ -79,7 +79,7 @@ func TestNameAgain(t *testing.T) {
 }
 
 // ends stores how a job ended, as somebody does who ends thereafter.
-func (r *rig) ends(id string, e wire.End) {
+func (r *rig) ends(id string, end any) {
 	r.t.Helper()
 	_, js, err := r.cfg.Ticket.Connect("test")
 	if err != nil {
@@ -98,9 +98,9 @@ func (r *rig) ends(id string, e wire.End) {
 	check(err)
 	var job wire.Job
 	check(json.Unmarshal(m.Data, &job))
-	text, err := json.Marshal(e)
+	text, err := json.Marshal(end)
 	check(err)
-	_, err = js.Publish(r.t.Context(), wire.EndsPrefix+id, text, jetstream.WithMsgID(job.MsgID()+" "+e.Worker))
+	_, err = js.Publish(r.t.Context(), wire.EndsPrefix+id, text, jetstream.WithMsgID(job.MsgID()+" test"))
 	check(err)
 }
 
@@ -111,21 +111,15 @@ func TestEndedWithItsManager(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	c, w := r.client(), r.fakeWork("ended")
-	submit := func(name string, after ...string) string {
-		t.Helper()
-		id, err := c.Submit(t.Context(), w, number(0), cluster.JobOptions{Name: name, After: after})
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		return id
-	}
+	submit := func(name string, after ...string) string { t.Helper(); return submitAfter(t, c, w, name, after...) }
 	first := submit("first")
-	ends := map[string]wire.End{
-		first:                  {Reason: "its client cancelled it", Caller: true, Kind: wire.Cancelled, Worker: "the server"},
-		submit("after", first): {Reason: "job first was cancelled", Caller: true, Kind: wire.Cancelled, Worker: "the server"},
-		submit("late"):         {Reason: "its deadline passed", Caller: true, Kind: wire.Late, Worker: "the server"},
-		submit("proved"):       {Proof: fakeProof(number(0)), Worker: "one"},
-		submit("dead"):         {Reason: "3 tries failed", Worker: "one"},
+	ends := map[string]any{
+		first:                  wire.End{Reason: "its client cancelled it", Caller: true, Kind: wire.Cancelled, Worker: "the server"},
+		submit("after", first): wire.End{Reason: "job first was cancelled", Caller: true, Kind: wire.Cancelled, Worker: "the server"},
+		submit("late"):         wire.End{Reason: "its deadline passed", Caller: true, Kind: wire.Late, Worker: "the server"},
+		submit("proved"):       wire.End{Proof: fakeProof([]byte("proved")), Worker: "one"},
+		submit("unreadable"):   "no end",
+		submit("dead"):         wire.End{Reason: "3 tries failed", Worker: "one"},
 	}
 	r.stop()
 	r.loses()

@@ -638,14 +638,7 @@ func TestPrerequisites(t *testing.T) {
 		return proof, err
 	}
 	r.work(func(cfg *worker.Config) { cfg.Open, cfg.Jobs = fakes(prove), 4 })
-	submit := func(name string, after ...string) string {
-		t.Helper()
-		id, err := c.Submit(t.Context(), w, []byte(name), cluster.JobOptions{Name: name, After: after})
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		return id
-	}
+	submit := func(name string, after ...string) string { t.Helper(); return submitAfter(t, c, w, name, after...) }
 	for _, bad := range [][]string{{"unknown"}, {"self"}, {"no name!"}} {
 		_, err := c.Submit(t.Context(), w, []byte("self"), cluster.JobOptions{Name: "self", After: bad})
 		if !errors.Is(err, backend.ErrInvalidInput) || !strings.Contains(err.Error(), bad[0]) {

@@ -322,6 +322,17 @@ func submitAll(t *testing.T, c *cluster.Client, w cluster.Work, n int) []string 
 	return ids
 }
 
+// submitAfter submits a job of a name whose witness is the name, to be proved after others,
+// and gives its ID.
+func submitAfter(t *testing.T, c *cluster.Client, w cluster.Work, name string, after ...string) string {
+	t.Helper()
+	id, err := c.Submit(t.Context(), w, []byte(name), cluster.JobOptions{Name: name, After: after})
+	if err != nil {
+		t.Fatal(name, err)
+	}
+	return id
+}
+
 // waitAll waits for all jobs and checks that each has its one right answer.
 func waitAll(t *testing.T, c *cluster.Client, ids []string) {
 	t.Helper()

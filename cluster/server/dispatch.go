@@ -253,8 +253,7 @@ func (d *dispatcher) endOf(ctx context.Context, id string) (*wire.End, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := new(wire.End)
-	return e, json.Unmarshal(m.Data, e)
+	return wire.ReadEnd(m.Data), nil
 }
 
 // hurry has run look for jobs that may be handed out.
@@ -356,10 +355,7 @@ func (d *dispatcher) hand(ctx context.Context, w *waiting) {
 		return
 	}
 	if w.seq <= d.before { // another dispatcher may have been at it
-		end, err := d.endOf(ctx, id)
-		if err == nil && end != nil {
-			err = d.spend(ctx, id, end)
-		}
+		end, err := d.spent(ctx, id)
 		if err != nil {
 			return // ctx has ended
 		}
@@ -509,35 +505,42 @@ func (d *dispatcher) finish(ctx context.Context, w *waiting, kind wire.Kind, rea
 	d.unqueue(ctx, w, wire.QueuePrefix+w.job.ID)
 }
 
-// conclude stores that a job has ended, unless it has, and removes its witness.
-func (d *dispatcher) conclude(ctx context.Context, job wire.Job, kind wire.Kind, reason string) (first bool, err error) {
+// conclude stores that a job has ended, unless it has, and removes its witness. It returns the
+// end that is stored, nil if it has gone since.
+func (d *dispatcher) conclude(ctx context.Context, job wire.Job, kind wire.Kind, reason string) (*wire.End, error) {
 	end := &wire.End{Reason: reason, Caller: true, Kind: kind, Worker: "the server"}
 	text, err := json.Marshal(end)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	cost, err := json.Marshal(wire.Cost{Outcome: wire.Outcome(kind)})
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	m := &nats.Msg{Subject: wire.EndsPrefix + job.ID, Data: text, Header: nats.Header{wire.CostHeader: {string(cost)}}}
-	first, err = wire.Once(ctx, d.js, d.ends, m, job.MsgID()+" "+string(kind)+" "+d.Name, nil)
-	if err == nil && !first {
-		end, err = d.endOf(ctx, job.ID)
+	first, err := wire.Once(ctx, d.js, d.ends, m, job.MsgID()+" "+string(kind)+" "+d.Name, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case !first:
+		return d.spent(ctx, job.ID)
 	}
-	if err == nil && end != nil {
-		err = d.spend(ctx, job.ID, end)
-	}
-	return first, err
+	return end, d.drop(ctx, job.ID)
 }
 
-// spend removes the witness of a job that has ended, unless the job may be sent again with it.
-// Whoever stored the end may itself have ended before it could.
-func (d *dispatcher) spend(ctx context.Context, id string, end *wire.End) error {
-	if end.Spare() {
-		return nil
+// spent returns the end of a job, nil if it has none. It removes the job's witness, unless the
+// job may be sent again with it: whoever stored the end may have ended before it could.
+func (d *dispatcher) spent(ctx context.Context, id string) (*wire.End, error) {
+	end, err := d.endOf(ctx, id)
+	if end == nil || end.Spare() {
+		return end, err
 	}
-	return d.purge(ctx, wire.Witnesses, wire.WitnessesPrefix+id+".>")
+	return end, d.drop(ctx, id)
+}
+
+// drop removes the witness of a job.
+func (k *keeper) drop(ctx context.Context, id string) error {
+	return k.purge(ctx, wire.Witnesses, wire.WitnessesPrefix+id+".>")
 }
 
 // purge removes what has a subject.
@@ -565,7 +568,7 @@ func (d *dispatcher) cancel(ctx context.Context, m *nats.Msg) {
 		w = d.graph.remove(id)
 	}
 	d.mu.Unlock()
-	first, err := d.conclude(ctx, wire.Job{ID: id}, wire.Cancelled, "its client cancelled it")
+	end, err := d.conclude(ctx, wire.Job{ID: id}, wire.Cancelled, "its client cancelled it")
 	for _, from := range wire.WhereJobsAre {
 		if err == nil {
 			err = d.purge(ctx, from.Stream, from.Prefix+id)
@@ -578,16 +581,8 @@ func (d *dispatcher) cancel(ctx context.Context, m *nats.Msg) {
 		}
 		return
 	}
-	answer := string(wire.Cancelled)
-	if !first { // its worker has heard it earlier, or it has ended otherwise
-		end, err := d.endOf(ctx, id)
-		if end == nil || err != nil {
-			return
-		}
-		answer = string(end.Kind)
-	}
-	if m.Reply != "" {
-		_ = m.Respond([]byte(answer)) // who asked asks again
+	if end != nil && m.Reply != "" { // its worker may have heard it earlier, or it has ended otherwise
+		_ = m.Respond([]byte(end.Kind)) // who asked asks again
 	}
 }
 

@@ -335,8 +335,7 @@ func (h *inHand) otherwise(m *jetstream.RawStreamMsg, err error) error {
 		}
 		return err
 	}
-	var e wire.End
-	h.spare = json.Unmarshal(m.Data, &e) == nil && e.Spare()
+	h.spare = wire.ReadEnd(m.Data).Spare()
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -192,6 +193,16 @@ type End struct {
 // Spare reports whether the job's witness is kept, so that the job can be sent again: it has
 // no proof, through no fault of its own.
 func (e End) Spare() bool { return e.Reason != "" && !e.Caller }
+
+// ReadEnd returns what a job's end says. One that cannot be read says so: its job has ended all
+// the same, and is not sent again.
+func ReadEnd(text []byte) *End {
+	e := new(End)
+	if err := json.Unmarshal(text, e); err != nil {
+		return &End{Reason: "its end cannot be read", Caller: true}
+	}
+	return e
+}
 
 // Kind is why a job ended without a proof, where it is not a failure.
 type Kind string
