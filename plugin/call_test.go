@@ -28,7 +28,7 @@ var ctx = context.Background()
 func settled(t *testing.T, c *Client, held int64) {
 	t.Helper()
 	c.outside.Wait()
-	plugintest.Eventually(t, "shared memory is given back", func() bool {
+	plugintest.Eventually(t, time.Minute, "shared memory is given back", func() bool {
 		return c.pool.InUse() == held
 	})
 }
@@ -121,7 +121,7 @@ func TestZeroCopy(t *testing.T) {
 			}
 			done <- got[0]
 		}()
-		plugintest.Eventually(t, "the plugin began", func() bool { return strings.Count(log.String(), "started") > starts })
+		plugintest.Eventually(t, time.Minute, "the plugin began", func() bool { return strings.Count(log.String(), "started") > starts })
 		if use := c.pool.InUse(); use != held {
 			t.Errorf("%s: %d bytes more in use during the call", name, use-held)
 		}
@@ -178,7 +178,7 @@ func TestFreeWaits(t *testing.T) {
 		returned.Store(true)
 		done <- err
 	}()
-	plugintest.Eventually(t, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+	plugintest.Eventually(t, time.Minute, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
 	buf.Free()
 	time.Sleep(20 * time.Millisecond)
 	if !returned.Load() {
@@ -240,10 +240,10 @@ func TestWiped(t *testing.T) {
 		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: b.Scalars}}, {Bases: id, Count: 3, Input: backend.Input{Bytes: b.Scalars[:96]}}})
 		done <- err
 	}()
-	plugintest.Eventually(t, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+	plugintest.Eventually(t, time.Minute, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
 	arena := probe.Arena().Bytes()
 	mark := b.Scalars[:64]
-	plugintest.Eventually(t, "both copies are in the arena", func() bool { return bytes.Count(arena, mark) == 2 })
+	plugintest.Eventually(t, time.Minute, "both copies are in the arena", func() bool { return bytes.Count(arena, mark) == 2 })
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +360,7 @@ func TestCancel(t *testing.T) {
 			done <- err
 		}()
 		<-half
-		plugintest.Eventually(t, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+		plugintest.Eventually(t, time.Minute, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
 		cancel()
 		if err := <-done; err != context.Canceled {
 			t.Error(err)
@@ -402,13 +402,13 @@ func TestCancel(t *testing.T) {
 			_, err := c.MSM(running, []backend.Job{{Bases: id, Count: n, Input: backend.Input{Bytes: scalars}}})
 			done <- err
 		}()
-		plugintest.Eventually(t, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+		plugintest.Eventually(t, time.Minute, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
 		cancel()
 		if err := <-done; err != context.Canceled {
 			t.Error(err)
 		}
 		clear(scalars)
-		plugintest.Eventually(t, "the backend saw it", func() bool { return strings.Contains(log.String(), "cancelled") })
+		plugintest.Eventually(t, time.Minute, "the backend saw it", func() bool { return strings.Contains(log.String(), "cancelled") })
 		settled(t, c, 0)
 	})
 	t.Run("deaf", func(t *testing.T) {
@@ -458,7 +458,7 @@ func TestCancel(t *testing.T) {
 			t.Error(err)
 		}
 		c.outside.Wait()
-		plugintest.Eventually(t, "staging is given back", func() bool { return c.staging.InUse() == 0 })
+		plugintest.Eventually(t, time.Minute, "staging is given back", func() bool { return c.staging.InUse() == 0 })
 		plugintest.Check(t, c, 1000)
 	})
 }
@@ -776,7 +776,7 @@ func TestNonsense(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			// A load that is given up is cleared away behind the caller's back.
-			plugintest.Eventually(t, "staging is given back", func() bool { return c.staging.InUse() == 0 })
+			plugintest.Eventually(t, time.Minute, "staging is given back", func() bool { return c.staging.InUse() == 0 })
 			settled(t, c, 0)
 		})
 	}

@@ -111,9 +111,9 @@ func TestNoOrphan(t *testing.T) {
 			begin := time.Now()
 			_ = syscall.Kill(-host.Process.Pid, c.signal)
 			_ = host.Wait()
-			plugintest.Eventually(t, "the plugin ends", func() bool { return !alive(pid) })
+			plugintest.Eventually(t, time.Minute, "the plugin ends", func() bool { return !alive(pid) })
 			if wantChild {
-				plugintest.Eventually(t, "its child ends", func() bool { return !alive(child) })
+				plugintest.Eventually(t, time.Minute, "its child ends", func() bool { return !alive(child) })
 			}
 			t.Logf("the plugin ended %v after its host", time.Since(begin).Round(time.Millisecond))
 			if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) != 0 {
@@ -136,7 +136,7 @@ func TestChildrenEndWithThePlugin(t *testing.T) {
 			s.Logger = log.Logger()
 			c := mustOpen(t, s)
 			child := ""
-			plugintest.Eventually(t, "the child starts", func() bool {
+			plugintest.Eventually(t, time.Minute, "the child starts", func() bool {
 				_, rest, ok := strings.Cut(log.String(), "msg=child plugin=test pid=")
 				child, _, _ = strings.Cut(rest, "\n")
 				return ok
@@ -146,7 +146,7 @@ func TestChildrenEndWithThePlugin(t *testing.T) {
 			}
 			end(c)
 			<-c.Done()
-			plugintest.Eventually(t, "the child ends", func() bool { return !alive(child) })
+			plugintest.Eventually(t, time.Minute, "the child ends", func() bool { return !alive(child) })
 		})
 	}
 }

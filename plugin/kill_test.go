@@ -81,10 +81,10 @@ func TestKilledAnytime(t *testing.T) {
 		if _, err := c.MSM(ctx, nil); !errors.Is(err, backend.ErrClosed) {
 			t.Fatalf("closed: %v", err)
 		}
-		plugintest.Eventually(t, "staging is given back", func() bool { return c.staging.InUse() == 0 })
+		plugintest.Eventually(t, time.Minute, "staging is given back", func() bool { return c.staging.InUse() == 0 })
 	}
 	kept.Free()
-	plugintest.Eventually(t, "shared memory is given back", func() bool { return spec.Memory.pool.InUse() == 0 })
+	plugintest.Eventually(t, time.Minute, "shared memory is given back", func() bool { return spec.Memory.pool.InUse() == 0 })
 	t.Logf("%d right answers, %d times ErrGone", right, gone)
 	if gone < rounds {
 		t.Errorf("ErrGone %d times in %d rounds", gone, rounds)

@@ -53,7 +53,7 @@ func stop(t *testing.T, c *Client) {
 	if err := syscall.Kill(c.Info().PID, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	plugintest.Eventually(t, "the plugin stands", func() bool { return state(processOf(c).ID()) == "T" })
+	plugintest.Eventually(t, time.Minute, "the plugin stands", func() bool { return state(processOf(c).ID()) == "T" })
 }
 
 // TestStoppedPlugin: a plugin that is stopped answers nothing, and still every
@@ -89,7 +89,7 @@ func TestStoppedPlugin(t *testing.T) {
 		}
 	})
 	// A large buffer is wiped behind the caller's back.
-	plugintest.Eventually(t, "buffers are given back", func() bool { return c.pool.InUse() == 0 && c.replies.InUse() == 0 })
+	plugintest.Eventually(t, time.Minute, "buffers are given back", func() bool { return c.pool.InUse() == 0 && c.replies.InUse() == 0 })
 }
 
 // TestCloseEndsCallsOfAStoppedPlugin: calls without a deadline end with Close,
@@ -152,7 +152,7 @@ func TestCloseWaitsForLongCalls(t *testing.T) {
 		}
 		done <- err
 	}()
-	plugintest.Eventually(t, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+	plugintest.Eventually(t, time.Minute, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
 	c.Close()
 	select {
 	case err := <-done:
@@ -179,7 +179,7 @@ func TestPing(t *testing.T) {
 		_, err := c.MSM(running, []backend.Job{{Bases: id, Count: 10, Input: backend.Input{Bytes: b.Scalars}}})
 		done <- err
 	}()
-	plugintest.Eventually(t, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+	plugintest.Eventually(t, time.Minute, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
 	if u := c.Usage(); len(u.Devices) != 0 {
 		t.Errorf("counted before the first ping: %+v", u)
 	}
@@ -246,7 +246,7 @@ func TestUnkillable(t *testing.T) {
 		_, err := c.MSM(ctx, []backend.Job{{Bases: id, Count: 100, Input: backend.Input{Bytes: b.Scalars}}})
 		called <- err
 	}()
-	plugintest.Eventually(t, "the call is on its way", func() bool { return c.pool.InUse() > 0 })
+	plugintest.Eventually(t, time.Minute, "the call is on its way", func() bool { return c.pool.InUse() > 0 })
 	within(t, process.StuckGrace+20*time.Second, "Close", func() {
 		if err := c.Close(); !errors.Is(err, backend.ErrInternal) || !strings.Contains(err.Error(), "cannot be killed; process "+processOf(c).ID()) {
 			t.Errorf("Close: %v", err)
@@ -395,7 +395,7 @@ func TestInstrumentation(t *testing.T) {
 	if n := calls.calls.Load(); n != 1 {
 		t.Errorf("the host counted %d calls", n)
 	}
-	plugintest.Eventually(t, "the plugin counts", func() bool {
+	plugintest.Eventually(t, time.Minute, "the plugin counts", func() bool {
 		return strings.Contains(log.String(), "instrumented "+proto.Backend_Run_FullMethodName)
 	})
 }

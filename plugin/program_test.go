@@ -153,7 +153,7 @@ func TestProgramLeavesNothing(t *testing.T) {
 		if _, err = c.Run(ctx, plugintest.WriteRead(id, elements)); err != nil {
 			t.Fatal(err)
 		}
-		plugintest.Eventually(t, "regions are wiped", func() bool { return p.InUse() == shm.PageSize })
+		plugintest.Eventually(t, time.Minute, "regions are wiped", func() bool { return p.InUse() == shm.PageSize })
 		if bytes.Contains(arena, elements[:64]) || bytes.Contains(arena, elements[32*n-64:]) {
 			t.Error("elements are still in an arena")
 		}
@@ -213,13 +213,13 @@ func TestProgramCancelled(t *testing.T) {
 				_, err := c.Run(running, plugintest.WriteRead(id, elements))
 				done <- err
 			}()
-			plugintest.Eventually(t, "the program is on its way", func() bool {
+			plugintest.Eventually(t, time.Minute, "the program is on its way", func() bool {
 				c.mu.Lock()
 				defer c.mu.Unlock()
 				return c.replies.InUse() > 0
 			})
 			if mode != "deaf" {
-				plugintest.Eventually(t, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
+				plugintest.Eventually(t, time.Minute, "the plugin began", func() bool { return strings.Contains(log.String(), "started") })
 			}
 			cancel()
 			if err := <-done; err != context.Canceled {
@@ -227,7 +227,7 @@ func TestProgramCancelled(t *testing.T) {
 			}
 			clear(elements) // the race detector knows if they are still read
 			if mode != "deaf" {
-				plugintest.Eventually(t, "the backend saw it", func() bool { return strings.Contains(log.String(), "cancelled") })
+				plugintest.Eventually(t, time.Minute, "the backend saw it", func() bool { return strings.Contains(log.String(), "cancelled") })
 				settled(t, c, 0)
 			}
 			c.Close()
@@ -253,7 +253,7 @@ func TestAbandonedProgramsComeFirst(t *testing.T) {
 			_, err := c.Run(given, plugintest.WriteRead(id, first))
 			done <- err
 		}()
-		plugintest.Eventually(t, "it is in a lane", func() bool { return c.lanes.busy() > 0 })
+		plugintest.Eventually(t, time.Minute, "it is in a lane", func() bool { return c.lanes.busy() > 0 })
 		giveUp()
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
@@ -274,7 +274,7 @@ func TestAbandonedProgramsComeFirst(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	plugintest.Eventually(t, "nothing is kept of them", func() bool {
+	plugintest.Eventually(t, time.Minute, "nothing is kept of them", func() bool {
 		c.abandoned.mu.Lock()
 		defer c.abandoned.mu.Unlock()
 		return len(c.abandoned.of) == 0
@@ -362,9 +362,9 @@ func TestProgramsOfAKilledPlugin(t *testing.T) {
 			t.Errorf("after the death: %v", err)
 		}
 		c.Close()
-		plugintest.Eventually(t, "answers are given back", func() bool { return c.replies.InUse() == 0 })
+		plugintest.Eventually(t, time.Minute, "answers are given back", func() bool { return c.replies.InUse() == 0 })
 	}
-	plugintest.Eventually(t, "shared memory is given back", func() bool { return spec.Memory.pool.InUse() == 0 })
+	plugintest.Eventually(t, time.Minute, "shared memory is given back", func() bool { return spec.Memory.pool.InUse() == 0 })
 }
 
 // TestProgramsThatFail: the plugin's own trouble accuses nobody, what only it can

@@ -108,7 +108,7 @@ func TestOutput(t *testing.T) {
 		c := mustOpen(t, s)
 		plugintest.Check(t, c, 10)
 		for _, w := range want {
-			plugintest.Eventually(t, mode+": "+w[:min(len(w), 40)], func() bool { return strings.Contains(log.String(), w) })
+			plugintest.Eventually(t, time.Minute, mode+": "+w[:min(len(w), 40)], func() bool { return strings.Contains(log.String(), w) })
 		}
 		c.Close()
 	}

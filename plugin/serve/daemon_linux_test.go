@@ -137,7 +137,7 @@ func TestDaemonSessions(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	plugintest.Eventually(t, "the end of a session frees its vectors", func() bool { return d.fake.Spaces() == 0 })
+	plugintest.Eventually(t, time.Minute, "the end of a session frees its vectors", func() bool { return d.fake.Spaces() == 0 })
 	if err := a.Ping(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestDaemonSessions(t *testing.T) {
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	plugintest.Eventually(t, "the sessions end", func() bool {
+	plugintest.Eventually(t, time.Minute, "the sessions end", func() bool {
 		st := d.shared.Usage().Daemon
 		return st.Sessions == 0 && st.Unheld == st.Resident && d.fake.Arenas.Load() == 0
 	})
@@ -267,7 +267,7 @@ func TestDaemonKilledProver(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	plugintest.Eventually(t, "its memory is given back", func() bool {
+	plugintest.Eventually(t, time.Minute, "its memory is given back", func() bool {
 		st := d.shared.Usage().Daemon
 		return st.Sessions == 1 && d.fake.Spaces() == 0 && st.Unheld == int64(len(plugintest.NewBN(1500).Points))
 	})
@@ -374,7 +374,7 @@ func TestDaemonKilled(t *testing.T) {
 	for round := range 4 {
 		cmd := daemonProcess(t, d, "")
 		var c *plugin.Client
-		plugintest.Eventually(t, "the daemon answers", func() bool {
+		plugintest.Eventually(t, time.Minute, "the daemon answers", func() bool {
 			var err error
 			c, err = plugin.Open(ctx, spec)
 			return err == nil
@@ -771,7 +771,7 @@ func TestDaemonNonsense(t *testing.T) {
 	c.Close()
 	h.Close()
 	flood.Close()
-	plugintest.Eventually(t, "no session is left", func() bool { return d.shared.Usage().Daemon.Sessions == 0 })
+	plugintest.Eventually(t, time.Minute, "no session is left", func() bool { return d.shared.Usage().Daemon.Sessions == 0 })
 }
 
 // TestDaemonPanics: after a panic in the backend all sessions are over, because it
@@ -780,7 +780,7 @@ func TestDaemonPanics(t *testing.T) {
 	d := wire.Daemon{Socket: filepath.Join(t.TempDir(), "d.sock")}
 	cmd := daemonProcess(t, d, "panic")
 	var a *plugin.Client
-	plugintest.Eventually(t, "the daemon answers", func() bool {
+	plugintest.Eventually(t, time.Minute, "the daemon answers", func() bool {
 		c, err := plugin.Open(ctx, plugin.Spec{Name: "daemon", Socket: d.Socket})
 		a = c
 		return err == nil

@@ -95,7 +95,7 @@ func TestSilentConnectionsEnd(t *testing.T) {
 			t.Errorf("%s: the connection does not end: %v", what, err)
 		}
 	}
-	plugintest.Eventually(t, "all are counted out", func() bool {
+	plugintest.Eventually(t, time.Minute, "all are counted out", func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		return d.begun == 0 && len(d.accounts) == 0
@@ -188,7 +188,7 @@ func TestAnswersQuota(t *testing.T) {
 	}
 	d.answers.give(other, size)
 	a.Close()
-	plugintest.Eventually(t, "what a session had is given back", func() bool {
+	plugintest.Eventually(t, time.Minute, "what a session had is given back", func() bool {
 		d.answers.mu.Lock()
 		defer d.answers.mu.Unlock()
 		return d.answers.used == size
@@ -217,7 +217,7 @@ func TestCallsCount(t *testing.T) {
 	}
 	load(a)
 	load(b)
-	plugintest.Eventually(t, "two loads are counted", func() bool { return d.calls.now() == 2*(streamBytes+wire.MaxMessage) })
+	plugintest.Eventually(t, time.Minute, "two loads are counted", func() bool { return d.calls.now() == 2*(streamBytes+wire.MaxMessage) })
 	_, err := load(a).Recv()
 	if remote, ok := wire.FromStatus(err); !ok || !remote.Is(backend.ErrOutOfMemory) {
 		t.Errorf("a third load: %v", err)
@@ -226,7 +226,7 @@ func TestCallsCount(t *testing.T) {
 		t.Errorf("a ping beside them: %v", err)
 	}
 	end()
-	plugintest.Eventually(t, "what has ended is counted no more", func() bool { return d.calls.now() == 0 })
+	plugintest.Eventually(t, time.Minute, "what has ended is counted no more", func() bool { return d.calls.now() == 0 })
 }
 
 // now is how many bytes are counted in.
@@ -266,7 +266,7 @@ func TestRepliesCount(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	plugintest.Eventually(t, "replies that were read are counted no more", func() bool { return d.calls.now() == 0 })
+	plugintest.Eventually(t, time.Minute, "replies that were read are counted no more", func() bool { return d.calls.now() == 0 })
 	invalid(t, "an answer that is too large for a reply", reads(1, count+1))
 	limit(3 * streamBytes)
 	if remote, ok := wire.FromStatus(reads(64, count)); !ok || !remote.Is(backend.ErrOutOfMemory) {
@@ -355,5 +355,5 @@ func TestFilesCount(t *testing.T) {
 		t.Errorf("%d descriptors are counted after one was asked for", n)
 	}
 	h.Close()
-	plugintest.Eventually(t, "what a session had is counted no more", func() bool { return d.files.now() == 0 })
+	plugintest.Eventually(t, time.Minute, "what a session had is counted no more", func() bool { return d.files.now() == 0 })
 }

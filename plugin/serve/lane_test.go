@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	wireformat "google.golang.org/protobuf/proto"
 
@@ -108,7 +109,7 @@ func TestLaneRefuses(t *testing.T) {
 	for range wire.MaxLanes {
 		lanes.Go(func() { _, _ = h.Lane(ctx, &proto.LaneRequest{Calls: to, Answers: from}) })
 	}
-	plugintest.Eventually(t, "the lanes are served", func() bool { return h.server.lanes.Load() == wire.MaxLanes })
+	plugintest.Eventually(t, time.Minute, "the lanes are served", func() bool { return h.server.lanes.Load() == wire.MaxLanes })
 	_, err = h.Lane(ctx, &proto.LaneRequest{Calls: to, Answers: from})
 	invalid(t, "one too many", err)
 }

@@ -100,7 +100,7 @@ func TestCallsAtOnce(t *testing.T) {
 			}
 		})
 	}
-	plugintest.Eventually(t, "all calls wait", func() bool { return h.server.computing.Load() == wire.MaxCalls })
+	plugintest.Eventually(t, time.Minute, "all calls wait", func() bool { return h.server.computing.Load() == wire.MaxCalls })
 	began := time.Now()
 	invalid(t, "one call more", waits(1000))
 	if took := time.Since(began); took < refusalPause {

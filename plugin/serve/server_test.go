@@ -330,7 +330,7 @@ func TestDetachWaits(t *testing.T) {
 	if d := time.Since(begin); d > 20*time.Second { // its scalars never come
 		t.Errorf("cancelling took %v", d)
 	}
-	plugintest.Eventually(t, "the arena goes", func() bool { return h.backend.Arenas.Load() == 0 })
+	plugintest.Eventually(t, time.Minute, "the arena goes", func() bool { return h.backend.Arenas.Load() == 0 })
 }
 
 // TestInboxRefusesByName: descriptors that nobody asks for do not pile up, and
@@ -354,7 +354,7 @@ func TestInboxRefusesByName(t *testing.T) {
 		return len(h.server.inbox.letters)
 	}
 	const last = sent - 1
-	plugintest.Eventually(t, "the last has arrived", func() bool {
+	plugintest.Eventually(t, time.Minute, "the last has arrived", func() bool {
 		h.server.inbox.mu.Lock()
 		defer h.server.inbox.mu.Unlock()
 		l := h.server.inbox.letters
@@ -402,11 +402,11 @@ func TestHalfOpenLoads(t *testing.T) {
 	for range maxHalfOpen {
 		half = append(half, open())
 	}
-	plugintest.Eventually(t, "all have begun", func() bool { return h.server.loading.Load() == maxHalfOpen })
+	plugintest.Eventually(t, time.Minute, "all have begun", func() bool { return h.server.loading.Load() == maxHalfOpen })
 	_, err := open().Recv()
 	invalid(t, "one too many", err)
 	for _, s := range half {
 		_ = s.CloseSend()
 	}
-	plugintest.Eventually(t, "all have ended", func() bool { return h.server.loading.Load() == 0 })
+	plugintest.Eventually(t, time.Minute, "all have ended", func() bool { return h.server.loading.Load() == 0 })
 }

@@ -191,12 +191,12 @@ func (c *Capture) String() string {
 	return c.buf.String()
 }
 
-// Eventually waits for a condition, as long as the busiest machine needs.
-func Eventually(t testing.TB, what string, f func() bool) {
+// Eventually waits for a condition.
+func Eventually(t testing.TB, within time.Duration, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !f(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(within); !f(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("it never came about: %s", what)
+			t.Fatalf("not within %v: %s", within, what)
 		}
 	}
 }
