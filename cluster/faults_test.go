@@ -209,9 +209,10 @@ func TestDead(t *testing.T) {
 }
 
 // relay is a way to the server that can fall silent: connections stay open and nothing
-// comes through any more; new ones work.
+// comes through any more; new ones work. Or it breaks a connection, once.
 type relay struct {
 	listener net.Listener
+	breakAt  atomic.Pointer[string] // what does not come through, nor anything after it
 	mu       sync.Mutex
 	silent   map[net.Conn]bool
 }
@@ -258,18 +259,30 @@ func (p *relay) pass(key, from, to net.Conn) {
 		if silent {
 			continue
 		}
+		if at := p.breakAt.Load(); at != nil && bytes.Contains(buf[:n], []byte(*at)) && p.breakAt.CompareAndSwap(at, nil) {
+			from.Close()
+			return
+		}
 		if _, err := to.Write(buf[:n]); err != nil {
 			return
 		}
 	}
 }
 
-func (p *relay) fallSilent() {
+// through returns a ticket whose holder comes this way.
+func (p *relay) through(k cluster.Ticket) cluster.Ticket {
+	k.Dial = p.listener.Addr().String()
+	return k
+}
+
+// fallSilent returns how many connections no longer say anything.
+func (p *relay) fallSilent() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.silent {
 		p.silent[c] = true
 	}
+	return len(p.silent)
 }
 
 // TestSilence: connections that are open and say nothing are noticed, a worker's and a
@@ -278,18 +291,14 @@ func TestSilence(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := newRelay(t, r.listen)
-	through := func(k cluster.Ticket) cluster.Ticket {
-		k.URL = "nats://" + p.listener.Addr().String()
-		return k
-	}
-	c, err := cluster.Connect(through(r.ticket(server.ClientTicket)))
+	c, err := cluster.Connect(p.through(r.ticket(server.ClientTicket)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	begun := make(chan struct{}, 10)
 	r.work(func(c *worker.Config) {
-		c.Ticket = through(c.Ticket)
+		c.Ticket = p.through(c.Ticket)
 		c.Open = fakes(func(ctx context.Context, witness []byte) ([]byte, error) {
 			begun <- struct{}{}
 			time.Sleep(200 * time.Millisecond)
@@ -298,13 +307,34 @@ func TestSilence(t *testing.T) {
 	})
 	ids := submitAll(t, c, r.fakeWork("silence"), 4)
 	<-begun
-	p.fallSilent()
+	if n := p.fallSilent(); n < 2 {
+		t.Errorf("%d connections came this way", n)
+	}
 	began := time.Now()
 	waitAll(t, c, ids)
-	if took := time.Since(began); took > 30*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("after %v", took)
 	}
 	r.settled(c, 4)
+}
+
+// TestBeginsWhileServerGoes: a worker whose connection breaks at its first word goes on. It ended,
+// and two that began while their server was killed left 60 jobs to nobody.
+func TestBeginsWhileServerGoes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := newRelay(t, r.listen)
+	at := "PUB " + wire.Here
+	p.breakAt.Store(&at)
+	end := r.work(func(c *worker.Config) { c.Ticket = p.through(c.Ticket) })
+	c := r.client()
+	waitAll(t, c, submitAll(t, c, r.fakeWork("begins"), 2))
+	if p.breakAt.Load() != nil {
+		t.Error("no connection was broken")
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestDrain: a worker that drains has its time and no more, and what it gives back
@@ -642,10 +672,7 @@ func TestBadWorker(t *testing.T) {
 		})
 	})
 	c := r.client()
-	eventually(t, "both are there", func() bool {
-		s, err := c.Status(t.Context())
-		return err == nil && len(s.Workers) == 2
-	})
+	r.there(c, 2)
 	waitAll(t, c, submitAll(t, c, r.fakeWork("bad"), 10))
 	r.settled(c, 10)
 }
@@ -786,7 +813,7 @@ func TestCostOfAKill(t *testing.T) {
 			return err == nil && len(s.Workers) == 1 && len(s.Workers[0].InHand) == 1
 		})
 		end := r.work(nil)
-		eventually(t, "another worker is there", func() bool { s, err := c.Status(t.Context()); return err == nil && len(s.Workers) == 2 })
+		r.there(c, 2)
 		_ = cmd.Process.Kill()
 		killed := time.Now()
 		if proof, err := c.Wait(t.Context(), slow); err != nil || !bytes.Equal(proof, fakeProof(witness)) {

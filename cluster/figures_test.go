@@ -88,7 +88,7 @@ func TestThroughput(t *testing.T) {
 				}))
 			}
 			c, w := r.client(), r.fakeWork("throughput")
-			eventually(t, "all are there", func() bool { s, err := c.Status(t.Context()); return err == nil && len(s.Workers) == k.workers })
+			r.there(c, k.workers)
 			prove := func(jobs int) time.Duration {
 				began := time.Now()
 				group, ctx := errgroup.WithContext(t.Context())

@@ -211,6 +211,7 @@ func TestServerRestarts(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		r.work(func(c *worker.Config) { c.Name = name })
 	}
+	r.there(c, 2) // without a server they do not begin
 	w := r.fakeWork("restart")
 	ids := make(chan []string, 1)
 	go func() { ids <- submitAll(t, c, w, jobs) }()

@@ -245,8 +245,21 @@ func (r *rig) work(change func(*worker.Config)) (end func() error) {
 		cancel()
 		return <-done
 	})
-	r.t.Cleanup(func() { _ = end() })
+	r.t.Cleanup(func() {
+		if err := end(); err != nil {
+			r.t.Log("a worker ended: ", err)
+		}
+	})
 	return end
+}
+
+// there waits until so many workers answer.
+func (r *rig) there(c *cluster.Client, workers int) {
+	r.t.Helper()
+	eventually(r.t, fmt.Sprint(workers, " workers answer"), func() bool {
+		s, err := c.Status(r.t.Context())
+		return err == nil && len(s.Workers) == workers
+	})
 }
 
 // tenant returns the tenant of a ticket.

@@ -103,7 +103,7 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 		_, err = nc.Subscribe(wire.Here, k.here)
 	}
 	if err == nil {
-		_, err = wire.Ask(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, nc.FlushWithContext(ctx) })
+		err = wire.Flush(ctx, nc)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)

@@ -172,7 +172,8 @@ var notWord = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 const startWithin = 30 * time.Second
 
 // Run works until ctx ends, or it is drained, or cannot go on. It returns nil after
-// the first two. Errors wrap a sentinel of package backend or ErrStuck.
+// the first two. Without a server at the beginning it fails; one that goes away later is waited
+// for. Errors wrap a sentinel of package backend or ErrStuck.
 func Run(ctx context.Context, cfg Config) (err error) {
 	host, _ := os.Hostname()
 	cfg.Name = cmp.Or(cfg.Name, fmt.Sprintf("%.40s-%d", notWord.ReplaceAllString(host, "-"), os.Getpid()))
@@ -226,16 +227,19 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	w.provers = newProvers(cache, cfg.Open, cfg.Circuits, w.log)
 	defer func() { err = errors.Join(err, w.provers.close()) }()
-	return w.run(ctx)
+	return w.run(ctx, starting)
 }
 
-func (w *Worker) run(ctx context.Context) error {
+// run takes jobs until ctx ends. Its first requests end with starting.
+func (w *Worker) run(ctx, starting context.Context) error {
 	taking, drain := context.WithCancelCause(ctx)
 	working, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
 	defer drain(nil)
 	w.drain, w.abort = drain, abort
-	if err := w.listen(); err != nil {
+	if err := w.listen(starting); ctx.Err() != nil {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if w.cfg.Health != nil {
@@ -289,8 +293,8 @@ var (
 )
 
 // listen answers requests for the worker's state, and drains when an administrator says
-// so.
-func (w *Worker) listen() error {
+// so. Who begins while the server goes is heard of when it is there again.
+func (w *Worker) listen(ctx context.Context) error {
 	answer := func(m *nats.Msg) {
 		text, err := w.now()
 		if err == nil {
@@ -330,10 +334,10 @@ func (w *Worker) listen() error {
 		text, err = w.now()
 	}
 	if err == nil {
-		err = w.nc.Publish(wire.Here, text)
+		_, err = wire.Ask(ctx, func(context.Context) (struct{}, error) { return struct{}{}, w.nc.Publish(wire.Here, text) })
 	}
 	if err == nil {
-		err = w.nc.Flush()
+		err = wire.Flush(ctx, w.nc)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, err)

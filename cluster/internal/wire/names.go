@@ -374,6 +374,19 @@ func Once(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, m *na
 // patience is how long one request to the server may take before it is repeated.
 const patience = 4 * time.Second
 
+// Flush waits until the server has read what was sent. A connection that breaks meanwhile costs
+// time only: what it took along may be lost, subscriptions are not.
+func Flush(ctx context.Context, nc *nats.Conn) error {
+	_, err := Ask(ctx, func(ctx context.Context) (struct{}, error) {
+		err := nc.FlushWithContext(ctx)
+		if errors.Is(err, nats.ErrConnectionClosed) && !nc.IsClosed() {
+			err = nats.ErrDisconnected // it says the same of a connection that is made anew
+		}
+		return struct{}{}, err
+	})
+	return err
+}
+
 // Ask repeats a request to the server until it is answered, ctx ends, or the answer
 // is final: Refused or Missing. A server that restarts costs time only.
 func Ask[T any](ctx context.Context, request func(context.Context) (T, error)) (T, error) {
