@@ -27,7 +27,7 @@ import (
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
-	"github.com/pippin-zk/pippin/internal/quickdir"
+	"github.com/pippin-zk/pippin/internal/files/quickdir"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 

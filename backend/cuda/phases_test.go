@@ -14,8 +14,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda/internal/cudatest"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
 	"github.com/pippin-zk/pippin/internal/record"
 )
@@ -29,7 +29,7 @@ func TestPhasesInRecords(t *testing.T) {
 			return Open(Options{Devices: "0", Trace: func(context.Context, []backend.StageUsage) {}})
 		},
 		Backends: []string{"cuda"}, Curves: []backend.Curve{backend.BN254}, Groups: []backend.Group{backend.G1}, Sizes: []int{300},
-		Distributions: []fixtures.Distribution{fixtures.Uniform}, Paths: []record.Path{record.Copy}, Count: 2, Multiples: 1, Seed: *seed,
+		Distributions: []fixtures.Distribution{fixtures.Uniform}, Paths: []report.Path{report.Copy}, Count: 2, Multiples: 1, Seed: *seed,
 		Check: true, CacheDir: t.TempDir(), Phases: true,
 	})
 	if err != nil || len(runs) == 0 || runs[0].Op != "msm" || !runs[0].Checked {
@@ -39,7 +39,7 @@ func TestPhasesInRecords(t *testing.T) {
 	sum := 0.0
 	for _, r := range runs[1:] {
 		got, sum = append(got, r.Phase), sum+r.Min
-		if r.Op != record.OpPhase || r.Median <= 0 || r.Count != 2 || r.N != 300 {
+		if r.Op != report.OpPhase || r.Median <= 0 || r.Count != 2 || r.N != 300 {
 			t.Errorf("%+v", r)
 		}
 	}

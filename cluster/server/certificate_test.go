@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
-	"github.com/pippin-zk/pippin/internal/quickdir"
+	"github.com/pippin-zk/pippin/internal/files/quickdir"
 )
 
 // TestRenewal: a certificate that ends soon is renewed while the server runs. Connections stay,

@@ -14,7 +14,7 @@ import (
 	nats "github.com/nats-io/nats-server/v2/server"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/disk"
+	"github.com/pippin-zk/pippin/internal/files"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
@@ -27,7 +27,7 @@ const roomFile = "room"
 const unbounded = 1 << 60
 
 // freeOn asks how many bytes are free below a folder. Tests replace it.
-var freeOn = disk.Free
+var freeOn = files.Free
 
 // makeRoom decides how many bytes the streams may have, keeps that in the folder and tells
 // NATS. Without Config.Room it is what the folder has kept. Where the disk no longer

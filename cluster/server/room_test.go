@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/cluster/internal/wire"
-	"github.com/pippin-zk/pippin/internal/quickdir"
+	"github.com/pippin-zk/pippin/internal/files/quickdir"
 )
 
 // TestRoomIsKept starts a folder's server again and again, with more and less free disk,

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/cluster/server"
-	"github.com/pippin-zk/pippin/internal/quickdir"
+	"github.com/pippin-zk/pippin/internal/files/quickdir"
 )
 
 // TestAddressIsTaken: a second server at an address does not wait for the first to end.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pippin-zk/pippin/internal/quickdir"
+	"github.com/pippin-zk/pippin/internal/files/quickdir"
 )
 
 // TestStoreOfPeerIsLost: NATS gives up the store of a server among peers whose disk is full,

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/pippin-zk/pippin/internal/weave"
+	"github.com/pippin-zk/pippin/cmd/internal/weave"
 )
 
 func main() {

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin"
-	"github.com/pippin-zk/pippin/internal/inventory"
-	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/inventory"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/plugin"
 )

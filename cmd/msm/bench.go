@@ -10,11 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/outfile"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/bench"
-	"github.com/pippin-zk/pippin/internal/outfile"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/table"
 )
 
 // benchFlags is the command line of msm bench.
@@ -61,7 +62,7 @@ kept in files between runs. Of several backends, every round has one MSM on each
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, reference, cuda, cuda:0-1, plugin:NAME, plugin:PATH"+several)
 	flags.StringVar(&f.distributions, "distribution", "uniform", "scalars: "+names(fixtures.Distributions()))
 	flags.StringVar(&f.paths, "path", "copy", "where a plugin's scalars are: copy (a Go slice), arena (shared memory), both")
-	flags.IntVar(&f.count, "count", record.Enough, "timed runs, after those of --warmup")
+	flags.IntVar(&f.count, "count", report.Enough, "timed runs, after those of --warmup")
 	flags.IntVar(&f.warmup, "warmup", 1, "runs of each backend and input that are not timed, before the others")
 	flags.StringVar(&f.until, "until", "", "go on after --count runs until all medians are known to this share, such as 1%, at 95 % confidence")
 	flags.DurationVar(&f.within, "within", time.Minute, "how long --until may go on for each input")
@@ -148,7 +149,7 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 	defer out.Close()
 	defer plot.Close()
 
-	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]record.Run, []record.BackendInfo, error) {
+	taken, err := measured(ctx, a, f.commit, func(progress bench.Progress, note func(string)) ([]report.Run, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.MSM(ctx, cfg)
 	})
@@ -159,12 +160,12 @@ func (a *app) bench(ctx context.Context, f benchFlags) error {
 }
 
 // report writes the record wherever it is wanted.
-func (a *app) report(r record.Record[record.Run], f benchFlags, out, plot *outfile.File) error {
-	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WriteTable(w, form, r) }, r.WriteJSON)
+func (a *app) report(r record.Record[report.Run], f benchFlags, out, plot *outfile.File) error {
+	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return report.WriteTable(w, form, r) }, r.WriteJSON)
 	if f.format == "gobench" {
-		wanted = func(w io.Writer) error { return record.WriteGobench(w, r) }
+		wanted = func(w io.Writer) error { return report.WriteGobench(w, r) }
 	}
-	return errors.Join(a.deliver(out, text, wanted), plot.Write(func(w io.Writer) error { return record.WritePlot(w, plotFormat(f.plot), r) }))
+	return errors.Join(a.deliver(out, text, wanted), plot.Write(func(w io.Writer) error { return report.WritePlot(w, plotFormat(f.plot), r) }))
 }
 
 // memory returns the bytes that are available.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pippin-zk/pippin/internal/bench"
-	"github.com/pippin-zk/pippin/internal/disk"
-	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
+	"github.com/pippin-zk/pippin/internal/files"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
@@ -192,7 +192,7 @@ func (a *app) room(dir string) (uint64, bool) {
 	if a.free != nil {
 		return a.free(dir)
 	}
-	return disk.Free(dir)
+	return files.Free(dir)
 }
 
 // announced is the size from which on is said what is written to the cache.

@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -40,7 +41,7 @@ The setup is made of a secret that everybody knows.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.blobs, "blobs", "1,64", "blobs of a call"+several)
-	flags.IntVar(&f.count, "count", record.Enough, "timed runs, after one to warm up")
+	flags.IntVar(&f.count, "count", report.Enough, "timed runs, after one to warm up")
 	flags.BoolVar(&f.phases, "phases", false, "show what spaces, programs and the steps on a card take")
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses the blobs and the secret of the setup")
@@ -75,8 +76,8 @@ func (a *app) benchCells(ctx context.Context, f cellsFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.CellRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]report.CellRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Cells(ctx, cfg)
-	}, record.WriteCellsTable, nil)
+	}, report.WriteCellsTable, nil)
 }

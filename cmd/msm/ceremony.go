@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -35,7 +36,7 @@ the keys gnark makes a proof and verifies it, outside of the time.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.sizes, "size", "2^12", "sizes of the domain, powers of two"+several)
-	flags.IntVar(&f.count, "count", record.Enough, "timed runs, after one to warm up")
+	flags.IntVar(&f.count, "count", report.Enough, "timed runs, after one to warm up")
 	flags.BoolVar(&f.stock, "stock", false, "time gnark's own as well, once")
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
 	addFormat(c, &f.format, reports)
@@ -60,8 +61,8 @@ func (a *app) benchCeremony(ctx context.Context, f ceremonyFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.SetupRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]report.SetupRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Ceremony(ctx, cfg)
-	}, record.WriteSetupTable, nil)
+	}, report.WriteSetupTable, nil)
 }

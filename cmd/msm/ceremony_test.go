@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
 func TestBenchCeremony(t *testing.T) {
 	status, out, errs := cli(t, &app{}, "bench", "ceremony", "--size", "2^3", "--count", "1", "--stock", "--format", "json")
-	var r record.Record[record.SetupRun]
+	var r record.Record[report.SetupRun]
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil || status != exitOK || errs != "" || len(r.Runs) != 8 {

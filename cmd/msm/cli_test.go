@@ -22,8 +22,9 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
-	"github.com/pippin-zk/pippin/internal/bench"
-	"github.com/pippin-zk/pippin/internal/inventory"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/inventory"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/plugin"
 )
@@ -115,7 +116,7 @@ func TestBenchJSON(t *testing.T) {
 	if status != exitOK || errs != "" {
 		t.Fatalf("status %d, %s", status, errs)
 	}
-	var r record.Record[record.Run]
+	var r record.Record[report.Run]
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {
@@ -125,7 +126,7 @@ func TestBenchJSON(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for _, run := range r.Runs {
-		if run.Checked || run.Seed != 9 || run.Count != 2 || run.BackToBack == nil || run.BackToBack.Calls != 20 || run.Min <= 0 || run.Path != record.Copy {
+		if run.Checked || run.Seed != 9 || run.Count != 2 || run.BackToBack == nil || run.BackToBack.Calls != 20 || run.Min <= 0 || run.Path != report.Copy {
 			t.Errorf("%+v", run)
 		}
 	}
@@ -158,7 +159,7 @@ func TestBenchWrongAnswer(t *testing.T) {
 	if status != exitFailed || !strings.Contains(table, "WRONG") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("status %d, %s, %s", status, errs, table)
 	}
-	var r record.Record[record.Run]
+	var r record.Record[report.Run]
 	text, err := os.ReadFile(out)
 	if err != nil || json.Unmarshal(text, &r) != nil || len(r.Runs) != 4 || r.Runs[1].Checked || r.Runs[1].Wrong != 3 {
 		t.Errorf("%v: %s", err, text)
@@ -180,7 +181,7 @@ func TestBenchInterrupted(t *testing.T) {
 	var errs said
 	a.stdout, a.stderr = &out, &errs
 	status := run(ctx, a, tiny(t, "--format", "json"))
-	var r record.Record[record.Run]
+	var r record.Record[report.Run]
 	if err := json.Unmarshal(out.Bytes(), &r); status != 130 || err != nil || len(r.Runs) != 1 || r.Runs[0].N != 40 {
 		t.Errorf("status %d, %v, %s%s", status, err, out.String(), errs.String())
 	}
@@ -601,19 +602,19 @@ func TestFormats(t *testing.T) {
 // TestCountIsEnough: a record by the defaults has what compare needs.
 func TestCountIsEnough(t *testing.T) {
 	var samples []float64
-	for i := range record.Enough {
+	for i := range report.Enough {
 		samples = append(samples, float64(100+i))
 	}
-	if u := record.Uncertainty(samples); math.IsInf(u, 0) {
-		t.Error("the range of a median is not known by", record.Enough)
+	if u := report.Uncertainty(samples); math.IsInf(u, 0) {
+		t.Error("the range of a median is not known by", report.Enough)
 	}
-	if u := record.Uncertainty(samples[1:]); !math.IsInf(u, 0) {
+	if u := report.Uncertainty(samples[1:]); !math.IsInf(u, 0) {
 		t.Error("fewer would do")
 	}
 	root := (&app{getenv: func(string) string { return "" }}).root()
 	for _, line := range []string{"bench", "bench prove", "bench numbers"} {
 		c, _, err := root.Find(strings.Fields(line))
-		if err != nil || c.Flag("count").DefValue != fmt.Sprint(record.Enough) {
+		if err != nil || c.Flag("count").DefValue != fmt.Sprint(report.Enough) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}

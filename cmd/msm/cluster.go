@@ -29,13 +29,13 @@ import (
 	"github.com/pippin-zk/pippin/cluster/server"
 	"github.com/pippin-zk/pippin/cluster/worker"
 	"github.com/pippin-zk/pippin/cmd/internal/telemetry"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/clustermetrics"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
 	"github.com/pippin-zk/pippin/engine"
 	"github.com/pippin-zk/pippin/internal/build"
-	"github.com/pippin-zk/pippin/internal/clustermetrics"
+	"github.com/pippin-zk/pippin/internal/files"
 	"github.com/pippin-zk/pippin/internal/layout"
-	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
-	"github.com/pippin-zk/pippin/internal/userdir"
 	"github.com/pippin-zk/pippin/observe/metrics"
 	"github.com/pippin-zk/pippin/observe/tracing"
 )
@@ -62,7 +62,7 @@ func (a *app) clusterDir(flag string) (string, error) {
 	if flag != "" {
 		return flag, nil
 	}
-	dir, err := userdir.Cluster(a.getenv("XDG_DATA_HOME"))
+	dir, err := files.ClusterFolder(a.getenv("XDG_DATA_HOME"))
 	if err != nil {
 		return "", usageError{fmt.Errorf("no folder for the cluster: %w; or name one", err)}
 	}

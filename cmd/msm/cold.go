@@ -5,12 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
 func (a *app) benchColdCommand() *cobra.Command {
-	f := proveFlags{merge: string(record.MergeAuto)}
+	f := proveFlags{merge: string(report.MergeAuto)}
 	c := &cobra.Command{
 		Use:   "cold",
 		Short: "Time first proofs, from a proving key in a file or from the program's start",
@@ -29,7 +30,7 @@ from its file and opens the backend too. A run without --start keeps what it nee
 	}
 	flags := c.Flags()
 	f.addStatements(c)
-	flags.IntVar(&f.count, "count", record.Enough, "timed first proofs")
+	flags.IntVar(&f.count, "count", report.Enough, "timed first proofs")
 	flags.BoolVar(&f.stock, "stock", false, "time gnark's own reader and prover as well, once")
 	flags.BoolVar(&f.own, "own-setup", false, "make keys that are not kept yet on the first backend, in place of by gnark")
 	flags.BoolVar(&f.keep, "keep", true, "read keys from files, and write those that are set up")
@@ -54,8 +55,8 @@ func (a *app) benchCold(ctx context.Context, f proveFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.ColdRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]report.ColdRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Cold(ctx, cfg)
-	}, record.WriteColdTable, nil)
+	}, report.WriteColdTable, nil)
 }

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
 func TestBenchCold(t *testing.T) {
 	args := []string{"bench", "cold", "--circuit", "squares", "--squares", "20", "--keep=false", "--cache", t.TempDir(), "--count", "1"}
 	status, out, errs := cli(t, &app{}, append(args, "--stock", "--format", "json")...)
-	var r record.Record[record.ColdRun]
+	var r record.Record[report.ColdRun]
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil || status != exitOK || len(r.Runs) != 1 {

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
 )
 
 func (a *app) compareCommand() *cobra.Command {
@@ -56,7 +56,7 @@ func (a *app) compare(old, new, limit, format string) error {
 		return usageError{err}
 	}
 	defer after.Close()
-	all, notes, err := record.Compare(before, after)
+	all, notes, err := report.Compare(before, after)
 	for _, n := range notes {
 		a.note(n)
 	}
@@ -66,7 +66,7 @@ func (a *app) compare(old, new, limit, format string) error {
 	if err != nil {
 		return err
 	}
-	_, wanted := reporter(format, func(w io.Writer, form table.Form) error { return record.WriteDifferences(w, form, all) },
+	_, wanted := reporter(format, func(w io.Writer, form table.Form) error { return report.WriteDifferences(w, form, all) },
 		func(w io.Writer) error { return writeJSON(w, all) })
 	err = wanted(a.stdout)
 	if limit == "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -46,7 +47,7 @@ func TestBenchCompare(t *testing.T) {
 		}
 	}
 	status, out, errs := cli(t, &app{}, "bench", "compare", old, new, "--format", "json")
-	var all []record.Difference
+	var all []report.Difference
 	if err := json.Unmarshal([]byte(out), &all); err != nil || status != exitOK || len(all) != 1 || !all[0].Significant {
 		t.Errorf("status %d, %v, %s%s", status, err, out, errs)
 	}
@@ -55,7 +56,7 @@ func TestBenchCompare(t *testing.T) {
 		t.Errorf("status %d, %s%s", status, out, errs)
 	}
 	status, out, errs = cli(t, &app{}, tiny(t, "--until", "900%", "--within", "1m", "--format", "json")...)
-	var r record.Record[record.Run]
+	var r record.Record[report.Run]
 	if err := json.Unmarshal([]byte(out), &r); err != nil || status != exitOK || len(r.Runs) != 2 || r.Runs[0].Count <= 2 {
 		t.Errorf("status %d, %v, %s%s", status, err, out, errs)
 	}

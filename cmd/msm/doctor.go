@@ -13,8 +13,8 @@ import (
 
 	"github.com/pippin-zk/pippin"
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/doctor"
 	"github.com/pippin-zk/pippin/internal/build"
-	"github.com/pippin-zk/pippin/internal/doctor"
 	"github.com/pippin-zk/pippin/internal/opener"
 	"github.com/pippin-zk/pippin/kernels"
 	"github.com/pippin-zk/pippin/plugin"

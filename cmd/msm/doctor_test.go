@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/doctor"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/doctor"
 	"github.com/pippin-zk/pippin/plugin"
 )
 

@@ -12,7 +12,7 @@ import (
 	bls12381 "github.com/consensys/gnark-crypto/ecc/bls12-381"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/kzg"
 
-	"github.com/pippin-zk/pippin/internal/keys"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/keys"
 )
 
 // keyFile writes an SRS of 9 points on BLS12-381, in compressed form.

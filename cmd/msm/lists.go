@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
@@ -144,14 +144,14 @@ func parseBackends(s string) ([]string, error) {
 	})
 }
 
-var pathNames = []string{string(record.Copy), string(record.Arena), "both"}
+var pathNames = []string{string(report.Copy), string(report.Arena), "both"}
 
-func parsePaths(s string) ([]record.Path, error) {
+func parsePaths(s string) ([]report.Path, error) {
 	if strings.EqualFold(s, "both") {
-		return []record.Path{record.Copy, record.Arena}, nil
+		return []report.Path{report.Copy, report.Arena}, nil
 	}
-	return parseList("path", s, nil, func(s string) (record.Path, error) {
-		if p := record.Path(strings.ToLower(s)); p == record.Copy || p == record.Arena {
+	return parseList("path", s, nil, func(s string) (report.Path, error) {
+		if p := report.Path(strings.ToLower(s)); p == report.Copy || p == report.Arena {
 			return p, nil
 		}
 		return "", fmt.Errorf("%w: unknown path %q (copy, arena, both)%s", backend.ErrInvalidInput, s, meant(s, pathNames))

@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -41,7 +42,7 @@ gnark-crypto's, whose time on the CPU is shown beside.`,
 	flags.StringVar(&f.curves, "curve", "bn254", names(backend.Curves()))
 	flags.StringVar(&f.sizes, "size", "2^16", "elements of a vector, powers of two"+several)
 	flags.IntVar(&f.batch, "batch", 1, "vectors that are transformed together")
-	flags.IntVar(&f.count, "count", record.Enough, "timed runs, after one to warm up")
+	flags.IntVar(&f.count, "count", report.Enough, "timed runs, after one to warm up")
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses the elements")
 	addFormat(c, &f.format, reports)
@@ -73,8 +74,8 @@ func (a *app) benchNTT(ctx context.Context, f nttFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.TransformRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]report.TransformRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Transforms(ctx, cfg)
-	}, record.WriteTransformTable, nil)
+	}, report.WriteTransformTable, nil)
 }

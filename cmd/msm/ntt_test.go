@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
 func TestBenchNTT(t *testing.T) {
 	status, out, errs := cli(t, &app{}, "bench", "ntt", "--curve", "all", "--size", "2^4,2^9", "--batch", "3", "--count", "2", "--format", "json")
-	var r record.Record[record.TransformRun]
+	var r record.Record[report.TransformRun]
 	if err := json.Unmarshal([]byte(out), &r); err != nil || status != exitOK || errs != "" || len(r.Runs) != 4*2*5 {
 		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
 	}

@@ -11,9 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
@@ -65,7 +66,7 @@ each. A plot is against widths, or against sizes of a batch where there are seve
 	flags.StringVar(&f.words, "words", "0", "words of 32 bits of an operand, which choose the elements of a batch")
 	flags.StringVar(&f.paths, "path", "all", names(numberPaths))
 	flags.IntVar(&f.steps, "steps", 1, "how many times a resident program has the operation")
-	flags.IntVar(&f.count, "count", record.Enough, "timed runs, after one to warm up")
+	flags.IntVar(&f.count, "count", report.Enough, "timed runs, after one to warm up")
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, reference, cuda, plugin:NAME, plugin:PATH"+several)
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses operands")
 	flags.BoolVar(&f.check, "check", false, "compare every answer with math/big's, not 16 of a batch")
@@ -82,7 +83,7 @@ each. A plot is against widths, or against sizes of a batch where there are seve
 }
 
 // numberPaths are values of --path.
-var numberPaths = []string{record.Host, record.Resident}
+var numberPaths = []string{report.Host, report.Resident}
 
 // showTable writes the table of a record, and its plot.
 func (a *app) showTable(ctx context.Context, f numbersFlags) error {
@@ -94,7 +95,7 @@ func (a *app) showTable(ctx context.Context, f numbersFlags) error {
 		return usageError{err}
 	}
 	defer file.Close() // only read
-	t, err := record.ReadCardTable(file)
+	t, err := report.ReadCardTable(file)
 	if err != nil {
 		return usageError{fmt.Errorf("%s: %w", f.tables, err)}
 	}
@@ -104,8 +105,8 @@ func (a *app) showTable(ctx context.Context, f numbersFlags) error {
 	}
 	defer out.Close()
 	defer plot.Close()
-	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return record.WriteCardTable(w, form, t) }, nil)
-	return errors.Join(a.deliver(out, text, wanted), plot.Write(func(w io.Writer) error { return record.PlotCardTable(w, plotFormat(f.plot), t) }))
+	text, wanted := reporter(f.format, func(w io.Writer, form table.Form) error { return report.WriteCardTable(w, form, t) }, nil)
+	return errors.Join(a.deliver(out, text, wanted), plot.Write(func(w io.Writer) error { return report.PlotCardTable(w, plotFormat(f.plot), t) }))
 }
 
 func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
@@ -141,10 +142,10 @@ func (a *app) benchNumbers(ctx context.Context, f numbersFlags) error {
 	if err := a.checkMemory(&cfg, f.force, "choose a smaller --n or fewer --bits"); err != nil {
 		return err
 	}
-	return recorded(ctx, a, destination{f.format, f.out, f.plot, f.commit}, func(progress bench.Progress, note func(string)) ([]record.NumberRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, f.plot, f.commit}, func(progress bench.Progress, note func(string)) ([]report.NumberRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Numbers(ctx, cfg)
-	}, record.WriteNumbersTable, record.PlotNumbers)
+	}, report.WriteNumbersTable, report.PlotNumbers)
 }
 
 func (a *app) verifyNumbersCommand() *cobra.Command {

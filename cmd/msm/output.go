@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pippin-zk/pippin/internal/outfile"
-	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/outfile"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
 )
 
 // createOutput calls outfile.Create for a file that a flag names.
@@ -32,7 +32,7 @@ func createOutputs(ctx context.Context, out, plot string) (result, picture *outf
 	if out != "" && plot != "" && outfile.Same(out, plot) {
 		return nil, nil, usageError{fmt.Errorf("--out and --plot are the same file, %s", out)}
 	}
-	if err := oneOf("plot", plotFormat(plot), record.PlotFormats...); err != nil {
+	if err := oneOf("plot", plotFormat(plot), report.PlotFormats...); err != nil {
 		return nil, nil, fmt.Errorf("%w: the ending of %s says which", err, plot)
 	}
 	if result, err = createOutput(ctx, out); err != nil {

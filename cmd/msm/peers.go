@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -48,7 +49,7 @@ PIPPIN_GPU_MEMORY, such as 40GiB of 80.`,
 	flags.StringVar(&f.only, "only", "", "programs of it, such as sppark-bn254-g1"+several+"; all without it")
 	flags.StringVar(&f.curves, "curve", "all", names(backend.Curves()))
 	flags.StringVar(&f.sizes, "size", "2^20,2^22", "points and elements, powers of two"+several)
-	flags.IntVar(&f.count, "count", record.Enough, "timed runs of each program, after one to warm up")
+	flags.IntVar(&f.count, "count", report.Enough, "timed runs of each program, after one to warm up")
 	flags.StringVar(&f.backend, "backend", "cuda", "cuda, plugin:NAME, plugin:PATH, cpu")
 	flags.Uint64Var(&f.seed, "seed", 1, "chooses points and scalars")
 	flags.DurationVar(&f.patience, "patience", 2*time.Minute, "time that a program has until it is ready, and for each answer")
@@ -81,10 +82,10 @@ func (a *app) benchPeers(ctx context.Context, f peersFlags) error {
 	if cfg.CacheDir, err = a.cacheDir(f.cache); err != nil {
 		return err
 	}
-	err = recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.PeerRun, []record.BackendInfo, error) {
+	err = recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]report.PeerRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Peers(ctx, cfg)
-	}, record.WritePeersTable, nil)
+	}, report.WritePeersTable, nil)
 	if errors.Is(err, backend.ErrInvalidInput) { // no folder, or not that program
 		return usageError{err}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/fixtures"
 	"github.com/pippin-zk/pippin/internal/record"
 )
@@ -40,7 +41,7 @@ func TestBenchPeers(t *testing.T) {
 	if err != nil {
 		t.Fatalf("status %d, %v, %s", status, err, errs)
 	}
-	var r record.Record[record.PeerRun]
+	var r record.Record[report.PeerRun]
 	if err := json.Unmarshal(text, &r); status != exitOK || err != nil || len(r.Runs) != 2 || !strings.Contains(table, "theirs") {
 		t.Fatalf("status %d, %v, %s%s%s", status, err, table, errs, text)
 	}

@@ -15,12 +15,12 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cuda"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/forecast"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/inventory"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/planning"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
-	"github.com/pippin-zk/pippin/internal/forecast"
-	"github.com/pippin-zk/pippin/internal/inventory"
-	"github.com/pippin-zk/pippin/internal/planning"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
-	"github.com/pippin-zk/pippin/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/plugin"
 )

@@ -21,8 +21,8 @@ import (
 
 	"github.com/pippin-zk/pippin/backend"
 	"github.com/pippin-zk/pippin/backend/cpu"
-	"github.com/pippin-zk/pippin/internal/forecast"
-	"github.com/pippin-zk/pippin/internal/planning"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/forecast"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/planning"
 	"github.com/pippin-zk/pippin/internal/units"
 	"github.com/pippin-zk/pippin/plugin"
 	"github.com/pippin-zk/pippin/prover/plonk"

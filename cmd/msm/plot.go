@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/record"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
@@ -86,16 +86,16 @@ func (a *app) plotRecords(ctx context.Context, f plotFlags, records []string) er
 	defer out.Close()
 	draw := func(w io.Writer) error {
 		if f.proofs {
-			return record.PlotProofs(w, plotFormat(f.plot), read...)
+			return report.PlotProofs(w, plotFormat(f.plot), read...)
 		}
-		return record.PlotRates(w, plotFormat(f.plot), record.Rates{Curve: curves[0], Group: groups[0], From: from}, read...)
+		return report.PlotRates(w, plotFormat(f.plot), report.Rates{Curve: curves[0], Group: groups[0], From: from}, read...)
 	}
 	if out == nil {
 		err = draw(a.stdout)
 	} else {
 		err = out.Write(draw)
 	}
-	if errors.Is(err, backend.ErrInvalidInput) || errors.Is(err, record.ErrNoRuns) {
+	if errors.Is(err, backend.ErrInvalidInput) || errors.Is(err, report.ErrNoRuns) {
 		return usageError{err}
 	}
 	return err

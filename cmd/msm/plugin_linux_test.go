@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pippin-zk/pippin/internal/inventory"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/inventory"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -40,7 +41,7 @@ func TestThroughThePlugin(t *testing.T) {
 	if status != exitOK || errs != "" {
 		t.Fatalf("status %d, %s", status, errs)
 	}
-	var r record.Record[record.Run]
+	var r record.Record[report.Run]
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func TestThroughThePlugin(t *testing.T) {
 	if status != exitOK || err != nil || !strings.Contains(out, "1 right") || !strings.Contains(out, "2 right") {
 		t.Errorf("status %d, %v, %s\n%s", status, err, errs, out)
 	}
-	var cells record.Record[record.CellRun]
+	var cells record.Record[report.CellRun]
 	if err := json.Unmarshal(text, &cells); err != nil || len(cells.Runs) != 2 {
 		t.Fatalf("%v, %s", err, text)
 	}

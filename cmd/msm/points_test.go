@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
 func TestBenchPoints(t *testing.T) {
 	status, out, errs := cli(t, &app{}, "bench", "points", "--curve", "bn254,bls12-377", "--group", "all", "--size", "2^4", "--count", "2", "--stock", "--format", "json")
-	var r record.Record[record.PointRun]
+	var r record.Record[report.PointRun]
 	if err := json.Unmarshal([]byte(out), &r); err != nil || status != exitOK || errs != "" || len(r.Runs) != 16 {
 		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
 	}

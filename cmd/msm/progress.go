@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/pippin-zk/pippin/internal/bench"
-	"github.com/pippin-zk/pippin/internal/progress"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/progress"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
 	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/table"
 )
 
 // watched does something that takes long with a progress bar and notes on

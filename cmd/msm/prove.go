@@ -7,7 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
+	"github.com/pippin-zk/pippin/internal/circuits"
 	"github.com/pippin-zk/pippin/internal/proofsystem"
 	"github.com/pippin-zk/pippin/internal/record"
 )
@@ -50,7 +52,7 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	flags := c.Flags()
 	f.addStatements(c)
 	flags.StringVar(&f.merge, "merge", "auto", "Groth16's merging of equal bases and scalars: auto (where it pays), never"+several)
-	flags.IntVar(&f.count, "count", record.Enough, "timed proofs, after one to warm up")
+	flags.IntVar(&f.count, "count", report.Enough, "timed proofs, after one to warm up")
 	flags.IntVar(&f.flying, "in-flight", 0, "also a stream of proofs, that many at a time; 0 is none")
 	flags.BoolVar(&f.own, "own-setup", false, "make keys that are not kept yet on the first backend, in place of by gnark")
 	flags.BoolVar(&f.stock, "stock", true, "prove by gnark as well, in the same rounds")
@@ -59,7 +61,7 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
 	flags.StringVar(&f.cache, "cache", "", cacheHelp)
 	flags.StringVar(&f.commit, "commit", "", "pippin's commit for the record, when the program does not know it (as under go run)")
-	completes(c, "merge", record.Merges())
+	completes(c, "merge", report.Merges())
 	return c
 }
 
@@ -67,14 +69,14 @@ circuit is proved for the first time, which can take minutes, and kept in files.
 func (f *proveFlags) addStatements(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.system, "system", string(proofsystem.Groth16), strings.Join(texts(proofsystem.Systems()), ", "))
-	flags.StringVar(&f.circuits, "circuit", "mimc", names(bench.Circuits()))
+	flags.StringVar(&f.circuits, "circuit", "mimc", names(circuits.Names()))
 	flags.StringVar(&f.curves, "curve", "", names(backend.Curves())+" (default bn254, and the only one that recursion has)")
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
 	flags.IntVar(&f.hashes, "hashes", 256, "length of the chain of hashes that the circuit mimc is")
 	flags.IntVar(&f.squares, "squares", 1<<16, "constraints of the circuit squares")
 	completes(c, "curve", backend.Curves(), "all")
 	completes(c, "system", proofsystem.Systems())
-	completes(c, "circuit", bench.Circuits(), "all")
+	completes(c, "circuit", circuits.Names(), "all")
 	completes(c, "backend", backendNames)
 }
 
@@ -89,7 +91,7 @@ func (f *proveFlags) config() (c bench.ProveConfig, err error) {
 		return c, err
 	}
 	c.System = proofsystem.System(f.system)
-	if c.Circuits, err = parseList("circuit", f.circuits, bench.Circuits(), bench.ParseCircuit); err != nil {
+	if c.Circuits, err = parseList("circuit", f.circuits, circuits.Names(), circuits.Parse); err != nil {
 		return c, err
 	}
 	if f.curves != "" {
@@ -97,7 +99,7 @@ func (f *proveFlags) config() (c bench.ProveConfig, err error) {
 			return c, err
 		}
 	}
-	if c.Merge, err = parseList("merge", f.merge, record.Merges(), record.ParseMerge); err != nil {
+	if c.Merge, err = parseList("merge", f.merge, report.Merges(), report.ParseMerge); err != nil {
 		return c, err
 	}
 	c.Backends, err = parseBackends(f.backends)
@@ -116,8 +118,8 @@ func (a *app) prove(ctx context.Context, f proveFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.ProveRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]report.ProveRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Prove(ctx, cfg)
-	}, record.WriteProveTable, nil)
+	}, report.WriteProveTable, nil)
 }

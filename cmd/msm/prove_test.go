@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
@@ -30,7 +31,7 @@ func TestProveTable(t *testing.T) {
 
 func TestProveJSON(t *testing.T) {
 	status, out, errs := cli(t, &app{}, tinyProof(t, "--format", "json", "--curve", "bls12-381", "--commit", "abc", "--in-flight", "2")...)
-	var r record.Record[record.ProveRun]
+	var r record.Record[report.ProveRun]
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil || status != exitOK {
@@ -51,7 +52,7 @@ func TestProveBadProof(t *testing.T) {
 	if status != exitFailed || !strings.Contains(table, "  NO\n") || !strings.Contains(errs, "refused 3 proofs of backend wrong") {
 		t.Errorf("status %d, %s\n%s", status, errs, table)
 	}
-	var r record.Record[record.ProveRun]
+	var r record.Record[report.ProveRun]
 	text, err := os.ReadFile(file)
 	if err != nil || json.Unmarshal(text, &r) != nil || len(r.Runs) != 2 || !r.Runs[0].Verified || r.Runs[1].Verified {
 		t.Errorf("%v: %s", err, text)

@@ -22,10 +22,10 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/pippin-zk/pippin"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/progress"
 	"github.com/pippin-zk/pippin/engine"
-	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/opener"
-	"github.com/pippin-zk/pippin/internal/progress"
 	"github.com/pippin-zk/pippin/plugin"
 )
 

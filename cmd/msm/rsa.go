@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/internal/units"
 )
@@ -40,7 +41,7 @@ a width where the program is there. Every signature is verified afterwards.`,
 	flags := c.Flags()
 	flags.StringVar(&f.bits, "bits", "2048", "widths of the modulus"+several)
 	flags.StringVar(&f.batches, "batch", "1,16,256", "signatures of a batch"+several)
-	flags.IntVar(&f.count, "count", record.Enough, "timed batches, after one to warm up")
+	flags.IntVar(&f.count, "count", report.Enough, "timed batches, after one to warm up")
 	flags.IntVar(&f.inFlight, "in-flight", 1, "batches at a time")
 	flags.StringVar(&f.backends, "backend", "cpu", "cpu, cuda, plugin:NAME, plugin:PATH"+several)
 	flags.StringVar(&f.openSSL, "openssl", "openssl", `the program, left out where it is not there; "" leaves it out`)
@@ -72,8 +73,8 @@ func (a *app) benchRSA(ctx context.Context, f rsaFlags) error {
 	if f.openSSL != "" {
 		cfg.OpenSSL, _ = exec.LookPath(f.openSSL)
 	}
-	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.RSARun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]report.RSARun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.RSA(ctx, cfg)
-	}, record.WriteRSATable, nil)
+	}, report.WriteRSATable, nil)
 }

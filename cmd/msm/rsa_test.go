@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
 func TestBenchRSA(t *testing.T) {
 	rsa := func(args ...string) []string { return append([]string{"bench", "rsa", "--openssl", ""}, args...) }
 	status, out, errs := cli(t, &app{}, rsa("--bits", "1024", "--batch", "1,2", "--count", "1", "--format", "json")...)
-	var r record.Record[record.RSARun]
+	var r record.Record[report.RSARun]
 	if err := json.Unmarshal([]byte(out), &r); err != nil || status != exitOK || errs != "" || len(r.Runs) != 4 {
 		t.Fatalf("status %d, %v, %s%s", status, err, errs, out)
 	}

@@ -5,12 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
 	"github.com/pippin-zk/pippin/internal/record"
 )
 
 func (a *app) benchSetupCommand() *cobra.Command {
-	f := proveFlags{merge: string(record.MergeAuto)}
+	f := proveFlags{merge: string(report.MergeAuto)}
 	c := &cobra.Command{
 		Use:   "setup",
 		Short: "Time how long the keys of circuits take to make on one or more backends",
@@ -25,7 +26,7 @@ KZG setup that PLONK needs is made once, before the clock starts. No key is kept
 	}
 	flags := c.Flags()
 	f.addStatements(c)
-	flags.IntVar(&f.count, "count", record.Enough, "timed set-ups, after one to warm up")
+	flags.IntVar(&f.count, "count", report.Enough, "timed set-ups, after one to warm up")
 	flags.BoolVar(&f.stock, "stock", false, "time gnark's own set-up as well, once")
 	addFormat(c, &f.format, reports)
 	flags.StringVar(&f.out, "out", "", "file for the result instead of stdout, which then has the table")
@@ -43,8 +44,8 @@ func (a *app) benchSetup(ctx context.Context, f proveFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{err}
 	}
-	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]record.SetupRun, []record.BackendInfo, error) {
+	return recorded(ctx, a, destination{f.format, f.out, "", f.commit}, func(progress bench.Progress, note func(string)) ([]report.SetupRun, []record.BackendInfo, error) {
 		cfg.Progress, cfg.Note = progress, note
 		return bench.Setup(ctx, cfg)
-	}, record.WriteSetupTable, nil)
+	}, report.WriteSetupTable, nil)
 }

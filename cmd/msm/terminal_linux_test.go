@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pippin-zk/pippin/internal/progress"
-	"github.com/pippin-zk/pippin/plugin"
 	"golang.org/x/sys/unix"
+
+	"github.com/pippin-zk/pippin/cmd/msm/internal/progress"
+	"github.com/pippin-zk/pippin/plugin"
 )
 
 // terminal opens a terminal of so many columns. text closes it and returns what was

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/scrape"
-	"github.com/pippin-zk/pippin/internal/table"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/scrape"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 

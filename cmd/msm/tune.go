@@ -15,14 +15,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/bench"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/inventory"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/outfile"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/tuning"
 	"github.com/pippin-zk/pippin/fixtures"
-	"github.com/pippin-zk/pippin/internal/bench"
 	"github.com/pippin-zk/pippin/internal/cuda/msmplan"
-	"github.com/pippin-zk/pippin/internal/inventory"
-	"github.com/pippin-zk/pippin/internal/outfile"
-	"github.com/pippin-zk/pippin/internal/record"
-	"github.com/pippin-zk/pippin/internal/table"
-	"github.com/pippin-zk/pippin/internal/tuning"
 	"github.com/pippin-zk/pippin/internal/units"
 )
 
@@ -125,7 +125,7 @@ func (a *app) tune(ctx context.Context, f tuneFlags) error {
 
 // config returns the configuration of the measurements.
 func (f *tuneFlags) config() (c bench.Config, err error) {
-	c = bench.Config{Distributions: []fixtures.Distribution{fixtures.Uniform}, Paths: []record.Path{record.Arena}, Count: f.count, Multiples: f.most, Seed: f.seed, Check: true}
+	c = bench.Config{Distributions: []fixtures.Distribution{fixtures.Uniform}, Paths: []report.Path{report.Arena}, Count: f.count, Multiples: f.most, Seed: f.seed, Check: true}
 	if c.Sizes, err = parseSizes(f.sizes); err != nil {
 		return c, err
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pippin-zk/pippin/internal/weave"
+	"github.com/pippin-zk/pippin/cmd/internal/weave"
 	// Woven programs are linked with this package. Imported here, whatever it
 	// needs is in a module's go.sum where msm is a tool of the module.
 	_ "github.com/pippin-zk/pippin/weave/auto"

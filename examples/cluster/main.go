@@ -25,7 +25,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pippin-zk/pippin/cluster"
-	"github.com/pippin-zk/pippin/internal/userdir"
+	"github.com/pippin-zk/pippin/internal/files"
 	"github.com/pippin-zk/pippin/prover/groth16"
 )
 
@@ -35,7 +35,7 @@ func main() {
 	flag.Parse()
 	logger.Disable() // gnark's own
 	if *path == "" {
-		dir, err := userdir.Cluster(os.Getenv("XDG_DATA_HOME"))
+		dir, err := files.ClusterFolder(os.Getenv("XDG_DATA_HOME"))
 		if err != nil {
 			log.Fatal(err)
 		}

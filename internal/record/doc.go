@@ -1,3 +1,3 @@
-// Package record has what measurements leave behind: the machine, the runs, and what
-// is made of them: tables, lines for benchstat, plots and comparisons.
+// Package record has what every measurement leaves behind, that of a test too: the machine,
+// the runs, and statistics of samples.
 package record

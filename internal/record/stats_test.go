@@ -2,7 +2,6 @@ package record
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -40,11 +39,5 @@ func TestSpread(t *testing.T) {
 		if got := Spread(c.samples); got != c.want {
 			t.Errorf("%v: %v, want %v", c.samples, got, c.want)
 		}
-	}
-	if s := noiseNote([]float64{0.01, 0.05}); s != "" {
-		t.Errorf("%s", s)
-	}
-	if s := noiseNote([]float64{0.2, 0.01, 0.06}); !strings.Contains(s, "2 of 3 runs") {
-		t.Errorf("%q", s)
 	}
 }

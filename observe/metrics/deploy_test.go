@@ -18,7 +18,7 @@ var deployed = []struct{ board, rules, page string }{
 }
 
 // documentedMetrics returns the metrics that a page lists. TestConventions, and
-// TestDocumented of internal/clustermetrics, check that it lists all that there are.
+// TestDocumented of cmd/msm/internal/clustermetrics, check that it lists all that there are.
 func documentedMetrics(t *testing.T, page string) map[string]bool {
 	t.Helper()
 	doc, err := os.ReadFile("../../docs/howto/" + page + ".md")

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/pippin-zk/pippin/internal/quickdir"
+	"github.com/pippin-zk/pippin/internal/files/quickdir"
 )
 
 // late is a server whose first answer to a message comes too late.

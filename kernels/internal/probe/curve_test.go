@@ -6,7 +6,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 
-	"github.com/pippin-zk/pippin/internal/oracle"
+	"github.com/pippin-zk/pippin/kernels/internal/oracle"
 )
 
 // group is a group as the device has it. Points travel as coordinates in

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/pippin-zk/pippin/internal/oracle"
+	"github.com/pippin-zk/pippin/kernels/internal/oracle"
 )
 
 // edwards is the map of G1 to -X^2 + Y^2 = 1 + d X^2 Y^2 in the model: with

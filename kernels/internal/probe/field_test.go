@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/consensys/gnark-crypto/ecc"
-	"github.com/pippin-zk/pippin/internal/oracle"
+	"github.com/pippin-zk/pippin/kernels/internal/oracle"
 )
 
 func differs(i int, got, want *big.Int) error {

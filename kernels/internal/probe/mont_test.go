@@ -3,7 +3,7 @@ package probe
 import (
 	"math/big"
 
-	"github.com/pippin-zk/pippin/internal/oracle"
+	"github.com/pippin-zk/pippin/kernels/internal/oracle"
 )
 
 // modLimbs returns the number of limbs of a modulus of so many bits.

@@ -4,7 +4,7 @@ import (
 	"math/big"
 	"math/bits"
 
-	"github.com/pippin-zk/pippin/internal/oracle"
+	"github.com/pippin-zk/pippin/kernels/internal/oracle"
 )
 
 // Operands and results of n, 2n, .. limbs.

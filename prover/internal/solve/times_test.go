@@ -28,7 +28,7 @@ import (
 	"github.com/consensys/gnark/logger"
 
 	"github.com/pippin-zk/pippin/backend"
-	"github.com/pippin-zk/pippin/internal/bench"
+	"github.com/pippin-zk/pippin/internal/circuits"
 	"github.com/pippin-zk/pippin/internal/layout"
 	"github.com/pippin-zk/pippin/internal/record"
 	"github.com/pippin-zk/pippin/prover/internal/assignment"
@@ -90,7 +90,7 @@ func TestTimes(t *testing.T) {
 			continue
 		}
 		runtime.GOMAXPROCS(slices.Max(processors))
-		circuit, assigned, err := bench.Statement(c.circuit, c.curve)
+		stated, err := circuits.New(c.circuit, c.curve, 256, 1<<16)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,11 +99,11 @@ func TestTimes(t *testing.T) {
 			build = scs.NewBuilder[constraint.U64]
 		}
 		field := layout.CurveID(c.curve).ScalarField()
-		ccs, err := frontend.Compile(field, build, circuit)
+		ccs, err := frontend.Compile(field, build, stated.Circuit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := frontend.NewWitness(assigned, field)
+		w, err := frontend.NewWitness(stated.Assignment, field)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,145 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/backend"
+	"github.com/pippin-zk/pippin/backend/cpu"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/report"
+	"github.com/pippin-zk/pippin/cmd/msm/internal/table"
+	"github.com/pippin-zk/pippin/fixtures"
+	"github.com/pippin-zk/pippin/internal/record"
+)
+
+// oddNumbers is a backend of which each product modulo m is wrong.
+type oddNumbers struct{ backend.Backend }
+
+func (b oddNumbers) vectors() backend.Programs { return b.Backend.(backend.Programs) }
+
+func (b oddNumbers) NewSpace(ctx context.Context, e backend.Element, n int) (backend.SpaceID, error) {
+	return b.vectors().NewSpace(ctx, e, n)
+}
+
+func (b oddNumbers) FreeSpace(ctx context.Context, id backend.SpaceID) error {
+	return b.vectors().FreeSpace(ctx, id)
+}
+
+func (b oddNumbers) Run(ctx context.Context, steps []backend.Step) ([][]byte, error) {
+	for i, s := range steps {
+		if c, ok := s.(backend.Compute); ok && c.Op == backend.NumMulMod {
+			c.Op = backend.NumMontMul
+			steps[i] = c
+		}
+	}
+	return b.vectors().Run(ctx, steps)
+}
+
+func numbersOpener(odd bool) func(context.Context, string) (backend.Backend, error) {
+	return func(context.Context, string) (backend.Backend, error) {
+		if odd {
+			return oddNumbers{cpu.New(cpu.Options{})}, nil
+		}
+		return cpu.New(cpu.Options{}), nil
+	}
+}
+
+// TestNumbers runs every operation, with two backends in turns, and writes the table.
+func TestNumbers(t *testing.T) {
+	cfg := NumbersConfig{Open: numbersOpener(false), Backends: []string{"a", "b"}, Ops: backend.NumberOps(), Bits: []int{96}, Sizes: []int{5}, Count: 2, Seed: 3, Check: true}
+	runs, infos, err := Numbers(t.Context(), cfg)
+	if err != nil || len(runs) != 4*len(cfg.Ops) || len(infos) != 2 {
+		t.Fatalf("%d runs on %d backends: %v", len(runs), len(infos), err)
+	}
+	for _, r := range runs {
+		if !r.Checked || r.Wrong != 0 || len(r.Samples) != 2 || r.Median <= 0 || r.N != 5 {
+			t.Errorf("%+v", r)
+		}
+	}
+	var b bytes.Buffer
+	if err := report.WriteNumbersTable(&b, table.Form{}, record.Record[report.NumberRun]{Runs: runs}); err != nil || !strings.Contains(b.String(), "expmod") || !strings.Contains(b.String(), "resident") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+func TestNumbersThatAreWrong(t *testing.T) {
+	ops := []backend.NumberOp{backend.NumMulMod, backend.NumAddMod}
+	cfg := NumbersConfig{Open: numbersOpener(true), Backends: []string{"odd"}, Ops: ops, Bits: []int{64}, Sizes: []int{3}, Count: 1, Check: true}
+	runs, _, err := Numbers(t.Context(), cfg)
+	if !errors.Is(err, ErrWrong) || len(runs) != 4 || runs[0].Wrong != 2 || runs[1].Wrong != 2 || runs[2].Wrong != 0 {
+		t.Errorf("%v, %+v", err, runs)
+	}
+	// A sample finds it too, and says how much it compared.
+	cfg.Sizes, cfg.Check = []int{40}, false
+	runs, _, err = Numbers(t.Context(), cfg)
+	if !errors.Is(err, ErrWrong) || len(runs) != 4 || runs[0].Wrong != 2 || runs[0].Checked || runs[2].Wrong != 0 || !runs[2].Checked || runs[2].Compared != 40 {
+		t.Errorf("a sample: %v, %+v", err, runs)
+	}
+	verified, err := VerifyNumbers(t.Context(), VerifyNumbersConfig{Open: numbersOpener(true), Backends: []string{"odd"}, Ops: ops, Cases: 10})
+	if !errors.Is(err, ErrWrong) || len(verified) != 3 || verified[0].Failed == 0 || verified[1].Failed != 0 || verified[0].Failure == "" {
+		t.Errorf("%v, %+v", err, verified)
+	}
+	if err := (&NumbersConfig{}).Validate(); !errors.Is(err, backend.ErrInvalidInput) {
+		t.Error(err)
+	}
+}
+
+// TestNumbersResident times programs of several steps at several sizes, alone, and draws them
+// against the size.
+func TestNumbersResident(t *testing.T) {
+	cfg := NumbersConfig{Open: numbersOpener(false), Backends: []string{"a"}, Ops: []backend.NumberOp{backend.NumGFMul, backend.NumSum}, Bits: []int{64, 113},
+		Sizes: []int{1, 5, 2000}, Count: 1, Paths: []string{report.Resident}, Steps: 3}
+	runs, _, err := Numbers(t.Context(), cfg)
+	if err != nil || len(runs) != 12 {
+		t.Fatalf("%d runs: %v", len(runs), err)
+	}
+	for _, r := range runs {
+		if r.Where != report.Resident || r.Steps != 3 || r.Words < 2*r.N || r.Number == "gfmul" && (!r.Checked || r.Compared != min(r.N, 64*sampled)) {
+			t.Errorf("%+v", r)
+		}
+	}
+	var b bytes.Buffer
+	if err := report.PlotNumbers(&b, "svg", record.Record[report.NumberRun]{Runs: runs}); err != nil || !strings.Contains(b.String(), "elements of a batch") || !strings.Contains(b.String(), "113 bits") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	cfg.Sizes, cfg.Words = nil, 64
+	if runs, _, err = Numbers(t.Context(), cfg); err != nil || runs[0].N != 32 {
+		t.Errorf("%v, %+v", err, runs)
+	}
+}
+
+// TestNumbersOperands: operands are below their modulus, and have bits up to their width and
+// no others.
+func TestNumbersOperands(t *testing.T) {
+	for _, bits := range []int{2, 31, 32, 33, 64, 113} {
+		l := newNumberWork(backend.NumMulMod, bits, 500, 1)
+		m := fixtures.FromRaw(l.memory[:4*l.step.M.Words])
+		seen := new(big.Int)
+		for i := range 500 {
+			at := 4 * (l.step.A.Offset + i*l.step.A.Words)
+			v := fixtures.FromRaw(l.memory[at : at+4*l.step.A.Words])
+			if seen.Or(seen, v); v.Cmp(m) >= 0 {
+				t.Fatalf("%x is not below %x", v, m)
+			}
+		}
+		if m.BitLen() != bits || seen.BitLen() != bits {
+			t.Errorf("%d bits: a modulus of %d, operands of %d", bits, m.BitLen(), seen.BitLen())
+		}
+	}
+}
+
+func TestVerifyNumbers(t *testing.T) {
+	verified, err := VerifyNumbers(t.Context(), VerifyNumbersConfig{Open: numbersOpener(false), Backends: []string{"cpu"}, Ops: backend.NumberOps(), Cases: 20})
+	if err != nil || len(verified) != len(backend.NumberOps())+1 {
+		t.Fatalf("%d kinds: %v", len(verified), err)
+	}
+	for _, v := range verified {
+		if v.Failed != 0 || v.Tried == 0 {
+			t.Errorf("%+v", v)
+		}
+	}
+}

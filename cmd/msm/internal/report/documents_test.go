@@ -1,0 +1,260 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pippin-zk/pippin/internal/units"
+)
+
+// measured is what tables of documents quote of a run.
+type measured struct {
+	Op, Curve, Group, Backend, Circuit, Merge, Distribution, Order, Step, Library string
+
+	N           int
+	Constraints float64
+	Min         float64 `json:"min_ms"`
+	Median      float64 `json:"median_ms"`
+	Stock       float64 `json:"stock_ms"`
+	CPU         float64 `json:"cpu_ms"`
+	Speedup     float64
+	Without     float64 `json:"speedup_without_solve"`
+	BackToBack  struct {
+		Batch  bool
+		Median float64 `json:"median_ms"`
+	} `json:"back_to_back"`
+}
+
+var (
+	recordLink = regexp.MustCompile(`bench/results/[\w./-]+\.json`)
+	sizeColumn = regexp.MustCompile(`2\^(\d+)$`)
+	numberCell = regexp.MustCompile(`(x |\()?(\d+(?:\.(\d+))?)( [kM]\b)?`)
+	circuits   = map[string]string{"ECDSA": "ecdsa", "SHA-256": "sha256-2k", "recursion": "recursion", "a BLS12-377 proof": "recursion", "594 MiMC": "mimc-594"}
+)
+
+// TestDocumentsAgreeWithRecords looks up the numbers in the tables of README.md,
+// docs/results.md, the ADRs and three pages of the laboratory book in the records that the table's paragraph or row links to: tables
+// of MSMs and transforms, with a column a size and the fastest of other libraries in
+// brackets, of steps over vectors, with one for each curve and size, and of proofs, with
+// a column "gnark".
+func TestDocumentsAgreeWithRecords(t *testing.T) {
+	documents, err := filepath.Glob("../../../../docs/adr/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, path := range append(documents, "../../../../README.md", "../../../../docs/results.md", "../../../../docs/lab/boundary.md", "../../../../docs/lab/transforms.md", "../../../../docs/lab/vectors.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, problems := compareTables(string(text))
+		for _, p := range problems {
+			t.Errorf("%s: %s", path, p)
+		}
+		compared += n
+	}
+	if compared < 75 {
+		t.Errorf("only %d numbers were compared", compared)
+	}
+}
+
+// compareTables returns the number of numbers compared, and what is wrong.
+func compareTables(text string) (compared int, problems []string) {
+	var paragraph string // before the table
+	var head []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			if line != "" {
+				paragraph = line
+			}
+			head = nil
+		case head == nil:
+			head = cells(line)
+		default:
+			row := cells(line)
+			if len(row) != len(head) || strings.HasPrefix(row[0], "--") {
+				continue
+			}
+			runs, err := linkedRuns(paragraph + line)
+			for i := 1; i < len(row) && err == nil; i++ {
+				var n int
+				n, err = compareCell(runs, row[0], head[i], row[i], strings.Contains(paragraph, "minimum"))
+				compared += n
+			}
+			if err != nil {
+				problems = append(problems, fmt.Sprintf("%s: %v", line, err))
+			}
+		}
+	}
+	return compared, problems
+}
+
+func cells(line string) []string {
+	all := strings.Split(strings.Trim(line, "|"), "|")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return all
+}
+
+// linkedRuns reads the records that a text links to.
+func linkedRuns(text string) (runs []measured, err error) {
+	for _, link := range recordLink.FindAllString(text, -1) {
+		text, err := os.ReadFile(filepath.Join("../../../..", link))
+		if err != nil {
+			return nil, err
+		}
+		var r struct{ Runs []measured }
+		if err := json.Unmarshal(text, &r); err != nil {
+			return nil, err
+		}
+		runs = append(runs, r.Runs...)
+	}
+	return runs, nil
+}
+
+// compareCell looks for a run that has the cell's numbers: the rounding of a
+// record's. It passes over cells without numbers and columns that it does not
+// know.
+func compareCell(runs []measured, row, column, cell string, minimum bool) (compared int, err error) {
+	which := func(r measured) bool { return r.Circuit != "" && strings.Contains(row, circuitName(r.Circuit, row)) }
+	var value func(measured) float64
+	size := sizeColumn.FindStringSubmatch(column)
+	switch {
+	case size != nil:
+		log, _ := strconv.Atoi(size[1])
+		backend := "cuda"
+		if strings.Contains(column, "cores") {
+			backend = "cpu"
+		}
+		if name, on, ok := strings.Cut(row, ", `"); ok { // a row a backend
+			row, backend = name, strings.TrimSuffix(on, "`")
+		}
+		transform, onCPU := strings.CutSuffix(row, ", gnark-crypto")
+		row, batch := strings.CutSuffix(strings.TrimSuffix(row, ", alone"), ", in a batch")
+		which = func(r measured) bool {
+			if r.Step != "" {
+				return r.Step == row && strings.HasPrefix(column, r.Curve) && r.N == 1<<log
+			}
+			if r.Order != "" {
+				return r.Curve+", "+r.Order == transform && r.N == 1<<log
+			}
+			if r.Op == "peer" {
+				return r.Library == "pippin" && strings.EqualFold(r.Curve+" "+r.Group, row) && r.N == 1<<log
+			}
+			return strings.EqualFold(r.Curve+" "+r.Group, row) && r.N == 1<<log && (r.Backend == backend || backend == "cuda" && r.Backend == "plugin:cuda") && r.Distribution == "uniform"
+		}
+		value = func(r measured) float64 { return r.Median }
+		switch {
+		case onCPU || strings.Contains(column, "on 16 cores"):
+			value = func(r measured) float64 { return r.CPU }
+		case batch:
+			value = func(r measured) float64 {
+				if !r.BackToBack.Batch {
+					return math.NaN()
+				}
+				return r.BackToBack.Median
+			}
+		case minimum:
+			value = func(r measured) float64 { return r.Min }
+		}
+	case column == "constraints":
+		value = func(r measured) float64 { return r.Constraints }
+	case column == "gnark":
+		value = func(r measured) float64 { return r.Stock }
+	case column == "`cpu`", column == "`cuda`":
+		value = func(r measured) float64 { return onBackend(r, column, r.Median) }
+	case strings.HasPrefix(column, "`cuda`") && strings.Contains(column, "solv"):
+		value = func(r measured) float64 { return onBackend(r, "`cuda`", r.Without) }
+	default:
+		return 0, nil
+	}
+	for _, m := range numberCell.FindAllStringSubmatch(cell, -1) {
+		want, _ := strconv.ParseFloat(m[2], 64)
+		scale := map[string]float64{"": 1, " k": 1e3, " M": 1e6}[m[4]]
+		equal := func(v float64) bool { return math.Abs(v/scale-want) <= 0.5*math.Pow10(-len(m[3]))+1e-9 }
+		look := value
+		if m[1] == "x " && !strings.Contains(column, "solv") {
+			look = func(r measured) float64 { return onBackend(r, column, r.Speedup) }
+		}
+		found := false
+		for _, r := range runs {
+			found = found || which(r) && equal(look(r))
+		}
+		if m[1] == "(" {
+			found = equal(fastestPeer(runs, row, column))
+		}
+		if !found {
+			return compared, fmt.Errorf("%s in column %q is in no record that is linked", m[0], column)
+		}
+		compared++
+	}
+	return compared, nil
+}
+
+// fastestPeer returns the least time of another library's MSM, infinite where there is
+// none: its median, or its best time in a record that has no medians.
+func fastestPeer(runs []measured, row, column string) float64 {
+	least := math.Inf(1)
+	for _, r := range runs {
+		if r.Op == "peer" && r.Library != "pippin" && strings.EqualFold(r.Curve+" "+r.Group, row) && units.FormatSize(r.N) == column {
+			if r.Median == 0 {
+				r.Median = r.Min
+			}
+			least = min(least, r.Median)
+		}
+	}
+	return least
+}
+
+// circuitName returns what a row calls the circuit, or what no row says.
+func circuitName(circuit, row string) string {
+	for name, c := range circuits {
+		if c == circuit && strings.Contains(row, name) {
+			return name
+		}
+	}
+	return "\x00"
+}
+
+// onBackend returns v for a run on the backend of a column, with merging where it pays.
+func onBackend(r measured, column string, v float64) float64 {
+	if "`"+r.Backend+"`" != column || r.Merge == "never" {
+		return math.NaN()
+	}
+	return v
+}
+
+// TestCompareTablesRefuses shows that the comparison can fail.
+func TestCompareTablesRefuses(t *testing.T) {
+	const good = "Median ([G1](bench/results/h200/msm-g1.json)):\n\n| | 2^20 | 2^22 |\n|---|---|---|\n| BN254 G1 | 3.44 | 10.9 |\n\n" +
+		"Beside ([x](bench/results/xeon16/plugin-cpu.json)):\n\n| | 2^16 |\n|---|---|\n| BN254 G1, `cpu` | 42.4 |\n| BLS12-381 G1, `plugin:cpu` | 62.4 |\n\n" +
+		"Steps ([steps](bench/results/h200/vectors.json)), of which the minimum counts:\n\n| | bn254, 2^22 | least | bn254 on 16 cores, 2^22 |\n|---|---|---|---|\n| a - b | 0.100 | 0.094 | 4.2 |\n\n" +
+		"Ours, and others' ([G1](bench/results/h200/msm-g1.json), [others](bench/results/h200/peers.json)):\n\n| | 2^22 |\n|---|---|\n| BLS12-381 G1 | 19.8 (30.2) |\n\n" +
+		"One run ([G2](bench/results/h100/peers-g2.json)):\n\n| | 2^20 |\n|---|---|\n| BN254 G2 | 9.06 (26.0) |\n\n" +
+		"Proofs:\n\n| | constraints | gnark | `cuda` | `cuda`, without solving |\n|---|---|---|---|---|\n" +
+		"| [ECDSA](bench/results/h200/prove-groth16-ecdsa.json) | 185 k | 884 ms | 53 ms, x 16.6 | x 62.3 |\n"
+	if n, problems := compareTables(good); n != 15 || len(problems) > 0 {
+		t.Fatalf("%d numbers, %v", n, problems)
+	}
+	for _, change := range [][2]string{
+		{"3.44", "3.45"}, {"42.4", "42.1"}, {"62.4", "70.6"}, {"`plugin:cpu`", "`cpu`"}, {"10.9", "10.7"}, {"BN254 G1", "BN254 G2"}, {"| 2^22", "| 2^21"}, {"msm-g1", "msm-g2"}, {"([G1](bench/results/h200/msm-g1.json))", ""},
+		{"185 k", "186 k"}, {"884", "885"}, {"| 53", "| 52"}, {"16.6", "16.5"}, {"62.3", "62.4"}, {"groth16-ecdsa", "groth16-sha256-2k"}, {"Median", "The minimum"}, {"0.100", "0.111"}, {"4.2 |", "9.9 |"}, {"| a - b", "| a b - c"}, {"vectors.json", "ntt.json"},
+		{"(30.2)", "(34.3)"}, {"(30.2)", "30.2"}, {"(30.2)", "(30.1)"}, {"peers.json", "msm-g2.json"},
+		{"9.06", "26.0"}, {"(26.0)", "(9.06)"}, {"(26.0)", "(25.8)"},
+	} {
+		if _, problems := compareTables(strings.Replace(good, change[0], change[1], 1)); len(problems) == 0 {
+			t.Errorf("%s instead of %s is not noticed", change[1], change[0])
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !linux && !darwin && !windows
+
+package files
+
+func free(string) (uint64, bool) { return 0, false }
