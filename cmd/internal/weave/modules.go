@@ -253,13 +253,13 @@ func (t *tool) sourceRoot() (string, error) {
 		}
 	}
 	_, file, _, _ := runtime.Caller(0)
-	if root := filepath.Dir(filepath.Dir(filepath.Dir(file))); filepath.IsAbs(root) && fits(root) == nil {
+	if root := filepath.Join(filepath.Dir(file), "..", "..", ".."); filepath.IsAbs(root) && fits(root) == nil {
 		return root, nil
 	}
 	version := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range append(info.Deps, &info.Main) {
-			if m.Path == Module && m.Replace == nil {
+			if (m.Path == Module || m.Path == Module+"/cmd") && m.Replace == nil { // they have the same tags
 				version = m.Version
 			}
 		}
@@ -267,8 +267,8 @@ func (t *tool) sourceRoot() (string, error) {
 	if semver.IsValid(version) && semver.Build(version) == "" {
 		var found struct{ Dir, Error string }
 		out, err := t.goOutput(os.TempDir(), "mod", "download", "-json", Module+"@"+version)
-		if err == nil && json.Unmarshal(out, &found) == nil && fits(found.Dir) == nil {
-			return found.Dir, nil
+		if err == nil && json.Unmarshal(out, &found) == nil && isFile(filepath.Join(found.Dir, "go.mod")) {
+			return found.Dir, nil // the go command compared it with its sum
 		}
 	}
 	return "", fmt.Errorf("the sources of pippin that msm was built from are not there any more: build it again, or set %s to their folder", sourcesVariable)
@@ -286,7 +286,7 @@ func fits(root string) error {
 		if err != nil {
 			return err
 		}
-		theirs, err := os.ReadFile(filepath.Join(root, "internal", "weave", e.Name()))
+		theirs, err := os.ReadFile(filepath.Join(root, "cmd", "internal", "weave", e.Name()))
 		if err != nil || !bytes.Equal(ours, theirs) {
 			return fmt.Errorf("msm was not built from the pippin in %s: build it from there (go install ./cmd/msm)", root)
 		}

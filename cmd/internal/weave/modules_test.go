@@ -20,7 +20,7 @@ func gnarkCryptoProgram(t *testing.T) (dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := os.ReadFile(filepath.Join("..", "..", "go.sum"))
+	sum, err := os.ReadFile(filepath.Join("..", "..", "..", "go.sum"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestPackagedSources(t *testing.T) {
 	}
 	lib := t.TempDir()
 	packaged := filepath.Join(lib, packagedSources)
-	if out, err := exec.Command(filepath.Join("..", "..", "scripts", "weave-sources"), packaged).CombinedOutput(); err != nil {
+	if out, err := exec.Command(filepath.Join("..", "..", "..", "scripts", "weave-sources"), packaged).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	msm := filepath.Join(t.TempDir(), "msm") // as /usr/bin/msm
@@ -79,7 +79,7 @@ func TestPackagedSources(t *testing.T) {
 			t.Errorf("%s: %d packages of this module", goos, ours)
 		}
 	}
-	if err := write(filepath.Join(packaged, "internal", "weave", "text.go"), []byte("package weave\n")); err != nil {
+	if err := write(filepath.Join(packaged, "cmd", "internal", "weave", "text.go"), []byte("package weave\n")); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := w.modulesWithPippin(program); err == nil || !strings.Contains(err.Error(), "was not built from the pippin in "+packaged) {

@@ -23,7 +23,7 @@ type workshop struct {
 var workshopDir string // to be removed in the end
 
 var theWorkshop = sync.OnceValues(func() (*workshop, error) {
-	root, err := filepath.Abs(filepath.Join("..", ".."))
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
 		return nil, err
 	}

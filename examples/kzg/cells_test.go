@@ -1,10 +1,9 @@
-package kzg_test
+package main
 
 import (
 	"bytes"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -34,6 +33,7 @@ var ethereum = sync.OnceValues(func() (dir string, err error) {
 	return strings.TrimSpace(string(out)), err
 })
 
+// mainnet is Ethereum's setup.
 var mainnet = sync.OnceValues(func() (*kzg.EthereumSetup, error) {
 	dir, err := ethereum()
 	if err != nil {
@@ -354,42 +354,6 @@ func TestCellsEqualGoEthKZG(t *testing.T) {
 	}
 	if none, err := c.Compute(t.Context()); err != nil || len(none) != 0 {
 		t.Errorf("no blobs: %v", err)
-	}
-}
-
-// TestSetupIsChecked: what is not Ethereum's setup, or is damaged, is refused.
-func TestSetupIsChecked(t *testing.T) {
-	dir, err := ethereum()
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(filepath.Join(dir, "trusted_setup.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for what, change := range map[string]func(s map[string][]string){
-		"a point less":         func(s map[string][]string) { s["g1_monomial"] = s["g1_monomial"][1:] },
-		"a digit":              func(s map[string][]string) { s["g1_lagrange"][7] = "0x00" },
-		"two points exchanged": func(s map[string][]string) { l := s["g1_lagrange"]; l[3], l[4] = l[4], l[3] },
-		"powers exchanged":     func(s map[string][]string) { l := s["g1_monomial"]; l[3], l[4] = l[4], l[3] },
-		"another power in G2":  func(s map[string][]string) { l := s["g2_monomial"]; l[64] = l[63] },
-		"no points in G2":      func(s map[string][]string) { delete(s, "g2_monomial") },
-	} {
-		var s map[string][]string
-		if err := json.Unmarshal(whole, &s); err != nil {
-			t.Fatal(err)
-		}
-		change(s)
-		b, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := kzg.ReadEthereumSetup(bytes.NewReader(b)); !errors.Is(err, backend.ErrInvalidInput) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	if _, err := kzg.ReadEthereumSetup(strings.NewReader("no JSON")); !errors.Is(err, backend.ErrInvalidInput) {
-		t.Errorf("no JSON: %v", err)
 	}
 }
 
