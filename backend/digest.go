@@ -206,7 +206,7 @@ func (h *Hasher) endPart() {
 	h.filled = 0
 }
 
-// Digest returns the digest of all points, when they were written.
+// Digest returns the digest. Call it after the last Write.
 func (h *Hasher) Digest() Digest {
 	if h.filled > 0 {
 		h.endPart()

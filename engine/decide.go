@@ -41,7 +41,7 @@ const (
 	refused      // is not asked any more
 )
 
-// failure is all that counts of a failed call.
+// failure holds what decide needs to know about a failed call.
 type failure struct {
 	err     error
 	ended   bool // the caller's context has

@@ -95,10 +95,9 @@ type cards struct {
 	busy   bool      // others have calls in flight
 }
 
-// spread spreads MSMs over cards: whole ones first, the longest before the others,
-// each to the card that ends first; one that would take longer than its share of
-// everything is split by points. Bases that no card has are left over: the second
-// result has the MSM's number. What has a card is added to what the cards have queued.
+// spread assigns MSMs to cards, the longest first. It gives each to the card that will
+// finish first, and splits one that would run longer than all cards need together. missing
+// lists the MSMs whose bases no card holds. spread adds the cost of each part to c.queued.
 func spread(waiting []pending, c cards) (parts []part, missing []int) {
 	order := make([]int, len(waiting))
 	left := 0.0

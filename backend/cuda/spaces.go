@@ -169,10 +169,10 @@ func uses(steps []backend.Step, of map[backend.SpaceID]*resident.Entry[*space]) 
 	return all
 }
 
-// gather chooses a card for a program and brings what it uses there, until end, which
-// is told whether the card was lost. It waits for programs on other cards to have
-// written, and for the room that others have: without any other it is
-// backend.ErrOutOfMemory.
+// gather picks a card for a program and makes valid copies of its spaces there. It waits
+// for programs that write those spaces on another card, and for room. If no card has room
+// and no other program runs, it returns backend.ErrOutOfMemory. The caller calls end when
+// the program is done, and says whether the card was lost.
 func (b *Backend) gather(ctx context.Context, all []use) (on *card, copies map[backend.SpaceID]*copied, end func(lost bool), err error) {
 	full := make(map[*card]bool) // cards without the room
 	alone := true                // no other program was on its way when they had none

@@ -259,8 +259,8 @@ func (m *Multiproofs[P, S]) hasMatrix() bool {
 	return 2*m.parts()*m.count() <= mostDirect && m.direct()
 }
 
-// load makes the table resident on the backend of a call, in a program of the call, which
-// is repeated when the backend dies.
+// load computes the table on the backend that serves call. If that backend dies, the whole
+// call is repeated on another.
 func (m *Multiproofs[P, S]) load(ctx context.Context, call *multiSpaces) (_ *multiSpaces, _ *multiTable, err error) {
 	if m.closed.Load() {
 		return nil, nil, fmt.Errorf("multiproofs: %w", backend.ErrClosed)

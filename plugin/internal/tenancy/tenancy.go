@@ -136,9 +136,10 @@ func (s *Shared) Usage() backend.Usage {
 	return u
 }
 
-// hold makes bases resident for one more holder, a session of a user's, who releases
-// them. Bases that no session of the user has brought are read, whoever holds them:
-// a digest proves nothing, and takes as long as with nobody.
+// hold makes bases resident for one more session, which must release them. If no session
+// of this user has sent the points before, hold reads them even when another user's copy
+// is resident: knowing a digest does not prove that the user has the points, and the time
+// must not reveal that somebody else has.
 func (s *Shared) hold(ctx context.Context, b *backend.Bases, user int, q *queue) (*entry, error) {
 	identity, isFile := identify(b, user)
 	k := key{hints: b.Hints}

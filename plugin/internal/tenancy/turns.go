@@ -192,8 +192,8 @@ func (t *turns) bestLocked() int {
 	return best
 }
 
-// yieldsLocked reports whether a user computes who comes before that of a call which has
-// given its turn away: on processors they would slow each other.
+// yieldsLocked reports whether a user with an earlier turn is computing, so that a call
+// that gave up its turn must wait: on a CPU the two would slow each other down.
 func (t *turns) yieldsLocked(u *turn) bool {
 	return slices.ContainsFunc(t.running, func(r *turn) bool { return r.queue.user.used < u.queue.user.used })
 }
